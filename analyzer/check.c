@@ -78,7 +78,7 @@ static void on_post(void *arg, const struct model_post *post)
 	tell_post(arg, post);
 }
 
-/* See COMPLETE_SOON. */
+/* No rule hooks a completion with success soon after its post (COMPLETE_SOON). */
 static bool is_plain(const struct model_complete *complete)
 {
 	return !complete->event->poll->wc[complete->index].status && complete->request &&
@@ -292,8 +292,8 @@ static bool is_data(const struct trace_event *event)
 }
 
 /*
- * The rules see an event after the model: objects that it made are known. Those of the data plane
- * have functions of their own.
+ * The rules get an event after the model, which then knows the objects that the event created.
+ * Data-plane events have functions of their own.
  */
 static __attribute__((noinline)) void pass_event(struct checker *checker,
 						 const struct trace_event *event)

@@ -13,7 +13,7 @@ struct check_options {
 	bool mute[RULE_COUNT];
 	bool mute_fact[FACT_COUNT]; /* reported, but without effect on the exit status */
 	bool no_hazards;
-	char fail_on; /* the least severity that makes it fail: 'E', 'W', 'H'; 0: 'W' */
+	char fail_on; /* the lowest severity that makes the check fail: 'E', 'W', 'H'; 0: 'W' */
 };
 
 /*
@@ -25,7 +25,7 @@ int check_trace(struct trace *trace, const struct check_options *options,
 
 struct checker;
 
-/* A check step by step: open, pass each event in time order, end. */
+/* To check step by step: open, pass each event in time order, finish. */
 int check_open(struct trace *trace, const struct check_options *options,
 	       struct checker **ret_checker);
 int check_event(struct checker *checker, const struct trace_event *event);
@@ -38,7 +38,7 @@ int check_gaps(struct checker *checker);
 /* Do findings of @severity make the check fail? */
 bool check_is_failure(const struct findings *findings, char severity);
 
-/* Are there findings that make it fail, or facts that are bad, and not muted? */
+/* Are there findings that make the check fail, or bad facts that are not muted? */
 bool check_is_bad(const struct findings *findings);
 
 /* The findings so far, borrowed. */
@@ -46,5 +46,5 @@ const struct findings *check_findings(const struct checker *checker);
 
 int check_finish(struct checker *checker, struct findings **ret_findings);
 
-/* Can be called before the end. Accepts NULL. */
+/* May be called without check_finish(). Accepts NULL. */
 void check_close(struct checker *checker);

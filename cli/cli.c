@@ -45,7 +45,7 @@ static void note_variables(const char *command, const struct option_row *row)
 	}
 }
 
-/* Settings point into it: it is never closed. */
+/* Read the configuration, which is never closed: settings point into it. */
 static const struct config *read_config(const struct command *command)
 {
 	static struct config *config;
@@ -306,15 +306,15 @@ void cli_report_loss(struct trace *trace)
 }
 
 /*
- * The shortest time by which a fact or a rule judges is 250 ms (a hung call): a wait may be a good
- * part of it. Others are shares of the run.
+ * The shortest time limit of a fact or a rule is 250 ms (a hung call): waits for the recorder may
+ * be a good part of it. Other limits are shares of the run.
  */
 static bool may_change_verdict(struct trace *trace, const struct lookup_waited *waited)
 {
 	return waited->longest >= JUDGED_NS || waited->ns >= trace_totals(trace).duration / 10;
 }
 
-/* Report the waits of one trace; of several that are read as one each has its own table. */
+/* Report the waits of one trace. If several are read as one, each has its own table. */
 static void report_waits(struct trace *trace, const char *name, bool verdict)
 {
 	const char *recorded = trace_meta(trace, "waits");

@@ -24,8 +24,9 @@ enum cli_exit {
 };
 
 /*
- * Read the options of the subcommand argv[0] into @settings, and those that every one has
- * (cli/common.h). Prints help and exits for --help; reports a wrong option or value and exits with
+ * Read the options of the subcommand argv[0] into @settings, and the options that every subcommand
+ * has (cli/common.h). Prints help and exits for --help; reports a wrong option or value and exits
+ * with
  * 2. The order of @argv is changed.
  */
 void cli_parse(int argc, char **argv, void *settings, struct arguments *ret_arguments);
@@ -34,8 +35,8 @@ void cli_parse(int argc, char **argv, void *settings, struct arguments *ret_argu
 enum cli_exit cli_status(int err);
 
 /*
- * Open the trace that is the first of @arguments; there may be at most @most. Returns 0; or the
- * exit status, after one line to stderr.
+ * Open the trace that @arguments begin with; there may be at most @most arguments. Returns 0; or
+ * the exit status, after one line to stderr.
  */
 int cli_open(const char *command, const struct arguments *arguments, int most,
 	     struct trace **ret_trace);
@@ -49,7 +50,7 @@ int cli_find_file(const char *path);
 /* Like trace_open(), after cli_find_file(). */
 int cli_open_trace(const char *path, struct trace **ret_trace);
 
-/* There are more arguments than @command takes, from @argument on: as cli_misuse(). */
+/* @command takes no @argument, nor any after it: report it, as cli_misuse(). */
 int cli_refuse_argument(const char *command, const char *argument);
 
 /* Does @path end in ".db", or is it a file that may be a trace? Then it is not a query. */
@@ -58,10 +59,10 @@ bool cli_is_trace(const char *path);
 /* Would writing @to destroy @from? Both may be missing. */
 bool cli_is_same_file(const char *from, const char *to);
 
-/* For a command that reads one trace, if @path was given as well: as cli_misuse(). */
+/* A command that reads one trace was given @path as well: report it, as cli_misuse(). */
 int cli_refuse_second(const char *command, const char *path);
 
-/* The same for one or several traces, read as one (core/store/read/joint.h). */
+/* cli_open() for one or several traces, which are read as one (core/store/read/joint.h). */
 int cli_open_all(const char *command, const struct arguments *arguments, struct trace **ret_trace);
 
 /* clang-format off */

@@ -14,5 +14,5 @@ struct common {
 
 extern const struct option_row common_options[];
 
-/* As the command line and the environment have them; before that, as if none was given. */
+/* Set from the command line and the environment; until then, as if no option was given. */
 extern struct common common;

@@ -1,8 +1,8 @@
 /*
  * The user's defaults for options
  *
- * The file is read into memory and cut into names and values there. Lines before the first section
- * are for all commands; those of a command's section come later in its list, so that they have
+ * The file is read into memory and split into names and values. Lines before the first section
+ * apply to all commands; lines of a command's section come later in its list, so they have
  * precedence.
  */
 #include "cli/config.h"
@@ -162,7 +162,7 @@ static int read_lines(struct config *config)
 	return err;
 }
 
-/* Where the file is. NULL: nowhere, or out of memory. */
+/* The path of the file. NULL: none, or out of memory. */
 static char *find_path(bool *ret_named)
 {
 	const char *named = getenv("VERBATIM_CONFIG"), *xdg = getenv("XDG_CONFIG_HOME");
@@ -187,7 +187,7 @@ static int refuse_file(int err, const char *path, char *complaint)
 	return err;
 }
 
-/* Programs may run with the HOME of another user, whose files they cannot read. */
+/* Is the file absent? So is one of another user's HOME, which this user cannot read. */
 static bool is_absent(int err)
 {
 	return err == -ENOENT || err == -ENOTDIR || err == -EACCES;

@@ -19,7 +19,7 @@ enum { CONFIG_COMPLAINT = 512 };
  * Read the defaults for @command from VERBATIM_CONFIG, or from verbatim/config in XDG_CONFIG_HOME
  * or ~/.config. Returns 0, with *@ret_config NULL if there is no such file; -EINVAL or another
  * -errno with @complaint set, which names the file and the line. All names in the file are checked,
- * but of the values only those that options_read() stores.
+ * but only the values that options_read() stores.
  */
 int config_open(const struct command *command, char complaint[CONFIG_COMPLAINT],
 		struct config **ret_config);

@@ -1,5 +1,5 @@
 /*
- * A folder that is made beside the path that it will get
+ * A folder that is created under a temporary name beside its final path
  */
 #include "cli/folder.h"
 
@@ -39,7 +39,7 @@ int folder_make(struct folder *folder, const char *to)
 	return log_err(-errno, "write %s", to);
 }
 
-/* Never replace an existing file, even if the file system cannot guarantee that. */
+/* Rename without replacing an existing file, even where the file system cannot guarantee that. */
 static int rename_new(const char *from, const char *to)
 {
 	struct stat st;

@@ -11,17 +11,17 @@ struct folder {
 };
 
 /*
- * Create one beside @to, which must not exist: existing files are never overwritten. 0 or -errno
- * after log_err(): -EEXIST if it exists.
+ * Create a folder beside @to. 0 or -errno after log_err(): -EEXIST if @to exists, since existing
+ * files are never overwritten.
  */
 int folder_make(struct folder *folder, const char *to);
 
 /*
- * Rename it, or its file @name, to @to; a file of that name that appeared meanwhile is not
- * replaced.
+ * Rename the folder, or its file @name, to @to; never replaces a file that appeared there
+ * meanwhile.
  */
 int folder_keep(struct folder *folder, const char *to);
 int folder_give(const struct folder *folder, const char *name, const char *to);
 
-/* Remove it with everything in it, unless it was kept. */
+/* Remove the folder and its contents, unless folder_keep() renamed it. */
 void folder_remove(struct folder *folder);

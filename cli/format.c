@@ -14,7 +14,7 @@ const char *format_count(uint64_t n, char text[FORMAT_TEXT])
 	return count_text(n, text);
 }
 
-/* "64 KiB" of a whole number of the largest unit, as limits and queue sizes are. */
+/* "64 KiB": only if @n is a whole number of the largest unit, as limits and sizes are. */
 static bool format_whole(uint64_t n, const char *const *units, unsigned int nunits,
 			 char text[FORMAT_TEXT])
 {

@@ -104,8 +104,8 @@ static int flush_stdout(int status)
 }
 
 /*
- * Open those of stdin, stdout and stderr that are closed, so that no file of ours gets their
- * number; programs that we start have them closed.
+ * If stdin, stdout or stderr is closed, open it, so that no other file gets its number; programs
+ * that we start have it closed.
  */
 static void reserve_standard_files(void)
 {

@@ -109,8 +109,8 @@ void metrics_time(struct metrics *metrics, const struct metric_label *labels, in
 }
 
 /*
- * A class of the histogram ends one below the power of two with which the next begins, and so does
- * a bucket: its count is exact.
+ * Classes of the histogram end just below powers of two, as the buckets do: so counts of buckets
+ * are exact.
  */
 static void add_buckets(const struct metrics *metrics, const struct metric_label *labels,
 			const struct histogram *times)

@@ -1,8 +1,8 @@
 /*
  * Reads the options of a subcommand, which its rows describe (struct option_row)
  *
- * Like getopt_long(3), less its abbreviations: an option that is added later must not change what a
- * script does today.
+ * Like getopt_long(3), but without abbreviations: an option that is added later must not change the
+ * meaning of existing scripts.
  *
  * 	--name value   --name=value   -n value   -nvalue   --flag   -f
  * 	--             no word after it is an option
@@ -19,13 +19,13 @@
 
 #include "cli/suggest.h"
 
-/* Where reading stands. */
+/* State of the reader. */
 struct reader {
 	int argc, at;
 	char **argv;
 	const struct option_set *sets;
 	const struct option_default *defaults; /* NULL: none */
-	/* by row: on the command line, there with the value no */
+	/* by row: given on the command line; given there as =no */
 	bool given[OPTIONS_SETS][OPTIONS_MAX], off[OPTIONS_SETS][OPTIONS_MAX];
 	char *complaint;
 };
@@ -245,7 +245,7 @@ static bool is_given(const struct reader *r, int nth, int row)
 	return false;
 }
 
-/* A short form overrides the long one, wherever that is; two of them contradict each other. */
+/* A short form overrides the long form, wherever that was given; two short forms are an error. */
 static int store_short_forms(struct reader *r, int nth)
 {
 	const struct option_set *set = &r->sets[nth];
@@ -299,7 +299,7 @@ static int read_default(struct reader *r, const struct option_set *set,
 	return err;
 }
 
-/* The default of the last line that has the option; of one that adds values, of all lines. */
+/* Read the default from the last line with the option, or from all lines if it adds values. */
 static int read_defaults(struct reader *r, const struct option_set *set,
 			 const struct option_row *row, bool *ret_found)
 {

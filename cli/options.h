@@ -4,12 +4,12 @@
  * completion all use the rows.
  *
  * Each option has an environment variable: VERBATIM_ and its name in capitals, "--ring-size" being
- * VERBATIM_RING_SIZE. The command line overrides the environment, that the user's configuration
- * (cli/config.h), and that the row's default. A flag is off in the environment if its variable is
- * empty or 0; elsewhere its value is yes or no.
+ * VERBATIM_RING_SIZE. The order of precedence is: command line, environment, the user's
+ * configuration (cli/config.h), the row's default. A flag is off in the environment if its variable
+ * is empty or 0; elsewhere its value is yes or no.
  *
  * A letter means the same option in all subcommands: tests/cli/command_test.c has the list. A new
- * option has one only if it is typed often, and none if another option has the letter.
+ * option gets a letter only if it is typed often, and never one that another option has.
  *
  * Not thread-safe.
  */
@@ -57,7 +57,7 @@ struct option_row {
 	const char *preset;
 	/* for help: the behaviour without the option, if there is no preset */
 	const char *otherwise;
-	/* a letter that it had, and that is now another option's or none's: the error names it */
+	/* a letter that it once had: an error message then names this option */
 	char former;
 	const char *alias; /* a former name, still accepted, also in the environment; or NULL */
 };
@@ -79,7 +79,7 @@ struct option_row {
 	.type = OPTION_TIME, OPTION_FIELD(settings, field, sizeof(int64_t))
 #define CHOICE_AT(settings, field) \
 	.type = OPTION_CHOICE, OPTION_FIELD(settings, field, sizeof(unsigned int))
-/* For a field that other rows set as well, whose values it overrides. */
+/* A row that sets a field of other rows to a fixed value, and overrides them. */
 #define VALUE_AT(settings, field, value) \
 	.type = OPTION_VALUE, OPTION_FIELD(settings, field, sizeof(unsigned int)), .least = (value)
 #define PARSED_AT(settings, field, function) \
@@ -124,8 +124,8 @@ int options_read(int argc, char **argv, const struct option_set sets[OPTIONS_SET
 const char *options_variable(const char *name, char variable[OPTIONS_VARIABLE]);
 
 /*
- * The value that @row has in the environment, by its name or its alias, and the variable that was
- * looked up last; NULL: not set.
+ * The value of @row in the environment, by its name or its alias; NULL: not set. @variable: the
+ * last variable looked up.
  */
 const char *options_from_environment(const struct option_row *row, char variable[OPTIONS_VARIABLE]);
 

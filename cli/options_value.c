@@ -94,7 +94,7 @@ static bool store_value(const struct option_row *row, const char *text, void *fi
 	}
 }
 
-/* "text or json", "none, hash, N or full"; and the word that is most like the given one. */
+/* "text or json", "none, hash, N or full"; and the allowed word most similar to @text. */
 static void describe_choice(const char *arg, const char *text, char *what, size_t size)
 {
 	struct suggestion near = { .word = text };
@@ -158,7 +158,7 @@ int options_store(const struct option_row *row, const char *text, void *settings
 	if (row->type == OPTION_PARSED ? !row->parse(text, field, complaint)
 				       : store_value(row, text, field))
 		return 0;
-	if (complaint[0] == '\'') /* it begins with the value: say of which option */
+	if (complaint[0] == '\'') /* it begins with the value: add the option's name */
 		name_option(row, complaint);
 	if (complaint[0])
 		return -EINVAL;

@@ -1,10 +1,10 @@
 /*
  * A pager between standard output and the terminal
  *
- * It is started when there is more output than the terminal has rows; until then the screen holds
- * that back. From then on the pager owns the terminal, and our output is a pipe to it. The reader
- * may quit it at any time: our next write then raises SIGPIPE. However we end, we wait for the
- * pager first: the shell must not get the terminal back while the pager reads it.
+ * It is started when there is more output than the terminal has rows; until then cli/screen.c holds
+ * the output back. From then on the pager owns the terminal, and our output is a pipe to it. The
+ * reader may quit it at any time: our next write then raises SIGPIPE. However we end, we wait for
+ * the pager first: the shell must not get the terminal back while the pager reads it.
  */
 #include "cli/pager.h"
 

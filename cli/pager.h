@@ -10,7 +10,7 @@
  */
 void pager_offer(void);
 
-/* Use none, for output that is read as it comes. */
+/* Use no pager, for output that is read while it is written. */
 void pager_refuse(void);
 
 /* Wait until the reader has quit; all output was written. Does nothing without a pager. */

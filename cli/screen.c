@@ -23,11 +23,11 @@ struct screen {
 	size_t nheld;
 };
 
-/* Output that may fit on the terminal; it is filtered already. */
+/* Output that is held back while it fits on the terminal; already filtered. */
 static struct {
 	void (*overflow)(void); /* NULL: nothing is held back */
 	int fd, rows, columns;
-	int lines, column; /* of what is held: complete lines; columns of the last one */
+	int lines, column; /* of the held text: complete lines; columns of the last one */
 	struct text text;
 } hold;
 

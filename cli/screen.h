@@ -14,9 +14,9 @@
 FILE *screen_open(int fd);
 
 /*
- * From now on, hold back what is written to terminal @fd, which all screens share, until that is
- * longer than the terminal: then call @overflow and write all of it. What is shorter is written
- * when the stream is closed. NULL: write what is held, and hold back no more.
+ * From now on, hold back what is written to terminal @fd, by all screens together, until it is
+ * longer than the terminal: then call @overflow and write all of it. Shorter output is written when
+ * the stream is closed. @overflow NULL: write the held output, and hold back no more.
  */
 void screen_hold(int fd, void (*overflow)(void));
 

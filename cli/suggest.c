@@ -55,7 +55,7 @@ void suggest_name(struct suggestion *s, const char *name)
 	s->distance = distance;
 }
 
-/* "t" of "t.db": more is missing than a third. */
+/* Is @word @name without its suffix ("t" for "t.db")? Then more than a third may be missing. */
 static bool lacks_suffix(const char *word, const char *name)
 {
 	size_t n = strlen(word);

@@ -216,7 +216,7 @@ static void put_shown(const struct column *column, const struct cell *cell)
 		fputs(cell->shown, stdout);
 }
 
-/* Align text to the left, numbers to the right; no blanks after the last. @cell: NULL, its title */
+/* Align text to the left, numbers to the right; no blanks after the last. @cell NULL: the title. */
 static void put_cell(const struct table *table, unsigned int nth, int room, const struct cell *cell)
 {
 	const struct column *column = &table->columns[nth];

@@ -32,7 +32,7 @@ struct column {
  */
 struct table *table_new(const char *name, const struct column *columns);
 
-/* The cells of a row, from left to right; a row is complete when it has all. */
+/* Add the next cell, from left to right; after the last column a new row begins. */
 void table_number(struct table *table, int64_t value);
 void table_text(struct table *table, const char *text); /* copied; NULL: nothing */
 
@@ -42,7 +42,7 @@ int table_list(struct table *table, struct trace *trace, enum listing_kind list)
 /* As text; nothing if there are no rows. */
 void table_print(const struct table *table);
 
-/* The same in a compact form, if it is wider than @columns otherwise. */
+/* The same; in a compact form if it would be wider than @columns. */
 void table_print_within(const struct table *table, int columns);
 
 /* As a member of the JSON object that the caller is printing. */

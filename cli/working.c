@@ -1,9 +1,9 @@
 /*
  * Progress: messages on stderr of a command that takes long
  *
- * A command that reads events reports how far it has read (cli_progress()). One that does other
- * work, or waits for others, has a thread that reports that it is working. Both share one clock, so
- * that there is at most one line every ten seconds.
+ * A command that reads events reports how far it has read (cli_progress()). A command that does
+ * other work, or waits for other processes, has a thread that reports that it is working. Both
+ * share one clock, so there is at most one line every ten seconds.
  */
 #include "cli/working.h"
 
@@ -26,7 +26,7 @@
 static struct {
 	const char *command;
 	uint64_t began, every;
-	_Atomic uint64_t next; /* CLOCK_MONOTONIC, ns; a single number, which orders nothing */
+	_Atomic uint64_t next; /* CLOCK_MONOTONIC, ns; relaxed: it orders nothing else */
 } working;
 
 static void begin_work(const char *command, uint64_t every)
@@ -64,8 +64,8 @@ static void *report_work(void *arg)
 }
 
 /*
- * Signals are for the command's threads. Without the thread nothing is reported, and nothing else
- * changes.
+ * Start the thread, with all signals blocked: they are for the command's threads. If it cannot be
+ * started, only the reports are missing.
  */
 void working_start(const char *command, uint64_t every)
 {
@@ -80,14 +80,14 @@ void working_start(const char *command, uint64_t every)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-static uint64_t show_every(void)
+static uint64_t show_interval(void)
 {
 	return log_level() == LOG_VERBOSE ? VERBOSE_NS : SHOW_NS;
 }
 
 void cli_show_work(const char *command)
 {
-	working_start(command, show_every());
+	working_start(command, show_interval());
 }
 
 void cli_progress(uint64_t events, int64_t time)
@@ -102,6 +102,6 @@ void cli_progress(uint64_t events, int64_t time)
 void cli_show_progress(const char *command, struct trace *trace)
 {
 	if (!working.command || strcmp(working.command, command) != 0)
-		begin_work(command, show_every());
+		begin_work(command, show_interval());
 	trace_on_progress(trace, cli_progress);
 }

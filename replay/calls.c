@@ -85,7 +85,7 @@ static int compare_outputs(struct replay *r, const struct trace_event *event, co
 	return err;
 }
 
-/* A queue pair that could not reach the recorded state is not replayed any more. */
+/* If a queue pair could not reach the recorded state, stop replaying it. */
 static void cut_failed(struct replay *r, const struct call *call, const uint64_t *args, int64_t ret)
 {
 	if (call->verb == VERB_modify_qp && !call->failed && verb_failed(call->verb, ret) &&
@@ -109,9 +109,9 @@ static uint32_t find_destroyed(struct replay *r, const struct trace_event *event
 }
 
 /*
- * Make the preconditions of a destroy true: destroy objects whose destruction the trace lost, and
- * acknowledge all events. Before its arguments are translated, since objects are destroyed, and
- * other threads may destroy more.
+ * Establish the preconditions of a destroy: destroy objects whose destruction the trace lost, and
+ * acknowledge all events. Called before the arguments of the destroy are translated, since other
+ * threads may destroy objects meanwhile.
  */
 static int destroy_first(struct replay *r, const struct trace_event *event)
 {
@@ -146,7 +146,8 @@ static void explain_busy(struct replay *r, const struct call *call, int64_t ret)
 }
 
 /*
- * The call failed because of this replay's memory limit, not because of one of the recorded device.
+ * Report that a call failed because of the replay's memory limit (--max-memory), which the
+ * recording did not have.
  */
 static int report_limit(const struct replay *r, const struct trace_event *event)
 {
@@ -188,7 +189,7 @@ static int call_again(struct translation *t, const uint64_t *args)
 	return err ? err : effect_note(r, event, args, ret);
 }
 
-/* A queue pair for raw packets receives only by flow rules. */
+/* Note a queue pair for raw packets without a flow rule: it receives nothing. */
 static void note_no_flow(struct replay *r, const struct trace_event *event)
 {
 	const struct object *o;
@@ -221,7 +222,7 @@ static void leave_out(struct replay *r, const struct trace_event *event, uint32_
 		effect_lacking(r, event->call, "its object was not created in the replay");
 }
 
-/* May a program pass NULL for it? */
+/* May a program pass NULL for argument @i? */
 static bool is_optional(enum verb verb, const uint64_t *args, unsigned int i)
 {
 	const struct field_info *field = &verb_infos[verb].args.fields[i];
@@ -285,8 +286,8 @@ static int build_and_call(struct replay *r, const struct trace_event *event)
 }
 
 /*
- * The application frees its list; that of the replay remains, because pointers to its devices are
- * in use.
+ * Get the list of devices. The application frees its list; the replay's list remains, because
+ * pointers to its devices are in use.
  */
 static int list_devices(struct replay *r, const struct trace_event *event)
 {
@@ -311,7 +312,7 @@ static int (*const by_hand[VERB_COUNT])(struct replay *, const struct trace_even
 	[VERB_get_async_event] = events_get_async, [VERB_ack_async_event] = events_ack_async,
 };
 
-/* A descriptor of -1 needs none: by the errno UCX tests whether the kernel has DMA buffers. */
+/* Does it pass the descriptor -1? UCX does: the errno shows whether the kernel has DMA buffers. */
 static bool passes_no_descriptor(const struct call *call)
 {
 	int64_t fd = 0;
@@ -342,7 +343,7 @@ static const char *why_not(struct replay *r, const struct trace_event *event)
 	return passes_no_descriptor(call) ? NULL : left_out[call->verb];
 }
 
-/* A verb that not every library has is replaced by another one. */
+/* Call the recorded verb, or an equivalent one if the installed library lacks it. */
 static int call_as_recorded(struct replay *r, const struct trace_event *event)
 {
 	struct call plain = *event->call;

@@ -12,5 +12,5 @@ struct trace_event;
  */
 bool calls_takes(const struct trace_event *event);
 
-/* TRACE_CALL or TRACE_RETURN. Returns 0 or -errno after log_err(). */
+/* Replay the call of @event, which calls_takes(). Returns 0 or -errno after log_err(). */
 int calls_replay(struct replay *r, const struct trace_event *event);

@@ -45,8 +45,8 @@ static int note_base(struct replica *replica, const struct call *call, const uin
 }
 
 /*
- * The object that @call created. NULL if the trace is damaged: there is none, it has another kind,
- * or was created before.
+ * The object that @call created. NULL if the trace is damaged: it has no such object, or one of
+ * another kind, or one that was created before.
  */
 static struct replica *new_object(struct replay *r, const struct call *call)
 {
@@ -82,8 +82,8 @@ static void cut_iwarp(struct replay *r, uint32_t id)
 static const char untagged[] = "tag matching lists are not replayed";
 
 /*
- * Messages would be matched with other buffers, and a rendezvous is read from the address in its
- * data.
+ * Do not replay queue pairs of an SRQ with tag matching: messages would be matched with other
+ * buffers, and a rendezvous is read from the address in its data.
  */
 static void cut_tags(struct replay *r, const struct call *call, const uint64_t *args)
 {
@@ -122,7 +122,7 @@ static void note_vectors(struct replica *replica, const struct call *call)
 		replica->vectors_there = (int)vectors;
 }
 
-/* A creation, which may have succeeded or failed on either side. */
+/* Note a creation, which may have succeeded or failed in the recording and in the replay. */
 static int note_created(struct replay *r, const struct call *call, const uint64_t *args,
 			int64_t ret)
 {
@@ -223,7 +223,7 @@ int effect_note(struct replay *r, const struct trace_event *event, const uint64_
 	}
 	gone = v->effect == EFFECT_DESTROY ? effect_object(r, args[0]) : 0;
 	if (gone && processes_are_used() && trace_object(r->trace, gone)->process != event->process)
-		return 0; /* a forked process's copy of it */
+		return 0; /* only a forked process's copy */
 	if (gone)
 		replica_gone(r, gone);
 	else if (call->verb == VERB_modify_qp)

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * What a replayed call changed in the state of the replay: new objects and keys, objects that are
- * gone, queue pairs that are connected.
+ * What a replayed call changed in the state of the replay: new objects and keys, destroyed objects,
+ * connected queue pairs.
  *
  * Not thread-safe.
  */
@@ -15,7 +15,7 @@ struct trace_event;
 int effect_note(struct replay *r, const struct trace_event *event, const uint64_t *args,
 		int64_t ret);
 
-/* The object that @call created lacks for @why. */
+/* Note that the object that @call created is missing in the replay, for reason @why. */
 void effect_lacking(struct replay *r, const struct call *call, const char *why);
 
 /* The object at address @handle in the replay; 0 if there is none. */

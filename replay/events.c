@@ -3,8 +3,8 @@
  *
  * A recorded event is waited for at the time when the recorded call returned. Events of one channel
  * may come in another order: those that come early are stored. If the completion that an event
- * announced came in the replay before the queue was armed, there is no event and none is needed;
- * nor is there one if no queue pair of the queue is replayed.
+ * announced came in the replay before the queue was armed, no event comes, and none is needed; nor
+ * does one come if no queue pair of the queue is replayed.
  *
  * Events are acknowledged as recorded, but never more than came in the replay; the rest is
  * acknowledged before a destroy, which would otherwise block forever.
@@ -32,8 +32,8 @@ static const char no_event[] = "a request for an event that returned without one
 
 #define SILENT_AFTER 2000000  /* ns until a completion is accepted instead of its event */
 #define BACKLOG_NS   50000    /* ns: a recorded call that got an event faster did not wait for it */
-#define CUT_SHARE    50000000 /* to wait if it may be of a queue pair that is not driven */
-#define OUTSIDE_NS   200000000 /* to wait for what no verb causes: it may happen all the same */
+#define CUT_SHARE    50000000 /* longest wait if a queue pair is not replayed */
+#define OUTSIDE_NS   200000000 /* wait for an event that no verb causes: it may come all the same */
 
 /* A number among the results of a call. */
 static uint64_t find_result(const struct call *call, enum arg arg)
@@ -141,7 +141,7 @@ static struct users find_users(const struct replay *r, const void *queue)
 	for (uint32_t i = 0; i < r->nmade; i++) {
 		const struct replica *replica = &r->replicas[r->made[i]];
 		const struct ibv_qp *qp = replica->qp ? replica->handle : NULL;
-		/* those of XRC complete on the CQ of their SRQ, which is not known */
+		/* receives of XRC complete on the CQ of their SRQ, which is not known */
 		bool uses =
 			qp && (qp->send_cq == queue || qp->recv_cq == queue || qp->srq == queue ||
 			       (!qp->recv_cq && qp->qp_type == IBV_QPT_XRC_RECV));
@@ -175,7 +175,7 @@ static void miss_cq_event(struct replay *r, const struct trace_event *event, str
 			"cq", "an event");
 }
 
-/* Returns whether it came, or need not come. Another thread may destroy both during the wait. */
+/* Returns whether the event came, or need not come. Other threads may destroy the objects. */
 static bool await_cq_event(struct replay *r, const struct replica *channel, struct replica *cq,
 			   struct users *ret_users)
 {
@@ -210,7 +210,7 @@ static bool await_cq_event(struct replay *r, const struct replica *channel, stru
 	return true;
 }
 
-/* The queue's cq_context, which is the recorded one. */
+/* Compare the queue's cq_context, whose value is the recorded one. */
 static void compare_context(struct replay *r, const struct trace_event *event,
 			    const struct replica *cq)
 {
@@ -326,7 +326,7 @@ static int take_async(struct replay *r, uint32_t context)
 	return 0;
 }
 
-/* An event with that type and element that came and was (@taken) or was not got. */
+/* A stored event of that type and element that a recorded call has (@taken), or has not, taken. */
 static struct async **find_async(struct replay *r, uint32_t context, enum ibv_event_type type,
 				 const void *element, bool taken)
 {
@@ -363,7 +363,7 @@ static uint32_t object_at(const struct replay *r, const void *handle)
 	return handle && map_get(&r->handles, (uintptr_t)handle, &id) ? (uint32_t)id : 0;
 }
 
-/* The event did not come. An event of a queue may be caused by a post that is not in the trace. */
+/* Report that the event did not come; that of a queue may be due to a post not in the trace. */
 static void miss_async(struct replay *r, const struct trace_event *event, struct replica *context,
 		       enum ibv_event_type type, const void *element)
 {

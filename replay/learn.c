@@ -96,7 +96,7 @@ static int learn_remote(struct replay *r, const struct wr *wr, uint64_t length)
 	return err;
 }
 
-/* Memory that requests access; for an implicit region only they show which parts are used. */
+/* Note memory that requests access: only they show which parts of an implicit region are used. */
 static int learn_post(struct replay *r, uint32_t process, const struct post *post)
 {
 	int err = 0;
@@ -117,7 +117,7 @@ static int learn_post(struct replay *r, uint32_t process, const struct post *pos
 	return err;
 }
 
-/* Only if there is an implicit region, because it reads the whole trace. */
+/* Learn from posts, only if there is an implicit region, because this reads the whole trace. */
 static int learn_posts(struct replay *r)
 {
 	const struct trace_filter filter = { .unmatched = true };
@@ -253,8 +253,8 @@ static int learn_event(struct replay *r, const struct trace_event *event)
 }
 
 /*
- * Objects whose destruction was removed from the trace: that is a divergence, but failures to
- * destroy others because of them are not.
+ * Find objects whose destruction was removed from the trace: that is a divergence, but that other
+ * objects then cannot be destroyed is not.
  */
 static void find_undestroyed(struct replay *r, const struct map *destroys)
 {
@@ -281,7 +281,7 @@ static void find_undestroyed(struct replay *r, const struct map *destroys)
 	}
 }
 
-/* Regions whose creation is missing in the trace, although it has that of others. */
+/* Count regions whose creation is missing in the trace. */
 static void count_uncreated(struct replay *r)
 {
 	for (uint32_t i = 1; i < r->nreplicas; i++) {

@@ -119,8 +119,8 @@ static void wait_until_due(const struct replay *r, const struct trace_event *eve
 /* The progress of a step. */
 struct progress {
 	uint32_t done; /* completions of a poll */
-	bool all;      /* it is over */
-	bool waits;    /* for a completion, and may be retried */
+	bool all;      /* the step is finished */
+	bool waits;    /* for a completion; try the fast path again */
 };
 
 /* Try the fast path. @alone: the caller has exclusive access to the replay. */
@@ -143,7 +143,7 @@ static void play_fast(struct replay *r, struct ready *step, struct progress *so_
 		expect_note(r, &step->event);
 }
 
-/* From completion @from on, with exclusive access to the replay. */
+/* Play a step, a poll from completion @from on, with exclusive access to the replay. */
 static int play_slowly(struct play *p, const struct ready *step, uint32_t from)
 {
 	const struct trace_event *event = &step->event;
@@ -235,7 +235,7 @@ static void rest_player(void *arg)
 	inside = false;
 }
 
-static bool come_inside(struct play *p)
+static bool enter_gate(struct play *p)
 {
 	if (inside && gate_is_closed(&p->gate))
 		rest_player(p);
@@ -246,10 +246,10 @@ static bool come_inside(struct play *p)
 
 /*
  * A wake-up takes as long as thousands of polls, and delays the threads that wait for the sleeper:
- * so poll that long before sleeping. If there are few processors that only takes time from the
- * other thread: if it did not help, poll less the next times, but try again now and then.
+ * so poll that long before sleeping. With few processors polling only takes time from the other
+ * thread: if it did not help, poll less the next times, but sometimes try the full time again.
  */
-static void note_spins(unsigned int *spins, bool helped)
+static void adapt_spins(unsigned int *spins, bool helped)
 {
 	static _Thread_local unsigned int failures;
 
@@ -257,13 +257,13 @@ static void note_spins(unsigned int *spins, bool helped)
 	*spins = failures % RETRY == 0 ? SPINS : *spins / 2 + 1;
 }
 
-/* Among others. */
+/* Play a step by the fast path, while other threads are inside the gate, too. */
 static void play_inside(struct play *p, struct ready *step, struct progress *so_far)
 {
 	static _Thread_local unsigned int spins = SPINS;
 	unsigned int spun = 0;
 
-	if (step->event.kind == TRACE_POLL) /* which often waits */
+	if (step->event.kind == TRACE_POLL) /* a poll often waits */
 		player_publish();
 	do {
 		play_fast(p->r, step, so_far, LOOK_AFTER, false);
@@ -272,7 +272,7 @@ static void play_inside(struct play *p, struct ready *step, struct progress *so_
 	if (so_far->all)
 		outcome_count(p->r->outcome, OUTCOME_SEEN, 1);
 	if (spun > LOOK_AFTER || !so_far->all)
-		note_spins(&spins, so_far->all);
+		adapt_spins(&spins, so_far->all);
 }
 
 static int play_step(void *arg, struct ready *step)
@@ -282,7 +282,7 @@ static int play_step(void *arg, struct ready *step)
 	unsigned int turns = 0;
 	int err;
 
-	while (p->r->options->pace <= 0 && !outcome_stopped(p->r->outcome) && come_inside(p)) {
+	while (p->r->options->pace <= 0 && !outcome_stopped(p->r->outcome) && enter_gate(p)) {
 		play_inside(p, step, &so_far);
 		if (so_far.all)
 			return 0;

@@ -145,7 +145,7 @@ static int replay_entered(struct replay *r, const struct trace_event *event)
 	return 0;
 }
 
-/* The replayed process has ended, and that was reported. */
+/* Leave an event out: its replayed process has ended, which was reported. */
 static int skip_event(struct replay *r, const struct trace_event *event, const char *why)
 {
 	if (trace_verb(event) != VERB_COUNT && !event->inner &&

@@ -64,7 +64,7 @@ static int synth_qp(struct replay *r, uint32_t id, struct replica *replica)
 	return map_put(&r->numbers, qp->qp_num, id);
 }
 
-/* All objects begin with their context, except two. */
+/* The context of an object: its first member, except for two kinds. */
 static struct ibv_context *context_of(enum object_kind kind, void *handle)
 {
 	switch (kind) {
@@ -165,7 +165,7 @@ void replica_destroy(struct replay *r, uint32_t id)
 		return;
 	events_before_destroy(r, id);
 	args[0] = (uintptr_t)replica->handle;
-	if (!args[0]) /* another thread did, during the wait */
+	if (!args[0]) /* another thread has destroyed it during the wait */
 		return;
 	dispatch_call((enum verb)verb, args);
 	replica_gone(r, id);

@@ -11,10 +11,10 @@ struct replay;
 /* @object was created as @handle: note its keys and numbers. Returns 0 or -ENOMEM. */
 int replica_made(struct replay *r, uint32_t object, void *handle);
 
-/* @object was destroyed; a context takes all objects made from it with it. */
+/* @object was destroyed; if it is a context, so were all objects made from it. */
 void replica_gone(struct replay *r, uint32_t object);
 
-/* Destroy it, unless it was destroyed already. */
+/* Destroy @object, unless it was destroyed already. */
 void replica_destroy(struct replay *r, uint32_t object);
 
 /*

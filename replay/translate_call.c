@@ -34,7 +34,7 @@ static const struct device *device_of_qp(struct replay *r, uint32_t id)
 	return devices_of(r->devices, ((struct ibv_qp *)replica->handle)->context);
 }
 
-/* The port, and its GID of the same kind as the recorded one. */
+/* Set the port, and the index of its GID of the same kind as the recorded one. */
 static void translate_source(struct translation *t, const struct device *from,
 			     struct ibv_ah_attr *av)
 {
@@ -48,7 +48,7 @@ static void translate_source(struct translation *t, const struct device *from,
 			     from->name);
 }
 
-/* A connected queue pair's address: the port of its peer. */
+/* Set a connected queue pair's address to the port of its peer. */
 static void connect_path(struct translation *t, struct ibv_qp *qp, uint32_t peer,
 			 struct ibv_ah_attr *av)
 {
@@ -67,7 +67,7 @@ static void connect_path(struct translation *t, struct ibv_qp *qp, uint32_t peer
 	devices_translate(from, to ? to : from, to ? replica->qp->port : av->port_num, av);
 }
 
-/* The queue pair is not connected, and no longer driven. */
+/* Do not connect the queue pair, and stop replaying it. */
 static void cut_qp(struct translation *t, uint32_t peer, const char *why)
 {
 	t->missing = why;
@@ -90,13 +90,13 @@ static void cut_peerless(struct translation *t, uint32_t number, bool known, uin
 	t->missing = t->text;
 }
 
-/* The object has not been created yet, but may still be. */
-static bool is_to_come(const struct replica *replica)
+/* Has the object not been created yet, but may still be? */
+static bool may_be_created(const struct replica *replica)
 {
 	return replica && replica->created && !replica->made && !replica->why;
 }
 
-/* librdmacm connects it. */
+/* Does librdmacm connect the queue pair? */
 static bool is_connected_otherwise(struct translation *t, const struct ibv_qp_attr *attr, int mask)
 {
 	uint32_t me = t->event->call->object, peer = 0;
@@ -108,7 +108,7 @@ static bool is_connected_otherwise(struct translation *t, const struct ibv_qp_at
 	return cm_modify(t->r, me, peer, attr, mask, &t->needless, &t->missing);
 }
 
-/* If the other side does not exist in the replay, the queue pair is no longer driven. */
+/* Connect the queue pair; if its peer does not exist in the replay, stop replaying it. */
 static void connect_qp(struct translation *t, const struct ibv_qp *qp, struct ibv_qp_attr *attr)
 {
 	uint32_t me = t->event->call->object;
@@ -119,7 +119,7 @@ static void connect_qp(struct translation *t, const struct ibv_qp *qp, struct ib
 	bool made = replica && replica->number;
 	enum ibv_mtu mtu;
 
-	if (t->event->call->failed || is_to_come(replica)) {
+	if (t->event->call->failed || may_be_created(replica)) {
 		/* a number that was wrong, or too early, is not corrected */
 		attr->dest_qp_num = made ? replica->number : attr->dest_qp_num;
 	} else if (qp->context->device->transport_type == IBV_TRANSPORT_IWARP) {
@@ -257,7 +257,7 @@ static void modify_qp(struct translation *t, uint64_t *a)
 	const struct device *device = devices_of(t->r->devices, qp->context);
 	int mask = (int)a[2];
 
-	if (!attr) /* nothing is changed; but devices read it */
+	if (!attr) /* nothing is changed, but devices read attr */
 		a[1] = (uintptr_t)&nothing;
 	if (!attr || !replica || !replica->qp)
 		return;
@@ -293,7 +293,7 @@ static bool is_multicast(const union ibv_gid *gid)
 	       (!memcmp(gid->raw, mapped, sizeof(mapped)) && gid->raw[12] >> 4 == 0xe);
 }
 
-/* With a GRH its GID decides: on Ethernet the LID means nothing. */
+/* Is it the address of a group? With a GRH its GID decides: on Ethernet the LID means nothing. */
 static bool leads_to_group(const struct ibv_ah_attr *av)
 {
 	enum { MULTICAST_LID = 0xc000, PERMISSIVE_LID = 0xffff };
@@ -333,8 +333,8 @@ static void create_ah(struct translation *t, uint64_t *a)
 }
 
 /*
- * A GRH as if the packet had come from our own port. With RoCE over IPv4 the recorded one is an IP
- * header; in the replay all addresses have the long form.
+ * Make the GRH of a packet from the replay's own port. With RoCE over IPv4 the recorded one is an
+ * IP header; in the replay all addresses have the long form.
  */
 static void make_grh(const struct port *port, struct ibv_grh *grh)
 {
@@ -349,8 +349,8 @@ static void make_grh(const struct port *port, struct ibv_grh *grh)
 }
 
 /*
- * A completion that came from our own device, as all do in the replay. One that was invalid when
- * recorded must stay invalid.
+ * Change a completion to one from the replay's device, as all packets come from it. A completion
+ * that was invalid in the recording must stay invalid.
  */
 static void translate_wc(struct translation *t, struct ibv_context *context, uint8_t number,
 			 struct ibv_wc *wc, struct ibv_grh *grh)
@@ -426,7 +426,7 @@ static void ind_table(struct translation *t, uint64_t *a)
 		attr->ind_tbl[i] = to_pointer(translate_field(t, &wq, (uintptr_t)attr->ind_tbl[i]));
 }
 
-/* A bind completes like a work request. */
+/* Note a bind as an outstanding request, since it completes like one. */
 static void note_bind(struct translation *t, uint64_t qp, const struct ibv_mw_bind *bind)
 {
 	struct request request = { .wr_id = bind->wr_id,
@@ -446,7 +446,7 @@ static void note_bind(struct translation *t, uint64_t qp, const struct ibv_mw_bi
 	requests_put(&replica->qp->out[SIDE_SEND], &request, &number);
 }
 
-/* The call fails if its queue pair is in error; is that queue pair driven? */
+/* Is the queue pair replayed? The call fails if its queue pair is in error. */
 static bool is_driven(struct translation *t, uint64_t qp)
 {
 	const struct replica *replica;
@@ -508,7 +508,7 @@ static bool was_in_table(const struct call *call)
 	return !call->failed || call->ret == ENODATA;
 }
 
-/* An index into a table that may be shorter on another device. */
+/* Translate an index into a table that may be shorter on another device. */
 static void index_argument(struct translation *t, uint64_t *a)
 {
 	const struct device *device;

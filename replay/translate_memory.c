@@ -19,14 +19,14 @@ static uint64_t find_hole(const struct translation *t)
 	return (uintptr_t)memory_hole(t->r->memory[t->event->process]);
 }
 
-/* Addresses outside become one without memory. */
+/* Replace an address outside of the replay's memory by one without memory. */
 static void limit_range(struct translation *t, uint64_t *addr, uint64_t length)
 {
 	if (*addr && length && !memory_is_all(0, length) && !is_ours(t, *addr, length))
 		*addr = find_hole(t);
 }
 
-/* A registration that failed because the address had no memory must fail in the replay, too. */
+/* Translate a registration; if it failed because the address had no memory, it must fail again. */
 static void reg_mr(struct translation *t, uint64_t *a)
 {
 	const struct call *call = t->event->call;
@@ -36,7 +36,7 @@ static void reg_mr(struct translation *t, uint64_t *a)
 		a[1] = find_hole(t);
 }
 
-/* The virtual address at which the region starts: the memory's own, or a chosen one. */
+/* Translate the virtual address at which the region starts: the memory's own, or a chosen one. */
 static void reg_mr_iova(struct translation *t, uint64_t *a)
 {
 	int64_t there = 0;
@@ -46,7 +46,7 @@ static void reg_mr_iova(struct translation *t, uint64_t *a)
 		a[3] = a[1];
 }
 
-/* The processor copies, so calls without memory cannot be replayed. */
+/* Translate a copy by the processor: without memory the call cannot be replayed. */
 static void copy_device(struct translation *t, uint64_t addr, uint64_t length)
 {
 	if (length && !is_ours(t, addr, length))

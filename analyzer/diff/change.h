@@ -11,11 +11,11 @@ struct spread {
 	bool known; /* all runs have the value */
 };
 
-/* NAN: a run does not have it. */
+/* Add one value per run; NAN: the run has no such value. */
 void spread_begin(struct spread *spread);
 void spread_add(struct spread *spread, double value);
 
-/* Are both known, and do the values of the two sides not overlap? */
+/* Are both known, and are their ranges disjoint? */
 bool spread_apart(const struct spread *a, const struct spread *b);
 
 /* How much worse @after is, in percent, or percentage points for a share; below 0: better. */
@@ -25,11 +25,11 @@ double spread_worse(const struct spread *before, const struct spread *after, enu
 /* Add a change; NULL if out of memory. @worse: percent, or 0 with @neutral. */
 struct diff_change *change_add(struct diff *diff, enum diff_section section, const char *what);
 
-/* Note a number that is not a change; @test has the other members. */
+/* Note a number that did not change or was not judged; @test: because, share, could_see. */
 void change_none(struct diff *diff, const char *what, const struct diff_pair *pair,
 		 const struct diff_test *test);
 
-/* Is it a regression: is @worse, in percent, beyond the threshold? */
+/* Set the verdict: a regression if @worse, in percent, exceeds the threshold. */
 void change_judge(struct diff *diff, struct diff_change *change, double worse);
 
 /* Set a number, or a text, before and after. */

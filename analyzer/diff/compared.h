@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Two sides, of one run or several each, compared: what changed, where in the code, and whether it
- * is a regression.
+ * The comparison of two sides with one or more runs each: what changed, where in the code, and
+ * whether it is a regression.
  *
  * Structure needs no statistics, and is compared first: attributes, calls, requests for each
  * doorbell, shares. Then the shape of histograms, then times, then the environment. A value that
@@ -14,7 +14,7 @@
 enum diff_section { DIFF_STRUCTURE, DIFF_SHAPE, DIFF_TIME, DIFF_ENVIRONMENT, DIFF_SECTIONS };
 
 enum diff_verdict {
-	DIFF_UNCLEAR, /* it differs, but that may be chance */
+	DIFF_UNCLEAR, /* the difference may be chance */
 	DIFF_CHANGED, /* neither better nor worse, or less than the threshold */
 	DIFF_BETTER,
 	DIFF_WORSE, /* a regression */
@@ -38,18 +38,18 @@ struct diff_change {
 	char *before_text, *after_text;  /* DIFF_TEXT; owned */
 	char place[2 * DIFF_PLACE + 64]; /* "ibv_post_send, put_list (app.c:88)"; "": none */
 	char note[128];                  /* "106 ms in them"; "" */
-	bool has_bounds;                 /* of the change in percent, DIFF_NS: */
+	bool has_bounds;                 /* low and high are valid: percent (DIFF_NS) */
 	double low, high;
 };
 
-/* A number that was looked at, and did not change, or could not be judged. */
+/* A number that was compared and did not change, or that could not be judged. */
 struct diff_test {
 	char what[96];
-	const char *verb;    /* that the function calls; NULL: it is of a CQ, or of the whole run */
+	const char *verb;    /* called by the function; NULL: the number is of a CQ or the run */
 	char of[DIFF_PLACE]; /* the function; "" */
-	const char *because; /* why it is not judged; NULL: it is, and: */
+	const char *because; /* why it is not judged; NULL: it is, and could_see is valid */
 	bool share;          /* could_see is in percentage points, not percent: */
-	double could_see;    /* a change by so many would have been reported */
+	double could_see;    /* the smallest change that would have been reported */
 };
 
 /* The sites of one function that calls a verb, by run; NULL: not in that run. */

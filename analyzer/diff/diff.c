@@ -1,13 +1,13 @@
 /*
- * Two sides, of one run or several each, compared
+ * Compares two sides with one or more runs each
  *
- * 	pair.c		functions of one run <-> those of the others
+ * 	pair.c		functions of one run <-> the same functions in the other runs
  * 	structure.c	what the program does
  * 	shape.c		modes of histograms that are new
- * 	times.c		how long it takes, as far as the runs show
+ * 	times.c		how long it takes, if the runs support a verdict
  * 	pace.c		gaps, depth, starvation, duration
  *
- * Here: on which machines the runs were.
+ * This file compares the machines on which the runs were made.
  */
 #include "analyzer/diff/diff.h"
 

@@ -2,14 +2,15 @@
  * How a run paces itself
  *
  * 	gaps		between two posts of a function, between two polls of a CQ
- * 	depth		requests outstanding: their mean over time, the most
+ * 	depth		requests outstanding: mean over time, and maximum
  * 	starvation	receive queues that were empty, messages that waited for a receive
  * 	duration	of the run
  *
- * There are many of these numbers, and all follow the load of the machine. So one is reported only
- * if the interval of 99 % does not contain 0, and the distance between the sides is greater than
- * the range of either (sample.c), and the nearest runs differ by more than the threshold. With one
- * run per side they are shown, without a verdict, if they differ by a factor of two.
+ * There are many of these numbers, and all depend on the load of the machine. So a change is
+ * reported only if the interval of 99 % does not contain 0, and the distance between the sides is
+ * greater than the range of either (sample.c), and the nearest runs differ by more than the
+ * threshold. With one run per side they are shown, without a verdict, if they differ by a factor of
+ * two.
  *
  * Most are neither better nor worse: a program that posts lists has longer gaps, too.
  */
@@ -27,9 +28,9 @@ enum {
 	TIMED_FAR = 1000, /* the same, for a 99th percentile */
 	LONG = 500000,    /* ns: gaps that shape.c ignores */
 	SPIN = 1000,      /* ns: shorter gaps between polls are those of a loop */
-	SHORT = 1000000,  /* ns: of a run */
-	POINTS = 20,      /* by which two shares differ by far */
-	SAME_PERCENT = 2, /* two numbers of requests */
+	SHORT = 1000000,  /* ns: shorter runs are not compared */
+	POINTS = 20,      /* percentage points: shares differ greatly, with one run per side */
+	SAME_PERCENT = 2, /* runs whose numbers of requests differ by no more did the same work */
 };
 
 /* A figure of a run, or of one of its sites; NAN: not known. */
@@ -40,11 +41,11 @@ struct pace {
 	const char *name;
 	enum diff_unit unit;
 	int worse;
-	double least; /* neither side is above: no change */
+	double least; /* if neither side exceeds it, there is no change */
 	pace_of_run *run;
-	pace_of_site *site; /* the other is NULL */
+	pace_of_site *site; /* either this or `run`; the other is NULL */
 	bool (*applies)(enum verb verb);
-	measure_site *measure; /* finds the place of a share; NULL: of a percentile of gaps */
+	measure_site *measure; /* of a share, to find its place; NULL: a percentile of gaps */
 };
 
 static double find_percentile(const struct histogram *h, double percent, uint64_t least)
@@ -234,7 +235,7 @@ static bool is_one(const struct sample *sample)
 	return sample->n[0] < 2 || sample->n[1] < 2;
 }
 
-/* By how much the nearest runs differ, in percent or percentage points; 0: chance may do that. */
+/* By how much the nearest runs differ, in percent or percentage points; 0: it may be chance. */
 static double find_change(const struct pace *pace, const struct sample *sample)
 {
 	double between = sample_between(sample);
@@ -316,7 +317,7 @@ static void add_pace(struct diff *diff, const struct pace *pace, const struct di
 	snprintf(change->note, sizeof(change->note), "one run per side: timing is not judged");
 }
 
-/* Do all runs have any, though too few? */
+/* Do all runs have gaps, though too few for a percentile? */
 static bool has_gaps(const struct diff *diff, const struct pace *pace, const struct diff_pair *pair)
 {
 	for (int side = 0; side < 2; side++)

@@ -5,5 +5,5 @@
  */
 #include "analyzer/diff/compared.h"
 
-/* Add those that certainly changed; with one run per side, those that differ by far. */
+/* Add the numbers that certainly changed; with one run per side, those that doubled or halved. */
 void pace_compare(struct diff *diff);

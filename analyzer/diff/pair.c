@@ -54,7 +54,7 @@ static void pair_run(struct diff *diff, int side, size_t run)
 
 /* Functions that are not known */
 
-/* 1: @run has unknown functions that call @verb; 2: it has known ones. */
+/* Bit 0: @run has unknown functions that call @verb; bit 1: it has known ones. */
 static unsigned int find_known_sites(const struct diff_run *run, enum verb verb)
 {
 	unsigned int has = 0;
@@ -88,7 +88,7 @@ static void join_verb(struct diff *diff, enum verb verb)
 				diff->no_memory = true;
 }
 
-/* Functions of another name */
+/* Renamed functions */
 
 static bool is_on(const struct diff *diff, const struct diff_pair *pair, int side)
 {

@@ -21,7 +21,7 @@ struct question {
 	const char *attribute; /* NULL: */
 	uint64_t from, to;
 	bool polls;    /* gaps between polls, and not before posts */
-	bool is_share; /* their share, and not their number */
+	bool is_share; /* the share of these gaps, not their number */
 };
 
 /* The same place in all runs of a side. */
@@ -143,7 +143,7 @@ static bool has_value(const struct tallies *tallies, int side, const char *name,
 	return false;
 }
 
-/* Does it pass a value that the other side never passes? */
+/* For an attribute: does the place pass a value that the other side never passes? */
 static double rate_attribute(const struct tallies *tallies, const struct tally *tally,
 			     const char *name)
 {
@@ -228,7 +228,7 @@ static bool is_called_after(const struct diff *diff, const struct diff_pair *pai
 	return false;
 }
 
-/* If no place is the same, the source may have changed, and its lines. */
+/* Is it only in the runs before? Then, if no place is the same, line numbers have changed. */
 static bool is_only_before(const struct diff *diff, const struct tallies *tallies,
 			   const struct diff_pair *pair, const struct tally *found)
 {

@@ -2,15 +2,15 @@
 /*
  * Finds which calls of a function have changed. For the files of this folder.
  *
- * A function may call a verb at several lines, and be called from several: each is a place of its
- * site. The place of a change is the one that explains most of it, on the side that has it: the
- * runs after, or those before if the runs after do not make the call.
+ * A function may call a verb at several lines, and be called from several: each combination is a
+ * place of its site. The place of a change is the one that explains most of it, on the side that
+ * has it: the runs after, or those before if the runs after do not make the call.
  *
  * Not thread-safe.
  */
 #include "analyzer/diff/compared.h"
 
-/* A measured value for all sites of one run, or for one: a count, and its total. */
+/* A value of one place, or the sum over places: n of a total, and the largest single one. */
 struct measure {
 	double n, of, most;
 };

@@ -19,7 +19,7 @@ struct reading {
 	struct diff_run *run;
 	struct trace *trace;
 	struct symbols *symbols;
-	struct map cqs; /* object to the site that made it, and the place in the upper bits */
+	struct map cqs; /* object to its creator: index of the site, upper bits: of the place */
 	bool no_memory;
 };
 
@@ -141,7 +141,7 @@ static size_t find_place(struct diff_site *site, const struct diff_site *place)
 	return i;
 }
 
-/* The function that calls @verb at @stack, and its place in it; false if out of memory. */
+/* The function that calls @verb at @stack, and the place of the call; false if out of memory. */
 static bool find_site(struct reading *r, enum verb verb, uint32_t stack, struct at *ret_at)
 {
 	struct diff_run *run = r->run;

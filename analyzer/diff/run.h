@@ -26,7 +26,7 @@ struct diff_site {
 	enum verb verb;
 	char *function;        /* without the suffixes of compilers; "": not known */
 	char text[DIFF_PLACE]; /* "put_list (app.c:88)", the first place; "": not known */
-	/* of a place: the lines that called the function, and those that called them; "" */
+	/* of a place: the line that called the function, the caller's caller...; "" */
 	char callers[DIFF_CALLERS][DIFF_PLACE];
 	struct profile_place sum;           /* of all its places */
 	uint64_t polls, completions, empty; /* of the CQs that it created */
@@ -34,7 +34,7 @@ struct diff_site {
 	struct histogram poll_gap;          /* struct profile_cq.gap */
 	struct diff_attribute *attributes;
 	size_t nattributes;
-	/* of a function: one for each line and callers; they have no places themselves */
+	/* of a function: one per line and chain of callers; a place has no places */
 	struct diff_site *places;
 	size_t nplaces;
 };
@@ -51,7 +51,7 @@ struct diff_run {
 	struct diff_fact *facts;
 	size_t nfacts;
 	bool lossy;         /* events are missing: its counts are too low */
-	struct map by_call; /* (stack, verb) to an index of sites, + 1, and above that of a place */
+	struct map by_call; /* (stack, verb) to 1 + index of the site; upper bits: of the place */
 };
 
 /* How an attribute is compared: by its value, or the number at the end of an enumerator. */
@@ -60,14 +60,14 @@ struct attribute_info {
 	int worse; /* -1: a lower value is worse; 1: a higher one; 0: neither */
 };
 
-/* The row of that name, or NULL. */
+/* The row of attribute @name, or NULL. */
 const struct attribute_info *attribute_find(const char *name);
 
 /* @select may be NULL; @path is borrowed. 0 or -errno after log_err(). */
 int diff_run_new(struct trace *trace, const char *path, const struct profile_select *select,
 		 struct symbols *symbols, struct diff_run **ret_run);
 
-/* Are two places of a function the same: the line, and all callers? */
+/* Do two places of a function have the same line and callers? */
 bool diff_site_is(const struct diff_site *a, const struct diff_site *b);
 
 /* Merge all sites of unknown functions that call @verb into one. 0 or -ENOMEM. */

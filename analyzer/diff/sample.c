@@ -6,10 +6,10 @@
  * means comes from how much the runs of each side vary, and the interval has the width of
  * Student's t for that number (Welch's degrees of freedom).
  *
- * Few runs that vary much have a wide interval although all of one side are beyond all of the
- * other. If that distance is greater than the range of either side, chance is as rare as outside of
- * the interval: with three runs per side, of normal or exponential noise, once in 125 pairs of
- * sides; without that condition, once in ten.
+ * Few runs that vary much have a wide interval although each run of one side is above each of the
+ * other. If the distance between the sides is greater than the range of either side, it is as
+ * unlikely by chance as a value outside of the interval: with three runs per side, of normal or
+ * exponential noise, once in 125 pairs of sides; without that condition, once in ten.
  */
 #include "analyzer/diff/sample.h"
 
@@ -28,7 +28,7 @@ static double mean_of(const double *of, size_t n)
 }
 
 /* The variance of the mean of a side. */
-static double vary_mean(const double *of, size_t n)
+static double variance_of_mean(const double *of, size_t n)
 {
 	double mean = mean_of(of, n), sum = 0;
 
@@ -60,7 +60,7 @@ double sample_width(const struct sample *sample)
 	double v[2], df = 0;
 
 	for (int side = 0; side < 2; side++) {
-		v[side] = vary_mean(sample->of[side], sample->n[side]);
+		v[side] = variance_of_mean(sample->of[side], sample->n[side]);
 		df += v[side] * v[side] / (double)(sample->n[side] - 1);
 	}
 	df = df > 0 ? (v[0] + v[1]) * (v[0] + v[1]) / df

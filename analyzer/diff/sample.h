@@ -30,10 +30,10 @@ double sample_width(const struct sample *sample);
 double sample_between(const struct sample *sample);
 
 /*
- * By how much the means would have to differ for sample_apart(), and to be beyond sample_width()
- * and @least, with runs that vary as these do.
+ * By how much the means would have to differ to exceed sample_width() and @least, and to make
+ * sample_apart() true, if runs vary as these do.
  */
 double sample_least(const struct sample *sample, double least);
 
-/* Is that more than chance explains? At least three runs per side. */
+/* Is the difference more than chance explains? At least three runs per side. */
 bool sample_apart(const struct sample *sample);

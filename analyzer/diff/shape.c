@@ -30,7 +30,7 @@
 #include "analyzer/diff/place.h"
 
 enum {
-	FIRST = 64,      /* class: below it they are not of equal width */
+	FIRST = 64,      /* lower classes are not of equal width */
 	WINDOW = 16,     /* classes: half an octave */
 	BESIDE = 24,     /* classes from a window to the one that is compared with it */
 	STEP = 2,        /* classes */
@@ -39,10 +39,10 @@ enum {
 	RATIO = 4,
 	RATIO_ONE = 8,
 	CHANCE = 6, /* standard deviations */
-	/* largest ratio of two medians if nothing moved, and of a window's begin to the median */
+	/* ratio: medians closer than this have not moved; a window begins this far above them */
 	MOVED = 2,
 	SLICE = 500000, /* ns */
-	MODES = 2,      /* of one place */
+	MODES = 2,      /* reported per function */
 };
 
 /* For each class the number of gaps in lower classes, by run. */
@@ -76,7 +76,7 @@ static void sum_classes(struct sums *sums, const struct histogram *h)
 		sums->below[i + 1] = sums->below[i] + histogram_class(h, i, &from, &to);
 }
 
-/* The share over all runs of a side, the least and the most of one run, and the number. */
+/* The gaps in the window, all runs of a side: least and largest share of one run; n of a total. */
 struct window {
 	double least, most;
 	uint64_t n, of;

@@ -3,7 +3,7 @@
  *
  * 	attributes	that calls gave to objects: the sets of values differ
  * 	shares		requests inline, signalled: by more than chance does
- * 	counts		calls, calls while posting: neither the total nor that per request
+ * 	counts		calls, calls while posting: neither the total nor the number per request
  * 			is the same, so that a run may be longer than another
  * 	batches		requests per doorbell, completions per poll: a busy machine makes these
  * 			larger, so the mean of one side must exceed the largest of the other; or
@@ -24,8 +24,8 @@ enum {
 	CHANCE = 4,      /* standard deviations */
 	LEAST = 50,      /* batches below which the largest is not meaningful */
 	RUNS = 3,        /* runs per side below which the spread is not meaningful */
-	SAME_POINTS = 1, /* shares that differ by less are equal; */
-	SAME_PERCENT = 2 /* so are numbers */
+	SAME_POINTS = 1, /* shares that differ by less count as equal */
+	SAME_PERCENT = 2 /* numbers that differ by less count as equal */
 };
 
 enum kind { SHARE, COUNT, BATCH };
@@ -109,7 +109,7 @@ enum { METRICS = sizeof(metrics) / sizeof(metrics[0]), LISTS = 0 };
 struct numbers {
 	struct spread value, each; /* each: a count per request */
 	struct spread most;
-	double of; /* the total that it is a share of */
+	double of; /* of a share: the total */
 };
 
 static void add_numbers(struct numbers *to, const struct metric *metric, struct measure m,
@@ -157,7 +157,7 @@ static bool may_be_chance(const struct numbers *a, const struct numbers *b)
 	return fabs(a->value.mean - b->value.mean) <= fmax(points, SAME_POINTS);
 }
 
-/* Does the program make batches of another size, and not a busy machine? */
+/* Are batches of another size due to the program, rather than a busy machine? */
 static bool is_sure(const struct numbers *a, const struct numbers *b)
 {
 	const struct numbers *low = a->value.mean < b->value.mean ? a : b, *high = low == a ? b : a;
@@ -222,8 +222,8 @@ static void note_time(const struct diff *diff, struct diff_change *change,
 }
 
 /*
- * Programs signal the last request of a list: with lists of another length another share of the
- * requests is signalled, which does not show that completions could be saved.
+ * Programs signal the last request of a list: if the lists have another length, another share is
+ * signalled; that says nothing about needless completions.
  */
 static bool follows_lists(const struct diff *diff, const struct metric *metric,
 			  const struct diff_pair *pair)

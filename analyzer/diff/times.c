@@ -68,7 +68,7 @@ static struct diff_change *add_sample(struct diff *diff, const char *what, enum 
 /* A row of requests in all runs. */
 struct row {
 	unsigned int opcode, size;
-	uint64_t timed; /* of the run that has the fewest */
+	uint64_t timed; /* timed requests of the run that has the fewest */
 	bool shown;     /* whatever the result */
 };
 
@@ -168,8 +168,8 @@ static size_t find_rows(const struct diff *diff, struct row rows[PROFILE_OPCODES
 }
 
 /*
- * The rate of few runs, if the interval says nothing: whether each run of one side is slower than
- * each of the other.
+ * With few runs, if the interval gives no verdict on the rate: is each run of one side slower than
+ * each of the other?
  */
 static void judge_apart(struct diff *diff, struct diff_change *change, const struct sample *sample)
 {

@@ -1,5 +1,5 @@
 /*
- * Statuses, events and errnos as tables
+ * Tables of completion statuses, asynchronous events and errnos
  *
  * Rows are found by name: numbers are those of core/wire's lists, which know the header.
  */
@@ -120,8 +120,8 @@ static const struct explanation *find_errno(const char *verb, const char *error)
 }
 
 /*
- * The class of verbs that have the same errnos. Closing a context has others, and so have the
- * destroys of librdmacm.
+ * The class of verbs that have the same errnos. ibv_close_device() and the destroy calls of
+ * librdmacm have other errnos.
  */
 static const char *name_class(const struct verb_info *info)
 {

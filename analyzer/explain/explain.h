@@ -31,7 +31,7 @@ struct explanation {
  */
 enum explain_limit {
 	EXPLAIN_RECEIVE = 1 << 0,
-	EXPLAIN_SEND = 1 << 1, /* what takes a receive of the peer: also a WRITE_WITH_IMM */
+	EXPLAIN_SEND = 1 << 1, /* consumes a receive of the peer: also a WRITE_WITH_IMM */
 	EXPLAIN_WRITE = 1 << 2,
 	EXPLAIN_READ = 1 << 3,
 	EXPLAIN_ATOMIC = 1 << 4,

@@ -25,7 +25,7 @@
 
 enum {
 	SHOWN = 3,    /* sentences about threads */
-	FEW = 2,      /* empty polls: a loop that empties a CQ ends with one */
+	FEW = 2,      /* empty polls: a loop that drains a CQ ends with one, and does not wait */
 	CQS_MAX = 64, /* of one thread */
 	PATIENCE_NS = 250000000
 };
@@ -38,8 +38,8 @@ struct polled_cq {
 	uint64_t handle;
 	uint64_t empty;         /* polls before the last completion */
 	struct event_id polled; /* the last completions; 0:0: none */
-	uint32_t qp;            /* of the last of them: object, 0 not known */
-	/* the last of them whose request another thread had posted */
+	uint32_t qp;            /* of the last completion: object, 0: not known */
+	/* the last completion whose request another thread had posted, and that request */
 	struct event_id taken, request;
 };
 
@@ -66,7 +66,7 @@ struct count {
 /* Poll counts of all processes, by process: read once, as the table has no index. */
 struct counts {
 	bool read;
-	size_t part; /* that is read */
+	size_t part; /* index of the trace's part that is being read */
 	struct trace *trace;
 	struct count *all;
 	size_t n;
@@ -79,13 +79,13 @@ struct activity {
 	size_t nthreads;
 };
 
-/* What a thread did with a CQ, or that it sleeps (its cq is 0). */
+/* What a thread did with a CQ, or the event wait that it sleeps in (cq.cq is 0). */
 struct activity_then {
 	uint32_t thread;
 	struct sleep sleep;
 	struct polled_cq cq;
 	char name[LIFE_NAME]; /* of the CQ */
-	bool barren;          /* no outstanding request completes there */
+	bool barren;          /* no outstanding request can complete on the CQ */
 };
 
 struct activity *activity_new(struct trace *trace)
@@ -285,7 +285,7 @@ const struct moment *activity_sleep(const struct activity_note *note, uint64_t c
 
 /* At the end of the trace */
 
-/* The empty polls of a process, one thread and CQ after the other. */
+/* Reports the empty polls of a process, one thread and CQ after the other. */
 struct telling {
 	const struct activity *activity;
 	const struct activity_note *note;
@@ -317,7 +317,7 @@ static const struct activity_then *find_taken(const struct activity_note *note, 
 	return NULL;
 }
 
-/* The thread polled the CQ with success later. */
+/* Did the thread get a completion from the CQ later? */
 static bool has_gone_on(const struct activity *activity, const struct activity_then *then,
 			uint32_t thread, uint32_t cq)
 {
@@ -330,7 +330,7 @@ static bool has_gone_on(const struct activity *activity, const struct activity_t
 	return false;
 }
 
-/* Where several threads poll the CQ: whose completion it was. */
+/* If several threads poll the CQ: the queue pair of the completion. */
 static void put_qp(const struct telling *telling, const struct activity_then *then)
 {
 	const struct activity_note *note = telling->note;
@@ -529,7 +529,7 @@ int64_t activity_polled_since(const struct activity *activity, const struct acti
 {
 	struct polling polling = { activity, note->process, INT64_MAX };
 
-	if (trace_nparts(activity->trace) == 1) /* several have a clock each */
+	if (trace_nparts(activity->trace) == 1) /* several parts have different clocks */
 		lookup_last_samples(trace_part(activity->trace, 0), see_sample, &polling);
 	return polling.since;
 }
@@ -549,7 +549,7 @@ struct barren {
 	bool polls, fails;
 };
 
-static void see_barren(void *arg, uint32_t thread, uint32_t cq, uint64_t empty)
+static void check_barren(void *arg, uint32_t thread, uint32_t cq, uint64_t empty)
 {
 	struct barren *barren = arg;
 	const struct activity_then *then = find_taken(barren->note, thread, cq);
@@ -566,7 +566,7 @@ bool activity_barren(const struct activity *activity, const struct activity_note
 {
 	struct barren barren = { .note = note, .thread = thread };
 
-	return activity_each_empty(activity, note, see_barren, &barren) && barren.polls &&
+	return activity_each_empty(activity, note, check_barren, &barren) && barren.polls &&
 	       !barren.fails;
 }
 

@@ -20,7 +20,7 @@ struct activity *activity_new(struct trace *trace);
 /* Accepts NULL. */
 void activity_free(struct activity *activity);
 
-/* The application has polled a CQ, called a control verb; the call has returned. */
+/* The application has polled a CQ; has called a control verb; that call has returned. */
 void activity_poll(struct activity *activity, const struct trace_event *event);
 void activity_call(struct activity *activity, const struct trace_event *event);
 void activity_return(struct activity *activity, const struct trace_event *event);
@@ -35,7 +35,7 @@ struct activity_note {
 	struct moment last; /* its last verb */
 };
 
-/* Remember what the threads of @process do at @time. The contents belong to the caller. */
+/* Remember what the threads of @process do at @time. The caller frees it by activity_drop(). */
 void activity_take(const struct activity *activity, const struct model *model, uint32_t process,
 		   int64_t time, struct activity_note *ret_note);
 void activity_drop(struct activity_note *note);
@@ -66,8 +66,8 @@ uint64_t activity_empty(const struct activity *activity, const struct activity_n
 			uint32_t cq);
 
 /*
- * From when on a thread of the process polled until it ended, as the recorder saw ten times a
- * second; INT64_MAX: none did, or that is not known.
+ * Since when a thread of the process polled until the process ended, as sampled by the recorder ten
+ * times a second; INT64_MAX: no thread did, or not known.
  */
 int64_t activity_polled_since(const struct activity *activity, const struct activity_note *note);
 

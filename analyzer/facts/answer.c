@@ -236,7 +236,7 @@ char *answer_wrong_srq(struct trace *trace, struct model *model,
 
 	if (!srq || !qp || qp->type != ABI_QPT_XRC_SEND)
 		return NULL;
-	for (uint32_t p = 1; trace_process(trace, p); p++) /* they may share a domain */
+	for (uint32_t p = 1; trace_process(trace, p); p++) /* processes may share an XRC domain */
 		if (srqn && find_srq(model, p, srqn))
 			return NULL;
 	return asprintf(&text, "remote_srqn 0x%x is not an SRQ of %s; that of %s is 0x%x%s", srqn,
@@ -247,7 +247,7 @@ char *answer_wrong_srq(struct trace *trace, struct model *model,
 		       : text;
 }
 
-/* The limit of what one request may send: of a datagram the MTU. */
+/* The most bytes that one request may send: for a datagram, the MTU. */
 static uint64_t find_most(const struct device_port *port, bool datagram, const char **ret_name)
 {
 	*ret_name = datagram ? "active_mtu" : "max_msg_sz";
@@ -303,7 +303,7 @@ char *answer_too_long(struct model *model, const struct model_complete *complete
 	return text;
 }
 
-/* The outstanding request of @queue that is or receives message @number; NULL: not known. */
+/* The outstanding request of @queue that sends or receives message @number; NULL: not known. */
 static const struct queue_request *find_message(const struct queue *queue, uint64_t number)
 {
 	for (uint32_t i = 0; i < queue->count; i++)
@@ -312,7 +312,7 @@ static const struct queue_request *find_message(const struct queue *queue, uint6
 	return NULL;
 }
 
-/* Are the messages of @queue of @qp numbered in their order? */
+/* Does @queue belong to @qp alone, and are its messages numbered in order? */
 static bool is_numbered(const struct queue *queue, const struct life *qp)
 {
 	return queue && queue->owner == qp && !queue->doubt && queue->poster != UINT32_MAX;

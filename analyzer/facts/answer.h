@@ -37,7 +37,7 @@ char *answer_no_reads(const struct queue_request *request, const struct life *qp
 char *answer_window(struct trace *trace, struct model *model,
 		    const struct model_complete *complete);
 
-/* A send failed by its length: it is longer than its port allows, or an atomic without 8 bytes. */
+/* A send failed because of its length: longer than its port allows, or an atomic not of 8 bytes. */
 char *answer_too_long(struct model *model, const struct model_complete *complete);
 
 /*

@@ -72,7 +72,7 @@ static void say_bind(struct trace *trace, const struct life *qp, const struct ke
 			  event_id_text(bind->before, id));
 }
 
-/* @own is the request. */
+/* @own is the event of the failed request. */
 static void say_invalidated(struct trace *trace, const struct key *key, uint32_t number,
 			    struct event_id own, struct text *t)
 {

@@ -137,7 +137,7 @@ static void describe_gone(char **text, const struct use *use, const char *what)
 			  words_span(use->range.judged - destroyed->time, when));
 }
 
-/* A sentence if the key explains the refusal. */
+/* Set *@text to a sentence if the key explains the refusal. */
 static void blame_key(char **text, const struct use *use)
 {
 	const struct key *key = use->key;
@@ -376,7 +376,7 @@ static const struct peer *find_intended(struct causes *causes, struct model *mod
 	return meant->connected || state == ABI_QPS_RESET || state == ABI_QPS_INIT ? meant : NULL;
 }
 
-/* No answer came. */
+/* No response came: note what explains it. */
 static void note_silence(struct causes *causes, struct model *model,
 			 const struct model_complete *complete, struct noted *noted,
 			 const struct peer *peer)

@@ -17,10 +17,10 @@ struct cause {
 	uint32_t process, qp; /* the other end; qp: object; 0: not known */
 	char lkey[64];        /* of the request's first element: "mr2 of pd1"; "": not known */
 	char rkey[96];        /* "process 2 mr1, deregistered 2.0 ms before" */
-	bool worked;          /* something had completed on the queue pair before */
-	bool datagrams;       /* it is UD */
-	bool xrc;             /* it sends by XRC */
-	char *name;           /* of it: "process 2 (server) qp1"; NULL: not known */
+	bool worked;          /* a request had completed on the queue pair before */
+	bool datagrams;       /* the queue pair is UD */
+	bool xrc;             /* the queue pair sends by XRC */
+	char *name;           /* of the other end: "process 2 (server) qp1"; NULL: not known */
 	char *port;           /* "port 1 was down: IBV_EVENT_PORT_ERR 1:47, 16 ms before"; NULL */
 	/* "lkey 0x8002 is mr2 of pd1; qp1 is in pd2"; NULL: the keys are valid */
 	char *key;
@@ -46,7 +46,7 @@ void causes_event(struct causes *causes, const struct trace_event *event);
 /* ibv_modify_qp() has succeeded, called by the application or a library. */
 void causes_modify(struct causes *causes, const struct trace_event *event);
 
-/* Receives were posted: the other end may have waited for them. */
+/* Receives were posted: perhaps the first ones of a peer whose empty queue caused an error. */
 void causes_post(struct causes *causes, const struct trace_event *event);
 
 /* Complete the sentences about the other ends. */

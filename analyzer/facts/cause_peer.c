@@ -175,7 +175,7 @@ static void put_queue(const struct noted *noted, char text[CAUSE_TEXT])
 			 words_count(noted->users, "queue pair", n));
 }
 
-/* The other end has no room for a completion: it refuses the message. */
+/* The other end's CQ may have been full: it then refuses messages. */
 static void put_overrun(struct noted *noted)
 {
 	char polled[64], when[32];
@@ -260,7 +260,7 @@ static bool put_killed(const struct causes *causes, const struct model *model, s
 	return true;
 }
 
-/* What @error means for this end, unless that is known: the message was too long. */
+/* Describe the error of the other end: with the length, if a message or a receive did not fit. */
 static void name_failure(const struct noted *noted, const struct first_error *error,
 			 char text[CAUSE_TEXT])
 {
@@ -283,7 +283,7 @@ static void name_failure(const struct noted *noted, const struct first_error *er
 		snprintf(text, CAUSE_TEXT, "failed with %s", status ?: "an error");
 }
 
-/* The other end has failed as well, and often the cause is at that end. */
+/* If the other end has failed as well: often the cause is there. */
 static bool put_failed(const struct causes *causes, struct noted *noted,
 		       const struct first_error *own)
 {
@@ -347,7 +347,7 @@ static void put_astray(struct noted *noted)
 		cause_say(&noted->cause.peer, "%s", other);
 }
 
-/* The other end receives nothing in that state. */
+/* Is the other end in a state in which it receives nothing? */
 static bool is_deaf(const struct noted *noted)
 {
 	return noted->state == ABI_QPS_ERR || noted->state == 0 ||
@@ -355,9 +355,9 @@ static bool is_deaf(const struct noted *noted)
 }
 
 /*
- * Was it still alive when the error was polled? Yes, if its process ended much later, or did
- * something later and did not end. One that was killed soon after may have been stopped before
- * that, whatever it did in between.
+ * Was it still alive when the error was polled? Yes, if its process ended much later, or called a
+ * verb later and did not end. A process killed soon after the error may have been stopped before
+ * it, whatever it did in between.
  */
 static bool was_alive(const struct causes *causes, const struct model *model,
 		      const struct noted *noted)

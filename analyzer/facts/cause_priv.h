@@ -23,28 +23,28 @@ struct noted {
 	int status;
 	int64_t posted_at;     /* the request; 0 not known */
 	struct moment destroy; /* of the other queue pair, returned or not; zeroed: none */
-	struct moment rtr;     /* it went to RTR; id 0:0: not known */
-	int64_t tried;         /* the request at least so long, ns; 0: not known */
-	int state;             /* of it; QP_UNKNOWN */
+	struct moment rtr;     /* the other end went to RTR; id 0:0: not known */
+	int64_t tried;         /* ns for which the request was retried, at least; 0: not known */
+	int state;             /* of the other queue pair; or QP_UNKNOWN */
 	struct moment moved;   /* the event that led to the state */
 	bool empty;            /* its receive queue was empty */
-	bool waiting;          /* for its first receive after that */
-	bool missed;           /* it is not known whether that came */
+	bool waiting;          /* for the first receive posted after that */
+	bool missed;           /* events are missing, so that receive is not known */
 	/* receives posted by the peer until then, since its last reset, */
 	uint64_t posted;
 	uint32_t dropped;          /* receives that were outstanding at that reset, */
-	struct moment last_posted; /* and the last of them */
+	struct moment last_posted; /* the last receive posted */
 	uint32_t room;             /* capacity of that queue; 0 not known */
 	uint64_t queue;            /* its handle: QP or SRQ */
 	struct moment full;        /* its first completion since all `high` receives were posted, */
-	uint32_t high;             /* if there were others before; 0 */
+	uint32_t high;             /* if others were posted before; else 0 */
 	char srq[LIFE_NAME];       /* the name of the SRQ, the queue pairs that use it, */
 	unsigned int users;
-	char user[LIFE_NAME]; /* that which took most receives since then, and how many */
+	char user[LIFE_NAME]; /* queue pair that took most receives since `full`, and how many */
 	uint64_t taken;
 	/* the CQ of its receives, which may have had more completions than entries */
 	struct {
-		char name[LIFE_NAME]; /* "": it cannot */
+		char name[LIFE_NAME]; /* "": the CQ had room */
 		uint32_t entries;
 		uint64_t could;
 		int64_t polled; /* when it was last polled; 0: never */
@@ -52,11 +52,11 @@ struct noted {
 	int rnr_retry, min_rnr_timer; /* -1 not known */
 	struct event_id receive;      /* the first one; 0:0 none came */
 	int64_t received;
-	struct outage_victim victim, theirs; /* of this end; of the other, if .process is not 0 */
+	struct outage_victim victim, theirs; /* of this end and the other; .process 0: none */
 	char *answer; /* what to check if no other reason is known; NULL: nothing */
-	/* it is not connected to this end: not yet, or to another */
+	/* set if the peer is not connected to this end: not yet, or to another */
 	struct {
-		uint64_t handle; /* 0: it is */
+		uint64_t handle; /* 0: it is connected to this end */
 		uint32_t number; /* of this end */
 		struct moment rtr;
 		uint32_t told; /* its dest_qp_num, if it went to RTR */
@@ -66,7 +66,7 @@ struct noted {
 struct causes {
 	struct trace *trace;
 	const struct first_list *errors;
-	struct noted **all; /* for errors->all; NULL: nothing is known */
+	struct noted **all; /* by index in errors->all; NULL: nothing is known */
 	size_t n;
 	struct outages *outages;
 	struct noted **fresh; /* for completions that first_event() has not seen */

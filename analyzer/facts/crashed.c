@@ -5,9 +5,9 @@
  *	rdma_resolve_addr(id)
  *	ibv_alloc_pd(id->verbs)		SIGSEGV: no event has come, so verbs is NULL
  *
- * A call that never returned is where its thread was when the process ended. If the object that it
- * acts on is NULL, that is the cause; if that comes from an identifier of librdmacm, the program
- * did not wait for its device.
+ * The thread of a call that never returned was in that call when the process ended. If the object
+ * that the call acts on is NULL, that is the cause; if the object is a field of an identifier of
+ * librdmacm, the program did not wait for the identifier's device.
  */
 #include "analyzer/facts/crashed.h"
 
@@ -51,7 +51,7 @@ static bool is_unresolved(const struct life *id)
 	       id->created.verb == VERB_rdma_create_id;
 }
 
-/* The last that was created, or the one at @handle; NULL: none. */
+/* The unresolved identifier at @handle, or (0) the one created last; NULL: none. */
 static const struct life *find_unresolved(const struct model *model, uint32_t process,
 					  uint64_t handle)
 {

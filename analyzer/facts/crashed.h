@@ -8,9 +8,9 @@
 
 struct model;
 
-/* What a call that began was given. */
+/* The arguments of an unfinished call that may explain a crash. */
 struct crashed_call {
-	enum object_kind null; /* of the object that it acts on, if that is NULL; OBJECT_COUNT */
+	enum object_kind null; /* kind of the object, if it is NULL; else OBJECT_COUNT */
 	uint64_t id;           /* an identifier of librdmacm; 0: none */
 };
 

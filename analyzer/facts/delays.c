@@ -1,20 +1,20 @@
 /*
- * Who was late
+ * Which process was late
  *
  *	rank 5	-- computes ------ send
  *	rank 6	poll: empty ---------- poll: 1, send		5 is the cause
  *	rank 7	poll: empty --------------------- poll: 1	5 is the cause, through 6
  *
  * A process waits from its last verb, or from the begin of ibv_get_cq_event(), to the poll that
- * returns a completion. The peer has caused this until it posted the message, or the receive, that
- * was waited for; but for as long as the peer itself waited, its own cause has. The last SEGMENTS
- * waits of each process are kept for that.
+ * returns a completion. Up to its post of the message, or of the receive, the peer is the cause of
+ * the wait; while the peer itself waited, the process that the peer waited for is. For that, the
+ * last SEGMENTS waits of each process are stored.
  *
- * What it did before its late post tells how it was late, if the same thread did it: it registered
- * memory, or let a completion lie in its CQ before it polled.
+ * What the peer's thread did before its late post shows why it was late: it registered memory, or
+ * left a completion unpolled in its CQ.
  *
  *	rank 5	-- ibv_reg_mr() --- computes -- poll: 1, send
- *	rank 4	------------------- send		it came here
+ *	rank 4	------------------- send: the message arrives
  *	how	 register           send     poll
  *
  * Only ranks of a job are looked at: other programs may be idle.
@@ -39,7 +39,7 @@ enum {
 	SOON_NS = 50000000,      /* from the event to the poll */
 	LEAST_TIMES = 5,
 	LEAST_RANKS = 3,
-	RUN_SHARE = 5, /* the waiting because of it is a fifth of the run of those that waited */
+	RUN_SHARE = 5, /* of the run of the waiting processes: the waiting that it caused */
 	LEAST_LATE_NS = 100000000,
 };
 
@@ -57,7 +57,7 @@ struct delay_segment {
 	enum delay_how how;
 };
 
-/* A thread registered memory, or did not poll what had come; it did not wait. */
+/* A thread registered memory, or left a completion unpolled; it did not wait. */
 struct delay_act {
 	int64_t from, to;
 	uint32_t thread;
@@ -126,7 +126,7 @@ struct delay {
 	struct delays *delays;
 	uint32_t waiter;
 	uint32_t peer;
-	const struct queue *queue; /* of the peer, on which the late post was */
+	const struct queue *queue; /* the peer's queue to which it posted late */
 	int64_t from, to;
 };
 
@@ -135,7 +135,7 @@ struct delay_part {
 	uint32_t cause;
 	enum delay_how how;
 	int64_t from, to;
-	bool first; /* of its wait */
+	bool first; /* the first part of its wait */
 };
 
 static void add_part(const struct delay *delay, const struct delay_part *part)
@@ -160,7 +160,7 @@ static void add_part(const struct delay *delay, const struct delay_part *part)
 	pair->times += part->first;
 }
 
-/* Add what is left of @part up to its end; the next begins there. False: nothing. */
+/* Add @part, and let the next part begin at its end. False: it is empty. */
 static bool add_to(const struct delay *delay, struct delay_part *part)
 {
 	if (part->to <= part->from)
@@ -260,7 +260,7 @@ static void split_delay(const struct delay *delay)
 	blame_peer(delay, at, delay->to);
 }
 
-/* The queue of the other end on which it had to post; NULL: not known. */
+/* The queue of the other end to which it posted late; NULL: not known. */
 static const struct queue *find_queue(struct delays *delays, struct model *model,
 				      const struct trace_event *event)
 {
@@ -301,7 +301,7 @@ static bool is_registering(enum verb verb)
 							verb_infos[verb].effect == EFFECT_DESTROY);
 }
 
-/* Calls in a row are one. */
+/* Consecutive calls count as one act. */
 static void note_act(struct delays *delays, const struct trace_event *event, int64_t from,
 		     enum delay_how how)
 {
@@ -358,7 +358,7 @@ static __attribute__((noinline)) void look_at_delay(struct delays *delays, struc
 		split_delay(&delay);
 }
 
-/* A message had come long before this first look for it. */
+/* Did a message arrive long before this poll, the first for it? Then note the act. */
 static __attribute__((noinline)) void look_at_poll(struct delays *delays, struct model *model,
 						   const struct trace_event *event, int64_t begin)
 {

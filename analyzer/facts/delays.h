@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Who was late: the share of each rank's waiting that each other rank has caused.
+ * Which rank was late: the share of each rank's waiting that each other rank has caused.
  *
  * Not thread-safe.
  */
@@ -14,16 +14,16 @@ struct model;
 /* How a process was late. */
 enum delay_how {
 	DELAY_SEND,     /* it posted a message late, */
-	DELAY_RECEIVE,  /* or a receive: the other end had no credit for a message; */
-	DELAY_POLL,     /* before that a completion was in its CQ, which it did not poll, */
-	DELAY_REGISTER, /* or it registered or deregistered memory */
+	DELAY_RECEIVE,  /* it posted a receive late: the other end had no credit for a message */
+	DELAY_POLL,     /* before its post it left a completion unpolled in its CQ */
+	DELAY_REGISTER, /* before its post it registered or deregistered memory */
 	DELAY_HOWS,
 };
 
 /* "send", "receive", "poll", "register" */
 extern const char *const delay_hows[DELAY_HOWS];
 
-/* What @waiter waited because of @cause, itself or through others. */
+/* How long @waiter waited because of @cause, directly or through others. */
 struct delay_pair {
 	uint32_t waiter, cause; /* processes */
 	int64_t ns;
@@ -33,15 +33,15 @@ struct delay_pair {
 
 /* A process that others have waited for. */
 struct delay_cause {
-	int64_t ns; /* of all that waited, also through others, */
+	int64_t ns; /* waiting that it caused, directly or through others */
 	int64_t by[DELAY_HOWS];
-	int64_t late;        /* for which it was late, */
-	int64_t longest;     /* at once, */
-	uint64_t times;      /* and how often */
+	int64_t late;        /* total time for which it was late */
+	int64_t longest;     /* the longest single time */
+	uint64_t times;      /* how often it was late */
 	int64_t until;       /* the end of the last time */
 	struct moment first; /* the first late post: of a message, else of a receive */
 	bool by_send;
-	uint32_t qp; /* of that: object */
+	uint32_t qp; /* queue pair of that post: object */
 	bool main;   /* it was late again and again, and caused most of the waiting */
 };
 
@@ -75,10 +75,10 @@ void delays_free(struct delays *delays);
 void delays_return(struct delays *delays, const struct model *model,
 		   const struct trace_event *event);
 
-/* Completions were polled; the thread's last verb is still the one before. */
+/* Completions were polled; the model's last verb of the thread is still the one before the poll. */
 void delays_poll(struct delays *delays, struct model *model, const struct trace_event *event);
 
-/* How @cause was late for the most part. */
+/* What made @cause late most of the time. */
 enum delay_how delays_how(const struct delay_cause *cause);
 
 /* The last event has been seen. */

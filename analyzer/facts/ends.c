@@ -198,8 +198,7 @@ static int find_signal(const struct process *process)
 }
 
 /*
- * 0: it ended successfully, or that is not known; a program that replaced it by exec counts
- * separately.
+ * 0: the process ended successfully, or not known. After exec(), the new program counts separately.
  */
 static int find_status(const struct process *process)
 {
@@ -285,7 +284,7 @@ static void add_ended(struct ends *ends, struct model *model, const struct model
 		fact->because = outside_cause(model, end->process, status, expected);
 }
 
-/* An end that tells something: of a failure, or of a crash, or that left objects behind. */
+/* Add a fact for an end that is a failure or a crash, or that left objects behind. */
 static void note_end(struct ends *ends, struct model *model, const struct model_exit *end,
 		     bool failed, const char *expected)
 {

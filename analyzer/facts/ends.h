@@ -46,5 +46,5 @@ void ends_finish(struct ends *ends, const struct model *model);
 /* What each process waited for; complete after ends_finish(). */
 const struct stalls *ends_stalls(const struct ends *ends);
 
-/* Who was late; the same. */
+/* Which ranks were late; complete after ends_finish(). */
 const struct delays *ends_delays(const struct ends *ends);

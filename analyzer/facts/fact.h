@@ -16,7 +16,7 @@ enum fact_kind {
 	FACT_ERROR,  /* the first completion in error of a queue pair: see first.h */
 	FACT_KILLED, /* a process that had live objects */
 	FACT_FATAL,  /* an asynchronous event */
-	FACT_EXITED, /* a process, with an exit status that no other fact explains */
+	FACT_EXITED, /* a process ended with an exit status that no other fact explains */
 	FACT_WAITED, /* a process that ended with success had waited for an impossible completion */
 	FACT_PAUSED, /* a process that waited long for a completion that came in the end */
 	FACT_COUNT,
@@ -24,8 +24,8 @@ enum fact_kind {
 
 struct fact_info {
 	const char *name;  /* for --mute: "hung-call" */
-	const char *title; /* of a list of them: "hung calls" */
-	bool bad;          /* one of these makes the exit status 1 */
+	const char *title; /* heading of a list: "hung calls" */
+	bool bad;          /* such a fact makes the exit status 1 */
 };
 
 extern const struct fact_info fact_infos[FACT_COUNT];
@@ -46,12 +46,12 @@ struct fact {
 	uint32_t stack; /* of the trace, 0 none */
 	enum verb verb; /* VERB_COUNT: none */
 	int error;      /* errno; for a process its signal (0 unknown) or status; an event's type */
-	int64_t lasted; /* a call that never returned: until its process or trace ended; a wait */
-	bool ended;     /* its process did */
+	int64_t lasted; /* a hung call: until its process or trace ended; or a wait */
+	bool ended;     /* the process of the hung call ended, not only the trace */
 	uint64_t live;  /* objects of a killed process */
 	int64_t last;   /* a process: time of its last verb */
 	uint64_t count; /* number of occurrences */
-	uint32_t *in;   /* the first FACT_PROCESSES of the processes */
+	uint32_t *in;   /* processes with this failure, the first FACT_PROCESSES */
 	size_t nin;
 	uint64_t alike;     /* verbs that failed: equal if arguments and reason are similar */
 	unsigned int known; /* enum finding_known */
@@ -69,8 +69,8 @@ struct fact_list {
 };
 
 /*
- * Count one with the cause @key in @process. If it is the first of that cause, its count is 1 and
- * the caller fills it in. NULL if enough are stored. Valid until the next call.
+ * Count a fact with the cause @key in @process. If it is the first of that cause, its count is 1
+ * and the caller fills it in. NULL if enough are stored. Valid until the next call.
  */
 struct fact *fact_count(struct fact_list *facts, enum fact_kind kind, uint64_t key,
 			uint32_t process);

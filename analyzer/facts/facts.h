@@ -3,7 +3,7 @@
  * Failures in a trace, independent of the rules: verbs that failed, calls that never returned,
  * completions in error, processes that were killed, fatal events.
  *
- * Collected in the same pass as the rules, which may use it. Not thread-safe.
+ * Collected in the same pass over the events as the findings; rules may use them. Not thread-safe.
  */
 #include "analyzer/facts/cause.h"
 #include "analyzer/facts/fact.h"
@@ -19,8 +19,8 @@ struct facts {
 	struct fact_list list;
 	struct first_list errors;
 	/*
-	 * Verbs that the application called, without those that the previous trace has, too;
-	 * how many of these failed, or have no return in the trace; and what it polled.
+	 * Verbs called by the application, without those that a previous trace has, too; how many
+	 * of these failed or have no return in the trace; and completions polled.
 	 */
 	struct fact_sums {
 		uint64_t verbs, failed, unfinished;
@@ -58,7 +58,7 @@ const struct cause *facts_cause(const struct facts *facts, const struct first_er
 /* What each process waited for at its end: stalls.h. Complete after facts_finish(). */
 const struct stalls *facts_stalls(const struct facts *facts);
 
-/* Who was late: delays.h; the same. */
+/* Which ranks were late: delays.h. Complete after facts_finish(). */
 const struct delays *facts_delays(const struct facts *facts);
 
 /* The number of facts of a kind; for queue pairs in error, their number. */

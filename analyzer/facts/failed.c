@@ -8,9 +8,9 @@
  * 	ibv_create_qp(max_inline_data 1536)	EINVAL	asked again: taken back
  * 	ibv_create_qp(max_inline_data 1024)	a queue pair
  *
- * So a refusal is taken back when the same thread asks for less. If a search ends with a refusal,
- * that one is taken back, too. Such a failure may still end a program that did not expect it: the
- * last one of each process is remembered.
+ * So the fact of a refusal is removed when the same thread asks for less, and so is the last
+ * refusal of a search. Such a failure may still end a program that did not expect it: the last one
+ * of each process is remembered.
  */
 #include "analyzer/facts/failed.h"
 
@@ -135,8 +135,9 @@ static int hash_value(void *arg, const struct field_info *field, const char *pat
 }
 
 /*
- * A helper that is called for several purposes fails for several reasons at one place. A post that
- * found its queue full may be tried again a million times: it has one reason.
+ * Hash the reason and the arguments of a failure: a helper function that serves several purposes
+ * fails for several reasons at one place. A post to a full queue, which may be retried a million
+ * times, has one reason: 0.
  */
 static uint64_t find_alike(struct model *model, const struct trace_event *event, int error)
 {
@@ -260,7 +261,7 @@ static bool asks_for_inline(const struct call *call, int64_t *ret_bytes)
 		args_get(call->args, ARG(qp_init_attr_ex.cap.max_inline_data), ret_bytes));
 }
 
-/* The thread has retried with less than was refused. */
+/* The thread has retried with less than was refused: undo the fact. */
 static void take_back(struct failed *failed, const struct trace_event *event)
 {
 	struct search *search;
@@ -352,7 +353,7 @@ static const struct cm_failure {
 	{ "RDMA_CM_EVENT_MULTICAST_ERROR", VERB_rdma_join_multicast, EIO },
 };
 
-/* The peer replied: for connections with a reason of IBA 12.6.7, for datagrams a SIDR status. */
+/* The peer replied: with a reason of IBA 12.6.7, or, for datagrams, with a SIDR status. */
 static const struct {
 	const char *event;
 	int64_t status;
@@ -395,7 +396,7 @@ static void explain_refusal(struct fact *fact, const struct cm_failure *row, int
 			fact->because = strdup(refusals[i].because);
 }
 
-/* The call whose operation failed: an end that accepted a connection has called rdma_accept(). */
+/* The call whose operation failed: rdma_accept() if this end accepted the connection. */
 static enum verb find_cm_verb(const struct model *model, const struct trace_event *event,
 			      const struct cm_failure *row)
 {

@@ -192,7 +192,7 @@ static void choose_request(const struct first *first, struct first_error *error)
 	error->candidates = 1;
 }
 
-/* At once: a trace that is still being written forgets objects that were destroyed. */
+/* Called at once: a trace that is still being written forgets destroyed objects. */
 static void name_qp(struct first *first, struct first_error *error)
 {
 	const struct object *qp = error->qp ? trace_object(first->trace, error->qp) : NULL;
@@ -256,7 +256,7 @@ int first_event(struct first *first, const struct trace_event *event)
 	return err;
 }
 
-/* A request to be looked up; until it is found, it is not known. */
+/* A request to look up; @request is marked as not known until it is found. */
 struct wanted {
 	struct event_id id;
 	struct first_request *request;
@@ -328,7 +328,7 @@ static void offer_request(struct sought *sought, const struct trace_event *event
 	}
 }
 
-/* Look all of them up in one pass, which ends with the last one. */
+/* Look up all wanted requests in one pass, which ends with the last of them. */
 static int look_up(struct first *first, struct sought *sought)
 {
 	struct trace_filter filter = { .from = sought->from,

@@ -11,18 +11,18 @@
 /* enum ibv_wc_status */
 enum { FIRST_SUCCESS = 0, FIRST_FLUSH = 5 };
 
-/* Is it known to the user already (report/known.h)? Both may apply. */
+/* Does the user know a finding or fact already (report/known.h)? Bits; several may be set. */
 enum finding_known {
 	FINDING_NEW,
 	FINDING_SUPPRESSED = 1,
 	FINDING_BASELINE = 2,
-	FINDING_UNCERTAIN = 4, /* made before it was known which events are missing */
+	FINDING_UNCERTAIN = 4, /* reported before it was known which events are missing */
 };
 
 /* A work request that may have failed. */
 struct first_request {
 	struct event_id id; /* the post; 0:0: not known, and the following fields are not valid */
-	uint32_t index;     /* in its list */
+	uint32_t index;     /* in the list of the post */
 	int64_t posted_at;
 	uint32_t stack; /* of the post, 0 not known */
 	bool is_recv;
@@ -39,13 +39,13 @@ struct first_error {
 	uint32_t qp_num;
 	char name[32];         /* "qp1"; empty: not known */
 	struct event_id event; /* poll */
-	uint32_t index;        /* of its completions */
+	uint32_t index;        /* of the completion in the poll */
 	uint32_t poll_stack;   /* where it was polled; 0 not known */
 	int64_t time;
 	int status;
 	uint32_t vendor_err;
 	uint64_t wr_id;
-	uint32_t candidates; /* number of requests with that wr_id that it may be */
+	uint32_t candidates; /* number of requests with that wr_id that may have failed */
 	struct first_request request;
 	struct first_request other; /* the candidate on the other side (send or receive), if any */
 	uint64_t flushes;           /* completions flushed after it */
@@ -68,7 +68,7 @@ void first_free(struct first *first);
 /* Examine a poll. Returns 0 or -errno after log_err(). */
 int first_event(struct first *first, const struct trace_event *event);
 
-/* An element of request @index of post @id is not in its region. */
+/* An SGE of request @index of post @id is not in its memory region. */
 void first_misfit(struct first *first, struct event_id id, uint32_t index);
 
 /* Look up the work requests in the trace. Returns 0 or -errno after log_err(). */

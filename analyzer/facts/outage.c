@@ -4,11 +4,11 @@
  * 	IBV_EVENT_PORT_ERR                       down
  * 	IBV_EVENT_PORT_ACTIVE of the same port   up again
  * 	IBV_EVENT_DEVICE_FATAL                   down permanently: it failed, or was removed
- * 	IBV_EVENT_GID_CHANGE, LID_, PKEY_        its addresses are others from then on
+ * 	IBV_EVENT_GID_CHANGE, LID_, PKEY_        the port's addresses have changed
  *
- * Times are those at which ibv_get_async_event() returned: a thread may get the event after another
- * has polled the completion, so that slightly later events count, too. A change counts for the
- * requests that were posted until shortly after it: later ones may know of it.
+ * The time of an event is when ibv_get_async_event() returned: a thread may get the event after
+ * another has polled the completion, so that slightly later events count, too. A change counts for
+ * requests posted until shortly after it: the poster of a later request may know of it.
  */
 #include "analyzer/facts/outage.h"
 
@@ -35,7 +35,7 @@ struct outage {
 	uint64_t context;
 	uint32_t port;        /* 0: the device */
 	struct event_id told; /* the event that reported it */
-	int64_t from, to;     /* INT64_MAX: it did not come up again; a change: LATE_NS later */
+	int64_t from, to;     /* to: INT64_MAX: not up again; for a change: from + LATE_NS */
 };
 
 struct outages {
@@ -160,7 +160,7 @@ static const struct outage *find_outage(const struct outages *outages,
 	return found;
 }
 
-/* " of process 2" where it is another */
+/* "port 1", "the device"; @of_peer: with " of process 2". */
 static void name_port(const struct outage *o, bool of_peer, char *text, size_t size)
 {
 	char process[PROCESS_TEXT];

@@ -31,17 +31,17 @@ void outages_free(struct outages *outages);
 void outages_event(struct outages *outages, const struct trace_event *event);
 
 /*
- * "port 1 was down: IBV_EVENT_PORT_ERR 1:47, 16 ms before", "the GIDs of port 1 had changed": for
- * the victim's port or device, between its post and its failure, or reported shortly after; of a
- * change, also shortly before its post. @of_peer: its process is named. The caller frees it; NULL:
+ * "port 1 was down: IBV_EVENT_PORT_ERR 1:47, 16 ms before", "the GIDs of port 1 had changed": an
+ * event of the victim's port or device between the post and the failure, or shortly after; a change
+ * also shortly before the post. @of_peer: name the process. The caller frees the text; NULL:
  * nothing is known, or a link failure cannot cause this status.
  */
 char *outages_sentence(const struct outages *outages, const struct outage_victim *victim,
 		       bool of_peer);
 
 /*
- * "device rxe0 of this machine was removed at some time of the recording", of the machine of the
- * victim's process, if no event was read; @of_peer: of the peer's. NULL as above. The caller frees
- * it.
+ * "device rxe0 of this machine was removed at some time of the recording", of the victim's machine,
+ * or (@of_peer) of the peer's, if the program read no event of it. NULL as above. The caller frees
+ * the text.
  */
 char *outages_removed(struct trace *trace, const struct outage_victim *victim, bool of_peer);

@@ -2,9 +2,9 @@
  * Why a process may have failed although no verb did
  *
  * Two programs exchange the numbers of their queue pairs without verbs: by a name, a TCP port, a
- * file. A failure of that is not in the trace. But until it has succeeded the queue pairs stay in
- * INIT, whatever was posted to them. What librdmacm connects is in the trace, and so is the call
- * that was not made.
+ * file. A failure of that exchange is not in the trace, but until it succeeds the queue pairs stay
+ * in INIT, whatever was posted to them. What librdmacm connects is in the trace, so a missing call
+ * shows.
  */
 #include "analyzer/facts/outside.h"
 
@@ -23,8 +23,7 @@ struct unconnected {
 };
 
 /*
- * A queue pair that librdmacm does not connect: for the others librdmacm itself reports the
- * failure.
+ * Is it a queue pair that librdmacm does not connect? For the others librdmacm reports the failure.
  */
 static bool is_unconnected(const struct life *life)
 {
@@ -49,7 +48,7 @@ static struct unconnected find_unconnected(const struct model *model, uint32_t p
 	return found;
 }
 
-/* An ibv_modify_qp() was tried. */
+/* Report an ibv_modify_qp() that failed. */
 static void put_refused(struct text *t, const struct life *life)
 {
 	const struct qp *qp = life->qp;
@@ -70,7 +69,7 @@ static const struct life *find_id(const struct life *qp)
 	return link ? link->parent : NULL;
 }
 
-/* Made by the request of a queue pair, and not answered. */
+/* Is @id a connection request of queue pair @number that was not answered? */
 static bool is_unanswered(const struct life *id, uint32_t number)
 {
 	return id->kind == OBJECT_cm_id && id->state == LIFE_LIVE && id->asked == number &&

@@ -10,8 +10,8 @@
 struct model;
 
 /*
- * The states of the queue pairs of @process that had no peer yet; if it @exited with an error also
- * the last failure, @expected (NULL: none), or that the trace has no reason. NULL: there is nothing
- * to report, or no memory. The caller frees it.
+ * The states of the queue pairs of @process that had no peer yet; if the process @exited with an
+ * error, also its last failure @expected (NULL: none), or that the trace shows no reason. The
+ * caller frees the text; NULL: nothing to report, or no memory.
  */
 char *outside_cause(const struct model *model, uint32_t process, bool exited, const char *expected);

@@ -4,9 +4,9 @@
  *	thread		post --- empty polls, or ibv_get_cq_event() --- poll: 1 completion
  *	the peer	verb -------- no verb ----------------- verb
  *
- * The longest of each process is a fact if it took a good part of its run. The fact mentions the
- * peer if that called no verb meanwhile: then the time was spent in the peer, outside of the
- * verbs.
+ * The longest wait of each process is a fact if it took a good part of the run. The fact mentions
+ * the peer if the peer called no verb meanwhile: then the time was spent in the peer, outside of
+ * the verbs.
  */
 #include "analyzer/facts/pauses.h"
 
@@ -24,10 +24,10 @@
 
 enum {
 	LONG_NS = 500000000,
-	SHARE = 4,           /* of the run of its process */
-	EACH_NS = 100000000, /* a thread that waits polls as often, at least */
+	SHARE = 4,           /* 1/SHARE of the run of the process makes a wait a fact */
+	EACH_NS = 100000000, /* a waiting thread polls at least once in this time */
 	SOON_NS = 50000000,  /* from the event to the poll */
-	PART = 5,            /* the peer's silence may be shorter by this part */
+	PART = 5,            /* the peer's silence may be shorter by 1/PART of the wait */
 	TEXT = 128,
 };
 
@@ -47,7 +47,7 @@ struct sleep {
 struct pauses {
 	struct trace *trace;
 	struct fact_list *facts;
-	struct sleep *sleeps; /* after which their thread has polled nothing */
+	struct sleep *sleeps; /* sleeps after which the thread has polled nothing */
 	size_t nsleeps;
 	struct pause *longest; /* by process */
 	size_t nlongest;
@@ -79,8 +79,8 @@ static struct pause *longest_of(struct pauses *pauses, uint32_t process)
 }
 
 /*
- * The sleep that ended just before @event in its thread, at its begin; .id is 0:0 if there is none.
- * This sleep and all that ended earlier are removed.
+ * The begin of the sleep that ended just before @event in the same thread; .id is 0:0 if there is
+ * none. Removes this sleep and all that ended earlier.
  */
 static struct last_point take_sleep(struct pauses *pauses, const struct trace_event *event)
 {

@@ -15,7 +15,7 @@ void sent_changed(struct sent *sent)
 	sent->process = 0;
 }
 
-/* The number that a UC queue pair is connected to, else 0. */
+/* The number that the poster is connected to if it is a UC queue pair, else 0. */
 static uint32_t find_dest(struct sent *sent, struct model *model, const struct trace_event *event)
 {
 	const struct life *life;

@@ -11,7 +11,7 @@
 
 struct model;
 
-/* To one number. */
+/* The messages sent to one queue pair number. */
 struct sent_to {
 	uint64_t messages;
 	uint64_t bytes; /* of the last message */

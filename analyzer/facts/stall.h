@@ -10,14 +10,14 @@ enum { STALL_PATIENCE_NS = 250000000, STALL_ALIVE_NS = 1000000000 };
 
 /* What a link waits for. */
 enum stall_why {
-	STALL_SEND,    /* that the peer acknowledges its message, */
-	STALL_CREDIT,  /* after it has posted a receive for it, */
-	STALL_RDMA,    /* or the result of an RDMA operation or an atomic */
+	STALL_SEND,    /* the peer's acknowledgement of a message */
+	STALL_CREDIT,  /* the peer's receive for a message, and its acknowledgement */
+	STALL_RDMA,    /* the result of an RDMA operation or an atomic */
 	STALL_MESSAGE, /* a message of the peer */
-	STALL_GRAM,    /* the same of datagrams: one that it has exchanged datagrams with */
-	STALL_CONNECT, /* that it accepts, or rejects, the connection */
-	STALL_ACCEPT,  /* that it gets the answer to its request */
-	STALL_REQUEST, /* that it asks for a connection */
+	STALL_GRAM,    /* a datagram of a queue pair that it has exchanged datagrams with */
+	STALL_CONNECT, /* the peer to accept or reject the connection */
+	STALL_ACCEPT,  /* the peer to receive the answer to its request */
+	STALL_REQUEST, /* a connection request */
 	STALL_EVENT,   /* another event of the connection */
 	STALL_WHYS,
 };
@@ -29,18 +29,18 @@ struct stall_link {
 	uint32_t node, there;
 	uint32_t thread, their_thread;
 	uint32_t qp, other; /* queue pairs: objects, 0 not known */
-	uint32_t cq;        /* the CQ of its completion: object, 0 not known */
+	uint32_t cq;        /* CQ of the awaited completion: object, 0 not known */
 	enum stall_why why;
 	struct event_id request; /* the oldest send; 0:0: receives */
 	int opcode;              /* of that */
-	uint32_t stack;          /* of that, or of the last post of receives; 0 not known */
+	uint32_t stack;          /* of that send, or of the last post of receives; 0 not known */
 	int64_t since;           /* its post; or the last progress of the process */
 	int64_t until;           /* the end of the process, or of the trace */
 	uint64_t outstanding;    /* requests of the queue */
-	uint64_t received;       /* messages that have come there */
-	bool armed;              /* the CQ has asked for an event, and none was got */
-	uint64_t channel;        /* of the CQ, or identifier: handle, 0 none */
-	uint32_t talk;           /* of librdmacm: stalls_cm.c; 0: of verbs */
+	uint64_t received;       /* messages that the queue pair has received */
+	bool armed;              /* the CQ is armed, and no event was retrieved */
+	uint64_t channel;        /* event channel of the CQ or identifier: handle, 0: none */
+	uint32_t talk;           /* 1 + index of a librdmacm connection (stalls_cm.c); 0: verbs */
 	bool watched;            /* a thread polls the CQ, or waits for its event */
 	bool used;               /* it is a link of the graph */
 };
@@ -48,13 +48,13 @@ struct stall_link {
 /* Why a process does not wait, or what it waits for; several may be true, the first is reported. */
 enum stall_state {
 	STALL_WELL,     /* it had ended with success */
-	STALL_ENDED,    /* it had ended long before those that wait for it */
+	STALL_ENDED,    /* it had ended long before its waiters did */
 	STALL_STOPPED,  /* by a signal, or a debugger */
 	STALL_MISLED,   /* a queue pair is connected to one that is connected to another */
 	STALL_HUNG,     /* in a call that did not return */
 	STALL_UNPOLLED, /* a completion has come, and was not polled */
 	STALL_FULL,     /* a send queue is full of requests without a completion */
-	STALL_IGNORES,  /* it polls, but not the CQ of what is outstanding */
+	STALL_IGNORES,  /* it polls, but not the CQ of its outstanding requests */
 	STALL_BARREN,   /* it polls, and nothing is outstanding */
 	STALL_QUIET,    /* it calls no verb */
 	STALL_BUSY,     /* none of these: it was at work when it ended */
@@ -67,34 +67,34 @@ enum stall_state {
 struct stall {
 	uint32_t process;     /* 0: it called no verb */
 	uint32_t set;         /* of threads: thread_sets.h; 0: all threads of the process */
-	int64_t time;         /* when it ended, or the trace */
+	int64_t time;         /* when the process or the trace ended */
 	int64_t quiet;        /* its last progress */
 	struct moment last;   /* its last verb */
-	int error;            /* with which that failed, if it was a control verb; else 0 */
-	struct moment forked; /* the last fork or the like after it; id 0:0: none */
-	char how[16];         /* that was made: "system" */
-	uint32_t stack;       /* of that verb, else of its last post; 0 not known */
-	bool ended, well;     /* before the trace did; with success */
+	int error;            /* errno of that verb, if it is a failed control verb; else 0 */
+	struct moment forked; /* the last fork() or system() after it; id 0:0: none */
+	char how[16];         /* how it forked: "system" */
+	uint32_t stack;       /* of the last verb, else of the last post; 0: not known */
+	bool ended, well;     /* ended before the trace; well: with success */
 	bool listens;         /* it has a link of STALL_REQUEST */
-	int signal;           /* that killed it; 0: not known, -1: none */
-	int status;           /* with which it exited; -1: it did not, or not known */
+	int signal;           /* signal that killed it; 0: not known, -1: none */
+	int status;           /* exit status; -1: it did not exit, or not known */
 	enum stall_state state;
 	char seen;      /* state of its thread, as in proc(5): table `sample`; 0: not known */
-	char wchan[40]; /* where it slept in the kernel; "": not known */
+	char wchan[40]; /* kernel function it slept in; "": not known */
 	int64_t seen_since;
 	size_t first, n; /* its links */
-	/* of the state, the first that applies */
+	/* details of the state */
 	char object[LIFE_NAME]; /* queue pair or CQ */
-	uint32_t qp;            /* that it is about: object, 0 none */
+	uint32_t qp;            /* that queue pair: object, 0: none */
 	uint64_t count;         /* completions, requests, polls */
-	uint32_t other, others; /* MISLED: the process it is connected to, and the one meant */
+	uint32_t other, others; /* MISLED: process it is connected to, and process meant */
 	char other_qp[LIFE_NAME], others_qp[LIFE_NAME];
 	struct event_id hung; /* the call, */
-	const char *what;     /* in words, borrowed; NULL: none */
+	const char *what;     /* that call in words, borrowed; NULL: none */
 	int64_t since;        /* 0: not known */
 };
 
-/* How long it must have waited: a job that still runs may only have a long step. */
+/* How long a process must have waited to count: a running job may just be in a long step. */
 static inline int64_t stall_patience(const struct stall *stall)
 {
 	return stall->ended ? STALL_PATIENCE_NS : STALL_ALIVE_NS;

@@ -1,7 +1,7 @@
 /*
  * The nodes of the wait-for graph: processes, and sets of threads
  *
- *	0 .. base - 1	processes; one whose threads are told apart is the first set of these
+ *	0 .. base - 1	processes; or the first set of a process whose threads are distinguished
  *	base ..		the other sets
  */
 #include <stdio.h>
@@ -73,8 +73,8 @@ void stalls_find_nodes(struct stalls *stalls)
 struct sampled {
 	struct stalls *stalls;
 	size_t part;
-	int64_t *idle; /* by node: no thread has polled since; INT64_MAX: one does, or unknown */
-	bool *active;  /* by node: one does */
+	int64_t *idle; /* by node: no thread has polled since; INT64_MAX: one polls, or unknown */
+	bool *active;  /* by node: a thread polls */
 };
 
 static int64_t time_of(const struct sampled *sampled, int64_t time)

@@ -3,14 +3,14 @@
  *
  *	queue pair	send outstanding for long --> its peer's acknowledgement, or receive
  *			receives outstanding, no progress for long --> a message of its peer
- *			the same of datagrams --> all that it has exchanged datagrams with
+ *			receives of datagrams --> all queue pairs with which it has exchanged any
  *
- * A job that hangs is ended from outside, by its launcher or by hand: all processes end within a
- * moment, and at its own end the objects of each are still known.
+ * A job that hangs is ended from outside, by its launcher or by hand: all processes end at about
+ * the same time, and when a process ends its objects are still known.
  *
- * Not here: connections of librdmacm (stalls_cm.c), who exchanges datagrams (stalls_gram.c);
- * whether somebody looks at the CQ, which is known only at the end of the trace (stalls_finish.c);
- * who is to blame (wait_graph.c); the sentences (analyzer/report/waits_text.c).
+ * Not here: connections of librdmacm (stalls_cm.c), datagram partners (stalls_gram.c); whether a
+ * thread polls the CQ, which is known only at the end of the trace (stalls_finish.c); which process
+ * is to blame (wait_graph.c); the sentences (analyzer/report/waits_text.c).
  */
 #include "analyzer/facts/stalls_cm.h"
 #include "analyzer/facts/stalls_gram.h"
@@ -150,7 +150,7 @@ struct taking {
 /* The other end of a queue pair. */
 struct far_end {
 	const struct peer *peer;   /* NULL: not known */
-	const struct peer *misled; /* its own peer, if that is another; NULL: it is not */
+	const struct peer *misled; /* the peer's own peer, if it is another queue pair; else NULL */
 };
 
 static struct far_end find_far_end(struct model *model, const struct life *qp)
@@ -180,7 +180,7 @@ static int about_what(const struct stall_note *note)
 				: ABOUT_NOTHING;
 }
 
-/* The worst, and of equals the first, that is noted of a process is reported. */
+/* Note @what of a process: only the worst is reported, and of equally bad ones the first. */
 static bool note_about(struct taking *taking, int what, const struct life *life, uint64_t count)
 {
 	if (about_what(taking->note) >= what)
@@ -244,7 +244,7 @@ static uint64_t channel_of(const struct life *cq)
 	return link ? link->parent->handle : 0;
 }
 
-/* The receives of a UD queue pair wait for each that it has exchanged datagrams with. */
+/* The receives of a UD queue pair wait for all its partners (stalls_gram.h). */
 struct gram_links {
 	struct taking *taking;
 	const struct life *qp;
@@ -320,7 +320,7 @@ static bool is_of_others(const struct taking *taking, uint32_t qp)
 	return taking->stall->set && set && set != taking->stall->set;
 }
 
-/* The queue waits for its peer; @oldest is NULL: receives. */
+/* Add a link: the queue waits for its peer. @oldest: of a send queue; NULL: it has receives. */
 static void add_link(struct taking *taking, const struct life *qp, const struct queue *queue,
 		     const struct queue_request *oldest)
 {
@@ -366,7 +366,7 @@ static const struct queue_request *find_signalled(const struct queue *queue)
 	return NULL;
 }
 
-/* The peer has received it: messages are received in the order of the posts. */
+/* Has the peer received the message? Messages are received in the order of the posts. */
 static bool has_arrived(struct taking *taking, const struct life *qp,
 			const struct queue_request *oldest)
 {
@@ -445,7 +445,7 @@ static void look_at_qp(struct taking *taking, const struct life *qp)
 	}
 }
 
-/* What it did last: @quiet since then. */
+/* Set what the process did last; @quiet: its last progress. */
 static void fill_last(struct taking *taking, const struct last_verb *last, int64_t quiet)
 {
 	const struct stall_note *note = taking->note;
@@ -484,7 +484,7 @@ static void count_talk(void *arg, const struct stall_link *link)
 	++*(size_t *)arg;
 }
 
-/* A connection is waited for by the whole process. */
+/* Does the process wait for a connection? Then it waits as a whole. */
 static bool is_connecting(struct taking *taking)
 {
 	size_t n = 0;
@@ -519,7 +519,7 @@ static void take_set(struct taking *taking, uint32_t set)
 	taking->stall->n = taking->stalls->nlinks - taking->stall->first;
 }
 
-/* A further set is as @process but for what its threads have done. */
+/* Add a further set of threads: a copy of @process, except for what its threads have done. */
 static void add_part(struct taking *taking, const struct stall *process,
 		     const struct stall_note *note, uint32_t set)
 {

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * What each process waits for when it ends, or when the trace ends, and whom; and who is to blame
- * if many wait.
+ * What each process waits for when it or the trace ends, and for which process; and the process to
+ * blame if many wait.
  *
  * Not thread-safe.
  */
@@ -21,17 +21,17 @@ extern const char *const stall_whys[STALL_WHYS];
 
 struct stalls {
 	/*
-	 * The nodes of the graph: processes by their numbers, then the other sets of threads of
-	 * those whose threads can be told apart.
+	 * The nodes of the graph: processes by number, then the further sets of processes whose
+	 * threads can be told apart.
 	 */
 	struct stall *all;
 	size_t n;
 	struct stall_link *links; /* by node */
 	size_t nlinks;
 	struct wait_graph graph;
-	size_t waiting;   /* processes that wait for one that is to blame */
+	size_t waiting;   /* processes that wait for a process to blame */
 	size_t processes; /* that called a verb */
-	bool err;         /* no memory: it has nothing */
+	bool err;         /* out of memory: all is empty */
 	struct stalls_work *work;
 };
 
@@ -40,7 +40,7 @@ int stalls_new(struct trace *trace, const struct activity *activity, struct stal
 /* Accepts NULL. */
 void stalls_free(struct stalls *stalls);
 
-/* The application has made a process. */
+/* The application has forked a process. */
 void stalls_fork(struct stalls *stalls, const struct trace_event *event);
 
 /* The application calls a control verb; has posted requests; has polled a CQ. */
@@ -64,12 +64,12 @@ static inline const struct stall_link *stall_links(const struct stalls *stalls,
 	return stalls->links + stall->first;
 }
 
-/* The thread of a node that stands for it: which called its last verb; 0: all of its process. */
+/* The thread that represents a node: it called the last verb; 0: all threads of the process. */
 uint32_t stalls_thread(const struct stalls *stalls, uint32_t node);
 
 /* The link of the graph from node @from to @to; NULL: none. */
 const struct stall_link *stalls_link_from(const struct stalls *stalls, uint32_t from, uint32_t to);
 
-/* The same to one of @blame's nodes. */
+/* The link of the graph from node @from to one of @blame's nodes. */
 const struct stall_link *stalls_link_to(const struct stalls *stalls, const struct wait_blame *blame,
 					uint32_t from);

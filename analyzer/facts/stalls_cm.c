@@ -1,17 +1,17 @@
 /*
  * Connections of librdmacm that processes wait for
  *
- *	rdma_connect()			--> who has its request, else who listens there
- *	rdma_accept()			--> who has asked
- *	a thread in rdma_get_cm_event(), and nothing of these:
+ *	rdma_connect()			--> the process with its request, else the listener
+ *	rdma_accept()			--> the process that sent the request
+ *	a thread in rdma_get_cm_event(), and neither of these calls:
  *		established		--> the other end, which may disconnect
- *		listens			--> who has not connected yet: stalls_finish.c
+ *		listens			--> the ranks that have not connected yet: stalls_finish.c
  *
- * Two identifiers are the ends of one connection if the addresses of each are those of the other in
- * reverse; if several are, it is that whose request names the queue pair. rdma_resolve_addr() and
+ * Two identifiers are the ends of one connection if each has the addresses of the other in reverse;
+ * if several have, the request must name the queue pair. rdma_resolve_addr() and
  * rdma_resolve_route() wait for the network, not for a process.
  *
- * The next event of the identifier ends a wait; in calls that wait themselves, their return does.
+ * The next event of the identifier ends a wait; a call that waits itself ends it when it returns.
  */
 #include "analyzer/facts/stalls_cm.h"
 
@@ -29,29 +29,29 @@ enum { ADDRESS = 64 };
 /* An identifier. */
 struct talk {
 	uint32_t process;
-	uint32_t next;   /* of the process: 1 + index; 0: the last */
+	uint32_t next;   /* next of the process: 1 + index; 0: this is the last */
 	uint32_t qp;     /* object; 0: none, or not known */
-	uint32_t number; /* of that, or of the one that a request names */
+	uint32_t number; /* of that queue pair, or of the one that a request names */
 	uint64_t id;
-	uint64_t channel;               /* 0: its calls wait themselves */
+	uint64_t channel;               /* 0: synchronous */
 	char own[ADDRESS], to[ADDRESS]; /* "10.0.0.1:7471"; "": not known */
 	bool gone, passive, datagram, listens;
 	bool accepted; /* by the program */
 	bool established;
 	struct moment pending; /* a call whose result has not come; id 0:0: none */
-	uint32_t asked_by;     /* of one that listens: the last talk that it has got: 1 + index */
-	uint32_t also;         /* of such a talk: the one before; 0: none */
+	uint32_t asked_by;     /* listener: the last request that it got: 1 + index */
+	uint32_t also;         /* of a request: the one before; 0: none */
 };
 
 struct stalls_cm {
 	struct trace *trace;
 	struct talk *talks;
 	size_t n;
-	struct map by_id;     /* 1 + index of the last with that identifier */
-	uint32_t *by_process; /* 1 + index of the last; 0: none */
+	struct map by_id;     /* 1 + index of the last talk with that identifier */
+	uint32_t *by_process; /* 1 + index of its last talk; 0: none */
 	size_t nprocesses;
-	struct map by_ends; /* of both addresses: the same, at the end */
-	struct map by_own;  /* of the address where it listens */
+	struct map by_ends; /* hash of both addresses: 1 + index; built at the end */
+	struct map by_own;  /* hash of a listener's address: 1 + index */
 };
 
 struct stalls_cm *stalls_cm_new(struct trace *trace)
@@ -87,7 +87,7 @@ static struct talk *find_talk(struct stalls_cm *cm, uint32_t process, uint64_t i
 	return &cm->talks[at - 1];
 }
 
-/* A new one may be at the address of a former one, and takes its place. */
+/* A new identifier may have the pointer of a destroyed one, and replaces it. */
 static struct talk *add_talk(struct stalls_cm *cm, uint32_t process, uint64_t id)
 {
 	struct talk *talk = find_talk(cm, process, id);
@@ -178,7 +178,7 @@ static void take_event(struct stalls_cm *cm, const struct trace_event *event)
 		talk->established = false;
 }
 
-/* A call on one that exists has succeeded; those without a channel have waited themselves. */
+/* A call on an existing identifier has succeeded; without a channel, the call itself has waited. */
 static void note_return(struct talk *talk, const struct call *call)
 {
 	if (!talk->channel || (talk->passive && talk->datagram))
@@ -273,7 +273,7 @@ static bool is_of_network(const struct talk *talk)
 					   talk->pending.verb == VERB_rdma_resolve_route);
 }
 
-/* For long enough? @sleep: of the thread that waits for events, or NULL. */
+/* Has @talk waited long enough? @sleep: the call in which a thread waits for events, or NULL. */
 static bool is_waiting(const struct talk *talk, const struct stall *stall,
 		       const struct moment *sleep)
 {
@@ -312,7 +312,7 @@ bool stalls_cm_end(struct stalls_cm *cm, struct model *model, const struct activ
 
 /* The other ends */
 
-/* FNV-1a of a text, after that of others. */
+/* FNV-1a: continue hash @h with a text. */
 static uint64_t hash_text(uint64_t h, const char *text)
 {
 	for (; *text; text++)
@@ -325,7 +325,7 @@ static uint64_t ends_key(const char *own, const char *to)
 	return hash_text(hash_text(0xcbf29ce484222325ull, own) ^ '>', to);
 }
 
-/* Where several have the same key, none is found but by the number of a queue pair. */
+/* If several talks have the same key, they are found only by the number of a queue pair. */
 enum { SEVERAL = 0 };
 
 static void index_talk(struct map *map, uint64_t key, size_t at)
@@ -343,7 +343,7 @@ static const char *find_port(const char *address)
 	return colon ? colon : "";
 }
 
-/* At any address of its node. */
+/* Does it listen at all addresses of its node? */
 static bool is_wildcard(const char *address)
 {
 	return !strncmp(address, "0.0.0.0:", 8) || !strncmp(address, "[::]:", 5);
@@ -394,7 +394,7 @@ static const struct talk *find_by_number(const struct stalls_cm *cm, const struc
 	return found;
 }
 
-/* The only one that listens at the address, or at its port of all addresses. */
+/* The only listener at the address, or at its port on all addresses. */
 static const struct talk *find_listener(const struct stalls_cm *cm, const char *address)
 {
 	bool several = false;
@@ -417,7 +417,7 @@ static const struct talk *find_other(const struct stalls_cm *cm, const struct ta
 	return other || several ? other : find_listener(cm, talk->to);
 }
 
-/* One that has answered does not keep the process waiting: the link is none. */
+/* Set the link's other end; if that end has answered already, drop the link. */
 static void set_other(struct stall_link *link, const struct talk *other)
 {
 	if ((link->why == STALL_CONNECT && other->accepted) ||

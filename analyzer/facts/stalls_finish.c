@@ -1,13 +1,13 @@
 /*
- * At the end of the trace: which processes wait, and who is to blame
+ * At the end of the trace: which processes wait, and which is to blame
  *
- * A process waits if it looks at the CQ of what is outstanding: it polls that, sleeps until it gets
- * its event, or has asked for the event and waits elsewhere, in poll(2) or the like. One that does
- * not look is not waiting, whatever is outstanding.
+ * A process waits if it watches the CQ of its outstanding requests: it polls the CQ, sleeps until
+ * it gets the CQ's event, or has armed the CQ and waits elsewhere, in poll(2) or the like. A
+ * process that does not watch the CQ is not waiting, whatever is outstanding.
  *
- * A program outside of a job may be idle: only its sends and connections count, not receives for
- * which nothing comes, nor a thread that listens. A rank that has ended with success counts only if
- * nobody else is to blame.
+ * A program outside of a job may be idle: only its sends and connections count, not receives
+ * without messages, nor a thread that listens. A rank that has ended with success counts only if no
+ * other process is to blame.
  */
 #include "analyzer/facts/stalls_cm.h"
 #include "analyzer/facts/stalls_priv.h"
@@ -35,13 +35,13 @@ static bool is_stopped(const struct stall *stall)
 struct looking {
 	struct stalls *stalls;
 	const struct stall *stall;
-	uint64_t empty, most; /* polls; of one CQ */
-	uint32_t cq;          /* that one */
-	bool idle;            /* it had polled for the last time long before */
+	uint64_t empty, most; /* polls of all CQs; most of one CQ */
+	uint32_t cq;          /* the CQ polled most */
+	bool idle;            /* its last poll was long before the end */
 	bool mixed;           /* threads of other sets poll its CQs, or the reverse */
 };
 
-/* Are these polls of other threads of the process? */
+/* Do these polls belong to another set of threads of the process? */
 static bool is_of_others(struct looking *looking, uint32_t thread, uint32_t cq)
 {
 	const struct thread_sets *sets = looking->stalls->work->sets;
@@ -87,7 +87,7 @@ static bool is_idle(const struct stall_link *link)
 	return link->why == STALL_REQUEST || link->why == STALL_EVENT;
 }
 
-/* Is it where its program would see the next event of librdmacm? */
+/* Is the process in a call in which it would get the next event of librdmacm? */
 static bool awaits_event(const struct stall *stall, const struct stall_note *note,
 			 const struct stall_link *link)
 {
@@ -98,7 +98,7 @@ static bool awaits_event(const struct stall *stall, const struct stall_note *not
 			     : verb_infos[stall->last.verb].via == VIA_CM));
 }
 
-/* Does a thread poll or wait for the CQ of one of its links? */
+/* Does a thread poll, or wait for, the CQ of a link of the node? */
 static bool is_watched(struct looking *looking, const struct stall_note *note)
 {
 	bool watched = false;
@@ -125,8 +125,8 @@ static bool has_firm(const struct stalls *stalls, const struct stall *stall)
 	return false;
 }
 
-/* Is none of those that it waits for in the trace? */
-static bool leads_nowhere(const struct stalls *stalls, const struct stall *stall)
+/* Does it wait only for processes that are not in the trace? */
+static bool waits_outside_only(const struct stalls *stalls, const struct stall *stall)
 {
 	for (size_t i = 0; i < stall->n; i++) {
 		const struct stall_link *link = &stall_links(stalls, stall)[i];
@@ -137,7 +137,7 @@ static bool leads_nowhere(const struct stalls *stalls, const struct stall *stall
 	return true;
 }
 
-/* A call of librdmacm that waits itself. */
+/* Is @call the librdmacm call of one of the links of @stall? */
 static bool is_call_of_link(const struct stalls *stalls, const struct stall *stall,
 			    struct event_id call)
 {
@@ -161,7 +161,7 @@ static bool is_hung(const struct stalls *stalls, const struct stall *stall, cons
 	return false;
 }
 
-/* A call that did not return, of another list of facts. */
+/* The call in which the process hung, from the list of facts; NULL: none. */
 static const struct fact *find_hung(const struct stalls *stalls, const struct stall *stall,
 				    const struct fact_list *facts)
 {
@@ -179,7 +179,7 @@ static void name_cq(const struct stalls *stalls, struct stall *stall, uint32_t c
 		snprintf(stall->object, sizeof(stall->object), "%s", object->name);
 }
 
-/* The process called no verb for long, not even an empty poll. */
+/* Has the process called no verb for long, not even an empty poll? */
 static bool is_silent(const struct stall *stall, const struct stall_note *note,
 		      const struct looking *looking)
 {
@@ -209,7 +209,7 @@ static enum stall_state find_state(struct stalls *stalls, struct stall *stall,
 	if (looking.mixed)
 		return STALL_UNKNOWN;
 	if (watched && (!note->full || has_firm(stalls, stall)))
-		return leads_nowhere(stalls, stall) ? STALL_UNKNOWN : STALL_WAITS;
+		return waits_outside_only(stalls, stall) ? STALL_UNKNOWN : STALL_WAITS;
 	if (note->full)
 		return STALL_FULL;
 	if (note->unpolled)
@@ -242,7 +242,7 @@ static void judge_node(struct stalls *stalls, uint32_t node, const struct fact_l
 	activity_drop(&note->threads);
 }
 
-/* Who has not connected yet */
+/* Ranks that have not connected yet */
 
 static bool is_rank(const struct stalls *stalls, uint32_t process)
 {
@@ -267,7 +267,7 @@ static bool is_only_idle(const struct stalls *stalls, const struct stall *stall)
 	return true;
 }
 
-/* Processes that do not wait themselves; if there are none, also those that wait for a request. */
+/* May @process still have to connect? It does not wait; or (@waits) it listens itself. */
 static bool may_ask(const struct stalls *stalls, uint32_t process, const struct stall_link *link,
 		    const bool *asked, bool waits)
 {
@@ -350,7 +350,7 @@ static int expand_all(struct stalls *stalls)
 	return err;
 }
 
-/* @well: receives from those that have ended with success count, too. */
+/* Is @link part of the graph? @well: receives from ranks that ended with success count, too. */
 static bool is_used(const struct stalls *stalls, const struct stall_link *link, bool well)
 {
 	if (!link->watched || !stalls->all[link->there].process)
@@ -404,7 +404,7 @@ static int64_t margin_of(const struct stall *stall)
 	return stall->state == STALL_BUSY ? MOMENT_NS : STALL_PATIENCE_NS;
 }
 
-/* A process that had ended long before the processes that wait for it. */
+/* Mark processes that had ended long before the processes that wait for them. */
 static void find_dead(struct stalls *stalls)
 {
 	for (size_t i = 0; i < stalls->nlinks; i++) {
@@ -418,7 +418,7 @@ static void find_dead(struct stalls *stalls)
 	}
 }
 
-/* Has it a thread that waits for one that is to blame? */
+/* Does the process have a thread that waits for a node to blame? */
 static bool is_stuck(const struct stalls *stalls, uint32_t node)
 {
 	return stalls->graph.nblames && stalls->graph.blamed[node] &&

@@ -1,9 +1,9 @@
 /*
- * Who exchanges datagrams with whom
+ * Which queue pairs exchange datagrams
  *
- * A UD queue pair has no peer: who waits for a datagram waits for one that has sent datagrams there
+ * A UD queue pair has no peer: it waits for a datagram from a queue pair that has sent it datagrams
  * before, or for the answer of one that it has sent to. Datagrams to multicast groups, and to queue
- * pairs that are not in the trace, say nothing.
+ * pairs that are not in the trace, are ignored.
  *
  *	queue pair --> its partners, newest first: a list
  *	address handle, number of a queue pair --> where datagrams go: looked up once
@@ -25,21 +25,21 @@ enum { MULTICAST = 0xffffff, MOST = 64 /* partners of a queue pair */ };
 struct partner {
 	struct stall_gram gram;
 	uint32_t of;   /* object */
-	uint32_t next; /* of the same queue pair: 1 + index; 0: the last */
+	uint32_t next; /* next partner of it: 1 + index; 0: this is the last */
 };
 
 struct stalls_gram {
 	struct partner *all;
 	size_t n;
-	struct map pairs; /* both objects: 1 + index */
-	uint32_t *by_qp;  /* by object: 1 + index of the newest; 0: none */
+	struct map pairs; /* (object, object) to 1 + index */
+	uint32_t *by_qp;  /* by object: 1 + index of its newest partner; 0: none */
 	size_t nqps;
-	/* where the last datagram went: most go to the same */
+	/* the last datagram: most go to the same destination */
 	uint32_t from, number;
 	uint64_t ah;
-	int64_t after;    /* the address handle was made then */
-	uint32_t there;   /* 1 + index of the partner of the receiver; 0: not known */
-	uint64_t changes; /* of peers, then */
+	int64_t after;    /* when the address handle was created */
+	uint32_t there;   /* 1 + index of the receiver's partner; 0: not known */
+	uint64_t changes; /* model's count of peer changes at that time */
 };
 
 struct stalls_gram *stalls_gram_new(void)
@@ -88,7 +88,7 @@ static const struct peer *find_receiver(struct model *model, const struct life *
 	return peer && peer->id && peer->id != from->id ? peer : NULL;
 }
 
-/* Does it go to where the last one went? */
+/* Does the datagram go to the same queue pair as the last one? */
 static bool is_same(const struct stalls_gram *grams, const struct life *from, const struct life *ah,
 		    uint32_t number, uint64_t changes)
 {

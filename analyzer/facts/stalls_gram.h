@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Who exchanges datagrams with whom.
+ * Which queue pairs exchange datagrams.
  *
  * Not thread-safe.
  */
@@ -14,7 +14,7 @@ struct stalls_gram;
 /* The partner of a UD queue pair. */
 struct stall_gram {
 	uint32_t process, qp; /* qp: object */
-	uint64_t received;    /* datagrams that it has sent there */
+	uint64_t received;    /* datagrams that the partner has sent to it */
 };
 
 /* NULL: out of memory. */

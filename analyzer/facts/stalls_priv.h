@@ -8,19 +8,19 @@
 /* What a process looked like when it ended. */
 struct stall_note {
 	struct activity_note threads;
-	bool idle;         /* the samples show that it had polled for the last time long before */
-	bool unknown;      /* something is outstanding, and its peer is not known */
-	bool misled, full; /* stall.object and the like are about that, */
-	bool unpolled;     /* or about a completion that has come */
-	uint32_t unpolled_cq;   /* of that: object */
-	char cq[LIFE_NAME];     /* of the first of its links */
-	struct event_id failed; /* its last call that failed, */
-	int error;              /* with that errno */
-	struct moment forked;   /* the last fork, of a process that may have not ended yet */
+	bool idle;              /* the samples show that its last poll was long before its end */
+	bool unknown;           /* a request is outstanding, and its peer is not known */
+	bool misled, full;      /* stall.object etc. describe that */
+	bool unpolled;          /* stall.object etc. describe an unpolled completion */
+	uint32_t unpolled_cq;   /* the CQ of that completion: object */
+	char cq[LIFE_NAME];     /* CQ of the first of its links */
+	struct event_id failed; /* its last call that failed */
+	int error;              /* the errno of that call */
+	struct moment forked;   /* the last fork, even if that process has not ended yet */
 	char how[16];
 };
 
-/* Another set of threads of a process, whose first set has the place of the process. */
+/* A further set of threads of a process; the first set has the process's own entry. */
 struct stall_part {
 	struct stall stall;
 	struct stall_note note;
@@ -41,7 +41,7 @@ struct stalls_work {
 	struct stalls_gram *grams;
 };
 
-/* The end of @stall's process, at @time, or when that was seen for the last time. */
+/* Set the end of @stall's process: @time, or when a live process was last seen. */
 void stall_fill_end(struct stall *stall, struct trace *trace, int64_t time);
 
 /* At the end of the trace: the parts of processes become nodes. 0 or -1. */
@@ -54,7 +54,7 @@ uint32_t stalls_node_of(const struct stalls *stalls, uint32_t process, uint32_t 
 void stalls_find_nodes(struct stalls *stalls);
 
 /*
- * Read what the samples show of each node; its polls do not count if they ended long before. 0 or
+ * Read the samples of each node; its polls do not count if they stopped long before its end. 0 or
  * -1.
  */
 int stalls_read_samples(struct stalls *stalls);

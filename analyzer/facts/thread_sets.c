@@ -5,11 +5,11 @@
  *	thread 3	posts to qp2			a set: qp2, cq2
  *	thread 4	polls cq2
  *
- * A thread may have prepared what another uses: a queue that was handed over once belongs to the
+ * One thread may set up a queue for another: a queue that was handed over once belongs to the
  * second thread. If it changes hands again, it is shared. A thread that only posts receives, and
- * polls nothing, does not count either.
+ * polls nothing, does not count.
  *
- * A set is a tree of threads; its root is its name.
+ * A set is a tree of threads (union-find), identified by its root.
  */
 #include "analyzer/facts/thread_sets.h"
 
@@ -27,13 +27,13 @@ struct user {
 };
 
 struct thread_sets {
-	struct user *users; /* by object * 2: receives, or a CQ; the next: sends */
+	struct user *users; /* by object: [2 * object]: receives or CQ; + 1: sends */
 	size_t nusers;
-	uint32_t *parents; /* by thread; 0: it is a root */
+	uint32_t *parents; /* by thread; 0: the thread is a root */
 	size_t nparents;
 	bool *polls; /* by thread */
 	size_t npolls;
-	uint32_t *threads; /* by object: one of those that use it; 0: not known */
+	uint32_t *threads; /* by object: a thread that uses it; 0: not known */
 	size_t nthreads;
 };
 
@@ -65,7 +65,7 @@ uint32_t thread_sets_of_object(const struct thread_sets *sets, uint32_t object)
 	return object < sets->nthreads ? thread_sets_of_thread(sets, sets->threads[object]) : 0;
 }
 
-/* Either may be 0. Returns one of both. */
+/* Unite the sets of @a and @b; either may be 0. Returns one of the threads. */
 static uint32_t unite_threads(struct thread_sets *sets, uint32_t a, uint32_t b)
 {
 	uint32_t root = thread_sets_of_thread(sets, a), other = thread_sets_of_thread(sets, b);
@@ -147,7 +147,7 @@ static uint32_t *threads_of(struct thread_sets *sets, uint32_t object)
 	return vec_at(sets->threads, sets->nthreads, object);
 }
 
-/* The threads that use @qp and its CQs are a set. False: its threads are not known. */
+/* Unite the threads that use @qp and its CQs. False: its threads are not known. */
 static bool join_users(struct thread_sets *sets, const struct model *model, const struct life *qp,
 		       const struct activity_note *note)
 {
@@ -174,7 +174,7 @@ static bool join_users(struct thread_sets *sets, const struct model *model, cons
 	return thread;
 }
 
-/* One that no thread has used yet may be anybody's. */
+/* Was the queue pair used? If not, it may belong to any thread. */
 static bool is_in_use(const struct life *qp)
 {
 	int state = qp_state(qp);
@@ -193,7 +193,7 @@ size_t thread_sets_find(struct thread_sets *sets, struct model *model, uint32_t 
 	const struct life *life = NULL;
 	size_t n = 0;
 
-	/* one that is not used may share its CQ with one that is */
+	/* an unused queue pair may share its CQ with a used one */
 	while ((life = model_next_life(model, process, life)))
 		if (is_own_qp(life) && is_in_use(life))
 			join_users(sets, model, life, note);

@@ -23,8 +23,8 @@ void thread_sets_post(struct thread_sets *sets, const struct trace_event *event)
 void thread_sets_poll(struct thread_sets *sets, const struct trace_event *event);
 
 /*
- * The sets of @process, which ends, each as one of its threads; @note: what the threads do. Returns
- * how many; 0: its threads cannot be told apart.
+ * The sets of @process, which ends: one thread of each; @note: what the threads do. Returns their
+ * number; 0: the threads cannot be told apart.
  */
 size_t thread_sets_find(struct thread_sets *sets, struct model *model, uint32_t process,
 			const struct activity_note *note, uint32_t ret[THREAD_SETS]);

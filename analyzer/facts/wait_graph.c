@@ -1,14 +1,14 @@
 /*
- * Who waits for whom, and who is to blame
+ * The wait-for graph: which node is to blame
  *
  *	0 --> 7 --> 6 --> 5	5 does not wait: it is to blame for all others
  *	4 --> 5
- *	2 --> 3 --> 4 --> 2	nobody of a circle can go on
+ *	2 --> 3 --> 4 --> 2	no node of a circle can continue
  *
- * First circles of firm links are found, which are certain; then nodes that do not wait. What is
- * left waits in circles of links that are not firm. If a node has several of these, the one that is
- * meant is likely the one over which the fewest messages have come: in a step of equals, each peer
- * sends as many.
+ * First circles of firm links are found, which are certain; then nodes that do not wait. The
+ * remaining nodes wait in circles of links that are not firm. If a node has several such links, it
+ * likely waits for the one over which the fewest messages have come: in a step of a symmetric job,
+ * each peer sends the same number.
  */
 #include "analyzer/facts/wait_graph.h"
 
@@ -18,11 +18,11 @@
 
 #include "core/base/vec.h"
 
-enum { BLAMES = 64 /* that are counted; the others are left out */ };
+enum { BLAMES = 64 /* blames that are counted; others are ignored */ };
 
-/* Links in the order of one of their ends. */
+/* Links sorted by one of their ends. */
 struct ends_of {
-	uint32_t *first; /* by node: index of its first in @link; the last has their number */
+	uint32_t *first; /* by node: index of its first in @link; [nnodes]: number of links */
 	uint32_t *link;  /* indexes of links */
 };
 
@@ -34,8 +34,8 @@ struct search {
 	uint32_t *queue; /* of nodes */
 	uint32_t *seen;  /* by node: the last search that has visited it */
 	uint32_t searches;
-	bool *doomed;   /* by node: it reaches something that is to blame, or unknown */
-	uint32_t *next; /* by node: the link that it waits for, of a circle; UINT32_MAX: none */
+	bool *doomed;   /* by node: it waits, directly or not, for a node to blame, or unknown */
+	uint32_t *next; /* by node: the chosen link that may form a circle; UINT32_MAX: none */
 	struct wait_graph *graph;
 };
 
@@ -98,9 +98,8 @@ static void end_search(struct search *s)
 }
 
 /*
- * Visit all that wait for the first @n nodes of the queue, directly or not, and mark them as
- * doomed; they follow in the queue. Their number; @direct: those that wait for the first ones
- * themselves.
+ * Visit all nodes that wait for the first @n nodes of the queue, directly or not, mark them as
+ * doomed, and append them to the queue. Returns their number; @direct: of those that wait directly.
  */
 static size_t find_waiters(struct search *s, size_t n, size_t *direct)
 {
@@ -157,8 +156,8 @@ static uint32_t find_least(const struct search *s, uint32_t node)
 }
 
 /*
- * Each node has one link, `next`: follow them from @node. The nodes of the circle that it ends in
- * are the first of the queue; their number, 0: it ends in no circle, or in one that was found.
+ * Each node has one link, `next`: follow them from @node. If that ends in a new circle, put its
+ * nodes into the queue and return their number; else 0.
  */
 static size_t follow_circle(struct search *s, uint32_t node)
 {
@@ -190,8 +189,8 @@ static bool is_likelier(const struct wait_link *link, const struct wait_link *th
 }
 
 /*
- * Choose a link of each node that is not doomed: a firm one, if @firm; else the likeliest, of those
- * to others that are not doomed.
+ * Choose a link of each node that is not doomed: a firm one, if @firm; else the likeliest one to
+ * another node that is not doomed.
  */
 static void choose_links(struct search *s, bool firm)
 {
@@ -268,7 +267,7 @@ static int compare_blames(const void *a, const void *b)
 	return x->nodes[0] < y->nodes[0] ? -1 : 1;
 }
 
-/* The node that each node ultimately waits for: the first of them. */
+/* Set the blame that each node ultimately waits for: of several, the first. */
 static void assign_nodes(struct search *s)
 {
 	struct wait_graph *graph = s->graph;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Who waits for whom, and who is to blame: a graph of processes, or of anything that waits.
+ * The wait-for graph: nodes are processes, or sets of threads, and some are to blame.
  *
  * Not thread-safe.
  */
@@ -11,31 +11,31 @@
 struct wait_link {
 	uint32_t from, to; /* nodes */
 	/*
-	 * @from can be woken only by @to. If false, another link may wake it instead: receives are
-	 * posted for messages of several peers.
+	 * Only @to can wake @from. If false, another link may wake it instead: receives are posted
+	 * for messages of several peers.
 	 */
 	bool firm;
-	uint64_t received; /* of one that is not firm: messages that have come over it so far */
+	uint64_t received; /* if not firm: messages received over the link so far */
 };
 
-/* One that others wait for and that does not wait itself, or a circle. */
+/* A node that others wait for and that does not wait itself; or a circle of nodes. */
 struct wait_blame {
 	uint32_t *nodes; /* of a circle each waits for the next, and the last for the first */
 	size_t n;        /* 1: not a circle */
-	size_t direct;   /* nodes that wait for one of them, */
-	size_t all;      /* also through others; without the nodes of the circle */
+	size_t direct;   /* number of nodes that wait for one of these directly */
+	size_t all;      /* the same, also through others; without the circle */
 };
 
 struct wait_graph {
-	struct wait_blame *blames; /* the most waited for first */
+	struct wait_blame *blames; /* sorted: most waiters first */
 	size_t nblames;
-	uint32_t *blamed; /* by node: 1 + index of the node that it ultimately waits for; 0: none */
+	uint32_t *blamed; /* by node: 1 + index of the blame that it finally waits for; 0: none */
 	size_t nnodes;
 };
 
 /*
- * @waits, by node: it waits for one of its links, or, without any, for something unknown. Links of
- * others are ignored. The caller ends with wait_graph_fini(). 0 or -ENOMEM.
+ * @waits, by node: the node waits for one of its links or, if it has none, for something unknown.
+ * Links of nodes that do not wait are ignored. Free by wait_graph_fini(). 0 or -ENOMEM.
  */
 int wait_graph_make(const bool *waits, size_t nnodes, const struct wait_link *links, size_t nlinks,
 		    struct wait_graph *ret_graph);

@@ -2,11 +2,11 @@
  * What a process that was killed from outside, or gave up, had been waiting for
  *
  * A user who ends a program that hangs wants to know what it was waiting for: the oldest send that
- * has not completed; or, if there is none, the receives of a queue pair for which nothing came
- * since its last verb; and the state of the other end, from which a message should have come.
+ * has not completed; or, if there is none, the receives of a queue pair that got no message since
+ * the program's last verb; and the state of the other end, which should have sent one.
  *
- * The state of the process itself is reported whatever the other end shows: that a message has
- * arrived does not prove that its completion has, so the receives are reported as well.
+ * The state of the process itself is always reported: that a message has arrived at the other end
+ * does not prove that its completion has come, so the receives are reported as well.
  *
  * Not here: what is known only at the end of the trace (waits_finish.c), the sentences about a wait
  * (waits_text.c), what the threads did meanwhile (activity.c).
@@ -80,7 +80,7 @@ void waits_changed(struct waits *waits)
 	sent_changed(&waits->sent);
 }
 
-/* A user or another program ended it; a process that has crashed waited for nothing. */
+/* Did a user or another program end the process? A process that crashed waited for nothing. */
 static bool is_sent_from_outside(int signal)
 {
 	static const int signals[] = { 0, SIGTERM, SIGINT, SIGKILL, SIGHUP, SIGQUIT, SIGALRM };
@@ -95,10 +95,10 @@ static bool is_sent_from_outside(int signal)
 struct found {
 	const struct queue *sends, *receives;
 	const struct queue_request *oldest;
-	const struct queue *mute; /* queue without signalled requests, the last one posted to */
+	const struct queue *mute; /* no request is signalled: the queue that was last posted to */
 };
 
-/* Before RTR no message can arrive for its receives. */
+/* Can a message arrive for its receives? Not before RTR. */
 static bool is_open(const struct life *life)
 {
 	int state = life->kind == OBJECT_qp ? qp_state(life) : QP_UNKNOWN;
@@ -106,7 +106,7 @@ static bool is_open(const struct life *life)
 	return state != ABI_QPS_RESET && state != ABI_QPS_INIT;
 }
 
-/* Receives of an SRQ may complete there. */
+/* May receives of an SRQ complete on the CQ? */
 static bool has_srq(const struct life *cq)
 {
 	for (const struct life_link *link = cq ? cq->children : NULL; link; link = link->next_child)
@@ -115,7 +115,7 @@ static bool has_srq(const struct life *cq)
 	return false;
 }
 
-/* Can no outstanding request of any queue complete in its CQ? */
+/* Is it a send queue on whose CQ no outstanding request of any queue can complete? */
 static bool is_mute(const struct queue *queue)
 {
 	const struct queue_cq *cq = queue->cq;
@@ -152,7 +152,8 @@ static const struct peer *other_end(struct model *model, const struct life *qp)
 }
 
 /*
- * The largest possible ordinal of the request among all, from 1: those that a RESET removed count.
+ * The largest possible ordinal, from 1, of the request among all of its queue, including those that
+ * a RESET removed.
  */
 static uint64_t find_ordinal(const struct queue *queue, const struct queue_request *request)
 {
@@ -163,7 +164,7 @@ static uint64_t find_ordinal(const struct queue *queue, const struct queue_reque
 	return queue->posted - behind;
 }
 
-/* The peer has received it: messages are received in the order of the posts. */
+/* Has the peer received the oldest send? Messages are received in the order of the posts. */
 static bool has_arrived(struct model *model, const struct found *found)
 {
 	struct peer_work work = queues_work_of(other_end(model, found->sends->owner));
@@ -184,7 +185,7 @@ static void note_peer(struct wait *wait, struct model *model, const struct life 
 	wait->work = queues_work_of(peer);
 }
 
-/* The wait for a completion that did not come is counted from the time when it could have come. */
+/* Since when no completion has come: counted from the time when one could have come. */
 static int64_t no_completion_since(const struct model *model, uint32_t process,
 				   const struct queue *receives)
 {
@@ -216,7 +217,7 @@ static bool do_both_wait(const struct model *model, const struct wait *wait, con
 	       wait->end - last_progress(model, wait->process) >= PATIENCE_NS;
 }
 
-/* The CQ's channel, and another CQ of that. */
+/* Note the state of the CQ's channel, and another armed CQ of that channel. */
 static void note_channel(struct wait_cq *cq, const struct life *life,
 			 const struct activity_note *note)
 {
@@ -269,7 +270,7 @@ static void note_patience(struct wait *wait, const struct qp *qp)
 			 queue_reads(wait->oldest.opcode);
 }
 
-/* A message that does not fit may be sent, and neither end is notified. */
+/* Note the size of the oldest receive: if a UC or UD message does not fit, no end is notified. */
 static void note_room(struct wait *wait, struct model *model, const struct queue *queue)
 {
 	const struct life *qp = queue_receiver(queue);
@@ -284,7 +285,7 @@ static void note_room(struct wait *wait, struct model *model, const struct queue
 		wait->room += queue_sge(queue, oldest, i)->length;
 }
 
-/* @oldest is NULL: receives. */
+/* @oldest: the send that is waited for; NULL: receives. */
 static void fill_wait(struct waits *waits, struct wait *wait, struct model *model,
 		      const struct queue *queue, const struct queue_request *oldest,
 		      const struct activity_note *note)
@@ -311,7 +312,7 @@ static void fill_wait(struct waits *waits, struct wait *wait, struct model *mode
 		activity_take(waits->activity, model, wait->process, wait->end, &wait->theirs);
 }
 
-/* Is there a request that the process waited for until @end? @found is set to it. */
+/* Did the process wait for a request until @end? Sets @found to it. */
 static bool find_late(struct model *model, uint32_t process, int64_t end, struct found *found)
 {
 	queues_each(model, process, look_at_request, found);
@@ -319,13 +320,13 @@ static bool find_late(struct model *model, uint32_t process, int64_t end, struct
 			    : found->receives && end - last_progress(model, process) >= PATIENCE_NS;
 }
 
-/* The process may have given up soon: whether it polled is known at the end of the trace. */
+/* Did a send wait for SOON_NS? It counts if the process polled: known at the end of the trace. */
 static bool is_soon(const struct found *found, int64_t end)
 {
 	return found->sends && end - found->oldest->time >= SOON_NS;
 }
 
-/* None of its requests can complete, and it does not continue. */
+/* Can none of the outstanding requests complete, and has the process stopped making progress? */
 static bool is_stuck(const struct model *model, const struct found *found, uint32_t process,
 		     int64_t end)
 {
@@ -344,7 +345,7 @@ static void fill_mute(struct wait *wait, struct model *model, const struct queue
 	note_cq(wait, model, queue, note);
 }
 
-/* What @process waits for at @time. False: for nothing. */
+/* Note what @process waits for at @time. False: for nothing. */
 static bool note_before(struct waits *waits, struct model *model, uint32_t process, int64_t time,
 			struct wait_before *before)
 {
@@ -365,12 +366,12 @@ static bool note_before(struct waits *waits, struct model *model, uint32_t proce
 	return true;
 }
 
-static struct wait_before *before_of(struct waits *waits, uint32_t process)
+static struct wait_before *wait_before_of(struct waits *waits, uint32_t process)
 {
 	return vec_at(waits->before, waits->nbefore, process);
 }
 
-/* A RESET has removed the receives of a queue pair, without completions. */
+/* The queue pair whose receives a RESET removed long ago, without completions. */
 static struct wait_dropped find_dropped(const struct model *model, uint32_t process, int64_t time)
 {
 	struct wait_dropped dropped = { 0 };
@@ -391,7 +392,9 @@ static struct wait_dropped find_dropped(const struct model *model, uint32_t proc
 	return dropped;
 }
 
-/* A process without requests may poll: its empty polls are reported with what could have come. */
+/*
+ * Note a process without outstanding requests: it may poll, and a RESET may have dropped receives.
+ */
 static void note_idle(struct waits *waits, struct model *model, uint32_t process, int64_t time,
 		      struct wait_before *before)
 {
@@ -406,7 +409,7 @@ static void note_idle(struct waits *waits, struct model *model, uint32_t process
 	activity_take(waits->activity, model, process, time, &before->note);
 }
 
-/* The process has made no progress since then. */
+/* Has the process made no progress since @before? */
 static bool is_current(const struct model *model, const struct wait_before *before)
 {
 	return before->process && last_progress(model, before->process) <= before->note.time;
@@ -415,7 +418,7 @@ static bool is_current(const struct model *model, const struct wait_before *befo
 /* A process destroys all its queue pairs: the first destroy determines its wait. */
 void waits_destroy(struct waits *waits, struct model *model, const struct trace_event *event)
 {
-	struct wait_before *before = before_of(waits, event->process);
+	struct wait_before *before = wait_before_of(waits, event->process);
 
 	if (before && !is_current(model, before) &&
 	    !note_before(waits, model, event->process, event->time, before))
@@ -456,7 +459,7 @@ void waits_push(struct waits *waits, struct wait_before *before, size_t fact)
 	drop_before(before);
 }
 
-/* The process gave up its wait in an orderly way, and then ended. */
+/* Did the process give up its wait in an orderly way, and then end? Takes the wait for @fact. */
 static bool take_before(struct waits *waits, uint32_t process, size_t fact)
 {
 	struct wait_before *before = &waits->before[process];

@@ -17,24 +17,24 @@ int waits_new(struct trace *trace, struct fact_list *facts, const struct activit
 /* Accepts NULL. */
 void waits_free(struct waits *waits);
 
-/* The application has posted; a control verb has returned. */
+/* The application has posted; a control verb has returned, so queue pairs may have changed. */
 void waits_post(struct waits *waits, struct model *model, const struct trace_event *event);
 void waits_changed(struct waits *waits);
 
 /*
- * facts->all[@fact] is the process that ends; the model still knows its objects. False: it was not
+ * A process ends: facts->all[@fact]; the model still knows its objects. False: the process was not
  * waiting for a completion.
  */
 bool waits_note(struct waits *waits, struct model *model, const struct model_exit *end,
 		size_t fact);
 
 /*
- * The application begins to destroy a queue pair: its wait until then counts if it waits for
- * nothing when it ends.
+ * The application begins to destroy a queue pair: the wait of the process until now counts if the
+ * process waits for nothing when it ends.
  */
 void waits_destroy(struct waits *waits, struct model *model, const struct trace_event *event);
 
-/* The process ends with success: a wait that it gave up is a fact if it was for nothing. */
+/* The process ends with success: a wait that it gave up is a fact if it was in vain. */
 void waits_well(struct waits *waits, struct model *model, const struct model_exit *end);
 
 /* The fate of the other ends is known: complete the sentences. */

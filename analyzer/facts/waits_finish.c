@@ -1,8 +1,8 @@
 /*
- * At the end of the trace: which waits were in vain, and the sentences of all
+ * At the end of the trace: which waits were in vain; completes the sentences of all waits
  *
- * Only then is it known how often each thread polled a CQ in vain: a process that ended well has
- * waited if it polled, or slept, where nothing could come.
+ * How often each thread polled a CQ in vain is known only then: a process that ended with success
+ * has waited if it polled a CQ, or slept on a channel, for which nothing could come.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 
 enum {
 	LONG_NS = 500000000,
-	SHARE = 4,        /* of the run of the process */
-	MANY_POLLS = 100, /* empty ones: more than those of a program that only looks */
+	SHARE = 4,        /* 1/SHARE of the run of the process is long */
+	MANY_POLLS = 100, /* empty polls: more than a program makes that only checks a CQ */
 };
 
 static const struct wait_threads *find_wait(const struct waits *waits, size_t fact)
@@ -32,7 +32,7 @@ static const struct activity_note *find_threads(const struct waits *waits, size_
 	return threads ? &threads->note : NULL;
 }
 
-/* Did a thread poll from @from on for so long? */
+/* Did a thread poll for @ns or longer after @from? */
 static bool polled_for(const struct waits *waits, const struct activity_note *note, int64_t from,
 		       int64_t ns)
 {
@@ -42,7 +42,7 @@ static bool polled_for(const struct waits *waits, const struct activity_note *no
 	       note->time - (since > from ? since : from) >= ns;
 }
 
-/* Did it wait for long, though the receives were gone? */
+/* Did the process wait for long after a RESET dropped its receives? */
 static bool is_dropped_awaited(const struct waits *waits, const struct wait_dropped *dropped,
 			       const struct activity_note *note)
 {
@@ -65,7 +65,7 @@ static void put_dropped(struct text *t, const struct waits *waits, size_t fact)
 		  event_id_text(dropped->reset.id, id));
 }
 
-/* Does it have a separate sentence? */
+/* Is there a fact about the process, with a sentence of its own? */
 static bool is_fact(const struct waits *waits, uint32_t process)
 {
 	for (size_t i = 0; i < waits->facts->n; i++)
@@ -77,7 +77,7 @@ static bool is_fact(const struct waits *waits, uint32_t process)
 	return false;
 }
 
-/* @wait: what it waited for, NULL: nothing; its last verb is in the fact already. */
+/* @wait: what the process waited for; NULL: nothing. Its last verb is in the fact already. */
 static void put_threads(struct text *t, const struct waits *waits, size_t fact,
 			const struct wait *wait)
 {
@@ -96,7 +96,7 @@ static void put_threads(struct text *t, const struct waits *waits, size_t fact,
 		waits_put_peers(t, waits, wait);
 }
 
-/* Did it wait only for completions that cannot come? */
+/* Did the process wait only for completions that cannot come? */
 static bool is_mute_awaited(const struct waits *waits, const struct wait *wait,
 			    const struct activity_note *note)
 {
@@ -127,7 +127,7 @@ static void put_ignored(struct text *t, const struct waits *waits, const struct 
 		text_addf(t, "; its completion comes to %s, which no thread polled", cq->name);
 }
 
-/* After what is known already. */
+/* Append the sentences to those that the fact has already. */
 static void put_all(struct text *t, const struct waits *waits, size_t fact)
 {
 	const char *before = waits->facts->all[fact].because;
@@ -161,7 +161,7 @@ static void finish_fact(struct waits *waits, size_t i)
 	text_fini(&t);
 }
 
-/* The completion had arrived, without an event, and was not polled. */
+/* Had the completion arrived without an event, and was it not polled? */
 static bool is_unseen(const struct wait *wait)
 {
 	const struct wait_cq *cq = &wait->cq;
@@ -169,7 +169,7 @@ static bool is_unseen(const struct wait *wait)
 	if (!cq->lying || !cq->has_channel)
 		return false;
 	if (!cq->wake.armed.id.thread)
-		return cq->sleeps || cq->other[0]; /* else it may poll periodically */
+		return cq->sleeps || cq->other[0]; /* otherwise the program may poll periodically */
 	return !cq->wake.is_armed || cq->wake.armed.time > cq->wake.since ||
 	       (cq->wake.solicited && !cq->wake.asked);
 }
@@ -184,7 +184,7 @@ static bool is_long(const struct waits *waits, const struct activity_note *note)
 	       lasted >= (note->time - process->start) / SHARE;
 }
 
-/* For long it has polled other CQs than that of its sends, and never that. */
+/* Has it polled other CQs for long, and never the CQ of its sends? */
 static bool is_elsewhere(const struct waits *waits, const struct wait *late,
 			 const struct activity_note *note)
 {
@@ -205,7 +205,7 @@ static bool is_barren_awaited(const struct waits *waits, const struct wait_befor
 	       activity_barren(waits->activity, note, well->poster);
 }
 
-/* The peer would not send: it has no receive for what it may wait for, or waits itself. */
+/* Would the peer not send? It has no receive for what it may wait for, or waits itself. */
 static bool is_standstill(const struct waits *waits, const struct wait *wait)
 {
 	const struct peer_work *work = &wait->work;
@@ -221,8 +221,8 @@ static bool is_standstill(const struct waits *waits, const struct wait *wait)
 }
 
 /*
- * Counts only if nothing could come, or if both ends stand still: an idle end may wait for a
- * message for long.
+ * A wait is in vain only if nothing could come, or if both ends stand still: an idle end may wait
+ * long for a message.
  */
 static bool is_wait_in_vain(const struct waits *waits, const struct wait_before *well)
 {

@@ -11,11 +11,11 @@
 
 enum { PATIENCE_NS = 250000000 };
 
-/* The CQ of what is waited for. */
+/* The CQ on which the awaited request completes. */
 struct wait_cq {
 	char name[LIFE_NAME]; /* "": not known */
 	uint32_t id;          /* object */
-	uint64_t lying;       /* completions of the queue pair that have come and were not polled */
+	uint64_t lying;       /* completions of the queue pair that are in the CQ, not polled */
 	bool has_channel;     /* the rest is valid */
 	bool sleeps;          /* a thread is in ibv_get_cq_event() for its channel */
 	struct wake wake;
@@ -26,30 +26,30 @@ struct wait_cq {
 struct wait {
 	size_t fact;
 	int64_t end;                 /* of the process */
-	int64_t since;               /* nothing has completed */
-	struct queue_request oldest; /* a send; if .thread is 0, it waits for receives */
+	int64_t since;               /* no completion since then */
+	struct queue_request oldest; /* the oldest send; .thread 0: it waits for receives */
 	char queue[LIFE_NAME];
 	uint64_t outstanding, completed; /* of that queue */
 	bool no_timeout, no_rnr_limit;   /* its queue pair has timeout 0, rnr_retry 7 */
 	uint32_t timeout, retry_cnt;     /* of its queue pair, and what they amount to */
 	int64_t retry_time;              /* ns; 0: not known, or without limit */
-	struct moment drained;           /* and is in SQD since then; id 0:0: it is not */
-	bool no_reads;                   /* and max_rd_atomic 0, and a READ or atomic is @oldest */
+	struct moment drained;           /* since when it is in SQD; id 0:0: it is not */
+	bool no_reads;                   /* max_rd_atomic is 0, and @oldest a READ or atomic */
 	struct wait_cq cq;
 	uint32_t process, qp; /* the other end; 0: not known */
-	int64_t gone;         /* time of its end; INT64_MAX: it existed */
-	bool soon;            /* shorter than PATIENCE_NS: counts if it polled many times */
-	bool mute;            /* nothing in its CQ is signalled: no completion comes */
-	bool arrived;         /* its completion shows that it has arrived */
+	int64_t gone;         /* when that queue pair ended; INT64_MAX: it still existed */
+	bool soon;            /* shorter than PATIENCE_NS: counts if the process polled often */
+	bool mute;            /* no request of its CQ is signalled: no completion comes */
+	bool arrived;         /* the message arrived: the peer has completed its receive */
 	bool both; /* the peer had only receives outstanding as well, and its process was idle */
-	struct activity_note theirs; /* the threads of its process, if that is another */
+	struct activity_note theirs; /* threads of the peer's process, if it is another */
 	struct peer_work work;
-	uint32_t number; /* of the queue pair, if UC or UD and the number is unique; or 0 */
+	uint32_t number; /* of the queue pair, if it is UC or UD and its number unique; else 0 */
 	bool datagrams;
 	uint64_t room; /* bytes of the oldest receive */
 };
 
-/* A queue pair that is in RESET since @reset, and had @receives then, which are gone. */
+/* A queue pair that went to RESET at @reset, which dropped its @receives. */
 struct wait_dropped {
 	char qp[LIFE_NAME];
 	uint64_t receives; /* 0: none */
@@ -82,7 +82,7 @@ struct waits {
 	size_t nthreads;
 	struct wait_before *before; /* by process */
 	size_t nbefore;
-	/* of those that ended well: whether they waited is known at the end of the trace */
+	/* of processes that ended well: whether they waited is known at the end */
 	struct wait_before *well;
 	size_t nwell;
 	struct sent sent;
@@ -94,8 +94,8 @@ enum { WAIT_POLLS = 3 /* empty polls: fewer are not a wait */ };
 void waits_push(struct waits *waits, struct wait_before *before, size_t fact);
 
 /*
- * Add the sentence about @wait, during which its threads did what is in @note (NULL: not
- * known); about the threads of the other end's process.
+ * Add the sentence about @wait, whose threads meanwhile did @note (NULL: not known); the sentence
+ * about the threads of the other end's process.
  */
 void waits_put(struct text *t, const struct waits *waits, const struct wait *wait,
 	       const struct activity_note *note);

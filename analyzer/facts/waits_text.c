@@ -37,7 +37,7 @@ static void put_waited_for(struct text *t, const struct wait *wait)
 			  words_span(wait->end - wait->since, when));
 }
 
-/* The peer's process ended long enough before. */
+/* Report the end of the peer's process; false: it did not end long enough before. */
 static bool put_ended(struct text *t, const struct waits *waits, const struct wait *wait)
 {
 	const struct process *process = trace_process(waits->trace, wait->process);
@@ -59,7 +59,7 @@ static bool put_ended(struct text *t, const struct waits *waits, const struct wa
 	return true;
 }
 
-/* This end may be waiting for requests that were lost with it. */
+/* Report that the peer's queue pair was destroyed: this end may wait for requests lost with it. */
 static bool put_destroyed(struct text *t, const struct waits *waits, const struct wait *wait)
 {
 	const struct object *qp = trace_object(waits->trace, wait->qp);
@@ -156,7 +156,7 @@ static void put_last(struct text *t, const struct wait *wait)
 		text_addf(t, ", which is flushed in ERR");
 }
 
-/* The part of the awaited operations that the other end has done. */
+/* Report which of the awaited operations the other end has done. */
 static void put_work(struct text *t, const struct wait *wait)
 {
 	const struct peer_work *work = &wait->work;
@@ -211,7 +211,7 @@ static void put_peer(struct text *t, const struct waits *waits, const struct wai
 		put_both(t, waits, wait);
 }
 
-/* Messages that arrived at a queue pair that cannot refuse them, and did not fit. */
+/* Report messages that were too long for the receive of a queue pair that cannot refuse them. */
 static void put_sent(struct text *t, const struct waits *waits, const struct wait *wait)
 {
 	const struct sent_to *to = sent_find(&waits->sent, wait->number);
@@ -236,8 +236,9 @@ static void put_sent(struct text *t, const struct waits *waits, const struct wai
 }
 
 /*
- * The reason why no event came for completions in the CQ, or will come for later ones. @after: when
- * the completion may have come, before it was armed; @what happened then; 0: that is not known.
+ * The reason why no event came for completions in the CQ, or why none will come for later ones.
+ * @after: when the completion may have come, before the CQ was armed, and @what happened then; 0:
+ * not known.
  */
 static void put_arming(struct text *t, const struct wait_cq *cq, int64_t after, const char *what)
 {
@@ -273,7 +274,7 @@ static void put_arming(struct text *t, const struct wait_cq *cq, int64_t after, 
 			  event_id_text(cq->other_armed, id));
 }
 
-/* @time, if the CQ was armed later, and no completion was polled since. */
+/* @time, if the CQ was armed after it, and no completion was polled after that; else 0. */
 static int64_t armed_after(const struct wait *wait, int64_t time)
 {
 	const struct wake *wake = &wait->cq.wake;
@@ -285,9 +286,9 @@ static int64_t armed_after(const struct wait *wait, int64_t time)
 }
 
 /*
- * Nothing is known of its completions, but no thread polls the CQ, and it gives no event for
- * them; or it gives none for those that had come before it was armed, as those of sends may, and
- * that were not polled since. @empty: polls since the last completions, or the maximum of that.
+ * Report that completions may be in the CQ unpolled: no thread polls the CQ, and it delivers no
+ * event, or none for completions that came before it was armed, as those of sends may have. @empty:
+ * empty polls since the last completions, or their maximum.
  */
 static void put_unpolled(struct text *t, const struct wait *wait, uint64_t empty)
 {
@@ -303,7 +304,8 @@ static void put_unpolled(struct text *t, const struct wait *wait, uint64_t empty
 }
 
 /*
- * The peer posted all its messages before the CQ was armed, and no thread has polled the CQ since.
+ * When the peer posted its last message, if that was before the CQ was armed, and no thread has
+ * polled the CQ since; else 0.
  */
 static int64_t armed_after_peer(const struct waits *waits, const struct wait *wait,
 				const struct activity_note *note)
@@ -321,8 +323,8 @@ static int64_t armed_after_peer(const struct waits *waits, const struct wait *wa
 }
 
 /*
- * The completion that is waited for may be in the CQ already: the peer knows of it, or has sent
- * more messages than were received.
+ * Report that the awaited completion may already be in the CQ: the peer has completed the
+ * operation, or has sent more messages than were received.
  */
 static void put_cq(struct text *t, const struct waits *waits, const struct wait *wait,
 		   const struct activity_note *note)

@@ -1,10 +1,11 @@
 /*
  * Datagrams to a number that is not their receiver's
  *
- * Only of datagrams to an address that is certainly a port of the trace, or a multicast group. What
- * other programs have there is not known, so that a number which no queue pair of the trace ever
- * had says something only if the trace has the one that is meant: in reverse byte order, or as the
- * only one that could be, if it waits for datagrams and the sender has received none either.
+ * Only datagrams to an address that is certainly a port of the trace, or to a multicast group, are
+ * judged. Other programs may have queue pairs at that port, so a number that no queue pair of the
+ * trace ever had is wrong only if the trace has the intended queue pair: its number is the same in
+ * reverse byte order, or it is the only candidate, waits for datagrams, and the sender has received
+ * none either.
  */
 #include "analyzer/model/astray.h"
 
@@ -22,14 +23,14 @@ enum { MULTICAST = 0xffffff, LOOKS = 16 /* numbers of a queue */ };
 
 #define GROUP_MASK ((UINT64_C(1) << 48) - 1)
 
-/* What a queue has sent; the last number, until ASTRAY_FEW went to one of these. */
+/* The datagrams of a queue to a suspect number, until ASTRAY_FEW have gone to one. */
 struct astray_seen {
 	bool told;
 	enum astray what;
 	struct model_astray fact;
 	struct place place;
-	int64_t gone; /* ASTRAY_GONE: since then */
-	/* the only other receiver, or one made there since; 0: none */
+	int64_t gone; /* ASTRAY_GONE: when the receiver was destroyed */
+	/* the only other receiver, or a queue pair created there later; 0: none */
 	uint32_t idle_id, idle_number;
 	unsigned int looks;
 };
@@ -106,7 +107,7 @@ static void remember_idle(struct queue *queue, const struct peer *peer)
 	queue->astray->idle_number = peer ? peer->number : 0;
 }
 
-/* The only one that has the number in reverse byte order; remembers the only other one there. */
+/* The only queue pair with the number in reverse byte order; remembers the only other candidate. */
 static const struct peer *find_meant(struct model *model, struct queue *queue)
 {
 	const struct peer *reversed = NULL, *other = NULL;
@@ -160,7 +161,7 @@ static bool has_members(struct model *model, struct queue *queue)
 	return false;
 }
 
-/* The queue pair with the number at that address: the live one, else the last one destroyed. */
+/* The queue pair with the number at the datagram's address: a live one, else the last destroyed. */
 static const struct peer *find_holder(struct model *model, const struct queue *queue,
 				      bool *ret_sure)
 {
@@ -195,7 +196,7 @@ static void judge_holder(struct model *model, struct queue *queue, const struct 
 		report_astray(model, queue, ASTRAY_TYPE, holder);
 }
 
-/* The first datagram to that number. */
+/* Judge the number by its first datagram. */
 static void judge_number(struct model *model, struct queue *queue)
 {
 	const struct peer *holder, *meant;

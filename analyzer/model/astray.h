@@ -2,15 +2,15 @@
 /*
  * Datagrams to a number that is not their receiver's.
  *
- * A device drops a datagram without a queue pair to receive it, and no completion says so. Reported
- * once a queue:
+ * A device drops a datagram that no queue pair can receive, and no completion reports that. One
+ * finding per queue:
  *
  *	ASTRAY_GROUP	to a multicast address, but not to number 0xffffff
  *	ASTRAY_TYPE	the queue pair with the number is not of type UD
- *	ASTRAY_ORDER	no queue pair has or had the number; in reverse byte order one has it
+ *	ASTRAY_ORDER	no queue pair has or had it, but one has it in reverse byte order
  *	ASTRAY_GONE	the queue pair with the number was destroyed before, and another made since
- *	ASTRAY_NOBODY	none has or had it; the only other one at the address received nothing
- *	ASTRAY_EMPTY	the group is empty; the only queue pair in another received nothing
+ *	ASTRAY_NOBODY	no queue pair has or had it; the only other at the address got nothing
+ *	ASTRAY_EMPTY	the group is empty; the only queue pair in another group got nothing
  *
  * The first three are reported with the datagram, the others when the queue ends, if there were
  * ASTRAY_FEW.
@@ -39,14 +39,14 @@ enum { ASTRAY_FEW = 3 };
 /* What is reported. */
 struct model_astray {
 	enum astray what;
-	struct moment moment; /* of the first of them */
+	struct moment moment; /* post of the first such datagram */
 	uint32_t index;       /* in its list */
 	const struct life *object;
-	uint32_t number;   /* they were sent to that; or with another qp_num to: */
+	uint32_t number;   /* the datagrams were sent to it; of a group: the qp_num passed */
 	uint8_t group[16]; /* ASTRAY_GROUP, ASTRAY_EMPTY */
 	uint64_t count;
 	/*
-	 * the queue pair of another type, with reversed bytes, destroyed, or that received nothing
+	 * the queue pair of another type, with the reversed number, destroyed, or without datagrams
 	 */
 	const struct peer *peer;
 	uint32_t successor; /* ASTRAY_GONE: the object made since */
@@ -59,5 +59,5 @@ void astray_posted(struct model *model, const struct trace_event *event, struct 
 /* @qp ends, its queues still known. */
 void astray_end(struct model *model, const struct life *qp);
 
-/* The number of a multicast group among those of a queue pair: life_attach(). */
+/* The key of a multicast group in life->groups: life_attach(). */
 uint64_t astray_group(const uint8_t gid[16]);

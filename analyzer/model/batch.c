@@ -4,8 +4,8 @@
  * 	start_poll ... destroy_qp ... next_poll		the batch was open meanwhile
  * 	start_poll finds nothing ... next_poll		there was no batch
  *
- * A start that finds nothing is counted, but makes no event: the next event of the thread for the
- * CQ has their number.
+ * An ibv_start_poll() that finds nothing is counted, but makes no event: the next event of the
+ * thread for the CQ has the number of such calls.
  */
 #include "analyzer/model/batch.h"
 
@@ -36,7 +36,7 @@ static void go_on(struct model *model, const struct trace_event *event, const st
 	if (!batch->started || event->poll->empty || lost_qp)
 		model->watcher.batch(model->watcher.arg, &told);
 	batch->gone = (struct moment){ .verb = VERB_COUNT };
-	batch->started = true; /* once is enough */
+	batch->started = true; /* one finding per CQ is enough */
 }
 
 int batch_poll_seen(struct model *model, const struct trace_event *event, struct life *cq)

@@ -15,7 +15,7 @@ struct model;
 struct batch {
 	bool started;          /* ever */
 	struct moment start;   /* the last ibv_start_poll() that found a completion */
-	struct moment gone;    /* later, in the same thread: a queue pair of the CQ was destroyed */
+	struct moment gone;    /* a queue pair of the CQ was destroyed later by the same thread */
 	struct moment created; /* that queue pair */
 	char name[LIFE_NAME];
 };

@@ -4,11 +4,11 @@
  * For a given drift each bound limits the offset alone, so that the possible offsets lie between
  * the largest lower and the smallest upper bound. The gap between them is a concave function of the
  * drift: it has a maximum, and the drifts that leave a gap are an interval. The highest and lowest
- * possible line at a time is found in the same way; between two times the distance of two lines is
- * never larger than at one of them.
+ * possible line at a time is found in the same way; the distance of two lines between two times is
+ * never larger than at one of the two times.
  *
  * A line is above all points exactly if it is above the corners of their upper hull: of millions of
- * messages some dozens are kept.
+ * messages, some dozens of bounds are stored.
  */
 #include "analyzer/model/bounds.h"
 
@@ -47,7 +47,7 @@ static int by_time(const void *a, const void *b)
 	return x->value < y->value ? -1 : x->value > y->value;
 }
 
-/* Does the path from @a by @b to @c turn left? Straight on does not. */
+/* Does the path @a - @b - @c turn left? A straight line does not. */
 static bool turns_left(const struct bound *a, const struct bound *b, const struct bound *c)
 {
 	__int128 before = (__int128)(b->value - a->value) * (c->time - b->time);
@@ -56,7 +56,7 @@ static bool turns_left(const struct bound *a, const struct bound *b, const struc
 	return after > before;
 }
 
-/* Keep only the corners: @upper of the hull from above, else from below. */
+/* Reduce the bounds to the corners of their hull: @upper: the upper hull, else the lower. */
 static void make_hull(struct bounds_side *side, bool upper)
 {
 	struct bound *at = side->at;
@@ -103,7 +103,7 @@ void bounds_add(struct bounds *bounds, const struct bounds *from)
 		bounds_at_most(bounds, from->most.at[i].value, from->most.at[i].time);
 }
 
-/* The offsets that fit this drift; returns the gap, negative: none fits. */
+/* The offsets possible with this drift; returns the gap between them, negative: none fits. */
 static double find_room(const struct bounds *bounds, double drift, double offset[2])
 {
 	const struct bounds_side *least = &bounds->least, *most = &bounds->most;
@@ -135,7 +135,7 @@ static double find_widest(const struct bounds *bounds)
 	return (low + high) / 2;
 }
 
-/* Between @fits, which leaves a gap, and @edge: the last drift that does. */
+/* The last drift between @fits and @edge that leaves a gap, as @fits does. */
 static double find_last(const struct bounds *bounds, double fits, double edge)
 {
 	double offset[2];
@@ -154,8 +154,8 @@ static double find_last(const struct bounds *bounds, double fits, double edge)
 }
 
 /*
- * The highest or lowest value that a possible line has at @time: each is a concave (convex)
- * function of the drift, between @drifts.
+ * The highest or lowest value that a possible line has at @time: the highest is a concave, the
+ * lowest a convex function of the drift, between @drifts.
  */
 static double find_extreme(const struct bounds *bounds, const double drifts[2], double time,
 			   bool highest)

@@ -19,7 +19,7 @@ struct bound {
 
 /* The bounds on one side. */
 struct bounds_side {
-	struct bound *at; /* the first @corners of them are a hull, the others were added later */
+	struct bound *at; /* the first @corners are a hull, the others were added later */
 	size_t n, size, corners;
 };
 
@@ -47,7 +47,8 @@ void bounds_at_most(struct bounds *bounds, int64_t value, int64_t time);
 void bounds_add(struct bounds *bounds, const struct bounds *from);
 
 /*
- * The middle of all lines that fit at @span[0] and at @span[1], with its largest error between
- * them: no line has a smaller one. False: none fits, or one side has no bound.
+ * The line through the middle of all possible values at @span[0] and at @span[1], with its largest
+ * error between these times: no line has a smaller one. False: no line fits, or a side has no
+ * bound.
  */
 bool bounds_solve(struct bounds *bounds, const int64_t span[2], struct bounds_line *ret_line);

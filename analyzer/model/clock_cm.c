@@ -31,16 +31,16 @@
 enum { ADDRESS = 64 };
 
 /*
- * Causes are begins of calls, effects the times at which events were received; 0: there was none.
+ * Causes are begins of calls, effects the times at which events were received; 0: none.
  */
 struct cm_end {
 	uint32_t process, part;
 	uint64_t id;
 	char own[ADDRESS], other[ADDRESS];
-	uint32_t number;        /* of the queue pair, which a request names; 0: it names none */
-	uint32_t given;         /* passed to rdma_connect(), for one that librdmacm does not know */
+	uint32_t number;        /* of the queue pair, as named by the request; 0: none */
+	uint32_t given;         /* qp_num passed to rdma_connect() if librdmacm has no queue pair */
 	bool passive, datagram; /* passive: made by a request */
-	int64_t request;        /* was got */
+	int64_t request;        /* when the request was received */
 	int64_t connect, accept, reject, destroy, disconnect;
 	int64_t getting; /* begin of the call that received `answered` */
 	int64_t answered, established, rejected, disconnected;
@@ -50,7 +50,7 @@ struct clock_cm {
 	struct trace *joint;
 	struct cm_end *ends;
 	size_t n;
-	struct map by_id; /* 1 + index of the last one with that identifier */
+	struct map by_id; /* 1 + index of the last end with that identifier */
 	struct map qps;   /* process << 32 | number */
 	int err;
 };
@@ -81,7 +81,7 @@ int clock_cm_qp(struct clock_cm *cm, uint32_t process, uint32_t number)
 
 /* Ends */
 
-/* Another process may use the same id: then neither is found. */
+/* Two pairs of process and id may have the same key: then neither is found. */
 static uint64_t id_key(uint32_t process, uint64_t id)
 {
 	return map_hash(process) ^ id;
@@ -240,7 +240,7 @@ static bool is_one_connection(const struct clock_cm *cm, const struct cm_end *ac
 		map_get(&cm->qps, (uint64_t)active->process << 32 | passive->number, &has));
 }
 
-/* The order of two of the same kind: those of one connection are consecutive. */
+/* Sort ends of one kind: the ends of one connection become consecutive. */
 static int compare_addresses(const struct cm_end *a, const struct cm_end *b)
 {
 	int order = strcmp(a->passive ? a->other : a->own, b->passive ? b->other : b->own);
@@ -254,7 +254,7 @@ static int by_addresses(const void *a, const void *b)
 				 *(const struct cm_end *const *)b);
 }
 
-/* One cause and its effect at the other end, if both are recorded. */
+/* Bound the clocks by one cause and its effect at the other end, if both were recorded. */
 static void put_cause(struct clock_edge *edge, const struct cm_end *from, int64_t cause,
 		      int64_t effect)
 {
@@ -267,7 +267,7 @@ static int64_t first_of(int64_t a, int64_t b)
 	return !a || (b && b < a) ? b : a;
 }
 
-/* How @from ended the connection, and what @to received, whichever of them began with it. */
+/* Bound the clocks by how @from ended the connection and what @to received, whichever end began. */
 static void put_ends(struct clock_edge *edge, const struct cm_end *from, const struct cm_end *to)
 {
 	bool refused = from->passive && !from->accept;

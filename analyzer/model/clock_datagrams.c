@@ -42,18 +42,18 @@ struct gram_ah {
 	struct place place; /* zeros: not known */
 };
 
-/* When a datagram was posted; or received, into a request of that time. */
+/* When a datagram was posted; or when it was received, and when its receive was posted. */
 struct gram_time {
 	int64_t time, posted; /* -1: not known */
 };
 
-/* Datagrams from one queue pair to another: times that wait for the other end's. */
+/* Datagrams from one queue pair to another: times not yet matched with those of the other end. */
 struct gram_flow {
 	struct clock_edge *edge;
 	uint32_t from, to;     /* queue pairs; from is 0 until something was sent */
 	uint32_t part;         /* of @from */
 	bool broken;           /* some may be missing, or belong to another */
-	bool counted, matched; /* in edge->pairs; a message of it has been received */
+	bool counted, matched; /* counted in edge->pairs; a message was received */
 	struct gram_time *sent, *received;
 	size_t nsent, nreceived, sent_size, received_size, sent_first, received_first;
 };
@@ -70,7 +70,7 @@ struct clock_datagrams {
 	struct gram_flow *flows;
 	size_t nflows;
 	struct map by_flow; /* 1 + index */
-	bool *whole;        /* by part: it has all of its messages */
+	bool *whole;        /* by part: the trace has all of its messages */
 	int err;
 };
 
@@ -259,7 +259,7 @@ static void push_time(struct gram_flow *flow, bool sent, struct gram_time time)
 		(*at)[(*n)++] = time;
 }
 
-/* Both directions are one pair of queue pairs. */
+/* Count the flows of both directions as one pair of queue pairs. */
 static void count_pair(struct clock_datagrams *grams, struct gram_flow *flow)
 {
 	const struct gram_end *from = end_in(grams, &grams->by_id, flow->from);
@@ -317,7 +317,7 @@ static void send_one(struct clock_datagrams *grams, const struct gram_end *from,
 		return;
 	if (!flow->from)
 		begin_flow(grams, flow, from, to, time);
-	if (flow->from != from->id) /* two have that number: the sender is unknown */
+	if (flow->from != from->id) /* two queue pairs have that number: the sender is unknown */
 		break_flow(flow);
 	if (flow->broken)
 		return;
@@ -353,7 +353,7 @@ static void take_wr(struct clock_datagrams *grams, const struct trace_event *eve
 
 	if (to)
 		send_one(grams, from, to, event->time);
-	for (; each; each = end_at(grams, each->same)) { /* it may be any of them */
+	for (; each; each = end_at(grams, each->same)) { /* any of them may be the receiver */
 		struct gram_flow *flow = find_place(ah, each) == PLACED_ELSEWHERE
 						 ? NULL
 						 : get_flow(grams, each, from->number);

@@ -17,7 +17,7 @@ struct clock_datagrams *clock_datagrams_new(struct trace *joint, struct clock_ed
 /* Accepts NULL. */
 void clock_datagrams_free(struct clock_datagrams *grams);
 
-/* A queue pair, at some time while it is alive; other types than UD are ignored. */
+/* Add a live queue pair; types other than UD are ignored. */
 int clock_datagrams_qp(struct clock_datagrams *grams, const struct life *qp);
 
 /* Are there two traces that may have exchanged any? */

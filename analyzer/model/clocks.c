@@ -7,15 +7,16 @@
  * 	a message is posted		before it is received
  * 	a receive is posted		before the message in it completes at the sender
  * 	librdmacm: a call of one end	before the event at the other (clock_cm.c)
- * 	a datagram is posted		before as many are received (clock_datagrams.c)
+ * 	n datagrams are posted before n are received (clock_datagrams.c)
  *
  * One direction gives lower bounds of the offset of the clocks, the other one upper bounds. The
- * line between all bounds is taken: offset and drift. Its error is the whole gap between them.
- * Where datagrams went in one direction only the gap may be milliseconds: a line is preferred by
- * which each had its receive when it was sent, since a replay in another order would lose it.
+ * line between all bounds is taken: offset and drift. Its error is the whole gap between the
+ * bounds. Where datagrams went in one direction only, the gap may be milliseconds: a line is
+ * preferred in which each datagram had its receive when it was sent, since a replay in another
+ * order would lose the datagram.
  *
- * Two passes: control verbs alone, which give a first offset, then messages in the order that this
- * gives. Traces are reached from the first one by the most certain steps.
+ * Two passes: control verbs alone, which give a first offset, then messages, in the order that it
+ * gives. The offset of each trace is derived from the first one over the most certain edges.
  */
 #include "analyzer/model/clocks.h"
 
@@ -36,7 +37,7 @@
 
 enum { AHEAD = 1 << 20, ROUNDED = 2 /* ns */ };
 
-/* Times that wait for the other end's. */
+/* Times not yet matched with those of the other end. */
 struct times {
 	int64_t *at;
 	size_t n, size, first;
@@ -44,7 +45,7 @@ struct times {
 
 struct end {
 	uint32_t part;
-	int64_t since; /* when it got its peer: earlier messages are of another connection */
+	int64_t since; /* when it was connected: earlier messages are of another connection */
 	struct times sent, received;
 	struct receive_order order; /* its sends, the other end's receives */
 };
@@ -133,7 +134,7 @@ static void on_modify(void *arg, const struct model_modify *modify)
 		*place = number;
 }
 
-/* The model of all objects that were made; none is destroyed. */
+/* Build the model of all objects, never destroying any, and find the joined pairs. */
 static int find_pairs(struct clocks *clocks)
 {
 	struct model_watcher watcher = { .modify = on_modify, .arg = clocks };
@@ -184,7 +185,7 @@ static void match_messages(struct pair *pair, int from)
 	}
 }
 
-/* Match the receives that end @from's messages are known to have consumed. */
+/* Match the receives that the messages of end @from have certainly consumed. */
 static void match_receives(struct pair *pair, int from)
 {
 	int64_t posted, done;
@@ -206,7 +207,7 @@ static struct pair *find_pair(const struct clocks *clocks, uint32_t qp, int64_t 
 	return pair->broken || time < pair->ends[*ret_end].since ? NULL : pair;
 }
 
-/* From the creation of the queue pair on. */
+/* Receives count from the creation of the queue pair on, whatever it was connected to. */
 static void take_receives(const struct clocks *clocks, const struct trace_event *event)
 {
 	int end;
@@ -315,9 +316,9 @@ struct line {
 struct step {
 	const struct clock_edge *edge;
 	uint32_t from, part;
-	bool messages; /* they fit, too */
+	bool messages; /* the bounds of messages fit, too */
 	struct bounds_line line;
-	double error; /* of all steps to it */
+	double error; /* sum over all steps to this trace */
 };
 
 static int64_t length_of(struct trace *trace)
@@ -328,8 +329,9 @@ static int64_t length_of(struct trace *trace)
 }
 
 /*
- * The span in which the clock of @part is used, in joint time. Of two traces: that of @part. Of
- * more: that of all, since one may be reached by another that began later, or ended earlier.
+ * The span in which the clock of @part is used, in joint time. With two traces: the span of @part.
+ * With more: the span of all, since a trace may be reached over another one that began later, or
+ * ended earlier.
  */
 static void find_span(const struct clocks *clocks, uint32_t part, int64_t span[2])
 {
@@ -354,7 +356,7 @@ static double value_at(const struct bounds_line *line, int64_t time)
 	return line->offset + line->drift * (double)time;
 }
 
-/* Move @line, within its error, to where each datagram finds its receive posted. */
+/* Move @line, within its error, so that each datagram finds its receive posted. */
 static void prefer_likely(struct clock_edge *edge, const int64_t span[2], struct bounds_line *line)
 {
 	struct bounds_line likely;
@@ -371,7 +373,7 @@ static void prefer_likely(struct clock_edge *edge, const int64_t span[2], struct
 	*line = likely;
 }
 
-/* By messages if they fit, else by objects alone; false: nothing fits. */
+/* Solve an edge: from messages if they fit, else from control verbs alone; false: nothing fits. */
 static bool solve_edge(const struct clocks *clocks, struct clock_edge *edge, struct step *step)
 {
 	int64_t span[2];
@@ -461,7 +463,7 @@ static int set_same_machine_clocks(struct clocks *clocks, uint32_t part, struct 
 	return err;
 }
 
-/* Traces that have pairs, and whose clock is unknown nonetheless. */
+/* Note traces with joined queue pairs whose clock is unknown, since their bounds contradict. */
 static int note_contradictions(struct clocks *clocks, const struct line *lines)
 {
 	int err = 0;
@@ -552,7 +554,7 @@ static void free_clocks(struct clocks *clocks)
 	map_fini(&clocks->reset);
 }
 
-/* The bounds by messages, and by control verbs, too. */
+/* Combine the bounds from messages with those from control verbs. */
 static void add_bounds(struct clocks *clocks)
 {
 	for (size_t i = 0; i < clocks->edges.n; i++) {
@@ -567,7 +569,7 @@ static void add_bounds(struct clocks *clocks)
 }
 
 /* Join by control verbs alone, or also by messages; 1 if messages may improve the result. */
-static int join_by(struct trace *joint, bool messages)
+static int join_clocks_by(struct trace *joint, bool messages)
 {
 	struct clocks clocks = { .joint = joint };
 	int err, more = 0;
@@ -592,9 +594,9 @@ static int join_by(struct trace *joint, bool messages)
 
 int clocks_join(struct trace *joint)
 {
-	int more = join_by(joint, false);
+	int more = join_clocks_by(joint, false);
 
 	if (more > 0)
-		more = join_by(joint, true);
+		more = join_clocks_by(joint, true);
 	return more < 0 ? more : 0;
 }

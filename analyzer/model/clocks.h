@@ -7,8 +7,8 @@
 struct trace;
 
 /*
- * Adjust the clocks of the traces that @joint has joined to that of the first, as far as the
- * recorded events allow (trace_clock()). Reads them up to three times. Returns 0 or -errno after
+ * Adjust the clocks of the traces in @joint to the clock of the first one, as far as the recorded
+ * events allow (trace_clock()). Reads the traces up to three times. Returns 0 or -errno after
  * log_err().
  */
 int clocks_join(struct trace *joint);

@@ -5,9 +5,9 @@
  * 	identifier <- queue pair	rdma_create_qp()
  * 	identifier: events		from rdma_get_cm_event(), until rdma_ack_cm_event()
  *
- * An event of a connection request counts for the identifier that listens, and brings a new one.
- * Those of multicast groups count for the group: rdma_leave_multicast() waits for their
- * acknowledgement.
+ * The event of a connection request counts for the listening identifier, and brings a new
+ * identifier. Events of multicast groups count for the group: rdma_leave_multicast() waits until
+ * they are acknowledged.
  */
 #include "analyzer/model/cm.h"
 
@@ -96,9 +96,9 @@ static const char *event_name(const struct args *args)
 	return name ? name : "";
 }
 
-/* The object whose destroy waits for the acknowledgement; NULL: not known. */
-static struct life *debtor_of(struct model *model, const struct trace_event *event,
-			      const struct args *args)
+/* The object whose destroy waits until the event is acknowledged; NULL: not known. */
+static struct life *owner_of_event(struct model *model, const struct trace_event *event,
+				   const struct args *args)
 {
 	const char *name = event_name(args);
 
@@ -110,7 +110,7 @@ static struct life *debtor_of(struct model *model, const struct trace_event *eve
 			      OBJECT_cm_id);
 }
 
-/* After this event an identifier cannot be connected again. */
+/* Can the identifier not be connected again after this event? */
 static bool is_last(const char *event)
 {
 	static const char *const last[] = { "RDMA_CM_EVENT_DISCONNECTED", "RDMA_CM_EVENT_REJECTED",
@@ -126,7 +126,7 @@ static bool is_last(const char *event)
 static int note_cm_event(struct model *model, const struct trace_event *event)
 {
 	const struct args *out = event->call->out;
-	struct life *id = debtor_of(model, event, out);
+	struct life *id = owner_of_event(model, event, out);
 	int64_t new, number;
 	int err;
 
@@ -151,13 +151,13 @@ static int note_cm_event(struct model *model, const struct trace_event *event)
 
 static void note_cm_ack(struct model *model, const struct trace_event *event)
 {
-	struct life *id = debtor_of(model, event, event->call->args);
+	struct life *id = owner_of_event(model, event, event->call->args);
 
 	if (id && id->events)
 		id->events--;
 }
 
-static int id_moves(struct model *model, const struct trace_event *event)
+static int note_migration(struct model *model, const struct trace_event *event)
 {
 	const struct args *args = event->call->args;
 	struct life *id = find_live(model, event, args, ARG(id), OBJECT_cm_id);
@@ -169,7 +169,7 @@ static int id_moves(struct model *model, const struct trace_event *event)
 	return channel ? life_link(channel, id) : 0;
 }
 
-/* What is known of an identifier that a call succeeded on. */
+/* Note what a successful call tells about its identifier. */
 static void note_use(struct model *model, const struct trace_event *event)
 {
 	const struct call *call = event->call;
@@ -186,7 +186,7 @@ static void note_use(struct model *model, const struct trace_event *event)
 		id->talk = moment_of(event);
 }
 
-/* rdma_create_id() has made an identifier, or another call another object. */
+/* A call has created an object: rdma_create_id() an identifier, others other objects. */
 static int make_of_call(struct model *model, const struct trace_event *event)
 {
 	const struct call *call = event->call;
@@ -226,7 +226,7 @@ static int call_returns(struct model *model, const struct trace_event *event)
 		return make_of_call(model, event);
 	if (call->verb == VERB_rdma_get_cm_event && call->out)
 		return note_cm_event(model, event);
-	return call->verb == VERB_rdma_migrate_id ? id_moves(model, event) : 0;
+	return call->verb == VERB_rdma_migrate_id ? note_migration(model, event) : 0;
 }
 
 int cm_event(struct model *model, const struct trace_event *event)

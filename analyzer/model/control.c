@@ -114,7 +114,7 @@ static int link_handles(struct model *model, const struct parsed *p, const struc
 	return err;
 }
 
-/* The only array of handles. */
+/* Link an indirection table to its WQs: the only argument that is an array of handles. */
 static int link_wqs(struct model *model, const struct parsed *p, struct life *table)
 {
 	const struct json_node *n = json_first(args_find(p->args, ARG(init_attr.ind_tbl)));
@@ -284,7 +284,7 @@ static int mcast_changes(struct model *model, const struct parsed *p)
 	return 0;
 }
 
-/* A queue of the object that the verb acts on was changed. */
+/* A verb has changed a queue of its object. */
 static void queue_changes(struct model *model, const struct parsed *p)
 {
 	struct life *life = find_argument(model, p, handles_self(p->call->verb),
@@ -398,7 +398,7 @@ static int wait_begins(struct model *model, const struct parsed *p)
 	return wake_waits(model, p->event, (uint64_t)channel);
 }
 
-/* Also a wait that failed. 0 or -errno after log_err(). */
+/* A wait for an event has returned, maybe with an error. 0 or -errno after log_err(). */
 static int end_event_wait(struct model *model, const struct trace_event *event)
 {
 	struct life *cq;

@@ -18,12 +18,12 @@ int control_return(struct model *model, const struct trace_event *event);
 /* The object that an asynchronous event, returned by a call, is about; NULL: not known. */
 struct life *control_element(struct model *model, const struct trace_event *event);
 
-/* The same for a destroy verb. */
+/* A call of a destroy verb, and its return. 0 or -errno after log_err(). */
 int control_destroy_begins(struct model *model, const struct trace_event *event);
 int control_destroy_returns(struct model *model, const struct trace_event *event);
 
 /*
- * End the destroys of @process that never returned; with @process 0 those of all processes, without
- * notifying the watcher.
+ * End the destroys of @process that never returned; @process 0: all destroys, without notifying the
+ * watcher.
  */
 void control_end(struct model *model, uint32_t process, int64_t time, bool ended);

@@ -1,9 +1,8 @@
 /*
  * Objects that are destroyed
  *
- * A destroy that has begun stays in a list of pending ones until it returns or
- * its process ends, because another thread's creation may be given the same
- * address before it returns.
+ * A destroy that has begun stays in a list until it returns or its process ends, because another
+ * thread may create an object at the same address before the destroy returns.
  */
 #include "analyzer/model/control.h"
 
@@ -87,8 +86,8 @@ int control_destroy_begins(struct model *model, const struct trace_event *event)
 }
 
 /*
- * Objects left in a closed context can no longer be destroyed. They are reported before any is
- * removed.
+ * Objects left in a closed context can no longer be destroyed: report all of them, then remove
+ * them.
  */
 static void close_children(struct model *model, struct life *context)
 {
@@ -151,8 +150,8 @@ static int end_destroy(struct model *model, struct pending *pending, const struc
 }
 
 /*
- * The kernel's object belongs to its parent as well: one that the process does not destroy, or
- * fails to, is not a leak.
+ * A forked child destroys an object that its parent has, too: the parent need not, and often
+ * cannot, destroy it then, so it does not count as a leak.
  */
 static void usurp_object(struct model *model, const struct trace_event *event)
 {

@@ -15,9 +15,9 @@
 #include "analyzer/model/model_state.h"
 #include "core/base/vec.h"
 
-enum { JUST = 100000000 }; /* ns from its last verb to the destroy */
+enum { JUST = 100000000 }; /* ns, at most, from the thread's last verb to the destroy */
 
-/* Is it still the last verb of its thread? */
+/* Is the remembered verb still the last one of its thread? */
 static bool is_last(const struct model *model, const struct crash_thread *crash)
 {
 	const struct last_verb *last = last_of_thread(model, crash->last.id.thread);
@@ -25,7 +25,7 @@ static bool is_last(const struct model *model, const struct crash_thread *crash)
 	return last && last->at.id.n == crash->last.id.n;
 }
 
-/* The place of @thread; a new one. NULL if out of memory. */
+/* The entry of @thread, created if need be; NULL if out of memory. */
 static struct crash_thread *place_of(struct model *model, uint32_t thread)
 {
 	for (size_t i = 0; i < model->ncrashes; i++)
@@ -81,7 +81,7 @@ const struct crash_thread *crash_thread(const struct model *model, uint32_t thre
 	return NULL;
 }
 
-/* If it is not known when it ended, it may have. */
+/* A thread whose end is not known may have ended. */
 bool crash_is_over(const struct model *model, uint32_t thread)
 {
 	const struct thread *its = trace_thread(model->trace, thread);

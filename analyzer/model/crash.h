@@ -16,7 +16,7 @@ enum { CRASH_SOON = 1000000000 }; /* ns from the destroy to the end, which may w
 /* A thread whose last verb posted to or polled an object that was then destroyed. */
 struct crash_thread {
 	enum object_kind kind;
-	struct moment last, created, destroyed; /* destroyed.id 0:0: it was not */
+	struct moment last, created, destroyed; /* destroyed.id 0:0: the object was not destroyed */
 	char name[LIFE_NAME];
 };
 
@@ -33,7 +33,7 @@ void crash_spared(struct model *model, const struct moment *moment);
 /* The signal of a fault that has killed @process; 0: none has, or it is not known. */
 int crash_signal(const struct model *model, uint32_t process);
 
-/* NULL: it uses nothing that was destroyed. */
+/* The entry of @thread; NULL: it was not using a destroyed object. */
 const struct crash_thread *crash_thread(const struct model *model, uint32_t thread);
 
 /* Did the thread end before its process? */

@@ -3,9 +3,8 @@
  *
  *	address handle, number --> the only queue pair with both: its Q_Key, its receives
  *
- * A datagram takes the oldest of the receives that are outstanding when it comes. All those that
- * were posted before it was sent are too short for it, so that it cannot be received, whenever that
- * is.
+ * A datagram takes the oldest receive that is outstanding when it arrives. If all receives posted
+ * before it was sent are too short for it, it cannot be received, whenever it arrives.
  */
 #include "analyzer/model/datagram.h"
 
@@ -20,7 +19,7 @@
 
 enum { LOOK = 512 /* datagrams of a queue */, MULTICAST = 0xffffff, OWN_QKEY = 1u << 31 };
 
-/* Where it goes; NULL: not known. */
+/* The path of the datagram, from its address handle; NULL: not known. */
 static const struct qp_path *find_path(struct model *model, const struct life *from,
 				       const struct wr *wr)
 {

@@ -2,9 +2,9 @@
 /*
  * Datagrams whose receiver is in the trace, too.
  *
- * A device drops a datagram that has another Q_Key than its receiver, or that does not fit into its
- * receive behind the 40 bytes for the GRH; no completion says so at the sender. Reported once a
- * queue, as a strain.
+ * A device drops a datagram whose Q_Key is not its receiver's, or that does not fit into its
+ * receive behind the 40 bytes for the GRH; no completion tells the sender. One finding per queue,
+ * reported as a strain (queue.h).
  *
  * Not thread-safe.
  */

@@ -45,7 +45,7 @@ struct device_gid {
 
 struct device {
 	unsigned int refs;
-	bool known; /* the limits are */
+	bool known; /* the limits are known */
 	int64_t vendor_id;
 	int64_t comp_vectors; /* num_comp_vectors of the context; 0: not known */
 #define DEVICE_MEMBER(name) int64_t name;
@@ -69,10 +69,10 @@ struct device *device_get(struct device **device);
 /* Accepts NULL. */
 void device_put(struct device *device);
 
-/* Does @to lead to @port, or to any of its ports where that is 0? Accepts NULL. */
+/* Is @to the address of @port of @device, or of any port if @port is 0? Accepts NULL. */
 enum placed device_place(const struct device *device, uint32_t port, const struct place *to);
 
-/* Is that place of the GID table empty, as far as it was read? Accepts NULL. */
+/* Is that entry of the GID table empty, as far as the table was read? Accepts NULL. */
 bool device_lacks_gid(const struct device *device, uint32_t port, uint32_t index);
 
 /* NULL: not known. All accept NULL for @device. */
@@ -83,7 +83,7 @@ const struct device_gid *device_find_gid(const struct device *device, uint32_t p
 /* The first GID of @port that is an IPv4 address by RoCE v2; NULL: none is known. */
 const struct device_gid *device_find_ipv4(const struct device *device, uint32_t port);
 
-/* Is it the kernel's soft iWARP? It requires no capability where others do. Accepts NULL. */
+/* Is it soft iWARP, which applies RLIMIT_MEMLOCK despite CAP_IPC_LOCK? Accepts NULL. */
 bool device_is_siw(const struct device *device);
 
 /* "RoCE v1" */

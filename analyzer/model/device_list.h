@@ -26,8 +26,8 @@ struct device_lists {
 void device_lists_fini(struct device_lists *lists);
 
 /*
- * Call or return of the application or librdmacm. Returns 1 if it uses a device that it may not use
- * any more, 0, or -ENOMEM.
+ * A call of the application or librdmacm, or its return. Returns 1 if it uses a device that it may
+ * not use any more, 0, or -ENOMEM.
  */
 int device_lists_call(struct device_lists *lists, const struct trace_event *event,
 		      struct model_device *ret_use);

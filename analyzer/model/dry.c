@@ -5,8 +5,8 @@
  *	receives	r1 r2 ---------- r3			posted before r3: 2 of 4 waited
  *	m3		   |--- min_rnr_timer ---| done
  *
- * The senders of a queue are looked at when a receive is posted, but not each time: there may be
- * many of them.
+ * The senders of a queue are examined when a receive is posted, but not each time, since a queue
+ * may have many senders.
  */
 #include "analyzer/model/dry.h"
 
@@ -14,11 +14,11 @@
 #include "analyzer/model/qp.h"
 
 enum {
-	LOOK_NS = 50000, /* between two looks, */
-	USER_NS = 1000,  /* and as much more for each queue pair of an SRQ */
+	LOOK_NS = 50000, /* ns between two examinations of a queue's senders */
+	USER_NS = 1000,  /* ns more for each queue pair of an SRQ */
 	ARRIVED = 10000, /* ns: a message is there, if nothing else delays it; the shortest timer */
-	PER_BYTE = 10,   /* ns: a path has 100 MB/s at least, */
-	BUSY = 4,        /* and is busy for a quarter of the time at most */
+	PER_BYTE = 10,   /* ns: a path has at least 100 MB/s */
+	BUSY = 4,        /* a path is busy if sending takes 1/BUSY of the time */
 };
 
 /* The messages that the other end of @qp sent before @time: all were sent, or will be. */
@@ -128,7 +128,7 @@ void dry_completed(struct model *model, const struct model_complete *complete)
 	if (!queue->dry.messages++)
 		queue->dry.first = request->time;
 	queue->dry.last = now;
-	/* it came after an empty poll, so it was not polled late */
+	/* the completion came after an empty poll, so it was not polled late */
 	if (request->time + ARRIVED > queue->dry.until || !complete->event->poll->empty ||
 	    now - request->time < qp_rnr_time(other->qp->min_rnr_timer) ||
 	    is_busy(complete->queue, now - request->time))

@@ -1,12 +1,12 @@
 #pragma once
 /*
- * Receive queues, shared ones as well, that are too small for what is sent to them.
+ * Receive queues, including SRQs, that are too small for the messages sent to them.
  *
  * A queue was empty while messages waited if all its receives had been polled, and the reliable
  * connections that it serves had sent more messages than receives had ever been posted to it. A
- * message that finds it empty is refused, and sent again after min_rnr_timer: sends that were
- * outstanding then, and took as long, have waited for that, unless there was so much to send. Only
- * senders in the trace are counted, with no events missing; the queue may have others.
+ * message that finds the queue empty is refused, and sent again after min_rnr_timer: a send that
+ * was outstanding then, and took at least that long, has waited for the timer, unless the link was
+ * busy. Only senders in the trace are counted, with no events missing; the queue may have others.
  *
  * Not thread-safe.
  */

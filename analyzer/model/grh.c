@@ -1,7 +1,7 @@
 /*
  * The 40 bytes for a global route header at the begin of each datagram's buffer
  *
- * A receive queue keeps the addresses of the buffers that it received into last.
+ * A receive queue stores the addresses of the buffers into which it received last.
  */
 #include "analyzer/model/grh.h"
 
@@ -35,7 +35,7 @@ static uint64_t count_bytes(const struct queue *queue, const struct queue_reques
 	return bytes;
 }
 
-/* Was something received into a buffer that begins at @addr, which was not posted again? */
+/* Was a datagram received into a buffer at @addr that was not posted again since? */
 static bool is_received(struct queue *receives, uint64_t addr)
 {
 	for (unsigned int i = 0; i < QUEUE_RECEIVED; i++)

@@ -2,8 +2,8 @@
 /*
  * The 40 bytes for a global route header at the begin of each datagram's buffer.
  *
- * Reported once a queue, as a strain: a receive that has room for nothing else, and a send from the
- * beginning of a buffer that was received into.
+ * Reported once per queue, as a strain: a receive with room for the header only, and a send from
+ * the beginning of a buffer into which a datagram was received.
  *
  * Not thread-safe.
  */
@@ -14,7 +14,7 @@ struct queue;
 
 enum { GRH_BYTES = 40 };
 
-/* The last request of @queue, which is of a UD queue pair, has been pushed. */
+/* A request has been pushed to @queue, which belongs to a UD queue pair. */
 void grh_pushed(struct model *model, struct queue *queue);
 
 /* The request at @at of @queue, a receive, completes without an error. */

@@ -81,7 +81,7 @@ void hot_received(struct model *model, uint32_t process)
 		model->hots[process].received++;
 }
 
-/* Do they enter the kernel, and take longer than a message does? */
+/* Do calls of @verb enter the kernel, and take longer than a message? */
 static bool is_slow(enum verb verb)
 {
 	const struct verb_info *info = &verb_infos[verb];

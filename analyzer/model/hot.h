@@ -2,10 +2,10 @@
 /*
  * Registrations and new queue pairs in steady state.
  *
- * A process is in steady state from its HOT_POSTS-th post to its last: what comes
- * before is set-up, what comes after tear-down. Only calls of threads that post
- * count, as only they keep it from posting. Registrations count from the first send
- * on, too: a program that never makes HOT_POSTS posts registers its memory before that.
+ * A process is in steady state from its HOT_POSTS-th post to its last: what comes before is set-up,
+ * what comes after tear-down. Only calls of threads that post count, as only these calls delay
+ * posts. Registrations are also counted from the first send on, for programs with fewer than
+ * HOT_POSTS posts.
  *
  * Not thread-safe.
  */
@@ -23,16 +23,16 @@ struct hot {
 	uint32_t thread;                         /* of the last post */
 	uint32_t posters[HOT_THREADS], nposters; /* threads that have posted: the first few */
 	int64_t since, until;                    /* steady state */
-	uint64_t calls;                          /* in it, and their time */
+	uint64_t calls;                          /* in steady state, and their time */
 	int64_t ns;
 	struct moment longest;
 	int64_t longest_ns;
 	uint64_t waiting_calls; /* since the last post */
 	int64_t waiting_ns;
-	uint64_t sends;      /* posts of them */
+	uint64_t sends;      /* posted sends */
 	uint64_t received;   /* completions of receives */
 	int64_t first_send;  /* when */
-	uint64_t registered; /* registrations and deregistrations since, each followed by a post, */
+	uint64_t registered; /* (de)registrations since the first send, each followed by a post */
 	int64_t register_ns; /* and their time */
 	uint64_t waiting_registered;
 	int64_t waiting_register_ns;
@@ -43,7 +43,7 @@ struct hot {
 	struct moment asked_longest;
 	int64_t asked_longest_ns;
 	int64_t completed; /* when a completion of a send was polled last */
-	double pace;       /* the least ns between two empty polls: slow.h; 0: not known */
+	double pace;       /* shortest time between two empty polls, ns: slow.h; 0: not known */
 	/* regions deregistered at most HOT_BRIEF sends after their registration */
 	uint64_t brief;
 	/* and objects of other kinds: one kind's number, and the time of all such calls */

@@ -1,7 +1,7 @@
 /*
  * Threads that are inside a call on an object when another thread begins to destroy it
  *
- *	call --> open --> destroy by another thread --> met --> return, or the end: told
+ *	call --> open --> destroy by another thread --> met --> return, or the end: reported
  */
 #include "analyzer/model/inside.h"
 
@@ -14,7 +14,7 @@
 /* A call that has not returned. */
 struct inside_call {
 	struct moment moment;
-	enum object_kind kind; /* of the object that it is on */
+	enum object_kind kind; /* of the object that the call acts on */
 	uint64_t handle, context;
 	struct inside_call *next;
 };
@@ -86,7 +86,7 @@ void inside_returns(struct model *model, const struct trace_event *event)
 	}
 }
 
-/* Is the call on @life, or on what the context @life has made? */
+/* Does the call act on @life, or on an object of the context @life? */
 static bool is_on(const struct inside_call *open, const struct life *life)
 {
 	if (open->moment.process != life->process)

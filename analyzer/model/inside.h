@@ -2,9 +2,10 @@
 /*
  * Threads that are inside a call on an object when another thread begins to destroy it.
  *
- * Such a call may return, never return, or end with its thread. The model reports it when that is
- * known: at its return, or when its process has ended. The trace has the time at which a thread
- * ended inside a call (it was cancelled): a thread that ended before the destroy was not inside.
+ * Such a call may return, never return, or end with its thread. The model reports the call when its
+ * result is known: at its return, or when its process has ended. The trace has the time at which a
+ * thread ended inside a call (it was cancelled): a thread that ended before the destroy was not
+ * inside.
  *
  * Not thread-safe.
  */
@@ -18,16 +19,16 @@ struct model_inside {
 	struct life object; /* a copy: name, number and creation count */
 	struct moment call, destroy;
 	int64_t returned; /* -1: it never did */
-	int64_t ended;    /* its thread, within it; INT64_MAX: its process did first */
+	int64_t ended;    /* its thread, inside the call; INT64_MAX: the process ended first */
 };
 
-/* The application calls a control verb; it returns. 0 or -ENOMEM. */
+/* The application calls a control verb; the verb returns. 0 or -ENOMEM. */
 int inside_begins(struct model *model, const struct trace_event *event);
 void inside_returns(struct model *model, const struct trace_event *event);
 
-/* @moment begins to destroy @life; that has failed. 0 or -ENOMEM. */
+/* The destroy of @life begins at @moment; it has failed. 0 or -ENOMEM. */
 int inside_destroyed(struct model *model, const struct life *life, const struct moment *moment);
 void inside_spared(struct model *model, const struct moment *moment);
 
-/* @process has ended; 0: all have, and nothing is reported. */
+/* @process has ended; 0: forget all processes, without reports. */
 void inside_end(struct model *model, uint32_t process);

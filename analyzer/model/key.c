@@ -3,9 +3,9 @@
  *
  * 	lkey	process, number -> key -> key	newest first
  * 	rkey	the same
- * 	handle	process, address -> key		of the MR or MW that has it
+ * 	handle	process, address -> key		address of the MR or MW
  *
- * Keys of one number in one process are of different contexts, or dead.
+ * Several keys with one number in one process belong to different contexts, or are dead.
  *
  * Not here: the calls that make keys (key_call.c), the requests that use them (key_post.c).
  */
@@ -97,7 +97,7 @@ static void list_remove(struct key_list *list, struct key *key)
 	list->n--;
 }
 
-/* Put @first before the others of the number. */
+/* Make @first the newest key of the number; NULL: remove the number. */
 static int set_first(struct map *map, uint64_t number, struct key *first)
 {
 	if (first)

@@ -39,14 +39,14 @@ struct key_bind {
 	uint32_t access;
 };
 
-/* The event that invalidated a window's key since its last bind; window.h says whether it did. */
+/* The event that may have invalidated a window's key since its last bind (window.h). */
 struct key_invalid {
 	struct moment at; /* the request, or the poll that reported it; zeroed: none */
 	uint32_t index;   /* of the request in its list */
-	int opcode;       /* of it: LOCAL_INV or SEND_WITH_INV */
+	int opcode;       /* of the request: LOCAL_INV or SEND_WITH_INV */
 	uint64_t qp;      /* address of the queue pair, which may be the peer's */
-	bool certain;     /* the receive that it came with was polled */
-	bool failed;      /* the request failed, so that it is not known */
+	bool certain;     /* the receive of the SEND_WITH_INV was polled */
+	bool failed;      /* the request failed, so the key may still be valid */
 };
 
 struct key {
@@ -56,7 +56,7 @@ struct key {
 	uint32_t object;                   /* of the trace; 0 unknown */
 	uint32_t lkey, rkey;               /* 0: none */
 	uint32_t lkey_before, rkey_before; /* the last ibv_rereg_mr(); 0: none */
-	struct moment changed;             /* by it */
+	struct moment changed;             /* by the last ibv_rereg_mr() */
 	uint32_t access;
 	uint64_t handle, context, pd; /* @pd: the domain of a parent domain; 0 unknown */
 	uint64_t addr, length;        /* the range that requests may use */
@@ -66,7 +66,7 @@ struct key {
 	struct moment released;  /* all of its memory was released; zeroed: it was not */
 	const char *released_by; /* "munmap" */
 	bool unmapped;           /* the memory was unmapped, not just returned to the allocator */
-	uint64_t posts;          /* of its process until then */
+	uint64_t posts;          /* posts of its process up to the release */
 	uint64_t remote;         /* requests of other ends that used it */
 	struct key_bind bind;
 	struct key_invalid invalid;
@@ -106,10 +106,10 @@ void keys_fini(struct keys *keys);
 /* A key of zeroes, for keys_add(); NULL if out of memory. */
 struct key *keys_new(struct keys *keys);
 
-/* Take @key as the newest of its numbers. 0 or -ENOMEM; it is freed then. */
+/* Add @key, the newest of its lkey and rkey. 0 or -ENOMEM, which frees it. */
 int keys_add(struct keys *keys, struct key *key);
 
-/* Give a key other numbers: it is the newest of them. 0 or -ENOMEM. */
+/* Give a key another lkey and rkey, as their newest key. 0 or -ENOMEM. */
 int keys_rename(struct keys *keys, struct key *key, uint32_t lkey, uint32_t rkey);
 
 /* The region of the key was deregistered: remember the key for a while. */
@@ -137,13 +137,13 @@ struct key *keys_find_rkey(const struct keys *keys, uint32_t process, uint64_t c
 const struct key *keys_holding(const struct keys *keys, const struct key *key, uint64_t addr,
 			       uint64_t length);
 
-/* A region that had that rkey until its last ibv_rereg_mr(). */
+/* A region that had @rkey until its last ibv_rereg_mr(). */
 const struct key *keys_renamed(const struct keys *keys, uint32_t process, uint32_t rkey);
 
-/* A window whose rkey differs only in its last 8 bits, which change with each bind. */
+/* A window whose rkey differs from @rkey only in the low 8 bits, which change with each bind. */
 const struct key *keys_sibling(const struct keys *keys, uint32_t process, uint32_t rkey);
 
-/* A key with that lkey or rkey of a process that is neither @process nor @other. */
+/* A key with lkey or rkey @number, of a process that is neither @process nor @other. */
 const struct key *keys_elsewhere(const struct keys *keys, uint32_t process, uint32_t other,
 				 uint32_t number);
 

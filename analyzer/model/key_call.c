@@ -54,7 +54,7 @@ void keys_note_parents(struct model *model, struct life *life, const struct call
 		model->keys.shared = true;
 }
 
-/* The range that requests may name, by the verb that made the region. */
+/* Set the range that requests may use, depending on the verb that created the region. */
 static void set_range(struct key *key, const struct call *call)
 {
 	const struct args *args = call->args;
@@ -126,7 +126,7 @@ static struct key *key_of_call(struct model *model, const struct trace_event *ev
 	return key && key->state != KEY_DEAD ? key : NULL;
 }
 
-/* Only a success, and a failure that changed nothing, leave a region that is known. */
+/* After ibv_rereg_mr() the region is known only if it succeeded, or failed without a change. */
 static int change_region_key(struct model *model, const struct trace_event *event)
 {
 	struct key *key = key_of_call(model, event, OBJECT_mr);
@@ -162,7 +162,7 @@ static int change_region_key(struct model *model, const struct trace_event *even
 			   (uint32_t)read_number(call->out, ARG(mr.rkey), key->rkey));
 }
 
-/* Whether the window is bound is decided by its completion, which is not waited for. */
+/* The bind takes effect with its completion; the key is set without waiting for that. */
 static int bind_window_key(struct model *model, const struct trace_event *event)
 {
 	struct key *key = key_of_call(model, event, OBJECT_mw);
@@ -262,7 +262,7 @@ static bool is_one_of(const char *what, const char *a, const char *b)
 	return !strcmp(what, a) || !strcmp(what, b);
 }
 
-/* If a request is outstanding, MKEY-006 reports it at once. */
+/* Does no outstanding request use the region? (Else MKEY-006 reports it at once.) */
 static bool is_idle(const struct model *model, const struct life *region)
 {
 	return region && !queues_naming(model, region).n;

@@ -12,11 +12,11 @@ struct model;
 int keys_call(struct model *model, const struct trace_event *event);
 int keys_return(struct model *model, const struct trace_event *event);
 
-/* @life was made by a call that returned @out: note its context and protection domain. */
+/* @call has created @life: note its context and protection domain. */
 void keys_note_parents(struct model *model, struct life *life, const struct call *call);
 
-/* @process has ended: remove its keys. */
-/* Memory was given back: note the regions that have lost all of it. */
+/* Memory was released: note the regions that have lost all of their memory. */
 void keys_memory(struct model *model, const struct trace_event *event);
 
+/* @process has ended: remove its keys. */
 void keys_end(struct model *model, uint32_t process, int64_t time);

@@ -3,8 +3,8 @@
  *
  * 	key: alive? --> domain --> window: bound? --> range --> access
  *
- * What a window is bound to counts only if its bind precedes the post by more than the clocks of
- * the two processes may differ: until then its range and its access are not known.
+ * The bind of a window counts only if it precedes the post by more than the clocks of the two
+ * processes may differ; otherwise the range and access of the window are not known.
  */
 #include "analyzer/model/key_judge.h"
 

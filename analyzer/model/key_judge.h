@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Does a key allow what a request does? The only place that decides it.
+ * Does a key allow what a request does? Decided only here.
  *
  * The answer is the same for the program's own keys and for those of its peer, when the request is
  * posted and when it was refused. The callers choose what they report, and word it.
@@ -21,8 +21,8 @@ struct key_use {
 	uint64_t addr, length;
 	uint32_t needed; /* enum ibv_access_flags */
 	int64_t posted;  /* when */
-	int64_t judged;  /* when its key had been looked up; KEY_NOW: both are now */
-	int64_t slack;   /* of the clocks of the two processes; what is closer is uncertain */
+	int64_t judged;  /* when the key was looked up; KEY_NOW: both times are now */
+	int64_t slack;   /* of the two processes' clocks: the order of closer times is unknown */
 };
 
 /* clang-format off */
@@ -31,16 +31,16 @@ struct key_use {
 
 /* All that a device checks of a key. */
 struct key_judgement {
-	enum key_fault fault;   /* the first that it finds */
+	enum key_fault fault;   /* the first fault that the device finds */
 	enum key_fault life;    /* KEY_FITS: it is valid; up to KEY_INVALID, or KEY_UNBOUND */
 	bool same_pd, other_pd; /* both false: a domain is not known */
 	bool ranged;            /* the range of the key is known, and the fields below are valid: */
 	struct key range;       /* the region, or what the window is bound to */
 	bool outside;
-	uint32_t missing; /* of `needed` */
+	uint32_t missing; /* flags of `needed` that the key lacks */
 };
 
-/* @key may be NULL: it is not in the trace. */
+/* @key may be NULL: the trace has no such key. */
 void key_judge(const struct model *model, const struct key *key, const struct key_use *use,
 	       struct key_judgement *ret);
 

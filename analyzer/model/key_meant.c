@@ -1,5 +1,5 @@
 /*
- * What a wrong key may have been meant for
+ * Which key the program may have meant by a wrong one
  *
  * Called only for reported requests, which are few: searches are linear.
  */

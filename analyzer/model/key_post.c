@@ -1,11 +1,11 @@
 /*
- * Requests, as keys see them
+ * Checks the keys of requests
  *
- * Nearly all elements fit the key that the queue named last: a comparison of numbers. The device
- * looks at neither an element without length nor the elements of an inline send.
+ * Nearly all SGEs fit the key that the queue used last: a few comparisons. The device checks
+ * neither an SGE of length 0 nor the SGEs of an inline send.
  *
- * A key that was never seen may be one that a function of a provider made, so its use is set aside.
- * It is reported when the request completes with an error that is caused by a key.
+ * A key that was never seen may come from a provider's own function, so its use is only remembered.
+ * It is reported if the request completes with an error that a key causes.
  */
 #include "analyzer/model/key_post.h"
 
@@ -22,7 +22,7 @@ struct looked {
 	const struct post *post;
 	struct life *queue;
 	bool send;
-	uint32_t i; /* of its requests */
+	uint32_t i; /* index of the request */
 };
 
 static struct model_key describe_use(const struct looked *l, int sge)
@@ -40,7 +40,7 @@ static struct model_key describe_use(const struct looked *l, int sge)
 				   .ret = l->post->ret };
 }
 
-/* Report a use as @judgement has found it; not what is uncertain. */
+/* Report a use that @judgement found faulty, unless that is uncertain. */
 static void report_fault(const struct looked *l, const struct key_judgement *judgement,
 			 const struct key *key, struct model_key *use)
 {
@@ -117,14 +117,14 @@ static void look_at_elements(const struct looked *l, const struct wr *wr)
 	}
 }
 
-/* A message after the bind on its own queue pair arrives after it, and may contain the key. */
+/* May a request posted after the bind, on the same queue pair, bring the key to the peer? */
 static bool brings_key(const struct queue_request *request)
 {
 	return request->opcode != ABI_WR_RDMA_READ && request->opcode != ABI_WR_BIND_MW &&
 	       request->opcode != ABI_WR_LOCAL_INV;
 }
 
-/* Is its bind outstanding, with nothing after it that can have sent the key to the peer? */
+/* Is the key's bind outstanding, without a later request that may have sent the key to the peer? */
 static bool is_binding(struct model *model, const struct key *key)
 {
 	const struct life *qp = model_find(model, key->process, OBJECT_qp, key->bind.qp);
@@ -180,7 +180,7 @@ static void judge_remote(const struct looked *l, const struct key *key, const st
 		report_fault(l, &judgement, key, &use);
 }
 
-/* Within the uncertainty of both clocks. */
+/* Had the peer certainly gone when the request was posted, given the uncertainty of both clocks? */
 static bool has_gone(const struct looked *l, const struct peer *other)
 {
 	return other->gone != INT64_MAX &&
@@ -188,7 +188,7 @@ static bool has_gone(const struct looked *l, const struct peer *other)
 		       l->event->time;
 }
 
-/* The region is unchanged, but its process no longer uses it. */
+/* Report a remote range whose region is still registered, but whose memory the process released. */
 static void judge_released(const struct looked *l, const struct key *key, const struct peer *other,
 			   uint64_t length)
 {
@@ -293,8 +293,8 @@ void keys_report_ah(struct model *model, const struct trace_event *event, const 
 }
 
 /*
- * If a completion may belong to several requests, the one with an unknown key and that wr_id
- * failed.
+ * Is @s the request that failed? If several may have, it is the one with an unknown key and that
+ * wr_id.
  */
 static bool is_suspect_of(const struct suspect *s, uint32_t process, const struct wc *wc)
 {

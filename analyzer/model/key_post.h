@@ -16,8 +16,8 @@ void keys_report_ah(struct model *model, const struct trace_event *event, const 
 		    const struct life *ah, uint32_t i);
 
 /*
- * Are all keys of the domain of @queue that verbs created known? They may be older than the
- * recording if the domain is.
+ * Are all keys known that verbs created in the protection domain of @queue? They may be older than
+ * the recording if the domain is.
  */
 bool keys_saw_all(struct model *model, const struct life *queue);
 

@@ -4,7 +4,7 @@
  *	thread		post ---- poll ---- call (returned) ----
  *	process		the thread that called the last verb; the longest time between two verbs
  *
- * This is done for each event: what is rarely needed is not prepared.
+ * This runs for each event, so values that are rarely needed are not computed here.
  */
 #include "analyzer/model/last.h"
 
@@ -15,7 +15,7 @@
 #include "core/base/vec.h"
 #include "core/wire/log.h"
 
-/* Has it the places of @thread and @process? */
+/* Make entries for @thread and @process; false if out of memory. */
 static bool has_room(struct model *model, uint32_t thread, uint32_t process)
 {
 	while (model->nlasts <= thread)

@@ -26,7 +26,7 @@ struct last_verb {
 	uint32_t stack;
 };
 
-/* The longest time without a verb of a process; from.id is 0:0: it has called one at most. */
+/* The longest time between two verbs of a process; from.id is 0:0: it called at most one. */
 struct last_silence {
 	struct last_point from, to;
 };
@@ -35,13 +35,14 @@ struct last_process {
 	uint32_t thread; /* which called the last verb; 0: none */
 	struct last_point at;
 	struct last_silence silence;
-	int64_t longest; /* that one, in ns */
+	int64_t longest; /* duration of `silence`, ns */
 	/* when a request of the process was accepted, and when it polled a completion; 0: never */
 	int64_t posted, polled;
 };
 
 /*
- * An event, after the model has processed it; stores it with the last verb before it. 0 or -ENOMEM.
+ * Store the last verb of the thread and process of @event, which the model has processed. 0 or
+ * -ENOMEM.
  */
 int last_note(struct model *model, const struct trace_event *event);
 
@@ -58,7 +59,7 @@ int64_t last_time(const struct model *model, uint32_t process);
 /* When a request of @process was last accepted, or it last polled a completion; 0: never. */
 int64_t last_progress(const struct model *model, uint32_t process);
 
-/* The kind of the object of @last, a data verb; OBJECT_COUNT: it is none. */
+/* The kind of the object of @last; OBJECT_COUNT: it is not a data verb. */
 enum object_kind last_kind(const struct last_verb *last);
 
 struct moment last_moment(const struct last_verb *last);

@@ -2,7 +2,7 @@
  * The level of a receive queue
  *
  *	level	64 63 64 63 62 63 62 61 62
- *	peaks	64    64       63       62	it has fallen twice, and was full until the 4th
+ *	peaks	64    64       63       62	fell twice; full until the 4th column
  */
 #include "analyzer/model/level.h"
 

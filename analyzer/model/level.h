@@ -2,8 +2,8 @@
 /*
  * The level of a receive queue: how many receives are posted, over time.
  *
- * A peak is the level after posts and before the next completion. Receives leak if the peaks only
- * fall: completions that are not followed by a post. A program that posts its receives in another
+ * A peak is the level after posts and before the next completion. If the peaks only fall, receives
+ * leak: some completions are not followed by a post. A program that posts its receives in another
  * thread, or many at once, has peaks that rise as well.
  *
  * Not thread-safe.
@@ -20,5 +20,5 @@ void level_posted(struct queue *queue);
 /* A receive of @queue has completed on @qp; it is still outstanding. */
 void level_completed(struct queue *queue, const struct life *qp, const struct trace_event *event);
 
-/* How many of the receives of an SRQ @qp has consumed since that was last full. */
+/* How many receives of an SRQ @qp has consumed since the SRQ was last full. */
 uint64_t level_consumed(const struct queue *queue, const struct life *qp);

@@ -39,29 +39,29 @@ struct life {
 	uint32_t process;
 	uint64_t handle;
 	uint32_t number;     /* as in struct object */
-	uint32_t id;         /* the same; 0: not known */
+	uint32_t id;         /* the trace's number of the object; 0: not known */
 	uint32_t srqn;       /* of an SRQ: its number, if the program asked for it; 0: not known */
 	uint64_t bytes;      /* of an MR, or device memory */
 	uint64_t addr;       /* of an MR that pins memory: the program's address; pinned.h */
 	uint64_t pinned;     /* bytes of its pages; 0: nothing */
 	uint64_t made_after; /* sends of its process before it, of some kinds; hot.h */
 	char name[LIFE_NAME];
-	bool inherited; /* created by a process that this one was forked from */
-	bool usurped;   /* a process forked from this one has destroyed it */
-	bool borrowed;  /* imported, or owned by librdmacm: the program must not destroy it */
-	bool hashed;    /* found by lives_find() */
-	bool placed;    /* of an identifier of librdmacm: its address was resolved, or bound to, */
-	bool bound;     /* rdma_bind_addr() was called for it */
-	bool ended;     /* its connection has, or could not be made */
-	bool resolved;  /* RDMA_CM_EVENT_ADDR_RESOLVED has come */
-	bool listens;   /* and it listens for connections; */
-	bool routed;    /* RDMA_CM_EVENT_ROUTE_RESOLVED has come */
+	bool inherited;     /* created by a process that this one was forked from */
+	bool usurped;       /* a process forked from this one has destroyed it */
+	bool borrowed;      /* imported, or owned by librdmacm: the program must not destroy it */
+	bool hashed;        /* found by lives_find() */
+	bool placed;        /* of a librdmacm identifier: its address was resolved or bound */
+	bool bound;         /* rdma_bind_addr() was called for it */
+	bool ended;         /* its connection has ended, or could not be made */
+	bool resolved;      /* RDMA_CM_EVENT_ADDR_RESOLVED has come */
+	bool listens;       /* rdma_listen() was called for it */
+	bool routed;        /* RDMA_CM_EVENT_ROUTE_RESOLVED has come */
 	bool ps_datagrams;  /* created with a port space of datagrams, RDMA_PS_UDP or _IPOIB */
 	struct moment talk; /* its last connect, accept, reject or disconnect; 0:0: none */
 	/* created by a connection request: the number of the requesting queue pair, or 0 */
 	uint32_t asked;
 	struct moment created, destroyed;
-	struct moment ending;   /* the destroy that has begun last, */
+	struct moment ending;   /* the last destroy that began */
 	struct moment met;      /* and the event of another thread that began during it; or none */
 	struct moment refused;  /* the last destroy of it that failed */
 	struct moment orphaned; /* of a QP: its librdmacm identifier was destroyed before it */
@@ -73,18 +73,18 @@ struct life {
 	uint64_t *groups;       /* multicast groups that a QP is attached to, hashed */
 	unsigned int ngroups;
 	struct qp *qp;         /* of a QP, SRQ or WQ: model/qp.h; NULL: not known */
-	struct qp_path *path;  /* of an AH, the same */
+	struct qp_path *path;  /* of an AH: model/qp.h; NULL: not known */
 	struct device *device; /* of a context: model/device.h; NULL: not known */
 	struct event_id bind;  /* of an MW: the call that bound it last */
 	struct queue *sq, *rq; /* queue.h; a QP's rq is its SRQ's, if it has one */
 	struct queue_cq *cq;   /* of a CQ */
 	struct batch *batch;   /* of an extended CQ: batch.h */
 	struct misuse *misuse; /* of a QP, CQ or SRQ: misuse.h; NULL: none was seen */
-	struct wake *wake;     /* of a CQ with a channel: wake.h; and of a QP, */
-	/* its receives that the other end knows of, and those that were polled; */
+	struct wake *wake;     /* of a CQ with a channel: wake.h */
+	/* of a QP: receives that completed as seen by the peer; receives that were polled */
 	uint64_t arrived, taken;
-	int64_t arrival; /* at that time the last had arrived */
-	/* to a UD queue pair, unreceived.h: all; more than receives, since when; certainly lost */
+	int64_t arrival; /* when the last one had arrived */
+	/* datagrams sent to a UD QP (unreceived.h): all; beyond its receives; certainly lost */
 	uint64_t datagrams, lacking, lost;
 	int64_t lacking_since;
 	bool unwatched;       /* @arrived and @taken are no longer known */
@@ -95,7 +95,7 @@ struct life {
 		uint64_t changes;
 	} seen[3]; /* of a queue: the last keys used in receives, sends, and as remote keys */
 	struct life_link *children, *parents;
-	struct pool *links;         /* of which these are */
+	struct pool *links;         /* from which these links are allocated */
 	struct life *next;          /* of the same bucket */
 	struct life *kin, **kin_at; /* of the same process: lives_next() */
 	struct life *older, *newer; /* among the dead */
@@ -130,8 +130,8 @@ struct life *lives_find(const struct lives *lives, uint32_t process, enum object
 			uint64_t handle);
 
 /*
- * Add @life as alive. An object that was at its address is dropped; one that is dying stays, but is
- * no longer found.
+ * Add @life as alive. A former object at its address is dropped; a dying one stays, but is no
+ * longer found.
  */
 void lives_add(struct lives *lives, struct life *life);
 
@@ -159,7 +159,7 @@ void life_unlink_kind(struct life *child, enum object_kind kind);
 struct life_link *life_first_child(const struct life *parent);
 struct life_link *life_next_child(const struct life *parent, const struct life_link *link);
 
-/* Should its process have destroyed it, and did not? */
+/* Must its process still destroy @life? */
 bool life_awaits_destroy(const struct life *life);
 
 /*

@@ -1,7 +1,7 @@
 /*
- * Receive buffers that their queue pair took with it
+ * Receive buffers that were lost with their queue pair
  *
- * There are few pools: a list is enough. A buffer is its first element's address.
+ * There are few pools, so a list is enough. A buffer is identified by the address of its first SGE.
  */
 #include "analyzer/model/lost.h"
 

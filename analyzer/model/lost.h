@@ -1,10 +1,10 @@
 #pragma once
 /*
- * Receive buffers that their queue pair took with it: it was destroyed while they were posted, and
- * nobody polled their flushed completions.
+ * Receive buffers that were lost with their queue pair: it was destroyed while they were posted,
+ * and their flushed completions were not polled.
  *
- * Kept by memory region, since a pool of buffers is one, until they are posted again or the region
- * or its process is gone.
+ * Stored by memory region, since a pool of buffers usually is one, until the buffers are posted
+ * again, or the region or process is gone.
  *
  * Not thread-safe.
  */
@@ -17,11 +17,11 @@ struct sge;
 
 struct lost_pool {
 	uint32_t process, lkey;
-	uint64_t buffers;        /* that were not posted again */
-	uint64_t others;         /* posted meanwhile by queue pairs that were made later */
-	uint32_t queues;         /* queue pairs that took some with them */
+	uint64_t buffers;        /* lost and not posted again */
+	uint64_t others;         /* buffers posted since by queue pairs created later */
+	uint32_t queues;         /* queue pairs that were destroyed with buffers */
 	char first[LIFE_NAME];   /* of the first of these */
-	struct moment destroyed; /* and of the last */
+	struct moment destroyed; /* when the last of these was destroyed */
 	struct map addresses;    /* of the buffers */
 	struct lost_pool *next, **at;
 };

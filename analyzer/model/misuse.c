@@ -1,8 +1,8 @@
 /*
  * What `record --strict` has seen
  *
- * Misuse before a destroy is kept with the object: whether it was a mistake depends on the result.
- * The rest is reported at once.
+ * Misuse before a destroy is stored with the object: whether it was a mistake depends on the result
+ * of the destroy. Other misuse is reported at once.
  */
 #include "analyzer/model/misuse.h"
 

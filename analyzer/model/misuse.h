@@ -15,8 +15,8 @@ struct misuse {
 		uint32_t other;   /* thread; 0 not known */
 		enum verb other_verb;
 	} crowded;            /* another thread was using it */
-	struct moment inside; /* the thread was polling the CQ of that queue pair, */
-	char cq[LIFE_NAME];   /* of this name */
+	struct moment inside; /* the thread was polling the queue pair's CQ */
+	char cq[LIFE_NAME];   /* name of that CQ */
 };
 
 /* 0 or -ENOMEM. */

@@ -36,7 +36,7 @@
 #include "analyzer/model/wake.h"
 #include "core/wire/log.h"
 
-/* Copies of inherited objects, at most: 1.4 GB. */
+/* The most copies of inherited objects: 1.4 GB. */
 enum { COPIES_MAX = 2000000 };
 
 static void on_leave(void *arg, struct life *life, bool freed)
@@ -64,7 +64,7 @@ static void on_leave(void *arg, struct life *life, bool freed)
 }
 
 /*
- * Events left out on purpose make all queues uncertain; lost events only those older than the loss.
+ * Filtered events make all queues uncertain; lost events only the queues older than the loss.
  */
 static unsigned int find_doubt(struct trace *trace)
 {
@@ -236,7 +236,7 @@ static struct life *copy_for(struct model *model, const struct life *life, uint3
 	return copy;
 }
 
-/* Did it exist at the fork? The child may appear after its parent has destroyed it. */
+/* Did @life exist at the fork? The child may appear only after its parent has destroyed it. */
 static bool existed_at_fork(const struct life *life, const struct moment *fork)
 {
 	bool dead = life->state == LIFE_GONE || life->state == LIFE_CLOSED;
@@ -245,7 +245,7 @@ static bool existed_at_fork(const struct life *life, const struct moment *fork)
 }
 
 /* Takes @forked. */
-static int keep_fork(struct model *model, struct forked *forked)
+static int store_fork(struct model *model, struct forked *forked)
 {
 	if (map_put(&model->fork_of, forked->process, (uintptr_t)forked)) {
 		free(forked);
@@ -283,7 +283,7 @@ static int inherit_objects(struct model *model, uint32_t child, const struct mom
 	}
 	forked->process = child;
 	forked->moment = *moment;
-	if (keep_fork(model, forked)) {
+	if (store_fork(model, forked)) {
 		free(lives);
 		return log_err(-ENOMEM, "objects of a forked process");
 	}
@@ -358,7 +358,7 @@ static int on_process(struct model *model, const struct trace_event *event)
 	return inherit_objects(model, event->process, &moment);
 }
 
-/* The application itself called, not a library on its behalf. */
+/* Did the application itself call, not a library on its behalf? */
 static bool is_application(const struct trace_event *event)
 {
 	return !event->inner && !event->call->ours && event->call->depth == 0;

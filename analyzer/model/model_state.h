@@ -53,20 +53,20 @@ struct model {
 	bool binds;            /* ibv_bind_mw() was called */
 	struct cm_call *in_cm; /* by thread */
 	uint32_t nin_cm;
-	struct queue *busy; /* with something outstanding */
+	struct queue *busy; /* queues with outstanding requests */
 	struct map by_id;   /* QPs by the trace's number, to struct life; without inherited ones */
 	struct life *qps[QPS]; /* the QPs found last, by id; may be NULL */
 	struct pinned *pinned; /* of process i + 1: pinned.h */
 	uint32_t npinned;
-	struct queue_left *left; /* LEFT of them; NULL: none */
-	unsigned int nleft;      /* of all time */
+	struct queue_left *left; /* LEFT entries; NULL: none */
+	unsigned int nleft;      /* how many there ever were */
 	struct hot *hots;        /* by process */
 	uint32_t nhots;
 	struct lost_pool *lost;     /* lost.h */
 	struct vectors *vectors;    /* vectors.h */
 	struct inside_call *inside; /* inside.h: calls that have not returned, */
 	struct inside_call *spare;  /* for the next of them; NULL */
-	struct inside_met *met;     /* and those of them whose object is destroyed */
+	struct inside_met *met;     /* calls whose object is being destroyed */
 	struct last_verb *lasts;    /* by thread: last.h */
 	size_t nlasts;
 	struct last_process *last_of; /* by process */
@@ -75,8 +75,8 @@ struct model {
 	size_t ncrashes;
 	uint64_t compared;  /* buffers: overlap.h */
 	bool reads;         /* a READ or an atomic was posted */
-	unsigned int doubt; /* enum queue_doubt: of every queue that is made */
-	int64_t whole_from; /* before it posts may be missing */
+	unsigned int doubt; /* enum queue_doubt: applies to every new queue */
+	int64_t whole_from; /* posts before this time may be missing */
 };
 
 /* Also finds dying and dead objects; NULL if there is none. */
@@ -108,8 +108,8 @@ static inline const struct cm_call *cm_call_of(const struct model *model,
 }
 
 /*
- * When the thread of a call that never returned ended: INT64_MAX if it was still there, INT64_MIN
- * if that is not known.
+ * When the thread of a call that never returned ended; INT64_MAX: not before its process,
+ * INT64_MIN: not known.
  */
 static inline int64_t model_end_of_thread(const struct model *model, const struct moment *call)
 {

@@ -3,16 +3,15 @@
  *
  *	receive, receive	the second message lands on the first
  *	READ, READ		the same
- *	READ, SEND or WRITE	without a fence what is sent may be older than what was read
- *	SEND, receive		what is received may be sent, if the SEND has to be repeated
- *	READ, receive		the message lands on what was read, or the other way round
- *	receive, SEND		a message may come before it is sent
- *	READ, WRITE		to the same remote bytes: without a fence it may go first
- *	receive, the peer's WRITE	a message lands on what was written, or the other way round
+ *	READ, SEND or WRITE	without a fence, the data sent may be older than the data read
+ *	SEND, receive		a retransmitted SEND may send what was received
+ *	READ, receive		the message overwrites the data read, or vice versa
+ *	receive, SEND		a message may arrive before the SEND
+ *	READ, WRITE		to the same remote bytes: without a fence the WRITE may go first
+ *	receive, the peer's WRITE	a message overwrites the data written, or vice versa
  *
- * A receive queue may be that of an SRQ; sends are looked at beside receives only where both are of
- * one queue pair. Only sends of what a READ fetches are looked at across queue pairs: a fence does
- * not help there.
+ * A receive queue may be an SRQ's; sends are compared with receives only within one queue pair.
+ * Across queue pairs only sends of the data of a READ are examined: a fence does not help there.
  */
 #include "analyzer/model/overlap.h"
 
@@ -26,7 +25,7 @@
 enum {
 	LOOK = 512,          /* requests of a queue */
 	BACK = 256,          /* outstanding requests that each is compared with, from the latest */
-	COMPARED = 50000000, /* of a whole trace: a second */
+	COMPARED = 50000000, /* buffers compared in a whole trace: about a second */
 };
 
 static bool takes_data(const struct queue_request *request)
@@ -90,7 +89,7 @@ static void store_pair(struct overlap_pair *pair, const struct queue *of_earlier
 		queue_sge(of_earlier, earlier, 0)->addr != queue_sge(of_later, later, 0)->addr;
 }
 
-/* A READ or an atomic of which nothing polled since, not even a reply, shows that it is done. */
+/* Is it a READ or atomic that may not be done: nothing polled since, not even a reply, shows it? */
 static bool is_reading(const struct queue *queue, const struct queue_request *request)
 {
 	const struct life *qp = queue->owner;
@@ -99,7 +98,7 @@ static bool is_reading(const struct queue *queue, const struct queue_request *re
 	       (!qp->rq || request->time > qp->rq->polled);
 }
 
-/* Is @receive of the last post, and was that made for a message that has come? */
+/* Does @receive belong to the queue's last post, made after a completion was polled? */
 static bool is_returned(const struct queue *queue, const struct queue_request *receive)
 {
 	const struct queue_request *last = queue_at(queue, queue->count - 1);
@@ -108,7 +107,7 @@ static bool is_returned(const struct queue *queue, const struct queue_request *r
 	       receive->thread == last->thread;
 }
 
-/* Is @earlier one that @later must not share a buffer with? Of which kind is the pair? */
+/* The kind of the pair if @later must not share a buffer with @earlier; else NULL. */
 static struct overlap_pair *choose_pair(struct queue *queue, const struct queue *other,
 					const struct queue_request *earlier,
 					const struct queue_request *later)
@@ -135,9 +134,9 @@ static struct overlap_pair *choose_pair(struct queue *queue, const struct queue 
 	return takes_data(later) && !(later->flags & ABI_SEND_FENCE) ? &overlaps->unfenced : NULL;
 }
 
-/* Compare @later, the last of @queue, with what is outstanding on @other, which may be the same. */
-static void look_back(struct model *model, struct queue *queue, const struct queue *other,
-		      const struct queue_request *later)
+/* Compare @later, the last of @queue, with requests outstanding on @other, maybe the same queue. */
+static void check_earlier(struct model *model, struct queue *queue, const struct queue *other,
+			  const struct queue_request *later)
 {
 	uint32_t most = other->count < BACK ? other->count : BACK;
 
@@ -207,8 +206,8 @@ static bool is_entered(const struct queue *rq, const struct queue_request *recei
 }
 
 /*
- * A WRITE with immediate data takes a receive, whose buffer may be what it announces. A message
- * that only announces a WRITE may have no data, but then all receives have one buffer, or none.
+ * A WRITE with immediate data takes a receive, whose buffer may be the one that it writes to.
+ * Receives that only announce a WRITE may have no data: then all have one buffer, or none.
  */
 static void look_at_peer(struct model *model, struct queue *queue,
 			 const struct queue_request *write)
@@ -245,7 +244,7 @@ static void note_place(struct queue *queue, const struct queue_request *request)
 		queue->overlaps->apart = true;
 }
 
-/* Must another request of @queue be checked? */
+/* Must one more request of @queue be examined? */
 static bool has_more(const struct model *model, const struct queue *queue)
 {
 	return (!queue->overlaps || queue->overlaps->looked < LOOK) && !queue->doubt &&
@@ -260,7 +259,7 @@ static void look_abroad(struct model *model, struct queue *queue, const struct q
 		if (other != queue && other->reads && !other->doubt && other->owner &&
 		    other->owner->process == queue->owner->process && other->overlaps &&
 		    other->overlaps->apart)
-			look_back(model, queue, other, later);
+			check_earlier(model, queue, other, later);
 	}
 }
 
@@ -277,11 +276,11 @@ static __attribute__((noinline)) void look_at_last(struct model *model, struct q
 	if (queue_fills(request))
 		note_place(queue, request);
 	model->reads |= queue_reads(request->opcode);
-	look_back(model, queue, queue, request);
+	check_earlier(model, queue, queue, request);
 	if (model->reads && queue->send && takes_data(request))
 		look_abroad(model, queue, request);
 	if (!queue->send && owner->kind == OBJECT_qp && owner->sq && !owner->sq->doubt)
-		look_back(model, queue, owner->sq, request);
+		check_earlier(model, queue, owner->sq, request);
 	if (!queue->send)
 		return;
 	if (queue->reads && request->rkey && is_write(request))
@@ -290,10 +289,10 @@ static __attribute__((noinline)) void look_at_last(struct model *model, struct q
 		look_at_peer(model, queue, request);
 	if (takes_data(request) && !(request->flags & ABI_SEND_INLINE) && owner->rq &&
 	    owner->rq->owner == owner && !owner->rq->doubt)
-		look_back(model, queue, owner->rq, request);
+		check_earlier(model, queue, owner->rq, request);
 }
 
-/* What is posted to a queue pair that the program has set to ERR is flushed, and moves no data. */
+/* Requests posted to a queue pair that the program has moved to ERR are flushed without data. */
 void overlap_pushed(struct model *model, struct queue *queue)
 {
 	if (has_more(model, queue) && !queue->draining)

@@ -2,9 +2,9 @@
 /*
  * Buffers of two requests that are outstanding at once.
  *
- * The first requests of each queue are compared with what is outstanding on its queue pair, and
- * sends with the READs of others, because a program that does it does so from the start. What is
- * found first is kept with the queue.
+ * The first requests of each queue are compared with the outstanding requests of its queue pair,
+ * and sends with the READs of other queue pairs: a program that makes this mistake does so from the
+ * start. The first pair found is stored with the queue.
  *
  * Not thread-safe.
  */
@@ -22,15 +22,15 @@ struct overlap_pair {
 	struct moment earlier, later;  /* their posts */
 	uint64_t earlier_id, later_id; /* wr_id */
 	int earlier_opcode, later_opcode;
-	uint64_t addr, length; /* what they share */
-	uint32_t index;        /* of the later one in its post */
+	uint64_t addr, length; /* of the shared bytes */
+	uint32_t index;        /* of the later request in its post */
 	uint32_t other;        /* object: the queue pair of the earlier one */
-	bool apart;            /* they do not begin at the same address */
+	bool apart;            /* the buffers do not begin at the same address */
 	uint64_t gathered;     /* pairs of READs from different remote addresses */
 };
 
 struct overlaps {
-	struct overlap_pair filled;    /* both are written to by the device */
+	struct overlap_pair filled;    /* two receives or READs into one buffer */
 	struct overlap_pair unfenced;  /* a READ or atomic, and a later send of its data */
 	struct overlap_pair resent;    /* a send that may not be done, a receive in its buffer */
 	struct overlap_pair refilled;  /* a READ or atomic, a receive in its buffer */
@@ -40,7 +40,7 @@ struct overlaps {
 	struct overlap_pair abroad; /* a READ or atomic of another queue pair, a send of its data */
 	uint64_t looked;            /* requests that were compared */
 	uint64_t first;             /* the address of the first that the device writes to */
-	bool apart;                 /* others had another address */
+	bool apart;                 /* other buffers had another address */
 };
 
 /* The last request of @queue has been pushed. */

@@ -1,7 +1,7 @@
 /*
- * Which queue pair talks to which
+ * Which queue pairs are connected to each other
  *
- *	number   qp_num -> peer -> peer		all that have it, or had it
+ *	number   qp_num -> peer -> peer		all queue pairs that have or had it
  */
 #include "analyzer/model/peer.h"
 
@@ -143,7 +143,7 @@ static enum placed find_place(const struct peer *peer, const struct peer *other)
 	return device_place(other->device, other->port, &peer->place);
 }
 
-/* What @peer sends is what @other expects. */
+/* Does the send PSN of @peer fit the receive PSN of @other? False if one is not known. */
 static bool fits_psn(const struct peer *peer, const struct peer *other)
 {
 	return peer->psns & ABI_QP_SQ_PSN && other->psns & ABI_QP_RQ_PSN &&
@@ -323,7 +323,7 @@ bool peer_is_only(const struct peers *peers, const struct peer *peer)
 
 void peer_fini(struct peers *peers)
 {
-	while (peers->oldest) /* all of them, once no object lives */
+	while (peers->oldest) /* at this point no object lives: drops all */
 		drop_oldest(peers);
 	map_fini(&peers->by_number);
 	map_fini(&peers->by_dest);

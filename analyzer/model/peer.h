@@ -1,17 +1,17 @@
 #pragma once
 /*
- * Which queue pair talks to which.
+ * Which queue pairs are connected to each other.
  *
- * Two queue pairs are peers while both are connected to each other's numbers, and by what
- * core/model/fit.h says of their addresses and PSNs: with the addresses that ibv_query_port() and
- * ibv_query_gid() returned; the recorder queries each device that is opened. If a number fits
- * several queue pairs, none of them is the peer. Of two traces (core/store/read/joint.h) the
- * clocks must be known, too.
+ * Two queue pairs are peers while each is connected to the other's number, and their addresses and
+ * PSNs fit (core/model/fit.h). Addresses are those that ibv_query_port() and ibv_query_gid()
+ * returned; the recorder queries each device that is opened. If a number fits several queue pairs,
+ * none of them is the peer. Between two traces (core/store/read/joint.h), the clocks must be known,
+ * too.
  *
- * This is what is known at a moment, while events arrive. The peers that follow from the whole
- * trace are in table `connection`.
+ * These are the peers known while events arrive. Table `connection` has the peers derived from the
+ * whole trace.
  *
- * A peer is remembered when its queue pair or process is gone, until PEERS_DEAD are.
+ * A peer whose queue pair or process is gone is remembered until PEERS_DEAD others are gone.
  *
  * Not thread-safe.
  */
@@ -24,21 +24,21 @@ enum { PEERS_DEAD = 1 << 14 };
 /* Work that an end has posted to its own queues. */
 struct peer_work {
 	int state;           /* ABI_QPS_*, QP_UNKNOWN */
-	struct moment moved; /* since then */
-	/* the rest is valid if */
+	struct moment moved; /* when it moved to that state */
+	/* `known`: the rest is valid */
 	bool known;           /* all of it, and what follows */
 	uint64_t sends;       /* of all time */
 	uint64_t receives;    /* since its last reset, */
-	uint64_t before;      /* before that, */
-	uint32_t dropped;     /* and of these, outstanding then */
+	uint64_t before;      /* receives before that reset */
+	uint32_t dropped;     /* of these, outstanding at the reset */
 	uint64_t to_receives; /* those of the sends that take a receive of the peer */
 	uint64_t writes;      /* RDMA WRITEs among the sends: no completion at the peer */
 	uint64_t room;        /* receives that are outstanding */
-	uint64_t received;    /* completions of others */
+	uint64_t received;    /* receives that have completed */
 	uint64_t sending;     /* signalled sends that are outstanding */
 	struct moment last;   /* the last post that was accepted; id 0:0: none */
 	uint64_t messages;    /* sends that were done, and take a receive */
-	bool interrupted;     /* by a reset or an error: not all of these were done */
+	bool interrupted;     /* by a reset or an error: not all messages were done */
 };
 
 /* One end: a queue pair. Attributes are in its struct qp while it lives. */
@@ -50,26 +50,26 @@ struct peer {
 	uint32_t number;            /* qp_num */
 	uint64_t context, pd;
 	struct device *device;   /* its context's; NULL: not known */
-	int64_t gone;            /* when; INT64_MAX: it is there */
-	struct moment destroyed; /* where that is what ended it */
+	int64_t gone;            /* when it was destroyed or its process ended; INT64_MAX: exists */
+	struct moment destroyed; /* if it ended by a destroy */
 	struct peer_work left;   /* its work until it was destroyed */
-	bool connected;          /* what follows is known */
+	bool connected;          /* the following fields are valid */
 	bool is_rc;
-	bool is_ud;         /* of one that is gone */
+	bool is_ud;         /* copied when it is gone */
 	uint8_t port;       /* its own; 0: not known */
 	struct place place; /* of the other end */
 	uint32_t dest;      /* number of the other end */
-	int64_t since;      /* when it was given */
+	int64_t since;      /* when it got that number */
 	uint32_t psns;      /* which of these are known: ABI_QP_RQ_PSN, ABI_QP_SQ_PSN */
 	uint32_t rq_psn, sq_psn;
 	uint32_t takes_reads; /* max_dest_rd_atomic; UINT32_MAX: not known */
 	bool reads_refused;   /* STATE-005 was reported for it */
 	bool compared;        /* its attributes with those of the other end */
-	bool alone;           /* it is connected again, to an end that stayed as it was */
+	bool alone;           /* it was reconnected; the other end was not */
 	/* sends that took a multiple of the longest RNR timer: */
 	unsigned int stalls; /* found no receive */
 	int64_t stalled;     /* when the last of those completed */
-	bool slow;           /* one of the others did, too */
+	bool slow;           /* a send that found a receive took as long */
 	struct peer *other;  /* valid while peers.changes is @changes */
 	uint64_t changes;
 };
@@ -77,7 +77,7 @@ struct peer {
 struct peers {
 	const struct trace *trace;    /* NULL: not known, and not joint */
 	struct map by_number;         /* of struct peer */
-	struct map by_dest;           /* of those that were given a number, the last */
+	struct map by_dest;           /* by number: the last queue pair connected to it */
 	struct peer *oldest, *newest; /* that are gone */
 	size_t ngone;
 	uint64_t changes;
@@ -89,8 +89,9 @@ void peer_fini(struct peers *peers);
 struct peer *peer_other(struct peers *peers, struct peer *peer);
 
 /*
- * The only live queue pair that @peer can mean, at an address of its device, whatever number it
- * was given itself; NULL: none, or several. A misled queue pair was given another number.
+ * The only live queue pair with the number and address that @peer is connected to, wherever that
+ * one is connected; NULL: none, or several. peer_misled(): only if it is connected to another
+ * number.
  */
 struct peer *peer_meant(struct peers *peers, const struct peer *peer);
 struct peer *peer_misled(struct peers *peers, const struct peer *peer);
@@ -101,7 +102,7 @@ struct peer *peer_misled(struct peers *peers, const struct peer *peer);
  */
 struct peer *peer_given(struct peers *peers, const struct peer *peer);
 
-/* The only live one with that @number at @place, if @process can mean it; NULL: none or several. */
+/* The only live queue pair with @number at @place, as seen by @process; NULL: none or several. */
 struct peer *peer_at(const struct peers *peers, uint32_t process, uint32_t number,
 		     const struct place *place);
 
@@ -112,14 +113,14 @@ struct peer *peer_at(const struct peers *peers, uint32_t process, uint32_t numbe
 const struct peer *peer_next(const struct peers *peers, uint32_t number, const struct peer *peer);
 
 /*
- * How many queue pairs, alive or destroyed, @peer may be connected to; whether addresses fit may
- * not be known.
+ * How many queue pairs, alive or destroyed, @peer may be connected to, as far as addresses are
+ * known.
  */
 unsigned int peer_namesakes(const struct peers *peers, const struct peer *peer);
 
 /*
- * For each queue pair with that number: the only one of another trace that it can be connected to,
- * whatever the clocks say.
+ * Call @tell for each queue pair @number, and the only one of another trace that it can be
+ * connected to, regardless of clocks.
  */
 void peer_abroad(const struct peers *peers, uint32_t number,
 		 void (*tell)(void *arg, const struct peer *peer, const struct peer *other),
@@ -129,15 +130,15 @@ void peer_abroad(const struct peers *peers, uint32_t number,
 bool peer_is_only(const struct peers *peers, const struct peer *peer);
 
 /*
- * The last queue pair with the number that @peer was given, if all with that number were destroyed;
- * NULL: one is alive, or there was none.
+ * The last queue pair with the number that @peer is connected to, if all of them were destroyed;
+ * NULL: one is alive, or none existed.
  */
 const struct peer *peer_former(const struct peers *peers, const struct peer *peer);
 
 /* The last live queue pair that was given the number of @peer; NULL: none. */
 const struct peer *peer_expecting(const struct peers *peers, const struct peer *peer);
 
-/* How far apart times at both ends must be for their order to be known: 0 in one trace. */
+/* How far apart times of two processes must be for their order to be known: 0 in one trace. */
 int64_t peer_slack(const struct peers *peers, uint32_t process, uint32_t other);
 
 /* A queue pair was made, on @context (NULL: not known); it was destroyed. 0 or -ENOMEM. */

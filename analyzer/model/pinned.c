@@ -62,7 +62,7 @@ uint64_t pinned_pages(const struct model *model, uint32_t process, uint64_t addr
 {
 	const struct process *p = model->trace ? trace_process(model->trace, process) : NULL;
 	uint64_t page = p && p->page_size ? p->page_size : PAGE, first = addr / page;
-	uint64_t last = addr + length; /* one after the last byte */
+	uint64_t last = addr + length; /* first byte after the memory */
 
 	if (!length || last < addr)
 		return 0;
@@ -187,7 +187,7 @@ const struct life *model_descriptor(const struct model *model, uint32_t process,
 	return NULL;
 }
 
-static void region_moves(struct model *model, struct pinned *p, const struct trace_event *event)
+static void note_rereg(struct model *model, struct pinned *p, const struct trace_event *event)
 {
 	const struct args *args = event->call->args;
 	struct life *life;
@@ -234,7 +234,7 @@ int pinned_return(struct model *model, const struct trace_event *event)
 	else if (event->call->verb == VERB_is_fork_initialized)
 		note_fork_status(p, event->call->ret);
 	else if (event->call->verb == VERB_rereg_mr)
-		region_moves(model, p, event);
+		note_rereg(model, p, event);
 	else
 		note_registration(model, p, event);
 	return 0;
@@ -261,7 +261,7 @@ static bool has_variable(const struct model *model, uint32_t process, const char
 	return trace_environ(model->trace, process, name, value, sizeof(value));
 }
 
-/* Chosen by the recorder, or preloaded by the user. */
+/* Does the process use the software device, chosen by the recorder or preloaded by the user? */
 static bool is_on_soft(const struct model *model, uint32_t process)
 {
 	struct trace *its = trace_part(model->trace, trace_part_of(model->trace, process));

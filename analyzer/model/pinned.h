@@ -2,8 +2,9 @@
 /*
  * Registered memory of a process, and the effect of a fork on it.
  *
- * A registration pins whole pages, counted against RLIMIT_MEMLOCK; those on demand, of devices and
- * of other processes pin nothing. Two regions of one page pin it twice, as the kernel counts.
+ * A registration pins whole pages, counted against RLIMIT_MEMLOCK; on-demand regions, device memory
+ * and memory of other processes pin nothing. Two regions in one page count it twice, as in the
+ * kernel.
  *
  * Not thread-safe.
  */
@@ -30,7 +31,7 @@ struct pinned {
 	int64_t streak_began;
 	struct event_id given; /* `last` at the last call of model_regions() */
 	int64_t given_to;
-	int copies; /* whether the kernel copies: 1, 0; -1 not known; valid once `asked` */
+	int copies; /* does the kernel copy pages? 1, 0; -1 not known; valid once `asked` */
 	bool asked;
 	bool implied; /* `kept` is set from the environment */
 	bool kept;    /* the library excludes registered memory from forks, if it can */
@@ -61,9 +62,9 @@ uint64_t pinned_pages(const struct model *model, uint32_t process, uint64_t addr
 bool pinned_request(const struct trace_event *event, uint64_t *ret_addr, uint64_t *ret_length);
 
 /*
- * What applies RLIMIT_MEMLOCK to @process on @device (NULL: not known) although it has
- * CAP_IPC_LOCK: "siw", which ignores that (Linux 6.1), or "VERBATIM_SOFT_MEMLOCK". "": the process
- * does not have it. NULL: the limit does not apply, or is not known.
+ * What applies RLIMIT_MEMLOCK to @process on @device (NULL: not known) although the process has
+ * CAP_IPC_LOCK: "siw", which ignores that capability (Linux 6.1), or "VERBATIM_SOFT_MEMLOCK". "":
+ * the process lacks CAP_IPC_LOCK. NULL: the limit does not apply, or is not known.
  */
 const char *pinned_limiter(const struct model *model, uint32_t process,
 			   const struct device *device);

@@ -113,7 +113,7 @@ static int64_t read_enum(const struct json_node *node)
 	return QP_UNKNOWN;
 }
 
-/* -1: it is not a digit. */
+/* The value of a hexadecimal digit; -1: @c is none. */
 static int read_digit(char c)
 {
 	return c >= '0' && c <= '9'   ? c - '0'
@@ -247,7 +247,7 @@ static void read_made(struct qp *qp, const struct json_node *ret, enum object_ki
 	}
 }
 
-static int type_named(const struct json_node *n)
+static int read_qp_type(const struct json_node *n)
 {
 	static const int types[] = { ABI_QPT_RC,         ABI_QPT_UC,       ABI_QPT_UD,
 				     ABI_QPT_RAW_PACKET, ABI_QPT_XRC_SEND, ABI_QPT_XRC_RECV,
@@ -269,7 +269,7 @@ static void read_init(struct qp *qp, const struct json_node *init)
 		if (is_named(n, "cap"))
 			read_cap(n, &qp->cap);
 		else if (is_named(n, "qp_type"))
-			qp->type = type_named(n);
+			qp->type = read_qp_type(n);
 		else if (is_named(n, "send_ops_flags")) {
 			qp->has_send_ops = n->number != 0;
 			qp->send_ops = (uint64_t)n->number;
@@ -337,13 +337,13 @@ static int read_wq_state(const struct json_node *n)
 						   : QP_UNKNOWN;
 }
 
-/* librdmacm connects it by rdma_connect() and rdma_accept(), which move it in the kernel. */
+/* Do other processes move its state (ibv_open_qp()), or the kernel, in rdma_connect() of iWARP? */
 static bool is_hidden(const struct qp *qp, int state)
 {
 	return qp->shared || (qp->iwarp && state != ABI_QPS_RESET && state != ABI_QPS_ERR);
 }
 
-/* The same for the result of a query. */
+/* The change that a query's result reports, as qp_read_change() for a modify. */
 struct qp_change qp_read_change(const struct life *life, const struct args *args)
 {
 	struct qp_change change = { .to = QP_UNKNOWN, .cur = QP_UNKNOWN };

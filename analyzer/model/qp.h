@@ -3,9 +3,9 @@
  * The type, state and attributes of queue pairs, work queues and shared receive queues, from the
  * calls that created and modified them.
  *
- * A struct qp hangs on the struct life of each queue whose creation is in the trace (life->qp;
- * NULL: older than the trace, imported, inherited, or another kind of object). Values may be
- * unknown: the state is QP_UNKNOWN then, the bit of an attribute is not in `set`.
+ * Each queue whose creation is in the trace has a struct qp in its struct life (life->qp; NULL:
+ * older than the trace, imported, inherited, or another kind of object). Values may be unknown: the
+ * state is QP_UNKNOWN then, the bit of an attribute is not in `set`.
  *
  * The state follows every successful modify, including those of librdmacm; errors that a completion
  * or an asynchronous event reported; and ibv_query_qp(). On an iWARP device it is not known from
@@ -41,23 +41,23 @@ struct qp_cap {
 struct qp {
 	int type;  /* ABI_QPT_*; QP_UNKNOWN: of a WQ or an SRQ, or not known */
 	int state; /* ABI_QPS_*, of a WQ ABI_WQS_*; QP_UNKNOWN; prefer qp_state() */
-	/* it is in ERR by an error that was reported to the program, not by its call */
+	/* in ERR because of an error that was reported to the program, not by the program's call */
 	bool told;
 	bool shared; /* by ibv_open_qp(): other processes modify it, too */
 	bool by_cm;  /* librdmacm modified it: some attributes are not the program's choice */
-	bool iwarp;  /* the connection manager moves it on from INIT, and no verb shows that */
-	uint64_t fill, consumed; /* receives it took since the fill-th time its queue was full */
-	int status;          /* of the completion that reported it; 0: an asynchronous event did */
-	uint32_t changing;   /* modifies that have begun and not returned */
-	struct moment moved; /* the call, poll or event that led to the state */
-	int64_t settled;     /* when the last modify returned; 0 none has */
-	int64_t reset;       /* when it was last put into RESET; 0 never */
-	uint32_t polled;     /* completions of the poll that reported an error */
-	uint32_t after[2];   /* requests posted since it went to ERR: receives, sends */
-	bool judged;         /* the watcher was notified that more were posted then */
+	bool iwarp;  /* from INIT on, the connection manager moves it, which no verb shows */
+	uint64_t fill, consumed; /* receives taken since its queue was full for the fill-th time */
+	int status;              /* of the completion that reported the error; 0: it was an event */
+	uint32_t changing;       /* modifies that have begun and not returned */
+	struct moment moved;     /* the call, poll or event that led to the state */
+	int64_t settled;         /* when the last modify returned; 0 none has */
+	int64_t reset;           /* when it was last put into RESET; 0 never */
+	uint32_t polled;         /* completions of the poll that reported an error */
+	uint32_t after[2];       /* requests posted since it went to ERR: receives, sends */
+	bool judged;             /* the watcher was notified of posts in ERR */
 	struct {
 		uint32_t thread, posts; /* the last other thread that posted then, and how often */
-		bool flushed; /* the thread that polled the error has polled another one since */
+		bool flushed; /* the thread that polled the error has polled another error since */
 	} late;
 	bool bare;         /* librdmacm connected it, and no receive had been posted to it */
 	bool has_send_ops; /* made with send_ops_flags: */
@@ -77,7 +77,7 @@ struct qp {
 	struct qp_path path;   /* ABI_QP_AV */
 	struct moment rtr;     /* the modify to RTR, which named the peer */
 	struct moment refused; /* the last modify that failed, if none succeeded since, */
-	int refused_to;        /* to that state, */
+	int refused_to;        /* to which state it was to be moved */
 	int refused_error;     /* with that errno */
 };
 

@@ -11,7 +11,7 @@
 
 /* Calls */
 
-/* From RTR on the peer may send: librdmacm lets it know at once. */
+/* Note a queue pair that librdmacm moves to RTR without receives: then the peer may send. */
 static void note_bare(struct model *model, const struct trace_event *event, struct life *life,
 		      int state)
 {
@@ -28,8 +28,8 @@ static bool has_polled_since(const struct queue *queue, int64_t time)
 }
 
 /*
- * @life was reset and connected, and its other end is in an older connection, in which messages
- * have arrived: it does not expect the first PSN any more.
+ * Was @life reset and connected again, while its other end is still in the old connection? If
+ * messages have arrived in that, the other end no longer expects the first PSN.
  */
 static bool is_alone(struct model *model, const struct life *life)
 {
@@ -135,8 +135,8 @@ static bool is_excused(const struct life *life, const struct trace_event *event,
 }
 
 /*
- * Another thread still posts, although the thread that polled the error had time to stop it: that
- * thread has polled another completion in error since.
+ * Does another thread still post, although the thread that polled the error had time to stop it? It
+ * had if it has polled another completion in error since.
  */
 static bool is_late(struct qp *qp, const struct trace_event *event)
 {

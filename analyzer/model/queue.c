@@ -4,10 +4,10 @@
  * 	ring	| done | req | req | done | req |      oldest first
  * 	sges	| sge sge | sge | sge ... |            of each request, consecutive
  *
- * Most requests complete in the order of their posts. One that completes before an older one (of an
- * SRQ, or a poll of another thread) is only marked as done, and leaves with the older one. When one
- * of the two rings is full both are rebuilt without the done ones, at least twice as large as the
- * rest: so a request that stays forever costs no more than its own place.
+ * Most requests complete in the order of their posts. A request that completes before an older one
+ * (in an SRQ, or by a poll of another thread) is only marked as done, and removed with the older
+ * one. When one of the two rings is full, both are rebuilt without the requests that are done, at
+ * least twice as large as the rest: so a request that never completes costs only its own entry.
  *
  * Not here: the events that add and remove requests (queues.c).
  */
@@ -414,8 +414,7 @@ static int64_t find_key(const struct queue *queue, const struct queue_request *r
 }
 
 /*
- * A program may know from its peer that an unsignalled request was done: its AH is not certainly
- * outstanding.
+ * Does @request certainly still use @ah? An unsignalled one may be done, as the peer may tell.
  */
 static bool names_ah(const struct queue_request *request, const struct life *ah)
 {

@@ -59,7 +59,7 @@ struct queue_request {
 	uint32_t rkey;       /* or the key to invalidate */
 	uint32_t remote_qpn; /* of a datagram */
 	uint32_t srqn;       /* of XRC: the number of the SRQ */
-	uint64_t message;    /* it consumes the receive of that number, from 1 on; 0: none */
+	uint64_t message;    /* consumes the peer's receive of this number, from 1 on; 0: none */
 	int64_t starved;     /* ns after its post during which it had no receive; 0: not known */
 	uint32_t sge;        /* for queue_sge() */
 	uint16_t nsge;
@@ -86,7 +86,7 @@ struct queue_mark {
 	int opcode;
 };
 
-/* A post that the device refused, in part or as a whole, until that is resolved. */
+/* A post that the device refused, in part or as a whole, until it is repeated or the queue ends. */
 struct queue_refusal {
 	bool open;        /* the refused request was not posted again */
 	struct moment at; /* of the post */
@@ -100,23 +100,24 @@ struct queue_refusal {
 	uint64_t completed;                     /* of the queue, at that time */
 	uint64_t later;                         /* other requests accepted since */
 	uint64_t recovered;                     /* earlier refusals that were posted again */
-	bool ignored; /* the next of them, without a completion in between */
-	/* other requests that the full queue refused in a row, the first of them kept */
+	bool ignored; /* the next post was refused, too, with no completion in between */
+	/* other requests that the full queue refused in a row: the first few of them */
 	struct queue_mark more[QUEUE_REFUSED];
 	uint64_t nmore;
 	bool returned; /* one of those was posted again */
 };
 
 /*
- * Posts or polls after the first completion, since set-up is not a steady state. A run is one
- * and those chased behind it: of one request each, directly after the one before. It is costly
- * if it takes QUEUE_COSTLY percent of the time until the next run.
+ * Posts or polls after the first completion, since set-up is not a steady state. Posts, or polls,
+ * of one request each, directly after the one before, are chased: a run is the first and all that
+ * are chased behind it. A run is costly if it takes QUEUE_COSTLY percent of the time until the next
+ * run.
  */
 struct queue_singles {
 	uint64_t all, chased;
-	uint64_t costly;             /* chased ones in costly runs, */
-	int64_t costly_ns, whole_ns; /* their time, and that until the next run */
-	uint64_t run;                /* chased ones of the last run, and their time */
+	uint64_t costly;             /* chased posts or polls in costly runs */
+	int64_t costly_ns, whole_ns; /* time of these runs, and time until the next run */
+	uint64_t run;                /* number of chased ones in the last run, and its time */
 	int64_t run_ns, since;
 };
 
@@ -126,23 +127,23 @@ struct queue_level {
 	uint64_t falls, rises; /* from one to the next */
 	bool posted;           /* since the last completion */
 	bool is_full;          /* as many are posted as ever */
-	uint64_t fills;        /* how often it became so */
+	uint64_t fills;        /* how often that has happened */
 	struct moment full;    /* the first completion after the last time */
 };
 
 /* The messages to a receive queue, and those that waited for a receive: dry.h. */
 struct queue_dry {
-	int64_t next;        /* it is not looked at before */
-	int64_t until;       /* messages had waited when it was last seen so; 0: never */
+	int64_t next;        /* the queue is not examined before */
+	int64_t until;       /* when messages were last seen to have waited; 0: never */
 	uint64_t waiting;    /* most of them at once */
-	uint64_t messages;   /* that completed at the sender, */
+	uint64_t messages;   /* messages that completed at the sender */
 	int64_t first, last; /* from the first post until the last completion */
-	uint64_t delayed;    /* of these: as long as the timer, */
+	uint64_t delayed;    /* of these, took at least as long as the timer */
 	unsigned int timer;  /* min_rnr_timer of the last, */
-	int64_t ns, covered; /* the time of all together, and its end */
+	int64_t ns, covered; /* total time that messages were delayed, and its end */
 	uint64_t stalls;     /* that do not overlap */
 	int64_t longest;
-	struct moment example; /* that of the longest */
+	struct moment example; /* the message with the longest delay */
 };
 
 /* Usage of a queue: for rules about time. */
@@ -162,7 +163,7 @@ struct queue_stats {
 	enum verb last_verb; /* of the last post */
 	uint32_t last_thread, last_stack;
 	uint64_t last_number; /* of the event */
-	uint64_t last_n;      /* the same, 0 if it had several requests */
+	uint64_t last_n;      /* the same; 0 if the post had several requests */
 	int64_t last_time;
 };
 
@@ -197,7 +198,7 @@ struct queue_cq_stats {
 	/* batches of QUEUE_BATCH or more, of a CQ that no thread had polled for some time */
 	uint64_t late, late_wcs;
 	int64_t late_ns;
-	uint64_t batch; /* the last, from that poll on; 0: none */
+	uint64_t batch; /* completions since the poll that began the batch; 0: none */
 	int64_t batch_ns;
 	uint64_t batch_events;
 	/* polls that found a message after some time without a poll, and what they found */
@@ -217,7 +218,7 @@ struct queue {
 	unsigned int doubt; /* enum queue_doubt */
 	unsigned int refs;
 	struct life *user; /* of an SRQ: the queue pair that has it, */
-	uint32_t users;    /* if this is 1: all that ever had it */
+	uint32_t users;    /* number of queue pairs that ever used the SRQ; @user is valid if 1 */
 	struct queue_limits limits;
 	/* its completion queue; NULL: not known, or that of each QP (SRQ) */
 	struct queue_cq *cq;
@@ -243,8 +244,8 @@ struct queue {
 	uint32_t dropped;      /* requests that were outstanding then */
 	uint32_t starved;      /* messages that the last post to this receive queue found waiting */
 	int64_t starved_since; /* when the first of them was posted */
-	bool draining;         /* the program has set it to ERR itself, */
-	uint64_t drained_from; /* when this number had completed */
+	bool draining;         /* the program itself has moved it to ERR */
+	uint64_t drained_from; /* `completed` at that time */
 	struct moment drain;
 	struct unique wr_ids;       /* of signalled requests */
 	struct twice *twice;        /* twice.h; NULL: none */
@@ -258,15 +259,15 @@ struct queue {
 	uint32_t limit; /* of an SRQ: the largest srq_limit; 0: none was armed */
 	struct moment limited;
 	struct queue_refusal *refusal; /* the first that is open, or the last; NULL: none */
-	int easy_sges;  /* a request with more SGEs, or an inline one, is looked at */
-	bool beyond;    /* it was reported that it holds more than it can */
-	bool datagrams; /* of a UD queue pair */
-	bool grh_told;  /* STRAIN_GRH_ROOM, STRAIN_GRH_SENT or STRAIN_GRH_SHORT */
-	bool qkey_told; /* STRAIN_QKEY */
+	int easy_sges;                 /* requests with more SGEs, or inline ones, are examined */
+	bool beyond;                   /* it was reported that it holds more than it can */
+	bool datagrams;                /* of a UD queue pair */
+	bool grh_told;                 /* STRAIN_GRH_ROOM, STRAIN_GRH_SENT or STRAIN_GRH_SHORT */
+	bool qkey_told;                /* STRAIN_QKEY */
 	uint64_t received[QUEUE_RECEIVED]; /* of UD: addresses of the last buffers; grh.h */
 	unsigned int nreceived;
 	bool buffer_told; /* STRAIN_BUFFER */
-	/* the only thread that does it; 0: none, UINT32_MAX: several */
+	/* the only thread that posts, that polls; 0: none, UINT32_MAX: several */
 	uint32_t poster, poller;
 };
 
@@ -284,9 +285,9 @@ struct queue_look {
 		int64_t time;
 		uint64_t empty;  /* polls of the thread before it */
 		uint32_t thread; /* 0: there is none */
-	} polls[QUEUE_LOOKS];    /* that found completions, the last first */
-	int64_t armed;           /* for all events, since then; 0: it is not */
-	/* the wait for its last event, and when it was armed for that; 0: it was polled since */
+	} polls[QUEUE_LOOKS];    /* the last polls that found completions, newest first */
+	int64_t armed;           /* since when it is armed for all events; 0: it is not */
+	/* the wait for its last event, and when it was armed for it; 0: the CQ was polled since */
 	int64_t slept, woken, covered;
 	uint32_t sleeper;
 };
@@ -300,8 +301,8 @@ struct queue_cq {
 	/* ibv_modify_cq(): an event comes after that many completions, or that many us */
 	uint16_t moderate_count, moderate_us;
 	struct moment moderated;
-	uint32_t queues;     /* that complete here */
-	struct queue *pools; /* of them, those of XRC SRQs and WQs */
+	uint32_t queues;     /* queues whose requests complete on this CQ */
+	struct queue *pools; /* of these queues, the ones of XRC SRQs and WQs */
 	uint64_t could;      /* their outstanding requests: an error would complete them all */
 	uint64_t signalled;  /* requests that complete for certain */
 	uint64_t high;       /* most of `could` */
@@ -371,7 +372,7 @@ typedef bool queue_visit(void *arg, const struct queue *queue, const struct queu
 bool queues_each(const struct model *model, uint32_t process, queue_visit *visit, void *arg);
 
 /*
- * Is no request outstanding that completes in @cq? False also if that is not known, and if it has
+ * Is no request outstanding that completes on @cq? False also if that is not known, or if @cq has
  * no queue.
  */
 bool queues_barren(const struct life *cq);
@@ -382,7 +383,7 @@ uint64_t queue_count_sent(const struct queue *sends);
 /* The queue pair that receives from @queue: its owner, or the only one of an SRQ; else NULL. */
 const struct life *queue_receiver(const struct queue *queue);
 
-/* The requests posted to the queues of @qp; to its SRQ, if no other queue pair had that. */
+/* The requests posted to the queues of @qp, and to its SRQ if no other queue pair has used it. */
 struct peer_work queues_work(const struct life *qp);
 
 /* The work of @peer, alive or destroyed; NULL: nothing is known. */

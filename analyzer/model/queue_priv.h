@@ -14,13 +14,13 @@ struct queue_cq *queue_cq_get(struct queue_cq *cq);
 void queue_cq_put(struct queue_cq *cq);
 
 /*
- * Memory for another request with @nsge elements; NULL if out of memory. The caller fills it in,
- * all but `sge`, and adds it: @busy is the list of queues with outstanding requests.
+ * Memory for another request with @nsge SGEs; NULL if out of memory. The caller sets all fields but
+ * `sge`, and calls queue_push(); @busy is the list of queues with outstanding requests.
  */
 struct queue_request *queue_place(struct queue *queue, uint32_t nsge);
 void queue_push(struct queue *queue, struct queue **busy, const struct sge *sges);
 
-/* From the second request on; call queue_find(). */
+/* Searches from the second request on: the slow part of queue_find(), which is the one to call. */
 int64_t queue_search(const struct queue *queue, struct event_id id, uint32_t index);
 
 static inline bool queue_is_it(const struct queue_request *request, struct event_id id,

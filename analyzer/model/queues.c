@@ -79,13 +79,13 @@ static void count_read(struct queue *queue)
 		qp && qp->set & ABI_QP_MAX_QP_RD_ATOMIC && queue->reads >= qp->max_rd_atomic;
 }
 
-/* Requests with one opcode and length may have the same number for that. */
+/* Programs may give all requests of one kind, an opcode and a length, the same wr_id. */
 static uint64_t kind_of(const struct wr *wr)
 {
 	return (uint64_t)wr->opcode << 32 | (wr->nsge ? wr->sge[0].length : 0);
 }
 
-/* Has another outstanding request of the queue the number of the last? */
+/* Report the last request of the queue if another outstanding one has its wr_id. */
 static void note_number(struct model *model, struct queue *queue, const struct wr *wr)
 {
 	enum unique_found found = unique_add(&queue->wr_ids, wr->wr_id, kind_of(wr), queue->high);
@@ -96,7 +96,7 @@ static void note_number(struct model *model, struct queue *queue, const struct w
 		twice_found(queue);
 }
 
-/* Is the last request of the queue to fill a buffer that another outstanding one fills? */
+/* Report the last request of the queue if another outstanding one fills the same buffer. */
 static void note_buffer(struct model *model, struct queue *queue, const struct wr *wr)
 {
 	if (unique_add(&queue->buffers, wr->sge[0].addr, kind_of(wr), queue->high) == UNIQUE_TWICE)
@@ -356,7 +356,7 @@ static void doubt_queue(struct queue *queue, enum queue_doubt doubt)
 }
 
 /* A completion of an unknown request makes both queues that it may belong to uncertain. */
-static struct queue *stray_queue(const struct life *qp, const struct wc *wc)
+static struct queue *doubt_stray(const struct life *qp, const struct wc *wc)
 {
 	bool success = wc->status == ABI_WC_SUCCESS, receive = wc->opcode & ABI_WC_RECV;
 
@@ -389,7 +389,7 @@ static void take_completion(struct model *model, const struct trace_event *event
 	if (wc->status == ABI_WC_SUCCESS && wc->opcode & ABI_WC_RECV)
 		hot_received(model, event->process);
 	told.qp = qp;
-	told.queue = at < 0 ? stray_queue(qp, wc) : queue;
+	told.queue = at < 0 ? doubt_stray(qp, wc) : queue;
 	told.request = at < 0 ? NULL : queue_at(queue, (uint32_t)at);
 	if (wc->status != ABI_WC_SUCCESS && told.request &&
 	    (told.request->opcode == ABI_WR_LOCAL_INV ||
@@ -449,8 +449,8 @@ static void count_slept(struct queue_cq_stats *stats, const struct poll *poll, i
 }
 
 /*
- * Completions that a thread polls after it has not polled for some time. What wakes it by an event
- * polls when the first arrives.
+ * Count completions that a thread polls after it has not polled for some time. A thread that an
+ * event wakes is not late: it polls when the first completion arrives.
  */
 static void count_late(const struct model *model, struct queue_cq_stats *stats,
 		       const struct trace_event *event)

@@ -24,7 +24,7 @@
 
 /* Creations */
 
-/* The first of @list that @args has; 0, and *@ret_known unchanged, if it has none. */
+/* The first argument of @list that @args has; 0, and *@ret_known unchanged, if there is none. */
 static uint32_t read_number(const struct args *args, const enum arg *list, bool *ret_known)
 {
 	int64_t value;
@@ -365,7 +365,7 @@ static void leave_pool(struct queue *queue)
 		*at = queue->pooled;
 }
 
-/* Objects that still refer to it (a QP to its SRQ's) find it empty. */
+/* Objects that still refer to the queue (a QP to its SRQ's queue) find it empty. */
 static void end_queue(struct life *life, struct queue **queue)
 {
 	if (*queue && (*queue)->owner == life) {

@@ -4,7 +4,7 @@
  * 	sends	 m  m  w  m	messages 1 2 2 3; the last completes: 3 messages are done
  * 	receives r  r  r  r	the third of them was posted before that
  *
- * The order of both ends may be slightly wrong, so that either may come first.
+ * Events of the two ends may arrive in a slightly wrong order: either may come first.
  */
 #include "analyzer/model/receive_order.h"
 
@@ -79,7 +79,7 @@ bool receive_order_next(struct receive_order *order, int64_t *ret_posted, int64_
 		const struct order_done *done = &order->done[order->first_done];
 		uint64_t ahead = done->messages - 1 - order->before;
 
-		if (done->messages <= order->before) { /* it is for no new message */
+		if (done->messages <= order->before) { /* no new message was completed */
 			order->first_done++;
 			continue;
 		}

@@ -14,8 +14,8 @@
 
 enum {
 	MULTICAST = 0xff, /* first byte of a GID */
-	CM_PRIVATE = 56,  /* bytes of private data of a request by RDMA_PS_TCP, */
-	CM_ACCEPT = 196,  /* and of the reply */
+	CM_PRIVATE = 56,  /* most bytes of private data of an RDMA_PS_TCP request */
+	CM_ACCEPT = 196,  /* most bytes of private data of the reply */
 	CM_MOST = 255,    /* as many as the device has */
 };
 
@@ -184,7 +184,7 @@ bool refused_type(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
-/* An identifier serves one connection, asked for or answered once. */
+/* An identifier serves one connection: rdma_connect() or rdma_accept() succeeds once. */
 bool refused_talk(const struct refused *r, char *text, size_t size)
 {
 	const struct life *id = r->object;
@@ -222,7 +222,7 @@ static bool has_channel(const struct life *id)
 	return link;
 }
 
-/* Without a channel its calls wait for the events. */
+/* A call before its event has come. (An identifier without a channel waits in its calls.) */
 bool refused_early(const struct refused *r, char *text, size_t size)
 {
 	const struct life *id = r->object;

@@ -48,7 +48,7 @@ static bool is_linked(const struct refused *r, enum arg arg)
 	return args_number(r->event->call->args, arg) != 0;
 }
 
-/* The CQ of one direction is missing, of a type of queue pair that has both. */
+/* Is the CQ of one direction missing, although the type of queue pair needs both? */
 static bool lacks_cq(const struct refused *r, bool ex, char *text, size_t size)
 {
 	bool send = !is_linked(r, ARG_EX(ex, qp_init_attr, send_cq));
@@ -212,7 +212,7 @@ bool refused_access(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
-/* ibv_reg_dmabuf_mr(3): @iova has the offset within a page that the memory has. */
+/* ibv_reg_dmabuf_mr(3): @iova must have the same offset within a page as the memory. */
 bool refused_dmabuf(const struct refused *r, char *text, size_t size)
 {
 	const int64_t mask = SMALLEST_PAGE - 1;
@@ -298,7 +298,7 @@ bool refused_memlock(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
-/* A queue that is within the device's limits: the other reasons come first. */
+/* Comes last: the request is within all limits, including RLIMIT_MEMLOCK. */
 bool refused_otherwise(const struct refused *r, char *text, size_t size)
 {
 	const struct process *process = process_of(r);
@@ -344,7 +344,7 @@ static bool is_same_request(const struct wr *a, const struct wr *b)
 	       (!a->nsge || a->sge[0].addr == b->sge[0].addr);
 }
 
-/* After how many requests does it repeat itself, up to its end? 0: it does not. */
+/* After how many requests does the list repeat itself, up to its end? 0: it does not. */
 static uint32_t find_period(const struct post *post)
 {
 	enum { PERIOD_MAX = 256, TIMES = 3 };

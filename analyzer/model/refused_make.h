@@ -17,12 +17,12 @@ bool refused_dmabuf(const struct refused *r, char *text, size_t size);
 bool refused_dm(const struct refused *r, char *text, size_t size);
 bool refused_memory(const struct refused *r, char *text, size_t size);
 
-/* ENOMEM: the pinned memory of the process, and its limit; or that the limit was not the reason. */
+/* ENOMEM: the process's pinned memory and its limit; refused_otherwise(): not the limit. */
 bool refused_memlock(const struct refused *r, char *text, size_t size);
 bool refused_otherwise(const struct refused *r, char *text, size_t size);
 
 /* ENOMEM of a post, although the queue was not full. */
 bool refused_room(const struct refused *r, char *text, size_t size);
 
-/* ENOMEM of a post, since its list leads back into itself. */
+/* ENOMEM of a post whose list of requests is a cycle. */
 bool refused_list(const struct refused *r, char *text, size_t size);

@@ -13,7 +13,7 @@
 
 enum { WAIT_EVENTS = 8 }; /* between a post and its completion, as to get an event */
 
-/* What the other end has posted: an answer that is not a message may be among it. */
+/* How many requests the other end has posted: one may be an answer that is not a message. */
 static uint64_t count_others(struct model *model, const struct life *qp)
 {
 	const struct peer *other = qp->peer ? peer_other(&model->peers, qp->peer) : NULL;

@@ -3,10 +3,10 @@
  * Requests that are sent one at a time, although the next one is ready.
  *
  * A turn is a request that was posted alone to an empty send queue, directly after the completion
- * of the one before had been polled; preparing it took no longer than it was outstanding. It counts
- * only if it cannot depend on what that one brought: no message was received meanwhile, the other
- * end posted nothing, its buffer is another, and it is a send, a write to another address, or a
- * READ at the address that follows by the same distance as before. That leaves out ping-pongs,
+ * of the one before had been polled; preparing it took no longer than it was outstanding. A turn
+ * counts only if it cannot depend on the result of the request before it: no message was received
+ * meanwhile, the other end posted nothing, the buffer is another, and it is a send, a write to
+ * another address, or a READ with the same address stride as before. That leaves out ping-pongs,
  * requests with responses, latency tests and chains of pointers.
  *
  * Not thread-safe.

@@ -6,8 +6,8 @@
  *
  * The pace of a process is the least time between two of its empty polls, as an average of many: a
  * thread that does not run makes fewer of them. Polls that found other completions meanwhile are
- * added up. Of the empty polls around the post, or around the last completion of any send of the
- * process, as many as fit in may have been before it.
+ * added up. Some of the empty polls around the post, or around the last completion of any send of
+ * the process, may have come before it: as many as fit into the time before.
  */
 #include "analyzer/model/slow.h"
 
@@ -152,7 +152,7 @@ static int64_t find_busy(const struct model *model)
 	return bytes > INT64_MAX / 2 / PER_BYTE ? INT64_MAX / 2 : (int64_t)bytes * PER_BYTE;
 }
 
-/* The most that RNR timers have added for it and those before it; INT64_MAX: not known. */
+/* The longest delay of the request and those before it by RNR timers; INT64_MAX: not known. */
 static int64_t find_rnr(struct model *model, const struct model_complete *complete)
 {
 	const struct queue *queue = complete->queue;
@@ -172,7 +172,7 @@ static int64_t find_rnr(struct model *model, const struct model_complete *comple
 	return most;
 }
 
-/* Could the request be sent all the time since then? */
+/* Has the queue pair been able to send all the time since @since? */
 static bool is_ready(const struct qp *qp, int64_t since)
 {
 	const uint32_t needed = ABI_QP_TIMEOUT | ABI_QP_RETRY_CNT;

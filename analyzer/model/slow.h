@@ -19,7 +19,7 @@ struct trace_event;
 
 struct slow {
 	int64_t took;   /* from the post to the poll */
-	int64_t most;   /* without a response it is sent again after that at the latest */
+	int64_t most;   /* without a response, the request is sent again after this at the latest */
 	int64_t slept;  /* how long a thread waited for its event; or 0, */
 	uint64_t empty; /* and the empty polls of the thread that polled it */
 };
@@ -32,7 +32,7 @@ void slow_woken(struct life *cq, const struct trace_event *event);
 void slow_polled(struct model *model, const struct trace_event *event, struct life *cq);
 
 /*
- * Did no response come for the request of @complete, nor for any other of its process, for longer
- * than the timeout of its queue pair, the RNR timer of its peer and the bytes on their way explain?
+ * Did no response come, to the request of @complete or to any other of its process, for longer than
+ * the queue pair's timeout, the peer's RNR timer and the bytes in flight explain?
  */
 bool slow_is(struct model *model, const struct model_complete *complete, struct slow *ret_slow);

@@ -70,7 +70,7 @@ bool starved_until(const struct queue_request *request, int64_t timer, int64_t e
 	       end - request->time <= request->starved + timer + timer / LATE;
 }
 
-/* Until the receive of @request was posted, and the timer that ran then. */
+/* How long @request had no receive, and the longest timer that may have been running at the end. */
 static int64_t find_starved(struct model *model, const struct life *qp,
 			    const struct queue_request *request)
 {

@@ -27,7 +27,8 @@ void starved_note(struct model *model, const struct trace_event *event, const st
 bool starved_until(const struct queue_request *request, int64_t timer, int64_t end);
 
 /*
- * For how long may the RNR timer of its peer have made @request of @qp wait? INT64_MAX: not known.
+ * The longest time that the peer's RNR timer may have delayed @request of @qp; INT64_MAX: not
+ * known.
  */
 int64_t starved_most(struct model *model, const struct life *qp,
 		     const struct queue_request *request);

@@ -20,7 +20,7 @@
 #include "analyzer/model/queue.h"
 #include "core/base/map.h"
 
-/* unsignalled requests: fewer need no completion; nor does less than this share of the queue */
+/* fewer unsignalled requests, or less than 1/SHARE of the queue, need no completion */
 enum { FEW = 8, SHARE = 8 };
 
 #define LONG_NS INT64_C(60000000000) /* of a program that still posts */
@@ -108,7 +108,7 @@ static bool is_same(const struct queue_mark *a, const struct queue_mark *b)
 	       a->opcode == b->opcode;
 }
 
-/* May it be the same request, perhaps with another number? */
+/* May both be the same request, perhaps with another wr_id? */
 static bool is_alike(const struct queue_mark *a, const struct queue_mark *b)
 {
 	return a->wr_id == b->wr_id || a->addr == b->addr;
@@ -244,7 +244,7 @@ static void resolve_refusal(const struct model_watcher *watcher, const struct tr
 	refusal->later += taken;
 }
 
-/* The oldest outstanding one with the number of the last one, or its buffer. */
+/* The oldest outstanding request with the wr_id, or (@buffer) the buffer, of the last one. */
 static const struct queue_request *find_earlier(const struct queue *queue, bool buffer)
 {
 	const struct queue_request *last = queue_at(queue, queue->count - 1);
@@ -335,7 +335,7 @@ static __attribute__((noinline)) int check_post(const struct model_watcher *watc
 	return 0;
 }
 
-/* Were all that are outstanding posted at one place: in a loop? */
+/* Were all outstanding requests posted at one place, as in a loop? */
 static bool is_loop(const struct queue *queue)
 {
 	uint32_t stack = queue_at(queue, 0)->stack;
@@ -367,8 +367,8 @@ int strain_post(const struct model_watcher *watcher, const struct trace_event *e
 }
 
 /*
- * Has it as many unsignalled requests as it has room for? Of a program that ended by itself half of
- * that is enough, if it has never signalled any, less of a loop, or a few over a long time.
+ * Are there as many unsignalled requests as fit? If the program ended by itself and has never
+ * signalled any, half as many are enough, fewer if one loop posted them, or a few over a long time.
  */
 static bool is_unsignalled(const struct queue *queue, bool killed)
 {
@@ -392,8 +392,8 @@ static uint64_t room_in(const struct queue *queue, const struct life *owner,
 }
 
 /*
- * A program with one queue pair that fills the CQ exactly has counted its entries. All queue pairs
- * are walked only if more requests were outstanding than when that was done.
+ * A program whose only queue pair fills the CQ exactly has chosen its size so. The queue pairs are
+ * summed again only if more requests were outstanding than the last time.
  */
 static void check_narrow(const struct model_watcher *watcher, struct queue *queue)
 {

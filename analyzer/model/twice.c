@@ -7,8 +7,8 @@
  *	numbers that are lengths			as those of rsockets
  *	the parts of one message	one list, or one part behind the other in memory
  *
- * A message in parts is not meant where each request is followed, in memory, by the next one, which
- * has a number of its own.
+ * Requests whose buffers follow each other in memory, each with a wr_id of its own, are not the
+ * parts of one message.
  */
 #include "analyzer/model/twice.h"
 

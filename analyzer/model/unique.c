@@ -120,7 +120,7 @@ void unique_remove(struct unique *unique, uint64_t number)
 			at = (at + 1) & mask;
 			if (!unique->cells[at].full)
 				return;
-			/* may it move to the hole, which is not before its home? */
+			/* may the cell move to the hole? Not if the hole is before its home */
 		} while (((at - home_of(unique, unique->cells[at].number)) & mask) <
 			 ((at - hole) & mask));
 		unique->cells[hole] = unique->cells[at];

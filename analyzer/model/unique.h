@@ -10,7 +10,7 @@
 
 struct unique_cell;
 
-enum { UNIQUE_KINDS = 8 /* a kind takes the place of an older one */ };
+enum { UNIQUE_KINDS = 8 /* a new kind replaces an older one */ };
 
 /* Empty when zeroed. */
 struct unique {

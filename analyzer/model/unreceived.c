@@ -15,7 +15,7 @@
 
 enum { MULTICAST = 0xffffff };
 
-/* A datagram to @life, of a process whose clock differs by @slack, has completed. */
+/* A datagram to @life has completed at a sender whose clock differs by up to @slack. */
 static void compare_receives(struct life *life, int64_t slack, int64_t now)
 {
 	const struct queue *rq = life->rq;

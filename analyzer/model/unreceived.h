@@ -3,8 +3,8 @@
  * Messages of unreliable queue pairs that found no receive: the sender is not notified.
  *
  * Each message takes a receive, so more messages than receives are messages lost; a receive that
- * was posted UNRECEIVED_NS after a datagram had completed comes too late for it. Only of queue
- * pairs with a receive queue of their own, both ends in the trace.
+ * was posted UNRECEIVED_NS after a datagram had completed comes too late for it. Only queue pairs
+ * with their own receive queue, and with both ends in the trace, are examined.
  *
  * Not thread-safe.
  */

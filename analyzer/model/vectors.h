@@ -9,7 +9,7 @@
  */
 #include "analyzer/model/lives.h"
 
-enum { VECTORS_EVENTS = 8 }; /* of a CQ: it is used by its events */
+enum { VECTORS_EVENTS = 8 }; /* events of a CQ after which it counts as used by events */
 
 struct model;
 
@@ -18,9 +18,9 @@ struct vectors {
 	uint64_t context;
 	int64_t available;     /* of the device; 0: not known */
 	int64_t vector;        /* of the first CQ */
-	bool several;          /* another CQ has another one, or its own is not known */
-	uint32_t cqs, threads; /* CQs; those of them whose first event another thread got */
-	uint32_t thread;       /* that retrieved the last first event */
+	bool several;          /* another CQ has another vector, or an unknown one */
+	uint32_t cqs, threads; /* CQs; of these, first event retrieved by another thread */
+	uint32_t thread;       /* that retrieved the first event of the last CQ */
 	char last[LIFE_NAME];
 	struct moment created; /* of the last CQ */
 	struct vectors *next;

@@ -132,8 +132,9 @@ static void note_late(struct wake *wake, int64_t time)
 }
 
 /*
- * A completion that gives no event is polled, the first since the CQ was armed. Another thread, or
- * one that has called other verbs meanwhile, may have had other work than to wait.
+ * The first completion since the CQ was armed is polled, and gives no event: note if the poll is
+ * late. A thread other than the one that armed the CQ, or one that called other verbs meanwhile,
+ * may not have waited.
  */
 static void look_at_poll(struct wake *wake, const struct trace_event *event)
 {
@@ -225,10 +226,10 @@ int wake_waits(struct model *model, const struct trace_event *event, uint64_t ch
 }
 
 /*
- * Was @cq waited for in vain? A completion that was in it when the CQ was armed gives no event. If
- * its event came after all, another completion has come: then there are more than one. A call that
- * an event has ended may also have been held up, on a busy machine, while they arrived: then the
- * first of them has not come about when the CQ was armed.
+ * Did a thread wait for @cq in vain? A completion that was in the CQ when it was armed gives no
+ * event. If the CQ's event came nevertheless, a further completion has arrived: then there are at
+ * least two. A call that an event ended may just have been delayed, on a busy machine, while they
+ * arrived: not if the first one arrived about when the CQ was armed.
  */
 static void look_at_cq(struct model *model, const struct waiting *waiting, const struct life *cq,
 		       const struct life *got, int64_t time)
@@ -247,7 +248,7 @@ static void look_at_cq(struct model *model, const struct waiting *waiting, const
 		model->watcher.wait(model->watcher.arg, &wait);
 }
 
-/* Completions are in @cq, and it was not armed since its last event. */
+/* Report a wait while completions are in @cq, which was not armed since its last event. */
 static void look_at_unarmed(struct model *model, const struct waiting *waiting,
 			    const struct life *cq, int64_t time)
 {
@@ -261,7 +262,7 @@ static void look_at_unarmed(struct model *model, const struct waiting *waiting,
 		model->watcher.wait(model->watcher.arg, &wait);
 }
 
-/* Can an event come? */
+/* Is a CQ of the channel armed, so that an event can come? */
 static bool has_armed_cq(const struct life *channel)
 {
 	for (const struct life_link *link = channel->children; link; link = link->next_child)
@@ -299,7 +300,7 @@ static void end_waiting(struct model *model, struct waiting *waiting, const stru
 	free(waiting);
 }
 
-/* A channel that is not to block has no event: however long the call took, it did not wait. */
+/* Did a non-blocking channel have no event? However long such a call took, it did not wait. */
 static bool is_refused(const struct trace_event *event)
 {
 	return event->call->failed && event->call->error == EAGAIN;

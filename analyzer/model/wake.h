@@ -15,14 +15,14 @@ struct model;
 struct queue_request;
 
 /*
- * A CQ had completions that give no event, and the thread that had armed it waited without polling
- * it before: it got an event of something else, or polled them late, as its next verb, after it had
- * slept in poll(2) or the like.
+ * A CQ had completions that give no event, and the thread that armed it waited without polling it
+ * first: it polled them late, as its next verb, after it had got an event of another CQ or slept in
+ * poll(2) or the like.
  */
 struct wake_late {
 	uint64_t events;           /* that came */
-	uint64_t times;            /* it polled after at least LATE_NS of wake.c; */
-	uint64_t prompt;           /* after hardly any time: it did not wait */
+	uint64_t times;            /* how often it polled after at least LATE_NS (wake.c) */
+	uint64_t prompt;           /* how often it polled at once: it did not wait */
 	int64_t shortest, longest; /* time until it did */
 	struct moment armed;       /* the first time */
 	bool solicited;            /* armed for solicited events only, the first time */
@@ -41,8 +41,8 @@ struct wake {
 	bool got; /* an event, since the last poll */
 	/* a completion, whose event was not retrieved, was in the CQ when it was armed, */
 	bool lain;
-	bool looked;            /* and was polled since */
-	struct event_id passed; /* the last poll that was looked at, if it was never armed */
+	bool looked;            /* the CQ was polled since it was armed */
+	struct event_id passed; /* the last examined poll, if the CQ was never armed */
 	struct wake_late late;
 };
 

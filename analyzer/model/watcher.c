@@ -54,8 +54,8 @@ void watcher_fill(struct model_watcher *watcher)
 }
 
 /*
- * Another thread began this while the object was being destroyed. Some destroys wait for an
- * acknowledgement.
+ * Note the first event of another thread that began while the object was being destroyed. An
+ * acknowledgement does not count: some destroys wait for it.
  */
 static void note_meeting(struct life *object, const struct trace_event *event, enum verb verb)
 {

@@ -75,7 +75,7 @@ struct model_complete {
 /* How a queue's capacity was exceeded. */
 enum model_strain_kind {
 	STRAIN_BEYOND,   /* accepted, with more outstanding than the granted depth */
-	STRAIN_STUCK,    /* full of unsignalled requests, and one more; or its process was killed */
+	STRAIN_STUCK,    /* full of unsignalled requests at one more post, or when killed */
 	STRAIN_FULL,     /* full of unsignalled requests, and nothing posted after that */
 	STRAIN_SGE,      /* a request has more SGEs than the queue takes: .number, .limit */
 	STRAIN_INLINE,   /* or more inline bytes */
@@ -88,7 +88,7 @@ enum model_strain_kind {
 	STRAIN_BUFFER,    /* a receive buffer is already in use by another request: .earlier */
 	STRAIN_GRH_ROOM,  /* the receive of a datagram is not larger than the GRH: .number */
 	STRAIN_GRH_SENT,  /* a datagram is sent from the GRH of another: address .number */
-	/* one of .number bytes was sent to it by .other, its receives have .limit at most */
+	/* a datagram of .number bytes from .other; the receives have at most .limit bytes */
 	STRAIN_GRH_SHORT,
 	STRAIN_QKEY, /* a datagram has Q_Key .number, and its receiver, .other, has .limit */
 };
@@ -131,7 +131,7 @@ struct model_wait {
 	const struct life *cq;
 	const struct wake *wake;
 	struct moment at; /* of the call */
-	int64_t from, to; /* when both were true */
+	int64_t from, to; /* while the call waited and completions were in the CQ */
 };
 
 /* The way a process ended; it determines the leaked objects. */
@@ -195,8 +195,8 @@ struct model_modify {
 enum misfit {
 	MISFIT_STATE,  /* its state does not allow the post */
 	MISFIT_SRQ,    /* a receive on a queue pair that has an SRQ */
-	MISFIT_ERROR,  /* it is in ERR, and the program was notified of that */
-	MISFIT_LATE,   /* the same by another thread, which may not have learned of it yet */
+	MISFIT_ERROR,  /* the queue pair is in ERR, and the program was notified of that */
+	MISFIT_LATE,   /* in ERR, too, but another thread posts, which may not know yet */
 	MISFIT_OPCODE, /* its type does not allow the opcode */
 	MISFIT_OPS,    /* send_ops_flags do not include the opcode */
 };
@@ -224,15 +224,15 @@ struct model_device {
 };
 
 /*
- * A creation has an object of another context as an argument, or something that is not an object of
- * that kind.
+ * A creation was passed an object of another context, or something that is not an object of the
+ * expected kind.
  */
 struct model_foreign {
 	const struct trace_event *event; /* its return */
 	/* first of the arguments: all others should have its context */
 	const struct life *first;
 	const char *path;      /* "qp_init_attr.send_cq" */
-	enum object_kind kind; /* that belongs there */
+	enum object_kind kind; /* the expected kind */
 	uint64_t handle;
 	const struct life *object; /* the argument; NULL: not a known object */
 };
@@ -253,7 +253,7 @@ struct model_watcher {
 	void (*end)(void *arg, const struct model_exit *end);
 	void (*post)(void *arg, const struct model_post *post);             /* may be NULL */
 	void (*complete)(void *arg, const struct model_complete *complete); /* may be NULL */
-	/* ibv_bind_mw() has posted to it; may be NULL */
+	/* ibv_bind_mw() has posted to @queue; may be NULL */
 	void (*bind)(void *arg, const struct queue *queue);
 	void (*modify)(void *arg, const struct model_modify *modify);
 	void (*misfit)(void *arg, const struct model_misfit *misfit);
@@ -265,7 +265,7 @@ struct model_watcher {
 	/* a queue pair, SRQ, WQ or CQ is destroyed, or its process has ended; may be NULL */
 	void (*retire)(void *arg, const struct life *object);
 	void (*forget)(void *arg, const struct model_forget *forget); /* may be NULL */
-	/* alive or dying, it is about to become dead or be dropped, for any reason; may be NULL */
+	/* a live or dying object is about to become dead or be dropped; may be NULL */
 	void (*leave)(void *arg, const struct life *object);
 	void (*unreached)(void *arg, const struct model_unreached *unreached);
 	void (*inside)(void *arg, const struct model_inside *inside); /* inside.h */

@@ -3,8 +3,8 @@
  * Memory windows: the range of each key, and how long it is valid.
  *
  * A bind gives a window a key, which is valid for a range until an invalidation is executed, or
- * until the next bind. An invalidation is known to be executed when its completion, or the receive
- * that it came with, was polled without an error.
+ * until the next bind. An invalidation is known to be executed when its completion, or the
+ * completion of the receive with the message, was polled without an error.
  *
  * Not thread-safe.
  */
@@ -36,14 +36,14 @@ enum { WINDOW_TEXT = 96 };
 /* "IBV_WR_LOCAL_INV 1:51, 64 ms before, invalidated it", of a key that is WINDOW_INVALID */
 const char *window_invalid_text(const struct key *key, int64_t time, char text[WINDOW_TEXT]);
 
-/* The window @key has the key @rkey at once; whether the bind succeeds is not waited for. */
+/* The window @key gets @rkey at once, without waiting for the success of the bind. */
 int window_bind(struct keys *keys, struct key *key, const struct key_bind *bind, uint32_t rkey);
 
 /* Request @i of a post to @queue invalidates @rkey, of its own process or of its peer's. */
 void window_invalidated(struct model *model, const struct trace_event *event,
 			const struct life *queue, uint32_t i);
 
-/* The invalidating request has failed. */
+/* The invalidating request has failed: the key is valid, or unknown for SEND_WITH_INV. */
 void window_kept(struct model *model, const struct trace_event *event,
 		 const struct queue_request *request);
 

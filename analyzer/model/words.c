@@ -30,7 +30,7 @@ const char *words_key(struct trace *trace, const struct key *key, char *text, si
 	const struct object *mr = trace_object(trace, key->object);
 	const struct object *pd = mr ? trace_object(trace, mr->parent) : NULL;
 
-	/* unless ibv_rereg_mr() has changed it; in a live trace, the last at that address */
+	/* ibv_rereg_mr() may have changed it; a live trace knows only the last PD at an address */
 	if (!pd || pd->handle != key->pd)
 		pd = trace_object_at(trace, key->process, OBJECT_pd, key->pd, key->created.time);
 	snprintf(text, size, "%s%s%s", mr && mr->name ? mr->name : "a region", pd ? " of " : "",
@@ -62,8 +62,8 @@ static const char *guess_address(const struct key *key, uint64_t addr)
 }
 
 /*
- * Behind a header there is less room than the region has: one that accesses as much has added the
- * header's length to the address, and not taken it from the length. And the other way round.
+ * A request as long as the region, shifted by a header's length: the program added the length to
+ * the address, and did not subtract it from the length. Or the reverse.
  */
 static const char *guess_header(const struct key *key, uint64_t addr, uint64_t length)
 {

@@ -8,8 +8,9 @@
  * of timers far above the usual latency, and only from several stalls: requests that were queued
  * behind one another waited for one receive.
  *
- * A kernel's own device (rxe, siw) counts ticks: the time is rounded down to them, and the first
- * tick is shorter. If two ticks are small compared with it, it may be early by them.
+ * A software device of the kernel (rxe, siw) counts ticks: the timer is rounded down to ticks, and
+ * the first tick is shorter. If two ticks are small compared with the timer, it may expire two
+ * ticks early.
  */
 #include "analyzer/profile/cluster.h"
 
@@ -18,13 +19,13 @@
 enum {
 	TIMES = 7,
 	LEAST = 3,       /* stalls */
-	MORE = 4,        /* times as many as in the classes beside it */
-	FAR = 10,        /* times the median */
+	MORE = 4,        /* times as many requests as in an equally wide span beside it */
+	FAR = 10,        /* times the median latency, at least */
 	TICKS = 8000000, /* two of 4 ms, in ns */
 	LITTLE = 8,      /* small means 1/8 of the time */
 };
 
-/* The times of the counted ones, and the least of them. */
+/* A range of latencies, ns. */
 struct span {
 	int64_t from, to;
 };
@@ -39,7 +40,7 @@ static uint64_t count_span(const struct histogram *h, int64_t from, int64_t to)
 	return from < 0 ? 0 : histogram_between(h, (uint64_t)from, (uint64_t)to);
 }
 
-/* Narrow it to the first and last class that have any. */
+/* Narrow the cluster to the first and last class of @span that have values. */
 static void narrow_span(const struct histogram *h, struct cluster *cluster, struct span span)
 {
 	uint64_t from, to;
@@ -55,7 +56,7 @@ static void narrow_span(const struct histogram *h, struct cluster *cluster, stru
 	}
 }
 
-/* A class is up to 3.1 % wide: it may begin within a span and end outside of it. */
+/* Find a cluster. A class, up to 3.1 % wide, may begin within a span and end outside of it. */
 static bool find_peak(const struct histogram *stalled, const struct histogram *stalls,
 		      const struct histogram *h, int64_t at, struct cluster *cluster)
 {

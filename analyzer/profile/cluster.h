@@ -13,7 +13,7 @@ struct cluster {
 	unsigned int code;  /* min_rnr_timer */
 	unsigned int times; /* of the constant: 1, 2, ... */
 	uint64_t n;         /* requests that waited that long, up to 4 % more */
-	uint64_t stalls;    /* in which they waited, one after the other */
+	uint64_t stalls;    /* stalls in which these requests waited, one after the other */
 	uint64_t of;        /* all requests */
 	/* requests in an equally wide span just before or just after, the larger number */
 	uint64_t beside;

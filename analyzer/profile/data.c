@@ -349,7 +349,7 @@ static void time_stall(struct profiler *p, struct profile_queue *queue,
 	    !starved_until(told->request, qp_rnr_time(code), told->event->time))
 		return;
 	add_time(p, &p->profile->stalled[code], took);
-	/* those that were posted during a stall waited for the same receive, or behind it */
+	/* a request posted during a stall waited for the same receive, or behind it */
 	if (told->request->time >= p->profile->stalled_until[code]) {
 		p->profile->stalled_until[code] = told->event->time;
 		add_time(p, &p->profile->stalls[code], took);
@@ -412,8 +412,7 @@ static bool is_lengthless(const struct profiler *p, const struct model_complete 
 }
 
 /*
- * Note the outstanding requests until now: their queue may be another one than the completion's
- * (SRQ).
+ * Note the depth up to now, before the completion changes it; its queue may be an SRQ's.
  */
 static void note_before(struct profiler *p, const struct model_complete *told)
 {
@@ -482,8 +481,8 @@ static void count_found(struct profiler *p, struct worker *worker, const struct 
 }
 
 /*
- * Empty polls have no time: only the mean of the gaps since the last poll is known, which is the
- * least that the longest of them can be.
+ * Empty polls have no time: only the mean of the gaps since the last poll is known, a lower bound
+ * of the longest gap.
  */
 static void count_poll_gap(struct profile_cq *cq, const struct trace_event *event, int64_t since)
 {
@@ -527,7 +526,7 @@ void data_poll(struct profiler *p, const struct trace_event *event)
 		return;
 	p->profile->verbs[poll->verb].calls += poll->ret < 0 ? 1 : p->profile->one_of;
 	p->profile->verbs[poll->verb].errors += poll->ret < 0;
-	p->profile->verbs[begins].calls += poll->empty; /* the end of a batch is not empty */
+	p->profile->verbs[begins].calls += poll->empty; /* the end of a batch does not count */
 	p->profile->failed_polls += poll->ret < 0;
 	p->profile->empty += poll->empty;
 	process->empty += poll->empty;
@@ -551,7 +550,7 @@ void data_notify(struct profiler *p, const struct trace_event *event)
 	p->profile->verbs[VERB_req_notify_cq].errors += event->notify->ret != 0;
 }
 
-/* Recorded polls do not show polls of other threads, nor polls that --filter left out. */
+/* Drop the gaps if polls of other threads, or polls that --filter left out, may be missing. */
 static void forget_gaps(struct profile *profile)
 {
 	for (size_t i = 0; i < profile->nobjects; i++)

@@ -7,8 +7,8 @@
  *	             0 |                  +------+	empty
  *	                post ...  completions     post
  *
- * A completion is polled later than the device is done with the request. So a queue was empty for
- * at least the time that is counted, and was not as deep for part of the other.
+ * A completion is polled later than the device is done with the request. So the counted empty time
+ * is a lower bound, and the depth at other times an upper bound.
  */
 #include "analyzer/profile/depth.h"
 

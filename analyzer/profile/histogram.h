@@ -24,7 +24,7 @@ struct histogram {
 	uint64_t *rows[HISTOGRAM_ROWS];    /* of HISTOGRAM_ROW classes; NULL: all are 0 */
 };
 
-/* Accepts one that is zeroed. */
+/* Accepts a zeroed histogram. */
 void histogram_fini(struct histogram *histogram);
 
 /* Negative values count as 0. If memory runs out only the total grows. */

@@ -1,13 +1,13 @@
 /*
- * Selection of the requests to keep
+ * Selection of the requests to store
  *
  *	block    0   1   2   3   4   5   6   7   8  ...        n-1   n
  *	         |---|---|---|---|---|---|---|---|--          --|---|
  *	kept     even    slow    even     error  even            last
  *
  * The number of requests is known only at the end, so the distance between even blocks is 1 at
- * first and doubles whenever there are too many of them. A block is judged when all its requests
- * have ended.
+ * first and doubles whenever there are too many of them. Whether to store a block is decided when
+ * all its requests have ended.
  *
  * The n-th message that a reliable queue pair sends is the n-th that its peer receives, from a
  * receive queue or an SRQ, until one of them is reset.
@@ -55,7 +55,7 @@ void lanes_free(struct lanes *lanes)
 	free(lanes);
 }
 
-/* Which blocks are kept */
+/* Which blocks are stored */
 
 static void drop_block(struct lanes *lanes, uint64_t number)
 {
@@ -63,7 +63,7 @@ static void drop_block(struct lanes *lanes, uint64_t number)
 	lanes->blocks[number] = NULL;
 }
 
-/* Keep the LANES_SLOW slowest: drop @block, or the fastest of the others. */
+/* Only LANES_SLOW slow blocks are stored: drop @block, or the fastest of the others. */
 static void judge_slow(struct lanes *lanes, struct lanes_block *block)
 {
 	uint64_t *least = &lanes->slow[0], dropped = block->number;
@@ -120,8 +120,8 @@ static bool is_full(const struct lanes_block *block)
 }
 
 /*
- * One block is no longer among the last. If too many blocks wait for completions, judge the oldest
- * without these.
+ * The block that is no longer among the last is judged. If too many blocks wait for completions,
+ * the oldest is judged without them.
  */
 static void judge_older(struct lanes *lanes)
 {
@@ -203,7 +203,7 @@ int lanes_post(struct lanes *lanes, const struct model_post *post)
 	return err;
 }
 
-/* Remove a request from the outstanding ones. Its entry; NULL: its block was dropped. */
+/* Remove a request from the outstanding ones. Returns its entry; NULL: its block was dropped. */
 static struct lane_request *take_request(struct lanes *lanes, struct event_id post, uint32_t index,
 					 struct lanes_block **ret_block)
 {

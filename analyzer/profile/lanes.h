@@ -2,9 +2,9 @@
 /*
  * A bounded sample of single requests, from the post to the completion, for a picture of them.
  *
- * Consecutive requests form blocks of LANES_BLOCK. Kept are blocks at equal distances, the first
- * and the last blocks, those with the first errors, and those with the slowest sends. If there are
- * few requests, all are kept.
+ * Consecutive requests form blocks of LANES_BLOCK. Stored are blocks at equal distances, the first
+ * and the last blocks, blocks with the first errors, and blocks with the slowest sends. If there
+ * are few requests, all are stored.
  *
  * Not thread-safe.
  */
@@ -24,7 +24,7 @@ struct lane_request {
 	struct event_id post, poll; /* poll 0:0: it has no known completion */
 	int64_t posted, ended;      /* ended -1: not known, or outstanding at the end */
 	uint64_t wr_id, bytes;
-	/* number of the message among those of its sender since a reset; 0: none, not known */
+	/* number of its message since the sender's last reset; 0: no message, or not known */
 	uint64_t message;
 	uint32_t index;  /* in its post */
 	uint32_t queue;  /* object: QP, SRQ or WQ */
@@ -62,5 +62,5 @@ void lanes_end(struct lanes *lanes);
 /* The number of requests, stored or not. */
 uint64_t lanes_total(const struct lanes *lanes);
 
-/* The kept block after @block (NULL: the first), in order of posts; NULL after the last. */
+/* The stored block after @block (NULL: the first), in order of posts; NULL after the last. */
 const struct lanes_block *lanes_next(const struct lanes *lanes, const struct lanes_block *block);

@@ -3,10 +3,10 @@
  *
  * 	post --------- on the way ---------> polled by one end ---- lay in the CQ ----> by the other
  *
- * The n-th message that a reliable queue pair sends is the n-th that its peer receives. When either
+ * The n-th message that a reliable queue pair sends is the n-th that its peer receives. When one
  * end has polled its completion, the message had arrived: so it was in flight at most until then,
- * and a completion that the other end polls later was in its CQ at least since then (less the
- * acknowledgement's travel time). Both are bounds, the only ones that recorded times give.
+ * and the completion that the other end polls later was in its CQ at least since then (less the
+ * travel time of the acknowledgement). Recorded times give only these two bounds.
  *
  * If the order is in doubt (an error, a reset, posts that were not seen, clocks of two machines)
  * the queue pair is no longer followed.
@@ -19,7 +19,7 @@
 #include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
 
-enum { MOST = 1 << 16, FIRST = 64 }; /* messages that wait for one of their ends */
+enum { MOST = 1 << 16, FIRST = 64 }; /* messages not yet complete at both ends */
 
 enum { NOT_YET = -1, NEVER = -2 };
 
@@ -34,7 +34,7 @@ struct message {
 struct sender {
 	struct message *ring;
 	uint64_t size, first, end;     /* it has those from first to end - 1 */
-	uint64_t completing, arriving; /* the next message that waits for this */
+	uint64_t completing, arriving; /* next message to complete, to arrive */
 	bool lost;
 	struct sender *next; /* of all */
 };

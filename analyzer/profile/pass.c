@@ -27,8 +27,8 @@
 #include "core/wire/log.h"
 
 /*
- * How long the recorder made threads wait: p->next_wait is a row of table `waited`; its time is
- * INT64_MAX behind the last one.
+ * How long the recorder made threads wait: p->next_wait is the next row of table `waited`; after
+ * the last row its time is INT64_MAX.
  */
 
 static int next_wait_row(struct profiler *p)
@@ -138,8 +138,8 @@ static void add_empty(void *arg, const struct lookup_count *count)
 }
 
 /*
- * Replace the counts from polls that returned completions by the total of each thread, which
- * includes the empty polls after the last of these. 0 or -errno after log_err().
+ * Replace the counts that polls with completions gave by the total of each thread, which includes
+ * the empty polls after the last such poll. 0 or -errno after log_err().
  */
 static int count_empty(struct profiler *p)
 {
@@ -363,7 +363,7 @@ static void end_phases(struct profiler *p, uint32_t process, int64_t time)
 	}
 }
 
-/* Is the action of @process at @time within the requested part? */
+/* Does an event of @process at @time belong to the requested part? */
 static bool is_in_part(const struct profiler *p, uint32_t process, int64_t time)
 {
 	const struct profile_select *select = p->select;
@@ -382,7 +382,7 @@ static bool is_wanted(const struct profiler *p, const struct trace_event *event)
 }
 
 /*
- * The waits for the recorder that began until @time, in the state of their processes at that time.
+ * Count the waits for the recorder that began before @time, if their process was then in the part.
  */
 static int count_waits(struct profiler *p, int64_t time)
 {
@@ -467,7 +467,7 @@ int profiler_event(struct profiler *p, const struct trace_event *event)
 	return !err && p->no_memory ? log_err(-ENOMEM, "profile") : err;
 }
 
-/* In a trace that is still being written the rows did not exist when it was opened. */
+/* In a trace that is still being written, the last rows did not exist when the trace was opened. */
 static int count_last_waits(struct profiler *p)
 {
 	int err = trace_is_live(p->trace) ? open_waits(p) : 0;
@@ -475,7 +475,7 @@ static int count_last_waits(struct profiler *p)
 	return err ? err : count_waits(p, INT64_MAX - 1);
 }
 
-/* For a part by time: that part, up to the end of the trace. */
+/* The duration of a part by time: its length, up to the end of the trace. */
 static void finish_duration(struct profiler *p)
 {
 	struct profile *profile = p->profile;

@@ -20,7 +20,7 @@ int profile_trace(struct trace *trace, const struct profile_select *select,
 
 struct life;
 
-/* What a pass makes besides the profile; of all events, not only of the selected part. */
+/* What a pass makes besides the profile: from all events, not only from the selected part. */
 struct profile_more {
 	struct lanes *lanes;            /* gets the requests; NULL: none */
 	struct timeline **ret_timeline; /* for timeline_free(); NULL: none */

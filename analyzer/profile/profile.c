@@ -143,7 +143,7 @@ void profile_add_place(struct profile_place *sum, const struct profile_place *pl
 	histogram_merge(&sum->gap, &place->gap);
 }
 
-/* If out of memory, for the table, the places stay apart. */
+/* If there is no memory for the map, the places remain separate. */
 void profile_join_places(struct profile *profile)
 {
 	struct map places = { 0 };

@@ -4,11 +4,11 @@
  *
  * Only calls of the program are counted: not those of the recorder, not those of a library inside
  * another verb, and not those that the previous trace has, too (--rotate-size). All times are ns,
- * all sizes bytes. Of a sampled trace (one_of > 1) counts of posts, requests, polls and successful
- * completions, and their bytes, are estimates, one_of times what was recorded; there are no
+ * all sizes bytes. In a sampled trace (one_of > 1), counts of posts, requests, polls and successful
+ * completions, and their bytes, are estimates: one_of times the recorded number; there are no
  * latencies, gaps and distances.
  *
- * Values that a trace does not determine are 0, with a member that says so, never a guess.
+ * A value that the trace does not determine is 0, and another member says that it is not known.
  *
  * Two profiles, of two traces or two parts of one, are compared by: opcode and size class; verb;
  * and a place in the code by its key, or by the function and line of its stack. Histograms have the
@@ -38,7 +38,7 @@ struct profile_select {
 	/* phases of verbatim_phase(): a process counts while it is in one of them */
 	const char *const *phases;
 	size_t nphases;
-	bool by_process; /* a place is one of a process, until profile_join_places() */
+	bool by_process; /* places are separate for each process, until profile_join_places() */
 };
 
 /* Requests of one opcode and size class. */
@@ -47,12 +47,12 @@ struct profile_requests {
 	uint64_t posted;
 	uint64_t completed;   /* with success */
 	uint64_t bytes;       /* of the posted ones; for receives, of the completed ones */
-	uint32_t least, most; /* bytes of one */
+	uint32_t least, most; /* bytes of the smallest and the largest request */
 	uint64_t inlined;     /* posted with IBV_SEND_INLINE */
 	struct histogram
 		/*
-		 * from the post to the end of the poll that returned it; not for receives: they
-		 * wait for a sender
+		 * from the post to the end of the poll that returned the completion; none for
+		 * receives, which wait for a sender
 		 */
 		latency;
 };
@@ -90,8 +90,8 @@ struct profile_place {
 struct profile_depth {
 	double area;      /* requests x ns */
 	int64_t ns;       /* of this time; */
-	int64_t empty_ns; /* none was outstanding, until the next was posted */
-	uint64_t empty;   /* so often */
+	int64_t empty_ns; /* time without outstanding requests, up to the next post */
+	uint64_t empty;   /* number of such times */
 	int64_t last;     /* time of the last post or completion; 0: none */
 };
 
@@ -129,7 +129,7 @@ struct profile_queue {
 	uint64_t sent, received; /* bytes, as for a process */
 	struct profile_side send, receive;
 	struct histogram *latency; /* of the send queue's requests; NULL: none is known */
-	/* of those that certainly waited for the RNR timer; NULL: none */
+	/* latency of requests that certainly waited for the RNR timer; NULL: none */
 	struct histogram *stalled;
 	uint32_t stalled_by;            /* a bit for each min_rnr_timer that caused that */
 	struct profile_starved starved; /* the messages to this queue pair */
@@ -146,10 +146,10 @@ struct profile_cq {
 	bool known;
 	bool shared;     /* receives of an SRQ, not included in @high, complete on it, too */
 	bool batches;    /* it was polled by ibv_start_poll */
-	bool lengthless; /* an extended one that does not report byte_len */
+	bool lengthless; /* an extended CQ that does not report byte_len */
 	/*
-	 * Between two polls that found completions: the mean time from one poll to the next, those
-	 * that found nothing included. One thread polls it, and did not arm it in between.
+	 * The mean time from one poll to the next, including empty ones, between two polls that
+	 * found completions. Only if one thread polls the CQ and did not arm it in between.
 	 */
 	struct histogram gap;
 	int64_t last;    /* time of the last poll; 0: it was armed since, or none */
@@ -184,7 +184,7 @@ struct profile_messages {
 /* How long the recorder made threads wait, which the program did not cause: table `waited`. */
 struct profile_waited {
 	bool known; /* false: the trace does not have the table */
-	/* `full` and `longer` of them: because the ring was full, or was extended */
+	/* times; of these, because the ring was full, or was extended */
 	uint64_t times, full, longer;
 	int64_t ns, full_ns, longer_ns, most; /* most: the longest */
 	struct event_id worst;                /* the longest */
@@ -198,7 +198,7 @@ struct profile_posts {
 	uint64_t requests, bytes;
 	uint64_t judged; /* requests to queues whose creation is in the trace; of these */
 	uint64_t signalled;
-	/* those small enough to be inline, and those of them that were */
+	/* requests small enough to be inline; of these, sent inline */
 	uint64_t small, small_inline;
 	uint64_t inlined;          /* of all requests */
 	struct histogram gap;      /* between two posts to a queue */
@@ -226,7 +226,7 @@ struct profile {
 	uint64_t sent, received; /* bytes, as for a process */
 
 	/* with completions; empty; a batch of an extended CQ is one */
-	uint64_t polls, empty; /* with completions; empty */
+	uint64_t polls, empty;
 	uint64_t failed_polls;
 	struct histogram poll; /* completions of each poll that was not empty */
 
@@ -247,7 +247,7 @@ struct profile {
 	size_t nprocesses;
 	struct profile_thread *threads; /* [0] is thread 1 */
 	size_t nthreads;
-	/* by object; NULL: none of that number */
+	/* by object; NULL: no such object */
 	struct profile_queue **queues;
 	struct profile_cq **cqs;
 	size_t nobjects;

@@ -30,7 +30,7 @@ struct worker {
 /* The phases of a process. */
 struct inside {
 	uint32_t depth;
-	int64_t since; /* since when it is in one */
+	int64_t since; /* when it entered the phase */
 };
 
 struct profiler {

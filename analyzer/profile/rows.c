@@ -118,7 +118,7 @@ void rows_grow(struct profiler *p)
 	grow_threads(p);
 }
 
-/* In a trace that is still being written their number grows. */
+/* Is there an object @id? In a trace that is still being written, their number grows. */
 static bool has_number(struct profiler *p, uint32_t id, const size_t *n)
 {
 	if (id > *n && trace_is_live(p->trace))

@@ -8,7 +8,7 @@
 
 #define TIMES(n, member) ((member) *= (n))
 
-/* Errors were all recorded. */
+/* Scale the successful completions only: all errors were recorded. */
 static uint64_t scale_completions(uint64_t n, uint64_t completions, uint64_t errors)
 {
 	return (completions - errors) * n + errors;

@@ -63,7 +63,7 @@ static void halve_heat(struct timeline_heat *heat)
 	memset(heat->n[TIMELINE_BINS / 2], 0, sizeof(heat->n) / 2);
 }
 
-/* Join each two bins. */
+/* Merge bins in pairs. */
 static void halve_bins(struct timeline *timeline)
 {
 	for (size_t i = 0; i < TIMELINE_BINS / 2; i++)

@@ -1,5 +1,5 @@
 /*
- * What is counted over time, from the reports of the model
+ * Fills the time line from the reports of the model
  */
 #include "analyzer/profile/timing.h"
 
@@ -13,7 +13,7 @@ struct timing {
 	struct timeline *timeline;
 	struct lanes *lanes; /* may be NULL */
 	struct model *model;
-	bool counts; /* does a profile of all count the event? */
+	bool counts; /* would a profile of the whole trace count the event? */
 	bool no_memory;
 };
 

@@ -1,8 +1,8 @@
 /*
  * Names of functions as their languages write them, by libiberty
  *
- * It expects symbols made by a compiler, and ours are untrusted: only the process that reads files
- * for their symbols may call it (symbolise.c).
+ * libiberty expects symbols made by a compiler, and ours are untrusted: only the process that reads
+ * symbols from files may call these functions (symbolise.c).
  */
 #include "analyzer/report/demangle.h"
 

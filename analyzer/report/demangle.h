@@ -12,6 +12,6 @@ bool demangle_knows(const char *symbol);
 
 /*
  * Write the demangled @symbol into @text: "Server::post" for "_ZN6Server4postEi", without its
- * parameters (D keeps them). Other symbols are copied.
+ * parameters (except for D). Other symbols are copied.
  */
 void demangle_name(const char *symbol, char *text, size_t size);

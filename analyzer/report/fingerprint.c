@@ -50,7 +50,7 @@ static void add_place(struct hash *hash, const struct report *report, uint32_t s
 	hash_add(hash, "", 1);
 }
 
-/* Steps between the first and this one, and those after it, may be present by chance. */
+/* Is it the step of the finding's event? Only the first step and this one are always there. */
 static bool is_event(const struct finding_step *step, const struct finding *finding)
 {
 	return step->moment.id.thread == finding->event.thread &&
@@ -64,7 +64,7 @@ const char *report_fingerprint(const struct report *report, const struct finding
 
 	hash_begin(&hash, 0);
 	add_text(&hash, rules[finding->rule].id);
-	if (finding->site->hazard) /* one that is in a baseline hides no error */
+	if (finding->site->hazard) /* a hazard in a baseline must not hide an error */
 		add_text(&hash, "hazard");
 	add_where(&hash, finding->where);
 	if (finding->nsteps)

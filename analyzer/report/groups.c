@@ -1,5 +1,5 @@
 /*
- * Groups what is the same in several queue pairs, places or processes
+ * Groups errors that are the same in several queue pairs, places or processes
  */
 #include "analyzer/report/groups.h"
 
@@ -46,7 +46,7 @@ struct group *groups_add(struct groups *groups, uint64_t key, size_t i, uint32_t
 	return group;
 }
 
-/* @places: keys by stack, since many errors have the same; NULL: none is remembered. */
+/* @places: a cache of keys by stack, since many errors share a stack; NULL: no cache. */
 static uint64_t find_place(struct trace *trace, struct map *places, uint32_t stack)
 {
 	uint64_t key;

@@ -9,7 +9,7 @@
 #include "core/base/map.h"
 
 struct group {
-	size_t first;   /* index of the one that is reported */
+	size_t first;   /* index of the member that is reported */
 	uint64_t count; /* with it */
 	size_t nprocesses;
 	uint64_t flushes; /* behind errors */
@@ -24,7 +24,7 @@ struct groups {
 	int err;           /* -ENOMEM: members are missing */
 };
 
-/* Member @i of group @key, in @process, represents @count. NULL if out of memory. */
+/* Add member @i, of @process, to group @key; it stands for @count errors. NULL if out of memory. */
 struct group *groups_add(struct groups *groups, uint64_t key, size_t i, uint32_t process,
 			 uint64_t count);
 

@@ -42,7 +42,7 @@ static size_t span_event(const char *at, const char *end)
 	return index && at + n + 1 + index < end && at[n + 1 + index] == ']' ? n + index + 2 : n;
 }
 
-/* "qp3", "qp3/2": of process 2 */
+/* "qp3"; "qp3/2": qp3 of process 2 */
 static size_t span_object(const char *at, const char *end)
 {
 	for (int kind = 0; kind < OBJECT_COUNT; kind++) {

@@ -6,9 +6,8 @@
  * 	# verbatim baseline 1
  * 	120d119934624265 LIFE-001 ibv_ack_cq_events(): cq
  *
- * The first line identifies the file; then each line has a fingerprint (fingerprint.h) and, for
- * people, the rule and where it was broken. Lines are sorted, and one is for all findings with its
- * fingerprint.
+ * The first line identifies the file; each other line has a fingerprint (fingerprint.h) and, for
+ * readers, the rule and the place that broke it. Lines are sorted, one for each fingerprint.
  */
 #include "analyzer/report/known.h"
 
@@ -357,7 +356,7 @@ static bool was_checked(const struct findings *findings, int topic)
 	return checked;
 }
 
-static bool any_was_checked(const struct findings *findings, const char *pattern)
+static bool was_any_checked(const struct findings *findings, const char *pattern)
 {
 	for (int i = 0; i < TOPICS; i++)
 		if (matches_topic(pattern, i) && was_checked(findings, i))
@@ -370,7 +369,7 @@ void known_report(const struct known *known, const struct findings *findings)
 	for (size_t i = 0; known && i < known->nsuppressions; i++) {
 		const struct suppression *s = &known->suppressions[i];
 
-		if (!s->used && any_was_checked(findings, s->rule))
+		if (!s->used && was_any_checked(findings, s->rule))
 			log_info("%s:%u: '%s %s %s' matched nothing", known->suppress, s->line,
 				 s->rule, s->function, s->program);
 	}
@@ -502,7 +501,7 @@ static bool same_fingerprint(const char *a, const char *b)
 	return !strncmp(a, b, FINGERPRINT - 1);
 }
 
-/* A file of the user must not be overwritten by a typing error. */
+/* A typing error must not overwrite a file of the user. */
 static int check_target(const char *path)
 {
 	char head[sizeof(magic)] = "";

@@ -1,7 +1,6 @@
 #pragma once
 /*
- * Findings that the user knows already: those that a suppressions file names, and those of a
- * baseline. They do not count.
+ * Findings that the user knows already, from a suppressions file or a baseline. They do not count.
  *
  * A file of suppressions has one line each:
  *
@@ -43,7 +42,7 @@ void known_report(const struct known *known, const struct findings *findings);
 /* The number of findings with @known; a suppressed one is not counted again in the baseline. */
 uint64_t known_count(const struct findings *findings, enum finding_known known);
 
-/* "; 3 suppressed by FILE, 2 in the baseline FILE", or nothing, to the report. */
+/* Print "; 3 suppressed by FILE, 2 in the baseline FILE", or nothing. */
 void known_print_sum(const struct report *report);
 
 bool known_has_baseline(const struct known *known);

@@ -143,7 +143,7 @@ static bool add_frame(struct place *place, const struct symbol *symbol)
 	return frame->line && frame->name;
 }
 
-/* If out of memory, it is not known. */
+/* Copy the frames of a place. If out of memory, the place is not known. */
 static void add_frames(struct place *place, const struct symbol *symbols, unsigned int n)
 {
 	for (unsigned int i = find_caller(symbols, n); i < n && !place->python; i++) {
@@ -233,7 +233,7 @@ static int compare_texts(const void *a, const void *b)
 	return strcmp(x->text ? x->text : "", y->text ? y->text : "");
 }
 
-/* One frame more than it has in common with @other. */
+/* Show one frame more than @place has in common with @other. */
 static void distinguish_places(struct place *place, const struct place *other)
 {
 	size_t wanted = count_common(place, other) + 1;
@@ -276,7 +276,7 @@ static void write_place(struct place *place, bool lines)
 		text_fini(&text);
 }
 
-/* Different places whose texts are equal. */
+/* Add lines to different places whose texts are equal. */
 static void add_lines(struct place **sorted, size_t n)
 {
 	qsort(sorted, n, sizeof(struct place *), compare_texts);

@@ -1,6 +1,7 @@
 #pragma once
 /*
- * Places in the program as text, with as many callers as it takes to tell the rows of a list apart:
+ * Places in the program as text, with as many callers as are needed to distinguish the rows of a
+ * list:
  *
  *	send_post < reply < request_arrived (FILE:77)
  *
@@ -17,8 +18,8 @@ struct places *places_new(struct trace *trace, struct symbols *symbols);
 void places_free(struct places *places);
 
 /*
- * List @list has a row with the place @stack. Rows of different lists are not told apart. Call it
- * for all rows of a list before their texts are asked for.
+ * Add the row of place @stack to list @list. Only rows of one list are distinguished. Add all rows
+ * before calling places_text().
  */
 void places_add(struct places *places, uint32_t list, uint32_t stack);
 

@@ -44,8 +44,8 @@ static bool is_start(const struct symbol *symbol)
 }
 
 /*
- * The C library calls main(). Its name does not matter: with the library's debug information
- * installed, the look-up would take as long as all others together.
+ * Is @symbol main(), called by the C library? The library's function need not be named: with its
+ * debug information installed, that look-up would take as long as all others together.
  */
 static bool is_called_by_libc(const struct symbol *symbol, const struct frame *caller)
 {
@@ -70,7 +70,7 @@ unsigned int report_stack(const struct report *report, uint32_t stack,
 		if (is_start(&symbols[inside - 1]))
 			break;
 		for (unsigned int k = 0; k < inside; k++)
-			/* the line of their caller counts */
+			/* skip functions of the verbs headers: the line of their caller counts */
 			if (!frame_is_ours(&frames[i]) && (n || !symbol_is_of_verbs(&symbols[k])))
 				lines[n++] = (struct report_line){ frames[i], symbols[k] };
 		if (i + 1 < nframes && is_called_by_libc(&symbols[inside - 1], &frames[i + 1]))

@@ -313,7 +313,7 @@ static void put_also(struct text *t, const struct finding *finding)
 	text_char(t, ']');
 }
 
-/* As in SARIF and in table `finding`. */
+/* The sentence of a finding, as in SARIF and in table `finding`. */
 static void put_message(struct text *t, const struct finding *finding)
 {
 	struct text says = { 0 };
@@ -451,7 +451,7 @@ static void put_rank(struct text *t, const struct report *report, uint32_t id)
 	put_text(t, "node", *process->rank.node ? process->rank.node : NULL);
 }
 
-/* One of the threads that are told apart from others of their process. */
+/* The thread that stands for a set of threads of a process. */
 static void put_told_thread(struct text *t, const struct report *report, uint32_t id)
 {
 	const struct thread *thread = id ? trace_thread(report->trace, id) : NULL;
@@ -527,7 +527,7 @@ static void put_link(struct text *t, const struct report *report, const struct s
 	text_addf(t, "}}");
 }
 
-/* ns by how the cause was late. */
+/* Delays in ns, by the way in which the cause was late. */
 static void put_hows(struct text *t, const int64_t by[DELAY_HOWS])
 {
 	put_name(t, "how");

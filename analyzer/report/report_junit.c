@@ -1,5 +1,6 @@
 /*
- * Findings as JUnit: one test case per rule, of the class of its family, and one per kind of facts
+ * Findings as JUnit: a test case for each rule, in the class of its family, and for each kind of
+ * facts
  *
  * Rules of severity performance and information never fail; their findings are output. A rule that
  * was not checked, or is muted, is skipped.

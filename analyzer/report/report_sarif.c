@@ -106,7 +106,7 @@ static void put_step(struct sarif *s, const struct finding_step *step, unsigned 
 	text_fini(&text);
 }
 
-/* The steps of one thread; executionOrder says how those of several follow each other. */
+/* The steps of one thread; executionOrder gives the order of steps of several threads. */
 static void put_thread_flow(struct sarif *s, const struct finding *f, uint32_t thread)
 {
 	const struct id_range *of = ids_range(thread, 0);

@@ -95,7 +95,7 @@ static enum style style_of_verdict(const struct findings *findings)
 	return findings_count(findings, 'H') ? STYLE_HAZARD : STYLE_GOOD;
 }
 
-/* In the same line, if it fits. */
+/* Print the verdict, in the same line if it fits. */
 static void print_verdict(struct screen *screen, struct text *t)
 {
 	struct text verdict = { 0 };
@@ -155,7 +155,7 @@ static void print_clocks(struct screen *screen)
 
 /* Facts */
 
-/* Has a rule a finding for that event? Then it gives the reason. */
+/* Does a rule have a finding for the event? Then the finding gives the reason. */
 static bool is_found(const struct report *report, struct event_id id)
 {
 	const struct findings *findings = report->findings;
@@ -168,7 +168,7 @@ static bool is_found(const struct report *report, struct event_id id)
 }
 
 /*
- * If the trace does not show the cause: the only remaining one, or the first few of several.
+ * If the trace does not show the cause: add the first few of the causes that remain possible.
  */
 static void put_likely(struct text *t, const struct explanation *explanation, unsigned int excluded)
 {
@@ -272,7 +272,7 @@ static void print_facts(struct screen *screen, enum fact_kind kind)
 
 /* Completions in error */
 
-/* What a request with @opcode is, in the words of explain.h. */
+/* The EXPLAIN_ limits (explain.h) that apply to a request with @opcode. */
 static unsigned int limits_of(int opcode)
 {
 	switch (opcode) {
@@ -405,7 +405,7 @@ static void print_errors(struct screen *screen)
 	text_fini(&t);
 }
 
-/* In one line: the kinds of facts without any. */
+/* Print, in one line, the kinds of facts that the trace does not have. */
 static void print_none(struct screen *screen)
 {
 	const struct findings *findings = screen->report->findings;
@@ -448,7 +448,7 @@ static void print_faults(struct screen *screen)
 	text_fini(&t);
 }
 
-/* Functions that gave the program the hardware's queues. */
+/* Functions that gave the program direct access to hardware queues. */
 struct bypass {
 	char first[64];
 	uint64_t calls;

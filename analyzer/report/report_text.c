@@ -103,7 +103,7 @@ static void print_posted(const struct report *report, const struct first_error *
 		judge_span(error->time - request->posted_at, when));
 }
 
-/* Both wr_ids are equal, and the status does not distinguish a send from a receive. */
+/* Print the other request that may have failed: it has the same wr_id, on the other side. */
 static void print_other(const struct report *report, const struct first_error *error)
 {
 	fprintf(report->out, "  or ");
@@ -277,7 +277,7 @@ static bool is_same_gap(const struct unchecked *a, const struct unchecked *b)
 	       !strcmp(a->because ? a->because : "?", b->because ? b->because : "?");
 }
 
-/* "LIFE-001 and LIFE-002", or their number; those with the same reason share a line. */
+/* "LIFE-001 and LIFE-002", or the number of rules; rules with the same reason share a line. */
 static void print_gap_rules(const struct report *report, size_t first)
 {
 	const struct findings *findings = report->findings;
@@ -304,7 +304,7 @@ static void print_gap_rules(const struct report *report, size_t first)
 	}
 }
 
-/* Is it the same gap in two processes. */
+/* Is it the same gap in two processes? */
 static bool is_gap_alike(const struct unchecked *a, const struct unchecked *b)
 {
 	return a->alike && a->alike == b->alike && a->rule == b->rule && a->partly == b->partly;
@@ -354,7 +354,7 @@ void report_unchecked(const struct report *report)
 	}
 }
 
-/* Once for each cause. */
+/* Print errors, once for each cause. */
 static void print_errors(const struct report *report, const struct groups *groups)
 {
 	for (size_t i = 0; i < groups->n; i++) {

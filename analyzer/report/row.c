@@ -74,13 +74,13 @@ static int take_fact(void *arg, const struct told_fact *fact)
 	return taker->take(taker->arg, &row);
 }
 
-int row_each_fact(const struct report *report, size_t part,
-		  int (*take)(void *arg, const struct stored_finding *row), void *arg)
+int row_for_each_fact(const struct report *report, size_t part,
+		      int (*take)(void *arg, const struct stored_finding *row), void *arg)
 {
 	return told_each(report, take_fact, &(struct taker){ report, part, take, arg });
 }
 
-/* Append a copy of @row with its own texts except the permanent ones. */
+/* Append a copy of @row; its texts are copied, too, except constant ones. */
 static int store_row(void *arg, const struct stored_finding *row)
 {
 	struct rows *rows = arg;
@@ -100,7 +100,7 @@ int rows_init(struct rows *rows, const struct report *report, size_t part)
 	int err;
 
 	*rows = (struct rows){ 0 };
-	err = row_each_fact(report, part, store_row, rows);
+	err = row_for_each_fact(report, part, store_row, rows);
 	for (size_t i = 0; i < findings->n && !err; i++) {
 		char fingerprint[FINGERPRINT];
 		struct text says = { 0 };

@@ -14,8 +14,8 @@ struct stored_finding row_of(const struct report *report, const struct finding *
  * Call @take with a row, valid during the call, for each fact of trace @part that is neither muted
  * nor known. Returns 0, the result of @take, or -ENOMEM after log_err().
  */
-int row_each_fact(const struct report *report, size_t part,
-		  int (*take)(void *arg, const struct stored_finding *row), void *arg);
+int row_for_each_fact(const struct report *report, size_t part,
+		      int (*take)(void *arg, const struct stored_finding *row), void *arg);
 
 struct rows {
 	struct stored_finding *all;

@@ -22,7 +22,7 @@ struct sarif_place {
 /* Begin the log, an object that the caller closes. */
 void sarif_begin(struct json *json, char root[PATH_MAX]);
 
-/* What SRCROOT is, of a run. */
+/* Define SRCROOT, in a run. */
 void sarif_put_root(struct json *json, const char *root);
 
 /* {"text": @text}; NULL is "". */

@@ -14,7 +14,7 @@ struct screen {
 	const struct report *report;
 	struct groups errors;
 	unsigned int left;       /* lines */
-	unsigned int kept;       /* lines kept for later parts */
+	unsigned int kept;       /* lines reserved for later parts */
 	struct places *places;   /* the rows of each list: a kind of facts, or SCREEN_... */
 	struct wrap_spans spans; /* of the text that is printed next */
 };
@@ -45,12 +45,12 @@ uint64_t screen_line_key(const struct report *report, uint64_t kind, uint32_t st
 /* The list of findings, which uses the remaining lines (screen_findings.c). */
 void screen_print_findings(struct screen *screen);
 
-/* Does a process wait for another one, which is to blame (screen_waits.c). */
+/* Does a process wait for one that is to blame (screen_waits.c)? */
 bool screen_has_waits(const struct report *report);
 void screen_print_waits(struct screen *screen);
 
 /* The rank that was late, if it caused most of the waiting of the others. */
 void screen_print_late(struct screen *screen);
 
-/* The killed processes of such a job, in groups by signal and time. */
+/* The killed processes of a job that hangs, in groups by signal and time. */
 void screen_print_killed(struct screen *screen);

@@ -1,5 +1,5 @@
 /*
- * The findings of the first screen: those of one rule and place are one entry
+ * The findings of the first screen: one entry for each rule and place
  *
  * 	findings (1 error of 58 rules)
  * 	  E LIFE-001 use-after-destroy   1:45   acknowledge_events (app.c:55)
@@ -145,7 +145,7 @@ static bool print_finding(struct screen *screen, struct text *t, const struct gr
 	return true;
 }
 
-/* States, flags and statuses that its sentence names. */
+/* Hash the states, flags and statuses that the finding's sentence names. */
 static uint64_t hash_named(const struct finding *finding)
 {
 	const char *at = finding->says;
@@ -160,7 +160,7 @@ static uint64_t hash_named(const struct finding *finding)
 	return hash;
 }
 
-/* The findings of one rule and place, of the same states and flags, by severity. */
+/* Group the findings by rule, place, states and flags; sorted by severity. */
 static void group_findings(const struct report *report, struct groups *groups)
 {
 	const struct findings *findings = report->findings;

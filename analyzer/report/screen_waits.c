@@ -6,8 +6,8 @@
  *	    1 waits for it, 6 through others: rank 6 (node n1) qp2 -> qp1, ...
  *	    ranks 0-4, 7: a receive, nothing has come for 2.00 s   await (app.c:40)
  *
- * A circle has a line for each of its processes. Where the threads of a process can be told apart,
- * each is one that waits or not.
+ * A circle has a line for each of its processes. If the threads of a process can be distinguished,
+ * each set of them waits or not.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -180,7 +180,7 @@ static const struct stall_link *find_main_link(const struct stalls *stalls, uint
 	return found;
 }
 
-/* The threads of a process are one of them. */
+/* Add a process; several sets of threads of one process count once. */
 static void add_member(struct alike *alike, const struct stall_link *link)
 {
 	uint32_t *member;

@@ -20,5 +20,5 @@ void sentence_request(struct text *t, const struct first_error *error, const str
 void sentence_error(struct text *t, struct trace *trace, const struct first_error *error,
 		    const struct cause *cause);
 
-/* What happened; of a hazard also when it breaks, and what would verify it. */
+/* What happened; for a hazard, also when the program breaks, and what would prove it. */
 void sentence_finding(struct text *t, const struct finding *finding);

@@ -160,7 +160,7 @@ static int take_descriptor(struct msghdr *message)
 	return fd;
 }
 
-/* Returns false at the end; *@ret_fd is -1 if no descriptor came. */
+/* Receive a request. False at the end of the stream; *@ret_fd is -1 if no descriptor came. */
 static bool receive_ask(struct symbolise_ask *ask, int *ret_fd)
 {
 	char control[CMSG_SPACE(sizeof(int))];
@@ -214,7 +214,7 @@ static bool is_of_build(int fd, const unsigned char *bits, int n)
 }
 
 /* The debug information of a build, -1 if there is none. */
-static int wanted_bits(const unsigned char *bits, int n)
+static int request_debug(const unsigned char *bits, int n)
 {
 	struct symbolise_answer asked = { 0 };
 	struct symbolise_ask given;
@@ -240,7 +240,7 @@ static int find_elf(Dwfl_Module *module, void **binary, const char *name, Dwarf_
 		    char **file, Elf **elf)
 {
 	(void)module, (void)binary, (void)name, (void)base, (void)file, (void)elf;
-	return -1; /* it was passed to us */
+	return -1; /* the file was passed to this process */
 }
 
 static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
@@ -254,7 +254,7 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name
 	if (*userdata || n <= 0) /* the second call is for .gnu_debugaltlink */
 		return -1;
 	*userdata = module;
-	return wanted_bits(bits, n);
+	return request_debug(bits, n);
 }
 
 static Dwfl_Callbacks callbacks = {
@@ -277,7 +277,7 @@ static void find_shared_part(struct binary *binary)
 	binary->shared = true;
 	dwarf = dw.dwfl_module_getdwarf(binary->module, &bias);
 	n = dwarf ? dw.dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &bits) : 0;
-	fd = n > 0 ? wanted_bits(bits, (int)n) : -1;
+	fd = n > 0 ? request_debug(bits, (int)n) : -1;
 	if (fd >= 0)
 		shared = dw.dwarf_begin(fd, DWARF_C_READ);
 	if (shared)
@@ -373,7 +373,7 @@ static void find_call_site(Dwarf_Die *cu, Dwarf_Die *die, struct symbolise_name 
 	name->line = (int)line;
 }
 
-/* The symbol also has the class; that of a C function may be an alias inside its library. */
+/* The symbol's name, which has the class; for C, where it may be an alias, the function's name. */
 static const char *name_function(Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
@@ -425,7 +425,7 @@ static void find_line(const struct binary *binary, Dwarf_Addr addr, struct symbo
 		set_file(name, dw.dwfl_lineinfo(line, NULL, &name->line, NULL, NULL, NULL));
 }
 
-/* By the symbol table. */
+/* Find the function in the symbol table. */
 static void find_in_table(const struct binary *binary, Dwarf_Addr addr, struct symbolise_name *to)
 {
 	GElf_Off offset = 0;

@@ -85,7 +85,7 @@ static void binary_free(struct binary *binary)
 	free(binary);
 }
 
-/* The reader ends when its socket does. */
+/* The reader exits when its socket is closed. */
 static void end_reader(struct symbols *symbols)
 {
 	struct rusage usage = { 0 };
@@ -162,7 +162,7 @@ static int begin_reader(struct symbols *symbols)
 	return 0;
 }
 
-/* Also sends descriptor @fd unless it is -1. */
+/* Send a request, with descriptor @fd unless it is -1. */
 static int send_ask(int socket, const struct symbolise_ask *ask, int fd)
 {
 	char control[CMSG_SPACE(sizeof(int))] = { 0 };
@@ -312,7 +312,7 @@ static const char *hand_over(struct symbols *symbols, struct binary *binary, int
 	return problems[answer.problem];
 }
 
-/* Why no names can be found in it, or NULL. */
+/* Let the reader open @binary. NULL, or why no names can be found in it. */
 static const char *load_binary(struct symbols *symbols, struct binary *binary)
 {
 	const char *problem = NULL;

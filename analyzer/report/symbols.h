@@ -37,12 +37,12 @@ struct symbol {
 unsigned int symbols_find(struct symbols *symbols, const struct frame *frame,
 			  struct symbol *ret_symbols, unsigned int max);
 
-/* Does it belong to the recorder, which is between a program and the verbs? */
+/* Is @frame in the recorder's library, which is between the program and the verbs? */
 bool frame_is_ours(const struct frame *frame);
 
 /*
- * Is it a function of <infiniband/verbs.h> or <rdma/rdma_verbs.h>, of which a build without
- * optimisation has functions of its own? The event names the verb anyway.
+ * Is it a function of <infiniband/verbs.h> or <rdma/rdma_verbs.h>, which a build without
+ * optimisation contains as separate functions? The event names the verb anyway.
  */
 bool symbol_is_of_verbs(const struct symbol *symbol);
 

@@ -21,6 +21,6 @@ struct told_fact {
 	char fingerprint[FINGERPRINT];
 };
 
-/* Call @tell for each, also if muted or known. Returns 0, the result of @tell, or -ENOMEM. */
+/* Call @tell for each fact, also muted or known. Returns 0, the result of @tell, or -ENOMEM. */
 int told_each(const struct report *report, int (*tell)(void *arg, const struct told_fact *fact),
 	      void *arg);

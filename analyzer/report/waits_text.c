@@ -85,7 +85,7 @@ static void put_unpolled(struct text *t, struct trace *trace, const struct stall
 		  name_of(trace, stall->qp), words_span(stall->time - stall->since, when));
 }
 
-/* The process does something without verbs. */
+/* The process called no verb: it does something else. */
 static void put_quiet(struct text *t, const struct stall *stall)
 {
 	char id[32], when[32], n[WORDS_COUNT];
@@ -233,7 +233,7 @@ void waits_put_link(struct text *t, struct trace *trace, const struct stall_link
 		text_addf(t, ", no receive posted there");
 }
 
-/* Late ones */
+/* Late ranks */
 
 static const char *const late_hows[DELAY_HOWS] = {
 	[DELAY_SEND] = "with its messages",

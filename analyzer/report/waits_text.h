@@ -8,8 +8,8 @@
 #include "core/base/text.h"
 
 /*
- * Is a process to blame, and are there more processes than the two whose wait is already a fact, or
- * are they ranks of a job?
+ * Is a process to blame? Not if there are only two processes, whose wait is already a fact, unless
+ * they are ranks of a job.
  */
 bool waits_are_shown(struct trace *trace, const struct stalls *stalls);
 

@@ -41,7 +41,7 @@ static enum style find_style(const struct wrap_spans *spans, size_t at)
 	return STYLE_PLAIN;
 }
 
-/* Returns its columns, and prints it if @out is not NULL. */
+/* Print a word, unless @out is NULL. Returns its columns. */
 static int put_word(FILE *out, const char *word, size_t n)
 {
 	size_t size = PRINTABLE_GROWS * n + 1;

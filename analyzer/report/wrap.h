@@ -11,7 +11,8 @@ void wrap_to_columns(int columns);
 int wrap_columns(void);
 
 /*
- * Bytes of a text that have a style; elsewhere names have theirs (analyzer/report/highlight.h).
+ * Bytes of a text with a style of their own; elsewhere only names are styled
+ * (analyzer/report/highlight.h).
  */
 struct wrap_spans {
 	unsigned int n;

@@ -20,13 +20,13 @@ enum {
 	TURNS = 64,  /* the same */
 	OFTEN = 75,  /* percent of the requests */
 	ROOM = 16,   /* a smaller queue is chosen for one request at a time */
-	TIMES = 4,   /* as many READs as allowed: less is not a limit */
-	PACKETS = 8, /* of a message: the headers of fewer cost a few percent */
+	TIMES = 4,   /* READs in flight, in multiples of the limit: fewer do not show a limit */
+	PACKETS = 8, /* packets of a message: with fewer, headers cost a few percent */
 	LARGE = 64,  /* such messages */
-	SHORT = 2,   /* enum ibv_mtu: of 512 bytes and less the headers are a tenth */
+	SHORT = 2,   /* enum ibv_mtu: up to 512 bytes, headers are a tenth */
 };
 
-/* With a longer MTU they are a twentieth, which shows when much is sent. */
+/* With a longer MTU headers are a twentieth, which only matters for this many bytes. */
 static const uint64_t much = 32 << 20;
 
 static const struct device *device_of(struct check *check, const struct life *qp)

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Merges findings of processes that run the same program and make the same mistake: the first is
- * kept, and lists the other processes.
+ * Merges findings of processes that run the same program and make the same mistake: the first
+ * finding remains, and lists the other processes.
  *
  * Not thread-safe.
  */

@@ -46,7 +46,7 @@ static void describe_first(struct finding *finding, const struct model_astray *a
 			     mine, astray->number, astray->peer->number, theirs);
 }
 
-/* Strains that are reported when the queue ends. */
+/* Describe findings that are reported when the queue ends. */
 static void describe_all(struct check *check, struct finding *finding,
 			 const struct model_astray *astray, const char *mine, const char *theirs)
 {

@@ -19,7 +19,7 @@ static void list_names(const struct model_destroy *destroy, char *text, size_t s
 		snprintf(text + used, size - used, " and %u more", destroy->nchildren - shown);
 }
 
-/* CM-001: a channel. One whose destroy never returned is not checked. */
+/* CM-001: a channel. If its destroy never returned, it is not checked. */
 void cm_001_channel(struct check *check, const struct model_destroy *destroy)
 {
 	const struct life *object = destroy->object;
@@ -39,7 +39,7 @@ void cm_001_channel(struct check *check, const struct model_destroy *destroy)
 	finding_step(finding, "destroyed", &destroy->moment);
 }
 
-/* CM-001: a queue pair that ibv_destroy_qp() has destroyed all the same. */
+/* CM-001: a queue pair that was destroyed by ibv_destroy_qp(), after its identifier. */
 void cm_001_late(struct check *check, const struct model_destroy *destroy)
 {
 	const struct life *qp = destroy->object;
@@ -88,7 +88,7 @@ void cm_001_qp(struct check *check, const struct model_leak *leak)
 	finding_step(finding, "identifier gone", moment);
 }
 
-/* CM-002. Another thread may acknowledge while it waits. */
+/* CM-002. Another thread may acknowledge while the destroy waits. */
 void cm_002(struct check *check, const struct model_destroy *destroy)
 {
 	const struct life *object = destroy->object;
@@ -97,7 +97,7 @@ void cm_002(struct check *check, const struct model_destroy *destroy)
 	struct finding *finding;
 
 	if (object->kind != OBJECT_cm_id || !object->events || destroy->returned ||
-	    object->inherited || !judge_vain(check, RULE_CM_002, destroy))
+	    object->inherited || !judge_ack_wait(check, RULE_CM_002, destroy))
 		return;
 	finding = judge_destroy(check, RULE_CM_002, destroy);
 	if (!finding)

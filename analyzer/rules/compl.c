@@ -11,7 +11,7 @@
 
 enum { OWED = 96, MODERATE_US = 1000 };
 
-static const char *list_owed(const struct life *object, char text[OWED])
+static const char *list_unacked(const struct life *object, char text[OWED])
 {
 	if (object->events && object->async_events)
 		snprintf(text, OWED, "%s and %s", WORDS_N(object->events, "completion event"),
@@ -29,7 +29,7 @@ static void describe_unacked(struct finding *finding, const struct model_destroy
 	int64_t waited = destroy->end - destroy->moment.time;
 	char events[OWED], when[33] = " ", name[64];
 
-	list_owed(destroy->object, events);
+	list_unacked(destroy->object, events);
 	judge_name(destroy->object, name, sizeof(name));
 	judge_span(waited, when + 1);
 	if (destroy->returned)
@@ -59,7 +59,7 @@ void compl_003(struct check *check, const struct model_destroy *destroy)
 		return;
 	if (object->kind == OBJECT_cm_id) /* CM-002 */
 		return;
-	if (!destroy->returned && !judge_vain(check, RULE_COMPL_003, destroy))
+	if (!destroy->returned && !judge_ack_wait(check, RULE_COMPL_003, destroy))
 		return;
 	finding = judge_destroy(check, RULE_COMPL_003, destroy);
 	if (!finding)
@@ -85,9 +85,10 @@ static bool is_carried_on(struct trace *trace)
 }
 
 /*
- * COMPL-003 with too many: a destroy waits until as many events were acknowledged as were received,
- * so that one too many is as bad. An acknowledgement that begins before its event was received has
- * none: another thread learns of an event only from the call that received it.
+ * COMPL-003, too many acknowledgements: a destroy waits until as many events were acknowledged as
+ * were received, so one too many is as bad as one too few. An acknowledgement that begins before an
+ * event was received cannot be for it: another thread learns of an event only from the call that
+ * received it.
  */
 void compl_003_over(struct check *check, const struct model_destroy *destroy)
 {
@@ -141,8 +142,9 @@ static void describe_order(const struct wake *wake, char *text, size_t size)
 }
 
 /*
- * COMPL-004. The other end's trace shows that the completion had arrived. Where the CQ is armed for
- * solicited events only, or not at all, one may still come, or another thread arm it: hazards.
+ * COMPL-004. The other end's trace shows that the completion had arrived. If the CQ is armed for
+ * solicited events only, or not at all, such an event may still come, or another thread may arm the
+ * CQ: these are hazards.
  */
 void compl_004(struct check *check, const struct model_wait *wait)
 {
@@ -228,10 +230,9 @@ static void describe_late(struct finding *finding, const struct wake_late *late,
 			     late->times ? judge_span(late->longest, span) : "");
 }
 
-/* COMPL-004 of a thread that waits in poll(2), which is not in the trace. */
 /*
- * COMPL-004: moderated so that events come late, and no poll found as many completions as it takes.
- * A period of 0 means other things to other devices.
+ * COMPL-004: the CQ is moderated so that events come late, and no poll found as many completions as
+ * an event takes. Devices differ in the meaning of a period of 0.
  */
 void compl_004_moderated(struct check *check, const struct life *life)
 {
@@ -260,6 +261,7 @@ void compl_004_moderated(struct check *check, const struct life *life)
 	finding_step(finding, "armed", &life->wake->armed);
 }
 
+/* COMPL-004 of a thread that waits in poll(2), which is not in the trace. */
 void compl_004_late(struct check *check, const struct life *cq)
 {
 	const struct wake_late *late = cq->wake ? &cq->wake->late : NULL;

@@ -1,8 +1,8 @@
 /*
  * MKEY-005: memory that is deregistered, or replaced by ibv_rereg_mr(), under outstanding work
  *
- * An error where the request will have a completion that was not polled yet. A hazard where the
- * trace leaves open whether the device still uses the memory: a receive harms nobody until a
+ * It is an error if the request will have a completion that was not polled yet. It is a hazard if
+ * the trace leaves open whether the device still uses the memory: a receive does no harm until a
  * message comes, and an unsignalled send may be done.
  */
 #include <inttypes.h>
@@ -19,9 +19,9 @@ enum { LOC_PROT_ERR = ABI_WC_LOC_PROT_ERR };
 /* What happened to a region. */
 struct change {
 	const struct life *mr;
-	const struct key *key; /* as it is now, */
-	uint32_t lkey;         /* and its key before */
-	bool stays;            /* requests may still name what is in its range */
+	const struct key *key; /* the key as it is now */
+	uint32_t lkey;         /* its lkey before the change */
+	bool stays;            /* requests may still use memory in its new range */
 	struct moment at;
 	const char *what; /* "deregistered" */
 };
@@ -39,7 +39,7 @@ static int state_of(const struct life *life)
 	return life ? qp_state(life) : QP_UNKNOWN;
 }
 
-/* The request will have a completion, and the device is still executing it. */
+/* Will the request have a completion, and is the device still executing it? */
 static bool is_signalled(const struct queue *queue, const struct queue_request *request)
 {
 	int state = state_of(queue->owner);
@@ -47,7 +47,7 @@ static bool is_signalled(const struct queue *queue, const struct queue_request *
 	return queue->send && request->signalled && (state == ABI_QPS_RTS || state == ABI_QPS_SQD);
 }
 
-/* Nothing polled since, not even a reply, can have shown the program that it is done. */
+/* Is it an unsignalled send, with nothing polled since, not even a reply, that shows it is done? */
 static bool is_unsignalled(const struct queue *queue, const struct queue_request *request)
 {
 	const struct life *qp = queue->owner;
@@ -63,7 +63,7 @@ static bool takes_messages(const struct life *qp)
 	return state >= ABI_QPS_RTR && state <= ABI_QPS_SQE;
 }
 
-/* A message may still arrive for the receive. */
+/* May a message still arrive for the receive? */
 static bool is_receive(const struct queue *queue, const struct queue_request *request)
 {
 	const struct life *owner = queue->owner;
@@ -193,7 +193,7 @@ void mkey_005(struct check *check, const struct model_destroy *destroy)
 	judge_change(check, &change);
 }
 
-/* MKEY-005: what a region held before ibv_rereg_mr(), or its old protection domain's requests. */
+/* MKEY-005: requests that use a region's memory, or protection domain, of before ibv_rereg_mr(). */
 void mkey_005_rereg(struct check *check, const struct trace_event *event)
 {
 	const struct call *call = event->call;
@@ -215,7 +215,7 @@ void mkey_005_rereg(struct check *check, const struct trace_event *event)
 	judge_change(check, &change);
 }
 
-/* The dead region that made a receive fail: which of its elements, or -1. */
+/* The SGE, if any, whose dead region made a receive fail; -1: none. */
 static int find_lost(struct check *check, const struct model_complete *complete,
 		     const struct key **ret_key)
 {
@@ -234,7 +234,7 @@ static int find_lost(struct check *check, const struct model_complete *complete,
 	return -1;
 }
 
-/* MKEY-005: a receive failed since its region went while it was outstanding. */
+/* MKEY-005: a receive failed because its region was deregistered while it was outstanding. */
 void mkey_005_late(struct check *check, const struct model_complete *complete)
 {
 	const struct wc *wc = &complete->event->poll->wc[complete->index];

@@ -16,7 +16,7 @@ enum {
 	SHARE = 20, /* percent of the time from the first message to the last */
 };
 
-/* As many messages waited at once as it ever had receives: it is not only filled too late. */
+/* Is it too small? Then as many messages waited at once as it ever had receives. */
 static bool is_too_small(const struct queue *queue)
 {
 	const struct queue_dry *dry = &queue->dry;
@@ -57,7 +57,7 @@ void state_007_dry(struct check *check, const struct life *life)
 	finding_step(finding, "sent", &dry->example);
 }
 
-/* The event of the limit has come, since fewer receives are left, and was not retrieved. */
+/* Report a limit event that has come, since fewer receives are left, and was not retrieved. */
 static void report_unheard(struct check *check, const struct life *life)
 {
 	const struct queue *queue = life->rq;
@@ -77,8 +77,8 @@ static void report_unheard(struct check *check, const struct life *life)
 }
 
 /*
- * The event of a limit comes when a receive is taken and fewer than that are left, or at once. A
- * queue that never held as many gives it with its first message, whatever happens later.
+ * The limit event comes when a receive is taken and fewer than the limit are left, or at once. A
+ * queue that never held as many receives gives the event with its first message, and none later.
  */
 void state_007_limit(struct check *check, const struct life *life)
 {

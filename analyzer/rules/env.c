@@ -197,7 +197,7 @@ static void report_port(struct port_sum *sum)
 		text_fini(&sum->rose[kind]);
 }
 
-/* When the recorder saw it rise, which it reads each second. */
+/* When the recorder saw the counter rise: it reads counters once a second. */
 static void put_rise_time(struct text *t, const struct lookup_counter *counter)
 {
 	if (counter->since == INT64_MIN)
@@ -224,7 +224,7 @@ static void add_counter(void *arg, const struct lookup_counter *counter)
 					  .port = counter->port };
 		snprintf(sum->device, sizeof(sum->device), "%s", counter->device);
 	}
-	/* one that is less now has been reset */
+	/* a counter that is lower now has been reset */
 	if (!meaning || counter->last <= counter->first)
 		return;
 	t = &sum->rose[meaning->kind];

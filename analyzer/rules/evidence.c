@@ -20,7 +20,7 @@
 #include "core/store/read/joint.h"
 #include "core/wire/log.h"
 
-static bool looks_at(enum rule_id rule, char kind)
+static bool needs_evidence(enum rule_id rule, char kind)
 {
 	return strchr(rules[rule].evidence, kind);
 }
@@ -113,7 +113,7 @@ static void direct_spot(struct findings *findings, const char *name, bool called
 	for (const char *kind = direct[i].kinds; *kind; kind++) {
 		for (int rule = 0; rule < RULE_COUNT; rule++) {
 			/* without all objects, findings may be wrong */
-			if (*kind != 'c' && !looks_at(rule, *kind))
+			if (*kind != 'c' && !needs_evidence(rule, *kind))
 				continue;
 			/* posts that we did not see only hide mistakes */
 			if (called)
@@ -129,14 +129,14 @@ static void direct_spot(struct findings *findings, const char *name, bool called
 }
 
 /*
- * The recorder came into a running program: what was posted and not completed is not known, nor are
- * objects of the kinds that are not searched for, as address handles.
+ * The recorder was attached to a running program: outstanding requests are not known, nor are
+ * objects of kinds that attaching cannot find, such as address handles.
  */
 static void note_before(struct findings *findings)
 {
 	findings->blind = true;
 	for (int rule = 0; rule < RULE_COUNT; rule++)
-		findings_unchecked(findings, rule, !looks_at(rule, 'q'),
+		findings_unchecked(findings, rule, !needs_evidence(rule, 'q'),
 				   "the program ran already when the recording began");
 }
 
@@ -152,7 +152,7 @@ static void blind_spot(struct findings *findings, const char *what, uint64_t n)
 		findings->blind |= blind[i].kind == 'q' || blind[i].all;
 		findings->bypassed |= blind[i].kind == 'd' || blind[i].kind == 'q';
 		for (int rule = 0; rule < RULE_COUNT; rule++)
-			if (blind[i].all || looks_at(rule, blind[i].kind))
+			if (blind[i].all || needs_evidence(rule, blind[i].kind))
 				findings_unchecked(findings, rule, !blind[i].all,
 						   "%s were not recorded (%s, table coverage)",
 						   blind[i].text, words_count(n, "time", count));
@@ -169,11 +169,11 @@ static void add_spot(void *arg, const struct coverage_sum *sum)
 		blind_spot(findings, sum->what, sum->times);
 }
 
-/* What remains is complete, and has the control verbs that it needs. */
+/* Note overwritten events: what remains is complete, with the control verbs that it needs. */
 static void note_overwritten(struct findings *findings, uint64_t n)
 {
 	for (int rule = 0; rule < RULE_COUNT && n; rule++)
-		findings_unchecked(findings, rule, !looks_at(rule, 'q'),
+		findings_unchecked(findings, rule, !needs_evidence(rule, 'q'),
 				   "%s %s older than the part that was kept", WORDS_N(n, "event"),
 				   n == 1 ? "is" : "are");
 }
@@ -190,7 +190,7 @@ static void note_filtered(struct trace *trace, struct findings *findings)
 		return;
 	findings->blind |= strcmp(filter, "plane=data") != 0;
 	for (int rule = 0; rule < RULE_COUNT; rule++)
-		if (looks_at(rule, 'd'))
+		if (needs_evidence(rule, 'd'))
 			findings_unchecked(findings, rule, true, "--filter %s left verbs out",
 					   filter);
 }
@@ -199,7 +199,7 @@ static void note_filtered(struct trace *trace, struct findings *findings)
 static void note_memory(struct findings *findings)
 {
 	for (int rule = 0; rule < RULE_COUNT; rule++)
-		if (looks_at(rule, 'm'))
+		if (needs_evidence(rule, 'm'))
 			findings_unchecked(findings, rule, false,
 					   "that requires a recording with `record --memory`");
 }

@@ -2,9 +2,9 @@
 /*
  * The findings of the rules, in the order of their events.
  *
- * A finding is a mistake that the trace proves. A hazard is one that did no harm here: the trace
- * shows the mistake, and what it would take to break the program, or shows it but for a piece of
- * evidence. Both are of a rule; a hazard has the severity 'H' whatever the rule's is.
+ * A finding is a mistake that the trace proves. A hazard is a mistake that did no harm in this run:
+ * the trace shows it, and what would break the program; or it shows a mistake except for a piece of
+ * evidence. Both belong to a rule; a hazard has the severity 'H' whatever the rule's is.
  *
  * A site is one place in the program that breaks one rule. At most
  * FINDINGS_SHOWN of its findings are stored; all of them are counted.
@@ -40,14 +40,14 @@ struct finding_site {
 struct finding {
 	enum rule_id rule;
 	unsigned int known;    /* enum finding_known */
-	struct event_id event; /* that broke it */
+	struct event_id event; /* the event that broke the rule */
 	int64_t time;
 	uint32_t process, thread;
 	char *where;  /* "ibv_modify_qp(): qp" */
 	char *object; /* "qp2" */
 	char *says;
 	char *breaks;  /* of a hazard: "the peer sends before qp1 is destroyed" */
-	char *settles; /* what would prove it, or that it is none: "record --memory"; or NULL */
+	char *settles; /* what would prove or disprove it: "record --memory"; or NULL */
 	unsigned int nsteps;
 	struct finding_step steps[FINDING_STEPS];
 	const struct finding_site *site;
@@ -93,7 +93,7 @@ struct findings {
 	unsigned int seen;   /* kinds of these: bits, by enum trace_event_kind */
 	int64_t last;        /* time of the last */
 	struct finding_site *sites[256];
-	uint32_t stacks[FINDINGS_STACKS]; /* of posts, that were looked at */
+	uint32_t stacks[FINDINGS_STACKS]; /* stacks of posts that were examined */
 	struct finding *hidden;           /* not in `all`, but a site may still add to them */
 	/* the trace that is being searched for gaps, one of several; NULL */
 	const char *part;
@@ -139,8 +139,8 @@ void findings_unchecked(struct findings *findings, enum rule_id rule, bool partl
 			const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /*
- * The last gap, if it is one of @rule, is that of a process, and text folds it with the others for
- * which @how, not 0, is the same.
+ * Mark the last gap, if it is of @rule, as that of one process: the text report folds all gaps with
+ * the same @how (not 0).
  */
 void findings_unchecked_alike(struct findings *findings, enum rule_id rule, int how);
 
@@ -149,7 +149,7 @@ void findings_forget_unchecked(struct findings *findings);
 /* 'H', or the severity of its rule. */
 char finding_severity(const struct finding *finding);
 
-/* How many findings it stands for: the last one stored for a site counts the rest, too. */
+/* How many findings @finding stands for: the last one stored of a site counts the rest, too. */
 uint64_t finding_times(const struct finding *finding);
 
 /*

@@ -78,7 +78,7 @@ static void fill_inherited(struct finding *finding, const struct model_use *use,
 	finding_step(finding, judge_effect(use), &moment);
 }
 
-/* All objects that a child destroys are destroyed by one exit handler or destructor. */
+/* One finding per child: an exit handler or destructor destroys all inherited objects. */
 static void destroy_inherited(struct check *check, const struct model_use *use,
 			      const struct moment *fork)
 {
@@ -142,13 +142,13 @@ static struct finding *add_fork(struct check *check, enum rule_id rule,
 	return place_fork(check, rule, false, fork);
 }
 
-/* Did it make a child with a copy of the memory? */
+/* Did the call create a child with a copy of the memory? */
 static bool is_fork(const struct trace_event *fork)
 {
 	return fork->fork->kind == TRACE_FORKED && !fork->fork->error;
 }
 
-/* FORK-001. Whether the child called exec() does not matter: until then it does harm. */
+/* FORK-001. Whether the child calls exec() does not matter: the harm is done before. */
 void fork_001(struct check *check, const struct trace_event *fork)
 {
 	const struct pinned *pinned = model_pinned(check->model, fork->process);
@@ -316,8 +316,8 @@ static void describe_in_flight(struct finding *finding, const struct trace_event
 }
 
 /*
- * Where the kernel copies, or fork support is on, it does no harm here. Receives do not count then:
- * a server that forks has some posted at all times.
+ * If the kernel copies pages, or fork support is on, this does no harm here. Receives do not count
+ * then: a server that forks always has some posted.
  */
 static void report_in_flight(struct check *check, const struct trace_event *fork)
 {
@@ -414,7 +414,7 @@ static const struct life *list_staying(const struct check *check, const struct t
 	return first;
 }
 
-/* A hazard: what a child closes before its exec is not seen, nor whether a child of fork does. */
+/* A hazard: the trace does not show what a child closes before exec(), or if it calls exec(). */
 static void report_staying(struct check *check, const struct trace_event *fork)
 {
 	struct moment moment = moment_of(fork);

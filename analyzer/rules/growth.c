@@ -1,13 +1,14 @@
 /*
- * LIFE-004: objects that become more and more, of a process that did not end itself
+ * LIFE-004: objects whose number grows without end, in a process that did not end itself
  *
  * Regions of the same memory with the same rights, and address handles of one path, can be used in
- * place of each other. A program that makes another one as long as it sends, and destroys none, has
- * lost them. So has one that keeps queue pairs in ERR, identifiers whose connection has ended, and
- * objects that nothing uses. What it makes before may be meant: one for each thread or connection.
+ * place of each other. A program that creates more of them as long as it sends, and destroys none,
+ * has leaked them. So has a program that accumulates queue pairs in ERR, identifiers whose
+ * connection has ended, or objects that nothing uses. Objects created before the first send may be
+ * intended: one for each thread or connection.
  *
- * Different ones may be a cache. One that has an end is filled, or evicts what is old, so that
- * what is left does not come from all quarters of the time:
+ * Regions or address handles that differ may be a cache. A bounded cache is full at some time, or
+ * evicts old entries, so the objects left do not come from all quarters of the time:
  *
  *	first send |  31  |  35  |  29  |  33  | last post
  */
@@ -28,15 +29,15 @@ enum {
 	ALIKE = 64,
 	DEAD = 16, /* that cannot be used any more */
 	UNLIKE = 128,
-	TAIL = 4,  /* the last of them in the last quarter of the time of its posts */
-	SHARE = 8, /* of the different ones, those of each quarter; more must not be destroyed */
+	TAIL = 4,  /* the last one was created in the last quarter of the sending time */
+	SHARE = 8, /* each quarter has 1/SHARE of the objects that differ; no more are destroyed */
 };
 
 static const char *const other = "each could have been used in place of the others";
 static const char *const dead = "none of them can send or receive";
 static const char *const unused = "nothing was made of them";
 
-/* What may become more and more. */
+/* Objects whose number may grow. */
 static const struct growth {
 	enum object_kind kind;
 	uint64_t least;
@@ -100,7 +101,7 @@ static uint64_t hash_region(const struct check *check, const struct life *life)
 	return mix_hash(mix_hash(mix_hash(key->memory, key->length), key->access), key->pd) | 1;
 }
 
-/* What makes it equal to another of its kind, with its domain; 0: nothing, or that is not known. */
+/* A hash, equal for objects that can replace each other; 0: none can, or not known. */
 static uint64_t hash_object(const struct check *check, const struct life *life)
 {
 	switch (life->kind) {

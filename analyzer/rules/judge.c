@@ -209,10 +209,10 @@ static bool may_acknowledge(const struct check *check, const struct model_destro
 
 /*
  * An acknowledgement may have been in progress when the process ended abruptly, or when the trace
- * is a copy of one that was still recorded. No wait ends at the time that it began; if the trace
- * says so, as in an import, the end was not seen.
+ * is a copy of one that was still recorded. A wait of length 0, as in an imported trace, means that
+ * its end was not seen.
  */
-bool judge_vain(struct check *check, enum rule_id rule, const struct model_destroy *destroy)
+bool judge_ack_wait(struct check *check, enum rule_id rule, const struct model_destroy *destroy)
 {
 	int64_t waited = destroy->end - destroy->moment.time;
 	char when[32], id[32];

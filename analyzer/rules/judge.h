@@ -52,7 +52,7 @@ void judge_last_post(struct finding *finding, const struct queue *queue, uint32_
  * Does a destroy that has not returned wait in vain for an acknowledgement? If that is not certain,
  * @rule is reported as partly checked.
  */
-bool judge_vain(struct check *check, enum rule_id rule, const struct model_destroy *destroy);
+bool judge_ack_wait(struct check *check, enum rule_id rule, const struct model_destroy *destroy);
 
 /* The event of a use as a moment; data verbs have no stack. */
 struct moment judge_moment(const struct model_use *use);

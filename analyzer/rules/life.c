@@ -9,7 +9,7 @@
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
-/* of one kind that were left: the program may have leaked them before its end */
+/* objects of one kind that were left: from this number on, leaked before the program's end */
 enum { MANY = 10 };
 
 static bool is_dead(const struct life *object)

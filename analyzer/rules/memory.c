@@ -128,7 +128,7 @@ static void judge_in_use(struct check *check, const struct trace_event *event,
 		report_in_use(check, event, mr, lost);
 }
 
-/* If a request is outstanding, too, MKEY-006 says enough. */
+/* Not if a request is outstanding: then MKEY-006 reports the region. */
 static void judge_early(struct check *check, const struct trace_event *event, const struct life *mr,
 			const struct lost *lost)
 {
@@ -201,7 +201,7 @@ static void report_released(struct check *check, const struct key *key, const st
 	finding_step(finding, last, end);
 }
 
-/* MKEY-006: a peer names it afterwards. */
+/* MKEY-006: a peer uses the region after its memory was unmapped. */
 void mkey_006_key(struct check *check, const struct model_key *use)
 {
 	const struct life *mr =
@@ -229,7 +229,7 @@ static const char *find_caller(struct check *check, uint32_t stack)
 	return NULL;
 }
 
-/* Was it unmapped by the code that registered it, and not without the knowledge of a library? */
+/* Was the memory unmapped by the module that registered it, so not behind a library's back? */
 static bool is_own(struct check *check, const struct key *key)
 {
 	const char *made = find_caller(check, key->created.stack);
@@ -270,8 +270,8 @@ void mkey_006_late(struct check *check, const struct model_destroy *destroy)
 }
 
 /*
- * Nothing was posted in between: the two calls that end the region are in the wrong order. What is
- * unmapped has no next owner so soon.
+ * Was nothing posted between the unmapping and the deregistration? Then these two calls are just in
+ * the wrong order: the pages have no next owner so soon.
  */
 static bool is_late(struct check *check, const struct key *key, const struct model_destroy *destroy)
 {

@@ -46,7 +46,7 @@ static void describe_gone(struct check *check, struct finding *finding, const st
 		     key_outcome(use, outcome));
 }
 
-/* The region whose lkey is in addr, and an address of which is in lkey; NULL. */
+/* The region, if @use has its lkey in addr, and an address of it in lkey; else NULL. */
 static const struct key *find_swapped(const struct keys *keys, const struct model_key *use)
 {
 	const struct key *key = use->addr <= UINT32_MAX
@@ -54,11 +54,11 @@ static const struct key *find_swapped(const struct keys *keys, const struct mode
 							 (uint32_t)use->addr)
 					: NULL;
 
-	/* its upper half is lost in lkey */
+	/* lkey has only the lower half of the address */
 	return key && !key->any && (uint32_t)(use->number - key->addr) < key->length ? key : NULL;
 }
 
-/* The key's number may be known as something else. */
+/* Describe an unknown key: its number may be known as something else. */
 static void describe_unknown(struct check *check, struct finding *finding,
 			     const struct model_key *use)
 {

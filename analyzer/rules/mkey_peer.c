@@ -58,7 +58,7 @@ static const char *guess_key(const struct check *check, const struct model_key *
 	return hint;
 }
 
-/* What the number is otherwise: an lkey at that end, or an rkey of another device or process. */
+/* Describe an unknown rkey: maybe an lkey of the peer, or an rkey of another device or process. */
 static void describe_unknown(struct check *check, struct finding *finding,
 			     const struct model_key *use)
 {
@@ -126,7 +126,8 @@ static void describe_known(struct check *check, struct finding *finding,
 }
 
 /*
- * May the key have been made or destroyed only after that, given the uncertainty of the two clocks?
+ * Given the uncertainty of the two clocks, may the key have been created or destroyed after the
+ * use?
  */
 static bool is_out_of_order(struct check *check, const struct model_key *use)
 {
@@ -219,7 +220,7 @@ static struct model_key describe_refused(const struct model_complete *complete,
 				   .status = ABI_WC_REM_ACCESS_ERR };
 }
 
-/* False: it was not refused, or its peer is not known. */
+/* Judge the key of a refused request. False: it was not refused, or its peer is not known. */
 static bool judge_refused(struct check *check, const struct model_complete *complete,
 			  struct refused *ret)
 {
@@ -324,7 +325,7 @@ void mkey_004_window(struct check *check, const struct model_complete *complete)
 	finding_step(finding, "bound", &bound->bind.at);
 }
 
-/* MKEY-003: the region may be accessed so, but the other queue pair does not allow it. */
+/* MKEY-003: the peer's region allows the access, but the peer's queue pair does not. */
 void mkey_003_peer(struct check *check, const struct model_complete *complete)
 {
 	char place[TEXT], process[PROCESS_TEXT];

@@ -14,7 +14,7 @@
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
-/* LIFE-008: what was posted while another thread destroyed it is that thread's mistake. */
+/* LIFE-008: an AH is destroyed under outstanding requests. Later posts are others' mistakes. */
 void life_008(struct check *check, const struct model_destroy *destroy)
 {
 	struct queue_named named;
@@ -61,7 +61,7 @@ static struct finding *add_twice(struct check *check, enum rule_id rule,
 	return finding;
 }
 
-/* Do both requests name one buffer, too? Then MKEY-007 reports it. */
+/* Do both requests also use the same buffer? Then MKEY-007 reports them. */
 static bool is_same_buffer(const struct model_strain *strain)
 {
 	const struct queue *queue = strain->queue;
@@ -129,7 +129,7 @@ void compl_006_once(struct check *check, const struct life *life)
 		report_twice(check, life, life->rq);
 }
 
-/* MKEY-007. The same for programs whose receives share a buffer. */
+/* MKEY-007. Programs whose receives share one buffer are never reported. */
 void mkey_007(struct check *check, const struct model_strain *strain)
 {
 	struct finding *finding;
@@ -179,7 +179,7 @@ static void add_poll(struct finding *finding, const struct trace_event *event)
 	finding_step(finding, "polled", &moment);
 }
 
-/* LIFE-005. A poll of another thread than the destroy's may have begun before it. */
+/* LIFE-005. A poll by another thread may have begun before the destroy. */
 void life_005(struct check *check, const struct model_complete *complete)
 {
 	const struct life *qp = complete->qp;
@@ -205,7 +205,8 @@ void life_005(struct check *check, const struct model_complete *complete)
 }
 
 /*
- * LIFE-006: reported if such a completion is polled. The trace does not show whether any was left.
+ * LIFE-006: reported if a completion of a destroyed queue pair is polled. The trace does not show
+ * whether any others were left.
  */
 void life_006(struct check *check, const struct model_complete *complete)
 {

@@ -98,7 +98,7 @@ static void report_resent(struct check *check, const struct life *life, const st
 }
 
 /* Does one of its queues receive or read into separate buffers? */
-static bool keeps_apart(const struct life *life, const struct overlap_pair *pair)
+static bool separates_buffers(const struct life *life, const struct overlap_pair *pair)
 {
 	const struct overlaps *sends = life->sq ? life->sq->overlaps : NULL;
 
@@ -110,7 +110,7 @@ static void report_refilled(struct check *check, const struct life *life, const 
 	const struct overlap_pair *pair = queue->overlaps ? &queue->overlaps->refilled : NULL;
 	struct finding *finding;
 
-	if (!pair || !pair->n || queue->doubt || !keeps_apart(life, pair))
+	if (!pair || !pair->n || queue->doubt || !separates_buffers(life, pair))
 		return;
 	finding = add_pair(check, RULE_MKEY_007, life, pair);
 	if (!finding)
@@ -141,7 +141,7 @@ static void report_received(struct check *check, const struct life *life)
 		"program's data");
 }
 
-/* Writes to what the peer has posted for messages: a habit, and no coincidence. */
+/* WRITEs to buffers that the peer has posted as receives: reported if frequent. */
 static void report_entered(struct check *check, const struct life *life)
 {
 	const struct overlap_pair *pair = life->sq->overlaps ? &life->sq->overlaps->entered : NULL;
@@ -181,7 +181,7 @@ void mkey_007_overlap(struct check *check, const struct life *life)
 	}
 }
 
-/* Writes to what an earlier request reads from the peer: a habit, and no coincidence. */
+/* WRITEs to memory that an earlier request reads from the peer: reported if frequent. */
 static void report_overtaken(struct check *check, const struct life *life)
 {
 	const struct overlap_pair *pair = &life->sq->overlaps->overtaken;

@@ -14,13 +14,13 @@
 #include "core/base/count.h"
 
 enum {
-	LEAST = 10000,    /* posts, polls, events: fewer are over in a few milliseconds, */
-	FEW = 256,        /* but for those that take a part of the time, */
-	RUNS = 16,        /* in as many runs: fewer fill a queue that has become empty */
-	MOST = 75,        /* percent of them: a program that does so as a rule */
-	DEEP = 16,        /* outstanding: one that waits for each has nothing to save */
-	HOT_CALLS = 16,   /* fewer are a queue pair that is connected late */
-	HOT_SHARE = 5,    /* percent of the time: the noise of two runs is about that */
+	LEAST = 10000,    /* posts, polls, events: fewer take only a few milliseconds */
+	FEW = 256,        /* the same, if they take a large part of the time */
+	RUNS = 16,        /* in at least as many runs: fewer may just refill an empty queue */
+	MOST = 75,        /* percent of them: the program does so as a rule */
+	DEEP = 16,        /* outstanding requests: with fewer there is nothing to save */
+	HOT_CALLS = 16,   /* calls: fewer are made for one queue pair connected late */
+	HOT_SHARE = 5,    /* percent of the time: two runs differ by about as much */
 	EARLY_SHARE = 33, /* the same, where less than HOT_POSTS were posted */
 	ASKED_POSTS = 8,  /* for so many posts at most one query */
 	BRIEF_SENDS = 8,  /* number of sends for each short-lived region */
@@ -51,7 +51,7 @@ static struct finding *add_hot(struct check *check, const struct model_exit *end
 	return finding;
 }
 
-/* What the text of all kinds ends with. */
+/* The end of the text of all these findings. */
 static const char *share_text(const struct moment *at, int64_t longest_ns, int64_t ns, int64_t time,
 			      char text[192])
 {
@@ -73,7 +73,7 @@ static bool is_register_hot(const struct hot *hot, int64_t time)
 	       (hot->brief >= HOT_CALLS && hot->brief * BRIEF_SENDS >= hot->sends);
 }
 
-/* Is one made for each few messages, or for a great part of the time? */
+/* Are there queries or address handles for every few messages, or for a great part of the time? */
 static bool is_asked_hot(const struct hot *hot, int64_t time)
 {
 	int share = hot->posts >= HOT_POSTS ? HOT_SHARE : EARLY_SHARE;
@@ -192,7 +192,8 @@ static bool is_costly(const struct queue_singles *s)
 }
 
 /*
- * Posts that a rule reports, all or the later ones; in @text the time of the later ones, else "".
+ * The posts to report: @all, or only the ones in steady state, whose time is then in @text (else
+ * "").
  */
 static bool find_singles(struct queue_singles all, const struct queue_singles *steady,
 			 struct queue_singles *ret_singles, char text[128])

@@ -17,7 +17,7 @@
 #include "analyzer/rules/judge.h"
 
 enum {
-	TURNS = 8,  /* of a queue, until a program has used all of its buffers */
+	TURNS = 8,  /* times that a queue was filled: by then all buffers were used */
 	LEVEL = 16, /* receives: with fewer, some are always about to be posted */
 	FALLS = 8,  /* of the level: fewer may be the messages at the end of the work */
 };
@@ -62,7 +62,7 @@ static const char *error_name(int error, char text[32])
 	return text;
 }
 
-/* A full queue that refused a request, which was given up; or that accepted one too many. */
+/* Report a full queue that refused a request, which was given up; or that accepted one too many. */
 static void report_overflow(struct check *check, enum rule_id rule,
 			    const struct model_strain *strain)
 {
@@ -120,9 +120,9 @@ static bool may_drop(const struct model_strain *strain)
 }
 
 /*
- * Several in a row were refused, and the program did not notice: there was room afterwards. One
- * that fills a queue until it refuses, or keeps what was refused for later, has one refusal, or
- * posts the others again; with the buffers that it has taken turns by then.
+ * Were several requests in a row refused without the program noticing? There was room afterwards,
+ * but it posted none again. A program that fills a queue until a post is refused has one refusal,
+ * or posts the refused requests later: by then it has used all of its buffers.
  */
 static bool is_unnoticed(const struct model_strain *strain, bool send)
 {
@@ -176,7 +176,7 @@ void queue_002(struct check *check, const struct model_strain *strain)
 		report_unnoticed(check, RULE_QUEUE_002, strain);
 }
 
-/* What the device gave is not in the trace. */
+/* Report a resized CQ: the size that the device granted is not in the trace. */
 static void report_resized(struct check *check, const struct model_strain *strain)
 {
 	const struct queue_cq *cq = strain->queue->cq;
@@ -197,7 +197,7 @@ static void report_resized(struct check *check, const struct model_strain *strai
 	finding_step(finding, "posted", &strain->moment);
 }
 
-/* The CQ was large enough so far. */
+/* Report a CQ that was large enough only so far. */
 static void report_narrow(struct check *check, const struct model_strain *strain)
 {
 	const struct queue_cq *cq = strain->queue->cq;
@@ -277,7 +277,7 @@ void queue_003_event(struct check *check, const struct trace_event *event)
 	finding_step(finding, "created", &life->created);
 }
 
-/* The program ended before it posted one more. */
+/* Report a queue full of unsignalled requests: the program ended before it posted one more. */
 static void report_unsignalled(struct check *check, const struct model_strain *strain)
 {
 	const struct queue *queue = strain->queue;

@@ -22,14 +22,15 @@ enum rule_id {
 };
 
 /*
- * A plain completion: with success, of a request that was outstanding for less than this, so its
- * queue is alive, and not the first of its queue. Nearly all are plain, and no rule looks at them.
+ * A completion is plain if it succeeded, its request was outstanding for less than this time (so
+ * its queue is alive), and it is not the first of its queue. Nearly all are plain, and rules ignore
+ * them.
  */
 enum { COMPLETE_SOON = 250000000 }; /* ns */
 
 /*
- * The hooks of rules, and the type of their argument. The raw ones (call to notify) are the
- * application's own events only, not those of a library on its behalf.
+ * The hooks of rules, and the type of their argument. `call', `returned' and `post' get only the
+ * application's own events, not those of a library on its behalf.
  */
 #define EACH_HOOK(X)                                                                              \
 	X(use, struct model_use)             /* an object that is not simply alive was used */    \

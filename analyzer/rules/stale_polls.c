@@ -57,7 +57,7 @@ static void each_count(struct check *check, const struct model_exit *end,
 		      &counts);
 }
 
-/* One poll may have been under way when the CQ was destroyed; the second began behind it. */
+/* Report two or more: one poll may have been in progress when the CQ was destroyed, but not two. */
 static void report_stale(void *arg, const struct lookup_count *count)
 {
 	struct counts *counts = arg;
@@ -83,7 +83,7 @@ static void report_stale(void *arg, const struct lookup_count *count)
 	finding_step(finding, "destroyed", &cq->destroyed);
 }
 
-/* LIFE-001. Not where CQs may have been created that are not in the trace. */
+/* LIFE-001. Not if calls bypassed the verbs: later CQs may then be missing from the trace. */
 void life_001_polls(struct check *check, const struct model_exit *end)
 {
 	if (!check->findings->bypassed)

@@ -14,7 +14,7 @@
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
-/* ns; and minutes: a dead peer should be detected sooner */
+/* PATIENCE in minutes: a dead peer should be detected sooner */
 #define MINUTE INT64_C(60000000000)
 enum { PATIENCE = 10, HURRY = 1000000 /* ns */ };
 
@@ -37,8 +37,9 @@ static const char *last_step(const struct life *qp, char *text, size_t size)
 }
 
 /*
- * STATE-001. Only refused calls: a device may allow more than the table. A state that the device
- * has changed by itself is not an excuse, since from ERR less is allowed than from any other.
+ * STATE-001. Only refused calls are reported: a device may allow more than the table. That the
+ * device itself changed the state changes nothing: ERR allows fewer transitions than any other
+ * state.
  */
 void state_001(struct check *check, const struct model_modify *modify)
 {
@@ -247,7 +248,7 @@ void state_004(struct check *check, const struct model_misfit *misfit)
 			     outcome);
 }
 
-/* Created for the builders of some operations, ready, and nothing was ever posted to it. */
+/* Was the queue pair created for some builders only, made ready, and never posted to? */
 static bool may_have_jumped(const struct life *qp)
 {
 	return qp->kind == OBJECT_qp && !qp->inherited && qp->qp && qp->qp->has_send_ops &&
@@ -378,7 +379,7 @@ static void report_patience(struct check *check, const struct model_modify *modi
 	finding_step(finding, "changed state", &moment);
 }
 
-/* A peer, a switch or a processor that is busy delays a response for longer. */
+/* Report a short timeout: a busy peer, switch or processor delays a response for longer. */
 static void report_hurry(struct check *check, const struct model_modify *modify)
 {
 	struct moment moment = moment_of(modify->event);
@@ -508,7 +509,7 @@ void state_008_unreached(struct check *check, const struct model_unreached *unre
 	finding_step(finding, "not answered", &moment);
 }
 
-/* The entry for RoCE v2 of the same address, or else one that is an IPv4 address. */
+/* The RoCE v2 entry with the same address, or else with any IPv4 address. */
 static const struct device_gid *find_routable(const struct device *device,
 					      const struct device_gid *gid)
 {

@@ -20,7 +20,7 @@
 
 enum { PSN_BITS = 0xffffff, MOST = 512 };
 
-/* min_rnr_timer 0, and how far from its multiples a completion may be polled */
+/* ns: the timer min_rnr_timer 0; how far from a multiple of it a completion may be polled */
 enum { STALL_NS = 655360000, STALL_NEAR = 20000000, STALLS = 3 };
 
 static const struct peer *other_end(struct check *check, const struct life *qp)
@@ -72,7 +72,7 @@ static size_t add_pair(char *text, size_t used, const struct qp *a, const struct
 	return used < MOST ? used : MOST - 1;
 }
 
-/* XRC has a type for each end. */
+/* The transport of a type: XRC has two types, one for each end. */
 static uint32_t transport_of(const struct qp *qp)
 {
 	return (uint32_t)(qp->type == ABI_QPT_XRC_RECV ? ABI_QPT_XRC_SEND : qp->type);
@@ -137,7 +137,7 @@ static void compare_reads(struct check *check, const struct model_complete *comp
 	complete->qp->peer->reads_refused = true;
 }
 
-/* The only queue pair with the number is connected to another one. */
+/* Report that the only queue pair with the number is connected to another one. */
 static void find_misled(struct check *check, const struct model_complete *complete)
 {
 	const struct wc *wc = &complete->event->poll->wc[complete->index];
@@ -168,7 +168,7 @@ static const struct life *find_claimant(struct check *check, const struct life *
 	return NULL;
 }
 
-/* STATE-005: it was given its own number, and another queue pair was given the same. */
+/* STATE-005: it was connected to its own number, as was another queue pair to that number. */
 void state_005_self(struct check *check, const struct model_complete *complete)
 {
 	const struct life *qp = complete->qp, *other;
@@ -192,7 +192,7 @@ void state_005_self(struct check *check, const struct model_complete *complete)
 	finding_step(finding, "and its peer", &other->qp->rtr);
 }
 
-/* @qp was connected again, but its other end, @other, was not; @failed: a request failed by it. */
+/* @qp was reconnected, but its other end @other was not; @failed: so that a request failed. */
 static void describe_alone(struct check *check, const struct life *qp, const struct life *other,
 			   bool failed)
 {
@@ -292,7 +292,7 @@ static const char *name_peer(struct check *check, const struct peer *peer, char 
 	return text;
 }
 
-/* STATE-005: reads that the other end need not take, of a queue pair that has read. */
+/* STATE-005: a queue pair with READs has max_rd_atomic above what the other end accepts. */
 void state_005_reads(struct check *check, const struct life *life)
 {
 	const struct queue *queue = life->sq;
@@ -402,8 +402,8 @@ void state_006(struct check *check, const struct model_post *post)
 }
 
 /*
- * STATE-006: the first message comes to a queue pair that librdmacm connected without a receive,
- * and that has sent nothing that could have made the peer begin.
+ * STATE-006: the first message to a queue pair that librdmacm connected without receives, and that
+ * sent nothing that the peer could have waited for.
  */
 void state_006_bare(struct check *check, const struct model_complete *complete)
 {
@@ -437,8 +437,8 @@ void state_006_bare(struct check *check, const struct model_complete *complete)
 }
 
 /*
- * STATE-006: an unreliable queue pair got more messages than it ever had receives. One may be sent
- * when it is about to end.
+ * STATE-006: an unreliable queue pair got more messages than it ever had receives. One more may
+ * have been sent when the queue pair was about to end.
  */
 void state_006_lost(struct check *check, const struct life *qp)
 {
@@ -577,7 +577,7 @@ void state_007(struct check *check, const struct model_complete *complete)
 	finding_step(finding, "sent", &moment);
 }
 
-/* STATE-007: no sender has waited for it yet. */
+/* STATE-007: a long timer that no sender has waited for yet. */
 void state_007_timer(struct check *check, const struct life *life)
 {
 	const struct qp *qp = life->qp;

@@ -2,8 +2,8 @@
  * THREAD: two threads at once
  *
  * The trace has the time when a data verb was called, and not when it returned. A call that begins
- * between the begin and the end of a destroy overlaps it for certain; a data verb that was under
- * way before is not found. Of a control verb the return is known, too.
+ * between the begin and the end of a destroy overlaps it for certain; a data verb that began before
+ * it is not found. For a control verb, the return is known, too.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -90,7 +90,7 @@ void thread_002_inside(struct check *check, const struct model_inside *inside)
 	finding_step(finding, "destroyed", destroy);
 }
 
-/* THREAD-002: the process crashed soon after, and the call that did it left no event. */
+/* THREAD-002: the process crashed soon after the destroy, in a call that left no event. */
 void thread_002_crash(struct check *check, const struct model_crash *crash)
 {
 	const struct crash_thread *thread = crash->thread;

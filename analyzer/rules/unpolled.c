@@ -19,10 +19,10 @@
 #include "analyzer/rules/judge.h"
 
 enum {
-	LOSERS = 3, /* queue pairs: one or two may be those of the end */
+	LOSERS = 3, /* queue pairs: with fewer, the program may just have ended */
 	UNREAD = 3, /* messages */
 	UNREAD_NS = 500000000,
-	SLEEP_NS = 20000000, /* longer than the peer's word takes, on a socket */
+	SLEEP_NS = 20000000, /* longer than a message of the peer takes on a socket */
 };
 
 /* A destroyed queue pair, and what it left. */
@@ -37,11 +37,11 @@ struct left {
 };
 
 /*
- * A queue that the program put into ERR and that nobody has polled since. Unsignalled requests do
- * not count: they may have been done before, and then have no completion; nor do those of a CQ that
- * is too small, which may have lost their completions (QUEUE-003).
+ * The requests left in a queue that the program moved to ERR and that was not polled since.
+ * Unsignalled requests do not count: they may have been done before, and then have no completion.
+ * Neither do requests of a CQ that is too small, which may have lost their completions (QUEUE-003).
  */
-static uint32_t left_in(const struct queue *queue)
+static uint32_t count_unpolled(const struct queue *queue)
 {
 	if (!queue || !queue->draining || queue->doubt || queue->completed != queue->drained_from ||
 	    (queue->cq && queue->cq->strained))
@@ -50,8 +50,8 @@ static uint32_t left_in(const struct queue *queue)
 }
 
 /*
- * Was it called by librdmacm? When an rsocket is closed its queue pair is put into ERR and
- * destroyed with its flushed requests; its buffers are freed with it.
+ * Was the call made by librdmacm? When an rsocket is closed, its queue pair is moved to ERR and
+ * destroyed with its flushed requests; its buffers are freed as well.
  */
 static bool is_called_by_cm(struct trace *trace, uint32_t stack)
 {
@@ -88,8 +88,8 @@ static bool has_drained(struct left *left)
 {
 	const struct life *qp = left->qp;
 
-	left->sends = left_in(qp->sq);
-	left->receives = qp->rq && qp->rq->owner == qp ? left_in(qp->rq) : 0;
+	left->sends = count_unpolled(qp->sq);
+	left->receives = qp->rq && qp->rq->owner == qp ? count_unpolled(qp->rq) : 0;
 	if (!left->sends && !left->receives)
 		return false;
 	left->drain = &qp->sq->drain;
@@ -160,8 +160,8 @@ static const struct queue_request *find_unsignalled(const struct queue *sq)
 }
 
 /*
- * Can nothing have told the program that @last was done? A message of the peer may have; and so may
- * the peer, outside of the verbs, which takes little time once it has polled the last receive.
+ * Can the program not know that @last was done? A message of the peer may have shown it; so may the
+ * peer outside of the verbs, soon after it has polled its last receive.
  */
 static bool is_unknown(struct check *check, const struct life *qp, const struct queue_request *last,
 		       int64_t now)
@@ -201,8 +201,8 @@ static void describe_unsignalled(const struct left *left, struct finding *findin
 }
 
 /*
- * The CQ of its receives, if no completion of it was ever polled, though one has been there for a
- * long time; NULL.
+ * The CQ of the receives of @qp, if no completion was ever polled from it, although one has been in
+ * it for a long time; else NULL.
  */
 static const struct life *find_unread_cq(const struct life *qp, int64_t now)
 {
@@ -257,8 +257,8 @@ static bool is_srq_shared(const struct life *qp)
 
 /*
  * A message may have taken a receive of the SRQ whose completion has not come when the queue pair
- * is destroyed: after IBV_EVENT_QP_LAST_WQE_REACHED there is none. Who ends with all queue pairs of
- * the SRQ needs no receive any more.
+ * is destroyed: after IBV_EVENT_QP_LAST_WQE_REACHED there is none. A program that destroys all
+ * queue pairs of the SRQ needs no receive any more.
  */
 static bool has_last(struct left *left)
 {

@@ -62,7 +62,7 @@ static void fill_extra(const struct completion *rows, uint32_t n, enum column_id
 		cells->numbers[i] = cells->set[i] ? cells->numbers[i] : 0;
 }
 
-/* Names of the numbers in the column before, of which the enums are looked up once. */
+/* Fill in the names of the numbers in the previous column; each enum is looked up once. */
 static void fill_names(const struct completion *rows, uint32_t n, int column, struct cells *cells)
 {
 	static const struct enum_info *infos[COLUMNS_MAX];
@@ -74,7 +74,7 @@ static void fill_names(const struct completion *rows, uint32_t n, int column, st
 	cells_texts(cells, n, i, enum_name(infos[column], cells->numbers[i]));
 }
 
-/* The request, which the matcher has found. */
+/* Fill in a field of the request, which the matcher has found. */
 static void fill_request(const struct completion *rows, uint32_t n, enum value what,
 			 struct cells *cells)
 {

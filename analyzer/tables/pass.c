@@ -13,8 +13,8 @@
 #include "analyzer/rules/findings.h"
 #include "core/wire/log.h"
 
-/* A child of a fork begins with copies of its parent's objects: it cannot be read alone. */
-static bool stands_alone(struct trace *trace, uint32_t process)
+/* Can it be read alone? Not a forked child, which begins with copies of its parent's objects. */
+static bool is_readable_alone(struct trace *trace, uint32_t process)
 {
 	const struct process *p = trace_process(trace, process);
 
@@ -27,7 +27,7 @@ static uint32_t narrow_process(struct trace *trace, const struct made_bounds *bo
 	const struct object *object = trace_object(trace, bounds->object);
 	uint32_t process = object ? object->process : bounds->process;
 
-	return process && stands_alone(trace, process) ? process : 0;
+	return process && is_readable_alone(trace, process) ? process : 0;
 }
 
 int pass_init(struct pass *pass, struct trace *trace, const struct made_bounds *bounds,

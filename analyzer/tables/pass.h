@@ -17,9 +17,9 @@ struct pass {
 	uint32_t process;                /* that ends */
 	int64_t now;
 	uint32_t ended; /* processes whose end was passed, after the last event */
-	/* it ends at a time: processes do not end then; may be set after pass_init() */
+	/* the pass ends at a time, at which no process ends; may be set after pass_init() */
 	bool cut;
-	bool keeps; /* processes must not end */
+	bool keeps; /* processes must not be ended: the model keeps their objects */
 };
 
 /*

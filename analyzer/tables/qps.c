@@ -1,8 +1,8 @@
 /*
  * Each queue pair with its peer, capabilities and last state
  *
- * The rows are those of the trace's objects, filled by one pass of the model when the table is
- * first used, and kept. Peers, capabilities and attributes need a pass over the control verbs
+ * One row for each queue pair of the trace; a pass of the model fills them when the table is first
+ * used, and they are stored. Peers, capabilities and attributes need a pass over the control verbs
  * alone; states and counts need all events.
  */
 #include "analyzer/tables/qps.h"

@@ -14,8 +14,8 @@ struct qps *qps_new(struct trace *trace);
 void qps_free(struct qps *qps);
 
 /*
- * For a pass of another purpose that sees all events: qps_begin() before it, qps_leave() for each
- * report of model_watcher.leave, qps_end() after it. The table then needs no pass. 0 or -errno
+ * For another pass that reads all events anyway: call qps_begin() before it, qps_leave() for each
+ * model_watcher.leave, and qps_end() after it. The table then needs no pass of its own. 0 or -errno
  * after log_err().
  */
 struct life;

@@ -151,7 +151,7 @@ static void on_forget(void *arg, const struct model_forget *forget)
 	row->outcome = forget->reset ? "reset" : "unknown";
 }
 
-/* Requests outstanding on a queue that ends with its object or process. */
+/* Add the requests outstanding on a queue that ends with its object or process. */
 static void leave_queue(struct request_rows *rows, const struct life *owner,
 			const struct queue *queue)
 {

@@ -16,7 +16,7 @@ struct life;
 struct requests_watcher {
 	/* each event that is read from now on, before the rows that it makes */
 	void (*see)(void *arg, const struct trace_event *event);
-	void (*leave)(void *arg, const struct life *life); /* that of model_watcher */
+	void (*leave)(void *arg, const struct life *life); /* as in struct model_watcher */
 	void *arg;
 };
 

@@ -1,9 +1,9 @@
 /*
  * What each process waited for when it ended, and the process to blame
  *
- * A row for each queue pair that waited for its peer, as far as the process looked at its CQ; and a
- * row for each process without any, or set of its threads that waits by itself. They are those of
- * `verbatim check`, computed by a check when the table is first used, and kept.
+ * A row for each queue pair that waited for its peer, if its process watched its CQ; and a row for
+ * each other process, or set of threads that waits by itself. A check computes them, as `verbatim
+ * check` reports them, when the table is first used.
  */
 #include "analyzer/tables/waits.h"
 
@@ -17,7 +17,7 @@
 #include "core/base/vec.h"
 #include "core/wire/log.h"
 
-/* A link, or NULL, of a process. */
+/* A process, and one of its links or NULL. */
 struct waits_row {
 	const struct stall *stall;
 	const struct stall_link *link;

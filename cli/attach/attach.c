@@ -7,7 +7,7 @@
  *	ptrace            registers and stacks, in some 100 us     stop.c, unwind.c
  *	                  --> what it waits for                    reason.c
  *
- * Nothing is written into the process, and no signal is sent to it, but to record it: enter.c.
+ * Only recording (enter.c) writes into the process; no signal is sent to it.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -89,7 +89,7 @@ static bool uses_rdma(const struct facts *facts)
 	       target_fd_count(process, TARGET_FD_RDMA_CM) || facts->kernel.n;
 }
 
-/* A reason why nothing can be said of it; 0, or the exit status after one line. */
+/* Refuse a process that cannot be examined. 0, or the exit status after one line. */
 static int refuse_target(const struct facts *facts)
 {
 	const struct target *process = &facts->process;
@@ -176,7 +176,7 @@ static void fini_facts(struct facts *facts)
 	target_fini(&facts->process);
 }
 
-/* Refuse it, or record. Returns the exit status. */
+/* Record the process, or refuse to. Returns the exit status. */
 static int record_target(struct facts *facts, const struct settings *set)
 {
 	const char *why = enter_refuse(facts);

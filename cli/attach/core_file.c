@@ -105,7 +105,7 @@ static int compare_segments(const void *a, const void *b)
 	return one->start < other->start ? -1 : one->start > other->start;
 }
 
-/* What the file does not have is left out. */
+/* Add a segment, without the part that the file lacks. */
 static int add_segment(struct core_file *core, const Elf64_Phdr *header)
 {
 	uint64_t bytes = header->p_filesz, there;

@@ -12,7 +12,7 @@
 struct stop;
 
 struct core_segment {
-	uint64_t start, offset, bytes; /* in the file, which may have less than the process had */
+	uint64_t start, offset, bytes; /* offset, bytes: in the file, which may be incomplete */
 };
 
 struct core_file {
@@ -27,8 +27,8 @@ struct core_file {
 };
 
 /*
- * Open the core at @path: its threads, mappings and number in *@ret_target, registers in
- * *@ret_stops, one for each thread. 0; or after log_err(), -EINVAL if it is not a core of this
+ * Open the core at @path: its threads, mappings and process number in *@ret_target; the registers
+ * of each thread in *@ret_stops. 0; or after log_err(), -EINVAL if it is not a core of this
  * architecture or too damaged, or another -errno, with nothing to close.
  */
 int core_file_open(const char *path, struct core_file *ret_core, struct target *ret_target,

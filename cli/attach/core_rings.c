@@ -1,6 +1,6 @@
 /*
- * Reads the rings in a core: each is written into a file again, as its mappings had it, and then
- * read as one that a dead program left
+ * Reads the rings in a core: each is copied from its mappings to a file, and then read like the
+ * ring of a dead program
  *
  * The reader of rings (core/wire/ring.h) trusts nothing in them.
  */
@@ -30,7 +30,7 @@ static bool is_ring(const struct target_map *map)
 	return last && !strncmp(last + 1, "ring.", 5);
 }
 
-/* Write what the core has of a mapping. Returns the number of bytes. */
+/* Write the part of a mapping that the core has. Returns the number of bytes. */
 static uint64_t copy_map(const struct memory *memory, const struct target_map *map, int fd)
 {
 	uint64_t done = 0, n = map->end - map->start;
@@ -56,7 +56,7 @@ static bool write_ring(const struct target *target, const struct memory *memory,
 	const char *path = target->maps[i].path;
 	uint64_t bytes = 0;
 
-	/* longer than any, and sparse: the reader wants the whole length */
+	/* longer than any ring, and sparse: the reader requires the full length */
 	if (ftruncate(fd, 0) || ftruncate(fd, (off_t)(4ull * RING_MAX)))
 		return false;
 	for (; i < target->nmaps; i++)

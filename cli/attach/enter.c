@@ -120,7 +120,7 @@ const char *enter_refuse(const struct facts *facts)
 #endif
 }
 
-/* What is called in it */
+/* Functions that are called in the process */
 
 /* The process must see the same file, whatever its root directory is. */
 static int open_library(const struct entered *entered)
@@ -231,7 +231,7 @@ static void end_calls(struct calls *calls)
 	free(calls);
 }
 
-static int say_why_not(const struct entered *entered, int err, const char *why)
+static int report_why_not(const struct entered *entered, int err, const char *why)
 {
 	int pid = (int)entered->facts->process.pid;
 
@@ -281,7 +281,7 @@ static bool add_object(struct attach_object **all, size_t *n, struct attach_obje
 	return added;
 }
 
-/* Freed memory may look like a region: the device knows those that there are. */
+/* Is it a live region? Freed memory may look like one, but the device knows its regions. */
 static bool is_region(const struct facts *facts, const struct handle_mr *mr)
 {
 	bool any = false;
@@ -361,7 +361,7 @@ static int begin_in(struct entered *entered, const struct calls *calls)
 	int err = inject_begin(&calls->in, &inject, &why);
 
 	if (err)
-		return say_why_not(entered, err, why);
+		return report_why_not(entered, err, why);
 	err = load_library(entered, inject);
 	if (!err)
 		err = call_function(entered, inject, BEGIN);
@@ -392,13 +392,13 @@ static int call_once(struct entered *entered, const struct calls *calls, enum fu
 	int err = inject_begin(&calls->in, &inject, &why);
 
 	if (err)
-		return say_why_not(entered, err, why);
+		return report_why_not(entered, err, why);
 	err = call_function(entered, inject, function);
 	inject_end(inject);
 	return err;
 }
 
-/* Leave only the threads in @threads that were inside. Returns how many. */
+/* Reduce @threads to the threads that were inside. Returns how many. */
 static size_t select_threads(struct target_thread *threads, size_t n,
 			     const struct attach_request *request)
 {
@@ -414,8 +414,8 @@ static size_t select_threads(struct target_thread *threads, size_t n,
 }
 
 /*
- * Threads leave the library in microseconds, but one that waits for an event stays in it. Who has
- * left does not come again.
+ * Threads leave the library in microseconds, except one that waits for an event. A thread that has
+ * left does not return.
  */
 static int find_inside(struct entered *entered, const struct calls *calls)
 {

@@ -6,14 +6,14 @@
 
 struct facts;
 
-/* Why the recorder cannot be brought into it, a text of ours to follow "process N"; or NULL. */
+/* Why the recorder cannot enter the process, a constant text to follow "process N"; or NULL. */
 const char *enter_refuse(const struct facts *facts);
 
 /* The same by the text of /proc/PID/status, for a recorder of @user. */
 const char *enter_refuse_status(const char *status, unsigned long user);
 
 /*
- * Record it to the trace @path for @duration ns, 0: until a signal or its end. @facts are with the
- * objects in its memory. Returns the exit status.
+ * Record the process to the trace @path for @duration ns; 0: until a signal or its end. @facts
+ * include the objects in its memory. Returns the exit status.
  */
 int enter_record(struct facts *facts, const char *path, int64_t duration);

@@ -2,7 +2,7 @@
  * Reads the table of dynamic symbols of an ELF file
  *
  *	section headers --> SHT_DYNSYM --> its strings
- *	program headers --> code, searched for the one of the kernel's return from a handler:
+ *	program headers --> code, searched for the return from a signal handler:
  *			    mov $15, %rax; syscall
  *
  * Each offset is checked against the size of the file.

@@ -8,7 +8,7 @@
 /* Functions that a file exports, and one place in its code. */
 struct exported_function {
 	const char *name;
-	uint64_t value; /* relative to where the file is mapped; 0: it has none */
+	uint64_t value; /* relative to where the file is mapped; 0: not exported */
 };
 
 /*

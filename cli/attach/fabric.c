@@ -7,7 +7,7 @@
  *
  * Files are read by pread(), not mapped: reading a hole through a mapping would allocate memory in
  * the file system, and a file that is truncated would raise SIGBUS. They are opened below the
- * process's own root, and are refused if they are not the ones that it has mapped.
+ * process's own root, and refused if they are not the files that it has mapped.
  *
  * Outside of shim/soft, this and soft.c are the only files that know its layout; they use none of
  * its functions.
@@ -192,7 +192,7 @@ static int read_table(struct reader *reader, uint64_t at, size_t each, uint32_t 
 	return err;
 }
 
-/* Positions only grow, and wrap; what is out of range is foreign nonsense. */
+/* Positions only grow, and wrap around; values out of range are invalid. */
 static struct fabric_rq describe_rq(const struct shm_rq *rq)
 {
 	uint32_t posted = rq->prod - rq->taken;
@@ -358,7 +358,7 @@ static void read_peer_qp(struct reader *reader, const struct registry_number *nu
 	close(fd);
 }
 
-/* Number @qpn is at a fixed place of the registry, free or not. */
+/* Read the queue pair with number @qpn, which has a fixed place in the registry. */
 static void find_peer(struct reader *reader, uint32_t qpn, struct fabric_peer *peer)
 {
 	struct registry_number number;

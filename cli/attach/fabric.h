@@ -2,8 +2,8 @@
 /*
  * The objects of a process on the software device, read from its shared memory.
  *
- * Read-only, without a lock, and without the process noticing: values are those of one moment each.
- * Everything there may have been written by another user's program, so each value is checked or
+ * It is read without a lock, and without the process noticing, so values may be of different
+ * moments. Any value may have been written by another user's program, so each is checked or
  * bounded. Not thread-safe.
  */
 #include <stdbool.h>

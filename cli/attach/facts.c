@@ -28,7 +28,7 @@ static bool is_verb(const char *name)
 	return !strncmp(name, "ibv_", 4) || !strncmp(name, "rdma_", 5);
 }
 
-/* The outermost one: the verb that the program calls, not those that librdmacm calls in it. */
+/* The outermost verb: the one that the program called, not verbs that librdmacm calls inside it. */
 const char *facts_verb(const struct facts *facts, size_t thread, char name[UNWIND_NAME])
 {
 	const struct unwind_stack *stack = facts->stacks ? &facts->stacks[thread] : NULL;
@@ -64,7 +64,7 @@ uint64_t facts_longest_stop(const struct facts *facts)
 	return longest;
 }
 
-/* A provider's queues are pinned, too; the kernel counts all, in VmPin. */
+/* Pinned bytes: the larger count. Only VmPin, the kernel's, includes the queues of providers. */
 uint64_t facts_pinned(const struct facts *facts)
 {
 	uint64_t pinned = fabric_pinned(&facts->fabric);

@@ -13,7 +13,7 @@
 
 struct facts {
 	struct core_rings rings; /* of a core */
-	bool is_core;            /* and not a process: it has memory, registers and names only */
+	bool is_core;            /* not a process: only memory, registers and names are known */
 	int signal;              /* that ended the process of a core, or 0 */
 	uint64_t missing;        /* bytes that a truncated core lacks */
 	struct target process;
@@ -21,11 +21,11 @@ struct facts {
 	struct memory_range *ranges;
 	struct kernel kernel;
 	struct fabric fabric;
-	bool searched; /* its memory, for these: */
+	bool searched; /* its memory was searched for `handles` */
 	struct handles handles;
 	struct stop *stops;          /* of process.threads, or NULL */
 	struct unwind_stack *stacks; /* the same, or NULL */
-	const char *no_stacks;       /* why some are missing, a text of ours; or NULL */
+	const char *no_stacks;       /* why some are missing, a constant text; or NULL */
 };
 
 /* The outermost verb ("ibv_", "rdma_") of a thread's stack, in @name; or NULL. */

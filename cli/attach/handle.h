@@ -15,11 +15,11 @@ struct handle_context {
 	int cmd_fd, async_fd, vectors;
 };
 
-/* The send queue of the software device, which the program's own memory has. */
+/* A send queue of the software device, as found in the program's memory. */
 struct handle_sq {
 	bool known;
 	uint32_t outstanding, depth; /* posted and not retired */
-	uint32_t executed;           /* of these: done, but their completion was not polled */
+	uint32_t executed;           /* of these: executed, but their completions were not polled */
 	uint32_t signalled;          /* of these: will have a completion */
 	unsigned int wait;           /* enum handle_wait */
 	unsigned int rnr_tries, tries;
@@ -47,7 +47,7 @@ struct handle_cq {
 	uint64_t at, context, channel;
 	int cqe, fd;           /* -1: no channel */
 	uint32_t events_acked; /* completion events, with ibv_ack_cq_events() */
-	uint32_t events_got;   /* that the program has got; the software device knows */
+	uint32_t events_got;   /* events retrieved, as the software device counts them */
 	int64_t slot;          /* of the fabric's CQ; -1: not known */
 };
 

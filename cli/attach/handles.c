@@ -85,7 +85,7 @@ static void see_words(struct search *search, uint64_t at, size_t n, see_word *se
 	}
 }
 
-/* Search the pages from @at on that are present; one after the other is read at once. */
+/* Search the present pages from @at on; consecutive pages are read at once. */
 static void search_chunk(struct search *search, uint64_t at, size_t n, see_word *see, bool ones)
 {
 	bool present[CHUNK_PAGES];
@@ -118,7 +118,7 @@ static void search_range(struct search *search, const struct memory_range *range
 		before = search->bytes;
 		n = range->end - at < CHUNK ? range->end - at : CHUNK;
 		search_chunk(search, at, n / PAGE * PAGE, see, ones);
-		/* a core has the beginning of a range, or nothing of it */
+		/* a core has only the beginning of a range, or nothing */
 		if (n < PAGE || (search->facts->is_core && search->bytes == before))
 			return;
 	}
@@ -246,7 +246,7 @@ static bool is_mutex(const pthread_mutex_t *mutex)
 	return mutex->__data.__lock >= 0 && mutex->__data.__lock <= 2 && !mutex->__data.__kind;
 }
 
-/* Add the CQ at @at, if it is one, and not known already. With @sure it need not have a channel. */
+/* Add the object at @at, if it is a CQ and not known yet. With @sure it need not have a channel. */
 static void add_cq(struct search *search, uint64_t at, uint64_t context, bool sure)
 {
 	struct handles *handles = search->handles;
@@ -278,7 +278,7 @@ static void add_cq(struct search *search, uint64_t at, uint64_t context, bool su
 	soft_read_cq(search->facts, added);
 }
 
-/* On a device whose queue pairs are known otherwise: is this one of them? */
+/* Is the queue pair alive? Checked on a device whose queue pairs are known from elsewhere. */
 static bool is_alive(const struct search *search, uint32_t qpn)
 {
 	const struct facts *facts = search->facts;

@@ -2,8 +2,8 @@
 /*
  * Finds the objects of verbs.h in the memory of a process.
  *
- * They are found by their form, without the library's help, so a freed object may be among them,
- * and one of an unusual provider may be missing. Not thread-safe.
+ * They are found by their layout, without the library's help: a freed object may be among them, and
+ * an object of an unusual provider may be missing. Not thread-safe.
  */
 #include "cli/attach/handle.h"
 

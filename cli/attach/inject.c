@@ -12,12 +12,12 @@
  *	PTRACE_SYSCALL ...                until that return from the handler: it is where it was
  *	PTRACE_DETACH
  *
- * Nothing of the program is overwritten, and no code of it. All that changes at one instant is the
- * set of registers; before it nothing has happened, and after it the thread needs no tracer to
- * return. So this process may be killed at any time.
+ * No data or code of the program is overwritten. The only change is that of all registers, at one
+ * instant: before it nothing has happened, and after it the thread needs no tracer to return. So
+ * this process may be killed at any time.
  *
- * A system call in which the thread slept is begun again, as with SA_RESTART; a time limit of it
- * then begins again, too, so threads with such a limit come last.
+ * A system call in which the thread slept is restarted, as with SA_RESTART. Its time limit, if any,
+ * is restarted, too, so threads in such calls are borrowed last.
  */
 #include "cli/attach/inject.h"
 
@@ -94,7 +94,7 @@ struct inject {
 	struct inject_process in;
 	pid_t tid;
 	int priority;                 /* of this process, before */
-	struct user_regs_struct regs; /* to which it returns */
+	struct user_regs_struct regs; /* registers to which the thread returns */
 };
 
 /* Waiting for stops */
@@ -132,7 +132,7 @@ static void let_go(const struct inject *inject, int signal)
 	ptrace(PTRACE_DETACH, inject->tid, 0, (void *)(uintptr_t)signal);
 }
 
-/* Where it is stopped */
+/* Where the thread is stopped */
 
 static bool is_restarted(const struct user_regs_struct *r)
 {
@@ -144,8 +144,8 @@ static bool is_restarted(const struct user_regs_struct *r)
 }
 
 /*
- * Find the number of a system call that an earlier stop has interrupted: the kernel has forgotten
- * it, but the code before it has it: mov $number, %eax; syscall. False: it is other code.
+ * Find the number of a system call that an earlier stop has interrupted. The kernel has forgotten
+ * it, but the code before the call has it: mov $number, %eax; syscall. False: other code.
  */
 static bool find_number(struct inject *inject)
 {
@@ -162,8 +162,8 @@ static bool find_number(struct inject *inject)
 }
 
 /*
- * The registers with which it goes on so that its system call, if any, is begun again. False: that
- * is not possible.
+ * Set the registers so that the thread restarts its system call, if any, when it continues. False:
+ * not possible.
  */
 static bool prepare_registers(struct inject *inject, bool visible)
 {
@@ -186,7 +186,7 @@ static bool read_registers(struct inject *inject)
 	return !ptrace(PTRACE_GETREGS, inject->tid, 0, &inject->regs);
 }
 
-/* Unwind it where it is. */
+/* Unwind the stopped thread, and check whether it may be borrowed. */
 static const char *judge_stack(const struct inject *inject, bool asleep)
 {
 	const struct target_map *map = target_map_at(inject->in.process, inject->regs.rsp);
@@ -239,9 +239,9 @@ static bool is_in_library(const struct inject *inject)
 }
 
 /*
- * A thread that polls is nearly always in a verb, or in a function of the C library that this
- * calls: stop it again and again, until it is somewhere else. Not step by step, nor with a
- * breakpoint: both would outlive this process. False: it is gone, or got a signal and goes on.
+ * A thread that polls is nearly always in a verb, or in a function of the C library called by it:
+ * stop the thread again and again, until it is elsewhere. Not step by step, nor with a breakpoint:
+ * both would outlive this process. False: the thread has ended, or got a signal and continues.
  */
 static bool leave_library(struct inject *inject, bool visible)
 {
@@ -290,7 +290,7 @@ static enum tried try_stopped(struct inject *inject, bool visible, const char **
 	return *ret_why ? NOT_HERE : BORROWED;
 }
 
-/* One that fails with EINTR would be noticed: it is begun again. */
+/* Let the thread continue. If its system call would fail with EINTR, the call is restarted. */
 static void leave_stopped(struct inject *inject, bool visible)
 {
 	struct user_regs_struct now;
@@ -341,7 +341,7 @@ static bool is_second_choice(const struct target *process, const struct target_t
 		(int)thread->arguments[thread->syscall == SYS_poll ? 2 : 3] >= 0);
 }
 
-/* What each does now: the table was read a while ago. */
+/* Update what the thread does: the table was read a while ago. */
 static void refresh_thread(const struct target *process, struct target_thread *thread)
 {
 	struct target_thread now = *thread;
@@ -393,7 +393,7 @@ int inject_begin(const struct inject_process *in, struct inject **ret_inject, co
 
 /* Calls */
 
-/* How long the vectors in use are: without those that no thread has unless it asks (AMX). */
+/* The size of the vector state in use, without the part that a thread must request (AMX). */
 static size_t size_vectors(uint64_t used)
 {
 	unsigned int size, offset, c, d;
@@ -408,7 +408,7 @@ static size_t size_vectors(uint64_t used)
 	return end;
 }
 
-/* Copy its vectors into the form that a signal frame has. 0: they could not be read. */
+/* Copy the thread's vector registers in the format of a signal frame. 0: they could not be read. */
 static size_t copy_vectors(const struct inject *inject, uint8_t to[XSTATE_MAX])
 {
 	const uint32_t magic = XSTATE_MAGIC2;
@@ -523,7 +523,7 @@ int inject_call(struct inject *inject, uint64_t function, void *data, size_t n, 
 	regs.rsi = second;
 	regs.rax = 0;
 	regs.orig_rax = (unsigned long long)-1;
-	regs.eflags &= ~0x500ull; /* neither single steps nor backwards */
+	regs.eflags &= ~0x500ull; /* clear the trap and direction flags */
 	if (ptrace(PTRACE_SETREGS, inject->tid, 0, &regs))
 		return -errno;
 	ptrace(PTRACE_SETSIGMASK, inject->tid, sizeof(all), &all);
@@ -542,7 +542,7 @@ void inject_end(struct inject *inject)
 	free(inject);
 }
 
-/* Who is inside */
+/* Threads inside the library */
 
 static bool is_in(const struct unwind_stack *stack, uint64_t start, uint64_t end)
 {
@@ -552,7 +552,7 @@ static bool is_in(const struct unwind_stack *stack, uint64_t start, uint64_t end
 	return !stack->complete;
 }
 
-/* A word of its stack that may be a return address there. */
+/* Does the stack have a word that may be a return address between @start and @end? */
 static bool may_be_in(const struct stop *stop, uint64_t start, uint64_t end)
 {
 	uint64_t word;
@@ -567,7 +567,7 @@ static bool may_be_in(const struct stop *stop, uint64_t start, uint64_t end)
 	return !stop->nstack;
 }
 
-/* Move those of @stops to the front that need to be unwound. */
+/* Move the stops that need to be unwound to the front. */
 static size_t select_stops(struct stop *stops, size_t n, uint64_t start, uint64_t end)
 {
 	size_t some = 0;

@@ -33,18 +33,18 @@ struct inject_process {
 int inject_begin(const struct inject_process *in, struct inject **ret_inject, const char **ret_why);
 
 /*
- * Call the function at @function(address of a copy of @data, @second). *@data is what the copy is
- * after that. 0; -ESRCH: the process has ended; -ETIMEDOUT: it did not return in some seconds, and
- * goes on.
+ * Call @function(address of a copy of @data, @second), and copy the result back to *@data. 0;
+ * -ESRCH: the process has ended; -ETIMEDOUT: the call did not return in some seconds, and
+ * continues.
  */
 int inject_call(struct inject *inject, uint64_t function, void *data, size_t n, uint64_t second);
 
-/* The thread goes on. Accepts NULL. */
+/* Let the thread continue. Accepts NULL. */
 void inject_end(struct inject *inject);
 
 /*
- * The threads that have code at @start to @end on their stacks, in @ret_tids, at most @most; how
- * many there are. A thread whose stack is not known counts.
+ * Find the threads with code at @start to @end on their stacks: at most @most in @ret_tids; returns
+ * how many there are. A thread whose stack is not known counts.
  */
 size_t inject_find_inside(const struct inject_process *in, uint64_t start, uint64_t end,
 			  uint32_t *ret_tids, size_t most);

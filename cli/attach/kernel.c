@@ -8,7 +8,7 @@
  * Each table is one attribute with entries, and each entry has attributes; which ones depends on
  * the kernel and the device. The only user of libmnl.
  *
- * Not here: what the kernel does not tell: what is posted, what has completed.
+ * The kernel does not report which requests were posted or completed.
  */
 #include "cli/attach/kernel.h"
 
@@ -114,7 +114,7 @@ static void copy_text(char *to, size_t size, const struct nlattr *attr)
 	to[n] = '\0';
 }
 
-/* The attributes in [@at, @end): libmnl has macros for that which need it linked. */
+/* Iterate over the attributes in [@at, @end). The macros of libmnl need the library linked. */
 #define each_attribute(attr, at, end)                                                \
 	for (const struct nlattr *attr = (at);                                       \
 	     (const char *)(end) - (const char *)attr >= (ptrdiff_t)sizeof(*attr) && \
@@ -224,7 +224,7 @@ static int read_error(const struct nlmsghdr *message)
 	return err <= 0 ? err : -EPROTO;
 }
 
-/* The function of libmnl takes lengths of 2 GiB and more for negative. */
+/* Is the whole message there? libmnl's own check takes lengths of 2 GiB and more as negative. */
 static bool is_whole(const struct nlmsghdr *message, int left)
 {
 	return left >= (int)sizeof(*message) && message->nlmsg_len <= (uint32_t)left &&

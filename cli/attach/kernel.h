@@ -38,7 +38,7 @@ struct kernel {
 	struct kernel_object *objects; /* of the process */
 	size_t n;
 	size_t ndevices;
-	char why[128]; /* it cannot be asked; "": it was */
+	char why[128]; /* why the kernel cannot be asked; "": it was */
 };
 
 /* Ask for the objects of @pid. 0, also if the kernel does not answer (@why); or -ENOMEM. */
@@ -50,7 +50,7 @@ const char *kernel_kind_name(enum kernel_kind kind);
 
 /*
  * Add the objects of @pid in @n bytes of messages, an answer to the question for @kind. 1: more
- * will come; 0: it was the last; -errno: the kernel refused, or this is another answer.
+ * will come; 0: this was the last; -errno: the kernel refused, or it answers something else.
  */
 int kernel_parse(const void *messages, size_t n, enum kernel_kind kind, pid_t pid,
 		 struct kernel *kernel);

@@ -2,7 +2,8 @@
 /*
  * The memory of a process, or of a core file.
  *
- * What is read is foreign: it may be garbage, and may change between two reads. Not thread-safe.
+ * Its contents are untrusted: they may be garbage, and may change between two reads. Not
+ * thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -20,7 +20,7 @@ static bool begins_module(const struct target *process, const struct target_map 
 	return false;
 }
 
-/* The file of a mapping, if it still is the one that is mapped; else -1. */
+/* Open the file of a mapping, if it is still the one that is mapped; else -1. */
 int modules_open_file(const struct facts *facts, const struct target_map *map)
 {
 	const struct target *process = &facts->process;

@@ -202,7 +202,7 @@ static struct table *list_contexts(const struct facts *facts)
 	return table;
 }
 
-/* What its first request that is not executed waits for. */
+/* What the first request of a send queue that is not executed waits for. */
 static const char *const waits[HANDLE_WAITS + 1] = {
 	[HANDLE_RUNS] = "-",
 	[HANDLE_WAITS_RECEIVER] = "receiver",
@@ -395,7 +395,7 @@ static list_facts *const lists[] = { list_threads,    list_contexts,   list_memo
 
 enum { LISTS = sizeof(lists) / sizeof(*lists) };
 
-/* What could not be known, in words. */
+/* Uses a sentence about something that could not be read. */
 typedef void use_note(const char *note, void *arg);
 
 static void each_note(const struct facts *facts, use_note *use, void *arg)

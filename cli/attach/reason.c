@@ -78,7 +78,7 @@ const char *reason_name(enum reason_kind kind)
 	return names[kind];
 }
 
-/* Add one, behind those that are as good or better. What does not fit is the worst. */
+/* Add a reason, behind those as good or better. If there are too many, the worst is dropped. */
 __attribute__((format(printf, 4, 5))) static void
 add_reason(struct reasons *reasons, enum reason_kind kind, pid_t tid, const char *format, ...)
 {
@@ -179,7 +179,7 @@ static struct wait find_wait(const struct facts *facts, size_t i)
 	return (struct wait){ thread->arguments[0], mutex.owner };
 }
 
-/* Threads have other numbers in a namespace of their own; there, no owner is found. */
+/* The thread with number @tid. In a PID namespace threads have other numbers, and none is found. */
 static size_t find_thread(const struct facts *facts, pid_t tid)
 {
 	size_t i = 0;
@@ -258,7 +258,7 @@ static void find_limits(const struct facts *facts, struct reasons *reasons)
 
 /* Queues of the software device */
 
-/* Events that were taken from a channel and not acknowledged: who destroys the CQ waits. */
+/* Events that were retrieved and not acknowledged: a thread that destroys the CQ waits for that. */
 static void find_unacknowledged(const struct facts *facts, struct reasons *reasons)
 {
 	bool destroys = has_function(facts, "ibv_destroy_cq");
@@ -337,7 +337,7 @@ static void explain_peer(const struct fabric_qp *qp, struct reasons *reasons)
 				       : "which does not exist any more");
 }
 
-/* A queue without a free place, from which nothing will be removed. */
+/* A full queue from which nothing will be removed. */
 static void explain_full(const struct handle_qp *object, struct reasons *reasons)
 {
 	const struct handle_sq *sq = &object->sq;
@@ -382,7 +382,7 @@ static void explain_request(const struct handle_qp *object, const struct fabric_
 }
 
 /*
- * Without a look into its memory: a thread of the device tries again what could not be delivered.
+ * Without access to the process's memory: the device retries a message that has no receive.
  */
 static void explain_receiver(const struct fabric_qp *qp, struct reasons *reasons)
 {

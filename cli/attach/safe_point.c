@@ -16,7 +16,7 @@
 
 #include "cli/attach/unwind.h"
 
-/* What begins with one of these names, up to the end of the list. */
+/* Does @name begin with a name of @list? */
 static bool has_one(const char *name, const char *const *list)
 {
 	for (; *list; list++)
@@ -43,7 +43,7 @@ static const char *const verbs[] = { "libibverbs", "librdmacm", "libverbatim", "
 				     "libsiw",     "libvmw",    "liberdma",    "libhfi",
 				     "libipath",   "libmthca",  "libocrdma",   NULL };
 
-/* Functions of the C library that wait, without a lock of it. */
+/* Functions of the C library that wait without holding a lock of the library. */
 static const char *const waits[] = { "read",
 				     "__read",
 				     "poll",
@@ -98,7 +98,7 @@ static const char *const waits[] = { "read",
 static const char *const event_verbs[] = { "ibv_get_cq_event", "ibv_get_async_event",
 					   "rdma_get_cm_event", NULL };
 
-/* Is frame @i, of the C library, one that it does not export, or @name? */
+/* Is frame @i, in the C library, a function that is not exported, or @name? */
 static bool is_inner(const struct unwind_stack *stack, size_t i, const char *name)
 {
 	const struct unwind_frame *frame = &stack->frames[i];
@@ -136,7 +136,7 @@ static bool waits_for_event(const struct unwind_stack *stack, bool asleep)
 	return false;
 }
 
-/* A function that waits, or one inside it that has no name. */
+/* Is frame @i a function that waits, or a nameless function inside one? */
 static bool is_in_wait(const struct unwind_stack *stack, size_t i)
 {
 	while (i + 1 < stack->n && !*stack->frames[i].function &&

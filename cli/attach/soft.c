@@ -42,7 +42,7 @@ static enum handle_wait translate_wait(enum soft_wait wait)
 	return HANDLE_WAITS;
 }
 
-/* How many requests from the first one that is not retired on have a completion. */
+/* How many of @n requests, from the first one that is not retired, are signalled. */
 static uint32_t count_signalled(const struct facts *facts, const struct soft_qp *qp, uint32_t n)
 {
 	struct soft_wr wr;

@@ -8,7 +8,7 @@
  *
  * Some system calls are not restarted but fail with EINTR, although no signal was handled
  * (signal(7)), as epoll_wait(). A program may take that for a failure, so a thread in one of these
- * is not stopped: the kernel tells its SP and PC without that.
+ * is not stopped: the kernel reports its SP and PC without a stop.
  *
  * If this process ends, the kernel detaches it from all threads.
  */
@@ -37,7 +37,7 @@ enum { PEEK_NS = 50000, YIELDS = 100, RELEASE_NS = 1000000000 };
 /* Registers */
 
 #if defined(__x86_64__)
-static void keep_registers(struct stop *stop, const struct user_regs_struct *r)
+static void store_registers(struct stop *stop, const struct user_regs_struct *r)
 {
 	const uint64_t dwarf[] = { r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi,
 				   r->rbp, r->rsp, r->r8,  r->r9,  r->r10, r->r11,
@@ -50,7 +50,7 @@ static void keep_registers(struct stop *stop, const struct user_regs_struct *r)
 	stop->pc = r->rip;
 }
 #elif defined(__aarch64__)
-static void keep_registers(struct stop *stop, const struct user_regs_struct *r)
+static void store_registers(struct stop *stop, const struct user_regs_struct *r)
 {
 	stop->nregisters = 32;
 	for (unsigned int i = 0; i < 31; i++)
@@ -69,7 +69,7 @@ void stop_keep_registers(struct stop *stop, const void *registers, long *ret_sys
 	struct user_regs_struct r;
 
 	memcpy(&r, registers, sizeof(r));
-	keep_registers(stop, &r);
+	store_registers(stop, &r);
 #if defined(__x86_64__)
 	*ret_syscall = (long)r.orig_rax;
 	memcpy(ret_arguments, (uint64_t[]){ r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9 },
@@ -88,7 +88,7 @@ static bool copy_registers(struct stop *stop)
 	if (ptrace(PTRACE_GETREGSET, stop->tid, (void *)NT_PRSTATUS, &io) < 0 ||
 	    io.iov_len != sizeof(registers))
 		return false;
-	keep_registers(stop, &registers);
+	store_registers(stop, &registers);
 	return true;
 }
 
@@ -103,7 +103,7 @@ static void copy_stack(const struct target *process, const struct memory *memory
 	stop->nstack = stop->stack ? memory->read(memory, stop->sp, stop->stack, n) : 0;
 }
 
-/* Who may be stopped */
+/* Which threads may be stopped */
 
 /* The system calls that fail with EINTR after a stop. */
 static const long visible[] = {
@@ -114,7 +114,7 @@ static const long visible[] = {
 	SYS_semop,       SYS_semtimedop,   SYS_rt_sigtimedwait, SYS_io_getevents,
 };
 
-/* The same on a socket, if that has a time limit. */
+/* System calls that do so only on a socket with a time limit. */
 static const long visible_on_sockets[] = {
 	SYS_read,   SYS_write,   SYS_readv,   SYS_writev,  SYS_recvfrom, SYS_recvmsg,
 	SYS_sendto, SYS_sendmsg, SYS_accept4, SYS_connect, SYS_recvmmsg, SYS_sendmmsg,
@@ -154,7 +154,7 @@ static const char *why_not(const struct target *process, const struct target_thr
 
 /* Stopping */
 
-/* Wait until it stops. Returns its status, or -1 after @most ns, or if it has ended. */
+/* Wait until the thread stops. Returns its status; -1 after @most ns, or if it has ended. */
 static int await_stop(pid_t tid, uint64_t since, uint64_t most)
 {
 	static const struct timespec pause = { 0, PEEK_NS };
@@ -174,7 +174,7 @@ static int await_stop(pid_t tid, uint64_t since, uint64_t most)
 	}
 }
 
-/* A signal that was about to be delivered is delivered; the stop by PTRACE_INTERRUPT is none. */
+/* The signal to deliver when the thread continues; 0 if PTRACE_INTERRUPT caused the stop. */
 static int signal_of(int status)
 {
 	return status >> 16 ? 0 : WSTOPSIG(status);
@@ -222,8 +222,8 @@ static void look_at(const struct target *process, const struct memory *memory, b
 }
 
 /*
- * A thread that stops later goes on at once: one that could run, but does not on a busy machine,
- * stops as soon as it runs. One that does not within RELEASE_NS sleeps in the kernel.
+ * Let threads that stop late continue at once. A thread that was ready but not running, on a busy
+ * machine, stops as soon as it runs; if it does not within RELEASE_NS, it sleeps in the kernel.
  */
 static void release_late(const struct stop *stops, size_t n)
 {

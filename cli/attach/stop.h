@@ -28,8 +28,8 @@ struct stop {
 };
 
 /*
- * Copy those of all threads of @process; with @stopping false without stopping any. Threads that
- * cannot be stopped without harm are left running: registers except SP and PC are missing then.
+ * Copy the registers and stacks of all threads of @process; without stopping any if @stopping is
+ * false. Threads that cannot be stopped without harm keep running: only their SP and PC are known.
  * 0 or -ENOMEM.
  */
 int stop_all(const struct target *process, const struct memory *memory, bool stopping,

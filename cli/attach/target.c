@@ -311,7 +311,7 @@ const struct target_map *target_map_at(const struct target *process, uint64_t ad
 	return NULL;
 }
 
-/* What it is, is known before it is opened: opening a device may have an effect. */
+/* The file's type is checked before it is opened: opening a device may have side effects. */
 int target_open(const struct target *target, const char *path, struct stat *ret_stat)
 {
 	char name[PATH_MAX];
@@ -358,7 +358,7 @@ bool target_parse_syscall(const char *text, struct target_thread *thread)
 	return true;
 }
 
-/* The system call and the state that it has now. */
+/* Read the thread's current system call and state. */
 bool target_read_call(pid_t pid, struct target_thread *thread)
 {
 	struct proc_stat stat;

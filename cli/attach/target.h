@@ -23,7 +23,7 @@ struct target_thread {
 	uint64_t sp, pc; /* 0: not known */
 };
 
-/* What a descriptor is open on. */
+/* What a descriptor refers to. */
 enum target_fd_kind {
 	TARGET_FD_OTHER,
 	TARGET_FD_UVERBS,
@@ -52,7 +52,7 @@ struct target_map {
 
 struct target {
 	pid_t pid;
-	pid_t inner_pid; /* in the innermost namespace of process numbers, as it sees itself */
+	pid_t inner_pid; /* in the innermost PID namespace, as the process sees itself */
 	uid_t uid;
 	char name[TARGET_NAME];
 	uint64_t start;                      /* in clock ticks since boot */
@@ -79,13 +79,13 @@ struct target {
 int target_read(pid_t pid, struct target *ret_target);
 void target_fini(struct target *process);
 
-/* Is its program of another architecture, as a 32-bit one? */
+/* Is its program of another architecture, or 32-bit? */
 bool target_is_foreign(const struct target *process);
 
 /* What @thread does now: state, system call, SP and PC. False: it has ended. */
 bool target_read_call(pid_t pid, struct target_thread *thread);
 
-/* Is it still the same one, not another with its number? */
+/* Is it still the same process, not another with the same number? */
 bool target_is_same(const struct target *process);
 
 /* The map that contains @address, or NULL. */
@@ -98,12 +98,12 @@ const struct target_fd *target_fd_find(const struct target *process, int fd);
 size_t target_fd_count(const struct target *process, enum target_fd_kind kind);
 
 /*
- * Open the regular file at @path of the process's own root for reading, never anything else, as a
- * FIFO or a device. Returns a descriptor and *@ret_stat, or -errno.
+ * Open the regular file @path, below the process's own root, for reading; never a FIFO, a device or
+ * the like. Returns a descriptor and *@ret_stat, or -errno.
  */
 int target_open(const struct target *target, const char *path, struct stat *ret_stat);
 
-/* Parsers, which are given foreign text. Each returns false if it is not of that form. */
+/* Parsers of untrusted text. Each returns false if the text is invalid. */
 bool target_parse_map(char *line, struct target_map *ret_map);
 bool target_parse_syscall(const char *text, struct target_thread *thread);
 bool target_parse_limit(const char *text, const char *name, uint64_t *ret_soft, uint64_t *ret_hard);

@@ -28,7 +28,7 @@
 #include "cli/attach/stop.h"
 #include "core/base/library.h"
 
-/* Somebody waits for an answer about a process; a core may be large, and does not change. */
+/* A user waits for the answer about a process; a core may be large, and does not change. */
 enum { PATIENCE_MS = 1500, PATIENCE_CORE_MS = 20000, CPU_SECONDS = 10 };
 
 /* clang-format off */
@@ -119,7 +119,7 @@ static void copy_name(char to[UNWIND_NAME], const char *from)
 	snprintf(to, UNWIND_NAME, "%s", from ? from : "");
 }
 
-/* The address after a call may belong to the next function. */
+/* Store a frame. The address after a call may be in the next function: look up the byte before. */
 static int keep_frame(Dwfl_Frame *frame, void *arg)
 {
 	struct child *child = arg;
@@ -219,7 +219,7 @@ static int64_t now_ms(void)
 	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* Fill @to until the pipe ends or patience does. Returns the number of bytes. */
+/* Fill @to until the end of the pipe, or for @patience ms. Returns the number of bytes. */
 static size_t receive_stacks(int from, void *to, size_t most, int64_t patience)
 {
 	int64_t until = now_ms() + patience, left;

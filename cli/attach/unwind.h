@@ -2,8 +2,8 @@
 /*
  * Call stacks, from registers and copied stacks.
  *
- * The files of a program are foreign, and libdw assumes good ones, so that it runs in a process of
- * its own with limits of memory and time: if that crashes, stacks are missing. Not thread-safe.
+ * The files of a program are untrusted, but libdw trusts its input, so it runs in a separate
+ * process with limits on memory and time: if that crashes, stacks are missing. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /*
  * A tar archive compressed by zstd
  *
- * Of libarchive's formats and filters only these two are enabled for reading: the file is
+ * Only this format and this filter of libarchive are enabled for reading, since the file is
  * untrusted.
  */
 #include "cli/bundle/archive.h"

@@ -67,7 +67,7 @@ static void name_part(const struct bundle *b, const char *name, char path[PATH_M
 	snprintf(path, PATH_MAX + 64, "%s/%s", b->folder.path, name);
 }
 
-/* The part is complete in the folder. */
+/* Add a part, which is complete in the folder, to the manifest. */
 static int measure_part(struct bundle *b, const char *name, const char *what)
 {
 	struct manifest_file *file = manifest_add(&b->manifest, name, what);

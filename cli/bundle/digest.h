@@ -12,7 +12,7 @@ struct digest;
 int digest_new(struct digest **ret_digest);
 void digest_add(struct digest *digest, const void *bytes, size_t n);
 
-/* Frees it; with NULL it does nothing else. */
+/* Store the text in @ret_text, unless that is NULL, and free @digest. */
 void digest_end(struct digest *digest, char *ret_text);
 
 /* The digest and length of the file at @path. 0 or -errno after log_err(). */

@@ -19,8 +19,8 @@ struct manifest_file {
 	char name[MANIFEST_FILE_NAME];
 	char digest[DIGEST_TEXT];
 	long long bytes;
-	const char *what; /* for a reader; not in the file */
-	bool seen;        /* for the unpacking user */
+	const char *what; /* description for the user; not in the file */
+	bool seen;        /* unbundle: its entry was seen */
 };
 
 struct manifest {

@@ -1,8 +1,8 @@
 /*
  * verbatim check: the rules over a trace, or over several of one job
  *
- * The exit status is 1 where a rule of severity error or warning has a finding, a queue pair has a
- * completion in error, a call never returned, or a process was killed that had live objects; muted
+ * The exit status is 1 if a rule of severity error or warning has a finding, a queue pair has a
+ * completion in error, a call never returned, or a process with live objects was killed; muted
  * findings do not count. Performance and information never fail a build.
  */
 #include "analyzer/check.h"

@@ -157,8 +157,8 @@ static int refuse_topic(const char *command, const char *name)
 }
 
 /*
- * A verb, and the errno after it if there is one. Returns the number of arguments used, or -1 if it
- * is not known to report that.
+ * Find a verb, and the errno after it, if any. Returns the number of arguments used; -1: the verb
+ * is not known to report that errno.
  */
 static int find_verb(enum verb verb, const char *next, struct topic *topic)
 {
@@ -171,7 +171,7 @@ static int find_verb(enum verb verb, const char *next, struct topic *topic)
 	return explain_errno(verb, error) ? 2 : -1;
 }
 
-/* What @at begins with. Returns the number of arguments used; 0: not known; -1: find_verb(). */
+/* Find the topic at @at. Returns the number of arguments used; 0: no topic; -1: as find_verb(). */
 static int find_topic(char **at, struct topic *topic)
 {
 	int rule = rule_find(at[0]), verb = verb_find(at[0]);
@@ -215,7 +215,7 @@ static void print_topic(const struct topic *topic, const char *word)
 	}
 }
 
-/* Each of them, as JSON into @json or as text. Returns the exit status. */
+/* Explain each argument, as JSON into @json or as text. Returns the exit status. */
 static int explain_each(const char *command, const struct arguments *arguments, struct json *json)
 {
 	for (int i = 0, n; i < arguments->n; i += n) {

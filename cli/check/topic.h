@@ -13,7 +13,7 @@ struct topic {
 	enum verb verb;
 };
 
-/* Does explain know errnos of @verb; @own: that only it or few others report? */
+/* Does explain know errnos of @verb? @own: errnos that only this verb or few others report. */
 bool topic_has_errnos(enum verb verb, bool own);
 
 /* Add the object with all that is known of @topic. */

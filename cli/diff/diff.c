@@ -123,7 +123,7 @@ static int compare_runs(struct diff_run *const *runs, int nbefore, int n,
 	return status;
 }
 
-/* How many of the arguments are before; -1 after an error message. */
+/* How many arguments belong to the first side; -1 after an error message. */
 static int count_before(const struct arguments *arguments)
 {
 	int n = arguments->n, before = arguments->rest >= 0 ? arguments->rest : n == 2 ? 1 : -1;

@@ -37,7 +37,7 @@ static const enum style verdict_styles[] = { STYLE_DIM, STYLE_WARNING, STYLE_GOO
 /* of JSON */
 static const char *const verdict_words[] = { "unclear", "changed", "better", "regression" };
 
-/* Runs may differ if a count is a mean. */
+/* Format a number. Runs may differ, so a count may be a mean with a fraction. */
 static void format_number(enum diff_unit unit, double value, char text[FORMAT_TEXT])
 {
 	if (unit == DIFF_NS)
@@ -121,7 +121,7 @@ static void print_title(const char *title)
 	printf("%*s ", pad > 0 ? pad : 0, "");
 }
 
-/* A caller that does not fit into the line gets the next one. */
+/* Print a place; a caller that does not fit into the line gets a new line. */
 static void print_place(const char *place)
 {
 	static const char *const callers[] = { ", called by ", ", below " };
@@ -282,7 +282,7 @@ static void print_tests_of(const struct diff *diff, const char *because)
 		printf("%14sand %zu more: --format json\n", "", n - TESTS);
 }
 
-/* What was looked at, with the change that would have been seen, and what was not judged. */
+/* Print what was compared, with the least change that would show, and what was not judged. */
 static void print_tests(const struct diff *diff)
 {
 	for (size_t i = 0; i < diff->ntests; i++) {
@@ -334,7 +334,7 @@ int diff_print_text(const struct diff *diff)
 
 /* JSON */
 
-/* null if it is not finite. */
+/* Add a number, or null if it is not finite. */
 static void put_number(struct json *json, const char *name, double value)
 {
 	if (!isfinite(value)) {

@@ -61,7 +61,7 @@ void doctor_path(const struct doctor *doctor, char path[PATH_MAX], const char *f
 /* First line of a file of the machine, without its end; false, and "", if it cannot be read. */
 bool doctor_read_line(const struct doctor *doctor, const char *name, char *line, size_t size);
 
-/* Does the machine have that file? */
+/* Does the machine have the file @name? */
 bool doctor_has(const struct doctor *doctor, const char *name);
 
 /* Called for each entry of a folder, sorted by name. */
@@ -104,5 +104,5 @@ bool doctor_copies_on_fork(const struct doctor *doctor);
 /* Report @free_bytes left for rings at @where. */
 void doctor_judge_space(struct doctor *doctor, const char *where, uint64_t free_bytes);
 
-/* Report the clock of events: the time stamp counter, @invariant or not; reading it takes @ns. */
+/* Report the clock of events: is the time stamp counter @invariant? Reading the clock takes @ns. */
 void doctor_judge_clock(struct doctor *doctor, bool invariant, const char *source, double ns);

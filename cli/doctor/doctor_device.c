@@ -112,7 +112,7 @@ void doctor_nodes(struct doctor *doctor)
 		check_node(doctor, "rdma_cm", "the connection manager");
 }
 
-/* A module that is built into the kernel is recognised by the file @trace, if not NULL. */
+/* Check a module; one built into the kernel is recognised by the file @made, if not NULL. */
 static void check_module(struct doctor *doctor, const char *name, const char *made,
 			 enum verdict without, const char *remedy)
 {
@@ -134,7 +134,7 @@ static void check_driver(struct doctor *doctor, const char *name)
 	doctor_path(doctor, path, DEVICES "/%s/device/driver/module", name);
 	n = readlink(path, target, sizeof(target) - 1);
 	if (n <= 0)
-		return; /* built in, or without hardware below */
+		return; /* the driver is built in, or has no hardware */
 	target[n] = '\0';
 	doctor_report(doctor, DOCTOR_OK, NULL, "%s is driven by %s", name,
 		      strrchr(target, '/') ? strrchr(target, '/') + 1 : target);

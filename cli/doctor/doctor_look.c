@@ -1,5 +1,5 @@
 /*
- * verbatim doctor: what its checks use to look at the machine's files and to report what they found
+ * verbatim doctor: functions with which its checks read the machine's files and report findings
  */
 #include "cli/doctor/doctor.h"
 

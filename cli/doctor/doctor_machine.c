@@ -80,7 +80,7 @@ void doctor_ptrace(struct doctor *doctor)
 			scope);
 }
 
-static bool in_container(const struct doctor *doctor)
+static bool is_in_container(const struct doctor *doctor)
 {
 	return doctor_has(doctor, "/.dockerenv") || doctor_has(doctor, "/run/.containerenv") ||
 	       getenv("container") || getenv("KUBERNETES_SERVICE_HOST");
@@ -96,7 +96,7 @@ void doctor_judge_space(struct doctor *doctor, const char *where, uint64_t free_
 	else
 		doctor_report(
 			doctor, free_bytes < SPACE_NONE ? DOCTOR_PROBLEM : DOCTOR_NOTE,
-			in_container(doctor)
+			is_in_container(doctor)
 				? "start the container with --shm-size=1g or --ipc=host; or use "
 				  "another folder: VERBATIM_SESSIONS, VERBATIM_SOFT_FABRIC"
 				: "free some space, or use another folder (VERBATIM_SESSIONS), or "
@@ -136,7 +136,7 @@ void doctor_shm(struct doctor *doctor)
 		check_space(doctor, "/dev/shm", path);
 }
 
-/* Rings are charged to the recorded program. It may run in another control group than we do. */
+/* Rings are charged to the recorded program, which may run in another control group than ours. */
 void doctor_memory(struct doctor *doctor)
 {
 	char self[PATH_MAX], groups[PATH_MAX], limit[FORMAT_TEXT], budget[FORMAT_TEXT];
@@ -177,7 +177,7 @@ void doctor_session(struct doctor *doctor)
 	check_space(doctor, where, given);
 }
 
-/* Follows the rules of the software device, which shares no code with us. */
+/* Check the fabric's folder by the software device's rules, which are a copy: no code is shared. */
 void doctor_fabric(struct doctor *doctor)
 {
 	const char *given = getenv("VERBATIM_SOFT_FABRIC");

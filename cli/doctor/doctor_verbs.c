@@ -1,8 +1,8 @@
 /*
  * verbatim doctor: the devices as a program finds them, through libibverbs
  *
- * It is the libibverbs of our own environment: under `verbatim run --device soft` the software
- * device's.
+ * Uses the libibverbs of this process's environment: with `verbatim run --device soft`, the
+ * software device's.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -71,7 +71,7 @@ static void check_port(struct doctor *doctor, struct ibv_context *context, unsig
 		check_gids(doctor, context, port, &attr);
 }
 
-/* The kernel's soft iWARP does not check CAP_IPC_LOCK, as the check "memlock" assumes. */
+/* Report a limit that applies although "memlock" found CAP_IPC_LOCK: soft iWARP ignores that. */
 static void check_limit(struct doctor *doctor, struct ibv_context *context,
 			const struct ibv_device_attr *attr)
 {

@@ -5,8 +5,8 @@
  * 	                              -> PT_DYNAMIC  DT_NEEDED, DT_RUNPATH as
  * 	                                             offsets into DT_STRTAB
  *
- * DT_STRTAB is an address; the PT_LOAD that covers it says where that is in the file. Sections may
- * be stripped, and the dynamic linker does not look at them.
+ * DT_STRTAB is an address; the PT_LOAD that contains it gives the offset in the file. Sections may
+ * be stripped, and the dynamic linker does not use them.
  */
 #include "cli/doctor/elf.h"
 
@@ -67,7 +67,7 @@ static int map_file(const char *path, struct elf *elf)
 	return err;
 }
 
-static bool of_this_machine(Elf *file)
+static bool is_for_machine(Elf *file)
 {
 	const uint16_t one = 1;
 	const int order = *(const uint8_t *)&one ? ELFDATA2LSB : ELFDATA2MSB;
@@ -93,7 +93,7 @@ static const char *read_text(const struct elf *elf, uint64_t offset, uint64_t si
 	return text && !text[size - 1] ? text : NULL;
 }
 
-/* The program headers; of a truncated file those that it still has. */
+/* The program headers; if the file is truncated, the ones that it still has. */
 static const GElf_Phdr *read_headers(const struct elf *elf, size_t *ret_n)
 {
 	const Elf_Data *data;
@@ -172,7 +172,7 @@ int elf_open(const char *path, struct elf *ret_elf)
 	struct elf elf = { 0 };
 	int err = map_file(path, &elf);
 
-	if (!err && !of_this_machine(elf.file))
+	if (!err && !is_for_machine(elf.file))
 		err = -ENOEXEC;
 	if (err) {
 		elf_close(&elf);
@@ -207,9 +207,9 @@ bool elf_mentions(const struct elf *elf, const char *text)
 	return file && memmem(file, size, text, strlen(text));
 }
 
-/* Is @name in one of the @folders, with colons between them? $ORIGIN is that of @elf. */
-static bool in_folders(const struct elf *elf, const char *folders, const char *name,
-		       char path[PATH_MAX])
+/* Is @name in one of the @folders, separated by colons? $ORIGIN is the folder of @elf. */
+static bool is_in_folders(const struct elf *elf, const char *folders, const char *name,
+			  char path[PATH_MAX])
 {
 	for (const char *f = folders, *end; f && *f; f = end) {
 		int n = (int)strcspn(f, ":"), origin = 0;
@@ -238,9 +238,9 @@ int elf_find(const struct elf *elf, const char *name, char path[PATH_MAX])
 		snprintf(path, PATH_MAX, "%s", name);
 		return access(path, R_OK) ? -ENOENT : 0;
 	}
-	return in_folders(elf, elf->runpath, name, path) ||
-			       in_folders(elf, getenv("LD_LIBRARY_PATH"), name, path) ||
-			       in_folders(elf, usual, name, path)
+	return is_in_folders(elf, elf->runpath, name, path) ||
+			       is_in_folders(elf, getenv("LD_LIBRARY_PATH"), name, path) ||
+			       is_in_folders(elf, usual, name, path)
 		       ? 0
 		       : -ENOENT;
 }

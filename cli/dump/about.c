@@ -1,5 +1,5 @@
 /*
- * Which events a dump shows: those about an object
+ * Finds the events that are about an object
  */
 #include "cli/dump/about.h"
 
@@ -11,7 +11,7 @@ static bool poll_concerns(const struct poll *poll, uint32_t object)
 	return poll->object == object;
 }
 
-/* Is a value that number, at any depth? */
+/* Does @value contain @number, at any depth? */
 static bool has_number(const struct json_node *value, int64_t number)
 {
 	if (value->kind == JSON_INT)

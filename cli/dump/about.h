@@ -10,10 +10,10 @@
 uint32_t about_find_object(const struct trace_event *event);
 uint32_t about_find_stack(const struct trace_event *event);
 
-/* The queue that the event's keys and peer belong to; 0: none. */
+/* The queue whose keys and peer the event uses; 0: none. */
 uint32_t about_queue(const struct trace_event *event);
 
-/* Does @event act on, use or complete something of @object? */
+/* Does @event act on or use @object, or complete a request of it? */
 bool about_concerns(struct trace *trace, const struct trace_event *event,
 		    const struct object *object);
 

@@ -5,7 +5,7 @@
 #include "cli/options.h"
 #include "core/store/read/trace.h"
 
-/* Zeroed all are. */
+/* Zeroed: all are selected. */
 struct choice {
 	struct choice_statuses {
 		bool given, errors; /* errors: all but success and flushes */

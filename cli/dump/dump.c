@@ -101,7 +101,7 @@ static int print_json(struct dump *d, const struct trace_event *event)
 	return 0;
 }
 
-/* Print the rest of a line: on that line, or on a line of its own if lines are cut. */
+/* Begin the rest of a line: on the same line, or on a new one if lines are cut. */
 static FILE *begin_more(struct dump *d)
 {
 	if (!d->line.columns) {
@@ -129,7 +129,7 @@ static void print_brief_stack(struct dump *d, const struct trace_event *event)
 	style_put(out, STYLE_PLAIN);
 }
 
-/* Print a status that does not fit into a narrow line. */
+/* On a narrow terminal, print statuses on a line of their own. */
 static void print_failure(struct dump *d, const struct trace_event *event)
 {
 	char id[32];
@@ -175,7 +175,7 @@ static void print_place(struct dump *d, FILE *out, const struct trace_event *eve
 	fputs("  ", out);
 }
 
-/* Without its newline. */
+/* Print the line of @event, without a newline. */
 static void print_line(struct dump *d, const struct trace_event *event)
 {
 	bool marked = select_is_around(&d->select, event);
@@ -220,7 +220,7 @@ static int print_payloads(const struct dump *d, const struct trace_event *event)
 	return err;
 }
 
-/* Flushes of one queue pair share a line, except a requested one and those with payload. */
+/* Does a flush have a line of its own? Otherwise flushes of one queue pair share a line. */
 static bool is_apart(const struct dump *d, const struct trace_event *event)
 {
 	return d->all || d->json || d->select.nasked || d->select.choice.wr_id.given ||
@@ -268,7 +268,7 @@ static int take_event(struct dump *d, const struct trace_event *event)
 		return print_json(d, event);
 	if (is_shown(d))
 		print_line(d, event);
-	if (!apart && flushes_only(event)) { /* the line is continued */
+	if (!apart && flushes_only(event)) { /* more flushes may continue the line */
 		flushes_begin(&d->flushes, event);
 		return 0;
 	}
@@ -358,7 +358,7 @@ static int read_events(struct dump *d)
 	return err < 0 ? err : 0;
 }
 
-/* Which lines are printed is known only after all are counted; no line is stored. */
+/* The lines to print may be known only after counting all: two passes, since no line is stored. */
 static int dump_events(struct dump *d)
 {
 	int err;

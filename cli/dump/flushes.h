@@ -22,7 +22,7 @@ bool flushes_only(const struct trace_event *event);
 /* The poll begins a run. */
 void flushes_begin(struct flushes *run, const struct trace_event *event);
 
-/* Count @event if it belongs to the run; else false. */
+/* Count @event if it belongs to the run. Returns whether it does. */
 bool flushes_take(struct flushes *run, const struct trace_event *event);
 
 /* Print the line's end after the first poll of the run; nothing if the run has only that. */

@@ -1,8 +1,8 @@
 /*
  * verbatim info: summarises a trace for a reader who did not record it
  *
- * All of it comes from the ordinary tables: quick, however long the trace. Faults of the trace
- * itself come first.
+ * It reads only the small tables: quick, however long the trace. Faults of the trace itself come
+ * first.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -222,7 +222,7 @@ static void print_faults(struct trace *trace)
 		print_fault("ANONYMISED", "names, addresses and payload are replaced\n");
 }
 
-/* Print what the recorder refused to threads, to save memory or because it was blocked. */
+/* Print the polls and rings that the recorder withheld from threads. */
 static void print_withheld(struct trace *trace)
 {
 	char text[FORMAT_TEXT];

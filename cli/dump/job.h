@@ -15,14 +15,14 @@ void job_split(const struct arguments *all, struct arguments *ret_traces,
 	       struct arguments *ret_left);
 
 /*
- * Open them as one. Facts about the clocks of several go to stderr, one line each. Returns 0; or
- * the exit status, after one line to stderr.
+ * Open all traces as one. If there are several, facts about their clocks are printed to stderr, one
+ * line each. Returns 0; or the exit status, after one line to stderr.
  */
 int job_open(const char *command, const struct arguments *traces, struct trace **ret_trace);
 
 /*
- * The event given as @id of trace @name, "" if none was given: trace_find_event(). Thread 0 is
- * returned unchanged. Returns 0, or the exit status after one line.
+ * Find event @id of trace @name ("": no name was given) by trace_find_event(). An @id of thread 0
+ * is returned unchanged. Returns 0, or the exit status after one line.
  */
 int job_find_event(const char *command, struct trace *trace, const char *name, struct event_id id,
 		   struct event_id *ret_id);

@@ -95,7 +95,7 @@ void json_values_enum(struct json_values *jv, const char *name, const struct enu
 		json_put_int(&jv->json, name, value);
 }
 
-/* As in the trace, if the type is not known. */
+/* Write a value as in the trace: its type is not known. */
 static void put_node(struct json_values *jv, const char *name, const struct json_node *node)
 {
 	bool array = node->kind == JSON_ARRAY;

@@ -1,8 +1,8 @@
 /*
  * A line of a dump, cut to the width of a terminal
  *
- * Arguments are long, and the result of a call follows them: it is kept, and the end of the
- * arguments is left out.
+ * Arguments are long, and the result of a call follows them: the result is shown, and the end of
+ * the arguments is left out.
  */
 #include "cli/dump/line.h"
 

@@ -158,7 +158,7 @@ void names_lkey(struct names *names, FILE *out, uint32_t queue, uint32_t lkey, i
 
 /* Peers */
 
-/* NULL: they are not known. */
+/* The trace's connections; NULL: not known. */
 static const struct connections *find_connections(struct names *names)
 {
 	if (!names->joined && trace_connections(names->trace, &names->connections))
@@ -167,7 +167,7 @@ static const struct connections *find_connections(struct names *names)
 	return names->connections;
 }
 
-/* The peer with @number, or any if it is 0: the last one at @time, else the first one after. */
+/* The peer with @number (0: any): the last one connected before @time, else the first one after. */
 static const struct object *find_peer(struct names *names, uint32_t queue, uint32_t number,
 				      int64_t time)
 {

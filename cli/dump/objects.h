@@ -8,8 +8,8 @@
 struct object;
 struct trace;
 
-/* Is it called that? Several may be: each process may have a qp1. */
+/* Does @object have that name? Several may: each process may have a qp1. */
 bool objects_is(const struct trace *trace, const struct object *object, const char *name);
 
-/* @trace has no object @name: as cli_misuse(), with the name that is most similar to it. */
+/* Report, as cli_misuse(), that @trace has no object @name, with the most similar name. */
 int objects_refuse(const char *command, struct trace *trace, const char *name);

@@ -187,7 +187,7 @@ static void put_wr(const struct values *v, const struct wr *wr)
 			render_has_key(wr->opcode) ? "invalidate_rkey" : "imm_data", wr->imm);
 }
 
-/* How many requests from @i on were not asked for. */
+/* How many requests, from @i on, are not selected. */
 static uint32_t count_other_wrs(const struct render *r, const struct post *post, uint32_t i)
 {
 	uint32_t n = 0;
@@ -206,7 +206,7 @@ static uint32_t count_other_wcs(const struct render *r, const struct poll *poll,
 	return n;
 }
 
-/* Print the number of @n others, which are skipped. */
+/* Print that @n others were skipped. */
 static bool put_others(const struct render *r, FILE *out, uint32_t n, uint32_t *i)
 {
 	if (!n || r->full)

@@ -76,7 +76,7 @@ struct trace_filter select_filter(const struct select *select);
 /* Is it the event that --around names? */
 bool select_is_around(const struct select *select, const struct trace_event *event);
 
-/* Is @event selected, provided that its line is? */
+/* Does @event match the selectors, apart from those that count lines? */
 bool select_has(const struct select *select, struct trace *trace, const struct trace_event *event);
 
 /* Is a first pass needed to know which lines are printed? */
@@ -90,5 +90,5 @@ struct select_lines {
 	uint64_t first, last;
 };
 
-/* How many of @n lines to print; with --around those in its window. */
+/* Which of @n lines to print; with --around, @n counts those in the window. */
 struct select_lines select_lines(const struct select *select, uint64_t n);

@@ -6,7 +6,7 @@
 
 struct stacks;
 
-/* With @all including the functions of the recorder. NULL if out of memory. */
+/* @all: include the functions of the recorder. NULL if out of memory. */
 struct stacks *stacks_new(struct trace *trace, bool all);
 
 /* Accepts NULL. */
@@ -17,7 +17,7 @@ struct stack {
 	char **functions;
 	size_t n;
 	char *brief; /* "to_rts (app.c:20) < main (app.c:66)" */
-	/* it has functions of the Python interpreter: those of the Python code are not recorded */
+	/* has functions of the Python interpreter: functions in Python are not recorded */
 	bool python;
 };
 

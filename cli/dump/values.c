@@ -101,7 +101,7 @@ static void put_number(const struct values *v, const struct field_info *field, i
 	}
 }
 
-/* The text as in the trace, with or without quotes. */
+/* Print a text of the trace, with or without quotes. */
 static void put_string(FILE *out, const struct json_node *value, bool quoted)
 {
 	if (quoted)

@@ -46,11 +46,11 @@ void values_field(const struct values *values, const struct field_info *field,
 
 /* For visitors of a value: args_visit(). */
 
-/* The bytes of a structure that consists of nothing else, like a GID; NULL: it does not. */
+/* The bytes of a structure that consists only of bytes, like a GID; else NULL. */
 const struct json_node *values_raw(const struct args_place *place);
 
 /* Is it a member that must not be shown? */
 bool values_is_outside(const struct values *values, const struct args_place *place);
 
-/* The store keeps all numbers as signed 64 bits. */
+/* The unsigned value of a field: the store has all numbers as signed 64 bits. */
 uint64_t values_unsigned(const struct field_info *field, int64_t value);

@@ -3,8 +3,8 @@
  * The lines around an event: of each thread a number of lines before it and after it, so that a
  * thread that polls does not hide the others.
  *
- * All lines are counted first, until all threads that were seen have theirs; then they are asked
- * for in the same order. Not thread-safe.
+ * In a first pass lines are counted, until all threads seen have enough; in a second one,
+ * window_has() tells for each line, in the same order, whether it is printed. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ int window_count(struct window *window, uint32_t thread, bool event);
 /* Have all threads that were counted enough lines after the event? */
 bool window_is_full(const struct window *window);
 
-/* The number of lines in the window, with that of the event. */
+/* The number of lines in the window, including the event's line. */
 uint64_t window_size(const struct window *window);
 
 /* Is the next line, of @thread, in the window? Call it once for each counted line. */

@@ -2,8 +2,8 @@
  * The arguments of a control verb as C
  *
  * A field is printed if it is not 0 or is essential to the call. Values that only the device or
- * another thread knows have functions of their own: addresses of ports, numbers of queue pairs,
- * memory.
+ * another thread of the program knows are printed by separate functions: addresses of ports,
+ * numbers of queue pairs, memory.
  */
 #include "cli/emit/arguments.h"
 
@@ -51,7 +51,7 @@ static int64_t enum_value(const struct field_info *field, const struct json_node
 	return value->kind == JSON_INT ? value->number : 0;
 }
 
-/* A newer recorder may have names that are not known to us: another value would change the call. */
+/* Refuse names that a newer recorder may have: guessing a value would change the call. */
 static int check_enum(struct maker *maker, const struct field_info *field,
 		      const struct json_node *value)
 {
@@ -347,7 +347,7 @@ static int close_struct(void *arg, const struct args_place *place)
 	return 0;
 }
 
-/* "{ ... }", a member a phrase. */
+/* "{ ... }", with one phrase for each member. */
 static int add_struct(struct writing *w, const struct field_info *field,
 		      const struct json_node *value)
 {
@@ -420,7 +420,7 @@ int arguments_add(struct maker *maker, const struct call *call, const struct fie
 	return add_value(&w, args, field, value);
 }
 
-/* An object that was made with another one is destroyed before it. */
+/* The object that the call creates needs @object, which must be destroyed later. */
 static int add_needed(struct maker *maker, const struct call *call, uint32_t object)
 {
 	struct named *needed = &maker->needed[call->object];

@@ -14,7 +14,7 @@ int arguments_add(struct maker *maker, const struct call *call, const struct fie
 uint32_t arguments_object(const struct maker *maker, enum object_kind kind, uint64_t handle);
 
 /*
- * Record a read or use of each object that the arguments of @call refer to; the objects that it
- * creates need them until they are destroyed. 0 or -errno.
+ * Record a read or use of each object that the arguments of @call refer to; the object that the
+ * call creates needs them until it is destroyed. 0 or -errno.
  */
 int arguments_order(struct maker *maker, const struct call *call);

@@ -1,5 +1,5 @@
 /*
- * The passes over a trace: later facts are learnt first, then statements are made
+ * The passes over a trace: the first ones collect facts, the last one generates statements
  */
 #include "cli/emit/build.h"
 
@@ -33,7 +33,7 @@ static int learn_event(struct maker *maker, const struct trace_event *event)
 	return err ? log_err(err, "emit") : 0;
 }
 
-/* A process that uses objects of its parent was forked: threads cannot show that. */
+/* Refuse a process that uses inherited objects of its parent: threads cannot do that. */
 static int check_fork(const struct maker *maker, uint32_t object)
 {
 	const struct program *program = maker->program;
@@ -58,7 +58,7 @@ static int check_objects(const struct program *program, const struct trace_event
 	return known ? 0 : program_refuse(program, "names an object that the trace does not have");
 }
 
-/* Out of memory must not be treated as a value that cannot be parsed. */
+/* Parse the arguments here: later, lack of memory would look like an unparsable value. */
 static int parse_args(const struct trace_event *event)
 {
 	bool has_args = event->kind == TRACE_CALL || event->kind == TRACE_RETURN;
@@ -74,14 +74,14 @@ static int make_statements(struct maker *maker, const struct trace_event *event)
  *
  * A request that fails since its peer does not respond was posted before the peer's end, and some
  * of its messages may even have been received: only the acknowledgement was lost. A device cannot
- * be made to lose that. So the peer ends just before the first such request: what it did afterwards
- * is done before, up to the first message whose sender saw no acknowledgement. The rest is left
- * out.
+ * be made to lose that. So the peer ends just before the first such request: its later events are
+ * advanced to that time, up to the first message whose sender saw no acknowledgement. The rest is
+ * left out.
  */
 
 static const char unacknowledged[] = "the process was killed before it acknowledged a message";
 
-/* The process has no more events, or was killed after the request was posted. */
+/* Does the process have no more events, or was it killed after the request was posted? */
 static bool was_killed(const struct maker *maker, uint32_t process)
 {
 	const struct process *p = trace_process(maker->program->trace, process);
@@ -119,7 +119,7 @@ static int advance_event(struct maker *maker, const struct trace_event *event)
 	return leave_out_event(maker, event);
 }
 
-/* What @process did from @time on. */
+/* Generate the events of @process from @time on. */
 static int advance_rest(struct maker *maker, uint32_t process, int64_t time)
 {
 	const struct trace_filter filter = { .process = process, .from = time };
@@ -248,7 +248,7 @@ static int read_all(struct maker *maker,
 	return err;
 }
 
-/* Refuse a trace that lacks events: the program could not do them. */
+/* Refuse a trace that lacks events: the program could not repeat them. */
 static int check_whole(struct program *program)
 {
 	struct trace_loss loss = trace_loss(program->trace);

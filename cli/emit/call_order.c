@@ -26,7 +26,7 @@ bool call_is_late(const struct call *call)
 	return false;
 }
 
-/* Begin its entry among the events that others wait for. */
+/* Begin the call's entry among the events that others wait for. */
 static int begin_order(struct maker *maker, const struct call *call)
 {
 	static const char *const states[] = { "reset", "init", "rtr", "rts", "sqd", "sqe", "err" };
@@ -47,7 +47,7 @@ static int begin_order(struct maker *maker, const struct call *call)
 	return order_begin(&maker->order, name, info->name + strlen("ibv_"));
 }
 
-/* An event of a CQ comes after the CQ was made and armed; it is acknowledged later. */
+/* Order an event of a CQ: after the CQ's creation and arming, before the acknowledgement. */
 static int order_cq_event(struct maker *maker, const struct call *call)
 {
 	static const enum role roles[] = { ROLE_STATE, ROLE_ARMED, ROLE_EVENTS };
@@ -68,7 +68,7 @@ static int order_cq_event(struct maker *maker, const struct call *call)
 	return err;
 }
 
-/* Add the events that it waits for, and those that wait for it. */
+/* Add the events that the call waits for, and the events that wait for it. */
 static int order_call(struct maker *maker, const struct call *call)
 {
 	const struct verb_info *info = &verb_infos[call->verb];
@@ -98,7 +98,7 @@ static int order_call(struct maker *maker, const struct call *call)
 	return err;
 }
 
-/* How many requests a new queue was asked to have room for. */
+/* Learn how many requests a new queue was requested to hold. */
 static void learn_sizes(struct maker *maker, const struct call *call)
 {
 	const struct queue_row *row;

@@ -4,7 +4,7 @@
  */
 #include "cli/emit/maker.h"
 
-/* Does it end or break something, so that it is ordered by its return? */
+/* Does the call end or break an object, so that it is ordered by its return? */
 bool call_is_late(const struct call *call);
 
 /* Note what the call creates and connects, and add the waits that it needs. 0 or -errno. */

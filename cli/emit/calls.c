@@ -94,7 +94,7 @@ static int add_open_device(struct maker *maker, const struct call *call)
 	return 0;
 }
 
-/* The argument of that name. */
+/* Add the argument @name. */
 static int add_named(struct maker *maker, const struct call *call, const char *name)
 {
 	const struct struct_info *args = &info_of(call)->args;
@@ -186,7 +186,7 @@ static int add_bind_mw(struct maker *maker, const struct call *call)
 	return err;
 }
 
-/* If it has a channel, its context counts its events. */
+/* If the CQ has a channel, its cq_context points to the count of its events. */
 static int add_create_cq(struct maker *maker, const struct call *call)
 {
 	struct kept *kept = &maker->program->objects[call->object];

@@ -38,7 +38,7 @@ const struct option_row cli_emit_options[] = {
 };
 /* clang-format on */
 
-/* A compiler knows a C program by its suffix. A name with another one, or of a device, is kept. */
+/* Compilers recognise C by the suffix: add .c, unless the name has a suffix or is a device. */
 static const char *complete_name(const char *path, char name[PATH_MAX])
 {
 	const char *base = strrchr(path, '/');

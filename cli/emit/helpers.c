@@ -1,5 +1,5 @@
 /*
- * The functions that the C program has beside its threads
+ * The helper functions of the C program
  *
  * Each is C as it is printed; each line can be read on its own.
  */

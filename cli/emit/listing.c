@@ -1,10 +1,10 @@
 /*
  * A thread's statements as text
  *
- * A number that differs from turn to turn becomes an expression of the loops' variables, else an
- * element of a table. Events are named by an expression of that kind; if that is not possible for
- * each event of a loop, all are counted: most are a fixed step after the one before, and a table
- * has the runs of the others.
+ * A number that differs between turns becomes an expression of the loop variables, else an element
+ * of a table. The n of an event T:n becomes such an expression, too. If that is not possible for
+ * all events of a loop, the program counts them: most are a fixed step after the one before, and a
+ * table has the other distances, as runs.
  */
 #include "cli/emit/listing.h"
 
@@ -22,7 +22,7 @@ enum { TABLE_WIDTH = 92, TABLE_HEAD = 16, TABLE_NAME = 44 };
 /* State while a loop is printed. */
 struct frame {
 	struct nest nest;
-	bool counts;   /* its events are counted */
+	bool counts;   /* events of the loop are counted */
 	char turn[24]; /* the variable that counts the turns of the statement; "": none yet */
 };
 
@@ -54,9 +54,9 @@ static void add_element(struct table *t, const char *element)
 	t->columns += length;
 }
 
-enum { NUMBER_BITS = 24 }; /* of struct listing's written: a number, with a place above it */
+enum { NUMBER_BITS = 24 }; /* listing.written: a table's number; above these bits, its position */
 
-/* The number of a table with that body; 0: there is none, and the new one is written. */
+/* The number of the table with @body; 0: none, so a new table must be written. */
 static unsigned int find_table(const struct listing *l, const struct text *body, uint64_t *hash)
 {
 	uint64_t found;
@@ -111,7 +111,7 @@ static unsigned int add_table(struct listing *l, const int64_t *values, size_t n
 	return finish_table(l, &table, "int64_t", "table");
 }
 
-/* The index of an element: the loop's variable, or one that counts. */
+/* Name the index of a table's element: the loop's variable, or a variable that counts the turns. */
 static void name_turn(struct listing *l, struct frame *frame)
 {
 	if (*frame->turn)
@@ -251,7 +251,7 @@ static int add_statement(struct listing *l, const struct frame *of, const struct
 	return err;
 }
 
-/* The events of a loop, one after the other. */
+/* A traversal of the events of a loop. */
 struct tour {
 	struct listing *l;
 	bool began;
@@ -259,7 +259,7 @@ struct tour {
 	uint64_t last;          /* n of the last */
 	uint64_t *votes;        /* by text */
 	uint64_t times;         /* number of consecutive events */
-	int64_t more;           /* that are so far from where the steps lead */
+	int64_t more;           /* distance of these events from where the steps lead */
 	struct table table;     /* of those runs */
 };
 
@@ -339,8 +339,8 @@ static void add_step(void *arg, const struct node *node, uint64_t n)
 }
 
 /*
- * The number of a table of the distances between the events and where these steps lead, or 0 if all
- * are 0; *@ret_n: its length.
+ * Add a table of the distances between the events and where the steps lead. Its number, or 0 if all
+ * distances are 0; *@ret_n: its length.
  */
 static unsigned int add_runs(struct listing *l, struct node *node, uint64_t *ret_n)
 {

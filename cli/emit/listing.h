@@ -9,7 +9,7 @@
 struct listing {
 	const struct texts *texts;
 	const char *thread; /* the thread number of its events, "3" for 3:N */
-	/* replaces OBJECT_KEPT and the number of an object; adds lines. @index: "[i]" */
+	/* adds lines in place of OBJECT_KEPT and an object's number; @index: "[i]" */
 	void (*kept)(void *of, uint32_t object, const char *index, struct text *text);
 	void *of;
 	struct text text;             /* the body of the function */

@@ -1,9 +1,9 @@
 /*
  * Loops
  *
- * They are searched at the end of the statements, each time that one is added:
+ * The end of the statements is searched for loops each time that a statement is added:
  *
- * 	A A            one more of the same is a round of a loop of one
+ * 	A A            a repeated statement is a round of a loop of one
  * 	(A B)*7 A B    all parts of the loop before are one more round of it, or of the loop that is
  * 	               the last part of its last round, and so on
  * 	A B A B A B    a stretch that comes three times in a row becomes a loop
@@ -15,7 +15,8 @@
  * 	A*3 B A*2 B A B       loops of one
  * 	(A*[3,2,1] B)*3       a loop of two; how often A comes depends on the round
  *
- * A statement and a loop of it alone have one shape, so that a round may have it once.
+ * A statement and a loop of only that statement have the same shape, so a round may contain the
+ * statement once.
  */
 #include "cli/emit/loops.h"
 
@@ -109,8 +110,7 @@ static int merge_turns(struct node **node, struct node *later)
 }
 
 /*
- * @later, which is consumed, was run once right after @node, of the same shape: make one loop of
- * both.
+ * @later, which is consumed, follows @node and has the same shape: make one loop of both.
  */
 static int merge_rounds(struct node **node, struct node *later)
 {
@@ -152,8 +152,8 @@ static int add_round(struct node *loop, struct node *const *nodes, size_t n)
 }
 
 /*
- * The innermost loop at the end of *@node of which the @n nodes after it are a round, or the node
- * of which the next one is a turn; or NULL.
+ * The innermost loop at the end of *@node that has the @n following nodes as a round, or the node
+ * that has the next one as a turn; or NULL.
  */
 static struct node **find_taker(struct node **node, struct node *const *nodes, size_t n)
 {
@@ -172,7 +172,7 @@ static struct node **find_taker(struct node **node, struct node *const *nodes, s
 	}
 }
 
-/* Let the loop before the last @n nodes take them. 1: it did; 0; -ENOMEM. */
+/* Add the last @n nodes to the loop before them if they are its next round. 1: done; 0; -ENOMEM. */
 static int take_tail(struct block *block, size_t n)
 {
 	struct node **tail = block->at + block->n - n, **taker = find_taker(tail - 1, tail, n);
@@ -236,8 +236,8 @@ static bool is_repeated_three_times(const struct block *block, size_t length)
 }
 
 /*
- * Make a loop of the last nodes, or add them to one as a round. 1: done, and call it again; 0;
- * -ENOMEM.
+ * Make a loop of the last nodes, or add them to a loop as a round. 1: done, call again; 0: nothing
+ * to do; -ENOMEM.
  */
 static int fold_tail(struct block *block)
 {
@@ -271,7 +271,7 @@ static int push_node(struct block *block, struct node *node)
 	return err;
 }
 
-/* Does a loop at the end of @node begin with the @n nodes after it, and have more? */
+/* Are the @n nodes after @node the beginning of a round of a loop at the end of @node? */
 static bool may_take(const struct node *node, struct node *const *nodes, size_t n)
 {
 	for (; node->parts; node = node->parts[node->nparts - 1])
@@ -282,7 +282,7 @@ static bool may_take(const struct node *node, struct node *const *nodes, size_t 
 
 static int add_node(struct block *block, struct node *node);
 
-/* The nodes that were held are not a round of a loop: fold the first, and add the others again. */
+/* The held nodes turn out not to be a round of a loop: fold the first, and add the others again. */
 static int release_held(struct block *block)
 {
 	struct node *held[LOOP_PARTS];
@@ -413,7 +413,7 @@ static int make_loops(struct block *block, size_t length, size_t least)
 	return changed;
 }
 
-/* The last run of each loop is over. */
+/* Store the number of rounds of each loop's last run. */
 static int close_node(struct node *node)
 {
 	int err = node->parts ? numbers_push(&node->rounds, (int64_t)node->open) : 0;

@@ -18,7 +18,7 @@ struct node {
 	uint64_t shape; /* equal: may be iterations of one loop */
 	/* of a statement */
 	uint32_t text;
-	uint32_t coming; /* the text of the event that it waits for; 0: it is an event itself */
+	uint32_t coming; /* for a wait: the text of the event after it; 0: it is an event itself */
 	uint32_t nvalues;
 	size_t nturns;
 	/* of a loop */
@@ -36,7 +36,7 @@ struct node {
 struct block {
 	struct node **at;
 	size_t n;
-	size_t held; /* the last ones, which may become a round of the loop before them */
+	size_t held; /* number of last nodes that may become a round of the loop before them */
 };
 
 /* Add statement @s, with its values. 0 or -ENOMEM. */

@@ -22,8 +22,8 @@ struct maker {
 	struct rooms rooms;
 	struct named *named;  /* by queue pair */
 	struct named *needed; /* the objects that an object was created from, by object */
-	uint32_t *untold;     /* of a CQ: events that are left out, and not acknowledged yet */
-	bool *armed;          /* a CQ, armed since its last event */
+	uint32_t *untold;     /* by CQ: events that are left out and not acknowledged yet */
+	bool *armed;          /* by CQ: armed since its last event */
 	int64_t *last;        /* time of a process's last event, by process */
 	bool *ended;          /* its end is in the program */
 	bool advancing;       /* the remaining events of a process that ends now */

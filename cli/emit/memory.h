@@ -6,10 +6,10 @@
  */
 #include "cli/emit/program.h"
 
-/* A region or a window, or one of its states after ibv_rereg_mr() or another bind. */
+/* A region or a window; a new one for each ibv_rereg_mr() or bind. */
 struct region {
 	uint32_t object, process;
-	uint64_t addr, length; /* in the process; length 0: it has no memory in it */
+	uint64_t addr, length; /* addr: in the process; length 0: no memory of the process */
 	uint64_t iova;         /* the address that requests use for addr */
 	uint32_t lkey, rkey;
 	int64_t from, to; /* ns; INT64_MAX */
@@ -57,5 +57,5 @@ const char *memory_name(const struct program *program, const struct buffer *buff
 void memory_add_address(const struct memory *memory, struct program *program,
 			const struct region *region, uint32_t process, uint64_t addr, bool pointer);
 
-/* Is that in a buffer of @process? */
+/* Is @addr in a buffer of @process? */
 bool memory_has(const struct memory *memory, uint32_t process, uint64_t addr);

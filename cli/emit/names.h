@@ -20,7 +20,7 @@ const char *names_variable(const struct program *program, uint32_t object, char 
  */
 char *names_decimal(char *at, uint32_t number);
 
-/* The same for all elements of the array. */
+/* Remove the index from a name: it then stands for the whole array. */
 void names_strip(char *text);
 
 /* Add the variable as a pointer to the base type: a CQ of the extended kind is cast. */

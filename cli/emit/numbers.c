@@ -26,8 +26,8 @@ struct earlier_runs {
 };
 
 /*
- * A run with that in its count is a repetition: its count says how many runs before it (repetitions
- * among them) are repeated `step` times more, each time with `value` added.
+ * A run whose count has this bit is a repetition: the count is the number of runs before it
+ * (including repetitions) that are repeated `step` times more, each time with `value` added.
  */
 #define REPETITION  (1ull << 63)
 #define DEPTH_SHIFT 32 /* the count also has the depth of nested repetitions */
@@ -60,7 +60,7 @@ static bool are_same(const struct run *a, const struct run *b, size_t n, uint64_
 	return true;
 }
 
-/* Do the runs after a repetition make one more round of it? */
+/* Are the runs after a repetition one more round of it? Then count it. */
 static bool repeat_again(struct earlier_runs *e)
 {
 	for (size_t n = 1; n <= REPEATED_RUNS && n < e->n; n++) {

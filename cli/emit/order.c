@@ -1,5 +1,5 @@
 /*
- * What a thread of the C program must wait for in others
+ * Which events of other threads a thread of the C program must wait for
  */
 #include "cli/emit/order.h"
 
@@ -14,9 +14,9 @@
 #include "core/wire/log.h"
 
 enum {
-	/* if at most this many of a counter's events are waited for, only these count */
+	/* up to this many awaited events of a counter: only these increment it */
 	COUNTED_ALONE = 4,
-	SENT_MOST = 4096, /* messages in flight whose senders' knowledge is stored */
+	SENT_MOST = 4096, /* messages in flight for which the sender's `known` is stored */
 };
 
 /* An object in one of its roles: its last change, and its last use by each thread since. */
@@ -125,7 +125,7 @@ static uint64_t *find_known(const struct order *order, uint32_t thread, uint32_t
 	return &order->known[(size_t)thread * (order->program->nthreads + 1) + other];
 }
 
-/* The counter of that name in @thread; if another thread has it, a new one. */
+/* The counter @name of @thread, created if needed: each thread has its own. */
 static uint32_t find_counter(struct order *order, uint32_t thread, const char *name)
 {
 	uint64_t key = texts_number(&order->program->texts, name), found;
@@ -174,8 +174,8 @@ bool order_has_begun(const struct order *order, struct event_id id)
 }
 
 /*
- * Note that an event of the counter is waited for: the first few are remembered; after that every
- * event increments.
+ * Note that an event of the counter is awaited: the first few are remembered; if there are more,
+ * every event increments the counter.
  */
 static void await_ordinal(struct counter *counter, uint32_t ordinal)
 {
@@ -293,7 +293,9 @@ int order_post_receive(struct order *order, uint32_t queue, uint32_t requests)
 	return 0;
 }
 
-/* A receive that comes later in the trace is not waited for: the message found none at first. */
+/*
+ * A receive posted after the message in the trace is not waited for: the message had none at first.
+ */
 int order_take_receive(struct order *order, uint32_t queue)
 {
 	struct queue *q = &order->queues[queue];
@@ -376,7 +378,7 @@ static bool is_counted(const struct order *order, const struct statement *s)
 	return !counts_alone(counter) || (number && counter->awaited[number - 1] == s->ordinal);
 }
 
-/* The order of completions within a poll is the device's choice, unless others wait for one. */
+/* May the device's order within a poll be changed? Not for a completion that others wait for. */
 static bool may_move(const struct order *order, const struct statement *s)
 {
 	return s->completion && !is_counted(order, s);
@@ -395,7 +397,7 @@ static void sort_poll(struct statement *at, size_t n)
 	}
 }
 
-/* This makes rounds of a loop equal. */
+/* Sort the completions of each poll, so that the rounds of a loop become equal. */
 static void sort_completions(const struct order *order, struct script *script)
 {
 	for (size_t i = 0, n; i < script->n; i += n) {
@@ -409,8 +411,8 @@ static void sort_completions(const struct order *order, struct script *script)
 	}
 }
 
-/* Name the events before @n statements that wait. */
-static void name_coming(struct script *script, size_t n)
+/* Note, for each wait among the first @n statements, the event that it precedes. */
+static void note_next_events(struct script *script, size_t n)
 {
 	uint32_t coming = 0;
 
@@ -458,7 +460,7 @@ static int flush_script(struct order *order, uint32_t thread, size_t n)
 	int err = 0;
 
 	sort_completions(order, script);
-	name_coming(script, n);
+	note_next_events(script, n);
 	for (size_t i = 0; !err && i < n; i++)
 		err = flush_statement(order, thread, &script->at[i]);
 	script_drop(script, n);

@@ -40,7 +40,7 @@ struct order {
 	struct counter *counters;
 	size_t ncounters;
 	struct map by_name; /* number of a text, and the thread, to a counter */
-	uint64_t *known;    /* [thread][other]: events of the other thread up to this n are over */
+	uint64_t *known;    /* [thread][other]: up to this n, events of the other thread are over */
 	struct queue *queues;
 	/* by object of a queue pair: its peer, SRQ, completion queues, and enum ibv_qp_type */
 	uint32_t *peer, *srq, *send_cq, *recv_cq;
@@ -78,22 +78,20 @@ int order_wait_for(struct order *order, const struct place *place);
 int order_await(struct order *order, struct event_id id, const char *name);
 
 /*
- * The current event has used @object, whose next change waits for it; the event itself does not
- * wait.
+ * The current event uses @object: the object's next change waits for the event, but the event waits
+ * for nothing.
  */
 int order_touch(struct order *order, uint32_t object, enum role role);
 
 /*
- * Call it after the statement of the current event was added, with its counter. The statements of
- * the thread go to the loops of the thread. 0, -ENOMEM, or -ENOTSUP if the program becomes too
- * large.
+ * The statement of the current event has been added, with its counter. Moves statements of the
+ * thread to its loops. 0, -ENOMEM, or -ENOTSUP if the program becomes too large.
  */
 int order_end(struct order *order);
 
 /*
- * A receive queue (of a queue pair or an SRQ) gets a request by the current event; each message
- * consumes one, and is sent after it was posted. A message that @peer sent is received: 0 or
- * -errno.
+ * The current event posts @requests receives to @queue (of a queue pair or an SRQ); a message takes
+ * a receive, so it is sent after that was posted; @qp sends a message. 0 or -errno.
  */
 int order_post_receive(struct order *order, uint32_t queue, uint32_t requests);
 int order_take_receive(struct order *order, uint32_t queue);

@@ -1,5 +1,5 @@
 /*
- * What both ways of posting name: keys, addresses, windows
+ * Keys, addresses and windows in both forms of posts
  */
 #include "cli/emit/part.h"
 
@@ -123,7 +123,7 @@ uint32_t part_find_target(const struct maker *maker, uint32_t qp, const struct w
 			    maker->program->time);
 }
 
-/* The number of a datagram's queue pair: of one in the trace, or a group's. */
+/* Add a datagram's destination number: of a queue pair in the trace, or of a multicast group. */
 void part_add_far_number(struct maker *maker, uint32_t qp, const struct wr *wr)
 {
 	struct phrase *phrase = &maker->program->phrase;

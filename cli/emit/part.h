@@ -4,7 +4,7 @@
  */
 #include "cli/emit/maker.h"
 
-/* The process whose memory a queue pair accesses; whether the request accesses it, and where. */
+/* The process whose memory a queue pair accesses; does a request access it; in which region? */
 uint32_t part_find_far_process(const struct maker *maker, uint32_t qp);
 bool part_is_remote(const struct wr *wr);
 const struct region *part_find_remote(const struct maker *maker, uint32_t qp, const struct wr *wr);
@@ -16,12 +16,12 @@ void part_add_key(struct maker *maker, const struct region *region, uint32_t key
 void part_add_rkey(struct maker *maker, uint32_t qp, const struct wr *wr);
 void part_add_invalidated(struct maker *maker, uint32_t qp, const struct wr *wr);
 
-/* An element of the list; its address alone. */
+/* Add an SGE; add only its address. */
 void part_add_sge(struct maker *maker, const struct wr *wr, const struct sge *sge);
 void part_add_address(struct maker *maker, const struct wr *wr, const struct sge *sge,
 		      const struct region *region, bool pointer);
 
-/* Where a datagram goes: by which handle, and to which queue pair (0: not in the trace). */
+/* The destination of a datagram: its address handle, and its queue pair (0: not in the trace). */
 uint32_t part_find_ah(const struct maker *maker, const struct wr *wr);
 uint32_t part_find_target(const struct maker *maker, uint32_t qp, const struct wr *wr);
 void part_add_far_number(struct maker *maker, uint32_t qp, const struct wr *wr);

@@ -211,7 +211,7 @@ int program_limit(struct program *program)
 				       "smaller trace first");
 }
 
-/* Names of elements become slots; other numbers keep their order. */
+/* Turn indexes of array elements into slots, in order with the other numbers. */
 static void finish_phrase(struct program *program)
 {
 	struct phrase old, *phrase = &program->phrase;

@@ -67,7 +67,7 @@ struct program {
 	struct kept *objects;                    /* by id */
 	uint32_t nobjects, nthreads, nprocesses;
 	unsigned int helpers;
-	bool again;            /* it must be generated again, with the facts found */
+	bool again;            /* generate the program again, with the facts found in this pass */
 	uint64_t flushed;      /* statements that are in blocks[] */
 	int64_t longest;       /* ns from a post to its completion */
 	uint32_t inline_bytes; /* the longest inline data outside of all regions */
@@ -90,19 +90,19 @@ void program_restart(struct program *program);
 int program_leave_out(struct program *program, const char *what, const char *why);
 
 /*
- * Report that the trace cannot become a program: -ENOTSUP, after log_err() with the event's name.
+ * Report that no program can be generated: -ENOTSUP, after log_err() with the current event.
  */
 int program_refuse(const struct program *program, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The same if no event is the reason. */
+/* The same if the current event is not the reason. */
 int program_refuse_all(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Does another statement fit into the loops? 0, or as program_refuse_all(). */
+/* Is there room for another statement? 0, or as program_refuse_all(). */
 int program_limit(struct program *program);
 
 /*
- * The statement in program->phrase is that of the current event; or a wait before it. If phrases
- * are ignored it is only counted.
+ * Add the statement in program->phrase: @event: of the current event, else a wait before it. If
+ * phrases are ignored, it is only counted.
  */
 int program_add(struct program *program, bool event);

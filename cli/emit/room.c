@@ -110,7 +110,7 @@ int rooms_take(struct rooms *rooms, uint32_t queue, bool send, uint32_t requests
 }
 
 /*
- * The number of completed requests that request @i of the post @id needs; 0: no more than before.
+ * The number of requests completed when request @i of the post @id is done; 0: not known.
  */
 static uint64_t count_done(const struct room *room, struct event_id id, uint32_t i)
 {

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Room in queues: a post waits for the completion that freed its entry, if another thread polled
- * that. How the recorded program synchronised is not in the trace.
+ * it. (The trace does not show how the recorded program synchronised.)
  *
  * Not thread-safe.
  */
@@ -15,11 +15,11 @@ struct rooms {
 int rooms_init(struct rooms *rooms, struct order *order);
 void rooms_fini(struct rooms *rooms);
 
-/* The queue has that size; or all of its requests are removed: 0 or -errno. */
+/* The queue has @size; all of its requests are removed: 0 or -errno. */
 void rooms_set_size(struct rooms *rooms, uint32_t queue, bool send, uint64_t size);
 int rooms_reset(struct rooms *rooms, uint32_t queue);
 
-/* The current event posts that many requests: wait until there is room. 0 or -errno. */
+/* The current event posts @requests requests: wait until there is room. 0 or -errno. */
 int rooms_take(struct rooms *rooms, uint32_t queue, bool send, uint32_t requests);
 
 /*

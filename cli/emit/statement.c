@@ -157,7 +157,7 @@ static bool goes_on(const char *line)
 	return *line == '\t' || *line == '}';
 }
 
-/* The number of a slot is wider than the slot. */
+/* Count the columns of a line: numbers are wider than their slots. */
 static size_t count_columns(const char *line, size_t length)
 {
 	size_t columns = length;
@@ -207,7 +207,7 @@ static uint32_t add_raw(struct texts *texts, struct text *text, uint64_t hash)
 	return *filled && !map_put(&texts->raw_by_hash, hash, texts->nraw) ? *filled : 0;
 }
 
-/* The number of the phrase with its lines filled; most occurred before. */
+/* The text number of the phrase with its lines filled: cached, since most phrases occur again. */
 static uint32_t find_filled(struct texts *texts, struct text *text)
 {
 	uint64_t hash = hash_of(text->at, text->used, 0), number;

@@ -33,7 +33,7 @@ struct statement {
 	uint32_t text; /* of struct texts */
 	/* the counter that it increments, or waits for, from 1; 0: none (order.h) */
 	uint32_t counter;
-	uint32_t ordinal; /* its position among these */
+	uint32_t ordinal; /* the event's number among those that increment the counter */
 	uint32_t nvalues;
 	size_t first;    /* its first value among those of the script */
 	uint64_t n;      /* of the event T:N */

@@ -21,7 +21,7 @@
 #include "core/model/operation.h"
 #include "core/wire/log.h"
 
-/* A queue that the trace does not make cannot be made by the program. */
+/* Refuse a queue whose creation is not in the trace: the program cannot create it. */
 static int check_made(struct maker *maker, uint32_t object, const char *what)
 {
 	const struct object *o = object ? trace_object(maker->program->trace, object) : NULL;
@@ -78,7 +78,7 @@ static uint32_t find_sender(struct maker *maker, const struct wc *wc)
 	return maker->order.goes_to[from] == wc->qp ? from : 0;
 }
 
-/* A receiver that was not yet connected: the recorded program relied on retries. */
+/* Wait for a receiver that was not yet connected: the recorded program relied on retries. */
 static int order_connection(struct maker *maker, uint32_t to)
 {
 	struct event_id id = links_coming(&maker->links, to, maker->program->time);
@@ -215,7 +215,7 @@ static bool is_receive(struct maker *maker, const struct wc *wc)
 	return wc->request.thread && request_is_receive(maker, wc->request);
 }
 
-/* The queue has room for another request. */
+/* A completion makes room in the queue for another request. */
 static int make_room(struct maker *maker, const struct wc *wc)
 {
 	bool receive = is_receive(maker, wc);
@@ -283,7 +283,7 @@ static void add_success(struct maker *maker, const struct wc *wc)
 	phrase_addf(phrase, ", .src_qp = %s_num", names_variable(maker->program, from, name));
 }
 
-/* Begin the call, up to the CQ. */
+/* Begin the call that expects a completion, up to the CQ. */
 static void begin_expect(struct maker *maker, const struct poll *poll, const struct wc *wc)
 {
 	struct program *program = maker->program;
@@ -311,7 +311,7 @@ static void begin_expect(struct maker *maker, const struct poll *poll, const str
 	}
 }
 
-/* Completion @wc, @times in a row. */
+/* Add the statement for completion @wc, @times in a row. */
 static int add_completion(struct maker *maker, const struct poll *poll, const struct wc *wc,
 			  uint32_t times)
 {
@@ -407,7 +407,7 @@ int traffic_add_poll(struct maker *maker, const struct poll *poll)
 		err = order_read(&maker->order, poll->object, ROLE_STATE);
 	if (!err)
 		err = order_touch(&maker->order, poll->object, ROLE_STATE);
-	if (!err) /* earlier ones that were not polled yet */
+	if (!err) /* earlier events of the CQ that were not polled yet */
 		err = order_read(&maker->order, poll->object, ROLE_ARMED);
 	if (!err)
 		err = order_change(&maker->order, poll->object, ROLE_POLLS);

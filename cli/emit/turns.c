@@ -14,7 +14,7 @@ const char *turns_variable(size_t depth)
 	return names[depth < TURNS_DEEP ? depth : TURNS_DEEP - 1];
 }
 
-/* The loops' variables, turn by turn, and the values that belong to them. */
+/* The loop variables, turn by turn, and the values of these turns. */
 struct fit {
 	const struct nest *nest;
 	const struct numbers *values;
@@ -25,7 +25,7 @@ struct fit {
 	struct turns *turns;
 };
 
-/* The only variable that is not 0, if it is 1; else the depth. */
+/* The index of the variable that is 1, if all others are 0; else the depth. */
 static size_t find_first(const struct fit *fit)
 {
 	size_t alone = fit->nest->depth;
@@ -41,9 +41,9 @@ static size_t find_first(const struct fit *fit)
 }
 
 /*
- * Does the value of this turn follow from the steps? A step is the growth of the number when only
- * its variable has become 1, which is before that variable is 1 in any other turn; 0 if that never
- * happens.
+ * Does the value of this turn follow from the steps? A variable's step is the difference from the
+ * base in the turn where only that variable is 1, which comes before all others where it is 1; 0 if
+ * there is none.
  */
 static bool fit_turn(struct fit *fit)
 {

@@ -37,9 +37,9 @@ struct turns {
 int turns_fit(const struct nest *nest, const struct numbers *values, size_t n,
 	      struct turns *ret_turns, int64_t **ret_table);
 
-/* Are they without a table? */
+/* Can @values be expressed without a table? */
 bool turns_are_linear(const struct nest *nest, const struct numbers *values, size_t n);
 
-/* "64 * i + 8 * j", after what is in @text; nothing if there is only the base. */
+/* Append "64 * i + 8 * j" to @text; nothing if there is only the base. */
 void turns_add_steps(const struct turns *turns, const struct nest *nest, struct text *text,
 		     bool first);

@@ -64,7 +64,7 @@ static void add_number(struct text *text, const char *name, const char *suffix, 
 	text_addf(text, "static uint32_t %s_%s%s;\n", name, suffix, index);
 }
 
-/* If one element is saved, all are. */
+/* If the program saves a value of one element of an array, it saves that of all. */
 static void join_arrays(struct program *program)
 {
 	for (uint32_t i = 1; i <= program->nobjects; i++) {
@@ -80,7 +80,7 @@ static void join_arrays(struct program *program)
 	}
 }
 
-/* Elements have the numbers of their names, from 1. */
+/* The size of an array, whose elements are numbered as in their names, from 1. */
 static uint32_t find_size(const struct program *program, uint32_t array)
 {
 	uint32_t most = 0;

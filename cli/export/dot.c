@@ -1,12 +1,12 @@
 /*
  * The objects of a trace and what they depend on, as a graph of graphviz
  *
- * 	object --> each object that was named in the call that made it, and its parent
+ * 	object --> each object that was passed to the call that created it, and its parent
  * 	queue pair <-> its peer
  *
- * A process is a cluster. Live objects are filled, a queue pair in the colour of its state;
- * destroyed ones are dashed, and those that ended with their process dotted. The graph's label says
- * so.
+ * A process is a cluster. Live objects are filled, queue pairs in the colour of their state;
+ * destroyed objects are dashed, and objects that ended with their process dotted. The graph's label
+ * says so.
  */
 #include "cli/export/dot.h"
 
@@ -94,7 +94,7 @@ static void add_state(struct graph *graph, const struct object *object)
 	"alive: filled; queue pairs yellow in RESET and INIT, green in RTR and RTS, orange in " \
 	"SQD, red in SQE and ERR\\ndashed: destroyed; dotted: ended with its process"
 
-/* The colour of its state; NULL: that of all others. */
+/* The colour of an object's state; NULL: the default. */
 static const char *find_colour(const struct graph *graph, const struct object *object)
 {
 	static const char *const colours[] = {
@@ -179,7 +179,7 @@ static void add_process(struct graph *graph, const struct process *process)
 		text_addf(graph->out, "  }\n");
 }
 
-/* "send_cq" of "qp_init_attr.send_cq"; "" if that only names the kind of the object. */
+/* "send_cq" from "qp_init_attr.send_cq"; "" if it only repeats the object's kind. */
 static const char *role_of(const char *path, const struct object *of)
 {
 	const char *dot = strrchr(path, '.');
@@ -256,7 +256,7 @@ static void add_peers(struct graph *graph, uint32_t one, uint32_t two)
 			  one, two);
 }
 
-/* Add the connections at that time. */
+/* Add the connections at the time of the view. */
 static void add_peers_then(struct graph *graph)
 {
 	const struct object *object;

@@ -1,8 +1,8 @@
 /*
  * verbatim export: converts a trace for other programs that draw it
  *
- * A format is a function that appends to a text, which is written when it is complete; or, for
- * events, one that writes as it reads.
+ * A format is a function that appends to a text, which is written when it is complete; formats of
+ * events write while they read.
  *
  * Not here: the formats (dot.c, folded.c, perfetto.c, traffic.c; cli/lake/ for those with all of a
  * trace); rows of any table (verbatim sql), metrics (verbatim stat).
@@ -108,7 +108,7 @@ static int make_folded(struct text *out, struct trace *trace, const struct setti
 	return cli_status(err);
 }
 
-/* Formats that have all of a trace, and of several, in a folder. */
+/* Export one or several whole traces, in a format that fills a folder. */
 static int export_folder(const struct settings *set, const struct arguments *arguments)
 {
 	cli_deadline(set->deadline);

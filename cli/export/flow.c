@@ -1,8 +1,8 @@
 /*
  * Queue pairs as ends of traffic
  *
- * Each is followed by its object; the attributes set by ibv_modify_qp() come from the model, which
- * also knows those set by librdmacm.
+ * Each is identified by its object; attributes come from the model, which also knows what librdmacm
+ * set.
  */
 #include "cli/export/flow.h"
 
@@ -42,7 +42,7 @@ static void take_path(struct way *way, const struct device *device, uint32_t num
 	way->hop_limit = path->is_global && path->hop_limit > 1 ? path->hop_limit : HOPS;
 }
 
-static struct way turn_way(const struct way *way, uint32_t qp)
+static struct way reverse_way(const struct way *way, uint32_t qp)
 {
 	struct way back = *way;
 
@@ -142,7 +142,7 @@ void flow_refresh(struct traffic *traffic, struct flow *flow, const struct life 
 	flow->qkey = qp->qkey;
 	flow->rnr_timer = qp->min_rnr_timer & 0x1f;
 	take_path(&flow->there, context ? context->device : NULL, qp->port ?: 1, &qp->path);
-	flow->back = turn_way(&flow->there, life->number);
+	flow->back = reverse_way(&flow->there, life->number);
 }
 
 /* A modify has returned: it may have set PSNs. */

@@ -51,8 +51,8 @@ struct traffic {
 };
 
 /*
- * The queue pair @life, which has an interface from then on; *@ret_flow is NULL if it sends no RoCE
- * packets. 0 or -ENOMEM.
+ * The flow of queue pair @life, whose interface is written if needed; *@ret_flow is NULL if it
+ * sends no RoCE packets. 0 or -ENOMEM.
  */
 int flow_find(struct traffic *traffic, const struct life *life, struct flow **ret_flow);
 

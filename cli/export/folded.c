@@ -5,8 +5,8 @@
  * 	process 2 (server);main;...
  *
  * The outermost function is first, the verb last, then the sum of the values of its calls. The
- * function that called has its file and line, since several calls of one function are several
- * places; the others have none, so that a function is one box of a flame graph.
+ * function that called the verb has its file and line, since several calls in one function are
+ * several places; other functions have none, so that each is one box of a flame graph.
  */
 #include "cli/export/folded.h"
 

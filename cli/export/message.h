@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* The output of packets, and their names in it. */
+/* Where packets are written, and with which time and comment. */
 struct capture {
 	FILE *file;
 	uint64_t time; /* ns since 1970 */

@@ -291,7 +291,7 @@ static void end_request(struct perfetto *p, uint64_t key, struct lanes *lanes,
 	lanes->nout--;
 }
 
-/* The entry of @wc's request: in a queue of its own, or in that of its post. */
+/* The entry of @wc's request: on a queue of the queue pair, or on its SRQ. */
 static struct outstanding *find_request(struct perfetto *p, const struct wc *wc,
 					struct lanes **ret_lanes, uint64_t *ret_key)
 {
@@ -423,7 +423,7 @@ static void take_call(struct perfetto *p, const struct trace_event *event)
 	}
 }
 
-/* Write the windows that end by @time; one of several without requests is written once. */
+/* Write the rates of the windows that end by @time; of several empty windows, one is written. */
 static void count_rate(struct perfetto *p, int64_t time)
 {
 	struct track track = { .id = track_of(OF_RATE, 0), .name = "requests/s", .counter = true };

@@ -51,7 +51,7 @@ static bool is_ipv4(const uint8_t gid[ROCE_GID])
 	       (gid[0] == 0xff && !memcmp(gid + 2, mapped + 2, 10));
 }
 
-/* An address that we make up, except for multicast: 33:33 and the end of the GID. */
+/* An invented MAC address; for multicast, 33:33 and the end of the GID. */
 static uint8_t *put_mac(uint8_t *at, const uint8_t gid[ROCE_GID])
 {
 	memcpy(at, gid[0] == 0xff ? (const uint8_t[]){ 0x33, 0x33 } : (const uint8_t[]){ 2, 0 }, 2);

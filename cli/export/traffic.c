@@ -9,7 +9,7 @@
  * 	that is not in the trace
  *
  * Requests that ended by a local error or a flush were not sent: a trace with errors is read twice,
- * to know these before their time comes. Memory grows with what is outstanding.
+ * to know these requests in advance. Memory grows with the number of outstanding requests.
  *
  * Not here: queue pairs (flow.c), packets (message.c, roce.c), the file (pcapng.c).
  */
@@ -213,8 +213,8 @@ static void add_aeth(struct roce_fields *fields, uint8_t syndrome, uint32_t mess
 }
 
 /*
- * Add the packets of the other end for a request that was done; @wc: its completion, NULL: it has
- * none.
+ * Add the packets with which the other end answers a request that is done; @wc: its completion, or
+ * NULL.
  */
 static int answer_request(struct traffic *traffic, struct flow *flow, const struct request *request,
 			  struct event_id poll, const uint32_t *wc)

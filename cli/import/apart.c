@@ -96,7 +96,7 @@ static void work_in_child(int (*work)(void *arg), void *arg, const struct apart_
 }
 
 /*
- * log.h writes a line with one write, so lines do not mix. Foreign names in our lines are already
+ * Print a line of log.h, which is written at once, so lines do not mix. Names in such lines are
  * printable; lines of libraries that look like ours may not be.
  */
 static void report_line(const char *line)

@@ -6,7 +6,7 @@
 
 struct apart_limits {
 	uint64_t bytes;       /* limit of its own memory */
-	unsigned int seconds; /* processor time without apart_goes_on(); twice that at most */
+	unsigned int seconds; /* processor time between two apart_goes_on(); at most twice this */
 };
 
 /*

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A tracepoint of ours (shim/lttng/points.h); a field that it does not have is 0. */
+/* An event of a tracepoint of the recorder (shim/lttng/points.h); fields that it lacks are 0. */
 struct ctf_event {
 	const char *name; /* without "verbatim:" */
 	uint32_t pid, tid, seq;
@@ -21,7 +21,7 @@ struct ctf_event {
 /* Called in the order of time. A result other than 0 ends reading. */
 struct ctf_visitor {
 	int (*event)(void *arg, const struct ctf_event *event);
-	/* LTTng's buffers had no space for that many events, of any tracepoint */
+	/* LTTng's buffers had no space for @events events of any tracepoint */
 	int (*discarded)(void *arg, uint64_t events);
 	void *arg;
 };

@@ -6,9 +6,9 @@
  * A tracepoint contains the event as it was in its ring, so that the writer gets what the collector
  * would have passed. All times are converted to CLOCK_MONOTONIC, whatever clock the ring used.
  *
- * LTTng drops events if its buffer is full, and the stream of another processor may be ahead. So an
- * event that comes too early is held until those before it have come, or until HELD events wait;
- * then the missing ones count as lost.
+ * LTTng drops events if its buffer is full, and the streams of processors may be ahead of each
+ * other. So an event that comes too early is held until the events before it have come, or until
+ * HELD events are held; then the missing events count as lost.
  *
  * All this is done in a child (apart.h): untrusted CTF can make babeltrace2 abort, divide by zero,
  * or allocate all memory.
@@ -143,7 +143,7 @@ static int take_log(struct import *import, const struct ctf_event *event,
 	return err;
 }
 
-/* The ring of a counter is identified by its index in its process. */
+/* Find the ring of a counter, which is identified by its index in the process. */
 static void name_ring(struct import *import, const struct thread_log *log,
 		      struct event_count *count)
 {
@@ -178,7 +178,7 @@ static int describe_command(struct import *import, const struct event_process *e
 	return writer_describe(import->writer, text, NULL);
 }
 
-/* A process that has loaded the software device used no other. */
+/* Note the device: a process that has loaded the software device used no other. */
 static int describe_device(struct import *import, const struct event_module *event)
 {
 	size_t room = event->head.words * 8u - sizeof(*event);
@@ -220,7 +220,7 @@ static int give_event(struct import *import, struct thread_log *log, struct even
 	return 0;
 }
 
-/* The session was started after the thread: LTTng did not lose the events before. */
+/* Was the session started after the thread? Then LTTng did not lose the earlier events. */
 static bool began_late(const struct thread_log *log)
 {
 	return !log->seq && !log->begun;
@@ -322,7 +322,7 @@ static bool is_whole(const struct ctf_event *event)
 	       head->type < EVENT_TYPES;
 }
 
-/* Events are of another version; if earlier ones were of this version, there are several. */
+/* Refuse events of another version; if earlier ones were of this version, the trace has several. */
 static int refuse_version(const struct import *import)
 {
 	if (import->writer) {
@@ -370,7 +370,7 @@ static int on_discarded(void *arg, uint64_t events)
 }
 
 /* Count the events lost after the last one, if thread_end contains the total. */
-static void lose_rest(struct import *import, struct thread_log *log)
+static void count_lost_rest(struct import *import, struct thread_log *log)
 {
 	uint64_t last = atomic_load_explicit(&log->head.tapped, memory_order_relaxed);
 
@@ -387,7 +387,7 @@ static int end_log(struct import *import, struct thread_log *log)
 		err = write_held(import, log, true);
 	if (err)
 		return err;
-	lose_rest(import, log);
+	count_lost_rest(import, log);
 	if (log->lost) {
 		if (!log->head.dropped)
 			log->head.drop_first = log->lost_first;

@@ -4,7 +4,7 @@
  *	srun --overlap --jobid=7 -w n3 ...  verbatim facts job7.n3.db  > DIR/n3.out 2> DIR/n3.err
  *	'-------------- via --------------' '-------- words --------'
  *
- * Each node has a process of its own here, so that one that does not answer delays no other.
+ * Each node is asked by a separate process, so that one that does not answer delays no other.
  */
 #include "cli/job/ask.h"
 
@@ -57,7 +57,7 @@ static char *fill_word(const struct ask *ask, const char *word, size_t n, const 
 	return text.failed ? NULL : text.at;
 }
 
-/* For a shell at the other end. */
+/* Quote a word for a shell on the node. */
 static char *quote_word(const char *word)
 {
 	struct text text = { 0 };

@@ -8,8 +8,7 @@
 #include "cli/job/nodes.h"
 
 struct ask {
-	const char
-		*via; /* words of the command before ours, "%n" being the node and "%j" the job */
+	const char *via; /* words before our command; "%n" is the node, "%j" the job */
 	const char *job; /* NULL: not known */
 	char **words;    /* our own command, NULL after the last word */
 	const char *dir; /* for NODE.out and NODE.err: what each node prints */
@@ -18,8 +17,8 @@ struct ask {
 };
 
 /*
- * Ask all @nodes. @answered, of as many, says which commands have ended with 0; of another one
- * NODE.err has the reason. Returns 0 or -errno after log_err(): nobody was asked.
+ * Ask all @nodes. @answered[i]: the command on node i has ended with 0; otherwise NODE.err has the
+ * reason. Returns 0, or -errno after log_err() if no node was asked.
  */
 int ask_nodes(const struct ask *ask, const struct nodes *nodes, bool *answered);
 

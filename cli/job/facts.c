@@ -5,8 +5,9 @@
  *	BYTES bytes of a trace
  *
  * The sum is a trace, so that the sums of all nodes can be joined and checked as if they were the
- * traces. It has all of the control plane that is alive at its end, and of its OF events the last
- * EVENTS, as many as fit. If the trace is being recorded, the recorder writes a snapshot first.
+ * traces. It has all objects that are alive at the end of the trace, and the last EVENTS of the
+ * trace's OF events, as many as fit. If the trace is being recorded, the recorder writes a snapshot
+ * first.
  *
  * Not here: the command that asks for it (job.c).
  */
@@ -58,7 +59,7 @@ struct sum {
 	uint64_t events, of;
 };
 
-/* Is it being recorded? Then the recorder writes a copy. Returns 0 or -errno. */
+/* Is the trace being recorded? Then let the recorder write a copy. Returns 0 or -errno. */
 static int find_source(struct sum *sum)
 {
 	struct session session = { 0 };
@@ -68,7 +69,7 @@ static int find_source(struct sum *sum)
 		return 0;
 	err = snapshot_take(&session, sum->copy);
 	session_leave(&session);
-	/* its end has come in between: then the trace is complete */
+	/* the recording has ended meanwhile, so the trace is complete */
 	return err == -ESRCH ? 0 : err;
 }
 
@@ -93,7 +94,7 @@ static uint32_t count_processes(struct trace *trace)
 	return n ? n : 1;
 }
 
-/* Keep the last events that fit. Each attempt uses the share that fitted in the previous one. */
+/* Cut the trace to the last events that fit. Each attempt uses the share that fitted before. */
 static int cut_trace(struct sum *sum, struct trace *trace)
 {
 	uint64_t bytes = size_of(source_of(sum)), keep = trace_events(trace);

@@ -4,8 +4,8 @@
  *	check, report, facts	verbatim facts on each node --> NODE.db --> check, report, merge
  *	top, snapshot		the same command on each node, its output under the node's name
  *
- * The nodes are reached through what is there: srun into the running job, mpirun, ssh, or any other
- * command. A node that does not answer is named, and the other answers are used.
+ * The nodes are reached by a command: srun into the running job, mpirun, ssh, or any other. A node
+ * that does not answer is reported, and the other answers are used.
  *
  * Not here: what a node answers (facts.c), how it is asked (ask.c).
  */
@@ -175,8 +175,8 @@ static const char *choose_via(const struct job *job)
 }
 
 /*
- * A node may start us in another directory. The name of the job is filled in here, that of the node
- * on the node.
+ * Make the trace's name absolute, since the command may start in another directory on a node. %j is
+ * replaced now, %n on each node.
  */
 static int make_pattern(struct job *job, const char *name)
 {

@@ -15,10 +15,10 @@ struct nodes {
 };
 
 /*
- * Add those of @text, as Slurm writes them: "n1,n[3-5,08],m2". 0, -EINVAL if it is something
- * else, or -ENOMEM.
+ * Add the nodes of @text, as Slurm writes them: "n1,n[3-5,08],m2". 0, -EINVAL if the text is
+ * invalid, or -ENOMEM.
  */
 int nodes_add(struct nodes *nodes, const char *text);
 
-/* Accepts one that is all zero. */
+/* Accepts a zeroed one. */
 void nodes_fini(struct nodes *nodes);

@@ -5,10 +5,10 @@
  * 	schema.sql			a table of each server, and a Distributed one over all
  * 	load.sh				fills them
  *
- * A row is its columns one after the other: a number is 8 bytes, least first; a text its length, 7
- * bits a byte, and its bytes. Before each value that may be NULL is a byte, 1 for NULL. Only the
- * name of the trace is never NULL: by it rows are distributed, so that rows of one trace are joined
- * on one server.
+ * A row is its columns one after the other: a number is 8 bytes, little-endian; a text is its
+ * length, as a varint, and its bytes. Before each value that may be NULL is a byte, 1 for NULL.
+ * Only the name of the trace is never NULL: rows are distributed by it, so that rows of one trace
+ * are joined on one server.
  */
 #include <errno.h>
 #include <string.h>

@@ -40,7 +40,7 @@ void encode_run(struct text *to, uint32_t value, size_t n, unsigned int width)
 	encode_plain(to, value, (width + 7) / 8);
 }
 
-/* Eight values, least bit first: @width bytes, and up to 16 are written. */
+/* Pack eight values, least significant bit first, into @width bytes; writes up to 16 bytes. */
 static char *pack_group(char *to, const uint16_t *values, unsigned int width)
 {
 	unsigned __int128 all;
@@ -55,7 +55,7 @@ static char *pack_group(char *to, const uint16_t *values, unsigned int width)
 	return to + width;
 }
 
-/* @n values; the last group may be shorter, if it is the last of all. */
+/* Pack @n values; only the last group of all may be shorter. */
 static void put_groups(struct text *to, const uint16_t *values, size_t n, unsigned int width)
 {
 	size_t groups = (n + GROUP - 1) / GROUP;
@@ -96,14 +96,14 @@ void encode_rle(struct text *to, const uint16_t *values, size_t n, unsigned int 
 	put_groups(to, values + from, n - from, width);
 }
 
-/* The deltas of a block to the one before, less the least of them, and the widths. */
+/* The deltas of a block's values, minus the smallest delta, and the bit widths. */
 struct block {
 	int64_t least;
 	uint64_t deltas[BLOCK];
 	unsigned int widths[BLOCK / MINIBLOCK];
 };
 
-/* Block of the @n values after values[0]; arithmetic is modulo 2^64. */
+/* Fill a block from the @n values after values[0]; arithmetic is modulo 2^64. */
 static void fill_block(struct block *block, const int64_t *values, size_t n)
 {
 	uint64_t all[BLOCK / MINIBLOCK] = { 0 };
@@ -125,7 +125,7 @@ static void fill_block(struct block *block, const int64_t *values, size_t n)
 		block->widths[m] = encode_width(all[m]);
 }
 
-/* Pack a miniblock: MINIBLOCK / 8 * @width bytes, and up to 8 more are written. */
+/* Pack a miniblock into MINIBLOCK / 8 * @width bytes; writes up to 8 bytes more. */
 static char *pack_miniblock(char *to, const uint64_t *values, unsigned int width)
 {
 	uint64_t bits = 0;

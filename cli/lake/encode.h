@@ -25,11 +25,11 @@ void encode_run(struct text *to, uint32_t value, size_t n, unsigned int width);
 /* DELTA_BINARY_PACKED. */
 void encode_delta(struct text *to, const int64_t *values, size_t n);
 
-/* About the size of that, from a sample. */
+/* The approximate size of encode_delta()'s output, from a sample. */
 size_t encode_delta_size(const int64_t *values, size_t n);
 
 /*
- * DELTA_BYTE_ARRAY of @n texts: text i is from @ends[@which[i] - 1], of the first from 0, to
+ * DELTA_BYTE_ARRAY of @n texts: text i extends from @ends[@which[i] - 1] (0 for the first word) to
  * @ends[@which[i]].
  */
 void encode_texts(struct text *to, const char *bytes, const uint64_t *ends, const int64_t *which,

@@ -9,8 +9,8 @@
  * 	}
  *
  * A thread is a chain: each of its operations requires the one before. Between two of its events it
- * computes (calc, in ns), unless it polled in vain meanwhile: then it waited, and how long that
- * takes is the simulator's to say. A poll requires the operations that it returned.
+ * computes (calc, in ns), unless it polled in vain meanwhile: then it waited, and the simulator
+ * decides for how long. A poll requires the operations that it returned.
  *
  * 	takes a receive		send; and recv when its receive is completed, which requires the
  * 				post of that receive
@@ -43,10 +43,10 @@
 enum {
 	SPILL = 1 << 16,
 	REQUEST = 16,  /* bytes of a READ's request */
-	FLIGHTS = 256, /* that have ended, before the others are moved to the begin */
+	FLIGHTS = 256, /* ended ones at the begin of the array, before the others are moved there */
 };
 
-/* A process: its lines, until they are in its own file. */
+/* A process, and its lines until they are written to its own file. */
 struct goal_rank {
 	struct text lines;
 	uint64_t labels; /* given so far */
@@ -64,7 +64,7 @@ struct flight {
 	uint32_t from, to; /* processes */
 };
 
-/* Those from a queue pair, in the order of their posts. */
+/* Messages in flight from one queue pair, in the order of their posts. */
 struct flights {
 	struct flight *at;
 	size_t first, n, size;
@@ -80,7 +80,7 @@ struct goal {
 	struct flights *flights; /* by the object of the sending queue pair */
 	size_t nflights;
 	struct map labels; /* of requests, until they complete: what a poll requires */
-	struct map posted; /* of receives: what was before their post */
+	struct map posted; /* of receives: the label before their post */
 	uint64_t tags;
 	int err;
 };
@@ -174,7 +174,7 @@ static void take_event(void *arg, const struct trace_event *event)
 	chain->time = event->time;
 }
 
-static void keep_label(struct goal *goal, struct map *map, uint64_t id, uint64_t label)
+static void store_label(struct goal *goal, struct map *map, uint64_t id, uint64_t label)
 {
 	if (map_put(map, id, label))
 		fail_goal(goal, log_err(-ENOMEM, "export"));
@@ -205,7 +205,7 @@ static void add_flight(struct goal *goal, uint32_t qp, const struct flight *flig
 		flights->at[flights->n++] = *flight;
 }
 
-/* The peer's adapter answers without its program. Returns the label of the answer. */
+/* Add a READ: the peer's adapter answers without its program. Returns the label of the answer. */
 static uint64_t put_read(struct goal *goal, const struct message *m, uint64_t before)
 {
 	uint64_t tag = goal->tags++, answer = goal->tags++, at;
@@ -225,20 +225,20 @@ static void take_posted(void *arg, const struct message *m)
 	if (!chain || goal->err || !m->process || m->process > goal->nranks)
 		return;
 	if (m->opcode == MESSAGE_RECEIVE) {
-		keep_label(goal, &goal->posted, m->id, chain->label);
+		store_label(goal, &goal->posted, m->id, chain->label);
 		return;
 	}
 	if (!m->peer || m->peer > goal->nranks)
 		return;
 	if (operation_reads(m->opcode)) {
-		keep_label(goal, &goal->labels, m->id, put_read(goal, m, chain->label));
+		store_label(goal, &goal->labels, m->id, put_read(goal, m, chain->label));
 		return;
 	}
 	if (!message_puts(m->opcode))
 		return;
 	tag = goal->tags++;
 	label = put_send(goal, m->process, m->peer, m->bytes, tag, chain->label);
-	keep_label(goal, &goal->labels, m->id, label);
+	store_label(goal, &goal->labels, m->id, label);
 	if (operation_takes_receive(m->opcode))
 		add_flight(goal, m->qp, &(struct flight){ m->bytes, tag, m->process, m->peer });
 	else
@@ -329,7 +329,7 @@ static int open_in(const struct goal *goal, const char *name, struct outfile *re
 	return *path ? outfile_open(*path, ret_out) : log_err(-ENOMEM, "export");
 }
 
-/* Which process each rank is. */
+/* Write which process each rank is. */
 static int write_names(struct goal *goal)
 {
 	char *path, text[PROCESS_TEXT];

@@ -31,7 +31,7 @@ enum {
 	CELLS_MAX = 6 << 20, /* values in memory, of 9 bytes each */
 };
 
-/* What each process of the current trace has in its columns. */
+/* The values of the common columns for a process of the current trace. */
 struct owner {
 	int64_t rank;
 	char *job, *node; /* NULL: not known */
@@ -218,7 +218,7 @@ static struct owner *find_owner(struct lake *lake, uint32_t process)
 	return &lake->owners[process < lake->nowners ? process : 0];
 }
 
-/* The columns that are the same for all rows of a process. */
+/* Fill the columns that have one value for all rows of a process. */
 static void fill_owner(struct lake *lake, const uint32_t *processes, uint32_t n,
 		       unsigned int column, struct cells *cells)
 {
@@ -333,7 +333,7 @@ static int add_owner(struct lake *lake, const struct listing *listing)
 	return 0;
 }
 
-/* Rows of no process are with those of the first. */
+/* Read job and node of each process. Rows without a process go to the first process's file. */
 static int read_owners(struct lake *lake, struct trace *trace)
 {
 	struct listing *listing;
@@ -369,7 +369,7 @@ static void free_trace(struct lake *lake)
 	lake->nfiles = lake->nowners = lake->cells = 0;
 }
 
-/* At the end of the last trace: a table without rows has a file, too, that says its columns. */
+/* At the end of the last trace: write a file, with the columns, also for a table without rows. */
 static int add_empty(struct lake *lake)
 {
 	struct lake_file *file;

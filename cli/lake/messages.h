@@ -12,7 +12,7 @@ enum { MESSAGE_RECEIVE = -1, MESSAGE_RETIRED = -1 };
 
 /* A request, when it was posted or has completed. */
 struct message {
-	uint64_t id; /* unlike that of any other request */
+	uint64_t id; /* unique */
 	uint32_t process, thread;
 	uint32_t qp;      /* object; 0: not known, as for the post of a receive to an SRQ */
 	uint32_t peer;    /* the process at the other end; 0: not known, or a datagram's */
@@ -27,14 +27,14 @@ struct messages_taker {
 	void *arg;
 	void (*event)(void *arg, const struct trace_event *event); /* each, before those of it */
 	void (*posted)(void *arg, const struct message *message);  /* and accepted */
-	/* by a poll of @message->thread */
+	/* polled by @message->thread */
 	void (*completed)(void *arg, const struct message *message);
 };
 
 /* Read all of @trace in time order. 0 or -errno after log_err(). */
 int messages_read(struct trace *trace, const struct messages_taker *taker);
 
-/* Does it move bytes to the peer? operation_reads(): from it. */
+/* Does a request move bytes to the peer? (operation_reads(): from the peer.) */
 bool message_puts(int opcode);
 
 /*

@@ -105,8 +105,8 @@ static OTF2_FlushType flush_always(void *user, OTF2_FileType type, OTF2_Location
 }
 
 /*
- * The library flushes a buffer only when it gets no more memory for it, and would otherwise have
- * the whole trace in memory: each buffer has one chunk. *@buffer is that.
+ * Allocate the only chunk of a buffer (*@buffer): the library flushes a buffer only when it gets no
+ * more memory, and would otherwise hold the whole trace in memory.
  */
 static void *allocate_chunk(void *user, OTF2_FileType type, OTF2_LocationRef location,
 			    void **buffer, uint64_t size)
@@ -168,7 +168,7 @@ static void put_call(struct otf2 *otf2, const struct trace_event *event)
 			       lib.OTF2_EvtWriter_Leave(writer, NULL, time, event->call->verb));
 }
 
-/* Calls that never return end with the trace. */
+/* Note a call that begins. Calls that never return end with the trace. */
 static void note_call(struct otf2 *otf2, const struct trace_event *event)
 {
 	struct open_call *call;
@@ -259,7 +259,7 @@ static void define_regions(struct otf2 *otf2)
 	}
 }
 
-/* The number of events that were written to a location; its writer is done then. */
+/* Close the writer of a location. Returns the number of events written. */
 static uint64_t end_location(struct otf2 *otf2, OTF2_LocationRef location)
 {
 	OTF2_EvtWriter *writer = writer_of(otf2, location);

@@ -49,7 +49,7 @@ struct values {
 	const struct rowset_column *from;
 	uint32_t rows, n;
 	const int64_t *numbers; /* of a text: the number of its word */
-	int64_t *room;          /* for these; or they are those of the column */
+	int64_t *room;          /* memory for `numbers`, unless these are the column's own */
 	uint16_t *indexes;      /* into the dictionary */
 	int64_t *distinct;      /* the dictionary */
 	size_t ndistinct;
@@ -67,7 +67,7 @@ static bool is_in_path(unsigned int column)
 	return column == ROWS_JOB || column == ROWS_NODE;
 }
 
-/* A text in order: its first bytes as a number, and itself. */
+/* A text for comparisons: its first bytes as a number, and the text itself. */
 struct ordered {
 	uint64_t head;
 	const char *text;
@@ -117,7 +117,7 @@ static void find_texts(struct values *values, const int64_t *all, size_t n)
 	}
 }
 
-/* The least and the largest of @n, at least one. */
+/* Find the smallest and the largest of @n values; @n is at least 1. */
 static void find_range(struct values *values, const int64_t *all, size_t n)
 {
 	int64_t least = all[0], most = all[0];
@@ -134,7 +134,7 @@ static void find_range(struct values *values, const int64_t *all, size_t n)
 	values->most = most;
 }
 
-/* The values that are not NULL; of a column with one value in all rows only one. */
+/* Select the values that are not NULL; just one if the column has one value in all rows. */
 static void select_set(struct values *values)
 {
 	const struct rowset_column *from = values->from;
@@ -156,7 +156,7 @@ static void select_set(struct values *values)
 	}
 }
 
-/* Numbers that are close together: each has its own slot. */
+/* Number the distinct values if they are close together: each has a slot in an array. */
 static bool find_near(struct values *values)
 {
 	uint16_t indexes[DISTINCT_SLOTS] = { 0 };
@@ -267,7 +267,7 @@ static void put_dictionary(struct values *values)
 		encode_run(&values->page, 0, values->n, 1);
 }
 
-/* Which rows have a value: definition levels, in front of the values. */
+/* Write which rows have a value (definition levels), in front of the values. */
 static void put_levels(struct values *values)
 {
 	struct text levels = { 0 };

@@ -1,8 +1,8 @@
 /*
  * The rows of a trace for other engines
  *
- * Requests and completions, the large tables, come from one pass over the events, without SQL. It
- * also fills the table of queue pairs. All others are read as SQL has them.
+ * Requests and completions, the large tables, come from one pass over the events, without SQL. The
+ * pass also fills the table of queue pairs. All other tables are read by SQL.
  */
 #include "cli/lake/rows.h"
 
@@ -42,7 +42,7 @@ static const struct made_column before[ROWS_BEFORE] = {
 };
 /* clang-format on */
 
-/* Does each table have it? Then a process has it twice. */
+/* Is the column one of those that precede every table? Then do not repeat it. */
 static bool is_before(const struct made_column *column)
 {
 	for (int i = 0; i < ROWS_BEFORE; i++)
@@ -103,7 +103,7 @@ const struct rows_columns *rows_tables(void)
 	return all;
 }
 
-/* A table as SQL has it, row by row. */
+/* Fill a cell of a table that is read by SQL, row by row. */
 static void fill_cell(const void *row, uint32_t from, uint32_t n, int column, struct cells *cells)
 {
 	const struct listing *listing = row;
@@ -228,7 +228,7 @@ static int read_data(struct trace *trace, struct pass_rows *rows)
 		return err;
 	requests_watch(requests, &watcher);
 	err = read_requests(requests, rows);
-	requests_table.close(requests); /* which reports queue pairs that are left */
+	requests_table.close(requests); /* this reports queue pairs that are still alive */
 	return err ? err : qps_end(rows->qps);
 }
 

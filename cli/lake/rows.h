@@ -2,8 +2,8 @@
 /*
  * The rows of a trace for other engines: which tables, and their columns.
  *
- * A table has the columns that SQL has under the same name (`verbatim sql`), after those that tell
- * from which trace and rank a row is. Not thread-safe.
+ * A table has the columns of the table of the same name in `verbatim sql`, after the columns with
+ * the trace and the rank of a row. Not thread-safe.
  */
 #include <stdint.h>
 
@@ -54,7 +54,7 @@ struct rows_taker {
 	void *arg;
 };
 
-/* The tables, all of which have been set; NULL if out of memory. Never freed. */
+/* All tables, with their columns; NULL if out of memory. Never freed. */
 const struct rows_columns *rows_tables(void);
 
 /*
@@ -64,5 +64,5 @@ const struct rows_columns *rows_tables(void);
 struct model_tables;
 int rows_prepare(struct trace *trace, struct model_tables **ret_tables);
 
-/* Read all rows, after that. 0 or -errno after log_err(), or of a taker. */
+/* After rows_prepare(): read all rows. 0, -errno after log_err(), or the taker's error. */
 int rows_read(struct trace *trace, struct model_tables *tables, const struct rows_taker *taker);

@@ -49,7 +49,7 @@ static bool is_word(const struct words *words, uint64_t number, const char *text
 	return length == n && !memcmp(word, text, n);
 }
 
-/* The slot of @text, of its word or free. */
+/* The slot of the word @text, or the free slot where it belongs. */
 static uint32_t *find_slot(struct words *words, const char *text, size_t n)
 {
 	size_t at = hash_of(text, n, 0) & (SLOTS - 1);
@@ -127,7 +127,7 @@ static int number_texts(struct words *words, struct cells *cells, uint32_t n)
 	return 0;
 }
 
-/* Most events are in one row only: equal ones are not looked for, except next to each other. */
+/* Number events like texts. Most occur in one row: only adjacent rows are compared. */
 static int number_events(struct words *words, struct cells *cells, uint32_t n)
 {
 	struct event_id last = { 0 };
@@ -312,7 +312,7 @@ static bool is_sorted(const struct rowset *rowset)
 	return true;
 }
 
-/* Each column in the order @from; @values has space for one. */
+/* Put the rows in the order @from, column by column; @values has space for one column. */
 static void move_rows(struct rowset *rowset, const uint32_t *from, int64_t *values)
 {
 	uint8_t *set = (uint8_t *)values;
@@ -333,7 +333,7 @@ static void move_rows(struct rowset *rowset, const uint32_t *from, int64_t *valu
 	}
 }
 
-/* Sort the rows @from, of which there are @n, by a byte of their keys, least first, into @to. */
+/* Sort the @n rows @from by one byte of their keys into @to: a pass of a radix sort. */
 static void sort_by_byte(const int64_t *keys, int64_t least, unsigned int shift,
 			 const uint32_t *from, uint32_t *to, uint32_t n)
 {
@@ -351,7 +351,7 @@ static void sort_by_byte(const int64_t *keys, int64_t least, unsigned int shift,
 		to[places[((uint64_t)keys[from[i]] - (uint64_t)least) >> shift & 255]++] = from[i];
 }
 
-/* The rows in their order, in @order; @other is as large. Returns the one that has the result. */
+/* Sort the rows, in @order and @other of the same size. Returns the one with the result. */
 static uint32_t *sort_rows(const struct rowset *rowset, uint32_t *order, uint32_t *other)
 {
 	const struct rowset_column *by = &rowset->columns[rowset->order];

@@ -2,8 +2,8 @@
 /*
  * Rows in memory, column by column, until a format writes them.
  *
- * A number is stored itself, a text as the number of a word, of which each column has its own list.
- * Not thread-safe.
+ * A number is stored as it is, a text as the number of a word in the column's list of words. Not
+ * thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 enum {
 	ROWSET_ROWS = 65536, /* as many rows are written together */
-	/* with more distinct texts than that, a column no longer searches for equal ones */
+	/* with more distinct words, a column no longer searches for equal texts */
 	ROWSET_WORDS = 4096,
 	ROWSET_SLACK = 8, /* bytes after all words that may be read */
 };
@@ -50,7 +50,7 @@ struct rowset {
 	uint32_t rows;
 };
 
-/* @columns ends with one that has no name. 0 or -ENOMEM; rowset_fini() in either case. */
+/* @columns ends with a column without a name. 0 or -ENOMEM; rowset_fini() in either case. */
 int rowset_init(struct rowset *rowset, const struct made_column *columns, int order);
 void rowset_fini(struct rowset *rowset);
 
@@ -66,7 +66,7 @@ static inline void rowset_end_rows(struct rowset *rowset, uint32_t n)
 	rowset->rows += n;
 }
 
-/* Sort the rows by the column, NULL first; equal ones keep their order. 0 or -ENOMEM. */
+/* Sort the rows by the column, NULL first; stable. 0 or -ENOMEM. */
 int rowset_sort(struct rowset *rowset);
 
 /* Remove all rows. */

@@ -4,7 +4,7 @@
  */
 #include "replay/load/load.h"
 
-/* "RDMA_WRITE"; NULL: no opcode of traffic. And back: -1. */
+/* "RDMA_WRITE"; NULL: not an opcode of traffic. And the reverse; -1: unknown name. */
 const char *model_opcode_name(int opcode);
 int model_find_opcode(const char *name);
 

@@ -1,8 +1,8 @@
 /*
  * Traffic as a text: reading it
  *
- * A line is a word and its values; a flow lasts until the next one. Each becomes a class, with a
- * few tracks that senders take in turn.
+ * A line is a word and its values; a flow extends to the next flow. Each flow becomes a class, with
+ * a few tracks that are assigned to senders in turn.
  */
 #include "cli/model/model_text.h"
 
@@ -53,7 +53,7 @@ refuse_line(const struct reading *r, const char *format, ...)
 	return log_why(-EINVAL, "%s:%u: %s", r->path, r->line, text);
 }
 
-/* A number above 0 that ends with @unit, or without it. */
+/* Read a number above 0, with or without @unit at its end. */
 static bool read_number(const char *text, const char *unit, double *ret_number)
 {
 	char *end;
@@ -204,7 +204,7 @@ static int begin_flow(struct reading *r, char **words, size_t n)
 	return add_edges(r, words + 1, n - 1);
 }
 
-static int go_on_flow(struct reading *r, char **words, size_t n)
+static int continue_flow(struct reading *r, char **words, size_t n)
 {
 	return add_edges(r, words + 1, n - 1);
 }
@@ -328,7 +328,7 @@ static const struct {
 	{ "model", read_version, false },
 	{ "ranks", read_ranks, false },
 	{ "flow", begin_flow, false },
-	{ "flow+", go_on_flow, true },
+	{ "flow+", continue_flow, true },
 	{ "transport", read_transport, true },
 	{ "requests", read_requests, true },
 	{ "rate", read_rate, true },

@@ -33,8 +33,8 @@ bool model_is_text(const char *path);
 int model_write(const struct load *load, const char *title, struct text *to);
 
 /*
- * The traffic that the text of @path describes: tracks that fit its shares. 0; or -errno after
- * log_err(): -EINVAL, with the line, if the text is invalid.
+ * Read the traffic that the text in @path describes: tracks are generated that fit its shares. 0;
+ * or -errno after log_err(): -EINVAL, with the line, if the text is invalid.
  */
 int model_read(const char *path, struct load *ret_load);
 

@@ -81,7 +81,7 @@ static void print_size(const struct settings *set, struct trace *joint)
 	       processes == 1 ? "" : "es", format_count(trace_events(joint), events));
 }
 
-/* Report what is known of the clocks; all follow the first one. */
+/* Report how the clocks relate to the first one. */
 static int report_clocks(struct trace *joint)
 {
 	struct text text = { 0 };

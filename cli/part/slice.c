@@ -74,7 +74,7 @@ static int find_place(const char *command, struct trace *trace, const char *opti
 				  id.thread, id.n, option);
 }
 
-/* Does it count for --last? Lines of a dump do. */
+/* Does the event count for --last? Events count that are lines of a dump. */
 static bool is_counted(const struct trace_event *event)
 {
 	return event->kind == TRACE_POST || event->kind == TRACE_POLL ||
@@ -172,7 +172,7 @@ static int add_process(const char *command, const char *name, struct trace *trac
 	return CLI_FINE;
 }
 
-/* Is the object of the kind @text, or is that "object"? */
+/* Is the object of @kind, or is @kind "object"? */
 static bool is_kind(const struct object *object, const char *kind)
 {
 	return !strcmp(kind, "object") || !strcmp(kind, object_names[object->kind]);
@@ -286,7 +286,7 @@ int slice_find(const char *command, const struct slice *slice, struct trace *tra
 	return status;
 }
 
-/* Extend it by the outstanding requests at its beginning. */
+/* Extend the slice by the requests that are outstanding at its beginning. */
 static int follow_to(struct trace *trace, struct excerpt_place from, struct excerpt *excerpt,
 		     struct choice_of_parts *parts)
 {

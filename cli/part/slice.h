@@ -38,16 +38,16 @@ int slice_add_only(const char *text, void *only, char complaint[OPTIONS_COMPLAIN
 	  PARSED_AT(settings, slice.only, slice_add_only) }
 /* clang-format on */
 
-/* Is it less than the whole trace? */
+/* Is the slice less than the whole trace? */
 bool slice_is_part(const struct slice *slice);
 
 /*
- * 0, or the exit status after one line that names the conflicting options: a slice is of one of the
- * @n traces.
+ * Check the options for @n traces, since a slice is of one trace. 0, or the exit status after one
+ * line that names the conflicting options.
  */
 int slice_check(const char *command, const struct slice *slice, int n);
 
-/* Is it in @trace? 0, or the exit status after one line. */
+/* Does @trace have the slice? 0, or the exit status after one line. */
 int slice_find(const char *command, const struct slice *slice, struct trace *trace);
 
 /* Add "from 1:60 until 1:70"; nothing for a slice that is the whole trace. */

@@ -18,7 +18,7 @@ struct answer {
 	struct text notes;  /* notes of the answer, in JSON */
 	bool json;
 	uint32_t most;    /* rows of a list; 0: all */
-	int64_t from, to; /* lists have what began at this time or later, and before that one */
+	int64_t from, to; /* lists have elements that began at `from' or later, and before `to' */
 };
 
 /* The state of @object, in @view; @life is NULL if the model does not know it. */
@@ -33,7 +33,7 @@ void answer_peer(struct answer *answer, const struct view *view, const struct ob
 void answer_covers(struct answer *answer, const struct view *view);
 void answer_registered(struct answer *answer, const struct view *view);
 
-/* About a request: it reads the trace itself. Returns the exit status. */
+/* An answer about a request, which reads the trace itself. Returns the exit status. */
 int answer_path(struct answer *answer);
 
 /* Begin an answer about @object in @view, each of which may be NULL; end it; end all. */
@@ -81,6 +81,6 @@ const char *name_access(uint32_t access, char text[VIEW_TEXT]);
 const char *name_memory(const struct view *view, const struct life *queue, const struct sge *sge,
 			char text[VIEW_TEXT]);
 
-/* "process 2 mr1+0x40", "rkey 0x3"; "-" if it has no remote memory */
+/* "process 2 mr1+0x40", "rkey 0x3"; "-" if @request accesses no remote memory */
 const char *name_remote(const struct view *view, const struct life *queue,
 			const struct queue_request *request, char text[VIEW_TEXT]);

@@ -98,7 +98,7 @@ static void add_key(struct table *table, const struct view *view, const struct k
 	table_text(table, name_end(view, key, text));
 }
 
-/* Is it known to cover memory? */
+/* Is the key known to cover memory? */
 static bool is_bound(const struct view *view, const struct key *key)
 {
 	enum window_state state =
@@ -107,7 +107,7 @@ static bool is_bound(const struct view *view, const struct key *key)
 	return state == WINDOW_BOUND || state == WINDOW_INVALIDATING;
 }
 
-/* Add those of a list that are @bound or not, newest first; returns their number. */
+/* Add the keys of a list that are @bound or not, newest first. Returns their number plus @n. */
 static uint64_t add_keys(struct answer *answer, const struct view *view, struct table *table,
 			 const struct key_list *keys, bool bound, uint64_t n)
 {

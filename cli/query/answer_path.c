@@ -4,11 +4,10 @@
  * 	post        --> the queue pair's n-th message --> the peer's n-th receive completion
  * 	            --> completion, or a later one that retires it
  * 	memory      --> made, gone
- * 	remote      --> the memory of a READ, WRITE or atomic; if it failed, what was checked of it
+ * 	remote --> the memory of a READ, WRITE or atomic; if it failed, the peer's checks
  *
  * A reliable or unreliable connection delivers messages in order, so they are counted on both sides
- * from the last reset of either. If any event is missing that number is unreliable, and is not
- * used.
+ * from the last reset of either. If any event is missing, the number is unreliable and not used.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -201,7 +200,7 @@ static bool is_later(const struct path *path, const struct queue_request *reques
 	return request->time >= path->posted_at;
 }
 
-/* What the other end has checked before it refused the request. */
+/* Add what the other end checked before it refused the request. */
 static void add_checks(struct path *path, const struct model_complete *complete)
 {
 	const struct queue_request *request = complete->request;
@@ -352,7 +351,7 @@ struct found {
 	struct answer *answer;
 	struct event_id id;
 	uint32_t index;
-	uint64_t n; /* with the wr_id that was asked for */
+	uint64_t n; /* requests with the requested wr_id */
 	struct table *table;
 	bool seen; /* the event exists */
 };

@@ -58,7 +58,7 @@ static void list_ends(struct answer *answer, const struct life *life, const stru
 	answer_table(answer, table);
 }
 
-/* A queue pair with that number and address may not be connected yet, or to another one. */
+/* Print queue pairs with that number and address, connected to another one, or not yet. */
 static void print_candidates(struct answer *answer, const struct view *view,
 			     const struct peer *peer)
 {

@@ -3,8 +3,8 @@
  *
  * 	rkey --> region or window: alive? --> domain --> range --> its access, the queue pair's
  *
- * The clocks of two processes may differ: what changed just before the request was refused has its
- * time in the text.
+ * The clocks of two processes may differ: the text has the time of a change just before the request
+ * was refused.
  */
 #include "cli/query/answer_remote.h"
 

@@ -93,7 +93,7 @@ static int refuse_object(struct trace *trace, const struct question *question)
 }
 
 /*
- * Several processes may have a qp2: the one of the process whose event is the moment is taken, else
+ * Several processes may have a qp2: if the moment is an event, take the one of its process, else
  * all. Returns the exit status.
  */
 static int find_objects(struct answer *answer, struct object_list *list)
@@ -271,7 +271,7 @@ static int find_named(struct question *question, struct trace *trace)
 	return status;
 }
 
-/* --to is "at" in another place. */
+/* --to has the meaning of "at". */
 static int apply_to(const struct point *to, struct question *question)
 {
 	if (!to->text)

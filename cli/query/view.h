@@ -15,13 +15,13 @@ struct view {
 	struct pass pass;
 	struct model *model;  /* the pass' */
 	struct report report; /* for names of places */
-	struct instant at;    /* where it stopped */
+	struct instant at;    /* the moment of the view */
 	enum verb verb;       /* of that event; VERB_COUNT: none */
 	const char *instead;  /* why it is earlier than requested; NULL: it is not */
 };
 
 /*
- * Read @trace up to @at. Without @ends objects left by processes that end stay alive. @watcher may
+ * Read @trace up to @at. Without @ends, objects that ended processes left stay alive. @watcher may
  * be NULL. Returns 0 and a view for view_close(); -ENOENT if the trace does not have the event; or
  * -errno after log_err().
  */

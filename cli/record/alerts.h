@@ -23,8 +23,8 @@ struct alerts_settings {
 int alerts_check(const struct alerts_settings *settings);
 
 /*
- * Before the session and the trace exist, since a process may be forked that must have nothing of
- * them. @trace is the path. 0 or -errno after log_err().
+ * Call it before the session and the trace are opened: it may fork a process, which must not
+ * inherit them. @trace is the path. 0 or -errno after log_err().
  */
 int alerts_new(const struct alerts_settings *settings, const char *trace, bool quiet,
 	       struct alerts **ret_alerts);

@@ -107,7 +107,7 @@ static int open_session(struct collecting *c)
 	return 0;
 }
 
-/* Another process wrote the page, and may still write to it. */
+/* Copy the page, which another process wrote and may still write to. */
 static void copy_page(const struct session *session, struct session_page *page)
 {
 	memcpy(page, session->page, sizeof(*page));
@@ -129,7 +129,7 @@ static int create_trace(struct collecting *c)
 	int err;
 
 	copy_page(&c->session, &c->page);
-	if (!c->redact) /* as the dead recorder was told */
+	if (!c->redact) /* as the dead recorder was configured */
 		c->redact = c->page.redact;
 	err = c->redact & ~REDACT_NOTHING ? redact_new(c->redact, &c->redacting) : 0;
 	if (err)
@@ -157,7 +157,7 @@ static int take_in(struct collecting *c)
 	return fullest ? fullest : collector_finish(c->collector);
 }
 
-/* Threads that have ended, and events that were read, are only in the dead recorder's trace. */
+/* Report what is only in the dead recorder's trace: ended threads, and events already read. */
 static void report_rest(const struct collecting *c)
 {
 	const struct session_page *page = &c->page;

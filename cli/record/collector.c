@@ -91,7 +91,7 @@ static const struct guest *find_guest(const struct collector *c, pid_t pid)
 }
 
 /* The process with that pid, added if it is new; NULL if memory runs out. */
-static const struct guest *know_guest(struct collector *c, pid_t pid)
+static const struct guest *get_guest(struct collector *c, pid_t pid)
 {
 	const struct guest *known = find_guest(c, pid);
 
@@ -111,7 +111,7 @@ static const struct guest *know_guest(struct collector *c, pid_t pid)
 	return &c->guests[c->nguests++];
 }
 
-/* After exec: the threads of the image before it have ended, and so have their rings. */
+/* After exec() the threads of the old image have ended: end their rings. */
 static void end_older(struct collector *c, pid_t pid, uint64_t image)
 {
 	for (unsigned int i = 0; i < c->nfeeds; i++)
@@ -130,7 +130,7 @@ static int add_feed(void *arg, const struct ring *ring, uint32_t index)
 
 	feed_init(&feed, ring, index);
 	feed_read_head(&feed, &head);
-	guest = know_guest(c, feed.pid);
+	guest = get_guest(c, feed.pid);
 	if (!guest || vec_reserve(c->feeds, c->feeds_size, c->nfeeds + 1))
 		return log_err(-ENOMEM, "start reading ring %u", index);
 	feed.foreign = guest->foreign;
@@ -235,8 +235,7 @@ static int find_fullest(const struct collector *c)
 }
 
 /*
- * In ticks: the time in which the threads that have written make as many events as are read at
- * once.
+ * The time, in ticks, in which the writing threads produce as many events as are read at once.
  */
 static uint64_t choose_step(const struct collector *c)
 {
@@ -250,8 +249,9 @@ static uint64_t choose_step(const struct collector *c)
 }
 
 /*
- * Events that cannot be read have impossible ticks, and are read at once. @now is from before the
- * search for rings: a thread that has made one since has no older events.
+ * Read all rings in the order of time. Events that cannot be read have impossible ticks, and are
+ * read at once. @now is a time before the search for rings: a thread that created a ring later has
+ * no older events.
  */
 static int drain_evenly(struct collector *c, uint64_t now)
 {
@@ -394,7 +394,7 @@ static int end_guest(struct collector *c, const struct guest *guest)
 	return writer_process_end(c->writer, guest->pid, now, said);
 }
 
-static bool guest_lives(const struct collector *c, const struct guest *guest)
+static bool is_guest_alive(const struct collector *c, const struct guest *guest)
 {
 	if (c->search.leftover)
 		return false;
@@ -420,7 +420,7 @@ static int end_guests(struct collector *c)
 
 	for (unsigned int i = 0; i < c->nguests; i++) {
 		struct guest guest = c->guests[i];
-		bool lives = guest_lives(c, &guest);
+		bool lives = is_guest_alive(c, &guest);
 
 		if (!lives)
 			end_feeds_of(c, guest.pid);
@@ -546,8 +546,7 @@ static bool has_foreign_guest(const struct collector *c)
 }
 
 /*
- * A process in another namespace is identified by the pid that it has there, which takes reading a
- * file.
+ * Compares the process's pid in its own PID namespace, too, which must be read from a file.
  */
 bool collector_has_guest(const struct collector *c, pid_t pid)
 {

@@ -42,8 +42,8 @@ int collector_drain_until(struct collector *collector, uint64_t ticks);
 int collector_tend(struct collector *collector);
 
 /*
- * The processes of the session are all dead: they ended with their last event, and the files do not
- * change any more.
+ * Note that all processes of the session are dead: each ended with its last event, and the files do
+ * not change any more.
  */
 int collector_leftover(struct collector *collector);
 

@@ -4,7 +4,7 @@
  */
 
 /*
- * "yes": a child gets copies of them, and the parent keeps its own; "no": the first process that
- * writes gets the copy, which may be the parent; "": not known.
+ * "yes": a child gets copies of the pages, and the parent still has its own; "no": the first
+ * process that writes to a page, maybe the parent, gets a copy; "": not known.
  */
 const char *copies_on_fork(void);

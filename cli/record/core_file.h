@@ -31,8 +31,8 @@ int core_find(char found[PATH_MAX]);
  */
 int core_begin(struct core_file *core, const char *prefix, pid_t pid);
 
-/* Is it done? @wait: wait until it is. core->writer is 0 then. */
+/* Is the core done? @wait: wait until it is. core->writer is then 0. */
 bool core_ended(struct core_file *core, bool wait);
 
-/* Report its result, once, and free it. */
+/* Report the result of a core, once, and free it. */
 void core_report(struct core_file *core);

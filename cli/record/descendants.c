@@ -5,10 +5,10 @@
  * 	has called none         waited for until --linger is over: from the end of the program, or
  * 	                        of the last one that had called a verb, since it may start others
  *
- * A request to end (SIGTERM, ...) changes that: those that have called no verb are not waited for
- * any longer. One that has called a verb is waited for if the signal has reached it, as a member of
- * our process group; or, if the signal was passed on to the program while that ran, until --linger
- * is over, since the program's end may end its descendants.
+ * A request to end (SIGTERM, ...) changes that: descendants that have called no verb are not waited
+ * for any longer. A descendant that has called a verb is waited for if the signal has reached it,
+ * as a member of our process group; or, if the signal was passed on to the running program, until
+ * --linger is over, since the program's end may end its descendants.
  *
  * Not here: which processes are descendants (guests.c), signals (recording.c).
  */
@@ -73,7 +73,7 @@ static void count_descendant(void *arg, pid_t pid)
 	d->heard_at = clock_monotonic();
 }
 
-/* A process that is older than the program takes part only if it records. */
+/* May @pid be a descendant? A process older than the program takes part only if it records. */
 static bool may_descend(void *arg, pid_t pid)
 {
 	const struct descendants *d = arg;
@@ -114,7 +114,7 @@ bool descendants_over(struct descendants *d)
 	report_patience(d);
 	if (d->awaited)
 		return false;
-	/* the last of them may have written events that we have not read */
+	/* the last descendants may have written events that were not read */
 	d->scanned_at = 0;
 	return d->recorded || !collector_busy(d->collector);
 }

@@ -27,15 +27,15 @@ struct descendants {
 	uint64_t heard_at;     /* when one that has called a verb was last alive */
 	bool told;             /* that we wait */
 	unsigned int running;  /* by the last scan; */
-	unsigned int recorded; /* those of them that have called a verb, */
-	unsigned int awaited;  /* and those that the recording waits for */
-	pid_t first;           /* one of them; an awaited one if there are any */
+	unsigned int recorded; /* running ones that have called a verb */
+	unsigned int awaited;  /* running ones that the recording waits for */
+	pid_t first;           /* pid of a running one, if possible an awaited one */
 };
 
 /* How long the recorder may sleep until the next scan, in ns. */
 uint64_t descendants_pause(const struct descendants *descendants);
 
-/* Are all that the recording waits for gone? Call it repeatedly once the program has ended. */
+/* Have all awaited descendants ended? Call it repeatedly once the program has ended. */
 bool descendants_over(struct descendants *descendants);
 
 /* Report descendants that are left running; the recording is at its end. */

@@ -27,7 +27,7 @@
 #include "core/wire/log.h"
 #include "core/wire/session.h"
 
-/* The names in @sysfs as one text, "" if there are none; is @asked one of them? */
+/* List the names in @sysfs as one text, maybe "". Returns whether @asked is among them. */
 static bool list_devices(const char *sysfs, const char *asked, char *text, size_t size)
 {
 	DIR *dir = opendir(sysfs);
@@ -182,7 +182,7 @@ static int is_of_this_version(const char *path)
 	return known;
 }
 
-/* Preload the library that records: one of another version records nothing, and cannot say so. */
+/* Preload the library that records. A library of another version would record nothing, silently. */
 static int preload_recorder(void)
 {
 	char path[PATH_MAX];
@@ -199,7 +199,7 @@ static int preload_recorder(void)
 	return -EPROTO;
 }
 
-/* A command of ours that is itself recorded: the device follows its recorder. */
+/* Preload the software device; behind the recorder, if this command is itself recorded. */
 static int preload_device(void)
 {
 	const char *before = getenv("LD_PRELOAD");

@@ -36,7 +36,7 @@ void device_report_closed(const char *asked, const char *root);
  */
 int device_environment(const char *dir, bool soft);
 
-/* Also watch calls of the program that release memory. 0 or -errno after log_err(). */
+/* Preload the library that records calls that release memory. 0 or -errno after log_err(). */
 int device_watch_memory(void);
 
 /* The path of @name, one of our libraries. Returns 0, or -errno as above. */

@@ -208,7 +208,7 @@ static bool is_present(const struct device_counters *counters, const char *devic
 	       !access(path, F_OK);
 }
 
-/* A device that was deleted need not have given an event, nor have counters any more. */
+/* Store which devices were removed: their counters are gone, and no event need have reported it. */
 static int store_removed(const struct device_counters *counters, struct writer *writer)
 {
 	const char *before = "";
@@ -252,7 +252,7 @@ int device_counters_store(const struct device_counters *counters, struct writer 
 	return err;
 }
 
-/* The file that add_counter() has read. */
+/* The path of the file that add_counter() has read. */
 static bool name_file(const struct device_counters *counters, const struct device_counter *c,
 		      char path[PATH_MAX])
 {
@@ -285,7 +285,7 @@ static int sample_counter(struct device_counters *counters, struct device_counte
 
 int device_counters_sample(struct device_counters *counters, struct writer *writer, int64_t now)
 {
-	enum { PART = 600 }; /* samples: one a second, then as many in as long as it has recorded */
+	enum { PART = 600 }; /* one sample a second, then after 1/PART of the recorded time */
 	int64_t pause = (now - counters->begun) / PART;
 	int err = 0;
 

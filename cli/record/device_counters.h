@@ -24,25 +24,25 @@ struct device_counters {
 	size_t n;
 	size_t refused;         /* files that this user may not read, ... */
 	char refused_name[160]; /* ... and the first of them */
-	int64_t begun, next;    /* ns: of the samples; 0: there was none yet */
+	int64_t begun, next;    /* ns: first and next sample; 0: none yet */
 };
 
 /*
- * Read those of all devices below @root, which may be missing: then there are none. Returns 0 or
- * -ENOMEM after log_err().
+ * Read the counters of all devices below @root; none if @root does not exist. Returns 0 or -ENOMEM
+ * after log_err().
  */
 int device_counters_begin(struct device_counters *counters, const char *root);
 
 /*
- * The same for a recording. @soft: the software device of the program counts in a directory in that
- * of the session, @session_dir, unless the user has chosen one; sets VERBATIM_SOFT_COUNTERS.
- * session_remove() removes that directory. Returns 0, or -errno after log_err().
+ * The same for a recording. @soft: the program's software device counts in a directory below
+ * @session_dir, unless the user has chosen one; sets VERBATIM_SOFT_COUNTERS. session_remove()
+ * removes that directory. Returns 0, or -errno after log_err().
  */
 int device_counters_start(struct device_counters *counters, bool soft, const char *session_dir);
 
 /*
- * Read them again and store both values. A device that was not there at the beginning has counted
- * from 0; one that has gone is left out. Accepts zeroed @counters. Returns 0 or -errno.
+ * Read them again and store both values. A device that did not exist at the beginning has counted
+ * from 0; one that no longer exists is left out. Accepts zeroed @counters. Returns 0 or -errno.
  */
 int device_counters_store(const struct device_counters *counters, struct writer *writer);
 
@@ -53,8 +53,8 @@ int device_counters_store(const struct device_counters *counters, struct writer 
  */
 int device_counters_sample(struct device_counters *counters, struct writer *writer, int64_t now);
 
-/* The current values are those at the begin of a rotation's next trace. Returns 0 or -ENOMEM. */
+/* A rotation begins a trace: the current values are its first ones. Returns 0 or -ENOMEM. */
 int device_counters_restart(struct device_counters *counters);
 
-/* A zeroed one is left. */
+/* Free the contents; leaves a zeroed one. */
 void device_counters_end(struct device_counters *counters);

@@ -1,8 +1,8 @@
 /*
  * Faults files: `verbatim faults check`, and --faults of record and run
  *
- * The file is read again by libverbatim.so in each process of the program, which says nothing:
- * here each wrong line gets its message.
+ * The file is read again by libverbatim.so in each process of the program, silently: so each wrong
+ * line gets its message here, before the program starts.
  */
 #include "cli/record/faults.h"
 

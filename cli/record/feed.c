@@ -89,7 +89,7 @@ int feed_fill(const struct feed *feed)
 	return !bytes ? 0 : bytes > mask ? 100 : bytes * 100 < mask ? 1 : (int)(bytes * 100 / mask);
 }
 
-/* Once for each ring: the number is written to the trace at the end. */
+/* Report damage once for each ring; the amount is written to the trace at the end. */
 static void report_damage(struct feed *feed)
 {
 	if (!feed->damaged)
@@ -223,14 +223,14 @@ int feed_drain(struct feed *feed, struct writer *writer, uint64_t until, bool *r
 
 bool feed_ended(const struct feed *feed)
 {
-	/* in this order, so that we see what was written before the ring was closed */
+	/* load `closed' before `tail', to see all that was written before the ring was closed */
 	bool closed = atomic_load_explicit(&feed->ring.head->closed, memory_order_acquire);
 
 	return (closed || feed->over) && !feed_fill(feed);
 }
 
 /*
- * A thread that ends marks the ring idle first; the next one takes it before the old one is gone.
+ * A thread that ends first marks its ring idle; another thread may take the ring before it is gone.
  */
 bool feed_gone(const struct feed *feed)
 {

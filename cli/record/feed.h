@@ -46,7 +46,7 @@ void feed_mend(struct feed *feed);
 /* With ring.holds: how much of the ring was read but not released, in percent. */
 int feed_held(const struct feed *feed);
 
-/* All that was read so far is about to be committed; it is committed: its space is free. */
+/* All events read so far are about to be committed; they are committed, so their space is free. */
 void feed_mark(struct feed *feed);
 void feed_release(struct feed *feed);
 

@@ -38,7 +38,7 @@ static int read_plane(struct session_filter *filter, char *value, char complaint
 }
 
 /*
- * A batch that several verbs build is one event, that of ibv_wr_complete() or
+ * Note a wanted verb. A batch that several verbs build is one event, of ibv_wr_complete() or
  * ibv_wr_abort(); an iteration over completions is one poll.
  */
 static void want_verb(bool *wanted, enum verb verb)
@@ -76,7 +76,7 @@ static int64_t find_qp_type(const char *word)
 	return -1;
 }
 
-/* Is it "3/1", the rest of the name that a queue pair of process 1 has in a trace? */
+/* Is @digits "3/1", as in the name "qp3/1" of a queue pair of process 1 in a trace? */
 static bool has_process(const char *digits)
 {
 	const char *slash = strchr(digits, '/');

@@ -57,8 +57,8 @@ static void print_recorder(const struct session *session)
 }
 
 /*
- * Look through all sessions of this user. Returns the number of matches; the first in @found, or,
- * if that is NULL, prints a line about each.
+ * Search all sessions of this user. Returns the number of matches; stores the first in @found, or,
+ * if @found is NULL, prints a line about each.
  */
 static unsigned int find_recorders(pid_t pid, enum find_session which, struct session *found)
 {
@@ -99,7 +99,7 @@ static bool has_recorder(const struct session *session, enum find_session which)
 	return which == FIND_ANY ? find_session_alive(session) : find_session_records(session);
 }
 
-/* The recorder may have a relative name of it, and runs in another directory. */
+/* Does it record the trace at @real? The recorder's name of it may be relative to its directory. */
 static bool records_trace(const struct session *session, const char *real)
 {
 	char trace[SESSION_TEXT], link[64], dir[PATH_MAX], whole[2 * PATH_MAX], found[PATH_MAX];

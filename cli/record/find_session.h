@@ -10,10 +10,9 @@ enum find_session { FIND_ANY, FIND_FLIGHT };
 
 /*
  * Join the session given by @name: the PID of a recorder or of a recorded process, a directory, or
- * a trace that is being recorded, also with %j and %n as in -o; NULL: the only one that is
- * running. FIND_ANY also finds a directory whose recorder does not
- * record any more and only reports the end. 0 with a session for session_leave(), or -errno after
- * log_err(): -ESRCH there is none.
+ * a trace that is being recorded, also with %j and %n as in -o; NULL: the only one that is running.
+ * FIND_ANY also finds a session whose recorder has finished recording and only reports the end. 0
+ * with a session for session_leave(), or -errno after log_err(): -ESRCH there is none.
  */
 int find_session(const char *name, enum find_session which, struct session *session);
 
@@ -22,7 +21,7 @@ int find_session(const char *name, enum find_session which, struct session *sess
  */
 int find_session_of_trace(const char *path, struct session *session);
 
-/* Does its recorder record; does it run at all, as it does for a while after recording? */
+/* Is its recorder recording? Is its recorder alive, as it is for a while after recording? */
 bool find_session_records(const struct session *session);
 bool find_session_alive(const struct session *session);
 

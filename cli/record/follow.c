@@ -42,7 +42,7 @@ int follow_extend(struct follow *follow, int64_t to)
 	return err;
 }
 
-/* The events that it has read may be deleted. */
+/* Let the writer delete the events that were read. */
 static void release_read(struct follow *follow, int more)
 {
 	follow->more = more > 0;

@@ -54,8 +54,8 @@ static bool is_in_exec(pid_t pid)
 }
 
 /*
- * Read the environment of @pid. execve() replaces it: for a moment it is empty, and a file that was
- * opened before stays empty. 0 or -errno.
+ * Read the environment of @pid. During execve() it is empty for a moment, and a file opened then
+ * stays empty. 0 or -errno.
  */
 static int read_environment(pid_t pid, char **ret_text, size_t *ret_bytes)
 {
@@ -102,7 +102,7 @@ bool guests_has(pid_t pid, const char *dir)
 	return has;
 }
 
-/* Call @visit for each process that may be one and that was started with a session. */
+/* Call @visit for each process for which @may_be is true, and that was started with a session. */
 static void visit_guests(bool (*may_be)(void *arg, pid_t pid),
 			 void (*visit)(void *arg, pid_t pid, const char *dir), void *arg)
 {
@@ -129,7 +129,7 @@ struct visited {
 	unsigned int n;
 };
 
-static bool visited_may_be(void *arg, pid_t pid)
+static bool is_candidate(void *arg, pid_t pid)
 {
 	const struct visited *visited = arg;
 
@@ -151,7 +151,7 @@ unsigned int guests_visit(const char *dir, bool (*may_be)(void *arg, pid_t pid),
 {
 	struct visited visited = { .dir = dir, .may_be = may_be, .visit = visit, .arg = arg };
 
-	visit_guests(visited_may_be, visit_guest, &visited);
+	visit_guests(is_candidate, visit_guest, &visited);
 	return visited.n;
 }
 
@@ -181,7 +181,7 @@ struct guests_moment guests_mark(pid_t pid)
 	return (struct guests_moment){ .pid = pid, .forks = count_forks() };
 }
 
-/* Half of the numbers are left for forks that fail, which take one without being counted. */
+/* Half of the pids are reserved for failed forks, which use a pid but are not counted. */
 bool guests_grow_since(const struct guests_moment *moment)
 {
 	uint64_t max = read_number("/proc/sys/kernel/pid_max", ""), forks = count_forks();
@@ -282,8 +282,8 @@ int guests_status(int fd, pid_t pid)
 	return status;
 }
 
-/* Can maps of @pid be read, and do they lack @dir? */
-static bool maps_lack(pid_t pid, const char *dir)
+/* Can the memory map of @pid be read, and does it lack files of @dir? */
+static bool do_maps_lack(pid_t pid, const char *dir)
 {
 	char path[40];
 	size_t bytes;
@@ -300,7 +300,7 @@ bool guests_is_foreign(pid_t pid, const struct session *session)
 {
 	uint64_t start = session_process_start(pid);
 
-	return start && (start < session->collector_start || maps_lack(pid, session->dir));
+	return start && (start < session->collector_start || do_maps_lack(pid, session->dir));
 }
 
 /* Does a living process own the ring? */
@@ -316,18 +316,18 @@ static bool ring_lives(const struct session *session, int at, uint32_t index)
 	session_ring_path(session, index, path);
 	pid = (pid_t)ring.head->pid;
 	/* the pid may have been reused: the new process has not mapped the ring */
-	lives = session_process_alive(pid, 0) && !maps_lack(pid, path);
+	lives = session_process_alive(pid, 0) && !do_maps_lack(pid, path);
 	ring_close(&ring);
 	return lives;
 }
 
-/* The session of @page is in the directory @at. */
+/* Is the recorder of a session alive? @page: of the session; @at: its directory. */
 static bool recorder_lives(const struct session_page *page, int at)
 {
 	return (page->collector && session_is_locked(at)) || session_has_collector(page);
 }
 
-static bool rings_live(const struct session *session, int at)
+static bool has_live_ring(const struct session *session, int at)
 {
 	uint32_t *rings;
 	int n = session_list_rings(at, &rings);
@@ -345,7 +345,7 @@ bool guests_in_use(const struct session *session)
 	int at = session_open_dir(session);
 	pid_t pid;
 	bool used = at >= 0 && (recorder_lives(session->page, at) ||
-				guests_scan(session->dir, &pid, 1) || rings_live(session, at));
+				guests_scan(session->dir, &pid, 1) || has_live_ring(session, at));
 
 	if (at >= 0)
 		close(at);
@@ -373,8 +373,8 @@ static bool holds_events(int at)
 }
 
 /*
- * A copy of the page in @at. Not by session_join(): a recorder with another list of verbs leaves
- * sessions, too.
+ * Read the page of the session in @at. Not by session_join(), which rejects sessions of a recorder
+ * with another list of verbs.
  */
 static bool read_page(int at, const struct session_page *ours, struct session_page *page)
 {
@@ -414,8 +414,8 @@ static int open_leftover(const struct leftovers *leftovers, const char *dir,
 }
 
 /*
- * Anybody may create names in the shared directory: we touch only directories of this user that are
- * named like a session.
+ * Any user may create files in the shared directory: only directories of this user that are named
+ * like a session are considered.
  */
 static void list_leftovers(struct leftovers *leftovers)
 {
@@ -474,7 +474,7 @@ static bool sweep_session(const struct leftovers *leftovers, const char *dir)
 	if (at < 0)
 		return false;
 	snprintf(session.dir, sizeof(session.dir), "%s", dir);
-	if (!rings_live(&session, at)) {
+	if (!has_live_ring(&session, at)) {
 		kept = page.fingerprint == verbs_fingerprint && holds_events(at);
 		if (!kept) {
 			session_clear(at);
@@ -485,7 +485,7 @@ static bool sweep_session(const struct leftovers *leftovers, const char *dir)
 	return kept;
 }
 
-/* One line, however many there are: @first is the directory of one of them. */
+/* Report sessions that remain, in one line: @first is the directory of one of them. */
 static void report_kept(unsigned int n, const char *first)
 {
 	if (n == 1)
@@ -498,7 +498,7 @@ static void report_kept(unsigned int n, const char *first)
 			 n, first, first);
 }
 
-/* Processes are scanned once, after their recorders were found to be dead. */
+/* Processes are scanned once, after the recorders of the sessions were found to be dead. */
 void guests_sweep(const struct session *ours, bool quiet)
 {
 	struct leftovers leftovers = { .ours = ours };

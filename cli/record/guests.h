@@ -16,8 +16,8 @@ enum { GUESTS_MAX = 64 };
 unsigned int guests_scan(const char *dir, pid_t *pids, unsigned int max);
 
 /*
- * Calls @visit for each of them; returns their number. Only processes for which @may_be returns
- * true are looked at, NULL: all of them.
+ * Call @visit for each such process; returns their number. Only processes for which @may_be returns
+ * true are examined; NULL: all.
  */
 unsigned int guests_visit(const char *dir, bool (*may_be)(void *arg, pid_t pid),
 			  void (*visit)(void *arg, pid_t pid), void *arg);
@@ -30,7 +30,7 @@ struct guests_moment {
 
 struct guests_moment guests_mark(pid_t pid);
 
-/* Have pids not wrapped around since then, so that later processes have larger ones? */
+/* Have pids not wrapped around since @moment, so that later processes have larger pids? */
 bool guests_grow_since(const struct guests_moment *moment);
 
 /* The pid of process @pid in its own, innermost PID namespace; 0: it has ended. */
@@ -62,11 +62,11 @@ int guests_status(int fd, pid_t pid);
  */
 bool guests_is_foreign(pid_t pid, const struct session *session);
 
-/* Is its recorder alive, or a process that may record into it? */
+/* Is the session's recorder alive, or a process that may record into the session? */
 bool guests_in_use(const struct session *session);
 
 /*
  * Clean up after killed recorders: sessions of this user, other than @ours, without a recorder or a
- * living process. One with events is kept, and reported unless @quiet; any other is removed.
+ * living process. A session with events remains, and is reported unless @quiet; others are removed.
  */
 void guests_sweep(const struct session *ours, bool quiet);

@@ -11,7 +11,7 @@
 
 struct holding {
 	bool on;
-	struct feed *ended; /* that have ended, but maybe not in the committed trace */
+	struct feed *ended; /* feeds that have ended, perhaps after the last commit */
 	size_t nended, marked;
 	uint64_t commits; /* of the writer, at the last release */
 };

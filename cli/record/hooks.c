@@ -3,7 +3,7 @@
  *
  * 	standard input	a file in memory with the JSON: writing it cannot block
  * 	standard output	our standard error; the program's output is not mixed up with it
- * 	session		its own, so that it can be killed with all that it has started
+ * 	session		a new one, so that the command can be killed with its children
  */
 #include "cli/record/hooks.h"
 
@@ -32,7 +32,7 @@
 enum { VALUE = 1024 };
 
 struct hooks {
-	char **environment; /* at the beginning, without what the program gets */
+	char **environment; /* as at the start, without the variables set for the program */
 	size_t nenvironment;
 	struct {
 		pid_t pid; /* 0: none */

@@ -21,15 +21,16 @@ struct hook_fact {
 
 struct hooks;
 
-/* The environment of the commands is that of now. 0 or -errno after log_err(). */
+/* The commands will get the current environment. 0 or -errno after log_err(). */
 int hooks_new(struct hooks **ret_hooks);
 
 /* Accepts NULL. Commands that still run are left to themselves. */
 void hooks_free(struct hooks *hooks);
 
 /*
- * Run @command with @facts, unless that was done for @kind within the last minute; the first fact
- * should be @kind. NULL: no command; the kind is only counted. True: it is the first in a minute.
+ * Run @command with @facts, unless a command was run for @kind within the last minute; the first
+ * fact should be @kind. @command NULL: only note the kind. True: @kind is the first within a
+ * minute.
  */
 bool hooks_fire(struct hooks *hooks, const char *command, const char *kind,
 		const struct hook_fact *facts);

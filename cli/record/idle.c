@@ -5,11 +5,11 @@
  * 	none                             a quarter longer each time; a process that has
  * 	                                 events for us wakes us (session_wake())
  *
- * So a program that is idle, or has not called a verb yet, costs nothing, and the ring of one that
- * begins again is read before it is full.
+ * So an idle program, or one that has not called a verb yet, costs nothing; when it becomes active
+ * again, its ring is read before it is full.
  *
- * During a long sleep the handler of a signal ends the sleep, even one that is just about to begin:
- * it clears the flag that we sleep.
+ * A signal handler ends a long sleep, even one that is just about to begin: it clears the flag that
+ * says that the recorder sleeps.
  */
 #include "cli/record/idle.h"
 
@@ -67,7 +67,7 @@ static void sleep_short(const struct idle *idle, sigset_t *ret_signals)
 static void sleep_long(const struct idle *idle, const struct collector *collector, uint64_t ns,
 		       sigset_t *ret_signals)
 {
-	session_lie_down(idle->session);
+	session_will_sleep(idle->session);
 	sigemptyset(&caught);
 	sigprocmask(SIG_UNBLOCK, &idle->signals, NULL);
 	if (!collector_waiting(collector))

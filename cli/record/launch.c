@@ -21,8 +21,8 @@
 #include "core/wire/log.h"
 
 /*
- * The actions of signals, and those before launch_guard(). If SIGCHLD were ignored, as some daemons
- * pass it on to what they start, no end of a program would be noticed, and none had a status.
+ * Signal actions of the recorder, and the original ones. If SIGCHLD were ignored, as some daemons'
+ * children inherit it, the end of a program would not be noticed, nor its status be known.
  */
 static struct {
 	int signal;
@@ -138,7 +138,7 @@ int launch_program(char **argv, const sigset_t *mask, pid_t *ret_pid)
 	return status;
 }
 
-/* Returns the environment of the process that released us, NULL: none did. */
+/* The environment of the process that released this one; NULL: it was not released. */
 static char **read_environment(int go, sigset_t *mask)
 {
 	FILE *from = fdopen(go, "re");
@@ -207,7 +207,7 @@ static void write_environment(int go, const sigset_t *mask)
 	fwrite(mask, sizeof(*mask), 1, to);
 	for (char **at = environ; *at; at++)
 		fwrite(*at, strlen(*at) + 1, 1, to);
-	fputc('\0', to); /* an empty one ends them */
+	fputc('\0', to); /* an empty string ends the list */
 	fclose(to);
 }
 

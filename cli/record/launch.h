@@ -37,7 +37,7 @@ int launch_hold(char **argv, struct launch_held *ret_held);
 /* Let it execute the program, with @mask and the current environment; as launch_program(). */
 int launch_release(struct launch_held *held, const sigset_t *mask);
 
-/* End it instead. Accepts one that is all zero, or was released. */
+/* End the held process instead. Accepts a zeroed or released one. */
 void launch_drop(struct launch_held *held);
 
 /* The status a shell would return for a program that could not be started. */

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The devices of contexts, of a trace that is still written: the trace itself has the names of
- * devices only when it is finished. Not thread-safe.
+ * The devices of contexts while a trace is still being written: the trace has the names of devices
+ * only when it is finished. Not thread-safe.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -31,8 +31,8 @@ struct group {
 	const char *type; /* "RC" */
 	struct vitals_counts counts;
 	uint64_t queues;                      /* alive */
-	uint64_t outstanding[2], capacity[2]; /* of these: sends, receives */
-	int64_t oldest;                       /* ns that a send is outstanding; 0: none is */
+	uint64_t outstanding[2], capacity[2]; /* of these queues: sends, receives */
+	int64_t oldest;                       /* age of the oldest outstanding send, ns; 0: none */
 	struct histogram latency;
 };
 
@@ -43,7 +43,7 @@ struct groups {
 
 /* Groups */
 
-/* NULL: not known; it was created and destroyed between two rounds. */
+/* The type of a queue pair; NULL: not known, as it was created and destroyed between two rounds. */
 static const char *find_type(struct live_types *types, uint32_t object, const struct life *life)
 {
 	const char **place = vec_at(types->all, types->n, object);

@@ -2,9 +2,9 @@
 /*
  * `record --metrics`: the metrics of a program that is still running, as text. Not thread-safe.
  *
- * Names and meanings are those of `verbatim stat --format openmetrics` where that has the same
- * number. Queue pairs are summed up in groups by device, type and process, LIVE_GROUPS at most, so
- * that the text is bounded; process numbers are those of the trace.
+ * A number that `verbatim stat --format openmetrics` also has, has the same name and meaning. Queue
+ * pairs are summed up in groups by device, type and process, LIVE_GROUPS at most, so that the text
+ * is bounded; process numbers are those of the trace.
  */
 #include "cli/record/vitals.h"
 
@@ -28,7 +28,7 @@ struct live_facts {
 	const uint64_t *findings; /* errors, warnings, hazards; NULL: there is no check */
 };
 
-/* Append the metrics to @out, whose failure is the caller's to look at. */
+/* Append the metrics to @out; the caller checks whether that failed. */
 void live_metrics_write(const struct vitals_now *now, const struct live_facts *facts,
 			struct text *out);
 

@@ -64,7 +64,7 @@ static void pass_on(struct member *m, int signal)
 	signal_witness_forget(&m->witness);
 }
 
-/* Returns the status as from waitpid(), which was also reported to the collector. */
+/* Wait for the program, and report its end to the collector. Returns the status of waitpid(). */
 static int await_program(struct member *m)
 {
 	struct node_end end = { .pid = (int)m->child };

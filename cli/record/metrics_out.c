@@ -32,7 +32,7 @@ struct metrics_out {
 	bool failed; /* it was reported */
 };
 
-/* -1: it is none. */
+/* The port in @setting; -1: it is not a port. */
 static int read_port(const char *setting)
 {
 	const char *digits = setting + 1;

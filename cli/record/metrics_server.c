@@ -1,9 +1,10 @@
 /*
  * A process that answers HTTP requests with the last metrics
  *
- * At most CLIENTS connections of PATIENCE_NS, then the oldest has to go; one request of REQUEST
- * bytes, one response, end. Only GET and HEAD of /metrics. The Host must be this machine's
- * loopback: a page in a browser, whose name leads here, gets nothing.
+ * At most CLIENTS connections, each for at most PATIENCE_NS; a further one replaces the oldest. A
+ * connection has one request of at most REQUEST bytes, and one response. Only GET and HEAD of
+ * /metrics. The Host must be this machine's loopback: so a web page whose host name resolves to
+ * this machine gets nothing.
  */
 #include "cli/record/metrics_server.h"
 
@@ -207,7 +208,7 @@ static void send_response(struct client *client)
 	}
 }
 
-/* A free place, or that of the oldest client. */
+/* A free entry, or the entry of the oldest client. */
 static struct client *find_place(struct client *clients)
 {
 	struct client *oldest = &clients[0];
@@ -253,7 +254,7 @@ static void serve_clients(struct client *clients, const struct pollfd *polled,
 	}
 }
 
-/* The server keeps nothing of the recorder open, and ends with it. */
+/* Close all descriptors of the recorder, and end when it ends. */
 static void leave_recorder(int fd, pid_t parent)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);

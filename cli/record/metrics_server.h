@@ -2,7 +2,7 @@
 /*
  * A process that answers HTTP requests with the last metrics.
  *
- * Memory and time are bounded whatever clients do; there is nothing that a request could change.
+ * Memory and time are bounded whatever clients do; a request cannot change anything.
  */
 #include <stdint.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 enum { METRICS_BYTES = 4 << 20 };
 
-/* Two texts, of which the one that is not the last is written next. One writer. */
+/* Two texts: the next one overwrites the older. One writer. */
 struct metrics_page {
 	uint64_t turn; /* texts so far; the last is in place @turn & 1 */
 	size_t n[2];
@@ -24,10 +24,10 @@ void metrics_page_put(struct metrics_page *page, const char *text, size_t n);
 char *metrics_page_get(struct metrics_page *page, size_t *ret_n);
 
 /*
- * The response to @request, @n bytes so far: 0: it is not complete; else the status, with
- * *@ret_body whether the metrics are its body.
+ * The status of the response to @request, of which @n bytes have arrived; 0: incomplete.
+ * *@ret_body: are the metrics its body?
  */
 int metrics_server_answer(const char *request, size_t n, int *ret_body);
 
-/* Answer at @fd, a listening socket, until @parent has ended. In a new process, which it is. */
+/* Answer at @fd, a listening socket, until @parent has ended. Runs in a child of @parent. */
 _Noreturn void metrics_server_run(int fd, struct metrics_page *page, pid_t parent);

@@ -7,12 +7,12 @@
  *	rank 1: verbatim record --> program ---+
  *
  * They find each other by the door: a file beside the sessions, named by a hash of the trace's
- * path, the job, the step and the node. It has the directory of the session. The process that has
- * locked it may start a collector, join or leave it, or end it.
+ * path, the job, the step and the node, which contains the directory of the session. A process that
+ * has locked the door may start, join, leave or end a collector.
  *
- * The collector is a process of its own, so that no recorder has to wait for the programs of others
- * and none takes the recording with it if it is killed. A lock on a second file shows whether
- * members run: the kernel releases it, however they end.
+ * The collector is a separate process, so that no recorder waits for other recorders' programs, and
+ * the recording continues if a recorder is killed. A lock on a second file shows whether members
+ * run: the kernel releases it, however they end.
  *
  *	session.members    locked by each member
  *	session.ends       struct node_end, appended by members
@@ -97,7 +97,7 @@ static void name_door(struct node *node, const char *path)
 		 (unsigned int)getuid(), hash_of(key, (size_t)n, 0));
 }
 
-/* The lock is that of the file with the name, not of one that was removed while we waited. */
+/* Lock the door: the file that has the name now, not one that was removed during the wait. */
 static int lock_door(struct node *node)
 {
 	struct stat st;
@@ -173,7 +173,9 @@ static int join_session(struct node *node)
 	return -ENOENT;
 }
 
-/* For the last member. Without a session, the member that started us reads the status. */
+/*
+ * Set the status for the last member or, without a session, for the one that started this process.
+ */
 static void set_outcome(const struct node *node, int status)
 {
 	if (!node->session.page)
@@ -392,7 +394,7 @@ int node_leave(struct node *node)
 
 	if (lock_door(node))
 		return 0;
-	/* this drops our own lock even on failure */
+	/* a failure, too, drops the shared lock */
 	last = !flock(node->members, LOCK_EX | LOCK_NB);
 	close(node->members);
 	unlock_door(node);

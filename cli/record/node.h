@@ -10,7 +10,7 @@
 
 #include "core/wire/session.h"
 
-/* For a recorder: a member. For the collector, the fields below it, too. */
+/* A member; the fields below `session' are the collector's. */
 struct node {
 	char path[SESSION_PATH]; /* of the door */
 	int door;                /* -1: not held */
@@ -31,8 +31,8 @@ struct node_end {
 };
 
 /*
- * Is the trace with this name, as given by -o, one of all ranks of this node? So it is if a
- * launcher has started us and neither rank nor process is a part of the name.
+ * Do all ranks of this node share the trace named @pattern (-o)? Yes, if a launcher has started us
+ * and the name contains neither rank nor process.
  */
 bool node_is_shared(const char *pattern);
 
@@ -50,14 +50,14 @@ void node_name(char name[SESSION_TEXT]);
 void node_describe(const char *command, char text[SESSION_TEXT]);
 
 /*
- * Collector: the session is complete, members can join. What this process prints goes to them from
- * here on. 0 or -errno after log_err().
+ * Collector: the session is complete, members can join. From now on the output of this process goes
+ * to them. 0 or -errno after log_err().
  */
 int node_open(struct node *node, const struct session *session);
 
 /*
- * Collector: are there members, or some that have not come yet? They have @linger ns, after the
- * others have ended.
+ * Collector: are there members, or may expected ones still come? They may until @linger ns after
+ * the others have ended.
  */
 bool node_has_members(struct node *node, const struct session *session, int64_t linger);
 
@@ -71,7 +71,7 @@ bool node_close(struct node *node, const struct session *session);
 void node_report_end(const struct node *node, const struct node_end *end);
 
 /*
- * Leave it. The last member waits until the trace is complete and prints what the collector has
- * printed. Returns the collector's exit status; 0 if others are left.
+ * Leave the collector. The last member waits until the trace is complete, prints the collector's
+ * messages, and returns its exit status; others return 0.
  */
 int node_leave(struct node *node);

@@ -8,7 +8,7 @@
 
 enum { OUTPUT_COMPLAINT = 256 };
 
-/* Does it contain %p, the pid of the program, or another such @letter? */
+/* Does @pattern contain %@letter, such as %p, the pid of the program? */
 bool output_name_has(const char *pattern, char letter);
 
 /*

@@ -12,7 +12,7 @@ struct progress {
 	bool live; /* one line on the terminal, rewritten */
 	bool shown;
 	bool failed;   /* the recording has failed, which was reported */
-	uint64_t last; /* CLOCK_MONOTONIC: time of the last line, and what it showed */
+	uint64_t last; /* CLOCK_MONOTONIC: time of the last line; the events it showed */
 	uint64_t events;
 };
 
@@ -25,8 +25,8 @@ void progress_show(struct progress *progress, const struct writer *writer);
 void progress_clear(struct progress *progress);
 
 /*
- * The last lines: the contents of @path, and what failed; @alarms is NULL if that was printed
- * already. @before: nothing was written, it is the previous trace.
+ * Print the last lines: the contents of @path, and what failed (@alarms; NULL: already printed).
+ * @before: nothing was written, @path is the previous trace.
  */
 void progress_end(struct progress *progress, const char *path, const struct totals *totals,
 		  const struct writer_alarms *alarms, bool before);

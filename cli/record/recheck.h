@@ -22,15 +22,15 @@ int printed_add(struct printed_list *told, const struct finding *finding);
 void printed_fini(struct printed_list *told);
 
 /*
- * Note on stderr those of @told that are not among @findings, where known or uncertain ones count
+ * Note on stderr the findings of @told that are not among @findings; known or uncertain ones count
  * as missing.
  */
 void printed_retract(const struct printed_list *told, const struct findings *findings);
 
 /*
- * Check the finished trace at @path, print on stderr those of @told that are not valid, all that
- * are and the first screen, and store its findings in the trace. @ret_found: there were findings
- * for which `verbatim check` ends with 1. 0 or -errno after log_err().
+ * Check the finished trace at @path; print on stderr which findings of @told are not valid, all
+ * valid findings, and the first screen; and store the findings in the trace. @ret_found: there were
+ * findings for which `verbatim check` ends with 1. 0 or -errno after log_err().
  */
 int recheck_trace(const char *path, const struct check_settings *settings,
 		  const struct printed_list *told, bool *ret_found);

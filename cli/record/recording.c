@@ -39,8 +39,8 @@ enum {
 	AGAIN_MS = 300,        /* signals closer together are one request: timeout(1) sends two */
 	IDLE_MS = 250,         /* the longest sleep while there are rings, */
 	IDLE_CHECK_MS = 100,   /* with --check; */
-	IDLE_STOP_MS = 10,     /* to stop close to a finding, and to see a debugger leave, */
-	IDLE_ROTATE_MS = 1000, /* and while there are none */
+	IDLE_STOP_MS = 10,     /* with --stop-on: near a finding, or while stopped */
+	IDLE_ROTATE_MS = 1000, /* the longest sleep while there are no rings */
 };
 
 static void fail_recording(struct recording *r, int err)
@@ -114,7 +114,7 @@ static void take_signal(struct recording *r, int signal)
 }
 
 /*
- * The program has received @signal, from us or with us; descendants that outlive it may not have.
+ * The program got the signal, from or with the recorder; descendants that outlive it may not have.
  */
 static void note_request(struct recording *r, bool group)
 {
@@ -125,7 +125,7 @@ static void note_request(struct recording *r, bool group)
 	r->tended_at = 0;
 }
 
-/* A signal that only we received is passed to the program; if that has ended, it is for us. */
+/* Pass a signal that only the recorder got to the program; obey it if the program has ended. */
 static void pass_on(struct recording *r)
 {
 	if (!r->pending_at || clock_monotonic() - r->pending_at < SETTLE_MS * MS || r->set->running)
@@ -182,7 +182,7 @@ static void sleep_until_due(struct recording *r, int fullest)
 }
 
 /*
- * Report threads that continued without being recorded since we, or the disk, stalled for too long.
+ * Report threads that continued unrecorded because the recorder, or the disk, stalled for too long.
  */
 static void report_impatience(struct recording *r)
 {
@@ -407,7 +407,7 @@ static void report_unseen(struct recording *r)
 		 r->set->program[0]);
 }
 
-/* This loses no events, but may have slowed the program down. */
+/* Report rings that could not grow: their threads waited, or dropped events, more often. */
 static void report_withheld(struct recording *r)
 {
 	uint32_t n = atomic_load(&r->session.page->withheld);
@@ -424,7 +424,7 @@ static void report_withheld(struct recording *r)
 		r->set->on_full == ON_FULL_DROP ? "dropped events" : "waited");
 }
 
-/* The last commit with a process that would take over: from then on any reader completes it. */
+/* Commit once more, then end the standby process: from now on any reader can complete the trace. */
 static void end_standby(struct recording *r)
 {
 	if (!r->standby.page)

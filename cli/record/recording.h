@@ -21,7 +21,7 @@ struct recording_settings {
 	const char *device; /* the value of --device; NULL: not given */
 	char **program;
 	const struct recording_running *running; /* NULL: @program is started */
-	struct launch_held *held; /* its waiting process; NULL: it is started as usual */
+	struct launch_held *held; /* its held process (launch_hold()); NULL: started as usual */
 	bool soft;
 	bool lttng;
 	bool memory;

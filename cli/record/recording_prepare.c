@@ -37,7 +37,7 @@ static void join_words(const struct recording_settings *set, struct text *to)
 	}
 }
 
-/* The command line in the session is that of the trace. */
+/* Describe the session by the same command line as the trace. */
 static void describe_session(struct recording *r, const char *command)
 {
 	struct text redacted = { 0 };
@@ -115,7 +115,7 @@ static int start_followers(struct recording *r)
 	return err;
 }
 
-/* Try it in a child, since a filter may kill the process that tries. */
+/* Can memory be read? Tried in a child, since a seccomp filter may kill the process that tries. */
 static bool may_read_memory(void)
 {
 	uint32_t from = 1, to = 0;
@@ -128,7 +128,7 @@ static bool may_read_memory(void)
 	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
 }
 
-/* The program begins with the seccomp filters that we have, if no launcher adds one. */
+/* Can payload be read? The program inherits our seccomp filters, unless a launcher adds one. */
 static void try_payload(struct session_page *page)
 {
 	uint32_t filters = page->payload.keep ? session_filters() : 0;

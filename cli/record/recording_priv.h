@@ -35,13 +35,13 @@ struct recording {
 
 	pid_t child;
 	uint64_t child_start;           /* of a running program */
-	uint64_t until;                 /* when a running program is left; 0: never */
+	uint64_t until;                 /* when to leave a running program; 0: never */
 	bool ended;                     /* the child */
 	int status;                     /* the child's exit status, as in a shell */
 	struct descendants descendants; /* of the program, after it has ended */
 	uint64_t tended_at;
 	bool gone;           /* the session's directory */
-	bool bypassed;       /* it was said that posts may bypass the verbs */
+	bool bypassed;       /* it was reported that posts may bypass the verbs */
 	uint32_t gave_up;    /* threads of the program that gave up waiting for us so far */
 	sigset_t pending;    /* signals to pass on */
 	uint64_t pending_at; /* 0: none */

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * --redact: what is not recorded of the texts that may identify somebody. Not thread-safe.
+ * --redact: which texts that may identify the user are not recorded. Not thread-safe.
  */
 #include "cli/options.h"
 #include "core/store/anonymise/redact.h"
 
-/* "argv,env,host,paths" or "none" into @field, a uint32_t of REDACT_*; as of struct option_row. */
+/* Read "argv,env,host,paths" or "none" into @field, a uint32_t of REDACT_*: an option_parse. */
 int redact_list_read(const char *text, void *field, char complaint[OPTIONS_COMPLAINT]);
 
 /* clang-format off */

@@ -1,5 +1,5 @@
 /*
- * The parts of a long recording that are kept
+ * Limits what is stored of a long recording
  *
  * 	--flight    trace.db holds the end of the data plane; trace.1.db, ... are
  * 	            copies: asked for, at the first error, at a crash
@@ -35,7 +35,7 @@ bool retention_name(const char *path, unsigned int number, char name[PATH_MAX])
 	return snprintf(name, PATH_MAX, "%.*s.%u%s", stem, path, number, path + stem) < PATH_MAX;
 }
 
-/* As an absolute path: the process that asked may be in another directory. */
+/* Publish the absolute path of the copy: the process that asked may be in another directory. */
 static void publish_name(struct session_page *page, const char *name)
 {
 	char whole[PATH_MAX];
@@ -45,7 +45,7 @@ static void publish_name(struct session_page *page, const char *name)
 		strcpy(page->copy, whole);
 }
 
-/* Another file has that name, or is in use: the copy gets another name. */
+/* Does another file have that name, or is it in use? Then the copy gets another name. */
 static bool is_in_the_way(int err)
 {
 	return err == -EEXIST || err == -ELOOP || err == -EBUSY;
@@ -73,7 +73,7 @@ static int write_copy(struct retention *retention, const char *why)
 		log_note("%s exists: the snapshot gets the next number", name);
 	}
 	if (err)
-		retention->number--; /* so that it is tried again */
+		retention->number--; /* try this number again */
 	publish_name(page, err ? NULL : name);
 	if (err)
 		return log_err(err, "write a snapshot of %s", retention->path);
@@ -83,7 +83,7 @@ static int write_copy(struct retention *retention, const char *why)
 }
 
 /* Why a copy is due, NULL if it is not. Only the first error counts. */
-static const char *alarm_of(struct retention *retention, const struct writer_alarms *now)
+static const char *reason_to_copy(struct retention *retention, const struct writer_alarms *now)
 {
 	const char *why =
 		retention->asked                         ? "requested by a signal"
@@ -112,7 +112,7 @@ static void answer_request(struct retention *retention)
 static int tend_flight(struct retention *retention)
 {
 	struct writer_alarms now = writer_alarms(retention->writer);
-	const char *why = alarm_of(retention, &now);
+	const char *why = reason_to_copy(retention, &now);
 
 	if (why)
 		write_copy(retention, why);
@@ -157,7 +157,7 @@ static int cut_trace(struct retention *retention)
 	return writer_cut(retention->writer, time);
 }
 
-/* The part that cannot be deleted exceeds the limit: reported once. */
+/* Report, once, that the part that cannot be deleted exceeds the limit. */
 static void report_needs(struct retention *retention, const char *option, uint64_t size)
 {
 	char bytes[FORMAT_TEXT], calls[FORMAT_TEXT], objects[FORMAT_TEXT];
@@ -208,7 +208,7 @@ static int rotate_trace(struct retention *retention)
 	return writer_error(writer);
 }
 
-/* A trace that is nearly full when it begins continues for a while nonetheless. */
+/* Is the trace full? A trace that begins nearly full may grow for a while nonetheless. */
 static bool is_full(struct retention *retention)
 {
 	uint64_t most = retention->rotate_bytes;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Limits the size of a long recording: keeps only its newest part (a flight recorder), with copies
+ * Limits the size of a long recording: stores only its newest part (a flight recorder), with copies
  * when something fails, or rotates traces. Not thread-safe.
  */
 #include <limits.h>
@@ -30,11 +30,11 @@ struct retention {
 
 	unsigned int number; /* number of the last copy */
 	uint64_t begun;      /* CLOCK_MONOTONIC: start of the current trace */
-	uint64_t carried;    /* its size at the start, in bytes */
+	uint64_t carried;    /* size of the trace at its start, in bytes */
 	uint64_t again;      /* size at which a failed rotation is retried; 0: none failed */
 	struct writer_alarms seen;
 	bool refused; /* a cut is due, but a thread is inside a post */
-	/* since when; for a flight recorder by the trace's clock, else CLOCK_MONOTONIC */
+	/* since when it is due: for a flight recorder by the trace's clock, else CLOCK_MONOTONIC */
 	int64_t refused_at;
 	bool told; /* that the needed events exceed the limit */
 };
@@ -42,7 +42,7 @@ struct retention {
 /* From now on the collector cuts the trace when it is due. */
 void retention_start(struct retention *retention);
 
-/* Does it drop old events? */
+/* Are old events dropped? */
 bool retention_cuts(const struct retention *retention);
 
 /* The maximal size of a file in bytes; 0: no limit. */

@@ -69,7 +69,7 @@ static int try_each(struct ring_search *search)
 	return found < 0 ? found : 0;
 }
 
-/* The same with a list of the directory. Both lists are sorted. */
+/* Try the missing rings by a list of the directory. Both lists are sorted. */
 static int try_listed(struct ring_search *search)
 {
 	uint32_t *listed;
@@ -108,8 +108,8 @@ bool ring_search_waiting(const struct ring_search *search)
 }
 
 /*
- * Missing rings come first: processes and threads are numbered in the order they began. Look for a
- * recent one even if no newer number was assigned.
+ * Search for missing rings first, as processes and threads are numbered in the order in which they
+ * began; then for new ones. A recent ring is searched for even if no newer number was given out.
  */
 int ring_search_new(struct ring_search *search)
 {

@@ -1,7 +1,7 @@
 /*
- * verbatim run: a program on the software device, nothing recorded
+ * verbatim run: runs a program on the software device, without recording
  *
- * It executes the program in its place: there is nothing left for us to do.
+ * The program is executed in place of this process, which has nothing left to do.
  */
 #include <errno.h>
 #include <string.h>

@@ -10,8 +10,8 @@ struct recording_running {
 	pid_t pid;
 	int64_t duration; /* ns; 0: until a signal */
 	/*
-	 * Have it join the session @dir; and leave it. @idle(@of) is to be called while either
-	 * takes long. 0 or -errno after log_err().
+	 * Let the process join the session @dir; let it leave the session. Both call @idle(@of)
+	 * while they take long. 0 or -errno after log_err().
 	 */
 	int (*begin)(void *arg, const char *dir, void (*idle)(void *of), void *of);
 	int (*end)(void *arg, void (*idle)(void *of), void *of);

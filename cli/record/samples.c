@@ -35,7 +35,7 @@ static uint64_t count_empty(const struct ring_head *head)
 	return empty;
 }
 
-/* A name of a function of the kernel; "0": it waits for nothing, or we may not see it. */
+/* Read the kernel function in which a thread waits; "0": none, or not permitted. */
 static void read_wchan(const char *path, char wchan[SAMPLES_WCHAN])
 {
 	char *text;
@@ -64,7 +64,7 @@ void samples_look(pid_t pid, pid_t tid, struct sample_seen *ret_seen)
 		read_wchan(path, ret_seen->wchan);
 }
 
-/* In the first samples each time, then at doubling intervals, up to SAMPLES_LOOK. */
+/* Read /proc for this sample? For the first few, then at doubling intervals, up to SAMPLES_LOOK. */
 static bool is_looked_at(unsigned int quiet)
 {
 	return quiet < SAMPLES_LOOK ? !(quiet & (quiet - 1)) || quiet < 4

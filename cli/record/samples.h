@@ -1,9 +1,9 @@
 #pragma once
 /*
  * What each thread does, sampled ten times a second at no cost to the program: whether it records
- * events, polls in vain or calls no verb; and what the kernel says of one that calls none.
+ * events, polls in vain or calls no verb; and, in the last case, its state in the kernel.
  *
- * A row of table `sample` is written when something else has been seen twice in a row. Not
+ * A row of table `sample` is written when a change has been seen in two samples in a row. Not
  * thread-safe.
  */
 #include <stddef.h>
@@ -13,8 +13,8 @@
 
 enum {
 	SAMPLES_NS = 100000000, /* between two samples */
-	SAMPLES_LOOK = 16,  /* a thread that calls no verb is looked at in that many, at least */
-	SAMPLES_ROWS = 500, /* of a thread */
+	SAMPLES_LOOK = 16,      /* in one of so many, /proc is read for a thread without verbs */
+	SAMPLES_ROWS = 500,     /* of a thread */
 	SAMPLES_WCHAN = 40,
 };
 

@@ -3,8 +3,8 @@
  * What a recorder tells systemd: that it is ready, alive and stopping, and entries of the journal
  * with fields. Without systemd these do nothing. Not thread-safe.
  *
- * Our own, not libsystemd: both are one datagram each, whose format is a promise of systemd, and
- * the library would bring four others into each start of each command.
+ * Implemented without libsystemd: both are single datagrams in a stable format, and the library
+ * would load four others at each start of any command.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,12 +14,12 @@ struct hook_fact; /* hooks.h */
 #define SERVICE_JOURNAL "/run/systemd/journal/socket"
 
 /*
- * Send @state, "READY=1", to NOTIFY_SOCKET. False: there is none, or it failed, which does not
- * matter.
+ * Send @state, "READY=1", to NOTIFY_SOCKET. False: there is no such socket, or sending failed,
+ * which does not matter.
  */
 bool service_notify(const char *state);
 
-/* Every so many ns systemd wants to hear that we are alive; 0: it does not. */
+/* The interval, in ns, of systemd's watchdog; 0: no watchdog. */
 uint64_t service_watchdog(void);
 
 /* Is standard error connected to the journal? */

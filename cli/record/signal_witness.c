@@ -1,5 +1,5 @@
 /*
- * Signals to the recorder, and whether the program received them, too
+ * Detects whether the program received a signal that the recorder got
  *
  * The witness ends with us, even if we are killed.
  */
@@ -15,7 +15,7 @@ static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGU
 
 enum { PASSED_ON = sizeof(passed_on) / sizeof(*passed_on) };
 
-/* A signal that is ignored must stay so: if we blocked it, we would take it. */
+/* Choose the signals to take: not ignored ones, since a blocked signal would be taken. */
 static void choose_signals(sigset_t *set)
 {
 	struct sigaction action;

@@ -244,8 +244,8 @@ static void add_stopped(struct spot *s, pid_t pid, pid_t tid)
 }
 
 /*
- * One has been taken, and the rings were drained since: report it once it has stopped, and the
- * trace has the thread.
+ * A stop point was claimed, and the rings were drained since: report it once the process has
+ * stopped and the trace has the thread.
  */
 static void spot_report(struct spot *s)
 {
@@ -282,7 +282,8 @@ static bool is_taken_by(const struct spot *s, pid_t pid)
 }
 
 /*
- * Also true if a debugger attached and detached between two checks: the thread had to run for it.
+ * Has a debugger detached? Also if it attached and detached between two checks: the thread then
+ * ran.
  */
 static bool debugger_left(const struct stopped *stopped, const struct thread_state *state)
 {
@@ -292,8 +293,8 @@ static bool debugger_left(const struct stopped *stopped, const struct thread_sta
 }
 
 /*
- * While a debugger attaches or detaches, the process is briefly in neither state: it runs only if
- * it is not seen to be stopped for long. True: it runs, or has ended.
+ * Does the process run, or has it ended? While a debugger attaches or detaches, it is briefly
+ * neither stopped nor traced: it counts as running only if it is in neither state for some time.
  */
 static bool watch_stopped(struct spot *s, struct stopped *stopped)
 {

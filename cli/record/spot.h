@@ -49,7 +49,7 @@ struct spot {
 };
 
 /*
- * Report a stopped process, and continue those that their debugger has left. Call it after the
+ * Report a stopped process, and continue processes that a debugger has left. Call it after the
  * rings were drained. True: call it again soon.
  */
 bool spot_look(struct spot *spot);
@@ -57,5 +57,5 @@ bool spot_look(struct spot *spot);
 /* Continue all stopped processes that no debugger is attached to. */
 void spot_release(struct spot *spot);
 
-/* The recording ends: likewise, after the core that is being written. */
+/* The recording ends: wait for a core that is being written, then do the same. */
 void spot_end(struct spot *spot);

@@ -11,7 +11,7 @@ struct standby {
 	struct session_page *page;
 	_Atomic uint32_t *owner; /* pid of the recorder; shared by all of these processes */
 	pid_t pid;               /* 0: none */
-	int fd;                  /* a pipe: its end of file shows the standby that we are dead */
+	int fd;                  /* a pipe: end of file tells the standby that we are dead */
 	unsigned int takeovers;  /* in the ancestors of this process */
 };
 
@@ -19,9 +19,9 @@ struct standby {
 int standby_init(struct standby *standby, struct session_page *page);
 
 /*
- * Fork a process that has the state of this moment, and end the one before it. Returns in this
- * process, and again in the new one if this one is killed: it is the recorder then. If it cannot be
- * forked there is none until the next call.
+ * Fork a standby with the current state, and end the previous one. Returns in this process; and in
+ * the standby, if this process is killed: the standby is then the recorder. If the fork fails,
+ * there is no standby until the next call.
  */
 void standby_renew(struct standby *standby);
 

@@ -1,8 +1,8 @@
 /*
  * A clock that is wrong on purpose, to test the code that reads it
  *
- * Programs write ticks, which the recorder converts to nanoseconds: a wrong rate there acts like an
- * inaccurate crystal.
+ * Programs write ticks, which the recorder converts to nanoseconds: a wrong rate of conversion acts
+ * like an inaccurate crystal.
  */
 #include "cli/record/test_clock.h"
 

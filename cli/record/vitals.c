@@ -24,7 +24,7 @@
 #define MS 1000000
 
 enum {
-	WINDOW_NS = 100 * MS, /* how much later than others an event may be published */
+	WINDOW_NS = 100 * MS, /* by how much events of different threads may be out of order */
 	ROUND_NS = 100 * MS,
 	BUSY = 25, /* percent of a ring: reading comes first */
 };
@@ -40,7 +40,7 @@ struct vitals {
 	struct writer *writer;
 	int fd;                    /* of the page; -1: no viewer yet */
 	bool awaited;              /* a reader is about to look for the first time */
-	bool asked;                /* a reader looks, or is about to */
+	bool asked;                /* a viewer is attached, or about to attach */
 	struct follow follow;      /* closed if another one follows */
 	struct trace *trace;       /* that is followed */
 	struct profiler *profiler; /* NULL: there is no reader */
@@ -85,7 +85,7 @@ int vitals_new(const struct session *session, struct writer *writer, bool awaite
 	return 0;
 }
 
-/* The next publication has no predecessor. */
+/* Forget the last publication, so that the next one has no predecessor. */
 static void forget_before(struct vitals *v)
 {
 	free(v->counts);
@@ -278,7 +278,7 @@ static int compare_candidates(const void *a, const void *b)
 	return x > y ? -1 : 1;
 }
 
-/* Compute the counts of each queue since the last time, and keep these. NULL: no memory. */
+/* Compute the counts of each queue since the last time, and store the totals. NULL: no memory. */
 static struct candidate *list_candidates(struct vitals *v, const struct profile *profile,
 					 uint64_t n, size_t *ret_n)
 {
@@ -319,7 +319,7 @@ static struct vitals_depth depth_of(const struct queue *queue)
 	};
 }
 
-/* The latencies that @object had, or room for them. */
+/* The latencies of @object at the last publication, or an empty entry for them. */
 static struct histogram *find_before(struct vitals *v, uint32_t object, struct before *next)
 {
 	for (size_t i = 0; i < VITALS_QUEUES; i++)

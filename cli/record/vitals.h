@@ -4,8 +4,8 @@
  *
  * Runs in the recorder's own thread, in slices between two rounds of reading, like the check
  * (watch.h). It reads the trace from its first event, but only while a viewer is attached; if there
- * is a check it gets each event from that, from the start. A failure ends it but not the recording.
- * Not thread-safe.
+ * is a check, it gets each event from the check, from the start on. A failure ends the statistics
+ * but not the recording. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stdint.h>

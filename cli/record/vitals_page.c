@@ -62,7 +62,7 @@ static int get_bytes(int fd, void *bytes, size_t n, size_t at)
 	return got == (ssize_t)n ? 0 : got < 0 ? -errno : -EPROTO;
 }
 
-/* Several may do so at once, and find a half-made page; nothing is undone. */
+/* Several viewers may call it at once, and find an incomplete page; nothing is undone. */
 int vitals_page_make(const struct session *session)
 {
 	struct head head = { 0 };

@@ -96,6 +96,6 @@ int vitals_page_put(int fd, const struct vitals_state *state);
  */
 int vitals_page_get(int fd, struct vitals_state *ret_state, uint32_t *turn);
 
-/* A viewer is attached now; is one attached? */
+/* Note that a viewer is attached; is a viewer attached? */
 int vitals_page_ask(int fd);
 bool vitals_page_asked(int fd);

@@ -3,13 +3,13 @@
  *
  * 	seen (collector) - WINDOW --> cursor extended each ROUND --> check --> stderr
  *
- * Rings are read one after the other, and an event has the time at which its verb began but is
- * published when it has returned. So the check stays WINDOW behind. Events published later than
- * that arrive out of order.
+ * Rings are read one after the other, and an event has the time at which its verb began, but is
+ * published when the verb has returned. So the check stays WINDOW behind. Events that are published
+ * even later arrive out of order.
  *
- * Before events are checked the losses up to them are known (recording.c), and rules that need the
- * lost events are silent from there on. Findings from before that, or out of order, are checked
- * once more when the trace is finished.
+ * Before events are checked, the losses up to them are known (recording.c), and rules that need the
+ * lost events report nothing from then on. Findings from before the loss, or from events out of
+ * order, are checked once more when the trace is finished.
  *
  * Not here: rules and reports (analyzer/), the trace as it is read while it is written
  * (core/store/read/live.c), the check of the finished trace (recheck.c).
@@ -55,12 +55,12 @@ struct watch {
 	bool told[RULE_COUNT];
 	size_t errors, findings; /* printed so far */
 	struct map shown;        /* causes of errors that were shown */
-	size_t stored;           /* findings that are in the trace, or in one before it */
+	size_t stored;           /* findings stored in the trace, or before a rotation */
 	uint64_t *stored_times;  /* their number of occurrences when stored */
 	uint64_t *said;          /* for each finding: its number of occurrences when printed */
 	struct printed_list printed;
 	bool unsure;        /* some findings may change in the finished trace */
-	bool again;         /* so it is to be checked again */
+	bool again;         /* the finished trace must be checked again */
 	bool found;         /* there are findings for which `verbatim check` ends with 1 */
 	bool over;          /* after a failure */
 	bool behind;        /* it was reported that the check is behind */
@@ -338,7 +338,7 @@ static void show_rest(struct watch *w, const struct findings *findings)
 	}
 }
 
-/* Parts of the trace are in other traces, or were deleted: it cannot be checked as a whole. */
+/* Report uncertain findings: the trace lacks parts (elsewhere, deleted) and cannot be rechecked. */
 static void report_unsure(struct watch *w, const struct findings *findings)
 {
 	uint64_t late = cursor_late(w->follow.cursor);
@@ -427,7 +427,7 @@ static int finish_watch(struct watch *w)
 	known_judge_facts(w->options.known, &w->report);
 	if (!err) {
 		show_rest(w, findings);
-		err = row_each_fact(&w->report, 0, store_fact, w->options.writer);
+		err = row_for_each_fact(&w->report, 0, store_fact, w->options.writer);
 	}
 	if (!err)
 		err = store_findings(w, findings);

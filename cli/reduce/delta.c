@@ -8,8 +8,8 @@
  *	...
  *
  * after A. Zeller and R. Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002, with
- * complements only: parts that are needed are apart from each other, as a rule, and never show it
- * alone.
+ * complements only: the needed parts are usually scattered, so a single part never reproduces the
+ * goal.
  */
 #include "cli/reduce/delta.h"
 
@@ -17,7 +17,7 @@
 
 enum { WIDTH_MAX = 16 };
 
-/* Drop those that were removed together with others. Returns the number of the rest. */
+/* Drop the items that were removed together with others. Returns how many are left. */
 static size_t drop_gone(const struct delta *delta, size_t *items, size_t n)
 {
 	size_t left = 0;

@@ -16,12 +16,12 @@ struct delta_range {
 
 struct delta {
 	int (*try)(void *arg, const size_t *items, const struct delta_range *ranges, size_t n);
-	/* Is anything of @item left to remove? */
+	/* Is @item, or a part of it, still present? */
 	bool (*is_left)(void *arg, size_t item);
 	void *arg;
 	size_t width; /* number of choices at a time */
 	size_t least; /* length of the shortest runs; 0: single ones */
-	size_t *run;  /* the length of the present runs; longer ones were tried before; 0: all */
+	size_t *run;  /* current length of runs, to resume: longer ones were tried; 0: start */
 };
 
 /*

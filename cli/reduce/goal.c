@@ -1,5 +1,5 @@
 /*
- * What a reduced trace must show
+ * What a reduced trace must reproduce
  *
  * 	a finding       `verbatim check` has the rule, of the same object; if the whole replays
  * 	                without a divergence, so does the part: each call returns what it did
@@ -7,8 +7,8 @@
  * 	a status        `verbatim replay` has no divergence and leaves nothing out, and errors get
  * 	                no help (--faults none): so the traffic that is left causes the status
  *
- * A peer that the replay makes causes what was recorded: a trace with more such peers than the
- * whole shows nothing.
+ * A synthesized peer causes whatever was recorded: a part with more such peers than the whole trace
+ * proves nothing.
  */
 #include "cli/reduce/goal.h"
 
@@ -27,7 +27,7 @@
 #include "core/store/read/trace.h"
 #include "core/wire/desc.h"
 
-/* The waits of a trial's replay: so many times the longest wait of the last good one, plus this. */
+/* How long a trial's replay waits: WAITS times the longest wait of the last good one + WAIT_NS. */
 #define WAITS       4
 #define WAIT_NS     250000000ll
 #define IN_VAIN_NS  1000000000ll /* if it is the goal that something does not come */
@@ -221,7 +221,7 @@ const char *goal_text(const struct goal *goal, char text[GOAL_COMPLAINT])
 	return text;
 }
 
-/* Showing it */
+/* Checking a trial */
 
 static void name_replay(const struct goal_how *how, bool no_faults, bool first, const char *path,
 			const char *argv[GOAL_ARGUMENTS])
@@ -323,7 +323,7 @@ static bool is_rule(const struct goal *goal, const struct json_node *finding)
 	       (!goal->process || goal->process == number_of(finding, "process"));
 }
 
-/* A trace with an error that the whole does not have is not a part of what happened. */
+/* Does the part break a rule that the whole trace does not? Then it is not what happened. */
 static bool has_new_rule(struct goal *goal, bool whole, const struct json_node *root)
 {
 	const struct json_node *finding = json_first(member_of(root, "findings"));

@@ -38,7 +38,7 @@ struct goal {
 	 */
 	bool replays;
 	bool first;      /* a divergence: the whole trace has no earlier one */
-	bool in_vain;    /* a divergence: something that was recorded did not come */
+	bool in_vain;    /* a divergence: a recorded completion or event did not come */
 	int64_t longest; /* ns: the longest wait of the last replay that reproduced it */
 };
 
@@ -58,8 +58,8 @@ int goal_find(struct goal *goal, struct trace *trace, char complaint[GOAL_COMPLA
 const char *goal_text(const struct goal *goal, char text[GOAL_COMPLAINT]);
 
 /*
- * The arguments of the command that tests @path; the last is NULL. A replay ends where it is known
- * that it does not reproduce the goal, mostly at its first divergence.
+ * The arguments of the command that tests @path; the last is NULL. A replay ends once it cannot
+ * reproduce the goal any more, mostly at its first divergence.
  */
 enum { GOAL_ARGUMENTS = 24 };
 struct goal_how {
@@ -68,14 +68,14 @@ struct goal_how {
 void goal_command(const struct goal *goal, const struct goal_how *how, const char *path,
 		  const char *argv[GOAL_ARGUMENTS]);
 
-/* A finding needs a replay, too: it must occur, and not only be reported. */
+/* A finding needs a replay, too: the trace must be replayable, not just have the finding. */
 void goal_replay_command(const struct goal_how *how, const char *path,
 			 const char *argv[GOAL_ARGUMENTS]);
 bool goal_replays(struct goal *goal, bool whole, int exit, const char *json, size_t n);
 
 /*
- * Does @json, the output of that command, reproduce it? With @whole it sets the open fields of
- * @goal, so that later traces must reproduce exactly the same. @exit is the command's status.
+ * Does @json, the output of that command, show the goal? @whole: set the open fields of @goal, so
+ * that later traces must reproduce exactly the same. @exit is the command's status.
  */
 bool goal_shown(struct goal *goal, bool whole, int exit, const char *json, size_t n);
 
@@ -87,6 +87,6 @@ void goal_fini(struct goal *goal);
  */
 int64_t goal_timeout(const struct goal *goal);
 
-/* Why the whole trace does not reproduce it, from the same output. */
+/* Why the whole trace does not reproduce the goal, from the same output. */
 void goal_explain(const struct goal *goal, int exit, const char *json, size_t n,
 		  char complaint[GOAL_COMPLAINT]);

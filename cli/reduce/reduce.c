@@ -1,5 +1,5 @@
 /*
- * verbatim reduce: the smallest trace that still shows something
+ * verbatim reduce: the smallest trace that still reproduces a goal
  *
  * 	whole --> units (units.c) --> delta debugging (delta.c) --> smallest
  * 	                                |      ^
@@ -73,7 +73,7 @@ static int refuse_goal(const struct reduction *r, int exit, const char *text, si
 	return CLI_FINDINGS;
 }
 
-/* Run the whole by a command, however long that takes. 0 or -errno after log_err(). */
+/* Run a command on the whole trace, however long it takes. 0 or -errno after log_err(). */
 static int run_whole(struct reduction *r, const char *const *argv, struct trial_end *ret_end)
 {
 	struct trial *trial = &r->trials[0];
@@ -91,8 +91,9 @@ static int run_whole(struct reduction *r, const char *const *argv, struct trial_
 }
 
 /*
- * Run the whole by the command of the goal. If its divergence is the first one, trials end at their
- * first one, too. 1: it shows the goal, 0: it does not, or -errno after log_err(). Free the text.
+ * Run the goal's command on the whole trace. If the goal is its first divergence, trials end at
+ * their first divergence, too. 1: the trace shows the goal; 0: it does not; or -errno after
+ * log_err(). The caller frees the text.
  */
 static int show_whole(struct reduction *r, const char *path, struct trial_end *ret_end)
 {
@@ -114,7 +115,7 @@ static int show_whole(struct reduction *r, const char *path, struct trial_end *r
 	}
 }
 
-/* From @begin on, for a part to take as long. */
+/* A part may take as long as the whole trace has taken since @begin. */
 static void set_patience(struct reduction *r, uint64_t begin)
 {
 	int64_t took = (int64_t)(clock_monotonic() - begin) + goal_timeout(&r->goal);
@@ -122,7 +123,7 @@ static void set_patience(struct reduction *r, uint64_t begin)
 	r->patience = r->set->patience ?: GRACE * took + 2ll * SHOW_NS;
 }
 
-/* Does the whole show it? The time this takes determines how long to wait for a part. */
+/* Does the whole trace show the goal? The time that this takes limits the time for a part. */
 static int try_whole(struct reduction *r, const char *path)
 {
 	uint64_t begin = clock_monotonic();
@@ -225,7 +226,7 @@ static void report_result(const struct reduction *r, bool stopped)
 		       r->set->path);
 }
 
-/* Write the smallest so far as the requested trace. */
+/* Write the smallest trace so far as the output. */
 static int write_result(struct reduction *r)
 {
 	struct excerpt excerpt = EXCERPT_ALL;
@@ -307,7 +308,7 @@ static uint32_t count_objects(struct trace *trace)
 	return n;
 }
 
-/* From the whole trace on. Returns the exit status. */
+/* Begin again from the whole trace. Returns the exit status. */
 static int restart_reduction(struct reduction *r, const char *path)
 {
 	int status;

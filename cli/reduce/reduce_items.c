@@ -54,7 +54,7 @@ static void take_end(struct reduction *r, struct removal *gone, uint32_t qp)
 	removal_take_object(gone, qp);
 }
 
-/* @qp and all that it was connected to. */
+/* Remove @qp and all queue pairs that it was connected to. */
 static void take_connection(struct reduction *r, struct removal *gone, uint32_t qp)
 {
 	const struct connections *connections = r->connections;
@@ -145,7 +145,7 @@ static size_t list_connections(const struct reduction *r, size_t *items)
 	return n;
 }
 
-/* Returns how many. */
+/* List the items of the kind to remove. Returns how many. */
 static size_t list_items(struct reduction *r, size_t *items)
 {
 	size_t n = 0;

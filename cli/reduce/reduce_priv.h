@@ -54,8 +54,8 @@ struct reduction {
 	struct excerpt_size first, size; /* of the whole trace; of the smallest so far */
 	uint64_t ntrials, begin, shown;
 	int64_t patience;
-	bool found;       /* the smallest is in @smallest */
-	size_t step, run; /* 0: the coarse ones are next; runs of items of this length, 0: all */
+	bool found;       /* @smallest is the path of a smaller trace */
+	size_t step, run; /* step 0: the coarse steps; run: length of runs to resume with, 0: all */
 };
 
 /*
@@ -89,8 +89,8 @@ int reduce_write(struct reduction *r, struct removal *gone, struct excerpt_place
 uint32_t reduce_goal_index(const struct reduction *r);
 
 /*
- * Run those of r->tried up to @n; the first one that shows the goal is taken. Its index; @n; or
- * -errno.
+ * Run trials of the first @n of r->tried; the first that shows the goal becomes the smallest trace.
+ * Returns its index; @n: none; or -errno.
  */
 int reduce_try(struct reduction *r, size_t n);
 

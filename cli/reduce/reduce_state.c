@@ -4,8 +4,8 @@
  *	{"format": "verbatim reduce 1", "trace": "t.db", "events": N, "objects": N, "keep": "...",
  *	 "event": "1:60", "i": 0, "field": "...", ..., "step": N, "run": N}
  *
- * The output itself is the smallest trace so far; the state says of what, what exactly it must
- * reproduce, and which items are next. It is removed when the minimum is reached.
+ * The output itself is the smallest trace so far; the state has the name of the whole trace, what
+ * exactly must be reproduced, and which items are next. It is removed when the minimum is reached.
  */
 #include <errno.h>
 #include <inttypes.h>

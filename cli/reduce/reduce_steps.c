@@ -50,7 +50,7 @@ static size_t list_ends(const struct reduction *r, size_t *ends)
 	return n;
 }
 
-/* Remove the messages that ended before @end. */
+/* Try to remove the messages that ended before @end. */
 static int try_messages_from(struct reduction *r, size_t end)
 {
 	removal_copy(&r->tried[0], &r->gone);
@@ -149,7 +149,7 @@ static int reduce_once(struct reduction *r)
 	return any;
 }
 
-/* What removes most at once. */
+/* The steps that remove most at once. */
 static int reduce_coarsely(struct reduction *r)
 {
 	int err = try_until(r);

@@ -16,14 +16,14 @@
 
 volatile sig_atomic_t reduce_stopped;
 
-/* A deadline is for parts: until the whole was tried there is no smallest one. */
+/* The deadline applies to parts only: until the whole trace was tried, there is no result. */
 bool reduce_is_over(const struct reduction *r)
 {
 	return reduce_stopped || (r->set->deadline && r->patience &&
 				  clock_monotonic() - r->begin >= (uint64_t)r->set->deadline);
 }
 
-/* On a terminal a line that is overwritten, else a line now and then. */
+/* Report progress: on a terminal in a line that is overwritten, else in a line now and then. */
 static void report_progress(struct reduction *r)
 {
 	uint64_t now = clock_monotonic(),
@@ -56,7 +56,7 @@ int reduce_write(struct reduction *r, struct removal *gone, struct excerpt_place
 	return excerpt_write(r->trace, &excerpt, path, ret_size);
 }
 
-/* Does it still contain the completion or event of the goal? Without it a trial is useless. */
+/* Does the part still contain the completion or event of the goal? Otherwise a trial is useless. */
 static bool has_goal(const struct reduction *r, const struct removal *gone)
 {
 	const struct unit_row *row = units_find(&r->units, r->goal.id, r->goal.i);
@@ -157,7 +157,7 @@ static int take_trial(struct reduction *r, size_t i, const struct excerpt_size *
 	return 0;
 }
 
-/* A replay of a part waits as long as the last good one had to, and not as long as for a device. */
+/* Let a part's replay wait as long as the last good one needed, not as long as for a device. */
 static void limit_waits(struct reduction *r)
 {
 	if (r->set->how.timeout)

@@ -65,7 +65,7 @@ size_t units_rows(const struct units *units, struct event_id id, const struct un
 	return end - first;
 }
 
-/* The numbers of units that are part of no other one, in the order of time. */
+/* Number the units that are not part of others, in the order of time. */
 static int number_units(struct reading *r)
 {
 	struct units *units = r->units;
@@ -92,8 +92,8 @@ static int number_units(struct reading *r)
 	return 0;
 }
 
-/* Which call makes each object; a list of devices makes several. */
-static int list_made(struct trace *trace, struct units *units)
+/* List which call creates each object; a list of devices creates several. */
+static int list_creators(struct trace *trace, struct units *units)
 {
 	const struct object *object;
 	int err = 0;
@@ -123,7 +123,7 @@ int units_read(struct trace *trace, struct units *units)
 	if (!err && units->ncalls)
 		qsort(units->calls, units->ncalls, sizeof(*units->calls), compare_needs);
 	if (!err)
-		err = list_made(trace, units);
+		err = list_creators(trace, units);
 	reading_fini(&r);
 	return err;
 }

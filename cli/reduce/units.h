@@ -25,11 +25,11 @@ struct unit {
 	enum unit_kind kind;
 	uint32_t process, thread; /* of its first event */
 	bool ours;                /* a query by the recorder */
-	bool idle;                /* a call without others in it that failed, or a query */
-	size_t last;              /* its last event, in the order of all */
+	bool idle;                /* a failed call without inner calls, or a query */
+	size_t last;              /* number of its last event */
 };
 
-/* A request, a completion, or an event without any. */
+/* A request, a completion, or an event that has neither. */
 struct unit_row {
 	struct event_id id;
 	uint32_t i, unit;
@@ -92,7 +92,7 @@ uint64_t removal_hash(const struct removal *removal);
 /* Remove a unit, with the objects it creates. */
 void removal_take_unit(struct removal *removal, uint32_t unit);
 
-/* Remove an object, with those that need it. */
+/* Remove an object, with all that needs it. */
 void removal_take_object(struct removal *removal, uint32_t object);
 
 /* Is @row left? */

@@ -10,12 +10,12 @@
 struct reading_object {
 	uint32_t armed, woken; /* 1 + unit of its arming, of its last event; 0 */
 	uint32_t polled;       /* 1 + unit of the last completion since the arming; 0 */
-	uint32_t before;       /* the same, when that event was returned */
-	uint32_t *receives;    /* units of those posted; @received of them have completed */
+	uint32_t before;       /* `polled' at the time when that event was returned */
+	uint32_t *receives;    /* units of posted receives; @received of them have completed */
 	size_t posted, received;
 };
 
-/* Messages from one queue pair to another: 1 + units of sends that nobody has received. */
+/* Messages from one queue pair to another: 1 + units of sends that were not received. */
 struct reading_stream {
 	uint32_t to; /* queue pair */
 	uint32_t *units;
@@ -38,7 +38,7 @@ struct reading {
 	struct call_refs *refs;
 };
 
-/* Fill r->units, with units that are parts of others. 0 or -errno after log_err(). */
+/* Fill r->units, including units that are joined to others. 0 or -errno after log_err(). */
 int reading_run(struct reading *r);
 void reading_fini(struct reading *r);
 

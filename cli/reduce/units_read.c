@@ -41,7 +41,7 @@ uint32_t reading_root(struct reading *r, uint32_t unit)
 	return unit;
 }
 
-/* The earlier unit remains. */
+/* Join two units: the earlier one remains. */
 static void join_units(struct reading *r, uint32_t a, uint32_t b)
 {
 	a = reading_root(r, a);
@@ -107,7 +107,7 @@ static int note_receive(struct reading *r, uint32_t qp, uint32_t unit)
 	return 0;
 }
 
-/* Receives complete in the order in which they were posted, with an error, too. */
+/* Join receives with completions: they complete in the order of their posts, even in error. */
 static void end_receive(struct reading *r, uint32_t qp, uint32_t unit)
 {
 	struct reading_object *object = object_of(r, qp);
@@ -116,8 +116,8 @@ static void end_receive(struct reading *r, uint32_t qp, uint32_t unit)
 		object->received++;
 }
 
-/* Messages that are not received in the trace will fill the next receives. */
-static void join_rest(struct reading *r, struct reading_stream *stream)
+/* Join messages without a completed receive with the receives that they will fill. */
+static void join_unreceived(struct reading *r, struct reading_stream *stream)
 {
 	struct reading_object *to = object_of(r, stream->to);
 
@@ -146,7 +146,7 @@ static uint32_t find_target(const struct reading *r, const struct trace_event *e
 				   event->time);
 }
 
-/* The one that the message of a completion came from. */
+/* The queue pair that the message of a completion came from. */
 static uint32_t find_sender(const struct reading *r, const struct wc *wc, int64_t time)
 {
 	const struct place place = { .lid = (uint16_t)wc->slid };
@@ -219,7 +219,7 @@ static int read_post(struct reading *r, const struct trace_event *event)
 	return err;
 }
 
-/* The next message from its sender has come. */
+/* Join a received message with the next send of its sender. */
 static void join_message(struct reading *r, const struct wc *wc, int64_t time, uint32_t unit)
 {
 	uint32_t from = wc->status || !(wc->opcode & ABI_WC_RECV) ? 0 : find_sender(r, wc, time);
@@ -292,8 +292,8 @@ int units_need(struct unit_need **list, size_t *count, uint32_t who, uint32_t ob
 }
 
 /*
- * A completion event announced the next completion that is polled; or, if there is none before the
- * next event, the last one that was polled after the arming.
+ * Join a completion event with the completion that it announced: the next one polled, or, if none
+ * is polled before the next event, the last one polled after the arming.
  */
 static void end_wake(struct reading *r, struct reading_object *cq)
 {
@@ -314,7 +314,7 @@ static void read_wake(struct reading *r, struct reading_object *cq, uint32_t uni
 	cq->armed = 0;
 }
 
-/* Objects that a call names: objects that it creates need all of them. */
+/* Note which objects a call uses: the objects that it creates need all of them. */
 static int read_refs(struct reading *r, const struct trace_event *event, uint32_t unit)
 {
 	const struct call *call = event->call;
@@ -425,7 +425,7 @@ int reading_run(struct reading *r)
 	for (uint32_t i = 0; i <= r->units->most; i++)
 		end_wake(r, &r->objects[i]);
 	for (size_t i = 0; i < r->nlist; i++)
-		join_rest(r, &r->list[i]);
+		join_unreceived(r, &r->list[i]);
 	return err;
 }
 

@@ -3,9 +3,9 @@
  *
  *	PARENT/verbatim-replay-XXXXXX    mkdtemp(3); locked by its maker, flock(2)
  *
- * The kernel releases the lock when the maker ends, in whatever way. So a directory
- * that is not locked has no owner, and the next maker removes it. That may remove a
- * new directory before it is locked; then its maker makes another.
+ * The kernel releases the lock when the maker ends, in whatever way. So a directory that is not
+ * locked has no owner, and the next maker removes it. It may thus remove a new directory that is
+ * not locked yet; the maker of that one then creates another.
  */
 #include "cli/replay/fabric.h"
 
@@ -23,7 +23,7 @@
 
 #define PREFIX "verbatim-replay-"
 
-/* The device makes no directories in it. */
+/* Remove the files in a fabric; the device creates no directories in it. */
 static void clear_folder(int at)
 {
 	DIR *list = dir_list(at);

@@ -11,8 +11,8 @@ struct fabric {
 };
 
 /*
- * Create one in @parent, normally "/dev/shm", and remove those of killed commands. Returns 0 or
- * -errno.
+ * Create a directory in @parent, normally "/dev/shm", and remove those of killed commands. Returns
+ * 0 or -errno.
  */
 int fabric_make(const char *parent, struct fabric *ret_fabric);
 

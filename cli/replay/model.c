@@ -1,7 +1,7 @@
 /*
  * verbatim model: the traffic of a trace as a text
  *
- * It is learned as for a replay as load, and written instead of being sent.
+ * The traffic is learned as for a replay as load, but written instead of sent.
  */
 #include <stdlib.h>
 #include <string.h>

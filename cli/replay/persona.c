@@ -5,9 +5,9 @@
  * attributes that the software device supports are written as a profile into a file without a name,
  * which the child inherits, so that a program has the limits that it had when recorded.
  *
- * Recorded processes are one process in the replay, and limits of objects are per process, so those
- * are multiplied. P_Keys are not recorded: all are the default one. On-demand paging is left as it
- * is: without it, devices refuse a region in different ways.
+ * All recorded processes are one process in the replay, so limits per process are multiplied by
+ * their number. P_Keys are not recorded: all are the default one. On-demand paging remains enabled:
+ * without it, devices refuse a region in different ways.
  */
 #include "cli/replay/persona.h"
 
@@ -94,7 +94,7 @@ static unsigned int count_processes(struct trace *trace)
 	return n ? n : 1;
 }
 
-/* A number that is too large, or does not exist, is left out. */
+/* Write a number, unless it is unknown or too large. */
 static void put_number(FILE *to, const char *prefix, const struct member *m, int64_t number,
 		       unsigned int times)
 {
@@ -125,7 +125,7 @@ static void put_word(FILE *to, const char *prefix, const struct member *m, const
 	}
 }
 
-/* What is being written of one device. */
+/* The profile of a device that is being written. */
 struct profile {
 	FILE *to;
 	struct trace *trace;
@@ -157,7 +157,7 @@ static void put_members(struct profile *profile, unsigned int port, const struct
 	}
 }
 
-/* Text with other characters is left out: the device keeps its own. */
+/* Write a text; one with unexpected characters is left out: the device's own remains. */
 static void put_text(FILE *to, const char *name, const char *letters, const char *also)
 {
 	if (!letters || !*letters || strlen(letters) >= TEXT_SIZE)
@@ -168,7 +168,7 @@ static void put_text(FILE *to, const char *name, const char *letters, const char
 	fprintf(to, "%s %s\n", name, letters);
 }
 
-/* 32 digits, as eight groups; a missing address is all zeros. */
+/* Write a GID of 32 digits as eight groups; a missing one is all zeros. */
 static void put_gid(FILE *to, unsigned int port, unsigned int index, const char *gid,
 		    const char *type)
 {
@@ -220,7 +220,7 @@ static void put_device(void *arg, const struct described_device *device)
 	described_ports(profile->trace, profile->device, PORTS_MAX, put_port, profile);
 }
 
-/* The first device that was opened. Returns 1; 0: none is described; or -errno. */
+/* Write the profile of the first device opened. Returns 1; 0: none is described; or -errno. */
 static int write_profile(struct trace *trace, FILE *to)
 {
 	struct profile profile = { .to = to, .trace = trace, .times = count_processes(trace) };

@@ -2,9 +2,9 @@
  * verbatim replay: makes the recorded calls again, and compares the results
  *
  * The software device is a library that is preloaded before libibverbs, so the command starts
- * itself again with that in its environment, on its own fabric (replay_child.c). It does the same
- * for a part of a trace, which is first written as a trace (VERBATIM_REPLAY_PART) and removed
- * afterwards.
+ * itself again with that library in its environment, on its own fabric (replay_child.c). It also
+ * starts itself again for a part of a trace, which is first written as a trace
+ * (VERBATIM_REPLAY_PART) and removed afterwards.
  *
  * Not here: which part (slice.c), the replay in this process (replay_here.c).
  */
@@ -204,7 +204,7 @@ static int replay_of_suite(const struct replay_settings *set, const struct argum
 	return status ? status : suite_replay(set, arguments, again);
 }
 
-/* Open the trace to be replayed: as given, or a part that was made of it. */
+/* Open the trace to be replayed: the given one, or the part that was made of it. */
 static int open_recording(const struct arguments *given, struct trace **ret_trace)
 {
 	struct arguments arguments = *given;
@@ -215,7 +215,7 @@ static int open_recording(const struct arguments *given, struct trace **ret_trac
 	return cli_open("replay", &arguments, 1, ret_trace);
 }
 
-/* Make the part of @trace. Returns 0, or the exit status. */
+/* Write the selected part of @trace. Returns 0, or the exit status. */
 static int take_part(const struct replay_settings *set, const char *path, struct trace *trace,
 		     struct slice_file *part)
 {
@@ -228,7 +228,7 @@ static int take_part(const struct replay_settings *set, const char *path, struct
 	return status;
 }
 
-/* Run the replay in another process: one that needs the software device, or a part of a trace. */
+/* Run a replay that needs the software device, or is of a part of a trace, in another process. */
 static int replay_elsewhere(const struct replay_settings *set, const char *path,
 			    struct trace *trace, bool soft, char **again)
 {
@@ -319,7 +319,7 @@ static int check_use(const struct replay_settings *set, const struct arguments *
 	return slice_check("replay", &set->slice, 1);
 }
 
-/* Faults are to be injected by the recorder's library, which is not preloaded yet. */
+/* Must the recorder's library inject faults, and is it not preloaded yet? */
 static bool needs_recorder(const struct replay_settings *set, bool soft)
 {
 	if (getenv(FAULTS_GIVEN_ENV) || set->replay.faults == FAULTS_NONE)

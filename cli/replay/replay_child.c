@@ -21,7 +21,7 @@
 #include "core/wire/log.h"
 
 #define FABRIC_ENV "VERBATIM_REPLAY_FABRIC" /* set: we are the child, on the software device */
-#define SHARED     "shared"                 /* its value on a fabric that others use */
+#define SHARED     "shared"                 /* its value if other replays use the fabric, too */
 
 static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 enum { ENDS = sizeof(ends) / sizeof(*ends) };
@@ -53,8 +53,8 @@ static void pass_on(int signal)
 	kill(running, signal);
 }
 
-/* End as the child did, by the same signal if there was one; else report what happened. */
-static int end_as(int status)
+/* End like the child: by the same signal, or return its status. */
+static int end_like_child(int status)
 {
 	int number = WTERMSIG(status);
 
@@ -90,7 +90,7 @@ bool replay_child_is(void)
 int replay_as_child(char **again, bool soft, bool alone)
 {
 	struct fabric fabric = { .path = SHARED };
-	sigset_t early, before; /* signals that come before the child exists are for the child */
+	sigset_t early, before; /* signals that arrive before the fork are passed to the child */
 	pid_t child;
 	int status, err;
 
@@ -115,5 +115,5 @@ int replay_as_child(char **again, bool soft, bool alone)
 	status = child < 0 ? log_err(-errno, "start ourselves again") : wait_for(child);
 	if (soft && alone)
 		fabric_remove(&fabric);
-	return status < 0 ? CLI_ENVIRONMENT : end_as(status);
+	return status < 0 ? CLI_ENVIRONMENT : end_like_child(status);
 }

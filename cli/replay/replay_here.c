@@ -107,7 +107,7 @@ static void report_loss(struct trace *trace, struct outcome *outcome)
 struct run {
 	const struct replay_settings *set;
 	const char *path;
-	const char *part; /* the part of it that is replayed; NULL: all */
+	const char *part; /* description of the part that is replayed; NULL: all */
 	struct tolerate *tolerate;
 	struct outcome *outcome; /* of this round */
 	struct outcome *shown;   /* of an earlier round, or this one: choose_shown(); NULL */
@@ -217,8 +217,9 @@ static int begin_round(struct trace *trace, struct run *run)
 }
 
 /*
- * Not earlier: if a process is forked while the watch's thread is inside the allocator, the child
- * finds its lock held forever, unless the allocator handles forks (a sanitizer's does not).
+ * Start the watch not before the replayed processes were forked: if its thread is inside the
+ * allocator during a fork, the child finds the allocator's lock held forever, unless the allocator
+ * handles forks (a sanitizer's does not).
  */
 static void start_watch(void *watch)
 {
@@ -257,7 +258,7 @@ static void choose_shown(struct run *run, bool stopped)
 	run->rounds.shown = run->rounds.done + 1;
 }
 
-/* Returns whether another one follows. */
+/* End a round. Returns whether another one follows. */
 static bool end_round(struct run *run)
 {
 	struct rounds *rounds = &run->rounds;

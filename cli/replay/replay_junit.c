@@ -53,7 +53,7 @@ static void put_left_out(struct junit *junit, const struct outcome *outcome)
 	}
 }
 
-/* The whole: the first line of the text report. */
+/* Add the test case of the whole replay, with the first line of the text report. */
 static void put_replay(struct junit *junit, const struct outcome *outcome, int status)
 {
 	bool partial = outcome_stopped(outcome) || (status && !outcome_divergences(outcome));

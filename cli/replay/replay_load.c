@@ -1,8 +1,8 @@
 /*
  * A replay as load
  *
- * The errors of issue times are counted by the workers of the load, which may be processes: their
- * histograms are in shared memory, with all of their rows, and are summed up at the end.
+ * How late requests are issued is counted by the workers of the load, which may be processes: their
+ * histograms are in shared memory, with all rows allocated, and are summed up at the end.
  *
  * Not here: where the traffic comes from (replay_traffic.c), sending it (replay/load/load_run.c).
  */
@@ -63,7 +63,7 @@ static void note_signal(int number)
 	stop_signal = number;
 }
 
-/* The signals must end a wait of the parent process, so no call is restarted. */
+/* Catch the signals without SA_RESTART, since they must end a wait of the parent process. */
 static void catch_signals(void)
 {
 	static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
@@ -121,7 +121,7 @@ static int print_reports(const struct replay_settings *set, const struct load_re
 	return report->result.errors ? CLI_FINDINGS : CLI_FINE;
 }
 
-/* The traffic of @load on this process's device. */
+/* Send the traffic of @load on the device. */
 static int send_traffic(const struct replay_settings *set, const char *name,
 			const struct load *load, uint64_t began)
 {

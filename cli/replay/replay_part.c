@@ -1,5 +1,5 @@
 /*
- * The trace of a replay
+ * Records a replay: `replay --record'
  */
 #include "cli/replay/replay_part.h"
 

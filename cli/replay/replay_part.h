@@ -1,12 +1,12 @@
 #pragma once
 /*
- * The recording of a replay. Not thread-safe.
+ * Recording a replay. Not thread-safe.
  */
 #include <stdbool.h>
 
 /*
- * Exec `verbatim record -o @output` of the same command, @again: its arguments before the options
- * were reordered. Returns an exit status on failure.
+ * Exec `verbatim record -o @output` with the same command: @again, its arguments before they were
+ * reordered. Returns an exit status on failure.
  */
 int replay_part_record(const char *output, const char *device, char **again);
 

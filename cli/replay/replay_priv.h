@@ -27,7 +27,7 @@ struct replay_settings {
 	unsigned int maker;   /* enum replay_maker: of --faults recorded */
 	int64_t deadline;
 	bool fail_fast, allow_partial, wait;
-	bool open_loop; /* it, and each of the changes: as load */
+	bool open_loop; /* this, or any change: a replay as load */
 	struct traffic_changes changes;
 };
 

@@ -32,7 +32,7 @@ static int refuse_sample(const char *command, struct trace *trace)
 	return CLI_TRACE;
 }
 
-/* @part: it lacks events on purpose. */
+/* Learn the traffic of @trace. @part: the trace lacks events on purpose. */
 static int learn_traffic(const char *command, const char *path, struct trace *trace, bool part,
 			 uint64_t memory, struct load *load)
 {

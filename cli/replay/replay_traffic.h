@@ -12,7 +12,7 @@
 /* Changes of what was recorded. */
 struct traffic_changes {
 	uint32_t ranks;  /* --scale-ranks; 0: as recorded */
-	double size;     /* --size; 0 likewise */
+	double size;     /* --size; 0: as recorded */
 	const char *mix; /* --mix; NULL: one trace or text */
 };
 

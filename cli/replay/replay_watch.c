@@ -2,7 +2,8 @@
  * Ends a replay early and leaves its report
  *
  * A signal, or the deadline, closes the report and asks the replay to end. A replay that hangs in
- * its device does not: after a second the report is printed from here, and the process ends.
+ * its device does not end: after a second, the watch's thread prints the report and ends the
+ * process.
  *
  *	signal -> handler -> watch: close the report --1 s--> print it, end the process
  *	                            the replay ends  --+----> printed by the replay's thread
@@ -38,7 +39,7 @@ static struct {
 	sem_t wake;
 	int signal; /* any thread may take it */
 	bool late, taken;
-	bool running, ended, claimed; /* claimed: it is decided which thread prints */
+	bool running, ended, claimed; /* claimed: a thread has claimed the printing */
 	bool live, shown;
 	uint64_t start, last, events; /* of the last line */
 	uint64_t began;               /* when the last progress line about compiling was printed */
@@ -48,8 +49,8 @@ static struct {
 } watch;
 
 /*
- * A signal that ends the hold. At a terminal it comes twice, to us and passed on to us: the second
- * one must not end the rest of the work.
+ * Does a signal end the hold? At a terminal it arrives twice, directly and passed on by the parent:
+ * the second one must not end the rest of the work.
  */
 static bool take_for_hold(void)
 {
@@ -64,7 +65,7 @@ static bool take_for_hold(void)
 	return write(watch.release, &one, sizeof(one)) == sizeof(one);
 }
 
-/* 0: none has come. */
+/* The signal that has arrived; 0: none. */
 static int taken_signal(void)
 {
 	return __atomic_load_n(&watch.signal, __ATOMIC_SEQ_CST);

@@ -1,13 +1,14 @@
 /*
- * All traces of a folder, replayed
+ * Replays all traces of a folder
  *
  * 	traces of DIR (suite_find.c)  x  devices  ->  replays (suite_run.c)  ->  a table
  *
- * As many run at a time as there are processors. On the software device each has its own fabric; on
- * another device those run alone that use addresses, ports or packets that another one could use.
+ * As many run at a time as there are processors. On the software device each replay has its own
+ * fabric; on another device, a replay runs alone if it uses addresses, ports or packets that
+ * another one could use.
  *
- * A signal or the deadline ends those that run, and starts no others: the results so far are
- * printed (suite_end.c).
+ * A signal or the deadline ends the running replays, and no others are started: the results so far
+ * are printed (suite_end.c).
  */
 #include <errno.h>
 #include <sched.h>
@@ -34,7 +35,7 @@
 #include "core/store/read/trace.h"
 #include "core/wire/log.h"
 
-/* Groups of words; the common beginning of a group is removed. */
+/* Groups of names in the description; the common prefix of a group is removed. */
 static const struct group {
 	const char *prefix, *before;
 	enum listing_kind list;
@@ -99,7 +100,7 @@ struct suite {
 	size_t ndevices;
 	struct suite_run *runs;              /* of each trace, on each device */
 	size_t nruns, next, nrunning, ndone; /* ndone: those that have ended */
-	bool one_alone;                      /* one is running that must run alone */
+	bool one_alone;                      /* the running replay must run alone */
 	struct suite_end end;
 	int err;
 };
@@ -185,7 +186,7 @@ static bool is_alone(const struct suite *suite, size_t i)
 	return suite->alone[i % n] && !suite->soft[i / n];
 }
 
-/* The processors that we may run on: a build server gives us fewer than it has. */
+/* The processors on which this process may run: a build server may allow fewer than it has. */
 static size_t count_processors(void)
 {
 	cpu_set_t set;

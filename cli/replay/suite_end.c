@@ -39,7 +39,7 @@ void suite_end_begin(struct suite_end *end, int64_t deadline)
 	sigprocmask(SIG_BLOCK, &end->waited, &end->before);
 }
 
-/* Returns the signal for those that run. */
+/* End the suite because of @why. Returns the signal for the running replays. */
 static int end_by(struct suite_end *end, const char *why, int number)
 {
 	end->hard = clock_monotonic() + GRACE * SECOND;

@@ -1,8 +1,8 @@
 /*
  * One replay of a suite
  *
- * Its output goes to files without a name, so that nothing is left of a suite that is killed; the
- * replay ends with us.
+ * Its output goes to files without a name, so that a killed suite leaves nothing behind; the replay
+ * ends with the suite.
  */
 #include "cli/replay/suite_run.h"
 
@@ -212,7 +212,7 @@ static void judge_report(struct suite_run *run, const struct json_node *report)
 	append_cell(run, tolerated);
 }
 
-/* The replay did not begin. */
+/* Judge a replay that did not begin by its messages. */
 static void judge_messages(struct suite_run *run)
 {
 	add_message(run);

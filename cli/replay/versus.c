@@ -83,7 +83,7 @@ static void catch_ends(void)
 			signal(ends[i], SIG_IGN);
 }
 
-/* In the folder, @argv may name its files without it. */
+/* Execute a subcommand in @folder, so that @argv can name files without their path. */
 static void become_command(const char *folder, const char *const *argv)
 {
 	int null = !folder ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
@@ -93,14 +93,14 @@ static void become_command(const char *folder, const char *const *argv)
 	signal(SIGTERM, SIG_DFL);
 	if (folder ? chdir(folder) : dup2(null, STDOUT_FILENO) < 0)
 		_exit(CLI_ENVIRONMENT);
-	/* a setting of this command is not one of those that it starts */
+	/* settings of this command must not apply to the commands that it starts */
 	unsetenv("VERBATIM_DEADLINE");
 	unsetenv("VERBATIM_FORMAT");
 	execv("/proc/self/exe", (char *const *)argv);
 	_exit(CLI_ENVIRONMENT);
 }
 
-/* Run another subcommand in @folder; NULL: here, without its output. Returns its exit status. */
+/* Run a subcommand in @folder (NULL: here, without its output). Returns its exit status. */
 static int run_command(const char *folder, const char *const *argv)
 {
 	int status = 0;

@@ -28,7 +28,7 @@ static int count_words(const struct document *document)
 	return n;
 }
 
-/* In the child. The parent has reported what the trace lacks. */
+/* Run a subcommand in the child. What the trace lacks was reported by the parent. */
 __attribute__((noreturn)) static void run_command(const struct document *document)
 {
 	const struct command *command = command_find(document->words[0]);

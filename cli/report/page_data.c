@@ -124,7 +124,7 @@ static void put_bins(struct json *json, const struct timeline *timeline)
 	json_close(json, ']');
 }
 
-/* [bin, class, count] of those with any: two bins make one. */
+/* Add [bin, class, count] of all classes with requests; two bins are merged into one. */
 static void put_heat(struct json *json, const char *name, const struct timeline_heat *heat)
 {
 	json_open(json, name, '[');
@@ -156,7 +156,7 @@ static void put_heats(struct json *json, const struct timeline *timeline)
 	json_close(json, ']');
 }
 
-/* [bin, least, most] of the bins in which it changed. */
+/* Add [bin, least, most] of the bins in which the depth changed. */
 static void put_depth(struct json *json, const struct timeline_queue *queue,
 		      const struct object *object)
 {
@@ -189,7 +189,7 @@ static int compare_queues(const void *a, const void *b)
 	return x->object < y->object ? -1 : x->object > y->object;
 }
 
-/* The busiest. */
+/* Add the depths of the busiest queues. */
 static void put_depths(struct json *json, struct trace *trace, struct timeline *timeline)
 {
 	if (timeline->nqueues)

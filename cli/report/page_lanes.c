@@ -2,7 +2,7 @@
  * The life of requests for a page
  *
  * 	"lanes": {"requests": 800000, "kept": 12288,
- * 		"runs": [[from, to], ...],		periods in which all requests are kept
+ * 		"runs": [[from, to], ...],		periods in which all requests are stored
  * 		"threads": [{"id", "process", "tid", "comm"}, ...],
  * 		"queues": [{"object", "name", "process"}, ...],
  * 		"statuses": {"10": "IBV_WC_REM_ACCESS_ERR", ...},
@@ -24,7 +24,7 @@
 
 enum { STATUS_MOST = 23, THREADS = 400 };
 
-/* Objects, each with an index in the order in which they are first named. */
+/* Objects, numbered in the order in which they are first used. */
 struct named_objects {
 	struct map index;
 	uint32_t *objects;
@@ -80,7 +80,7 @@ static void put_rows(struct json *json, struct named_objects *named, const struc
 	json_close(json, ']');
 }
 
-/* Blocks that follow each other are one run. */
+/* Add the runs: consecutive blocks are one run. */
 static void put_runs(struct json *json, const struct lanes *lanes)
 {
 	const struct lanes_block *first = NULL, *last = NULL;

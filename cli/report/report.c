@@ -44,7 +44,7 @@ struct settings {
 	int64_t deadline;
 };
 
-/* A trace that the page shows: where it is, and its name there. */
+/* A trace that the page shows: its path, and the name that the page shows. */
 struct source {
 	const char *path, *name;
 };
@@ -152,7 +152,7 @@ static void put_event(struct json *json, const char *name, char *from, const cha
 	json_put_text(json, name, from);
 }
 
-/* Print each of them under its name: they are in the order of their times. */
+/* Add the text of each named event; the lines at @at are in the order of time. */
 static void put_texts(struct json *json, const struct named *named, char *at)
 {
 	const char *name = NULL;
@@ -339,7 +339,7 @@ static int put_opened(struct json *json, struct trace *trace)
 	return cli_status(err);
 }
 
-/* A slice is in a private file: @text, in JSON, gets the name that the page has for it. */
+/* Replace the path of a slice's private file in @text, which is JSON, by the name on the page. */
 static void rename_source(struct text *text, const struct source *source)
 {
 	struct text path = { 0 }, renamed = { 0 };

@@ -25,5 +25,5 @@
 
 extern LIBRARY(EDIT_LIB) editline; /* used only after editline_load() */
 
-/* Is it there? Without it lines are read as from a pipe. */
+/* Load libedit. False: it is not available; lines are then read as from a pipe. */
 bool editline_load(void);

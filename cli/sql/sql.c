@@ -96,7 +96,7 @@ static int run_queries(struct session *session, const char *sql, bool *asked)
 
 		if (sqlite3_prepare_v2(session->db, sql, -1, &stmt, &sql))
 			return report_failure(session);
-		if (stmt && !sqlite3_stmt_readonly(stmt)) /* VACUUM asks nobody */
+		if (stmt && !sqlite3_stmt_readonly(stmt)) /* VACUUM bypasses the authorizer */
 			status = refuse_action("not a query");
 		else if (stmt && sql_print(stmt, session->format, session->header) != SQLITE_DONE)
 			status = report_failure(session);
@@ -167,8 +167,8 @@ static int run_command(const struct session *session, const char *line)
 }
 
 /*
- * Statements that are typed, or come from a pipe: from a pipe the first that fails ends all, on a
- * terminal none does.
+ * Run statements that are typed, or come from a pipe. The first failure ends the command if they
+ * come from a pipe, not on a terminal.
  */
 static int run_prompt(struct session *session)
 {

@@ -1,7 +1,7 @@
 /*
  * Completion of the words of a query at the prompt
  *
- * readline() has no argument for its functions: what they need is static.
+ * The callbacks of readline() have no argument, so their data are static.
  */
 #include "cli/sql/sql_complete.h"
 

@@ -14,7 +14,7 @@ static bool is_one_of(const char *const *list, const char *name)
 	return *list;
 }
 
-/* Pragmas that take a table's name and only read; and those that set a value if they get one. */
+/* Is it a pragma that only reads: one that takes a table's name, or one without a value to set? */
 static bool is_question(const char *pragma, const char *value)
 {
 	static const char *const tell[] = {
@@ -62,8 +62,8 @@ static int authorize_action(void *arg, int action, const char *name, const char 
 		return SQLITE_DENY;
 	default:
 		/*
-		 * SQLite does this when a virtual table is first used, to declare its columns; it
-		 * refuses direct writes itself
+		 * SQLite writes to sqlite_master when a virtual table is first used, to declare its
+		 * columns; it refuses direct writes itself
 		 */
 		if ((action == SQLITE_INSERT || action == SQLITE_UPDATE) &&
 		    !strcmp(name, "sqlite_master"))

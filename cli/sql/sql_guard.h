@@ -7,7 +7,7 @@
 enum { SQL_REFUSED = 128 };
 
 /*
- * From now on. @refused gets the name of the operation that was refused, and must live as long as
- * @db.
+ * Restrict the queries of @db from now on. @refused gets the name of a refused operation, and must
+ * live as long as @db.
  */
 void sql_guard(sqlite3 *db, char refused[SQL_REFUSED]);

@@ -2,8 +2,8 @@
  * The rows of a query: columns between bars, CSV, a JSON array, or JSON lines
  *
  * CSV is as in RFC 4180, without the carriage return at the end of a record, so that line tools can
- * read it. NULL is an empty field, an empty text is "", except in a row of a single column: most
- * readers skip an empty line, so there NULL is "", too.
+ * read it. NULL is an empty field, an empty text is "", except in a row of a single column, where
+ * NULL is "", too: most readers skip an empty line.
  */
 #include "cli/sql/sql_print.h"
 
@@ -24,7 +24,7 @@ static size_t span_before(const char *ends, const char *text, size_t n)
 	return span;
 }
 
-/* A newline stays: the value is in quotes. */
+/* Print a CSV field. A newline is printed as it is, since the field is then quoted. */
 static void put_csv(const char *text, size_t n)
 {
 	bool quoted = !n || span_before(",\"\n", text, n) < n;

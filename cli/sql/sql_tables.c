@@ -19,7 +19,7 @@ static const struct {
 	const char *name, *about;
 	const char *example; /* after SQL_QUERY */
 } abouts[] = {
-	/* views and tables that are made of others */
+	/* views, and tables derived from others */
 	{ "requests", "each work request with its outcome",
 	  "event, name, opcode_name, bytes, outcome, latency FROM requests LIMIT 10" },
 	{ "qps", "each queue pair with its peer, capabilities, attributes and last state",
@@ -160,8 +160,8 @@ static const struct {
 enum { ABOUTS = sizeof(abouts) / sizeof(abouts[0]) };
 
 /*
- * Print its columns in lines of at most WIDTH, @stmt being on the first. Returns the last step's
- * code.
+ * Print a table's columns in lines of at most WIDTH; @stmt is at the first column. Returns the last
+ * step's code.
  */
 static int print_columns(sqlite3_stmt *stmt)
 {
@@ -238,7 +238,7 @@ int sql_tables(sqlite3 *db)
 	return CLI_FINE;
 }
 
-/* The name before the arguments. */
+/* The length of a function's name, without its arguments. */
 static size_t name_length(const char *name)
 {
 	return strcspn(name, "(");

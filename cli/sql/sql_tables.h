@@ -8,7 +8,7 @@
 /* What a query begins with. */
 #define SQL_QUERY "SELECT"
 
-/* Print each with its columns and its description. Returns an exit status. */
+/* Print each table with its columns and its description. Returns an exit status. */
 int sql_tables(sqlite3 *db);
 
 /* Print the description, the columns and an example of each table or function of that name. */
@@ -22,6 +22,6 @@ enum { SQL_NAME = 64 };
  */
 const char *sql_hint(sqlite3 *db, const char *error);
 
-/* Call @take with each table, column and function; a name may come again. */
+/* Call @take with the name of each table, column and function; names may be repeated. */
 typedef void sql_take_name(void *arg, const char *name);
 void sql_names(sqlite3 *db, sql_take_name *take, void *arg);

@@ -1,10 +1,10 @@
 /*
  * verbatim stat: what a run did, counted and timed
  *
- * The numbers are analyzer/profile's: one pass over the events. Calls of the recorder itself, those
- * that a library made inside another verb, and those that the trace before this one has, too
- * (--rotate-size), are left out: only what the program did is counted. Latency is from the post to
- * the poll that brought the completion, of successful requests of the send queue.
+ * The numbers are analyzer/profile's: one pass over the events. Only the program's own calls are
+ * counted: not the recorder's, not inner calls of a library, and not calls that a previous trace
+ * has, too (--rotate-size). Latency is the time from the post to the poll that returned the
+ * completion, of successful requests of send queues.
  *
  * Not here: tables of queues (stat_queues.c); output that is not a table (stat_text.c, stat_json.c,
  * stat_metrics.c).
@@ -109,7 +109,7 @@ static void add_requests(struct table *table, unsigned int opcode, unsigned int 
 	table_number(table, h->count ? (int64_t)h->max : -1);
 }
 
-/* As text; JSON has all details (stat_json.c). */
+/* Print the requests as text; JSON has all details (stat_json.c). */
 static void print_requests(const struct stat_view *view)
 {
 	/* clang-format off */
@@ -141,7 +141,7 @@ static void print_requests(const struct stat_view *view)
 		       trace_has_payloads(view->trace) ? "about 1 us (--payload)" : "10 to 50 ns");
 }
 
-/* As text, if there are several; JSON has them in stat_json.c. */
+/* Print the processes as text, if there are several; for JSON see stat_json.c. */
 static void print_processes(const struct stat_view *view)
 {
 	/* clang-format off */

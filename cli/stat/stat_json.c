@@ -1,6 +1,6 @@
 /*
- * `verbatim stat` in JSON beside its tables: counters, from which shares are computed, and whole
- * histograms
+ * The JSON of `verbatim stat` besides its tables: counters, from which shares can be computed, and
+ * whole histograms
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void put_percentiles(struct json *json, const struct histogram *h)
 	put_time(json, "max_ns", h->count ? (int64_t)h->max : -1);
 }
 
-/* [[from, to, count], ...] of the classes that have any. */
+/* Add [[from, to, count], ...] of all classes that are not empty. */
 static void put_histogram(struct json *json, const char *name, const struct histogram *h)
 {
 	json_open(json, name, '[');

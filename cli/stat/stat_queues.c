@@ -165,7 +165,7 @@ static bool is_unsure(const struct profile_queue *queue)
 	       (queue->receive.requests && (!queue->receive.known || queue->receive.doubt));
 }
 
-/* The numbers outstanding, of the queues that are shown above. */
+/* Print the numbers of outstanding requests of the queues in the table above. */
 static void print_depths(const struct stat_view *view)
 {
 	/* clang-format off */
@@ -224,7 +224,7 @@ void stat_queues(const struct stat_view *view)
 	print_depths(view);
 }
 
-/* Is it known how many completions it could contain? */
+/* Is it known how many completions the CQ could contain? */
 static bool is_bound(const struct profile_cq *cq)
 {
 	return cq->known && !cq->doubt && !cq->shared;

@@ -1,5 +1,5 @@
 /*
- * `verbatim stat` as text beside its tables
+ * The text of `verbatim stat` besides its tables
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -205,7 +205,7 @@ void stat_rates(const struct stat_view *view)
 	       format_bytes(rate_of(profile->received, ns), received));
 }
 
-/* "qp1/2, qp2/2 and 4 more": the owners of its requests. */
+/* "qp1/2, qp2/2 and 4 more": the queue pairs of a cluster's requests. */
 static void print_owners(const struct stat_view *view, const struct cluster *cluster)
 {
 	enum { SHOWN = 3 };
@@ -423,7 +423,7 @@ static bool is_registration(const struct profile_place *place)
 	       verb_infos[place->verb].object == OBJECT_mr;
 }
 
-/* Registrations that delayed posts of a thread. */
+/* The number of registrations that delayed posts of their thread. */
 static uint64_t count_posting(const struct profile_place **places, size_t n)
 {
 	uint64_t calls = 0;
@@ -433,7 +433,7 @@ static uint64_t count_posting(const struct profile_place **places, size_t n)
 	return calls;
 }
 
-/* Print in at most @width bytes; names of functions come from the program. */
+/* Print a place in at most @width bytes; names of functions are untrusted. */
 static void print_place(const struct stat_view *view, const struct profile_place *place,
 			size_t width)
 {

@@ -52,11 +52,11 @@ void stat_registrations(const struct stat_view *view);
 struct table *stat_queue_table(const struct stat_view *view, bool json, uint64_t *ret_more);
 struct table *stat_cq_table(const struct stat_view *view, bool json);
 
-/* The first as text, and how many requests were outstanding. */
+/* The table of queues as text, and how many requests were outstanding. */
 void stat_queues(const struct stat_view *view);
 
-/* Members of the object that is being printed; stat_json.c. */
+/* Add members to the JSON object that is being printed; stat_json.c. */
 void stat_json(const struct stat_view *view);
 
-/* Everything, for Prometheus; stat_metrics.c. 0 or -errno after log_err(). */
+/* Print everything as OpenMetrics, for Prometheus; stat_metrics.c. 0 or -errno after log_err(). */
 int stat_metrics(const struct stat_view *view);

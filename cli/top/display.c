@@ -61,7 +61,7 @@ static void free_display(struct display *display)
 	free(display);
 }
 
-/* "dumb" is a known kind, and cannot. */
+/* Can the terminal move its cursor? ("dumb" is a known kind, and cannot.) */
 static bool can_move_cursor(const char *kind)
 {
 	char entry[4096]; /* ncurses does not write to it */
@@ -178,7 +178,7 @@ void display_show(struct display *display, const struct frame *frame, const char
 	curses.wrefresh(*curses.stdscr);
 }
 
-/* When a terminal is closed, the leader of its session is notified, and not we. */
+/* Was the terminal closed? The kernel notifies only the leader of its session. */
 static bool terminal_is_gone(void)
 {
 	struct pollfd input = { .fd = STDIN_FILENO };

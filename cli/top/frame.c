@@ -1,8 +1,8 @@
 /*
  * The numbers of a recorder, as lines of a screen
  *
- * Rates are of the time between two publications, in trace time; they and latencies are those of
- * the last second or so, other numbers are since the beginning.
+ * Rates are computed over the time between two publications, in trace time. So rates and latencies
+ * are of about the last second; other numbers are totals.
  */
 #include "cli/top/frame.h"
 
@@ -54,7 +54,7 @@ static const char *short_count(uint64_t n, char text[CELL])
 	return short_number((double)n, text);
 }
 
-/* Events that were recorded before we asked have not been counted yet. */
+/* Are all events that were recorded before the viewer attached still uncounted? */
 static bool is_uncounted(const struct vitals_state *state)
 {
 	return state->phase == VITALS_BEHIND && state->time <= 0;
@@ -73,7 +73,7 @@ static const char *total_bytes(const struct vitals_state *state, uint64_t n, cha
 	return is_uncounted(state) ? "?" : format_bytes(n, text);
 }
 
-/* While nothing is counted yet, a rate is unknown and not 0. */
+/* Is the rate known? While nothing is counted yet it is unknown, not 0. */
 static bool has_rate(const struct vitals_state *state)
 {
 	return state->phase != VITALS_BEHIND || state->interval > 0;
@@ -263,7 +263,7 @@ static uint64_t value_of(const struct vitals_queue *queue, enum frame_sort sort)
 	}
 }
 
-/* The recorder has sorted them by traffic, which decides between equal ones. */
+/* Sort the queues; equal ones remain in the recorder's order, by traffic. */
 static void sort_queues(const struct vitals_state *state, enum frame_sort sort,
 			const struct vitals_queue *order[VITALS_QUEUES])
 {

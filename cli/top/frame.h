@@ -12,7 +12,7 @@ enum { FRAME_COLUMNS = 160, FRAME_LINES = 24 + VITALS_QUEUES };
 
 enum frame_sort { FRAME_TRAFFIC, FRAME_ERRORS, FRAME_LATENCY, FRAME_OUTSTANDING, FRAME_SORTS };
 
-/* The names, as shown with the key. */
+/* The names of the orders, as shown beside their key. */
 extern const char *const frame_sorts[FRAME_SORTS];
 
 struct frame_line {

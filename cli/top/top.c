@@ -21,7 +21,7 @@
 
 enum {
 	LOOK_MS = 20,
-	ASK_NS = 500000000, /* often enough for the recorder's patience */
+	ASK_NS = 500000000, /* less than the recorder waits for a viewer */
 	BATCH_COLUMNS = 80,
 };
 
@@ -119,7 +119,7 @@ static void draw_sample(struct top *top)
 	display_show(top->display, &frame, keys);
 }
 
-/* The recorder may not have written these when its session is found. */
+/* Read the names from the session, which the recorder may not have written when it is found. */
 static void read_names(struct top *top)
 {
 	find_session_text(top->session.page->trace, top->trace);
@@ -172,7 +172,7 @@ static bool wait_for_more(struct top *top)
 	return true;
 }
 
-/* The last publication may have come since we looked. 1: something new; 0 or -errno. */
+/* Check once more at the end, as the last publication may be new. 1: it is; 0 or -errno. */
 static int check_end(struct top *top)
 {
 	if (vitals_page_get(top->fd, &top->state, &top->turn) == 1)
@@ -231,7 +231,7 @@ static int close_screen(struct top *top, int err)
 	return err || top->state.phase != VITALS_ENDED ? err : print_sample(top);
 }
 
-/* Skip numbers from an earlier reader, unless they are the recorder's last. */
+/* Skip numbers that were published for an earlier viewer, unless they are the recorder's last. */
 static void pass_over_old(struct top *top)
 {
 	if (!vitals_page_asked(top->fd) && vitals_page_get(top->fd, &top->state, &top->turn) == 1 &&

@@ -97,7 +97,7 @@ static struct failure *add_error(struct list *list, const struct site *site, uin
 	return failure;
 }
 
-/* The errno that a working program meets first. */
+/* The most usual errno of a verb. */
 static int usual_error(const struct site *site)
 {
 	switch (verb_infos[site->verb].effect) {
@@ -161,8 +161,8 @@ static void add_delay(struct list *list, const struct site *site, uint64_t n)
 }
 
 /*
- * Not verbs that cannot fail, that wait, or whose failure says nothing of the program's error
- * paths; nor those that look for devices, to which no fault applies.
+ * Can a fault make the verb fail usefully? Not if it cannot fail, waits, or its failure does not
+ * exercise an error path of the program; nor if it looks for devices, to which no fault applies.
  */
 static bool can_fail(const struct site *site)
 {
@@ -202,7 +202,7 @@ static struct failure *add_happening(struct list *list, const struct site *site,
 	return failure;
 }
 
-/* What happens to process @node at the middle one of the requests of its busiest site. */
+/* Add the events that hit process @node at the middle request of its busiest site. */
 static void add_happenings(struct list *list, uint32_t node)
 {
 	const struct site *site = NULL;
@@ -222,7 +222,7 @@ static void add_happenings(struct list *list, uint32_t node)
 	add_happening(list, site, "event=DEVICE_FATAL", "DEVICE_FATAL comes");
 	if (list->sites->by_recorder) {
 		add_happening(list, site, "event=PORT_ERR", "PORT_ERR comes");
-		if (list->every) /* many programs wait forever, and mean to */
+		if (list->every) /* many programs wait forever on purpose */
 			add_happening(list, site, "never", "a completion never comes");
 	} else {
 		add_happening(list, site, "port=down for=200ms", "the port is down for 200 ms");
@@ -381,8 +381,9 @@ static void add_rule(struct failure *failure, const char *format, ...)
 }
 
 /*
- * Often at the begin, where objects are made; later rarely, since there may be many. A completion
- * is late from when the program polls its CQ: on a busy machine, too.
+ * Hold all threads: often at the begin, where objects are created; later rarely, since there may be
+ * many calls. The delay of a late completion begins when the program polls its CQ, so it is late on
+ * a busy machine, too.
  */
 static void hold_all(struct failure *failure, uint32_t seed, const char *hold)
 {
@@ -398,7 +399,7 @@ static void hold_all(struct failure *failure, uint32_t seed, const char *hold)
 	set_what(failure, "another order, seed %u, %s", seed, hold);
 }
 
-/* The others go on meanwhile. */
+/* Hold one thread, while the others continue. */
 static void hold_thread(struct failure *failure, uint32_t seed, unsigned int thread)
 {
 	add_rule(failure, "verb=any thread=%u n=1 delay=300ms\n", thread);

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The failures that are tried: one rule of the faults file each. Not thread-safe.
+ * The failures to try: each is a rule of a faults file. Not thread-safe.
  */
 #include "cli/torture/sites.h"
 
@@ -24,9 +24,9 @@ struct failures {
 };
 
 /*
- * List the failures of @sites, which must stay: of each site the first call, with one errno or
- * status; with @every the last call, too, with each errno that the manual page names. Returns 0 and
- * failures for failures_fini(), or -ENOMEM after log_err().
+ * List the failures of @sites, which must stay valid: the first call of each site, with one errno
+ * or status; with @every also the last call, and each errno that the manual page names. Returns 0
+ * and failures for failures_fini(), or -ENOMEM after log_err().
  */
 int failures_list(const struct sites *sites, bool every, struct failures *ret_failures);
 

@@ -1,8 +1,8 @@
 /*
  * The results so far: one object of JSON in each line, as in the report
  *
- * A result is that of a failure with the same number and rule; a program that has changed has
- * others, which are tried again. The last line may be cut.
+ * A result is reused for a failure with the same number and rule; if the program has changed, its
+ * failures are different ones, which are tried again. The last line may be incomplete.
  */
 #include "cli/torture/progress.h"
 

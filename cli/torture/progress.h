@@ -8,13 +8,13 @@
 struct progress;
 
 /*
- * Open DIR/progress of @results: with @resume its results are taken over, which must be there; else
- * it begins anew. 0 or -errno after log_err().
+ * Open DIR/progress of @results: @resume: the file must exist, and its results are reused; else it
+ * begins empty. 0 or -errno after log_err().
  */
 int progress_open(struct results *results, bool resume, struct progress **ret_progress);
 
 /* Add a result. 0 or -errno after log_err(). */
 int progress_add(struct progress *progress, const struct result *result);
 
-/* Close it; and remove it with @over: there is nothing to go on with. Accepts NULL. */
+/* Close the file; @over: remove it, as there is nothing to continue. Accepts NULL. */
 void progress_close(struct progress *progress, bool over);

@@ -1,8 +1,8 @@
 /*
- * Reduced traces of what was not handled
+ * Reduced traces of failures that were not handled
  *
- * verbatim reduce removes from a trace what its finding does not need. It replays parts, so it can
- * reproduce what check finds, but no crash and no hang of the program, which does not run.
+ * verbatim reduce removes what a finding does not need from a trace. It replays parts, so it can
+ * reproduce findings of check, but no crash or hang of the program, which does not run.
  */
 #include "cli/torture/reduced.h"
 
@@ -21,7 +21,7 @@
 #include "core/wire/clock.h"
 
 enum { PATH = 512 };
-#define GRACE_NS 30000000000ull /* until the whole trace was tried once */
+#define GRACE_NS 30000000000ull /* additional time, for trying the whole trace once */
 
 bool reduced_rule(const char *says, char rule[16])
 {

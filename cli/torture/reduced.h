@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Reduced traces of what was not handled. Not thread-safe.
+ * Reduced traces of failures that were not handled. Not thread-safe.
  */
 #include <signal.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 bool reduced_rule(const char *says, char rule[16]);
 
 /*
- * Reduce the traces of @results, DIR/N.db, to DIR/N.reduced.db, one of those that say the same,
- * each for about @ns; sets result.reduced. Ends early once *@stopped.
+ * Reduce the traces of @results, DIR/N.db, to DIR/N.reduced.db, one of each group with the same
+ * verdict, each for about @ns; sets result.reduced. Ends early once *@stopped.
  */
 void reduced_make(struct results *results, uint64_t ns, const volatile sig_atomic_t *stopped);

@@ -1,8 +1,7 @@
 /*
- * Reports of verdicts: text, JSON, JUnit; and what is known of earlier ones
+ * Reports of verdicts: text, JSON, JUnit; and the comparison with an earlier run
  *
- * Verdicts of a kind that say the same have one cause: the text shows the first of them, and how
- * many more there are.
+ * Equal verdicts have one cause: the text shows the first of them, and how many more there are.
  */
 #include "cli/torture/results.h"
 
@@ -60,7 +59,7 @@ bool results_are_bad(const struct results *results)
 	return false;
 }
 
-/* The failure says more of a hang, or of silence, than the verdict. */
+/* Are two verdicts the same? Not hangs or silence: the failure says more than their texts. */
 static bool is_alike(const struct result *a, const struct result *b)
 {
 	enum verdict verdict = a->judgement.verdict;
@@ -183,7 +182,7 @@ void result_put(struct json *json, const struct result *result)
 	json_close(json, '}');
 }
 
-/* What was said before */
+/* Earlier results */
 
 static const char *text_of(const struct json_node *node, const char *name)
 {
@@ -225,7 +224,7 @@ bool result_read(struct results *results, const char *text, size_t n)
 	return result;
 }
 
-static void know_result(struct results *results, const char *fingerprint)
+static void mark_known(struct results *results, const char *fingerprint)
 {
 	char own[RESULT_FINGERPRINT];
 
@@ -235,7 +234,7 @@ static void know_result(struct results *results, const char *fingerprint)
 			results->all[i].known = true;
 }
 
-int results_know(struct results *results, const char *baseline)
+int results_mark_known(struct results *results, const char *baseline)
 {
 	struct json_node *root = NULL;
 	const struct json_node *list = NULL, *each;
@@ -252,7 +251,7 @@ int results_know(struct results *results, const char *baseline)
 			      baseline);
 	else
 		for (each = json_first(list); each; each = json_next(each))
-			know_result(results, text_of(each, "fingerprint"));
+			mark_known(results, text_of(each, "fingerprint"));
 	free(root);
 	free(text);
 	return err;

@@ -23,34 +23,35 @@ struct results {
 	struct result *all; /* one for each failure, in their order */
 	size_t n;
 	char *const *program;
-	const char *folder;  /* with the traces of those that are bad */
+	const char *folder;  /* with the traces of bad results */
 	const char *options; /* to repeat one: " --every"; or "" */
 };
 
-/* Was a failure not handled that no baseline has? */
+/* Was a failure not handled that the baseline does not have? */
 bool results_are_bad(const struct results *results);
 
 /*
  * A baseline is the JSON of an earlier run: mark the results that are as bad in it. 0 or -errno
  * after log_err().
  */
-int results_know(struct results *results, const char *baseline);
+int results_mark_known(struct results *results, const char *baseline);
 
-/* Is it not handled? */
+/* Was the failure not handled? */
 bool result_is_bad(const struct result *result);
 
 /* Does an earlier result say the same? */
 bool results_repeat(const struct results *results, size_t i);
 
 /*
- * Identifies what was not handled: its failure, place and verdict, not its number. Returns @text.
+ * Identifies a failure that was not handled: by failure, place and verdict, not by number. Returns
+ * @text.
  */
 const char *result_fingerprint(const struct result *result, char text[RESULT_FINGERPRINT]);
 
 /* A result as an object of JSON, which result_read() reads. */
 void result_put(struct json *json, const struct result *result);
 
-/* Take over the result of the same failure from @text, one such object; false: it is none. */
+/* Take over the result of a failure from @text, such an object; false: the text has none. */
 bool result_read(struct results *results, const char *text, size_t n);
 
 /* "torture/17.db" */
@@ -60,7 +61,7 @@ const char *result_trace(const struct results *results, const struct result *res
 /* Print a report of JSON, and free its text. 0 or -errno after log_err(). */
 int results_write(struct text *text);
 
-/* Sort by verdict, alike ones behind the first of them, and print. 0 or -errno. */
+/* Sort by verdict, equal ones behind the first of them, and print. 0 or -errno. */
 int results_print_text(const struct results *results);
 int results_print_json(const struct results *results);
 int results_print_junit(const struct results *results);

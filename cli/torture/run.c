@@ -1,8 +1,8 @@
 /*
  * Runs of the program under test
  *
- * A run that does not end in time gets SIGTERM, all of its processes: the recorder completes the
- * trace, which says what each of them waited for. Five seconds later what is left is killed.
+ * All processes of a run that does not end in time get SIGTERM: the recorder completes the trace,
+ * which shows what each of them waited for. Five seconds later the remaining processes are killed.
  */
 #include "cli/torture/run.h"
 
@@ -51,7 +51,7 @@ static char *expand_argument(const char *argument, unsigned int port)
 	return text.failed ? NULL : text.at ?: strdup("");
 }
 
-/* The command that records @program. Only in the child: nothing is freed. */
+/* Make the command that records @program. In the child, so nothing is freed. */
 static char **make_command(const struct run *run, char *const *program, bool faults)
 {
 	static char trace[RUN_PATH + 16], rules[RUN_PATH + 16];
@@ -121,8 +121,8 @@ static void run_child(const struct run *run, char *const *program, bool faults, 
 }
 
 /*
- * A fabric that remains when all processes have left: consecutive processes of a script then have
- * different numbers in it.
+ * Make a fabric that remains when all processes have left: consecutive processes of a script then
+ * get different numbers.
  */
 static int make_fabric(const struct run *run)
 {
@@ -180,7 +180,7 @@ int run_start(struct run *run, char *const *program, const char *rule, uint64_t 
 }
 
 /* The run is late: ask it to end, later force it. */
-static void press_end(struct run *run)
+static void force_end(struct run *run)
 {
 	uint64_t now = clock_monotonic();
 
@@ -192,8 +192,8 @@ static void press_end(struct run *run)
 }
 
 /*
- * Kill processes that it may have left, and wait for their end: one that was forked by its recorder
- * may still hold the trace. A zombie that nobody reaps holds nothing.
+ * Kill processes that a run may have left, and wait for their end: a process forked by its recorder
+ * may still have the trace open. A zombie that is never reaped does not.
  */
 static void end_group(pid_t group)
 {
@@ -211,7 +211,7 @@ int run_poll(struct run *run, struct run_end *ret_end)
 	if (ended < 0 && errno != EINTR)
 		return log_err(-errno, "wait for the program");
 	if (ended <= 0) {
-		press_end(run);
+		force_end(run);
 		return 0;
 	}
 	*ret_end = (struct run_end){ .late = run->late, .took = clock_monotonic() - run->begin };

@@ -11,7 +11,7 @@ enum { RUN_PATH = 300, RUN_PORTS = 16 };
 
 struct run {
 	const char *device;    /* "soft", or its name */
-	bool by_recorder;      /* it makes the failures, not the software device */
+	bool by_recorder;      /* the recorder injects the failures, not the software device */
 	pid_t pid;             /* of the recorder; 0: not running */
 	char folder[RUN_PATH]; /* its trace, output and temporary files */
 	char fabric[64];       /* where its processes meet */
@@ -30,7 +30,7 @@ struct run_end {
 };
 
 /*
- * Start @program in @run->folder, which is made, with @rule as its faults file, NULL: none; for at
+ * Create @run->folder and start @program in it, with @rule as its faults file (NULL: none), for at
  * most @ns. 0 or -errno after log_err().
  */
 int run_start(struct run *run, char *const *program, const char *rule, uint64_t ns);
@@ -38,7 +38,7 @@ int run_start(struct run *run, char *const *program, const char *rule, uint64_t 
 /* Has it ended? 1; 0: not yet; or -errno after log_err(). */
 int run_poll(struct run *run, struct run_end *ret_end);
 
-/* Kill it. Does nothing if none is running. */
+/* Kill the run. Does nothing if it is not running. */
 void run_stop(struct run *run);
 
 /* Remove its folder and its fabric. */

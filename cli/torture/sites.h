@@ -33,7 +33,7 @@ struct site {
 struct sites {
 	struct site *all; /* in the order of their first calls */
 	size_t n;
-	uint32_t *processes; /* that opened the device, in that order: their ids in the trace */
+	uint32_t *processes; /* ids of processes, in the order in which they opened the device */
 	uint32_t nodes;      /* their number */
 	bool by_recorder;    /* calls are counted as the recorder does, not the software device */
 };

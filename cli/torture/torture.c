@@ -5,10 +5,10 @@
  * 	       \                                                       |
  * 	        reference ------------------------------------> verdict (verdict.c)
  *
- * Each run on the software device is in a fabric of its own, so that they can be beside each other;
- * on another device the recorder makes the failures. The numbers of failures are those of the
- * reference: the same program has the same. Verdicts are also written into a file (progress.c),
- * from which a stopped torture goes on.
+ * Each run on the software device has its own fabric, so that runs can be concurrent; on another
+ * device the recorder injects the failures. Failures are numbered by the reference, so the same
+ * program has the same numbers. Verdicts are also written into a file (progress.c), from which a
+ * stopped torture continues.
  */
 #include <errno.h>
 #include <limits.h>
@@ -102,13 +102,13 @@ struct torture {
 	struct progress *progress;
 	char options[96]; /* to repeat a run */
 	struct run runs[JOBS_MAX];
-	size_t running[JOBS_MAX]; /* the results that they are for */
+	size_t running[JOBS_MAX]; /* indexes of their results */
 	bool each[JOBS_MAX];      /* and the call fails each time from then on */
 	bool calm;                /* the program fails by itself with garbage in its memory */
 	uint64_t patience, end;   /* ns for a run; CLOCK_MONOTONIC when the budget is used up */
 };
 
-static volatile sig_atomic_t stopped; /* by this signal; 0: not */
+static volatile sig_atomic_t stopped; /* the signal that stopped the torture; 0: none */
 
 static void stop_torture(int signal)
 {
@@ -213,7 +213,7 @@ static int store_trace(const struct torture *t, const struct run *run,
 	return 0;
 }
 
-/* The recorder of the run was killed, perhaps because it could not complete the trace in time. */
+/* No trace: the run's recorder was killed, perhaps because it could not complete it in time. */
 static bool has_no_trace(const struct run *run)
 {
 	char path[RUN_PATH + 16];
@@ -286,7 +286,7 @@ static int finish_run(struct torture *t, unsigned int slot, const struct run_end
 	return err;
 }
 
-/* Start the next wanted one in @slot; false: there is none. */
+/* Start the next wanted failure's run in @slot; false: there is none. */
 static bool start_next(struct torture *t, unsigned int slot, size_t *next, int *err)
 {
 	const struct failure *failure;
@@ -348,7 +348,7 @@ static int print_list(const struct torture *t)
 	return 0;
 }
 
-/* What repeats a run, but its number. */
+/* Note the options that repeat a run, except for its number. */
 static void note_options(struct torture *t)
 {
 	const struct settings *set = t->set;
@@ -415,7 +415,7 @@ static int try_failures(struct torture *t)
 		return log_why(-EINVAL, "there is no failure %u: the list has %zu", t->set->again,
 			       t->failures.n);
 	if (!err && t->set->baseline) /* a wrong one is refused before the runs */
-		err = results_know(&t->results, t->set->baseline);
+		err = results_mark_known(&t->results, t->set->baseline);
 	if (!err && !t->set->again) /* one run more leaves what a stopped torture has written */
 		err = progress_open(&t->results, t->set->resume, &t->progress);
 	if (t->set->budget)
@@ -423,7 +423,7 @@ static int try_failures(struct torture *t)
 	if (!err)
 		err = run_all(t);
 	if (!err && t->set->baseline)
-		err = results_know(&t->results, t->set->baseline);
+		err = results_mark_known(&t->results, t->set->baseline);
 	if (!err && t->set->reduce)
 		reduced_make(&t->results, (uint64_t)t->set->reduce, &stopped);
 	if (!err)
@@ -449,8 +449,8 @@ static int run_torture(struct torture *t)
 }
 
 /*
- * The runs are in the directory for the traces, so that one can be kept by renaming it; by its
- * absolute path, since a program may change its directory.
+ * The runs are in the directory for the traces, so that a trace can be stored by renaming it; by
+ * its absolute path, since a program may change its directory.
  */
 static int make_scratch(struct torture *t)
 {
@@ -466,7 +466,7 @@ static int make_scratch(struct torture *t)
 	return mkdtemp(t->scratch) ? 0 : log_err(-errno, "create a directory in %s", folder);
 }
 
-/* What is left of the runs: the reference. */
+/* Remove what is left of the runs: the reference. */
 static void remove_scratch(const struct torture *t)
 {
 	struct run all = { 0 };
@@ -486,7 +486,7 @@ static int choose_device(struct settings *set)
 	return err;
 }
 
-/* As a shell has it, if a signal ended it before all were tried and nothing else is to be said. */
+/* 128 + signal, as in a shell, if a signal ended it before all were tried and no result is bad. */
 static int find_status(const struct torture *t, int err)
 {
 	if (err)

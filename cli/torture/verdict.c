@@ -60,7 +60,7 @@ struct trial {
 	bool occurred;   /* the failure is in the trace */
 	bool again;      /* the call that failed succeeded later, from the same place */
 	bool *cleaned;   /* by process: it destroyed an object after the failure */
-	int signal;      /* that killed a process; 0 */
+	int signal;      /* signal that killed a process; 0: none */
 	uint32_t killed; /* that process */
 	enum verb verb;  /* the last one of the process that was killed; VERB_COUNT: none */
 	uint32_t stack;
@@ -180,7 +180,7 @@ static int read_events(struct trial *trial)
 	return more;
 }
 
-/* Was a process of the failure's number killed? The request at which it was is not in the trace. */
+/* Was the process of the failure killed? The request at which it died is not in the trace. */
 static bool is_killed(const struct trial *trial, const struct sites *sites)
 {
 	const struct site *site = trial->failure->site;
@@ -194,9 +194,9 @@ static bool is_killed(const struct trial *trial, const struct sites *sites)
 }
 
 /*
- * A late completion or an event leaves no result of its own, nor does a status that the program
- * never polls: it has occurred if the request at which it happens was posted. The recorder marks
- * each failure that it makes.
+ * Find the request of the failure. A late completion, an event, or a status that the program never
+ * polls leaves no result: such a failure has occurred if its request was posted. The recorder marks
+ * each failure that it injects.
  */
 static int find_request(struct trial *trial, const struct run *run)
 {
@@ -321,8 +321,8 @@ static bool reference_has(const struct reference *reference, const char *finding
 }
 
 /*
- * A process that exits at a failure, its own or its peer's, leaves its objects to the kernel. One
- * that destroys some, or goes on to a good end, has forgotten the others.
+ * Does a process end with an error? Then it may leave its objects to the kernel. A process that
+ * destroys some of its objects, or ends with success, has forgotten the others.
  */
 static bool ends_badly(const struct process *process, int status)
 {
@@ -342,7 +342,7 @@ static bool is_consequence(const struct trial *trial, const struct finding *find
 		finding->rule == RULE_CM_001);
 }
 
-/* The device was told that its CQ overruns: the program has not made it too small. */
+/* Was a CQ overrun injected? Then the program has not made the CQ too small. */
 static bool is_injected(const struct trial *trial, const struct finding *finding)
 {
 	return finding->rule == RULE_QUEUE_003 && strstr(trial->failure->rule, " overrun");
@@ -643,7 +643,7 @@ static void learn_success(struct reference *reference, const struct run *run)
 	}
 }
 
-/* With the last line that it wrote to stderr. */
+/* Refuse the program, with the last line that it wrote to stderr. */
 static int refuse_program(const struct run *run, const struct run_end *end)
 {
 	char *errors = read_output(run, "err"), *last = errors;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What a program did with a failure. Not thread-safe.
+ * How a program handled a failure. Not thread-safe.
  */
 #include "cli/torture/failures.h"
 #include "cli/torture/run.h"
@@ -10,8 +10,8 @@ enum verdict {
 	VERDICT_CRASH,   /* a signal, or the report of a sanitizer */
 	VERDICT_CORRUPT, /* an assertion of its own */
 	VERDICT_HANG,    /* it did not end */
-	VERDICT_MISUSE,  /* check has a finding that a run without the failure has not */
-	VERDICT_LEAK,    /* the same, of objects that it did not destroy though it went on */
+	VERDICT_MISUSE,  /* check has a finding that runs without the failure do not have */
+	VERDICT_LEAK,    /* the same, about objects that it did not destroy although it continued */
 	VERDICT_SILENT,  /* it ended as if nothing had failed */
 	VERDICT_HANDLED,
 	VERDICT_MISSED, /* the failure did not occur in this run */
@@ -44,8 +44,8 @@ struct judgement {
 };
 
 /*
- * Learn from a run without failures; called for each of them. 0 or -errno after log_err(): -EINVAL
- * it fails by itself, or @ret_reference is of runs that end otherwise.
+ * Learn from a run without failures; called for each such run. 0 or -errno after log_err(): -EINVAL
+ * if the program fails on its own, or if earlier runs ended differently.
  */
 int reference_learn(struct reference *reference, const struct run *run, const struct run_end *end);
 void reference_fini(struct reference *reference);

@@ -4,5 +4,5 @@
  */
 #include <stdbool.h>
 
-/* By the last part of the name: keys, queue pair numbers, wr_ids... */
+/* Is @name, by its last part, that of a key, queue pair number, wr_id, ...? */
 bool hex_suits(const char *name);

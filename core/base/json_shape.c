@@ -6,8 +6,8 @@
  *	      ^              ^         ^
  *	      scalars: parsed
  *
- * The table of shapes is hashed by the begin of the text without its digits. It is full at some
- * time if texts differ a lot: the others are parsed as before.
+ * The table of shapes is hashed by the begin of the text without its digits. If texts differ a lot,
+ * it becomes full, and further texts are parsed by json_parse().
  */
 #include "core/base/json_shape.h"
 
@@ -34,8 +34,8 @@ struct spot {
 
 struct json_shape {
 	struct json_places places;
-	char *text;              /* the first of its kind, of which the literals are parts, */
-	struct json_node *nodes; /* and its tree */
+	char *text;              /* the first text of the shape; literals are parts of it */
+	struct json_node *nodes; /* the tree of @text */
 	uint32_t nnodes, nscalars;
 	struct literal {
 		const char *at;
@@ -170,13 +170,13 @@ static const struct json_shape *learn_shape(const char *json, size_t n, uint32_t
 /* How many of the eight bytes are digits, from the first on. */
 static inline unsigned int count_digits(uint64_t bytes)
 {
-	uint64_t others = bytes ^ 0x3030303030303030; /* of a digit: its value */
+	uint64_t others = bytes ^ 0x3030303030303030; /* a digit becomes its value */
 
 	others = (others | (others + 0x7676767676767676)) & 0x8080808080808080;
 	return others ? (unsigned int)__builtin_ctzll(others) / 8 : 8;
 }
 
-/* The number that the first @n of eight bytes make, which are digits: in pairs, fours, eights. */
+/* The value of the first @n of eight bytes, which are digits: joined in pairs, fours, eights. */
 static inline uint64_t join_digits(uint64_t bytes, unsigned int n)
 {
 	uint64_t digits = (bytes ^ 0x3030303030303030) << (64 - 8 * n); /* zeros before them */
@@ -186,9 +186,9 @@ static inline uint64_t join_digits(uint64_t bytes, unsigned int n)
 	return (digits * 10000 + (digits >> 32)) & 0xffffffff;
 }
 
-enum { DIGITS = 18 }; /* of any such number an int64_t holds the value */
+enum { DIGITS = 18 }; /* numbers that always fit into int64_t */
 
-/* The digits at @at, of at most DIGITS; returns where they end. */
+/* Read at most DIGITS digits at @at; returns where they end. */
 static inline const char *read_digits(const char *at, const char *end, uint64_t *ret_value)
 {
 	static const uint32_t powers[] = { 1,      10,      100,      1000,     10000,
@@ -210,7 +210,7 @@ static inline const char *read_digits(const char *at, const char *end, uint64_t 
 	return at;
 }
 
-/* A number of at most DIGITS digits and nothing else, as nearly all values are. */
+/* Read a number of at most DIGITS digits and nothing else, as nearly all values are. */
 static inline bool take_digits(struct json_parser *p, struct json_node *node)
 {
 	const char *from = p->at, *at;
@@ -228,7 +228,7 @@ static inline bool take_digits(struct json_parser *p, struct json_node *node)
 	return true;
 }
 
-/* A value other than an object or an array, into node @k. */
+/* Read a value other than an object or an array into node @k. */
 static inline bool take_scalar(struct json_parser *p, uint32_t k)
 {
 	if (take_digits(p, &p->nodes[k]))
@@ -270,7 +270,7 @@ size_t json_shape_room(const struct json_shape *shape, size_t n)
 	return shape->nnodes * sizeof(struct json_node) + n + 1;
 }
 
-/* Where each object and each array is in the text. */
+/* Set the position in the text of each object and array. */
 static void place_others(const struct json_shape *shape, struct json_node *nodes,
 			 const char *const *at)
 {
@@ -284,7 +284,7 @@ static void place_others(const struct json_shape *shape, struct json_node *nodes
 	}
 }
 
-/* Make a tree like that of the shape in @room. False: the text has another one. */
+/* Make a tree like that of the shape in @room. False: the text has another shape. */
 static bool parse_like(const struct json_shape *shape, const char *json, size_t n,
 		       struct json_node *room)
 {

@@ -24,15 +24,15 @@ size_t json_shape_room(const struct json_shape *shape, size_t n);
 /*
  * The tree of @json, as by json_parse(), and its shape, or NULL. All trees of one shape have the
  * same values in the same nodes, of which only numbers, texts, truth values and null differ. If the
- * shape is @guess, which may be NULL, *@ret_root is @room, of json_shape_room() bytes; else free it
- * with free().
+ * shape is @guess, which may be NULL, *@ret_root is @room, of json_shape_room() bytes; otherwise
+ * the caller frees *@ret_root with free().
  */
 int json_shape_parse(const char *json, size_t n, const struct json_shape *guess, void *room,
 		     const struct json_shape **ret_shape, struct json_node **ret_root);
 
 /*
- * For the caller: the places of values that it has found in trees of this shape, numbered from 0 to
- * JSON_PLACES - 1. A place is 0 until it was set.
+ * For the caller: JSON_PLACES numbers, from 0, which may store the places of values in trees of
+ * this shape. A place is 0 until it was set.
  */
 static inline uint16_t json_shape_place(const struct json_shape *shape, unsigned int i)
 {

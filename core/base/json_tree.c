@@ -94,7 +94,7 @@ static bool take_unicode(struct json_parser *p)
 	return true;
 }
 
-/* The character after a backslash. */
+/* Read the character after a backslash. */
 static bool take_escape(struct json_parser *p)
 {
 	static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
@@ -143,7 +143,7 @@ static bool take_special(struct json_parser *p)
 	return length;
 }
 
-/* The rest of a text whose opening quote was taken. */
+/* Read the rest of a text whose opening quote was read. */
 static bool take_text(struct json_parser *p, const char **ret_text, uint32_t *ret_length)
 {
 	const char *text = p->texts;
@@ -177,7 +177,7 @@ static bool skip_digits(struct json_parser *p)
 	return p->at > from;
 }
 
-/* The fraction and exponent of a number. */
+/* Skip the fraction and exponent of a number. */
 static bool take_fraction(struct json_parser *p)
 {
 	if (p->at < p->end && *p->at == '.') {
@@ -229,7 +229,7 @@ static bool take_word(struct json_parser *p, const char *word)
 	return true;
 }
 
-/* An element of an object or an array; in an object its name comes first. */
+/* Read an element of an object or an array; in an object its name comes first. */
 static bool parse_element(struct json_parser *p, bool named)
 {
 	const char *name = NULL;
@@ -315,7 +315,7 @@ static uint64_t mark_bytes(uint64_t word, char c)
 	return ~((((other & EACH_BYTE(0x7f)) + EACH_BYTE(0x7f)) | other) | EACH_BYTE(0x7f)) >> 7;
 }
 
-/* One, and one more for each comma and each opening bracket. */
+/* An upper bound for the nodes: one, plus one for each comma and opening bracket. */
 static size_t count_nodes(const char *json, size_t n)
 {
 	size_t count = 1, i = 0;

@@ -25,8 +25,8 @@ struct json_node {
 	uint32_t next;        /* distance in nodes to the next element; 0: this is the last */
 	uint32_t name_length; /* of a member of an object */
 	const char *name;     /* terminated by 0; NULL: it has none */
-	const char *raw;      /* its position in the text, */
-	uint32_t raw_length;  /* including the quotes of a string */
+	const char *raw;      /* position in the text */
+	uint32_t raw_length;  /* length there, including the quotes of a string */
 	uint32_t length;      /* of @text */
 	union {
 		int64_t number;   /* JSON_INT, JSON_BOOL */

@@ -27,7 +27,7 @@
 
 /*
  * Load @file, for good, and find the functions, or variables, @names in it, which end with NULL.
- * Returns NULL, or why that failed: a text for the user that stays as it is until this thread's
- * next call of dlopen() or dlsym(). Any thread, also at the same time for the same @ret_functions.
+ * Returns NULL, or why that failed: a text for the user that is valid until this thread's next call
+ * of dlopen() or dlsym(). Any thread, also at the same time for the same @ret_functions.
  */
 const char *library_load(const char *file, const char *const names[], void *ret_functions[]);

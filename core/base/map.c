@@ -1,8 +1,8 @@
 /*
  * A hash table from one number to another
  *
- * Open addressing, linear, at most two thirds full. When a cell becomes free, later ones that would
- * no longer be found are moved.
+ * Open addressing, linear, at most two thirds full. When a cell becomes free, later entries that
+ * would no longer be found are moved.
  */
 #include "core/base/map.h"
 
@@ -87,7 +87,7 @@ void map_remove(struct map *map, uint64_t key)
 	for (at = (hole + 1) & mask; map->cells[at].used; at = (at + 1) & mask) {
 		size_t first = first_place(map, map->cells[at].key);
 
-		/* it may be anywhere from @first to @at: also at the hole? */
+		/* the entry may be anywhere from @first to @at: also at the hole? */
 		if (((at - first) & mask) >= ((at - hole) & mask)) {
 			map->cells[hole] = map->cells[at];
 			hole = at;

@@ -2,7 +2,7 @@
 /*
  * A hash table from one number to another.
  *
- * Zeroed it is empty. Not thread-safe.
+ * All zero: empty. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>

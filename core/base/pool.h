@@ -2,9 +2,9 @@
 /*
  * Objects of one size that are made and freed by the million.
  *
- * Freed ones are used again, and memory is given back only by pool_fini(): as much as was needed at
- * once. With the address sanitizer each object is an allocation of its own, so that it finds a use
- * after the free.
+ * Freed objects are reused, and memory is returned only by pool_fini(): it is as much as was needed
+ * at one time. With the address sanitizer each object is an allocation of its own, so that it finds
+ * a use after the free.
  *
  * Not thread-safe.
  */
@@ -16,7 +16,7 @@
 #define __has_feature(name) 0
 #endif
 
-/* Are objects allocations of their own, of which each must be freed? */
+/* Are objects separate allocations, each of which must be freed? */
 #if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
 enum { POOL_IS_PLAIN = 1 };
 #else
@@ -26,7 +26,7 @@ enum { POOL_IS_PLAIN = 0 };
 union pool_free;
 struct pool_slab;
 
-/* Zeroed but for the size, it is empty. */
+/* All zero but for the size: empty. */
 struct pool {
 	size_t size; /* of an object; a multiple of 16 */
 	union pool_free *free;
@@ -43,10 +43,10 @@ union pool_free {
 /* The first object of a new slab; NULL if out of memory. */
 void *pool_grow(struct pool *pool);
 
-/* Frees the memory of all objects: what they own must have been freed. */
+/* Frees the memory of all objects; memory that they own must be freed before. */
 void pool_fini(struct pool *pool);
 
-/* An object of zeroes; NULL if out of memory. */
+/* A zeroed object; NULL if out of memory. */
 static inline void *pool_new(struct pool *pool)
 {
 	void *object = pool->free;

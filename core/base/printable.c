@@ -106,7 +106,7 @@ static size_t escape_char(char escape[ESCAPE], const char *text, size_t n)
 	return length > 1 ? length : 1;
 }
 
-/* How much of @span fits into @room without half a character at the end. */
+/* How much of @span fits into @room without cutting a character. */
 static size_t fit_escape(const char *text, size_t span, size_t room)
 {
 	if (span <= room)

@@ -15,23 +15,25 @@
 enum { PRINTABLE_GROWS = 4 };
 
 /*
- * One character of @text, of @n > 0 bytes: returns its length, with its code in *@ret_code. 0: not
- * valid UTF-8 (RFC 3629: no surrogates, shortest form).
+ * Decode the first character of @text, of @n > 0 bytes: returns its length, with its code in
+ * *@ret_code. 0: not valid UTF-8 (RFC 3629: no surrogates, shortest form).
  */
 size_t printable_utf8(const char *text, size_t n, uint32_t *ret_code);
 
-/* Is it visible, and no control character? */
+/* Is the character @code visible, and no control character? */
 bool printable_code(uint32_t code);
 
 /*
- * Write @text into @to, of @size > 0, and terminate it. What is not printable becomes "\xNN", a
- * byte, or "\u{NNNN}", a character; and so does a backslash that would look like the beginning of
- * one of these, so that the original bytes can be reconstructed. Characters that do not fit are
- * left out, never half of one. Returns the length.
+ * Write @text into @to, of @size > 0, and terminate it. A byte or character that is not printable
+ * becomes "\xNN" or "\u{NNNN}", and so does a backslash that would look like the beginning of one
+ * of these, so that the original bytes can be reconstructed. Characters that do not fit are left
+ * out, never half of one. Returns the length.
  */
 size_t printable_text(char *to, size_t size, const char *text, size_t n);
 
-/* The same for a text whose lines are ours: ends of lines and backslashes are not changed. */
+/*
+ * The same for a text whose line structure is ours: ends of lines and backslashes are not changed.
+ */
 size_t printable_lines(char *to, size_t size, const char *text, size_t n);
 
 /* Print the result of printable_text(). NULL prints nothing. */

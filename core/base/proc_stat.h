@@ -1,7 +1,5 @@
 #pragma once
-/*
- * /proc/PID/stat, and that of a thread. No allocation: the guest reads it, too.
- */
+/* The file stat of a process or a thread in /proc. No allocation: the guest reads it, too. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -16,7 +14,7 @@ struct proc_stat {
 	char state;
 	uint64_t flags;
 	uint64_t user, system; /* processor time, clock ticks */
-	uint64_t threads;      /* 1: only a dead leader is left */
+	uint64_t threads;      /* number of threads; a zombie with 1 has ended */
 	uint64_t start;        /* clock ticks since boot */
 	uint64_t environ_end;  /* 0 in execve(), until there is a new one */
 	int exit_code;         /* as waitpid() has it */
@@ -25,5 +23,8 @@ struct proc_stat {
 /* False: @text is not of that form, from the state to the start. */
 bool proc_stat_parse(const char *text, struct proc_stat *ret);
 
-/* Read that of process @pid; of its thread @tid, if not 0. False: it has ended, or no /proc. */
+/*
+ * Read the file of process @pid, or of its thread @tid, if not 0. False: it has ended, or there is
+ * no /proc.
+ */
 bool proc_stat_read(pid_t pid, pid_t tid, struct proc_stat *ret);

@@ -6,10 +6,10 @@
 
 enum { SPAN_TEXT = 32 };
 
-/* Three figures: 890 ns, 12.3 us, 4.56 ms, 3.40 s; "-" for a negative one. */
+/* Write @ns with three digits: 890 ns, 12.3 us, 4.56 ms, 3.40 s; "-" for a negative time. */
 const char *span_text(int64_t ns, char text[SPAN_TEXT]);
 
-/* Three figures of @value and a unit: each of @units is @apart times the one before. */
+/* Write @value with three digits and a unit: each of @units is @apart times the previous one. */
 const char *span_scaled(double value, double apart, const char *const *units, unsigned int nunits,
 			char text[SPAN_TEXT]);
 

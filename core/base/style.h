@@ -39,8 +39,8 @@ void style_text(FILE *out, enum style style, const char *text);
 /* The style of a finding of that severity, 'E', 'W', 'H', 'P' or 'I'. */
 enum style style_of_severity(char severity);
 
-/* The length of the sequence that @text begins with, if styles are enabled; 0: there is none. */
+/* The length of the escape sequence at the beginning of @text, if styles are enabled; 0: none. */
 size_t style_length(const char *text, size_t n);
 
-/* How many of the @n bytes precede one that may begin an incomplete sequence. */
+/* The number of bytes of @text before an incomplete sequence at its end; @n: there is none. */
 size_t style_whole(const char *text, size_t n);

@@ -21,7 +21,7 @@
 void *vec_add(void *array, size_t *count, size_t each);
 
 /*
- * The element at @index of such an array, which gets zeroed ones up to it if it is shorter. A
+ * The element at @index of such an array, which is extended by zeroed elements if it is shorter. A
  * pointer to the element, or NULL if out of memory. @index is evaluated more than once.
  *
  * 	struct under_way *call = vec_at(ends->calls, ends->ncalls, thread);

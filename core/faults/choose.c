@@ -35,7 +35,7 @@ static bool by_chance(struct fault_rule *rule)
 	return rule->chance >= 1 || draw_chance(&rule->random) < rule->chance;
 }
 
-/* For a retry: a rule for single operations was applied already. */
+/* Does the rule apply to a retry? A rule for single operations was applied already. */
 static bool strikes_again(struct fault_rule *rule)
 {
 	return rule->from == 1 && rule->to == UINT64_MAX && rule->every == 1 && by_chance(rule);
@@ -47,8 +47,8 @@ bool fault_strikes(struct fault_rule *rule, bool again)
 }
 
 /*
- * A tail multiplies the time by 1/u, u uniform in (0, 1], at most by 100: one in ten of such times
- * is ten times as long, one in 100 a hundred times.
+ * A tail multiplies the time by 1/u, u uniform in (0, 1], at most by 100: one in ten of these times
+ * is at least ten times as long, one in 100 a hundred times.
  */
 static double draw_factor(struct fault_rule *rule)
 {

@@ -21,7 +21,7 @@ enum { FAULTS_FILE_MAX = 1 << 20 };
 #define FAULTS_ENV     "VERBATIM_FAULTS"
 #define FAULTS_RUN_ENV "VERBATIM_FAULTS_RUN"
 
-/* Set: the program may ask libverbatim.so for faults (a replay). */
+/* If set, the program, a replay, may request faults from libverbatim.so. */
 #define FAULTS_GIVEN_ENV "VERBATIM_FAULTS_GIVEN"
 
 /* Read all lines of @file. 0, or the -errno of a callback. */

@@ -252,7 +252,7 @@ struct unit {
 	double value;
 };
 
-/* A number above 0 with its unit, in units of 1. */
+/* Read a number above 0 with its unit, and convert it to units of 1. */
 static bool read_quantity(const char *text, const struct unit *units, uint64_t *ret_value)
 {
 	char *end;
@@ -493,7 +493,7 @@ static bool check_cm(const struct fault_rule *rule, const char **why)
 		rule->fault.kind == FAULT_KILL);
 }
 
-/* A completion has no call, and no thread. */
+/* Check at= and thread=: a completion has no call, and no thread. */
 static bool check_place(const struct fault_rule *rule, const char **why)
 {
 	*why = "at= and thread= are for verbs, requests and events of librdmacm, not for "
@@ -569,7 +569,7 @@ int fault_parse(char *line, struct fault_rule *rule, const char **why)
 }
 
 /* clang-format off */
-/* What each maker cannot make, and why. */
+/* Faults that a maker (the device, the recorder) cannot inject, and why. */
 static const struct {
 	enum fault_kind		kind;
 	enum fault_maker	maker;

@@ -2,8 +2,8 @@
 /*
  * The language of a faults file: one rule a line, a condition and an effect.
  *
- * It is read by the software device, by the recorder's library, which makes the same faults on any
- * device, and by the commands. docs/FAULTS.md explains it. Plain records; any thread.
+ * It is read by the software device, by the recorder's library, which injects the same faults on
+ * any device, and by the commands. docs/FAULTS.md explains it. Plain records; any thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,13 +21,13 @@ enum fault_kind {
 	FAULT_KILL,       /* this process ends by SIGKILL; never returned */
 	FAULT_LATE,       /* the completion is delivered @ns later */
 	FAULT_NEVER,      /* the completion is not delivered */
-	FAULT_RATE,       /* requests leave at @rate: FAULT_DELAY, once fault_pace() has the time */
+	FAULT_RATE,       /* requests leave at @rate: becomes FAULT_DELAY by fault_pace() */
 	FAULT_DISCONNECT, /* the connection of librdmacm ends at this request */
-	FAULT_BECOMES, /* an event of librdmacm is another one: @value, enum rdma_cm_event_type */
+	FAULT_BECOMES,    /* an event of librdmacm is replaced by @value, enum rdma_cm_event_type */
 	FAULT_KINDS,
 };
 
-/* What makes the faults. */
+/* The software that injects the fault. */
 enum fault_maker {
 	FAULT_BY_DEVICE,   /* the software device: VERBATIM_SOFT_FAULTS */
 	FAULT_BY_RECORDER, /* libverbatim.so, on any device: --faults */
@@ -40,7 +40,7 @@ struct fault {
 	enum fault_kind kind;
 	int value;
 	uint8_t vendor_err;
-	bool given; /* added by the program: applied only if the request would not fail anyway */
+	bool given; /* added by the program: applied only to a request that would not fail anyway */
 	uint64_t ns;
 	uint64_t spread; /* ns: the time is uniformly distributed within this distance of @ns */
 	uint64_t rate;   /* bytes a second */
@@ -61,15 +61,15 @@ struct fault_rule {
 	char mark[FAULT_NAME];  /* only after the program has set this mark; "": always */
 	char phase[FAULT_NAME]; /* only in this phase of the program; "": always */
 	char at[FAULT_NAME];    /* only calls from this place: fault_is_at(); "": any */
-	uint64_t from, to;      /* of those that match; counted from 1 */
+	uint64_t from, to;      /* of the matching operations; counted from 1 */
 	uint64_t every;         /* from @from on; 1: each */
-	double chance;          /* probability for those that are left */
+	double chance;          /* probability for the operations that remain */
 	uint64_t random;        /* state of the generator: begins with the seed */
 	struct fault fault;
 	unsigned int line; /* in the file, from 1 */
 	uint64_t count;    /* number of matches so far */
 	uint64_t free_at;  /* FAULT_RATE: when the bytes so far have left, CLOCK_MONOTONIC, ns */
-	/* for one that the program gives (fault_give): */
+	/* for a rule that the program adds (fault_give()): */
 	uint64_t thread; /* calls of this thread only */
 	uint32_t pos;    /* the request at this position of its send queue */
 };
@@ -80,13 +80,15 @@ struct fault_rule {
  */
 int fault_parse(char *line, struct fault_rule *rule, const char **why);
 
-/* NULL: @maker can make it; else the reason why not. */
+/* The reason why @maker cannot inject the fault; NULL: it can. */
 const char *fault_unsuited(const struct fault_rule *rule, enum fault_maker maker);
 
-/* The name of @verb, "ibv_create_qp_ex", in a rule: an extended form has that of the plain one. */
+/*
+ * The name of @verb, "ibv_create_qp_ex", in a rule: an extended verb has the name of the plain one.
+ */
 void fault_name_verb(const char *verb, char name[40]);
 
-/* Is @rule for calls of @verb, as fault_name_verb() has it? */
+/* Is @rule for calls of @verb, a name as from fault_name_verb()? */
 bool fault_is_for_verb(const struct fault_rule *rule, const char *verb);
 
 /* A function of a call stack, where it is executed. */
@@ -117,10 +119,10 @@ bool fault_is_for_completion(const struct fault_rule *rule, uint32_t qpn, int op
 bool fault_strikes(struct fault_rule *rule, bool again);
 
 /*
- * The fault of @rule, with a time drawn from its distribution. FAULT_RATE becomes the delay of a
- * request of @bytes, or FAULT_NONE: all requests of the rule leave one after the other.
+ * The fault of @rule, with a time drawn from its distribution. FAULT_RATE becomes a delay for a
+ * request of @bytes, or FAULT_NONE: the requests of the rule leave one after the other.
  */
 struct fault fault_draw(struct fault_rule *rule, uint64_t bytes);
 
-/* The same of FAULT_RATE at @now, CLOCK_MONOTONIC in ns. */
+/* The same for FAULT_RATE at time @now, CLOCK_MONOTONIC in ns. */
 struct fault fault_pace(struct fault_rule *rule, uint64_t bytes, uint64_t now);

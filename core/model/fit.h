@@ -17,8 +17,8 @@ static inline bool fit_psn(uint32_t sends, uint32_t expects)
 }
 
 /*
- * Can two ends that were connected to each other's numbers be peers? @there: the destination of the
- * one leads to the other's port; @back: the reverse; @psn: the PSN of one direction fits; @abroad:
+ * Can two ends that were connected to each other's numbers be peers? @there: the destination of one
+ * end leads to the other's port; @back: the reverse; @psn: the PSN of one direction fits; @abroad:
  * they are on two hosts.
  */
 static inline bool fit_ends(enum placed there, enum placed back, bool psn, bool abroad)

@@ -1,8 +1,8 @@
 #pragma once
 /*
  * What the operation of a request does, by its opcode (enum ibv_wr_opcode): the only place that
- * says it. The numbers are those of <infiniband/verbs.h>, part of a binary interface, and never
- * change.
+ * defines this. The numbers are those of <infiniband/verbs.h>, part of a binary interface, and
+ * never change.
  *
  * Not here: the traced program's side (shim/trace), the software device.
  *
@@ -33,33 +33,38 @@ enum operation_abi {
 	ABI_ACCESS_REMOTE_ATOMIC = 1 << 3,
 };
 
-/* Does it consume a receive of the other end? TSO: operation_is_message(). */
+/* Does the operation consume a receive of the other end? TSO: operation_is_message(). */
 static inline bool operation_takes_receive(int opcode)
 {
 	return opcode == ABI_WR_SEND || opcode == ABI_WR_SEND_WITH_IMM ||
 	       opcode == ABI_WR_SEND_WITH_INV || opcode == ABI_WR_RDMA_WRITE_WITH_IMM;
 }
 
-/* Does it complete a receive of the other end, or, a TSO, one for each of its packets? */
+/* Does the operation complete a receive of the other end (TSO: one for each packet)? */
 static inline bool operation_is_message(int opcode)
 {
 	return operation_takes_receive(opcode) || opcode == ABI_WR_TSO;
 }
 
-/* Does the other end answer it with data, which its elements take: a READ or an atomic? */
+/* Does the other end respond with data for the request's elements: a READ or an atomic? */
 static inline bool operation_reads(int opcode)
 {
 	return opcode == ABI_WR_RDMA_READ || opcode == ABI_WR_ATOMIC_CMP_AND_SWP ||
 	       opcode == ABI_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-/* The access that it needs of the memory of its own elements; a receive has a negative opcode. */
+/*
+ * The access that the request needs to the memory of its elements; a receive has a negative opcode.
+ */
 static inline uint32_t operation_needs(int opcode)
 {
 	return opcode < 0 || operation_reads(opcode) ? ABI_ACCESS_LOCAL_WRITE : 0;
 }
 
-/* The same for memory at the other end; 0: it uses no key, or (FLUSH) no particular access. */
+/*
+ * The same for memory at the other end; 0: the operation uses no key, or (FLUSH) no particular
+ * access.
+ */
 static inline uint32_t operation_needs_remote(int opcode)
 {
 	switch (opcode) {
@@ -77,7 +82,7 @@ static inline uint32_t operation_needs_remote(int opcode)
 	}
 }
 
-/* Does it have a key of the other end's memory? */
+/* Does the request have a key of the other end's memory? */
 static inline bool operation_has_rkey(int opcode)
 {
 	return operation_needs_remote(opcode) || opcode == ABI_WR_FLUSH;

@@ -1,12 +1,12 @@
 /*
  * Which queue pairs are connected
  *
- *	by number: dest -> qp -> qp -> ... all that ever had the number
+ *	by number: dest -> qp -> qp -> ... all queue pairs that ever had the number
  *	by object:  id   -> qp -> link -> link      where it was connected to
  *	by dest:    number -> link -> link -> ...   connections to the number
  *	by port:    device, port -> known -> known  its addresses that programs know
  *
- * Two hosts that were booted alike assign the same numbers. A queue pair is on another host if the
+ * Two identical hosts assign the same numbers after booting. A queue pair is on another host if the
  * known addresses of its port have the kind of the wanted address, but differ from it.
  */
 #include "core/model/peers.h"
@@ -233,7 +233,7 @@ static enum placed find_place(const struct peers *p, const struct qp *qp, const 
 	return found;
 }
 
-/* 1: @to expects the PSN that @from begins with; -1: another one; 0: unknown. */
+/* 1: @to expects the PSN that @from begins with; -1: it expects another; 0: unknown. */
 static int compare_psn(const struct link *from, const struct link *to)
 {
 	if (!from->sends.known || !to->expects.known)
@@ -246,8 +246,8 @@ struct fit {
 	enum placed placed; /* is the address one of its port? */
 	enum placed back;   /* is its destination an address of the requesting queue pair's port? */
 	bool mutual;        /* it was connected to the requesting queue pair */
-	int psns;           /* number of directions that fit, minus those that do not */
-	bool psn;           /* one of them fits */
+	int psns;           /* number of directions whose PSNs fit, minus the others */
+	bool psn;           /* do the PSNs of a direction fit? */
 };
 
 /* The requested connection of @me: the last one to @dest until @time, or the first. */
@@ -298,9 +298,9 @@ static int compare_fits(const struct fit *a, const struct fit *b)
 }
 
 /*
- * Is it possible that @qp, with the number that @me was connected to, is not its peer? If it is on
- * another host, without certainty; if it was destroyed, not yet created or of unknown address, and
- * connected to others; or if it is @me itself, at an unknown address.
+ * May @qp, which has the number that @me was connected to, not be its peer? Yes, if it is on
+ * another host and the match is not certain; if it was destroyed, not yet created or of unknown
+ * address, and was connected to others; or if it is @me itself, at an unknown address.
  */
 static bool is_stranger(const struct qp *me, const struct qp *qp, const struct fit *fit,
 			const struct place *place, int64_t time)

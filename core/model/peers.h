@@ -1,9 +1,9 @@
 #pragma once
 /*
- * Which queue pairs are connected: the only place that decides it.
+ * Which queue pairs are connected: the only place that decides this.
  *
  * Given all queue pairs and their connections, finds the one that a number and an address refer to.
- * Numbers are reused after a destroy, and two hosts have the same ones, so the address decides,
+ * Numbers are reused after a destroy, and two hosts use the same numbers, so the address decides,
  * then whether the connection goes both ways, then the sequence numbers (PSNs), then the time.
  *
  * Unrelated machines have equal numbers, LIDs and link-local GIDs. On two hosts of a merged trace
@@ -23,7 +23,7 @@ struct peers;
 /* How the peer was found; each value is more certain than the one before. */
 enum peers_known {
 	PEERS_UNKNOWN, /* not in the trace */
-	PEERS_NUMBER,  /* it had the number; its address is unknown */
+	PEERS_NUMBER,  /* a queue pair had the number; its address is unknown */
 	PEERS_ADDRESS, /* and its port had the address */
 	PEERS_BOTH,    /* and it was connected back */
 };
@@ -51,41 +51,41 @@ void peers_free(struct peers *peers);
 /* Returns 0 or -ENOMEM; peers_add_place() and peers_connect() likewise. */
 int peers_add(struct peers *peers, const struct peers_qp *qp);
 
-/* Port @port of @device has this address; one that is not known is ignored. */
+/* Port @port of @device has this address; an unknown address is ignored. */
 int peers_add_place(struct peers *peers, uint32_t device, uint8_t port, const struct place *place);
 
 /* Queue pair @id was connected; it uses port @port of its device, 1 if not set. */
 int peers_connect(struct peers *peers, uint32_t id, const struct peers_link *link);
 void peers_use_port(struct peers *peers, uint32_t id, uint8_t port);
 
-/* The first PSN that @id sends, and the first that it expects, in its latest connection. */
+/* In its latest connection, @id sends this PSN first, or expects this PSN first. */
 void peers_send_psn(struct peers *peers, uint32_t id, uint32_t psn);
 void peers_receive_psn(struct peers *peers, uint32_t id, uint32_t psn);
 
 /*
- * The queue pair with number @dest at @place (NULL: unknown) that @id, which is or was connected,
- * was connected to at @time. Returns its object, or 0: it is not in the trace. @ret_known may be
- * NULL.
+ * The queue pair to which @id was connected at @time: the one with number @dest at @place (NULL:
+ * unknown). @id is connected, or was at an earlier time. Returns its object, or 0: it is not in the
+ * trace. @ret_known may be NULL.
  */
 uint32_t peers_find(const struct peers *peers, uint32_t id, uint32_t dest,
 		    const struct place *place, int64_t time, enum peers_known *ret_known);
 
 /*
- * The queue pair of that number at @place (NULL: not known) at @time that datagrams of @id (0: not
- * known) go to, or come from. If several fit equally it is not @id itself: two hosts have equal
- * numbers. Returns its object, or 0.
+ * The queue pair with @number at @place (NULL: not known) at @time, to or from which datagrams of
+ * @id (0: not known) are sent. If several fit equally, it is not @id itself: two hosts may use
+ * equal numbers. Returns its object, or 0.
  */
 uint32_t peers_find_datagram(const struct peers *peers, uint32_t id, uint32_t number,
 			     const struct place *place, int64_t time);
 
 /*
- * Is there a queue pair that was certainly connected to @id, and that @id was never connected to?
- * Then the peer of @id is in the trace, whatever number @id was connected to.
+ * Was a queue pair certainly connected to @id, although @id was never connected to it? Then the
+ * peer of @id is in the trace, whatever number @id was connected to.
  */
 bool peers_claimed(const struct peers *peers, uint32_t id);
 
 /* Known address @i, from 0, of port @port of @device; NULL past the last. */
 const struct place *peers_place(const struct peers *peers, uint32_t device, uint8_t port, size_t i);
 
-/* "both", as in table `connection`; NULL: unknown. */
+/* The name of @known as in table `connection`, such as "both"; NULL: unknown. */
 const char *peers_known_name(enum peers_known known);

@@ -1,6 +1,4 @@
-/*
- * The address of a port, and whether one leads to it
- */
+/* The address of a port, and whether a given address leads to it */
 #include "core/model/place.h"
 
 #include <ctype.h>

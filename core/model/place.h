@@ -1,9 +1,9 @@
 #pragma once
 /*
- * The address of a port, and whether one leads to it.
+ * The address of a port, and whether a given address leads to it.
  *
  * A port has several kinds of addresses, and programs learn only some of them; so only a different
- * address of the same kind shows that it is another port.
+ * address of the same kind shows that the port is another one.
  *
  * Any thread.
  */
@@ -14,7 +14,7 @@ enum { PLACE_GID = 16 };
 
 /* Zeros: not known. */
 struct place {
-	bool is_global; /* it is the GID, else the LID */
+	bool is_global; /* the address is @gid, else @lid */
 	uint8_t lmc;    /* for a port's own LID: this number of low bits selects a path */
 	uint16_t lid;
 	uint8_t gid[PLACE_GID];
@@ -28,7 +28,10 @@ bool place_is_known(const struct place *place);
 /* Does @to lead to the port with the address @known? */
 enum placed place_compare(const struct place *known, const struct place *to);
 
-/* Are both GIDs of one family: link-local, IPv4, others? If not, neither leads to the other. */
+/*
+ * Are both GIDs of one family: link-local, IPv4, others? If not, neither address leads to the
+ * other's port.
+ */
 bool place_is_alike(const uint8_t a[PLACE_GID], const uint8_t b[PLACE_GID]);
 
 /* "fe80:0000:..." or 32 hexadecimal digits; false, and @gid untouched, if it is something else. */

@@ -6,7 +6,8 @@
 struct trace;
 
 /*
- * Write @trace as @to, where a trace may exist as for writer_create(). Concurrent changes (check
- * --save) are copied completely or not at all. 0 or -errno after log_err(); then there is no copy.
+ * Write @trace as @to, replacing an existing trace as writer_create() does. Concurrent changes
+ * (check --save) are copied completely or not at all. 0 or -errno after log_err(); then there is no
+ * copy.
  */
 int trace_copy(struct trace *trace, const char *to);

@@ -37,7 +37,7 @@ static bool recorder_alive(sqlite3 *db)
 	return same && pid > 0 && session_process_alive((pid_t)pid, (uint64_t)start);
 }
 
-/* The state in its meta: 1 it is being recorded, 0 it is whole, or -errno. */
+/* The state in table meta. 1: being recorded; 0: complete; or -errno. */
 static int get_state(sqlite3 *db, const char *path)
 {
 	sqlite3_stmt *stmt;

@@ -14,5 +14,8 @@
  */
 int trace_open(const char *path, struct trace **ret_trace);
 
-/* Release the lock: only a statement locks the file. For statements of users. 0 or -errno. */
+/*
+ * Release the lock: the file is then locked only while a statement runs. For users' statements. 0
+ * or -errno.
+ */
 int trace_unlock(struct trace *trace);

@@ -16,7 +16,7 @@
 
 enum { MODE = 0600 };
 
-/* For a write that has just failed. It is not the trace that is too large. */
+/* Report a write that has just failed. -EFBIG would say that the trace is too large. */
 static int fail_write(const char *path)
 {
 	int err = log_err(errno ? -errno : -EIO, "write %s", path);
@@ -24,7 +24,7 @@ static int fail_write(const char *path)
 	return err == -EFBIG ? -EIO : err;
 }
 
-/* The descriptor that @path refers to, or -1. It may be a file, which must not be truncated. */
+/* The descriptor that @path refers to, or -1. A file behind it must not be truncated. */
 static int find_descriptor(const char *path)
 {
 	static const char *const before[] = { "/dev/fd/", "/proc/self/fd/" };

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What `verbatim attach --record` and the recorder in the running program tell each other.
+ * The interface between `verbatim attach --record` and the recorder in the running program.
  *
  * The command writes a struct attach_request into the program's memory and has one of its threads
  * call a function of libverbatim.so with the address; the function writes the result.
@@ -12,7 +12,9 @@
 /* The objects that were found in the program, in the session's directory. */
 #define ATTACH_OBJECTS "session.objects"
 
-/* Exported by libverbatim.so: they begin, end, and remove what is left. */
+/*
+ * Functions exported by libverbatim.so: begin and end recording, and release what remains mapped.
+ */
 #define ATTACH_BEGIN   "verbatim_attach_begin"
 #define ATTACH_END     "verbatim_attach_end"
 #define ATTACH_RELEASE "verbatim_attach_release"
@@ -30,10 +32,13 @@ struct attach_request {
 
 enum { ATTACH_PENDING = 1 };
 
-/* In an order in which each comes after those that it needs. */
+/* In dependency order: each kind comes after those that it needs. */
 enum attach_kind { ATTACH_CONTEXT, ATTACH_MR, ATTACH_CQ, ATTACH_QP };
 
-/* With these it is the same still: the program goes on while the list is made. */
+/*
+ * An object that was found. It must still have these values: the program continues while the list
+ * is made.
+ */
 struct attach_object {
 	uint64_t at, context;
 	uint32_t kind;   /* enum attach_kind */

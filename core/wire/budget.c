@@ -4,8 +4,8 @@
  * 	/proc/self/cgroup    4:memory:/a/b       v1: ROOT/memory/a/b/memory.limit_in_bytes
  * 	                     0::/a/b             v2: ROOT/a/b/memory.max
  *
- * The smallest limit on the path to the root is used. In a container the path may be the host's, of
- * which only the last part, or nothing, exists in the container: existing files are read.
+ * The smallest limit on the path to the root is used. In a container the path may be the host's,
+ * and only its last part, or nothing, exists in the container: files that exist are read.
  *
  * Not here: how much of it is in use (shim/trace/ring/rings.c).
  */
@@ -47,7 +47,9 @@ static uint64_t read_limit(const char *path)
 		       : UINT64_MAX;
 }
 
-/* The least of @file in @group, a path below @root and @below, and in all above it. */
+/*
+ * The smallest limit in @file of @group, a path below @root and @below, and of all groups above it.
+ */
 static uint64_t least_limit(struct scratch *s, const char *root, const char *below,
 			    const char *group, const char *file)
 {

@@ -89,7 +89,7 @@ static uint64_t load_field(const struct struct_info *info, int index, const void
 	return load_number(field, (const char *)base + field->offset);
 }
 
-/* Address of a field: in the structure, or in that to which a sibling points, which may be NULL. */
+/* Address of a field: in the structure, or in the one that a sibling points to; NULL if that is. */
 static const char *find_place(const struct struct_info *info, const struct field_info *field,
 			      const void *base)
 {

@@ -28,7 +28,7 @@ struct codec_out {
 	uint64_t *words;
 	size_t size; /* of @words */
 	size_t used;
-	bool cut;    /* it did not fit: the words written are valid, the rest is missing */
+	bool cut;    /* output did not fit: the words written are valid, the rest is missing */
 	int64_t ret; /* of the verb */
 	const struct payload_rule *rule; /* for FIELD_PRIVATE; NULL: only its length */
 	/* called for the bytes of each field before it is read; NULL: nothing is called */

@@ -47,8 +47,10 @@ static bool is_of_session(const char *path, const char *dir)
 	return !strncmp(slash, "/ring.", 6) || !strncmp(slash, "/session", 8);
 }
 
-/* Zeros from @at on, if @line is that of its mapping: 1; another mapping: 0; else -1. */
-static int mend_in(const char *line, const char *dir, uintptr_t at)
+/*
+ * Map zeros from @at on, if @line describes its mapping: 1; 0: another mapping; -1: not possible.
+ */
+static int mend_mapping(const char *line, const char *dir, uintptr_t at)
 {
 	const char *path = strchr(line, '/');
 	uintptr_t start = read_hex(&line), end, page = at & ~(uintptr_t)(RING_PAGE - 1);
@@ -81,7 +83,7 @@ bool cut_mend(const char *dir, const void *at)
 			}
 			line[used] = '\0';
 			used = 0;
-			found = mend_in(line, dir, (uintptr_t)at);
+			found = mend_mapping(line, dir, (uintptr_t)at);
 		}
 	if (fd >= 0)
 		close(fd);
@@ -93,7 +95,7 @@ static void on_bus(int signal, siginfo_t *info, void *context)
 	const struct sigaction end = { .sa_handler = SIG_DFL };
 
 	(void)context;
-	/* if it was not repaired, the fault happens again and ends the process */
+	/* if the mapping was not repaired, the fault occurs again and ends the process */
 	if (info->si_code != BUS_ADRERR || !cut_mend(NULL, info->si_addr))
 		sigaction(signal, &end, NULL);
 }

@@ -15,6 +15,7 @@
 bool cut_mend(const char *dir, const void *at);
 
 /*
- * Install it as this process's handler. Any other SIGBUS ends the process, as without the handler.
+ * Install a handler of SIGBUS that calls cut_mend(). Any other SIGBUS ends the process, as without
+ * the handler.
  */
 void cut_catch(void);

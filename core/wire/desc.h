@@ -39,7 +39,7 @@ enum field_kind {
 	FIELD_STR,      /* text in an array of @size bytes */
 	FIELD_TEXT,     /* a pointer to a text */
 	FIELD_BYTES,    /* @size bytes as they are */
-	FIELD_SOCKADDR, /* an address; @size is a pointer's: behind a pointer */
+	FIELD_SOCKADDR, /* an address; behind a pointer if @size is a pointer's */
 	FIELD_BLOB,     /* a pointer to bytes; sibling @count has their number */
 	FIELD_PRIVATE,  /* the same, for data of the program: recorded by the payload rule */
 	FIELD_OBJS,     /* a NULL-terminated array of handles with their fields */
@@ -125,7 +125,7 @@ const char *enum_name(const struct enum_info *info, int64_t value);
 /* The verb of that name with or without "ibv_", or -1. */
 int verb_find(const char *name);
 
-/* The kind of that name, or -1. */
+/* The kind of objects that is named @name, or -1. */
 int object_find(const char *name);
 
 /* Does @ret, sign-extended to 64 bits, mean that the verb failed? */

@@ -26,5 +26,5 @@ int dir_open_file(int at, const char *name, int flags, uint64_t *ret_bytes);
 /* List directory @at from its beginning. NULL with errno; use closedir() on it. */
 DIR *dir_list(int at);
 
-/* Remove directory @name in directory @at with all that is in it, as far as that is possible. */
+/* Remove directory @name in directory @at with its contents, as far as possible. */
 void dir_remove(int at, const char *name);

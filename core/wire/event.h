@@ -4,7 +4,7 @@
  *
  * Every event starts with a struct event_head, is a whole number of 8-byte words long and 8-byte
  * aligned; the byte order is the machine's, since a session never leaves it. docs/TRACE-FORMAT.md
- * lists them.
+ * lists all events.
  *
  * 	head | body of a fixed size, by type | arrays with lengths from the body
  *
@@ -139,7 +139,7 @@ struct event_descriptor {
 
 enum { EVENT_FORK_DESCRIPTORS = 16 }; /* further ones are left out */
 
-/* Not after a successful exec. */
+/* The result of struct event_fork. Not written after a successful exec. */
 struct event_spawned {
 	struct event_head head;
 	uint32_t fork_seq;
@@ -253,7 +253,7 @@ struct event_poll {
 	uint32_t nwc;
 	/*
 	 * struct event_wc wcs[nwc], each struct ibv_wc byte for byte; with EVENT_EXTRA struct
-	 * event_wc_extra extras[nwc]; with EVENT_STACK struct event_stack: it failed, or a
+	 * event_wc_extra extras[nwc]; with EVENT_STACK struct event_stack, if the poll failed, or a
 	 * completion has an error other than a flush
 	 */
 };
@@ -318,8 +318,8 @@ struct event_notify {
  */
 struct event_count {
 	struct event_head head;
-	uint32_t ring; /* its index in the session: the ring with the counter, */
-	uint32_t tid;  /* and its thread, since rings are reused */
+	uint32_t ring; /* index in the session of the ring with the counter */
+	uint32_t tid;  /* the ring's thread, since rings are reused */
 	uint64_t cq;
 	uint64_t empty;
 };
@@ -342,7 +342,7 @@ enum event_blind_what {
 	BLIND_DM,          /* copies to and from device memory that could not be watched */
 	BLIND_PROVIDERS,   /* more providers in one process than the recorder has slots for */
 	BLIND_THREAD,      /* a thread without a ring */
-	BLIND_MODULES,     /* more object files came and went than are remembered; object: one */
+	BLIND_MODULES,     /* more object files were loaded than are remembered; object: one */
 	BLIND_SITES,       /* posts come from more places than are remembered; object: one */
 	BLIND_VFORK,       /* verbs of a child that shares its parent's memory; object: its pid */
 	BLIND_IMPORTS,     /* a process uses more provider functions than are remembered */
@@ -358,8 +358,8 @@ enum event_need {
 	NEED_QUIET = 1 << 0,   /* keep signals out */
 	NEED_STACK = 1 << 1,   /* unwind a call stack */
 	NEED_ROOM = 1 << 2,    /* extend a ring */
-	NEED_PAUSE = 1 << 3,   /* sleep until the collector has freed space, */
-	NEED_YIELD = 1 << 4,   /* or yield to other threads */
+	NEED_PAUSE = 1 << 3,   /* sleep until the collector has freed space */
+	NEED_YIELD = 1 << 4,   /* yield to other threads while waiting */
 	NEED_LOOK = 1 << 5,    /* check whether the collector is alive */
 	NEED_WAKE = 1 << 6,    /* wake it */
 	NEED_RING = 1 << 7,    /* join, and create a ring for a thread */
@@ -385,7 +385,7 @@ enum event_mark_kind {
 	MARK_POINT,
 	MARK_BEGIN,
 	MARK_END,
-	MARK_FAULT, /* by the recorder: it has made a fault (record --faults) */
+	MARK_FAULT, /* by the recorder: it has injected a fault (record --faults) */
 	MARK_KINDS,
 };
 
@@ -431,7 +431,7 @@ struct event_payload {
 	uint64_t total;  /* bytes of the whole payload */
 	uint64_t offset; /* of this piece */
 	uint64_t hash;   /* core/wire/hash.h, of the bytes after @before */
-	uint32_t of;     /* a number shared by all of a post; or the seq of its EVENT_POLL */
+	uint32_t of;     /* the same number for all of a post; or the seq of its EVENT_POLL */
 	uint32_t index;  /* index of the request in the call, or of the completion in the event */
 	uint32_t bytes;  /* of this piece */
 	uint8_t kind;    /* enum payload_kind */
@@ -464,7 +464,7 @@ enum event_memory_what {
 	MEMORY_MADVISE, /* its contents were discarded: MADV_DONTNEED, MADV_REMOVE */
 	MEMORY_FREE,
 	MEMORY_REALLOC, /* it was moved */
-	MEMORY_HUGE,    /* not released: it is in huge pages, and is about to be registered */
+	MEMORY_HUGE,    /* not released: memory in huge pages is about to be registered */
 	MEMORY_WHATS,
 };
 
@@ -490,7 +490,7 @@ enum event_waited_why {
 struct event_waited {
 	struct event_head head;
 	uint64_t ticks; /* total duration */
-	uint32_t times; /* several waits whose events did not fit */
+	uint32_t times; /* number of waits; events of earlier ones did not fit */
 	uint32_t why;   /* enum event_waited_why, of the last */
 };
 
@@ -504,7 +504,7 @@ struct event_misuse {
 	uint16_t field;  /* enum event_cq_field */
 	uint16_t other_verb;
 	uint32_t ring, tid; /* of the other thread; tid 0: there is none */
-	uint32_t status;    /* of the completion, for a field */
+	uint32_t status;    /* of the completion whose field was read */
 	uint16_t pad;
 	uint16_t nframes;
 	uint32_t modules; /* the highest serial of its frames' modules */

@@ -2,7 +2,7 @@
  * XXH64: the one door to xxHash
  *
  * Its functions are compiled in here. The guest must bring no library into the traced program, nor
- * meet the one that the program has, perhaps of another version.
+ * call the one that the program may have, perhaps of another version.
  */
 #include "core/wire/hash.h"
 

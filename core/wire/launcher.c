@@ -3,7 +3,7 @@
  *
  * Launchers are nested: the processes of mpirun in a Slurm job have Slurm's variables, too, those
  * of the process that started them. The rank is that of the innermost launcher. Size and local rank
- * of another one count only if it has given this process the same rank; job, step and node are
+ * of another launcher count only if it has given this process the same rank; job, step and node are
  * those of the whole allocation.
  */
 #include "core/wire/launcher.h"
@@ -63,7 +63,7 @@ static bool is_rest_of_number(const char *rest)
 	return !*rest || (n > 2 && !strcmp(rest + n, ")"));
 }
 
-/* -1: it is not a number. */
+/* The number that the launcher gave for @fact; -1: the value is not a number. */
 static int find_number(const struct launcher *launcher, enum launcher_fact fact,
 		       variable_fn *variable, void *arg)
 {
@@ -106,7 +106,7 @@ static int find_agreed(const struct rank *rank, enum launcher_fact fact, variabl
 	return -1;
 }
 
-/* From the outermost launcher that has it: the batch system, whose jobs users know. */
+/* The word from the outermost launcher that has it: the batch system, whose jobs users know. */
 static void find_word(enum launcher_fact fact, variable_fn *variable, void *arg,
 		      char word[RANK_WORD])
 {

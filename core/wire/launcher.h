@@ -20,16 +20,16 @@ enum launcher_fact {
 
 struct launcher {
 	const char *name;
-	const char *variables[LAUNCHER_FACTS]; /* NULL: it has none for this fact */
+	const char *variables[LAUNCHER_FACTS]; /* NULL: the launcher has none for this fact */
 };
 
 /*
- * The innermost first: a job is started by several of them if mpirun runs inside a Slurm job. The
- * last one has no name.
+ * Innermost launchers first: a job has several if mpirun runs inside a Slurm job. The last entry
+ * has no name.
  */
 extern const struct launcher launchers[];
 
-/* Is @name, of @n bytes, a variable of one of them? */
+/* Is @name, of @n bytes, a variable of a launcher? */
 bool launcher_has_variable(const char *name, size_t n);
 
 enum { RANK_WORD = 48 };

@@ -36,7 +36,7 @@ static bool has_on_demand(const struct asked *asked)
 	return get_argument(asked, "access", &access) && access & ACCESS_ON_DEMAND;
 }
 
-/* Without memory: the call only tests whether the device supports the verb. */
+/* Is there no file descriptor? Then the call only tests whether the device supports the verb. */
 static bool has_no_file(const struct asked *asked)
 {
 	int64_t fd;

@@ -12,8 +12,9 @@
  * too early finds no ring. The writer may be killed at any instruction: events that it has
  * committed are complete, others do not exist.
  *
- * A growing ring is read after the recording. It never wraps: two pieces of its file are mapped, so
- * that an event may cross from one to the other, and both move on when the first is full:
+ * A growing ring is read after the recording. It never wraps: two consecutive pieces of its file
+ * are mapped, so that an event may cross from one to the other, and both mappings move on when the
+ * first piece is full:
  *
  * 	| head | 0 | 1 | 2 | 3 |     in memory: 1 2, then 2 3
  *
@@ -71,7 +72,7 @@ static int map_file(struct ring *ring, int fd, uint64_t bytes, bool grows, int s
 }
 
 /* Beyond RLIMIT_FSIZE a file does not grow, and the process gets SIGXFSZ. */
-static bool too_long(uint64_t file_bytes)
+static bool exceeds_limit(uint64_t file_bytes)
 {
 	struct rlimit limit;
 
@@ -101,7 +102,7 @@ int ring_create_alone(struct ring *ring, uint64_t bytes, uint32_t index)
 
 	if (!is_power_of_two(bytes) || bytes < RING_MIN)
 		return -EINVAL;
-	if (too_long(RING_PAGE + bytes))
+	if (exceeds_limit(RING_PAGE + bytes))
 		return -EFBIG;
 	fd = memfd_create("verbatim", MFD_CLOEXEC);
 	if (fd < 0)
@@ -134,7 +135,7 @@ static int make_file(int at, const char *name, uint64_t length, uint64_t reserve
 {
 	int fd, err;
 
-	if (too_long(length))
+	if (exceeds_limit(length))
 		return -EFBIG;
 	fd = openat(at, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -183,7 +184,7 @@ int ring_create_narrow(struct ring *ring, int at, const char *name, uint64_t byt
 {
 	int err = create_ring(ring, at, name, RING_NARROW, bytes, index, image, false);
 
-	/* RLIMIT_FSIZE forbids that length: a ring that stays narrow */
+	/* RLIMIT_FSIZE forbids that length: create a ring that stays narrow */
 	return err == -EFBIG
 		       ? create_ring(ring, at, name, RING_NARROW, RING_NARROW, index, image, false)
 		       : err;
@@ -210,7 +211,7 @@ int ring_grow(struct ring *ring, int at, const char *name)
 	uint64_t file_bytes;
 	int fd, err;
 
-	if (too_long(RING_PAGE + first + 2 * bytes))
+	if (exceeds_limit(RING_PAGE + first + 2 * bytes))
 		return -EFBIG;
 	fd = dir_open_file(at, name, O_RDWR, &file_bytes);
 	if (fd < 0)

@@ -61,13 +61,13 @@ struct ring_head {
 	_Atomic uint64_t filtered;  /* verbs that a filter left out */
 	_Atomic uint64_t uncounted; /* empty polls of CQs beyond the number of counters */
 	_Atomic uint64_t tapped;    /* number of the last event that a tap has got */
-	/* of dropped: in a signal handler that interrupted the writing of another event */
+	/* of @dropped: events of signal handlers that interrupted the writing of another event */
 	_Atomic uint64_t in_handlers;
 	_Atomic uint64_t turns[RING_TURNS]; /* bytes since the start where the next area begins */
 	_Atomic uint32_t turned;            /* number of valid turns */
-	/* record --strict: the data verb that the thread is in, */
+	/* record --strict: the data verb that the thread is in */
 	_Atomic uint32_t inside_verb;
-	_Atomic uint64_t inside; /* and the QP, CQ or SRQ; 0: none */
+	_Atomic uint64_t inside; /* QP, CQ or SRQ of that verb; 0: none */
 	/* written by the collector */
 	_Alignas(64) _Atomic uint64_t head; /* bytes consumed */
 	_Alignas(64) struct ring_polls polls[RING_POLLS];
@@ -88,8 +88,8 @@ struct ring {
 	uint64_t most;          /* bytes of the largest area, the last of a narrow ring */
 	uint64_t offset;        /* of the current area in the file */
 	uint32_t area;          /* its number */
-	uint64_t charged;       /* writer: bytes charged to its process's budget, */
-	bool withheld;          /* and whether more was refused */
+	uint64_t charged;       /* writer: bytes charged to its process's budget */
+	bool withheld;          /* writer: was a larger charge refused? */
 	uint64_t reserved;      /* writer: next free byte; reader: next byte to read */
 	uint64_t limit;         /* writer: limit of `reserved` without ring_room(); */
 				/* reader of a growing ring: end of the first piece mapped */
@@ -97,7 +97,7 @@ struct ring {
 	uint32_t seq;           /* of the last event */
 	int fd;                 /* reader that needs the file to map more; else 0 */
 	bool grows;             /* reader: ring_create_growing() */
-	bool holds;             /* reader: what it has read may be read again: areas stay */
+	bool holds;             /* reader: areas stay, since they may be read again */
 	uint32_t unsure;        /* reader: how much seq may be too low, after unreadable bytes */
 	uint64_t odd_tail;      /* reader: the last tail, if it was impossible; else 0 */
 	struct ring_copy *copy; /* reader: NULL while the ring is empty */
@@ -174,12 +174,12 @@ int ring_open_at(struct ring *ring, int at, const char *name);
 /*
  * The same for a ring whose writer is dead; reading does not change the file. It is read from its
  * first event if that still exists, else from the first unread one; ring.seq is the number of
- * events before that.
+ * earlier events.
  */
 int ring_open_leftover(struct ring *ring, const char *path);
 int ring_open_leftover_at(struct ring *ring, int at, const char *name);
 
-/* Unmap; accepts a zeroed one. */
+/* Unmap; accepts a zeroed ring. */
 void ring_close(struct ring *ring);
 
 /* The writer is finished: only the head stays mapped, until ring_close(). */
@@ -233,7 +233,7 @@ static inline void ring_fetch_line(const void *at)
 /*
  * An event is about to be written at @at: prefetch the lines that are RING_AHEAD farther on. The
  * reader has them in its cache, and if its processor is far away they take 300 ns to arrive, so 16
- * of them are in flight then. A longer event already uses the whole bandwidth between the two, so
+ * lines are in flight. A longer event already uses the whole bandwidth between the two, so
  * prefetching more of its lines would not help.
  */
 static inline void ring_fetch_ahead(const void *at)
@@ -243,8 +243,8 @@ static inline void ring_fetch_ahead(const void *at)
 }
 
 /*
- * Number an event. A signal handler that leaves its writer for good finds the number in the event
- * before it is counted: ring_repair().
+ * Number an event. If a signal handler leaves the writer for good, ring_repair() finds the number
+ * in the event even if it is not counted yet.
  */
 static inline void ring_number(struct ring *ring, struct event_head *event, size_t words)
 {
@@ -270,7 +270,10 @@ static inline void ring_commit(struct ring *ring, struct event_head *event, size
 	atomic_store_explicit(&ring->head->tail, ring->reserved, memory_order_release);
 }
 
-/* Was its file truncated, so that it reads as zeros? The reader will free no space then. */
+/*
+ * Was the ring's file truncated, so that it reads as zeros? Then the reader will free no more
+ * space.
+ */
 static inline bool ring_is_gone(const struct ring *ring)
 {
 	return !ring->head->bytes;
@@ -290,15 +293,15 @@ int ring_peek(struct ring *ring, const struct event_head **ret_event);
 /*
  * After -EBADMSG: skip unreadable data, up to the next valid event or to the end of the written
  * data. Returns the number of bytes skipped, and in *@ret_events the number of events, by their
- * numbers, at least one. 0: the tail is impossible; all events were read, and the writer's next
- * commit may repair it. -ENOMEM.
+ * numbers, at least one. 0: the tail is invalid, all events were read, and the writer's next commit
+ * may repair the tail. -ENOMEM.
  */
 int64_t ring_skip(struct ring *ring, uint32_t *ret_events);
 
 /* A copy of the head, each word read once, for a reader that trusts none of them. */
 void ring_read_head(const struct ring *ring, struct ring_head *copy);
 
-/* Is its head invalid, since the file was truncated, or the program has overwritten it? */
+/* Is the ring's head invalid, since the file was truncated, or the program has overwritten it? */
 bool ring_is_spoilt(const struct ring *ring);
 
 /* Skip the event of this length that ring_peek() returned. */

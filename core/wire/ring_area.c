@@ -6,8 +6,8 @@
  *
  * 	| head | 32 KiB | 128 KiB | 512 KiB | 2 MiB | 4 MiB |
  *
- * The head has the positions at which the writer switched to the next area; positions themselves
- * continue. Unread data of the previous area stays in it until it is read; then the reader frees
+ * The head has the positions at which the writer switched to the next area; positions keep
+ * counting. Unread data of the previous area stays in it until it is read; then the reader frees
  * its memory. The file has its full length from the start, but memory is allocated only for areas
  * in use.
  *
@@ -24,8 +24,8 @@
 #include "core/wire/ring_priv.h"
 
 /*
- * @bytes of the file from @offset on, mapped twice in a row; NULL with errno. mremap() duplicates
- * the mapping of the head, without the file: that works even if the file cannot be opened any more.
+ * Map @bytes of the file from @offset on, twice in a row; NULL with errno. mremap() duplicates the
+ * head's mapping, so this works even if the file cannot be opened any more.
  */
 static uint8_t *map_area(const struct ring *ring, uint64_t offset, uint64_t bytes)
 {
@@ -47,7 +47,7 @@ static uint8_t *map_area(const struct ring *ring, uint64_t offset, uint64_t byte
 	return NULL;
 }
 
-/* The same from the file. */
+/* Like map_area(), but maps the file @fd. */
 static uint8_t *map_area_of(int fd, uint64_t offset, uint64_t bytes, int prot)
 {
 	const int flags = MAP_SHARED | MAP_FIXED;
@@ -63,7 +63,7 @@ static uint8_t *map_area_of(int fd, uint64_t offset, uint64_t bytes, int prot)
 	return NULL;
 }
 
-/* The writer's next area; from file @name in @at if mremap() does not support it (valgrind). */
+/* Map the writer's next area; from file @name in @at if mremap() cannot duplicate (valgrind). */
 static uint8_t *map_next(const struct ring *ring, uint64_t offset, uint64_t bytes, int at,
 			 const char *name)
 {

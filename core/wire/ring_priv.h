@@ -5,7 +5,7 @@
 #include "core/wire/ring.h"
 
 /*
- * Map both pieces of a growing ring again, from offset @first of its data on; the file is long
+ * Move both mapped pieces of a growing ring to offset @first of its data; the file must be long
  * enough. Returns 0 or -errno.
  */
 int ring_move(struct ring *ring, int fd, uint64_t first, int sharing);

@@ -17,10 +17,10 @@
 #include "core/wire/ring.h"
 #include "core/wire/ring_priv.h"
 
-enum { COPY = 16 << 10 }; /* bytes copied at a time: they stay in the first-level cache */
+enum { COPY = 16 << 10 }; /* bytes copied at a time, which fit into the first-level cache */
 
 /* Map the next two pieces of a growing ring. */
-static int move_on(struct ring *ring)
+static int map_pieces(struct ring *ring)
 {
 	int err = ring_move(ring, ring->fd, ring->limit, MAP_PRIVATE);
 
@@ -86,7 +86,7 @@ static int64_t look_for_more(struct ring *ring)
 		waiting = follow_numbers(ring);
 	if (!waiting)
 		return -EBADMSG;
-	if (ring->reserved >= ring->limit && move_on(ring))
+	if (ring->reserved >= ring->limit && map_pieces(ring))
 		return -EBADMSG;
 	return (int64_t)waiting;
 }

@@ -3,13 +3,13 @@
  *
  * The directory is created by mkdtemp (mode 0700, with an unpredictable name). A process that joins
  * checks that it is a directory of its own user, not writable by others and not a link, and
- * accesses it through its descriptor (dir.h). It is opened again each time and recognised by its
- * inode: a program may close descriptors that it did not open. Nothing of it survives
- * session_remove(). Without a collector the user chooses the directory, and others may see it, but
- * not the files in it.
+ * accesses it through its descriptor (dir.h). The directory is opened again each time and
+ * recognised by its inode: a program may close descriptors that it did not open. session_remove()
+ * leaves nothing behind. Without a collector the user chooses the directory, and others may see it,
+ * but not the files in it.
  *
- * A pid alone does not identify a process: pids are reused. With the start time of /proc/PID/stat
- * it does.
+ * A pid alone does not identify a process: pids are reused. Together with the start time in
+ * /proc/PID/stat it does.
  *
  * Not here: the contents of a ring (ring.c), its reader (cli/record/collector.c).
  */
@@ -309,8 +309,8 @@ static void fill_own_page(struct session *session)
 }
 
 /*
- * Fill a page and give it the session's name, unless there is one by now: several processes may
- * begin at once.
+ * Fill a page and give it the session's name, unless the session has a page by now: several
+ * processes may begin at once.
  */
 static int make_page(struct session *session, int at)
 {
@@ -509,7 +509,7 @@ static int compare_numbers(const void *a, const void *b)
 	return (*left > *right) - (*left < *right);
 }
 
-/* Space for one more after @n numbers. */
+/* Make space for one more number after @n. */
 static bool grow_numbers(uint32_t **numbers, unsigned int n)
 {
 	uint32_t *grown = n % 64 ? *numbers : realloc(*numbers, (n + 64) * sizeof(*grown));
@@ -547,7 +547,7 @@ int session_list_rings(int at, uint32_t **ret_numbers)
 	return (int)n;
 }
 
-void session_lie_down(struct session *session)
+void session_will_sleep(struct session *session)
 {
 	/*
 	 * Pairs with the exchange in session_wake(): the thread that comes second sees the other
@@ -569,7 +569,7 @@ void session_wake(struct session *session)
 {
 	int saved = errno;
 
-	/* pairs with the exchange in session_lie_down() */
+	/* pairs with the exchange in session_will_sleep() */
 	if (atomic_exchange(&session->page->asleep, 0))
 		syscall(SYS_futex, &session->page->asleep, FUTEX_WAKE, 1, NULL, NULL, 0);
 	errno = saved;

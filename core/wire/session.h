@@ -20,7 +20,7 @@
 
 #define SESSION_ENV "VERBATIM_DIR"
 
-/* A directory in that of the session, where the software device of its processes counts. */
+/* A directory in the session's, in which the software device counts events of its ports. */
 #define SESSION_COUNTERS "counters"
 
 enum {
@@ -65,7 +65,7 @@ static inline uint32_t session_qp_type(uint32_t type)
 }
 
 /*
- * The fields written before a program starts come first: a program has them read-only, since its
+ * The fields written before a program starts come first: a program maps them read-only, since its
  * stray stores would affect all other processes of the session.
  */
 struct session_page {
@@ -86,11 +86,11 @@ struct session_page {
 	char command[SESSION_TEXT]; /* what is recorded */
 	char trace[SESSION_TEXT];   /* the collector's trace */
 	char copy[SESSION_TEXT];    /* the last copy that was requested; "": it failed */
-	uint32_t flight;            /* the collector makes copies */
+	uint32_t flight;            /* the collector makes copies on request */
 	uint32_t filters; /* process_vm_readv(2) of oneself works with this many filters; 0: none */
 	struct payload_rule payload;  /* the seed is chosen when the page is created */
 	uint64_t ring_budget;         /* bytes of the rings of one process: core/wire/budget.h */
-	uint32_t budget_given;        /* by the user; else a process's own cgroup may allow less */
+	uint32_t budget_given;        /* set by the user; else a process's cgroup may allow less */
 	uint64_t max_wait;            /* ns that a thread waits for a stopped collector */
 	struct session_filter filter; /* written before the program starts */
 	struct stop_rule stop;        /* likewise */
@@ -98,7 +98,7 @@ struct session_page {
 	_Atomic uint32_t state;                          /* enum session_state */
 	_Atomic uint32_t asleep;    /* the collector sleeps: session_wake() wakes it */
 	_Atomic uint32_t ringless;  /* threads that could not create a ring: not recorded */
-	_Atomic uint32_t rounds;    /* of the collector over all rings */
+	_Atomic uint32_t rounds;    /* of the collector, over all rings */
 	_Atomic uint32_t gave_up;   /* how often a thread waited max_wait in vain */
 	_Atomic uint32_t withheld;  /* rings that could not grow because of the budget */
 	_Atomic uint32_t denied;    /* of the ringless: because of the budget */
@@ -111,23 +111,24 @@ struct session_page {
 	_Atomic uint64_t used; /* of the limit */
 	_Atomic uint32_t copies_asked, copies_made;
 	_Atomic uint32_t made; /* rings that were completely created, not interrupted by a kill */
-	_Atomic uint32_t recorders; /* that have joined the collector, if it has several */
-	_Atomic uint32_t outcome;   /* and its exit status plus 1; 0: it has not ended */
+	_Atomic uint32_t recorders; /* recorders that share the collector, if several do */
+	_Atomic uint32_t outcome;   /* the collector's exit status plus 1; 0: it has not ended */
 	struct stop_spot spot;
-	uint32_t redact; /* REDACT_* of core/store/anonymise/redact.h: what no trace has */
+	uint32_t redact; /* REDACT_* of core/store/anonymise/redact.h: what is not stored */
 };
 
 struct session {
 	struct session_page *page; /* NULL: not joined */
 	char dir[SESSION_PATH];
 	/*
-	 * copied from the page when it was created or joined, since the program can overwrite that
+	 * copied from the page when the session was created or joined, since the program can
+	 * overwrite the page
 	 */
 	struct clock clock; /* sound */
 	uint32_t collector;
 	uint64_t collector_start;
 	uint64_t device, inode; /* of the directory: its name may later refer to another */
-	int lock;               /* its creator's: locked while it is open; 0: none */
+	int lock;               /* creator: a descriptor that holds a lock; 0: none */
 };
 
 struct ring;
@@ -145,7 +146,7 @@ int session_create(struct session *session, const char *parent, uint64_t ring_by
 /*
  * Join the session at @dir, as a traced process. -EACCES: the directory is another user's or
  * writable by others; -EPROTO: another version's, truncated, or its clock is invalid; -ENOENT:
- * none. @dir may be relative, session.dir is not.
+ * there is no session. @dir may be relative, session.dir is not.
  */
 int session_join(struct session *session, const char *dir);
 
@@ -154,8 +155,8 @@ bool session_is_known(const void *binary, size_t size);
 
 /*
  * The same; if there is none, create one without a collector, and @dir itself if its parent exists.
- * Not if a collector's session has been there: -ENOENT. Rings are VERBATIM_RING_SIZE long, all
- * together at most VERBATIM_LIMIT (default: half of the disk's free space).
+ * But not in place of a collector's session that has ended: -ENOENT. Rings are VERBATIM_RING_SIZE
+ * long, all together at most VERBATIM_LIMIT (default: half of the disk's free space).
  */
 int session_join_or_make(struct session *session, const char *dir);
 
@@ -168,7 +169,7 @@ uint32_t session_new_ring(struct session *session);
 /* How many numbers were given out; SESSION_RINGS if the count was overwritten. */
 uint32_t session_count_rings(const struct session *session);
 
-/* Take @bytes of session_page.limit. False: they would exceed it. */
+/* Reserve @bytes of session_page.limit. False: this would exceed the limit. */
 bool session_take(struct session *session, uint64_t bytes);
 
 /* Give back @bytes that were taken and not used. */
@@ -186,17 +187,17 @@ static inline bool session_is_alone(const struct session *session)
 void session_leave(struct session *session);
 
 /*
- * The collector is about to sleep: after session_lie_down() it checks once more whether there is
- * work. session_sleep() then sleeps until session_wake(), a signal, or until @ns nanoseconds (0: no
- * limit) have passed.
+ * The collector calls session_will_sleep() before it sleeps, then checks once more whether there is
+ * work, then calls session_sleep(), which sleeps until session_wake(), a signal, or until @ns
+ * nanoseconds (0: no limit) have passed.
  */
-void session_lie_down(struct session *session);
+void session_will_sleep(struct session *session);
 void session_sleep(struct session *session, uint64_t ns);
 
 /* Wake the collector, if it sleeps. Any thread, also in a signal handler; errno is preserved. */
 void session_wake(struct session *session);
 
-/* Has @name, without a directory, the form of session_create()? */
+/* Does @name, without a directory, have the form that session_create() chooses? */
 bool session_is_collectors(const char *name);
 
 /*
@@ -217,8 +218,8 @@ int session_open_leftover(int at, uint32_t index, struct ring *ret_ring);
 int session_list_rings(int at, uint32_t **ret_numbers);
 
 /*
- * Is the session in the directory @at still open in the process that created it? A lock shows it to
- * processes of other PID namespaces, too, which share /dev/shm but have other numbers in /proc.
+ * Is the session in directory @at still open in the process that created it? A lock shows this,
+ * even in other PID namespaces, which share /dev/shm but see other numbers in /proc.
  */
 bool session_is_locked(int at);
 
@@ -243,16 +244,16 @@ bool session_process_alive(pid_t pid, uint64_t start);
 /* Is the collector alive, or a process that takes over from it? */
 bool session_has_collector(const struct session_page *page);
 
-/* Processor time that it has used so far, in ticks; 0 if there is no such process. */
+/* Processor time that process @pid has used so far, in ticks; 0 if there is no such process. */
 uint64_t session_process_time(pid_t pid);
 
 /* Field 22 of /proc/PID/stat, 0 if there is no such process. */
 uint64_t session_process_start(pid_t pid);
 
-/* How many filters of system calls this process has (seccomp(2)); UINT32_MAX: not known. */
+/* The number of seccomp(2) filters of this process; UINT32_MAX: not known. */
 uint32_t session_filters(void);
 
-/* The magic number is missing if the file was truncated. */
+/* Is the session running? The magic number is missing if the file was truncated. */
 static inline bool session_running(const struct session *session)
 {
 	const struct session_page *page = session->page;

@@ -43,7 +43,7 @@ bool session_process_alive(pid_t pid, uint64_t start)
 
 bool session_has_collector(const struct session_page *page)
 {
-	/* read first: it becomes the collector when that dies */
+	/* read first: it becomes the collector when the collector dies */
 	pid_t standby = (pid_t)__atomic_load_n(&page->standby, __ATOMIC_ACQUIRE);
 
 	if (!page->collector)
@@ -60,7 +60,7 @@ static uint32_t number_of(const char *text, const char *name)
 	return at ? (uint32_t)strtoul(at + strlen(name), NULL, 10) : UINT32_MAX;
 }
 
-/* Before Linux 5.9 the file says only whether there are any. */
+/* Before Linux 5.9, /proc/self/status says only whether there are any filters. */
 uint32_t session_filters(void)
 {
 	char text[4096];

@@ -19,11 +19,11 @@ enum { STOP_VERBS = 256 /* more than there are verbs */, STOP_STATUSES = 64, STO
 /* Zeroed: nothing stops. */
 struct stop_rule {
 	uint32_t on; /* something is set */
-	/* verbs that fail, unless that is expected; completions in error, except flushes */
+	/* failing verbs, except for expected failures; completions in error, except flushes */
 	uint32_t errors;
 	uint32_t every; /* stop every time, not only the first */
 	uint32_t core;  /* the recorder writes a core dump, and the process continues */
-	uint64_t verbs[STOP_VERBS / 64]; /* failures of these, expected or not */
+	uint64_t verbs[STOP_VERBS / 64]; /* failures of these verbs, expected or not */
 	uint64_t statuses;               /* completions with these: bits by enum ibv_wc_status */
 };
 
@@ -31,7 +31,7 @@ enum stop_state {
 	STOP_FREE,
 	STOP_CLAIMED,
 	STOP_TAKEN, /* described; the process is about to stop */
-	STOP_OVER,  /* it was reported, and nothing more stops */
+	STOP_OVER,  /* the stop was reported, and no further failure stops the program */
 };
 
 struct stop_spot {

@@ -2,8 +2,8 @@
 /*
  * A tap: a library in the program that gets the recorder's events
  *
- * libverbatim-lttng.so is one. It finds tap_set_fn and tap_end_fn by their names in libverbatim.so,
- * with dlsym(): neither is linked with the other.
+ * libverbatim-lttng.so is a tap. It finds tap_set_fn and tap_end_fn by name in libverbatim.so, with
+ * dlsym(): neither library is linked with the other.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,7 +28,9 @@ struct tap {
 #define TAP_END     "verbatim_tap_end"
 #define TAP_LIBRARY "libverbatim-lttng.so"
 
-/* Before the process's first verb. False: another version, or there is a tap already. */
+/*
+ * Set the tap, before the process's first verb. False: another version, or there is a tap already.
+ */
 typedef bool tap_set_fn(const struct tap *tap);
 
 /* The process ends: end() for each of its rings. */

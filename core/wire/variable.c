@@ -8,7 +8,7 @@
  *
  * 	NAME	that variable
  * 	NAME*	all with that prefix: settings of one part of a library. A name with a word of
- * 		`secret_words` is none of them; it needs a row of its own.
+ * 		`secret_words` does not match; it needs a row of its own.
  *
  * A value with a password in a URL is not recorded, whatever its name.
  *
@@ -25,7 +25,7 @@
 
 /* clang-format off */
 static const char *const recorded[] = {
-	/* libibverbs, librdmacm and providers: variables that rdma-core passes to getenv() */
+	/* libibverbs, librdmacm and providers: variables that rdma-core reads with getenv() */
 	"RDMAV_ALLOW_DISASSOC_DESTROY", "RDMAV_DRIVERS", "RDMAV_FORK_SAFE", "RDMAV_HUGEPAGES_SAFE",
 	"IBV_DRIVERS", "IBV_FORK_SAFE", "IBV_SHOW_WARNINGS",
 	"MLX4_DEVICE_FATAL_CLEANUP",

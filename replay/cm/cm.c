@@ -22,7 +22,7 @@
 #include "core/wire/log.h"
 #include "replay/cm/cm_priv.h"
 
-/* Why its calls are not replayed; NULL: they are. */
+/* Why calls of librdmacm are not replayed; NULL: they are. */
 static const char *prepare_library(struct replay *r)
 {
 	if (r->options->cm == CM_VERBS)
@@ -72,7 +72,7 @@ int cm_replay(struct replay *r, const struct trace_event *event)
 		       : 0;
 }
 
-/* What was inferred. */
+/* Report how many other ends were synthesized. */
 static void report_made(struct replay *r)
 {
 	char n[COUNT_TEXT];

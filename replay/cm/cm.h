@@ -17,7 +17,7 @@ struct replay;
 struct trace_event;
 struct args;
 
-/* In the first pass over the trace: any call. Returns 0 or -ENOMEM. */
+/* To be called for each call in the first pass over the trace. Returns 0 or -ENOMEM. */
 int cm_learn_call(struct replay *r, const struct trace_event *event, const struct args *in,
 		  const struct args *out);
 
@@ -35,7 +35,7 @@ const struct map *cm_heard(const struct replay *r);
 /* Is @event (TRACE_CALL or TRACE_RETURN) the one at which its call may be replayed? */
 bool cm_takes(const struct trace_event *event);
 
-/* An event that cm_takes(). Returns 0 or -errno after log_err(). */
+/* Replay the call of @event, for which cm_takes() is true. Returns 0 or -errno after log_err(). */
 int cm_replay(struct replay *r, const struct trace_event *event);
 
 /*

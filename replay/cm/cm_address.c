@@ -1,9 +1,10 @@
 /*
  * Recorded addresses, and their replacements in the replay
  *
- * A recorded IP address is replaced by one of the replay's device: itself, if it is one, else the
- * first of this machine by which librdmacm finds the device. A recorded port is replaced by a free
- * one: other programs may use it, and no other program must connect to the replay's listeners.
+ * A recorded IP address is replaced by an address of the replay's device: by itself, if the device
+ * has it, else by the first address of this machine by which librdmacm finds the device. A recorded
+ * port is replaced by a free one: other programs may use it, and no other program must connect to
+ * the replay's listeners.
  *
  * 	10.0.0.1:7471  ->  192.0.2.7:40017	bound, or reserved for connections to it
  * 	0.0.0.0:7471   ->  0.0.0.0:40018
@@ -72,7 +73,7 @@ static bool is_loopback(const struct sockaddr_storage *address)
 	return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
 }
 
-/* Does it replace a recorded device; and the one of that name, unless @name is NULL? */
+/* Does @context's device replace a recorded device; if @name is not NULL, is it that device? */
 static bool is_player(const struct replay *r, const struct ibv_context *context, const char *name)
 {
 	const struct device *device;
@@ -154,7 +155,7 @@ static bool is_same_ip(const struct sockaddr_storage *a, const struct sockaddr_s
 	return !memcmp(&x, &y, sizeof(x));
 }
 
-/* In pairs: recorded, replayed. */
+/* The replayed address of a recorded one; hosts are stored in pairs: recorded, replayed. */
 static const struct sockaddr_storage *find_host(const struct cm *cm,
 						const struct sockaddr_storage *there)
 {
@@ -187,7 +188,7 @@ void cm_address_translate(struct replay *r, struct sockaddr_storage *address)
 	*cm_address_port(address) = port;
 }
 
-/* The part after the address. */
+/* The port in the text of an address. */
 static const char *port_text(const char *address)
 {
 	const char *colon = strrchr(address, ':');

@@ -22,8 +22,8 @@ static void free_place(struct replay *r, struct cm_place *place)
 }
 
 /*
- * The address by which others know the port of @t->end. A port chosen by the system is found in a
- * later event for it: a program sends it to its peer before it listens. NULL: no peer learns it.
+ * The address by which peers know the port of @t->end. A port that the system chose is in a later
+ * event: a program sends it to its peer before it listens. NULL: no peer learns the port.
  */
 static const char *find_bound(const struct cm_task *t, const char *there, bool chosen)
 {

@@ -91,7 +91,7 @@ static int resolve_addr(struct cm_task *t)
 			  (int)args_number(t->args, ARG(timeout_ms)));
 }
 
-/* The rest of rdma_create_ep() are calls inside it; its addresses may not appear in any of them. */
+/* Apart from its inner calls, rdma_create_ep() has addresses, which may appear in none of these. */
 static int create_ep(struct cm_task *t)
 {
 	enum { MS = 2000 };
@@ -111,8 +111,8 @@ static int resolve_route(struct cm_task *t)
 }
 
 /*
- * Networks are slow, and devices retry: a request that was sent before the listener existed was
- * received.
+ * Is there a listener now? A recorded request may have been sent before it existed, and still have
+ * been received: networks are slow, and devices retry.
  */
 static bool is_listened(struct replay *r, const struct cm_end *end)
 {
@@ -169,7 +169,7 @@ static const struct cm_end *find_shown(const struct cm_task *t)
 	return t->end->qp ? NULL : cm_end_of(t->r, t->end->partner);
 }
 
-/* The replay's number of the queue pair of @t->end; or of that with the program's number. */
+/* The replayed number of the queue pair of @t->end, or of the one that the program passed. */
 static uint32_t find_qpn(const struct cm_task *t, uint32_t named)
 {
 	const struct replica *replica = replica_of(t->r, t->end->qp);
@@ -204,7 +204,7 @@ static uint8_t at_most(const struct cm_task *t, uint8_t value, bool initiator)
 }
 
 /*
- * Does it receive from a shared queue? librdmacm takes that from the identifier's queue pair, if it
+ * Does the end receive from an SRQ? librdmacm takes this from the identifier's queue pair, if it
  * has one, not from the program's parameters.
  */
 static uint8_t is_shared(const struct cm_task *t, uint8_t named)
@@ -385,7 +385,7 @@ static bool makes_end(enum verb verb)
 	       verb == VERB_rdma_create_event_channel || verb == VERB_rdma_destroy_event_channel;
 }
 
-/* The call has waited inside for the event: this call's own result is only that it was begun. */
+/* Did the call wait for its event inside? Then its own result only says that it was begun. */
 static bool has_waited(const struct cm_task *t)
 {
 	uint64_t waited;
@@ -413,7 +413,7 @@ static void compare_result(const struct cm_task *t, int ret, int err)
 	differ_result(t->r->outcome, t->event->id, &there, ret, err);
 }
 
-/* A verb for a connection, not only for its identifier. */
+/* Is it a verb for a connection, not only for its identifier? */
 static bool is_of_connection(enum verb verb)
 {
 	switch (verb) {
@@ -443,7 +443,7 @@ static const char *why_not(const struct cm_task *t)
 		      : "its identifier is not in the trace";
 }
 
-/* Without a device, librdmacm dereferences a NULL pointer in these. */
+/* Does the identifier lack the device that the call needs? librdmacm would dereference NULL. */
 static bool lacks_device(const struct cm_task *t)
 {
 	switch (t->call->verb) {

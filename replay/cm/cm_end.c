@@ -37,7 +37,7 @@ struct rdma_event_channel *cm_channel_of(struct replay *r, uint32_t object)
 	return add->channel;
 }
 
-static void keep_arrival(struct cm_end *end, struct cm_arrival *arrival)
+static void store_arrival(struct cm_end *end, struct cm_arrival *arrival)
 {
 	*end->last = arrival;
 	end->last = &arrival->next;
@@ -73,7 +73,7 @@ int cm_note_port(struct replay *r, struct cm_end *end)
 	return port ? map_put(&r->cm->ports, port_key(end->id->ps, port), (uintptr_t)end) : 0;
 }
 
-/* The sender is an end of this replay, or another program: that is rejected. */
+/* The end of this replay that sent a request; NULL: another program, whose request is rejected. */
 static struct cm_end *find_asking(struct replay *r, struct rdma_cm_id *id)
 {
 	uint64_t end;
@@ -98,7 +98,7 @@ static void take_request(struct replay *r, struct rdma_cm_id *id, struct cm_arri
 	asked->last = &asked->first;
 	id->context = asked;
 	asking->asked = asked;
-	keep_arrival(asked, arrival);
+	store_arrival(asked, arrival);
 }
 
 static void take_event(struct replay *r, struct rdma_cm_event *event)
@@ -117,7 +117,7 @@ static void take_event(struct replay *r, struct rdma_cm_event *event)
 	else if (id->context && arrival->type == RDMA_CM_EVENT_ADDR_RESOLVED)
 		cm_note_port(r, id->context); /* known from here on */
 	if (!request && id->context)
-		keep_arrival(id->context, arrival);
+		store_arrival(id->context, arrival);
 	else if (!request)
 		free(arrival);
 }

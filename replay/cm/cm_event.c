@@ -1,5 +1,5 @@
 /*
- * Events of librdmacm: waiting for those that a recorded call got, and comparing them
+ * Events of librdmacm: waits for the events that recorded calls got, and compares them
  *
  * Not here: receiving events, for any identifier (cm_end.c).
  */
@@ -35,8 +35,7 @@ static void establish_end(struct replay *r, struct cm_end *end)
 }
 
 /*
- * Wait for the event that reports the other end as established: in the recording it was so before
- * this call had returned.
+ * Wait until the other end is established: in the recording it was, before this call returned.
  */
 static bool await_established(struct replay *r, struct cm_end *end, int64_t deadline)
 {
@@ -52,7 +51,7 @@ static bool await_established(struct replay *r, struct cm_end *end, int64_t dead
 	return true;
 }
 
-/* The event that is compared. */
+/* A recorded event, and the replayed one that is compared with it. */
 struct comparison {
 	struct replay *r;
 	const struct trace_event *event;
@@ -88,7 +87,7 @@ static unsigned int used_length(const uint8_t data[CM_DATA], unsigned int length
 	return length;
 }
 
-/* InfiniBand links pad it with zeros; bytes beyond the length are zero in both. */
+/* Compare private data. InfiniBand pads it with zeros; bytes beyond the length are zero in both. */
 static void compare_private(const struct comparison *c, const struct cm_parameters *of)
 {
 	uint8_t there[CM_DATA];
@@ -188,8 +187,8 @@ static bool is_request(const char *type)
 	return type && !strcmp(type, "RDMA_CM_EVENT_CONNECT_REQUEST");
 }
 
-/* The identifier of a request is used from now on. */
-static void become_asked(struct replay *r, struct cm_end *end, struct cm_end *asking)
+/* Take over the identifier of the request that @asking sent. */
+static void adopt_request(struct replay *r, struct cm_end *end, struct cm_end *asking)
 {
 	struct cm_end *asked = asking->asked;
 
@@ -219,7 +218,7 @@ static int64_t last_time(struct replay *r, uint32_t process)
 	return cm->last && process < r->nprocesses ? cm->last[process] : INT64_MAX;
 }
 
-/* The kernel reported to @end that its partner ended, which the recorder noticed later. */
+/* End the partner of @end: the kernel has reported its end, which the recorder noticed later. */
 static void end_partner(struct replay *r, struct cm_end *end, const struct trace_event *event,
 			const char *type)
 {
@@ -252,7 +251,7 @@ static bool await_event(struct replay *r, struct cm_end *end, const struct trace
 	asking = end->partner ? cm_end_of(r, end->partner) : end->far;
 	if (!asking || end->id || !cm_await_asked(r, asking, deadline))
 		return false;
-	become_asked(r, end, asking);
+	adopt_request(r, end, asking);
 	return end->first;
 }
 
@@ -312,7 +311,7 @@ static void change_event(struct replay *r, const struct trace_event *event, stru
 	cm_fail_queue(r, end->qp);
 }
 
-/* No answer came, for minutes on a network. */
+/* Does the event report that no answer came? On a network, that takes minutes. */
 static bool is_silence(const struct args *out, const char *type)
 {
 	int64_t status = 0;

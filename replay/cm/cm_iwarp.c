@@ -45,7 +45,7 @@ const char *cm_why_unmade(const struct replay *r, const struct cm_end *end)
 	return "peers cannot be synthesized on an iWARP device";
 }
 
-/* A queue pair of an identifier whose connection is left out. */
+/* Stop replaying a queue pair whose identifier's connection is left out; returns why, or NULL. */
 static const char *cut_unmade(struct replay *r, uint32_t qp)
 {
 	const char *why = NULL;
@@ -81,7 +81,7 @@ static bool is_joined_as(const struct cm *cm, uint32_t qp, uint64_t as)
 	return map_get(&cm->joined, qp, &at) && at == as;
 }
 
-/* Each is the other's peer from now on. */
+/* Note that @a and @b are each other's peers. */
 static void note_peers(struct replay *r, uint32_t a, uint32_t b)
 {
 	struct replica *one = replica_of(r, a), *other = replica_of(r, b);

@@ -1,10 +1,10 @@
 /*
  * Facts about identifiers that must be known before the first one is created
  *
- * The addresses of each, and its queue pair: that created on it, or one that the program gave it,
- * which librdmacm moves to RTR when it accepts, or gets the reply.
+ * For each identifier: its addresses, and its queue pair, which was created on it, or which the
+ * program connected with its help: librdmacm moves it to RTR when it accepts, or gets the reply.
  *
- * Then the pairs: the source of one is the destination of the other, with ports, and the n-th
+ * Then the pairs: the source address and port of one is the destination of the other, and the n-th
  * identifier with an address pair was connected to the n-th with the reverse pair.
  */
 #include <errno.h>
@@ -19,7 +19,7 @@ struct cm_end *cm_end_of(const struct replay *r, uint32_t object)
 	return object && object < r->cm->nends ? r->cm->ends[object] : NULL;
 }
 
-/* The identifier at @handle; that of a request may not exist before its call ends. */
+/* The identifier at @handle; the identifier of a request may not exist before its call ends. */
 static const struct object *find_object(struct replay *r, uint32_t process, uint64_t handle,
 					int64_t time)
 {
@@ -105,7 +105,7 @@ static void learn_request(struct replay *r, const struct trace_event *event, con
 	if (!listener)
 		return;
 	end->listener = listener->object;
-	/* its port, if it was bound to any port */
+	/* the listener's port, if it was bound to port 0 */
 	copy_address(listener->src, args_text(out, ARG(event.src_addr)));
 }
 
@@ -161,7 +161,7 @@ static void learn_got(struct replay *r, const struct trace_event *event, const s
 		end->refused = true;
 }
 
-/* The time when it listened, or connected. */
+/* Learn the time at which an identifier listened, or connected. */
 static void learn_begun(struct replay *r, const struct trace_event *event)
 {
 	const struct call *call = event->call;
@@ -312,7 +312,7 @@ static int join_alike(struct map *asking, struct cm_end *end)
 	return 0;
 }
 
-/* Did it receive the request of @asking before it listened? */
+/* Note a listener that received the request of @asking before it listened. */
 static int pair_heard(struct replay *r, const struct cm_end *asking, const struct cm_end *listener)
 {
 	if (!listener || !listener->call.thread || !asking->call.thread ||
@@ -330,7 +330,7 @@ static int pair_end(struct replay *r, struct map *asking, struct cm_end *end)
 		return 0;
 	other = (void *)(uintptr_t)at;
 	map_put(asking, key, (uintptr_t)other->next_alike);
-	other->refused = false; /* whatever was reported to it */
+	other->refused = false; /* no longer, even if an error was reported */
 	end->partner = other->object;
 	other->partner = end->object;
 	return pair_heard(r, other, cm_end_of(r, end->listener));

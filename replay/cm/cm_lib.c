@@ -1,5 +1,5 @@
 /*
- * librdmacm, loaded
+ * Loads librdmacm
  */
 #include "replay/cm/cm_lib.h"
 

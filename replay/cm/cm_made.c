@@ -153,7 +153,7 @@ static void answer_request(struct replay *r, struct cm_end *end, const struct tr
 		r->cm->lib.reject(end->asked->id, param.private_data, param.private_data_len);
 }
 
-/* The other end has connected, and got the reply of the trace. */
+/* The synthesized end, which has connected, got the reply: complete or reject the connection. */
 static void answer_reply(struct replay *r, struct cm_end *end, const struct trace_event *event,
 			 bool accepts, int64_t deadline)
 {
@@ -178,7 +178,7 @@ static void hang_up(struct replay *r, struct cm_end *end)
 		r->cm->lib.disconnect(far->id);
 }
 
-/* Does the synthesized end cause it? */
+/* Is it an event that the synthesized end causes by its answer? */
 static bool is_answer(const struct cm_end *end, const char *type)
 {
 	return !strcmp(type, "RDMA_CM_EVENT_ESTABLISHED") ||

@@ -59,11 +59,11 @@ struct cm_end {
 	/* here */
 	struct rdma_cm_id *id;
 	struct cm_arrival *first, **last;
-	struct cm_end *asked; /* the other end, while its request is here but not accepted */
+	struct cm_end *asked; /* the other end, while its request has arrived but is not accepted */
 	struct cm_end *far;   /* the synthesized other end */
 	bool answered;        /* by a synthesized end */
 	bool foreign_queue;   /* its queue pair is not in the trace: it has the recorded number */
-	bool waits;           /* to connect, until there is a listener, with these: */
+	bool waits;           /* to connect, until there is a listener, with `param' and `data' */
 	struct rdma_conn_param param;
 	uint8_t data[CM_DATA];
 	struct sockaddr_storage *groups; /* groups that it has joined */
@@ -73,14 +73,14 @@ struct cm_end {
 };
 
 struct cm_channel {
-	uint32_t object; /* 0: the replay's own, of identifiers that had one of their own */
+	uint32_t object; /* 0: the replay's own channel, for synchronous identifiers */
 	struct rdma_event_channel *channel;
 };
 
 struct cm_place {
 	char there[SOCKADDR_TEXT];
 	bool refused;
-	bool listened;         /* an identifier of the trace listens there */
+	bool listened;         /* an identifier of the trace listens at it */
 	uint16_t port;         /* in the replay, network order */
 	struct cm_end *keeper; /* the synthesized end that owns it, or listens on it */
 };
@@ -114,7 +114,7 @@ struct cm {
 	struct map heard;
 	/* calls of rdma_create_ep() whose addresses are in calls inside them */
 	struct map inside_ep;
-	struct map ports; /* ports of the replay, to the end that has each: its address */
+	struct map ports; /* port of the replay, to the end that has it (address) */
 	struct cm_channel *channels;
 	size_t nchannels;
 	struct cm_place *places;
@@ -145,7 +145,7 @@ uint16_t *cm_address_port(struct sockaddr_storage *address);
 bool cm_address_is_general(const struct sockaddr_storage *address);
 /* Does any address of this machine lead to the device? */
 bool cm_address_probe(struct replay *r);
-/* Only for the device of that name. */
+/* The address of device @device on this machine. */
 bool cm_address_own(struct replay *r, const char *device, struct sockaddr_storage *ret_own);
 /* Translate the IP address only. */
 void cm_address_translate(struct replay *r, struct sockaddr_storage *address);

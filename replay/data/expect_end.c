@@ -151,8 +151,8 @@ static int64_t later_time(struct replay *r, struct event_id event, int64_t time)
 }
 
 /*
- * When it had come at the latest, as recorded: a thread of the replay may post earlier than other
- * threads reach that time.
+ * The latest time at which the completion had come in the recording: a thread of the replay may
+ * post earlier than other threads reach that time.
  */
 static int64_t arrival_time(struct replay *r, const struct arrival *a)
 {
@@ -219,7 +219,7 @@ static void report_lacking(struct replay *r, uint32_t qp, const struct arrival *
 }
 
 /*
- * The trace ends while its programs continue (a part, a copy): nobody knows what they got next. An
+ * The trace ends while its programs continue (a part, a copy): what they got next is not known. An
  * error is noted, since it may not have occurred in the recording.
  */
 static bool goes_on(struct replay *r, const struct arrival *a)
@@ -273,7 +273,7 @@ static void explain_leftovers(struct replay *r, uint32_t id, enum side side)
 		explain_leftover(r, id, side, a, false);
 }
 
-/* Recorded completions that no replayed one explains. */
+/* Report a recorded completion of an unknown sender that matched no replayed one. */
 static void end_stranger(struct replay *r, const struct kept_stranger *k)
 {
 	if (k->found || k->kind == STRANGER_MADE)

@@ -7,7 +7,7 @@
 #include "replay/report/pace.h"
 #include "replay/state/sent.h"
 
-/* No message of @peer is in flight, and all earlier requests have been posted. */
+/* Is no message of @peer in flight, and have all earlier requests been posted? */
 static bool is_nothing_sent(const struct expected *e, const struct replica_qp *peer)
 {
 	unsigned int turns = 0;
@@ -44,7 +44,7 @@ bool expect_died_sending(const struct expected *e, enum side side, bool waited)
 		return false;
 	sent_remove_counted(e->r, e->qp);
 	if (!waited && requests_count(&peer->qp->sent))
-		return false; /* as a rule */
+		return false; /* one is still in flight */
 	if (!was_killed(e->r, e->qp->peer))
 		return false;
 	return waited || (peer->qp->type == IBV_QPT_RC && is_nothing_sent(e, peer->qp));

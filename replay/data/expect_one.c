@@ -177,7 +177,7 @@ static bool is_outstanding(const struct expected *e, const struct wanted *wanted
 			      wanted->side == SIDE_SEND && e->wc->status == IBV_WC_SUCCESS);
 }
 
-/* Pointers to arrivals are not valid after it. */
+/* Wait for the wanted completion. Invalidates pointers to arrivals. */
 static const struct arrival *await_arrival(struct expected *e, const struct wanted *wanted)
 {
 	const struct arrival *a;
@@ -260,8 +260,8 @@ static void compare_completion(struct expected *e, enum side side, const struct 
 }
 
 /*
- * A completion that was passed over, now compared: threads that post to one queue, or poll one, do
- * not write their events in the exact order of the queue, but a single thread does.
+ * Compare a completion that was passed over: threads that post to one queue, or poll one, do not
+ * write their events in the exact order of the queue, but a single thread does.
  */
 static bool check_passed(struct expected *e, enum side side)
 {
@@ -302,7 +302,7 @@ static int pass_over(struct expected *e, enum side side, const struct arrival *u
 	return err;
 }
 
-/* Requests of a private queue: the next one that completes in the replay is another one. */
+/* The request is of a private queue, and another one completes next in the replay. */
 static int check_posted(struct expected *e, enum side side)
 {
 	const struct wanted wanted = { .what = OF_REQUEST, .side = side };
@@ -394,7 +394,7 @@ static int check_datagram(struct expected *e)
 
 const char expect_cut_short[] = "its sender was killed while it posted";
 
-/* The next of its side, whatever it is: a failed one may belong to the other side. */
+/* Wait for the next completion on the side; a failed one may turn out to be of the other side. */
 static const struct arrival *await_next(struct expected *e, enum side *side)
 {
 	const struct wanted wanted = { .what = NEXT, .side = *side };
@@ -426,7 +426,7 @@ int expect_one(struct expected *e)
 		return check_datagram(e);
 	if (check_passed(e, side))
 		return 0;
-	if (e->qp->late[side] && !e->settled) /* after others that wait */
+	if (e->qp->late[side] && !e->settled) /* keep the side's order */
 		return expect_defer(e, side);
 	a = await_next(e, &side);
 	if (!a && e->starved && e->last) { /* another queue pair has consumed the last request */

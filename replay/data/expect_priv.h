@@ -22,10 +22,10 @@ static inline bool is_same_event(struct event_id a, struct event_id b)
 	return a.thread == b.thread && a.n == b.n;
 }
 
-/* expect_one.c: compare one that may have come. 0 or -ENOMEM. */
+/* expect_one.c: compare a completion that may have come. 0 or -ENOMEM. */
 int expect_one(struct expected *e);
 enum side expect_side(const struct expected *e);
-/* Do its requests come from a shared receive queue? */
+/* Do the requests of this side come from a shared receive queue? */
 bool expect_is_shared(const struct expected *e, enum side side);
 extern const char expect_cut_short[]; /* the reason why it does not come: its sender was killed */
 
@@ -35,16 +35,16 @@ bool expect_is_starved(const struct expected *e, enum side side);
 /* The completion does not come: leave its request in the shared queue of the replay. */
 void expect_spare(const struct expected *e);
 
-/* Compare it later. 0 or -ENOMEM. */
+/* Defer the comparison. 0 or -ENOMEM. */
 int expect_defer(const struct expected *e, enum side side);
-/* Remove the first deferred one and store it in *@ret_e; NULL: there is none. */
+/* Move the first deferred completion to *@ret_e; NULL: there is none. */
 const struct late *expect_late(struct replay *r, struct replica_qp *qp, enum side side,
 			       struct expected *ret_e);
 void expect_late_drop(struct replay *r, struct replica_qp *qp, enum side side);
 
 /*
- * expect.c: compare deferred ones: those that have come; those with a receive request available; or
- * all, if nothing will post one. 0 or -ENOMEM.
+ * expect.c: compare deferred completions: those that have come; those with a receive request
+ * available; or all, if no later event posts one. 0 or -ENOMEM.
  */
 enum settle { SETTLE_COME, SETTLE_FED, SETTLE_ALL };
 int expect_compare_late(struct replay *r, struct replica_qp *qp, enum side side, enum settle which);
@@ -67,7 +67,7 @@ bool expect_died_before(const struct expected *e, enum side side, enum ibv_wc_st
 enum stranger {
 	STRANGER_QUEUE,  /* its queue pair is not in the trace */
 	STRANGER_SENDER, /* the sender of the datagram is not in the trace either */
-	STRANGER_MADE,   /* likewise, but a synthesized peer sends it: it was compared */
+	STRANGER_MADE,   /* likewise, but a synthesized peer sends it: compared */
 	/* the completion is not in the trace: its poll had more than the trace has */
 	STRANGER_LOST,
 };
@@ -90,12 +90,12 @@ struct strangers {
 };
 
 /*
- * expect_stranger.c: remember it until the end, since an unmatched replayed completion may turn out
- * to be it. 0 or -ENOMEM.
+ * expect_stranger.c: store @e until the end: an unmatched replayed completion may turn out to be
+ * its counterpart. 0 or -ENOMEM.
  */
 int expect_stranger(const struct expected *e, enum stranger kind, const char *why);
 
-/* The remembered one that @a of queue pair @qp may be; NULL: none. */
+/* The stored recorded completion that @a of queue pair @qp may match; NULL: none. */
 struct kept_stranger *expect_find_stranger(struct strangers *s, uint32_t qp, enum side side,
 					   const struct arrival *a);
 

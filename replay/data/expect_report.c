@@ -15,7 +15,7 @@ uint32_t expect_sender(const struct expected *e)
 	return recorded_datagram(e->r, e->wc->qp, e->wc->src_qp, NULL, e->event->time);
 }
 
-/* After a missing message, the later ones consume other requests. */
+/* On a connection, messages after a missing one consume other requests. */
 static bool is_connected(const struct replica_qp *qp)
 {
 	return qp->type != IBV_QPT_UD && qp->type != IBV_QPT_RAW_PACKET;
@@ -26,7 +26,7 @@ static enum divergence_class class_of_missing(const struct wc *wc)
 	return wc->status == IBV_WC_SUCCESS ? DIVERGENCE_FAILED_HERE : DIVERGENCE_OTHER;
 }
 
-enum { EXPLAINED = 6 }; /* how often the time is halved, after a divergence that explains it */
+enum { EXPLAINED = 6 }; /* how often the wait is halved after an explaining divergence */
 
 #define RETRIES_MAX 300000000000 /* ns, whatever the trace says */
 

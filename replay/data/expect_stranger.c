@@ -42,7 +42,7 @@ void expect_fini(struct replay *r)
 	r->strangers = NULL;
 }
 
-/* Other datagrams came from it: it is a sender that was not recorded. */
+/* Did other datagrams come from this sender? Then it is one that was not recorded. */
 static bool is_of_many(const struct strangers *s, const struct kept_stranger *k)
 {
 	size_t n = 0;

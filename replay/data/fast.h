@@ -4,11 +4,11 @@
  * recorded.
  *
  * For connected queue pairs without a shared receive queue. Everything that a step needs is looked
- * up once and cached in its form until a control verb may have changed it. Anything unexpected is
- * left to posts.c and expect.c, which find the queues unchanged.
+ * up once and cached in its form until a control verb may have changed something. Anything
+ * unexpected is left to posts.c and expect.c, which find the queues unchanged.
  *
- * The caller has exclusive access to the replay, or to the queues of the step while no thread has
- * the former (play.c).
+ * The caller has exclusive access to the replay; or only to the queues of the step, while no thread
+ * has access to the whole replay (play.c).
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,16 +17,16 @@ struct replay;
 struct ready;
 
 /*
- * Post it, with success; false: nothing was done. @alone: the caller has exclusive access to the
- * replay, else to the queues.
+ * Post the step's request. False: it cannot be posted by the fast path, and nothing was done.
+ * @alone: the caller has exclusive access to the replay, else to the queues.
  */
 bool fast_post(struct replay *r, struct ready *step, bool alone);
 
 enum { FAST_NOT = -1 };
 
 /*
- * Poll for its completions from @from on, up to @spins times in vain. Returns the number of
+ * Poll for the step's completions from @from on, up to @spins times in vain. Returns the number of
  * completions that have come and were as recorded; FAST_NOT: nothing was done. Other completions
- * are kept for polls_take(), and the fast path is not possible until that has been called.
+ * are stored for polls_take(), which must be called before the fast path is possible again.
  */
 int fast_poll(struct replay *r, struct ready *step, uint32_t from, unsigned int spins, bool alone);

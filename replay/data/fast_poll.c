@@ -62,7 +62,7 @@ static bool is_usable(const struct replay *r, const struct trace_event *event, s
 	return f->cq->unsorted;
 }
 
-/* Does only this player use all of its queues? */
+/* Are all queues of the poll used by this player only? */
 static bool is_owned(const struct fast_poll *f, uint32_t n, uint32_t player)
 {
 	bool owned = f->cq->owner == player;
@@ -94,7 +94,7 @@ static struct fast_poll *prepare_poll(struct replay *r, struct ready *step)
 	return f->usable && !f->cq->nunsorted ? f : NULL;
 }
 
-/* Is no earlier completion left, replayed or recorded? */
+/* Is no earlier completion of the side pending, neither a replayed nor a recorded one? */
 static bool is_next(const struct origin *o)
 {
 	const struct arrivals *in = &o->qp->in[o->side], *passed = &o->qp->passed[o->side];
@@ -144,7 +144,7 @@ static bool take_completion(const struct origin *o, const struct wc *there,
 	return true;
 }
 
-/* Undo the poll of these completions. */
+/* Store polled completions for polls_take(). */
 static void put_back(struct replica *cq, const struct ibv_wc *wcs, int n)
 {
 	memcpy(cq->unsorted, wcs, (unsigned int)n * sizeof(*wcs));

@@ -20,7 +20,7 @@ struct fast_post {
 	bool usable, owned;
 	enum side side;
 	bool takes_receive;
-	/* move_buffer() is possible: it has one buffer, and nothing else can change */
+	/* move_buffer() is possible: the request has one buffer, and nothing else can change */
 	bool movable;
 	struct replica *replica;
 	struct requests *own;
@@ -210,7 +210,7 @@ static bool is_alike(const struct fast_post *f, const struct wr *wr)
 					f->send.send_flags == wr->send_flags);
 }
 
-/* Only the address of its only buffer has changed. Returns whether that is the case. */
+/* If only the address of its single buffer has changed, translate that. Returns whether it did. */
 static bool move_buffer(const struct replay *r, struct fast_post *f,
 			const struct trace_event *event)
 {
@@ -228,9 +228,9 @@ static bool move_buffer(const struct replay *r, struct fast_post *f,
 	return true;
 }
 
-/* The request differs from the last one. */
-static void look_again(struct replay *r, struct fast_post *f, const struct trace_event *event,
-		       uint32_t player)
+/* Look up what the request uses, since it differs from the last one. */
+static void refresh_post(struct replay *r, struct fast_post *f, const struct trace_event *event,
+			 uint32_t player)
 {
 	const struct wr *wr = &event->post->wr[0];
 
@@ -257,7 +257,7 @@ static struct fast_post *prepare_post(struct replay *r, struct ready *step)
 		step->changed = true;
 	}
 	if ((step->changed || f->changes != r->changes) && !move_buffer(r, f, &step->event))
-		look_again(r, f, &step->event, step->player);
+		refresh_post(r, f, &step->event, step->player);
 	step->changed = false;
 	return f->usable && !f->own->held ? f : NULL;
 }

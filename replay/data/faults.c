@@ -121,8 +121,8 @@ static void fail_call(struct fault_plan *plan, int error)
 	process_fault(plan->maker.fault, rule);
 }
 
-/* A missing resource, not a consequence of the call's arguments. */
-static bool is_want(int error)
+/* Is the error due to a missing resource, not to the call's arguments? */
+static bool is_resource_error(int error)
 {
 	switch (error) {
 	case ENOMEM:
@@ -185,7 +185,7 @@ static bool is_refused(const struct trace_event *event, const struct replica *qu
 {
 	const struct post *post = event->post;
 
-	if (!is_want(post->ret) || post->bad > 1)
+	if (!is_resource_error(post->ret) || post->bad > 1)
 		return false;
 	if (post->verb != VERB_post_send && post->verb != VERB_post_recv &&
 	    post->verb != VERB_post_srq_recv)
@@ -212,11 +212,12 @@ static uint64_t count_struck(const struct fault_plan *plan)
 }
 
 /*
- * The recorder's library lets it fail in any case, so not what fails because of a receive of the
- * peer. Of a receive only a failure that was made: others come from what is sent.
+ * Is the failure of the post's request to be injected? The recorder's library makes a request fail
+ * in any case; so not if the failure is due to the peer's receive. A receive only if its failure
+ * was injected in the recording: other failures result from the message.
  */
-static bool is_to_fail(const struct replay *r, const struct trace_event *event,
-		       const struct replica *queue)
+static bool must_inject(const struct replay *r, const struct trace_event *event,
+			const struct replica *queue)
 {
 	bool send = post_is_send(event->post);
 
@@ -305,13 +306,13 @@ void faults_begin_post(struct replay *r, const struct trace_event *event,
 	if (event->post->ret || faults_are_due(r, event))
 		r->faults->struck = count_struck(r->faults);
 	if (queue->qp && map_get(&r->faults->doomed, event_key(event->id), &doom) &&
-	    is_to_fail(r, event, queue))
+	    must_inject(r, event, queue))
 		doom_request(r->faults, queue->handle, post_is_send(event->post), doom);
 	if (event->post->ret && is_refused(event, queue, under_way))
 		fail_call(r->faults, event->post->ret);
 }
 
-/* What follows from the failure of @object must be as recorded, too. */
+/* Note an injected error: if it has consequences that were not recorded, it is the divergence. */
 static void note_injected(struct replay *r, const struct divergence *d)
 {
 	struct divergence injected = *d;
@@ -391,7 +392,7 @@ static void raise_now(struct fault_plan *plan, struct ibv_context *context,
 		__atomic_add_fetch(&plan->raised, 1, __ATOMIC_RELAXED);
 }
 
-/* The program saw a port that was down, or up again, and may not have got the event. */
+/* Set the port to the state that the program saw: it may not have got the event of the change. */
 static void follow_port(struct replay *r, const struct call *call, const uint64_t *args)
 {
 	struct ibv_context *context = (void *)(uintptr_t)args[0];
@@ -416,7 +417,7 @@ static void relate_queue(struct replay *r, uint32_t from, const void *handle)
 		outcome_related(r->outcome, from, (uint32_t)to);
 }
 
-/* An object that was not destroyed explains why those that it was made from cannot be. */
+/* An object whose destruction failed explains why its parents cannot be destroyed. */
 static void note_call(struct replay *r, const struct trace_event *event, int error)
 {
 	const struct call *call = event->call;
@@ -472,7 +473,7 @@ int64_t faults_call(struct replay *r, const struct trace_event *event, const uin
 		return call->ret;
 	}
 	struck = count_struck(r->faults);
-	if (!creates && (call->verb == VERB_modify_qp || is_want(error)))
+	if (!creates && (call->verb == VERB_modify_qp || is_resource_error(error)))
 		fail_call(r->faults, error);
 	ret = dispatch_call(call->verb, args);
 	if (creates && !verb_failed(call->verb, ret)) {
@@ -496,7 +497,7 @@ static bool is_in_error(struct ibv_qp *qp)
 	return query_qp(qp, IBV_QP_STATE, &attr, &init) || attr.qp_state == IBV_QPS_ERR;
 }
 
-/* The queue pair; NULL if it may fail because of its peer, which had an error. */
+/* The queue pair to make fail; NULL if it may fail by itself, since its peer had an error. */
 static struct ibv_qp *find_sudden(struct replay *r, uint32_t id)
 {
 	const struct replica *replica = replica_of(r, id);
@@ -525,7 +526,7 @@ void faults_begin_poll(struct replay *r, const struct trace_event *event)
 		if (!async.element.qp || is_in_error(async.element.qp))
 			return;
 	} while (pace_wait(&turns, deadline));
-	async.element.qp = find_sudden(r, (uint32_t)what); /* it may be destroyed by now */
+	async.element.qp = find_sudden(r, (uint32_t)what); /* destroyed meanwhile? */
 	if (!async.element.qp)
 		return;
 	async.event_type = (enum ibv_event_type)(what >> 32);

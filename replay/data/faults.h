@@ -30,7 +30,7 @@ void faults_begin_post(struct replay *r, const struct trace_event *event,
 		       const struct replica *queue, uint32_t under_way);
 void faults_end_post(struct replay *r, const struct trace_event *event);
 
-/* Is a fault planned for that post or poll? */
+/* Is a fault planned for @event, a post or a poll? */
 bool faults_are_due(const struct replay *r, const struct trace_event *event);
 
 /* Like dispatch_call(), but fails as recorded. */
@@ -43,9 +43,9 @@ int64_t faults_call(struct replay *r, const struct trace_event *event, const uin
 void faults_begin_poll(struct replay *r, const struct trace_event *event);
 
 /*
- * The recorded asynchronous event @async has not come for @waited of @limit ns: cause it, if it is
- * time for that; @outside: it is an event of a port or the device, which no verb causes. Returns
- * whether it did.
+ * The recorded asynchronous event @async has not come after @waited of @limit ns: cause it if
+ * enough time has passed; @outside: it is an event of a port or the device, which no verb causes.
+ * Returns whether it did.
  */
 bool faults_raise(struct replay *r, struct ibv_context *context,
 		  const struct ibv_async_event *async, bool outside, int64_t waited, int64_t limit);

@@ -1,5 +1,5 @@
 /*
- * Which errors the trace has, and where it shows them: for injecting them (faults.c)
+ * Finds the errors of a trace, and where it shows them, so that faults.c can inject them
  */
 #include "replay/data/faults_priv.h"
 
@@ -41,7 +41,7 @@ static uint64_t pack_sudden(uint32_t qp, int64_t event_type)
 	return (uint64_t)event_type << 32 | qp;
 }
 
-/* The first flush without a cause: the queue pair has failed before it. */
+/* Note the first flush that has no recorded cause: the queue pair has failed before it. */
 static int learn_flush(struct study *s, const struct trace_event *event, uint32_t id)
 {
 	struct suspect *qp = find_suspect(s, id);

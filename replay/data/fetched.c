@@ -25,12 +25,12 @@ struct place {
 	uint64_t remote_addr;
 	uint32_t rkey;
 	const struct replica_qp *qp; /* the first that accessed it */
-	bool several;                /* others count as well, or not at all */
+	bool several;                /* several queue pairs, or not only additions */
 	bool adds, known, pending;
 	uint64_t offset;      /* recorded - replayed value, so far */
-	struct fetch suspect; /* undecided: it had another offset */
+	struct fetch suspect; /* the last read if its offset differs from @offset; undecided yet */
 	uint64_t agreed, differed;
-	struct fetch first; /* the first of those that differed */
+	struct fetch first; /* the first read that differed */
 };
 
 struct fetched {

@@ -26,7 +26,7 @@ struct fetch {
 	struct event_id event, about; /* the poll, and the post */
 	uint32_t index, object;       /* in the poll; the queue pair */
 	bool same;                    /* all bytes are */
-	uint64_t at, total;           /* else: the first one that differs, and their number */
+	uint64_t at, total;           /* else: the first that differs, and the count */
 	uint8_t there_byte, here_byte;
 	uint64_t there, here; /* the recorded and the replayed value of an atomic */
 };

@@ -26,7 +26,7 @@
 #include "replay/state/state.h"
 #include "replay/state/translate.h"
 
-/* A request that waits, with its elements and, if they are inline, their bytes. */
+/* A waiting request, with its SGEs and, if it is inline, their bytes. */
 struct held {
 	struct held *next;
 	struct event_id event;
@@ -95,7 +95,7 @@ bool full_must_signal(struct requests *requests, bool signaled)
 	return true;
 }
 
-/* Inline data, in one piece: devices allow more bytes than elements. */
+/* Copy inline data into one SGE: devices limit its bytes less than its number of SGEs. */
 static void copy_inline(struct held *held, char *to, const struct ibv_sge *from, int n)
 {
 	held->sges[0] = (struct ibv_sge){ .addr = (uintptr_t)to };
@@ -251,7 +251,7 @@ static unsigned int resume_replica(struct replay *r, struct replica *replica)
 	return n;
 }
 
-static bool still_holds(const struct replica *replica)
+static bool has_held_requests(const struct replica *replica)
 {
 	if (replica->requests)
 		return replica->requests->held;
@@ -265,7 +265,7 @@ unsigned int full_resume(struct replay *r)
 
 	while (*at) {
 		n += resume_replica(r, *at);
-		if (still_holds(*at)) {
+		if (has_held_requests(*at)) {
 			at = &(*at)->next_holder;
 		} else {
 			(*at)->holds = false;

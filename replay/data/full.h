@@ -28,7 +28,7 @@ bool full_must_signal(struct requests *requests, bool signaled);
 /* Hold back the requests of @p from @from on, behind those that wait already. 0 or -ENOMEM. */
 int full_hold(struct posting *p, uint32_t from);
 
-/* How many wait. */
+/* The number of waiting requests. */
 uint32_t full_count(const struct requests *requests);
 
 /* Post the waiting requests of all queues that fit now. Returns their number. */
@@ -39,5 +39,5 @@ unsigned int full_resume(struct replay *r);
  */
 uint32_t full_withdraw(struct requests *requests, uint32_t n);
 
-/* Forget what waits. */
+/* Drop all waiting requests. */
 void full_drop(struct requests *requests);

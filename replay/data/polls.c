@@ -30,7 +30,7 @@ struct owner {
 	enum side side;
 };
 
-/* The queue pair with that number; usually the same for all completions of a queue. */
+/* The queue pair with that number; most often that of the queue's last completion. */
 static struct replica *find_queue_pair(struct replay *r, struct replica *cq, uint32_t number)
 {
 	struct replica *replica = cq->last;
@@ -85,7 +85,7 @@ static bool find_signaled(struct owner *o, uint64_t wr_id)
 	return find_in_order(o, SIDE_SEND, wr_id);
 }
 
-/* A request of a shared queue. */
+/* Find a request of a shared queue by the cookie in its wr_id. */
 static bool find_by_cookie(struct replay *r, struct owner *o, uint64_t wr_id)
 {
 	struct replica *shared = replica_of(r, (uint32_t)(wr_id >> 33));
@@ -100,7 +100,7 @@ static bool find_by_cookie(struct replay *r, struct owner *o, uint64_t wr_id)
 	return true;
 }
 
-/* Only a send request can end with that status. */
+/* Can only a send request end with that status? */
 static bool is_of_sender(enum ibv_wc_status status)
 {
 	switch (status) {
@@ -117,7 +117,7 @@ static bool is_of_sender(enum ibv_wc_status status)
 	}
 }
 
-/* For a failure only wr_id and the queues determine the side. A shared queue was checked before. */
+/* Find a failed request: only wr_id and the queues tell its side. Not one of a shared queue. */
 static void find_failed(struct owner *o, const struct replica *cq, const struct ibv_wc *wc)
 {
 	const struct ibv_qp *qp = o->replica->handle;
@@ -134,7 +134,7 @@ static void find_failed(struct owner *o, const struct replica *cq, const struct 
 	}
 }
 
-/* Requests of a shared queue are in none of these. */
+/* Find the request that @wc completes in the queue pair's own queues. */
 static void find_request(struct replay *r, struct owner *o, const struct replica *cq,
 			 const struct ibv_wc *wc)
 {
@@ -156,7 +156,7 @@ static void find_request(struct replay *r, struct owner *o, const struct replica
 
 enum { GRH = 40, KEPT_MAX = 1 << 16 };
 
-/* The post of datagram @wc; earlier ones of its sender were lost. */
+/* The post of datagram @wc; posts before it by the same sender count as lost. */
 static bool find_datagram(struct replica_qp *qp, const struct ibv_wc *wc, struct request *ret_sent)
 {
 	struct requests *sent = &qp->sent;
@@ -302,7 +302,7 @@ bool polls_by_iterator(const struct replica *cq)
 	return ex && ex->read_qp_num && ex->start_poll;
 }
 
-/* Completions that fast_poll() has polled, but could not handle. */
+/* Sort in the completions that fast_poll() has polled but could not handle. */
 static int sort_in_polled(struct replay *r, struct replica *cq)
 {
 	int err = 0, n = (int)cq->nunsorted;
@@ -356,7 +356,7 @@ void polls_drain(struct replay *r, struct replica *replica)
 	drain_queue(r, queue_at(r, qp->recv_cq));
 }
 
-/* A queue pair, or a shared queue: then all that receive from it. */
+/* Drain queue pair @holder; if it is a shared queue, all queue pairs that receive from it. */
 static void drain_holder(struct replay *r, struct replica *holder)
 {
 	if (!holder->handle)

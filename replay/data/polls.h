@@ -12,7 +12,7 @@ enum { POLLS_BATCH = 32 }; /* completions in one poll */
 /* Is @cq polled by its iterator? Not if its iterator does not report the queue pair. */
 bool polls_by_iterator(const struct replica *cq);
 
-/* Poll all completions of queue pair @replica, and store them until they are asked for. */
+/* Poll all completions of queue pair @replica, and store them for later recorded polls. */
 void polls_drain(struct replay *r, struct replica *replica);
 
 /*

@@ -6,7 +6,7 @@
 
 enum { SGES_MAX = 4096 }; /* longer lists of SGEs are not replayed */
 
-/* Memory for a list; unused ones are kept for the next post. */
+/* Memory for a list of requests; unused structures are kept for the next post. */
 struct wrs {
 	struct wrs *next;
 	struct ibv_send_wr *send;
@@ -28,7 +28,7 @@ struct posting {
 	enum side side;
 	struct ibv_sge *sge; /* next free */
 	const char *missing; /* why it cannot be posted; NULL */
-	uint32_t lacking;    /* the object that is missing for that; 0 */
+	uint32_t lacking;    /* the missing object that is the reason; 0 */
 	char text[160];
 };
 
@@ -60,13 +60,13 @@ static inline bool posts_is_ambiguous(const struct replica_qp *qp, enum side sid
 	return before->wr_id == wr->wr_id && !before->signaled;
 }
 
-/* posts_fill.c: bytes of all its buffers. */
+/* posts_fill.c: the total length of the buffers of @wr. */
 uint32_t posts_length(const struct wr *wr);
 
-/* posts_build.c: were its requests built by ibv_wr_*(), and can the replay do that? */
+/* posts_build.c: were the post's requests built by ibv_wr_*(), and can the replay build them? */
 bool posts_are_built(const struct posting *p);
 
-/* Build it and end it by ibv_wr_complete(), whose result is returned, or ibv_wr_abort(): 0. */
+/* Build the batch; end it by ibv_wr_complete(), whose result is returned, or ibv_wr_abort(): 0. */
 int posts_build(struct posting *p);
 
 /*

@@ -54,7 +54,7 @@ static struct requests *find_sent(struct posting *p, uint32_t i)
 	return qp ? &qp->sent : NULL;
 }
 
-/* Before it is posted, because it may be received before the post returns. */
+/* Note the messages before the post, because they may be received before it returns. */
 static int note_sent(struct posting *p)
 {
 	if (p->replica->qp && requests_count(&p->replica->qp->sent) >= SENT_MOST)
@@ -136,8 +136,8 @@ static bool refuse_rest(struct posting *p, int *ret_ret, uint32_t *ret_taken)
 }
 
 /*
- * Post it. *@ret_ret is the verb's result, which some devices return negated, *@ret_taken the
- * number of accepted requests. 0 or -ENOMEM.
+ * Post the list, waiting for room if needed. *@ret_ret is the verb's result, which some devices
+ * return negated, *@ret_taken the number of accepted requests. 0 or -ENOMEM.
  */
 static int post_patiently(struct posting *p, int *ret_ret, uint32_t *ret_taken)
 {
@@ -166,7 +166,7 @@ static int post_patiently(struct posting *p, int *ret_ret, uint32_t *ret_taken)
 	return 0;
 }
 
-/* A window has its new key from now on; if it still exists after a wait for room. */
+/* Set the new keys of bound windows, if these still exist after a wait for room. */
 static void note_binds(const struct posting *p, uint32_t taken)
 {
 	const struct ibv_send_wr *wr = p->wrs->send;
@@ -177,7 +177,7 @@ static void note_binds(const struct posting *p, uint32_t taken)
 			wr[i].bind_mw.mw->rkey = wr[i].bind_mw.rkey;
 }
 
-/* Requests from @from on will never complete here. */
+/* Note that requests from @from on are not posted in the replay. */
 static int leave_out(struct posting *p, uint32_t from)
 {
 	return map_put(&p->r->left_out, event_key(p->event->id), from + 1);
@@ -204,7 +204,7 @@ static int skip_post(struct posting *p, const char *why)
 	return leave_out(p, 0);
 }
 
-/* Later events on a connection would differ, too. */
+/* Stop replaying a connection whose post lacks an object: its later events would differ, too. */
 static void cut_lacking(const struct posting *p)
 {
 	if (p->lacking && p->replica->qp && p->replica->qp->type != IBV_QPT_UD)
@@ -222,8 +222,8 @@ static bool has_objects(const struct posting *p, const struct ibv_send_wr *wr)
 }
 
 /*
- * Filling in the other host's numbers may wait for them, and other threads may destroy objects
- * meanwhile.
+ * Check again that the objects exist: the post may have waited for numbers of the other host, and
+ * other threads may have destroyed objects meanwhile.
  */
 static void check_filled(struct posting *p)
 {
@@ -310,7 +310,7 @@ static enum object_kind queue_kind(enum verb verb)
 	}
 }
 
-/* Why it is not posted, or NULL. */
+/* Why the post is left out, or NULL. */
 static const char *why_not(struct posting *p)
 {
 	const struct replica *replica = p->replica;
@@ -334,7 +334,7 @@ static const char *why_not(struct posting *p)
 	return NULL;
 }
 
-/* A shared queue still has spare requests, of messages that did not come. */
+/* Does a shared queue have spare requests, because messages did not come? */
 static bool has_spare(const struct posting *p)
 {
 	return !p->replica->qp && p->post->nwr && p->replica->spare >= p->post->nwr &&

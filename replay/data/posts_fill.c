@@ -23,8 +23,8 @@
 static struct ibv_sge no_sges[SGES_MAX];
 
 /*
- * The number of SGEs that it needs. No writer stores part of a list, but an edited trace may have
- * one.
+ * The number of SGEs that @wr needs. No writer stores part of a list, but an edited trace may have
+ * a part.
  */
 static uint32_t sges_of(const struct wr *wr)
 {
@@ -277,7 +277,7 @@ static bool is_signaled(const struct posting *p, const struct wr *wr)
 	       (p->replica->qp->signals_all || wr->send_flags & IBV_SEND_SIGNALED);
 }
 
-/* Note that it is outstanding. */
+/* Note that request @i is outstanding. */
 static int put_request(struct posting *p, uint32_t i, bool forced, uint64_t *ret_wr_id)
 {
 	const struct wr *wr = &p->post->wr[i];

@@ -28,7 +28,7 @@ static bool may_receive(const struct posting *p)
 	return !peer || !peer->qp || requests_count(&peer->qp->out[SIDE_SEND]);
 }
 
-/* The message is sent, but cannot be received: another event would have to post the receive. */
+/* Was a message sent for which the peer has no receive request? A later event must post that. */
 static bool lacks_receive(const struct posting *p)
 {
 	const struct replica_qp *qp = p->replica->qp;

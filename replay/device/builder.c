@@ -6,8 +6,8 @@
  * 	...
  * 	ibv_wr_complete() or ibv_wr_abort()
  *
- * The list is one for ibv_post_send(). That allows at most max_send_sge pieces of inline data, a
- * builder any number.
+ * The list has the form that ibv_post_send() takes. ibv_post_send() allows at most max_send_sge
+ * pieces of inline data, a builder any number.
  *
  * A trace does not distinguish a list of one element from a single one, or an empty list from none:
  * the simpler form is built.
@@ -17,7 +17,7 @@
 typedef void flush_fn(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, size_t length,
 		      uint8_t type, uint8_t level);
 
-/* In newer headers it follows the last member of older ones. */
+/* The member that newer headers have after the last one of older headers. */
 static flush_fn *flush_of(const struct ibv_qp_ex *qp)
 {
 	return *(flush_fn *const *)((const char *)qp + BUILDER_FLUSH_OFFSET);
@@ -135,7 +135,7 @@ static void build_data(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr,
 static void build_one(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr, struct ibv_data_buf *bufs)
 {
 	qp->wr_id = wr->wr_id;
-	qp->wr_flags = wr->send_flags; /* also INLINE: rdma_rxe finds the bytes by that flag */
+	qp->wr_flags = wr->send_flags; /* also INLINE: rdma_rxe uses that flag */
 	build_operation(qp, wr);
 	if (qp->qp_base.qp_type == IBV_QPT_UD && qp->wr_set_ud_addr)
 		ibv_wr_set_ud_addr(qp, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);

@@ -19,7 +19,7 @@ enum {
 };
 
 /*
- * Does @qp have the builder of @opcode? That of a flush exists only if the queue pair was created
+ * Does @qp have the builder of @opcode? ibv_wr_flush() exists only if the queue pair was created
  * with BUILDER_WITH_FLUSH: otherwise its offset holds data of the provider.
  */
 bool builder_has(const struct ibv_qp_ex *qp, int opcode, bool with_flush);

@@ -80,8 +80,8 @@ static void look_at_port(struct ibv_context *context, uint8_t number, struct por
 }
 
 /*
- * Always -EIO, regardless of the device's errno: EINVAL, for example, would mean that the trace is
- * bad.
+ * Open and query a device. The error is always -EIO, since the device's own, EINVAL for example,
+ * would mean that the trace is bad.
  */
 static int look_at(struct device *d)
 {
@@ -168,7 +168,7 @@ static const struct role *look_for_role(const struct devices *ds, const char *na
 	return NULL;
 }
 
-/* The role of that name, a new one if there is none. */
+/* The role of recorded device @name; it is created if there is none. */
 static unsigned int find_role(struct devices *ds, const char *name)
 {
 	const struct role *known = look_for_role(ds, name);
@@ -234,7 +234,7 @@ static enum device_likeness liken_role(const struct role *role, const struct dev
 	return strcmp(role->name, device->name) ? DEVICE_OTHER : DEVICE_SAME;
 }
 
-/* In a trace without calls that return a device's name the devices are numbered. */
+/* Is the device's name known? If no call in the trace returned it, it is "device" and a number. */
 static bool is_named(const struct role *role)
 {
 	size_t kind = strlen("device");

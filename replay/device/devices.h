@@ -43,7 +43,7 @@ int devices_open(const char *only, struct devices **ret_devices);
 /* Accepts NULL. */
 void devices_close(struct devices *devices);
 
-/* The only one, if one was named; else the machine's first. */
+/* The device given to devices_open(), if any; else the machine's first. */
 const struct device *devices_first(const struct devices *devices);
 
 /*
@@ -72,7 +72,7 @@ bool devices_are_without(const struct devices *devices, const char *name);
  */
 void devices_judge(const struct devices *devices, struct outcome *outcome);
 
-/* Are all of them like the recorded ones, except for their GUIDs? */
+/* Are all used devices like the recorded ones, except for their GUIDs? */
 bool devices_are_alike(const struct devices *devices);
 
 /* The devices that replace a recorded one, counted from 0; NULL after the last. */
@@ -81,10 +81,10 @@ const struct device *devices_player(const struct devices *devices, unsigned int 
 /* The device that @context was opened on. */
 const struct device *devices_of(const struct devices *devices, const struct ibv_context *context);
 
-/* Port @port of it, or the first if it has fewer. */
+/* Port @port of @device, or port 1 if it has fewer ports. */
 uint8_t device_port(const struct device *device, uint8_t port);
 
-/* Names of all, "a, b". */
+/* Names of all devices, "a, b". */
 void devices_names(const struct devices *devices, char *text, size_t size);
 
 /*

@@ -8,13 +8,13 @@
 #include "core/wire/desc.h"
 
 /*
- * Call it; errno is set as the verb left it, 0 if it did not set it. For a data verb: -EOPNOTSUPP.
+ * Call @verb. errno is as the verb left it, 0 if it did not set it. A data verb: -EOPNOTSUPP.
  */
 int64_t dispatch_call(enum verb verb, const uint64_t *args);
 
 /*
- * Make dispatch_call() try @route first, which returns true if it has called the verb; NULL: stop
- * that. Not while another thread calls.
+ * Make dispatch_call() try @route first, which returns true if it has called the verb; NULL: no
+ * route. Not while another thread is in dispatch_call().
  */
 void dispatch_through(bool (*route)(enum verb verb, const uint64_t *args, int64_t *ret));
 

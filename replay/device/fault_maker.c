@@ -1,8 +1,8 @@
 /*
- * Who makes the recorded faults again
+ * Finds the library that injects the recorded faults
  *
- * The command has preloaded the recorder's library for it, if it was to be used: that one is asked
- * first. It is also there if the replay is recorded, and then refuses.
+ * The recorder's library is tried first: the command has preloaded it if it is to inject faults. It
+ * is also loaded if the replay itself is recorded; then it refuses.
  */
 #include "replay/device/fault_maker.h"
 

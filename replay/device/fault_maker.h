@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Who makes the recorded faults again: the software device, or the recorder's library, on any
+ * The library that injects the recorded faults: the software device's, or the recorder's, on any
  * device. Any thread.
  */
 #include <infiniband/verbs.h>
@@ -14,5 +14,5 @@ struct fault_maker {
 	unsigned int (*struck)(void);
 };
 
-/* Look for one in this process. False: there is none. */
+/* Find the functions of such a library in this process. False: there are none. */
 bool fault_maker_find(struct fault_maker *ret_maker);

@@ -24,7 +24,7 @@ void memory_free(struct memory *memory);
  */
 int memory_add(struct memory *memory, uint64_t addr, uint64_t length);
 
-/* Is that the whole address space? Then the region is implicit: only its used parts are ranges. */
+/* Is that the whole address space, an implicit region? Only its used parts are added. */
 bool memory_is_all(uint64_t addr, uint64_t length);
 
 /* Bytes that memory_map() will map; registering a region allocates all of it. */
@@ -42,7 +42,7 @@ int memory_share(struct memory *memory, int (*map)(const void *at, size_t size, 
 /* The address in the replay for @addr; NULL if it is in none of the ranges. */
 void *memory_at(const struct memory *memory, uint64_t addr);
 
-/* The same if all @length bytes from @addr on are in one range; else NULL. */
+/* Like memory_at(), if all @length bytes from @addr on are in one range; else NULL. */
 void *memory_span(const struct memory *memory, uint64_t addr, uint64_t length);
 
 /* Are the @length bytes at @at in memory that memory_at() returns? */

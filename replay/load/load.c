@@ -68,7 +68,7 @@ void load_fini(struct load *load)
 	*load = (struct load){ 0 };
 }
 
-/* Over its first @n requests; the first gap only where the track begins again. */
+/* The sum of the first @n gaps; the very first counts only where the track begins again. */
 static double sum_gaps(const struct load_track *track, size_t n)
 {
 	double sum = 0;

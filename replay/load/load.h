@@ -37,7 +37,7 @@ enum {
 #define LOAD_KIND_MOST (1u << LOAD_KIND_BITS)
 
 struct load_request {
-	/* ns since the one before it; of the first: since the last, where the track begins again */
+	/* ns since the previous request; of the first: since the last, if the track is repeated */
 	uint64_t gap : LOAD_GAP_BITS;
 	uint64_t kind : LOAD_KIND_BITS; /* index */
 };
@@ -45,7 +45,7 @@ struct load_request {
 struct load_track {
 	struct load_request *requests;
 	size_t n;
-	uint64_t count; /* requests to be sent; if it is more than n, the track begins again */
+	uint64_t count; /* requests to be sent; if more than n, the track begins again */
 	int64_t start;  /* of its first request, ns */
 };
 
@@ -75,10 +75,10 @@ struct load {
 	size_t nclasses;
 	uint64_t dropped;  /* requests that load_scale_ranks() could not continue */
 	uint64_t left_out; /* recorded requests that move no bytes between ranks: bind_mw, ... */
-	uint32_t outside;  /* of the ranks, those of which the trace only has the peers */
+	uint32_t outside;  /* number of ranks that are in the trace only as peers */
 };
 
-/* The index of a kind, a new one if there is none. 0 or -errno after log_err(). */
+/* Find the index of a kind; it is added if there is none. 0 or -errno after log_err(). */
 int load_find_kind(struct load *load, int opcode, uint32_t bytes, uint32_t *ret_kind);
 
 /* Add a request to a track whose last one was @gap ns earlier. 0 or -ENOMEM. */

@@ -151,7 +151,7 @@ int load_scale_sizes(struct load *load, double factor)
 	return 0;
 }
 
-/* A track that takes @period ns, with all its repetitions, before it begins again at @end. */
+/* Stretch a track to @period ns with all its repetitions; it is repeated until @end. */
 static void stretch_track(struct load_track *track, double factor, double period, double end)
 {
 	double over = 0, lasts = load_track_lasts(track) * factor;
@@ -180,7 +180,7 @@ static void stretch_load(struct load *load, double factor, double period, double
 			stretch_track(&load->classes[i].tracks[k], factor, period, end);
 }
 
-/* Give the requests of @other, whose kinds are others, those of @load. */
+/* Change the requests of @other from its table of kinds to that of @load. */
 static int change_kinds(struct load *load, struct load *other)
 {
 	uint32_t *to = calloc(other->nkinds ?: 1, sizeof(*to));

@@ -17,8 +17,9 @@ int load_scale_ranks(struct load *load, uint32_t factor);
 int load_scale_sizes(struct load *load, double factor);
 
 /*
- * Add the ranks of @other, and stretch both so that of all requests @own to @others are those of
- * each. The rate of all is the sum of both; the shorter one begins again until the longer ends.
- * @other is empty afterwards. For more than two, @own is the sum of the earlier weights.
+ * Add the ranks of @other, and stretch both so that their numbers of requests are in the ratio @own
+ * : @others. The total rate is the sum of both rates; the shorter traffic begins again until the
+ * longer ends. @other is empty afterwards. For more than two, @own is the sum of the earlier
+ * weights.
  */
 int load_mix(struct load *load, double own, struct load *other, double others);

@@ -3,7 +3,7 @@
  *
  * 	one class for each sender -> alike ones joined -> edges that are a pattern split off
  *
- * A pattern is one if it has all of its edges, each as often as the others.
+ * A class has a pattern if it has all edges of that, each equally often.
  */
 #include "replay/load/load_join.h"
 
@@ -18,7 +18,7 @@ enum { OPCODES = 16 };
 
 static const double alike = 0.1;
 
-/* What is compared of two senders. */
+/* The properties by which senders are compared. */
 struct features {
 	double requests[OPCODES], bytes, all;
 };
@@ -245,7 +245,7 @@ static bool follow_ring(const struct load_class *class, uint32_t n, uint32_t *nu
 	return is && done == n && !at;
 }
 
-/* The same with the rank at the centre of @class first, if all others send to it, or it to all. */
+/* If all ranks of @class send to one, or one sends to all, number that rank 0. */
 static bool find_root(const struct load_class *class, uint32_t n, uint32_t *number)
 {
 	const struct load_edge *first = class->edges, *second = first + 1;
@@ -272,7 +272,7 @@ static void renumber_edges(struct load *load, const uint32_t *number)
 		}
 }
 
-/* Processes without a launcher have the numbers of their first verbs: by chance. */
+/* Number ranks by a pattern; without a launcher their numbers depend on which verb came first. */
 static int number_ranks(struct load *load)
 {
 	bool (*const ways[])(const struct load_class *class, uint32_t n,

@@ -3,7 +3,7 @@
  *
  * One pass over the events. A sender is a queue pair and its peer, a class with one edge. Ranks are
  * numbered when all are known: the processes that send or receive, by their ranks in the job if
- * they have these, then the peers that are not in the trace, one for each address.
+ * known, then the peers that are not in the trace, one for each address.
  *
  * Not here: which queue pair is connected to which (core/store/finish/connections.h).
  */
@@ -92,7 +92,7 @@ static enum load_transport find_transport(const struct pair *pair)
 	}
 }
 
-/* A party that is not in the trace, by its address. */
+/* Find the party outside of the trace that has an address. */
 static int find_outside(struct learning *l, const struct place *place, uint32_t *ret_party)
 {
 	uint64_t key = place ? hash_of(place->gid, sizeof(place->gid), place->lid) : 0, found;
@@ -114,7 +114,7 @@ static uint32_t find_depth(const struct learning *l, uint32_t qp, int64_t time)
 	return depth < 1 ? 1 : depth < LOAD_DEPTH_MOST ? (uint32_t)depth : LOAD_DEPTH_MOST;
 }
 
-/* The sender of that key, a new class if there is none. */
+/* Find the sender with that key; a class is added if there is none. */
 static int find_sender(struct learning *l, uint64_t key, const struct load_class *like,
 		       const struct load_edge *edge, size_t *ret_index)
 {
@@ -241,7 +241,7 @@ static int learn_post(struct learning *l, const struct trace_event *event)
 	return err;
 }
 
-/* A message of a peer that is not in the trace. */
+/* Learn a message from a peer that is not in the trace. */
 static int learn_arrival(struct learning *l, const struct trace_event *event, const struct wc *wc)
 {
 	struct load_class like = { .transport = find_transport(find_pair(l, wc->qp)) };

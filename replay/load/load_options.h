@@ -1,6 +1,6 @@
 #pragma once
 /*
- * How traffic is sent, and what came of it. Plain data.
+ * How traffic is sent, and the results. Plain data.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -42,8 +42,8 @@ struct load_result {
 	double bytes;
 	int64_t first, last;         /* when the first and the last request were issued, ns */
 	uint64_t full;               /* requests that found the send queue full at their time */
-	int64_t full_longest;        /* the longest that one of them waited, ns */
-	uint32_t full_from, full_to; /* the sender of that one */
+	int64_t full_longest;        /* the longest wait of such a request, ns */
+	uint32_t full_from, full_to; /* its sender */
 	uint64_t errors;             /* completions in error */
 	struct load_failure failure;
 	bool stopped, late; /* by @stop, by the deadline */

@@ -9,7 +9,7 @@
 /* With fewer ranks, edges fit several patterns: of 2, ring, tree and all-to-all are the same. */
 enum { LOAD_PATTERN_RANKS = 4 };
 
-/* In the order in which they are looked for: one that contains others precedes them. */
+/* In the order of the search: a pattern that contains others precedes them. */
 enum load_pattern {
 	LOAD_LIST, /* none: the edges are listed */
 	LOAD_ALL_TO_ALL,
@@ -40,7 +40,7 @@ const char *load_pattern_name(enum load_pattern pattern);
 /* "rank r sends to r + 1" */
 const char *load_pattern_help(enum load_pattern pattern);
 
-/* LOAD_LIST: there is none of that name. */
+/* Returns LOAD_LIST if no pattern has that name. */
 enum load_pattern load_pattern_find(const char *name);
 
 /* Is it defined for @n ranks? Pairs need an even number, a hypercube a power of two. */

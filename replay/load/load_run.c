@@ -3,8 +3,9 @@
  *
  * 	load -> flows, links -> workers: set up | connect | begin at one time | send | results
  *
- * One worker in this thread, or one for each rank in a thread or a process of its own. They meet on
- * the board after each step, and poll it: there is nothing else that threads and processes share.
+ * One worker in this thread, or one for each rank in a thread or a process of its own. After each
+ * step they wait for each other by polling the board, the only data that threads and processes
+ * share.
  */
 #include "replay/load/load_run.h"
 
@@ -33,13 +34,13 @@ uint32_t load_workers(const struct load *load, const struct load_options *option
 	return options->workers == LOAD_SERIAL ? 1 : load->nranks;
 }
 
-/* The flow of the other direction that still needs a link, among those with the same key. */
+/* The key under which a link is found that still lacks a flow of the opposite direction. */
 static uint64_t link_key(const struct load_edge *edge)
 {
 	return (uint64_t)edge->from << 32 | edge->to;
 }
 
-/* Share the link of the other direction, or have a new one. */
+/* Assign to a flow the link of a flow of the opposite direction, or a new one. */
 static int link_flow(struct load_plan *plan, uint32_t index, struct map *open)
 {
 	struct load_flow *flow = &plan->flows[index];
@@ -121,7 +122,7 @@ static int meet_workers(const struct load_plan *plan, enum load_phase phase)
 	return await_workers(plan->board, &plan->board->reached[phase], plan->nworkers);
 }
 
-/* One after the other: a recording numbers processes by their first verbs, so these are ranks. */
+/* Open in the order of ranks: a recording numbers processes by their first verbs. */
 static int open_in_turn(struct load_worker *w)
 {
 	struct load_board *board = w->plan->board;
@@ -132,7 +133,7 @@ static int open_in_turn(struct load_worker *w)
 	return err;
 }
 
-/* All begin at the same time, which the first worker sets. */
+/* Wait for the common start time, which the first worker sets. */
 static int agree_on_start(const struct load_worker *w)
 {
 	struct load_board *board = w->plan->board;
@@ -215,7 +216,7 @@ static void run_process(const struct load_plan *plan, uint32_t index)
 	_exit(0);
 }
 
-/* A process that was killed would leave the others waiting. False: all have ended. */
+/* Wait for one process; if it was killed, stop the others. False: all have ended. */
 static bool wait_for_process(struct load_plan *plan)
 {
 	int status;

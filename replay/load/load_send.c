@@ -1,16 +1,16 @@
 /*
  * The loop of a worker
  *
- * 	senders by due time (a heap) -> due: post, whatever was completed before
+ * 	senders by due time (a heap) -> due: post, even if earlier requests are not complete
  * 	                             -> none is due yet: poll, post receives again
  *
  * A sender whose queue is full when its request is due leaves the heap, until a completion makes
  * room; the others keep their times. Requests due at the same time (the recorded program has posted
- * them as one list) are posted as one list. If all are late, it polls after each POLL_AFTER posts
- * nevertheless.
+ * them as one list) are posted as one list. Even if all are late, the loop polls after every
+ * POLL_AFTER posts.
  *
- * Shortly before a request is due it only looks at the clock: a poll takes longer than the error
- * that is wanted. If nothing is due for long, it sleeps.
+ * Shortly before a request is due the loop only reads the clock: a poll takes longer than the
+ * accepted error of the time. If nothing is due for long, it sleeps.
  */
 #include "replay/load/load_send.h"
 
@@ -28,8 +28,8 @@ enum {
 	POLL_AFTER = 16,
 	SPIN_NS = 2000,           /* before a request is due, no poll */
 	SLEEP_NS = 50000,         /* of one sleep */
-	AWAKE_NS = 400000,        /* it is awake before the next request for this long */
-	BUSY_NS = 200000,         /* and after the latest completion */
+	AWAKE_NS = 400000,        /* no sleep this long before the next request, */
+	BUSY_NS = 200000,         /* nor this long after the latest completion */
 	STRAGGLER_NS = 500000000, /* for datagrams that may be lost */
 };
 
@@ -105,7 +105,7 @@ static uint32_t room_of(const struct load_worker *w, const struct load_sender *s
 	return w->ends[s->end].depth - (uint32_t)(s->sent - s->completed);
 }
 
-/* @s has sent its next request: compute when the following one is due? */
+/* @s has sent its next request: compute when the following one is due. */
 static void advance_sender(const struct load_worker *w, struct load_sender *s)
 {
 	const struct load_track *track = flow_of(w, s)->track;
@@ -212,7 +212,7 @@ static int post_list(struct loop *l, struct load_sender *s, int64_t now)
 	return n;
 }
 
-/* The first sender of the heap is due. */
+/* Post for the first sender of the heap, which is due. */
 static int issue_request(struct loop *l, int64_t now)
 {
 	struct load_worker *w = l->w;
@@ -315,7 +315,7 @@ static int poll_all(struct loop *l)
 	return sum;
 }
 
-/* Count the messages that its ends must receive. */
+/* Count the messages that the worker's ends must receive. */
 static void count_expected(struct loop *l)
 {
 	const struct load_plan *plan = l->w->plan;
@@ -351,7 +351,7 @@ static void begin_senders(struct loop *l)
 	}
 }
 
-/* Everything of this worker is done; then it polls on, since others send to it. */
+/* Report, once, that all requests of this worker are done. It still polls: others send to it. */
 static void report_sent(struct loop *l)
 {
 	if (l->reported || l->left)

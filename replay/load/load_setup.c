@@ -48,7 +48,7 @@ static uint32_t limit_number(uint32_t value, uint32_t most)
 	return value < most ? value : most;
 }
 
-/* Set the lengths of its queues and receives, and the memory that all need. */
+/* Set the lengths of the end's queues and receives; enlarge the worker's memory if needed. */
 static void size_end(struct load_worker *w, struct load_end *end)
 {
 	const struct load_flow *sent = flow_of(w, end, true), *received = flow_of(w, end, false);
@@ -129,7 +129,7 @@ static int make_memory(struct load_worker *w)
 	return w->mr ? 0 : log_err(-errno, "ibv_reg_mr of %zu bytes", 2 * w->half);
 }
 
-/* A completion queue with room for @end; the latest, or one more. */
+/* A completion queue with room for @end: the newest one, or another one that is created. */
 static struct ibv_cq *find_cq(struct load_worker *w, const struct load_end *end, size_t *room)
 {
 	size_t needed = (size_t)end->depth + end->receives + 1;
@@ -195,7 +195,7 @@ static int make_qp(struct load_worker *w, struct load_end *end, size_t *room)
 	return begin_qp(w, end);
 }
 
-/* A datagram has no more than a packet. */
+/* Check that no datagram is larger than a packet. */
 static int check_sizes(const struct load_worker *w)
 {
 	uint32_t mtu = 128u << w->device->ports[w->port].mtu;

@@ -3,8 +3,8 @@
  *
  * 	gaps of all tracks of a class -> classes of 1/16 of a power of two -> LOAD_SHARES shares
  *
- * Each share has the mean of its values, so that totals are exact. Of neighbours, the two are
- * joined first whose join moves the least weight the least far, on a logarithmic scale: rare long
+ * Each share has the mean of its values, so that totals are exact. The first neighbours to be
+ * joined are those with the least product of weight and distance on a logarithmic scale: rare long
  * gaps stay apart from frequent short ones.
  */
 #include "replay/load/load_spread.h"
@@ -20,7 +20,7 @@
 enum {
 	FINE = 16, /* of a power of two */
 	FINES = LOAD_GAP_BITS * FINE + 1,
-	TRACK_MOST = 1 << 16, /* requests of a track that was made; then it begins again */
+	TRACK_MOST = 1 << 16, /* requests of a generated track; then it begins again */
 };
 
 static int compare_shares(const void *a, const void *b)
@@ -32,7 +32,7 @@ static int compare_shares(const void *a, const void *b)
 	return x->value < y->value ? -1 : x->value > y->value;
 }
 
-/* What is lost if two neighbours are joined. */
+/* The loss of precision if two neighbours are joined. */
 static double cost_of_join(const struct load_share *a, const struct load_share *b)
 {
 	double far = log1p(b->value) - log1p(a->value);
@@ -213,7 +213,7 @@ static void shuffle_shares(uint32_t *of, size_t n, uint64_t *state)
 	}
 }
 
-/* For each of @n requests the index of its share, in random order; each share is exact to one. */
+/* Assign a share to each of @n requests, in random order; each count is exact to one request. */
 static int deal_shares(const struct load_share *shares, size_t nshares, size_t n, uint64_t *state,
 		       uint32_t **ret_of)
 {
@@ -247,7 +247,7 @@ static double scale_of(const struct load_summary *summary, const uint32_t *of, s
 	return sum > 0 ? mean * (double)n / sum : 0;
 }
 
-/* Gaps of all requests after the first; the rounding of each is made good by the next. */
+/* Set the gaps of all requests; the rounding error of each is carried to the next. */
 static void set_gaps(const struct load_summary *summary, const uint32_t *of,
 		     struct load_track *track)
 {

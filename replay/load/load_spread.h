@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Traffic as shares: what a class has in total, and tracks made of that. Not thread-safe.
+ * Traffic as shares: the totals of a class, and tracks generated from them. Not thread-safe.
  */
 #include "replay/load/load.h"
 
@@ -27,7 +27,7 @@ struct load_summary {
 int load_summarise(const struct load *load, const struct load_class *class,
 		   struct load_summary *ret_summary);
 
-/* Accepts a zeroed one. */
+/* Accepts a zeroed summary. */
 void load_fini_summary(struct load_summary *summary);
 
 /*

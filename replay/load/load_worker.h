@@ -2,8 +2,8 @@
 /*
  * Workers that send traffic. For load_run.c, load_setup.c and load_send.c.
  *
- * A worker has the senders of its ranks and the receivers of its ranks. What it tells others is on
- * the board, in memory that processes share; everything else is its own.
+ * A worker has the senders of its ranks and the receivers of its ranks. What it publishes for other
+ * workers is on the board, in memory that processes share; everything else is private.
  */
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
@@ -29,7 +29,7 @@ struct load_flow {
 /* Two queue pairs, connected. Flows of both directions may share them. */
 struct load_link {
 	uint32_t rank[2];
-	uint32_t flow[2]; /* that the end sends; LOAD_NONE */
+	uint32_t flow[2]; /* sent by that end; LOAD_NONE */
 	enum load_transport transport;
 };
 
@@ -44,7 +44,7 @@ enum load_phase { PHASE_MADE, PHASE_CONNECTED, PHASE_TIMED, PHASE_SENT, PHASE_EN
 struct load_board {
 	atomic_uint reached[PHASES]; /* workers that have */
 	atomic_uint opened;          /* processes that have opened their device */
-	atomic_int err;              /* -errno of the first that failed */
+	atomic_int err;              /* -errno of the first failure */
 	atomic_bool stop, late;
 	atomic_llong go;              /* clock of time 0, ns */
 	struct load_result *results;  /* one for each worker */
@@ -102,7 +102,7 @@ struct load_worker {
 	size_t nends;
 	struct load_sender *senders;
 	size_t nsenders;
-	uint32_t *heap; /* senders with a request to come that are not blocked, by due */
+	uint32_t *heap; /* senders that have requests left and are not blocked, by due */
 	size_t nheap;
 	struct load_result result;
 };
@@ -126,14 +126,14 @@ static inline bool load_is_message(int opcode)
 /* Open the device of a worker. 0 or -errno after log_err(), as the next two. */
 int load_open(struct load_worker *worker);
 
-/* Make its objects, and write its notices. */
+/* Create the worker's objects, and write its notices. */
 int load_setup(struct load_worker *worker);
 
-/* Connect its queue pairs, and post all receives. */
+/* Connect the worker's queue pairs, and post all receives. */
 int load_connect(struct load_worker *worker);
 
 /* Post a receive at @end. 0 or -errno. */
 int load_post_receive(struct load_worker *worker, uint32_t end);
 
-/* Also what is half made. */
+/* Also for a worker whose setup failed halfway. */
 void load_fini_worker(struct load_worker *worker);

@@ -74,7 +74,7 @@ static bool owns_object(const struct channel *channel, const struct mirror *mirr
 	return mirror_has(all.mirrors, process_ask_of(all.ask, channel), mirror);
 }
 
-/* The process that serves an object. */
+/* Lock the channel of the process that serves an object. */
 static struct channel *begin_asking(const struct mirror *mirror)
 {
 	struct channel *c = current.channel;
@@ -181,8 +181,8 @@ static int64_t fail_call(enum verb verb)
 }
 
 /*
- * Replace handles of copies by those of their process; with @process, the process's own by the
- * copies again.
+ * Replace a handle of a copy by that of its process; with @process, the process's handle by the
+ * copy again.
  */
 static void unmask_object(char *at, uint32_t process)
 {
@@ -248,7 +248,7 @@ static bool takes_device(const struct verb_info *v)
 	       v->args.fields[0].object == OBJECT_device;
 }
 
-/* The copies of objects that a call created or changed. Returns the created one. */
+/* Update the copies of objects that a call created or changed. Returns the created one. */
 static void *put_copies(uint32_t process, struct channel *c, struct ibv_device *device)
 {
 	void *made = NULL;
@@ -310,7 +310,7 @@ static void return_arguments(const struct channel *c, const struct lent *lent, u
 		memcpy(lent[i].ours, (void *)(uintptr_t)c->args[lent[i].argument], lent[i].size);
 }
 
-/* Restore them: they may be used for another call. */
+/* Restore handles in arguments, which may be used for another call. */
 static void mask_arguments(enum verb verb, const uint64_t *args, uint32_t process)
 {
 	uint64_t copy[sizeof(((struct channel *)0)->args) / sizeof(*args)] = { 0 };
@@ -330,7 +330,7 @@ static void fill_arguments(struct channel *c, enum verb verb, const uint64_t *ar
 	memcpy(c->args, args, verb_infos[verb].args.nfields * sizeof(*args));
 }
 
-/* The result of a call that creates nothing: an object, as another type (ibv_qp_to_qp_ex()). */
+/* The copy for an object that a call returns without creating it (ibv_qp_to_qp_ex()). */
 static int64_t find_returned(uint32_t process, int64_t ret)
 {
 	return (int64_t)(uintptr_t)mirror_at(all.mirrors, process, (uint64_t)ret);
@@ -370,7 +370,7 @@ static int64_t call_in_process(struct channel *c, uint32_t process, enum verb ve
 	return v->fail == FAIL_NULL ? find_returned(process, c->ret) : c->ret;
 }
 
-/* dispatch_call(): false for objects of this process. */
+/* The route of dispatch_call(): false if the call is for objects of this process. */
 static bool route_call(enum verb verb, const uint64_t *args, int64_t *ret)
 {
 	const struct verb_info *v = &verb_infos[verb];
@@ -455,7 +455,7 @@ int processes_setenv(const char *name, const char *value)
 	return send_command(c, PROCESS_SETENV) || c->ret ? -ENOMEM : 0;
 }
 
-/* In pieces of the size of the room. */
+/* Copy memory to or from a process, in pieces of the size of the room. */
 static void copy_memory(uint32_t process, enum process_command command, char *there, char *here,
 			size_t n)
 {
@@ -545,7 +545,7 @@ static enum process_ending ending_of(const char *how)
 	return how && !strcmp(how, "killed") ? PROCESS_KILLED : PROCESS_EXIT_NOW;
 }
 
-/* A child that still runs and has inherited the objects. */
+/* Give the objects of @process to a child that still runs and has inherited them. */
 static uint32_t give_to_child(uint32_t process)
 {
 	for (uint32_t i = process + 1; trace_process(all.trace, i); i++)

@@ -21,7 +21,7 @@ struct outcome;
 /* Before any device is opened. Returns 0 or -errno after log_err(). */
 int processes_start(struct trace *trace, struct outcome *outcome);
 
-/* Ends them all. */
+/* Ends all replayed processes. */
 void processes_stop(void);
 
 bool processes_are_used(void);
@@ -33,8 +33,8 @@ bool processes_are_used(void);
 int processes_map(const void *at, size_t size, int protection);
 
 /*
- * Set a variable of the environment, in this process and in those that are not started yet. 0 or
- * -ENOMEM.
+ * Set a variable of the environment, in this process and in replayed processes that are started
+ * later. 0 or -ENOMEM.
  */
 int processes_setenv(const char *name, const char *value);
 
@@ -55,12 +55,12 @@ bool process_has(uint32_t process, const void *object);
 void process_fork(uint32_t child);
 
 /*
- * @process ends in the way @how: column `ending` of table `process`, or NULL. Returns the process
- * that owns its objects from now on, since it was forked from it; 0: they ended with it.
+ * @process ends in the way @how: column `ending` of table `process`, or NULL. Returns the child
+ * that owns its objects from now on; 0: the objects ended with it.
  */
 uint32_t process_end(uint32_t process, const char *how);
 
-/* Calls of this thread that --max-memory refused so far, in any process. */
+/* The number of calls of this thread that --max-memory refused so far, in any process. */
 unsigned int process_refused(void);
 
 /* Is an event waiting on a channel, or on a context? */

@@ -68,7 +68,7 @@ static size_t size_of(enum object_kind kind, bool whole)
 	}
 }
 
-/* @extended: it is new, and may have more than the plain structure, which never changes. */
+/* @extended: a new object of an extended kind: copy also the part that never changes. */
 static void copy_object(struct process_copy *copy, enum object_kind kind, void *object,
 			bool extended)
 {
@@ -85,7 +85,7 @@ static void copy_object(struct process_copy *copy, enum object_kind kind, void *
 		       size_of(kind, kind == OBJECT_qp ? copy->builds : extended));
 }
 
-/* The created object, and objects that may have changed. */
+/* Copy the created object, and objects that may have changed. */
 static void copy_objects(struct channel *c, const struct verb_info *v)
 {
 	bool failed = verb_failed(c->verb, c->ret);
@@ -131,7 +131,7 @@ static void call_verb(struct channel *c)
 	copy_objects(c, v);
 }
 
-/* Windows have their new keys from now on. */
+/* Set the new keys of windows that posted requests bind. */
 static void note_binds(const struct ibv_send_wr *wr, const struct ibv_send_wr *end)
 {
 	for (; wr && wr != end; wr = wr->next)
@@ -289,7 +289,7 @@ static void count_struck(struct channel *c)
 	c->ret = fault_maker_find(&maker) ? maker.struck() : 0;
 }
 
-/* A child started with a copy of this memory, including its mappings. */
+/* Map memory at the given address; processes forked later inherit the mapping. */
 static void map_memory(struct channel *c)
 {
 	void *at = mmap(to_pointer(c->args[0]), c->args[1], (int)c->args[2],
@@ -427,5 +427,5 @@ _Noreturn void process_agent_run(struct process_wire *shared, uint32_t process)
 {
 	wire = shared;
 	serve_channel(&wire->channels[process], true);
-	abort(); /* it does not return */
+	abort(); /* serve_channel() does not return */
 }

@@ -4,8 +4,8 @@
  * Process 0 is forked before any device is opened, and root processes are forked from it, so that
  * each begins as a program does. The others are forked from their parents.
  *
- * The end of a process is noticed through its pidfd. Its parent has to reap it; if that has ended,
- * this process does.
+ * The end of a process is noticed through its pidfd. Its parent has to reap it; if the parent has
+ * ended, the replaying process does.
  */
 #include "replay/process/process_ask.h"
 

@@ -8,7 +8,7 @@
 struct process_ask;
 
 struct process_told {
-	/* one has ended unexpectedly: @how gives the reason */
+	/* a process has ended unexpectedly: @how gives the reason */
 	void (*lost)(uint32_t process, const char *how);
 	/* @child has a copy of the current objects of @parent */
 	void (*forked)(uint32_t child, uint32_t parent);
@@ -24,18 +24,18 @@ int process_ask_new(struct trace *trace, const struct process_told *told,
 /* Accepts NULL. Ends all processes that still run. */
 void process_ask_free(struct process_ask *ask);
 
-/* The reason why @process does not run; NULL: it runs. It is started if it has not been. */
+/* The reason why @process does not run; NULL: it runs. Starts the process if needed. */
 const char *process_ask_why_not(struct process_ask *ask, uint32_t process);
 
 /* Fork @child, from @thread of its parent; 0: from any. */
 void process_ask_fork(struct process_ask *ask, uint32_t child, uint32_t thread);
 
-/* End it, and wait until it has ended. */
+/* End @process, and wait until it has ended. */
 void process_ask_end(struct process_ask *ask, uint32_t process, enum process_ending ending);
 
 bool process_ask_runs(const struct process_ask *ask, uint32_t process);
 
-/* Is @process the same as @of, or was it forked from it? */
+/* Is @process the process @of, or a descendant of it? */
 bool process_ask_is_kin(const struct process_ask *ask, uint32_t process, uint32_t of);
 
 /*

@@ -13,7 +13,7 @@ struct process_room {
 /* The part of the room that is not for arguments of a call. */
 struct process_room process_room_of(const struct channel *channel);
 
-/* Zeroed; NULL: it is full. */
+/* Allocate zeroed memory; NULL: the room is full. */
 void *process_room_take(struct process_room *room, size_t size);
 
 /* Get the channel to the process of an object, for commands; process_data_end() releases it. */
@@ -31,7 +31,7 @@ struct process_data_doors {
 	struct channel *(*begin)(const struct mirror *mirror);
 	int (*ask)(struct channel *channel, enum process_command command);
 	void (*end)(struct channel *channel);
-	bool (*has)(uint64_t address); /* is that memory shared by all processes? */
+	bool (*has)(uint64_t address); /* is the memory at @address shared by all processes? */
 	bool (*owns)(const struct channel *channel, const struct mirror *mirror);
 };
 

@@ -61,7 +61,7 @@ int process_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **ret_c
 	return ret;
 }
 
-/* For a port or the device it is a number. */
+/* Is the element of the event an object? For a port or the device it is a number. */
 static bool is_about_object(enum ibv_event_type type)
 {
 	switch (type) {

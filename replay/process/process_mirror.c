@@ -25,7 +25,7 @@ struct mirrors {
 	pthread_mutex_t lock;
 };
 
-static uint64_t range_start, range_end; /* there is only one at a time */
+static uint64_t range_start, range_end; /* only one struct mirrors exists at a time */
 
 enum { REAL_BITS = 47 };
 
@@ -175,7 +175,7 @@ static void point_context(struct ibv_context *context, struct ibv_device *device
 	context->abi_compat = NULL;
 }
 
-/* Objects that begin with a context and a protection domain, or with a context alone. */
+/* Set the pointers of an object that begins with a context and, perhaps, a protection domain. */
 static void point_plain(struct mirrors *m, uint32_t process, enum object_kind kind,
 			struct ibv_mr *object)
 {
@@ -184,7 +184,7 @@ static void point_plain(struct mirrors *m, uint32_t process, enum object_kind ki
 		POINT(process, object, pd);
 }
 
-/* @process: the copy contains addresses of that process. */
+/* Replace pointers in the copy, which are addresses of @process, by those of copies. */
 static void point_mirror(struct mirrors *m, uint32_t process, struct mirror *mirror,
 			 struct ibv_device *device)
 {
@@ -232,7 +232,7 @@ static struct mirror *make_mirror(struct mirrors *m, uint32_t process,
 	return mirror;
 }
 
-/* For extended objects, the part after the plain structure does not change. */
+/* The number of bytes to copy: the part after the plain structure is copied only once (@made). */
 static size_t size_of(const struct mirror *mirror, bool made)
 {
 	if (!made && mirror->kind == OBJECT_cq)

@@ -9,13 +9,13 @@ struct mirrors;
 
 struct mirror {
 	uint64_t real;    /* its address in its process */
-	uint32_t process; /* the process that created it, or its heir */
+	uint32_t process; /* the process that created it, or that owns it since (mirrors_give()) */
 	uint32_t holders; /* processes that have it */
 	enum object_kind kind;
 	bool builds;            /* QP: it has ibv_wr_*() builders */
 	bool extended;          /* CQ */
 	struct mirror *next;    /* free */
-	struct process_wc *wcs; /* CQ: taken by an iterator, and not asked for yet */
+	struct process_wc *wcs; /* CQ: taken from an iterator, but not polled yet */
 	uint32_t at, n;
 	_Alignas(16) char copy[PROCESS_COPY];
 };
@@ -26,7 +26,7 @@ int mirrors_new(void (*hook)(struct mirror *mirror), struct mirrors **ret_mirror
 /* Accepts NULL. */
 void mirrors_free(struct mirrors *mirrors);
 
-/* The mirror whose copy @object is; NULL: it is an object of this process. */
+/* The mirror of copy @object; NULL: @object is an object of this process. */
 struct mirror *mirror_of(const void *object);
 
 /* The address in its process; for an object of this process, its own. */
@@ -36,8 +36,8 @@ uint64_t mirror_real(uint64_t object);
 void *mirror_at(struct mirrors *mirrors, uint32_t process, uint64_t real);
 
 /*
- * Does @process have the object at its address? It created it, or was forked while its parent had
- * it; and it has not destroyed it since.
+ * Does @process have the object? That is so if it created the object, or was forked while its
+ * parent had it, and has not destroyed it since.
  */
 bool mirror_has(struct mirrors *mirrors, uint32_t process, const struct mirror *mirror);
 
@@ -48,8 +48,8 @@ bool mirror_has(struct mirrors *mirrors, uint32_t process, const struct mirror *
 int mirrors_fork(struct mirrors *mirrors, uint32_t parent, uint32_t child);
 
 /*
- * A new object of @process (@made), or the new state of one. @device: for a new context, the device
- * in this process. Returns the copy; NULL if out of memory.
+ * Note a new object of @process (@made), or the new state of an existing one. @device: for a new
+ * context, the device in this process. Returns the copy; NULL if out of memory.
  */
 void *mirror_put(struct mirrors *mirrors, uint32_t process, const struct process_copy *copy,
 		 bool made, struct ibv_device *device);

@@ -69,7 +69,7 @@ struct process_wc {
 
 struct channel {
 	uint32_t asked, answered;        /* futexes: the number of commands so far */
-	uint32_t agent_sleeps, we_sleep; /* and whether a thread waits on each */
+	uint32_t agent_sleeps, we_sleep; /* does a thread wait on asked, on answered? */
 	enum process_command command;
 	enum verb verb;
 	uint64_t args[16];

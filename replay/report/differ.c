@@ -56,7 +56,7 @@ const struct tolerance tolerances[] = {
 	{ "*", "ret.ind_tbl_*", numbers, false },
 	{ "get_srq_num", "srq_num", numbers, false },
 	{ "get_device_index", "ret", numbers, false },
-	{ "get_device_guid", "ret", limits, false }, /* also for one of the same kind */
+	{ "get_device_guid", "ret", limits, false }, /* also for a device of the same kind */
 	{ "query_device*", "*_guid", limits, false },
 	{ "open_device", "ret.num_comp_vectors", vectors, false },
 	{ "query_device*", "*attr.*", limits, true },
@@ -158,7 +158,7 @@ const char *value_text(const struct enum_info *names, int64_t value, char text[9
 	return text;
 }
 
-/* For a failure, the rows of @path count. */
+/* Report a divergence, unless a row of the tolerances matches @path ("failed", for example). */
 static void report_divergence(struct outcome *outcome, const char *path, const struct divergence *d)
 {
 	const char *reason = find_tolerance(d->verb, path, outcome_is_other_device(outcome));
@@ -202,7 +202,7 @@ static enum divergence_class class_of(bool recorded_failed, bool replayed_failed
 	return recorded_failed ? DIVERGENCE_FAILED_THERE : DIVERGENCE_FAILED_HERE;
 }
 
-/* Does a failure of the verb leave its object in another state? */
+/* Does a failure of the verb leave its object in a state other than recorded? */
 static bool has_effect(enum verb verb)
 {
 	switch (verb_infos[verb].effect) {
@@ -381,7 +381,7 @@ static int differ_output(void *arg, const struct field_info *field, const char *
 	case FIELD_OBJ:
 	case FIELD_OBJS:
 	case FIELD_ADDR:
-		return 0; /* addresses: their objects were found by them */
+		return 0; /* addresses: they have already served to find their objects */
 	case FIELD_STR:
 	case FIELD_TEXT:
 	case FIELD_BYTES:

@@ -26,7 +26,7 @@ static bool is_flush(uint64_t status)
 	return status == IBV_WC_WR_FLUSH_ERR;
 }
 
-/* The other end failed, and its own completion has the reason. */
+/* Is the cause a failure of the other end, whose own completion has the reason? */
 static bool is_of_other_end(uint64_t status)
 {
 	return status == IBV_WC_REM_OP_ERR || status == IBV_WC_REM_INV_REQ_ERR;
@@ -101,14 +101,14 @@ static bool has_length(const struct differ_wc *d)
 	}
 }
 
-/* The device reports the sent length, and the recorded one did, too. */
+/* Do both devices, the replay's and the recorded one, report the sent length? */
 static bool is_sent_length(const struct differ_wc *d)
 {
 	return !(d->here->opcode & IBV_WC_RECV) && d->there->byte_len && d->length &&
 	       d->here->byte_len == d->length && (!d->ex || d->ex->read_byte_len);
 }
 
-/* Extended fields of CQs; if a flow rule is missing its tag is missing, too. */
+/* Compare extended fields of CQs; if a flow rule is missing, its tag is missing, too. */
 static void differ_extras(struct outcome *outcome, struct differ_wc *d)
 {
 	const struct wc *there = d->there;
@@ -127,7 +127,7 @@ static void differ_extras(struct outcome *outcome, struct differ_wc *d)
 		tolerate_numbers(outcome, there->tm_tag | there->tm_priv, 0, "tag matching");
 }
 
-/* RoCE v1, and v2 over IPv6 and over IPv4: mlx5 and the software device put it into sl. */
+/* The values that mlx5 and the software device put into sl: RoCE v1, and v2 over IPv6 and IPv4. */
 static bool is_packet_kind(uint32_t sl)
 {
 	return sl == 0 || sl == 9 || sl == 10;
@@ -141,9 +141,9 @@ static bool has_packet_kind(const struct differ_wc *d)
 }
 
 /*
- * For datagrams only; they were already matched by the number of the sender. The LID and the P_Key
- * index are those of the replay's port, and the service level is that of the sender's address
- * handle, unless another device maps it or the link is RoCE.
+ * Compare the origin of a datagram, which was already matched by the number of its sender. The LID
+ * and the P_Key index are those of the replay's port, and the service level is that of the sender's
+ * address handle, unless another device maps it or the link is RoCE.
  */
 static void differ_origin(struct outcome *outcome, struct differ_wc *d)
 {

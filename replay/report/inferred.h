@@ -26,7 +26,7 @@ struct inferred {
 	size_t nranges;
 };
 
-/* A list of these, owned by an outcome. */
+/* A list of inferred ends, owned by an outcome. */
 struct inferred_list {
 	struct inferred *at;
 	size_t n;

@@ -3,7 +3,7 @@
  * The objects that are alive at the end of a replay: outstanding requests, completions that the
  * program did not poll.
  *
- * Not thread-safe. `replay_moment` leads a debugger to the last one.
+ * Not thread-safe. A debugger finds the latest one in `replay_moment`.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>

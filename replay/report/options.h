@@ -47,9 +47,9 @@ struct replay_options {
 	bool moment;           /* list the objects that are alive at the end */
 	/* called after that, while they are alive; or NULL */
 	void (*look)(const struct moment *moment);
-	const struct pair_options *pair; /* the other half is on another host; NULL: it is not */
+	const struct pair_options *pair; /* the other half on another host; NULL: none */
 	uint64_t max_memory; /* bytes, for regions and for queues of the software device */
 	/* called after all processes are forked: from now on there may be more threads */
 	void (*forked)(void *arg);
-	void *arg; /* of that */
+	void *arg; /* of forked() */
 };

@@ -167,9 +167,9 @@ static void add_consequence(struct outcome *r, uint64_t number, uint32_t object)
 }
 
 /*
- * A flush, or a missing completion, has a cause that may be polled later than the flush was: that
- * replaces it. A status about the other end is replaced only by that end's own completion. Returns
- * the stored symptom if @d is its cause.
+ * The cause of a flush, or of a missing completion, may be polled later: it then replaces the
+ * symptom. A status about the other end is replaced only by that end's own completion. Returns the
+ * stored symptom if @d is its cause.
  */
 static struct cause *find_symptom(struct outcome *r, uint64_t number, const struct divergence *d)
 {
@@ -183,7 +183,7 @@ static struct cause *find_symptom(struct outcome *r, uint64_t number, const stru
 	return cause;
 }
 
-/* Returns the object of the replaced symptom, which is a consequence now. */
+/* Make @d the cause in place of its symptom. Returns the object that the consequence is at. */
 static uint32_t replace_symptom(struct outcome *r, uint64_t number, const struct divergence *d)
 {
 	struct cause *cause = find_symptom(r, number, d);
@@ -215,7 +215,7 @@ static void tolerate_symptom(struct outcome *r, uint64_t number, size_t line,
 	__atomic_fetch_sub(&r->ndivergences, 1, __ATOMIC_RELAXED);
 }
 
-/* The first reason counts. */
+/* Close the report, for the first reason given. */
 static void stop_report(struct outcome *r, const char *why)
 {
 	if (!r->state.stopped)
@@ -241,7 +241,7 @@ void outcome_fail_fast(struct outcome *r)
 	r->fail_fast = true;
 }
 
-/* Take the lock, to report something. False: the report is closed. */
+/* Take the lock before reporting something. False: the report is closed, the lock not taken. */
 static bool begin_report(struct outcome *r)
 {
 	pthread_mutex_lock(&r->lock);
@@ -412,7 +412,7 @@ bool outcome_is_explained(struct outcome *r, uint32_t object)
 	return explained;
 }
 
-static void hand_on(struct outcome *r, uint32_t object, uint64_t cause)
+static void inherit_cause(struct outcome *r, uint32_t object, uint64_t cause)
 {
 	if (cause != OUTCOME_NO_CAUSE)
 		outcome_cause_note(&r->causes, object, cause, true);
@@ -421,7 +421,7 @@ static void hand_on(struct outcome *r, uint32_t object, uint64_t cause)
 void outcome_inherit(struct outcome *r, uint32_t object, uint32_t from)
 {
 	pthread_mutex_lock(&r->lock);
-	hand_on(r, object, outcome_cause_of(&r->causes, from, 0));
+	inherit_cause(r, object, outcome_cause_of(&r->causes, from, 0));
 	pthread_mutex_unlock(&r->lock);
 }
 

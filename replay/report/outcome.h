@@ -60,7 +60,7 @@ struct divergence {
 	uint32_t object, peer;
 	enum divergence_class class;
 	bool breaks;  /* the object's state differs from the recorded one from here on */
-	bool symptom; /* it has another cause: a flush, a missing completion */
+	bool symptom; /* it is an effect of another difference: a flush, a missing completion */
 	bool remote;  /* a symptom whose cause is reported by the other end's completion */
 };
 
@@ -120,12 +120,12 @@ static inline void outcome_posted(struct outcome *outcome, uint64_t requests)
 uint64_t outcome_total(const struct outcome *outcome, enum outcome_count what);
 void outcome_called(struct outcome *outcome, enum verb verb);
 
-/* Keeps a copy. */
+/* Report a divergence, of which a copy is stored. */
 void outcome_divergence(struct outcome *outcome, const struct divergence *divergence);
 
 /*
  * A recorded error was injected: if what follows at its object is not as recorded, the error is the
- * cause, and @divergence is reported, which says only what was recorded. Stores a copy.
+ * cause, and @divergence is reported, whose replayed value is not set. Stores a copy.
  */
 void outcome_injected(struct outcome *outcome, const struct divergence *divergence);
 
@@ -162,16 +162,16 @@ bool outcome_is_compiled(const struct outcome *outcome);
 void outcome_note(struct outcome *outcome, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The synthesized ends; takes the list. */
+/* The synthesized ends. Takes ownership of the list's contents. */
 void outcome_inferred(struct outcome *outcome, struct inferred_list *list);
 
-/* The objects that are alive at its end; takes it. */
+/* The objects that are alive at the end of the replay. Takes ownership of @moment. */
 void outcome_moment(struct outcome *outcome, struct moment *moment);
 
 /* The outcome is one of several rounds that the report summarizes; copied. */
 void outcome_rounds(struct outcome *outcome, const struct rounds *rounds);
 
-/* Seconds of playing: outcome_time(). */
+/* Seconds of playing, as given to outcome_time(). */
 double outcome_seconds(const struct outcome *outcome);
 
 /* The replay covers a part of the trace, "until 1:60", which begins the first line. Copied. */
@@ -184,7 +184,7 @@ void outcome_gap(struct outcome *outcome, const char *format, ...)
 /* A tolerated difference; @reason must stay valid. */
 void outcome_tolerated(struct outcome *outcome, const char *reason);
 
-/* Seconds. */
+/* The durations of the recording, of compiling and of replaying, in seconds. */
 void outcome_time(struct outcome *outcome, double recorded, double compiled, double replayed);
 
 /* The longest wait of a replay by one thread that was not in vain, in ns. */
@@ -196,7 +196,7 @@ void outcome_waited(struct outcome *outcome, int64_t ns);
  */
 void outcome_stop(struct outcome *outcome, const char *why);
 
-/* The initial state of an outcome. */
+/* The first member of struct outcome, so that outcome_stopped() is inline. */
 struct outcome_state {
 	bool stopped;
 };
@@ -208,16 +208,16 @@ static inline bool outcome_stopped(const struct outcome *outcome)
 	return __atomic_load_n(&state->stopped, __ATOMIC_RELAXED);
 }
 
-/* Divergences that match its lines, and their consequences, are tolerated. Borrowed; or NULL. */
+/* Tolerate divergences that match lines of @tolerate, and their consequences. Borrowed; or NULL. */
 void outcome_tolerate(struct outcome *outcome, struct tolerate *tolerate);
 
 /* Stop at the first divergence. */
 void outcome_fail_fast(struct outcome *outcome);
 
-/* Nothing was left out, the trace is complete, and it was replayed to the end. */
+/* Was nothing left out, is the trace complete, and was it replayed to the end? */
 bool outcome_is_whole(const struct outcome *outcome);
 
-/* Causes alone. */
+/* The number of causes, and of consequences. */
 uint64_t outcome_divergences(const struct outcome *outcome);
 uint64_t outcome_consequences(const struct outcome *outcome);
 
@@ -228,7 +228,7 @@ uint64_t outcome_consequences(const struct outcome *outcome);
 void outcome_verdict(const struct outcome *outcome, FILE *to);
 size_t outcome_kept(const struct outcome *outcome);
 void outcome_print_divergence(const struct outcome *outcome, size_t i, FILE *to);
-/* NULL: it is the consequence of a tolerated one. */
+/* NULL: it has become the consequence of a tolerated divergence. */
 const struct divergence *outcome_nth(const struct outcome *outcome, size_t i);
 
 /* "recorded-success-fails" */

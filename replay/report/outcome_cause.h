@@ -30,14 +30,14 @@ uint64_t outcome_cause_of(const struct outcome_causes *causes, uint32_t object, 
 /* The cause of the completion of @object that was compared last, if it differed. */
 uint64_t outcome_cause_last(const struct outcome_causes *causes, uint32_t object);
 
-/* A failure of @from explains one of @to. If out of memory, only the explanation is lost. */
+/* A failure of @from explains a failure of @to. If out of memory, only the explanation is lost. */
 void outcome_cause_edge(struct outcome_causes *causes, uint32_t from, uint32_t to);
 
 /* @object differs because of @cause: its state (@breaks), or one of its completions. */
 void outcome_cause_note(struct outcome_causes *causes, uint32_t object, uint64_t cause,
 			bool breaks);
 
-/* A completion of it is as recorded; its state is the recorded one. */
+/* A completion of @object is as recorded; the state of @object is the recorded one. */
 void outcome_cause_agreed(struct outcome_causes *causes, uint32_t object);
 void outcome_cause_mended(struct outcome_causes *causes, uint32_t object);
 

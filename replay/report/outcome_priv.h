@@ -13,7 +13,7 @@
 /* The cause number for line 0 of --tolerate; later lines have the following numbers. */
 #define CAUSE_TOLERATED (UINT64_MAX / 2)
 
-/* The cause number of the first injected error, until something that follows from it differs. */
+/* The cause number of injected error 0, as long as it has no consequence that differs. */
 #define CAUSE_INJECTED (UINT64_MAX / 4)
 
 enum { KEPT_MAX = 10000, REASONS_MAX = 64, OBJECTS_NAMED = 4 };
@@ -38,7 +38,7 @@ struct cause {
 	uint64_t consequences;
 	/* objects of the consequences, in the order they were found */
 	uint32_t objects[OBJECTS_NAMED];
-	uint32_t nobjects; /* number in that array; all are counted: */
+	uint32_t nobjects; /* number of elements; objects beyond them: */
 	bool more_objects;
 	bool tolerated; /* since its cause is, by this line: */
 	size_t line;

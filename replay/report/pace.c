@@ -20,8 +20,8 @@ static _Thread_local int64_t behind_since; /* 0: not behind */
 static _Thread_local int64_t was_behind;   /* ns in all */
 static struct {
 	int64_t begin, lasted; /* of the last wait; 0: without a sleep; it ended in vain */
-	int64_t longest;       /* of those before it */
-} waits;                       /* by the only thread */
+	int64_t longest;       /* of the waits before it */
+} waits;                       /* used only if one thread replays */
 static bool ended;
 static bool (*other_moves)(void *);
 static void *other_moves_arg;
@@ -114,7 +114,7 @@ static bool wait_shared(unsigned int turns, int64_t deadline)
 	return turns < LOOK_AFTER || note_behind() || !is_over(deadline);
 }
 
-/* One more turn of a wait. */
+/* Measure a wait: called at each turn. */
 static void note_wait(unsigned int turn)
 {
 	if (turn == 1) {
@@ -151,7 +151,7 @@ bool pace_wait(unsigned int *turns, int64_t deadline)
 	return true;
 }
 
-/* Threads that share a replay call it one at a time. */
+/* Call the hook of pace_on_wait(), under the lock if threads share the replay. */
 static void report_sleep(void)
 {
 	if (shared)

@@ -37,11 +37,11 @@ bool pace_has_ended(void);
 
 /*
  * Time-outs do not run while @moves(@arg) returns true: another replay makes progress and may send
- * the awaited completion. NULL ends that.
+ * the awaited message. NULL: none.
  */
 void pace_with(bool (*moves)(void *arg), void *arg);
 
-/* Call @tell(@arg) from time to time during long waits of these functions; NULL ends that. */
+/* Call @tell(@arg) from time to time during long waits of these functions; NULL: no call. */
 void pace_on_wait(void (*tell)(void *arg), void *arg);
 
 /* How threads share the state of the replay. */

@@ -13,7 +13,7 @@ struct rounds {
 	double least, median, most; /* seconds of playing, of the timed rounds */
 };
 
-/* Seconds @times of @n rounds, which are reordered. */
+/* Compute least, median and most from the seconds of @n rounds; reorders @times. */
 void rounds_measure(struct rounds *rounds, double *times, uint32_t n);
 
 /* "100 rounds, of which 2 differ, the first round 17: " */

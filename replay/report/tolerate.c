@@ -17,7 +17,7 @@ enum { WORDS = 4 };
 
 struct rule {
 	struct tolerate_line line;
-	char *text;                        /* that the others point into */
+	char *text;                        /* the line, which the fields below point into */
 	const char *verb, *field, *object; /* object: without its process */
 	uint32_t process;                  /* 0: any */
 	struct event_id first, last;       /* thread 0: any; last.n is the greatest for T:* */

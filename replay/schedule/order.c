@@ -31,14 +31,14 @@
 
 enum {
 	WINDOW = 2048,         /* events looked ahead, */
-	WINDOW_MAX = 32768,    /* and while the outcome of the first of them is not known */
+	WINDOW_MAX = 32768,    /* or this many while the outcome of the first is unknown */
 	ROOM = 2 * WINDOW_MAX, /* size of the array that contains the moving window */
 	SPARE = 64,            /* for events that one event may add */
 };
 
 #define KEY_STEP (1ull << 20) /* distance between the keys of two consecutive events */
 
-/* An event that the source did not return: an earlier end of a call or a process. */
+/* An event that was added to those of the source: a call or a process ends earlier. */
 struct made {
 	struct made *next;
 	struct trace_event event;
@@ -153,7 +153,7 @@ static struct made *make_event(struct order *o, const struct trace_event *like,
 	return made;
 }
 
-/* Is it in the window already, at another index? */
+/* Was @event of the source already replayed by an added one? It must be dropped then. */
 static bool is_replaced(struct order *o, const struct trace_event *event)
 {
 	for (struct made *m = o->made; m; m = m->next)
@@ -193,7 +193,7 @@ static void place_before(struct order *o, unsigned int post, unsigned int at)
 		move_entry(o, post, at);
 }
 
-/* A destroy, by the call @destroyed, explains why the request of the post failed. */
+/* The call @destroyed made a request of the post fail: place that call before the post. */
 static void place_destroy(struct order *o, struct event_id post, struct event_id destroyed)
 {
 	unsigned int p = find_event(o, TRACE_POST, post);
@@ -202,7 +202,7 @@ static void place_destroy(struct order *o, struct event_id post, struct event_id
 
 	if (p == o->tail || (end != o->tail && end < p))
 		return;
-	if (end == o->tail) { /* it has not returned yet */
+	if (end == o->tail) { /* the destroy has not returned yet */
 		begin = end_early(o, destroyed);
 		if (begin != o->tail && begin > p)
 			place_before(o, p, begin);
@@ -241,7 +241,7 @@ static bool is_made_exit(const struct order *o, uint32_t process)
 	return false;
 }
 
-/* The tail if it is not in the window. */
+/* The index of the end of @process; the tail if it is not in the window. */
 static unsigned int find_exit(const struct order *o, uint32_t process)
 {
 	for (unsigned int i = o->head; i < o->tail; i++)
@@ -251,7 +251,7 @@ static unsigned int find_exit(const struct order *o, uint32_t process)
 	return o->tail;
 }
 
-/* Move the end of process @id, but not before its last event. */
+/* Move the end of process @id before the request, but not before its own last event. */
 static void place_exit(struct order *o, struct event_id request, uint32_t id, int64_t last)
 {
 	const struct trace_event like = { .process = id, .time = last };
@@ -276,7 +276,7 @@ static void place_exit(struct order *o, struct event_id request, uint32_t id, in
 	place_before(o, p, at);
 }
 
-/* The peer was stopped by the call @stop, which is replayed at its begin. */
+/* Place call @stop, which stopped the peer and is replayed at its begin, before the request. */
 static void place_stop(struct order *o, struct event_id request, struct event_id stop)
 {
 	unsigned int p = find_event(o, TRACE_POST, request);
@@ -286,7 +286,7 @@ static void place_stop(struct order *o, struct event_id request, struct event_id
 		place_before(o, p, at);
 }
 
-/* The peer did not answer: find the call that stopped it. */
+/* The peer did not answer: place what stopped it before the request. */
 static void order_unanswered(struct order *o, const struct trace_event *poll, const struct wc *wc)
 {
 	uint32_t peer = relation_of(o->relations, wc->qp)->peer;
@@ -307,7 +307,7 @@ static void order_unanswered(struct order *o, const struct trace_event *poll, co
 	}
 }
 
-/* The call that stopped @qp, or its begin, must come after successful requests on it. */
+/* Move the call that stopped @qp, or its begin, behind a successful request. */
 static void place_later(struct order *o, const struct wc *wc, uint32_t qp)
 {
 	const struct relation *of = relation_of(o->relations, qp);
@@ -403,7 +403,7 @@ static int remember_post(struct order *o, struct racing *racing, const struct po
 	return map_put(&o->pending, event_key(posted->id), 1);
 }
 
-/* A thread's posts do not overlap, so only the last one before another thread's can. */
+/* Note a post. Posts of one thread do not overlap: they are stored once a second thread posts. */
 static int note_post(struct order *o, const struct trace_event *event)
 {
 	struct racing *racing = racing_of(o, event->post->object, !post_is_send(event->post));
@@ -420,7 +420,7 @@ static int note_post(struct order *o, const struct trace_event *event)
 	return remember_post(o, racing, &racing->last);
 }
 
-/* A send to a process that has had its last event: was that still alive? */
+/* Note a send to a process that had its last event: its completion shows if that was alive. */
 static int note_late_send(struct order *o, const struct trace_event *event)
 {
 	uint32_t peer = relation_of(o->relations, event->post->object)->peer;
@@ -451,7 +451,8 @@ static void note_poll(struct order *o, const struct trace_event *event)
 }
 
 /*
- * The last event is a listen: calls of its thread are moved before the requests that it received.
+ * The last event is an rdma_listen(): move calls of its thread before the connection requests that
+ * it received.
  */
 static void place_listener(struct order *o, uint32_t thread)
 {
@@ -478,8 +479,8 @@ static bool is_destroying(const struct order *o, const struct trace_event *begun
 }
 
 /*
- * The last event is a rdma_get_cm_event() that has returned: its identifier existed until then. A
- * destroy returns only after the event has been acknowledged.
+ * The last event is a return of rdma_get_cm_event(): the identifier of its event existed until
+ * then. Its destroy returns only after the event has been acknowledged.
  */
 static int place_destroy_id(struct order *o, const struct trace_event *event)
 {

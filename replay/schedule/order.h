@@ -3,7 +3,7 @@
  * The events of a trace in the order in which they are replayed.
  *
  * That is the order of their times, except for calls that overlapped: these are placed where the
- * recorded outcomes are possible. For that it reads some thousand events ahead.
+ * recorded outcomes are possible. To find these places, some thousand events are read ahead.
  *
  * Used by one thread.
  */
@@ -14,7 +14,7 @@ struct map;
 
 struct ordered {
 	const struct trace_event *event;
-	const struct trace_event *origin; /* the event that it holds: order_release(); or NULL */
+	const struct trace_event *origin; /* the source's event to release; or NULL */
 };
 
 /* The source of the events, in the order of their times. */

@@ -4,8 +4,8 @@
  * 	client: connect,  create queue pairs ...                     connect
  * 	server:                              create, bind, listen
  *
- * The server's calls are moved before the first request. That is possible if they depend on nothing
- * else: the server creates its listener itself, no other thread of its process has events
+ * The server's calls are moved before the first request. That is possible if the calls depend on
+ * nothing else: the server creates its listener itself, no other thread of its process has events
  * meanwhile, and the process did not begin meanwhile. Otherwise they are not moved, and the request
  * is sent once the server listens (cm_call.c).
  */
@@ -25,7 +25,7 @@ static bool is_private(const struct trace_event *event)
 	case VERB_rdma_listen:
 	case VERB_rdma_bind_addr:
 	case VERB_rdma_set_option:
-	case VERB_rdma_destroy_id: /* of one that librdmacm has tried */
+	case VERB_rdma_destroy_id: /* of an identifier on which librdmacm tried an address */
 	case VERB_rdma_destroy_event_channel:
 	case VERB_rdma_freeaddrinfo:
 		return true;

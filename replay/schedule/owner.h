@@ -18,7 +18,7 @@ int owners_new(uint32_t nobjects, struct owners **ret_owners);
 /* Accepts NULL. */
 void owners_free(struct owners *owners);
 
-/* @player does @event. */
+/* Note that @player plays @event. */
 void owners_note(struct owners *owners, const struct trace_event *event, uint32_t player);
 
 /*

@@ -45,9 +45,9 @@ struct player {
 	bool started;
 	uint64_t last;   /* number of its last step */
 	uint64_t now;    /* its current step, possibly not published yet, */
-	uint32_t untold; /* for this many steps */
+	uint32_t untold; /* number of unpublished steps */
 	uint64_t *seen;  /* `at` of each player, as last read by this one */
-	/* read by the others */
+	/* read by other players */
 	uint64_t at __attribute__((aligned(CACHE_LINE))); /* steps before it are done */
 	/* the smallest number that a sleeper waits for */
 	uint64_t wanted;
@@ -60,12 +60,12 @@ struct players {
 	struct player_work work;
 	uint32_t most;  /* players from 1 on */
 	int err;        /* result of play(); ends all players */
-	uint64_t *seen; /* by player, of each: player.seen */
+	uint64_t *seen; /* storage of player.seen of all players */
 	struct player player[];
 };
 
 static _Thread_local struct player *current;
-static _Thread_local uint64_t known; /* steps up to this one are done */
+static _Thread_local uint64_t known; /* all players have done their steps up to this one */
 static _Thread_local unsigned int spins = SPINS;
 
 #define load(word)         __atomic_load_n(&(word), __ATOMIC_SEQ_CST)
@@ -125,7 +125,7 @@ static void want_step(struct player *p, uint64_t seq)
 		;
 }
 
-/* Are all of its steps up to @seq done? */
+/* Has @p done all of its steps up to @seq? */
 static bool has_done(const struct player *p, uint64_t seq)
 {
 	return __atomic_load_n(&p->at, __ATOMIC_ACQUIRE) > seq; /* pairs with move_on() */
@@ -171,7 +171,7 @@ static struct player *find_behind(struct players *all, struct player *but, uint6
 	return NULL;
 }
 
-/* The player that @wait depends on; NULL: it is over. */
+/* A player whose steps @wait still waits for; NULL: none. */
 static struct player *find_blocking(struct players *all, const struct ready *step,
 				    const struct wait *wait)
 {

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Players: threads that play the steps of a compiled trace, each those of one recorded thread.
+ * Players: threads that play the steps of a compiled trace, each the steps of one recorded thread.
  *
  * A player begins a step when all steps that it waits for are done: it spins for a while, then it
  * sleeps. It gives up a wait if no player has made progress for a long time.
@@ -27,12 +27,12 @@ struct player_work {
  */
 int players_run(const struct player_work *work, struct tapes *tapes, uint32_t most);
 
-/* For the calling player: is an earlier step of another player still pending? */
+/* Is a step of another player that precedes the calling player's step still pending? */
 bool player_is_behind(void);
 
 /*
- * player_sleep(): sleep until it is not behind, or for a millisecond; player_await_others(): spin
- * for a while first.
+ * player_sleep(): sleep until the calling player is not behind, but at most a millisecond;
+ * player_await_others(): spin for a while first.
  */
 void player_sleep(void);
 void player_await_others(void);

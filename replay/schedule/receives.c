@@ -87,7 +87,7 @@ void receives_lose(struct receives *receives, uint32_t qp)
 		c->uneven = true;
 }
 
-/* The queue pair whose receive requests its messages consume, one each; or NULL. */
+/* The count of the peer whose receive requests the messages of @qp consume, one each; or NULL. */
 static const struct count *receiver_of(const struct receives *receives, uint32_t qp)
 {
 	const struct relation *of = relation_of(receives->relations, qp);

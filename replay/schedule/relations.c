@@ -1,7 +1,7 @@
 /*
  * The relations of recorded queue pairs
  *
- * Queues come from the call that makes the queue pair, its peer and its state from
+ * The queues of a queue pair come from the call that creates it, its peer and its state from
  * ibv_modify_qp().
  */
 #include "replay/schedule/relations.h"
@@ -71,7 +71,7 @@ static void add_promise(struct relations *relations, uint32_t cq, const struct q
 						      : (uint64_t)row->given;
 }
 
-/* The queue's depth after a change is not known. */
+/* Note the capacity of a CQ; after a change it may not be known. */
 static void note_queue(struct relations *relations, const struct trace_event *event)
 {
 	const struct call *call = event->call;
@@ -81,7 +81,7 @@ static void note_queue(struct relations *relations, const struct trace_event *ev
 	relations->of[call->object].room = row && row->given > 0 ? (uint64_t)row->given : 0;
 }
 
-/* Requests of a shared queue may all complete there. */
+/* Note a queue pair: all requests of its queues, shared ones too, may complete on its CQs. */
 static void note_created(struct relations *relations, const struct trace_event *event)
 {
 	static const struct queue_row unknown = { .given = -1 };

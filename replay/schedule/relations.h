@@ -19,13 +19,13 @@ struct relation {
 	bool unreliable;     /* a message without a receive request is lost */
 	bool stopped;        /* it is in RESET or ERR, or destroyed */
 	struct event_id end; /* the call that stopped it */
-	/* CQ: its capacity, and the largest number of completions of its queue pairs */
+	/* CQ: its capacity, and the largest number of completions on it */
 	uint64_t room, promised;
 };
 
 struct relations {
 	struct trace *trace; /* NULL, */
-	/* and no connections: in tests, which fill in what follows */
+	/* in tests both are NULL, and the other fields are filled in */
 	const struct connections *connections;
 	const struct queue_table *queues;
 	struct relation *of; /* by object */
@@ -43,7 +43,7 @@ int relations_note(struct relations *relations, const struct trace_event *event)
 /* Never NULL: all fields are 0 if nothing is known. */
 const struct relation *relation_of(const struct relations *relations, uint32_t object);
 
-/* The queue pair that the destination number of @event's datagram means; 0: not known. */
+/* The queue pair to which @event's datagram goes, given its destination @number; 0: not known. */
 uint32_t relations_datagram(const struct relations *relations, const struct trace_event *event,
 			    uint32_t number);
 

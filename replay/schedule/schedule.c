@@ -32,7 +32,7 @@ struct queue {
 	struct mark posted[2]; /* by side: sends, receives */
 	struct mark freed[2][FREED];
 	struct mark sent;   /* the last message to an unreliable receive queue */
-	struct mark polled; /* CQ: or armed */
+	struct mark polled; /* CQ: the last poll or arming */
 	struct mark armed;  /* CQ */
 };
 
@@ -93,7 +93,7 @@ static void follow_mark(struct step *step, struct mark *last)
 	*last = mark_of(step);
 }
 
-/* The latest step of a player; if there are too many players, the latest of all is used. */
+/* Note a step that freed entries: one for each player; with too many players, one for all. */
 static void note_freed(const struct step *step, struct mark freed[FREED])
 {
 	int i = 0;
@@ -136,7 +136,7 @@ static void wait_for_receive(struct schedule *schedule, struct step *step,
 		add_wait(step, receives->posted[1]);
 }
 
-/* A message to @qp must arrive when the same receives and arming are in place. */
+/* A message to @qp waits for the receives and arming that preceded it in the recording. */
 static void send_to(struct schedule *schedule, struct step *step, uint32_t qp)
 {
 	const struct relation *to = relation_of(schedule->relations, qp);
@@ -249,7 +249,7 @@ static void schedule_notify(struct schedule *schedule, struct step *step, uint32
 	schedule->any_armed = true;
 }
 
-/* Order what a synthesized peer sends before a poll after what it sent before earlier polls. */
+/* A synthesized peer sends before this event: wait for the events before which it sent earlier. */
 static void schedule_event(struct schedule *schedule, struct step *step)
 {
 	const struct trace_event *event = step->event.event;
@@ -265,12 +265,12 @@ static void schedule_event(struct schedule *schedule, struct step *step)
 		wait_for_all(step);
 }
 
-/* A creation changes nothing that another thread uses before the object exists. */
+/* Add the waits of a call. A creation needs none: nobody uses the object before it exists. */
 static void schedule_call(struct schedule *schedule, struct step *step, const struct call *call)
 {
 	enum verb_effect effect = verb_infos[call->verb].effect;
 
-	/* rdma_get_cm_event() brings identifiers, and replies */
+	/* rdma_get_cm_event() creates identifiers, and sends replies */
 	if (effect == EFFECT_GET && call->verb != VERB_rdma_get_cm_event) {
 		schedule_event(schedule, step);
 		return;
@@ -284,7 +284,7 @@ static void schedule_call(struct schedule *schedule, struct step *step, const st
 	schedule->control = mark_of(step);
 }
 
-/* Drop waits that the player has made before: what is done stays done. */
+/* Drop waits for steps that the player has waited for before, and which are thus done. */
 static void drop_known(struct schedule *schedule, struct step *step)
 {
 	uint64_t *known = &schedule->known[(uint64_t)step->player * (schedule->players + 1)];

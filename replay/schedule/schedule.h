@@ -36,7 +36,7 @@ struct schedule;
 struct scoring {
 	bool contents; /* bytes are compared, so the order of writes to memory matters */
 	bool counts;   /* no post is missing, so the receive of each message can be counted */
-	/* Does the event wait for all earlier steps, whatever it is? May be NULL. */
+	/* Must the event wait for all earlier steps, regardless of its kind? May be NULL. */
 	bool (*comes_after_all)(const void *arg, struct event_id event);
 	const void *arg;
 };
@@ -51,5 +51,5 @@ int schedule_new(const struct relations *relations, uint32_t nobjects, uint32_t 
 /* Accepts NULL. */
 void schedule_free(struct schedule *schedule);
 
-/* The next event; @relations has been updated with it. */
+/* Compute the step of the next event; @relations already includes it. */
 void schedule_step(struct schedule *schedule, const struct ordered *event, struct step *ret_step);

@@ -13,7 +13,7 @@ struct source {
 	struct trace *trace;
 	struct reader *reader;
 	int64_t *last;   /* by process */
-	int64_t soonest; /* of them */
+	int64_t soonest; /* the earliest of @last */
 	uint32_t nprocesses;
 };
 

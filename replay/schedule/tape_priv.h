@@ -22,14 +22,14 @@
 
 enum {
 	TAPE_CHUNK = 1 << 16, /* bytes; a longer step has a chunk of its own */
-	/* longer forms, and forms beyond the limit, are always whole, and have form */
+	/* steps with longer forms, or beyond the limit, are written whole, as form 0 */
 	FORM_WORDS = 4096,
 	FORMS_MAX = 1 << 16, /* form 0 */
 	FORMS_BYTES = 1 << 25,
 	RECENT_FORMS = 64,
 };
 
-typedef uint64_t word __attribute__((may_alias)); /* also parts of structures */
+typedef uint64_t word __attribute__((may_alias)); /* may overlay structures */
 
 #define WORDS(bytes) (((bytes) + 7) / 8)
 #define NO_TEXT      UINT64_MAX
@@ -103,8 +103,8 @@ struct tapes {
 };
 
 /*
- * The posts of the completions of a poll, stored after these: for the poll's own thread, the
- * distance.
+ * Is the request's post by the poll's own thread? After the completions their posts are stored; for
+ * such a post only the distance.
  */
 static inline bool is_near(const struct wc *wc, uint32_t thread)
 {

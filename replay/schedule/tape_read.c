@@ -1,7 +1,7 @@
 /*
  * Reading tapes
  *
- * Each form has an instance: its words with their pointers, which is the event that is returned.
+ * Each form has an instance: its words, with pointers set. The returned event is in the instance.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "core/wire/log.h"
 #include "replay/schedule/tape_priv.h"
 
-enum { AHEAD = 512 }; /* bytes: the size of some steps */
+enum { AHEAD = 512 }; /* bytes to prefetch ahead: some steps */
 
 struct instance {
 	struct ready ready;
@@ -106,7 +106,7 @@ static void join_poll(struct instance *in, const struct op *op)
 			is_near(&wc[i], in->kind.thread) ? op->n - requests[i] : requests[i];
 }
 
-/* The text of a call is parsed here: no other event has one. */
+/* Parse a text of a call; no other event has texts. */
 static int join_text(struct args **ret_args, uint64_t length, const word **text)
 {
 	int err;
@@ -131,7 +131,7 @@ static int join_call(struct instance *in)
 	return join_text(&call->args, length[0], &text) ?: join_text(&call->out, length[1], &text);
 }
 
-/* Set the pointers into its words, and the numbers. */
+/* Set the pointers into the instance's words, and the numbers. */
 static int join_words(struct instance *in, const struct op *op)
 {
 	switch (in->kind.kind) {

@@ -20,7 +20,7 @@ enum {
 	SHORT_WORDS = 256, /* of a form whose runs are written without a copy */
 };
 
-/* Space for @n words of a step, and for their runs. */
+/* Make space for @n words of a step, and for their runs. */
 static int reserve_words(struct tapes *tapes, size_t n)
 {
 	word *words, *runs;
@@ -230,7 +230,7 @@ static int add_form(struct tape *tape, uint64_t hash, const struct form_kind *ki
 	return 0;
 }
 
-/* Find the form of the words; *@ret_whole: it is new, or form 0. */
+/* Find the form of the step's words; *@ret_whole: the form is new, or form 0. */
 static int find_form(struct tape *tape, const struct form_kind *kind, uint32_t *ret_form,
 		     bool *ret_whole)
 {
@@ -259,7 +259,7 @@ static bool are_four_same(const word *a, const word *b)
 }
 
 /*
- * Find the words that differ from those of the form's last step, and store them there. The runs go
+ * Find the words that differ from those of the form's last step, and update the latter. The runs go
  * to @to: most_runs() words at most. Returns their length in words.
  */
 static size_t find_runs(word *to, word *before, const word *now, uint32_t n, uint16_t *ret_nruns)
@@ -288,13 +288,13 @@ static size_t find_runs(word *to, word *before, const word *now, uint32_t n, uin
 	return (size_t)(to - begin);
 }
 
-/* Each run has one word more than it replaces, and is at least one word from the next. */
+/* A bound: each run has one word more than it replaces, and runs are a word or more apart. */
 static size_t most_runs(uint32_t nwords)
 {
 	return nwords + nwords / 2 + 1;
 }
 
-/* The last chunk is full: move it out of memory if the tapes take too much. */
+/* Close a full chunk: move it to the file if the tapes take too much memory. */
 static int close_chunk(struct tapes *tapes, struct chunk *chunk)
 {
 	int err;
@@ -335,8 +335,8 @@ static int add_chunk(struct tape *tape, size_t bytes)
 }
 
 /*
- * Begin a step whose contents take at most @bytes. They are written to its place at once: fields
- * that were just stored one by one cannot be copied quickly.
+ * Begin a step whose contents take at most @bytes. They are written directly to their final place:
+ * a copy of fields that were just stored one by one is slow.
  */
 static int begin_op(struct tape *tape, const struct step *step, uint32_t form, size_t bytes,
 		    struct op **ret_op)
@@ -384,7 +384,7 @@ static void end_op(struct tape *tape, struct op *op, size_t nwords)
 		tapes->time = op->time;
 }
 
-/* Follows the kind of the form. */
+/* Write a step with all words of its form, after the kind of the form. */
 static int put_whole(struct tape *tape, const struct step *step, uint32_t form,
 		     const struct form_kind *kind)
 {

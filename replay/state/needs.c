@@ -116,7 +116,7 @@ static const struct need needs[] = {
 	{ "UD queue pairs", is_iwarp, NEEDING_UD },
 	{ "UC queue pairs", is_iwarp, NEEDING_UC },
 	{ "address handles", is_iwarp, NEEDING_HANDLES },
-	/* handled within the kernel: the trace has no calls to do it with */
+	/* the kernel does this: the trace lacks the calls */
 	{ "iWARP queue pairs, connected by librdmacm", is_no_iwarp, NEEDING_IWARP },
 	{ "an Ethernet port for raw packets", lacks_ethernet, NEEDING_RAW_PACKETS },
 	{ "on-demand paging", lacks_odp, NEEDING_ODP },
@@ -131,7 +131,7 @@ static const struct need needs[] = {
 };
 /* clang-format on */
 
-/* How many objects of a kind exist at a time, where that can exceed the device's limit. */
+/* A limit of the device for the number of objects of a kind that exist at a time. */
 struct limit {
 	const char *what;
 	enum object_kind kind;
@@ -172,7 +172,7 @@ static void look_at_devices(struct replay *r, struct needs *n)
 	}
 }
 
-static bool all_lack(const struct needs *n, const struct need *need)
+static bool do_all_lack(const struct needs *n, const struct need *need)
 {
 	for (unsigned int i = 0; i < n->nabilities; i++)
 		if (!need->lacks(&n->abilities[i]))
@@ -196,7 +196,7 @@ struct search {
 	bool found;
 };
 
-/* Name the first one. */
+/* Count a call that needs the feature, and name the first. */
 static int add_call(void *arg, struct event_id call)
 {
 	struct search *search = arg;
@@ -219,7 +219,7 @@ static int find_calls(struct replay *r, struct needs *n, unsigned int i)
 	return needing_calls(r->trace, needs[i].calls, add_call, &search);
 }
 
-/* More objects at a time than all devices together support. */
+/* Check whether more objects exist at a time than all devices together support. */
 static void check_limit(struct replay *r, struct needs *n, const struct limit *limit)
 {
 	char line[WHY], most[COUNT_TEXT], has[COUNT_TEXT];
@@ -250,7 +250,7 @@ static void check_regions(struct replay *r, struct needs *n)
 	for (unsigned int i = 0; i < n->nabilities; i++)
 		if (n->abilities[i].device->attr.max_mr_size > here)
 			here = n->abilities[i].device->attr.max_mr_size;
-	if (!here || here >= r->options->max_memory) /* that is checked elsewhere */
+	if (!here || here >= r->options->max_memory) /* --max-memory is checked elsewhere */
 		return;
 	there = needing_region(r->trace);
 	if (there <= here)
@@ -260,7 +260,7 @@ static void check_regions(struct replay *r, struct needs *n)
 	add_missing(n, "; ", line);
 }
 
-/* Report it; calls that are left out are reported when they would be replayed. */
+/* Report missing features; calls that are left out are reported when they would be replayed. */
 static int judge_missing(struct replay *r, struct needs *n)
 {
 	if (n->missing.failed)
@@ -287,7 +287,7 @@ int needs_check(struct replay *r)
 		return log_err(-ENOMEM, "find the requirements of the trace");
 	look_at_devices(r, n);
 	for (unsigned int i = 0; i < NEEDS && !err; i++)
-		if (all_lack(n, &needs[i]))
+		if (do_all_lack(n, &needs[i]))
 			err = find_calls(r, n, i);
 	if (n->missing.used)
 		text_addf(&n->missing, ", which %s lacks", name_of(n));

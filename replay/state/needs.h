@@ -12,8 +12,8 @@ struct replay;
 
 /*
  * Compare the trace with the devices, unless these are like the recorded ones. Returns 0;
- * -EOPNOTSUPP after a line that names all missing features; or, if the options say that these are
- * left out, 0, and needs_lacks() reports them.
+ * -EOPNOTSUPP after a line that names all missing features; or, if the options say that calls that
+ * need these are left out, 0: needs_lacks() then reports each call.
  */
 int needs_check(struct replay *r);
 

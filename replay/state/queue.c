@@ -4,7 +4,7 @@
  *	cells   | . | . | r | r | d | r | . |     r under way, d done
  *	                 head             tail
  *
- * Both are rings that double when they are full.
+ * Requests and completions are in rings that double when they are full.
  */
 #include "replay/state/queue.h"
 
@@ -170,7 +170,7 @@ const struct arrival *arrivals_find(const struct arrivals *a, struct event_id ev
 	return NULL;
 }
 
-/* The elements before it move up by one. */
+/* Remove an element: those before it move up by one. */
 void arrivals_remove(struct arrivals *a, const struct arrival *arrival)
 {
 	uint32_t at = a->head;

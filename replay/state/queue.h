@@ -1,6 +1,7 @@
 #pragma once
 /*
- * The state of a queue: outstanding requests, and completions that came and were not asked for yet.
+ * The state of a queue: outstanding requests, and completions that came but were not polled by a
+ * recorded poll yet.
  *
  * Not thread-safe. All zero is empty.
  */
@@ -45,11 +46,11 @@ struct requests {
 	struct held *held;             /* the last of the requests that wait for room: full.c */
 	/* requests since the last signaled one, if the queue is shorter than recorded */
 	uint32_t silent;
-	uint64_t last_wr_id; /* the last one that was posted with the recorded wr_id */
+	uint64_t last_wr_id; /* the wr_id of the last request posted with its recorded wr_id */
 	bool stuck;          /* waiting for room has failed */
 };
 
-/* Allocate space for more; 0 or -ENOMEM. */
+/* Double the ring; 0 or -ENOMEM. */
 int requests_grow(struct requests *requests);
 int arrivals_grow(struct arrivals *arrivals);
 
@@ -65,10 +66,10 @@ static inline struct request *requests_add(struct requests *requests)
 /* Returns 0 and the request's number; or -ENOMEM. */
 int requests_put(struct requests *requests, const struct request *request, uint32_t *ret_number);
 
-/* Remove the last @n, which were not posted after all. */
+/* Remove the last @n requests, which were not posted after all. */
 void requests_undo(struct requests *requests, uint32_t n);
 
-/* The request of that number, or NULL if it is not outstanding. Borrowed until the next call. */
+/* The request with @number, or NULL if it is not outstanding. Borrowed until the next call. */
 const struct request *requests_get(const struct requests *requests, uint32_t number);
 
 /*
@@ -95,7 +96,7 @@ bool requests_next(struct requests *requests, struct request *ret_request);
 /* Is a request of this post outstanding? */
 bool requests_has(const struct requests *requests, struct event_id event, uint32_t index);
 
-/* May that one complete, or any with @wr_id? @signaled: only a signaled one. */
+/* May that request, or any with @wr_id, still complete? @signaled: only if it is signaled. */
 bool requests_await(const struct requests *requests, struct event_id event, uint32_t index,
 		    uint64_t wr_id, bool signaled);
 
@@ -112,16 +113,16 @@ void requests_fini(struct requests *requests);
 /* A completion that came, with a copy of its request; event 0:0 if unknown. */
 struct arrival {
 	struct ibv_wc wc;
-	bool tagged; /* the CQ reports the flow rule that it matched: */
+	bool tagged; /* the CQ reported a flow tag: */
 	uint32_t flow_tag;
 	struct request request;
 	struct event_id sender;    /* of a receive: the post of the received message; 0:0 unknown */
 	uint32_t sender_index;     /* index of its request */
-	struct event_id passed_by; /* the poll that asked for a later one */
+	struct event_id passed_by; /* the recorded poll that returned a later completion */
 	bool unasked;              /* polled before its queue was destroyed */
-	uint32_t cq;               /* object that it came from */
-	int64_t time;              /* and its time in the recording, ns */
-	int64_t polled;            /* the time when that queue had a completion in the recording */
+	uint32_t cq;               /* the CQ that it came from */
+	int64_t time;              /* the time in the recording when it came, ns */
+	int64_t polled;            /* the time of that CQ's last recorded poll with a completion */
 	uint64_t empty;            /* recorded empty polls of that queue until then */
 	/* and the thread that posted the request of that poll's completion */
 	uint32_t passed_for;
@@ -143,11 +144,11 @@ static inline struct arrival *arrivals_add(struct arrivals *arrivals)
 
 int arrivals_put(struct arrivals *arrivals, const struct arrival *arrival);
 
-/* The oldest, or NULL. Borrowed until the next put. */
+/* The oldest completion, or NULL. Borrowed until the next one is added. */
 const struct arrival *arrivals_first(const struct arrivals *arrivals);
 void arrivals_drop(struct arrivals *arrivals);
 
-/* The completion of that request, or NULL. Borrowed likewise. */
+/* The completion of request @index of post @event, or NULL. Borrowed likewise. */
 const struct arrival *arrivals_find(const struct arrivals *arrivals, struct event_id event,
 				    uint32_t index);
 

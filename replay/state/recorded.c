@@ -1,5 +1,5 @@
 /*
- * What the trace says of an object, independent of where the replay is
+ * Recorded facts about an object, independent of the progress of the replay
  */
 #include "replay/state/recorded.h"
 

@@ -31,18 +31,18 @@ struct place recorded_place(const struct ibv_ah_attr *av);
 uint32_t recorded_peer(const struct replay *r, uint32_t id, int64_t time);
 
 /*
- * The queue pair with number @dest at @av (NULL: not known), which a call that failed meant, or
- * which a datagram goes to or comes from: peers_find(), peers_find_datagram().
+ * The queue pair with number @dest at @av (NULL: not known), to which a failed call would have
+ * connected, or which a datagram goes to or comes from: peers_find(), peers_find_datagram().
  */
 uint32_t recorded_meant(const struct replay *r, uint32_t id, uint32_t dest,
 			const struct ibv_ah_attr *av, int64_t time);
 uint32_t recorded_datagram(const struct replay *r, uint32_t id, uint32_t number,
 			   const struct ibv_ah_attr *av, int64_t time);
 
-/* The device that @object was made on, or NULL. */
+/* The device on which @object was created, or NULL. */
 const struct object *recorded_device(const struct replay *r, uint32_t object);
 
-/* The name of the recorded device that @object was made from; "" if it is not known. */
+/* The name of the recorded device on which @object was created; "" if it is not known. */
 const char *recorded_device_name(const struct replay *r, uint32_t object);
 
 /*

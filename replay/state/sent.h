@@ -11,7 +11,7 @@ struct replica_qp;
 
 enum {
 	SENT_MOST = 4096, /* length of a list with counted messages */
-	SENT_FEW = 256,   /* from this length on these are removed, if that is cheap */
+	SENT_FEW = 256,   /* from this length on counted messages are removed, if that is cheap */
 };
 
 /*
@@ -20,5 +20,5 @@ enum {
  */
 void sent_remove_counted(struct replay *r, struct replica_qp *receiver);
 
-/* The same for the messages that queue pair @sender has sent. */
+/* The same for the list of @sender: removes the messages that its peer has counted. */
 void sent_remove_counted_of(struct replay *r, const struct replica_qp *sender);

@@ -30,7 +30,7 @@ struct replica_qp {
 	bool no_flow;          /* a flow rule by which it received in the recording is missing */
 	bool signals_all;      /* sq_sig_all */
 	bool flushes;          /* it has ibv_wr_flush() */
-	bool one_cq;           /* of both sides */
+	bool one_cq;           /* both sides have the same CQ */
 	bool shared;           /* it receives with requests of a shared queue */
 	const char *cut;       /* why it is no longer used, or NULL */
 	unsigned int missed;   /* completions that did not come */
@@ -44,7 +44,7 @@ struct replica_qp {
 	struct arrivals in[SIDES];
 	/* expect_late.c: recorded completions that are expected later */
 	struct late *late[SIDES];
-	/* completions that were passed over, since a later one was asked for */
+	/* completions that were passed over, since a recorded poll returned a later one */
 	struct arrivals passed[SIDES];
 };
 
@@ -55,16 +55,16 @@ struct replica_qp {
  */
 enum { ARMINGS_MAX = 16 };
 struct arming {
-	uint64_t asked[ARMINGS_MAX]; /* of the last armings, whose events were not got yet */
+	uint64_t asked[ARMINGS_MAX]; /* for each arming whose event was not read yet */
 	unsigned int n;
-	unsigned int before; /* the first ones that were there at the last event */
+	unsigned int before; /* number of armings that preceded the last event */
 };
 
 /* The replayed counterpart of an object of the trace. */
 struct replica {
 	void *handle;                   /* NULL: not created yet, destroyed, or never created */
-	struct ibv_context *context;    /* the replay's, to which it belongs; a context: itself */
-	bool made;                      /* it has existed */
+	struct ibv_context *context;    /* the replay's; for a context: itself */
+	bool made;                      /* the object has existed in the replay */
 	bool created;                   /* the call that created it is in the trace */
 	bool undestroyed;               /* the call that destroyed it is missing in the trace */
 	const char *why;                /* why it does not exist, if known */
@@ -73,7 +73,8 @@ struct replica {
 	struct replica_qp *qp;
 	struct requests *requests; /* SRQ */
 	/*
-	 * SRQ: requests of messages that did not come in the replay, and the queue pair of the last
+	 * SRQ: number of requests left because messages did not come in the replay; the queue pair
+	 * of the last such message
 	 */
 	uint32_t spare, spare_of;
 	bool tags; /* SRQ: it matches tags */
@@ -84,10 +85,10 @@ struct replica {
 	bool extended;         /* CQ: created by create_cq_ex */
 	int vectors_there;     /* context: recorded number of completion vectors; 0: not known */
 	bool half_gone;        /* CQ: its destruction failed; a provider may have unmapped it */
-	unsigned int events;   /* CQ: completion events not yet asked for */
-	unsigned int unacked;  /* CQ: events that were got and not acknowledged */
-	unsigned int fresh;    /* CQ: completions of the replay that were not asked for yet */
-	uint64_t asked;        /* CQ: completions that were asked for */
+	unsigned int events;   /* CQ: completion events that no recorded call has read yet */
+	unsigned int unacked;  /* CQ: events that were read but not acknowledged */
+	unsigned int fresh;    /* CQ: replayed completions not yet polled in the recording */
+	uint64_t asked;        /* CQ: completions of recorded polls so far */
 	struct arming arming;  /* CQ */
 	int64_t armed;         /* CQ: time of the last recorded arming */
 	uint64_t empty, given; /* CQ: recorded empty polls so far, and completions */
@@ -106,7 +107,7 @@ struct async {
 	struct async *next;
 	struct ibv_async_event event;
 	uint32_t context; /* object */
-	bool taken;       /* retrieved by a recorded call; else it waits for one */
+	bool taken;       /* read by a recorded call; else waiting for one */
 };
 
 struct cm;
@@ -125,21 +126,21 @@ struct replay {
 	struct cm *cm;                         /* cm.c; NULL: the trace has no calls of librdmacm */
 	uint64_t cm_calls;                     /* of librdmacm, by the program */
 	struct replica *replicas;              /* by object */
-	uint32_t nreplicas;                    /* objects and one */
-	uint32_t *made;                        /* objects as they were made */
+	uint32_t nreplicas;                    /* number of objects, plus one */
+	uint32_t *made;                        /* created objects, in order */
 	uint32_t nmade;
 	struct memory **memory; /* by process */
 	bool *implicit;         /* by process: did it have an implicit region? */
 	bool any_implicit;
 	const char *gaps;        /* why calls may be missing in the trace; NULL: none are */
-	bool undestroyed;        /* some object is */
+	bool undestroyed;        /* some object has replica.undestroyed */
 	uint32_t nlacking;       /* regions of the trace that could not be created */
 	const char *no_posts;    /* why the trace has no posts; NULL: it has */
 	const char *no_arming;   /* the same of ibv_req_notify_cq() */
-	bool leaving;            /* completions are polled that no recorded poll asked for */
+	bool leaving;            /* polling completions that no recorded poll returned */
 	bool lossy;              /* events are missing in the trace */
 	uint32_t *nthreads;      /* by process: number of threads with events */
-	uint32_t nprocesses;     /* processes and one */
+	uint32_t nprocesses;     /* number of processes, plus one */
 	struct map lkeys, rkeys; /* process << 32 | recorded key, to object */
 	struct map srqns;        /* recorded number of an XRC receive queue, to the replay's */
 	struct map numbers;      /* qp_num in the replay, to object */
@@ -161,7 +162,7 @@ struct replay {
 	struct contents *contents; /* contents.c; NULL: the trace has no contents */
 	void *scratch;             /* a page for unused outputs */
 	int xrc_file;
-	/* before that time the data plane is missing, except for requests that were outstanding */
+	/* before it the trace lacks posts and polls, except for requests outstanding at it */
 	int64_t cut;
 	uint64_t changes; /* incremented when objects, keys or connections may have changed */
 	int64_t start;    /* ns of the replay's clock at its start */
@@ -185,8 +186,8 @@ static inline struct replica *replica_of(struct replay *r, uint32_t object)
 }
 
 /*
- * The same for an object that the trace uses as one of @kind. NULL if it is of another kind, so
- * that its handle is never used as a wrong type.
+ * Like replica_of(), for an object that the trace uses as one of @kind. NULL if it is of another
+ * kind, so that its handle is never used as a wrong type.
  */
 static inline struct replica *replica_as(struct replay *r, uint32_t object, enum object_kind kind)
 {

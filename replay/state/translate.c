@@ -5,9 +5,9 @@
  *
  * 	here = there - base_there + base_here
  *
- * so that an address outside its region was outside by the same distance when it was recorded. A
- * number that was invalid then must be invalid now: it is not translated, unless it happens to be a
- * valid one now.
+ * so that an address outside its region is outside by the same distance as in the recording. A
+ * number that was invalid in the recording must be invalid in the replay: it is not translated,
+ * unless it happens to be valid in the replay.
  *
  * Not here: the arguments of single verbs (translate_call.c).
  */
@@ -30,7 +30,7 @@ static uint64_t miss_object(struct translation *t, enum object_kind kind, const 
 	return 0;
 }
 
-/* A handle whose creation the trace should contain: it is damaged, or was altered. */
+/* Report a handle whose object the trace lacks: the trace is damaged, or was altered. */
 static void report_unknown(struct translation *t, enum object_kind kind, uint32_t object,
 			   const char *recorded, const char *replayed)
 {
@@ -55,7 +55,7 @@ static uint64_t miss_unknown(struct translation *t, enum object_kind kind, uint6
 	return miss_object(t, kind, why);
 }
 
-/* The replay did not make its object: because the trace lacks the call that created it? */
+/* Set why the replay lacks the object: because the trace lacks the call that created it? */
 static uint64_t miss_uncreated(struct translation *t, const struct object *o,
 			       struct replica *replica)
 {
@@ -77,7 +77,7 @@ static uint64_t miss_uncreated(struct translation *t, const struct object *o,
 					  "replay");
 }
 
-/* The object was created after the fork, or the process has destroyed its copy. */
+/* The process lacks the object: it was created after the fork, or its copy was destroyed. */
 static uint64_t miss_elsewhere(struct translation *t, const struct object *o)
 {
 	t->missing_object = o->id;
@@ -153,7 +153,7 @@ static uint64_t translate_address(struct translation *t, const struct field_info
 	return at ? (uintptr_t)at : recorded;
 }
 
-/* A protection domain that is not to be changed is ignored, and may be anything. */
+/* Does the call ignore the field? It may then have any value: a PD that is not to be changed. */
 static bool is_ignored(const struct translation *t, const struct field_info *field)
 {
 	return t->args && t->event->call->verb == VERB_rereg_mr && field->object == OBJECT_pd &&

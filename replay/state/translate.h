@@ -29,7 +29,7 @@ struct translation {
 	unsigned int nused;
 	char text[256];
 	const char *needless;   /* out: why the call need not be made; NULL: it is */
-	struct ibv_qp_cap *cap; /* of a new queue pair; NULL */
+	struct ibv_qp_cap *cap; /* the capabilities of a new queue pair, or NULL */
 	struct ibv_qp_cap asked;
 };
 
@@ -39,7 +39,7 @@ uint64_t translate_field(void *arg, const struct field_info *field, uint64_t rec
 /* Translate the parts of @args that descriptors do not describe: numbers, ports, keys. */
 void translate_call(struct translation *t, uint64_t *args);
 
-/* The addresses of memory among these. */
+/* Translate the addresses of memory in @args. */
 void translate_memory(struct translation *t, uint64_t *args);
 
 /*
@@ -49,7 +49,7 @@ void translate_memory(struct translation *t, uint64_t *args);
 void translate_check_used(struct translation *t);
 
 /*
- * Ask for the recorded sizes of a queue pair, not for those granted. False: this was done before.
+ * Ask for the sizes that the program asked for, not for those granted. False: done before.
  */
 bool translate_lower(struct translation *t);
 
@@ -79,7 +79,7 @@ void translate_check_post(struct translation *t, const struct replica_qp *qp);
 /* The same for one key, local or @remote, of @process. */
 void translate_check_key(struct translation *t, uint32_t process, bool remote, uint32_t key);
 
-/* A remote key without an address. */
+/* The replay's key for remote key @key of @process. */
 uint32_t translate_rkey(struct replay *r, uint32_t process, uint32_t key);
 
 /*
@@ -99,8 +99,8 @@ uint32_t translate_qpn(struct replay *r, uint32_t qpn, int64_t time);
 bool translate_is_inherited(const struct replay *r, uint32_t object, uint32_t process);
 extern const char translate_inherited[];
 
-/* Does the replay have an object of @kind at that address? */
+/* Does the replay have an object of @kind at address @handle? */
 bool translate_is_there(const struct replay *r, const void *handle, enum object_kind kind);
 
-/* A file in place of all files that XRC domains were opened with; -1. */
+/* A file in place of all files that XRC domains were opened with; -1 if it cannot be created. */
 int translate_xrc_file(void);

@@ -163,7 +163,7 @@ static void kill_end(struct synth_end *end)
 	end->dead = true;
 }
 
-/* Reads and the like end in REM_INV_REQ_ERR where the queue pair allows none. */
+/* Forbid RDMA reads, writes and atomics at @end, so that a request ends in REM_INV_REQ_ERR. */
 static void close_end(struct synth_end *end)
 {
 	struct ibv_qp_attr attr = { .qp_access_flags = 0 };

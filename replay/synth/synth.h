@@ -19,23 +19,23 @@ struct trace_event;
 struct call;
 struct args;
 
-/* Before the trace is read. Returns 0 or -ENOMEM. */
+/* Call it before the trace is read. Returns 0 or -ENOMEM. */
 int synth_init(struct replay *r);
 
 /* Accepts that synth_init() failed. */
 void synth_fini(struct replay *r);
 
-/* For the first pass: a control verb; then the rest of the trace. 0 or -errno after log_err(). */
+/* The first pass: each control verb, then posts and polls. 0 or -errno after log_err(). */
 int synth_learn_call(struct replay *r, const struct trace_event *event, const struct args *in,
 		     const struct args *out);
 int synth_learn_traffic(struct replay *r);
 
-/* Bytes of memory that it will register. */
+/* Bytes of memory that synthesized ends will register. */
 uint64_t synth_bytes(const struct replay *r);
 
 /*
- * For struct scoring, of a struct replay: must all events before @event be done before what the
- * other ends did before it?
+ * Must all events before @event be done before the other ends do what they did before @event? For
+ * struct scoring; @replay is a struct replay.
  */
 bool synth_comes_after_all(const void *replay, struct event_id event);
 
@@ -43,9 +43,9 @@ bool synth_comes_after_all(const void *replay, struct event_id event);
 int synth_before(struct replay *r, const struct trace_event *event);
 
 /*
- * Queue pair @object is about to be connected by @attr of the recording: connect its synthesized
- * end. Returns false if its other end is not synthesized; else *@ret_number is that end's number in
- * the replay.
+ * Connect the synthesized end of queue pair @object, which will be connected next, with @attr in
+ * the recording. Returns false if its other end is not synthesized; else *@ret_number is that end's
+ * number in the replay.
  */
 bool synth_connect(struct replay *r, uint32_t object, const struct ibv_qp_attr *attr,
 		   uint32_t *ret_number);
@@ -56,11 +56,11 @@ void synth_disconnect(struct replay *r, uint32_t object);
 /* Is @object connected to a synthesized end? */
 bool synth_has(const struct replay *r, uint32_t object);
 
-/* The synthesized end's memory that request @index of post @event accesses: replaces both. */
+/* Set *@addr and *@rkey to the synthesized end's memory for request @index of post @event. */
 void synth_remote(struct replay *r, const struct trace_event *event, uint32_t index, uint64_t *addr,
 		  uint32_t *rkey);
 
-/* The replay's key of the window that request @index of post @event invalidates; 0: it has none. */
+/* The replay's key of the window that request @index of post @event invalidates; 0: none. */
 uint32_t synth_window(struct replay *r, const struct trace_event *event, uint32_t index);
 
 /* The replay's number of the synthesized shared receive queue @srqn of @object's other end. */

@@ -1,5 +1,5 @@
 /*
- * What control verbs show of the other ends: queue pairs, where they were connected to, their
+ * What control verbs show of the other ends: to which of them queue pairs were connected, their
  * sequence numbers, the program's own regions
  */
 #include <errno.h>

@@ -57,7 +57,7 @@ static struct synth_dues *find_list(struct pass *p, struct event_id at)
 	return list && !map_put(&far->due_at, event_key(at), far->ndue_lists) ? list : NULL;
 }
 
-/* The place of a due in its list; failures come last. */
+/* The sort key of an element of a list; failures come last. */
 static uint64_t order_of(const struct made *far, const struct synth_due *due)
 {
 	return due->message ? far->early[due->message - 1].order : UINT64_MAX;

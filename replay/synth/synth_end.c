@@ -285,7 +285,7 @@ static int go_rts(struct synth_end *end, const struct ibv_qp_attr *recorded)
 	return ibv_modify_qp(end->qp, &attr, mask);
 }
 
-/* The link that the recorded program makes at this point. */
+/* The link that the recorded program establishes next, with queue pair @number. */
 static const struct synth_link *next_link(struct synth_plan *plan, uint32_t number)
 {
 	for (size_t i = plan->at; i < plan->nlinks; i++)

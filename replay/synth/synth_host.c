@@ -1,5 +1,5 @@
 /*
- * The hosts of synthesized ends, by their addresses, and which of them is connected to now
+ * The hosts of synthesized ends by address, and to which of them a queue pair is connected now
  */
 #include <string.h>
 
@@ -52,7 +52,7 @@ uint32_t synth_host_find(const struct pass *p, const struct synth_plan *plan,
 	return (uint32_t)i + 1;
 }
 
-/* The sender of a datagram that names no address: the host that is known already. */
+/* If the sender of a datagram has no known address: the host that is known already. */
 uint32_t synth_host_at(const struct pass *p, const struct synth_plan *plan,
 		       const struct ibv_ah_attr *av)
 {

@@ -1,12 +1,12 @@
 /*
  * What is known of the other ends before the first event is replayed
  *
- * 	control verbs    queue pairs, where they were connected to, their sequence numbers
- * 	sends            how each ended: one that succeeded names memory, one that failed is kept
+ * 	control verbs    queue pairs, to which ends they were connected, sequence numbers
+ * 	sends            how each ended: a successful one names memory, a failed one is stored
  * 	completions      what was received, and which event announced it before it was polled
  *
- * Requests are kept until they end, which is a queue's depth at most; beyond that only failures and
- * the like, and a message for each completion event.
+ * Requests are stored until they end, at most as many as the queue's depth; permanently stored are
+ * only failures and the like, and a message for each completion event.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  *
  * Ranges of one key that lie close together form one region. Distances are kept, so that recorded
  * ranges that overlapped, even with another key, overlap in the replay. A request that was refused
- * uses a key that is not valid.
+ * uses an invalid key.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -211,7 +211,7 @@ static int open_window(struct synth_end *end, struct ibv_mw *mw)
 	return -ret;
 }
 
-/* A message that invalidates a window needs one: only windows can be invalidated remotely. */
+/* Bind the window that a message will invalidate: only windows can be invalidated remotely. */
 int synth_bind(struct replay *r, struct synth_end *end, const struct trace_event *event,
 	       uint32_t index)
 {

@@ -19,7 +19,7 @@ struct message {
 	struct event_id poll; /* its completion @index */
 	uint32_t index, length, imm, flags;
 	bool write, solicited;
-	struct event_id request; /* that it consumes, if that is known */
+	struct event_id request; /* the receive request that it consumes, if known */
 	uint32_t cq;             /* on which it completes; 0: not known */
 };
 
@@ -62,7 +62,7 @@ static void put_opcode(struct replay *r, const struct message *m, struct ibv_sen
 	wr->wr.rdma.rkey = mr ? mr->rkey : 0;
 }
 
-/* Put the recorded bytes into the buffer, or the pattern again, which the next message needs. */
+/* Put the recorded bytes into the buffer: 1; 0 if the trace has none; or -errno. */
 static int put_bytes(struct replay *r, struct synth_end *end, const struct message *m)
 {
 	struct payload payload;
@@ -79,7 +79,7 @@ static int put_bytes(struct replay *r, struct synth_end *end, const struct messa
 	return 1;
 }
 
-/* The number in the replay of the SRQ that the message of an XRC queue pair is for. */
+/* The replay's number of the SRQ that receives the message of an XRC queue pair. */
 static uint32_t replayed_srqn(struct replay *r, const struct message *m)
 {
 	uint64_t id;
@@ -177,7 +177,7 @@ static bool is_sent(struct replay *r, const struct trace_event *event, uint32_t 
 	return sent;
 }
 
-/* @early, as a message that is yet to be sent. */
+/* The message to be sent for @early. */
 static struct message message_of(struct replay *r, struct synth_plan *plan,
 				 const struct synth_early *early)
 {
@@ -240,7 +240,7 @@ int synth_before_poll(struct replay *r, const struct trace_event *event)
 	return err;
 }
 
-/* Is there an asynchronous event of queue pair @object in its context? */
+/* Is an asynchronous event of queue pair @object waiting to be read? */
 static bool has_async_event(const struct replay *r, uint32_t object)
 {
 	const struct ibv_qp *qp = r->replicas[object].handle;
@@ -310,7 +310,7 @@ static int break_queue_pair(struct replay *r, const struct synth_break *cause)
 	return err;
 }
 
-/* Messages were sent: wait until those arrived that must have. */
+/* Wait until those sent messages have arrived that must arrive before the event. */
 static void await_due(struct replay *r, uint32_t at)
 {
 	for (; at; at = r->far->dues[at - 1].next) {
@@ -326,7 +326,7 @@ static void await_due(struct replay *r, uint32_t at)
 	}
 }
 
-/* The event names messages that must have arrived, or a failure, which is the last. */
+/* Does the event's list contain messages that must have arrived, or a failure, its last element? */
 bool synth_comes_after_all(const void *replay, struct event_id event)
 {
 	const struct replay *r = replay;

@@ -11,13 +11,13 @@ enum { TOLD_LATER = 8 };
 struct told {
 	struct event_id id; /* the event that announced a completion, until it is polled */
 	int64_t time;
-	struct synth_spot later[TOLD_LATER]; /* those after it; the newest replaces the last */
+	struct synth_spot later[TOLD_LATER]; /* later ones; if full, the newest replaces the last */
 	unsigned int nlater;
 	bool solicited;    /* the queue was armed for solicited completions */
-	unsigned int left; /* SRQ: messages that its limit event may have been caused by */
+	unsigned int left; /* SRQ: messages that may have caused its limit event */
 };
 
-/* The last event of a thread so far; and when a region ended last. */
+/* The number of a thread's last event so far, and its value when a region ended last. */
 struct synth_seen {
 	uint64_t now, at_end;
 };
@@ -40,7 +40,7 @@ struct pass {
 /* synth_host.c: the host at that address, 1 + its index; 0 if out of memory. */
 uint32_t synth_host_find(const struct pass *p, const struct synth_plan *plan,
 			 const struct ibv_ah_attr *av);
-/* The same; if the address is not known, or @av is NULL, the host that is known already. */
+/* Like synth_host_find(); if no address is known, or @av is NULL, the host known already. */
 uint32_t synth_host_at(const struct pass *p, const struct synth_plan *plan,
 		       const struct ibv_ah_attr *av);
 /* The host that @plan is connected to at this point of the trace, or NULL. */
@@ -50,10 +50,10 @@ struct synth_plan *synth_plan_now(const struct pass *p, uint32_t object);
 
 /* synth_traffic.c */
 int synth_learn_event(struct pass *p, const struct trace_event *event);
-/* Requests before @end succeeded. */
+/* Note that open requests before index @end have succeeded. */
 int synth_close_requests(struct pass *p, struct synth_plan *plan, size_t end);
 
-/* synth_told.c: messages of a poll that an event announced before; an event. */
+/* synth_told.c: learn messages of a poll that an event had announced; learn an event. */
 int synth_learn_announced(struct pass *p, const struct trace_event *poll);
 int synth_learn_return(struct pass *p, const struct trace_event *event);
 

@@ -48,9 +48,9 @@ struct synth_host {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct memory *memory; /* behind the regions */
-	char *buffer;          /* of @longest: sent data; after it as much for received data */
+	char *buffer;          /* of @longest: sent data; then the same size for received data */
 	struct ibv_mr *buffer_mr;
-	struct ibv_mr *closed;   /* its key gives no access */
+	struct ibv_mr *closed;   /* a region whose key gives no access */
 	struct ibv_mw **windows; /* invalidated by messages of the recorded side */
 	size_t nwindows;
 	struct ibv_xrcd *xrcd;
@@ -85,7 +85,7 @@ struct synth_link {
 	bool named;     /* its memory was accessed, and some accesses succeeded */
 };
 
-/* A message that arrived before an event that precedes its poll. */
+/* A message that had arrived before an event, and was polled only after it. */
 struct synth_early {
 	struct event_id poll; /* the poll; its completion has number @index */
 	uint32_t index;
@@ -105,15 +105,15 @@ struct synth_early {
 struct synth_break {
 	uint32_t qp;
 	uint32_t message; /* 1 + index in made.early: the one that caused it; 0: a bad request */
-	bool needless;    /* unnecessary: the queue pair failed by itself */
+	bool needless;    /* the queue pair failed by itself: not caused */
 };
 
 /* What the other ends did before an event: in its list messages come first, in their order. */
 struct synth_due {
 	uint32_t next;    /* 1 + index; 0: none */
-	uint32_t message; /* 1 + index in made.early, or 0 and */
+	uint32_t message; /* 1 + index in made.early; 0: a failure: */
 	uint32_t cause;   /* 1 + index in made.breaks */
-	bool limit;       /* only until the event comes: IBV_EVENT_SRQ_LIMIT_REACHED */
+	bool limit;       /* send only until the event, IBV_EVENT_SRQ_LIMIT_REACHED, comes */
 	bool awaited;     /* it must have arrived before the event is replayed */
 };
 
@@ -132,7 +132,7 @@ struct synth_request {
 	int64_t time;
 };
 
-/* A recorded event, and when it was. */
+/* A recorded event and its time. */
 struct synth_spot {
 	struct event_id id; /* thread 0: none */
 	int64_t time;
@@ -144,7 +144,7 @@ struct synth_life {
 	uint32_t cause;           /* 1 + index in made.breaks: how the other end made it fail; 0 */
 	struct synth_spot stop;   /* nothing arrived after this event */
 	struct synth_spot last;   /* IBV_EVENT_QP_LAST_WQE_REACHED */
-	int64_t alive;            /* it had not failed when this request was posted, */
+	int64_t alive;            /* it had not failed when a request was posted at this time, */
 	struct event_id received; /* nor when this receive was */
 	struct synth_early *recent; /* the last messages that were polled */
 	size_t nrecent, room;
@@ -219,13 +219,13 @@ struct synth_end *synth_datagram_end(struct replay *r, struct synth_plan *plan, 
 struct synth_srq *synth_srq_of(struct synth_end *end, uint32_t number);
 void synth_drain(struct synth_end *end);
 /*
- * Wait for the device alone: it does not wait for recorded events, so it does not let other threads
- * in (pace_wait()). False after @deadline.
+ * Wait briefly for the device. It need not wait for recorded events, so, unlike pace_wait(), this
+ * does not let other threads in. False after @deadline.
  */
 bool synth_wait(int64_t deadline);
 int64_t synth_now(void);
 
-/* synth_message.c: before a poll; before any event: what is due */
+/* synth_message.c: send what must come before a poll, and what is due before any event */
 int synth_before_poll(struct replay *r, const struct trace_event *event);
 int synth_before_due(struct replay *r, const struct trace_event *event);
 

@@ -1,5 +1,5 @@
 /*
- * What was inferred, for the report
+ * Reports what was inferred about the other ends
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -44,7 +44,7 @@ static int report_host(const struct synth_host *host, struct inferred_list *list
 	return report_ranges(host, to);
 }
 
-/* Count the regions in that domain that the other end of a queue pair could write or read. */
+/* Count the program's regions that the other end of a queue pair could write or read. */
 static uint64_t count_open(const struct replay *r)
 {
 	uint64_t access, n = 0;

@@ -118,7 +118,7 @@ static bool may_have_ended(const struct pass *p, struct event_id request)
 	       request.n <= p->seen[request.thread].at_end;
 }
 
-/* Regions of the receive that ended before its message was polled. */
+/* Send the message before the end of each region of its receive that ended before its poll. */
 static int put_before_ends(struct pass *p, const struct synth_plan *plan,
 			   const struct synth_early *message, uint32_t index)
 {
@@ -164,7 +164,7 @@ int synth_stop_message(struct pass *p, struct synth_plan *plan, const struct tra
 	return err ?: remember_message(life, &message);
 }
 
-/* Can it have failed before @at? */
+/* May the queue pair have failed before @at? */
 static bool may_fail_at(const struct synth_life *life, struct synth_spot at)
 {
 	return at.id.thread && at.time >= life->alive && !is_after(life->received, at.id);

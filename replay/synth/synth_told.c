@@ -18,7 +18,7 @@
 
 enum { LIMIT_MESSAGES = 256 }; /* examined after the event of an SRQ's limit */
 
-/* The first of the events after which a message to queue pair @object may have come, or none. */
+/* The first announcing event since queue pair @object was connected; thread 0: none. */
 static struct event_id find_teller(const struct pass *p, const struct told *told, uint32_t object)
 {
 	const struct synth_plan *plan = synth_plan_now(p, object);
@@ -44,7 +44,7 @@ static int put_early(struct pass *p, const struct trace_event *event, uint32_t i
 	return at.thread ? synth_due_put(p, at, &message, DUE_TOLD) : 0;
 }
 
-/* A message that may have caused the SRQ's limit event. */
+/* Note a message that may have caused the SRQ's limit event. */
 static int put_limit(struct pass *p, const struct trace_event *event, uint32_t index,
 		     struct told *srq)
 {
@@ -140,7 +140,7 @@ static void note_limit(struct pass *p, const struct trace_event *event, const st
 		p->told[srq->id] = (struct told){ .id = event->id, .left = LIMIT_MESSAGES };
 }
 
-/* The queue pair failed because of the other end, unless it had failed before. */
+/* Note that the other end made the queue pair fail, unless it had failed before. */
 static int note_break(struct pass *p, const struct trace_event *event, const struct object *qp,
 		      enum ibv_event_type type)
 {
@@ -154,7 +154,7 @@ static int note_break(struct pass *p, const struct trace_event *event, const str
 	return synth_stop_told(p, plan, (struct synth_spot){ event->id, event->time });
 }
 
-/* The queue pair had failed before; the cause will be seen. */
+/* Note an event IBV_EVENT_QP_LAST_WQE_REACHED: the queue pair had failed before it. */
 static void note_last(struct pass *p, const struct trace_event *event, const struct object *qp)
 {
 	struct synth_plan *plan = qp ? synth_plan_now(p, qp->id) : NULL;

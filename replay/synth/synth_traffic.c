@@ -1,8 +1,8 @@
 /*
  * What posts and completions show of the other ends
  *
- * A request is kept until it ends: one that succeeded names memory, one that failed is noted with
- * its status. On a send queue all requests before a completed one have succeeded.
+ * A request is stored until it ends: a successful one names memory, a failed one is noted with its
+ * status. On a send queue all requests before a completed one have succeeded.
  */
 #include <errno.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static void note_length(struct synth_host *host, uint64_t length)
 		host->longest = length;
 }
 
-/* Datagram queue pair @qpn at @av (NULL: not known) is not in the trace. */
+/* Note datagrams to or from queue pair @qpn at @av (NULL: not known), which is not in the trace. */
 static int note_datagrams(struct pass *p, struct synth_plan *plan, uint32_t qpn,
 			  const struct ibv_ah_attr *av, uint64_t length)
 {
@@ -207,7 +207,7 @@ static int learn_failed_request(struct pass *p, struct synth_plan *plan, const s
 		       (uint64_t)wc->status);
 }
 
-/* A completion of a queue pair that is connected to a synthesized end. */
+/* Learn from a completion of a queue pair that is connected to a synthesized end. */
 static int learn_connected(struct pass *p, struct synth_plan *plan, const struct trace_event *event,
 			   uint32_t index)
 {
@@ -236,8 +236,9 @@ static int learn_connected(struct pass *p, struct synth_plan *plan, const struct
 }
 
 /*
- * Did queue pair @peer of the trace send it? Not to itself, if no queue pair of the trace has sent
- * that many: then two hosts have the same number.
+ * Did queue pair @peer of the trace send the datagram? If @peer is the receiver itself, and no
+ * queue pair of the trace has sent it as many datagrams as it received: no, two hosts have the same
+ * number.
  */
 static bool is_from_inside(const struct synth_plan *plan, uint32_t peer)
 {

@@ -1,7 +1,7 @@
 /*
- * Which of the connecting hosts is the other replay
+ * Finds the other replay among the connecting hosts
  *
- * 	listener -> accept -> a thread for each: hello, proof (wire.c) -> done -> the first is it
+ * 	listener -> accept -> a thread for each: hello, proof (wire.c) -> done -> take the first
  *
  * Anybody may connect: a scan of ports, a browser, a replay with another key. Each has a few
  * seconds, in parallel with the others, so that a silent one delays no other. If there are too
@@ -31,7 +31,7 @@ struct visitor {
 	bool here;
 	uint64_t number; /* counts all visitors */
 	int fd;          /* the thread's */
-	int shut;        /* the same socket: we shut it down, the thread may close its own */
+	int shut;        /* duplicate of fd, to shut the socket down: the thread may close fd */
 	int done;
 	pthread_t thread;
 	char name[MEET_NAME];
@@ -84,13 +84,13 @@ static void note_refusal(struct admit *a, const char *name, const char *why)
 	a->refused++;
 }
 
-static void welcome_peer(struct admit *a, const struct visitor *v)
+static void accept_peer(struct admit *a, const struct visitor *v)
 {
 	a->wire = v->wire;
 	log_info("replay: connected to the other replay at %s", v->name);
 }
 
-/* Join one that is done, and admit or refuse it. */
+/* Join the thread of a visitor that is done, and admit or refuse the visitor. */
 static void judge_visitor(struct admit *a)
 {
 	struct visitor *v = NULL;
@@ -106,7 +106,7 @@ static void judge_visitor(struct admit *a)
 	if (v->err && !a->wire)
 		note_refusal(a, v->name, v->why);
 	else if (!v->err && !a->wire)
-		welcome_peer(a, v);
+		accept_peer(a, v);
 	else if (!v->err)
 		wire_close(v->wire);
 }
@@ -143,7 +143,7 @@ static void accept_visitor(struct admit *a)
 		return;
 	*v = (struct visitor){ .options = a->options, .done = a->done[1] };
 	v->fd = meet_accept(a->listener, v->name);
-	if (v->fd < 0) { /* it is closed again, or there is no free descriptor: retry later */
+	if (v->fd < 0) { /* it has hung up, or no descriptor is free: retry later */
 		if (v->fd != -EAGAIN && v->fd != -ECONNABORTED)
 			poll(NULL, 0, LOOK);
 		return;
@@ -216,7 +216,7 @@ int admit_peer(int listener, const struct admit_options *options, struct wire **
 	close(a.done[0]);
 	close(a.done[1]);
 	if (a.wire)
-		err = 0; /* it arrived while we were stopping */
+		err = 0; /* it was admitted while stopping */
 	if (!err)
 		*ret_wire = a.wire;
 	return err;

@@ -42,7 +42,7 @@ struct line {
 	int wake; /* eventfd */
 	bool woken;
 	pthread_mutex_t lock;
-	/* under it */
+	/* protected by the lock */
 	struct bytes pending; /* heads and messages */
 	bool failed;          /* no memory */
 	bool ended;
@@ -104,8 +104,8 @@ static int send_pending(struct line *line, struct bytes *own)
 }
 
 /*
- * Take the messages that have arrived; *@heard: when the last one did. Messages before an end
- * count. 1 if there may be more.
+ * Take the messages that have arrived, also those before the end of the connection; *@heard: when
+ * the last one arrived. Returns 1 if there may be more.
  */
 static int take_messages(struct line *line, int64_t *heard)
 {

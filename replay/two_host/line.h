@@ -24,11 +24,11 @@ struct line_user {
 /* Takes ownership of @wire, even on failure. Returns 0 or -errno after log_err(). */
 int line_open(struct wire *wire, const struct line_user *user, struct line **ret_line);
 
-/* Send the remaining messages, and end. Accepts NULL. */
+/* Send the remaining messages, and close the line. Accepts NULL. */
 void line_close(struct line *line);
 
 /* The bytes are copied. If out of memory, the line is ended. */
 void line_send(struct line *line, uint16_t type, const void *bytes, size_t length);
 
-/* Have before() called soon. */
+/* Make the line's thread call before() soon. */
 void line_wake(struct line *line);

@@ -71,7 +71,7 @@ static int look_up(const struct meet_address *at, bool listen, struct addrinfo *
 	return -EADDRNOTAVAIL;
 }
 
-/* Messages are short and urgent; a host that vanishes silently is noticed. */
+/* Set socket options: short messages are sent at once, and a host that vanishes is noticed. */
 static void set_options(int fd)
 {
 	int on = 1, idle = 5, ms = 20 * SECOND;
@@ -197,7 +197,7 @@ int meet_connect(const struct meet_address *at, int64_t deadline, bool (*ended)(
 			fd = try_one(a, deadline);
 		if (fd >= 0 || wire_now() > deadline)
 			break;
-		poll(NULL, 0, LOOK); /* it may not listen yet: try again */
+		poll(NULL, 0, LOOK); /* the other replay may not listen yet: try again */
 	}
 	freeaddrinfo(list);
 	if (fd < 0 && ended())

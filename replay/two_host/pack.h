@@ -14,7 +14,7 @@ struct pack {
 
 struct unpack {
 	const uint8_t *at, *end;
-	bool failed; /* there was less */
+	bool failed; /* the message ended before */
 };
 
 static inline void pack_bytes(struct pack *p, const void *bytes, size_t n)
@@ -106,7 +106,7 @@ static inline uint64_t unpack_u64(struct unpack *u)
 	return unpack_number(u, 8);
 }
 
-/* Into @text, of @size; one that is longer, or contains a zero, is invalid. */
+/* Read a text into @text, of @size bytes; a longer one, or one that contains a zero, is invalid. */
 static inline void unpack_text(struct unpack *u, char *text, size_t size)
 {
 	size_t n = unpack_u16(u);
@@ -120,7 +120,7 @@ static inline void unpack_text(struct unpack *u, char *text, size_t size)
 	u->failed = u->failed || strlen(text) != n;
 }
 
-/* Was everything there, and nothing more? */
+/* Was the message complete, with nothing after the fields? */
 static inline bool unpack_ended(const struct unpack *u)
 {
 	return !u->failed && u->at == u->end;

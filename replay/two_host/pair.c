@@ -84,8 +84,8 @@ int pair_open(struct replay *r)
 	return find_other(p) ?: pair_talk(p);
 }
 
-/* Send the reason why the other one must end; 0: none. */
-static int send_lost(struct pair *p)
+/* Report why the line to the other replay was lost: -errno; 0: it was not. */
+static int report_lost_line(struct pair *p)
 {
 	char bye[PAIR_WHY];
 	int err;
@@ -125,7 +125,7 @@ static bool is_over(const struct pair *p, uint64_t a, uint64_t b)
 	return p->its_end;
 }
 
-/* Wait for a condition that both meet before they begin, or when they end. */
+/* Wait for a condition before the replays begin, or when they end; @what: the complaint. */
 static int await_both(struct pair *p, pair_condition *is_so, const char *what)
 {
 	int64_t wait = p->r->options->pair->wait;
@@ -133,7 +133,7 @@ static int await_both(struct pair *p, pair_condition *is_so, const char *what)
 
 	if (pair_await(p, is_so, 0, 0, wait > pair_patience(p) ? wait : pair_patience(p)))
 		return 0;
-	err = send_lost(p);
+	err = report_lost_line(p);
 	if (err)
 		return err;
 	return pace_has_ended() ? -ECANCELED
@@ -259,7 +259,7 @@ int pair_end(struct replay *r, bool differs)
 		return 0;
 	pace_with(NULL, NULL);
 	if (outcome_stopped(r->outcome))
-		return p->its_end ? 0 : send_lost(p);
+		return p->its_end ? 0 : report_lost_line(p);
 	pair_send(p, PAIR_END, (uint64_t[]){ differs }, 1);
 	err = await_both(p, is_over, "does not finish");
 	if (!err && p->its_differs)
@@ -395,7 +395,7 @@ static bool has_key(const struct pair *p, uint64_t key, uint64_t b)
 	return map_get(&p->key_of, key, &at);
 }
 
-/* A request of length 0 needs no valid key, and programs use any: UCX flushes with 0. */
+/* Does the request need a valid key? With length 0 programs use any key: UCX flushes so. */
 static bool needs_key(const struct pair *p, const struct trace_event *event, uint32_t index)
 {
 	const struct wr *wr = &event->post->wr[index];

@@ -3,10 +3,10 @@
  * A replay whose other half is replayed on another host at the same time.
  *
  * Each host has the trace of its own half. Queue pairs that were connected to the other host are
- * connected to it again. Numbers, keys and addresses, which only its device knows, are received
- * over one connection, and so is the progress that keeps the order between the two. r->pair is NULL
- * if there is no other half; these functions then do nothing. A pair is the two replays together,
- * as in --pair; hence pair_*.
+ * connected to it again. Numbers, keys and addresses, which only the other host's device knows, are
+ * received over one connection, and so is the progress, which keeps the order between the two.
+ * r->pair is NULL if there is no other half; these functions then do nothing. A pair is the two
+ * replays together, as in --pair; hence pair_*.
  *
  * The functions that are called while events are replayed may be called by any thread with access
  * to the replay.
@@ -27,7 +27,7 @@ struct pair_options {
 	const char *listen, *peer; /* one of them, in the form of meet_parse() */
 	const void *key;
 	size_t key_length;
-	int64_t wait; /* ns, for the other one to connect, and to be ready */
+	int64_t wait; /* ns, for the other replay to connect, and to be ready */
 };
 
 /* Connect to the other replay: 0 or -errno after log_err(). */
@@ -39,7 +39,7 @@ int pair_open(struct replay *r);
  */
 int pair_meet(struct replay *r);
 
-/* Before the first event: wait until the other one is ready, too. */
+/* Before the first event: wait until the other replay is ready, too. */
 int pair_begin(struct replay *r);
 
 /*
@@ -49,9 +49,9 @@ void pair_before(struct replay *r, const struct trace_event *event);
 void pair_after(struct replay *r, const struct trace_event *event);
 
 /*
- * After the last event, while all objects still exist: wait for the other one's last event.
- * @differs: this half has divergences. 0, or -errno after log_err() if the other one did not get to
- * its end.
+ * After the last event, while all objects still exist: wait for the other replay's last event.
+ * @differs: this half has divergences. 0, or -errno after log_err() if the other replay did not
+ * reach its end.
  */
 int pair_end(struct replay *r, bool differs);
 
@@ -68,25 +68,25 @@ bool pair_has(const struct replay *r, uint32_t object, int64_t time);
 bool pair_is_joined(const struct replay *r, uint32_t object);
 
 /*
- * The peer of @object on the other host: its number, which is waited for, and the largest MTU of
- * that host; false: not joined.
+ * The peer of @object on the other host: waits for its number; @ret_mtu is the largest MTU of that
+ * host. False: no such peer.
  */
 bool pair_connect(struct replay *r, uint32_t object, uint32_t *ret_number, enum ibv_mtu *ret_mtu);
 
-/* Replace recorded address @av of @from by that of the other host's end of @object. */
+/* Replace @av, as recorded on device @from, by the address of the other host's end of @object. */
 void pair_path(struct replay *r, uint32_t object, const struct device *from,
 	       struct ibv_ah_attr *av);
 
 /* The same for an address handle; false: it does not lead to the other host. */
 bool pair_address(struct replay *r, const struct device *from, struct ibv_ah_attr *av);
 
-/* Memory of the other host's end of @event's queue pair: replaces both. */
+/* Replace *@addr and *@rkey by those of the memory of the other host. */
 void pair_remote(struct replay *r, const struct trace_event *event, uint32_t index, uint64_t *addr,
 		 uint32_t *rkey);
 
 /*
- * The datagram queue pair that request @wr of @event goes to: its number on the other host; 0: it
- * is not there.
+ * The datagram queue pair that request @wr of @event goes to: its number on the other host; 0: not
+ * on the other host.
  */
 uint32_t pair_datagram(struct replay *r, const struct trace_event *event, const struct wr *wr);
 

@@ -6,8 +6,8 @@
  *	completions     which requests succeeded and which failed, what memory they named; which
  *	                receive each message took
  *
- * Requests are stored until they complete, at most a queue's depth; beyond that only failures, and
- * a number for each message of a shared queue or of datagrams.
+ * Requests are stored until they complete, at most as many as the queue's depth; permanently stored
+ * are only failures, and a number for each message of a shared queue or of datagrams.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -164,7 +164,7 @@ static void note_psns(struct pair_life *life, const struct args *args)
 	}
 }
 
-/* The peer of a queue pair may be in this trace. */
+/* May the peer of the queue pair be in this trace? */
 static bool is_inside(const struct pass *s, const struct pair_life *life, int64_t time)
 {
 	return peers_claimed(s->r->connections->peers, life->object) ||
@@ -217,7 +217,7 @@ static int learn_handle(struct pass *s, const struct call *call)
 	return map_put(&s->p->avs, call->object, s->p->nav);
 }
 
-/* A request that is not a post, but completes like one. */
+/* Add a request, also one without a post that completes like a posted one (a bind). */
 static int add_request(struct pass *s, struct pair_life *life, struct request_there request)
 {
 	struct requests_there *all = &s->requests[index_of(s, life)];
@@ -341,7 +341,7 @@ static int complete_requests(struct pass *s, struct pair_life *life, uint64_t ke
 	return err ? err : 1;
 }
 
-/* A message: the receive that it consumed. */
+/* Learn which receive a message consumed. */
 static int learn_receive(struct pass *s, struct pair_life *life, const struct wc *wc)
 {
 	uint64_t number = 0, key = event_part_key(wc->request, wc->request_index);

@@ -12,7 +12,7 @@
 
 #include "replay/state/recorded.h"
 
-enum { BEST = 6 }; /* two for each address that is known to match, one for each PSN that does */
+enum { BEST = 6 }; /* two for each matching address, one for each matching PSN */
 
 static enum placed find_place(const struct pair_table *table, uint32_t port,
 			      const struct ibv_ah_attr *av)
@@ -58,7 +58,7 @@ static int judge_pair(const struct pair_table *one, const struct pair_life *a,
 	back = find_place(one, a->port, &b->av);
 	if (there == PLACED_ELSEWHERE || back == PLACED_ELSEWHERE)
 		return -1;
-	/* the connection manager may have set a different one later */
+	/* librdmacm may have set another address later */
 	if (psn < 0 || (!psn && compare_psn(a, b) && there + back < 2 * PLACED_THERE))
 		return -1;
 	return 2 * (there == PLACED_THERE) + 2 * (back == PLACED_THERE) + psn;

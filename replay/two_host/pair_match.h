@@ -16,7 +16,7 @@
 void pair_match(const struct pair_table *listener, const struct pair_table *peer,
 		uint32_t *ret_listener, uint32_t *ret_peer);
 
-/* Why life @i of @mine, which is connected, has no other end in @its. */
+/* Why connected life @i of @mine has no other end in @its. */
 const char *pair_match_why(const struct pair_table *mine, size_t i, const struct pair_table *its);
 
 /* The datagram queue pair of number @number at @av (NULL: anywhere): 1 + its index, or 0. */

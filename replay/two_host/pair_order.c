@@ -100,7 +100,7 @@ static uint32_t find_stream(const struct pair *p, uint32_t other, uint32_t sourc
 	return map_get(&p->streams, (uint64_t)(other - 1) << 32 | source, &at) ? (uint32_t)at : 0;
 }
 
-/* Wait for the request of a connection. */
+/* Wait until the other host is ready for request @index of a connected queue pair. */
 static void await_request(struct pair *p, const struct trace_event *event, uint32_t index,
 			  uint32_t life, uint64_t *messages)
 {
@@ -120,7 +120,7 @@ static void await_request(struct pair *p, const struct trace_event *event, uint3
 		await_room(p, life, find_stream(p, other, 0), *messages);
 }
 
-/* The number of datagrams sent there so far. */
+/* The number of datagrams sent to life @other of the other host so far; stored in @value. */
 static uint64_t *count_datagrams(struct pair *p, uint32_t life, uint32_t other, uint64_t *value)
 {
 	*value = 0;
@@ -167,7 +167,7 @@ static bool has_finished(const struct pair *p, uint64_t other, uint64_t n)
 }
 
 /* Wait until no outstanding request of the other half needs what is about to be destroyed. */
-static void before_leaving(struct pair *p, uint32_t object)
+static void await_finished(struct pair *p, uint32_t object)
 {
 	uint32_t other = pair_other_of(p, object);
 
@@ -187,7 +187,7 @@ static bool comes_again(const struct pair *p, const struct object *mr)
 	return false;
 }
 
-static void before_closing(struct pair *p, uint32_t object)
+static void await_unused(struct pair *p, uint32_t object)
 {
 	const struct object *mr = trace_object(p->r->trace, object);
 
@@ -202,7 +202,7 @@ static void before_closing(struct pair *p, uint32_t object)
 	}
 }
 
-/* All queue pairs and regions of process @process; @what: for each of them. */
+/* Call @what for each queue pair and region of @process. */
 static void each_object(struct pair *p, uint32_t process, void (*what)(struct pair *, uint32_t))
 {
 	for (uint32_t i = p->r->nmade; i-- > 0;) {
@@ -217,8 +217,8 @@ static void each_object(struct pair *p, uint32_t process, void (*what)(struct pa
 
 static void before_end_of(struct pair *p, uint32_t object)
 {
-	before_leaving(p, object);
-	before_closing(p, object);
+	await_finished(p, object);
+	await_unused(p, object);
 }
 
 static bool is_call(const struct trace_event *event)
@@ -228,7 +228,7 @@ static bool is_call(const struct trace_event *event)
 	       event->call->end >= 0;
 }
 
-/* The state that it moves a queue pair to; -1: none. */
+/* The state to which @call moves a queue pair; -1: none. */
 static int64_t state_of(const struct call *call)
 {
 	int64_t state = -1;
@@ -244,13 +244,13 @@ static void before_call(struct pair *p, const struct trace_event *event)
 	int64_t state = event->kind == TRACE_CALL ? state_of(call) : -1;
 
 	if (state == IBV_QPS_RESET || state == IBV_QPS_ERR)
-		before_leaving(p, call->object);
+		await_finished(p, call->object);
 	if (event->kind != TRACE_RETURN)
 		return;
 	if (call->verb == VERB_destroy_qp)
-		before_leaving(p, call->object);
+		await_finished(p, call->object);
 	else if (call->verb == VERB_dereg_mr || call->verb == VERB_rereg_mr)
-		before_closing(p, call->object);
+		await_unused(p, call->object);
 }
 
 void pair_before(struct replay *r, const struct trace_event *event)
@@ -268,7 +268,7 @@ void pair_before(struct replay *r, const struct trace_event *event)
 		before_call(p, event);
 }
 
-/* The number of messages of stream @i that may come. */
+/* The number of messages of stream @i for which receives are posted. */
 static uint64_t count_room(struct pair *p, size_t i)
 {
 	struct pair_needs *needs = &p->needs[i];
@@ -326,7 +326,7 @@ static void send_key(struct pair *p, uint32_t object)
 			  5);
 }
 
-/* The keys of a region may change: the recorded ones are in the outputs. */
+/* Send the new keys of a region; the recorded ones are in the outputs of the call. */
 static void send_new_key(struct pair *p, const struct call *call)
 {
 	const struct object *o = trace_object(p->r->trace, call->object);
@@ -415,7 +415,7 @@ static void after_call(struct pair *p, const struct trace_event *event)
 	}
 }
 
-/* A window is bound by a request: it has its new key on both hosts. */
+/* Send the new key of a window that a request binds. */
 static void send_window(struct pair *p, const struct trace_event *event, const struct wr *wr)
 {
 	const struct object *mw =

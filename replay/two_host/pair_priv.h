@@ -2,7 +2,7 @@
 /*
  * Shared by the files of a pair (pair*.c).
  *
- * 	mine, its	this half, and the other host's, as the tables have them
+ * 	mine, its	the tables of this half, and of the other host's
  * 	life        of a queue pair: pair_table.h
  * 	stream      messages that a life receives
  *
@@ -18,7 +18,7 @@
 #include "replay/state/state.h"
 
 enum pair_message {
-	/* PAIR_PORT and so on come first: the tables */
+	/* the parts of the tables, PAIR_PORT and so on, come first */
 	PAIR_TABLE_END = PAIR_PARTS,
 	PAIR_READY,  /* to begin */
 	PAIR_STEPS,  /* number of steps that are done */
@@ -40,9 +40,9 @@ struct pair_own {
 	uint32_t next;   /* life of the same queue pair, after a reset: 1 + its index; or 0 */
 	int64_t time;    /* when it was connected */
 	uint32_t stream; /* 1 + its index, for a connected one */
-	uint32_t queue;  /* object that its receives are posted to: itself, or a shared queue */
+	uint32_t queue;  /* object to which its receives are posted: itself, or a shared queue */
 	/* while it is replayed */
-	uint32_t base;     /* of the numbers of its send requests */
+	uint32_t base;     /* number of its first send request */
 	uint64_t sent;     /* messages */
 	unsigned int vain; /* waits that were given up */
 };
@@ -88,7 +88,7 @@ struct pair {
 	struct wire *wire; /* until there is a line */
 	struct line *line;
 	struct pair_table mine, its;
-	uint32_t *of_mine, *of_its; /* life of the other half: 1 + its index */
+	uint32_t *of_mine, *of_its; /* the matching life: 1 + its index */
 	/* learned */
 	struct pair_own *own;
 	struct pair_needs *needs; /* by stream */
@@ -132,13 +132,12 @@ int pair_send_table(struct pair *p);
 /* pair_wait.c */
 typedef bool pair_condition(const struct pair *p, uint64_t a, uint64_t b);
 /*
- * Wait until @is_so, which is called under the lock, returns true, but not if the other replay
- * makes no progress for @patience. False: it did not become true.
+ * Wait until @is_so, which is called under the lock, returns true, but no longer than @patience
+ * without progress of the other replay. False: it did not become true.
  */
 bool pair_await(struct pair *p, pair_condition *is_so, uint64_t a, uint64_t b, int64_t patience);
 /*
- * How long the other replay may make no progress: if the awaited event is certain, and if it is
- * only likely.
+ * The value of @patience: if the awaited event is certain to come, and if it is only likely.
  */
 int64_t pair_patience(const struct pair *p);
 int64_t pair_doubt(const struct pair *p);

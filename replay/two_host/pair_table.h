@@ -30,7 +30,7 @@ struct pair_life {
 	uint32_t type; /* enum ibv_qp_type */
 	bool shared;   /* it receives with a shared queue */
 	bool connected;
-	uint32_t dest; /* number, at: */
+	uint32_t dest; /* number of the peer, at address: */
 	struct ibv_ah_attr av;
 	bool has_rq_psn, has_sq_psn;
 	uint32_t rq_psn, sq_psn;
@@ -43,7 +43,7 @@ struct pair_use {
 	uint64_t last;
 };
 
-/* Messages that a life received, for datagrams those of one sender; in the order of the table. */
+/* Messages that a life received, for datagrams those of one sender. Streams are known by index. */
 struct pair_stream {
 	uint32_t life;
 	uint32_t source; /* number of the sender; 0: the life is connected */

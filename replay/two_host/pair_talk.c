@@ -53,7 +53,7 @@ int pair_send_table(struct pair *p)
 	return 0;
 }
 
-/* In the thread of the connection (line.h), under the lock. */
+/* Send changed counters. In the thread of the line (line.h), under the lock. */
 static void send_changed(struct pair *p, struct pair_counts *counts)
 {
 	for (size_t i = 0; i < counts->nchanged; i++) {
@@ -171,7 +171,7 @@ static int take_message(struct pair *p, enum pair_message message, const uint64_
 	}
 }
 
-/* The number of its arguments. */
+/* By type of message: its number of arguments. */
 static const uint8_t numbers_of[] = {
 	[PAIR_TABLE_END] = 0, [PAIR_READY] = 0,  [PAIR_STEPS] = 1,  [PAIR_MADE] = 2,
 	[PAIR_LISTEN] = 1,    [PAIR_GONE] = 1,   [PAIR_CREDIT] = 2, [PAIR_DONE] = 2,
@@ -196,7 +196,7 @@ static void stop_replay(struct pair *p)
 	pace_end();
 }
 
-/* A text is printed, so it must be one printable line. */
+/* Take the other replay's reason for ending. It is printed, so it must be one printable line. */
 static int take_bye(struct pair *p, struct unpack *u)
 {
 	unpack_text(u, p->bye, sizeof(p->bye));

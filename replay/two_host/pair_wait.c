@@ -1,8 +1,9 @@
 /*
  * Waiting for the other replay
  *
- * It reports its number of finished steps. As long as that grows no thread here gives up, whether
- * it waits for the other replay or for its own device; a time-out runs only while it stands still.
+ * It reports its number of finished steps. As long as the number grows no thread of this replay
+ * gives up a wait, neither for the other replay nor for its own device; a time-out runs only while
+ * the number stands still.
  */
 #include "replay/two_host/pair_priv.h"
 #include "replay/report/pace.h"

@@ -1,20 +1,20 @@
 /*
  * Messages between the two replays of a pair, by GnuTLS
  *
- * First both ends, at once, in the clear and with numbers little-endian:
+ * First both ends send, simultaneously, in the clear and with numbers little-endian:
  *
  *	hello    "verbatim" | version u32 | role u32 | 32 bytes of 0
  *
  * so that both ends can report a program that is not a replay, or one of another version. The hello
  * has the same length in all versions. Then TLS 1.3 with a pre-shared key and no certificates. The
- * listener is the server; its client proves first that it has the key, so that a scan of ports gets
+ * listener is the server; the client must prove first that it has the key, so that a port scan gets
  * no data to test keys against. An exchange by (EC)DHE creates keys for each connection: a
  * pre-shared key that becomes known later does not reveal earlier messages. Inside TLS is any
  * number of
  *
  *	message  length u32 | type u16 | 0 u16 | bytes
  *
- * Not here: the messages (pair_talk.c), how the two find each other (meet.c, admit.c).
+ * Not here: the messages (pair_talk.c), how the replays find each other (meet.c, admit.c).
  */
 #include "replay/two_host/wire.h"
 
@@ -80,7 +80,7 @@ struct wire {
 	gnutls_psk_client_credentials_t client;
 	gnutls_psk_server_credentials_t server;
 	gnutls_datum_t key; /* borrowed until the handshake is complete */
-	int err;            /* nothing is accepted after that */
+	int err;            /* after it nothing is accepted */
 	size_t begin, end;  /* of the data in the buffer */
 	uint8_t buffer[BUFFER];
 	uint8_t message[HEAD + WIRE_MOST]; /* already sent */
@@ -94,7 +94,7 @@ int64_t wire_now(void)
 	return at.tv_sec * 1000000000ll + at.tv_nsec;
 }
 
-/* Wait until it is ready for @events: 0, or -ETIMEDOUT. */
+/* Wait until @fd is ready for @events: 0, or -ETIMEDOUT. */
 static int await_ready(int fd, short events, int64_t deadline)
 {
 	struct pollfd look = { .fd = fd, .events = events };

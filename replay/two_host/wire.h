@@ -3,7 +3,7 @@
  * Messages between the two replays of a pair, over one stream socket.
  *
  * TLS 1.3 with a pre-shared key: both ends prove that they have it before anything else is read,
- * and others cannot read, change, drop, repeat or insert messages. The format is at the top of
+ * and nobody else can read, change, drop, repeat or insert messages. The format is at the top of
  * wire.c.
  *
  * A struct wire is used by one thread at a time.
@@ -39,9 +39,9 @@ int wire_fd(const struct wire *wire);
 int wire_send(struct wire *wire, uint16_t type, const void *bytes, size_t length, int64_t deadline);
 
 /*
- * Read what has arrived, without waiting: 0; 1 if there may be more than fits until messages are
- * taken; -ECONNRESET at the end, -EBADMSG if the data was altered, or another -errno, and the same
- * again. Complete messages can still be taken.
+ * Read what has arrived, without waiting. Returns 0; 1 if there may be more data, for which
+ * messages must be taken first; -ECONNRESET at the end, -EBADMSG if the data was altered, or
+ * another -errno, and then the same at each later call. Complete messages can still be taken.
  */
 int wire_fill(struct wire *wire);
 

@@ -67,7 +67,7 @@ static void begin_point(struct point *point, const struct ring_head *head,
 	point->text[0] = '\0';
 }
 
-/* The head with its times as CLOCK_MONOTONIC. */
+/* Describe the ring's thread by a copy of its head, with times as CLOCK_MONOTONIC. */
 static void fill_thread(struct point *point, struct ring_head *copy, const struct ring_head *head,
 			const struct clock *clock)
 {
@@ -271,7 +271,7 @@ static void after_fork_child(void)
 	lttng_ust_after_fork_child(&fork_mask);
 }
 
-/* liblttng-ust-fork.so interposes fork() itself. */
+/* Does liblttng-ust-fork.so handle forks? It interposes fork() itself. */
 static bool forks_are_seen_to(void)
 {
 	Dl_info who;

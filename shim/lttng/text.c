@@ -18,7 +18,7 @@ struct out {
 	const struct struct_info *args;
 	size_t used;
 	unsigned int depth;
-	bool first; /* nothing was written since the last bracket */
+	bool first; /* has nothing been written since the last bracket? */
 };
 
 static void append_text(struct out *out, const char *format, ...)

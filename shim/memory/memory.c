@@ -166,7 +166,7 @@ OURS void free(void *block)
 	size_t size;
 
 	if (!next)
-		return; /* inside dlsym(): it is little memory, and is never freed */
+		return; /* allocated inside dlsym(): little memory, which is never freed */
 	size = size_of(block);
 	if (is_registered(block, size, true))
 		verbatim_memory_gone(MEMORY_FREE, block, size);

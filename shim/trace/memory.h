@@ -8,10 +8,10 @@
 
 #include "core/wire/event.h"
 
-/* Is a region registered in these bytes; @whole: completely? */
+/* Do these bytes overlap a registered region; @whole: contain one completely? */
 bool verbatim_memory_holds(const void *addr, size_t length, bool whole);
 
-/* Huge pages were mapped there; or the mapping there was removed. */
+/* Pages were mapped at @addr (@huge: huge ones), or a mapping there was removed. */
 void verbatim_memory_mapped(const void *addr, size_t length, bool huge);
 
 /* The pages were released, or are about to be. */

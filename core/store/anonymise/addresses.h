@@ -4,7 +4,7 @@
  *
  * Not replaced: null addresses, loopback, multicast groups that do not name a network, the prefixes
  * of link-local and site-local addresses. Two addresses in one network (/24, /64) stay in one, a
- * GUID or GID that is derived from a MAC address is derived from the substitute of that.
+ * GUID or GID that is derived from a MAC address is derived from that address's substitute.
  */
 #include <stdint.h>
 
@@ -17,7 +17,9 @@ void replace_gid(struct substitutes *substitutes, uint8_t gid[16]);
 /* A GUID in host order. */
 uint64_t replace_guid(struct substitutes *substitutes, uint64_t guid);
 
-/* The text of a GID as in a trace: 32 hex digits. Anything else is not added: false. */
+/*
+ * The text of a GID as in a trace: 32 hex digits. False, with nothing added: it is something else.
+ */
 bool replace_gid_text(struct substitutes *substitutes, const char *text, struct text *to);
 
 /* An address as sockaddr_text() writes it, or without a port. False: it is something else. */

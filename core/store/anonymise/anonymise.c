@@ -65,7 +65,7 @@ static int put_text(struct anonymise *a, struct copied *t, int i, enum identity 
 	return err;
 }
 
-/* Lengths do not change, and equal hashes remain equal. */
+/* Copy a chunk of payloads: lengths do not change, and equal hashes remain equal. */
 static int put_chunk(struct anonymise *a, struct copied *t, int i)
 {
 	struct payload_rows *rows = &a->payloads;
@@ -145,7 +145,7 @@ static int put_column(struct anonymise *a, struct copied *t, int i)
 	return put_text(a, t, i, identity); /* any column may hold a text */
 }
 
-/* A row of meta without an entry is not known to be harmless. */
+/* Is the row left out? Also if it is a row of meta whose key is not in the list. */
 static bool is_dropped(const struct copied *t)
 {
 	for (int i = 0; i < t->n; i++)
@@ -235,7 +235,7 @@ static int prepare_table(struct anonymise *a, struct copied *t)
 	return err;
 }
 
-/* In the file itself: a virtual table is not copied. 1, 0 or -errno. */
+/* Is there a table @name in the file itself? Virtual tables are not copied. 1, 0 or -errno. */
 static int has_table(sqlite3 *db, const char *name)
 {
 	sqlite3_stmt *stmt;

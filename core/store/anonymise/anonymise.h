@@ -10,8 +10,8 @@
 struct trace;
 
 /*
- * Write it as @to, where a trace may exist as for writer_create(): it is written beside @to and
- * renamed at the end. It is written row by row into a new file, so that free pages have nothing of
- * the original. 0 or -errno after log_err().
+ * Write the anonymised @trace as @to, replacing an existing trace as writer_create() does: it is
+ * written beside @to and renamed at the end. It is written row by row into a new file, so that free
+ * pages have nothing of the original. 0 or -errno after log_err().
  */
 int anonymise_write(struct trace *trace, const char *to);

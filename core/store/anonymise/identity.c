@@ -214,12 +214,12 @@ bool identity_is_needed(const struct field_info *field)
 	case FIELD_FLAGS:
 	case FIELD_ADDR:
 	case FIELD_OBJ:
-	case FIELD_STRUCT: /* these three: their members */
+	case FIELD_STRUCT: /* these three: their members are looked up */
 	case FIELD_PTR:
 	case FIELD_OBJS:
 		return false;
 	case FIELD_BE:
-		return field->size == 8; /* not a port, a P_Key, immediate data */
+		return field->size == 8; /* smaller ones are ports, P_Keys, immediate data */
 	case FIELD_STR:
 	case FIELD_TEXT:
 	case FIELD_BYTES:

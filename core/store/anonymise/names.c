@@ -41,7 +41,7 @@ static const char *const folders[] = {
 	"infiniband_verbs",
 };
 
-/* Followed only by versions, and ".so". */
+/* Names of libraries, which only ".so" and versions may follow. */
 static const char *const libraries[] = {
 	"ld-linux-x86-64",
 	"ld-linux-aarch64",

@@ -4,7 +4,7 @@
 #include "core/store/db/sql.h"
 #include "core/store/read/trace.h"
 
-/* Each is a count; the first text, if there is one, is its example. */
+/* @count and @example are queries: a number, and a text; or NULL. */
 static const struct {
 	const char *what, *count, *example;
 } kinds[] = {
@@ -32,7 +32,9 @@ static const struct {
 	{ "marks of the program", "SELECT count(*) FROM mark", "SELECT text FROM mark LIMIT 1" },
 };
 
-/* The first text of @sql; finalize the statement, which may be NULL. */
+/*
+ * Set the example: the first text of @sql. The caller finalizes the statement, which may be NULL.
+ */
 static sqlite3_stmt *find_example(struct trace *trace, const char *sql, struct personal *personal)
 {
 	sqlite3_stmt *stmt = NULL;

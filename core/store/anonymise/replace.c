@@ -114,7 +114,7 @@ static void replace_json(struct substitutes *s, const char *json, struct text *t
 	replace_arguments(s, json, strlen(json), to);
 }
 
-/* Kinds that are missing are not copied as a text. */
+/* For kinds that are missing, a text is left out. */
 static void (*const replace_as[])(struct substitutes *s, const char *text, struct text *to) = {
 	[IDENTITY_NONE] = copy_text,
 	[IDENTITY_HOST] = replace_host,
@@ -172,7 +172,7 @@ struct replacing {
 	bool hosts; /* only their names */
 };
 
-/* "192.0.2.1" and the like may stay. */
+/* Is the text a host's name? Addresses like "192.0.2.1" are not. */
 static bool is_host_name(struct substitutes *s, enum identity identity, const char *text)
 {
 	struct text ignored = { 0 };
@@ -202,7 +202,7 @@ static void add_text(const struct replacing *r, enum identity identity,
 	text_fini(&text);
 }
 
-/* The known facts about private data: its length, a hash, its first bytes. */
+/* Members of private data, which is an object if incomplete: length, hash, first bytes. */
 static enum identity identity_of_member(const struct json_node *node, enum identity outer)
 {
 	if (outer == IDENTITY_PRIVATE && node->name && !strcmp(node->name, "hash"))

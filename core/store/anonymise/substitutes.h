@@ -37,10 +37,10 @@ void substitutes_free(struct substitutes *substitutes);
 /* Did memory or randomness run out? Later substitutes must not be used. 0 or -errno. */
 int substitutes_error(const struct substitutes *substitutes);
 
-/* "host1" for @n bytes, valid as long as the table; "" for none. */
+/* The substitute of @n bytes, such as "host1", valid as long as the table; "" for no bytes. */
 const char *substitute_text(struct substitutes *substitutes, enum substitute_kind kind,
 			    const char *text, size_t n);
 
-/* A number of 1 to 64 @bits, not 0; 0 for 0. */
+/* The substitute of a number: of 1 to 64 @bits, and not 0; 0 for 0. */
 uint64_t substitute_number(struct substitutes *substitutes, enum substitute_kind kind,
 			   uint64_t value, unsigned int bits);

@@ -102,7 +102,7 @@ static const uint8_t *put_sges(struct batch *batch, const uint8_t *at, unsigned 
 	return (const uint8_t *)from;
 }
 
-/* check_wrs() has checked it. Returns the byte after it. */
+/* Add the request at @at, which check_wrs() has checked. Returns the byte after it. */
 static const uint8_t *put_wr(struct batch *batch, const uint8_t *at)
 {
 	const struct event_wr *from = (const void *)at;
@@ -159,7 +159,7 @@ bool batch_close(struct batch *batch)
 }
 
 /* Add the next part to the open post. */
-static void go_on(struct batch *batch, const struct event_post *event)
+static void continue_post(struct batch *batch, const struct event_post *event)
 {
 	batch->open_nwr += event->nwr;
 	if (event->head.flags & EVENT_PART)
@@ -185,7 +185,7 @@ int batch_post(struct batch *batch, const struct event_post *event, uint64_t n, 
 	for (unsigned int i = 0; i < event->nwr; i++)
 		at = put_wr(batch, at);
 	if (batch->open)
-		go_on(batch, event);
+		continue_post(batch, event);
 	else if (event->head.flags & EVENT_PART)
 		open_post(batch, event, n, time, kind, stack);
 	else

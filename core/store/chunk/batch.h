@@ -37,7 +37,7 @@ int batch_poll(struct batch *batch, const struct event_poll *event, uint64_t n, 
 	       uint64_t empty, uint32_t stack);
 int batch_notify(struct batch *batch, const struct event_notify *event, uint64_t n, int64_t time);
 
-/* Close a post whose last part never came, with the parts it has. Returns true if there was one. */
+/* Close a post whose last part never came, with the parts it has. True: there was such a post. */
 bool batch_close(struct batch *batch);
 
 static inline uint32_t batch_events(const struct batch *batch)
@@ -53,7 +53,7 @@ static inline bool batch_full(const struct batch *batch)
 				batch->columns[COLUMN_wc_wr_id].count >= BATCH_ROWS);
 }
 
-/* Empty it, but keep its memory allocated. */
+/* Empty the batch, but keep its memory allocated. */
 void batch_clear(struct batch *batch);
 
 void batch_fini(struct batch *batch);
@@ -73,8 +73,8 @@ struct packer {
 int packer_pack(struct packer *packer, const struct batch *batch);
 
 /*
- * The same column by column, in the order of their numbers, without empty ones: from memory, or
- * from another chunk. 0 or -ENOMEM.
+ * The same, column by column: in the order of the columns' numbers, without empty columns, from
+ * memory or from another chunk. 0 or -ENOMEM.
  */
 int packer_begin(struct packer *packer);
 int packer_add(struct packer *packer, enum column_id id, const struct column *column);

@@ -143,7 +143,7 @@ int block_need(struct block *block, enum column_id id)
 	return err;
 }
 
-/* Have all rows of the column, of which there are some, one value? */
+/* Does the column have rows, and do all have the same value? */
 static bool is_constant(const struct block *block, enum column_id id)
 {
 	const struct column_view *view = &block->views[id];
@@ -185,7 +185,7 @@ enum { FLAGGED = (KIND_MASK | KIND_FLAGS) + 1 }; /* values of column `kind` */
 
 struct kinds {
 	uint32_t posts, polls, notifies;
-	bool extra; /* a poll has rows of family EXTRA */
+	bool extra; /* does a poll have rows of family EXTRA? */
 };
 
 static int add_kind(struct kinds *kinds, uint32_t flagged, uint32_t events)
@@ -224,7 +224,7 @@ static int count_kinds(struct block *block, struct kinds *kinds)
 	return err ? err : check_family(block, FAMILY_EVENT, events);
 }
 
-/* The family of a part must have a row for each work request that has its bit. */
+/* The family of a part must have a row for each work request that has the part's bit. */
 static int check_parts(struct block *block)
 {
 	static const enum family families[] = {

@@ -14,7 +14,7 @@
 
 struct block {
 	struct column_view views[COLUMN_COUNT];
-	uint64_t *values[COLUMN_COUNT]; /* of this block or an earlier one; NULL: none yet */
+	uint64_t *values[COLUMN_COUNT]; /* allocated for this or an earlier chunk; NULL: none yet */
 	uint32_t sizes[COLUMN_COUNT];   /* elements allocated in values */
 	uint8_t *bytes;                 /* the chunk, copied */
 	size_t bytes_size;
@@ -33,16 +33,16 @@ int block_load(struct block *block, const void *bytes, size_t n, unsigned int fa
 /* The same, with all families and all columns decoded; -EBADMSG if it has no events. */
 int block_load_all(struct block *block, const void *bytes, size_t n);
 
-/* Empty it, to be filled by block_add(); keeps its memory allocated. */
+/* Empty the block, to be filled by block_add(); keeps its memory allocated. */
 void block_clear(struct block *block);
 
 /* Append to a column, after block_clear(). 0, -ENOMEM, or -EBADMSG: the column is full. */
 int block_add(struct block *block, enum column_id id, uint64_t value);
 
-/* The size of its allocated memory. */
+/* The size of the block's allocated memory. */
 size_t block_bytes(const struct block *block);
 
-/* Accepts one that is all zero. */
+/* Accepts a zeroed block. */
 void block_fini(struct block *block);
 
 /* Decode the column; 0, -EBADMSG or -ENOMEM. After that block_get() may be used. */
@@ -80,7 +80,7 @@ static inline uint32_t walk_kind(const struct block *block, const struct walk *w
 	return (uint32_t)block_get(block, COLUMN_kind, walk->at[FAMILY_EVENT]);
 }
 
-/* Skip the current work request, which has these parts, and so many elements. */
+/* Skip the current work request, which has @parts and @nsge elements. */
 static inline void walk_past_wr(struct walk *walk, unsigned int parts, uint32_t nsge)
 {
 	walk->at[FAMILY_WR]++;
@@ -96,7 +96,7 @@ static inline void walk_past_wr(struct walk *walk, unsigned int parts, uint32_t 
 /* Skip the current work request, with its parts and elements. */
 void walk_next_wr(const struct block *block, struct walk *walk);
 
-/* Skip the current completion of the current event, which is of that kind. */
+/* Skip the current completion of the current event, whose kind is @kind. */
 static inline void walk_past_wc(struct walk *walk, uint32_t kind)
 {
 	walk->at[FAMILY_WC]++;
@@ -108,7 +108,7 @@ static inline void walk_next_wc(const struct block *block, struct walk *walk)
 	walk_past_wc(walk, walk_kind(block, walk));
 }
 
-/* Skip the current event, of that kind, whose requests or completions were visited. */
+/* Skip the current event, of kind @kind, whose requests or completions were visited. */
 static inline void walk_past_event(struct walk *walk, uint32_t kind)
 {
 	walk->at[kind_is_post(kind & KIND_MASK)   ? FAMILY_POST
@@ -118,7 +118,7 @@ static inline void walk_past_event(struct walk *walk, uint32_t kind)
 }
 
 /*
- * Skip the current event; its requests or completions must have been visited, or are skipped, too,
- * with @skip.
+ * Skip the current event; with @skip also its requests or completions, which otherwise must have
+ * been visited.
  */
 void walk_next_event(const struct block *block, struct walk *walk, bool skip);

@@ -47,7 +47,7 @@ static int add_value(struct call_shape *shape, const char *text, uint64_t number
 	return 0;
 }
 
-/* The number at @at, if it is one that call_block.c writes in the same way; its length, or 0. */
+/* Read the number at @at, if call_block.c would write it the same way. Returns its length, or 0. */
 static size_t read_number(const char *at, uint64_t *ret_number)
 {
 	bool minus = *at == '-';
@@ -63,7 +63,7 @@ static size_t read_number(const char *at, uint64_t *ret_number)
 	return (size_t)(end - at);
 }
 
-/* The character after the string that begins at @at; its end, if it has none. */
+/* Returns the character after the string that begins at @at, or the NUL if it does not end. */
 static const char *end_string(const char *at)
 {
 	for (at++; *at && *at != '"'; at++)
@@ -83,7 +83,7 @@ static int add_string(struct call_shape *shape, const char *at, const char *end)
 	return add_value(shape, at + 1, (uint64_t)(end - at) - 2);
 }
 
-/* Would a reader take a byte of @json for a hole? JSON has none such. */
+/* Would a reader take a byte of @json for a hole? Valid JSON has no such byte. */
 static bool has_holes(const char *json)
 {
 	static const char holes[] = { CALL_NUMBER, CALL_STRING, '\0' };
@@ -91,7 +91,7 @@ static bool has_holes(const char *json)
 	return strpbrk(json, holes);
 }
 
-/* Copy the next byte of the template, or all of a number that has no column. */
+/* Copy the next byte of the template, or a whole number that has no column. */
 static const char *put_literal(struct call_shape *shape, const char *json)
 {
 	size_t n = strspn(json, "+-.eE0123456789");
@@ -124,7 +124,7 @@ static int put_holes(struct call_shape *shape, const char *json)
 	return err;
 }
 
-/* A null pointer, a template, or one hole for all of it. */
+/* Put @json into the shape: as a mark for NULL, a template, or one hole for the whole text. */
 static int put_template(struct call_shape *shape, const char *json)
 {
 	bool odd = json && has_holes(json);
@@ -263,7 +263,9 @@ static int put_own(struct call_batch *batch, struct column *to, const struct cal
 	return 0;
 }
 
-/* An event has at most 65,535 words, so a block never is too large for its readers. */
+/*
+ * Would the batch be too large? Events have at most 65,535 words: readers accept what this allows.
+ */
 static bool is_too_large(const struct call_shape *shape, size_t values)
 {
 	uint64_t bytes = shape->key.used;

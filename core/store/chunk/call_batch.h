@@ -8,7 +8,7 @@
 #include "core/store/chunk/call_row.h"
 #include "core/store/chunk/shapes.h"
 
-/* What the batch needs of one call, between the two steps below. Zeroed it is empty. */
+/* A call between the two steps call_shape_read() and call_batch_add(). All zero: empty. */
 struct call_shape {
 	struct text key; /* what all calls of the shape have in common */
 	uint64_t hash;
@@ -30,8 +30,8 @@ struct call_batch *call_batch_new(void);
 void call_batch_free(struct call_batch *batch);
 
 /*
- * Add a call, by its shape; its n is above those before. 0, -ENOMEM, or -E2BIG: too large for a
- * block.
+ * Add @row, whose shape was read into @shape; its n must be above all earlier ones. 0, -ENOMEM, or
+ * -E2BIG: too large for a block.
  */
 int call_batch_add(struct call_batch *batch, const struct call_shape *shape,
 		   const struct call_row *row);
@@ -42,11 +42,11 @@ struct call_extent {
 	uint64_t first_n, last_n;
 	int64_t begin, end;   /* the first begin, the last end */
 	uint64_t verbs;       /* call_verb_bit() */
-	uint32_t least, most; /* objects of the calls; 0: none */
+	uint32_t least, most; /* lowest and highest object of the calls; 0: none */
 };
 const struct call_extent *call_batch_extent(const struct call_batch *batch);
 bool call_batch_is_full(const struct call_batch *batch);
 
-/* The batch as a block. 0 or -ENOMEM. */
+/* Pack the batch as a block. 0 or -ENOMEM. */
 int call_batch_pack(const struct call_batch *batch, struct shapes_packer *packer);
 void call_batch_clear(struct call_batch *batch);

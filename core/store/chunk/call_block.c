@@ -92,7 +92,7 @@ static int reserve_values(struct call_block *block, size_t n)
 	return vec_reserve(block->values, block->values_size, block->nvalues);
 }
 
-/* The shape of each call, and which one of that it is. */
+/* Count the calls of each shape, and number each call among those of its shape. */
 static int count_shapes(struct call_block *block)
 {
 	if (vec_reserve(block->ranks, block->ranks_size, block->calls))

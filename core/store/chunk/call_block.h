@@ -9,7 +9,7 @@
 #include "core/store/chunk/shapes.h"
 #include "core/store/chunk/shapes_read.h"
 
-/* Zeroed it is empty. A block is decoded as a whole, into memory that the next one reuses. */
+/* All zero: empty. A block is decoded as a whole, into memory that the next one reuses. */
 struct call_block {
 	uint32_t calls;
 	struct shapes_plain plain;
@@ -20,7 +20,7 @@ struct call_block {
 	uint64_t *values; /* CALL_COMMON columns of all calls, then those of the shapes */
 	size_t nvalues, values_size;
 	size_t texts;    /* bytes of the strings and shapes, at the beginning of @plain */
-	uint32_t *ranks; /* by call: which one of its shape it is */
+	uint32_t *ranks; /* by call: its number among those of its shape */
 	size_t ranks_size;
 };
 
@@ -35,10 +35,10 @@ void call_block_set_ref(struct call_block *block, uint32_t i, size_t ref, uint32
 /* The block as it is now. 0 or -ENOMEM. */
 int call_block_pack(const struct call_block *block, struct shapes_packer *packer);
 
-/* Are all stacks, and objects of calls and references, at most these? */
+/* Are all stacks at most @stack, and all objects of calls and references at most @object? */
 bool call_block_is_within(const struct call_block *block, uint32_t stack, uint32_t object);
 
-/* The memory that it takes. */
+/* The size of the block's allocated memory. */
 size_t call_block_bytes(const struct call_block *block);
 
 static inline uint64_t call_block_n(const struct call_block *block, uint32_t i)
@@ -60,7 +60,7 @@ void call_block_row(const struct call_block *block, uint32_t i, struct call_row 
 /* The args or out of call @i, in @to, which is emptied. NULL if there is none, or if @to failed. */
 const char *call_block_args(const struct call_block *block, uint32_t i, bool out, struct text *to);
 
-/* A call with all that belongs to it. Zeroed it is empty; the next call reuses its memory. */
+/* A call with its arguments and references. All zero: empty; the next call reuses its memory. */
 struct call_whole {
 	struct call_row row;
 	struct text args, out;

@@ -15,8 +15,8 @@ struct ref_row {
 };
 
 /*
- * A call that has returned. 0 is NULL in the file: of @stack, @object, @handle. A block does not
- * have the process, which is that of the thread.
+ * A call that has returned. @stack, @object and @handle are 0 for NULL in the file. A block does
+ * not have the process, which is that of the thread.
  */
 struct call_row {
 	uint64_t n, end_n;
@@ -35,15 +35,15 @@ enum {
 	CALLS_PLAIN = 32,           /* calls of a shape that are rows; later ones are in blocks */
 	CALL_SHAPES_MAX = 1 << 16,  /* calls of further shapes are rows */
 	CALL_ROWS_MAX = 8192,       /* of a block */
-	CALL_VALUES_FULL = 1 << 18, /* a batch with so many values, */
-	CALL_TEXT_FULL = 1 << 20,   /* or bytes of texts, is full */
+	CALL_VALUES_FULL = 1 << 18, /* a batch with this many values is full */
+	CALL_TEXT_FULL = 1 << 20,   /* so is one with this many bytes of text */
 	CALL_ARGS_MAX = 4 << 20,    /* bytes of JSON; an event has at most 65,535 words */
-	CALL_VALUES_MAX = 1 << 20,  /* of a block: a call adds fewer than the rest */
+	CALL_VALUES_MAX = 1 << 20,  /* of a block: one call adds less than the difference */
 };
 
 enum { CALL_BLOCK_VERSION = 1 };
 
-/* What arguments begin with in a shape, and in a template the holes of a number and of a string. */
+/* The first byte of arguments in a shape; and, in a template, the holes for numbers and strings. */
 enum { CALL_NO_TEXT, CALL_TEMPLATE, CALL_WHOLE_TEXT };
 enum { CALL_NUMBER = 1, CALL_STRING = 2 };
 
@@ -51,8 +51,8 @@ enum { CALL_NUMBER = 1, CALL_STRING = 2 };
 uint64_t call_verb_bit(const char *verb);
 
 /*
- * The columns of all calls of a block, and those of the calls of one shape: then come the values of
- * its templates, and handle and object of each reference.
+ * The columns that all calls of a block have, and the first columns of each shape, which the values
+ * of its templates, and handle and object of each reference, follow.
  */
 enum { CALL_SHAPE, CALL_N, CALL_BEGIN, CALL_LASTED, CALL_RETURNED, CALL_COMMON };
 enum { CALL_RET, CALL_ERROR, CALL_HANDLE, CALL_OBJECT, CALL_OWN };

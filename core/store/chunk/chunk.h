@@ -12,7 +12,7 @@ enum { CHUNK_VERSION = 2 };
 enum {
 	BATCH_EVENTS = 8192, /* a chunk is closed when it has this many events */
 	BATCH_ROWS = 32768,  /* or this many work requests or completions */
-	/* the most events of a chunk: almost full, then one event of the largest size */
+	/* limits of a chunk: it was almost full when one event of the largest size was added */
 	BATCH_EVENTS_MAX = BATCH_EVENTS + 1, /* including a post that was cut short */
 	BATCH_ROWS_MAX = BATCH_ROWS + EVENT_POST_WRS,
 	BATCH_SGES_MAX = BATCH_ROWS + EVENT_POST_WRS * EVENT_POST_SGES,

@@ -72,7 +72,7 @@ void column_fini(struct column *column)
 	*column = (struct column){ 0 };
 }
 
-/* Eight values whose differences have one byte each, of @word. Returns the last. */
+/* Decode eight values from @word, in which each difference has one byte. Returns the last value. */
 static uint64_t put_eight(uint64_t word, uint64_t value, uint64_t *values)
 {
 #pragma GCC unroll 8
@@ -84,8 +84,8 @@ static uint64_t put_eight(uint64_t word, uint64_t value, uint64_t *values)
 }
 
 /*
- * The usual case, one byte or two, without a branch that depends on which: that is often random.
- * Returns the number of bytes, 0 if it is damaged.
+ * Read a varint. In the usual case, one or two bytes, no branch depends on the length, which is
+ * often random. Returns the number of bytes; 0: damaged.
  */
 static size_t get_short(const uint8_t *at, size_t left, uint64_t *ret)
 {

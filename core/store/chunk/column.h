@@ -89,7 +89,7 @@ static inline void column_put(struct column *column, uint64_t value)
 			(uint32_t)varint_put(column->bytes + column->used, zigzag_encode(step));
 }
 
-/* Empty it, but keep its memory allocated. */
+/* Empty the column, but keep its memory allocated. */
 static inline void column_clear(struct column *column)
 {
 	column->last = column->step = column->base = 0;
@@ -99,13 +99,13 @@ static inline void column_clear(struct column *column)
 
 void column_fini(struct column *column);
 
-/* A column in a chunk; @bytes are borrowed from that. */
+/* A column in a chunk; @bytes are borrowed from the chunk. */
 struct column_view {
 	enum column_code code;
 	uint32_t count;
 	uint64_t base, step; /* COLUMN_LINEAR */
 	const uint8_t *bytes;
-	uint32_t packed, unpacked; /* size of @bytes; and before compression */
+	uint32_t packed, unpacked; /* size of @bytes, and of these before compression */
 	const uint64_t *values;    /* decoded; NULL: linear, or not decoded */
 };
 

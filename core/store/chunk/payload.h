@@ -14,7 +14,7 @@
 enum {
 	PAYLOAD_ROWS = 8192,     /* a chunk is closed when it has this many rows */
 	PAYLOAD_BYTES = 1 << 20, /* or this many bytes */
-	/* the most rows of a chunk: almost full, then the payloads of one event */
+	/* limits of a chunk: it was almost full when the payloads of one event were added */
 	PAYLOAD_ROWS_MAX = PAYLOAD_ROWS + EVENT_POST_WRS,
 	PAYLOAD_BYTES_MAX = PAYLOAD_BYTES + PAYLOAD_CALL_MAX,
 };
@@ -28,7 +28,7 @@ struct payload_row {
 	uint64_t hash;
 	uint64_t total; /* bytes that were sent or received */
 	uint64_t bytes; /* number of captured bytes */
-	size_t at;      /* offset of these in the bytes of the chunk */
+	size_t at;      /* offset of these bytes in those of the chunk */
 };
 
 /* The rows of one chunk, in memory. All zero: empty. */

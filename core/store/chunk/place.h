@@ -12,7 +12,7 @@ struct placer {
 	struct block block;
 	struct column column;
 	struct packer packer;
-	int64_t begin, end; /* its first and last time after the change */
+	int64_t begin, end; /* first and last time in the chunk, after the change */
 };
 
 /*

@@ -24,7 +24,7 @@
 
 enum { DIGITS = 18 };
 
-/* The digits at the end of the text, if they are those of a number as it is written. */
+/* The length of a decimal number, without leading zeros, at the end of the text; 0: none. */
 static size_t count_digits(const struct row_value *value)
 {
 	size_t n = 0;
@@ -47,7 +47,7 @@ static int64_t read_digits(const char *at, size_t n)
 	return number;
 }
 
-/* Add a value to the key; the number that has a column is left in @numbers. Returns how many. */
+/* Add a value to the key. Returns 1 if it has a number, put into *@number, for a column; else 0. */
 static size_t put_value(struct text *key, const struct row_value *value, int64_t *number)
 {
 	size_t digits = value->kind == ROW_TEXT ? count_digits(value) : 0;

@@ -6,7 +6,7 @@
  */
 #include "core/store/chunk/shapes.h"
 
-/* ROW_NUMBERED is a text with a number at its end; only a block has such. */
+/* ROW_NUMBERED is a text with a number at its end, used only in blocks. */
 enum row_kind { ROW_NULL, ROW_NUMBER, ROW_TEXT, ROW_NUMBERED, ROW_KINDS };
 
 /* A value of a row. */
@@ -20,12 +20,12 @@ struct row_value {
 enum {
 	ROWS_MAX = 4096,          /* of a block */
 	ROW_COLUMNS_MAX = 64,     /* of a table */
-	ROWS_TEXT_FULL = 1 << 20, /* a batch with so many bytes of shapes is full */
+	ROWS_TEXT_FULL = 1 << 20, /* a batch with this many bytes of shapes is full */
 };
 
 enum { ROW_BLOCK_VERSION = 1 };
 
-/* Zeroed it is empty. */
+/* All zero: empty. */
 struct row_batch {
 	uint32_t rows, columns;
 	struct column shape; /* of each row */
@@ -34,13 +34,13 @@ struct row_batch {
 };
 
 /*
- * Add a row; all of a batch have the same number of columns. A text is ROW_TEXT, and its bytes are
- * any. 0 or -ENOMEM.
+ * Add a row; all rows of a batch have the same number of columns. A text is a ROW_TEXT of any
+ * bytes. 0 or -ENOMEM.
  */
 int row_batch_add(struct row_batch *batch, const struct row_value *values, uint32_t columns);
 bool row_batch_is_full(const struct row_batch *batch);
 
-/* The batch as a block. 0 or -ENOMEM. */
+/* Pack the batch as a block. 0 or -ENOMEM. */
 int row_batch_pack(const struct row_batch *batch, struct shapes_packer *packer);
 void row_batch_clear(struct row_batch *batch);
 void row_batch_fini(struct row_batch *batch);

@@ -57,7 +57,7 @@ static int read_shapes(struct row_block *block, struct shapes_in *in)
 	return err;
 }
 
-/* The shape of each row, and which one of that it is. */
+/* Read the shape of each row, and number the rows of each shape. */
 static int read_rows(struct row_block *block, struct shapes_in *in)
 {
 	int err = shapes_get_column(in, block->values, block->rows);
@@ -72,7 +72,7 @@ static int read_rows(struct row_block *block, struct shapes_in *in)
 	return err;
 }
 
-/* The values of a row are at most as many as the columns of the table. */
+/* A row has at most as many values as the table has columns. */
 static int reserve_memory(struct row_block *block)
 {
 	size_t most = (size_t)block->rows * (1 + block->columns);

@@ -7,13 +7,13 @@
 #include "core/store/chunk/row_batch.h"
 #include "core/store/chunk/shapes_read.h"
 
-/* Zeroed it is empty. A block is decoded as a whole, into memory that the next one reuses. */
+/* All zero: empty. A block is decoded as a whole, into memory that the next block reuses. */
 struct row_block {
 	uint32_t rows, columns;
 	struct shapes_plain plain;
 	struct row_shape {
-		uint32_t rows, numbers; /* with so many columns of numbers */
-		size_t first;           /* of which the first is at values[first] */
+		uint32_t rows, numbers; /* rows, and columns of numbers */
+		size_t first;           /* the first column is at values[first] */
 	} * shapes;
 	size_t nshapes, shapes_size;
 	struct row_part {
@@ -24,7 +24,7 @@ struct row_block {
 	size_t nparts, parts_size;
 	uint64_t *values; /* the shape of each row, then the columns of all shapes */
 	size_t nvalues, values_size;
-	uint32_t *ranks; /* by row: which one of its shape it is */
+	uint32_t *ranks; /* by row: its number among those of its shape */
 	size_t ranks_size;
 };
 
@@ -32,9 +32,7 @@ struct row_block {
 int row_block_read(struct row_block *block, const void *data, size_t size, uint32_t columns);
 void row_block_fini(struct row_block *block);
 
-/*
- * The value in @column of row @i. Of ROW_NUMBERED the text is followed by the number, in decimal.
- */
+/* The value in @column of row @i. In a ROW_NUMBERED, the decimal number follows the text. */
 static inline struct row_value row_block_value(const struct row_block *block, uint32_t i,
 					       uint32_t column)
 {

@@ -86,7 +86,7 @@ void text_index_fini(struct text_index *index)
 	free(index->slots);
 }
 
-/* Columns for a new shape. */
+/* Add the columns of a new shape. */
 static int add_columns(struct shapes *shapes, size_t count)
 {
 	if (vec_reserve(shapes->rows, shapes->rows_size, shapes->nrows + 1) ||

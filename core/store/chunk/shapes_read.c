@@ -41,7 +41,6 @@ struct shapes_text shapes_get_text(struct shapes_in *in)
 	return (struct shapes_text){ at, at ? length : 0 };
 }
 
-/* A terminated text. */
 const char *shapes_get_word(struct shapes_in *in)
 {
 	const char *at = (const char *)in->at;
@@ -74,7 +73,7 @@ int shapes_get_column(struct shapes_in *in, uint64_t *values, uint32_t count)
 	return in->bad ? -EBADMSG : 0;
 }
 
-/* One byte more than its content, so that each text within is terminated in memory. */
+/* Decompress the frame; one more byte, NUL, terminates any text within. */
 static int unpack_frame(struct shapes_plain *plain, struct shapes_in *in, size_t bytes)
 {
 	size_t left = (size_t)(in->end - in->at), n;

@@ -10,13 +10,13 @@
 
 enum { SHAPES_BYTES_MAX = 64 << 20 }; /* of a block before compression */
 
-/* What is left of a block; @bad: it has no such part. */
+/* The rest of a block that is being read; @bad: the part that was to be read is damaged. */
 struct shapes_in {
 	const uint8_t *at, *end;
 	bool bad;
 };
 
-/* The content of a block, which the next one reuses. Zeroed it is empty. */
+/* The content of a block, in memory that the next block reuses. All zero: empty. */
 struct shapes_plain {
 	char *bytes;
 	size_t size;
@@ -33,7 +33,7 @@ struct shapes_text {
 	size_t length;
 };
 
-/* 0, NULL, "" or an empty text if it is bad. */
+/* Read a part, and move on; 0, NULL, "" or an empty text if @in is bad. */
 uint64_t shapes_get_varint(struct shapes_in *in, uint64_t most);
 const char *shapes_get_bytes(struct shapes_in *in, size_t n);
 struct shapes_text shapes_get_text(struct shapes_in *in);

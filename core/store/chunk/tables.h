@@ -30,8 +30,8 @@ enum value {
 	VALUE_SEND_FLAGS,
 	VALUE_NUM_SGE,
 	VALUE_BYTES, /* sum of the elements' lengths */
-	VALUE_NAME,  /* the enumerator of the column before */
-	VALUE_KIND,  /* this and the next: of a payload */
+	VALUE_NAME,  /* the name of the enumerator in the previous column */
+	VALUE_KIND,  /* these four: of a payload */
 	VALUE_LENGTH,
 	VALUE_CAPTURED,
 	VALUE_BEFORE,
@@ -82,5 +82,5 @@ extern const struct table tables[TABLES];
  */
 void table_declare(const struct table *table, bool plain, struct text *sql);
 
-/* "INTEGER", as it is declared. */
+/* The declared type of the column, such as "INTEGER". */
 const char *table_column_type(const struct table_column *column);

@@ -15,20 +15,20 @@
 #include "core/wire/hash.h"
 #include "core/wire/log.h"
 
-/* In one allocation with its text and, if its shape is guessed, with its tree. */
+/* Allocated together with its text and, if its shape is guessed, with its tree. */
 struct args {
 	atomic_uint refs;
 	bool parsed;
 	struct json_node *root;         /* NULL: not parsed yet, or not JSON */
-	const struct json_shape *shape; /* of its tree, before it is parsed a guess; or NULL */
-	const struct json_shape **last; /* of this side of the verb; or NULL */
+	const struct json_shape *shape; /* of @root; a guess until the text is parsed; or NULL */
+	const struct json_shape **last; /* slot of the verb's last shape on this side; or NULL */
 	size_t size;
 	char json[];
 };
 
 extern const struct enum_info *const enum_infos[];
 
-/* The result of half of all verbs, which only have a return value: it is never freed. */
+/* The outputs of verbs that only return a value, half of all: never freed. */
 static struct json_node no_members = { .kind = JSON_OBJECT, .raw_length = 2 };
 static struct args nothing = { .parsed = true, .root = &no_members, .size = 2, .json = "{}" };
 
@@ -190,7 +190,7 @@ const struct json_node *args_find_at(const struct args *args, enum arg arg, size
 	return index ? search_tree(args, arg, index) : args_find(args, arg);
 }
 
-enum { ABSENT = UINT16_MAX }; /* else the index of a node, from 1 */
+enum { ABSENT = UINT16_MAX }; /* else a place is the index of a node + 1 */
 
 _Static_assert((int)ARG_COUNT <= (int)JSON_PLACES, "a place for each name");
 
@@ -213,11 +213,11 @@ const struct json_node *args_find(const struct args *args, enum arg arg)
 
 enum { ENUMERATORS = 1024 }; /* some hundred */
 
-/* All enumerators, hashed by name; of equal names the first. NULL: a free place. */
+/* All enumerators, hashed by name; of equal names the first. NULL: a free slot. */
 static const struct enum_value *enumerators[ENUMERATORS];
 static pthread_once_t enumerators_filled = PTHREAD_ONCE_INIT;
 
-/* The place of @name, or the free one where it belongs. */
+/* The slot of @name, or the free slot for it. */
 static const struct enum_value **place_of(const char *name)
 {
 	size_t at = hash_of(name, strlen(name), 0) % ENUMERATORS;
@@ -273,7 +273,7 @@ bool args_get(const struct args *args, enum arg arg, int64_t *ret_value)
 	uint16_t place = args && args->root && args->shape ? json_shape_place(args->shape, arg) : 0;
 	const struct json_node *node;
 
-	/* nearly all are numbers that were found before */
+	/* the usual case: a number whose place in this shape is known */
 	if (place == ABSENT)
 		return false;
 	node = place ? args->root + (place - 1) : NULL;

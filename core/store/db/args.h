@@ -20,8 +20,8 @@ struct args;
 struct args *args_new(const char *json, size_t n);
 
 /*
- * The same for the arguments of @verb, or its results: parsing is faster if they have the shape of
- * those of the call before.
+ * The same for the arguments of @verb, or its results: parsing is faster if they have the same
+ * shape as those of the previous call.
  */
 enum args_side { ARGS_IN, ARGS_OUT };
 struct args *args_new_of(enum verb verb, enum args_side side, const char *json, size_t n);
@@ -31,9 +31,9 @@ struct args *args_ref(struct args *args);
 void args_unref(struct args *args);
 
 /*
- * Parse it unless that was done; the functions below do so, too, and find nothing if it fails. Text
- * that is not JSON is damage to this call only: none of its values is known. Returns 0; or -ENOMEM,
- * and the next call tries again.
+ * Parse the text, unless it is parsed; the functions below do so, too, and find nothing if parsing
+ * fails. Text that is not JSON is damage to this call only: none of its values is known. Returns 0;
+ * or -ENOMEM, and the next call tries again.
  */
 int args_parse(const struct args *args);
 

@@ -133,7 +133,7 @@ int args_visit(const struct args_visitor *visitor, void *arg, const char *name,
 	return visit_place(&t, &place);
 }
 
-/* args_walk(): only values, and their paths. */
+/* The visitor of args_walk(), which passes on only values and their paths. */
 struct walk {
 	const char *prefix;
 	args_walker *visit;
@@ -170,7 +170,7 @@ static int walk_value(void *arg, const struct args_place *place)
 	return place->field && !place->field->type ? walk_leaf(arg, place) : 0;
 }
 
-/* Handles and their fields are one value, too. */
+/* A handle with its fields, and an array of scalars, are visited as one value. */
 static int walk_open(void *arg, const struct args_place *place)
 {
 	int err;

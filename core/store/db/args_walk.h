@@ -29,14 +29,19 @@ enum { ARGS_SKIP = 1 };
 struct args_visitor {
 	/* a number, a text, null; or what has no descriptor, with a `field` of NULL */
 	int (*value)(void *arg, const struct args_place *place);
-	/* before and after the contents of a structure or array; ARGS_SKIP: none, and no close */
+	/*
+	 * before and after the contents of a structure or array; @open may return ARGS_SKIP:
+	 * neither contents nor @close
+	 */
 	int (*open)(void *arg, const struct args_place *place);
 	int (*close)(void *arg, const struct args_place *place); /* may be NULL */
 	bool unknown; /* members that have no descriptor are visited, after the others */
 	bool absent;  /* members that the arguments do not have are visited */
 };
 
-/* Visit the parts of @value, in the order of their descriptors. @name: its own; may be NULL. */
+/*
+ * Visit the parts of @value, in the order of their descriptors. @name: that of @value; may be NULL.
+ */
 int args_visit(const struct args_visitor *visitor, void *arg, const char *name,
 	       const struct field_info *field, const struct json_node *value);
 
@@ -62,5 +67,5 @@ int args_walk_field(const struct field_info *field, const struct json_node *valu
  */
 const struct json_node *args_member(const struct json_node *structure, enum arg arg);
 
-/* Has @field that last part of a name, in whichever argument it is? */
+/* Is @field's name the last part of the name of @arg? */
 bool args_is(const struct field_info *field, enum arg arg);

@@ -49,7 +49,7 @@ int call_pack_begin(sqlite3 *db)
 	return err;
 }
 
-/* A number of the row at @stmt; NULL is 0 if that is what 0 becomes. */
+/* A number of the row at @stmt; NULL is read as 0 if 0 is written as NULL. */
 static int64_t read_number(struct pack *pack, sqlite3_stmt *stmt, int column, bool null_is_0)
 {
 	int type = sqlite3_column_type(stmt, column);
@@ -70,7 +70,7 @@ static int64_t read_bounded(struct pack *pack, int column, bool null_is_0, int64
 	return value;
 }
 
-/* A text; NULL is odd, unless @optional. */
+/* Read a text; if it is NULL and not @optional, the call must be a row. */
 static const char *read_text(struct pack *pack, sqlite3_stmt *stmt, int column, bool optional)
 {
 	int type = sqlite3_column_type(stmt, column);
@@ -123,7 +123,7 @@ static int read_ref(struct pack *pack)
 	return pack->texts.failed ? -ENOMEM : 0;
 }
 
-/* The references of the call at hand. */
+/* Read the references of the current call. */
 static int read_refs(struct pack *pack, struct call_row *row)
 {
 	const char *text;

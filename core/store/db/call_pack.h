@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Packing the calls of a trace that is written row by row: of the calls that repeat, later ones go
- * into blocks, as in a recording.
+ * Packing the calls of a trace that is written row by row: calls that repeat go into blocks, except
+ * the first ones of each shape, as in a recording.
  *
  * Meanwhile tables `call` and `ref` of the connection are temporary ones, so that any statement may
  * fill and change them.

@@ -1,14 +1,14 @@
 /*
  * Tables `call` and `ref` with the calls in blocks, as virtual tables
  *
- * A query reads the rows of the table in the file by a statement that has the query's conditions
- * on thread, n, begin, object and verb, and the blocks that these leave, and merges them: rows come
- * in the order of the key, as those of a table without blocks.
+ * A query merges two sources: the rows in the file, which a statement reads with the query's
+ * conditions on thread, n, begin, object and verb, and the calls of blocks that may meet these
+ * conditions. The result is in the order of the key, like that of a table without blocks.
  *
  * The plan passed from xBestIndex to xFilter: idxStr is a letter for each argument: t thread; n, g,
  * l equal, from and to n; G and L above and below; f and u from and to begin; o object; v verb.
  *
- * Decoded blocks are shared by all cursors of the connection: those of a join read the same ones.
+ * Decoded blocks are shared by all cursors of the connection: those of a join read the same blocks.
  */
 #include "core/store/db/call_tables.h"
 
@@ -33,7 +33,7 @@ enum { REF_PATH = 2, REF_KIND, REF_HANDLE, REF_OBJECT };
 struct cached {
 	int64_t thread, process;
 	uint64_t first_n, last_n;
-	int changes; /* of the connection, when it was read: later ones may have changed it */
+	int changes; /* sqlite3_total_changes() when it was read: a later change may concern it */
 	unsigned int users;
 	uint64_t turn;
 	struct call_block block;
@@ -80,8 +80,8 @@ struct call_cursor {
 	sqlite3_vtab_cursor base;
 	struct bounds bounds;
 	struct plain *plain; /* NULL: none */
-	struct plain own;    /* for more queries at once than are kept */
-	bool has_plain;      /* it is at a row */
+	struct plain own;    /* used if all statements of the table are in use */
+	bool has_plain;      /* the statement is at a row */
 	struct cached *cached;
 	int64_t thread; /* that of the last block */
 	uint64_t next_n;
@@ -90,7 +90,7 @@ struct call_cursor {
 	size_t ref;
 	bool by_object;
 	struct call_row row;
-	bool has_block, on_block; /* there is such a row; it is the current one */
+	bool has_block, on_block; /* is there a row of a block, and is it the current one? */
 	struct text verb, args, out;
 };
 
@@ -129,7 +129,7 @@ static void home_put(void *arg)
 	free(home);
 }
 
-/* The statements must not outlive the connection's tables: the last one that is disconnected. */
+/* Finalize the statements: they must not outlive the last table that is disconnected. */
 static void home_rest(struct home *home)
 {
 	sqlite3_finalize(home->of_thread);
@@ -151,7 +151,7 @@ static struct cached *find_cached(struct home *home, int64_t thread, uint64_t n)
 	return NULL;
 }
 
-/* One that no cursor uses, the least recently used; or a new one. */
+/* The least recently used block that no cursor uses, or a new one. */
 static struct cached *free_cached(struct home *home)
 {
 	struct cached *best = NULL, **more;
@@ -204,12 +204,12 @@ static int prepare_once(struct home *home, const char *sql, sqlite3_stmt **stmt)
 	return *stmt ? 0 : sql_prepare(home->db, sql, stmt);
 }
 
-/* The next block of the cursor's bounds: 1, 0 or -errno. */
+/* Find the next block within the cursor's bounds: 1, 0 or -errno. */
 static int find_block(struct call_cursor *cursor, struct home *home, struct cached **ret_cached)
 {
 	const struct bounds *b = &cursor->bounds;
 	bool all = b->thread < 0, of_refs = ((struct call_vtab *)cursor->base.pVtab)->of_refs;
-	/* a call may refer to objects that are not between those of the calls */
+	/* references may be outside the range of the calls' own objects */
 	int64_t object = of_refs ? 0 : b->object;
 	sqlite3_stmt **at = all ? &home->of_all : &home->of_thread;
 	int err;
@@ -237,7 +237,7 @@ static void leave_block(struct call_cursor *cursor)
 	cursor->has_block = false;
 }
 
-/* The first call of the block from @n on. */
+/* The index of the block's first call from @n on. */
 static uint32_t find_call(const struct call_block *block, uint64_t n)
 {
 	uint32_t from = 0, to = block->calls;
@@ -290,7 +290,7 @@ static uint32_t find_object(const struct cached *c, uint64_t object)
 					  is_object_before, &object);
 }
 
-/* The calls of the block that may be wanted. */
+/* Limit the cursor to calls of the block that may be within its bounds. */
 static int limit_calls(struct call_cursor *cursor, struct cached *c)
 {
 	const struct bounds *b = &cursor->bounds;
@@ -329,7 +329,7 @@ static int enter_block(struct call_cursor *cursor)
 	return limit_calls(cursor, next);
 }
 
-/* Is the call at the cursor, or its reference, one of those that are asked for? */
+/* Is the call at the cursor, or its reference, within the bounds of the query? */
 static bool is_wanted(struct call_cursor *cursor, bool of_refs)
 {
 	const struct bounds *b = &cursor->bounds;
@@ -345,8 +345,10 @@ static bool is_wanted(struct call_cursor *cursor, bool of_refs)
 	return !b->object || object == b->object;
 }
 
-/* From the row at the cursor on, the first one that is wanted. 0 or -errno. */
-static int settle_block(struct call_cursor *cursor)
+/*
+ * Move the cursor to the first row in blocks, from the current one on, that is wanted. 0 or -errno.
+ */
+static int seek_wanted(struct call_cursor *cursor)
 {
 	bool of_refs = ((struct call_vtab *)cursor->base.pVtab)->of_refs;
 
@@ -406,7 +408,7 @@ static int prepare_plain(struct home *home, struct plain *plain, char *sql)
 	return sql_prepare(home->db, sql, &plain->stmt);
 }
 
-/* A statement for the bounds that no other cursor uses, an earlier one if there is one. */
+/* Take a statement for the bounds that no other cursor uses: an existing one, or a new one. */
 static int take_plain(struct call_cursor *cursor)
 {
 	struct call_vtab *vtab = (struct call_vtab *)cursor->base.pVtab;
@@ -491,7 +493,7 @@ static void choose_row(struct call_cursor *cursor)
 			    (int64_t)cursor->row.n < sqlite3_column_int64(stmt, N));
 }
 
-static void rest_cursor(struct call_cursor *cursor)
+static void release_cursor(struct call_cursor *cursor)
 {
 	leave_plain(cursor);
 	leave_block(cursor);
@@ -509,7 +511,7 @@ static void narrow_bounds(int64_t *from, int64_t *to, int64_t low, int64_t high)
 	*to = high < *to ? high : *to;
 }
 
-/* One of several is enough: SQLite checks all of them. */
+/* One condition on the verb is used: SQLite checks them all. */
 static bool add_verb(struct call_cursor *cursor, sqlite3_value *value)
 {
 	const char *verb = (const char *)sqlite3_value_text(value);
@@ -521,7 +523,7 @@ static bool add_verb(struct call_cursor *cursor, sqlite3_value *value)
 	return true;
 }
 
-/* False: no row can fit. */
+/* False: no row can match. */
 static bool add_bound(struct call_cursor *cursor, char letter, sqlite3_value *value)
 {
 	struct bounds *b = &cursor->bounds;
@@ -540,7 +542,7 @@ static bool add_bound(struct call_cursor *cursor, char letter, sqlite3_value *va
 		b->thread = v;
 	} else if (letter == 'o') {
 		if (v <= 0 || (b->object && b->object != v))
-			return v <= 0; /* such objects are left to SQLite */
+			return v <= 0; /* 0 and less are left to SQLite */
 		b->object = v;
 	} else if (strchr("GL", letter)) {
 		if (v == (letter == 'G' ? INT64_MAX : INT64_MIN))
@@ -564,7 +566,7 @@ static int filter_calls(sqlite3_vtab_cursor *base, int number, const char *lette
 	int err;
 
 	(void)number;
-	rest_cursor(cursor);
+	release_cursor(cursor);
 	cursor->bounds = (struct bounds){ -1, 0, INT64_MAX, INT64_MIN, INT64_MAX, 0, NULL };
 	for (int i = 0; i < argc; i++)
 		if (!add_bound(cursor, letters[i], argv[i]))
@@ -573,7 +575,7 @@ static int filter_calls(sqlite3_vtab_cursor *base, int number, const char *lette
 	cursor->next_n = cursor->bounds.thread < 0 ? 0 : (uint64_t)cursor->bounds.n_from;
 	err = open_plain(cursor);
 	if (!err)
-		err = settle_block(cursor);
+		err = seek_wanted(cursor);
 	choose_row(cursor);
 	return err ? failed_with(err) : SQLITE_OK;
 }
@@ -586,7 +588,7 @@ static int next_call(sqlite3_vtab_cursor *base)
 	if (cursor->on_block) {
 		cursor->has_block = false;
 		cursor->ref++;
-		err = settle_block(cursor);
+		err = seek_wanted(cursor);
 	} else {
 		err = step_plain(cursor);
 	}
@@ -616,7 +618,7 @@ static int close_cursor(sqlite3_vtab_cursor *base)
 {
 	struct call_cursor *cursor = (struct call_cursor *)base;
 
-	rest_cursor(cursor);
+	release_cursor(cursor);
 	free_plain(&cursor->own);
 	text_fini(&cursor->verb);
 	text_fini(&cursor->args);
@@ -788,7 +790,7 @@ static char letter_of(const struct call_vtab *vtab, int column, unsigned char op
 	return !vtab->of_refs && column == BEGIN ? letter_of_begin(op) : 0;
 }
 
-/* Rows come in the order of thread and n, of one thread in that of n. */
+/* Rows come in the order of (thread, n), hence for one thread in that of n. */
 static bool is_in_order(const sqlite3_index_info *info, bool of_thread)
 {
 	int i = 0;
@@ -882,7 +884,7 @@ static int connect_table(sqlite3 *db, void *aux, int argc, const char *const *ar
 	return SQLITE_OK;
 }
 
-/* Not the same function: else the module would be a table of its own name, too. */
+/* Must differ from xConnect: otherwise the module would also be an eponymous table. */
 static int create_table(sqlite3 *db, void *aux, int argc, const char *const *argv,
 			sqlite3_vtab **ret_vtab, char **ret_error)
 {
@@ -895,7 +897,7 @@ static int disconnect_table(sqlite3_vtab *base)
 
 	for (int i = 0; i < STATEMENTS; i++)
 		free_plain(&vtab->plain[i]);
-	home_rest(vtab->home); /* prepared again if another table needs them */
+	home_rest(vtab->home); /* its statements are prepared again if another table needs them */
 	home_put(vtab->home);
 	free(vtab);
 	return SQLITE_OK;

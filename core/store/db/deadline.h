@@ -8,12 +8,12 @@
 
 struct sqlite3;
 
-/* Set it to @ns from now. Without this call there is no deadline. */
+/* Set the deadline to @ns from now. Without this call there is no deadline. */
 void deadline_start(uint64_t ns);
 
 bool deadline_is_over(void);
 
-/* Returns -ETIME; the first call logs it. */
+/* Returns -ETIME; the first call logs that the deadline is over. */
 int deadline_fail(void);
 
 /* Make statements of @db end at the deadline, with SQLITE_INTERRUPT. */

@@ -7,7 +7,7 @@
  * 	byte 0    "SQLite format 3", NUL
  * 	16        page size, 2 bytes
  * 	18, 19    2: a WAL is in use
- * 	24, 92    change counter, and that of byte 28's writer
+ * 	24, 92    change counter; its value when byte 28 was written
  * 	28        pages of the file
  * 	60        user_version: SCHEMA_VERSION
  * 	68        application_id: SCHEMA_APPLICATION
@@ -60,8 +60,9 @@ static int check_header(const char *path, const uint8_t *head, int64_t bytes)
 }
 
 /*
- * Is there a journal or WAL beside it? A journal must be rolled back before anything is read, and a
- * WAL has part of the content. They are beside the file itself, not beside a link to it.
+ * Is there a journal or WAL beside the trace? A journal must be rolled back before anything is
+ * read, and a WAL has part of the content. They are beside the file itself, not beside a link to
+ * it.
  */
 static bool has_more(const char *path)
 {
@@ -127,7 +128,7 @@ bool file_is_trace(const char *path)
 	return is;
 }
 
-/* Has another process locked it? A recorder holds its lock as long as it is alive. */
+/* Has another process locked the trace? A recorder holds its lock as long as it is alive. */
 static bool is_locked(int fd)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };

@@ -26,14 +26,15 @@ int file_make_way(const char *path);
 
 /*
  * May a trace be written to @path: is there nothing, or a trace that is not being recorded, and can
- * that be kept as @path.old? Removes and creates nothing; otherwise as file_make_way().
+ * the latter be renamed to @path.old? Removes and creates nothing; returns the same as
+ * file_make_way().
  */
 int file_check_way(const char *path);
 
 /*
  * Rename the trace at @path, with its journal and WAL, to @path.before, until it is known whether a
- * new one will replace it. If @path.before exists already it stays, since its recorder was killed
- * before it had written anything to @path. Returns 1 if there is a trace now, 0, or -errno after
+ * new one will replace it. If @path.before exists already, it stays: a recorder renamed it, and was
+ * killed before it wrote anything to @path. Returns 1 if there is a trace now, 0, or -errno after
  * log_err(): as file_make_way().
  */
 int file_set_aside(const char *path);
@@ -44,7 +45,7 @@ int file_set_aside(const char *path);
  */
 int file_keep_old(const char *path, const char *name);
 
-/* The new trace at @path replaces the old one: keep that as @path.old. */
+/* The new trace at @path replaces the old one, which is kept as @path.old. */
 void file_forget_before(const char *path);
 
 /* Remove the file at @path, and rename @path.before back. */
@@ -58,13 +59,12 @@ enum { FILE_BESIDE = 4096 };
  */
 int file_make_beside(const char *to, char beside[FILE_BESIDE]);
 
-/* What was written to @path is on the disk. 0 or -errno, without a message. */
+/* Sync @path: what was written to it is then on the disk. 0 or -errno, without a message. */
 int file_sync(const char *path);
 
 /*
- * Rename the finished trace @from to @to, for which file_check_way() returned 0; a trace that is
- * there is kept as @to.old. With @sync it is written to the disk first. 0 or -errno after
- * log_err().
+ * Rename the finished trace @from to @to, for which file_check_way() returned 0; an existing trace
+ * is kept as @to.old. With @sync, @from is synced to the disk first. 0 or -errno after log_err().
  */
 int file_replace(const char *from, const char *to, bool sync);
 

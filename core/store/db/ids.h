@@ -31,7 +31,8 @@ const char *process_id_text(uint32_t process, char text[PROCESS_TEXT]);
 uint32_t thread_number(uint32_t thread);
 
 /*
- * A trace of a joint one (core/store/read/joint.h): its name, and the numbers that precede its own.
+ * A part of a joint trace (core/store/read/joint.h): its name, and the number of threads and of
+ * processes in the parts before it.
  */
 struct id_range {
 	char name[16];
@@ -39,8 +40,8 @@ struct id_range {
 };
 
 /*
- * Use these for names of events and processes from now on; NULL: plain numbers. Borrowed. Not while
- * another thread formats names.
+ * Use these ranges in names of events and processes from now on; NULL: plain numbers. @of is
+ * borrowed. Not while another thread formats names.
  */
 void ids_name(const struct id_range *of, size_t n);
 
@@ -60,7 +61,7 @@ struct object {
 	uint32_t process;
 	enum object_kind kind;
 	uint32_t ordinal; /* 1: the first of its kind in its process */
-	uint64_t handle;  /* its address there */
+	uint64_t handle;  /* its address in that process */
 	uint32_t number;  /* qp_num; lkey of an MR; rkey of an MW; wq_num; else 0 */
 	uint32_t rkey;    /* of an MR */
 	uint32_t parent;  /* id of the PD, context or device it was created from; 0 none */

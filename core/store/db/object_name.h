@@ -8,13 +8,13 @@
 enum { OBJECT_NAME = 64, OBJECT_TRACE = 16 };
 
 /*
- * An object as a user names it: "qp1", which each process may have; "qp1/2", qp1 of process 2;
- * "b.db:qp1/2", if several traces are read as one.
+ * An object as a user names it: "qp1", of any process; "qp1/2", that of process 2; "b.db:qp1/2", if
+ * several traces are read as one.
  */
 struct object_name {
 	char trace[OBJECT_TRACE]; /* ""; else "b.db" */
 	char name[OBJECT_NAME];
-	uint32_t process; /* its number in its own trace; 0: any */
+	uint32_t process; /* its number in @trace; 0: any */
 };
 
 /* False, with @ret_name untouched: it has another form. */

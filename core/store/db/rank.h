@@ -9,8 +9,8 @@
 struct sqlite3;
 
 /*
- * The rank facts of @process; the rank is -1 if it has none, or if the table cannot be read. If the
- * launcher named no node, it is the host of the recording.
+ * The rank facts of @process; the rank is -1 if the process has none, or if the table cannot be
+ * read. If the launcher named no node, the node is the host of the recording.
  */
 void rank_read(struct sqlite3 *db, uint32_t process, struct rank *ret_rank);
 
@@ -19,8 +19,8 @@ void rank_host(struct sqlite3 *db, uint32_t process, char host[RANK_WORD]);
 
 /* clang-format off */
 /*
- * The ranks of all processes, for a SELECT: what the launcher told each is looked up once, by
- * rank_facts() (core/store/vtab/functions.h).
+ * The ranks of all processes, for a SELECT: the launcher's variables of each process are read once,
+ * by rank_facts() (core/store/vtab/functions.h).
  */
 #define RANK_FACT(name) " json_extract(facts, '$." name "') AS " name
 #define SQL_RANKS                                                                          \

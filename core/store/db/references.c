@@ -3,7 +3,7 @@
  *
  * They are not trusted. The numbers of a table's rows are bounded by the number of rows
  * (sql_max_id()); references to the table are checked against the same bound, once, when the trace
- * is opened. A reference within the bound but without a row is unknown to readers.
+ * is opened. Readers treat a reference within the bound whose row is missing as unknown.
  *
  * Not here: the data plane, whose readers find their objects by address and time.
  */
@@ -93,8 +93,8 @@ static int read_bounds(sqlite3 *db, uint32_t most[TARGETS])
 }
 
 /*
- * OUTSIDE(bound, reference, bound, reference...): is one of the references not in its bounds? It
- * looks at all of a row at once, which takes half of the time of an expression for each of them.
+ * OUTSIDE(bound, reference, bound, reference...): is one of the references not in its bounds? One
+ * call checks a whole row, in half of the time that an expression for each reference takes.
  */
 static void is_outside(sqlite3_context *ctx, int n, sqlite3_value **values)
 {
@@ -177,13 +177,13 @@ static bool is_in_part(const char *table, enum part part)
 	return part == PART_ALL || calls;
 }
 
-/* Tables whose blocks check_blocks() reads: through a virtual table it takes ten times as long. */
+/* The rows only: check_blocks() reads blocks, which takes a tenth of a virtual table's time. */
 static const char *source_of(const char *table)
 {
 	return is_in_part(table, PART_CALLS) ? "main." : "";
 }
 
-/* One statement for all tables: its result is the table that has a row outside. */
+/* One statement for all tables: its result is the table that has an invalid reference. */
 static int find_outside(sqlite3 *db, const uint32_t *most, enum part part, struct text *sql)
 {
 	const char *word = "";
@@ -230,7 +230,7 @@ static int describe_calls(sqlite3 *db, const uint32_t *most)
 	return err;
 }
 
-/* The calls in blocks, and their references. */
+/* Check the calls in blocks, and their references. */
 static int check_blocks(sqlite3 *db, const uint32_t *most)
 {
 	uint32_t stacks = bound_of(most, 's'), objects = bound_of(most, 'o');
@@ -256,7 +256,7 @@ static int check_blocks(sqlite3 *db, const uint32_t *most)
 
 /*
  * In the connection of a user who is in the middle of a statement, the function cannot be removed:
- * the next check finds it there, and SQLITE_BUSY.
+ * it stays, and the next check gets SQLITE_BUSY for it.
  */
 static int check_tables(sqlite3 *db, const uint32_t *most, enum part part)
 {
@@ -270,7 +270,7 @@ static int check_tables(sqlite3 *db, const uint32_t *most, enum part part)
 	if (!err && part != PART_SMALL)
 		err = check_blocks(db, most);
 	text_fini(&sql);
-	/* it is not one of those for users */
+	/* users must not see this function */
 	sqlite3_create_function(db, OUTSIDE, -1, SQLITE_UTF8, NULL, NULL, NULL, NULL);
 	return err;
 }

@@ -11,9 +11,9 @@
 #include "core/store/db/sqlite.h"
 
 /*
- * A letter for each column: p process, t thread, o object, s stack, m module, d device: a number of
- * one, or 0 or NULL for none; P: of a process that the trace must have; T a time; any other letter
- * is not a reference. Columns after the last letter are not references.
+ * A letter for each column. A number, where 0 or NULL means none: p process, t thread, o object, s
+ * stack, m module, d device; P: a process that the trace must have; T: a time; any other letter is
+ * not a reference. Columns after the last letter are not references.
  */
 struct references {
 	const char *table, *columns;
@@ -23,12 +23,12 @@ struct references {
 extern const struct references references[];
 
 /*
- * Check that all references are within the bounds of their tables (sql_id_bound()): excerpts refer
- * to numbers of rows that were left out. 0, or -EINVAL after log_err().
+ * Check that all references are within the bounds of their tables (sql_id_bound()). A row may be
+ * missing: excerpts leave rows out. 0, or -EINVAL after log_err().
  */
 int references_check(sqlite3 *db);
 
-/* Is the number of column @i of a row in these bounds, from 0 to @most? NULL is. */
+/* Is column @i of a row within the bounds 0 to @most, or NULL? */
 static inline bool references_are_in(sqlite3_stmt *row, int i, uint32_t most)
 {
 	int type = sqlite3_column_type(row, i);
@@ -38,9 +38,9 @@ static inline bool references_are_in(sqlite3_stmt *row, int i, uint32_t most)
 }
 
 /*
- * The same in two parts, which may use two connections: small tables, and `call` and `ref`. Not
- * table `object`, whose rows are all read when a trace is opened: objects_load() calls
- * references_check() if one of them is not in these bounds.
+ * The same in two parts, which may use two connections: small tables, and `call` and `ref`. Table
+ * `object` is not among them: all its rows are read when a trace is opened, and objects_load()
+ * calls references_check() if one is not in these bounds.
  */
 struct references_bounds {
 	uint32_t process, thread, object;

@@ -54,7 +54,7 @@ int row_tables_begin(sqlite3 *db)
 				       "DELETE FROM main.%s");
 }
 
-/* ROW_KINDS: the recorder does not write such a value. */
+/* Read a value; ROW_KINDS if it is of a type that the recorder does not write. */
 static struct row_value read_value(sqlite3_stmt *stmt, int column)
 {
 	switch (sqlite3_column_type(stmt, column)) {
@@ -89,7 +89,7 @@ static int store_block(struct pack *pack)
 	return err;
 }
 
-/* 0, -EDOM: the table must stay one of rows, or -errno after log_err(). */
+/* Add the current row. 0, -EDOM: the table cannot be packed, or -errno after log_err(). */
 static int take_row(struct pack *pack)
 {
 	struct row_value values[ROW_COLUMNS_MAX];
@@ -152,7 +152,7 @@ static int copy_table(sqlite3 *db, const struct row_table *table)
 	return err;
 }
 
-/* An older format has no blocks. */
+/* Must the table be packed? An older format has no blocks. */
 static bool is_packed(sqlite3 *db, const struct row_table *table, int64_t least)
 {
 	char sql[80];

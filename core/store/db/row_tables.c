@@ -3,11 +3,11 @@
  *
  * The rows of all blocks are numbered from 0, in the order of the key. A query reads all of them,
  * those of a range of the first column, which is sorted, or those with a value in another column of
- * numbers: by an index in memory, which is made when it is first needed.
+ * numbers: by an index in memory, which is built at its first use.
  *
  * The plan passed from xBestIndex to xFilter: idxNum is 1 + the column whose value is the first
- * argument, or 0; idxStr has a letter for each other argument: G g L l, the first column is above,
- * from, below, up to it.
+ * argument, or 0; idxStr has a letter for each other argument: the first column is G greater, g
+ * greater or equal, L less, l less or equal.
  *
  * Not here: writing (row_pack.c).
  */
@@ -72,11 +72,11 @@ struct row_vtab {
 
 struct row_cursor {
 	sqlite3_vtab_cursor base;
-	const struct entry *entries; /* of the rows; NULL: the rows themselves */
+	const struct entry *entries; /* which name the rows; NULL: @at and @end are rows */
 	size_t at, end;
 	struct cached *cached;
-	uint64_t turn; /* of @cached, when it was ours */
-	uint32_t row;  /* in its block */
+	uint64_t turn; /* of @cached, while it has the cursor's block */
+	uint32_t row;  /* index of the row in @cached */
 	struct text text;
 };
 
@@ -128,7 +128,7 @@ static bool is_row_after(const void *place, const void *row)
 	return ((const struct place *)place)->from <= *(const uint32_t *)row;
 }
 
-/* The block with the row, and which one of that it is. 0 or -errno. */
+/* Find the block with the row, and the index of the row in it. 0 or -errno. */
 static int find_row(struct row_vtab *vtab, uint32_t row, struct cached **ret_cached,
 		    uint32_t *ret_i)
 {
@@ -208,7 +208,7 @@ static bool is_place_before(const void *place, const void *value)
 	return ((const struct place *)place)->last < *(const int64_t *)value;
 }
 
-/* The first row whose first column is not below @value. 0 or -errno. */
+/* Find the first row whose first column is not below @value. 0 or -errno. */
 static int find_first(struct row_vtab *vtab, int64_t value, size_t *ret_row)
 {
 	size_t i = vec_count_before(vtab->places, vtab->nplaces, sizeof(*vtab->places),
@@ -244,7 +244,7 @@ static struct row_vtab *vtab_of(struct row_cursor *cursor)
 	return (struct row_vtab *)cursor->base.pVtab;
 }
 
-/* Rows with @value in @column. */
+/* Set the cursor to the rows with @value in @column. */
 static int open_value(struct row_cursor *cursor, uint32_t column, int64_t value)
 {
 	struct row_vtab *vtab = vtab_of(cursor);
@@ -266,7 +266,7 @@ static int open_value(struct row_cursor *cursor, uint32_t column, int64_t value)
 	return 0;
 }
 
-/* One end of the range. */
+/* Move one end of the cursor's range, if that narrows it. */
 static int narrow_range(struct row_cursor *cursor, char letter, int64_t value)
 {
 	bool low = letter == 'G' || letter == 'g', next = letter == 'G' || letter == 'l';
@@ -335,7 +335,7 @@ static int at_end(sqlite3_vtab_cursor *base)
 	return cursor->at >= cursor->end;
 }
 
-/* Decode the block of the row, unless it still is. */
+/* Decode the block of the row, unless it is still in memory. */
 static int need_block(struct row_cursor *cursor)
 {
 	size_t row = cursor->entries ? cursor->entries[cursor->at].row : cursor->at;
@@ -380,7 +380,7 @@ static int put_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int c
 	return SQLITE_OK;
 }
 
-/* The id, of the only table that has one. */
+/* The id; only table `object` has one. */
 static int put_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret_rowid)
 {
 	struct row_cursor *cursor = (struct row_cursor *)base;
@@ -430,12 +430,12 @@ static char letter_of(unsigned char op)
 	}
 }
 
-/* The rows that have the same number in the column, as far as can be known before. */
+/* An estimate: how many rows have the same number in the column. */
 static double rows_of(const struct row_vtab *vtab, int column, bool is_id)
 {
 	if (!column && is_id)
 		return 1;
-	/* thread, process: few of them */
+	/* few threads and processes: many rows of each */
 	return !column || column == (is_id ? 1 : 2) ? vtab->rows / 2 + 1 : 4;
 }
 
@@ -545,7 +545,7 @@ static int disconnect_table(sqlite3_vtab *base)
 	return SQLITE_OK;
 }
 
-/* The columns of the table, and which have numbers. */
+/* Count the columns of the table, and note which have numbers. */
 static void read_columns(struct row_vtab *vtab)
 {
 	const char *column = schema_columns(vtab->table->name);
@@ -591,7 +591,7 @@ static int connect_table(sqlite3 *db, void *aux, int argc, const char *const *ar
 	return SQLITE_OK;
 }
 
-/* Not the same function: else the module would be a table of its own name, too. */
+/* Must differ from xConnect: otherwise the module would also be an eponymous table. */
 static int create_table(sqlite3 *db, void *aux, int argc, const char *const *argv,
 			sqlite3_vtab **ret_vtab, char **ret_error)
 {

@@ -189,7 +189,7 @@ static bool is_unpacked(const char *what)
 	return same;
 }
 
-/* Is @sql exactly one of the statements that create a trace? */
+/* Is @sql exactly one of the statements that create a trace's tables or indexes? */
 static bool is_ours(const char *sql)
 {
 	static const char table[] = "CREATE TABLE ", index[] = "CREATE INDEX ";
@@ -252,7 +252,7 @@ static const struct {
 };
 /* clang-format on */
 
-/* Is it a table that traces of the file's older format do not have? */
+/* Is @name a table that the file's format, an older one, does not have? */
 static bool is_newer(sqlite3 *db, const char *name)
 {
 	for (size_t i = 0; i < sizeof(newer_tables) / sizeof(*newer_tables); i++)

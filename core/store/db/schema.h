@@ -15,23 +15,23 @@ enum {
 int schema_create(sqlite3 *db);
 
 /*
- * The same for a file that becomes a trace only when it is complete, and has a temporary name until
- * then: nothing is synced, and the file is not recognized as a trace. Begins the transaction that
- * fills it, with an empty table `meta`.
+ * The same for a file with a temporary name, which becomes a trace when it is complete: nothing is
+ * synced, and the file is not recognized as a trace. Begins the transaction that fills the file,
+ * with an empty table `meta`.
  */
 int schema_create_part(sqlite3 *db);
 
 /*
  * Check that the file has exactly the tables of this build: reading a table runs the triggers,
- * views and generated columns of its schema, which a stranger may have written. Builds between two
- * releases have the same version but may have other tables. Call it before anything else is read.
- * Returns 0 or -errno after log_err(): -EPROTO it has others.
+ * views and generated columns of its schema, which anybody may have written. Builds between two
+ * releases may have the same version and different tables. Call it before anything else is read.
+ * Returns 0 or -errno after log_err(): -EPROTO: its tables differ.
  */
 int schema_check(sqlite3 *db);
 
 /*
- * The declaration of the first column of a table, which starts with its name; and that of the next
- * column, after a comma and a blank. Only for columns that the table has.
+ * The declaration of a table's first column, which starts with the column's name; and that of the
+ * next column, which must exist. Declarations are separated by a comma and a blank.
  */
 const char *schema_columns(const char *table);
 const char *schema_next_column(const char *column);

@@ -5,11 +5,11 @@
  * 		Letters of any case; "_" and "." count as "-"; "*" is any text
  * 	SHORT	-p X, unless X is a number (a port), an option, a path
  * 	SCHEME	Bearer X, as in the head of a request
- * 	TOKEN	a word that begins so, and has at least as many characters
+ * 	TOKEN  a word with this beginning and at least this many characters
  * 	always	the password in scheme://user:password@host
  *
- * A word with blanks is the argument of a shell or ssh, and has words of its own, unless it begins
- * with NAME=: then the rest may be one password.
+ * A word with blanks is taken for a command line for a shell or ssh, and searched word by word,
+ * unless it begins with NAME=: then the rest may be one password.
  */
 #include "core/store/db/secret.h"
 
@@ -116,7 +116,7 @@ static bool is_token(const char *at, size_t n)
 	return false;
 }
 
-/* The length of "user:password" where @at follows "://", and that of "user"; 0: there is none. */
+/* The length of "user:password" at @at, which follows "://", and that of "user"; 0: no password. */
 static size_t find_password(const char *at, size_t n, size_t *ret_user)
 {
 	size_t end = 0;
@@ -166,7 +166,7 @@ static bool is_harmless(const char *word, size_t n)
 	return number || strchr("-/.", *word);
 }
 
-/* A word without blanks; returns what the next one is. */
+/* Add a word without blanks. Returns what the next word is. */
 static int add_plain(int next, const char *word, size_t n, struct text *to)
 {
 	size_t dashes = count_dashes(word, n);
@@ -197,7 +197,9 @@ static bool has_blank(const char *word, size_t n)
 	return false;
 }
 
-/* The words of a shell's argument; a password with blanks, in quotes, ends at the first one. */
+/*
+ * Add the words of a shell's argument. A quoted password with blanks is taken to end at the first.
+ */
 static void add_words(const char *words, size_t n, struct text *to)
 {
 	int next = NEXT_ANY;

@@ -2,9 +2,9 @@
 /*
  * Passwords in command lines.
  *
- * A command line is recorded, and may have a password in it. What the list in secret.c finds is
- * replaced by SECRET_MASK; whatever else the arguments have is recorded unless `record --redact`
- * says otherwise. One thread a line; no lock.
+ * Command lines are recorded, and may contain passwords. Those that the list in secret.c finds are
+ * replaced by SECRET_MASK; everything else is recorded unless `record --redact` replaces it. A line
+ * is used by one thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 #define SECRET_MASK "***"
 
-/* A line, of which words are added in their order. All zero: at its beginning. */
+/* A command line whose words are added in their order. All zero: at its beginning. */
 struct secret_line {
 	int next; /* what the next word is, after an option: secret.c */
 };

@@ -249,7 +249,7 @@ int64_t sql_int(sqlite3 *db, const char *sql, int64_t fallback)
 	return value;
 }
 
-/* Rows may have been deleted by hand; and --flight deletes some, and counts them. */
+/* Rows may be missing: deleted by hand, or by --flight, which counts those. */
 enum { GAPS = 1 << 16, GONE_MOST = 1 << 24 };
 
 static uint32_t bound_of(sqlite3_stmt *stmt, int column)

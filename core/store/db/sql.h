@@ -14,7 +14,7 @@
 /* The -errno of the last error of @db, after log_err() with @what. */
 int sql_fail(sqlite3 *db, const char *what);
 
-/* @path in a form for SQLite: for us ":memory:" and "file:x" are names of files. */
+/* @path in a form for SQLite: here ":memory:" and "file:x" are plain file names. */
 void sql_path(const char *path, char name[4096]);
 
 /* Open the existing file @path; @flags SQLITE_OPEN_READONLY or READWRITE. 0 or -errno. */
@@ -36,9 +36,9 @@ int sql_distrust(sqlite3 *db);
 int sql_exec(sqlite3 *db, const char *sql);
 
 /*
- * Hold the file's lock until it is released: else each statement takes the lock and checks whether
- * the file has changed, in some ten system calls. Releasing a lock that is not held does nothing.
- * 0 or -errno.
+ * Hold the file's lock until sql_release(). Without it, each statement takes the lock and checks
+ * whether the file has changed, in some ten system calls. Releasing a lock that is not held does
+ * nothing. 0 or -errno.
  */
 int sql_hold(sqlite3 *db);
 int sql_release(sqlite3 *db);
@@ -46,8 +46,8 @@ int sql_release(sqlite3 *db);
 int sql_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_stmt);
 
 /*
- * Bind the parameters from the first on, by the letters of @types: d int, u unsigned int, i 64
- * bits, z 64 bits with NULL for 0, t text or NULL, b blob and its size_t, n NULL (no argument).
+ * Bind the parameters from the first on, by the letters of @types: d: int, u: unsigned int, i: 64
+ * bits, z: 64 bits with NULL for 0, t: text or NULL, b: blob and its size_t, n: NULL (no argument).
  * Texts and blobs must stay valid until the step.
  */
 void sql_bind(sqlite3_stmt *stmt, const char *types, ...);
@@ -58,7 +58,7 @@ int sql_run(sqlite3_stmt *stmt, const char *types, ...);
 /* Go to the next row: 1, 0 at the end, -errno. */
 int sql_step(sqlite3_stmt *stmt);
 
-/* Has the file that table, not a view? Without a statement. */
+/* Does the file have a table, not a view, named @table? Runs no statement. */
 bool sql_has_table(sqlite3 *db, const char *table);
 
 /* The first column of the first row, or @fallback. */
@@ -66,11 +66,11 @@ int64_t sql_int(sqlite3 *db, const char *sql, int64_t fallback);
 
 /*
  * The largest valid number of a row of @table. Ids are consecutive, so one far above the number of
- * rows is an error: a damaged file must not make us allocate that much.
+ * rows is an error: a damaged file must not cause such an allocation.
  */
 uint32_t sql_id_bound(sqlite3 *db, const char *table);
 
-/* The same of @n tables, by one statement. */
+/* The same for @n tables, in one statement. */
 void sql_id_bounds(sqlite3 *db, const char *const *tables, int n, uint32_t *ret_bounds);
 
 /* The largest id of @table, for the length of an array. 0, or -errno after log_err(): too large. */

@@ -1,9 +1,9 @@
 /*
  * The size of a recording
  *
- * The events of a thread are numbered from 1. Of those up to the last one,
+ * The events of a thread are numbered from 1. Of the events 1 to the last one,
  *
- *	1 ... carried		are in the trace before, if that was rotated: table `carried`
+ *	1 ... carried		are in the previous trace, after a rotation: table `carried`
  *	`late` of them		came before the recording, and count as lost
  *	`overwritten` of them	were deleted; after a rotation they are among the carried ones
  *
@@ -29,7 +29,7 @@ static const char totals_sql[] =
 	" (SELECT sum(overwritten) FROM loss WHERE NOT EXISTS"
 	"  (SELECT 1 FROM meta WHERE key = 'carried')),"
 	" (SELECT value FROM meta WHERE key = 'duration'),"
-	/* its threads end before it: complete.c */
+	/* its threads ended before it: complete.c */
 	" (SELECT max(max(p.end, coalesce(t.end, p.end))) FROM process p"
 	"  LEFT JOIN thread t ON t.process = p.id WHERE p.end NOT NULL),"
 	" (SELECT count(*) FROM process), (SELECT count(*) FROM thread)";

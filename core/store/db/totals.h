@@ -18,7 +18,7 @@ struct totals {
 };
 
 /*
- * The totals of trace @db; of a trace that is still being written, of its tables so far. Reads only
- * small tables. Numbers that a damaged trace does not have are 0.
+ * The totals of trace @db; for a trace that is still being written, those of its rows so far. Reads
+ * only small tables. Numbers that a damaged trace does not have are 0.
  */
 struct totals totals_read(struct sqlite3 *db);

@@ -8,15 +8,16 @@
  *
  * 	opened for reading   the file itself, no journal and no WAL
  * 	opened for writing   the file itself, NAME-journal and NAME-wal in the directory
- * 			     that it was found in, never through a link
+ * 			     that contains the file, never through a link
  * 	anything else        temporary files without a name; no other name can be
  * 			     opened, checked or deleted
  *
  * An existing journal or WAL is refused if another user may have created or written it, if it has a
  * second name, or if it names a super-journal, which this program never writes.
  *
- * The locks are on the bytes that SQLite uses, so that any other program sees them, but they belong
- * to the open file (F_OFD_SETLK): to close another descriptor of the file does not release them.
+ * The locks are on the bytes that SQLite uses, so that other programs see them, but they belong to
+ * the open file description (F_OFD_SETLK): closing another descriptor of the file does not release
+ * them.
  *
  * Not here: shared memory for a WAL, which is not needed since the file is locked exclusively
  * (PRAGMA locking_mode=EXCLUSIVE); names of files (sql_path()).
@@ -151,7 +152,7 @@ static int place_new(const char *path, struct place **ret_place)
 }
 
 /* Does the journal end with the name of a super-journal? fileformat.html, 3. */
-static bool names_another(int fd, off_t size)
+static bool has_super_journal(int fd, off_t size)
 {
 	static const unsigned char magic[8] = { 0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7 };
 	unsigned char end[8];
@@ -175,7 +176,7 @@ static const char *distrust_file(int fd)
 		return "can be written to by other users";
 	if (st.st_nlink > 1)
 		return "has a second hard link";
-	if (names_another(fd, st.st_size))
+	if (has_super_journal(fd, st.st_size))
 		return "names other files to be deleted";
 	return NULL;
 }
@@ -347,7 +348,9 @@ static int set_lock(sqlite3_file *file, short type, off_t from, off_t to)
 		       : SQLITE_IOERR_LOCK;
 }
 
-/* Any write lock excludes all others: a trace has one writer, and readers only after it. */
+/*
+ * Any write lock excludes all others: a trace has one writer, and no readers while it is written.
+ */
 static int lock_file(sqlite3_file *file, int level)
 {
 	if (level <= SQLITE_LOCK_SHARED)
@@ -389,7 +392,7 @@ static int sector_of_file(sqlite3_file *file)
 	return SECTOR;
 }
 
-/* Like SQLite's own VFS: a power failure does not change bytes that are not being written. */
+/* As SQLite's own VFS claims: a power failure does not change bytes that are not being written. */
 static int traits_of_file(sqlite3_file *file)
 {
 	(void)file;

@@ -134,7 +134,7 @@ int excerpt_write(struct trace *trace, const struct excerpt *excerpt, const char
 		measure_copy(&copy, ret_size);
 	fini_copy(&copy);
 	if (!err && excerpt->scratch)
-		file_remove(to); /* an earlier one is not kept */
+		file_remove(to); /* an earlier excerpt is not kept */
 	if (!err)
 		err = file_replace(beside, to, !excerpt->scratch);
 	if (err)

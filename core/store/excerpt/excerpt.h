@@ -20,8 +20,8 @@ enum excerpt_kind {
 	EXCERPT_POST,
 	EXCERPT_POLL,
 	EXCERPT_NOTIFY,
-	EXCERPT_REQUEST,    /* of a post that is included */
-	EXCERPT_COMPLETION, /* of a poll that is included */
+	EXCERPT_REQUEST,    /* a work request of an included post */
+	EXCERPT_COMPLETION, /* a completion of an included poll */
 };
 
 struct excerpt_item {
@@ -45,7 +45,8 @@ struct excerpt_place {
 
 struct excerpt {
 	/*
-	 * Is it included? NULL: everything is. A post or poll without any included row is left out.
+	 * Is @item included? NULL: all items are. A post or poll without any included row is left
+	 * out.
 	 */
 	bool (*has)(void *arg, const struct excerpt_item *item);
 	void *arg;
@@ -83,10 +84,10 @@ int excerpt_find(struct trace *trace, struct event_id id, bool begin,
 bool excerpt_reaches(const struct excerpt *excerpt, struct event_id id, int64_t time);
 
 /*
- * Write the excerpt of @trace as @to, where a trace may exist as for writer_create(): it is written
- * beside @to and renamed at the end, so that a failure leaves the old file. @ret_size may be NULL.
- * Memory grows with processes, threads and objects, and with the calls of one thread that overlap.
- * 0 or -errno after log_err().
+ * Write the excerpt of @trace as @to, replacing an existing trace as writer_create() does: it is
+ * written beside @to and renamed at the end, so that a failure leaves the old file. @ret_size may
+ * be NULL. Memory grows with processes, threads and objects, and with the calls of one thread that
+ * overlap. 0 or -errno after log_err().
  */
 int excerpt_write(struct trace *trace, const struct excerpt *excerpt, const char *to,
 		  struct excerpt_size *ret_size);

@@ -36,11 +36,11 @@ struct copy_data {
 	struct batch batch;
 	struct packer packer;
 	sqlite3_stmt *insert;
-	bool gap;       /* the last event was left out */
-	uint64_t older; /* left out before excerpt->cut, with the first and last time */
+	bool gap;       /* was the last event left out? */
+	uint64_t older; /* events left out before excerpt->cut; first and last time of these */
 	int64_t oldest, newest;
-	uint64_t begun; /* CQ whose ibv_start_poll() was left out, with no later one included */
-	bool *rows;     /* of the current event: is it included? */
+	uint64_t begun; /* CQ whose ibv_start_poll() was left out; 0: a later poll was included */
+	bool *rows;     /* of the current event: is the row included? */
 	size_t rows_size;
 	struct excerpt_kept kept;
 	struct poll_count *counts;
@@ -74,7 +74,7 @@ static int store_batch(struct copy_data *d)
 	return err;
 }
 
-/* The columns of a family are consecutive. */
+/* Copy a row of a family, whose columns are consecutive in the list. */
 static void copy_row(struct copy_data *d, enum family family, uint32_t row)
 {
 	enum column_id id = 0;
@@ -118,7 +118,7 @@ static void copy_event(struct copy_data *d, uint32_t kind)
 	copy_changed(d, FAMILY_EVENT, row, changed, &value, 1);
 }
 
-/* The request at the walk's position, with its parts and elements. */
+/* Copy the request at the walk's position, with its parts and elements. */
 static void copy_request(struct copy_data *d)
 {
 	const struct walk *at = &d->walk;
@@ -160,7 +160,7 @@ static int reserve_rows(struct copy_data *d, uint32_t n)
 	return vec_reserve(d->rows, d->rows_size, n) ? -ENOMEM : 0;
 }
 
-/* Sets d->rows for the @n requests or completions; returns how many are included. */
+/* Set d->rows for the @n requests or completions. Returns the number of included ones. */
 static uint32_t choose_rows(struct copy_data *d, struct excerpt_item *item, uint32_t n)
 {
 	uint32_t kept = 0;
@@ -443,8 +443,8 @@ static int load_counts(struct copy_data *d)
 }
 
 /*
- * If the excerpt ends early, empty polls after the last included one have no time, and are not
- * counted; else all are.
+ * If the excerpt ends early, empty polls after the last included poll have no time, and are not
+ * counted; otherwise all are counted.
  */
 static int store_count(struct copy_data *d, sqlite3_stmt *insert, const struct poll_count *count)
 {
@@ -471,7 +471,7 @@ static int store_counts(struct copy_data *d)
 	return err;
 }
 
-/* In the same form as a flight recorder notes overwritten events. */
+/* Store events before the cut as a flight recorder stores overwritten ones. */
 static int store_older(struct copy_data *d)
 {
 	sqlite3_stmt *stmt;

@@ -55,7 +55,7 @@ static struct event_place index_of(const struct trace_event *event)
 				     event->time };
 }
 
-/* In the format of a ring, without elements and other parts, which are not needed. */
+/* Write a request in the format of a ring, without elements and parts, which are not needed. */
 static uint8_t *put_request(uint8_t *at, const struct wr *wr)
 {
 	struct event_wr to = { .wr_id = wr->wr_id,
@@ -71,7 +71,7 @@ static uint8_t *put_request(uint8_t *at, const struct wr *wr)
 	return at + (to.parts ? sizeof(ud) : 0);
 }
 
-/* One by one: a struct event_post has no space for all requests that one call may post. */
+/* Pass on requests one by one: a struct event_post has no space for all that one call may post. */
 static int follow_post(struct following *f, const struct trace_event *event)
 {
 	const struct post *post = event->post;
@@ -338,7 +338,7 @@ static bool is_gone(const struct excerpt_from *from, uint32_t object)
 	return object && object <= from->nobjects && from->gone[object];
 }
 
-/* Did that call create the object, which is needed? */
+/* Is the object needed, and was it created by @call? */
 static bool is_created_by(struct excerpt_from *from, uint32_t object, struct event_id call)
 {
 	const struct object *o = trace_object(from->trace, object);
@@ -348,8 +348,8 @@ static bool is_created_by(struct excerpt_from *from, uint32_t object, struct eve
 }
 
 /*
- * The result of a call that failed is a row without an object. A connection request creates an
- * identifier that may outlive its listener.
+ * Is a call included? A failed call that creates has a result without an object. A connection
+ * request creates an identifier that may outlive its listener.
  */
 static bool has_call(struct excerpt_from *from, const struct excerpt_item *item)
 {

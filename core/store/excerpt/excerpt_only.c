@@ -5,8 +5,9 @@
  * 	a queue       the regions, windows and address handles of its PD: requests use these
  *
  * A call is included if all its objects are; a post if its queue is; a completion if its queue pair
- * is. Requests that other queue pairs consumed from an included SRQ are left out. If others use an
- * included CQ, its events are left out, since they may belong to completions that are left out.
+ * is. Requests that other queue pairs consumed from an included SRQ are left out. If other queue
+ * pairs use an included CQ, its events are left out, since they may belong to completions that are
+ * left out.
  */
 #include "core/store/excerpt/excerpt_only.h"
 
@@ -171,7 +172,7 @@ static int add_all(struct excerpt_only *only)
 
 /* Queue pairs that are not included: their CQs are shared; true if one has an included SRQ. */
 
-/* Queue pairs that are not included: their CQs are shared; true if one has an included SRQ. */
+/* Mark the CQs of excluded queue pairs as shared. *@ret_srq: one of these uses an included SRQ. */
 static int find_shared(struct excerpt_only *only, bool *ret_srq)
 {
 	const struct object *object, *of;

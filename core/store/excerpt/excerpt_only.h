@@ -17,9 +17,9 @@ void excerpt_only_process(struct excerpt_only *only, uint32_t process);
 void excerpt_only_object(struct excerpt_only *only, uint32_t id);
 
 /*
- * After the last of them: find their dependencies. Reads the trace if they share a receive queue
- * with others; memory grows with the receives that these consumed from it. 0 or -errno after
- * log_err().
+ * Call it after the last object was added: finds the dependencies. Reads the trace if included
+ * queue pairs share a receive queue with others; memory grows with the requests that the others
+ * consumed from it. 0 or -errno after log_err().
  */
 int excerpt_only_complete(struct excerpt_only *only);
 

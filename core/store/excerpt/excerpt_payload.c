@@ -1,7 +1,7 @@
 /*
  * The bytes of messages of an excerpt
  *
- * The bytes of an included request or completion are included, under its new index.
+ * The bytes of an included request or completion are copied, with the row's new index.
  */
 #include <errno.h>
 #include <stdlib.h>

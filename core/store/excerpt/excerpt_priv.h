@@ -7,7 +7,10 @@
 #include "core/store/excerpt/excerpt.h"
 #include "core/store/read/trace.h"
 
-/* The included posts and polls of a thread: runs of them, and excluded requests and completions. */
+/*
+ * The included posts and polls of a thread, as runs, and which of their requests and completions
+ * are excluded.
+ */
 struct excerpt_kept {
 	struct excerpt_run {
 		uint64_t first, last;
@@ -49,7 +52,7 @@ static inline void excerpt_count(struct excerpt_copy *copy, uint32_t thread, uin
 		copy->events[thread - 1] += n > t->carried;
 }
 
-/* Is @item included, and not too late? */
+/* Is @item included, and not after the end? */
 bool excerpt_has(const struct excerpt_copy *copy, const struct excerpt_item *item);
 
 /* Copy the included rows of the control plane. */

@@ -2,7 +2,8 @@
  * The description of an excerpt, and rows that its events refer to
  *
  * Objects are renumbered, since their numbers have no gaps. Threads and processes keep their
- * numbers, which are in the names of events: if one between two others is left out its row remains.
+ * numbers, which are part of the names of events: the row of one that is left out between two
+ * others remains.
  */
 #include "core/store/db/call_pack.h"
 #include "core/store/db/row_tables.h"
@@ -10,7 +11,7 @@
 #include "core/store/excerpt/excerpt_priv.h"
 #include "core/store/finish/derive.h"
 
-/* Only calls that are included and have returned create and destroy objects. */
+/* Objects are created and destroyed only by included calls that have returned. */
 static const char objects_sql[] =
 	"DELETE FROM object WHERE created_thread NOT NULL AND NOT EXISTS (SELECT 1 FROM call c"
 	"  WHERE c.thread = created_thread AND c.n = created_n AND c.end NOT NULL);"
@@ -63,7 +64,7 @@ static const char counts_sql[] =
 	"  + coalesce((SELECT sum(times) FROM coverage WHERE thread = id AND what = 'late'), 0))"
 	" WHERE id = ?1";
 
-/* As core/store/db/totals.c subtracts them. */
+/* Store the counts of carried and overwritten events, which core/store/db/totals.c subtracts. */
 static int store_counts(struct excerpt_copy *copy)
 {
 	sqlite3_stmt *stmt;

@@ -1,8 +1,9 @@
 /*
  * The control plane of an excerpt
  *
- * Included rows are copied unchanged; but a call that returned after the end of the excerpt has not
- * returned. This file also decides which rows of the data plane are included.
+ * Included rows are copied unchanged; but a call that returned after the end of the excerpt is
+ * copied as one that has not returned. This file also decides which rows of the data plane are
+ * included.
  */
 #include "core/store/excerpt/excerpt_priv.h"
 
@@ -16,7 +17,7 @@
 struct copy_table {
 	const char *name;
 	/*
-	 * Is the row included? May change @to, where the row is bound: 1, 0 or -errno. NULL: all
+	 * Is the row included? 1, 0 or -errno. May change the values bound to @to. NULL: all rows
 	 * are.
 	 */
 	int (*take)(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to);
@@ -144,7 +145,7 @@ static int take_event(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt
 	return 1;
 }
 
-/* Notes are about a whole thread, or a time. */
+/* Is a note included? It is about a whole thread, or a time. */
 static int take_note(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
 {
 	struct event_id id = { sql_u32(row, 0), (uint64_t)sqlite3_column_int64(row, 1) };
@@ -179,8 +180,8 @@ static int take_stack(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt
 }
 
 /*
- * In the order in which one is needed for the next. Without findings, which are about the whole
- * trace.
+ * In the order in which they depend on each other. Findings are not copied: they are about the
+ * whole trace.
  */
 static const struct copy_table first_tables[] = {
 	{ "meta", NULL },           { "process", NULL },      { "environ", NULL },

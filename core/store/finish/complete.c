@@ -23,7 +23,7 @@
 
 enum { FEW = 100 }; /* up to this many processes are searched without an index */
 
-/* Forks with the same pid are numbered; of a pid that was used again the last process counts. */
+/* Forks with the same pid are numbered; if a pid was reused, the last process counts. */
 static const char forks_sql[] =
 	"UPDATE process SET (parent, fork_thread, fork_n) ="
 	" (SELECT f.process, f.thread, f.n FROM fork f JOIN process p ON p.id = f.process"
@@ -35,7 +35,7 @@ static const char forks_sql[] =
 	" WHERE forked_from IS NOT NULL AND parent IS NULL;"
 	"UPDATE fork SET child = (SELECT p.id FROM process p"
 	"  WHERE p.fork_thread = fork.thread AND p.fork_n = fork.n);"
-	/* new images: by pid, if the fork has it */
+	/* programs executed by a child: by pid, if the fork has one */
 	"UPDATE fork SET child = (SELECT p.id FROM process p WHERE p.pid = fork.pid"
 	"  AND p.forked_from IS NULL AND p.start >= fork.time ORDER BY p.start LIMIT 1)"
 	" WHERE fork.pid IS NOT NULL AND child IS NULL;"
@@ -43,7 +43,7 @@ static const char forks_sql[] =
 	"  ON old.id = fork.process"
 	"  WHERE p.pid = old.pid AND p.id > old.id AND p.start >= fork.time ORDER BY p.id LIMIT 1)"
 	" WHERE how = 'exec' AND error IS NULL;"
-	/* else the last fork of its parent before its start */
+	/* a child whose fork has no pid: its parent's last fork before the child began */
 	"UPDATE fork SET child = c.child FROM (SELECT p.id AS child, max(f.time), f.thread AS t,"
 	"  f.n AS n"
 	"  FROM process p JOIN process parent ON parent.pid = p.ppid AND parent.id < p.id"
@@ -170,7 +170,7 @@ static bool is_module_before(const void *module, const void *process)
 	return ((const struct module *)module)->process < *(const uint32_t *)process;
 }
 
-/* The first module of the process, or where it would be. */
+/* The first module of the process, or the position where it would be. */
 static const struct module *first_of(const struct modules *modules, uint32_t process)
 {
 	return modules->list + vec_count_before(modules->list, modules->count,
@@ -295,7 +295,7 @@ static int run_steps(sqlite3 *db, enum complete_state state)
 
 int complete_file(sqlite3 *db)
 {
-	/* if the last of it is not on the disk when power fails, there is a WAL, without content */
+	/* if power fails before the last change is on the disk, an empty WAL remains */
 	static const char sql[] = "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA synchronous=OFF;"
 				  "PRAGMA journal_mode=DELETE; PRAGMA locking_mode=NORMAL;"
 				  "SELECT count(*) FROM meta; PRAGMA synchronous=NORMAL";

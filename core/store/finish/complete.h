@@ -15,8 +15,8 @@ enum complete_state { COMPLETE_WHOLE, COMPLETE_INTERRUPTED };
 int complete_trace(sqlite3 *db, enum complete_state state);
 
 /*
- * Make one file of it, without a WAL beside it. If the disk is too full for that,
- * the trace stays as it is, still complete, and the next to open it tries again.
+ * Make the trace one file, without a WAL beside it. If the disk is too full for that, the trace
+ * stays as it is, still complete, and the next process to open it tries again.
  */
 int complete_file(sqlite3 *db);
 

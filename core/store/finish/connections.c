@@ -2,7 +2,7 @@
  * Which queue pairs were connected to which
  *
  *	objects                     numbers, lifetimes, devices of queue pairs
- *	ibv_query_port, _gid*       the addresses of ports; the recorder asks them of each device
+ *	ibv_query_port, _gid*       addresses of ports; the recorder calls these for each device
  *	ibv_modify_qp               port, other end, PSNs; librdmacm calls it, too
  *	ibv_create_ah               where datagrams go
  *
@@ -24,9 +24,9 @@
 struct pass {
 	struct connections *c;
 	const struct objects *objects;
-	uint32_t *hosts; /* first processes of each merged trace, or of each trace read; sorted */
+	uint32_t *hosts; /* first process of each merged or joined trace, sorted */
 	size_t nhosts;
-	size_t *last; /* by object: 1 + its current connection; 0 none */
+	size_t *last; /* by object: 1 + index of its current connection; 0: none */
 };
 
 /* The device that @object was created on, an object; 0: unknown. */
@@ -256,7 +256,7 @@ static int compare_connections(const void *a, const void *b)
 }
 
 /* Find the peer of each connection, after all calls were read. */
-static void decide_all(struct pass *p)
+static void find_all_peers(struct pass *p)
 {
 	for (size_t i = 0; i < p->c->count; i++) {
 		struct connection *c = &p->c->list[i];
@@ -302,7 +302,7 @@ int connections_learn(const struct told_calls *sources, size_t n, const struct o
 	for (size_t i = 0; i < n && !err; i++)
 		err = told_calls_each(&sources[i], is_wanted_verb, NULL, learn_call, &p);
 	if (!err) {
-		decide_all(&p);
+		find_all_peers(&p);
 		err = index_connections(&c, objects->count);
 	}
 	free(p.hosts);

@@ -23,21 +23,24 @@ struct connection {
 	uint32_t dest;        /* number of the other end */
 	struct place place;   /* its address; zeros: not known */
 	int64_t since, until; /* INT64_MAX: to the end */
-	int64_t made;         /* when that call returned; INT64_MAX: it did not */
+	int64_t made;         /* when the call of @id returned; INT64_MAX: it did not */
 };
 
 struct connections {
 	struct peers *peers;
 	struct connection *list; /* by qp, since */
 	size_t count;
-	size_t *first; /* by qp: the index of its first in the list, or where it would be */
+	size_t *first; /* by qp: the index of its first connection, or where that would be */
 	uint32_t nobjects;
 	struct place *handles; /* addresses of address handles */
 	size_t nhandles;
 	struct map handle_of; /* an object's, by 1 + its index */
 };
 
-/* From the calls of @sources, whose objects are @objects. 0 or -errno after log_err(). */
+/*
+ * Find the connections from the calls of @sources, whose objects are @objects. 0 or -errno after
+ * log_err().
+ */
 int connections_learn(const struct told_calls *sources, size_t n, const struct objects *objects,
 		      struct connections *ret);
 
@@ -51,7 +54,7 @@ const struct connection *connections_at(const struct connections *connections, u
 /* The first connection of @qp; NULL: it was never connected. */
 const struct connection *connections_first(const struct connections *connections, uint32_t qp);
 
-/* The last queue pair that @qp was connected to by @time, and it to @qp; 0: not known. */
+/* The last queue pair that was connected to @qp by @time, in both directions; 0: not known. */
 uint32_t connections_peer(const struct connections *connections, uint32_t qp, int64_t time);
 
 /* The destination of address handle @ah, an object; NULL: unknown. */

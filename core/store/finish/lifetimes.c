@@ -44,7 +44,7 @@ struct slot {
 
 /* An ordinal that was given before the trace was cut (core/store/write/forget.c). */
 struct given {
-	struct event_id made; /* thread 0: how many objects of the kind were created by then */
+	struct event_id made; /* thread 0: @ordinal is the number of objects created by the cut */
 	uint32_t process, ordinal;
 	int kind;
 };
@@ -270,7 +270,7 @@ static int make_room(struct build *b)
 	return 0;
 }
 
-/* Was the object made inside this call? Then it counts as made by this, the outer one. */
+/* Was the object created by a call inside @outer? Then it counts as created by @outer. */
 static bool is_made_inside(const struct build *b, const struct object *o,
 			   const struct action *outer)
 {
@@ -312,7 +312,7 @@ static void play_create(struct build *b, struct action *action)
 	b->end_ns[o - b->objects.list] = action->end_n;
 }
 
-/* May the handle be that of an ancestor's object? Then no object is made for it here. */
+/* May the handle be that of an ancestor's object? Then it is not an unknown object. */
 static bool is_inherited(struct build *b, const struct action *action)
 {
 	uint32_t process = action->process;
@@ -458,8 +458,8 @@ static bool is_made_before(const void *given, const void *id)
 	return compare_made(((const struct given *)given)->made, *(const struct event_id *)id) < 0;
 }
 
-/* The ordinal that it was given, 0 for none. */
-static uint32_t passed_to(const struct build *b, const struct object *o)
+/* The ordinal that was assigned to the object before the cut; 0: none. */
+static uint32_t given_ordinal(const struct build *b, const struct object *o)
 {
 	size_t at = vec_count_before(b->given, b->ngiven, sizeof(*b->given), is_made_before,
 				     &o->created);
@@ -496,7 +496,7 @@ static int number_objects(struct build *b)
 		struct object *o = &b->objects.list[i];
 		char name[64];
 
-		o->ordinal = passed_to(b, o);
+		o->ordinal = given_ordinal(b, o);
 		if (!o->ordinal)
 			o->ordinal = ++ordinals[o->process * (size_t)OBJECT_COUNT + o->kind];
 		snprintf(name, sizeof(name), "%s%u", object_names[o->kind], o->ordinal);
@@ -509,7 +509,7 @@ static int number_objects(struct build *b)
 	return 0;
 }
 
-/* The list is sorted by now, but parents are given by the place before that. */
+/* Parents were noted as indexes into the list before it was sorted. */
 static void find_parents(struct build *b)
 {
 	for (uint32_t i = 0; i < b->objects.count; i++) {

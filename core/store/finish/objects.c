@@ -79,7 +79,10 @@ static uint64_t place_key(const struct object *o)
 	return o->handle * 0x9e3779b97f4a7c15ull + o->process * 0xbf58476d1ce4e5b9ull + o->kind;
 }
 
-/* 1; 0 if it is not after the last object at its address, or is at another address; or -ENOMEM. */
+/*
+ * Append object @i to the chain of its place. 1; 0: its time is not after the last one's, or two
+ * places have the same key; or -ENOMEM.
+ */
 static int chain_object(const struct objects *objects, uint32_t i, struct map *places,
 			struct chain *chains, uint32_t *next)
 {
@@ -99,8 +102,8 @@ static int chain_object(const struct objects *objects, uint32_t i, struct map *p
 }
 
 /*
- * The rows are in the order in which the objects were made, and a program that makes many of them
- * mostly makes them at few places: only places are sorted. False: that is not so.
+ * Rows are in the order in which objects were created, and a program that creates many mostly
+ * creates them at few places: only the places are sorted. False: the rows are in another order.
  */
 static bool sort_chains(struct objects *objects, struct chain *chains, uint32_t *next)
 {
@@ -230,7 +233,9 @@ static uint32_t find_context(const struct objects *objects, const struct object 
 	return 0;
 }
 
-/* The last queue pair with that number made until @key's time; on @context unless 0. */
+/*
+ * The last queue pair with @key's number created by @key's time, and on @context unless that is 0.
+ */
 static struct object *last_qp(const struct objects *objects, const struct object *key,
 			      uint32_t context)
 {
@@ -307,7 +312,7 @@ static const char load_sql[] =
 	"SELECT id, process, kind, ordinal, name, handle, number, rkey, parent, created_thread,"
 	" created_n, destroyed_thread, destroyed_n, created_at, destroyed_at FROM object";
 
-/* The columns of load_sql that refer to rows. */
+/* Are the references of a row of load_sql within bounds? */
 static bool is_sound(sqlite3_stmt *stmt, const struct references_bounds *bounds)
 {
 	return references_are_in(stmt, 0, bounds->object) &&
@@ -404,7 +409,7 @@ void objects_fini(struct objects *objects)
 	*objects = (struct objects){ 0 };
 }
 
-/* The newer of two answers with one hash is in the first entry: both are asked for in turn. */
+/* Two answers with the same hash may be requested in turn: both are cached, the newer one first. */
 static struct objects_cached *replace_entry(struct objects_cache *cache, unsigned int i)
 {
 	cache->entries[i ^ 1] = cache->entries[i];

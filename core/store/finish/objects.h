@@ -39,14 +39,14 @@ int objects_load_lineages(sqlite3 *db, struct objects *objects);
 /* Accepts zeroed objects. */
 void objects_fini(struct objects *objects);
 
-/* Make by_handle and qps from list. 0 or -ENOMEM. */
+/* Build @by_handle and @qps from @list. 0 or -ENOMEM. */
 int objects_index(struct objects *objects);
 
 /* As trace_object_at(). */
 struct object *objects_at(const struct objects *objects, uint32_t process, enum object_kind kind,
 			  uint64_t handle, int64_t time);
 
-/* The next object made at that address in the same process after @time, or NULL. */
+/* The next object created at @handle in the same process after @time, or NULL. */
 struct object *objects_after(const struct objects *objects, uint32_t process, enum object_kind kind,
 			     uint64_t handle, int64_t time);
 
@@ -76,7 +76,10 @@ struct objects_cache {
 	struct objects_cached entries[512];
 };
 
-/* The first of the two entries that an answer may be in; the other one is its number ^ 1. */
+/*
+ * The index of the first of two entries that may have an answer; the other one is at this index ^
+ * 1.
+ */
 static inline unsigned int objects_entry(uint32_t process, int kind, uint64_t handle, uint32_t cq)
 {
 	uint64_t h = (handle ^ (uint64_t)process << 48 ^ (uint64_t)(kind + 1) << 40 ^
@@ -109,7 +112,7 @@ static inline const struct objects_cached *objects_cached(const struct objects_c
 		       : NULL;
 }
 
-/* For what is not cached; call objects_cached_at() and objects_cached_qp(). */
+/* Slow paths of objects_cached_at() and objects_cached_qp(): call those. */
 uint32_t objects_cache_at(struct objects_cache *cache, const struct objects *objects,
 			  uint32_t process, enum object_kind kind, uint64_t handle, int64_t time);
 uint32_t objects_cache_qp(struct objects_cache *cache, const struct objects *objects,

@@ -50,7 +50,7 @@ static const struct {
 struct pass {
 	struct queue_table *t;
 	const struct objects *objects;
-	size_t *last; /* by object and side: 1 + its current row; 0 none */
+	size_t *last; /* by object and side: 1 + index of its current row; 0: none */
 };
 
 static bool is_queue(enum object_kind kind)
@@ -207,7 +207,7 @@ static int index_rows(struct pass *p)
 int queue_table_learn(const struct told_calls *sources, size_t n, const struct objects *objects,
 		      struct queue_table *ret)
 {
-	/* few calls that change the state of queue pairs change their queues */
+	/* few calls of ibv_modify_qp() change the queues, those with "cap" */
 	static const char changes[] = "(verb <> 'ibv_modify_qp' OR args LIKE '%\"cap\":%')";
 	struct queue_table t = { 0 };
 	struct pass p = { .t = &t, .objects = objects };

@@ -21,18 +21,21 @@ struct queue_row {
 	enum queue_side side;
 	uint32_t cq;          /* object: where its requests complete; 0: none, or not known */
 	uint32_t srq;         /* object that has its receives; 0: its own queue */
-	int64_t asked, given; /* requests or completions that it can hold; -1: not known */
+	int64_t asked, given; /* requested and granted capacity; -1: not known */
 	int64_t since, until; /* INT64_MAX: to the end */
 };
 
 struct queue_table {
 	struct queue_row *list; /* by object, side, since */
 	size_t count;
-	size_t *first; /* by object: the index of its first in the list, or where it would be */
+	size_t *first; /* by object: the index of its first row, or where that would be */
 	uint32_t nobjects;
 };
 
-/* From the calls of @sources, whose objects are @objects. 0 or -errno after log_err(). */
+/*
+ * Find the queues from the calls of @sources, whose objects are @objects. 0 or -errno after
+ * log_err().
+ */
 int queue_table_learn(const struct told_calls *sources, size_t n, const struct objects *objects,
 		      struct queue_table *ret);
 

@@ -14,7 +14,8 @@
 
 /*
  * The object of a handle that @call uses. A call inside the creation of an object
- * may use its handle before the creation returns: then it is the next one made.
+ * may use its handle before the creation returns: then it is the next object created at that
+ * address.
  */
 static const struct object *find_intended(const struct objects *objects, uint32_t process, int kind,
 					  uint64_t handle, int64_t time, struct event_id call,
@@ -114,7 +115,7 @@ static uint32_t find_id(const struct objects *objects, uint32_t thread, const st
 	return o ? o->id : 0;
 }
 
-/* One block after the other, so that memory is that of one. */
+/* Blocks are read one after the other, so that memory holds only one. */
 struct blocks {
 	const struct objects *objects;
 	struct call_block block;

@@ -12,8 +12,8 @@
 #include "core/store/db/sql.h"
 
 /*
- * A trace that calls are read from. Of several that are read as one, the numbers that come before
- * its own, and how its times are converted; NULL: they are unchanged.
+ * A trace whose calls are read. If it is part of a joint trace: how many threads, processes and
+ * objects come before its own, and the conversion of its times; NULL: unchanged.
  */
 struct told_calls {
 	sqlite3 *db;
@@ -33,9 +33,9 @@ struct told_call {
 };
 
 /*
- * Each call of a verb that @is_wanted, and that has an object, in the order of their begins; with a
- * condition in SQL (NULL: none) only those for which it holds, so that the arguments of the others
- * are not read. Ends where @each returns other than 0. 0 or -errno after log_err().
+ * Call @each for each call that has an object and whose verb @is_wanted accepts, in the order of
+ * begins. @condition, in SQL, excludes calls before their arguments are read; NULL: none. Ends when
+ * @each returns a value other than 0. 0 or -errno after log_err().
  */
 int told_calls_each(const struct told_calls *from, bool (*is_wanted)(enum verb verb),
 		    const char *condition, int (*each)(void *arg, const struct told_call *told),

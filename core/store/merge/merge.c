@@ -2,7 +2,7 @@
  * Writing a merged trace
  *
  *	merge_rows.c      tables of the control plane, with the numbers changed
- *	merge_device.c    devices, of which two machines may have one of the same name
+ *	merge_device.c    devices: those of two machines may have the same name
  *	merge_data.c      posts and polls, and their bytes
  *	merge_meta.c      table `meta`
  *

@@ -1,7 +1,8 @@
 /*
  * The data plane of a merged trace
  *
- * Chunk by chunk. An unpacked trace has none: it is first copied into one that has.
+ * Chunks are copied one by one. An unpacked trace has none: it is first copied into a trace with
+ * chunks.
  */
 #include <errno.h>
 #include <stdio.h>

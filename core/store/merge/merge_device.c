@@ -3,7 +3,7 @@
  *
  * A device in two traces of one machine is one device. If a device of another machine has the same
  * name, as nearly all do, it becomes "mlx5_0@host".
- * The counters of both stay apart by their traces.
+ * Counters of one device in two traces are distinguished by the trace.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "core/store/merge/merge_priv.h"
 #include "core/wire/log.h"
 
-/* Was it recorded on the machine and boot of an earlier part? */
+/* Were both parts recorded on the same machine, without a reboot in between? */
 static bool is_same_machine(const struct merge_part *part, const struct merge_part *other)
 {
 	const char *a = trace_meta(part->joint->trace, "recorder_boot");

@@ -26,7 +26,10 @@ enum rule {
 	MOST,
 };
 
-/* Not here: the time line, below; recorder and recorder_start, since it has no recorder. */
+/*
+ * Not here: the time line, below; recorder and recorder_start, since a merged trace has no
+ * recorder.
+ */
 static const struct {
 	const char *key;
 	enum rule rule;
@@ -55,7 +58,7 @@ static int64_t number_of(const struct merge *merge, size_t i, const char *key)
 	return text ? strtoll(text, NULL, 10) : 0;
 }
 
-/* The value that all of them have; NULL: they differ, or none has it. */
+/* The value of @key that all traces have; NULL: they differ, or lack it. */
 static const char *find_same(const struct merge *merge, const char *key)
 {
 	const char *first = meta_of(merge, 0, key);
@@ -139,7 +142,10 @@ static int put_rule(const struct merge *merge, const char *key, enum rule rule)
 	}
 }
 
-/* Time 0 of the merged trace, in the clock of the first; ticks only if all count the same. */
+/*
+ * Write time 0 of the merged trace in the clock of the first trace; in ticks, too, if all traces
+ * count the same ticks.
+ */
 static int put_zero(const struct merge *merge)
 {
 	int64_t before = merge->parts[0].joint->clock.offset;

@@ -13,7 +13,7 @@ struct merge_part {
 	sqlite3 *db;
 	uint32_t modules, devices; /* of earlier traces */
 	uint32_t ndevices;
-	uint32_t *device; /* by original number: the one in the merged trace */
+	uint32_t *device; /* by number in the part: number in the merged trace */
 };
 
 struct merge {

@@ -15,8 +15,8 @@
 
 /*
  * Tables that other functions merge (merge_device.c, merge_data.c); findings, which belong to one
- * trace; tables that are derived again (core/store/finish/derive.c); and blocks, of which the calls
- * are rows in a merged trace.
+ * trace; tables that are derived again (core/store/finish/derive.c); and blocks, whose calls become
+ * rows in a merged trace.
  */
 static const char *const apart[] = { "device", "connection",    "queue",      "finding",
 				     "chunk",  "payload_chunk", "call_chunk", "row_chunk" };

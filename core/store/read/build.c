@@ -130,7 +130,10 @@ static void put_element(struct build *build, const struct struct_info *type, cha
 		store_number(&type->fields[0], at, (uint64_t)read_number(&type->fields[0], from));
 }
 
-/* Elements as in the JSON, with space for @more: another argument has their number. */
+/*
+ * Store a pointer to the elements of the JSON, with space for at least @more elements, the number
+ * that another argument gives.
+ */
 static void put_pointer(struct build *build, const struct field_info *field, char *at,
 			const struct json_node *from, size_t more)
 {
@@ -182,7 +185,7 @@ static void put_field(struct build *build, const struct field_info *field, char 
 	case FIELD_SOCKADDR:
 	case FIELD_BLOB:
 	case FIELD_PRIVATE:
-		break; /* of librdmacm, which replay does not call */
+		break; /* used only by librdmacm, which replay does not call */
 	case FIELD_OBJ:
 	case FIELD_ADDR:
 		store_number(field, at, build->resolve(build->arg, field, (uint64_t)get_int(from)));

@@ -29,7 +29,10 @@ typedef uint64_t build_resolve(void *arg, const struct field_info *field, uint64
 int build_args(enum verb verb, const struct args *from, build_resolve *resolve, void *arg,
 	       uint64_t args[BUILD_ARGS], struct build **ret_build);
 
-/* Builds of this thread use the @size bytes at @at, each from the beginning; NULL: the heap. */
+/*
+ * From now on builds of this thread use the @size bytes at @at, one build at a time; NULL: the
+ * heap.
+ */
 void build_lend(void *at, size_t size);
 
 /* Accepts NULL. */

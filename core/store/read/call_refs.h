@@ -18,10 +18,10 @@ struct call_ref {
 /* For one trace, not a joint one. 0 or -errno after log_err(). */
 int call_refs_open(struct trace *trace, struct call_refs **ret_refs);
 
-/* Start with those of @call, in the order of objects and paths. */
+/* Start with the references of @call, in the order of objects and paths. */
 void call_refs_of(struct call_refs *refs, struct event_id call);
 
-/* The next one: 1, 0 at the end, or -errno after log_err(). */
+/* The next reference: 1, 0 at the end, or -errno after log_err(). */
 int call_refs_next(struct call_refs *refs, struct call_ref *ret_ref);
 
 /* Accepts NULL. */

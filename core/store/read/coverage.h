@@ -12,14 +12,14 @@
 
 struct trace;
 
-/* A kind of blind spot, with those of one function together. */
+/* Blind spots of one kind, summed up for each function. */
 struct coverage_sum {
 	const char *what;
 	const char *function; /* of a provider, called or imported directly; else NULL */
 	uint64_t times;
 };
 
-/* Call @each for each, in the order of names. 0 or -errno after log_err(). */
+/* Call @each for each kind and function, in the order of names. 0 or -errno after log_err(). */
 int coverage_sums(struct trace *trace, void (*each)(void *arg, const struct coverage_sum *sum),
 		  void *arg);
 
@@ -36,5 +36,5 @@ struct coverage_direct {
 int coverage_directs(struct trace *trace,
 		     void (*each)(void *arg, const struct coverage_direct *direct), void *arg);
 
-/* May it hide data verbs, so that the recorded messages are not all? */
+/* May blind spots have hidden data verbs, so that messages are missing in the trace? */
 bool coverage_hides_data(struct trace *trace);

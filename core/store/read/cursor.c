@@ -25,7 +25,7 @@
 enum {
 	HELD_MAX = 640 << 20, /* bytes decoded; a thread usually has about 1 MB */
 	LOOKS = 1024,         /* events between two checks of the deadline */
-	TELL_EVERY = 8192,    /* requests and completions; to match one takes 0.1 ms at worst */
+	TELL_EVERY = 8192,    /* between reports of progress; matching one takes 0.1 ms at worst */
 };
 
 static bool is_before(const struct leaf *a, const struct leaf *b)
@@ -151,8 +151,11 @@ static int resolve_event(struct cursor *cursor)
 	return cursor->match ? match_event(cursor->match, cursor->trace, event) : 0;
 }
 
-/* Shrink to three quarters of the limit, except for the thread whose event was returned last. */
-static __attribute__((cold)) void slow_down(struct cursor *cursor)
+/*
+ * Free decoded data, down to three quarters of the limit, but not that of the thread whose event
+ * was returned last.
+ */
+static __attribute__((cold)) void trim_streams(struct cursor *cursor)
 {
 	for (uint32_t i = cursor->count; i > 1 && cursor->held > HELD_MAX / 4 * 3; i--)
 		stream_rest(cursor->heap[i - 1].stream);
@@ -166,7 +169,7 @@ static int next_of_threads(struct cursor *cursor)
 	if (err)
 		return err;
 	if (__builtin_expect(cursor->held > HELD_MAX, 0))
-		slow_down(cursor);
+		trim_streams(cursor);
 	err = resolve_event(cursor);
 	return err == -ENOMEM ? log_err(err, "match completions") : err;
 }

@@ -36,7 +36,10 @@ static int take_call(struct cursor *cursor)
 	return live_call(cursor->trace->live, &cursor->event, (struct call *)cursor->event.call);
 }
 
-/* The threads of the process have been read to their ends: no event of it comes after this. */
+/*
+ * The end of a process whose threads have been read to their ends: no other event of the process
+ * can follow.
+ */
 static const struct process *next_exit(struct cursor *cursor)
 {
 	const struct trace *trace = cursor->trace;

@@ -12,9 +12,9 @@ struct reading {
 	int (*open)(struct cursor *cursor);
 	uint32_t (*object_at)(struct cursor *cursor, enum object_kind kind, uint64_t handle);
 	uint32_t (*qp_at)(struct cursor *cursor, uint32_t number, uint32_t cq);
-	int (*take_call)(struct cursor *cursor); /* called before it is returned; may be NULL */
-	const struct process *(*next_exit)(struct cursor *cursor); /* if that is the next event */
-	void (*at_end)(struct cursor *cursor, uint32_t thread);    /* no events; may be NULL */
+	int (*take_call)(struct cursor *cursor); /* called before a call is returned; or NULL */
+	const struct process *(*next_exit)(struct cursor *cursor); /* whose exit is next; or NULL */
+	void (*at_end)(struct cursor *cursor, uint32_t thread);    /* it has no more; or NULL */
 };
 
 extern const struct reading reading_whole, reading_live;
@@ -28,7 +28,7 @@ struct leaf {
 struct cursor {
 	struct trace *trace;
 	struct sqlite3 *
-		*own_dbs; /* cursor_whole.c: the last is for further streams; 0: the trace's */
+		*own_dbs; /* cursor_whole.c: the last is for further streams; none: the trace's */
 	size_t nown_dbs;
 	struct joint_cursor *joint; /* for several traces: holds the other fields */
 	const struct reading *reading;
@@ -46,7 +46,9 @@ struct cursor {
 	struct objects_cache cache;
 	struct trace_event event;
 	struct room *room; /* cursor_use_room() */
-	/* that of struct trace; -1 for a live reader, which has not seen these before */
+	/*
+	 * as in struct trace; -1 in a live trace, whose reader has not seen carried events before
+	 */
 	int64_t carried;
 	int64_t given; /* time of the last event returned */
 	uint64_t late;
@@ -60,8 +62,8 @@ struct cursor {
 void cursor_order(struct cursor *cursor);
 
 /*
- * The threads of one trace: @cursor has the trace and the filter. Call the second also after a
- * failure of the first; the third as cursor_next().
+ * The threads of one trace: @cursor has the trace and the filter. Call cursor_fini_one() even if
+ * cursor_init_one() failed; cursor_next_one() returns the same as cursor_next().
  */
 int cursor_init_one(struct cursor *cursor, const struct reading *reading);
 void cursor_fini_one(struct cursor *cursor);

@@ -15,8 +15,8 @@
 enum {
 	SMALL = 512 << 10, /* bytes of a trace that is not opened again */
 	/*
-	 * of a connection: SQLite iterates over all open statements of a connection whenever it
-	 * opens or closes one, so thousands of streams on one take a time that is quadratic
+	 * streams of a connection: whenever SQLite opens or closes a statement, it iterates over
+	 * all open statements of the connection, so thousands of streams would take quadratic time
 	 */
 	STREAMS = 512,
 };
@@ -51,7 +51,7 @@ static void add_exits(struct cursor *cursor)
 	qsort(cursor->exits, cursor->nexits, sizeof(*cursor->exits), by_end);
 }
 
-/* If that is not worth it or not possible, there is no further connection. */
+/* Open one more connection, unless the trace is small or cannot be opened again. */
 static void open_again(struct cursor *cursor)
 {
 	const char *path = sqlite3_db_filename(cursor->trace->db, "main");

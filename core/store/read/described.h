@@ -19,7 +19,7 @@ struct described_device {
 bool described_opened(struct trace *trace,
 		      void (*each)(void *arg, const struct described_device *device), void *arg);
 
-/* The values of its ports from 1 to @most that are described, with at least one GID and P_Key. */
+/* Ports 1 to @most of the device that are described, and have at least one GID and P_Key. */
 struct described_port {
 	unsigned int port;
 	int64_t npkeys;
@@ -27,7 +27,10 @@ struct described_port {
 void described_ports(struct trace *trace, int64_t device, unsigned int most,
 		     void (*each)(void *arg, const struct described_port *port), void *arg);
 
-/* The GIDs of a port below @most, in order: 32 hexadecimal digits and the name of the type. */
+/*
+ * The GIDs of a port with indexes below @most, in order: 32 hexadecimal digits and the name of the
+ * type.
+ */
 struct described_gid {
 	unsigned int index;
 	const char *gid, *type;

@@ -328,7 +328,7 @@ static int refuse_twice(const char *const *paths, size_t n)
 	return err;
 }
 
-/* What distinguishes recording @i of @trace, which may be merged, as a hash; 0: not known. */
+/* A hash that identifies recording @i of @trace, which may be a merged trace; 0: not known. */
 static uint64_t identify_recording(struct trace *trace, size_t i)
 {
 	static const char *const keys[] = { "recorder_boot", "recorder", "recorder_start",
@@ -347,8 +347,8 @@ static uint64_t identify_recording(struct trace *trace, size_t i)
 }
 
 /*
- * Add the recordings of part @i to @seen. The number of an earlier part with one of them, @i if
- * there is none, or -ENOMEM.
+ * Add the recordings of part @i to @seen. Returns the number of an earlier part that has one of
+ * them, @i if there is none, or -ENOMEM.
  */
 static int64_t note_recordings(struct map *seen, struct trace *part, size_t i)
 {
@@ -367,7 +367,7 @@ static int64_t note_recordings(struct map *seen, struct trace *part, size_t i)
 	return (int64_t)i;
 }
 
-/* A copy of another would be its peer as well. */
+/* In two copies of a recording, a queue pair would have two peers. */
 static int refuse_copies(struct trace **parts, const char *const *paths, size_t n)
 {
 	struct map seen = { 0 };
@@ -406,7 +406,7 @@ static int fill_joint(struct trace *whole, struct trace **parts, const char *con
 	return 0;
 }
 
-/* Only the ranges, which ids.h needs in an array. */
+/* Publish the ranges of the parts, which ids.h needs in an array of their own. */
 static int publish_names(struct joint *joint)
 {
 	joint->ranges = calloc(joint->n, sizeof(*joint->ranges));

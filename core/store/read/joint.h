@@ -17,31 +17,32 @@
  */
 int trace_join(struct trace **parts, const char *const *paths, size_t n, struct trace **ret_trace);
 
-/* The number of joined traces: 1 if it is not joint. Trace @i of them. */
+/* The number of joined traces, 1 for a trace that is not joint; and trace @i of these. */
 size_t trace_nparts(const struct trace *trace);
 struct trace *trace_part(struct trace *trace, size_t i);
 
-/*
- * "b.db"; NULL: it is not joint. Its path as the user gave it; NULL for a trace that is not joint.
- */
+/* The name of trace @i, "b.db"; and its path as the user gave it. NULL if @trace is not joint. */
 const char *trace_part_name(const struct trace *trace, size_t i);
 const char *trace_part_path(const struct trace *trace, size_t i);
 
-/* The joined trace of @process, and its number in that. The same for an event. */
+/*
+ * The index of the trace that has @process; the numbers of @process and of event @id in their own
+ * trace.
+ */
 size_t trace_part_of(const struct trace *trace, uint32_t process);
 uint32_t trace_part_process(const struct trace *trace, uint32_t process);
 struct event_id trace_part_event(const struct trace *trace, struct event_id id);
 uint32_t trace_part_object(const struct trace *trace, uint32_t process, uint32_t object);
 
-/* The reverse: @process of trace @part, an event of it. */
+/* The reverse: the joint numbers of a process, an event and an object of trace @part. */
 uint32_t trace_whole_process(const struct trace *trace, size_t part, uint32_t process);
 struct event_id trace_whole_event(const struct trace *trace, size_t part, struct event_id id);
 uint32_t trace_whole_object(const struct trace *trace, size_t part, uint32_t object);
 
 /*
- * The event that a user gives as "2:42", or "b.db:2:42" (@name is "b.db", else ""). -EINVAL: it has
- * a name although the trace is not joint, or none although it is; -ENOENT: there is no such trace,
- * or no such thread in it.
+ * The event that a user gives as "2:42", or "b.db:2:42" (@name is "b.db", else ""). -EINVAL: a name
+ * for a trace that is not joint, or none for a joint one; -ENOENT: there is no such trace or
+ * thread.
  */
 int trace_find_event(struct trace *trace, const char *name, struct event_id id,
 		     struct event_id *ret_id);
@@ -55,10 +56,10 @@ struct trace_clock trace_clock(const struct trace *trace, size_t i);
  */
 bool trace_clock_as(const struct trace *joint, size_t i, size_t like, struct trace_clock *ret);
 
-/* How far the time of day of its machine is ahead of the first trace's; negative: behind. */
+/* How far the time of day of trace @i's machine is ahead of the first trace's; negative: behind. */
 int64_t trace_clock_ahead(const struct trace *joint, size_t i);
 
-/* Use another clock from now on; no cursor may be open. 0 or -ENOMEM after log_err(). */
+/* Use @clock for trace @i from now on; no cursor may be open. 0 or -ENOMEM after log_err(). */
 int trace_set_clock(struct trace *joint, size_t i, const struct trace_clock *clock);
 
 /* Let the earliest of the traces begin at 0, with the current clocks. 0 or -ENOMEM. */
@@ -76,5 +77,5 @@ const char *trace_process_meta(struct trace *trace, uint32_t process, const char
 /* The losses of the trace, joined or merged, that has @process. */
 struct trace_loss trace_process_loss(struct trace *trace, uint32_t process);
 
-/* Do they belong to two traces that were joined or merged? */
+/* Do the processes belong to two traces that were joined or merged? */
 bool trace_is_abroad(const struct trace *trace, uint32_t process, uint32_t other);

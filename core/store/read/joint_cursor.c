@@ -3,8 +3,8 @@
  *
  * A heap has the cursors by the times of their next events, like the threads in cursor.c; at equal
  * times the trace that was given first is first. References of an event are renumbered in the
- * cursor's own structures, which are filled in for each event; a call is returned twice, and
- * copied.
+ * cursor's own structures, which are filled in for each event; a call is returned twice, as begin
+ * and return, so it is copied.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ struct joint_cursor {
 	uint32_t count, opened;
 	struct cursor **cursors; /* all of them */
 	bool given;              /* the first leaf's event is still in use */
-	bool apart;              /* struct trace_filter's */
+	bool apart;              /* as in struct trace_filter */
 	uint64_t events;
 	struct trace_event event;
 	struct call call;
@@ -56,7 +56,7 @@ static void sift_down(struct joint_cursor *cursor, uint32_t at)
 	heap[at] = moving;
 }
 
-/* Read its next event: 1, 0 at its end, or -errno. */
+/* Read the next event of a trace: 1, 0 at its end, or -errno. */
 static int advance_leaf(struct joint_cursor *cursor, struct joint_leaf *leaf)
 {
 	int more = cursor_next(leaf->cursor, &leaf->event);
@@ -67,7 +67,7 @@ static int advance_leaf(struct joint_cursor *cursor, struct joint_leaf *leaf)
 	return more;
 }
 
-/* The filter for trace @part; false: it selects nothing of it. */
+/* The filter for trace @part; false: @filter selects nothing of @part. */
 static bool place_filter(const struct joint_part *part, const struct trace_filter *filter,
 			 struct trace_filter *ret_filter)
 {
@@ -295,7 +295,7 @@ bool cursor_use_room(struct cursor *cursor, struct room *room)
 	return !cursor->joint;
 }
 
-/* The filters of the traces select a bit more than that of the joint one. */
+/* The filters of the traces select a bit more than the filter of the joint trace. */
 static int next_selected(struct cursor *cursor, const struct trace_event **ret_event)
 {
 	const struct trace_filter *filter = &cursor->filter;

@@ -95,7 +95,7 @@ static const struct {
 	  "SELECT kind, count(*), sum(length), sum(captured), sum(hash IS NOT NULL),"
 	  " sum(why IS NOT NULL) FROM payload GROUP BY kind"
 	  " ORDER BY kind = 'atomic', kind = 'read', kind = 'recv'" },
-	/* of several processes the distinct values; some variables differ with each recording */
+	/* the distinct values of all processes; some variables differ in each recording */
 	[LISTING_FACTS] = { "environment",
 	  "SELECT key, value FROM meta WHERE key IN ('version', 'command', 'device', 'clock',"
 	  " 'kernel', 'host', 'machine', 'memory', 'strict', 'payload', 'filter')"

@@ -39,7 +39,7 @@ enum listing_kind {
 	LISTING_UNSEEN,      /* what, process, object, times, first, detail */
 	LISTING_MARKS,       /* text, kind, process, times, total ns, mean ns */
 	LISTING_PAYLOADS,    /* kind, times, bytes, captured, hashed, less than asked */
-	LISTING_COUNTERS,    /* of devices, with when they changed; of format 12 on */
+	LISTING_COUNTERS,    /* of devices, with the times of changes; since format 12 */
 
 	/* what may explain a difference of two runs: name, value */
 	LISTING_FACTS,
@@ -75,19 +75,19 @@ enum listing_cell { LISTING_NULL, LISTING_INTEGER, LISTING_REAL, LISTING_TEXT };
 int listing_open(struct trace *trace, enum listing_kind kind, struct listing **ret_listing);
 
 /*
- * The same of some columns of a table or view, both names of our own lists, for example "calls" and
- * "event, verb".
+ * The same for some columns of a table or view; both texts come from our own lists, for example
+ * "calls" and "event, verb".
  */
 int listing_open_table(struct trace *trace, const char *table, const char *columns,
 		       struct listing **ret_listing);
 
-/* Go to the next row, at first the first: 1, 0 at the end, or -errno after log_err(). */
+/* Go to the next row, or at first to the first one: 1, 0 at the end, or -errno after log_err(). */
 int listing_next(struct listing *listing);
 
 unsigned int listing_columns(const struct listing *listing);
 const char *listing_name(const struct listing *listing, unsigned int column);
 
-/* A cell of the current row; a text is borrowed until the next one, NULL for NULL. */
+/* A cell of the current row; a text is borrowed until the next row; NULL for NULL. */
 enum listing_cell listing_cell(const struct listing *listing, unsigned int column);
 int64_t listing_integer(const struct listing *listing, unsigned int column);
 double listing_real(const struct listing *listing, unsigned int column);

@@ -7,7 +7,7 @@
  * 	by number  process, qp_num ---------> queue pairs, newest first
  * 	by id
  *
- * A dead object whose address another one has is found by its id alone.
+ * A dead object whose address was reused is found only by its id.
  *
  * Not here: events (stream_live.c), their order (cursor.c).
  */
@@ -276,7 +276,7 @@ static int add_object(struct live *live, const struct object *object, struct liv
 	return 0;
 }
 
-/* Objects created inside a creation count as created by that: lifetimes.c. */
+/* Objects created inside a creation count as created by the outer call: lifetimes.c. */
 static bool is_made_inside(const struct living *l, const struct trace_event *outer)
 {
 	return !l->dead && l->object.created.thread == outer->id.thread &&
@@ -497,7 +497,7 @@ unsigned int live_stack(struct live *live, uint32_t stack, struct frame *frames,
 	return n;
 }
 
-/* The text of the row that @stmt is to find, and its event; NULL: there is none. Finalizes it. */
+/* The text of the row that @stmt finds, and its event; NULL: there is none. Finalizes @stmt. */
 static const char *read_fault(struct live *live, sqlite3_stmt *stmt, struct event_id *ret_id)
 {
 	bool found = sql_step(stmt) > 0;

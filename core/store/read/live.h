@@ -46,23 +46,23 @@ const struct object *live_qp(const struct live *live, uint32_t process, uint32_t
 			     uint32_t cq);
 
 /*
- * Call it for each call before that is returned to the reader: sets call.object, and on the return
- * of a call that creates or destroys an object updates the objects. 0 or -errno.
+ * Process a call event before it is returned to the reader: sets call.object, and on the return of
+ * a call that creates or destroys an object updates the objects. 0 or -errno.
  */
 int live_call(struct live *live, const struct trace_event *event, struct call *call);
 
 /* The process has ended: its objects are dead. */
 void live_exit(struct live *live, uint32_t process);
 
-/* Like trace_alive(), now: those of a process that has ended are dead. */
+/* Like trace_alive(), at the current time; objects of a process that has ended are dead. */
 uint64_t live_alive(const struct live *live, enum object_kind kind);
 
-/* Like trace_totals(): of all that was read, also if it has been deleted since. */
+/* Like trace_totals(), for everything that was read, including what has been deleted since. */
 struct totals live_totals(const struct live *live);
 
 /*
- * Like those of trace_faults.c: the mark of a fault that is event @n of @thread, and all of them;
- * the text is valid until the next call.
+ * Like the functions of trace_faults.c: the mark of a fault at event @n of @thread, their number,
+ * and the n-th of all; the text is valid until the next call.
  */
 const char *live_fault(struct live *live, uint32_t thread, uint64_t n);
 size_t live_count_faults(const struct live *live);

@@ -30,8 +30,8 @@ int lookup_polls(struct trace *trace, uint32_t cq, struct lookup_polls *ret_poll
 
 /*
  * How often each thread of @process (0: of all) polled each CQ: table poll_count of a finished
- * trace. The destroy of a CQ ends a life of its address, at `last`; polls that return later are of
- * the next. Calls @each for each life, in order, or for all polls of a CQ. 0 or -errno.
+ * trace. The destroy of a CQ ends a life of its address, at `last`; polls that return later belong
+ * to the next life. Calls @each for each life, in order, or for all polls of a CQ. 0 or -errno.
  */
 enum lookup_counted { LOOKUP_BY_LIFE, LOOKUP_BY_CQ };
 struct lookup_count {
@@ -82,7 +82,7 @@ struct lookup_unseen {
 void lookup_unseen(struct trace *trace, void (*each)(void *arg, const struct lookup_unseen *unseen),
 		   void *arg);
 
-/* A counter of a device. `merged`: of which source trace, from 1; 0: the trace is not merged. */
+/* A counter of a device. @merged: the source trace, from 1; 0: the trace is not merged. */
 struct lookup_counter {
 	unsigned int merged;
 	const char *device;
@@ -92,10 +92,13 @@ struct lookup_counter {
 	/* when the recorder saw it change for the first and the last time; INT64_MIN: it did not */
 	int64_t since, until;
 };
-/* Was it recorded when they changed? Not in traces of older versions. */
+/* Does the trace have the times at which counters changed? Not in traces of older versions. */
 bool lookup_has_counter_samples(struct trace *trace);
 
-/* In the order of device, port, folder and name. Traces of older versions have none. */
+/*
+ * Call @each for each counter, in the order of device, port, folder and name. Traces of older
+ * versions have none.
+ */
 void lookup_counters(struct trace *trace,
 		     void (*each)(void *arg, const struct lookup_counter *counter), void *arg);
 
@@ -105,7 +108,7 @@ struct lookup_sample {
 	int64_t time;
 	const char *doing, *state, *wchan;
 };
-/* The last of each thread. Traces of older versions have none. */
+/* Call @each for the last sample of each thread. Traces of older versions have none. */
 void lookup_last_samples(struct trace *trace,
 			 void (*each)(void *arg, const struct lookup_sample *sample), void *arg);
 

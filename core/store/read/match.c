@@ -5,10 +5,10 @@
  * request that fits. The unsignaled requests before that are retired with it; signaled ones stay,
  * since the poll of another thread may have a time stamp that is too early.
  *
- * On an error the opcode is not valid, so it does not distinguish a send from a receive. Then it is
- * the queue that completes on this CQ; if both do, the only one whose requests can fail in this
- * way; else the queue with the wr_id at its front; else the one that has it at all. If both have,
- * both are reported, first the one that fails in this way more often.
+ * On an error the opcode is not valid, so it does not distinguish a send from a receive. Then the
+ * request is in the queue that completes on this CQ; if both do, in the only one whose requests can
+ * fail in this way; else in the one with the wr_id at its front; else in the one that has the wr_id
+ * at all. If both have it, both are reported, first the one that fails in this way more often.
  *
  * With XRC, and with receive work queues, a completion's queue pair does not show the queue of its
  * request: it is the oldest request with that wr_id in the queues that complete on this CQ.
@@ -40,7 +40,7 @@ enum { RECENT = 64 };
 
 struct match {
 	struct map by_object;         /* to struct state */
-	struct state *recent[RECENT]; /* those found last, by object; may be NULL */
+	struct state *recent[RECENT]; /* those found last, hashed by object; entries may be NULL */
 	struct state *states;         /* all */
 	int64_t time;                 /* of the current event */
 	uint32_t process;             /* of the current event */
@@ -351,7 +351,7 @@ static uint32_t count_candidates(struct match *match, struct state *state, uint3
 	return n ? n : 1;
 }
 
-/* The candidate of the other queue. */
+/* Note the candidate of the other queue. */
 static void note_other(struct match_queue *queue, uint64_t wr_id, struct match_found *found)
 {
 	const struct match_request *request;
@@ -455,7 +455,7 @@ static const struct match_request *find_candidate(struct match *match, const str
 	return at < 0 ? NULL : match_queue_at(queue, (uint32_t)at);
 }
 
-/* Finds the queue pair that completes on @cq and has the oldest such request. */
+/* The search for the queue pair that completes on @cq and has the oldest such request. */
 struct guess {
 	const struct state *found, *only;
 	const struct match_request *oldest;

@@ -6,9 +6,10 @@
  * caller's choice (a trace's object ids). Its memory grows with the number of outstanding requests.
  * Not thread-safe.
  *
- * A send queue completes in order, and a completion retires the unsignaled requests before it; a
- * receive queue, or a shared one, by wr_id, oldest first. On an error only wr_id, status, qp_num
- * and vendor_err are valid. A completion of a tag matching list belongs to no request.
+ * A send queue completes in order, and a completion retires the unsignaled requests before it;
+ * requests of a receive queue, shared or not, are found by wr_id, oldest first. On an error only
+ * wr_id, status, qp_num and vendor_err are valid. A completion of a tag matching list belongs to no
+ * request.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,7 +44,10 @@ struct match_qp {
 /* A queue pair was created. Not required, but it improves the matching. */
 int match_add_qp(struct match *match, uint32_t qp, const struct match_qp *info);
 
-/* @cq: the CQ where requests of an XRC SRQ or a WQ complete, required for these; else 0. */
+/*
+ * Also for a WQ. @cq: the CQ on which requests of an XRC SRQ or a WQ complete, required for these;
+ * otherwise 0.
+ */
 int match_add_srq(struct match *match, uint32_t srq, uint32_t max_wr, uint32_t asked_wr,
 		  uint32_t cq);
 
@@ -69,7 +73,10 @@ struct match_found {
 	int64_t posted_at;
 	bool receive;        /* a receive; a guess for errors */
 	uint32_t candidates; /* for an error other than a flush: requests that it may belong to */
-	/* on the other side: a send that may have failed instead of the receive, or a receive */
+	/*
+	 * candidate of the other queue: a send that may have failed instead of the receive, or vice
+	 * versa
+	 */
 	struct event_id other; /* 0:0: there is none */
 	uint32_t other_index;
 	int64_t other_posted_at;

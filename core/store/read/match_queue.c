@@ -1,12 +1,12 @@
 /*
  * The outstanding requests of one queue
  *
- * Oldest first, in a ring that grows. A request whose completion is not recorded (an extended CQ, a
- * lost event) is removed when more requests are posted than the queue holds.
+ * Requests are in a ring that grows, oldest first. A request whose completion is not recorded (an
+ * extended CQ, a lost event) is removed when more requests are posted than the queue holds.
  *
  * If the beginning of the trace is missing, a queue may hold unknown requests. If the program gives
  * all requests the same wr_id, their completions look like those of known requests. So such a queue
- * is `unsure` until as many requests were posted as it holds, all with different wr_ids: then a
+ * is `unsure` until as many requests as it can hold were posted, all with different wr_ids: then a
  * wr_id identifies its request. If a wr_id repeats, the queue stays unsure.
  */
 #include "core/store/read/match_queue.h"

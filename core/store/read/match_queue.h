@@ -21,12 +21,12 @@ struct match_queue {
 	uint32_t max;                /* its capacity; 0: unknown */
 	uint32_t asked;              /* the size that the program requested; 0: unknown */
 	bool unsure;                 /* it may hold requests that are not in the trace */
-	bool repeats;                /* a wr_id was repeated: it remains unsure */
-	uint64_t *seen;              /* unsure: wr_ids + 1, hashed; 0 none */
+	bool repeats;                /* a wr_id was repeated: the queue remains unsure */
+	uint64_t *seen;              /* while unsure: hash table of wr_id + 1; 0: empty */
 	uint32_t nseen, seen_size;
 };
 
-/* Empty it; @unsure: its content is not known. */
+/* Empty the queue; @unsure: its content is not known. */
 void match_queue_clear(struct match_queue *queue, bool unsure);
 
 /* Add a request; drops the oldest if the queue is full. 0 or -ENOMEM. */
@@ -37,7 +37,7 @@ static inline struct match_request *match_queue_at(const struct match_queue *que
 	return &queue->ring[(queue->first + i) & (queue->size - 1)];
 }
 
-/* For requests after the first; call match_queue_find() instead. */
+/* Slow path of match_queue_find(): call that. */
 int64_t match_queue_search(const struct match_queue *queue, uint64_t wr_id, bool signaled);
 
 /* The index of the first request with @wr_id, signaled if @signaled; -1: none. */
@@ -54,7 +54,7 @@ static inline int64_t match_queue_find(const struct match_queue *queue, uint64_t
 	return match_queue_search(queue, wr_id, signaled);
 }
 
-/* For a request that is not the first; call match_queue_take(). */
+/* Slow path of match_queue_take(): call that. */
 void match_queue_remove(struct match_queue *queue, uint32_t at);
 
 /* Remove the request at @at, and the unsignaled ones before it. */

@@ -8,10 +8,12 @@
 #include "core/store/read/trace.h"
 #include "core/store/read/trace_clock.h"
 
-/* The number of source traces; 0: it is not merged, or it is joint. */
+/* The number of source traces; 0: the trace is not merged, or is joint. */
 size_t trace_nmerged(const struct trace *trace);
 
-/* The name of the @i-th trace, its host, its clock, and how far its machine's clock is ahead. */
+/*
+ * The name of the @i-th trace, its host, its clock, and how far its machine's time of day is ahead.
+ */
 const char *trace_merged_name(const struct trace *trace, size_t i);
 const char *trace_merged_host(const struct trace *trace, size_t i);
 struct trace_clock trace_merged_clock(const struct trace *trace, size_t i);
@@ -24,12 +26,12 @@ size_t trace_merged_of(const struct trace *trace, uint32_t process);
 struct trace_loss trace_merged_loss(struct trace *trace, size_t i);
 
 /*
- * A value of its table meta about the device, forks, losses and its recording; NULL: it has no such
- * key. For a trace that is not merged, its own value.
+ * A value of the source trace's table meta, about the device, forks, losses and its recording;
+ * NULL: it has no such key. For a trace that is not merged, the trace's own value.
  */
 const char *trace_merged_meta(struct trace *trace, size_t i, const char *key);
 
-/* "estimated", as in table `merged`. */
+/* The name of @source as in table `merged`, such as "estimated". */
 const char *merged_clock_name(enum clock_source source);
 
 /* For trace_load.c: 0 or -errno after log_err(). */

@@ -65,7 +65,7 @@ int needing_calls(struct trace *trace, enum needing what,
 	return err;
 }
 
-/* @format has the kind wherever it has %s. */
+/* Each %s in @format stands for the name of the kind. */
 static int64_t count_kind(struct trace *trace, const char *format, enum object_kind kind)
 {
 	const char *name = object_names[kind];

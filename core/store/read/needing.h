@@ -15,7 +15,7 @@ enum needing {
 	NEEDING_UD,
 	NEEDING_UC,
 	NEEDING_HANDLES,
-	NEEDING_IWARP, /* queue pairs of a trace whose devices all are iWARP ones */
+	NEEDING_IWARP, /* queue pairs of a trace that has only iWARP devices */
 	NEEDING_RAW_PACKETS,
 	NEEDING_ODP,
 	NEEDING_WINDOWS, /* of type 1 */
@@ -30,13 +30,16 @@ enum needing {
 };
 
 /*
- * Call @each for each successful call that needs it, in order of time, until it returns an error,
- * which is returned. Else 0 or -errno after log_err().
+ * Call @each for each successful call that needs @what, in order of time, until @each returns an
+ * error, which is then returned. Otherwise 0, or -errno after log_err().
  */
 int needing_calls(struct trace *trace, enum needing what,
 		  int (*each)(void *arg, struct event_id call), void *arg);
 
-/* How many objects of @kind exist in all; and at most at a time. 0 if that is unreadable. */
+/*
+ * The number of objects of @kind: of all, and the most that exist at a time. 0 if the table is
+ * unreadable.
+ */
 int64_t needing_objects(struct trace *trace, enum object_kind kind);
 int64_t needing_at_once(struct trace *trace, enum object_kind kind);
 

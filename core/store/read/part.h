@@ -14,8 +14,8 @@ struct trace;
 struct joint_part {
 	struct trace *trace;
 	const char *path;    /* as the user gave it */
-	struct rare *rares;  /* its own, with the joint numbers */
-	struct id_range ids; /* its name, and the numbers that precede its own */
+	struct rare *rares;  /* its rare events, with joint numbers */
+	struct id_range ids; /* its name, and how many threads and processes precede its own */
 	uint32_t objects, stacks;
 	struct trace_clock clock;
 };
@@ -23,7 +23,7 @@ struct joint_part {
 struct joint {
 	struct joint_part *parts;
 	size_t n;
-	struct id_range *ranges; /* those of all parts, one after the other */
+	struct id_range *ranges; /* the ids of all parts, one after the other */
 };
 
 static inline uint32_t joint_number(uint32_t number, uint32_t before)
@@ -31,7 +31,7 @@ static inline uint32_t joint_number(uint32_t number, uint32_t before)
 	return number ? number + before : 0;
 }
 
-/* Where its calls are, a source for each part. */
+/* The sources of calls (told_calls.h), one for each part. */
 void joint_sources(const struct trace *whole, struct told_calls *ret_sources);
 
 /* The trace that a process, a thread or a stack belongs to. */

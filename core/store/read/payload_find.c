@@ -118,7 +118,7 @@ static int find_row(struct finder *f, struct event_id id, uint32_t i, struct pay
 	return found ? 1 : err;
 }
 
-/* Read a row of the plain table; its texts and bytes are valid until the next one. */
+/* Read a row of the plain table; its texts and bytes are valid until the next row is read. */
 static int find_plain(struct finder *f, struct event_id id, uint32_t i, struct payload *ret_payload)
 {
 	sqlite3_stmt *row = f->chunks;

@@ -59,7 +59,7 @@ static size_t bytes_of(const struct payload_rows *rows)
 	return rows->size + rows->rows_size * sizeof(*rows->rows);
 }
 
-/* Drop all others if they are too large together. */
+/* Drop all other chunks if the cache is too large. */
 static void forget_others(struct payload_reader *reader, const struct payload_rows *last)
 {
 	for (int i = 0; i < PAYLOAD_PLACES && reader->kept > PAYLOAD_KEPT; i++) {

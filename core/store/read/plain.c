@@ -24,7 +24,7 @@ enum { EVENTS = 4096 }; /* of a block */
 
 struct plain {
 	sqlite3_stmt *rows[TABLES_OF_EVENTS];
-	bool there[TABLES_OF_EVENTS]; /* the query is at a row */
+	bool there[TABLES_OF_EVENTS]; /* is the query at a row? */
 };
 
 /* clang-format off */
@@ -52,7 +52,7 @@ static const char *const queries[TABLES_OF_EVENTS] = {
 
 enum { WR_FLAGS = 3, WR_OPCODE = 5, WR_NUM_SGE = 6, WR_PARTS = 7 };
 
-/* The columns of `wr` from WR_PARTS on, each with its part. */
+/* The columns of `wr` from index WR_PARTS on, and the part that each belongs to. */
 static const struct {
 	enum column_id column;
 	enum event_wr_part part;

@@ -13,5 +13,8 @@ int plain_open(sqlite3 *db, uint32_t thread, struct plain **ret_plain);
 /* Accepts NULL. */
 void plain_close(struct plain *plain);
 
-/* Read the next events into @block, all columns ready: 1; 0 at the end; -errno after log_err(). */
+/*
+ * Read the next events into @block, with all columns decoded: 1; 0 at the end; -errno after
+ * log_err().
+ */
 int plain_load(struct plain *plain, struct block *block);

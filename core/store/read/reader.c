@@ -4,15 +4,15 @@
  * 	reader's thread: cursor -> | batch | batch | batch | batch | -> reader_next()
  * 	                                  `filled'  `empty'
  *
- * Without a connection of its own to the file there is no such thread, and reader_next() fills a
- * batch itself: its caller may be inside a statement of the trace's connection (a virtual table),
- * and another thread would wait for the end of that.
+ * If the cursor cannot have a connection of its own to the file, there is no such thread, and
+ * reader_next() fills a batch itself: its caller may be inside a statement of the trace's
+ * connection (a virtual table), and another thread would wait for the end of that.
  *
  * A batch has copies of its events and of the data that they point to, except data owned by the
- * trace. A semaphore counts the filled batches, another one how many more may be filled; the one
- * that was emptied last is filled next, because it is still in the caches.
+ * trace. One semaphore counts the filled batches, another the batches that may still be filled. The
+ * batch that was emptied last is filled next, because it is still in the caches.
  *
- * Progress is reported by reader_next(), whether reading or processing the events takes long.
+ * reader_next() reports progress, whether reading the events takes long or processing them.
  */
 #include "core/store/read/reader.h"
 
@@ -52,7 +52,7 @@ struct reader {
 	struct batch batches[BATCHES_MAX];
 	unsigned int nbatches;
 	sem_t filled;
-	sem_t ahead;                     /* how many more may be filled before one is released */
+	sem_t ahead;                     /* batches that may be filled before one is released */
 	struct batch *full[BATCHES_MAX]; /* in the order in which they were filled */
 	pthread_mutex_t lock;            /* protects empty[], and stop */
 	pthread_cond_t emptied;
@@ -64,7 +64,7 @@ struct reader {
 	unsigned int held; /* batches that were returned, and have events in use */
 	bool some;         /* batch has been filled: give_batch() */
 	/* of reader_next() alone */
-	unsigned int batch, at; /* the next event: of full[batch] */
+	unsigned int batch, at; /* the next event: index @at of full[batch] */
 	bool holding;           /* the batch has been waited for */
 	/* batches that were released without notifying the reader's thread */
 	unsigned int nleft;
@@ -123,7 +123,7 @@ static int copy_poll(struct batch *b, struct trace_event *to)
 	return poll && poll->wc ? 0 : -ENOMEM;
 }
 
-/* The data plane of a joint trace, which belongs to the cursors. */
+/* Copy the data plane of a joint trace, whose memory belongs to the cursors. */
 static int copy_data(struct batch *b, struct trace_event *to)
 {
 	switch (to->kind) {
@@ -153,8 +153,8 @@ static int add_event(struct batch *b, const struct trace_event *e, bool copied)
 }
 
 /*
- * Most batches have no calls, and are not accessed: their lines are in the cache of the other
- * thread, and reading them back took half as long as all the rest.
+ * Most batches have no calls, and are not accessed: their cache lines are in the other thread's
+ * processor, and reading them back took half as long as all the rest.
  */
 static void clear_batch(struct batch *b)
 {
@@ -186,7 +186,7 @@ static int fill_batch(struct reader *reader, struct batch *b)
 	return more;
 }
 
-static bool try_for_a_while(sem_t *sem)
+static bool try_spinning(sem_t *sem)
 {
 	for (int i = 0; i < SPINS; i++) {
 		if (!sem_trywait(sem))
@@ -198,7 +198,7 @@ static bool try_for_a_while(sem_t *sem)
 	return false;
 }
 
-/* The semaphore orders the accesses, too, but ThreadSanitizer does not know sem_clockwait(). */
+/* The semaphore alone orders the accesses, but ThreadSanitizer does not know sem_clockwait(). */
 static void give_batch(struct reader *reader)
 {
 	/* pairs with the load in wait_for_batch() */
@@ -219,7 +219,7 @@ static struct batch *take_empty(struct reader *reader)
 {
 	struct batch *b = NULL;
 
-	while (!try_for_a_while(&reader->ahead) && sem_wait(&reader->ahead))
+	while (!try_spinning(&reader->ahead) && sem_wait(&reader->ahead))
 		;
 	pthread_mutex_lock(&reader->lock);
 	while (!reader->nempty && !reader->stop)
@@ -230,7 +230,7 @@ static struct batch *take_empty(struct reader *reader)
 	return b;
 }
 
-/* Fill @b as the one of number @i. Returns 1 if there may be more. */
+/* Fill @b as batch number @i. Returns 1 if there may be more events. */
 static int make_batch(struct reader *reader, struct batch *b, unsigned int i)
 {
 	int more;
@@ -270,7 +270,7 @@ static void wait_for_batch(struct reader *reader)
 	struct timespec until;
 
 	report_progress(reader, reader->events, reader->time);
-	while (!try_for_a_while(&reader->filled)) {
+	while (!try_spinning(&reader->filled)) {
 		clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_sec++;
 		if (!sem_clockwait(&reader->filled, CLOCK_MONOTONIC, &until))
@@ -350,7 +350,7 @@ static __attribute__((noinline)) int change_batch(struct reader *reader)
 	return 1;
 }
 
-/* All events of a process may be added and removed with it. */
+/* Report progress for a process or fork: its events may all be handled with it. */
 static __attribute__((noinline)) void report_process(const struct reader *reader,
 						     const struct trace_event *event)
 {
@@ -360,7 +360,7 @@ static __attribute__((noinline)) void report_process(const struct reader *reader
 int reader_next(struct reader *reader, const struct trace_event **ret_event)
 {
 	for (;;) {
-		/* before it was waited for, the other thread writes to it */
+		/* until this thread has waited for it, the other one writes to it */
 		struct batch *b = reader->holding ? reader->full[reader->batch] : NULL;
 		const struct trace_event *event;
 		int more;

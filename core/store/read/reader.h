@@ -3,8 +3,8 @@
  * The events of a trace, read ahead.
  *
  * A separate thread reads, decodes and matches, to relieve the thread that replays or checks. Both
- * use the trace at the same time, which works because it does not change and its database is opened
- * for several threads.
+ * threads use the trace at the same time, which works because the trace does not change and its
+ * database is opened for several threads.
  */
 #include <stdbool.h>
 
@@ -16,8 +16,8 @@ struct reader;
 int reader_open(struct trace *trace, struct reader **ret_reader);
 
 /*
- * An event stays valid until reader_release(). Reading stops while the oldest of about 50,000
- * events is in use, or of fewer if they are large.
+ * The same, but an event stays valid until reader_release(). Reading pauses while the oldest of
+ * about 50,000 events, or of fewer large ones, is in use.
  */
 int reader_open_kept(struct trace *trace, struct reader **ret_reader);
 void reader_release(struct reader *reader, const struct trace_event *event);

@@ -23,10 +23,10 @@ void room_fini(struct room *room);
 /* Empty the room: nothing in it is in use. */
 void room_clear(struct room *room);
 
-/* For a full block; call room_take() instead. */
+/* Slow path of room_take(), for a full block: call that. */
 void *room_take_separate(struct room *room, size_t bytes);
 
-/* @bytes, not zeroed; NULL if out of memory. */
+/* Memory for @bytes, not zeroed; NULL if out of memory. */
 static inline void *room_take(struct room *room, size_t bytes)
 {
 	size_t need = (bytes + 15) & ~(size_t)15;

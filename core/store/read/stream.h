@@ -30,8 +30,8 @@ int stream_time(const struct stream *stream, int64_t *ret_time);
 int stream_next(struct stream *stream, struct room *room, struct trace_event *event);
 
 /*
- * Free the decoded data, and the data of the last event; it is decoded again for the next event.
- * Does nothing if the data cannot be read again.
+ * Free the decoded data, and the data of the last event; the data is decoded again for the next
+ * event. Does nothing if the data cannot be read again.
  */
 void stream_rest(struct stream *stream);
 

@@ -1,9 +1,9 @@
 /*
  * The calls of one thread of a whole trace
  *
- * Those that are rows of table `call`, and those in blocks of table `call_chunk`, are merged by
- * their numbers. A block is decoded when its first call is looked at, and calls are read from it
- * without SQLite: a virtual table would take as long for one as all else of reading it.
+ * Calls that are rows of table `call`, and calls in blocks of table `call_chunk`, are merged by
+ * their numbers. A block is decoded when its first call is needed, and calls are read from it
+ * without SQLite: with a virtual table, reading a call would take twice as long.
  *
  * Not here: calls from rows (stream_row.c), the virtual table (core/store/db/call_tables.c).
  */
@@ -54,7 +54,7 @@ static int refuse_block(const struct stream *s)
 		       s->thread, (long long)sqlite3_column_int64(s->blocks.stmt, 0));
 }
 
-/* Decode the block of the statement's row. */
+/* Decode the block in the current row of @s->blocks.stmt. */
 static int load_block(struct stream *s)
 {
 	struct stream_blocks *b = &s->blocks;
@@ -91,7 +91,7 @@ static int next_block(struct stream *s)
 	return more;
 }
 
-/* Go past the call that was taken, in a block or not. */
+/* Step past the call that was returned last, a row or in a block. */
 static int step_past(struct stream *s)
 {
 	struct stream_blocks *b = &s->blocks;
@@ -99,7 +99,7 @@ static int step_past(struct stream *s)
 
 	if (!b->taken)
 		return stream_step_to_due(s->calls, 2, &b->row);
-	if (!b->loaded) /* stream_rest() */
+	if (!b->loaded) /* stream_rest() has freed it */
 		err = load_block(s);
 	if (!err && ++b->at >= b->block.calls) {
 		b->past = call_block_n(&b->block, b->block.calls - 1);
@@ -130,7 +130,7 @@ int stream_due_call(struct stream *s)
 	return err;
 }
 
-/* All calls of a shape have the same name, at the same place. */
+/* A cache by address: all calls of a shape share one string with the name. */
 static int find_verb(struct stream *s, const char *name)
 {
 	struct verb_of_shape *same = &s->blocks.verbs[(uintptr_t)name % 61 % 16];
@@ -177,7 +177,7 @@ static int take_from_block(struct stream *s, struct open_call *open)
 	call->depth = row.depth;
 	call->ours = row.ours;
 	call->stack = row.stack;
-	/* not in this trace: unknown */
+	/* an object that is not in this trace is unknown */
 	call->object = trace_object(s->trace, row.object) ? row.object : 0;
 	call->handle = row.handle;
 	open->end_n = call->end < 0 ? UINT64_MAX : row.end_n;

@@ -4,8 +4,8 @@
  * Each source is queried for the row after the last one read, and the statement is reset at once:
  * an open one would keep the write-ahead log from starting over. A row is read again when its event
  * is returned, since a call may have returned meanwhile. Events up to `settled` are in the tables
- * and do not change, except that calls return. After that an event may be there whose predecessors
- * are not yet: a call of a new shape is a row before the calls around it are in a block.
+ * and do not change, except that calls return. Later events may be in the tables before their
+ * predecessors are: a call of a new shape becomes a row before the calls around it are in a block.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,8 +26,8 @@ static const char chunks_sql[] =
 	"  WHERE thread = ?1 AND first_n > ?2 ORDER BY first_n LIMIT 1) LIMIT 1";
 
 /*
- * number, time, kind (enum trace_event_kind), process, stack, text; then for a fork child, pid,
- * error and descriptors that remain open, for memory address and length, for a misuse handle,
+ * number, time, kind (enum trace_event_kind), process, stack, text; then, for a fork: child, pid,
+ * error and descriptors that remain open; for memory: address and length; for a misuse handle,
  * status, other thread, field, verb, the other's verb and the other object
  */
 static const char rares_sql[] =
@@ -112,7 +112,7 @@ static int due_rare_event(struct stream *s)
 	return look_at_next(s, RARE, s->rares, 1);
 }
 
-/* A row's text is not valid after the row. */
+/* Copy the text, since it is not valid after the next row is read. */
 static const char *copy_staying(struct stream *s)
 {
 	const char *text = (const char *)sqlite3_column_text(s->rares, 9);

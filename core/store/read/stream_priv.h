@@ -32,7 +32,7 @@ struct due {
 struct source {
 	/* Put the next event into s->due[]; the last one has been returned. */
 	int (*due)(struct stream *s);
-	/* Read it: into s->current, s->rare or s->block. */
+	/* Read the event into s->current, s->rare or s->block. */
 	int (*row)(struct stream *s);
 	bool again; /* row() can read it again after stream_rest() */
 };
@@ -49,8 +49,8 @@ extern const struct sources sources_plain;
 extern const struct sources sources_live; /* stream_live.c */
 
 /*
- * A row of a block's family as a structure: the members that are equal in all rows of the block,
- * and which ones differ. Most are equal.
+ * A row of a block's family as a structure: the values of members that are equal in all rows of the
+ * block, as most are, and a list of those that differ.
  */
 struct template
 {
@@ -65,18 +65,18 @@ struct template
 	} varying[24];
 };
 
-/* Calls of a thread that are in blocks, next to those that are rows. */
+/* The calls of a thread that are in blocks, and the next one that is a row. */
 struct stream_blocks {
 	sqlite3_stmt *stmt; /* at the current block; NULL: the trace has none */
 	struct call_block block;
 	struct text args;
 	bool loaded, more;
 	uint32_t at;       /* the next call of the block */
-	uint64_t past;     /* the last call of the block before */
+	uint64_t past;     /* number of the last call in the previous block */
 	struct due row;    /* the next row, of s->calls */
-	bool taken, begun; /* the last call was in a block; there was one */
+	bool taken, begun; /* was the last call in a block? has reading begun? */
 	struct verb_of_shape {
-		const char *name; /* in the block */
+		const char *name; /* a string in the block */
 		int verb;
 	} verbs[16];
 };
@@ -86,11 +86,13 @@ struct stream {
 	sqlite3 *db;
 	const struct sources *sources;
 	uint32_t thread, process;
-	/* that of struct thread; 0 for a live reader, which has not seen these before */
+	/*
+	 * as in struct thread; 0 in a live trace, whose reader has not seen carried events before
+	 */
 	uint64_t carried;
 	struct due due[SOURCES];
 	enum source_id next;
-	uint64_t others; /* the least number of the sources other than DATA */
+	uint64_t others; /* the lowest event number of the sources other than DATA */
 	sqlite3_stmt *calls, *chunks;
 	uint8_t verbs[64];        /* of earlier calls: find_verb() */
 	struct open_call current; /* the call returned last */
@@ -106,7 +108,7 @@ struct stream {
 	struct plain *plain;
 	size_t rare_i; /* index of the next */
 	/* stream_live.c */
-	bool sought;            /* stream_seek(): for one event only */
+	bool sought;            /* stream_seek(): the stream is for one event only */
 	uint64_t settled;       /* later events are not read yet */
 	uint64_t last[SOURCES]; /* the last event read */
 	sqlite3_stmt *rares;
@@ -114,7 +116,7 @@ struct stream {
 	char staying[EVENT_FORK_DESCRIPTORS * 36]; /* of the fork in rare_now */
 	struct template wc_template, wr_template;
 	struct room *room; /* memory for the data of events; NULL: this struct */
-	/* the data of the last event, then */
+	/* if it is NULL: the data of the last event */
 	struct post post;
 	struct poll poll;
 	struct notify notify;
@@ -145,7 +147,7 @@ void stream_hold(struct stream *s); /* brings s->held up to date */
 void stream_find_due_return(struct stream *s);
 int stream_read_call(struct stream *s, struct open_call *open);
 
-/* stream_calls.c: the calls of a whole trace, rows and blocks. As functions of a source. */
+/* stream_calls.c: calls of a finished trace, rows and blocks; the functions of source CALL. */
 int stream_open_calls(struct stream *s);
 int stream_due_call(struct stream *s);
 int stream_take_call(struct stream *s);
@@ -155,7 +157,7 @@ void stream_close_calls(struct stream *s);
 /* Step to the next row of a source; column 0 is the event's number. 0 or -errno. */
 int stream_step_to_due(sqlite3_stmt *stmt, int time_column, struct due *ret_due);
 
-/* The verb of that name; args of a call. -1: unknown. */
+/* The verb named @name, -1: unknown; and the verb of a call with these arguments. */
 int stream_find_verb(struct stream *s, const char *name, size_t n);
 enum verb stream_verb_of(int verb, const struct args *args);
 /* Load the current chunk of s->chunks: columns first_n, begin, data. 0 or -errno, logged. */
@@ -174,7 +176,7 @@ static inline void stream_choose(struct stream *s)
 	}
 }
 
-/* The next event of the loaded block. */
+/* Note the next event of the loaded block in s->due. */
 static inline void stream_find_due_data(struct stream *s)
 {
 	uint32_t at = s->walk.at[FAMILY_EVENT];

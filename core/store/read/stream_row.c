@@ -44,7 +44,7 @@ int stream_find_verb(struct stream *s, const char *name, size_t n)
 
 	if (!name || !n)
 		return -1;
-	/* the names of few verbs have the same place */
+	/* few names of verbs share an entry */
 	same = &s->verbs[(n * 7 + (uint8_t)name[n / 2] * 3 + (uint8_t)name[n - 1] * 13) %
 			 sizeof(s->verbs)];
 	verb = *same;

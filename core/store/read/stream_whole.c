@@ -1,5 +1,5 @@
 /*
- * The events of one thread of a whole trace
+ * The events of one thread of a finished trace
  *
  * Each statement stays open at the row whose event is next. The small tables are
  * in memory. The data plane is in chunks or, if the trace was unpacked, in plain
@@ -34,7 +34,7 @@ static int due_chunk(struct stream *s)
 	return s->chunks ? stream_step_to_due(s->chunks, 1, &s->due[DATA]) : 0;
 }
 
-/* Reads the rows at once: a block of plain rows has no head. */
+/* Reads the rows immediately: unlike a chunk, a block of plain rows has no head to read first. */
 static int due_plain(struct stream *s)
 {
 	int more = s->plain ? plain_load(s->plain, &s->block) : 0;

@@ -22,7 +22,10 @@ struct sqlite3 *trace_db(struct trace *trace)
 	return trace->db;
 }
 
-/* A value of one of them, if that hides something of all, such as a filter. */
+/*
+ * The value of the first part that has one: such as a filter, which hides events of the joint
+ * trace, too.
+ */
 static const char *meta_of_one(const struct joint *joint, const char *key)
 {
 	const char *found = NULL;

@@ -57,7 +57,7 @@ struct wr {
 	const struct sge *sge;
 };
 
-/* The sum of the lengths of its recorded elements. */
+/* The sum of the lengths of the request's recorded elements. */
 static inline uint64_t wr_bytes(const struct wr *wr)
 {
 	uint64_t bytes = 0;
@@ -90,7 +90,7 @@ static inline bool post_is_send(const struct post *post)
 	return verb_is_send(post->verb);
 }
 
-/* The number of its requests that the device has accepted, from the first on. */
+/* The number of requests of the post, from the first on, that the device has accepted. */
 static inline uint32_t post_taken(const struct post *post)
 {
 	uint32_t before = post->bad ? post->bad - 1 : 0;
@@ -103,14 +103,14 @@ static inline uint32_t post_taken(const struct post *post)
 /* A completion: one row of virtual table `wc`; its imm in host order, or the invalidated key. */
 struct wc {
 	FIELDS_WC(MEMBER)
-	FIELDS_EXTRA(MEMBER) /* of an extended CQ; bits of enum event_wc_part in `parts`: valid */
+	FIELDS_EXTRA(MEMBER) /* of an extended CQ; valid if enum event_wc_part is in `parts` */
 	/* set by the matcher (core/store/read/match.h) */
 	uint32_t qp;             /* object id; 0: unknown */
 	struct event_id request; /* the post that it completes; 0:0: unknown */
 	uint32_t request_index;  /* index of the work request in the post */
 	int64_t posted_at;
 	uint32_t candidates; /* for an error other than a flush: requests that it may belong to */
-	/* one of these on the other side: a send if `request` is a receive, or a receive */
+	/* a candidate of the other queue: a send if `request` is a receive, or vice versa */
 	struct event_id other; /* 0:0: there is none */
 	uint32_t other_index;
 	int64_t other_posted_at;
@@ -127,7 +127,7 @@ struct poll {
 	int ret;
 	uint64_t empty; /* empty polls of this CQ by this thread since the last recorded one */
 	uint32_t nwc;
-	/* in table `stack`: of a failure, or an error that is not a flush; else 0 */
+	/* id in table `stack`, for a failure or an error that is not a flush; else 0 */
 	uint32_t stack;
 	const struct wc *wc;
 };
@@ -158,7 +158,10 @@ struct fork_event {
 	const char *staying;
 };
 
-/* A mark that the program has set, or the recorder for a fault that it has made: table `mark`. */
+/*
+ * A mark that the program has set, or that the recorder has set for an injected fault: table
+ * `mark`.
+ */
 struct mark_event {
 	enum { TRACE_MARK_POINT, TRACE_MARK_BEGIN, TRACE_MARK_END, TRACE_MARK_FAULT } kind;
 	const char *text;
@@ -174,9 +177,9 @@ struct memory_event {
 /* A misuse found by `record --strict`, before the verb was called: table `misuse`. */
 struct misuse_event {
 	enum event_misuse_what what;
-	enum verb verb;    /* VERB_COUNT: a field was read, */
-	const char *field; /* such as "byte_len"; else NULL */
-	int status;        /* enum ibv_wc_status of the completion, of a field */
+	enum verb verb;    /* VERB_COUNT: a field was read */
+	const char *field; /* the field that was read, such as "byte_len"; or NULL */
+	int status;        /* if a field was read: enum ibv_wc_status of the completion */
 	uint64_t handle;   /* CQ, QP or SRQ */
 	uint64_t of;       /* another object involved; 0 */
 	uint32_t other;    /* thread; 0: none, or not known */
@@ -188,7 +191,7 @@ struct misuse_event {
 const char *trace_misuse_name(enum event_misuse_what what);
 
 enum trace_event_kind {
-	TRACE_CALL,   /* a control verb begins; .call, its return already known */
+	TRACE_CALL,   /* a control verb begins; .call already has its result */
 	TRACE_RETURN, /* it has returned; .call */
 	TRACE_POST,
 	TRACE_POLL,
@@ -207,7 +210,7 @@ struct trace_event {
 	uint32_t process;
 	int64_t time; /* ns since the start of the recording */
 	bool inner;   /* called by the library or a provider inside another verb */
-	bool carried; /* the trace before this one has it, too: --rotate-size */
+	bool carried; /* also in the previous trace (--rotate-size) */
 	union {
 		const struct call *call;
 		const struct post *post;
@@ -249,8 +252,8 @@ struct thread {
 	int tid;
 	const char *comm;
 	uint64_t events;
-	uint64_t carried; /* events up to this one are also in the trace before; 0: none */
-	int64_t end;      /* when it ended, if that is after its last event, else when that was; */
+	uint64_t carried; /* events up to this one are also in the previous trace; 0: none */
+	int64_t end;      /* when it ended, or the time of its last event if that is later; */
 			  /* INT64_MIN: not known */
 };
 
@@ -270,7 +273,7 @@ struct writer;
 int trace_follow(struct writer *writer, struct trace **ret_trace);
 bool trace_is_live(const struct trace *trace);
 
-/* Does it have a completion in error? trace_errors.c */
+/* Does the trace have a completion in error? trace_errors.c */
 bool trace_has_errors(struct trace *trace);
 
 /*
@@ -291,7 +294,7 @@ const char *trace_meta(struct trace *trace, const char *key);
 /* N if only one of N posts and one of N polls was recorded, at random; else 1. */
 uint32_t trace_one_of(struct trace *trace);
 
-/* Counted from 1; NULL after the last. Borrowed until trace_close(). */
+/* Process @id, from 1; NULL after the last. Borrowed until trace_close(). */
 const struct process *trace_process(struct trace *trace, uint32_t id);
 
 /*
@@ -301,8 +304,8 @@ const struct process *trace_process(struct trace *trace, uint32_t id);
 void trace_last_times(struct trace *trace, int64_t *last, uint32_t nprocesses);
 
 /*
- * From now on processes of a job have the names of their ranks (process_id_text()), until the trace
- * is closed. Not if another trace is open. 0 or -ENOMEM.
+ * Name processes of a job by their ranks (process_id_text()) until the trace is closed. Does
+ * nothing if another trace is open. 0 or -ENOMEM.
  */
 int trace_name_ranks(struct trace *trace);
 
@@ -325,25 +328,25 @@ const struct object *trace_object_at(struct trace *trace, uint32_t process, enum
 
 /*
  * The objects of @kind, of @process (0: any), that were created until @time and not destroyed until
- * then. In a trace that is still written: those that are alive now, of all processes.
+ * then. In a trace that is still being written: those of all processes that are alive now.
  */
 uint64_t trace_alive(struct trace *trace, enum object_kind kind, uint32_t process, int64_t time);
 
 /*
- * Which queue pairs were connected to which, learned from its calls at the first use; borrowed
- * until trace_close(), or until a clock of a joint trace is set. Not of a trace that is still
- * written. 0 or -errno after log_err().
+ * Which queue pairs were connected to which, derived from the calls at the first use; borrowed
+ * until trace_close(), or until a clock of a joint trace is set. Not for a trace that is still
+ * being written. 0 or -errno after log_err().
  */
 struct connections;
 int trace_connections(struct trace *trace, const struct connections **ret_connections);
 
-/* The same of queues. */
+/* The same for queues. */
 struct queue_table;
 int trace_queues(struct trace *trace, const struct queue_table **ret_queues);
 
 /*
- * Is it called that: "qp1", which each process may have, "qp1/2", of process 2, or "b.db:qp1/2", of
- * trace b.db of a joint one (core/store/db/object_name.h)?
+ * Does @name mean @object: "qp1", of any process; "qp1/2", of process 2; or "b.db:qp1/2", of part
+ * b.db of a joint trace (core/store/db/object_name.h)?
  */
 bool trace_object_is(const struct trace *trace, const struct object *object, const char *name);
 
@@ -365,15 +368,17 @@ struct trace_loss {
 struct trace_loss trace_loss(struct trace *trace);
 
 /*
- * What the trace has, and lacks. Its events are more than a cursor returns: some only describe the
- * program. In a trace that is still written nothing is overwritten: its readers have read it all.
+ * The numbers of the trace, as docs/GLOSSARY.md defines them. It counts more events than a cursor
+ * returns: some only describe the program. In a trace that is still being written nothing counts as
+ * overwritten, since the reader has read all of it.
  */
 struct totals trace_totals(struct trace *trace);
 
 /*
- * The fault that the recorder made at @id, a call or post: "ibv_reg_mr() fails with ENOMEM (line
- * 3)"; NULL: none. The second: at a poll or a notification. Of a trace that is still being written
- * the text is valid until the next call of one of these.
+ * The fault that the recorder injected into event @id: "ibv_reg_mr() fails with ENOMEM (line 3)";
+ * NULL: none. trace_made_fault() is for a call or post, trace_made_fault_before() for a poll or
+ * notification. In a trace that is still being written, the text is valid until the next call of
+ * one of these.
  */
 const char *trace_made_fault(const struct trace *trace, struct event_id id);
 const char *trace_made_fault_before(const struct trace *trace, struct event_id id);
@@ -385,23 +390,23 @@ const char *trace_nth_fault(const struct trace *trace, size_t n, struct event_id
 /* trace_totals().events */
 uint64_t trace_events(struct trace *trace);
 
-/* Posts and polls before that time may be missing; INT64_MIN: none are. */
+/* The time before which posts and polls may be missing; INT64_MIN: none are. */
 int64_t trace_whole_from(const struct trace *trace);
 
 /*
- * The trace begins there: of the data plane before it, only requests that were outstanding are in
- * the trace, with all that they depend on (core/store/write/outstanding.c). INT64_MIN: it is whole,
- * or has no such cut.
+ * The time at which the trace begins. Of the data plane before it, only requests that were
+ * outstanding are in the trace, with everything that they depend on
+ * (core/store/write/outstanding.c). INT64_MIN: it has no such cut.
  */
 int64_t trace_cut(const struct trace *trace);
 
-/* Is it complete from the cut on? */
+/* Does the trace have everything that events after the cut depend on? */
 bool trace_is_closed(const struct trace *trace);
 
 /* The captured bytes of a work request or a completion: table `payload`. */
 struct payload {
 	const char *kind;    /* "send", "recv", "read", "atomic" */
-	const char *why;     /* why less was captured than requested; NULL: it was not */
+	const char *why;     /* why less was captured than requested; NULL: it was all captured */
 	uint64_t total;      /* bytes that were transferred */
 	unsigned int before; /* of them, bytes before the message: 40 for a datagram's GRH */
 	const void *bytes;   /* the first @nbytes of them */
@@ -427,7 +432,7 @@ struct trace_filter {
 	int64_t from, to;         /* ns; to = 0: to the end */
 	bool control_only;
 	bool unmatched; /* do not match completions to requests: faster */
-	bool apart; /* a separate thread reads: it reports no progress, and opens the file again */
+	bool apart; /* a separate thread reads: no progress is reported, the file is opened again */
 };
 
 /*
@@ -445,8 +450,8 @@ int cursor_next(struct cursor *cursor, const struct trace_event **ret_event);
 /*
  * For a trace that is still being written: continue with events up to @time, after all of them were
  * passed to the writer and writer_settle() was called. cursor_next() returns them, then 0 until the
- * cursor is extended again. An event that arrives after later ones were returned is returned at
- * once, and cursor_late() counts it. INT64_MAX: all processes have ended, too. 0 or -errno.
+ * cursor is extended again. An event that arrives after later events were returned is returned at
+ * once, and counted by cursor_late(). @time INT64_MAX: all processes have ended. 0 or -errno.
  */
 int cursor_extend(struct cursor *cursor, int64_t time);
 uint64_t cursor_late(const struct cursor *cursor);

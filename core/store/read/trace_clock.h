@@ -21,20 +21,23 @@ struct trace_clock {
 	double drift_error;
 	bool contradicts;  /* no clock is consistent with its messages */
 	uint32_t pairs;    /* joined queue pairs used for the estimate */
-	uint64_t messages; /* and messages between them */
+	uint64_t messages; /* messages between these, also used for the estimate */
 };
 
 /* ns, limited to the range of times (core/store/db/sql.h); NaN becomes the least. */
 int64_t trace_clock_round(long double ns);
 
-/* Is it possible that a clock is that much faster or slower than another? */
+/* Can a clock be faster or slower than another by @drift? */
 bool trace_clock_drifts(double drift);
 
-/* Limit its fields, which may come from a damaged trace, so that their sums do not overflow. */
+/*
+ * Limit the fields of @clock, which may come from a damaged trace, so that their sums do not
+ * overflow.
+ */
 void trace_clock_bound(struct trace_clock *clock);
 
 int64_t trace_clock_time(const struct trace_clock *clock, int64_t time);
 int64_t trace_clock_back(const struct trace_clock *clock, int64_t time); /* the other way */
 
-/* How fast it is compared with the first trace's, in millionths; negative: slow. */
+/* How much faster the clock is than the first trace's, in ppm; negative: slower. */
 double trace_clock_fast(const struct trace_clock *clock);

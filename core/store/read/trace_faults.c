@@ -1,8 +1,8 @@
 /*
- * Faults that the recorder made (record --faults)
+ * Faults that the recorder injected (record --faults)
  *
  * The mark of a fault is the next event of its thread after the call or post whose result it is;
- * that of a poll is before it, since a poll is recorded when it has returned.
+ * the mark of a poll comes before the poll, which is recorded when it has returned.
  */
 #include "core/base/vec.h"
 #include "core/store/read/live.h"

@@ -4,9 +4,9 @@
  *	connection of the caller	-> `object`
  *	another one, in a thread	-> references of `call` and `ref`, which are only checked
  *
- * Both take as long as the tables are, and nothing can be read before they end. The connections
- * have no locks: each is used by one thread. A trace with few objects, or that cannot be opened
- * again, is loaded by its own connection.
+ * Both take time in proportion to the tables, and nothing can be read before both have finished.
+ * The connections have no locks: each is used by one thread. A trace that has few objects, or
+ * cannot be opened again, is loaded by its own connection.
  *
  * Not here: the other tables (trace_load.c).
  */

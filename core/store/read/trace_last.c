@@ -4,7 +4,7 @@
 #include "core/store/db/sql.h"
 #include "core/store/read/trace.h"
 
-/* Rows of a process and a time. Returns how many. */
+/* Run @sql, whose rows are a process and a time, and note the times. Returns the number of rows. */
 static int note_times(struct trace *trace, const char *sql, int64_t *last, uint32_t nprocesses)
 {
 	sqlite3_stmt *stmt;

@@ -201,7 +201,7 @@ const char *trace_misuse_field(const char *name)
 	return find_word(name, fields, sizeof(fields) / sizeof(*fields));
 }
 
-/* An excerpt may refer to rows that were left out. */
+/* 0 for a number beyond @last: an excerpt may refer to rows that were left out. */
 static uint32_t known_number(uint32_t id, uint32_t last)
 {
 	return id <= last ? id : 0;
@@ -339,7 +339,7 @@ static const char loss_sql[] =
 	"  sum(times) FILTER (WHERE what = 'unwritten'),"
 	"  sum(times) FILTER (WHERE what = 'damaged') FROM coverage) c";
 
-/* Without a row, which only a damaged trace has not, nothing is lost. */
+/* If the row is missing, in a damaged trace, nothing counts as lost. */
 static void read_loss(struct trace *trace, sqlite3_stmt *stmt)
 {
 	trace->loss.events = (uint64_t)sqlite3_column_int64(stmt, 0);

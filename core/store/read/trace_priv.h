@@ -36,7 +36,7 @@ struct merged {
 	char *name, *host;
 	uint32_t first_process;
 	struct trace_clock clock;
-	int64_t ahead; /* its machine's time of day, ahead of the first one's */
+	int64_t ahead; /* how far its machine's time of day is ahead of the first trace's */
 	struct meta *meta;
 	size_t nmeta;
 };
@@ -54,7 +54,7 @@ struct trace {
 	bool plain;                                  /* the data plane is in plain tables */
 	/* for a trace that is still being written, or NULL */
 	struct live *live;
-	struct joint *joint; /* for several traces, or NULL; no db then */
+	struct joint *joint; /* for a joint trace, which has no db; or NULL */
 	struct objects objects;
 	struct connections connections; /* without peers: not learned yet */
 	struct queue_table queues;      /* without an index: likewise */
@@ -97,15 +97,15 @@ struct references_bounds;
 int trace_load_large(struct trace *trace, const struct references_bounds *bounds);
 
 /*
- * A connection to the same file, for one thread: without locks, which make reading rows a fifth
- * slower. But to read its schema takes as long as a thousand rows. 0; or -1, without a message, if
- * that is not possible.
+ * Open another connection to the same file, for one thread: without locks, which make reading rows
+ * a fifth slower. Reading its schema takes as long as reading a thousand rows. 0; or -1, without a
+ * message, if it cannot be opened.
  */
 int trace_open_again(const struct trace *trace, sqlite3 **ret_db);
 
 /*
  * cursor.c: from the next event on, posts, polls and notifies are stored in @room, and stay valid
- * until that is cleared. False: not supported, for a joint trace.
+ * until @room is cleared. False: not supported, for a joint trace.
  */
 struct room;
 bool cursor_use_room(struct cursor *cursor, struct room *room);
@@ -113,24 +113,25 @@ bool cursor_use_room(struct cursor *cursor, struct room *room);
 /* payload_find.c */
 void trace_payloads_fini(struct trace *trace);
 
-/* The kind for column `how` of table `fork`; NULL is a fork. */
+/* The kind for column `how` of table `fork`; NULL means fork. */
 enum fork_how trace_fork_kind(const char *how);
 
-/* The same text as a constant; NULL: unknown. */
+/* The text as a constant; NULL: unknown. */
 const char *trace_fork_how(const char *how);
 const char *trace_memory_what(const char *what);
 
-/* The same for table `misuse`; MISUSES, VERB_COUNT or NULL if unknown. */
+/* Values of table `misuse` as constants; MISUSES, VERB_COUNT or NULL if unknown. */
 enum event_misuse_what trace_misuse_what(const char *what);
 enum verb trace_misuse_verb(const char *name);
 const char *trace_misuse_field(const char *name);
 
 /*
- * For a trace that is still being written (live.h): read what was known when it began. 0 or -errno.
+ * For a trace that is still being written (live.h): read the data that was known when the recording
+ * began. 0 or -errno.
  */
 int trace_load_meta(struct trace *trace);
 
-/* The same: read, or read again, a row. 0 or -errno. */
+/* For such a trace: read a row, or read it again. 0 or -errno. */
 int trace_read_process(struct trace *trace, uint32_t id);
 int trace_read_thread(struct trace *trace, uint32_t id);
 int trace_read_modules(struct trace *trace); /* only new ones */

@@ -1,8 +1,8 @@
 /*
  * Names of the processes of a job: "rank 5", and "rank 5 (node n3)" if the job has several nodes
  *
- * A process that was forked or executed by a rank has the same variables; so only the first one in
- * the trace is the rank, the others have their number, too.
+ * A process that was forked or executed by a rank has the same variables; so only the first such
+ * process in the trace is named as the rank; the others' names also have the number of the process.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -30,7 +30,9 @@ static bool has_nodes(const struct trace *trace)
 	return false;
 }
 
-/* Is it the first process with its rank? Several jobs have each rank several times. */
+/*
+ * Is this the first process with @rank? In a trace of several jobs, each rank occurs several times.
+ */
 static bool is_first(struct map *seen, const struct rank *rank)
 {
 	uint64_t value;

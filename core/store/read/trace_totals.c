@@ -1,6 +1,4 @@
-/*
- * The size of a recording: of a finished one as its tables have it, of several the sum
- */
+/* The size of a recording: from the tables of a finished trace, or the sum over joined traces */
 #include "core/store/read/joint.h"
 #include "core/store/read/live.h"
 #include "core/store/read/trace_priv.h"

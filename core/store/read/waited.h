@@ -1,7 +1,7 @@
 #pragma once
 /*
- * How long the recorder made threads wait: table `waited`. Older traces lack it, imported ones have
- * it without useful rows: meta `waits` says "yes" if it is valid.
+ * How long the recorder made threads wait: table `waited`. Older traces lack the table, and in
+ * imported ones its rows are useless: key `waits` of meta is "yes" if it is valid.
  *
  * For one trace, not a joint one. Not thread-safe.
  */
@@ -18,13 +18,13 @@ struct waited_row {
 	uint32_t process;
 	int64_t time, ns;
 	uint64_t times;
-	bool full; /* the ring was full; else it was extended */
+	bool full; /* the ring was full; otherwise the wait was for its extension */
 };
 
-/* Rows that the trace before this one does not have, in order of time. 0 or -errno. */
+/* The rows, in order of time, without those that the previous trace also has. 0 or -errno. */
 int waited_open(struct trace *trace, struct waited **ret_waited);
 
-/* The next one: 1, 0 at the end, or -errno after log_err(). */
+/* The next row: 1, 0 at the end, or -errno after log_err(). */
 int waited_next(struct waited *waited, struct waited_row *ret_row);
 
 /* Accepts NULL. */

@@ -15,8 +15,8 @@ struct cells {
 	enum cells_kind kind; /* CELLS_NONE: no row has a value */
 	bool some;            /* CELLS_NUMBERS: only rows with @set have a value, the others 0 */
 	bool set[CELLS_ROWS];
-	int64_t numbers[CELLS_ROWS];   /* of an event its number */
-	uint32_t threads[CELLS_ROWS];  /* of an event; 0: no value */
+	int64_t numbers[CELLS_ROWS];   /* of events: the event's number */
+	uint32_t threads[CELLS_ROWS];  /* of events: the thread; 0: no value */
 	const char *texts[CELLS_ROWS]; /* NULL: no value; equal pointers are equal texts */
 };
 
@@ -55,7 +55,7 @@ struct cells {
 		}                                              \
 	} while (0)
 
-/* Row @i as a value of its own. */
+/* Convert row @i to a single value. */
 static inline void cells_value(const struct cells *cells, uint32_t i, struct made_value *value)
 {
 	switch (cells->kind) {

@@ -1,6 +1,4 @@
-/*
- * Tables `connection` and `queue` of a trace that is older than them
- */
+/* Tables `connection` and `queue` of a trace from before they were introduced */
 #include "core/store/vtab/derived.h"
 
 #include <errno.h>

@@ -5,8 +5,8 @@
  * 	$ sqlite3 trace.db ".load libverbatim-sqlite" "SELECT count(*) FROM wc"
  *
  * An extension calls the SQLite that loaded it, never its own copy. The store is compiled once, for
- * the command, and calls SQLite by name; so this file defines each function that it calls, and
- * calls that of the SQLite that loaded the extension. A missing one fails to link.
+ * the command, and calls SQLite by name; so this file defines each such function, which calls the
+ * one of the SQLite that loaded the extension. A missing one fails to link.
  */
 #define SQLITE_CORE /* sqlite3ext.h: no macros for the names that are defined here */
 #include <sqlite3ext.h>

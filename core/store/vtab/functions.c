@@ -2,7 +2,7 @@
  * Functions for SQL that need no trace
  *
  * The values of a percentile are stored as real numbers, which represent integers up to 2^53 (104
- * days in ns) exactly. The one at a rank is found by partitions (Hoare's quickselect) with the
+ * days in ns) exactly. The value at a rank is found by partitions (Hoare's quickselect) with the
  * median of three as pivot, in linear time; if the values were arranged so that this would take too
  * long, by sorting.
  */
@@ -20,7 +20,7 @@
 #include "core/store/db/rank.h"
 #include "core/wire/variable.h"
 
-enum { ROUNDS = 100 }; /* number of partitions; more than this is not by chance */
+enum { ROUNDS = 100 }; /* number of partitions; more are not needed by chance */
 
 struct percentile {
 	double *values;

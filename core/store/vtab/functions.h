@@ -7,7 +7,7 @@
  *	errno_name	"EINVAL"; NULL: there is no such error
  *	shown		the value of a variable that a trace may hold; or "(not shown)"
  *	launcher	1 if a launcher of jobs sets that variable, else 0
- *	rank_facts	what the launcher told that process, as JSON: its rank, size, local, job,
+ *	rank_facts	JSON of the launcher's variables of that process: rank, size, local, job,
  *			step, node and launcher; NULL: it has no rank
  *	percentile	the p-th percentile of all x, exact, p from 0 to 100: of the sorted values
  *			the one at p / 100 of the way from the first to the last, between two of

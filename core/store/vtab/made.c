@@ -130,7 +130,7 @@ static const struct made_module *module_of(const struct made_cursor *cursor)
 	return ((const struct made_vtab *)cursor->base.pVtab)->module;
 }
 
-static void rest_made(struct made_cursor *cursor)
+static void release_made(struct made_cursor *cursor)
 {
 	module_of(cursor)->table->close(cursor->rows);
 	sqlite3_value_free(cursor->argument);
@@ -140,12 +140,12 @@ static void rest_made(struct made_cursor *cursor)
 
 static int close_made(sqlite3_vtab_cursor *base)
 {
-	rest_made((struct made_cursor *)base);
+	release_made((struct made_cursor *)base);
 	free(base);
 	return SQLITE_OK;
 }
 
-/* The only object of that name: 0 and its number, or SQLite's error with a text. */
+/* Find the only object of that name: 0 and its number, or SQLite's error with a text. */
 static int find_name(struct made_cursor *cursor, const char *name, int64_t *ret_object)
 {
 	struct trace *trace = module_of(cursor)->trace;
@@ -177,7 +177,7 @@ static bool narrow_id(uint32_t *id, int64_t value)
 	return true;
 }
 
-/* Add a bound. SQLite's error; or *@empty: no row can fit. */
+/* Add a bound. Returns SQLite's error; *@empty: no row can match. */
 static int add_bound(struct made_cursor *cursor, struct made_bounds *bounds, char letter,
 		     sqlite3_value *value, bool *empty)
 {
@@ -233,7 +233,7 @@ static int filter_made(sqlite3_vtab_cursor *base, int number, const char *plan, 
 	int err;
 
 	(void)number;
-	rest_made(cursor);
+	release_made(cursor);
 	bounds.used = strtoull(plan, &letters, 16);
 	cursor->end = true;
 	for (int i = 0; i < argc; i++) {

@@ -19,12 +19,15 @@ struct trace;
 
 enum made_kind { MADE_NULL, MADE_INT, MADE_TEXT };
 
-/* Receives a value: it is passed on to SQLite, or kept until the next one if there is none. */
+/*
+ * Receives a value, which is passed on to SQLite, or stored here until the next value if @context
+ * is NULL.
+ */
 struct made_value {
 	struct sqlite3_context *context; /* NULL: the value is stored in the rest */
 	enum made_kind kind;
 	int64_t number;
-	const char *text; /* in @room; or of the table's rows, if it is longer than that */
+	const char *text; /* in @room; or, if longer, in memory of the table's rows */
 	size_t length;
 	char room[64];
 };
@@ -33,8 +36,8 @@ struct made_value {
 enum made_key {
 	MADE_NO_KEY,
 	MADE_PROCESS, /* by its number */
-	MADE_OBJECT,  /* likewise; if it is the table's argument also by its name */
-	MADE_TIME,    /* up to one */
+	MADE_OBJECT,  /* by its number; the table's argument also by its name */
+	MADE_TIME,    /* up to a given time */
 };
 
 struct made_column {
@@ -53,7 +56,7 @@ struct made_column {
 struct made_bounds {
 	uint32_t process, object; /* 0: any */
 	int64_t to;               /* INT64_MAX: any */
-	uint64_t used;            /* bit c for column c: the others are not needed */
+	uint64_t used;            /* bit c: column c is needed */
 };
 
 struct made_table {
@@ -65,7 +68,7 @@ struct made_table {
 	/* 0 or -errno after log_err(). @arg is that of made_add(). */
 	int (*open)(void *arg, const struct made_bounds *bounds, void **ret_rows);
 
-	/* The next row, at first the first: 1, 0 at the end, -errno. */
+	/* Go to the next row, or at first to the first one: 1, 0 at the end, -errno. */
 	int (*next)(void *rows);
 
 	/* Column @column of the current row; NULL if no value is set. */
@@ -77,18 +80,20 @@ struct made_table {
 
 void made_int(struct made_value *value, int64_t number);
 void made_text(struct made_value *value, const char *text);    /* copied; NULL: nothing */
-void made_event(struct made_value *value, struct event_id id); /* its name; of no thread: nothing */
+void made_event(struct made_value *value, struct event_id id); /* its name; thread 0: none */
 
 /* The name of an event in @text, its beginning returned. */
 enum { MADE_EVENT_TEXT = 48 };
 const char *made_event_text(struct event_id id, char text[MADE_EVENT_TEXT], size_t *ret_length);
 
-/* Add a table to the connection of @trace. @arg must live as long as that. 0 or -errno. */
+/*
+ * Add a table to the connection of @trace. @arg must live as long as the connection. 0 or -errno.
+ */
 int made_add(struct trace *trace, const struct made_table *table, void *arg);
 
 /*
- * The same for a connection, and a table without objects among its keys: @release is called with
- * @arg when the table is removed, or cannot be added.
+ * The same for a connection and a table that has no object as a key: @release is called with @arg
+ * when the table is removed, or cannot be added.
  */
 int made_add_released(struct sqlite3 *db, const struct made_table *table, void *arg,
 		      void (*release)(void *arg));

@@ -121,7 +121,7 @@ static int next_row(void *rows)
 	return find_matching_row(r, 1);
 }
 
-static void rest_rows(void *rows)
+static void reset_rows(void *rows)
 {
 	struct table_rows *r = rows;
 
@@ -185,6 +185,6 @@ const struct rows_source payload_source = {
 	.free = free_rows,
 	.first = first_row,
 	.next = next_row,
-	.rest = rest_rows,
+	.rest = reset_rows,
 	.value = give_value,
 };

@@ -243,7 +243,7 @@ static void go_back(struct cached_chunk *chunk, uint64_t n)
 		}
 }
 
-static void go_on(struct cached_chunk *chunk, uint64_t n)
+static void walk_to_event(struct cached_chunk *chunk, uint64_t n)
 {
 	while (!at_end(chunk) && event_n(chunk) < n) {
 		if (chunk->nmarks < MARKS &&
@@ -287,7 +287,7 @@ static int find_point(struct scan *scan)
 		if (more <= 0)
 			return more;
 	}
-	go_on(scan->chunk, n);
+	walk_to_event(scan->chunk, n);
 	return find_event(scan);
 }
 

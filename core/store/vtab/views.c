@@ -15,7 +15,10 @@
 /* clang-format off */
 #define JSON(json, path) "json_extract(" SQL_SOUND(json) ", '$." path "')"
 
-/* The call that created region o; one that changed what its IBV_REREG_MR_CHANGE_* flags name. */
+/*
+ * The call that created region o; and a call p that changed what its IBV_REREG_MR_CHANGE_* flags
+ * name.
+ */
 #define CREATED(call) call ".thread = o.created_thread AND " call ".n = o.created_n"
 #define REREG(flag)   "p.verb = 'ibv_rereg_mr' AND " JSON("p.args", "flags") " & " #flag
 
@@ -180,7 +183,7 @@ struct made_column *view_columns(const char *name)
 	return columns;
 }
 
-/* 1, 0, or -errno after log_err(). */
+/* Does the file have a table or view @name? 1, 0, or -errno after log_err(). */
 static int has_table(sqlite3 *db, const char *name)
 {
 	sqlite3_stmt *stmt;

@@ -275,7 +275,7 @@ static void narrow_bounds(int64_t *from, int64_t *to, int64_t low, int64_t high)
 		*to = high;
 }
 
-/* False: no row can fit. */
+/* False: no row can match. */
 static bool add_bound(struct rows_bounds *b, char letter, sqlite3_value *value)
 {
 	int64_t v = sqlite3_value_int64(value);

@@ -8,7 +8,7 @@
 struct trace;
 
 /*
- * Add them to a connection. @trace is the trace of that connection, or NULL: then the first use of
- * a table opens one on the database.
+ * Add the tables and functions to a connection. @trace is the trace of that connection, or NULL:
+ * then the first use of a table opens one on the database.
  */
 int vtab_register(sqlite3 *db, struct trace *trace);

@@ -1,14 +1,14 @@
 /*
  * Failures, counted while they are written
  *
- * 	call that failed	unless programs expect it (core/wire/probe.h), or a verb made it
+ * 	call that failed	unless programs expect it (core/wire/probe.h), or is an inner call
  * 	post, poll that failed
  * 	completion in error	unless flushed: another one explains it
  * 	fatal event, process that was killed
  *
- * Verbs that failed are counted as `verbatim check` counts them, except for searches for the most
- * inline data, which it takes back afterwards. The arguments of a call are parsed only after it has
- * failed.
+ * Verbs that failed are counted as `verbatim check` counts them, except for searches for the
+ * largest inline size, whose failures it discounts. The arguments of a call are parsed only after
+ * it has failed.
  */
 #include <signal.h>
 #include <stdio.h>

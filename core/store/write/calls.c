@@ -1,11 +1,11 @@
 /*
  * Storing control verbs in tables call, ref and event
  *
- * A call is held in memory until it returns, and those around it. Then it is stored as a row; but
- * if many calls of its shape (call_batch.h) are rows already it goes into the thread's block. A
- * block is stored with each commit, and grows until it has many calls. A call that has not returned
- * when the writer commits is stored as a row without an end, which is added later. Calls of a
- * thread nest: the library or a provider may call a verb inside another.
+ * A call is held in memory until it and all calls around it have returned. Then it is stored as a
+ * row; but if many calls of its shape (call_batch.h) are rows already, it goes into the thread's
+ * block. A block is stored with each commit, and grows until it has many calls. A call that has not
+ * returned when the writer commits is stored as a row without an end, which is added later. Calls
+ * of a thread nest: the library or a provider may call a verb inside another.
  *
  * Not here: data that is only known at the end, such as objects (objects.c).
  */
@@ -277,9 +277,9 @@ static int store_end(struct writer *writer, struct thread_log *log, const struct
 }
 
 /*
- * The size of the rows about the object that a call in a block has made: its own, those of its
- * queues and of its connection. Many of them will be in blocks, which have a tenth of it.
- * writer_size() adds enough for those of a call that is a row.
+ * The size of the rows about the object that a call in a block has created: its own row, and those
+ * of its queues and connection. If there are many, they will be in blocks, a tenth of the size. For
+ * a call that is a row, writer_size() adds enough.
  */
 static uint64_t derived_bytes(struct writer *writer, const struct pending *call)
 {
@@ -302,7 +302,7 @@ static uint64_t derived_bytes(struct writer *writer, const struct pending *call)
 	}
 }
 
-/* A call that has returned. */
+/* Store a call that has returned, as a row or in the block. */
 static int store_whole(struct writer *writer, struct thread_log *log, const struct pending *call)
 {
 	struct call_row row = { .n = call->n,
@@ -351,8 +351,8 @@ static void pop_call(struct thread_log *log, struct pending *call)
 }
 
 /*
- * Store the calls that have returned, in the order of their begins: those inside a call that has
- * not wait for it, unless that is stored already.
+ * Store the calls that have returned, in the order of their begins: calls inside one that has not
+ * returned wait for it, unless its row is stored already.
  */
 static int store_returned(struct writer *writer, struct thread_log *log)
 {
@@ -373,7 +373,7 @@ static int store_returned(struct writer *writer, struct thread_log *log)
 	return writer->err;
 }
 
-/* The returns of the outermost of many calls were lost. */
+/* Too many calls are open: the return of the outermost one must have been lost. */
 static int drop_outermost(struct writer *writer, struct thread_log *log)
 {
 	if (store_begin(writer, log, &log->pending[0]) || store_returned(writer, log))
@@ -402,7 +402,7 @@ static bool read_args(struct writer *writer, struct thread_log *log, struct pend
 	return used >= 0 && (size_t)used == nwords;
 }
 
-static int not_whole(struct writer *writer, struct thread_log *log, const struct event_head *head,
+static int cover_cut(struct writer *writer, struct thread_log *log, const struct event_head *head,
 		     uint64_t n, int64_t time)
 {
 	if (!(head->flags & EVENT_CUT))
@@ -434,7 +434,7 @@ int calls_begin(struct writer *writer, struct thread_log *log, const struct even
 			  &call->stack))
 		return writer->err;
 	if (!read_args(writer, log, call, frames + event->nframes, event->nargs))
-		return not_whole(writer, log, &event->head, n, time);
+		return cover_cut(writer, log, &event->head, n, time);
 	if (call->verb == VERB_ack_async_event)
 		store_async(writer, log, call, time);
 	return writer->err;
@@ -461,7 +461,7 @@ static bool read_out(struct writer *writer, struct thread_log *log, struct pendi
 	text_char(&writer->out, '{');
 	if (event->nouts)
 		used = args_write_members(&json, words, event->nouts, &verb->args);
-	json.told = NULL; /* its own row has its context, PD and CQs */
+	json.told = NULL; /* the object's own row has its context, PD and CQs */
 	if (used >= 0) {
 		more = args_write_changed(&json, &verb->args, words + used,
 					  event->nouts - (size_t)used);
@@ -546,7 +546,7 @@ int calls_end(struct writer *writer, struct thread_log *log, const struct event_
 	if (!writer->err)
 		store_returned(writer, log);
 	if (!whole && !writer->err)
-		return not_whole(writer, log, &event->head, n, time);
+		return cover_cut(writer, log, &event->head, n, time);
 	return writer->err;
 }
 

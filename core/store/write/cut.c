@@ -3,9 +3,9 @@
  *
  * 	... chunks ... | cut | chunks ... | cut | chunks ...
  *
- * At a cut all batches become chunks, so that none has events of both sides, and the outstanding
- * requests are packed into chunks as well (cut_carry.c). When the chunks before the cut are
- * deleted, these replace them. Rows of the control plane that no later event needs are deleted
+ * At a cut all batches become chunks, so that no chunk has events of both sides, and the
+ * outstanding requests are packed into chunks as well (cut_carry.c). When the chunks before the cut
+ * are deleted, these replace them. Rows of the control plane that no later event needs are deleted
  * (forget.c). Table `loss` has the number of deleted events by thread, and their times, separately
  * from events that did not fit into a ring.
  *
@@ -182,7 +182,7 @@ int cuts_show(struct writer *writer)
 	return writer->base ? show_base(writer) : 0;
 }
 
-/* A live reader has seen these events. */
+/* Hide carried events from a live reader, which has seen them. */
 int cuts_hide(struct writer *writer)
 {
 	return writer->followed ? hide_base(writer) : 0;
@@ -232,7 +232,10 @@ static int store_unread(struct writer *writer, int64_t chunk)
 	return writer_fail(writer, sql_exec(writer->db, sql));
 }
 
-/* Delete a chunk up to these, of payload or not. Returns 1, 0 if there is none, or -errno. */
+/*
+ * Delete the oldest chunk of events or payload whose id is not above these. Returns 1, 0 if there
+ * is none, or -errno.
+ */
 static int forget_one(struct writer *writer, int64_t chunk, int64_t payload_chunk)
 {
 	sqlite3_stmt *oldest = writer->statements[STATEMENT_oldest];

@@ -166,7 +166,7 @@ static void end_event(struct carrying *c, size_t bytes, enum event_type type, ui
 	*head = (struct event_head){ .words = (uint16_t)(bytes / 8), .type = type, .flags = flags };
 }
 
-/* Up to POST_WRS requests of one post. Returns how many, or -errno. */
+/* Carry up to POST_WRS requests of one post. Returns their number, or -errno. */
 static ssize_t carry_requests(struct carrying *c, const struct outstanding_item *items, size_t n)
 {
 	struct event_post *post = (void *)c->event;
@@ -229,7 +229,7 @@ static bool is_same_event(const struct outstanding_item *a, const struct outstan
 	return a->at.thread == b->at.thread && a->at.n == b->at.n;
 }
 
-/* The first of @left items with those of the same event. Returns how many, or -errno. */
+/* Carry the first of @left items, with the others of its event. Returns their number, or -errno. */
 static ssize_t carry_event(struct carrying *c, const struct outstanding_item *items, size_t left)
 {
 	size_t n = 1;
@@ -262,9 +262,9 @@ static int note_stack(struct cut *cut, uint32_t stack)
 }
 
 /*
- * The time since which destroyed objects may be used by it. Posts to an existing queue use existing
- * memory; but in a trace with a size limit an old request must not prevent the deletion of
- * everything that was destroyed since.
+ * The time since which objects may have been destroyed that the item still uses. Posts to a live
+ * queue use live objects; but in a trace with a size limit an old request must not prevent the
+ * deletion of everything that was destroyed since.
  */
 static int64_t named_since(const struct writer *writer, const struct outstanding_item *item)
 {
@@ -277,8 +277,8 @@ static int64_t named_since(const struct writer *writer, const struct outstanding
 }
 
 /*
- * Drop items that a trace with a size limit does not carry: of destroyed queues, those older than
- * all its events. Returns how many are left, or -ENOMEM.
+ * Drop items that a trace with a size limit does not carry: items of destroyed queues, if they are
+ * older than all its events. Returns how many are left, or -ENOMEM.
  */
 static ssize_t note_items(struct writer *writer, struct cut *cut, struct outstanding_item *items,
 			  size_t count)

@@ -15,8 +15,8 @@ struct carried_chunk {
 
 struct cut {
 	int64_t time;
-	int64_t chunk, payload_chunk; /* ids of the last chunks before it */
-	uint64_t bytes;               /* their size, since the previous cut */
+	int64_t chunk, payload_chunk; /* ids of the last chunks before the cut */
+	uint64_t bytes;               /* size of the chunks since the previous cut */
 	struct control_cut control;
 	uint32_t *stacks; /* stacks of the carried events */
 	size_t nstacks;

@@ -6,7 +6,7 @@
  * A cut stores the position of each thread and the calls that have not returned. When the events
  * before the cut are deleted, their rows are deleted in the order of each thread, so that each row
  * is processed once; but a needed call stays, and is deleted by its number when it is not needed
- * any more. A live reader must have read them all before.
+ * any more. Before that, a live reader must have read all of them.
  *
  * An object keeps its name when the objects before it are deleted: while the trace is being
  * written, table `object` has the ordinals of objects before the cut, and in rows with a negative
@@ -157,7 +157,7 @@ static int drop_row(struct writer *writer, struct event_id id)
 	return count_events(writer, log, 2);
 }
 
-/* A call of an event after the deleted part is deleted with that. */
+/* A needed call is not needed any more. If it is after the deleted part, it is deleted later. */
 static int drop_call(void *arg, struct event_id id)
 {
 	struct writer *writer = arg;
@@ -257,7 +257,7 @@ static uint64_t delete_past(struct writer *writer, enum statement statement, uin
 	return (uint64_t)sqlite3_changes(writer->db);
 }
 
-/* The needed calls of a block as rows. 0 or -errno. */
+/* Store the needed calls of a block as rows. 0 or -errno. */
 static int keep_needed(struct writer *writer, const struct thread_log *log,
 		       const struct call_block *block, struct call_whole *whole, uint64_t *kept)
 {
@@ -279,7 +279,10 @@ static int keep_needed(struct writer *writer, const struct thread_log *log,
 	return err;
 }
 
-/* The first block up to @to: 1, 0 if there is none, or -errno. */
+/*
+ * Delete the first block of the thread, if it is before event @to: 1, 0 if there is none, or
+ * -errno.
+ */
 static int forget_block(struct writer *writer, struct thread_log *log, uint64_t to,
 			struct call_block *block, uint64_t *ret_calls)
 {
@@ -305,7 +308,7 @@ static int forget_block(struct writer *writer, struct thread_log *log, uint64_t 
 	return err;
 }
 
-/* Returns the number of calls. */
+/* Returns the number of deleted calls. */
 static uint64_t forget_blocks(struct writer *writer, struct thread_log *log, uint64_t to)
 {
 	struct call_block block = { 0 };

@@ -140,7 +140,7 @@ static int forget_modules(struct writer *writer)
 
 /* Unobserved events */
 
-/* SQL: is_behind(thread, n, process, what), of a row of table `coverage`. */
+/* SQL: is_behind(thread, n, process, what): is a row of table `coverage` before the cut? */
 static void is_behind(sqlite3_context *context, int n, sqlite3_value **values)
 {
 	const struct writer *writer = sqlite3_user_data(context);
@@ -151,7 +151,7 @@ static void is_behind(sqlite3_context *context, int n, sqlite3_value **values)
 	bool behind = !log || (uint64_t)sqlite3_value_int64(values[1]) <= log->past;
 
 	(void)n;
-	/* counted as long as the process is in the trace */
+	/* such calls are counted as long as the process is in the trace */
 	if (what && !strncmp(what, "direct", 6))
 		behind = !processes_find(writer, (uint32_t)sqlite3_value_int64(values[2]));
 	sqlite3_result_int(context, thread && behind);
@@ -183,7 +183,7 @@ static int forget_coverage(struct writer *writer)
 		 last, last);
 	for (size_t i = 0; i < writer->nlogs; i++)
 		if (writer->logs[i])
-			writer->logs[i]->damage_rows = 0; /* the next one adds a row */
+			writer->logs[i]->damage_rows = 0; /* the next damage adds a row */
 	return writer_fail(writer, sql_exec(writer->db, sql));
 }
 

@@ -6,8 +6,9 @@
  * An object belongs to the first object among the arguments of the call that created it. Objects
  * end with their context or process, even if the program did not destroy them.
  *
- * A trace may begin at any time up to now. So a call that a later one has made unnecessary, and
- * those of a destroyed object, are only dropped when the trace begins after that: needed_forget().
+ * A trace may begin at any time up to now. So a call that a later one has replaced, and calls of a
+ * destroyed object, are dropped only when the trace begins after the replacement or destruction:
+ * needed_forget().
  *
  * Not here: the effect of a verb on an object (needed_call.c).
  */

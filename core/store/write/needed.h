@@ -47,15 +47,15 @@ void needed_exit(struct needed *needed, uint32_t process, int64_t time);
 /* Is that call needed now, or was it at the time of the last needed_forget()? */
 bool needed_has(const struct needed *needed, struct event_id id);
 
-/* Is there an object at that address, a queue pair or another one? */
+/* Is an object of any kind alive at @handle? */
 bool needed_is_alive(const struct needed *needed, uint32_t process, uint64_t handle);
 
-/* The same for any call of a thread. */
+/* As needed_has(), for any call of @thread. */
 bool needed_has_thread(const struct needed *needed, uint32_t thread);
 
 /*
- * An object created before the time of needed_forget(), and the number of its kind created until
- * then.
+ * An object created before the time of needed_forget(), and its ordinal among those of its kind in
+ * the process.
  */
 struct needed_object {
 	uint32_t process;

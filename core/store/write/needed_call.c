@@ -2,8 +2,8 @@
  * The effect of a control verb on the objects, and how long it is needed
  *
  * 	creates an object     as long as that is alive
- * 	changes an object     until a later call changes the same: KEYED has those verbs of which
- * 	                      the arguments say what "the same" is
+ * 	changes an object     until a later call changes the same: is_keyed() lists the verbs whose
+ * 	                      arguments determine what "the same" is
  * 	queries a device      source of the tables of devices: the last answer
  * 	anything else         not at all: events, other queries, failed calls
  */
@@ -96,7 +96,9 @@ static int hold_call(struct needed *needed, struct thing *thing, const struct ne
 
 /* Creating and destroying objects */
 
-/* A library creates it inside another call, which counts as its creation: lifetimes.c. */
+/*
+ * Did a library create the object inside @outer? Then @outer counts as its creation: lifetimes.c.
+ */
 static bool is_made_inside(const struct thing *thing, const struct needed_call *outer)
 {
 	return thing->made.thread == outer->id.thread && thing->made.n > outer->id.n &&
@@ -212,7 +214,7 @@ static int find_state(const struct thing *qp, int end, int state)
 }
 
 /* Do the calls after @a up to @b change the same as those after @b up to the last? */
-static bool is_same_way(const struct thing *qp, int a, int b)
+static bool is_same_cycle(const struct thing *qp, int a, int b)
 {
 	int x = a + 1, y = b + 1, end = (int)qp->ncalls;
 
@@ -229,13 +231,13 @@ static bool is_same_way(const struct thing *qp, int a, int b)
 }
 
 /* If a queue pair has returned to a state by the same transitions twice, drop one of the cycles. */
-static int shorten_way(struct needed *needed, struct thing *qp, int64_t time)
+static int drop_cycle(struct needed *needed, struct thing *qp, int64_t time)
 {
 	int last = (int)qp->ncalls - 1, state = qp->calls[last].state;
 	int b = find_state(qp, last, state), a = b < 0 ? -1 : find_state(qp, b, state);
 	int err = 0;
 
-	if (a < 0 || b - a > CYCLE_MOST || !is_same_way(qp, a, b))
+	if (a < 0 || b - a > CYCLE_MOST || !is_same_cycle(qp, a, b))
 		return 0;
 	for (int i = b; i > a && !err; i--)
 		if (qp->calls[i].verb == VERB_modify_qp)
@@ -279,7 +281,7 @@ static int modify_qp(struct needed *needed, struct thing *qp, const struct neede
 		return err ? err : needed_hold(needed, qp, &held, call->end);
 	}
 	err = needed_append(needed, qp, &held, call->end);
-	return err ? err : shorten_way(needed, qp, call->end);
+	return err ? err : drop_cycle(needed, qp, call->end);
 }
 
 /* Others */

@@ -13,8 +13,8 @@ struct held_call {
 	struct event_id id;
 	uint32_t stack;
 	enum verb verb;
-	uint64_t key; /* hash of its arguments: it replaces one with the same verb and key */
-	int state;    /* of ibv_modify_qp(): of the queue pair after it */
+	uint64_t key; /* hash of its arguments: replaces a call with the same verb and key */
+	int state;    /* ibv_modify_qp(): state of the queue pair after the call */
 };
 
 /* An object, or the process itself. */
@@ -29,7 +29,7 @@ struct thing {
 	int64_t made_at, gone_at; /* gone_at INT64_MAX: alive */
 	bool counted;             /* its ordinal is known */
 	bool listed;              /* for a device: it is in the last list of devices */
-	uint64_t list;            /* for a device: address of the first one; 0: it was freed */
+	uint64_t list;            /* for a device: address of its first list; 0: freed */
 	struct held_call *calls;  /* oldest first */
 	size_t ncalls;
 	struct thing *parent, *children, *sibling, **link;
@@ -49,8 +49,8 @@ struct things {
 
 struct needed {
 	struct map by_place;  /* process, kind, handle: to struct thing */
-	struct map calls;     /* thread, n: those that are needed, as keys */
-	struct map by_thread; /* by thread: their number */
+	struct map calls;     /* thread, n: needed calls, as keys */
+	struct map by_thread; /* by thread: number of needed calls */
 	struct map tallies;   /* by process and kind: the number created */
 	struct thing *all;
 	struct things fresh; /* created since the last needed_forget(), in that order */

@@ -2,9 +2,9 @@
  * The earlier data-plane events that a trace which begins in the middle must have
  *
  * A trace is cut by leaving out events of the data plane up to some moment. The rest is consistent,
- * and can be replayed, if that set is closed: a request that has not completed yet is needed, and
- * so is one that has completed if its counterpart at the peer has not. So four kinds of events are
- * needed:
+ * and can be replayed, if it is complete in this sense: a request that has not completed yet is
+ * needed, and so is one that has completed, if its counterpart at the peer has not. So four kinds
+ * of events are needed:
  *
  * 	sq, rq     requests that have no completion yet
  * 	streams    messages that one end has seen complete and the other has not: of the former the
@@ -117,7 +117,10 @@ static void end_queue(struct outstanding *o, struct queue *queue)
 	free_queue(o, queue);
 }
 
-/* If the handle is in use it is that of an outer call, or the object's end was lost. */
+/*
+ * If the handle is in use, an outer call has created the queue, or the end of an earlier one was
+ * lost.
+ */
 static struct queue *add_queue(struct outstanding *o, uint32_t process, uint64_t handle)
 {
 	struct queue *queue = find_queue(o, process, handle);
@@ -216,7 +219,7 @@ static uint32_t dest_of(const struct event_wr *wr)
 
 	if (!(wr->parts & WR_UD))
 		return 0;
-	at += wr_parts_bytes(wr->parts & (WR_UD - 1)); /* they are in the order of their bits */
+	at += wr_parts_bytes(wr->parts & (WR_UD - 1)); /* parts are in the order of their bits */
 	return ((const struct event_ud *)(const void *)at)->remote_qpn;
 }
 
@@ -307,7 +310,7 @@ static struct queue *find_qp(const struct outstanding *o, const struct completio
 	struct queue *qp = outstanding_entry(
 		&o->by_number, outstanding_pair_key(completion->at.process, completion->wc.qp_num));
 
-	/* the target of an XRC connection has none */
+	/* the target of an XRC connection has no CQs */
 	while (qp && qp->qp.send_cq && qp->qp.send_cq != completion->cq &&
 	       qp->qp.recv_cq != completion->cq)
 		qp = qp->same_number;
@@ -333,7 +336,10 @@ static struct request_list *find_receives(struct outstanding *o, struct queue *q
 	return &qp->rq;
 }
 
-/* The opcode of an error is not valid: a shorter form of core/store/read/match.c. */
+/*
+ * Is it a receive? The opcode of an error is not valid; this is a shorter form of
+ * core/store/read/match.c.
+ */
 static bool is_receive(struct outstanding *o, struct queue *qp, const struct completion *completion)
 {
 	const struct event_wc *wc = &completion->wc;

@@ -86,7 +86,10 @@ int outstanding_call(struct outstanding *outstanding, const struct outstanding_c
  */
 bool outstanding_is_whole(const struct outstanding *outstanding, int64_t time);
 
-/* An event, or a part of one, that must be in the trace: exactly one of the three is not NULL. */
+/*
+ * An event, or a part of one, that must be in the trace: exactly one of @wr, @wc and @notify is not
+ * NULL.
+ */
 struct outstanding_item {
 	struct event_place at;
 	uint64_t object; /* of a post or poll: handle of the queue or CQ */
@@ -101,8 +104,8 @@ struct outstanding_item {
 };
 
 /*
- * All of them at @time, sorted by thread and number; they point into @outstanding and are valid
- * until its next call. The caller frees the array. Returns 0 or -ENOMEM.
+ * All items needed at @time, sorted by thread and number; they point into @outstanding and are
+ * valid until its next call. The caller frees the array. Returns 0 or -ENOMEM.
  */
 int outstanding_list(struct outstanding *outstanding, int64_t time, struct outstanding_item **ret,
 		     size_t *ret_count);

@@ -1,9 +1,9 @@
 /*
  * Completions that were read before their posts
  *
- * The ring of the polling thread may be read far ahead of that of the posting thread: by the
- * capacity of a ring. They wait in the order in which they were polled, separately for each queue
- * pair number, so that a post checks only a few.
+ * The ring of the polling thread may be read ahead of the posting thread's, by up to the capacity
+ * of a ring. Early completions wait in the order in which they were polled, separately for each
+ * queue pair number, so that a post checks only a few.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum {
 	EARLY_MAX = 1 << 16, /* of one number */
-	/* limit for one post: sends and receives of a number are in one list */
+	/* completions compared with one post: sends and receives of a number share a list */
 	LOOKED_AT = 64,
 };
 

@@ -54,7 +54,7 @@ static void list_requests(struct item_list *list, const struct request_list *req
 		list_request(list, request_list_at(requests, i));
 }
 
-/* A send without a known completion is needed only for its receiver. */
+/* List the sends of a stream; one without a known completion is needed only for its receiver. */
 static void list_sends(const struct outstanding *o, struct item_list *list,
 		       const struct stream *stream)
 {

@@ -58,7 +58,9 @@ struct stream {
 	bool datagrams;
 	bool unseen;                         /* its sender bypasses the verbs */
 	struct request_list sends, receives; /* at most one of them is not empty */
-	/* before these, while the other end seemed not to be recorded: counted, but not stored */
+	/*
+	 * messages before these, counted but not stored, as the other end seemed not to be recorded
+	 */
 	uint64_t dropped;
 	bool dropped_receives;
 	int64_t dropped_at; /* the last */
@@ -83,7 +85,7 @@ struct outstanding {
 	struct map by_handle;        /* to struct queue */
 	struct map by_number;        /* process, qp_num: to the first of these */
 	struct map datagram_numbers; /* qp_num of any process, as keys */
-	struct map connections;      /* qp_num, that of its peer: of any process, as keys */
+	struct map connections;      /* qp_num and the peer's qp_num, of any process, as keys */
 	struct map by_pair;          /* from, to: to struct stream */
 	struct map by_cq;            /* to struct armed */
 	struct queue *queues;        /* all */
@@ -103,7 +105,7 @@ static inline struct request *request_list_at(const struct request_list *list, u
 /* Returns 0 or -ENOMEM. */
 int request_list_push(struct request_list *list, struct request *request);
 
-/* Requests before it are moved up, since it is usually near the front. */
+/* Remove the request at @at, which is usually near the front: those before it are moved up. */
 struct request *request_list_take(struct request_list *list, uint32_t at);
 
 void request_list_clear(struct request_list *list);
@@ -131,7 +133,7 @@ typedef int end_fn(struct outstanding *o, const struct completion *completion);
 /* Add a completion whose post has not been read yet. Returns 0 or -ENOMEM. */
 int early_add(struct outstanding *o, const struct completion *completion);
 
-/* A post to @queue has come: does an earlier completion belong to it? 0 or -ENOMEM. */
+/* A post to @queue was read: match completions that were read before it. 0 or -ENOMEM. */
 int early_match(struct outstanding *o, const struct queue *queue, int64_t now, end_fn *end);
 
 /* Is a post still expected at @time? */

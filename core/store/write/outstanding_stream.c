@@ -3,7 +3,7 @@
  *
  * A stream has the two-sided messages from one queue pair number to another. Both ends complete
  * them in the same order, so only those of the end that is ahead are stored. Datagrams may get
- * lost: those that were not received within a second were.
+ * lost: those that are not received within a second count as lost.
  *
  * Not here: requests without a completion (outstanding.c).
  */
@@ -14,7 +14,7 @@
 
 enum {
 	STREAM_MAX = 1 << 16,
-	FOREIGN_MAX = 1 << 14, /* messages by which the other end was read, if it is recorded */
+	FOREIGN_MAX = 1 << 14, /* after so many messages, a recorded other end must be read */
 	MULTICAST_QPN = 0xffffff,
 };
 
@@ -67,7 +67,7 @@ void stream_free(struct outstanding *o, struct stream *stream)
 	free(stream);
 }
 
-/* When the oldest one was known to be complete. */
+/* When the oldest message was known to be complete. */
 static int64_t time_of_first(const struct request_list *list)
 {
 	const struct request *first = request_list_at(list, 0);
@@ -128,13 +128,13 @@ bool stream_has_both_ends(const struct outstanding *o, const struct stream *stre
 	       map_get(&o->connections, outstanding_pair_key(stream->to, stream->from), &n);
 }
 
-/* Has it grown for so long that the other end must have been read meanwhile? */
+/* Has the list grown for so long that the other end must have been read meanwhile? */
 static bool is_long(const struct request_list *list, int64_t now)
 {
 	return list->count >= FOREIGN_MAX || (list->count && now - STALE_NS > time_of_first(list));
 }
 
-/* Count so many messages as complete at one end, the last at @now, without storing them. */
+/* Count @messages messages as complete at one end, the last at @now, without storing them. */
 static void count_only(struct stream *stream, bool receive, uint32_t messages, int64_t now)
 {
 	stream->dropped += messages;
@@ -149,7 +149,7 @@ void stream_leave(struct stream *stream)
 	request_list_clear(&stream->receives);
 }
 
-/* There are too many. */
+/* Give up the oldest message, since there are too many. */
 static void give_up_oldest(struct stream *stream, bool receive, int64_t now)
 {
 	free(request_list_take(receive ? &stream->receives : &stream->sends, 0));

@@ -62,7 +62,7 @@ static int finish_payload(struct payloads *p, struct waiting *w)
 	return payload_rows_add(&p->ready, row, w->bytes);
 }
 
-/* Is it the next request of the same post as the newest? Usually it is. */
+/* Does @e belong to the next request of the post of @newest? This is the usual case. */
 static bool is_next(const struct waiting *newest, const struct event_payload *e)
 {
 	return newest && newest->object && newest->object == e->object && newest->of == e->of &&

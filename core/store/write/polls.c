@@ -4,8 +4,8 @@
  * A thread counts its empty polls in its ring's head, with one counter for each CQ, and each poll
  * event has the value of the counter. The thread that destroys a CQ writes the counters of all
  * threads as events and clears them, since another CQ may get the same address. That event comes
- * through another ring than the polls, possibly before them; so it only marks the counter as dead,
- * and later polls start a new life of it.
+ * through another ring than the polls, possibly before them; so the event only marks the counter as
+ * dead, and later polls start a new life of the counter.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ enum { COUNTERS_MAX = 1 << 16, COUNTS_MAX = 1 << 20 };
 
 #define EMPTY_MAX (1ull << 48) /* would take years of counting: larger values are damage */
 
-static uint64_t believe_count(uint64_t empty)
+static uint64_t limit_count(uint64_t empty)
 {
 	return empty <= EMPTY_MAX ? empty : 0;
 }
@@ -45,7 +45,7 @@ static struct poll_counter *find_counter(struct thread_log *log, uint64_t cq)
 }
 
 /* For when find_counter() fails: polls of CQs above the limit are recorded, but not counted. */
-static int not_found(struct writer *writer, const struct thread_log *log)
+static int fail_counter(struct writer *writer, const struct thread_log *log)
 {
 	return log->ncounters < COUNTERS_MAX ? writer_fail(writer, -ENOMEM) : writer->err;
 }
@@ -73,11 +73,11 @@ int polls_count(struct writer *writer, struct thread_log *log, const struct even
 		int64_t time, uint64_t *ret_empty)
 {
 	struct poll_counter *counter = find_counter(log, event->cq);
-	uint64_t empty = believe_count(event->empty);
+	uint64_t empty = limit_count(event->empty);
 
 	*ret_empty = 0;
 	if (!counter)
-		return not_found(writer, log);
+		return fail_counter(writer, log);
 	if (counter->dead && event->head.ticks > counter->died)
 		next_life(writer, log, counter);
 	*ret_empty = empty - (empty >= counter->seen ? counter->seen : 0);
@@ -100,7 +100,7 @@ struct thread_log *polls_find_log(struct writer *writer, uint32_t ring, uint32_t
 	return NULL;
 }
 
-/* The ring of its thread was not read yet: store the count until that thread is known. */
+/* Store the count of a thread whose ring was not read yet, until the thread is known. */
 static int store_count(struct writer *writer, const struct event_count *event)
 {
 	struct event_count *more;
@@ -143,8 +143,8 @@ int polls_destroyed(struct writer *writer, const struct event_count *event, size
 		return store_count(writer, event);
 	counter = find_counter(log, event->cq);
 	if (!counter)
-		return not_found(writer, log);
-	if (believe_count(event->empty) > counter->empty)
+		return fail_counter(writer, log);
+	if (limit_count(event->empty) > counter->empty)
 		counter->empty = event->empty;
 	counter->dead = true;
 	counter->died = event->head.ticks;
@@ -157,7 +157,7 @@ int polls_final(struct writer *writer, struct thread_log *log, const struct ring
 {
 	for (int i = 0; i < RING_POLLS; i++) {
 		uint64_t cq = atomic_load_explicit(&head->polls[i].cq, memory_order_relaxed);
-		uint64_t empty = believe_count(
+		uint64_t empty = limit_count(
 			atomic_load_explicit(&head->polls[i].empty, memory_order_relaxed));
 		struct poll_counter *counter;
 
@@ -165,7 +165,7 @@ int polls_final(struct writer *writer, struct thread_log *log, const struct ring
 			continue;
 		counter = find_counter(log, cq);
 		if (!counter)
-			return not_found(writer, log) ? writer->err : polls_flush(writer, log);
+			return fail_counter(writer, log) ? writer->err : polls_flush(writer, log);
 		if (counter->dead)
 			next_life(writer, log, counter);
 		counter->empty = empty;

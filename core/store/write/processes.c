@@ -3,7 +3,7 @@
  *
  * A ring has only the pid of its process. A second EVENT_PROCESS from a pid starts a new process of
  * the trace: after exec, or because the pid was reused. Rings of that pid that arrived in the
- * meantime belong to the new image; earlier ones have ended with the old one.
+ * meantime belong to the new image; earlier rings have ended with the old image.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -122,7 +122,7 @@ static int add_limits(struct writer *writer, uint32_t process, const struct even
 
 /*
  * @at: strings of "NAME=value", each with its '\0', @n bytes. The guest sends only variables that
- * may be recorded; one of another version may have had no list.
+ * may be recorded; a guest of another version may have had no list.
  */
 static int add_environ(struct writer *writer, uint32_t process, const char *at, size_t n)
 {
@@ -204,7 +204,7 @@ int processes_event(struct writer *writer, struct thread_log *log,
 	return writer->err;
 }
 
-/* Files of the process whose address is reused by a new one. */
+/* Note the files of the process whose addresses a new file reuses. */
 static int note_covered(struct writer *writer, uint32_t process, const struct event_module *event)
 {
 	sqlite3_stmt *stmt = writer->statements[STATEMENT_covered];
@@ -330,7 +330,7 @@ int processes_spawned(struct writer *writer, struct thread_log *log,
 	if (event->error && p->ending == hows[FORK_EXEC])
 		p->ending = NULL;
 	if (event->fork_seq != log->fork_seq)
-		return 0; /* a signal handler created another meanwhile */
+		return 0; /* a signal handler has created another process meanwhile */
 	return WRITER_RUN(writer, spawned, "uidd", log->id, log->fork_n, event->pid, event->error);
 }
 
@@ -351,8 +351,8 @@ int processes_exit(struct writer *writer, struct thread_log *log, const struct e
 	return WRITER_RUN(writer, process_end, "uidt", p->id, time, p->status, p->ending);
 }
 
-/* Is no event of the process missing? The one that reports its exit may be lost. */
-static bool heard_all(const struct writer *writer, const struct known_process *p)
+/* Have all events of the process arrived? The one that reports its exit may be lost. */
+static bool has_all_events(const struct writer *writer, const struct known_process *p)
 {
 	for (size_t i = 0; i < writer->nlogs; i++)
 		if (writer->logs[i] && writer->logs[i]->process == p->id &&
@@ -373,7 +373,7 @@ int processes_end(struct writer *writer, struct known_process *p, int64_t time, 
 		ending = WIFSIGNALED(status) ? "killed" : ending ? ending : "exit";
 	else if (ending)
 		status = p->status;
-	else if (heard_all(writer, p))
+	else if (has_all_events(writer, p))
 		ending = "killed";
 	if (ending && !strcmp(ending, "killed"))
 		alarms_crash(writer, p->id, status > 0 ? WTERMSIG(status) : 0, time);

@@ -56,7 +56,7 @@ static int copy_database(struct writer *writer, const char *path)
 	return err;
 }
 
-/* Written beside @path first, so that an incomplete copy never has that name. */
+/* The copy is written beside @path first, so that an incomplete copy never has that name. */
 static int write_copy(struct writer *writer, const char *path, const char *why)
 {
 	char beside[FILE_BESIDE];

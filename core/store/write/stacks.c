@@ -56,7 +56,7 @@ static void free_stack(struct known_stack *stack)
 	free(stack);
 }
 
-/* A table of @size without useless ones. */
+/* Build a table of @size, without useless stacks. */
 static int rebuild_table(struct writer *writer, size_t size)
 {
 	struct known_stack **table = calloc(size, sizeof(struct known_stack *));
@@ -81,7 +81,7 @@ static int rebuild_table(struct writer *writer, size_t size)
 	return 0;
 }
 
-/* Make space for one more. */
+/* Make space for one more stack. */
 static int grow_table(struct writer *writer)
 {
 	size_t size = 1024, left = 0;
@@ -134,7 +134,7 @@ static struct known_stack *make_stack(struct writer *writer, const struct known_
 	return stack;
 }
 
-/* NULL: there are too many, or writer->err has the reason. */
+/* Find or add a stack. NULL: there are too many, or writer->err has the reason. */
 static struct known_stack *find_stack(struct writer *writer, uint32_t process, uint32_t modules,
 				      const uint64_t *frames, uint32_t nframes)
 {

@@ -3,9 +3,9 @@
  *
  * Events of the data plane go into the thread's batch, and a full batch becomes a row of table
  * `chunk`; all others go straight into their tables. A transaction lasts from one flush to the
- * next. Meanwhile the file is in WAL mode, locked by this process, and its meta has "recording"
- * with its pid. A reader that finds that without the lock knows that the recorder died, and
- * completes the trace (complete.c) as writer_finish() does.
+ * next. Meanwhile the file is in WAL mode, locked by this process, and table meta has the state
+ * "recording" and its pid. A reader that finds this state without the lock knows that the recorder
+ * died, and completes the trace (complete.c) as writer_finish() does.
  *
  * Not here: its end, and losses after a failure (writer_end.c), threads (thread_log.c), control
  * verbs (calls.c), processes (processes.c).
@@ -206,8 +206,8 @@ uint64_t writer_commits(const struct writer *writer)
 }
 
 /*
- * After a checkpoint the next transaction overwrites the log, also what a child forked before it
- * would read there. So there must be a new one first.
+ * After a checkpoint the next transaction overwrites the log, including what a child that was
+ * forked earlier would read there. So before_commit must fork a new child first.
  */
 static int checkpoint_log(struct writer *writer)
 {
@@ -224,7 +224,7 @@ static int checkpoint_log(struct writer *writer)
 static int commit_transaction(struct writer *writer)
 {
 	writer->chunk_bytes = 0;
-	if (writer_look(writer))
+	if (writer_check_file(writer))
 		return writer->err;
 	if (writer->before_commit)
 		writer->before_commit(writer->commit_arg);
@@ -270,7 +270,7 @@ static int take_notify(struct writer *writer, struct thread_log *log,
 
 enum { SANDBOX_TEXT = 400 };
 
-/* Operations that the recorder cannot do in a program whose filter of system calls forbids them. */
+/* Operations that the recorder cannot do in a program whose seccomp filter forbids them. */
 static const char *describe_sandbox(uint32_t denied, char text[SANDBOX_TEXT])
 {
 	static const struct {

@@ -6,8 +6,8 @@
  * trusted, and must not change after they are checked.
  *
  * Not thread-safe. After a failure (usually a full disk) the writer accepts no more events, and
- * everything committed before stays readable; writer_finish() may still be called and then
- * completes that.
+ * everything committed before stays readable; writer_finish() may still be called, and then
+ * completes the trace.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,7 +23,7 @@ struct text;           /* core/base/text.h */
 struct stored_finding; /* core/store/db/finding.h */
 struct writer;
 
-/* What a text is that may identify somebody. */
+/* Kinds of texts that may identify somebody. */
 enum writer_text {
 	WRITER_COMMAND,   /* words with blanks between */
 	WRITER_PATH,      /* of a program, a library */
@@ -34,7 +34,7 @@ enum writer_text {
 
 /*
  * Replaces texts before they are written: core/store/anonymise/redact.h. @replace appends to @to
- * what is written instead of @text, or returns false: it is written unchanged.
+ * what is written instead of @text; false: @text is written unchanged.
  */
 struct writer_redact {
 	bool (*replace)(void *arg, enum writer_text kind, const char *text, struct text *to);
@@ -54,13 +54,13 @@ struct writer_info {
 	bool waits;                  /* the waits of threads for the recorder are recorded */
 	bool strict;                 /* misuses of the data path are recorded */
 	bool live;                   /* events arrive while the program runs */
-	bool cuts;                   /* it will be cut: writer_cut() */
-	uint64_t most;               /* limit of its size in bytes; 0: none */
+	bool cuts;                   /* the trace will be cut: writer_cut() */
+	uint64_t most;               /* limit of the file's size in bytes; 0: none */
 	/* the clock is that of another machine: any time is possible */
 	bool elsewhere;
 	struct writer_redact redact; /* all zero: nothing is replaced */
-	bool passwords;              /* those in command lines are not masked */
-	uint32_t calls_plain;        /* so many calls of a shape are rows; 0: as many as usual */
+	bool passwords;              /* passwords in command lines are not masked */
+	uint32_t calls_plain;        /* number of calls of a shape that are rows; 0: the default */
 };
 
 /*
@@ -73,11 +73,11 @@ int writer_create(const char *path, const struct writer_info *info, struct write
 /* Set fields that were not known when the trace was created; NULL: no change. */
 int writer_describe(struct writer *writer, const char *command, const char *device);
 
-/* A new ring: its thread, and its process if that is new, too. Returns 0 or -errno. */
+/* Add the thread of a new ring, and its process if that is new, too. Returns 0 or -errno. */
 int writer_thread(struct writer *writer, const struct ring_head *head, uint32_t *ret_thread);
 
 /*
- * An event of @thread; its length is valid (ring_peek() has checked it) but its body is not
+ * Store an event of @thread; its length is valid (ring_peek() has checked it) but its body is not
  * trusted. Returns 0; -EBADMSG, and the event is counted as damaged; or another -errno after
  * log_err().
  */
@@ -91,8 +91,8 @@ int writer_next_thread(struct writer *writer, uint32_t *thread, const struct rin
 		       const struct event_head *event);
 
 /*
- * The next @events of @thread, @bytes of its ring, cannot be read: counted as
- * damaged, and noted in `coverage`.
+ * The next @events of @thread, @bytes of its ring, cannot be read: count them as damaged, and noted
+ * in `coverage`.
  */
 int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes, uint64_t events);
 
@@ -152,7 +152,7 @@ int writer_settle(struct writer *writer);
  */
 int64_t writer_read_to(const struct writer *writer, uint32_t thread);
 
-/* A finding of a check: a row of table `finding`. 0 or -errno. */
+/* Store a finding of a check: a row of table `finding`. 0 or -errno. */
 int writer_finding(struct writer *writer, const struct stored_finding *finding);
 
 /* A counter of a device, as it was when the trace began and now: a row of table `counter`. */
@@ -216,7 +216,7 @@ int writer_error(const struct writer *writer);
 
 struct writer_progress writer_progress(const struct writer *writer);
 
-/* What the trace has and lacks, after writer_stop(). */
+/* The totals of the trace, after writer_stop(). */
 struct totals writer_totals(const struct writer *writer);
 
 /* Counts of failures; a user may want to store the events that led to them. */
@@ -233,7 +233,10 @@ struct writer_alarms writer_alarms(const struct writer *writer);
 
 enum { WRITER_ALARM_NAME = 16 };
 
-/* One of these. Texts are ours, not the program's, and borrowed until the callback returns. */
+/*
+ * One of these failures. Texts are ours, not the program's, and borrowed until the callback
+ * returns.
+ */
 struct writer_alarm {
 	enum { ALARM_VERB, ALARM_COMPLETION, ALARM_EVENT, ALARM_CRASH } kind;
 	const char *verb;  /* its name; NULL: a completion, a crash */
@@ -246,7 +249,7 @@ struct writer_alarm {
 	uint64_t wr_id;
 };
 
-/* Call @each for each of them, when it is written. */
+/* Call @each for each failure, when it is written. */
 void writer_on_alarm(struct writer *writer,
 		     void (*each)(void *arg, const struct writer_alarm *alarm), void *arg);
 
@@ -260,9 +263,9 @@ void writer_on_direct(struct writer *writer,
 		      void (*each)(void *arg, const char *function, uint32_t process), void *arg);
 
 /*
- * The trace may begin here: all events until now are before the cut at @time, and later ones after
- * it. While a thread is inside a post, no cut is possible: the post could be on the wrong side.
- * Returns 0 or -errno.
+ * Cut the trace, which may begin here: all events until now are before the cut at @time, and later
+ * ones after it. While a thread is inside a post, no cut is possible: the post could be on the
+ * wrong side. Returns 0 or -errno.
  */
 int writer_cut(struct writer *writer, int64_t time);
 bool writer_is_cuttable(const struct writer *writer, int64_t time);
@@ -287,13 +290,13 @@ uint64_t writer_uncut(struct writer *writer);
 int writer_forget(struct writer *writer, uint64_t keep);
 
 /*
- * The live reader has read all events before @time; and the time up to which it must read so that
- * they can be deleted: INT64_MIN if nothing waits for it.
+ * writer_read_until(): the live reader has read all events before @time. writer_awaits_reader():
+ * the time up to which it must read so that events can be deleted; INT64_MIN: nothing waits for it.
  */
 void writer_read_until(struct writer *writer, int64_t time);
 int64_t writer_awaits_reader(const struct writer *writer);
 
-/* The objects and calls that must be kept from before a cut: live objects, and their calls. */
+/* What the trace needs from before a cut: live objects, and the calls that these need. */
 struct writer_needs {
 	size_t objects, calls;
 };
@@ -315,15 +318,15 @@ int writer_carry(struct writer *writer);
 int writer_snapshot(struct writer *writer, const char *path, const char *why);
 
 /*
- * No more events will come: commit all, unless @why, a -errno, says that the trace ends too early;
- * then, as after a failure, it is an interrupted one, and the events that are not committed are
- * counted in it. Returns 0 or the writer's -errno; writer_progress() is exact from then on.
+ * No more events will come: commit all. If @why is not 0 but a -errno, the trace ends too early: as
+ * after a failure, it is marked as interrupted, and its uncommitted events are only counted.
+ * Returns 0 or the writer's -errno; writer_progress() is exact from then on.
  */
 int writer_stop(struct writer *writer, int why);
 
 /*
- * Stop it, if it is running, and complete the trace: objects, references, devices, indexes; one
- * file, marked as complete. Without events, or if a trace that is not live fails, the previous
+ * Stop the writer, if it is running, and complete the trace: objects, references, devices, indexes;
+ * one file, marked as complete. Without events, or if a trace that is not live fails, the previous
  * trace is restored. Frees the writer in any case. Returns 0 or -errno after log_err().
  */
 int writer_finish(struct writer *writer);

@@ -104,7 +104,7 @@ int writer_store_gone(struct writer *writer)
 			  writer->gone.over);
 }
 
-const char *writer_find_ruin(const struct writer *writer)
+const char *writer_find_damage(const struct writer *writer)
 {
 	struct stat st;
 
@@ -115,9 +115,9 @@ const char *writer_find_ruin(const struct writer *writer)
 	return st.st_size < writer->longest ? "was truncated while it was recorded" : NULL;
 }
 
-int writer_look(struct writer *writer)
+int writer_check_file(struct writer *writer)
 {
-	const char *ruin = writer_find_ruin(writer);
+	const char *ruin = writer_find_damage(writer);
 	struct stat st;
 
 	if (ruin)

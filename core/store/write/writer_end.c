@@ -41,7 +41,10 @@ struct totals writer_totals(const struct writer *writer)
 	return totals_read(writer->db);
 }
 
-/* Writing the mark may fail for the same reason: then the trace is interrupted, without a count. */
+/*
+ * Note the number of unwritten events. This may fail for the same reason: then the trace counts as
+ * interrupted, without the number.
+ */
 static void note_unwritten(struct writer *writer)
 {
 	uint64_t events = writer->events - writer->committed;
@@ -65,7 +68,7 @@ static int commit_rest(struct writer *writer)
 	for (size_t i = 0; i < writer->nlogs; i++)
 		if (writer->logs[i] && writer->logs[i]->batch)
 			batch_close(writer->logs[i]->batch);
-	if (cuts_show(writer) || writer_store(writer) || writer_look(writer) ||
+	if (cuts_show(writer) || writer_store(writer) || writer_check_file(writer) ||
 	    writer_fail(writer, sql_exec(writer->db, "COMMIT")))
 		return writer->err;
 	writer->committed = writer->events;
@@ -83,7 +86,7 @@ int writer_stop(struct writer *writer, int why)
 	if (!sqlite3_get_autocommit(writer->db))
 		sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL);
 	log_silence(true); /* if the disk is full, this may fail again */
-	if (writer_find_ruin(writer))
+	if (writer_find_damage(writer))
 		writer->committed = 0;
 	note_unwritten(writer);
 	log_silence(false);

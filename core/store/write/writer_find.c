@@ -1,4 +1,4 @@
-/* What a trace that is being written has of a process of the system */
+/* Finding threads and files by pid, tid and address in a trace that is being written */
 #include "core/store/write/writer_priv.h"
 
 uint32_t writer_find_thread(struct writer *writer, int pid, int tid)

@@ -38,7 +38,7 @@ struct pending {
 	uint64_t got;                       /* the CQ of ibv_get_cq_event() */
 	enum object_kind parent_kind;       /* of `parent` */
 	uint64_t parent;                    /* the first handle among its arguments; 0: none */
-	struct pending_ref *refs;           /* that are not in the trace yet */
+	struct pending_ref *refs;           /* references not in the trace yet */
 	size_t nrefs;
 	struct text paths;
 	int64_t end, ret, error;
@@ -77,8 +77,8 @@ struct thread_log {
 	struct payloads payloads;
 	struct pending *pending; /* innermost last */
 	size_t npending, pending_size;
-	struct call_batch *calls; /* of those that repeat; NULL: none yet */
-	uint32_t calls_stored;    /* that many of the batch are in the trace */
+	struct call_batch *calls; /* calls that repeat; NULL: none yet */
+	uint32_t calls_stored;    /* number of these that are in the trace */
 	struct poll_counter *counters;
 	size_t ncounters, counter;     /* counter: the last one found */
 	uint64_t lost;                 /* events without space in the ring */
@@ -119,7 +119,7 @@ struct known_process {
 struct known_stack {
 	uint64_t hash;
 	uint32_t id, process;
-	uint32_t modules; /* the highest serial of its frames' */
+	uint32_t modules; /* highest serial of its frames' modules */
 	uint32_t nframes;
 	uint32_t sites; /* sites of running threads that need it in memory */
 	bool stored;    /* its rows are in the trace */
@@ -131,7 +131,7 @@ struct known_stack {
 /* An object file whose address range was later mapped by another file. */
 struct old_module {
 	int64_t id;
-	uint32_t process, serial; /* serial: that of the later one */
+	uint32_t process, serial; /* serial: of the later file */
 	uint64_t start, end;
 };
 
@@ -139,7 +139,7 @@ struct old_module {
 struct control_cut {
 	int64_t time;
 	int64_t limit;    /* no remaining event refers to objects that were destroyed before it */
-	uint64_t derived; /* of writer->derived, since the previous cut */
+	uint64_t derived; /* growth of writer->derived since the previous cut */
 	uint32_t nlogs;
 	struct event_id *ends; /* the last events of threads that had not ended, by thread */
 	size_t nends;
@@ -256,7 +256,7 @@ struct writer {
 	bool stopped;
 	bool before;     /* a previous trace is set aside */
 	int file;        /* O_PATH: the trace itself, even if it was renamed; -1 */
-	int64_t longest; /* that it was */
+	int64_t longest; /* largest size of the file so far */
 	struct thread_log **logs;
 	size_t nlogs, logs_size;
 	struct known_process **processes; /* by id - 1; NULL: forgotten */
@@ -266,8 +266,8 @@ struct writer {
 	uint32_t stack_ids; /* the last id used */
 	struct packer packer;
 	struct text args, out;
-	uint32_t calls_plain;    /* so many calls of each shape are rows */
-	struct map shapes;       /* by hash: the calls of that shape so far, up to calls_plain */
+	uint32_t calls_plain;    /* calls of each shape that are rows */
+	struct map shapes;       /* by hash: number of its calls so far, up to calls_plain */
 	struct call_shape shape; /* of the call that is being stored, with its references */
 	struct ref_row *refs;
 	size_t refs_size;
@@ -287,7 +287,7 @@ struct writer {
 	uint64_t derived;                /* bytes of rows that completing the trace will add */
 	uint64_t derived_to_cut;         /* of these, before the last cut */
 	uint64_t overwritten;            /* events */
-	uint64_t committed_overwritten;  /* of these, as `committed` */
+	uint64_t committed_overwritten;  /* of these, committed ones */
 	struct outstanding *outstanding; /* NULL: no cuts; the data plane may begin at any event */
 	struct cut *cuts;                /* cuts without deletion so far, oldest first */
 	size_t ncuts;
@@ -296,11 +296,11 @@ struct writer {
 	int64_t time;           /* of the current event */
 	uint64_t size, grown;   /* bytes in use at the last measurement; growth so far */
 	uint64_t grown_to_cut;  /* the growth at the last cut */
-	uint64_t looked_at;     /* number of events at the last measurement: writer_has_more(), */
-	uint64_t looked_kept;   /* and size of chunks */
+	uint64_t looked_at;     /* number of events when writer_has_more() last measured */
+	uint64_t looked_kept;   /* size of chunks at that time */
 	int64_t last_cut;       /* its time */
 	struct control_cut due; /* events before it must be deleted; time INT64_MIN: none */
-	int64_t read_to;        /* the live reader has read the events before that */
+	int64_t read_to;        /* the live reader has read events before this time */
 	struct map open;        /* calls that had not returned at the cut, by thread and n */
 	struct event_id *late;  /* the same as a list */
 	size_t nlate;
@@ -316,7 +316,7 @@ struct writer {
 	int64_t base_first, base_last; /* ids of its carried chunks; 0: not in the table */
 	struct writer_redact redact;
 	struct text redacted; /* the last text that was replaced */
-	bool passwords;       /* those in command lines are not masked */
+	bool passwords;       /* passwords in command lines are not masked */
 	struct writer_alarms alarms;
 	void (*on_alarm)(void *arg, const struct writer_alarm *alarm); /* NULL: none */
 	void *alarm_arg;
@@ -358,7 +358,10 @@ int writer_follow(struct writer *writer);
 int writer_followed(struct writer *writer, uint32_t thread, uint64_t first_n);
 void writer_unfollow(struct writer *writer);
 
-/* One event of a post, which may have several: the number and time of the first one, and so on. */
+/*
+ * One event of a post, which may have several: number and time of the post's first event, and so
+ * on.
+ */
 struct cut_part {
 	uint64_t n;
 	int64_t time;
@@ -376,18 +379,18 @@ int forget_rows(struct writer *writer);
 
 /* cut_carry.c: does the thread have requests from before the cut that the trace must have? */
 bool cuts_have_thread(const struct writer *writer, uint32_t thread);
-/* The stacks of these. */
+/* Call @mark with the stacks of these requests. */
 void cuts_mark_stacks(const struct writer *writer, void (*mark)(void *arg, uint32_t stack),
 		      void *arg);
 
-/* Also note events, unless writer->outstanding is NULL. Return 0 or the writer's failure. */
+/* Track events for cuts, unless writer->outstanding is NULL. Return 0 or the writer's failure. */
 int cuts_post(struct writer *writer, struct thread_log *log, const struct event_post *event,
 	      const struct cut_part *part);
 int cuts_poll(struct writer *writer, struct thread_log *log, const struct event_poll *event,
 	      uint64_t n, int64_t time, uint32_t stack);
 int cuts_notify(struct writer *writer, struct thread_log *log, const struct event_notify *event,
 		uint64_t n, int64_t time);
-/* A control verb that has succeeded; @out: its outputs, as JSON. */
+/* Note a control verb that has succeeded; @out: its outputs, as JSON. */
 int cuts_call(struct writer *writer, const struct thread_log *log, const struct pending *call,
 	      const char *out, int64_t time);
 void cut_control_fini(struct control_cut *cut);
@@ -422,14 +425,14 @@ int64_t writer_time(struct writer *writer, uint64_t ticks, int64_t otherwise);
 /* Count events of the thread that are not in the trace any more. */
 void writer_count_over(struct writer *writer, struct thread_log *log, uint64_t events,
 		       int64_t begin, int64_t end);
-/* Update the thread's row of table `loss`; the row of no thread. */
+/* Update the row of table `loss` of the thread; and the row without a thread. */
 int writer_loss(struct writer *writer, struct thread_log *log);
 int writer_store_gone(struct writer *writer);
 
 /* Why data written to the file would be lost; NULL: it would not. */
-const char *writer_find_ruin(const struct writer *writer);
+const char *writer_find_damage(const struct writer *writer);
 /* Is the trace still at its place, and not truncated? 0 or the writer's failure. */
-int writer_look(struct writer *writer);
+int writer_check_file(struct writer *writer);
 
 /*
  * thread_log.c: number of events of all threads that are not in the tables, since their posts are
@@ -453,9 +456,9 @@ int calls_end(struct writer *writer, struct thread_log *log, const struct event_
 int calls_flush(struct writer *writer, struct thread_log *log);
 /* The next block begins: the trace may be cut here. */
 void calls_cut(struct thread_log *log);
-/* A call as a row of `call`, with rows of `ref`. */
+/* Store a call as a row of `call`, with rows of `ref`. */
 int calls_put_row(struct writer *writer, uint32_t thread, const struct call_row *row);
-/* The thread is forgotten; the writer ends. */
+/* calls_fini(): the thread is forgotten. calls_end_all(): the writer ends. */
 void calls_fini(struct thread_log *log);
 void calls_end_all(struct writer *writer);
 
@@ -469,7 +472,10 @@ void direct_forget(struct writer *writer, uint32_t process);
 /* stacks.c: the number of a stack, 0 for none; @modules: the newest of its modules. */
 int stacks_number(struct writer *writer, uint32_t process, uint32_t modules, const uint64_t *frames,
 		  uint32_t nframes, uint32_t *ret_stack);
-/* The thread has posted from a new site: note its stack. The number of a stack, or of a site's. */
+/*
+ * The thread has posted from a new site: note its stack. stacks_use() and stacks_of_site(): the
+ * number of a stack, of a site's stack.
+ */
 int stacks_site(struct writer *writer, struct thread_log *log, const struct event_site *event);
 uint32_t stacks_use(struct writer *writer, struct known_stack *stack);
 static inline uint32_t stacks_of_site(struct writer *writer, const struct thread_log *log,
@@ -490,7 +496,7 @@ void stacks_fini(struct writer *writer);
 /* polls.c: count a poll; *@ret_empty: empty polls since the last recorded one. */
 int polls_count(struct writer *writer, struct thread_log *log, const struct event_poll *event,
 		int64_t time, uint64_t *ret_empty);
-/* The final value of a counter, when its CQ was destroyed. */
+/* Store the final value of a counter, when its CQ was destroyed. */
 int polls_destroyed(struct writer *writer, const struct event_count *event, size_t bytes);
 /* Add the counters of the new thread @log that arrived before it. */
 int polls_adopt(struct writer *writer, struct thread_log *log);
@@ -505,8 +511,8 @@ void polls_forget(struct thread_log *log, int64_t time);
 void polls_carry(struct thread_log *log);
 
 /*
- * payloads_write.c: add a piece, or a post that may have some; write complete ones as a chunk; note
- * what is missing.
+ * payloads_write.c: add a piece, or a post that may have payloads; write complete payloads as a
+ * chunk; note what is missing.
  */
 int payloads_take(struct writer *writer, struct thread_log *log, const struct event_head *event,
 		  uint64_t n, int64_t time);

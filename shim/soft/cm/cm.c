@@ -51,7 +51,7 @@ static void unlock_cm(int state)
 	pthread_setcancelstate(state, NULL);
 }
 
-/* Signals that a thread causes itself, while it does not sleep. */
+/* Signals that a running thread raises itself; none arrives while it sleeps. */
 static bool is_fault(int signal)
 {
 	return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
@@ -63,7 +63,7 @@ static bool is_fault(int signal)
  * handler has SA_RESTART, poll() never is. The signal is not known, so all handlers must have the
  * flag.
  */
-static bool goes_on(void)
+static bool call_restarts(void)
 {
 	struct sigaction act;
 	int i;
@@ -88,22 +88,22 @@ static int wait_for_event(int fd)
 		return -EAGAIN;
 	if (poll(&p, 1, -1) >= 0)
 		return 0;
-	return errno == EINTR && goes_on() ? 0 : -errno;
+	return errno == EINTR && call_restarts() ? 0 : -errno;
 }
 
 /*
- * The channel was closed by another thread while this one slept on it. With the kernel it would not
- * wake up, and programs rely on that.
+ * The channel was closed by another thread while this one slept on it. The kernel would not wake
+ * it, and programs rely on that.
  */
 static int sleep_on(void)
 {
 	do
 		pause();
-	while (goes_on());
+	while (call_restarts());
 	return -EINTR;
 }
 
-/* @number: the channel at the first try; 0: not yet known. */
+/* @number: of the channel that the first try found; 0 before that. */
 static int run_at(int fd, uint32_t *number, const struct cm_command *command, const char *buf,
 		  const struct rdma_ucm_cmd_hdr *hdr)
 {
@@ -233,8 +233,8 @@ int cm_open(int flags)
 
 /*
  * A thread that handles an event comes back for the next one. The kernel takes so long to close a
- * connection that the thread is always back before its channel is closed; here it could find the
- * descriptor reused.
+ * connection that the thread is always back before its channel is closed; this device closes it at
+ * once, and the thread could find the descriptor reused.
  */
 static int let_reader_return(int fd, int state)
 {

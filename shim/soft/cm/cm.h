@@ -13,7 +13,7 @@ int cm_open(int flags);
 /* Is @fd a channel? It must be fast, since every write() of the program calls it. */
 bool cm_owns(int fd);
 
-/* One command; @len, or -1 and errno. */
+/* Execute one command. Returns @len, or -1 with errno. */
 ssize_t cm_write(int fd, const void *buf, size_t len);
 
 /* Call it before the descriptor is closed: frees its state. */

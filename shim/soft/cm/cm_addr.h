@@ -29,7 +29,7 @@ bool cm_addr_any(const struct cm_addr *addr);
 bool cm_addr_multicast(const struct cm_addr *addr);
 bool cm_addr_same_ip(const struct cm_addr *a, const struct cm_addr *b);
 
-/* As a GID, with IPv4 mapped; and the reverse, which leaves the port. */
+/* Convert an address to a GID, IPv4 mapped; and the reverse, which does not change the port. */
 void cm_addr_to_gid(const struct cm_addr *addr, uint8_t gid[16]);
 void cm_addr_set_ip(struct cm_addr *addr, const uint8_t gid[16]);
 

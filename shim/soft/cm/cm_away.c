@@ -1,19 +1,18 @@
 /*
  * Connections with other machines
  *
- * Messages are management datagrams to queue pair 1. The one that arrives is put into the mailbox
- * of the id that it is for, as if a process of the fabric had sent it; the process it arrives at
- * need not be the one that has the id. A communication ID has the number of its process in the
- * lower bits:
+ * Messages are management datagrams to queue pair 1. A datagram is put into the mailbox of its
+ * destination id, as if a process of the fabric had sent it. It may arrive at a process other than
+ * the one that has the id: a communication ID has the number of its process in the lower bits:
  *
  * 	| serial | node |
  *
  * A request names a service, which stands for a port, and its private data begins with the IP
- * addresses of both ends: the kernel's rdma_cm does that, and the specification's annex A11.
+ * addresses of both ends, as in the kernel's rdma_cm and the specification's annex A11.
  *
- * Messages are a stranger's: addresses in a request must be those of the packet, and an id only
- * takes messages from the machine of its peer. What names an id or a service that does not exist is
- * refused, as the specification wants it.
+ * Messages are not trusted: addresses in a request must be those of the packet, and an id accepts
+ * messages only from the machine of its peer. A message for an id or a service that does not exist
+ * is refused, as the specification requires.
  */
 #include "shim/soft/cm/cm_away.h"
 
@@ -30,8 +29,8 @@
 
 enum {
 	PKEY = 0xffff,
-	LID = 0xffff, /* permissive: none */
-	TIMEOUT = 20, /* of answers: 4.096 us times 2 to this */
+	LID = 0xffff, /* the permissive LID: none */
+	TIMEOUT = 20, /* of responses: 4.096 us * 2^20 */
 	RETRIES = 15,
 	HOPS = 64,
 	SERVICE_RC = 0,
@@ -41,10 +40,10 @@ enum {
 	REJ_TIMEOUT = 4,
 };
 
-/* In front of a request's private data: annex A11.4. */
+/* The header of a request's private data, annex A11.4. */
 struct ends {
 	uint8_t version;    /* 0 */
-	uint8_t ip_version; /* in its upper half */
+	uint8_t ip_version; /* the version is in the upper 4 bits */
 	uint16_t port;      /* of the source */
 	uint8_t src[16], dst[16];
 };
@@ -99,7 +98,7 @@ static void put_gid(const uint8_t gid[16], uint64_t *high, uint64_t *low)
 	*low = be64toh(*low);
 }
 
-/* No two machines with the same, as of theirs connections are told apart by it. */
+/* Unique to this machine: peers use it to distinguish connections. */
 static uint64_t own_guid(void)
 {
 	uint64_t high, low;
@@ -220,7 +219,7 @@ static bool is_at(const struct cm_addr *addr, const uint8_t place[16])
 	return !memcmp(gid, place, sizeof(gid));
 }
 
-/* Read both addresses. False: they are not those of the packet. */
+/* Read the addresses of both ends. False: they are not those of the packet. */
 static bool get_ends(const struct mad *mad, struct cm_msg *msg)
 {
 	struct ends ends;
@@ -280,7 +279,7 @@ static int put_request(const struct cm_name *to, void *msg)
 	return cm_wire_put(to, msg);
 }
 
-/* To the id that it names. */
+/* Put an answer into the mailbox of id @id. */
 static int put_answer(uint64_t id, struct cm_msg *msg)
 {
 	struct cm_name to = { .node = id & (NODE_MAX - 1), .serial = id >> NODE_BITS };
@@ -289,7 +288,7 @@ static int put_answer(uint64_t id, struct cm_msg *msg)
 	return to.instance && to.serial ? cm_wire_put(&to, msg) : -ENOENT;
 }
 
-/* The id or the service does not exist, or has no room. */
+/* Answer a message whose id or service does not exist, or whose backlog is full. */
 static void refuse_message(const struct cm_msg *msg, int err)
 {
 	struct cm_msg reply = { .ps = msg->ps };

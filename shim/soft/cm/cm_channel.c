@@ -47,7 +47,7 @@ struct cm_channel *cm_channel_at(int fd)
 	if (fd < 0 || fd >= CM_CHANNEL_FDS)
 		return NULL;
 	channel = __atomic_load_n(&channels[fd], __ATOMIC_ACQUIRE);
-	/* what a child has inherited is the parent's */
+	/* a child inherits the table, but its channels are the parent's */
 	return channel && channel->epoch == process_epoch() ? channel : NULL;
 }
 
@@ -187,7 +187,7 @@ void cm_channel_unwatch(struct cm_channel *channel, const struct cm_name *peer)
 	if (!watch || --watch->refs)
 		return;
 	*p = watch->next;
-	/* the copy of a child would leave it in the set */
+	/* if a child has a copy of the pidfd, closing ours would leave it in the set */
 	if (watch->pidfd >= 0)
 		epoll_ctl(channel->fd, EPOLL_CTL_DEL, watch->pidfd, NULL);
 	free_watch(watch);

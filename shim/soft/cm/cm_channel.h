@@ -11,7 +11,7 @@ enum { CM_CHANNEL_FDS = 1 << 16 };
 /* The channel of a descriptor, or NULL. Any thread, without the lock. */
 struct cm_channel *cm_channel_at(int fd);
 
-/* Add it to the table of descriptors, or remove it; in a child, forget all. */
+/* Add the channel to the table of descriptors, or remove it; in a child, forget all. */
 void cm_channel_show(struct cm_channel *channel);
 void cm_channel_hide(struct cm_channel *channel);
 void cm_channel_forget_all(void);

@@ -131,7 +131,7 @@ static int query_route(struct cm_channel *channel, const struct rdma_ucm_query *
 	return err;
 }
 
-/* The longest of the answers. */
+/* Large enough for the answer to any query. */
 struct query_resp {
 	union {
 		struct rdma_ucm_query_addr_resp addr;
@@ -180,7 +180,7 @@ static int init_qp_attr(struct cm_channel *channel, const struct rdma_ucm_init_q
 	return cm_path_qp_attr(id, resp);
 }
 
-/* -EAGAIN if there is none. */
+/* Take the next event of the channel; -EAGAIN: there is none. */
 static int get_event(struct cm_channel *channel, const struct rdma_ucm_get_event *cmd,
 		     struct rdma_ucm_event_resp *resp)
 {
@@ -265,7 +265,7 @@ struct write_cm_event {
 	} param;
 };
 
-/* An event of the program's own, or of librdmacm's: it is returned with its argument. */
+/* Add an event of the program, or of librdmacm, which is returned with its argument. */
 static int write_cm_event(struct cm_channel *channel, const struct write_cm_event *cmd, void *resp)
 {
 	struct cm_event *event;
@@ -310,11 +310,11 @@ typedef int command_fn(struct cm_channel *channel, const void *cmd, void *resp);
 
 struct cm_command {
 	command_fn *run;  /* NULL: the kernel does not have it either */
-	uint16_t size;    /* of the structure, and what of it */
-	uint16_t must;    /* required size: also given by old librdmacm versions */
-	int16_t response; /* offset of its address, or -1 */
-	uint16_t answer;  /* size of the response, and the size */
-	uint16_t room;    /* that the program must have space for */
+	uint16_t size;    /* of the structure */
+	uint16_t must;    /* size that is required: old librdmacm versions give no more */
+	int16_t response; /* offset of the address of the response, or -1 */
+	uint16_t answer;  /* size of the response */
+	uint16_t room;    /* space that the program must have for the response */
 };
 
 #define RUN(name)          ((command_fn *)(void *)name)

@@ -13,8 +13,8 @@
  * REJ ends a connection that is not yet established. For datagrams there is one request, SIDR_REQ,
  * and one reply, SIDR_REP. No message within the fabric is lost, so none is sent twice; a full
  * mailbox is tried again. Time limits are for peers whose program does not answer. The death of its
- * process counts as an answer. To another machine (cm_away.c), what needs an answer is sent until
- * that arrives.
+ * process counts as an answer. A message to another machine (cm_away.c) that needs an answer is
+ * sent again until the answer arrives.
  *
  * A request for a port without a listener is held for a short time. Networks are slow, and some
  * programs depend on that: with -R, both ends of perftest start at once, one to listen and the
@@ -61,7 +61,7 @@ static void unwatch_peer(struct cm_id *id)
 	id->watching = false;
 }
 
-/* Another machine cannot be watched: time limits will do. */
+/* A peer on another machine cannot be watched: time limits replace this. */
 void cm_conn_watch(struct cm_id *id)
 {
 	if (cm_name_is_away(&id->peer))
@@ -78,10 +78,10 @@ void cm_conn_enter(struct cm_id *id, enum cm_state state)
 	    state == CM_DREQ_SENT)
 		wait = cm_response_ns;
 	else if (cm_name_is_away(&id->peer))
-		id->resend = 0; /* it was answered */
+		id->resend = 0; /* the message was answered */
 	if (state == CM_TIMEWAIT)
 		wait = TIMEWAIT_NS;
-	/* its death would make the channel readable, without an event */
+	/* the peer's death would make the channel readable, without an event */
 	if (state == CM_DREQ_RCVD || state == CM_TIMEWAIT || state == CM_CLOSED)
 		unwatch_peer(id);
 	id->deadline = wait ? process_now() + wait : 0;
@@ -138,7 +138,7 @@ static bool wants_answer(const struct cm_msg *msg)
 	       msg->type == CM_SIDR_REQ;
 }
 
-/* A message may be lost: it is sent again until its answer arrives, or the time limit is over. */
+/* Send a message that may be lost: it is sent again until answered, or the time limit is over. */
 static int send_away(struct cm_id *id, struct cm_msg *msg)
 {
 	bool again = id->resend && id->unsent.type == msg->type;

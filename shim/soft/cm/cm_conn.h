@@ -26,7 +26,7 @@ bool cm_conn_datagrams(const struct cm_id *id);
 void cm_conn_enter(struct cm_id *id, enum cm_state state);
 void cm_conn_end(struct cm_id *id, enum cm_state state, int event, int status);
 
-/* The other machine has the message, and its program will answer. */
+/* An MRA arrived: the other machine has the message, and its program will answer later. */
 void cm_conn_wait_longer(struct cm_id *id);
 
 /* Watch the peer's process. If it has ended, that is reported after the messages that it left. */
@@ -41,7 +41,7 @@ int cm_conn_send_status(struct cm_id *id, enum cm_type type, uint32_t status);
  */
 void cm_conn_refuse(struct cm_id *id, bool full);
 
-/* Try a request again that is held (id->held). */
+/* Try a held request again (id->held). */
 void cm_conn_retry(struct cm_id *id);
 
 /* The peer's process has ended. */

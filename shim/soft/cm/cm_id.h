@@ -11,12 +11,12 @@ int cm_id_new(struct cm_channel *channel, uint16_t ps, uint8_t qp_type, struct c
 /* Free a destroyed id, with or without an unsent message, and remove it from its channel. */
 void cm_id_free(struct cm_id *id);
 
-/* -ENOENT, or -EINVAL if it belongs to another channel. */
+/* The id with @handle. -ENOENT, or -EINVAL if it belongs to another channel. */
 int cm_id_get(struct cm_channel *channel, uint32_t handle, struct cm_id **ret_id);
 struct cm_id *cm_id_by_serial(uint32_t serial);
 struct cm_id *cm_id_by_peer(const struct cm_name *peer);
 struct cm_name cm_id_name(const struct cm_id *id);
-/* Free its handle: programs cannot use it any more. */
+/* Free the id's handle: the program cannot use the id any more. */
 void cm_id_drop_handle(struct cm_id *id);
 
 void cm_id_change_channel(struct cm_id *id, struct cm_channel *channel);

@@ -17,21 +17,21 @@ struct cm_multicast;
 
 struct cm_event {
 	struct cm_event *next;
-	struct cm_id *id;               /* whose events are counted */
-	struct cm_multicast *multicast; /* whose events are counted, too, or NULL */
+	struct cm_id *id;               /* counts its events */
+	struct cm_multicast *multicast; /* also counts its events; or NULL */
 	struct cm_id *request;          /* the new id of a request */
 	struct rdma_ucm_event_resp resp;
 };
 
 struct cm_channel {
-	int fd; /* an epoll of the following ones */
+	int fd; /* an epoll instance of @box, @timer and the watched processes */
 	int box;
 	int timer;
 	uint32_t number; /* of the mailbox */
 	uint32_t epoch;
-	uint64_t armed;   /* ns of the timer; 0: not */
-	pthread_t reader; /* the thread that retrieved an event and has not called */
-	bool reading;     /* again; @reading: there is one */
+	uint64_t armed;   /* expiry of the timer, ns; 0: disarmed */
+	pthread_t reader; /* retrieved an event and has not called again */
+	bool reading;     /* is there such a thread? */
 	struct cm_id *ids;
 	struct cm_event *first, **last;
 	struct cm_watch *watches;
@@ -75,7 +75,7 @@ struct cm_id {
 	uint32_t events; /* delivered to the program */
 	uint16_t ps;
 	uint8_t qp_type;
-	bool device; /* it is bound to the device */
+	bool device; /* bound to the device */
 	bool has_port;
 	uint32_t port; /* its slot (cm_port.h) */
 	enum cm_state state;
@@ -84,15 +84,15 @@ struct cm_id {
 	bool reuse;
 	bool afonly, afonly_set;
 	uint8_t tos;
-	uint8_t ack_timeout; /* or 0: of the path */
+	uint8_t ack_timeout; /* 0: that of the path */
 
 	struct cm_name peer;
 	bool watching;     /* the peer's process */
 	uint64_t deadline; /* of the state, ns; 0: none */
-	uint64_t resend;   /* when to send @unsent again, ns; 0: nothing to send */
-	uint64_t pause;    /* until then, after the last time: to another machine */
-	uint64_t held;     /* a request is delayed until then; 0: it was sent */
-	bool destroyed;    /* only @unsent is left of it */
+	uint64_t resend;   /* time to send @unsent again, ns; 0: nothing to send */
+	uint64_t pause;    /* time between two sends of @unsent to another machine, ns */
+	uint64_t held;     /* time until which a request is delayed, ns; 0: it was sent */
+	bool destroyed;    /* exists only until @unsent is sent */
 	struct cm_msg unsent;
 
 	uint32_t qkey;
@@ -102,7 +102,7 @@ struct cm_id {
 	uint8_t initiator_depth;
 	uint8_t retry_count;
 	uint8_t rnr_retry_count;
-	uint8_t mtu; /* enum ibv_mtu of the path, as the other end says; 0: the port's */
+	uint8_t mtu; /* enum ibv_mtu of the path, as in the peer's request; 0: the port's */
 	struct rdma_ucm_ece ece; /* the peer's */
 	struct cm_multicast *multicast;
 };

@@ -1,8 +1,9 @@
 /*
  * Paths: from a port to itself, or to another machine
  *
- * On InfiniBand by LID, on RoCE by the GID of the requested family. The attributes for the
- * program's queue pair are those of the kernel: cm_path_qp_attr() follows the specification's 12.9.
+ * A path is given by the LID on InfiniBand, and by the GID of the requested family on RoCE. The
+ * attributes for the program's queue pair are those of the kernel: cm_path_qp_attr() follows the
+ * specification's 12.9.
  */
 #include "shim/soft/cm/cm_path.h"
 
@@ -44,7 +45,7 @@ static bool is_ip4(const union ibv_gid *gid)
 	return !memcmp(gid->raw, prefix, sizeof(prefix));
 }
 
-/* On RoCE, a GID of version 2 and of the family of the address, if there is one. */
+/* The index of the source GID. On RoCE: of version 2 and the address's family, if there is one. */
 static uint32_t gid_index(const struct cm_id *id)
 {
 	const struct port *port = port_at(PORT);
@@ -69,7 +70,7 @@ static void path_gid(const struct cm_id *id, uint8_t raw[16])
 		memcpy(raw, entry.gid.raw, sizeof(entry.gid.raw));
 }
 
-/* The GID of the other end: this port's, but for another machine. */
+/* The GID of the other end: this port's, unless the peer is on another machine. */
 static void remote_gid(const struct cm_id *id, uint8_t raw[16])
 {
 	if (cm_name_is_away(&id->peer))
@@ -92,7 +93,7 @@ static enum ibv_mtu own_mtu(void)
 	return port ? port->attr.active_mtu : IBV_MTU_4096;
 }
 
-/* The first of the table, in network order. */
+/* The first P_Key of the port's table, in network order. */
 static uint16_t own_pkey(void)
 {
 	const struct port *port = port_at(PORT);

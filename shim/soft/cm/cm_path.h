@@ -8,10 +8,10 @@
 
 #include "shim/soft/cm/cm_id.h"
 
-/* Lifetime of packets: 4.096 us times 2 to this. */
+/* Packet lifetime: 4.096 us * 2^14. */
 enum { CM_PATH_LIFETIME = 14 };
 
-/* The address of the other end. */
+/* Fill in the address of the other end. */
 void cm_path_ah(const struct cm_id *id, struct ib_uverbs_ah_attr *ah);
 
 /* Attributes for a transition to attr->qp_state; -EINVAL in a state without any. */

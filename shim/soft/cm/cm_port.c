@@ -43,7 +43,7 @@ struct table {
 	struct cm_port port[PORTS];
 };
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* the other lock is the process's */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* the lock of the file is per process */
 static struct table *table;
 static int fd = -1;
 
@@ -129,7 +129,7 @@ static bool do_overlap(const struct cm_port *a, const struct cm_port *b)
 	       cm_addr_same_ip(&a->addr, &b->addr);
 }
 
-/* Is there another owner, other than those that @reuse allows? */
+/* Does another owner conflict? With @reuse, owners that reuse the port do not. */
 static bool do_conflict(const struct cm_port *want, bool reuse)
 {
 	struct cm_port *have;
@@ -268,7 +268,7 @@ static bool does_answer(const struct cm_port *port, const struct cm_addr *addr)
 		(cm_addr_any(&port->addr) && (!port->afonly || port->addr.family == addr->family)));
 }
 
-/* A listener at this exact address is preferred to one at all addresses. */
+/* Find the listener: one at this exact address is preferred to one at all addresses. */
 static struct cm_port *find_listener(uint16_t ps, const struct cm_addr *addr)
 {
 	struct cm_port *port, *found = NULL;

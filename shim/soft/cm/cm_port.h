@@ -11,11 +11,11 @@
 
 enum { CM_AWAY = -1 };
 
-/* The address of a message: an id of a process, or of another machine. */
+/* The sender or receiver of a message: an id of a process, or of another machine. */
 struct cm_name {
 	uint64_t instance; /* of the process in the fabric */
-	uint32_t node;     /* CM_AWAY: of the machine at @away */
-	uint32_t serial;   /* of the id there, never reused; 0: not known yet */
+	uint32_t node;     /* of the process; CM_AWAY: on the machine at @away */
+	uint32_t serial;   /* of the id at that end, never reused; 0: not known yet */
 	uint8_t away[16];  /* IPv4 mapped; else zeros */
 };
 
@@ -24,7 +24,7 @@ static inline bool cm_name_is_away(const struct cm_name *name)
 	return name->node == (uint32_t)CM_AWAY;
 }
 
-/* Is it the same process, or the same machine? */
+/* Are both in the same process, or on the same other machine? */
 static inline bool cm_name_same_place(const struct cm_name *a, const struct cm_name *b)
 {
 	return a->node == b->node && a->instance == b->instance &&
@@ -51,7 +51,7 @@ void cm_port_release(uint32_t slot, const struct cm_name *owner);
 /* Change the ways in which the port may be shared. */
 void cm_port_share(uint32_t slot, const struct cm_name *owner, bool reuse, bool afonly);
 
-/* -EADDRINUSE if the address was only shared by reuse. */
+/* -EADDRINUSE if other owners share the address by reuse. */
 int cm_port_listen(uint32_t slot, const struct cm_name *owner, uint32_t backlog);
 
 /*
@@ -64,6 +64,6 @@ int cm_port_request(uint16_t ps, const struct cm_addr *addr,
 /* A request was delivered to the program, or dropped. */
 void cm_port_accepted(uint32_t slot, const struct cm_name *owner);
 
-/* Leave the table, with the last channel; in a child: forget it. */
+/* Unmap the table, with the last channel; in a child, where it is not mapped: forget it. */
 void cm_port_close(void);
 void cm_port_forget(void);

@@ -107,7 +107,7 @@ static int make_child(struct cm_id *listener, const struct cm_msg *msg, struct c
 	return 0;
 }
 
-/* A request that was sent again: the answer was lost, unless it is sent again anyway. */
+/* A request arrived again: repeat the answer, unless its own timer repeats it. */
 static void answer_again(struct cm_id *listener, struct cm_id *id)
 {
 	struct cm_name name = cm_id_name(listener);
@@ -125,7 +125,7 @@ static void take_request(struct cm_id *listener, struct cm_msg *msg)
 	struct cm_id *id;
 
 	id = cm_id_by_peer(&msg->from);
-	if (id) { /* it came twice */
+	if (id) { /* the request arrived again */
 		if (cm_name_is_away(&msg->from))
 			answer_again(listener, id);
 		return;
@@ -157,10 +157,10 @@ static void take_reply(struct cm_id *id, struct cm_msg *msg)
 	struct cm_event *event;
 
 	if (id->state == CM_ESTABLISHED && cm_name_is_away(&id->peer))
-		cm_conn_send_status(id, CM_RTU, 0); /* it was lost */
+		cm_conn_send_status(id, CM_RTU, 0); /* the first RTU was lost */
 	if (id->state != CM_REQ_SENT)
 		return;
-	id->peer = msg->from; /* the listener's child: the same process */
+	id->peer = msg->from; /* the id that the listener created: in the same process */
 	take_parameters(id, msg);
 	cm_conn_enter(id, CM_REP_RCVD);
 	event = cm_id_event(id, CM_EVENT_CONNECT_RESPONSE, 0);
@@ -255,7 +255,7 @@ static void dispatch_message(struct cm_id *id, struct cm_msg *msg)
 	}
 }
 
-static void answer_for_nobody(const struct cm_msg *msg)
+static void answer_unknown(const struct cm_msg *msg)
 {
 	switch (msg->type) {
 	case CM_REQ:
@@ -278,7 +278,7 @@ static void receive_message(struct cm_channel *channel, struct cm_msg *msg)
 	struct cm_id *id = cm_id_by_serial(msg->to);
 
 	if (!id) {
-		answer_for_nobody(msg);
+		answer_unknown(msg);
 		return;
 	}
 	if (msg->type == CM_REQ || msg->type == CM_SIDR_REQ) {
@@ -405,7 +405,7 @@ static void check_time(struct cm_id *id)
 	}
 }
 
-/* Each of its ids drops the watch. */
+/* Each id that is connected to the process drops its watch. */
 static void notify_of_death(struct cm_channel *channel, const struct cm_name *process)
 {
 	struct cm_id *id, *next;

@@ -7,8 +7,8 @@
 /* Process pending messages, deaths and time limits. */
 void cm_react_run(struct cm_channel *channel);
 
-/* End its connection, drop its events and the requests among them. */
+/* End the connection of @id, drop its events and the requests among them. */
 void cm_react_destroy_id(struct cm_id *id);
 
-/* Move it, with its events, to @channel. 0 or -errno. */
+/* Move @id, with its events, to @channel. 0 or -errno. */
 int cm_react_migrate_id(struct cm_id *id, struct cm_channel *channel);

@@ -57,7 +57,7 @@ static void make_loopback(struct cm_addr *addr)
 	       sizeof(addr->ip));
 }
 
-/* Another machine: by the wire. */
+/* Reach a destination on another machine by the wire. */
 static int reach_away(struct cm_id *id)
 {
 	struct cm_name peer = { .node = CM_AWAY };
@@ -148,7 +148,7 @@ int cm_route_listen(struct cm_id *id, uint32_t backlog)
 		return err;
 	id->state = CM_LISTENING;
 	if (uplink_get())
-		cm_away_start(); /* without the wire's port, it still has this machine's */
+		cm_away_start(); /* if this fails, peers on this machine can still connect */
 	return 0;
 }
 

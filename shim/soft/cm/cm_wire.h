@@ -53,7 +53,7 @@ struct cm_msg {
 	uint8_t retry_count;
 	uint8_t rnr_retry_count;
 	uint8_t srq;
-	uint8_t mtu; /* enum ibv_mtu of the path, of a request from another machine; or 0 */
+	uint8_t mtu; /* of a request from another machine: enum ibv_mtu of the path; or 0 */
 	uint8_t private_len;
 	uint8_t private_data[224];
 };
@@ -62,7 +62,7 @@ struct cm_msg {
 int cm_wire_open(uint32_t id);
 void cm_wire_close(int fd, uint32_t id);
 
-/* Give mailbox @id the name of @serial, too. */
+/* Let the name of id @serial lead to mailbox @id, too. */
 int cm_wire_name(uint32_t id, uint32_t serial);
 void cm_wire_unname(uint32_t serial);
 

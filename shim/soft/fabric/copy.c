@@ -16,7 +16,7 @@
 #include "shim/soft/fabric/stage.h"
 
 /* Source and destination may be the same memory. */
-static void copy_here(struct copy_list *to, struct copy_list *from)
+static void copy_within(struct copy_list *to, struct copy_list *from)
 {
 	unsigned int t = 0, f = 0;
 	size_t n;
@@ -71,7 +71,7 @@ static int copy_across(struct peer *peer, process_vm_fn *move, staged_fn *staged
 	return staged(peer, local, remote);
 }
 
-/* Within this process, whose program may have unmapped the memory of either. */
+/* Copy within this process, whose program may have unmapped the memory of either list. */
 static int put_guarded(struct copy_list *from, struct copy_list *to)
 {
 	int err = memcheck_watches ? -EPERM : copy_vm(process_vm_writev, getpid(), from, to);
@@ -80,7 +80,7 @@ static int put_guarded(struct copy_list *from, struct copy_list *to)
 		return err;
 	if (!copy_list_bring_in(from, false) || !copy_list_bring_in(to, true))
 		return -EFAULT;
-	copy_here(to, from);
+	copy_within(to, from);
 	return 0;
 }
 
@@ -92,7 +92,7 @@ static int put_lists(struct peer *peer, struct copy_list *local, struct copy_lis
 		return copy_across(peer, process_vm_writev, stage_put, local, remote);
 	if (unlikely(remote->paged) && !copy_list_bring_in(remote, true))
 		return -EFAULT;
-	copy_here(remote, local);
+	copy_within(remote, local);
 	return 0;
 }
 
@@ -102,7 +102,7 @@ static int get_lists(struct peer *peer, struct copy_list *local, struct copy_lis
 		return copy_across(peer, process_vm_readv, stage_get, local, remote);
 	if (unlikely(remote->paged) && !copy_list_bring_in(remote, false))
 		return -EFAULT;
-	copy_here(local, remote);
+	copy_within(local, remote);
 	return 0;
 }
 
@@ -117,7 +117,7 @@ static struct copy_list one_of(const struct copy_list *list, unsigned int i, siz
 
 static const uint8_t zeros[16384];
 
-/* Piece by piece, if entries have no memory. */
+/* For lists of which some entries have no memory: copy entry by entry. */
 static int put_pieces(struct peer *peer, struct copy_list *local, struct copy_list *remote)
 {
 	unsigned int l = 0, r = 0;
@@ -143,7 +143,7 @@ static int put_pieces(struct peer *peer, struct copy_list *local, struct copy_li
 	return err;
 }
 
-/* A null region cannot be read by others: it has no remote key. */
+/* Like put_pieces(), but no entry of @remote lacks memory: null regions have no remote key. */
 static int get_pieces(struct peer *peer, struct copy_list *local, struct copy_list *remote)
 {
 	unsigned int l = 0, r = 0;

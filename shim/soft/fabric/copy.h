@@ -7,8 +7,8 @@
 
 /*
  * Copy all of @local to @remote, which has the same length, in the address space of @peer, or the
- * reverse. 0, -ESRCH: it is dead, -EFAULT, -EAGAIN: it must copy itself, and has not yet. The lists
- * are consumed.
+ * reverse. 0; -ESRCH: the peer is dead; -EFAULT; -EAGAIN: the peer must copy the data itself and
+ * has not done so yet. The lists are consumed.
  */
 int copy_put_lists(struct peer *peer, struct copy_list *local, struct copy_list *remote);
 int copy_get(struct peer *peer, struct copy_list *local, struct copy_list *remote);
@@ -26,8 +26,8 @@ static inline int copy_put(struct peer *peer, struct copy_list *local, struct co
 }
 
 /*
- * Copy all of @from to @to, of the same length, both in this process, for somebody who must not
- * harm it: -EFAULT if the program has unmapped a part of them.
+ * Copy all of @from to @to, of the same length, both in this process, for a sender that must not
+ * harm it: -EFAULT if the program has unmapped a part of either.
  */
 int copy_put_guarded(struct copy_list *from, struct copy_list *to);
 

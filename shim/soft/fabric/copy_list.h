@@ -12,7 +12,7 @@
 struct copy_list {
 	unsigned int count;
 	uint32_t paged;                    /* a region is on-demand: copying may fault */
-	uint64_t nulls;                    /* bit i: entry i has no memory */
+	uint64_t nulls;                    /* one more, for a header */
 	struct iovec iov[SHM_SGE_MAX + 1]; /* and a header */
 };
 
@@ -98,7 +98,5 @@ static inline bool copy_list_is_null(const struct copy_list *list, unsigned int 
 	return list->nulls >> i & 1;
 }
 
-/*
- * Fault in the pages of the list, which is of this process. False: some pages cannot be faulted in.
- */
+/* Fault in the pages of a list of this process's memory. False: some cannot be faulted in. */
 bool copy_list_bring_in(const struct copy_list *list, bool write);

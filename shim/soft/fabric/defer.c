@@ -50,7 +50,7 @@ static bool is_for(const struct kept *kept, const char *path)
 	return !strcmp(kept->path, path);
 }
 
-/* False if there is no space yet. */
+/* Write the events for which there is space. False: there is none yet for any. */
 static bool write_all(void)
 {
 	struct kept **p = &list, *kept;

@@ -62,8 +62,8 @@ static int check_directory(bool *ret_made)
 	return 0;
 }
 
-/* Is it a number that no process has? */
-static bool names_the_dead(const char *pid)
+/* Is @pid a number that no living process has? */
+static bool is_dead_pid(const char *pid)
 {
 	char *end;
 	long n = strtol(pid, &end, 10);
@@ -107,7 +107,7 @@ static DIR *list_directory(int at, const char *name, struct stat *st)
 	return dir;
 }
 
-/* With all its files: no process used it any more when it was renamed. */
+/* Remove a renamed directory with its files: no process has used it since it was renamed. */
 static void remove_gone(int parent, const char *name)
 {
 	struct dirent *entry;
@@ -138,7 +138,7 @@ static void sweep_gone(void)
 		return;
 	while ((entry = readdir(dir)))
 		if (!strncmp(entry->d_name, prefix, strlen(prefix)) &&
-		    names_the_dead(entry->d_name + strlen(prefix)))
+		    is_dead_pid(entry->d_name + strlen(prefix)))
 			remove_gone(dirfd(dir), entry->d_name);
 	closedir(dir);
 }

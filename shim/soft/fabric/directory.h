@@ -21,7 +21,7 @@ int directory_open(bool *ret_made);
  */
 void directory_remove(void);
 
-/* Remove it if it is empty, after its creator failed to put a file into it. */
+/* Remove the directory if it is empty, after its creator failed to put a file into it. */
 void directory_give_up(void);
 
 const char *directory_path(void);

@@ -26,7 +26,7 @@
 #include "shim/soft/fabric/xrc.h"
 
 static unsigned int joined;
-static uint32_t number = UINT32_MAX; /* of this process; it has not joined yet */
+static uint32_t number = UINT32_MAX; /* of this process; UINT32_MAX: it has not joined yet */
 
 static unsigned int sweep_nodes(void)
 {

@@ -20,7 +20,7 @@ void fabric_leave(void);
  */
 uint32_t fabric_process(void);
 
-/* The same while the process ends and other threads may still read segments. */
+/* Like fabric_leave(), while the process ends and other threads may still read segments. */
 void fabric_exit(void);
 
 /* In a forked child: forget everything inherited. */

@@ -29,7 +29,7 @@ bool link_wants_roce(void);
 /* Does the GID at @index exist, and is it set? */
 bool link_has_gid(const struct port *port, uint32_t index);
 
-/* The entries of its table of GIDs; 0 for NULL. */
+/* The size of the port's GID table; 0 for NULL. */
 static inline uint32_t link_num_gids(const struct port *port)
 {
 	return port ? port->attr.gid_tbl_len : 0;

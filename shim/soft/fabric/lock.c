@@ -58,7 +58,7 @@ bool lock_wait(struct lock *lock)
 	}
 }
 
-/* Processes that were stopped at the last check are checked again early. */
+/* Is the owner stopped? A process that was stopped at the last check is checked again earlier. */
 static bool is_stopped(uint32_t owner, unsigned int n)
 {
 	static uint32_t last;

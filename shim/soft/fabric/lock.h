@@ -6,8 +6,8 @@
  * (node_owner()). A thread that waits too long checks whether that process is alive, and takes the
  * lock over if not. So data protected by a lock must be valid after any store of its owner.
  *
- * The lock of a stopped process cannot be taken over, since that may continue. Code that must not
- * block takes locks with lock_take_live(), or calls lock_is_stuck() before it begins.
+ * The lock of a stopped process cannot be taken over, since the process may continue. Code that
+ * must not block takes locks with lock_take_live(), or calls lock_is_stuck() before it begins.
  *
  * Lock order: send queue, peer's queue pair, its shared receive queue, a completion queue; a queue
  * pair's own lock inside its send queue's.
@@ -22,7 +22,7 @@ struct lock {
 extern uint32_t lock_self; /* this process, 0 while it has no node */
 
 /*
- * The slow path: spin, yield, and take over from a dead owner. Returns whether it did the latter.
+ * The slow path: spin, yield, and take over from a dead owner. Returns whether it has taken over.
  */
 bool lock_wait(struct lock *lock);
 
@@ -31,7 +31,7 @@ enum lock_result { LOCK_TAKEN, LOCK_HALF_DONE, LOCK_STUCK };
 
 enum lock_result lock_wait_live(struct lock *lock);
 
-/* Wait until it is free, or its owner is dead. True if its owner is stopped. */
+/* Wait until @lock is free, or its owner is dead. True: the owner is stopped. */
 bool lock_is_stuck(struct lock *lock);
 
 static inline bool lock_try(struct lock *lock)

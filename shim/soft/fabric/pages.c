@@ -50,13 +50,13 @@ int pages_bring_in(const void *addr, size_t length, bool write)
 	if (!length || madvise((void *)r.from, r.to - r.from,
 			       write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
 		return 0;
-	/* then only check that it is mapped */
+	/* the kernel cannot populate: only check that the range is mapped */
 	if (errno == EINVAL && !can_populate() && pages_are_mapped(addr, length))
 		return 0;
 	return EFAULT;
 }
 
-/* The data after the head of an area in smaps; false at the end. */
+/* The next area in smaps, and its page size; false at the end. */
 static bool next_area(FILE *smaps, struct range *area, size_t *page)
 {
 	char line[256];
@@ -79,7 +79,7 @@ bool pages_are_huge(const void *addr, size_t length)
 	struct range area;
 
 	if (!smaps)
-		return true; /* without /proc, assume that they are */
+		return true; /* without /proc, assume that they are huge */
 	/* areas are sorted, and do not overlap */
 	while (at < end && next_area(smaps, &area, &page))
 		if (area.from <= at && at < area.to && page > kib)

@@ -15,7 +15,7 @@ struct peer {
 	uint32_t node;
 	uint64_t instance;
 	uint32_t refs;
-	uint32_t forbidden; /* process_vm: the kernel refuses */
+	uint32_t forbidden; /* the kernel refuses process_vm on it */
 	uint32_t dead;      /* it was detected as dead; never reset */
 	uint64_t looked;    /* time of the last check, coarse ns */
 };

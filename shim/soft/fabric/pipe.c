@@ -91,7 +91,7 @@ static size_t take_others(int fd, struct pipe_event *events, uint32_t kind, uint
 	return n;
 }
 
-/* In pieces that the kernel writes completely or not at all. */
+/* Write the records in pieces, each of which the kernel writes completely or not at all. */
 static void put_back(int fd, const char *path, const struct pipe_event *events, size_t num)
 {
 	size_t i, n;

@@ -9,7 +9,7 @@
 #include "shim/soft/fabric/pipe_event.h"
 #include "shim/soft/fabric/shared.h"
 
-/* A file descriptor and the number for others, or -errno. */
+/* Create a pipe: a file descriptor, and in *@ret_id the number for senders; or -errno. */
 int pipe_open(uint32_t *ret_id);
 void pipe_close(int fd, uint32_t id);
 

@@ -75,7 +75,7 @@ __attribute__((constructor)) static void init_own(void)
 	link_own_port(1, true, &own[1]);
 }
 
-/* RoCE v2, with one GID: the address. */
+/* A RoCE v2 port with one GID: the address of the wire. */
 static void make_wired(void)
 {
 	const struct uplink *uplink = uplink_get();

@@ -29,7 +29,7 @@ bool port_is_roce(uint32_t num);
 /* Is it the GID of a port of this or any other process? */
 bool port_has_gid(const union ibv_gid *gid);
 
-/* Is it that of a port, or of another machine that can be reached by the wire? */
+/* Is it the GID of a port, or of a machine that can be reached by the wire? */
 bool port_knows(const union ibv_gid *gid);
 
 /* The GID at @index of its table; false: none. */

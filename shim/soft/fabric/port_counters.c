@@ -53,7 +53,7 @@ bool port_counters_path(uint32_t port, enum port_counter counter, char *path, si
 	return n > 0 && (size_t)n < size;
 }
 
-/* The directories above the file; VERBATIM_SOFT_COUNTERS itself must exist. */
+/* Create the directories above the file; VERBATIM_SOFT_COUNTERS itself must exist. */
 static void make_parents(char *path)
 {
 	size_t given = strlen(getenv("VERBATIM_SOFT_COUNTERS"));
@@ -65,7 +65,7 @@ static void make_parents(char *path)
 	}
 }
 
-/* Several processes may begin it at the same time: it has its contents before it has its name. */
+/* Several processes may create the file at the same time: it is filled before it gets its name. */
 static void begin_file(const char *path)
 {
 	char beside[PATH];
@@ -111,7 +111,7 @@ static uint64_t *map_file(uint32_t port, enum port_counter counter)
 	return at;
 }
 
-/* The file's digits; NULL: it is not counted. */
+/* The digits in the file of a counter; NULL: it is not counted. */
 static uint64_t *find_digits(uint32_t port, enum port_counter counter)
 {
 	uint64_t **place, *digits, *before = NULL;
@@ -135,7 +135,7 @@ static uint64_t *find_digits(uint32_t port, enum port_counter counter)
 	return digits == MAP_FAILED ? NULL : digits;
 }
 
-/* The digits of one more; those of 99999999 stay. */
+/* The digits of the next number; 99999999 stays. */
 static uint64_t add_one(uint64_t digits)
 {
 	char text[DIGITS + 2];

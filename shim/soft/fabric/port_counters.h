@@ -9,7 +9,7 @@
 
 enum port_counter {
 	PORT_COUNTER_ACK_TIMEOUT, /* a request was sent again, since no response came in time */
-	PORT_COUNTER_RNR,         /* the receiver was not ready, and its timer runs */
+	PORT_COUNTER_RNR,         /* the receiver was not ready: the RNR timer was started */
 	PORT_COUNTER_LINK_DOWN,   /* the port went down */
 	PORT_COUNTERS,
 };
@@ -18,12 +18,12 @@ enum port_counter {
 extern const char *const port_counter_names[PORT_COUNTERS];
 
 /*
- * One more. It is not for the fast path; without VERBATIM_SOFT_COUNTERS, or where that directory
+ * Count one event. Not for the fast path. Without VERBATIM_SOFT_COUNTERS, or where that directory
  * cannot be written, nothing is counted.
  */
 void port_counters_add(uint32_t port, enum port_counter counter);
 
-/* The files of all ports begin with 0, unless they exist. No malloc(). */
+/* Create the files of all ports, with the value 0, unless they exist. No malloc(). */
 void port_counters_publish(void);
 
 /*

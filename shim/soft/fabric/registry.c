@@ -57,7 +57,7 @@ static void set_file(struct registry_file *mapped)
 	node_table = mapped ? mapped->node : NULL;
 }
 
-/* Is it the same file? */
+/* Is @path the file of @st? */
 static bool is_at(const char *path, const struct stat *st)
 {
 	struct stat there;

@@ -30,7 +30,7 @@ void registry_close(void);
 void registry_lock_file(void);
 void registry_unlock_file(void);
 
-/* Remove it when no process is left; @made: with the directory, which was created for it. */
+/* Remove the file if no process is left; @made: and the directory, which was created for it. */
 void registry_remove(bool made);
 
 /* Is it mapped, was its directory created for it, and was the file empty when it was opened? */
@@ -38,10 +38,10 @@ bool registry_is_mapped(void);
 bool registry_is_made(void);
 bool registry_is_fresh(void);
 
-/* A number for this process as an instance, never reused; call it with the lock held. */
+/* A new instance number for this process, never reused; call it with the lock held. */
 uint64_t registry_new_instance(void);
 
-/* The number of processes that joined before; with the lock held, once in each process. */
+/* The number of processes that joined earlier. Call it once in a process, with the lock held. */
 uint32_t registry_new_process(void);
 
 /* If no process is alive, count from 0 again, unless the fabric is kept; with the lock held. */
@@ -50,7 +50,7 @@ void registry_forget_processes(void);
 /* Remove the entries of @node; with the lock held. */
 void registry_drop_node(uint32_t node);
 
-/* In a child: close it. The file is not mapped there. */
+/* In a child: close the file, which is not mapped in the child. */
 void registry_forget(void);
 
 /* A number for @slot of this process, or -ENOMEM. */
@@ -70,7 +70,7 @@ static inline int registry_find_qp(uint32_t qpn, struct peer **ret_peer, uint32_
 {
 	return registry_find_number(REGISTRY_QP, qpn, ret_peer, ret_qp);
 }
-/* Which process has @number; 0 or -ENOENT. Without its segment. */
+/* The process that has @number, without a reference to its segment. 0 or -ENOENT. */
 int registry_find_owner(enum registry_kind kind, uint32_t number, uint32_t *ret_node,
 			uint64_t *ret_instance);
 /* The slot of an XRC receive queue pair, which no single process owns. */
@@ -80,16 +80,16 @@ int registry_find_xrc(uint32_t qpn, uint32_t *ret_slot);
 void registry_lock(void);
 void registry_unlock(void);
 struct shm_xrc *registry_xrc(void);
-/* Allocate memory for a part of it before it is accessed: 0 or -ENOMEM. */
+/* Allocate memory for a part of the XRC data before it is accessed: 0 or -ENOMEM. */
 int registry_back_pages(const void *from, size_t len);
 int registry_new_number(enum registry_kind kind, uint32_t slot, uint32_t *ret);
 void registry_free_number(uint32_t number);
 
 void registry_put_peer(struct peer *peer);
 
-/* No process of the fabric changes them until they are unlocked. */
+/* No process of the fabric changes the members until they are unlocked. */
 struct registry_members *registry_lock_members(void);
 void registry_unlock_members(void);
 
-/* How often they have changed; without the lock. */
+/* How often the members have changed; needs no lock. */
 uint32_t registry_member_changes(void);

@@ -31,8 +31,8 @@ struct registry_number {
 };
 
 /*
- * An address of a port of a process: a LID with those that share its upper bits, or a GID. Not
- * valid any more if that process has ended: see port.c.
+ * An address of a port of a process: a LID with those that share its upper bits, or a GID. It
+ * becomes invalid when the process ends: see port.c.
  */
 struct registry_address {
 	uint64_t instance;
@@ -63,7 +63,7 @@ struct registry_members {
 struct registry_file {
 	uint64_t magic;
 	uint32_t version;
-	uint32_t made; /* the directory, too; remove it at the end */
+	uint32_t made; /* the directory was created for it: remove it at the end */
 	uint64_t instances;
 	uint32_t processes; /* that have joined */
 	uint32_t next_number;

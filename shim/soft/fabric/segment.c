@@ -36,7 +36,7 @@
 
 struct shm_seg *segment_own;
 
-/* Above the limit, the kernel would send SIGXFSZ. */
+/* A file larger than the limit would raise SIGXFSZ. */
 bool segment_may_be(void)
 {
 	struct rlimit limit;
@@ -106,7 +106,10 @@ static int fill_header(void)
 	return 0;
 }
 
-/* The accessible part of a segment that is mapped without access: its size from the beginning. */
+/*
+ * A segment that was mapped without access, of which the bytes before @end have been made
+ * accessible.
+ */
 struct opened {
 	struct shm_seg *seg;
 	uint64_t end;
@@ -127,7 +130,7 @@ static struct opened **find_opened(const struct shm_seg *seg)
 	return p;
 }
 
-/* An existing entry for the same address is that of a segment that a parent has mapped. */
+/* An existing entry for this address was inherited: the parent had a segment there. */
 static int note_closed(struct shm_seg *seg)
 {
 	struct opened **p = find_opened(seg);

@@ -7,13 +7,16 @@
 
 #include "shim/soft/fabric/shared.h"
 
-/* This process's own, NULL until it has joined the fabric. */
+/* This process's own segment; NULL until it has joined the fabric. */
 extern struct shm_seg *segment_own;
 
-/* False if a limit of the process (RLIMIT_FSIZE) prevents it. */
+/* False if a limit of the process (RLIMIT_FSIZE) prevents a segment. */
 bool segment_may_be(void);
 
-/* Create the one of node_self and map it at segment_own. With registry_mutex held. 0 or -errno. */
+/*
+ * Create the segment of this process and map it at segment_own. With registry_mutex held. 0 or
+ * -errno.
+ */
 int segment_make(void);
 
 /* Map the segment in @fd. 0 or -errno. */

@@ -19,7 +19,10 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* For functions on the path of every message, although they are called from several places. */
+/*
+ * For functions on the path of every message, which the compiler would not inline: they have
+ * several callers.
+ */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 #define SHM_LINE    64
@@ -32,16 +35,16 @@ enum {
 	SHM_SRQ_MAX = 4096,
 	SHM_XRCD_MAX = 1024,
 	SHM_XRC_QP_MAX = 4096,
-	SHM_COMP_CNTR_MAX = 255, /* ids, from 1, are a byte */
+	SHM_COMP_CNTR_MAX = 255, /* an id is a byte, and counts from 1 */
 	SHM_HOLDERS = 256,       /* for one XRC domain or queue pair */
 	SHM_MR_BITS = 17,
 	SHM_MR_MAX = 96 << 10,           /* slots of regions, then */
 	SHM_MW_MAX = 32 << 10,           /* of windows */
-	SHM_KEY_BITS = 32 - SHM_MR_BITS, /* generation, bit 0: rkey */
+	SHM_KEY_BITS = 32 - SHM_MR_BITS, /* of the generation; bit 0 of it: rkey */
 	SHM_SGE_MAX = 32,
-	SHM_TAG_MAX = 1024, /* tagged buffers of a shared queue, */
-	SHM_TAG_SGE = 4,    /* SGEs of each, */
-	SHM_TAG_RNDV = 64,  /* and the longest request of a rendezvous */
+	SHM_TAG_MAX = 1024, /* tagged buffers of a shared queue */
+	SHM_TAG_SGE = 4,    /* SGEs of each buffer */
+	SHM_TAG_RNDV = 64,  /* bytes of the longest request of a rendezvous */
 	SHM_WR_MAX = 32768,
 	SHM_RQ_APART = 8, /* slots between the two ends of a full queue */
 	SHM_CQE_MAX = 1 << 22,
@@ -84,9 +87,9 @@ struct shm_rq {
 	uint32_t stride;
 	uint32_t max_sge;
 	uint32_t limit; /* of an armed shared queue, or 0 */
-	uint32_t rings; /* number of rings it has had, as it grew */
+	uint32_t rings; /* number of rings that the queue has had */
 	uint64_t wqe_off;
-	uint64_t order_off; /* uint32_t[size]; 0: slot is position */
+	uint64_t order_off; /* uint32_t[size]; 0: the slot is the position */
 
 	uint64_t doing; /* the request being taken: see deliver.c */
 	uint32_t doing_cq;
@@ -119,11 +122,11 @@ struct shm_qp {
 	uint32_t srq;    /* index + 1, or 0 */
 	uint32_t async;  /* pipe of the context's events */
 	uint32_t serial; /* of the object, for events */
-	uint32_t resets; /* incremented: peers must look it up again */
+	uint32_t resets; /* peers look the queue pair up again if it has changed */
 	uint32_t qkey;
 	uint8_t max_dest_rd;
 	uint8_t min_rnr_timer;
-	uint8_t established; /* COMM_EST was sent, or is too late */
+	uint8_t established; /* COMM_EST was sent, or is not sent any more */
 	uint8_t port;
 	uint8_t type;                 /* enum ibv_qp_type */
 	uint8_t mig_state;            /* enum ibv_mig_state */
@@ -152,7 +155,7 @@ struct shm_srq {
 	uint32_t xrcd;  /* its domain */
 	uint32_t cq;    /* its completion queue */
 	uint32_t error; /* SRQ_ERR was sent: it accepts no more requests */
-	uint32_t tags;  /* its capacity for tags, if it matches them; or 0 */
+	uint32_t tags;  /* capacity for tags, or 0: no tag matching */
 	uint64_t tm_off;
 	struct shm_rq rq SHM_ALIGNED;
 };
@@ -179,10 +182,10 @@ struct shm_tag {
 /* The tag matching list of a shared queue, under its lock: transport/tag.c. */
 struct shm_tm {
 	uint32_t count;
-	uint32_t unexpected; /* messages without a match, so far */
-	uint32_t synced;     /* of these, as last reported by the program */
+	uint32_t unexpected; /* number of messages without a match */
+	uint32_t synced;     /* of these, the program has acknowledged (IBV_OPS_TM_SYNC) */
 	uint32_t doing_cq;
-	uint64_t doing;              /* the match in progress, or 0: like that of a receive queue */
+	uint64_t doing;              /* the match in progress, or 0; like shm_rq.doing */
 	uint32_t order[SHM_TAG_MAX]; /* slots, the oldest first */
 	struct shm_tag tag[];
 };
@@ -239,13 +242,13 @@ enum {
 enum { SHM_ARM_NONE, SHM_ARM_SOLICITED, SHM_ARM_ANY };
 
 struct shm_cq {
-	struct lock lock; /* for adding entries, not for polls */
+	struct lock lock; /* taken to add entries, not by polls */
 	uint32_t prod;
-	uint32_t cqe;       /* it overruns at exactly this number */
-	uint32_t cons_seen; /* as last read: avoids access to the cache line */
+	uint32_t cqe;       /* number of entries; one more overruns the queue */
+	uint32_t cons_seen; /* @cons as last read, to avoid access to its cache line */
 	uint32_t flags;
 	uint16_t overrun;
-	uint16_t written; /* payload does not travel in the queue but is written to memory */
+	uint16_t written; /* senders write payload to memory, not into the queue */
 	uint32_t rings;   /* number of rings it has had */
 	uint32_t size;    /* slots, a power of two */
 	uint64_t ring_off;
@@ -253,10 +256,10 @@ struct shm_cq {
 	uint32_t bounce_prod; /* bytes */
 	uint32_t bounce_seen;
 	uint32_t bounce_ready; /* bytes that have memory allocated */
-	uint32_t serial;       /* 0: none here */
+	uint32_t serial;       /* with SHM_CQ_GROWS: first position that has memory allocated */
 	/* with SHM_CQ_GROWS: the positions that have memory allocated start here */
 	uint32_t ready_from;
-	uint32_t ready; /* up to here */
+	uint32_t ready; /* position after the last such */
 
 	uint32_t cons SHM_ALIGNED;
 	uint32_t bounce_cons;
@@ -271,9 +274,9 @@ struct shm_cq {
 /* A flag beside enum ibv_access_flags: the region has no memory. */
 #define SHM_MR_NULL (1u << 31)
 
-/* A memory region, or a bound window, which has no lkey: see window.c. */
+/* A memory region, or a memory window (window.c), which has no lkey. */
 struct shm_mr {
-	uint32_t lkey; /* 0: none here */
+	uint32_t lkey; /* 0: a window, or an unused slot */
 	uint32_t rkey;
 	uint64_t addr;
 	uint64_t length;
@@ -281,13 +284,13 @@ struct shm_mr {
 	uint32_t access;
 	uint32_t pd;
 	uint32_t qpn;   /* of a bound window of type 2, or 0 */
-	uint32_t bound; /* with this rkey; may be invalidated */
+	uint32_t bound; /* rkey of a bound window; peers may invalidate it */
 } SHM_ALIGNED;
 
 /* Copy requests to the owner of the segment: see stage.c. */
 struct shm_stage {
-	uint32_t forbidden; /* may not use process_vm on this process */
-	uint32_t watched;   /* nor on others: see memcheck.h */
+	uint32_t forbidden; /* peers may not use process_vm on this process */
+	uint32_t watched;   /* nor may this process on others: memcheck.h */
 	uint32_t ready;     /* jobs may be stored here */
 	uint32_t asked;     /* a futex */
 	uint32_t sleeping;  /* the owner's thread must be woken */
@@ -307,12 +310,12 @@ struct shm_job {
 	uint8_t bytes[SHM_JOB_BYTES] __attribute__((aligned(4096)));
 };
 
-/* A process that has an XRC object open, and the destination of its events. */
+/* A process that has an XRC object open, and where its events are sent. */
 struct shm_holder {
 	uint64_t instance;
 	uint32_t node;
 	uint32_t serial; /* of its object; 0: unused */
-	uint32_t index;  /* its slot there */
+	uint32_t index;  /* slot of the object in the process */
 	uint32_t async;  /* pipe */
 };
 
@@ -358,9 +361,9 @@ enum {
 			 IBV_RX_HASH_DST_PORT_UDP,
 };
 
-/* A flow rule: which packets a queue pair receives. */
+/* A flow rule: selects packets that a queue pair receives. */
 struct shm_flow {
-	uint32_t qpn;      /* 0: none here */
+	uint32_t qpn;      /* 0: an unused slot */
 	uint32_t priority; /* 0 is the best */
 	uint8_t type;      /* enum ibv_flow_attr_type */
 	uint8_t layers;    /* required headers (packet.h) */

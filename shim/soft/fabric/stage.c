@@ -42,8 +42,8 @@
 enum {
 	SPINS = 2000,
 	NAP = 1000000,      /* ns between checks of the peer */
-	TRY = 20000000,     /* ns until a job must be begun, */
-	STUCK = 1000000000, /* and done after that */
+	TRY = 20000000,     /* ns until a job must be begun */
+	STUCK = 1000000000, /* ns from then until it must be done */
 };
 
 static pthread_mutex_t serving = PTHREAD_MUTEX_INITIALIZER;
@@ -81,7 +81,7 @@ static void relax_cpu(unsigned int n)
 #endif
 }
 
-/* Sequentially consistent with await_jobs(): one of the two sees the store of the other. */
+/* Sequentially consistent with await_jobs(): at least one thread sees the other's store. */
 static void ring_owner(struct shm_stage *stage)
 {
 	__atomic_store_n(&stage->asked, 1, __ATOMIC_SEQ_CST);
@@ -178,7 +178,7 @@ static void serve_job(struct shm_job *job)
 		wake_sleepers(&job->state);
 }
 
-/* With the serving mutex held. */
+/* Execute the jobs of all peers; with the serving mutex held. */
 static void serve_all(void)
 {
 	struct shm_stage *stage = &segment_own->stage;
@@ -247,7 +247,7 @@ void stage_serve(void)
 	pthread_mutex_unlock(&serving);
 }
 
-/* With the object mutex held, like the two below. */
+/* With the object mutex held, like the next two functions. */
 void stage_add_region(uint32_t slot, void *memory, size_t bytes)
 {
 	regions[slot].memory = memory;
@@ -303,7 +303,7 @@ void stage_forget(void)
 
 /* The requester's half */
 
-/* If the kernel forbids this process to copy to a peer, it probably forbids the reverse, too. */
+/* If the kernel forbids this process to copy to a peer, it probably also forbids the peer. */
 void stage_expect(const struct peer *peer)
 {
 	if (peer->seg != segment_own &&
@@ -342,7 +342,7 @@ static struct shm_job *take_job(struct shm_seg *seg)
 	return NULL;
 }
 
-/* Sleep for a short time, or until it is done. */
+/* Sleep for a short time, or until the state of @job is not @state any more. */
 static void await_change(struct shm_job *job, uint32_t state)
 {
 	struct timespec limit = { .tv_nsec = NAP };

@@ -7,8 +7,8 @@
 #include "shim/soft/fabric/peer.h"
 
 /*
- * As copy_put() and copy_get(), to another process. Also -EAGAIN: it did not answer for some
- * milliseconds, and nothing of the last piece was or will be copied.
+ * As copy_put() and copy_get(), to another process. Also -EAGAIN: the process did not answer for
+ * some milliseconds, and nothing of the last piece has been or will be copied.
  */
 int stage_put(struct peer *peer, struct copy_list *local, struct copy_list *remote);
 int stage_get(struct peer *peer, struct copy_list *local, struct copy_list *remote);
@@ -28,7 +28,8 @@ void stage_serve(void);
 
 /*
  * Allow peers to copy from and to the region in @slot of the table of keys, at @memory; move it;
- * and remove it. After the last two, nothing copies from or to the old memory.
+ * and remove it. After stage_move_region() and stage_remove_region(), nothing copies from or to the
+ * old memory.
  */
 void stage_add_region(uint32_t slot, void *memory, size_t bytes);
 void stage_move_region(uint32_t slot, void *memory, size_t bytes);

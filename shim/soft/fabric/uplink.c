@@ -24,11 +24,11 @@ enum { HEADERS = 40 + 8 + 12 + 4 + 28 + 4 + 4, ANY_PORT = 4791 };
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct uplink found;
 static const char *wanted; /* NULL: no wire */
-static const char *wrong;  /* NULL: it was found */
+static const char *wrong;  /* NULL: the address was found */
 
 /*
- * The longest path MTU of packets on a link with @bytes, beside the headers of IPv6, UDP and the
- * longest of RoCE; 0: none.
+ * The longest path MTU of packets that fits a link MTU of @bytes, with the headers of IPv6 and UDP
+ * and the longest of RoCE; 0: none.
  */
 static enum ibv_mtu fit_mtu(uint32_t bytes)
 {
@@ -189,7 +189,7 @@ static bool has_route(const struct in6_addr *to)
 	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	bool has;
 
-	if (fd < 0) /* IPv6 is off: the kernel will answer when it sends */
+	if (fd < 0) /* IPv6 is off: sending will report the error */
 		return errno == EAFNOSUPPORT;
 	has = connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0;
 	close(fd);

@@ -23,8 +23,8 @@ const struct uplink *uplink_get(void);
 /* The interface that belongs to the port; without a wire, the loopback interface. */
 const struct uplink *uplink_interface(void);
 
-/* 0, or -EINVAL if the variable has no address of this machine: a line says so, once. */
+/* 0; or -EINVAL, and one line on stderr: the variable names no address of this machine. */
 int uplink_check(void);
 
-/* Could a machine with GID @dgid be reached by it? The kernel has a route. */
+/* Can a machine with GID @dgid be reached by the wire: does the kernel have a route? */
 bool uplink_reaches(const union ibv_gid *dgid);

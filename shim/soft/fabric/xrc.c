@@ -265,8 +265,8 @@ void xrc_notify(const struct shm_xrc_qp *qp, int type)
 }
 
 /*
- * A process that joins cannot take locks yet, and needs none for this: a peer that still delivers
- * through a queue pair without holders finds it in RESET.
+ * A process that joins cannot take locks yet, and this function needs none: a peer that still
+ * delivers through a queue pair without holders finds it in RESET.
  */
 void xrc_sweep(alive_fn *registered)
 {

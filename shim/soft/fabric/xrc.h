@@ -12,8 +12,8 @@
 
 /*
  * Open the domain of file @dev, @ino (or a private one, if both are 0) with @oflags; 0 and its id,
- * which is never 0. -EAGAIN: there is none, and O_CREAT was not given; -EINVAL: there is one, and
- * O_EXCL was; -ENOMEM.
+ * which is never 0. -EAGAIN: there is no such domain, and O_CREAT was not given; -EINVAL: it
+ * exists, and O_EXCL was given; -ENOMEM.
  */
 int xrc_open_domain(uint64_t dev, uint64_t ino, int oflags, const struct shm_holder *holder,
 		    uint32_t *ret_id);
@@ -21,10 +21,10 @@ void xrc_close_domain(uint32_t id, uint32_t serial);
 
 /* A new receive queue pair in @domain. 0 or -ENOMEM. */
 int xrc_new_qp(uint32_t domain, const struct shm_holder *holder, struct shm_xrc_qp **ret_qp);
-/* An existing one: -EINVAL if there is no @qpn in @domain; -ENOMEM. */
+/* An existing receive queue pair. -EINVAL if there is no @qpn in @domain; -ENOMEM. */
 int xrc_open_qp(uint32_t domain, uint32_t qpn, const struct shm_holder *holder,
 		struct shm_xrc_qp **ret_qp);
-/* Closing by the last holder destroys it. */
+/* If the last holder closes it, it is destroyed. */
 void xrc_close_qp(struct shm_xrc_qp *qp, uint32_t serial);
 
 /* Does a living process hold it? Call it with the lock held. */

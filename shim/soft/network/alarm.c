@@ -1,8 +1,8 @@
 /*
  * Waking the thread of the network for a timer
  *
- * Most timers never expire: an answer ends them. So the thread is woken only for one that is
- * earlier than the time at which it wakes anyway, and it looks at all timers only then.
+ * Most timers never expire: an answer ends them. So the thread is woken only for a timer that
+ * expires before the thread would wake anyway, and it looks at all timers only when it wakes.
  */
 #include "shim/soft/network/alarm.h"
 
@@ -44,7 +44,7 @@ void alarm_ring(void)
 
 void alarm_set(struct network_qp *n, uint64_t due)
 {
-	/* pairs with the store of alarm_begin(): one sees the store of the other */
+	/* pairs with the store of alarm_begin(): at least one thread sees the other's store */
 	__atomic_store_n(&n->due, due, __ATOMIC_SEQ_CST);
 	if (due)
 		alarm_expect(due);

@@ -4,22 +4,25 @@
  */
 #include "shim/soft/network/network_qp.h"
 
-/* 0 or -errno; in a child again. */
+/* Called again in a child. 0 or -errno. */
 int alarm_open(void);
 void alarm_close(void);
 
-/* Set the timer of @n, or end it with 0; with the lock of its send queue held. */
+/* Set the timer of @n, or stop it, if @due is 0; with the lock of its send queue held. */
 void alarm_set(struct network_qp *n, uint64_t due);
 
-/* Something else is due then. */
+/* Something other than a timer of a queue pair is due at @due. */
 void alarm_expect(uint64_t due);
 
-/* Wake the thread that waits for them. */
+/* Wake the thread that waits for the timers. */
 void alarm_ring(void);
 
 /* A descriptor that is readable after alarm_ring() or a timer that is earlier than expected. */
 int alarm_fd(void);
-/* Before it looks at the timers, and after that with the earliest, or UINT64_MAX. */
+/*
+ * Called by that thread before it looks at the timers, and afterwards with the earliest or
+ * UINT64_MAX.
+ */
 void alarm_begin(void);
 void alarm_wait_for(uint64_t due);
 uint64_t alarm_expected(void);

@@ -37,7 +37,7 @@ int datagrams_send(struct soft_qp *qp, const struct soft_wr *wr, uint32_t qkey,
 	return IBV_WC_SUCCESS;
 }
 
-/* The header as the packet had it: like one of a handle of the sender. */
+/* The packet's IP header or GRH, made anew as the sender's address handle would make it. */
 static void make_grh(const struct arrival *a, bool imm, struct soft_ah *ah, struct ibv_grh *grh)
 {
 	union ibv_gid sgid;

@@ -9,5 +9,5 @@
 int datagrams_send(struct soft_qp *qp, const struct soft_wr *wr, uint32_t qkey,
 		   struct copy_list *from);
 
-/* One has arrived for @n; with the lock of the engine held. */
+/* A datagram has arrived for @n; with the lock of the engine held. */
 void datagrams_take(struct network_qp *n, const struct arrival *arrival);

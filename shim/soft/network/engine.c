@@ -1,9 +1,9 @@
 /*
  * Receiving packets
  *
- * Everything that arrives is a stranger's: a packet is dropped unless its length, opcode and ICRC
- * are good, its queue pair exists, has that transport and partition, and was told the address that
- * it comes from. (A datagram may come from anywhere, if it knows the Q_Key.) What a queue pair does
+ * Nothing that arrives is trusted: a packet is dropped unless its length, opcode and ICRC are good,
+ * its queue pair exists, has that transport and partition, and is connected to the address that it
+ * comes from. (A datagram may come from anywhere, if it knows the Q_Key.) What a queue pair does
  * with it is in requester.c, responder.c and datagrams.c.
  *
  * A batch of packets is taken at once; then the queue pairs that owe answers send them, which makes
@@ -48,11 +48,11 @@ enum {
 	HANDED = 32,
 	CONTROL_MAX = 128,
 	BUCKETS = 1024,
-	TRIES = 256,    /* for the lock of a send queue */
-	SOON = 50000,   /* ns, until the next try for a timer */
-	LOOK = 1000000, /* ns, until the next look whether the program polls, */
-	OFTEN = 100,    /* as it does with this many polls in that time */
-	TELLING = 200,  /* ms, for another process to say that it has the port */
+	TRIES = 256,    /* attempts to lock a send queue */
+	SOON = 50000,   /* ns until a timer is tried again */
+	LOOK = 1000000, /* ns between checks whether the program polls */
+	OFTEN = 100,    /* polls in that time, if it does */
+	TELLING = 200,  /* ms until another process has announced its use of the port */
 };
 
 struct inbox {
@@ -126,7 +126,7 @@ struct network_qp *engine_remove(uint32_t qpn)
 	return n;
 }
 
-/* False: it is busy for a long time, and the packet is lost. */
+/* Lock the send queue. False: it was busy for too long, and the packet is lost. */
 static bool take_send_queue(struct soft_qp *qp)
 {
 	unsigned int i;
@@ -204,8 +204,8 @@ static void take_packet(struct network_qp *n, const struct arrival *a)
 		take_answer(n, a);
 }
 
-/* May it come from there, with this transport and in this partition? */
-static bool is_told(const struct network_qp *n, const struct arrival *a)
+/* May @n receive this packet: are address, transport and partition those of its connection? */
+static bool is_for_qp(const struct network_qp *n, const struct arrival *a)
 {
 	if ((a->header.bth.opcode & OPCODE_TRANSPORT) != network_transport(n->qp) ||
 	    !port_same_partition(n->qp->shm->pkey, a->header.bth.pkey))
@@ -288,7 +288,7 @@ static void take_for_group(const struct arrival *a)
 	group = mcast_find(&known, &attr);
 	for (i = 0; group && i < group->count; i++) {
 		n = *find_qp(group->qpn[i]);
-		if (n && is_told(n, a))
+		if (n && is_for_qp(n, a))
 			take_packet(n, a);
 	}
 }
@@ -311,7 +311,7 @@ static void take_from(const struct handover_origin *origin, uint8_t *packet, siz
 		return;
 	}
 	n = *find_qp(a.header.bth.dest_qp);
-	if (n && is_told(n, &a))
+	if (n && is_for_qp(n, &a))
 		take_packet(n, &a);
 	else if (!n && !handed)
 		handover_send(a.header.bth.dest_qp, origin, packet, len);
@@ -348,7 +348,7 @@ static int receive_handed(void)
 	return n - 1;
 }
 
-/* Answers leave once for all packets of a batch. */
+/* Send the answers to all packets of a batch together. */
 static void send_answers(void)
 {
 	struct network_qp *n = touched, *next;
@@ -459,7 +459,7 @@ static void expire_timers(void)
 	alarm_wait_for(first);
 }
 
-/* For an empty poll. */
+/* Receive packets for an empty poll; errno is preserved. */
 static bool receive_for_poll(void)
 {
 	int saved = errno;
@@ -504,7 +504,7 @@ static unsigned int list_sockets(struct pollfd *fds)
 	return n;
 }
 
-/* Until a packet arrives, or a timer expires; while the program polls, only for a while. */
+/* Sleep until a packet arrives or a timer expires; while the program polls, for LOOK ns at most. */
 static void wait_for_work(bool polled)
 {
 	struct pollfd fds[3 + GROUPS_MAX] = { 0 };

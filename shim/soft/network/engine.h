@@ -4,19 +4,19 @@
  * part.
  *
  * Its lock is taken before that of a send queue, and the latter only if it is free or soon will be:
- * a program may keep it while it builds requests, and changes another queue pair meanwhile.
+ * a program may hold it while it builds requests, and modify another queue pair meanwhile.
  */
 #include "shim/soft/network/network_qp.h"
 
 /* Open the sockets and start the thread, unless it runs. 0 or -errno. */
 int engine_start(void);
-/* End the thread; no queue pair is left. */
+/* End the thread, when no queue pair is left. */
 void engine_stop(void);
 /* In a child: there is no thread. */
 void engine_forget(void);
 
 void engine_add(struct network_qp *n);
-/* Remove that of @qpn, which no packet reaches any more; NULL if there is none. */
+/* Remove the queue pair @qpn, so that no packet reaches it any more; NULL if there is none. */
 struct network_qp *engine_remove(uint32_t qpn);
 
 void engine_lock(void);

@@ -7,8 +7,7 @@
  * 	| secret | origin | packet |
  *
  * Only processes of this user can read the secret, so nothing else can pretend that a packet came
- * from an address that the queue pair was told. The receiving process checks the packet as if it
- * had received it itself.
+ * from the peer's address. The receiving process checks the packet as if it had received it itself.
  */
 #include "shim/soft/network/handover.h"
 

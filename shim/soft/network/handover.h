@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the process that received a packet knows about it. */
+/* What the receiving process knows about a packet. */
 struct handover_origin {
 	struct in6_addr from, to;
 	uint16_t port;

@@ -6,14 +6,14 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* Read the variable. 0, or -EINVAL: a line says what is wrong. */
+/* Read the variable. 0, or -EINVAL, with a message on stderr. */
 int impair_load(void);
 bool impair_is_active(void);
 
 /* Send one packet, now, later, twice or never. */
 void impair_send(const struct msghdr *msg);
 
-/* Send those that are due; when the next one is, ns, or UINT64_MAX. */
+/* Send the packets that are due. Returns when the next one is, ns, or UINT64_MAX. */
 uint64_t impair_release(uint64_t now);
 
 /* Drop all. */

@@ -1,8 +1,8 @@
 /*
  * Management datagrams
  *
- * Queue pair 1 exists once for all processes of a fabric: the process that a packet arrives at
- * takes it. It has a fixed Q_Key, and anybody may send to it, as on every network.
+ * All processes of a fabric share queue pair 1: a packet for it is handled by the process at which
+ * it arrives. The queue pair has a fixed Q_Key, so anybody may send to it, as on every network.
  */
 #include "shim/soft/network/mads.h"
 

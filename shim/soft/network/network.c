@@ -1,9 +1,9 @@
 /*
  * Queue pairs and the wire
  *
- * A queue pair whose destination no port of the fabric has uses the wire: that is decided when it
- * enters RTR. Those of datagrams receive from it as well as from the fabric; each handle decides
- * where it sends.
+ * A queue pair whose destination no port of the fabric has uses the wire: this is decided when it
+ * enters RTR. Datagram queue pairs receive from the wire as well as from the fabric; the address
+ * handle of a request decides where it is sent.
  */
 #include "shim/soft/network/network.h"
 
@@ -24,7 +24,7 @@
 #include "shim/soft/transport/remote.h"
 #include "shim/soft/transport/sq.h"
 
-static bool goes_away(const struct ibv_ah_attr *attr)
+static bool leaves_fabric(const struct ibv_ah_attr *attr)
 {
 	return uplink_get() && attr->is_global && !grh_is_multicast(&attr->grh.dgid) &&
 	       !port_reaches(attr);
@@ -74,12 +74,12 @@ static bool is_xrc(const struct soft_qp *qp)
 	return qp->shm->type == IBV_QPT_XRC_SEND || qp->shm->type == IBV_QPT_XRC_RECV;
 }
 
-/* A queue pair of datagrams may receive from the wire; a connected one, if its path leads there. */
+/* A datagram queue pair may receive from the wire; a connected one does if its path leads to it. */
 static bool takes_part(const struct soft_qp *qp, const struct ibv_qp_attr *attr)
 {
 	if (qp->shm->type == IBV_QPT_UD)
 		return uplink_get();
-	return is_connected(qp) && goes_away(&attr->ah_attr);
+	return is_connected(qp) && leaves_fabric(&attr->ah_attr);
 }
 
 int network_connect(struct soft_qp *qp, const struct ibv_qp_attr *attr)
@@ -89,7 +89,7 @@ int network_connect(struct soft_qp *qp, const struct ibv_qp_attr *attr)
 	int err;
 
 	if (!takes_part(qp, attr))
-		return is_xrc(qp) && goes_away(&attr->ah_attr) ? EOPNOTSUPP : 0;
+		return is_xrc(qp) && leaves_fabric(&attr->ah_attr) ? EOPNOTSUPP : 0;
 	if (is_connected(qp) && attr->path_mtu > uplink_get()->mtu)
 		return EINVAL;
 	err = engine_start();
@@ -155,7 +155,7 @@ static bool carries_group(const union ibv_gid *gid)
 
 void network_route_ah(struct soft_ah *ah)
 {
-	ah->away = goes_away(&ah->attr) && engine_start() == 0;
+	ah->away = leaves_fabric(&ah->attr) && engine_start() == 0;
 	ah->spreads = ah->multicast && carries_group(&ah->attr.grh.dgid) && engine_start() == 0;
 	if (ah->away || ah->spreads)
 		set_route(&ah->route, &ah->attr);

@@ -19,12 +19,12 @@ void network_redirect(struct soft_qp *qp);
 /* The queue pair is reset or destroyed; without the lock of its send queue. */
 void network_leave(struct soft_qp *qp);
 
-/* An address handle that no port of the fabric has. */
+/* The address of @ah belongs to no port of the fabric. */
 void network_route_ah(struct soft_ah *ah);
 
 /* A queue pair of this process was attached to the group: receive what other machines send. */
 void network_join(const union ibv_gid *gid);
 
-/* The last context is closed; in a child. */
+/* network_stop(): the last context is closed; network_forget(): in a child. */
 void network_stop(void);
 void network_forget(void);

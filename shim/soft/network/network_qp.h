@@ -1,7 +1,7 @@
 #pragma once
 /*
- * A queue pair on the network: what the requester, which sends its requests, and the responder,
- * which executes those of the other end, know.
+ * A queue pair on the network: the state of the requester, which sends its requests, and of the
+ * responder, which executes the other end's.
  *
  * The requester's part is protected by the lock of the send queue, the responder's by the lock of
  * the engine (engine.h).
@@ -19,22 +19,22 @@ enum {
 
 struct requester {
 	uint32_t psn;     /* of the next new packet */
-	uint32_t unacked; /* the oldest without an answer; psn: none */
-	uint32_t pos;     /* the next packet to be sent: its request, */
-	uint32_t at;      /* and its PSN */
+	uint32_t unacked; /* PSN of the oldest packet without an answer; @psn: none */
+	uint32_t pos;     /* the next packet to be sent: position of its request */
+	uint32_t at;      /* and PSN of that packet */
 	uint32_t started; /* requests before this position have PSNs */
 	uint32_t window;
-	uint32_t *first;                      /* by slot: the first PSN */
-	uint32_t *packets;                    /* and the number of packets */
+	uint32_t *first;                      /* by slot: the request's first PSN */
+	uint32_t *packets;                    /* by slot: its number of packets */
 	uint32_t read_end[NETWORK_RD_ATOMIC]; /* last PSNs of outstanding reads and atomics */
 	uint8_t reads, first_read;
 	uint8_t tries, rnr_tries;
-	bool ready;       /* it may send */
-	bool asked_again; /* since the last progress, for a response that is missing */
+	bool ready;       /* requests may be sent */
+	bool asked_again; /* packets were sent again since the last progress */
 	uint64_t hold;    /* the receiver is not ready until then, ns */
 };
 
-/* What the responder owes in order: answers to reads. */
+/* A read that the responder must answer; reads are answered in order. */
 struct network_read {
 	uint32_t psn, left; /* next packet of the answer, and their number */
 	uint64_t addr;
@@ -50,17 +50,17 @@ struct network_atomic {
 struct responder {
 	uint32_t psn; /* expected */
 	uint32_t msn; /* messages completed */
-	uint8_t kind; /* enum opcode_kind of the message that is arriving, */
+	uint8_t kind; /* of the arriving message: enum opcode_kind */
 	bool arriving;
 	uint32_t received; /* bytes of it */
-	uint64_t addr;     /* of a write: the next byte, */
+	uint64_t addr;     /* of a write: of its next byte */
 	uint32_t rkey, left;
 	bool refused; /* a NAK was sent for the expected packet */
 	bool owes_ack;
 	uint8_t reads, first_read;
 	uint32_t atomics; /* executed so far */
 	struct network_read read[NETWORK_RD_ATOMIC];
-	struct network_atomic atomic[NETWORK_RD_ATOMIC]; /* the last ones: a circle */
+	struct network_atomic atomic[NETWORK_RD_ATOMIC]; /* the last ones, as a ring */
 };
 
 /* A packet that has arrived, with checked ICRC and lengths. */

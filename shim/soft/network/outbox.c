@@ -64,7 +64,7 @@ static uint32_t find_number(const struct outbox *box, const struct outbox_packet
 	return last->number + 1;
 }
 
-/* A packet needs its head and tail, and at most as many pieces as the list. */
+/* A packet needs an entry for its head, its tail, and at most each piece of the list. */
 static bool has_room(const struct outbox *box, const struct copy_list *payload)
 {
 	unsigned int pieces = 2 + (payload ? payload->count : 0);

@@ -29,9 +29,9 @@ static inline void outbox_init(struct outbox *box)
 }
 
 /*
- * Add a packet with the first @len bytes of @payload, which are removed; or without any, if @len is
- * 0. Fills in the fields of the base transport header that are the same in all packets. The route
- * and the payload must stay until the outbox is sent.
+ * Add a packet with the first @len bytes of @payload, which are removed; or without payload, if
+ * @len is 0. Fills in the fields of the base transport header that are the same in all packets. The
+ * route and the payload must stay until the outbox is sent.
  */
 void outbox_add(struct outbox *box, const struct route *route, struct header *header,
 		struct copy_list *payload, uint32_t len);

@@ -7,8 +7,8 @@
  * 	request	 | next: partly answered | in flight  | pos: being sent | not begun
  * 	PSN	      | unacked                            | at    | psn
  *
- * A packet that is lost is noticed by the other end, which refuses the next one, by an answer to a
- * later packet, or by the timer: then everything from unacked on is sent again, out of the
+ * A lost packet is noticed when the other end refuses the next one, when a later packet is
+ * answered, or when the timer expires: then everything from unacked on is sent again, from the
  * program's memory. A read is then asked for the rest of its answer.
  *
  * At most @window packets are in flight. It is halved by each loss and grows with each answer, as
@@ -35,7 +35,7 @@
 enum {
 	WINDOW_BEGIN = 32,
 	READ_PART = 16, /* packets */
-	ASK_ACK = 16,   /* for an acknowledge, every this many packets */
+	ASK_ACK = 16,   /* request an acknowledge every this many packets */
 };
 
 void requester_start(struct network_qp *n, uint32_t psn)
@@ -140,7 +140,9 @@ static bool is_local(const struct soft_wr *wr)
 	return wr->opcode == IBV_WR_BIND_MW || wr->opcode == IBV_WR_LOCAL_INV;
 }
 
-/* False: its completion waits, or it has failed and so has the queue pair. */
+/*
+ * Complete the next request. False: its completion waits, or it has failed, and the queue pair too.
+ */
 static bool complete_next(struct network_qp *n, int status)
 {
 	struct soft_qp *qp = n->qp;
@@ -154,7 +156,7 @@ static bool complete_next(struct network_qp *n, int status)
 	return status == IBV_WC_SUCCESS;
 }
 
-/* A request that fails at this end: when all before it are done. Returns false. */
+/* The request fails at this end: complete it when all before it are done. Returns false. */
 static bool refuse_request(struct network_qp *n, int status)
 {
 	if (n->req.pos == n->qp->sq.next)
@@ -162,7 +164,7 @@ static bool refuse_request(struct network_qp *n, int status)
 	return false;
 }
 
-/* Operations on windows need no packets: when all before them are done. */
+/* Operations on windows need no packets: they are executed when all requests before are done. */
 static bool run_local(struct network_qp *n, struct soft_wr *wr)
 {
 	struct requester *req = &n->req;
@@ -185,7 +187,7 @@ static bool is_sending(const struct soft_qp *qp)
 	return __atomic_load_n(&qp->shm->state, __ATOMIC_SEQ_CST) == IBV_QPS_RTS;
 }
 
-/* May it receive answers? */
+/* May the queue pair receive answers? */
 static bool is_open(const struct network_qp *n)
 {
 	uint32_t state = __atomic_load_n(&n->qp->shm->state, __ATOMIC_SEQ_CST);
@@ -224,7 +226,7 @@ static uint32_t window_room(const struct requester *req)
 	return flying < (int32_t)req->window ? req->window - flying : 0;
 }
 
-/* Has the program still mapped the first @len bytes? */
+/* Are the first @len bytes still mapped by the program? */
 static bool is_mapped(const struct soft_wr *wr, const struct copy_list *list, uint64_t len)
 {
 	struct copy_list rest = *list, begin;
@@ -235,7 +237,7 @@ static bool is_mapped(const struct soft_wr *wr, const struct copy_list *list, ui
 	return copy_list_bring_in(&begin, false);
 }
 
-/* A status if its memory is gone. */
+/* Send the next packets of @wr. Fails with IBV_WC_LOC_PROT_ERR if its memory is unmapped. */
 static int send_message(struct network_qp *n, struct soft_wr *wr, struct copy_list *list,
 			struct outbox *box)
 {
@@ -270,8 +272,8 @@ static void note_read(struct requester *req, uint32_t packets)
 }
 
 /*
- * Ask for the next part. Parts begin at multiples of their length, so that what is asked for again
- * lies in one that was asked for, as it must. False: not yet.
+ * Ask for the next part. Parts begin at multiples of their length, so that what is requested again
+ * lies within a part that was requested before, as it must. False: it must wait.
  */
 static bool send_read(struct network_qp *n, struct soft_wr *wr, struct outbox *box)
 {
@@ -394,7 +396,7 @@ static int send_unreliable(struct network_qp *n, struct soft_wr *wr)
 	return IBV_WC_SUCCESS;
 }
 
-/* UC: sent is done. */
+/* UC: a request is complete when it is sent. */
 static void run_unreliable(struct network_qp *n)
 {
 	struct soft_sq *sq = &n->qp->sq;
@@ -438,7 +440,9 @@ static void shrink_window(struct requester *req)
 		req->window = NETWORK_WINDOW_MIN;
 }
 
-/* An answer shows that one before it was lost: send again, once until something arrives. */
+/*
+ * An answer shows that an earlier one was lost: send again, but only once until something arrives.
+ */
 static void ask_again(struct network_qp *n)
 {
 	if (n->req.asked_again)
@@ -495,7 +499,7 @@ static bool take_progress(struct network_qp *n, uint32_t psn)
 	return true;
 }
 
-/* The receiver has no request: wait as long as it says. */
+/* The receiver has no receive request: wait as long as its RNR NAK requests. */
 static void wait_for_receiver(struct network_qp *n, uint8_t timer)
 {
 	struct requester *req = &n->req;
@@ -563,8 +567,8 @@ static void take_acknowledge(struct network_qp *n, const struct header *h)
 }
 
 /*
- * A response with @psn is the expected one, to a request with @opcode: its request, whose memory is
- * listed. NULL: it is not, or the request failed.
+ * If a response with @psn is the expected one: its request, whose memory is put into @list. NULL:
+ * it is not expected, or the request failed.
  */
 static struct soft_wr *expect_response(struct network_qp *n, uint32_t psn, struct copy_list *list)
 {

@@ -2,17 +2,17 @@
  * The responder
  *
  * Packets are executed in order: a gap is refused once, and what follows it is dropped until the
- * expected packet arrives. Packets that were executed before are answered again: a read is read
- * again, an atomic has its result kept.
+ * expected packet arrives. Packets that were executed before are answered again: a read reads the
+ * memory again, the result of an atomic was stored.
  *
- * A message of one packet is delivered as one of this machine is (deliver.c). A longer one takes a
+ * A message of one packet is delivered like one from this machine (deliver.c). A longer one takes a
  * receive request with its first packet, and completes it with the last.
  *
  * Answers leave in the order of the requests. Long reads are answered a few packets at a time, so
- * that other queue pairs have their turn; requests after them wait, by being sent again.
- * Consecutive acknowledges are one.
+ * that other queue pairs have their turn; requests after them are dropped, and the requester sends
+ * them again. Consecutive acknowledges are sent as one.
  *
- * Nothing is kept for a packet that was refused, and at most 16 reads and 16 atomics for others.
+ * Nothing is stored for a packet that was refused; for others, at most 16 reads and 16 atomics.
  *
  * Source: the specification's 9.7.4, 9.7.5.1 and 9.9.3; for UC, 9.8.2.
  */
@@ -28,8 +28,8 @@
 #include "shim/soft/transport/remote.h"
 
 enum {
-	TURN = 32,   /* packets of reads that are sent at once, */
-	SHORT = 512, /* unless there are only this many and something follows */
+	TURN = 32,   /* packets of read responses that are sent at one time */
+	SHORT = 512, /* most packets of them that are sent before the next request is executed */
 };
 
 void responder_start(struct network_qp *n, uint32_t psn)
@@ -65,7 +65,7 @@ static void send_now(struct network_qp *n, uint8_t opcode, uint32_t psn, uint8_t
 	outbox_send(&box);
 }
 
-/* Refuse the expected packet: the requests before it are acknowledged by that. */
+/* Refuse the expected packet: this also acknowledges the requests before it. */
 static void refuse_packet(struct network_qp *n, uint8_t syndrome)
 {
 	if (!is_reliable(n))
@@ -86,7 +86,7 @@ static uint8_t syndrome_of(int status)
 	}
 }
 
-/* Not executed: @status, or CARRY_*, for the requester. */
+/* A request was not executed: send a NAK for @status, a completion status or CARRY_*. */
 static void refuse_for(struct network_qp *n, int status)
 {
 	if (status == CARRY_RNR)
@@ -156,7 +156,10 @@ static bool is_claimed(const struct network_qp *n)
 	return n->self.shm->claimed;
 }
 
-/* An unreliable queue pair drops a message that is too long, and keeps its request. */
+/*
+ * An unreliable queue pair drops a message that is too long, and its receive request stays at the
+ * head.
+ */
 static int drop_too_long(struct network_qp *n, const struct arrival *a)
 {
 	return !is_reliable(n) && n->resp.received + a->len > deliver_claimed_length(&n->self)
@@ -173,7 +176,10 @@ static int take_send(struct network_qp *n, const struct arrival *a)
 
 	if (n->self.tm)
 		return refuse_invalid(n);
-	/* an earlier message of UC may have been abandoned: its request is taken already */
+	/*
+	 * the first packets of a message of UC, which was abandoned, may have taken the request
+	 * already
+	 */
 	if (place & OPCODE_FIRST && place & OPCODE_LAST && !is_claimed(n))
 		return deliver_message(&n->self, &m);
 	if (place & OPCODE_FIRST && !is_claimed(n) && !deliver_claim(&n->self))
@@ -186,7 +192,7 @@ static int take_send(struct network_qp *n, const struct arrival *a)
 	return status;
 }
 
-/* The program has unmapped memory that it had registered. */
+/* Fail the queue pair: the program has unmapped memory that it had registered. */
 static int fail_unmapped(struct network_qp *n)
 {
 	return deliver_break(&n->self, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
@@ -266,7 +272,7 @@ static bool has_resource(const struct network_qp *n)
 	return n->resp.reads < n->self.shm->max_dest_rd && n->resp.reads < NETWORK_RD_ATOMIC;
 }
 
-/* Owe the answer to a read; @again: it was answered before. */
+/* Add a read to those that must be answered; @again: it was answered before. */
 static int take_read(struct network_qp *n, const struct arrival *a, bool again)
 {
 	const struct header *h = &a->header;
@@ -362,7 +368,7 @@ static uint8_t choose_response(bool first, bool last)
 	return last ? OPCODE_READ_RESPONSE_LAST : OPCODE_READ_RESPONSE_MIDDLE;
 }
 
-/* Send the next packet of the read; a status if its memory is gone. */
+/* Send the next packet of the read. Returns an error status if its memory is unmapped. */
 static int send_response(struct network_qp *n, struct network_read *read, struct outbox *box,
 			 bool first)
 {
@@ -433,8 +439,8 @@ static uint32_t count_owed(const struct network_qp *n)
 }
 
 /*
- * What follows is answered after the reads before it. False: these are so long that others must
- * have their turn; the packet is dropped, and will be sent again.
+ * A request is answered after the reads before it. False: these are so long that other queue pairs
+ * must have their turn; the packet is dropped, and will be sent again.
  */
 static bool finish_reads(struct network_qp *n)
 {

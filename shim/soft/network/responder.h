@@ -8,10 +8,10 @@
 void responder_start(struct network_qp *n, uint32_t psn);
 
 /*
- * A request has arrived. True if the queue pair failed: its send queue must be flushed. The answer
- * is owed.
+ * A request has arrived. True if the queue pair failed: its send queue must be flushed.
+ * responder_answer() sends the answer.
  */
 bool responder_take(struct network_qp *n, const struct arrival *arrival);
 
-/* Send what is owed; true if there is more. */
+/* Send the responses that are due; true: more are due. */
 bool responder_answer(struct network_qp *n);

@@ -2,9 +2,9 @@
  * Opening the sockets
  *
  * The port of RoCE is shared by the processes of a fabric (SO_REUSEPORT). The first one binds it
- * alone, so that a port that anything else uses, another fabric or the kernel's Soft-RoCE, is an
- * error and not half of the packets. The kernel distributes packets by flows, not by queue pairs:
- * handover.c.
+ * alone, so if anything else uses the port, such as another fabric or the kernel's Soft-RoCE, this
+ * is an error and does not cost half of the packets. The kernel distributes packets by flows, not
+ * by queue pairs: handover.c.
  *
  * Packets may not be fragmented, and the socket that sends is not connected: so the kernel gives
  * them the identification 0, which their ICRC covers.
@@ -139,7 +139,7 @@ static void choose_interface(int fd)
 	}
 }
 
-/* Another process may have the port of this one's number: then any port will do. */
+/* The port is derived from the pid; if another process has it, any port will do. */
 static int open_sending(void)
 {
 	uint16_t port = FLOW_PORTS | ((uint32_t)getpid() * 2654435761u >> 18);

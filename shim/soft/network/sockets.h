@@ -1,15 +1,15 @@
 #pragma once
 /*
  * The sockets of the process: one that receives packets, on UDP port 4791 of the wire's address,
- * and one that sends, whose port is this process's part of the flow. Any thread.
+ * and one that sends, whose port is this process's source port in all packets. Any thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
 /*
- * Open them, unless they are open. 0 or -errno; -EADDRINUSE: something else has the port. @shared:
- * another process of the fabric has it.
+ * Open the sockets, unless they are open. 0 or -errno; -EADDRINUSE: something outside the fabric
+ * has the port. @shared: another process of the fabric has it.
  */
 int sockets_open(bool shared);
 

@@ -13,8 +13,8 @@
  *
  * They may be called before the library's constructor, in a signal handler, and by this library.
  * The C names differ from the symbols, so that inline functions and attributes of headers do not
- * interfere. The symbols have no version: references to those of libc have, and would not bind to a
- * version of ours.
+ * interfere. The symbols have no version: references to libc's symbols have one, and would not bind
+ * to a version of ours.
  */
 #undef _FORTIFY_SOURCE /* a compiler may set it, and headers then define open() inline */
 
@@ -129,7 +129,7 @@ __attribute__((constructor)) static void find_all(void)
 	EXPORT ret libc_##name params __asm__(#name); \
 	ret libc_##name params
 
-/* The same with another path. */
+/* A function whose argument @path is replaced. */
 #define REDIRECT(ret, name, params, args)                    \
 	OURS(ret, name, params)                              \
 	{                                                    \

@@ -1,8 +1,8 @@
 /*
  * The RDMA netlink of the kernel, for queries about devices and ports
  *
- * A request is a message with attributes; a dump is answered by a message for each object and one
- * that says that it is done, any other request by one message; an acknowledgement follows if it was
+ * A request is a message with attributes; a dump is answered by a message for each object and a
+ * final one (NLMSG_DONE), any other request by one message; an acknowledgement follows if it was
  * requested, or an error. Each message is sent from a separate socket to the requesting one.
  *
  * Resources (`rdma resource`, `rdma statistic`) and changes are refused with EOPNOTSUPP.
@@ -59,7 +59,7 @@ void netlink_note(int fd)
 	__atomic_store_n(&any, true, __ATOMIC_RELAXED);
 }
 
-/* The descriptor may have been closed since, and reused. */
+/* The descriptor may have been closed and reused, so its protocol is checked, too. */
 bool netlink_is_ours(int fd)
 {
 	int protocol = -1;
@@ -222,7 +222,7 @@ static int get_object(const struct request *request, bool ports)
 	return describe_object(request, ports ? request->port : 0, 0);
 }
 
-static int carry_out(const struct request *request)
+static int handle_request(const struct request *request)
 {
 	uint16_t type = request->header->nlmsg_type;
 
@@ -271,7 +271,7 @@ static void read_attributes(struct request *request)
 	}
 }
 
-/* The port id on which the socket receives; it gets one at its first send. 0: none. */
+/* The port id of the socket; the kernel assigns one at the first send. 0: none. */
 static uint32_t find_port_id(int fd)
 {
 	struct sockaddr_nl own = { .nl_family = AF_NETLINK };
@@ -301,7 +301,7 @@ ssize_t netlink_send(int fd, const void *requests, size_t len)
 			break;
 		request.port_id = find_port_id(fd);
 		read_attributes(&request);
-		status = carry_out(&request);
+		status = handle_request(&request);
 		if (status || request.header->nlmsg_flags & NLM_F_ACK)
 			err = send_ack(&request, status);
 		size = NLMSG_ALIGN(size);

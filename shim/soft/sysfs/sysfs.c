@@ -299,7 +299,7 @@ static void show_guid(struct tree *tree, const char *name, __be64 guid)
 		      (unsigned int)(value & 0xffff));
 }
 
-/* In full, like the kernel's format %pI6. */
+/* Write a GID without abbreviation, like the kernel's format %pI6. */
 static void show_gid(struct tree *tree, const char *name, const union ibv_gid *gid)
 {
 	const uint8_t *raw = gid->raw;
@@ -337,7 +337,7 @@ static const char *phys_name(unsigned int state)
 	return names[state < sizeof(names) / sizeof(names[0]) ? state : 0];
 }
 
-/* Gigabits per second and lane, times 10; and the kernel's name for it. */
+/* The rate of a lane in 0.1 Gbit/s, and the kernel's name for the speed. */
 static unsigned int lane_rate(unsigned int speed, const char **name)
 {
 	static const struct {

@@ -154,7 +154,7 @@ static int open_tree(int dir, const char *name)
 	return -1;
 }
 
-/* Is its process alive? A tree without a start time is under construction. */
+/* Is the process of @tree alive? A tree without a start time is under construction. */
 static bool owner_lives(int tree, int pid)
 {
 	uint64_t start = process_start(pid);

@@ -28,7 +28,7 @@ bool sysfs_tree_is_cm(const char *to);
 /* Does this file represent a device node? Returns its number, too. */
 bool sysfs_tree_node(dev_t dev, ino_t ino, dev_t *ret_rdev);
 
-/* Might it, according to the inode's number? */
+/* May an inode with this number be a device node? */
 bool sysfs_tree_is_node(ino_t ino);
 
 /* The number of the connection manager's device. Returns true. */

@@ -101,7 +101,7 @@ static bool is_atomic(const struct soft_wr *wr)
 	       wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || wr->opcode == IBV_WR_ATOMIC_WRITE;
 }
 
-/* The checks that the responder makes for reads and atomics. */
+/* The checks of the responder for reads and atomics. */
 static int check_response(const struct soft_qp *qp, struct soft_remote *r, struct soft_wr *wr,
 			  uint32_t access, uint64_t length, struct copy_list *from)
 {
@@ -138,9 +138,9 @@ static uint64_t atomic_result(const struct soft_wr *wr, uint64_t old)
 	return old == wr->compare_add ? wr->swap : old;
 }
 
-/* Atomic among devices only (IBV_ATOMIC_HCA). */
-static int change_there(struct soft_remote *r, const struct soft_wr *wr,
-			const struct copy_list *there, uint64_t *old)
+/* The operation is atomic only among operations of devices (IBV_ATOMIC_HCA). */
+static int change_remote(struct soft_remote *r, const struct soft_wr *wr,
+			 const struct copy_list *there, uint64_t *old)
 {
 	struct copy_list here, remote = *there;
 	uint64_t new;
@@ -174,7 +174,7 @@ static int atomic_at(const struct soft_qp *qp, struct soft_remote *r, struct sof
 	err = check_response(qp, r, wr, IBV_ACCESS_REMOTE_ATOMIC, sizeof(old), &there);
 	if (err)
 		return err;
-	err = change_there(r, wr, &there, &old);
+	err = change_remote(r, wr, &there, &old);
 	if (err == -EFAULT)
 		return deliver_break(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
 	if (!err)
@@ -225,7 +225,7 @@ static int flush_at(const struct soft_qp *qp, struct soft_remote *r, const struc
 	return IBV_WC_SUCCESS;
 }
 
-/* The responder's counter, unless the request will be retried. Returns @status. */
+/* Count in the responder's counter, unless the request will be retried. Returns @status. */
 static inline int count_remote(struct soft_remote *r, const struct soft_wr *wr,
 			       enum shm_counted what, int status)
 {
@@ -273,7 +273,7 @@ static int check_request(const struct soft_qp *qp, const struct soft_wr *wr)
 	return IBV_WC_SUCCESS;
 }
 
-/* Eight bytes are returned, regardless of the length of its SGEs. */
+/* An atomic returns eight bytes, regardless of the length of its SGEs. */
 static void fit_atomic(struct soft_wr *wr)
 {
 	if ((wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
@@ -282,7 +282,7 @@ static void fit_atomic(struct soft_wr *wr)
 		wr->length = sizeof(uint64_t);
 }
 
-/* The own end, without the peer. */
+/* Check the requester's end, without the peer. */
 static ALWAYS_INLINE int check_local(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *list)
 {
 	if (unlikely(wr->opcode > IBV_WR_RDMA_READ))

@@ -3,8 +3,8 @@
  *
  * An entry is published by its sequence number, the position plus one, so that a poll reads one
  * word and does not take the queue's lock. Processes that add entries take the lock; if one dies in
- * between, its entry is unpublished and overwritten by the next, or it is published and the next
- * one counts it (repair_entry()).
+ * between, its entry is either unpublished, and the next process overwrites it, or published, and
+ * the next process counts it (repair_entry()).
  *
  * An event is sent before its entry is published, so that no death leaves an entry without one. A
  * thread that gets the event takes and drops the lock (cqring_pass()): after that the entry is
@@ -19,8 +19,8 @@
  *
  * Some programs create the longest possible queue, half a gigabyte, and use little of it. So only
  * the first entries of a long ring have memory allocated, and more when these are used up, once
- * around. The entry at prod always has some, because polls read it. If out of memory, for more, the
- * queue overruns.
+ * around. The entry at prod always has some, because polls read it. If no memory can be allocated
+ * for more, the queue overruns.
  */
 #include "shim/soft/transport/cqring.h"
 
@@ -70,7 +70,8 @@ int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring)
 	if (ring->shm != cq)
 		*ring = found;
 	/*
-	 * the lock and other fields that a resize does not change are in use by others: not written
+	 * the lock and the fields that a resize does not change may be in use by others: they are
+	 * not written
 	 */
 	ring->rings = found.rings;
 	ring->mask = found.mask;
@@ -79,7 +80,9 @@ int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring)
 	return 0;
 }
 
-/* Allocate memory for @num entries from position @pos on; a peer may have written both. */
+/*
+ * Allocate memory for @num entries from position @pos on; a peer may have written any value there.
+ */
 static int reserve_entries(const struct cqring *ring, uint32_t pos, uint32_t num)
 {
 	uint32_t slot = pos & ring->mask, left = ring->mask + 1 - slot;
@@ -118,7 +121,7 @@ int cqring_back(struct cqring *ring, uint32_t pos, uint32_t num)
 	return 0;
 }
 
-/* Have the entry at prod, and the next one, memory? With the lock held. */
+/* Allocate memory for the entry at prod and the next one, if they have none. With the lock held. */
 static bool grow_ring(struct cqring *ring)
 {
 	struct shm_cq *cq = ring->shm;
@@ -153,7 +156,7 @@ void cqring_overrun(struct cqring *ring)
 	lock_drop(&ring->shm->lock);
 }
 
-/* The position of the consumer is read again only when the queue looks full. */
+/* Reads the consumer's position again only if the queue looks full. */
 static bool has_room(struct shm_cq *cq)
 {
 	if (likely(cq->prod - cq->cons_seen < cq->cqe))
@@ -166,7 +169,7 @@ static bool has_room(struct shm_cq *cq)
 /* The entry to write to if it will be dropped. */
 static _Thread_local struct shm_cqe nowhere;
 
-bool cqring_is_nowhere(const struct shm_cqe *cqe)
+bool cqring_is_dropped(const struct shm_cqe *cqe)
 {
 	return cqe == &nowhere;
 }
@@ -184,7 +187,7 @@ static struct shm_cqe *note_overrun(struct cqring *ring)
 
 /*
  * An armed queue fires once. It is disarmed after the event is sent, since the sender may die in
- * between; the event also serves those who arm the queue meanwhile.
+ * between; the event also serves threads that arm the queue meanwhile.
  */
 static void fire_event(struct cqring *ring, bool solicited)
 {
@@ -208,7 +211,7 @@ static void repair_entry(struct cqring *ring)
 }
 
 /*
- * A poll does not take the lock, so the own ring must not move because of data written by a peer.
+ * A poll does not take the lock, so the own ring must not move because of data that a peer wrote.
  */
 static bool is_found(struct cqring *ring)
 {
@@ -235,12 +238,14 @@ bool cqring_lock(struct cqring *ring)
 	return true;
 }
 
-/* For use while a stopped process is adding: it checks again when it continues. */
+/* Used while a process that adds an entry is stopped: it checks @armed again when it continues. */
 static void arm_concurrently(struct shm_cq *cq, uint32_t arm)
 {
 	uint32_t unarmed = SHM_ARM_NONE;
 
-	/* sequentially consistent with cqring_arm_met(): one sees the store of the other */
+	/*
+	 * sequentially consistent with cqring_arm_met(): at least one thread sees the other's store
+	 */
 	if (arm == SHM_ARM_ANY)
 		__atomic_store_n(&cq->armed, arm, __ATOMIC_SEQ_CST);
 	else
@@ -301,7 +306,7 @@ struct shm_cqe *cqring_begin_unusual(struct cqring *ring, enum lock_result taken
 	return cqe;
 }
 
-/* False if it is dropped. */
+/* False if the entry is dropped. */
 bool cqring_commit_unusual(struct cqring *ring, const struct shm_cqe *cqe, bool solicited)
 {
 	if (cqring_drops(ring, cqe))

@@ -17,7 +17,7 @@ struct cqring {
 	uint32_t rings;
 	uint32_t index;
 	bool ours;  /* this process owns it: it is never looked up again */
-	bool stuck; /* cqring_begin() found it locked by a stopped process */
+	bool stuck; /* cqring_begin() found the queue locked by a stopped process */
 };
 
 /* Look up queue @index of @seg, and check it. 0 or -EPROTO. */
@@ -30,33 +30,36 @@ int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring);
  */
 int cqring_back(struct cqring *ring, uint32_t pos, uint32_t num);
 
-/* A copy that needs no lock: fields that a resize may change are looked up again. */
+/*
+ * A copy that can be used without the lock of @ring: fields that a resize may change are looked up
+ * again.
+ */
 void cqring_copy(struct cqring *to, const struct cqring *ring);
 
-/* Lock it. False, but locked, if it does not exist any more. */
+/* Lock the queue. False, but also locked, if the queue does not exist any more. */
 bool cqring_lock(struct cqring *ring);
 
-/* Arm it (SHM_ARM_...): an entry that a poll after this misses causes an event. Never waits. */
+/* Arm the queue (SHM_ARM_...): an entry that a later poll misses causes an event. Never waits. */
 void cqring_arm(struct cqring *ring, uint32_t arm);
 
 /* Wait until a concurrent add has published its entry, or its process is dead or stopped. */
 void cqring_pass(struct cqring *ring);
 
-/* Overrun it, whether it is full or not. */
+/* Overrun the queue, whether it is full or not. */
 void cqring_overrun(struct cqring *ring);
 
-bool cqring_is_nowhere(const struct shm_cqe *cqe);
+bool cqring_is_dropped(const struct shm_cqe *cqe);
 
 /* Will the commit drop the entry? Then it cannot carry payload. */
 static inline bool cqring_drops(const struct cqring *ring, const struct shm_cqe *cqe)
 {
-	return unlikely(ring->shm->flags & SHM_CQ_LOSSY) && cqring_is_nowhere(cqe);
+	return unlikely(ring->shm->flags & SHM_CQ_LOSSY) && cqring_is_dropped(cqe);
 }
 
 /* Memory for @len bytes that are sent with @cqe, between begin and commit, or NULL. */
 uint8_t *cqring_bounce(struct cqring *ring, struct shm_cqe *cqe, uint32_t len);
 
-/* Payload is sent with an entry that is being added, and the queue is asleep (SHM_CQ_ASLEEP). */
+/* Wake a queue that is asleep (SHM_CQ_ASLEEP): an entry that is being added carries payload. */
 void cqring_wake(struct cqring *ring);
 
 /* Wake the thread that checks the queues of @seg (land.c). */
@@ -102,8 +105,8 @@ static ALWAYS_INLINE struct shm_cqe *cqring_begin_locked(struct cqring *ring,
 }
 
 /*
- * Begin to add an entry: the queue is locked, and the entry zero except for its payload, until
- * cqring_commit(). NULL: another process was stopped while it adds one (@ring->stuck), and nothing
+ * Begin to add an entry, which is zero except for its payload; the queue stays locked until
+ * cqring_commit(). NULL: another process was stopped while adding one (@ring->stuck), and nothing
  * is locked; or the queue overruns, and its owner has been notified.
  */
 static ALWAYS_INLINE struct shm_cqe *cqring_begin(struct cqring *ring)

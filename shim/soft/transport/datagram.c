@@ -1,5 +1,5 @@
 /*
- * Datagrams: each names its receiver
+ * Datagrams: each request names its receiver
  *
  * Receivers are cached by number; two with the same hash replace each other. The sender does not
  * learn the fate of a datagram: it is lost if there is no such queue pair or no receive request, if
@@ -91,7 +91,7 @@ struct soft_remote *datagram_find(struct soft_qp *qp, uint32_t qpn)
 	return NULL;
 }
 
-/* IBV_WC_SUCCESS; CARRY_RNR if it is worth waiting for the receiver. */
+/* Send to queue pair @qpn. IBV_WC_SUCCESS; CARRY_RNR: it is worth waiting for the receiver. */
 static int send_to(struct soft_qp *qp, uint32_t qpn, uint32_t qkey, struct message *m)
 {
 	struct soft_remote *r = datagram_find(qp, qpn);
@@ -151,7 +151,7 @@ static int check_address(struct soft_qp *qp, const struct soft_wr *wr)
 	return wr->ah->pd == qp->shm->pd && have_peers(qp) ? IBV_WC_SUCCESS : IBV_WC_LOC_QP_OP_ERR;
 }
 
-/* If the high bit is set, the Q_Key of the queue pair is used (10.2.5). */
+/* If the high bit of the request's Q_Key is set, the queue pair's is used (10.2.5). */
 static uint32_t qkey_of(const struct soft_qp *qp, const struct soft_wr *wr)
 {
 	return wr->remote_qkey >> 31 ? qp->shm->qkey : wr->remote_qkey;

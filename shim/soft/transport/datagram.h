@@ -9,15 +9,15 @@
 extern int (*datagram_send_away)(struct soft_qp *qp, const struct soft_wr *wr, uint32_t qkey,
 				 struct copy_list *from);
 
-/* Send @wr with the data in @from. Its completion status, or CARRY_RNR of deliver.h. */
+/* Send @wr with the data in @from. Returns its completion status, or CARRY_RNR of deliver.h. */
 int datagram_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from);
 
 /* Forget all receivers, on reset and destruction. */
 void datagram_forget(struct soft_qp *qp);
 
 /*
- * For raw.c, which sends to many: the queue pair with number @qpn, locked until remote_unlock(),
- * and the members of a group; or NULL.
+ * For raw.c, which sends to many queue pairs: that with number @qpn, locked until remote_unlock();
+ * and the members of a group. Or NULL.
  */
 struct soft_remote *datagram_find(struct soft_qp *qp, uint32_t qpn);
 const struct mcast_group *datagram_group(struct soft_qp *qp, const struct ibv_ah_attr *attr);

@@ -58,7 +58,7 @@ static inline struct shm_wqe *first_request(struct rq *rq, uint32_t *ret_slot)
 {
 	uint32_t taken = rq->shm->taken;
 
-	/* others may have consumed some, too; a limit needs the current number */
+	/* peers may have consumed requests since; and an SRQ's limit needs the current number */
 	if ((int32_t)(rq->seen - taken) <= 0 || rq->order) {
 		/* pairs with the store of rq_publish() */
 		rq->seen = __atomic_load_n(&rq->shm->prod, __ATOMIC_SEQ_CST);
@@ -176,7 +176,7 @@ static bool is_published(struct soft_remote *r, const struct cqring *cq, uint32_
 		      : cqe->qpn == r->shm->qpn;
 }
 
-static void mend_taken(struct soft_remote *r)
+static void repair_taken(struct soft_remote *r)
 {
 	struct shm_rq *rq = r->rq.shm;
 	uint32_t pos = rq->doing >> 32;
@@ -190,12 +190,12 @@ static void mend_taken(struct soft_remote *r)
 	lock_drop(&cq.shm->lock);
 }
 
-/* If the last consumer died: return the request that it did not complete. */
+/* If the last consumer died: return the request that it took and did not complete to the queue. */
 static inline void give_back(struct soft_remote *r)
 {
 	if (likely(!r->rq.shm->doing))
 		return;
-	mend_taken(r);
+	repair_taken(r);
 	end_take(r);
 }
 
@@ -306,7 +306,7 @@ static void complete_with(struct soft_remote *r, struct shm_wqe *wqe, uint32_t s
 	end_take(r);
 }
 
-/* Fail the receive request that was consumed. */
+/* Fail a consumed receive request with @recv_status, and the responder. Returns @status. */
 static int fail_recv(struct soft_remote *r, struct shm_wqe *wqe, uint32_t slot, int recv_status,
 		     int status)
 {
@@ -359,7 +359,7 @@ static ALWAYS_INLINE void finish_recv(struct soft_remote *r, const struct messag
 	end_take(r);
 }
 
-/* Send the payload with the completion, if it fits. */
+/* Put the payload into the completion or the ring beside it, if it fits. */
 static bool pack_payload(struct soft_remote *r, struct shm_cqe *cqe, const struct message *m,
 			 const struct copy_list *there)
 {
@@ -382,8 +382,8 @@ static bool pack_payload(struct soft_remote *r, struct shm_cqe *cqe, const struc
 }
 
 /*
- * Not if the receiver could have a page fault when it polls, if it counts completions and may never
- * poll, or if it has not polled for some time (land.c).
+ * May the payload be sent with the completion? Not if the receiver could have a page fault when it
+ * polls, counts completions and may never poll, or has not polled for some time (land.c).
  */
 static bool payload_travels(struct soft_remote *r, const struct message *m,
 			    const struct copy_list *to)
@@ -418,7 +418,7 @@ static int move_payload(struct soft_remote *r, const struct message *m, struct c
 		lock_drop(&r->cq.shm->lock);
 		if (unlikely(m->flags & SHM_CQE_DATAGRAM) &&
 		    __atomic_load_n(&r->peer->forbidden, __ATOMIC_RELAXED))
-			return -EAGAIN; /* too small to ask its owner to copy */
+			return -EAGAIN; /* too small for a request to the owner to copy */
 		landed = true;
 	}
 }

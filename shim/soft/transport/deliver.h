@@ -11,9 +11,9 @@
 enum {
 	CARRY_RNR = -1,     /* the peer has no receive request */
 	CARRY_NO_PEER = -2, /* no response */
-	CARRY_LATER = -3,   /* the peer must copy, and is slow */
-	CARRY_HELD = -4,    /* by a fault on demand */
-	CARRY_DOOMED = -5,  /* nothing refuses it, but a status is forced on it (sq_fault.c) */
+	CARRY_LATER = -3,   /* the peer must copy the data, and is slow */
+	CARRY_HELD = -4,    /* held by a fault on demand */
+	CARRY_DOOMED = -5,  /* it would succeed, but a status is forced on it (sq_fault.c) */
 };
 
 struct message {
@@ -42,12 +42,12 @@ int deliver_message(struct soft_remote *r, struct message *m);
 int deliver_notice(struct soft_remote *r, const struct message *m);
 
 /*
- * A message that arrives in packets: its request is taken when the first one arrives. The queue
- * pair notes it (shm_qp.claimed), and it is flushed if the queue pair fails.
+ * A message that arrives in packets takes a receive request with its first packet. The queue pair
+ * remembers that request (shm_qp.claimed), which is flushed if the queue pair fails.
  *
  * deliver_claim() is false if there is no request. deliver_list_claimed() lists the memory of the
- * first @len bytes, deliver_finish_claimed() completes it, and deliver_fail_claimed() fails it with
- * @recv_status; both return a status for the sender.
+ * first @len bytes, deliver_finish_claimed() completes the request, and deliver_fail_claimed()
+ * fails it with @recv_status; both return a status for the sender.
  */
 bool deliver_claim(struct soft_remote *r);
 bool deliver_list_claimed(struct soft_remote *r, uint32_t len, struct copy_list *to);
@@ -59,14 +59,15 @@ int deliver_fail_claimed(struct soft_remote *r, int recv_status, int status);
 int deliver_break(struct soft_remote *r, int event, int status);
 
 /*
- * The request is not allowed: a reliable responder fails, others drop it. Returns @status.
+ * The request is not allowed: a reliable responder fails, an unreliable one drops it. Returns
+ * @status.
  */
 int deliver_refuse(struct soft_remote *r, int event, int status);
 
 /* The status for an error of copy_put() or copy_get(). */
 int deliver_copy_error(int err);
 
-/* The first message on a connection: COMM_EST, if it is not in RTS yet. */
+/* The first message on a connection arrives: send COMM_EST if the receiver is not in RTS yet. */
 void deliver_established(struct soft_remote *r);
 
 static inline void deliver_establish(struct soft_remote *r)

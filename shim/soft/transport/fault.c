@@ -1,7 +1,7 @@
 /*
  * Selects the operation for a fault
  *
- * All rules count all operations (core/faults/choose.c); the first rule that applies wins.
+ * Each rule counts the operations (core/faults/choose.c); the first rule that applies wins.
  *
  * Rules that the program adds are for one operation: the next call of a thread, or one request.
  * They are dropped after they were applied, or when that operation has passed.
@@ -225,7 +225,7 @@ int fault_load(uint32_t node)
 	return err;
 }
 
-/* Also in a child, where the holder of the mutex may not exist. */
+/* Also called in a child, where the holder of the mutex may not exist. */
 void fault_unload(void)
 {
 	pthread_mutex_init(&mutex, NULL);

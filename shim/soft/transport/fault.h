@@ -39,9 +39,9 @@ struct fault fault_request(uint32_t qpn, uint32_t pos, int opcode, uint32_t byte
  */
 int fault_give(const struct fault_rule *rule);
 
-/* Drop unused ones for calls of @thread (0: none), or for requests of @qpn. */
+/* Drop the unused rules for calls of @thread, or, if it is 0, for requests of @qpn. */
 void fault_take_back(uint64_t thread, uint32_t qpn);
 
-/* Count a fault that was applied; and their number. */
+/* Count a fault that was applied; return the number of these. */
 void fault_note_struck(void);
 unsigned int fault_struck(void);

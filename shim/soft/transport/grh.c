@@ -32,8 +32,7 @@ enum {
 
 /*
  * The kind of a RoCE packet, which a receiver must learn from its completion (annex A17.4.5.1).
- * Adapters have no other field for it than the service level, which RoCE does not have; UCX reads
- * it from that. Bit 3: UDP.
+ * Adapters report it in the service level, which RoCE does not use; UCX reads it there. Bit 3: UDP.
  */
 enum { SL_ROCE_V1 = 0, SL_IPV6 = 8 | 1, SL_IPV4 = 8 | 2 };
 

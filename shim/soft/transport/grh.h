@@ -20,7 +20,7 @@ void grh_prepare(struct soft_ah *ah, const union ibv_gid *sgid, enum ibv_gid_typ
  */
 void grh_fill(const struct soft_ah *ah, uint32_t length, bool imm, struct ibv_grh *grh);
 
-/* The IPv4 header at the end, if that is what @grh is. */
+/* Copy the IPv4 header at the end of @grh to @ip. False: @grh is not one of IPv4. */
 bool grh_find_ipv4(const struct ibv_grh *grh, struct iphdr *ip);
 
 union ibv_gid grh_gid_of_ipv4(uint32_t ipv4);

@@ -103,7 +103,7 @@ static struct registry_member *find_free(struct registry_members *members)
 	return NULL;
 }
 
-/* 1: it was a member already. */
+/* Add a member. 1: @qpn was a member of the group already; or -ENOMEM. */
 static int add_member(struct registry_members *members, uint32_t qpn, const union ibv_gid *gid,
 		      uint16_t lid)
 {

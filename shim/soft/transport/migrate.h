@@ -7,8 +7,8 @@
 /* The program sets @state; its alternate path was checked. */
 void migrate_set(struct soft_qp *qp, enum ibv_mig_state state);
 
-/* There is no answer on this path: migrate to the other, if there is one. */
+/* There is no answer on this path: migrate to the alternate one, if possible. */
 bool migrate_away(struct soft_qp *qp);
 
-/* A peer may have caused a migration: then use the other path. */
+/* A peer may have caused a migration: then use the alternate path. */
 void migrate_follow(struct soft_qp *qp);

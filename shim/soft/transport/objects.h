@@ -25,7 +25,7 @@ struct soft_context {
 	struct verbs_context verbs;
 	uint32_t epoch;
 	uint32_t async;            /* pipe */
-	uint64_t file;             /* the same for imports of a context */
+	uint64_t file;             /* inode of its command file; imports have the same */
 	uint32_t ports_down;       /* as set by the program itself: inject.c */
 	struct soft_context *next; /* in soft_contexts, while open */
 };
@@ -43,7 +43,7 @@ struct soft_memory {
  */
 struct soft_twin {
 	struct soft_twin *next;
-	bool left; /* unimported, but still needed for the object */
+	bool left; /* unimported, but the object still needs the structure */
 };
 
 struct soft_pd {
@@ -59,7 +59,7 @@ struct soft_mr {
 	struct shm_mr *shm; /* NULL: a twin destroyed it */
 	uint32_t key;       /* as the program sees it */
 	struct soft_twin twin;
-	struct soft_pd *pd; /* that counts it, */
+	struct soft_pd *pd; /* counts the region */
 	struct soft_dm *dm; /* and, unless NULL, these */
 	struct soft_dmah *dmah;
 	void *mapping; /* of a dma-buf, or NULL */
@@ -94,7 +94,7 @@ struct soft_mw {
 	struct ibv_mw mw;
 	struct shm_mr *shm;
 	uint32_t key;    /* without the bits chosen by the program */
-	uint32_t region; /* lkey, while it is bound */
+	uint32_t region; /* lkey of its region, while it is bound */
 };
 
 struct soft_channel {
@@ -102,7 +102,7 @@ struct soft_channel {
 	uint32_t id; /* pipe */
 };
 
-/* The state when its payload was last checked: land.c. Protected by soft_mutex. */
+/* The state of a CQ when its payload was last checked: land.c. Protected by soft_mutex. */
 struct soft_landing {
 	uint32_t cons, prod;
 	uint32_t quiet; /* checks since the last payload */
@@ -122,10 +122,10 @@ struct soft_cq {
 	unsigned int refs;
 	bool extended;               /* made by ibv_create_cq_ex() */
 	struct soft_pd *parent;      /* domain, or NULL */
-	struct shm_cqe *current;     /* the current entry of an extended poll, */
-	const struct shm_cqe *shown; /* the entry whose fields are read, */
-	uint64_t wall;               /* its time, ns since 1970; 0 not requested yet */
-	uint64_t poller;             /* and the polling thread */
+	struct shm_cqe *current;     /* current entry of an extended poll */
+	const struct shm_cqe *shown; /* entry whose fields the program reads */
+	uint64_t wall;               /* time of @shown, ns since 1970; 0: not requested */
+	uint64_t poller;             /* the polling thread */
 	struct soft_landing landing;
 };
 
@@ -144,7 +144,7 @@ struct soft_tags {
 	uint32_t max;
 	uint32_t max_ops;
 	uint32_t ops;         /* list operations so far, */
-	uint32_t ops_retired; /* and the last one whose completion was polled */
+	uint32_t ops_retired; /* number of those whose own or a later completion was polled */
 	uint32_t serial;      /* of the last tag */
 	uint32_t num_free;
 	uint32_t free[SHM_TAG_MAX]; /* slots */
@@ -178,8 +178,8 @@ struct soft_wr {
 	union {
 		struct { /* RDMA and atomics */
 			uint64_t remote_addr;
-			uint64_t compare_add; /* or the length of a flush, */
-			uint64_t swap;        /* and its level, above its types */
+			uint64_t compare_add; /* or the length of a flush */
+			uint64_t swap;        /* of a flush: level << 8 | type */
 		};
 		struct { /* datagrams */
 			struct soft_ah *ah;
@@ -193,7 +193,7 @@ struct soft_wr {
 		};
 	};
 	uint32_t srqn;        /* XRC: the remote queue */
-	struct ibv_sge sge[]; /* or the inline data */
+	struct ibv_sge sge[]; /* or the data of an inline request */
 };
 
 /* The condition that the head of a send queue waits for. */
@@ -229,24 +229,24 @@ struct soft_sq {
 	struct soft_memory memory; /* of those */
 	enum soft_wait wait;
 	uint64_t wait_until; /* ns; 0: without limit */
-	bool owes;           /* the head is executed, but its completion is still missing, */
-	uint8_t owed;        /* which has this status */
+	bool owes;           /* the head was executed, but its completion could not be added */
+	uint8_t owed;        /* status of that completion */
 	uint32_t rate;       /* kbit/s, or 0; pace.h */
 	uint32_t burst;      /* bytes */
-	uint64_t paced;      /* ns: end of the time for the data sent */
-	bool draining;       /* SQD: the head had begun before */
+	uint64_t paced;      /* end of the time that the sent data takes, ns */
+	bool draining;       /* SQD: the head had begun before that state */
 	uint8_t vendor_err;  /* from a fault, for the completion */
-	uint8_t tries;       /* retries of the head because of faults or real timers, */
-	uint8_t rnr_tries;   /* and retries because its receiver was not ready */
+	uint8_t tries;       /* retries of the head: faults or real timers */
+	uint8_t rnr_tries;   /* retries of the head: receiver not ready */
 	bool judged;         /* the fault for the head was looked up */
 	uint8_t doom;        /* status forced on the head instead of success; 0: none */
 	uint8_t doom_vendor_err;
-	struct soft_fin *fins;      /* for its own receive queue */
+	struct soft_fin *fins;      /* FINs for its own receive queue */
 	struct {                    /* between wr_start and _complete */
 		uint64_t thread;    /* thread that holds the lock, or 0 */
-		uint32_t tail;      /* requests from head to here */
+		uint32_t tail;      /* end of the requests built from head on */
 		uint8_t may, must;  /* setters that may, that must be called for the last one */
-		int err;            /* the first */
+		int err;            /* the first error */
 		struct soft_wr *wr; /* the last one */
 	} build;
 };
@@ -255,13 +255,13 @@ struct soft_sq {
 struct soft_remote {
 	struct peer *peer;
 	struct shm_qp *shm;
-	uint16_t slot; /* of @shm; UINT16_MAX: it belongs to @xrc */
+	uint16_t slot; /* of @shm; UINT16_MAX: @shm is that of @xrc */
 	struct rq rq;
 	struct cqring cq;
-	struct shm_srq *srq;      /* that @rq belongs to, or NULL */
+	struct shm_srq *srq;      /* owner of @rq, or NULL */
 	struct shm_tm *tm;        /* of @srq, or NULL; it has @num_tags */
-	struct shm_xrc_qp *xrc;   /* that @shm belongs to, or NULL */
-	uint32_t srqn;            /* that it was resolved for */
+	struct shm_xrc_qp *xrc;   /* owner of @shm, or NULL */
+	uint32_t srqn;            /* for which this was resolved */
 	uint64_t held;            /* when @xrc last had a holder */
 	struct soft_remote *next; /* shared queue of the same @xrc */
 	uint32_t rq_pd;
@@ -272,14 +272,14 @@ struct soft_remote {
 		uintptr_t from, to;
 		uint32_t pos; /* of the last such entry of @cq */
 	} travels;
-	bool stuck;        /* another process that delivers there is stopped */
+	bool stuck;        /* a process that delivers to it is stopped */
 	uint32_t lag_prod; /* see remote_lags() */
 	uint64_t lag_until;
 };
 
 /*
- * What a queue pair does whose other end is on another machine: the functions are those of the
- * network, with the lock of the send queue held.
+ * Operations of a queue pair whose other end is on another machine, set by the network. Called with
+ * the lock of the send queue held.
  */
 struct soft_qp;
 struct soft_wire {
@@ -313,7 +313,7 @@ struct soft_qp {
 	uint32_t opcodes; /* bits of the opcodes that it can post */
 	pthread_mutex_t modifying;
 	bool reachable;      /* a port has the destination address */
-	uint8_t migrations;  /* that were followed */
+	uint8_t migrations;  /* migrations that were followed */
 	uint32_t max_msg_sz; /* its port's; for UD the MTU */
 	bool deaf;           /* does not receive its own multicasts */
 	uint32_t groups;     /* number of groups that it is attached to */
@@ -323,7 +323,7 @@ struct soft_qp {
 	unsigned int flows;    /* rules for it */
 	struct soft_rss *rss;  /* or NULL */
 	struct raw_peers *raw; /* targets of its packets */
-	struct soft_wq *wq;    /* that it belongs to, or NULL */
+	struct soft_wq *wq;    /* its work queue, or NULL */
 };
 
 struct soft_ah {
@@ -339,7 +339,7 @@ struct soft_ah {
 	bool ipv4;          /* @grh ends with that header */
 	uint8_t extra;      /* additional bytes that count as payload in it */
 	uint8_t wc_sl;      /* the service level in the receiver's completion */
-	struct ibv_grh grh; /* all but lengths */
+	struct ibv_grh grh; /* all fields but lengths */
 	struct route route;
 };
 
@@ -379,7 +379,7 @@ extern struct soft_mw *soft_mws[SHM_MW_MAX]; /* protected by the lock of window.
 extern pthread_mutex_t soft_contexts_mutex;
 extern struct soft_context *soft_contexts;
 
-/* Where a table is searched for free slots, and which of them were ever used. */
+/* Where the search of a table for a free slot begins, and which slots were ever used. */
 struct soft_slots {
 	uint32_t next;
 	uint32_t end; /* soft_slots_end() */
@@ -390,7 +390,7 @@ extern struct soft_slots soft_qp_slots, soft_cq_slots, soft_srq_slots;
 /* A free slot of @table, the oldest first, or -ENOMEM. */
 int soft_slot(void *table, uint32_t size, struct soft_slots *slots);
 
-/* No slot from this one on was ever used: most programs use few, and tables are long. */
+/* The first slot that was never used, like all after it: tables are long, and mostly unused. */
 static inline uint32_t soft_slots_end(const struct soft_slots *slots)
 {
 	/* pairs with the store in soft_slot() */
@@ -401,7 +401,7 @@ void soft_twin_init(struct soft_twin *twin);
 void soft_twin_join(struct soft_twin *twin, struct soft_twin *with);
 void soft_twin_part(struct soft_twin *twin);
 bool soft_twin_alone(const struct soft_twin *twin);
-/* Take another one of the ring that was unimported; or NULL. */
+/* Remove another structure that was unimported from the ring and return it, or NULL. */
 struct soft_twin *soft_twin_take_left(struct soft_twin *twin);
 
 /* The number of objects of a kind in this process, for kinds without a table. */

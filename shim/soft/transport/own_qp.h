@@ -16,5 +16,5 @@ bool own_qp_any_stuck(void);
 /* Send an event of type @type to the program. */
 void own_qp_notify(struct soft_qp *qp, int type);
 
-/* Set @state, visible to peers; with its lock held if others may use it. */
+/* Set @state, visible to peers; with the queue pair's lock held if others may use it. */
 void own_qp_set_state(struct soft_qp *qp, enum ibv_qp_state state);

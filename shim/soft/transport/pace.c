@@ -1,8 +1,8 @@
 /*
  * Packet pacing
  *
- * Each request takes the time of its bytes at the limit, and the next is sent after that, or
- * earlier by the time of a burst. Idle time is not credited.
+ * Each request takes the time of its bytes at the limit, and the next request is sent after that
+ * time, minus the time of a burst. Idle time is not credited.
  */
 #include "shim/soft/transport/pace.h"
 

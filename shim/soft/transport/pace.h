@@ -4,10 +4,10 @@
  */
 #include "shim/soft/transport/objects.h"
 
-/* Limit it to @rate kbit/s, except for bursts of @burst bytes. 0: no limit; no bursts. */
+/* Limit @sq to @rate kbit/s (0: no limit), except for bursts of @burst bytes (0: none). */
 void pace_set(struct soft_sq *sq, uint32_t rate, uint32_t burst);
 
-/* Is it too early for the next request? Then it waits (WAIT_HELD). */
+/* Must the next request wait for its time (WAIT_HELD)? */
 bool pace_holds(struct soft_sq *sq);
 
 /* A request with @length bytes was sent. */

@@ -19,7 +19,7 @@ static const uint32_t rnr_timer[32] = {
 
 bool patience_real;
 
-static uint64_t least; /* ns, of any wait for the other end; 0: as it asked */
+static uint64_t least; /* minimum of any wait for the other end, ns; 0: the requested time */
 
 void patience_load(void)
 {
@@ -59,8 +59,9 @@ static uint64_t transport_patience(const struct ibv_qp_attr *attr)
 }
 
 /*
- * Another process may only be waiting for a processor, and so may another thread of this one, if it
- * has posted requests before: on a real network neither would share a processor with the sender.
+ * Another process may only be waiting for a processor, and so may another thread of this one, if
+ * the receiver has posted requests before: on a real network neither would share a processor with
+ * the sender.
  */
 static uint64_t processor_patience(const struct soft_remote *r)
 {

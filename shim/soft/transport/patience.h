@@ -5,8 +5,8 @@
 #include "shim/soft/transport/objects.h"
 
 /*
- * A receiver that posts requests gets this many ns to post the next one. VERBATIM_SOFT_LAG: on a
- * reliable connection this many ms, and for an end that does not answer at least as many.
+ * A receiver that posts requests gets this many ns to post the next one. VERBATIM_SOFT_LAG, in ms,
+ * replaces this on a reliable connection, and is the minimum for an end that does not answer.
  */
 #define PATIENCE_LAG 200000000ull
 
@@ -16,10 +16,13 @@
  */
 extern bool patience_real;
 void patience_load(void);
-/* Whenever a device is opened: a replay knows it only after it has opened one. */
+/*
+ * Read VERBATIM_SOFT_LAG, whenever a device is opened: a replay sets it only after it has opened
+ * one.
+ */
 void patience_load_lag(void);
 
-/* Is it a transport whose sender does not learn the fate of its requests? */
+/* Does @qp have a transport whose sender does not learn the fate of its requests? */
 bool patience_is_unreliable(const struct soft_qp *qp);
 
 /* The time of an RNR timer, encoded as in IBA 9.7.5.2.8. */

@@ -84,7 +84,7 @@ static bool stop_if_idle(unsigned int *idle)
 	return stop;
 }
 
-/* Until the next retry, or the first timer that expires before it. */
+/* The time until the next retry, or the first timer that expires before. */
 static long time_to_sleep(long period)
 {
 	uint64_t now = process_now();
@@ -115,12 +115,12 @@ static void *run_retries(void *unused)
 }
 
 /*
- * Called again after each try, when it is listed already. The mutex is taken with the send queue's
- * lock held, which try_all() takes into account.
+ * Also called after each try, with a queue that is listed already. The mutex is taken with the send
+ * queue's lock held, which try_all() takes into account.
  */
 void pending_add(struct soft_qp *qp)
 {
-	/* packets and timers of the network wake it */
+	/* a queue on the wire is woken by packets and timers */
 	if (qp->listed || (qp->wire && !sq_waits(&qp->sq)))
 		return;
 	pthread_mutex_lock(&mutex);

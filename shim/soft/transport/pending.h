@@ -12,7 +12,7 @@ extern unsigned int pending_count;
  */
 void pending_add(struct soft_qp *qp);
 
-/* Accept the requests before @head, which are written; with the lock held. */
+/* Accept the requests before @head, which were written into their slots; with the lock held. */
 static inline void pending_accept(struct soft_qp *qp, uint32_t head)
 {
 	uint32_t first = qp->sq.head;

@@ -10,8 +10,8 @@
 
 /*
  * Change the state of a port. All contexts of this process get an event; peers notice because no
- * message reaches or leaves a queue pair on a port that is down. It is down for @ns, then up again;
- * 0: until it is set up.
+ * message reaches or leaves a queue pair on a port that is down. IBV_PORT_DOWN lasts for @ns; 0:
+ * until the port is set up.
  */
 void port_change(uint8_t port, enum ibv_port_state state, uint64_t ns);
 

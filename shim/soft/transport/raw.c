@@ -1,5 +1,5 @@
 /*
- * Raw packets: all of an RoCE link is one loopback
+ * Raw packets: an RoCE link is a loopback of all processes
  *
  * A packet goes to the queue pairs with matching rules, in all processes including the sender's:
  *
@@ -8,8 +8,8 @@
  * 	and those of no worse priority with DONT_TRAP, which pass it on
  * 	if none of the first kind matches, the default rules for all, or all multicast, packets
  *
- * The sender does not learn its fate: it is lost if there is no receive request, and if the buffer
- * is too short.
+ * The sender does not learn the fate of a packet: it is lost if there is no receive request, and if
+ * the buffer is too short.
  */
 #include "shim/soft/transport/raw.h"
 
@@ -30,7 +30,7 @@
 
 enum { NOBODY = UINT32_MAX, TARGETS = 256, ETHERNET_MIN = 14 };
 
-/* The queue pairs with rules, as of a count of changes to all groups. */
+/* The queue pairs with rules, and the number of changes to all groups when they were listed. */
 struct raw_peers {
 	uint32_t changes;
 	uint32_t count;
@@ -84,7 +84,7 @@ static void note_best(struct shm_flow *flow, void *arg)
 		s->best = flow->priority;
 }
 
-static bool gets_it(const struct shm_flow *flow, const struct steering *s)
+static bool gets_packet(const struct shm_flow *flow, const struct steering *s)
 {
 	switch (flow->type) {
 	case IBV_FLOW_ATTR_NORMAL:
@@ -116,7 +116,7 @@ static void choose_target(struct shm_flow *flow, void *arg)
 {
 	struct steering *s = arg;
 
-	if (!gets_it(flow, s))
+	if (!gets_packet(flow, s))
 		return;
 	__atomic_add_fetch(&flow->packets, 1, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&flow->bytes, s->length, __ATOMIC_RELAXED);

@@ -94,7 +94,7 @@ bool remote_resolve(struct soft_remote *r, uint32_t qpn)
 	return true;
 }
 
-/* XRC: first the queue pair, which no single process owns. */
+/* XRC: first find the queue pair, which no single process owns. */
 static bool resolve_xrc(struct soft_qp *qp)
 {
 	struct soft_remote *r = &qp->remote;
@@ -126,7 +126,7 @@ static int find_shared(struct soft_remote *r)
 	return err < 0 ? err : rq_find(r->peer->seg, &r->srq->rq, &r->rq);
 }
 
-/* Then the shared queue; without one, the queue pair will refuse. */
+/* Then find the shared queue; if there is none, the queue pair refuses the request. */
 static struct soft_remote *resolve_shared(struct soft_qp *qp, uint32_t srqn)
 {
 	struct soft_remote *r = malloc(sizeof(*r));
@@ -194,7 +194,9 @@ static inline bool is_alive(struct soft_remote *r)
 	return r->held == now;
 }
 
-/* Is it still number @qpn, with the same transport and partition, and may it receive? */
+/*
+ * Is the queue pair still number @qpn, with the same transport and partition, and may it receive?
+ */
 static ALWAYS_INLINE bool does_answer(struct soft_qp *qp, struct soft_remote *r, uint32_t qpn)
 {
 	struct shm_qp *peer = r->shm;
@@ -217,7 +219,7 @@ static bool wait_live(struct soft_remote *r, struct lock *lock)
 	return !r->stuck;
 }
 
-/* @r->stuck is for failure paths: it is only written if something is unusual. */
+/* @r->stuck is read only on failure paths, so it is written only if it changes. */
 static ALWAYS_INLINE bool take_live(struct soft_remote *r, struct lock *lock)
 {
 	if (unlikely(r->stuck))
@@ -225,7 +227,7 @@ static ALWAYS_INLINE bool take_live(struct soft_remote *r, struct lock *lock)
 	return likely(lock_try(lock)) || wait_live(r, lock);
 }
 
-/* The shared queue may have grown; one of XRC may have been destroyed. */
+/* The shared queue may have grown, or, with XRC, may have been destroyed. */
 static bool lock_shared(struct soft_remote *r)
 {
 	if (!take_live(r, &r->srq->rq.lock))
@@ -278,6 +280,6 @@ bool remote_lags(struct soft_remote *r)
 	}
 	if (now >= r->lag_until)
 		return false;
-	sched_yield(); /* it may be waiting for this processor */
+	sched_yield(); /* the receiver may be waiting for this processor */
 	return true;
 }

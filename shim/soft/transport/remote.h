@@ -15,9 +15,9 @@ static inline struct soft_remote *remote_find(struct soft_qp *qp, const struct s
 }
 
 /*
- * Lock the other end: its queue pair, and its shared queue in @r. False, with nothing locked, if it
- * is not connected to this one, or not ready, or another process that delivers there is stopped
- * (@r->stuck).
+ * Lock the other end: its queue pair, and its shared queue in @r. False, with nothing locked, if
+ * the other end is not connected to @qp or not ready, or if a process that delivers to it is
+ * stopped (@r->stuck).
  */
 bool remote_lock(struct soft_qp *qp, struct soft_remote *r);
 /*
@@ -36,8 +36,8 @@ int remote_check_xrc(const struct soft_remote *r);
 /*
  * The receiver has no receive request: is one likely to come? An unreliable sender waits a short
  * time for a receiver that has posted some before: it may only be waiting for a processor, which on
- * a real network it would not share with the sender. After one wait in vain, there is no other
- * until it posts again.
+ * a real network it would not share with the sender. After one wait in vain there is no further
+ * wait until the receiver posts again.
  */
 bool remote_lags(struct soft_remote *r);
 
@@ -48,5 +48,5 @@ static inline void remote_unlock(struct soft_remote *r)
 	lock_drop(&r->shm->rq.lock);
 }
 
-/* Forget the other end, which is then looked up again. Also on reset and destruction. */
+/* Forget the other end: the next request looks it up again. Also for reset and destruction. */
 void remote_drop(struct soft_qp *qp);

@@ -6,8 +6,8 @@
  * messages but not other memory.
  *
  * The owner writes to a cache line that another processor has read. It prefetches the line some
- * requests ahead, and there are more slots than requests, so that this is not a line from which a
- * request is about to be consumed.
+ * requests ahead, and there are more slots than requests, so that the prefetched line holds no
+ * request that is about to be consumed.
  */
 #include "shim/soft/transport/rq.h"
 
@@ -20,7 +20,7 @@
 
 int rq_find(struct shm_seg *seg, struct shm_rq *shm, struct rq *rq)
 {
-	/* before all else: pairs with the store of rq_grow() */
+	/* before all other fields: pairs with the store of rq_grow() */
 	uint32_t rings = __atomic_load_n(&shm->rings, __ATOMIC_ACQUIRE);
 	struct rq found = {
 		.shm = shm,

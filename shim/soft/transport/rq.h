@@ -14,7 +14,7 @@ struct rq {
 	uint32_t mask;
 	uint32_t stride;
 	uint32_t max_sge;
-	uint32_t seen;  /* posted up to here, as last read */
+	uint32_t seen;  /* value of prod, as last read */
 	uint32_t rings; /* generation of the ring; see rq_grow() */
 };
 
@@ -28,7 +28,7 @@ static inline struct shm_wqe *rq_wqe(const struct rq *rq, uint32_t slot)
 	return (struct shm_wqe *)(rq->wqes + (uint64_t)(slot & rq->mask) * rq->stride);
 }
 
-/* The number of its SGEs. Peers can write to it, so it is read once. */
+/* The number of SGEs of @wqe, read once: peers can write to it. */
 static inline uint32_t rq_num_sge(const struct rq *rq, const struct shm_wqe *wqe)
 {
 	uint32_t num = __atomic_load_n(&wqe->num_sge, __ATOMIC_RELAXED);
@@ -53,7 +53,7 @@ void rq_free(struct rq *rq);
 
 /*
  * Extend a shared queue to @max_wr: slots keep their numbers. With the object mutex and the queue's
- * lock held; peers look it up again. 0 or -ENOMEM.
+ * lock held; peers look the queue up again. 0 or -ENOMEM.
  */
 int rq_grow(struct rq *rq, uint32_t max_wr);
 

@@ -5,7 +5,8 @@
  * sender picks one of them.
  *
  * The hash is Toeplitz over the requested fields that the packet has, in the order addresses
- * (source, destination), ports (source, destination). A packet without any goes to the first queue.
+ * (source, destination), ports (source, destination). A packet without any of the fields goes to
+ * the first queue.
  */
 #include "shim/soft/transport/rss.h"
 

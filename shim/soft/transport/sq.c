@@ -61,7 +61,7 @@ void sq_keep(struct soft_qp *qp, uint32_t first)
 	}
 }
 
-static void let_go(struct soft_wr *wr)
+static void release_ah(struct soft_wr *wr)
 {
 	if (unlikely(wr->flags & SQ_KEEPS_AH)) {
 		wr->flags &= ~SQ_KEEPS_AH;
@@ -74,7 +74,7 @@ void sq_reset(struct soft_qp *qp)
 	struct soft_sq *sq = &qp->sq;
 
 	for (; sq->next != sq->head; sq->next++)
-		let_go(sq_slot(sq, sq->next));
+		release_ah(sq_slot(sq, sq->next));
 	__atomic_store_n(&sq->retired, 0, __ATOMIC_RELAXED);
 	sq->head = 0;
 	sq->next = 0;
@@ -127,7 +127,7 @@ static ALWAYS_INLINE void commit_completion(struct soft_qp *qp, const struct sof
 	cqring_commit(&qp->send_cq->ring, cqe, status != IBV_WC_SUCCESS);
 }
 
-/* Plus one; 0: not counted. */
+/* enum shm_counted + 1 by opcode; 0: not counted. */
 static const uint8_t counted[] = {
 	[IBV_WR_RDMA_WRITE] = SHM_COUNT_WRITE + 1,
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = SHM_COUNT_WRITE + 1,
@@ -155,13 +155,13 @@ static ALWAYS_INLINE void complete_request(struct soft_qp *qp, struct soft_wr *w
 {
 	if (unlikely(qp->shm->counted))
 		count_sent(qp, wr, status);
-	let_go(wr);
+	release_ah(wr);
 	if (cqe)
 		commit_completion(qp, wr, status, cqe);
 	qp->sq.next++;
 }
 
-/* If the queue overruns, its completion is lost. */
+/* Flush the request at next. If the CQ overruns, the completion is lost. */
 static void flush_request(struct soft_qp *qp, int status)
 {
 	struct soft_wr *wr = sq_slot(&qp->sq, qp->sq.next);
@@ -208,7 +208,7 @@ static void stop_queue(struct soft_qp *qp)
 	flush_requests(qp);
 }
 
-/* False when it has waited long enough. */
+/* May the head wait any longer? */
 static bool may_wait(struct soft_qp *qp, enum soft_wait wait)
 {
 	struct soft_sq *sq = &qp->sq;
@@ -222,7 +222,10 @@ static bool may_wait(struct soft_qp *qp, enum soft_wait wait)
 	return !sq->wait_until || now < sq->wait_until;
 }
 
-/* The request at next has no completion yet: a process was stopped while adding another. */
+/*
+ * The completion of the request at next cannot be added yet: a process was stopped while adding
+ * one.
+ */
 static bool owe_completion(struct soft_qp *qp, int status)
 {
 	qp->sq.owes = true;
@@ -232,7 +235,7 @@ static bool owe_completion(struct soft_qp *qp, int status)
 	return false;
 }
 
-/* The queue of its completion overruns, or another process was stopped while adding one. */
+/* The CQ overruns, or another process was stopped while adding an entry to it. */
 static bool finish_without(struct soft_qp *qp, struct soft_wr *wr, int status)
 {
 	if (qp->send_cq->ring.stuck)
@@ -262,7 +265,7 @@ static ALWAYS_INLINE bool finish_now(struct soft_qp *qp, struct soft_wr *wr, int
 	return true;
 }
 
-/* Requests that had to wait. */
+/* Complete a request that had to wait. */
 static bool finish_request(struct soft_qp *qp, struct soft_wr *wr, int status)
 {
 	return finish_now(qp, wr, status);
@@ -298,7 +301,7 @@ static bool wait_for_timer(struct soft_qp *qp, struct soft_wr *wr, int reason)
 }
 
 /* The request could not be executed (CARRY_...): wait, or give up. False: wait. */
-static bool put_off(struct soft_qp *qp, struct soft_wr *wr, int reason)
+static bool defer_request(struct soft_qp *qp, struct soft_wr *wr, int reason)
 {
 	int status = qp->sq.doom ? sq_fault_doom(qp, wr, reason) : reason;
 
@@ -334,7 +337,7 @@ static ALWAYS_INLINE bool run_one(struct soft_qp *qp)
 	status = timed ? sq_fault_carry(qp, wr) : carry_request(qp, wr);
 	if (unlikely(qp->sq.rate) && status >= 0)
 		pace_sent(&qp->sq, wr->length);
-	return unlikely(status < 0) ? put_off(qp, wr, status) : finish_now(qp, wr, status);
+	return unlikely(status < 0) ? defer_request(qp, wr, status) : finish_now(qp, wr, status);
 }
 
 void sq_drained(struct soft_qp *qp)
@@ -344,7 +347,7 @@ void sq_drained(struct soft_qp *qp)
 		own_qp_notify(qp, IBV_EVENT_SQ_DRAINED);
 }
 
-/* Continue with the request that had begun. False: it waits. */
+/* SQD: finish the request that had begun. False: it waits. */
 static bool drain_head(struct soft_qp *qp)
 {
 	if (!run_one(qp))
@@ -355,7 +358,7 @@ static bool drain_head(struct soft_qp *qp)
 	return true;
 }
 
-/* Next, send the results of finished rendezvous. */
+/* Deliver the results of finished rendezvous before the next request. */
 static void finish_rendezvous(struct soft_qp *qp)
 {
 	if (tag_deliver_fins(qp))
@@ -371,7 +374,7 @@ static inline bool has_next(struct soft_qp *qp)
 	return qp->sq.next != qp->sq.head;
 }
 
-/* The other end is on another machine. */
+/* For a queue pair whose other end is on another machine. */
 static void run_wire(struct soft_qp *qp)
 {
 	if (!qp->sq.owes || sq_finish(qp, qp->sq.owed))
@@ -394,7 +397,7 @@ void sq_run(struct soft_qp *qp)
 			flush_requests(qp);
 			break;
 		case IBV_QPS_ERR:
-			/* the process that failed it may have died before it flushed it */
+			/* the process that failed @qp may have died before flushing the requests */
 			sq_fail(qp);
 			break;
 		case IBV_QPS_SQD:

@@ -10,22 +10,22 @@
 /* A flag beside enum ibv_send_flags: a waiting request holds its address handle. */
 #define SQ_KEEPS_AH (1u << 31)
 
-/* The number of bytes for its slots: the caller sets @wrs. */
+/* Returns the number of bytes for the slots; the caller sets @wrs. */
 size_t sq_lay_out(struct soft_sq *sq, const struct ibv_qp_cap *cap);
 
 /*
- * Execute all possible requests; with the lock of the send queue held. If it has to wait (@wait),
- * the caller adds it to the list (pending.h).
+ * Execute all possible requests; with the lock of the send queue held. If the queue has to wait
+ * (@wait), the caller adds it to the list (pending.h).
  */
 void sq_run(struct soft_qp *qp);
 
-/* Is it waiting, so that it must be retried? */
+/* Is the queue waiting, so that it must be retried? */
 static inline bool sq_waits(const struct soft_sq *sq)
 {
 	return sq->wait != WAIT_NONE || unlikely(sq->fins);
 }
 
-/* Reset it to its initial state; with the lock held. */
+/* Reset the queue to its initial state; with the lock held. */
 void sq_reset(struct soft_qp *qp);
 
 /* In SQD, the last request that had begun is done; with the lock held. */
@@ -37,12 +37,12 @@ void sq_drained(struct soft_qp *qp);
  */
 bool sq_finish(struct soft_qp *qp, int status);
 
-/* Set the own state to error and flush both queues; with the lock held. */
+/* Set the queue pair's state to error and flush both queues; with the lock held. */
 void sq_fail(struct soft_qp *qp);
 
 /*
- * Take the lock for a verb that the program calls. False if this thread has
- * it already: it is between ibv_wr_start() and ibv_wr_complete().
+ * Take the lock for a verb that the program calls. False if this thread has the lock already: it is
+ * between ibv_wr_start() and ibv_wr_complete().
  */
 static inline bool sq_take(struct soft_sq *sq)
 {
@@ -73,7 +73,7 @@ static inline bool sq_full(const struct soft_sq *sq, uint32_t pos)
 }
 
 /*
- * Take references for the requests from @first on, which wait: the program may destroy their
- * address handle, as on hardware, which copies it.
+ * Take references for the requests from @first on, which wait: the program may destroy the address
+ * handle, as hardware copies it.
  */
 void sq_keep(struct soft_qp *qp, uint32_t first);

@@ -7,7 +7,7 @@
  * loss.
  *
  * A status that the program set for a request (fault_give) is forced on it: all checks are done
- * (CARRY_DOOMED), so that it fails by itself if it would, and with the forced status if it would
+ * (CARRY_DOOMED): it fails by itself if a check fails, and with the forced status if it would
  * succeed, or wait and end in another status.
  *
  * With real timers (patience.h) a receiver that is not ready, and a peer that does not answer, are
@@ -28,7 +28,7 @@
 #include "shim/soft/transport/port_state.h"
 #include "shim/soft/transport/remote.h"
 
-/* Until @ns from now; 0: without limit. */
+/* Hold the request until @ns from now; 0: without limit. */
 static int hold_request(struct soft_qp *qp, uint64_t ns)
 {
 	qp->sq.wait = WAIT_HELD;
@@ -52,7 +52,7 @@ static int lose_request(struct soft_qp *qp)
 	return hold_request(qp, qp->attr.timeout ? 4096ull << qp->attr.timeout : 0);
 }
 
-/* The receiver determines the time. */
+/* The time of the RNR timer, which the receiver determines. */
 static uint64_t rnr_ns(struct soft_qp *qp, const struct soft_wr *wr)
 {
 	const struct soft_remote *r = remote_find(qp, wr);
@@ -60,7 +60,7 @@ static uint64_t rnr_ns(struct soft_qp *qp, const struct soft_wr *wr)
 	return patience_rnr_ns(r ? r->shm->min_rnr_timer : qp->attr.min_rnr_timer);
 }
 
-static int not_ready(struct soft_qp *qp, const struct soft_wr *wr)
+static int retry_rnr(struct soft_qp *qp, const struct soft_wr *wr)
 {
 	if (!is_reliable(qp))
 		return IBV_WC_SUCCESS;
@@ -74,7 +74,7 @@ static int not_ready(struct soft_qp *qp, const struct soft_wr *wr)
 
 int sq_fault_time(struct soft_qp *qp, struct soft_wr *wr, int reason)
 {
-	return reason == CARRY_RNR ? not_ready(qp, wr) : lose_request(qp);
+	return reason == CARRY_RNR ? retry_rnr(qp, wr) : lose_request(qp);
 }
 
 static void report_event(struct soft_qp *qp, int type)
@@ -89,14 +89,17 @@ static void report_event(struct soft_qp *qp, int type)
 		port_notify(qp->attr.port_num, type);
 }
 
-/* A queue pair is in the error state by then, whichever thread gets the event. */
+/*
+ * Events before which the queue pair is set to the error state, so that any thread that gets them
+ * finds it there.
+ */
 static bool is_fatal(int type)
 {
 	return type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_QP_REQ_ERR ||
 	       type == IBV_EVENT_QP_ACCESS_ERR;
 }
 
-static int meet_event(struct soft_qp *qp, struct soft_wr *wr, int type)
+static int inject_event(struct soft_qp *qp, struct soft_wr *wr, int type)
 {
 	if (!is_fatal(type)) {
 		report_event(qp, type);
@@ -141,12 +144,12 @@ static int break_request(struct soft_qp *qp, struct soft_wr *wr, const struct fa
 	case FAULT_LOSE:
 		return lose_request(qp);
 	case FAULT_RNR:
-		return not_ready(qp, wr);
+		return retry_rnr(qp, wr);
 	case FAULT_OVERRUN:
 		cqring_overrun(&qp->send_cq->ring);
 		break;
 	case FAULT_EVENT:
-		return meet_event(qp, wr, fault->value);
+		return inject_event(qp, wr, fault->value);
 	case FAULT_PORT:
 		port_change(qp->attr.port_num, fault->value, fault->ns);
 		break;
@@ -156,7 +159,7 @@ static int break_request(struct soft_qp *qp, struct soft_wr *wr, const struct fa
 	return carry_request(qp, wr);
 }
 
-/* The fault of this attempt. */
+/* Look up the fault for this attempt. */
 static struct fault judge_request(struct soft_qp *qp, const struct soft_wr *wr)
 {
 	struct soft_sq *sq = &qp->sq;
@@ -186,7 +189,7 @@ int sq_fault_carry(struct soft_qp *qp, struct soft_wr *wr)
 }
 
 /* Does the wait end in the forced status? */
-static bool ends_in_doom(const struct soft_sq *sq, int reason)
+static bool ends_in_forced(const struct soft_sq *sq, int reason)
 {
 	switch (reason) {
 	case CARRY_RNR:
@@ -203,7 +206,7 @@ int sq_fault_doom(struct soft_qp *qp, struct soft_wr *wr, int reason)
 {
 	struct fault fault = { .value = qp->sq.doom, .vendor_err = qp->sq.doom_vendor_err };
 
-	if (ends_in_doom(&qp->sq, reason))
+	if (ends_in_forced(&qp->sq, reason))
 		return reason;
 	fault_note_struck();
 	return fail_with(qp, wr, &fault);

@@ -9,7 +9,7 @@ int sq_fault_carry(struct soft_qp *qp, struct soft_wr *wr);
 
 /*
  * @wr has a forced status, and was deferred for @reason (CARRY_*): the status with which it fails,
- * or @reason if it will get there by itself.
+ * or @reason if it will fail with that status by itself.
  */
 int sq_fault_doom(struct soft_qp *qp, struct soft_wr *wr, int reason);
 

@@ -4,19 +4,19 @@
  * 	message	| TMH: operation, tag | data |		EAGER
  * 		| TMH: operation, tag | RVH: address, key, length |	RNDV
  *
- * A message matches the oldest tagged buffer for which TMH.tag & mask == tag. Its data is written
- * to that, or, with a rendezvous, the data that the receiver reads from the address in the RVH: the
- * sender then gets a message with its TMH back (FIN). A message that matches none, or has no tag,
- * consumes a receive request like any other, including its header.
+ * A message matches the oldest tagged buffer for which TMH.tag & mask == tag. What is written to
+ * the buffer is the message's data or, with a rendezvous, what the receiver reads from the address
+ * in the RVH: the sender then gets its TMH back in a message (FIN). A message that matches none, or
+ * has no tag, consumes a receive request like any other, including its header.
  *
  * A message without a match is unexpected, and the program may be about to search the unexpected
  * messages that it has received when it adds the next buffer. So an added buffer matches only after
  * the program has acknowledged all unexpected messages (IBV_OPS_TM_SYNC). They are counted in 16
  * bits, as mlx5 does.
  *
- * The sending process does the matching, and reads for the receiver. The FIN is delivered to its
- * own queue when its request is completed and the peer's locks are dropped; without a receive
- * request it waits, and later requests do not wait for it.
+ * The sending process does the matching, and reads for the receiver. The FIN is delivered to the
+ * sender's own queue when the request is completed and the peer's locks are dropped; without a
+ * receive request it waits, and later requests do not wait for it.
  *
  * Source: ibv_post_srq_ops(3), <infiniband/tm_types.h>; undefined details like mlx5.
  */
@@ -56,8 +56,8 @@ static struct shm_cqe *begin_matched(struct soft_remote *r, uint32_t slot, int s
 }
 
 /*
- * The completion that ends a tag, whose consumer may die in between: @doing has the slot and the
- * position of the completion, plus one each. Until that is published, the tag is in the list.
+ * Commit the completion that ends a tag. The process may die in between: @doing has the slot and
+ * the position of the completion, plus one each. Until that is published, the tag is in the list.
  */
 static bool finish_tag(struct soft_remote *r, uint32_t slot, struct shm_cqe *cqe, bool solicited)
 {
@@ -82,7 +82,7 @@ static bool was_published(const struct cqring *cq, uint32_t seq, uint32_t slot)
 }
 
 /* If the last consumer died: remove the tag that it has completed. */
-static void mend_list(struct soft_remote *r)
+static void repair_list(struct soft_remote *r)
 {
 	uint64_t doing = r->tm->doing;
 	uint32_t slot = (doing >> 32) - 1;
@@ -164,8 +164,8 @@ static int put_matched(struct soft_remote *r, struct message *m, uint32_t slot)
 }
 
 /*
- * With its data: @status is that of the message, or TM_RNDV_INCOMPLETE for a request that was not
- * read.
+ * Deliver a message to the tag that it matches, with its data. @status is that of the message, or
+ * TM_RNDV_INCOMPLETE for a rendezvous whose data was not read.
  */
 static int deliver_matched(struct soft_remote *r, struct message *m, const struct ibv_tmh *tmh,
 			   uint32_t slot, int status)
@@ -184,7 +184,7 @@ static int deliver_matched(struct soft_remote *r, struct message *m, const struc
 	return IBV_WC_SUCCESS;
 }
 
-/* The first bytes of a message. */
+/* Copy the first @len bytes of a message to @header. */
 static void read_header(const struct copy_list *from, void *header, uint32_t len)
 {
 	uint8_t *to = header;
@@ -202,7 +202,7 @@ static void read_header(const struct copy_list *from, void *header, uint32_t len
 	}
 }
 
-/* This end of a rendezvous is a responder of RDMA reads. */
+/* List the source of a rendezvous; its access is checked as for RDMA reads. */
 static bool list_source(const struct soft_qp *qp, const struct ibv_rvh *rvh, uint32_t length,
 			struct copy_list *from)
 {
@@ -212,7 +212,7 @@ static bool list_source(const struct soft_qp *qp, const struct ibv_rvh *rvh, uin
 				      length, from);
 }
 
-/* The result of the receiver's read, a completion status for it; or CARRY_... */
+/* Read the source for the receiver. Returns the completion status of its read, or CARRY_*. */
 static int read_source(struct soft_qp *qp, struct soft_remote *r, const struct ibv_rvh *rvh,
 		       uint32_t length, uint32_t slot)
 {
@@ -228,8 +228,8 @@ static int read_source(struct soft_qp *qp, struct soft_remote *r, const struct i
 	return err == -EFAULT ? IBV_WC_LOC_PROT_ERR : deliver_copy_error(err);
 }
 
-static void owe_fin(struct soft_sq *sq, struct soft_fin *fin, const struct ibv_tmh *tmh,
-		    bool refused)
+static void queue_fin(struct soft_sq *sq, struct soft_fin *fin, const struct ibv_tmh *tmh,
+		      bool refused)
 {
 	struct soft_fin **p = &sq->fins;
 
@@ -240,7 +240,7 @@ static void owe_fin(struct soft_sq *sq, struct soft_fin *fin, const struct ibv_t
 	*p = fin;
 }
 
-/* The match, and then the end of the read: two completions. */
+/* Add two completions: the match, then the end of the read. */
 static bool complete_read(struct soft_remote *r, const struct message *m, const struct ibv_tmh *tmh,
 			  uint32_t length, uint32_t slot, int status)
 {
@@ -276,7 +276,7 @@ static int deliver_rendezvous(struct soft_qp *qp, struct soft_remote *r, struct 
 		free(fin);
 		return fail_overrun(r);
 	}
-	owe_fin(&qp->sq, fin, tmh, status == IBV_WC_REM_ACCESS_ERR);
+	queue_fin(&qp->sq, fin, tmh, status == IBV_WC_REM_ACCESS_ERR);
 	if (status != IBV_WC_SUCCESS)
 		deliver_break(r, -1, 0);
 	return IBV_WC_SUCCESS;
@@ -318,7 +318,7 @@ int tag_deliver(struct soft_qp *qp, struct soft_remote *r, struct message *m)
 	struct ibv_tmh tmh = { .opcode = IBV_TMH_NO_TAG };
 	uint32_t slot;
 
-	mend_list(r);
+	repair_list(r);
 	if (m->length >= sizeof(tmh))
 		read_header(m->from, &tmh, sizeof(tmh));
 	if (tmh.opcode != IBV_TMH_EAGER && tmh.opcode != IBV_TMH_RNDV) {
@@ -332,7 +332,7 @@ int tag_deliver(struct soft_qp *qp, struct soft_remote *r, struct message *m)
 					   : deliver_request(qp, r, m, &tmh, slot);
 }
 
-/* The receiving end of the own queue pair, whose locks the caller holds. */
+/* Deliver a FIN to the receive queue of @qp, whose locks the caller holds. */
 static int deliver_fin(struct soft_qp *qp, struct peer *self, struct soft_fin *fin)
 {
 	struct copy_list from = { .count = 1, .iov = { { &fin->tmh, sizeof(fin->tmh) } } };

@@ -12,7 +12,7 @@
 int tag_deliver(struct soft_qp *qp, struct soft_remote *r, struct message *m);
 
 /*
- * Deliver the ends of rendezvous of @qp to its own receive queue, as far as that has requests.
+ * Deliver the ends of rendezvous of @qp to its own receive queue, as long as that has requests.
  * False if the peer was not allowed to read, so that the queue pair must fail. With the lock of the
  * send queue held; the peer's are not held.
  */

@@ -38,7 +38,7 @@ static bool is_synced(const struct shm_tm *tm)
 }
 
 /* Remove the tag at index @at of @order from the list; its slot stays in use. */
-static void take_out(struct shm_tm *tm, uint32_t num, uint32_t at)
+static void unlink_tag(struct shm_tm *tm, uint32_t num, uint32_t at)
 {
 	uint32_t count = tm->count < num ? tm->count : num; /* a peer can write any number to it */
 
@@ -61,7 +61,7 @@ static uint32_t index_of(const struct shm_tm *tm, uint32_t num, uint32_t slot)
 void tag_list_remove(struct shm_tm *tm, uint32_t num, uint32_t slot)
 {
 	tm->tag[slot].state = SHM_TAG_MATCHED;
-	take_out(tm, num, index_of(tm, num, slot));
+	unlink_tag(tm, num, index_of(tm, num, slot));
 }
 
 uint32_t tag_list_match(const struct shm_tm *tm, uint32_t num, uint64_t tag)
@@ -114,7 +114,8 @@ void tag_list_free(struct soft_srq *srq)
 }
 
 /*
- * Acknowledge the unexpected messages that the program has seen: if these are all, all tags match.
+ * Acknowledge the unexpected messages that the program has seen: if no others exist, all tags can
+ * match from now on.
  */
 static void sync_list(struct soft_tags *tags, uint32_t unexpected_cnt)
 {
@@ -175,7 +176,7 @@ static void free_slot(struct soft_tags *tags, uint32_t slot)
 		tags->free[tags->num_free++] = slot;
 }
 
-/* A message may have matched it meanwhile: IBV_WC_TM_ERR. */
+/* Returns IBV_WC_TM_ERR if a message has matched the tag meanwhile. */
 static int delete_tag(struct soft_tags *tags, uint32_t handle)
 {
 	uint32_t slot = handle & ((1u << SERIAL_SHIFT) - 1);
@@ -248,7 +249,7 @@ int tag_list_post(struct soft_srq *srq, struct ibv_ops_wr *wr)
 	return 0;
 }
 
-/* A tag ends with its data, or in error. */
+/* Free the slot of a tag whose data has arrived, or that failed. */
 static void retire_slot(struct soft_tags *tags, const struct shm_cqe *cqe)
 {
 	if ((cqe->wc_flags & IBV_WC_TM_DATA_VALID || cqe->status != IBV_WC_SUCCESS) &&

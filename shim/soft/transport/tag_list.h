@@ -16,7 +16,7 @@ uint32_t tag_list_match(const struct shm_tm *tm, uint32_t num, uint64_t tag);
 /* Remove a buffer from the list; its slot stays in use. */
 void tag_list_remove(struct shm_tm *tm, uint32_t num, uint32_t slot);
 
-/* Create the list of @srq, of this process, with the object mutex held. 0 or -ENOMEM. */
+/* Create the list of @srq, a queue of this process; with the object mutex held. 0 or -ENOMEM. */
 int tag_list_make(struct soft_srq *srq, const struct ibv_tm_cap *cap);
 void tag_list_free(struct soft_srq *srq);
 

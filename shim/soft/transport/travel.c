@@ -14,8 +14,8 @@
 #include "shim/soft/fabric/process.h"
 
 enum {
-	PATIENCE = 200000000, /* ns for it to be copied */
-	LOOKS = 64,           /* one in this many checks is of the process, too */
+	PATIENCE = 200000000, /* ns for payload to be copied */
+	LOOKS = 64,           /* one in this many checks also looks at the process */
 };
 
 /* Has all in-flight payload arrived? */
@@ -89,13 +89,13 @@ static bool any_goes_to(struct soft_remote *r, const struct copy_list *list)
 	return false;
 }
 
-/* Is it likely to arrive soon? Its process may only be waiting for a processor. */
+/* Is the payload likely to arrive soon? The receiver may only be waiting for a processor. */
 static bool may_land(struct soft_remote *r, uint64_t until)
 {
 	return process_now() < until && peer_is_alive(r->peer) && !process_is_stopped(r->peer->pid);
 }
 
-/* Ask the receiver to copy it. False: the request must be retried. */
+/* Ask the receiver to copy the payload. False: the request must be retried. */
 static bool await_landing(struct soft_remote *r)
 {
 	uint64_t until = process_now() + PATIENCE;

@@ -7,8 +7,8 @@
 #include "shim/soft/transport/objects.h"
 
 /*
- * The entry being added carries payload for @to. Remember approximately where all of it goes: from
- * the first byte to the last.
+ * The entry being added carries payload for @to. Remember the range that all payload in flight goes
+ * to: from the lowest address to the highest.
  */
 static ALWAYS_INLINE void travel_note(struct soft_remote *r, const struct copy_list *to)
 {

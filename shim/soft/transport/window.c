@@ -63,7 +63,9 @@ static void unbind_window(struct soft_mw *mw)
 	__atomic_store_n(&mw->shm->bound, 0, __ATOMIC_RELAXED);
 }
 
-/* Peers that have found an rkey hold the lock of one of this process's queue pairs. */
+/*
+ * Wait for peers that have found an rkey: each holds the lock of one of this process's queue pairs.
+ */
 static void wait_for_users(void)
 {
 	struct lock *users;
@@ -157,7 +159,7 @@ static struct soft_mw *find_window(uint32_t rkey)
 	return mw && !((rkey ^ mw->key) & ~KEY_PROGRAM) ? mw : NULL;
 }
 
-/* NULL if it was deregistered, or is about to be (window_release_region()). */
+/* The region of @lkey; NULL if it was deregistered, or is about to be (window_release_region()). */
 static const struct shm_mr *find_region(uint32_t lkey)
 {
 	uint32_t slot = lkey >> SHM_KEY_BITS;
@@ -210,7 +212,7 @@ static bool bind_type_1(struct soft_mw *mw, const struct shm_mr *mr, const struc
 	return true;
 }
 
-/* o10-37.2.30: not while it is bound, o10-37.2.40: not with length 0 */
+/* Not while it is bound (o10-37.2.30), and not with length 0 (o10-37.2.40). */
 static bool bind_type_2(struct soft_qp *qp, struct soft_mw *mw, const struct shm_mr *mr,
 			const struct soft_wr *wr)
 {

@@ -4,15 +4,15 @@
  */
 #include "shim/soft/transport/objects.h"
 
-/* Give it a slot and keys, not yet bound. 0 or -ENOMEM. */
+/* Give the window a slot and keys, not yet bound. 0 or -ENOMEM. */
 int window_add(struct soft_mw *mw);
 /* Wait until no request uses it, and free its slot. */
 void window_remove(struct soft_mw *mw);
 void window_close_all(struct ibv_context *context);
 
 /*
- * Store the bind in request @wr. 0 or EINVAL; everything else is checked when it is executed
- * (IBV_WC_MW_BIND_ERR).
+ * Store the bind in request @wr. 0 or EINVAL; everything else is checked when the request is
+ * executed (IBV_WC_MW_BIND_ERR).
  */
 int window_set_bind(struct soft_wr *wr, struct ibv_mw *mw, uint32_t rkey,
 		    const struct ibv_mw_bind_info *info);

@@ -102,8 +102,8 @@ EXPORT int ibv_destroy_ah(struct ibv_ah *ibah)
 	return 0;
 }
 
-/* The reverse path: to its source, from the address that it was sent to. */
-static int turn_round(struct ibv_ah_attr *attr, const struct ibv_grh *grh)
+/* Reverse the path of a datagram: to its source, from the address that it was sent to. */
+static int reverse_path(struct ibv_ah_attr *attr, const struct ibv_grh *grh)
 {
 	struct ibv_global_route *to = &attr->grh;
 	enum ibv_gid_type type = IBV_GID_TYPE_IB;
@@ -149,7 +149,7 @@ static int init_from_wc(uint8_t port_num, const struct ibv_wc *wc, const struct 
 	attr->sl = wc->sl;
 	attr->src_path_bits = wc->dlid_path_bits;
 	attr->port_num = port_num;
-	return wc->wc_flags & IBV_WC_GRH ? turn_round(attr, grh) : 0;
+	return wc->wc_flags & IBV_WC_GRH ? reverse_path(attr, grh) : 0;
 }
 
 EXPORT int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ibv_wc *wc,

@@ -61,7 +61,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int contexts;
 static struct soft_context *closed; /* closed, but their file is open in other contexts */
 
-/* In a child, before it uses the device itself. */
+/* Called in a child, before it uses the device itself. */
 static void forget_inherited(void)
 {
 	pthread_mutex_init(&soft_mutex, NULL);
@@ -207,9 +207,8 @@ static void fill_verbs(struct verbs_context *verbs)
 }
 
 /*
- * The file is empty, but programs dup() the descriptor and import it: the inode of the duplicate
- * identifies the context. Another process recognises by its contents that it belongs to a device of
- * this kind.
+ * Programs dup() the descriptor of a context and import it: the inode of the duplicate identifies
+ * the context. MAGIC tells another process that the file belongs to a device of this kind.
  */
 static int make_file(void)
 {
@@ -317,7 +316,7 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	return &context->verbs.context;
 }
 
-/* Is a context of that file open that is not inherited? */
+/* Has this process opened a context of that file itself, and is it open? */
 static bool is_open(uint64_t file)
 {
 	struct soft_context *c;

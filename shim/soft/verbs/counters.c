@@ -2,7 +2,7 @@
  * Counters of flow rules
  *
  * Each rule has its own counts; a counters object determines which count is read at which index,
- * and sums those of its rules.
+ * and its values are sums over its rules.
  *
  * Source: ibv_create_counters(3), ibv_attach_counters_point_flow(3), ibv_read_counters(3).
  */

@@ -214,7 +214,7 @@ static void move_entries(const struct cqring *from, struct soft_cq *cq, uint32_t
 		to->entries[pos & to->mask] = from->entries[pos & from->mask];
 }
 
-/* No process adds or polls meanwhile. */
+/* Called while no process can add or poll. */
 static int resize_locked(struct soft_cq *cq, uint32_t cqe)
 {
 	struct cqring old = cq->ring;
@@ -229,7 +229,7 @@ static int resize_locked(struct soft_cq *cq, uint32_t cqe)
 		return ENOMEM;
 	cq->ring.entries = segment_at(segment_own, off, ring_bytes(size));
 	cq->ring.mask = size - 1;
-	/* and the next entry, which polls read */
+	/* one more, for the next entry, which polls read */
 	if (cqring_back(&cq->ring, cq->cons, num + 1) < 0) {
 		cq->ring = old;
 		heap_free(off, ring_bytes(size));
@@ -240,7 +240,7 @@ static int resize_locked(struct soft_cq *cq, uint32_t cqe)
 	cq->shm->size = size;
 	cq->shm->cqe = cqe;
 	cq->ring.rings++;
-	cq->shm->rings = cq->ring.rings; /* processes that add entries look it up again */
+	cq->shm->rings = cq->ring.rings; /* processes that add entries look the ring up again */
 	heap_free_at(old.entries, ring_bytes(old.mask + 1));
 	cq->ex.cqe = cqe;
 	return 0;

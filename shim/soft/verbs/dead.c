@@ -29,7 +29,7 @@ static bool is_checked(void)
 	return memcheck_valgrind() || __asan_init;
 }
 
-/* Word by word: all contexts have the same, and other threads may be doing this, too. */
+/* Copied word by word: other threads may copy the operations, which are equal in all contexts. */
 static void copy_operations(const struct verbs_context *from)
 {
 	const uint64_t *words = (const void *)from;
@@ -71,7 +71,7 @@ void dead_retain_context(struct soft_context *context)
 
 void dead_retain_qp(struct soft_qp *qp)
 {
-	static uint64_t slots[2][512]; /* a request of builders, which none will accept */
+	static uint64_t slots[2][512]; /* for requests of builders, which are never accepted */
 
 	qp->sq.wrs = (uint8_t *)slots;
 	qp->sq.stride = sizeof(slots[0]);

@@ -2,11 +2,11 @@
 /*
  * Destroyed objects that a program uses by mistake
  *
- * ibv_post_send(), ibv_poll_cq() and the like call through the context of their object: if that is
- * freed memory, the program crashes before any library sees the call. The last DEAD_OBJECTS
- * destroyed objects therefore remain, with a context whose verbs fail with EIO: the program goes
- * on, and a recorder shows what it did. Under valgrind and AddressSanitizer, which report such a
- * use themselves, they are freed at once.
+ * ibv_post_send(), ibv_poll_cq() and similar verbs call through the context of their object: if the
+ * object is freed memory, the program crashes before any library sees the call. So the last
+ * DEAD_OBJECTS destroyed objects remain, with a context whose verbs fail with EIO: the program
+ * continues, and a recorder shows the misuse. With valgrind and AddressSanitizer, which report such
+ * a use themselves, objects are freed at once.
  *
  * Any thread; no lock.
  */
@@ -20,7 +20,7 @@ enum { DEAD_OBJECTS = 256 /* of a process */ };
  */
 void dead_retain(void *object, struct ibv_context **context);
 
-/* The same for a queue pair, whose requests are freed already. */
+/* The same for a queue pair, whose requests must be freed before. */
 void dead_retain_qp(struct soft_qp *qp);
 
 /* The same for a context that is closed, and with it all objects that the program left. */

@@ -11,7 +11,7 @@
 
 /*
  * Providers store data after an ibv_device, and libmlx5 reads it to recognise its own devices: so
- * there must be memory.
+ * there must be memory behind the device.
  */
 static struct {
 	struct ibv_device device;

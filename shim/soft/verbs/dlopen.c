@@ -1,10 +1,10 @@
 /*
  * Programs that load libibverbs themselves
  *
- * NCCL, and other programs without libibverbs at build time, call dlopen(3). Symbols that they look
- * up in the library's handle are the library's, even if a preload has them. So dlopen() of
- * libibverbs is replaced and returns the handle of this library, which has the same symbols with
- * the same versions.
+ * NCCL, and other programs without libibverbs at build time, call dlopen(3). A symbol that they
+ * look up in the handle is the library's, even if a preload defines it. So dlopen() of libibverbs
+ * is replaced and returns the handle of this library, which has the same symbols with the same
+ * versions.
  *
  * Other libraries are passed on by a jump, not a call: dlopen() searches the RUNPATH of its caller,
  * which it finds by the return address. C has no way to guarantee a jump.

@@ -175,7 +175,10 @@ static bool is_busy(const struct soft_dm *dm)
 	return false;
 }
 
-/* Destroy the object, not the structures; with the object mutex held. */
+/*
+ * Destroy the object, but not the structures that the program still has; with the object mutex
+ * held.
+ */
 static void destroy_dm(struct soft_dm *dm)
 {
 	struct soft_twin *t = &dm->twin;
@@ -211,7 +214,7 @@ int soft_free_dm(struct ibv_dm *ibdm)
 	int err;
 
 	if (!soft_ours(ibdm->context)) {
-		release_bytes(dm); /* the copy of a child, or its own */
+		release_bytes(dm); /* inherited by a child, or allocated by it */
 		free(dm);
 		return 0;
 	}

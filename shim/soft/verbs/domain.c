@@ -8,8 +8,8 @@
  * A thread domain promises that no two threads use its objects at once. The locks of queues are
  * taken nevertheless: without contention they cost almost nothing.
  *
- * Its allocator provides memory that is private to this process, that of send queues. Memory that
- * peers access is in the segment.
+ * The allocator of a parent domain provides memory that is private to this process: that of send
+ * queues. Memory that peers access is in the segment.
  *
  * Source: ibv_alloc_parent_domain(3), ibv_alloc_td(3).
  */
@@ -20,7 +20,10 @@
 #include "shim/soft/verbs/enter.h"
 
 enum {
-	/* of newer headers: buffers may be in memory that a confidential guest shares */
+	/*
+	 * only newer headers have this flag: buffers may be in memory that a confidential guest
+	 * shares
+	 */
 	ALLOW_CC_UNPROTECTED_ALLOC = 1 << 2,
 	KNOWN = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT |
 		ALLOW_CC_UNPROTECTED_ALLOC,
@@ -148,9 +151,7 @@ void domain_drop(struct soft_pd *pd)
 	pd->parent = NULL;
 }
 
-/*
- * The upper half of the type is the number of the driver; for this device RDMA_DRIVER_UNKNOWN: 0.
- */
+/* The upper half of the type is the driver's number: RDMA_DRIVER_UNKNOWN, 0, for this device. */
 static void *ask_allocator(struct soft_parent *parent, size_t size, enum domain_resource type)
 {
 	if (!parent || !parent->alloc)

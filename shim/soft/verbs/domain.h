@@ -9,7 +9,7 @@ enum domain_resource { DOMAIN_SEND_QUEUE = 1 };
 
 /*
  * Zeroed memory, aligned to a cache line. @pd may be NULL. 0 or -ENOMEM; free it with
- * domain_free(), which accepts one that is all zero.
+ * domain_free(), which accepts a zeroed structure.
  */
 int domain_alloc(struct ibv_pd *pd, size_t size, enum domain_resource type,
 		 struct soft_memory *ret_memory);

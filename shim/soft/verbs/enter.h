@@ -10,12 +10,12 @@
 /* A function for programs. Never call one from inside the library. */
 #define EXPORT __attribute__((visibility("default")))
 
-/* Apply the fault for this call of a verb: its errno, or 0. */
+/* Apply the fault for this call of a verb: the errno with which it fails, or 0. */
 int enter_fault(const char *verb);
 
 /*
- * Called at the beginning of each verb: 0, or the errno with which it fails before it does
- * anything. @verb is its name without ibv_; extended forms have the name of the plain one.
+ * Called at the beginning of each verb: 0, or the errno with which the verb must fail before it
+ * does anything. @verb is its name without ibv_; extended forms have the name of the plain one.
  */
 static inline int soft_enter(struct ibv_context *context, const char *verb)
 {

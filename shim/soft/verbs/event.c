@@ -195,7 +195,7 @@ static bool take_async(const struct pipe_event *event, struct ibv_async_event *o
 {
 	bool taken = false;
 
-	/* else its acknowledgement would be counted for another kind of object, or not at all */
+	/* garbage: the acknowledgement would count for another kind of object, or not at all */
 	if (event->kind != kind_of(event->type))
 		return false;
 	out->event_type = event->type;

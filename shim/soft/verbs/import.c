@@ -49,7 +49,7 @@ EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_han
 	return pd ? &pd->pd : NULL;
 }
 
-/* True if the structure can be freed: the object has another one, or was destroyed. */
+/* True if the structure can be freed: the object has another structure, or was destroyed. */
 static bool part_twins(struct soft_twin *twin, bool alive, bool busy)
 {
 	if (busy || (alive && soft_twin_alone(twin))) {

@@ -44,7 +44,7 @@ static bool find_position(uint32_t qpn, uint32_t *ret_pos)
 	return found;
 }
 
-/* A rule for one operation; requests have a queue pair. */
+/* Restrict the rule to one operation: this thread's next call, or a request of a queue pair. */
 static bool pin_rule(struct fault_rule *rule)
 {
 	uint64_t n = rule->to == UINT64_MAX ? 1 : rule->from;

@@ -1,8 +1,8 @@
 #pragma once
 /*
- * Faults that the program requests at run time, and requests that a limit of the software device
- * alone has refused. A program finds these functions with dlsym(3): no other libibverbs has them.
- * Any thread.
+ * Faults that the program requests at run time, and the number of requests that only a limit of the
+ * software device has refused. A program finds these functions with dlsym(3): no other libibverbs
+ * has them. Any thread.
  */
 #include <stdbool.h>
 #include <infiniband/verbs.h>
@@ -24,7 +24,7 @@ int verbatim_soft_event(struct ibv_context *context, const struct ibv_async_even
 /* The number of these rules that were applied. */
 unsigned int verbatim_soft_faults_struck(void);
 
-/* How many requests of this process VERBATIM_SOFT_MEMORY was too small for. */
+/* The number of requests of this process that VERBATIM_SOFT_MEMORY was too small for. */
 unsigned int verbatim_soft_memory_refused(void);
 
 bool inject_port_down(struct ibv_context *context, uint8_t port);

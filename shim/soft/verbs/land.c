@@ -5,7 +5,7 @@
  * copies it. A program that does not poll must see it, too: it may watch the bytes themselves, or
  * use a buffer too early. So a thread checks each completion queue:
  *
- * 	asleep --(payload is sent: its sender wakes the thread)--> awake
+ * 	asleep --(a sender sends payload and wakes the thread)--> awake
  *
  * 	awake, at each check:	entries, and none was polled since the last check
  * 					-> copy their payload; senders write to memory from now on
@@ -48,7 +48,7 @@ static unsigned int num_awake;
 
 static bool stopping;
 
-/* False if an entry was added meanwhile, or is being added. */
+/* Mark the queue as asleep. False: an entry was added meanwhile, or is being added. */
 static bool put_to_sleep(struct soft_cq *cq)
 {
 	bool sleeps;
@@ -65,7 +65,7 @@ static bool put_to_sleep(struct soft_cq *cq)
 	return sleeps;
 }
 
-/* False: it is asleep now. */
+/* False: the queue is asleep now. */
 static bool check_queue(struct soft_cq *cq)
 {
 	struct soft_landing *l = &cq->landing;
@@ -113,7 +113,7 @@ static void find_awake(void)
 	}
 }
 
-/* RDMA must not overtake payload in flight. */
+/* A sender asks for its payload to be copied: RDMA must not overtake it. */
 static void land_now(void)
 {
 	unsigned int i;
@@ -123,7 +123,7 @@ static void land_now(void)
 			poll_land_new(soft_cqs[awake[i]]);
 }
 
-/* Until a sender calls, or until @next (ns; 0: without limit). */
+/* Sleep until a sender calls, or until @next (ns; 0: without limit). */
 static void sleep_until(uint32_t seen, uint64_t next)
 {
 	uint64_t now = next ? process_now() : 0;
@@ -159,7 +159,7 @@ static void *run_lander(void *unused)
 			next = num_awake ? process_now() + period : 0;
 		}
 		seen = calls;
-		/* written before the calls were counted */
+		/* senders write this before they count the call */
 		asked = __atomic_load_n(&segment_own->payload_asked, __ATOMIC_RELAXED);
 		if (asked != answered)
 			land_now();
@@ -200,7 +200,7 @@ bool land_runs(void)
 	return running;
 }
 
-/* The helper sleeps on a word that peers can write: wake it until it has ended. */
+/* The thread sleeps on a word that peers can write: wake it until it has ended. */
 void land_stop(void)
 {
 	struct timespec limit;

@@ -4,7 +4,10 @@
  */
 #include "shim/soft/fabric/peer.h"
 
-/* A connection to @peer, or to any (NULL): its messages may carry payload from now on. */
+/*
+ * A connection to @peer, or to any process (NULL), is made: completions may carry payload from now
+ * on.
+ */
 void land_expect(const struct peer *peer);
 
 /* Is the copying thread running? With the object mutex held. */

@@ -66,7 +66,7 @@ int mr_check_memory(const struct mr_range *range)
 		return range->iova || huge || !(odp & IBV_ODP_SUPPORT_IMPLICIT) ? EINVAL : 0;
 	if (from + range->length < from || range->length > profile_limits()->max_mr_size)
 		return EINVAL;
-	/* like the kernel, which has no page to pin then */
+	/* like the kernel, which has no page to pin for this range */
 	if (!range->length && !(from % sysconf(_SC_PAGESIZE)))
 		return EINVAL;
 	if (!(range->access & IBV_ACCESS_ON_DEMAND))
@@ -191,7 +191,7 @@ struct soft_mr *mr_new(struct ibv_pd *pd, const struct mr_range *range)
 	return mr;
 }
 
-/* Bytes of the pages that are pinned for it. */
+/* Bytes of the pages that are pinned for a range. */
 static uint64_t pages_of(uint64_t addr, uint64_t length, uint32_t access)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -276,7 +276,10 @@ struct ibv_mr *soft_alloc_null_mr(struct ibv_pd *pd)
 	return mr ? &mr->mr : NULL;
 }
 
-/* Destroy the object, not the structures; with the object mutex held. */
+/*
+ * Destroy the object, but not the structures that the program still has; with the object mutex
+ * held.
+ */
 static void destroy_mr(struct soft_mr *mr)
 {
 	struct soft_twin *t = &mr->twin;

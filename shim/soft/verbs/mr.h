@@ -17,7 +17,7 @@ struct mr_range {
 /* 0 or EINVAL. */
 int mr_check_access(unsigned int access);
 
-/* Fault its pages in, unless it is on demand. 0, EFAULT or EINVAL. */
+/* Fault in the pages of @range, unless the region is on demand. 0, EFAULT or EINVAL. */
 int mr_check_memory(const struct mr_range *range);
 
 /* A region with new keys, or NULL and errno. The range is not checked. */
@@ -38,8 +38,8 @@ void mr_rekey(struct soft_mr *mr);
 void mr_publish(struct soft_mr *mr);
 
 /*
- * @mr is going to be freed, so @other of its ring represents the object. With the object mutex
- * held.
+ * @mr is going to be freed, so @other, from the same ring (soft_twin), represents the object. With
+ * the object mutex held.
  */
 void mr_represent(struct soft_mr *mr, struct soft_mr *other);
 

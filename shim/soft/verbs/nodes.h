@@ -21,6 +21,6 @@
 	V(65, __VA_ARGS__)
 /* clang-format on */
 
-/* Put @name, which this file defines, into each of them. The version script has the nodes. */
+/* Put @name, which this file defines, into each node. The version script has the nodes. */
 #define PRIVATE_NODE(node, name) ".symver " #name ", " #name "@IBVERBS_PRIVATE_" #node "\n"
 #define PRIVATE_NODES(name)      __asm__(PRIVATE_NODE_LIST(PRIVATE_NODE, name))

@@ -90,7 +90,7 @@ static bool is_busy(const struct soft_pd *pd)
 	return false;
 }
 
-/* Destroy the object, not the structures: their number is 0 from now on. */
+/* Destroy the object. The structures that the program still has get the number 0. */
 static void destroy_pd(struct soft_pd *pd)
 {
 	struct soft_twin *t = &pd->twin;

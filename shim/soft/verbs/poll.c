@@ -45,7 +45,7 @@ static struct soft_srq *srq_of(const struct shm_cqe *cqe)
 				      : NULL;
 }
 
-/* This many of the first bytes of the message were not sent. */
+/* The number of bytes at the beginning of the message that were not sent. */
 static uint32_t absent_bytes(const struct shm_cqe *cqe)
 {
 	return unlikely(cqe->flags & SHM_CQE_DATAGRAM) && !(cqe->wc_flags & IBV_WC_GRH)
@@ -57,8 +57,8 @@ static uint32_t absent_bytes(const struct shm_cqe *cqe)
 struct payload {
 	const uint8_t *from;
 	uint32_t byte_len;
-	uint32_t absent; /* this many of the first bytes were not sent */
-	bool unasked;    /* not copied by a poll: the memory may be unmapped */
+	uint32_t absent; /* number of first bytes that were not sent */
+	bool unasked;    /* copied without a poll: the memory may be unmapped */
 };
 
 /* False if a peer wrote invalid data. */
@@ -84,7 +84,7 @@ static void land_in(const struct rq *rq, uint32_t pd, uint32_t slot, const struc
 	struct shm_wqe *wqe;
 
 	if (unlikely(!rq->wqes))
-		return;           /* it uses a shared queue: a peer wrote invalid data */
+		return;           /* this QP uses a shared queue: a peer wrote invalid data */
 	if (unlikely(p->unasked)) /* pairs with the store of rq_publish(), in another thread */
 		(void)__atomic_load_n(&rq->shm->prod, __ATOMIC_ACQUIRE);
 	wqe = rq_wqe(rq, slot);
@@ -99,7 +99,7 @@ static void land_in(const struct rq *rq, uint32_t pd, uint32_t slot, const struc
 		copy_list_scatter(&to, p->from, p->byte_len - p->absent);
 }
 
-/* A shared queue may grow meanwhile, which moves its requests. */
+/* The same for a shared queue, which may grow meanwhile and thereby move its requests. */
 static void land_shared(struct soft_srq *srq, uint32_t slot, const struct payload *p)
 {
 	lock_take(&srq->posting);
@@ -184,7 +184,7 @@ static inline void fill_wc(const struct shm_cqe *cqe, struct ibv_wc *wc)
 		noise_wc(wc);
 }
 
-/* Free the bytes of its payload. */
+/* Free the bytes of the entry's payload in the bounce ring. */
 static void free_bounced(struct soft_cq *cq, const struct shm_cqe *cqe)
 {
 	uint32_t len = cqe->byte_len - absent_bytes(cqe);
@@ -201,12 +201,12 @@ void poll_set_written(struct soft_cq *cq, bool written)
 
 static inline void set_cons(struct soft_cq *cq, uint32_t cons)
 {
-	/* read without the lock by looks_empty() */
+	/* looks_empty() reads it without the lock */
 	__atomic_store_n(&cq->cons, cons, __ATOMIC_RELAXED);
 	__atomic_store_n(&cq->shm->cons, cons, __ATOMIC_RELEASE);
 }
 
-static inline void step_over(struct soft_cq *cq, const struct shm_cqe *cqe)
+static inline void consume_entry(struct soft_cq *cq, const struct shm_cqe *cqe)
 {
 	if (cqe->where == SHM_BOUNCED)
 		free_bounced(cq, cqe);
@@ -217,7 +217,7 @@ static inline void step_over(struct soft_cq *cq, const struct shm_cqe *cqe)
 
 void poll_step(struct soft_cq *cq, const struct shm_cqe *cqe)
 {
-	step_over(cq, cqe);
+	consume_entry(cq, cqe);
 }
 
 static inline bool looks_empty(struct soft_cq *cq)
@@ -273,7 +273,7 @@ static ALWAYS_INLINE struct shm_cqe *next_entry(struct soft_cq *cq)
 	if (!is_valid(cqe, cq->cons))
 		return NULL;
 	qp = qp_of(cqe);
-	/* not stored in the entry: that would take its cache line from the writer */
+	/* do not mark the entry as copied: that would take its cache line from the writer */
 	if (!is_landed(cqe))
 		land_payload(cq, cqe, qp, false);
 	retire_request(cqe, qp);
@@ -295,7 +295,7 @@ static inline int take_entries(struct soft_cq *cq, int max, struct ibv_wc *wc)
 		if (!cqe)
 			break;
 		fill_wc(cqe, &wc[n]);
-		step_over(cq, cqe);
+		consume_entry(cq, cqe);
 	}
 	return n;
 }
@@ -334,8 +334,8 @@ int soft_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 }
 
 /*
- * Armed before the program polls once more: an entry that this poll misses finds the queue armed
- * (fire_event() in cqring.c).
+ * The program arms the queue, then polls once more: an entry that this poll misses finds the queue
+ * armed (fire_event() in cqring.c).
  */
 int soft_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
@@ -349,7 +349,7 @@ int soft_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	return 0;
 }
 
-/* Each position keeps its sequence number, so polls find a valid one meanwhile. */
+/* Each position keeps its sequence number, so that concurrent polls find a valid one. */
 static void move_up(struct soft_cq *cq, struct shm_cqe *cqe, struct shm_cqe *to)
 {
 	if (cqe == to)
@@ -384,7 +384,7 @@ typedef void visit_fn(struct soft_cq *cq, struct shm_cqe *cqe, void *arg);
 
 /*
  * Visit all entries that were not polled yet. Programs destroy objects between ibv_start_poll() and
- * ibv_end_poll(), where they hold the lock.
+ * ibv_end_poll(), while they hold the lock.
  */
 static void visit_entries(struct soft_cq *cq, visit_fn *fn, void *arg)
 {
@@ -416,7 +416,7 @@ static void land_entry(struct soft_cq *cq, struct shm_cqe *cqe, bool unasked)
 	cqe->flags |= SHM_CQE_LANDED;
 }
 
-/* The bytes of the message had arrived. */
+/* A purged message had arrived, so its payload is copied. */
 static void purge_entry(struct soft_cq *cq, struct shm_cqe *cqe)
 {
 	land_entry(cq, cqe, true);

@@ -21,7 +21,7 @@ static inline bool poll_take(struct soft_cq *cq)
 	return true;
 }
 
-/* Is the queue empty, and does nothing wait? */
+/* Is the queue empty, and is there nothing to retry or to receive? */
 bool poll_is_vain(struct soft_cq *cq);
 
 /*
@@ -40,10 +40,10 @@ void poll_purge_srq(struct soft_cq *cq, struct soft_srq *srq);
 /* Copy all payload to its buffers: a memory region will be removed. */
 void poll_land_all(struct soft_cq *cq);
 
-/* Should senders write payload to memory? */
+/* Set whether senders write payload to memory. */
 void poll_set_written(struct soft_cq *cq, bool written);
 
-/* Entries were polled: payload may be sent with entries again. */
+/* Called after entries were polled: payload may be sent with entries again. */
 static inline void poll_goes_on(struct soft_cq *cq)
 {
 	if (unlikely(__atomic_load_n(&cq->written, __ATOMIC_RELAXED)))

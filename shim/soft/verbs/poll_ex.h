@@ -5,7 +5,7 @@
 #include "shim/soft/transport/objects.h"
 
 /*
- * Give an extended queue its functions, those to read the fields of @wc_flags
- * (enum ibv_create_cq_wc_flags) only.
+ * Set the functions of an extended queue; of those that read fields, only the ones for @wc_flags
+ * (enum ibv_create_cq_wc_flags).
  */
 void poll_init_ex(struct soft_cq *cq, uint64_t wc_flags);

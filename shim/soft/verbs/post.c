@@ -113,7 +113,7 @@ static int set_target(const struct soft_qp *qp, struct soft_wr *to, const struct
 	}
 }
 
-/* A window and its key are not data. */
+/* Does the request have data? A window and its key are none. */
 static bool has_data(const struct ibv_send_wr *wr)
 {
 	return wr->opcode != IBV_WR_BIND_MW && wr->opcode != IBV_WR_LOCAL_INV;

@@ -6,7 +6,7 @@
 
 #include "shim/soft/transport/sq.h"
 
-/* May requests be posted in its state? 0 or EINVAL. */
+/* May requests be posted in the state of @qp? 0 or EINVAL. */
 static inline int post_check_state(const struct soft_qp *qp)
 {
 	enum ibv_qp_state state = __atomic_load_n(&qp->shm->state, __ATOMIC_SEQ_CST);
@@ -17,7 +17,7 @@ static inline int post_check_state(const struct soft_qp *qp)
 /* The opcodes (enum ibv_wr_opcode) that a type of queue pair has, as bits. */
 uint32_t post_opcodes(enum ibv_qp_type type);
 
-/* A request without data, not inline. */
+/* Begin a request, without data and not inline. */
 static inline void post_begin(const struct soft_qp *qp, struct soft_wr *wr, uint64_t wr_id,
 			      uint32_t opcode, uint32_t flags)
 {
@@ -30,7 +30,10 @@ static inline void post_begin(const struct soft_qp *qp, struct soft_wr *wr, uint
 	wr->imm = 0;
 }
 
-/* Set its data: either a list, or inline piece by piece. 0, or EINVAL if it is too much. */
+/*
+ * Set the data of a request: an SGE list, or inline data piece by piece. 0, or EINVAL if it is too
+ * much.
+ */
 static inline int post_set_sge(const struct soft_qp *qp, struct soft_wr *wr,
 			       const struct ibv_sge *sge, uint64_t num)
 {

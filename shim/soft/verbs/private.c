@@ -1,11 +1,11 @@
 /*
  * Symbols that providers import from the private version node of libibverbs
  *
- * With the drop-in, providers load with these and register drivers that are never used. The preload
- * is linked without this file: providers use the real library beside it.
+ * With the drop-in, providers load with these symbols and register drivers that are never used. The
+ * preload is linked without this file: providers use the real library beside it.
  *
- * The node's name changes with its contents. Each of these nodes has all symbols, so that a
- * provider of any rdma-core loads.
+ * The node's name changes with its contents. Each node of PRIVATE_NODE_LIST has all symbols, so
+ * that a provider of any rdma-core loads.
  */
 #include "shim/soft/transport/objects.h"
 
@@ -129,7 +129,7 @@ NOTHING(ibv_dmabuf_heap_destroy)
 NOTHING(ibv_dmabuf_heap_free)
 /* clang-format on */
 
-/* For this one, the name contains the node's number. */
+/* The name of this function contains the node's number. */
 #define V(node, name)                                                                \
 	EXPORT void private_register_##node(void) __asm__("register_driver_" #node); \
 	EXPORT void private_register_##node(void)                                    \

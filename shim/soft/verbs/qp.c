@@ -37,8 +37,8 @@
 #include "shim/soft/verbs/xrc_qp.h"
 
 /*
- * VERBATIM_SOFT_LEAVE: like devices that do not purge their completion queues, and reuse a free
- * number at once.
+ * VERBATIM_SOFT_LEAVE: behave like devices that do not purge their completion queues, and reuse a
+ * free number at once.
  */
 static bool leaves_completions(void)
 {
@@ -57,7 +57,7 @@ static void purge_completions(struct soft_qp *qp)
 		poll_purge(qp->srq->cq, qp->shm->qpn);
 }
 
-/* The request of a shared queue whose message will not arrive any more. */
+/* Free the shared queue's request that a message has claimed: the rest of it will not arrive. */
 static void drop_claimed(struct soft_qp *qp)
 {
 	uint32_t claimed = qp->shm->claimed;

@@ -4,7 +4,7 @@
  */
 #include "shim/soft/transport/objects.h"
 
-/* Set it to the state RESET, as created; purges its completions. */
+/* Set the queue pair to RESET, as when it was created; purges its completions. */
 void qp_reset(struct soft_qp *qp);
 
 /*
@@ -16,7 +16,7 @@ bool qp_may_go(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state 
 /* A queue pair with attributes that were checked, or NULL and errno. */
 struct soft_qp *qp_new(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr);
 
-/* Remove it from all tables, with the object mutex held; then free it. */
+/* Remove the queue pair from all tables, with the object mutex held; then free it. */
 void qp_withdraw(struct soft_qp *qp);
 void qp_free(struct soft_qp *qp);
 
@@ -27,7 +27,7 @@ int soft_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *
 
 void qp_close_all(struct ibv_context *context);
 
-/* Does it receive? The sending end of XRC does not, and ignores receive attributes. */
+/* Does the queue pair receive? The sending end of XRC does not, and ignores receive attributes. */
 static inline bool qp_receives(const struct ibv_qp_init_attr *attr)
 {
 	return attr->qp_type != IBV_QPT_XRC_SEND;

@@ -153,7 +153,7 @@ bool qp_may_go(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state 
 	return false;
 }
 
-/* Attributes of the other end of XRC, which are ignored. */
+/* Attributes that only the other end of XRC has, which are ignored. */
 static int ignored_attrs(enum ibv_qp_type type)
 {
 	switch (type) {
@@ -185,7 +185,7 @@ static int check_path(const struct ibv_ah_attr *path)
 	return port_is_roce(path->port_num) && !port_knows(&path->grh.dgid) ? ETIMEDOUT : 0;
 }
 
-/* As with mlx5, only raw packets have one. */
+/* As with mlx5, only raw packet queue pairs have a rate limit. */
 static bool rate_is_valid(uint32_t rate)
 {
 	const struct ibv_packet_pacing_caps *caps = &profile_get()->attr.packet_pacing_caps;
@@ -343,7 +343,7 @@ static void enter_state(struct soft_qp *qp, enum ibv_qp_state from, enum ibv_qp_
 	taken = sq_take(&qp->sq);
 	lock_take(&qp->shm->rq.lock);
 	publish_attrs(qp);
-	/* if a peer or a post has failed it meanwhile, it stays failed */
+	/* a queue pair that a peer or a post has failed meanwhile stays failed */
 	if (qp->shm->state == from)
 		own_qp_set_state(qp, to);
 	lock_drop(&qp->shm->rq.lock);

@@ -20,7 +20,7 @@ enum {
 	NO_VLAN = 0xffff,
 };
 
-/* The link-local addresses on Ethernet contain it: see link.c. */
+/* The MAC address, which link-local addresses on Ethernet contain: link.c. */
 #define MAC 0x02, 'V', 'B', 'M', 0, 1
 
 int soft_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
@@ -209,8 +209,8 @@ EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num, __b
 }
 
 /*
- * All addresses are on this port. Source: ibv_resolve_eth_l2_from_gid() of libibverbs; there is no
- * manual page.
+ * Returns the port's own MAC address: all addresses are on this port. Source:
+ * ibv_resolve_eth_l2_from_gid() of libibverbs; there is no manual page.
  */
 EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
 				       uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)

@@ -2,7 +2,7 @@
  * Shared receive queues
  *
  * An XRC shared queue has its own number, domain and completion queue, since the queue pairs that
- * deliver to it have none. So does one with tag matching (tag_list.c), on which all messages of its
+ * deliver to it have none. So has one with tag matching (tag_list.c), on which all messages of its
  * queue pairs complete.
  */
 #include "shim/soft/verbs/srq.h"
@@ -238,7 +238,7 @@ struct ibv_srq *soft_create_srq_ex(struct ibv_context *context, struct ibv_srq_i
 			type == IBV_SRQT_TM ? &attr->tm_cap : NULL);
 }
 
-/* Queues without tag matching have no list. */
+/* For queues with tag matching; others have no list to operate on. */
 int soft_post_srq_ops(struct ibv_srq *ibsrq, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad_wr)
 {
 	struct soft_srq *srq = to_srq(ibsrq);
@@ -383,7 +383,7 @@ static void withdraw_srq(struct soft_srq *srq)
 	if (srq->xrcd)
 		registry_del_number(srq->shm->srqn);
 	lock_take(&srq->shm->rq.lock);
-	srq->shm->srqn = UINT32_MAX; /* a peer that has found it looks it up again */
+	srq->shm->srqn = UINT32_MAX; /* peers that have found the queue look it up again */
 	lock_drop(&srq->shm->rq.lock);
 	purge_completions(srq);
 	__atomic_store_n(&soft_srqs[srq->srq.handle], NULL, __ATOMIC_RELEASE);

@@ -59,7 +59,7 @@ static uint8_t setters_of(const struct soft_qp *qp)
 	}
 }
 
-/* A request without setters. */
+/* Begin a request without setters. */
 static struct soft_wr *begin_bare(struct ibv_qp_ex *ex, uint32_t opcode)
 {
 	struct soft_qp *qp = qp_of(ex);
@@ -141,7 +141,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t re
 	begin_rdma(ex, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr)->compare_add = add;
 }
 
-/* Eight bytes that are valid only during the call. */
+/* @atomic_wr: eight bytes, which are valid only during the call. */
 static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
 			    const void *atomic_wr)
 {
@@ -185,7 +185,7 @@ static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, 
 	wr->swap = level << 8 | type;
 }
 
-/* The request of a setter; each is called once. */
+/* The request to which a setter applies; each setter is called once. */
 static struct soft_wr *set_part(struct ibv_qp_ex *ex, uint8_t setter)
 {
 	struct soft_qp *qp = qp_of(ex);
@@ -311,7 +311,7 @@ static void wr_abort(struct ibv_qp_ex *ex)
 		end_build(qp);
 }
 
-/* operation, its function: the flag, the opcode and the member have the same name */
+/* operation and its function; the flag, the opcode and the member have the operation's name */
 #define BUILDERS(V)                                  \
 	V(RDMA_WRITE, wr_rdma_write)                 \
 	V(RDMA_WRITE_WITH_IMM, wr_rdma_write_imm)    \

@@ -92,7 +92,7 @@ struct ibv_qp *xrc_create_qp(struct ibv_context *context, const struct ibv_qp_in
 	    attr->xrcd->context != context || attr->srq)
 		return soft_fail(EINVAL);
 	ibqp = make_qp(context, attr->xrcd, attr->qp_context, 0);
-	/* it belongs to no domain, but librdmacm needs the pointer back */
+	/* the queue pair belongs to no protection domain, but librdmacm needs the pointer back */
 	if (ibqp && attr->comp_mask & IBV_QP_INIT_ATTR_PD)
 		ibqp->pd = attr->pd;
 	return ibqp;

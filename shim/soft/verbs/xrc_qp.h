@@ -9,10 +9,10 @@ struct ibv_qp *soft_open_qp(struct ibv_context *context, struct ibv_qp_open_attr
 
 /*
  * The attributes of an XRC receive queue pair are shared by all holders: they may be read and
- * changed between xrc_take_attr() and its counterpart, which do nothing for other queue pairs.
+ * changed between xrc_take_attr() and xrc_give_attr(), which do nothing for other queue pairs.
  */
 void xrc_take_attr(struct soft_qp *qp);
 void xrc_give_attr(struct soft_qp *qp);
 
-/* Release it; with the object mutex held. */
+/* Release the queue pair; with the object mutex held. */
 void xrc_withdraw(struct soft_qp *qp);

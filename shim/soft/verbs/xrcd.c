@@ -1,8 +1,8 @@
 /*
  * XRC domains: the verbs for them
  *
- * A shared domain belongs to a file: to its inode, not its name. A descriptor of it stays open, so
- * that no other file gets the inode while the domain is open.
+ * A shared domain belongs to a file, identified by its inode, not its name. A descriptor of it
+ * stays open, so that no other file gets the inode while the domain is open.
  */
 
 #include "shim/soft/verbs/xrcd.h"

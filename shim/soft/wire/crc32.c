@@ -3,8 +3,8 @@
  *
  * table[k][b] is the effect of byte b that is followed by k other bytes.
  *
- * Going back is a multiplication by a negative power of x, in the field of polynomials modulo the
- * generator: that is primitive, so x^-n is x^(2^32 - 1 - n).
+ * Going back over zero bytes is a multiplication by a negative power of x, in the field of
+ * polynomials modulo the generator: that is primitive, so x^-n is x^(2^32 - 1 - n).
  */
 #include "shim/soft/wire/crc32.h"
 

@@ -46,7 +46,7 @@ enum {
 	HEADER_UDP_PORT = 4791,
 };
 
-/* The headers of one packet, those that its opcode has. */
+/* The headers of one packet; only those that its opcode has are valid. */
 struct header {
 	struct {
 		HEADER_BTH(HEADER_FIELD)
@@ -69,11 +69,11 @@ enum {
 /* The bytes that the headers of @opcode take; 0: no such opcode. */
 size_t header_size(uint8_t opcode);
 
-/* Write them to @to, which has HEADER_MAX bytes. Returns their size. */
+/* Write the headers to @to, which has HEADER_MAX bytes. Returns their size. */
 size_t header_write(const struct header *header, uint8_t *to);
 
 /*
- * Read those of a packet of @len bytes. Returns their size; 0: it is too short, or it has an
+ * Read the headers of a packet of @len bytes. Returns their size; 0: it is too short, or it has an
  * unknown opcode or version.
  */
 size_t header_read(struct header *header, const uint8_t *from, size_t len);

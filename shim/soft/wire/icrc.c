@@ -25,7 +25,7 @@
 
 #define SEED 0xdebb20e3u /* the CRC of 8 bytes of ones */
 
-enum { BTH_MASKED = 4 }; /* its byte with the marks of congestion */
+enum { BTH_MASKED = 4 }; /* offset of its byte with the congestion marks */
 
 static uint32_t add_udp(uint32_t crc, uint16_t src_port, size_t len)
 {
@@ -113,8 +113,8 @@ static uint32_t read_icrc(const uint8_t *from)
 }
 
 /*
- * Is @diff that of two packets of @len bytes after UDP that differ in the identification or DF? The
- * four bytes of these fields enter the CRC in the order of its bytes, from the lowest.
+ * Is @diff that of two packets of @len bytes after UDP that differ in the identification or DF? In
+ * the result of crc32_back(), the first of their four bytes is the lowest.
  */
 static bool is_of_ipv4_id(uint32_t diff, size_t len)
 {

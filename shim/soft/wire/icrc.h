@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The invariant CRC of a RoCE v2 packet (annex A17.3.3): of everything from the IP header on but
+ * The invariant CRC of a RoCE v2 packet (annex A17.3.3): of everything from the IP header on except
  * the fields that routers change.
  */
 #include <netinet/in.h>
@@ -18,15 +18,15 @@ struct icrc_ends {
 /* The CRC so far, of the IP and UDP headers of a packet with @len bytes after them. */
 uint32_t icrc_begin(const struct icrc_ends *ends, size_t len);
 
-/* Continue with the base transport header, which has masked bits, and with anything else. */
+/* Continue with the base transport header, some bits of which are masked; with other bytes. */
 uint32_t icrc_add_bth(uint32_t crc, const uint8_t *bth);
 uint32_t icrc_add(uint32_t crc, const void *data, size_t len);
 
-/* Write its four bytes. */
+/* Write the four bytes of the ICRC. */
 void icrc_write(uint32_t crc, uint8_t *to);
 
 /*
- * Has the packet of @len bytes, with the ICRC at its end, a good one? The identification of an IPv4
- * header, which a UDP socket does not show, may have any value, and DF may be missing.
+ * Is the ICRC at the end of the packet of @len bytes good? The identification of an IPv4 header,
+ * which a UDP socket does not show, may have any value, and DF may be missing.
  */
 bool icrc_is_good(const struct icrc_ends *ends, const uint8_t *packet, size_t len);

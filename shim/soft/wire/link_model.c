@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MILLION = 1000000, LATER = 200000 /* ns, for a packet that is reordered */ };
+enum { MILLION = 1000000, LATER = 200000 /* ns, delay of a reordered packet */ };
 
 struct unit {
 	const char *name;
@@ -21,7 +21,7 @@ static const struct unit rates[] = { { "kbit", 1e3 }, { "Mbit", 1e6 }, { "Gbit",
 static const struct unit parts[] = { { "%", 1e4 }, {} };
 static const struct unit plain[] = { { "", 1 }, {} };
 
-/* A number with a unit, and nothing after it but the end of the part or a sign of a tolerance. */
+/* Read a number with a unit, up to the end of the part or the sign of a tolerance. */
 static const char *read_number(const char *at, const struct unit *unit, uint64_t *to)
 {
 	char *end;
@@ -141,7 +141,7 @@ static bool is_cut(struct link_model *model, uint64_t now)
 
 struct link_fate link_model_judge(struct link_model *model, uint32_t bytes, uint64_t now)
 {
-	/* always the same number of random numbers for a packet */
+	/* draw equally many random numbers for each packet */
 	struct link_fate fate = {
 		.lost = is_hit(model, model->loss),
 		.twice = is_hit(model, model->duplicate),

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 struct link_model {
-	uint64_t delay, jitter; /* ns: the delay, and how much more or less it may be */
+	uint64_t delay, jitter; /* delay and its tolerance, ns */
 	uint64_t rate;          /* bit/s, or 0 */
 	/* of a million packets */
 	uint32_t loss, duplicate, reorder, corrupt, ecn;
@@ -20,7 +20,7 @@ struct link_model {
 struct link_fate {
 	bool lost, twice;
 	bool marked;      /* congestion was experienced */
-	uint32_t corrupt; /* 1 + the number of a bit to be changed, or 0 */
+	uint32_t corrupt; /* number of a bit to be flipped, plus 1; or 0 */
 	uint64_t due;     /* when it is sent, ns */
 };
 

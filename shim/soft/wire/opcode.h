@@ -39,7 +39,7 @@ enum opcode_kind {
 	OPCODE_ATOMIC_ACK,
 };
 
-/* The place of a packet in its message. */
+/* The position of a packet in its message. */
 enum { OPCODE_FIRST = 1, OPCODE_LAST = 2, OPCODE_PAYLOAD = 4 };
 
 /* clang-format off */
@@ -87,5 +87,5 @@ struct opcode_info {
 /* The entry of an opcode with its transport; NULL if there is none. */
 const struct opcode_info *opcode_info(uint8_t opcode);
 
-/* The headers of it, with those of its transport. */
+/* The headers of an opcode, including those of its transport. */
 unsigned int opcode_headers(uint8_t opcode);

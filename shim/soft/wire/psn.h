@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Packet sequence numbers: 24 bits, in a circle. Of two numbers, the one that is less than half a
- * circle ahead is the later one (9.7.3 of the specification).
+ * Packet sequence numbers: 24 bits, which wrap. Of two numbers, the later one is less than half the
+ * range ahead (9.7.3 of the specification).
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,5 @@
 #pragma once
-/*
- * The way of packets to another machine.
- */
+/* The path of packets to another machine. */
 #include "shim/soft/wire/icrc.h"
 
 struct route {

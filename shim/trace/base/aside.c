@@ -29,7 +29,7 @@ enum {
 	WORDS = 4,
 	PLACES = 64 * WORDS,
 	GUARD = 4096,
-	BYTES = 128 << 10, /* constructors of libraries loaded by the recorder run on it, too */
+	BYTES = 128 << 10, /* constructors of loaded libraries also run on such a stack */
 };
 
 static _Atomic uint64_t used[WORDS];

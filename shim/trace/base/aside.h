@@ -3,8 +3,8 @@
  * A private stack, for work that needs more stack than a verb's caller may have left.
  *
  * Verbs are called on alternate signal stacks and on coroutine stacks of 8 KB and less; unwinding
- * alone takes more than they leave. Any thread; no lock. If no stack is available, or on another
- * processor than x86-64, the work is done on the caller's.
+ * alone takes more than they leave. Any thread; no lock. If no stack is available, or the processor
+ * is not x86-64, the work is done on the caller's stack.
  */
 
 /*

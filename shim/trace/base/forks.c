@@ -6,9 +6,10 @@
  *
  * Each side writes its own word first and then reads the other's, so one of them sees the other.
  *
- * A holder may need a lock of the forking thread: that forks in a constructor, with the loader's
- * lock, or a handler of pthread_atfork() has locked malloc(). So the wait for a holder that does
- * not run is short. The fork then happens, and in its child forks_tore() forbids use of the loader.
+ * A holder may need a lock that the forking thread holds: the loader's, if it forks in a
+ * constructor, or malloc()'s, which a handler of pthread_atfork() has locked. So the wait for a
+ * holder that does not run is short. The fork then happens, and in its child forks_tore() forbids
+ * use of the loader.
  */
 #include "shim/trace/base/forks.h"
 
@@ -24,8 +25,8 @@
 
 enum { YIELDS = 100, PAUSE_NS = 20 * 1000 };
 
-#define IDLE_NS UINT64_C(2000000000)  /* without running: it waits for a lock */
-#define MOST_NS UINT64_C(20000000000) /* running: on a busy machine the loader is slow */
+#define IDLE_NS UINT64_C(2000000000)  /* for a holder that does not run: it waits for a lock */
+#define MOST_NS UINT64_C(20000000000) /* for one that runs: on a busy machine the loader is slow */
 
 static atomic_uint holders;          /* threads */
 static _Atomic pid_t holder, forker; /* the last of each */
@@ -35,7 +36,7 @@ static bool tore;
 
 static __thread unsigned int held __attribute__((tls_model("initial-exec")));
 
-bool forks_go_on(void)
+bool forks_is_forking(void)
 {
 	pid_t pid = atomic_load(&forking);
 
@@ -101,9 +102,9 @@ void forks_hold(void)
 	if (held++)
 		return;
 	/* pairs with the load in count_others() */
-	while (atomic_fetch_add(&holders, 1), forks_go_on()) {
+	while (atomic_fetch_add(&holders, 1), forks_is_forking()) {
 		atomic_fetch_sub(&holders, 1);
-		if (wait_while(forks_go_on, &forker))
+		if (wait_while(forks_is_forking, &forker))
 			continue;
 		atomic_fetch_add(&holders, 1);
 		break;

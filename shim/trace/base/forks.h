@@ -7,14 +7,14 @@
  */
 #include <stdbool.h>
 
-/* Between these two no fork happens, as far as it can be prevented. Nests. */
+/* Between forks_hold() and forks_allow() no fork happens, as far as possible. Nests. */
 void forks_hold(void);
 void forks_allow(void);
 
 /* Is a thread of this process forking? If so, forks_before() has checked the other threads. */
-bool forks_go_on(void);
+bool forks_is_forking(void);
 
-/* Around a fork, in the thread that forks; one thread at a time. */
+/* Called before and after a fork, in the thread that forks; one thread at a time. */
 void forks_before(void);
 void forks_after_parent(void);
 void forks_after_child(void);

@@ -1,8 +1,8 @@
 /*
  * libc's functions behind the interposed ones
  *
- * A function that is called earlier, by a constructor that runs before the recorder's, is looked up
- * then.
+ * They are looked up by the recorder's constructor, or at the first call, if an earlier constructor
+ * makes it.
  */
 #include "shim/trace/base/libc.h"
 

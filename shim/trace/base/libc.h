@@ -28,7 +28,7 @@ extern _Atomic(void *) libc_found[LIBC_COUNT];
 /* The slow path: it takes the loader's lock. */
 void *libc_find(enum libc_function function);
 
-/* Find all of them, so that no later call has to take that lock. */
+/* Find all functions, so that no later call has to take the loader's lock. */
 void libc_find_all(void);
 
 static inline void *libc_next(enum libc_function function)

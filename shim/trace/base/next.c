@@ -30,8 +30,8 @@
 #include "shim/trace/base/undo.h"
 
 _Atomic(void *) next_found[VERB_COUNT];
-static _Atomic(void *) homes[VERB_COUNT]; /* of the library; NULL: it is never unloaded */
-static atomic_bool may_go;                /* one of them is not NULL */
+static _Atomic(void *) homes[VERB_COUNT]; /* identify the library; NULL: it is never unloaded */
+static atomic_bool may_go;                /* is one of @homes not NULL? */
 
 static const char cm_library[] = "librdmacm.so.1", verbs_library[] = "libibverbs.so.1";
 
@@ -160,7 +160,7 @@ static void forget_all(void)
 
 /*
  * Two threads may call this at once. The second must not wait, since it may hold the loader's lock,
- * which the first needs: that checks everything again when calls were added.
+ * which the first needs. So the first checks everything again if there were more calls meanwhile.
  */
 void next_unloaded(void)
 {
@@ -188,7 +188,7 @@ void next_unloaded(void)
 int64_t missing_verb(enum verb verb)
 {
 	errno = EOPNOTSUPP;
-	if (verb_infos[verb].via == VIA_CM) /* for all its calls that return an int */
+	if (verb_infos[verb].via == VIA_CM) /* for all of librdmacm's calls that return an int */
 		return verb_infos[verb].fail == FAIL_NONZERO ? -1 : 0;
 	switch (verb_infos[verb].fail) {
 	case FAIL_NONZERO:

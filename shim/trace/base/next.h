@@ -18,12 +18,12 @@ void next_find_loaded(enum verb verb);
 /* dlclose() has returned: functions of unloaded libraries are not called any more. */
 void next_unloaded(void);
 
-/* Look up all available ones, so that no verb has to take the loader's lock for it. */
+/* Look up all available functions, so that no verb has to take the loader's lock for this. */
 void next_find_all(void);
 
 extern _Atomic(void *) next_found[VERB_COUNT] __attribute__((visibility("hidden")));
 
-/* NULL: the library has none, or next_find() was not called yet. */
+/* The function of @verb; NULL: the library has none, or next_find() was not called yet. */
 static inline void *next_known(enum verb verb)
 {
 	return atomic_load_explicit(&next_found[verb], memory_order_relaxed);
@@ -37,7 +37,7 @@ static inline void *next_symbol(enum verb verb)
 	return __builtin_expect(at != NULL, 1) ? at : next_find(verb);
 }
 
-/* The function to be called in place of @at, which was found for @verb: @at, or one before it. */
+/* The function to be called for @verb: @at, which was found for it, or one that calls @at. */
 CALLBACK(void *, next_tamper, (enum verb verb, void *at));
 
 /* Set errno, and return what @verb returns when it is not supported. */

@@ -20,16 +20,16 @@ struct object {
 	size_t sizes[2];
 };
 
-/* False: it has no imports and exports. */
+/* False: the object has no imports and exports. */
 bool object_read(const struct dl_phdr_info *info, struct object *o);
 
-/* The same for an object in the loader's list, without its segments. */
+/* The same for an object in the loader's list; its segments remain unknown. */
 bool object_of(const struct link_map *map, struct object *o);
 
-/* The symbol that it exports as @name, in the default version; or NULL. */
+/* The symbol that @o exports as @name, in the default version; or NULL. */
 void *object_symbol(const struct object *o, const char *name);
 
-/* Is is_one() true for one of the libraries that it needs? */
+/* Is is_one() true for one of the libraries that @o needs? */
 bool object_needs(const struct object *o, bool (*is_one)(const char *path));
 
 /*
@@ -39,11 +39,11 @@ bool object_needs(const struct object *o, bool (*is_one)(const char *path));
 typedef void object_slot_fn(const struct object *o, void **slot, const char *name, bool raw);
 void object_each_slot(const struct object *o, object_slot_fn *visit);
 
-/* Bound lazily, and not called yet. */
+/* Is the slot bound lazily, and its function not called yet? */
 static inline bool object_is_unbound(const struct object *o, const void *slot_value)
 {
 	return (uintptr_t)slot_value >= o->start && (uintptr_t)slot_value < o->end;
 }
 
-/* A RELRO page is made writable meanwhile. Returns 0 or -errno. */
+/* Write @value to the slot; a RELRO page is made writable for this. Returns 0 or -errno. */
 int object_write_slot(const struct object *o, void **slot, void *value);

@@ -3,8 +3,8 @@
  *
  * 	permit_denied    what some thread may not do
  * 	denied_all       what a filter for all threads forbids (SECCOMP_FILTER_FLAG_TSYNC)
- * 	denied_here      what the filters of this thread forbid, and those that a thread may have
- * 			 inherited which had no ring when they were installed
+ * 	denied_here      what the filters of this thread forbid; of a thread that had no ring when
+ * 			 filters were installed, also those, since it may have inherited them
  *
  * Filters are only ever added, so bits are, too.
  *
@@ -25,7 +25,7 @@ _Atomic uint32_t permit_denied;
 static _Atomic uint32_t denied_all;
 static atomic_uint sections; /* threads inside one */
 static atomic_uint closing;  /* threads that are installing a filter for all threads */
-static _Atomic pid_t self;   /* as before the first filter */
+static _Atomic pid_t self;   /* the pid, read before the first filter */
 
 static __thread uint32_t denied_here __attribute__((tls_model("initial-exec")));
 static __thread bool has_begun __attribute__((tls_model("initial-exec")));
@@ -96,7 +96,7 @@ void permit_pause(bool all)
 
 void permit_resume(bool all, uint32_t denied)
 {
-	if (!has_begun) /* inherited restrictions remain known when it gets a ring */
+	if (!has_begun) /* a thread without a ring may have inherited all filters so far */
 		denied_here = atomic_load(&permit_denied);
 	denied_here |= denied;
 	if (all)

@@ -13,7 +13,9 @@
 
 #include "core/wire/event.h"
 
-/* What no thread may do, enum event_need; threads with other permissions are checked separately. */
+/*
+ * What at least one thread may not do, bits of enum event_need; permit_here() checks this thread.
+ */
 extern _Atomic uint32_t permit_denied __attribute__((visibility("hidden")));
 
 /* The slow path: does this thread have all of @needs? */
@@ -42,8 +44,8 @@ void permit_yield(void);
 pid_t permit_pid(void);
 
 /*
- * This thread has at most its current permissions: it had no ring when a filter was installed, and
- * may come from a thread with that filter. Called once, when it gets a ring.
+ * All filters installed so far are taken to apply to this thread: it had no ring, and may come from
+ * a thread with a filter. Called once, when it gets a ring.
  */
 void permit_begin_thread(void);
 

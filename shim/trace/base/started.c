@@ -20,7 +20,7 @@ void started_remember(void)
 	const struct link_map *map = _r_debug.r_map;
 
 	for (; map && nobjects < OBJECTS; map = map->l_next) {
-		objects[nobjects++] = map->l_ld; /* the dynamic section is a part of it */
+		objects[nobjects++] = map->l_ld; /* the dynamic section identifies the object */
 		has_verbs |= map->l_name && (strstr(map->l_name, "/libibverbs.so") ||
 					     strstr(map->l_name, "/librdmacm.so"));
 	}

@@ -4,14 +4,14 @@
  */
 #include <stdbool.h>
 
-/* Remember them; before anything can be unloaded. */
+/* Remember these files. Call it before anything can be unloaded. */
 void started_remember(void);
 
-/* Does the dynamic section @dynamic belong to one of them? */
+/* Does the dynamic section @dynamic belong to one of these files? */
 bool started_has_object(const void *dynamic);
 
 /* Was the program itself linked with a library of verbs? */
 bool started_has_verbs(void);
 
-/* An address in each of them. */
+/* An address in each of these files. */
 void *const *started_objects(unsigned int *ret_n);

@@ -1,9 +1,9 @@
 /*
  * A hash table of replaced pointers: the address of each, and its original value
  *
- * An address may come several times, when an object was freed and another made there: the last
- * value counts. Nothing is removed until all are restored, so that no verb that destroys an object
- * has to look for its pointers.
+ * An address may occur several times, if an object was freed and another was created there: the
+ * last value counts. Nothing is removed until all pointers are restored, so verbs that destroy an
+ * object need not search for its pointers.
  */
 #include "shim/trace/base/undo.h"
 

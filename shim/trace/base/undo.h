@@ -8,16 +8,17 @@
 /* From now on replaced pointers are noted. A program that is recorded from its start notes none. */
 void undo_begin(void);
 
-/* Is the recorder one that was brought into a running program? */
+/* Was the recorder brought into a running program? */
 bool undo_is_on(void);
 
-/* *@slot is about to be replaced; it has its own value still. */
+/* *@slot is about to be replaced; it still has its original value. */
 void undo_note(void **slot);
 
-/* What *@slot was; NULL: not known. */
+/* The original value of *@slot; NULL: not known. */
 void *undo_find(void **slot);
 
 /*
- * Restore all that can be read and still are the recorder's: the objects around others were freed.
+ * Restore all pointers that can be read and are still the recorder's; others were in objects that
+ * have been freed.
  */
 void undo_all(void);

@@ -1,8 +1,8 @@
 /*
- * The functions by which a program asks for faults
+ * The functions by which a program requests faults
  *
- * They are those of the software device (shim/soft/verbs/inject.h) for any device. A program finds
- * them with dlsym(3); they do nothing in one that was not started for it (given.h).
+ * They do for any device what those of shim/soft/verbs/inject.h do for the software device. A
+ * program finds them with dlsym(3); they do nothing in a program not started for this (given.h).
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -15,13 +15,13 @@ OURS int verbatim_fault(const char *rule);
 OURS int verbatim_fault_event(struct ibv_context *context, const struct ibv_async_event *event);
 OURS unsigned int verbatim_faults_struck(void);
 
-/* ENOSYS: it was not started for it. */
+/* ENOSYS: the program was not started for this. */
 int verbatim_fault(const char *rule)
 {
 	return plan_is_on() && given_is_on() ? given_add(rule) : ENOSYS;
 }
 
-/* Not counted by verbatim_faults_struck(). */
+/* Such an event is not counted by verbatim_faults_struck(). */
 int verbatim_fault_event(struct ibv_context *context, const struct ibv_async_event *event)
 {
 	return plan_is_on() && given_is_on() ? async_raise(context, event) : ENOSYS;

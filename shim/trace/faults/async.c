@@ -1,12 +1,12 @@
 /*
- * Asynchronous events that the recorder makes
+ * Asynchronous events that the recorder injects
  *
  * 	async_make() --> made --> async_get() --> got --> async_ack()
  *
- * The program's descriptor is an epoll(7) of the device's and of a bell, an eventfd that is
- * readable while a made event of that context waits. The library needs the device's, in `async_fd`
- * of the context: it is lent to it meanwhile. A thread that reads the field in this instant sees
- * the device's, and is not woken by events that are made.
+ * The program's descriptor is an epoll(7) of the device's descriptor and of a bell, an eventfd that
+ * is readable while an injected event of the context waits. While the library works with the
+ * context, it needs the device's descriptor in `async_fd`. A thread that reads the field at that
+ * moment gets this descriptor, and is not woken by injected events.
  */
 #include "shim/trace/faults/async.h"
 
@@ -28,7 +28,7 @@ struct made {
 	struct made *next;
 	struct ibv_context *context;
 	struct ibv_async_event event;
-	bool got; /* by the program, which has not acknowledged it */
+	bool got; /* the program has got it, and not acknowledged it */
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -52,7 +52,7 @@ static struct opened *find_opened(const struct ibv_context *context)
 	return NULL;
 }
 
-/* An epoll(7) of both; -1: none. */
+/* An epoll(7) of both descriptors, or -1. */
 static int make_descriptor(int device, int bell)
 {
 	struct epoll_event event = { .events = EPOLLIN };

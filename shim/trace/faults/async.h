@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Asynchronous events that the recorder makes.
+ * Asynchronous events that the recorder injects.
  *
  * The program gets them like those of the device, and has to acknowledge them before their object
  * can be destroyed. If there is a rule for them, the program sees another descriptor in struct
@@ -26,12 +26,12 @@ void async_lend(void);
 void async_return(void);
 
 /*
- * Make the event of @planned, at a request of @qp, or at a call if that is NULL. The queue pair
- * fails with those that say so.
+ * Inject the event of @planned, at a request of @qp, or at a call if @qp is NULL. Events that
+ * report a failed queue pair or CQ also set the error state.
  */
 void async_make(const struct planned *planned, struct ibv_qp *qp);
 
-/* Make @event of @context, which the program has asked for. 0; EINVAL: it is not open. */
+/* Inject @event into @context, as the program has requested. 0; EINVAL: @context is not open. */
 int async_raise(struct ibv_context *context, const struct ibv_async_event *event);
 
 typedef int async_get_fn(struct ibv_context *context, struct ibv_async_event *event);
@@ -39,7 +39,7 @@ typedef int async_get_fn(struct ibv_context *context, struct ibv_async_event *ev
 /* ibv_get_async_event(): an injected event, or that of @behind. */
 int async_get(async_get_fn *behind, struct ibv_context *context, struct ibv_async_event *event);
 
-/* Was @event made? Then it is acknowledged. */
+/* If @event was injected: acknowledge it. False: it was not. */
 bool async_ack(const struct ibv_async_event *event);
 
 /* @object is about to be destroyed: wait until its events are acknowledged, and drop the others. */

@@ -5,9 +5,9 @@
  * 	                    |
  * 	                    due: visible, event
  *
- * A rule counts completions, in the order in which they leave the device. What comes from the same
- * queue (the sends or the receives of a queue pair) later is never visible earlier; of an error it
- * is not known from which of the two it comes, so it waits for both.
+ * A rule counts completions, in the order in which they leave the device. A completion is never
+ * visible before an earlier one of the same queue (the sends or the receives of a queue pair). An
+ * error may be of either queue, so it waits for both.
  *
  * Not here: events and the thread that waits for due times (backlog_channel.c).
  */
@@ -64,7 +64,7 @@ static bool is_same_queue(const struct ibv_wc *a, const struct ibv_wc *b)
 	return a->status || b->status || !(a->opcode & IBV_WC_RECV) == !(b->opcode & IBV_WC_RECV);
 }
 
-/* Not before those of its queue that came before it. */
+/* When @item is visible: not before earlier ones of its queue. */
 static uint64_t find_due(const struct backlog *backlog, const struct backlog_item *item)
 {
 	uint64_t due = item->planned.fault.kind == FAULT_NEVER ? UINT64_MAX
@@ -142,7 +142,7 @@ void backlog_arm_device(struct backlog *backlog)
 	backlog_refresh(backlog);
 }
 
-/* In the program's thread: the thread of the channels records nothing. */
+/* Called in the program's threads: the thread of the channels records nothing. */
 static void note_faults(struct backlog *backlog)
 {
 	for (size_t i = 0; i < backlog->n; i++) {

@@ -3,9 +3,9 @@
  * Completions that come late, or never.
  *
  * All completions of a CQ pass through a store (backlog.c), from which the program polls. A
- * completion enters it when the device has it, and is visible from its due time on: never before
- * another one of the same queue that came earlier. Events of the CQ are sent when a completion
- * becomes visible.
+ * completion enters it when the device has it, and is visible from its due time on, but never
+ * before an earlier one of the same queue. Events of the CQ are sent when a completion becomes
+ * visible.
  *
  * Any thread.
  */
@@ -55,7 +55,7 @@ struct backlog {
 	struct backlog *next; /* of all with a channel */
 };
 
-/* Is there a rule for it? Else nothing of this is used. */
+/* Is there a rule that delays or drops completions? Otherwise this module is not used. */
 bool backlog_is_on(void);
 
 /* @cq was created. backlog_channel_add_cq() adds its channel. */
@@ -91,10 +91,10 @@ void backlog_arm(struct backlog *backlog, bool solicited_only);
  */
 void backlog_arm_device(struct backlog *backlog);
 
-/* Completions that have become due are visible; send the event, if there is one. */
+/* Make completions visible that have become due, and send the event, if one is due. */
 void backlog_refresh(struct backlog *backlog);
 
-/* When the next one is due; UINT64_MAX: none. */
+/* When the next completion is due; UINT64_MAX: none. */
 uint64_t backlog_next_due(const struct backlog *backlog);
 
 /* Forget the completions of a queue pair that is reset or destroyed, in all CQs (calls.c). */

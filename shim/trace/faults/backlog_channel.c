@@ -107,8 +107,8 @@ static void take_event(const struct ibv_comp_channel *channel, int device)
 }
 
 /*
- * An event is there, and the program does not destroy the channel until leave_channel(). The answer
- * of ppoll() may be about an earlier channel at that address, with that descriptor.
+ * If an event waits: use the channel, which the program cannot destroy until leave_channel().
+ * False: the answer of ppoll() was about an earlier channel with this address and descriptor.
  */
 static bool use_channel(const struct ibv_comp_channel *channel, int device)
 {
@@ -134,7 +134,7 @@ static void leave_channel(const struct ibv_comp_channel *channel)
 	pthread_mutex_unlock(&service.mutex);
 }
 
-/* Send the events of what has become due. Returns when the next one is. */
+/* Make completions visible that are due, and send their events. Returns the next due time. */
 static uint64_t refresh_all(void)
 {
 	uint64_t next = UINT64_MAX, due;
@@ -199,7 +199,7 @@ static void open_bell(void)
 	bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 }
 
-/* Channels of the parent are not served here: their events are the parent's. */
+/* In a child: channels of the parent are not served, since their events are the parent's. */
 static void forget_parent(void)
 {
 	for (int i = 0; i < CHANNELS; i++) {

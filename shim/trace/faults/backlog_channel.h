@@ -23,16 +23,17 @@ void backlog_channel_lend(struct ibv_comp_channel *channel);
 void backlog_channel_return(struct ibv_comp_channel *channel);
 
 /*
- * The program is about to destroy @channel: the recorder's thread stops using it, and it gets the
- * device's descriptor back. NULL: its events are not held back. Then call one of the next two.
+ * The program is about to destroy @channel: the recorder's thread stops using it, and @channel gets
+ * the device's descriptor back. Afterwards call backlog_channel_stays() or _gone(). NULL: its
+ * events are not held back.
  */
 struct backlog_channel *backlog_channel_ends(struct ibv_comp_channel *channel);
 void backlog_channel_stays(struct backlog_channel *channel); /* the destroy failed */
 void backlog_channel_gone(struct backlog_channel *channel);
 
 /*
- * A CQ was created, or is about to be destroyed: then wait until its events are acknowledged.
- * Nothing if it has no channel.
+ * A CQ was created; or is about to be destroyed, which waits until its events are acknowledged.
+ * Nothing happens if it has no channel.
  */
 void backlog_channel_add_cq(struct backlog *backlog);
 void backlog_channel_remove_cq(struct backlog *backlog);

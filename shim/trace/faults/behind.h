@@ -1,8 +1,8 @@
 #pragma once
 /*
- * What is behind the functions that make faults: those of the library and of the provider.
+ * The functions behind those that inject faults: those of the library and of the provider.
  *
- * The faults stand between the recorder and the library, so that the recorder records what the
+ * Faults are injected between the recorder and the library, so that the recorder records what the
  * program sees:
  *
  * 	program --> recorder (verbs/) --> faults (here) --> libibverbs, provider
@@ -18,14 +18,14 @@
 
 extern _Atomic(void *) behind_verbs[VERB_COUNT] __attribute__((visibility("hidden")));
 
-/* Look it up, if that was not done yet. */
+/* Look up the library's function of @verb, if that was not done yet. */
 static inline void *behind_find(enum verb verb)
 {
 	next_symbol(verb);
 	return atomic_load_explicit(&behind_verbs[verb], memory_order_relaxed);
 }
 
-/* The function was looked up: the function before it was called. */
+/* The same if it was looked up, as when the function in front of it was called. */
 static inline void *behind_verb(enum verb verb)
 {
 	return atomic_load_explicit(&behind_verbs[verb], memory_order_relaxed);

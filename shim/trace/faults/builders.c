@@ -2,13 +2,13 @@
  * Faults of requests that are built
  *
  * 	ibv_wr_send()      the request is to fail: it is built, and from then on
- * 	ibv_wr_set_sge()   its memory is exchanged for some that it may not access
+ * 	ibv_wr_set_sge()   its memory is replaced by some that it may not access
  *
- * A request without memory (LOCAL_INV, BIND_MW) is built as a SEND, which has it.
+ * A request without memory (LOCAL_INV, BIND_MW) is built as a SEND, which has memory.
  *
- * From the first request of a batch that is delayed, or has to wait behind others, none is built:
- * they are kept as lists for ibv_post_send(), and postponed when the batch is complete
- * (held.c). In other respects it is as in posts.c.
+ * From the first request of a batch that is delayed, or has to wait for others, none is built: they
+ * are stored as lists for ibv_post_send(), and postponed when the batch is complete (held.c).
+ * Otherwise everything is as in posts.c.
  */
 #include "shim/trace/faults/builders.h"
 
@@ -25,14 +25,14 @@
 struct faulty_qp {
 	struct known known;
 	struct ibv_qp_ex behind; /* only its function pointers are set */
-	bool live;               /* it has builders: the address is not that of another by now */
+	bool live;               /* the queue pair at this address still has builders */
 	bool doomed;             /* the request that is being built is to fail */
-	bool bare;               /* and has no memory yet */
+	bool bare;               /* the request that is being built has no memory yet */
 	unsigned int ndoomed;    /* in this batch */
 	uint64_t wr_id;          /* of the last of them */
 	unsigned int built;      /* requests of this batch that the provider has */
 	int refused;             /* the batch, with this error; 0: not */
-	bool holds;              /* others may be held back */
+	bool holds;              /* requests may be held back */
 	struct held held;        /* those */
 };
 
@@ -59,7 +59,7 @@ static void end_request(struct faulty_qp *f, struct ibv_qp_ex *qp)
 	f->doomed = false;
 }
 
-/* A request that fails is a SEND. */
+/* Begin a request that must fail, as a SEND. */
 static bool begin_doomed(struct faulty_qp *f, struct ibv_qp_ex *qp, const struct fault *fault)
 {
 	unsigned int flags = qp->wr_flags;
@@ -92,8 +92,8 @@ static void delay_request(struct faulty_qp *f, struct ibv_qp_ex *qp, const struc
 }
 
 /*
- * Begin a request of @opcode. True: that is all, since it is to fail. The provider may hold a lock
- * of the queue until the batch is complete, so nothing is posted here.
+ * Begin a request of @opcode. True: it was begun here, since it must fail. The provider may hold a
+ * lock of the queue until the batch is complete, so nothing is posted here.
  */
 static bool begin_request(struct faulty_qp *f, struct ibv_qp_ex *qp, int opcode)
 {
@@ -135,7 +135,7 @@ static void forget_batch(struct faulty_qp *f, struct ibv_qp_ex *qp)
 }
 
 /* clang-format off */
-/* name, opcode, parameters, arguments, how ibv_post_send() has it */
+/* name, opcode, parameters, arguments, how ibv_post_send() represents it */
 #define OPERATIONS(_)                                                                             \
 	_(wr_atomic_cmp_swp, IBV_WR_ATOMIC_CMP_AND_SWP,                                           \
 	  (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, uint64_t compare, uint64_t swap),  \
@@ -172,7 +172,7 @@ static void forget_batch(struct faulty_qp *f, struct ibv_qp_ex *qp)
 	  (struct ibv_qp_ex *qp, void *hdr, uint16_t hdr_sz, uint16_t mss),                       \
 	  (qp, hdr, hdr_sz, mss), held_set_header(&f->held, wr, hdr, hdr_sz, mss))
 
-/* name, parameters, arguments, the first address, bytes, how it is kept */
+/* name, parameters, arguments, the first address, bytes, how it is stored */
 #define SETTERS(_)                                                                                \
 	_(wr_set_inline_data, (struct ibv_qp_ex *qp, void *addr, size_t length),                  \
 	  (qp, addr, length), (uintptr_t)addr, length, held_set_data(&f->held, 1,                 \
@@ -241,7 +241,7 @@ static void faulty_wr_set_xrc_srqn(struct ibv_qp_ex *qp, uint32_t srqn)
 		f->behind.wr_set_xrc_srqn(qp, srqn);
 }
 
-/* What the provider has is posted, then what is held is postponed. */
+/* Post the requests that the provider has, then postpone those that are held. */
 static int complete_held(struct faulty_qp *f, struct ibv_qp_ex *qp)
 {
 	int ret = 0;
@@ -278,7 +278,7 @@ static void faulty_wr_abort(struct ibv_qp_ex *qp)
 	forget_batch(f, qp);
 }
 
-/* Only what the provider has set since @was: the rest is the recorder's by now. */
+/* Only pointers that the provider has set since @was: the others are the recorder's. */
 #define PATCH(name)                                                           \
 	if (qp->name && qp->name != faulty_##name && qp->name != was->name) { \
 		f->behind.name = qp->name;                                    \

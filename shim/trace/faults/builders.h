@@ -10,8 +10,8 @@
 void builders_patch(struct ibv_qp_ex *qp, uint64_t flags);
 
 /*
- * A provider may set pointers again when a queue pair is modified: save them before, true if it has
- * builders; and then replace those that differ.
+ * A provider may set pointers again when a queue pair is modified. builders_save() saves them
+ * before; true: it has builders. builders_again() then replaces those that differ.
  */
 bool builders_save(struct ibv_qp *qp, struct ibv_qp_ex *ret_was);
 void builders_again(struct ibv_qp *qp, const struct ibv_qp_ex *was);

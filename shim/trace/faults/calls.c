@@ -1,11 +1,11 @@
 /*
- * Control verbs that make faults
+ * Control verbs that inject faults
  *
- * They are generated from the list (scripts/gen-verbs): each asks the plan (enter.c), and calls
- * what is behind it. An exported verb is reached through the recorder's table of original
- * functions, where it replaces the original (next.h); one of struct verbs_context through the
- * context, which is patched when it is opened. Both are done before the recorder's own
- * replacements, which therefore call these.
+ * They are generated from the list (scripts/gen-verbs): each asks the plan (enter.c), and then
+ * calls the original function. An exported verb is reached through the recorder's table of original
+ * functions, where it replaces the original (next.h); a function of struct verbs_context through
+ * the context, which is patched when it is opened. Both replacements are made before the recorder's
+ * own, which therefore call them.
  *
  * Not here: the calls of librdmacm (calls_cm.c).
  */
@@ -153,7 +153,7 @@ static void own_ack_async_event(void (*behind)(struct ibv_async_event *),
 		behind(event);
 }
 
-/* A queue pair that was at this address had requests that were never polled. */
+/* An earlier queue pair at this address may have requests that were never polled: forget them. */
 static struct ibv_qp *own_create_qp(struct ibv_qp *(*behind)(struct ibv_pd *,
 							     struct ibv_qp_init_attr *),
 				    struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
@@ -303,7 +303,7 @@ static void *find_faulty(enum verb verb)
 	}
 }
 
-static void *stand_before(enum verb verb, void *at)
+static void *insert_faulty(enum verb verb, void *at)
 {
 	if (!plan_is_on())
 		return at;
@@ -311,4 +311,4 @@ static void *stand_before(enum verb verb, void *at)
 	return find_faulty(verb);
 }
 
-REGISTER(next_tamper, stand_before)
+REGISTER(next_tamper, insert_faulty)

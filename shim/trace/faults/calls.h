@@ -1,8 +1,6 @@
 #pragma once
-/*
- * The calls of librdmacm that make faults. Any thread.
- */
+/* The functions in place of librdmacm's that inject faults. Any thread. */
 #include "core/wire/desc.h"
 
-/* The function that makes faults of @verb, or NULL if it is none of librdmacm. */
+/* The function that injects faults into @verb; NULL if @verb is not librdmacm's. */
 void *calls_cm_find(enum verb verb);

@@ -1,6 +1,4 @@
-/*
- * Calls of librdmacm that make faults
- */
+/* Functions in place of librdmacm's that inject faults */
 #include <errno.h>
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
@@ -12,12 +10,12 @@
 #include "shim/trace/faults/plan.h"
 #include "shim/trace/faults/postponed.h"
 
-/* As librdmacm and the kernel report it. */
+/* The status of @event, as librdmacm and the kernel report it. */
 static int status_of(enum rdma_cm_event_type event)
 {
 	switch (event) {
 	case RDMA_CM_EVENT_REJECTED:
-		return 28; /* by the consumer: IBA 12.6.7.2 */
+		return 28; /* rejected by the consumer: IBA 12.6.7.2 */
 	case RDMA_CM_EVENT_ADDR_ERROR:
 		return -ENODEV;
 	case RDMA_CM_EVENT_UNREACHABLE:
@@ -36,7 +34,7 @@ static bool ends_connection(enum rdma_cm_event_type event)
 	       event == RDMA_CM_EVENT_CONNECT_ERROR || event == RDMA_CM_EVENT_DISCONNECTED;
 }
 
-/* A connection that does not come about has no queue pair that works. */
+/* Change an event; if its connection is thereby not established, the queue pair must not work. */
 static void change_event(struct rdma_cm_event *event, const struct planned *planned)
 {
 	plan_note(planned, "the event %s is %s", fault_cm_name((int)event->event),

@@ -16,7 +16,7 @@
 struct connected {
 	struct connected *next;
 	struct ibv_qp *qp;     /* or: */
-	struct rdma_cm_id *id; /* whose queue pair has number @qpn */
+	struct rdma_cm_id *id; /* the id whose queue pair has number @qpn */
 	uint32_t qpn;
 };
 
@@ -93,7 +93,7 @@ static struct rdma_cm_id *find_id(uint32_t qpn)
 	return entry ? entry->id : NULL;
 }
 
-/* What librdmacm calls meanwhile is neither recorded nor counted. */
+/* Disconnect; verbs that librdmacm calls for this are neither recorded nor counted. */
 static void disconnect_id(struct rdma_cm_id *id)
 {
 	int (*disconnect)(struct rdma_cm_id *) = behind_find(VERB_rdma_disconnect);

@@ -77,7 +77,7 @@ bool doomed_any(void)
 	return atomic_load_explicit(&ndoomed, memory_order_relaxed);
 }
 
-/* The device's own failure of such a request: not a flush, behind another failure. */
+/* Has the device itself failed such a request? A flush follows another failure. */
 static bool is_of_device(enum ibv_wc_status status)
 {
 	return status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR;

@@ -2,10 +2,10 @@
 /*
  * Requests that were made to fail, until their completions are polled. Any thread.
  *
- * The library cannot complete a request itself: what is outstanding must be completed before, and
- * all behind it flushed. So the device fails it: the request is posted with memory that it may not
- * access. Then the queue pair is in its error state, as after any failure, and only the status of
- * the completion (a local protection error) is exchanged.
+ * The recorder cannot complete a request itself: requests that are outstanding must complete
+ * before, and all later ones be flushed. So the device must fail it: the request is posted with
+ * memory that it may not access. Then the queue pair is in its error state, as after any failure,
+ * and only the status of the completion (a local protection error) is replaced.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -25,14 +25,14 @@ int doomed_add(const void *queue, uint32_t qpn, uint64_t wr_id, const struct fau
 /* The request was not posted. */
 void doomed_take_back(const void *queue, uint64_t wr_id);
 
-/* Forget those of a queue that is reset or destroyed. */
+/* Forget the requests of a queue that is reset or destroyed. */
 void doomed_forget(const void *queue);
 
 /* Are there any? Check it before doomed_settle(). */
 bool doomed_any(void);
 
 /*
- * A completion of @qpn (0: not known) with an error was polled: true, with the status and the
- * vendor's error that it is to have, if it is that of such a request, which is then forgotten.
+ * A completion of @qpn (0: not known) with an error was polled. True if it is that of such a
+ * request, which is then forgotten; @status and @vendor_err are what the program must get.
  */
 bool doomed_settle(uint32_t qpn, uint64_t wr_id, enum ibv_wc_status *status, uint32_t *vendor_err);

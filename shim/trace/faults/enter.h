@@ -7,10 +7,10 @@
 #include "core/wire/desc.h"
 
 /*
- * Make the fault for this call of @verb, if there is one: 0, after a delay if it has one; or the
- * errno with which it fails.
+ * Inject the fault for this call of @verb, if there is one. 0, possibly after a delay; or the errno
+ * with which the call fails.
  */
 int enter_call(enum verb verb);
 
-/* Set errno to @error, and return what @verb returns when it has failed with it. */
+/* Set errno to @error, and return what @verb returns when it has failed with that error. */
 int64_t enter_fail(enum verb verb, int error);

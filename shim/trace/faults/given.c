@@ -1,7 +1,7 @@
 /*
  * Faults that the program asks for
  *
- * Each rule is for one operation: it is freed when that comes. Few are there at a time.
+ * Each rule is for one operation: it is freed when the operation comes. There are few at a time.
  */
 #include "shim/trace/faults/given.h"
 
@@ -16,7 +16,7 @@
 struct given {
 	struct given *next;
 	struct fault_rule rule;
-	uint64_t left; /* requests before the one that it is for, and that one */
+	uint64_t left; /* requests up to and including the one that it is for */
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Faults that the program asks for, for one operation each: a replay, which makes recorded faults
- * again on any device.
+ * Faults that the program requests, for one operation each. A replay uses this, to repeat recorded
+ * faults on any device.
  *
  * The rules are those of verbatim_soft_fault() (docs/SOFT-DEVICE.md). Any thread.
  */
@@ -15,15 +15,18 @@ bool given_is_on(void);
 
 /*
  * Add the rule @text: with qp= and n=N the N-th request that is posted to that queue pair from now
- * on; with verb= the next call of this thread. NULL: drop the unused ones for calls of this thread.
- * 0, EINVAL or ENOMEM.
+ * on; with verb= the next call of this thread. NULL: drop the unused rules for calls of this
+ * thread. 0, EINVAL or ENOMEM.
  */
 int given_add(const char *text);
 
-/* The fault of a call of @verb, as fault_name_verb() has it, by this thread. False: none. */
+/*
+ * The fault for a call of @verb, a name as fault_name_verb() returns it, by this thread. False:
+ * none.
+ */
 bool given_take_call(const char *verb, struct fault *ret_fault);
 
-/* The same for a request that is posted; it is counted. */
+/* The same for a request that is posted, and is counted by this. */
 bool given_take_request(uint32_t qpn, int opcode, struct fault *ret_fault);
 
 /* The number of rules that were used. */

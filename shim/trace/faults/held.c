@@ -1,8 +1,9 @@
 /*
  * Requests of builders that are held back
  *
- * A builder's batch cannot be kept open: the provider may hold a lock of the queue meanwhile. But
- * each request can also be posted by ibv_post_send(), which is what the thread of postponed.c does.
+ * A builder's batch cannot stay open: the provider may hold a lock of the queue until it is
+ * complete. But each request can also be posted by ibv_post_send(), which is what the thread of
+ * postponed.c does.
  */
 #include "shim/trace/faults/held.h"
 
@@ -60,7 +61,7 @@ void held_set_sges(struct held *held, size_t n, const struct ibv_sge *sges)
 	request->wr.num_sge = (int)n;
 }
 
-/* All as one element, of a copy. */
+/* Store a copy of all buffers as one element. */
 void held_set_data(struct held *held, size_t n, const struct ibv_data_buf *bufs)
 {
 	struct held_request *request = held->last;

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * Requests of builders (ibv_wr_*) that are held back: kept as ibv_post_send() has them, until their
- * batch is complete.
+ * Requests of builders (ibv_wr_*) that are held back: stored in the form of ibv_post_send() until
+ * their batch is complete.
  *
- * One thread at a time, as the queue pair's builders.
+ * Used by one thread at a time, like the queue pair's builders.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -13,10 +13,10 @@ struct held_request;
 
 /* The requests of a batch; zeroed at first. */
 struct held {
-	bool on;      /* the requests that follow in this batch are kept */
+	bool on;      /* the requests that follow in this batch are held */
 	bool failed;  /* out of memory */
-	uint64_t ns;  /* how long the next one is delayed, */
-	size_t pacer; /* or the rule that tells it from its bytes (plan.h); 0: none */
+	uint64_t ns;  /* how long the next request is delayed */
+	size_t pacer; /* or the rule that derives the delay from its bytes (plan.h); 0: none */
 	struct held_request *first, *last;
 };
 
@@ -26,7 +26,7 @@ struct held {
  */
 struct ibv_send_wr *held_add(struct held *held, const struct ibv_qp_ex *qp, int opcode);
 
-/* What belongs to the last of them. Inline data and a header are copied. */
+/* Set the data of the last request. Inline data and a header are copied. */
 void held_set_sges(struct held *held, size_t n, const struct ibv_sge *sges);
 void held_set_data(struct held *held, size_t n, const struct ibv_data_buf *bufs);
 void held_set_header(struct held *held, struct ibv_send_wr *wr, const void *header, uint16_t bytes,
@@ -34,7 +34,7 @@ void held_set_header(struct held *held, struct ibv_send_wr *wr, const void *head
 void held_set_address(struct held *held, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey);
 void held_set_srqn(struct held *held, uint32_t srqn);
 
-/* Postpone all of them (postponed.h). 0 or ENOMEM. */
+/* Postpone all requests (postponed.h). 0 or ENOMEM. */
 int held_postpone(const struct held *held, struct ibv_qp *qp);
 
 /* The batch is posted, or given up. */

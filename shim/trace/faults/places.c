@@ -4,7 +4,7 @@
  * 	return address --libdwfl--> functions: inlined ones, then the one they are in
  *
  * Each return address is looked up once: programs have few places that call verbs. Files that the
- * program loads later are added when an address is in none of the known ones.
+ * program loads later are added when an address is in no known file.
  */
 #include "shim/trace/faults/places.h"
 
@@ -58,7 +58,7 @@ struct known_address {
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct known_address *known; /* of KNOWN */
-static Dwfl *files;                 /* NULL: libdw is not there */
+static Dwfl *files;                 /* NULL: libdw is not available */
 
 static bool find_functions(void *lib)
 {
@@ -176,7 +176,7 @@ static void find_names(struct known_address *found)
 			copy_text(dw.dwfl_module_addrname(module, address));
 }
 
-/* NULL: there are too many. */
+/* The entry of @address, which is added if it is new; NULL: there are too many. */
 static struct known_address *find_known(void *address)
 {
 	size_t at = (uintptr_t)address * 0x9e3779b97f4a7c15ull >> 52;

@@ -14,11 +14,11 @@ struct places {
 	int n;
 };
 
-/* When the process starts. Without libdw no rule with at= applies. */
+/* Called when the process starts. Without libdw no rule with at= applies. */
 void places_load(void);
 
 /* The call stack of this thread. */
 void places_take(struct places *ret_places);
 
-/* Is one of them at @at, as in struct fault_rule? */
+/* Is one of the places @at, as in struct fault_rule? */
 bool places_have(const struct places *places, const char *at);

@@ -3,7 +3,7 @@
  *
  * 	VERBATIM_FAULTS      the file, which the command has checked
  * 	VERBATIM_FAULTS_RUN  a number of the run: its processes are numbered
- * 	VERBATIM_FAULTS_GIVEN  the program asks for them (given.h)
+ * 	VERBATIM_FAULTS_GIVEN  the program may request faults (given.h)
  *
  * Processes are numbered without memory in common: the N-th locks byte N of the run's range in the
  * file, the lowest that no other process has locked. The lock ends with the process, so nothing
@@ -38,12 +38,12 @@ bool plan_on;
 struct step {
 	struct fault_rule rule, fresh; /* current state, and as read from the file */
 	bool marked;                   /* its mark has been set */
-	unsigned int inside;           /* of its phase, nested */
+	unsigned int inside;           /* nesting depth of its phase */
 	bool paced;                    /* FAULT_RATE: a request was delayed */
 	unsigned int place;            /* number of its at= among all, from 0 */
 };
 
-/* Which at= are those of a call: a bit for each. */
+/* The at= that match the place of a call: a bit for each. */
 struct there {
 	uint64_t bits[FAULT_PLACES / 64];
 };
@@ -57,7 +57,9 @@ static bool given;    /* the program may ask for faults */
 static int node = -1; /* of this process; -1: it has not opened a device */
 static pid_t counted; /* the process that @steps count for */
 
-/* This thread among those that have called a verb, and their number; with the lock. */
+/*
+ * The number of this thread among those that have called a verb, and how many have; with the lock.
+ */
 static __thread unsigned int thread_number __attribute__((tls_model("initial-exec")));
 static unsigned int nthreads;
 
@@ -106,8 +108,8 @@ void plan_load(const char *file)
 }
 
 /*
- * Before the program does anything: it may change its directory, its user or its environment, or
- * forbid system calls.
+ * Run before the program does anything: it may change its directory, its user or its environment,
+ * or forbid system calls.
  */
 __attribute__((constructor)) static void load_given(void)
 {
@@ -236,7 +238,7 @@ static bool is_for(const struct fault_rule *rule, const struct operation *op)
 	}
 }
 
-/* Without the lock: libdw opens files and allocates memory. */
+/* Called without the lock: libdw opens files and allocates memory. */
 static void find_places(const struct operation *op, struct there *there)
 {
 	struct places places = { .n = -1 };
@@ -324,7 +326,7 @@ struct planned plan_cm_event(int event)
 	return choose_fault(&(struct operation){ .kind = CM_EVENT, .opcode = event });
 }
 
-static void see_mark(int kind, const char *text)
+static void note_mark(int kind, const char *text)
 {
 	if (!plan_is_on())
 		return;
@@ -342,7 +344,7 @@ static void see_mark(int kind, const char *text)
 	recording_unlock();
 }
 
-REGISTER(mark_seen, see_mark)
+REGISTER(mark_seen, note_mark)
 
 void plan_note(const struct planned *planned, const char *format, ...)
 {

@@ -32,8 +32,8 @@ void plan_open_device(void);
 struct planned {
 	struct fault fault;
 	unsigned int line; /* 0: the program has asked for it */
-	bool quiet;        /* one of many of its rule: the first was recorded */
-	size_t pacer;      /* the rule of a rate= that the request has: plan_pace(); 0: none */
+	bool quiet;        /* the rule's first fault was recorded, and this one need not be */
+	size_t pacer;      /* the rule with rate= for the request: plan_pace(); 0: none */
 };
 
 /*
@@ -63,7 +63,9 @@ struct planned plan_cm_event(int event);
  */
 struct planned plan_pace(size_t pacer, uint64_t bytes);
 
-/* Record that a fault is made now: "ibv_reg_mr() fails with ENOMEM", and its line in the file. */
+/*
+ * Record that a fault is injected now: "ibv_reg_mr() fails with ENOMEM", and its line in the file.
+ */
 void plan_note(const struct planned *planned, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -1,9 +1,9 @@
 /*
- * Polls, in which completions of requests that were made to fail get their status, and in which
- * others come late
+ * Polls that set the status of completions of requests that were made to fail, and that delay
+ * others
  *
  * If completions can be late, all those of a CQ come from a store (backlog.h), also those that an
- * iterator reads: what can be read of a completion is then read when it leaves the device.
+ * iterator reads: the fields of a completion are then read when it leaves the device.
  */
 #include "shim/trace/faults/polls.h"
 
@@ -45,7 +45,7 @@ struct faulty_cq {
 	bool extended;           /* fields were requested that ibv_poll_cq() does not return */
 	struct ibv_cq_ex behind; /* only its function pointers are set */
 	uint64_t wc_flags;       /* that were requested */
-	bool settled;            /* the current completion has this vendor's error: */
+	bool settled;            /* the current completion has the vendor's error below */
 	uint32_t vendor_err;
 	struct backlog backlog;
 	struct backlog_item current;
@@ -66,7 +66,7 @@ static struct faulty_cq *add_cq(const void *cq)
 	return f;
 }
 
-static void settle_completions(struct ibv_wc *wc, int n)
+static void replace_statuses(struct ibv_wc *wc, int n)
 {
 	for (int i = 0; i < n; i++)
 		if (wc[i].status != IBV_WC_SUCCESS)
@@ -84,7 +84,7 @@ static int drain_cq(struct backlog *backlog)
 
 	while ((got = poll(cq, 16, wc)) > 0) {
 		if (doomed_any())
-			settle_completions(wc, got);
+			replace_statuses(wc, got);
 		for (int i = 0; i < got; i++)
 			backlog_add(backlog, &wc[i], NULL);
 	}
@@ -114,7 +114,7 @@ static int faulty_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 		return poll_held(&f->backlog, n, wc);
 	got = behind_context(cq->context)->ops.poll_cq(cq, n, wc);
 	if (got > 0 && doomed_any())
-		settle_completions(wc, got);
+		replace_statuses(wc, got);
 	return got;
 }
 
@@ -133,7 +133,7 @@ static int faulty_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 	return behind_context(cq->context)->ops.req_notify_cq(cq, solicited_only);
 }
 
-static void settle_current(struct faulty_cq *f, struct ibv_cq_ex *cq)
+static void replace_status(struct faulty_cq *f, struct ibv_cq_ex *cq)
 {
 	f->settled = false;
 	if (cq->status != IBV_WC_SUCCESS && doomed_any())
@@ -143,7 +143,7 @@ static void settle_current(struct faulty_cq *f, struct ibv_cq_ex *cq)
 
 #define READ(name) (f->behind.read_##name ? f->behind.read_##name(cq) : 0)
 
-/* The other fields of a completion without an error. */
+/* Read the other fields of a completion without an error. */
 static void read_valid(const struct faulty_cq *f, struct ibv_cq_ex *cq, struct ibv_wc *wc,
 		       struct backlog_extra *extra)
 {
@@ -172,7 +172,7 @@ static void add_current(struct faulty_cq *f, struct ibv_cq_ex *cq)
 	struct ibv_wc wc = { .wr_id = cq->wr_id };
 	struct backlog_extra extra = { 0 };
 
-	settle_current(f, cq);
+	replace_status(f, cq);
 	wc.status = cq->status;
 	wc.qp_num = READ(qp_num);
 	if (wc.status)
@@ -184,7 +184,7 @@ static void add_current(struct faulty_cq *f, struct ibv_cq_ex *cq)
 
 /*
  * The iterator has only the fields that were requested, and some programs (UCX) call ibv_poll_cq()
- * for such a CQ: it is used only for those that nothing else returns.
+ * for such a CQ: so the iterator is used only if fields were requested that nothing else returns.
  */
 static int drain_ex(struct backlog *backlog)
 {
@@ -201,7 +201,7 @@ static int drain_ex(struct backlog *backlog)
 	return ret == ENOENT ? 0 : -ret;
 }
 
-/* The next completion of the store is the current one. */
+/* Make the next completion of the store the current one. */
 static int show_next(struct faulty_cq *f, struct ibv_cq_ex *cq)
 {
 	int got = backlog_take(&f->backlog, &f->current);
@@ -236,7 +236,7 @@ static int faulty_start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr
 		return start_held(f, cq);
 	ret = f->behind.start_poll(cq, attr);
 	if (!ret)
-		settle_current(f, cq);
+		replace_status(f, cq);
 	return ret;
 }
 
@@ -249,7 +249,7 @@ static int faulty_next_poll(struct ibv_cq_ex *cq)
 		return show_next(f, cq);
 	ret = f->behind.next_poll(cq);
 	if (!ret)
-		settle_current(f, cq);
+		replace_status(f, cq);
 	return ret;
 }
 
@@ -276,7 +276,7 @@ static void faulty_end_poll(struct ibv_cq_ex *cq)
 READS(READER)
 #undef READER
 
-/* The vendor's error of a completion that was settled, if it is not held. */
+/* The vendor's error of a completion: the one of its fault, if that replaced the status. */
 static uint32_t read_settled_err(struct ibv_cq_ex *cq)
 {
 	struct faulty_cq *f = find_cq(cq);

@@ -3,12 +3,12 @@
  *
  * 	program --add--> waiting, waiting ... --thread, when due--> device
  *
- * All wait in one list, in the order in which they were posted; within a queue none is due before
- * an earlier one. The mutex is held while a request is posted, so that its queue pair is not
- * destroyed meanwhile. If the device's queue is full the request is tried again. With any other
+ * All requests wait in one list, in the order in which they were posted; within a queue none is due
+ * before an earlier request. The mutex is held while a request is posted, so that its queue pair is
+ * not destroyed meanwhile. If the device's queue is full the request is tried again. With any other
  * error, which the program's post cannot return any more, the queue pair fails.
  *
- * In a child of fork() nothing waits.
+ * In a child of fork(), no request waits.
  */
 #include "shim/trace/faults/postponed.h"
 
@@ -56,7 +56,7 @@ static uint64_t total_of(const struct ibv_sge *sges, int n)
 	return total;
 }
 
-/* With room for @n elements, and @bytes of data. */
+/* Allocate a request with room for @n elements, and @bytes of data. */
 static struct waiting *new_waiting(void *queue, const void *key, uint64_t ns,
 				   const struct ibv_sge *sges, int n, size_t bytes)
 {
@@ -72,7 +72,7 @@ static struct waiting *new_waiting(void *queue, const void *key, uint64_t ns,
 	return w;
 }
 
-/* Inline data are the program's memory only until its post returns. */
+/* Copy inline data: the program may reuse its memory when its post has returned. */
 static void copy_inline(struct waiting *w, int n)
 {
 	char *to = (char *)&w->sges[n];
@@ -102,14 +102,14 @@ static void drop_waiting(struct waiting **at)
 	atomic_fetch_sub(&nwaiting, 1);
 }
 
-/* A shared queue has no state. */
+/* Fail the queue pair of a request; a shared queue has no state. */
 static void fail_queue(const struct waiting *w)
 {
 	if (w->send || w->key != w->queue)
 		behind_fail_qp(w->queue);
 }
 
-/* False: it stays, to be tried again. */
+/* Post the request. False: it stays in the list, to be tried again. */
 static bool submit_waiting(struct waiting **at, uint64_t now)
 {
 	int err = post_waiting(*at);
@@ -134,7 +134,7 @@ static bool is_blocked(const struct waiting *w)
 	return before != w;
 }
 
-/* Post what is due. Returns when the next one is. */
+/* Post the requests that are due. Returns when the next one is due. */
 static uint64_t post_due(void)
 {
 	uint64_t now = plan_now(), next = UINT64_MAX;
@@ -186,7 +186,7 @@ static struct service service = { .mutex = PTHREAD_MUTEX_INITIALIZER,
 				  .serve = serve_queues,
 				  .in_child = forget_parent };
 
-/* At the end of the list, not due before what is there of its queue. */
+/* Add a request at the end of the list, not due before earlier ones of its queue. */
 static int add_waiting(struct waiting *w)
 {
 	struct waiting **at = &all;

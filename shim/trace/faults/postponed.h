@@ -3,16 +3,16 @@
  * Posts that reach the device late, while the program goes on.
  *
  * The program's post returns at once. Its request is copied, with its elements, inline data and
- * header, and posted by a thread when it is due. What is posted to the same queue later waits
- * behind it. Any thread.
+ * header, and posted by a thread when it is due. Later requests of the same queue wait behind it.
+ * Any thread.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 /*
- * Does any request wait? Unlike the next it takes no lock, so it may be called by a thread that
- * holds one of the provider, between ibv_wr_start() and ibv_wr_complete().
+ * Does any request wait? Unlike postponed_any() this takes no lock, so it may be called by a thread
+ * that holds a lock of the provider, between ibv_wr_start() and ibv_wr_complete().
  */
 bool postponed_some(void);
 
@@ -23,7 +23,9 @@ bool postponed_any(const void *queue);
 typedef int post_send_fn(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
 typedef int post_recv_fn(void *, struct ibv_recv_wr *, struct ibv_recv_wr **);
 
-/* Copy one request, to be posted by @behind in @ns, or behind those before it. 0 or ENOMEM. */
+/*
+ * Copy one request, to be posted by @behind in @ns, or later, behind earlier requests. 0 or ENOMEM.
+ */
 int postponed_add_send(struct ibv_qp *qp, const struct ibv_send_wr *wr, uint64_t ns,
 		       post_send_fn *behind);
 int postponed_add_recv(void *queue, const void *key, const struct ibv_recv_wr *wr, uint64_t ns,
@@ -35,7 +37,7 @@ static inline const void *postponed_recvs_of(const void *queue)
 	return (const char *)queue + 1;
 }
 
-/* Post all of @qp now: it is about to fail, and what is posted is flushed. */
+/* Post all requests of @qp now: it is about to fail, and they must be flushed. */
 void postponed_release(const struct ibv_qp *qp);
 
 /* @object, a queue pair or a shared queue, is reset or destroyed: forget its requests. */

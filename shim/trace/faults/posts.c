@@ -2,7 +2,7 @@
  * Faults of posts
  *
  * Requests of a list are posted one by one from the first that has a fault: the program's list is
- * not changed. What is posted is a copy, but *bad_wr is the program's request.
+ * not changed. Copies are posted, but *bad_wr is the program's request.
  *
  * Not here: builders of requests (builders.c); completions (polls.c).
  */
@@ -66,7 +66,7 @@ static struct ibv_sge forbidden_sge(const struct ibv_sge *sges, int n)
 				 .lkey = DOOMED_KEY };
 }
 
-/* One request, in @ns; never before those that wait. */
+/* Post one request, in @ns, but not before those that wait. */
 static int submit_send(struct ibv_qp *qp, struct ibv_send_wr *wr, uint64_t ns, post_send_fn *behind)
 {
 	struct ibv_send_wr *bad;
@@ -139,7 +139,7 @@ static int post_one_send(struct ibv_qp *qp, const struct ibv_send_wr *wr,
 	return submit_send(qp, &copy, ns, behind);
 }
 
-/* A queue of receives, and the key of those that wait for it. */
+/* A receive queue, and the key of postponed requests for it. */
 struct receives {
 	void *queue;
 	const void *key;
@@ -191,9 +191,7 @@ static int post_one_recv(const struct receives *to, const struct ibv_recv_wr *wr
 	return submit_recv(to, &copy, ns);
 }
 
-/*
- * How many requests from @wr on have no fault? The one behind them, if there is one, has @planned.
- */
+/* The number of requests from @wr on without a fault. The next one, if any, has @planned. */
 #define COUNT_PLAIN(name, wr_t, opcode)                                                           \
 	static unsigned int name(const struct wr_t *wr, uint32_t qpn, struct planned *planned)    \
 	{                                                                                         \

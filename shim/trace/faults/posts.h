@@ -7,15 +7,15 @@
 #include "shim/trace/faults/plan.h"
 
 /*
- * Replace the pointers of @ops that post by functions that make faults; @behind gets those of the
- * provider. With recording_lock() held.
+ * Replace the functions of @ops that post by ones that inject faults; @behind gets the provider's.
+ * With recording_lock() held.
  */
 void posts_patch(struct ibv_context_ops *ops, struct ibv_context_ops *behind);
 
 /* Record that a request of @qpn is refused; returns the errno. */
 int posts_refuse(const struct planned *planned, uint32_t qpn);
 
-/* Record that a request of @qpn gets another status, or is delayed. */
+/* Record that a request of @qpn gets a status other than the device's, or is delayed. */
 void posts_note_status(const struct planned *planned, uint32_t qpn);
 void posts_note_delay(const struct planned *planned, uint32_t qpn);
 

@@ -1,9 +1,9 @@
 /*
  * Threads in the process of the program, and fork()
  *
- * A child has none of its parent's threads, and the thread may have held its mutex when the child
- * was made. So the child begins with a new mutex, forgets what the parent had, whose objects cannot
- * be used there, and starts a thread of its own when it needs one.
+ * A child has none of its parent's threads, and a service's thread may have held its mutex when the
+ * child was forked. So the child begins with a new mutex, forgets the parent's objects, which it
+ * cannot use, and starts a thread of its own when it needs one.
  */
 #include "shim/trace/faults/service.h"
 
@@ -44,7 +44,7 @@ static bool is_listed(const struct service *service)
 	return s;
 }
 
-/* Signals of the program are not for this thread. */
+/* Start the thread with all signals blocked: they are for the program's threads. */
 static void start_thread(struct service *service)
 {
 	sigset_t all, before;

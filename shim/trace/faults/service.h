@@ -1,9 +1,9 @@
 #pragma once
 /*
- * Threads of the recorder's library that do in time what the program's threads do not wait for.
+ * Threads of the recorder's library, for work for which the program's threads do not wait.
  *
- * A service is a module's thread and the mutex of what it shares with the program's threads. Any
- * thread.
+ * A service is the thread of a module, and the mutex for data that it shares with the program's
+ * threads. Any thread.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,7 +15,7 @@ struct service {
 	void (*serve)(void);    /* does not return; its verbs are not recorded */
 	void (*in_child)(void); /* after fork(): forget what belongs to the parent */
 	atomic_bool started;    /* in this process */
-	struct service *next;   /* of those that were ever started */
+	struct service *next;   /* next service that was ever started */
 };
 
 /* Start the thread, unless it runs. @service is static. */

@@ -2,8 +2,8 @@
  * Import slots of the verbs
  *
  * A program that is started with the recorder gets its functions from the loader, which finds them
- * first. Here the slots have the addresses of the libraries already, or that of their object's own
- * stub, if they are bound lazily and were not called yet; each is replaced.
+ * first. In a running program, the slots already have the libraries' addresses, or, if they are
+ * bound lazily and were not called yet, that of a stub in their own object; each slot is replaced.
  *
  * Not here: verbs that only newer libraries have (import.c); functions that the program has looked
  * up with dlsym(), which cannot be found.

@@ -7,5 +7,5 @@
 /* Have all loaded objects call the recorder's functions. */
 void exports_hook(void);
 
-/* Have them call what they called before, also functions that import.c has replaced. */
+/* Make them call the original functions again, also those that import.c has replaced. */
 void exports_restore(void);

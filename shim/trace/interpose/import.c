@@ -6,8 +6,8 @@
  *
  * 	verbs that only newer libibverbs have, and what providers offer to make
  * 	objects of the verbs (mlx5dv_create_qp): in the list, recorded like others
- * 	all else that a provider offers beside the verbs (mlx5dv_init_obj): that
- * 	it was called is recorded, since it moves data unseen
+ * 	other functions of providers (mlx5dv_init_obj): only the fact of a call is
+ * 	recorded, since they let the program move data unseen
  *
  * An object that imports such a function has a slot for its address (object.c); the address of the
  * recorder's function is written to it.
@@ -70,8 +70,8 @@ bool import_is_of(const char *name, const char *version)
 
 /*
  * A function that is interposed. There may be several with one name: a provider has two versions of
- * it, or was unloaded and loaded at another address. The first with a name has the one for slots
- * that are not bound yet.
+ * it, or was unloaded and loaded at another address. The first import with a name has, in @now, the
+ * one for slots that are not bound yet.
  */
 struct import {
 	char name[NAME];
@@ -196,9 +196,9 @@ static bool fresh; /* a slot may need to be changed */
 static bool half;  /* the loader still has to write a slot */
 
 /*
- * An unbound slot may get another address than before, if the library was loaded again: look it up.
+ * Have @name looked up: if its library was loaded again, an unbound slot may get another address.
  */
-static void ask_for(const char *name)
+static void request_lookup(const char *name)
 {
 	struct import *import = first_of(name);
 
@@ -219,7 +219,7 @@ static void note_slot(const struct object *o, void **slot, const char *name, boo
 		fresh = fresh || *slot != CALL_BACK(import_later)((enum verb)verb);
 	} else if (provider_has(name) && !stub_is(*slot)) {
 		if (object_is_unbound(o, *slot))
-			ask_for(name);
+			request_lookup(name);
 		else
 			find_or_add_import(name, *slot);
 		fresh = true;
@@ -243,7 +243,10 @@ static const struct import *looked_up(const char *name)
 	return first && !first->asked ? first->now : NULL;
 }
 
-/* If the table is full, another import with that name reports it, or import_report() for all. */
+/*
+ * Note that a slot could not be written. If the table is full, another import with that name has
+ * the note, or import_report() reports this for all.
+ */
 static void set_blind(const char *name)
 {
 	struct import *first = first_of(name);
@@ -358,7 +361,7 @@ void import_look_again(void)
 }
 
 /* Functions that must be looked up are left to import_look(). */
-void import_see(const struct dl_phdr_info *info)
+void import_scan(const struct dl_phdr_info *info)
 {
 	struct dl_phdr_info object = *info;
 	int saved = errno;
@@ -403,7 +406,7 @@ void import_look_again(void)
 {
 }
 
-void import_see(const struct dl_phdr_info *info)
+void import_scan(const struct dl_phdr_info *info)
 {
 	(void)info;
 }

@@ -13,19 +13,19 @@
 /* Process all loaded objects. Takes the loader's lock; must not be called with it held. */
 void import_look(void);
 
-/* The same if something was loaded since, and the process is recorded. */
+/* The same, if an object was loaded since, and the process is recorded. */
 void import_look_again(void);
 
 /* Process one more object. Takes no lock if it imports no such function. */
-void import_see(const struct dl_phdr_info *info);
+void import_scan(const struct dl_phdr_info *info);
 
 /* Once there is a ring: report functions that may be called without being seen. */
 void import_report(void);
 
-/* Is it the name of such a function? */
+/* Is @name such a function? */
 bool import_is_known(const char *name);
 
-/* Is such a function known to be of that version? */
+/* Is such a function known to have version @version? */
 bool import_is_of(const char *name, const char *version);
 
 /*

@@ -1,9 +1,9 @@
 /*
  * Programs that look up the functions of libibverbs themselves
  *
- * NCCL, ctypes and plug-ins open the library with dlopen(3) and take the functions they call out of
- * that handle, which no preload sees. So dlsym(3) and dlvsym(3) are interposed, and return the
- * recorder's function if the program would have got the one of the same name in libibverbs,
+ * NCCL, ctypes and plug-ins open the library with dlopen(3) and look up the functions that they
+ * call in that handle, which no preload sees. So dlsym(3) and dlvsym(3) are interposed, and return
+ * the recorder's function if the program would have got the function of that name of libibverbs,
  * librdmacm or the software device.
  *
  * All other look-ups continue in libc by a jump: RTLD_NEXT and RTLD_DEFAULT depend on the caller,
@@ -71,14 +71,14 @@ static void *find_ours(int verb)
 	return handle ? dl_vsym_next(handle, verb_infos[verb].symbol, verb_infos[verb].node) : NULL;
 }
 
-static void *find_theirs(void *handle, const char *name, const char *version)
+static void *find_real_symbol(void *handle, const char *name, const char *version)
 {
 	return version ? dl_vsym_next(handle, name, version) : dl_sym_next(handle, name);
 }
 
 /*
  * The result of RTLD_NEXT for an object that the program was started with: the loader's list of
- * these is in search order. NULL: it is not one of them.
+ * these is in search order. NULL: the object is not one of these.
  */
 static void *find_next_of(const struct link_map *map, const char *name)
 {
@@ -96,16 +96,18 @@ static void *find_next_of(const struct link_map *map, const char *name)
 /* RTLD_DEFAULT also searches the libraries that the calling library needs. */
 static void *find_default_of(const char *path, const char *name, const char *version)
 {
-	void *at = find_theirs(RTLD_DEFAULT, name, version), *handle;
+	void *at = find_real_symbol(RTLD_DEFAULT, name, version), *handle;
 
 	if (at || !(handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD)))
 		return at;
-	at = find_theirs(handle, name, version);
+	at = find_real_symbol(handle, name, version);
 	NEXT(dlclose)(handle);
 	return at;
 }
 
-/* For functions that are not exported: only if this caller would find the real one. */
+/*
+ * The replacement of a function that is not exported, if this caller would find the real function.
+ */
 static void *replacement_of_import(void *handle, const char *name, const char *version,
 				   const void *caller)
 {
@@ -114,7 +116,7 @@ static void *replacement_of_import(void *handle, const char *name, const char *v
 	Dl_info info;
 
 	if (handle != RTLD_NEXT && handle != RTLD_DEFAULT)
-		found = find_theirs(handle, name, version);
+		found = find_real_symbol(handle, name, version);
 	else if (!dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP))
 		return NULL;
 	else if (handle == RTLD_DEFAULT)
@@ -146,7 +148,7 @@ void *dl_instead(void *handle, const char *name, const char *version, const void
 	verb = find_exported(name);
 	if (verb < 0 || (version && strcmp(version, verb_infos[verb].node)))
 		return NULL;
-	found = find_theirs(handle, name, version);
+	found = find_real_symbol(handle, name, version);
 	/* a second libibverbs (dlmopen, another path) is left to the program */
 	return is_verb(found) && found == next_symbol((enum verb)verb) ? find_ours(verb) : NULL;
 }

@@ -1,15 +1,15 @@
 /*
  * Programs that restrict their own system calls
  *
- * A filter of system calls (seccomp(2)) may kill the program for a call of the recorder, and that
- * cannot be found out in advance: a call cannot be tried, an installed filter cannot be read. But
- * prctl(2) and syscall(2) are interposed, and a filter that the program installs is evaluated as
- * the kernel would do it, for each call that the recorder may make, which are in one list
- * (sandbox_calls). Work that needs a forbidden call is not done any more
- * (shim/trace/base/permit.h), and the trace reports that.
+ * A filter of system calls (seccomp(2)) may kill the program for a call of the recorder, and this
+ * cannot be determined in advance: a call cannot be tried, and an installed filter cannot be read.
+ * But prctl(2) and syscall(2) are interposed, and a filter that the program installs is evaluated
+ * as the kernel would do it, for each call that the recorder may make (sandbox_calls). Work that
+ * needs a forbidden call is not done any more (shim/trace/base/permit.h), and the trace reports
+ * that.
  *
- * A filter of one thread applies to that thread and those without a ring, since they may come from
- * it; with SECCOMP_FILTER_FLAG_TSYNC to all.
+ * A filter of one thread applies to it and to threads without a ring, since it may have created
+ * them; with SECCOMP_FILTER_FLAG_TSYNC to all.
  *
  * If a filter only makes the call fail (SECCOMP_RET_ERRNO), it matters only for calls whose failure
  * the recorder could not handle; others may fail, as they may without a filter.
@@ -131,19 +131,20 @@ const struct sandbox_call sandbox_calls[] = {
 const size_t sandbox_ncalls = sizeof(sandbox_calls) / sizeof(*sandbox_calls);
 
 /*
- * Needs whose failure does harm: a signal handler runs in between; a thread waits without sleeping.
+ * Needs whose failure does harm: a signal handler could interrupt the recorder, or a thread would
+ * wait without sleeping.
  */
 enum { FAILURE_MATTERS = NEED_QUIET | NEED_PAUSE };
 
 static atomic_uint forbidden; /* reasons not to make the call */
-static atomic_uint inside;    /* threads that are making it */
-static atomic_bool strange;   /* the filters it began with are a reason */
+static atomic_uint inside;    /* threads that are making the call */
+static atomic_bool strange;   /* the filters that the program began with are a reason */
 static atomic_bool asked;
-static uint32_t inherited; /* number of filters that it began with, once known */
+static uint32_t inherited; /* number of filters that the program began with, once known */
 
 bool sandbox_enter(void)
 {
-	/* pairs with those in close_door(): one of the two sees the other */
+	/* pairs with those in block_reading(): at least one thread sees the other */
 	atomic_fetch_add(&inside, 1);
 	if (!atomic_load(&forbidden))
 		return true;
@@ -289,10 +290,10 @@ static bool filter_allows_reading(const struct sock_fprog *filter, pid_t me)
 }
 
 /*
- * From here on no thread makes the call. A thread that is delayed by a signal handler, or by a
- * longjmp() out of one, is not waited for.
+ * From here on no thread calls process_vm_readv(2). There is no wait for a thread that a signal
+ * handler delays, or a longjmp() out of one has removed.
  */
-static void close_door(bool all)
+static void block_reading(bool all)
 {
 	ask_inherited();
 	/* pairs with those in sandbox_enter() */
@@ -302,8 +303,11 @@ static void close_door(bool all)
 	permit_pause(all);
 }
 
-/* @filter may be read once the kernel has accepted it; NULL: strict mode, all is forbidden. */
-static void open_door(bool all, bool installed, const struct sock_fprog *filter)
+/*
+ * The program's filter was installed, or refused. @filter may be read once the kernel has accepted
+ * it; NULL: strict mode, all is forbidden.
+ */
+static void unblock_reading(bool all, bool installed, const struct sock_fprog *filter)
 {
 	int saved = errno;
 
@@ -338,10 +342,10 @@ OURS int prctl(int option, ...)
 	d = va_arg(more, unsigned long);
 	va_end(more);
 	if (installs)
-		close_door(false);
+		block_reading(false);
 	ret = NEXT(prctl)(option, a, b, c, d);
 	if (installs)
-		open_door(false, !ret, a == SECCOMP_MODE_FILTER ? (const void *)b : NULL);
+		unblock_reading(false, !ret, a == SECCOMP_MODE_FILTER ? (const void *)b : NULL);
 	return ret;
 }
 
@@ -355,11 +359,11 @@ static long install_filter(long number, unsigned long operation, unsigned long f
 
 	if (vfork_is_child())
 		return NEXT(syscall)(number, operation, flags, filter);
-	close_door(all);
+	block_reading(all);
 	ret = NEXT(syscall)(number, operation, flags, filter);
 	/* a positive result is a listener, or the thread that failed to follow */
-	open_door(all, !ret || (ret > 0 && flags & SECCOMP_FILTER_FLAG_NEW_LISTENER),
-		  operation == SECCOMP_SET_MODE_FILTER ? filter : NULL);
+	unblock_reading(all, !ret || (ret > 0 && flags & SECCOMP_FILTER_FLAG_NEW_LISTENER),
+			operation == SECCOMP_SET_MODE_FILTER ? filter : NULL);
 	return ret;
 }
 
@@ -372,7 +376,7 @@ static long call_prctl(long number, unsigned long option, unsigned long a, unsig
 
 void *sandbox_syscall(long number, unsigned long first);
 
-/* The address at which the call continues. */
+/* Returns the address at which syscall(2) continues. */
 void *sandbox_syscall(long number, unsigned long first)
 {
 	if (number == SYS_seccomp && first <= SECCOMP_SET_MODE_FILTER)

@@ -9,14 +9,15 @@
 #include <stdint.h>
 
 /*
- * Recording of this process begins. @known: the number of filters with which process_vm_readv(2) is
+ * Recording of this process begins. @known: with this number of filters, process_vm_readv(2) is
  * known to be harmless (struct session_page).
  */
 void sandbox_begin(uint32_t known, bool child);
 
 /*
- * Between these two this thread may call process_vm_readv(2) on itself; false: it may not, and
- * sandbox_leave() must not be called. The program installs no filter meanwhile.
+ * Between sandbox_enter() and sandbox_leave() this thread may call process_vm_readv(2) on itself;
+ * false: it may not, and sandbox_leave() must not be called. The program installs no filter
+ * meanwhile.
  */
 bool sandbox_enter(void);
 void sandbox_leave(void);

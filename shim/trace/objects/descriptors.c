@@ -2,7 +2,7 @@
  * The descriptors of contexts and completion channels
  *
  * An entry is taken by storing its object, and freed by storing NULL. The descriptor is stored
- * first: a thread that sees the object sees it, too.
+ * first: a thread that sees the object also sees the descriptor.
  */
 #include "shim/trace/objects/descriptors.h"
 

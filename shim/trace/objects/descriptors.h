@@ -17,7 +17,7 @@ void descriptors_remove(const void *object);
 void descriptors_begin(bool child);
 
 /*
- * Descriptors that stay open over exec(2): no FD_CLOEXEC. Returns how many, at most
+ * Descriptors that stay open over exec(2): those without FD_CLOEXEC. Returns their number, at most
  * EVENT_FORK_DESCRIPTORS. May change errno.
  */
 unsigned int descriptors_staying(struct event_descriptor *list);

@@ -1,9 +1,9 @@
 /*
  * Queue pairs, shared receive queues and work queues, by address and by number
  *
- * By address they are in the table of all objects (known.c). By number, an entry moves from one
- * list to another when the number is reused: a reader that did not find its entry searches again if
- * something has changed.
+ * By address, they are in the table of all objects (known.c). By number, they are in lists, and an
+ * entry moves from one list to another when its number is reused: a reader that did not find its
+ * entry searches again if something has changed.
  */
 #include "shim/trace/objects/endpoints.h"
 

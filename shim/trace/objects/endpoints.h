@@ -3,7 +3,7 @@
  * Queue pairs, shared receive queues and work queues: found by their address on a post, and by the
  * number in a completion. Any thread; added by control verbs.
  *
- * If payload is captured all of them are known, else only QPs with builders.
+ * If payload is captured, all of these objects are known; otherwise only QPs with builders.
  */
 #include "shim/trace/objects/known.h"
 #include "shim/trace/objects/queues.h"
@@ -28,7 +28,7 @@ struct endpoint {
 	uint64_t ex_ops;
 };
 
-/* The object was created; *@cap and *@attr as the verb has returned them. */
+/* The object was created; *@cap and *@attr are those that the verb has returned. */
 void endpoints_add_qp(const struct ibv_qp *qp, const struct ibv_qp_cap *cap, bool all_signaled,
 		      bool has_recv);
 void endpoints_add_srq(const struct ibv_srq *srq, const struct ibv_srq_attr *attr,
@@ -39,7 +39,7 @@ void endpoints_add_wq(const struct ibv_wq *wq, uint32_t max, uint32_t spans);
 struct endpoint *endpoints_find(const void *object);
 
 /*
- * Add it if it is not known, as a QP without known attributes. With recording_lock() held. NULL: no
+ * Find @object, or add it, as a QP without known attributes. With recording_lock() held. NULL: no
  * memory.
  */
 struct endpoint *endpoints_get(const void *object);
@@ -48,13 +48,13 @@ struct endpoint *endpoints_get(const void *object);
 struct endpoint *endpoints_of_number(const struct ibv_context *context, uint32_t number);
 
 /*
- * The queue with a request of that wr_id, among those that complete to @cq: of QPs (not if
- * @number_known), XRC SRQs and WQs. NULL: none, or possibly several (*@ret_several).
+ * The queue with a request of @wr_id, among those that complete to @cq: queues of QPs (unless
+ * @number_known), of XRC SRQs and of WQs. NULL: none, or possibly several (*@ret_several).
  */
 struct queue *endpoints_search(const struct ibv_cq *cq, uint64_t wr_id, bool recv,
 			       bool number_known, bool *ret_several);
 
-/* The queue pair with that receive queue; NULL: it does not belong to a queue pair. */
+/* The queue pair with that receive queue; NULL: the queue does not belong to a queue pair. */
 struct endpoint *endpoints_owner(struct queue *recv);
 
 /* In a child of fork(): the requests that the parent has posted are unknown. */

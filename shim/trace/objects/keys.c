@@ -213,7 +213,7 @@ static enum payload_why look_up_key(const struct ibv_context *context, uint32_t 
 		return PAYLOAD_DEVICE;
 	offset = addr - k->iova;
 	if (offset > k->length || length > k->length - offset)
-		return PAYLOAD_KEY; /* the device refuses it, or it is not known to the recorder */
+		return PAYLOAD_KEY; /* the device refuses the key, or the recorder lacks it */
 	*ret_at = k->addr + offset;
 	return PAYLOAD_WHOLE;
 }

@@ -9,10 +9,10 @@
 
 #include "core/wire/event.h"
 
-/* A region was registered or changed: its address @iova is the program's @addr. */
+/* A region was registered or changed: its address @iova corresponds to @addr in the program. */
 void keys_add(const struct ibv_mr *mr, uint64_t iova, const void *addr, uint64_t length);
 
-/* A region whose memory the program cannot read: of a device, of another process, or none. */
+/* A region whose memory the program cannot read: a device's, another process's, or no memory. */
 void keys_add_foreign(const struct ibv_mr *mr);
 
 /* A region has a new key, and the same memory. */

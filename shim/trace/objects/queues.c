@@ -6,9 +6,9 @@
  *
  * A queue completes its requests in the order of its posts, so if several have one wr_id the oldest
  * is complete. A shared receive queue does not; if posts of two threads overlap, the order is not
- * known until all requests outstanding then are complete; and if several threads poll, it never is.
- * Then any of several requests with one wr_id and different buffers may be the complete one: none
- * is chosen, and all are in doubt until the last of them is complete.
+ * known until all requests that were then outstanding are complete; and if several threads poll, it
+ * is never known. Then any of several requests with one wr_id and different buffers may be the
+ * completed one: none is chosen, and all are doubtful until the last of them is complete.
  */
 #include "shim/trace/objects/queues.h"
 
@@ -119,7 +119,7 @@ static struct place *append_place(struct table *t, uint64_t wr_id)
 	return p;
 }
 
-/* @before: the entry before it in its chain, 0 if it is the first. */
+/* Remove entry @i from its chain. @before: the entry before it; 0: it is the first. */
 static void take_out(struct table *t, struct chain *chain, uint32_t before, uint32_t i)
 {
 	struct place *p = place_at(t, i);
@@ -149,7 +149,7 @@ void queue_begin(struct queue *q, uint32_t max, uint32_t spans, bool shared)
 {
 	bool held = spin_lock(&q->lock);
 
-	/* belongs to the previous object at this address */
+	/* the table belongs to the previous object at this address */
 	if (held && q->table)
 		table_free(q->table);
 	q->table = NULL;
@@ -231,7 +231,7 @@ void queue_post_ends(struct queue *q)
 	spin_unlock(&q->lock);
 }
 
-/* Note that nothing is outstanding, except for posts that have not returned. */
+/* If nothing is outstanding, the order is known again, unless several posts have not returned. */
 static void note_drained(struct queue *q)
 {
 	if (!q->table->count)
@@ -298,7 +298,7 @@ void queue_take_back(struct queue *q, const struct request *request)
 	spin_unlock(&q->lock);
 }
 
-/* May another request with its wr_id be the complete one? Then all of them are in doubt. */
+/* May another request with the same wr_id be the completed one? Then all of these are doubtful. */
 static bool is_doubtful(struct table *t, struct place *p, unsigned int kinds)
 {
 	bool doubt = p->doubt;

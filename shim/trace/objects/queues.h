@@ -2,9 +2,9 @@
 /*
  * The buffers of outstanding requests.
  *
- * For each queue: its receives, or its reads and atomics, from post to completion, found by wr_id.
- * If the request is not certain that is reported, so that no bytes are attributed to a wrong one.
- * Any thread; memory is allocated when a queue is first posted to.
+ * Each queue has its receives, or its reads and atomics, from post to completion, found by wr_id.
+ * If it is not certain which request has completed, this is reported, so that no bytes are
+ * attributed to a wrong one. Any thread; memory is allocated when a queue is first posted to.
  */
 #include <infiniband/verbs.h>
 #include <stdatomic.h>

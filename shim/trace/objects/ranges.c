@@ -3,9 +3,9 @@
  *
  * 	start | end | the largest end up to here | region	sorted by start
  *
- * The largest end shows with one search whether any earlier range reaches an address, however they
- * overlap. A reader compares the count of changes before and after, and reads again if they differ.
- * An array that has become too small is not freed.
+ * With the largest end, one search shows whether any earlier range reaches an address, however
+ * ranges overlap. A reader compares the count of changes before and after, and reads again if they
+ * differ. An array that has become too small is not freed.
  */
 #include "shim/trace/objects/ranges.h"
 
@@ -129,7 +129,7 @@ static void insert_range(const struct ibv_mr *mr, uint64_t start, uint64_t end)
 	struct range *all;
 
 	if (!make_room(n))
-		return; /* releases of this one are not recorded */
+		return; /* no memory: releases of this region will not be recorded */
 	all = atomic_load_explicit(&ranges, memory_order_relaxed);
 	at = count_before(all, n, start);
 	for (size_t i = n; i > at; i--)

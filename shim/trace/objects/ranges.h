@@ -20,9 +20,9 @@ void ranges_add(const struct ibv_mr *mr, const void *addr, uint64_t length);
 void ranges_remove(const struct ibv_mr *mr);
 
 /*
- * Huge pages were mapped there, or the mapping there was removed; if that was only part of a
- * mapping nothing is known of it. Are all of these bytes in huge pages? Not known for more than
- * RANGES_HUGE mappings.
+ * ranges_map(): pages were mapped there, huge ones if @huge, or a mapping was removed; after a
+ * change of only a part, nothing is known of the mapping. ranges_are_huge(): are all of these bytes
+ * in huge pages? At most RANGES_HUGE mappings are known.
  */
 enum { RANGES_HUGE = 64 };
 void ranges_map(uint64_t addr, uint64_t length, bool huge);

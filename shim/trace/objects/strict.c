@@ -158,7 +158,7 @@ void strict_enter(struct strict_use *use, const void *object, enum verb verb,
 			.what = MISUSE_OVERLAP, .object = object, .verb = verb, .other = before });
 }
 
-/* Another thread that has entered meanwhile stays recorded. */
+/* Leave the object; if another thread has entered meanwhile, that remains stored. */
 void strict_leave(const struct strict_use *use)
 {
 	uint64_t me = use->me;
@@ -193,7 +193,7 @@ static void note_thread(struct ring_head *head, void *arg)
 	look->verb = verb;
 }
 
-/* Destruction of a queue pair whose CQ this thread is polling. */
+/* Report the destruction of a queue pair whose CQ this thread is polling. */
 static void look_at_batch(const struct ibv_qp *qp, const struct ibv_cq *cq)
 {
 	struct strict_object *o = cq ? strict_find(cq) : NULL;
@@ -214,7 +214,7 @@ void strict_destroys(enum verb verb, const void *object)
 	if (verb == VERB_dealloc_pd) {
 		struct strict_object *o = strict_find(object);
 
-		if (o) /* a plain one may be created at its address */
+		if (o) /* an object without a thread domain may be created at its address */
 			atomic_store(&o->single, false);
 	}
 	if (!object ||

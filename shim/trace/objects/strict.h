@@ -24,7 +24,7 @@ static inline bool strict_is_on(void)
 /* The queues of a QP have separate users; a CQ and an SRQ have the first. */
 enum strict_queue { STRICT_SEND, STRICT_RECV, STRICT_QUEUES };
 
-/* For a batch: a thread that is not recorded began it, or another thread ended it. */
+/* A value of `batch`: a thread that is not recorded began the batch, or another thread ended it. */
 #define STRICT_SOMEBODY UINT64_MAX
 
 /* A CQ, QP or SRQ created since recording began; or a parent domain. */
@@ -32,30 +32,30 @@ struct strict_object {
 	struct known known;
 	atomic_bool single;     /* it has a thread domain, or was created for one thread */
 	_Atomic uint32_t epoch; /* differs between a child of fork() and its parent */
-	/* of a single one: the thread that uses it; 0: none */
+	/* of an object for one thread: the thread that uses it; 0: none */
 	_Atomic uint64_t users[STRICT_QUEUES];
 	/*
 	 * the thread between ibv_start_poll() and ibv_end_poll(), or ibv_wr_start() and
 	 * ibv_wr_complete(); 0: none
 	 */
 	_Atomic uint64_t batch;
-	uint64_t wc_flags; /* of an extended CQ, and its original functions */
+	uint64_t wc_flags; /* of an extended CQ */
 	struct ibv_cq_ex was;
 };
 
-/* The process begins to be recorded. */
+/* Recording of the process begins. */
 void strict_begin(bool on, bool child);
 
-/* An object was created at this address, @single: only one thread at a time may use it. */
+/* An object was created at @object. @single: only one thread at a time may use it. */
 struct strict_object *strict_made(const void *object, bool single);
 
-/* NULL: it is not known. */
+/* NULL: the object is not known. */
 struct strict_object *strict_find(const void *object);
 
 /* Does @pd have a thread domain? */
 bool strict_has_domain(const struct ibv_pd *pd);
 
-/* This thread, for `users` and `batch`; 0: it is not recorded. */
+/* The value of this thread in `users` and `batch`; 0: it is not recorded. */
 uint64_t strict_me(void);
 
 /* A misuse: @other is a thread as above, or 0. */

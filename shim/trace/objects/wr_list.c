@@ -2,8 +2,8 @@
  * Addresses of the requests of a list that is being posted
  *
  * A signal handler may post while its thread does. The stack grows down: a post whose frame is
- * above this one is an outer one. One that never returned, as after a longjmp() out of it, usually
- * has a frame below those of all later ones.
+ * above this one's is an outer post. A post that never returned, as after a longjmp() out of it,
+ * usually has a frame below those of all later posts.
  */
 #include "shim/trace/objects/wr_list.h"
 

@@ -5,7 +5,7 @@
  * A posted request belongs to the provider and must not be read, so its address is stored. The
  * first is in struct wr_list; the others are too many for a caller's stack, and are stored in the
  * thread's memory (site_spare()). A list that is posted within the post of another list stores only
- * its first.
+ * the first address.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ struct wr_list {
 	unsigned int n;           /* requests in all */
 	const void *first;
 	struct wr_list_rest *rest; /* NULL: none, or not known */
-	struct queue *queue; /* where its buffers are stored (payload.h); NULL: they are not */
+	struct queue *queue;       /* stores the buffers (payload.h); NULL: they are not stored */
 };
 
 static inline void wr_list_init(struct wr_list *list, const void *const *frame)

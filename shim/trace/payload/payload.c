@@ -4,7 +4,7 @@
  * 	post of a send        -> its bytes, then the post's event
  * 	  of a read, receive  -> its buffers are stored (queues.h)
  * 	poll                  -> the poll's event, then the bytes of those buffers
- * 	ibv_wr_set_inline_*   -> its bytes at once: the program may change them then
+ * 	ibv_wr_set_inline_*   -> its bytes at once: the program may change them afterwards
  *
  * Addresses are translated to the program's by the key's region (keys.h).
  */
@@ -131,7 +131,7 @@ static bool write_request(const struct request *r, const void *object, uint32_t 
 	return payload_write(&source, &payload_rule, budget);
 }
 
-/* The buffers that the request will have written to by the time it is complete. */
+/* Store the buffers that the request will have written to when it is complete. */
 static void remember_buffers(struct wr_list *list, struct queue *queue, const struct request *r)
 {
 	if (!list->queue)
@@ -181,7 +181,10 @@ void payload_receives(struct wr_list *list, const void *queue, const struct ibv_
 	}
 }
 
-/* Requests before @bad belong to the provider: the list may be read only from there on. */
+/*
+ * Is @bad in the list? Requests before it belong to the provider: only @bad and later ones may be
+ * read.
+ */
 static bool is_listed(const struct wr_list *list, const void *bad)
 {
 	return wr_list_find(list, bad);
@@ -326,7 +329,7 @@ static struct queue *queue_of(const struct ibv_cq *cq, const struct ibv_wc *wc, 
 	return queue;
 }
 
-/* A tagged buffer is not posted: what it received is not known here. */
+/* The kinds of request that may have completed, as bits. A tagged buffer is not posted: none. */
 static unsigned int kinds_of(const struct ibv_wc *wc)
 {
 	switch ((int)wc->opcode) {
@@ -386,9 +389,8 @@ static void mark_defined(const struct payload_source *s)
 
 /*
  * After an error the opcode is not valid, so the side of the request is not
- * known. On the queue pair nothing succeeds any more until RESET, which forgets
- * all its requests; one that a shared queue has lost that way stays, and makes
- * its wr_id doubtful.
+ * known. Until RESET, which forgets all its requests, nothing succeeds on the queue pair; but a
+ * shared queue keeps a request that it has lost this way, and the request makes its wr_id doubtful.
  */
 static void complete_request(const struct ibv_cq *cq, const struct ibv_wc *wc, uint32_t seq,
 			     uint32_t index)
@@ -432,7 +434,7 @@ void payload_completions(const struct ibv_cq *cq, const struct ibv_wc *wc, uint3
 	unsaid = 0;
 }
 
-void payload_unsaid(unsigned int what)
+void payload_set_unsaid(unsigned int what)
 {
 	unsaid = what;
 }

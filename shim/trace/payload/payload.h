@@ -33,10 +33,10 @@ void payload_receives(struct wr_list *list, const void *queue, const struct ibv_
 void payload_refused_sends(const struct wr_list *list, const struct ibv_qp *qp, const void *bad);
 void payload_refused_receives(const struct wr_list *list, const void *queue, const void *bad);
 
-/* Inline data of the last request begun. */
+/* Capture the inline data of the last request begun. */
 void payload_inline(const struct ibv_qp_ex *qp, struct builder *b, const struct event_sge *sge);
 
-/* The requests that were built are posted; or were not posted after all. */
+/* The requests that were built are about to be posted; were not posted after all. */
 bool payload_built(struct wr_list *list, const struct ibv_qp *qp, struct builder *b, bool taken);
 void payload_refused_built(const struct ibv_qp *qp, const struct builder *b);
 
@@ -48,12 +48,12 @@ static inline void payload_posted(struct wr_list *list)
 }
 
 /*
- * Completions of one poll. @seq: the number of the poll's event, which has all of them; 0: it is
- * not recorded.
+ * Capture the payload of the completions of one poll. @seq: the number of the poll's event, which
+ * has all of these completions; 0: the poll is not recorded.
  */
 void payload_completions(const struct ibv_cq *cq, const struct ibv_wc *wc, uint32_t nwc,
 			 uint32_t seq);
 
 /* Fields that the next completion of this thread does not have. */
-enum payload_unsaid { PAYLOAD_NO_LENGTH = 1, PAYLOAD_NO_QP_NUM = 2 };
-void payload_unsaid(unsigned int what);
+enum payload_set_unsaid { PAYLOAD_NO_LENGTH = 1, PAYLOAD_NO_QP_NUM = 2 };
+void payload_set_unsaid(unsigned int what);

@@ -21,7 +21,9 @@ enum { PIECE = RING_EVENT_MAX - 4096 };
 
 _Static_assert(PIECE % 32 == 0, "hashed without a rest");
 
-/* getpid() is a system call: once a thread in each process, whose generations differ. */
+/*
+ * getpid() is a system call: each thread makes it once in each process, whose generations differ.
+ */
 static pid_t own_pid(void)
 {
 	static __thread struct {

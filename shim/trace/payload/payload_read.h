@@ -9,7 +9,7 @@ struct payload_source {
 	uint64_t object; /* as in struct event_payload */
 	uint32_t of, index;
 	enum payload_kind kind;
-	enum payload_why why; /* why @spans does not have all of it */
+	enum payload_why why; /* why @spans does not have the whole payload */
 	uint8_t before;
 	uint64_t total;
 	unsigned int nspans;

@@ -31,15 +31,15 @@
 #include "shim/trace/ring/rings.h"
 
 /*
- * Any other value is the pid of the process whose thread is joining: in a child it differs from its
- * own.
+ * Values of @state; any other is the pid of the process whose thread is joining: in a child, this
+ * differs from its own pid.
  */
 enum process_state { PROCESS_NEW, PROCESS_READY = -1 };
 
 static _Atomic pid_t state; /* enum process_state */
 static pid_t recorded_pid;
 static bool joined;              /* the session was found */
-static char given[SESSION_PATH]; /* of a running program; "": that of the environment */
+static char given[SESSION_PATH]; /* session to attach to; "": that of the environment */
 
 /* A pthread_mutex_t survives fork() only if it is free, or held by the forking thread. */
 static void before_fork(void)

@@ -7,19 +7,22 @@
 
 #include "core/wire/event.h"
 
-/* Before a process's first ring. @before: the pid that this image was last recorded with, or 0. */
+/*
+ * Called before a process's first ring is created. @before: the pid that this image was last
+ * recorded with, or 0.
+ */
 void process_begin(pid_t before);
 
 /* Write the process and its modules to a thread's new ring, if it is the first of the process. */
 void process_write(void);
 
 /*
- * Make forks wait for threads that hold them (forks.h). Before the program begins, and before
- * join.c registers its handlers.
+ * Make forks wait for threads that hold them (forks.h). Called before the program begins, and
+ * before join.c registers its handlers.
  */
 void process_watch_forks(void);
 
-/* Record each fork. Likewise, but after join.c's handlers. */
+/* Record each fork. Called before the program begins, after join.c has registered its handlers. */
 void process_announce_forks(void);
 
 /* Record exit() from now on. Once for each image. */
@@ -40,7 +43,9 @@ void process_forked(uint32_t seq, pid_t pid, int error);
 /* In a child with a copy of its parent's memory, created by fork @seq. */
 void process_child(uint32_t seq);
 
-/* False also in the child of a vfork: its actions are not its parent's. */
+/*
+ * Is the process recorded? Also false in the child of a vfork, whose actions are not its parent's.
+ */
 bool process_is_recorded(void);
 
 /* The process is about to end. Async-signal-safe once the thread has a ring. */

@@ -200,7 +200,7 @@ OURS int execveat(int fd, const char *path, char *const argv[], char *const envp
 	return EXEC(execveat, fd, path, argv, envp, flags);
 }
 
-/* The number of words from @first to the NULL, including that. */
+/* The number of words from @first to the NULL, including the NULL. */
 static size_t count_words(const char *first, va_list words)
 {
 	va_list at;

@@ -175,8 +175,8 @@ size_t surroundings_first(int fd, char *text, size_t used)
 }
 
 /*
- * From the kernel, which has the initial environment: `environ` may be changed by another thread
- * meanwhile, unnoticed. Only variables that libibverbs itself reads later are read from `environ`.
+ * Read from the kernel, which has the initial environment: another thread may change `environ`
+ * unnoticed. Only variables that libibverbs itself reads later are read from `environ`.
  */
 size_t surroundings_environ(char *text)
 {

@@ -17,7 +17,7 @@ void surroundings_limits(struct event_process *event);
 size_t surroundings_environ(char *text);
 
 /*
- * The part that is read from @fd, NAME=VALUE and one NUL each; added after the @used bytes of
- * @text. Returns the bytes used after that.
+ * Add the variables read from @fd, each NAME=VALUE and a NUL, after the @used bytes of @text.
+ * Returns the bytes used after that.
  */
 size_t surroundings_first(int fd, char *text, size_t used);

@@ -157,7 +157,7 @@ static void begin_tap(void)
 bool thread_make_ring(void)
 {
 	permit_begin_thread();
-	/* after fork it belongs to the parent: this process has no use for it */
+	/* after fork the ring belongs to the parent: this process has no use for it */
 	if (undo_is_on())
 		rings_leave(&recorder.ring);
 	ring_close(&recorder.ring);

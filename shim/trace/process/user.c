@@ -30,7 +30,7 @@ static struct session seen; /* mapped before the change if the process does not 
 static uid_t owner;         /* of the session; valid once `left` is set */
 static _Atomic bool left;   /* the user was changed, or about to be */
 
-static struct session_page *page_here(void)
+static struct session_page *known_page(void)
 {
 	return recording_session.page ?: seen.page;
 }
@@ -42,7 +42,7 @@ static void probe_page(void)
 	if (!dir || !*dir)
 		return;
 	recording_lock();
-	if (!page_here())
+	if (!known_page())
 		session_join(&seen, dir);
 	recording_unlock();
 }
@@ -59,7 +59,7 @@ static void before_change(uid_t to)
 		rings_set_aside(&recording_session);
 	else
 		probe_page();
-	if (page_here() && !atomic_exchange(&left, true))
+	if (known_page() && !atomic_exchange(&left, true))
 		owner = geteuid();
 	errno = saved;
 }
@@ -67,7 +67,7 @@ static void before_change(uid_t to)
 void user_exec(void)
 {
 	static _Atomic pid_t counted;
-	struct session_page *page = page_here();
+	struct session_page *page = known_page();
 	uid_t now;
 
 	if (!atomic_load(&left) || !page || !permit_has(NEED_IDS))

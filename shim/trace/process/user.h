@@ -4,5 +4,8 @@
  */
 #include <sys/types.h>
 
-/* This process is about to execute or start another program: can that not access the session? */
+/*
+ * This process is about to execute or start another program: count it if it cannot access the
+ * session.
+ */
 void user_exec(void);

@@ -9,7 +9,7 @@
 
 #include "shim/trace/ring/record.h"
 
-/* Does it mean that requests or completions are not seen from now on? */
+/* Does @what mean that requests or completions are not seen from now on? */
 static bool hides_work(enum event_blind_what what)
 {
 	return what != BLIND_DM && what != BLIND_MODULES && what != BLIND_SITES &&

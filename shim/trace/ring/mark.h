@@ -4,7 +4,7 @@
  */
 #include "shim/trace/base/callback.h"
 
-/* A fault was made by the recorder (MARK_FAULT). */
+/* The recorder has injected a fault (MARK_FAULT). */
 void mark_fault(const char *text);
 
 /* The program has set a mark, recorded or not. */

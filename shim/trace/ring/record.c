@@ -47,8 +47,8 @@ void record_abandon(void)
 }
 
 /*
- * The stack grows down: an outer frame is above this one. The stack shows whether it is still
- * active.
+ * The stack grows down: an outer frame is above this one. The stack shows whether the frame of a
+ * hold still exists.
  */
 void record_end_hold(const void *frame)
 {
@@ -68,7 +68,7 @@ void record_tap(void)
 		const struct event_head *event =
 			(const void *)(ring->data + (recorder.tapped & ring->mask));
 
-		/* first, so that a signal handler continues after it */
+		/* before the call, so that a signal handler continues after this event */
 		recorder.tapped += event->words * 8u;
 		atomic_store_explicit(&ring->head->tapped, event->seq, memory_order_relaxed);
 		recorder.tap->event(ring->head, &recording_session.page->clock, event);

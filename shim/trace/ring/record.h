@@ -18,7 +18,7 @@ struct recorder {
 	uint32_t generation; /* of the process when the ring was created */
 	uint32_t ringless;   /* generation in which no ring was available: not tried again */
 	uint32_t depth;      /* verbs of this thread that have begun and not returned */
-	const void *frame;   /* of the outermost of them */
+	const void *frame;   /* of the outermost verb */
 	uint32_t cm_depth;   /* the same for calls of librdmacm */
 	const void *cm_frame;
 	bool busy;    /* the ring is being created: verbs are not recorded meanwhile */
@@ -41,7 +41,7 @@ struct recorder {
 	uint64_t held;          /* bytes after ring.reserved that wait for an outer event */
 	uint32_t holds;         /* counts published holds, so that their owner notices */
 	const struct tap *tap;  /* gets this ring's events, too; or NULL */
-	uint64_t tapped;        /* position up to which it got them, as ring.reserved */
+	uint64_t tapped;        /* position up to which the tap got events, as ring.reserved */
 	struct ring ring;
 	struct {
 		uint64_t ticks; /* of all waits of this thread */
@@ -92,8 +92,9 @@ static inline uint64_t record_ticks(void)
 bool record_room(size_t bytes);
 
 /*
- * An event is being written. False: this is a signal handler that interrupted that, and its event
- * is dropped and counted. True: the writer was left by a longjmp(), and its event is discarded.
+ * An event is being written. False: this is a signal handler that interrupted the writing, and its
+ * event is dropped and counted. True: the writer was left by a longjmp(), and its event is
+ * discarded.
  */
 bool record_take_over(void);
 
@@ -136,8 +137,8 @@ static inline void *record_reserve(size_t bytes)
 }
 
 /*
- * While it is not NULL, but a frame of the caller, a signal handler's events are dropped and
- * counted. Returns the previous value.
+ * Set recorder.writing to a frame of the caller, or NULL. While it is not NULL, events of signal
+ * handlers are dropped and counted. Returns the previous value.
  */
 static inline const void *record_set_writing(const void *frame)
 {

@@ -31,7 +31,7 @@ static uint32_t last_generation;
 static atomic_bool over;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct quiet locked; /* of the thread that holds it */
+static struct quiet locked; /* signals of the thread that holds the lock */
 static __thread bool holds __attribute__((tls_model("initial-exec")));
 static __thread unsigned int nested __attribute__((tls_model("initial-exec")));
 
@@ -104,7 +104,7 @@ void recording_lock(void)
 		nested++;
 		return;
 	}
-	quiet_begin(&quiet); /* its verb would wait for its own thread */
+	quiet_begin(&quiet); /* a verb of a signal handler would wait for its own thread */
 	pthread_mutex_lock(&lock);
 	locked = quiet;
 	holds = true;

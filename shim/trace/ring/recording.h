@@ -64,5 +64,5 @@ void recording_lock(void);
 bool recording_trylock(void);
 void recording_unlock(void);
 
-/* Has the thread that holds it blocked signals? */
+/* Has the thread that holds the lock blocked signals? */
 bool recording_lock_is_quiet(void);

@@ -91,7 +91,8 @@ static bool charge_budget(uint64_t bytes, uint64_t most)
 }
 
 /*
- * Count it in the shared page, for the final report. The budget is written only if it is smaller.
+ * Count a withheld ring or growth in the shared page, for the final report. The budget is written
+ * only if it is smaller than the one there.
  */
 static void report_withheld(struct session_page *page, _Atomic uint32_t *count)
 {
@@ -228,7 +229,7 @@ static int make_numbered(struct session *session, uint32_t index, struct ring *r
 	return err;
 }
 
-/* The number may be in use only if the count of them was overwritten. */
+/* Try further numbers: one can be in use only if the shared count of numbers was overwritten. */
 static int make_ring(struct session *session, struct ring *ret_ring)
 {
 	int err = -EEXIST;
@@ -382,7 +383,7 @@ static void trim_ring(struct session *session, struct ring *ring)
 	session_give_back(session, first + 2 * ring->head->bytes - tail);
 }
 
-/* No thread will write to it again. */
+/* No thread will write to the ring again. */
 static void close_ring(struct session *session, struct slot *slot, struct ring *ring,
 		       uint64_t ticks)
 {

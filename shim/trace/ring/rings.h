@@ -41,8 +41,9 @@ void rings_set_aside(struct session *session);
 int rings_widen(struct session *session, struct ring *ring, bool must);
 
 /*
- * The thread has finished with @ring: it becomes free for the next one, or is closed if enough
- * rings are free, or @torn (an event was being written). The caller must not use it any more.
+ * The thread has finished with @ring: the ring becomes free for the next thread, or is closed if
+ * enough rings are free, or @torn (an event was being written). The caller must not use it any
+ * more.
  */
 void rings_give(struct session *session, struct ring *ring, uint64_t ticks, bool torn);
 

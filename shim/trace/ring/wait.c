@@ -159,7 +159,7 @@ static void begin_patience(struct patience *p)
 /*
  * Does the collector make progress? Either this ring has fewer unread events, or the collector is
  * busy with other rings or the disk, which uses processor time. A collector that iterates over all
- * rings without reading this one does not.
+ * rings without reading this one makes no progress.
  */
 static bool sees_reader(struct patience *p)
 {

@@ -5,26 +5,26 @@
  * the global scope of a C++ program would replace those of libgcc. Operations that are forbidden in
  * a verb, and their workarounds:
  *
- * 	dl_iterate_phdr()   it looks for an address under the loader's lock, and a
- * 			    thread that holds that may wait for this one. Its own
- * 			    pointer to that function becomes one of ours, which
- * 			    knows the answer without a lock (locate.h)
- * 	malloc()            its first walk in a thread takes memory, and a signal
- * 			    handler may have interrupted malloc() itself: it is not
- * 			    asked before somebody knows that none has
- * 	remembering         what it knows of an address is never forgotten. Where
- * 			    another file came to lie in the place of an unloaded one,
- * 			    it is not asked any more
- * 	locks               a child of fork() finds them as they were: if another
- * 			    thread was in it, it is not asked in the child
- * 	asking the kernel   behind a frame without unwind information it guesses, and
- * 			    asks whether an address can be read: it writes a byte
- * 			    from there into a pipe that it made at its first walk. A
- * 			    program that has closed all its descriptors may have a
- * 			    file of its own under these numbers: its pointers to
- * 			    read() and to syscall(), by which it writes, become
- * 			    ours, too, which look at the descriptors first, and the
- * 			    walk is given up if they are not the pipe's
+ * 	dl_iterate_phdr()   libunwind calls it to find the file of an address. It takes
+ * 			    the loader's lock, and a thread that holds the lock may
+ * 			    wait for this one. libunwind's pointer to the function is
+ * 			    replaced by ours, which needs no lock (locate.h)
+ * 	malloc()            the first unwinding in a thread allocates memory, and a
+ * 			    signal handler may have interrupted malloc() itself:
+ * 			    libunwind is not used until a stack shows that none has
+ * 	its cache           what it has found for an address is never forgotten. When
+ * 			    another file is mapped in place of an unloaded one,
+ * 			    libunwind is not used any more
+ * 	its locks           a child of fork() inherits their state: if another thread
+ * 			    was inside libunwind, it is not used in the child
+ * 	its pipe            after a frame without unwind information it guesses, and
+ * 			    tests whether an address can be read by writing a byte
+ * 			    from there into a pipe, created at the first unwinding.
+ * 			    A program that closes all descriptors may then have files
+ * 			    of its own with these numbers. So libunwind's pointers to
+ * 			    read() and syscall(), which it writes with, are replaced
+ * 			    by functions that check the descriptors, and unwinding
+ * 			    fails if they are not the pipe's
  */
 #include "shim/trace/stack/libunwind.h"
 
@@ -60,7 +60,7 @@ static bool shared;         /* others were inside it when the last fork began */
 
 static __thread bool warm __attribute__((tls_model("initial-exec")));
 static __thread uint32_t walking __attribute__((tls_model("initial-exec")));
-/* the pipe is lost, during a walk */
+/* has the pipe been lost during this unwinding? */
 static __thread bool lost __attribute__((tls_model("initial-exec")));
 
 static struct {
@@ -85,7 +85,7 @@ static bool may_use(int fd)
 	return !lost;
 }
 
-/* EAGAIN: the pipe exists, and is empty. */
+/* Replaces read() for libunwind. EAGAIN stands for an empty pipe. */
 static ssize_t read_probe(int fd, void *to, size_t bytes)
 {
 	if (may_use(fd))
@@ -94,7 +94,7 @@ static ssize_t read_probe(int fd, void *to, size_t bytes)
 	return -1;
 }
 
-/* EFAULT: the address cannot be read. */
+/* Replaces syscall() for libunwind. EFAULT stands for an address that cannot be read. */
 static long call_kernel(long number, long a, long b, long c, long d, long e, long f)
 {
 	if (number != SYS_write || may_use((int)a))
@@ -103,15 +103,15 @@ static long call_kernel(long number, long a, long b, long c, long d, long e, lon
 	return -1;
 }
 
-/* During a fork no thread enters: the child would not know. Then -1. */
-static int walk_stack(backtrace_fn *take, void **frames, int max)
+/* Unwind. During a fork no thread may enter, since the child would not know of it: returns -1. */
+static int unwind_frames(backtrace_fn *take, void **frames, int max)
 {
 	int n = -1;
 
 	walking++;
 	/* pairs with the load in libunwind_fork() */
 	atomic_fetch_add(&walkers, 1);
-	if (!forks_go_on()) {
+	if (!forks_is_forking()) {
 		VALGRIND_DISABLE_ERROR_REPORTING; /* words on a stack need not be initialized */
 		n = take(frames, max);
 		VALGRIND_ENABLE_ERROR_REPORTING;
@@ -131,7 +131,7 @@ int libunwind_unwind(void **frames, int max)
 	if (!take || !warm)
 		return -1;
 	lost = false;
-	n = walk_stack(take, frames, max);
+	n = unwind_frames(take, frames, max);
 	return lost ? -1 : n;
 }
 
@@ -142,7 +142,7 @@ void libunwind_warm_up(void)
 
 	if (!take || warm)
 		return;
-	warm = walk_stack(take, &frame, 1) >= 0;
+	warm = unwind_frames(take, &frame, 1) >= 0;
 }
 
 void libunwind_retire(void)
@@ -216,7 +216,7 @@ static void *pointer_to(const struct link_map *map, const struct relocations *r,
 	return NULL;
 }
 
-/* The loader makes some of these pointers read-only when it is done with them. */
+/* Is the pointer read-only? The loader makes some read-only when it has set them. */
 static bool is_sealed(const void *at)
 {
 	struct located found = { 0 };
@@ -258,8 +258,8 @@ void libunwind_open(void)
 	struct link_map *map;
 
 	/*
-	 * at a thread's end it frees its memory, with mutexes that ThreadSanitizer interposes,
-	 * which does not know the thread any more by then
+	 * at a thread's end libunwind frees its memory, with mutexes that ThreadSanitizer
+	 * interposes, which does not know the thread any more by then
 	 */
 	if (dlsym(RTLD_DEFAULT, "__tsan_init"))
 		return;
@@ -282,7 +282,7 @@ static bool find_probe(void)
 		return false;
 	syscall(SYS_close, probe.ends[0]); /* close() would be a cancellation point */
 	syscall(SYS_close, probe.ends[1]);
-	walk_stack(loaded, &frame, 1);
+	unwind_frames(loaded, &frame, 1);
 	probe.known = !fstat(probe.ends[0], &probe.stat) && S_ISFIFO(probe.stat.st_mode) &&
 		      is_probe(probe.ends[1]) && fcntl(probe.ends[0], F_GETFL) & O_NONBLOCK;
 	return probe.known;
@@ -296,7 +296,7 @@ void libunwind_try(void *const *outer, int n)
 
 	if (!loaded || !n || !find_probe())
 		return;
-	m = walk_stack(loaded, frames, DEEP);
+	m = unwind_frames(loaded, frames, DEEP);
 	while (i < m && frames[i] != outer[0])
 		i++;
 	for (int j = 0; j < n && j < ALIKE; j++)

@@ -191,8 +191,8 @@ static uint32_t give_up(const struct located *found)
 }
 
 /*
- * Write the file, then store it, unless the event was lost. Two threads may both do so at once: the
- * two events are equal.
+ * Write the event of a file, then add the file to the list, unless the event was lost. Two threads
+ * may both do so at once: the two events are equal.
  */
 static uint32_t add_module(const struct located *found, uint64_t what, uint32_t now,
 			   _Atomic(struct module *) *at)
@@ -203,7 +203,7 @@ static uint32_t add_module(const struct located *found, uint64_t what, uint32_t 
 		return atomic_load(&serials);
 	if (i >= MODULES || !at)
 		return give_up(found);
-	import_see(&found->info);
+	import_scan(&found->info);
 	serial = atomic_fetch_add(&serials, 1) + 1;
 	if (!write_module(found, serial))
 		return serial;

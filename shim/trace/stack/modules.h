@@ -13,12 +13,12 @@
 /* Write the files that the program was started with. */
 void modules_list(void);
 
-/* A new session begins, which knows none yet. No other thread may take a stack. */
+/* A new session begins, which has no files yet. No other thread may take a stack. */
 void modules_again(void);
 
 struct modules_seen {
 	uint32_t serial; /* of the newest file: identifies the file together with an address */
-	bool replaced;   /* one of them lies where another file lay before */
+	bool replaced;   /* one of the files is where another file was before */
 };
 
 /* Write the files of those @n addresses that are not known yet. */

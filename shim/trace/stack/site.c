@@ -10,7 +10,7 @@
  * 	frame + 1       return address of the verb
  * 	frame           the verb's frame
  *
- * Reading there is safe: they are near the frame, which is on a live stack.
+ * Reading these words is safe: they are near the frame, which is on a live stack.
  *
  * Each thread has a hash table with open addressing, from its first post on. After an unload each
  * site is unwound once more. A thread with more than SITES sites reports that, and ignores further

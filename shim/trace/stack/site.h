@@ -6,7 +6,7 @@
  * by the return addresses above that. It is unwound when it is first seen, and has a number from
  * then on.
  *
- * Each thread has its own; nothing here waits.
+ * Each thread has its own sites; no function waits.
  */
 #include <stdint.h>
 
@@ -40,7 +40,7 @@ extern __thread struct sites sites __attribute__((tls_model("initial-exec")));
  */
 void *site_spare(void);
 
-/* The slow path: find it elsewhere in the table, or unwind and write it. 0: none. */
+/* The slow path: find the site elsewhere in the table, or unwind and write it. 0: none. */
 uint16_t site_find(const void *const *frame);
 
 static inline struct site *site_place(const void *const *frame, const void *caller)

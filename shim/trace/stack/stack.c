@@ -43,8 +43,8 @@ static struct {
 struct walk {
 	void **frames;
 	int n, max;
-	bool interrupted; /* a signal handler is among them */
-	bool whole;       /* the outermost was reached */
+	bool interrupted; /* a signal handler is among the frames */
+	bool whole;       /* the outermost frame was reached */
 };
 
 static _Unwind_Reason_Code test_frame(struct _Unwind_Context *context, void *arg)
@@ -107,7 +107,9 @@ void stack_begin(void)
 	libunwind_try(frames + i, n - i);
 }
 
-/* Another file is mapped at an address now: libunwind's cached data for it is wrong. */
+/*
+ * Unwind by libgcc: another file is mapped at an address now, and libunwind's cached data is wrong.
+ */
 static int unwind_again(void **frames, struct stack *stack)
 {
 	int n = unwind_slowly(frames, ROOM);
@@ -161,8 +163,8 @@ struct interrupted {
 };
 
 /*
- * Functions have frame pointers: the frame is below the return address. If that is not known, it
- * may be.
+ * Functions have frame pointers: the frame is below the return address. If this is not known, the
+ * answer is yes.
  */
 static bool is_frame(struct _Unwind_Context *context, const void *frame)
 {
@@ -238,7 +240,7 @@ struct above {
  * A return address is directly below the caller's stack pointer (CFA). Frames inside the verb's own
  * may be on another stack.
  */
-static _Unwind_Reason_Code see_address(struct _Unwind_Context *context, void *arg)
+static _Unwind_Reason_Code visit_address(struct _Unwind_Context *context, void *arg)
 {
 	const void *const *at = (const void *const *)libgcc.cfa(context) - 1;
 	struct above *above = arg;
@@ -259,6 +261,6 @@ unsigned int stack_above(const void *const *frame, const void *const **ret_at, u
 	struct above above = { .frame = frame, .at = ret_at, .max = max };
 
 	if (libgcc.backtrace)
-		libgcc.backtrace(see_address, &above);
+		libgcc.backtrace(visit_address, &above);
 	return above.n;
 }

@@ -13,7 +13,7 @@ enum { STACK_FRAMES = 48 };
 struct stack {
 	uint32_t modules; /* the highest serial of its files (modules.h) */
 	uint32_t nframes;
-	bool inside; /* a verb is among them, or that is not known */
+	bool inside; /* a verb is among the frames, or this is not known */
 	/* return addresses, innermost first, without the recorder's own */
 	uint64_t frames[STACK_FRAMES];
 };
@@ -21,7 +21,7 @@ struct stack {
 /* Load the unwinders. Takes the loader's lock. */
 void stack_load(void);
 
-/* At the first verb of an image; loads them if stack_load() was not called. */
+/* Called at the first verb of an image; loads the unwinders if stack_load() was not called. */
 void stack_begin(void);
 
 /*

@@ -10,7 +10,7 @@
  * thread holds no lock; others run meanwhile. Between the last two the command finds the threads
  * that are inside a verb: their rings stay mapped, and so does the session.
  *
- * What existed is written between two marks. States are those that the device tells.
+ * Existing objects are written between two marks, in the states that the device reports.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@ EXPORTED void verbatim_attach_end(struct attach_request *request);
 EXPORTED void verbatim_attach_release(struct attach_request *request);
 extern void verbatim_record_mark(int kind, const char *text);
 
-/* What exists, as calls */
+/* Existing objects, as calls */
 
 static void write_call(enum verb verb, const uint64_t *args, const void *result)
 {
@@ -65,7 +65,7 @@ static void write_context(struct ibv_context *context)
 	WRITE(VERB_open_device, context, WORD(context->device));
 }
 
-/* Objects that others need; each once. */
+/* Objects on which other objects depend, each once. */
 struct needed {
 	const void **all;
 	size_t n;
@@ -88,7 +88,9 @@ static void write_pd(struct needed *needed, struct ibv_pd *pd)
 
 static void write_mr(struct needed *needed, struct ibv_mr *mr)
 {
-	/* the rights are not known: all, so that no use of them is taken for a mistake */
+	/*
+	 * the rights are not known: grant all, so that no use of the region is taken for an error
+	 */
 	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 			   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
@@ -119,7 +121,7 @@ static void write_srq(struct needed *needed, struct ibv_srq *srq)
 	WRITE(VERB_create_srq, srq, WORD(srq->pd), WORD(&attr));
 }
 
-/* The steps to the state that it is in, each with the attributes that it needs. */
+/* Write the transitions to the queue pair's state, each with the attributes that it needs. */
 static void write_state(struct ibv_qp *qp, const struct ibv_qp_attr *now)
 {
 	const bool rc = qp->qp_type == IBV_QPT_RC, ud = qp->qp_type == IBV_QPT_UD;
@@ -180,8 +182,8 @@ static bool is_of(const void *object, uint64_t context)
 }
 
 /*
- * Is it what the command has found? The program may have destroyed it meanwhile, and freed memory
- * may look like an object. Between here and its use are microseconds.
+ * Is this still the object that the command has found? The program may have destroyed it since, and
+ * freed memory may look like an object. Only microseconds pass from here to its use.
  */
 static bool is_same(const struct attach_object *object)
 {

@@ -39,7 +39,7 @@ static struct nesting nesting_of(enum verb verb)
 	return (struct nesting){ &recorder.depth, &recorder.frame };
 }
 
-/* @inside: no jump can have left the verbs that seem to be around this one. */
+/* @inside: the verbs that seem to be around this one cannot have been left by a jump. */
 static void enter_call(struct call *call, const void *frame, bool inside)
 {
 	struct nesting in = nesting_of(call->verb);

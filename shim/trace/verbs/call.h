@@ -13,10 +13,10 @@
 
 struct call {
 	enum verb verb;
-	bool on;              /* it is recorded, and counts in recorder.depth */
+	bool on;              /* the call is recorded, and counts in recorder.depth */
 	uint32_t seq;         /* number of its EVENT_CALL; 0: dropped */
-	uint32_t depth;       /* of the verbs around it */
-	const void *frame;    /* of the outermost before it */
+	uint32_t depth;       /* number of verbs around it */
+	const void *frame;    /* frame of the outermost verb before it */
 	const uint64_t *args; /* for the output arguments */
 };
 
@@ -32,7 +32,7 @@ static inline void call_begin(struct call *call, enum verb verb, const uint64_t 
 		call_write_begin(call, verb);
 }
 
-/* @ret: its result, sign-extended to 64 bits; 0 for void. */
+/* @ret: the verb's result, sign-extended to 64 bits; 0 for void. */
 static inline void call_end(struct call *call, uint64_t ret)
 {
 	if (call->on)

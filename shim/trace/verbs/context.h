@@ -24,7 +24,7 @@ struct context {
 /* NULL: unknown. */
 struct context *context_find(const struct ibv_context *context);
 
-/* Add it if it is not known. With recording_lock() held. NULL: no memory. */
+/* Find @context, or add it. With recording_lock() held. NULL: no memory. */
 struct context *context_get(const struct ibv_context *context);
 
 const struct context_next *context_next(const struct ibv_context *context);

@@ -78,7 +78,7 @@ bool poll_takes_stack(enum ibv_wc_status status)
 	return status != IBV_WC_SUCCESS;
 }
 
-/* Does one of them have a stack? */
+/* Is a stack recorded for one of these completions? */
 static bool has_error(const struct ibv_wc *wc, uint32_t nwc)
 {
 	for (uint32_t i = 0; i < nwc; i++)

@@ -19,7 +19,10 @@ void poll_write_one(const struct ibv_cq *cq, uint8_t flags, const struct ibv_wc 
 /* Is the stack recorded for a poll that returns a completion of that status? */
 bool poll_takes_stack(enum ibv_wc_status status);
 
-/* The same with its stack: for such a completion, or for a failure (@wc is NULL, @ret negative). */
+/*
+ * Like poll_write_one(), with a stack: for such a completion, or for a failure (@wc is NULL, @ret
+ * negative).
+ */
 void poll_write_error(const struct ibv_cq *cq, uint8_t flags, int ret, const struct ibv_wc *wc);
 
 static inline struct ring_polls *poll_slot(const void *cq)

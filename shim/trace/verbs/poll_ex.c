@@ -42,7 +42,7 @@ _Static_assert(sizeof(struct slot) <= SLOT_BYTES_MAX, "a key");
 /* For each thread: the CQ of its open batch, and the one whose last start found nothing. */
 static __thread struct {
 	const struct ibv_cq_ex *open, *refused;
-	unsigned int ends; /* the next value, when it was opened */
+	unsigned int ends; /* @foreign_ends when the batch was opened */
 } batch __attribute__((tls_model("initial-exec")));
 
 /* Ends of batches by threads that had not opened them: any open one may be meant. */
@@ -127,8 +127,8 @@ static void record_one(struct ibv_cq_ex *cq, uint8_t flags, unsigned int extras)
 	wc = (struct ibv_wc){ .wr_id = cq->wr_id, .status = cq->status };
 	wc.qp_num = READ(qp_num);
 	if (payload_on)
-		payload_unsaid((cq->read_byte_len ? 0 : PAYLOAD_NO_LENGTH) |
-			       (cq->read_qp_num ? 0 : PAYLOAD_NO_QP_NUM));
+		payload_set_unsaid((cq->read_byte_len ? 0 : PAYLOAD_NO_LENGTH) |
+				   (cq->read_qp_num ? 0 : PAYLOAD_NO_QP_NUM));
 	if (wc.status != IBV_WC_SUCCESS) {
 		wc.vendor_err = READ(vendor_err);
 		extras = 0;
@@ -156,7 +156,7 @@ static void record_start_poll(struct ibv_cq_ex *cq, int ret, unsigned int extras
 		poll_write_error(ibv_cq_ex_to_cq(cq), EVENT_START, -ret, NULL);
 }
 
-/* The end of a batch is not an empty poll. */
+/* Record a call of ibv_next_poll(), except at the end of a batch, which is not an empty poll. */
 static void record_next(struct ibv_cq_ex *cq, int ret, unsigned int extras)
 {
 	if (ret == ENOENT || !record_ready())
@@ -184,7 +184,7 @@ static void record_next(struct ibv_cq_ex *cq, int ret, unsigned int extras)
 	static int next_poll_##i(struct ibv_cq_ex *cq)                                 \
 	{                                                                              \
 		int ret = slots[i].next(cq);                                           \
-		/* the analyzer sees one that finds a completion */                    \
+		/* the analyzer itself sees a call that finds a completion */          \
 		if (__builtin_expect(ret && batch.refused == cq, 0))                   \
 			report_misuse(MISUSE_NEXT_OUTSIDE, cq, NULL, VERB_next_poll);  \
 		record_next(cq, ret, (unsigned int)slots[i].extras);                   \
@@ -261,9 +261,9 @@ int poll_ex_patch(struct ibv_cq_ex *cq, uint64_t wc_flags)
 void poll_ex_destroys(enum verb verb, const void *object)
 {
 	const struct ibv_qp *qp = object;
-	const void *cq = batch.open; /* the extended one has the address of the plain one */
+	const void *cq = batch.open; /* an extended CQ has the address of its plain one */
 
-	if (verb == VERB_destroy_cq) { /* the next one may have its address */
+	if (verb == VERB_destroy_cq) { /* the next CQ may have its address */
 		if (object == cq)
 			batch.open = NULL;
 		if (object == batch.refused)

@@ -498,8 +498,9 @@ static inline struct builder *find_open(const struct ibv_qp_ex *qp)
 }
 
 /*
- * Write the batch, which is already in the format of the ring. False: nothing is written. No batch
- * is open if recording began meanwhile, too many are, or another thread has begun it.
+ * Write the batch, which is already in the format of the ring. False: nothing is written. No open
+ * batch is found if recording began meanwhile, if too many are open, or if another thread has begun
+ * it.
  */
 INLINE bool write_built(struct post *post, enum verb verb, const struct ibv_qp_ex *qp)
 {

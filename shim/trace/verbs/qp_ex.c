@@ -39,8 +39,8 @@ enum {
 };
 
 /*
- * name, the flag that requests it (0: it always exists), parameters, arguments, the fast way to
- * note it (false: there is none), the note
+ * name, the flag that requests it (0: it always exists), parameters, arguments, the fast form of
+ * its note (false: none), the note
  */
 /* clang-format off */
 #define BUILDER_VERBS(_, i)                                                                       \
@@ -268,7 +268,10 @@ static const struct {
 };
 /* clang-format on */
 
-/* In the first struct ibv_qp_ex; later members may be the provider's own data. */
+/*
+ * Is the operation in the first version of struct ibv_qp_ex? Later members may be the provider's
+ * own data.
+ */
 static bool has_always_existed(int op)
 {
 	return ops_info[op].offset <= offsetof(struct ibv_qp_ex, wr_abort);

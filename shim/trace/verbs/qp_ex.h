@@ -20,7 +20,7 @@
  */
 int qp_ex_watch(struct ibv_qp *qp, struct ibv_qp_ex *ex, uint64_t ops);
 
-/* Are its builders patched? Not if a provider's own call created it. */
+/* Are @qp's builders patched? Not if a provider's own call created @qp. */
 bool qp_ex_watched(const struct ibv_qp *qp);
 
 /* Patch pointers that the provider may have set again. Does nothing if @qp has no builders. */

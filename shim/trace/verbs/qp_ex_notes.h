@@ -249,7 +249,7 @@ static inline void note_xrc(const struct ibv_qp_ex *qp, uint32_t remote_srqn)
 			(struct event_xrc){ .remote_srqn = remote_srqn };
 }
 
-/* The only element of a request that has none yet, and @flags for that request. */
+/* Write the only element of a request that has none yet, and add @flags to the request. */
 static inline bool put_only_element(const struct ibv_qp_ex *qp, struct event_sge sge,
 				    unsigned int flags)
 {

@@ -34,7 +34,7 @@ enum { SLOTS = 8, MORE_SLOTS = 32, SLOT_BYTES_MAX = 32 };
 		f##_0, f##_1, f##_2, f##_3, f##_4, f##_5, f##_6, f##_7 \
 	}
 
-/* The slot, of @n of @bytes each, with @key, or a free one; -ENOSPC: all have other keys. */
+/* The index of the slot with @key, or of a free one, among @n of @bytes; -ENOSPC: all are used. */
 static inline int slots_find(const void *originals, int n, const void *key, size_t bytes)
 {
 	static const char none[SLOT_BYTES_MAX];

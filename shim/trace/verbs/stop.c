@@ -8,7 +8,7 @@
  * thread, and this one could leave the verb before. SIGCONT continues all of them: nothing has
  * changed for the program except the time.
  *
- * It stops only while its recorder is alive, which reports the stop.
+ * The program stops only while its recorder, which reports the stop, is alive.
  */
 #include "shim/trace/verbs/stop.h"
 

@@ -15,7 +15,7 @@
 /* A control verb returned @ret, a failure; @error is errno after it. @n: number of its event. */
 void stop_at_call(enum verb verb, const uint64_t *args, int64_t ret, int error, uint32_t n);
 
-/* Should it stop at flushed completions, too? */
+/* Should the program stop at flushed completions, too? */
 bool stop_asks_for_flushes(void);
 
 /* A post or an ibv_req_notify_cq() returned @ret, not 0. */

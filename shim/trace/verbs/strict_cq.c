@@ -5,8 +5,8 @@
  *
  * Each of the three, and each function that reads a field, is replaced. The replacements know which
  * thread has the batch open. Their reports are certain whatever locks the provider takes: the batch
- * is marked as open while the provider's lock is held, and as closed before that is released. If a
- * thread ends a batch of another one, nothing is reported until the next start.
+ * is marked as open while the provider's lock is held, and as closed before the lock is released.
+ * If a thread ends a batch of another one, nothing is reported until the next start.
  *
  * The recorder's own reads of fields, inside start_poll and next_poll, are not checked.
  */
@@ -28,7 +28,7 @@ static void set_batch(struct strict_object *o, uint64_t who)
 	atomic_store_explicit(&o->batch, who, memory_order_relaxed);
 }
 
-/* Would each start be seen? Not if a provider has restored its own functions. */
+/* Is each start of a batch seen? Not if a provider has restored its own functions. */
 static bool is_ours(const struct ibv_cq_ex *cq)
 {
 	return cq->start_poll == start_poll;
@@ -87,7 +87,7 @@ static void end_poll(struct ibv_cq_ex *cq)
 	o->was.end_poll(cq);
 }
 
-/* @asked: the bit of wc_flags that requests it; 0: it always exists. */
+/* @asked: the bit of wc_flags that requests the field; 0: it always exists. */
 static void check_read(const struct ibv_cq_ex *cq, const struct strict_object *o,
 		       enum event_cq_field field, uint64_t asked)
 {

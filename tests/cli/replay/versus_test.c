@@ -50,7 +50,7 @@ TEST(runs_are_those_of_the_transcript)
 }
 
 /* The last letter of the name of the trace, before ".db", is the round. */
-static int end_as(const char *device, const char *path)
+static int end_like_child(const char *device, const char *path)
 {
 	bool odd = (path[strlen(path) - 4] - '0') & 1;
 
@@ -91,7 +91,7 @@ static int replay_nothing(char *const *argv)
 	fflush(NULL);
 	if (symlink(from, path))
 		perror(path);
-	return end_as(device, path);
+	return end_like_child(device, path);
 }
 
 int main(int argc, char **argv)

@@ -261,7 +261,7 @@ TEST(who_comes_before_the_sleep_is_heard)
 	struct session session = { 0 };
 
 	assert_int_equal(session_create(&session, parent, 1 << 20, ON_FULL_WAIT), 0);
-	session_lie_down(&session);
+	session_will_sleep(&session);
 	errno = EXDEV;
 	session_wake(&session);
 	assert_int_equal(errno, EXDEV);
@@ -285,7 +285,7 @@ TEST(sleeper_is_woken_by_another_process)
 		_exit(0);
 	}
 	for (int i = 0; i < 1000; i++) {
-		session_lie_down(&session);
+		session_will_sleep(&session);
 		session_sleep(&session, 0);
 	}
 	assert_int_equal(waitpid(pid, NULL, 0), pid);

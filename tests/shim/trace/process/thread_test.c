@@ -87,7 +87,7 @@ static void wake_body(void)
 	int n = 0, bytes, woken = 0;
 
 	begin_data(RING_MIN, ON_FULL_WAIT);
-	session_lie_down(&session);
+	session_will_sleep(&session);
 	HOLDS(!send_one(1) && !atomic_load(&session.page->asleep));
 	ring = session_ring(0);
 	for (; n < 3 * RING_MIN / 64; n++) {
@@ -97,7 +97,7 @@ static void wake_body(void)
 				ring_step(&ring, (size_t)bytes);
 			HOLDS(!bytes);
 			ring_consume(&ring);
-			session_lie_down(&session);
+			session_will_sleep(&session);
 		}
 		HOLDS(!send_one(2));
 		HOLDS(atomic_load(&ring.head->tail) - ring.reserved <= RING_MIN / 2);
