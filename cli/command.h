@@ -28,7 +28,7 @@
 	  "check FILE") \
 	C(job, "Query all nodes of a running or ended job", \
 	  "check|facts|report|top|snapshot TRACE [-- OPTION...]") \
-	C(facts, "Summarise the trace of a node, for `verbatim job`", \
+	C(facts, "Summarize the trace of a node, for `verbatim job`", \
 	  "TRACE") \
 	C(info, "Summarize a trace", \
 	  "TRACE") \

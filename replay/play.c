@@ -310,17 +310,18 @@ static void report_miss(void *arg, const struct ready *step, const struct wait *
 	char there[96];
 
 	if (wait->player == EVERY_PLAYER)
-		snprintf(there, sizeof(there), "after all before it");
+		snprintf(there, sizeof(there), "after all earlier events");
 	else
-		snprintf(there, sizeof(there), "after what thread %u did before it", wait->player);
+		snprintf(there, sizeof(there), "after the earlier events of thread %u",
+			 wait->player);
 	rest_player(p);
 	enter_replay(p);
 	outcome_divergence(p->r->outcome, &(struct divergence){ .event = event->id,
 								.verb = trace_verb(event),
 								.field = "order",
 								.recorded = there,
-								.replayed = "that does not "
-									    "terminate" });
+								.replayed = "these did not "
+									    "end" });
 	gate_open(&p->gate);
 }
 

@@ -212,8 +212,7 @@ static void put_end(struct text *t, struct trace *trace, uint32_t process, uint3
 {
 	char name[PROCESS_TEXT];
 
-	text_addf(t, "%s",
-		  process ? process_id_text(process, name) : "a process that is not known");
+	text_addf(t, "%s", process ? process_id_text(process, name) : "an unknown process");
 	waits_put_thread(t, trace, thread);
 	if (qp || !cm)
 		text_addf(t, " %s", name_of(trace, qp));

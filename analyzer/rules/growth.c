@@ -35,7 +35,7 @@ enum {
 
 static const char *const other = "each could have been used in place of the others";
 static const char *const dead = "none of them can send or receive";
-static const char *const unused = "nothing was made of them";
+static const char *const unused = "nothing was created from them";
 
 /* Objects whose number may grow. */
 static const struct growth {

@@ -207,8 +207,8 @@ static void describe_alone(struct check *check, const struct life *qp, const str
 	if (!finding)
 		return;
 	finding_text(&finding->says,
-		     "%s was reset and connected again to %s, which stays in its connection of "
-		     "before: messages had arrived in it, so it expects another PSN.",
+		     "%s was reset and connected again to %s, which is still in the previous "
+		     "connection: messages had arrived there, so it expects another PSN.",
 		     name_end(check, qp, mine), name_end(check, other, theirs));
 	if (!failed)
 		finding_text(&finding->breaks,

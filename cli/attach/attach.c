@@ -38,11 +38,12 @@ struct settings {
 
 /* clang-format off */
 const struct option_row cli_attach_options[] = {
-	{ "facts", 0, NULL, "read only what is known outside of the process's memory, and stacks",
+	{ "facts", 0, NULL,
+	  "do not search the memory of the process; read the other facts and stacks",
 	  FLAG_AT(struct settings, facts) },
 	{ "no-stop", 0, NULL, "stop no thread, not even for a moment; stacks may be shorter",
 	  FLAG_AT(struct settings, no_stop) },
-	{ "record", 0, "FILE", "record it from now on, into the trace FILE",
+	{ "record", 0, "FILE", "record the process from now on, into the trace FILE",
 	  TEXT_AT(struct settings, record) },
 	{ "for", 0, "TIME", "how long to record", TIME_AT(struct settings, duration), .least = 1,
 	  .otherwise = "until Ctrl-C" },
@@ -103,18 +104,18 @@ static int refuse_target(const struct facts *facts)
 			process->uid);
 	else if (process->no_maps || process->no_fds)
 		log_why(0,
-			"process %d does not let itself be read, as one that is set-user-ID or has "
+			"process %d cannot be read, for example because it is set-user-ID or has "
 			"PR_SET_DUMPABLE 0: run this as root",
 			pid);
 	else if (target_is_foreign(process))
 		log_why(0,
-			"process %d (%s) is of another architecture, as a 32-bit program: its "
+			"process %d (%s) is of another architecture, such as a 32-bit program: its "
 			"memory cannot be read here",
 			pid, process->name);
 	else if (!uses_rdma(facts) && !has_library(process, "ld-linux"))
 		log_why(0,
-			"process %d (%s) is statically linked and has opened no RDMA device: if it "
-			"has verbs, they cannot be seen",
+			"process %d (%s) is statically linked and has opened no RDMA device: verbs "
+			"that are linked into it cannot be seen",
 			pid, process->name);
 	else if (!uses_rdma(facts))
 		log_why(0,

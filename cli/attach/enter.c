@@ -132,7 +132,7 @@ static int open_library(const struct entered *entered)
 		return fd;
 	if (fd >= 0)
 		close(fd);
-	return log_why(-ENOENT, "the process does not have the file %s, as in a container",
+	return log_why(-ENOENT, "the process cannot see the file %s: is it in a container?",
 		       entered->library);
 }
 
@@ -236,7 +236,9 @@ static int report_why_not(const struct entered *entered, int err, const char *wh
 	int pid = (int)entered->facts->process.pid;
 
 	if (err == -EAGAIN)
-		return log_why(err, "no thread of process %d may be borrowed now: of the last, %s",
+		return log_why(err,
+			       "no thread of process %d may be borrowed now; the last one tried: "
+			       "%s",
 			       pid, why);
 	return log_err(err, "borrow a thread of process %d", pid);
 }
@@ -454,7 +456,8 @@ static int end_in(struct entered *entered, const struct calls *calls)
 		return err;
 	err = find_inside(entered, calls) ?: call_once(entered, calls, RELEASE);
 	if (!err && entered->request.ninside)
-		log_note("%u thread%s in a verb: memory of the recorder stays until then",
+		log_note("%u thread%s still in a verb: memory of the recorder stays until it "
+			 "returns",
 			 entered->request.ninside, entered->request.ninside == 1 ? " is" : "s are");
 	return err;
 }
@@ -472,8 +475,8 @@ static int end_recording(void *arg, void (*idle)(void *), void *of)
 		err = calls ? end_in(entered, calls) : -ENOMEM;
 	end_calls(calls);
 	if (err)
-		log_note("the recorder is still in process %d, without effect: record it again "
-			 "to take it out",
+		log_note("the recorder is still in process %d, inactive: attach --record again "
+			 "to remove it",
 			 (int)entered->facts->process.pid);
 	return err;
 }

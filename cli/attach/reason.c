@@ -68,7 +68,7 @@ static const struct blocking {
 	{ "ibv_get_cq_event", REASON_EVENT, "for a completion event" },
 	{ "rdma_get_recv_comp", REASON_EVENT, "for the completion of a receive" },
 	{ "rdma_get_send_comp", REASON_EVENT, "for the completion of a send" },
-	{ "ibv_get_async_event", REASON_NOTHING, "for an asynchronous event, as programs do" },
+	{ "ibv_get_async_event", REASON_NOTHING, "for an asynchronous event, which is normal" },
 	{ NULL, 0, NULL },
 };
 /* clang-format on */
@@ -146,7 +146,7 @@ static void find_blocked_verbs(const struct facts *facts, struct reasons *reason
 			add_reason(reasons, REASON_VERB, thread->tid, "is in %s()", verb);
 		else if (thread->state == 'R')
 			add_reason(reasons, REASON_RUNS, thread->tid,
-				   "runs, and was in no verb at this moment");
+				   "runs, and was not in a verb at this moment");
 		else if (thread->state && thread->state != 'Z')
 			add_reason(reasons, REASON_SLEEPS, thread->tid, "sleeps in %.60s",
 				   thread->wchan[0] ? thread->wchan : "the kernel");
@@ -252,7 +252,7 @@ static void find_limits(const struct facts *facts, struct reasons *reasons)
 		reasons, registers ? REASON_LIMIT : REASON_NEAR_LIMIT, 0,
 		"%s: %" PRIu64 " KiB are pinned and RLIMIT_MEMLOCK is %" PRIu64
 		" KiB, without CAP_IPC_LOCK: ibv_reg_mr() fails with ENOMEM above it (ulimit -l)",
-		registers ? "registers memory" : "has pinned nearly all memory that it may",
+		registers ? "registers memory" : "has pinned most of the memory that it may lock",
 		pinned >> 10, limit >> 10);
 }
 

@@ -134,7 +134,9 @@ void doctor_secure(struct doctor *doctor)
 			"that it needs",
 			"it is %s: the loader ignores LD_PRELOAD", how);
 	else
-		doctor_report(doctor, DOCTOR_OK, NULL, "it gains no rights from its file");
+		doctor_report(doctor, DOCTOR_OK, NULL,
+			      "its file is not set-user-ID or set-group-ID, and has no "
+			      "capabilities");
 }
 
 /* The program and all libraries that it needs, directly or not, each once. */

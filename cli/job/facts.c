@@ -45,8 +45,8 @@ struct settings {
 const struct option_row cli_facts_options[] = {
 	{ "output", 'o', "FILE", "the file to write", TEXT_AT(struct settings, path),
 	  .otherwise = "standard output" },
-	{ "most", 0, "SIZE", "bytes of the sum for each process", SIZE_AT(struct settings, most),
-	  .least = 1 << 16, .preset = "1M" },
+	{ "most", 0, "SIZE", "maximum size of the summary for each process",
+	  SIZE_AT(struct settings, most), .least = 1 << 16, .preset = "1M" },
 	{ 0 },
 };
 /* clang-format on */

@@ -42,16 +42,16 @@ const struct option_row cli_job_options[] = {
 	  "how to reach a node; %n is its name, %j the job", TEXT_AT(struct settings, via),
 	  .otherwise = "srun for a job of Slurm, else ssh" },
 	{ "nodes", 0, "LIST", "the nodes: n1,n[3-5]", TEXT_AT(struct settings, nodes),
-	  .otherwise = "those of the job, if Slurm has it" },
+	  .otherwise = "those of the job, if Slurm runs it" },
 	{ "job", 0, "ID", "the job, for %j in the name of the trace", TEXT_AT(struct settings, job),
 	  .otherwise = "SLURM_JOB_ID" },
-	{ "output", 'o', "FILE", "of report: the page; of facts: a trace with all sums",
+	{ "output", 'o', "FILE", "report: the page to write; facts: the trace with all summaries",
 	  TEXT_AT(struct settings, path) },
 	{ "at-once", 0, "N", "number of nodes queried at the same time",
 	  NUMBER_AT(struct settings, at_once), .least = 1, .most = 4096, .preset = "32" },
 	{ "patience", 0, "TIME", "how long to wait for a node", TIME_AT(struct settings, patience),
 	  .least = 1, .preset = "20s" },
-	{ "most", 0, "SIZE", "bytes that a node sends for each process",
+	{ "most", 0, "SIZE", "maximum size of what a node sends for each process",
 	  SIZE_AT(struct settings, most), .least = 1 << 16, .preset = "1M" },
 	{ 0 },
 };
@@ -444,7 +444,7 @@ static int check_use(const struct settings *set, const struct arguments *argumen
 		      (strcmp(action->name, "report") == 0 || strcmp(action->name, "facts") == 0);
 
 	if (!arguments->n || !action)
-		return cli_misuse("job", "what to do: check, facts, report, top or snapshot");
+		return cli_misuse("job", "give one of check, facts, report, top and snapshot");
 	if (arguments->n < 2)
 		return cli_misuse("job",
 				  "no trace given: repeat the name given to record -o, such as "

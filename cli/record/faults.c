@@ -132,7 +132,7 @@ int cli_faults(int argc, char **argv)
 
 	cli_parse(argc, argv, &set, &arguments);
 	if (arguments.n < 2 || strcmp(arguments.at[0], "check") != 0)
-		return cli_misuse("faults", "it takes the word check and a file");
+		return cli_misuse("faults", "give the word 'check' and a file");
 	if (arguments.n > 2)
 		return cli_refuse_argument("faults", arguments.at[2]);
 	return check_file(arguments.at[1], set.maker);

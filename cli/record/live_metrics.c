@@ -235,7 +235,7 @@ static const struct {
 	      "Events that should be in the trace, and are not."),
 	WHOLE(GAUGE, "trace", "bytes", COUNT, bytes, "Size of the trace."),
 	WHOLE(GAUGE, "behind", "seconds", TIME, behind,
-	      "Time of the recording that is not counted here yet."),
+	      "Time by which these values lag behind the recording."),
 	WHOLE(GAUGE, "sampled_one_of", NULL, COUNT, sampled,
 	      "One in this number of data verbs was recorded; above 1, counts are estimates."),
 	WHOLE(GAUGE, "processes", NULL, COUNT, processes, "Processes that were recorded."),
@@ -253,7 +253,7 @@ static const struct {
 	WHOLE(COUNTER, "verbs_failed", NULL, COUNT, failed,
 	      "Verbs that failed, except where programs expect it."),
 	WHOLE(COUNTER, "fatal_events", NULL, COUNT, fatal,
-	      "Asynchronous events that report a loss."),
+	      "Asynchronous events that report an error."),
 	WHOLE(COUNTER, "crashes", NULL, COUNT, crashes, "Processes that were killed by a signal."),
 };
 /* clang-format on */

@@ -70,8 +70,8 @@ const struct option_row cli_record_options[] = {
 	  TIME_AT(SET, max_wait), .least = 1, .preset = "10s" },
 	{ "linger", 0, "TIME", "how long to wait for descendants that have called no verb",
 	  TIME_AT(SET, linger), .preset = "5s" },
-	{ "flight", 0, "SIZE", "keep only the last events, in a trace of SIZE; snapshots on "
-			       "demand",
+	{ "flight", 0, "SIZE", "store only the newest events, in a trace of SIZE; snapshots "
+			       "on demand",
 	  SIZE_AT(SET, retention.flight), .least = FILE_MIN },
 	{ "rotate-size", 0, "SIZE", "begin a new trace when it reaches SIZE",
 	  SIZE_AT(SET, retention.rotate_bytes), .least = FILE_MIN },
@@ -93,9 +93,11 @@ const struct option_row cli_record_options[] = {
 	CHECK_ROWS(SET, findings),
 	{ "metrics", 0, "FILE|:PORT", "write metrics for Prometheus each second",
 	  TEXT_AT(SET, alerts.metrics) },
-	{ "on-error", 0, "CMD", "run CMD when something fails, once a kind and minute",
+	{ "on-error", 0, "CMD", "run CMD when something fails, at most once a minute for "
+				"each kind",
 	  TEXT_AT(SET, alerts.on_error) },
-	{ "on-finding", 0, "CMD", "run CMD at a finding of --check, once a rule and minute",
+	{ "on-finding", 0, "CMD", "run CMD at a finding of --check, at most once a minute for "
+				  "each rule",
 	  TEXT_AT(SET, alerts.on_finding) },
 	{ "live", 0, NULL, "show live statistics, like `verbatim top`",
 	  FLAG_AT(SET, live) },
@@ -126,8 +128,8 @@ static int complete_settings(struct recording_settings *set, const struct argume
 	if (!arguments->n)
 		return cli_misuse("record", "no program given");
 	if (set->retention.flight && (set->retention.rotate_bytes || set->retention.rotate_ns))
-		return cli_misuse("record", "--flight keeps only the last events, --rotate all: "
-					    "choose one");
+		return cli_misuse("record", "--flight stores only the newest events, --rotate-* "
+					    "all: choose one");
 	if (output_name_make(set->path, 0, path, complaint))
 		return cli_misuse("record", "%s", complaint);
 	set->shared = node_is_shared(set->path);

@@ -221,7 +221,7 @@ static void report_result(const struct reduction *r, bool stopped)
 	if (r->goal.kind == GOAL_FINDING && !r->goal.replays)
 		printf("not replayed: the whole trace does not replay without a divergence\n");
 	if (stopped)
-		printf("stopped before the minimum was reached; the same command continues, by "
+		printf("stopped before the minimum was reached; the same command continues from "
 		       "%s.reduce\n",
 		       r->set->path);
 }

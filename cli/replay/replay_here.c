@@ -176,7 +176,7 @@ static void wait_for_debugger(const struct moment *moment)
 	moment_text(moment, stderr);
 	if (!moment->nobjects)
 		log_note("replay: the recorded programs had destroyed all objects by then; "
-			 "--to stops earlier");
+			 "give an earlier time or event with --to");
 	log_note("replay: process %d keeps the objects until Enter or a signal (kill -INT %d); "
 		 "gdb -p %d -ex 'p *replay_moment->objects@replay_moment->nobjects'",
 		 pid, pid, pid);

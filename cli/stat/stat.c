@@ -138,7 +138,7 @@ static void print_requests(const struct stat_view *view)
 		printf("  of the %s with a completion; percentiles are at most 3.2 %% too high.\n  "
 		       "Recording adds %s to each data verb; a latency includes two.\n",
 		       format_count(timed, n),
-		       trace_has_payloads(view->trace) ? "about 1 us (--payload)" : "10 to 50 ns");
+		       trace_has_payloads(view->trace) ? "about 2 us (--payload)" : "10 to 50 ns");
 }
 
 /* Print the processes as text, if there are several; for JSON see stat_json.c. */
@@ -273,8 +273,8 @@ static void print_text(const struct stat_view *view, struct table *const *tables
 	for (unsigned int i = 0; i < n; i++) {
 		table_print_within(tables[i], STAT_WIDTH);
 		if (i == VERBS)
-			printf("  open: unfinished. Recording adds up to 1 us to each control "
-			       "verb.\n");
+			printf("  open: unfinished. Recording adds about 1.5 us to each "
+			       "control verb.\n");
 	}
 }
 

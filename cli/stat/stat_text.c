@@ -121,7 +121,7 @@ static void print_kept(const struct stat_view *view)
 	}
 	if (loss.interrupted) {
 		print_warning("INTERRUPTED:");
-		printf(" events after the last one here are not in the trace\n");
+		printf(" the recorder died; later events are not in the trace\n");
 	}
 }
 

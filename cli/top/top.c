@@ -213,7 +213,8 @@ static int watch_program(struct top *top)
 
 	while ((err = next_sample(top)) == 1) {
 		if (top->state.phase == VITALS_FAILED)
-			return log_why(-EIO, "the recorder no longer counts; see its output");
+			return log_why(-EIO, "the recorder no longer computes statistics; see its "
+					     "output");
 		err = show_sample(top);
 		if (err || top->state.phase == VITALS_ENDED || top->shown == top->set->samples)
 			break;

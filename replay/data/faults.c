@@ -69,7 +69,7 @@ int faults_new(struct replay *r)
 	if (r->options->faults == FAULTS_DEFAULT)
 		return 0;
 	log_note("replay: --faults recorded: neither the software device nor libverbatim.so is "
-		 "there to inject faults");
+		 "loaded to inject faults");
 	return -EOPNOTSUPP;
 }
 

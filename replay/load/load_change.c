@@ -80,9 +80,9 @@ static int refuse_lists(struct load *load)
 		return 0;
 	if (load->nranks < LOAD_PATTERN_RANKS)
 		return log_why(-ENOTSUP,
-			       "--scale-ranks: among %u ranks (%s) ring, tree, pairs and "
-			       "all-to-all are the same: write the traffic by verbatim model, name "
-			       "a pattern and the number of ranks there, and replay it",
+			       "--scale-ranks: with %u ranks (%s) ring, tree, pairs and all-to-all "
+			       "cannot be distinguished: write the traffic with verbatim model, "
+			       "edit its pattern and number of ranks, and replay it",
 			       load->nranks, text);
 	if (share_of_lists(load) > share_dropped)
 		return log_why(-ENOTSUP,
@@ -228,7 +228,8 @@ int load_mix(struct load *load, double own, struct load *other, double others)
 	double sum, factor[2], period[2], end;
 
 	if (a.end <= 0 || b.end <= 0)
-		return log_why(-EINVAL, "--mix: a trace of one moment has no rate to be mixed");
+		return log_why(-EINVAL,
+			       "--mix: all requests of a trace have the same time: no rate");
 	sum = (double)a.requests / (double)a.end + (double)b.requests / (double)b.end;
 	/* the time that each needs for its requests at its share of the rate */
 	period[0] = (double)a.requests / (sum * own / (own + others));

@@ -50,10 +50,10 @@ static int open_host(struct synth_host *host)
 	host->context = ibv_open_device(host->device->device);
 	host->pd = host->context ? ibv_alloc_pd(host->context) : NULL;
 	if (!host->pd)
-		return log_err(-errno, "make the other end's domain on %s", host->device->name);
+		return log_err(-errno, "open %s for the synthesized peers", host->device->name);
 	err = open_buffer(host);
 	if (err)
-		return log_err(err, "make the other end's messages");
+		return log_err(err, "create the message buffer of the synthesized peers");
 	return synth_map(host);
 }
 
@@ -316,7 +316,8 @@ static struct synth_end *connect_end(struct replay *r, struct synth_plan *plan,
 			go_rts(end, attr);
 	if (!err)
 		return end;
-	log_err(-err, "connect the other end of %s", trace_object(r->trace, plan->object)->name);
+	log_err(-err, "connect the synthesized peer of %s",
+		trace_object(r->trace, plan->object)->name);
 	plan->ends = end->next;
 	synth_free_end(end);
 	return NULL;

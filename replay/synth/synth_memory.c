@@ -128,7 +128,8 @@ static int register_region(struct synth_host *host, struct synth_region *region)
 
 		range->mr = at ? ibv_reg_mr(host->pd, at, range->end - range->start, access) : NULL;
 		if (!range->mr)
-			return log_err(-errno, "register the other end's memory of key 0x%x",
+			return log_err(-errno,
+				       "register memory of the synthesized peer for key 0x%x",
 				       region->rkey);
 	}
 	return 0;
@@ -224,7 +225,7 @@ int synth_bind(struct replay *r, struct synth_end *end, const struct trace_event
 	*window = ibv_alloc_mw(host->pd, IBV_MW_TYPE_2);
 	err = *window ? open_window(end, *window) : -errno;
 	if (err)
-		return log_err(err, "make a window of the other end");
+		return log_err(err, "create a window of the synthesized peer");
 	return map_put(&r->far->closes, event_part_key(event->id, index), (*window)->rkey);
 }
 

@@ -135,7 +135,7 @@ static int send_message(struct replay *r, struct synth_end *end, const struct me
 		ret = ibv_post_send(end->qp, &wr, &bad);
 	}
 	if (ret)
-		return log_err(-ret, "send as the other end of %s",
+		return log_err(-ret, "send as the synthesized peer of %s",
 			       trace_object(r->trace, m->plan->object)->name);
 	end->unsent++;
 	end->host->messages++;

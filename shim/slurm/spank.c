@@ -31,7 +31,7 @@ static struct spank_option option = {
 	.name = (char *)"verbatim",
 	.arginfo = (char *)"FILE",
 	.usage = (char *)"record the verbs of each task into FILE (default job%j.db): %j is the "
-			 "job, %n the node, %r the rank; `verbatim record`",
+			 "job, %n the node, %r the rank; see verbatim-record(1)",
 	.has_arg = 2,
 };
 

@@ -149,7 +149,7 @@ static struct kind {
 	  "been used in place of the others." },
 	{ "protection domains", OBJECT_pd, MOST, false,
 	  "80 protection domains without objects, created one after the other from pd2 to pd81: "
-	  "nothing was made of them." },
+	  "nothing was created from them." },
 	{ "protection domains with CQs", OBJECT_pd, MOST, true, NULL },
 	{ "ended connections", OBJECT_cm_id, 16, false,
 	  "16 identifiers whose connections had ended, created one after the other from cm_id1 to "

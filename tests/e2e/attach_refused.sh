@@ -120,7 +120,7 @@ in_a_handler() {
 		#include <unistd.h>
 		static void wait_in(int s) { (void)s; write(1, "ready\n", 6); for (;;) pause(); }
 		void handle(void) { signal(SIGUSR2, wait_in); raise(SIGUSR2); }' || return
-	refused 'no thread .* may be borrowed now: of the last, it is in a signal handler' \
+	refused 'no thread .* may be borrowed now; the last one tried: it is in a signal handler' \
 		python3 -c "import ctypes
 ctypes.CDLL('libibverbs.so.1')
 ctypes.CDLL('./handler.so').handle()"
@@ -130,7 +130,7 @@ in_the_loader() {
 	library loader '#include <unistd.h>
 		__attribute__((constructor)) static void wait_in(void)
 		{ write(1, "ready\n", 6); for (;;) pause(); }' || return
-	refused 'no thread .* may be borrowed now: of the last, it is in the loader' \
+	refused 'no thread .* may be borrowed now; the last one tried: it is in the loader' \
 		python3 -c "import ctypes
 ctypes.CDLL('libibverbs.so.1')
 ctypes.CDLL('./loader.so')"

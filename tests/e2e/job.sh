@@ -161,7 +161,7 @@ wrong_use_is_refused() {
 	"$VERBATIM" job check job%j.%n.db 2>err
 	is "status" $? 2 && says "no nodes: give --nodes" err
 	"$VERBATIM" job walk --nodes n1 x.db 2>err
-	is "status" $? 2 && says "what to do: check, facts" err
+	is "status" $? 2 && says "give one of check, facts" err
 	ask report 2>err
 	is "status" $? 2 && says "no output given" err
 }
