@@ -182,6 +182,13 @@ static void put_flush(struct posting *p, const struct wr *wr, struct ibv_send_wr
 	to->wr.atomic.swap = wr->flush_level << 8 | (uint8_t)wr->flush_type;
 }
 
+/* Is it an atomic write as the recorder notes one? A damaged trace may have another. */
+static bool has_own_bytes(const struct wr *wr)
+{
+	return wr->send_flags & IBV_SEND_INLINE && wr->nsge == 1 && wr->num_sge == 1 &&
+	       wr->sge[0].length == sizeof(uint64_t);
+}
+
 static void put_operation(struct posting *p, const struct wr *wr, struct ibv_send_wr *to)
 {
 	uint32_t peer = translate_peer_process(p->r, p->replica->qp, p->event->process);
@@ -211,7 +218,12 @@ static void put_operation(struct posting *p, const struct wr *wr, struct ibv_sen
 		/* fallthrough */
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_READ:
+		to->wr.rdma.remote_addr = put_remote(p, wr, peer, &rkey);
+		to->wr.rdma.rkey = rkey;
+		break;
 	case IBV_WR_ATOMIC_WRITE:
+		if (!has_own_bytes(wr))
+			p->missing = "the eight bytes that it writes are not in the trace";
 		to->wr.rdma.remote_addr = put_remote(p, wr, peer, &rkey);
 		to->wr.rdma.rkey = rkey;
 		break;

@@ -97,7 +97,7 @@ call_kernel() { # bits, write, pause
 of_32_bits() {
 	call_kernel 32 'mov $4, %eax; mov $1, %ebx; mov $text, %ecx; mov $6, %edx; int $0x80' \
 		'mov $29, %eax; int $0x80' || return
-	refused 'of another architecture, as a 32-bit program' ./bare32
+	refused 'of another architecture, such as a 32-bit program' ./bare32
 }
 runs_32_bits() {
 	echo '.globl _start; _start: mov $1, %eax; mov $0, %ebx; int $0x80' >try.S

@@ -206,7 +206,7 @@ if [ ! -e killed.db ]; then echo "ok badinput: unpack was killed: nothing has th
 else echo "not ok badinput: unpack was killed: nothing has the name"; fi
 expect "info: unpack was killed" 3 "$VERBATIM" info killed.db.part
 expect "info: unpack was killed, and somebody has looked at it" 3 bash -c \
-	"sqlite3 killed.db.part 'SELECT count(*) FROM call' >/dev/null
+	"sqlite3 killed.db.part 'SELECT count(*) FROM call' >/dev/null 2>&1
 	'$VERBATIM' info killed.db.part"
 if "$VERBATIM" unpack -o killed.db good.db && [ ! -e killed.db.part ] &&
 	"$VERBATIM" info killed.db >out; then \

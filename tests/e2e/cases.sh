@@ -44,6 +44,7 @@ while IFS='|' read -r program bad good; do
 	read -r program <<<"$program"
 	read -r bad <<<"$bad"
 	read -r good <<<"$good"
+	in_turn || continue
 	try names "$program" "$bad"
 	try is_silent_about "$program" "$good"
 done < <(grep '^[a-z]' "$cases/expected")

@@ -234,11 +234,11 @@ the_program_may_go_to_standard_output() {
 	"$VERBATIM" emit rc_pingpong.db >printed.c && cmp printed.c rc_pingpong.c
 }
 try the_program_may_go_to_standard_output
-try memory_is_of_the_program_and_not_of_its_events
+try_in_turn memory_is_of_the_program_and_not_of_its_events
 try one_side_is_refused
-try one_side_and_a_made_end_are_a_program
-try rping_becomes_a_program
-try two_sides_of_one_job_are_a_program
+try_in_turn one_side_and_a_made_end_are_a_program
+try_in_turn rping_becomes_a_program
+try_in_turn two_sides_of_one_job_are_a_program
 try a_verb_without_a_place_is_named
 try a_program_that_is_no_trace_is_refused
 try the_trace_is_not_overwritten
@@ -249,10 +249,10 @@ try the_least_number_is_one
 try a_name_that_is_not_known_is_refused
 try an_object_that_is_not_there_is_reported
 try arguments_that_cannot_be_read_may_be_left_out
-try a_connection_that_failed_is_a_program
-try lists_without_requests_are_a_program
+try_in_turn a_connection_that_failed_is_a_program
+try_in_turn lists_without_requests_are_a_program
 try a_queue_that_no_verb_made_is_refused
-try control_verbs_alone_are_a_program
+try_in_turn control_verbs_alone_are_a_program
 try_in_turn "an altered length" altered_is_reported rc_pingpong wc "opcode = 128" "byte_len = 5"
 try_in_turn "an altered wr_id" altered_is_reported rc_pingpong wc "opcode = 0" "wr_id = 5"
 try_in_turn "an altered status" altered_is_reported rc_pingpong wc "opcode = 0" "status = 12"

@@ -30,7 +30,7 @@ that change nothing in tests/mutants.list; to see them again: scripts/mutate $*"
 
 name="unit tests notice changes of new code"
 since=$(day_before_head)
-how=(--units --own --most 5 --number 10 --limit 100 --seconds 5 --since "$since"
+how=(--units --own --most 5 --number 10 --limit 100 --seconds 4 --since "$since"
 	--seed "$(git rev-parse HEAD 2>/dev/null)")
 if [ "$BUILD" != build ]; then skip "$name" "this build has sanitizers"
 elif [ -z "$since" ]; then skip "$name" "no history of a day"

@@ -51,8 +51,8 @@ run() { "${device[@]}" timeout 60 "$@"; }
 
 # A program listens: a port space and a backlog in the table (cm_port.h).
 listening() {
-	od -An -v -tu4 -w56 -j8 -N56000 "$VERBATIM_SOFT_FABRIC/cm" 2>/dev/null |
-		awk '$11 && $12 { found = 1 } END { exit !found }'
+	od -An -v -tu4 -w72 -j8 -N72000 "$VERBATIM_SOFT_FABRIC/cm" 2>/dev/null |
+		awk '$15 && $16 { found = 1 } END { exit !found }'
 }
 
 serve() { # program, arguments...

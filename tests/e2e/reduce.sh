@@ -123,7 +123,8 @@ a_stopped_one_is_continued() {
 	"$VERBATIM" record -q -o t.db "$apps/state_002" bad || return
 	"$VERBATIM" reduce --deadline 1ms -o small.db --keep STATE-002 t.db >out 2>err; is $? 0 ||
 		{ cat err; return 1; }
-	says "^stopped before the minimum .* by small.db.reduce" out && cp small.db.reduce state &&
+	says "^stopped before the minimum .* from small.db.reduce" out &&
+		cp small.db.reduce state &&
 		local before && before=$(events small.db) || return
 	"$VERBATIM" reduce -o small.db --keep STATE-002 t.db >out 2>err; is $? 0 ||
 		{ cat err; return 1; }

@@ -207,7 +207,7 @@ sixteen_ranks_become_64() {
 
 ranks_without_a_pattern_are_refused() {
 	load --scale-ranks 4 both.db; is "status" $? 3 &&
-		says '^verbatim: --scale-ranks: among 2 ranks (0>1, 1>0) .*verbatim model' err &&
+		says '^verbatim: --scale-ranks: with 2 ranks (0>1, 1>0) .*verbatim model' err &&
 		a_text <<-'END' >odd.txt
 			flow 0>1 1>2 2>5
 			  requests 1

@@ -213,76 +213,76 @@ again="CREATE TEMP TABLE x AS SELECT * FROM" later="(SELECT max(n) + 1 FROM post
 if ! prepare_alterations >why 2>&1; then
 	not_ok "alterations" "$(cat why)"
 else
-	try "found: a post is missing" is_found "ibv_post_send" \
+	try_in_turn "found: a post is missing" is_found "ibv_post_send" \
 		"DELETE FROM post WHERE @post"
-	try "found: a call is missing" is_found "ibv_modify_qp" \
+	try_in_turn "found: a call is missing" is_found "ibv_modify_qp" \
 		"DELETE FROM call WHERE @modify"
-	try "found: a notification is missing" is_found "ibv_req_notify_cq" \
+	try_in_turn "found: a notification is missing" is_found "ibv_req_notify_cq" \
 		"DELETE FROM notify WHERE @notify"
-	try "found: a completion is missing" is_found "of request" \
+	try_in_turn "found: a completion is missing" is_found "of request" \
 		"DELETE FROM wc WHERE @poll"
-	try "found: the last completion is missing" is_found "lacks the completion" \
+	try_in_turn "found: the last completion is missing" is_found "lacks the completion" \
 		"DELETE FROM wc WHERE (thread, n) = (SELECT thread, n FROM wc WHERE opcode = 128
 		AND thread = (SELECT id FROM thread WHERE comm = 'thread 1') ORDER BY n DESC
 		LIMIT 1)"
-	try "found: an event is missing" is_found "events of cq1 are missing" \
+	try_in_turn "found: an event is missing" is_found "events of cq1 are missing" \
 		"DELETE FROM call WHERE (thread, n) = (SELECT thread, n FROM call WHERE
 		verb = 'ibv_get_cq_event' LIMIT 1)"
-	try "found: a post is added" is_found "the replay has .* ibv_post_send" \
+	try_in_turn "found: a post is added" is_found "the replay has .* ibv_post_send" \
 		"$again post WHERE @post; UPDATE x SET n = $later; INSERT INTO post SELECT
 		* FROM x"
-	try "found: a call is added" is_found "the replay has .* ibv_modify_qp" \
+	try_in_turn "found: a call is added" is_found "the replay has .* ibv_modify_qp" \
 		"$again call WHERE @modify; UPDATE x SET n = $later; INSERT INTO ref SELECT
 		thread, $later, path, kind, handle, object FROM ref WHERE @modify; INSERT
 		INTO call SELECT * FROM x"
-	try "found: a completion is added" is_found "of request" \
+	try_in_turn "found: a completion is added" is_found "of request" \
 		"$again wc WHERE @poll; UPDATE x SET i = 1; INSERT INTO wc(thread, n, i,
 		time, cq, qp, wr_id, status, opcode, byte_len, imm, wc_flags) SELECT
 		thread, n, i, time, cq, qp, wr_id, status, opcode, byte_len, imm, wc_flags
 		FROM x"
-	try "found: a post is swapped with an arming" is_found "the replay has" \
+	try_in_turn "found: a post is swapped with an arming" is_found "the replay has" \
 		"UPDATE post SET time = (SELECT min(time) + 1 FROM notify WHERE time >
 		post.time AND thread = post.thread) WHERE @post"
-	try "found: calls are swapped" is_found "the replay has" \
+	try_in_turn "found: calls are swapped" is_found "the replay has" \
 		"UPDATE call SET begin = (SELECT min(begin) - 1 FROM call c WHERE
 		c.thread = call.thread AND c.verb = call.verb) WHERE @modify"
-	try "found: a poll comes after a post" is_found "replayed after" \
+	try_in_turn "found: a poll comes after a post" is_found "replayed after" \
 		"UPDATE wc SET time = (SELECT min(time) + 1 FROM post WHERE time > wc.time
 		AND thread = wc.thread) WHERE @poll"
-	try "found: another thread posts" is_found "the replay has" \
+	try_in_turn "found: another thread posts" is_found "the replay has" \
 		"UPDATE post SET thread = (SELECT id FROM thread WHERE comm = 'thread 2'),
 		n = $later WHERE @post" # its n may be that of another post there
-	try "found: a post fails" is_found "ibv_post_send" \
+	try_in_turn "found: a post fails" is_found "ibv_post_send" \
 		"UPDATE post SET ret = 12, bad = 1 WHERE @post"
-	try "found: a call fails" is_found "ibv_modify_qp" \
+	try_in_turn "found: a call fails" is_found "ibv_modify_qp" \
 		"UPDATE call SET ret = 22, failed = 1, error = 22 WHERE @modify"
-	try "found: an arming fails" is_found "ibv_req_notify_cq" \
+	try_in_turn "found: an arming fails" is_found "ibv_req_notify_cq" \
 		"UPDATE notify SET ret = 22 WHERE @notify"
-	try "found: a result is another" is_found "ibv_create_qp" \
+	try_in_turn "found: a result is another" is_found "ibv_create_qp" \
 		"UPDATE call SET out = json_set(out, '\$.qp_init_attr.cap.max_send_wr', 7)
 		WHERE verb = 'ibv_create_qp'"
-	try "found: an argument is another" is_found "ibv_modify_qp" \
+	try_in_turn "found: an argument is another" is_found "ibv_modify_qp" \
 		"UPDATE call SET args = json_set(args, '\$.attr.min_rnr_timer', 3) WHERE
 		@modify"
-	try "found: another object is created from" is_found "the replay has" \
+	try_in_turn "found: another object is created from" is_found "the replay has" \
 		"UPDATE ref SET object = 1 WHERE path = 'pd'"
-	try "found: another request" is_found "ibv_post_send" \
+	try_in_turn "found: another request" is_found "ibv_post_send" \
 		"UPDATE wr SET opcode = 0 WHERE @post"
-	try "found: another flag" is_found "ibv_post_send" \
+	try_in_turn "found: another flag" is_found "ibv_post_send" \
 		"UPDATE wr SET send_flags = 0 WHERE @post"
-	try "found: another length" is_found "ibv_post_send" \
+	try_in_turn "found: another length" is_found "ibv_post_send" \
 		"UPDATE sge SET length = 1 WHERE @post"
-	try "found: a status" is_found "completion [0-9]*: status 0, replayed 12" \
+	try_in_turn "found: a status" is_found "completion [0-9]*: status 0, replayed 12" \
 		"UPDATE wc SET status = 12 WHERE @poll"
-	try "found: an opcode" is_found "completion [0-9]*: opcode 128, replayed 129" \
+	try_in_turn "found: an opcode" is_found "completion [0-9]*: opcode 128, replayed 129" \
 		"UPDATE wc SET opcode = 129 WHERE @poll"
-	try "found: a length" is_found "completion [0-9]*: byte_len 4096, replayed 5" \
+	try_in_turn "found: a length" is_found "completion [0-9]*: byte_len 4096, replayed 5" \
 		"UPDATE wc SET byte_len = 5 WHERE @poll"
-	try "found: immediate data" is_found "completion [0-9]*: imm 0, replayed 9" \
+	try_in_turn "found: immediate data" is_found "completion [0-9]*: imm 0, replayed 9" \
 		"UPDATE wc SET imm = 9, wc_flags = 2 WHERE @poll"
-	try "found: a request that completed before" is_found "of request" \
+	try_in_turn "found: a request that completed before" is_found "of request" \
 		"UPDATE wc SET wr_n = wr_n - 1 WHERE @poll"
-	try "found: a wr_id" is_found "wr_id 1, replayed 77" \
+	try_in_turn "found: a wr_id" is_found "wr_id 1, replayed 77" \
 		"UPDATE wc SET wr_id = 77 WHERE @poll"
 	try an_altered_trace_is_not_the_same
 fi

@@ -522,6 +522,33 @@ TEST(headers_for_segmentation_are_missing)
 	assert_string_equal(posting.missing, "headers for segmentation are not in the trace");
 }
 
+/* Its eight bytes are an inline element, as the recorder notes them; a damaged trace has others. */
+TEST(an_atomic_write_has_its_bytes)
+{
+	static const struct damage {
+		uint32_t flags, num_sge, nsge, length;
+	} all[] = { { IBV_SEND_INLINE, 1, 1, 8 },
+		    { 0, 1, 1, 8 },
+		    { IBV_SEND_INLINE, 0, 0, 8 },
+		    { IBV_SEND_INLINE, 2, 2, 8 },
+		    { IBV_SEND_INLINE, 1, 1, 4 } };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct sge elements[2] = { { .length = all[i].length }, { .length = 8 } };
+
+		wrs[0] = (struct wr){ .send_flags = (int)all[i].flags,
+				      .num_sge = (int)all[i].num_sge,
+				      .nsge = all[i].nsge,
+				      .sge = elements };
+		fill_send(IBV_WR_ATOMIC_WRITE);
+		if (i)
+			assert_string_equal(posting.missing, "the eight bytes that it writes are "
+							     "not in the trace");
+		else
+			assert_null(posting.missing);
+	}
+}
+
 TEST(a_request_may_have_to_be_signaled)
 {
 	const struct request *request;
