@@ -5,6 +5,7 @@
  * 	rdma_connect()	 ----->	CONNECT_REQUEST
  * 	ESTABLISHED	<-----	rdma_accept()		also CONNECT_RESPONSE
  * 	(gets the reply)  ---->	ESTABLISHED		not of datagrams (SIDR)
+ * 	rdma_establish()  ---->	ESTABLISHED		not after rdma_notify()
  * 	REJECTED	<----->	rdma_reject()		also a request that is destroyed
  * 	DISCONNECTED	<----->	rdma_disconnect(), rdma_destroy_id(), rdma_reject()
  *
@@ -41,7 +42,8 @@ struct cm_end {
 	uint32_t given;         /* qp_num passed to rdma_connect() if librdmacm has no queue pair */
 	bool passive, datagram; /* passive: made by a request */
 	int64_t request;        /* when the request was received */
-	int64_t connect, accept, reject, destroy, disconnect;
+	bool notified;          /* a message may have established it, too */
+	int64_t connect, accept, establish, reject, destroy, disconnect;
 	int64_t getting; /* begin of the call that received `answered` */
 	int64_t answered, established, rejected, disconnected;
 };
@@ -141,6 +143,12 @@ static void begin_call(struct clock_cm *cm, const struct trace_event *event)
 		break;
 	case VERB_rdma_accept:
 		note_first(&end->accept, event->time);
+		break;
+	case VERB_rdma_establish:
+		note_first(&end->establish, event->time);
+		break;
+	case VERB_rdma_notify:
+		end->notified = true;
 		break;
 	case VERB_rdma_reject:
 	case VERB_rdma_reject_ece:
@@ -294,6 +302,8 @@ static void put_connection(struct clock_edges *edges, const struct cm_end *activ
 		return;
 	if (!passive->datagram)
 		put_cause(edge, active, active->getting, passive->established);
+	if (!passive->notified)
+		put_cause(edge, active, active->establish, passive->established);
 	put_ends(edge, active, passive);
 	put_ends(edge, passive, active);
 }

@@ -64,8 +64,8 @@ struct model {
 	uint32_t nhots;
 	struct lost_pool *lost;     /* lost.h */
 	struct vectors *vectors;    /* vectors.h */
-	struct inside_call *inside; /* inside.h: calls that have not returned, */
-	struct inside_call *spare;  /* for the next of them; NULL */
+	struct inside_call *inside; /* inside.h: calls that have not returned */
+	struct inside_call *spare;  /* unused memory for the next such call, or NULL */
 	struct inside_met *met;     /* calls whose object is being destroyed */
 	struct last_verb *lasts;    /* by thread: last.h */
 	size_t nlasts;

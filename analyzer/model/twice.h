@@ -21,10 +21,10 @@ struct twice {
 	uint32_t others;              /* requests that were outstanding then, with other numbers */
 };
 
-/* The last request of @queue is the first that has the number of an outstanding one. */
+/* The last request of @queue is the first with the wr_id of another outstanding request. */
 void twice_found(struct queue *queue);
 
-/* Are the last request of @queue, and one with its number, parts of one message? */
+/* Are the last request of @queue, and one with its wr_id, parts of one message? */
 bool twice_is_message(const struct queue *queue);
 
 /* The two requests of @queue; NULL: there were none, or more. */

@@ -34,8 +34,8 @@ void histogram_add(struct histogram *histogram, int64_t value);
 void histogram_merge(struct histogram *histogram, const struct histogram *from);
 
 /*
- * Subtract all values of @before, an earlier state of this histogram. `max` becomes that of its
- * class, if it has changed since.
+ * Subtract all values of @before, an earlier state of this histogram. If `max` has changed since,
+ * it becomes the upper bound of its class.
  */
 void histogram_subtract(struct histogram *histogram, const struct histogram *before);
 

@@ -179,7 +179,10 @@ void state_003(struct check *check, const struct model_misfit *misfit)
 		report_error(check, RULE_STATE_003, misfit);
 }
 
-/* A hazard of COMPL-007: within a second, another thread may still learn of the error. */
+/*
+ * A hazard of COMPL-007: one thread polled the error, another one still posts. Within a second of
+ * the error, the other one may still learn of it.
+ */
 static void report_late(struct check *check, const struct model_misfit *misfit)
 {
 	const struct life *qp = misfit->object;

@@ -441,7 +441,7 @@ struct ordering {
 	const struct call *call;
 };
 
-/* Order the object that an argument names. */
+/* Order the call after and before the other uses of the object that an argument names. */
 static int order_value(void *arg, const struct field_info *field, const char *path,
 		       const struct json_node *value, const struct json_node *other)
 {

@@ -29,8 +29,8 @@ void encode_delta(struct text *to, const int64_t *values, size_t n);
 size_t encode_delta_size(const int64_t *values, size_t n);
 
 /*
- * DELTA_BYTE_ARRAY of @n texts: text i extends from @ends[@which[i] - 1] (0 for the first word) to
- * @ends[@which[i]].
+ * DELTA_BYTE_ARRAY of @n texts: text i extends from @ends[@which[i] - 1], or from 0 if @which[i] is
+ * 0, to @ends[@which[i]].
  */
 void encode_texts(struct text *to, const char *bytes, const uint64_t *ends, const int64_t *which,
 		  size_t n);

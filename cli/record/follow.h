@@ -2,8 +2,8 @@
 /*
  * Reading the trace while it is being written: one cursor behind the writer, in slices.
  *
- * The writer does not delete chunks that such a reader has not read (writer_follow()), so there is
- * only one of these at a time. Called only by the writer's thread.
+ * The writer does not delete chunks that its reader has not read (writer_follow()), and waits for
+ * one reader only: open one at a time. Called only by the writer's thread.
  */
 #include <stdbool.h>
 #include <stdint.h>

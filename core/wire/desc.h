@@ -73,7 +73,7 @@ struct field_info {
 	int16_t count;           /* FIELD_PTR: sibling with the number of elements */
 	int16_t mask;            /* FIELD_PTR: sibling with the mask of its fields, or -1 */
 	int16_t limit;           /* FIELD_PTR: sibling with its size, -1, or -bytes */
-	uint64_t when;           /* recorded only if the mask has it; 0 always */
+	uint64_t when;           /* recorded if the mask has one of these bits; 0: always */
 	uint8_t through;         /* 1 + sibling pointer that @offset is relative to; 0: none */
 	uint8_t only, unless;    /* 1 + sibling that must, or must not, be @value; 0: none */
 	int value;

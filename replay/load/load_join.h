@@ -8,8 +8,9 @@
 /*
  * Join classes with the same transport, and numbers of requests, operations and bytes that differ
  * by at most a tenth; then split off the edges of each class that form a pattern. If no launcher
- * has numbered the ranks, these are numbered along a ring that passes all of them, else from the
- * rank that all others send to, or that sends to all. Edges and classes are in the order of ranks.
+ * has numbered the ranks, they are numbered along a ring through all of them, if there is one;
+ * otherwise starting with the rank that all others send to, or that sends to all. Edges and classes
+ * are in the order of ranks.
  * 0 or -errno after log_err().
  */
 int load_join(struct load *load);

@@ -70,7 +70,7 @@ static bool is_from_root(uint32_t from, uint32_t to, uint32_t n)
 	return is_to_root(to, from, n);
 }
 
-/* Is @to @from without its lowest non-zero digit to base 4? As in a broadcast of Open MPI. */
+/* Is @to @from with its lowest non-zero base-4 digit cleared? As in a broadcast of Open MPI. */
 static bool is_knomial_up(uint32_t from, uint32_t to, uint32_t n)
 {
 	uint32_t digit = 3;

@@ -23,7 +23,7 @@
 
 enum { RECENT = 256 };
 
-/* Was receive @request posted after @event? Only one thread's events have a certain order. */
+/* Was receive @request posted after @event? The order is known only for events of one thread. */
 static bool is_after(struct event_id request, struct event_id event)
 {
 	return request.thread == event.thread && request.n > event.n;

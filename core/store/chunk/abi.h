@@ -13,7 +13,7 @@ enum abi {
 	ABI_WC_SUCCESS = 0,
 	ABI_WC_LOC_LEN_ERR = 1,
 	ABI_WC_RECV = 1 << 7,     /* bit of the opcode: on the receive side */
-	ABI_WC_WITH_INV = 1 << 3, /* bit of wc_flags: the field is an rkey, not immediate data */
+	ABI_WC_WITH_INV = 1 << 3, /* bit of wc_flags: imm_data is an rkey */
 	ABI_WC_WR_FLUSH_ERR = 5,
 	/* except for one, only a requester gets these: InfiniBand specification, 11.6.2 */
 	ABI_WC_MW_BIND_ERR = 6,

@@ -70,7 +70,7 @@ struct excerpt {
 		.until = { INT64_MAX, { 0 } }, .cut = INT64_MIN, .what = "all" \
 	}
 
-/* The number of included events. */
+/* The numbers of included events and objects, and of those that the whole trace has. */
 struct excerpt_size {
 	uint64_t events, of; /* as trace_events() counts them */
 	uint32_t objects, of_objects;

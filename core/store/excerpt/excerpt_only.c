@@ -130,7 +130,7 @@ static bool is_queue(enum object_kind kind)
 	return kind == OBJECT_qp || kind == OBJECT_srq || kind == OBJECT_wq;
 }
 
-/* Is a queue of the PD included? */
+/* Set @used[PD] for each PD that an included queue belongs to. */
 static void find_used(const struct excerpt_only *only, bool *used)
 {
 	const struct object *object;

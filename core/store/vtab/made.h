@@ -68,7 +68,7 @@ struct made_table {
 	/* 0 or -errno after log_err(). @arg is that of made_add(). */
 	int (*open)(void *arg, const struct made_bounds *bounds, void **ret_rows);
 
-	/* Go to the next row, or at first to the first one: 1, 0 at the end, -errno. */
+	/* Go to the next row; the first call goes to the first row. 1, 0 at the end, -errno. */
 	int (*next)(void *rows);
 
 	/* Column @column of the current row; NULL if no value is set. */

@@ -2,11 +2,12 @@
  * Sent data is captured at the post, received data at the completion
  *
  * 	post of a send        -> its bytes, then the post's event
- * 	  of a read, receive  -> its buffers are stored (queues.h)
+ * 	  of a read, receive  -> the addresses of its buffers are noted (queues.h)
  * 	poll                  -> the poll's event, then the bytes of those buffers
  * 	ibv_wr_set_inline_*   -> its bytes at once: the program may change them afterwards
  *
- * Addresses are translated to the program's by the key's region (keys.h).
+ * Addresses in requests are translated to addresses of the program by the region of their key
+ * (keys.h).
  */
 #include "shim/trace/payload/payload.h"
 

@@ -2,8 +2,8 @@
  * A full ring: it is extended, or the thread waits or drops the event
  *
  * A ring should hold all events that its thread writes while the collector sleeps. So it is
- * extended when it is full, and also when it was filled once in less than that time: else its
- * thread would have to wake the collector again and again.
+ * extended when it is full, and also when it was filled once in less time than the collector
+ * sleeps: else its thread would have to wake the collector again and again.
  *
  * Held events are published first, or the reader could not free their space.
  *
