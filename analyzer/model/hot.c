@@ -116,13 +116,13 @@ static bool is_life(enum verb verb)
 	       is_lasting(info->object);
 }
 
-static void count_made(struct hot *hot, const struct trace_event *event, int64_t took)
+static void count_made(struct hot_kind *made, const struct trace_event *event, int64_t took)
 {
-	hot->made_ns = span_limit(hot->made_ns + took);
-	if (took < hot->made_longest_ns)
+	made->ns = span_limit(made->ns + took);
+	if (took < made->longest_ns)
 		return;
-	hot->made_longest_ns = took;
-	hot->made_longest = moment_of(event);
+	made->longest_ns = took;
+	made->longest = moment_of(event);
 }
 
 static void count_query(struct hot *hot, const struct trace_event *event, int64_t took)
@@ -148,7 +148,7 @@ void hot_call(struct model *model, const struct trace_event *event)
 	if (!hot->sends || !is_poster(hot, event->id.thread))
 		return;
 	if (is_life(call->verb))
-		count_made(hot, event, took);
+		count_made(&hot->made[verb_infos[call->verb].object], event, took);
 	if (!is_slow(call->verb) && !is_query(call->verb))
 		return;
 	if (is_query(call->verb)) {
@@ -187,7 +187,7 @@ void hot_destroyed(struct model *model, const struct life *life)
 	if (life->kind == OBJECT_mr)
 		hot->brief++;
 	else if (is_lasting(life->kind) && !life->borrowed)
-		hot->brief_made[life->kind]++;
+		hot->made[life->kind].brief++;
 }
 
 void hot_forget(struct model *model, uint32_t process)

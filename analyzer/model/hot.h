@@ -46,10 +46,12 @@ struct hot {
 	double pace;       /* shortest time between two empty polls, ns: slow.h; 0: not known */
 	/* regions deregistered at most HOT_BRIEF sends after their registration */
 	uint64_t brief;
-	/* and objects of other kinds: one kind's number, and the time of all such calls */
-	uint64_t brief_made[OBJECT_COUNT];
-	int64_t made_ns, made_longest_ns;
-	struct moment made_longest;
+	/* and objects of other kinds, with the time of the calls that create and destroy them */
+	struct hot_kind {
+		uint64_t brief;
+		int64_t ns, longest_ns;
+		struct moment longest;
+	} made[OBJECT_COUNT];
 };
 
 /* A post of the application. 0 or -ENOMEM. */

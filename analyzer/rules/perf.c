@@ -126,9 +126,9 @@ static enum object_kind find_brief(const struct hot *hot)
 	enum object_kind most = OBJECT_COUNT;
 
 	for (enum object_kind kind = 0; kind < OBJECT_COUNT; kind++)
-		if (hot->brief_made[kind] >= HOT_CALLS &&
-		    hot->brief_made[kind] * BRIEF_SENDS >= hot->sends &&
-		    (most == OBJECT_COUNT || hot->brief_made[kind] > hot->brief_made[most]))
+		if (hot->made[kind].brief >= HOT_CALLS &&
+		    hot->made[kind].brief * BRIEF_SENDS >= hot->sends &&
+		    (most == OBJECT_COUNT || hot->made[kind].brief > hot->made[most].brief))
 			most = kind;
 	return most;
 }
@@ -141,7 +141,8 @@ static void report_brief(struct check *check, const struct model_exit *end, cons
 			   : kind == OBJECT_mw      ? "memory window"
 			   : kind == OBJECT_context ? "context"
 						    : "SRQ";
-	struct finding *finding = add_hot(check, end, RULE_PERF_001, &hot->made_longest);
+	const struct hot_kind *made = &hot->made[kind];
+	struct finding *finding = add_hot(check, end, RULE_PERF_001, &made->longest);
 	char all[32], longest[32], id[32];
 
 	if (finding)
@@ -149,9 +150,9 @@ static void report_brief(struct check *check, const struct model_exit *end, cons
 			     "%s %ss were destroyed at most %d sends after they had been created, "
 			     "for %s sends in total. Creating and destroying them took %s; the "
 			     "longest, %s, took %s.",
-			     COUNT_OF(hot->brief_made[kind]), name, HOT_BRIEF, COUNT_OF(hot->sends),
-			     judge_span(hot->made_ns, all), event_id_text(hot->made_longest.id, id),
-			     judge_span(hot->made_longest_ns, longest));
+			     COUNT_OF(made->brief), name, HOT_BRIEF, COUNT_OF(hot->sends),
+			     judge_span(made->ns, all), event_id_text(made->longest.id, id),
+			     judge_span(made->longest_ns, longest));
 }
 
 /* PERF-001 */

@@ -443,7 +443,8 @@ TEST(a_queue_pair_for_each_message)
 	end_well(&s);
 	story_tells(&s, RULE_PERF_001,
 		    "18 queue pairs were destroyed at most 4 sends after they had been created, "
-		    "for 20 sends in total.");
+		    "for 20 sends in total. Creating and destroying them took 39.0 us; the "
+		    "longest, 1:126, took 1000 ns.");
 }
 
 /* A receiver that looks every @pause ns, and found a message each time, or at every second one. */
