@@ -6,7 +6,6 @@
  *
  * Only for queues whose content is certain (analyzer/model/queue.h).
  */
-#include <string.h>
 
 #include "analyzer/model/key.h"
 #include "analyzer/model/lost.h"
@@ -55,13 +54,7 @@ static uint32_t count_unpolled(const struct queue *queue)
  */
 static bool is_called_by_cm(struct trace *trace, uint32_t stack)
 {
-	struct frame frames[4]; /* the recorder's own may be the first */
-	unsigned int n = trace_stack(trace, stack, frames, 4);
-
-	for (unsigned int i = 0; i < n; i++)
-		if (frames[i].module && strstr(frames[i].module, "/librdmacm.so"))
-			return true;
-	return false;
+	return trace_stack_has_cm(trace, stack, 4);
 }
 
 /* The last of the signalled sends, if nothing polled since can have shown that it is done. */

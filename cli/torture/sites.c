@@ -91,17 +91,6 @@ static struct site *find_site(struct survey *s, const struct site *like)
 	return NULL;
 }
 
-static bool is_by_cm(struct trace *trace, uint32_t stack)
-{
-	struct frame frames[2]; /* the first may be the recorder's own */
-	unsigned int n = trace_stack(trace, stack, frames, 2);
-
-	for (unsigned int i = 0; i < n; i++)
-		if (frames[i].module && strstr(frames[i].module, "/librdmacm.so"))
-			return true;
-	return false;
-}
-
 static void set_place(const struct survey *s, struct site *site, uint32_t stack)
 {
 	struct symbol symbol;
@@ -126,7 +115,7 @@ static void note_site(struct survey *s, const struct site *like, uint32_t stack,
 		}
 		*site = *like;
 		site->first = n;
-		site->by_cm = is_by_cm(s->report.trace, stack);
+		site->by_cm = trace_stack_has_cm(s->report.trace, stack, 2);
 		set_place(s, site, stack);
 	}
 	site->last = n;

@@ -354,6 +354,12 @@ bool trace_object_is(const struct trace *trace, const struct object *object, con
 unsigned int trace_stack(struct trace *trace, uint32_t stack, struct frame *frames,
 			 unsigned int max);
 
+/*
+ * Is librdmacm among the @depth innermost frames, of which the first may be the recorder's own? It
+ * made the call then, or called what did.
+ */
+bool trace_stack_has_cm(struct trace *trace, uint32_t stack, unsigned int depth);
+
 /* The lost events of all threads, and whether the trace was cut short. */
 struct trace_loss {
 	uint64_t events;

@@ -126,3 +126,14 @@ unsigned int trace_stack(struct trace *trace, uint32_t stack, struct frame *fram
 	sqlite3_reset(trace->frames);
 	return n;
 }
+
+bool trace_stack_has_cm(struct trace *trace, uint32_t stack, unsigned int depth)
+{
+	struct frame frames[8];
+	unsigned int n = trace_stack(trace, stack, frames, depth < 8 ? depth : 8);
+
+	for (unsigned int i = 0; i < n; i++)
+		if (frames[i].module && strstr(frames[i].module, "/librdmacm.so"))
+			return true;
+	return false;
+}
