@@ -67,16 +67,16 @@ what_is_no_clock_is_refused() {
 }
 
 try messages 10 50
-try offset_and_drift_are_reported
-try messages -3.5 -80
-try latencies 10 50
-try latencies 10 -50
-try a_pingpong 10 50
-try a_pingpong 0.25 120
-try a_pingpong -100 -50
-try writes 10 50
-try writes -10 -50
-try one_way 10 50
-try one_way -10 -50
-try deep_one_way 10 50
+try_in_turn offset_and_drift_are_reported
+try_in_turn messages -3.5 -80
+try_in_turn latencies 10 50
+try_in_turn latencies 10 -50
+try_in_turn a_pingpong 10 50
+try_in_turn a_pingpong 0.25 120
+try_in_turn a_pingpong -100 -50
+try_in_turn writes 10 50
+try_in_turn writes -10 -50
+try_in_turn one_way 10 50
+try_in_turn one_way -10 -50
+try_in_turn deep_one_way 10 50
 try what_is_no_clock_is_refused

@@ -187,8 +187,9 @@ packets_are_made_whole_or_not() {
 		{ "$VERBATIM" export -f pcapng --phase x t.db 2>err; is $? 2; } &&
 		is "$(echo t.pcapng*)" t.pcapng
 }
-for each in packets_are_those_of_the_trace packets_of_a_part_are_of_that \
-	packets_are_made_whole_or_not; do try $each; done
+try_in_turn packets_are_those_of_the_trace
+try packets_of_a_part_are_of_that
+try packets_are_made_whole_or_not
 
 # Perfetto: protoc decodes it, and each request is a slice.
 tracks_have_each_request() {

@@ -112,13 +112,13 @@ too_small_a_size_is_refused() {
 }
 
 needs "$VERBATIM" "$apps/churn"
-try "regions" churn_is_bounded 80000 regions 20000
-try "queue pairs" churn_is_bounded 24000 qps 4000
+try_in_turn "regions" churn_is_bounded 80000 regions 20000
+try_in_turn "queue pairs" churn_is_bounded 24000 qps 4000
 try_in_turn "queries" churn_is_bounded 200000 queries 100000
 try_in_turn "threads" churn_is_bounded 8000 threads 1000
-try "forks" churn_is_bounded 1500 forks 100
+try_in_turn "forks" churn_is_bounded 1500 forks 100
 try_in_turn "stacks" churn_is_bounded 8000 stacks 2000
-try "marks" churn_is_bounded 30000 marks 30000
+try_in_turn "marks" churn_is_bounded 30000 marks 30000
 try_in_turn "object files" churn_is_bounded 4000 files 1000
 try fetched_events_are_bounded
 try names_stay

@@ -175,7 +175,7 @@ for program in life_001 life_002 life_003 life_004 compl_003 fork_003; do
 	try finds_what_check_finds_in $program
 done
 for seed in 1 400; do
-	try finds_what_check_finds_in_random_sequences $seed
+	try_in_turn finds_what_check_finds_in_random_sequences $seed
 done
 for each in shows_the_first_error is_silent_about_what_is_right \
 	ends_with_1_or_what_the_program_said tells_while_the_program_runs \

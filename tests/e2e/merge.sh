@@ -355,19 +355,19 @@ try json_has_the_clocks
 try an_unpacked_trace_is_taken
 try check_says_what_it_says_of_both
 for each in killed stopped retry late gone; do
-	try keeps_what_each_says "$each"
+	try_in_turn keeps_what_each_says "$each"
 done
 try losses_of_another_take_nothing_away
-try datagrams ibv_ud_pingpong -g 0 -n 300
-try datagrams ib_send_bw -F -c UD -q 3 -b -n 300
+try_in_turn datagrams ibv_ud_pingpong -g 0 -n 300
+try_in_turn datagrams ib_send_bw -F -c UD -q 3 -b -n 300
 next_port
-try connections "udaddy" "udaddy -s 127.0.0.1" CONNECT_REQUEST ESTABLISHED datagram
-try connections "udaddy -C 0" "udaddy -s 127.0.0.1 -C 0" CONNECT_REQUEST ESTABLISHED
-try connections "rping -s -p $port -C 3" "rping -c -a 127.0.0.1 -p $port -C 3" \
+try_in_turn connections "udaddy" "udaddy -s 127.0.0.1" CONNECT_REQUEST ESTABLISHED datagram
+try_in_turn connections "udaddy -C 0" "udaddy -s 127.0.0.1 -C 0" CONNECT_REQUEST ESTABLISHED
+try_in_turn connections "rping -s -p $port -C 3" "rping -c -a 127.0.0.1 -p $port -C 3" \
 	CONNECT_REQUEST ESTABLISHED DISCONNECTED
-try connections "rdma_server -p $port" "rdma_client -s 127.0.0.1 -p $port" \
+try_in_turn connections "rdma_server -p $port" "rdma_client -s 127.0.0.1 -p $port" \
 	CONNECT_REQUEST ESTABLISHED DISCONNECTED
-try connections "$apps/cm_ends listen $port" "$apps/cm_ends connect $port" \
+try_in_turn connections "$apps/cm_ends listen $port" "$apps/cm_ends connect $port" \
 	CONNECT_REQUEST ESTABLISHED REJECTED DISCONNECTED
 try one_machine_needs_no_estimate
 try without_messages_the_time_of_day_decides

@@ -54,7 +54,7 @@ perf() { ! in_turn || same "$1" "$1" --use_old_post_send -F "${@:2}"; }
 
 same rc_pingpong ibv_rc_pingpong
 same rc_pingpong_events ibv_rc_pingpong -e
-same rc_pingpong_many ibv_rc_pingpong -n 20000
+! in_turn || same rc_pingpong_many ibv_rc_pingpong -n 20000
 same rc_pingpong_long ibv_rc_pingpong -s 65536
 same rc_pingpong_mtu ibv_rc_pingpong -m 1024
 same rc_pingpong_timestamps ibv_rc_pingpong -t
@@ -409,7 +409,11 @@ unnamed() {
 	esac
 }
 
-command -v ibv_rc_pingpong >/dev/null && { one_sided; killed rc; killed uc; }
+if command -v ibv_rc_pingpong >/dev/null; then
+	one_sided
+	! in_turn || killed rc
+	! in_turn || killed uc
+fi
 cut_short
 implicit
 unnamed

@@ -78,15 +78,15 @@ begins_within_teardown() { # server's command, client's
 
 a=127.0.0.1
 next_port
-try "a trace begins within a teardown" begins_within_teardown "ucmatose -c 2 -p $port" \
+try_in_turn "a trace begins within a teardown" begins_within_teardown "ucmatose -c 2 -p $port" \
 	"ucmatose -s $a -c 2 -p $port"
 while read -r server; do
 	read -r client
 	next_port
 	name=${server/ -p PORT/}
 	for each in both_sides each_side; do
-		try "${each/_/ } of $(basename "${name% PORT}")" $each "${server//PORT/$port}" \
-			"${client//PORT/$port}"
+		try_in_turn "${each/_/ } of $(basename "${name% PORT}")" $each \
+			"${server//PORT/$port}" "${client//PORT/$port}"
 	done
 done <<-END
 	rping -s -C 3 -a $a -p PORT
@@ -110,10 +110,10 @@ END
 for each in usual shared attached moved; do
 	next_port
 	queues=("$apps/cm_queues listen $port $each" "$apps/cm_queues connect $port $each")
-	try "both sides of $each queues" both_sides "${queues[@]}"
+	try_in_turn "both sides of $each queues" both_sides "${queues[@]}"
 	next_port
 	queues=("$apps/cm_queues listen $port $each" "$apps/cm_queues connect $port $each")
-	try "each side of $each queues" each_side "${queues[@]}"
+	try_in_turn "each side of $each queues" each_side "${queues[@]}"
 done
 
 # The server's disconnect comes while the client's identifier is being destroyed.
@@ -131,7 +131,7 @@ members_of_a_group() {
 		>log 2>&1 && goes_as_recorded t.db &&
 		is "joined" "$(jq '.calls.rdma_join_multicast_ex' report)" 2
 }
-try members_of_a_group
+try_in_turn members_of_a_group
 
 calls_that_fail() {
 	"$VERBATIM" record -q --device soft -o t.db -- "$apps/cm_calls" >log &&

@@ -203,7 +203,7 @@ needs "$VERBATIM" "$apps/two_threads" "$apps/in_vain" "$apps/every_verb"
 	not_ok "record" "exit status $?"
 post=$("$VERBATIM" sql rc.db "SELECT event(thread, n) FROM post WHERE n >= 300 LIMIT 1")
 for t in ${TRACES:-rc events srq ud two}; do
-	try "$t: until an event what the model says is alive" \
+	try_in_turn "$t: until an event what the model says is alive" \
 		until_an_event_what_the_model_says_is_alive $t $((EVENTS / 5))
 	try "$t: from an event the rest replays" from_an_event_the_rest_replays $t $((EVENTS / 5))
 done

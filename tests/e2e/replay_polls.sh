@@ -176,9 +176,9 @@ shared_queue_that_is_cut() {
 
 needs "$apps/shared_rq" "$apps/in_vain"
 try shared_queues
-try "shared queues, one wr_id" shared_queues same
-try contents_of_shared_queues
-try perftest_with_a_shared_queue
+try_in_turn "shared queues, one wr_id" shared_queues same
+try_in_turn contents_of_shared_queues
+try_in_turn perftest_with_a_shared_queue
 try hang_that_is_one_here
 try destroyed_before_it_was_polled
 if command -v sqlite3 >/dev/null; then
@@ -190,9 +190,9 @@ if command -v sqlite3 >/dev/null; then
 	try wr_id_of_no_request
 	try service_level_of_a_datagram
 	try hang_that_is_none_here
-	try "another byte, RC" another_byte rc
-	try "another byte, UC" another_byte uc
-	try "another byte, UD" another_byte ud
+	try_in_turn "another byte, RC" another_byte rc
+	try_in_turn "another byte, UC" another_byte uc
+	try_in_turn "another byte, UD" another_byte ud
 	try value_that_was_fetched
 	try queue_pairs_that_are_not_connected
 fi
@@ -217,10 +217,10 @@ ucx_ranks() { # transports
 
 if command -v mpicc >/dev/null && command -v ucx_info >/dev/null &&
 	mpicc -o ranks "$root/tests/e2e/replay/ranks.c" >log 2>&1; then
-	try "UCX ranks, RC" ucx_ranks rc_v,ud_v:aux,self
-	try "UCX ranks, UD" ucx_ranks ud_v,self
+	try_in_turn "UCX ranks, RC" ucx_ranks rc_v,ud_v:aux,self
+	try_in_turn "UCX ranks, UD" ucx_ranks ud_v,self
 	# its queues are extended ones without optional fields, but polled by ibv_poll_cq()
-	try "another length, UCX" differs "byte_len: recorded 7, replayed" \
+	try_in_turn "another length, UCX" differs "byte_len: recorded 7, replayed" \
 		"UPDATE wc SET byte_len = 7 WHERE opcode = 128 AND status = 0 AND i = 0"
 else
 	skip "UCX ranks" "no MPI over UCX"

@@ -182,21 +182,21 @@ cut_trace_comes_again() {
 }
 
 try "a child with traffic" program "$apps/forks" traffic
-try "eight children" program "$apps/forks" traffic 8
-try "a child of a child" program "$apps/forks" nested
-try "a child is killed" program "$apps/forks" killed
-try "a parent ends first" program "$apps/forks" orphan
-try "copies of registered memory" program "$apps/forks" copies
-try "a thread forks" program "$apps/forks" thread
-try "a child by posix_spawn" program "$apps/forks" spawn
-try "fork support" program "$apps/forks" init
+try_in_turn "eight children" program "$apps/forks" traffic 8
+try_in_turn "a child of a child" program "$apps/forks" nested
+try_in_turn "a child is killed" program "$apps/forks" killed
+try_in_turn "a parent ends first" program "$apps/forks" orphan
+try_in_turn "copies of registered memory" program "$apps/forks" copies
+try_in_turn "a thread forks" program "$apps/forks" thread
+try_in_turn "a child by posix_spawn" program "$apps/forks" spawn
+try_in_turn "fork support" program "$apps/forks" init
 try every_verb_is_called_in_its_process
-try "a killed peer" program "$apps/killed_peer"
+try_in_turn "a killed peer" program "$apps/killed_peer"
 try refused_use_of_inherited_objects_is_left_out
 
 payload=--payload=full
-try "contents: a child with traffic" program "$apps/forks" nested
-try "contents: copies of registered memory" program "$apps/forks" copies
+try_in_turn "contents: a child with traffic" program "$apps/forks" nested
+try_in_turn "contents: copies of registered memory" program "$apps/forks" copies
 payload=
 
 for mode in "traffic 3" inherited nested orphan copies thread; do
@@ -205,9 +205,9 @@ done
 
 if command -v ibv_rc_pingpong >/dev/null; then
 	try "two programs" program "$both" ibv_rc_pingpong -n $messages
-	try "events" program "$both" ibv_rc_pingpong -e -n $messages
-	try "datagrams" program "$both" ibv_ud_pingpong -n $messages
-	try "XRC: a domain of both" program "$both" ibv_xsrq_pingpong -n 200
+	try_in_turn "events" program "$both" ibv_rc_pingpong -e -n $messages
+	try_in_turn "datagrams" program "$both" ibv_ud_pingpong -n $messages
+	try_in_turn "XRC: a domain of both" program "$both" ibv_xsrq_pingpong -n 200
 	try "recorded again: two programs" its_processes_do_what_was_recorded \
 		"$both" ibv_rc_pingpong -n 100
 	ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}handle_segv=0 \

@@ -2,7 +2,7 @@
 # The round trip: a program is recorded, its trace is replayed under the recorder, and the trace of
 # the replay has the same verbs with the same results, in the same order in each thread
 # (replay/same_verbs.py says what may differ). Programs are replayed serially and with threads in
-# turn, some once more at the recorded pace; one in four programs has its turn in each run.
+# turn, some once more at the recorded pace; one in six programs has its turn in each run.
 # ROUND_TIMES=50 records each program 50 times; LONG=1 replays all, each both ways, with more
 # messages.
 . tests/e2e/lib/try.sh

@@ -78,7 +78,7 @@ the_list_has_all_calls() {
 }
 
 for how in prctl seccomp all twice child; do
-	for then in kill errno trap; do try "$how $then" program_lives $how $then; done
+	for then in kill errno trap; do try_in_turn "$how $then" program_lives $how $then; done
 done
 for each in full_ring_is_waited_for threads_and_children_that_come_later_are_counted \
 	no_call_of_the_list_is_made_where_it_kills the_list_has_all_calls; do

@@ -166,9 +166,9 @@ try without_gcore_nothing_is_started
 if ! command -v gdb >/dev/null; then
 	skip "a debugger finds the locals" "gdb is not installed"
 else
-	for kind in verb post poll; do try a_debugger_finds_the_locals $kind; done
-	try a_core_is_written_instead verb
-	try a_core_is_written_instead poll
+	for kind in verb post poll; do try_in_turn a_debugger_finds_the_locals $kind; done
+	try_in_turn a_core_is_written_instead verb
+	try_in_turn a_core_is_written_instead poll
 	try a_core_is_not_written_into_what_is_there 'ln -s victim'
 	try a_core_is_not_written_into_what_is_there 'install -m 666 victim'
 fi

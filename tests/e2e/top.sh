@@ -187,5 +187,5 @@ for each in totals_are_those_of_stat errors_are_reported a_sample_is_read_by_peo
 	a_page_that_is_cut_off_does_no_harm; do
 	try $each
 done
-try "totals are those of stat beside a check" totals_are_those_of_stat --check
-try "totals are those of stat of a flight recorder" totals_are_those_of_stat --flight 64M
+try_in_turn "totals are those of stat beside a check" totals_are_those_of_stat --check
+try_in_turn "totals are those of stat of a flight recorder" totals_are_those_of_stat --flight 64M

@@ -3,7 +3,7 @@
 #	try FUNCTION ARGUMENT...	a test, named by what holds
 #	try "NAME" COMMAND...		the same, named otherwise
 #	share 200 1000			a number: of each day, and with LONG=1
-#	try_in_turn ...			as try, but one in four of them: other ones with another
+#	try_in_turn ...			as try, but one in six of them: other ones with another
 #					commit (TURN, see scripts/run-tests); with LONG=1 all
 #
 # Its output is the reason of a failure; a name without a command, such as that of a removed
@@ -105,7 +105,7 @@ record_both_sides() { # options
 turns=0
 in_turn() {
 	turns=$((turns + 1))
-	[ -n "${LONG:-}" ] || [ $(((turns + ${TURN:-0}) % ${TURNS:-4})) -eq 0 ]
+	[ -n "${LONG:-}" ] || [ $(((turns + ${TURN:-0}) % ${TURNS:-6})) -eq 0 ]
 }
 try_in_turn() { ! in_turn || try "$@"; }
 
