@@ -13,7 +13,7 @@
  *
  * 	the strings, as texts
  * 	the shapes, as texts (put_key() below)
- * 	the columns of all calls (CALL_SHAPE ...)
+ * 	the columns of all calls (CALL_SHAPE ...), begins and ends as one (call_times.c)
  * 	for each shape: CALL_RET ..., a column for each hole, two for each reference
  *
  * Not here: how these are packed (shapes.c), reading (call_block.c).
@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "core/base/vec.h"
+#include "core/store/chunk/call_times.h"
 #include "core/wire/hash.h"
 
 enum { DIGITS = 19 };
@@ -303,20 +304,35 @@ bool call_batch_is_full(const struct call_batch *batch)
 	       batch->shapes.keys.bytes.used + batch->strings.bytes.used >= CALL_TEXT_FULL;
 }
 
+static int put_common_columns(const struct call_batch *batch, struct shapes_packer *packer)
+{
+	uint32_t calls = batch->extent.calls;
+	uint64_t *common = shapes_words(packer, (size_t)calls * (CALL_COMMON + CALL_TIMES_WORDS));
+	bool failed = !common;
+
+	for (size_t i = 0; i < CALL_COMMON && !failed; i++) {
+		if (i != CALL_BEGIN && i != CALL_LASTED)
+			shapes_put_column(&packer->plain, &batch->common[i]);
+		failed = batch->common[i].failed ||
+			 column_values(&batch->common[i], common + i * calls);
+	}
+	if (failed)
+		return -ENOMEM;
+	call_times_put(packer, common, calls, common + (size_t)calls * CALL_COMMON);
+	return 0;
+}
+
 int call_batch_pack(const struct call_batch *batch, struct shapes_packer *packer)
 {
 	struct text *plain = &packer->plain;
-	bool failed = false;
+	int err;
 
-	text_cut(plain, 0);
+	shapes_pack_begin(packer);
 	shapes_put_texts(plain, &batch->strings);
 	shapes_put_texts(plain, &batch->shapes.keys);
-	for (int i = 0; i < CALL_COMMON; i++) {
-		shapes_put_column(plain, &batch->common[i]);
-		failed |= batch->common[i].failed;
-	}
-	shapes_put_columns(plain, &batch->shapes);
-	if (failed)
-		return -ENOMEM;
-	return shapes_pack(packer, CALL_BLOCK_VERSION, batch->extent.calls);
+	err = put_common_columns(batch, packer);
+	if (err)
+		return err;
+	shapes_put_columns(packer, &batch->shapes);
+	return shapes_pack(packer, batch->extent.calls);
 }

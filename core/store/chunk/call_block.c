@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/base/vec.h"
+#include "core/store/chunk/call_times.h"
 
 /* A shape, decoded. */
 struct call_pattern {
@@ -45,8 +46,9 @@ static void get_json(struct shapes_in *in, struct pattern_json *json)
 static int read_shape(struct call_block *block, struct shapes_in *from)
 {
 	struct shapes_text text = shapes_get_text(from);
-	struct shapes_in in = { (const uint8_t *)text.at, (const uint8_t *)text.at + text.length,
-				from->bad };
+	struct shapes_in in = { .at = (const uint8_t *)text.at,
+				.end = (const uint8_t *)text.at + text.length,
+				.bad = from->bad };
 	struct call_pattern p = { .depth = (uint32_t)shapes_get_varint(&in, UINT32_MAX),
 				  .stack = (uint32_t)shapes_get_varint(&in, UINT32_MAX),
 				  .flags = (uint32_t)shapes_get_varint(&in, 3),
@@ -107,12 +109,24 @@ static int count_shapes(struct call_block *block)
 	return 0;
 }
 
+static int read_times(struct call_block *block, struct shapes_in *in)
+{
+	if (vec_reserve(block->words, block->words_size,
+			(size_t)block->calls * CALL_TIMES_WORDS + 1))
+		return -ENOMEM;
+	return call_times_get(in, block->values, block->calls, block->words);
+}
+
 static int read_common(struct call_block *block, struct shapes_in *in)
 {
 	int err = reserve_values(block, (size_t)block->calls * CALL_COMMON);
 
 	for (int i = 0; i < CALL_COMMON && !err; i++)
-		err = shapes_get_column(in, block->values + (size_t)i * block->calls, block->calls);
+		if (in->version == 1 || (i != CALL_BEGIN && i != CALL_LASTED))
+			err = shapes_get_column(in, block->values + (size_t)i * block->calls,
+						block->calls);
+	if (!err && in->version > 1)
+		err = read_times(block, in);
 	for (uint32_t i = 1; i < block->calls && !err; i++)
 		if (call_block_n(block, i) <= call_block_n(block, i - 1))
 			err = -EBADMSG;
@@ -168,14 +182,13 @@ static int decode_block(struct call_block *block, struct shapes_in *in)
 		err = read_common(block, in);
 	for (size_t i = 0; i < block->nshapes && !err; i++)
 		err = read_own(block, in, &block->shapes[i]);
-	return err ? err : in->at == in->end ? 0 : -EBADMSG;
+	return err ? err : shapes_at_end(in) ? 0 : -EBADMSG;
 }
 
 int call_block_read(struct call_block *block, const void *data, size_t size)
 {
 	struct shapes_in in;
-	int err = shapes_open(&block->plain, data, size, CALL_BLOCK_VERSION, CALL_ROWS_MAX,
-			      &block->calls, &in);
+	int err = shapes_open(&block->plain, data, size, CALL_ROWS_MAX, &block->calls, &in);
 
 	block->nshapes = block->nstrings = block->nvalues = 0;
 	if (!err)
@@ -192,6 +205,7 @@ void call_block_fini(struct call_block *block)
 	free(block->shapes);
 	free(block->values);
 	free(block->ranks);
+	free(block->words);
 	*block = (struct call_block){ 0 };
 }
 
@@ -225,6 +239,7 @@ size_t call_block_bytes(const struct call_block *block)
 {
 	return block->plain.size + block->values_size * sizeof(*block->values) +
 	       block->ranks_size * sizeof(*block->ranks) +
+	       block->words_size * sizeof(*block->words) +
 	       block->strings_size * sizeof(*block->strings) +
 	       block->shapes_size * sizeof(*block->shapes);
 }
@@ -370,6 +385,21 @@ static bool pack_columns(struct text *to, struct column *column, const uint64_t 
 	return !column->failed;
 }
 
+static bool pack_common(const struct call_block *block, struct shapes_packer *packer,
+			struct column *column)
+{
+	uint64_t *words = shapes_words(packer, (size_t)block->calls * CALL_TIMES_WORDS);
+
+	for (size_t i = 0; i < CALL_COMMON && words; i++)
+		if (i != CALL_BEGIN && i != CALL_LASTED &&
+		    !pack_columns(&packer->plain, column, block->values + i * block->calls, 1,
+				  block->calls))
+			return false;
+	if (words)
+		call_times_put(packer, block->values, block->calls, words);
+	return words;
+}
+
 /* The strings and shapes are those of before: neither has an object. */
 int call_block_pack(const struct call_block *block, struct shapes_packer *packer)
 {
@@ -377,16 +407,16 @@ int call_block_pack(const struct call_block *block, struct shapes_packer *packer
 	struct column column = { 0 };
 	bool ok;
 
-	text_cut(to, 0);
+	shapes_pack_begin(packer);
 	text_add(to, block->plain.bytes, block->texts);
-	ok = pack_columns(to, &column, block->values, CALL_COMMON, block->calls);
+	ok = pack_common(block, packer, &column);
 	for (size_t i = 0; i < block->nshapes && ok; i++) {
 		const struct call_pattern *p = &block->shapes[i];
 
 		ok = pack_columns(to, &column, block->values + p->first, p->columns, p->calls);
 	}
 	column_fini(&column);
-	return ok ? shapes_pack(packer, CALL_BLOCK_VERSION, block->calls) : -ENOMEM;
+	return ok ? shapes_pack(packer, block->calls) : -ENOMEM;
 }
 
 int call_block_whole(const struct call_block *block, uint32_t i, struct call_whole *whole)

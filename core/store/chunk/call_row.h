@@ -41,8 +41,6 @@ enum {
 	CALL_VALUES_MAX = 1 << 20,  /* of a block: one call adds less than the difference */
 };
 
-enum { CALL_BLOCK_VERSION = 1 };
-
 /* The first byte of arguments in a shape; and, in a template, the holes for numbers and strings. */
 enum { CALL_NO_TEXT, CALL_TEMPLATE, CALL_WHOLE_TEXT };
 enum { CALL_NUMBER = 1, CALL_STRING = 2 };

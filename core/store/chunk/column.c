@@ -132,6 +132,17 @@ static int read_varints(const uint8_t *at, size_t left, uint64_t *values, uint32
 	return left ? -EBADMSG : 0;
 }
 
+int column_values(const struct column *column, uint64_t *values)
+{
+	uint64_t value = column->base;
+
+	if (column->bent)
+		return read_varints(column->bytes, column->used, values, column->count);
+	for (uint32_t i = 0; i < column->count; i++, value += column->step)
+		values[i] = value;
+	return 0;
+}
+
 bool column_is_sized(const struct column_view *view)
 {
 	return view->code != COLUMN_ZSTD ||

@@ -21,6 +21,7 @@ struct column {
 	uint64_t last, step, base;
 	uint32_t count;
 	bool bent;   /* not linear: the values are in @bytes */
+	bool times;  /* the values are times: shapes.c stores them otherwise */
 	bool failed; /* out of memory: the column must not be used */
 	uint32_t used, size;
 	uint8_t *bytes;
@@ -98,6 +99,9 @@ static inline void column_clear(struct column *column)
 }
 
 void column_fini(struct column *column);
+
+/* All values of a column, column->count of them. 0 or -EBADMSG. */
+int column_values(const struct column *column, uint64_t *values);
 
 /* A column in a chunk; @bytes are borrowed from the chunk. */
 struct column_view {

@@ -68,19 +68,24 @@ int row_batch_add(struct row_batch *batch, const struct row_value *values, uint3
 {
 	int64_t numbers[ROW_COLUMNS_MAX];
 	struct column *to;
+	bool times[ROW_COLUMNS_MAX];
 	size_t n = 0, shape;
 
 	text_cut(&batch->key, 0);
-	for (uint32_t i = 0; i < columns; i++)
+	for (uint32_t i = 0; i < columns; i++) {
+		times[n] = batch->times >> i & 1;
 		n += put_value(&batch->key, &values[i], &numbers[n]);
+	}
 	if (batch->key.failed ||
 	    shapes_number(&batch->shapes, hash_of(batch->key.at, batch->key.used, 0), &batch->key,
 			  n, &shape))
 		return -ENOMEM;
 	column_put(&batch->shape, shape);
 	to = shapes_columns(&batch->shapes, shape);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		to[i].times = times[i];
 		column_put(to + i, (uint64_t)numbers[i]);
+	}
 	batch->columns = columns;
 	batch->rows++;
 	return 0;
@@ -93,12 +98,12 @@ bool row_batch_is_full(const struct row_batch *batch)
 
 int row_batch_pack(const struct row_batch *batch, struct shapes_packer *packer)
 {
-	text_cut(&packer->plain, 0);
+	shapes_pack_begin(packer);
 	shapes_put_varint(&packer->plain, batch->columns);
 	shapes_put_texts(&packer->plain, &batch->shapes.keys);
 	shapes_put_column(&packer->plain, &batch->shape);
-	shapes_put_columns(&packer->plain, &batch->shapes);
-	return batch->shape.failed ? -ENOMEM : shapes_pack(packer, ROW_BLOCK_VERSION, batch->rows);
+	shapes_put_columns(packer, &batch->shapes);
+	return batch->shape.failed ? -ENOMEM : shapes_pack(packer, batch->rows);
 }
 
 void row_batch_clear(struct row_batch *batch)

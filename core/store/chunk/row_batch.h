@@ -23,11 +23,10 @@ enum {
 	ROWS_TEXT_FULL = 1 << 20, /* a batch with this many bytes of shapes is full */
 };
 
-enum { ROW_BLOCK_VERSION = 1 };
-
 /* All zero: empty. */
 struct row_batch {
 	uint32_t rows, columns;
+	uint64_t times; /* a bit for each column of the table that has times; set by the caller */
 	struct column shape; /* of each row */
 	struct shapes shapes;
 	struct text key; /* of the last row */

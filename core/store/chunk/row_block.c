@@ -32,8 +32,9 @@ static int add_part(struct row_block *block, struct row_shape *shape, struct sha
 static int read_shape(struct row_block *block, struct shapes_in *from)
 {
 	struct shapes_text text = shapes_get_text(from);
-	struct shapes_in in = { (const uint8_t *)text.at, (const uint8_t *)text.at + text.length,
-				from->bad };
+	struct shapes_in in = { .at = (const uint8_t *)text.at,
+				.end = (const uint8_t *)text.at + text.length,
+				.bad = from->bad };
 	struct row_shape shape = { 0 };
 	int err = in.bad ? -EBADMSG : 0;
 
@@ -97,14 +98,13 @@ static int read_columns(struct row_block *block, struct shapes_in *in)
 			block->nvalues += shape->rows;
 		}
 	}
-	return err ? err : in->at == in->end ? 0 : -EBADMSG;
+	return err ? err : shapes_at_end(in) ? 0 : -EBADMSG;
 }
 
 int row_block_read(struct row_block *block, const void *data, size_t size, uint32_t columns)
 {
 	struct shapes_in in;
-	int err = shapes_open(&block->plain, data, size, ROW_BLOCK_VERSION, ROWS_MAX, &block->rows,
-			      &in);
+	int err = shapes_open(&block->plain, data, size, ROWS_MAX, &block->rows, &in);
 
 	block->nshapes = block->nparts = block->nvalues = 0;
 	block->columns = columns;

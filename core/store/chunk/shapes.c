@@ -1,12 +1,25 @@
 /*
  * Writing shapes, their columns, and blocks of both
  *
- * 	version, rows, bytes of the rest before compression        byte, varint, varint
+ * 	version, rows                                              byte, varint
+ * 	bytes before compression, bytes of the frame               varint, varint
  * 	one zstd frame of parts in an order that the kind of block defines:
  *
  * 	texts:      number; each: length, bytes
  * 	a column:   0, zigzag(base), zigzag(step)      linear
  * 	            1, bytes, that many bytes          column.c has the format
+ * 	            3                                  its values follow, as times:
+ *
+ * 	number of times, bytes of the frame                        varint, varint
+ * 	one zstd frame of their sizes
+ * 	their bits, the lowest bit of a byte first
+ *
+ * The low bits of times are noise: a compressor only makes them longer, and mixed with the rest
+ * they spoil its statistics. A time is stored as its difference to the one before. Its size, a
+ * byte, is 2 * the number of bits of the absolute value, + 1 if it is negative; its bits are those
+ * below the highest.
+ *
+ * In version 1 the first frame is the last, its bytes are not stored, and there are no times.
  *
  * Not here: what a shape is (call_batch.c, row_batch.c), reading (shapes_read.c).
  */
@@ -155,11 +168,64 @@ void shapes_put_column(struct text *to, const struct column *column)
 	shapes_put_varint(to, zigzag_encode(column->step));
 }
 
-void shapes_put_columns(struct text *to, const struct shapes *shapes)
+static void put_bits(struct text_bits *bits, uint64_t value, unsigned n)
+{
+	while (n) {
+		unsigned take = n < 8 - bits->used ? n : 8 - bits->used;
+
+		bits->last |= (value & ((1u << take) - 1)) << bits->used;
+		bits->used += take;
+		value >>= take;
+		n -= take;
+		if (bits->used == 8) {
+			text_char(&bits->bytes, (char)bits->last);
+			bits->last = bits->used = 0;
+		}
+	}
+}
+
+void shapes_put_times(struct shapes_packer *packer, const uint64_t *values, size_t n)
+{
+	uint64_t last = 0;
+
+	text_char(&packer->plain, COLUMN_TIMES);
+	for (size_t i = 0; i < n; i++) {
+		bool negative = (int64_t)(values[i] - last) < 0;
+		uint64_t size = negative ? last - values[i] : values[i] - last;
+		unsigned bits = size ? 64 - (unsigned)__builtin_clzll(size) : 0;
+
+		text_char(&packer->sizes, (char)(2 * bits + negative));
+		if (bits > 1)
+			put_bits(&packer->bits, size, bits - 1);
+		last = values[i];
+	}
+}
+
+uint64_t *shapes_words(struct shapes_packer *packer, size_t n)
+{
+	return vec_reserve(packer->words, packer->words_size, n + 1) ? NULL : packer->words;
+}
+
+static void put_as_times(struct shapes_packer *packer, const struct column *column)
+{
+	uint64_t *values = shapes_words(packer, column->count);
+
+	if (values && !column_values(column, values))
+		shapes_put_times(packer, values, column->count);
+	else
+		packer->plain.failed = true;
+}
+
+void shapes_put_columns(struct shapes_packer *packer, const struct shapes *shapes)
 {
 	for (size_t i = 0; i < shapes->ncolumns; i++) {
-		shapes_put_column(to, &shapes->columns[i]);
-		to->failed |= shapes->columns[i].failed;
+		const struct column *column = &shapes->columns[i];
+
+		if (column->times && column->bent && !column->failed)
+			put_as_times(packer, column);
+		else
+			shapes_put_column(&packer->plain, column);
+		packer->plain.failed |= column->failed;
 	}
 }
 
@@ -167,35 +233,54 @@ void shapes_packer_fini(struct shapes_packer *packer)
 {
 	ZSTD_freeCCtx(packer->context);
 	text_fini(&packer->plain);
+	text_fini(&packer->sizes);
+	text_fini(&packer->bits.bytes);
+	text_fini(&packer->frame);
 	text_fini(&packer->block);
-	packer->context = NULL;
+	free(packer->words);
+	*packer = (struct shapes_packer){ 0 };
 }
 
-/* Append @plain to the block as one frame. 0 or -ENOMEM. */
-static int compress_plain(struct shapes_packer *packer)
+/* Append the bytes of @plain compressed, and one frame. 0 or -ENOMEM. */
+static int put_frame(struct shapes_packer *packer, const struct text *plain)
 {
-	const struct text *plain = &packer->plain;
 	size_t bound = ZSTD_compressBound(plain->used), n;
-	char *at = text_space(&packer->block, bound);
+	char *at;
 
+	text_cut(&packer->frame, 0);
+	at = text_space(&packer->frame, bound);
 	if (!packer->context)
 		packer->context = ZSTD_createCCtx();
-	if (!packer->context || !at)
+	if (!packer->context || !at || plain->failed)
 		return -ENOMEM;
 	n = ZSTD_compressCCtx(packer->context, at, bound, plain->at, plain->used, LEVEL);
 	if (ZSTD_isError(n))
 		return -ENOMEM; /* there is space enough */
-	packer->block.used += n;
+	shapes_put_varint(&packer->block, plain->used);
+	shapes_put_varint(&packer->block, n);
+	text_add(&packer->block, at, n);
 	return 0;
 }
 
-int shapes_pack(struct shapes_packer *packer, char version, uint32_t rows)
+void shapes_pack_begin(struct shapes_packer *packer)
 {
-	struct text *to = &packer->block;
+	text_cut(&packer->plain, 0);
+	text_cut(&packer->sizes, 0);
+	text_cut(&packer->bits.bytes, 0);
+	packer->bits.last = packer->bits.used = 0;
+}
 
+int shapes_pack(struct shapes_packer *packer, uint32_t rows)
+{
+	struct text *to = &packer->block, *bits = &packer->bits.bytes;
+
+	if (packer->bits.used)
+		text_char(bits, (char)packer->bits.last);
 	text_cut(to, 0);
-	text_char(to, version);
+	text_char(to, SHAPES_VERSION);
 	shapes_put_varint(to, rows);
-	shapes_put_varint(to, packer->plain.used);
-	return packer->plain.failed || to->failed ? -ENOMEM : compress_plain(packer);
+	if (put_frame(packer, &packer->plain) || put_frame(packer, &packer->sizes))
+		return -ENOMEM;
+	text_add(to, bits->at, bits->used);
+	return bits->failed || to->failed ? -ENOMEM : 0;
 }

@@ -48,19 +48,38 @@ static inline struct column *shapes_columns(const struct shapes *shapes, size_t 
 	return shapes->columns + shapes->rows[number].first;
 }
 
+/* The version of a block; 1 is read, too. */
+enum { SHAPES_VERSION = 2 };
+
+/* One more code of a column, of such blocks only: shapes.c */
+enum { COLUMN_TIMES = COLUMN_CODES };
+
 /* Memory that packing reuses, for any number of batches. All zero: empty. */
 struct shapes_packer {
 	void *context; /* of zstd */
-	struct text plain;
+	struct text plain, sizes, frame;
+	struct text_bits {
+		struct text bytes;
+		unsigned last, used; /* the bits of an incomplete byte */
+	} bits;
+	uint64_t *words; /* shapes_words() */
+	size_t words_size;
 	struct text block; /* the last one packed */
 };
 void shapes_packer_fini(struct shapes_packer *packer);
+
+/* Memory of @n words, valid until the next call. NULL if out of memory. */
+uint64_t *shapes_words(struct shapes_packer *packer, size_t n);
+
+/* Begin a block. */
+void shapes_pack_begin(struct shapes_packer *packer);
 
 /* Append parts to packer->plain. */
 void shapes_put_varint(struct text *to, uint64_t value);
 void shapes_put_texts(struct text *to, const struct text_index *index);
 void shapes_put_column(struct text *to, const struct column *column);
-void shapes_put_columns(struct text *to, const struct shapes *shapes);
+void shapes_put_columns(struct shapes_packer *packer, const struct shapes *shapes);
+void shapes_put_times(struct shapes_packer *packer, const uint64_t *values, size_t n);
 
-/* Pack packer->plain, which has @rows rows, as a block. 0 or -ENOMEM. */
-int shapes_pack(struct shapes_packer *packer, char version, uint32_t rows);
+/* Pack what was appended, @rows rows, as a block. 0 or -ENOMEM. */
+int shapes_pack(struct shapes_packer *packer, uint32_t rows);

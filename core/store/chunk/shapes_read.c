@@ -9,7 +9,7 @@
 #include <zstd.h>
 
 #include "core/base/vec.h"
-#include "core/store/chunk/column.h"
+#include "core/store/chunk/shapes.h"
 
 uint64_t shapes_get_varint(struct shapes_in *in, uint64_t most)
 {
@@ -54,18 +54,58 @@ const char *shapes_get_word(struct shapes_in *in)
 	return at;
 }
 
+static uint64_t get_bits(struct shapes_in *in, unsigned n)
+{
+	uint64_t value = 0;
+
+	if (n > in->nbits - in->bit) {
+		in->bad = true;
+		return 0;
+	}
+	for (unsigned got = 0, take; got < n; got += take, in->bit += take) {
+		unsigned from = in->bit % 8;
+
+		take = n - got < 8 - from ? n - got : 8 - from;
+		value |= (uint64_t)(in->bits[in->bit / 8] >> from & ((1u << take) - 1)) << got;
+	}
+	return value;
+}
+
+static int get_times(struct shapes_in *in, uint64_t *values, uint32_t count)
+{
+	uint64_t value = 0;
+
+	if (count > (size_t)(in->sizes_end - in->sizes))
+		return -EBADMSG;
+	for (uint32_t i = 0; i < count; i++) {
+		unsigned size = *in->sizes++, bits = size / 2;
+		uint64_t step;
+
+		if (bits > 64)
+			return -EBADMSG;
+		step = bits ? get_bits(in, bits - 1) | UINT64_C(1) << (bits - 1) : 0;
+		value += size % 2 ? -step : step;
+		values[i] = value;
+	}
+	return in->bad ? -EBADMSG : 0;
+}
+
 int shapes_get_column(struct shapes_in *in, uint64_t *values, uint32_t count)
 {
 	struct column_view view = { .code = COLUMN_RAW, .count = count };
 	const char *code = shapes_get_bytes(in, 1);
 
-	if (!code || *code > COLUMN_RAW)
+	if (!code)
 		return -EBADMSG;
 	if (*code == COLUMN_RAW) {
 		view.unpacked = (uint32_t)shapes_get_varint(in, UINT32_MAX);
 		view.bytes = (const uint8_t *)shapes_get_bytes(in, view.unpacked);
 		return in->bad ? -EBADMSG : column_read(&view, NULL, NULL, values);
 	}
+	if (*code == COLUMN_TIMES)
+		return get_times(in, values, count);
+	if (*code != COLUMN_LINEAR)
+		return -EBADMSG;
 	view.base = zigzag_decode(shapes_get_varint(in, UINT64_MAX));
 	view.step = zigzag_decode(shapes_get_varint(in, UINT64_MAX));
 	for (uint32_t i = 0; i < count; i++, view.base += view.step)
@@ -73,37 +113,76 @@ int shapes_get_column(struct shapes_in *in, uint64_t *values, uint32_t count)
 	return in->bad ? -EBADMSG : 0;
 }
 
-/* Decompress the frame; one more byte, NUL, terminates any text within. */
-static int unpack_frame(struct shapes_plain *plain, struct shapes_in *in, size_t bytes)
+/* The bits end within the last byte. */
+bool shapes_at_end(const struct shapes_in *in)
 {
-	size_t left = (size_t)(in->end - in->at), n;
+	return !in->bad && in->at == in->end && in->sizes == in->sizes_end &&
+	       in->nbits - in->bit < 8;
+}
 
-	if (ZSTD_getFrameContentSize(in->at, left) != bytes)
-		return -EBADMSG;
+/* A compressed part of a block. */
+struct frame {
+	const char *at;
+	size_t size, unpacked;
+};
+
+static struct frame get_frame(struct shapes_in *in)
+{
+	struct frame frame = { .unpacked = shapes_get_varint(in, SHAPES_BYTES_MAX) };
+
+	frame.size =
+		in->version == 1 ? (size_t)(in->end - in->at) : shapes_get_varint(in, SIZE_MAX);
+	frame.at = shapes_get_bytes(in, frame.size);
+	in->bad |= !frame.at || ZSTD_getFrameContentSize(frame.at, frame.size) != frame.unpacked;
+	return frame;
+}
+
+static int unpack_frame(const struct shapes_plain *plain, const struct frame *frame, char *to)
+{
+	size_t n = ZSTD_decompressDCtx(plain->context, to, frame->unpacked, frame->at, frame->size);
+
+	return ZSTD_isError(n) || n != frame->unpacked ? -EBADMSG : 0;
+}
+
+/* Decompress the frames; one more byte, NUL, terminates any text in the first one. */
+static int unpack_frames(struct shapes_plain *plain, const struct frame *parts,
+			 const struct frame *sizes, struct shapes_in *in)
+{
+	char *second;
+
 	if (!plain->context)
 		plain->context = ZSTD_createDCtx();
-	if (!plain->context || vec_reserve(plain->bytes, plain->size, bytes + 1))
+	if (!plain->context ||
+	    vec_reserve(plain->bytes, plain->size, parts->unpacked + 1 + sizes->unpacked))
 		return -ENOMEM;
-	n = ZSTD_decompressDCtx(plain->context, plain->bytes, bytes, in->at, left);
-	if (ZSTD_isError(n) || n != bytes)
+	second = plain->bytes + parts->unpacked + 1;
+	if (unpack_frame(plain, parts, plain->bytes) ||
+	    (sizes->at && unpack_frame(plain, sizes, second)))
 		return -EBADMSG;
-	plain->bytes[bytes] = '\0';
-	*in = (struct shapes_in){ (const uint8_t *)plain->bytes,
-				  (const uint8_t *)plain->bytes + bytes, false };
+	second[-1] = '\0';
+	in->bits = in->at;
+	in->nbits = 8 * (size_t)(in->end - in->at);
+	in->at = (const uint8_t *)plain->bytes;
+	in->end = in->at + parts->unpacked;
+	in->sizes = (const uint8_t *)second;
+	in->sizes_end = in->sizes + sizes->unpacked;
 	return 0;
 }
 
-int shapes_open(struct shapes_plain *plain, const void *data, size_t size, uint64_t version,
-		uint32_t most, uint32_t *ret_rows, struct shapes_in *ret_in)
+int shapes_open(struct shapes_plain *plain, const void *data, size_t size, uint32_t most,
+		uint32_t *ret_rows, struct shapes_in *ret_in)
 {
-	struct shapes_in in = { data, (const uint8_t *)data + size, !size };
-	bool known = shapes_get_varint(&in, version) == version;
-	size_t bytes;
+	struct shapes_in in = { .at = data, .end = (const uint8_t *)data + size, .bad = !size };
+	struct frame parts, sizes = { 0 };
 	int err;
 
+	in.version = (char)shapes_get_varint(&in, SHAPES_VERSION);
+	in.bad |= !in.version;
 	*ret_rows = (uint32_t)shapes_get_varint(&in, most);
-	bytes = shapes_get_varint(&in, SHAPES_BYTES_MAX);
-	err = in.bad || !known ? -EBADMSG : unpack_frame(plain, &in, bytes);
+	parts = get_frame(&in);
+	if (in.version > 1)
+		sizes = get_frame(&in);
+	err = in.bad ? -EBADMSG : unpack_frames(plain, &parts, &sizes, &in);
 	*ret_in = in;
 	return err;
 }

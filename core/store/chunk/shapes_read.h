@@ -14,6 +14,10 @@ enum { SHAPES_BYTES_MAX = 64 << 20 }; /* of a block before compression */
 struct shapes_in {
 	const uint8_t *at, *end;
 	bool bad;
+	char version;
+	const uint8_t *sizes, *sizes_end; /* of times that were not read yet */
+	const uint8_t *bits;
+	size_t bit, nbits; /* the next one, and the number of all */
 };
 
 /* The content of a block, in memory that the next block reuses. All zero: empty. */
@@ -24,8 +28,8 @@ struct shapes_plain {
 };
 
 /* Decompress a block of at most @most rows. 0, -EBADMSG or -ENOMEM. */
-int shapes_open(struct shapes_plain *plain, const void *data, size_t size, uint64_t version,
-		uint32_t most, uint32_t *ret_rows, struct shapes_in *ret_in);
+int shapes_open(struct shapes_plain *plain, const void *data, size_t size, uint32_t most,
+		uint32_t *ret_rows, struct shapes_in *ret_in);
 void shapes_plain_fini(struct shapes_plain *plain);
 
 struct shapes_text {
@@ -41,3 +45,6 @@ const char *shapes_get_word(struct shapes_in *in); /* terminated */
 
 /* Decode a column of @count values. 0 or -EBADMSG. */
 int shapes_get_column(struct shapes_in *in, uint64_t *values, uint32_t count);
+
+/* Has all of the block been read? */
+bool shapes_at_end(const struct shapes_in *in);

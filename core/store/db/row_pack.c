@@ -108,6 +108,19 @@ static int take_row(struct pack *pack)
 	return row_batch_is_full(&pack->batch) ? store_block(pack) : 0;
 }
 
+/* A bit for each column of times. */
+static uint64_t find_times(const struct row_table *table, sqlite3_stmt *rows)
+{
+	uint64_t times = 0;
+
+	for (int i = 0; i < sqlite3_column_count(rows); i++)
+		for (int k = 0; k < 2; k++)
+			if (table->times[k] &&
+			    !strcmp(sqlite3_column_name(rows, i), table->times[k]))
+				times |= UINT64_C(1) << i;
+	return times;
+}
+
 static int pack_table(sqlite3 *db, const struct row_table *table)
 {
 	struct pack pack = { .table = table->name };
@@ -119,6 +132,8 @@ static int pack_table(sqlite3 *db, const struct row_table *table)
 	if (!err)
 		err = sql_prepare(db, "INSERT INTO main.row_chunk VALUES(?, ?, ?, ?, ?, ?)",
 				  &pack.put_block);
+	if (!err)
+		pack.batch.times = find_times(table, pack.rows);
 	while (!err && (err = sql_step(pack.rows)) > 0)
 		err = take_row(&pack);
 	err = err ?: store_block(&pack);

@@ -24,10 +24,10 @@
 #include "core/wire/log.h"
 
 const struct row_table row_tables[] = {
-	{ "object", "id" },
-	{ "connection", "thread, n" },
-	{ "queue", "thread, n, side" },
-	{ NULL, NULL },
+	{ "object", "id", { "created_at", "destroyed_at" } },
+	{ "connection", "thread, n", { "since", "until" } },
+	{ "queue", "thread, n, side", { NULL, NULL } }, /* the same for send and recv */
+	{ NULL, NULL, { NULL, NULL } },
 };
 
 enum { CACHED = 16 };

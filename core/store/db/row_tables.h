@@ -12,9 +12,9 @@
 
 enum { ROW_TABLE_LEAST = 256 };
 
-/* The three tables, and the columns that sort their rows. The last entry has no name. */
+/* The tables, the columns that sort their rows, and columns of times. The last has no name. */
 struct row_table {
-	const char *name, *key;
+	const char *name, *key, *times[2];
 };
 extern const struct row_table row_tables[];
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zstd.h>
 
 #include "core/base/map.h"
 #include "core/store/chunk/call_batch.h"
@@ -177,6 +178,79 @@ TEST(calls_that_repeat_take_few_bytes)
 	assert_true(packer.block.used < CALLS * 4);
 	assert_int_equal(call_batch_extent(batch)->least, 3);
 	assert_int_equal(call_batch_extent(batch)->most, CALLS + 2);
+}
+
+/*
+ * A call within another: of four spans of time, each of 11 bits at random, 10 are stored as they
+ * are. A span that two calls have is stored once.
+ */
+TEST(each_span_of_time_is_stored_once)
+{
+	int64_t time = 0;
+
+	for (uint32_t i = 0; i < CALLS; i += 2) {
+		rows[i] = (struct call_row){ .n = i * 2 + 1, .end_n = i * 2 + 4, .verb = "outer" };
+		rows[i + 1] = (struct call_row){
+			.n = i * 2 + 2, .end_n = i * 2 + 3, .depth = 1, .verb = "inner"
+		};
+		rows[i].begin = time += 1024 + (int64_t)draw_below(1024);
+		rows[i + 1].begin = time += 1024 + (int64_t)draw_below(1024);
+		rows[i + 1].end = time += 1024 + (int64_t)draw_below(1024);
+		rows[i].end = time += 1024 + (int64_t)draw_below(1024);
+	}
+	write_rows(CALLS);
+	assert_true(packer.block.used < CALLS * 2 * 10 / 8 + 200);
+	assert_int_equal(call_block_read(&block, packer.block.at, packer.block.used), 0);
+	for (uint32_t i = 0; i < CALLS; i++)
+		assert_row(i, &rows[i]);
+}
+
+/*
+ * The block, whose calls have one shape, as version 1: it had begin and duration of each call as
+ * two columns, and one frame, to the end.
+ */
+static size_t write_first_version(char *to, size_t size)
+{
+	struct text plain = { 0 };
+	struct column column = { 0 };
+	size_t n = 0;
+
+	text_add(&plain, block.plain.bytes, block.texts);
+	for (size_t at = 0; at < block.nvalues; at += block.calls) {
+		column_clear(&column);
+		for (size_t i = 0; i < block.calls; i++)
+			column_put(&column, block.values[at + i]);
+		shapes_put_column(&plain, &column);
+	}
+	to[n++] = 1;
+	n += varint_put((uint8_t *)to + n, block.calls);
+	n += varint_put((uint8_t *)to + n, plain.used);
+	n += ZSTD_compress(to + n, size - n, plain.at, plain.used, 1);
+	column_fini(&column);
+	text_fini(&plain);
+	return n;
+}
+
+TEST(a_block_of_the_first_version_is_read)
+{
+	static char old[1 << 20];
+	size_t n;
+
+	for (uint32_t i = 0; i < CALLS; i++) {
+		make_row(&rows[i], refs[i], 5 + i * 2);
+		rows[i] = (struct call_row){ .n = rows[i].n,
+					     .end_n = rows[i].end_n,
+					     .begin = rows[i].begin,
+					     .end = rows[i].end,
+					     .ret = rows[i].ret,
+					     .verb = "one" };
+	}
+	write_rows(CALLS);
+	assert_int_equal(call_block_read(&block, packer.block.at, packer.block.used), 0);
+	n = write_first_version(old, sizeof(old));
+	assert_int_equal(call_block_read(&block, old, n), 0);
+	for (uint32_t i = 0; i < CALLS; i++)
+		assert_row(i, &rows[i]);
 }
 
 TEST(a_call_that_is_too_large_is_refused)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <zstd.h>
 
 #include "core/base/map.h"
 #include "tests/test.h"
@@ -47,9 +48,10 @@ static const char *const texts[] = { "",
 				     "fe80",
 				     "qp 1x" };
 
-static void write_rows(uint32_t n)
+static void write_rows(uint32_t n, uint64_t times)
 {
 	row_batch_clear(&batch);
+	batch.times = times;
 	for (uint32_t i = 0; i < n; i++) {
 		for (uint32_t c = 0; c < COLUMNS; c++) {
 			const char *text = texts[draw_below(sizeof(texts) / sizeof(*texts))];
@@ -84,7 +86,7 @@ static void assert_value(const struct row_value *is, const struct row_value *was
 
 TEST(rows_are_read_as_they_were_written)
 {
-	write_rows(ROWS);
+	write_rows(ROWS, 0x15);
 	assert_int_equal(row_block_read(&block, packer.block.at, packer.block.used, COLUMNS), 0);
 	assert_int_equal(block.rows, ROWS);
 	for (uint32_t i = 0; i < ROWS; i++)
@@ -115,9 +117,29 @@ TEST(rows_that_repeat_take_few_bytes)
 	assert_true(packer.block.used < 100);
 }
 
+/* Version 1 had no times, and one frame, up to the end of the block. */
+TEST(a_block_of_the_first_version_is_read)
+{
+	static char old[1 << 20];
+	size_t n = 0;
+
+	write_rows(ROWS, 0);
+	old[n++] = 1;
+	n += varint_put((uint8_t *)old + n, ROWS);
+	n += varint_put((uint8_t *)old + n, packer.plain.used);
+	n += ZSTD_compress(old + n, sizeof(old) - n, packer.plain.at, packer.plain.used, 1);
+	assert_int_equal(row_block_read(&block, old, n, COLUMNS), 0);
+	for (uint32_t i = 0; i < ROWS; i++)
+		for (uint32_t c = 0; c < COLUMNS; c++) {
+			struct row_value value = row_block_value(&block, i, c);
+
+			assert_value(&value, &rows[i][c]);
+		}
+}
+
 TEST(a_block_of_another_table_is_refused)
 {
-	write_rows(3);
+	write_rows(3, 0);
 	assert_int_equal(row_block_read(&block, packer.block.at, packer.block.used, COLUMNS + 1),
 			 -EBADMSG);
 }
@@ -125,7 +147,7 @@ TEST(a_block_of_another_table_is_refused)
 /* Each byte altered, and each length: an error or other values, but no read outside. */
 TEST(a_damaged_block_is_harmless)
 {
-	write_rows(40);
+	write_rows(40, 0x0f);
 	for (size_t i = 0; i < packer.block.used; i++) {
 		char was = packer.block.at[i];
 
