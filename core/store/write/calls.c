@@ -22,9 +22,12 @@
 
 enum { NESTED_MAX = 64 };
 
-enum {
-	GROWING = 512, /* a block with fewer calls is stored again when it has more */
-};
+/*
+ * A block that is stored grows, and is stored again with the next commit, while it has fewer calls
+ * than GROWING, or if more than one in so many of its calls are new: a small block takes more bytes
+ * a call, and a call is packed about three times at most.
+ */
+enum { GROWING = 512, NEW_CALLS = 4 };
 
 /* Collects handles while JSON is written. */
 struct refs {
@@ -233,6 +236,7 @@ static int store_block(struct writer *writer, struct thread_log *log)
 		return 0;
 	if (call_batch_pack(log->calls, &writer->calls))
 		return writer_fail(writer, log_err(-ENOMEM, "pack %u calls", e->calls));
+	log->calls_new = e->calls - log->calls_stored;
 	log->calls_stored = e->calls;
 	writer->chunk_bytes += writer->calls.block.used;
 	return WRITER_RUN(writer, call_chunk, "uiiiiuiuub", log->id, e->first_n, e->last_n,
@@ -559,7 +563,7 @@ int calls_flush(struct writer *writer, struct thread_log *log)
 			err = store_begin(writer, log, &log->pending[i]);
 	if (err || store_returned(writer, log) || store_block(writer, log))
 		return writer->err;
-	if (log->calls_stored >= GROWING)
+	if (log->calls_stored >= GROWING && log->calls_new < log->calls_stored / NEW_CALLS)
 		calls_cut(log);
 	return 0;
 }

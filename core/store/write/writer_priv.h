@@ -79,6 +79,7 @@ struct thread_log {
 	size_t npending, pending_size;
 	struct call_batch *calls; /* calls that repeat; NULL: none yet */
 	uint32_t calls_stored;    /* number of these that are in the trace */
+	uint32_t calls_new;       /* those that the last commit added */
 	struct poll_counter *counters;
 	size_t ncounters, counter;     /* counter: the last one found */
 	uint64_t lost;                 /* events without space in the ring */
