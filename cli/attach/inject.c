@@ -374,9 +374,11 @@ int inject_begin(const struct inject_process *in, struct inject **ret_inject, co
 			struct target_thread *thread = &in->process->threads[i];
 
 			refresh_thread(in->process, thread);
-			if (!thread->state || strchr("DTtZX", thread->state))
+			if (!thread->state || strchr("ZX", thread->state))
 				continue;
 			alive = true;
+			if (strchr("DTt", thread->state))
+				continue;
 			if (!any && is_second_choice(in->process, thread))
 				continue;
 			if (try_thread(inject, thread, ret_why) == BORROWED) {

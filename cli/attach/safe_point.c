@@ -43,56 +43,20 @@ static const char *const verbs[] = { "libibverbs", "librdmacm", "libverbatim", "
 				     "libsiw",     "libvmw",    "liberdma",    "libhfi",
 				     "libipath",   "libmthca",  "libocrdma",   NULL };
 
-/* Functions of the C library that wait without holding a lock of the library. */
-static const char *const waits[] = { "read",
-				     "__read",
-				     "poll",
-				     "__poll",
-				     "ppoll",
-				     "select",
-				     "pselect",
-				     "nanosleep",
-				     "clock_nanosleep",
-				     "usleep",
-				     "sleep",
-				     "__sleep",
-				     "pause",
-				     "epoll_wait",
-				     "epoll_pwait",
-				     "recv",
-				     "recvfrom",
-				     "recvmsg",
-				     "accept",
-				     "accept4",
-				     "sched_yield",
-				     "__sched_yield",
-				     "pthread_cond_wait",
-				     "pthread_cond_timedwait",
-				     "pthread_join",
-				     "sem_wait",
-				     "sem_timedwait",
-				     "pthread_barrier_wait",
-				     "pthread_mutex_lock",
-				     "__clock_nanosleep",
-				     "__nanosleep",
-				     "waitpid",
-				     "wait4",
-				     "sigwait",
-				     "sigwaitinfo",
-				     "sigtimedwait",
-				     "wait",
-				     "__wait4",
-				     "__select",
-				     "__libc_read",
-				     "getpid",
-				     "clock_gettime",
-				     "gettimeofday",
-				     "__clock_gettime",
-				     "pthread_spin_lock",
-				     "___pthread_mutex_lock",
-				     "___pthread_cond_wait",
-				     "___pthread_cond_timedwait64",
-				     NULL };
+/*
+ * Functions of the C library that wait without holding a lock of the library. Each may have further
+ * names, with underscores at the beginning.
+ */
+/* clang-format off */
+static const char *const waits[] = {
+	"read", "poll", "ppoll", "select", "pselect", "nanosleep", "clock_nanosleep", "usleep",
+	"sleep", "pause", "epoll_wait", "epoll_pwait", "recv", "recvfrom", "recvmsg", "accept",
+	"accept4", "sched_yield", "pthread_cond_wait", "pthread_cond_timedwait", "pthread_join",
+	"sem_wait", "sem_timedwait", "pthread_barrier_wait", "pthread_mutex_lock", "waitpid",
+	"wait4", "sigwait", "sigwaitinfo", "sigtimedwait", "wait", "libc_read", "getpid",
+	"clock_gettime", "gettimeofday", "pthread_spin_lock", "pthread_cond_timedwait64", NULL
+};
+/* clang-format on */
 
 /* Verbs that wait for an event in a system call, without a lock. */
 static const char *const event_verbs[] = { "ibv_get_cq_event", "ibv_get_async_event",
@@ -142,7 +106,8 @@ static bool is_in_wait(const struct unwind_stack *stack, size_t i)
 	while (i + 1 < stack->n && !*stack->frames[i].function &&
 	       has_one(stack->frames[i].module, libcs))
 		i++;
-	return has_one(stack->frames[i].module, libcs) && is_one(stack->frames[i].function, waits);
+	return has_one(stack->frames[i].module, libcs) &&
+	       is_one(stack->frames[i].function + strspn(stack->frames[i].function, "_"), waits);
 }
 
 static const char *judge_frame(const struct unwind_stack *stack, size_t i, bool event)
