@@ -14,6 +14,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,6 +174,61 @@ static void write_qp(struct needed *needed, struct ibv_qp *qp)
 		write_state(qp, &attr);
 }
 
+/* Pointers, and how many of them are NULL or point to code. */
+struct pointers {
+	uintptr_t at[sizeof(struct verbs_context) / sizeof(uintptr_t)];
+	size_t n, good;
+};
+
+static int count_good(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct pointers *p = arg;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + part->p_vaddr;
+
+		for (size_t k = 0; part->p_type == PT_LOAD && part->p_flags & PF_X && k < p->n; k++)
+			p->good += p->at[k] - start < part->p_memsz;
+	}
+	return 0;
+}
+
+/*
+ * Are these functions, or NULL? The memory of an object that was freed may still look like it,
+ * although the allocator has given out a part of it again: writing there would destroy other data.
+ */
+static bool are_functions(const void *from, const void *end)
+{
+	struct pointers p = { .n = 0 };
+	size_t bytes = (size_t)((const char *)end - (const char *)from);
+
+	if (bytes > sizeof(p.at) || !peek_memory(from, p.at, bytes))
+		return false;
+	p.n = bytes / sizeof(*p.at);
+	for (size_t i = 0; i < p.n; i++)
+		p.good += !p.at[i];
+	dl_iterate_phdr(count_good, &p);
+	return p.good == p.n;
+}
+
+/* A provider built with older headers has fewer functions, without the first ones. */
+static bool has_functions(struct ibv_context *context)
+{
+	struct verbs_context *vctx = verbs_get_ctx(context);
+	const char *first;
+	size_t bytes;
+
+	if (!are_functions(&context->ops, &context->ops + 1))
+		return false;
+	if (!vctx || !peek_memory(&vctx->sz, &bytes, sizeof(bytes)))
+		return !vctx;
+	first = (const char *)vctx + (bytes < sizeof(*vctx) ? sizeof(*vctx) - bytes : 0);
+	return (first >= (const char *)&vctx->priv || are_functions(first, &vctx->priv)) &&
+	       are_functions(&vctx->query_device_ex, &vctx->_ABI_placeholder3);
+}
+
 /* Does an object that begins like all others still belong to @context? */
 static bool is_of(const void *object, uint64_t context)
 {
@@ -198,7 +254,8 @@ static bool is_same(const struct attach_object *object)
 	switch (object->kind) {
 	case ATTACH_CONTEXT:
 		return peek_memory(at, &now.context, sizeof(now.context)) &&
-		       now.context.cmd_fd == (int)object->number;
+		       now.context.cmd_fd == (int)object->number &&
+		       fcntl(now.context.cmd_fd, F_GETFD) >= 0 && has_functions((void *)at);
 	case ATTACH_MR:
 		return peek_memory(at, &now.mr, sizeof(now.mr)) &&
 		       WORD(now.mr.context) == object->context && now.mr.lkey == object->number &&
@@ -249,7 +306,8 @@ static void patch_object(const struct attach_object *object)
 		record_blind(BLIND_PROVIDERS, at);
 	if (object->kind == ATTACH_QP && find)
 		ex = find(at);
-	if (ex && ex->wr_start && qp_ex_watch(at, ex, QP_EX_UNKNOWN))
+	if (ex && are_functions(&ex->wr_atomic_cmp_swp, ex + 1) && ex->wr_start &&
+	    qp_ex_watch(at, ex, QP_EX_UNKNOWN))
 		record_blind(BLIND_EXTENDED_QP, at);
 }
 
