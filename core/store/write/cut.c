@@ -40,7 +40,10 @@ void cuts_fini(struct writer *writer)
 	for (size_t i = 0; i < writer->ncuts; i++)
 		cut_fini(&writer->cuts[i]);
 	free(writer->cuts);
+	writer->cuts = NULL;
+	writer->ncuts = 0;
 	outstanding_free(writer->outstanding);
+	writer->outstanding = NULL;
 	forget_fini(writer);
 }
 

@@ -82,9 +82,13 @@ void forget_fini(struct writer *writer)
 {
 	cut_control_fini(&writer->due);
 	needed_free(writer->needed);
+	writer->needed = NULL;
 	map_fini(&writer->open);
 	free(writer->late);
 	free(writer->old_modules);
+	writer->late = NULL;
+	writer->old_modules = NULL;
+	writer->nlate = writer->nold_modules = 0;
 }
 
 /* At a cut */

@@ -7,6 +7,7 @@
  *
  * Not here: noticing that the file was removed (writer_base.c).
  */
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -138,6 +139,9 @@ int writer_finish(struct writer *writer)
 		sqlite3_finalize(writer->statements[i]);
 		writer->statements[i] = NULL;
 	}
+	/* completing needs as much memory again, for each object */
+	cuts_fini(writer);
+	malloc_trim(0);
 	log_silence(err);
 	incomplete = complete_trace(writer->db, err ? COMPLETE_INTERRUPTED : COMPLETE_WHOLE);
 	err = err ? err : incomplete;
