@@ -1,13 +1,12 @@
 /*
  * Verdicts
  *
- * 	exit status, output     a crash, a hang, an assertion, silence
+ * 	exit status, output     a crash, a report of a sanitizer, a hang, an assertion, silence
  * 	the trace               did the failure occur, was its verb tried again?
  * 	check of the trace      findings that a run without the failure has not
  */
 #include "cli/torture/verdict.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,7 +20,8 @@
 #include "analyzer/report/places.h"
 #include "analyzer/report/waits_text.h"
 #include "analyzer/rules/rule.h"
-#include "core/base/read_file.h"
+#include "cli/torture/output.h"
+#include "cli/torture/sanitizer.h"
 #include "core/base/text.h"
 #include "core/base/vec.h"
 #include "core/store/open.h"
@@ -244,51 +244,6 @@ static void find_crash(struct trial *trial)
 		}
 }
 
-/* Output */
-
-/* Numbers differ from run to run: times, addresses, ports. */
-static void mask_numbers(char *text)
-{
-	char *to = text;
-
-	for (const char *from = text; *from; from++) {
-		bool begun = to > text && to[-1] == '#';
-
-		if (begun && isxdigit((unsigned char)*from))
-			continue;
-		*to++ = isdigit((unsigned char)*from) ? '#' : *from;
-	}
-	*to = '\0';
-}
-
-static char *read_output(const struct run *run, const char *name)
-{
-	char path[RUN_PATH + 16], *text;
-	size_t bytes;
-
-	return read_file(run_file(run, name, path), &text, &bytes) ? strdup("") : text;
-}
-
-/* The first line of @text that contains @word, into @line. */
-static bool find_line(const char *text, const char *word, char *line, size_t size)
-{
-	const char *at = strstr(text, word);
-
-	if (!at)
-		return false;
-	while (at > text && at[-1] != '\n')
-		at--;
-	snprintf(line, size, "%.*s", (int)strcspn(at, "\n"), at);
-	return true;
-}
-
-static bool find_sanitizer_line(const char *text, char *line, size_t size)
-{
-	return find_line(text, "SUMMARY: ", line, size) ||
-	       find_line(text, "ERROR: AddressSanitizer", line, size) ||
-	       find_line(text, "runtime error: ", line, size);
-}
-
 /* Findings */
 
 /* "COMPL-007 ibv_poll_cq(): status in reap (app.c:80)" */
@@ -317,6 +272,26 @@ static bool reference_has(const struct reference *reference, const char *finding
 	for (size_t i = 0; i < reference->nfindings; i++)
 		if (!strcmp(reference->findings[i], finding))
 			return true;
+	return false;
+}
+
+/* The first report of a sanitizer that runs without the failure do not have; @leak: of memory. */
+static bool find_report(const struct reference *reference, const char *errors, bool leak,
+			struct judgement *ret)
+{
+	struct sanitizer_report report;
+
+	while (sanitizer_next(&errors, &report)) {
+		char masked[sizeof(report.says)];
+
+		strcpy(masked, report.says);
+		output_mask(masked);
+		if (report.leak != leak || reference_has(reference, masked))
+			continue;
+		snprintf(ret->says, sizeof(ret->says), "%s", report.says);
+		ret->verdict = leak ? VERDICT_LEAK : VERDICT_CRASH;
+		return true;
+	}
 	return false;
 }
 
@@ -367,19 +342,14 @@ static bool is_excused(const struct trial *trial, const struct finding *finding,
 static bool prints_success(const struct reference *reference, const struct trial *trial,
 			   const struct run *run, struct judgement *ret)
 {
-	static const char *const names[] = { "err", "out" };
-	bool found = false;
+	char line[160];
 
-	for (size_t i = 0; i < 2 && trial->failure->error && !reference->success && !found; i++) {
-		char line[160], *text = read_output(run, names[i]);
-
-		found = text && find_line(text, "Success", line, sizeof(line));
-		if (found)
-			snprintf(ret->says, sizeof(ret->says), "it prints \"%s\" for %s", line,
-				 strerrorname_np(trial->failure->error));
-		free(text);
-	}
-	return found;
+	if (!trial->failure->error || reference->success ||
+	    !output_says(run, "Success", line, sizeof(line)))
+		return false;
+	snprintf(ret->says, sizeof(ret->says), "it prints \"%s\" for %s", line,
+		 strerrorname_np(trial->failure->error));
+	return true;
 }
 
 static bool judge_findings(const struct reference *reference, const struct trial *trial, int status,
@@ -462,19 +432,19 @@ static void describe_hang(const struct trial *trial, struct judgement *ret)
 	text_fini(&text);
 }
 
-static bool judge_end(const struct trial *trial, const struct run *run, const struct run_end *end,
-		      struct judgement *ret)
+static bool judge_end(const struct reference *reference, const struct trial *trial,
+		      const struct run *run, const struct run_end *end, struct judgement *ret)
 {
 	int signal = trial->signal
 			     ?: end->status > 128 && is_crash(end->status - 128) ? end->status - 128
 										 : 0;
-	char *errors = read_output(run, "err");
+	char *errors = output_read(run, "err");
 	bool known = true;
 
-	if (errors && find_sanitizer_line(errors, ret->says, sizeof(ret->says))) {
-		ret->verdict = VERDICT_CRASH;
+	if (errors && find_report(reference, errors, false, ret)) {
+		/* worse than the signal by which it may have ended the program */
 	} else if (errors && signal == SIGABRT &&
-		   find_line(errors, "ssertion", ret->says, sizeof(ret->says))) {
+		   output_find(errors, "ssertion", ret->says, sizeof(ret->says))) {
 		ret->verdict = VERDICT_CORRUPT;
 	} else if (signal && !end->late) {
 		ret->verdict = VERDICT_CRASH;
@@ -489,6 +459,17 @@ static bool judge_end(const struct trial *trial, const struct run *run, const st
 	return known;
 }
 
+/* Memory that was not freed, which a sanitizer reports when the program ends. */
+static bool judge_memory(const struct reference *reference, const struct run *run,
+			 struct judgement *ret)
+{
+	char *errors = output_read(run, "err");
+	bool found = errors && find_report(reference, errors, true, ret);
+
+	free(errors);
+	return found;
+}
+
 /* Is the output equal to the reference, in the parts that are equal in all runs? */
 static bool has_same_output(const struct reference *reference, const struct run *run)
 {
@@ -497,10 +478,10 @@ static bool has_same_output(const struct reference *reference, const struct run 
 
 	if (!reference->output)
 		return true;
-	output = read_output(run, "out");
+	output = output_read(run, "out");
 	if (!output)
 		return false;
-	mask_numbers(output);
+	output_mask(output);
 	same = !strcmp(output, reference->output);
 	free(output);
 	return same;
@@ -565,9 +546,10 @@ static void judge_trial(const struct reference *reference, const struct trial *t
 	*ret = (struct judgement){ .verdict = VERDICT_HANDLED };
 	if (!trial->occurred)
 		ret->verdict = VERDICT_MISSED;
-	else if (judge_end(trial, run, end, ret))
+	else if (judge_end(reference, trial, run, end, ret))
 		add_finding(reference, trial, end->status, ret);
-	else if (judge_findings(reference, trial, end->status, ret))
+	else if (judge_findings(reference, trial, end->status, ret) ||
+		 judge_memory(reference, run, ret))
 		return;
 	else if (trial->failure->chaos)
 		judge_chaos(reference, run, end, ret);
@@ -595,30 +577,54 @@ int verdict_judge(const struct reference *reference, const struct failure *failu
 
 /* Runs without failures */
 
+static int learn_finding(struct reference *reference, const char *text)
+{
+	char **slot;
+
+	if (reference_has(reference, text))
+		return 0;
+	slot = vec_push(reference->findings, reference->nfindings);
+	if (!slot || !(*slot = strdup(text)))
+		return log_err(-ENOMEM, "findings");
+	return 0;
+}
+
 static int learn_findings(struct reference *reference, const struct trial *trial)
 {
-	char text[240], **slot;
+	char text[240];
+	int err = 0;
 
-	for (size_t i = 0; i < trial->findings->n; i++) {
+	for (size_t i = 0; i < trial->findings->n && !err; i++) {
 		if (!is_judged(trial->findings->all[i]))
 			continue;
 		describe_finding(trial, trial->findings->all[i], text, sizeof(text));
-		if (reference_has(reference, text))
-			continue;
-		slot = vec_push(reference->findings, reference->nfindings);
-		if (!slot || !(*slot = strdup(text)))
-			return log_err(-ENOMEM, "findings");
+		err = learn_finding(reference, text);
 	}
-	return 0;
+	return err;
+}
+
+static int learn_reports(struct reference *reference, const struct run *run)
+{
+	char *errors = output_read(run, "err");
+	const char *at = errors;
+	struct sanitizer_report report;
+	int err = 0;
+
+	while (at && !err && sanitizer_next(&at, &report)) {
+		output_mask(report.says);
+		err = learn_finding(reference, report.says);
+	}
+	free(errors);
+	return err;
 }
 
 static int learn_output(struct reference *reference, const struct run *run, bool first)
 {
-	char *output = read_output(run, "out");
+	char *output = output_read(run, "out");
 
 	if (!output)
 		return log_err(-ENOMEM, "output of the program");
-	mask_numbers(output);
+	output_mask(output);
 	if (first) {
 		reference->output = output;
 		return 0;
@@ -631,22 +637,10 @@ static int learn_output(struct reference *reference, const struct run *run, bool
 	return 0;
 }
 
-static void learn_success(struct reference *reference, const struct run *run)
-{
-	static const char *const names[] = { "err", "out" };
-
-	for (size_t i = 0; i < 2; i++) {
-		char *text = read_output(run, names[i]);
-
-		reference->success |= text && strstr(text, "Success");
-		free(text);
-	}
-}
-
 /* Refuse the program, with the last line that it wrote to stderr. */
 static int refuse_program(const struct run *run, const struct run_end *end)
 {
-	char *errors = read_output(run, "err"), *last = errors;
+	char *errors = output_read(run, "err"), *last = errors;
 
 	for (char *at = errors; at && *at; at += strcspn(at, "\n"), at += *at == '\n')
 		last = at;
@@ -666,6 +660,7 @@ int reference_learn(struct reference *reference, const struct run *run, const st
 {
 	struct trial trial = { .failure = NULL };
 	bool first = !reference->took;
+	char line[160];
 	int err;
 
 	if (end->late || end->status)
@@ -674,8 +669,10 @@ int reference_learn(struct reference *reference, const struct run *run, const st
 	if (!err)
 		err = learn_findings(reference, &trial);
 	if (!err)
+		err = learn_reports(reference, run);
+	if (!err)
 		err = learn_output(reference, run, first);
-	learn_success(reference, run);
+	reference->success |= output_says(run, "Success", line, sizeof(line));
 	if (end->took > reference->took)
 		reference->took = end->took;
 	trial_fini(&trial);

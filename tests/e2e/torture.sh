@@ -113,6 +113,28 @@ for i in "${!kinds[@]}"; do
 	try_in_turn "${kinds[$i]} is told, and its twin is fine" only_the_mistake_is_told $i
 done
 
+# The report is the verdict; what the sanitizer reports of each run, or only looks like a report, is
+# none.
+is_told_by_its_sanitizer() { # kind, sanitizer, verdict, what is said
+	gcc -g -O1 -I"$root" -fsanitize="$2" -o "$1" "$root/tests/e2e/torture/sanitized.c" \
+		-libverbs || return
+	torture --only "ibv_reg_mr() fails" -- "./$1" "$1"
+	is status $? 1 && says "^$3 .*ibv_reg_mr() fails" out && says "$4" out ||
+		{ cat out err; return 1; }
+	torture --only "ibv_reg_mr() fails" -- "./$1" good
+	is status $? 0 && says "^1 handled" out || { cat out err; return 1; }
+}
+sanitizers=(
+	address address crash "AddressSanitizer: heap-use-after-free .*sanitized.c.* in fail_region"
+	leak address leak "10 byte(s) leaked .* in fail_region .*sanitized.c:[0-9]*"
+	undefined undefined crash "sanitized.c:[0-9:]* runtime error: signed integer overflow"
+	thread thread crash "ThreadSanitizer: data race .*sanitized.c:[0-9]* in count_failure"
+)
+for ((i = 0; i < ${#sanitizers[@]}; i += 4)); do
+	try_in_turn "a sanitizer reports: ${sanitizers[i]}" is_told_by_its_sanitizer \
+		"${sanitizers[@]:i:4}"
+done
+
 errno_of_another_call_is_told() {
 	torture --only "ibv_alloc_pd" -- sh -c "$app none || { echo 'pd: Success' >&2; exit 1; }"
 	is status $? 1 && says "^misuse .*ibv_alloc_pd() fails" out &&

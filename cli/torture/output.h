@@ -1,0 +1,20 @@
+#pragma once
+/*
+ * What a run of the program has written. Not thread-safe.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/torture/run.h"
+
+/* The file @name of a run, "out" or "err", for free(); "" if there is none, NULL: no memory. */
+char *output_read(const struct run *run, const char *name);
+
+/* Replace numbers by '#': times, addresses and ports differ from run to run. */
+void output_mask(char *text);
+
+/* The first line of @text that contains @word, into @line. */
+bool output_find(const char *text, const char *word, char *line, size_t size);
+
+/* The same, in what the run has written to stderr or stdout. */
+bool output_says(const struct run *run, const char *word, char *line, size_t size);
