@@ -56,7 +56,8 @@ const struct option_row cli_torture_options[] = {
 	{ "maker", 0, "device|recorder",
 	  "what injects the failures: the software device, or the recorder, on any device",
 	  CHOICE_AT(struct settings, maker), .otherwise = "the software device, if it is used" },
-	{ "list", 'l', NULL, "print the list of failures, without trying them",
+	{ "list", 'l', NULL,
+	  "print the list of failures and the time to try them, without trying them",
 	  FLAG_AT(struct settings, list) },
 	{ "every", 0, NULL,
 	  "also try each errno and status, and the last call at each place: several times as many "
@@ -306,14 +307,20 @@ static bool start_next(struct torture *t, unsigned int slot, size_t *next, int *
 	return !*err;
 }
 
+static unsigned int count_jobs(const struct settings *set)
+{
+	unsigned int jobs = set->jobs ?: (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
+
+	return jobs < JOBS_MAX ? jobs : JOBS_MAX;
+}
+
 static int run_all(struct torture *t)
 {
-	unsigned int jobs = t->set->jobs ?: (unsigned int)sysconf(_SC_NPROCESSORS_ONLN), busy = 1;
+	unsigned int jobs = count_jobs(t->set), busy = 1;
 	struct run_end end;
 	size_t next = 0;
 	int err = 0;
 
-	jobs = jobs < JOBS_MAX ? jobs : JOBS_MAX;
 	while (busy && !err) {
 		busy = 0;
 		for (unsigned int i = 0; i < jobs && !err; i++) {
@@ -335,16 +342,33 @@ static int run_all(struct torture *t)
 
 /* The command */
 
+/* If none hangs: as long as runs without a failure. Rounded, since that varies. */
+static void print_estimate(const struct torture *t, unsigned int failures)
+{
+	uint64_t seconds = failures * t->reference.took / count_jobs(t->set) / SECOND;
+
+	printf("\n%u failure%s, ", failures, failures == 1 ? "" : "s");
+	if (seconds < 10)
+		puts("less than 10 s");
+	else if (seconds < 120)
+		printf("about %llu s\n", (unsigned long long)seconds);
+	else
+		printf("about %llu min\n", (unsigned long long)(seconds + 30) / 60);
+}
+
 static int print_list(const struct torture *t)
 {
 	char line[64 + SITE_PLACE + 16];
+	unsigned int failures = 0;
 
 	for (size_t i = 0; i < t->failures.n; i++) {
 		if (!is_wanted(t, &t->failures.all[i]))
 			continue;
 		print_failure(&t->failures.all[i], line, sizeof(line));
 		puts(line);
+		failures++;
 	}
+	print_estimate(t, failures);
 	return 0;
 }
 

@@ -189,6 +189,7 @@ list_is_printed() {
 	rm -rf torture
 	torture --list -- "$app" none; is status $? 0 &&
 		says " 1  ibv_open_device() fails with ENOMEM in open_first_device" out &&
+		says "^[1-9][0-9]* failures, [a-z ]*[0-9]* s$" out &&
 		is files "$(ls -A torture 2>/dev/null)" ""
 }
 
