@@ -184,14 +184,15 @@ for rule in "late=200us p=0.2 seed=3" "delay=200us p=0.2 seed=3" "rate=20MB"; do
 	try_in_turn "UCX rc_verbs with $rule" ucx_passes_late rc_verbs,ud_verbs:aux "$rule"
 done
 
-# rdma-core's traffic over CQs with events, extended CQs, builders and XRC: a line for each test
+# rdma-core's traffic over CQs with events, extended CQs, SRQs, builders, XRC and librdmacm: a line
+# for each test
 pyverbs_late() { # rule
 	echo "$1" >rule
 	(cd "$root" && "$VERBATIM" run --device soft --faults "$tmp/rule" -- /usr/bin/python3 \
-		tests/e2e/pyverbs.py "faults: pyverbs with $1" 10 VERBATIM_SOFT_LINK=roce \
-		test_cq_events test_cqex qp_ex_xrc ro_xrc)
+		tests/e2e/pyverbs.py "faults: pyverbs with $1" 40 VERBATIM_SOFT_LINK=roce \
+		test_cq_events test_cqex qp_ex_xrc traffic)
 }
-[ -z "${LONG:-}" ] || for rule in "$late" "$delay"; do pyverbs_late "$rule"; done
+[ -z "${LONG:-}" ] || for rule in "$late" "$delay" "$rate"; do pyverbs_late "$rule"; done
 
 never_comes() {
 	echo "never opcode=SEND n=4" >rule
@@ -299,6 +300,19 @@ check_names_it_live_and_in_several_traces() {
 		! grep -q "the peer does not answer\|RLIMIT" out
 }
 try "check names them live, and in several traces" check_names_it_live_and_in_several_traces
+
+# Without a file the recorder's code is that of a library without faults: the rest refers to them
+# only when it finds a verb, once, and at a mark.
+only_two_places_know_of_faults() {
+	nm -g --defined-only "$libs"/obj/shim/trace/faults/*.o | awk 'NF == 3 { print $3 }' |
+		sort -u >made
+	[ "$(wc -l <made)" -gt 50 ] || { echo "$(wc -l <made) names"; return 1; }
+	find "$libs/obj/shim/trace" "$libs/obj/core/wire" -name '*.o' ! -path '*/faults/*' \
+		-exec nm -u {} + | awk 'NF == 2 { print $2 }' | sort -u | comm -12 - made >used
+	is "names of shim/trace/faults" "$(paste -sd ' ' used)" \
+		"callback_mark_seen callback_next_tamper"
+}
+try only_two_places_know_of_faults
 
 # What was asked for is kept: never less, but for the 1 of 20 requests of a round that may leave
 # before it, and within 5 % whenever the machine lets the program run. Posts return at once.
