@@ -328,13 +328,14 @@ is_kept() { # maker, rule, arguments of paced, of which the third is the time
 		[ "$posted" -le $((words[2] / 4)) ] ||
 		{ echo "$least to $took us instead of ${words[2]}, $posted for posts"; return 1; }
 }
-kept=("late=2ms" "1 64 2000 one" "late=2ms" "20 64 2000" "delay=2ms" "1 64 2000 one"
+kept=("late=200us" "1 64 200 one" "delay=500us" "1 64 500 one"
+	"late=2ms" "1 64 2000 one" "late=2ms" "20 64 2000" "delay=2ms" "1 64 2000 one"
 	"delay=2ms" "1 64 2000 one built" "rate=800MB" "20 100000 2500 built"
 	"rate=800MB" "20 100000 2500" "rate=6400Mbit" "20 100000 2500 one"
 	"every=20 delay=4ms" "20 64 4000" "every=20 late=4ms" "20 64 4000")
 for ((i = 0; i < ${#kept[@]}; i += 2)); do
 	try "kept: ${kept[*]:i:2}" is_kept recorder "${kept[@]:i:2}"
 done
-for ((i = 4; i < 16; i += 2)); do
+for ((i = 8; i < 20; i += 2)); do
 	try_in_turn "kept by the device: ${kept[*]:i:2}" is_kept device "${kept[@]:i:2}"
 done
