@@ -62,6 +62,7 @@ static const struct name events[] = {
 	EVENT(PATH_MIG), EVENT(PATH_MIG_ERR), EVENT(QP_LAST_WQE_REACHED),
 	EVENT(DEVICE_FATAL), EVENT(PORT_ACTIVE), EVENT(PORT_ERR),
 	EVENT(LID_CHANGE), EVENT(PKEY_CHANGE), EVENT(SM_CHANGE),
+	EVENT(SRQ_ERR), EVENT(SRQ_LIMIT_REACHED),
 	EVENT(CLIENT_REREGISTER), EVENT(GID_CHANGE), { NULL, 0 },
 };
 /* clang-format on */
@@ -467,10 +468,11 @@ static bool read_word(char *text, struct fault_rule *rule, const char **why)
 	return word->name && word->alone == !value && word->set(rule, value);
 }
 
-/* Does the event belong to a queue pair? */
-static bool is_of_qp(int event)
+/* Does the event belong to a queue pair, or to a queue that it uses? */
+static bool is_of_queue(int event)
 {
-	return event < IBV_EVENT_DEVICE_FATAL || event == IBV_EVENT_QP_LAST_WQE_REACHED;
+	return event < IBV_EVENT_DEVICE_FATAL || event == IBV_EVENT_QP_LAST_WQE_REACHED ||
+	       event == IBV_EVENT_SRQ_ERR || event == IBV_EVENT_SRQ_LIMIT_REACHED;
 }
 
 static bool check_spread(const struct fault_rule *rule, const char **why)
@@ -516,9 +518,11 @@ static bool check_fit(const struct fault_rule *rule, const char **why)
 		*why = "no action is given (errno, status, delay, rate, late, never, "
 		       "becomes, disconnect, lose, rnr, overrun, event, port, kill)";
 		return false;
+	case FAULT_DISCONNECT:
+		*why = "disconnect is for send requests";
+		return !verb && rule->opcode != FAULT_OPCODE_RECV;
 	case FAULT_STATUS:
 	case FAULT_RATE:
-	case FAULT_DISCONNECT:
 	case FAULT_LATE:
 	case FAULT_NEVER:
 	case FAULT_LOSE:
@@ -527,8 +531,8 @@ static bool check_fit(const struct fault_rule *rule, const char **why)
 		*why = "a verb can have errno=, delay=, event=, port= and kill only";
 		return !verb;
 	case FAULT_EVENT:
-		*why = "events of a queue pair are for requests, not for a verb";
-		return !verb || !is_of_qp(rule->fault.value);
+		*why = "events of a queue pair, CQ or SRQ are for requests, not for a verb";
+		return !verb || !is_of_queue(rule->fault.value);
 	default:
 		return true;
 	}

@@ -15,6 +15,12 @@ file_is_checked() {
 }
 try "each wrong line of a file is told" file_is_checked
 
+what_a_receive_cannot_have_is_told() {
+	echo "opcode=RECV n=2 disconnect" >bad
+	"$VERBATIM" faults check bad 2>err; is status $? 1 && says "send requests" err
+}
+try what_a_receive_cannot_have_is_told
+
 file_is_missing() {
 	"$VERBATIM" faults check none >out 2>err; is status $? 4 && says "open .none." err || return
 	"$VERBATIM" faults check /dev/null 2>err; is status $? 4 && says "not a regular file" err
@@ -64,6 +70,32 @@ rules=("opcode=SEND n=3 event=QP_FATAL" "verb=reg_mr n=4 event=DEVICE_FATAL"
 for rule in "${rules[@]::$(share 2 5)}"; do
 	try "a program gets the device's events: $rule" gets_the_devices_events "$rule"
 done
+
+# events of an SRQ, and at receives; made by the device at sends only
+event_is_seen() { # rule, option, what it sees
+	echo "$1" >rule
+	"$VERBATIM" run --device soft --faults rule -- "$apps/srq_events" $2 >out || return
+	is "by the recorder" "$(sort out | paste -sd ,)" "$3" || return
+	[[ $1 == opcode=RECV* ]] && return
+	VERBATIM_SOFT_FAULTS=$PWD/rule "$VERBATIM" run --device soft -- "$apps/srq_events" $2 >out
+	is "by the device" "$(sort out | paste -sd ,)" "$3"
+}
+well="1: success,2: success,3: success,4: success" flushed="Work Request Flushed Error"
+event_of_an_srq_is_seen() {
+	event_is_seen "opcode=SEND n=2 event=SRQ_LIMIT_REACHED" "" \
+		"$well,SRQ limit reached of the SRQ" &&
+		event_is_seen "opcode=RECV n=2 event=SRQ_ERR" "" \
+			"$well,SRQ catastrophic error of the SRQ" &&
+		event_is_seen "opcode=SEND n=2 event=SRQ_ERR" own "$well" # it has none
+}
+try event_of_an_srq_is_seen
+event_at_a_receive_is_seen() {
+	event_is_seen "opcode=RECV n=2 event=QP_FATAL" own \
+		"1: $flushed,2: $flushed,3: $flushed,4: $flushed,local work queue catastrophic error \
+of the queue pair" && event_is_seen "opcode=RECV n=1 event=COMM_EST" own \
+		"$well,communication established of the queue pair"
+}
+try event_at_a_receive_is_seen
 
 killed_at_a_request() {
 	echo "opcode=SEND n=3 kill" >rule

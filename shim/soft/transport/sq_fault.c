@@ -77,12 +77,26 @@ int sq_fault_time(struct soft_qp *qp, struct soft_wr *wr, int reason)
 	return reason == CARRY_RNR ? retry_rnr(qp, wr) : lose_request(qp);
 }
 
+/* Accepts NULL: the queue pair has none. */
+static void report_srq(const struct soft_srq *srq, int type)
+{
+	struct pipe_event event;
+
+	if (!srq)
+		return;
+	event = (struct pipe_event){ PIPE_SRQ, srq->shm - segment_own->srq, srq->shm->serial,
+				     type };
+	pipe_send(segment_own, srq->shm->async, &event);
+}
+
 static void report_event(struct soft_qp *qp, int type)
 {
 	struct pipe_event of_qp = { PIPE_QP, qp->shm - segment_own->qp, qp->shm->serial, type };
 
 	if (type == IBV_EVENT_CQ_ERR)
 		cqring_overrun(&qp->send_cq->ring); /* tells it */
+	else if (type == IBV_EVENT_SRQ_ERR || type == IBV_EVENT_SRQ_LIMIT_REACHED)
+		report_srq(qp->srq, type);
 	else if (type < IBV_EVENT_DEVICE_FATAL || type == IBV_EVENT_QP_LAST_WQE_REACHED)
 		pipe_send(segment_own, qp->shm->async, &of_qp);
 	else

@@ -144,14 +144,22 @@ static bool is_of_qp(int type)
 	       (type < IBV_EVENT_DEVICE_FATAL || type == IBV_EVENT_QP_LAST_WQE_REACHED);
 }
 
-static void set_element(struct ibv_async_event *event, struct ibv_qp *qp)
+static bool is_of_srq(int type)
+{
+	return type == IBV_EVENT_SRQ_ERR || type == IBV_EVENT_SRQ_LIMIT_REACHED;
+}
+
+/* False: there is no such object. */
+static bool set_element(struct ibv_async_event *event, struct ibv_qp *qp, struct ibv_srq *srq)
 {
 	if (event->event_type == IBV_EVENT_CQ_ERR)
-		event->element.cq = qp ? qp->send_cq : NULL;
-	else if (is_of_qp((int)event->event_type))
-		event->element.qp = qp;
-	else
-		event->element.port_num = 1;
+		return (event->element.cq = qp ? qp->send_cq : NULL);
+	if (is_of_srq((int)event->event_type))
+		return (event->element.srq = srq ?: qp ? qp->srq : NULL);
+	if (is_of_qp((int)event->event_type))
+		return (event->element.qp = qp);
+	event->element.port_num = 1;
+	return true;
 }
 
 static void add_made(struct ibv_context *context, const struct ibv_async_event *event)
@@ -181,21 +189,19 @@ static const char *event_name(int type)
 	return name ? name + strlen("IBV_EVENT_") : "";
 }
 
-void async_make(const struct planned *planned, struct ibv_qp *qp)
+void async_make(const struct planned *planned, struct ibv_qp *qp, struct ibv_srq *srq)
 {
 	struct ibv_async_event event = { .event_type = (enum ibv_event_type)planned->fault.value };
-	struct ibv_context *context = qp ? qp->context : last_opened;
+	struct ibv_context *context = qp ? qp->context : srq ? srq->context : last_opened;
 	int saved = errno;
 
-	if (!context ||
-	    (!qp && (is_of_qp(planned->fault.value) || planned->fault.value == IBV_EVENT_CQ_ERR)))
+	if (!context || !set_element(&event, qp, srq))
 		return;
 	plan_note(planned, "the event %s", event_name(planned->fault.value));
 	if (planned->fault.value == IBV_EVENT_CQ_ERR)
 		connected_fail_users(qp->send_cq);
 	else if (qp && fails_qp(planned->fault.value))
 		behind_fail_qp(qp);
-	set_element(&event, qp);
 	add_made(context, &event);
 	errno = saved;
 }
@@ -299,7 +305,8 @@ static bool is_about(const struct made *made, const void *object)
 {
 	int type = (int)made->event.event_type;
 
-	return (type == IBV_EVENT_CQ_ERR || is_of_qp(type)) && made->event.element.qp == object;
+	return (type == IBV_EVENT_CQ_ERR || is_of_qp(type) || is_of_srq(type)) &&
+	       made->event.element.qp == object;
 }
 
 bool async_ack(const struct ibv_async_event *event)

@@ -26,10 +26,11 @@ void async_lend(void);
 void async_return(void);
 
 /*
- * Inject the event of @planned, at a request of @qp, or at a call if @qp is NULL. Events that
- * report a failed queue pair or CQ also set the error state.
+ * Inject the event of @planned, at a request of @qp or a receive of @srq, or at a call if both are
+ * NULL; none if they do not have its object. Events that report a failed queue pair or CQ also set
+ * the error state.
  */
-void async_make(const struct planned *planned, struct ibv_qp *qp);
+void async_make(const struct planned *planned, struct ibv_qp *qp, struct ibv_srq *srq);
 
 /* Inject @event into @context, as the program has requested. 0; EINVAL: @context is not open. */
 int async_raise(struct ibv_context *context, const struct ibv_async_event *event);

@@ -110,7 +110,7 @@ static bool begin_request(struct faulty_qp *f, struct ibv_qp_ex *qp, int opcode)
 	if (planned.fault.kind == FAULT_ERRNO)
 		f->refused = posts_refuse(&planned, qp->qp_base.qp_num);
 	if (planned.fault.kind == FAULT_EVENT)
-		async_make(&planned, &qp->qp_base);
+		async_make(&planned, &qp->qp_base, NULL);
 	if (planned.fault.kind == FAULT_DISCONNECT)
 		posts_disconnect(&planned, &qp->qp_base);
 	if (planned.fault.kind != FAULT_STATUS)

@@ -241,6 +241,7 @@ static int own_destroy_qp(int (*behind)(struct ibv_qp *), struct ibv_qp *qp)
 
 static int own_destroy_srq(int (*behind)(struct ibv_srq *), struct ibv_srq *srq)
 {
+	async_release(srq);
 	postponed_forget(srq);
 	return behind(srq);
 }

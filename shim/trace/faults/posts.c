@@ -124,7 +124,7 @@ static int post_one_send(struct ibv_qp *qp, const struct ibv_send_wr *wr,
 		break;
 	case FAULT_EVENT:
 		postponed_release(qp);
-		async_make(planned, qp);
+		async_make(planned, qp, NULL);
 		break;
 	case FAULT_DISCONNECT:
 		posts_disconnect(planned, qp);
@@ -184,6 +184,8 @@ static int post_one_recv(const struct receives *to, const struct ibv_recv_wr *wr
 		posts_note_status(planned, to->qpn);
 		return post_doomed_recv(to, wr, &planned->fault);
 	}
+	if (planned->fault.kind == FAULT_EVENT)
+		async_make(planned, to->qpn ? to->queue : NULL, to->qpn ? NULL : to->queue);
 	if (planned->fault.kind == FAULT_DELAY) {
 		posts_note_delay(planned, to->qpn);
 		ns = planned->fault.ns;
