@@ -103,10 +103,12 @@ struct torture {
 	struct progress *progress;
 	char options[96]; /* to repeat a run */
 	struct run runs[JOBS_MAX];
-	size_t running[JOBS_MAX]; /* indexes of their results */
-	bool each[JOBS_MAX];      /* and the call fails each time from then on */
-	bool calm;                /* the program fails by itself with garbage in its memory */
-	uint64_t patience, end;   /* ns for a run; CLOCK_MONOTONIC when the budget is used up */
+	size_t running[JOBS_MAX];         /* indexes of their results */
+	bool each[JOBS_MAX];              /* and the call fails each time from then on */
+	struct judgement first[JOBS_MAX]; /* of the first run, if this is ... */
+	bool second[JOBS_MAX];            /* the second with that seed */
+	bool calm;              /* the program fails by itself with garbage in its memory */
+	uint64_t patience, end; /* ns for a run; CLOCK_MONOTONIC when the budget is used up */
 };
 
 static volatile sig_atomic_t stopped; /* the signal that stopped the torture; 0: none */
@@ -261,6 +263,39 @@ static void note_each(struct judgement *judgement)
 	snprintf(judgement->says, sizeof(judgement->says), "if it fails each time: %.300s", says);
 }
 
+/* A seed repeats a run as far as the program's threads allow: does it? */
+static bool needs_second(const struct torture *t, unsigned int slot, const struct result *result)
+{
+	return result->failure->chaos && verdict_is_bad(result->judgement.verdict) &&
+	       !t->second[slot] && may_start(t);
+}
+
+static int start_second(struct torture *t, unsigned int slot)
+{
+	const struct result *result = &t->results.all[t->running[slot]];
+
+	t->second[slot] = true;
+	t->first[slot] = result->judgement;
+	run_remove(&t->runs[slot]);
+	return start_run(t, slot, result->failure->rule);
+}
+
+static void note_second(struct torture *t, unsigned int slot, struct judgement *judgement)
+{
+	const struct judgement second = *judgement;
+	size_t used;
+
+	t->second[slot] = false;
+	*judgement = t->first[slot];
+	used = strlen(judgement->says);
+	if (second.verdict == judgement->verdict)
+		snprintf(judgement->says + used, sizeof(judgement->says) - used,
+			 "; again with this seed");
+	else
+		snprintf(judgement->says + used, sizeof(judgement->says) - used,
+			 "; %s in a second run with this seed", verdict_name(second.verdict));
+}
+
 static int finish_run(struct torture *t, unsigned int slot, const struct run_end *end)
 {
 	struct result *result = &t->results.all[t->running[slot]];
@@ -278,9 +313,14 @@ static int finish_run(struct torture *t, unsigned int slot, const struct run_end
 	else if (!err && result->judgement.again && may_start(t))
 		return start_again(t, slot);
 	t->each[slot] = false;
-	result->done = !err;
-	if (!err && !lost && (verdict_is_bad(result->judgement.verdict) || t->set->again))
+	if (!err && !lost && !t->second[slot] &&
+	    (verdict_is_bad(result->judgement.verdict) || t->set->again))
 		err = store_trace(t, run, result->failure);
+	if (!err && needs_second(t, slot, result))
+		return start_second(t, slot);
+	if (!err && t->second[slot])
+		note_second(t, slot, &result->judgement);
+	result->done = !err;
 	if (!err && t->progress)
 		err = progress_add(t->progress, result);
 	run_remove(run);
