@@ -29,7 +29,7 @@
 #define SHM_ALIGNED __attribute__((aligned(SHM_LINE)))
 
 enum {
-	SHM_VERSION = 7, /* incremented with each change of the shared structures */
+	SHM_VERSION = 8, /* incremented with each change of the shared structures */
 	SHM_QP_MAX = 16384,
 	SHM_CQ_MAX = 16384,
 	SHM_SRQ_MAX = 4096,
@@ -333,6 +333,9 @@ struct shm_xrc_qp {
 	struct lock modifying; /* held while @attr and the state are changed */
 	struct ibv_qp_attr attr;
 	struct shm_holder holder[SHM_HOLDERS];
+	/* the process that takes its packets from other machines: network.c; 0: none */
+	uint64_t taker;
+	uint32_t taker_node;
 } SHM_ALIGNED;
 
 /*

@@ -167,6 +167,7 @@ static void init_qp(struct shm_xrc_qp *qp, uint32_t domain)
 	memset(&qp->attr, 0, sizeof(qp->attr));
 	memset(qp->holder, 0, sizeof(qp->holder));
 	qp->xrcd = domain;
+	qp->taker = 0;
 }
 
 static int new_qp(uint32_t domain, const struct shm_holder *holder, struct shm_xrc_qp **ret_qp)
@@ -239,6 +240,31 @@ void xrc_close_qp(struct shm_xrc_qp *qp, uint32_t serial)
 		destroy_qp(qp);
 	lock_drop(&qp->qp.rq.lock);
 	registry_unlock();
+}
+
+void xrc_set_taker(struct shm_xrc_qp *qp)
+{
+	qp->taker_node = node_self.node;
+	/* pairs with the load in xrc_find_taker() */
+	__atomic_store_n(&qp->taker, node_self.instance, __ATOMIC_RELEASE);
+}
+
+bool xrc_is_taker(const struct shm_xrc_qp *qp)
+{
+	return __atomic_load_n(&qp->taker, __ATOMIC_ACQUIRE) == node_self.instance;
+}
+
+int xrc_find_taker(uint32_t qpn, uint32_t *ret_node, uint64_t *ret_instance)
+{
+	struct shm_xrc_qp *qp;
+	uint32_t slot;
+
+	if (registry_find_xrc(qpn, &slot) < 0)
+		return -ENOENT;
+	qp = &registry_xrc()->qp[slot];
+	*ret_instance = __atomic_load_n(&qp->taker, __ATOMIC_ACQUIRE);
+	*ret_node = qp->taker_node;
+	return *ret_instance && *ret_node < NODE_MAX ? 0 : -ENOENT;
 }
 
 bool xrc_held(const struct shm_xrc_qp *qp)

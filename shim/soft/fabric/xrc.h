@@ -27,6 +27,14 @@ int xrc_open_qp(uint32_t domain, uint32_t qpn, const struct shm_holder *holder,
 /* If the last holder closes it, it is destroyed. */
 void xrc_close_qp(struct shm_xrc_qp *qp, uint32_t serial);
 
+/*
+ * From now on, this process takes its packets from other machines. Does it? And which process does
+ * so for @qpn: 0, or -ENOENT if there is none.
+ */
+void xrc_set_taker(struct shm_xrc_qp *qp);
+bool xrc_is_taker(const struct shm_xrc_qp *qp);
+int xrc_find_taker(uint32_t qpn, uint32_t *ret_node, uint64_t *ret_instance);
+
 /* Does a living process hold it? Call it with the lock held. */
 bool xrc_held(const struct shm_xrc_qp *qp);
 

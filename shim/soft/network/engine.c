@@ -27,6 +27,7 @@
 #include "shim/soft/fabric/port.h"
 #include "shim/soft/fabric/thread.h"
 #include "shim/soft/fabric/uplink.h"
+#include "shim/soft/fabric/xrc.h"
 #include "shim/soft/network/alarm.h"
 #include "shim/soft/network/datagrams.h"
 #include "shim/soft/network/groups.h"
@@ -111,13 +112,14 @@ static void remove_touched(struct network_qp *n)
 		*p = n->next_touched;
 }
 
-struct network_qp *engine_remove(uint32_t qpn)
+/* Another structure of the same number may take part: XRC queue pairs are opened several times. */
+struct network_qp *engine_remove(const struct soft_qp *qp)
 {
 	struct network_qp **at, *n;
 
 	engine_lock();
-	at = find_qp(qpn);
-	n = *at;
+	at = find_qp(qp->shm->qpn);
+	n = *at && (*at)->qp == qp ? *at : NULL;
 	if (n) {
 		*at = n->next;
 		remove_touched(n);
@@ -142,7 +144,7 @@ static bool take_send_queue(struct soft_qp *qp)
 /* The queue pair failed as a responder: flush its requests. */
 static void flush_failed(struct network_qp *n)
 {
-	if (!take_send_queue(n->qp))
+	if (n->qp->xrc || !take_send_queue(n->qp))
 		return;
 	pending_run(n->qp);
 	lock_drop(&n->qp->sq.lock);
@@ -192,15 +194,17 @@ static void take_request(struct network_qp *n, const struct arrival *a)
 	owe_answers(n);
 }
 
+/* XRC queue pairs have one direction each. */
 static void take_packet(struct network_qp *n, const struct arrival *a)
 {
-	uint8_t kind = opcode_info(a->header.bth.opcode)->kind;
+	bool request = opcode_info(a->header.bth.opcode)->kind <= OPCODE_ATOMIC;
+	uint8_t type = n->qp->shm->type;
 
-	if (n->qp->shm->type == IBV_QPT_UD)
+	if (type == IBV_QPT_UD)
 		datagrams_take(n, a);
-	else if (kind <= OPCODE_ATOMIC)
+	else if (request && type != IBV_QPT_XRC_SEND)
 		take_request(n, a);
-	else
+	else if (!request && type != IBV_QPT_XRC_RECV)
 		take_answer(n, a);
 }
 
@@ -311,6 +315,8 @@ static void take_from(const struct handover_origin *origin, uint8_t *packet, siz
 		return;
 	}
 	n = *find_qp(a.header.bth.dest_qp);
+	if (n && n->qp->xrc && !xrc_is_taker(n->qp->xrc))
+		n = NULL;
 	if (n && is_for_qp(n, &a))
 		take_packet(n, &a);
 	else if (!n && !handed)

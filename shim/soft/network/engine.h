@@ -16,8 +16,8 @@ void engine_stop(void);
 void engine_forget(void);
 
 void engine_add(struct network_qp *n);
-/* Remove the queue pair @qpn, so that no packet reaches it any more; NULL if there is none. */
-struct network_qp *engine_remove(uint32_t qpn);
+/* Remove @qp, so that no packet reaches it any more; NULL if it does not take part. */
+struct network_qp *engine_remove(const struct soft_qp *qp);
 
 void engine_lock(void);
 void engine_unlock(void);

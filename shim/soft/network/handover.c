@@ -22,6 +22,7 @@
 #include "shim/soft/fabric/directory.h"
 #include "shim/soft/fabric/node.h"
 #include "shim/soft/fabric/registry.h"
+#include "shim/soft/fabric/xrc.h"
 
 struct offer {
 	uint64_t instance; /* 0: not known */
@@ -140,7 +141,10 @@ static const struct offer *find_offer(uint32_t qpn)
 	uint64_t instance;
 	uint32_t node;
 
-	if (registry_find_owner(REGISTRY_QP, qpn, &node, &instance) < 0 || node == node_self.node)
+	if (registry_find_owner(REGISTRY_QP, qpn, &node, &instance) < 0 &&
+	    xrc_find_taker(qpn, &node, &instance) < 0)
+		return NULL;
+	if (node == node_self.node)
 		return NULL;
 	if (known[node].instance != instance && !read_offer(node, instance, &known[node]))
 		return NULL;

@@ -3,7 +3,8 @@
  *
  * A queue pair whose destination no port of the fabric has uses the wire: this is decided when it
  * enters RTR. Datagram queue pairs receive from the wire as well as from the fabric; the address
- * handle of a request decides where it is sent.
+ * handle of a request decides where it is sent. A receive queue pair of XRC, which several
+ * processes may have, receives in the process that moved it to RTR.
  */
 #include "shim/soft/network/network.h"
 
@@ -13,6 +14,7 @@
 
 #include "shim/soft/fabric/port.h"
 #include "shim/soft/fabric/uplink.h"
+#include "shim/soft/fabric/xrc.h"
 #include "shim/soft/network/datagrams.h"
 #include "shim/soft/network/engine.h"
 #include "shim/soft/network/groups.h"
@@ -56,6 +58,7 @@ static struct network_qp *make_network_qp(struct soft_qp *qp)
 	n->wire.is_busy = requester_is_busy;
 	n->qp = qp;
 	n->qpn = qp->shm->qpn;
+	n->end = &n->self;
 	n->req.first = calloc(qp->sq.mask + 1ul, sizeof(uint32_t));
 	n->req.packets = calloc(qp->sq.mask + 1ul, sizeof(uint32_t));
 	if (n->req.first && n->req.packets)
@@ -66,12 +69,8 @@ static struct network_qp *make_network_qp(struct soft_qp *qp)
 
 static bool is_connected(const struct soft_qp *qp)
 {
-	return qp->shm->type == IBV_QPT_RC || qp->shm->type == IBV_QPT_UC;
-}
-
-static bool is_xrc(const struct soft_qp *qp)
-{
-	return qp->shm->type == IBV_QPT_XRC_SEND || qp->shm->type == IBV_QPT_XRC_RECV;
+	return qp->shm->type == IBV_QPT_RC || qp->shm->type == IBV_QPT_UC ||
+	       qp->shm->type == IBV_QPT_XRC_SEND || qp->shm->type == IBV_QPT_XRC_RECV;
 }
 
 /* A datagram queue pair may receive from the wire; a connected one does if its path leads to it. */
@@ -89,12 +88,14 @@ int network_connect(struct soft_qp *qp, const struct ibv_qp_attr *attr)
 	int err;
 
 	if (!takes_part(qp, attr))
-		return is_xrc(qp) && leaves_fabric(&attr->ah_attr) ? EOPNOTSUPP : 0;
+		return 0;
 	if (is_connected(qp) && attr->path_mtu > uplink_get()->mtu)
 		return EINVAL;
 	err = engine_start();
 	if (err < 0)
 		return -err;
+	if (qp->xrc) /* another process may have reset it */
+		network_leave(qp);
 	n = make_network_qp(qp);
 	if (!n)
 		return ENOMEM;
@@ -108,6 +109,8 @@ int network_connect(struct soft_qp *qp, const struct ibv_qp_attr *attr)
 			lock_drop(&qp->sq.lock);
 	}
 	engine_add(n);
+	if (qp->xrc)
+		xrc_set_taker(qp->xrc);
 	return 0;
 }
 
@@ -133,7 +136,7 @@ void network_leave(struct soft_qp *qp)
 
 	if (!uplink_get())
 		return;
-	n = engine_remove(qp->shm->qpn);
+	n = engine_remove(qp);
 	if (!n)
 		return;
 	taken = sq_take(&qp->sq);

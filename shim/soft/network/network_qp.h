@@ -15,6 +15,7 @@ enum {
 	NETWORK_RD_ATOMIC = 16,   /* outstanding reads and atomics, each way */
 	NETWORK_WINDOW_MAX = 128, /* packets without an acknowledge */
 	NETWORK_WINDOW_MIN = 4,
+	NETWORK_MTU_MAX = 4096,
 };
 
 struct requester {
@@ -36,6 +37,7 @@ struct requester {
 
 /* A read that the responder must answer; reads are answered in order. */
 struct network_read {
+	struct soft_remote *end;
 	uint32_t psn, left; /* next packet of the answer, and their number */
 	uint64_t addr;
 	uint32_t rkey, length;
@@ -52,8 +54,9 @@ struct responder {
 	uint32_t msn; /* messages completed */
 	uint8_t kind; /* of the arriving message: enum opcode_kind */
 	bool arriving;
-	uint32_t received; /* bytes of it */
-	uint64_t addr;     /* of a write: of its next byte */
+	struct soft_remote *end; /* to which it arrives */
+	uint32_t received;       /* bytes of it */
+	uint64_t addr;           /* of a write: of its next byte */
 	uint32_t rkey, left;
 	bool refused; /* a NAK was sent for the expected packet */
 	bool owes_ack;
@@ -82,6 +85,7 @@ struct network_qp {
 	struct requester req;
 	struct responder resp;
 	struct soft_remote self; /* its own receiving end */
+	struct soft_remote *end; /* @self; with XRC, that of the current packet's shared queue */
 	uint64_t due;            /* when its timer expires, ns; 0: not set */
 	struct arrival late;     /* an acknowledge that the send queue was too busy for */
 	bool has_late;
@@ -102,6 +106,9 @@ static inline uint8_t network_transport(const struct soft_qp *qp)
 		return OPCODE_UC;
 	case IBV_QPT_UD:
 		return OPCODE_UD;
+	case IBV_QPT_XRC_SEND:
+	case IBV_QPT_XRC_RECV:
+		return OPCODE_XRC;
 	default:
 		return OPCODE_RC;
 	}

@@ -98,12 +98,14 @@ static uint8_t choose_opcode(const struct soft_wr *wr, bool first, bool last)
 	return last ? shape->last : shape->middle;
 }
 
-static void fill_bth(struct network_qp *n, struct header *h, uint8_t opcode, uint32_t psn)
+static void fill_bth(struct network_qp *n, const struct soft_wr *wr, struct header *h,
+		     uint8_t opcode, uint32_t psn)
 {
 	h->bth.opcode = network_transport(n->qp) | opcode;
 	h->bth.pkey = n->qp->shm->pkey;
 	h->bth.dest_qp = n->qp->shm->dest_qpn;
 	h->bth.psn = psn;
+	h->xrceth.srqn = wr->srqn & PSN_MASK;
 }
 
 /* The header of packet @i of @packets of a message. */
@@ -117,7 +119,7 @@ static void fill_message(struct network_qp *n, const struct soft_wr *wr, uint32_
 		.immdt.imm = ntohl(wr->imm),
 		.ieth.rkey = wr->imm,
 	};
-	fill_bth(n, h, choose_opcode(wr, !i, last), psn);
+	fill_bth(n, wr, h, choose_opcode(wr, !i, last), psn);
 	h->bth.solicited = last && wr->flags & IBV_SEND_SOLICITED;
 }
 
@@ -288,7 +290,7 @@ static bool send_read(struct network_qp *n, struct soft_wr *wr, struct outbox *b
 	if ((window_room(req) < part && req->at != req->unacked) || !may_read(n))
 		return false;
 	h.reth.length = part == rest ? wr->length - from : part * n->mtu;
-	fill_bth(n, &h, OPCODE_READ_REQUEST, req->at);
+	fill_bth(n, wr, &h, OPCODE_READ_REQUEST, req->at);
 	h.bth.ack_request = 1;
 	outbox_add(box, &n->route, &h, NULL, 0);
 	note_read(req, part);
@@ -309,7 +311,7 @@ static bool send_atomic(struct network_qp *n, struct soft_wr *wr, struct outbox 
 
 	if (!window_room(&n->req) || !may_read(n))
 		return false;
-	fill_bth(n, &h, add ? OPCODE_FETCH_ADD : OPCODE_COMPARE_SWAP, n->req.at);
+	fill_bth(n, wr, &h, add ? OPCODE_FETCH_ADD : OPCODE_COMPARE_SWAP, n->req.at);
 	h.bth.ack_request = 1;
 	outbox_add(box, &n->route, &h, NULL, 0);
 	note_read(&n->req, 1);

@@ -12,6 +12,9 @@
  * that other queue pairs have their turn; requests after them are dropped, and the requester sends
  * them again. Consecutive acknowledges are sent as one.
  *
+ * A packet of XRC names its shared queue, which may be that of another process: that is its end,
+ * with the memory that it may access (end.c). The packets of one message have the same end.
+ *
  * Nothing is stored for a packet that was refused; for others, at most 16 reads and 16 atomics.
  *
  * Source: the specification's 9.7.4, 9.7.5.1 and 9.9.3; for UC, 9.8.2.
@@ -22,6 +25,7 @@
 #include <errno.h>
 
 #include "shim/soft/fabric/port.h"
+#include "shim/soft/network/end.h"
 #include "shim/soft/network/outbox.h"
 #include "shim/soft/transport/count.h"
 #include "shim/soft/transport/deliver.h"
@@ -95,9 +99,15 @@ static void refuse_for(struct network_qp *n, int status)
 		refuse_packet(n, syndrome_of(status));
 }
 
+/* The end that fails: that with the request which the message has taken, if there is one. */
+static struct soft_remote *failing_end(const struct network_qp *n)
+{
+	return n->resp.arriving ? n->resp.end : n->end;
+}
+
 static int break_for(struct network_qp *n, int event, int status)
 {
-	return deliver_refuse(&n->self, event, status);
+	return deliver_refuse(failing_end(n), event, status);
 }
 
 static int refuse_invalid(struct network_qp *n)
@@ -140,20 +150,22 @@ static int store_part(struct network_qp *n, const struct arrival *a)
 {
 	uint32_t received = n->resp.received, len = received + a->len;
 	struct copy_list from = list_payload(a), to;
+	int err;
 
-	if (len > deliver_claimed_length(&n->self))
-		return deliver_fail_claimed(&n->self, IBV_WC_LOC_LEN_ERR, IBV_WC_REM_INV_REQ_ERR);
-	if (!deliver_list_claimed(&n->self, len, &to))
-		return deliver_fail_claimed(&n->self, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
+	if (len > deliver_claimed_length(n->end))
+		return deliver_fail_claimed(n->end, IBV_WC_LOC_LEN_ERR, IBV_WC_REM_INV_REQ_ERR);
+	if (!deliver_list_claimed(n->end, len, &to))
+		return deliver_fail_claimed(n->end, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
 	copy_list_skip(&to, received);
-	if (copy_put_guarded(&from, &to) < 0)
-		return deliver_fail_claimed(&n->self, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
-	return IBV_WC_SUCCESS;
+	err = end_put(n->end, &from, &to);
+	if (err == -EFAULT)
+		return deliver_fail_claimed(n->end, IBV_WC_LOC_PROT_ERR, IBV_WC_REM_OP_ERR);
+	return deliver_copy_error(err);
 }
 
 static bool is_claimed(const struct network_qp *n)
 {
-	return n->self.shm->claimed;
+	return n->end->shm->claimed;
 }
 
 /*
@@ -162,7 +174,7 @@ static bool is_claimed(const struct network_qp *n)
  */
 static int drop_too_long(struct network_qp *n, const struct arrival *a)
 {
-	return !is_reliable(n) && n->resp.received + a->len > deliver_claimed_length(&n->self)
+	return !is_reliable(n) && n->resp.received + a->len > deliver_claimed_length(n->end)
 		       ? IBV_WC_REM_INV_REQ_ERR
 		       : IBV_WC_SUCCESS;
 }
@@ -174,28 +186,28 @@ static int take_send(struct network_qp *n, const struct arrival *a)
 	struct message m = message_of(n, a, &from);
 	int status;
 
-	if (n->self.tm)
+	if (n->end->tm)
 		return refuse_invalid(n);
 	/*
 	 * the first packets of a message of UC, which was abandoned, may have taken the request
 	 * already
 	 */
 	if (place & OPCODE_FIRST && place & OPCODE_LAST && !is_claimed(n))
-		return deliver_message(&n->self, &m);
-	if (place & OPCODE_FIRST && !is_claimed(n) && !deliver_claim(&n->self))
+		return deliver_message(n->end, &m);
+	if (place & OPCODE_FIRST && !is_claimed(n) && !deliver_claim(n->end))
 		return CARRY_RNR;
 	status = drop_too_long(n, a);
 	if (status == IBV_WC_SUCCESS)
 		status = store_part(n, a);
 	if (status == IBV_WC_SUCCESS && place & OPCODE_LAST)
-		status = deliver_finish_claimed(&n->self, &m);
+		status = deliver_finish_claimed(n->end, &m);
 	return status;
 }
 
 /* Fail the queue pair: the program has unmapped memory that it had registered. */
 static int fail_unmapped(struct network_qp *n)
 {
-	return deliver_break(&n->self, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
+	return deliver_break(failing_end(n), IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
 }
 
 /* Store the payload of a write, whose range in the region was checked with the first packet. */
@@ -203,11 +215,15 @@ static int write_part(struct network_qp *n, const struct arrival *a)
 {
 	const struct responder *resp = &n->resp;
 	struct copy_list from = list_payload(a), to;
+	int err;
 
-	if (!copy_list_check_remote(segment_own, n->self.pd, n->qpn, IBV_ACCESS_REMOTE_WRITE,
+	if (!copy_list_check_remote(n->end->peer->seg, n->end->pd, n->qpn, IBV_ACCESS_REMOTE_WRITE,
 				    resp->addr, resp->rkey, a->len, &to))
 		return break_for(n, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
-	return copy_put_guarded(&from, &to) < 0 ? fail_unmapped(n) : IBV_WC_SUCCESS;
+	if (end_overtakes(n->end, &to))
+		return CARRY_LATER;
+	err = end_put(n->end, &from, &to);
+	return err == -EFAULT ? fail_unmapped(n) : deliver_copy_error(err);
 }
 
 static int begin_write(struct network_qp *n, const struct arrival *a)
@@ -215,9 +231,9 @@ static int begin_write(struct network_qp *n, const struct arrival *a)
 	const struct header *h = &a->header;
 	struct copy_list to;
 
-	if (!(n->self.shm->access & IBV_ACCESS_REMOTE_WRITE))
+	if (!(n->end->shm->access & IBV_ACCESS_REMOTE_WRITE))
 		return refuse_invalid(n);
-	if (!copy_list_check_remote(segment_own, n->self.pd, n->qpn, IBV_ACCESS_REMOTE_WRITE,
+	if (!copy_list_check_remote(n->end->peer->seg, n->end->pd, n->qpn, IBV_ACCESS_REMOTE_WRITE,
 				    h->reth.addr, h->reth.rkey, h->reth.length, &to))
 		return break_for(n, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
 	n->resp.addr = h->reth.addr;
@@ -232,9 +248,10 @@ static int finish_write(struct network_qp *n, const struct arrival *a)
 	int status = IBV_WC_SUCCESS;
 
 	if (opcode_headers(a->header.bth.opcode) & OPCODE_IMMDT)
-		status = deliver_notice(&n->self, &m);
+		status = deliver_notice(n->end, &m);
 	if (status >= 0)
-		count_request(segment_own, n->self.shm, SHM_COUNT_REMOTE_WRITE, status, m.length);
+		count_request(n->end->peer->seg, n->end->shm, SHM_COUNT_REMOTE_WRITE, status,
+			      m.length);
 	return status;
 }
 
@@ -249,7 +266,7 @@ static int take_write(struct network_qp *n, const struct arrival *a)
 	if (status == IBV_WC_SUCCESS && (a->len > n->resp.left || (last && a->len != n->resp.left)))
 		status = refuse_invalid(n);
 	if (status == IBV_WC_SUCCESS && opcode_headers(a->header.bth.opcode) & OPCODE_IMMDT &&
-	    !deliver_ready(&n->self))
+	    !deliver_ready(n->end))
 		status = CARRY_RNR;
 	if (status == IBV_WC_SUCCESS && a->len)
 		status = write_part(n, a);
@@ -269,7 +286,7 @@ static uint32_t count_packets(const struct network_qp *n, uint32_t length)
 
 static bool has_resource(const struct network_qp *n)
 {
-	return n->resp.reads < n->self.shm->max_dest_rd && n->resp.reads < NETWORK_RD_ATOMIC;
+	return n->resp.reads < n->end->shm->max_dest_rd && n->resp.reads < NETWORK_RD_ATOMIC;
 }
 
 /* Add a read to those that must be answered; @again: it was answered before. */
@@ -279,12 +296,13 @@ static int take_read(struct network_qp *n, const struct arrival *a, bool again)
 	struct responder *resp = &n->resp;
 	struct copy_list from;
 
-	if (!(n->self.shm->access & IBV_ACCESS_REMOTE_READ) || !has_resource(n))
+	if (!(n->end->shm->access & IBV_ACCESS_REMOTE_READ) || !has_resource(n))
 		return again ? CARRY_LATER : refuse_invalid(n);
-	if (!copy_list_check_remote(segment_own, n->self.pd, n->qpn, IBV_ACCESS_REMOTE_READ,
+	if (!copy_list_check_remote(n->end->peer->seg, n->end->pd, n->qpn, IBV_ACCESS_REMOTE_READ,
 				    h->reth.addr, h->reth.rkey, h->reth.length, &from))
 		return break_for(n, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
 	resp->read[(resp->first_read + resp->reads++) % NETWORK_RD_ATOMIC] = (struct network_read){
+		.end = n->end,
 		.psn = h->bth.psn,
 		.left = count_packets(n, h->reth.length),
 		.addr = h->reth.addr,
@@ -292,33 +310,6 @@ static int take_read(struct network_qp *n, const struct arrival *a, bool again)
 		.length = h->reth.length,
 	};
 	return IBV_WC_SUCCESS;
-}
-
-static uint64_t change_value(const struct header *h, uint64_t old)
-{
-	if ((h->bth.opcode & ~OPCODE_TRANSPORT) == OPCODE_FETCH_ADD)
-		return old + h->atomic.swap_add;
-	return old == h->atomic.compare ? h->atomic.swap_add : old;
-}
-
-static int change_memory(const struct header *h, struct copy_list *there, uint64_t *old)
-{
-	struct copy_list here = { .count = 1 }, from = *there;
-	uint64_t new;
-	int err;
-
-	here.iov[0] = (struct iovec){ old, sizeof(*old) };
-	if (lock_take_live(&segment_own->atomics) == LOCK_STUCK)
-		return -EAGAIN;
-	err = copy_put_guarded(&from, &here);
-	if (!err) {
-		new = change_value(h, *old);
-		here.count = 1;
-		here.iov[0] = (struct iovec){ &new, sizeof(new) };
-		err = copy_put_guarded(&here, there);
-	}
-	lock_drop(&segment_own->atomics);
-	return err;
 }
 
 static int take_atomic(struct network_qp *n, const struct arrival *a)
@@ -329,17 +320,17 @@ static int take_atomic(struct network_qp *n, const struct arrival *a)
 	uint64_t old = 0;
 	int err;
 
-	if (!(n->self.shm->access & IBV_ACCESS_REMOTE_ATOMIC) || !n->self.shm->max_dest_rd ||
+	if (!(n->end->shm->access & IBV_ACCESS_REMOTE_ATOMIC) || !n->end->shm->max_dest_rd ||
 	    h->atomic.addr % 8)
 		return refuse_invalid(n);
-	if (!copy_list_check_remote(segment_own, n->self.pd, n->qpn, IBV_ACCESS_REMOTE_ATOMIC,
+	if (!copy_list_check_remote(n->end->peer->seg, n->end->pd, n->qpn, IBV_ACCESS_REMOTE_ATOMIC,
 				    h->atomic.addr, h->atomic.rkey, sizeof(old), &there))
 		return break_for(n, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
-	err = change_memory(h, &there, &old);
-	if (err == -EAGAIN)
+	if (end_overtakes(n->end, &there))
 		return CARRY_LATER;
+	err = end_change(n->end, h, &there, &old);
 	if (err < 0)
-		return fail_unmapped(n);
+		return err == -EFAULT ? fail_unmapped(n) : deliver_copy_error(err);
 	resp->atomic[resp->atomics++ % NETWORK_RD_ATOMIC] =
 		(struct network_atomic){ .psn = h->bth.psn, .original = old };
 	return IBV_WC_SUCCESS;
@@ -352,6 +343,8 @@ static bool fits_in(const struct network_qp *n, const struct arrival *a)
 	const struct responder *resp = &n->resp;
 	bool last = info->place & OPCODE_LAST, first = info->place & OPCODE_FIRST;
 
+	if (resp->arriving && resp->end != n->end)
+		return false;
 	if (!(info->place & OPCODE_PAYLOAD))
 		return !resp->arriving && !a->len;
 	if (first == resp->arriving || (!first && info->kind != resp->kind))
@@ -368,19 +361,24 @@ static uint8_t choose_response(bool first, bool last)
 	return last ? OPCODE_READ_RESPONSE_LAST : OPCODE_READ_RESPONSE_MIDDLE;
 }
 
-/* Send the next packet of the read. Returns an error status if its memory is unmapped. */
+/*
+ * Send the next packet of the read. Returns an error status if its memory is unmapped, or
+ * CARRY_LATER.
+ */
 static int send_response(struct network_qp *n, struct network_read *read, struct outbox *box,
 			 bool first)
 {
 	uint32_t len = read->length < n->mtu ? read->length : n->mtu;
 	struct copy_list from;
 	struct header h = { .aeth = { .syndrome = AETH_ACK, .msn = n->resp.msn & PSN_MASK } };
+	int status;
 
-	if (!copy_list_check_remote(segment_own, n->self.pd, n->qpn, IBV_ACCESS_REMOTE_READ,
-				    read->addr, read->rkey, len, &from))
+	if (!copy_list_check_remote(read->end->peer->seg, read->end->pd, n->qpn,
+				    IBV_ACCESS_REMOTE_READ, read->addr, read->rkey, len, &from))
 		return IBV_WC_REM_ACCESS_ERR;
-	if (!copy_list_bring_in(&from, false))
-		return IBV_WC_REM_OP_ERR;
+	status = end_bring_in(read->end, &from, len, box);
+	if (status != IBV_WC_SUCCESS)
+		return status;
 	h.bth.opcode = network_transport(n->qp) | choose_response(first, read->left == 1);
 	h.bth.pkey = n->qp->shm->pkey;
 	h.bth.dest_qp = n->qp->shm->dest_qpn;
@@ -399,6 +397,12 @@ static void end_read(struct network_qp *n)
 	n->resp.reads--;
 }
 
+static struct network_read *first_read(struct network_qp *n)
+{
+	return &n->resp.read[n->resp.first_read];
+}
+
+/* Answer reads from the current end. */
 static int answer_reads(struct network_qp *n, struct outbox *box)
 {
 	int status = IBV_WC_SUCCESS;
@@ -406,11 +410,13 @@ static int answer_reads(struct network_qp *n, struct outbox *box)
 	unsigned int sent;
 
 	for (sent = 0; status == IBV_WC_SUCCESS && n->resp.reads && sent < TURN; sent++) {
-		read = &n->resp.read[n->resp.first_read];
+		read = first_read(n);
+		if (read->end != n->end)
+			break;
 		status = send_response(n, read, box, !read->begun);
 		read->begun = true;
 		if (status == IBV_WC_SUCCESS && !read->left) {
-			count_request(segment_own, n->self.shm, SHM_COUNT_REMOTE_READ,
+			count_request(n->end->peer->seg, n->end->shm, SHM_COUNT_REMOTE_READ,
 				      IBV_WC_SUCCESS, 0);
 			end_read(n);
 		}
@@ -418,14 +424,17 @@ static int answer_reads(struct network_qp *n, struct outbox *box)
 	return status;
 }
 
+/* Without an answer they are requested again. */
 static void fail_reads(struct network_qp *n, struct outbox *box, int status)
 {
-	uint32_t psn = n->resp.read[n->resp.first_read].psn;
+	uint32_t psn = first_read(n)->psn;
 	bool denied = status == IBV_WC_REM_ACCESS_ERR;
 	struct header h = { 0 };
 
 	n->resp.reads = 0;
-	deliver_break(&n->self, denied ? IBV_EVENT_QP_ACCESS_ERR : IBV_EVENT_QP_FATAL, 0);
+	if (status < 0)
+		return;
+	deliver_break(failing_end(n), denied ? IBV_EVENT_QP_ACCESS_ERR : IBV_EVENT_QP_FATAL, 0);
 	answer_with(n, box, &h, OPCODE_ACKNOWLEDGE, psn, syndrome_of(status));
 }
 
@@ -458,11 +467,23 @@ static bool finish_reads(struct network_qp *n)
 	return status == IBV_WC_SUCCESS;
 }
 
+/* XRC: the shared queue does not exist, is in another domain, or has failed. */
+static int refuse_shared(struct network_qp *n, int status)
+{
+	bool failed = status == IBV_WC_REM_OP_ERR;
+
+	return break_for(n, failed ? IBV_EVENT_QP_FATAL : IBV_EVENT_QP_REQ_ERR, status);
+}
+
 static int execute_packet(struct network_qp *n, const struct arrival *a)
 {
+	int status = n->end->xrc ? remote_check_xrc(n->end) : IBV_WC_SUCCESS;
+
+	if (status != IBV_WC_SUCCESS)
+		return refuse_shared(n, status);
 	if (!fits_in(n, a))
 		return refuse_invalid(n);
-	deliver_establish(&n->self);
+	deliver_establish(n->end);
 	switch (opcode_info(a->header.bth.opcode)->kind) {
 	case OPCODE_SEND:
 		return take_send(n, a);
@@ -484,6 +505,7 @@ static void advance_psn(struct network_qp *n, const struct arrival *a)
 
 	resp->psn = psn_add(resp->psn, read ? count_packets(n, a->header.reth.length) : 1);
 	resp->refused = false;
+	resp->end = n->end;
 	resp->kind = info->kind;
 	resp->arriving = info->place & OPCODE_PAYLOAD && !(info->place & OPCODE_LAST);
 	resp->received = resp->arriving ? resp->received + a->len : 0;
@@ -532,7 +554,7 @@ static void take_again(struct network_qp *n, const struct arrival *a)
 	switch (opcode_info(a->header.bth.opcode)->kind) {
 	case OPCODE_READ:
 		end = psn_add(a->header.bth.psn, count_packets(n, a->header.reth.length));
-		if (!psn_is_before(n->resp.psn, end)) /* all of it was answered */
+		if (n->end->peer && !psn_is_before(n->resp.psn, end)) /* all of it was answered */
 			take_read(n, a, true);
 		break;
 	case OPCODE_ATOMIC:
@@ -583,21 +605,69 @@ static bool is_failed(const struct network_qp *n)
 	return __atomic_load_n(&n->qp->shm->state, __ATOMIC_SEQ_CST) == IBV_QPS_ERR;
 }
 
-bool responder_take(struct network_qp *n, const struct arrival *a)
+static bool reads_elsewhere(const struct network_qp *n, const struct soft_remote *end)
+{
+	const struct responder *resp = &n->resp;
+	unsigned int i;
+
+	for (i = 0; i < resp->reads; i++)
+		if (resp->read[(resp->first_read + i) % NETWORK_RD_ATOMIC].end != end)
+			return true;
+	return false;
+}
+
+/* Answer reads from other ends than @end, whose locks are others. False: these are too long. */
+static bool finish_others(struct network_qp *n, const struct soft_remote *end)
+{
+	while (reads_elsewhere(n, end)) {
+		if (count_owed(n) > SHORT)
+			return false;
+		responder_answer(n);
+	}
+	return true;
+}
+
+static bool take_locked(struct network_qp *n, const struct arrival *a)
 {
 	bool failed;
 
-	if (!n->self.shm && !remote_resolve(&n->self, n->qpn))
-		return false;
-	if (!remote_lock_datagram(n->qp, &n->self, n->qpn))
+	if (!remote_lock_datagram(n->qp, n->end, n->qpn))
 		return false;
 	if (is_reliable(n))
 		take_reliable(n, a);
 	else
 		take_unreliable(n, a);
 	failed = is_failed(n);
-	remote_unlock(&n->self);
+	remote_unlock(n->end);
 	return failed;
+}
+
+bool responder_take(struct network_qp *n, const struct arrival *a)
+{
+	struct soft_remote *end;
+
+	end = end_find(n, a);
+	if (!end || !finish_others(n, end))
+		return false;
+	n->end = end;
+	return take_locked(n, a);
+}
+
+/* Answer the reads that are due, as far as they have the same end. */
+static void answer_turn(struct network_qp *n, struct outbox *box)
+{
+	int status;
+
+	n->end = first_read(n)->end;
+	if (!remote_lock_datagram(n->qp, n->end, n->qpn)) {
+		n->resp.reads = 0; /* it has failed */
+		return;
+	}
+	status = answer_reads(n, box);
+	if (status != IBV_WC_SUCCESS)
+		fail_reads(n, box, status);
+	outbox_send(box);
+	remote_unlock(n->end);
 }
 
 bool responder_answer(struct network_qp *n)
@@ -605,20 +675,12 @@ bool responder_answer(struct network_qp *n)
 	struct responder *resp = &n->resp;
 	struct header h = { 0 };
 	struct outbox box;
-	int status;
 
 	if (!resp->reads && !resp->owes_ack)
 		return false;
 	outbox_init(&box);
-	if (resp->reads && remote_lock_datagram(n->qp, &n->self, n->qpn)) {
-		status = answer_reads(n, &box);
-		if (status != IBV_WC_SUCCESS)
-			fail_reads(n, &box, status);
-		outbox_send(&box);
-		remote_unlock(&n->self);
-	} else if (resp->reads) {
-		resp->reads = 0; /* it has failed */
-	}
+	if (resp->reads)
+		answer_turn(n, &box);
 	if (!resp->reads && resp->owes_ack) {
 		resp->owes_ack = false;
 		answer_with(n, &box, &h, OPCODE_ACKNOWLEDGE, psn_add(resp->psn, -1), AETH_ACK);

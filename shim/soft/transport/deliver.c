@@ -394,6 +394,12 @@ static bool payload_travels(struct soft_remote *r, const struct message *m,
 	       !(r->shm->counted & 1 << SHM_COUNT_RECV) && !r->cq.shm->written;
 }
 
+static int put_guarded(struct soft_remote *r, struct copy_list *from, struct copy_list *to)
+{
+	return r->peer->seg == segment_own ? copy_put_guarded(from, to)
+					   : copy_put(r->peer, from, to);
+}
+
 /* Move the payload, and begin the completion that announces it. */
 static int move_payload(struct soft_remote *r, const struct message *m, struct copy_list *to,
 			struct shm_wqe *wqe, uint32_t slot, struct shm_cqe **ret_cqe)
@@ -405,7 +411,7 @@ static int move_payload(struct soft_remote *r, const struct message *m, struct c
 		copy_list_skip(to, m->absent);
 	for (;;) {
 		if (landed)
-			err = unlikely(m->guarded) ? copy_put_guarded(m->from, to)
+			err = unlikely(m->guarded) ? put_guarded(r, m->from, to)
 						   : copy_put(r->peer, m->from, to);
 		if (err < 0)
 			return err;

@@ -34,13 +34,13 @@ static void drop_shared(struct soft_remote *r)
 
 void remote_forget(struct soft_remote *r)
 {
+	drop_shared(r->next);
 	registry_put_peer(r->peer);
 	memset(r, 0, sizeof(*r));
 }
 
 void remote_drop(struct soft_qp *qp)
 {
-	drop_shared(qp->remote.next);
 	remote_forget(&qp->remote);
 }
 
@@ -94,13 +94,11 @@ bool remote_resolve(struct soft_remote *r, uint32_t qpn)
 	return true;
 }
 
-/* XRC: first find the queue pair, which no single process owns. */
-static bool resolve_xrc(struct soft_qp *qp)
+bool remote_resolve_xrc(struct soft_remote *r, uint32_t qpn)
 {
-	struct soft_remote *r = &qp->remote;
 	uint32_t slot;
 
-	if (!qp->reachable || registry_find_xrc(qp->shm->dest_qpn, &slot) < 0)
+	if (registry_find_xrc(qpn, &slot) < 0)
 		return false;
 	r->xrc = &registry_xrc()->qp[slot];
 	r->shm = &r->xrc->qp;
@@ -126,34 +124,44 @@ static int find_shared(struct soft_remote *r)
 	return err < 0 ? err : rq_find(r->peer->seg, &r->srq->rq, &r->rq);
 }
 
-/* Then find the shared queue; if there is none, the queue pair refuses the request. */
-static struct soft_remote *resolve_shared(struct soft_qp *qp, uint32_t srqn)
+static struct soft_remote *resolve_shared(struct soft_remote *base, uint32_t srqn)
 {
 	struct soft_remote *r = malloc(sizeof(*r));
 
 	if (!r)
 		return NULL;
-	*r = qp->remote;
+	*r = *base;
 	r->srqn = srqn;
 	if (find_shared(r) < 0) {
 		registry_put_peer(r->peer);
 		free(r);
-		return &qp->remote;
+		return base;
 	}
-	qp->remote.next = r;
+	base->next = r;
 	return r;
 }
 
-static struct soft_remote *find_xrc(struct soft_qp *qp, uint32_t srqn)
+struct soft_remote *remote_find_shared(struct soft_remote *base, uint32_t srqn)
 {
 	struct soft_remote *r;
 
-	if (!qp->remote.xrc && !resolve_xrc(qp))
-		return NULL;
-	for (r = qp->remote.next; r; r = r->next)
+	for (r = base->next; r; r = r->next)
 		if (r->srqn == srqn)
 			return r;
-	return resolve_shared(qp, srqn);
+	return resolve_shared(base, srqn);
+}
+
+/*
+ * XRC: first find the queue pair, which no single process owns, then the shared queue; if there is
+ * none, the queue pair refuses the request.
+ */
+static struct soft_remote *find_xrc(struct soft_qp *qp, uint32_t srqn)
+{
+	struct soft_remote *r = &qp->remote;
+
+	if (!r->xrc && !(qp->reachable && remote_resolve_xrc(r, qp->shm->dest_qpn)))
+		return NULL;
+	return remote_find_shared(r, srqn);
 }
 
 struct soft_remote *remote_look_up(struct soft_qp *qp, const struct soft_wr *wr)
@@ -196,6 +204,7 @@ static inline bool is_alive(struct soft_remote *r)
 
 /*
  * Is the queue pair still number @qpn, with the same transport and partition, and may it receive?
+ * It may be @qp itself, which the wire delivers to.
  */
 static ALWAYS_INLINE bool does_answer(struct soft_qp *qp, struct soft_remote *r, uint32_t qpn)
 {
@@ -203,8 +212,9 @@ static ALWAYS_INLINE bool does_answer(struct soft_qp *qp, struct soft_remote *r,
 	uint32_t state = __atomic_load_n(&peer->state, __ATOMIC_SEQ_CST);
 
 	return peer->qpn == qpn && peer->resets == r->resets &&
-	       receives_from(peer->type) == qp->shm->type && state >= IBV_QPS_RTR &&
-	       state <= IBV_QPS_SQE && likely(port_same_partition(qp->shm->pkey, peer->pkey)) &&
+	       likely(receives_from(peer->type) == qp->shm->type || peer == qp->shm) &&
+	       state >= IBV_QPS_RTR && state <= IBV_QPS_SQE &&
+	       likely(port_same_partition(qp->shm->pkey, peer->pkey)) &&
 	       likely(!is_cut_off(qp, r)) && is_alive(r);
 }
 

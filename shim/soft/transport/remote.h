@@ -28,6 +28,12 @@ bool remote_resolve(struct soft_remote *r, uint32_t qpn);
 bool remote_lock_datagram(struct soft_qp *qp, struct soft_remote *r, uint32_t qpn);
 void remote_forget(struct soft_remote *r);
 /*
+ * An XRC receive queue pair: find queue pair @qpn for @r, which is empty; then the shared queue
+ * @srqn for requests to it: @r itself if there is none, NULL if memory is exhausted.
+ */
+bool remote_resolve_xrc(struct soft_remote *r, uint32_t qpn);
+struct soft_remote *remote_find_shared(struct soft_remote *r, uint32_t srqn);
+/*
  * Does the XRC queue pair accept the given shared queue? If not, a status for the sender, which
  * breaks the connection; with the locks held.
  */

@@ -246,6 +246,7 @@ void qp_withdraw(struct soft_qp *qp)
 	bool leave = leaves_completions();
 
 	if (qp->xrc) {
+		network_leave(qp);
 		xrc_withdraw(qp);
 		return;
 	}

@@ -106,7 +106,7 @@ HELPER void connect_qp(struct ibv_qp *qp)
 			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
 		.ah_attr = path_to("::ffff:127.0.0.2"),
 	};
-	bool ud = qp->qp_type == IBV_QPT_UD, rc = qp->qp_type == IBV_QPT_RC;
+	bool ud = qp->qp_type == IBV_QPT_UD, rc = !ud && qp->qp_type != IBV_QPT_UC;
 
 	assert_int_equal(ibv_modify_qp(qp, &attr, IBV_QP_STATE), 0);
 	attr.qp_state = IBV_QPS_INIT;
