@@ -58,6 +58,15 @@ static int count_rule(void *context, const struct fault_rule *rule)
 	return 0;
 }
 
+static int count_link(void *context, const struct link_model *model, int node)
+{
+	struct verification *v = context;
+
+	(void)model, (void)node;
+	v->rules++;
+	return 0;
+}
+
 /* A regular file that is not too long, or NULL after log_err(). */
 static FILE *open_file(const char *path, int *ret_err)
 {
@@ -82,7 +91,7 @@ static FILE *open_file(const char *path, int *ret_err)
 
 static int verify_file(const char *path, enum fault_maker maker, struct verification *v)
 {
-	const struct faults_reader reader = { maker, count_rule, report_line, v };
+	const struct faults_reader reader = { maker, count_rule, count_link, report_line, v };
 	int err;
 	FILE *file = open_file(path, &err);
 

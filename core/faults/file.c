@@ -4,13 +4,62 @@
 #include "core/faults/file.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* The parts of "link process=N loss=1% ...", or NULL: it is another line. */
+static char *find_link(char *text)
+{
+	text += strspn(text, " \t");
+	if (strncmp(text, "link", 4) || !strchr(" \t\n#", text[4]))
+		return NULL;
+	text[strcspn(text, "#\n")] = '\0';
+	return text + 4;
+}
+
+/* @text without "process=N"; *@node stays as it is without one. */
+static char *skip_process(char *text, int *node)
+{
+	char *end;
+	long n;
+
+	text += strspn(text, " \t");
+	if (strncmp(text, "process=", 8))
+		return text;
+	n = strtol(text + 8, &end, 10);
+	if (end == text + 8 || n < 0 || n > UINT16_MAX || !strchr(" \t", *end))
+		return text; /* a part that no link has */
+	*node = (int)n;
+	return end;
+}
+
+static int read_link(const struct faults_reader *reader, char *parts, unsigned int line)
+{
+	struct link_model model;
+	int node = -1;
+	const char *wrong;
+	char why[80];
+
+	if (reader->maker != FAULT_BY_DEVICE)
+		return reader->wrong(reader->context, line, "only the software device has a link");
+	wrong = link_model_read(skip_process(parts, &node), &model);
+	if (!wrong)
+		return reader->link ? reader->link(reader->context, &model, node) : 0;
+	snprintf(why, sizeof(why), "not a part of a link: '%.40s'", wrong);
+	return reader->wrong(reader->context, line, why);
+}
 
 static int read_line(const struct faults_reader *reader, char *text, unsigned int line)
 {
+	char *parts = find_link(text);
 	struct fault_rule rule;
 	const char *why = NULL;
-	int got = fault_parse(text, &rule, &why);
+	int got;
+
+	if (parts)
+		return read_link(reader, parts, line);
+	got = fault_parse(text, &rule, &why);
 
 	if (got > 0)
 		why = fault_unsuited(&rule, reader->maker);

@@ -4,12 +4,15 @@
  */
 #include <stdio.h>
 
+#include "core/faults/link_model.h"
 #include "core/faults/rule.h"
 
 struct faults_reader {
 	enum fault_maker maker;
 	/* A rule; 0, or -errno, which ends reading. NULL: not wanted. */
 	int (*rule)(void *context, const struct fault_rule *rule);
+	/* The model of the link of process @node, -1: of all; otherwise as @rule. */
+	int (*link)(void *context, const struct link_model *model, int node);
 	/* Line @line is wrong: 0 to go on, or -errno, which ends reading. */
 	int (*wrong)(void *context, unsigned int line, const char *why);
 	void *context;

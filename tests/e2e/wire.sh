@@ -83,10 +83,11 @@ addresses_of_ipv6_work() {
 # before their last acknowledge has arrived: a pingpong does.
 bad() { VERBATIM_SOFT_LINK_MODEL="loss=1% duplicate=1% reorder=3% corrupt=0.5% seed=$RANDOM" "$@"; }
 
-# It is mended before the retries are used up; or it is not.
+# It is mended before the retries are used up; or it is not, which the faults file says.
 cut() { VERBATIM_SOFT_LINK_MODEL="cut=$1" "${@:2}"; }
+cut_by_file() { echo "link cut=$1" >"$tmp/link"; VERBATIM_SOFT_FAULTS=$tmp/link "${@:2}"; }
 a_cut_link_ends_by_the_timers() {
-	! cut 1ms+60s pingpong rc >"$tmp/out" && says 'retry counter exceeded (12)' "$tmp/out"
+	! cut_by_file 1ms+60s pingpong rc >"$tmp/out" && says 'retry counter exceeded (12)' "$tmp/out"
 }
 
 packets() { awk '$1 == "v0:" { print $3 }' /proc/net/dev; }
@@ -107,7 +108,9 @@ a_dead_end_runs_out_of_retries() {
 }
 
 # The client tells the number of its queue pairs, which the server needs.
-pingpong_of_xrc() { over_the_wire ibv_xsrq_pingpong -g 0 -m 1024 -n "$(share 50 500)" "$@"; }
+pingpong_of_xrc() {
+	over_the_wire ibv_xsrq_pingpong -g 0 -m 1024 -n "$(share 50 500)" "$@"
+}
 
 # The processes of a fabric share the port. What one has not handed over when it ends is lost, so
 # these send again, and the longer pair ends alone.

@@ -564,10 +564,10 @@ static int open_sockets(void)
 
 static int open_all(void)
 {
-	int err = impair_load();
+	int err;
 
-	if (!err)
-		err = open_sockets();
+	impair_load();
+	err = open_sockets();
 	if (!err)
 		err = handover_open();
 	if (!err)

@@ -17,7 +17,7 @@
 #include "shim/soft/fabric/process.h"
 #include "shim/soft/network/alarm.h"
 #include "shim/soft/network/sockets.h"
-#include "shim/soft/wire/link_model.h"
+#include "shim/soft/transport/latency.h"
 
 enum { WAITING_MAX = 8192, CONTROL_MAX = 32, CONGESTED = 3 /* RFC 3168 */ };
 
@@ -38,21 +38,12 @@ static bool active;
 static struct waiting *first, *last;
 static unsigned int num_waiting;
 
-int impair_load(void)
+void impair_load(void)
 {
-	const char *text = getenv("VERBATIM_SOFT_LINK_MODEL"), *wrong;
-	char line[160];
-	int n;
-
-	if (!text || !*text || active)
-		return 0;
-	wrong = link_model_read(text, &model);
-	active = !wrong;
-	if (active)
-		return 0;
-	n = snprintf(line, sizeof(line), "verbatim-soft: VERBATIM_SOFT_LINK_MODEL: '%.80s'\n",
-		     wrong);
-	return write(STDERR_FILENO, line, n) < 0 ? -EINVAL : -EINVAL;
+	if (!latency_model() || active)
+		return;
+	model = *latency_model();
+	active = true;
 }
 
 bool impair_is_active(void)

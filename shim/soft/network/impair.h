@@ -1,13 +1,13 @@
 #pragma once
 /*
- * Packets on a link that VERBATIM_SOFT_LINK_MODEL makes bad. Any thread.
+ * Packets on a link that is bad (latency_model()). Any thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* Read the variable. 0, or -EINVAL, with a message on stderr. */
-int impair_load(void);
+/* Take the model. */
+void impair_load(void);
 bool impair_is_active(void);
 
 /* Send one packet, now, later, twice or never. */

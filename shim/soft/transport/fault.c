@@ -27,6 +27,8 @@ bool fault_any;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct fault_rule *rules;
 static unsigned int num_rules;
+static struct link_model link_model; /* the last one of the file */
+static bool has_link;
 
 static struct fault_rule *given; /* by the program */
 static unsigned int num_given;
@@ -128,6 +130,22 @@ static int add_rule(void *context, const struct fault_rule *rule)
 	return 0;
 }
 
+static int add_link(void *context, const struct link_model *model, int node)
+{
+	const struct loading *loading = context;
+
+	if (node >= 0 && node != (int)loading->node)
+		return 0;
+	link_model = *model;
+	has_link = true;
+	return 0;
+}
+
+const struct link_model *fault_link(void)
+{
+	return has_link ? &link_model : NULL;
+}
+
 int fault_give(const struct fault_rule *rule)
 {
 	struct fault_rule *more;
@@ -180,7 +198,8 @@ static int complain_line(void *context, unsigned int line, const char *why)
 static int load_rules(const char *path, uint32_t node)
 {
 	struct loading loading = { path, node };
-	const struct faults_reader reader = { FAULT_BY_DEVICE, add_rule, complain_line, &loading };
+	const struct faults_reader reader = { FAULT_BY_DEVICE, add_rule, add_link, complain_line,
+					      &loading };
 	const char *why = "no memory";
 	int fd = text_open(path, &why), err;
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
@@ -201,6 +220,7 @@ static void forget_rules(void)
 	free(rules);
 	rules = NULL;
 	num_rules = 0;
+	has_link = false;
 	free(given);
 	given = NULL;
 	num_given = 0;

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/faults/link_model.h"
 #include "core/faults/rule.h"
 
 /* Are there any rules? Check this before calling the functions below. */
@@ -23,6 +24,9 @@ static inline bool fault_is_any(void)
  */
 int fault_load(uint32_t node);
 void fault_unload(void);
+
+/* The model of the link of this process in that file, or NULL. */
+const struct link_model *fault_link(void);
 
 /* The fault that applies to this call of @verb. */
 struct fault fault_verb(const char *verb);

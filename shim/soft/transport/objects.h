@@ -227,6 +227,7 @@ struct soft_sq {
 	uint32_t stride;
 	uint8_t *wrs;
 	struct soft_memory memory; /* of those */
+	uint64_t *due;             /* by slot: when it arrives, ns; NULL: latency.c */
 	enum soft_wait wait;
 	uint64_t wait_until; /* ns; 0: without limit */
 	bool owes;           /* the head was executed, but its completion could not be added */

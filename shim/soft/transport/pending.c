@@ -9,6 +9,7 @@
  */
 #include "shim/soft/transport/pending.h"
 
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "shim/soft/fabric/thread.h"
@@ -19,15 +20,18 @@ enum {
 	PERIOD_MAX = 5000000,
 	SOON = 10000, /* at least */
 	LINGER = 20,  /* periods without work */
+	OFTEN = 8,    /* polls between two posts, if the program polls */
 };
 
 unsigned int pending_count;
 bool (*pending_receive)(void);
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t sooner; /* a timer runs out before the next retry */
 static struct soft_qp *list;
 static bool running;
-static uint64_t due; /* when the first timer of a queue runs out, ns */
+static uint64_t due = UINT64_MAX;      /* when the first timer of a queue runs out, ns */
+static unsigned int tries, seen_tries; /* by polls */
 
 static bool try_one(struct soft_qp *qp)
 {
@@ -69,6 +73,7 @@ void pending_try(void)
 		stage_serve();
 	if (pthread_mutex_trylock(&mutex))
 		return;
+	tries++;
 	try_all();
 	pthread_mutex_unlock(&mutex);
 }
@@ -94,24 +99,60 @@ static long time_to_sleep(long period)
 	return due > now + SOON ? (long)(due - now) : SOON;
 }
 
+/* Without the mutex, for @ns or until hasten_thread(). */
+static void sleep_for(long ns)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += ns;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_cond_timedwait(&sooner, &mutex, &until);
+}
+
 static void *run_retries(void *unused)
 {
-	struct timespec ts = { .tv_nsec = PERIOD_MIN };
 	long period = PERIOD_MIN;
 	unsigned int idle = 0;
-	bool stop;
 
+	prctl(PR_SET_TIMERSLACK, 1);
+	pthread_mutex_lock(&mutex);
 	do {
-		nanosleep(&ts, NULL);
+		sleep_for(time_to_sleep(period));
 		if (period < PERIOD_MAX)
 			period *= 2;
-		pthread_mutex_lock(&mutex);
 		try_all();
-		ts.tv_nsec = time_to_sleep(period);
-		stop = stop_if_idle(&idle);
-		pthread_mutex_unlock(&mutex);
-	} while (!stop);
+	} while (!stop_if_idle(&idle));
+	pthread_mutex_unlock(&mutex);
 	return unused;
+}
+
+/*
+ * Wake the thread for a timer that runs out before its next retry, unless the program polls, which
+ * is sooner still.
+ */
+static void hasten_thread(const struct soft_qp *qp)
+{
+	bool polls = tries - seen_tries > OFTEN;
+
+	seen_tries = tries;
+	if (qp->sq.wait != WAIT_HELD || qp->sq.wait_until >= due)
+		return;
+	due = qp->sq.wait_until;
+	if (!polls)
+		pthread_cond_signal(&sooner);
+}
+
+static bool start_thread(void)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&sooner, &attr);
+	pthread_condattr_destroy(&attr);
+	return thread_start(run_retries, NULL, NULL);
 }
 
 /*
@@ -129,7 +170,8 @@ void pending_add(struct soft_qp *qp)
 	list = qp;
 	__atomic_add_fetch(&pending_count, 1, __ATOMIC_RELAXED);
 	if (!running)
-		running = thread_start(run_retries, NULL, NULL);
+		running = start_thread();
+	hasten_thread(qp);
 	pthread_mutex_unlock(&mutex);
 }
 
@@ -149,6 +191,7 @@ void pending_forget(void)
 {
 	pthread_mutex_init(&mutex, NULL);
 	list = NULL;
+	due = UINT64_MAX;
 	pending_count = 0;
 	running = false;
 }

@@ -3,6 +3,7 @@
  * Send queues whose head waits for a time, or for the peer.
  */
 #include "shim/soft/fabric/stage.h"
+#include "shim/soft/transport/latency.h"
 #include "shim/soft/transport/sq.h"
 
 extern unsigned int pending_count;
@@ -15,9 +16,11 @@ void pending_add(struct soft_qp *qp);
 /* Accept the requests before @head, which were written into their slots; with the lock held. */
 static inline void pending_accept(struct soft_qp *qp, uint32_t head)
 {
-	uint32_t first = qp->sq.head;
+	uint32_t first = qp->sq.head, pos;
 
 	qp->sq.head = head;
+	for (pos = first; unlikely(latency_any) && pos != head; pos++)
+		latency_stamp(qp, pos, sq_slot(&qp->sq, pos));
 	/* requests after one that waits must wait, too */
 	if (qp->sq.wait == WAIT_NONE)
 		sq_run(qp);

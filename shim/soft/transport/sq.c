@@ -21,6 +21,7 @@
 #include "shim/soft/transport/count.h"
 #include "shim/soft/transport/deliver.h"
 #include "shim/soft/transport/fault.h"
+#include "shim/soft/transport/latency.h"
 #include "shim/soft/transport/migrate.h"
 #include "shim/soft/transport/own_qp.h"
 #include "shim/soft/transport/pace.h"
@@ -333,6 +334,8 @@ static ALWAYS_INLINE bool run_one(struct soft_qp *qp)
 	if (unlikely(qp->sq.owes))
 		return finish_request(qp, wr, qp->sq.owed);
 	if (unlikely(qp->sq.rate) && pace_holds(&qp->sq))
+		return false;
+	if (unlikely(latency_any) && latency_holds(qp, wr))
 		return false;
 	status = timed ? sq_fault_carry(qp, wr) : carry_request(qp, wr);
 	if (unlikely(qp->sq.rate) && status >= 0)

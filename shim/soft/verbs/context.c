@@ -26,6 +26,7 @@
 #include "shim/soft/fabric/uplink.h"
 #include "shim/soft/network/network.h"
 #include "shim/soft/transport/fault.h"
+#include "shim/soft/transport/latency.h"
 #include "shim/soft/transport/patience.h"
 #include "shim/soft/transport/pending.h"
 #include "shim/soft/transport/window.h"
@@ -71,6 +72,7 @@ static void forget_inherited(void)
 	land_forget();
 	network_forget();
 	fault_unload();
+	latency_unload();
 	xrcd_forget();
 	fabric_forget();
 	flow_forget();
@@ -115,6 +117,8 @@ static int begin_use(void)
 	if (err < 0)
 		return err;
 	err = contexts ? 0 : fault_load(fabric_process());
+	if (!err)
+		err = latency_load();
 	if (err < 0) {
 		fabric_leave();
 		return err;

@@ -280,6 +280,8 @@ void qp_free(struct soft_qp *qp)
 	if (pd && !qp->xrcd)
 		__atomic_sub_fetch(&to_pd(pd)->refs, 1, __ATOMIC_RELEASE);
 	domain_free(&qp->sq.memory);
+	free(qp->sq.due);
+	qp->sq.due = NULL;
 	dead_retain_qp(qp);
 }
 

@@ -88,7 +88,8 @@ static int skip_line(void *context, unsigned int line, const char *why)
 
 void plan_load(const char *file)
 {
-	static const struct faults_reader reader = { FAULT_BY_RECORDER, add_step, skip_line, NULL };
+	static const struct faults_reader reader = { FAULT_BY_RECORDER, add_step, NULL, skip_line,
+						     NULL };
 	struct stat stat;
 	FILE *rules;
 	int fd;

@@ -10,6 +10,9 @@ struct heard {
 	unsigned int rules, lines[8], wrong;
 	char why[8][160];
 	struct fault_rule rule; /* the last */
+	unsigned int links;
+	struct link_model link; /* the last */
+	int node;
 };
 
 static int hear_rule(void *context, const struct fault_rule *rule)
@@ -18,6 +21,16 @@ static int hear_rule(void *context, const struct fault_rule *rule)
 
 	heard->rules++;
 	heard->rule = *rule;
+	return 0;
+}
+
+static int hear_link(void *context, const struct link_model *model, int node)
+{
+	struct heard *heard = context;
+
+	heard->links++;
+	heard->link = *model;
+	heard->node = node;
 	return 0;
 }
 
@@ -33,13 +46,33 @@ static int hear_wrong(void *context, unsigned int line, const char *why)
 static struct heard read_text(const char *text, enum fault_maker maker)
 {
 	struct heard heard = { 0 };
-	const struct faults_reader reader = { maker, hear_rule, hear_wrong, &heard };
+	const struct faults_reader reader = { maker, hear_rule, hear_link, hear_wrong, &heard };
 	FILE *file = fmemopen((char *)(uintptr_t)text, strlen(text), "r");
 
 	assert_non_null(file);
 	assert_int_equal(faults_read(file, &reader), 0);
 	fclose(file);
 	return heard;
+}
+
+TEST(a_line_describes_the_link)
+{
+	struct heard heard = read_text("link process=1 loss=1% delay=5us # bad\n"
+				       "linked=1\n"
+				       "link loss=1 ecn=1%\n",
+				       FAULT_BY_DEVICE);
+
+	assert_int_equal(heard.links, 1);
+	assert_int_equal(heard.node, 1);
+	assert_int_equal(heard.link.loss, 10000);
+	assert_int_equal(heard.link.delay, 5000);
+	assert_int_equal(heard.wrong, 2);
+	assert_int_equal(heard.lines[0], 2);
+	assert_int_equal(heard.lines[1], 3);
+	assert_string_equal(heard.why[1], "not a part of a link: 'loss=1 ecn=1%'");
+	heard = read_text("link loss=1%\n", FAULT_BY_RECORDER);
+	assert_int_equal(heard.wrong, 1);
+	assert_string_equal(heard.why[0], "only the software device has a link");
 }
 
 TEST(each_wrong_line_is_told_once)

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "shim/soft/wire/link_model.h"
+#include "core/faults/link_model.h"
 #include "tests/test.h"
 
 TEST(all_parts_are_read)

@@ -4,7 +4,7 @@
  * A packet that is reordered is sent later than those that follow it soon; others keep their order,
  * also if their delays differ.
  */
-#include "shim/soft/wire/link_model.h"
+#include "core/faults/link_model.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -139,6 +139,31 @@ static bool is_cut(struct link_model *model, uint64_t now)
 	       now - model->begun - model->cut_from < model->cut_for;
 }
 
+/* When the link has sent @bytes. */
+static uint64_t occupy_link(struct link_model *model, uint32_t bytes, uint64_t now)
+{
+	if (model->free < now)
+		model->free = now;
+	if (model->rate)
+		model->free += 8e9 * bytes / model->rate;
+	return model->free;
+}
+
+/* Packets keep their order, whatever their delays are. */
+static uint64_t keep_order(struct link_model *model, uint64_t due)
+{
+	if (model->latest < due)
+		model->latest = due;
+	return model->latest;
+}
+
+uint64_t link_model_time(struct link_model *model, uint32_t bytes, uint64_t now)
+{
+	uint64_t delay = choose_delay(model);
+
+	return keep_order(model, occupy_link(model, bytes, now) + delay);
+}
+
 struct link_fate link_model_judge(struct link_model *model, uint32_t bytes, uint64_t now)
 {
 	/* draw equally many random numbers for each packet */
@@ -152,16 +177,7 @@ struct link_fate link_model_judge(struct link_model *model, uint32_t bytes, uint
 	fate.corrupt = corrupt ? 1 + bit % (8 * bytes) : 0;
 	fate.marked = (bit >> 32) % MILLION < model->ecn;
 	fate.lost |= is_cut(model, now);
-	if (model->free < now)
-		model->free = now;
-	if (model->rate)
-		model->free += 8e9 * bytes / model->rate;
-	fate.due = model->free + delay;
-	if (later)
-		fate.due += LATER;
-	else if (fate.due < model->latest)
-		fate.due = model->latest;
-	else
-		model->latest = fate.due;
+	fate.due = occupy_link(model, bytes, now) + delay;
+	fate.due = later ? fate.due + LATER : keep_order(model, fate.due);
 	return fate;
 }

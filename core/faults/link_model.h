@@ -1,6 +1,7 @@
 #pragma once
 /*
- * A model of a bad link: what happens to each packet, from a seed.
+ * A model of a bad link: what happens to each packet, from a seed. It is the text of a line of a
+ * faults file, and of VERBATIM_SOFT_LINK_MODEL. One thread at a time.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +31,9 @@ struct link_fate {
  */
 const char *link_model_read(const char *text, struct link_model *model);
 
-/* The fate of a packet of @bytes at @now. */
+/*
+ * When @bytes that are given to the link at @now arrive, ns. link_model_judge() also says what else
+ * happens to a packet.
+ */
+uint64_t link_model_time(struct link_model *model, uint32_t bytes, uint64_t now);
 struct link_fate link_model_judge(struct link_model *model, uint32_t bytes, uint64_t now);
