@@ -222,6 +222,8 @@ int sql_run(sqlite3_stmt *stmt, const char *types, ...)
 
 int sql_step(sqlite3_stmt *stmt)
 {
+	if (!stmt) /* reported when it was prepared */
+		return -EIO;
 	switch (sqlite3_step(stmt)) {
 	case SQLITE_ROW:
 		return 1;

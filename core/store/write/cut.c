@@ -59,7 +59,7 @@ bool writer_is_cuttable(const struct writer *writer, int64_t time)
 
 static void measure_file(struct writer *writer)
 {
-	sqlite3_stmt *stmt = writer->statements[STATEMENT_size];
+	sqlite3_stmt *stmt = writer_statement(writer, STATEMENT_size);
 	uint64_t size = writer->size;
 
 	if (sql_step(stmt) > 0)
@@ -241,7 +241,7 @@ static int store_unread(struct writer *writer, int64_t chunk)
  */
 static int forget_one(struct writer *writer, int64_t chunk, int64_t payload_chunk)
 {
-	sqlite3_stmt *oldest = writer->statements[STATEMENT_oldest];
+	sqlite3_stmt *oldest = writer_statement(writer, STATEMENT_oldest);
 	bool payload, unread;
 	uint32_t thread;
 	int64_t id;

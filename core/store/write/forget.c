@@ -216,7 +216,7 @@ static bool is_pending(const struct thread_log *log, uint64_t n)
 /* Has the call returned before the cut, or will it never return? 1, 0 or -errno. */
 static int is_past(struct writer *writer, struct event_id id)
 {
-	sqlite3_stmt *stmt = writer->statements[STATEMENT_call_ended];
+	sqlite3_stmt *stmt = writer_statement(writer, STATEMENT_call_ended);
 	int found, past = 1;
 
 	if (is_pending(writer->logs[id.thread - 1], id.n))
@@ -256,7 +256,8 @@ static int drop_late(struct writer *writer)
 static uint64_t delete_past(struct writer *writer, enum statement statement, uint32_t thread,
 			    uint64_t from, uint64_t to)
 {
-	if (writer_fail(writer, sql_run(writer->statements[statement], "uii", thread, from, to)))
+	if (writer_fail(writer,
+			sql_run(writer_statement(writer, statement), "uii", thread, from, to)))
 		return 0;
 	return (uint64_t)sqlite3_changes(writer->db);
 }
@@ -290,7 +291,7 @@ static int keep_needed(struct writer *writer, const struct thread_log *log,
 static int forget_block(struct writer *writer, struct thread_log *log, uint64_t to,
 			struct call_block *block, uint64_t *ret_calls)
 {
-	sqlite3_stmt *stmt = writer->statements[STATEMENT_past_blocks];
+	sqlite3_stmt *stmt = writer_statement(writer, STATEMENT_past_blocks);
 	struct call_whole whole = { 0 };
 	uint64_t first, kept = 0;
 	int err;

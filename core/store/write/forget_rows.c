@@ -56,7 +56,7 @@ static int forget_thread(struct writer *writer, struct thread_log *log)
 
 	count_thread(writer, log);
 	for (size_t i = 0; i < sizeof(statements) / sizeof(*statements) && !err; i++)
-		err = sql_run(writer->statements[statements[i]], "u", log->id);
+		err = sql_run(writer_statement(writer, statements[i]), "u", log->id);
 	writer->processes[log->process - 1]->logs--;
 	writer->logs[log->id - 1] = NULL;
 	thread_log_free(log);
@@ -84,7 +84,7 @@ static int forget_process(struct writer *writer, struct known_process *p)
 	int err = 0;
 
 	for (size_t i = 0; i < sizeof(statements) / sizeof(*statements) && !err; i++)
-		err = sql_run(writer->statements[statements[i]], "u", p->id);
+		err = sql_run(writer_statement(writer, statements[i]), "u", p->id);
 	if (parent) {
 		parent->children--;
 		if (!err)

@@ -207,7 +207,7 @@ int processes_event(struct writer *writer, struct thread_log *log,
 /* Note the files of the process whose addresses a new file reuses. */
 static int note_covered(struct writer *writer, uint32_t process, const struct event_module *event)
 {
-	sqlite3_stmt *stmt = writer->statements[STATEMENT_covered];
+	sqlite3_stmt *stmt = writer_statement(writer, STATEMENT_covered);
 	int err;
 
 	sql_bind(stmt, "uiii", process, event->end, event->start,

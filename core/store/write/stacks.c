@@ -225,7 +225,7 @@ static void mark_stack(void *arg, uint32_t id)
 
 static int mark_forks(struct writer *writer, struct marking *marking)
 {
-	sqlite3_stmt *stmt = writer->statements[STATEMENT_fork_stacks];
+	sqlite3_stmt *stmt = writer_statement(writer, STATEMENT_fork_stacks);
 	int err;
 
 	while ((err = sql_step(stmt)) > 0)

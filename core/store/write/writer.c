@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/store/db/blank.h"
 #include "core/store/db/file.h"
 #include "core/store/db/finding.h"
 #include "core/store/write/outstanding.h"
@@ -34,18 +35,15 @@ enum {
 	DAMAGE_ROWS = 1000, /* the most rows of a thread in `coverage` */
 };
 
-static int prepare_statements(struct writer *writer)
+static int write_tables(const char *path)
 {
-	static const char *const sql[] = {
-#define S(name, sql) [STATEMENT_##name] = sql,
-		STATEMENTS(S)
-#undef S
-	};
-	int err = 0;
+	int fd = open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC), err;
 
-	for (int i = 0; i < STATEMENT_COUNT && !err; i++)
-		err = sql_prepare(writer->db, sql[i], &writer->statements[i]);
-	return err;
+	if (fd < 0)
+		return log_err(-errno, "open %s", path);
+	err = blank_write(fd);
+	close(fd);
+	return err ? log_err(err, "write %s", path) : 0;
 }
 
 /* If the file has a limit, its log has one in proportion. */
@@ -71,8 +69,6 @@ static int begin_file(struct writer *writer, const char *path, const struct writ
 {
 	int err = sql_exec(writer->db, "PRAGMA synchronous=OFF");
 
-	if (!err)
-		err = schema_create(writer->db);
 	if (!err)
 		err = sql_exec(writer->db, "BEGIN");
 	if (!err)
@@ -140,13 +136,13 @@ int writer_create(const char *path, const struct writer_info *info, struct write
 	writer->file = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	err = writer->file < 0 ? log_err(-errno, "open %s", path) : 0;
 	if (!err)
+		err = write_tables(path);
+	if (!err)
 		err = sql_open(path, SQLITE_OPEN_READWRITE, &writer->db);
 	if (!err)
 		err = forget_init(writer, info->cuts);
 	if (!err)
 		err = begin_file(writer, path, info);
-	if (!err)
-		err = prepare_statements(writer);
 	/* in a sample of the posts and polls, outstanding requests are not known */
 	if (!err && info->cuts && !(info->filter && *info->filter) && info->one_of <= 1)
 		err = outstanding_new(&writer->outstanding);
@@ -637,7 +633,8 @@ int64_t writer_read_to(const struct writer *writer, uint32_t thread)
 
 int writer_finding(struct writer *writer, const struct stored_finding *finding)
 {
-	return writer_fail(writer, finding_insert(writer->statements[STATEMENT_finding], finding));
+	return writer_fail(writer,
+			   finding_insert(writer_statement(writer, STATEMENT_finding), finding));
 }
 
 struct sqlite3 *writer_db(struct writer *writer)

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "core/store/db/finding.h"
 #include "core/store/write/writer_priv.h"
 #include "core/wire/log.h"
 
@@ -18,6 +19,20 @@ int writer_fail(struct writer *writer, int err)
 	if (err && !writer->err)
 		writer->err = err;
 	return writer->err;
+}
+
+/* A statement is prepared when it is needed: a recording needs few of them. */
+sqlite3_stmt *writer_statement(struct writer *writer, enum statement which)
+{
+	static const char *const sql[] = {
+#define S(name, sql) [STATEMENT_##name] = sql,
+		STATEMENTS(S)
+#undef S
+	};
+
+	if (!writer->statements[which])
+		sql_prepare(writer->db, sql[which], &writer->statements[which]);
+	return writer->statements[which];
 }
 
 const char *writer_redacted(struct writer *writer, enum writer_text kind, const char *text)

@@ -39,6 +39,8 @@ struct totals writer_totals(const struct writer *writer)
 {
 	if (writer->err && !writer->committed)
 		return (struct totals){ .lost = writer_progress(writer).lost };
+	if (!writer->nprocesses && !writer->nlogs && !writer->lost)
+		return (struct totals){ 0 };
 	return totals_read(writer->db);
 }
 
@@ -55,9 +57,9 @@ static void note_unwritten(struct writer *writer)
 	if (!events)
 		return;
 	err = sql_exec(db, "BEGIN") ?:
-	      sql_run(writer->statements[STATEMENT_coverage], "uzuitzt", 0u, (uint64_t)0, 0u,
+	      sql_run(writer_statement(writer, STATEMENT_coverage), "uzuitzt", 0u, (uint64_t)0, 0u,
 		      writer->last, "unwritten", (uint64_t)0, strerror(-writer->err)) ?:
-	      sql_run(writer->statements[STATEMENT_coverage_times], "ii",
+	      sql_run(writer_statement(writer, STATEMENT_coverage_times), "ii",
 		      (int64_t)sqlite3_last_insert_rowid(db), (int64_t)events) ?:
 	      sql_exec(db, "COMMIT");
 	if (err && !sqlite3_get_autocommit(db))

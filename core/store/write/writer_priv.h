@@ -348,9 +348,12 @@ void alarms_event(struct writer *writer, const struct thread_log *log, const str
 /* @process was killed by @signal; 0: not known. */
 void alarms_crash(struct writer *writer, uint32_t process, int signal, int64_t time);
 
+/* writer_base.c: a statement of the list; NULL, after log_err(): it cannot be prepared. */
+sqlite3_stmt *writer_statement(struct writer *writer, enum statement which);
+
 /* Run a statement of the list: sql_run(), and store a failure. */
 #define WRITER_RUN(writer, name, ...) \
-	writer_fail(writer, sql_run((writer)->statements[STATEMENT_##name], __VA_ARGS__))
+	writer_fail(writer, sql_run(writer_statement(writer, STATEMENT_##name), __VA_ARGS__))
 
 /*
  * cut.c: a live reader follows the trace; has read a chunk; has ended.

@@ -1,0 +1,7 @@
+#pragma once
+/*
+ * A trace file with all tables and no rows, made without SQLite.
+ */
+
+/* Write it to @fd, an empty file. Returns 0 or -errno. */
+int blank_write(int fd);
