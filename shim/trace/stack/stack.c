@@ -7,9 +7,10 @@
  * them call no verb. They are loaded when a program starts that is linked with verbs, else at its
  * first verb.
  *
- * The first stack of a thread is unwound by libgcc, which shows whether a signal handler is running
- * that may have interrupted malloc(). If not, libunwind may allocate the memory that it needs in
- * that thread.
+ * The first stacks of a thread are unwound by libgcc, which shows whether a signal handler is
+ * running that may have interrupted malloc(). If not, libunwind may allocate the memory that it
+ * needs in that thread: 256 KiB, all of it written. That takes as long as ten stacks of libgcc, and
+ * most threads of a program with thousands call few control verbs.
  */
 #include "shim/trace/stack/stack.h"
 
@@ -30,6 +31,7 @@
 enum {
 	OWN_FRAMES = 12, /* most frames of the recorder, above the application's */
 	ROOM = STACK_FRAMES + OWN_FRAMES,
+	FEW = 8,              /* stacks of a thread, before libunwind is used */
 	DEEP = 4096,          /* frames that are searched for a signal handler */
 	STACK_NEAR = 1 << 20, /* bytes: a frame that was left is not farther below */
 };
@@ -63,12 +65,13 @@ static _Unwind_Reason_Code test_frame(struct _Unwind_Context *context, void *arg
 
 static int unwind_slowly(void **frames, int max)
 {
+	static __thread unsigned int stacks __attribute__((tls_model("initial-exec")));
 	struct walk walk = { .frames = frames, .max = max };
 
 	if (!libgcc.backtrace)
 		return 0;
 	libgcc.backtrace(test_frame, &walk);
-	if (walk.whole && !walk.interrupted)
+	if (walk.whole && !walk.interrupted && ++stacks >= FEW)
 		libunwind_warm_up();
 	return walk.n < max ? walk.n : max;
 }
