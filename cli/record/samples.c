@@ -18,6 +18,8 @@
 #include "core/base/vec.h"
 #include "core/wire/clock.h"
 
+enum { LOOKS = 100 }; /* threads of which /proc is read in a round: 2 ms */
+
 static const char verbs[] = "verbs", polls[] = "polls", nothing[] = "nothing";
 
 void samples_fini(struct samples *samples)
@@ -71,8 +73,25 @@ static bool is_looked_at(unsigned int quiet)
 				    : quiet % SAMPLES_LOOK == 0;
 }
 
-static void see_thread(struct sample_thread *thread, const struct feed *feed,
-		       struct sample_seen *ret_seen)
+/*
+ * Is /proc read for the thread, which does nothing? Thousands of threads are read in turn: one that
+ * is due when its round has had its share is due in the next.
+ */
+static bool is_due(struct samples *samples, struct sample_thread *thread)
+{
+	if (!is_looked_at(thread->quiet + 1)) {
+		thread->quiet++;
+		return false;
+	}
+	if (samples->looks >= LOOKS)
+		return false;
+	samples->looks++;
+	thread->quiet++;
+	return true;
+}
+
+static void see_thread(struct samples *samples, struct sample_thread *thread,
+		       const struct feed *feed, struct sample_seen *ret_seen)
 {
 	const struct ring_head *head = feed->ring.head;
 	uint64_t tail = atomic_load_explicit(&head->tail, memory_order_relaxed);
@@ -86,7 +105,7 @@ static void see_thread(struct sample_thread *thread, const struct feed *feed,
 		thread->quiet = 0;
 		return;
 	}
-	if (!is_looked_at(++thread->quiet) || feed->foreign)
+	if (feed->foreign || !is_due(samples, thread))
 		*ret_seen = thread->seen.doing == nothing ? thread->seen : *ret_seen;
 	else
 		samples_look(feed->pid, (pid_t)atomic_load(&head->owner), ret_seen);
@@ -124,7 +143,7 @@ static int sample_feed(struct samples *samples, const struct feed *feed, struct 
 	if (!thread)
 		return 0; /* if out of memory, there are fewer samples */
 	known = thread->seen.doing;
-	see_thread(thread, feed, &seen);
+	see_thread(samples, thread, feed, &seen);
 	if (!known || !is_same(&seen, &thread->seen)) {
 		thread->seen = seen;
 		thread->since = now;
@@ -152,6 +171,7 @@ int samples_take(struct samples *samples, const struct feed *feeds, unsigned int
 	if (time - samples->taken < SAMPLES_NS)
 		return 0;
 	samples->taken = time;
+	samples->looks = 0;
 	for (unsigned int i = 0; i < nfeeds && !err; i++)
 		if (!feeds[i].over)
 			err = sample_feed(samples, &feeds[i], writer, now);

@@ -36,7 +36,8 @@ struct sample_thread {
 struct samples {
 	struct sample_thread *threads; /* by thread of the trace */
 	size_t n;
-	uint64_t taken; /* CLOCK_MONOTONIC of the last sample */
+	uint64_t taken;     /* CLOCK_MONOTONIC of the last sample */
+	unsigned int looks; /* in /proc, for it */
 };
 
 /* Take a sample of @feeds if it is time. @now: of the trace, ns. 0 or -errno of the writer. */
