@@ -279,6 +279,7 @@ static const struct reason_row {
 	{ VERB_reg_mr_iova, -1, EINVAL, refused_access },
 	{ VERB_reg_mr_iova2, -1, EINVAL, refused_access },
 	{ VERB_reg_dmabuf_mr, -1, EINVAL, refused_dmabuf },
+	{ VERB_advise_mr, -1, 0, refused_advice },
 	{ VERB_reg_dm_mr, -1, EINVAL, refused_dm },
 	{ VERB_memcpy_to_dm, -1, 0, refused_dm },
 	{ VERB_memcpy_from_dm, -1, 0, refused_dm },

@@ -11,6 +11,7 @@
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
+#include "analyzer/model/words.h"
 
 enum {
 	MULTICAST = 0xff, /* first byte of a GID */
@@ -277,4 +278,49 @@ bool refused_parameters(const struct refused *r, char *text, size_t size)
 	snprintf(text, size, "private_data_len is %" PRId64 ", and %s has room for %" PRId64, bytes,
 		 accepts ? "the reply" : "a request by RDMA_PS_TCP", most);
 	return true;
+}
+
+/* Does the advice not suit the region? Writes why. */
+static bool is_bad_advice(const struct refused *r, const struct key *key, size_t i, char *text,
+			  size_t size)
+{
+	char name[64], id[32], relation[WORDS_RELATION];
+	int64_t addr = 0, length = 0;
+
+	words_key(r->model->trace, key, name, sizeof(name));
+	if (key->state == KEY_DEAD) {
+		snprintf(text, size, "sg_list[%zu].lkey is %s, which was deregistered at %s", i,
+			 name, event_id_text(key->destroyed.id, id));
+		return true;
+	}
+	if (!(key->access & ABI_ACCESS_ON_DEMAND)) {
+		snprintf(text, size,
+			 "sg_list[%zu].lkey is %s, which was registered without "
+			 "IBV_ACCESS_ON_DEMAND at %s",
+			 i, name, event_id_text(key->created.id, id));
+		return true;
+	}
+	if (!args_get_at(r->event->call->args, ARG(sg_list.addr), i, &addr) ||
+	    !args_get_at(r->event->call->args, ARG(sg_list.length), i, &length) || key->any ||
+	    key_holds(key, (uint64_t)addr, (uint64_t)length))
+		return false;
+	snprintf(text, size, "sg_list[%zu] leaves %s: %s", i, name,
+		 words_relation(key, (uint64_t)addr, (uint64_t)length, relation));
+	return true;
+}
+
+/* ibv_advise_mr(): the first element that it refuses. */
+bool refused_advice(const struct refused *r, char *text, size_t size)
+{
+	const struct keys *keys = &r->model->keys;
+	int64_t lkey;
+
+	for (size_t i = 0;
+	     !keys->shared && args_get_at(r->event->call->args, ARG(sg_list.lkey), i, &lkey); i++) {
+		const struct key *key = keys_find_lkey(keys, r->event->process, 0, (uint32_t)lkey);
+
+		if (key && key->kind == OBJECT_mr && is_bad_advice(r, key, i, text, size))
+			return true;
+	}
+	return false;
 }

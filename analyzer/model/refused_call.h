@@ -26,3 +26,6 @@ bool refused_parameters(const struct refused *r, char *text, size_t size);
 
 /* rdma_create_qp(): its type does not fit the port space of the identifier. */
 bool refused_type(const struct refused *r, char *text, size_t size);
+
+/* ibv_advise_mr(): a region that is not on demand, or has been deregistered. */
+bool refused_advice(const struct refused *r, char *text, size_t size);

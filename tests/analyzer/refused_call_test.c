@@ -255,3 +255,25 @@ static void connect_is_refused(void **state)
 }
 
 TEST_ROWS(of_connect, connect_is_refused);
+
+TEST(advice_for_a_region_that_is_not_on_demand)
+{
+	struct ibv_mr mr = { .context = &a_context,
+			     .pd = &a_pd,
+			     .addr = (void *)0x10000,
+			     .length = 4096,
+			     .lkey = 2 };
+	struct ibv_sge sge = { .addr = 0x10000, .length = 4096, .lkey = 2 };
+	struct story_call call;
+	struct story s;
+
+	story_begin(&s);
+	open_context(&s);
+	alloc_pd(&s);
+	reg_mr(&s, &mr);
+	call = story_call(&s, 0, VERB_advise_mr, 5, W(&a_pd), W(IBV_ADVISE_MR_ADVICE_PREFETCH),
+			  W(0), W(&sge), W(1));
+	story_fails(&s, &call, ENOENT, 0);
+	failed_because(&s, "sg_list[0].lkey is mr1 of pd1, which was registered without "
+			   "IBV_ACCESS_ON_DEMAND at 1:6");
+}
