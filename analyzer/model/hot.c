@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analyzer/model/model_state.h"
+#include "analyzer/model/qp.h"
 #include "core/base/span.h"
 
 static __attribute__((noinline, cold)) int make_room(struct model *model, uint32_t process)
@@ -97,7 +98,8 @@ static bool is_query(enum verb verb)
 	const struct verb_info *info = &verb_infos[verb];
 
 	return info->object == OBJECT_ah || verb == VERB_query_qp || verb == VERB_query_port ||
-	       verb == VERB_query_gid || verb == VERB_query_device || verb == VERB_query_device_ex;
+	       verb == VERB_query_gid || verb == VERB_query_device ||
+	       verb == VERB_query_device_ex || verb == VERB_resize_cq || verb == VERB_modify_cq;
 }
 
 /* Objects that a program makes once, and not for a few messages. */
@@ -147,7 +149,7 @@ void hot_call(struct model *model, const struct trace_event *event)
 	hot = &model->hots[event->process];
 	if (!hot->sends || !is_poster(hot, event->id.thread))
 		return;
-	if (is_life(call->verb))
+	if (is_life(call->verb) || verb_infos[call->verb].object == OBJECT_ah)
 		count_made(&hot->made[verb_infos[call->verb].object], event, took);
 	if (!is_slow(call->verb) && !is_query(call->verb))
 		return;
@@ -177,17 +179,44 @@ void hot_made(struct model *model, struct life *life)
 		life->made_after = model->hots[life->process].sends;
 }
 
+/* Has the address handle the same path as the last one that was destroyed? */
+static bool is_same_path(struct hot *hot, const struct life *ah)
+{
+	const struct qp_path *path = ah->path;
+	uint64_t half[2], key;
+
+	if (!path)
+		return false;
+	memcpy(half, path->dgid, sizeof(half));
+	key = (half[0] ^ half[1] << 1) * 31 + path->dlid + 1;
+	if (key == hot->ah_path)
+		return true;
+	hot->ah_path = key;
+	return false;
+}
+
+/* An object that was created and destroyed between two sends counts once for these. */
+static void count_brief(struct hot *hot, const struct life *life)
+{
+	struct hot_kind *made = &hot->made[life->kind];
+
+	if (life->kind == OBJECT_ah && !is_same_path(hot, life))
+		return;
+	if (hot->sends > life->made_after || made->counted != hot->sends)
+		made->brief++;
+	made->counted = hot->sends;
+}
+
 void hot_destroyed(struct model *model, const struct life *life)
 {
 	struct hot *hot = life->process < model->nhots ? &model->hots[life->process] : NULL;
 
-	if (!hot || !life->made_after || hot->sends <= life->made_after ||
-	    hot->sends - life->made_after > HOT_BRIEF)
+	if (!hot || !life->made_after || hot->sends - life->made_after > HOT_BRIEF)
 		return;
 	if (life->kind == OBJECT_mr)
-		hot->brief++;
-	else if (is_lasting(life->kind) && !life->borrowed)
-		hot->made[life->kind].brief++;
+		hot->brief += hot->sends > life->made_after;
+	else if ((is_lasting(life->kind) && !life->borrowed) || life->kind == OBJECT_ah)
+		count_brief(hot, life);
 }
 
 void hot_forget(struct model *model, uint32_t process)

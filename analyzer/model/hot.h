@@ -48,10 +48,11 @@ struct hot {
 	uint64_t brief;
 	/* and objects of other kinds, with the time of the calls that create and destroy them */
 	struct hot_kind {
-		uint64_t brief;
+		uint64_t brief, counted; /* counted: `sends` then */
 		int64_t ns, longest_ns;
 		struct moment longest;
-	} made[OBJECT_COUNT];
+	} made[OBJECT_COUNT]; /* an address handle counts if its path is that of the last one: */
+	uint64_t ah_path;
 };
 
 /* A post of the application. 0 or -ENOMEM. */

@@ -23,6 +23,7 @@ enum {
 	HOT_SHARE = 5,    /* percent of the time: two runs differ by about as much */
 	EARLY_SHARE = 33, /* the same, where less than HOT_POSTS were posted */
 	ASKED_POSTS = 8,  /* for so many posts at most one query */
+	ASKED = 48,       /* calls, if there is one for every second post */
 	BRIEF_SENDS = 8,  /* number of sends for each short-lived region */
 	SMALL = 256,      /* small sends, MOST of the queue: a ping-pong has fewer, or is inline */
 	SIGNALLED = 1024, /* sends */
@@ -79,7 +80,51 @@ static bool is_asked_hot(const struct hot *hot, int64_t time)
 	int share = hot->posts >= HOT_POSTS ? HOT_SHARE : EARLY_SHARE;
 
 	return (hot->asked >= HOT_CALLS && hot->asked_ns >= time / 100 * share) ||
-	       (hot->asked >= FEW && hot->asked * ASKED_POSTS >= hot->posts);
+	       (hot->asked >= FEW && hot->asked * ASKED_POSTS >= hot->posts) ||
+	       (hot->asked >= ASKED && hot->asked * 2 >= hot->posts);
+}
+
+static bool is_brief(const struct hot *hot, enum object_kind kind)
+{
+	return hot->made[kind].brief >= HOT_CALLS &&
+	       hot->made[kind].brief * BRIEF_SENDS >= hot->sends;
+}
+
+/* The kind of which most were made for a few sends each; OBJECT_COUNT: of none enough. */
+static enum object_kind find_brief(const struct hot *hot)
+{
+	enum object_kind most = OBJECT_COUNT;
+
+	for (enum object_kind kind = 0; kind < OBJECT_COUNT; kind++)
+		if (kind != OBJECT_ah && is_brief(hot, kind) &&
+		    (most == OBJECT_COUNT || hot->made[kind].brief > hot->made[most].brief))
+			most = kind;
+	return most;
+}
+
+static void report_brief(struct check *check, const struct model_exit *end, const struct hot *hot,
+			 enum object_kind kind)
+{
+	const char *name = kind == OBJECT_qp        ? "queue pair"
+			   : kind == OBJECT_cq      ? "CQ"
+			   : kind == OBJECT_mw      ? "memory window"
+			   : kind == OBJECT_context ? "context"
+			   : kind == OBJECT_ah      ? "address handle"
+						    : "SRQ";
+	const struct hot_kind *made = &hot->made[kind];
+	struct finding *finding = add_hot(
+		check, end, kind == OBJECT_ah ? RULE_PERF_010 : RULE_PERF_001, &made->longest);
+	char all[32], longest[32], id[32];
+
+	if (finding)
+		finding_text(
+			&finding->says,
+			"%s %ss%s were destroyed at most %d sends after they had been created, "
+			"for %s sends in total. Creating and destroying them took %s; the "
+			"longest, %s, took %s.",
+			COUNT_OF(made->brief), name, kind == OBJECT_ah ? " of one path" : "",
+			HOT_BRIEF, COUNT_OF(hot->sends), judge_span(made->ns, all),
+			event_id_text(made->longest.id, id), judge_span(made->longest_ns, longest));
 }
 
 /* PERF-010 */
@@ -90,7 +135,13 @@ void perf_010(struct check *check, const struct model_exit *end)
 	struct finding *finding;
 	char text[192];
 
-	if (!hot || !is_asked_hot(hot, sending))
+	if (!hot)
+		return;
+	if (is_brief(hot, OBJECT_ah)) {
+		report_brief(check, end, hot, OBJECT_ah);
+		return;
+	}
+	if (!is_asked_hot(hot, sending))
 		return;
 	finding = add_hot(check, end, RULE_PERF_010, &hot->asked_longest);
 	if (finding)
@@ -118,41 +169,6 @@ static void say_registered(struct finding *finding, const struct hot *hot, int64
 		finding_text(&finding->says,
 			     "%s registrations and deregistrations between %s sends took %s",
 			     COUNT_OF(hot->registered), COUNT_OF(hot->sends), text);
-}
-
-/* The kind of which most were made for a few sends each; OBJECT_COUNT: of none enough. */
-static enum object_kind find_brief(const struct hot *hot)
-{
-	enum object_kind most = OBJECT_COUNT;
-
-	for (enum object_kind kind = 0; kind < OBJECT_COUNT; kind++)
-		if (hot->made[kind].brief >= HOT_CALLS &&
-		    hot->made[kind].brief * BRIEF_SENDS >= hot->sends &&
-		    (most == OBJECT_COUNT || hot->made[kind].brief > hot->made[most].brief))
-			most = kind;
-	return most;
-}
-
-static void report_brief(struct check *check, const struct model_exit *end, const struct hot *hot,
-			 enum object_kind kind)
-{
-	const char *name = kind == OBJECT_qp        ? "queue pair"
-			   : kind == OBJECT_cq      ? "CQ"
-			   : kind == OBJECT_mw      ? "memory window"
-			   : kind == OBJECT_context ? "context"
-						    : "SRQ";
-	const struct hot_kind *made = &hot->made[kind];
-	struct finding *finding = add_hot(check, end, RULE_PERF_001, &made->longest);
-	char all[32], longest[32], id[32];
-
-	if (finding)
-		finding_text(&finding->says,
-			     "%s %ss were destroyed at most %d sends after they had been created, "
-			     "for %s sends in total. Creating and destroying them took %s; the "
-			     "longest, %s, took %s.",
-			     COUNT_OF(made->brief), name, HOT_BRIEF, COUNT_OF(hot->sends),
-			     judge_span(made->ns, all), event_id_text(made->longest.id, id),
-			     judge_span(made->longest_ns, longest));
 }
 
 /* PERF-001 */

@@ -447,6 +447,65 @@ TEST(a_queue_pair_for_each_message)
 		    "longest, 1:126, took 1000 ns.");
 }
 
+/* Opened and closed again before each message: none is posted in between. */
+TEST(a_context_for_each_message)
+{
+	struct ibv_context other = { .num_comp_vectors = 1 };
+	struct story s;
+
+	begin_with(&s, deep, deep);
+	for (uint64_t i = 0; i < 20; i++) {
+		post_and_poll(&s, i);
+		story_do(&s, 0, VERB_open_device, 31, W(&other), W(0x1000));
+		story_do(&s, 0, VERB_close_device, 32, 0, W(&other));
+	}
+	end_well(&s);
+	story_tells(&s, RULE_PERF_001,
+		    "20 contexts were destroyed at most 4 sends after they had been created, for "
+		    "20 sends in total.");
+}
+
+/* @paths: of the handles, in turn. */
+static uint64_t make_handles(unsigned int paths)
+{
+	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1 };
+	struct ibv_ah handle = { .context = &a_context, .pd = &a_pd };
+	struct story s;
+	uint64_t found;
+
+	begin_with(&s, deep, deep);
+	for (unsigned int i = 0; i < 20; i++) {
+		post_and_poll(&s, i);
+		attr.grh.dgid.raw[15] = (uint8_t)(i % paths);
+		story_do(&s, 0, VERB_create_ah, 33, W(&handle), W(&a_pd), W(&attr));
+		story_do(&s, 0, VERB_destroy_ah, 34, 0, W(&handle));
+	}
+	end_well(&s);
+	story_check(&s, NULL);
+	found = s.findings->rules[RULE_PERF_010];
+	story_end(&s);
+	return found;
+}
+
+TEST(an_address_handle_for_each_message)
+{
+	assert_int_equal(make_handles(1), 1);
+	assert_int_equal(make_handles(5), 0); /* each client gets its own */
+}
+
+TEST(a_cq_is_resized_for_each_message)
+{
+	struct story s;
+
+	begin_with(&s, deep, deep);
+	for (uint64_t i = 0; i < 50; i++) {
+		story_do(&s, 0, VERB_resize_cq, 35, 0, W(&a_cq), W(64 + i % 2));
+		post_and_poll(&s, i);
+	}
+	end_well(&s);
+	story_tells(&s, RULE_PERF_010, "49 calls such as ibv_resize_cq() between 50 posts: ");
+}
+
 /* A receiver that looks every @pause ns, and found a message each time, or at every second one. */
 static uint64_t sleep_and_poll(int64_t pause, uint64_t every)
 {
