@@ -219,6 +219,12 @@ void hot_destroyed(struct model *model, const struct life *life)
 		count_brief(hot, life);
 }
 
+void hot_left(struct model *model, const struct life *life)
+{
+	if (life->process < model->nhots && model->hots[life->process].posted_to == life->sq)
+		model->hots[life->process].posted_to = NULL;
+}
+
 void hot_forget(struct model *model, uint32_t process)
 {
 	if (process < model->nhots)

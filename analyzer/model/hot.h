@@ -16,6 +16,7 @@
 enum { HOT_POSTS = 1000, HOT_BRIEF = 4, HOT_THREADS = 8 };
 
 struct model;
+struct queue;
 struct trace_event;
 
 struct hot {
@@ -53,6 +54,12 @@ struct hot {
 		struct moment longest;
 	} made[OBJECT_COUNT]; /* an address handle counts if its path is that of the last one: */
 	uint64_t ah_path;
+	struct queue *posted_to; /* the send queue of the last request; NULL: none */
+	struct hot_turns {       /* requests one at a time over several queues: serial.h */
+		uint64_t n;
+		int64_t flight_ns, gap_ns;
+		struct moment last; /* the post of the last one */
+	} turns;
 };
 
 /* A post of the application. 0 or -ENOMEM. */
@@ -69,6 +76,9 @@ void hot_made(struct model *model, struct life *life);
 
 /* An object was destroyed. */
 void hot_destroyed(struct model *model, const struct life *life);
+
+/* The send queue of @life ends. */
+void hot_left(struct model *model, const struct life *life);
 
 /* The process has ended. */
 void hot_forget(struct model *model, uint32_t process);

@@ -176,6 +176,8 @@ struct queue_serial {
 	int64_t stride;         /* from the one before */
 	int opcode;
 	bool ready;                  /* it was posted as a turn */
+	bool crossed;                /* the same, after a request on another queue: */
+	int64_t since;               /* whose completion was polled then */
 	bool alone;                  /* nothing else was outstanding */
 	uint32_t thread;             /* of its post, 0: none */
 	uint64_t posted_n, polled_n; /* events of that thread; 0: not polled */

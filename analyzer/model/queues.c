@@ -413,7 +413,7 @@ static void take_completion(struct model *model, const struct trace_event *event
 	queue->completed++;
 	queue->polled = event->time;
 	if (queue->send)
-		serial_completed(queue, event);
+		serial_completed(model, queue, event);
 	else if (wc->status == ABI_WC_SUCCESS)
 		level_completed(queue, qp, event);
 	queue_retire(queue, (uint32_t)at);

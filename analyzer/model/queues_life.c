@@ -16,6 +16,7 @@
 
 #include "analyzer/model/abi.h"
 #include "analyzer/model/astray.h"
+#include "analyzer/model/hot.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue_priv.h"
@@ -401,6 +402,7 @@ void queues_leave(struct model *model, struct life *life, bool freed)
 		remember_left(model, life);
 	if (life->rq && life->rq->user == life)
 		life->rq->user = NULL;
+	hot_left(model, life);
 	end_queue(life, &life->sq);
 	end_queue(life, &life->rq);
 	if (life->cq) {

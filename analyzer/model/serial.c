@@ -8,6 +8,7 @@
 
 #include "analyzer/model/hot.h"
 #include "analyzer/model/model_state.h"
+#include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
 #include "core/base/span.h"
 
@@ -57,6 +58,39 @@ static bool is_next(const struct queue_serial *last, const struct queue_serial *
 		(now->sends == last->sends + 1 && last->polled_n - last->posted_n <= WAIT_EVENTS));
 }
 
+/*
+ * The last request of the thread, on another queue, if the one that was just posted to @queue could
+ * have been posted at the same time; else NULL.
+ */
+static const struct queue_serial *find_crossed(struct model *model, struct queue *queue,
+					       const struct queue *before,
+					       const struct queue_serial *own)
+{
+	const struct queue_serial *now = &queue->serial, *last = &before->serial;
+	const struct qp *qp = queue->owner->qp;
+
+	if (!now->alone || !is_next(last, now) || last->opcode != now->opcode ||
+	    (now->local && now->local == last->local) || !is_independent(own, now) ||
+	    (own->thread && own->others != now->others) || !qp || qp->type != ABI_QPT_RC ||
+	    queue->limits.given < SERIAL_ROOM || queue->high >= SERIAL_ROOM)
+		return NULL;
+	return count_others(model, before->owner) == last->others ? last : NULL;
+}
+
+/* Did the request follow one on another queue? */
+static void note_crossed(struct model *model, struct queue *queue, const struct trace_event *event,
+			 const struct queue_serial *own)
+{
+	struct hot *hot = &model->hots[event->process];
+	const struct queue_serial *last =
+		hot->posted_to ? find_crossed(model, queue, hot->posted_to, own) : NULL;
+
+	queue->serial.crossed = last;
+	queue->serial.since = last ? last->polled : 0;
+	if (queue->owner->process == event->process)
+		hot->posted_to = queue;
+}
+
 void serial_posted(struct model *model, struct queue *queue, const struct trace_event *event)
 {
 	const struct post *post = event->post;
@@ -77,13 +111,33 @@ void serial_posted(struct model *model, struct queue *queue, const struct trace_
 	now->remote = wr->remote_addr;
 	now->opcode = wr->opcode;
 	now->ready = now->alone && is_next(&last, now) && is_independent(&last, now);
-	if (!now->ready && !now->alone)
-		return;
-	now->others = count_others(model, queue->owner);
-	now->ready &= now->others == last.others;
+	if (now->ready || now->alone) {
+		now->others = count_others(model, queue->owner);
+		now->ready &= now->others == last.others;
+	}
+	now->crossed = false;
+	if (hot && hot->posted_to != queue)
+		note_crossed(model, queue, event, &last);
 }
 
-void serial_completed(struct queue *queue, const struct trace_event *event)
+/* A request that followed one on another queue is done. */
+static void count_crossed(struct model *model, struct queue *queue, int64_t flight)
+{
+	struct queue_serial *last = &queue->serial;
+	struct hot *hot =
+		queue->owner->process < model->nhots ? &model->hots[queue->owner->process] : NULL;
+	int64_t gap = span_limit(last->posted - last->since);
+
+	last->crossed = false;
+	if (!hot || gap > flight || queue->doubt)
+		return;
+	hot->turns.n++;
+	hot->turns.flight_ns = span_limit(hot->turns.flight_ns + flight);
+	hot->turns.gap_ns = span_limit(hot->turns.gap_ns + gap);
+	hot->turns.last = queue_moment(queue, queue_oldest(queue));
+}
+
+void serial_completed(struct model *model, struct queue *queue, const struct trace_event *event)
 {
 	struct queue_serial *last = &queue->serial;
 	int64_t gap = span_limit(last->posted - last->polled);
@@ -91,6 +145,8 @@ void serial_completed(struct queue *queue, const struct trace_event *event)
 
 	last->polled = event->time;
 	last->polled_n = event->id.thread == last->thread ? event->id.n : 0;
+	if (last->crossed)
+		count_crossed(model, queue, flight);
 	if (!last->alone || !last->ready || gap > flight)
 		return;
 	last->turns++;

@@ -9,8 +9,13 @@
  * another address, or a READ with the same address stride as before. That leaves out ping-pongs,
  * requests with responses, latency tests and chains of pointers.
  *
+ * A turn may also follow the completion of a request on another queue pair of the process: requests
+ * that are sent to several peers in turn. It must have the same opcode, and another buffer.
+ *
  * Not thread-safe.
  */
+enum { SERIAL_ROOM = 16 }; /* a smaller queue is chosen for one request at a time */
+
 struct model;
 struct queue;
 struct trace_event;
@@ -19,4 +24,4 @@ struct trace_event;
 void serial_posted(struct model *model, struct queue *queue, const struct trace_event *event);
 
 /* A completion of @queue was polled; its request is still outstanding. */
-void serial_completed(struct queue *queue, const struct trace_event *event);
+void serial_completed(struct model *model, struct queue *queue, const struct trace_event *event);

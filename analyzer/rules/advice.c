@@ -10,7 +10,9 @@
 #include "analyzer/model/device.h"
 #include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
+#include "analyzer/model/hot.h"
 #include "analyzer/model/queue.h"
+#include "analyzer/model/serial.h"
 #include "analyzer/model/vectors.h"
 #include "analyzer/rules/judge.h"
 #include "core/base/span.h"
@@ -19,7 +21,6 @@ enum {
 	READS = 64,  /* fewer are over in a millisecond */
 	TURNS = 64,  /* the same */
 	OFTEN = 75,  /* percent of the requests */
-	ROOM = 16,   /* a smaller queue is chosen for one request at a time */
 	TIMES = 4,   /* READs in flight, in multiples of the limit: fewer do not show a limit */
 	PACKETS = 8, /* packets of a message: with fewer, headers cost a few percent */
 	LARGE = 64,  /* such messages */
@@ -109,8 +110,8 @@ void perf_008(struct check *check, const struct life *life)
 	char name[64], flight[32], whole[32];
 
 	if (!serial || queue->doubt || !life->qp || life->qp->type != ABI_QPT_RC ||
-	    serial->turns < TURNS || queue->limits.given < ROOM || queue->high >= ROOM ||
-	    serial->turns * 100 < queue->posted * OFTEN)
+	    serial->turns < TURNS || queue->limits.given < SERIAL_ROOM ||
+	    queue->high >= SERIAL_ROOM || serial->turns * 100 < queue->posted * OFTEN)
 		return;
 	finding = judge_life(check, RULE_PERF_008, life, "ibv_post_send(): wr", 0);
 	if (!finding)
@@ -124,6 +125,33 @@ void perf_008(struct check *check, const struct life *life)
 		     queue->limits.given, judge_span(serial->flight_ns, flight),
 		     judge_span(both, whole), 100 * (double)serial->flight_ns / ((double)both + 1));
 	judge_last_post(finding, queue, life->process);
+}
+
+/* PERF-008: the queue pairs of a process in turn. */
+void perf_008_turns(struct check *check, const struct model_exit *end)
+{
+	const struct hot *hot = hot_of(check->model, end->process);
+	const struct hot_turns *turns = hot ? &hot->turns : NULL;
+	struct finding *finding;
+	char flight[32], whole[32];
+	int64_t both;
+
+	if (!turns || turns->n < TURNS || turns->n * 100 < hot->sends * OFTEN)
+		return;
+	finding = findings_add(check->findings, RULE_PERF_008,
+			       findings_key(end->process, turns->last.stack, 1));
+	if (!finding)
+		return;
+	finding_at(finding, &turns->last);
+	finding_text(&finding->where, "ibv_post_send(): wr");
+	both = span_limit(turns->flight_ns + turns->gap_ns);
+	finding_text(&finding->says,
+		     "%" PRIu64 " of %" PRIu64 " requests of the process were posted alone, "
+		     "directly after the completion of one on another queue pair, though each "
+		     "queue was empty. One was outstanding in %s of %s, %.0f %% of the time.",
+		     turns->n, hot->sends, judge_span(turns->flight_ns, flight),
+		     judge_span(both, whole), 100 * (double)turns->flight_ns / ((double)both + 1));
+	finding_step(finding, "the last", &turns->last);
 }
 
 static uint32_t port_of(const struct qp *qp)

@@ -4,8 +4,9 @@
 
 enum { SENDS = 200, EVENTS = 10, THREADS = 3 };
 
-/* One request of process 1's queue pair, which has room for @room. */
+/* One request of process 1's queue pair, which has room for @room; or of @qp. */
 static struct {
+	struct ibv_qp *qp;
 	int opcode;
 	uint64_t local, remote;
 	uint32_t length;
@@ -32,7 +33,7 @@ static void post_requests(struct story *s, int thread, enum verb verb, uint32_t 
 	struct event_post *event = (struct event_post *)s->words;
 	uint64_t *at = (uint64_t *)(event + 1);
 
-	event->object = W(&ends[thread].qp);
+	event->object = request.qp ? W(request.qp) : W(&ends[thread].qp);
 	event->verb = (unsigned int)verb & 0x1ff;
 	event->nwr = (uint16_t)n;
 	for (uint32_t i = 0; i < n; i++) {
@@ -149,6 +150,36 @@ static uint64_t count_found(struct story *s)
 	n = s->findings->rules[RULE_PERF_008];
 	story_end(s);
 	return n;
+}
+
+/* Sends over two queue pairs of process 1 in turn, @step bytes apart. Findings of PERF-008. */
+static uint64_t send_in_turn(uint64_t step, bool answers)
+{
+	struct ibv_qp_init_attr attr = { .cap = { 64, 64, 1, 1, 64 }, .qp_type = IBV_QPT_RC };
+	static struct ibv_qp second = { .qp_num = 0x31, .qp_type = IBV_QPT_RC };
+	struct story s;
+
+	begin_with_room(&s, 64);
+	second.pd = &ends[0].pd;
+	second.send_cq = second.recv_cq = attr.send_cq = attr.recv_cq = &ends[0].cq;
+	story_do(&s, 0, VERB_create_qp, 4, W(&second), W(&ends[0].pd), W(&attr));
+	for (int i = 0; i < SENDS; i++, request.local += step) {
+		request.qp = i % 2 ? &second : NULL;
+		post_requests(&s, 0, VERB_post_send, 1);
+		story_poll(&s, 0, &ends[0].cq, 1, 0, i % 2 ? second.qp_num : ends[0].qp.qp_num);
+		request.qp = NULL;
+		if (answers)
+			post_requests(&s, 1, VERB_post_send, 1);
+	}
+	story_do(&s, 0, VERB_destroy_qp, 6, 0, W(&second));
+	return count_found(&s);
+}
+
+TEST(several_queue_pairs_in_turn_with_one_request_in_flight)
+{
+	assert_int_equal(send_in_turn(64, false), 1);
+	assert_int_equal(send_in_turn(0, false), 0);
+	assert_int_equal(send_in_turn(64, true), 0);
 }
 
 TEST(a_request_behind_an_answer_is_not_ready)
