@@ -11,6 +11,8 @@
  */
 #include "analyzer/facts/crashed.h"
 
+#include <inttypes.h>
+#include <signal.h>
 #include <string.h>
 
 #include "analyzer/model/crash.h"
@@ -18,6 +20,7 @@
 #include "analyzer/model/last.h"
 #include "analyzer/model/lives.h"
 #include "analyzer/model/model.h"
+#include "analyzer/model/queue.h"
 #include "core/base/text.h"
 #include "core/store/read/trace.h"
 
@@ -111,12 +114,53 @@ static bool is_inline(enum object_kind kind)
 	return kind == OBJECT_qp || kind == OBJECT_cq || kind == OBJECT_srq || kind == OBJECT_wq;
 }
 
+enum { FIELDS_SHOWN = 4 };
+
+/* "IBV_WC_EX_WITH_BYTE_LEN, IBV_WC_EX_WITH_QP_NUM and 3 more": those not in @fields. Any? */
+static bool put_unasked(struct text *t, uint64_t fields)
+{
+	const struct enum_info *names = enum_find("ibv_create_cq_wc_flags");
+	unsigned int n = 0;
+
+	for (int bit = 0; bit < 32; bit++) {
+		const char *name = fields >> bit & 1 ? NULL : enum_name(names, (int)(1u << bit));
+
+		if (name && n++ < FIELDS_SHOWN)
+			text_addf(t, "%s%s", n > 1 ? ", " : "", name);
+	}
+	if (n > FIELDS_SHOWN)
+		text_addf(t, " and %u more", n - FIELDS_SHOWN);
+	return n;
+}
+
+/* Had it a completion of an extended CQ to read? The functions of fields not asked for are NULL. */
+static char *crashed_reading(const struct model *model, uint32_t process,
+			     const struct last_verb *last)
+{
+	const struct life *cq = model_life(model, process, OBJECT_cq, last->handle);
+	struct text t = { 0 };
+	char at[32];
+
+	if (!cq || !cq->cq || cq->cq->fields < 0 || crash_signal(model, process) != SIGSEGV)
+		return NULL;
+	text_addf(&t,
+		  "possibly it read a field of the completion of %s, %s, that wc_flags of "
+		  "ibv_create_cq_ex() (0x%" PRIx64 ") lack: ibv_wc_read_*() is NULL for ",
+		  cq->name, event_id_text(last->at.id, at), (uint64_t)cq->cq->fields);
+	if (put_unasked(&t, (uint64_t)cq->cq->fields) && !t.failed)
+		return t.at;
+	text_fini(&t);
+	return NULL;
+}
+
 char *crashed_after(const struct model *model, uint32_t process)
 {
 	const struct last_verb *last = last_of_process(model, process);
 	const struct verb_info *info = last ? &verb_infos[last->verb] : NULL;
 	struct text t = { 0 };
 
+	if (last && (last->verb == VERB_start_poll || last->verb == VERB_next_poll))
+		return crashed_reading(model, process, last);
 	if (!info || !crash_signal(model, process) || info->effect != EFFECT_DESTROY ||
 	    !is_inline(info->object) || last->returned == last->at.time)
 		return NULL;

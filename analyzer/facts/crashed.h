@@ -23,5 +23,8 @@ struct crashed_call crashed_begins(const struct trace_event *event);
 char *crashed_cause(const struct model *model, uint32_t process, const struct moment *moment,
 		    const struct crashed_call *call);
 
-/* The same if the last verb of @process had destroyed an object. */
+/*
+ * The same if the last verb of @process had destroyed an object, or found a completion of an
+ * extended CQ, of which some fields cannot be read.
+ */
 char *crashed_after(const struct model *model, uint32_t process);

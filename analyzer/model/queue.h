@@ -303,6 +303,7 @@ struct queue_cq {
 	/* ibv_modify_cq(): an event comes after that many completions, or that many us */
 	uint16_t moderate_count, moderate_us;
 	struct moment moderated;
+	int64_t fields;      /* of an extended CQ: wc_flags that it was created with; else -1 */
 	uint32_t queues;     /* queues whose requests complete on this CQ */
 	struct queue *pools; /* of these queues, the ones of XRC SRQs and WQs */
 	uint64_t could;      /* their outstanding requests: an error would complete them all */

@@ -186,6 +186,9 @@ static int make_cq(struct life *life, const struct trace_event *event)
 	cq->stats.vector = read_number(event->call->args, vector, &numbered);
 	if (!numbered)
 		cq->stats.vector = -1;
+	cq->fields = -1;
+	if (event->call->verb == VERB_create_cq_ex)
+		args_get(event->call->args, ARG(init_attr.wc_flags), &cq->fields);
 	cq->owner = life;
 	cq->refs = 1;
 	cq->asked = read_number(event->call->args, asked, &known);

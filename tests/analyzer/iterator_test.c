@@ -127,3 +127,37 @@ TEST(empty_starts_before_a_batch_are_usual)
 	poll_by_iterator(&s, 0, EVENT_NEXT, 3, 9);
 	assert_int_equal(count_of(&s, RULE_COMPL_005), 0);
 }
+
+/* A completion of a CQ with @fields is polled, and its process is killed by @signal. */
+static bool crash_reading(uint64_t fields, int signal)
+{
+	struct ibv_cq_init_attr_ex attr = { .cqe = 16, .wc_flags = fields };
+	const struct fact_list *facts;
+	struct story s;
+	bool told = false;
+
+	story_begin_how(&s, false);
+	open_context(&s);
+	alloc_pd(&s);
+	story_do(&s, 0, VERB_create_cq_ex, 32, W(&a_cq), W(&a_context), W(&attr));
+	create_qp(&s);
+	story_post(&s, 0, VERB_post_send, &a_qp, 0, IBV_WR_SEND, (struct event_sge){ 0 });
+	poll_by_iterator(&s, 0, EVENT_START, 0, 0);
+	story_exit(&s, STORY_PID, signal);
+	story_check(&s, NULL);
+	facts = &s.findings->facts->list;
+	for (size_t i = 0; i < facts->n; i++)
+		told |= facts->all[i].because &&
+			strstr(facts->all[i].because, "ibv_create_cq_ex() (0x2) lack: "
+						      "ibv_wc_read_*() is NULL for "
+						      "IBV_WC_EX_WITH_BYTE_LEN, ");
+	story_end(&s);
+	return told;
+}
+
+TEST(a_field_that_was_not_asked_for_may_have_crashed)
+{
+	assert_true(crash_reading(IBV_WC_EX_WITH_IMM, 11));
+	assert_false(crash_reading(IBV_WC_EX_WITH_IMM, 9));
+	assert_false(crash_reading(0xfff, 11));
+}
