@@ -264,6 +264,7 @@ struct queue {
 	int easy_sges;                 /* requests with more SGEs, or inline ones, are examined */
 	bool beyond;                   /* it was reported that it holds more than it can */
 	bool datagrams;                /* of a UD queue pair */
+	bool unreliable;               /* of one of type UD or UC, and for sends */
 	bool grh_told;                 /* STRAIN_GRH_ROOM, STRAIN_GRH_SENT or STRAIN_GRH_SHORT */
 	bool qkey_told;                /* STRAIN_QKEY */
 	uint64_t received[QUEUE_RECEIVED]; /* of UD: addresses of the last buffers; grh.h */

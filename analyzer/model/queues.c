@@ -408,7 +408,7 @@ static void take_completion(struct model *model, const struct trace_event *event
 	note_thread(&queue->poller, event->id.thread);
 	if (queue->datagrams && !queue->send && wc->status == ABI_WC_SUCCESS)
 		grh_polled(queue, (uint32_t)at);
-	if (queue->datagrams && queue->send && wc->status == ABI_WC_SUCCESS)
+	if (queue->unreliable && wc->status == ABI_WC_SUCCESS)
 		unreceived_sent(model, event, queue, (uint32_t)at);
 	queue->completed++;
 	queue->polled = event->time;

@@ -143,6 +143,7 @@ static int make_qp(struct model *model, struct life *qp, const struct trace_even
 	attach_cq(model, qp->sq, event, out, ARG(ret.send_cq));
 	qp->sq->doubt = first_doubt(model, event);
 	qp->sq->datagrams = qp->qp && qp->qp->type == ABI_QPT_UD;
+	qp->sq->unreliable = qp->sq->datagrams || (qp->qp && qp->qp->type == ABI_QPT_UC);
 	qp->sq->all_signalled = read_number(in, all, &known) != 0;
 	if (srq)
 		return 0;

@@ -2,8 +2,9 @@
  * Messages of unreliable queue pairs that found no receive
  *
  *	UC	messages of the sender's queue that are not outstanding
- *	UD	datagrams to this number and address, counted when they complete: there were fewer
- *		receives in all, or until then
+ *	UD	datagrams to this number and address, counted when they complete
+ *
+ * There were fewer receives in all, or until such a message had completed.
  */
 #include "analyzer/model/unreceived.h"
 
@@ -34,8 +35,10 @@ void unreceived_posted(struct life *qp, const struct trace_event *event, uint32_
 		qp->lacking -= qp->lacking < taken ? qp->lacking : taken;
 		return;
 	}
-	if (qp->lacking > qp->lost)
+	if (qp->lacking > qp->lost) {
 		qp->lost = qp->lacking;
+		qp->late = event->time - qp->lacking_since;
+	}
 	qp->lacking = 0;
 }
 
@@ -58,12 +61,31 @@ static void count_datagram(struct model *model, const struct trace_event *event,
 				 event->time);
 }
 
+/* The same of a UC queue pair, whose messages have one receiver. */
+static void count_message(struct model *model, const struct trace_event *event,
+			  const struct life *qp)
+{
+	const struct peer *other = qp->peer ? peer_other(&model->peers, qp->peer) : NULL;
+
+	if (other && other->life && other->life->qp && other->life->qp->type == ABI_QPT_UC)
+		compare_receives(other->life,
+				 peer_slack(&model->peers, event->process, other->process),
+				 event->time);
+}
+
 void unreceived_sent(struct model *model, const struct trace_event *event,
 		     const struct queue *queue, uint32_t at)
 {
-	for (uint32_t i = 0; i <= at; i++)
-		if (!queue_at(queue, i)->done)
-			count_datagram(model, event, queue_at(queue, i));
+	for (uint32_t i = 0; i <= at; i++) {
+		const struct queue_request *request = queue_at(queue, i);
+
+		if (request->done)
+			continue;
+		if (queue->datagrams)
+			count_datagram(model, event, request);
+		else if (queue_takes_receive(request->opcode))
+			count_message(model, event, queue->owner);
+	}
 }
 
 static void find_sender(struct model *model, const struct life *qp, struct unreceived *ret)
@@ -83,7 +105,7 @@ bool unreceived_find(struct model *model, const struct life *qp, struct unreceiv
 {
 	int state = qp_state(qp);
 
-	*ret = (struct unreceived){ .sent = qp->datagrams };
+	*ret = (struct unreceived){ .sent = qp->datagrams, .late = qp->lost ? qp->late : 0 };
 	if (!qp->qp || !qp->rq || qp->rq->owner != qp || qp->rq->doubt || qp->qp->reset ||
 	    (state != ABI_QPS_RTR && state != ABI_QPS_RTS))
 		return false;

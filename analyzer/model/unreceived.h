@@ -3,7 +3,7 @@
  * Messages of unreliable queue pairs that found no receive: the sender is not notified.
  *
  * Each message takes a receive, so more messages than receives are messages lost; a receive that
- * was posted UNRECEIVED_NS after a datagram had completed comes too late for it. Only queue pairs
+ * was posted UNRECEIVED_NS after a message had completed comes too late for it. Only queue pairs
  * with their own receive queue, and with both ends in the trace, are examined.
  *
  * Not thread-safe.
@@ -16,7 +16,7 @@ struct trace_event;
 
 enum { UNRECEIVED_NS = 10000000 }; /* a network may take that long */
 
-/* The request at @at of @queue, of a UD queue pair, completes: it and those before it were sent. */
+/* The request at @at of @queue, of a UD or UC queue pair, completes: it and those before it were sent. */
 void unreceived_sent(struct model *model, const struct trace_event *event,
 		     const struct queue *queue, uint32_t at);
 
@@ -26,6 +26,7 @@ void unreceived_posted(struct life *qp, const struct trace_event *event, uint32_
 struct unreceived {
 	uint64_t sent, receives; /* messages to it, and receives posted in all */
 	uint64_t lost;           /* at least */
+	int64_t late;            /* how much too late the next receive was; 0: none came */
 };
 
 /* @qp, of type UC or UD, ends. False: not known, or all were received. */

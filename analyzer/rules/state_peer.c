@@ -445,21 +445,24 @@ void state_006_lost(struct check *check, const struct life *qp)
 	bool is_ud = qp->qp && qp->qp->type == ABI_QPT_UD;
 	struct unreceived lost;
 	struct finding *finding;
-	char name[MOST], receives[WORDS_COUNT];
+	char name[MOST], receives[WORDS_COUNT], sent[WORDS_COUNT], span[32], late[96] = "";
 
 	if (qp->kind != OBJECT_qp || check->findings->blind ||
-	    !unreceived_find(check->model, qp, &lost) || lost.lost < 2)
+	    !unreceived_find(check->model, qp, &lost) || (lost.lost < 2 && !lost.late))
 		return;
 	finding = judge_hazard(check, RULE_STATE_006, &qp->created, qp, "qp");
 	if (!finding)
 		return;
+	if (lost.late)
+		snprintf(late, sizeof(late), ", the first of those that were missing %s too late",
+			 words_span(lost.late, span));
 	finding_text(&finding->says,
-		     "%" PRIu64 " %s were sent to %s, and completed with success. It had %s posted "
-		     "in all%s: at least %" PRIu64 " found none and were dropped.",
-		     lost.sent, is_ud ? "datagrams" : "messages", name_end(check, qp, name),
-		     words_count(lost.receives, "receive", receives),
-		     lost.sent - lost.receives == lost.lost ? "" : ", some of them too late",
-		     lost.lost);
+		     "%s %s sent to %s, and completed with success. It had %s posted in all%s: at "
+		     "least %" PRIu64 " found none and %s dropped.",
+		     words_count(lost.sent, is_ud ? "datagram" : "message", sent),
+		     lost.sent == 1 ? "was" : "were", name_end(check, qp, name),
+		     words_count(lost.receives, "receive", receives), late, lost.lost,
+		     lost.lost == 1 ? "was" : "were");
 	finding_text(&finding->breaks,
 		     "the program needs them, and does not resend those that were not answered");
 	finding_step(finding, "created", &qp->created);
