@@ -509,6 +509,33 @@ uint64_t activity_empty(const struct activity *activity, const struct activity_n
 	return telling.empty;
 }
 
+uint64_t activity_rest(const struct activity *activity, uint32_t thread, uint32_t cq)
+{
+	const struct thread_acts *acts =
+		thread < activity->nthreads ? &activity->threads[thread] : NULL;
+	const struct thread *of = trace_thread(activity->trace, thread);
+	struct counts *counts = activity->counts;
+	uint64_t empty = 0;
+
+	if (!of || !is_whole(activity->trace, of->process))
+		return 0;
+	read_counts(counts);
+	for (size_t i = 0; i < counts->n; i++)
+		if (counts->all[i].thread == thread && counts->all[i].cq == cq)
+			empty += counts->all[i].empty;
+	for (size_t i = 0; acts && i < acts->ncqs; i++)
+		if (acts->cqs[i].cq == cq)
+			empty -= acts->cqs[i].empty < empty ? acts->cqs[i].empty : empty;
+	return empty;
+}
+
+bool activity_polls_at(const struct activity *activity, uint32_t thread, int64_t time)
+{
+	/* several parts have different clocks */
+	return trace_nparts(activity->trace) == 1 &&
+	       lookup_polls_at(trace_part(activity->trace, 0), thread, time);
+}
+
 struct polling {
 	const struct activity *activity;
 	uint32_t process;
@@ -529,7 +556,7 @@ int64_t activity_polled_since(const struct activity *activity, const struct acti
 {
 	struct polling polling = { activity, note->process, INT64_MAX };
 
-	if (trace_nparts(activity->trace) == 1) /* several parts have different clocks */
+	if (trace_nparts(activity->trace) == 1)
 		lookup_last_samples(trace_part(activity->trace, 0), see_sample, &polling);
 	return polling.since;
 }

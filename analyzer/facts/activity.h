@@ -65,6 +65,12 @@ void activity_put(const struct activity *activity, const struct activity_note *n
 uint64_t activity_empty(const struct activity *activity, const struct activity_note *note,
 			uint32_t cq);
 
+/* The same of one thread, after its last completion from @cq (object); 0 also if not known. */
+uint64_t activity_rest(const struct activity *activity, uint32_t thread, uint32_t cq);
+
+/* Did @thread poll in vain at @time, as sampled by the recorder? */
+bool activity_polls_at(const struct activity *activity, uint32_t thread, int64_t time);
+
 /*
  * Since when a thread of the process polled until the process ended, as sampled by the recorder ten
  * times a second; INT64_MAX: no thread did, or not known.

@@ -17,6 +17,7 @@
 #include "analyzer/facts/activity.h"
 #include "analyzer/facts/crashed.h"
 #include "analyzer/facts/delays.h"
+#include "analyzer/facts/mute.h"
 #include "analyzer/facts/outside.h"
 #include "analyzer/facts/pauses.h"
 #include "analyzer/facts/place.h"
@@ -49,6 +50,7 @@ struct ends {
 	struct pauses *pauses;
 	struct stalls *stalls;
 	struct delays *delays;
+	struct mutes *mutes;
 };
 
 int ends_new(struct trace *trace, struct fact_list *facts, struct ends **ret_ends)
@@ -63,7 +65,8 @@ int ends_new(struct trace *trace, struct fact_list *facts, struct ends **ret_end
 	ends->activity = activity_new(trace);
 	ends->pauses = pauses_new(trace, facts);
 	ends->delays = delays_new(trace);
-	err = ends->activity && ends->pauses && ends->delays
+	ends->mutes = ends->activity ? mutes_new(trace, facts, ends->activity) : NULL;
+	err = ends->mutes && ends->pauses && ends->delays
 		      ? waits_new(trace, facts, ends->activity, &ends->waits)
 		      : log_err(-ENOMEM, "the last verbs of threads");
 	if (!err)
@@ -87,6 +90,7 @@ void ends_free(struct ends *ends)
 	pauses_free(ends->pauses);
 	stalls_free(ends->stalls);
 	delays_free(ends->delays);
+	mutes_free(ends->mutes);
 	activity_free(ends->activity);
 	free(ends);
 }
@@ -135,6 +139,7 @@ void ends_poll(struct ends *ends, struct model *model, const struct trace_event 
 	if (event->poll->nwc) {
 		pauses_poll(ends->pauses, model, event);
 		delays_poll(ends->delays, model, event);
+		mutes_poll(ends->mutes, event);
 	}
 	activity_poll(ends->activity, event);
 	stalls_poll(ends->stalls, event);
@@ -144,8 +149,10 @@ void ends_destroy(struct ends *ends, struct model *model, const struct trace_eve
 {
 	const struct verb_info *info = &verb_infos[event->call->verb];
 
-	if (info->object == OBJECT_qp && info->effect == EFFECT_DESTROY)
-		waits_destroy(ends->waits, model, event);
+	if (info->object != OBJECT_qp || info->effect != EFFECT_DESTROY)
+		return;
+	waits_destroy(ends->waits, model, event);
+	mutes_destroy(ends->mutes, model, event);
 }
 
 static bool has_ended(const struct ends *ends, uint32_t id)
@@ -305,6 +312,7 @@ void ends_post(struct ends *ends, struct model *model, const struct trace_event 
 {
 	if (post_is_send(event->post))
 		waits_post(ends->waits, model, event);
+	mutes_post(ends->mutes, model, event);
 	stalls_post(ends->stalls, model, event);
 }
 
@@ -326,6 +334,7 @@ const struct delays *ends_delays(const struct ends *ends)
 void ends_finish(struct ends *ends, const struct model *model)
 {
 	waits_finish(ends->waits);
+	mutes_finish(ends->mutes);
 	pauses_finish(ends->pauses, model);
 	stalls_finish(ends->stalls, ends->facts);
 	delays_finish(ends->delays, model);

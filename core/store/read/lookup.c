@@ -349,6 +349,23 @@ void lookup_last_samples(struct trace *trace,
 	sqlite3_finalize(stmt);
 }
 
+bool lookup_polls_at(struct trace *trace, uint32_t thread, int64_t time)
+{
+	sqlite3_stmt *stmt = NULL;
+	bool polls;
+
+	if (sql_has_table(trace_db(trace), "sample"))
+		stmt = try_statement(trace, "SELECT doing = 'polls' FROM sample WHERE thread = ?1"
+					    " AND time <= ?2 ORDER BY time DESC LIMIT 1");
+	if (!stmt)
+		return false;
+	sqlite3_bind_int64(stmt, 1, thread);
+	sqlite3_bind_int64(stmt, 2, time);
+	polls = has_row(stmt) && sqlite3_column_int(stmt, 0);
+	sqlite3_finalize(stmt);
+	return polls;
+}
+
 void lookup_unwritten(struct trace *trace, char *why, size_t size)
 {
 	sqlite3_stmt *stmt =

@@ -112,5 +112,10 @@ struct lookup_sample {
 void lookup_last_samples(struct trace *trace,
 			 void (*each)(void *arg, const struct lookup_sample *sample), void *arg);
 
+/*
+ * Did @thread poll in vain at @time, as far as its samples tell? (It recorded no event then.)
+ */
+bool lookup_polls_at(struct trace *trace, uint32_t thread, int64_t time);
+
 /* Why events could not be written, or "". */
 void lookup_unwritten(struct trace *trace, char *why, size_t size);

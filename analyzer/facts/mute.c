@@ -1,0 +1,269 @@
+/*
+ * Waits for requests that are not signalled, in the middle of a run
+ *
+ *	thread		post ---- empty polls ----------- post --- poll: 1 completion
+ *	its CQ		nothing that can complete	   something
+ *
+ * Empty polls are counted, and their number is known at the next poll of the thread that finds a
+ * completion, or at the end of the trace. That it polled before it went on is known if it cannot
+ * have made all of them after that, or from a sample of the recorder.
+ *
+ * A program that signals one request of many may poll while it has nothing to do: that is no wait.
+ * So the request must be an exception on its queue, or the program must have waited for each.
+ */
+#include "analyzer/facts/mute.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/facts/activity.h"
+#include "analyzer/facts/fact.h"
+#include "analyzer/model/last.h"
+#include "analyzer/model/model.h"
+#include "analyzer/model/qp.h"
+#include "analyzer/model/queue.h"
+#include "analyzer/model/words.h"
+#include "core/base/text.h"
+#include "core/base/vec.h"
+
+enum {
+	PATIENCE_NS = 250000000,
+	MANY_POLLS = 100,
+	FASTEST_NS = 20, /* an empty poll takes longer */
+	SHARE = 4, /* all but 1/SHARE of the requests are signalled: the others are exceptions */
+};
+
+/* The wait of a thread; .from.time is 0: none. */
+struct mute_wait {
+	struct moment from;   /* the post that was not signalled */
+	struct event_id next; /* what the thread, or another one, did then */
+	int64_t to;
+	uint32_t cq; /* object */
+	char queue[LIFE_NAME], name[LIFE_NAME];
+	uint64_t empty; /* polls; 0: not known yet */
+	uint32_t
+		waited; /* for so many requests of the queue pair @qp in a row, this one included */
+	uint32_t qp;
+};
+
+struct mutes {
+	struct trace *trace;
+	struct fact_list *facts;
+	const struct activity *activity;
+	struct mute_wait *open; /* by thread: the last one */
+	size_t nopen;
+	struct mute_wait *longest; /* by process */
+	size_t nlongest;
+};
+
+struct mutes *mutes_new(struct trace *trace, struct fact_list *facts,
+			const struct activity *activity)
+{
+	struct mutes *mutes = calloc(1, sizeof(*mutes));
+
+	if (mutes) {
+		mutes->trace = trace;
+		mutes->facts = facts;
+		mutes->activity = activity;
+	}
+	return mutes;
+}
+
+void mutes_free(struct mutes *mutes)
+{
+	if (!mutes)
+		return;
+	free(mutes->open);
+	free(mutes->longest);
+	free(mutes);
+}
+
+/* Requests that the event @next, a post of the same CQ, has added. */
+struct added {
+	uint32_t requests, signalled;
+};
+
+static struct added count_added(struct model *model, const struct trace_event *next,
+				const struct queue *queue)
+{
+	const struct life *qp = next->kind == TRACE_POST ? model_life(model, next->process,
+								      OBJECT_qp, next->post->handle)
+							 : NULL;
+	const struct queue *sends = qp ? qp->sq : NULL;
+	struct added added = { 0 };
+
+	for (uint32_t i = sends && sends->cq == queue->cq ? sends->count : 0; i-- > 0;) {
+		const struct queue_request *request = queue_at(sends, i);
+
+		if (request->thread != next->id.thread || request->n != next->id.n)
+			break;
+		added.requests += sends == queue;
+		added.signalled += request->signalled;
+	}
+	return added;
+}
+
+/* Was the request an exception among those of its queue, or the last of several waited for? */
+static bool is_expected(const struct mute_wait *before, const struct queue *queue,
+			const struct added *added)
+{
+	uint64_t posted = queue->posted - added->requests;
+	uint64_t signalled = queue->stats.signalled - (added->requests ? added->signalled : 0);
+
+	return posted - signalled <= posted / SHARE ||
+	       (!signalled && (before->qp == queue->owner->id ? before->waited : 0) + 1 == posted);
+}
+
+/* Could no request that was posted before @next complete on the CQ of @queue? */
+static bool is_mute(const struct queue *queue, const struct added *added)
+{
+	const struct queue_cq *cq = queue->cq;
+
+	if (!cq || !cq->owner || cq->doubt || cq->pools || queue->doubt || queue->all_signalled ||
+	    cq->signalled != added->signalled || qp_state(queue->owner) != ABI_QPS_RTS)
+		return false;
+	for (const struct life_link *link = cq->owner->children; link; link = link->next_child)
+		if (link->child->qp && link->child->qp->srq)
+			return false;
+	return true;
+}
+
+/* @last: the verb of the thread after which it only polled in vain, until @next. */
+static __attribute__((noinline)) void look_at_wait(struct mutes *mutes, struct model *model,
+						   const struct last_verb *last,
+						   const struct trace_event *next)
+{
+	const struct life *qp = last_kind(last) == OBJECT_qp
+					? model_life(model, last->process, OBJECT_qp, last->handle)
+					: NULL;
+	const struct queue *queue = qp && verb_is_send(last->verb) ? qp->sq : NULL;
+	struct mute_wait *open = vec_at(mutes->open, mutes->nopen, last->at.id.thread);
+	const struct queue_request *request;
+	struct added added;
+
+	if (!queue || !open)
+		return;
+	added = count_added(model, next, queue);
+	if (queue->count <= added.requests || !is_mute(queue, &added))
+		return;
+	request = queue_at(queue, queue->count - added.requests - 1);
+	if (request->done || request->signalled || request->n != last->at.id.n ||
+	    request->thread != last->at.id.thread || !is_expected(open, queue, &added))
+		return;
+	open->waited = open->qp == qp->id ? open->waited + 1 : 1;
+	open->qp = qp->id;
+	open->from = last_moment(last);
+	open->next = next->id;
+	open->to = next->time;
+	open->cq = queue->cq->owner->id;
+	open->empty = 0;
+	snprintf(open->queue, sizeof(open->queue), "%s", qp->name);
+	snprintf(open->name, sizeof(open->name), "%s", queue->cq->owner->name);
+}
+
+void mutes_post(struct mutes *mutes, struct model *model, const struct trace_event *event)
+{
+	const struct last_verb *last = last_of_thread(model, event->id.thread);
+
+	if (last && event->time - last->returned >= PATIENCE_NS)
+		look_at_wait(mutes, model, last, event);
+}
+
+/* A queue pair that one thread has posted to may be destroyed by another. */
+void mutes_destroy(struct mutes *mutes, struct model *model, const struct trace_event *event)
+{
+	int64_t handle;
+	const struct life *qp =
+		args_get(event->call->args, ARG(qp), &handle)
+			? model_life(model, event->process, OBJECT_qp, (uint64_t)handle)
+			: NULL;
+	const struct last_verb *last = qp && qp->sq ? last_of_thread(model, qp->sq->poster) : NULL;
+
+	if (last && last->process == event->process && event->time - last->returned >= PATIENCE_NS)
+		look_at_wait(mutes, model, last, event);
+}
+
+static void keep_longest(struct mutes *mutes, uint32_t process, const struct mute_wait *wait)
+{
+	struct mute_wait *longest = vec_at(mutes->longest, mutes->nlongest, process);
+
+	if (longest && wait->to - wait->from.time > longest->to - longest->from.time)
+		*longest = *wait;
+}
+
+void mutes_poll(struct mutes *mutes, const struct trace_event *event)
+{
+	struct mute_wait *open =
+		event->id.thread < mutes->nopen ? &mutes->open[event->id.thread] : NULL;
+	uint64_t later;
+
+	if (!open || !open->from.time || open->cq != event->poll->object)
+		return;
+	later = (uint64_t)(event->time - open->to) / FASTEST_NS;
+	open->empty = event->poll->empty;
+	if (open->empty >= MANY_POLLS &&
+	    (open->empty >= later + MANY_POLLS ||
+	     activity_polls_at(mutes->activity, event->id.thread, open->to)))
+		keep_longest(mutes, event->process, open);
+	open->from.time = 0;
+}
+
+static bool is_waited(const struct mutes *mutes, uint32_t process)
+{
+	for (size_t i = 0; i < mutes->facts->n; i++)
+		if (mutes->facts->all[i].kind == FACT_WAITED &&
+		    mutes->facts->all[i].process == process)
+			return true;
+	return false;
+}
+
+static void add_fact(const struct mutes *mutes, uint32_t process, const struct mute_wait *wait)
+{
+	struct fact *fact =
+		fact_count(mutes->facts, FACT_WAITED, fact_key(process, FACT_WAITED, 0), process);
+	char name[LIFE_NAME + 64], lasted[32], id[32], next[32], n[WORDS_COUNT];
+
+	if (!fact)
+		return;
+	fact->event = wait->from.id;
+	fact->thread = wait->from.id.thread;
+	fact->verb = wait->from.verb;
+	fact->stack = wait->from.stack;
+	fact->time = wait->from.time;
+	fact->lasted = wait->to - wait->from.time;
+	words_process(mutes->trace, process, name, sizeof(name));
+	if (asprintf(&fact->what, "%s for %s, from %s to %s", name,
+		     words_span(fact->lasted, lasted), event_id_text(wait->from.id, id),
+		     event_id_text(wait->next, next)) < 0)
+		fact->what = NULL;
+	if (asprintf(&fact->because,
+		     "the send of %s posted at %s was not signalled, and no other request could "
+		     "complete on %s (sq_sig_all is 0; set IBV_SEND_SIGNALED); thread %u polled it "
+		     "empty %s",
+		     wait->queue, id, wait->name, thread_number(wait->from.id.thread),
+		     words_count(wait->empty, "time", n)) < 0)
+		fact->because = NULL;
+}
+
+/* Have threads gone on without a completion, or ended? */
+static void close_waits(struct mutes *mutes)
+{
+	for (uint32_t thread = 1; thread < mutes->nopen; thread++) {
+		struct mute_wait *open = &mutes->open[thread];
+
+		if (!open->from.time)
+			continue;
+		open->empty = activity_rest(mutes->activity, thread, open->cq);
+		if (open->empty >= MANY_POLLS)
+			keep_longest(mutes, open->from.process, open);
+	}
+}
+
+void mutes_finish(struct mutes *mutes)
+{
+	close_waits(mutes);
+	for (uint32_t id = 1; id < mutes->nlongest; id++)
+		if (mutes->longest[id].from.time && !is_waited(mutes, id))
+			add_fact(mutes, id, &mutes->longest[id]);
+}
