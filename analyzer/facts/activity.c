@@ -317,6 +317,17 @@ static const struct activity_then *find_taken(const struct activity_note *note, 
 	return NULL;
 }
 
+/* Another thread that has polled completions from the CQ. */
+static const struct activity_then *find_other(const struct activity_note *note, uint32_t thread,
+					      uint32_t cq)
+{
+	for (size_t i = 0; i < note->n; i++)
+		if (note->all[i].thread != thread && note->all[i].cq.cq == cq &&
+		    note->all[i].cq.polled.thread)
+			return &note->all[i];
+	return NULL;
+}
+
 /* Did the thread get a completion from the CQ later? */
 static bool has_gone_on(const struct activity *activity, const struct activity_then *then,
 			uint32_t thread, uint32_t cq)
@@ -350,6 +361,7 @@ static void put_empty(const struct telling *telling, uint32_t thread, uint32_t c
 {
 	const struct activity_then *then = find_then(telling->note, thread, cq);
 	const struct activity_then *taken = find_taken(telling->note, thread, cq);
+	const struct activity_then *shared = find_other(telling->note, thread, cq);
 	const struct object *object = trace_object(telling->activity->trace, cq);
 	char id[32], n[WORDS_COUNT];
 	struct text *t = telling->t;
@@ -364,8 +376,11 @@ static void put_empty(const struct telling *telling, uint32_t thread, uint32_t c
 	else
 		text_addf(t, " after its last completion, %s", event_id_text(then->cq.polled, id));
 	put_qp(telling, then);
-	if ((then && then->barren) || (taken && taken->barren))
+	if ((then && then->barren) || (taken && taken->barren) || (shared && shared->barren))
 		text_addf(t, BARREN);
+	if (shared && !taken)
+		text_addf(t, "; thread %u has polled completions there, too, the last %s",
+			  shared->thread, event_id_text(shared->cq.polled, id));
 	if (taken) {
 		text_addf(t, "; thread %u polled the completion of its %s", taken->thread,
 			  event_id_text(taken->cq.request, id));
@@ -529,6 +544,21 @@ uint64_t activity_rest(const struct activity *activity, uint32_t thread, uint32_
 	return empty;
 }
 
+bool activity_polls_only(const struct activity *activity, uint32_t thread, uint32_t cq)
+{
+	const struct thread *of = trace_thread(activity->trace, thread);
+	const struct counts *counts = activity->counts;
+
+	if (!of || !is_whole(activity->trace, of->process))
+		return false;
+	read_counts(activity->counts);
+	for (size_t i = 0; i < counts->n; i++)
+		if (counts->all[i].thread == thread && counts->all[i].cq != cq &&
+		    counts->all[i].empty >= FEW)
+			return false;
+	return true;
+}
+
 bool activity_polls_at(const struct activity *activity, uint32_t thread, int64_t time)
 {
 	/* several parts have different clocks */
@@ -573,7 +603,7 @@ bool activity_ignored(const struct activity *activity, const struct activity_not
 struct barren {
 	const struct activity_note *note;
 	uint32_t thread;
-	bool polls, fails;
+	bool polls, fails, shared;
 };
 
 static void check_barren(void *arg, uint32_t thread, uint32_t cq, uint64_t empty)
@@ -584,17 +614,20 @@ static void check_barren(void *arg, uint32_t thread, uint32_t cq, uint64_t empty
 	(void)empty;
 	if (!then && thread == barren->thread)
 		then = find_then(barren->note, thread, cq);
+	if (!then && (then = find_other(barren->note, thread, cq)))
+		barren->shared = true;
 	barren->polls = true;
 	barren->fails |= !then || !then->barren || !then->cq.polled.thread;
 }
 
 bool activity_barren(const struct activity *activity, const struct activity_note *note,
-		     uint32_t thread)
+		     uint32_t thread, bool *ret_shared)
 {
 	struct barren barren = { .note = note, .thread = thread };
+	bool known = activity_each_empty(activity, note, check_barren, &barren);
 
-	return activity_each_empty(activity, note, check_barren, &barren) && barren.polls &&
-	       !barren.fails;
+	*ret_shared = barren.shared;
+	return known && barren.polls && !barren.fails;
 }
 
 bool activity_each_empty(const struct activity *activity, const struct activity_note *note,

@@ -68,6 +68,9 @@ uint64_t activity_empty(const struct activity *activity, const struct activity_n
 /* The same of one thread, after its last completion from @cq (object); 0 also if not known. */
 uint64_t activity_rest(const struct activity *activity, uint32_t thread, uint32_t cq);
 
+/* Did @thread poll no other CQ empty, more than once? False also if that is not known. */
+bool activity_polls_only(const struct activity *activity, uint32_t thread, uint32_t cq);
+
 /* Did @thread poll in vain at @time, as sampled by the recorder? */
 bool activity_polls_at(const struct activity *activity, uint32_t thread, int64_t time);
 
@@ -79,11 +82,11 @@ int64_t activity_polled_since(const struct activity *activity, const struct acti
 
 /*
  * Did threads poll only CQs to which no completion could come any more? Only @thread may (0: none),
- * where it had found completions, and threads whose completions another thread had polled there.
- * False also if that is not known.
+ * where it had found completions, and threads whose completions another thread had polled there; or
+ * any, if another one had found some (@ret_shared). False also if that is not known.
  */
 bool activity_barren(const struct activity *activity, const struct activity_note *note,
-		     uint32_t thread);
+		     uint32_t thread, bool *ret_shared);
 
 /* Did no thread poll CQ @cq (object), up to the note? False also if that is not known. */
 bool activity_ignored(const struct activity *activity, const struct activity_note *note,

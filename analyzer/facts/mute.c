@@ -30,6 +30,7 @@
 enum {
 	PATIENCE_NS = 250000000,
 	MANY_POLLS = 100,
+	SEEN_POLLS = 16, /* where a sample shows that it polled */
 	FASTEST_NS = 20, /* an empty poll takes longer */
 	SHARE = 4, /* all but 1/SHARE of the requests are signalled: the others are exceptions */
 };
@@ -260,10 +261,17 @@ static void close_waits(struct mutes *mutes)
 	}
 }
 
+/* A thread that polls other CQs, too, may have waited for those. */
+static bool is_certain(const struct mutes *mutes, const struct mute_wait *wait)
+{
+	return wait->from.time &&
+	       activity_polls_only(mutes->activity, wait->from.id.thread, wait->cq);
+}
+
 void mutes_finish(struct mutes *mutes)
 {
 	close_waits(mutes);
 	for (uint32_t id = 1; id < mutes->nlongest; id++)
-		if (mutes->longest[id].from.time && !is_waited(mutes, id))
+		if (is_certain(mutes, &mutes->longest[id]) && !is_waited(mutes, id))
 			add_fact(mutes, id, &mutes->longest[id]);
 }

@@ -406,6 +406,7 @@ static void note_idle(struct waits *waits, struct model *model, uint32_t process
 	before->process = process;
 	before->dropped = find_dropped(model, process, time);
 	before->poster = hot && hot->nposters == 1 ? hot->posters[0] : 0;
+	before->began = hot ? hot->first_send : 0;
 	activity_take(waits->activity, model, process, time, &before->note);
 }
 

@@ -13,7 +13,8 @@
 
 enum {
 	LONG_NS = 500000000,
-	SHARE = 4,        /* 1/SHARE of the run of the process is long */
+	SHARE = 4, /* 1/SHARE of the run of the process is long */
+	BRIEF = 10,
 	MANY_POLLS = 100, /* empty polls: more than a program makes that only checks a CQ */
 };
 
@@ -195,14 +196,18 @@ static bool is_elsewhere(const struct waits *waits, const struct wait *late,
 
 /*
  * Has it polled for one completion more than it had requests, or for one that another thread had
- * polled? Not a thread that polls for others, which does so as long as there is nothing to do.
+ * polled? Not a thread that polls for others, which does so as long as there is nothing to do;
+ * unless two of them share a CQ, and polled BRIEF times as long as the program had worked.
  */
 static bool is_barren_awaited(const struct waits *waits, const struct wait_before *well)
 {
 	const struct activity_note *note = &well->note;
+	bool shared;
 
 	return is_long(waits, note) && polled_for(waits, note, note->quiet, PATIENCE_NS) &&
-	       activity_barren(waits->activity, note, well->poster);
+	       activity_barren(waits->activity, note, well->poster, &shared) &&
+	       (!shared ||
+		(well->poster && (note->quiet - well->began) * BRIEF <= note->time - note->quiet));
 }
 
 /* Would the peer not send? It has no receive for what it may wait for, or waits itself. */

@@ -69,6 +69,7 @@ struct wait_before {
 	struct wait late, mute; /* .end is 0: none */
 	struct wait_dropped dropped;
 	uint32_t poster; /* the only thread that had posted; 0: none, or several */
+	int64_t began;   /* its first send */
 	struct activity_note note;
 };
 

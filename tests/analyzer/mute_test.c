@@ -138,3 +138,17 @@ TEST(it_does_not_go_on)
 	s.now += SECOND;
 	assert_non_null(strstr(wait_of(&s), "cq1"));
 }
+
+/* A loop that makes progress everywhere waits for nothing there. */
+TEST(another_cq_is_polled_as_well)
+{
+	struct ibv_cq other = { .context = &ends[0].context, .cqe = 16 };
+	struct story s;
+
+	send_some(&s, 10, 0);
+	story_do(&s, 0, VERB_create_cq, 3, W(&other), W(&ends[0].context), W(16), W(0), W(0), W(0));
+	post_send(&s, 0);
+	s.threads[0].head.polls[0].cq = W(&other);
+	s.threads[0].head.polls[0].empty = EMPTY;
+	assert_string_equal(go_on(&s, EMPTY), "");
+}

@@ -550,3 +550,43 @@ TEST(a_wait_begins_with_a_quarter_of_a_second)
 	assert_false(has_waited(249999999));
 	assert_true(has_waited(250000000));
 }
+
+/* A thread posts, and another one of the process, @worked ns later, has polled the completion. */
+static int begin_pollers(struct story *s, uint64_t worked)
+{
+	struct ibv_port_attr port = { .lid = ends[0].lid };
+	int other, third;
+
+	begin_story(s);
+	other = story_thread(s, STORY_PID, 0, 0);
+	third = story_thread(s, STORY_PID, 0, 0);
+	story_do(s, third, VERB_query_port, 1, 0, W(&ends[0].context), W(1), W(&port),
+		 W(sizeof(port)));
+	post_send(s, IBV_SEND_SIGNALED);
+	s->now += worked;
+	story_poll(s, other, &ends[0].cq, 1, IBV_WC_SUCCESS, ends[0].qp.qp_num);
+	return third;
+}
+
+/* A third one polls, and waits for the completion that the second one has. */
+TEST(two_threads_poll_for_the_same_completions)
+{
+	struct story s;
+	int third = begin_pollers(&s, 1000);
+
+	polls_from(&s, third, &ends[0].cq, SECOND / 10, false);
+	waited_in_vain(&s, 0,
+		       "polled cq1 empty 900 times and never found a completion, with no request "
+		       "outstanding that completes there; thread 3 has polled completions there, "
+		       "too, the last 3:1");
+}
+
+/* A pair of threads that serve others is idle for a while. */
+TEST(two_threads_poll_behind_much_work)
+{
+	struct story s;
+	int third = begin_pollers(&s, SECOND / 2);
+
+	polls_from(&s, third, &ends[0].cq, SECOND / 10, false);
+	waited_well(&s, 0);
+}
