@@ -84,7 +84,7 @@ struct life {
 	/* of a QP: receives that completed as seen by the peer; receives that were polled */
 	uint64_t arrived, taken;
 	int64_t arrival; /* when the last one had arrived */
-	/* messages sent to a UD or UC QP (unreceived.h): all; beyond its receives; certainly lost */
+	/* messages to a UD or UC QP (unreceived.h): all; beyond its receives; certainly lost */
 	uint64_t datagrams, lacking, lost;
 	int64_t lacking_since, late; /* late: the first receive after these, ns */
 	bool unwatched;              /* @arrived and @taken are no longer known */

@@ -16,7 +16,10 @@ struct trace_event;
 
 enum { UNRECEIVED_NS = 10000000 }; /* a network may take that long */
 
-/* The request at @at of @queue, of a UD or UC queue pair, completes: it and those before it were sent. */
+/*
+ * The request at @at of @queue, of a UD or UC queue pair, completes: it and those before it were
+ * sent.
+ */
 void unreceived_sent(struct model *model, const struct trace_event *event,
 		     const struct queue *queue, uint32_t at);
 
