@@ -8,8 +8,8 @@
  * completion, or at the end of the trace. That it polled before it went on is known if it cannot
  * have made all of them after that, or from a sample of the recorder.
  *
- * A program that signals one request of many may poll while it has nothing to do: that is not a wait.
- * So the request must be an exception on its queue, or the program must have waited for each.
+ * A program that signals one request of many may poll while it has nothing to do: that is not a
+ * wait. So the request must be an exception on its queue, or the program must have waited for each.
  */
 #include "analyzer/facts/mute.h"
 
