@@ -63,7 +63,7 @@ static int tear_down(void **state)
 
 static void make_event(enum ibv_event_type type, struct ibv_qp *of)
 {
-	async_make(&(struct planned){ .fault = { .kind = FAULT_EVENT, .value = type } }, of);
+	async_make(&(struct planned){ .fault = { .kind = FAULT_EVENT, .value = type } }, of, NULL);
 }
 
 static bool is_readable(const struct ibv_context *of)
@@ -128,6 +128,27 @@ TEST(each_context_gets_its_own)
 	assert_int_equal(get_event(&other, &event), -EAGAIN);
 	assert_true(is_readable(&context));
 	assert_int_equal(get_event(&context, &event), IBV_EVENT_PATH_MIG);
+	assert_true(async_ack(&event));
+}
+
+TEST(events_of_an_srq_need_one)
+{
+	struct ibv_srq srq = { .context = &context };
+	struct planned limit = { .fault = { .kind = FAULT_EVENT,
+					    .value = IBV_EVENT_SRQ_LIMIT_REACHED } };
+	struct ibv_async_event event;
+
+	async_make(&limit, NULL, NULL);
+	async_make(&limit, &qp, NULL); /* its queue pair has none */
+	assert_int_equal(get_event(&context, &event), -EAGAIN);
+	async_make(&limit, NULL, &srq);
+	assert_int_equal(get_event(&context, &event), IBV_EVENT_SRQ_LIMIT_REACHED);
+	assert_ptr_equal(event.element.srq, &srq);
+	assert_true(async_ack(&event));
+	qp.srq = &srq;
+	async_make(&limit, &qp, NULL);
+	qp.srq = NULL;
+	assert_int_equal(get_event(&context, &event), IBV_EVENT_SRQ_LIMIT_REACHED);
 	assert_true(async_ack(&event));
 }
 
