@@ -138,3 +138,18 @@ TEST(all_of_the_address_space_is_implicit)
 	assert_false(memory_is_all(4096, SIZE_MAX));
 	assert_false(memory_is_all(0, 4096));
 }
+
+TEST(what_cannot_be_memory_is_left_out)
+{
+	struct memory *m;
+
+	assert_int_equal(memory_new(&m), 0);
+	assert_int_equal(memory_add(m, 0x10000, 0), 0);
+	assert_int_equal(memory_add(m, 0x10000, (1ull << 44) + 1), 0);
+	assert_int_equal(memory_add(m, UINT64_MAX - 8, 16), 0);
+	assert_int_equal(memory_add(m, UINT64_MAX - 8, 4), 0);
+	assert_int_equal(memory_size(m), 0);
+	assert_int_equal(memory_add(m, 0x10000, 1ull << 44), 0);
+	assert_int_equal(memory_size(m), 1ull << 44);
+	memory_free(m);
+}

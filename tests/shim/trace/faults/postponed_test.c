@@ -5,10 +5,12 @@
 #include "shim/trace/faults/postponed.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/shim/trace/fixture.h"
@@ -160,4 +162,20 @@ static void forked_body(void)
 TEST(child_posts_what_is_its_own)
 {
 	in_child(forked_body);
+}
+
+/* The thread's clock is that of the times at which requests are due. */
+static void idle_body(void)
+{
+	clock_t before = clock();
+
+	add_send(&a, 1, 200 * MS);
+	while (poll(NULL, 0, 10) == 0 && !atomic_load(&nposted))
+		;
+	HOLDS(clock() - before < CLOCKS_PER_SEC / 100);
+}
+
+TEST(thread_sleeps_until_a_request_is_due)
+{
+	in_child(idle_body);
 }
