@@ -69,6 +69,14 @@ static struct timeline_bin sum_of(const struct timeline *t)
 	return sum;
 }
 
+/* The device cannot have taken more than twice the size: completions are missing. */
+TEST(a_queue_with_more_than_it_takes_is_unsure)
+{
+	for (uint64_t i = 0; i < 30; i++)
+		send_one(i, 64);
+	assert_true(time_story()->queues[0].unsure);
+}
+
 TEST(a_run_without_posts_has_no_begin)
 {
 	const struct timeline *t = time_story();
@@ -123,6 +131,7 @@ TEST(depth_is_what_is_outstanding)
 
 	assert_int_equal(t->nqueues, 1);
 	assert_true(t->queues[0].send);
+	assert_false(t->queues[0].unsure);
 	assert_int_equal(t->queues[0].requests, 3);
 	for (size_t i = 0; i < TIMELINE_BINS; i++) {
 		const struct timeline_depth *depth = &t->queues[0].depth[i];
