@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -103,9 +104,24 @@ static int verify_file(const char *path, enum fault_maker maker, struct verifica
 	return err ?: v->wrong ? -EINVAL : 0;
 }
 
-int faults_prepare(const char *path)
+/*
+ * In which processes are counted (shim/trace/faults/plan.c); -1: they number themselves. It is open
+ * in the program only if that replaces this process, and does not change its other descriptors.
+ */
+static int make_counter(bool replaced)
 {
-	char absolute[PATH_MAX], run[24];
+	int fd = memfd_create(FAULTS_COUNTER, MFD_CLOEXEC), high;
+
+	if (fd < 0 || !replaced)
+		return fd;
+	high = fcntl(fd, F_DUPFD, 512);
+	close(fd);
+	return high;
+}
+
+int faults_prepare(const char *path, bool replaced)
+{
+	char absolute[PATH_MAX], run[32];
 	struct verification v;
 	int err = verify_file(path, FAULT_BY_RECORDER, &v);
 
@@ -113,7 +129,7 @@ int faults_prepare(const char *path)
 		return err;
 	if (v.places && !dlopen("libdw.so.1", RTLD_LAZY))
 		return log_why(-ENOENT, "at= needs a library: %s", dlerror());
-	snprintf(run, sizeof(run), "%d", (int)getpid());
+	snprintf(run, sizeof(run), "%d:%d", (int)getpid(), make_counter(replaced));
 	if (!realpath(path, absolute) || setenv(FAULTS_ENV, absolute, 1) ||
 	    setenv(FAULTS_RUN_ENV, run, 1))
 		return log_err(-errno, "set " FAULTS_ENV);

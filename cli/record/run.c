@@ -48,7 +48,7 @@ int cli_run(int argc, char **argv)
 	err = launch_check(arguments.at[0]);
 	if (err)
 		return launch_failure(err);
-	if (set.faults && faults_prepare(set.faults))
+	if (set.faults && faults_prepare(set.faults, true))
 		return CLI_ENVIRONMENT;
 	if (device_environment(NULL, soft))
 		return CLI_ENVIRONMENT;

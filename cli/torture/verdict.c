@@ -59,7 +59,7 @@ struct trial {
 	const struct failure *failure;
 	bool occurred;   /* the failure is in the trace */
 	bool again;      /* the call that failed succeeded later, from the same place */
-	bool *cleaned;   /* by process: it destroyed an object after the failure */
+	bool *cleaned;   /* by process: it destroyed an object after the failure, not a library */
 	int signal;      /* signal that killed a process; 0: none */
 	uint32_t killed; /* that process */
 	enum verb verb;  /* the last one of the process that was killed; VERB_COUNT: none */
@@ -110,7 +110,7 @@ static void note_call(struct trial *trial, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 
-	if (trial->occurred && verb_infos[call->verb].effect == EFFECT_DESTROY)
+	if (trial->occurred && verb_infos[call->verb].effect == EFFECT_DESTROY && !event->inner)
 		trial->cleaned[event->process] = true;
 	if (!trial->failure->error || !is_site(trial, call->verb, call->stack))
 		return;

@@ -153,6 +153,17 @@ nothing_is_made_without_a_match() {
 }
 try "rules of another process are not made" nothing_is_made_without_a_match
 
+numbers_of_ended_processes_are_not_used_again() {
+	local how
+	echo "process=1 verb=alloc_pd errno=ENOMEM" >rule
+	for how in run "record -q -o t.db"; do
+		"$VERBATIM" $how --device soft --faults rule -- sh -c \
+			"$app none good && { $app none good; [ \$? = 1 ]; } && $app none good" ||
+			{ echo "$how"; return 1; }
+	done
+}
+try numbers_of_ended_processes_are_not_used_again
+
 # The status of a client with faults, whose server has none.
 pingpong() { # rule, kind, option...
 	echo "$1" >rule

@@ -323,6 +323,15 @@ each_process_is_judged_by_itself() {
 	is status $? 1 && says "^leak " out || { cat out err; return 1; }
 }
 
+# What librdmacm destroys of its own is no cleaning up either.
+what_librdmacm_destroys_is_not_cleaned_up() {
+	torture --only "ibv_create_qp() fails" -- sh -c "$app none good || python3 -c 'if True:
+		import ctypes, sys
+		ctypes.CDLL(\"librdmacm.so.1\").rdma_create_event_channel()
+		sys.exit(1)'"
+	is status $? 0 && says "^1 handled" out || { cat out err; return 1; }
+}
+
 # perftest ignores that its queue pair did not get to INIT (docs/ERROR-PATHS.md)
 bug_of_perftest_is_told() {
 	torture -j 2 --only "ibv_modify_qp() fails" --timeout 20s -- \
@@ -392,6 +401,7 @@ try what_did_not_occur_is_missed
 try what_came_to_no_middle_is_missed
 try an_exit_at_once_leaks_nothing
 try each_process_is_judged_by_itself
+try_in_turn what_librdmacm_destroys_is_not_cleaned_up
 if command -v ib_send_lat >/dev/null; then
 	try_in_turn bug_of_perftest_is_told
 else

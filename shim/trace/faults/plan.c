@@ -2,12 +2,13 @@
  * The rules of --faults, in the process of the program
  *
  * 	VERBATIM_FAULTS      the file, which the command has checked
- * 	VERBATIM_FAULTS_RUN  a number of the run: its processes are numbered
+ * 	VERBATIM_FAULTS_RUN  PID:FD, a memory file in which the processes of the run are counted
  * 	VERBATIM_FAULTS_GIVEN  the program may request faults (given.h)
  *
- * Processes are numbered without memory in common: the N-th locks byte N of the run's range in the
- * file, the lowest that no other process has locked. The lock ends with the process, so nothing
- * remains, even if it is killed.
+ * The memory file is one of the recorder, or of the first process of a program that is only run: so
+ * nothing remains, even if they are killed. If that is not to be had (the program has closed it, or
+ * has no /proc), a process locks a byte of the run's range in the faults file, the lowest that no
+ * other process has locked; then the numbers of processes that have ended are used again.
  *
  * Not here: what a fault does (enter.c, posts.c).
  */
@@ -52,10 +53,10 @@ static struct step *steps;
 static size_t nsteps;
 static unsigned int nplaces; /* rules with at= */
 static char path[PATH_MAX];
-static long run;
-static bool given;    /* the program may ask for faults */
-static int node = -1; /* of this process; -1: it has not opened a device */
-static pid_t counted; /* the process that @steps count for */
+static int run, counter; /* PID and FD */
+static bool given;       /* the program may ask for faults */
+static int node = -1;    /* of this process; -1: it has not opened a device */
+static pid_t counted;    /* the process that @steps count for */
 
 /*
  * The number of this thread among those that have called a verb, and how many have; with the lock.
@@ -119,7 +120,8 @@ __attribute__((constructor)) static void load_given(void)
 	plan_on = given = given_is_on();
 	if (!file || !*file)
 		return;
-	run = number ? strtol(number, NULL, 10) : 0;
+	if (!number || sscanf(number, "%d:%d", &run, &counter) != 2)
+		run = 0;
 	plan_load(file);
 }
 
@@ -134,8 +136,36 @@ bool plan_has(enum fault_kind kind)
 	return false;
 }
 
+static int open_counter(void)
+{
+	char name[48], what[64] = "";
+
+	snprintf(name, sizeof(name), "/proc/%d/fd/%d", run, counter);
+	if (!run || readlink(name, what, sizeof(what) - 1) < 0 ||
+	    strncmp(what, "/memfd:" FAULTS_COUNTER, strlen("/memfd:" FAULTS_COUNTER)) != 0)
+		return -1;
+	return open(name, O_RDWR | O_CLOEXEC);
+}
+
+/* The number of processes before this one; -1: it cannot be known. */
+static int count_process(void)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int fd = open_counter(), before = 0, next;
+
+	if (fd < 0)
+		return -1;
+	if (fcntl(fd, F_OFD_SETLKW, &lock) || pread(fd, &before, sizeof(before), 0) < 0)
+		before = -1;
+	next = before + 1;
+	if (before >= 0 && pwrite(fd, &next, sizeof(next), 0) < 0)
+		before = -1;
+	close(fd);
+	return before;
+}
+
 /* The descriptor stays open: the lock is that of its file description. */
-static int take_number(void)
+static int lock_number(void)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
@@ -143,7 +173,7 @@ static int take_number(void)
 	if (fd < 0)
 		return 0;
 	for (int i = 0; i < PROCESSES; i++) {
-		lock.l_start = run * PROCESSES + i;
+		lock.l_start = (off_t)run * PROCESSES + i;
 		if (!fcntl(fd, F_OFD_SETLK, &lock))
 			return i;
 	}
@@ -153,7 +183,7 @@ static int take_number(void)
 
 void plan_open_device(void)
 {
-	int saved = errno;
+	int saved = errno, number;
 
 	recording_lock();
 	if (counted != getpid()) {
@@ -161,7 +191,8 @@ void plan_open_device(void)
 			for (size_t i = 0; i < nsteps; i++)
 				steps[i].rule = steps[i].fresh;
 		counted = getpid();
-		node = take_number();
+		number = count_process();
+		node = number >= 0 ? number : lock_number();
 	}
 	recording_unlock();
 	errno = saved;
