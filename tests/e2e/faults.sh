@@ -350,7 +350,7 @@ only_two_places_know_of_faults() {
 	nm -g --defined-only "$libs"/obj/shim/trace/faults/*.o | awk 'NF == 3 { print $3 }' |
 		sort -u >made
 	[ "$(wc -l <made)" -gt 50 ] || { echo "$(wc -l <made) names"; return 1; }
-	find "$libs/obj/shim/trace" "$libs/obj/core/wire" -name '*.o' ! -path '*/faults/*' \
+	find "$libs/obj/shim/trace" "$libs/obj/core/wire" -name '*.o' ! -path '*/trace/faults/*' \
 		-exec nm -u {} + | awk 'NF == 2 { print $2 }' | sort -u | comm -12 - made >used
 	is "names of shim/trace/faults" "$(paste -sd ' ' used)" \
 		"callback_mark_seen callback_next_tamper"
