@@ -190,23 +190,44 @@ static void add_site(struct list *list, const struct site *site, uint64_t n)
 	}
 }
 
-static struct failure *add_happening(struct list *list, const struct site *site, const char *rule,
-				     const char *what)
+static void add_happening(struct list *list, const struct site *site, const char *rule,
+			  const char *what)
 {
 	struct failure *failure = add_failure(list, site);
 
 	if (!failure)
-		return NULL;
+		return;
 	set_rule(failure, site->first + (site->last - site->first) / 2, "%s", rule);
 	set_what(failure, "%s", what);
-	return failure;
+}
+
+static void add_death(struct list *list, const struct site *site, uint64_t n, const char *when)
+{
+	struct failure *failure = add_failure(list, site);
+
+	if (!failure)
+		return;
+	failure->kills = true;
+	set_rule(failure, n, "kill");
+	set_what(failure, "the process is killed%s", when);
+}
+
+/* In the middle of its work; @every: when it begins and ends, too. */
+static void add_deaths(struct list *list, const struct site *site)
+{
+	uint64_t middle = site->first + (site->last - site->first) / 2;
+
+	add_death(list, site, middle, "");
+	if (list->every && site->first != middle)
+		add_death(list, site, site->first, " at its first request");
+	if (list->every && site->last != middle)
+		add_death(list, site, site->last, " at its last request");
 }
 
 /* Add the events that hit process @node at the middle request of its busiest site. */
 static void add_happenings(struct list *list, uint32_t node)
 {
 	const struct site *site = NULL;
-	struct failure *killed;
 
 	for (size_t i = 0; i < list->sites->n; i++) {
 		const struct site *each = &list->sites->all[i];
@@ -228,11 +249,8 @@ static void add_happenings(struct list *list, uint32_t node)
 		add_happening(list, site, "port=down for=200ms", "the port is down for 200 ms");
 		add_happening(list, site, "overrun", "the CQ overruns");
 	}
-	if (list->sites->nodes < 2)
-		return;
-	killed = add_happening(list, site, "kill", "the process is killed");
-	if (killed)
-		killed->kills = true;
+	if (list->sites->nodes > 1)
+		add_deaths(list, site);
 }
 
 /* What the program meets instead of an event of librdmacm; 0: nothing. */

@@ -179,6 +179,23 @@ TEST(events_come_at_the_middle_request_of_each_process)
 	assert_int_equal(failures.all[2].n, 4);
 }
 
+TEST(a_process_is_killed_at_the_begin_and_the_end_too)
+{
+	struct sites some = { .all = sites, .n = sizeof(sites) / sizeof(*sites), .nodes = 2 };
+	static const char *const of[] = { "process=0 opcode=RDMA_READ n=4 kill",
+					  "process=0 opcode=RDMA_READ n=1 kill",
+					  "process=0 opcode=RDMA_READ n=8 kill" };
+	size_t found = 0;
+
+	assert_int_equal(failures_list(&some, true, &failures), 0);
+	for (size_t i = 0; i < failures.n; i++)
+		if (failures.all[i].kills && !strncmp(failures.all[i].rule, "process=0", 9)) {
+			assert_true(found < 3);
+			assert_string_equal(failures.all[i].rule, of[found++]);
+		}
+	assert_int_equal(found, 3);
+}
+
 TEST(a_process_is_killed_if_another_can_notice)
 {
 	struct sites some = { .all = sites + 5, .n = 1, .nodes = 2 };
