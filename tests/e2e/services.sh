@@ -53,6 +53,21 @@ try "events" replayed 60000 events 50000
 try_in_turn "regions" replayed 6000 regions 12000
 try_in_turn "connections" replayed 6000 connections 1200
 
+# Traces that a rotation begins have few rows, too: 10,000 events and more fit into one.
+rotated() { # WHAT N
+	local each
+	rm -f t.db t.*.db
+	"$VERBATIM" record -q --rotate-size 512k -o t.db -- "$apps/cm_services" "$1" "$2" || return
+	ls t.db t.*.db >files
+	[ "$(wc -l <files)" -ge 2 ] || { cat files; return 1; }
+	for each in t.*.db; do
+		[ "$(stat -c %s "$each")" -le $((size * 11 / 10)) ] ||
+			{ ls -l t.*.db; return 1; }
+	done
+	cp "$each" t.db && takes_few_bytes 10000 && "$VERBATIM" check t.db >out || { cat out; return 1; }
+}
+try_in_turn "connections, rotated" rotated connections 300
+
 # An hour's equivalent of each, in 64 MB: 2800 events, 2500 registrations, 60 connections a second.
 # HOUR=1 does that, HOUR=20 a 20th of it in a 20th of the size, and prints the sizes.
 hour() { # WHAT N

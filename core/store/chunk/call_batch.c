@@ -152,6 +152,7 @@ static int put_key(struct call_shape *shape, const struct call_row *row)
 
 	shapes_put_varint(key, row->depth);
 	shapes_put_varint(key, row->stack);
+	shape->body = key->used;
 	shapes_put_varint(key, row->failed | (uint64_t)row->ours << 1);
 	shapes_put_varint(key, row->nrefs);
 	put_word(key, row->verb);

@@ -12,6 +12,7 @@
 struct call_shape {
 	struct text key; /* what all calls of the shape have in common */
 	uint64_t hash;
+	size_t body; /* where in @key the part begins that does not depend on the stack */
 	struct call_value {
 		const char *text; /* NULL: the number */
 		uint64_t number;  /* or the length of the text */

@@ -18,6 +18,7 @@
 #include "core/store/db/args_json.h"
 #include "core/store/db/row_tables.h"
 #include "core/store/write/writer_priv.h"
+#include "core/wire/hash.h"
 #include "core/wire/log.h"
 
 enum { NESTED_MAX = 64 };
@@ -215,10 +216,16 @@ int calls_put_row(struct writer *writer, uint32_t thread, const struct call_row 
 
 /* Blocks */
 
-/* Were there enough calls of this shape that are rows? */
-static bool is_repeated(struct writer *writer, uint64_t shape)
+/*
+ * Were there enough calls of this shape that are rows? A cut forgets stacks, which are then stored
+ * again with other numbers: in a trace that may be cut, they do not distinguish shapes.
+ */
+static bool is_repeated(struct writer *writer, const struct call_shape *of)
 {
-	uint64_t n = 0;
+	const struct text *key = &of->key;
+	uint64_t n = 0, shape = writer->needed
+					? hash_of(key->at + of->body, key->used - of->body, 0)
+					: of->hash;
 	bool known = map_get(&writer->shapes, shape, &n);
 
 	if (n >= writer->calls_plain)
@@ -256,7 +263,7 @@ static int add_to_block(struct writer *writer, struct thread_log *log, const str
 {
 	int err = call_shape_read(&writer->shape, row);
 
-	if (!err && !is_repeated(writer, writer->shape.hash))
+	if (!err && !is_repeated(writer, &writer->shape))
 		return 0;
 	if (!err && !log->calls) {
 		log->calls = call_batch_new();
