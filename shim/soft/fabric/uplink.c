@@ -2,7 +2,8 @@
  * Finding the wire's address
  *
  * VERBATIM_SOFT_WIRE is an address or the name of an interface, whose first IPv4 address is taken,
- * or else its first IPv6 address that is not link-local.
+ * or else its first IPv6 address that is not link-local. With ",all" at the end, pairs within the
+ * fabric use the wire, too.
  */
 #include "shim/soft/fabric/uplink.h"
 
@@ -23,8 +24,8 @@ enum { HEADERS = 40 + 8 + 12 + 4 + 28 + 4 + 4, ANY_PORT = 4791 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct uplink found;
-static const char *wanted; /* NULL: no wire */
-static const char *wrong;  /* NULL: the address was found */
+static char wanted[100];  /* empty: no wire */
+static const char *wrong; /* NULL: the address was found */
 
 /*
  * The longest path MTU of packets that fits a link MTU of @bytes, with the headers of IPv6 and UDP
@@ -123,16 +124,26 @@ static void query_interface(void)
 		close(fd);
 }
 
+static bool read_wanted(void)
+{
+	const char *value = getenv("VERBATIM_SOFT_WIRE");
+	char *end;
+
+	snprintf(wanted, sizeof(wanted), "%s", value ? value : "");
+	end = strrchr(wanted, ',');
+	found.all = end && !strcmp(end, ",all");
+	if (found.all)
+		*end = '\0';
+	return *wanted;
+}
+
 static void find_uplink(void)
 {
 	struct in6_addr addr;
 	struct ifaddrs *all;
 	bool exact;
 
-	wanted = getenv("VERBATIM_SOFT_WIRE");
-	if (wanted && !*wanted)
-		wanted = NULL;
-	if (!wanted)
+	if (!read_wanted())
 		return;
 	exact = parse_address(wanted, &addr);
 	if (exact && IN6_IS_ADDR_LINKLOCAL(&addr))
@@ -152,7 +163,7 @@ static void find_uplink(void)
 const struct uplink *uplink_get(void)
 {
 	pthread_once(&once, find_uplink);
-	return wanted && !wrong ? &found : NULL;
+	return *wanted && !wrong ? &found : NULL;
 }
 
 const struct uplink *uplink_interface(void)

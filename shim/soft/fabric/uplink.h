@@ -15,6 +15,7 @@ struct uplink {
 	uint32_t index; /* of the interface */
 	uint8_t mac[6];
 	enum ibv_mtu mtu;
+	bool all; /* even pairs within the fabric use it */
 };
 
 /* NULL: the port has none. */

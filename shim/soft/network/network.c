@@ -28,8 +28,10 @@
 
 static bool leaves_fabric(const struct ibv_ah_attr *attr)
 {
-	return uplink_get() && attr->is_global && !grh_is_multicast(&attr->grh.dgid) &&
-	       !port_reaches(attr);
+	const struct uplink *uplink = uplink_get();
+
+	return uplink && attr->is_global && !grh_is_multicast(&attr->grh.dgid) &&
+	       (uplink->all || !port_reaches(attr));
 }
 
 static void set_route(struct route *route, const struct ibv_ah_attr *attr)
