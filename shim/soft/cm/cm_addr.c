@@ -107,7 +107,7 @@ void cm_addr_set_ip(struct cm_addr *addr, const uint8_t gid[16])
 	memcpy(addr->ip, ipv4 ? gid + sizeof(mapped) : gid, ipv4 ? 4 : 16);
 }
 
-static bool is_loopback(const struct cm_addr *addr)
+bool cm_addr_loopback(const struct cm_addr *addr)
 {
 	return addr->family == AF_INET && addr->ip[0] == 127;
 }
@@ -124,7 +124,7 @@ static bool is_on(const struct cm_addr *addr, const struct ifaddrs *interface)
 bool cm_addr_local(const struct cm_addr *addr)
 {
 	struct ifaddrs *list, *interface;
-	bool found = is_loopback(addr);
+	bool found = cm_addr_loopback(addr);
 
 	if (found || getifaddrs(&list) < 0)
 		return found;
@@ -142,6 +142,6 @@ void cm_addr_source(struct cm_addr *src, const struct cm_addr *dst)
 	*src = *dst;
 	src->port = port;
 	/* all of 127.0.0.0/8 uses its first address */
-	if (is_loopback(dst))
+	if (cm_addr_loopback(dst))
 		memcpy(src->ip, localhost, sizeof(localhost));
 }

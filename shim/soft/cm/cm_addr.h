@@ -27,6 +27,7 @@ size_t cm_addr_to(const struct cm_addr *addr, void *sockaddr, size_t size);
 
 bool cm_addr_any(const struct cm_addr *addr);
 bool cm_addr_multicast(const struct cm_addr *addr);
+bool cm_addr_loopback(const struct cm_addr *addr);
 bool cm_addr_same_ip(const struct cm_addr *a, const struct cm_addr *b);
 
 /* Convert an address to a GID, IPv4 mapped; and the reverse, which does not change the port. */

@@ -21,6 +21,19 @@ static bool wildcard_of_one_family(const struct cm_id *id)
 	return id->afonly_set ? id->afonly : id->src.family == AF_INET;
 }
 
+/*
+ * A port with a wire has the wire's address only. As in the kernel, an identifier may have a
+ * loopback address, but has no device then; the other addresses of this machine cannot be had.
+ */
+static bool has_device(const struct cm_addr *addr)
+{
+	const struct uplink *uplink = uplink_get();
+	uint8_t gid[16] = { 0 };
+
+	cm_addr_to_gid(addr, gid);
+	return !uplink || !memcmp(gid, &uplink->addr, sizeof(gid));
+}
+
 int cm_route_bind(struct cm_id *id, const struct cm_addr *addr)
 {
 	struct cm_addr before = id->src;
@@ -30,6 +43,8 @@ int cm_route_bind(struct cm_id *id, const struct cm_addr *addr)
 		return -EINVAL;
 	if (!cm_addr_any(addr) && !cm_addr_local(addr))
 		return -EADDRNOTAVAIL;
+	if (!cm_addr_any(addr) && !cm_addr_loopback(addr) && !has_device(addr))
+		return -ENODEV;
 	id->src = *addr;
 	id->afonly = wildcard_of_one_family(id);
 	err = cm_id_bind_port(id);
@@ -37,7 +52,7 @@ int cm_route_bind(struct cm_id *id, const struct cm_addr *addr)
 		id->src = before;
 		return err;
 	}
-	id->device = !cm_addr_any(addr);
+	id->device = !cm_addr_any(addr) && has_device(addr);
 	id->state = CM_BOUND;
 	return 0;
 }
