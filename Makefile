@@ -284,6 +284,10 @@ $(BUILD)/fuzz/soft_fuzz: tests/fuzz/soft_fuzz.c tests/fuzz/dice.c tests/fuzz/byt
 	tests/fuzz/seeds.c $(call fuzzed,$(SOFT))
 	$(call say,CC,$@)$(FUZZ_CC) $(FUZZ_LIB) -o $@ $(filter %.c %.o,$^) -lsqlite3
 
+$(BUILD)/fuzz/wire_fuzz: tests/fuzz/wire_fuzz.c tests/fuzz/dice.c tests/fuzz/bytes.c \
+	$(call fuzzed,$(SOFT))
+	$(call say,CC,$@)$(FUZZ_CC) $(FUZZ_LIB) -o $@ $(filter %.c %.o,$^) -lsqlite3
+
 $(BUILD)/fuzz/%_fuzz: tests/fuzz/%_fuzz.c tests/fuzz/inside.c $(MUTATE) $(BUILD)/fuzz/libfuzz.a
 	$(call say,CC,$@)$(FUZZ_CC) $(FUZZ_LIB) -o $@ $(filter %.c %.a,$^) $(ALL_LIBS)
 
@@ -303,6 +307,11 @@ $(BUILD)/fuzz/commands: $(call mutate,$(patsubst %,tests/fuzz/%.c,commands forms
 # the fuzzers of `make test`: linked from the existing objects, with our own driver
 $(BUILD)/smoke/soft_fuzz: $(SOFT) $(SANITIZED) \
 	$(patsubst %,$(BUILD)/tests/fuzz/%.o,soft_fuzz dice bytes seeds plain)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $^ -lsqlite3
+
+$(BUILD)/smoke/wire_fuzz: $(SOFT) $(SANITIZED) \
+	$(patsubst %,$(BUILD)/tests/fuzz/%.o,wire_fuzz dice bytes plain)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $^ -lsqlite3
 
