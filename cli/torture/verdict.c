@@ -106,11 +106,20 @@ static bool is_site(const struct trial *trial, enum verb verb, uint32_t stack)
 	return verb == site->verb && place_key(trial->report.trace, stack) == site->key;
 }
 
+/* Has the program itself destroyed an object? Not one of librdmacm, nor while it already exits. */
+static bool is_cleaning_up(const struct trial *trial, const struct trace_event *event)
+{
+	const struct call *call = event->call;
+
+	return verb_infos[call->verb].effect == EFFECT_DESTROY && !event->inner && call->end >= 0 &&
+	       !trace_stack_has_cm(trial->report.trace, call->stack, 2);
+}
+
 static void note_call(struct trial *trial, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 
-	if (trial->occurred && verb_infos[call->verb].effect == EFFECT_DESTROY && !event->inner)
+	if (trial->occurred && is_cleaning_up(trial, event))
 		trial->cleaned[event->process] = true;
 	if (!trial->failure->error || !is_site(trial, call->verb, call->stack))
 		return;
