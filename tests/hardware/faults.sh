@@ -2,10 +2,11 @@
 # Faults on kernel devices: a program that survives all of them sees the same on Soft-RoCE, on soft
 # iWARP and on the software device, of each row of docs/FAULTS.md that the recorder makes; what
 # differs on siw is known. A row for each rule is printed, in the words of
-# tests/apps/cm_failures.c. Then torture on Soft-RoCE.
+# tests/apps/cm_failures.c. Then failures that were recorded on one device are replayed on all
+# three, and torture runs on Soft-RoCE.
 #
-# FAULTS=TEXT selects rules by a part of them; FAULTS=torture: torture only. The list takes ten
-# minutes on two idle processors without KVM.
+# FAULTS=TEXT selects rules by a part of them; FAULTS=replay, torture: only these. The first part
+# takes ten minutes on two idle processors without KVM, the replays about as long.
 . tests/hardware/lib/machine.sh
 in_machine -l both
 cd "$tmp" || exit 1
@@ -120,11 +121,58 @@ use_device rxe0; rxe_at=$address
 use_device siw0; siw_at=$address
 unset VERBATIM_DEVICE
 : >table
-try "without a fault" is_seen_everywhere ""
+[[ ${FAULTS:-} =~ ^(replay|torture)$ ]] || try "without a fault" is_seen_everywhere ""
 for rule in "${rules[@]}"; do
 	[[ $rule != *"${FAULTS:-}"* ]] || try "everywhere: $rule" is_seen_everywhere "$rule"
 done
 cat table
+
+# Replay t.db on a device: its status and the number of failures that were injected.
+echo "query_qp *qp_state * * siw does not report states" >accepted
+replay() { # device, OPTION...
+	timeout 120 "$VERBATIM" replay -q --device "$1" --timeout 2s --tolerate accepted \
+		--report report "${@:2}" t.db >out 2>&1
+	echo "$? $(jq .counts.faults report)"
+}
+
+# What the device does not repeat is known: docs/FAULTS.md, "On kernel devices".
+is_repeated() { # device, address, rule, number of failures, status without them, on siw
+	local each wanted
+	echo "$3" >rule
+	timeout 120 "$VERBATIM" record -q --device "$1" --faults rule -o t.db -- \
+		"$apps/cm_failures" "$2" >out 2>&1
+	if [ "$1" = siw0 ]; then set -- "$@" siw0; else set -- "$@" rxe0 soft siw0; fi
+	for each in "${@:7}"; do
+		[ "$each" = siw0 ] && [ "$6" != = ] && wanted=$6 || wanted="0 $4"
+		is "on $each" "$(replay "$each" --faults recorded)" "$wanted" ||
+			{ cat out; return 1; }
+	done
+	is "without them" "$(replay "$1" --faults none)" "$5 0"
+}
+repeated=(
+	"verb=reg_mr errno=EPERM" 1 1 =
+	"verb=rdma_connect errno=EINVAL" 1 1 "1 0" # its peer cannot be synthesised
+	"verb=poll_cq n=2 errno=EIO" 1 1 =
+	"opcode=RDMA_WRITE n=2 errno=ENOMEM" 1 1 "1 1" # its state, as a consequence
+	"opcode=SEND n=3 status=RETRY_EXC_ERR vendor_err=0x81" 1 1 "1 1" # not flushed
+	"opcode=SEND n=3 event=QP_FATAL" 1 1 "1 2" # not flushed
+	"opcode=SEND n=3 disconnect" 1 1 "1 1" # not flushed
+	"cm=ADDR_RESOLVED becomes=ADDR_ERROR" 1 1 =
+	"cm=ESTABLISHED n=2 becomes=CONNECT_ERROR" 1 1 =
+	"opcode=SEND n=2 late=50ms" 0 0 =
+	"opcode=SEND n=2 delay=300ms" 1 0 =
+)
+if [[ replay = "${FAULTS:-replay}" ]]; then
+	for ((i = 0; i < ${#repeated[@]}; i += 4)); do
+		try "recorded on rxe, replayed on all: ${repeated[i]}" is_repeated \
+			rxe0 "$rxe_at" "${repeated[@]:i:4}"
+	done
+	for ((i = 0; i < ${#repeated[@]}; i += 4)); do
+		[[ ${repeated[i]} == verb=rdma_connect* ]] && there="1 0" || there='='
+		try "recorded on siw, replayed there: ${repeated[i]}" is_repeated \
+			siw0 "$siw_at" "${repeated[@]:i:3}" "$there"
+	done
+fi
 
 torture() { timeout 1200 "$VERBATIM" torture --device rxe0 -j 1 "$@" >out 2>err; }
 
