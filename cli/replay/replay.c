@@ -369,6 +369,7 @@ int cli_replay(int argc, char **argv)
 	again[0] = (char *)"verbatim";
 	memcpy(again + 1, argv, ((size_t)argc + 1) * sizeof(*argv));
 	cli_parse(argc, argv, &set, &arguments);
+	set.device = device_take_wire(set.device);
 	set.replay.device = replay_child_is() ? NULL : set.device;
 	if (set.replay.max_memory == REPLAY_MEMORY_DEFAULT)
 		set.replay.max_memory = replay_memory_default(
