@@ -133,11 +133,15 @@ static void check_firewall(struct doctor *doctor)
 
 void doctor_wire(struct doctor *doctor)
 {
-	const char *wire = getenv("VERBATIM_SOFT_WIRE");
-	char name[64];
+	const char *value = getenv("VERBATIM_SOFT_WIRE");
+	char name[64], wire[100], *all;
 
-	if (!wire || !*wire)
+	if (!value || !*value)
 		return;
+	snprintf(wire, sizeof(wire), "%s", value);
+	all = strstr(wire, ",all"); /* even within the fabric */
+	if (all && !all[4])
+		*all = '\0';
 	if (!find_interface(wire, name, sizeof(name))) {
 		doctor_report(
 			doctor, DOCTOR_PROBLEM,
