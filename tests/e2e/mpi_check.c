@@ -1,6 +1,8 @@
 /*
- * Two ranks exchange messages of many sizes, each way, by send and receive and by one-sided access,
- * and check every byte. Prints "good", or the error.
+ * Pairs of ranks exchange messages of many sizes, each way, by send and receive and by one-sided
+ * access, and check every byte. Prints "good", or the error.
+ *
+ *	mpi_check [RANKS [ROUNDS]]	2 ranks, or as many; of the first half with one of the other
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -8,6 +10,8 @@
 #include <string.h>
 
 enum { MOST = 4 << 20 };
+
+static int peer;
 
 static unsigned char byte_at(size_t i, int round, int rank)
 {
@@ -36,10 +40,10 @@ static void exchange_buffers(unsigned char *out, unsigned char *in, int n, int r
 
 	fill_buffer(out, n, round, rank);
 	memset(in, 0, n);
-	MPI_Irecv(in, n, MPI_BYTE, !rank, round, MPI_COMM_WORLD, &requests[0]);
-	MPI_Isend(out, n, MPI_BYTE, !rank, round, MPI_COMM_WORLD, &requests[1]);
+	MPI_Irecv(in, n, MPI_BYTE, peer, round, MPI_COMM_WORLD, &requests[0]);
+	MPI_Isend(out, n, MPI_BYTE, peer, round, MPI_COMM_WORLD, &requests[1]);
 	MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-	check_buffer(in, n, round, !rank, "message");
+	check_buffer(in, n, round, peer, "message");
 }
 
 static void put_and_get(unsigned char *out, unsigned char *window_at, MPI_Win window, int n,
@@ -47,11 +51,11 @@ static void put_and_get(unsigned char *out, unsigned char *window_at, MPI_Win wi
 {
 	fill_buffer(out, n, round, rank);
 	MPI_Win_fence(0, window);
-	MPI_Put(out, n, MPI_BYTE, !rank, 0, n, MPI_BYTE, window);
+	MPI_Put(out, n, MPI_BYTE, peer, 0, n, MPI_BYTE, window);
 	MPI_Win_fence(0, window);
-	check_buffer(window_at, n, round, !rank, "put");
+	check_buffer(window_at, n, round, peer, "put");
 	memset(out, 0, n);
-	MPI_Get(out, n, MPI_BYTE, !rank, 0, n, MPI_BYTE, window);
+	MPI_Get(out, n, MPI_BYTE, peer, 0, n, MPI_BYTE, window);
 	MPI_Win_fence(0, window);
 	check_buffer(out, n, round, rank, "get");
 }
@@ -59,23 +63,26 @@ static void put_and_get(unsigned char *out, unsigned char *window_at, MPI_Win wi
 int main(int argc, char **argv)
 {
 	unsigned char *out = malloc(MOST), *in = malloc(MOST);
+	int wanted = argc > 1 ? atoi(argv[1]) : 2, rounds = argc > 2 ? atoi(argv[2]) : 2000;
 	int rank, ranks, sum, round = 0;
 	MPI_Win window;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	peer = (rank + ranks / 2) % ranks;
 	MPI_Win_create(in, MOST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
 	for (int n = 1; n <= MOST; n *= 4)
 		exchange_buffers(out, in, n, round++, rank);
-	for (int i = 0; i < 2000; i++)
+	for (int i = 0; i < rounds; i++)
 		exchange_buffers(out, in, i % 100, round++, rank);
 	for (int n = 1; n <= MOST; n *= 16)
 		put_and_get(out, in, window, n, round++, rank);
 	MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 	MPI_Win_free(&window);
 	if (rank == 0)
-		puts(ranks == 2 && sum == 1 ? "good" : "the ranks do not meet");
+		puts(ranks == wanted && sum == ranks * (ranks - 1) / 2 ? "good"
+								       : "the ranks do not meet");
 	MPI_Finalize();
 	free(out);
 	free(in);

@@ -87,7 +87,8 @@ bad() { VERBATIM_SOFT_LINK_MODEL="loss=1% duplicate=1% reorder=3% corrupt=0.5% s
 cut() { VERBATIM_SOFT_LINK_MODEL="cut=$1" "${@:2}"; }
 cut_by_file() { echo "link cut=$1" >"$tmp/link"; VERBATIM_SOFT_FAULTS=$tmp/link "${@:2}"; }
 a_cut_link_ends_by_the_timers() {
-	! cut_by_file 1ms+60s pingpong rc >"$tmp/out" && says 'retry counter exceeded (12)' "$tmp/out"
+	! cut_by_file 1ms+60s pingpong rc >"$tmp/out" &&
+		says 'retry counter exceeded (12)' "$tmp/out"
 }
 
 packets() { awk '$1 == "v0:" { print $3 }' /proc/net/dev; }
@@ -184,6 +185,72 @@ group_of_ipv6() {
 	group ff15::77 000015FF000000000000000077000000 $wire_one $wire_two
 }
 
+# A server takes malformed management datagrams, and then serves a client.
+malformed_mads_harm_nothing() {
+	local pid
+	next_port
+	one timeout 60 rping -s -P -p $port -a $here >"$tmp/server" 2>&1 & pid=$!
+	await has_wire || return
+	nsenter -t $other -n python3 tests/e2e/wire/mads.py $there $here "$(share 500 20000)" \
+		$RANDOM $port &&
+		two timeout 60 rping -c -C 3 -a $here -p $port >"$tmp/client" 2>&1 ||
+		{ cat "$tmp/server" "$tmp/client"; return 1; }
+	kill -0 $pid && pkill -P $pid && ! wait $pid
+}
+
+# Clients that choose the device, its address and their transport themselves.
+ucx() { # transports, options
+	local server
+	next_port
+	export UCX_TLS=$1 UCX_NET_DEVICES=verbatim0:1
+	one timeout 60 ucx_perftest -p $port >"$tmp/server" 2>&1 & server=$!
+	await listens $port || return
+	two timeout 60 ucx_perftest -p $port -n "$(share 50 1000)" -w 5 "${@:2}" $here \
+		>"$tmp/client" 2>&1 && wait $server ||
+		{ cat "$tmp/server" "$tmp/client"; return 1; }
+}
+fabrics() { # endpoint
+	local server
+	next_port
+	one timeout 60 fi_pingpong -p verbs -e $1 -I "$(share 5 50)" -c -B $port \
+		>"$tmp/server" 2>&1 & server=$!
+	await listens $port || return
+	two timeout 60 fi_pingpong -p verbs -e $1 -I "$(share 5 50)" -c -P $port $here \
+		>"$tmp/client" 2>&1 && wait $server ||
+		{ cat "$tmp/server" "$tmp/client"; return 1; }
+}
+
+# Open MPI starts its daemon there by an agent in place of ssh, which gets host and command. Its
+# other way, the component openib, needs InfiniBand here: Debian's has no rdmacm.
+a_job_has_four_ranks_over_two_networks() {
+	cat >"$tmp/agent" <<-END
+		#!/bin/sh
+		shift
+		export VERBATIM_SOFT_FABRIC=$tmp/two VERBATIM_SOFT_WIRE=v1
+		exec nsenter -t $other -n sh -c "\$*"
+	END
+	chmod +x "$tmp/agent"
+	mpicc -O1 -o "$tmp/mpi_check" tests/e2e/mpi_check.c || return
+	VERBATIM_SOFT_FABRIC=$tmp/one VERBATIM_SOFT_WIRE=v0 timeout 300 mpirun \
+		--allow-run-as-root --oversubscribe -np 4 --host $here:2,$there:2 \
+		--mca plm_rsh_agent "$tmp/agent" --mca plm_rsh_no_tree_spawn 1 \
+		--mca oob_tcp_if_include 10.99.0.0/24 --mca pml ucx --mca osc ucx \
+		-x LD_PRELOAD="$libs/libverbatim-soft.so" -x UCX_TLS=rc_v,self \
+		-x UCX_NET_DEVICES=verbatim0:1 "$tmp/mpi_check" 4 100 >"$tmp/out" 2>&1 &&
+		grep -qx good "$tmp/out" || { cat "$tmp/out"; return 1; }
+}
+
+# Both ends of these are in one process. It is known that the wire has no atomic write.
+pyverbs_passes_over_the_wire() {
+	VERBATIM_SOFT_FABRIC=$tmp/one /usr/bin/python3 tests/e2e/pyverbs.py pyverbs 100 \
+		"LD_PRELOAD=$libs/libverbatim-soft.so" VERBATIM_SOFT_WIRE=v0,all test_cqex \
+		test_cq_events test_qpex. test_qp. test_odp test_rdmacm test_mr. test_atomic \
+		test_shared_pd test_parent_domain >"$tmp/out"
+	is "failed" "$(sed -n 's/^not ok pyverbs: \(tests[^ :]*\).*/\1/p' "$tmp/out")" \
+		tests.test_qpex.QpExTestCase.test_qp_ex_rc_atomic_write &&
+		[ "$(grep -c '^ok' "$tmp/out")" -gt 100 ]
+}
+
 lossy() { VERBATIM_SOFT_LINK_MODEL="loss=10% duplicate=10% seed=3" "$@"; }
 
 congested() { VERBATIM_SOFT_LINK_MODEL="ecn=100%" "$@"; }
@@ -208,6 +275,65 @@ packets_are_well_formed() {
 	python3 tests/e2e/wire/icrc.py "$tmp/cap.pcapng" >"$tmp/icrc" || return
 	read -r good bad_ones <"$tmp/icrc"
 	is "bad ICRCs" "$bad_ones" 0 && [ "$good" -gt 200 ]
+}
+
+# The command, here and there.
+at_one() { VERBATIM_SOFT_FABRIC=$tmp/one timeout 120 "$VERBATIM" "$@"; }
+at_two() { VERBATIM_SOFT_FABRIC=$tmp/two nsenter -t $other -n timeout 120 "$VERBATIM" "$@"; }
+
+recorded_by_both() { # program
+	local server
+	next_port
+	at_one record -q --payload=full -o "$tmp/one.db" --device soft:v0 -- "$@" -p $port \
+		>"$tmp/server" 2>&1 & server=$!
+	await listens $port || return
+	at_two record -q --payload=full -o "$tmp/two.db" --device soft:v1 -- "$@" -p $port $here \
+		>"$tmp/client" 2>&1 && wait $server ||
+		{ cat "$tmp/server" "$tmp/client"; return 1; }
+}
+
+# Each half by a replay of its own; then one half, whose peer is made.
+traces_replay_over_the_wire() {
+	local listener at before
+	recorded_by_both ibv_rc_pingpong -g 0 -n 20 -s 3000 || return
+	export VERBATIM_REPLAY_KEY=0123456789abcdef0123456789abcdef
+	before=$(packets)
+	at_one replay --device soft:v0 --listen $here:0 "$tmp/one.db" >"$tmp/listen" \
+		2>"$tmp/listen.err" & listener=$!
+	await grep -q 'waiting for the other replay' "$tmp/listen.err" || return
+	at=$here:$(sed -n 's/.*waiting for the other replay at .* port //p' "$tmp/listen.err")
+	at_two replay --device soft:v1 --peer "$at" "$tmp/two.db" >"$tmp/peer" 2>&1 &&
+		wait $listener && says '^no divergence' "$tmp/listen" &&
+		says '^no divergence' "$tmp/peer" ||
+		{ head -n 20 "$tmp/listen" "$tmp/peer" "$tmp/listen.err"; return 1; }
+	[ "$(packets)" -gt $((before + 60)) ] || { echo "they have not used the wire"; return 1; }
+	before=$(awk '$1 == "lo:" { print $3 }' /proc/net/dev)
+	at_one replay --device soft:v0,all "$tmp/one.db" >"$tmp/out" 2>&1 &&
+		says '^no divergence' "$tmp/out" && says '^made 1 peer' "$tmp/out" &&
+		[ "$(awk '$1 == "lo:" { print $3 }' /proc/net/dev)" -gt $((before + 60)) ] ||
+		{ cat "$tmp/out"; return 1; }
+}
+
+# Requests: acknowledges depend on how many packets arrive together.
+requests_of() {
+	tshark -r "$1" -Y 'infiniband && !infiniband.aeth.syndrome' -T fields \
+		-einfiniband.bth.{opcode,psn,destqp,se,p_key,padcnt} -e infiniband.immdt \
+		-e infiniband.deth.srcqp -e data.data 2>/dev/null
+}
+exported_packets_are_those_captured() {
+	local pid
+	ip link set v0 gso_max_segs 1 && nsenter -t $other -n ip link set v1 gso_max_segs 1 ||
+		return
+	dumpcap -q -i v0 -w "$tmp/cap.pcapng" 2>"$tmp/dumpcap" & pid=$!
+	await grep -q 'File:' "$tmp/dumpcap" || return
+	recorded_by_both ibv_rc_pingpong -g 0 -n 10 -s 3001 || return
+	kill -INT $pid && wait $pid
+	"$VERBATIM" export -f pcapng -o "$tmp/one.pcapng" "$tmp/one.db" &&
+		"$VERBATIM" export -f pcapng -o "$tmp/two.pcapng" "$tmp/two.db" || return
+	{ requests_of "$tmp/one.pcapng"; requests_of "$tmp/two.pcapng"; } | sort >"$tmp/exported"
+	requests_of "$tmp/cap.pcapng" | sort -u >"$tmp/captured" # without what was sent again
+	is "packets" "$(wc -l <"$tmp/exported")" 60 &&
+		is "others" "$(diff "$tmp/exported" "$tmp/captured" | cut -c 1-200 | head -n 6)" ""
 }
 
 # docs/examples: namespaces in place of containers, and the fields of the others.
@@ -246,6 +372,7 @@ try addresses_of_ipv6_work
 try two_pairs_at_once
 try packets_of_one_machine_stay_in_memory
 try_in_turn "XRC" pingpong_of_xrc
+try_in_turn traces_replay_over_the_wire
 try_in_turn "a link that is cut and mended" cut 1ms+100ms pingpong rc
 try_in_turn a_cut_link_ends_by_the_timers
 if command -v rping >/dev/null; then
@@ -256,6 +383,7 @@ if command -v rping >/dev/null; then
 		"rstream -S 10000 -C 20 -s $here"
 	try_in_turn files_are_copied
 	try nobody_listens
+	try_in_turn malformed_mads_harm_nothing
 	try_in_turn "multicast" group 239.9.9.9 090909EF $here $there
 	try_in_turn group_of_ipv6
 	try "librdmacm, with losses" lossy connected "rping -s -C 3 -a $here" \
@@ -278,8 +406,28 @@ else
 	skip "RDMA" "perftest is not installed"
 fi
 try "RC, without loss on a bad link" crooked pingpong rc -c -n 50
+if command -v ucx_perftest >/dev/null; then
+	try_in_turn "UCX over RC" ucx rc_v -t tag_lat
+	try_in_turn "UCX over RC, RDMA" ucx rc_v -t ucp_get -s 40000
+	try_in_turn "UCX over UD" ucx ud_v -t tag_lat
+	try_in_turn "UCX over UD, with losses" bad ucx ud_v -t tag_lat
+else
+	skip "UCX" "ucx-utils is not installed"
+fi
+if command -v fi_pingpong >/dev/null; then
+	try_in_turn "libfabric, messages" fabrics msg
+	try_in_turn "libfabric, datagrams" fabrics dgram
+else
+	skip "libfabric" "libfabric-bin is not installed"
+fi
+if [ -n "${LONG:-}" ]; then
+	try pyverbs_passes_over_the_wire
+	if command -v mpicc >/dev/null; then try a_job_has_four_ranks_over_two_networks
+	else skip "a job of four ranks" "Open MPI is not installed"; fi
+fi
 if command -v dumpcap >/dev/null && command -v tshark >/dev/null; then
 	try packets_are_well_formed
+	try_in_turn exported_packets_are_those_captured
 else
 	skip "packets are well-formed" "wireshark is not installed"
 fi
