@@ -205,30 +205,33 @@ static bool is_reached(const char *place, const char *there)
 	       !strcmp(port_text(place), port_text(there));
 }
 
-struct cm_place *cm_place_find(struct replay *r, const char *there, bool refused)
+struct cm_place *cm_place_find(struct replay *r, const char *there, bool datagrams, bool refused)
 {
 	struct cm *cm = r->cm;
 
 	for (size_t i = cm->nplaces; i-- > 0;)
-		if (cm->places[i].refused == refused && (is_reached(cm->places[i].there, there) ||
-							 is_reached(there, cm->places[i].there)))
+		if (cm->places[i].datagrams == datagrams && cm->places[i].refused == refused &&
+		    (is_reached(cm->places[i].there, there) ||
+		     is_reached(there, cm->places[i].there)))
 			return &cm->places[i];
 	return NULL;
 }
 
-int cm_place_note(struct replay *r, const char *there, bool refused, uint16_t port,
+int cm_place_note(struct replay *r, const char *there, bool datagrams, bool refused, uint16_t port,
 		  struct cm_end *keeper)
 {
 	struct cm_place *place = NULL;
 
 	for (size_t i = 0; i < r->cm->nplaces; i++)
-		if (!strcmp(r->cm->places[i].there, there) && r->cm->places[i].refused == refused)
+		if (!strcmp(r->cm->places[i].there, there) &&
+		    r->cm->places[i].datagrams == datagrams && r->cm->places[i].refused == refused)
 			place = &r->cm->places[i];
 	if (!place)
 		place = vec_push(r->cm->places, r->cm->nplaces);
 	if (!place)
 		return -ENOMEM;
 	snprintf(place->there, sizeof(place->there), "%s", there);
+	place->datagrams = datagrams;
 	place->refused = refused;
 	place->port = port;
 	place->keeper = keeper;

@@ -36,7 +36,8 @@ static const char *find_bound(const struct cm_task *t, const char *there, bool c
 static int bind_end(struct cm_task *t, const char *there, struct sockaddr_storage *address)
 {
 	const char *bound = find_bound(t, there, *cm_address_port(address));
-	struct cm_place *place = bound ? cm_place_find(t->r, bound, false) : NULL;
+	struct cm_place *place =
+		bound ? cm_place_find(t->r, bound, t->end->datagrams, false) : NULL;
 	int ret;
 
 	*cm_address_port(address) = place ? place->port : 0;
@@ -49,7 +50,8 @@ static int bind_end(struct cm_task *t, const char *there, struct sockaddr_storag
 	if (!ret && cm_note_port(t->r, t->end))
 		return log_err(-ENOMEM, "note a port");
 	if (!ret && bound &&
-	    cm_place_note(t->r, bound, false, t->lib->get_src_port(t->end->id), NULL))
+	    cm_place_note(t->r, bound, t->end->datagrams, false, t->lib->get_src_port(t->end->id),
+			  NULL))
 		return log_err(-ENOMEM, "note a port");
 	return ret;
 }
@@ -71,7 +73,7 @@ static bool is_elsewhere(struct cm_task *t, const char *text)
 {
 	if (!t->call->failed)
 		return false;
-	if (t->call->error != EADDRINUSE || cm_place_find(t->r, text, false))
+	if (t->call->error != EADDRINUSE || cm_place_find(t->r, text, t->end->datagrams, false))
 		return t->call->error == EADDRNOTAVAIL || t->call->error == ENODEV;
 	t->needless = true;
 	outcome_tolerated(t->r->outcome, in_use);
@@ -99,12 +101,12 @@ static int find_destination(struct cm_task *t, const char *text, struct sockaddr
 
 	if (t->end->lost || cm_address_is_general(dst))
 		return 0;
-	place = cm_place_find(t->r, text, t->end->refused);
+	place = cm_place_find(t->r, text, t->end->datagrams, t->end->refused);
 	port = place ? place->port : cm_made_listen(t->r, t->end, dst);
 	if (!port)
 		return -errno;
-	if (!place &&
-	    cm_place_note(t->r, text, t->end->refused, port, t->r->cm->made[t->r->cm->nmade - 1]))
+	if (!place && cm_place_note(t->r, text, t->end->datagrams, t->end->refused, port,
+				    t->r->cm->made[t->r->cm->nmade - 1]))
 		return -ENOMEM;
 	cm_address_translate(t->r, dst);
 	*cm_address_port(dst) = port;

@@ -116,7 +116,7 @@ static int resolve_route(struct cm_task *t)
  */
 static bool is_listened(struct replay *r, const struct cm_end *end)
 {
-	const struct cm_place *place = cm_place_find(r, end->dst, end->refused);
+	const struct cm_place *place = cm_place_find(r, end->dst, end->datagrams, end->refused);
 
 	return place && place->listened;
 }
@@ -133,6 +133,11 @@ static void connect_waiting(struct replay *r)
 	}
 }
 
+static bool is_place_of(const struct cm_place *place, const struct cm_end *end, uint16_t port)
+{
+	return place->port == port && place->datagrams == end->datagrams;
+}
+
 static int note_listener(struct cm_task *t)
 {
 	uint16_t port = t->lib->get_src_port(t->end->id);
@@ -140,11 +145,12 @@ static int note_listener(struct cm_task *t)
 	bool known = false;
 
 	for (size_t i = 0; i < cm->nplaces; i++)
-		known |= cm->places[i].port == port && !cm->places[i].keeper;
-	if (!known && *t->end->src && cm_place_note(t->r, t->end->src, false, port, NULL))
+		known |= is_place_of(&cm->places[i], t->end, port) && !cm->places[i].keeper;
+	if (!known && *t->end->src &&
+	    cm_place_note(t->r, t->end->src, t->end->datagrams, false, port, NULL))
 		return -ENOMEM;
 	for (size_t i = 0; i < cm->nplaces; i++)
-		if (cm->places[i].port == port)
+		if (is_place_of(&cm->places[i], t->end, port))
 			cm->places[i].listened = true;
 	return cm_note_port(t->r, t->end);
 }

@@ -92,7 +92,7 @@ static struct rdma_conn_param mirror_parameters(const struct args *out, uint8_t 
 static bool find_listener(struct replay *r, const struct cm_end *end, enum rdma_port_space ps,
 			  struct sockaddr_storage *ret_address)
 {
-	const struct cm_place *place = cm_place_find(r, end->src, false);
+	const struct cm_place *place = cm_place_find(r, end->src, ps == RDMA_PS_UDP, false);
 	struct cm_end *made = NULL;
 	uint16_t port;
 
@@ -103,7 +103,7 @@ static bool find_listener(struct replay *r, const struct cm_end *end, enum rdma_
 	if (!place && !made)
 		return false;
 	port = place ? place->port : r->cm->lib.get_src_port(made->id);
-	if (made && cm_place_note(r, end->src, false, port, made))
+	if (made && cm_place_note(r, end->src, ps == RDMA_PS_UDP, false, port, made))
 		return false;
 	cm_address_translate(r, ret_address);
 	*cm_address_port(ret_address) = port;

@@ -79,6 +79,7 @@ struct cm_channel {
 
 struct cm_place {
 	char there[SOCKADDR_TEXT];
+	bool datagrams; /* a port of RDMA_PS_UDP, which may have the number of another one */
 	bool refused;
 	bool listened;         /* an identifier of the trace listens at it */
 	uint16_t port;         /* in the replay, network order */
@@ -149,12 +150,12 @@ bool cm_address_probe(struct replay *r);
 bool cm_address_own(struct replay *r, const char *device, struct sockaddr_storage *ret_own);
 /* Translate the IP address only. */
 void cm_address_translate(struct replay *r, struct sockaddr_storage *address);
-struct cm_place *cm_place_find(struct replay *r, const char *there, bool refused);
+struct cm_place *cm_place_find(struct replay *r, const char *there, bool datagrams, bool refused);
 /*
  * Note that the replay uses port @port in place of the recorded address @there; @keeper: the
  * synthesized end that owns the port, or NULL. Returns 0 or -ENOMEM.
  */
-int cm_place_note(struct replay *r, const char *there, bool refused, uint16_t port,
+int cm_place_note(struct replay *r, const char *there, bool datagrams, bool refused, uint16_t port,
 		  struct cm_end *keeper);
 /* In the report. */
 void cm_place_report(struct replay *r);

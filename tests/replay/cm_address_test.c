@@ -158,8 +158,8 @@ static const char *is_reaching(const char *bound, const char *there)
 	const struct cm_place *place;
 
 	replay.cm->nplaces = 0;
-	assert_int_equal(cm_place_note(&replay, bound, false, 1, NULL), 0);
-	place = cm_place_find(&replay, there, false);
+	assert_int_equal(cm_place_note(&replay, bound, false, false, 1, NULL), 0);
+	place = cm_place_find(&replay, there, false, false);
 	return place ? "yes" : "no";
 }
 
@@ -182,19 +182,19 @@ TEST(the_last_place_counts_and_refusing_ones_are_others)
 	struct cm_end keeper = { 0 };
 
 	(void)state;
-	cm_place_note(&replay, "10.0.0.1:7", false, 1, &keeper);
-	cm_place_note(&replay, "10.0.0.1:7", true, 2, NULL);
-	cm_place_note(&replay, "0.0.0.0:7", false, 3, NULL);
+	cm_place_note(&replay, "10.0.0.1:7", false, false, 1, &keeper);
+	cm_place_note(&replay, "10.0.0.1:7", false, true, 2, NULL);
+	cm_place_note(&replay, "0.0.0.0:7", false, false, 3, NULL);
 	assert_int_equal(replay.cm->nplaces, 3);
-	assert_int_equal(cm_place_find(&replay, "10.0.0.1:7", false)->port, 3);
-	assert_int_equal(cm_place_find(&replay, "10.0.0.1:7", true)->port, 2);
-	assert_null(cm_place_find(&replay, "10.0.0.2:7", true));
-	cm_place_find(&replay, "10.0.0.1:7", true)->listened = true;
-	cm_place_note(&replay, "10.0.0.1:7", true, 4, &keeper); /* again */
+	assert_int_equal(cm_place_find(&replay, "10.0.0.1:7", false, false)->port, 3);
+	assert_int_equal(cm_place_find(&replay, "10.0.0.1:7", false, true)->port, 2);
+	assert_null(cm_place_find(&replay, "10.0.0.2:7", false, true));
+	cm_place_find(&replay, "10.0.0.1:7", false, true)->listened = true;
+	cm_place_note(&replay, "10.0.0.1:7", false, true, 4, &keeper); /* again */
 	assert_int_equal(replay.cm->nplaces, 3);
-	assert_int_equal(cm_place_find(&replay, "10.0.0.1:7", true)->port, 4);
-	assert_ptr_equal(cm_place_find(&replay, "10.0.0.1:7", true)->keeper, &keeper);
-	assert_false(cm_place_find(&replay, "10.0.0.1:7", true)->listened);
+	assert_int_equal(cm_place_find(&replay, "10.0.0.1:7", false, true)->port, 4);
+	assert_ptr_equal(cm_place_find(&replay, "10.0.0.1:7", false, true)->keeper, &keeper);
+	assert_false(cm_place_find(&replay, "10.0.0.1:7", false, true)->listened);
 }
 
 /* Addresses that need no look-up. */
@@ -215,10 +215,10 @@ TEST(four_places_are_reported)
 	know_host("10.0.0.1:0", "192.0.2.7:0");
 	cm_place_report(&replay);
 	expect_log("");
-	cm_place_note(&replay, "none", false, 1, NULL);
+	cm_place_note(&replay, "none", false, false, 1, NULL);
 	for (int i = 1; i <= 4; i++) {
 		snprintf(there, sizeof(there), "10.0.0.1:%d", i);
-		cm_place_note(&replay, there, false, htons((uint16_t)(50 + i)), NULL);
+		cm_place_note(&replay, there, false, false, htons((uint16_t)(50 + i)), NULL);
 		if (i == 1) {
 			cm_place_report(&replay);
 			expect_log("note addresses of librdmacm: 10.0.0.1:1 is 192.0.2.7:51");
@@ -228,7 +228,7 @@ TEST(four_places_are_reported)
 	expect_log("note addresses of librdmacm: 10.0.0.1:1 is 192.0.2.7:51, "
 		   "10.0.0.1:2 is 192.0.2.7:52, 10.0.0.1:3 is 192.0.2.7:53, "
 		   "10.0.0.1:4 is 192.0.2.7:54");
-	cm_place_note(&replay, "0.0.0.0:5", false, htons(55), NULL);
+	cm_place_note(&replay, "0.0.0.0:5", false, false, htons(55), NULL);
 	cm_place_report(&replay);
 	expect_log("note addresses of librdmacm: 10.0.0.1:1 is 192.0.2.7:51, "
 		   "10.0.0.1:2 is 192.0.2.7:52, 10.0.0.1:3 is 192.0.2.7:53, "

@@ -73,7 +73,7 @@ static void resolve_to(const char *src, const char *dst, const char *expected)
 
 static const struct cm_place *place_of(const char *there)
 {
-	return cm_place_find(&replay, there, false);
+	return cm_place_find(&replay, there, false, false);
 }
 
 TEST(a_recorded_port_is_a_free_one)
@@ -127,7 +127,7 @@ TEST(a_synthesized_end_leaves_its_port)
 
 	(void)state;
 	cm_open_end(&replay, keeper, cm_channel_of(&replay, 0), RDMA_PS_TCP);
-	cm_place_note(&replay, "10.0.0.1:7", false, htons(50), keeper);
+	cm_place_note(&replay, "10.0.0.1:7", false, false, htons(50), keeper);
 	*cm_log = 0;
 	bind_to("10.0.0.1:7", "destroy 2; bind 1 192.0.2.7:50");
 	assert_null(place_of("10.0.0.1:7")->keeper);
@@ -148,7 +148,7 @@ TEST(another_program_may_have_used_the_port)
 	replay_call(make_bind("10.0.0.1:7", EADDRINUSE),
 		    "tolerated an address of a program that i");
 	assert_int_equal(cm_told.calls, 0);
-	cm_place_note(&replay, "10.0.0.1:7", false, htons(50), NULL);
+	cm_place_note(&replay, "10.0.0.1:7", false, false, htons(50), NULL);
 	replay_call(make_bind("10.0.0.1:7", EADDRINUSE), "bind 1 192.0.2.7:50");
 }
 
@@ -163,13 +163,25 @@ TEST(families_other_than_ip_are_tolerated)
 TEST(a_destination_is_where_the_trace_listens)
 {
 	(void)state;
-	cm_place_note(&replay, "10.0.0.2:7", false, htons(50), NULL);
+	cm_place_note(&replay, "10.0.0.2:7", false, false, htons(50), NULL);
 	resolve_to("none", "10.0.0.2:7", "resolve 1 - to 192.0.2.7:50 30");
 	resolve_to("10.0.0.1:0", "10.0.0.2:7", "resolve 1 192.0.2.7:0 to 192.0.2.7:50 30");
 	/* a port of its own is bound before */
 	resolve_to("10.0.0.1:9", "10.0.0.2:7",
 		   "bind 1 192.0.2.7:0; resolve 1 - to 192.0.2.7:50 30");
 	assert_non_null(place_of("10.0.0.1:9"));
+}
+
+TEST(ports_of_datagrams_are_other_ports)
+{
+	(void)state;
+	cm_place_note(&replay, "10.0.0.2:7", false, false, htons(50), NULL);
+	end->datagrams = true;
+	resolve_to("none", "10.0.0.2:7",
+		   "create 2; bind 2 192.0.2.7:0; listen 2 0; resolve 1 - to 192.0.2.7:1000 30");
+	assert_int_equal(place_of("10.0.0.2:7")->port, htons(50));
+	assert_int_equal(cm_place_find(&replay, "10.0.0.2:7", true, false)->port,
+			 htons(FIRST_PORT));
 }
 
 TEST(a_source_that_cannot_be_bound_ends_the_call)
@@ -193,7 +205,7 @@ TEST(a_destination_outside_the_trace_is_synthesized)
 	end->refused = true; /* nothing listens there */
 	resolve_to("none", "10.0.0.2:7",
 		   "create 3; bind 3 192.0.2.7:0; resolve 1 - to 192.0.2.7:1002 30");
-	assert_non_null(cm_place_find(&replay, "10.0.0.2:7", true));
+	assert_non_null(cm_place_find(&replay, "10.0.0.2:7", false, true));
 	cm_fails = "create_id";
 	resolve_to("none", "10.0.0.2:8", "");
 	assert_int_equal(cm_told.ret, -1);

@@ -411,7 +411,7 @@ TEST(a_request_waits_until_its_listener_listens)
 	replay_for(VERB_rdma_listen, LISTENER, ",\"backlog\":9",
 		   "listen 2 9; connect 1 1/1 0 0/0 0 qp 0 ''");
 	assert_false(cm_end_of(&replay, END)->waits);
-	place = cm_place_find(&replay, "192.0.2.1:7", false);
+	place = cm_place_find(&replay, "192.0.2.1:7", false, false);
 	assert_non_null(place);
 	assert_int_equal(place->port, htons(50));
 	assert_true(place->listened);
@@ -492,17 +492,18 @@ TEST(a_listener_gets_the_place_that_was_reserved)
 	(void)state;
 	create_bound(LISTENER);
 	((struct sockaddr_in *)&cm_ids[1].route.addr.src_storage)->sin_port = htons(50);
-	assert_int_equal(cm_place_note(&replay, "192.0.2.1:6", false, htons(51), NULL), 0);
-	assert_int_equal(cm_place_note(&replay, "192.0.2.1:9", false, htons(50), NULL), 0);
+	assert_int_equal(cm_place_note(&replay, "192.0.2.1:6", false, false, htons(51), NULL), 0);
+	assert_int_equal(cm_place_note(&replay, "192.0.2.1:9", false, false, htons(50), NULL), 0);
 	replay_for(VERB_rdma_listen, LISTENER, "", "listen 1 0");
-	assert_true(cm_place_find(&replay, "192.0.2.1:9", false)->listened);
-	assert_false(cm_place_find(&replay, "192.0.2.1:6", false)->listened);
-	assert_null(cm_place_find(&replay, "192.0.2.1:7", false)); /* it is known by the other */
+	assert_true(cm_place_find(&replay, "192.0.2.1:9", false, false)->listened);
+	assert_false(cm_place_find(&replay, "192.0.2.1:6", false, false)->listened);
+	assert_null(
+		cm_place_find(&replay, "192.0.2.1:7", false, false)); /* it is known by the other */
 	/* but not by one of a synthesized end */
-	cm_place_find(&replay, "192.0.2.1:9", false)->keeper = listener;
+	cm_place_find(&replay, "192.0.2.1:9", false, false)->keeper = listener;
 	replay_for(VERB_rdma_listen, LISTENER, "", "listen 1 0");
-	assert_non_null(cm_place_find(&replay, "192.0.2.1:7", false));
-	cm_place_find(&replay, "192.0.2.1:9", false)->keeper = NULL;
+	assert_non_null(cm_place_find(&replay, "192.0.2.1:7", false, false));
+	cm_place_find(&replay, "192.0.2.1:9", false, false)->keeper = NULL;
 }
 
 TEST(ports_are_both_there_or_neither_is)

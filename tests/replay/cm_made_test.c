@@ -123,15 +123,15 @@ TEST(ends_of_the_trace_answer_themselves)
 	assert_false(end->answered);
 }
 
-static void note_listener(void)
+static void note_listener(bool datagrams)
 {
-	assert_int_equal(cm_place_note(&replay, PLACE, false, htons(50), NULL), 0);
+	assert_int_equal(cm_place_note(&replay, PLACE, datagrams, false, htons(50), NULL), 0);
 }
 
 TEST(a_recorded_request_is_sent)
 {
 	(void)state;
-	note_listener();
+	note_listener(false);
 	expect_before(request, "CONNECT_REQUEST", CONNECTION,
 		      "create 2; resolve 2 - to 192.0.2.1:50 2000; route 2 2000; "
 		      "connect 2 2/1 3 4/5 1 qp 6 'ab'");
@@ -141,7 +141,7 @@ TEST(a_recorded_request_is_sent)
 TEST(a_recorded_request_of_datagrams_is_sent)
 {
 	(void)state;
-	note_listener();
+	note_listener(true);
 	expect_before(request, "CONNECT_REQUEST",
 		      ",\"ud\":{\"private_data\":\"6364\",\"private_data_len\":2,\"qp_num\":9}",
 		      "create 2 udp; resolve 2 - to 192.0.2.1:50 2000; route 2 2000; "
@@ -169,7 +169,7 @@ TEST(a_request_needs_a_listener)
 	cm_fails = NULL;
 	request->listener = LISTENER; /* which has not listened yet */
 	expect_before(request, "CONNECT_REQUEST", CONNECTION, "");
-	note_listener();
+	note_listener(false);
 	cm_fails = "create_id";
 	expect_before(request, "CONNECT_REQUEST", CONNECTION, "");
 	cm_fails = "resolve_addr";
@@ -186,7 +186,7 @@ TEST(a_request_needs_a_listener)
 
 static void make_far(void)
 {
-	note_listener();
+	note_listener(false);
 	expect_before(request, "CONNECT_REQUEST", "",
 		      "create 2; resolve 2 - to 192.0.2.1:50 2000; route 2 2000; "
 		      "connect 2 0/0 0 0/0 0 qp 0 ''");

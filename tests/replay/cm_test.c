@@ -163,7 +163,7 @@ TEST(both_kinds_of_synthesized_peers_are_counted)
 	*cm_log = 0;
 	cm_end_of(&replay, REQUEST)->far = made;
 	cm_end_of(&replay, END)->answered = true;
-	cm_place_note(&replay, "0.0.0.0:7", false, htons(50), NULL);
+	cm_place_note(&replay, "0.0.0.0:7", false, false, htons(50), NULL);
 	cm_fini(&replay);
 	expect_log("note synthesized the peer of 2 connections of librdmacm, with its recorded "
 		   "private data; destroy 1; destroy 2; destroy 3; destroy 4; "
@@ -177,7 +177,7 @@ TEST(calls_that_were_not_replayed_are_not_reported)
 	begin_replay(false);
 	*cm_log = 0;
 	cm_end_of(&replay, END)->answered = true;
-	cm_place_note(&replay, "0.0.0.0:7", false, htons(50), NULL);
+	cm_place_note(&replay, "0.0.0.0:7", false, false, htons(50), NULL);
 	cm_fini(&replay);
 	expect_log("");
 }
