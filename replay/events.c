@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/model/event_object.h"
 #include "replay/report/differ.h"
 #include "replay/data/expect.h"
 #include "replay/data/faults.h"
@@ -286,30 +287,6 @@ int events_ack_cq(struct replay *r, const struct trace_event *event)
 	return 0;
 }
 
-static enum object_kind kind_of_event(enum ibv_event_type type)
-{
-	switch (type) {
-	case IBV_EVENT_CQ_ERR:
-		return OBJECT_cq;
-	case IBV_EVENT_SRQ_ERR:
-	case IBV_EVENT_SRQ_LIMIT_REACHED:
-		return OBJECT_srq;
-	case IBV_EVENT_WQ_FATAL:
-		return OBJECT_wq;
-	case IBV_EVENT_QP_FATAL:
-	case IBV_EVENT_QP_REQ_ERR:
-	case IBV_EVENT_QP_ACCESS_ERR:
-	case IBV_EVENT_COMM_EST:
-	case IBV_EVENT_SQ_DRAINED:
-	case IBV_EVENT_PATH_MIG:
-	case IBV_EVENT_PATH_MIG_ERR:
-	case IBV_EVENT_QP_LAST_WQE_REACHED:
-		return OBJECT_qp;
-	default:
-		return OBJECT_device; /* of a port or the device */
-	}
-}
-
 static int take_async(struct replay *r, uint32_t context)
 {
 	struct async *async = calloc(1, sizeof(*async));
@@ -339,7 +316,7 @@ static struct async **find_async(struct replay *r, uint32_t context, enum ibv_ev
 			continue;
 		if (context && a->context != context)
 			continue;
-		if (kind_of_event(type) == OBJECT_device || a->event.element.qp == element)
+		if (event_object(type) == OBJECT_device || a->event.element.qp == element)
 			break;
 	}
 	return at;
@@ -349,7 +326,7 @@ static struct async **find_async(struct replay *r, uint32_t context, enum ibv_ev
 static const struct replica *replayed_element(struct replay *r, const struct trace_event *event,
 					      enum ibv_event_type type, uint64_t element)
 {
-	enum object_kind kind = kind_of_event(type);
+	enum object_kind kind = event_object(type);
 	uint32_t id;
 
 	return kind == OBJECT_device ? NULL : find_object(r, event, kind, element, &id);
@@ -367,16 +344,16 @@ static uint32_t object_at(const struct replay *r, const void *handle)
 static void miss_async(struct replay *r, const struct trace_event *event, struct replica *context,
 		       enum ibv_event_type type, const void *element)
 {
-	if (r->no_posts && kind_of_event(type) != OBJECT_device) {
+	if (r->no_posts && event_object(type) != OBJECT_device) {
 		skip_event(r, event, NULL, r->no_posts);
 		return;
 	}
-	if (kind_of_event(type) == OBJECT_srq && !find_users(r, element).driven) {
+	if (event_object(type) == OBJECT_srq && !find_users(r, element).driven) {
 		skip_event(r, event, replica_of(r, object_at(r, element)),
 			   find_users(r, element).cut);
 		return;
 	}
-	if (kind_of_event(type) != OBJECT_device)
+	if (event_object(type) != OBJECT_device)
 		context->silent++;
 	differ_no_event(r->outcome, event->id, event->call->verb, object_at(r, element),
 			"event.event_type", ibv_event_type_str(type));
@@ -388,7 +365,7 @@ static struct ibv_async_event replayed_async(const struct call *call, enum ibv_e
 {
 	struct ibv_async_event async = { .event_type = type };
 
-	if (kind_of_event(type) == OBJECT_device)
+	if (event_object(type) == OBJECT_device)
 		async.element.port_num = (int)find_result(call, ARG(event.element));
 	else
 		async.element.qp = (struct ibv_qp *)element;
@@ -401,7 +378,7 @@ static void compare_port(struct replay *r, const struct trace_event *event, uint
 {
 	uint64_t there = find_result(event->call, ARG(event.port_num));
 
-	if (kind_of_event(here->event_type) != OBJECT_device ||
+	if (event_object(here->event_type) != OBJECT_device ||
 	    here->event_type == IBV_EVENT_DEVICE_FATAL || outcome_is_other_device(r->outcome))
 		return;
 	if (there != (uint64_t)here->element.port_num)
@@ -415,7 +392,7 @@ static int wait_async(struct replay *r, const struct trace_event *event, uint32_
 {
 	struct replica *replica = replica_of(r, context);
 	int64_t start = pace_now(), limit = r->no_posts ? CUT_SHARE : wait_time(r, replica);
-	bool outside = kind_of_event(type) == OBJECT_device, raised = false;
+	bool outside = event_object(type) == OBJECT_device, raised = false;
 	const void *element = about ? about->handle : NULL;
 	struct ibv_async_event async;
 	unsigned int turns = 0;
@@ -463,7 +440,7 @@ int events_get_async(struct replay *r, const struct trace_event *event)
 	context = find_object(r, event, OBJECT_context, find_argument(call, ARG(context)), &id);
 	if (!context || !context->handle)
 		return skip_event(r, event, context, "its context does not exist in the replay");
-	if ((!about || !about->handle) && kind_of_event(type) != OBJECT_device)
+	if ((!about || !about->handle) && event_object(type) != OBJECT_device)
 		return skip_event(r, event, about, "its object does not exist in the replay");
 	outcome_called(r->outcome, call->verb);
 	outcome_count(r->outcome, OUTCOME_EVENTS, 1);
@@ -507,7 +484,7 @@ void events_before_destroy(struct replay *r, uint32_t object)
 		process_ack_cq_events(replica->handle, replica->unacked);
 	replica->unacked = 0;
 	while (*at) {
-		if (kind_of_event((*at)->event.event_type) != OBJECT_device &&
+		if (event_object((*at)->event.event_type) != OBJECT_device &&
 		    (void *)(*at)->event.element.qp == replica->handle)
 			ack_async(at);
 		else

@@ -11,6 +11,7 @@
 
 #include "cli/emit/arguments.h"
 #include "cli/emit/names.h"
+#include "core/model/event_object.h"
 #include "core/store/finish/queue_table.h"
 
 /* Does it end or break an object, so that events before its return came first? */
@@ -68,6 +69,23 @@ static int order_cq_event(struct maker *maker, const struct call *call)
 	return err;
 }
 
+/*
+ * Order an asynchronous event before the end of its object: a verb that destroys an object also
+ * removes the events that nobody has got yet.
+ */
+static int order_async_event(struct maker *maker, const struct call *call)
+{
+	int64_t type = 0, element = 0;
+	uint32_t object;
+
+	if (call->verb != VERB_get_async_event || call->failed ||
+	    !args_get(call->out, ARG(event.event_type), &type) ||
+	    !args_get(call->out, ARG(event.element), &element))
+		return 0;
+	object = arguments_object(maker, event_object(type), (uint64_t)element);
+	return order_touch(&maker->order, object, ROLE_EVENTS);
+}
+
 /* Add the events that the call waits for, and the events that wait for it. */
 static int order_call(struct maker *maker, const struct call *call)
 {
@@ -82,8 +100,12 @@ static int order_call(struct maker *maker, const struct call *call)
 		err = arguments_order(maker, call);
 	if (!err)
 		err = order_cq_event(maker, call);
+	if (!err)
+		err = order_async_event(maker, call);
 	if (!err && o && changes)
 		err = order_change(&maker->order, o->id, ROLE_STATE);
+	if (!err && o && info->effect == EFFECT_DESTROY)
+		err = order_change(&maker->order, o->id, ROLE_EVENTS);
 	if (!err && o && call->verb == VERB_modify_qp &&
 	    args_get(call->args, ARG(attr.qp_state), &state) && state == IBV_QPS_RESET)
 		err = rooms_reset(&maker->rooms, o->id);

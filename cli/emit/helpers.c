@@ -416,6 +416,26 @@ static const char memory[] =
 "}\n"
 "\n";
 
+static const char linked_recv[] =
+"/* The first request of @list, each linked to the next one. */\n"
+"static struct ibv_recv_wr *linked_recv(struct ibv_recv_wr *list, int n)\n"
+"{\n"
+"\tfor (int i = 0; i + 1 < n; i++)\n"
+"\t\tlist[i].next = &list[i + 1];\n"
+"\treturn list;\n"
+"}\n"
+"\n";
+
+static const char linked_send[] =
+"/* The first request of @list, each linked to the next one. */\n"
+"static struct ibv_send_wr *linked_send(struct ibv_send_wr *list, int n)\n"
+"{\n"
+"\tfor (int i = 0; i + 1 < n; i++)\n"
+"\t\tlist[i].next = &list[i + 1];\n"
+"\treturn list;\n"
+"}\n"
+"\n";
+
 static const char device[] =
 "static struct ibv_device *device; /* argv, or the first: */\n"
 "static uint8_t port;\n"
@@ -488,6 +508,8 @@ void helpers_add(const struct program *program, struct text *text)
 		{ HELPER_CQ_EVENT, cq_event },
 		{ HELPER_ACK, ack_cq_events },
 		{ HELPER_ASYNC_EVENT, async_event },
+		{ HELPER_LINKED_RECV, linked_recv },
+		{ HELPER_LINKED_SEND, linked_send },
 		{ HELPER_MEMORY, memory },
 		{ HELPER_PATH, path },
 		{ HELPER_MTU, mtu },

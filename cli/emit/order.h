@@ -15,13 +15,14 @@
 
 /* The aspects of an object that are ordered separately. */
 enum role {
-	ROLE_STATE,    /* its existence and its attributes */
-	ROLE_SENDS,    /* the order of its send queue */
-	ROLE_RECEIVES, /* the same of its receive queue */
-	ROLE_POLLS,    /* the order of polls of a CQ */
-	ROLE_ARMED,    /* the arming of a CQ */
-	ROLE_EVENTS,   /* unacknowledged events of a CQ */
-	ROLE_MADE,     /* its creation: its number is known */
+	ROLE_STATE,     /* its existence and its attributes */
+	ROLE_SENDS,     /* the order of its send queue */
+	ROLE_RECEIVES,  /* the same of its receive queue */
+	ROLE_POLLS,     /* the order of polls of a CQ */
+	ROLE_ARMED,     /* the arming of a CQ */
+	ROLE_EVENTS,    /* unacknowledged events of a CQ, asynchronous events of any object */
+	ROLE_DATAGRAMS, /* the datagrams that a queue pair receives, from all senders */
+	ROLE_MADE,      /* its creation: its number is known */
 	ROLES,
 };
 

@@ -31,6 +31,8 @@ enum helper {
 	HELPER_EVENTS = 1 << 18,
 	HELPER_ARM = 1 << 19,
 	HELPER_ACK = 1 << 20,
+	HELPER_LINKED_RECV = 1 << 21,
+	HELPER_LINKED_SEND = 1 << 22,
 };
 
 enum { EMIT_THREADS = 256 };

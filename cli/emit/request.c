@@ -14,7 +14,10 @@
 #include "cli/emit/result.h"
 #include "core/wire/log.h"
 
-enum { SGES_MOST = 1024 }; /* for a list that was not recorded */
+enum {
+	SGES_MOST = 1024, /* for a list that was not recorded */
+	NESTED_MOST = 64, /* requests, one in the braces of the other: clang allows 256 levels */
+};
 
 size_t request_objects(struct maker *maker, uint32_t qp, const struct wr *wr,
 		       uint32_t objects[REQUEST_OBJECTS])
@@ -135,19 +138,16 @@ static void add_xrc(struct maker *maker, const struct wr *wr)
 		    names_variable(maker->program, srq, name));
 }
 
-/* Add one request of a list, and those after it. */
-static void add_request(struct maker *maker, const struct post *post, uint32_t i)
+/* Add the members of one request, without those that link it to the next one. */
+static void add_members(struct maker *maker, const struct post *post, const struct wr *wr)
 {
 	struct phrase *phrase = &maker->program->phrase;
-	const struct wr *wr = &post->wr[i];
-	bool send = post_is_send(post);
 
-	phrase_addf(phrase, send ? "&(struct ibv_send_wr){\n\t.wr_id = "
-				 : "&(struct ibv_recv_wr){\n\t.wr_id = ");
+	phrase_addf(phrase, "{\n\t.wr_id = ");
 	phrase_number(phrase, 'x', (int64_t)wr->wr_id);
 	phrase_addf(phrase, ",");
 	add_sges(maker, wr);
-	if (send) {
+	if (post_is_send(post)) {
 		phrase_addf(phrase, "\n\t.opcode = ");
 		names_add_enum(&phrase->text, enum_find("ibv_wr_opcode"), wr->opcode);
 		phrase_addf(phrase, ",");
@@ -159,12 +159,37 @@ static void add_request(struct maker *maker, const struct post *post, uint32_t i
 		add_parts(maker, post->object, wr);
 		add_xrc(maker, wr);
 	}
+}
+
+/* Add one request of a list, and those after it. */
+static void add_request(struct maker *maker, const struct post *post, uint32_t i)
+{
+	struct phrase *phrase = &maker->program->phrase;
+
+	phrase_addf(phrase, "&(struct ibv_%s_wr)", post_is_send(post) ? "send" : "recv");
+	add_members(maker, post, &post->wr[i]);
 	if (i + 1 < post->nwr) {
 		phrase_addf(phrase, "\n\t.next = ");
 		add_request(maker, post, i + 1);
 		phrase_addf(phrase, ",");
 	}
 	phrase_addf(phrase, "\n}");
+}
+
+/* Add a long list: an array of requests, which a helper links. */
+static void add_array(struct maker *maker, const struct post *post)
+{
+	struct phrase *phrase = &maker->program->phrase;
+	const char *side = post_is_send(post) ? "send" : "recv";
+
+	maker->program->helpers |= post_is_send(post) ? HELPER_LINKED_SEND : HELPER_LINKED_RECV;
+	phrase_addf(phrase, "linked_%s((struct ibv_%s_wr[]){", side, side);
+	for (uint32_t i = 0; i < post->nwr; i++) {
+		phrase_addf(phrase, i ? ",\n\t" : "\n\t");
+		add_members(maker, post, &post->wr[i]);
+		phrase_addf(phrase, "\n}");
+	}
+	phrase_addf(phrase, " }, %" PRIu32 ")", post->nwr);
 }
 
 static int add_list(struct maker *maker, const struct post *post)
@@ -177,7 +202,9 @@ static int add_list(struct maker *maker, const struct post *post)
 	char name[NAME_TEXT];
 
 	phrase_addf(phrase, "%s(%s, ", verb, names_variable(program, post->object, name));
-	if (post->nwr)
+	if (post->nwr > NESTED_MOST)
+		add_array(maker, post);
+	else if (post->nwr)
 		add_request(maker, post, 0);
 	else
 		phrase_addf(phrase, "NULL");

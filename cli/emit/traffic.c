@@ -112,6 +112,8 @@ static int order_message(struct maker *maker, uint32_t qp, const struct wr *wr, 
 		err = order_read(&maker->order, maker->order.recv_cq[to], ROLE_ARMED);
 	if (wr->ah)
 		note_destination(&maker->order.goes_to[qp], to);
+	if (!err && wr->ah && queue && takes_receive(wr, status))
+		err = order_change(&maker->order, to, ROLE_DATAGRAMS);
 	if (!err && takes_receive(wr, status) && !status) {
 		maker->sent[qp]++;
 		err = order_send(&maker->order, qp);

@@ -103,6 +103,17 @@ for each in posts threads two_threads overlap faulted payload killed_peer shared
 	try_in_turn "$each becomes a program" app_becomes_a_program $each
 done
 
+# A thread gets an event before its queue pair is destroyed, and sends a datagram after another
+# thread has sent one to the same queue pair: the program waits for both, as the recorded one did.
+# A long list of requests is an array: brackets nest 256 deep in clang.
+what_threads_agreed_on_without_verbs_is_awaited() {
+	app_becomes_a_program async_thread &&
+		says '^	await("1:[0-9]*", &context1_get_async_event, 1);' async_thread.c &&
+		says '^	await("2:[0-9]*", &qp[0-9]*_sends, 1);' async_thread.c &&
+		says 'ibv_post_srq_recv(srq1, linked_recv(' async_thread.c
+}
+try_in_turn what_threads_agreed_on_without_verbs_is_awaited
+
 # Of the messages that a killed process received, its peer saw the acknowledgement of the first ones
 # alone. No device can be made to do that again: the rest is left out, which the program says.
 lost_acknowledgements_become_a_program() {
