@@ -18,6 +18,7 @@
 #include "shim/soft/network/alarm.h"
 #include "shim/soft/network/sockets.h"
 #include "shim/soft/transport/latency.h"
+#include "shim/soft/wire/icrc.h"
 
 enum { WAITING_MAX = 8192, CONTROL_MAX = 32, CONGESTED = 3 /* RFC 3168 */ };
 
@@ -137,6 +138,14 @@ static void send_or_wait(struct waiting *w, uint64_t now)
 	}
 }
 
+/* The kernel computes UDP's checksum later, so only the ICRC can show the change. */
+static void corrupt_packet(struct waiting *w, size_t bit)
+{
+	while (!icrc_shows(bit, w->len))
+		bit = (bit + 1) % (8 * w->len);
+	w->bytes[bit / 8] ^= 1 << bit % 8;
+}
+
 void impair_send(const struct msghdr *msg)
 {
 	struct waiting *w = copy_packet(msg);
@@ -150,7 +159,7 @@ void impair_send(const struct msghdr *msg)
 	fate = link_model_judge(&model, w->len, now);
 	copies = fate.lost ? 0 : 1 + fate.twice;
 	if (fate.corrupt)
-		w->bytes[(fate.corrupt - 1) / 8] ^= 1 << (fate.corrupt - 1) % 8;
+		corrupt_packet(w, fate.corrupt - 1);
 	if (fate.marked)
 		mark_packet(w);
 	w->due = fate.due;

@@ -135,3 +135,21 @@ bool icrc_is_good(const struct icrc_ends *ends, const uint8_t *packet, size_t le
 	crc ^= read_icrc(packet + len - HEADER_ICRC);
 	return !crc || (is_ipv4(ends) && is_of_ipv4_id(crc, len));
 }
+
+/* The CRC is linear: the difference of two packets is the CRC of their difference. */
+bool icrc_shows(size_t bit, size_t len)
+{
+	size_t at = bit / 8, end = len - HEADER_ICRC;
+	uint8_t byte = 1 << bit % 8, zero = 0;
+	uint32_t diff;
+
+	if (at >= end)
+		diff = (uint32_t)byte << 8 * (at - end);
+	else if (at == BTH_MASKED)
+		return false;
+	else
+		diff = crc32_add(0, &byte, 1);
+	while (++at < end)
+		diff = crc32_add(diff, &zero, 1);
+	return !is_of_ipv4_id(diff, len);
+}

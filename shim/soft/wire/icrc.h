@@ -30,3 +30,9 @@ void icrc_write(uint32_t crc, uint8_t *to);
  * which a UDP socket does not show, may have any value, and DF may be missing.
  */
 bool icrc_is_good(const struct icrc_ends *ends, const uint8_t *packet, size_t len);
+
+/*
+ * Does a change of bit @bit alone make the ICRC of a packet of @len bytes bad, whatever the packet
+ * and its addresses? UDP's checksum shows the others.
+ */
+bool icrc_shows(size_t bit, size_t len);

@@ -6,7 +6,7 @@
 #include "shim/soft/wire/icrc.h"
 #include "tests/test.h"
 
-enum { LEN = HEADER_BTH_SIZE + 8 + HEADER_ICRC };
+enum { LEN = HEADER_BTH_SIZE + 8 + HEADER_ICRC, LONG = HEADER_BTH_SIZE + 256 + HEADER_ICRC };
 
 static struct icrc_ends make_ends(const char *src, const char *dst)
 {
@@ -17,16 +17,21 @@ static struct icrc_ends make_ends(const char *src, const char *dst)
 	return ends;
 }
 
-static void make_packet(const struct icrc_ends *ends, uint8_t *packet)
+static void seal_packet(const struct icrc_ends *ends, uint8_t *packet, size_t len)
 {
 	uint32_t crc;
-	int i;
+	size_t i;
 
-	for (i = 0; i < LEN; i++)
+	for (i = 0; i < len; i++)
 		packet[i] = i * 37;
-	crc = icrc_add_bth(icrc_begin(ends, LEN), packet);
-	crc = icrc_add(crc, packet + HEADER_BTH_SIZE, LEN - HEADER_BTH_SIZE - HEADER_ICRC);
-	icrc_write(crc, packet + LEN - HEADER_ICRC);
+	crc = icrc_add_bth(icrc_begin(ends, len), packet);
+	crc = icrc_add(crc, packet + HEADER_BTH_SIZE, len - HEADER_BTH_SIZE - HEADER_ICRC);
+	icrc_write(crc, packet + len - HEADER_ICRC);
+}
+
+static void make_packet(const struct icrc_ends *ends, uint8_t *packet)
+{
+	seal_packet(ends, packet, LEN);
 }
 
 TEST(seed_is_the_crc_of_a_masked_route_header)
@@ -59,6 +64,23 @@ TEST(each_bit_counts_but_those_of_congestion)
 		assert_int_equal(icrc_is_good(&ends, packet, LEN), bit / 8 == 4);
 		packet[bit / 8] ^= 1 << bit % 8;
 	}
+}
+
+/* At this length one bit of the payload looks like another identification. */
+TEST(bits_that_do_not_show_are_known)
+{
+	struct icrc_ends ends = make_ends("::ffff:10.0.0.1", "::ffff:10.0.0.2");
+	uint8_t packet[LONG];
+	unsigned int bit, hidden = 0;
+
+	seal_packet(&ends, packet, LONG);
+	for (bit = 0; bit < LONG * 8; bit++) {
+		packet[bit / 8] ^= 1 << bit % 8;
+		assert_int_equal(icrc_is_good(&ends, packet, LONG), !icrc_shows(bit, LONG));
+		hidden += bit / 8 != 4 && !icrc_shows(bit, LONG);
+		packet[bit / 8] ^= 1 << bit % 8;
+	}
+	assert_int_equal(hidden, 1);
 }
 
 TEST(port_and_addresses_count)
