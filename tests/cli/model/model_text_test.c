@@ -38,3 +38,11 @@ TEST(other_files_are_not)
 	assert_false(is_text(""));
 	assert_false(model_is_text("/nonexistent/file"));
 }
+
+TEST(edges_of_a_pattern_are_counted)
+{
+	assert_int_equal(model_count_edges(LOAD_ALL_TO_ALL, 4), 12);
+	assert_int_equal(model_count_edges(LOAD_RING, 4), 4);
+	assert_int_equal(model_count_edges(LOAD_RING_BACK, 4), 4);
+	assert_int_equal(model_count_edges(LOAD_HYPERCUBE, 8), 24);
+}

@@ -98,6 +98,21 @@ TEST(session_is_made_where_there_is_none)
 	assert_int_equal(access(dir, F_OK), -1);
 }
 
+TEST(payload_is_that_of_the_variable)
+{
+	struct session session = { 0 };
+	uint64_t keep;
+	char dir[64];
+
+	assert_true(payload_parse("64", &keep));
+	snprintf(dir, sizeof(dir), "%s/p", parent);
+	setenv("VERBATIM_PAYLOAD", "64", 1);
+	assert_int_equal(session_join_or_make(&session, dir), 0);
+	unsetenv("VERBATIM_PAYLOAD");
+	assert_int_equal(session.page->payload.keep, keep);
+	session_remove(&session);
+}
+
 TEST(page_whose_clock_makes_no_sense_is_refused)
 {
 	struct session first = { 0 }, second = { 0 };
