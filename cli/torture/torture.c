@@ -60,8 +60,8 @@ const struct option_row cli_torture_options[] = {
 	  "print the list of failures and the time to try them, without trying them",
 	  FLAG_AT(struct settings, list) },
 	{ "every", 0, NULL,
-	  "also try each errno and status, the last call at each place, and death at the first and "
-	  "the last request: several times as many runs",
+	  "also try each errno and status, last calls, first and last deaths: several times as "
+	  "many runs",
 	  FLAG_AT(struct settings, every) },
 	{ "only", 0, "TEXT", "only failures whose line in the list contains TEXT",
 	  TEXT_AT(struct settings, only) },

@@ -21,8 +21,8 @@ struct faults_reader {
 enum { FAULTS_FILE_MAX = 1 << 20 };
 
 /*
- * The absolute path of the file that libverbatim.so reads; and PID:FD, a memory file of that process
- * with an int, the number of processes that have opened a device.
+ * The absolute path of the file that libverbatim.so reads; and PID:FD, a memory file of that
+ * process with an int, the number of processes that have opened a device.
  */
 #define FAULTS_ENV     "VERBATIM_FAULTS"
 #define FAULTS_RUN_ENV "VERBATIM_FAULTS_RUN"

@@ -1,7 +1,7 @@
 /*
- * srq_events [own]: posts two receives to a shared receive queue, or to one of the queue pair, sends
- * two messages, and prints each asynchronous event, whose object it is, and the results of the
- * requests. It waits for the events that were there when all completed.
+ * srq_events [own]: posts two receives to a shared receive queue, or to one of the queue pair, and
+ * sends two messages. It prints the results of the requests and the asynchronous event that was
+ * there when all had completed, and whose object it is.
  */
 #include <poll.h>
 

@@ -90,10 +90,11 @@ event_of_an_srq_is_seen() {
 }
 try event_of_an_srq_is_seen
 event_at_a_receive_is_seen() {
+	local all="1: $flushed,2: $flushed,3: $flushed,4: $flushed"
 	event_is_seen "opcode=RECV n=2 event=QP_FATAL" own \
-		"1: $flushed,2: $flushed,3: $flushed,4: $flushed,local work queue catastrophic error \
-of the queue pair" && event_is_seen "opcode=RECV n=1 event=COMM_EST" own \
-		"$well,communication established of the queue pair"
+		"$all,local work queue catastrophic error of the queue pair" &&
+		event_is_seen "opcode=RECV n=1 event=COMM_EST" own \
+			"$well,communication established of the queue pair"
 }
 try event_at_a_receive_is_seen
 

@@ -214,8 +214,8 @@ reports_are_valid() {
 # one sleeps.
 order_is_met() { # kind, seed, runs, verdict
 	torture --chaos "$2" --runs "$3" -- "$apps/orders" "$1"
-	is status $? 1 && says "^$4 .*another order, seed" out && says "; again with this seed" out ||
-		{ cat out err; return 1; }
+	is status $? 1 && says "^$4 .*another order, seed" out &&
+		says "; again with this seed" out || { cat out err; return 1; }
 	torture --chaos "$2" --runs "$3" -- "$apps/orders" "$1" good
 	is status $? 0 && says "^$3 handled" out || { cat out err; return 1; }
 }

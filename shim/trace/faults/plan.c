@@ -6,7 +6,7 @@
  * 	VERBATIM_FAULTS_GIVEN  the program may request faults (given.h)
  *
  * The memory file is one of the recorder, or of the first process of a program that is only run: so
- * nothing remains, even if they are killed. If that is not to be had (the program has closed it, or
+ * nothing remains, even if they are killed. If it is not available (the program has closed it, or
  * has no /proc), a process locks a byte of the run's range in the faults file, the lowest that no
  * other process has locked; then the numbers of processes that have ended are used again.
  *
