@@ -109,12 +109,14 @@ static int count_shapes(struct call_block *block)
 	return 0;
 }
 
+/* The scratch memory is freed at once: readers keep several blocks. */
 static int read_times(struct call_block *block, struct shapes_in *in)
 {
-	if (vec_reserve(block->words, block->words_size,
-			(size_t)block->calls * CALL_TIMES_WORDS + 1))
-		return -ENOMEM;
-	return call_times_get(in, block->values, block->calls, block->words);
+	uint64_t *words = calloc(block->calls + 1, CALL_TIMES_WORDS * sizeof(*words));
+	int err = words ? call_times_get(in, block->values, block->calls, words) : -ENOMEM;
+
+	free(words);
+	return err;
 }
 
 static int read_common(struct call_block *block, struct shapes_in *in)
@@ -205,7 +207,6 @@ void call_block_fini(struct call_block *block)
 	free(block->shapes);
 	free(block->values);
 	free(block->ranks);
-	free(block->words);
 	*block = (struct call_block){ 0 };
 }
 
@@ -239,7 +240,6 @@ size_t call_block_bytes(const struct call_block *block)
 {
 	return block->plain.size + block->values_size * sizeof(*block->values) +
 	       block->ranks_size * sizeof(*block->ranks) +
-	       block->words_size * sizeof(*block->words) +
 	       block->strings_size * sizeof(*block->strings) +
 	       block->shapes_size * sizeof(*block->shapes);
 }

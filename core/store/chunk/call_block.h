@@ -22,8 +22,6 @@ struct call_block {
 	size_t texts;    /* bytes of the strings and shapes, at the beginning of @plain */
 	uint32_t *ranks; /* by call: its number among those of its shape */
 	size_t ranks_size;
-	uint64_t *words; /* of call_times.h */
-	size_t words_size;
 };
 
 /* Decode a block. 0, -EBADMSG or -ENOMEM: then the block is empty. */
