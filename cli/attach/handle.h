@@ -36,11 +36,19 @@ enum handle_wait {
 	HANDLE_WAITS,
 };
 
+/* The queues of a queue pair of rxe: requests and receives that are outstanding, and room. */
+struct handle_rings {
+	bool known;
+	bool needs_receive;                                  /* the first request does */
+	uint32_t sends, sends_most, receives, receives_most; /* no receives if it has an SRQ */
+};
+
 struct handle_qp {
 	uint64_t at, context, pd, send_cq, recv_cq, srq;
 	uint32_t qpn, state, type, events_completed;
 	bool gone; /* the device does not have that number any more: freed memory */
 	struct handle_sq sq;
+	struct handle_rings rings;
 };
 
 struct handle_cq {
@@ -49,6 +57,8 @@ struct handle_cq {
 	uint32_t events_acked; /* completion events, with ibv_ack_cq_events() */
 	uint32_t events_got;   /* events retrieved, as the software device counts them */
 	int64_t slot;          /* of the fabric's CQ; -1: not known */
+	bool counted;          /* on rxe: @waiting is known */
+	uint32_t waiting;      /* completions that were not polled */
 };
 
 struct handle_mr {

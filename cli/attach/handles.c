@@ -12,7 +12,8 @@
  * Memory is searched twice, small mappings first, up to a limit of bytes and time; pages that were
  * never touched are left out, since reading them would allocate them.
  *
- * Not here: the queues of providers, whose layouts differ (soft.c has the software device's).
+ * Not here: the queues of providers, whose layouts differ: only those of the software device
+ * (soft.c) and of Soft-RoCE (rxe.c) are read.
  */
 #include "cli/attach/handles.h"
 
@@ -25,6 +26,7 @@
 #include <unistd.h>
 
 #include "cli/attach/facts.h"
+#include "cli/attach/rxe.h"
 #include "cli/attach/soft.h"
 #include "core/base/map.h"
 #include "core/base/vec.h"
@@ -276,6 +278,7 @@ static void add_cq(struct search *search, uint64_t at, uint64_t context, bool su
 		.slot = -1,
 	};
 	soft_read_cq(search->facts, added);
+	rxe_read_cq(search->facts, added);
 }
 
 /* Is the queue pair alive? Checked on a device whose queue pairs are known from elsewhere. */
@@ -325,8 +328,10 @@ static bool add_qp(struct search *search, uint64_t at, uint64_t context)
 		.events_completed = qp.events_completed,
 		.gone = !is_alive(search, qp.qp_num),
 	};
-	if (!added->gone)
+	if (!added->gone) {
 		soft_read_sq(search->facts, added);
+		rxe_read_qp(search->facts, added);
+	}
 	if (qp.send_cq)
 		add_cq(search, (uintptr_t)qp.send_cq, context, true);
 	if (qp.recv_cq)

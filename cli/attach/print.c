@@ -248,7 +248,11 @@ static struct table *list_memory_qps(const struct facts *facts)
 			add_cell(table, "%u", qp->sq.signalled);
 			table_text(table, waits[qp->sq.wait]);
 		} else {
-			for (int k = 0; k < 4; k++)
+			if (qp->rings.known)
+				add_cell(table, "%u of %u", qp->rings.sends, qp->rings.sends_most);
+			else
+				table_text(table, NULL);
+			for (int k = 0; k < 3; k++)
 				table_text(table, NULL);
 		}
 		table_text(table, qp->gone ? "not of the device: freed memory" : NULL);

@@ -445,16 +445,104 @@ static void find_queues(const struct facts *facts, struct reasons *reasons)
 
 /* Queues of the kernel's devices */
 
+static bool has_kernel_qp(const struct facts *facts, enum ibv_qp_state state)
+{
+	for (size_t i = 0; i < facts->kernel.n; i++)
+		if (facts->kernel.objects[i].kind == KERNEL_QP &&
+		    facts->kernel.objects[i].state == state)
+			return true;
+	return false;
+}
+
+/* A program may have spare queue pairs: one in RESET explains nothing if another one can send. */
 static void find_kernel_states(const struct facts *facts, struct reasons *reasons)
 {
+	const bool connected = has_kernel_qp(facts, IBV_QPS_RTS);
+
 	for (size_t i = 0; i < facts->kernel.n; i++) {
 		const struct kernel_object *object = &facts->kernel.objects[i];
 
 		if (object->kind == KERNEL_QP && object->state != IBV_QPS_RTS &&
-		    object->type != IBV_QPT_XRC_RECV)
+		    object->type != IBV_QPT_XRC_RECV &&
+		    !(connected && object->state == IBV_QPS_RESET))
 			add_reason(reasons, REASON_STATE, 0,
 				   "queue pair 0x%x of %.60s is in state %s", object->number,
 				   object->device, qp_state_name(object->state));
+	}
+}
+
+/* A queue pair of the process itself, by its number. */
+static const struct kernel_object *find_kernel_qp(const struct facts *facts, uint32_t qpn)
+{
+	for (size_t i = 0; i < facts->kernel.n; i++)
+		if (facts->kernel.objects[i].kind == KERNEL_QP &&
+		    facts->kernel.objects[i].number == qpn)
+			return &facts->kernel.objects[i];
+	return NULL;
+}
+
+static void explain_rings(const struct handle_qp *qp, const struct kernel_object *object,
+			  const struct handle_qp *peer, struct reasons *reasons)
+{
+	const struct handle_rings *r = &qp->rings;
+
+	if (r->needs_receive && peer && peer->rings.known && !peer->rings.receives && !peer->srq)
+		add_reason(reasons, REASON_NOT_READY, 0,
+			   "waits for a receiver that is not ready (RNR): queue pair 0x%x has %u "
+			   "request%s outstanding, and its peer 0x%x has no receive posted",
+			   qp->qpn, r->sends, r->sends == 1 ? "" : "s", object->peer);
+	else if (r->sends && r->sends == r->sends_most)
+		add_reason(reasons, REASON_QUEUE_FULL, 0,
+			   "the send queue of queue pair 0x%x is full: %u of %u requests are "
+			   "outstanding",
+			   qp->qpn, r->sends, r->sends_most);
+	else if (r->sends)
+		add_reason(reasons, REASON_MESSAGE, 0,
+			   "queue pair 0x%x has %u request%s outstanding to its peer 0x%x", qp->qpn,
+			   r->sends, r->sends == 1 ? "" : "s", object->peer);
+	else if (r->receives)
+		add_reason(reasons, REASON_MESSAGE, 0,
+			   "waits for a message: queue pair 0x%x has %u receives posted, and "
+			   "nothing has arrived for them from its peer 0x%x",
+			   qp->qpn, r->receives, object->peer);
+}
+
+/* The queues of rxe. The kernel does not tell where the peer is. */
+static void find_kernel_queues(const struct facts *facts, struct reasons *reasons)
+{
+	for (size_t i = 0; i < facts->kernel.n; i++) {
+		const struct kernel_object *object = &facts->kernel.objects[i];
+		const struct handle_qp *qp = object->kind == KERNEL_QP
+						     ? handles_qp(&facts->handles, object->number)
+						     : NULL;
+
+		if (!qp || !qp->rings.known || object->state != IBV_QPS_RTS ||
+		    object->type != IBV_QPT_RC)
+			continue;
+		explain_rings(qp, object, handles_qp(&facts->handles, object->peer), reasons);
+		if (!find_kernel_qp(facts, object->peer))
+			add_reason(reasons, REASON_MESSAGE, 0,
+				   "waits for queue pair 0x%x, the peer of 0x%x: it is that of "
+				   "another process, of another machine, or one whose process has "
+				   "ended",
+				   object->peer, qp->qpn);
+	}
+}
+
+static void find_kernel_wakeups(const struct facts *facts, struct reasons *reasons)
+{
+	bool waits = waits_for_events(facts);
+
+	for (size_t i = 0; i < facts->handles.ncqs; i++) {
+		const struct handle_cq *cq = &facts->handles.cqs[i];
+
+		if (!cq->counted || !cq->waiting)
+			continue;
+		add_reason(reasons, waits && cq->channel ? REASON_LOST_WAKEUP : REASON_NOT_POLLED,
+			   0, "%s%u completion%s in the CQ at 0x%" PRIx64 ", not polled%s",
+			   waits && cq->channel ? "lost wake-up: waits for an event, but " : "",
+			   cq->waiting, cq->waiting == 1 ? " is" : "s are", cq->at,
+			   waits && cq->channel ? " again after ibv_req_notify_cq()" : "");
 	}
 }
 
@@ -482,6 +570,8 @@ void reasons_find(const struct facts *facts, struct reasons *ret_reasons)
 	find_unarmed(facts, ret_reasons);
 	find_queues(facts, ret_reasons);
 	find_kernel_states(facts, ret_reasons);
+	find_kernel_queues(facts, ret_reasons);
+	find_kernel_wakeups(facts, ret_reasons);
 	find_states_in_memory(facts, ret_reasons);
 	find_blocked_verbs(facts, ret_reasons);
 	find_unacknowledged(facts, ret_reasons);

@@ -75,7 +75,7 @@ static void hang_peer(void)
 	mine = ends.qp[0]->qp_num;
 	MUST(write(child ? down[1] : up[1], &mine, sizeof(mine)) != sizeof(mine));
 	MUST(read(child ? up[0] : down[0], &theirs, sizeof(theirs)) != sizeof(theirs));
-	MUST(to_rtr(ends.qp[0], theirs, own_address(ends.context, 0)));
+	MUST(to_rtr(ends.qp[0], theirs, own_address(ends.context, ends_gid(0))));
 	to_rts(ends.qp[0]);
 	if (!child)
 		raise(SIGKILL);

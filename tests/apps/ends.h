@@ -39,10 +39,18 @@ static inline struct ibv_qp *ends_create(int i)
 	return NEED(ibv_create_qp(ends.pd, &attr));
 }
 
+/* The index of a GID: that of the environment, for kernel devices, or the software device's. */
+static inline uint8_t ends_gid(uint8_t soft)
+{
+	const char *given = getenv("TEST_GID");
+
+	return given ? (uint8_t)atoi(given) : soft;
+}
+
 /* From INIT, on RoCE by v2 and IPv4; returns the verb's result. */
 static inline int ends_to_rtr(struct ibv_qp *qp, uint32_t number)
 {
-	return to_rtr(qp, number, own_address(ends.context, 3));
+	return to_rtr(qp, number, own_address(ends.context, ends_gid(3)));
 }
 
 static inline void ends_connect(void)

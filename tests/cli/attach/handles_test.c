@@ -1,3 +1,4 @@
+#include <rdma/rdma_user_rxe.h>
 #include <stdlib.h>
 
 #include "cli/attach/facts.h"
@@ -18,6 +19,12 @@ static struct memory_of_program {
 	uint64_t after[1024];
 } original, program __attribute__((aligned(4096)));
 
+/* Queues of rxe, in mappings of their own. */
+static struct rings_of_rxe {
+	struct rxe_queue_buf head;
+	uint8_t elements[4096];
+} rings[2] __attribute__((aligned(4096)));
+
 static struct memory_range ranges[2];
 static struct facts facts;
 static struct handles handles;
@@ -27,6 +34,10 @@ static size_t read_program(const struct memory *memory, uint64_t at, void *to, s
 	uintptr_t from = (uintptr_t)&program, end = from + sizeof(program);
 
 	(void)memory;
+	if (at >= (uintptr_t)rings && at < (uintptr_t)(rings + 2)) {
+		from = (uintptr_t)rings;
+		end = (uintptr_t)(rings + 2);
+	}
 	if (at < from || at >= end)
 		return 0;
 	if (n > end - at)
@@ -109,6 +120,43 @@ TEST(events_and_channel_of_a_queue)
 	assert_int_equal(cq->fd, 5);
 	assert_int_equal(cq->events_acked, 7);
 	assert_int_equal(cq->slot, -1);
+}
+
+static void put_ring(int i, uint32_t bits, uint32_t produced, uint32_t consumed)
+{
+	struct rxe_queue_buf *head = &rings[i].head;
+
+	*head = (struct rxe_queue_buf){ .log2_elem_size = bits,
+					.index_mask = 7,
+					.producer_index = produced,
+					.consumer_index = consumed };
+	for (int k = 0; k < 8; k++)
+		((struct rxe_send_wr *)&rings[i].elements[k << bits])->opcode = IBV_WR_SEND;
+}
+
+TEST(queues_that_rxe_shares_with_the_program)
+{
+	struct target_map maps[2];
+	struct rings_of_rxe *pointers[] = { &rings[0], &rings[1] };
+
+	for (int i = 0; i < 2; i++)
+		maps[i] = (struct target_map){ .start = (uintptr_t)&rings[i],
+					       .end = (uintptr_t)(&rings[i] + 1),
+					       .path = (char *)"/dev/infiniband/uverbs0" };
+	facts.process.maps = maps;
+	facts.process.nmaps = 2;
+	memcpy(program.data, pointers, sizeof(pointers));
+	put_ring(0, 6, 3, 1);
+	put_ring(1, 8, 1, 7);
+	assert_int_equal(handles_find(&facts, &handles), 0);
+	assert_true(handles.qps[0].rings.known && handles.qps[0].rings.needs_receive);
+	assert_int_equal(handles.qps[0].rings.receives, 2);
+	assert_int_equal(handles.qps[0].rings.receives_most, 7);
+	assert_int_equal(handles.qps[0].rings.sends, 2);
+	handles_fini(&handles);
+	rings[1].head.index_mask = 8; /* no power of two less one */
+	assert_int_equal(handles_find(&facts, &handles), 0);
+	assert_false(handles.qps[0].rings.known);
 }
 
 TEST(queue_pair_that_the_kernel_does_not_have_is_gone)

@@ -213,6 +213,75 @@ TEST(retries_are_no_reason_if_the_queue_is_known)
 	check_first(REASON_SLEEPS, "sleeps");
 }
 
+TEST(spare_queue_pair_of_the_kernel_is_no_reason)
+{
+	struct kernel_object objects[] = {
+		{ .kind = KERNEL_QP, .number = 0x19, .type = IBV_QPT_RC, .state = IBV_QPS_RESET },
+		{ .kind = KERNEL_QP, .number = 0x1a, .type = IBV_QPT_RC, .state = IBV_QPS_INIT },
+	};
+
+	facts.fabric.nqps = facts.fabric.ncqs = 0;
+	facts.kernel.objects = objects;
+	facts.kernel.n = 2;
+	strcpy(threads[0].wchan, "hrtimer_nanosleep");
+	check_first(REASON_STATE, "0x19");
+	objects[1].state = IBV_QPS_RTS;
+	check_first(REASON_SLEEPS, "hrtimer_nanosleep");
+}
+
+/* Both ends of a connection on rxe, in this process. */
+static struct handle_qp ends[2];
+static struct kernel_object kernel_ends[2];
+
+static void put_on_rxe(void)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		ends[i] = (struct handle_qp){ .qpn = 0x11 + i, .rings = { .known = true } };
+		kernel_ends[i] = (struct kernel_object){ .kind = KERNEL_QP,
+							 .number = 0x11 + i,
+							 .peer = 0x12 - i,
+							 .type = IBV_QPT_RC,
+							 .state = IBV_QPS_RTS };
+	}
+	facts.fabric.nqps = facts.fabric.ncqs = 0;
+	facts.kernel.objects = kernel_ends;
+	facts.kernel.n = 2;
+	facts.handles.qps = ends;
+	facts.handles.nqps = 2;
+}
+
+TEST(receiver_on_rxe_is_not_ready)
+{
+	put_on_rxe();
+	ends[0].rings.sends = 1;
+	ends[0].rings.sends_most = 15;
+	ends[0].rings.needs_receive = true;
+	check_first(REASON_NOT_READY, "0x11 has 1 request outstanding, and its peer 0x12 has no");
+	ends[1].rings.receives = 1;
+	check_first(REASON_MESSAGE, "queue pair 0x11 has 1 request outstanding");
+	ends[0].rings.sends = 15;
+	check_first(REASON_QUEUE_FULL, "15 of 15 requests");
+}
+
+TEST(peer_on_rxe_is_of_no_queue_pair_of_the_process)
+{
+	put_on_rxe();
+	kernel_ends[0].peer = 0x99;
+	check_first(REASON_MESSAGE, "0x99, the peer of 0x11: it is that of another process");
+}
+
+TEST(completion_on_rxe_in_the_queue_of_a_waiting_thread)
+{
+	struct handle_cq one = { .at = 0x7000, .channel = 1, .counted = true, .waiting = 1 };
+
+	put_on_rxe();
+	facts.handles.cqs = &one;
+	facts.handles.ncqs = 1;
+	check_first(REASON_NOT_POLLED, "1 completion is in the CQ at 0x7000, not polled");
+	PUT_STACK(0, "libibverbs.so.1", "read", "ibv_get_cq_event", "main");
+	check_first(REASON_LOST_WAKEUP, "lost wake-up: waits for an event, but 1 completion");
+}
+
 TEST(events_of_a_queue_that_is_destroyed)
 {
 	struct handle_cq handle = { .slot = 3, .events_got = 5, .events_acked = 4 };

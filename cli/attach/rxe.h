@@ -1,0 +1,15 @@
+#pragma once
+/*
+ * The queues of Soft-RoCE (rxe), which kernel and program share, in the memory of the program.
+ *
+ * Not thread-safe.
+ */
+struct facts;
+struct handle_cq;
+struct handle_qp;
+
+/* Fill @qp->rings, if the queue pair is one of rxe. */
+void rxe_read_qp(const struct facts *facts, struct handle_qp *qp);
+
+/* Fill @counted and @waiting of @cq, if it is one of rxe. */
+void rxe_read_cq(const struct facts *facts, struct handle_cq *cq);
