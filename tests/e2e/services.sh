@@ -64,7 +64,8 @@ rotated() { # WHAT N
 		[ "$(stat -c %s "$each")" -le $((size * 11 / 10)) ] ||
 			{ ls -l t.*.db; return 1; }
 	done
-	cp "$each" t.db && takes_few_bytes 10000 && "$VERBATIM" check t.db >out || { cat out; return 1; }
+	cp "$each" t.db && takes_few_bytes 10000 &&
+		"$VERBATIM" check t.db >out || { cat out; return 1; }
 }
 try_in_turn "connections, rotated" rotated connections 300
 
