@@ -1,7 +1,12 @@
 /*
- * CRC-32, eight bytes at a time
+ * CRC-32, eight bytes at a time; on x86-64 sixty-four
  *
  * table[k][b] is the effect of byte b that is followed by k other bytes.
+ *
+ * Multiplication without carries moves a block over the bytes behind it: it is replaced by its
+ * product with a power of x, which has the same remainder. So four blocks of 16 bytes go along the
+ * data, and are put together at the end. Source: V. Gopal and others, "Fast CRC Computation for
+ * Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009, whose constants these are.
  *
  * Going back over zero bytes is a multiplication by a negative power of x, in the field of
  * polynomials modulo the generator: that is primitive, so x^-n is x^(2^32 - 1 - n).
@@ -10,6 +15,9 @@
 
 #include <endian.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #define GENERATOR 0xedb88320u
 #define ONE       0x80000000u /* x^0, as bits are reversed */
@@ -46,10 +54,62 @@ static inline uint32_t add_eight(uint32_t crc, const uint8_t *at)
 	       table[1][high >> 16 & 0xff] ^ table[0][high >> 24];
 }
 
+#if defined(__x86_64__)
+enum { FOLDED = 128 /* bytes, from which on this is faster */ };
+
+#define FOLDS __attribute__((target("pclmul")))
+
+/* @block, moved over the bytes that @powers are for, and the block there. */
+FOLDS static inline __m128i fold_block(__m128i block, __m128i powers, __m128i onto)
+{
+	__m128i low = _mm_clmulepi64_si128(block, powers, 0x00);
+	__m128i high = _mm_clmulepi64_si128(block, powers, 0x11);
+
+	return _mm_xor_si128(_mm_xor_si128(low, high), onto);
+}
+
+static inline __m128i load_block(const uint8_t *at)
+{
+	return _mm_loadu_si128((const __m128i *)at);
+}
+
+/* The CRC of @len bytes, a multiple of 16 and at least 64. */
+FOLDS static uint32_t add_folded(uint32_t crc, const uint8_t *at, size_t len)
+{
+	const __m128i over_64 = _mm_set_epi64x(0x1c6e41596, 0x154442bd4);
+	const __m128i over_16 = _mm_set_epi64x(0x0ccaa009e, 0x1751997d0);
+	__m128i block[4];
+	uint8_t rest[16];
+	int i;
+
+	for (i = 0; i < 4; i++)
+		block[i] = load_block(at + 16 * i);
+	block[0] = _mm_xor_si128(block[0], _mm_cvtsi32_si128(crc));
+	for (at += 64, len -= 64; len >= 64; at += 64, len -= 64)
+		for (i = 0; i < 4; i++)
+			block[i] = fold_block(block[i], over_64, load_block(at + 16 * i));
+	for (i = 1; i < 4; i++)
+		block[0] = fold_block(block[0], over_16, block[i]);
+	for (; len; at += 16, len -= 16)
+		block[0] = fold_block(block[0], over_16, load_block(at));
+	_mm_storeu_si128((__m128i *)rest, block[0]);
+	return add_eight(add_eight(0, rest), rest + 8);
+}
+#endif
+
 uint32_t crc32_add(uint32_t crc, const void *data, size_t len)
 {
 	const uint8_t *at = data;
 
+#if defined(__x86_64__)
+	size_t folded = len & ~15ul;
+
+	if (len >= FOLDED && __builtin_cpu_supports("pclmul")) {
+		crc = add_folded(crc, at, folded);
+		at += folded;
+		len -= folded;
+	}
+#endif
 	for (; len >= 8; len -= 8, at += 8)
 		crc = add_eight(crc, at);
 	for (; len; len--)

@@ -19,6 +19,29 @@ TEST(pieces_give_the_same)
 				 whole);
 }
 
+/* One bit at a time, as the standard says. */
+static uint32_t add_bits(uint32_t crc, const uint8_t *at, size_t len)
+{
+	for (; len; len--, at++) {
+		crc ^= *at;
+		for (int k = 0; k < 8; k++)
+			crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
+	}
+	return crc;
+}
+
+TEST(all_lengths_are_as_the_standard_says)
+{
+	uint8_t bytes[700];
+	size_t i;
+
+	for (i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(i * i * 167 + i / 3);
+	for (i = 0; i < sizeof(bytes) - 7; i++)
+		assert_int_equal(crc32_add(0x89abcdef, bytes + i % 7, i),
+				 add_bits(0x89abcdef, bytes + i % 7, i));
+}
+
 TEST(zeros_are_taken_back)
 {
 	static const uint8_t zeros[4200];
