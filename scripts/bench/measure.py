@@ -429,6 +429,21 @@ def against_mpi():
 
 
 @functools.cache
+def wire(test):
+    """Samples of a test over the device's wire, between two network namespaces."""
+    need(SOFT, 'software device')
+    argv, column, _ = TESTS[test]
+    if not shutil.which(argv[0]):
+        raise Missing('perftest not installed')
+    command = [os.path.join(HERE, 'wire'), SOFT] + argv[:-1] + ['2000']
+    done = [subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            for _ in range(ROUNDS)]
+    if any(each.returncode for each in done):
+        raise Missing('no network namespaces, or it failed')
+    return [figure(each.stdout, column) for each in done]
+
+
+@functools.cache
 def loopback():
     need(SOFT, 'software device')
     return read_samples(run([program('loopback')], env=preload(SOFT)).stdout)

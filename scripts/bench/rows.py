@@ -372,4 +372,8 @@ ROWS = [Row(id, 'recording', title, 'ns', better, budget, samples)
         against_vm_bw('send_bw')),
     Row('send_bw_ucx', 'device', 'ib_send_bw 1 MiB against UCX', 'x', 'more', 1,
         against_ucx('send_bw')),
+    Row('wire_send_lat', 'device', 'two namespaces: ib_send_lat 8 B', 'us', None, None,
+        lambda: measure.wire('send_lat')),
+    *(Row('wire_' + test, 'device', 'two namespaces: ib_%s 1 MiB' % test, 'MB/s', None, None,
+          lambda test=test: measure.wire(test)) for test in ('write_bw', 'send_bw')),
 ]
