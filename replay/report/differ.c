@@ -297,11 +297,13 @@ static void differ_errnos(struct outcome *outcome, struct event_id event, const 
 			  const char *field, int64_t recorded, int64_t replayed, bool failed)
 {
 	char there[64], here[64];
-	struct results results = { field, errno_text(recorded, there), errno_text(replayed, here) };
 
-	if (recorded != replayed)
-		differ_results(outcome, event, call, &results, failed,
-			       recorded == ENODATA || replayed == ENODATA);
+	if (recorded == replayed)
+		return;
+	differ_results(
+		outcome, event, call,
+		&(struct results){ field, errno_text(recorded, there), errno_text(replayed, here) },
+		failed, recorded == ENODATA || replayed == ENODATA);
 }
 
 static void differ_pointer(struct outcome *outcome, struct event_id event, const struct call *call,

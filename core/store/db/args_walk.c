@@ -140,20 +140,31 @@ struct walk {
 	void *arg;
 };
 
-/* Add the path of @place to @path; returns its length. */
+/* Add @text to the first @n bytes of @path, as far as there is room; returns the new length. */
+static size_t put_text(char path[PATH], size_t n, const char *text)
+{
+	size_t length = strlen(text), room = PATH - 1 - n;
+
+	length = length < room ? length : room;
+	memcpy(path + n, text, length);
+	path[n + length] = '\0';
+	return n + length;
+}
+
+/*
+ * Add the path of @place to @path; returns its length. Without snprintf(): a replay compares each
+ * result of a verb, and each has a path.
+ */
 static size_t put_path(const struct walk *walk, const struct args_place *place, char path[PATH])
 {
 	size_t n;
 
-	if (!place->in) {
-		n = (size_t)snprintf(path, PATH, "%s", walk->prefix);
-		return n < PATH ? n : PATH - 1;
-	}
+	if (!place->in)
+		return put_text(path, 0, walk->prefix);
 	n = put_path(walk, place->in, path);
 	if (place->name)
-		n += (size_t)snprintf(path + n, PATH - n, "%s%s", n ? "." : "", place->name);
-	else
-		n += (size_t)snprintf(path + n, PATH - n, "[%zu]", place->index);
+		return put_text(path, n ? put_text(path, n, ".") : 0, place->name);
+	n += (size_t)snprintf(path + n, PATH - n, "[%zu]", place->index);
 	return n < PATH ? n : PATH - 1;
 }
 

@@ -25,15 +25,21 @@ void own_qp_notify(struct soft_qp *qp, int type)
 	pipe_send(segment_own, to_context(ibqp->context)->async, &event);
 }
 
+/* Few locks are taken: a program with thousands of queue pairs asks for each region. */
+static inline bool is_stuck(struct lock *lock)
+{
+	return unlikely(__atomic_load_n(&lock->owner, __ATOMIC_RELAXED)) && lock_is_stuck(lock);
+}
+
 bool own_qp_any_stuck(void)
 {
 	uint32_t i, qps = soft_slots_end(&soft_qp_slots), srqs = soft_slots_end(&soft_srq_slots);
 
 	for (i = 0; i < qps; i++)
-		if (soft_qps[i] && lock_is_stuck(&soft_qps[i]->shm->rq.lock))
+		if (soft_qps[i] && is_stuck(&soft_qps[i]->shm->rq.lock))
 			return true;
 	for (i = 0; i < srqs; i++)
-		if (soft_srqs[i] && lock_is_stuck(&soft_srqs[i]->shm->rq.lock))
+		if (soft_srqs[i] && is_stuck(&soft_srqs[i]->shm->rq.lock))
 			return true;
 	return false;
 }
