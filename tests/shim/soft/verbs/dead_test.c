@@ -3,6 +3,10 @@
  * reports them
  */
 #include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "shim/soft/verbs/dead.h"
 #include "tests/shim/soft/pair.h"
@@ -177,6 +181,44 @@ TEST(the_last_ones_remain)
 		assert_ptr_not_equal(qp, first);
 		assert_int_equal(ibv_destroy_qp(qp), 0);
 	}
+	close_device(&o);
+}
+
+/* Memory of its own pages, which free() unmaps. */
+static bool is_mapped(void *page)
+{
+	unsigned char core;
+
+	return !mincore(page, 1, &core) || errno != ENOMEM;
+}
+
+static void retain_in(struct open *o, void *object)
+{
+	struct ibv_context *context = o->context;
+
+	assert_non_null(object);
+	dead_retain(object, &context);
+	assert_ptr_not_equal(context, o->context);
+}
+
+/* One that is destroyed when there are so many is freed only after as many others. */
+TEST(the_oldest_is_freed)
+{
+	enum { LARGE = 4 << 20 };
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct open o;
+	char *inner, *oldest;
+
+	open_device(&o);
+	assert_int_equal(mallopt(M_MMAP_THRESHOLD, LARGE / 2), 1);
+	oldest = malloc(LARGE);
+	inner = (char *)(((uintptr_t)oldest + LARGE / 2) & ~(page - 1));
+	retain_in(&o, oldest);
+	for (int i = 1; i < DEAD_OBJECTS; i++)
+		retain_in(&o, malloc(64));
+	assert_true(is_mapped(inner));
+	retain_in(&o, malloc(64));
+	assert_false(is_mapped(inner));
 	close_device(&o);
 }
 
