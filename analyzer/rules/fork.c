@@ -307,10 +307,10 @@ static void describe_in_flight(struct finding *finding, const struct trace_event
 	char id[32];
 
 	finding_text(&finding->says,
-		     "Process %u called %s() while %" PRIu64 " %s outstanding, one since %s%s.",
-		     fork->process, fork->fork->how ? fork->fork->how : "fork", in_flight->n,
-		     in_flight->sends ? "sends were" : "work requests were",
-		     event_id_text(posted.id, id), kernel);
+		     "Process %u called %s() while %s %s outstanding, one since %s%s.",
+		     fork->process, fork->fork->how ? fork->fork->how : "fork",
+		     WORDS_N(in_flight->n, in_flight->sends ? "send" : "work request"),
+		     in_flight->n == 1 ? "was" : "were", event_id_text(posted.id, id), kernel);
 	finding_step(finding, "posted", &posted);
 	finding_step(finding, "forked", &forked);
 }
