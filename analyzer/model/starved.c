@@ -36,6 +36,23 @@ static void note_waiting(struct queue *queue, const struct queue_request *reques
 		queue->starved_since = request->time;
 }
 
+/* Remember the longest time without a receive, once there had been one. */
+static void note_lack(const struct trace_event *event, const struct life *sender,
+		      struct queue *queue, uint32_t taken, int64_t slack)
+{
+	const struct queue *sends = sender->sq;
+	int64_t lack = event->time - slack - queue->starved_since;
+
+	if (!queue->starved || queue->messages == taken || lack <= queue->dry.lack)
+		return;
+	queue->dry.lack = lack;
+	queue->dry.lacking = sends->messages - (queue->messages - taken);
+	queue->dry.replenished = moment_of(event);
+	for (uint32_t i = 0; i < sends->count; i++)
+		if (queue_at(sends, i)->starved && queue_at(sends, i)->time == queue->starved_since)
+			queue->dry.lacked = queue_moment(sends, queue_at(sends, i));
+}
+
 void starved_note(struct model *model, const struct trace_event *event, const struct life *qp,
 		  struct queue *queue, uint32_t taken)
 {
@@ -62,6 +79,7 @@ void starved_note(struct model *model, const struct trace_event *event, const st
 			note_waiting(queue, request);
 		}
 	}
+	note_lack(event, other->life, queue, taken, slack);
 }
 
 bool starved_until(const struct queue_request *request, int64_t timer, int64_t end)

@@ -14,6 +14,7 @@
 enum {
 	STALLS = 4, /* that do not overlap */
 	SHARE = 20, /* percent of the time from the first message to the last */
+	LONG_NS = 250000000,
 };
 
 /* Is it too small? Then as many messages waited at once as it ever had receives. */
@@ -23,6 +24,35 @@ static bool is_too_small(const struct queue *queue)
 
 	return dry->stalls >= STALLS && dry->waiting >= queue->high &&
 	       dry->ns >= (dry->last - dry->first) / 100 * SHARE;
+}
+
+/* STATE-007: once there was no receive for long, and messages waited for it. */
+void state_007_lack(struct check *check, const struct life *life)
+{
+	const struct queue *queue = life->rq;
+	const struct queue_dry *dry = queue ? &queue->dry : NULL;
+	struct finding *finding;
+	char name[64], lack[32], id[32], first[32];
+
+	if (!dry || queue->owner != life || queue->doubt || dry->lack < LONG_NS ||
+	    is_too_small(queue))
+		return;
+	finding = judge_life_hazard(check, RULE_STATE_007, life, "ibv_post_recv(): wr");
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s had no receive left for %s, until %s: %s %s waiting for one, the first "
+		     "posted at %s.",
+		     judge_name(life, name, sizeof(name)), words_span(dry->lack, lack),
+		     event_id_text(dry->replenished.id, id), WORDS_N(dry->lacking, "message"),
+		     dry->lacking == 1 ? "was" : "were", event_id_text(dry->lacked.id, first));
+	finding_text(&finding->breaks,
+		     "the receiver is late by more than the sender's rnr_retry and the timer here "
+		     "allow: the send fails with IBV_WC_RNR_RETRY_EXC_ERR; with rnr_retry 7 the "
+		     "connection stands still as long");
+	finding_step(finding, "created", &life->created);
+	finding_step(finding, "sent", &dry->lacked);
+	finding_step(finding, "next receive", &dry->replenished);
 }
 
 /* STATE-007 */

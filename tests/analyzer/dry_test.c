@@ -101,3 +101,39 @@ TEST(no_hazard_where_nothing_shows_a_wait_for_the_timer)
 		story_end(&s);
 	}
 }
+
+/* Messages of 8 bytes for @before receives, and another receive @late ns later. Hazards. */
+static uint64_t starve(int messages, int before, int64_t late)
+{
+	const char *says = "";
+	struct story s;
+	uint64_t n;
+
+	begin_story(&s);
+	for (int i = 0; i < before; i++)
+		receive_as_peer(&s);
+	for (int i = 0; i < messages; i++)
+		send_as_peer_of(&s, 8);
+	s.now += (uint64_t)late;
+	receive_as_peer(&s);
+	story_exit(&s, PEER, 0);
+	story_check(&s, NULL);
+	n = s.findings->hazards[RULE_STATE_007];
+	for (size_t i = 0; i < s.findings->n; i++)
+		if (s.findings->all[i]->rule == RULE_STATE_007)
+			says = s.findings->all[i]->says;
+	if (n)
+		assert_string_equal(says, "qp1 (number 0x22) had no receive left for 300.0 ms, "
+					  "until 2:21: 2 messages were waiting for one, the first "
+					  "posted at 1:21.");
+	story_end(&s);
+	return n;
+}
+
+TEST(a_receive_that_comes_late)
+{
+	assert_int_equal(starve(3, 1, 300 * MS), 1);
+	assert_int_equal(starve(3, 1, 200 * MS), 0);
+	assert_int_equal(starve(3, 0, 300 * MS), 0); /* the first one: STATE-006 */
+	assert_int_equal(starve(3, 3, 300 * MS), 0);
+}
