@@ -203,8 +203,8 @@ void mutes_poll(struct mutes *mutes, const struct trace_event *event)
 		return;
 	later = (uint64_t)(event->time - open->to) / FASTEST_NS;
 	open->empty = event->poll->empty;
-	if (open->empty >= MANY_POLLS &&
-	    (open->empty >= later + MANY_POLLS ||
+	if (open->empty >= later + MANY_POLLS ||
+	    (open->empty >= SEEN_POLLS &&
 	     activity_polls_at(mutes->activity, event->id.thread, open->to)))
 		keep_longest(mutes, event->process, open);
 	open->from.time = 0;

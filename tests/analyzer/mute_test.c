@@ -96,6 +96,19 @@ TEST(few_polls_are_no_wait)
 	assert_string_equal(go_on(&s, 140), "");
 }
 
+/* Unless the recorder saw the thread poll: it samples threads ten times a second. */
+TEST(few_polls_that_were_sampled)
+{
+	struct stored_sample sample = { .doing = "polls" };
+	struct story s;
+
+	send_some(&s, 10, 1);
+	sample.thread = s.threads[0].id;
+	sample.time = (int64_t)s.now + SECOND / 2;
+	assert_int_equal(writer_sample(s.writer, &sample), 0);
+	assert_non_null(strstr(go_on(&s, 40), "empty 40 times"));
+}
+
 /* One of many requests is signalled, and the program polls while it has nothing to do. */
 TEST(unsignalled_requests_are_the_habit)
 {
