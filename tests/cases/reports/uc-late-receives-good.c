@@ -1,0 +1,35 @@
+/*
+ * Eight messages over an unreliable connection.
+ */
+#include "rep.h"
+
+static void send_some(struct end *e, int from, int to)
+{
+	struct ibv_wc wc;
+
+	for (int i = from; i < to; i++) {
+		need(!send_post(e, i, i * 64, 64, IBV_SEND_SIGNALED));
+		need(wait_wc(e->scq, &wc, 5000));
+	}
+}
+
+int main(void)
+{
+	struct cfg c = cfg_usual();
+	struct ibv_wc wc;
+	struct end e;
+
+	two_ends(&e);
+	c.type = IBV_QPT_UC;
+	end_open(&e, c, 8192);
+	end_connect(&e);
+	for (int i = 0; i < 8 && e.server; i++)
+		need(!recv_post(&e, i, i * 64, 64));
+	end_sync(&e);
+	if (!e.server)
+		send_some(&e, 0, 8);
+	for (int i = 0; i < 8 && e.server; i++)
+		need(wait_wc(e.rcq, &wc, 5000));
+	end_sync(&e);
+	return end_close(&e, 0);
+}
