@@ -144,7 +144,7 @@ struct queue_dry {
 	uint64_t stalls;     /* that do not overlap */
 	int64_t longest;
 	struct moment example; /* the message with the longest delay */
-	/* starved.h: the longest time in which messages certainly had no receive, but for the first */
+	/* starved.h: the longest time in which messages had no receive, but for the first */
 	int64_t lack;
 	uint64_t lacking;                  /* messages that waited then */
 	struct moment lacked, replenished; /* the first of them; the post of the next receive */

@@ -1,7 +1,8 @@
 /*
  * Completions in a CQ while a thread waits for its event, or when their queue pair is destroyed
  *
- * 	the other end's send completes	arrived++ of the queue pair that has received it
+ * 	the other end's send completes	arrived++ of the queue pair that has received it, also
+ * 					for the unsignalled ones before
  * 	its receive is polled		taken++
  * 	arrived > taken			the difference is in its CQ
  */
@@ -98,6 +99,24 @@ static void note_arrival(struct model *model, const struct trace_event *event, s
 		wake->since = there->arrival;
 }
 
+/* The same of @request, and of the requests before it, which have no completion of their own. */
+static void note_arrivals(struct model *model, const struct trace_event *event, struct life *qp,
+			  const struct queue_request *request)
+{
+	const struct queue *sends = qp->sq;
+	const struct queue_request *one;
+
+	for (uint32_t i = 0; sends && i < sends->count; i++) {
+		one = queue_at(sends, i);
+		if (one == request)
+			break;
+		if (!one->done && !one->signalled && is_received(one))
+			note_arrival(model, event, qp, one->flags & ABI_SEND_SOLICITED);
+	}
+	if (is_received(request))
+		note_arrival(model, event, qp, request->flags & ABI_SEND_SOLICITED);
+}
+
 static void note_first(struct wake *wake)
 {
 	if (wake->late.events || wake->late.times || wake->late.instead)
@@ -185,8 +204,8 @@ void wake_complete(struct model *model, const struct trace_event *event, const s
 	if (!qp || wc->status != ABI_WC_SUCCESS || !qp->qp || qp->qp->type != ABI_QPT_RC)
 		return;
 	if (!(wc->opcode & ABI_WC_RECV)) {
-		if (is_received(request))
-			note_arrival(model, event, qp, request->flags & ABI_SEND_SOLICITED);
+		if (request)
+			note_arrivals(model, event, qp, request);
 		return;
 	}
 	if (qp->taken++ >= qp->arrived || !model->wakes)

@@ -212,9 +212,10 @@ static void report_narrow(struct check *check, const struct model_strain *strain
 		     "and the queues that were used take %" PRIu64 ".",
 		     cq->owner->name, WORDS_N(cq->given, "entry"), cq->high, strain->number);
 	finding_text(&finding->breaks,
-		     "%s are outstanding, and it is polled late or a queue pair fails: completions "
+		     "%s %s outstanding, and it is polled late or a queue pair fails: completions "
 		     "are lost, and the CQ fails",
-		     words_count(cq->given + 1 - cq->high, "more request", more));
+		     words_count(cq->given + 1 - cq->high, "more request", more),
+		     cq->given == cq->high ? "is" : "are");
 	finding_step(finding, "created", &strain->moment);
 }
 

@@ -103,7 +103,7 @@ TEST(no_hazard_where_nothing_shows_a_wait_for_the_timer)
 }
 
 /* Messages of 8 bytes for @before receives, and another receive @late ns later. Hazards. */
-static uint64_t starve(int messages, int before, int64_t late)
+static uint64_t starve_messages(int messages, int before, int64_t late)
 {
 	const char *says = "";
 	struct story s;
@@ -132,8 +132,8 @@ static uint64_t starve(int messages, int before, int64_t late)
 
 TEST(a_receive_that_comes_late)
 {
-	assert_int_equal(starve(3, 1, 300 * MS), 1);
-	assert_int_equal(starve(3, 1, 200 * MS), 0);
-	assert_int_equal(starve(3, 0, 300 * MS), 0); /* the first one: STATE-006 */
-	assert_int_equal(starve(3, 3, 300 * MS), 0);
+	assert_int_equal(starve_messages(3, 1, 300 * MS), 1);
+	assert_int_equal(starve_messages(3, 1, 200 * MS), 0);
+	assert_int_equal(starve_messages(3, 0, 300 * MS), 0); /* the first one: STATE-006 */
+	assert_int_equal(starve_messages(3, 3, 300 * MS), 0);
 }

@@ -25,7 +25,7 @@ static void send_one(struct story *s)
 	poll_as(s, IBV_WC_SUCCESS);
 }
 
-static void send_solicited(struct story *s)
+static void send_with(struct story *s, int flags)
 {
 	struct event_post *event = (struct event_post *)s->words;
 	struct event_wr *wr = (struct event_wr *)(event + 1);
@@ -34,12 +34,16 @@ static void send_solicited(struct story *s)
 	event->object = W(&ends[0].qp);
 	event->verb = VERB_post_send;
 	event->nwr = 1;
-	*wr = (struct event_wr){ .wr_id = 1,
-				 .opcode = IBV_WR_SEND,
-				 .flags = IBV_SEND_SIGNALED | IBV_SEND_SOLICITED,
-				 .nsge = 1 };
+	*wr = (struct event_wr){
+		.wr_id = 1, .opcode = IBV_WR_SEND, .flags = (uint16_t)flags, .nsge = 1
+	};
 	*sge = (struct event_sge){ AT, 8, ends[0].mr.lkey };
 	story_event(s, 0, EVENT_POST, (sizeof(*event) + sizeof(*wr) + sizeof(*sge)) / 8);
+}
+
+static void send_solicited(struct story *s)
+{
+	send_with(s, IBV_SEND_SIGNALED | IBV_SEND_SOLICITED);
 	poll_as(s, IBV_WC_SUCCESS);
 }
 
@@ -567,6 +571,25 @@ TEST(messages_are_unread_when_their_queue_pair_is_destroyed)
 	assert_int_equal(destroyed_with(3, 1, false, 0), 0); /* a goodbye, and credits */
 	assert_int_equal(destroyed_with(4, 4, false, 0), 0);
 	assert_int_equal(destroyed_with(3, 0, true, 0), 0); /* that is another finding */
+}
+
+/* The last of four sends is signalled, and its completion shows that all have arrived. */
+TEST(unsignalled_messages_are_unread)
+{
+	struct story s;
+
+	peer_channel = NULL;
+	begin_story(&s);
+	for (uint64_t i = 0; i < 4; i++)
+		story_post(&s, 1, VERB_post_recv, &ends[1].qp, i, 0,
+			   (struct event_sge){ AT, 8, ends[1].mr.lkey });
+	for (int i = 0; i < 3; i++)
+		send_with(&s, 0);
+	send_one(&s);
+	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
+	story_check(&s, NULL);
+	assert_non_null(strstr(story_only(&s, RULE_COMPL_002)->says, "while 4 messages were"));
+	story_end(&s);
 }
 
 /* The peer posts a send, sleeps @ms in poll(2), and gives up; its CQ is armed, or was. */
