@@ -38,6 +38,7 @@ PROGRAMS = {
     'threads': (['threads.c', 'sample.c'], [], ['-l:libibverbs.so.1']),
     'stream': (['stream.c'], [], ['-libverbs']),
     'control': (['control.c'], [], ['-libverbs']),
+    'first_verbs': (['first_verbs.c'], [], ['-libverbs']),
     'limits': (['limits.c', 'sample.c'], [], []),
     'hold': (['hold.c'], WIRE, []),
     'loopback': (['loopback.c', 'sample.c'], [], ['-libverbs']),

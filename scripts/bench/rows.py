@@ -9,6 +9,7 @@ import shutil
 
 import commands
 import measure
+import start
 from measure import Missing, ratio
 
 Row = collections.namedtuple('Row', 'id group title unit better budget samples')
@@ -291,6 +292,15 @@ ROWS = [Row(id, 'recording', title, 'ns', better, budget, samples)
     Row('minute_growth', 'minute', 'recorder grows from first to last quarter', 'MB', 'less', 4,
         minute('growth')),
     Row('minute_memory', 'minute', 'recorder, at most', 'MB', None, None, minute('memory')),
+
+    Row('start', 'start', 'record of a program without verbs', 'ms', 'less', 5,
+        lambda: start.nothing()['cpu']),
+    Row('start_time', 'start', 'the same, until it has ended', 'ms', 'less', 20,
+        lambda: start.nothing()['time']),
+    Row('start_verb', 'start', 'the first verbs, above that', 'ms', 'less', 1, start.first_verb),
+    Row('start_threads', 'start', '%d threads of three verbs' % start.THREADS, 'x', 'less', 1.5,
+        start.threads),
+    Row('finish', 'start', 'end of a recording of 100 M events', 's', 'less', 1.1, start.finish),
 
     Row('sustained', 'trace', 'into trace.db, one core', 'M/s', 'more', 15,
         lambda: measure.feed()[0]['sustained']),

@@ -242,10 +242,19 @@ static int complete_frames(sqlite3 *db)
 	return err;
 }
 
+/* Are there rows that @sql selects? Preparing the statements that need some takes longer. */
+static bool has_rows(sqlite3 *db, const char *sql)
+{
+	return sql_int(db, sql, 1);
+}
+
 int complete_forks(sqlite3 *db)
 {
 	int err = 0;
 
+	if (!has_rows(db, "SELECT EXISTS(SELECT 1 FROM fork)"
+			  " OR EXISTS(SELECT 1 FROM process WHERE forked_from NOT NULL)"))
+		return 0;
 	if (sql_int(db, "SELECT count(*) FROM process", 0) > FEW)
 		err = schema_index_processes(db);
 	return err ? err : sql_exec(db, forks_sql);
@@ -262,11 +271,9 @@ static int complete_duration(sqlite3 *db)
 /* Nothing is derived from a trace without events. */
 static bool is_blank(sqlite3 *db)
 {
-	return !sql_int(db,
-			"SELECT EXISTS(SELECT 1 FROM process) OR EXISTS(SELECT 1 FROM thread)"
-			" OR EXISTS(SELECT 1 FROM loss) OR EXISTS(SELECT 1 FROM coverage)"
-			" OR EXISTS(SELECT 1 FROM row_chunk) OR EXISTS(SELECT 1 FROM chunk)",
-			1);
+	return !has_rows(db, "SELECT EXISTS(SELECT 1 FROM process) OR EXISTS(SELECT 1 FROM thread)"
+			     " OR EXISTS(SELECT 1 FROM loss) OR EXISTS(SELECT 1 FROM coverage)"
+			     " OR EXISTS(SELECT 1 FROM row_chunk) OR EXISTS(SELECT 1 FROM chunk)");
 }
 
 static int derive_rows(sqlite3 *db)
@@ -291,7 +298,7 @@ static int derive_rows(sqlite3 *db)
 		err = schema_complete(db); /* the statements below need its index on verbs */
 	if (!err)
 		err = sql_exec(db, devices_sql);
-	if (!err)
+	if (!err && has_rows(db, "SELECT EXISTS(SELECT 1 FROM memory)"))
 		err = sql_exec(db, memory_sql);
 	return err ? err : row_tables_end(db, ROW_TABLE_LEAST);
 }
