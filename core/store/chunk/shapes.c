@@ -32,7 +32,15 @@
 
 #include "core/base/vec.h"
 
-enum { LEVEL = 1 };
+enum {
+	LEVEL = 1,
+	/*
+	 * In a block of a few rows, tables of literals take most of the time of packing and of
+	 * reading, and as much space as they save: this level has none.
+	 */
+	SMALL = 2048, /* bytes */
+	LEVEL_SMALL = -1,
+};
 
 static int grow_slots(struct text_index *index)
 {
@@ -253,7 +261,8 @@ static int put_frame(struct shapes_packer *packer, const struct text *plain)
 		packer->context = ZSTD_createCCtx();
 	if (!packer->context || !at || plain->failed)
 		return -ENOMEM;
-	n = ZSTD_compressCCtx(packer->context, at, bound, plain->at, plain->used, LEVEL);
+	n = ZSTD_compressCCtx(packer->context, at, bound, plain->at, plain->used,
+			      plain->used < SMALL ? LEVEL_SMALL : LEVEL);
 	if (ZSTD_isError(n))
 		return -ENOMEM; /* there is space enough */
 	shapes_put_varint(&packer->block, plain->used);
