@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "shim/soft/fabric/defer.h"
@@ -24,6 +25,8 @@
 #include "shim/soft/fabric/segment.h"
 #include "shim/soft/fabric/stage.h"
 #include "shim/soft/fabric/xrc.h"
+
+enum { EXIT_WAIT_NS = 200000000 }; /* for another thread that has the mutex */
 
 static unsigned int joined;
 static uint32_t number = UINT32_MAX; /* of this process; UINT32_MAX: it has not joined yet */
@@ -150,9 +153,28 @@ void fabric_leave(void)
 	pthread_mutex_unlock(&registry_mutex);
 }
 
+/*
+ * A signal handler that calls exit() may have interrupted this very thread with the mutex held.
+ * Then the process leaves as if it were killed, and the next one that joins cleans up.
+ */
+static bool lock_at_exit(void)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += EXIT_WAIT_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	return !pthread_mutex_timedlock(&registry_mutex, &until);
+}
+
 void fabric_exit(void)
 {
-	pthread_mutex_lock(&registry_mutex);
+	if (!lock_at_exit()) {
+		if (segment_own)
+			__atomic_store_n(&segment_own->gone, 1, __ATOMIC_RELEASE);
+		return;
+	}
 	if (joined) {
 		__atomic_store_n(&segment_own->gone, 1, __ATOMIC_RELEASE);
 		registry_lock_file();
