@@ -42,6 +42,7 @@ struct network_read {
 	uint64_t addr;
 	uint32_t rkey, length;
 	bool begun;
+	bool empty; /* no read, but a flush or an atomic write, which was executed */
 };
 
 struct network_atomic {

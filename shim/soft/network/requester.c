@@ -22,10 +22,10 @@
 #include <arpa/inet.h>
 
 #include "shim/soft/fabric/copy.h"
-#include "shim/soft/fabric/flush.h"
 #include "shim/soft/fabric/port_counters.h"
 #include "shim/soft/network/alarm.h"
 #include "shim/soft/network/outbox.h"
+#include "shim/soft/network/single.h"
 #include "shim/soft/transport/carry.h"
 #include "shim/soft/transport/patience.h"
 #include "shim/soft/transport/pending.h"
@@ -123,9 +123,20 @@ static void fill_message(struct network_qp *n, const struct soft_wr *wr, uint32_
 	h->bth.solicited = last && wr->flags & IBV_SEND_SOLICITED;
 }
 
+static bool is_atomic(const struct soft_wr *wr)
+{
+	return wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/* Is it answered by more than an acknowledge? */
+static bool has_response(const struct soft_wr *wr)
+{
+	return wr->opcode == IBV_WR_RDMA_READ || single_is(wr->opcode);
+}
+
 static uint32_t count_packets(const struct network_qp *n, const struct soft_wr *wr)
 {
-	if (wr->opcode != IBV_WR_RDMA_READ && carry_reads_back(wr->opcode))
+	if (single_is(wr->opcode))
 		return 1;
 	return wr->length ? (wr->length - 1) / n->mtu + 1 : 1;
 }
@@ -179,8 +190,6 @@ static bool run_local(struct network_qp *n, struct soft_wr *wr)
 
 static int check_request(struct network_qp *n, struct soft_wr *wr, struct copy_list *list)
 {
-	if (wr->opcode == FLUSH_WR || wr->opcode == IBV_WR_ATOMIC_WRITE)
-		return IBV_WC_LOC_QP_OP_ERR;
 	return carry_check_local(n->qp, wr, list);
 }
 
@@ -297,23 +306,21 @@ static bool send_read(struct network_qp *n, struct soft_wr *wr, struct outbox *b
 	return true;
 }
 
-static bool send_atomic(struct network_qp *n, struct soft_wr *wr, struct outbox *box)
+static bool send_single(struct network_qp *n, struct soft_wr *wr, struct outbox *box)
 {
-	bool add = wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-	struct header h = {
-		.atomic = {
-			.addr = wr->remote_addr,
-			.rkey = wr->rkey,
-			.swap_add = add ? wr->compare_add : wr->swap,
-			.compare = add ? 0 : wr->compare_add,
-		},
-	};
+	bool write = wr->opcode == IBV_WR_ATOMIC_WRITE;
+	struct copy_list list;
+	struct header h = { 0 };
+	int status;
 
 	if (!window_room(&n->req) || !may_read(n))
 		return false;
-	fill_bth(n, wr, &h, add ? OPCODE_FETCH_ADD : OPCODE_COMPARE_SWAP, n->req.at);
+	status = check_request(n, wr, &list);
+	if (status != IBV_WC_SUCCESS)
+		return refuse_request(n, status);
+	fill_bth(n, wr, &h, single_fill(wr, &h), n->req.at);
 	h.bth.ack_request = 1;
-	outbox_add(box, &n->route, &h, NULL, 0);
+	outbox_add(box, &n->route, &h, write ? &list : NULL, write ? wr->length : 0);
 	note_read(&n->req, 1);
 	return true;
 }
@@ -327,8 +334,8 @@ static bool send_part(struct network_qp *n, struct outbox *box)
 
 	if (wr->opcode == IBV_WR_RDMA_READ)
 		return send_read(n, wr, box);
-	if (carry_reads_back(wr->opcode))
-		return send_atomic(n, wr, box);
+	if (single_is(wr->opcode))
+		return send_single(n, wr, box);
 	if (!window_room(&n->req))
 		return false;
 	status = check_request(n, wr, &list);
@@ -485,7 +492,7 @@ static bool take_progress(struct network_qp *n, uint32_t psn)
 	uint32_t last;
 
 	while (sq->next != req->started && !psn_is_before(psn, req->unacked)) {
-		if (carry_reads_back(sq_slot(sq, sq->next)->opcode)) {
+		if (has_response(sq_slot(sq, sq->next))) {
 			ask_again(n);
 			break;
 		}
@@ -584,7 +591,7 @@ static struct soft_wr *expect_response(struct network_qp *n, uint32_t psn, struc
 	if (sq->next == req->started || req->unacked != psn)
 		return NULL;
 	wr = sq_slot(sq, sq->next);
-	if (!carry_reads_back(wr->opcode))
+	if (!has_response(wr))
 		return NULL;
 	status = carry_check_local(n->qp, wr, list);
 	if (status == IBV_WC_SUCCESS)
@@ -600,11 +607,11 @@ static void take_read_response(struct network_qp *n, const struct arrival *a)
 	struct soft_wr *wr = expect_response(n, psn, &list);
 	bool last;
 
-	if (!wr || wr->opcode != IBV_WR_RDMA_READ)
+	if (!wr || is_atomic(wr))
 		return;
 	i = psn_diff(psn, *first_psn(n, n->qp->sq.next));
 	last = i + 1 == *num_packets(n, n->qp->sq.next);
-	if (a->len != payload_of(n, wr, i)) {
+	if (a->len != (wr->opcode == IBV_WR_RDMA_READ ? payload_of(n, wr, i) : 0)) {
 		complete_next(n, IBV_WC_BAD_RESP_ERR);
 		return;
 	}
@@ -625,7 +632,7 @@ static void take_atomic_response(struct network_qp *n, const struct header *h)
 	struct copy_list list;
 	struct soft_wr *wr = expect_response(n, h->bth.psn, &list);
 
-	if (!wr || wr->opcode == IBV_WR_RDMA_READ)
+	if (!wr || !is_atomic(wr))
 		return;
 	copy_home(&list, (uint8_t *)&original, sizeof(original));
 	make_progress(n, psn_add(h->bth.psn, 1));

@@ -27,6 +27,8 @@
 #include "shim/soft/fabric/port.h"
 #include "shim/soft/network/end.h"
 #include "shim/soft/network/outbox.h"
+#include "shim/soft/network/reads.h"
+#include "shim/soft/network/single.h"
 #include "shim/soft/transport/count.h"
 #include "shim/soft/transport/deliver.h"
 #include "shim/soft/transport/remote.h"
@@ -284,24 +286,45 @@ static uint32_t count_packets(const struct network_qp *n, uint32_t length)
 	return length ? (length - 1) / n->mtu + 1 : 1;
 }
 
-static bool has_resource(const struct network_qp *n)
+/* The answer of a flush or an atomic write is that of an empty read. */
+static int answer_single(struct network_qp *n, const struct arrival *a)
 {
-	return n->resp.reads < n->end->shm->max_dest_rd && n->resp.reads < NETWORK_RD_ATOMIC;
+	struct network_read read = {
+		.end = n->end, .psn = a->header.bth.psn, .left = 1, .empty = true
+	};
+
+	return reads_add(n, &read) ? IBV_WC_SUCCESS : CARRY_LATER;
+}
+
+static int take_single(struct network_qp *n, const struct arrival *a)
+{
+	int status = reads_has_room(n) ? single_execute(n->end, a) : IBV_WC_REM_INV_REQ_ERR;
+
+	switch (status) {
+	case IBV_WC_SUCCESS:
+		return answer_single(n, a);
+	case IBV_WC_REM_OP_ERR:
+		return fail_unmapped(n);
+	case IBV_WC_REM_ACCESS_ERR:
+		return break_for(n, IBV_EVENT_QP_ACCESS_ERR, status);
+	default:
+		return status < 0 ? status : refuse_invalid(n);
+	}
 }
 
 /* Add a read to those that must be answered; @again: it was answered before. */
 static int take_read(struct network_qp *n, const struct arrival *a, bool again)
 {
 	const struct header *h = &a->header;
-	struct responder *resp = &n->resp;
+	struct network_read read;
 	struct copy_list from;
 
-	if (!(n->end->shm->access & IBV_ACCESS_REMOTE_READ) || !has_resource(n))
+	if (!(n->end->shm->access & IBV_ACCESS_REMOTE_READ) || !reads_has_room(n))
 		return again ? CARRY_LATER : refuse_invalid(n);
 	if (!copy_list_check_remote(n->end->peer->seg, n->end->pd, n->qpn, IBV_ACCESS_REMOTE_READ,
 				    h->reth.addr, h->reth.rkey, h->reth.length, &from))
 		return break_for(n, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
-	resp->read[(resp->first_read + resp->reads++) % NETWORK_RD_ATOMIC] = (struct network_read){
+	read = (struct network_read){
 		.end = n->end,
 		.psn = h->bth.psn,
 		.left = count_packets(n, h->reth.length),
@@ -309,6 +332,7 @@ static int take_read(struct network_qp *n, const struct arrival *a, bool again)
 		.rkey = h->reth.rkey,
 		.length = h->reth.length,
 	};
+	reads_add(n, &read);
 	return IBV_WC_SUCCESS;
 }
 
@@ -373,10 +397,11 @@ static int send_response(struct network_qp *n, struct network_read *read, struct
 	struct header h = { .aeth = { .syndrome = AETH_ACK, .msn = n->resp.msn & PSN_MASK } };
 	int status;
 
-	if (!copy_list_check_remote(read->end->peer->seg, read->end->pd, n->qpn,
+	if (!read->empty &&
+	    !copy_list_check_remote(read->end->peer->seg, read->end->pd, n->qpn,
 				    IBV_ACCESS_REMOTE_READ, read->addr, read->rkey, len, &from))
 		return IBV_WC_REM_ACCESS_ERR;
-	status = end_bring_in(read->end, &from, len, box);
+	status = read->empty ? IBV_WC_SUCCESS : end_bring_in(read->end, &from, len, box);
 	if (status != IBV_WC_SUCCESS)
 		return status;
 	h.bth.opcode = network_transport(n->qp) | choose_response(first, read->left == 1);
@@ -391,17 +416,6 @@ static int send_response(struct network_qp *n, struct network_read *read, struct
 	return IBV_WC_SUCCESS;
 }
 
-static void end_read(struct network_qp *n)
-{
-	n->resp.first_read = (n->resp.first_read + 1) % NETWORK_RD_ATOMIC;
-	n->resp.reads--;
-}
-
-static struct network_read *first_read(struct network_qp *n)
-{
-	return &n->resp.read[n->resp.first_read];
-}
-
 /* Answer reads from the current end. */
 static int answer_reads(struct network_qp *n, struct outbox *box)
 {
@@ -410,16 +424,17 @@ static int answer_reads(struct network_qp *n, struct outbox *box)
 	unsigned int sent;
 
 	for (sent = 0; status == IBV_WC_SUCCESS && n->resp.reads && sent < TURN; sent++) {
-		read = first_read(n);
+		read = reads_first(n);
 		if (read->end != n->end)
 			break;
 		status = send_response(n, read, box, !read->begun);
 		read->begun = true;
-		if (status == IBV_WC_SUCCESS && !read->left) {
+		if (status != IBV_WC_SUCCESS || read->left)
+			continue;
+		if (!read->empty)
 			count_request(n->end->peer->seg, n->end->shm, SHM_COUNT_REMOTE_READ,
 				      IBV_WC_SUCCESS, 0);
-			end_read(n);
-		}
+		reads_end(n);
 	}
 	return status;
 }
@@ -427,7 +442,7 @@ static int answer_reads(struct network_qp *n, struct outbox *box)
 /* Without an answer they are requested again. */
 static void fail_reads(struct network_qp *n, struct outbox *box, int status)
 {
-	uint32_t psn = first_read(n)->psn;
+	uint32_t psn = reads_first(n)->psn;
 	bool denied = status == IBV_WC_REM_ACCESS_ERR;
 	struct header h = { 0 };
 
@@ -436,15 +451,6 @@ static void fail_reads(struct network_qp *n, struct outbox *box, int status)
 		return;
 	deliver_break(failing_end(n), denied ? IBV_EVENT_QP_ACCESS_ERR : IBV_EVENT_QP_FATAL, 0);
 	answer_with(n, box, &h, OPCODE_ACKNOWLEDGE, psn, syndrome_of(status));
-}
-
-static uint32_t count_owed(const struct network_qp *n)
-{
-	uint32_t owed = 0, i;
-
-	for (i = 0; i < n->resp.reads; i++)
-		owed += n->resp.read[(n->resp.first_read + i) % NETWORK_RD_ATOMIC].left;
-	return owed;
 }
 
 /*
@@ -456,7 +462,7 @@ static bool finish_reads(struct network_qp *n)
 	int status = IBV_WC_SUCCESS;
 	struct outbox box;
 
-	if (count_owed(n) > SHORT)
+	if (reads_packets(n) > SHORT)
 		return false;
 	outbox_init(&box);
 	while (status == IBV_WC_SUCCESS && n->resp.reads)
@@ -491,8 +497,10 @@ static int execute_packet(struct network_qp *n, const struct arrival *a)
 		return take_write(n, a);
 	case OPCODE_READ:
 		return take_read(n, a, false);
-	default:
+	case OPCODE_ATOMIC:
 		return take_atomic(n, a);
+	default:
+		return take_single(n, a);
 	}
 }
 
@@ -531,7 +539,7 @@ static void take_expected(struct network_qp *n, const struct arrival *a)
 		resp->owes_ack = false;
 		send_now(n, OPCODE_ATOMIC_ACKNOWLEDGE, a->header.bth.psn, AETH_ACK,
 			 resp->atomic[(resp->atomics - 1) % NETWORK_RD_ATOMIC].original);
-	} else if (kind != OPCODE_READ && a->header.bth.ack_request) {
+	} else if (kind <= OPCODE_WRITE && a->header.bth.ack_request) {
 		resp->owes_ack = true;
 	}
 }
@@ -556,6 +564,11 @@ static void take_again(struct network_qp *n, const struct arrival *a)
 		end = psn_add(a->header.bth.psn, count_packets(n, a->header.reth.length));
 		if (n->end->peer && !psn_is_before(n->resp.psn, end)) /* all of it was answered */
 			take_read(n, a, true);
+		break;
+	case OPCODE_FLUSH:
+	case OPCODE_ATOMIC_WRITE:
+		if (n->end->peer)
+			answer_single(n, a);
 		break;
 	case OPCODE_ATOMIC:
 		if (!n->resp.reads)
@@ -605,22 +618,11 @@ static bool is_failed(const struct network_qp *n)
 	return __atomic_load_n(&n->qp->shm->state, __ATOMIC_SEQ_CST) == IBV_QPS_ERR;
 }
 
-static bool reads_elsewhere(const struct network_qp *n, const struct soft_remote *end)
-{
-	const struct responder *resp = &n->resp;
-	unsigned int i;
-
-	for (i = 0; i < resp->reads; i++)
-		if (resp->read[(resp->first_read + i) % NETWORK_RD_ATOMIC].end != end)
-			return true;
-	return false;
-}
-
 /* Answer reads from other ends than @end, whose locks are others. False: these are too long. */
 static bool finish_others(struct network_qp *n, const struct soft_remote *end)
 {
 	while (reads_elsewhere(n, end)) {
-		if (count_owed(n) > SHORT)
+		if (reads_packets(n) > SHORT)
 			return false;
 		responder_answer(n);
 	}
@@ -658,7 +660,7 @@ static void answer_turn(struct network_qp *n, struct outbox *box)
 {
 	int status;
 
-	n->end = first_read(n)->end;
+	n->end = reads_first(n)->end;
 	if (!remote_lock_datagram(n->qp, n->end, n->qpn)) {
 		n->resp.reads = 0; /* it has failed */
 		return;

@@ -3,7 +3,7 @@
  * The headers of a packet: one list of fields, from which come the structures, their encoding and
  * their decoding. All fields are big-endian, and follow each other without gaps.
  *
- * Source: the specification's chapter 9 and annex A14 (XRC).
+ * Source: the specification's chapter 9 and annexes A14 (XRC) and A19 (flush).
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,6 +18,7 @@
 	F(1, ack_request) F(7, unused2) F(24, psn)
 #define HEADER_DETH(F)		F(32, qkey) F(8, unused) F(24, src_qp)
 #define HEADER_XRCETH(F)	F(8, unused) F(24, srqn)
+#define HEADER_FETH(F)		F(26, unused) F(2, level) F(4, type)
 #define HEADER_RETH(F)		F(64, addr) F(32, rkey) F(32, length)
 #define HEADER_ATOMICETH(F)	F(64, addr) F(32, rkey) F(64, swap_add) F(64, compare)
 #define HEADER_AETH(F)		F(8, syndrome) F(24, msn)
@@ -28,6 +29,7 @@
 /* In the order in which they appear; the base transport header is always present. */
 #define HEADERS(H)					\
 	H(DETH, deth, 8) H(XRCETH, xrceth, 4)		\
+	H(FETH, feth, 4)				\
 	H(RETH, reth, 16) H(ATOMICETH, atomic, 28)	\
 	H(AETH, aeth, 4) H(ATOMICACKETH, atomic_ack, 8)	\
 	H(IMMDT, immdt, 4) H(IETH, ieth, 4)

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * The opcodes of packets: 3 bits of transport and 5 bits of operation, and the headers that follow
- * the base transport header (9.2 of the specification, and table 38).
+ * the base transport header (9.2 of the specification, and table 38; annex A19).
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,13 +27,16 @@ enum opcode_header {
 	OPCODE_ATOMICACKETH = 1 << 5,
 	OPCODE_IMMDT = 1 << 6,
 	OPCODE_IETH = 1 << 7,
+	OPCODE_FETH = 1 << 8, /* before the RETH */
 };
 
 enum opcode_kind {
 	OPCODE_SEND,
 	OPCODE_WRITE,
 	OPCODE_READ,
-	OPCODE_ATOMIC,
+	OPCODE_FLUSH,
+	OPCODE_ATOMIC_WRITE,
+	OPCODE_ATOMIC, /* the last one of requests */
 	OPCODE_READ_RESPONSE,
 	OPCODE_ACK,
 	OPCODE_ATOMIC_ACK,
@@ -68,7 +71,9 @@ enum { OPCODE_FIRST = 1, OPCODE_LAST = 2, OPCODE_PAYLOAD = 4 };
 	O(COMPARE_SWAP,		0x13, RELI, ATOMIC, OPCODE_ATOMICETH, NONE)                     \
 	O(FETCH_ADD,		0x14, RELI, ATOMIC, OPCODE_ATOMICETH, NONE)                     \
 	O(SEND_LAST_INV,	0x16, RELI, SEND, OPCODE_IETH, LAST)                            \
-	O(SEND_ONLY_INV,	0x17, RELI, SEND, OPCODE_IETH, ONLY)
+	O(SEND_ONLY_INV,	0x17, RELI, SEND, OPCODE_IETH, ONLY)                            \
+	O(FLUSH_REQUEST,	0x1c, RELI, FLUSH, OPCODE_FETH | OPCODE_RETH, NONE)             \
+	O(ATOMIC_WRITE_ONLY,	0x1d, RELI, ATOMIC_WRITE, OPCODE_RETH, ONLY)
 /* clang-format on */
 
 enum opcode {
@@ -80,7 +85,7 @@ enum opcode {
 struct opcode_info {
 	uint8_t has; /* OPCODE_HAS_*; 0: no such operation */
 	uint8_t kind;
-	uint8_t headers;
+	uint16_t headers;
 	uint8_t place;
 };
 
