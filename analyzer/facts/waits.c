@@ -285,6 +285,24 @@ static void note_room(struct wait *wait, struct model *model, const struct queue
 		wait->room += queue_sge(queue, oldest, i)->length;
 }
 
+/* Since when no receive of an SRQ can complete: all queue pairs that use it are in ERR. */
+static struct moment find_unflushed(const struct life *srq)
+{
+	struct moment last = { 0 };
+
+	for (const struct life_link *link = srq->children; link; link = link->next_child) {
+		const struct life *qp = link->child;
+
+		if (qp->kind != OBJECT_qp || (qp->state != LIFE_LIVE && qp->state != LIFE_DYING))
+			continue;
+		if (qp_state(qp) != ABI_QPS_ERR)
+			return (struct moment){ 0 };
+		if (qp->qp->moved.time >= last.time)
+			last = qp->qp->moved;
+	}
+	return last;
+}
+
 /* @oldest: the send that is waited for; NULL: receives. */
 static void fill_wait(struct waits *waits, struct wait *wait, struct model *model,
 		      const struct queue *queue, const struct queue_request *oldest,
@@ -305,6 +323,8 @@ static void fill_wait(struct waits *waits, struct wait *wait, struct model *mode
 		wait->oldest = *oldest;
 		note_patience(wait, queue->owner->qp);
 	} else {
+		if (queue->owner->kind == OBJECT_srq)
+			wait->unflushed = find_unflushed(queue->owner);
 		note_room(wait, model, queue);
 		wait->both = qp && do_both_wait(model, wait, qp);
 	}

@@ -239,7 +239,9 @@ static bool is_wait_in_vain(const struct waits *waits, const struct wait_before 
 	if (!late->end)
 		return is_dropped_awaited(waits, &well->dropped, &well->note) ||
 		       is_barren_awaited(waits, well);
-	if (is_unseen(late) || is_elsewhere(waits, late, &well->note))
+	if (is_unseen(late) || is_elsewhere(waits, late, &well->note) ||
+	    (late->unflushed.id.thread && is_long(waits, &well->note) &&
+	     polled_for(waits, &well->note, late->unflushed.time, PATIENCE_NS)))
 		return true;
 	if (activity_empty(waits->activity, &well->note, late->cq.id) < WAIT_POLLS)
 		return false;

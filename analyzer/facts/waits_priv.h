@@ -34,7 +34,9 @@ struct wait {
 	uint32_t timeout, retry_cnt;     /* of its queue pair, and what they amount to */
 	int64_t retry_time;              /* ns; 0: not known, or without limit */
 	struct moment drained;           /* since when it is in SQD; id 0:0: it is not */
-	bool no_reads;                   /* max_rd_atomic is 0, and @oldest a READ or atomic */
+	struct moment
+		unflushed; /* of an SRQ: all its queue pairs are in ERR since; id 0:0: not so */
+	bool no_reads;     /* max_rd_atomic is 0, and @oldest a READ or atomic */
 	struct wait_cq cq;
 	uint32_t process, qp; /* the other end; 0: not known */
 	int64_t gone;         /* when that queue pair ended; INT64_MAX: it still existed */

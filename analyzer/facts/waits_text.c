@@ -381,6 +381,12 @@ void waits_put(struct text *t, const struct waits *waits, const struct wait *wai
 			  event_id_text(wait->drained.id, id));
 	if (wait->oldest.thread && wait->no_timeout && !wait->arrived)
 		text_addf(t, " (timeout 0: without a limit)");
+	if (wait->unflushed.id.thread)
+		text_addf(
+			t,
+			"; its queue pairs are in ERR, the last since %s, which does not flush the "
+			"receives of an SRQ: IBV_EVENT_QP_LAST_WQE_REACHED comes instead",
+			event_id_text(wait->unflushed.id, id));
 	if (wait->process)
 		put_peer(t, waits, wait);
 	if (wait->number)

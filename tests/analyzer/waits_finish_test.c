@@ -590,3 +590,36 @@ TEST(two_threads_poll_behind_much_work)
 	polls_from(&s, third, &ends[0].cq, SECOND / 10, false);
 	waited_well(&s, 0);
 }
+
+/* A queue pair with an SRQ that has a receive goes to @state, and its process polls. */
+static void leave_srq(struct story *s, enum ibv_qp_state state)
+{
+	struct ibv_srq_init_attr of_srq = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct ibv_qp_init_attr attr = { .cap = { 8, 0, 1, 0, 0 }, .qp_type = IBV_QPT_RC };
+	static struct ibv_srq srq;
+
+	begin_ends(s);
+	srq = (struct ibv_srq){ .context = &ends[0].context, .pd = &ends[0].pd };
+	story_do(s, 0, VERB_destroy_qp, 6, 0, W(&ends[0].qp));
+	story_do(s, 0, VERB_create_srq, 5, W(&srq), W(&ends[0].pd), W(&of_srq));
+	ends[0].qp.srq = attr.srq = &srq;
+	attr.send_cq = attr.recv_cq = &ends[0].cq;
+	story_do(s, 0, VERB_create_qp, 4, W(&ends[0].qp), W(&ends[0].pd), W(&attr));
+	connect_end(s, 0, 0x22, 0x22, FAR);
+	connect_end(s, 1, 0x21, 0x21, FAR);
+	story_post(s, 0, VERB_post_srq_recv, &srq, 1, 0, (struct event_sge){ AT, 8, 0x10 });
+	move_to(s, 0, state);
+	polls_from(s, 0, &ends[0].cq, SECOND / 10, false);
+}
+
+TEST(receives_of_an_srq_are_not_flushed)
+{
+	struct story s;
+
+	leave_srq(&s, IBV_QPS_ERR);
+	waited_in_vain(&s, 0,
+		       "its queue pairs are in ERR, the last since 1:25, which does not flush the "
+		       "receives of an SRQ: IBV_EVENT_QP_LAST_WQE_REACHED comes instead");
+	leave_srq(&s, IBV_QPS_RTS);
+	waited_well(&s, 0);
+}
