@@ -310,9 +310,10 @@ static void note_end(struct ends *ends, struct model *model, const struct model_
 
 void ends_post(struct ends *ends, struct model *model, const struct trace_event *event)
 {
-	if (post_is_send(event->post))
+	if (post_is_send(event->post)) {
 		waits_post(ends->waits, model, event);
-	mutes_post(ends->mutes, model, event);
+		mutes_post(ends->mutes, model, event);
+	}
 	stalls_post(ends->stalls, model, event);
 }
 

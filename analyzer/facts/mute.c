@@ -54,6 +54,7 @@ struct mutes {
 	const struct activity *activity;
 	struct mute_wait *open; /* by thread: the last one */
 	size_t nopen;
+	bool any;                  /* there was one */
 	struct mute_wait *longest; /* by process */
 	size_t nlongest;
 };
@@ -152,6 +153,7 @@ static __attribute__((noinline)) void look_at_wait(struct mutes *mutes, struct m
 	if (request->done || request->signalled || request->n != last->at.id.n ||
 	    request->thread != last->at.id.thread || !is_expected(open, queue, &added))
 		return;
+	mutes->any = true;
 	open->waited = open->qp == qp->id ? open->waited + 1 : 1;
 	open->qp = qp->id;
 	open->from = last_moment(last);
@@ -193,7 +195,8 @@ static void keep_longest(struct mutes *mutes, uint32_t process, const struct mut
 		*longest = *wait;
 }
 
-void mutes_poll(struct mutes *mutes, const struct trace_event *event)
+static __attribute__((noinline)) void look_at_poll(struct mutes *mutes,
+						   const struct trace_event *event)
 {
 	struct mute_wait *open =
 		event->id.thread < mutes->nopen ? &mutes->open[event->id.thread] : NULL;
@@ -208,6 +211,12 @@ void mutes_poll(struct mutes *mutes, const struct trace_event *event)
 	     activity_polls_at(mutes->activity, event->id.thread, open->to)))
 		keep_longest(mutes, event->process, open);
 	open->from.time = 0;
+}
+
+void mutes_poll(struct mutes *mutes, const struct trace_event *event)
+{
+	if (mutes->any)
+		look_at_poll(mutes, event);
 }
 
 static bool is_waited(const struct mutes *mutes, uint32_t process)

@@ -29,6 +29,7 @@ static uint32_t find_dest(struct sent *sent, struct model *model, const struct t
 		life && life->qp && life->qp->type == ABI_QPT_UC && life->qp->set & ABI_QP_DEST_QPN
 			? life->qp->dest_qp_num
 			: 0;
+	sent->refuses = life && life->qp && life->qp->type == ABI_QPT_RC;
 	return sent->dest;
 }
 
@@ -51,8 +52,11 @@ static bool takes_receive(int opcode)
 void sent_post(struct sent *sent, struct model *model, const struct trace_event *event)
 {
 	const struct post *post = event->post;
-	uint32_t dest, taken = post_taken(post);
+	uint32_t dest, taken;
 
+	if (sent->refuses && sent->process == event->process && sent->handle == post->handle)
+		return;
+	taken = post_taken(post);
 	if (!post_is_send(post) || !taken)
 		return;
 	dest = find_dest(sent, model, event);

@@ -25,6 +25,7 @@ struct sent {
 	/* the sender of the last post, with its peer if it is UC; cleared by sent_changed() */
 	uint64_t handle;
 	uint32_t process, dest;
+	bool refuses; /* it is RC, which refuses messages that do not fit */
 };
 
 /* Note the messages in a post of the application; if out of memory, they are not known. */

@@ -15,7 +15,8 @@
 enum { WAIT_EVENTS = 8 }; /* between a post and its completion, as to get an event */
 
 /* How many requests the other end has posted: one may be an answer that is not a message. */
-static uint64_t count_others(struct model *model, const struct life *qp)
+static inline __attribute__((always_inline)) uint64_t count_others(struct model *model,
+								   const struct life *qp)
 {
 	const struct peer *other = qp->peer ? peer_other(&model->peers, qp->peer) : NULL;
 
@@ -50,7 +51,8 @@ static bool is_independent(const struct queue_serial *last, const struct queue_s
 }
 
 /* Did the same thread post the last request, wait for it, and do nothing else since? */
-static bool is_next(const struct queue_serial *last, const struct queue_serial *now)
+static inline __attribute__((always_inline)) bool is_next(const struct queue_serial *last,
+							  const struct queue_serial *now)
 {
 	return last->alone && last->polled_n && last->thread == now->thread &&
 	       now->posted_n == last->polled_n + 1 && last->received == now->received &&
@@ -62,9 +64,9 @@ static bool is_next(const struct queue_serial *last, const struct queue_serial *
  * The last request of the thread, on another queue, if the one that was just posted to @queue could
  * have been posted at the same time; else NULL.
  */
-static const struct queue_serial *find_crossed(struct model *model, struct queue *queue,
-					       const struct queue *before,
-					       const struct queue_serial *own)
+static __attribute__((noinline)) const struct queue_serial *
+find_crossed(struct model *model, struct queue *queue, const struct queue *before,
+	     const struct queue_serial *own)
 {
 	const struct queue_serial *now = &queue->serial, *last = &before->serial;
 	const struct qp *qp = queue->owner->qp;
@@ -78,8 +80,9 @@ static const struct queue_serial *find_crossed(struct model *model, struct queue
 }
 
 /* Did the request follow one on another queue? */
-static void note_crossed(struct model *model, struct queue *queue, const struct trace_event *event,
-			 const struct queue_serial *own)
+static __attribute__((noinline)) void note_crossed(struct model *model, struct queue *queue,
+						   const struct trace_event *event,
+						   const struct queue_serial *own)
 {
 	struct hot *hot = &model->hots[event->process];
 	const struct queue_serial *last =
@@ -121,7 +124,8 @@ void serial_posted(struct model *model, struct queue *queue, const struct trace_
 }
 
 /* A request that followed one on another queue is done. */
-static void count_crossed(struct model *model, struct queue *queue, int64_t flight)
+static __attribute__((noinline)) void count_crossed(struct model *model, struct queue *queue,
+						    int64_t flight)
 {
 	struct queue_serial *last = &queue->serial;
 	struct hot *hot =

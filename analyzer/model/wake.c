@@ -74,7 +74,7 @@ static struct wake *wake_of(struct model *model, const struct life *qp)
 
 static bool is_received(const struct queue_request *request)
 {
-	return request && queue_takes_receive(request->opcode);
+	return queue_takes_receive(request->opcode);
 }
 
 /* A send of @qp is done: its receive is in the CQ of the other end. */
@@ -108,13 +108,11 @@ static void note_arrivals(struct model *model, const struct trace_event *event, 
 
 	for (uint32_t i = 0; sends && i < sends->count; i++) {
 		one = queue_at(sends, i);
+		if (is_received(one) && (one == request || (!one->done && !one->signalled)))
+			note_arrival(model, event, qp, one->flags & ABI_SEND_SOLICITED);
 		if (one == request)
 			break;
-		if (!one->done && !one->signalled && is_received(one))
-			note_arrival(model, event, qp, one->flags & ABI_SEND_SOLICITED);
 	}
-	if (is_received(request))
-		note_arrival(model, event, qp, request->flags & ABI_SEND_SOLICITED);
 }
 
 static void note_first(struct wake *wake)
