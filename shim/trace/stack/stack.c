@@ -7,15 +7,17 @@
  * them call no verb. They are loaded when a program starts that is linked with verbs, else at its
  * first verb.
  *
- * The first stacks of a thread are unwound by libgcc, which shows whether a signal handler is
- * running that may have interrupted malloc(). If not, libunwind may allocate the memory that it
- * needs in that thread: 256 KiB, all of it written. That takes as long as ten stacks of libgcc, and
- * most threads of a program with thousands call few control verbs.
+ * The first stack of a thread is unwound by libgcc, which shows whether a signal handler is running
+ * that may have interrupted malloc(). If not, libunwind may allocate the memory that it needs in
+ * that thread: 256 KiB, all of it written. That takes as long as ten stacks of libgcc, and most
+ * threads of a program with thousands call few control verbs: after some threads, libunwind is used
+ * only from the eighth stack of another one on.
  */
 #include "shim/trace/stack/stack.h"
 
 #include <dlfcn.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <unwind.h>
@@ -31,7 +33,8 @@
 enum {
 	OWN_FRAMES = 12, /* most frames of the recorder, above the application's */
 	ROOM = STACK_FRAMES + OWN_FRAMES,
-	FEW = 8,              /* stacks of a thread, before libunwind is used */
+	FEW = 8,              /* stacks of a thread, before libunwind is used; */
+	AT_ONCE = 16,         /* but threads in which it is used at once */
 	DEEP = 4096,          /* frames that are searched for a signal handler */
 	STACK_NEAR = 1 << 20, /* bytes: a frame that was left is not farther below */
 };
@@ -63,15 +66,24 @@ static _Unwind_Reason_Code test_frame(struct _Unwind_Context *context, void *arg
 	return walk->n < DEEP ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
-static int unwind_slowly(void **frames, int max)
+/* Shall libunwind allocate memory in this thread, which has just unwound another stack? */
+static bool is_worth_warming(void)
 {
 	static __thread unsigned int stacks __attribute__((tls_model("initial-exec")));
+	static atomic_uint threads;
+
+	return stacks++ ? stacks >= FEW
+			: atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) < AT_ONCE;
+}
+
+static int unwind_slowly(void **frames, int max)
+{
 	struct walk walk = { .frames = frames, .max = max };
 
 	if (!libgcc.backtrace)
 		return 0;
 	libgcc.backtrace(test_frame, &walk);
-	if (walk.whole && !walk.interrupted && ++stacks >= FEW)
+	if (walk.whole && !walk.interrupted && is_worth_warming())
 		libunwind_warm_up();
 	return walk.n < max ? walk.n : max;
 }
