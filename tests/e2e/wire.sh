@@ -269,7 +269,7 @@ packets_are_well_formed() {
 	tshark -r "$tmp/cap.pcapng" -T fields -e _ws.malformed -e ip.dsfield.ecn \
 		-Y '_ws.malformed || ip.dsfield.ecn == 3' >"$tmp/fields" 2>/dev/null
 	is "malformed, marked" "$(awk -F'\t' '$1 { bad++ } $2 == 3 { marked++ }
-		END { print bad + 0, marked > 0 }' "$tmp/fields")" "0 1"
+		END { print bad + 0, (marked > 0) }' "$tmp/fields")" "0 1" || return
 	python3 tests/e2e/wire/icrc.py "$tmp/cap.pcapng" >"$tmp/icrc" || return
 	read -r good bad_ones <"$tmp/icrc"
 	is "bad ICRCs" "$bad_ones" 0 && [ "$good" -gt 200 ]
