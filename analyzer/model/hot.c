@@ -130,6 +130,7 @@ static void count_made(struct hot_kind *made, const struct trace_event *event, i
 static void count_query(struct hot *hot, const struct trace_event *event, int64_t took)
 {
 	hot->waiting_asked++;
+	hot->queries += verb_infos[event->call->verb].object != OBJECT_ah;
 	hot->waiting_asked_ns = span_limit(hot->waiting_asked_ns + took);
 	if (took < hot->asked_longest_ns)
 		return;

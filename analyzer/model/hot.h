@@ -37,7 +37,8 @@ struct hot {
 	int64_t register_ns; /* and their time */
 	uint64_t waiting_registered;
 	int64_t waiting_register_ns;
-	uint64_t asked; /* queries and address handles since the first send, likewise */
+	uint64_t asked;   /* queries and address handles since the first send, likewise */
+	uint64_t queries; /* of these, without address handles: a growth of those is LIFE-004 */
 	int64_t asked_ns;
 	uint64_t waiting_asked;
 	int64_t waiting_asked_ns;

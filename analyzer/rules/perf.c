@@ -81,7 +81,7 @@ static bool is_asked_hot(const struct hot *hot, int64_t time)
 
 	return (hot->asked >= HOT_CALLS && hot->asked_ns >= time / 100 * share) ||
 	       (hot->asked >= FEW && hot->asked * ASKED_POSTS >= hot->posts) ||
-	       (hot->asked >= ASKED && hot->asked * 2 >= hot->posts);
+	       (hot->queries >= ASKED && hot->queries * 2 >= hot->posts);
 }
 
 static bool is_brief(const struct hot *hot, enum object_kind kind)
