@@ -280,7 +280,7 @@ static __attribute__((noinline)) int end_process(struct checker *checker, uint32
 {
 	enum model_end how = MODEL_UNKNOWN;
 
-	if (model_has(checker->check.model, process))
+	if (model_has_objects(checker->check.model, process))
 		how = evidence_end(checker->check.trace, process, checker->check.findings);
 	return model_end(checker->check.model, process, time, how);
 }

@@ -41,7 +41,7 @@ bool check_is_failure(const struct findings *findings, char severity);
 /* Are there findings that make the check fail, or bad facts that are not muted? */
 bool check_is_bad(const struct findings *findings);
 
-/* The findings so far, borrowed. */
+/* The findings until now, borrowed. */
 const struct findings *check_findings(const struct checker *checker);
 
 int check_finish(struct checker *checker, struct findings **ret_findings);

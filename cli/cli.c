@@ -254,7 +254,7 @@ int cli_open_all(const char *command, const struct arguments *arguments, struct 
 	allow_files(count_files(arguments->n));
 	err = open_each(arguments, traces);
 	if (err == -EMFILE)
-		log_note("%d traces need %lu descriptors: `ulimit -n` allows fewer", arguments->n,
+		log_note("%d traces need %lu file descriptors: raise `ulimit -n`", arguments->n,
 			 (unsigned long)count_files(arguments->n));
 	if (err)
 		for (int i = 0; i < arguments->n; i++)
@@ -300,8 +300,8 @@ void cli_report_loss(struct trace *trace)
 			 "and outstanding requests of that time",
 			 format_count(loss.overwritten, lost), format_time(trace_cut(trace), time));
 	else if (loss.overwritten)
-		log_note("%s events are not in this trace: they are older than the part that it "
-			 "kept",
+		log_note("%s events are not in this trace: a flight recording stores only the "
+			 "newest",
 			 format_count(loss.overwritten, lost));
 }
 

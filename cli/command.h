@@ -93,10 +93,10 @@ struct command {
 CLI_COMMANDS(COMMAND)
 #undef COMMAND
 
-/* The row of that name, or NULL. */
+/* The row of command @name, or NULL. */
 const struct command *command_find(const char *name);
 
-/* Is its first argument a program, which gets the options after it? */
+/* Is the first argument of the command a program, which gets the options after it? */
 bool command_runs_program(const struct command *command);
 
 /* Does it print a trace or another long text from the beginning on, through a pager? */

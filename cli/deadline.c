@@ -16,7 +16,7 @@
 
 static struct timespec last;
 
-static void *end_all(void *arg)
+static void *end_at_deadline(void *arg)
 {
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &last, NULL) == EINTR)
 		;
@@ -34,6 +34,6 @@ void cli_deadline(int64_t ns)
 	deadline_start((uint64_t)ns);
 	clock_gettime(CLOCK_MONOTONIC, &last);
 	last.tv_sec += (time_t)(ns / 1000000000) + 1;
-	if (!pthread_create(&thread, NULL, end_all, NULL))
+	if (!pthread_create(&thread, NULL, end_at_deadline, NULL))
 		pthread_detach(thread);
 }

@@ -53,7 +53,7 @@ static int rename_new(const char *from, const char *to)
 	return rename(from, to) ? log_err(-errno, "write %s", to) : 0;
 }
 
-int folder_keep(struct folder *folder, const char *to)
+int folder_move_to(struct folder *folder, const char *to)
 {
 	int err = rename_new(folder->path, to);
 
@@ -62,7 +62,7 @@ int folder_keep(struct folder *folder, const char *to)
 	return err;
 }
 
-int folder_give(const struct folder *folder, const char *name, const char *to)
+int folder_move_file(const struct folder *folder, const char *name, const char *to)
 {
 	char path[PATH_MAX + 64];
 

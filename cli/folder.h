@@ -20,8 +20,8 @@ int folder_make(struct folder *folder, const char *to);
  * Rename the folder, or its file @name, to @to; never replaces a file that appeared there
  * meanwhile.
  */
-int folder_keep(struct folder *folder, const char *to);
-int folder_give(const struct folder *folder, const char *name, const char *to);
+int folder_move_to(struct folder *folder, const char *to);
+int folder_move_file(const struct folder *folder, const char *name, const char *to);
 
-/* Remove the folder and its contents, unless folder_keep() renamed it. */
+/* Remove the folder and its contents, unless folder_move_to() renamed it. */
 void folder_remove(struct folder *folder);

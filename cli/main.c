@@ -118,7 +118,7 @@ static void reserve_standard_files(void)
 		close(fd);
 }
 
-static void pass_limit(int signal)
+static void ignore_limit_signal(int signal)
 {
 	(void)signal;
 }
@@ -127,9 +127,10 @@ static void pass_limit(int signal)
  * At the file size limit a write fails and the file is removed, instead of a signal ending us.
  * Programs that we start do not inherit the handler.
  */
-static void outlive_file_limit(void)
+static void ignore_file_limit(void)
 {
-	struct sigaction action = { .sa_handler = pass_limit, .sa_flags = SA_RESTART }, before;
+	struct sigaction action = { .sa_handler = ignore_limit_signal, .sa_flags = SA_RESTART },
+			 before;
 
 	if (!sigaction(SIGXFSZ, NULL, &before) && before.sa_handler == SIG_DFL)
 		sigaction(SIGXFSZ, &action, NULL);
@@ -164,7 +165,7 @@ int main(int argc, char **argv)
 	int status;
 
 	reserve_standard_files();
-	outlive_file_limit();
+	ignore_file_limit();
 	screen = screen_open(STDOUT_FILENO);
 	if (screen) {
 		stdout = screen;

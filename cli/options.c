@@ -80,7 +80,7 @@ static struct found find_letter(const struct reader *r, char letter)
 }
 
 /* The option that had @letter before; NULL: none. */
-static const struct option_row *find_former(const struct reader *r, char letter)
+static const struct option_row *find_former_letter(const struct reader *r, char letter)
 {
 	for (int set = 0; set < OPTIONS_SETS && r->sets[set].rows; set++)
 		for (const struct option_row *row = r->sets[set].rows; row->name; row++)
@@ -116,7 +116,7 @@ static int read_flag(const char *value)
 }
 
 /* "--flag=no" */
-static int take_flag(struct reader *r, struct found found, const char *value)
+static int set_flag(struct reader *r, struct found found, const char *value)
 {
 	const struct option_set *set = &r->sets[found.set];
 	int on = value ? read_flag(value) : 1;
@@ -129,13 +129,13 @@ static int take_flag(struct reader *r, struct found found, const char *value)
 }
 
 /* Read option @found, with @value if that is in the same word. */
-static int take_option(struct reader *r, struct found found, const char *value)
+static int store_option(struct reader *r, struct found found, const char *value)
 {
 	const struct option_set *set = &r->sets[found.set];
 	const struct option_row *row = &set->rows[found.row];
 
 	if (!row->arg)
-		return take_flag(r, found, value);
+		return set_flag(r, found, value);
 	if (!value) {
 		if (r->at + 1 == r->argc)
 			return refuse_word(r, "a value is missing after");
@@ -145,7 +145,7 @@ static int take_option(struct reader *r, struct found found, const char *value)
 	return options_store(row, value, set->settings, r->complaint);
 }
 
-static int take_long(struct reader *r)
+static int read_long_option(struct reader *r)
 {
 	const char *name = r->argv[r->at] + 2;
 	struct found found = find_name(r, name, strcspn(name, "="));
@@ -153,12 +153,12 @@ static int take_long(struct reader *r)
 
 	if (found.row < 0)
 		return refuse_unknown(r, name);
-	return take_option(r, found, equals ? equals + 1 : NULL);
+	return store_option(r, found, equals ? equals + 1 : NULL);
 }
 
 static int refuse_letter(struct reader *r, char letter)
 {
-	const struct option_row *former = find_former(r, letter);
+	const struct option_row *former = find_former_letter(r, letter);
 
 	if (!former)
 		return refuse_word(r, "unknown option");
@@ -168,11 +168,11 @@ static int refuse_letter(struct reader *r, char letter)
 }
 
 /* Take an option given by its letter, which may have been another option's. */
-static int take_letter(struct reader *r, struct found found, const char *value)
+static int store_letter_option(struct reader *r, struct found found, const char *value)
 {
 	char letter = r->sets[found.set].rows[found.row].letter;
-	const struct option_row *former = find_former(r, letter);
-	int err = take_option(r, found, value);
+	const struct option_row *former = find_former_letter(r, letter);
+	int err = store_option(r, found, value);
 	size_t n = strlen(r->complaint);
 
 	if (err < 0 && former)
@@ -181,7 +181,7 @@ static int take_letter(struct reader *r, struct found found, const char *value)
 	return err;
 }
 
-static int take_letters(struct reader *r)
+static int read_letter_options(struct reader *r)
 {
 	for (const char *at = r->argv[r->at] + 1; *at; at++) {
 		struct found found = find_letter(r, *at);
@@ -190,8 +190,8 @@ static int take_letters(struct reader *r)
 		if (found.row < 0)
 			return refuse_letter(r, *at);
 		if (r->sets[found.set].rows[found.row].arg)
-			return take_letter(r, found, at[1] ? at + 1 : NULL);
-		err = take_letter(r, found, NULL);
+			return store_letter_option(r, found, at[1] ? at + 1 : NULL);
+		err = store_letter_option(r, found, NULL);
 		if (err < 0)
 			return err;
 	}
@@ -221,7 +221,7 @@ static int read_words(struct reader *r, bool program, struct arguments *argument
 		} else if (is_help(word)) {
 			return 1;
 		} else {
-			err = word[1] == '-' ? take_long(r) : take_letters(r);
+			err = word[1] == '-' ? read_long_option(r) : read_letter_options(r);
 		}
 	}
 	arguments->at[arguments->n] = NULL; /* argv has room for it */
@@ -258,7 +258,7 @@ static int store_short_forms(struct reader *r, int nth)
 		if (!r->given[nth][i] || r->off[nth][i] || row->type != OPTION_VALUE)
 			continue;
 		if (stored && set_same_field(stored, row)) {
-			snprintf(r->complaint, OPTIONS_COMPLAINT, "--%s or --%s, not both",
+			snprintf(r->complaint, OPTIONS_COMPLAINT, "give --%s or --%s, not both",
 				 stored->name, row->name);
 			return -EINVAL;
 		}

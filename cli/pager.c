@@ -144,7 +144,7 @@ void pager_offer(void)
 			sigaction(signals[i], &action, NULL);
 }
 
-void pager_refuse(void)
+void pager_cancel(void)
 {
 	screen_hold(STDOUT_FILENO, NULL);
 }

@@ -11,7 +11,7 @@
 void pager_offer(void);
 
 /* Use no pager, for output that is read while it is written. */
-void pager_refuse(void);
+void pager_cancel(void);
 
 /* Wait until the reader has quit; all output was written. Does nothing without a pager. */
 void pager_close(void);

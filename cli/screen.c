@@ -207,7 +207,8 @@ static ssize_t put_screen(void *cookie, const char *text, size_t n)
 		memcpy(screen->held + screen->nheld, text + done, more);
 		screen->nheld += more;
 		done += more;
-		whole = style_whole(screen->held, whole_characters(screen->held, screen->nheld));
+		whole = style_complete_length(screen->held,
+					      whole_characters(screen->held, screen->nheld));
 		err = screen_write(screen->fd, screen->held, whole);
 		screen->nheld -= whole;
 		memmove(screen->held, screen->held + whole, screen->nheld);

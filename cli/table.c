@@ -122,7 +122,7 @@ static void add_limit(struct table *table, const struct listing *listing, unsign
 	cell->shown = make_printable(text);
 }
 
-static void add_listed(struct table *table, const struct listing *listing, unsigned int column)
+static void add_listed_cell(struct table *table, const struct listing *listing, unsigned int column)
 {
 	if (listing_cell(listing, column) == LISTING_NULL)
 		table_text(table, NULL);
@@ -141,7 +141,7 @@ int table_list(struct table *table, struct trace *trace, enum listing_kind list)
 
 	while (!err && (err = listing_next(listing)) > 0) {
 		for (unsigned int i = 0; i < table->ncolumns; i++)
-			add_listed(table, listing, i);
+			add_listed_cell(table, listing, i);
 		err = 0;
 	}
 	listing_close(listing);
@@ -184,7 +184,7 @@ static int column_width(const struct table *table, unsigned int column)
 }
 
 /* Counts in these columns are bad news unless they are 0. */
-static bool is_bad_news(const char *column)
+static bool is_error_count(const char *column)
 {
 	static const char *const names[] = { "errors", "failed", "lost", "unfinished" };
 
@@ -202,7 +202,7 @@ static bool is_text(const struct column *column)
 
 static bool is_bad(const struct column *column, const struct cell *cell)
 {
-	return (column->kind == COLUMN_STATUS || is_bad_news(column->name)) && !cell->null &&
+	return (column->kind == COLUMN_STATUS || is_error_count(column->name)) && !cell->null &&
 	       cell->value;
 }
 

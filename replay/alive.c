@@ -50,7 +50,7 @@ static void take_completions(struct replay *r)
 	}
 }
 
-static int ask_state(void *qp)
+static int query_current_state(void *qp)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
@@ -72,10 +72,11 @@ static int list_objects(struct replay *r, struct moment *m, size_t *places)
 		to = vec_push(m->objects, m->nobjects);
 		if (!to)
 			return -ENOMEM;
-		*to = (struct moment_object){ .kind = o->kind,
-					      .handle = replica->handle,
-					      .state = replica->qp ? ask_state(replica->handle)
-								   : -1 };
+		*to = (struct moment_object){
+			.kind = o->kind,
+			.handle = replica->handle,
+			.state = replica->qp ? query_current_state(replica->handle) : -1
+		};
 		snprintf(to->name, sizeof(to->name), "%s/%u", o->name, o->process);
 		places[r->made[i]] = m->nobjects;
 	}

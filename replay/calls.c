@@ -61,7 +61,7 @@ static const char *const needless[VERB_COUNT] = {
 	[VERB_free_buf] = "memory of the library: the replay uses its own memory for the regions",
 };
 
-static bool at_return(enum verb verb)
+static bool is_done_at_return(enum verb verb)
 {
 	const struct verb_info *v = &verb_infos[verb];
 
@@ -113,7 +113,7 @@ static uint32_t find_destroyed(struct replay *r, const struct trace_event *event
  * acknowledge all events. Called before the arguments of the destroy are translated, since other
  * threads may destroy objects meanwhile.
  */
-static int destroy_first(struct replay *r, const struct trace_event *event)
+static int prepare_destroy(struct replay *r, const struct trace_event *event)
 {
 	int err = args_parse(event->call->args);
 	uint32_t object;
@@ -138,9 +138,9 @@ static void explain_busy(struct replay *r, const struct call *call, int64_t ret)
 	if (!o || verb_infos[call->verb].effect != EFFECT_DESTROY || call->failed ||
 	    !verb_failed(call->verb, ret))
 		return;
-	outcome_related(r->outcome, o->id, o->parent);
+	outcome_relate(r->outcome, o->id, o->parent);
 	if (o->kind == OBJECT_cq && replica->handle)
-		outcome_related(
+		outcome_relate(
 			r->outcome, o->id,
 			effect_object(r, (uintptr_t)((struct ibv_cq *)replica->handle)->channel));
 }
@@ -204,7 +204,7 @@ static void note_no_flow(struct replay *r, const struct trace_event *event)
 }
 
 /* @missing: the missing object that prevents the call; 0: none, or not known. */
-static void leave_out(struct replay *r, const struct trace_event *event, uint32_t missing,
+static void skip_call(struct replay *r, const struct trace_event *event, uint32_t missing,
 		      const char *why)
 {
 	struct replica *replica = replica_of(r, event->call->object);
@@ -219,7 +219,7 @@ static void leave_out(struct replay *r, const struct trace_event *event, uint32_
 		note_no_flow(r, event);
 	if (replica && !replica->handle && !replica->why &&
 	    verb_infos[event->call->verb].effect == EFFECT_CREATE)
-		effect_lacking(r, event->call, "its object was not created in the replay");
+		effect_note_skipped(r, event->call, "its object was not created in the replay");
 }
 
 /* May a program pass NULL for argument @i? */
@@ -261,7 +261,7 @@ static int build_and_call(struct replay *r, const struct trace_event *event)
 	struct build *build;
 	size_t size;
 	void *at = process_arguments(&size);
-	int err = destroy_first(r, event);
+	int err = prepare_destroy(r, event);
 
 	if (err)
 		return err;
@@ -276,7 +276,7 @@ static int build_and_call(struct replay *r, const struct trace_event *event)
 		translate_call(&t, args);
 	translate_check_used(&t);
 	if (t.missing)
-		leave_out(r, event, t.missing_object, t.missing);
+		skip_call(r, event, t.missing_object, t.missing);
 	else if (t.needless)
 		outcome_tolerated(r->outcome, t.needless);
 	else
@@ -322,7 +322,7 @@ static bool passes_no_descriptor(const struct call *call)
 }
 
 /* Why the call is not replayed, or NULL. */
-static const char *why_not(struct replay *r, const struct trace_event *event)
+static const char *why_call_skipped(struct replay *r, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	const struct replica *replica = replica_of(r, call->object);
@@ -354,7 +354,7 @@ static int call_as_recorded(struct replay *r, const struct trace_event *event)
 	return by_hand[plain.verb] ? by_hand[plain.verb](r, &again) : build_and_call(r, &again);
 }
 
-bool calls_takes(const struct trace_event *event)
+bool calls_is_replayed(const struct trace_event *event)
 {
 	const struct call *call = event->call;
 
@@ -362,7 +362,7 @@ bool calls_takes(const struct trace_event *event)
 		return cm_takes(event);
 	if (event->inner || call->ours || call->depth)
 		return false;
-	return (event->kind == TRACE_RETURN) == (call->end >= 0 && at_return(call->verb));
+	return (event->kind == TRACE_RETURN) == (call->end >= 0 && is_done_at_return(call->verb));
 }
 
 int calls_replay(struct replay *r, const struct trace_event *event)
@@ -372,7 +372,7 @@ int calls_replay(struct replay *r, const struct trace_event *event)
 	char text[32];
 	int err;
 
-	if (!calls_takes(event))
+	if (!calls_is_replayed(event))
 		return 0;
 	if (verb_infos[call->verb].via == VIA_CM)
 		return cm_replay(r, event);
@@ -384,9 +384,9 @@ int calls_replay(struct replay *r, const struct trace_event *event)
 		outcome_tolerated(r->outcome, still_waiting);
 		return 0;
 	}
-	why = why_not(r, event);
+	why = why_call_skipped(r, event);
 	if (why) {
-		leave_out(r, event, 0, why);
+		skip_call(r, event, 0, why);
 		return 0;
 	}
 	if (needless[call->verb]) {

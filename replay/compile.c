@@ -39,12 +39,12 @@ struct compile {
 };
 
 /* Does the event do anything in the replay? */
-static bool is_played(const struct trace_event *event)
+static bool is_replayed(const struct trace_event *event)
 {
 	switch (event->kind) {
 	case TRACE_CALL:
 	case TRACE_RETURN:
-		return calls_takes(event);
+		return calls_is_replayed(event);
 	case TRACE_POST:
 	case TRACE_NOTIFY:
 		return !event->inner;
@@ -57,7 +57,7 @@ static bool is_played(const struct trace_event *event)
 	}
 }
 
-static void note_unheard(struct compile *c, const struct trace_event *event)
+static void note_retry_errors(struct compile *c, const struct trace_event *event)
 {
 	if (event->kind != TRACE_POLL)
 		return;
@@ -73,7 +73,7 @@ static void note_unheard(struct compile *c, const struct trace_event *event)
  * for a processor: what was only late there must not fail here. A request that still fails does so
  * before its completion has been awaited for too long.
  */
-static int wait_for_late(const struct compile *c)
+static int set_soft_lag(const struct compile *c)
 {
 	char ms[24];
 
@@ -108,9 +108,9 @@ static int compile_events(struct compile *c)
 		if (outcome_stopped(c->r->outcome))
 			return -ECANCELED;
 		outcome_count(c->r->outcome, OUTCOME_COMPILED, 1);
-		note_unheard(c, event.event);
+		note_retry_errors(c, event.event);
 		err = c->schedule ? relations_note(&c->here, event.event) : 0;
-		if (!err && is_played(event.event))
+		if (!err && is_replayed(event.event))
 			err = put_step(c, &event);
 		order_release(c->order, &event);
 		if (err < 0)
@@ -143,7 +143,7 @@ static int begin_compile(struct compile *c, bool serial)
 	if (err)
 		return err;
 	source = source_of(c->source);
-	source.heard = cm_heard(r);
+	source.heard = cm_early_listeners(r);
 	c->players = count_players(r, serial);
 	if (relations_init(&c->ahead, r->trace, r->connections, r->nreplicas) ||
 	    relations_init(&c->here, r->trace, r->connections, r->nreplicas) ||
@@ -158,7 +158,7 @@ static int begin_compile(struct compile *c, bool serial)
 int compile_trace(struct replay *r, bool serial, struct tapes **ret_tapes, uint32_t *ret_players)
 {
 	struct compile c = { .r = r };
-	int err = begin_compile(&c, serial) ?: compile_events(&c) ?: wait_for_late(&c);
+	int err = begin_compile(&c, serial) ?: compile_events(&c) ?: set_soft_lag(&c);
 
 	owners_free(c.owners);
 	schedule_free(c.schedule);

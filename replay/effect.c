@@ -57,7 +57,7 @@ static struct replica *new_object(struct replay *r, const struct call *call)
 										     : NULL;
 }
 
-void effect_lacking(struct replay *r, const struct call *call, const char *why)
+void effect_note_skipped(struct replay *r, const struct call *call, const char *why)
 {
 	struct replica *replica = replica_of(r, call->object);
 
@@ -85,7 +85,7 @@ static const char untagged[] = "tag matching lists are not replayed";
  * Do not replay queue pairs of an SRQ with tag matching: messages would be matched with other
  * buffers, and a rendezvous is read from the address in its data.
  */
-static void cut_tags(struct replay *r, const struct call *call, const uint64_t *args)
+static void cut_tag_matching(struct replay *r, const struct call *call, const uint64_t *args)
 {
 	const struct ibv_srq_init_attr_ex *srq = (void *)(uintptr_t)args[1];
 	struct replica *replica = replica_of(r, call->object), *shared;
@@ -134,7 +134,7 @@ static int note_created(struct replay *r, const struct call *call, const uint64_
 		return 0;
 	}
 	if (!ret && replica)
-		effect_lacking(r, call, "its object could not be created in the replay");
+		effect_note_skipped(r, call, "its object could not be created in the replay");
 	if (!ret || !replica)
 		return 0;
 	replica->extended = call->verb == VERB_create_cq_ex;
@@ -148,7 +148,7 @@ static int note_created(struct replay *r, const struct call *call, const uint64_
 	if (!err && verb_infos[call->verb].object == OBJECT_qp)
 		cut_iwarp(r, call->object);
 	if (!err)
-		cut_tags(r, call, args);
+		cut_tag_matching(r, call, args);
 	if (!err)
 		note_flush(r, call, args);
 	return err;
@@ -171,7 +171,7 @@ static void note_queue_pair(struct replay *r, const struct call *call, const uin
 	sent_remove_counted(r, replica->qp);
 	sent_remove_counted_of(r, replica->qp);
 	requests_clear(&replica->qp->sent);
-	outcome_mended(r->outcome, call->object);
+	outcome_note_repair(r->outcome, call->object);
 }
 
 static int note_srq_number(struct replay *r, const struct call *call, const uint64_t *args)

@@ -16,7 +16,7 @@ int effect_note(struct replay *r, const struct trace_event *event, const uint64_
 		int64_t ret);
 
 /* Note that the object that @call created is missing in the replay, for reason @why. */
-void effect_lacking(struct replay *r, const struct call *call, const char *why);
+void effect_note_skipped(struct replay *r, const struct call *call, const char *why);
 
 /* The object at address @handle in the replay; 0 if there is none. */
 uint32_t effect_object(const struct replay *r, uint64_t handle);

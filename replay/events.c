@@ -66,7 +66,7 @@ static int skip_event(struct replay *r, const struct trace_event *event,
 	return 0;
 }
 
-static void take_cq_event(struct replay *r, struct ibv_comp_channel *channel)
+static void fetch_cq_event(struct replay *r, struct ibv_comp_channel *channel)
 {
 	struct replica *replica;
 	struct ibv_cq *cq;
@@ -84,7 +84,7 @@ static void take_cq_event(struct replay *r, struct ibv_comp_channel *channel)
 	replica->unacked++;
 }
 
-static void drop_armings(struct arming *a, unsigned int n)
+static void drop_oldest_armings(struct arming *a, unsigned int n)
 {
 	a->n -= n;
 	a->before -= a->before < n ? a->before : n;
@@ -94,7 +94,7 @@ static void drop_armings(struct arming *a, unsigned int n)
 void events_armed(struct replica *cq)
 {
 	if (cq->arming.n == ARMINGS_MAX)
-		drop_armings(&cq->arming, 1);
+		drop_oldest_armings(&cq->arming, 1);
 	cq->arming.asked[cq->arming.n++] = cq->asked;
 }
 
@@ -108,13 +108,13 @@ static void begin_arming(struct replica *cq, const struct call *call)
 	struct arming *a = &cq->arming;
 
 	if (call->end - call->begin > BACKLOG_NS && a->before > 1)
-		drop_armings(a, a->before - 1);
+		drop_oldest_armings(a, a->before - 1);
 }
 
 static void end_arming(struct replica *cq)
 {
 	if (cq->arming.n)
-		drop_armings(&cq->arming, 1);
+		drop_oldest_armings(&cq->arming, 1);
 	cq->arming.before = cq->arming.n;
 }
 
@@ -122,7 +122,7 @@ static void end_arming(struct replica *cq)
  * The completion that the event announced came in the replay before the queue was armed: some
  * completions had come that the recorded program had not polled by then.
  */
-static bool came_before_arming(struct replay *r, struct replica *cq)
+static bool has_come_before_arming(struct replay *r, struct replica *cq)
 {
 	if (cq->fresh || polls_take(r, cq, 1) > 0)
 		return true;
@@ -163,8 +163,8 @@ static int64_t wait_time(const struct replay *r, const struct replica *replica)
 	return r->options->timeout >> (replica->silent < 10 ? replica->silent : 10);
 }
 
-static void miss_cq_event(struct replay *r, const struct trace_event *event, struct replica *cq,
-			  const struct users *users)
+static void report_no_cq_event(struct replay *r, const struct trace_event *event,
+			       struct replica *cq, const struct users *users)
 {
 	if (users->cut) {
 		outcome_skipped(r->outcome, event->id, event->call->verb,
@@ -187,10 +187,10 @@ static bool await_cq_event(struct replay *r, const struct replica *channel, stru
 		if (!channel->handle || !cq->handle)
 			return false;
 		if (process_has_cq_event(channel->handle)) {
-			take_cq_event(r, channel->handle);
+			fetch_cq_event(r, channel->handle);
 			continue;
 		}
-		if (pace_now() - start > SILENT_AFTER && came_before_arming(r, cq)) {
+		if (pace_now() - start > SILENT_AFTER && has_come_before_arming(r, cq)) {
 			outcome_tolerated(r->outcome, merged);
 			return true;
 		}
@@ -233,7 +233,7 @@ static void wait_cq_event(struct replay *r, const struct trace_event *event,
 
 	begin_arming(cq, event->call);
 	if (!await_cq_event(r, channel, cq, &users))
-		miss_cq_event(r, event, cq, &users);
+		report_no_cq_event(r, event, cq, &users);
 	else
 		compare_context(r, event, cq);
 	end_arming(cq);
@@ -287,7 +287,7 @@ int events_ack_cq(struct replay *r, const struct trace_event *event)
 	return 0;
 }
 
-static int take_async(struct replay *r, uint32_t context)
+static int fetch_async_event(struct replay *r, uint32_t context)
 {
 	struct async *async = calloc(1, sizeof(*async));
 
@@ -341,8 +341,8 @@ static uint32_t object_at(const struct replay *r, const void *handle)
 }
 
 /* Report that the event did not come; that of a queue may be due to a post not in the trace. */
-static void miss_async(struct replay *r, const struct trace_event *event, struct replica *context,
-		       enum ibv_event_type type, const void *element)
+static void report_no_async(struct replay *r, const struct trace_event *event,
+			    struct replica *context, enum ibv_event_type type, const void *element)
 {
 	if (r->no_posts && event_object(type) != OBJECT_device) {
 		skip_event(r, event, NULL, r->no_posts);
@@ -406,7 +406,7 @@ static int wait_async(struct replay *r, const struct trace_event *event, uint32_
 		bool gone = !here || (about && !about->handle);
 
 		if (!gone && process_has_async_event(here)) {
-			if (take_async(r, context))
+			if (fetch_async_event(r, context))
 				return -ENOMEM;
 			continue;
 		}
@@ -415,7 +415,7 @@ static int wait_async(struct replay *r, const struct trace_event *event, uint32_
 		    faults_raise(r, here, &async, outside, pace_now() - start, limit)) {
 			raised = true;
 		} else if (gone || !pace_wait(&turns, start + limit)) {
-			miss_async(r, event, replica, type, element);
+			report_no_async(r, event, replica, type, element);
 			return 0;
 		}
 	}
@@ -492,7 +492,7 @@ void events_before_destroy(struct replay *r, uint32_t object)
 	}
 }
 
-void events_of_closed(struct replay *r, uint32_t object)
+void events_drop_closed(struct replay *r, uint32_t object)
 {
 	struct async **at = &r->asyncs;
 

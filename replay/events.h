@@ -23,6 +23,6 @@ int events_ack_async(struct replay *r, const struct trace_event *event);
 void events_before_destroy(struct replay *r, uint32_t object);
 
 /* Context @object was closed: drop its events, whose objects do not exist any more. */
-void events_of_closed(struct replay *r, uint32_t object);
+void events_drop_closed(struct replay *r, uint32_t object);
 
 void events_fini(struct replay *r);

@@ -35,8 +35,8 @@ static int learn_port(struct replay *r, const struct call *call, const struct ar
 	return devices_recorded_lid(r->devices, recorded_device_name(r, call->object), port, lid);
 }
 
-static int learn_one_gid(struct replay *r, const struct call *call, uint8_t port, int64_t index,
-			 const char *text, enum gid_kind kind)
+static int learn_gid_entry(struct replay *r, const struct call *call, uint8_t port, int64_t index,
+			   const char *text, enum gid_kind kind)
 {
 	struct gid gid = { .kind = kind };
 
@@ -51,9 +51,9 @@ static int learn_entry(struct replay *r, const struct call *call, uint8_t port, 
 {
 	int64_t value;
 
-	return learn_one_gid(r, call, port, index, raw,
-			     args_value(type, &value) ? gid_kind_of((enum ibv_gid_type)value)
-						      : GID_UNTYPED);
+	return learn_gid_entry(r, call, port, index, raw,
+			       args_value(type, &value) ? gid_kind_of((enum ibv_gid_type)value)
+							: GID_UNTYPED);
 }
 
 static int learn_gids(struct replay *r, const struct call *call, const struct args *out)
@@ -86,7 +86,7 @@ static int learn_memory(struct replay *r, const struct trace_event *event, const
 	return memory_add(memory, addr, length);
 }
 
-static int learn_remote(struct replay *r, const struct wr *wr, uint64_t length)
+static int learn_remote_range(struct replay *r, const struct wr *wr, uint64_t length)
 {
 	int err = 0;
 
@@ -112,7 +112,7 @@ static int learn_post(struct replay *r, uint32_t process, const struct post *pos
 						 wr->sge[k].length);
 		}
 		if (!err && post_is_send(post) && wr->remote_addr)
-			err = learn_remote(r, wr, length);
+			err = learn_remote_range(r, wr, length);
 	}
 	return err;
 }
@@ -216,9 +216,9 @@ static int learn_call(struct replay *r, const struct trace_event *event, const s
 	case VERB_query_port_compat:
 		return learn_port(r, call, in, out);
 	case VERB_query_gid:
-		return learn_one_gid(r, call, (uint8_t)args_number(in, ARG(port_num)),
-				     (int64_t)args_number(in, ARG(index)),
-				     args_text(out, ARG(gid.raw)), GID_UNTYPED);
+		return learn_gid_entry(r, call, (uint8_t)args_number(in, ARG(port_num)),
+				       (int64_t)args_number(in, ARG(index)),
+				       args_text(out, ARG(gid.raw)), GID_UNTYPED);
 	case VERB_query_gid_ex:
 		return learn_entry(r, call, (uint8_t)args_number(in, ARG(port_num)),
 				   (int64_t)args_number(in, ARG(gid_index)),
@@ -256,7 +256,7 @@ static int learn_event(struct replay *r, const struct trace_event *event)
  * Find objects whose destruction was removed from the trace: that is a divergence, but that other
  * objects then cannot be destroyed is not.
  */
-static void find_undestroyed(struct replay *r, const struct map *destroys)
+static void mark_undestroyed(struct replay *r, const struct map *destroys)
 {
 	char name[40 + PROCESS_TEXT], process[PROCESS_TEXT];
 	uint64_t seen;
@@ -282,7 +282,7 @@ static void find_undestroyed(struct replay *r, const struct map *destroys)
 }
 
 /* Count regions whose creation is missing in the trace. */
-static void count_uncreated(struct replay *r)
+static void count_uncreated_mrs(struct replay *r)
 {
 	for (uint32_t i = 1; i < r->nreplicas; i++) {
 		const struct object *o = trace_object(r->trace, i);
@@ -319,7 +319,7 @@ static int learn_events(struct replay *r)
 	}
 	cursor_close(cursor);
 	if (!err)
-		find_undestroyed(r, &destroys);
+		mark_undestroyed(r, &destroys);
 	map_fini(&destroys);
 	return err;
 }
@@ -367,7 +367,7 @@ static int learn_processes(struct replay *r)
 }
 
 /* In MiB, with room for the queues of the software device. */
-static uint64_t enough_for(uint64_t size)
+static uint64_t estimate_mib(uint64_t size)
 {
 	return size / MIB + size / MIB / QUEUES_SHARE + QUEUES_MIB;
 }
@@ -389,7 +389,7 @@ static int limit_memory(struct replay *r)
 		log_note("the recorded programs registered %" PRIu64 " MiB of memory, but "
 			 "--max-memory is %" PRIu64 " MiB: if you trust the trace, give "
 			 "--max-memory %" PRIu64 "M",
-			 (size - 1) / MIB + 1, max / MIB, enough_for(size));
+			 (size - 1) / MIB + 1, max / MIB, estimate_mib(size));
 		return -EFBIG;
 	}
 	snprintf(left, sizeof(left), "%" PRIu64, max - size);
@@ -438,7 +438,7 @@ int learn_trace(struct replay *r)
 	if (!err)
 		err = synth_learn_traffic(r);
 	if (!err)
-		count_uncreated(r);
+		count_uncreated_mrs(r);
 	if (!err)
 		err = learn_posts(r);
 	if (!err)

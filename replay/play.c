@@ -124,8 +124,8 @@ struct progress {
 };
 
 /* Try the fast path. @alone: the caller has exclusive access to the replay. */
-static void play_fast(struct replay *r, struct ready *step, struct progress *so_far,
-		      unsigned int spins, bool alone)
+static void try_fast_path(struct replay *r, struct ready *step, struct progress *so_far,
+			  unsigned int spins, bool alone)
 {
 	int done;
 
@@ -144,7 +144,7 @@ static void play_fast(struct replay *r, struct ready *step, struct progress *so_
 }
 
 /* Play a step, a poll from completion @from on, with exclusive access to the replay. */
-static int play_slowly(struct play *p, const struct ready *step, uint32_t from)
+static int play_slow_path(struct play *p, const struct ready *step, uint32_t from)
 {
 	const struct trace_event *event = &step->event;
 	struct replay *r = p->r;
@@ -171,11 +171,11 @@ static int play_alone(struct play *p, struct ready *step, struct progress *so_fa
 		r->last = step->event.time;
 	outcome_count(r->outcome, OUTCOME_SEEN, 1);
 	if (!so_far->done)
-		play_fast(r, step, so_far, 0, true);
-	return so_far->all ? 0 : play_slowly(p, step, so_far->done);
+		try_fast_path(r, step, so_far, 0, true);
+	return so_far->all ? 0 : play_slow_path(p, step, so_far->done);
 }
 
-static int play_serially(struct play *p)
+static int play_serial_tape(struct play *p)
 {
 	struct tape *tape = tapes_of(p->tapes, 1);
 	struct ready *step;
@@ -204,7 +204,7 @@ static bool leave_replay(void *arg)
 {
 	struct play *p = arg;
 
-	player_waits();
+	player_note_wait();
 	return gate_open(&p->gate);
 }
 
@@ -223,10 +223,10 @@ static void await_others(void *arg)
 static void note_sleep(void *arg)
 {
 	(void)arg;
-	player_waits();
+	player_note_wait();
 }
 
-static void rest_player(void *arg)
+static void leave_shared_gate(void *arg)
 {
 	struct play *p = arg;
 
@@ -238,7 +238,7 @@ static void rest_player(void *arg)
 static bool enter_gate(struct play *p)
 {
 	if (inside && gate_is_closed(&p->gate))
-		rest_player(p);
+		leave_shared_gate(p);
 	if (!inside)
 		inside = gate_enter(&p->gate);
 	return inside;
@@ -258,15 +258,15 @@ static void adapt_spins(unsigned int *spins, bool helped)
 }
 
 /* Play a step by the fast path, while other threads are inside the gate, too. */
-static void play_inside(struct play *p, struct ready *step, struct progress *so_far)
+static void play_shared_step(struct play *p, struct ready *step, struct progress *so_far)
 {
 	static _Thread_local unsigned int spins = SPINS;
 	unsigned int spun = 0;
 
 	if (step->event.kind == TRACE_POLL) /* a poll often waits */
-		player_publish();
+		player_report_step();
 	do {
-		play_fast(p->r, step, so_far, LOOK_AFTER, false);
+		try_fast_path(p->r, step, so_far, LOOK_AFTER, false);
 		spun += LOOK_AFTER;
 	} while (so_far->waits && !so_far->all && spun < spins && !gate_is_closed(&p->gate));
 	if (so_far->all)
@@ -283,10 +283,10 @@ static int play_step(void *arg, struct ready *step)
 	int err;
 
 	while (p->r->options->pace <= 0 && !outcome_stopped(p->r->outcome) && enter_gate(p)) {
-		play_inside(p, step, &so_far);
+		play_shared_step(p, step, &so_far);
 		if (so_far.all)
 			return 0;
-		rest_player(p);
+		leave_shared_gate(p);
 		if (!so_far.waits || !player_is_behind())
 			break;
 		/* a thread that only sleeps is never moved to an idle processor */
@@ -295,7 +295,7 @@ static int play_step(void *arg, struct ready *step)
 		else
 			player_sleep();
 	}
-	player_publish();
+	player_report_step();
 	wait_until_due(p->r, &step->event);
 	enter_replay(p);
 	err = play_alone(p, step, &so_far);
@@ -303,7 +303,7 @@ static int play_step(void *arg, struct ready *step)
 	return err < 0 ? err : 0;
 }
 
-static void report_miss(void *arg, const struct ready *step, const struct wait *wait)
+static void report_lost_step(void *arg, const struct ready *step, const struct wait *wait)
 {
 	const struct trace_event *event = &step->event;
 	struct play *p = arg;
@@ -314,14 +314,14 @@ static void report_miss(void *arg, const struct ready *step, const struct wait *
 	else
 		snprintf(there, sizeof(there), "after the earlier events of thread %u",
 			 wait->player);
-	rest_player(p);
+	leave_shared_gate(p);
 	enter_replay(p);
 	outcome_divergence(p->r->outcome, &(struct divergence){ .event = event->id,
 								.verb = trace_verb(event),
 								.field = "order",
 								.recorded = there,
-								.replayed = "these did not "
-									    "end" });
+								.replayed = "the earlier events "
+									    "did not end" });
 	gate_open(&p->gate);
 }
 
@@ -329,7 +329,7 @@ static int play_threads(struct play *p)
 {
 	const struct pace_sharing sharing = { leave_replay, enter_replay, is_behind,
 					      await_others, note_sleep,   p };
-	const struct player_work work = { play_step, report_miss, rest_player, p,
+	const struct player_work work = { play_step, report_lost_step, leave_shared_gate, p,
 					  p->r->options->timeout + PATIENCE };
 	int err;
 
@@ -352,7 +352,7 @@ int play_trace(struct replay *r, play_event *event)
 	err = err ?: pair_begin(r);
 	r->start = pace_now();
 	if (!err)
-		err = serial ? play_serially(&p) : play_threads(&p);
+		err = serial ? play_serial_tape(&p) : play_threads(&p);
 	if (!err && !outcome_stopped(r->outcome))
 		r->last = tapes_time(p.tapes);
 	outcome_time(r->outcome, (double)r->last / 1e9, (double)(r->start - start) / 1e9,

@@ -78,7 +78,7 @@ static void replay_fork(struct replay *r, const struct trace_event *event)
 	else
 		outcome_note(r->outcome,
 			     "process %u forked process %u: one process replays both (--processes "
-			     "forks)",
+			     "replays the fork)",
 			     event->process, fork->child);
 }
 
@@ -110,7 +110,7 @@ static int skip_refused(struct replay *r, const struct trace_event *event)
 	return 0;
 }
 
-static int replay_entered(struct replay *r, const struct trace_event *event)
+static int dispatch_event(struct replay *r, const struct trace_event *event)
 {
 	if ((event->kind == TRACE_POLL || event->kind == TRACE_NOTIFY) && was_refused(r, event))
 		return skip_refused(r, event);
@@ -149,7 +149,8 @@ static int replay_entered(struct replay *r, const struct trace_event *event)
 static int skip_event(struct replay *r, const struct trace_event *event, const char *why)
 {
 	if (trace_verb(event) != VERB_COUNT && !event->inner &&
-	    (event->kind != TRACE_CALL && event->kind != TRACE_RETURN ? true : calls_takes(event)))
+	    (event->kind != TRACE_CALL && event->kind != TRACE_RETURN ? true
+								      : calls_is_replayed(event)))
 		outcome_skipped(r->outcome, event->id, trace_verb(event), 0, why);
 	return 0;
 }
@@ -162,12 +163,12 @@ static int replay_event(struct replay *r, const struct trace_event *event)
 	if (!event->process || event->process >= r->nprocesses)
 		return log_why(-EBADMSG, "replay an event of process %u, which is not in the trace",
 			       event->process);
-	err = synth_before(r, event);
+	err = synth_prepare(r, event);
 	if (err < 0)
 		return err;
 	pair_before(r, event);
 	why = process_enter(event);
-	err = why ? skip_event(r, event, why) : replay_entered(r, event);
+	err = why ? skip_event(r, event, why) : dispatch_event(r, event);
 	process_leave();
 	pair_after(r, event);
 	return err;
@@ -244,7 +245,7 @@ int replay_run(struct trace *trace, const struct replay_options *options, struct
 		if (options->described)
 			strncat(names, ", the software device", sizeof(names) - strlen(names) - 1);
 		outcome_device(outcome, names);
-		devices_judge(r.devices, outcome);
+		devices_report(r.devices, outcome);
 		if (options->stands_in)
 			outcome_other_device(outcome);
 		err = needs_check(&r) ?: play_trace(&r, replay_event);

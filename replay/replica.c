@@ -43,7 +43,7 @@ static void explain_queue(struct replay *r, uint32_t id, const void *handle)
 	uint64_t queue;
 
 	if (handle && map_get(&r->handles, (uintptr_t)handle, &queue))
-		outcome_related(r->outcome, id, (uint32_t)queue);
+		outcome_relate(r->outcome, id, (uint32_t)queue);
 }
 
 static int synth_qp(struct replay *r, uint32_t id, struct replica *replica)
@@ -149,7 +149,7 @@ void replica_gone(struct replay *r, uint32_t id)
 	forget_handle(replica, "its object was destroyed before");
 	if (trace_object(r->trace, id)->kind != OBJECT_context)
 		return;
-	events_of_closed(r, id);
+	events_drop_closed(r, id);
 	forget_context(r, replica->context);
 }
 

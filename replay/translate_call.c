@@ -75,7 +75,7 @@ static void cut_qp(struct translation *t, uint32_t peer, const char *why)
 	cut_connection(t->r, t->event->call->object, peer, why);
 }
 
-static void cut_peerless(struct translation *t, uint32_t number, bool known, uint32_t peer)
+static void cut_without_peer(struct translation *t, uint32_t number, bool known, uint32_t peer)
 {
 	char process[PROCESS_TEXT];
 
@@ -112,8 +112,8 @@ static bool is_connected_otherwise(struct translation *t, const struct ibv_qp_at
 static void connect_qp(struct translation *t, const struct ibv_qp *qp, struct ibv_qp_attr *attr)
 {
 	uint32_t me = t->event->call->object;
-	uint32_t peer = t->event->call->failed ? recorded_meant(t->r, me, attr->dest_qp_num,
-								&attr->ah_attr, t->time)
+	uint32_t peer = t->event->call->failed ? recorded_find_meant(t->r, me, attr->dest_qp_num,
+								     &attr->ah_attr, t->time)
 					       : recorded_peer(t->r, me, t->time);
 	struct replica *mine = replica_of(t->r, me), *replica = replica_of(t->r, peer);
 	bool made = replica && replica->number;
@@ -129,32 +129,32 @@ static void connect_qp(struct translation *t, const struct ibv_qp *qp, struct ib
 	} else if (!peer && synth_connect(t->r, me, attr, &attr->dest_qp_num)) {
 		return;
 	} else if (!made) {
-		cut_peerless(t, attr->dest_qp_num, replica, peer);
+		cut_without_peer(t, attr->dest_qp_num, replica, peer);
 	} else if (replica->qp && replica->qp->cut) {
 		cut_qp(t, peer, "the peer of its queue pair is not replayed");
 	} else {
 		sent_remove_counted(t->r, mine->qp);
 		mine->qp->peer = peer;
-		outcome_related(t->r->outcome, me, peer);
-		outcome_related(t->r->outcome, peer, me);
+		outcome_relate(t->r->outcome, me, peer);
+		outcome_relate(t->r->outcome, peer, me);
 		attr->dest_qp_num = replica->number;
 	}
 }
 
 static const char too_large[] = "a size above the limit of this device";
 
-static bool can_lower(const struct translation *t)
+static bool may_lower_limits(const struct translation *t)
 {
 	return outcome_is_other_device(t->r->outcome) && !t->event->call->failed;
 }
 
 /* Limits that the device of the replay does not reach are lowered to its own. */
-#define LOWER(t, value, max)                                                          \
-	do {                                                                          \
-		if (can_lower(t) && (max) > 0 && (int64_t)(value) > (int64_t)(max)) { \
-			(value) = (typeof(value))(max);                               \
-			outcome_tolerated((t)->r->outcome, too_large);                \
-		}                                                                     \
+#define LOWER(t, value, max)                                                                 \
+	do {                                                                                 \
+		if (may_lower_limits(t) && (max) > 0 && (int64_t)(value) > (int64_t)(max)) { \
+			(value) = (typeof(value))(max);                                      \
+			outcome_tolerated((t)->r->outcome, too_large);                       \
+		}                                                                            \
 	} while (0)
 
 static void lower_mtu(struct translation *t, const struct device *device, uint8_t port,
@@ -193,7 +193,7 @@ static void raise_size(const struct translation *t, enum arg arg, uint32_t *size
  */
 static void raise_caps(struct translation *t, bool ex, struct ibv_qp_cap *cap)
 {
-	if (!can_lower(t))
+	if (!may_lower_limits(t))
 		return;
 	t->cap = cap;
 	t->asked = *cap;
@@ -447,14 +447,14 @@ static void note_bind(struct translation *t, uint64_t qp, const struct ibv_mw_bi
 }
 
 /* Is the queue pair replayed? The call fails if its queue pair is in error. */
-static bool is_driven(struct translation *t, uint64_t qp)
+static bool is_qp_replayed(struct translation *t, uint64_t qp)
 {
 	const struct replica *replica;
 	uint64_t id;
 
 	if (!map_get(&t->r->handles, qp, &id))
 		return true;
-	outcome_related(t->r->outcome, (uint32_t)id, t->event->call->object);
+	outcome_relate(t->r->outcome, (uint32_t)id, t->event->call->object);
 	replica = replica_of(t->r, (uint32_t)id);
 	if (!replica->qp || !replica->qp->cut)
 		return true;
@@ -468,7 +468,7 @@ static void bind_mw(struct translation *t, uint64_t *a)
 	struct ibv_mw_bind *bind = to_pointer(a[2]);
 	uint64_t id;
 
-	if (!bind || !is_driven(t, a[0]))
+	if (!bind || !is_qp_replayed(t, a[0]))
 		return;
 	note_bind(t, a[0], bind);
 	if (!bind->bind_info.mr || !map_get(&t->r->handles, (uintptr_t)bind->bind_info.mr, &id))

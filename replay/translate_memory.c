@@ -9,20 +9,20 @@
 #include "replay/state/state.h"
 #include "replay/state/translate.h"
 
-static bool is_ours(const struct translation *t, uint64_t addr, uint64_t length)
+static bool is_replay_memory(const struct translation *t, uint64_t addr, uint64_t length)
 {
 	return memory_holds(t->r->memory[t->event->process], (void *)(uintptr_t)addr, length);
 }
 
 static uint64_t find_hole(const struct translation *t)
 {
-	return (uintptr_t)memory_hole(t->r->memory[t->event->process]);
+	return (uintptr_t)memory_guard_page(t->r->memory[t->event->process]);
 }
 
 /* Replace an address outside of the replay's memory by one without memory. */
 static void limit_range(struct translation *t, uint64_t *addr, uint64_t length)
 {
-	if (*addr && length && !memory_is_all(0, length) && !is_ours(t, *addr, length))
+	if (*addr && length && !memory_is_all(0, length) && !is_replay_memory(t, *addr, length))
 		*addr = find_hole(t);
 }
 
@@ -47,9 +47,9 @@ static void reg_mr_iova(struct translation *t, uint64_t *a)
 }
 
 /* Translate a copy by the processor: without memory the call cannot be replayed. */
-static void copy_device(struct translation *t, uint64_t addr, uint64_t length)
+static void check_device_copy(struct translation *t, uint64_t addr, uint64_t length)
 {
-	if (length && !is_ours(t, addr, length))
+	if (length && !is_replay_memory(t, addr, length))
 		t->missing = "the memory that it uses is not in the trace";
 }
 
@@ -72,10 +72,10 @@ void translate_memory(struct translation *t, uint64_t *a)
 		limit_range(t, &a[0], a[1]);
 		break;
 	case VERB_memcpy_to_dm:
-		copy_device(t, a[2], a[3]);
+		check_device_copy(t, a[2], a[3]);
 		break;
 	case VERB_memcpy_from_dm:
-		copy_device(t, a[0], a[3]);
+		check_device_copy(t, a[0], a[3]);
 		break;
 	default:
 		break;

@@ -28,7 +28,7 @@ void spread_add(struct spread *spread, double value)
 	spread->mean += (value - spread->mean) / (double)++spread->n;
 }
 
-bool spread_apart(const struct spread *a, const struct spread *b)
+bool spread_is_disjoint(const struct spread *a, const struct spread *b)
 {
 	return a->known && b->known && a->n && b->n && (a->most < b->least || b->most < a->least);
 }
@@ -58,8 +58,8 @@ struct diff_change *change_add(struct diff *diff, enum diff_section section, con
 	return change;
 }
 
-void change_none(struct diff *diff, const char *what, const struct diff_pair *pair,
-		 const struct diff_test *test)
+void change_add_test(struct diff *diff, const char *what, const struct diff_pair *pair,
+		     const struct diff_test *test)
 {
 	struct diff_test *made = vec_push(diff->tests, diff->ntests);
 

@@ -16,7 +16,7 @@ void spread_begin(struct spread *spread);
 void spread_add(struct spread *spread, double value);
 
 /* Are both known, and are their ranges disjoint? */
-bool spread_apart(const struct spread *a, const struct spread *b);
+bool spread_is_disjoint(const struct spread *a, const struct spread *b);
 
 /* How much worse @after is, in percent, or percentage points for a share; below 0: better. */
 double spread_worse(const struct spread *before, const struct spread *after, enum diff_unit unit,
@@ -26,8 +26,8 @@ double spread_worse(const struct spread *before, const struct spread *after, enu
 struct diff_change *change_add(struct diff *diff, enum diff_section section, const char *what);
 
 /* Note a number that did not change or was not judged; @test: because, share, could_see. */
-void change_none(struct diff *diff, const char *what, const struct diff_pair *pair,
-		 const struct diff_test *test);
+void change_add_test(struct diff *diff, const char *what, const struct diff_pair *pair,
+		     const struct diff_test *test);
 
 /* Set the verdict: a regression if @worse, in percent, exceeds the threshold. */
 void change_judge(struct diff *diff, struct diff_change *change, double worse);

@@ -58,7 +58,7 @@ static double median_post_gap(const struct diff_site *site)
 	return find_percentile(&site->sum.gap, 50, TIMED);
 }
 
-static double far_post_gap(const struct diff_site *site)
+static double p99_post_gap(const struct diff_site *site)
 {
 	return find_percentile(&site->sum.gap, 99, TIMED_FAR);
 }
@@ -68,7 +68,7 @@ static double median_poll_gap(const struct diff_site *site)
 	return find_percentile(&site->poll_gap, 50, TIMED);
 }
 
-static double high_poll_gap(const struct diff_site *site)
+static double p90_poll_gap(const struct diff_site *site)
 {
 	return find_percentile(&site->poll_gap, 90, TIMED);
 }
@@ -87,7 +87,7 @@ static double sum_long(const struct histogram *h)
 	return fmin(sum, (double)h->total);
 }
 
-static double share_of_long(const struct diff_site *site)
+static double long_gap_share(const struct diff_site *site)
 {
 	const struct histogram *gap = &site->sum.gap;
 
@@ -183,11 +183,11 @@ static double find_duration(const struct diff_run *run)
 /* clang-format off */
 static const struct pace paces[] = {
 	{ "gap before a post p50", DIFF_NS, 0, 0, NULL, median_post_gap, is_post, NULL },
-	{ "gap before a post p99", DIFF_NS, 0, 0, NULL, far_post_gap, is_post, NULL },
-	{ "in gaps of 500 us and more", DIFF_SHARE, 0, 0, NULL, share_of_long, is_post,
+	{ "gap before a post p99", DIFF_NS, 0, 0, NULL, p99_post_gap, is_post, NULL },
+	{ "in gaps of 500 us and more", DIFF_SHARE, 0, 0, NULL, long_gap_share, is_post,
 	  measure_long },
 	{ "gap between polls p50", DIFF_NS, 0, SPIN, NULL, median_poll_gap, makes_cq, NULL },
-	{ "gap between polls p90", DIFF_NS, 0, SPIN, NULL, high_poll_gap, makes_cq, NULL },
+	{ "gap between polls p90", DIFF_NS, 0, SPIN, NULL, p90_poll_gap, makes_cq, NULL },
 	{ "sends outstanding, mean", DIFF_RATIO, 0, 0, mean_sends, NULL, NULL, NULL },
 	{ "sends outstanding, most", DIFF_COUNT, 0, 0, most_sends, NULL, NULL, NULL },
 	{ "receives outstanding, mean", DIFF_RATIO, 0, 0, mean_receives, NULL, NULL, NULL },
@@ -230,7 +230,7 @@ static double mean_number(const struct pace *pace, const struct sample *sample, 
 					  : round(exp(mean));
 }
 
-static bool is_one(const struct sample *sample)
+static bool has_one_run(const struct sample *sample)
 {
 	return sample->n[0] < 2 || sample->n[1] < 2;
 }
@@ -238,19 +238,19 @@ static bool is_one(const struct sample *sample)
 /* By how much the nearest runs differ, in percent or percentage points; 0: it may be chance. */
 static double find_change(const struct pace *pace, const struct sample *sample)
 {
-	double between = sample_between(sample);
+	double between = sample_gap(sample);
 	double by = sample_mean(sample, 1) - sample_mean(sample, 0);
 
-	if (is_one(sample) || (fabs(by) <= sample_width(sample)) || !sample_apart(sample))
+	if (has_one_run(sample) || (fabs(by) <= sample_width(sample)) || !sample_is_apart(sample))
 		return 0;
 	return pace->unit == DIFF_SHARE ? between : 100 * expm1(between);
 }
 
-static bool is_far(const struct pace *pace, const struct sample *sample)
+static bool is_large_change(const struct pace *pace, const struct sample *sample)
 {
 	double by = sample_mean(sample, 1) - sample_mean(sample, 0);
 
-	return is_one(sample) && fabs(by) >= (pace->unit == DIFF_SHARE ? POINTS : log(2));
+	return has_one_run(sample) && fabs(by) >= (pace->unit == DIFF_SHARE ? POINTS : log(2));
 }
 
 static bool has_same_work(const struct diff *diff)
@@ -268,22 +268,22 @@ static bool has_same_work(const struct diff *diff)
 	return (most - least) * 100 <= most * SAME_PERCENT;
 }
 
-static void note_same(struct diff *diff, const struct pace *pace, const struct diff_pair *pair,
-		      const struct sample *sample)
+static void note_unchanged(struct diff *diff, const struct pace *pace, const struct diff_pair *pair,
+			   const struct sample *sample)
 {
 	bool share = pace->unit == DIFF_SHARE, few = sample->n[0] < 3 || sample->n[1] < 3;
-	double by =
-		few ? 0
-		    : sample_least(sample, share ? diff->threshold : log1p(diff->threshold / 100));
+	double by = few ? 0
+			: sample_min_effect(sample,
+					    share ? diff->threshold : log1p(diff->threshold / 100));
 
-	change_none(diff, pace->name, pair,
-		    &(struct diff_test){
-			    .because = is_one(sample) ? "one run per side"
-				       : few          ? "fewer than three runs on a side"
-						      : NULL,
-			    .share = share,
-			    .could_see = share ? by : 100 * expm1(by),
-		    });
+	change_add_test(diff, pace->name, pair,
+			&(struct diff_test){
+				.because = has_one_run(sample) ? "one run per side"
+					   : few               ? "fewer than three runs on a side"
+							       : NULL,
+				.share = share,
+				.could_see = share ? by : 100 * expm1(by),
+			});
 }
 
 static void add_pace(struct diff *diff, const struct pace *pace, const struct diff_pair *pair,
@@ -295,8 +295,8 @@ static void add_pace(struct diff *diff, const struct pace *pace, const struct di
 	int worse = pace->run == find_duration && !has_same_work(diff) ? 0 : pace->worse;
 
 	if (fmax(mean_number(pace, sample, 0), mean_number(pace, sample, 1)) < pace->least ||
-	    (fabs(by) <= diff->threshold && !is_far(pace, sample))) {
-		note_same(diff, pace, pair, sample);
+	    (fabs(by) <= diff->threshold && !is_large_change(pace, sample))) {
+		note_unchanged(diff, pace, pair, sample);
 		return;
 	}
 	change = change_add(diff, DIFF_TIME, pace->name);
@@ -309,7 +309,7 @@ static void add_pace(struct diff *diff, const struct pace *pace, const struct di
 		place_number(diff, change, pair, pace->measure, false);
 	else if (pair)
 		place_percentile(diff, change, pair, pace->applies == makes_cq);
-	if (!is_one(sample)) {
+	if (!has_one_run(sample)) {
 		change_judge(diff, change, by * worse);
 		return;
 	}
@@ -339,8 +339,8 @@ static void compare_pace(struct diff *diff, const struct pace *pace, const struc
 		if (fill_sample(diff, pace, pair, &sample))
 			add_pace(diff, pace, pair, &sample);
 		else if (pair && has_gaps(diff, pace, pair))
-			change_none(diff, pace->name, pair,
-				    &(struct diff_test){ .because = "a run has too few gaps" });
+			change_add_test(diff, pace->name, pair,
+					&(struct diff_test){ .because = "a run has too few gaps" });
 	}
 	sample_end(&sample);
 }

@@ -66,7 +66,7 @@ static unsigned int find_known_sites(const struct diff_run *run, enum verb verb)
 }
 
 /* Do some runs know all functions that call @verb, and others not? */
-static bool is_mixed(const struct diff *diff, enum verb verb)
+static bool has_mixed_runs(const struct diff *diff, enum verb verb)
 {
 	bool unknown = false, whole = false;
 
@@ -90,7 +90,7 @@ static void join_verb(struct diff *diff, enum verb verb)
 
 /* Renamed functions */
 
-static bool is_on(const struct diff *diff, const struct diff_pair *pair, int side)
+static bool is_on_side(const struct diff *diff, const struct diff_pair *pair, int side)
 {
 	for (size_t i = 0; i < diff->sides[side].n; i++)
 		if (pair->of[side][i])
@@ -99,14 +99,15 @@ static bool is_on(const struct diff *diff, const struct diff_pair *pair, int sid
 }
 
 /* The only function that calls @verb on @side alone, or NULL. */
-static struct diff_pair *find_alone(const struct diff *diff, enum verb verb, int side)
+static struct diff_pair *find_one_sided(const struct diff *diff, enum verb verb, int side)
 {
 	struct diff_pair *found = NULL;
 
 	for (size_t i = 0; i < diff->npairs; i++) {
 		struct diff_pair *pair = &diff->pairs[i];
 
-		if (pair->verb != verb || !is_on(diff, pair, side) || is_on(diff, pair, !side))
+		if (pair->verb != verb || !is_on_side(diff, pair, side) ||
+		    is_on_side(diff, pair, !side))
 			continue;
 		if (found)
 			return NULL;
@@ -123,7 +124,8 @@ static void free_pair(struct diff_pair *pair)
 
 static void join_renamed(struct diff *diff, enum verb verb)
 {
-	struct diff_pair *before = find_alone(diff, verb, 0), *after = find_alone(diff, verb, 1);
+	struct diff_pair *before = find_one_sided(diff, verb, 0),
+			 *after = find_one_sided(diff, verb, 1);
 
 	if (!before || !after)
 		return;
@@ -135,7 +137,7 @@ static void join_renamed(struct diff *diff, enum verb verb)
 void pair_sites(struct diff *diff)
 {
 	for (int v = 0; v < VERB_COUNT; v++)
-		if (is_mixed(diff, (enum verb)v))
+		if (has_mixed_runs(diff, (enum verb)v))
 			join_verb(diff, (enum verb)v);
 	for (int side = 0; side < 2; side++)
 		for (size_t i = 0; i < diff->sides[side].n && !diff->no_memory; i++)

@@ -53,7 +53,7 @@ static struct tally *find_tally(const struct tallies *tallies, int side,
 				const struct diff_site *place)
 {
 	for (size_t i = 0; i < tallies->n; i++)
-		if (tallies->all[i].side == side && diff_site_is(tallies->all[i].place, place))
+		if (tallies->all[i].side == side && diff_site_equals(tallies->all[i].place, place))
 			return &tallies->all[i];
 	return NULL;
 }
@@ -98,7 +98,7 @@ static struct tallies tally_places(struct diff *diff, const struct question *q,
 /*
  * For a count: how close the difference of the place is to that of the total; -INFINITY: not known.
  */
-static double rate_count(const struct tallies *tallies, const struct tally *tally)
+static double score_count(const struct tallies *tallies, const struct tally *tally)
 {
 	double all = tallies->sums[1].n - tallies->sums[0].n, more;
 	const struct tally *other = find_tally(tallies, !tally->side, tally->place);
@@ -110,7 +110,7 @@ static double rate_count(const struct tallies *tallies, const struct tally *tall
 }
 
 /* For a share or a ratio: how many requests, or posts, differ at that place. */
-static double rate_ratio(const struct tallies *tallies, const struct tally *tally)
+static double score_ratio(const struct tallies *tallies, const struct tally *tally)
 {
 	const struct tally *other = find_tally(tallies, !tally->side, tally->place);
 	const struct measure *a = &tally->sum,
@@ -144,8 +144,8 @@ static bool has_value(const struct tallies *tallies, int side, const char *name,
 }
 
 /* For an attribute: does the place pass a value that the other side never passes? */
-static double rate_attribute(const struct tallies *tallies, const struct tally *tally,
-			     const char *name)
+static double score_attribute(const struct tallies *tallies, const struct tally *tally,
+			      const char *name)
 {
 	const struct diff_attribute *values = find_values(tally->place, name);
 
@@ -155,14 +155,14 @@ static double rate_attribute(const struct tallies *tallies, const struct tally *
 	return -INFINITY;
 }
 
-static double rate_place(const struct question *q, const struct tallies *tallies,
-			 const struct tally *tally)
+static double score_place(const struct question *q, const struct tallies *tallies,
+			  const struct tally *tally)
 {
 	if (q->attribute)
-		return rate_attribute(tallies, tally, q->attribute);
+		return score_attribute(tallies, tally, q->attribute);
 	if (q->is_count || (!q->measure && !q->is_share))
-		return rate_count(tallies, tally);
-	return rate_ratio(tallies, tally);
+		return score_count(tallies, tally);
+	return score_ratio(tallies, tally);
 }
 
 /* The place with the highest rate; if several have it, the first one of the runs after. */
@@ -175,7 +175,7 @@ static const struct tally *choose_place(const struct question *q, const struct t
 		for (size_t i = 0; i < tallies->n; i++) {
 			const struct tally *tally = &tallies->all[i];
 			double rate =
-				tally->side == side ? rate_place(q, tallies, tally) : -INFINITY;
+				tally->side == side ? score_place(q, tallies, tally) : -INFINITY;
 
 			if (rate > most) {
 				most = rate;

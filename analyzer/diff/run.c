@@ -116,7 +116,7 @@ static size_t find_function(struct diff_run *run, enum verb verb, char *function
 	return i;
 }
 
-bool diff_site_is(const struct diff_site *a, const struct diff_site *b)
+bool diff_site_equals(const struct diff_site *a, const struct diff_site *b)
 {
 	bool same = !strcmp(a->text, b->text);
 
@@ -130,7 +130,7 @@ static size_t find_place(struct diff_site *site, const struct diff_site *place)
 	struct diff_site *made;
 	size_t i = 0;
 
-	while (i < site->nplaces && !diff_site_is(&site->places[i], place))
+	while (i < site->nplaces && !diff_site_equals(&site->places[i], place))
 		i++;
 	if (i < site->nplaces)
 		return i;

@@ -68,7 +68,7 @@ int diff_run_new(struct trace *trace, const char *path, const struct profile_sel
 		 struct symbols *symbols, struct diff_run **ret_run);
 
 /* Do two places of a function have the same line and callers? */
-bool diff_site_is(const struct diff_site *a, const struct diff_site *b);
+bool diff_site_equals(const struct diff_site *a, const struct diff_site *b);
 
 /* Merge all sites of unknown functions that call @verb into one. 0 or -ENOMEM. */
 int diff_run_join(struct diff_run *run, enum verb verb);

@@ -83,7 +83,7 @@ static void find_range(const struct sample *sample, int side, double *ret_least,
 	}
 }
 
-double sample_between(const struct sample *sample)
+double sample_gap(const struct sample *sample)
 {
 	double least[2], most[2];
 
@@ -94,9 +94,9 @@ double sample_between(const struct sample *sample)
 	return least[0] > most[1] ? most[1] - least[0] : 0;
 }
 
-bool sample_apart(const struct sample *sample)
+bool sample_is_apart(const struct sample *sample)
 {
-	double between = fabs(sample_between(sample));
+	double between = fabs(sample_gap(sample));
 
 	if (sample->n[0] < APART || sample->n[1] < APART)
 		return false;
@@ -111,7 +111,7 @@ bool sample_apart(const struct sample *sample)
 }
 
 /* The distance by which the sides must be moved apart, in the direction that needs more. */
-double sample_least(const struct sample *sample, double least)
+double sample_min_effect(const struct sample *sample, double least)
 {
 	double low[2], high[2], by = sample_mean(sample, 1) - sample_mean(sample, 0), need = least;
 

@@ -27,13 +27,13 @@ double sample_width(const struct sample *sample);
  * The distance of the nearest runs of the two sides: > 0 if all of the side after are above those
  * before, < 0 if all are below; 0: the sides overlap.
  */
-double sample_between(const struct sample *sample);
+double sample_gap(const struct sample *sample);
 
 /*
  * By how much the means would have to differ to exceed sample_width() and @least, and to make
- * sample_apart() true, if runs vary as these do.
+ * sample_is_apart() true, if runs vary as these do.
  */
-double sample_least(const struct sample *sample, double least);
+double sample_min_effect(const struct sample *sample, double least);
 
 /* Is the difference more than chance explains? At least three runs per side. */
-bool sample_apart(const struct sample *sample);
+bool sample_is_apart(const struct sample *sample);

@@ -130,7 +130,7 @@ static double judge_window(const struct shapes *shapes, unsigned int first)
 }
 
 /* Has nothing but a part of the gaps changed? */
-static bool has_stayed(const struct shapes *shapes)
+static bool has_same_median(const struct shapes *shapes)
 {
 	int64_t a = histogram_percentile(&shapes->all[0], 50);
 	int64_t b = histogram_percentile(&shapes->all[1], 50);
@@ -239,7 +239,7 @@ void shape_compare(struct diff *diff)
 		struct shapes shapes = { 0 };
 
 		if (verb_infos[pair->verb].plane == PLANE_DATA &&
-		    fill_shapes(diff, pair, &shapes) && has_stayed(&shapes)) {
+		    fill_shapes(diff, pair, &shapes) && has_same_median(&shapes)) {
 			diff->shapes += shapes.all[1].count >= LEAST;
 			find_modes(diff, &shapes, pair);
 		}

@@ -123,8 +123,8 @@ static void add_numbers(struct numbers *to, const struct metric *metric, struct 
 	to->of += m.of;
 }
 
-static struct numbers number_side(const struct diff_side *side, const struct diff_site *const *of,
-				  const struct metric *metric)
+static struct numbers measure_side(const struct diff_side *side, const struct diff_site *const *of,
+				   const struct metric *metric)
 {
 	struct numbers to = { 0 };
 
@@ -141,11 +141,11 @@ static struct numbers number_side(const struct diff_side *side, const struct dif
 	return to;
 }
 
-static bool is_same(const struct spread *a, const struct spread *b)
+static bool is_similar(const struct spread *a, const struct spread *b)
 {
 	double larger = fmax(fabs(a->mean), fabs(b->mean));
 
-	return !spread_apart(a, b) || fabs(a->mean - b->mean) * 100 <= SAME_PERCENT * larger;
+	return !spread_is_disjoint(a, b) || fabs(a->mean - b->mean) * 100 <= SAME_PERCENT * larger;
 }
 
 /* Could the difference of two shares be chance? Each request counts as independent. */
@@ -158,7 +158,7 @@ static bool may_be_chance(const struct numbers *a, const struct numbers *b)
 }
 
 /* Are batches of another size due to the program, rather than a busy machine? */
-static bool is_sure(const struct numbers *a, const struct numbers *b)
+static bool is_significant(const struct numbers *a, const struct numbers *b)
 {
 	const struct numbers *low = a->value.mean < b->value.mean ? a : b, *high = low == a ? b : a;
 	double gap = high->value.least - low->value.most;
@@ -181,15 +181,15 @@ enum found { SAME, UNSURE, DIFFERENT };
 static enum found compare_numbers(const struct metric *metric, const struct numbers *a,
 				  const struct numbers *b)
 {
-	if (is_same(&a->value, &b->value))
+	if (is_similar(&a->value, &b->value))
 		return SAME;
 	switch (metric->kind) {
 	case SHARE:
 		return may_be_chance(a, b) ? SAME : DIFFERENT;
 	case BATCH:
-		return is_sure(a, b) ? DIFFERENT : UNSURE;
+		return is_significant(a, b) ? DIFFERENT : UNSURE;
 	default:
-		if (a->each.known && b->each.known && is_same(&a->each, &b->each))
+		if (a->each.known && b->each.known && is_similar(&a->each, &b->each))
 			return SAME;
 		return metric->worse && !is_beyond_chance(a, b) ? UNSURE : DIFFERENT;
 	}
@@ -232,16 +232,16 @@ static bool follows_lists(const struct diff *diff, const struct metric *metric,
 
 	if (metric->measure != measure_signalled)
 		return false;
-	a = number_side(&diff->sides[0], pair->of[0], &metrics[LISTS]);
-	b = number_side(&diff->sides[1], pair->of[1], &metrics[LISTS]);
+	a = measure_side(&diff->sides[0], pair->of[0], &metrics[LISTS]);
+	b = measure_side(&diff->sides[1], pair->of[1], &metrics[LISTS]);
 	return compare_numbers(&metrics[LISTS], &a, &b) == DIFFERENT;
 }
 
 /* Returns whether it is a change. */
 static bool add_metric(struct diff *diff, const struct metric *metric, const struct diff_pair *pair)
 {
-	struct numbers a = number_side(&diff->sides[0], pair->of[0], metric);
-	struct numbers b = number_side(&diff->sides[1], pair->of[1], metric);
+	struct numbers a = measure_side(&diff->sides[0], pair->of[0], metric);
+	struct numbers b = measure_side(&diff->sides[1], pair->of[1], metric);
 	enum found found = compare_numbers(metric, &a, &b);
 	enum diff_unit unit = metric->kind == SHARE   ? DIFF_SHARE
 			      : metric->kind == BATCH ? DIFF_RATIO
@@ -421,7 +421,7 @@ static void compare_errors(struct diff *diff)
 			spread_add(&spreads[side], (double)(profile->errors - profile->flushed));
 		}
 	}
-	if (!spread_apart(&spreads[0], &spreads[1]))
+	if (!spread_is_disjoint(&spreads[0], &spreads[1]))
 		return;
 	change = change_add(diff, DIFF_STRUCTURE, "completions in error");
 	if (!change)

@@ -171,16 +171,17 @@ static size_t find_rows(const struct diff *diff, struct row rows[PROFILE_OPCODES
  * With few runs, if the interval gives no verdict on the rate: is each run of one side slower than
  * each of the other?
  */
-static void judge_apart(struct diff *diff, struct diff_change *change, const struct sample *sample)
+static void judge_few_runs(struct diff *diff, struct diff_change *change,
+			   const struct sample *sample)
 {
-	double between = sample_between(sample);
+	double between = sample_gap(sample);
 
 	if (change->verdict != DIFF_UNCLEAR || between == 0 || sample->n[0] < 2 || sample->n[1] < 2)
 		return;
 	snprintf(change->note, sizeof(change->note),
 		 "each run after is %s than each run before, by at least %.3g %%",
 		 between < 0 ? "slower" : "faster", 100 * fabs(expm1(between)));
-	if (sample_apart(sample))
+	if (sample_is_apart(sample))
 		change_judge(diff, change, -100 * expm1(between));
 }
 
@@ -205,7 +206,7 @@ static void compare_rates(struct diff *diff)
 	if (known)
 		change = add_sample(diff, "requests a second", DIFF_COUNT, &sample, -1, 0);
 	if (change)
-		judge_apart(diff, change, &sample);
+		judge_few_runs(diff, change, &sample);
 	sample_end(&sample);
 }
 

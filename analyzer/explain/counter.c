@@ -13,7 +13,7 @@
 /* clang-format off */
 static const struct counter_meaning meanings[] = {
 	{ COUNTER_REMOVED, COUNTER_GONE,
-	  "it was removed during the recording: the first suspect for any error on it" },
+	  "the device was removed during the recording: suspect this first for any error on it" },
 	{ "local_ack_timeout_err", COUNTER_RETRANSMIT,
 	  "no response came within the timeout of a queue pair, and requests were sent again" },
 	{ "packet_seq_err", COUNTER_RETRANSMIT,

@@ -48,11 +48,11 @@ enum explain_limit {
  */
 const char *explain_cause(const char *line, unsigned int excluded, size_t *ret_length);
 
-/* NULL where there is no such number. */
+/* NULL if no status or type of event has this number. */
 const struct explanation *explain_status(int status);
 const struct explanation *explain_event(int type);
 
-/* The verb's own row, or that of its class. NULL: not known for this verb. */
+/* The row of the verb, or else of its class. NULL: this verb is not known to return @error. */
 const struct explanation *explain_errno(enum verb verb, int error);
 
 /* Is it the verb's own row? */

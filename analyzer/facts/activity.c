@@ -30,7 +30,7 @@ enum {
 	PATIENCE_NS = 250000000
 };
 
-#define BARREN ", with no request outstanding that completes there"
+#define BARREN ", with no outstanding request that completes in the CQ"
 
 /* A CQ that a thread polls. */
 struct polled_cq {
@@ -189,8 +189,8 @@ void activity_return(struct activity *activity, const struct trace_event *event)
 
 /* At one moment */
 
-static void take_cq(const struct model *model, const struct thread_acts *acts, uint32_t thread,
-		    const struct polled_cq *cq, struct activity_note *note)
+static void add_polled_cq(const struct model *model, const struct thread_acts *acts,
+			  uint32_t thread, const struct polled_cq *cq, struct activity_note *note)
 {
 	const struct life *life = model_life(model, acts->process, OBJECT_cq, cq->handle);
 	struct activity_then *then = vec_push(note->all, note->n);
@@ -202,7 +202,7 @@ static void take_cq(const struct model *model, const struct thread_acts *acts, u
 	if (!life || life->id != cq->cq)
 		return;
 	snprintf(then->name, sizeof(then->name), "%s", life->name);
-	then->barren = queues_barren(life);
+	then->barren = queues_expect_none(life);
 }
 
 /* The same of all CQs of a channel. */
@@ -213,7 +213,7 @@ static bool is_barren(const struct model *model, uint32_t process, uint64_t hand
 
 	for (const struct life_link *link = channel ? channel->children : NULL; link;
 	     link = link->next_child) {
-		if (link->child->kind == OBJECT_cq && !queues_barren(link->child))
+		if (link->child->kind == OBJECT_cq && !queues_expect_none(link->child))
 			return false;
 		barren |= link->child->kind == OBJECT_cq;
 	}
@@ -228,8 +228,8 @@ static bool is_asleep(const struct model *model, uint32_t thread, const struct s
 	return sleep->at.id.thread && last && last->at.id.n == sleep->at.id.n;
 }
 
-void activity_take(const struct activity *activity, const struct model *model, uint32_t process,
-		   int64_t time, struct activity_note *ret_note)
+void activity_capture(const struct activity *activity, const struct model *model, uint32_t process,
+		      int64_t time, struct activity_note *ret_note)
 {
 	const struct last_verb *last = last_of_process(model, process);
 
@@ -247,7 +247,7 @@ void activity_take(const struct activity *activity, const struct model *model, u
 		if (acts->process != process)
 			continue;
 		for (size_t i = 0; i < acts->ncqs; i++)
-			take_cq(model, acts, thread, &acts->cqs[i], ret_note);
+			add_polled_cq(model, acts, thread, &acts->cqs[i], ret_note);
 		asleep = is_asleep(model, thread, &acts->sleep);
 		if ((!asleep && !acts->sleep.tries) ||
 		    !(then = vec_push(ret_note->all, ret_note->n)))
@@ -297,8 +297,8 @@ struct telling {
 	void *arg;
 };
 
-static const struct activity_then *find_then(const struct activity_note *note, uint32_t thread,
-					     uint32_t cq)
+static const struct activity_then *find_noted_cq(const struct activity_note *note, uint32_t thread,
+						 uint32_t cq)
 {
 	for (size_t i = 0; i < note->n; i++)
 		if (note->all[i].thread == thread && note->all[i].cq.cq == cq)
@@ -307,8 +307,8 @@ static const struct activity_then *find_then(const struct activity_note *note, u
 }
 
 /* The completion of a request of @thread that another thread has polled from @cq. */
-static const struct activity_then *find_taken(const struct activity_note *note, uint32_t thread,
-					      uint32_t cq)
+static const struct activity_then *find_other_poll(const struct activity_note *note,
+						   uint32_t thread, uint32_t cq)
 {
 	for (size_t i = 0; i < note->n; i++)
 		if (note->all[i].thread != thread && note->all[i].cq.cq == cq &&
@@ -329,8 +329,8 @@ static const struct activity_then *find_other(const struct activity_note *note, 
 }
 
 /* Did the thread get a completion from the CQ later? */
-static bool has_gone_on(const struct activity *activity, const struct activity_then *then,
-			uint32_t thread, uint32_t cq)
+static bool has_polled_later(const struct activity *activity, const struct activity_then *then,
+			     uint32_t thread, uint32_t cq)
 {
 	const struct thread_acts *acts =
 		thread < activity->nthreads ? &activity->threads[thread] : NULL;
@@ -359,8 +359,8 @@ static void put_qp(const struct telling *telling, const struct activity_then *th
 
 static void put_empty(const struct telling *telling, uint32_t thread, uint32_t cq, uint64_t empty)
 {
-	const struct activity_then *then = find_then(telling->note, thread, cq);
-	const struct activity_then *taken = find_taken(telling->note, thread, cq);
+	const struct activity_then *then = find_noted_cq(telling->note, thread, cq);
+	const struct activity_then *taken = find_other_poll(telling->note, thread, cq);
 	const struct activity_then *shared = find_other(telling->note, thread, cq);
 	const struct object *object = trace_object(telling->activity->trace, cq);
 	char id[32], n[WORDS_COUNT];
@@ -390,11 +390,11 @@ static void put_empty(const struct telling *telling, uint32_t thread, uint32_t c
 
 static void describe_empty(struct telling *telling, const struct count *count)
 {
-	const struct activity_then *then = find_then(telling->note, count->thread, count->cq);
+	const struct activity_then *then = find_noted_cq(telling->note, count->thread, count->cq);
 	uint64_t before = then ? then->cq.empty : 0;
 
 	if (!count->cq || (telling->cq && telling->cq != count->cq) || count->empty <= before ||
-	    has_gone_on(telling->activity, then, count->thread, count->cq))
+	    has_polled_later(telling->activity, then, count->thread, count->cq))
 		return;
 	telling->empty += count->empty - before;
 	if (telling->each)
@@ -449,7 +449,7 @@ static bool is_before(const void *count, const void *process)
 }
 
 /* Were all completions of @process recorded? */
-static bool is_whole(struct trace *trace, uint32_t process)
+static bool has_all_completions(struct trace *trace, uint32_t process)
 {
 	const char *filter = trace_process_meta(trace, process, "filter");
 	struct trace_loss loss = trace_process_loss(trace, process);
@@ -463,7 +463,7 @@ static void describe_polls(struct telling *telling)
 	struct counts *counts = telling->activity->counts;
 	uint32_t process = telling->note->process;
 
-	if (!is_whole(telling->activity->trace, process))
+	if (!has_all_completions(telling->activity->trace, process))
 		return;
 	read_counts(counts);
 	for (size_t i = vec_count_before(counts->all, counts->n, sizeof(*counts->all), is_before,
@@ -495,8 +495,8 @@ static void describe_sleeps(struct telling *telling)
 	}
 }
 
-void activity_put(const struct activity *activity, const struct activity_note *note,
-		  const char *name, struct text *t)
+void activity_describe(const struct activity *activity, const struct activity_note *note,
+		       const char *name, struct text *t)
 {
 	struct telling telling = { .activity = activity, .note = note, .t = t };
 	char id[32], when[32];
@@ -532,7 +532,7 @@ uint64_t activity_rest(const struct activity *activity, uint32_t thread, uint32_
 	struct counts *counts = activity->counts;
 	uint64_t empty = 0;
 
-	if (!of || !is_whole(activity->trace, of->process))
+	if (!of || !has_all_completions(activity->trace, of->process))
 		return 0;
 	read_counts(counts);
 	for (size_t i = 0; i < counts->n; i++)
@@ -549,7 +549,7 @@ bool activity_polls_only(const struct activity *activity, uint32_t thread, uint3
 	const struct thread *of = trace_thread(activity->trace, thread);
 	const struct counts *counts = activity->counts;
 
-	if (!of || !is_whole(activity->trace, of->process))
+	if (!of || !has_all_completions(activity->trace, of->process))
 		return false;
 	read_counts(activity->counts);
 	for (size_t i = 0; i < counts->n; i++)
@@ -572,7 +572,7 @@ struct polling {
 	int64_t since;
 };
 
-static void see_sample(void *arg, const struct lookup_sample *sample)
+static void note_poll_sample(void *arg, const struct lookup_sample *sample)
 {
 	struct polling *polling = arg;
 	const struct thread *thread = trace_thread(polling->activity->trace, sample->thread);
@@ -587,7 +587,7 @@ int64_t activity_polled_since(const struct activity *activity, const struct acti
 	struct polling polling = { activity, note->process, INT64_MAX };
 
 	if (trace_nparts(activity->trace) == 1)
-		lookup_last_samples(trace_part(activity->trace, 0), see_sample, &polling);
+		lookup_last_samples(trace_part(activity->trace, 0), note_poll_sample, &polling);
 	return polling.since;
 }
 
@@ -597,7 +597,8 @@ bool activity_ignored(const struct activity *activity, const struct activity_not
 	for (size_t i = 0; i < note->n; i++)
 		if (note->all[i].cq.cq == cq)
 			return false;
-	return is_whole(activity->trace, note->process) && !activity_empty(activity, note, cq);
+	return has_all_completions(activity->trace, note->process) &&
+	       !activity_empty(activity, note, cq);
 }
 
 struct barren {
@@ -609,11 +610,11 @@ struct barren {
 static void check_barren(void *arg, uint32_t thread, uint32_t cq, uint64_t empty)
 {
 	struct barren *barren = arg;
-	const struct activity_then *then = find_taken(barren->note, thread, cq);
+	const struct activity_then *then = find_other_poll(barren->note, thread, cq);
 
 	(void)empty;
 	if (!then && thread == barren->thread)
-		then = find_then(barren->note, thread, cq);
+		then = find_noted_cq(barren->note, thread, cq);
 	if (!then && (then = find_other(barren->note, thread, cq)))
 		barren->shared = true;
 	barren->polls = true;
@@ -636,7 +637,7 @@ bool activity_each_empty(const struct activity *activity, const struct activity_
 {
 	struct telling telling = { .activity = activity, .note = note, .each = each, .arg = arg };
 
-	if (!is_whole(activity->trace, note->process))
+	if (!has_all_completions(activity->trace, note->process))
 		return false;
 	describe_polls(&telling);
 	return true;

@@ -36,8 +36,8 @@ struct activity_note {
 };
 
 /* Remember what the threads of @process do at @time. The caller frees it by activity_drop(). */
-void activity_take(const struct activity *activity, const struct model *model, uint32_t process,
-		   int64_t time, struct activity_note *ret_note);
+void activity_capture(const struct activity *activity, const struct model *model, uint32_t process,
+		      int64_t time, struct activity_note *ret_note);
 void activity_drop(struct activity_note *note);
 
 /* Forget the calls of those threads that wait for an event. */
@@ -55,8 +55,8 @@ const struct moment *activity_sleep(const struct activity_note *note, uint64_t c
  * ibv_get_cq_event() since 3:7": how the threads of @name waited, or that it called no verb, if
  * @name is not NULL. Only at the end of the trace.
  */
-void activity_put(const struct activity *activity, const struct activity_note *note,
-		  const char *name, struct text *t);
+void activity_describe(const struct activity *activity, const struct activity_note *note,
+		       const char *name, struct text *t);
 
 /*
  * The number of empty polls of CQ @cq (object; 0: of all) after the last completions, by all

@@ -33,8 +33,8 @@ static const char *name_qp(struct trace *trace, const struct peer *peer)
 }
 
 /* ", 1.3 ms before this one went to RTR with it, 1:39" */
-static void relate_to_rtr(const struct peers *peers, const struct life *life,
-			  const struct peer *former, char text[TEXT])
+static void describe_rtr_gap(const struct peers *peers, const struct life *life,
+			     const struct peer *former, char text[TEXT])
 {
 	int64_t slack = peer_slack(peers, life->process, former->process);
 	int64_t before = life->qp->rtr.time - former->gone;
@@ -42,21 +42,21 @@ static void relate_to_rtr(const struct peers *peers, const struct life *life,
 
 	text[0] = '\0';
 	if (slack != INT64_MAX && (before > slack || -before > slack))
-		snprintf(text, TEXT, ", %s %s this one went to RTR with it, %s",
+		snprintf(text, TEXT, ", %s %s this queue pair went to RTR with that number, %s",
 			 words_span(before > 0 ? before : -before, when),
 			 before > 0 ? "before" : "after", event_id_text(life->qp->rtr.id, id));
 }
 
 /* "; process 2 (server) qp2, number 0x13, has dest_qp_num 0x11: it is connected to this one" */
-static void name_expecting(struct trace *trace, const struct peers *peers, const struct life *life,
-			   char text[LINE])
+static void describe_claimant(struct trace *trace, const struct peers *peers,
+			      const struct life *life, char text[LINE])
 {
-	const struct peer *other = peer_expecting(peers, life->peer);
+	const struct peer *other = peer_find_claimant(peers, life->peer);
 	char process[LINE];
 
 	text[0] = '\0';
 	if (other)
-		snprintf(text, LINE, "; %s %s, number 0x%x, is connected to this one",
+		snprintf(text, LINE, "; %s %s, number 0x%x, is connected to this queue pair",
 			 words_process(trace, other->process, process, TEXT), name_qp(trace, other),
 			 other->number);
 }
@@ -76,8 +76,8 @@ static char *name_former(struct trace *trace, const struct peers *peers, const s
 			 event_id_text(former->destroyed.id, id));
 	else
 		snprintf(how, sizeof(how), "which ended with its process");
-	relate_to_rtr(peers, life, former, relation);
-	name_expecting(trace, peers, life, expecting);
+	describe_rtr_gap(peers, life, former, relation);
+	describe_claimant(trace, peers, life, expecting);
 	if (asprintf(&text, "%sdest_qp_num 0x%x was the number of %s %s, %s at %s%s%s", retries,
 		     life->qp->dest_qp_num, words_process(trace, former->process, process, TEXT),
 		     name_qp(trace, former), how, words_span(former->gone, when), relation,
@@ -87,8 +87,8 @@ static char *name_former(struct trace *trace, const struct peers *peers, const s
 }
 
 /* ", which in the other byte order is 0x12, that of process 1 qp2", if one queue pair has that */
-static void name_reversed(struct trace *trace, const struct peers *peers, uint32_t number,
-			  char text[LINE])
+static void describe_swapped(struct trace *trace, const struct peers *peers, uint32_t number,
+			     char text[LINE])
 {
 	uint32_t meant = bswap_32(number) >> 8;
 	const struct peer *peer = peer_next(peers, meant, NULL);
@@ -129,10 +129,10 @@ static char *missing_destination(struct trace *trace, const struct peers *peers,
 	else if (namesakes)
 		n = asprintf(&text,
 			     "%sdest_qp_num 0x%x is the number of %s in this trace, but none of "
-			     "them is known to be connected to this one",
+			     "them is known to be connected to this queue pair",
 			     retries, qp->dest_qp_num, words_count(namesakes, "queue pair", count));
-	else if (name_reversed(trace, peers, qp->dest_qp_num, reversed), *reversed) {
-		name_expecting(trace, peers, life, expecting);
+	else if (describe_swapped(trace, peers, qp->dest_qp_num, reversed), *reversed) {
+		describe_claimant(trace, peers, life, expecting);
 		n = asprintf(&text, "%sdest_qp_num 0x%x matches no queue pair in this trace%s%s",
 			     retries, qp->dest_qp_num, reversed, expecting);
 	} else
@@ -144,7 +144,7 @@ static char *missing_destination(struct trace *trace, const struct peers *peers,
 	return n < 0 ? NULL : text;
 }
 
-static void name_patience(const struct qp *qp, char text[TEXT])
+static void describe_retry_time(const struct qp *qp, char text[TEXT])
 {
 	text[0] = '\0';
 	if (qp && timeout_ms(qp) > 0)
@@ -162,7 +162,7 @@ char *answer_missing(struct trace *trace, const struct peers *peers, const struc
 		return missing_destination(trace, peers, qp);
 	if (state != ABI_QPS_RTR && state != ABI_QPS_RTS)
 		return NULL;
-	name_patience(qp->qp, patience);
+	describe_retry_time(qp->qp, patience);
 	if (asprintf(&text, "check the network path in both directions (link, VLAN, GID, MTU)%s",
 		     patience) < 0)
 		return NULL;
@@ -239,16 +239,18 @@ char *answer_wrong_srq(struct trace *trace, struct model *model,
 	for (uint32_t p = 1; trace_process(trace, p); p++) /* processes may share an XRC domain */
 		if (srqn && find_srq(model, p, srqn))
 			return NULL;
-	return asprintf(&text, "remote_srqn 0x%x is not an SRQ of %s; that of %s is 0x%x%s", srqn,
-			process_id_text(peer->process, process), srq->name, srq->srqn,
-			__builtin_bswap32(srqn) == srq->srqn ? ": its bytes are in reverse order"
+	return asprintf(&text,
+			"remote_srqn 0x%x is not an SRQ number of %s; the number of %s is 0x%x%s",
+			srqn, process_id_text(peer->process, process), srq->name, srq->srqn,
+			__builtin_bswap32(srqn) == srq->srqn ? ": remote_srqn has its bytes in "
+							       "reverse order"
 							     : "") < 0
 		       ? NULL
 		       : text;
 }
 
 /* The most bytes that one request may send: for a datagram, the MTU. */
-static uint64_t find_most(const struct device_port *port, bool datagram, const char **ret_name)
+static uint64_t find_max_bytes(const struct device_port *port, bool datagram, const char **ret_name)
 {
 	*ret_name = datagram ? "active_mtu" : "max_msg_sz";
 	if (!port)
@@ -295,7 +297,7 @@ char *answer_too_long(struct model *model, const struct model_complete *complete
 	if (is_atomic(complete->request->opcode))
 		return answer_atomic(complete->queue, complete->request);
 	bytes = sum_bytes(complete->queue, complete->request);
-	most = find_most(device_find_port(device, number), datagram, &name);
+	most = find_max_bytes(device_find_port(device, number), datagram, &name);
 	if (!most || bytes <= most ||
 	    asprintf(&text, "the request has %" PRIu64 " bytes, and %s of port %u is %" PRIu64,
 		     bytes, name, number, most) < 0)
@@ -313,7 +315,7 @@ static const struct queue_request *find_message(const struct queue *queue, uint6
 }
 
 /* Does @queue belong to @qp alone, and are its messages numbered in order? */
-static bool is_numbered(const struct queue *queue, const struct life *qp)
+static bool has_ordered_sends(const struct queue *queue, const struct life *qp)
 {
 	return queue && queue->owner == qp && !queue->doubt && queue->poster != UINT32_MAX;
 }
@@ -328,7 +330,8 @@ char *answer_short(const struct model_complete *complete, const struct peer *pee
 	if (peer && peer->life)
 		there = queue->send ? peer->life->rq : peer->life->sq;
 	if (!mine->message || mine->opcode == ABI_WR_RDMA_WRITE_WITH_IMM ||
-	    !is_numbered(queue, complete->qp) || !is_numbered(there, peer ? peer->life : NULL))
+	    !has_ordered_sends(queue, complete->qp) ||
+	    !has_ordered_sends(there, peer ? peer->life : NULL))
 		return NULL;
 	theirs = find_message(there, mine->message);
 	if (!theirs || theirs->opcode == ABI_WR_RDMA_WRITE_WITH_IMM)

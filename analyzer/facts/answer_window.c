@@ -34,8 +34,8 @@ static const struct key *find_bound(const struct model *model, uint32_t process,
 	return NULL;
 }
 
-static void say_range(struct text *t, const struct key_bind *bind, const struct key *region,
-		      const char *name)
+static void describe_bind_range(struct text *t, const struct key_bind *bind,
+				const struct key *region, const char *name)
 {
 	char relation[WORDS_RELATION];
 
@@ -44,8 +44,8 @@ static void say_range(struct text *t, const struct key_bind *bind, const struct 
 		  region->addr, words_relation(region, bind->addr, bind->length, relation));
 }
 
-static void say_bind(struct trace *trace, const struct life *qp, const struct key *window,
-		     const struct key *region, struct text *t)
+static void describe_bind(struct trace *trace, const struct life *qp, const struct key *window,
+			  const struct key *region, struct text *t)
 {
 	const struct key_bind *bind = &window->bind;
 	uint32_t writes = bind->access & (ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_ATOMIC);
@@ -62,7 +62,7 @@ static void say_bind(struct trace *trace, const struct life *qp, const struct ke
 		text_addf(t, "the window has %s, and %s was registered without %s",
 			  words_access(writes), name, words_access(ABI_ACCESS_LOCAL_WRITE));
 	else if (!region->any && bind->length && !key_holds(region, bind->addr, bind->length))
-		say_range(t, bind, region, name);
+		describe_bind_range(t, bind, region, name);
 	else if (region->pd && qp->pd && region->pd != qp->pd)
 		text_addf(t, "%s and %s do not belong to one PD", name, qp->name);
 	else if (bind->before.thread && bind->length)
@@ -73,8 +73,8 @@ static void say_bind(struct trace *trace, const struct life *qp, const struct ke
 }
 
 /* @own is the event of the failed request. */
-static void say_invalidated(struct trace *trace, const struct key *key, uint32_t number,
-			    struct event_id own, struct text *t)
+static void describe_invalidation(struct trace *trace, const struct key *key, uint32_t number,
+				  struct event_id own, struct text *t)
 {
 	char name[TEXT], id[32];
 
@@ -105,14 +105,14 @@ char *answer_window(struct trace *trace, struct model *model, const struct model
 		const struct key *key = keys_find_rkey(keys, process, qp->context, request->rkey);
 
 		if (key || keys_saw_all(model, qp))
-			say_invalidated(trace, key, request->rkey, queue_id(request), &t);
+			describe_invalidation(trace, key, request->rkey, queue_id(request), &t);
 	} else if (request->opcode == ABI_WR_BIND_MW) {
 		const struct key *window = find_bound(model, process, request);
 		const struct key *region =
-			window ? keys_of(keys, process, OBJECT_mr, window->bind.mr) : NULL;
+			window ? keys_find_object(keys, process, OBJECT_mr, window->bind.mr) : NULL;
 
 		if (region)
-			say_bind(trace, qp, window, region, &t);
+			describe_bind(trace, qp, window, region, &t);
 	}
 	if (t.failed)
 		text_fini(&t);

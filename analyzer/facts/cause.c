@@ -95,13 +95,13 @@ static void describe_range(char **text, const struct use *use, const char *what)
 	uint64_t addr = use->range.addr, length = use->range.length;
 	char relation[WORDS_RELATION], holder[WORDS_HOLDER];
 
-	cause_say(text,
-		  "%ckey 0x%x is %s, %s at 0x%" PRIx64 "; the request accesses %" PRIu64
-		  " at 0x%" PRIx64 ": %s%s",
-		  use->letter, use->number, what, WORDS_N(key->length, "byte"), key->addr, length,
-		  addr, words_relation(key, addr, length, relation),
-		  words_holder(use->trace, model_keys(use->model), key, addr, length, use->letter,
-			       holder));
+	cause_set_text(text,
+		       "%ckey 0x%x is %s, %s at 0x%" PRIx64 "; the request accesses %" PRIu64
+		       " at 0x%" PRIx64 ": %s%s",
+		       use->letter, use->number, what, WORDS_N(key->length, "byte"), key->addr,
+		       length, addr, words_relation(key, addr, length, relation),
+		       words_holder(use->trace, model_keys(use->model), key, addr, length,
+				    use->letter, holder));
 }
 
 static void describe_domain(char **text, const struct use *use, const char *what)
@@ -109,9 +109,9 @@ static void describe_domain(char **text, const struct use *use, const char *what
 	const struct object *pd = trace_object_at(use->trace, use->process, OBJECT_pd,
 						  use->range.pd, use->range.judged);
 
-	cause_say(text, "%ckey 0x%x is %s; %s%s is in %s", use->letter, use->number, what,
-		  use->name, use->letter == 'r' ? " there" : "",
-		  pd && pd->name ? pd->name : "another domain");
+	cause_set_text(text, "%ckey 0x%x is %s; %s%s is in %s", use->letter, use->number, what,
+		       use->name, use->letter == 'r' ? " there" : "",
+		       pd && pd->name ? pd->name : "another domain");
 }
 
 static void describe_access(char **text, const struct use *use, const char *what)
@@ -119,26 +119,26 @@ static void describe_access(char **text, const struct use *use, const char *what
 	const char *lacks = words_access(use->judgement.missing);
 
 	if (use->key->kind == OBJECT_mr)
-		cause_say(text, "%ckey 0x%x is %s, registered without %s", use->letter, use->number,
-			  what, lacks);
+		cause_set_text(text, "%ckey 0x%x is %s, registered without %s", use->letter,
+			       use->number, what, lacks);
 	else
-		cause_say(text, "rkey 0x%x is %s, bound without %s", use->number, what, lacks);
+		cause_set_text(text, "rkey 0x%x is %s, bound without %s", use->number, what, lacks);
 }
 
-static void describe_gone(char **text, const struct use *use, const char *what)
+static void describe_dead_key(char **text, const struct use *use, const char *what)
 {
 	const struct moment *destroyed = &use->key->destroyed;
 	char id[32], when[32];
 
 	if (destroyed->id.thread)
-		cause_say(text, "%ckey 0x%x = %s; its %s %s began %s before", use->letter,
-			  use->number, what, verb_infos[destroyed->verb].name,
-			  event_id_text(destroyed->id, id),
-			  words_span(use->range.judged - destroyed->time, when));
+		cause_set_text(text, "%ckey 0x%x = %s; its %s %s began %s before", use->letter,
+			       use->number, what, verb_infos[destroyed->verb].name,
+			       event_id_text(destroyed->id, id),
+			       words_span(use->range.judged - destroyed->time, when));
 }
 
 /* Set *@text to a sentence if the key explains the refusal. */
-static void blame_key(char **text, const struct use *use)
+static void explain_by_key(char **text, const struct use *use)
 {
 	const struct key *key = use->key;
 	char name[CAUSE_TEXT], what[CAUSE_TEXT + PROCESS_TEXT + 8], process[PROCESS_TEXT],
@@ -151,18 +151,18 @@ static void blame_key(char **text, const struct use *use)
 		 process_id_text(key->process, process));
 	switch (use->judgement.fault) {
 	case KEY_INVALID:
-		cause_say(text, "rkey 0x%x was %s: %s", use->number, what,
-			  window_invalid_text(key, use->range.judged, inv));
+		cause_set_text(text, "rkey 0x%x was %s: %s", use->number, what,
+			       window_invalid_text(key, use->range.judged, inv));
 		break;
 	case KEY_GONE:
-		describe_gone(text, use, what);
+		describe_dead_key(text, use, what);
 		break;
 	case KEY_OTHER_PD:
 		describe_domain(text, use, what);
 		break;
 	case KEY_UNBOUND:
-		cause_say(text, "%ckey 0x%x is %s, which is not bound", use->letter, use->number,
-			  what);
+		cause_set_text(text, "%ckey 0x%x is %s, which is not bound", use->letter,
+			       use->number, what);
 		break;
 	case KEY_OUTSIDE:
 		describe_range(text, use, what);
@@ -203,7 +203,7 @@ static void add_key_sentence(struct causes *causes, struct model *model,
 		if (!sge->length)
 			continue;
 		key_judge(model, use.key, &use.range, &use.judgement);
-		blame_key(&noted->cause.key, &use);
+		explain_by_key(&noted->cause.key, &use);
 		if (noted->cause.key)
 			return;
 	}
@@ -223,14 +223,14 @@ static void describe_invalidated(char **text, const struct use *use, bool whole)
 
 	process_id_text(use->process, process);
 	if (use->key && use->key->kind == OBJECT_mr && use->key->state == KEY_LIVE)
-		cause_say(text,
-			  "invalidate_rkey 0x%x is %s of %s, a region: only windows of type 2 can "
-			  "be invalidated",
-			  use->number, words_key(use->trace, use->key, name, sizeof(name)),
-			  process);
+		cause_set_text(
+			text,
+			"invalidate_rkey 0x%x is %s of %s, a region: only windows of type 2 can "
+			"be invalidated",
+			use->number, words_key(use->trace, use->key, name, sizeof(name)), process);
 	else if (!use->key && whole)
-		cause_say(text, "invalidate_rkey 0x%x does not belong to a window of %s",
-			  use->number, process);
+		cause_set_text(text, "invalidate_rkey 0x%x does not belong to a window of %s",
+			       use->number, process);
 }
 
 static void remote_key_sentence(struct causes *causes, struct model *model,
@@ -259,19 +259,17 @@ static void remote_key_sentence(struct causes *causes, struct model *model,
 		describe_invalidated(text, &use, whole);
 		return;
 	}
-	blame_key(text, &use);
+	explain_by_key(text, &use);
 	if (*text)
 		return;
 	if (!use.key && whole)
-		cause_say(text,
-			  "rkey 0x%x does not belong to a region that %s has "
-			  "for %s%s",
-			  use.number, process_id_text(use.process, process), use.name,
-			  words_renamed(causes->trace, model_keys(model), use.process, use.number,
-					request->time, renamed));
+		cause_set_text(text, "rkey 0x%x is not the key of a region of %s for %s%s",
+			       use.number, process_id_text(use.process, process), use.name,
+			       words_renamed(causes->trace, model_keys(model), use.process,
+					     use.number, request->time, renamed));
 	else if (use.key && lacks)
-		cause_say(text, "qp_access_flags of %s of %s lack %s", use.name,
-			  process_id_text(use.process, process), words_access(lacks));
+		cause_set_text(text, "qp_access_flags of %s of %s lack %s", use.name,
+			       process_id_text(use.process, process), words_access(lacks));
 }
 
 static void note_peer(struct causes *causes, struct model *model,
@@ -292,9 +290,9 @@ static void note_peer(struct causes *causes, struct model *model,
 	noted->theirs.slack = noted->slack;
 	noted->destroy = other && other->state == LIFE_DYING ? other->ending : peer->destroyed;
 	noted->state = other ? qp_state(other) : QP_UNKNOWN;
-	cause_say(&noted->cause.name, "%s %s",
-		  words_process(causes->trace, peer->process, process, sizeof(process)),
-		  qp_name(causes, peer));
+	cause_set_text(&noted->cause.name, "%s %s",
+		       words_process(causes->trace, peer->process, process, sizeof(process)),
+		       qp_name(causes, peer));
 	if (qp->qp)
 		noted->tried = qp_retry_time(qp->qp);
 	if (qp->qp && qp->qp->set & ABI_QP_RNR_RETRY)
@@ -368,7 +366,7 @@ static void name_keys(const struct causes *causes, struct model *model,
 static const struct peer *find_intended(struct causes *causes, struct model *model,
 					const struct life *qp)
 {
-	const struct peer *meant = qp->peer ? peer_meant(model_peers(model), qp->peer) : NULL;
+	const struct peer *meant = qp->peer ? peer_find_meant(model_peers(model), qp->peer) : NULL;
 	int state = meant && meant->life && meant->life->qp ? qp_state(meant->life) : QP_UNKNOWN;
 
 	if (state == QP_UNKNOWN || trace_is_abroad(causes->trace, qp->process, meant->process))
@@ -377,9 +375,9 @@ static const struct peer *find_intended(struct causes *causes, struct model *mod
 }
 
 /* No response came: note what explains it. */
-static void note_silence(struct causes *causes, struct model *model,
-			 const struct model_complete *complete, struct noted *noted,
-			 const struct peer *peer)
+static void note_no_response(struct causes *causes, struct model *model,
+			     const struct model_complete *complete, struct noted *noted,
+			     const struct peer *peer)
 {
 	const struct life *qp = complete->qp;
 	const struct peer *meant = peer ? NULL : find_intended(causes, model, qp);
@@ -457,10 +455,10 @@ void causes_complete(struct causes *causes, struct model *model,
 	    (wc->status == ABI_WC_LOC_LEN_ERR || wc->status == ABI_WC_REM_INV_REQ_ERR))
 		noted->cause.key = answer_short(complete, peer);
 	if (wc->status == ABI_WC_RETRY_EXC_ERR)
-		note_silence(causes, model, complete, noted, peer);
+		note_no_response(causes, model, complete, noted, peer);
 }
 
-static struct noted *take_fresh(struct causes *causes, const struct first_error *error)
+static struct noted *take_new_note(struct causes *causes, const struct first_error *error)
 {
 	for (size_t i = 0; i < causes->nfresh; i++) {
 		struct noted *noted = causes->fresh[i];
@@ -482,7 +480,7 @@ void causes_note(struct causes *causes)
 
 		if (!place)
 			break;
-		*place = take_fresh(causes, error);
+		*place = take_new_note(causes, error);
 		if (*place && (*place)->waiting && causes->waiting == WAITING_MAX) {
 			(*place)->waiting = false;
 			(*place)->missed = true;
@@ -546,6 +544,6 @@ void causes_finish(struct causes *causes, const struct model *model)
 			noted->cause.port = outages_removed(causes->trace, &noted->victim, false);
 		if (!noted->cause.port && is_silence(noted->victim.status) && noted->theirs.process)
 			noted->cause.port = outages_removed(causes->trace, &noted->theirs, true);
-		cause_say_peer(causes, model, noted, &causes->errors->all[i]);
+		cause_describe_peer(causes, model, noted, &causes->errors->all[i]);
 	}
 }

@@ -28,7 +28,7 @@
 
 enum { NOTICE_NS = 1000000000 }; /* the end of a process is noticed at most this much later */
 
-void cause_say(char **text, const char *format, ...)
+void cause_set_text(char **text, const char *format, ...)
 {
 	va_list args;
 
@@ -134,7 +134,8 @@ static void put_consumed(const struct noted *noted, char text[CAUSE_TEXT])
 	if (!noted->posted) {
 		if (noted->dropped)
 			snprintf(text, CAUSE_TEXT,
-				 "; %s%s outstanding when it went to RESET, and dropped",
+				 "; %s%s outstanding when the queue pair went to RESET, which "
+				 "dropped them",
 				 words_count(noted->dropped, "receive", n),
 				 noted->dropped == 1 ? " was" : " were");
 		return;
@@ -160,8 +161,8 @@ static void put_drain(const struct noted *noted, char text[CAUSE_TEXT])
 			     words_span(noted->time - noted->full.time, when));
 	if (noted->taken && noted->users > 1)
 		snprintf(text + n, CAUSE_TEXT - (size_t)n,
-			 "; of those consumed since it was full, %s took %" PRIu64, noted->user,
-			 noted->taken);
+			 "; since the queue was full, %s took %" PRIu64 " of the receives",
+			 noted->user, noted->taken);
 }
 
 static void put_queue(const struct noted *noted, char text[CAUSE_TEXT])
@@ -186,10 +187,11 @@ static void put_overrun(struct noted *noted)
 	else
 		snprintf(polled, sizeof(polled), "%s",
 			 noted->cq.polled ? "it polled at about the same time" : "it never polled");
-	cause_say(&noted->cause.peer,
-		  "its %s has %s for %" PRIu64 " outstanding requests, and %s: if it overran, "
-		  "messages are refused (QUEUE-003)",
-		  noted->cq.name, WORDS_N(noted->cq.entries, "entry"), noted->cq.could, polled);
+	cause_set_text(&noted->cause.peer,
+		       "its %s has %s for %" PRIu64 " outstanding requests, and %s: if it overran, "
+		       "messages are refused (QUEUE-003)",
+		       noted->cq.name, WORDS_N(noted->cq.entries, "entry"), noted->cq.could,
+		       polled);
 }
 
 static void put_receives(struct noted *noted)
@@ -219,12 +221,12 @@ static void put_receives(struct noted *noted)
 	if (noted->min_rnr_timer >= 0)
 		snprintf(timer, sizeof(timer), ", its min_rnr_timer %.2f ms",
 			 (double)qp_rnr_time((unsigned int)noted->min_rnr_timer) / 1e6);
-	cause_say(&noted->cause.peer, "%s was empty%s%s%s%s%s%s", queue, room, consumed, drain,
-		  came, retry, timer);
+	cause_set_text(&noted->cause.peer, "%s was empty%s%s%s%s%s%s", queue, room, consumed, drain,
+		       came, retry, timer);
 }
 
 /* "killed by SIGKILL", "its process had ended" */
-static void name_end(const struct process *process, char text[CAUSE_TEXT])
+static void describe_exit(const struct process *process, char text[CAUSE_TEXT])
 {
 	if (process->status != -1 && WIFSIGNALED(process->status)) {
 		snprintf(text, CAUSE_TEXT, "killed by SIG%s",
@@ -249,14 +251,14 @@ static bool put_killed(const struct causes *causes, const struct model *model, s
 	if (apart < noted->slack &&
 	    (noted->status != ABI_WC_RETRY_EXC_ERR || apart < -noted->slack))
 		return false;
-	name_end(process, what);
+	describe_exit(process, what);
 	words_span(last_time(model, process->id), last);
 	if (apart < noted->slack)
-		cause_say(&noted->cause.peer, "%s at about the same time, last verb at %s", what,
-			  last);
+		cause_set_text(&noted->cause.peer, "%s at about the same time, last verb at %s",
+			       what, last);
 	else
-		cause_say(&noted->cause.peer, "%s at %s, %s before, last verb at %s", what,
-			  words_span(process->end, at), words_span(apart, before), last);
+		cause_set_text(&noted->cause.peer, "%s at %s, %s before, last verb at %s", what,
+			       words_span(process->end, at), words_span(apart, before), last);
 	return true;
 }
 
@@ -299,10 +301,11 @@ static bool put_failed(const struct causes *causes, struct noted *noted,
 		event_id_text(error->event, id);
 		words_span(llabs(noted->time - error->time), when);
 		if (llabs(noted->time - error->time) <= noted->slack)
-			cause_say(&noted->cause.peer, "%s at %s, at about the same time", what, id);
+			cause_set_text(&noted->cause.peer, "%s at %s, at about the same time", what,
+				       id);
 		else
-			cause_say(&noted->cause.peer, "%s at %s, %s %s", what, id, when,
-				  error->time < noted->time ? "before" : "later");
+			cause_set_text(&noted->cause.peer, "%s at %s, %s %s", what, id, when,
+				       error->time < noted->time ? "before" : "later");
 		return true;
 	}
 	return false;
@@ -325,7 +328,7 @@ static void name_rtr(const struct noted *noted, char text[CAUSE_TEXT])
 }
 
 /* The peer was connected to another queue pair, and does not respond to this one. */
-static void put_astray(struct noted *noted)
+static void put_misconnected(struct noted *noted)
 {
 	bool early = noted->state == ABI_QPS_RESET || noted->state == ABI_QPS_INIT;
 	bool told = noted->astray.rtr.id.thread;
@@ -341,14 +344,14 @@ static void put_astray(struct noted *noted)
 			 "it was given dest_qp_num 0x%x at the address of another device",
 			 noted->astray.told);
 	if (early)
-		cause_say(&noted->cause.peer, "in %s%s: it responds only from RTR on%s",
-			  qp_state_name(noted->state), until, other);
+		cause_set_text(&noted->cause.peer, "in %s%s: it responds only from RTR on%s",
+			       qp_state_name(noted->state), until, other);
 	else
-		cause_say(&noted->cause.peer, "%s", other);
+		cause_set_text(&noted->cause.peer, "%s", other);
 }
 
 /* Is the other end in a state in which it receives nothing? */
-static bool is_deaf(const struct noted *noted)
+static bool is_not_receiving(const struct noted *noted)
 {
 	return noted->state == ABI_QPS_ERR || noted->state == 0 ||
 	       (noted->state == ABI_QPS_INIT && noted->status == ABI_WC_RETRY_EXC_ERR);
@@ -359,8 +362,8 @@ static bool is_deaf(const struct noted *noted)
  * verb later and did not end. A process killed soon after the error may have been stopped before
  * it, whatever it did in between.
  */
-static bool was_alive(const struct causes *causes, const struct model *model,
-		      const struct noted *noted)
+static bool was_peer_alive(const struct causes *causes, const struct model *model,
+			   const struct noted *noted)
 {
 	const struct process *process = trace_process(causes->trace, noted->cause.process);
 	int64_t last = last_time(model, noted->cause.process);
@@ -371,7 +374,8 @@ static bool was_alive(const struct causes *causes, const struct model *model,
 }
 
 /* Nothing known about the peer explains why it did not respond. */
-static void put_able(const struct causes *causes, const struct model *model, struct noted *noted)
+static void put_unexplained(const struct causes *causes, const struct model *model,
+			    struct noted *noted)
 {
 	const struct process *process = trace_process(causes->trace, noted->cause.process);
 	char last[32], end[32], what[CAUSE_TEXT];
@@ -382,23 +386,25 @@ static void put_able(const struct causes *causes, const struct model *model, str
 		return;
 	}
 	words_span(last_time(model, noted->cause.process), last);
-	if (was_alive(causes, model, noted)) {
-		cause_say(&noted->cause.peer, "in %s, so it could respond: %s",
-			  qp_state_name(noted->state), noted->answer);
+	if (was_peer_alive(causes, model, noted)) {
+		cause_set_text(&noted->cause.peer, "in %s, so it could respond: %s",
+			       qp_state_name(noted->state), noted->answer);
 	} else if (process && process->end >= 0) {
-		name_end(process, what);
-		cause_say(&noted->cause.peer,
-			  "in %s; %s at %s, last verb at %s: it is unknown whether it could still "
-			  "respond",
-			  qp_state_name(noted->state), what, words_span(process->end, end), last);
+		describe_exit(process, what);
+		cause_set_text(
+			&noted->cause.peer,
+			"in %s; %s at %s, last verb at %s: it is unknown whether it could still "
+			"respond",
+			qp_state_name(noted->state), what, words_span(process->end, end), last);
 	} else {
-		cause_say(&noted->cause.peer, "in %s at its last verb, at %s; if it was alive: %s",
-			  qp_state_name(noted->state), last, noted->answer);
+		cause_set_text(&noted->cause.peer,
+			       "in %s at its last verb, at %s; if it was alive: %s",
+			       qp_state_name(noted->state), last, noted->answer);
 	}
 }
 
 /* ", 0.1 ms before the request was posted" */
-static void relate_to_post(const struct noted *noted, int64_t time, char text[CAUSE_TEXT])
+static void describe_post_gap(const struct noted *noted, int64_t time, char text[CAUSE_TEXT])
 {
 	int64_t before = noted->posted_at - time;
 	char when[32];
@@ -418,17 +424,17 @@ static void put_destroyed(struct noted *noted)
 	const struct moment *destroy = &noted->destroy;
 	char id[32], when[32], post[CAUSE_TEXT];
 
-	relate_to_post(noted, destroy->time, post);
-	cause_say(&noted->cause.peer, "its %s %s began %s before%s", verb_infos[destroy->verb].name,
-		  event_id_text(destroy->id, id), words_span(noted->time - destroy->time, when),
-		  post);
+	describe_post_gap(noted, destroy->time, post);
+	cause_set_text(&noted->cause.peer, "its %s %s began %s before%s",
+		       verb_infos[destroy->verb].name, event_id_text(destroy->id, id),
+		       words_span(noted->time - destroy->time, when), post);
 }
 
 /*
  * The peer was not in RTR when the request was posted, nor during its retries. The error was polled
  * later.
  */
-static bool put_late(struct noted *noted)
+static bool put_late_rtr(struct noted *noted)
 {
 	const struct moment *rtr = &noted->rtr;
 	char id[32], when[32], tried[32];
@@ -437,11 +443,11 @@ static bool put_late(struct noted *noted)
 	if (noted->status != ABI_WC_RETRY_EXC_ERR || !rtr->id.thread || !noted->posted_at ||
 	    !noted->tried || noted->slack == INT64_MAX || late - noted->slack < noted->tried)
 		return false;
-	cause_say(&noted->cause.peer,
-		  "its ibv_modify_qp(RTR) %s came %s after the request was posted, which was "
-		  "retried for %s: it responds only from RTR on",
-		  event_id_text(rtr->id, id), words_span(late, when),
-		  words_span(noted->tried, tried));
+	cause_set_text(&noted->cause.peer,
+		       "its ibv_modify_qp(RTR) %s came %s after the request was posted, which was "
+		       "retried for %s: it responds only from RTR on",
+		       event_id_text(rtr->id, id), words_span(late, when),
+		       words_span(noted->tried, tried));
 	return true;
 }
 
@@ -459,8 +465,8 @@ static bool is_answered(int status)
 	return false;
 }
 
-static void peer_sentence(const struct causes *causes, const struct model *model,
-			  struct noted *noted, const struct first_error *own)
+static void put_peer_sentence(const struct causes *causes, const struct model *model,
+			      struct noted *noted, const struct first_error *own)
 {
 	const struct moment *destroy = &noted->destroy;
 	char id[32], when[32];
@@ -476,22 +482,23 @@ static void peer_sentence(const struct causes *causes, const struct model *model
 	if (destroy->id.thread && destroy->time + noted->slack < noted->time)
 		put_destroyed(noted);
 	else if (noted->astray.handle)
-		put_astray(noted);
+		put_misconnected(noted);
 	else if (noted->empty)
 		put_receives(noted);
 	else if (*noted->cq.name)
 		put_overrun(noted);
-	else if (!put_failed(causes, noted, own) && !put_late(noted) && noted->moved.id.thread &&
-		 noted->moved.time + noted->slack < noted->time && is_deaf(noted))
-		cause_say(&noted->cause.peer, "in %s since %s, %s before",
-			  qp_state_name(noted->state), event_id_text(noted->moved.id, id),
-			  words_span(noted->time - noted->moved.time, when));
+	else if (!put_failed(causes, noted, own) && !put_late_rtr(noted) &&
+		 noted->moved.id.thread && noted->moved.time + noted->slack < noted->time &&
+		 is_not_receiving(noted))
+		cause_set_text(&noted->cause.peer, "in %s since %s, %s before",
+			       qp_state_name(noted->state), event_id_text(noted->moved.id, id),
+			       words_span(noted->time - noted->moved.time, when));
 }
 
-void cause_say_peer(const struct causes *causes, const struct model *model, struct noted *noted,
-		    const struct first_error *own)
+void cause_describe_peer(const struct causes *causes, const struct model *model,
+			 struct noted *noted, const struct first_error *own)
 {
-	peer_sentence(causes, model, noted, own);
+	put_peer_sentence(causes, model, noted, own);
 	if (!noted->cause.peer && noted->answer)
-		put_able(causes, model, noted);
+		put_unexplained(causes, model, noted);
 }

@@ -75,7 +75,7 @@ struct causes {
 };
 
 /* Replace a sentence. */
-void cause_say(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cause_set_text(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Note the current receive queue of the other end. */
 void cause_note_receives(struct noted *noted, const struct life *other);
@@ -91,5 +91,5 @@ void cause_note_modify(const struct causes *causes, struct noted *noted,
 		       const struct trace_event *event);
 
 /* Complete the sentence about the other end; @own is the error. */
-void cause_say_peer(const struct causes *causes, const struct model *model, struct noted *noted,
-		    const struct first_error *own);
+void cause_describe_peer(const struct causes *causes, const struct model *model,
+			 struct noted *noted, const struct first_error *own);

@@ -29,7 +29,7 @@ static bool accepts_null(enum verb verb)
 	return verb == VERB_rdma_create_id || verb == VERB_rdma_create_ep;
 }
 
-struct crashed_call crashed_begins(const struct trace_event *event)
+struct crashed_call crashed_read_call(const struct trace_event *event)
 {
 	const struct handle_list *list = handles_given(event->call->verb);
 	struct crashed_call call = { .null = OBJECT_COUNT };
@@ -153,7 +153,7 @@ static char *crashed_reading(const struct model *model, uint32_t process,
 	return NULL;
 }
 
-char *crashed_after(const struct model *model, uint32_t process)
+char *crashed_after_destroy(const struct model *model, uint32_t process)
 {
 	const struct last_verb *last = last_of_process(model, process);
 	const struct verb_info *info = last ? &verb_infos[last->verb] : NULL;
@@ -165,8 +165,8 @@ char *crashed_after(const struct model *model, uint32_t process)
 	    !is_inline(info->object) || last->returned == last->at.time)
 		return NULL;
 	text_addf(&t,
-		  "possibly it used the %s that it had destroyed: a post or poll of it crashes "
-		  "before a recorder sees the call; on the software device it is recorded",
+		  "possibly the process used the %s that it had destroyed: such a post or poll "
+		  "crashes before the recorder sees the call; the software device records it",
 		  object_names[info->object]);
 	if (!t.failed)
 		return t.at;

@@ -14,7 +14,7 @@ struct crashed_call {
 	uint64_t id;           /* an identifier of librdmacm; 0: none */
 };
 
-struct crashed_call crashed_begins(const struct trace_event *event);
+struct crashed_call crashed_read_call(const struct trace_event *event);
 
 /*
  * Why @process crashed in the call that began at @moment; NULL: it did not crash, the reason is not
@@ -27,4 +27,4 @@ char *crashed_cause(const struct model *model, uint32_t process, const struct mo
  * The same if the last verb of @process had destroyed an object, or found a completion of an
  * extended CQ, of which some fields cannot be read.
  */
-char *crashed_after(const struct model *model, uint32_t process);
+char *crashed_after_destroy(const struct model *model, uint32_t process);

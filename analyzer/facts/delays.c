@@ -161,7 +161,7 @@ static void add_part(const struct delay *delay, const struct delay_part *part)
 }
 
 /* Add @part, and let the next part begin at its end. False: it is empty. */
-static bool add_to(const struct delay *delay, struct delay_part *part)
+static bool finish_part(const struct delay *delay, struct delay_part *part)
 {
 	if (part->to <= part->from)
 		return false;
@@ -170,7 +170,7 @@ static bool add_to(const struct delay *delay, struct delay_part *part)
 	return true;
 }
 
-static void add_late(struct delay_cause *of, int64_t from, int64_t to)
+static void add_late_span(struct delay_cause *of, int64_t from, int64_t to)
 {
 	if (from < of->until)
 		from = of->until;
@@ -182,7 +182,7 @@ static void add_late(struct delay_cause *of, int64_t from, int64_t to)
 }
 
 /* The peer itself was late: other processes may have waited for it, too. */
-static void note_late(const struct delay *delay, int64_t from, int64_t to)
+static void note_late_peer(const struct delay *delay, int64_t from, int64_t to)
 {
 	struct delay_cause *of = vec_at(delay->delays->causes, delay->delays->ncauses, delay->peer);
 	const struct queue_stats *stats = &delay->queue->stats;
@@ -190,7 +190,7 @@ static void note_late(const struct delay *delay, int64_t from, int64_t to)
 	if (!of)
 		return;
 	if (to > of->until)
-		add_late(of, from, to);
+		add_late_span(of, from, to);
 	if (of->first.id.thread && (of->by_send || !delay->queue->send))
 		return;
 	of->by_send = delay->queue->send;
@@ -222,15 +222,15 @@ static void blame_peer(const struct delay *delay, int64_t from, int64_t to)
 	for (size_t k = 0; k < nacts; k++) {
 		part.how = how;
 		part.to = acts[k].from;
-		part.first &= !add_to(delay, &part);
+		part.first &= !finish_part(delay, &part);
 		part.how = acts[k].how;
 		part.to = acts[k].to < to ? acts[k].to : to;
-		part.first &= !add_to(delay, &part);
+		part.first &= !finish_part(delay, &part);
 	}
 	part.how = how;
 	part.to = to;
-	add_to(delay, &part);
-	note_late(delay, from, to);
+	finish_part(delay, &part);
+	note_late_peer(delay, from, to);
 }
 
 /* Split the wait by what its peer did meanwhile: the peer's segments are in order. */
@@ -384,7 +384,7 @@ void delays_poll(struct delays *delays, struct model *model, const struct trace_
 		look_at_poll(delays, model, event, last->returned);
 }
 
-enum delay_how delays_how(const struct delay_cause *cause)
+enum delay_how delays_main_reason(const struct delay_cause *cause)
 {
 	enum delay_how most = DELAY_SEND;
 
@@ -398,7 +398,7 @@ enum delay_how delays_how(const struct delay_cause *cause)
  * Was it late again and again, and is it the cause of most of the waiting? One long delay does not
  * count, and neither do delays of all in turn.
  */
-static bool is_main(const struct delays *delays, const struct delay_cause *cause)
+static bool is_main_cause(const struct delays *delays, const struct delay_cause *cause)
 {
 	return cause->times >= LEAST_TIMES && cause->longest <= cause->late / 2 &&
 	       cause->late >= LEAST_LATE_NS && cause->ns > delays->waited / 3 * 2 &&
@@ -420,7 +420,7 @@ void delays_finish(struct delays *delays, const struct model *model)
 	for (uint32_t i = 1; i < delays->ncauses; i++) {
 		struct delay_cause *cause = &delays->causes[i];
 
-		cause->main = is_main(delays, cause);
+		cause->main = is_main_cause(delays, cause);
 		if (cause->main)
 			delays->most = i;
 	}

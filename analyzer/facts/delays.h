@@ -79,7 +79,7 @@ void delays_return(struct delays *delays, const struct model *model,
 void delays_poll(struct delays *delays, struct model *model, const struct trace_event *event);
 
 /* What made @cause late most of the time. */
-enum delay_how delays_how(const struct delay_cause *cause);
+enum delay_how delays_main_reason(const struct delay_cause *cause);
 
 /* The last event has been seen. */
 void delays_finish(struct delays *delays, const struct model *model);

@@ -113,7 +113,7 @@ void ends_call(struct ends *ends, struct model *model, const struct trace_event 
 		return;
 	call->moment = moment_of(event);
 	call->waits = verb_infos[event->call->verb].blocks;
-	call->given = crashed_begins(event);
+	call->given = crashed_read_call(event);
 	free(call->what);
 	call->what = strdup(reason_call(model, event, text, sizeof(text)));
 }
@@ -166,7 +166,7 @@ static bool has_ended(const struct ends *ends, uint32_t id)
  * A copy of a trace that was still recorded may end anywhere, and so may one with events lost.
  * Events missing in another trace of the job do not matter for this one's processes.
  */
-static bool is_whole(const struct ends *ends, const struct model_exit *end)
+static bool is_end_known(const struct ends *ends, const struct model_exit *end)
 {
 	struct trace_loss loss = trace_process_loss(ends->trace, end->process);
 
@@ -230,7 +230,7 @@ static bool is_explained(const struct ends *ends, uint32_t process)
 }
 
 /* Was the end of @process seen before? The end of the trace ends it once more. */
-static bool is_told(const struct ends *ends, uint32_t process)
+static bool is_end_reported(const struct ends *ends, uint32_t process)
 {
 	for (size_t i = 0; i < ends->facts->n; i++)
 		if (ends->facts->all[i].kind == FACT_KILLED &&
@@ -258,7 +258,7 @@ static char *find_crash(const struct ends *ends, const struct model *model, uint
 	}
 	if (found)
 		return crashed_cause(model, process, &found->moment, &found->given);
-	return is_told(ends, process) ? NULL : crashed_after(model, process);
+	return is_end_reported(ends, process) ? NULL : crashed_after_destroy(model, process);
 }
 
 /* Takes @crash. */
@@ -300,7 +300,7 @@ static void note_end(struct ends *ends, struct model *model, const struct model_
 	char *crash = find_crash(ends, model, end->process);
 
 	if (signal < 0 && !status && !failed && has_ended(ends, end->process))
-		waits_well(ends->waits, model, end);
+		waits_note_success(ends->waits, model, end);
 	if ((signal < 0 || (!crash && !model_count(model, end->process))) &&
 	    (!status || failed || is_explained(ends, end->process)))
 		free(crash);
@@ -344,7 +344,7 @@ void ends_finish(struct ends *ends, const struct model *model)
 void ends_process(struct ends *ends, struct model *model, const struct model_exit *end, bool failed,
 		  const char *expected)
 {
-	bool whole = is_whole(ends, end);
+	bool whole = is_end_known(ends, end);
 
 	stalls_end(ends->stalls, model, end);
 	note_end(ends, model, end, failed, expected);

@@ -139,7 +139,7 @@ static int hash_value(void *arg, const struct field_info *field, const char *pat
  * fails for several reasons at one place. A post to a full queue, which may be retried a million
  * times, has one reason: 0.
  */
-static uint64_t find_alike(struct model *model, const struct trace_event *event, int error)
+static uint64_t hash_failure(struct model *model, const struct trace_event *event, int error)
 {
 	bool call = event->kind == TRACE_CALL || event->kind == TRACE_RETURN;
 	char text[TEXT];
@@ -161,7 +161,7 @@ static struct fact *count_failure(struct failed *failed, struct model *model,
 				  const struct trace_event *event, enum verb verb, uint32_t stack,
 				  int error)
 {
-	uint64_t alike = find_alike(model, event, error);
+	uint64_t alike = hash_failure(model, event, error);
 	uint64_t key =
 		fact_key((uint64_t)verb << 32 | (uint32_t)error, find_place(failed, stack), alike);
 	struct fact *fact = fact_count(failed->facts, FACT_FAILED, key, event->process);
@@ -183,7 +183,7 @@ static struct fact *count_failure(struct failed *failed, struct model *model,
 }
 
 /* No event yet, or no such entry: few programs end because of these errors. */
-static bool is_not_yet(int error)
+static bool is_retry_error(int error)
 {
 	return error == EAGAIN || error == EINTR || error == EINPROGRESS || error == ENODATA;
 }
@@ -213,7 +213,7 @@ static void note_expected(struct failed *failed, struct model *model,
 		*place = NULL;
 }
 
-static void note_not_yet(struct failed *failed, const struct trace_event *event, int error)
+static void note_retry_error(struct failed *failed, const struct trace_event *event, int error)
 {
 	while (failed->nnot_yet <= event->process)
 		if (!vec_push(failed->not_yet, failed->nnot_yet))
@@ -223,7 +223,7 @@ static void note_not_yet(struct failed *failed, const struct trace_event *event,
 }
 
 /* If the failed verb was the last verb of all, the program ended because of it. */
-static const char *name_not_yet(struct failed *failed, const struct not_yet *last)
+static const char *name_last_error(struct failed *failed, const struct not_yet *last)
 {
 	char id[32];
 
@@ -238,7 +238,7 @@ const char *failed_expected(struct failed *failed, uint32_t process, struct even
 		process < failed->nnot_yet ? &failed->not_yet[process] : NULL;
 
 	if (not_yet && last.thread && not_yet->id.thread == last.thread && not_yet->id.n == last.n)
-		return name_not_yet(failed, not_yet);
+		return name_last_error(failed, not_yet);
 	return process < failed->nexpected ? failed->expected[process] : NULL;
 }
 
@@ -262,7 +262,7 @@ static bool asks_for_inline(const struct call *call, int64_t *ret_bytes)
 }
 
 /* The thread has retried with less than was refused: undo the fact. */
-static void take_back(struct failed *failed, const struct trace_event *event)
+static void undo_refusal(struct failed *failed, const struct trace_event *event)
 {
 	struct search *search;
 	struct fact *fact;
@@ -311,7 +311,8 @@ static bool is_fatal(const char *type)
 	return false;
 }
 
-static void take_event(struct failed *failed, struct model *model, const struct trace_event *event)
+static void note_fatal_event(struct failed *failed, struct model *model,
+			     const struct trace_event *event)
 {
 	const char *type = args_text(event->call->out, ARG(event.event_type));
 	char text[TEXT], name[64];
@@ -426,8 +427,8 @@ static void name_cm_failure(struct failed *failed, const struct trace_event *eve
 		fact->what = NULL;
 }
 
-static void take_cm_event(struct failed *failed, const struct model *model,
-			  const struct trace_event *event)
+static void note_cm_failure(struct failed *failed, const struct model *model,
+			    const struct trace_event *event)
 {
 	const struct args *out = event->call->out;
 	const struct cm_failure *row = find_cm_failure(args_text(out, ARG(event.event)));
@@ -460,16 +461,16 @@ void failed_return(struct failed *failed, struct model *model, const struct trac
 	int error = reason_error(event);
 
 	if (failed->nsearches)
-		take_back(failed, event);
+		undo_refusal(failed, event);
 	if (event->call->verb == VERB_get_async_event && !error)
-		take_event(failed, model, event);
+		note_fatal_event(failed, model, event);
 	if (event->call->verb == VERB_rdma_get_cm_event && !error)
-		take_cm_event(failed, model, event);
+		note_cm_failure(failed, model, event);
 	if (error && is_probe(event->call, error)) {
-		if (!is_not_yet(error))
+		if (!is_retry_error(error))
 			note_expected(failed, model, event, error);
 		else
-			note_not_yet(failed, event, error);
+			note_retry_error(failed, event, error);
 	} else if (error) {
 		struct fact *fact = count_failure(failed, model, event, event->call->verb,
 						  event->call->stack, error);

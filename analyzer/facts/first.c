@@ -79,7 +79,7 @@ static struct first_error *find_error(const struct first *first, uint32_t proces
 }
 
 /* Double the table when it is half full. */
-static int room_for_slot(struct first *first)
+static int double_slots(struct first *first)
 {
 	const struct first_list *errors = first->errors;
 	size_t n = first->nslots ? first->nslots * 2 : 64;
@@ -101,7 +101,7 @@ static int room_for_slot(struct first *first)
 	return 0;
 }
 
-static int room_for_one(struct first *first)
+static int reserve_error(struct first *first)
 {
 	struct first_list *errors = first->errors;
 	size_t room = first->room ? first->room * 2 : 16;
@@ -114,10 +114,10 @@ static int room_for_one(struct first *first)
 		errors->all = more;
 		first->room = room;
 	}
-	return room_for_slot(first);
+	return double_slots(first);
 }
 
-static void take_request(struct first_request *request, const struct post *post)
+static void copy_from_post(struct first_request *request, const struct post *post)
 {
 	const struct wr *wr;
 
@@ -137,13 +137,13 @@ static void take_request(struct first_request *request, const struct post *post)
 }
 
 /* ibv_bind_mw() posts a request, too. */
-static void take_bind(struct first_request *request, const struct call *call)
+static void copy_from_bind(struct first_request *request, const struct call *call)
 {
 	request->stack = call->stack;
 	request->opcode = ABI_WR_BIND_MW;
 }
 
-static int look_up_now(struct first *first, struct first_request *request)
+static int look_up_post(struct first *first, struct first_request *request)
 {
 	const struct post *post;
 	int err = 0;
@@ -155,7 +155,7 @@ static int look_up_now(struct first *first, struct first_request *request)
 	if (!err)
 		err = cursor_post(first->cursor, request->id, &post);
 	if (err == 1)
-		take_request(request, post);
+		copy_from_post(request, post);
 	else
 		request->id = (struct event_id){ 0, 0 };
 	return err < 0 ? err : 0;
@@ -206,7 +206,7 @@ static int add_error(struct first *first, const struct trace_event *event, uint3
 	const struct wc *wc = &event->poll->wc[index];
 	struct first_error *error;
 
-	if (room_for_one(first) < 0)
+	if (reserve_error(first) < 0)
 		return log_err(-ENOMEM, "first errors");
 	*slot_of(first, event->process, wc->qp, wc->qp_num) = (uint32_t)first->errors->n + 1;
 	error = &first->errors->all[first->errors->n++];
@@ -233,7 +233,7 @@ static int add_error(struct first *first, const struct trace_event *event, uint3
 	name_qp(first, error);
 	if (!trace_is_live(first->trace))
 		return 0;
-	return look_up_now(first, &error->request) ?: look_up_now(first, &error->other);
+	return look_up_post(first, &error->request) ?: look_up_post(first, &error->other);
 }
 
 int first_event(struct first *first, const struct trace_event *event)
@@ -269,21 +269,21 @@ struct sought {
 	int64_t from, to;
 };
 
-static int by_name(struct event_id a, struct event_id b)
+static int compare_event_ids(struct event_id a, struct event_id b)
 {
 	if (a.thread != b.thread)
 		return a.thread < b.thread ? -1 : 1;
 	return a.n < b.n ? -1 : a.n > b.n;
 }
 
-static int by_request(const void *a, const void *b)
+static int compare_wanted(const void *a, const void *b)
 {
 	const struct wanted *x = a, *y = b;
 
-	return by_name(x->id, y->id);
+	return compare_event_ids(x->id, y->id);
 }
 
-static void seek_request(struct sought *sought, struct first_request *request)
+static void add_wanted_request(struct sought *sought, struct first_request *request)
 {
 	if (!request->id.thread)
 		return;
@@ -295,41 +295,41 @@ static void seek_request(struct sought *sought, struct first_request *request)
 	request->id = (struct event_id){ 0, 0 };
 }
 
-static void seek_all(struct sought *sought, struct first_list *errors)
+static void list_wanted(struct sought *sought, struct first_list *errors)
 {
 	for (size_t i = 0; i < errors->n; i++) {
-		seek_request(sought, &errors->all[i].request);
-		seek_request(sought, &errors->all[i].other);
+		add_wanted_request(sought, &errors->all[i].request);
+		add_wanted_request(sought, &errors->all[i].other);
 	}
 	sought->left = sought->n;
 	if (sought->n)
-		qsort(sought->wanted, sought->n, sizeof(*sought->wanted), by_request);
+		qsort(sought->wanted, sought->n, sizeof(*sought->wanted), compare_wanted);
 }
 
-static void offer_request(struct sought *sought, const struct trace_event *event)
+static void match_wanted(struct sought *sought, const struct trace_event *event)
 {
 	size_t low = 0, high = sought->n;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (by_name(sought->wanted[mid].id, event->id) < 0)
+		if (compare_event_ids(sought->wanted[mid].id, event->id) < 0)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	for (; low < sought->n && !by_name(sought->wanted[low].id, event->id); low++) {
+	for (; low < sought->n && !compare_event_ids(sought->wanted[low].id, event->id); low++) {
 		sought->wanted[low].request->id = event->id;
 		if (event->kind == TRACE_POST)
-			take_request(sought->wanted[low].request, event->post);
+			copy_from_post(sought->wanted[low].request, event->post);
 		else
-			take_bind(sought->wanted[low].request, event->call);
+			copy_from_bind(sought->wanted[low].request, event->call);
 		sought->left--;
 	}
 }
 
 /* Look up all wanted requests in one pass, which ends with the last of them. */
-static int look_up(struct first *first, struct sought *sought)
+static int look_up_wanted(struct first *first, struct sought *sought)
 {
 	struct trace_filter filter = { .from = sought->from,
 				       .to = sought->to + 1,
@@ -343,7 +343,7 @@ static int look_up(struct first *first, struct sought *sought)
 	while (sought->left && (err = cursor_next(cursor, &event)) == 1)
 		if (event->kind == TRACE_POST ||
 		    (event->kind == TRACE_CALL && event->call->verb == VERB_bind_mw))
-			offer_request(sought, event);
+			match_wanted(sought, event);
 	cursor_close(cursor);
 	return err < 0 ? err : 0;
 }
@@ -359,9 +359,9 @@ int first_finish(struct first *first)
 	sought.wanted = calloc(errors->n, 2 * sizeof(*sought.wanted));
 	if (!sought.wanted)
 		return log_err(-ENOMEM, "first errors");
-	seek_all(&sought, errors);
+	list_wanted(&sought, errors);
 	if (sought.n)
-		err = look_up(first, &sought);
+		err = look_up_wanted(first, &sought);
 	free(sought.wanted);
 	return err;
 }

@@ -128,7 +128,7 @@ void outages_event(struct outages *outages, const struct trace_event *event)
 		*place = now;
 }
 
-static bool is_hit(const struct outage *o, const struct outage_victim *victim)
+static bool hits_victim(const struct outage *o, const struct outage_victim *victim)
 {
 	return victim->slack != INT64_MAX && o->process == victim->process &&
 	       o->context == victim->context &&
@@ -154,7 +154,8 @@ static const struct outage *find_outage(const struct outages *outages,
 	for (size_t i = 0; i < outages->n && may_be_link(victim->status); i++) {
 		const struct outage *o = &outages->all[i];
 
-		if (is_hit(o, victim) && (!found || !is_change(o->type) || is_change(found->type)))
+		if (hits_victim(o, victim) &&
+		    (!found || !is_change(o->type) || is_change(found->type)))
 			found = o;
 	}
 	return found;
@@ -202,7 +203,7 @@ char *outages_sentence(const struct outages *outages, const struct outage_victim
 	return text;
 }
 
-static void see_counter(void *arg, const struct lookup_counter *counter)
+static void note_removed(void *arg, const struct lookup_counter *counter)
 {
 	char *name = arg;
 
@@ -218,7 +219,7 @@ char *outages_removed(struct trace *trace, const struct outage_victim *victim, b
 
 	if (!may_be_link(victim->status))
 		return NULL;
-	lookup_counters(trace_part(trace, part), see_counter, name);
+	lookup_counters(trace_part(trace, part), note_removed, name);
 	if (!*name ||
 	    asprintf(&text,
 		     "device %s of %s machine was removed at some point during the recording", name,

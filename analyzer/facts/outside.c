@@ -95,8 +95,8 @@ static const struct life *find_request(const struct model *model, const struct l
 }
 
 /* The connection request of the identifier of @qp, and the end that did not answer it. */
-static void put_talk(struct text *t, const struct model *model, const struct life *id,
-		     const struct life *qp)
+static void put_cm_request(struct text *t, const struct model *model, const struct life *id,
+			   const struct life *qp)
 {
 	const struct life *request = find_request(model, qp);
 	char at[32], got[32], process[PROCESS_TEXT];
@@ -139,7 +139,7 @@ static void put_unconnected(struct text *t, const struct model *model,
 	}
 	if (find_id(life)) {
 		text_addf(t, " still in %s", qp_state_name(qp_state(life)));
-		put_talk(t, model, find_id(life), life);
+		put_cm_request(t, model, find_id(life), life);
 		return;
 	}
 	text_addf(t,
@@ -159,7 +159,7 @@ char *outside_cause(const struct model *model, uint32_t process, bool exited, co
 			  "may not%s",
 			  expected, found.n ? "; " : "");
 	else if (exited)
-		text_addf(&t, "no recorded verb of it failed%s", found.n ? "; " : "");
+		text_addf(&t, "none of its recorded verbs failed%s", found.n ? "; " : "");
 	if (found.n)
 		put_unconnected(&t, model, &found);
 	if (exited)

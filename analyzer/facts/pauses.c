@@ -73,7 +73,7 @@ void pauses_free(struct pauses *pauses)
 	free(pauses);
 }
 
-static struct pause *longest_of(struct pauses *pauses, uint32_t process)
+static struct pause *longest_pause_of(struct pauses *pauses, uint32_t process)
 {
 	return vec_at(pauses->longest, pauses->nlongest, process);
 }
@@ -82,7 +82,7 @@ static struct pause *longest_of(struct pauses *pauses, uint32_t process)
  * The begin of the sleep that ended just before @event in the same thread; .id is 0:0 if there is
  * none. Removes this sleep and all that ended earlier.
  */
-static struct last_point take_sleep(struct pauses *pauses, const struct trace_event *event)
+static struct last_point remove_sleep(struct pauses *pauses, const struct trace_event *event)
 {
 	struct last_point from = { 0 };
 
@@ -126,12 +126,12 @@ static __attribute__((noinline)) void look_at_pause(struct pauses *pauses, struc
 	int64_t lasted;
 	bool slept;
 
-	from = take_sleep(pauses, event);
+	from = remove_sleep(pauses, event);
 	slept = from.id.thread;
 	if (!slept)
 		from = (struct last_point){ last->at.id, last->returned };
 	lasted = event->time - from.time;
-	longest = longest_of(pauses, event->process);
+	longest = longest_pause_of(pauses, event->process);
 	if (!longest || lasted < LONG_NS ||
 	    (!slept && (int64_t)event->poll->empty < lasted / EACH_NS) ||
 	    lasted <= longest->to.time - longest->from.time)
@@ -162,7 +162,7 @@ void pauses_return(struct pauses *pauses, const struct model *model,
 	if (!last || event->call->verb != VERB_get_cq_event || event->call->failed ||
 	    event->time - last->at.time < LONG_NS)
 		return;
-	take_sleep(pauses, event);
+	remove_sleep(pauses, event);
 	sleep = vec_push(pauses->sleeps, pauses->nsleeps);
 	if (sleep)
 		*sleep = (struct sleep){ last->at, event->time };

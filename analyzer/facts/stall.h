@@ -45,7 +45,10 @@ struct stall_link {
 	bool used;               /* it is a link of the graph */
 };
 
-/* Why a process does not wait, or what it waits for; several may be true, the first is reported. */
+/*
+ * Why a process does not wait, or what it waits for. Several states may apply; the first is
+ * reported.
+ */
 enum stall_state {
 	STALL_WELL,     /* it had ended with success */
 	STALL_ENDED,    /* it had ended long before its waiters did */

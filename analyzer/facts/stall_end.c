@@ -27,7 +27,7 @@ static void fill_ending(struct stall *stall, const struct process *process)
 }
 
 /* When a process that has not ended was seen for the last time; @time: of the last event. */
-static int64_t find_until(struct trace *trace, uint32_t process, int64_t time)
+static int64_t find_last_seen(struct trace *trace, uint32_t process, int64_t time)
 {
 	const char *text = trace_process_meta(trace, process, "until");
 	int64_t until = text ? strtoll(text, NULL, 10) : 0;
@@ -46,5 +46,5 @@ static int64_t find_until(struct trace *trace, uint32_t process, int64_t time)
 void stall_fill_end(struct stall *stall, struct trace *trace, int64_t time)
 {
 	fill_ending(stall, trace_process(trace, stall->process));
-	stall->time = stall->ended ? time : find_until(trace, stall->process, time);
+	stall->time = stall->ended ? time : find_last_seen(trace, stall->process, time);
 }

@@ -162,7 +162,7 @@ static struct far_end find_far_end(struct model *model, const struct life *qp)
 	if (!qp->peer || !qp->peer->connected)
 		return far;
 	far.peer = peer_other(peers, qp->peer);
-	if (far.peer || !(given = peer_given(peers, qp->peer)))
+	if (far.peer || !(given = peer_find_given(peers, qp->peer)))
 		return far;
 	far.peer = given;
 	if (given->connected && given->dest != qp->peer->number)
@@ -172,7 +172,7 @@ static struct far_end find_far_end(struct model *model, const struct life *qp)
 
 enum { ABOUT_NOTHING, ABOUT_UNPOLLED, ABOUT_FULL, ABOUT_MISLED };
 
-static int about_what(const struct stall_note *note)
+static int severity_of_note(const struct stall_note *note)
 {
 	return note->misled     ? ABOUT_MISLED
 	       : note->full     ? ABOUT_FULL
@@ -181,23 +181,24 @@ static int about_what(const struct stall_note *note)
 }
 
 /* Note @what of a process: only the worst is reported, and of equally bad ones the first. */
-static bool note_about(struct taking *taking, int what, const struct life *life, uint64_t count)
+static bool note_if_worse(struct taking *taking, int what, const struct life *life, uint64_t count)
 {
-	if (about_what(taking->note) >= what)
+	if (severity_of_note(taking->note) >= what)
 		return false;
 	snprintf(taking->stall->object, LIFE_NAME, "%s", life->name);
 	taking->stall->count = count;
 	return true;
 }
 
-static void note_misled(struct taking *taking, const struct life *qp, const struct far_end *far)
+static void note_misconnected(struct taking *taking, const struct life *qp,
+			      const struct far_end *far)
 {
 	struct stall *stall = taking->stall;
 	const struct peers *peers = model_peers(taking->model);
-	const struct peer *meant = peer_expecting(peers, qp->peer);
+	const struct peer *meant = peer_find_claimant(peers, qp->peer);
 	const struct object *object;
 
-	if (!note_about(taking, ABOUT_MISLED, qp, 0))
+	if (!note_if_worse(taking, ABOUT_MISLED, qp, 0))
 		return;
 	taking->note->misled = true;
 	stall->qp = qp->id;
@@ -210,7 +211,7 @@ static void note_misled(struct taking *taking, const struct life *qp, const stru
 static void note_unpolled(struct taking *taking, const struct life *qp, const struct life *cq,
 			  uint64_t count, int64_t since)
 {
-	if (!cq || !note_about(taking, ABOUT_UNPOLLED, cq, count))
+	if (!cq || !note_if_worse(taking, ABOUT_UNPOLLED, cq, count))
 		return;
 	taking->note->unpolled = true;
 	taking->note->unpolled_cq = cq->id;
@@ -220,7 +221,7 @@ static void note_unpolled(struct taking *taking, const struct life *qp, const st
 
 static void note_full(struct taking *taking, const struct life *qp, const struct queue *sends)
 {
-	if (!note_about(taking, ABOUT_FULL, qp, sends->outstanding))
+	if (!note_if_worse(taking, ABOUT_FULL, qp, sends->outstanding))
 		return;
 	taking->note->full = true;
 	taking->stall->qp = qp->id;
@@ -270,7 +271,7 @@ static void fill_link(struct stall_link *link, struct taking *taking, const stru
 		snprintf(taking->note->cq, LIFE_NAME, "%s", cq->name);
 }
 
-static void add_gram(void *arg, const struct stall_gram *gram)
+static void add_datagram_link(void *arg, const struct stall_gram *gram)
 {
 	struct gram_links *grams = arg;
 	struct stalls *stalls = grams->taking->stalls;
@@ -292,7 +293,7 @@ static void add_gram(void *arg, const struct stall_gram *gram)
 }
 
 /* An identifier of librdmacm waits for the other end. */
-static void add_talk(void *arg, const struct stall_link *link)
+static void add_cm_link(void *arg, const struct stall_link *link)
 {
 	struct taking *taking = arg;
 	struct stall_link *place = vec_push(taking->stalls->links, taking->stalls->nlinks);
@@ -308,12 +309,12 @@ static void add_grams(struct taking *taking, const struct life *qp)
 	struct gram_links grams = { taking, qp, find_cq(taking, qp, false), false };
 
 	if (grams.cq)
-		stalls_gram_each(taking->stalls->work->grams, qp->id, add_gram, &grams);
+		stalls_gram_each(taking->stalls->work->grams, qp->id, add_datagram_link, &grams);
 	taking->note->unknown |= !grams.any;
 }
 
 /* Is the queue pair one of other threads of the process? */
-static bool is_of_others(const struct taking *taking, uint32_t qp)
+static bool is_qp_of_others(const struct taking *taking, uint32_t qp)
 {
 	uint32_t set = thread_sets_of_object(taking->stalls->work->sets, qp);
 
@@ -330,12 +331,12 @@ static void add_link(struct taking *taking, const struct life *qp, const struct 
 	struct stall_link *link;
 
 	if (!far.peer || !cq ||
-	    (far.peer->process == qp->process && !is_of_others(taking, far.peer->id))) {
+	    (far.peer->process == qp->process && !is_qp_of_others(taking, far.peer->id))) {
 		taking->note->unknown = true;
 		return;
 	}
 	if (far.misled)
-		note_misled(taking, qp, &far);
+		note_misconnected(taking, qp, &far);
 	link = vec_push(stalls->links, stalls->nlinks);
 	if (!link) {
 		taking->failed = true;
@@ -385,7 +386,7 @@ static bool is_full(const struct queue *queue)
 	       (limit && queue->outstanding >= limit);
 }
 
-static void look_at_sends(struct taking *taking, const struct life *qp)
+static void examine_sends(struct taking *taking, const struct life *qp)
 {
 	const struct queue *queue = qp->sq;
 	const struct queue_request *oldest = find_signalled(queue);
@@ -400,7 +401,7 @@ static void look_at_sends(struct taking *taking, const struct life *qp)
 		add_link(taking, qp, queue, oldest);
 }
 
-static void look_at_receives(struct taking *taking, const struct life *qp)
+static void examine_receives(struct taking *taking, const struct life *qp)
 {
 	int64_t time = taking->stall->time;
 
@@ -423,7 +424,7 @@ static bool is_certain(const struct queue *queue)
 	return queue && queue->outstanding && !queue->doubt;
 }
 
-static void look_at_qp(struct taking *taking, const struct life *qp)
+static void examine_qp(struct taking *taking, const struct life *qp)
 {
 	int state = qp_state(qp);
 
@@ -431,9 +432,9 @@ static void look_at_qp(struct taking *taking, const struct life *qp)
 		return;
 	taking->note->unknown |= (qp->sq && qp->sq->doubt) || (qp->rq && qp->rq->doubt);
 	if (is_certain(qp->sq))
-		look_at_sends(taking, qp);
+		examine_sends(taking, qp);
 	if (is_certain(qp->rq))
-		look_at_receives(taking, qp);
+		examine_receives(taking, qp);
 	for (int send = 0; send < 2; send++) {
 		const struct queue *queue = send ? qp->sq : qp->rq;
 
@@ -446,7 +447,7 @@ static void look_at_qp(struct taking *taking, const struct life *qp)
 }
 
 /* Set what the process did last; @quiet: its last progress. */
-static void fill_last(struct taking *taking, const struct last_verb *last, int64_t quiet)
+static void fill_last_verb(struct taking *taking, const struct last_verb *last, int64_t quiet)
 {
 	const struct stall_note *note = taking->note;
 	struct stall *stall = taking->stall;
@@ -465,20 +466,20 @@ static void fill_last(struct taking *taking, const struct last_verb *last, int64
 	}
 }
 
-static void look_at_qps(struct taking *taking)
+static void examine_qps(struct taking *taking)
 {
 	const struct life *life = NULL;
 	uint32_t process = taking->stall->process;
 
 	while ((life = model_next_life(taking->model, process, life)))
 		if (life->kind == OBJECT_qp && life->state == LIFE_LIVE && !life->inherited &&
-		    life->qp && !is_of_others(taking, life->id))
-			look_at_qp(taking, life);
+		    life->qp && !is_qp_of_others(taking, life->id))
+			examine_qp(taking, life);
 }
 
 /* Sets of threads */
 
-static void count_talk(void *arg, const struct stall_link *link)
+static void count_cm_link(void *arg, const struct stall_link *link)
 {
 	(void)link;
 	++*(size_t *)arg;
@@ -490,7 +491,7 @@ static bool is_connecting(struct taking *taking)
 	size_t n = 0;
 
 	return stalls_cm_end(taking->stalls->work->cm, taking->model, &taking->note->threads,
-			     taking->stall, count_talk, &n) ||
+			     taking->stall, count_cm_link, &n) ||
 	       n;
 }
 
@@ -501,7 +502,7 @@ static bool is_of_other_set(void *arg, uint32_t thread)
 	return thread_sets_of_thread(taking->stalls->work->sets, thread) != taking->stall->set;
 }
 
-static void take_set(struct taking *taking, uint32_t set)
+static void examine_set(struct taking *taking, uint32_t set)
 {
 	const struct last_verb *last;
 	int64_t progress;
@@ -511,11 +512,11 @@ static void take_set(struct taking *taking, uint32_t set)
 	taking->stall->first = taking->stalls->nlinks;
 	last = thread_sets_last(taking->stalls->work->sets, taking->model, set, &progress);
 	if (last)
-		fill_last(taking, last, progress);
-	activity_take(taking->stalls->work->activity, taking->model, taking->stall->process,
-		      taking->stall->time, &taking->note->threads);
+		fill_last_verb(taking, last, progress);
+	activity_capture(taking->stalls->work->activity, taking->model, taking->stall->process,
+			 taking->stall->time, &taking->note->threads);
 	activity_forget_sleeps(&taking->note->threads, is_of_other_set, taking);
-	look_at_qps(taking);
+	examine_qps(taking);
 	taking->stall->n = taking->stalls->nlinks - taking->stall->first;
 }
 
@@ -536,26 +537,26 @@ static void add_part(struct taking *taking, const struct stall *process,
 	part->note = *note;
 	taking->stall = &part->stall;
 	taking->note = &part->note;
-	take_set(taking, set);
+	examine_set(taking, set);
 }
 
-static void take_sets(struct taking *taking, const uint32_t *sets, size_t n)
+static void examine_sets(struct taking *taking, const uint32_t *sets, size_t n)
 {
 	const struct stall process = *taking->stall;
 	struct stall_note note = *taking->note;
 
 	note.threads = (struct activity_note){ 0 };
-	take_set(taking, sets[0]);
+	examine_set(taking, sets[0]);
 	for (size_t i = 1; i < n; i++)
 		add_part(taking, &process, &note, sets[i]);
 }
 
-static void take_process(struct taking *taking)
+static void examine_process(struct taking *taking)
 {
-	look_at_qps(taking);
+	examine_qps(taking);
 	taking->note->unknown |=
 		stalls_cm_end(taking->stalls->work->cm, taking->model, &taking->note->threads,
-			      taking->stall, add_talk, taking);
+			      taking->stall, add_cm_link, taking);
 	taking->stall->n = taking->stalls->nlinks - taking->stall->first;
 }
 
@@ -577,15 +578,15 @@ void stalls_end(struct stalls *stalls, struct model *model, const struct model_e
 	taking.stall->process = end->process;
 	taking.stall->first = stalls->nlinks;
 	stall_fill_end(taking.stall, stalls->work->trace, end->time);
-	fill_last(&taking, last, last_progress(model, last->process));
+	fill_last_verb(&taking, last, last_progress(model, last->process));
 	if (taking.stall->well)
 		return;
-	activity_take(stalls->work->activity, model, end->process, taking.stall->time,
-		      &taking.note->threads);
+	activity_capture(stalls->work->activity, model, end->process, taking.stall->time,
+			 &taking.note->threads);
 	n = thread_sets_find(stalls->work->sets, model, end->process, &taking.note->threads, sets);
 	if (n > 1 && !is_connecting(&taking))
-		take_sets(&taking, sets, n);
+		examine_sets(&taking, sets, n);
 	else
-		take_process(&taking);
+		examine_process(&taking);
 	stalls->err |= taking.failed;
 }

@@ -106,7 +106,7 @@ static struct talk *add_talk(struct stalls_cm *cm, uint32_t process, uint64_t id
 	return talk;
 }
 
-static void take_address(char *own, const struct args *args, enum arg arg)
+static void copy_address_text(char *own, const struct args *args, enum arg arg)
 {
 	const char *text = args ? args_text(args, arg) : NULL;
 
@@ -133,9 +133,9 @@ void stalls_cm_call(struct stalls_cm *cm, const struct trace_event *event)
 	if (is_pending_verb(call->verb))
 		talk->pending = moment_of(event);
 	if (call->verb == VERB_rdma_resolve_addr)
-		take_address(talk->to, call->args, ARG(dst_addr));
+		copy_address_text(talk->to, call->args, ARG(dst_addr));
 	else if (call->verb == VERB_rdma_bind_addr)
-		take_address(talk->own, call->args, ARG(addr));
+		copy_address_text(talk->own, call->args, ARG(addr));
 }
 
 static void note_request(struct stalls_cm *cm, struct talk *talk, const struct args *out)
@@ -154,7 +154,7 @@ static void note_request(struct stalls_cm *cm, struct talk *talk, const struct a
 		snprintf(listener->own, ADDRESS, "%s", talk->own);
 }
 
-static void take_event(struct stalls_cm *cm, const struct trace_event *event)
+static void learn_cm_arrival(struct stalls_cm *cm, const struct trace_event *event)
 {
 	const struct args *out = event->call->out;
 	const char *name = args_text(out, ARG(event.event)),
@@ -168,8 +168,8 @@ static void take_event(struct stalls_cm *cm, const struct trace_event *event)
 		return;
 	talk->pending.id.thread = 0;
 	talk->datagram = type && !strcmp(type, "IBV_QPT_UD");
-	take_address(talk->own, out, ARG(event.src_addr));
-	take_address(talk->to, out, ARG(event.dst_addr));
+	copy_address_text(talk->own, out, ARG(event.src_addr));
+	copy_address_text(talk->to, out, ARG(event.dst_addr));
 	if (made)
 		note_request(cm, talk, out);
 	else if (!strcmp(name, "RDMA_CM_EVENT_ESTABLISHED"))
@@ -209,7 +209,7 @@ void stalls_cm_return(struct stalls_cm *cm, const struct trace_event *event)
 		return;
 	if (call->verb == VERB_rdma_get_cm_event) {
 		if (!call->failed && call->out)
-			take_event(cm, event);
+			learn_cm_arrival(cm, event);
 		return;
 	}
 	if (verb_infos[call->verb].effect == EFFECT_CREATE) {
@@ -267,7 +267,7 @@ static struct stall_link make_link(const struct stalls_cm *cm, const struct stal
 	return link;
 }
 
-static bool is_of_network(const struct talk *talk)
+static bool is_resolving(const struct talk *talk)
 {
 	return talk->pending.id.thread && (talk->pending.verb == VERB_rdma_resolve_addr ||
 					   talk->pending.verb == VERB_rdma_resolve_route);
@@ -300,7 +300,7 @@ bool stalls_cm_end(struct stalls_cm *cm, struct model *model, const struct activ
 			continue;
 		note_qp(talk, model);
 		sleep = activity_sleep(note, talk->channel ? talk->channel : talk->id);
-		if (is_of_network(talk)) {
+		if (is_resolving(talk)) {
 			network = true;
 		} else if (is_waiting(talk, stall, sleep)) {
 			link = make_link(cm, stall, talk, sleep);
@@ -364,8 +364,8 @@ static void index_talks(struct stalls_cm *cm)
 	}
 }
 
-static const struct talk *look_up(const struct stalls_cm *cm, const struct map *map, uint64_t key,
-				  bool *several)
+static const struct talk *look_up_talk(const struct stalls_cm *cm, const struct map *map,
+				       uint64_t key, bool *several)
 {
 	uint64_t at;
 
@@ -398,18 +398,18 @@ static const struct talk *find_by_number(const struct stalls_cm *cm, const struc
 static const struct talk *find_listener(const struct stalls_cm *cm, const char *address)
 {
 	bool several = false;
-	const struct talk *found = look_up(cm, &cm->by_own, ends_key(address, ""), &several);
+	const struct talk *found = look_up_talk(cm, &cm->by_own, ends_key(address, ""), &several);
 
 	if (!found && !several)
-		found = look_up(cm, &cm->by_own, ends_key(find_port(address), ""), &several);
+		found = look_up_talk(cm, &cm->by_own, ends_key(find_port(address), ""), &several);
 	return found;
 }
 
-static const struct talk *find_other(const struct stalls_cm *cm, const struct talk *talk)
+static const struct talk *find_peer_talk(const struct stalls_cm *cm, const struct talk *talk)
 {
 	bool several = false;
 	const struct talk *other =
-		look_up(cm, &cm->by_ends, ends_key(talk->to, talk->own), &several);
+		look_up_talk(cm, &cm->by_ends, ends_key(talk->to, talk->own), &several);
 
 	if (other || talk->passive)
 		return other;
@@ -418,7 +418,7 @@ static const struct talk *find_other(const struct stalls_cm *cm, const struct ta
 }
 
 /* Set the link's other end; if that end has answered already, drop the link. */
-static void set_other(struct stall_link *link, const struct talk *other)
+static void set_link_peer(struct stall_link *link, const struct talk *other)
 {
 	if ((link->why == STALL_CONNECT && other->accepted) ||
 	    (link->why == STALL_ACCEPT && other->established)) {
@@ -444,19 +444,19 @@ void stalls_cm_finish(struct stalls_cm *cm, struct stall_link *links, size_t n)
 		if (!indexed)
 			index_talks(cm);
 		indexed = true;
-		other = find_other(cm, talk);
+		other = find_peer_talk(cm, talk);
 		if (other && other->process != talk->process)
-			set_other(link, other);
+			set_link_peer(link, other);
 	}
 }
 
-void stalls_cm_asked(const struct stalls_cm *cm, const struct stall_link *link, bool *asked,
-		     size_t nprocesses)
+void stalls_cm_mark_asked(const struct stalls_cm *cm, const struct stall_link *link, bool *asked,
+			  size_t nprocesses)
 {
 	uint32_t at = cm->talks[link->talk - 1].asked_by;
 
 	for (size_t left = cm->n; at && left; left--, at = cm->talks[at - 1].also) {
-		const struct talk *other = find_other(cm, &cm->talks[at - 1]);
+		const struct talk *other = find_peer_talk(cm, &cm->talks[at - 1]);
 
 		if (other && other->process < nprocesses)
 			asked[other->process] = true;

@@ -42,7 +42,7 @@ struct looking {
 };
 
 /* Do these polls belong to another set of threads of the process? */
-static bool is_of_others(struct looking *looking, uint32_t thread, uint32_t cq)
+static bool is_poll_of_others(struct looking *looking, uint32_t thread, uint32_t cq)
 {
 	const struct thread_sets *sets = looking->stalls->work->sets;
 	uint32_t own = looking->stall->set, of = thread_sets_of_thread(sets, thread);
@@ -57,11 +57,11 @@ static bool is_of_others(struct looking *looking, uint32_t thread, uint32_t cq)
 	return there != own;
 }
 
-static void see_polls(void *arg, uint32_t thread, uint32_t cq, uint64_t empty)
+static void sum_empty_polls(void *arg, uint32_t thread, uint32_t cq, uint64_t empty)
 {
 	struct looking *looking = arg;
 
-	if (looking->idle || is_of_others(looking, thread, cq))
+	if (looking->idle || is_poll_of_others(looking, thread, cq))
 		return;
 	looking->empty += empty;
 	if (empty > looking->most) {
@@ -75,7 +75,7 @@ static void see_polls(void *arg, uint32_t thread, uint32_t cq, uint64_t empty)
 	}
 }
 
-static bool is_firm(const struct stall_link *link)
+static bool is_firm_link(const struct stall_link *link)
 {
 	return link->why != STALL_MESSAGE && link->why != STALL_GRAM &&
 	       link->why != STALL_REQUEST && link->why != STALL_EVENT;
@@ -99,7 +99,7 @@ static bool awaits_event(const struct stall *stall, const struct stall_note *not
 }
 
 /* Does a thread poll, or wait for, the CQ of a link of the node? */
-static bool is_watched(struct looking *looking, const struct stall_note *note)
+static bool watches_link(struct looking *looking, const struct stall_note *note)
 {
 	bool watched = false;
 
@@ -116,11 +116,11 @@ static bool is_watched(struct looking *looking, const struct stall_note *note)
 	return watched;
 }
 
-static bool has_firm(const struct stalls *stalls, const struct stall *stall)
+static bool has_firm_link(const struct stalls *stalls, const struct stall *stall)
 {
 	for (size_t i = 0; i < stall->n; i++)
 		if (stall_links(stalls, stall)[i].watched &&
-		    is_firm(&stall_links(stalls, stall)[i]))
+		    is_firm_link(&stall_links(stalls, stall)[i]))
 			return true;
 	return false;
 }
@@ -191,9 +191,9 @@ static enum stall_state find_state(struct stalls *stalls, struct stall *stall,
 				   const struct stall_note *note, const struct fact_list *facts)
 {
 	struct looking looking = { .stalls = stalls, .stall = stall, .idle = note->idle };
-	bool known =
-		activity_each_empty(stalls->work->activity, &note->threads, see_polls, &looking);
-	bool watched = is_watched(&looking, note);
+	bool known = activity_each_empty(stalls->work->activity, &note->threads, sum_empty_polls,
+					 &looking);
+	bool watched = watches_link(&looking, note);
 	const struct fact *hung = find_hung(stalls, stall, facts);
 
 	if (is_stopped(stall))
@@ -208,7 +208,7 @@ static enum stall_state find_state(struct stalls *stalls, struct stall *stall,
 	}
 	if (looking.mixed)
 		return STALL_UNKNOWN;
-	if (watched && (!note->full || has_firm(stalls, stall)))
+	if (watched && (!note->full || has_firm_link(stalls, stall)))
 		return waits_outside_only(stalls, stall) ? STALL_UNKNOWN : STALL_WAITS;
 	if (note->full)
 		return STALL_FULL;
@@ -268,8 +268,8 @@ static bool is_only_idle(const struct stalls *stalls, const struct stall *stall)
 }
 
 /* May @process still have to connect? It does not wait; or (@waits) it listens itself. */
-static bool may_ask(const struct stalls *stalls, uint32_t process, const struct stall_link *link,
-		    const bool *asked, bool waits)
+static bool may_still_connect(const struct stalls *stalls, uint32_t process,
+			      const struct stall_link *link, const bool *asked, bool waits)
 {
 	const struct stall *stall = &stalls->all[process];
 
@@ -286,7 +286,7 @@ static size_t add_askers(struct stalls *stalls, size_t at, const bool *asked, bo
 	for (uint32_t i = 1; i < stalls->work->base && n < ASKERS; i++) {
 		struct stall_link *link;
 
-		if (!may_ask(stalls, i, &stalls->links[at], asked, waits))
+		if (!may_still_connect(stalls, i, &stalls->links[at], asked, waits))
 			continue;
 		link = vec_push(stalls->links, stalls->nlinks);
 		if (!link)
@@ -330,7 +330,7 @@ static int expand_requests(struct stalls *stalls, struct stall *stall, bool *ask
 		if (stalls->links[i].why != STALL_REQUEST)
 			continue;
 		memset(asked, 0, stalls->n * sizeof(*asked));
-		stalls_cm_asked(stalls->work->cm, &stalls->links[i], asked, stalls->n);
+		stalls_cm_mark_asked(stalls->work->cm, &stalls->links[i], asked, stalls->n);
 		if (!add_askers(stalls, i, asked, false))
 			add_askers(stalls, i, asked, true);
 	}
@@ -351,11 +351,11 @@ static int expand_all(struct stalls *stalls)
 }
 
 /* Is @link part of the graph? @well: receives from ranks that ended with success count, too. */
-static bool is_used(const struct stalls *stalls, const struct stall_link *link, bool well)
+static bool is_graph_link(const struct stalls *stalls, const struct stall_link *link, bool well)
 {
 	if (!link->watched || !stalls->all[link->there].process)
 		return false;
-	if (is_firm(link))
+	if (is_firm_link(link))
 		return true;
 	return is_rank(stalls, link->process) && is_rank(stalls, link->to) &&
 	       (well || !stalls->all[link->there].well) &&
@@ -371,11 +371,11 @@ static int make_graph(struct stalls *stalls, bool *waits, struct wait_link *link
 	for (size_t i = 0; i < stalls->nlinks; i++) {
 		struct stall_link *link = &stalls->links[i];
 
-		link->used = is_used(stalls, link, well);
+		link->used = is_graph_link(stalls, link, well);
 		if (link->used)
 			links[n++] = (struct wait_link){ .from = link->node,
 							 .to = link->there,
-							 .firm = is_firm(link),
+							 .firm = is_firm_link(link),
 							 .received = link->received };
 	}
 	for (uint32_t i = 0; i < stalls->n; i++)
@@ -405,7 +405,7 @@ static int64_t margin_of(const struct stall *stall)
 }
 
 /* Mark processes that had ended long before the processes that wait for them. */
-static void find_dead(struct stalls *stalls)
+static void mark_dead(struct stalls *stalls)
 {
 	for (size_t i = 0; i < stalls->nlinks; i++) {
 		const struct stall_link *link = &stalls->links[i];
@@ -455,7 +455,7 @@ void stalls_finish(struct stalls *stalls, const struct fact_list *facts)
 		stalls->err = true;
 		return;
 	}
-	find_dead(stalls);
+	mark_dead(stalls);
 	count_waiting(stalls);
 }
 
@@ -474,7 +474,7 @@ const struct stall_link *stalls_link_to(const struct stalls *stalls, const struc
 		const struct stall_link *link = &stall_links(stalls, stall)[i];
 
 		if (link->used && wait_blame_has(blame, link->there) &&
-		    (!found || (is_firm(link) && !is_firm(found))))
+		    (!found || (is_firm_link(link) && !is_firm_link(found))))
 			found = link;
 	}
 	return found;

@@ -58,7 +58,7 @@ void stalls_gram_free(struct stalls_gram *grams)
 }
 
 /* The index of the partner + 1; 0: no memory. */
-static uint32_t partner_of(struct stalls_gram *grams, uint32_t of, uint32_t process, uint32_t qp)
+static uint32_t get_partner(struct stalls_gram *grams, uint32_t of, uint32_t process, uint32_t qp)
 {
 	uint64_t key = (uint64_t)of << 32 | qp, at;
 	struct partner *partner;
@@ -89,15 +89,15 @@ static const struct peer *find_receiver(struct model *model, const struct life *
 }
 
 /* Does the datagram go to the same queue pair as the last one? */
-static bool is_same(const struct stalls_gram *grams, const struct life *from, const struct life *ah,
-		    uint32_t number, uint64_t changes)
+static bool is_same_destination(const struct stalls_gram *grams, const struct life *from,
+				const struct life *ah, uint32_t number, uint64_t changes)
 {
 	return grams->from == from->id && grams->ah == ah->handle && grams->number == number &&
 	       grams->after == ah->created.time && grams->changes == changes;
 }
 
-static void find_there(struct stalls_gram *grams, struct model *model, const struct life *from,
-		       const struct life *ah, uint32_t number)
+static void find_far_qp(struct stalls_gram *grams, struct model *model, const struct life *from,
+			const struct life *ah, uint32_t number)
 {
 	const struct peer *peer = find_receiver(model, from, ah, number);
 
@@ -107,8 +107,8 @@ static void find_there(struct stalls_gram *grams, struct model *model, const str
 	grams->after = ah->created.time;
 	grams->changes = model_peers(model)->changes;
 	grams->there = 0;
-	if (peer && partner_of(grams, from->id, peer->process, peer->id))
-		grams->there = partner_of(grams, peer->id, from->process, from->id);
+	if (peer && get_partner(grams, from->id, peer->process, peer->id))
+		grams->there = get_partner(grams, peer->id, from->process, from->id);
 }
 
 static void count_datagram(struct stalls_gram *grams, struct model *model, const struct life *from,
@@ -119,8 +119,8 @@ static void count_datagram(struct stalls_gram *grams, struct model *model, const
 
 	if (!ah || !ah->path || number == MULTICAST)
 		return;
-	if (!is_same(grams, from, ah, number, model_peers(model)->changes))
-		find_there(grams, model, from, ah, number);
+	if (!is_same_destination(grams, from, ah, number, model_peers(model)->changes))
+		find_far_qp(grams, model, from, ah, number);
 	if (grams->there)
 		grams->all[grams->there - 1].gram.received++;
 }

@@ -116,7 +116,7 @@ void thread_sets_poll(struct thread_sets *sets, const struct trace_event *event)
 
 /* When a process ends */
 
-static uint32_t user_of(const struct thread_sets *sets, uint32_t object, bool send)
+static uint32_t find_user(const struct thread_sets *sets, uint32_t object, bool send)
 {
 	size_t index = (size_t)object * 2 + send;
 
@@ -125,13 +125,13 @@ static uint32_t user_of(const struct thread_sets *sets, uint32_t object, bool se
 
 static uint32_t poster_of_receives(const struct thread_sets *sets, uint32_t qp)
 {
-	uint32_t thread = user_of(sets, qp, false);
+	uint32_t thread = find_user(sets, qp, false);
 
 	return thread < sets->npolls && sets->polls[thread] ? thread : 0;
 }
 
 /* A thread that sleeps until an event of @cq comes. */
-static uint32_t sleeper_of(const struct life *cq, const struct activity_note *note)
+static uint32_t find_sleeper(const struct life *cq, const struct activity_note *note)
 {
 	const struct life_link *link = cq->parents;
 	const struct moment *sleep;
@@ -151,8 +151,8 @@ static uint32_t *threads_of(struct thread_sets *sets, uint32_t object)
 static bool join_users(struct thread_sets *sets, const struct model *model, const struct life *qp,
 		       const struct activity_note *note)
 {
-	uint32_t thread =
-		unite_threads(sets, user_of(sets, qp->id, true), poster_of_receives(sets, qp->id));
+	uint32_t thread = unite_threads(sets, find_user(sets, qp->id, true),
+					poster_of_receives(sets, qp->id));
 	const struct life *cqs[2];
 	uint32_t *of;
 
@@ -161,9 +161,9 @@ static bool join_users(struct thread_sets *sets, const struct model *model, cons
 				       send ? qp->qp->send_cq : qp->qp->recv_cq);
 		if (!cqs[send] || cqs[send]->state != LIFE_LIVE)
 			return false;
-		thread = unite_threads(sets, thread, user_of(sets, cqs[send]->id, false));
+		thread = unite_threads(sets, thread, find_user(sets, cqs[send]->id, false));
 		thread = unite_threads(sets, thread, thread_sets_of_object(sets, cqs[send]->id));
-		thread = unite_threads(sets, thread, sleeper_of(cqs[send], note));
+		thread = unite_threads(sets, thread, find_sleeper(cqs[send], note));
 	}
 	for (int i = 0; i < 3; i++) {
 		of = threads_of(sets, i == 2 ? qp->id : cqs[i]->id);

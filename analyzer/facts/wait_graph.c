@@ -39,7 +39,7 @@ struct search {
 	struct wait_graph *graph;
 };
 
-static bool is_used(const struct search *s, const struct wait_link *link)
+static bool is_valid_link(const struct search *s, const struct wait_link *link)
 {
 	return link->from < s->nnodes && link->to < s->nnodes && link->from != link->to &&
 	       s->waits[link->from];
@@ -60,12 +60,12 @@ static int sort_links(struct search *s, bool from, struct ends_of *ends)
 	if (!at || !ends->link)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->nlinks; i++)
-		if (is_used(s, &s->links[i]))
+		if (is_valid_link(s, &s->links[i]))
 			at[end_of(&s->links[i], from) + 2]++;
 	for (size_t i = 2; i < s->nnodes + 2; i++)
 		at[i] += at[i - 1];
 	for (size_t i = 0; i < s->nlinks; i++)
-		if (is_used(s, &s->links[i]))
+		if (is_valid_link(s, &s->links[i]))
 			ends->link[at[end_of(&s->links[i], from) + 1]++] = (uint32_t)i;
 	return 0;
 }
@@ -159,7 +159,7 @@ static uint32_t find_least(const struct search *s, uint32_t node)
  * Each node has one link, `next`: follow them from @node. If that ends in a new circle, put its
  * nodes into the queue and return their number; else 0.
  */
-static size_t follow_circle(struct search *s, uint32_t node)
+static size_t find_circle_from(struct search *s, uint32_t node)
 {
 	uint32_t begin;
 	size_t n = 0;
@@ -216,7 +216,7 @@ static int find_circles(struct search *s, bool firm)
 
 	choose_links(s, firm);
 	for (uint32_t node = 0; node < s->nnodes && !err; node++) {
-		size_t n = s->waits[node] && !s->doomed[node] ? follow_circle(s, node) : 0;
+		size_t n = s->waits[node] && !s->doomed[node] ? find_circle_from(s, node) : 0;
 
 		if (n && s->graph->nblames < BLAMES)
 			err = add_blame(s, n);
@@ -241,7 +241,7 @@ static int find_culprits(struct search *s)
 }
 
 /* Nodes that wait for something unknown are not to blame, nor are the nodes that wait for them. */
-static void spare_unknown(struct search *s)
+static void exclude_unknown(struct search *s)
 {
 	size_t n = 0;
 
@@ -297,7 +297,7 @@ int wait_graph_make(const bool *waits, size_t nnodes, const struct wait_link *li
 	if (!err)
 		err = find_culprits(&s);
 	if (!err) {
-		spare_unknown(&s);
+		exclude_unknown(&s);
 		err = find_circles(&s, false);
 	}
 	if (!err && graph.nblames) {

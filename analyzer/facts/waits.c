@@ -42,7 +42,7 @@ int waits_new(struct trace *trace, struct fact_list *facts, const struct activit
 	return 0;
 }
 
-static void drop_before(struct wait_before *before)
+static void drop_wait_before(struct wait_before *before)
 {
 	activity_drop(&before->late.theirs);
 	activity_drop(&before->mute.theirs);
@@ -60,9 +60,9 @@ void waits_free(struct waits *waits)
 	for (size_t i = 0; i < waits->nthreads; i++)
 		activity_drop(&waits->threads[i].note);
 	for (size_t i = 0; i < waits->nbefore; i++)
-		drop_before(&waits->before[i]);
+		drop_wait_before(&waits->before[i]);
 	for (size_t i = 0; i < waits->nwell; i++)
-		drop_before(&waits->well[i]);
+		drop_wait_before(&waits->well[i]);
 	free(waits->well);
 	free(waits->all);
 	free(waits->threads);
@@ -99,7 +99,7 @@ struct found {
 };
 
 /* Can a message arrive for its receives? Not before RTR. */
-static bool is_open(const struct life *life)
+static bool may_receive_yet(const struct life *life)
 {
 	int state = life->kind == OBJECT_qp ? qp_state(life) : QP_UNKNOWN;
 
@@ -116,7 +116,7 @@ static bool has_srq(const struct life *cq)
 }
 
 /* Is it a send queue on whose CQ no outstanding request of any queue can complete? */
-static bool is_mute(const struct queue *queue)
+static bool is_never_signalled(const struct queue *queue)
 {
 	const struct queue_cq *cq = queue->cq;
 
@@ -125,12 +125,12 @@ static bool is_mute(const struct queue *queue)
 	       !cq->doubt && !cq->pools && !has_srq(cq->owner);
 }
 
-static bool look_at_request(void *arg, const struct queue *queue,
-			    const struct queue_request *request)
+static bool note_oldest_request(void *arg, const struct queue *queue,
+				const struct queue_request *request)
 {
 	struct found *found = arg;
 
-	if (queue->doubt || !is_open(queue->owner))
+	if (queue->doubt || !may_receive_yet(queue->owner))
 		return false;
 	if (!queue->send) {
 		if (!found->receives || (queue->owner->kind == OBJECT_qp && queue->owner->peer &&
@@ -141,7 +141,7 @@ static bool look_at_request(void *arg, const struct queue *queue,
 		found->oldest = request;
 	}
 	if ((!found->mute || queue->stats.last_time > found->mute->stats.last_time) &&
-	    is_mute(queue))
+	    is_never_signalled(queue))
 		found->mute = queue;
 	return false;
 }
@@ -211,7 +211,7 @@ static bool do_both_wait(const struct model *model, const struct wait *wait, con
 	if (!work->known || !work->room || wait->gone <= wait->end - PATIENCE_NS ||
 	    work->state != ABI_QPS_RTS || qp_state(qp) != ABI_QPS_RTS || wait->qp == qp->id)
 		return false;
-	own = queues_work(qp);
+	own = queues_peer_work(qp);
 	return own.known && work->to_receives == own.received &&
 	       own.to_receives == work->received &&
 	       wait->end - last_progress(model, wait->process) >= PATIENCE_NS;
@@ -222,7 +222,7 @@ static void note_channel(struct wait_cq *cq, const struct life *life,
 			 const struct activity_note *note)
 {
 	const struct life_link *link = life->parents;
-	const struct life *other = wake_beside(life);
+	const struct life *other = wake_find_other(life);
 
 	while (link && link->parent->kind != OBJECT_comp_channel)
 		link = link->next_parent;
@@ -255,7 +255,7 @@ static void note_cq(struct wait *wait, struct model *model, const struct queue *
 	note_channel(&wait->cq, life, note);
 }
 
-static void note_patience(struct wait *wait, const struct qp *qp)
+static void note_retry_time(struct wait *wait, const struct qp *qp)
 {
 	if (!qp || qp->type != ABI_QPT_RC)
 		return;
@@ -271,7 +271,7 @@ static void note_patience(struct wait *wait, const struct qp *qp)
 }
 
 /* Note the size of the oldest receive: if a UC or UD message does not fit, no end is notified. */
-static void note_room(struct wait *wait, struct model *model, const struct queue *queue)
+static void note_receive_size(struct wait *wait, struct model *model, const struct queue *queue)
 {
 	const struct life *qp = queue_receiver(queue);
 	const struct queue_request *oldest = queue_oldest(queue);
@@ -321,27 +321,28 @@ static void fill_wait(struct waits *waits, struct wait *wait, struct model *mode
 	note_cq(wait, model, queue, note);
 	if (oldest) {
 		wait->oldest = *oldest;
-		note_patience(wait, queue->owner->qp);
+		note_retry_time(wait, queue->owner->qp);
 	} else {
 		if (queue->owner->kind == OBJECT_srq)
 			wait->unflushed = find_unflushed(queue->owner);
-		note_room(wait, model, queue);
+		note_receive_size(wait, model, queue);
 		wait->both = qp && do_both_wait(model, wait, qp);
 	}
 	if (wait->process)
-		activity_take(waits->activity, model, wait->process, wait->end, &wait->theirs);
+		activity_capture(waits->activity, model, wait->process, wait->end, &wait->theirs);
 }
 
 /* Did the process wait for a request until @end? Sets @found to it. */
-static bool find_late(struct model *model, uint32_t process, int64_t end, struct found *found)
+static bool find_late_request(struct model *model, uint32_t process, int64_t end,
+			      struct found *found)
 {
-	queues_each(model, process, look_at_request, found);
+	queues_each(model, process, note_oldest_request, found);
 	return found->sends ? end - found->oldest->time >= PATIENCE_NS
 			    : found->receives && end - last_progress(model, process) >= PATIENCE_NS;
 }
 
 /* Did a send wait for SOON_NS? It counts if the process polled: known at the end of the trace. */
-static bool is_soon(const struct found *found, int64_t end)
+static bool is_send_waiting(const struct found *found, int64_t end)
 {
 	return found->sends && end - found->oldest->time >= SOON_NS;
 }
@@ -353,8 +354,8 @@ static bool is_stuck(const struct model *model, const struct found *found, uint3
 	return found->mute && end - last_progress(model, process) >= PATIENCE_NS;
 }
 
-static void fill_mute(struct wait *wait, struct model *model, const struct queue *queue,
-		      const struct activity_note *note)
+static void fill_unsignalled(struct wait *wait, struct model *model, const struct queue *queue,
+			     const struct activity_note *note)
 {
 	*wait = (struct wait){ .end = note->time,
 			       .gone = INT64_MAX,
@@ -366,23 +367,23 @@ static void fill_mute(struct wait *wait, struct model *model, const struct queue
 }
 
 /* Note what @process waits for at @time. False: for nothing. */
-static bool note_before(struct waits *waits, struct model *model, uint32_t process, int64_t time,
-			struct wait_before *before)
+static bool note_wait_before(struct waits *waits, struct model *model, uint32_t process,
+			     int64_t time, struct wait_before *before)
 {
 	struct found found = { 0 };
-	bool late = find_late(model, process, time, &found);
+	bool late = find_late_request(model, process, time, &found);
 	bool stuck = is_stuck(model, &found, process, time);
 
 	if (!late && !stuck)
 		return false;
-	drop_before(before);
+	drop_wait_before(before);
 	before->process = process;
-	activity_take(waits->activity, model, process, time, &before->note);
+	activity_capture(waits->activity, model, process, time, &before->note);
 	if (late)
 		fill_wait(waits, &before->late, model, found.sends ?: found.receives, found.oldest,
 			  &before->note);
 	if (stuck)
-		fill_mute(&before->mute, model, found.mute, &before->note);
+		fill_unsignalled(&before->mute, model, found.mute, &before->note);
 	return true;
 }
 
@@ -401,7 +402,7 @@ static struct wait_dropped find_dropped(const struct model *model, uint32_t proc
 		bool exists = qp->state == LIFE_LIVE || qp->state == LIFE_DYING;
 
 		if (qp->kind == OBJECT_qp && exists && !qp->inherited && qp->qp)
-			work = queues_work(qp);
+			work = queues_peer_work(qp);
 		if (!work.known || work.state != ABI_QPS_RESET ||
 		    work.dropped <= dropped.receives || time - work.moved.time < PATIENCE_NS)
 			continue;
@@ -415,23 +416,23 @@ static struct wait_dropped find_dropped(const struct model *model, uint32_t proc
 /*
  * Note a process without outstanding requests: it may poll, and a RESET may have dropped receives.
  */
-static void note_idle(struct waits *waits, struct model *model, uint32_t process, int64_t time,
-		      struct wait_before *before)
+static void note_idle_process(struct waits *waits, struct model *model, uint32_t process,
+			      int64_t time, struct wait_before *before)
 {
 	const struct hot *hot = hot_of(model, process);
 
 	if (time - last_progress(model, process) < PATIENCE_NS)
 		return;
-	drop_before(before);
+	drop_wait_before(before);
 	before->process = process;
 	before->dropped = find_dropped(model, process, time);
 	before->poster = hot && hot->nposters == 1 ? hot->posters[0] : 0;
 	before->began = hot ? hot->first_send : 0;
-	activity_take(waits->activity, model, process, time, &before->note);
+	activity_capture(waits->activity, model, process, time, &before->note);
 }
 
 /* Has the process made no progress since @before? */
-static bool is_current(const struct model *model, const struct wait_before *before)
+static bool is_wait_current(const struct model *model, const struct wait_before *before)
 {
 	return before->process && last_progress(model, before->process) <= before->note.time;
 }
@@ -441,9 +442,9 @@ void waits_destroy(struct waits *waits, struct model *model, const struct trace_
 {
 	struct wait_before *before = wait_before_of(waits, event->process);
 
-	if (before && !is_current(model, before) &&
-	    !note_before(waits, model, event->process, event->time, before))
-		note_idle(waits, model, event->process, event->time, before);
+	if (before && !is_wait_current(model, before) &&
+	    !note_wait_before(waits, model, event->process, event->time, before))
+		note_idle_process(waits, model, event->process, event->time, before);
 }
 
 static struct wait_threads *add_threads(struct waits *waits, size_t fact)
@@ -477,11 +478,11 @@ void waits_push(struct waits *waits, struct wait_before *before, size_t fact)
 		threads->note = before->note;
 		before->note = (struct activity_note){ 0 };
 	}
-	drop_before(before);
+	drop_wait_before(before);
 }
 
 /* Did the process give up its wait in an orderly way, and then end? Takes the wait for @fact. */
-static bool take_before(struct waits *waits, uint32_t process, size_t fact)
+static bool push_wait_before(struct waits *waits, uint32_t process, size_t fact)
 {
 	struct wait_before *before = &waits->before[process];
 	bool late = before->late.end;
@@ -502,14 +503,14 @@ static struct wait *add_wait(struct waits *waits, struct model *model, const str
 	return wait;
 }
 
-static void add_mute(struct waits *waits, struct model *model, const struct queue *queue,
-		     const struct wait_threads *threads)
+static void add_unsignalled(struct waits *waits, struct model *model, const struct queue *queue,
+			    const struct wait_threads *threads)
 {
 	struct wait *wait = vec_push(waits->all, waits->n);
 
 	if (!wait)
 		return;
-	fill_mute(wait, model, queue, &threads->note);
+	fill_unsignalled(wait, model, queue, &threads->note);
 	wait->fact = threads->fact;
 }
 
@@ -523,20 +524,20 @@ bool waits_note(struct waits *waits, struct model *model, const struct model_exi
 
 	if (killed->kind == FACT_KILLED && !is_sent_from_outside(killed->error))
 		return true;
-	late = find_late(model, end->process, end->time, &found);
+	late = find_late_request(model, end->process, end->time, &found);
 	stuck = is_stuck(model, &found, end->process, end->time);
 	if (!late && !stuck && end->process < waits->nbefore &&
-	    is_current(model, &waits->before[end->process]))
-		return take_before(waits, end->process, fact);
+	    is_wait_current(model, &waits->before[end->process]))
+		return push_wait_before(waits, end->process, fact);
 	threads = add_threads(waits, fact);
 	if (!threads)
 		return late;
-	activity_take(waits->activity, model, end->process, end->time, &threads->note);
+	activity_capture(waits->activity, model, end->process, end->time, &threads->note);
 	if (stuck)
-		add_mute(waits, model, found.mute, threads);
+		add_unsignalled(waits, model, found.mute, threads);
 	if (!late && idle)
 		threads->dropped = find_dropped(model, end->process, end->time);
-	if (!late && killed->kind == FACT_EXITED && is_soon(&found, end->time)) {
+	if (!late && killed->kind == FACT_EXITED && is_send_waiting(&found, end->time)) {
 		wait = add_wait(waits, model, found.sends, found.oldest, threads);
 		if (wait)
 			wait->soon = true;
@@ -552,18 +553,18 @@ bool waits_note(struct waits *waits, struct model *model, const struct model_exi
 	return true;
 }
 
-void waits_well(struct waits *waits, struct model *model, const struct model_exit *end)
+void waits_note_success(struct waits *waits, struct model *model, const struct model_exit *end)
 {
 	struct wait_before *well = vec_push(waits->well, waits->nwell);
 	struct wait_before *before =
 		end->process < waits->nbefore ? &waits->before[end->process] : NULL;
 
-	if (!well || note_before(waits, model, end->process, end->time, well))
+	if (!well || note_wait_before(waits, model, end->process, end->time, well))
 		return;
-	if (before && is_current(model, before)) {
+	if (before && is_wait_current(model, before)) {
 		*well = *before;
 		*before = (struct wait_before){ 0 };
 	} else {
-		note_idle(waits, model, end->process, end->time, well);
+		note_idle_process(waits, model, end->process, end->time, well);
 	}
 }

@@ -35,7 +35,7 @@ bool waits_note(struct waits *waits, struct model *model, const struct model_exi
 void waits_destroy(struct waits *waits, struct model *model, const struct trace_event *event);
 
 /* The process ends with success: a wait that it gave up is a fact if it was in vain. */
-void waits_well(struct waits *waits, struct model *model, const struct model_exit *end);
+void waits_note_success(struct waits *waits, struct model *model, const struct model_exit *end);
 
 /* The fate of the other ends is known: complete the sentences. */
 void waits_finish(struct waits *waits);

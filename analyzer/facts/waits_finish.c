@@ -34,8 +34,8 @@ static const struct activity_note *find_threads(const struct waits *waits, size_
 }
 
 /* Did a thread poll for @ns or longer after @from? */
-static bool polled_for(const struct waits *waits, const struct activity_note *note, int64_t from,
-		       int64_t ns)
+static bool has_polled_for(const struct waits *waits, const struct activity_note *note,
+			   int64_t from, int64_t ns)
 {
 	int64_t since = activity_polled_since(waits->activity, note);
 
@@ -48,7 +48,7 @@ static bool is_dropped_awaited(const struct waits *waits, const struct wait_drop
 			       const struct activity_note *note)
 {
 	return dropped->receives && (activity_sleep(note, 0) ||
-				     polled_for(waits, note, dropped->reset.time, PATIENCE_NS));
+				     has_polled_for(waits, note, dropped->reset.time, PATIENCE_NS));
 }
 
 static void put_dropped(struct text *t, const struct waits *waits, size_t fact)
@@ -60,14 +60,14 @@ static void put_dropped(struct text *t, const struct waits *waits, size_t fact)
 	if (!threads || !is_dropped_awaited(waits, dropped, &threads->note))
 		return;
 	text_addf(t,
-		  "%s%s of %s had no completion when it went to RESET at %s, which removes them "
-		  "without one: only ERR flushes them",
+		  "%s%s of %s had no completion when the queue pair went to RESET at %s: RESET "
+		  "removes requests without a completion, only ERR flushes them",
 		  t->used ? "; " : "", words_count(dropped->receives, "receive", n), dropped->qp,
 		  event_id_text(dropped->reset.id, id));
 }
 
 /* Is there a fact about the process, with a sentence of its own? */
-static bool is_fact(const struct waits *waits, uint32_t process)
+static bool has_fact(const struct waits *waits, uint32_t process)
 {
 	for (size_t i = 0; i < waits->facts->n; i++)
 		if ((waits->facts->all[i].kind == FACT_KILLED ||
@@ -90,16 +90,16 @@ static void put_threads(struct text *t, const struct waits *waits, size_t fact,
 	if (!note || (!wait && note->time - note->quiet < PATIENCE_NS))
 		return;
 	known = !wait || (note->last.id.thread == last->thread && note->last.id.n == last->n);
-	activity_put(waits->activity, note, known ? NULL : "its process", t);
+	activity_describe(waits->activity, note, known ? NULL : "its process", t);
 	if (!begin && t->used)
 		memmove(t->at, t->at + 2, t->used - 1);
-	if (wait && !is_fact(waits, wait->process))
+	if (wait && !has_fact(waits, wait->process))
 		waits_put_peers(t, waits, wait);
 }
 
 /* Did the process wait only for completions that cannot come? */
-static bool is_mute_awaited(const struct waits *waits, const struct wait *wait,
-			    const struct activity_note *note)
+static bool is_unsignalled_wait(const struct waits *waits, const struct wait *wait,
+				const struct activity_note *note)
 {
 	uint64_t here = activity_empty(waits->activity, note, wait->cq.id);
 
@@ -113,7 +113,7 @@ static bool is_awaited(const struct waits *waits, const struct wait *wait)
 
 	if (wait->soon)
 		return note && activity_empty(waits->activity, note, 0) >= MANY_POLLS;
-	return !wait->mute || (note && is_mute_awaited(waits, wait, note));
+	return !wait->mute || (note && is_unsignalled_wait(waits, wait, note));
 }
 
 /* The program polls another CQ than that of the queue pair. */
@@ -129,7 +129,7 @@ static void put_ignored(struct text *t, const struct waits *waits, const struct 
 }
 
 /* Append the sentences to those that the fact has already. */
-static void put_all(struct text *t, const struct waits *waits, size_t fact)
+static void put_sentences(struct text *t, const struct waits *waits, size_t fact)
 {
 	const char *before = waits->facts->all[fact].because;
 	const struct wait *first = NULL;
@@ -154,7 +154,7 @@ static void finish_fact(struct waits *waits, size_t i)
 	struct fact *fact = &waits->facts->all[i];
 	struct text t = { 0 };
 
-	put_all(&t, waits, i);
+	put_sentences(&t, waits, i);
 	if (!t.failed && t.used) {
 		free(fact->because);
 		fact->because = strdup(t.at);
@@ -163,7 +163,7 @@ static void finish_fact(struct waits *waits, size_t i)
 }
 
 /* Had the completion arrived without an event, and was it not polled? */
-static bool is_unseen(const struct wait *wait)
+static bool has_missed_event(const struct wait *wait)
 {
 	const struct wait_cq *cq = &wait->cq;
 
@@ -186,11 +186,11 @@ static bool is_long(const struct waits *waits, const struct activity_note *note)
 }
 
 /* Has it polled other CQs for long, and never the CQ of its sends? */
-static bool is_elsewhere(const struct waits *waits, const struct wait *late,
-			 const struct activity_note *note)
+static bool is_polling_others(const struct waits *waits, const struct wait *late,
+			      const struct activity_note *note)
 {
 	return late->oldest.thread && late->cq.id && !late->cq.sleeps && is_long(waits, note) &&
-	       polled_for(waits, note, note->quiet, LONG_NS) &&
+	       has_polled_for(waits, note, note->quiet, LONG_NS) &&
 	       activity_ignored(waits->activity, note, late->cq.id);
 }
 
@@ -204,7 +204,7 @@ static bool is_barren_awaited(const struct waits *waits, const struct wait_befor
 	const struct activity_note *note = &well->note;
 	bool shared;
 
-	return is_long(waits, note) && polled_for(waits, note, note->quiet, PATIENCE_NS) &&
+	return is_long(waits, note) && has_polled_for(waits, note, note->quiet, PATIENCE_NS) &&
 	       activity_barren(waits->activity, note, well->poster, &shared) &&
 	       (!shared ||
 		(well->poster && (note->quiet - well->began) * BRIEF <= note->time - note->quiet));
@@ -234,14 +234,14 @@ static bool is_wait_in_vain(const struct waits *waits, const struct wait_before 
 	const struct wait *late = &well->late;
 	const struct peer_work *work = &late->work;
 
-	if (well->mute.end && is_mute_awaited(waits, &well->mute, &well->note))
+	if (well->mute.end && is_unsignalled_wait(waits, &well->mute, &well->note))
 		return true;
 	if (!late->end)
 		return is_dropped_awaited(waits, &well->dropped, &well->note) ||
 		       is_barren_awaited(waits, well);
-	if (is_unseen(late) || is_elsewhere(waits, late, &well->note) ||
+	if (has_missed_event(late) || is_polling_others(waits, late, &well->note) ||
 	    (late->unflushed.id.thread && is_long(waits, &well->note) &&
-	     polled_for(waits, &well->note, late->unflushed.time, PATIENCE_NS)))
+	     has_polled_for(waits, &well->note, late->unflushed.time, PATIENCE_NS)))
 		return true;
 	if (activity_empty(waits->activity, &well->note, late->cq.id) < WAIT_POLLS)
 		return false;
@@ -251,7 +251,7 @@ static bool is_wait_in_vain(const struct waits *waits, const struct wait_before 
 	       (late->process && is_long(waits, &well->note) && is_standstill(waits, late));
 }
 
-static void add_vain(struct waits *waits, struct wait_before *well)
+static void add_vain_wait(struct waits *waits, struct wait_before *well)
 {
 	struct fact *fact = fact_count(waits->facts, FACT_WAITED,
 				       fact_key(well->process, FACT_WAITED, 0), well->process);
@@ -275,7 +275,7 @@ void waits_finish(struct waits *waits)
 {
 	for (size_t i = 0; i < waits->nwell; i++)
 		if (waits->well[i].process && is_wait_in_vain(waits, &waits->well[i]))
-			add_vain(waits, &waits->well[i]);
+			add_vain_wait(waits, &waits->well[i]);
 	for (size_t i = 0; i < waits->nthreads; i++)
 		finish_fact(waits, waits->threads[i].fact);
 }

@@ -118,7 +118,7 @@ static void put_sends(struct text *t, const struct wait *wait)
 }
 
 /* The receives of the other end are consumed, or dropped: nothing more can be sent to it. */
-static void put_room(struct text *t, const struct wait *wait)
+static void put_no_receives(struct text *t, const struct wait *wait)
 {
 	const struct peer_work *work = &wait->work;
 	char n[WORDS_COUNT];
@@ -142,14 +142,14 @@ static void put_room(struct text *t, const struct wait *wait)
 }
 
 /* The peer's last post, if it completes nothing at this end. */
-static void put_last(struct text *t, const struct wait *wait)
+static void put_last_post(struct text *t, const struct wait *wait)
 {
 	const struct moment *last = &wait->work.last;
 	char id[32], when[32];
 
 	if (!last->id.thread || last->time > wait->end)
 		return;
-	text_addf(t, ", its last post there %s() %s, %s before", verb_infos[last->verb].name,
+	text_addf(t, ", its last post %s() %s, %s before", verb_infos[last->verb].name,
 		  event_id_text(last->id, id), words_span(wait->end - last->time, when));
 	if (wait->work.state == ABI_QPS_ERR && verb_is_send(last->verb) &&
 	    last->time > wait->work.moved.time)
@@ -157,7 +157,7 @@ static void put_last(struct text *t, const struct wait *wait)
 }
 
 /* Report which of the awaited operations the other end has done. */
-static void put_work(struct text *t, const struct wait *wait)
+static void put_peer_work(struct text *t, const struct wait *wait)
 {
 	const struct peer_work *work = &wait->work;
 
@@ -166,17 +166,17 @@ static void put_work(struct text *t, const struct wait *wait)
 	if (!wait->oldest.thread) {
 		put_sends(t, wait);
 		if (work->received && !wait->both)
-			put_room(t, wait);
-		put_last(t, wait);
+			put_no_receives(t, wait);
+		put_last_post(t, wait);
 	} else if (wait->arrived) {
-		text_addf(t, "%sit had received these", t->used ? ", " : "");
+		text_addf(t, "%sthe peer had received these messages", t->used ? ", " : "");
 	} else if (queue_takes_receive(wait->oldest.opcode)) {
-		put_room(t, wait);
+		put_no_receives(t, wait);
 	}
 }
 
 /* Each end waits for a message of the other, if the other's threads show that they wait. */
-static void put_both(struct text *t, const struct waits *waits, const struct wait *wait)
+static void put_both_wait(struct text *t, const struct waits *waits, const struct wait *wait)
 {
 	bool waits_too = activity_sleep(&wait->theirs, 0) ||
 			 activity_empty(waits->activity, &wait->theirs, 0) >= EMPTY;
@@ -203,12 +203,12 @@ static void put_peer(struct text *t, const struct waits *waits, const struct wai
 		text_addf(&why,
 			  "; the send fails after %s at the earliest (timeout %u, retry_cnt %u)",
 			  words_span(wait->retry_time, when), wait->timeout, wait->retry_cnt);
-	put_work(&why, wait);
+	put_peer_work(&why, wait);
 	if (why.used)
 		text_addf(t, ": %s", why.at);
 	text_fini(&why);
 	if (wait->both)
-		put_both(t, waits, wait);
+		put_both_wait(t, waits, wait);
 }
 
 /* Report messages that were too long for the receive of a queue pair that cannot refuse them. */
@@ -220,11 +220,11 @@ static void put_sent(struct text *t, const struct waits *waits, const struct wai
 	char name[TEXT], n[WORDS_COUNT];
 
 	if (!to && wait->datagrams)
-		text_addf(t, "; no process in this trace has sent to it");
+		text_addf(t, "; no process in this trace has sent to this queue pair");
 	if (!to || (!wait->datagrams && bytes <= wait->room))
 		return;
 	if (wait->datagrams)
-		text_addf(t, "; %s %s has sent it %s, %" PRIu64 " received",
+		text_addf(t, "; %s %s has sent %s to this queue pair, which received %" PRIu64,
 			  words_process(waits->trace, to->process, name, sizeof(name)),
 			  qp && qp->name ? qp->name : "queue pair",
 			  words_count(to->messages, "datagram", n), wait->completed);
@@ -299,7 +299,7 @@ static void put_unpolled(struct text *t, const struct wait *wait, uint64_t empty
 	if (after || (empty < WAIT_POLLS &&
 		      (!armed->id.thread || !cq->wake.is_armed || cq->wake.solicited))) {
 		text_addf(t, "; %s ", cq->name);
-		put_arming(t, cq, after, "this was posted");
+		put_arming(t, cq, after, "this receive was posted");
 	}
 }
 
@@ -352,7 +352,7 @@ static void put_cq(struct text *t, const struct waits *waits, const struct wait 
 	put_arming(t, cq, sent ? armed_after_peer(waits, wait, note) : 0, "the peer's last post");
 }
 
-static void put_mute(struct text *t, const struct wait *wait)
+static void put_unsignalled(struct text *t, const struct wait *wait)
 {
 	char n[WORDS_COUNT], id[32];
 
@@ -370,7 +370,7 @@ void waits_put(struct text *t, const struct waits *waits, const struct wait *wai
 	char id[32];
 
 	if (wait->mute) {
-		put_mute(t, wait);
+		put_unsignalled(t, wait);
 		return;
 	}
 	put_waited_for(t, wait);
@@ -402,5 +402,5 @@ void waits_put_peers(struct text *t, const struct waits *waits, const struct wai
 	if (!other || (other->end >= 0 && other->end <= wait->end - PATIENCE_NS))
 		return;
 	process_id_text(wait->process, process);
-	activity_put(waits->activity, &wait->theirs, process, t);
+	activity_describe(waits->activity, &wait->theirs, process, t);
 }

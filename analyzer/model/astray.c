@@ -74,7 +74,7 @@ static const struct life *next_ud(struct model *model, uint32_t *process, const 
 }
 
 /* Was @sent the number @meant, or its lower 24 bits, in the other byte order? */
-static bool is_reversed(uint32_t sent, uint32_t meant)
+static bool is_byte_swapped(uint32_t sent, uint32_t meant)
 {
 	uint32_t reversed = bswap_32(meant);
 
@@ -108,7 +108,7 @@ static void remember_idle(struct queue *queue, const struct peer *peer)
 }
 
 /* The only queue pair with the number in reverse byte order; remembers the only other candidate. */
-static const struct peer *find_meant(struct model *model, struct queue *queue)
+static const struct peer *find_swapped_qp(struct model *model, struct queue *queue)
 {
 	const struct peer *reversed = NULL, *other = NULL;
 	unsigned int nreversed = 0, nothers = 0;
@@ -121,7 +121,7 @@ static const struct peer *find_meant(struct model *model, struct queue *queue)
 			continue;
 		nothers++;
 		other = life->peer;
-		if (!is_reversed(queue->astray->fact.number, life->number))
+		if (!is_byte_swapped(queue->astray->fact.number, life->number))
 			continue;
 		nreversed++;
 		reversed = life->peer;
@@ -181,7 +181,7 @@ static const struct peer *find_holder(struct model *model, const struct queue *q
 	return found;
 }
 
-static void judge_holder(struct model *model, struct queue *queue, const struct peer *holder)
+static void judge_number_holder(struct model *model, struct queue *queue, const struct peer *holder)
 {
 	struct astray_seen *seen = queue->astray;
 
@@ -206,10 +206,10 @@ static void judge_number(struct model *model, struct queue *queue)
 	if (!sure)
 		return;
 	if (holder) {
-		judge_holder(model, queue, holder);
+		judge_number_holder(model, queue, holder);
 		return;
 	}
-	meant = find_meant(model, queue);
+	meant = find_swapped_qp(model, queue);
 	if (meant)
 		report_astray(model, queue, ASTRAY_ORDER, meant);
 	else

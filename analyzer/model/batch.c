@@ -25,7 +25,8 @@ static void begin_batch(struct batch *batch, const struct moment *start)
 }
 
 /* ibv_next_poll() has found a completion. */
-static void go_on(struct model *model, const struct trace_event *event, const struct life *cq)
+static void note_completion_found(struct model *model, const struct trace_event *event,
+				  const struct life *cq)
 {
 	struct batch *batch = cq->batch;
 	struct model_batch told = {
@@ -54,7 +55,7 @@ int batch_poll_seen(struct model *model, const struct trace_event *event, struct
 	if (poll->verb == VERB_start_poll)
 		begin_batch(cq->batch, &moment);
 	else
-		go_on(model, event, cq);
+		note_completion_found(model, event, cq);
 	return 0;
 }
 

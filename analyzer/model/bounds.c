@@ -38,7 +38,7 @@ void bounds_fini(struct bounds *bounds)
 	*bounds = (struct bounds){ 0 };
 }
 
-static int by_time(const void *a, const void *b)
+static int compare_bounds(const void *a, const void *b)
 {
 	const struct bound *x = a, *y = b;
 
@@ -63,7 +63,7 @@ static void make_hull(struct bounds_side *side, bool upper)
 	size_t n = 0;
 
 	if (side->n)
-		qsort(at, side->n, sizeof(*at), by_time);
+		qsort(at, side->n, sizeof(*at), compare_bounds);
 	for (size_t i = 0; i < side->n; i++) {
 		const struct bound next = at[i];
 
@@ -104,7 +104,7 @@ void bounds_add(struct bounds *bounds, const struct bounds *from)
 }
 
 /* The offsets possible with this drift; returns the gap between them, negative: none fits. */
-static double find_room(const struct bounds *bounds, double drift, double offset[2])
+static double find_offsets(const struct bounds *bounds, double drift, double offset[2])
 {
 	const struct bounds_side *least = &bounds->least, *most = &bounds->most;
 
@@ -127,7 +127,7 @@ static double find_widest(const struct bounds *bounds)
 	for (int i = 0; i < 2 * STEPS; i++) {
 		double a = low + (high - low) / 3, b = high - (high - low) / 3;
 
-		if (find_room(bounds, a, offset) < find_room(bounds, b, offset))
+		if (find_offsets(bounds, a, offset) < find_offsets(bounds, b, offset))
 			low = a;
 		else
 			high = b;
@@ -136,16 +136,16 @@ static double find_widest(const struct bounds *bounds)
 }
 
 /* The last drift between @fits and @edge that leaves a gap, as @fits does. */
-static double find_last(const struct bounds *bounds, double fits, double edge)
+static double find_last_drift(const struct bounds *bounds, double fits, double edge)
 {
 	double offset[2];
 
-	if (find_room(bounds, edge, offset) >= 0)
+	if (find_offsets(bounds, edge, offset) >= 0)
 		return edge;
 	for (int i = 0; i < STEPS; i++) {
 		double middle = (fits + edge) / 2;
 
-		if (find_room(bounds, middle, offset) >= 0)
+		if (find_offsets(bounds, middle, offset) >= 0)
 			fits = middle;
 		else
 			edge = middle;
@@ -157,23 +157,23 @@ static double find_last(const struct bounds *bounds, double fits, double edge)
  * The highest or lowest value that a possible line has at @time: the highest is a concave, the
  * lowest a convex function of the drift, between @drifts.
  */
-static double find_extreme(const struct bounds *bounds, const double drifts[2], double time,
-			   bool highest)
+static double find_extreme_value(const struct bounds *bounds, const double drifts[2], double time,
+				 bool highest)
 {
 	double low = drifts[0], high = drifts[1], sign = highest ? 1 : -1, offset[2];
 
 	for (int i = 0; i < 2 * STEPS; i++) {
 		double a = low + (high - low) / 3, b = high - (high - low) / 3, at_a;
 
-		find_room(bounds, a, offset);
+		find_offsets(bounds, a, offset);
 		at_a = sign * (offset[highest] + a * time);
-		find_room(bounds, b, offset);
+		find_offsets(bounds, b, offset);
 		if (at_a < sign * (offset[highest] + b * time))
 			low = a;
 		else
 			high = b;
 	}
-	find_room(bounds, (low + high) / 2, offset);
+	find_offsets(bounds, (low + high) / 2, offset);
 	return offset[highest] + (low + high) / 2 * time;
 }
 
@@ -184,13 +184,14 @@ bool bounds_solve(struct bounds *bounds, const int64_t span[2], struct bounds_li
 	make_hull(&bounds->least, true);
 	make_hull(&bounds->most, false);
 	widest = find_widest(bounds);
-	if (find_room(bounds, widest, offset) < 0 || !isfinite(offset[0]) || !isfinite(offset[1]))
+	if (find_offsets(bounds, widest, offset) < 0 || !isfinite(offset[0]) ||
+	    !isfinite(offset[1]))
 		return false;
-	drifts[0] = find_last(bounds, widest, -DRIFT_MAX);
-	drifts[1] = find_last(bounds, widest, DRIFT_MAX);
+	drifts[0] = find_last_drift(bounds, widest, -DRIFT_MAX);
+	drifts[1] = find_last_drift(bounds, widest, DRIFT_MAX);
 	for (int i = 0; i < 2; i++) {
-		double high = find_extreme(bounds, drifts, (double)span[i], true);
-		double low = find_extreme(bounds, drifts, (double)span[i], false);
+		double high = find_extreme_value(bounds, drifts, (double)span[i], true);
+		double low = find_extreme_value(bounds, drifts, (double)span[i], false);
 
 		middle[i] = (high + low) / 2;
 		error[i] = (high - low) / 2;

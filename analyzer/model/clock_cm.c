@@ -121,7 +121,7 @@ static void note_first(int64_t *time, int64_t now)
 		*time = now;
 }
 
-static void take_address(char own[ADDRESS], const struct args *out, enum arg arg)
+static void read_address_text(char own[ADDRESS], const struct args *out, enum arg arg)
 {
 	const char *text = args_text(out, arg);
 
@@ -175,14 +175,14 @@ static struct cm_end *end_of_event(struct clock_cm *cm, const struct trace_event
 	return end ?: add_end(cm, event->process, id);
 }
 
-static void take_request(struct cm_end *end, const struct args *out)
+static void note_passive_end(struct cm_end *end, const struct args *out)
 {
 	end->passive = true;
 	end->number = (uint32_t)args_number(out, ARG(event.conn.qp_num))
 			      ?: (uint32_t)args_number(out, ARG(event.ud.qp_num));
 }
 
-static void take_event(struct clock_cm *cm, const struct trace_event *event)
+static void note_event_times(struct clock_cm *cm, const struct trace_event *event)
 {
 	const struct args *out = event->call->out;
 	const char *name = args_text(out, ARG(event.event)),
@@ -193,12 +193,12 @@ static void take_event(struct clock_cm *cm, const struct trace_event *event)
 
 	if (!end)
 		return;
-	take_address(end->own, out, ARG(event.src_addr));
-	take_address(end->other, out, ARG(event.dst_addr));
+	read_address_text(end->own, out, ARG(event.src_addr));
+	read_address_text(end->other, out, ARG(event.dst_addr));
 	end->datagram = type && !strcmp(type, "IBV_QPT_UD");
 	args_get(out, ARG(event.status), &status);
 	if (made) {
-		take_request(end, out);
+		note_passive_end(end, out);
 		end->request = now;
 	} else if (!strcmp(name, "RDMA_CM_EVENT_CONNECT_RESPONSE") ||
 		   !strcmp(name, "RDMA_CM_EVENT_ESTABLISHED")) {
@@ -221,7 +221,7 @@ static void end_call(struct clock_cm *cm, const struct trace_event *event)
 	if (call->failed || call->end < 0)
 		return;
 	if (call->verb == VERB_rdma_get_cm_event)
-		take_event(cm, event);
+		note_event_times(cm, event);
 	else if (call->verb == VERB_rdma_destroy_id || call->verb == VERB_rdma_destroy_ep)
 		map_remove(&cm->by_id, id_key(event->process, args_number(call->args, ARG(id))));
 }
@@ -256,34 +256,36 @@ static int compare_addresses(const struct cm_end *a, const struct cm_end *b)
 	return order ?: strcmp(a->passive ? a->own : a->other, b->passive ? b->own : b->other);
 }
 
-static int by_addresses(const void *a, const void *b)
+static int compare_end_addresses(const void *a, const void *b)
 {
 	return compare_addresses(*(const struct cm_end *const *)a,
 				 *(const struct cm_end *const *)b);
 }
 
 /* Bound the clocks by one cause and its effect at the other end, if both were recorded. */
-static void put_cause(struct clock_edge *edge, const struct cm_end *from, int64_t cause,
-		      int64_t effect)
+static void bound_by_cause(struct clock_edge *edge, const struct cm_end *from, int64_t cause,
+			   int64_t effect)
 {
 	if (cause && effect)
 		clock_edge_before(edge, &edge->objects, from->part, cause, effect);
 }
 
-static int64_t first_of(int64_t a, int64_t b)
+static int64_t earlier_time(int64_t a, int64_t b)
 {
 	return !a || (b && b < a) ? b : a;
 }
 
 /* Bound the clocks by how @from ended the connection and what @to received, whichever end began. */
-static void put_ends(struct clock_edge *edge, const struct cm_end *from, const struct cm_end *to)
+static void bound_by_disconnect(struct clock_edge *edge, const struct cm_end *from,
+				const struct cm_end *to)
 {
 	bool refused = from->passive && !from->accept;
-	int64_t end = first_of(from->disconnect, first_of(from->reject, from->destroy));
+	int64_t end = earlier_time(from->disconnect, earlier_time(from->reject, from->destroy));
 
-	put_cause(edge, from, refused ? first_of(from->reject, from->destroy) : from->reject,
-		  to->rejected);
-	put_cause(edge, from, end, to->disconnected);
+	bound_by_cause(edge, from,
+		       refused ? earlier_time(from->reject, from->destroy) : from->reject,
+		       to->rejected);
+	bound_by_cause(edge, from, end, to->disconnected);
 }
 
 static void put_connection(struct clock_edges *edges, const struct cm_end *active,
@@ -296,16 +298,16 @@ static void put_connection(struct clock_edges *edges, const struct cm_end *activ
 	if (!edge)
 		return;
 	edge->connections++;
-	put_cause(edge, active, active->connect, passive->request);
-	put_cause(edge, passive, passive->accept, active->answered);
+	bound_by_cause(edge, active, active->connect, passive->request);
+	bound_by_cause(edge, passive, passive->accept, active->answered);
 	if (!passive->number && !passive->datagram) /* iWARP */
 		return;
 	if (!passive->datagram)
-		put_cause(edge, active, active->getting, passive->established);
+		bound_by_cause(edge, active, active->getting, passive->established);
 	if (!passive->notified)
-		put_cause(edge, active, active->establish, passive->established);
-	put_ends(edge, active, passive);
-	put_ends(edge, passive, active);
+		bound_by_cause(edge, active, active->establish, passive->established);
+	bound_by_disconnect(edge, active, passive);
+	bound_by_disconnect(edge, passive, active);
 }
 
 /*
@@ -340,7 +342,7 @@ void clock_cm_finish(const struct clock_cm *cm, struct clock_edges *edges)
 		if (may_be_matched(&cm->ends[i]))
 			ends[n++] = &cm->ends[i];
 	if (n)
-		qsort(ends, n, sizeof(*ends), by_addresses);
+		qsort(ends, n, sizeof(*ends), compare_end_addresses);
 	for (size_t i = 0, next; i < n; i = next) {
 		next = i + 1;
 		while (next < n && !compare_addresses(ends[i], ends[next]))

@@ -132,7 +132,7 @@ int clock_datagrams_qp(struct clock_datagrams *grams, const struct life *qp)
 		       : 0;
 }
 
-bool clock_datagrams_any(const struct clock_datagrams *grams)
+bool clock_datagrams_has_any(const struct clock_datagrams *grams)
 {
 	for (size_t i = 1; i < grams->nends; i++)
 		if (grams->ends[i].part != grams->ends[0].part)
@@ -145,8 +145,8 @@ static const struct gram_end *end_at(const struct clock_datagrams *grams, size_t
 	return at ? &grams->ends[at - 1] : NULL;
 }
 
-static const struct gram_end *end_in(const struct clock_datagrams *grams, const struct map *map,
-				     uint64_t key)
+static const struct gram_end *look_up_end(const struct clock_datagrams *grams,
+					  const struct map *map, uint64_t key)
 {
 	uint64_t at;
 
@@ -181,7 +181,7 @@ static void read_address(struct gram_ah *ah, const struct call *call)
 		place_parse_gid(gid, ah->place.gid);
 }
 
-static void take_ah(struct clock_datagrams *grams, const struct trace_event *event)
+static void learn_ah(struct clock_datagrams *grams, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	struct gram_ah *ah;
@@ -226,7 +226,7 @@ static struct gram_flow *get_flow(struct clock_datagrams *grams, const struct gr
 	return flow;
 }
 
-static bool is_whole(struct clock_datagrams *grams, uint32_t part)
+static bool has_all_messages(struct clock_datagrams *grams, uint32_t part)
 {
 	size_t n = trace_nparts(grams->joint);
 
@@ -262,8 +262,8 @@ static void push_time(struct gram_flow *flow, bool sent, struct gram_time time)
 /* Count the flows of both directions as one pair of queue pairs. */
 static void count_pair(struct clock_datagrams *grams, struct gram_flow *flow)
 {
-	const struct gram_end *from = end_in(grams, &grams->by_id, flow->from);
-	const struct gram_end *to = end_in(grams, &grams->by_id, flow->to);
+	const struct gram_end *from = look_up_end(grams, &grams->by_id, flow->from);
+	const struct gram_end *to = look_up_end(grams, &grams->by_id, flow->to);
 	struct gram_flow *back = NULL;
 	uint64_t at;
 
@@ -301,15 +301,15 @@ static void begin_flow(struct clock_datagrams *grams, struct gram_flow *flow,
 	flow->part = from->part;
 	if (from->part != to->part)
 		flow->edge = clock_edge_get(grams->edges, from->part, to->part);
-	if (!flow->edge || from->made < 0 || !is_whole(grams, from->part) ||
-	    !is_whole(grams, to->part))
+	if (!flow->edge || from->made < 0 || !has_all_messages(grams, from->part) ||
+	    !has_all_messages(grams, to->part))
 		break_flow(flow);
 	if (flow->edge && to->made >= 0)
 		clock_edge_before(flow->edge, &flow->edge->objects, to->part, to->made, time);
 }
 
-static void send_one(struct clock_datagrams *grams, const struct gram_end *from,
-		     const struct gram_end *to, int64_t time)
+static void add_datagram(struct clock_datagrams *grams, const struct gram_end *from,
+			 const struct gram_end *to, int64_t time)
 {
 	struct gram_flow *flow = get_flow(grams, to, from->number);
 
@@ -329,7 +329,7 @@ static void send_one(struct clock_datagrams *grams, const struct gram_end *from,
 static const struct gram_end *find_intended(const struct clock_datagrams *grams,
 					    const struct gram_ah *ah, uint32_t number)
 {
-	const struct gram_end *each = end_in(grams, &grams->by_number, number);
+	const struct gram_end *each = look_up_end(grams, &grams->by_number, number);
 	const struct gram_end *is = NULL, *may_be = NULL;
 	size_t nis = 0, nmay = 0;
 
@@ -344,15 +344,16 @@ static const struct gram_end *find_intended(const struct clock_datagrams *grams,
 	return nis == 1 ? is : !nis && nmay == 1 ? may_be : NULL;
 }
 
-static void take_wr(struct clock_datagrams *grams, const struct trace_event *event,
-		    const struct gram_end *from, const struct wr *wr)
+static void learn_wr(struct clock_datagrams *grams, const struct trace_event *event,
+		     const struct gram_end *from, const struct wr *wr)
 {
 	const struct gram_ah *ah = find_ah(grams, event->process, wr->ah);
 	const struct gram_end *to = find_intended(grams, ah, wr->remote_qpn);
-	const struct gram_end *each = to ? NULL : end_in(grams, &grams->by_number, wr->remote_qpn);
+	const struct gram_end *each =
+		to ? NULL : look_up_end(grams, &grams->by_number, wr->remote_qpn);
 
 	if (to)
-		send_one(grams, from, to, event->time);
+		add_datagram(grams, from, to, event->time);
 	for (; each; each = end_at(grams, each->same)) { /* any of them may be the receiver */
 		struct gram_flow *flow = find_place(ah, each) == PLACED_ELSEWHERE
 						 ? NULL
@@ -363,21 +364,21 @@ static void take_wr(struct clock_datagrams *grams, const struct trace_event *eve
 	}
 }
 
-static void take_post(struct clock_datagrams *grams, const struct trace_event *event)
+static void learn_sends(struct clock_datagrams *grams, const struct trace_event *event)
 {
 	const struct post *post = event->post;
 	uint32_t n = post_is_send(post) && !event->inner ? post_taken(post) : 0;
-	const struct gram_end *from = n ? end_in(grams, &grams->by_id, post->object) : NULL;
+	const struct gram_end *from = n ? look_up_end(grams, &grams->by_id, post->object) : NULL;
 
 	for (uint32_t i = 0; i < n && from; i++)
 		if (post->wr[i].ah && post->wr[i].remote_qpn && post->wr[i].remote_qpn != MULTICAST)
-			take_wr(grams, event, from, &post->wr[i]);
+			learn_wr(grams, event, from, &post->wr[i]);
 }
 
 /* May a queue pair with that number have sent from @lid? 0: the source is not known. */
 static bool may_be_from(const struct clock_datagrams *grams, uint32_t number, uint16_t lid)
 {
-	const struct gram_end *each = end_in(grams, &grams->by_number, number);
+	const struct gram_end *each = look_up_end(grams, &grams->by_number, number);
 	const struct place from = { .lid = lid };
 
 	for (; each; each = end_at(grams, each->same))
@@ -386,11 +387,11 @@ static bool may_be_from(const struct clock_datagrams *grams, uint32_t number, ui
 	return false;
 }
 
-static void take_wc(struct clock_datagrams *grams, const struct wc *wc, int64_t time)
+static void learn_received(struct clock_datagrams *grams, const struct wc *wc, int64_t time)
 {
 	const struct gram_end *to = wc->status || !(wc->opcode & ABI_WC_RECV)
 					    ? NULL
-					    : end_in(grams, &grams->by_id, wc->qp);
+					    : look_up_end(grams, &grams->by_id, wc->qp);
 	struct gram_flow *flow;
 
 	if (!to || !may_be_from(grams, wc->src_qp, wc->slid))
@@ -405,11 +406,11 @@ static void take_wc(struct clock_datagrams *grams, const struct wc *wc, int64_t 
 int clock_datagrams_event(struct clock_datagrams *grams, const struct trace_event *event)
 {
 	if (event->kind == TRACE_RETURN)
-		take_ah(grams, event);
+		learn_ah(grams, event);
 	else if (event->kind == TRACE_POST)
-		take_post(grams, event);
+		learn_sends(grams, event);
 	else if (event->kind == TRACE_POLL && !event->inner)
 		for (uint32_t i = 0; i < event->poll->nwc; i++)
-			take_wc(grams, &event->poll->wc[i], event->time);
+			learn_received(grams, &event->poll->wc[i], event->time);
 	return grams->err;
 }

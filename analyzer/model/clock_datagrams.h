@@ -21,7 +21,7 @@ void clock_datagrams_free(struct clock_datagrams *grams);
 int clock_datagrams_qp(struct clock_datagrams *grams, const struct life *qp);
 
 /* Are there two traces that may have exchanged any? */
-bool clock_datagrams_any(const struct clock_datagrams *grams);
+bool clock_datagrams_has_any(const struct clock_datagrams *grams);
 
 /*
  * The next event, after all queue pairs are known; those of one process are in order. Bounds the

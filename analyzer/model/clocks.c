@@ -208,7 +208,7 @@ static struct pair *find_pair(const struct clocks *clocks, uint32_t qp, int64_t 
 }
 
 /* Receives count from the creation of the queue pair on, whatever it was connected to. */
-static void take_receives(const struct clocks *clocks, const struct trace_event *event)
+static void learn_receives(const struct clocks *clocks, const struct trace_event *event)
 {
 	int end;
 	struct pair *pair = find_pair(clocks, event->post->object, INT64_MAX, &end);
@@ -220,7 +220,7 @@ static void take_receives(const struct clocks *clocks, const struct trace_event 
 		match_receives(pair, !end);
 }
 
-static void take_post(const struct clocks *clocks, const struct trace_event *event)
+static void learn_post_order(const struct clocks *clocks, const struct trace_event *event)
 {
 	const struct post *post = event->post;
 	uint32_t n = post_is_send(post) && !event->inner ? post_taken(post) : 0;
@@ -228,7 +228,7 @@ static void take_post(const struct clocks *clocks, const struct trace_event *eve
 	struct pair *pair = n ? find_pair(clocks, post->object, event->time, &end) : NULL;
 
 	if (post->verb == VERB_post_recv && !event->inner)
-		take_receives(clocks, event);
+		learn_receives(clocks, event);
 	for (uint32_t i = 0; i < n && pair; i++) {
 		bool message = operation_takes_receive(post->wr[i].opcode);
 
@@ -241,7 +241,7 @@ static void take_post(const struct clocks *clocks, const struct trace_event *eve
 }
 
 /* An error means a broken connection: nothing more is concluded from it. */
-static void take_sent(const struct clocks *clocks, const struct wc *wc, int64_t time)
+static void learn_send_done(const struct clocks *clocks, const struct wc *wc, int64_t time)
 {
 	int end;
 	struct pair *pair = find_pair(clocks, wc->qp, time, &end);
@@ -255,7 +255,7 @@ static void take_sent(const struct clocks *clocks, const struct wc *wc, int64_t 
 	match_receives(pair, end);
 }
 
-static void take_poll(const struct clocks *clocks, const struct trace_event *event)
+static void learn_poll_order(const struct clocks *clocks, const struct trace_event *event)
 {
 	const struct poll *poll = event->poll;
 
@@ -264,7 +264,7 @@ static void take_poll(const struct clocks *clocks, const struct trace_event *eve
 		struct pair *pair;
 
 		if (poll->wc[i].status || !(poll->wc[i].opcode & ABI_WC_RECV)) {
-			take_sent(clocks, &poll->wc[i], event->time);
+			learn_send_done(clocks, &poll->wc[i], event->time);
 			continue;
 		}
 		pair = find_pair(clocks, poll->wc[i].qp, event->time, &end);
@@ -279,7 +279,7 @@ static int read_messages(struct clocks *clocks)
 {
 	const struct trace_event *event;
 	struct cursor *cursor;
-	bool any = clock_datagrams_any(clocks->datagrams);
+	bool any = clock_datagrams_has_any(clocks->datagrams);
 	int err, more = 0;
 
 	for (size_t i = 0; i < clocks->npairs; i++) {
@@ -295,9 +295,9 @@ static int read_messages(struct clocks *clocks)
 		return err;
 	while (!err && (more = cursor_next(cursor, &event)) == 1) {
 		if (event->kind == TRACE_POST)
-			take_post(clocks, event);
+			learn_post_order(clocks, event);
 		else if (event->kind == TRACE_POLL)
-			take_poll(clocks, event);
+			learn_poll_order(clocks, event);
 		err = clock_datagrams_event(clocks->datagrams, event);
 	}
 	cursor_close(cursor);
@@ -357,7 +357,8 @@ static double value_at(const struct bounds_line *line, int64_t time)
 }
 
 /* Move @line, within its error, so that each datagram finds its receive posted. */
-static void prefer_likely(struct clock_edge *edge, const int64_t span[2], struct bounds_line *line)
+static void fit_to_receives(struct clock_edge *edge, const int64_t span[2],
+			    struct bounds_line *line)
 {
 	struct bounds_line likely;
 	double moved = 0;
@@ -381,7 +382,7 @@ static bool solve_edge(const struct clocks *clocks, struct clock_edge *edge, str
 	find_span(clocks, step->part, span);
 	step->messages = edge->messages && bounds_solve(&edge->all, span, &step->line);
 	if (step->messages)
-		prefer_likely(edge, span, &step->line);
+		fit_to_receives(edge, span, &step->line);
 	return step->messages || bounds_solve(&edge->objects, span, &step->line);
 }
 
@@ -416,7 +417,7 @@ static bool choose_step(const struct clocks *clocks, const struct line *lines, c
 }
 
 /* Concatenate two lines: time of @a = time of @b + offset + drift * time of @b. */
-static void follow_step(const struct step *step, struct line *lines)
+static void apply_step(const struct step *step, struct line *lines)
 {
 	const struct line *from = &lines[step->from];
 	double rate = 1 + from->drift, other = 1 + step->line.drift;
@@ -454,7 +455,7 @@ static int set_same_machine_clocks(struct clocks *clocks, uint32_t part, struct 
 	int err = 0;
 
 	for (uint32_t i = 0; i < n && !err; i++) {
-		if (lines[i].known || !trace_clock_as(clocks->joint, i, part, &clock))
+		if (lines[i].known || !trace_clock_like(clocks->joint, i, part, &clock))
 			continue;
 		lines[i] = lines[part];
 		errors[i] = errors[part];
@@ -493,7 +494,7 @@ static int set_clocks(struct clocks *clocks)
 	for (size_t i = 0; i < n && !err; i++)
 		lines[i].known = trace_clock(clocks->joint, i).source <= CLOCK_SAME;
 	while (!err && choose_step(clocks, lines, errors, &step)) {
-		follow_step(&step, lines);
+		apply_step(&step, lines);
 		errors[step.part] = step.error;
 		err = correct_clock(clocks, &step, &lines[step.part]);
 		if (!err)
@@ -582,7 +583,7 @@ static int join_clocks_by(struct trace *joint, bool messages)
 		err = read_messages(&clocks);
 	add_bounds(&clocks);
 	if (!err)
-		more = (clocks.edges.n || clock_datagrams_any(clocks.datagrams)) &&
+		more = (clocks.edges.n || clock_datagrams_has_any(clocks.datagrams)) &&
 		       !is_one_machine(joint);
 	if (!err && more)
 		err = set_clocks(&clocks);

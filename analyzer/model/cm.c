@@ -20,8 +20,8 @@
 #include "analyzer/model/model_state.h"
 #include "core/wire/log.h"
 
-static struct life *find_live(struct model *model, const struct trace_event *event,
-			      const struct args *args, enum arg arg, enum object_kind kind)
+static struct life *find_live_argument(struct model *model, const struct trace_event *event,
+				       const struct args *args, enum arg arg, enum object_kind kind)
 {
 	struct life *life = model_argument(model, event, args, arg, kind);
 
@@ -29,7 +29,7 @@ static struct life *find_live(struct model *model, const struct trace_event *eve
 }
 
 /* Remember the call that the thread is in. */
-static int enter_call(struct model *model, const struct trace_event *event)
+static int note_entered_call(struct model *model, const struct trace_event *event)
 {
 	uint32_t thread = event->id.thread;
 	bool begins = event->kind == TRACE_CALL;
@@ -111,7 +111,7 @@ static struct life *owner_of_event(struct model *model, const struct trace_event
 }
 
 /* Can the identifier not be connected again after this event? */
-static bool is_last(const char *event)
+static bool is_last_event(const char *event)
 {
 	static const char *const last[] = { "RDMA_CM_EVENT_DISCONNECTED", "RDMA_CM_EVENT_REJECTED",
 					    "RDMA_CM_EVENT_UNREACHABLE",
@@ -133,16 +133,16 @@ static int note_cm_event(struct model *model, const struct trace_event *event)
 	if (id) {
 		id->events++;
 		id->got = moment_of(event);
-		id->ended |= is_last(event_name(out));
+		id->ended |= is_last_event(event_name(out));
 		id->resolved |= !strcmp(event_name(out), "RDMA_CM_EVENT_ADDR_RESOLVED");
 		id->routed |= !strcmp(event_name(out), "RDMA_CM_EVENT_ROUTE_RESOLVED");
 	}
 	if (strcmp(event_name(out), "RDMA_CM_EVENT_CONNECT_REQUEST") ||
 	    !args_get(out, ARG(event.id), &new))
 		return 0;
-	err = make_object(
-		model, event, OBJECT_cm_id, (uint64_t) new,
-		find_live(model, event, event->call->args, ARG(channel), OBJECT_cm_channel));
+	err = make_object(model, event, OBJECT_cm_id, (uint64_t) new,
+			  find_live_argument(model, event, event->call->args, ARG(channel),
+					     OBJECT_cm_channel));
 	id = err ? NULL : lives_find(&model->lives, event->process, OBJECT_cm_id, (uint64_t) new);
 	if (id && args_get(out, ARG(event.conn.qp_num), &number))
 		id->asked = (uint32_t)number;
@@ -160,8 +160,9 @@ static void note_cm_ack(struct model *model, const struct trace_event *event)
 static int note_migration(struct model *model, const struct trace_event *event)
 {
 	const struct args *args = event->call->args;
-	struct life *id = find_live(model, event, args, ARG(id), OBJECT_cm_id);
-	struct life *channel = find_live(model, event, args, ARG(channel), OBJECT_cm_channel);
+	struct life *id = find_live_argument(model, event, args, ARG(id), OBJECT_cm_id);
+	struct life *channel =
+		find_live_argument(model, event, args, ARG(channel), OBJECT_cm_channel);
 
 	if (!id)
 		return 0;
@@ -174,7 +175,8 @@ static void note_use(struct model *model, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	struct life *id =
-		call->args ? find_live(model, event, call->args, ARG(id), OBJECT_cm_id) : NULL;
+		call->args ? find_live_argument(model, event, call->args, ARG(id), OBJECT_cm_id)
+			   : NULL;
 
 	if (!id)
 		return;
@@ -191,8 +193,9 @@ static int make_of_call(struct model *model, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	const char *ps = args_text(call->args, ARG(ps));
-	int err = make_object(model, event, verb_infos[call->verb].object, call->handle,
-			      find_live(model, event, call->args, ARG(channel), OBJECT_cm_channel));
+	int err = make_object(
+		model, event, verb_infos[call->verb].object, call->handle,
+		find_live_argument(model, event, call->args, ARG(channel), OBJECT_cm_channel));
 	struct life *id =
 		err || !ps ? NULL
 			   : lives_find(&model->lives, event->process, OBJECT_cm_id, call->handle);
@@ -237,7 +240,7 @@ int cm_event(struct model *model, const struct trace_event *event)
 		err = args_parse(event->call->out);
 	if (err)
 		return log_err(err, "arguments of a call");
-	err = enter_call(model, event);
+	err = note_entered_call(model, event);
 	if (!err)
 		err = event->kind == TRACE_CALL ? call_begins(model, event)
 						: call_returns(model, event);

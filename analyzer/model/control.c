@@ -80,7 +80,7 @@ struct life *control_element(struct model *model, const struct trace_event *even
 	return async_element(model, &p, event->call->out);
 }
 
-static void call_uses(struct model *model, const struct parsed *p)
+static void note_uses(struct model *model, const struct parsed *p)
 {
 	const struct handle_list *list = handles_given(p->call->verb);
 
@@ -272,7 +272,7 @@ static uint64_t group_key(const struct parsed *p)
 	return astray_group(gid) ^ (uint64_t)lid << 48;
 }
 
-static int mcast_changes(struct model *model, const struct parsed *p)
+static int note_mcast_change(struct model *model, const struct parsed *p)
 {
 	struct life *qp = find_argument(model, p, ARG(qp), OBJECT_qp);
 
@@ -285,7 +285,7 @@ static int mcast_changes(struct model *model, const struct parsed *p)
 }
 
 /* A verb has changed a queue of its object. */
-static void queue_changes(struct model *model, const struct parsed *p)
+static void note_queue_change(struct model *model, const struct parsed *p)
 {
 	struct life *life = find_argument(model, p, handles_self(p->call->verb),
 					  verb_infos[p->call->verb].object);
@@ -294,7 +294,7 @@ static void queue_changes(struct model *model, const struct parsed *p)
 		queues_change(model, life, p->event);
 }
 
-static int use_returns(struct model *model, const struct parsed *p)
+static int note_use_return(struct model *model, const struct parsed *p)
 {
 	switch (p->call->verb) {
 	case VERB_bind_mw:
@@ -303,14 +303,14 @@ static int use_returns(struct model *model, const struct parsed *p)
 		return note_reregistration(model, p);
 	case VERB_attach_mcast:
 	case VERB_detach_mcast:
-		return mcast_changes(model, p);
+		return note_mcast_change(model, p);
 	case VERB_modify_qp:
 	case VERB_modify_srq:
 	case VERB_modify_wq:
 	case VERB_resize_cq:
 	case VERB_modify_cq:
 	case VERB_post_srq_ops:
-		queue_changes(model, p);
+		note_queue_change(model, p);
 		return 0;
 	default:
 		return 0;
@@ -426,7 +426,7 @@ int control_call(struct model *model, const struct trace_event *event)
 	if (err < 0)
 		return log_err(err, "arguments of a call");
 	if (p.args)
-		call_uses(model, &p);
+		note_uses(model, &p);
 	if (p.args && effect == EFFECT_DESTROY)
 		err = control_destroy_begins(model, event);
 	else if (p.args)
@@ -465,6 +465,6 @@ int control_return(struct model *model, const struct trace_event *event)
 	else if (effect == EFFECT_GET)
 		err = note_event(model, &p);
 	else if (p.args)
-		err = use_returns(model, &p);
+		err = note_use_return(model, &p);
 	return err;
 }

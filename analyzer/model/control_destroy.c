@@ -106,7 +106,7 @@ static void close_children(struct model *model, struct life *context)
 		if (child->state != LIFE_LIVE)
 			continue;
 		child->destroyed = context->destroyed;
-		lives_bury(&model->lives, child, LIFE_CLOSED);
+		lives_mark_dead(&model->lives, child, LIFE_CLOSED);
 	}
 }
 
@@ -128,8 +128,8 @@ static int end_destroy(struct model *model, struct pending *pending, const struc
 	if (call->failed && life->hashed) {
 		life->state = LIFE_LIVE;
 		life->refused = destroy->moment;
-		inside_spared(model, &destroy->moment);
-		crash_spared(model, &destroy->moment);
+		inside_forget(model, &destroy->moment);
+		crash_forget(model, &destroy->moment);
 		misuse_forget(life);
 		return 0;
 	}
@@ -145,7 +145,7 @@ static int end_destroy(struct model *model, struct pending *pending, const struc
 	if (life->kind == OBJECT_cm_id)
 		for (struct life_link *link = life->children; link; link = link->next_child)
 			link->child->orphaned = destroy->moment;
-	lives_bury(&model->lives, life, LIFE_GONE);
+	lives_mark_dead(&model->lives, life, LIFE_GONE);
 	return 0;
 }
 
@@ -153,7 +153,7 @@ static int end_destroy(struct model *model, struct pending *pending, const struc
  * A forked child destroys an object that its parent has, too: the parent need not, and often
  * cannot, destroy it then, so it does not count as a leak.
  */
-static void usurp_object(struct model *model, const struct trace_event *event)
+static void note_child_destroy(struct model *model, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	enum arg self = handles_self(call->verb);
@@ -184,7 +184,7 @@ int control_destroy_returns(struct model *model, const struct trace_event *event
 		pool_free(&model->pendings, pending);
 		return err;
 	}
-	usurp_object(model, event);
+	note_child_destroy(model, event);
 	return 0;
 }
 

@@ -18,7 +18,7 @@
 enum { JUST = 100000000 }; /* ns, at most, from the thread's last verb to the destroy */
 
 /* Is the remembered verb still the last one of its thread? */
-static bool is_last(const struct model *model, const struct crash_thread *crash)
+static bool is_last_verb(const struct model *model, const struct crash_thread *crash)
 {
 	const struct last_verb *last = last_of_thread(model, crash->last.id.thread);
 
@@ -26,7 +26,7 @@ static bool is_last(const struct model *model, const struct crash_thread *crash)
 }
 
 /* The entry of @thread, created if need be; NULL if out of memory. */
-static struct crash_thread *place_of(struct model *model, uint32_t thread)
+static struct crash_thread *get_crash_entry(struct model *model, uint32_t thread)
 {
 	for (size_t i = 0; i < model->ncrashes; i++)
 		if (model->crashes[i].last.id.thread == thread)
@@ -43,7 +43,7 @@ void crash_destroyed(struct model *model, const struct life *life, const struct 
 		if (last->handle != life->handle || last_kind(last) != life->kind ||
 		    last->process != life->process || thread == moment->id.thread ||
 		    last->at.time < life->created.time || moment->time > last->at.time + JUST ||
-		    !(crash = place_of(model, thread)))
+		    !(crash = get_crash_entry(model, thread)))
 			continue;
 		crash->kind = life->kind;
 		crash->last = last_moment(last);
@@ -53,7 +53,7 @@ void crash_destroyed(struct model *model, const struct life *life, const struct 
 	}
 }
 
-void crash_spared(struct model *model, const struct moment *moment)
+void crash_forget(struct model *model, const struct moment *moment)
 {
 	for (size_t i = 0; i < model->ncrashes; i++)
 		if (model->crashes[i].destroyed.id.thread == moment->id.thread &&
@@ -75,7 +75,7 @@ const struct crash_thread *crash_thread(const struct model *model, uint32_t thre
 	for (size_t i = 0; i < model->ncrashes; i++)
 		if (model->crashes[i].last.id.thread == thread)
 			return model->crashes[i].destroyed.id.thread &&
-					       is_last(model, &model->crashes[i])
+					       is_last_verb(model, &model->crashes[i])
 				       ? &model->crashes[i]
 				       : NULL;
 	return NULL;
@@ -100,7 +100,7 @@ void crash_killed(struct model *model, uint32_t process, int64_t time)
 						   .end = time,
 						   .signal = signal };
 
-		if (thread->destroyed.id.thread && is_last(model, thread) &&
+		if (thread->destroyed.id.thread && is_last_verb(model, thread) &&
 		    thread->last.process == process && time < thread->destroyed.time + CRASH_SOON &&
 		    !crash_is_over(model, thread->last.id.thread))
 			model->watcher.crash(model->watcher.arg, &crash);

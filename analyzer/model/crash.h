@@ -28,7 +28,7 @@ struct model_crash {
 
 /* The destroy of @life has begun at @moment; it has failed. */
 void crash_destroyed(struct model *model, const struct life *life, const struct moment *moment);
-void crash_spared(struct model *model, const struct moment *moment);
+void crash_forget(struct model *model, const struct moment *moment);
 
 /* The signal of a fault that has killed @process; 0: none has, or it is not known. */
 int crash_signal(const struct model *model, uint32_t process);

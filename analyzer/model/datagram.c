@@ -77,7 +77,7 @@ static void check_qkey(struct model *model, struct queue *queue, const struct mo
 }
 
 /* The bytes of the longest outstanding receive. */
-static uint64_t find_longest(const struct queue *receives)
+static uint64_t find_longest_receive(const struct queue *receives)
 {
 	uint64_t most = 0;
 
@@ -92,8 +92,8 @@ static uint64_t find_longest(const struct queue *receives)
 	return most;
 }
 
-static void check_room(struct model *model, const struct queue *queue,
-		       const struct model_strain *sent, const struct wr *wr)
+static void check_receive_size(struct model *model, const struct queue *queue,
+			       const struct model_strain *sent, const struct wr *wr)
 {
 	struct queue *receives = sent->other->rq;
 	struct model_strain strain = { .kind = STRAIN_GRH_SHORT,
@@ -105,7 +105,7 @@ static void check_room(struct model *model, const struct queue *queue,
 	    !receives->outstanding)
 		return;
 	strain.number = wr_bytes(wr);
-	strain.limit = find_longest(receives);
+	strain.limit = find_longest_receive(receives);
 	if (!strain.number || strain.number + GRH_BYTES <= strain.limit)
 		return;
 	receives->grh_told = true;
@@ -135,6 +135,6 @@ void datagram_posted(struct model *model, const struct trace_event *event, struc
 		if (!sent.other)
 			continue;
 		check_qkey(model, queue, &sent, wr);
-		check_room(model, queue, &sent, wr);
+		check_receive_size(model, queue, &sent, wr);
 	}
 }

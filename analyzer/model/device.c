@@ -23,11 +23,11 @@ static bool is_named(const struct json_node *node, const char *name)
 }
 
 /* struct ibv_device_attr; in struct ibv_device_attr_ex it is orig_attr */
-static void take_limits(struct device *device, const struct json_node *attr)
+static void read_device_limits(struct device *device, const struct json_node *attr)
 {
 	for (const struct json_node *n = json_first(attr); n; n = json_next(n)) {
 		if (n->kind == JSON_OBJECT)
-			take_limits(device, n);
+			read_device_limits(device, n);
 		if (n->kind != JSON_INT)
 			continue;
 		device->known = true;
@@ -41,7 +41,7 @@ static void take_limits(struct device *device, const struct json_node *attr)
 	}
 }
 
-static void take_port(struct device *device, const struct call *call)
+static void read_port_attr(struct device *device, const struct call *call)
 {
 	const struct json_node *number = args_find(call->args, ARG(port_num));
 	const struct json_node *n = json_first(args_find(call->out, ARG(port_attr)));
@@ -118,7 +118,7 @@ static bool read_raw(const struct json_node *gid, uint8_t raw[DEVICE_GID])
 }
 
 /* struct ibv_gid_entry */
-static int take_entry(struct device *device, const struct json_node *entry)
+static int read_gid_entry(struct device *device, const struct json_node *entry)
 {
 	struct device_gid gid = { .type = -1 };
 	bool known = false;
@@ -136,7 +136,7 @@ static int take_entry(struct device *device, const struct json_node *entry)
 	return known ? put_gid(device, &gid) : 0;
 }
 
-static int take_gid(struct device *device, const struct call *call)
+static int read_queried_gid(struct device *device, const struct call *call)
 {
 	const struct json_node *port = args_find(call->args, ARG(port_num));
 	const struct json_node *index = args_find(call->args, ARG(index));
@@ -149,7 +149,7 @@ static int take_gid(struct device *device, const struct call *call)
 	return put_gid(device, &gid);
 }
 
-static int take_table(struct device *device, const struct call *call)
+static int read_gid_table(struct device *device, const struct call *call)
 {
 	const struct json_node *entries = args_find(call->out, ARG(entries));
 	const struct json_node *most = args_find(call->args, ARG(max_entries));
@@ -160,7 +160,7 @@ static int take_table(struct device *device, const struct call *call)
 	device->ngids = 0;
 	device->all_gids = most && entries->count < (uint64_t)most->number;
 	for (const struct json_node *n = json_first(entries); n && !err; n = json_next(n))
-		err = take_entry(device, n);
+		err = read_gid_entry(device, n);
 	return err;
 }
 
@@ -182,18 +182,18 @@ int device_learn(struct device **device, const struct call *call)
 	switch (call->verb) {
 	case VERB_query_device:
 	case VERB_query_device_ex:
-		take_limits(*device, args_root(call->out));
+		read_device_limits(*device, args_root(call->out));
 		return 0;
 	case VERB_query_port:
 	case VERB_query_port_compat:
-		take_port(*device, call);
+		read_port_attr(*device, call);
 		return 0;
 	case VERB_query_gid:
-		return take_gid(*device, call);
+		return read_queried_gid(*device, call);
 	case VERB_query_gid_ex:
-		return take_entry(*device, args_find(call->out, ARG(entry)));
+		return read_gid_entry(*device, args_find(call->out, ARG(entry)));
 	case VERB_query_gid_table:
-		return take_table(*device, call);
+		return read_gid_table(*device, call);
 	default:
 		return 0;
 	}
@@ -255,7 +255,7 @@ static enum placed compare_gid(const struct device_gid *gid, const struct place 
 }
 
 /* PLACED_THERE if @a or @b is, else PLACED_ELSEWHERE if one of them is. */
-static enum placed join_placed(enum placed a, enum placed b)
+static enum placed combine_placed(enum placed a, enum placed b)
 {
 	if (a == PLACED_THERE || b == PLACED_THERE)
 		return PLACED_THERE;
@@ -270,10 +270,10 @@ enum placed device_place(const struct device *device, uint32_t port, const struc
 		return found;
 	for (uint32_t i = 1; i <= DEVICE_PORTS; i++)
 		if (!port || port == i)
-			found = join_placed(found, compare_port(&device->ports[i], to));
+			found = combine_placed(found, compare_port(&device->ports[i], to));
 	for (size_t i = 0; i < device->ngids; i++)
 		if (!port || port == device->gids[i].port)
-			found = join_placed(found, compare_gid(&device->gids[i], to));
+			found = combine_placed(found, compare_gid(&device->gids[i], to));
 	return found;
 }
 

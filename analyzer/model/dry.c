@@ -86,7 +86,7 @@ static struct queue *find_receives(struct model *model, const struct life *qp,
 }
 
 /* Does sending the outstanding requests take a good part of @took? */
-static bool is_busy(const struct queue *sends, int64_t took)
+static bool is_sending_long(const struct queue *sends, int64_t took)
 {
 	uint64_t each = sends->stats.bytes / sends->posted;
 
@@ -131,7 +131,7 @@ void dry_completed(struct model *model, const struct model_complete *complete)
 	/* the completion came after an empty poll, so it was not polled late */
 	if (request->time + ARRIVED > queue->dry.until || !complete->event->poll->empty ||
 	    now - request->time < qp_rnr_time(other->qp->min_rnr_timer) ||
-	    is_busy(complete->queue, now - request->time))
+	    is_sending_long(complete->queue, now - request->time))
 		return;
 	add_delay(&queue->dry, request, now);
 	queue->dry.example.process = complete->event->process;

@@ -14,36 +14,37 @@ static uint64_t context_of(const struct life *life)
 	return life->kind == OBJECT_context ? life->handle : life->context;
 }
 
-static bool is_judged(const struct life *life)
+static bool is_own_live(const struct life *life)
 {
 	return life->state == LIFE_LIVE && !life->inherited;
 }
 
 /* Were all objects of its context made in the trace? */
-static bool is_whole(struct model *model, const struct trace_event *event, const struct life *life)
+static bool is_context_whole(struct model *model, const struct trace_event *event,
+			     const struct life *life)
 {
 	const struct life *context =
 		model_find(model, event->process, OBJECT_context, context_of(life));
 
-	return context && context->created.id.thread && is_judged(context) &&
+	return context && context->created.id.thread && is_own_live(context) &&
 	       context->created.verb != VERB_import_device;
 }
 
 /* Kinds whose creations are all in the list of verbs. */
-static bool is_listed(enum object_kind kind)
+static bool has_all_creations(enum object_kind kind)
 {
 	return kind == OBJECT_cq || kind == OBJECT_srq || kind == OBJECT_pd ||
 	       kind == OBJECT_comp_channel;
 }
 
 /* A live object of any other kind at that address. */
-static const struct life *find_other(struct model *model, uint32_t process, uint64_t handle)
+static const struct life *find_other_kind(struct model *model, uint32_t process, uint64_t handle)
 {
 	const struct life *life;
 
 	for (int kind = 0; kind < OBJECT_COUNT; kind++) {
 		life = model_find(model, process, (enum object_kind)kind, handle);
-		if (life && is_judged(life))
+		if (life && is_own_live(life))
 			return life;
 	}
 	return NULL;
@@ -65,7 +66,7 @@ void foreign_check(struct model *model, const struct trace_event *event)
 		    handle->kind == OBJECT_device)
 			continue;
 		life = model_find(model, event->process, handle->kind, (uint64_t)value);
-		if (life && (!is_judged(life) || !context_of(life)))
+		if (life && (!is_own_live(life) || !context_of(life)))
 			return;
 		foreign.path = arg_path(handle->arg);
 		foreign.kind = handle->kind;
@@ -76,9 +77,9 @@ void foreign_check(struct model *model, const struct trace_event *event)
 			foreign.object = life;
 			model->watcher.foreign(model->watcher.arg, &foreign);
 			return;
-		} else if (!life && foreign.first && is_listed(handle->kind) &&
-			   is_whole(model, event, foreign.first)) {
-			foreign.object = find_other(model, event->process, (uint64_t)value);
+		} else if (!life && foreign.first && has_all_creations(handle->kind) &&
+			   is_context_whole(model, event, foreign.first)) {
+			foreign.object = find_other_kind(model, event->process, (uint64_t)value);
 			model->watcher.foreign(model->watcher.arg, &foreign);
 			return;
 		}

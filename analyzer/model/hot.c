@@ -83,7 +83,7 @@ void hot_received(struct model *model, uint32_t process)
 }
 
 /* Do calls of @verb enter the kernel, and take longer than a message? */
-static bool is_slow(enum verb verb)
+static bool is_slow_verb(enum verb verb)
 {
 	const struct verb_info *info = &verb_infos[verb];
 
@@ -103,19 +103,19 @@ static bool is_query(enum verb verb)
 }
 
 /* Objects that a program makes once, and not for a few messages. */
-static bool is_lasting(enum object_kind kind)
+static bool is_lasting_kind(enum object_kind kind)
 {
 	return kind == OBJECT_qp || kind == OBJECT_cq || kind == OBJECT_mw || kind == OBJECT_srq ||
 	       kind == OBJECT_context;
 }
 
 /* Does it create or destroy one of these? */
-static bool is_life(enum verb verb)
+static bool makes_or_destroys(enum verb verb)
 {
 	const struct verb_info *info = &verb_infos[verb];
 
 	return (info->effect == EFFECT_CREATE || info->effect == EFFECT_DESTROY) &&
-	       is_lasting(info->object);
+	       is_lasting_kind(info->object);
 }
 
 static void count_made(struct hot_kind *made, const struct trace_event *event, int64_t took)
@@ -145,14 +145,14 @@ void hot_call(struct model *model, const struct trace_event *event)
 	struct hot *hot;
 
 	if (event->process >= model->nhots || call->end < 0 ||
-	    (!is_slow(call->verb) && !is_query(call->verb) && !is_life(call->verb)))
+	    (!is_slow_verb(call->verb) && !is_query(call->verb) && !makes_or_destroys(call->verb)))
 		return;
 	hot = &model->hots[event->process];
 	if (!hot->sends || !is_poster(hot, event->id.thread))
 		return;
-	if (is_life(call->verb) || verb_infos[call->verb].object == OBJECT_ah)
+	if (makes_or_destroys(call->verb) || verb_infos[call->verb].object == OBJECT_ah)
 		count_made(&hot->made[verb_infos[call->verb].object], event, took);
-	if (!is_slow(call->verb) && !is_query(call->verb))
+	if (!is_slow_verb(call->verb) && !is_query(call->verb))
 		return;
 	if (is_query(call->verb)) {
 		count_query(hot, event, took);
@@ -176,7 +176,7 @@ void hot_call(struct model *model, const struct trace_event *event)
 void hot_made(struct model *model, struct life *life)
 {
 	if (life->process < model->nhots &&
-	    (life->kind == OBJECT_mr || life->kind == OBJECT_ah || is_lasting(life->kind)))
+	    (life->kind == OBJECT_mr || life->kind == OBJECT_ah || is_lasting_kind(life->kind)))
 		life->made_after = model->hots[life->process].sends;
 }
 
@@ -216,7 +216,7 @@ void hot_destroyed(struct model *model, const struct life *life)
 		return;
 	if (life->kind == OBJECT_mr)
 		hot->brief += hot->sends > life->made_after;
-	else if ((is_lasting(life->kind) && !life->borrowed) || life->kind == OBJECT_ah)
+	else if ((is_lasting_kind(life->kind) && !life->borrowed) || life->kind == OBJECT_ah)
 		count_brief(hot, life);
 }
 

@@ -56,7 +56,7 @@ static bool is_event(const struct moment *moment, struct event_id id)
 	return moment->id.thread == id.thread && moment->id.n == id.n;
 }
 
-static void report_met(struct model *model, struct inside_met **at)
+static void report_meeting(struct model *model, struct inside_met **at)
 {
 	struct inside_met *met = *at;
 
@@ -82,12 +82,12 @@ void inside_returns(struct model *model, const struct trace_event *event)
 			continue;
 		}
 		(*met)->told.returned = event->call->end;
-		report_met(model, met);
+		report_meeting(model, met);
 	}
 }
 
 /* Does the call act on @life, or on an object of the context @life? */
-static bool is_on(const struct inside_call *open, const struct life *life)
+static bool acts_on(const struct inside_call *open, const struct life *life)
 {
 	if (open->moment.process != life->process)
 		return false;
@@ -100,7 +100,7 @@ int inside_destroyed(struct model *model, const struct life *life, const struct 
 	for (const struct inside_call *open = model->inside; open; open = open->next) {
 		struct inside_met *met;
 
-		if (open->moment.id.thread == moment->id.thread || !is_on(open, life))
+		if (open->moment.id.thread == moment->id.thread || !acts_on(open, life))
 			continue;
 		met = calloc(1, sizeof(*met));
 		if (!met)
@@ -116,7 +116,7 @@ int inside_destroyed(struct model *model, const struct life *life, const struct 
 	return 0;
 }
 
-void inside_spared(struct model *model, const struct moment *moment)
+void inside_forget(struct model *model, const struct moment *moment)
 {
 	for (struct inside_met **at = &model->met, *met; (met = *at);) {
 		if (!is_event(&met->told.destroy, moment->id)) {
@@ -152,7 +152,7 @@ void inside_end(struct model *model, uint32_t process)
 		}
 		met->told.ended = model_end_of_thread(model, &met->told.call);
 		if (process && met->told.ended > met->told.destroy.time) {
-			report_met(model, at);
+			report_meeting(model, at);
 			continue;
 		}
 		*at = met->next;

@@ -28,7 +28,7 @@ void inside_returns(struct model *model, const struct trace_event *event);
 
 /* The destroy of @life begins at @moment; it has failed. 0 or -ENOMEM. */
 int inside_destroyed(struct model *model, const struct life *life, const struct moment *moment);
-void inside_spared(struct model *model, const struct moment *moment);
+void inside_forget(struct model *model, const struct moment *moment);
 
 /* @process has ended; 0: forget all processes, without reports. */
 void inside_end(struct model *model, uint32_t process);

@@ -19,7 +19,7 @@ static uint64_t number_key(uint32_t process, uint32_t number)
 	return (uint64_t)process << 32 | number;
 }
 
-/* Addresses have 47 bits, or 56 with processes to match: keys_of() compares. */
+/* Addresses have 47 bits, or 56 with processes to match: keys_find_object() compares. */
 static uint64_t handle_key(uint32_t process, enum object_kind kind, uint64_t handle)
 {
 	return handle ^ (uint64_t)process << 47 ^ (kind == OBJECT_mw);
@@ -32,8 +32,8 @@ static struct key *get_key(const struct map *map, uint64_t number)
 	return map_get(map, number, &value) ? (struct key *)(uintptr_t)value : NULL;
 }
 
-struct key *keys_of(const struct keys *keys, uint32_t process, enum object_kind kind,
-		    uint64_t handle)
+struct key *keys_find_object(const struct keys *keys, uint32_t process, enum object_kind kind,
+			     uint64_t handle)
 {
 	struct key *key = get_key(&keys->by_handle, handle_key(process, kind, handle));
 
@@ -98,7 +98,7 @@ static void list_remove(struct key_list *list, struct key *key)
 }
 
 /* Make @first the newest key of the number; NULL: remove the number. */
-static int set_first(struct map *map, uint64_t number, struct key *first)
+static int set_newest_key(struct map *map, uint64_t number, struct key *first)
 {
 	if (first)
 		return map_put(map, number, (uintptr_t)first);
@@ -106,7 +106,7 @@ static int set_first(struct map *map, uint64_t number, struct key *first)
 	return 0;
 }
 
-static void leave_lkey(struct keys *keys, struct key *key)
+static void unlink_lkey(struct keys *keys, struct key *key)
 {
 	uint64_t number = number_key(key->process, key->lkey);
 	struct key *first = get_key(&keys->by_lkey, number), **at = &first;
@@ -116,10 +116,10 @@ static void leave_lkey(struct keys *keys, struct key *key)
 	if (!*at)
 		return;
 	*at = key->next_lkey;
-	set_first(&keys->by_lkey, number, first);
+	set_newest_key(&keys->by_lkey, number, first);
 }
 
-static void leave_rkey(struct keys *keys, struct key *key)
+static void unlink_rkey(struct keys *keys, struct key *key)
 {
 	uint64_t number = number_key(key->process, key->rkey);
 	struct key *first = get_key(&keys->by_rkey, number), **at = &first;
@@ -129,7 +129,7 @@ static void leave_rkey(struct keys *keys, struct key *key)
 	if (!*at)
 		return;
 	*at = key->next_rkey;
-	set_first(&keys->by_rkey, number, first);
+	set_newest_key(&keys->by_rkey, number, first);
 }
 
 /* With many keys the tables are larger than a processor's cache. */
@@ -143,9 +143,9 @@ static void prefetch_key(const struct keys *keys, const struct key *key)
 static void drop_key(struct keys *keys, struct key *key)
 {
 	prefetch_key(keys, key);
-	leave_lkey(keys, key);
-	leave_rkey(keys, key);
-	if (keys_of(keys, key->process, key->kind, key->handle) == key)
+	unlink_lkey(keys, key);
+	unlink_rkey(keys, key);
+	if (keys_find_object(keys, key->process, key->kind, key->handle) == key)
 		map_remove(&keys->by_handle, handle_key(key->process, key->kind, key->handle));
 	list_remove(key->state == KEY_DEAD ? &keys->dead : &keys->live, key);
 	keys->changes++;
@@ -153,7 +153,7 @@ static void drop_key(struct keys *keys, struct key *key)
 }
 
 /* The device has reused the number: forget its former owners. */
-static void drop_others(struct keys *keys, const struct key *key)
+static void drop_former_owners(struct keys *keys, const struct key *key)
 {
 	struct key *other;
 
@@ -165,28 +165,28 @@ static void drop_others(struct keys *keys, const struct key *key)
 		drop_key(keys, other);
 }
 
-static int enter_numbers(struct keys *keys, struct key *key)
+static int index_numbers(struct keys *keys, struct key *key)
 {
 	uint64_t lkey = number_key(key->process, key->lkey);
 	uint64_t rkey = number_key(key->process, key->rkey);
 
 	keys->changes++;
-	drop_others(keys, key);
+	drop_former_owners(keys, key);
 	key->next_lkey = key->lkey ? get_key(&keys->by_lkey, lkey) : NULL;
 	key->next_rkey = key->rkey ? get_key(&keys->by_rkey, rkey) : NULL;
-	if ((key->lkey && set_first(&keys->by_lkey, lkey, key)) ||
-	    (key->rkey && set_first(&keys->by_rkey, rkey, key)))
+	if ((key->lkey && set_newest_key(&keys->by_lkey, lkey, key)) ||
+	    (key->rkey && set_newest_key(&keys->by_rkey, rkey, key)))
 		return -ENOMEM;
 	return 0;
 }
 
 int keys_rename(struct keys *keys, struct key *key, uint32_t lkey, uint32_t rkey)
 {
-	leave_lkey(keys, key);
-	leave_rkey(keys, key);
+	unlink_lkey(keys, key);
+	unlink_rkey(keys, key);
 	key->lkey = lkey;
 	key->rkey = rkey;
-	return enter_numbers(keys, key);
+	return index_numbers(keys, key);
 }
 
 struct key *keys_new(struct keys *keys)
@@ -201,11 +201,11 @@ int keys_add(struct keys *keys, struct key *key)
 	struct key *old;
 
 	prefetch_key(keys, key);
-	old = keys_of(keys, key->process, key->kind, key->handle);
+	old = keys_find_object(keys, key->process, key->kind, key->handle);
 	if (old && old->state != KEY_DEAD)
 		drop_key(keys, old); /* its end was not seen */
 	list_add(&keys->live, key);
-	if (enter_numbers(keys, key) ||
+	if (index_numbers(keys, key) ||
 	    map_put(&keys->by_handle, handle_key(key->process, key->kind, key->handle),
 		    (uintptr_t)key)) {
 		drop_key(keys, key);
@@ -214,7 +214,7 @@ int keys_add(struct keys *keys, struct key *key)
 	return 0;
 }
 
-void keys_bury(struct keys *keys, struct key *key, const struct moment *destroyed)
+void keys_mark_dead(struct keys *keys, struct key *key, const struct moment *destroyed)
 {
 	if (key->state == KEY_DEAD)
 		return;

@@ -113,16 +113,16 @@ int keys_add(struct keys *keys, struct key *key);
 int keys_rename(struct keys *keys, struct key *key, uint32_t lkey, uint32_t rkey);
 
 /* The region of the key was deregistered: remember the key for a while. */
-void keys_bury(struct keys *keys, struct key *key, const struct moment *destroyed);
+void keys_mark_dead(struct keys *keys, struct key *key, const struct moment *destroyed);
 
 /* A window was bound again: remember for a while the key that it had until @moment. */
 void keys_replace(struct keys *keys, const struct key *key, const struct moment *moment);
 
 /* The key of the MR or MW at @handle, live or dead; NULL if there is none. */
-struct key *keys_of(const struct keys *keys, uint32_t process, enum object_kind kind,
-		    uint64_t handle);
+struct key *keys_find_object(const struct keys *keys, uint32_t process, enum object_kind kind,
+			     uint64_t handle);
 
-/* The newest of that number, live before dead, in @context (0: any); NULL if there is none. */
+/* The newest key of that number, live before dead, in @context (0: any); NULL if there is none. */
 struct key *keys_find_lkey(const struct keys *keys, uint32_t process, uint64_t context,
 			   uint32_t lkey);
 struct key *keys_find_rkey(const struct keys *keys, uint32_t process, uint64_t context,
@@ -134,8 +134,8 @@ struct key *keys_find_rkey(const struct keys *keys, uint32_t process, uint64_t c
  */
 
 /* A live region of @key's process and context, other than @key, that holds the range. */
-const struct key *keys_holding(const struct keys *keys, const struct key *key, uint64_t addr,
-			       uint64_t length);
+const struct key *keys_find_holder(const struct keys *keys, const struct key *key, uint64_t addr,
+				   uint64_t length);
 
 /* A region that had @rkey until its last ibv_rereg_mr(). */
 const struct key *keys_renamed(const struct keys *keys, uint32_t process, uint32_t rkey);
@@ -144,8 +144,8 @@ const struct key *keys_renamed(const struct keys *keys, uint32_t process, uint32
 const struct key *keys_sibling(const struct keys *keys, uint32_t process, uint32_t rkey);
 
 /* A key with lkey or rkey @number, of a process that is neither @process nor @other. */
-const struct key *keys_elsewhere(const struct keys *keys, uint32_t process, uint32_t other,
-				 uint32_t number);
+const struct key *keys_find_elsewhere(const struct keys *keys, uint32_t process, uint32_t other,
+				      uint32_t number);
 
 /* Does the key cover the whole range? */
 bool key_holds(const struct key *key, uint64_t addr, uint64_t length);

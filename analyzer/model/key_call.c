@@ -87,7 +87,7 @@ static void set_range(struct key *key, const struct call *call)
 }
 
 /* For a window only the number and the protection domain are checked. */
-static void set_all(struct key *key)
+static void allow_any_range(struct key *key)
 {
 	key->any = true;
 	key->access = ~0u;
@@ -113,7 +113,7 @@ static int add_region_key(struct model *model, const struct trace_event *event)
 	if (key->kind == OBJECT_mr)
 		set_range(key, call);
 	else
-		set_all(key);
+		allow_any_range(key);
 	model->keys.shared |= call->verb == VERB_import_mr;
 	return keys_add(&model->keys, key);
 }
@@ -121,7 +121,7 @@ static int add_region_key(struct model *model, const struct trace_event *event)
 static struct key *key_of_call(struct model *model, const struct trace_event *event,
 			       enum object_kind kind)
 {
-	struct key *key = keys_of(&model->keys, event->process, kind, event->call->handle);
+	struct key *key = keys_find_object(&model->keys, event->process, kind, event->call->handle);
 
 	return key && key->state != KEY_DEAD ? key : NULL;
 }
@@ -184,7 +184,7 @@ static int bind_window_key(struct model *model, const struct trace_event *event)
 			   (uint32_t)read_number(call->out, ARG(mw.rkey), key->rkey));
 }
 
-static void bury_context_keys(struct model *model, const struct trace_event *event)
+static void end_context_keys(struct model *model, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	struct moment moment = moment_of(event);
@@ -193,11 +193,11 @@ static void bury_context_keys(struct model *model, const struct trace_event *eve
 	for (; key; key = next) {
 		next = key->newer;
 		if (key->process == event->process && key->context == call->handle)
-			keys_bury(&model->keys, key, &moment);
+			keys_mark_dead(&model->keys, key, &moment);
 	}
 }
 
-static void bury_key_of_call(struct model *model, const struct trace_event *event,
+static void end_argument_key(struct model *model, const struct trace_event *event,
 			     enum object_kind kind)
 {
 	struct key *key = key_of_call(model, event, kind);
@@ -207,7 +207,7 @@ static void bury_key_of_call(struct model *model, const struct trace_event *even
 		return;
 	key->state = KEY_LIVE;
 	if (!event->call->failed)
-		keys_bury(&model->keys, key, &moment);
+		keys_mark_dead(&model->keys, key, &moment);
 }
 
 int keys_call(struct model *model, const struct trace_event *event)
@@ -233,7 +233,7 @@ static int read_return(struct model *model, const struct trace_event *event)
 	const struct verb_info *info = &verb_infos[call->verb];
 
 	if (info->effect == EFFECT_DESTROY)
-		bury_key_of_call(model, event, info->object);
+		end_argument_key(model, event, info->object);
 	else if (info->effect == EFFECT_CREATE && !call->failed && call->handle)
 		return add_region_key(model, event);
 	else if (call->verb == VERB_rereg_mr)
@@ -250,7 +250,7 @@ int keys_return(struct model *model, const struct trace_event *event)
 	int err;
 
 	if (call->verb == VERB_close_device && !call->failed)
-		bury_context_keys(model, event);
+		end_context_keys(model, event);
 	if (kind != OBJECT_mr && kind != OBJECT_mw)
 		return 0;
 	err = args_parse(call->args) ?: args_parse(call->out) ?: read_return(model, event);
@@ -265,7 +265,7 @@ static bool is_one_of(const char *what, const char *a, const char *b)
 /* Does no outstanding request use the region? (Else MKEY-006 reports it at once.) */
 static bool is_idle(const struct model *model, const struct life *region)
 {
-	return region && !queues_naming(model, region).n;
+	return region && !queues_find_users(model, region).n;
 }
 
 /* Moved memory stays the same memory, and discarded memory stays mapped. */
@@ -299,6 +299,6 @@ void keys_end(struct model *model, uint32_t process, int64_t time)
 	for (; key; key = next) {
 		next = key->newer;
 		if (key->process == process)
-			keys_bury(&model->keys, key, &moment);
+			keys_mark_dead(&model->keys, key, &moment);
 	}
 }

@@ -28,8 +28,8 @@ struct key_use keys_remote_use(const struct queue *queue, const struct queue_req
 	return use;
 }
 
-static enum key_fault judge_life(const struct model *model, const struct key *key,
-				 const struct key_use *use)
+static enum key_fault judge_lifetime(const struct model *model, const struct key *key,
+				     const struct key_use *use)
 {
 	bool window = key->kind == OBJECT_mw;
 	enum window_state state = window ? window_state(model, key) : WINDOW_BOUND;
@@ -54,7 +54,7 @@ static bool find_range(const struct model *model, const struct key *key, const s
 	return true;
 }
 
-static enum key_fault find_first(const struct key_judgement *judgement)
+static enum key_fault find_first_fault(const struct key_judgement *judgement)
 {
 	if (judgement->life != KEY_FITS && judgement->life != KEY_UNBOUND)
 		return judgement->life;
@@ -73,7 +73,7 @@ void key_judge(const struct model *model, const struct key *key, const struct ke
 	*ret = (struct key_judgement){ .fault = KEY_UNKNOWN, .life = KEY_UNKNOWN };
 	if (!key)
 		return;
-	ret->life = judge_life(model, key, use);
+	ret->life = judge_lifetime(model, key, use);
 	ret->same_pd = key->pd && key->pd == use->pd;
 	ret->other_pd = key->pd && use->pd && key->pd != use->pd;
 	ret->ranged = find_range(model, key, use, &ret->range);
@@ -81,5 +81,5 @@ void key_judge(const struct model *model, const struct key *key, const struct ke
 		ret->outside = !key_holds(&ret->range, use->addr, use->length);
 		ret->missing = use->needed & ~ret->range.access;
 	}
-	ret->fault = find_first(ret);
+	ret->fault = find_first_fault(ret);
 }

@@ -10,8 +10,8 @@ enum {
 	VARIES = 0xff,
 };
 
-const struct key *keys_holding(const struct keys *keys, const struct key *key, uint64_t addr,
-			       uint64_t length)
+const struct key *keys_find_holder(const struct keys *keys, const struct key *key, uint64_t addr,
+				   uint64_t length)
 {
 	int left = LOOK;
 
@@ -70,8 +70,8 @@ static const struct key *find_elsewhere(const struct key_list *list, uint32_t pr
 	return NULL;
 }
 
-const struct key *keys_elsewhere(const struct keys *keys, uint32_t process, uint32_t other,
-				 uint32_t number)
+const struct key *keys_find_elsewhere(const struct keys *keys, uint32_t process, uint32_t other,
+				      uint32_t number)
 {
 	const struct key *key = number ? find_elsewhere(&keys->live, process, other, number) : NULL;
 

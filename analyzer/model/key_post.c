@@ -53,7 +53,7 @@ static void report_fault(const struct looked *l, const struct key_judgement *jud
 		l->model->watcher.key(l->model->watcher.arg, use);
 }
 
-static void put_aside(const struct looked *l, const struct model_key *use)
+static void add_suspect(const struct looked *l, const struct model_key *use)
 {
 	struct keys *keys = &l->model->keys;
 
@@ -83,7 +83,7 @@ static void judge_element(const struct looked *l, int j, const struct key *key)
 
 	key_judge(l->model, key, &access, &judgement);
 	if (judgement.fault == KEY_UNKNOWN)
-		put_aside(l, &use);
+		add_suspect(l, &use);
 	else
 		report_fault(l, &judgement, key, &use);
 }
@@ -98,7 +98,7 @@ static inline bool element_fits(const struct key *key, const struct life *queue,
 	       (!sink || key->access & ABI_ACCESS_LOCAL_WRITE);
 }
 
-static void look_at_elements(const struct looked *l, const struct wr *wr)
+static void check_sges(const struct looked *l, const struct wr *wr)
 {
 	const struct keys *keys = &l->model->keys;
 	typeof(l->queue->seen[0]) *seen = &l->queue->seen[l->send];
@@ -175,13 +175,13 @@ static void judge_remote(const struct looked *l, const struct key *key, const st
 	if (judgement.life == KEY_FITS && !judgement.other_pd && key->kind == OBJECT_mw)
 		judgement.fault = is_binding(l->model, key) ? KEY_BINDING : KEY_FITS;
 	if (judgement.fault == KEY_UNKNOWN)
-		put_aside(l, &use);
+		add_suspect(l, &use);
 	else
 		report_fault(l, &judgement, key, &use);
 }
 
 /* Had the peer certainly gone when the request was posted, given the uncertainty of both clocks? */
-static bool has_gone(const struct looked *l, const struct peer *other)
+static bool is_peer_gone(const struct looked *l, const struct peer *other)
 {
 	return other->gone != INT64_MAX &&
 	       other->gone + peer_slack(&l->model->peers, l->event->process, other->process) <=
@@ -189,8 +189,8 @@ static bool has_gone(const struct looked *l, const struct peer *other)
 }
 
 /* Report a remote range whose region is still registered, but whose memory the process released. */
-static void judge_released(const struct looked *l, const struct key *key, const struct peer *other,
-			   uint64_t length)
+static void judge_released_range(const struct looked *l, const struct key *key,
+				 const struct peer *other, uint64_t length)
 {
 	const struct key_judgement judgement = { .fault = KEY_RELEASED };
 	struct model_key use = describe_remote(l, other, length);
@@ -200,7 +200,7 @@ static void judge_released(const struct looked *l, const struct key *key, const 
 		report_fault(l, &judgement, key, &use);
 }
 
-static void look_at_remote(const struct looked *l, const struct wr *wr)
+static void check_remote_range(const struct looked *l, const struct wr *wr)
 {
 	struct peers *peers = &l->model->peers;
 	const struct keys *keys = &l->model->keys;
@@ -209,7 +209,7 @@ static void look_at_remote(const struct looked *l, const struct wr *wr)
 	uint64_t changes = keys->changes + peers->changes, length = wr_bytes(wr);
 	struct key *key;
 
-	if (!other || has_gone(l, other) || !length)
+	if (!other || is_peer_gone(l, other) || !length)
 		return;
 	if (!seen->key || seen->changes != changes || seen->key->rkey != wr->rkey) {
 		seen->key = keys_find_rkey(keys, other->process, other->context, wr->rkey);
@@ -223,13 +223,13 @@ static void look_at_remote(const struct looked *l, const struct wr *wr)
 	else if (!key->unmapped)
 		key->remote++;
 	else
-		judge_released(l, key, other, length);
+		judge_released_range(l, key, other, length);
 }
 
-static int look_at_bind(const struct looked *l, const struct wr *wr)
+static int check_bind(const struct looked *l, const struct wr *wr)
 {
 	struct keys *keys = &l->model->keys;
-	struct key *key = keys_of(keys, l->event->process, OBJECT_mw, wr->bind_mw);
+	struct key *key = keys_find_object(keys, l->event->process, OBJECT_mw, wr->bind_mw);
 	const struct key_bind bind = { .at = moment_of(l->event),
 				       .index = l->i,
 				       .qp = l->post->handle,
@@ -246,7 +246,7 @@ static int look_at_bind(const struct looked *l, const struct wr *wr)
 }
 
 /* The number of requests that the device has checked: up to the refused one. */
-static uint32_t looked_at(const struct post *post)
+static uint32_t count_checked(const struct post *post)
 {
 	if (post->verb == VERB_wr_abort)
 		return 0;
@@ -257,18 +257,18 @@ int keys_post(struct model *model, const struct trace_event *event, struct life 
 {
 	const struct post *post = event->post;
 	struct looked l = { model, event, post, queue, post_is_send(post), 0 };
-	uint32_t n = looked_at(post);
+	uint32_t n = count_checked(post);
 	int err = 0;
 
 	for (; l.i < n && !err && !model->keys.shared; l.i++) {
 		const struct wr *wr = &post->wr[l.i];
 
 		if (!l.send || !(wr->send_flags & ABI_SEND_INLINE))
-			look_at_elements(&l, wr);
+			check_sges(&l, wr);
 		if (l.send && operation_needs_remote(wr->opcode))
-			look_at_remote(&l, wr);
+			check_remote_range(&l, wr);
 		if (l.send && wr->opcode == ABI_WR_BIND_MW)
-			err = look_at_bind(&l, wr);
+			err = check_bind(&l, wr);
 		if (l.send &&
 		    (wr->opcode == ABI_WR_LOCAL_INV || wr->opcode == ABI_WR_SEND_WITH_INV))
 			window_invalidated(model, event, queue, l.i);
@@ -288,7 +288,7 @@ void keys_report_ah(struct model *model, const struct trace_event *event, const 
 				       .ah = ah,
 				       .ret = event->post->ret };
 
-	if (!model->keys.shared && i < looked_at(event->post))
+	if (!model->keys.shared && i < count_checked(event->post))
 		model->watcher.key(model->watcher.arg, &use);
 }
 

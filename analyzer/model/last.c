@@ -16,7 +16,7 @@
 #include "core/wire/log.h"
 
 /* Make entries for @thread and @process; false if out of memory. */
-static bool has_room(struct model *model, uint32_t thread, uint32_t process)
+static bool grow_entries(struct model *model, uint32_t thread, uint32_t process)
 {
 	while (model->nlasts <= thread)
 		if (!vec_push(model->lasts, model->nlasts))
@@ -88,7 +88,7 @@ static void note_data(struct last_verb *last, struct last_process *of,
 /* The first event of a thread or a process. */
 static __attribute__((noinline)) int note_new(struct model *model, const struct trace_event *event)
 {
-	if (!has_room(model, event->id.thread, event->process))
+	if (!grow_entries(model, event->id.thread, event->process))
 		return log_err(-ENOMEM, "threads of a trace");
 	return last_note(model, event);
 }

@@ -111,7 +111,7 @@ static void grow_table(struct lives *lives)
 	free(old);
 }
 
-static void take_out(struct lives *lives, struct life *life)
+static void unhash_life(struct lives *lives, struct life *life)
 {
 	struct life **at;
 
@@ -143,7 +143,7 @@ void lives_add(struct lives *lives, struct life *life)
 
 	old = lives_find(lives, life->process, life->kind, life->handle);
 	if (old && old->state == LIFE_DYING)
-		take_out(lives, old);
+		unhash_life(lives, old);
 	else
 		lives_drop(lives, old);
 	if (lives->count >= lives->nbuckets)
@@ -180,7 +180,7 @@ static void notify_leave(struct lives *lives, struct life *life, bool freed)
 		lives->leave(lives->arg, life, freed);
 }
 
-void lives_bury(struct lives *lives, struct life *life, enum life_state state)
+void lives_mark_dead(struct lives *lives, struct life *life, enum life_state state)
 {
 	notify_leave(lives, life, false);
 	unlink_all(life);
@@ -203,7 +203,7 @@ void lives_drop(struct lives *lives, struct life *life)
 	if (life->state == LIFE_LIVE || life->state == LIFE_DYING)
 		lives->live--;
 	forget_dead(lives, life);
-	take_out(lives, life);
+	unhash_life(lives, life);
 	free(life->groups);
 	free(life->qp);
 	free(life->path);
@@ -211,7 +211,7 @@ void lives_drop(struct lives *lives, struct life *life)
 	pool_free(&lives->pool, life);
 }
 
-static int by_creation(const void *a, const void *b)
+static int compare_creation(const void *a, const void *b)
 {
 	const struct life *x = *(struct life *const *)a;
 	const struct life *y = *(struct life *const *)b;
@@ -242,12 +242,12 @@ ssize_t lives_of(const struct lives *lives, uint32_t process, struct life ***ret
 		return -ENOMEM;
 	for (life = NULL; (life = lives_next(lives, process, life));)
 		found[i++] = life;
-	qsort(found, n, sizeof(found[0]), by_creation);
+	qsort(found, n, sizeof(found[0]), compare_creation);
 	*ret_found = found;
 	return (ssize_t)n;
 }
 
-static void put_first(struct life_link **list, struct life_link *link, bool child)
+static void prepend_link(struct life_link **list, struct life_link *link, bool child)
 {
 	struct life_link *second = *list;
 
@@ -277,8 +277,8 @@ int life_link(struct life *parent, struct life *child)
 		return -ENOMEM;
 	link->parent = parent;
 	link->child = child;
-	put_first(&parent->children, link, true);
-	put_first(&child->parents, link, false);
+	prepend_link(&parent->children, link, true);
+	prepend_link(&child->parents, link, false);
 	return 0;
 }
 

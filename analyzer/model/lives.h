@@ -136,7 +136,7 @@ struct life *lives_find(const struct lives *lives, uint32_t process, enum object
 void lives_add(struct lives *lives, struct life *life);
 
 /* @life is dead now: unlink it, and remember it in @state for a while. */
-void lives_bury(struct lives *lives, struct life *life, enum life_state state);
+void lives_mark_dead(struct lives *lives, struct life *life, enum life_state state);
 
 /* Unlink, remove and free; accepts NULL. */
 void lives_drop(struct lives *lives, struct life *life);

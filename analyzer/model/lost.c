@@ -90,7 +90,7 @@ void lost_posted(struct model *model, const struct queue *queue, const struct sg
 	}
 }
 
-const struct lost_pool *lost_of(const struct model *model, uint32_t process, uint32_t lkey)
+const struct lost_pool *lost_find_pool(const struct model *model, uint32_t process, uint32_t lkey)
 {
 	return find_pool(model, process, lkey);
 }

@@ -12,7 +12,8 @@
 
 #include "analyzer/model/model_state.h"
 
-static void note_inside(struct model *model, const struct trace_event *event, struct misuse *note)
+static void note_open_batch(struct model *model, const struct trace_event *event,
+			    struct misuse *note)
 {
 	const struct life *cq = model_find(model, event->process, OBJECT_cq, event->misuse->of);
 
@@ -27,7 +28,7 @@ static int note_misuse(struct model *model, const struct trace_event *event, str
 	if (!life->misuse)
 		return -ENOMEM;
 	if (event->misuse->what == MISUSE_DESTROY_INSIDE) {
-		note_inside(model, event, life->misuse);
+		note_open_batch(model, event, life->misuse);
 		return 0;
 	}
 	life->misuse->crowded.at = moment_of(event);

@@ -44,7 +44,7 @@ static void on_leave(void *arg, struct life *life, bool freed)
 	struct model *model = arg;
 
 	if (life->kind == OBJECT_qp && life->peer)
-		life->peer->left = queues_work(life);
+		life->peer->left = queues_peer_work(life);
 	if (model->watcher.leave && (life->state == LIFE_LIVE || life->state == LIFE_DYING))
 		model->watcher.leave(model->watcher.arg, life);
 	queues_leave(model, life, freed);
@@ -141,8 +141,8 @@ void model_free(struct model *model)
 
 /* Data verbs */
 
-static void use_ah(struct model *model, const struct trace_event *event, const struct life *queue,
-		   uint32_t i)
+static void note_ah_use(struct model *model, const struct trace_event *event,
+			const struct life *queue, uint32_t i)
 {
 	struct life *ah = model_find(model, event->process, OBJECT_ah, event->post->wr[i].ah);
 
@@ -166,7 +166,7 @@ static int on_post(struct model *model, const struct trace_event *event)
 	qp_post(model, event, life);
 	for (uint32_t i = 0; i < post->nwr; i++)
 		if (post->wr[i].ah)
-			use_ah(model, event, life, i);
+			note_ah_use(model, event, life, i);
 	return err < 0 ? log_err(err, "keys of memory") : queues_post(model, event, life);
 }
 
@@ -210,7 +210,7 @@ static void on_notify(struct model *model, const struct trace_event *event)
 
 /* Processes */
 
-static struct life *copy_for(struct model *model, const struct life *life, uint32_t process)
+static struct life *copy_life_for(struct model *model, const struct life *life, uint32_t process)
 {
 	struct life *copy = lives_new(&model->lives);
 
@@ -288,7 +288,8 @@ static int inherit_objects(struct model *model, uint32_t child, const struct mom
 		return log_err(-ENOMEM, "objects of a forked process");
 	}
 	for (ssize_t i = 0; i < n; i++)
-		if (existed_at_fork(lives[i], moment) && (copy = copy_for(model, lives[i], child)))
+		if (existed_at_fork(lives[i], moment) &&
+		    (copy = copy_life_for(model, lives[i], child)))
 			lives_add(&model->lives, copy);
 	free(lives);
 	return pinned_inherit(model, child, moment->process);
@@ -455,7 +456,7 @@ const struct life *model_context(struct model *model, const struct life *life)
 	return model_find(model, life->process, OBJECT_context, life->context);
 }
 
-bool model_has(const struct model *model, uint32_t process)
+bool model_has_objects(const struct model *model, uint32_t process)
 {
 	for (const struct pending *pending = model->pending; pending; pending = pending->next)
 		if (pending->destroy.moment.process == process)

@@ -35,7 +35,7 @@ int model_event(struct model *model, const struct trace_event *event);
 int model_end(struct model *model, uint32_t process, int64_t time, enum model_end how);
 
 /* Has @process a live object, or a destroy that has not returned? */
-bool model_has(const struct model *model, uint32_t process);
+bool model_has_objects(const struct model *model, uint32_t process);
 
 /* The number of live objects that @process created and must destroy itself. */
 uint64_t model_count(const struct model *model, uint32_t process);

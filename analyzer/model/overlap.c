@@ -99,7 +99,7 @@ static bool is_reading(const struct queue *queue, const struct queue_request *re
 }
 
 /* Does @receive belong to the queue's last post, made after a completion was polled? */
-static bool is_returned(const struct queue *queue, const struct queue_request *receive)
+static bool is_reposted(const struct queue *queue, const struct queue_request *receive)
 {
 	const struct queue_request *last = queue_at(queue, queue->count - 1);
 
@@ -128,7 +128,7 @@ static struct overlap_pair *choose_pair(struct queue *queue, const struct queue 
 	if (!queue_fills(earlier))
 		return NULL;
 	if (earlier->opcode == QUEUE_RECEIVE)
-		return is_returned(other, earlier) ? &overlaps->received : NULL;
+		return is_reposted(other, earlier) ? &overlaps->received : NULL;
 	if (queue_fills(later))
 		return &overlaps->filled;
 	return takes_data(later) && !(later->flags & ABI_SEND_FENCE) ? &overlaps->unfenced : NULL;
@@ -160,7 +160,8 @@ static void check_earlier(struct model *model, struct queue *queue, const struct
 }
 
 /* Does @write begin where an outstanding READ or atomic of the same queue begins at the peer? */
-static void look_remote(struct model *model, struct queue *queue, const struct queue_request *write)
+static void check_remote_read(struct model *model, struct queue *queue,
+			      const struct queue_request *write)
 {
 	struct overlap_pair *pair = &queue->overlaps->overtaken;
 	uint32_t most = queue->count < BACK ? queue->count : BACK;
@@ -189,9 +190,9 @@ static struct queue *receives_of_peer(struct model *model, const struct queue *q
 }
 
 /* Does @receive share bytes with what @write writes at its peer? */
-static bool is_entered(const struct queue *rq, const struct queue_request *receive,
-		       const struct queue *queue, const struct queue_request *write,
-		       uint64_t *ret_addr, uint64_t *ret_length)
+static bool is_written_to(const struct queue *rq, const struct queue_request *receive,
+			  const struct queue *queue, const struct queue_request *write,
+			  uint64_t *ret_addr, uint64_t *ret_length)
 {
 	struct sge to = { .addr = write->remote_addr };
 
@@ -209,8 +210,8 @@ static bool is_entered(const struct queue *rq, const struct queue_request *recei
  * A WRITE with immediate data takes a receive, whose buffer may be the one that it writes to.
  * Receives that only announce a WRITE may have no data: then all have one buffer, or none.
  */
-static void look_at_peer(struct model *model, struct queue *queue,
-			 const struct queue_request *write)
+static void check_peer_receives(struct model *model, struct queue *queue,
+				const struct queue_request *write)
 {
 	struct overlap_pair *pair = &queue->overlaps->entered;
 	const struct queue *rq = receives_of_peer(model, queue);
@@ -223,7 +224,7 @@ static void look_at_peer(struct model *model, struct queue *queue,
 		const struct queue_request *receive = queue_at(rq, rq->count - 1 - i);
 
 		model->compared++;
-		if (receive->done || !is_entered(rq, receive, queue, write, &addr, &length))
+		if (receive->done || !is_written_to(rq, receive, queue, write, &addr, &length))
 			continue;
 		store_pair(pair, rq, receive, queue, write);
 		if (pair->n == 1) {
@@ -245,14 +246,15 @@ static void note_place(struct queue *queue, const struct queue_request *request)
 }
 
 /* Must one more request of @queue be examined? */
-static bool has_more(const struct model *model, const struct queue *queue)
+static bool may_check_more(const struct model *model, const struct queue *queue)
 {
 	return (!queue->overlaps || queue->overlaps->looked < LOOK) && !queue->doubt &&
 	       queue->owner && model->compared <= COMPARED;
 }
 
 /* Compare @later, a send of @queue, with the READs that other queue pairs of its process have. */
-static void look_abroad(struct model *model, struct queue *queue, const struct queue_request *later)
+static void check_other_queues(struct model *model, struct queue *queue,
+			       const struct queue_request *later)
 {
 	for (const struct queue *other = model->busy; other; other = other->next) {
 		model->compared++;
@@ -278,15 +280,15 @@ static __attribute__((noinline)) void look_at_last(struct model *model, struct q
 	model->reads |= queue_reads(request->opcode);
 	check_earlier(model, queue, queue, request);
 	if (model->reads && queue->send && takes_data(request))
-		look_abroad(model, queue, request);
+		check_other_queues(model, queue, request);
 	if (!queue->send && owner->kind == OBJECT_qp && owner->sq && !owner->sq->doubt)
 		check_earlier(model, queue, owner->sq, request);
 	if (!queue->send)
 		return;
 	if (queue->reads && request->rkey && is_write(request))
-		look_remote(model, queue, request);
+		check_remote_read(model, queue, request);
 	if (request->opcode == ABI_WR_RDMA_WRITE && owner->kind == OBJECT_qp)
-		look_at_peer(model, queue, request);
+		check_peer_receives(model, queue, request);
 	if (takes_data(request) && !(request->flags & ABI_SEND_INLINE) && owner->rq &&
 	    owner->rq->owner == owner && !owner->rq->doubt)
 		check_earlier(model, queue, owner->rq, request);
@@ -295,6 +297,6 @@ static __attribute__((noinline)) void look_at_last(struct model *model, struct q
 /* Requests posted to a queue pair that the program has moved to ERR are flushed without data. */
 void overlap_pushed(struct model *model, struct queue *queue)
 {
-	if (has_more(model, queue) && !queue->draining)
+	if (may_check_more(model, queue) && !queue->draining)
 		look_at_last(model, queue);
 }

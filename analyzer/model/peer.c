@@ -150,7 +150,7 @@ static bool fits_psn(const struct peer *peer, const struct peer *other)
 	       fit_psn(peer->sq_psn, other->rq_psn);
 }
 
-static bool is_abroad(const struct peers *peers, uint32_t process, uint32_t other)
+static bool is_on_other_host(const struct peers *peers, uint32_t process, uint32_t other)
 {
 	return peers->trace && trace_is_abroad(peers->trace, process, other);
 }
@@ -161,7 +161,7 @@ int64_t peer_slack(const struct peers *peers, uint32_t process, uint32_t other)
 }
 
 /* Compares all but the times. */
-static bool fit_together(const struct peer *peer, const struct peer *other, bool abroad)
+static bool are_peers_alike(const struct peer *peer, const struct peer *other, bool abroad)
 {
 	return peer->connected && other->connected && other->dest == peer->number &&
 	       peer->dest == other->number &&
@@ -174,7 +174,7 @@ static bool may_be_peers(const struct peers *peers, const struct peer *peer,
 {
 	int64_t slack;
 
-	if (!fit_together(peer, other, is_abroad(peers, peer->process, other->process)))
+	if (!are_peers_alike(peer, other, is_on_other_host(peers, peer->process, other->process)))
 		return false;
 	slack = peer_slack(peers, peer->process, other->process);
 	return slack != INT64_MAX && other->gone > peer->since - slack &&
@@ -186,10 +186,10 @@ static const struct peer *find_abroad(const struct peers *peers, const struct pe
 	const struct peer *other = get_pointer(&peers->by_number, peer->dest), *found = NULL;
 
 	for (; other; other = other->same) {
-		if (other == peer || !fit_together(peer, other, false))
+		if (other == peer || !are_peers_alike(peer, other, false))
 			continue;
-		if (found || !is_abroad(peers, peer->process, other->process) ||
-		    !fit_together(peer, other, true))
+		if (found || !is_on_other_host(peers, peer->process, other->process) ||
+		    !are_peers_alike(peer, other, true))
 			return NULL;
 		found = other;
 	}
@@ -210,7 +210,7 @@ void peer_abroad(const struct peers *peers, uint32_t number,
 	}
 }
 
-static struct peer *find_other(struct peers *peers, const struct peer *peer, bool gone)
+static struct peer *find_connected_peer(struct peers *peers, const struct peer *peer, bool gone)
 {
 	struct peer *other = get_pointer(&peers->by_number, peer->dest), *found = NULL;
 
@@ -230,7 +230,8 @@ struct peer *peer_other(struct peers *peers, struct peer *peer)
 	if (!peer->connected)
 		return NULL;
 	if (peer->changes != peers->changes) {
-		peer->other = find_other(peers, peer, false) ?: find_other(peers, peer, true);
+		peer->other = find_connected_peer(peers, peer, false)
+				      ?: find_connected_peer(peers, peer, true);
 		peer->changes = peers->changes;
 	}
 	return peer->other;
@@ -254,14 +255,14 @@ struct peer *peer_at(const struct peers *peers, uint32_t process, uint32_t numbe
 	return found;
 }
 
-struct peer *peer_meant(struct peers *peers, const struct peer *peer)
+struct peer *peer_find_meant(struct peers *peers, const struct peer *peer)
 {
 	return peer->connected ? peer_at(peers, peer->process, peer->dest, &peer->place) : NULL;
 }
 
-struct peer *peer_misled(struct peers *peers, const struct peer *peer)
+struct peer *peer_find_misled(struct peers *peers, const struct peer *peer)
 {
-	struct peer *found = peer_meant(peers, peer);
+	struct peer *found = peer_find_meant(peers, peer);
 
 	return found && found->connected && found->dest != peer->number ? found : NULL;
 }
@@ -301,12 +302,12 @@ const struct peer *peer_former(const struct peers *peers, const struct peer *pee
 	return find_former(peers, peer);
 }
 
-struct peer *peer_given(struct peers *peers, const struct peer *peer)
+struct peer *peer_find_given(struct peers *peers, const struct peer *peer)
 {
-	return peer_meant(peers, peer) ?: find_former(peers, peer);
+	return peer_find_meant(peers, peer) ?: find_former(peers, peer);
 }
 
-const struct peer *peer_expecting(const struct peers *peers, const struct peer *peer)
+const struct peer *peer_find_claimant(const struct peers *peers, const struct peer *peer)
 {
 	const struct peer *other = get_pointer(&peers->by_dest, peer->number);
 

@@ -90,17 +90,17 @@ struct peer *peer_other(struct peers *peers, struct peer *peer);
 
 /*
  * The only live queue pair with the number and address that @peer is connected to, wherever that
- * one is connected; NULL: none, or several. peer_misled(): only if it is connected to another
+ * one is connected; NULL: none, or several. peer_find_misled(): only if it is connected to another
  * number.
  */
-struct peer *peer_meant(struct peers *peers, const struct peer *peer);
-struct peer *peer_misled(struct peers *peers, const struct peer *peer);
+struct peer *peer_find_meant(struct peers *peers, const struct peer *peer);
+struct peer *peer_find_misled(struct peers *peers, const struct peer *peer);
 
 /*
  * The queue pair that @peer was connected to, alive or destroyed, whether or not it is connected
  * back; NULL: it is not known, or there are several.
  */
-struct peer *peer_given(struct peers *peers, const struct peer *peer);
+struct peer *peer_find_given(struct peers *peers, const struct peer *peer);
 
 /* The only live queue pair with @number at @place, as seen by @process; NULL: none or several. */
 struct peer *peer_at(const struct peers *peers, uint32_t process, uint32_t number,
@@ -136,7 +136,7 @@ bool peer_is_only(const struct peers *peers, const struct peer *peer);
 const struct peer *peer_former(const struct peers *peers, const struct peer *peer);
 
 /* The last live queue pair that was given the number of @peer; NULL: none. */
-const struct peer *peer_expecting(const struct peers *peers, const struct peer *peer);
+const struct peer *peer_find_claimant(const struct peers *peers, const struct peer *peer);
 
 /* How far apart times of two processes must be for their order to be known: 0 in one trace. */
 int64_t peer_slack(const struct peers *peers, uint32_t process, uint32_t other);

@@ -287,7 +287,7 @@ const char *pinned_limiter(const struct model *model, uint32_t process, const st
 		       : NULL;
 }
 
-static int ask_trace(const struct model *model, uint32_t process)
+static int read_copies_on_fork(const struct model *model, uint32_t process)
 {
 	const char *copies = trace_process_meta(model->trace, process, "copies_on_fork");
 	bool soft = is_on_soft(model, process);
@@ -308,7 +308,7 @@ enum fork_safety model_fork_safety(struct model *model, uint32_t process)
 	if (!p)
 		return FORK_NOT_KNOWN;
 	if (!p->asked) {
-		p->copies = ask_trace(model, process);
+		p->copies = read_copies_on_fork(model, process);
 		p->asked = true;
 	}
 	if (!p->implied) {

@@ -229,7 +229,7 @@ static uint32_t opcodes_of(int type)
 	}
 }
 
-static void read_made(struct qp *qp, const struct json_node *ret, enum object_kind kind)
+static void read_created_qp(struct qp *qp, const struct json_node *ret, enum object_kind kind)
 {
 	for (const struct json_node *n = json_first(ret); n; n = json_next(n)) {
 		if (is_named(n, "send_cq"))
@@ -296,7 +296,7 @@ int qp_created(struct life *life, enum verb verb, const struct args *args, const
 			read_init(qp, n);
 	for (const struct json_node *n = json_first(args_root(out)); n; n = json_next(n)) {
 		if (is_named(n, "ret"))
-			read_made(qp, n, life->kind);
+			read_created_qp(qp, n, life->kind);
 		else if (n->kind == JSON_OBJECT)
 			read_init(qp, n);
 	}
@@ -338,7 +338,7 @@ static int read_wq_state(const struct json_node *n)
 }
 
 /* Do other processes move its state (ibv_open_qp()), or the kernel, in rdma_connect() of iWARP? */
-static bool is_hidden(const struct qp *qp, int state)
+static bool is_state_hidden(const struct qp *qp, int state)
 {
 	return qp->shared || (qp->iwarp && state != ABI_QPS_RESET && state != ABI_QPS_ERR);
 }
@@ -376,7 +376,7 @@ bool qp_read_path(const struct args *args, struct qp_path *ret_path)
 }
 
 /* The sender's address, from the header: a GRH, IPv6, or IPv4 in the last 20 bytes. */
-static void turn_route(const struct args *args, struct qp_path *path)
+static void reverse_route(const struct args *args, struct qp_path *path)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 	const char *raw;
@@ -400,7 +400,7 @@ static void turn_route(const struct args *args, struct qp_path *path)
 }
 
 /* As ibv_init_ah_from_wc(3) fills it. */
-static void turn_path(const struct args *args, struct qp_path *path)
+static void reverse_path_of_wc(const struct args *args, struct qp_path *path)
 {
 	int64_t dlid = 0, sl = 0, bits = 0, port = 0, flags = 0;
 
@@ -416,7 +416,7 @@ static void turn_path(const struct args *args, struct qp_path *path)
 				  .is_global = (flags & ABI_WC_GRH) != 0,
 				  .back = true };
 	if (path->is_global)
-		turn_route(args, path);
+		reverse_route(args, path);
 }
 
 int qp_ah_created(struct life *life, enum verb verb, const struct args *args)
@@ -429,13 +429,13 @@ int qp_ah_created(struct life *life, enum verb verb, const struct args *args)
 	if (!life->path)
 		return -ENOMEM;
 	if (verb == VERB_create_ah_from_wc)
-		turn_path(args, life->path);
+		reverse_path_of_wc(args, life->path);
 	else
 		read_path(attr, life->path);
 	return 0;
 }
 
-static void take_attrs(struct qp *qp, const struct json_node *attr)
+static void read_attrs(struct qp *qp, const struct json_node *attr)
 {
 	for (const struct json_node *n = json_first(attr); n; n = json_next(n))
 		read_attr(qp, n);
@@ -466,11 +466,11 @@ void qp_modified(struct life *life, const struct trace_event *event)
 		qp->reset = event->time;
 	}
 	if (life->kind == OBJECT_qp)
-		take_attrs(qp, args_find(args, ARG(attr)));
+		read_attrs(qp, args_find(args, ARG(attr)));
 	if (life->kind == OBJECT_qp && state == ABI_QPS_RTR)
 		qp->rtr = moment;
 	if (state != QP_UNKNOWN)
-		enter_state(qp, is_hidden(qp, state) ? QP_UNKNOWN : state, &moment);
+		enter_state(qp, is_state_hidden(qp, state) ? QP_UNKNOWN : state, &moment);
 }
 
 void qp_queried(struct life *life, const struct trace_event *event)

@@ -12,8 +12,8 @@
 /* Calls */
 
 /* Note a queue pair that librdmacm moves to RTR without receives: then the peer may send. */
-static void note_bare(struct model *model, const struct trace_event *event, struct life *life,
-		      int state)
+static void note_no_receives(struct model *model, const struct trace_event *event,
+			     struct life *life, int state)
 {
 	const struct queue *receives = life->rq;
 
@@ -31,7 +31,7 @@ static bool has_polled_since(const struct queue *queue, int64_t time)
  * Was @life reset and connected again, while its other end is still in the old connection? If
  * messages have arrived in that, the other end no longer expects the first PSN.
  */
-static bool is_alone(struct model *model, const struct life *life)
+static bool is_peer_stale(struct model *model, const struct life *life)
 {
 	const struct peer *other = peer_other(&model->peers, life->peer);
 	const struct life *end = other ? other->life : NULL;
@@ -58,10 +58,10 @@ static void modify_returns(struct model *model, const struct trace_event *event,
 					 &modify.fault);
 	life->qp->by_cm |= cm_call_of(model, event)->inside;
 	qp_modified(life, event);
-	note_bare(model, event, life, change.to);
+	note_no_receives(model, event, life, change.to);
 	peer_connect(&model->peers, life);
 	if (life->peer && change.to == ABI_QPS_RTR && life->qp->type == ABI_QPT_RC)
-		life->peer->alone = life->qp->reset && is_alone(model, life);
+		life->peer->alone = life->qp->reset && is_peer_stale(model, life);
 	if (life->kind == OBJECT_qp && !event->inner && !event->call->depth)
 		model->watcher.modify(model->watcher.arg, &modify);
 }
@@ -124,7 +124,7 @@ static void check_opcodes(struct model *model, const struct trace_event *event, 
  * the queue pair into ERR it may post a request whose flush shows that all others were flushed.
  * Other threads may learn of it later.
  */
-static bool is_excused(const struct life *life, const struct trace_event *event, bool send)
+static bool is_allowed_post(const struct life *life, const struct trace_event *event, bool send)
 {
 	enum { NEWS = 1000000000 };
 	const struct qp *qp = life->qp;
@@ -138,7 +138,7 @@ static bool is_excused(const struct life *life, const struct trace_event *event,
  * Does another thread still post, although the thread that polled the error had time to stop it? It
  * had if it has polled another completion in error since.
  */
-static bool is_late(struct qp *qp, const struct trace_event *event)
+static bool is_late_post(struct qp *qp, const struct trace_event *event)
 {
 	enum { SOON = 10000000, POSTS = 3 };
 
@@ -165,10 +165,10 @@ void qp_post(struct model *model, const struct trace_event *event, struct life *
 		return;
 	if (state == ABI_QPS_ERR) {
 		life->qp->after[send] += post->nwr;
-		if (!life->qp->judged && !is_excused(life, event, send)) {
+		if (!life->qp->judged && !is_allowed_post(life, event, send)) {
 			life->qp->judged = true;
 			report_misfit(model, event, life, MISFIT_ERROR, 0);
-		} else if (send && !life->qp->judged && is_late(life->qp, event)) {
+		} else if (send && !life->qp->judged && is_late_post(life->qp, event)) {
 			report_misfit(model, event, life, MISFIT_LATE, 0);
 		}
 	} else if (!send && life->qp->srq) {
@@ -181,7 +181,7 @@ void qp_post(struct model *model, const struct trace_event *event, struct life *
 /* Errors */
 
 /* Nothing has completed before, not even in this poll. */
-static bool is_first(const struct life *life, const struct poll *poll, const struct wc *wc)
+static bool is_first_wc(const struct life *life, const struct poll *poll, const struct wc *wc)
 {
 	if (!life->sq || life->sq->completed || life->sq->doubt ||
 	    (life->rq && life->rq->owner == life && life->rq->completed))
@@ -200,7 +200,7 @@ static void report_unreached(struct model *model, const struct trace_event *even
 					     .index = (uint32_t)(wc - event->poll->wc) };
 
 	if (wc->status == ABI_WC_RETRY_EXC_ERR && life->qp && life->state == LIFE_LIVE &&
-	    is_first(life, event->poll, wc))
+	    is_first_wc(life, event->poll, wc))
 		model->watcher.unreached(model->watcher.arg, &unreached);
 }
 

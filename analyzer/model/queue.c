@@ -99,7 +99,7 @@ static struct queue_request *request_at(const struct queue *queue, uint32_t i)
 	return &queue->ring[(queue->first + i) & (queue->size - 1)];
 }
 
-static uint32_t room_for(uint64_t n)
+static uint32_t size_for_count(uint64_t n)
 {
 	uint32_t size = SMALL;
 
@@ -140,8 +140,8 @@ static int grow_queue(struct queue *queue, uint32_t nsge)
 {
 	struct queue to = *queue;
 
-	to.size = room_for(2 * (uint64_t)queue->outstanding + 1);
-	to.sge_size = room_for(2 * (live_sges(queue) + nsge));
+	to.size = size_for_count(2 * (uint64_t)queue->outstanding + 1);
+	to.sge_size = size_for_count(2 * (live_sges(queue) + nsge));
 	to.ring = malloc(to.size * sizeof(*to.ring));
 	to.sges = malloc(to.sge_size * sizeof(*to.sges));
 	if (!to.ring || !to.sges) {
@@ -191,7 +191,7 @@ static inline void uncount_request(struct queue *queue, const struct queue_reque
 	queue->cq->signalled -= request->signalled;
 }
 
-struct queue_request *queue_place(struct queue *queue, uint32_t nsge)
+struct queue_request *queue_reserve(struct queue *queue, uint32_t nsge)
 {
 	if ((queue->count == queue->size ||
 	     queue->sge_end - queue->sge_first + nsge > queue->sge_size) &&
@@ -277,7 +277,7 @@ void queue_clear(struct queue *queue)
 int64_t queue_search(const struct queue *queue, struct event_id id, uint32_t index)
 {
 	for (uint32_t i = 1; i < queue->count; i++)
-		if (queue_is_it(request_at(queue, i), id, index))
+		if (queue_is_request(request_at(queue, i), id, index))
 			return i;
 	return -1;
 }
@@ -292,7 +292,7 @@ const struct queue_request *queue_oldest(const struct queue *queue)
 	return NULL;
 }
 
-static bool is_of(const struct queue *queue, uint32_t process)
+static bool belongs_to(const struct queue *queue, uint32_t process)
 {
 	return queue->owner && queue->owner->process == process;
 }
@@ -300,7 +300,7 @@ static bool is_of(const struct queue *queue, uint32_t process)
 bool queues_each(const struct model *model, uint32_t process, queue_visit *visit, void *arg)
 {
 	for (const struct queue *queue = model->busy; queue; queue = queue->next)
-		for (uint32_t i = 0; is_of(queue, process) && i < queue->count; i++)
+		for (uint32_t i = 0; belongs_to(queue, process) && i < queue->count; i++)
 			if (!request_at(queue, i)->done && visit(arg, queue, request_at(queue, i)))
 				return true;
 	return false;
@@ -333,23 +333,23 @@ const struct life *queue_receiver(const struct queue *queue)
 }
 
 /* The receives of @qp are in an SRQ, and may complete to @cq. */
-static bool takes_shared(const struct life *qp, const struct life *cq)
+static bool receives_from_srq(const struct life *qp, const struct life *cq)
 {
 	return qp->qp && qp->qp->srq && qp->qp->recv_cq == cq->handle &&
 	       (!qp->rq || qp->rq->doubt || qp->rq->outstanding);
 }
 
-bool queues_barren(const struct life *cq)
+bool queues_expect_none(const struct life *cq)
 {
 	if (!cq->cq || !cq->cq->queues || cq->cq->doubt || cq->cq->pools || cq->cq->could)
 		return false;
 	for (const struct life_link *link = cq->children; link; link = link->next_child)
-		if (takes_shared(link->child, cq))
+		if (receives_from_srq(link->child, cq))
 			return false;
 	return true;
 }
 
-struct peer_work queues_work(const struct life *qp)
+struct peer_work queues_peer_work(const struct life *qp)
 {
 	const struct queue *sq = qp->sq, *rq = qp->rq;
 	struct peer_work work = { .state = qp_state(qp) };
@@ -378,7 +378,7 @@ struct peer_work queues_work_of(const struct peer *peer)
 {
 	if (!peer)
 		return (struct peer_work){ .state = QP_UNKNOWN };
-	return peer->life ? queues_work(peer->life) : peer->left;
+	return peer->life ? queues_peer_work(peer->life) : peer->left;
 }
 
 /* The device context that @life depends on, directly or not. */
@@ -416,7 +416,7 @@ static int64_t find_key(const struct queue *queue, const struct queue_request *r
 /*
  * Does @request certainly still use @ah? An unsignalled one may be done, as the peer may tell.
  */
-static bool names_ah(const struct queue_request *request, const struct life *ah)
+static bool still_uses_ah(const struct queue_request *request, const struct life *ah)
 {
 	return request->ah == ah->handle && request->signalled;
 }
@@ -424,7 +424,7 @@ static bool names_ah(const struct queue_request *request, const struct life *ah)
 static void note_use(struct queue_named *named, const struct queue *queue,
 		     const struct queue_request *request, const struct life *object)
 {
-	int64_t sge = object->kind == OBJECT_ah   ? (names_ah(request, object) ? 0 : -1)
+	int64_t sge = object->kind == OBJECT_ah   ? (still_uses_ah(request, object) ? 0 : -1)
 		      : object->kind == OBJECT_mr ? find_key(queue, request, object->number)
 						  : -1;
 
@@ -437,13 +437,13 @@ static void note_use(struct queue_named *named, const struct queue *queue,
 	named->sge = (uint32_t)sge;
 }
 
-struct queue_named queues_naming(const struct model *model, const struct life *object)
+struct queue_named queues_find_users(const struct model *model, const struct life *object)
 {
 	const struct life *context = context_of(object);
 	struct queue_named named = { 0 };
 
 	for (const struct queue *queue = model->busy; queue; queue = queue->next) {
-		if (!is_of(queue, object->process) || queue->doubt)
+		if (!belongs_to(queue, object->process) || queue->doubt)
 			continue;
 		if (object->kind == OBJECT_ah && !queue->with_ah)
 			continue;
@@ -456,7 +456,7 @@ struct queue_named queues_naming(const struct model *model, const struct life *o
 	return named;
 }
 
-const struct queue_left *queues_left(const struct model *model, const struct life *qp)
+const struct queue_left *queues_find_left(const struct model *model, const struct life *qp)
 {
 	const struct queue_left *found = NULL;
 

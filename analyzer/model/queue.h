@@ -383,7 +383,7 @@ bool queues_each(const struct model *model, uint32_t process, queue_visit *visit
  * Is no request outstanding that completes on @cq? False also if that is not known, or if @cq has
  * no queue.
  */
-bool queues_barren(const struct life *cq);
+bool queues_expect_none(const struct life *cq);
 
 /* Messages of send queue @sends that are known from completions to be executed. */
 uint64_t queue_count_sent(const struct queue *sends);
@@ -392,13 +392,13 @@ uint64_t queue_count_sent(const struct queue *sends);
 const struct life *queue_receiver(const struct queue *queue);
 
 /* The requests posted to the queues of @qp, and to its SRQ if no other queue pair has used it. */
-struct peer_work queues_work(const struct life *qp);
+struct peer_work queues_peer_work(const struct life *qp);
 
 /* The work of @peer, alive or destroyed; NULL: nothing is known. */
 struct peer_work queues_work_of(const struct peer *peer);
 
 /* The last of the recently destroyed queue pairs that had the number of @qp; NULL: none. */
-const struct queue_left *queues_left(const struct model *model, const struct life *qp);
+const struct queue_left *queues_find_left(const struct model *model, const struct life *qp);
 
 /* Outstanding requests that use an object. */
 struct queue_named {
@@ -412,4 +412,4 @@ struct queue_named {
  * The outstanding requests that use @object: an MR (or the MW or MR of a bind) by an SGE's lkey, on
  * a queue of its device context; an AH by its address. Queues with a doubt are left out.
  */
-struct queue_named queues_naming(const struct model *model, const struct life *object);
+struct queue_named queues_find_users(const struct model *model, const struct life *object);

@@ -17,14 +17,14 @@ void queue_cq_put(struct queue_cq *cq);
  * Memory for another request with @nsge SGEs; NULL if out of memory. The caller sets all fields but
  * `sge`, and calls queue_push(); @busy is the list of queues with outstanding requests.
  */
-struct queue_request *queue_place(struct queue *queue, uint32_t nsge);
+struct queue_request *queue_reserve(struct queue *queue, uint32_t nsge);
 void queue_push(struct queue *queue, struct queue **busy, const struct sge *sges);
 
-/* Searches from the second request on: the slow part of queue_find(), which is the one to call. */
+/* Searches from the second request on: the slow part of queue_find(); call that. */
 int64_t queue_search(const struct queue *queue, struct event_id id, uint32_t index);
 
-static inline bool queue_is_it(const struct queue_request *request, struct event_id id,
-			       uint32_t index)
+static inline bool queue_is_request(const struct queue_request *request, struct event_id id,
+				    uint32_t index)
 {
 	return request->n == id.n && request->index == index && request->thread == id.thread &&
 	       !request->done;
@@ -35,7 +35,7 @@ static inline int64_t queue_find(const struct queue *queue, struct event_id id, 
 {
 	if (!queue->count)
 		return -1;
-	return queue_is_it(queue_at(queue, 0), id, index) ? 0 : queue_search(queue, id, index);
+	return queue_is_request(queue_at(queue, 0), id, index) ? 0 : queue_search(queue, id, index);
 }
 
 /* The request at @at is complete; on a send queue also the unsignaled ones before it. */

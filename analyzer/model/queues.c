@@ -86,12 +86,12 @@ static uint64_t kind_of(const struct wr *wr)
 }
 
 /* Report the last request of the queue if another outstanding one has its wr_id. */
-static void note_number(struct model *model, struct queue *queue, const struct wr *wr)
+static void note_wr_id(struct model *model, struct queue *queue, const struct wr *wr)
 {
 	enum unique_found found = unique_add(&queue->wr_ids, wr->wr_id, kind_of(wr), queue->high);
 
 	if (found == UNIQUE_TWICE && !twice_is_message(queue))
-		strain_twice(&model->watcher, queue, false);
+		strain_duplicate(&model->watcher, queue, false);
 	else if (found == UNIQUE_ONCE)
 		twice_found(queue);
 }
@@ -100,7 +100,7 @@ static void note_number(struct model *model, struct queue *queue, const struct w
 static void note_buffer(struct model *model, struct queue *queue, const struct wr *wr)
 {
 	if (unique_add(&queue->buffers, wr->sge[0].addr, kind_of(wr), queue->high) == UNIQUE_TWICE)
-		strain_twice(&model->watcher, queue, true);
+		strain_duplicate(&model->watcher, queue, true);
 }
 
 static bool takes_key_back(const struct wr *wr)
@@ -109,8 +109,8 @@ static bool takes_key_back(const struct wr *wr)
 }
 
 /* The request was just added. */
-static void look_at_pushed(struct model *model, struct queue *queue,
-			   const struct queue_request *request, const struct wr *wr)
+static void check_pushed(struct model *model, struct queue *queue,
+			 const struct queue_request *request, const struct wr *wr)
 {
 	overlap_pushed(model, queue);
 	if (queue->datagrams)
@@ -118,7 +118,7 @@ static void look_at_pushed(struct model *model, struct queue *queue,
 	if (model->lost && !queue->send && wr->nsge && queue->owner)
 		lost_posted(model, queue, &wr->sge[0]);
 	if (!queue->wr_ids.off && request->signalled)
-		note_number(model, queue, wr);
+		note_wr_id(model, queue, wr);
 	if (!queue->buffers.off && queue_fills(request) && !queue->draining)
 		note_buffer(model, queue, wr);
 }
@@ -130,7 +130,7 @@ static int push_wr(struct model *model, struct queue *queue, const struct trace_
 	struct queue_request *request;
 
 	limit_ring(model, queue);
-	request = queue_place(queue, wr->nsge);
+	request = queue_reserve(queue, wr->nsge);
 	if (!request)
 		return -ENOMEM;
 	*request = (struct queue_request){
@@ -162,7 +162,7 @@ static int push_wr(struct model *model, struct queue *queue, const struct trace_
 			count_read(queue);
 	}
 	queue_push(queue, &model->busy, wr->sge);
-	look_at_pushed(model, queue, request, wr);
+	check_pushed(model, queue, request, wr);
 	return 0;
 }
 
@@ -187,7 +187,7 @@ static void count_sizes(struct queue *queue, const struct post *post, uint32_t t
 	}
 }
 
-static void end_run(struct queue_singles *singles, int64_t time)
+static void end_singles_run(struct queue_singles *singles, int64_t time)
 {
 	int64_t whole = span_limit(time - singles->since);
 
@@ -212,7 +212,7 @@ static void count_single(struct queue_singles *singles, int64_t time, int64_t ns
 		return;
 	}
 	if (!first)
-		end_run(singles, time);
+		end_singles_run(singles, time);
 	singles->run = 0;
 	singles->run_ns = 0;
 	singles->since = time;
@@ -346,7 +346,7 @@ static struct queue *find_place(const struct life *qp, const struct life *cq, co
 	return *ret_at < 0 ? NULL : queue;
 }
 
-static void doubt_queue(struct queue *queue, enum queue_doubt doubt)
+static void mark_queue_doubt(struct queue *queue, enum queue_doubt doubt)
 {
 	if (!queue)
 		return;
@@ -363,14 +363,14 @@ static struct queue *doubt_stray(const struct life *qp, const struct wc *wc)
 	if (!qp)
 		return NULL;
 	if (!success || !receive)
-		doubt_queue(qp->sq, QUEUE_STRAY);
+		mark_queue_doubt(qp->sq, QUEUE_STRAY);
 	if (!success || receive)
-		doubt_queue(qp->rq, QUEUE_STRAY);
+		mark_queue_doubt(qp->rq, QUEUE_STRAY);
 	return !success ? NULL : receive ? qp->rq : qp->sq;
 }
 
-static void take_completion(struct model *model, const struct trace_event *event, uint32_t i,
-			    const struct life *cq)
+static void process_completion(struct model *model, const struct trace_event *event, uint32_t i,
+			       const struct life *cq)
 {
 	const struct wc *wc = &event->poll->wc[i];
 	struct model_complete told = { .event = event, .index = i, .cq = cq };
@@ -383,8 +383,8 @@ static void take_completion(struct model *model, const struct trace_event *event
 	if (wc->request.thread)
 		queue = find_place(qp, cq, wc, &at);
 	if (wc->candidates > 1 && qp) {
-		doubt_queue(qp->sq, QUEUE_GUESSED);
-		doubt_queue(qp->rq, QUEUE_GUESSED);
+		mark_queue_doubt(qp->sq, QUEUE_GUESSED);
+		mark_queue_doubt(qp->rq, QUEUE_GUESSED);
 	}
 	if (wc->status == ABI_WC_SUCCESS && wc->opcode & ABI_WC_RECV)
 		hot_received(model, event->process);
@@ -394,7 +394,7 @@ static void take_completion(struct model *model, const struct trace_event *event
 	if (wc->status != ABI_WC_SUCCESS && told.request &&
 	    (told.request->opcode == ABI_WR_LOCAL_INV ||
 	     told.request->opcode == ABI_WR_SEND_WITH_INV))
-		window_kept(model, event, told.request);
+		window_restore(model, event, told.request);
 	if (wc->status == ABI_WC_SUCCESS && qp && wc->opcode & ABI_WC_RECV &&
 	    wc->wc_flags & ABI_WC_WITH_INV)
 		window_reported(model, event, qp, wc);
@@ -437,7 +437,7 @@ static int64_t idle_ns(const struct model *model, const struct queue_cq_stats *s
 }
 
 /* A send may be polled late: the program has other work meanwhile. A message has a sender. */
-static void count_slept(struct queue_cq_stats *stats, const struct poll *poll, int64_t ns)
+static void count_sleep(struct queue_cq_stats *stats, const struct poll *poll, int64_t ns)
 {
 	stats->asleep = false;
 	for (uint32_t i = 0; i < poll->nwc && !stats->asleep; i++)
@@ -464,7 +464,7 @@ static void count_late(const struct model *model, struct queue_cq_stats *stats,
 	if (ns >= QUEUE_LATE) {
 		stats->batch = 0;
 		stats->batch_ns = ns;
-		count_slept(stats, poll, ns);
+		count_sleep(stats, poll, ns);
 	} else if (!same || !stats->batch || poll->empty) {
 		stats->batch_ns = 0;
 	}
@@ -515,6 +515,6 @@ void queues_poll(struct model *model, const struct trace_event *event, struct li
 	if (cq && cq->cq && event->poll->nwc)
 		count_poll(model, cq->cq, event);
 	for (uint32_t i = 0; i < event->poll->nwc; i++)
-		take_completion(model, event, i, cq);
+		process_completion(model, event, i, cq);
 	slow_polled(model, event, cq);
 }

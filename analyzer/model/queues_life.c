@@ -360,7 +360,7 @@ void queues_end(struct model *model, struct life *life, bool killed)
 		strain_end(&model->watcher, life->rq, killed);
 }
 
-static void leave_pool(struct queue *queue)
+static void unlink_pool(struct queue *queue)
 {
 	struct queue **at = queue->cq ? &queue->cq->pools : NULL;
 
@@ -375,7 +375,7 @@ static void end_queue(struct life *life, struct queue **queue)
 {
 	if (*queue && (*queue)->owner == life) {
 		queue_clear(*queue);
-		leave_pool(*queue);
+		unlink_pool(*queue);
 		if ((*queue)->cq)
 			(*queue)->cq->queues--;
 		(*queue)->owner = NULL;
@@ -385,7 +385,7 @@ static void end_queue(struct life *life, struct queue **queue)
 	*queue = NULL;
 }
 
-static void remember_left(struct model *model, const struct life *qp)
+static void remember_unpolled(struct model *model, const struct life *qp)
 {
 	struct queue_left *left;
 
@@ -403,7 +403,7 @@ static void remember_left(struct model *model, const struct life *qp)
 void queues_leave(struct model *model, struct life *life, bool freed)
 {
 	if (life->sq && life->sq->signalled && !life->sq->doubt)
-		remember_left(model, life);
+		remember_unpolled(model, life);
 	if (life->rq && life->rq->user == life)
 		life->rq->user = NULL;
 	hot_left(model, life);

@@ -123,7 +123,7 @@ static void add_address(const struct call *call, char *text, size_t size)
 		snprintf(text, size, " to %s", address);
 }
 
-static void add_asked(const struct call *call, char *text, size_t size)
+static void add_request_value(const struct call *call, char *text, size_t size)
 {
 	int64_t value;
 
@@ -144,7 +144,7 @@ const char *reason_call(struct model *model, const struct trace_event *event, ch
 	char rest[64] = "";
 
 	if (is_call(event))
-		add_asked(event->call, rest, sizeof(rest));
+		add_request_value(event->call, rest, sizeof(rest));
 	snprintf(text, size, "%s(%s%s)", verb == VERB_COUNT ? "?" : verb_infos[verb].name,
 		 object ? object->name : "", rest);
 	return text;
@@ -190,7 +190,7 @@ static bool has_children(const struct refused *r, char *text, size_t size)
 }
 
 /* A queue that was full. */
-static bool has_no_room(const struct refused *r, char *text, size_t size)
+static bool is_queue_full(const struct refused *r, char *text, size_t size)
 {
 	const struct life *object = r->object;
 	const struct queue *queue;
@@ -213,8 +213,8 @@ static bool has_no_data(const struct refused *r, char *text, size_t size)
 				 wr->opcode != ABI_WR_RDMA_READ))
 			continue;
 		snprintf(text, size,
-			 "wr[%u], %s, has no data: ibv_wr_set_sge() and its like belong behind the "
-			 "function that begins the request",
+			 "wr[%u], %s, has no data: call ibv_wr_set_sge() or a similar function "
+			 "after the one that begins the request",
 			 i, enum_name(enum_find("ibv_wr_opcode"), wr->opcode));
 		return true;
 	}
@@ -230,7 +230,7 @@ static const struct reason_row {
 } rows[] = {
 	{ VERB_COUNT, EFFECT_DESTROY, EBUSY, has_children },
 	{ VERB_COUNT, -1, ENOMEM, refused_list },
-	{ VERB_COUNT, -1, ENOMEM, has_no_room },
+	{ VERB_COUNT, -1, ENOMEM, is_queue_full },
 	{ VERB_reg_mr, -1, ENOMEM, refused_memlock },
 	{ VERB_reg_mr, -1, ENOMEM, refused_otherwise },
 	{ VERB_reg_mr_iova, -1, ENOMEM, refused_memlock },
@@ -251,7 +251,7 @@ static const struct reason_row {
 	{ VERB_wr_complete, -1, EINVAL, has_no_data },
 	{ VERB_post_srq_recv, -1, 0, refused_elements },
 	{ VERB_post_wq_recv, -1, 0, refused_elements },
-	{ VERB_COUNT, -1, ENOMEM, refused_room },
+	{ VERB_COUNT, -1, ENOMEM, refused_full_queue },
 	{ VERB_create_qp, -1, 0, refused_qp },
 	{ VERB_create_qp, -1, ENOMEM, refused_memlock },
 	{ VERB_create_qp, -1, ENOMEM, refused_otherwise },
@@ -290,7 +290,7 @@ static const struct reason_row {
 	{ VERB_attach_mcast, -1, EINVAL, refused_group },
 	{ VERB_modify_srq, -1, EINVAL, refused_limit },
 	{ VERB_alloc_mw, -1, EINVAL, refused_window },
-	{ VERB_rdma_create_id, -1, EINVAL, refused_space },
+	{ VERB_rdma_create_id, -1, EINVAL, refused_port_space },
 	{ VERB_rdma_create_qp, -1, EINVAL, refused_role },
 	{ VERB_rdma_create_qp, -1, EINVAL, refused_type },
 	{ VERB_rdma_reject, -1, EINVAL, refused_role },
@@ -300,11 +300,11 @@ static const struct reason_row {
 	{ VERB_rdma_resolve_addr, -1, ENODEV, refused_address },
 	{ VERB_rdma_resolve_addr, -1, ENETUNREACH, refused_address },
 	{ VERB_rdma_resolve_addr, -1, EHOSTUNREACH, refused_address },
-	{ VERB_rdma_connect, -1, EINVAL, refused_talk },
-	{ VERB_rdma_accept, -1, EINVAL, refused_talk },
-	{ VERB_rdma_reject, -1, EINVAL, refused_talk },
-	{ VERB_rdma_disconnect, -1, EINVAL, refused_talk },
-	{ VERB_rdma_connect, -1, EINVAL, refused_early },
+	{ VERB_rdma_connect, -1, EINVAL, refused_reconnect },
+	{ VERB_rdma_accept, -1, EINVAL, refused_reconnect },
+	{ VERB_rdma_reject, -1, EINVAL, refused_reconnect },
+	{ VERB_rdma_disconnect, -1, EINVAL, refused_reconnect },
+	{ VERB_rdma_connect, -1, EINVAL, refused_no_route },
 	{ VERB_rdma_connect, -1, EINVAL, refused_parameters },
 	{ VERB_rdma_accept, -1, EINVAL, refused_parameters },
 	{ VERB_reg_mr, -1, EFAULT, refused_memory },

@@ -91,8 +91,8 @@ bool refused_limit(const struct refused *r, char *text, size_t size)
 }
 
 /* An argument is none of the values of its enum. */
-static bool is_no_value(const struct refused *r, enum arg arg, const char *name, char *text,
-			size_t size)
+static bool is_not_enum_value(const struct refused *r, enum arg arg, const char *name, char *text,
+			      size_t size)
 {
 	int64_t value;
 
@@ -105,16 +105,16 @@ static bool is_no_value(const struct refused *r, enum arg arg, const char *name,
 
 bool refused_window(const struct refused *r, char *text, size_t size)
 {
-	return is_no_value(r, ARG(type), "ibv_mw_type", text, size);
+	return is_not_enum_value(r, ARG(type), "ibv_mw_type", text, size);
 }
 
-bool refused_space(const struct refused *r, char *text, size_t size)
+bool refused_port_space(const struct refused *r, char *text, size_t size)
 {
-	return is_no_value(r, ARG(ps), "rdma_port_space", text, size);
+	return is_not_enum_value(r, ARG(ps), "rdma_port_space", text, size);
 }
 
 /* Is it an address of the loopback interface, or of a private network? */
-static bool is_near(const uint8_t ip[4])
+static bool is_local_address(const uint8_t ip[4])
 {
 	return ip[0] == 127 || ip[0] == 10 || (ip[0] == 192 && ip[1] == 168) ||
 	       (ip[0] == 172 && ip[1] >= 16 && ip[1] < 32);
@@ -130,7 +130,7 @@ static bool is_reversed(const char *address, char *text, size_t size)
 		return false;
 	for (int i = 0; i < 4; i++)
 		back[i] = ip[3 - i];
-	if (is_near(ip) || !is_near(back))
+	if (is_local_address(ip) || !is_local_address(back))
 		return false;
 	snprintf(text, size,
 		 "%u.%u.%u.%u is %u.%u.%u.%u with its bytes reversed: sin_addr is in network byte "
@@ -186,7 +186,7 @@ bool refused_type(const struct refused *r, char *text, size_t size)
 }
 
 /* An identifier serves one connection: rdma_connect() or rdma_accept() succeeds once. */
-bool refused_talk(const struct refused *r, char *text, size_t size)
+bool refused_reconnect(const struct refused *r, char *text, size_t size)
 {
 	const struct life *id = r->object;
 	enum verb verb = r->event->call->verb, before;
@@ -203,7 +203,7 @@ bool refused_talk(const struct refused *r, char *text, size_t size)
 			 "%s was disconnected at %s: a new connection needs a new identifier",
 			 id->name, at);
 	else if (before == VERB_rdma_accept && verb != VERB_rdma_disconnect)
-		snprintf(text, size, "%s was accepted at %s already", id->name, at);
+		snprintf(text, size, "%s was already accepted at %s", id->name, at);
 	else if (before == VERB_rdma_connect && verb == VERB_rdma_connect)
 		snprintf(text, size,
 			 "rdma_connect() was called for %s at %s: a second attempt needs a new "
@@ -224,14 +224,14 @@ static bool has_channel(const struct life *id)
 }
 
 /* A call before its event has come. (An identifier without a channel waits in its calls.) */
-bool refused_early(const struct refused *r, char *text, size_t size)
+bool refused_no_route(const struct refused *r, char *text, size_t size)
 {
 	const struct life *id = r->object;
 
 	if (!id || id->kind != OBJECT_cm_id || id->inherited || id->routed || !has_channel(id) ||
 	    id->created.verb != VERB_rdma_create_id)
 		return false;
-	snprintf(text, size, "no RDMA_CM_EVENT_ROUTE_RESOLVED of %s has come", id->name);
+	snprintf(text, size, "no RDMA_CM_EVENT_ROUTE_RESOLVED has come for %s", id->name);
 	return true;
 }
 

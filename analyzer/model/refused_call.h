@@ -18,9 +18,9 @@ bool refused_window(const struct refused *r, char *text, size_t size);
  * connection cannot have.
  */
 bool refused_address(const struct refused *r, char *text, size_t size);
-bool refused_space(const struct refused *r, char *text, size_t size);
-bool refused_talk(const struct refused *r, char *text, size_t size);
-bool refused_early(const struct refused *r, char *text, size_t size);
+bool refused_port_space(const struct refused *r, char *text, size_t size);
+bool refused_reconnect(const struct refused *r, char *text, size_t size);
+bool refused_no_route(const struct refused *r, char *text, size_t size);
 bool refused_role(const struct refused *r, char *text, size_t size);
 bool refused_parameters(const struct refused *r, char *text, size_t size);
 

@@ -43,7 +43,7 @@ static bool value_exceeds(const struct refused *r, enum arg arg, int64_t most, c
 	return true;
 }
 
-static bool is_linked(const struct refused *r, enum arg arg)
+static bool is_handle_set(const struct refused *r, enum arg arg)
 {
 	return args_number(r->event->call->args, arg) != 0;
 }
@@ -51,12 +51,12 @@ static bool is_linked(const struct refused *r, enum arg arg)
 /* Is the CQ of one direction missing, although the type of queue pair needs both? */
 static bool lacks_cq(const struct refused *r, bool ex, char *text, size_t size)
 {
-	bool send = !is_linked(r, ARG_EX(ex, qp_init_attr, send_cq));
+	bool send = !is_handle_set(r, ARG_EX(ex, qp_init_attr, send_cq));
 	int64_t type;
 
 	if (!args_get(r->event->call->args, ARG_EX(ex, qp_init_attr, qp_type), &type) ||
 	    (type != ABI_QPT_RC && type != ABI_QPT_UC && type != ABI_QPT_UD) ||
-	    (!send && is_linked(r, ARG_EX(ex, qp_init_attr, recv_cq))))
+	    (!send && is_handle_set(r, ARG_EX(ex, qp_init_attr, recv_cq))))
 		return false;
 	snprintf(text, size, "%s_cq is NULL", send ? "send" : "recv");
 	return true;
@@ -66,11 +66,11 @@ bool refused_qp(const struct refused *r, char *text, size_t size)
 {
 	bool ex = r->event->call->verb != VERB_create_qp;
 	const struct device *device = device_of(r);
-	bool srq = is_linked(r, ARG_EX(ex, qp_init_attr, srq));
+	bool srq = is_handle_set(r, ARG_EX(ex, qp_init_attr, srq));
 	int64_t bytes;
 
-	if (!is_linked(r, ARG_EX(ex, qp_init_attr, send_cq)) &&
-	    !is_linked(r, ARG_EX(ex, qp_init_attr, recv_cq))) {
+	if (!is_handle_set(r, ARG_EX(ex, qp_init_attr, send_cq)) &&
+	    !is_handle_set(r, ARG_EX(ex, qp_init_attr, recv_cq))) {
 		snprintf(text, size, "no CQ");
 		return true;
 	}
@@ -319,7 +319,7 @@ bool refused_otherwise(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
-bool refused_room(const struct refused *r, char *text, size_t size)
+bool refused_full_queue(const struct refused *r, char *text, size_t size)
 {
 	const struct life *object = r->object;
 	const struct queue *queue;

@@ -22,7 +22,7 @@ bool refused_memlock(const struct refused *r, char *text, size_t size);
 bool refused_otherwise(const struct refused *r, char *text, size_t size);
 
 /* ENOMEM of a post, although the queue was not full. */
-bool refused_room(const struct refused *r, char *text, size_t size);
+bool refused_full_queue(const struct refused *r, char *text, size_t size);
 
 /* ENOMEM of a post whose list of requests is a cycle. */
 bool refused_list(const struct refused *r, char *text, size_t size);

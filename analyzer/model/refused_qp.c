@@ -142,7 +142,7 @@ static const char *name_source(const struct refused *r, char *text, size_t size)
 }
 
 /* Is the address of the peer all zeros? */
-static bool is_nowhere(const struct refused *r)
+static bool is_dgid_zero(const struct refused *r)
 {
 	const char *raw = args_text(r->event->call->args, ADDRESS(r, grh.dgid.raw));
 
@@ -175,7 +175,7 @@ bool refused_path(const struct refused *r, char *text, size_t size)
 	if (!global || !device_lacks_gid(device, (uint32_t)port_num, (uint32_t)index))
 		return false;
 	snprintf(text, size, "port %" PRId64 " has no GID at sgid_index %" PRId64 "%s", port_num,
-		 index, is_nowhere(r) ? ", and dgid is ::" : "");
+		 index, is_dgid_zero(r) ? ", and dgid is ::" : "");
 	return true;
 }
 

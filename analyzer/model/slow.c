@@ -60,7 +60,7 @@ static bool has_sent(const struct poll *poll)
 	return false;
 }
 
-static void note_pace(struct hot *hot, int64_t ns, uint64_t polls)
+static void note_poll_time(struct hot *hot, int64_t ns, uint64_t polls)
 {
 	double pace = (double)ns / (double)polls;
 
@@ -71,7 +71,7 @@ static void note_pace(struct hot *hot, int64_t ns, uint64_t polls)
 static void note_poll(struct hot *hot, struct queue_look *look, const struct trace_event *event)
 {
 	if (hot && event->poll->empty >= MANY && look->polls[0].thread == event->id.thread)
-		note_pace(hot, event->time - look->polls[0].time, event->poll->empty + 1);
+		note_poll_time(hot, event->time - look->polls[0].time, event->poll->empty + 1);
 	memmove(&look->polls[1], &look->polls[0], sizeof(look->polls) - sizeof(look->polls[0]));
 	look->polls[0].time = event->time;
 	look->polls[0].empty = event->poll->empty;
@@ -143,7 +143,7 @@ static bool add_bytes(void *arg, const struct queue *queue, const struct queue_r
 }
 
 /* The time that the requests take that are outstanding in all processes. */
-static int64_t find_busy(const struct model *model)
+static int64_t sum_request_time(const struct model *model)
 {
 	uint64_t bytes = 0;
 
@@ -163,7 +163,7 @@ static int64_t find_rnr(struct model *model, const struct model_complete *comple
 		int64_t one;
 
 		if (queue_takes_receive(request->opcode) && !request->done) {
-			one = starved_most(model, complete->qp, request);
+			one = starved_limit(model, complete->qp, request);
 			most = one > INT64_MAX - most ? INT64_MAX : most + one;
 		}
 		if (request == complete->request)
@@ -181,7 +181,7 @@ static bool is_ready(const struct qp *qp, int64_t since)
 	       qp->settled <= since && (qp->set & needed) == needed && qp->timeout & 31;
 }
 
-bool slow_is(struct model *model, const struct model_complete *complete, struct slow *ret_slow)
+bool slow_find(struct model *model, const struct model_complete *complete, struct slow *ret_slow)
 {
 	const struct queue_request *request = complete->request;
 	const struct queue *queue = complete->queue;
@@ -205,7 +205,7 @@ bool slow_is(struct model *model, const struct model_complete *complete, struct 
 		return false;
 	rnr = find_rnr(model, complete);
 	if (rnr == INT64_MAX || waited - slow.most <= rnr ||
-	    waited - slow.most - rnr <= find_busy(model))
+	    waited - slow.most - rnr <= sum_request_time(model))
 		return false;
 	*ret_slow = slow;
 	return true;

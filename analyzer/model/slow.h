@@ -35,4 +35,4 @@ void slow_polled(struct model *model, const struct trace_event *event, struct li
  * Did no response come, to the request of @complete or to any other of its process, for longer than
  * the queue pair's timeout, the peer's RNR timer and the bytes in flight explain?
  */
-bool slow_is(struct model *model, const struct model_complete *complete, struct slow *ret_slow);
+bool slow_find(struct model *model, const struct model_complete *complete, struct slow *ret_slow);

@@ -82,7 +82,7 @@ void starved_note(struct model *model, const struct trace_event *event, const st
 	note_lack(event, other->life, queue, taken, slack);
 }
 
-bool starved_until(const struct queue_request *request, int64_t timer, int64_t end)
+bool starved_explains(const struct queue_request *request, int64_t timer, int64_t end)
 {
 	return request->starved > 0 &&
 	       end - request->time <= request->starved + timer + timer / LATE;
@@ -107,8 +107,8 @@ static int64_t find_starved(struct model *model, const struct life *qp,
 	return request->starved || slack ? request->starved + 2 * slack + LONGEST : 0;
 }
 
-int64_t starved_most(struct model *model, const struct life *qp,
-		     const struct queue_request *request)
+int64_t starved_limit(struct model *model, const struct life *qp,
+		      const struct queue_request *request)
 {
 	int64_t starved = find_starved(model, qp, request), most = INT64_MAX;
 

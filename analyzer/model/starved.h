@@ -24,11 +24,11 @@ void starved_note(struct model *model, const struct trace_event *event, const st
  * Did the RNR timer of the peer, @timer ns, make @request wait until @end? There was no receive,
  * and the receive that it consumed was posted while the timer ran for the last time.
  */
-bool starved_until(const struct queue_request *request, int64_t timer, int64_t end);
+bool starved_explains(const struct queue_request *request, int64_t timer, int64_t end);
 
 /*
  * The longest time that the peer's RNR timer may have delayed @request of @qp; INT64_MAX: not
  * known.
  */
-int64_t starved_most(struct model *model, const struct life *qp,
-		     const struct queue_request *request);
+int64_t starved_limit(struct model *model, const struct life *qp,
+		      const struct queue_request *request);

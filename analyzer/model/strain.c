@@ -36,7 +36,7 @@ static uint32_t larger_of(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-static uint32_t room_of(const struct queue *queue)
+static uint32_t known_capacity(const struct queue *queue)
 {
 	return larger_of(queue->limits.asked, queue->limits.given);
 }
@@ -76,19 +76,21 @@ static void check_request(const struct model_watcher *watcher, const struct trac
 
 const char *strain_reason(const struct queue *queue, char *text, size_t size)
 {
-	if (queue->owner->kind == OBJECT_qp && queue->limits.known && !room_of(queue)) {
+	if (queue->owner->kind == OBJECT_qp && queue->limits.known && !known_capacity(queue)) {
 		snprintf(text, size, "%s was created with %s 0", queue->owner->name,
 			 queue->send ? "max_send_wr" : "max_recv_wr");
 		return text;
 	}
-	if (!is_certain(queue) || !room_of(queue) || queue->outstanding < room_of(queue))
+	if (!is_certain(queue) || !known_capacity(queue) ||
+	    queue->outstanding < known_capacity(queue))
 		return NULL;
 	if (queue->send)
 		snprintf(text, size, "%s: %u of %u outstanding, %u of them signalled",
-			 queue->owner->name, queue->outstanding, room_of(queue), queue->signalled);
+			 queue->owner->name, queue->outstanding, known_capacity(queue),
+			 queue->signalled);
 	else
 		snprintf(text, size, "%s: %u of %u receives outstanding", queue->owner->name,
-			 queue->outstanding, room_of(queue));
+			 queue->outstanding, known_capacity(queue));
 	return text;
 }
 
@@ -146,9 +148,9 @@ static void store_refusal(struct queue *queue, const struct trace_event *event, 
 		.list = hash_list(post),
 		.outstanding = queue->outstanding,
 		.signalled = queue->signalled,
-		.limit = room_of(queue),
-		.full = full && is_certain(queue) && room_of(queue) &&
-			queue->outstanding >= room_of(queue),
+		.limit = known_capacity(queue),
+		.full = full && is_certain(queue) && known_capacity(queue) &&
+			queue->outstanding >= known_capacity(queue),
 		.completed = queue->completed,
 		.recovered = recovered,
 	};
@@ -161,8 +163,8 @@ static bool is_retry(const struct queue_mark *a, const struct queue_mark *b)
 }
 
 /* Is @mark @like a request that was refused after the first one? */
-static bool is_further(const struct queue_refusal *refusal, const struct queue_mark *mark,
-		       bool (*like)(const struct queue_mark *a, const struct queue_mark *b))
+static bool was_refused_later(const struct queue_refusal *refusal, const struct queue_mark *mark,
+			      bool (*like)(const struct queue_mark *a, const struct queue_mark *b))
 {
 	uint64_t n = refusal->nmore < QUEUE_REFUSED ? refusal->nmore : QUEUE_REFUSED;
 
@@ -173,22 +175,22 @@ static bool is_further(const struct queue_refusal *refusal, const struct queue_m
 }
 
 /* Another request is refused by a queue that is still full, and the program continues. */
-static void note_further(struct queue *queue, const struct trace_event *event, uint32_t taken)
+static void note_next_refusal(struct queue *queue, const struct trace_event *event, uint32_t taken)
 {
 	struct queue_refusal *refusal = queue->refusal;
 	struct queue_mark mark = mark_of(&event->post->wr[taken]);
 
 	if (!refusal->full || refusal->later || queue->completed != refusal->completed ||
 	    abs(event->post->ret) != ENOMEM || event->id.thread != refusal->at.id.thread ||
-	    is_retry(&mark, &refusal->bad) || is_further(refusal, &mark, is_retry))
+	    is_retry(&mark, &refusal->bad) || was_refused_later(refusal, &mark, is_retry))
 		return;
 	if (refusal->nmore < QUEUE_REFUSED)
 		refusal->more[refusal->nmore] = mark;
 	refusal->nmore++;
 }
 
-static int take_refusal(const struct model_watcher *watcher, const struct trace_event *event,
-			struct queue *queue, uint32_t taken)
+static int note_refused_wr(const struct model_watcher *watcher, const struct trace_event *event,
+			   struct queue *queue, uint32_t taken)
 {
 	struct model_strain strain = { .kind = STRAIN_STUCK, .index = taken };
 
@@ -196,7 +198,7 @@ static int take_refusal(const struct model_watcher *watcher, const struct trace_
 		return 0; /* the refused request is not in the trace */
 	check_request(watcher, event, queue, taken);
 	if (queue->refusal && queue->refusal->open) {
-		note_further(queue, event, taken);
+		note_next_refusal(queue, event, taken);
 		return 0;
 	}
 	if (!queue->refusal && !(queue->refusal = calloc(1, sizeof(*queue->refusal))))
@@ -236,7 +238,7 @@ static void resolve_refusal(const struct model_watcher *watcher, const struct tr
 			refusal->recovered++;
 			return;
 		}
-		refusal->returned |= is_further(refusal, &mark, is_alike);
+		refusal->returned |= was_refused_later(refusal, &mark, is_alike);
 	}
 	if (!refusal->later && queue->completed == refusal->completed &&
 	    event->id.thread == refusal->at.id.thread)
@@ -262,7 +264,7 @@ static const struct queue_request *find_earlier(const struct queue *queue, bool 
 	return NULL;
 }
 
-void strain_twice(const struct model_watcher *watcher, struct queue *queue, bool buffer)
+void strain_duplicate(const struct model_watcher *watcher, struct queue *queue, bool buffer)
 {
 	const struct queue_request *last = queue_at(queue, queue->count - 1);
 	struct model_strain strain = { .kind = buffer ? STRAIN_BUFFER : STRAIN_WR_ID,
@@ -283,13 +285,13 @@ static void check_room(const struct model_watcher *watcher, const struct trace_e
 {
 	struct model_strain strain;
 
-	if (queue->outstanding <= room_of(queue) || queue->beyond || !queue->limits.given ||
+	if (queue->outstanding <= known_capacity(queue) || queue->beyond || !queue->limits.given ||
 	    !is_certain(queue))
 		return;
 	strain = (struct model_strain){ .kind = STRAIN_BEYOND,
 					.index = taken - 1,
 					.number = queue->outstanding,
-					.limit = room_of(queue) };
+					.limit = known_capacity(queue) };
 	queue->beyond = true;
 	if (queue->send && !queue->signalled)
 		strain.kind = STRAIN_STUCK;
@@ -331,12 +333,12 @@ static __attribute__((noinline)) int check_post(const struct model_watcher *watc
 			resolve_refusal(watcher, event, queue, taken);
 	}
 	if (post->ret && post->verb != VERB_wr_abort)
-		return take_refusal(watcher, event, queue, taken);
+		return note_refused_wr(watcher, event, queue, taken);
 	return 0;
 }
 
 /* Were all outstanding requests posted at one place, as in a loop? */
-static bool is_loop(const struct queue *queue)
+static bool is_posted_in_loop(const struct queue *queue)
 {
 	uint32_t stack = queue_at(queue, 0)->stack;
 
@@ -349,7 +351,7 @@ static bool is_loop(const struct queue *queue)
 /* Does a post that was not refused need any check? */
 static bool is_strained(const struct queue *queue, const struct post *post, uint32_t taken)
 {
-	bool strained = queue->outstanding > room_of(queue) || queue->refusal ||
+	bool strained = queue->outstanding > known_capacity(queue) || queue->refusal ||
 			(queue->cq && queue->cq->could > queue->cq->given);
 
 	for (uint32_t i = 0; i < taken; i++)
@@ -372,19 +374,20 @@ int strain_post(const struct model_watcher *watcher, const struct trace_event *e
  */
 static bool is_unsignalled(const struct queue *queue, bool killed)
 {
-	uint32_t room = queue->limits.given ? room_of(queue) : UINT32_MAX;
+	uint32_t room = queue->limits.given ? known_capacity(queue) : UINT32_MAX;
 	const struct queue_stats *stats = &queue->stats;
 
 	if (queue->run >= room)
 		return true;
 	return !killed && queue->run == queue->posted && queue->run >= FEW &&
-	       (queue->run >= room / 2 || (queue->run >= room / SHARE && is_loop(queue)) ||
+	       (queue->run >= room / 2 ||
+		(queue->run >= room / SHARE && is_posted_in_loop(queue)) ||
 		(queue->limits.given && stats->last_time - stats->first_time >= LONG_NS));
 }
 
 /* The requests that @queue may have outstanding, if it was used and they complete in @cq. */
-static uint64_t room_in(const struct queue *queue, const struct life *owner,
-			const struct queue_cq *cq)
+static uint64_t capacity_in_cq(const struct queue *queue, const struct life *owner,
+			       const struct queue_cq *cq)
 {
 	return queue && queue->owner == owner && queue->cq == cq && queue->posted
 		       ? queue->limits.asked ?: queue->limits.given
@@ -406,8 +409,8 @@ static void check_narrow(const struct model_watcher *watcher, struct queue *queu
 		return;
 	cq->compared = cq->high;
 	for (const struct life_link *link = cq->owner->children; link; link = link->next_child) {
-		uint64_t room = room_in(link->child->sq, link->child, cq) +
-				room_in(link->child->rq, link->child, cq);
+		uint64_t room = capacity_in_cq(link->child->sq, link->child, cq) +
+				capacity_in_cq(link->child->rq, link->child, cq);
 
 		strain.number += room;
 		qps += room > 0;
@@ -439,7 +442,7 @@ void strain_end(const struct model_watcher *watcher, struct queue *queue, bool k
 		return;
 	last = queue_at(queue, queue->count - 1);
 	strain.kind = killed ? STRAIN_STUCK : STRAIN_FULL;
-	strain.limit = room_of(queue);
+	strain.limit = known_capacity(queue);
 	strain.index = last->index;
 	strain.moment = queue_moment(queue, last);
 	report_strain(watcher, queue, &strain);

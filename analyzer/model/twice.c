@@ -19,8 +19,8 @@
 enum { OTHERS = 4 /* requests that were outstanding with other numbers */, LEAST = 8 /* in all */ };
 
 /* Does @b begin where @a ends, with as many bytes? */
-static bool is_behind(const struct queue *queue, const struct queue_request *a,
-		      const struct queue_request *b)
+static bool is_adjacent(const struct queue *queue, const struct queue_request *a,
+			const struct queue_request *b)
 {
 	const struct sge *from = queue_sge(queue, a, 0), *to = queue_sge(queue, b, 0);
 
@@ -34,16 +34,16 @@ static bool is_one_message(const struct queue *queue, uint32_t at)
 
 	if (earlier->thread == later->thread && earlier->n == later->n)
 		return true;
-	if (!is_behind(queue, earlier, later))
+	if (!is_adjacent(queue, earlier, later))
 		return earlier->remote_addr &&
 		       earlier->remote_addr + queue_sge(queue, earlier, 0)->length ==
 			       later->remote_addr;
 	before = at ? queue_at(queue, at - 1) : NULL;
 	return !before || before->nsge != 1 || before->wr_id == earlier->wr_id ||
-	       !is_behind(queue, before, earlier);
+	       !is_adjacent(queue, before, earlier);
 }
 
-static bool is_length(const struct queue *queue, const struct queue_request *request)
+static bool is_wr_id_length(const struct queue *queue, const struct queue_request *request)
 {
 	uint64_t bytes = 0;
 
@@ -97,7 +97,7 @@ void twice_found(struct queue *queue)
 	at = find_earlier(queue);
 	earlier = queue_at(queue, at);
 	if (earlier == later || !is_alike(queue, earlier, later) || is_one_message(queue, at) ||
-	    (is_length(queue, earlier) && is_length(queue, later)) ||
+	    (is_wr_id_length(queue, earlier) && is_wr_id_length(queue, later)) ||
 	    !(queue->twice = calloc(1, sizeof(*queue->twice))))
 		return;
 	*queue->twice = (struct twice){ .wr_id = later->wr_id,

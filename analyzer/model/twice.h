@@ -27,5 +27,5 @@ void twice_found(struct queue *queue);
 /* Are the last request of @queue, and one with its wr_id, parts of one message? */
 bool twice_is_message(const struct queue *queue);
 
-/* The two requests of @queue; NULL: there were none, or more. */
+/* The two requests of @queue; NULL: it has none, or more than two. */
 const struct twice *twice_of(const struct queue *queue);

@@ -21,7 +21,7 @@ struct unique_cell {
 	bool full;
 };
 
-static uint32_t home_of(const struct unique *unique, uint64_t number)
+static uint32_t home_cell(const struct unique *unique, uint64_t number)
 {
 	return (uint32_t)map_hash(number) & (unique->size - 1);
 }
@@ -29,7 +29,7 @@ static uint32_t home_of(const struct unique *unique, uint64_t number)
 /* The cell of @number, or the free one where it belongs. */
 static struct unique_cell *find_cell(const struct unique *unique, uint64_t number)
 {
-	uint32_t at = home_of(unique, number);
+	uint32_t at = home_cell(unique, number);
 
 	while (unique->cells[at].full && unique->cells[at].number != number)
 		at = (at + 1) & (unique->size - 1);
@@ -53,14 +53,14 @@ static bool grow_cells(struct unique *unique)
 	return true;
 }
 
-static void turn_off(struct unique *unique)
+static void disable_unique(struct unique *unique)
 {
 	unique_fini(unique);
 	unique->off = true;
 }
 
 /* How many requests of this kind had unique numbers before this one? */
-static uint64_t learn_number(struct unique *unique, uint64_t number, uint64_t kind)
+static uint64_t count_unique(struct unique *unique, uint64_t number, uint64_t kind)
 {
 	typeof(unique->kinds[0]) *of = &unique->kinds[map_hash(kind) % UNIQUE_KINDS];
 	uint64_t clean;
@@ -78,14 +78,14 @@ static uint64_t learn_number(struct unique *unique, uint64_t number, uint64_t ki
 
 enum unique_found unique_add(struct unique *unique, uint64_t number, uint64_t kind, uint32_t room)
 {
-	uint64_t clean = learn_number(unique, number, kind);
+	uint64_t clean = count_unique(unique, number, kind);
 	bool known = clean >= LEAST && clean / ROUNDS >= room;
 	struct unique_cell *cell;
 
 	if (unique->off)
 		return UNIQUE_OFF;
 	if (unique->used >= unique->size / 2 && !grow_cells(unique)) {
-		turn_off(unique);
+		disable_unique(unique);
 		return UNIQUE_OFF;
 	}
 	cell = find_cell(unique, number);
@@ -98,7 +98,7 @@ enum unique_found unique_add(struct unique *unique, uint64_t number, uint64_t ki
 		unique->once = true;
 		return UNIQUE_ONCE;
 	}
-	turn_off(unique);
+	disable_unique(unique);
 	return known && !unique->once ? UNIQUE_TWICE : UNIQUE_OFF;
 }
 
@@ -121,7 +121,7 @@ void unique_remove(struct unique *unique, uint64_t number)
 			if (!unique->cells[at].full)
 				return;
 			/* may the cell move to the hole? Not if the hole is before its home */
-		} while (((at - home_of(unique, unique->cells[at].number)) & mask) <
+		} while (((at - home_cell(unique, unique->cells[at].number)) & mask) <
 			 ((at - hole) & mask));
 		unique->cells[hole] = unique->cells[at];
 		hole = at;

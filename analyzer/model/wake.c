@@ -24,7 +24,7 @@ enum {
 	NEXT = 3, /* events of a thread that arms some CQs, sleeps, and polls them */
 };
 
-static struct moment moment_with(const struct trace_event *event, enum verb verb)
+static struct moment moment_of_verb(const struct trace_event *event, enum verb verb)
 {
 	return (struct moment){ .id = event->id,
 				.verb = verb,
@@ -45,7 +45,7 @@ void wake_armed(struct life *cq, const struct trace_event *event)
 	if (!cq || !cq->wake || event->notify->ret)
 		return;
 	cq->wake->solicited = event->notify->solicited_only;
-	cq->wake->armed = moment_with(event, VERB_req_notify_cq);
+	cq->wake->armed = moment_of_verb(event, VERB_req_notify_cq);
 	cq->wake->is_armed = true;
 	cq->wake->lain = cq->wake->lying && cq->wake->since <= event->time && !cq->wake->got;
 	cq->wake->looked = false;
@@ -55,7 +55,7 @@ void wake_polled(struct life *cq, const struct trace_event *event)
 {
 	if (!cq || !cq->wake)
 		return;
-	cq->wake->polled = moment_with(event, event->poll->verb);
+	cq->wake->polled = moment_of_verb(event, event->poll->verb);
 	cq->wake->got = false;
 	cq->wake->since = event->time;
 }
@@ -115,7 +115,7 @@ static void note_arrivals(struct model *model, const struct trace_event *event, 
 	}
 }
 
-static void note_first(struct wake *wake)
+static void note_first_late(struct wake *wake)
 {
 	if (wake->late.events || wake->late.times || wake->late.instead)
 		return;
@@ -123,7 +123,7 @@ static void note_first(struct wake *wake)
 	wake->late.solicited = !wake->lain;
 }
 
-const struct life *wake_beside(const struct life *cq)
+const struct life *wake_find_other(const struct life *cq)
 {
 	const struct life_link *link = cq->parents;
 	const struct life *found = NULL;
@@ -141,7 +141,7 @@ static void note_late(struct wake *wake, int64_t time)
 {
 	struct wake_late *late = &wake->late;
 
-	note_first(wake);
+	note_first_late(wake);
 	if (!late->times++ || time < late->shortest)
 		late->shortest = time;
 	if (time > late->longest)
@@ -153,7 +153,7 @@ static void note_late(struct wake *wake, int64_t time)
  * late. A thread other than the one that armed the CQ, or one that called other verbs meanwhile,
  * may not have waited.
  */
-static void look_at_poll(struct wake *wake, const struct trace_event *event)
+static void check_late_poll(struct wake *wake, const struct trace_event *event)
 {
 	const struct moment *armed = &wake->armed;
 	bool mute = wake->lain || (wake->solicited && !wake->asked);
@@ -171,9 +171,9 @@ static void look_at_poll(struct wake *wake, const struct trace_event *event)
 }
 
 /* The same of @cq, which was never armed, by a thread that has armed another CQ of its channel. */
-static void look_at_armed_cq(const struct life *cq, const struct trace_event *event)
+static void check_wrong_armed(const struct life *cq, const struct trace_event *event)
 {
-	const struct life *other = wake_beside(cq);
+	const struct life *other = wake_find_other(cq);
 	const struct moment *armed = other ? &other->wake->armed : NULL;
 	struct wake *wake = cq->wake;
 	int64_t from;
@@ -212,9 +212,9 @@ void wake_complete(struct model *model, const struct trace_event *event, const s
 	if (!wake || !wake->lying)
 		return;
 	if (wake->armed.id.thread)
-		look_at_poll(wake, event);
+		check_late_poll(wake, event);
 	else
-		look_at_armed_cq(wake_cq(model, qp), event);
+		check_wrong_armed(wake_cq(model, qp), event);
 	wake->lying--;
 }
 
@@ -235,7 +235,7 @@ int wake_waits(struct model *model, const struct trace_event *event, uint64_t ch
 
 	if (!waiting)
 		return -ENOMEM;
-	waiting->at = moment_with(event, event->call->verb);
+	waiting->at = moment_of_verb(event, event->call->verb);
 	waiting->channel = channel;
 	waiting->next = model->waiting;
 	model->waiting = waiting;
@@ -248,8 +248,8 @@ int wake_waits(struct model *model, const struct trace_event *event, uint64_t ch
  * least two. A call that an event ended may just have been delayed, on a busy machine, while they
  * arrived: not if the first one arrived about when the CQ was armed.
  */
-static void look_at_cq(struct model *model, const struct waiting *waiting, const struct life *cq,
-		       const struct life *got, int64_t time)
+static void check_missed_event(struct model *model, const struct waiting *waiting,
+			       const struct life *cq, const struct life *got, int64_t time)
 {
 	const struct wake *wake = cq->wake;
 	struct model_wait wait = { .cq = cq, .wake = wake, .at = waiting->at, .to = time };
@@ -266,8 +266,8 @@ static void look_at_cq(struct model *model, const struct waiting *waiting, const
 }
 
 /* Report a wait while completions are in @cq, which was not armed since its last event. */
-static void look_at_unarmed(struct model *model, const struct waiting *waiting,
-			    const struct life *cq, int64_t time)
+static void check_unarmed(struct model *model, const struct waiting *waiting, const struct life *cq,
+			  int64_t time)
 {
 	const struct wake *wake = cq->wake;
 	struct model_wait wait = { .cq = cq, .wake = wake, .at = waiting->at, .to = time };
@@ -293,16 +293,16 @@ static bool is_cq(const struct life *life)
 	return life->kind == OBJECT_cq && life->state == LIFE_LIVE;
 }
 
-static void look_at_channel(struct model *model, const struct waiting *waiting,
-			    const struct life *channel, const struct life *got, int64_t time)
+static void check_channel(struct model *model, const struct waiting *waiting,
+			  const struct life *channel, const struct life *got, int64_t time)
 {
 	bool stuck = !got && !has_armed_cq(channel);
 
 	for (const struct life_link *link = channel->children; link; link = link->next_child) {
 		if (is_cq(link->child) && stuck)
-			look_at_unarmed(model, waiting, link->child, time);
+			check_unarmed(model, waiting, link->child, time);
 		else if (is_cq(link->child))
-			look_at_cq(model, waiting, link->child, got, time);
+			check_missed_event(model, waiting, link->child, got, time);
 	}
 }
 
@@ -313,7 +313,7 @@ static void end_waiting(struct model *model, struct waiting *waiting, const stru
 		model_find(model, waiting->at.process, OBJECT_comp_channel, waiting->channel);
 
 	if (channel && channel->state == LIFE_LIVE && !channel->inherited && !model->doubt)
-		look_at_channel(model, waiting, channel, got, time);
+		check_channel(model, waiting, channel, got, time);
 	free(waiting);
 }
 
@@ -340,7 +340,7 @@ void wake_got(struct model *model, const struct trace_event *event, struct life 
 		return;
 	if (cq->wake->is_armed && cq->wake->lain && !cq->wake->looked &&
 	    event->id.thread == cq->wake->armed.id.thread) {
-		note_first(cq->wake);
+		note_first_late(cq->wake);
 		cq->wake->late.events++;
 	}
 	cq->wake->is_armed = false;

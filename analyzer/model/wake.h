@@ -57,7 +57,7 @@ struct waiting {
 int wake_made(struct life *cq, bool channel);
 
 /* Another CQ of the channel of @cq that is armed; NULL: none. */
-const struct life *wake_beside(const struct life *cq);
+const struct life *wake_find_other(const struct life *cq);
 
 void wake_armed(struct life *cq, const struct trace_event *event);
 

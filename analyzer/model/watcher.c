@@ -57,7 +57,7 @@ void watcher_fill(struct model_watcher *watcher)
  * Note the first event of another thread that began while the object was being destroyed. An
  * acknowledgement does not count: some destroys wait for it.
  */
-static void note_meeting(struct life *object, const struct trace_event *event, enum verb verb)
+static void note_race(struct life *object, const struct trace_event *event, enum verb verb)
 {
 	if (event->id.thread == object->ending.id.thread || object->met.id.thread ||
 	    event->time <= object->ending.time || verb_infos[verb].effect == EFFECT_ACK)
@@ -76,7 +76,7 @@ void watcher_report_use(const struct model_watcher *watcher, const struct trace_
 	enum arg self = handles_self(verb);
 
 	if (object->state == LIFE_DYING)
-		note_meeting(object, event, verb);
+		note_race(object, event, verb);
 	use.destroys =
 		verb_infos[verb].effect == EFFECT_DESTROY && self && !strcmp(arg_path(self), path);
 	watcher->use(watcher->arg, &use);

@@ -17,7 +17,7 @@
 #include "analyzer/model/words.h"
 
 /* Is the request that invalidates @key done? Its queue must not have been reset since. */
-static bool is_done(const struct model *model, const struct key *key)
+static bool is_invalidate_done(const struct model *model, const struct key *key)
 {
 	const struct life *qp =
 		lives_find(&model->lives, key->invalid.at.process, OBJECT_qp, key->invalid.qp);
@@ -42,7 +42,7 @@ enum window_state window_state(const struct model *model, const struct key *key)
 		return WINDOW_UNBOUND;
 	if (!key->invalid.at.id.thread)
 		return WINDOW_BOUND;
-	return key->invalid.certain || (!key->invalid.failed && is_done(model, key))
+	return key->invalid.certain || (!key->invalid.failed && is_invalidate_done(model, key))
 		       ? WINDOW_INVALID
 		       : WINDOW_INVALIDATING;
 }
@@ -115,8 +115,8 @@ void window_invalidated(struct model *model, const struct trace_event *event,
 	};
 }
 
-void window_kept(struct model *model, const struct trace_event *event,
-		 const struct queue_request *request)
+void window_restore(struct model *model, const struct trace_event *event,
+		    const struct queue_request *request)
 {
 	for (struct key *key = model->keys.live.newest; key; key = key->older) {
 		struct key_invalid *invalid = &key->invalid;

@@ -44,8 +44,8 @@ void window_invalidated(struct model *model, const struct trace_event *event,
 			const struct life *queue, uint32_t i);
 
 /* The invalidating request has failed: the key is valid, or unknown for SEND_WITH_INV. */
-void window_kept(struct model *model, const struct trace_event *event,
-		 const struct queue_request *request);
+void window_restore(struct model *model, const struct trace_event *event,
+		    const struct queue_request *request);
 
 /* Completion @wc of a receive of @qp reports that a key was invalidated. */
 void window_reported(struct model *model, const struct trace_event *event, const struct life *qp,

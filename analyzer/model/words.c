@@ -108,7 +108,7 @@ const char *words_relation(const struct key *key, uint64_t addr, uint64_t length
 const char *words_holder(struct trace *trace, const struct keys *keys, const struct key *key,
 			 uint64_t addr, uint64_t length, char letter, char text[WORDS_HOLDER])
 {
-	const struct key *other = keys_holding(keys, key, addr, length);
+	const struct key *other = keys_find_holder(keys, key, addr, length);
 	char name[WORDS_HOLDER / 2];
 
 	text[0] = '\0';

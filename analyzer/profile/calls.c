@@ -42,7 +42,7 @@ static void count_registered(struct profiler *p, const struct call *call,
 }
 
 /* The attributes of an extended CQ are also read from calls outside of the part. */
-void calls_see(struct profiler *p, const struct trace_event *event)
+void calls_note_cq(struct profiler *p, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	struct profile_cq *cq;

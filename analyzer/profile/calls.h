@@ -5,7 +5,7 @@
 #include "analyzer/profile/profiler.h"
 
 /* A call, whether it is counted or not. */
-void calls_see(struct profiler *p, const struct trace_event *event);
+void calls_note_cq(struct profiler *p, const struct trace_event *event);
 
 /* Count a call, with its return. */
 void calls_count(struct profiler *p, const struct trace_event *event);

@@ -81,7 +81,7 @@ bool cluster_has(const struct cluster *cluster, const struct profile_queue *queu
 	       count_span(queue->stalled, span.from, span.to);
 }
 
-static bool is_shown(const struct cluster *clusters, size_t n, int64_t at)
+static bool is_covered(const struct cluster *clusters, size_t n, int64_t at)
 {
 	for (size_t i = 0; i < n; i++) {
 		int64_t told = clusters[i].constant * clusters[i].times;
@@ -102,7 +102,7 @@ static size_t add_multiples(const struct profile *profile, const struct histogra
 	for (cluster.times = 1; cluster.times <= TIMES && n < CLUSTERS; cluster.times++) {
 		int64_t at = cluster.constant * cluster.times;
 
-		if (at / 100 * 91 <= (int64_t)stalled->max && !is_shown(clusters, n, at) &&
+		if (at / 100 * 91 <= (int64_t)stalled->max && !is_covered(clusters, n, at) &&
 		    find_peak(stalled, profile->stalls[cluster.code], all, at, &cluster))
 			clusters[n++] = cluster;
 	}

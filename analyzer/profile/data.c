@@ -161,7 +161,7 @@ static void count_gap(struct profiler *p, struct posting *to, const struct trace
 }
 
 /* Note the maximum of outstanding requests, and the capacity. */
-static void note_high(struct profile_side *side, const struct queue *queue)
+static void note_occupancy(struct profile_side *side, const struct queue *queue)
 {
 	if (queue->outstanding > side->high)
 		side->high = queue->outstanding;
@@ -192,7 +192,7 @@ static void note_queue(struct profiler *p, struct profile_side *side, const stru
 	if (!queue)
 		return;
 	if (side)
-		note_high(side, queue);
+		note_occupancy(side, queue);
 	note_cq_high(p, queue->cq);
 }
 
@@ -204,8 +204,8 @@ static struct profile_side *find_side(struct profiler *p, uint32_t object, uint3
 	return !queue ? NULL : send ? &queue->send : &queue->receive;
 }
 
-static void count_taken(struct profiler *p, struct posting *to, const struct trace_event *event,
-			uint32_t taken)
+static void count_accepted(struct profiler *p, struct posting *to, const struct trace_event *event,
+			   uint32_t taken)
 {
 	const struct post *post = event->post;
 	bool send = post_is_send(post);
@@ -279,7 +279,7 @@ void data_post(struct profiler *p, const struct model_post *told)
 			to.side->refused++;
 	}
 	if (told->taken)
-		count_taken(p, &to, event, told->taken);
+		count_accepted(p, &to, event, told->taken);
 	note_queue(p, to.side, told->queue);
 	if (to.side && told->queue)
 		depth_post(to.side, told, counted_since(p, event->process));
@@ -346,7 +346,7 @@ static void time_stall(struct profiler *p, struct profile_queue *queue,
 	unsigned int code = qp ? qp->min_rnr_timer & 31 : 0;
 
 	if (!qp || !(qp->set & ABI_QP_MIN_RNR_TIMER) ||
-	    !starved_until(told->request, qp_rnr_time(code), told->event->time))
+	    !starved_explains(told->request, qp_rnr_time(code), told->event->time))
 		return;
 	add_time(p, &p->profile->stalled[code], took);
 	/* a request posted during a stall waited for the same receive, or behind it */
@@ -414,7 +414,7 @@ static bool is_lengthless(const struct profiler *p, const struct model_complete 
 /*
  * Note the depth up to now, before the completion changes it; its queue may be an SRQ's.
  */
-static void note_before(struct profiler *p, const struct model_complete *told)
+static void note_depth_before(struct profiler *p, const struct model_complete *told)
 {
 	const struct queue *queue = told->queue;
 	uint32_t id = queue && queue->owner ? queue->owner->id : 0;
@@ -439,7 +439,7 @@ void data_complete(struct profiler *p, const struct model_complete *told)
 
 	if (!p->counts || !process)
 		return;
-	note_before(p, told);
+	note_depth_before(p, told);
 	p->profile->completions++;
 	process->completions++;
 	p->profile->last_completion = told->event->time;
@@ -466,7 +466,7 @@ static void end_batch(struct profiler *p, struct worker *worker)
 	worker->batch = 0;
 }
 
-static void count_found(struct profiler *p, struct worker *worker, const struct poll *poll)
+static void count_batch(struct profiler *p, struct worker *worker, const struct poll *poll)
 {
 	if (poll->verb == VERB_next_poll && worker->batch) {
 		worker->batch += poll->nwc;
@@ -535,7 +535,7 @@ void data_poll(struct profiler *p, const struct trace_event *event)
 	thread->polls++;
 	thread->completions += poll->nwc;
 	if (poll->nwc)
-		count_found(p, worker, poll);
+		count_batch(p, worker, poll);
 	count_cq(p, event);
 }
 

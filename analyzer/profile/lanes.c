@@ -64,7 +64,7 @@ static void drop_block(struct lanes *lanes, uint64_t number)
 }
 
 /* Only LANES_SLOW slow blocks are stored: drop @block, or the fastest of the others. */
-static void judge_slow(struct lanes *lanes, struct lanes_block *block)
+static void store_if_slow(struct lanes *lanes, struct lanes_block *block)
 {
 	uint64_t *least = &lanes->slow[0], dropped = block->number;
 
@@ -95,7 +95,7 @@ static void double_distance(struct lanes *lanes)
 		if (!block || !block->judged || block->error)
 			continue;
 		if (i % lanes->distance)
-			judge_slow(lanes, block);
+			store_if_slow(lanes, block);
 		else
 			lanes->neven++;
 	}
@@ -109,7 +109,7 @@ static void judge_block(struct lanes *lanes, struct lanes_block *block)
 	if (block->error)
 		lanes->nerrors++;
 	else if (block->number % lanes->distance)
-		judge_slow(lanes, block);
+		store_if_slow(lanes, block);
 	else if (++lanes->neven > LANES_EVEN)
 		double_distance(lanes);
 }
@@ -123,7 +123,7 @@ static bool is_full(const struct lanes_block *block)
  * The block that is no longer among the last is judged. If too many blocks wait for completions,
  * the oldest is judged without them.
  */
-static void judge_older(struct lanes *lanes)
+static void judge_older_blocks(struct lanes *lanes)
 {
 	if (lanes->nblocks > LANES_LAST) {
 		struct lanes_block *block = lanes->blocks[lanes->nblocks - 1 - LANES_LAST];
@@ -157,7 +157,7 @@ static struct lanes_block *last_block(struct lanes *lanes)
 	}
 	(*slot)->number = lanes->nblocks - 1;
 	lanes->held++;
-	judge_older(lanes);
+	judge_older_blocks(lanes);
 	return *slot;
 }
 
@@ -204,8 +204,8 @@ int lanes_post(struct lanes *lanes, const struct model_post *post)
 }
 
 /* Remove a request from the outstanding ones. Returns its entry; NULL: its block was dropped. */
-static struct lane_request *take_request(struct lanes *lanes, struct event_id post, uint32_t index,
-					 struct lanes_block **ret_block)
+static struct lane_request *remove_outstanding(struct lanes *lanes, struct event_id post,
+					       uint32_t index, struct lanes_block **ret_block)
 {
 	uint64_t number, key = request_key(post, index);
 	struct lanes_block *block;
@@ -238,8 +238,8 @@ static void end_request(struct lanes *lanes, struct lanes_block *block,
 }
 
 /* A completion also retires the unsignalled sends before @last. */
-static void end_earlier(struct lanes *lanes, const struct queue *queue,
-			const struct queue_request *last, int64_t time)
+static void end_earlier_sends(struct lanes *lanes, const struct queue *queue,
+			      const struct queue_request *last, int64_t time)
 {
 	for (uint32_t i = 0; i < queue->count; i++) {
 		const struct queue_request *request = queue_at(queue, i);
@@ -248,9 +248,9 @@ static void end_earlier(struct lanes *lanes, const struct queue *queue,
 
 		if (request == last)
 			return;
-		mine = request->done
-			       ? NULL
-			       : take_request(lanes, queue_id(request), request->index, &block);
+		mine = request->done ? NULL
+				     : remove_outstanding(lanes, queue_id(request), request->index,
+							  &block);
 		if (mine)
 			end_request(lanes, block, mine, time);
 	}
@@ -285,9 +285,10 @@ int lanes_complete(struct lanes *lanes, struct model *model, const struct model_
 	if (wc->status == ABI_WC_SUCCESS && wc->opcode & ABI_WC_RECV)
 		sender = find_sender(lanes, model, told->qp, &message);
 	if (told->queue && told->queue->send && told->request)
-		end_earlier(lanes, told->queue, told->request, told->event->time);
-	request = wc->request.thread ? take_request(lanes, wc->request, wc->request_index, &block)
-				     : NULL;
+		end_earlier_sends(lanes, told->queue, told->request, told->event->time);
+	request = wc->request.thread
+			  ? remove_outstanding(lanes, wc->request, wc->request_index, &block)
+			  : NULL;
 	if (!request)
 		return 0;
 	request->poll = told->event->id;

@@ -63,7 +63,7 @@ static struct sender *make_sender(struct profiler *p, uint32_t qp)
 	return sender;
 }
 
-static void lose_sender(struct sender *sender)
+static void give_up_sender(struct sender *sender)
 {
 	if (!sender)
 		return;
@@ -94,7 +94,7 @@ static bool grow_ring(struct sender *sender)
 static void push_message(struct sender *sender, const struct message *message)
 {
 	if (sender->end - sender->first == sender->size && !grow_ring(sender)) {
-		lose_sender(sender);
+		give_up_sender(sender);
 		return;
 	}
 	*message_at(sender, sender->end++) = *message;
@@ -115,7 +115,7 @@ void messages_post(struct profiler *p, const struct model_post *told)
 		if (!sender && !(sender = make_sender(p, qp->id)))
 			return;
 		if (told->queue->doubt)
-			lose_sender(sender);
+			give_up_sender(sender);
 		if (sender->lost)
 			return;
 		push_message(sender, &(struct message){ .n = event->id.n,
@@ -164,13 +164,13 @@ static void complete_send(struct profiler *p, struct sender *sender,
 			return;
 		}
 	}
-	lose_sender(sender);
+	give_up_sender(sender);
 }
 
 static void complete_receive(struct profiler *p, struct sender *sender, int64_t time)
 {
 	if (sender->arriving == sender->end) {
-		lose_sender(sender);
+		give_up_sender(sender);
 		return;
 	}
 	message_at(sender, sender->arriving++)->received = time;
@@ -197,15 +197,15 @@ void messages_complete(struct profiler *p, const struct model_complete *told)
 	own = find_sender(p, told->qp->id);
 	other = wc->opcode & ABI_WC_RECV || wc->status ? sender_of_peer(p, told->qp) : NULL;
 	if (wc->status != ABI_WC_SUCCESS) {
-		lose_sender(own);
-		lose_sender(other);
+		give_up_sender(own);
+		give_up_sender(other);
 	} else if (wc->opcode & ABI_WC_RECV) {
 		if (other && (!told->queue || told->queue->doubt))
-			lose_sender(other);
+			give_up_sender(other);
 		if (other && !other->lost)
 			complete_receive(p, other, told->event->time);
 	} else if (own && !own->lost && !told->request) {
-		lose_sender(own);
+		give_up_sender(own);
 	} else if (own && !own->lost && queue_takes_receive(told->request->opcode)) {
 		complete_send(p, own, told->request, told->event->time);
 	}
@@ -217,15 +217,15 @@ void messages_modify(struct profiler *p, const struct model_modify *modify)
 
 	if (modify->to != ABI_QPS_ERR && modify->to != ABI_QPS_RESET)
 		return;
-	lose_sender(find_sender(p, qp->id));
-	lose_sender(sender_of_peer(p, qp));
+	give_up_sender(find_sender(p, qp->id));
+	give_up_sender(sender_of_peer(p, qp));
 }
 
 void messages_retire(struct profiler *p, const struct life *object)
 {
 	struct sender *sender = object->kind == OBJECT_qp ? find_sender(p, object->id) : NULL;
 
-	lose_sender(sender);
+	give_up_sender(sender);
 	if (sender)
 		map_remove(&p->senders, object->id);
 }

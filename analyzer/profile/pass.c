@@ -98,7 +98,7 @@ static void close_waits(struct profiler *p)
  * process is counted.
  */
 
-static void forget_empty(struct profile *profile)
+static void forget_empty_polls(struct profile *profile)
 {
 	profile->empty = 0;
 	for (size_t i = 0; i < profile->nprocesses; i++)
@@ -143,7 +143,7 @@ static void add_empty(void *arg, const struct lookup_count *count)
  */
 static int count_empty(struct profiler *p)
 {
-	forget_empty(p->profile);
+	forget_empty_polls(p->profile);
 	return lookup_counts(p->trace, p->select->process, LOOKUP_BY_CQ, add_empty, p);
 }
 
@@ -449,7 +449,7 @@ static int process_event(struct profiler *p, const struct trace_event *event)
 	if (event->kind == TRACE_MARK && p->select->nphases)
 		mark_phase(p, event);
 	if (event->kind == TRACE_CALL)
-		calls_see(p, event);
+		calls_note_cq(p, event);
 	p->counts = is_wanted(p, event);
 	if (p->counts && is_counted(event))
 		count_event(p, event);

@@ -48,7 +48,7 @@ int profiler_event(struct profiler *profiler, const struct trace_event *event);
  */
 const struct profile *profiler_profile(const struct profiler *profiler);
 
-/* The waits that are in the trace so far: times, ns and most. 0 or -errno after log_err(). */
+/* The waits that the trace has now: times, ns and most. 0 or -errno after log_err(). */
 int profiler_waits(struct profiler *profiler, struct profile_waited *ret_waited);
 
 /* The object, borrowed until the next event; NULL: it is not alive. */

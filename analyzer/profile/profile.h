@@ -256,7 +256,7 @@ struct profile {
 /* Accepts NULL. */
 void profile_free(struct profile *profile);
 
-/* Add the numbers of @place to those of @sum: another place, or several as one. */
+/* Add the numbers of @place to @sum, which is another place or the sum of several. */
 void profile_add_place(struct profile_place *sum, const struct profile_place *place);
 
 /* Join places that select.by_process separated. */

@@ -11,7 +11,7 @@
 #include "core/base/vec.h"
 
 /* Room for element @i, in an array of @n elements. NULL if out of memory. */
-static void *make_room(struct profiler *p, void *array, size_t *n, size_t i, size_t each)
+static void *grow_rows(struct profiler *p, void *array, size_t *n, size_t i, size_t each)
 {
 	size_t more = i + 1 > 2 * *n ? i + 1 : 2 * *n;
 	char *made;
@@ -43,10 +43,10 @@ static bool has_object(struct profiler *p, uint32_t object)
 
 	if (object < profile->nobjects)
 		return true;
-	queues = make_room(p, profile->queues, &nqueues, object, sizeof(*profile->queues));
+	queues = grow_rows(p, profile->queues, &nqueues, object, sizeof(*profile->queues));
 	if (queues)
 		profile->queues = queues;
-	cqs = queues ? make_room(p, profile->cqs, &ncqs, object, sizeof(*profile->cqs)) : NULL;
+	cqs = queues ? grow_rows(p, profile->cqs, &ncqs, object, sizeof(*profile->cqs)) : NULL;
 	if (!cqs)
 		return false;
 	profile->cqs = cqs;
@@ -154,7 +154,7 @@ struct worker *rows_worker(struct profiler *p, uint32_t thread)
 
 	if (thread < p->nworkers)
 		return &p->workers[thread];
-	made = make_room(p, p->workers, &p->nworkers, thread, sizeof(*p->workers));
+	made = grow_rows(p, p->workers, &p->nworkers, thread, sizeof(*p->workers));
 	if (!made)
 		return NULL;
 	p->workers = made;

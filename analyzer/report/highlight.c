@@ -74,7 +74,7 @@ static size_t span_rule(const char *at, const char *end)
 	return span_digits(at + n + 1, end) == DIGITS ? n + 1 + DIGITS : 0;
 }
 
-static bool ends_name(const char *at, const char *end)
+static bool is_name_end(const char *at, const char *end)
 {
 	if (at == end)
 		return true;
@@ -88,7 +88,7 @@ static size_t span_name(const char *at, const char *end)
 {
 	size_t length = span_event(at, end) ?: span_object(at, end) ?: span_rule(at, end);
 
-	return length && ends_name(at + length, end) ? length : 0;
+	return length && is_name_end(at + length, end) ? length : 0;
 }
 
 size_t highlight_name(const char *word, size_t n, size_t *ret_at)

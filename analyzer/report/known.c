@@ -59,7 +59,7 @@ void known_close(struct known *known)
 }
 
 /* Cut @text at its next white space and return what is before it; NULL at its end. */
-static char *take_word(char **text)
+static char *cut_word(char **text)
 {
 	char *word = *text + strspn(*text, " \t\r");
 
@@ -106,7 +106,7 @@ static int add_suppression(struct known *known, char *text, unsigned int line, c
 	char *word;
 
 	text[strcspn(text, "#")] = '\0';
-	new.rule = take_word(&text);
+	new.rule = cut_word(&text);
 	if (!new.rule)
 		return 0;
 	if (!has_topic(new.rule)) {
@@ -114,13 +114,14 @@ static int add_suppression(struct known *known, char *text, unsigned int line, c
 			 line, new.rule);
 		return -EINVAL;
 	}
-	if ((word = take_word(&text)))
+	if ((word = cut_word(&text)))
 		new.function = word;
-	if (word && (word = take_word(&text)))
+	if (word && (word = cut_word(&text)))
 		new.program = word;
-	if (word && take_word(&text)) {
+	if (word && cut_word(&text)) {
 		snprintf(complaint, KNOWN_COMPLAINT,
-			 "%s:%u: more than RULE FUNCTION PROGRAM; comments begin with '#'",
+			 "%s:%u: too many words: a line is RULE FUNCTION PROGRAM; comments begin "
+			 "with '#'",
 			 known->suppress, line);
 		return -EINVAL;
 	}
@@ -133,15 +134,15 @@ static int add_suppression(struct known *known, char *text, unsigned int line, c
 
 static int add_expected(struct known *known, char *text, unsigned int line, char *complaint)
 {
-	struct expected new = { .fingerprint = take_word(&text) }, *place;
+	struct expected new = { .fingerprint = cut_word(&text) }, *place;
 
 	if (!new.fingerprint || (line > 1 && *new.fingerprint == '#'))
 		return 0;
-	new.rule = take_word(&text);
+	new.rule = cut_word(&text);
 	if (!new.rule || find_topic(new.rule) < 0 ||
 	    strspn(new.fingerprint, "0123456789abcdef") != FINGERPRINT - 1 ||
 	    new.fingerprint[FINGERPRINT - 1]) {
-		snprintf(complaint, KNOWN_COMPLAINT, "%s:%u: not a fingerprint and a rule",
+		snprintf(complaint, KNOWN_COMPLAINT, "%s:%u: expected a fingerprint and a rule",
 			 known->baseline, line);
 		return -EINVAL;
 	}
@@ -477,7 +478,7 @@ static int compare_lines(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int make_lines(const struct report *report, struct lines *lines)
+static int list_baseline(const struct report *report, struct lines *lines)
 {
 	const struct findings *findings = report->findings;
 
@@ -538,7 +539,7 @@ static int write_lines(const char *path, const struct lines *lines)
 int known_write(const char *path, const struct report *report)
 {
 	struct lines lines = { 0 };
-	int err = make_lines(report, &lines);
+	int err = list_baseline(report, &lines);
 
 	if (!err)
 		err = check_target(path);

@@ -160,8 +160,8 @@ static void put_stack(struct text *t, const struct report *report, uint32_t stac
 }
 
 /* The other request that may have failed instead. */
-static void put_other(struct text *t, const struct report *report,
-		      const struct first_request *request)
+static void put_other_request(struct text *t, const struct report *report,
+			      const struct first_request *request)
 {
 	put_name(t, "or");
 	text_char(t, '{');
@@ -202,7 +202,7 @@ static void put_first(struct text *t, const struct report *report, const struct 
 	put_stack(t, report, error->request.stack);
 	put_frames(t, report, "polled", error->poll_stack);
 	if (error->other.id.thread)
-		put_other(t, report, &error->other);
+		put_other_request(t, report, &error->other);
 	if (trace_made_fault(report->trace, error->request.id))
 		put_text(t, "made", trace_made_fault(report->trace, error->request.id));
 	put_cause(t, facts_cause(report->findings->facts, error));
@@ -305,7 +305,7 @@ static void put_step(struct text *t, const struct report *report, const struct f
 }
 
 /* The other processes that have the same finding. */
-static void put_also(struct text *t, const struct finding *finding)
+static void put_other_processes(struct text *t, const struct finding *finding)
 {
 	open_array(t, "also_in");
 	for (size_t i = 0; i < finding->nalso; i++)
@@ -338,7 +338,7 @@ static void put_finding(struct text *t, const struct report *report, const struc
 	put_number(t, "time", finding->time);
 	put_process(t, finding->process);
 	put_thread(t, finding->thread);
-	put_also(t, finding);
+	put_other_processes(t, finding);
 	put_text(t, "where", finding->where);
 	put_text(t, "object", finding->object);
 	put_message(t, finding);
@@ -452,7 +452,7 @@ static void put_rank(struct text *t, const struct report *report, uint32_t id)
 }
 
 /* The thread that stands for a set of threads of a process. */
-static void put_told_thread(struct text *t, const struct report *report, uint32_t id)
+static void put_set_thread(struct text *t, const struct report *report, uint32_t id)
 {
 	const struct thread *thread = id ? trace_thread(report->trace, id) : NULL;
 
@@ -480,7 +480,7 @@ static void put_stall(struct text *t, const struct report *report, uint32_t node
 	start_element(t);
 	text_char(t, '{');
 	put_rank(t, report, stall->process);
-	put_told_thread(t, report, stalls_thread(stalls, node));
+	put_set_thread(t, report, stalls_thread(stalls, node));
 	put_text(t, "state", stall_states[stall->state]);
 	waits_put_state(&says, report->trace, stall);
 	put_text(t, "message", says.at);
@@ -512,7 +512,7 @@ static void put_link(struct text *t, const struct report *report, const struct s
 	start_element(t);
 	text_char(t, '{');
 	put_rank(t, report, link->process);
-	put_told_thread(t, report, link->thread);
+	put_set_thread(t, report, link->thread);
 	put_object(t, report, "object", link->qp);
 	put_text(t, "why", stall_whys[link->why]);
 	put_event(t, "request", link->request);
@@ -522,13 +522,13 @@ static void put_link(struct text *t, const struct report *report, const struct s
 	put_name(t, "for");
 	text_char(t, '{');
 	put_rank(t, report, link->to);
-	put_told_thread(t, report, link->their_thread);
+	put_set_thread(t, report, link->their_thread);
 	put_object(t, report, "object", link->other);
 	text_addf(t, "}}");
 }
 
 /* Delays in ns, by the way in which the cause was late. */
-static void put_hows(struct text *t, const int64_t by[DELAY_HOWS])
+static void put_delay_reasons(struct text *t, const int64_t by[DELAY_HOWS])
 {
 	put_name(t, "how");
 	text_char(t, '{');
@@ -544,7 +544,7 @@ static void put_pair(struct text *t, const struct report *report, const struct d
 	put_rank(t, report, pair->waiter);
 	put_number(t, "ns", pair->ns);
 	put_number(t, "times", (int64_t)pair->times);
-	put_hows(t, pair->by);
+	put_delay_reasons(t, pair->by);
 	text_char(t, '}');
 }
 
@@ -567,7 +567,7 @@ static void put_late(struct text *t, const struct report *report)
 	put_number(t, "late", cause->late);
 	put_number(t, "caused", cause->ns);
 	put_number(t, "waited", delays->waited);
-	put_hows(t, cause->by);
+	put_delay_reasons(t, cause->by);
 	put_stack(t, report, cause->first.stack);
 	open_array(t, "waiters");
 	for (size_t i = 0; i < delays->npairs; i++)

@@ -54,7 +54,8 @@ static void put_rule(struct junit *junit, const struct report *report, enum rule
 	const struct findings *findings = report->findings;
 	const struct rule *rule = &rules[id];
 	const char *partly = find_why(findings, id, true);
-	uint64_t n = findings_new(findings, id), hazards = findings_new_hazards(findings, id);
+	uint64_t n = findings_count_new(findings, id),
+		 hazards = findings_count_new_hazards(findings, id);
 	bool fails = (n && check_is_failure(findings, rule->severity)) ||
 		     (hazards && check_is_failure(findings, 'H'));
 	char *text = print_findings(report, id);

@@ -108,11 +108,11 @@ static void print_verdict(struct screen *screen, struct text *t)
 			text_char(t, ' ');
 		text_addf(t, "%s", verdict.at ? verdict.at : "");
 		wrap_mark(&screen->spans, at, t->used, style);
-		screen_emit(screen, 0, t);
+		screen_print_wrapped(screen, 0, t);
 	} else {
-		screen_emit(screen, 0, t);
+		screen_print_wrapped(screen, 0, t);
 		wrap_mark(&screen->spans, 0, verdict.used, style);
-		screen_emit(screen, 2, &verdict);
+		screen_print_wrapped(screen, 2, &verdict);
 	}
 	text_fini(&verdict);
 }
@@ -144,11 +144,11 @@ static void print_clocks(struct screen *screen)
 
 	for (size_t i = 1; i < n && i <= CLOCKS_SHOWN; i++) {
 		clock_text_add(&t, screen->report->trace, i);
-		screen_emit(screen, 2, &t);
+		screen_print_wrapped(screen, 2, &t);
 	}
 	if (n > CLOCKS_SHOWN + 1) {
 		text_addf(&t, "and %zu more traces", n - CLOCKS_SHOWN - 1);
-		screen_emit(screen, 2, &t);
+		screen_print_wrapped(screen, 2, &t);
 	}
 	text_fini(&t);
 }
@@ -156,7 +156,7 @@ static void print_clocks(struct screen *screen)
 /* Facts */
 
 /* Does a rule have a finding for the event? Then the finding gives the reason. */
-static bool is_found(const struct report *report, struct event_id id)
+static bool has_finding_at(const struct report *report, struct event_id id)
 {
 	const struct findings *findings = report->findings;
 
@@ -170,7 +170,8 @@ static bool is_found(const struct report *report, struct event_id id)
 /*
  * If the trace does not show the cause: add the first few of the causes that remain possible.
  */
-static void put_likely(struct text *t, const struct explanation *explanation, unsigned int excluded)
+static void put_likely_causes(struct text *t, const struct explanation *explanation,
+			      unsigned int excluded)
 {
 	const char *line = explanation && explanation->causes ? explanation->causes : "";
 	unsigned int n = 0;
@@ -197,16 +198,16 @@ static bool print_fact(struct screen *screen, struct text *t, const struct fact 
 	if (fact->event.thread)
 		text_addf(t, "%s  ", event_id_text(fact->event, id));
 	sentence_fact(t, report->trace, fact);
-	if (fact->kind == FACT_FAILED && !fact->because && !is_found(report, fact->event) &&
+	if (fact->kind == FACT_FAILED && !fact->because && !has_finding_at(report, fact->event) &&
 	    explain_has_own(fact->verb, fact->error))
-		put_likely(t, explain_errno(fact->verb, fact->error), 0);
+		put_likely_causes(t, explain_errno(fact->verb, fact->error), 0);
 	screen_put_place(t, screen, fact->kind, fact->stack);
 	screen_put_times(t, group->count, group->nprocesses);
-	if (!screen_emit(screen, 2, t))
+	if (!screen_print_wrapped(screen, 2, t))
 		return false;
 	if (fact->kind != FACT_FAILED && fact->because) {
 		text_addf(t, "%s", fact->because);
-		screen_emit(screen, 4, t);
+		screen_print_wrapped(screen, 4, t);
 	}
 	return true;
 }
@@ -218,7 +219,7 @@ static void print_title(struct screen *screen, struct text *t, enum fact_kind ki
 	text_addf(t, "%s (%" PRIu64 ")%s", fact_infos[kind].title, facts_count(facts, kind),
 		  facts->off[kind] ? ", muted" : "");
 	wrap_mark(&screen->spans, 0, t->used, STYLE_HEAD);
-	screen_emit(screen, 0, t);
+	screen_print_wrapped(screen, 0, t);
 }
 
 /* Similar facts of one place. */
@@ -317,16 +318,16 @@ static unsigned int find_excluded(const struct first_error *error, const struct 
 }
 
 /* The remaining causes, if the trace shows none. */
-static void print_likely(struct screen *screen, struct text *t, const struct first_error *error,
-			 const struct cause *cause)
+static void print_likely_causes(struct screen *screen, struct text *t,
+				const struct first_error *error, const struct cause *cause)
 {
 	const struct explanation *explanation = explain_status(error->status);
 
 	if (!explanation)
 		return;
 	text_addf(t, "%s", explanation->side ? explanation->side : "cause");
-	put_likely(t, explanation, find_excluded(error, cause));
-	screen_emit(screen, 4, t);
+	put_likely_causes(t, explanation, find_excluded(error, cause));
+	screen_print_wrapped(screen, 4, t);
 }
 
 /* The cause, if the keys or the peer show it. */
@@ -334,23 +335,23 @@ static void print_cause(struct screen *screen, struct text *t, const struct caus
 {
 	if (cause->port) {
 		text_addf(t, "%s", cause->port);
-		screen_emit(screen, 4, t);
+		screen_print_wrapped(screen, 4, t);
 	}
 	if (cause->key) {
 		text_addf(t, "%s", cause->key);
-		screen_emit(screen, 4, t);
+		screen_print_wrapped(screen, 4, t);
 	}
 	if (cause->peer) {
 		text_addf(t, "peer: %s", cause->peer);
-		screen_emit(screen, 4, t);
+		screen_print_wrapped(screen, 4, t);
 	}
 }
 
-static void print_made(struct screen *screen, struct text *t, const struct first_error *error)
+static void print_injected(struct screen *screen, struct text *t, const struct first_error *error)
 {
 	text_addf(t, "a fault injected by the recorder: %s",
 		  trace_made_fault(screen->report->trace, error->request.id));
-	screen_emit(screen, 4, t);
+	screen_print_wrapped(screen, 4, t);
 }
 
 static void print_error(struct screen *screen, struct text *t, const struct group *group)
@@ -372,20 +373,21 @@ static void print_error(struct screen *screen, struct text *t, const struct grou
 	text_addf(t, "%s %s", group->count > 1 ? ", each like" : "", report_qp(error));
 	if (cause && cause->name)
 		text_addf(t, " -> %s", cause->name);
-	if (!screen_emit(screen, 2, t))
+	if (!screen_print_wrapped(screen, 2, t))
 		return;
 	sentence_request(t, error, cause);
 	screen_put_place(t, screen, FACT_ERROR, error->request.stack);
 	if (group->flushes)
 		text_addf(t, "   %" PRIu64 " flushed after %s", group->flushes,
 			  group->count > 1 ? "them" : "it");
-	screen_emit(screen, 4, t);
+	screen_print_wrapped(screen, 4, t);
 	if (trace_made_fault(report->trace, error->request.id))
-		print_made(screen, t, error);
+		print_injected(screen, t, error);
 	else if (cause && (cause->port || cause->key || cause->peer))
 		print_cause(screen, t, cause);
-	else if (!is_found(report, error->event) && !is_found(report, error->request.id))
-		print_likely(screen, t, error, cause);
+	else if (!has_finding_at(report, error->event) &&
+		 !has_finding_at(report, error->request.id))
+		print_likely_causes(screen, t, error, cause);
 }
 
 static void print_errors(struct screen *screen)
@@ -421,7 +423,7 @@ static void print_none(struct screen *screen)
 								: "");
 	}
 	if (t.used)
-		screen_emit(screen, 0, &t);
+		screen_print_wrapped(screen, 0, &t);
 	text_fini(&t);
 }
 
@@ -438,11 +440,11 @@ static void print_faults(struct screen *screen)
 	if (!n)
 		return;
 	text_addf(&t, "faults injected by the recorder (%zu)", n);
-	screen_emit(screen, 0, &t);
+	screen_print_wrapped(screen, 0, &t);
 	for (size_t i = 0; i < n && i < FAULTS_SHOWN; i++) {
 		fault = trace_nth_fault(trace, i, &event);
 		text_addf(&t, "%s  %s", event_id_text(event, id), fault);
-		screen_emit(screen, 2, &t);
+		screen_print_wrapped(screen, 2, &t);
 	}
 	screen_print_more(screen, &t, n > FAULTS_SHOWN ? n - FAULTS_SHOWN : 0, "made");
 	text_fini(&t);
@@ -459,7 +461,7 @@ static void add_bypass(void *arg, const struct coverage_sum *sum)
 {
 	struct bypass *bypass = arg;
 
-	if (!sum->function || strcmp(sum->what, "direct") || !evidence_goes_round(sum->function))
+	if (!sum->function || strcmp(sum->what, "direct") || !evidence_is_bypassed(sum->function))
 		return;
 	if (!bypass->functions++)
 		snprintf(bypass->first, sizeof(bypass->first), "%s", sum->function);
@@ -486,9 +488,9 @@ static void print_bypass(struct screen *screen)
 	text_addf(&t, "()%s, %s)", bypass.functions > 1 ? " and others" : "",
 		  words_count(bypass.calls, "call", count));
 	wrap_mark(&screen->spans, 0, t.used, STYLE_WARNING);
-	screen_emit(screen, 0, &t);
+	screen_print_wrapped(screen, 0, &t);
 	text_addf(&t, "to record: " EVIDENCE_SETTINGS);
-	screen_emit(screen, 2, &t);
+	screen_print_wrapped(screen, 2, &t);
 	text_fini(&t);
 }
 

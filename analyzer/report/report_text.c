@@ -104,7 +104,7 @@ static void print_posted(const struct report *report, const struct first_error *
 }
 
 /* Print the other request that may have failed: it has the same wr_id, on the other side. */
-static void print_other(const struct report *report, const struct first_error *error)
+static void print_other_request(const struct report *report, const struct first_error *error)
 {
 	fprintf(report->out, "  or ");
 	print_request(report->out, &error->other);
@@ -113,7 +113,7 @@ static void print_other(const struct report *report, const struct first_error *e
 	print_stack(report, error->other.stack);
 }
 
-static void print_made(const struct report *report, const struct first_error *error)
+static void print_injected_fault(const struct report *report, const struct first_error *error)
 {
 	const char *made = trace_made_fault(report->trace, error->request.id);
 
@@ -151,10 +151,10 @@ void report_first(const struct report *report, const struct first_error *error)
 		fprintf(out, " flushed after it");
 	}
 	fputc('\n', out);
-	print_made(report, error);
+	print_injected_fault(report, error);
 	print_stack(report, error->request.stack);
 	if (either)
-		print_other(report, error);
+		print_other_request(report, error);
 }
 
 static void print_step(const struct report *report, const struct finding_step *step)
@@ -266,7 +266,7 @@ void report_finding(const struct report *report, const struct finding *finding, 
 		fprintf(report->out, "    from the same place as %s above\n",
 			rules[finding->rule].id);
 	if (!site->group && last && site->count > site->kept)
-		fprintf(report->out, "    and %" PRIu64 " more from there\n",
+		fprintf(report->out, "    and %" PRIu64 " more from that place\n",
 			site->count - site->kept);
 	print_advice(report, finding->rule, told);
 }
@@ -322,7 +322,7 @@ static bool was_printed(const struct findings *findings, size_t i)
 }
 
 /* "; 7 more processes ended the same way" */
-static void print_more_alike(const struct report *report, size_t first)
+static void print_same_gaps(const struct report *report, size_t first)
 {
 	const struct findings *findings = report->findings;
 	uint64_t n = 0;
@@ -349,7 +349,7 @@ void report_unchecked(const struct report *report)
 		print_named(report->out,
 			    u->partly ? " checked in part, because " : " not checked, because ",
 			    u->because ? u->because : "?", "");
-		print_more_alike(report, i);
+		print_same_gaps(report, i);
 		fputc('\n', report->out);
 	}
 }

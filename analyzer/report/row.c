@@ -62,7 +62,7 @@ struct taker {
 	void *arg;
 };
 
-static int take_fact(void *arg, const struct told_fact *fact)
+static int pass_fact(void *arg, const struct told_fact *fact)
 {
 	const struct taker *taker = arg;
 	const struct report *report = taker->report;
@@ -77,7 +77,7 @@ static int take_fact(void *arg, const struct told_fact *fact)
 int row_for_each_fact(const struct report *report, size_t part,
 		      int (*take)(void *arg, const struct stored_finding *row), void *arg)
 {
-	return told_each(report, take_fact, &(struct taker){ report, part, take, arg });
+	return told_each(report, pass_fact, &(struct taker){ report, part, take, arg });
 }
 
 /* Append a copy of @row; its texts are copied, too, except constant ones. */

@@ -8,7 +8,7 @@
 #include "core/base/count.h"
 #include "core/wire/hash.h"
 
-bool screen_emit(struct screen *screen, unsigned int indent, struct text *t)
+bool screen_print_wrapped(struct screen *screen, unsigned int indent, struct text *t)
 {
 	unsigned int lines = 0;
 	char *shown = NULL;
@@ -84,5 +84,5 @@ void screen_print_more(struct screen *screen, struct text *t, uint64_t n, const 
 	if (!n)
 		return;
 	text_addf(t, "and %" PRIu64 " more %s", n, what);
-	screen_emit(screen, 2, t);
+	screen_print_wrapped(screen, 2, t);
 }

@@ -23,7 +23,7 @@ enum { SCREEN_FINDINGS = FACT_COUNT, SCREEN_WAITS, SCREEN_LATE };
 /*
  * Print @t in lines that begin at @indent, if there is room for them, and empty it and the spans.
  */
-bool screen_emit(struct screen *screen, unsigned int indent, struct text *t);
+bool screen_print_wrapped(struct screen *screen, unsigned int indent, struct text *t);
 
 /* "and 3 more elsewhere"; nothing if @n is 0. @t is empty. */
 void screen_print_more(struct screen *screen, struct text *t, uint64_t n, const char *what);

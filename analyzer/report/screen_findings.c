@@ -66,7 +66,7 @@ static void print_sums(struct screen *screen)
 	put_known(&t, screen->report);
 	text_addf(&t, ")");
 	wrap_mark(&screen->spans, 0, t.used, STYLE_HEAD);
-	screen_emit(screen, 0, &t);
+	screen_print_wrapped(screen, 0, &t);
 	text_fini(&sums);
 	text_fini(&t);
 }
@@ -123,7 +123,7 @@ static bool print_hazard(struct screen *screen, struct text *t, const struct gro
 	if (finding->breaks && (!*breaks || strcmp(*breaks, finding->breaks) != 0))
 		text_addf(t, "   breaks when %s", finding->breaks);
 	*breaks = finding->breaks;
-	return screen_emit(screen, 2, t);
+	return screen_print_wrapped(screen, 2, t);
 }
 
 static bool print_finding(struct screen *screen, struct text *t, const struct group *group,
@@ -133,13 +133,13 @@ static bool print_finding(struct screen *screen, struct text *t, const struct gr
 	const struct finding *finding = report->findings->all[group->first];
 
 	put_finding(t, screen, group);
-	if (!screen_emit(screen, 2, t))
+	if (!screen_print_wrapped(screen, 2, t))
 		return false;
 	sentence_finding(t, finding);
-	screen_emit(screen, 4, t);
+	screen_print_wrapped(screen, 4, t);
 	if (!told[finding->rule] && !finding->site->hazard) {
 		put_advice(t, finding->rule);
-		screen_emit(screen, 4, t);
+		screen_print_wrapped(screen, 4, t);
 		told[finding->rule] = true;
 	}
 	return true;

@@ -40,7 +40,7 @@ bool screen_has_waits(const struct report *report)
 /* The process to blame */
 
 /* What the facts have about the completions of a killed process; NULL: nothing. */
-static const char *find_because(const struct screen *screen, const struct stall *stall)
+static const char *find_fact_reason(const struct screen *screen, const struct stall *stall)
 {
 	const struct fact_list *facts = &screen->report->findings->facts->list;
 
@@ -67,11 +67,11 @@ static void print_culprit(struct screen *screen, uint32_t node)
 	screen_put_place(&t, screen, SCREEN_WAITS, stall->stack);
 	if (stall->stack != stall->last.stack)
 		text_addf(&t, ", its last post");
-	screen_emit(screen, 2, &t);
-	because = find_because(screen, stall);
+	screen_print_wrapped(screen, 2, &t);
+	because = find_fact_reason(screen, stall);
 	if (because) {
 		text_addf(&t, "%s", because);
-		screen_emit(screen, 4, &t);
+		screen_print_wrapped(screen, 4, &t);
 	}
 	text_fini(&t);
 }
@@ -107,7 +107,7 @@ static void print_waiters(struct screen *screen, const struct wait_blame *blame)
 		waits_put_link(&t, screen->report->trace, link);
 		screen_put_place(&t, screen, SCREEN_WAITS, link->stack);
 	}
-	screen_emit(screen, 4, &t);
+	screen_print_wrapped(screen, 4, &t);
 	text_fini(&t);
 }
 
@@ -130,7 +130,7 @@ static void print_circle(struct screen *screen, const struct wait_blame *blame)
 		  are_threads(stalls, blame) ? "threads" : "processes");
 	if (blame->all)
 		text_addf(&t, ", and %zu for them", blame->all);
-	screen_emit(screen, 2, &t);
+	screen_print_wrapped(screen, 2, &t);
 	for (size_t i = 0; i < blame->n && i < CIRCLE_SHOWN; i++) {
 		const struct stall *stall = &stalls->all[blame->nodes[i]];
 		const struct stall_link *link =
@@ -140,13 +140,13 @@ static void print_circle(struct screen *screen, const struct wait_blame *blame)
 			continue;
 		waits_put_link(&t, trace, link);
 		screen_put_place(&t, screen, SCREEN_WAITS, link->stack ?: stall->stack);
-		screen_emit(screen, 4, &t);
+		screen_print_wrapped(screen, 4, &t);
 	}
 	for (size_t i = CIRCLE_SHOWN; i < blame->n; i++)
 		text_addf(&t, "%s%s", i == CIRCLE_SHOWN ? "and " : ", ",
 			  process_id_text(stalls->all[blame->nodes[i]].process, name));
 	if (t.used)
-		screen_emit(screen, 4, &t);
+		screen_print_wrapped(screen, 4, &t);
 	text_fini(&t);
 }
 
@@ -233,12 +233,12 @@ static void print_alike(struct screen *screen, const struct alike *alike)
 	}
 	waits_put_link(&t, trace, alike->link);
 	screen_put_place(&t, screen, SCREEN_WAITS, alike->link->stack);
-	screen_emit(screen, 4, &t);
+	screen_print_wrapped(screen, 4, &t);
 	text_fini(&t);
 }
 
 /* All processes that ultimately wait for blame @nth. */
-static void print_rest(struct screen *screen, uint32_t nth)
+static void print_blamed_waits(struct screen *screen, uint32_t nth)
 {
 	const struct stalls *stalls = stalls_of(screen);
 	const struct wait_blame *blame = &stalls->graph.blames[nth];
@@ -294,7 +294,7 @@ void screen_print_waits(struct screen *screen)
 	add_places(screen);
 	text_addf(&t, "stuck (%zu of %zu processes wait)", stalls->waiting, stalls->processes);
 	wrap_mark(&screen->spans, 0, t.used, STYLE_HEAD);
-	screen_emit(screen, 0, &t);
+	screen_print_wrapped(screen, 0, &t);
 	for (uint32_t i = 0; i < graph->nblames && i < BLAMES_SHOWN; i++) {
 		const struct wait_blame *blame = &graph->blames[i];
 
@@ -304,7 +304,7 @@ void screen_print_waits(struct screen *screen)
 		} else {
 			print_circle(screen, blame);
 		}
-		print_rest(screen, i);
+		print_blamed_waits(screen, i);
 	}
 	screen_print_more(screen, &t,
 			  graph->nblames > BLAMES_SHOWN ? graph->nblames - BLAMES_SHOWN : 0,
@@ -341,16 +341,16 @@ void screen_print_late(struct screen *screen)
 	places_add(screen->places, SCREEN_LATE, cause->first.stack);
 	text_addf(&t, "late (1 of %zu processes)", stalls_of(screen)->processes);
 	wrap_mark(&screen->spans, 0, t.used, STYLE_HEAD);
-	screen_emit(screen, 0, &t);
+	screen_print_wrapped(screen, 0, &t);
 	text_addf(&t, "%s  ", event_id_text(cause->first.id, id));
 	sentence_process(&t, trace, delays->most);
 	text_addf(&t, " %s ", qp && qp->name ? qp->name : "");
 	waits_put_late(&t, delays, delays->most);
 	screen_put_place(&t, screen, SCREEN_LATE, cause->first.stack);
-	screen_emit(screen, 2, &t);
+	screen_print_wrapped(screen, 2, &t);
 	text_addf(&t, "%s waited longest for it: %s in %s", process_id_text(longest->waiter, name),
 		  words_span(longest->ns, when), words_count(longest->times, "wait", n));
-	screen_emit(screen, 4, &t);
+	screen_print_wrapped(screen, 4, &t);
 	text_fini(&t);
 }
 
@@ -414,7 +414,7 @@ void screen_print_killed(struct screen *screen)
 		if (strcmp(words_span(all[i].last, last), first) != 0)
 			text_addf(&t, " to %s", last);
 		if (i < GROUPS_SHOWN)
-			screen_emit(screen, 2, &t);
+			screen_print_wrapped(screen, 2, &t);
 		text_cut(&t, 0);
 		free(all[i].processes);
 	}

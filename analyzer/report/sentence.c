@@ -148,5 +148,5 @@ void sentence_finding(struct text *t, const struct finding *finding)
 	if (finding->breaks)
 		text_addf(t, " Breaks when %s.", finding->breaks);
 	if (finding->settles)
-		text_addf(t, " To settle it: %s.", finding->settles);
+		text_addf(t, " To confirm or rule it out: %s.", finding->settles);
 }

@@ -150,7 +150,7 @@ static void limit_process(unsigned int seconds)
 
 /* Packets */
 
-static int take_descriptor(struct msghdr *message)
+static int get_descriptor(struct msghdr *message)
 {
 	struct cmsghdr *part = CMSG_FIRSTHDR(message);
 	int fd = -1;
@@ -161,7 +161,7 @@ static int take_descriptor(struct msghdr *message)
 }
 
 /* Receive a request. False at the end of the stream; *@ret_fd is -1 if no descriptor came. */
-static bool receive_ask(struct symbolise_ask *ask, int *ret_fd)
+static bool receive_request(struct symbolise_ask *ask, int *ret_fd)
 {
 	char control[CMSG_SPACE(sizeof(int))];
 	struct iovec part = { ask, sizeof(*ask) };
@@ -176,7 +176,7 @@ static bool receive_ask(struct symbolise_ask *ask, int *ret_fd)
 	set_limit(RLIMIT_NOFILE, 0);
 	if (n != sizeof(*ask))
 		return false;
-	*ret_fd = take_descriptor(&message);
+	*ret_fd = get_descriptor(&message);
 	allow_memory(size_of(*ret_fd));
 	return true;
 }
@@ -204,7 +204,7 @@ static bool has_id(Elf *elf, const unsigned char *bits, int n)
 	       !memcmp(found, bits, (size_t)n);
 }
 
-static bool is_of_build(int fd, const unsigned char *bits, int n)
+static bool has_build_id(int fd, const unsigned char *bits, int n)
 {
 	Elf *elf = dw.elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	bool same = dw.elf_kind(elf) == ELF_K_ELF && has_id(elf, bits, n);
@@ -224,9 +224,9 @@ static int request_debug(const unsigned char *bits, int n)
 	if (n <= 2)
 		return -1;
 	send_answer(&asked);
-	if (!receive_ask(&given, &fd))
+	if (!receive_request(&given, &fd))
 		_exit(0);
-	if (fd >= 0 && !is_of_build(fd, bits, n)) {
+	if (fd >= 0 && !has_build_id(fd, bits, n)) {
 		allow_memory(-size_of(fd));
 		close(fd);
 		fd = -1;
@@ -474,7 +474,7 @@ void symbolise_run(int socket, unsigned int seconds)
 	reader.socket = socket;
 	callbacks.section_address = dw.dwfl_offline_section_address;
 	limit_process(seconds);
-	while (receive_ask(&ask, &fd)) {
+	while (receive_request(&ask, &fd)) {
 		memset(&found, 0, sizeof(found));
 		if (ask.kind == SYMBOLISE_OPEN)
 			open_file(&ask, fd, &found);

@@ -119,7 +119,7 @@ void symbols_close(struct symbols *symbols)
 /* Asking the reader */
 
 /* The reader may outlive us: it must not keep our descriptors open. */
-static void become_reader(int socket, unsigned int seconds)
+static void run_reader(int socket, unsigned int seconds)
 {
 	if (socket > 3)
 		close_range(3, (unsigned int)socket - 1, 0);
@@ -130,7 +130,7 @@ static void become_reader(int socket, unsigned int seconds)
 }
 
 /* 0, -ETIME, -EIO after too many crashes, or the reason why no process can start. */
-static int begin_reader(struct symbols *symbols)
+static int start_reader(struct symbols *symbols)
 {
 	const char *why;
 	int ends[2], err;
@@ -151,7 +151,7 @@ static int begin_reader(struct symbols *symbols)
 	symbols->pid = fork();
 	err = symbols->pid < 0 ? -errno : 0;
 	if (!symbols->pid)
-		become_reader(ends[1], SYMBOLISE_CPU - symbols->seconds);
+		run_reader(ends[1], SYMBOLISE_CPU - symbols->seconds);
 	close(ends[1]);
 	if (err) {
 		close(ends[0]);
@@ -163,7 +163,7 @@ static int begin_reader(struct symbols *symbols)
 }
 
 /* Send a request, with descriptor @fd unless it is -1. */
-static int send_ask(int socket, const struct symbolise_ask *ask, int fd)
+static int send_reader_request(int socket, const struct symbolise_ask *ask, int fd)
 {
 	char control[CMSG_SPACE(sizeof(int))] = { 0 };
 	struct iovec part = { (void *)ask, sizeof(*ask) };
@@ -182,7 +182,7 @@ static int send_ask(int socket, const struct symbolise_ask *ask, int fd)
 	return sendmsg(socket, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-static int take_answer(int socket, struct symbolise_answer *answer)
+static int read_reader_answer(int socket, struct symbolise_answer *answer)
 {
 	const size_t head = offsetof(struct symbolise_answer, names);
 	ssize_t n;
@@ -218,17 +218,17 @@ static int ask_reader(struct symbols *symbols, const struct symbolise_ask *ask, 
 		      struct symbolise_answer *answer)
 {
 	const struct symbolise_ask give = { .kind = SYMBOLISE_GIVE };
-	int err = send_ask(symbols->socket, ask, fd);
+	int err = send_reader_request(symbols->socket, ask, fd);
 
 	for (;;) {
 		if (fd >= 0)
 			close(fd);
 		if (!err)
-			err = take_answer(symbols->socket, answer);
+			err = read_reader_answer(symbols->socket, answer);
 		if (err || !*answer->wanted)
 			break;
 		fd = open_debug(answer->wanted);
-		err = send_ask(symbols->socket, &give, fd);
+		err = send_reader_request(symbols->socket, &give, fd);
 	}
 	if (err)
 		end_reader(symbols);
@@ -292,7 +292,7 @@ static bool is_c_library(const char *name)
 	       !strncmp(name, "ld-linux", 8);
 }
 
-static const char *hand_over(struct symbols *symbols, struct binary *binary, int fd)
+static const char *send_binary(struct symbols *symbols, struct binary *binary, int fd)
 {
 	static const char *const problems[] = {
 		[SYMBOLISE_FINE] = NULL,
@@ -328,10 +328,10 @@ static const char *load_binary(struct symbols *symbols, struct binary *binary)
 		problem = "no build id";
 	else if (!is_elf(fd))
 		problem = "not an ELF file";
-	else if ((err = begin_reader(symbols)))
+	else if ((err = start_reader(symbols)))
 		problem = reader_problem(err);
 	if (!problem)
-		return hand_over(symbols, binary, fd);
+		return send_binary(symbols, binary, fd);
 	close(fd);
 	return problem;
 }

@@ -80,7 +80,7 @@ static void put_unpolled(struct text *t, struct trace *trace, const struct stall
 {
 	char n[WORDS_COUNT], when[32];
 
-	text_addf(t, "does not poll %s: %s of %s had come there, the first %s before",
+	text_addf(t, "does not poll %s: %s of %s had come to it, the first %s before",
 		  stall->object, words_count(stall->count, "completion", n),
 		  name_of(trace, stall->qp), words_span(stall->time - stall->since, when));
 }
@@ -145,11 +145,11 @@ void waits_put_state(struct text *t, struct trace *trace, const struct stall *st
 			  stall->object, words_count(stall->count, "request", n));
 		break;
 	case STALL_IGNORES:
-		text_addf(t, "does not poll %s, where completions of %s come, but another CQ",
+		text_addf(t, "polls another CQ than %s, where completions of %s come",
 			  stall->object, name_of(trace, stall->qp));
 		break;
 	case STALL_BARREN:
-		text_addf(t, "polls %s in vain (%s): no request is outstanding there",
+		text_addf(t, "polls %s in vain (%s): no outstanding request completes in it",
 			  stall->object, words_count(stall->count, "time", n));
 		break;
 	case STALL_QUIET:
@@ -229,7 +229,7 @@ void waits_put_link(struct text *t, struct trace *trace, const struct stall_link
 	put_awaited(t, link);
 	text_addf(t, " for %s", words_span(link->until - link->since, when));
 	if (link->why == STALL_CREDIT)
-		text_addf(t, ", no receive posted there");
+		text_addf(t, ", with no receive posted");
 }
 
 /* Late ranks */
@@ -251,8 +251,9 @@ void waits_put_late(struct text *t, const struct delays *delays, uint32_t proces
 		waiters += delays->pairs[i].cause == process;
 	text_addf(t, "was late %s, for %s, %s: %d %% of all waiting, %s of %zu processes",
 		  words_count(cause->times, "time", n), words_span(cause->late, late),
-		  late_hows[delays_how(cause)], (int)(100 * cause->ns / (delays->waited ?: 1)),
-		  words_span(cause->ns, waited), waiters);
+		  late_hows[delays_main_reason(cause)],
+		  (int)(100 * cause->ns / (delays->waited ?: 1)), words_span(cause->ns, waited),
+		  waiters);
 }
 
 /* Lists of processes */

@@ -13,7 +13,7 @@
  */
 bool waits_are_shown(struct trace *trace, const struct stalls *stalls);
 
-/* Add "called no verb for 2.00 s": what a process did that does not wait. */
+/* Add "called no verb for 2.00 s": the state of a process that does not wait. */
 void waits_put_state(struct text *t, struct trace *trace, const struct stall *stall);
 
 /* Add " thread 3 (worker, TID 4711)"; nothing if @id is 0. */

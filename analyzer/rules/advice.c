@@ -119,8 +119,8 @@ void perf_008(struct check *check, const struct life *life)
 	both = span_limit(serial->flight_ns + serial->gap_ns);
 	finding_text(&finding->says,
 		     "%" PRIu64 " of %" PRIu64 " requests of %s were posted alone, directly after "
-		     "the completion of the one before, though the queue has room for %" PRIu32
-		     ". One was outstanding in %s of %s, %.0f %% of the time.",
+		     "the completion of the one before, though the queue has room for %" PRIu32 ". "
+		     "One request was outstanding in %s of %s, %.0f %% of the time.",
 		     serial->turns, queue->posted, judge_name(life, name, sizeof(name)),
 		     queue->limits.given, judge_span(serial->flight_ns, flight),
 		     judge_span(both, whole), 100 * (double)serial->flight_ns / ((double)both + 1));
@@ -148,7 +148,8 @@ void perf_008_turns(struct check *check, const struct model_exit *end)
 	finding_text(&finding->says,
 		     "%" PRIu64 " of %" PRIu64 " requests of the process were posted alone, "
 		     "directly after the completion of one on another queue pair, though each "
-		     "queue was empty. One was outstanding in %s of %s, %.0f %% of the time.",
+		     "queue was empty. One request was outstanding in %s of %s, %.0f %% of the "
+		     "time.",
 		     turns->n, hot->sends, judge_span(turns->flight_ns, flight),
 		     judge_span(both, whole), 100 * (double)turns->flight_ns / ((double)both + 1));
 	finding_step(finding, "the last", &turns->last);
@@ -209,7 +210,7 @@ void perf_009(struct check *check, const struct life *life)
 		     judge_name(life, name, sizeof(name)), mtu_bytes(qp->path_mtu),
 		     other ? "the ports at both ends" : "its port",
 		     mtu_bytes(other && other < port->active_mtu ? other : port->active_mtu),
-		     other ? " or more" : ", and that of the other end is not in the trace",
+		     other ? " or more" : ", and the port at the other end is not in the trace",
 		     queue->posted, queue->stats.bytes / queue->posted / mtu_bytes(qp->path_mtu));
 	judge_last_post(finding, queue, life->process);
 }

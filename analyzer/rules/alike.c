@@ -72,7 +72,7 @@ static uint64_t make_key(const struct alike *alike, const struct finding *findin
 	return hash_end(&hash);
 }
 
-static bool is_in(const struct finding *finding, uint32_t process)
+static bool is_in_process(const struct finding *finding, uint32_t process)
 {
 	if (finding->process == process)
 		return true;
@@ -97,7 +97,7 @@ static struct finding *find_reported(struct alike *alike, const struct finding *
 	first = (struct finding *)(uintptr_t)at;
 	if (first->process == finding->process)
 		return NULL;
-	if (is_in(first, finding->process))
+	if (is_in_process(first, finding->process))
 		return first;
 	place = vec_push(first->also, first->nalso);
 	if (place)

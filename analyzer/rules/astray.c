@@ -56,8 +56,8 @@ static void describe_all(struct check *check, struct finding *finding,
 	words_count(astray->count, "datagram", count);
 	if (astray->what == ASTRAY_GONE)
 		finding_text(&finding->says,
-			     "%s sent %s to number 0x%x, the first %s after %s, which had it, was "
-			     "destroyed; %s has been made there since.",
+			     "%s sent %s to number 0x%x, the first %s after %s, which had this "
+			     "number, was destroyed; %s has since been created there.",
 			     mine, count, astray->number,
 			     judge_span(astray->moment.time - astray->peer->gone, span), theirs,
 			     name_qp(check, successor ? successor->process : 0, astray->successor,
@@ -83,9 +83,10 @@ static const char *find_harm(enum astray what)
 		       "number 0xffffff only";
 	case ASTRAY_NOBODY:
 	case ASTRAY_EMPTY:
-		return "no other program receives them there: no completion reports it";
+		return "no other program receives these datagrams: no completion reports the loss";
 	default:
-		return "the program relies on it: it is lost, and no completion reports it";
+		return "the program relies on the datagram: it is lost, and no completion reports "
+		       "the loss";
 	}
 }
 

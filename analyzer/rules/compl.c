@@ -72,7 +72,7 @@ void compl_003(struct check *check, const struct model_destroy *destroy)
 }
 
 /* Events that were received before the trace began may be acknowledged in it. */
-static bool is_carried_on(struct trace *trace)
+static bool has_older_events(struct trace *trace)
 {
 	const struct thread *thread;
 
@@ -97,7 +97,7 @@ void compl_003_over(struct check *check, const struct model_destroy *destroy)
 	char name[64], id[32];
 
 	if (!object->over || object->inherited || (destroy->returned && destroy->failed) ||
-	    is_carried_on(check->trace))
+	    has_older_events(check->trace))
 		return;
 	finding = judge_destroy(check, RULE_COMPL_003, destroy);
 	if (!finding)
@@ -171,7 +171,8 @@ void compl_004(struct check *check, const struct model_wait *wait)
 		     judge_span(wait->to - wait->from, when), verb_infos[wait->at.verb].name,
 		     wait->cq->name, order);
 	if (!wait->wake->is_armed)
-		finding_text(&finding->breaks, "no other thread arms it: this one waits forever");
+		finding_text(&finding->breaks,
+			     "no other thread arms the CQ: this thread waits forever");
 	else if (wait->wake->solicited)
 		finding_text(
 			&finding->breaks,
@@ -190,21 +191,21 @@ enum { OFTEN = 3, LONG_NS = 250000000 };
  * waits for an event without a poll in between has lost the completion, though another completion
  * may wake it up.
  */
-static bool is_habit(const struct wake_late *late)
+static bool is_repeated_late(const struct wake_late *late)
 {
 	return !late->prompt && (late->times >= OFTEN || late->events > 1 ||
 				 (late->times && (late->events || late->shortest >= LONG_NS)));
 }
 
 /* The CQ was never armed: another CQ of its channel was. */
-static void describe_instead(struct finding *finding, const struct wake_late *late, const char *cq,
-			     const char *armed)
+static void describe_other_armed(struct finding *finding, const struct wake_late *late,
+				 const char *cq, const char *armed)
 {
 	char span[32], id[32];
 
 	finding_text(&finding->says,
-		     "%s, first at %s, messages in %s, which was never armed, were polled up to %s "
-		     "after they had come: %s of the same channel was armed.",
+		     "%s, first at %s, messages in %s were polled up to %s after they had come: it "
+		     "was never armed, but %s of the same channel was.",
 		     WORDS_N(late->times, "time"), event_id_text(late->armed.id, id), cq,
 		     judge_span(late->longest, span), armed);
 }
@@ -269,7 +270,7 @@ void compl_004_late(struct check *check, const struct life *cq)
 		late && late->instead ? trace_object(check->trace, late->instead) : NULL;
 	struct finding *finding;
 
-	if (check->findings->blind || !late || !is_habit(late))
+	if (check->findings->blind || !late || !is_repeated_late(late))
 		return;
 	finding = findings_add_hazard(
 		check->findings, RULE_COMPL_004,
@@ -280,7 +281,7 @@ void compl_004_late(struct check *check, const struct life *cq)
 	finding_text(&finding->where, "%s()", verb_infos[late->armed.verb].name);
 	finding_text(&finding->object, "%s", cq->name);
 	if (instead)
-		describe_instead(finding, late, cq->name, instead->name);
+		describe_other_armed(finding, late, cq->name, instead->name);
 	else
 		describe_late(finding, late, cq->name);
 	finding_text(&finding->breaks,

@@ -81,7 +81,7 @@ static bool is_receive(const struct queue *queue, const struct queue_request *re
 }
 
 /* Does the element name memory that the region had, and no longer has? */
-static bool names_lost(const struct change *change, const struct sge *sge)
+static bool names_lost_memory(const struct change *change, const struct sge *sge)
 {
 	return sge->lkey == change->lkey && sge->length &&
 	       !(change->stays && key_holds(change->key, sge->addr, sge->length));
@@ -97,7 +97,7 @@ static bool count_request(void *arg, const struct queue *queue, const struct que
 	    request->flags & ABI_SEND_INLINE)
 		return false;
 	for (uint32_t i = 0; i < request->nsge; i++) {
-		if (!names_lost(change, queue_sge(queue, request, i)))
+		if (!names_lost_memory(change, queue_sge(queue, request, i)))
 			continue;
 		if (!found->n++)
 			found->first = (struct model_key){
@@ -168,8 +168,8 @@ static void judge_change(struct check *check, const struct change *change)
 		return;
 	unsignalled = find_requests(check, change, is_unsignalled);
 	report_hazard(check, &unsignalled,
-		      "the device has not carried it out by then: it is unsignalled, and nothing "
-		      "was polled since that would show it");
+		      "the device has not executed the request by then: it is unsignalled, and no "
+		      "later completion that would prove it was polled");
 	receives = find_requests(check, change, is_receive);
 	report_hazard(
 		check, &receives,
@@ -186,7 +186,7 @@ void mkey_005(struct check *check, const struct model_destroy *destroy)
 	if (mr->kind != OBJECT_mr || !destroy->returned || destroy->failed ||
 	    model_keys(check->model)->shared)
 		return;
-	change.key = keys_of(model_keys(check->model), mr->process, OBJECT_mr, mr->handle);
+	change.key = keys_find_object(model_keys(check->model), mr->process, OBJECT_mr, mr->handle);
 	if (!change.key || !change.key->lkey)
 		return;
 	change.lkey = change.key->lkey;
@@ -206,7 +206,8 @@ void mkey_005_rereg(struct check *check, const struct trace_event *event)
 	    model_keys(check->model)->shared)
 		return;
 	change.mr = model_life(check->model, event->process, OBJECT_mr, call->handle);
-	change.key = keys_of(model_keys(check->model), event->process, OBJECT_mr, call->handle);
+	change.key =
+		keys_find_object(model_keys(check->model), event->process, OBJECT_mr, call->handle);
 	if (!change.mr || change.mr->inherited || !change.key || change.key->state != KEY_LIVE ||
 	    !change.key->lkey_before)
 		return;

@@ -88,7 +88,7 @@ void state_007_dry(struct check *check, const struct life *life)
 }
 
 /* Report a limit event that has come, since fewer receives are left, and was not retrieved. */
-static void report_unheard(struct check *check, const struct life *life)
+static void report_unread_limit(struct check *check, const struct life *life)
 {
 	const struct queue *queue = life->rq;
 	struct finding *finding =
@@ -120,7 +120,7 @@ void state_007_limit(struct check *check, const struct life *life)
 	if (queue->high > queue->limit) {
 		if (queue->outstanding < queue->limit && queue->polled > queue->limited.time &&
 		    !life->got.id.thread)
-			report_unheard(check, life);
+			report_unread_limit(check, life);
 		return;
 	}
 	finding = judge_hazard(check, RULE_STATE_007, &queue->limited, life, "srq_attr->srq_limit");
@@ -132,8 +132,8 @@ void state_007_limit(struct check *check, const struct life *life)
 		     "when receives run low.",
 		     life->name, COUNT_OF(queue->limit), WORDS_N(queue->high, "receive"));
 	finding_text(&finding->breaks,
-		     "messages come faster than receives are posted: no event warns of it, because "
-		     "it came before, and the limit is armed only once");
+		     "messages come faster than receives are posted: no event warns of that, "
+		     "because it came too early, and the limit is armed only once");
 	finding_step(finding, "created", &life->created);
 	finding_step(finding, "armed", &queue->limited);
 }

@@ -86,7 +86,7 @@ static void report_direct(void *arg, const struct coverage_direct *direct)
 	char text[PROCESS_TEXT], count[WORDS_COUNT];
 	struct finding *finding = NULL;
 
-	if (direct->function && evidence_goes_round(direct->function))
+	if (direct->function && evidence_is_bypassed(direct->function))
 		finding = findings_group(in->check->findings, RULE_ENV_002,
 					 findings_key(process, 0, 0), true);
 	if (!finding || finding->says)
@@ -187,8 +187,8 @@ static void report_port(struct port_sum *sum)
 		finding_text(&finding->says, "%c%s: %s.%s", sum->port ? 'P' : name.at[0],
 			     name.at + 1, rises.at,
 			     any > sum->n[COUNTER_GONE]
-				     ? " Counters are of the whole device, with all programs that "
-				       "use it."
+				     ? " The counters cover the whole device, including other "
+				       "programs that use it."
 				     : "");
 	}
 	text_fini(&name);

@@ -98,12 +98,12 @@ static size_t find_direct(const char *name)
 	return i;
 }
 
-bool evidence_goes_round(const char *function)
+bool evidence_is_bypassed(const char *function)
 {
 	return strchr(direct[find_direct(function)].kinds, 'q');
 }
 
-static void direct_spot(struct findings *findings, const char *name, bool called, uint64_t n)
+static void note_direct_call(struct findings *findings, const char *name, bool called, uint64_t n)
 {
 	const size_t i = find_direct(name);
 	char count[WORDS_COUNT];
@@ -132,7 +132,7 @@ static void direct_spot(struct findings *findings, const char *name, bool called
  * The recorder was attached to a running program: outstanding requests are not known, nor are
  * objects of kinds that attaching cannot find, such as address handles.
  */
-static void note_before(struct findings *findings)
+static void note_attached(struct findings *findings)
 {
 	findings->blind = true;
 	for (int rule = 0; rule < RULE_COUNT; rule++)
@@ -140,12 +140,12 @@ static void note_before(struct findings *findings)
 				   "the program ran already when the recording began");
 }
 
-static void blind_spot(struct findings *findings, const char *what, uint64_t n)
+static void note_blind_spot(struct findings *findings, const char *what, uint64_t n)
 {
 	char count[WORDS_COUNT];
 
 	if (!strcmp(what, "before"))
-		note_before(findings);
+		note_attached(findings);
 	for (size_t i = 0; i < sizeof(blind) / sizeof(blind[0]); i++) {
 		if (strcmp(blind[i].what, what))
 			continue;
@@ -164,9 +164,9 @@ static void add_spot(void *arg, const struct coverage_sum *sum)
 	struct findings *findings = arg;
 
 	if (sum->function)
-		direct_spot(findings, sum->function, !strcmp(sum->what, "direct"), sum->times);
+		note_direct_call(findings, sum->function, !strcmp(sum->what, "direct"), sum->times);
 	else
-		blind_spot(findings, sum->what, sum->times);
+		note_blind_spot(findings, sum->what, sum->times);
 }
 
 /* Note overwritten events: what remains is complete, with the control verbs that it needs. */
@@ -174,7 +174,7 @@ static void note_overwritten(struct findings *findings, uint64_t n)
 {
 	for (int rule = 0; rule < RULE_COUNT && n; rule++)
 		findings_unchecked(findings, rule, !needs_evidence(rule, 'q'),
-				   "%s %s older than the part that was kept", WORDS_N(n, "event"),
+				   "%s %s older than the part that was stored", WORDS_N(n, "event"),
 				   n == 1 ? "is" : "are");
 }
 

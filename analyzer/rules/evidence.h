@@ -15,7 +15,7 @@ int evidence_gaps(struct trace *trace, struct findings *findings);
 #define EVIDENCE_SETTINGS EVIDENCE_UCX " (UCX, MPI), NCCL_NET=IB, NVSHMEM_REMOTE_TRANSPORT=ibrc"
 
 /* Does a provider's function, by its name, bypass the verbs? */
-bool evidence_goes_round(const char *function);
+bool evidence_is_bypassed(const char *function);
 
 /* How @process ended. Reports to @findings if leaks are unknown because of that. */
 enum model_end evidence_end(struct trace *trace, uint32_t process, struct findings *findings);

@@ -79,7 +79,7 @@ static struct finding_site *find_site(struct findings *findings, enum rule_id ru
 	return site;
 }
 
-static struct finding *keep_finding(struct findings *findings, struct finding_site *site)
+static struct finding *store_new_finding(struct findings *findings, struct finding_site *site)
 {
 	struct finding **more, *finding = calloc(1, sizeof(*finding));
 
@@ -119,7 +119,7 @@ static struct finding *add_finding(struct findings *findings, enum rule_id rule,
 {
 	struct finding_site *site = count_finding(findings, rule, key, hazard, true);
 
-	return site && site->kept < FINDINGS_SHOWN ? keep_finding(findings, site) : NULL;
+	return site && site->kept < FINDINGS_SHOWN ? store_new_finding(findings, site) : NULL;
 }
 
 struct finding *findings_add(struct findings *findings, enum rule_id rule, uint64_t key)
@@ -138,7 +138,7 @@ static struct finding *group_finding(struct findings *findings, enum rule_id rul
 	struct finding_site *site = count_finding(findings, rule, key, hazard, counts);
 
 	if (site && !site->group)
-		site->group = keep_finding(findings, site);
+		site->group = store_new_finding(findings, site);
 	return site ? site->group : NULL;
 }
 
@@ -284,12 +284,12 @@ static uint64_t count_new(const struct findings *findings, enum rule_id rule, bo
 	return n;
 }
 
-uint64_t findings_new(const struct findings *findings, enum rule_id rule)
+uint64_t findings_count_new(const struct findings *findings, enum rule_id rule)
 {
 	return count_new(findings, rule, false, findings->rules[rule]);
 }
 
-uint64_t findings_new_hazards(const struct findings *findings, enum rule_id rule)
+uint64_t findings_count_new_hazards(const struct findings *findings, enum rule_id rule)
 {
 	return count_new(findings, rule, true, findings->hazards[rule]);
 }
@@ -316,8 +316,8 @@ uint64_t findings_count(const struct findings *findings, char severity)
 
 	for (int i = 0; i < RULE_COUNT; i++)
 		if (severity == 'H')
-			n += findings_new_hazards(findings, (enum rule_id)i);
+			n += findings_count_new_hazards(findings, (enum rule_id)i);
 		else if (rules[i].severity == severity)
-			n += findings_new(findings, (enum rule_id)i);
+			n += findings_count_new(findings, (enum rule_id)i);
 	return n;
 }

@@ -165,8 +165,8 @@ static inline bool findings_may_hint(const struct findings *findings, enum rule_
 bool findings_checked(const struct findings *findings, enum rule_id rule);
 
 /* Findings of @rule that are not known; and hazards. */
-uint64_t findings_new(const struct findings *findings, enum rule_id rule);
-uint64_t findings_new_hazards(const struct findings *findings, enum rule_id rule);
+uint64_t findings_count_new(const struct findings *findings, enum rule_id rule);
+uint64_t findings_count_new_hazards(const struct findings *findings, enum rule_id rule);
 
 /* Sort the list of what was not checked, so that it does not depend on the order of detection. */
 void findings_sort_unchecked(struct findings *findings);

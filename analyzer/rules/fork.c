@@ -307,7 +307,7 @@ static void describe_in_flight(struct finding *finding, const struct trace_event
 	char id[32];
 
 	finding_text(&finding->says,
-		     "Process %u called %s() while %s %s outstanding, one since %s%s.",
+		     "Process %u called %s() while %s %s outstanding, the first since %s%s.",
 		     fork->process, fork->fork->how ? fork->fork->how : "fork",
 		     WORDS_N(in_flight->n, in_flight->sends ? "send" : "work request"),
 		     in_flight->n == 1 ? "was" : "were", event_id_text(posted.id, id), kernel);
@@ -338,8 +338,8 @@ static void report_in_flight(struct check *check, const struct trace_event *fork
 	else
 		finding_text(&finding->breaks,
 			     "the kernel is older than 5.12 and fork support is off: the first "
-			     "write to a page that both processes have moves it away from the "
-			     "device");
+			     "write to a page that both processes share moves the page away from "
+			     "the device");
 }
 
 /* FORK-006 */

@@ -94,7 +94,7 @@ static uint64_t hash_path(const struct qp_path *path)
 static uint64_t hash_region(const struct check *check, const struct life *life)
 {
 	const struct key *key =
-		keys_of(model_keys(check->model), life->process, OBJECT_mr, life->handle);
+		keys_find_object(model_keys(check->model), life->process, OBJECT_mr, life->handle);
 
 	if (!key || key->any || key->state != KEY_LIVE)
 		return 0;
@@ -120,7 +120,7 @@ static uint64_t hash_object(const struct check *check, const struct life *life)
 	}
 }
 
-static void count_left(struct ones *ones, const struct hot *hot, const struct life *life)
+static void count_leftover(struct ones *ones, const struct hot *hot, const struct life *life)
 {
 	uint64_t quarter = life->made_after * TAIL / (hot->sends + 1);
 
@@ -132,7 +132,7 @@ static void count_left(struct ones *ones, const struct hot *hot, const struct li
 		ones->last = life;
 }
 
-static bool add_one(struct ones *ones, const struct life *life, uint64_t hash)
+static bool add_leftover(struct ones *ones, const struct life *life, uint64_t hash)
 {
 	struct one *one = hash ? vec_push(ones->all, ones->n) : NULL;
 
@@ -155,14 +155,14 @@ static bool collect_objects(const struct check *check, uint32_t process, enum ob
 		ones->gone += made && life->state == LIFE_GONE;
 		if (!counts)
 			continue;
-		count_left(ones, hot, life);
-		if (!add_one(ones, life, hash_object(check, life)))
+		count_leftover(ones, hot, life);
+		if (!add_leftover(ones, life, hash_object(check, life)))
 			return false;
 	}
 	return true;
 }
 
-static int compare_ones(const void *a, const void *b)
+static int compare_leftovers(const void *a, const void *b)
 {
 	const struct one *x = a, *y = b;
 
@@ -205,8 +205,9 @@ static bool is_growing(const struct ones *ones)
 	return true;
 }
 
-static void report_unlike(struct check *check, const struct model_exit *end, const struct hot *hot,
-			  const struct growth *growth, const struct ones *ones)
+static void report_different(struct check *check, const struct model_exit *end,
+			     const struct hot *hot, const struct growth *growth,
+			     const struct ones *ones)
 {
 	const struct life *last = ones->last;
 	char process[PROCESS_TEXT], count[WORDS_COUNT];
@@ -234,7 +235,7 @@ static void judge_growth(struct check *check, const struct model_exit *end, cons
 	bool told = false;
 
 	if (collect_objects(check, end->process, growth->kind, hot, &ones) && ones.n)
-		qsort(ones.all, ones.n, sizeof(*ones.all), compare_ones);
+		qsort(ones.all, ones.n, sizeof(*ones.all), compare_leftovers);
 	for (size_t i = 0; i < ones.n; i++)
 		if (i + 1 == ones.n || ones.all[i + 1].sameness != ones.all[i].sameness) {
 			told |= report_growth(check, end, hot, growth, ones.all + begin,
@@ -242,7 +243,7 @@ static void judge_growth(struct check *check, const struct model_exit *end, cons
 			begin = i + 1;
 		}
 	if (!told && (growth->kind == OBJECT_mr || growth->kind == OBJECT_ah) && is_growing(&ones))
-		report_unlike(check, end, hot, growth, &ones);
+		report_different(check, end, hot, growth, &ones);
 	free(ones.all);
 }
 

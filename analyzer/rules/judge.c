@@ -23,8 +23,8 @@ void judge_where(struct finding *finding, const struct model_use *use)
 }
 
 /* Set the place of @finding; accepts NULL. Returns @finding. */
-static struct finding *place_finding(struct finding *finding, const struct moment *moment,
-				     const struct life *object, const char *where)
+static struct finding *set_finding_place(struct finding *finding, const struct moment *moment,
+					 const struct life *object, const char *where)
 {
 	if (!finding)
 		return NULL;
@@ -43,15 +43,15 @@ static uint64_t key_of_place(const struct moment *moment)
 struct finding *judge_add(struct check *check, enum rule_id rule, const struct moment *moment,
 			  const struct life *object, const char *where)
 {
-	return place_finding(findings_add(check->findings, rule, key_of_place(moment)), moment,
-			     object, where);
+	return set_finding_place(findings_add(check->findings, rule, key_of_place(moment)), moment,
+				 object, where);
 }
 
 struct finding *judge_hazard(struct check *check, enum rule_id rule, const struct moment *moment,
 			     const struct life *object, const char *where)
 {
-	return place_finding(findings_add_hazard(check->findings, rule, key_of_place(moment)),
-			     moment, object, where);
+	return set_finding_place(findings_add_hazard(check->findings, rule, key_of_place(moment)),
+				 moment, object, where);
 }
 
 struct finding *judge_destroy(struct check *check, enum rule_id rule,
@@ -60,8 +60,8 @@ struct finding *judge_destroy(struct check *check, enum rule_id rule,
 	const struct moment *moment = &destroy->moment;
 	uint64_t key = findings_key(moment->verb, moment->stack, 0);
 
-	return place_finding(findings_add(check->findings, rule, key), moment, destroy->object,
-			     object_names[destroy->object->kind]);
+	return set_finding_place(findings_add(check->findings, rule, key), moment, destroy->object,
+				 object_names[destroy->object->kind]);
 }
 
 struct finding *judge_destroy_hazard(struct check *check, enum rule_id rule,
@@ -71,8 +71,8 @@ struct finding *judge_destroy_hazard(struct check *check, enum rule_id rule,
 			    object_names[destroy->object->kind]);
 }
 
-static struct finding *place_life(struct finding *finding, const struct life *life,
-				  const char *where)
+static struct finding *set_life_place(struct finding *finding, const struct life *life,
+				      const char *where)
 {
 	if (!finding)
 		return NULL;
@@ -88,7 +88,7 @@ struct finding *judge_life(struct check *check, enum rule_id rule, const struct 
 {
 	uint64_t key = findings_key(life->kind, life->created.stack, part);
 
-	return place_life(findings_add(check->findings, rule, key), life, where);
+	return set_life_place(findings_add(check->findings, rule, key), life, where);
 }
 
 struct finding *judge_life_hazard(struct check *check, enum rule_id rule, const struct life *life,
@@ -96,7 +96,7 @@ struct finding *judge_life_hazard(struct check *check, enum rule_id rule, const 
 {
 	uint64_t key = findings_key(life->kind, life->created.stack, 0);
 
-	return place_life(findings_add_hazard(check->findings, rule, key), life, where);
+	return set_life_place(findings_add_hazard(check->findings, rule, key), life, where);
 }
 
 void judge_last_post(struct finding *finding, const struct queue *queue, uint32_t process)

@@ -18,7 +18,7 @@ static bool is_dead(const struct life *object)
 }
 
 /* A place in the program is a stack; without a stack, the whole process. */
-static uint64_t use_key(const struct model_use *use)
+static uint64_t key_of_use(const struct model_use *use)
 {
 	struct moment moment = judge_moment(use);
 
@@ -48,7 +48,7 @@ void life_001(struct check *check, const struct model_use *use)
 
 	if (!is_dead(object) || (use->destroys && object->state == LIFE_GONE))
 		return;
-	finding = findings_add(check->findings, RULE_LIFE_001, use_key(use));
+	finding = findings_add(check->findings, RULE_LIFE_001, key_of_use(use));
 	if (!finding)
 		return;
 	fill_use(finding, use, "used");
@@ -71,7 +71,7 @@ void life_002(struct check *check, const struct model_use *use)
 
 	if (!use->destroys || !is_dead(object) || object->state == LIFE_CLOSED)
 		return;
-	finding = findings_add(check->findings, RULE_LIFE_002, use_key(use));
+	finding = findings_add(check->findings, RULE_LIFE_002, key_of_use(use));
 	if (!finding)
 		return;
 	fill_use(finding, use, use->event->call->failed ? "destroy failed" : "destroyed again");
@@ -153,7 +153,7 @@ void life_003(struct check *check, const struct model_destroy *destroy)
 	finding_step(finding, destroy->failed ? "destroy failed" : "destroyed", &destroy->moment);
 }
 
-static void end_of(const struct model_leak *leak, char *text, size_t size)
+static void describe_leak_end(const struct model_leak *leak, char *text, size_t size)
 {
 	char id[32], process[PROCESS_TEXT];
 
@@ -165,7 +165,7 @@ static void end_of(const struct model_leak *leak, char *text, size_t size)
 }
 
 /* ", and with it 1 pd, 2 mrs" */
-static void list_with(const struct finding *finding, char *text, size_t size)
+static void list_lost_with(const struct finding *finding, char *text, size_t size)
 {
 	size_t used = 0;
 
@@ -191,8 +191,8 @@ static void describe_leak(struct finding *finding, const struct model_leak *leak
 	if (finding->bytes)
 		snprintf(bytes, sizeof(bytes), n > 1 ? ", %s together" : " of %s",
 			 judge_bytes(finding->bytes, size));
-	end_of(leak, end, sizeof(end));
-	list_with(finding, with, sizeof(with));
+	describe_leak_end(leak, end, sizeof(end));
+	list_lost_with(finding, with, sizeof(with));
 	if (n <= 1)
 		finding_text(&finding->says, "%s%s, created by %s(), still existed when %s%s.",
 			     finding->object, bytes, verb, end, with);
@@ -255,8 +255,8 @@ void life_009(struct check *check, const struct model_device *device)
 		return;
 	finding_text(&finding->object, "%s", device->name);
 	finding_text(&finding->says,
-		     "%s() was given device %s %s after ibv_free_device_list() at %s had freed "
-		     "the last list with it, and no context had it open.",
+		     "%s() was given device %s %s after ibv_free_device_list() at %s had freed the "
+		     "last list with this device, and no context had opened it.",
 		     verb_infos[call->verb].name, device->name,
 		     judge_span(call->begin - device->freed.time, when),
 		     event_id_text(device->freed.id, id));

@@ -35,7 +35,7 @@ static bool is_huge(const struct memory_event *memory)
 	return memory->what && !strcmp(memory->what, "huge");
 }
 
-static bool has_lost(const struct lost *lost, const struct sge *sge)
+static bool is_lost_memory(const struct lost *lost, const struct sge *sge)
 {
 	uint64_t at = lost->key->memory + (sge->addr - lost->key->addr);
 
@@ -43,8 +43,8 @@ static bool has_lost(const struct lost *lost, const struct sge *sge)
 	       at + sge->length > lost->from;
 }
 
-static bool look_at_request(void *arg, const struct queue *queue,
-			    const struct queue_request *request)
+static bool count_lost_request(void *arg, const struct queue *queue,
+			       const struct queue_request *request)
 {
 	struct lost *lost = arg;
 
@@ -52,7 +52,7 @@ static bool look_at_request(void *arg, const struct queue *queue,
 	    queue->owner->context != lost->key->context || request->flags & ABI_SEND_INLINE)
 		return false;
 	for (uint32_t i = 0; i < request->nsge; i++) {
-		if (!has_lost(lost, queue_sge(queue, request, i)))
+		if (!is_lost_memory(lost, queue_sge(queue, request, i)))
 			continue;
 		if (!lost->n++) {
 			lost->queue = queue;
@@ -105,8 +105,8 @@ static void report_in_use(struct check *check, const struct trace_event *event,
 	finding_step(finding, "given back", &given);
 }
 
-static void report_early(struct check *check, const struct trace_event *event,
-			 const struct life *mr, const struct lost *lost)
+static void report_early_release(struct check *check, const struct trace_event *event,
+				 const struct life *mr, const struct lost *lost)
 {
 	struct finding *finding = add_memory(check, RULE_FORK_005, event, mr);
 	struct moment given = moment_of(event);
@@ -129,12 +129,12 @@ static void judge_in_use(struct check *check, const struct trace_event *event,
 }
 
 /* Not if a request is outstanding: then MKEY-006 reports the region. */
-static void judge_early(struct check *check, const struct trace_event *event, const struct life *mr,
-			const struct lost *lost)
+static void judge_early_release(struct check *check, const struct trace_event *event,
+				const struct life *mr, const struct lost *lost)
 {
 	if (!lost->n && strcmp(event->memory->what, "madvise") != 0 &&
 	    model_fork_safety(check->model, event->process) == FORK_KEPT)
-		report_early(check, event, mr, lost);
+		report_early_release(check, event, mr, lost);
 }
 
 typedef void judge_fn(struct check *check, const struct trace_event *event, const struct life *mr,
@@ -149,7 +149,7 @@ static void judge_region(struct check *check, const struct trace_event *event,
 			     .from = memory->addr > key->memory ? memory->addr : key->memory,
 			     .to = end < last ? end : last };
 
-	queues_each(check->model, event->process, look_at_request, &lost);
+	queues_each(check->model, event->process, count_lost_request, &lost);
 	judge(check, event, mr, &lost);
 }
 
@@ -257,7 +257,7 @@ void mkey_006_late(struct check *check, const struct model_destroy *destroy)
 
 	if (mr->kind != OBJECT_mr || !destroy->returned || destroy->failed)
 		return;
-	key = keys_of(model_keys(check->model), mr->process, OBJECT_mr, mr->handle);
+	key = keys_find_object(model_keys(check->model), mr->process, OBJECT_mr, mr->handle);
 	if (!key || !key->unmapped || !key->remote || !is_own(check, key) ||
 	    has_queue_pair(check, mr))
 		return;
@@ -292,7 +292,7 @@ void fork_005_late(struct check *check, const struct model_destroy *destroy)
 
 	if (mr->kind != OBJECT_mr || !destroy->returned || destroy->failed)
 		return;
-	key = keys_of(model_keys(check->model), mr->process, OBJECT_mr, mr->handle);
+	key = keys_find_object(model_keys(check->model), mr->process, OBJECT_mr, mr->handle);
 	if (!key || !key->released.id.thread || !is_late(check, key, destroy))
 		return;
 	finding = judge_destroy_hazard(check, RULE_FORK_005, destroy);
@@ -315,7 +315,7 @@ void fork_005_late(struct check *check, const struct model_destroy *destroy)
 /* FORK-005 */
 void fork_005(struct check *check, const struct trace_event *memory)
 {
-	judge_memory(check, memory, judge_early);
+	judge_memory(check, memory, judge_early_release);
 }
 
 /* FORK-009: one finding for each place that registers huge pages. */

@@ -81,13 +81,13 @@ static void describe_unknown(struct check *check, struct finding *finding,
 		as = ", whose lkey is in addr: the two are swapped";
 	}
 	if (!other) {
-		other = keys_elsewhere(keys, use->at.process, use->at.process, use->number);
+		other = keys_find_elsewhere(keys, use->at.process, use->at.process, use->number);
 		as = ", of another process";
 	}
 	if (other)
 		key_name(check, other, name);
 	finding_text(&finding->says,
-		     "%s of %s uses lkey 0x%x, which is not that of a region of %s%s%s%s%s.",
+		     "%s of %s uses lkey 0x%x, which is not the key of a region of %s%s%s%s%s.",
 		     key_place(use, place), key_request(use->opcode), use->number,
 		     other && *as == ' ' ? "its context, but of " : "the process",
 		     other && *as == ',' ? ", but " : "", name, other ? as : "",

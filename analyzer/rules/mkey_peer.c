@@ -47,14 +47,14 @@ static const char *guess_key(const struct check *check, const struct model_key *
 			 key->rkey, key_name(check, key, name));
 		return hint;
 	}
-	key = keys_elsewhere(keys, use->peer->process, use->at.process, use->number);
+	key = keys_find_elsewhere(keys, use->peer->process, use->at.process, use->number);
 	if (key)
 		snprintf(hint, 2 * TEXT, ", but of %s of %s%s", key_name(check, key, name),
 			 process_id_text(key->process, process),
 			 key->state == KEY_DEAD && !key->destroyed.id.thread ? ", which has ended"
 									     : "");
 	else if (!use->number)
-		snprintf(hint, 2 * TEXT, ": it was perhaps not filled in");
+		snprintf(hint, 2 * TEXT, ": the field was perhaps not filled in");
 	return hint;
 }
 
@@ -90,8 +90,7 @@ static void describe_unknown(struct check *check, struct finding *finding,
 	else
 		guess_key(check, use, hint);
 	finding_text(&finding->says,
-		     "%s of %s uses rkey 0x%x, which is not that of a region that %s has for "
-		     "%s%s%s.",
+		     "%s of %s uses rkey 0x%x, which is not the key of a region of %s for %s%s%s.",
 		     key_place(use, place), key_request(use->opcode), use->number,
 		     process_id_text(process, text), qp_name(check, use->peer), hint,
 		     key_outcome(use, outcome));
@@ -112,8 +111,9 @@ static void describe_known(struct check *check, struct finding *finding,
 			 event_id_text(key->destroyed.id, id),
 			 judge_span(use->at.time - key->destroyed.time, when));
 	else if (use->fault == KEY_OTHER_PD)
-		snprintf(what, sizeof(what), "is %s of %s, and %s there is in %s", name, process,
-			 qp_name(check, use->peer), pd_name(check, use->peer, use->at.time));
+		snprintf(what, sizeof(what), "is %s of %s, and %s of that process is in %s", name,
+			 process, qp_name(check, use->peer),
+			 pd_name(check, use->peer, use->at.time));
 	else
 		snprintf(what, sizeof(what), "is %s of %s: %s at 0x%" PRIx64 "; %s%s", name,
 			 process, WORDS_N(key->length, "byte"), key->addr, key_misses(use, how),

@@ -24,7 +24,7 @@ void life_008(struct check *check, const struct model_destroy *destroy)
 
 	if (destroy->object->kind != OBJECT_ah || !destroy->returned || destroy->failed)
 		return;
-	named = queues_naming(check->model, destroy->object);
+	named = queues_find_users(check->model, destroy->object);
 	if (!named.n || named.request->time > destroy->moment.time)
 		return;
 	finding = judge_destroy(check, RULE_LIFE_008, destroy);
@@ -219,7 +219,7 @@ void life_006(struct check *check, const struct model_complete *complete)
 	if (!qp || complete->request || qp->state != LIFE_LIVE || !qp->sq ||
 	    qp->sq->doubt & ~(unsigned int)QUEUE_STRAY)
 		return;
-	before = queues_left(check->model, qp);
+	before = queues_find_left(check->model, qp);
 	if (!before)
 		return;
 	finding = add_completion(check, RULE_LIFE_006, complete);

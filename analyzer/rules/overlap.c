@@ -93,8 +93,8 @@ static void report_resent(struct check *check, const struct life *life, const st
 		return;
 	describe_pair(finding, life, &overlaps->resent, "receives into", NULL);
 	finding_text(&finding->breaks,
-		     "a message comes before the send is complete: the send transfers, or "
-		     "transfers again, the bytes of that message");
+		     "a message comes before the send is complete: the send, or its retry, "
+		     "transfers the bytes of that message");
 }
 
 /* Does one of its queues receive or read into separate buffers? */
@@ -206,7 +206,7 @@ static void report_overtaken(struct check *check, const struct life *life)
 }
 
 /* The READ is another queue pair's. */
-static void report_abroad(struct check *check, const struct life *life)
+static void report_other_read(struct check *check, const struct life *life)
 {
 	const struct overlap_pair *pair = &life->sq->overlaps->abroad;
 	const struct object *object = trace_object(check->trace, pair->other);
@@ -229,7 +229,7 @@ void mkey_009(struct check *check, const struct life *life)
 
 	if (!queue || !queue->overlaps || queue->doubt)
 		return;
-	report_abroad(check, life);
+	report_other_read(check, life);
 	report_overtaken(check, life);
 	if (!queue->overlaps->unfenced.n)
 		return;

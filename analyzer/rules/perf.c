@@ -32,13 +32,13 @@ enum {
 	LATE_SHARE = 25,  /* percent of the time in which completions were not polled */
 };
 
-static bool is_most(uint64_t part, uint64_t all)
+static bool is_majority(uint64_t part, uint64_t all)
 {
 	return all >= LEAST && part * 100 >= all * MOST;
 }
 
-static struct finding *add_hot(struct check *check, const struct model_exit *end, enum rule_id rule,
-			       const struct moment *longest)
+static struct finding *add_hot_finding(struct check *check, const struct model_exit *end,
+				       enum rule_id rule, const struct moment *longest)
 {
 	struct finding *finding =
 		findings_add(check->findings, rule, findings_key(end->process, longest->stack, 0));
@@ -75,7 +75,7 @@ static bool is_register_hot(const struct hot *hot, int64_t time)
 }
 
 /* Are there queries or address handles for every few messages, or for a great part of the time? */
-static bool is_asked_hot(const struct hot *hot, int64_t time)
+static bool is_query_hot(const struct hot *hot, int64_t time)
 {
 	int share = hot->posts >= HOT_POSTS ? HOT_SHARE : EARLY_SHARE;
 
@@ -91,7 +91,7 @@ static bool is_brief(const struct hot *hot, enum object_kind kind)
 }
 
 /* The kind of which most were made for a few sends each; OBJECT_COUNT: of none enough. */
-static enum object_kind find_brief(const struct hot *hot)
+static enum object_kind find_short_lived(const struct hot *hot)
 {
 	enum object_kind most = OBJECT_COUNT;
 
@@ -102,8 +102,8 @@ static enum object_kind find_brief(const struct hot *hot)
 	return most;
 }
 
-static void report_brief(struct check *check, const struct model_exit *end, const struct hot *hot,
-			 enum object_kind kind)
+static void report_short_lived(struct check *check, const struct model_exit *end,
+			       const struct hot *hot, enum object_kind kind)
 {
 	const char *name = kind == OBJECT_qp        ? "queue pair"
 			   : kind == OBJECT_cq      ? "CQ"
@@ -112,7 +112,7 @@ static void report_brief(struct check *check, const struct model_exit *end, cons
 			   : kind == OBJECT_ah      ? "address handle"
 						    : "SRQ";
 	const struct hot_kind *made = &hot->made[kind];
-	struct finding *finding = add_hot(
+	struct finding *finding = add_hot_finding(
 		check, end, kind == OBJECT_ah ? RULE_PERF_010 : RULE_PERF_001, &made->longest);
 	char all[32], longest[32], id[32];
 
@@ -138,12 +138,12 @@ void perf_010(struct check *check, const struct model_exit *end)
 	if (!hot)
 		return;
 	if (is_brief(hot, OBJECT_ah)) {
-		report_brief(check, end, hot, OBJECT_ah);
+		report_short_lived(check, end, hot, OBJECT_ah);
 		return;
 	}
-	if (!is_asked_hot(hot, sending))
+	if (!is_query_hot(hot, sending))
 		return;
-	finding = add_hot(check, end, RULE_PERF_010, &hot->asked_longest);
+	finding = add_hot_finding(check, end, RULE_PERF_010, &hot->asked_longest);
 	if (finding)
 		finding_text(&finding->says,
 			     "%s calls such as %s() between %s "
@@ -154,7 +154,7 @@ void perf_010(struct check *check, const struct model_exit *end)
 					sending, text));
 }
 
-static void say_registered(struct finding *finding, const struct hot *hot, int64_t sending)
+static void describe_registering(struct finding *finding, const struct hot *hot, int64_t sending)
 {
 	char text[192];
 
@@ -185,7 +185,7 @@ void perf_001(struct check *check, const struct model_exit *end)
 	sending = hot->until - hot->first_send;
 	if (hot->posts >= HOT_POSTS && hot->calls >= HOT_CALLS &&
 	    hot->ns >= steady / 100 * HOT_SHARE) {
-		finding = add_hot(check, end, RULE_PERF_001, &hot->longest);
+		finding = add_hot_finding(check, end, RULE_PERF_001, &hot->longest);
 		if (finding)
 			finding_text(
 				&finding->says,
@@ -194,11 +194,11 @@ void perf_001(struct check *check, const struct model_exit *end)
 				COUNT_OF(hot->calls),
 				share_text(&hot->longest, hot->longest_ns, hot->ns, steady, text));
 	} else if (is_register_hot(hot, sending)) {
-		finding = add_hot(check, end, RULE_PERF_001, &hot->longest);
+		finding = add_hot_finding(check, end, RULE_PERF_001, &hot->longest);
 		if (finding)
-			say_registered(finding, hot, sending);
-	} else if (find_brief(hot) != OBJECT_COUNT) {
-		report_brief(check, end, hot, find_brief(hot));
+			describe_registering(finding, hot, sending);
+	} else if (find_short_lived(hot) != OBJECT_COUNT) {
+		report_short_lived(check, end, hot, find_short_lived(hot));
 	}
 }
 
@@ -219,7 +219,7 @@ static bool find_singles(struct queue_singles all, const struct queue_singles *s
 
 	*text = '\0';
 	*ret_singles = all;
-	if (is_most(all.chased, all.all))
+	if (is_majority(all.chased, all.all))
 		return true;
 	*ret_singles = *steady;
 	if (!is_costly(steady))
@@ -316,7 +316,7 @@ static void report_signalled(struct check *check, const struct life *life, const
 	judge_last_post(finding, queue, life->process);
 }
 
-static void report_small(struct check *check, const struct life *life, const char *name)
+static void report_small_sends(struct check *check, const struct life *life, const char *name)
 {
 	const struct queue *queue = life->sq;
 	struct finding *finding =
@@ -348,7 +348,7 @@ void perf_004(struct check *check, const struct life *life)
 	if (!queue->stats.small_inline &&
 	    (queue->stats.small >= LEAST ||
 	     (queue->stats.small >= SMALL && queue->stats.small * 100 >= queue->posted * MOST)))
-		report_small(check, life, name);
+		report_small_sends(check, life, name);
 }
 
 /* Did most completions wait, during a great part of the time? */

@@ -112,7 +112,7 @@ static bool is_overflow(const struct model_strain *strain, bool send)
 }
 
 /* A program may drop datagrams on purpose. */
-static bool may_drop(const struct model_strain *strain)
+static bool may_drop_requests(const struct model_strain *strain)
 {
 	const struct qp *qp = strain->object->qp;
 
@@ -132,7 +132,7 @@ static bool is_unnoticed(const struct model_strain *strain, bool send)
 	       !refusal->returned && !refusal->recovered && !strain->queue->doubt &&
 	       strain->queue->completed > refusal->completed &&
 	       (!refusal->later || refusal->later > TURNS * (uint64_t)refusal->limit) &&
-	       !may_drop(strain);
+	       !may_drop_requests(strain);
 }
 
 static void report_unnoticed(struct check *check, enum rule_id rule,
@@ -186,8 +186,8 @@ static void report_resized(struct check *check, const struct model_strain *strai
 	if (!finding)
 		return;
 	finding_text(&finding->says,
-		     "%s was resized to %s, and later %" PRIu64 " requests of %s were outstanding "
-		     "that complete in it.",
+		     "%s was resized to %s, and later %" PRIu64
+		     " requests of %s that complete in it were outstanding.",
 		     cq->owner->name, WORDS_N(cq->asked, "entry"), cq->could,
 		     WORDS_N(cq->queues, "queue"));
 	finding_text(&finding->breaks,
@@ -198,7 +198,7 @@ static void report_resized(struct check *check, const struct model_strain *strai
 }
 
 /* Report a CQ that was large enough only so far. */
-static void report_narrow(struct check *check, const struct model_strain *strain)
+static void report_small_cq(struct check *check, const struct model_strain *strain)
 {
 	const struct queue_cq *cq = strain->queue->cq;
 	struct finding *finding =
@@ -208,8 +208,8 @@ static void report_narrow(struct check *check, const struct model_strain *strain
 	if (!finding)
 		return;
 	finding_text(&finding->says,
-		     "%s has %s; up to %" PRIu64 " requests were outstanding that complete in it, "
-		     "and the queues that were used take %" PRIu64 ".",
+		     "%s has %s; up to %" PRIu64 " requests that complete in it were outstanding, "
+		     "and the queues in use can hold %" PRIu64 ".",
 		     cq->owner->name, WORDS_N(cq->given, "entry"), cq->high, strain->number);
 	finding_text(&finding->breaks,
 		     "%s %s outstanding, and it is polled late or a queue pair fails: completions "
@@ -225,7 +225,7 @@ void queue_003(struct check *check, const struct model_strain *strain)
 	struct finding *finding;
 
 	if (strain->kind == STRAIN_NARROW_CQ)
-		report_narrow(check, strain);
+		report_small_cq(check, strain);
 	if (strain->kind != STRAIN_CQ)
 		return;
 	if (!cq->given) {
@@ -237,8 +237,8 @@ void queue_003(struct check *check, const struct model_strain *strain)
 		return;
 	finding_text(&finding->object, "%s", cq->owner->name);
 	finding_text(&finding->says,
-		     "%s has %s, and with this post %" PRIu64 " requests of %s were outstanding "
-		     "that complete in it.",
+		     "%s has %s, and with this post %" PRIu64
+		     " requests of %s that complete in it were outstanding.",
 		     cq->owner->name, WORDS_N(cq->given, "entry"), cq->could,
 		     WORDS_N(cq->queues, "queue"));
 	finding_step(finding, "CQ created", &cq->owner->created);
@@ -355,7 +355,7 @@ static bool is_dropped(const struct model_strain *strain)
 	const struct queue_refusal *refusal = strain->refusal;
 
 	return strain->kind == STRAIN_GIVEN_UP && strain->queue->send && refusal->later &&
-	       refusal->ignored && !strain->queue->doubt && !may_drop(strain);
+	       refusal->ignored && !strain->queue->doubt && !may_drop_requests(strain);
 }
 
 void queue_006(struct check *check, const struct model_strain *strain)
@@ -397,7 +397,7 @@ void queue_006(struct check *check, const struct model_strain *strain)
 }
 
 /* A datagram was sent that does not fit into the receives of its receiver. */
-static void report_short(struct check *check, const struct model_strain *strain)
+static void report_short_receive(struct check *check, const struct model_strain *strain)
 {
 	char name[64], sender[128], where[64];
 	struct finding *finding;
@@ -427,7 +427,7 @@ void queue_007(struct check *check, const struct model_strain *strain)
 	char name[64], where[64];
 
 	if (strain->kind == STRAIN_GRH_SHORT)
-		report_short(check, strain);
+		report_short_receive(check, strain);
 	if (!room && strain->kind != STRAIN_GRH_SENT)
 		return;
 	snprintf(where, sizeof(where), "wr[%u].sg_list", strain->index);

@@ -37,7 +37,7 @@ static const struct life *find_cq(const struct counts *counts, const struct look
 		       : NULL;
 }
 
-static uint32_t whole_thread(const struct counts *counts, uint32_t thread)
+static uint32_t thread_in_joint(const struct counts *counts, uint32_t thread)
 {
 	struct trace *trace = counts->check->trace;
 
@@ -76,7 +76,7 @@ static void report_stale(void *arg, const struct lookup_count *count)
 		return;
 	finding_text(&finding->says,
 		     "Thread %u polled %s %s after %s() had returned, and found nothing.",
-		     thread_number(whole_thread(counts, count->thread)),
+		     thread_number(thread_in_joint(counts, count->thread)),
 		     judge_name(cq, name, sizeof(name)), words_count(count->empty, "time", polls),
 		     verb_infos[cq->destroyed.verb].name);
 	finding_step(finding, "created", &cq->created);
@@ -91,7 +91,7 @@ void life_001_polls(struct check *check, const struct model_exit *end)
 }
 
 /* Does a thread do nothing but poll? Those that have just found a completion are in crash.c. */
-static bool only_polls(const struct counts *counts, uint32_t thread, const struct life *cq)
+static bool does_only_poll(const struct counts *counts, uint32_t thread, const struct life *cq)
 {
 	const struct model *model = counts->check->model;
 	const struct last_verb *last = last_of_thread(model, thread);
@@ -105,21 +105,21 @@ static void report_crash(void *arg, const struct lookup_count *count)
 	struct counts *counts = arg;
 	struct check *check = counts->check;
 	const struct life *cq = find_cq(counts, count);
-	uint32_t thread = whole_thread(counts, count->thread);
+	uint32_t thread = thread_in_joint(counts, count->thread);
 	char process[PROCESS_TEXT], when[32], polls[WORDS_COUNT];
 	struct finding *finding;
 
 	if (!cq || !count->empty || counts->end->time > cq->destroyed.time + CRASH_SOON ||
-	    !only_polls(counts, thread, cq) || crash_is_over(check->model, thread))
+	    !does_only_poll(counts, thread, cq) || crash_is_over(check->model, thread))
 		return;
 	finding = judge_hazard(check, RULE_THREAD_002, &cq->destroyed, cq, "cq");
 	if (!finding)
 		return;
 	finding_text(
 		&finding->says,
-		"%s was killed by SIG%s %s after thread %u had called %s() on %s, which "
-		"thread %u polls: that thread had found it empty %s, had done nothing else since, "
-		"and had not ended.",
+		"%s was killed by SIG%s %s after thread %u had called %s() on %s, which thread %u "
+		"polls: that thread had found the CQ empty %s, had done nothing else since, and "
+		"had not ended.",
 		process_id_text(counts->end->process, process),
 		sigabbrev_np(crash_signal(check->model, counts->end->process)),
 		judge_span(counts->end->time - cq->destroyed.time, when),

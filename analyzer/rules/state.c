@@ -25,7 +25,7 @@ static struct finding *add_finding(struct check *check, enum rule_id rule,
 }
 
 /* "to RTR at 1:20" */
-static const char *last_step(const struct life *qp, char *text, size_t size)
+static const char *describe_last_step(const struct life *qp, char *text, size_t size)
 {
 	char id[32];
 
@@ -62,7 +62,7 @@ void state_001(struct check *check, const struct model_modify *modify)
 		     "%s of type %s was in %s (%s); ibv_modify_qp() to %s returned %" PRId64
 		     " (%s): %s.",
 		     judge_name(qp, name, sizeof(name)), qp_type_name(qp->qp->type),
-		     qp_state_name(modify->from), last_step(qp, step, sizeof(step)),
+		     qp_state_name(modify->from), describe_last_step(qp, step, sizeof(step)),
 		     qp_state_name(modify->to), call->ret, strerror((int)call->ret), why);
 	finding_step(finding, "created", &qp->created);
 	if (qp->qp->moved.verb != qp->created.verb)
@@ -125,7 +125,8 @@ void state_002(struct check *check, const struct model_misfit *misfit)
 	else
 		finding_text(&finding->says,
 			     "%s was in %s (%s) when a %s was posted, which needs %s; %s.", name,
-			     qp_state_name(qp->qp->state), last_step(qp, step, sizeof(step)),
+			     qp_state_name(qp->qp->state),
+			     describe_last_step(qp, step, sizeof(step)),
 			     post_is_send(post) ? "send" : "receive",
 			     post_is_send(post) ? "RTS" : "INIT", outcome);
 }
@@ -195,9 +196,9 @@ static void report_late(struct check *check, const struct model_misfit *misfit)
 	if (!finding)
 		return;
 	finding_text(&finding->says,
-		     "%s had entered ERR %s; thread %u, which polled it, has polled other errors "
-		     "of it since. But thread %u has posted %s from 10 ms after the error "
-		     "on, the last time %s after it.",
+		     "%s had entered ERR %s; thread %u, which polled that error, has polled others "
+		     "of this queue pair since. But thread %u has posted %s more than 10 ms after "
+		     "the error, the last time %s after it.",
 		     judge_name(qp, name, sizeof(name)), describe_cause(qp, cause, sizeof(cause)),
 		     thread_number(moved->id.thread), thread_number(moment.id.thread),
 		     WORDS_N(qp->qp->late.posts, "time"),
@@ -308,7 +309,7 @@ static const char *format_gid(const struct device_gid *gid, char *text, size_t s
 	return text;
 }
 
-static const char *better_gid(const struct device *device, uint32_t port, char *text, size_t size)
+static const char *suggest_gid(const struct device *device, uint32_t port, char *text, size_t size)
 {
 	const struct device_gid *better = device_find_ipv4(device, port);
 	char address[48];
@@ -340,7 +341,7 @@ static void describe_rtr(struct finding *finding, const struct model_modify *mod
 	finding_text(&finding->says, "%s goes to %s from %s%s%s%s.",
 		     judge_name(modify->object, name, sizeof(name)), gid_text(path->dgid, peer),
 		     own, unsuited ? ", which is link-local" : "", outcome,
-		     unsuited ? better_gid(device, path->port, better, sizeof(better)) : "");
+		     unsuited ? suggest_gid(device, path->port, better, sizeof(better)) : "");
 }
 
 /* What the queue pair does not retry: "timeout 0, rnr_retry 0" */
@@ -362,7 +363,7 @@ static const char *list_zeros(const struct qp *qp, char *text, size_t size)
 	return text;
 }
 
-static void report_patience(struct check *check, const struct model_modify *modify)
+static void report_long_timeout(struct check *check, const struct model_modify *modify)
 {
 	struct moment moment = moment_of(modify->event);
 	const struct qp *qp = modify->object->qp;
@@ -383,7 +384,7 @@ static void report_patience(struct check *check, const struct model_modify *modi
 }
 
 /* Report a short timeout: a busy peer, switch or processor delays a response for longer. */
-static void report_hurry(struct check *check, const struct model_modify *modify)
+static void report_short_timeout(struct check *check, const struct model_modify *modify)
 {
 	struct moment moment = moment_of(modify->event);
 	const struct qp *qp = modify->object->qp;
@@ -418,9 +419,9 @@ void state_009(struct check *check, const struct model_modify *modify)
 		return;
 	if (!*list_zeros(qp, zeros, sizeof(zeros))) {
 		if (qp_retry_time(qp) >= PATIENCE * MINUTE)
-			report_patience(check, modify);
+			report_long_timeout(check, modify);
 		else if (qp_retry_time(qp) && qp_retry_time(qp) < HURRY)
-			report_hurry(check, modify);
+			report_short_timeout(check, modify);
 		return;
 	}
 	finding = judge_hazard(check, RULE_STATE_009, &moment, modify->object, "attr");
@@ -506,7 +507,7 @@ void state_008_unreached(struct check *check, const struct model_unreached *unre
 		     "(IBV_WC_RETRY_EXC_ERR)%s.",
 		     judge_name(object, name, sizeof(name)), gid_text(qp->path.dgid, peer),
 		     format_gid(gid, own, sizeof(own)),
-		     better_gid(device, qp->path.port, better, sizeof(better)));
+		     suggest_gid(device, qp->path.port, better, sizeof(better)));
 	finding_step(finding, "created", &object->created);
 	finding_step(finding, "GID chosen", &qp->rtr);
 	finding_step(finding, "not answered", &moment);

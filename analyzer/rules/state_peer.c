@@ -138,7 +138,7 @@ static void compare_reads(struct check *check, const struct model_complete *comp
 }
 
 /* Report that the only queue pair with the number is connected to another one. */
-static void find_misled(struct check *check, const struct model_complete *complete)
+static void report_misconnected(struct check *check, const struct model_complete *complete)
 {
 	const struct wc *wc = &complete->event->poll->wc[complete->index];
 	const struct peer *other;
@@ -146,7 +146,7 @@ static void find_misled(struct check *check, const struct model_complete *comple
 
 	if (wc->status != ABI_WC_RETRY_EXC_ERR || !complete->qp->peer || !complete->request)
 		return;
-	other = peer_misled(model_peers(check->model), complete->qp->peer);
+	other = peer_find_misled(model_peers(check->model), complete->qp->peer);
 	if (!other || !other->life || !other->life->qp || other->since > complete->request->time)
 		return;
 	snprintf(what, sizeof(what), "its dest_qp_num is 0x%x, not 0x%x", other->dest,
@@ -163,7 +163,8 @@ static const struct life *find_claimant(struct check *check, const struct life *
 		for (const struct life *life = NULL;
 		     (life = model_next_life(check->model, id, life));)
 			if (life != qp && life->kind == OBJECT_qp && life->state == LIFE_LIVE &&
-			    life->qp && life->peer && peer_meant(peers, life->peer) == qp->peer)
+			    life->qp && life->peer &&
+			    peer_find_meant(peers, life->peer) == qp->peer)
 				return life;
 	return NULL;
 }
@@ -193,8 +194,8 @@ void state_005_self(struct check *check, const struct model_complete *complete)
 }
 
 /* @qp was reconnected, but its other end @other was not; @failed: so that a request failed. */
-static void describe_alone(struct check *check, const struct life *qp, const struct life *other,
-			   bool failed)
+static void report_reconnected(struct check *check, const struct life *qp, const struct life *other,
+			       bool failed)
 {
 	char mine[MOST], theirs[MOST];
 	struct finding *finding;
@@ -218,7 +219,7 @@ static void describe_alone(struct check *check, const struct life *qp, const str
 	finding_step(finding, "its peer, before", &other->qp->rtr);
 }
 
-static bool is_alone(const struct life *qp, const struct life *other)
+static bool is_only_reconnected(const struct life *qp, const struct life *other)
 {
 	return qp->peer && qp->peer->alone && qp->qp && other->peer && other->qp;
 }
@@ -236,15 +237,15 @@ void state_005(struct check *check, const struct model_complete *complete)
 		return;
 	other = other_end(check, complete->qp);
 	if (!other) {
-		find_misled(check, complete);
+		report_misconnected(check, complete);
 		return;
 	}
 	if (!other->life || !other->life->qp)
 		return;
 	complete->qp->peer->compared = true;
 	if (complete->event->poll->wc[complete->index].status == ABI_WC_RETRY_EXC_ERR &&
-	    is_alone(complete->qp, other->life))
-		describe_alone(check, complete->qp, other->life, true);
+	    is_only_reconnected(complete->qp, other->life))
+		report_reconnected(check, complete->qp, other->life, true);
 	if (!queue->completed && compare_ends(complete->qp->qp, other->life->qp, what))
 		describe_mismatch(check, complete->qp, other->life, what);
 	else
@@ -269,10 +270,10 @@ void state_005_end(struct check *check, const struct life *life)
 
 	if (!other || !other->life || !other->life->qp || !life->qp)
 		return;
-	if (is_alone(life, other->life) && has_sent_since(life))
-		describe_alone(check, life, other->life, false);
-	else if (is_alone(other->life, life) && has_sent_since(other->life))
-		describe_alone(check, other->life, life, false);
+	if (is_only_reconnected(life, other->life) && has_sent_since(life))
+		report_reconnected(check, life, other->life, false);
+	else if (is_only_reconnected(other->life, life) && has_sent_since(other->life))
+		report_reconnected(check, other->life, life, false);
 	if (other->compared || life->peer->compared ||
 	    !(has_received(life) || has_received(other->life)))
 		return;
@@ -343,8 +344,8 @@ void state_005_qkey(struct check *check, const struct model_strain *strain)
 		     name_end(check, strain->object, mine), strain->number,
 		     name_end(check, strain->other, theirs), strain->limit);
 	finding_text(&finding->breaks,
-		     "the program counts on it: the device of the receiver drops it, and no "
-		     "completion reports it at either end");
+		     "the program relies on the datagram: the device of the receiver drops it, and "
+		     "no completion at either end reports the loss");
 	finding_step(finding, "created", &strain->object->created);
 	finding_step(finding, "sent", &strain->moment);
 }
@@ -424,7 +425,7 @@ void state_006_bare(struct check *check, const struct model_complete *complete)
 		return;
 	finding_text(&finding->says,
 		     "librdmacm connected %s at %s, and no receive had been posted to it: the "
-		     "first was posted %s later. Its peer sends first: it has sent nothing itself.",
+		     "first was posted %s later. It has sent nothing itself: its peer sends first.",
 		     name_end(check, qp, name), event_id_text(qp->qp->rtr.id, id),
 		     words_span(posted.time - qp->qp->rtr.time, late));
 	finding_text(&finding->breaks,
@@ -457,8 +458,8 @@ void state_006_lost(struct check *check, const struct life *qp)
 		snprintf(late, sizeof(late), ", the first of those that were missing %s too late",
 			 words_span(lost.late, span));
 	finding_text(&finding->says,
-		     "%s %s sent to %s, and completed with success. It had %s posted in all%s: at "
-		     "least %" PRIu64 " found none and %s dropped.",
+		     "%s %s sent to %s, and completed with success. The queue pair had %s posted "
+		     "in all%s: at least %" PRIu64 " found none and %s dropped.",
 		     words_count(lost.sent, is_ud ? "datagram" : "message", sent),
 		     lost.sent == 1 ? "was" : "were", name_end(check, qp, name),
 		     words_count(lost.receives, "receive", receives), late, lost.lost,
@@ -498,7 +499,7 @@ void state_006_failed(struct check *check, const struct model_complete *complete
 	finding_step(finding, "failed", &polled);
 }
 
-static void describe_impatient(struct check *check, const struct model_complete *complete)
+static void report_early_give_up(struct check *check, const struct model_complete *complete)
 {
 	struct moment moment = request_moment(complete->qp, complete->request);
 	struct moment polled = moment_of(complete->event);
@@ -530,7 +531,7 @@ static bool is_stall(int64_t lasted)
  */
 static bool is_stalled(struct peer *peer, const struct queue_request *request, int64_t end)
 {
-	bool stalled = starved_until(request, STALL_NS, end);
+	bool stalled = starved_explains(request, STALL_NS, end);
 
 	if (stalled) {
 		peer->stalled = end;
@@ -555,7 +556,7 @@ void state_007(struct check *check, const struct model_complete *complete)
 	if (!request || !qp || !qp->qp || !(qp->qp->set & ABI_QP_RNR_RETRY) || wc->candidates > 1)
 		return;
 	if (wc->status == ABI_WC_RNR_RETRY_EXC_ERR && !qp->qp->rnr_retry) {
-		describe_impatient(check, complete);
+		report_early_give_up(check, complete);
 		return;
 	}
 	if (wc->status || qp->qp->rnr_retry != 7 || !queue_takes_receive(request->opcode) ||
@@ -599,7 +600,7 @@ void state_007_timer(struct check *check, const struct life *life)
 		     "time.",
 		     judge_name(life, name, sizeof(name)));
 	finding_text(&finding->breaks,
-		     "one message arrives before its receive is posted: the sender tries again "
+		     "a message arrives before its receive is posted: the sender tries again only "
 		     "after 0.66 s");
 	finding_step(finding, "created", &life->created);
 	finding_step(finding, "changed state", &qp->rtr);
@@ -628,7 +629,7 @@ void state_010(struct check *check, const struct model_complete *complete)
 	struct moment moment, polled = moment_of(complete->event);
 	struct slow slow;
 
-	if (!slow_is(check->model, complete, &slow))
+	if (!slow_find(check->model, complete, &slow))
 		return;
 	moment = request_moment(qp, complete->request);
 	finding = judge_hazard(check, RULE_STATE_010, &moment, qp, "wr");

@@ -166,7 +166,7 @@ static bool is_unknown(struct check *check, const struct life *qp, const struct 
 
 	if ((qp->rq && qp->rq->polled > last->time) || !work.known || work.last.time > last->time)
 		return false;
-	if (queue_takes_receive(last->opcode) && work.received < queues_work(qp).to_receives)
+	if (queue_takes_receive(last->opcode) && work.received < queues_peer_work(qp).to_receives)
 		return true;
 	return now - (polled > last->time ? polled : last->time) >= SLEEP_NS;
 }
@@ -209,7 +209,7 @@ static const struct life *find_unread_cq(const struct life *qp, int64_t now)
  * Messages that had arrived before the destroy, since the sends of the other end had completed. One
  * or two may be the goodbye of a program, or credits.
  */
-static bool has_unread(struct left *left)
+static bool has_unread_messages(struct left *left)
 {
 	const struct life *qp = left->qp;
 
@@ -253,7 +253,7 @@ static bool is_srq_shared(const struct life *qp)
  * is destroyed: after IBV_EVENT_QP_LAST_WQE_REACHED there is none. A program that destroys all
  * queue pairs of the SRQ needs no receive any more.
  */
-static bool has_last(struct left *left)
+static bool has_no_last_wqe(struct left *left)
 {
 	const struct life *qp = left->qp;
 
@@ -264,7 +264,7 @@ static bool has_last(struct left *left)
 	return true;
 }
 
-static void describe_last(const struct left *left, struct finding *finding)
+static void describe_no_last_wqe(const struct left *left, struct finding *finding)
 {
 	char name[64], id[32];
 
@@ -284,18 +284,18 @@ static const struct kind {
 	  "the device has not carried them out by then: the peer gets nothing, or only a part, and "
 	  "no error" },
 	{ has_unsignalled, describe_unsignalled,
-	  "the device has not carried them out by then, however long the program waited: only the "
-	  "completion of a signalled one shows that" },
-	{ has_unread, describe_unread,
-	  "the program needs them: they are lost, and the peer, whose sends succeeded, does not "
-	  "send them again" },
-	{ has_last, describe_last,
+	  "the device has not executed these requests by then, however long the program waited: "
+	  "only the completion of a signalled request proves it" },
+	{ has_unread_messages, describe_unread,
+	  "the program needs these messages: they are lost, and the peer, whose sends succeeded, "
+	  "does not send them again" },
+	{ has_no_last_wqe, describe_no_last_wqe,
 	  "a message arrives at that time: its receive is taken out of the SRQ, and no completion "
 	  "gives the buffer back" },
 };
 
-static void report_left(const struct left *left, const struct kind *kind,
-			const struct model_destroy *destroy)
+static void report_leftover(const struct left *left, const struct kind *kind,
+			    const struct model_destroy *destroy)
 {
 	const struct life *qp = left->qp;
 	struct finding *finding = (kind->breaks ? judge_destroy_hazard : judge_destroy)(
@@ -332,7 +332,7 @@ void compl_002(struct check *check, const struct model_destroy *destroy)
 			continue;
 		wrong = left.drain ? left.drain : &destroy->moment;
 		if (!is_called_by_cm(check->trace, wrong->stack))
-			report_left(&left, &kinds[i], destroy);
+			report_leftover(&left, &kinds[i], destroy);
 		if (!kinds[i].breaks)
 			return;
 	}
@@ -400,7 +400,7 @@ void compl_002_pool(struct check *check, const struct model_destroy *destroy)
 
 	if (mr->kind != OBJECT_mr || !destroy->returned || destroy->failed)
 		return;
-	pool = lost_of(check->model, mr->process, mr->number);
+	pool = lost_find_pool(check->model, mr->process, mr->number);
 	if (pool)
 		report_lost(check, pool, mr->name);
 }

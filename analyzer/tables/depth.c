@@ -84,7 +84,7 @@ static void add_row(struct depth_rows *rows, const struct touched *t, bool ends)
 	row->change = (int64_t)row->depth - t->before;
 }
 
-static struct touched *find_touched(struct depth_rows *rows, const struct queue *queue)
+static struct touched *find_changed(struct depth_rows *rows, const struct queue *queue)
 {
 	for (size_t i = 0; i < rows->ntouched; i++)
 		if (rows->touched[i].queue == queue)
@@ -93,10 +93,10 @@ static struct touched *find_touched(struct depth_rows *rows, const struct queue 
 }
 
 /* The event changes @queue, which had @before outstanding. */
-static void touch_queue(struct depth_rows *rows, const struct queue *queue, uint32_t before)
+static void mark_changed(struct depth_rows *rows, const struct queue *queue, uint32_t before)
 {
 	if (!queue || !queue->owner || (rows->object && queue->owner->id != rows->object) ||
-	    find_touched(rows, queue))
+	    find_changed(rows, queue))
 		return;
 	if (vec_reserve(rows->touched, rows->touched_size, rows->ntouched + 1))
 		rows->failed = true;
@@ -107,23 +107,23 @@ static void touch_queue(struct depth_rows *rows, const struct queue *queue, uint
 static void on_post(void *arg, const struct model_post *post)
 {
 	if (post->queue && post->taken)
-		touch_queue(arg, post->queue, post->queue->outstanding - post->taken);
+		mark_changed(arg, post->queue, post->queue->outstanding - post->taken);
 }
 
 static void on_bind(void *arg, const struct queue *queue)
 {
-	touch_queue(arg, queue, queue->outstanding - 1);
+	mark_changed(arg, queue, queue->outstanding - 1);
 }
 
 static void on_complete(void *arg, const struct model_complete *complete)
 {
 	if (complete->request)
-		touch_queue(arg, complete->queue, complete->queue->outstanding);
+		mark_changed(arg, complete->queue, complete->queue->outstanding);
 }
 
 static void on_forget(void *arg, const struct model_forget *forget)
 {
-	touch_queue(arg, forget->queue, forget->queue->outstanding);
+	mark_changed(arg, forget->queue, forget->queue->outstanding);
 }
 
 static void leave_queue(struct depth_rows *rows, const struct life *owner,
@@ -134,8 +134,8 @@ static void leave_queue(struct depth_rows *rows, const struct life *owner,
 	if (!queue || queue->owner != owner || (!rows->pass.event && !pass_ended(&rows->pass)))
 		return;
 	if (queue->outstanding)
-		touch_queue(rows, queue, queue->outstanding);
-	t = find_touched(rows, queue);
+		mark_changed(rows, queue, queue->outstanding);
+	t = find_changed(rows, queue);
 	if (!t)
 		return;
 	add_row(rows, t, true);

@@ -177,7 +177,8 @@ static void on_leave(void *arg, const struct life *object)
 }
 
 /* Add a request that was refused, or whose queue is not known. */
-static void add_other(struct request_rows *rows, const struct model_post *post, uint32_t i)
+static void add_refused_request(struct request_rows *rows, const struct model_post *post,
+				uint32_t i)
 {
 	const struct wr *wr = &post->event->post->wr[i];
 	struct request_row *row = add_row(rows);
@@ -204,7 +205,7 @@ static void add_other(struct request_rows *rows, const struct model_post *post, 
 static void on_post(void *arg, const struct model_post *post)
 {
 	for (uint32_t i = post->queue ? post->taken : 0; i < post->event->post->nwr; i++)
-		add_other(arg, post, i);
+		add_refused_request(arg, post, i);
 }
 
 static void requests_close(void *rows)

@@ -97,15 +97,19 @@ static int refuse_target(const struct facts *facts)
 	int pid = (int)process->pid;
 
 	if (process->nthreads && process->threads[0].state == 'Z')
-		log_why(0, "process %d has ended, and waits for its parent to ask for its status",
+		log_why(0,
+			"process %d is a zombie: it has ended, and its parent has not called "
+			"wait() for it",
 			pid);
 	else if ((process->no_maps || process->no_fds) && process->uid != geteuid())
-		log_why(0, "process %d belongs to user %u: run this as that user, or as root", pid,
-			process->uid);
+		log_why(0,
+			"process %d belongs to user %u: run `verbatim attach` as that user, or as "
+			"root",
+			pid, process->uid);
 	else if (process->no_maps || process->no_fds)
 		log_why(0,
-			"process %d cannot be read, for example because it is set-user-ID or has "
-			"PR_SET_DUMPABLE 0: run this as root",
+			"process %d cannot be read (set-user-ID, or PR_SET_DUMPABLE 0?): run "
+			"`verbatim attach` as root",
 			pid);
 	else if (target_is_foreign(process))
 		log_why(0,
@@ -305,19 +309,19 @@ int cli_attach(int argc, char **argv)
 
 	cli_parse(argc, argv, &set, &arguments);
 	if (set.core && set.record)
-		return cli_misuse("attach", "a core file cannot be recorded");
+		return cli_misuse("attach",
+				  "--record needs a running process, not the core file of --core");
 	if (set.duration && !set.record)
-		return cli_misuse("attach", "--for says how long to record: --record is missing");
+		return cli_misuse("attach", "--for limits --record: give --record FILE, too");
 	if (set.core && arguments.n)
 		return cli_refuse_argument("attach", arguments.at[0]);
 	if (set.core)
 		return describe_core(set.core, &set);
 	if (!arguments.n)
-		return cli_misuse("attach", "the number of a process is missing");
+		return cli_misuse("attach", "no PID given");
 	if (arguments.n > 1)
 		return cli_refuse_argument("attach", arguments.at[1]);
 	if (!parse_pid(arguments.at[0], &pid))
-		return cli_misuse("attach", "'%.60s' is not the number of a process",
-				  arguments.at[0]);
+		return cli_misuse("attach", "'%.60s' is not a PID", arguments.at[0]);
 	return attach_to(pid, &set);
 }

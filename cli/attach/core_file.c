@@ -198,7 +198,7 @@ static int read_files(struct reader *reader, const uint8_t *desc, size_t n)
 	return 0;
 }
 
-static int use_note(struct reader *reader, uint32_t type, const uint8_t *desc, size_t n)
+static int read_note(struct reader *reader, uint32_t type, const uint8_t *desc, size_t n)
 {
 	switch (type) {
 	case NT_PRSTATUS:
@@ -237,7 +237,7 @@ static int read_notes(struct reader *reader, const Elf64_Phdr *header)
 		if (desc > n || note.n_descsz > n - desc)
 			break;
 		if (note.n_namesz == 5 && !memcmp(notes + at + sizeof(note), "CORE", 5))
-			err = use_note(reader, note.n_type, notes + desc, note.n_descsz);
+			err = read_note(reader, note.n_type, notes + desc, note.n_descsz);
 		if (next > n)
 			break;
 	}

@@ -65,7 +65,7 @@ static bool write_ring(const struct target *target, const struct memory *memory,
 	return bytes;
 }
 
-static void see_event(struct core_ring *into, const struct event_head *event, size_t bytes)
+static void note_last_event(struct core_ring *into, const struct event_head *event, size_t bytes)
 {
 	into->events++;
 	if (event->type == EVENT_CALL && bytes >= sizeof(struct event_call)) {
@@ -89,7 +89,7 @@ static void read_events(struct ring *ring, struct core_ring *into)
 	while (n && into->events < EVENTS_MAX) {
 		n = ring_peek(ring, &event);
 		if (n > 0) {
-			see_event(into, event, (size_t)n);
+			note_last_event(into, event, (size_t)n);
 			ring_step(ring, (size_t)n);
 		} else if (n == -EBADMSG && ring_skip(ring, &lost) > 0) {
 			into->events += lost;
@@ -120,7 +120,7 @@ static int add_ring(const char *path, struct core_rings *rings)
 }
 
 /* Is this the first mapping of its file? */
-static bool is_first(const struct target *target, size_t i)
+static bool is_first_mapping(const struct target *target, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
 		if (!strcmp(target->maps[k].path, target->maps[i].path))
@@ -139,7 +139,7 @@ int core_rings_read(const struct target *target, const struct memory *memory,
 	snprintf(path, sizeof(path), "%s/verbatim-ring-XXXXXX", where && *where ? where : "/tmp");
 	fd = -1;
 	for (size_t i = 0; !err && i < target->nmaps && ret_rings->mapped < CORE_RINGS_MAX; i++) {
-		if (!is_ring(&target->maps[i]) || !is_first(target, i))
+		if (!is_ring(&target->maps[i]) || !is_first_mapping(target, i))
 			continue;
 		ret_rings->mapped++;
 		if (fd < 0)

@@ -29,7 +29,7 @@ struct core_rings {
 	size_t mapped; /* rings that the process had; others are not in the core */
 };
 
-/* Read them from the @memory of a core with the mappings of @target. 0 or -errno. */
+/* Read the rings from the @memory of a core with the mappings of @target. 0 or -errno. */
 int core_rings_read(const struct target *target, const struct memory *memory,
 		    struct core_rings *ret_rings);
 void core_rings_fini(struct core_rings *rings);

@@ -71,12 +71,12 @@ static unsigned long read_status(const char *text, const char *name, int nth)
 const char *enter_refuse_status(const char *status, unsigned long user)
 {
 	if (read_status(status, "\nTracerPid:", 0))
-		return "is traced by another process, as a debugger";
+		return "is traced by another process, such as a debugger";
 	if (read_status(status, "\nUid:", 0) != read_status(status, "\nUid:", 1) ||
 	    read_status(status, "\nGid:", 0) != read_status(status, "\nGid:", 1))
 		return "is set-user-ID";
 	if (read_status(status, "\nUid:", 1) != user)
-		return "belongs to another user, who could not write to this recording";
+		return "belongs to another user, and could not write to this recording";
 	if (read_status(status, "\nSeccomp:", 0))
 		return "runs in a seccomp sandbox, which may forbid what the recorder does";
 	return strstr(status, "shstk") ? "has shadow stacks" : NULL;
@@ -112,10 +112,10 @@ const char *enter_refuse(const struct facts *facts)
 {
 #ifndef __x86_64__
 	(void)facts;
-	return "cannot be recorded: that needs x86-64";
+	return "does not run on x86-64";
 #else
 	if (!find_map(&facts->process, "ld-linux"))
-		return "is statically linked, or does not have the C library of GNU";
+		return "is statically linked, or does not use glibc";
 	return refuse_status(&facts->process);
 #endif
 }
@@ -132,7 +132,9 @@ static int open_library(const struct entered *entered)
 		return fd;
 	if (fd >= 0)
 		close(fd);
-	return log_why(-ENOENT, "the process cannot see the file %s: is it in a container?",
+	return log_why(-ENOENT,
+		       "the process cannot open %s: if it runs in a container, make the "
+		       "file visible there",
 		       entered->library);
 }
 
@@ -148,12 +150,14 @@ static int find_exports(struct entered *entered)
 	if (fd < 0 || st.st_ino != libc->inode) {
 		if (fd >= 0)
 			close(fd);
-		return log_why(-ENOENT, "its C library is not the file that it has loaded");
+		return log_why(-ENOENT, "the process has loaded a C library that is no longer the "
+					"file at its path (upgraded?): restart the process");
 	}
 	err = exported_find(fd, &open, 1, &entered->restorer);
 	close(fd);
 	if (err || !open.value || !entered->restorer)
-		return log_why(-ENOSYS, "its C library is older than glibc 2.34, or another one");
+		return log_why(-ENOSYS, "the C library of the process is not glibc 2.34 or newer, "
+					"which attach --record needs");
 	entered->dlopen = libc->start + open.value;
 	entered->restorer += libc->start;
 	fd = open_library(entered);
@@ -182,7 +186,7 @@ static void find_library(struct entered *entered)
 }
 
 /* Threads and mappings, as they are now. */
-static int read_again(struct entered *entered)
+static int reread_target(struct entered *entered)
 {
 	struct target now;
 	int err;
@@ -231,16 +235,16 @@ static void end_calls(struct calls *calls)
 	free(calls);
 }
 
-static int report_why_not(const struct entered *entered, int err, const char *why)
+static int report_no_thread(const struct entered *entered, int err, const char *why)
 {
 	int pid = (int)entered->facts->process.pid;
 
 	if (err == -EAGAIN)
 		return log_why(err,
-			       "no thread of process %d may be borrowed now; the last one tried: "
-			       "%s",
+			       "no thread of process %d can start the recorder now, try again; the "
+			       "last thread tried: %s",
 			       pid, why);
-	return log_err(err, "borrow a thread of process %d", pid);
+	return log_err(err, "start the recorder in a thread of process %d", pid);
 }
 
 static int load_library(struct entered *entered, struct inject *inject)
@@ -254,7 +258,7 @@ static int load_library(struct entered *entered, struct inject *inject)
 	snprintf(path, sizeof(path), "%s", entered->library);
 	err = inject_call(inject, entered->dlopen, path, strlen(path) + 1, RTLD_NOW | RTLD_LOCAL);
 	if (!err)
-		err = read_again(entered);
+		err = reread_target(entered);
 	if (!err && !entered->start)
 		return log_why(-ENOEXEC, "the process cannot load %s", entered->library);
 	return err ? log_err(err, "load %s in the process", entered->library) : 0;
@@ -344,31 +348,32 @@ static int write_objects(struct entered *entered, const char *dir)
 
 /* Begin and end */
 
-static int check_begun(const struct entered *entered)
+static int check_begin_result(const struct entered *entered)
 {
 	int err = entered->request.result;
 
 	if (err == -EALREADY)
-		return log_why(err, "process %d is being recorded already",
+		return log_why(err, "process %d is already being recorded",
 			       (int)entered->facts->process.pid);
 	if (err == -EPROTO)
-		return log_why(err, "the process has loaded the recorder of another version");
+		return log_why(err, "the process has loaded the recorder of another version of "
+				    "verbatim: use that version, or restart the process");
 	return err ? log_err(err, "record in process %d", (int)entered->facts->process.pid) : 0;
 }
 
-static int begin_in(struct entered *entered, const struct calls *calls)
+static int inject_begin_calls(struct entered *entered, const struct calls *calls)
 {
 	struct inject *inject = NULL;
 	const char *why;
 	int err = inject_begin(&calls->in, &inject, &why);
 
 	if (err)
-		return report_why_not(entered, err, why);
+		return report_no_thread(entered, err, why);
 	err = load_library(entered, inject);
 	if (!err)
 		err = call_function(entered, inject, BEGIN);
 	inject_end(inject);
-	return err ?: check_begun(entered);
+	return err ?: check_begin_result(entered);
 }
 
 static int begin_recording(void *arg, const char *dir, void (*idle)(void *), void *of)
@@ -382,19 +387,20 @@ static int begin_recording(void *arg, const char *dir, void (*idle)(void *), voi
 	snprintf(entered->request.dir, sizeof(entered->request.dir), "%s", dir);
 	entered->request.version = ATTACH_VERSION;
 	calls = prepare_calls(entered, idle, of);
-	err = calls ? begin_in(entered, calls) : -ENOMEM;
+	err = calls ? inject_begin_calls(entered, calls) : -ENOMEM;
 	end_calls(calls);
 	return err;
 }
 
-static int call_once(struct entered *entered, const struct calls *calls, enum function function)
+static int inject_and_call(struct entered *entered, const struct calls *calls,
+			   enum function function)
 {
 	struct inject *inject = NULL;
 	const char *why;
 	int err = inject_begin(&calls->in, &inject, &why);
 
 	if (err)
-		return report_why_not(entered, err, why);
+		return report_no_thread(entered, err, why);
 	err = call_function(entered, inject, function);
 	inject_end(inject);
 	return err;
@@ -448,13 +454,13 @@ static int find_inside(struct entered *entered, const struct calls *calls)
 	return 0;
 }
 
-static int end_in(struct entered *entered, const struct calls *calls)
+static int inject_end_calls(struct entered *entered, const struct calls *calls)
 {
-	int err = call_once(entered, calls, END);
+	int err = inject_and_call(entered, calls, END);
 
 	if (err)
 		return err;
-	err = find_inside(entered, calls) ?: call_once(entered, calls, RELEASE);
+	err = find_inside(entered, calls) ?: inject_and_call(entered, calls, RELEASE);
 	if (!err && entered->request.ninside)
 		log_note("%u thread%s still in a verb: memory of the recorder stays until it "
 			 "returns",
@@ -466,17 +472,17 @@ static int end_recording(void *arg, void (*idle)(void *), void *of)
 {
 	struct entered *entered = arg;
 	struct calls *calls;
-	int err = read_again(entered);
+	int err = reread_target(entered);
 
 	if (err == -ESRCH)
 		return 0;
 	calls = err ? NULL : prepare_calls(entered, idle, of);
 	if (!err)
-		err = calls ? end_in(entered, calls) : -ENOMEM;
+		err = calls ? inject_end_calls(entered, calls) : -ENOMEM;
 	end_calls(calls);
 	if (err)
-		log_note("the recorder is still in process %d, inactive: attach --record again "
-			 "to remove it",
+		log_note("the recorder is still loaded in process %d, but inactive: run `verbatim "
+			 "attach --record` again to remove it",
 			 (int)entered->facts->process.pid);
 	return err;
 }

@@ -9,7 +9,7 @@ struct facts;
 /* Why the recorder cannot enter the process, a constant text to follow "process N"; or NULL. */
 const char *enter_refuse(const struct facts *facts);
 
-/* The same by the text of /proc/PID/status, for a recorder of @user. */
+/* Like enter_refuse(), from the text of /proc/PID/status only, for a recorder of @user. */
 const char *enter_refuse_status(const char *status, unsigned long user);
 
 /*

@@ -51,7 +51,7 @@ static int open_file(const struct target *process, const char *path, struct stat
 	return -EPROTO;
 }
 
-static bool is_of_map(const struct stat *st, const struct target_map *map)
+static bool is_mapped_file(const struct stat *st, const struct target_map *map)
 {
 	return st->st_ino == map->inode && major(st->st_dev) == map->major &&
 	       minor(st->st_dev) == map->minor;
@@ -76,7 +76,7 @@ static bool read_node(const struct reader *reader, uint32_t node, struct node *r
 		       ret, sizeof(*ret));
 }
 
-static bool report_why(struct reader *reader, const char *why)
+static bool set_why(struct reader *reader, const char *why)
 {
 	snprintf(reader->fabric->why, sizeof(reader->fabric->why), "%s", why);
 	return false;
@@ -94,11 +94,10 @@ static bool open_registry(struct reader *reader, const char *dir, int length)
 	snprintf(path, sizeof(path), "%.*s/fabric", length, dir);
 	reader->registry = open_file(reader->process, path, &st);
 	if (reader->registry < 0)
-		return report_why(reader, "the registry of its fabric cannot be opened");
+		return set_why(reader, "the registry of its fabric cannot be opened");
 	if (!read_at(reader->registry, 0, head, sizeof(head)) || head[0] != SHM_MAGIC ||
 	    (uint32_t)head[1] != SHM_VERSION || (size_t)st.st_size < sizeof(*header))
-		return report_why(reader,
-				  "its fabric is of another version of the software device");
+		return set_why(reader, "its fabric is of another version of the software device");
 	return true;
 }
 
@@ -124,7 +123,7 @@ static int match_segment(const char *path)
 	return last[end] ? 0 : (int)(last - path);
 }
 
-static bool try_map(struct reader *reader, const struct target_map *map)
+static bool open_segment_map(struct reader *reader, const struct target_map *map)
 {
 	static struct shm_seg header; /* 12 MB with its tables, of which the head is used */
 	int dir = match_segment(map->path), fd;
@@ -137,8 +136,8 @@ static bool try_map(struct reader *reader, const struct target_map *map)
 		return false;
 	fd = open_file(reader->process, map->path, &st);
 	if (fd < 0)
-		return report_why(reader, "its segment cannot be opened");
-	if (!is_of_map(&st, map) || st.st_size < (off_t)sizeof(header) ||
+		return set_why(reader, "its segment cannot be opened");
+	if (!is_mapped_file(&st, map) || st.st_size < (off_t)sizeof(header) ||
 	    !read_header(fd, &header) || !is_own(reader, &header)) {
 		close(fd);
 		return false;
@@ -155,10 +154,10 @@ static bool try_map(struct reader *reader, const struct target_map *map)
 static bool find_segment(struct reader *reader)
 {
 	for (size_t i = 0; i < reader->process->nmaps; i++)
-		if (try_map(reader, &reader->process->maps[i]))
+		if (open_segment_map(reader, &reader->process->maps[i]))
 			return true;
 	if (reader->fabric->joined && !reader->fabric->why[0])
-		report_why(reader, "it maps segments of others, but none of its own");
+		set_why(reader, "it maps segments of others, but none of its own");
 	return false;
 }
 

@@ -76,7 +76,10 @@ struct fabric {
 	size_t nmrs;
 };
 
-/* 0, also if it does not take part or cannot be read (@why); -ENOMEM. */
+/*
+ * Read the fabric of @process. 0, also if the process does not use it or it cannot be read (@why);
+ * or -ENOMEM.
+ */
 int fabric_read(const struct target *process, struct fabric *ret_fabric);
 void fabric_fini(struct fabric *fabric);
 

@@ -31,10 +31,10 @@ struct facts {
 /* The outermost verb ("ibv_", "rdma_") of a thread's stack, in @name; or NULL. */
 const char *facts_verb(const struct facts *facts, size_t thread, char name[UNWIND_NAME]);
 
-/* Is @function in the stack of that thread? */
+/* Is @function in the stack of @thread? */
 bool facts_is_in(const struct facts *facts, size_t thread, const char *function);
 
-/* How long the longest stop of a thread was, ns. */
+/* The duration of the longest stop of a thread, ns. */
 uint64_t facts_longest_stop(const struct facts *facts);
 
 /* Bytes that registered memory pins, by the best source. The limit; UINT64_MAX: none applies. */

@@ -74,7 +74,7 @@ static void find_present(const struct search *search, uint64_t at, size_t n,
 
 typedef void see_word(struct search *search, uint64_t at, uint64_t word);
 
-static void see_words(struct search *search, uint64_t at, size_t n, see_word *see, bool ones)
+static void visit_words(struct search *search, uint64_t at, size_t n, see_word *see, bool ones)
 {
 	const uint64_t *words = (const uint64_t *)search->buffer;
 	uint64_t ignored;
@@ -102,11 +102,11 @@ static void search_chunk(struct search *search, uint64_t at, size_t n, see_word 
 		got = search->memory->read(search->memory, at + i * PAGE, search->buffer,
 					   (end - i) * PAGE);
 		search->bytes += got;
-		see_words(search, at + i * PAGE, got, see, ones);
+		visit_words(search, at + i * PAGE, got, see, ones);
 	}
 }
 
-static bool is_over(const struct search *search)
+static bool is_search_over(const struct search *search)
 {
 	return search->err || search->bytes >= SEARCH_MOST || clock_monotonic() > search->until;
 }
@@ -116,7 +116,7 @@ static void search_range(struct search *search, const struct memory_range *range
 {
 	uint64_t at = range->start, n, before;
 
-	for (; at < range->end && !is_over(search); at += n) {
+	for (; at < range->end && !is_search_over(search); at += n) {
 		before = search->bytes;
 		n = range->end - at < CHUNK ? range->end - at : CHUNK;
 		search_chunk(search, at, n / PAGE * PAGE, see, ones);
@@ -170,7 +170,7 @@ static bool is_name(const char *name)
 	return n && n < HANDLES_NAME;
 }
 
-static void see_ones(struct search *search, uint64_t at, uint64_t word)
+static void visit_ones(struct search *search, uint64_t at, uint64_t word)
 {
 	struct ibv_context context;
 	struct ibv_device device;
@@ -201,7 +201,7 @@ static void see_ones(struct search *search, uint64_t at, uint64_t word)
 /* Objects of a context */
 
 /* Does the object at @at begin with the address of its context? */
-static bool is_of(const struct search *search, const void *object, uint64_t context)
+static bool is_of_context(const struct search *search, const void *object, uint64_t context)
 {
 	uint64_t first;
 
@@ -303,10 +303,10 @@ static bool add_qp(struct search *search, uint64_t at, uint64_t context)
 
 	if (!memory_get(search->memory, at, &qp, sizeof(qp)) ||
 	    !is_qp_type((unsigned int)qp.qp_type) || (unsigned int)qp.state > IBV_QPS_ERR ||
-	    qp.qp_num >> 24 || !is_of(search, qp.pd, context) ||
-	    (qp.send_cq && !is_of(search, qp.send_cq, context)) ||
-	    (qp.recv_cq && !is_of(search, qp.recv_cq, context)) ||
-	    (qp.srq && !is_of(search, qp.srq, context)))
+	    qp.qp_num >> 24 || !is_of_context(search, qp.pd, context) ||
+	    (qp.send_cq && !is_of_context(search, qp.send_cq, context)) ||
+	    (qp.recv_cq && !is_of_context(search, qp.recv_cq, context)) ||
+	    (qp.srq && !is_of_context(search, qp.srq, context)))
 		return false;
 	if (is_known(search, at) || handles->nqps >= HANDLES_MAX)
 		return true;
@@ -353,8 +353,8 @@ static bool add_mr(struct search *search, uint64_t at, uint64_t context)
 	struct ibv_mr mr;
 
 	if (!memory_get(search->memory, at, &mr, sizeof(mr)) || !mr.length || !mr.lkey ||
-	    !is_of(search, mr.pd, context) || !is_mapped(search, (uintptr_t)mr.addr, mr.length) ||
-	    handles->nmrs >= HANDLES_MAX)
+	    !is_of_context(search, mr.pd, context) ||
+	    !is_mapped(search, (uintptr_t)mr.addr, mr.length) || handles->nmrs >= HANDLES_MAX)
 		return false;
 	added = vec_push(handles->mrs, handles->nmrs);
 	if (added)
@@ -365,7 +365,7 @@ static bool add_mr(struct search *search, uint64_t at, uint64_t context)
 	return true;
 }
 
-static void see_context(struct search *search, uint64_t at, uint64_t context)
+static void visit_context(struct search *search, uint64_t at, uint64_t context)
 {
 	if (!add_qp(search, at, context) && !add_mr(search, at, context))
 		add_cq(search, at, context, false);
@@ -399,10 +399,10 @@ int handles_find(struct facts *facts, struct handles *ret_handles)
 	if (!search.err) {
 		memcpy(sorted, memory->ranges, memory->nranges * sizeof(*sorted));
 		qsort(sorted, memory->nranges, sizeof(*sorted), compare_sizes);
-		search_all(&search, sorted, see_ones, true);
+		search_all(&search, sorted, visit_ones, true);
 	}
 	if (!search.err && ret_handles->ncontexts)
-		search_all(&search, sorted, see_context, false);
+		search_all(&search, sorted, visit_context, false);
 	free(sorted);
 	free(search.buffer);
 	map_fini(&search.contexts);

@@ -127,14 +127,14 @@ static int signal_of(int status)
 		       : WSTOPSIG(status);
 }
 
-static void let_go(const struct inject *inject, int signal)
+static void detach_thread(const struct inject *inject, int signal)
 {
 	ptrace(PTRACE_DETACH, inject->tid, 0, (void *)(uintptr_t)signal);
 }
 
 /* Where the thread is stopped */
 
-static bool is_restarted(const struct user_regs_struct *r)
+static bool is_call_restarted(const struct user_regs_struct *r)
 {
 	long result = (long)r->rax;
 
@@ -168,8 +168,8 @@ static bool find_number(struct inject *inject)
 static bool prepare_registers(struct inject *inject, bool visible)
 {
 	struct user_regs_struct *r = &inject->regs;
-	bool again =
-		is_restarted(r) || ((long)r->orig_rax >= 0 && visible && (long)r->rax == -EINTR);
+	bool again = is_call_restarted(r) ||
+		     ((long)r->orig_rax >= 0 && visible && (long)r->rax == -EINTR);
 
 	if (again && r->orig_rax == SYS_restart_syscall && !find_number(inject))
 		return false;
@@ -248,7 +248,7 @@ static bool leave_library(struct inject *inject, bool visible)
 	const uint64_t until = clock_monotonic() + LEAVE;
 	int status;
 
-	for (int i = 0; is_in_library(inject) && !is_restarted(&inject->regs) && !visible &&
+	for (int i = 0; is_in_library(inject) && !is_call_restarted(&inject->regs) && !visible &&
 			clock_monotonic() < until;
 	     i++) {
 		uint64_t run = clock_monotonic() + 1000ull * (unsigned int)(i * 7 % 50);
@@ -261,7 +261,7 @@ static bool leave_library(struct inject *inject, bool visible)
 		    !await_stop(inject, clock_monotonic() + PATIENCE, &status))
 			return false;
 		if (status >> 16 != PTRACE_EVENT_STOP) {
-			let_go(inject, signal_of(status));
+			detach_thread(inject, signal_of(status));
 			return false;
 		}
 		if (!read_registers(inject))
@@ -273,14 +273,14 @@ static bool leave_library(struct inject *inject, bool visible)
 enum tried { GONE, NOT_HERE, BORROWED };
 
 /* Try the stopped thread. */
-static enum tried try_stopped(struct inject *inject, bool visible, const char **ret_why)
+static enum tried try_stopped_thread(struct inject *inject, bool visible, const char **ret_why)
 {
 	bool asleep;
 
 	*ret_why = "it is in a verb";
 	if (!read_registers(inject) || !leave_library(inject, visible))
 		return GONE;
-	asleep = is_restarted(&inject->regs) || visible;
+	asleep = is_call_restarted(&inject->regs) || visible;
 	if (asleep || !is_in_library(inject))
 		*ret_why = judge_stack(inject, asleep);
 	if (!*ret_why && is_in_rseq(inject))
@@ -291,14 +291,14 @@ static enum tried try_stopped(struct inject *inject, bool visible, const char **
 }
 
 /* Let the thread continue. If its system call would fail with EINTR, the call is restarted. */
-static void leave_stopped(struct inject *inject, bool visible)
+static void resume_thread(struct inject *inject, bool visible)
 {
 	struct user_regs_struct now;
 
 	if (visible && !ptrace(PTRACE_GETREGS, inject->tid, 0, &now) && (long)now.rax == -EINTR &&
 	    (long)now.orig_rax >= 0)
 		ptrace(PTRACE_SETREGS, inject->tid, 0, &inject->regs);
-	let_go(inject, 0);
+	detach_thread(inject, 0);
 }
 
 static enum tried try_thread(struct inject *inject, const struct target_thread *thread,
@@ -321,12 +321,12 @@ static enum tried try_thread(struct inject *inject, const struct target_thread *
 	}
 	if (status >> 16 != PTRACE_EVENT_STOP || WSTOPSIG(status) != SIGTRAP) {
 		*ret_why = "it gets a signal";
-		let_go(inject, signal_of(status));
+		detach_thread(inject, signal_of(status));
 		return NOT_HERE;
 	}
-	tried = try_stopped(inject, visible, ret_why);
+	tried = try_stopped_thread(inject, visible, ret_why);
 	if (tried != BORROWED)
-		leave_stopped(inject, visible);
+		resume_thread(inject, visible);
 	return tried;
 }
 
@@ -539,14 +539,14 @@ void inject_end(struct inject *inject)
 {
 	if (!inject)
 		return;
-	let_go(inject, 0);
+	detach_thread(inject, 0);
 	setpriority(PRIO_PROCESS, 0, inject->priority);
 	free(inject);
 }
 
 /* Threads inside the library */
 
-static bool is_in(const struct unwind_stack *stack, uint64_t start, uint64_t end)
+static bool is_stack_in_range(const struct unwind_stack *stack, uint64_t start, uint64_t end)
 {
 	for (size_t i = 0; i < stack->n; i++)
 		if (stack->frames[i].pc >= start && stack->frames[i].pc < end)
@@ -555,7 +555,7 @@ static bool is_in(const struct unwind_stack *stack, uint64_t start, uint64_t end
 }
 
 /* Does the stack have a word that may be a return address between @start and @end? */
-static bool may_be_in(const struct stop *stop, uint64_t start, uint64_t end)
+static bool may_return_into(const struct stop *stop, uint64_t start, uint64_t end)
 {
 	uint64_t word;
 
@@ -576,7 +576,7 @@ static size_t select_stops(struct stop *stops, size_t n, uint64_t start, uint64_
 	struct stop other;
 
 	for (size_t i = 0; i < n; i++) {
-		if (!may_be_in(&stops[i], start, end))
+		if (!may_return_into(&stops[i], start, end))
 			continue;
 		other = stops[some];
 		stops[some++] = stops[i];
@@ -601,7 +601,7 @@ size_t inject_find_inside(const struct inject_process *in, uint64_t start, uint6
 			       &stacks, &ignored))
 		n = most + 1;
 	for (size_t i = 0; stacks && i < some; i++)
-		if (stops[i].sp && is_in(&stacks[i], start, end)) {
+		if (stops[i].sp && is_stack_in_range(&stacks[i], start, end)) {
 			if (n < most)
 				ret_tids[n] = (uint32_t)stops[i].tid;
 			n++;

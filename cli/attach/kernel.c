@@ -258,7 +258,7 @@ struct collect {
 	struct devices *devices;
 };
 
-static int use_objects(const struct nlmsghdr *message, void *arg)
+static int read_object_reply(const struct nlmsghdr *message, void *arg)
 {
 	const struct collect *collect = arg;
 
@@ -270,10 +270,10 @@ int kernel_parse(const void *messages, size_t n, enum kernel_kind kind, pid_t pi
 {
 	struct collect collect = { kind, pid, kernel, NULL };
 
-	return load_library() ? -ENOPKG : each_message(messages, n, use_objects, &collect);
+	return load_library() ? -ENOPKG : each_message(messages, n, read_object_reply, &collect);
 }
 
-static int use_devices(const struct nlmsghdr *message, void *arg)
+static int read_device_reply(const struct nlmsghdr *message, void *arg)
 {
 	const struct collect *collect = arg;
 	struct devices *devices = collect->devices;
@@ -292,8 +292,8 @@ static int use_devices(const struct nlmsghdr *message, void *arg)
 }
 
 /* Send a question for a dump, about @device unless that is NULL, and use all of its answer. */
-static int ask_kernel(struct mnl_socket *socket, int command, const struct device *device,
-		      use_message *use, struct collect *collect)
+static int query_kernel(struct mnl_socket *socket, int command, const struct device *device,
+			use_message *use, struct collect *collect)
 {
 	char buffer[BUFFER] __attribute__((aligned(8)));
 	struct nlmsghdr *header = mnl.mnl_nlmsg_put_header(buffer);
@@ -313,9 +313,9 @@ static int ask_kernel(struct mnl_socket *socket, int command, const struct devic
 	return err;
 }
 
-static int ask_all(struct mnl_socket *socket, struct collect *collect)
+static int query_all_objects(struct mnl_socket *socket, struct collect *collect)
 {
-	int err = ask_kernel(socket, RDMA_NLDEV_CMD_GET, NULL, use_devices, collect);
+	int err = query_kernel(socket, RDMA_NLDEV_CMD_GET, NULL, read_device_reply, collect);
 
 	if (err < 0)
 		return err;
@@ -323,8 +323,8 @@ static int ask_all(struct mnl_socket *socket, struct collect *collect)
 	for (size_t i = 0; i < collect->devices->n; i++) {
 		for (int kind = 0; kind < KERNEL_KINDS; kind++) {
 			collect->kind = (enum kernel_kind)kind;
-			err = ask_kernel(socket, questions[kind].command, &collect->devices->at[i],
-					 use_objects, collect);
+			err = query_kernel(socket, questions[kind].command,
+					   &collect->devices->at[i], read_object_reply, collect);
 			/* an older kernel does not have all of these */
 			if (err == -ENOMEM)
 				return err;
@@ -355,8 +355,9 @@ int kernel_read(pid_t pid, struct kernel *ret_kernel)
 	}
 	setsockopt(mnl.mnl_socket_get_fd(socket), SOL_SOCKET, SO_RCVTIMEO, &patience,
 		   sizeof(patience));
-	err = mnl.mnl_socket_bind(socket, 0, MNL_SOCKET_AUTOPID) < 0 ? -errno
-								     : ask_all(socket, &collect);
+	err = mnl.mnl_socket_bind(socket, 0, MNL_SOCKET_AUTOPID) < 0
+		      ? -errno
+		      : query_all_objects(socket, &collect);
 	if (err < 0)
 		snprintf(ret_kernel->why, sizeof(ret_kernel->why), "RDMA netlink: %s",
 			 strerror(-err));

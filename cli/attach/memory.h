@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Memory that one may read: a mapping. */
+/* Memory that may be read: a mapping. */
 struct memory_range {
 	uint64_t start, end;
 	bool writable;
@@ -28,7 +28,7 @@ struct memory {
 	const struct core_file *core;
 };
 
-/* All @n bytes, or false. */
+/* Read all @n bytes, or return false. */
 static inline bool memory_get(const struct memory *memory, uint64_t at, void *to, size_t n)
 {
 	return memory->read(memory, at, to, n) == n;

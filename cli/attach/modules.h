@@ -9,7 +9,7 @@
 struct facts;
 struct target_map;
 
-/* Open the file at @map for unwinding; -1: it is not the one that is mapped. */
+/* Open the file at @map for unwinding; -1: the file at this path is not the mapped one. */
 typedef int modules_open_fn(const struct facts *facts, const struct target_map *map);
 modules_open_fn modules_open_file;
 

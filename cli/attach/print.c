@@ -427,11 +427,12 @@ static void each_note(const struct facts *facts, use_note *use, void *arg)
 		use(text, arg);
 	}
 	if (!facts->searched)
-		use("its memory was not searched (--facts): what is posted and not completed", arg);
+		use("outstanding requests: the memory of the process was not searched (--facts)",
+		    arg);
 	else if (!facts->handles.ncontexts)
 		use("no context of libibverbs was found in its memory", arg);
 	else if (!facts->fabric.instance)
-		use("what is posted and not completed: providers' queues are not read", arg);
+		use("outstanding requests: the queues of providers are not read", arg);
 	if (facts->handles.skipped) {
 		snprintf(text, sizeof(text), "%" PRIu64 " MiB of its memory were not searched",
 			 (facts->handles.skipped >> 20) + 1);

@@ -269,9 +269,8 @@ static void find_unacknowledged(const struct facts *facts, struct reasons *reaso
 
 		if (cq->slot >= 0 && n)
 			add_reason(reasons, REASON_DESTROY, 0,
-				   "of %u event%s taken from CQ %" PRId64
-				   " of the fabric, %u %s not "
-				   "acknowledged",
+				   "%u event%s taken from CQ %" PRId64
+				   " of the fabric, of which %u %s not acknowledged",
 				   cq->events_got, cq->events_got == 1 ? "" : "s", cq->slot, n,
 				   n == 1 ? "is" : "are");
 	}
@@ -347,8 +346,8 @@ static void explain_full(const struct handle_qp *object, struct reasons *reasons
 	if (!sq->signalled)
 		add_reason(reasons, REASON_QUEUE_FULL, 0,
 			   "the send queue of queue pair 0x%x is full: %u of %u requests are "
-			   "outstanding, and none of them is signalled, so that no completion will "
-			   "free it",
+			   "outstanding, and none of them is signalled, so no completion will free "
+			   "a slot",
 			   object->qpn, sq->outstanding, sq->depth);
 	else
 		add_reason(reasons, REASON_QUEUE_FULL, 0,
@@ -402,8 +401,8 @@ static void explain_state(const struct fabric_qp *qp, struct reasons *reasons)
 {
 	if (qp->state == IBV_QPS_ERR || qp->state == IBV_QPS_SQE)
 		add_reason(reasons, REASON_STATE, 0,
-			   "queue pair 0x%x is in state %s: what is posted is flushed, and nothing "
-			   "is sent or received",
+			   "queue pair 0x%x is in state %s: its requests are flushed, and it "
+			   "neither sends nor receives",
 			   qp->qpn, qp_state_name((int)qp->state));
 	else if (qp->state != IBV_QPS_RTS)
 		add_reason(reasons, REASON_STATE, 0,

@@ -17,7 +17,7 @@
 #include "cli/attach/unwind.h"
 
 /* Does @name begin with a name of @list? */
-static bool has_one(const char *name, const char *const *list)
+static bool has_listed_prefix(const char *name, const char *const *list)
 {
 	for (; *list; list++)
 		if (!strncmp(name, *list, strlen(*list)))
@@ -25,7 +25,7 @@ static bool has_one(const char *name, const char *const *list)
 	return false;
 }
 
-static bool is_one(const char *name, const char *const *list)
+static bool is_listed_name(const char *name, const char *const *list)
 {
 	for (; *list; list++)
 		if (!strcmp(name, *list))
@@ -67,7 +67,7 @@ static bool is_inner(const struct unwind_stack *stack, size_t i, const char *nam
 {
 	const struct unwind_frame *frame = &stack->frames[i];
 
-	return has_one(frame->module, libcs) &&
+	return has_listed_prefix(frame->module, libcs) &&
 	       (!*frame->function || !strcmp(frame->function, name));
 }
 
@@ -77,7 +77,7 @@ static bool is_inner(const struct unwind_stack *stack, size_t i, const char *nam
  *	main   __libc_start_call_main   __libc_start_main   _start
  *	f      start_thread   clone3
  */
-static size_t count_own(const struct unwind_stack *stack)
+static size_t count_program_frames(const struct unwind_stack *stack)
 {
 	size_t n = stack->n;
 
@@ -95,7 +95,7 @@ static size_t count_own(const struct unwind_stack *stack)
 static bool waits_for_event(const struct unwind_stack *stack, bool asleep)
 {
 	for (size_t i = 0; asleep && i < stack->n; i++)
-		if (is_one(stack->frames[i].function, event_verbs))
+		if (is_listed_name(stack->frames[i].function, event_verbs))
 			return true;
 	return false;
 }
@@ -104,23 +104,24 @@ static bool waits_for_event(const struct unwind_stack *stack, bool asleep)
 static bool is_in_wait(const struct unwind_stack *stack, size_t i)
 {
 	while (i + 1 < stack->n && !*stack->frames[i].function &&
-	       has_one(stack->frames[i].module, libcs))
+	       has_listed_prefix(stack->frames[i].module, libcs))
 		i++;
-	return has_one(stack->frames[i].module, libcs) &&
-	       is_one(stack->frames[i].function + strspn(stack->frames[i].function, "_"), waits);
+	return has_listed_prefix(stack->frames[i].module, libcs) &&
+	       is_listed_name(stack->frames[i].function + strspn(stack->frames[i].function, "_"),
+			      waits);
 }
 
 static const char *judge_frame(const struct unwind_stack *stack, size_t i, bool event)
 {
 	const struct unwind_frame *frame = &stack->frames[i];
 
-	if (has_one(frame->module, loaders))
+	if (has_listed_prefix(frame->module, loaders))
 		return "it is in the loader";
-	if (has_one(frame->module, allocators))
+	if (has_listed_prefix(frame->module, allocators))
 		return "it allocates memory";
-	if (has_one(frame->module, libcs) && !is_in_wait(stack, i))
+	if (has_listed_prefix(frame->module, libcs) && !is_in_wait(stack, i))
 		return "it is in the C library, which may hold a lock";
-	if (has_one(frame->module, verbs) && !event)
+	if (has_listed_prefix(frame->module, verbs) && !event)
 		return "it is in a verb";
 	return NULL;
 }
@@ -133,7 +134,7 @@ const char *safe_point_check(const struct unwind_stack *stack, bool asleep)
 
 	if (!stack->n || !stack->complete)
 		return "its stack cannot be unwound to its beginning";
-	own = count_own(stack);
+	own = count_program_frames(stack);
 	if (own == stack->n)
 		return "its stack does not end where threads begin";
 	for (size_t i = 0; i < own; i++)
@@ -146,6 +147,6 @@ const char *safe_point_check(const struct unwind_stack *stack, bool asleep)
 
 bool safe_point_has_locks(const char *module)
 {
-	return has_one(module, verbs) || has_one(module, libcs) || has_one(module, loaders) ||
-	       has_one(module, allocators);
+	return has_listed_prefix(module, verbs) || has_listed_prefix(module, libcs) ||
+	       has_listed_prefix(module, loaders) || has_listed_prefix(module, allocators);
 }

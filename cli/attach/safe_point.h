@@ -7,8 +7,11 @@
 
 struct unwind_stack;
 
-/* NULL: it may. Else why not, a text of ours. @asleep: it waits in a system call. */
+/*
+ * NULL: the thread may call functions now. Else the reason why not, a constant text. @asleep: the
+ * thread waits in a system call.
+ */
 const char *safe_point_check(const struct unwind_stack *stack, bool asleep);
 
-/* Is @module, the name of a file, one whose functions return soon, and may hold a lock? */
+/* Is @module the name of a file whose functions return soon, and may hold a lock? */
 bool safe_point_has_locks(const char *module);

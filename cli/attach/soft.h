@@ -8,7 +8,7 @@ struct facts;
 struct handle_cq;
 struct handle_qp;
 
-/* Fill @qp->sq, if the queue pair is one of the software device. */
+/* Fill @qp->sq, if the queue pair is of the software device. */
 void soft_read_sq(const struct facts *facts, struct handle_qp *qp);
 
 /* Fill @slot and @events_got of @cq. */

@@ -139,7 +139,7 @@ bool stop_is_visible(const struct target *process, long number, const uint64_t *
 	return false;
 }
 
-static const char *why_not(const struct target *process, const struct target_thread *thread)
+static const char *why_not_stopped(const struct target *process, const struct target_thread *thread)
 {
 	if (thread->state == 'D')
 		return "it sleeps in the kernel, uninterruptibly";
@@ -180,7 +180,8 @@ static int signal_of(int status)
 	return status >> 16 ? 0 : WSTOPSIG(status);
 }
 
-static void stop_one(const struct target *process, const struct memory *memory, struct stop *stop)
+static void stop_and_copy(const struct target *process, const struct memory *memory,
+			  struct stop *stop)
 {
 	uint64_t since = clock_monotonic();
 	int status;
@@ -202,17 +203,17 @@ static void stop_one(const struct target *process, const struct memory *memory, 
 	stop->ns = clock_monotonic() - since;
 }
 
-static void look_at(const struct target *process, const struct memory *memory, bool stopping,
-		    const struct target_thread *thread, struct stop *stop)
+static void examine_thread(const struct target *process, const struct memory *memory, bool stopping,
+			   const struct target_thread *thread, struct stop *stop)
 {
 	stop->tid = thread->tid;
-	stop->why = why_not(process, thread);
+	stop->why = why_not_stopped(process, thread);
 	if (!stop->why && !stopping)
-		stop->why = "not asked for";
+		stop->why = "it was not to be stopped (--no-stop)";
 	if (!stop->why && process->tracer)
 		stop->why = "another process traces it";
 	if (!stop->why)
-		stop_one(process, memory, stop);
+		stop_and_copy(process, memory, stop);
 	if (stop->sp)
 		return;
 	stop->sp = thread->sp;
@@ -225,7 +226,7 @@ static void look_at(const struct target *process, const struct memory *memory, b
  * Let threads that stop late continue at once. A thread that was ready but not running, on a busy
  * machine, stops as soon as it runs; if it does not within RELEASE_NS, it sleeps in the kernel.
  */
-static void release_late(const struct stop *stops, size_t n)
+static void release_late_threads(const struct stop *stops, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		int status = stops[i].late ? await_stop(stops[i].tid, clock_monotonic(), RELEASE_NS)
@@ -249,8 +250,8 @@ int stop_all(const struct target *process, const struct memory *memory, bool sto
 	priority = getpriority(PRIO_PROCESS, 0);
 	setpriority(PRIO_PROCESS, 0, -20);
 	for (size_t i = 0; i < process->nthreads; i++)
-		look_at(process, memory, stopping, &process->threads[i], &stops[i]);
-	release_late(stops, process->nthreads);
+		examine_thread(process, memory, stopping, &process->threads[i], &stops[i]);
+	release_late_threads(stops, process->nthreads);
 	setpriority(PRIO_PROCESS, 0, priority);
 	*ret_stops = stops;
 	return 0;

@@ -29,8 +29,8 @@ struct stop {
 
 /*
  * Copy the registers and stacks of all threads of @process; without stopping any if @stopping is
- * false. Threads that cannot be stopped without harm keep running: only their SP and PC are known.
- * 0 or -ENOMEM.
+ * false. Threads that cannot be stopped without harm run on: only their SP and PC are known. 0 or
+ * -ENOMEM.
  */
 int stop_all(const struct target *process, const struct memory *memory, bool stopping,
 	     struct stop **ret_stops);

@@ -79,13 +79,13 @@ struct target {
 int target_read(pid_t pid, struct target *ret_target);
 void target_fini(struct target *process);
 
-/* Is its program of another architecture, or 32-bit? */
+/* Is the program of @process of another architecture, or 32-bit? */
 bool target_is_foreign(const struct target *process);
 
 /* What @thread does now: state, system call, SP and PC. False: it has ended. */
 bool target_read_call(pid_t pid, struct target_thread *thread);
 
-/* Is it still the same process, not another with the same number? */
+/* Is @process still the same process, not another one with its PID? */
 bool target_is_same(const struct target *process);
 
 /* The map that contains @address, or NULL. */
@@ -94,7 +94,7 @@ const struct target_map *target_map_at(const struct target *process, uint64_t ad
 /* The kind and the text of descriptor @fd; NULL if it is not open. */
 const struct target_fd *target_fd_find(const struct target *process, int fd);
 
-/* The number of descriptors of that kind. */
+/* The number of descriptors of @kind. */
 size_t target_fd_count(const struct target *process, enum target_fd_kind kind);
 
 /*

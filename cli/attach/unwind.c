@@ -120,7 +120,7 @@ static void copy_name(char to[UNWIND_NAME], const char *from)
 }
 
 /* Store a frame. The address after a call may be in the next function: look up the byte before. */
-static int keep_frame(Dwfl_Frame *frame, void *arg)
+static int add_unwound_frame(Dwfl_Frame *frame, void *arg)
 {
 	struct child *child = arg;
 	struct unwind_frame *kept;
@@ -143,8 +143,8 @@ static int keep_frame(Dwfl_Frame *frame, void *arg)
 	return DWARF_CB_OK;
 }
 
-static int find_nothing(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
-			const char *file, const char *link, GElf_Word crc, char **ret)
+static int find_no_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+			     const char *file, const char *link, GElf_Word crc, char **ret)
 {
 	(void)module, (void)data, (void)name, (void)base;
 	(void)file, (void)link, (void)crc, (void)ret;
@@ -167,7 +167,7 @@ static const Dwfl_Thread_Callbacks thread_callbacks = {
 
 static const Dwfl_Callbacks callbacks = {
 	.find_elf = find_no_elf,
-	.find_debuginfo = find_nothing,
+	.find_debuginfo = find_no_debuginfo,
 };
 
 static void set_limit(int resource, rlim_t most)
@@ -201,8 +201,8 @@ static void run_child(struct child *child, pid_t pid, const struct unwind_module
 		child->stop = &child->stops[i];
 		child->stack.n = 0;
 		child->stack.complete =
-			child->stop->pc &&
-			!dw.dwfl_getthread_frames(child->dwfl, child->stop->tid, keep_frame, child);
+			child->stop->pc && !dw.dwfl_getthread_frames(child->dwfl, child->stop->tid,
+								     add_unwound_frame, child);
 		if (write(to, &child->stack, sizeof(child->stack)) != sizeof(child->stack))
 			_exit(1);
 	}

@@ -184,7 +184,7 @@ int archive_add_file(struct archive_writer *writer, const char *name, const char
 		bytes -= (long long)n;
 	}
 	if (!err && (ferror(file) || bytes))
-		err = log_why(-EIO, "read %s: the file has changed", path);
+		err = log_why(-EIO, "%s changed while it was read; try again", path);
 	fclose(file);
 	return err;
 }

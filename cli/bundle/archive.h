@@ -2,7 +2,7 @@
 /*
  * A tar archive compressed by zstd: the only module that uses libarchive. Not thread-safe.
  *
- * Names are those of files in a folder, without the folder. Owners, times and modes of the files
+ * Names are names of files in a folder, without the folder. Owners, times and modes of the files
  * are not stored: every entry has mode 0600, owner nobody and time 0.
  */
 #include <stddef.h>

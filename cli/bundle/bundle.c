@@ -195,7 +195,7 @@ static int write_archive(const struct bundle *b, const char *to)
 		err = archive_add_file(writer, file->name, path, file->bytes);
 	}
 	err = archive_finish(writer, err);
-	return err ?: folder_give(&b->folder, "bundle", to);
+	return err ?: folder_move_file(&b->folder, "bundle", to);
 }
 
 /* With --list nothing is written: what would be. */

@@ -15,7 +15,7 @@ void inventory_print(struct trace *trace, bool anonymised);
 int inventory_add_builds(struct trace *trace, struct text *to);
 
 /*
- * Versions of verbatim, the format, libibverbs and the kernel; with @here those of this machine as
- * well.
+ * Versions of verbatim, the format, libibverbs and the kernel; @here: also the versions on this
+ * machine.
  */
 int inventory_add_versions(struct trace *trace, bool here, struct text *to);

@@ -57,7 +57,7 @@ enum { SHOW_SECONDS = 10 };
 
 static int refuse_entry(const struct unbundle *u, const char *name, const char *why)
 {
-	return log_why(-EINVAL, "%s: '%s' in it %s; nothing was unpacked", u->path, name, why);
+	return log_why(-EINVAL, "%s: entry '%s' %s; nothing was unpacked", u->path, name, why);
 }
 
 /* Read an entry of at most @most bytes into memory. */
@@ -155,7 +155,7 @@ static int copy_entry(struct unbundle *u, const struct manifest_file *file, int 
 		       : 0;
 }
 
-static int take_entry(struct unbundle *u, const struct archive_found *found, bool list)
+static int unpack_entry(struct unbundle *u, const struct archive_found *found, bool list)
 {
 	struct manifest_file *file;
 	char path[PATH_MAX + 1 + MANIFEST_FILE_NAME];
@@ -182,13 +182,13 @@ static int take_entry(struct unbundle *u, const struct archive_found *found, boo
 	return err;
 }
 
-static int take_all(struct unbundle *u, bool list)
+static int unpack_entries(struct unbundle *u, bool list)
 {
 	struct archive_found found;
 	int err;
 
 	while ((err = archive_next(u->reader, &found)) > 0) {
-		err = take_entry(u, &found, list);
+		err = unpack_entry(u, &found, list);
 		if (err)
 			return err;
 	}
@@ -241,9 +241,9 @@ static int unpack_bundle(struct unbundle *u, const char *where, bool list, bool 
 	if (!err && !list)
 		err = folder_make(&u->folder, where) ?: check_room(u);
 	if (!err)
-		err = take_all(u, list);
+		err = unpack_entries(u, list);
 	if (!err && !list)
-		err = folder_keep(&u->folder, where);
+		err = folder_move_to(&u->folder, where);
 	if (!err && json)
 		err = put_files(u, list ? u->path : where);
 	else if (!err)
@@ -274,8 +274,8 @@ int cli_unbundle(int argc, char **argv)
 		name = name_folder(u.path);
 		if (!name)
 			return cli_misuse("unbundle",
-					  "its name does not end in .bundle; give the folder with "
-					  "--directory DIR");
+					  "the name of the bundle does not end in .bundle; give "
+					  "the folder with --directory DIR");
 		set.folder = name;
 	}
 	cli_show_work("unbundle");

@@ -151,8 +151,8 @@ static int refuse_topic(const char *command, const char *name)
 	if (explain_find_errno(name) > 0)
 		return cli_misuse(command, "also give the verb that returned %s", name);
 	return cli_misuse(command,
-			  "there is no rule, status, event, verb or errno '%s'%s; without an "
-			  "argument all are listed",
+			  "no rule, status, event, verb or errno is named '%s'%s; `verbatim "
+			  "explain` lists all",
 			  name, suggest_text(&near));
 }
 
@@ -227,8 +227,7 @@ static int explain_each(const char *command, const struct arguments *arguments, 
 		if (n < 0)
 			return cli_misuse(
 				command,
-				"%s is not known to report %s; 'verbatim explain %s' lists "
-				"what it reports",
+				"%s has no entry for %s; 'verbatim explain %s' lists its errnos",
 				arguments->at[i], arguments->at[i + 1], arguments->at[i]);
 		if (json) {
 			topic_put(json, &topic);

@@ -1,7 +1,5 @@
 #pragma once
-/*
- * What `verbatim explain` was asked about. Not thread-safe.
- */
+/* The subject of `verbatim explain`. Not thread-safe. */
 #include "core/base/json.h"
 #include "core/wire/desc.h"
 
@@ -16,8 +14,8 @@ struct topic {
 /* Does explain know errnos of @verb? @own: errnos that only this verb or few others report. */
 bool topic_has_errnos(enum verb verb, bool own);
 
-/* Add the object with all that is known of @topic. */
+/* Add a JSON object with everything known about @topic. */
 void topic_put(struct json *json, const struct topic *topic);
 
-/* Add one for each rule, status, event, and verb with errnos. */
+/* Add a JSON object for each rule, status, event, and verb with errnos. */
 void topic_put_all(struct json *json);

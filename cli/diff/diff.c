@@ -124,7 +124,7 @@ static int compare_runs(struct diff_run *const *runs, int nbefore, int n,
 }
 
 /* How many arguments belong to the first side; -1 after an error message. */
-static int count_before(const struct arguments *arguments)
+static int count_first_side(const struct arguments *arguments)
 {
 	int n = arguments->n, before = arguments->rest >= 0 ? arguments->rest : n == 2 ? 1 : -1;
 
@@ -149,7 +149,7 @@ int cli_diff(int argc, char **argv)
 	cli_parse(argc, argv, &set, &arguments);
 	cli_deadline(set.deadline);
 	cli_show_work("diff");
-	before = count_before(&arguments);
+	before = count_first_side(&arguments);
 	if (before < 0)
 		return CLI_USAGE;
 	signal(SIGPIPE, SIG_DFL);

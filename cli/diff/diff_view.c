@@ -223,7 +223,7 @@ static void print_doubts(const struct diff_side *side)
 		printf("        SAMPLED: counts of %zu of %zu runs are estimates, without times\n",
 		       sampled, side->n);
 	if (filtered)
-		printf("        FILTERED: %zu of %zu runs have only what --filter let through\n",
+		printf("        FILTERED: %zu of %zu runs have only events that passed --filter\n",
 		       filtered, side->n);
 }
 

@@ -37,7 +37,7 @@ const struct doctor_check doctor_machine_checks[] = {
 };
 
 const struct doctor_check doctor_program_checks[] = {
-	{ "program", doctor_found },
+	{ "program", doctor_find_program },
 	{ "format", doctor_format },
 	{ "secure", doctor_secure },
 	{ "verbs", doctor_linked },

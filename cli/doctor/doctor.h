@@ -58,7 +58,10 @@ void doctor_fini(struct doctor *doctor);
 void doctor_path(const struct doctor *doctor, char path[PATH_MAX], const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* First line of a file of the machine, without its end; false, and "", if it cannot be read. */
+/*
+ * Read the first line of a file of the machine, without the newline. False, and "", if the file
+ * cannot be read.
+ */
 bool doctor_read_line(const struct doctor *doctor, const char *name, char *line, size_t size);
 
 /* Does the machine have the file @name? */
@@ -92,7 +95,7 @@ void doctor_preload(struct doctor *doctor);
 void doctor_lttng(struct doctor *doctor);
 void doctor_clock(struct doctor *doctor);
 
-void doctor_found(struct doctor *doctor);
+void doctor_find_program(struct doctor *doctor);
 void doctor_format(struct doctor *doctor);
 void doctor_secure(struct doctor *doctor);
 void doctor_linked(struct doctor *doctor);

@@ -25,7 +25,7 @@ enum {
 };
 
 /* Is the kernel at least @major.@minor? */
-static bool at_least(const char *release, int major, int minor)
+static bool is_at_least(const char *release, int major, int minor)
 {
 	int a = 0, b = 0;
 
@@ -38,7 +38,7 @@ bool doctor_copies_on_fork(const struct doctor *doctor)
 	char release[128];
 
 	return doctor_read_line(doctor, "/proc/sys/kernel/osrelease", release, sizeof(release)) &&
-	       at_least(release, 5, 12);
+	       is_at_least(release, 5, 12);
 }
 
 void doctor_kernel(struct doctor *doctor)
@@ -49,13 +49,15 @@ void doctor_kernel(struct doctor *doctor)
 		doctor_report(
 			doctor, DOCTOR_PROBLEM, "mount it: 'mount -t proc proc /proc'",
 			"/proc is missing: the recorder cannot see which processes are alive");
-	else if (!at_least(release, 4, 14))
+	else if (!is_at_least(release, 4, 14))
 		doctor_report(doctor, DOCTOR_PROBLEM,
 			      "use Linux 4.14 or newer (the recorder needs MADV_WIPEONFORK)",
 			      "Linux %s is too old", release);
 	else if (!doctor_copies_on_fork(doctor))
 		doctor_report(doctor, DOCTOR_NOTE, "programs that fork need ibv_fork_init()",
-			      "Linux %s has no copy-on-fork for pinned pages (5.12 has)", release);
+			      "Linux %s has no copy-on-fork for pinned pages (5.12 and newer have "
+			      "it)",
+			      release);
 	else
 		doctor_report(doctor, DOCTOR_OK, NULL, "Linux %s", release);
 }

@@ -39,7 +39,7 @@ static bool find_interpreter(const char *path, char found[PATH_MAX])
 	return word && !launch_find(word, found);
 }
 
-void doctor_found(struct doctor *doctor)
+void doctor_find_program(struct doctor *doctor)
 {
 	char next[PATH_MAX];
 	struct suggestion near = { .word = NULL };
@@ -190,7 +190,7 @@ static void closure_free(struct closure *c)
 }
 
 /* The first file that contains @text, except those named @but; NULL if none does. */
-static const char *find_mention(const struct closure *c, const char *text, const char *but)
+static const char *find_text_in(const struct closure *c, const char *text, const char *but)
 {
 	for (unsigned int i = 0; i < c->n; i++)
 		if (strncmp(base_name(c->files[i].path), but, strlen(but)) &&
@@ -207,16 +207,18 @@ void doctor_linked(struct doctor *doctor)
 	if (!*doctor->image)
 		return;
 	c = closure_new(doctor->image);
-	who = find_mention(c, "libibverbs.so", "libibverbs.so");
+	who = find_text_in(c, "libibverbs.so", "libibverbs.so");
 	if (has_library(c, "libibverbs.so.1"))
 		doctor_report(doctor, DOCTOR_OK, NULL, "it is linked with libibverbs%s",
 			      has_library(c, "librdmacm.so.1") ? " and librdmacm" : "");
 	else if (who)
 		doctor_report(doctor, DOCTOR_NOTE,
-			      "look at 'verbatim info' of the trace: are the verbs there?",
-			      "%s contains the name libibverbs: it may open it with dlopen", who);
+			      "check with 'verbatim info TRACE' that its verbs were recorded",
+			      "%s contains the name libibverbs: it may open that library with "
+			      "dlopen()",
+			      who);
 	else
-		doctor_report(doctor, DOCTOR_NOTE, "a plug-in or a child may load it",
+		doctor_report(doctor, DOCTOR_NOTE, "a plug-in or a child may load libibverbs",
 			      "neither it nor its libraries are linked with libibverbs");
 	closure_free(c);
 }

@@ -22,7 +22,7 @@ enum {
 };
 
 /* Is that the interface's name, or its address? */
-static bool is_meant(const struct ifaddrs *i, const char *wire)
+static bool is_interface_named(const struct ifaddrs *i, const char *wire)
 {
 	char text[INET6_ADDRSTRLEN];
 	const void *addr;
@@ -43,7 +43,7 @@ static bool find_interface(const char *wire, char *name, size_t size)
 
 	if (getifaddrs(&all) < 0)
 		return false;
-	for (i = all; i && !is_meant(i, wire); i = i->ifa_next)
+	for (i = all; i && !is_interface_named(i, wire); i = i->ifa_next)
 		;
 	if (i)
 		snprintf(name, size, "%s", i->ifa_name);
@@ -87,7 +87,7 @@ static void check_mtu(struct doctor *doctor, const char *wire, const char *name)
 }
 
 /* Has any socket of @file the port? Lines: "  sl: ADDRESS:PORT ...", in hexadecimal digits. */
-static bool is_taken(const struct doctor *doctor, const char *file)
+static bool is_port_in_use(const struct doctor *doctor, const char *file)
 {
 	char path[PATH_MAX], line[512], *at;
 	bool taken = false;
@@ -107,7 +107,7 @@ static bool is_taken(const struct doctor *doctor, const char *file)
 
 static void check_port(struct doctor *doctor)
 {
-	if (!is_taken(doctor, "/proc/net/udp") && !is_taken(doctor, "/proc/net/udp6"))
+	if (!is_port_in_use(doctor, "/proc/net/udp") && !is_port_in_use(doctor, "/proc/net/udp6"))
 		return;
 	if (doctor_has(doctor, "/sys/module/rdma_rxe"))
 		doctor_report(doctor, DOCTOR_PROBLEM,

@@ -30,7 +30,7 @@ int elf_open(const char *path, struct elf *ret_elf);
 /* Accepts one that is closed. */
 void elf_close(struct elf *elf);
 
-/* The @index-th library that it needs, NULL after the last. */
+/* The @index-th library that @elf needs, NULL after the last. */
 const char *elf_needed(const struct elf *elf, unsigned int index);
 
 /* Is @text anywhere in the file? */

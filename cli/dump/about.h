@@ -13,11 +13,11 @@ uint32_t about_find_stack(const struct trace_event *event);
 /* The queue whose keys and peer the event uses; 0: none. */
 uint32_t about_queue(const struct trace_event *event);
 
-/* Does @event act on or use @object, or complete a request of it? */
+/* Does @event act on or use @object, or complete a request of @object? */
 bool about_concerns(struct trace *trace, const struct trace_event *event,
 		    const struct object *object);
 
-/* Did it fail, or never return? */
+/* Did the event fail, or never return? */
 bool about_failed(const struct trace_event *event);
 
 /* The error of a failed call, returned or left in errno. */

@@ -102,7 +102,7 @@ static int print_json(struct dump *d, const struct trace_event *event)
 }
 
 /* Begin the rest of a line: on the same line, or on a new one if lines are cut. */
-static FILE *begin_more(struct dump *d)
+static FILE *begin_continuation(struct dump *d)
 {
 	if (!d->line.columns) {
 		fputc(' ', stdout);
@@ -122,7 +122,7 @@ static void print_brief_stack(struct dump *d, const struct trace_event *event)
 
 	if (!stack || !stack->brief || d->select.nasked)
 		return;
-	out = begin_more(d);
+	out = begin_continuation(d);
 	fputs(d->line.columns ? "by " : " by ", out);
 	style_put(out, STYLE_DIM);
 	print_foreign(out, stack->brief);
@@ -142,7 +142,7 @@ static void print_failure(struct dump *d, const struct trace_event *event)
 
 		if (!wc->status || !choice_has_wc(&d->select.choice, wc))
 			continue;
-		out = begin_more(d);
+		out = begin_continuation(d);
 		style_put(out, STYLE_ERROR);
 		values_enum(out, enum_find("ibv_wc_status"), wc->status);
 		style_put(out, STYLE_PLAIN);
@@ -221,24 +221,24 @@ static int print_payloads(const struct dump *d, const struct trace_event *event)
 }
 
 /* Does a flush have a line of its own? Otherwise flushes of one queue pair share a line. */
-static bool is_apart(const struct dump *d, const struct trace_event *event)
+static bool has_own_line(const struct dump *d, const struct trace_event *event)
 {
 	return d->all || d->json || d->select.nasked || d->select.choice.wr_id.given ||
 	       (d->payload && d->payload != PAYLOAD_HASH) || select_is_around(&d->select, event);
 }
 
-static void end_run(struct dump *d)
+static void end_flush_run(struct dump *d)
 {
 	if (d->flushes.open && is_shown(d)) {
 		if (d->flushes.more)
-			flushes_print(begin_more(d), &d->flushes);
+			flushes_print(begin_continuation(d), &d->flushes);
 		line_end(&d->line);
 	}
 	d->flushes.open = false;
 }
 
 /* Count a new line, of @event. */
-static int pass_line(struct dump *d, const struct trace_event *event)
+static int count_line(struct dump *d, const struct trace_event *event)
 {
 	bool around = select_is_around(&d->select, event);
 
@@ -253,15 +253,15 @@ static int pass_line(struct dump *d, const struct trace_event *event)
 	return 0;
 }
 
-static int take_event(struct dump *d, const struct trace_event *event)
+static int count_event_line(struct dump *d, const struct trace_event *event)
 {
-	bool apart = is_apart(d, event);
+	bool apart = has_own_line(d, event);
 	int err;
 
-	if (!apart && flushes_take(&d->flushes, event))
+	if (!apart && flushes_add(&d->flushes, event))
 		return 0;
-	end_run(d);
-	err = pass_line(d, event);
+	end_flush_run(d);
+	err = count_line(d, event);
 	if (err)
 		return err;
 	if (is_shown(d) && d->json)
@@ -314,14 +314,14 @@ static void print_object(const struct dump *d, uint32_t id)
 		printf("never destroyed\n");
 }
 
-static bool is_over(const struct dump *d)
+static bool are_lines_over(const struct dump *d)
 {
 	if (!d->counting)
 		return d->nth > d->lines.last || (d->outside && d->nth == d->lines.last);
 	return d->select.around.thread && window_is_full(&d->window);
 }
 
-static void print_whole(const struct dump *d, const struct trace_event *event)
+static void print_details(const struct dump *d, const struct trace_event *event)
 {
 	print_object(d, about_find_object(event));
 	print_stack(d, about_find_stack(event));
@@ -337,23 +337,23 @@ static int read_events(struct dump *d)
 	if (err)
 		return err;
 	d->nth = 0;
-	while ((err = cursor_next(cursor, &event)) > 0 && !is_over(d)) {
+	while ((err = cursor_next(cursor, &event)) > 0 && !are_lines_over(d)) {
 		if (!select_has(&d->select, d->trace, event))
 			continue;
-		err = take_event(d, event);
+		err = count_event_line(d, event);
 		if (err < 0)
 			break;
 		if (!d->select.nasked)
 			continue;
 		if (!d->json)
-			print_whole(d, event);
-		select_pass(&d->select, event);
+			print_details(d, event);
+		select_remove_wanted(&d->select, event);
 		if (!d->select.nwanted)
 			break;
 		if (!d->json)
 			putchar('\n');
 	}
-	end_run(d);
+	end_flush_run(d);
 	cursor_close(cursor);
 	return err < 0 ? err : 0;
 }
@@ -458,7 +458,7 @@ static void open_screen(struct dump *d)
 	if (!d->uncut && !d->select.nasked && isatty(STDOUT_FILENO))
 		d->line.columns = screen_columns(STDOUT_FILENO);
 	if (d->deadline)
-		pager_refuse();
+		pager_cancel();
 }
 
 int cli_dump(int argc, char **argv)

@@ -32,7 +32,7 @@ void flushes_begin(struct flushes *run, const struct trace_event *event)
 				 .began = event->time };
 }
 
-bool flushes_take(struct flushes *run, const struct trace_event *event)
+bool flushes_add(struct flushes *run, const struct trace_event *event)
 {
 	const struct wc *wc;
 

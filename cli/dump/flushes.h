@@ -19,11 +19,11 @@ struct flushes {
 /* Does the poll have only flushed completions of one queue pair? */
 bool flushes_only(const struct trace_event *event);
 
-/* The poll begins a run. */
+/* Begin a run with the poll @event. */
 void flushes_begin(struct flushes *run, const struct trace_event *event);
 
 /* Count @event if it belongs to the run. Returns whether it does. */
-bool flushes_take(struct flushes *run, const struct trace_event *event);
+bool flushes_add(struct flushes *run, const struct trace_event *event);
 
 /* Print the line's end after the first poll of the run; nothing if the run has only that. */
 void flushes_print(FILE *out, const struct flushes *run);

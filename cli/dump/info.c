@@ -202,7 +202,8 @@ static void print_faults(struct trace *trace)
 			    "another event\n",
 			    format_count(loss.handlers, text));
 	if (trace_totals(trace).overwritten)
-		print_fault("OVERWRITTEN", "%s events are older than the part that was kept\n",
+		print_fault("OVERWRITTEN",
+			    "%s events are older than those that the flight recorder stored\n",
 			    format_count(loss.overwritten, text));
 	if (*meta_text(trace, "cut"))
 		print_fault("CUT",
@@ -237,13 +238,13 @@ static void print_withheld(struct trace *trace)
 	format_bytes((uint64_t)meta_number(trace, "ring_budget"), text);
 	if (*meta_text(trace, "withheld_threads"))
 		print_fault("LOST",
-			    "%" PRId64 " threads got no ring: the rings of their process already "
-			    "had %s (--ring-budget)\n",
+			    "threads without a ring: %" PRId64
+			    ", the rings of their process already used %s (--ring-budget)\n",
 			    meta_number(trace, "withheld_threads"), text);
 	if (*meta_text(trace, "withheld_rings"))
 		print_fault("WITHHELD",
-			    "%" PRId64 " rings stayed small: the rings of their process "
-			    "already had %s (--ring-budget)\n",
+			    "rings that could not grow: %" PRId64
+			    ", the rings of their process already used %s (--ring-budget)\n",
 			    meta_number(trace, "withheld_rings"), text);
 }
 
@@ -324,7 +325,7 @@ static void print_scope(struct trace *trace)
 	struct totals totals = trace_totals(trace);
 
 	if (totals.overwritten || totals.lost || *meta_text(trace, "filter"))
-		printf("  counted by the recorder, also where events are not in the trace\n");
+		printf("  counted by the recorder, including events that are not in the trace\n");
 }
 
 static int print_part(struct trace *trace, const struct part *part, bool json)

@@ -68,9 +68,11 @@ int job_find_event(const char *command, struct trace *trace, const char *name, s
 	err = trace_find_event(trace, name, id, ret_id);
 	snprintf(text, sizeof(text), "%u:%" PRIu64, id.thread, id.n);
 	if (err == -EINVAL && first)
-		return cli_misuse(command, "give the trace of the event: %s:%s", first, text);
+		return cli_misuse(command,
+				  "several traces: name the trace of the event, as in %s:%s", first,
+				  text);
 	if (err == -EINVAL)
-		return cli_misuse(command, "with one trace, the event is %s", text);
+		return cli_misuse(command, "only one trace: write the event as %s", text);
 	return err ? cli_misuse(command, "%s no event %s%s%s",
 				first ? "the traces have" : "the trace has", name, *name ? ":" : "",
 				text)
@@ -87,10 +89,12 @@ int job_find_process(const char *command, struct trace *trace, const char *name,
 	if (!process || (!first && !*name))
 		return 0;
 	if (!first)
-		return cli_misuse(command, "with one trace, it is process %u", process);
+		return cli_misuse(command, "only one trace: write 'process %u'", process);
 	if (!*name)
-		return cli_misuse(command, "give the trace of the process: %s process %u", first,
-				  process);
+		return cli_misuse(
+			command,
+			"several traces: name the trace of the process, as in '%s process %u'",
+			first, process);
 	while (i < n && strcmp(trace_part_name(trace, i), name) != 0)
 		i++;
 	if (i == n || !trace_process(trace_part(trace, i), process))

@@ -30,7 +30,7 @@ void json_values_fini(struct json_values *jv)
 	free(jv->scratch);
 }
 
-const char *json_values_take(struct json_values *jv)
+const char *json_values_get_text(struct json_values *jv)
 {
 	fputc('\0', jv->values.out);
 	fflush(jv->values.out);
@@ -40,7 +40,7 @@ const char *json_values_take(struct json_values *jv)
 
 void json_values_put_printed(struct json_values *jv, const char *name)
 {
-	const char *text = json_values_take(jv);
+	const char *text = json_values_get_text(jv);
 	size_t n = strlen(text);
 	bool quoted = n > 1 && text[0] == '<' && text[n - 1] == '>';
 

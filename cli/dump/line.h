@@ -14,10 +14,10 @@ struct line {
 	size_t size;
 };
 
-/* Where the next line must be printed; never NULL. */
+/* The file to print the next line to; never NULL. */
 FILE *line_begin(struct line *line);
 
-/* The line is complete, without its newline. */
+/* End the line, which was printed without its newline. */
 void line_end(struct line *line);
 void line_fini(struct line *line);
 

@@ -8,7 +8,7 @@
 struct object;
 struct trace;
 
-/* Does @object have that name? Several may: each process may have a qp1. */
+/* Does @object have the given name? Several objects may have it: each process may have a qp1. */
 bool objects_is(const struct trace *trace, const struct object *object, const char *name);
 
 /* Report, as cli_misuse(), that @trace has no object @name, with the most similar name. */

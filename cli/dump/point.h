@@ -41,7 +41,7 @@ option_parse point_read, point_read_event;
 	  PARSED_AT(settings, field.to, point_read), .alias = "until" }
 /* clang-format on */
 
-/* Is one of its ends given? */
+/* Is an end of the range given? */
 bool point_range_given(const struct point_range *range);
 
 /*

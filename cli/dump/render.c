@@ -207,7 +207,7 @@ static uint32_t count_other_wcs(const struct render *r, const struct poll *poll,
 }
 
 /* Print that @n others were skipped. */
-static bool put_others(const struct render *r, FILE *out, uint32_t n, uint32_t *i)
+static bool put_skipped_count(const struct render *r, FILE *out, uint32_t n, uint32_t *i)
 {
 	if (!n || r->full)
 		return false;
@@ -227,7 +227,7 @@ static void put_post(const struct render *r, const struct values *v,
 	fputs(r->full ? ", [\n    " : ", [", v->out);
 	for (uint32_t i = 0; i < post->nwr; i++) {
 		fputs(i ? sep : "", v->out);
-		if (put_others(r, v->out, count_other_wrs(r, post, i), &i))
+		if (put_skipped_count(r, v->out, count_other_wrs(r, post, i), &i))
 			continue;
 		put_wr(v, &post->wr[i]);
 		put_payload(r, v, event->id, i);
@@ -338,7 +338,7 @@ static void put_poll(const struct render *r, const struct values *v,
 		uint32_t flushed = r->brief ? count_flushed(poll, i) : 0;
 
 		fputs(i ? sep : "", v->out);
-		if (put_others(r, v->out, count_other_wcs(r, poll, i), &i))
+		if (put_skipped_count(r, v->out, count_other_wcs(r, poll, i), &i))
 			continue;
 		put_wc(r, v, &poll->wc[i]);
 		put_payload(r, v, event->id, i);
@@ -362,7 +362,7 @@ static void put_notify(const struct values *v, const struct notify *notify)
 		put_error(v->out, notify->ret);
 }
 
-static void put_end(FILE *out, const struct process *p)
+static void put_process_end(FILE *out, const struct process *p)
 {
 	const char *how = p->ending ? p->ending : "";
 	char text[PROCESS_TEXT];
@@ -391,7 +391,7 @@ static void put_process(const struct values *v, bool began)
 	if (!p)
 		return;
 	if (!began) {
-		put_end(v->out, p);
+		put_process_end(v->out, p);
 		return;
 	}
 	fprintf(v->out, "+++ %s: pid %d, ", process_id_text(p->id, text), p->pid);
@@ -433,7 +433,7 @@ static void put_mark(const struct values *v, const struct mark_event *mark)
 	static const char *const kinds[] = { [TRACE_MARK_POINT] = "---",
 					     [TRACE_MARK_BEGIN] = "--> begin",
 					     [TRACE_MARK_END] = "<-- end",
-					     [TRACE_MARK_FAULT] = "!!! fault made:" };
+					     [TRACE_MARK_FAULT] = "!!! injected fault:" };
 
 	fprintf(v->out, "%s ", kinds[mark->kind]);
 	print_foreign(v->out, mark->text);

@@ -71,7 +71,7 @@ int select_add_event(struct select *s, const char *text, char complaint[OPTIONS_
 	return point_read_event(text, &s->asked[s->nasked++], complaint);
 }
 
-static int find_wanted(const char *command, struct select *s, struct trace *trace)
+static int find_wanted_events(const char *command, struct select *s, struct trace *trace)
 {
 	int status = 0;
 
@@ -92,7 +92,7 @@ static void complete_context(const char *command, struct select *s)
 
 int select_begin(const char *command, struct select *s, struct trace *trace)
 {
-	int status = find_wanted(command, s, trace);
+	int status = find_wanted_events(command, s, trace);
 
 	if (!status)
 		status = job_find_event(command, trace, s->asked_around.trace, s->asked_around.id,
@@ -158,7 +158,7 @@ static size_t find_event(const struct select *s, const struct trace_event *event
 	return i;
 }
 
-void select_pass(struct select *s, const struct trace_event *event)
+void select_remove_wanted(struct select *s, const struct trace_event *event)
 {
 	size_t i = find_event(s, event);
 

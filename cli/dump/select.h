@@ -67,8 +67,8 @@ void select_end(struct select *select);
 /* Add an event that the user gave as T:N. Returns as option_parse. */
 int select_add_event(struct select *select, const char *text, char complaint[OPTIONS_COMPLAINT]);
 
-/* A selected single event was reached. */
-void select_pass(struct select *select, const struct trace_event *event);
+/* Note that a selected single event was reached. */
+void select_remove_wanted(struct select *select, const struct trace_event *event);
 
 /* The filter for a cursor. */
 struct trace_filter select_filter(const struct select *select);

@@ -186,7 +186,7 @@ struct printer {
 };
 
 /* Print what is before a part: "name=", separators. */
-static void begin_part(struct printer *p, const struct args_place *place)
+static void put_separator(struct printer *p, const struct args_place *place)
 {
 	FILE *out = p->values->out;
 
@@ -208,7 +208,7 @@ static int put_value(void *arg, const struct args_place *place)
 
 	if (values_is_outside(v, place))
 		return 0;
-	begin_part(p, place);
+	put_separator(p, place);
 	if (!place->field)
 		put_raw(v->out, value);
 	else if (value->kind == JSON_TEXT)
@@ -228,7 +228,7 @@ static int open_value(void *arg, const struct args_place *place)
 
 	if (values_is_outside(p->values, place))
 		return ARGS_SKIP;
-	begin_part(p, place);
+	put_separator(p, place);
 	if (raw) {
 		values_field(p->values, &place->type->fields[0], raw);
 		return ARGS_SKIP;

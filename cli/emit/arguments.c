@@ -457,7 +457,7 @@ static int order_value(void *arg, const struct field_info *field, const char *pa
 	object = arguments_object(maker, field->object, (uint64_t)value->number);
 	err = order_read(&maker->order, object, ROLE_STATE);
 	if (!err)
-		err = order_touch(&maker->order, object, ROLE_STATE);
+		err = order_note_use(&maker->order, object, ROLE_STATE);
 	return err ? err : add_needed(maker, o->call, object);
 }
 

@@ -120,7 +120,7 @@ static int advance_event(struct maker *maker, const struct trace_event *event)
 }
 
 /* Generate the events of @process from @time on. */
-static int advance_rest(struct maker *maker, uint32_t process, int64_t time)
+static int generate_rest(struct maker *maker, uint32_t process, int64_t time)
 {
 	const struct trace_filter filter = { .process = process, .from = time };
 	const struct trace_event *event;
@@ -154,7 +154,7 @@ static int end_process(struct maker *maker, uint32_t process)
 
 	maker->advancing = true;
 	if (maker->last[process] >= time)
-		err = advance_rest(maker, process, time);
+		err = generate_rest(maker, process, time);
 	maker->advancing = false;
 	if (!err)
 		err = calls_add_end(maker, process);
@@ -205,7 +205,7 @@ static int make_statements(struct maker *maker, const struct trace_event *event)
 		return 0;
 	if (event->kind == TRACE_EXIT)
 		return calls_add_end(maker, event->process);
-	if (maker->ended[event->process]) /* advance_rest() */
+	if (maker->ended[event->process]) /* generate_rest() */
 		return 0;
 	program->at = event->id;
 	program->process = event->process;
@@ -314,7 +314,7 @@ static void fini_pass(struct maker *maker)
 }
 
 /* Begin one more pass, and discard what the last one made. */
-static int begin_again(struct maker *maker)
+static int begin_next_pass(struct maker *maker)
 {
 	int err;
 
@@ -351,7 +351,7 @@ static int plan_order(struct maker *maker)
 			err = order_init(&maker->order, program);
 		}
 		if (!err)
-			err = begin_again(maker);
+			err = begin_next_pass(maker);
 	} while (!err && again);
 	return err;
 }

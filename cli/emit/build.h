@@ -5,7 +5,7 @@
 #include "cli/emit/maker.h"
 
 /*
- * Fill @maker, zeroed, from @program's trace. 0; -ENOTSUP if a program cannot do what was recorded,
+ * Fill @maker, zeroed, from @program's trace. 0; -ENOTSUP if a program cannot repeat the recording,
  * after log_err() with the reason; -errno.
  */
 int build_program(struct maker *maker, struct program *program);

@@ -116,7 +116,7 @@ static void add_data(struct maker *maker, const struct wr *wr)
 	}
 }
 
-static int add_built(struct maker *maker, const struct post *post, const struct wr *wr)
+static int add_builder_calls(struct maker *maker, const struct post *post, const struct wr *wr)
 {
 	struct program *program = maker->program;
 	struct phrase *phrase = &program->phrase;
@@ -164,7 +164,7 @@ int builder_add_post(struct maker *maker, const struct post *post)
 	phrase_addf(phrase, "qpx = ibv_qp_to_qp_ex(%s);\nibv_wr_start(qpx);",
 		    names_variable(program, post->object, name));
 	for (uint32_t i = 0; !err && i < post->nwr; i++)
-		err = add_built(maker, post, &post->wr[i]);
+		err = add_builder_calls(maker, post, &post->wr[i]);
 	if (post->verb == VERB_wr_abort) {
 		phrase_addf(phrase, "\nibv_wr_abort(qpx);");
 		return err;

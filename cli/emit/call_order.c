@@ -64,7 +64,7 @@ static int order_cq_event(struct maker *maker, const struct call *call)
 	for (size_t i = 0; !err && i < sizeof(roles) / sizeof(*roles); i++) {
 		err = order_read(order, cq, roles[i]);
 		if (!err)
-			err = order_touch(order, cq, roles[i]);
+			err = order_note_use(order, cq, roles[i]);
 	}
 	return err;
 }
@@ -83,7 +83,7 @@ static int order_async_event(struct maker *maker, const struct call *call)
 	    !args_get(call->out, ARG(event.element), &element))
 		return 0;
 	object = arguments_object(maker, event_object(type), (uint64_t)element);
-	return order_touch(&maker->order, object, ROLE_EVENTS);
+	return order_note_use(&maker->order, object, ROLE_EVENTS);
 }
 
 /* Add the events that the call waits for, and the events that wait for it. */
@@ -113,10 +113,10 @@ static int order_call(struct maker *maker, const struct call *call)
 		err = order_change(&maker->order, o->id, ROLE_MADE);
 	for (size_t i = 0;
 	     !err && o && info->effect == EFFECT_DESTROY && i < maker->needed[o->id].n; i++)
-		err = order_touch(&maker->order, maker->needed[o->id].objects[i], ROLE_STATE);
+		err = order_note_use(&maker->order, maker->needed[o->id].objects[i], ROLE_STATE);
 	for (size_t i = 0; !err && o && info->effect == EFFECT_DESTROY && i < maker->named[o->id].n;
 	     i++)
-		err = order_touch(&maker->order, maker->named[o->id].objects[i], ROLE_STATE);
+		err = order_note_use(&maker->order, maker->named[o->id].objects[i], ROLE_STATE);
 	return err;
 }
 

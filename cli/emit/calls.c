@@ -76,7 +76,7 @@ static void end_check(struct maker *maker, const struct call *call)
 	}
 }
 
-static int add_plain(struct maker *maker, const struct call *call)
+static int add_checked_call(struct maker *maker, const struct call *call)
 {
 	int err;
 
@@ -179,7 +179,7 @@ static int add_rereg_mr(struct maker *maker, const struct call *call)
 
 static int add_bind_mw(struct maker *maker, const struct call *call)
 {
-	int err = add_plain(maker, call);
+	int err = add_checked_call(maker, call);
 
 	if (!call->failed)
 		phrase_addf(&maker->program->phrase, OBJECT_KEPT_SLOT, call->object);
@@ -196,7 +196,7 @@ static int add_create_cq(struct maker *maker, const struct call *call)
 					 args_number(call->args, ARG(init_attr.channel)));
 	if (kept->events)
 		maker->program->helpers |= HELPER_EVENTS;
-	return add_plain(maker, call);
+	return add_checked_call(maker, call);
 }
 
 static int add_create_ah_from_wc(struct maker *maker, const struct call *call)
@@ -232,7 +232,7 @@ static int add_get_cq_event(struct maker *maker, const struct call *call)
 
 	if (!maker->armed[cq] || !maker->program->objects[cq].events) {
 		maker->untold[cq]++;
-		phrase_addf(phrase, "/* an event more than there were ibv_req_notify_cq() */");
+		phrase_addf(phrase, "/* more events than calls of ibv_req_notify_cq() */");
 		return 0;
 	}
 	maker->armed[cq] = false;
@@ -297,55 +297,55 @@ typedef int add_function(struct maker *maker, const struct call *call);
 /* clang-format off */
 static add_function *const rows[VERB_COUNT] = {
 	[VERB_open_device] = add_open_device,
-	[VERB_close_device] = add_plain,
-	[VERB_fork_init] = add_plain,
+	[VERB_close_device] = add_checked_call,
+	[VERB_fork_init] = add_checked_call,
 	[VERB_get_async_event] = add_get_async_event,
 	[VERB_ack_async_event] = add_ack_async_event,
-	[VERB_alloc_pd] = add_plain,
-	[VERB_dealloc_pd] = add_plain,
+	[VERB_alloc_pd] = add_checked_call,
+	[VERB_dealloc_pd] = add_checked_call,
 	[VERB_reg_mr] = add_reg_mr,
 	[VERB_reg_mr_iova] = add_reg_mr,
 	[VERB_reg_mr_iova2] = add_reg_mr,
 	[VERB_rereg_mr] = add_rereg_mr,
-	[VERB_dereg_mr] = add_plain,
-	[VERB_alloc_null_mr] = add_plain,
-	[VERB_create_comp_channel] = add_plain,
-	[VERB_destroy_comp_channel] = add_plain,
+	[VERB_dereg_mr] = add_checked_call,
+	[VERB_alloc_null_mr] = add_checked_call,
+	[VERB_create_comp_channel] = add_checked_call,
+	[VERB_destroy_comp_channel] = add_checked_call,
 	[VERB_create_cq] = add_create_cq,
 	[VERB_create_cq_ex] = add_create_cq,
-	[VERB_modify_cq] = add_plain,
-	[VERB_resize_cq] = add_plain,
-	[VERB_destroy_cq] = add_plain,
+	[VERB_modify_cq] = add_checked_call,
+	[VERB_resize_cq] = add_checked_call,
+	[VERB_destroy_cq] = add_checked_call,
 	[VERB_get_cq_event] = add_get_cq_event,
 	[VERB_ack_cq_events] = add_ack_cq_events,
-	[VERB_create_srq] = add_plain,
-	[VERB_create_srq_ex] = add_plain,
-	[VERB_modify_srq] = add_plain,
+	[VERB_create_srq] = add_checked_call,
+	[VERB_create_srq_ex] = add_checked_call,
+	[VERB_modify_srq] = add_checked_call,
 	[VERB_get_srq_num] = add_get_srq_num,
-	[VERB_destroy_srq] = add_plain,
-	[VERB_create_qp] = add_plain,
-	[VERB_create_qp_ex] = add_plain,
-	[VERB_open_qp] = add_plain,
-	[VERB_modify_qp] = add_plain,
-	[VERB_modify_qp_rate_limit] = add_plain,
-	[VERB_set_ece] = add_plain,
-	[VERB_destroy_qp] = add_plain,
-	[VERB_attach_mcast] = add_plain,
-	[VERB_detach_mcast] = add_plain,
-	[VERB_create_ah] = add_plain,
+	[VERB_destroy_srq] = add_checked_call,
+	[VERB_create_qp] = add_checked_call,
+	[VERB_create_qp_ex] = add_checked_call,
+	[VERB_open_qp] = add_checked_call,
+	[VERB_modify_qp] = add_checked_call,
+	[VERB_modify_qp_rate_limit] = add_checked_call,
+	[VERB_set_ece] = add_checked_call,
+	[VERB_destroy_qp] = add_checked_call,
+	[VERB_attach_mcast] = add_checked_call,
+	[VERB_detach_mcast] = add_checked_call,
+	[VERB_create_ah] = add_checked_call,
 	[VERB_create_ah_from_wc] = add_create_ah_from_wc,
-	[VERB_destroy_ah] = add_plain,
-	[VERB_alloc_mw] = add_plain,
+	[VERB_destroy_ah] = add_checked_call,
+	[VERB_alloc_mw] = add_checked_call,
 	[VERB_bind_mw] = add_bind_mw,
-	[VERB_dealloc_mw] = add_plain,
-	[VERB_open_xrcd] = add_plain,
-	[VERB_close_xrcd] = add_plain,
-	[VERB_alloc_td] = add_plain,
-	[VERB_dealloc_td] = add_plain,
-	[VERB_alloc_parent_domain] = add_plain,
-	[VERB_alloc_dm] = add_plain,
-	[VERB_free_dm] = add_plain,
-	[VERB_reg_dm_mr] = add_plain,
+	[VERB_dealloc_mw] = add_checked_call,
+	[VERB_open_xrcd] = add_checked_call,
+	[VERB_close_xrcd] = add_checked_call,
+	[VERB_alloc_td] = add_checked_call,
+	[VERB_dealloc_td] = add_checked_call,
+	[VERB_alloc_parent_domain] = add_checked_call,
+	[VERB_alloc_dm] = add_checked_call,
+	[VERB_free_dm] = add_checked_call,
+	[VERB_reg_dm_mr] = add_checked_call,
 };
 /* clang-format on */
 
@@ -359,7 +359,7 @@ static const char *find_reason(const struct call *call)
 	if (call->end < 0)
 		return "had not returned";
 	if (info->effect == EFFECT_GET && call->failed)
-		return "there was no event";
+		return "the call got no event";
 	if (call->verb == VERB_get_srq_num && !call->failed)
 		return NULL;
 	if (info->effect == EFFECT_QUERY)

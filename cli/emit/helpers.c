@@ -161,7 +161,7 @@ static const char await[] =
 "\n";
 
 static const char poll_ex[] =
-"/* An extended CQ has an iterator; what it was not made to tell stays 0. */\n"
+"/* An extended CQ has an iterator; fields that it was not created with stay 0. */\n"
 "static int poll_ex(void *of, struct ibv_wc *wc)\n"
 "{\n"
 "\tstruct ibv_cq_ex *cq = of;\n"
@@ -222,7 +222,7 @@ static const char aside_rest[] = " <= 0)\n"
 "\n";
 
 static const char expect[] =
-"/* Is it of @recorded's queue pair and side? An error does not say its side: by wr_id. */\n"
+"/* Is it of the queue pair and side of @recorded? An error has no side: match wr_id. */\n"
 "static int is_for(const struct ibv_wc *wc, int how, const struct ibv_wc *recorded)\n"
 "{\n"
 "\tif (recorded->qp_num && wc->qp_num && wc->qp_num != recorded->qp_num &&\n"
@@ -245,7 +245,7 @@ static const char expect[] =
 "\treturn 0;\n"
 "}\n"
 "\n"
-"/* Has it the recorded result? */\n"
+"/* Is the result as recorded? */\n"
 "static int is_as(const struct ibv_wc *wc, int how, const struct ibv_wc *r)\n"
 "{\n"
 "\tif (wc->status != r->status || (wc->wr_id != r->wr_id && !(how & ANY_WR_ID)))\n"

@@ -91,7 +91,7 @@ bool links_is_connected(const struct links *links, uint32_t qp, int64_t time)
 	return connections_at(links->connections, qp, time);
 }
 
-struct event_id links_coming(const struct links *links, uint32_t qp, int64_t time)
+struct event_id links_next_connection(const struct links *links, uint32_t qp, int64_t time)
 {
 	const struct connection *c = connections_first(links->connections, qp);
 	uint64_t heard;

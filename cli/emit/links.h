@@ -26,14 +26,14 @@ void links_fini(struct links *links);
 /* The object of the queue pair that @qp is connected to at @time; 0: it is not in the trace. */
 uint32_t links_find(const struct links *links, uint32_t qp, int64_t time);
 
-/* Was the queue pair connected by then, to any number? */
+/* Was the queue pair connected at @time, to any number? */
 bool links_is_connected(const struct links *links, uint32_t qp, int64_t time);
 
 /*
  * The event that connects @qp, if it comes after @time and its thread got no message in between:
  * then the current action can wait for it. 0:0: there is none.
  */
-struct event_id links_coming(const struct links *links, uint32_t qp, int64_t time);
+struct event_id links_next_connection(const struct links *links, uint32_t qp, int64_t time);
 
 /* The queue pair of that number that a datagram of @qp goes to by address handle @ah; or 0. */
 uint32_t links_target(const struct links *links, uint32_t qp, uint32_t number, uint32_t ah,
@@ -45,5 +45,8 @@ uint32_t links_sender(const struct links *links, const struct wc *wc, int64_t ti
 /* The SRQ of that number, as ibv_get_srq_num() returned it; or 0. */
 uint32_t links_srq(const struct links *links, uint32_t number);
 
-/* The status that request @i of the post @id completed with; IBV_WC_SUCCESS also where none did. */
+/*
+ * The status of the completion of request @i of the post @id; IBV_WC_SUCCESS also if it has no
+ * completion.
+ */
 int links_status(const struct links *links, struct event_id id, uint32_t i);

@@ -68,7 +68,7 @@ static struct node *new_loop(uint64_t shape, size_t nparts)
 }
 
 /* Turn a statement into a loop of it that runs once in each turn. */
-static int become_loop(struct node **node)
+static int wrap_in_loop(struct node **node)
 {
 	struct node *statement = *node, *loop = new_loop(statement->shape, 1);
 
@@ -87,9 +87,9 @@ static int merge_turns(struct node **node, struct node *later)
 	int err = 0;
 
 	if (!(*node)->parts && later->parts)
-		err = become_loop(node);
+		err = wrap_in_loop(node);
 	if (!err && (*node)->parts && !later->parts)
-		err = become_loop(&later);
+		err = wrap_in_loop(&later);
 	if (!err && !(*node)->parts) {
 		for (size_t i = 0; !err && i <= (*node)->nvalues; i++)
 			err = numbers_append(&(*node)->values[i], &later->values[i]);
@@ -114,10 +114,10 @@ static int merge_turns(struct node **node, struct node *later)
  */
 static int merge_rounds(struct node **node, struct node *later)
 {
-	int err = (*node)->parts ? 0 : become_loop(node);
+	int err = (*node)->parts ? 0 : wrap_in_loop(node);
 
 	if (!err && !later->parts)
-		err = become_loop(&later);
+		err = wrap_in_loop(&later);
 	if (!err)
 		(*node)->open += later->open;
 	for (size_t i = 0; !err && i < later->nparts; i++) {
@@ -155,7 +155,7 @@ static int add_round(struct node *loop, struct node *const *nodes, size_t n)
  * The innermost loop at the end of *@node that has the @n following nodes as a round, or the node
  * that has the next one as a turn; or NULL.
  */
-static struct node **find_taker(struct node **node, struct node *const *nodes, size_t n)
+static struct node **find_absorbing_loop(struct node **node, struct node *const *nodes, size_t n)
 {
 	struct node **taker = NULL;
 
@@ -173,9 +173,10 @@ static struct node **find_taker(struct node **node, struct node *const *nodes, s
 }
 
 /* Add the last @n nodes to the loop before them if they are its next round. 1: done; 0; -ENOMEM. */
-static int take_tail(struct block *block, size_t n)
+static int absorb_tail(struct block *block, size_t n)
 {
-	struct node **tail = block->at + block->n - n, **taker = find_taker(tail - 1, tail, n);
+	struct node **tail = block->at + block->n - n,
+		    **taker = find_absorbing_loop(tail - 1, tail, n);
 	int err;
 
 	if (!taker)
@@ -216,7 +217,7 @@ static int make_loop(struct node **nodes, size_t length, size_t rounds, struct n
 	return err;
 }
 
-static bool is_deep(struct node *const *nodes, size_t n)
+static bool has_deep_loop(struct node *const *nodes, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (nodes[i]->depth >= LOOPS_DEEP)
@@ -232,7 +233,7 @@ static bool is_repeated_three_times(const struct block *block, size_t length)
 	return length >= 2 && 3 * length <= block->n && end[-1]->shape == end[-1 - length]->shape &&
 	       same_shapes(end - length, end - 2 * length, length) &&
 	       same_shapes(end - length, end - 3 * length, length) &&
-	       !is_deep(end - length, length);
+	       !has_deep_loop(end - length, length);
 }
 
 /*
@@ -242,7 +243,7 @@ static bool is_repeated_three_times(const struct block *block, size_t length)
 static int fold_tail(struct block *block)
 {
 	for (size_t n = 1; n < block->n && n <= LOOP_PARTS; n++) {
-		int err = take_tail(block, n);
+		int err = absorb_tail(block, n);
 
 		if (err)
 			return err < 0 ? err : 0;
@@ -272,7 +273,7 @@ static int push_node(struct block *block, struct node *node)
 }
 
 /* Are the @n nodes after @node the beginning of a round of a loop at the end of @node? */
-static bool may_take(const struct node *node, struct node *const *nodes, size_t n)
+static bool may_absorb(const struct node *node, struct node *const *nodes, size_t n)
 {
 	for (; node->parts; node = node->parts[node->nparts - 1])
 		if (node->nparts > n && same_shapes(node->parts, nodes, n))
@@ -283,7 +284,7 @@ static bool may_take(const struct node *node, struct node *const *nodes, size_t 
 static int add_node(struct block *block, struct node *node);
 
 /* The held nodes turn out not to be a round of a loop: fold the first, and add the others again. */
-static int release_held(struct block *block)
+static int refold_held(struct block *block)
 {
 	struct node *held[LOOP_PARTS];
 	size_t n = block->held;
@@ -322,10 +323,10 @@ static int add_node(struct block *block, struct node *node)
 	*place = node;
 	if (n < block->n) {
 		block->held = 0;
-		err = take_tail(block, n);
+		err = absorb_tail(block, n);
 		if (err)
 			return err < 0 ? err : 0;
-		if (n < LOOP_PARTS && may_take(block->at[block->n - n - 1], place + 1 - n, n)) {
+		if (n < LOOP_PARTS && may_absorb(block->at[block->n - n - 1], place + 1 - n, n)) {
 			block->held = n;
 			return 0;
 		}
@@ -333,7 +334,7 @@ static int add_node(struct block *block, struct node *node)
 	block->n--;
 	block->held = n - 1;
 	if (block->held)
-		err = release_held(block);
+		err = refold_held(block);
 	if (err) {
 		free_node(node);
 		return err;
@@ -399,7 +400,7 @@ static int make_loops(struct block *block, size_t length, size_t least)
 		struct node *loop;
 		int err;
 
-		if (rounds < least || is_deep(block->at + i, length)) {
+		if (rounds < least || has_deep_loop(block->at + i, length)) {
 			block->at[kept++] = block->at[i++];
 			continue;
 		}
@@ -428,7 +429,7 @@ int loops_finish(struct block *block)
 	int err = 0;
 
 	while (!err && block->held)
-		err = release_held(block);
+		err = refold_held(block);
 	for (size_t least = 3; !err && least >= 2; least--)
 		for (size_t length = 2; !err && length <= LOOP_PARTS && length <= block->n / 2;) {
 			int changed = make_loops(block, length, least);

@@ -8,7 +8,7 @@
 #include "cli/emit/program.h"
 #include "cli/emit/room.h"
 
-/* Regions and windows used on a send queue by requests without a completion so far. */
+/* Regions and windows that outstanding requests of a send queue use. */
 struct named {
 	uint32_t *objects;
 	size_t n;

@@ -61,7 +61,7 @@ static bool are_same(const struct run *a, const struct run *b, size_t n, uint64_
 }
 
 /* Are the runs after a repetition one more round of it? Then count it. */
-static bool repeat_again(struct earlier_runs *e)
+static bool count_if_repeated(struct earlier_runs *e)
 {
 	for (size_t n = 1; n <= REPEATED_RUNS && n < e->n; n++) {
 		struct run *repetition = &e->at[e->n - n - 1];
@@ -116,7 +116,7 @@ static bool find_repetition(struct earlier_runs *e)
 }
 
 /* The last run has ended. */
-static int store_last(struct numbers *numbers)
+static int store_last_run(struct numbers *numbers)
 {
 	struct earlier_runs *e = numbers->earlier;
 
@@ -132,7 +132,7 @@ static int store_last(struct numbers *numbers)
 		e->size = size;
 	}
 	e->at[e->n++] = numbers->last;
-	while (repeat_again(e) || find_repetition(e))
+	while (count_if_repeated(e) || find_repetition(e))
 		continue;
 	return 0;
 }
@@ -153,7 +153,7 @@ int numbers_push_run(struct numbers *numbers, struct run run)
 		if (last->count == 1) {
 			last->step = (int64_t)step;
 		} else if (step != (uint64_t)last->step * last->count) {
-			int err = store_last(numbers);
+			int err = store_last_run(numbers);
 
 			if (err)
 				return err;

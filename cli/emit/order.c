@@ -237,7 +237,7 @@ static struct shared *find_shared(const struct order *order, uint32_t object, en
 	return &order->shared[(size_t)object * ROLES + role];
 }
 
-int order_touch(struct order *order, uint32_t object, enum role role)
+int order_note_use(struct order *order, uint32_t object, enum role role)
 {
 	struct shared *shared = find_shared(order, object, role);
 	struct place *use;
@@ -351,7 +351,7 @@ const char *order_counter(const struct order *order, size_t i)
 }
 
 /* Only the awaited events count: their ordinals become 1, 2... */
-static bool counts_alone(const struct counter *counter)
+static bool is_counted_alone(const struct counter *counter)
 {
 	return counter->nawaited <= COUNTED_ALONE && counter->total > counter->nawaited;
 }
@@ -360,7 +360,7 @@ static uint32_t find_number(const struct counter *counter, uint32_t ordinal)
 {
 	uint32_t number = 0;
 
-	if (!counts_alone(counter))
+	if (!is_counted_alone(counter))
 		return ordinal;
 	while (number < counter->nawaited && counter->awaited[number] <= ordinal)
 		number++;
@@ -375,11 +375,11 @@ static bool is_counted(const struct order *order, const struct statement *s)
 	if (!s->event || !counter || !counter->nawaited)
 		return false;
 	number = find_number(counter, s->ordinal);
-	return !counts_alone(counter) || (number && counter->awaited[number - 1] == s->ordinal);
+	return !is_counted_alone(counter) || (number && counter->awaited[number - 1] == s->ordinal);
 }
 
 /* May the device's order within a poll be changed? Not for a completion that others wait for. */
-static bool may_move(const struct order *order, const struct statement *s)
+static bool may_reorder(const struct order *order, const struct statement *s)
 {
 	return s->completion && !is_counted(order, s);
 }
@@ -402,10 +402,10 @@ static void sort_completions(const struct order *order, struct script *script)
 {
 	for (size_t i = 0, n; i < script->n; i += n) {
 		n = 1;
-		if (!may_move(order, &script->at[i]))
+		if (!may_reorder(order, &script->at[i]))
 			continue;
 		while (i + n < script->n && script->at[i + n].n == script->at[i].n &&
-		       may_move(order, &script->at[i + n]))
+		       may_reorder(order, &script->at[i + n]))
 			n++;
 		sort_poll(&script->at[i], n);
 	}

@@ -62,14 +62,16 @@ int order_restart(struct order *order);
 /* The current event, program->at, increments counter NAME_WHAT. 0 or -ENOMEM. */
 int order_begin(struct order *order, const char *name, const char *what);
 
-/* Has that event, or a later one of its thread, been the current one? */
+/* Has the event, or a later event of its thread, been the current event? */
 bool order_has_begun(const struct order *order, struct event_id id);
 
 /* The current event reads @object; or changes it. Adds statements that wait. 0 or -errno. */
 int order_read(struct order *order, uint32_t object, enum role role);
 int order_change(struct order *order, uint32_t object, enum role role);
 
-/* The current event waits for @place, unless that is known to be over. 0 or -errno. */
+/*
+ * The current event waits for @place, unless the event of @place is known to be over. 0 or -errno.
+ */
 int order_wait_for(struct order *order, const struct place *place);
 
 /*
@@ -82,7 +84,7 @@ int order_await(struct order *order, struct event_id id, const char *name);
  * The current event uses @object: the object's next change waits for the event, but the event waits
  * for nothing.
  */
-int order_touch(struct order *order, uint32_t object, enum role role);
+int order_note_use(struct order *order, uint32_t object, enum role role);
 
 /*
  * The statement of the current event has been added, with its counter. Moves statements of the

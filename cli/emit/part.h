@@ -4,7 +4,10 @@
  */
 #include "cli/emit/maker.h"
 
-/* The process whose memory a queue pair accesses; does a request access it; in which region? */
+/*
+ * The process whose memory a queue pair accesses; whether a request accesses memory of it; in which
+ * region.
+ */
 uint32_t part_find_far_process(const struct maker *maker, uint32_t qp);
 bool part_is_remote(const struct wr *wr);
 const struct region *part_find_remote(const struct maker *maker, uint32_t qp, const struct wr *wr);

@@ -162,7 +162,7 @@ int program_leave_out(struct program *program, const char *what, const char *why
 	return 0;
 }
 
-static int refuse_because(const char *at, const char *format, va_list args)
+static int report_unsupported(const char *at, const char *format, va_list args)
 {
 	char *why = NULL;
 
@@ -180,7 +180,7 @@ int program_refuse(const struct program *program, const char *format, ...)
 	int err;
 
 	va_start(args, format);
-	err = refuse_because(event_id_text(program->at, text), format, args);
+	err = report_unsupported(event_id_text(program->at, text), format, args);
 	va_end(args);
 	return err;
 }
@@ -191,7 +191,7 @@ int program_refuse_all(const char *format, ...)
 	int err;
 
 	va_start(args, format);
-	err = refuse_because("", format, args);
+	err = report_unsupported("", format, args);
 	va_end(args);
 	return err;
 }

@@ -97,7 +97,7 @@ int program_leave_out(struct program *program, const char *what, const char *why
 int program_refuse(const struct program *program, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The same if the current event is not the reason. */
+/* Like program_refuse(), if the current event is not the reason. */
 int program_refuse_all(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Is there room for another statement? 0, or as program_refuse_all(). */

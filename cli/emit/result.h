@@ -4,5 +4,5 @@
  */
 #include "cli/emit/program.h"
 
-/* program->phrase is a call that returned @ret: turn it into a check of that. */
+/* program->phrase is a call that returned @ret: turn it into a check of its result. */
 void result_check(struct program *program, int64_t ret);

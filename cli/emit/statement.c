@@ -152,7 +152,7 @@ void texts_fini(struct texts *texts)
 enum { LINE = 92, TAB = 8, SLOT_COLUMNS = 5 }; /* columns */
 
 /* Does the line continue the statement of the previous line? */
-static bool goes_on(const char *line)
+static bool is_continuation(const char *line)
 {
 	return *line == '\t' || *line == '}';
 }
@@ -176,7 +176,7 @@ static void fill_lines(struct text *text)
 	while (from && *from) {
 		size_t tabs = strspn(from, "\t"), length = strcspn(from + tabs, "\n");
 		size_t width = count_columns(from + tabs, length);
-		bool joins = to > text->at && goes_on(from) && columns + 1 + width <= LINE;
+		bool joins = to > text->at && is_continuation(from) && columns + 1 + width <= LINE;
 
 		if (from[tabs] == '}' && to > text->at + 1 && to[-2] == ',')
 			to--; /* after the last member */

@@ -78,11 +78,11 @@ void phrase_number(struct phrase *phrase, char letter, int64_t value);
 void phrase_cut(struct phrase *phrase);
 void phrase_fini(struct phrase *phrase);
 
-/* The number of that text, or 0 if out of memory. */
+/* The number of @text, or 0 if out of memory. */
 uint32_t texts_number(struct texts *texts, const char *text);
 void texts_fini(struct texts *texts);
 
-/* Add the statement in @phrase, and empty that. 0 or -ENOMEM. */
+/* Add the statement in @phrase, and empty @phrase. 0 or -ENOMEM. */
 int script_add(struct script *script, struct texts *texts, struct phrase *phrase, uint64_t n,
 	       bool event);
 

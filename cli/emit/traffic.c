@@ -81,7 +81,7 @@ static uint32_t find_sender(struct maker *maker, const struct wc *wc)
 /* Wait for a receiver that was not yet connected: the recorded program relied on retries. */
 static int order_connection(struct maker *maker, uint32_t to)
 {
-	struct event_id id = links_coming(&maker->links, to, maker->program->time);
+	struct event_id id = links_next_connection(&maker->links, to, maker->program->time);
 	char name[2 * NAME_TEXT];
 
 	if (!id.thread)
@@ -147,7 +147,7 @@ static int order_keys(struct maker *maker, uint32_t qp, const struct wr *wr, int
 	for (size_t i = 0; !err && i < n; i++) {
 		err = order_read(&maker->order, objects[i], ROLE_STATE);
 		if (!err && !status)
-			err = order_touch(&maker->order, objects[i], ROLE_STATE);
+			err = order_note_use(&maker->order, objects[i], ROLE_STATE);
 		if (!err)
 			err = name_object(maker, qp, objects[i]);
 	}
@@ -166,7 +166,7 @@ static int order_post(struct maker *maker, const struct post *post)
 	if (!err)
 		err = order_read(&maker->order, post->object, ROLE_STATE);
 	if (!err)
-		err = order_touch(&maker->order, post->object, ROLE_STATE);
+		err = order_note_use(&maker->order, post->object, ROLE_STATE);
 	if (!err)
 		err = order_change(&maker->order, post->object, send ? ROLE_SENDS : ROLE_RECEIVES);
 	if (!err && send) /* its completion makes an event, if the CQ was armed */
@@ -218,7 +218,7 @@ static bool is_receive(struct maker *maker, const struct wc *wc)
 }
 
 /* A completion makes room in the queue for another request. */
-static int make_room(struct maker *maker, const struct wc *wc)
+static int free_queue_slot(struct maker *maker, const struct wc *wc)
 {
 	bool receive = is_receive(maker, wc);
 	uint32_t srq = receive ? maker->order.srq[wc->qp] : 0;
@@ -238,11 +238,11 @@ static int order_completion(struct maker *maker, const struct wc *wc)
 
 	if (!wc->qp)
 		return 0;
-	err = make_room(maker, wc);
+	err = free_queue_slot(maker, wc);
 	if (!err)
 		err = order_read(order, wc->qp, ROLE_STATE);
 	if (!err)
-		err = order_touch(order, wc->qp, ROLE_STATE);
+		err = order_note_use(order, wc->qp, ROLE_STATE);
 	if (err || wc->status)
 		return err;
 	if (receive) {
@@ -253,10 +253,10 @@ static int order_completion(struct maker *maker, const struct wc *wc)
 		return peer ? order_receive(order, peer) : 0;
 	}
 	for (size_t i = 0; !err && i < named->n; i++)
-		err = order_touch(order, named->objects[i], ROLE_STATE);
+		err = order_note_use(order, named->objects[i], ROLE_STATE);
 	free(named->objects);
 	*named = (struct named){ 0 };
-	return err || !peer ? err : order_touch(order, peer, ROLE_STATE);
+	return err || !peer ? err : order_note_use(order, peer, ROLE_STATE);
 }
 
 static void add_success(struct maker *maker, const struct wc *wc)
@@ -286,7 +286,7 @@ static void add_success(struct maker *maker, const struct wc *wc)
 }
 
 /* Begin the call that expects a completion, up to the CQ. */
-static void begin_expect(struct maker *maker, const struct poll *poll, const struct wc *wc)
+static void begin_expect_call(struct maker *maker, const struct poll *poll, const struct wc *wc)
 {
 	struct program *program = maker->program;
 	struct phrase *phrase = &program->phrase;
@@ -324,7 +324,7 @@ static int add_completion(struct maker *maker, const struct poll *poll, const st
 	char name[NAME_TEXT];
 	int err;
 
-	begin_expect(maker, poll, wc);
+	begin_expect_call(maker, poll, wc);
 	phrase_number(phrase, 'd', times);
 	phrase_addf(phrase, ", &(struct ibv_wc){\n\t.wr_id = ");
 	phrase_number(phrase, 'x', (int64_t)wc->wr_id);
@@ -355,7 +355,7 @@ static int add_completion(struct maker *maker, const struct poll *poll, const st
 }
 
 /* How many completions from @i on are equal. */
-static uint32_t count_same(const struct poll *poll, uint32_t i)
+static uint32_t count_equal_wcs(const struct poll *poll, uint32_t i)
 {
 	const struct wc *one = &poll->wc[i];
 	uint32_t n = 1;
@@ -408,13 +408,13 @@ int traffic_add_poll(struct maker *maker, const struct poll *poll)
 	if (!err)
 		err = order_read(&maker->order, poll->object, ROLE_STATE);
 	if (!err)
-		err = order_touch(&maker->order, poll->object, ROLE_STATE);
+		err = order_note_use(&maker->order, poll->object, ROLE_STATE);
 	if (!err) /* earlier events of the CQ that were not polled yet */
 		err = order_read(&maker->order, poll->object, ROLE_ARMED);
 	if (!err)
 		err = order_change(&maker->order, poll->object, ROLE_POLLS);
 	for (uint32_t i = 0; !err && i < poll->nwc;) {
-		uint32_t same = count_same(poll, i);
+		uint32_t same = count_equal_wcs(poll, i);
 
 		for (uint32_t j = 0; !err && j < same; j++)
 			err = order_completion(maker, &poll->wc[i + j]);

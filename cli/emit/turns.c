@@ -45,7 +45,7 @@ static size_t find_first(const struct fit *fit)
  * base in the turn where only that variable is 1, which comes before all others where it is 1; 0 if
  * there is none.
  */
-static bool fit_turn(struct fit *fit)
+static bool fits_turn(struct fit *fit)
 {
 	struct turns *turns = fit->turns;
 	uint64_t sum = (uint64_t)turns->base;
@@ -70,7 +70,7 @@ static bool fit_loop(struct fit *fit, size_t depth)
 		return true;
 	if (depth == fit->nest->depth) {
 		fit->left--;
-		return fit_turn(fit);
+		return fits_turn(fit);
 	}
 	numbers_next(&fit->nest->loops[depth]->rounds, &fit->rounds[depth], &rounds);
 	for (int64_t i = 0; i < rounds; i++) {

@@ -39,19 +39,18 @@ static void add_opening(const struct program *program, struct text *text)
 	names_add_comment(text, program->path);
 	text_addf(text, ",\n * a recording of: ");
 	names_add_comment(text, command ? command : "an unknown program");
-	text_addf(
-		text,
-		"\n *\n"
-		" *\tcc -o repro repro.c -libverbs -lpthread\n"
-		" *\t./repro [DEVICE [PORT [GID-INDEX]]]\n"
-		" *\n"
-		" * Ends with 0 where each verb and completion is as recorded, else with 1 at the\n"
-		" * first difference, which it names by the recorded event: thread:number.\n"
-		" *\n"
-		" * Each recorded thread is a thread here, those of %s.\n"
-		" * All use one device and port, whose LID and GID stand for the recorded ones.\n"
-		" * Memory holds zeros; what is transferred is not compared.\n",
-		program->nprocesses > 1 ? "several processes in one" : "its process");
+	text_addf(text,
+		  "\n *\n"
+		  " *\tcc -o repro repro.c -libverbs -lpthread\n"
+		  " *\t./repro [DEVICE [PORT [GID-INDEX]]]\n"
+		  " *\n"
+		  " * Exit status 0 if each verb and completion is as recorded; 1 at the first\n"
+		  " * difference, after printing its recorded event as thread:number.\n"
+		  " *\n"
+		  " * Each recorded thread is a thread of this program, with those of %s.\n"
+		  " * All threads use one device and port; its LID and GID replace recorded ones.\n"
+		  " * Memory holds zeros; transferred data is not compared.\n",
+		  program->nprocesses > 1 ? "several processes in one" : "its process");
 	if (program->helpers & HELPER_AWAIT)
 		text_addf(text, " * A thread waits for another (await) where the recorded order "
 				"must hold.\n");
@@ -148,7 +147,7 @@ static void add_variables(const struct maker *maker, struct text *text)
 	}
 	if (program->helpers & HELPER_INLINE)
 		text_addf(text,
-			  "/* what was sent inline from memory that no region covers */\n"
+			  "/* data sent inline from memory that no region covers */\n"
 			  "static char inline_data[%u];\n\n",
 			  program->inline_bytes ?: 1);
 	if (order_counter(&maker->order, 0))
@@ -164,7 +163,7 @@ static void add_variables(const struct maker *maker, struct text *text)
 }
 
 /* Add copies that are saved when an object is created or its key changes. */
-static void add_kept(void *of, uint32_t id, const char *index, struct text *text)
+static void add_saved_copy(void *of, uint32_t id, const char *index, struct text *text)
 {
 	const struct program *program = of;
 	const struct kept *kept = &program->objects[id];
@@ -224,7 +223,9 @@ static int add_thread(struct maker *maker, uint32_t thread, struct text *text)
 {
 	struct program *program = maker->program;
 	struct text prefix = { 0 };
-	struct listing listing = { .texts = &program->texts, .kept = add_kept, .of = program };
+	struct listing listing = { .texts = &program->texts,
+				   .kept = add_saved_copy,
+				   .of = program };
 	char id[32];
 	int err;
 

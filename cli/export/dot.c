@@ -257,7 +257,7 @@ static void add_peers(struct graph *graph, uint32_t one, uint32_t two)
 }
 
 /* Add the connections at the time of the view. */
-static void add_peers_then(struct graph *graph)
+static void add_peers_at_time(struct graph *graph)
 {
 	const struct object *object;
 
@@ -276,7 +276,7 @@ static void add_peers_then(struct graph *graph)
  * Add the last connection of each queue pair: at the end the model has forgotten most of them, the
  * table has not.
  */
-static int add_peers_ever(struct graph *graph)
+static int add_last_peers(struct graph *graph)
 {
 	const struct connections *connections;
 	int err = trace_connections(graph->view->trace, &connections);
@@ -305,9 +305,9 @@ static int add_graph(struct graph *graph)
 		if (is_drawn(graph, object))
 			err = add_edges(graph, object);
 	if (!err && graph->view->at.given)
-		add_peers_then(graph);
+		add_peers_at_time(graph);
 	else if (!err)
-		err = add_peers_ever(graph);
+		err = add_last_peers(graph);
 	text_addf(graph->out, "}\n");
 	return err;
 }

@@ -104,7 +104,7 @@ static int make_folded(struct text *out, struct trace *trace, const struct setti
 		return status;
 	err = folded_trace(trace, &select, &value, 1, out);
 	if (!err && !out->used)
-		log_note("export: all stacks have the value 0; --value selects the value");
+		log_note("export: all stacks have the value 0; select another with --value");
 	return cli_status(err);
 }
 

@@ -24,8 +24,8 @@ void flow_put_lid(uint8_t gid[ROCE_GID], uint16_t lid)
 	memcpy(gid, made, ROCE_GID);
 }
 
-static void take_path(struct way *way, const struct device *device, uint32_t number,
-		      const struct qp_path *path)
+static void set_way_from_path(struct way *way, const struct device *device, uint32_t number,
+			      const struct qp_path *path)
 {
 	const struct device_gid *own = device_find_gid(device, number, path->sgid_index);
 	const struct device_port *port = device_find_port(device, number);
@@ -141,12 +141,12 @@ void flow_refresh(struct traffic *traffic, struct flow *flow, const struct life 
 	flow->there.qp = qp->dest_qp_num;
 	flow->qkey = qp->qkey;
 	flow->rnr_timer = qp->min_rnr_timer & 0x1f;
-	take_path(&flow->there, context ? context->device : NULL, qp->port ?: 1, &qp->path);
+	set_way_from_path(&flow->there, context ? context->device : NULL, qp->port ?: 1, &qp->path);
 	flow->back = reverse_way(&flow->there, life->number);
 }
 
 /* A modify has returned: it may have set PSNs. */
-static int take_modify(struct traffic *traffic, const struct trace_event *event)
+static int learn_psns(struct traffic *traffic, const struct trace_event *event)
 {
 	const struct life *life =
 		model_life(traffic->pass.model, event->process, OBJECT_qp, event->call->handle);
@@ -167,7 +167,7 @@ static int take_modify(struct traffic *traffic, const struct trace_event *event)
 }
 
 /* An address handle. */
-static int take_address(struct traffic *traffic, const struct trace_event *event)
+static int learn_ah_path(struct traffic *traffic, const struct trace_event *event)
 {
 	const struct args *args = event->call->args;
 	struct qp_path path = { .is_global = args_number(args, ARG(attr.is_global)) != 0,
@@ -194,8 +194,8 @@ int flow_learn(struct traffic *traffic, const struct trace_event *event)
 	if (event->call->failed)
 		return 0;
 	if (event->call->verb == VERB_modify_qp)
-		return take_modify(traffic, event);
-	return event->call->verb == VERB_create_ah ? take_address(traffic, event) : 0;
+		return learn_psns(traffic, event);
+	return event->call->verb == VERB_create_ah ? learn_ah_path(traffic, event) : 0;
 }
 
 struct way flow_find_way(struct traffic *traffic, const struct flow *flow, const struct life *qp,
@@ -211,7 +211,8 @@ struct way flow_find_way(struct traffic *traffic, const struct flow *flow, const
 	ah = model_life(traffic->pass.model, process, OBJECT_ah, wr->ah);
 	if (ah && map_get(&traffic->paths, ah->id, &at))
 		path = traffic->known[at - 1];
-	take_path(&way, context ? context->device : NULL, path.port ?: qp->qp->port ?: 1, &path);
+	set_way_from_path(&way, context ? context->device : NULL, path.port ?: qp->qp->port ?: 1,
+			  &path);
 	way.qp = wr->remote_qpn;
 	return way;
 }

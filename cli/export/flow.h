@@ -13,7 +13,7 @@ struct profile_select;
 
 enum { QPT_UD = 4, TRANSPORT_UC = 0x20, TRANSPORT_UD = 0x60, TRANSPORT_XRC = 0xa0 };
 
-/* A request without an answer so far. */
+/* A request that is not answered yet. */
 struct request {
 	struct event_id id;
 	uint32_t index, psn, length;
@@ -56,7 +56,7 @@ struct traffic {
  */
 int flow_find(struct traffic *traffic, const struct life *life, struct flow **ret_flow);
 
-/* Update the destination of its packets from the model. */
+/* Update the destination of the packets of @flow from the model. */
 void flow_refresh(struct traffic *traffic, struct flow *flow, const struct life *life);
 
 /* A call has returned: PSNs, an address handle. 0 or -ENOMEM. */

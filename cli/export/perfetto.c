@@ -150,7 +150,7 @@ static struct lanes *find_lanes(struct perfetto *p, uint32_t object, int side, b
 	return *slot;
 }
 
-static uint32_t take_lane(struct perfetto *p, struct lanes *lanes)
+static uint32_t claim_lane(struct perfetto *p, struct lanes *lanes)
 {
 	bool *busy;
 
@@ -224,7 +224,7 @@ static void begin_request(struct perfetto *p, const struct trace_event *event, u
 	const struct post *post = event->post;
 	const struct wr *wr = &post->wr[index];
 	int side = post_is_send(post) ? SENDS : RECEIVES;
-	uint32_t lane = take_lane(p, lanes);
+	uint32_t lane = claim_lane(p, lanes);
 	uint64_t track = lane_track(p, (uint64_t)post->object << 1 | (unsigned int)side, lane);
 	struct outstanding *request = add_outstanding(p, lanes);
 	uint32_t name = side == RECEIVES ? NAME_RECEIVE
@@ -247,7 +247,7 @@ static void begin_request(struct perfetto *p, const struct trace_event *event, u
 	tracks_put(&p->tracks, event->time);
 }
 
-static void take_post(struct perfetto *p, const struct trace_event *event)
+static void put_post_event(struct perfetto *p, const struct trace_event *event)
 {
 	const struct post *post = event->post;
 	int side = post_is_send(post) ? SENDS : RECEIVES;
@@ -319,7 +319,7 @@ static struct outstanding *find_request(struct perfetto *p, const struct wc *wc,
 }
 
 /* The message that a receive has taken: the oldest of its peer; 0: not known. */
-static uint64_t take_message(struct perfetto *p, const struct wc *wc)
+static uint64_t pop_message(struct perfetto *p, const struct wc *wc)
 {
 	const struct object *qp = trace_object(p->trace, wc->qp);
 	const struct life *life =
@@ -359,7 +359,7 @@ static void end_completed(struct perfetto *p, const struct wc *wc, int64_t time)
 	count_outstanding(p, (uint32_t)(key >> 1), time);
 }
 
-static void take_poll(struct perfetto *p, const struct trace_event *event)
+static void put_poll_event(struct perfetto *p, const struct trace_event *event)
 {
 	const struct poll *poll = event->poll;
 
@@ -372,7 +372,7 @@ static void take_poll(struct perfetto *p, const struct trace_event *event)
 
 		if (request)
 			tracks_flow(&p->tracks, request->flow);
-		message = request && key & 1 ? take_message(p, &poll->wc[i]) : 0;
+		message = request && key & 1 ? pop_message(p, &poll->wc[i]) : 0;
 		if (message)
 			tracks_flow(&p->tracks, message);
 	}
@@ -399,7 +399,7 @@ static void count_pinned(struct perfetto *p, const struct trace_event *event)
 		     model_pinned(p->pass.model, event->process)->bytes);
 }
 
-static void take_call(struct perfetto *p, const struct trace_event *event)
+static void put_call_event(struct perfetto *p, const struct trace_event *event)
 {
 	uint32_t thread = event->id.thread, *depth = vec_at(p->depths, p->ndepths, thread);
 	char text[32];
@@ -449,7 +449,7 @@ static bool is_asked_for(const struct perfetto *p, const struct trace_event *eve
 	       (!select->process || event->process == select->process);
 }
 
-static void take_event(struct perfetto *p, const struct trace_event *event)
+static void put_trace_event(struct perfetto *p, const struct trace_event *event)
 {
 	bool call = event->kind == TRACE_CALL || event->kind == TRACE_RETURN;
 
@@ -457,15 +457,15 @@ static void take_event(struct perfetto *p, const struct trace_event *event)
 		return;
 	count_rate(p, event->time);
 	if (call)
-		take_call(p, event);
+		put_call_event(p, event);
 	else if (event->kind == TRACE_POST && !event->inner)
-		take_post(p, event);
+		put_post_event(p, event);
 	else if (event->kind == TRACE_POLL && !event->inner)
-		take_poll(p, event);
+		put_poll_event(p, event);
 }
 
 /* Slices that are still open end with the trace, without a status. */
-static void end_all(struct perfetto *p)
+static void end_open_slices(struct perfetto *p)
 {
 	for (size_t i = 0; i < p->nall && i < p->nkeys; i++)
 		for (size_t j = p->all[i]->first; j < p->all[i]->n; j++)
@@ -506,9 +506,9 @@ int perfetto_write(FILE *file, struct trace *trace, const struct profile_select 
 		tracks_begin(&p.tracks, start ? strtoull(start, NULL, 10) : 0);
 	while (!err && !p.tracks.failed && (more = pass_step(&p.pass)) > 0)
 		if (p.pass.event)
-			take_event(&p, p.pass.event);
+			put_trace_event(&p, p.pass.event);
 	if (!more && !p.tracks.failed)
-		end_all(&p);
+		end_open_slices(&p);
 	if (p.tracks.failed)
 		more = log_err(-ENOMEM, "make the tracks");
 	pass_fini(&p.pass);

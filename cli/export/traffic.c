@@ -181,7 +181,7 @@ static int send_request(struct traffic *traffic, struct flow *flow, const struct
 	return err || !answered ? err : store_request(flow, &request);
 }
 
-static int take_post(struct traffic *traffic, const struct trace_event *event)
+static int export_post(struct traffic *traffic, const struct trace_event *event)
 {
 	const struct post *post = event->post;
 	const struct life *life;
@@ -332,7 +332,8 @@ static bool is_foreign(const struct traffic *traffic, const struct flow *flow, c
 	       flow->transport != TRANSPORT_XRC && !map_get(&traffic->numbers, number, &found);
 }
 
-static int take_completion(struct traffic *traffic, const struct trace_event *event, uint32_t index)
+static int export_completion(struct traffic *traffic, const struct trace_event *event,
+			     uint32_t index)
 {
 	const struct wc *wc = &event->poll->wc[index];
 	const struct object *object = trace_object(traffic->trace, wc->qp);
@@ -362,7 +363,7 @@ static bool is_asked_for(const struct traffic *traffic, const struct trace_event
 	       (!select->process || event->process == select->process);
 }
 
-static int take_event(struct traffic *traffic, const struct trace_event *event)
+static int export_event(struct traffic *traffic, const struct trace_event *event)
 {
 	int err = 0;
 
@@ -373,9 +374,9 @@ static int take_event(struct traffic *traffic, const struct trace_event *event)
 	if (event->inner || event->carried)
 		return 0;
 	if (event->kind == TRACE_POST)
-		return take_post(traffic, event);
+		return export_post(traffic, event);
 	for (uint32_t i = 0; event->kind == TRACE_POLL && !err && i < event->poll->nwc; i++)
-		err = take_completion(traffic, event, i);
+		err = export_completion(traffic, event, i);
 	return err;
 }
 
@@ -418,7 +419,7 @@ static int run_traffic(struct traffic *traffic)
 		err = pass_init(&traffic->pass, traffic->trace, NULL, false, &nothing);
 	while (!err && (more = pass_step(&traffic->pass)) > 0)
 		if (traffic->pass.event)
-			err = take_event(traffic, traffic->pass.event);
+			err = export_event(traffic, traffic->pass.event);
 	pass_fini(&traffic->pass);
 	return err ? err : more;
 }

@@ -33,7 +33,7 @@ enum { LINE = 8192 };
 
 static volatile sig_atomic_t went_on;
 
-void apart_goes_on(void)
+void apart_note_progress(void)
 {
 	went_on = 1;
 }
@@ -55,7 +55,7 @@ static void watch_time(unsigned int seconds)
 	setitimer(ITIMER_PROF, &every, NULL);
 }
 
-void apart_unhurried(void)
+void apart_disable_timer(void)
 {
 	watch_time(0);
 }

@@ -5,8 +5,9 @@
 #include <stdint.h>
 
 struct apart_limits {
-	uint64_t bytes;       /* limit of its own memory */
-	unsigned int seconds; /* processor time between two apart_goes_on(); at most twice this */
+	uint64_t bytes; /* limit of its own memory */
+	unsigned int
+		seconds; /* processor time between two apart_note_progress(); at most twice this */
 };
 
 /*
@@ -19,10 +20,10 @@ int apart_run(int (*work)(void *arg), void *arg, const struct apart_limits *limi
 	      int *ret_signal);
 
 /* Called by @work from time to time to show progress. */
-void apart_goes_on(void);
+void apart_note_progress(void);
 
 /* From here on @work has no time limit. */
-void apart_unhurried(void);
+void apart_disable_timer(void);
 
 /* @bytes of zeroed memory that parent and child share; NULL if memory runs out. Never freed. */
 void *apart_share(uint64_t bytes);

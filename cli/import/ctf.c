@@ -170,7 +170,7 @@ static int find_metadata(const char *path, const struct stat *st, int type, stru
 	return *more ? 0 : log_err(-ENOMEM, "look for traces");
 }
 
-static void forget_found(void)
+static void free_found_paths(void)
 {
 	for (size_t i = 0; i < nfound; i++)
 		free(found[i]);
@@ -213,7 +213,7 @@ static uint64_t member_number(const bt_field *payload, const char *name)
 	return lib.bt_field_integer_unsigned_get_value(field);
 }
 
-static int take_raw(struct reader *reader, const bt_field *payload, struct ctf_event *event)
+static int read_raw_field(struct reader *reader, const bt_field *payload, struct ctf_event *event)
 {
 	const bt_field *field = find_member(payload, "raw");
 
@@ -242,7 +242,7 @@ static int take_raw(struct reader *reader, const bt_field *payload, struct ctf_e
 	return 0;
 }
 
-static int take_event(struct reader *reader, const bt_message *message)
+static int read_ctf_event(struct reader *reader, const bt_message *message)
 {
 	const bt_event *from = lib.bt_message_event_borrow_event_const(message);
 	const char *name = lib.bt_event_class_get_name(lib.bt_event_borrow_class_const(from));
@@ -262,17 +262,17 @@ static int take_event(struct reader *reader, const bt_message *message)
 	event.realtime = member_number(payload, "realtime");
 	event.fingerprint = member_number(payload, "fingerprint");
 	event.fork_time = member_number(payload, "fork_time");
-	err = take_raw(reader, payload, &event);
+	err = read_raw_field(reader, payload, &event);
 	return err ? err : reader->visitor->event(reader->visitor->arg, &event);
 }
 
-static int take_message(struct reader *reader, const bt_message *message)
+static int read_ctf_message(struct reader *reader, const bt_message *message)
 {
 	uint64_t n;
 
 	switch (lib.bt_message_get_type(message)) {
 	case BT_MESSAGE_TYPE_EVENT:
-		return take_event(reader, message);
+		return read_ctf_event(reader, message);
 	case BT_MESSAGE_TYPE_DISCARDED_EVENTS:
 		if (lib.bt_message_discarded_events_get_count(message, &n) !=
 		    BT_PROPERTY_AVAILABILITY_AVAILABLE)
@@ -301,7 +301,7 @@ consume_messages(bt_message_iterator *messages, void *arg)
 
 	if (status != BT_MESSAGE_ITERATOR_NEXT_STATUS_OK)
 		return (bt_graph_simple_sink_component_consume_func_status)status;
-	apart_goes_on();
+	apart_note_progress();
 	reader->messages += n;
 	/* damaged metadata may declare events of 0 bits: these never end */
 	if (!reader->status && reader->messages > MESSAGES + 8 * nbytes)
@@ -309,7 +309,7 @@ consume_messages(bt_message_iterator *messages, void *arg)
 						    "bits");
 	for (uint64_t i = 0; i < n; i++) {
 		if (!reader->status)
-			reader->status = take_message(reader, batch[i]);
+			reader->status = read_ctf_message(reader, batch[i]);
 		lib.bt_message_put_ref(batch[i]);
 	}
 	return reader->status ? BT_GRAPH_SIMPLE_SINK_COMPONENT_CONSUME_FUNC_STATUS_END
@@ -409,7 +409,7 @@ static int run_graph(struct reader *reader, const char *dir)
 	return status == BT_GRAPH_RUN_STATUS_OK && !reader->open ? 0 : report_failure(dir);
 }
 
-static int read_found(struct reader *reader, const char *dir)
+static int read_found_traces(struct reader *reader, const char *dir)
 {
 	const bt_plugin *ctf = find_plugin("ctf"), *utils = find_plugin("utils");
 	const bt_component_class_source *class =
@@ -424,7 +424,7 @@ static int read_found(struct reader *reader, const char *dir)
 			err = complain(-EBADMSG, "%s/metadata is truncated or damaged", found[i]);
 		else if (!add_trace(reader, class, found[i]))
 			err = report_failure(found[i]);
-		apart_goes_on();
+		apart_note_progress();
 	}
 	if (!err && reader->inputs && !add_sink(reader))
 		err = report_failure(dir);
@@ -441,14 +441,14 @@ int ctf_read(const char *dir, const struct ctf_visitor *visitor)
 	int err = find_traces(dir) ?: load_babeltrace();
 
 	if (err) {
-		forget_found();
+		free_found_paths();
 		return err;
 	}
 	lib.bt_logging_set_global_level(BT_LOGGING_LEVEL_NONE);
 	reader.graph = lib.bt_graph_create(0);
-	err = reader.graph ? read_found(&reader, dir) : log_err(-ENOMEM, "read %s", dir);
+	err = reader.graph ? read_found_traces(&reader, dir) : log_err(-ENOMEM, "read %s", dir);
 	lib.bt_graph_put_ref(reader.graph);
 	free(reader.raw);
-	forget_found();
+	free_found_paths();
 	return err;
 }

@@ -127,8 +127,8 @@ static int new_log(struct import *import, const struct ctf_event *event,
 	return writer_thread(import->writer, &log->head, &log->thread);
 }
 
-static int take_log(struct import *import, const struct ctf_event *event,
-		    struct thread_log **ret_log)
+static int find_or_make_log(struct import *import, const struct ctf_event *event,
+			    struct thread_log **ret_log)
 {
 	struct thread_log *log = import->found;
 	int err = 0;
@@ -202,7 +202,7 @@ static int describe_trace(struct import *import, struct event_head *event)
 	return 0;
 }
 
-static int give_event(struct import *import, struct thread_log *log, struct event_head *event)
+static int write_to_writer(struct import *import, struct thread_log *log, struct event_head *event)
 {
 	int err;
 
@@ -256,7 +256,7 @@ static int write_held(struct import *import, struct thread_log *log, bool gap)
 		}
 		gap = false;
 		if (!err)
-			err = give_event(import, log, event);
+			err = write_to_writer(import, log, event);
 		free(event);
 	}
 	log->nheld -= n;
@@ -284,7 +284,7 @@ static int hold_event(struct import *import, struct thread_log *log, const struc
 	return log->nheld == HELD ? write_held(import, log, true) : 0;
 }
 
-static int take_event(struct import *import, struct thread_log *log, struct event_head *event)
+static int order_event(struct import *import, struct thread_log *log, struct event_head *event)
 {
 	int32_t ahead = (int32_t)(event->seq - log->seq);
 	int err;
@@ -293,12 +293,12 @@ static int take_event(struct import *import, struct thread_log *log, struct even
 		return 0; /* a duplicate, or already counted as lost */
 	if (ahead > 1)
 		return hold_event(import, log, event);
-	err = give_event(import, log, event);
+	err = write_to_writer(import, log, event);
 	return err ? err : write_held(import, log, false);
 }
 
 /* Read the ring's head at the end of the thread: only it has the counts of polls. */
-static void take_end(struct thread_log *log, const struct ctf_event *event)
+static void read_ring_end(struct thread_log *log, const struct ctf_event *event)
 {
 	const struct ring_head kept = log->head;
 
@@ -347,10 +347,10 @@ static int on_event(void *arg, const struct ctf_event *event)
 	if (!import->writer)
 		err = create_trace(import, event);
 	if (!err)
-		err = take_log(import, event, &log);
+		err = find_or_make_log(import, event, &log);
 	if (err || event->fingerprint) {
 		if (!err && !strcmp(event->name, "thread_end"))
-			take_end(log, event);
+			read_ring_end(log, event);
 		return err;
 	}
 	if (!is_whole(event)) {
@@ -360,7 +360,7 @@ static int on_event(void *arg, const struct ctf_event *event)
 	head->ticks = event->time;
 	if (head->type == EVENT_PROCESS && event->words * 8 >= sizeof(struct event_process))
 		((struct event_process *)head)->fork_ticks = event->fork_time;
-	return take_event(import, log, head);
+	return order_event(import, log, head);
 }
 
 static int on_discarded(void *arg, uint64_t events)
@@ -460,13 +460,13 @@ static void free_logs(struct import *import)
 static void send_result(const struct import *import, bool quiet)
 {
 	if (import->discarded)
-		log_note("LTTng has LOST events: %llu of the recorder's are missing, %llu "
+		log_note("LTTng has LOST events: %llu events of the recorder are missing, %llu "
 			 "tracepoints were discarded; create a larger channel with 'lttng "
 			 "enable-channel -u --subbuf-size=4M --num-subbuf=8'",
 			 (unsigned long long)import->lost, (unsigned long long)import->discarded);
 	else if (import->lost)
 		log_note("%llu events are missing (LOST): some tracepoints of 'verbatim:*' were "
-			 "disabled, always or for some time",
+			 "disabled, at least for a time",
 			 (unsigned long long)import->lost);
 	if (import->late)
 		log_note("the session BEGAN LATE: %u threads had recorded %llu events before; the "
@@ -494,7 +494,7 @@ static int import_from(struct import *import)
 	}
 	if (!import->writer)
 		return err;
-	apart_unhurried();
+	apart_disable_timer();
 	err = finish_import(import, err);
 	if (!err || err == -EBADMSG)
 		send_result(import, err);
@@ -514,7 +514,7 @@ static int import_in_process(void *arg)
 static int report_end(const struct import *import, int signal)
 {
 	if (*import->made)
-		file_put_back(import->path);
+		file_restore_before(import->path);
 	if (signal == SIGXCPU)
 		log_note("%s is damaged: babeltrace2 does not finish reading it; nothing was "
 			 "imported",

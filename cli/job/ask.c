@@ -146,7 +146,8 @@ static void note_failure(const struct ask *ask, const char *node, const char *wh
 }
 
 /* Returns whether it has ended. */
-static bool look_at(const struct ask *ask, struct asked *asked, const char *node, bool *answered)
+static bool check_asked(const struct ask *ask, struct asked *asked, const char *node,
+			bool *answered)
 {
 	int status;
 	bool late = clock_monotonic() > asked->until;
@@ -162,7 +163,7 @@ static bool look_at(const struct ask *ask, struct asked *asked, const char *node
 	return true;
 }
 
-static bool ask_one(const struct ask *ask, const char *node, struct asked *asked)
+static bool start_asking(const struct ask *ask, const char *node, struct asked *asked)
 {
 	pid_t pid = fork();
 
@@ -170,10 +171,10 @@ static bool ask_one(const struct ask *ask, const char *node, struct asked *asked
 		become_command(ask, node);
 	if (pid > 0)
 		setpgid(pid,
-			/* also in the parent: look_at() may kill the group before the child runs */
+			/* the parent, too: check_asked() may kill the group before that */
 			pid);
 	else
-		note_failure(ask, node, "no process could be started for it");
+		note_failure(ask, node, "no process could be started to query the node");
 	*asked = (struct asked){ pid, clock_monotonic() + (uint64_t)ask->patience };
 	return pid > 0;
 }
@@ -185,14 +186,15 @@ int ask_nodes(const struct ask *ask, const struct nodes *nodes, bool *answered)
 	size_t next = 0, first = 0, running = 0;
 
 	if (!all)
-		return log_err(-ENOMEM, "ask %zu nodes", nodes->n);
+		return log_err(-ENOMEM, "query %zu nodes", nodes->n);
 	while (next < nodes->n || running) {
 		while (next < nodes->n && running < ask->at_once) {
-			running += ask_one(ask, nodes->names[next], &all[next]);
+			running += start_asking(ask, nodes->names[next], &all[next]);
 			next++;
 		}
 		for (size_t i = first; i < next; i++)
-			if (all[i].pid > 0 && look_at(ask, &all[i], nodes->names[i], &answered[i]))
+			if (all[i].pid > 0 &&
+			    check_asked(ask, &all[i], nodes->names[i], &answered[i]))
 				running--;
 		while (first < next && all[first].pid <= 0)
 			first++;

@@ -42,7 +42,7 @@ const struct option_row cli_job_options[] = {
 	  "how to reach a node; %n is its name, %j the job", TEXT_AT(struct settings, via),
 	  .otherwise = "srun for a job of Slurm, else ssh" },
 	{ "nodes", 0, "LIST", "the nodes: n1,n[3-5]", TEXT_AT(struct settings, nodes),
-	  .otherwise = "those of the job, if Slurm runs it" },
+	  .otherwise = "the nodes of the job, if Slurm runs it" },
 	{ "job", 0, "ID", "the job, for %j in the name of the trace", TEXT_AT(struct settings, job),
 	  .otherwise = "SLURM_JOB_ID" },
 	{ "output", 'o', "FILE", "report: the page to write; facts: the trace with all summaries",
@@ -139,7 +139,7 @@ static int find_nodes(struct job *job)
 
 	job->ask.job = id;
 	if (err)
-		return cli_misuse("job", "--nodes takes names, as n1,n[3-5], not '%.60s'",
+		return cli_misuse("job", "--nodes takes names, such as n1,n[3-5], not '%.60s'",
 				  set->nodes);
 	if (!set->nodes && id && is_installed("squeue"))
 		ask_slurm(id, &job->nodes);
@@ -238,7 +238,7 @@ static int prepare_question(struct job *job, const char *trace)
 /* Answers */
 
 /* Report the last line that the node's command printed. */
-static void report_silent(const struct job *job, const char *node)
+static void report_no_answer(const struct job *job, const char *node)
 {
 	char path[4096], *text = NULL, *line, *end;
 	size_t n;
@@ -280,8 +280,9 @@ static bool unpack_sum(const struct job *job, const char *node)
 		return false;
 	}
 	if (events < of)
-		log_note("%s: the last %" PRIu64 " of %" PRIu64 " events (--most)", node, events,
-			 of);
+		log_note("%s: only the last %" PRIu64 " of %" PRIu64
+			 " events were sent (raise --most)",
+			 node, events, of);
 	ask_path(&job->ask, node, "db", path);
 	to = fopen(path, "wxe");
 	if (to)
@@ -290,7 +291,7 @@ static bool unpack_sum(const struct job *job, const char *node)
 	return to && !fclose(to);
 }
 
-static void take_answers(struct job *job)
+static void unpack_answers(struct job *job)
 {
 	for (size_t i = 0; i < job->nodes.n; i++) {
 		const char *node = job->nodes.names[i];
@@ -300,7 +301,7 @@ static void take_answers(struct job *job)
 		if (job->answered[i])
 			job->nanswered++;
 		else
-			report_silent(job, node);
+			report_no_answer(job, node);
 	}
 	if (job->nanswered < job->nodes.n)
 		log_note("%zu of %zu nodes have answered", job->nanswered, job->nodes.n);
@@ -431,7 +432,7 @@ static int ask_job(struct job *job, const struct arguments *arguments)
 		err = ask_nodes(&job->ask, &job->nodes, job->answered);
 	if (err)
 		return cli_status(err);
-	take_answers(job);
+	unpack_answers(job);
 	if (!job->nanswered)
 		return CLI_ENVIRONMENT;
 	return job->action->joins ? join_answers(job, arguments) : print_answers(job);

@@ -153,7 +153,7 @@ static struct chain *chain_of(struct goal *goal, uint32_t thread)
 }
 
 /* The thread reached an event; until then it computed, or waited. */
-static void take_event(void *arg, const struct trace_event *event)
+static void add_computation(void *arg, const struct trace_event *event)
 {
 	bool waited = event->kind == TRACE_POLL && event->poll->empty;
 	struct goal *goal = arg;
@@ -180,7 +180,7 @@ static void store_label(struct goal *goal, struct map *map, uint64_t id, uint64_
 		fail_goal(goal, log_err(-ENOMEM, "export"));
 }
 
-static uint64_t take_label(struct map *map, uint64_t id)
+static uint64_t remove_label(struct map *map, uint64_t id)
 {
 	uint64_t label = 0;
 
@@ -216,7 +216,7 @@ static uint64_t put_read(struct goal *goal, const struct message *m, uint64_t be
 	return put_receive(goal, m->process, m->peer, m->bytes, answer, asked);
 }
 
-static void take_posted(void *arg, const struct message *m)
+static void add_posted_message(void *arg, const struct message *m)
 {
 	struct goal *goal = arg;
 	struct chain *chain = chain_of(goal, m->thread);
@@ -260,7 +260,7 @@ static uint64_t end_flight(struct goal *goal, uint32_t qp, uint64_t posted)
 	return put_receive(goal, flight->to, flight->from, flight->bytes, flight->tag, posted);
 }
 
-static void take_completed(void *arg, const struct message *m)
+static void add_completed_message(void *arg, const struct message *m)
 {
 	struct goal *goal = arg;
 	struct chain *chain = chain_of(goal, m->thread);
@@ -269,10 +269,10 @@ static void take_completed(void *arg, const struct message *m)
 	if (!chain || goal->err || !m->process || m->process > goal->nranks)
 		return;
 	if (m->opcode == MESSAGE_RECEIVE) { /* of this process */
-		label = take_label(&goal->posted, m->id);
+		label = remove_label(&goal->posted, m->id);
 		label = m->status ? 0 : end_flight(goal, m->peer_qp, label);
 	} else {
-		label = take_label(&goal->labels, m->id);
+		label = remove_label(&goal->labels, m->id);
 		if (m->status > 0 && operation_takes_receive(m->opcode))
 			end_flight(goal, m->qp, 0); /* no receive will complete with it */
 	}
@@ -380,7 +380,8 @@ static void goal_fini(struct goal *goal)
 int goal_write(struct trace *trace, const char *folder)
 {
 	struct goal goal = { .trace = trace, .folder = folder };
-	struct messages_taker taker = { &goal, take_event, take_posted, take_completed };
+	struct messages_taker taker = { &goal, add_computation, add_posted_message,
+					add_completed_message };
 	int err = begin_ranks(&goal);
 
 	if (!err)

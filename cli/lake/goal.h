@@ -6,5 +6,5 @@
  */
 struct trace;
 
-/* Write it into @folder: schedule.goal and ranks.txt. 0 or -errno after log_err(). */
+/* Write the schedule into @folder: schedule.goal and ranks.txt. 0 or -errno after log_err(). */
 int goal_write(struct trace *trace, const char *folder);

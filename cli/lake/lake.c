@@ -192,7 +192,7 @@ static int add_file(struct lake *lake, enum rows_table table, const struct owner
 	return rowset_init(&file->rowset, file->table->columns, file->table->order);
 }
 
-static bool is_same_place(const struct lake *lake, const struct owner *a, const struct owner *b)
+static bool are_owners_equal(const struct lake *lake, const struct owner *a, const struct owner *b)
 {
 	const char *pairs[2][2] = { { a->job, b->job }, { a->node, b->node } };
 
@@ -206,7 +206,8 @@ static bool is_same_place(const struct lake *lake, const struct owner *a, const 
 static int find_file(struct lake *lake, enum rows_table table, struct owner *owner)
 {
 	for (size_t i = 0; i < lake->nowners; i++)
-		if (lake->owners[i].files[table] && is_same_place(lake, owner, &lake->owners[i])) {
+		if (lake->owners[i].files[table] &&
+		    are_owners_equal(lake, owner, &lake->owners[i])) {
 			owner->files[table] = lake->owners[i].files[table];
 			return 0;
 		}
@@ -238,7 +239,7 @@ static void fill_owner(struct lake *lake, const uint32_t *processes, uint32_t n,
 	}
 }
 
-static int flush_all(struct lake *lake)
+static int flush_all_files(struct lake *lake)
 {
 	int err = 0;
 
@@ -280,8 +281,8 @@ static int choose_file(struct lake *lake, const struct rows_block *block, uint32
 }
 
 /* Add the rows from @from on that are of the same file, as many as it has space for. */
-static int take_run(struct lake *lake, const struct rows_block *block, uint32_t from,
-		    uint32_t *ret_n)
+static int add_rows_of_file(struct lake *lake, const struct rows_block *block, uint32_t from,
+			    uint32_t *ret_n)
 {
 	struct lake_file *file, *next;
 	int err = choose_file(lake, block, from, &file);
@@ -299,15 +300,15 @@ static int take_run(struct lake *lake, const struct rows_block *block, uint32_t 
 	return err ? err : n == space ? flush_file(lake, file) : 0;
 }
 
-static int take_rows(void *arg, const struct rows_block *block)
+static int distribute_rows(void *arg, const struct rows_block *block)
 {
 	struct lake *lake = arg;
 	uint32_t n;
 	int err = 0;
 
 	for (uint32_t from = 0; from < block->n && !err; from += n)
-		err = take_run(lake, block, from, &n);
-	return err ? err : lake->cells > CELLS_MAX ? flush_all(lake) : 0;
+		err = add_rows_of_file(lake, block, from, &n);
+	return err ? err : lake->cells > CELLS_MAX ? flush_all_files(lake) : 0;
 }
 
 static char *copy_cell(const struct listing *listing, unsigned int column)
@@ -370,7 +371,7 @@ static void free_trace(struct lake *lake)
 }
 
 /* At the end of the last trace: write a file, with the columns, also for a table without rows. */
-static int add_empty(struct lake *lake)
+static int add_empty_files(struct lake *lake)
 {
 	struct lake_file *file;
 	int err = 0;
@@ -384,7 +385,7 @@ static int add_empty(struct lake *lake)
 static int export_rows(struct lake *lake, struct trace *trace, bool last,
 		       struct model_tables **ret_tables)
 {
-	struct rows_taker taker = { take_rows, lake };
+	struct rows_taker taker = { distribute_rows, lake };
 	int err = rows_prepare(trace, ret_tables);
 
 	if (!err)
@@ -392,7 +393,7 @@ static int export_rows(struct lake *lake, struct trace *trace, bool last,
 	if (!err)
 		err = rows_read(trace, *ret_tables, &taker);
 	if (!err && last)
-		err = add_empty(lake);
+		err = add_empty_files(lake);
 	for (size_t i = 0; i < lake->nfiles && !err; i++)
 		err = end_file(lake, lake->files[i]);
 	return err;
@@ -438,7 +439,7 @@ int lake_export(const struct lake_format *format, const struct arguments *argume
 	if (!status && format->finish)
 		status = cli_status(format->finish(lake.folder.path));
 	if (!status)
-		status = cli_status(folder_keep(&lake.folder, to));
+		status = cli_status(folder_move_to(&lake.folder, to));
 	folder_remove(&lake.folder);
 	return status;
 }

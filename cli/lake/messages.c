@@ -31,7 +31,7 @@ bool message_puts(int opcode)
 }
 
 /* Pass the event on before the model's callbacks for it. */
-static void see_event(struct messages *m, const struct trace_event *event)
+static void pass_event_once(struct messages *m, const struct trace_event *event)
 {
 	if (!m->seen)
 		m->taker->event(m->taker->arg, event);
@@ -65,12 +65,12 @@ static struct message describe_request(const struct queue *queue,
 	return message;
 }
 
-static void take_post(void *arg, const struct model_post *post)
+static void pass_posted(void *arg, const struct model_post *post)
 {
 	struct messages *m = arg;
 	const struct queue *queue = post->queue;
 
-	see_event(m, post->event);
+	pass_event_once(m, post->event);
 	for (uint32_t i = 0; queue && i < post->taken && post->taken <= queue->count; i++) {
 		const struct queue_request *request =
 			queue_at(queue, queue->count - post->taken + i);
@@ -98,12 +98,12 @@ static void end_message(struct messages *m, const struct model_complete *complet
 	m->taker->completed(m->taker->arg, &message);
 }
 
-static void take_complete(void *arg, const struct model_complete *complete)
+static void pass_completed(void *arg, const struct model_complete *complete)
 {
 	const struct queue *queue = complete->queue;
 	struct messages *m = arg;
 
-	see_event(m, complete->event);
+	pass_event_once(m, complete->event);
 	if (!complete->request)
 		return;
 	for (uint32_t i = 0; queue->send && queue_at(queue, i) != complete->request; i++)
@@ -116,14 +116,16 @@ static void take_complete(void *arg, const struct model_complete *complete)
 int messages_read(struct trace *trace, const struct messages_taker *taker)
 {
 	struct messages m = { .taker = taker };
-	struct model_watcher watcher = { .post = take_post, .complete = take_complete, .arg = &m };
+	struct model_watcher watcher = { .post = pass_posted,
+					 .complete = pass_completed,
+					 .arg = &m };
 	int err = trace_connections(trace, &m.connections), more = 0;
 
 	if (!err)
 		err = pass_init(&m.pass, trace, NULL, false, &watcher);
 	while (!err && (more = pass_step(&m.pass)) > 0) {
 		if (m.pass.event)
-			see_event(&m, m.pass.event);
+			pass_event_once(&m, m.pass.event);
 		m.seen = false;
 	}
 	if (m.pass.model)
@@ -148,7 +150,7 @@ int messages_export(const struct arguments *arguments, const char *to,
 	if (!err)
 		err = write(trace, folder.path);
 	if (!err)
-		err = folder_keep(&folder, to);
+		err = folder_move_to(&folder, to);
 	status = err ? (int)cli_status(err) : CLI_FINE;
 	folder_remove(&folder);
 	trace_close(trace);

@@ -181,7 +181,7 @@ static void note_call(struct otf2 *otf2, const struct trace_event *event)
 	otf2->failed |= !call;
 }
 
-static void take_event(void *arg, const struct trace_event *event)
+static void write_verb_call(void *arg, const struct trace_event *event)
 {
 	struct otf2 *otf2 = arg;
 
@@ -197,7 +197,7 @@ static bool is_wanted(const struct message *message)
 	       (message_puts(message->opcode) || operation_reads(message->opcode));
 }
 
-static void take_posted(void *arg, const struct message *message)
+static void write_rma_begin(void *arg, const struct message *message)
 {
 	struct otf2 *otf2 = arg;
 	uint64_t time = time_of(otf2, message->time), id = message->id, bytes = message->bytes;
@@ -224,7 +224,7 @@ static void take_posted(void *arg, const struct message *message)
 					     bytes, bytes, id));
 }
 
-static void take_completed(void *arg, const struct message *message)
+static void write_rma_end(void *arg, const struct message *message)
 {
 	struct otf2 *otf2 = arg;
 	OTF2_EvtWriter *writer;
@@ -380,7 +380,7 @@ static void begin_windows(struct otf2 *otf2)
 							       NULL, 0, WINDOW));
 }
 
-static void end_all(struct otf2 *otf2)
+static void end_windows(struct otf2 *otf2)
 {
 	for (uint32_t id = 1; id <= otf2->nprocesses && !otf2->failed; id++)
 		expect_success(
@@ -421,14 +421,14 @@ static int open_archive(struct otf2 *otf2, const char *folder)
 int otf2_write(struct trace *trace, const char *folder)
 {
 	struct otf2 otf2 = { .trace = trace };
-	struct messages_taker taker = { &otf2, take_event, take_posted, take_completed };
+	struct messages_taker taker = { &otf2, write_verb_call, write_rma_begin, write_rma_end };
 	int err = open_archive(&otf2, folder);
 
 	if (err)
 		return err;
 	begin_windows(&otf2);
 	err = messages_read(trace, &taker);
-	end_all(&otf2);
+	end_windows(&otf2);
 	define_all(&otf2);
 	expect_success(&otf2, lib.OTF2_Archive_Close(otf2.archive));
 	free(otf2.calls);

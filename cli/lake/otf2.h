@@ -6,5 +6,5 @@
  */
 struct trace;
 
-/* Write it into @folder: traces.otf2 and what belongs to it. 0 or -errno after log_err(). */
+/* Write the archive into @folder: traces.otf2 and its other files. 0 or -errno after log_err(). */
 int otf2_write(struct trace *trace, const char *folder);

@@ -74,7 +74,7 @@ struct ordered {
 	size_t n;
 };
 
-static struct ordered find_ordered(const struct words *words, int64_t number)
+static struct ordered make_ordered(const struct words *words, int64_t number)
 {
 	struct ordered found = { .text = NULL };
 
@@ -100,11 +100,11 @@ static bool is_before(const struct ordered *a, const struct ordered *b)
 static void find_texts(struct values *values, const int64_t *all, size_t n)
 {
 	const struct words *words = &values->from->words;
-	struct ordered least = find_ordered(words, all[0]), most = least;
+	struct ordered least = make_ordered(words, all[0]), most = least;
 
 	values->least = values->most = all[0];
 	for (size_t i = 1; i < n; i++) {
-		struct ordered text = find_ordered(words, all[i]);
+		struct ordered text = make_ordered(words, all[i]);
 
 		if (is_before(&text, &least)) {
 			least = text;
@@ -157,7 +157,7 @@ static void select_set(struct values *values)
 }
 
 /* Number the distinct values if they are close together: each has a slot in an array. */
-static bool find_near(struct values *values)
+static bool number_dense_values(struct values *values)
 {
 	uint16_t indexes[DISTINCT_SLOTS] = { 0 };
 
@@ -175,7 +175,7 @@ static bool find_near(struct values *values)
 	return true;
 }
 
-static bool find_far(struct values *values)
+static bool number_sparse_values(struct values *values)
 {
 	uint16_t slots[DISTINCT_SLOTS] = { 0 };
 
@@ -197,11 +197,11 @@ static bool find_far(struct values *values)
 }
 
 /* Number the distinct values; gives up if there are too many. */
-static bool find_distinct(struct values *values)
+static bool number_distinct(struct values *values)
 {
 	bool near = (uint64_t)values->most - (uint64_t)values->least < DISTINCT_SLOTS;
 
-	return near ? find_near(values) : find_far(values);
+	return near ? number_dense_values(values) : number_sparse_values(values);
 }
 
 static unsigned int index_width(const struct values *values)
@@ -237,7 +237,7 @@ static bool choose_dictionary(struct values *values)
 	}
 	if (values->from->text)
 		return choose_words(values);
-	if (!find_distinct(values))
+	if (!number_distinct(values))
 		return false;
 	size = values->ndistinct * 8 + (size_t)values->n * index_width(values) / 8;
 	return values->ndistinct <= 2 || size <= encode_delta_size(values->numbers, values->n);

@@ -51,7 +51,7 @@ static bool is_before(const struct made_column *column)
 	return false;
 }
 
-static const struct made_column *find_own(enum rows_table table)
+static const struct made_column *find_own_columns(enum rows_table table)
 {
 	switch (table) {
 	case ROWS_REQUESTS:
@@ -75,7 +75,7 @@ static int find_column(const struct made_column *columns, const char *name)
 
 static bool join_columns(enum rows_table table, struct rows_columns *ret_columns)
 {
-	const struct made_column *own = find_own(table);
+	const struct made_column *own = find_own_columns(table);
 	struct made_column *all;
 	size_t n = 0, at = ROWS_BEFORE;
 
@@ -171,14 +171,14 @@ static void fill_completions(const void *rows, uint32_t from, uint32_t n, int co
 	completions_fill((const struct completion *)rows + from, n, column, cells);
 }
 
-static void take_completions(struct pass_rows *rows)
+static void pass_completions(struct pass_rows *rows)
 {
 	if (!rows->err && rows->block.n)
 		rows->err = rows->taker->take(rows->taker->arg, &rows->block);
 	rows->block.n = 0;
 }
 
-static void see_event(void *arg, const struct trace_event *event)
+static void add_poll_rows(void *arg, const struct trace_event *event)
 {
 	struct pass_rows *rows = arg;
 	struct rows_block *block = &rows->block;
@@ -187,11 +187,11 @@ static void see_event(void *arg, const struct trace_event *event)
 		block->processes[block->n] = event->process;
 		completion_copy(event, i, &rows->completions[block->n]);
 		if (++block->n == CELLS_ROWS)
-			take_completions(rows);
+			pass_completions(rows);
 	}
 }
 
-static void see_leave(void *arg, const struct life *life)
+static void add_left_qp(void *arg, const struct life *life)
 {
 	qps_leave(((struct pass_rows *)arg)->qps, life);
 }
@@ -211,13 +211,13 @@ static int read_requests(void *requests, struct pass_rows *rows)
 		err = rows->taker->take(rows->taker->arg, &block);
 		requests_skip(requests, block.n - 1);
 	}
-	take_completions(rows);
+	pass_completions(rows);
 	return err ? err : rows->err ? rows->err : more;
 }
 
 static int read_data(struct trace *trace, struct pass_rows *rows)
 {
-	struct requests_watcher watcher = { see_event, see_leave, rows };
+	struct requests_watcher watcher = { add_poll_rows, add_left_qp, rows };
 	struct made_bounds all = { .to = INT64_MAX, .used = UINT64_MAX };
 	void *requests;
 	int err = qps_begin(rows->qps);

@@ -163,8 +163,8 @@ struct same {
  * Do cells of another kind than numbers have one value? Then it is looked up once. Returns 1, 0 or
  * -ENOMEM.
  */
-static int find_same(struct rowset_column *column, const struct cells *cells, uint32_t n,
-		     struct same *ret_same)
+static int find_common_value(struct rowset_column *column, const struct cells *cells, uint32_t n,
+			     struct same *ret_same)
 {
 	*ret_same = (struct same){ .set = false };
 	if (!column->text || cells->kind == CELLS_NONE || cells->kind == CELLS_NUMBERS)
@@ -196,7 +196,7 @@ static int number_cells(struct rowset_column *column, struct cells *cells, uint3
 
 	if (cells->kind == CELLS_NUMBERS && !column->text)
 		return 0;
-	one = find_same(column, cells, n, &same);
+	one = find_common_value(column, cells, n, &same);
 	if (one < 0)
 		return one;
 	if (one && !begins && !column->spread && same.set == column->first_set &&
@@ -230,7 +230,7 @@ static int spread_column(struct rowset_column *column, uint32_t rows)
 }
 
 /* Do all rows have the value that all had so far? Equal to the next, all are equal to the first. */
-static bool are_first(const struct rowset_column *column, const struct cells *cells, uint32_t n)
+static bool are_all_first(const struct rowset_column *column, const struct cells *cells, uint32_t n)
 {
 	bool set = !cells->some || cells->set[0];
 
@@ -239,8 +239,8 @@ static bool are_first(const struct rowset_column *column, const struct cells *ce
 	       (!cells->some || !memcmp(cells->set, cells->set + 1, n - 1));
 }
 
-static int put_set(struct rowset_column *column, uint32_t row, const struct cells *cells,
-		   uint32_t n)
+static int put_set_flags(struct rowset_column *column, uint32_t row, const struct cells *cells,
+			 uint32_t n)
 {
 	uint32_t set = cells->some ? 0 : n;
 
@@ -273,7 +273,7 @@ int rowset_put(struct rowset *rowset, unsigned int at, uint32_t n, struct cells 
 		column->first = cells->numbers[0];
 	}
 	if (!column->spread) {
-		if (are_first(column, cells, n))
+		if (are_all_first(column, cells, n))
 			return 0;
 		if (spread_column(column, row))
 			return -ENOMEM;
@@ -281,7 +281,7 @@ int rowset_put(struct rowset *rowset, unsigned int at, uint32_t n, struct cells 
 	if (vec_reserve(column->values, column->values_size, row + n))
 		return -ENOMEM;
 	memcpy(column->values + row, cells->numbers, n * sizeof(*cells->numbers));
-	return put_set(column, row, cells, n);
+	return put_set_flags(column, row, cells, n);
 }
 
 void rowset_clear(struct rowset *rowset)

@@ -75,7 +75,8 @@ static int read_ranks(struct reading *r, char **words, size_t n)
 	uint64_t ranks;
 
 	if (n != 2 || !read_count(words[1], LOAD_RANKS_MOST, &ranks))
-		return refuse_line(r, "the number of ranks is 1 to %u: ranks 16", LOAD_RANKS_MOST);
+		return refuse_line(r, "the number of ranks is 1 to %u, as in 'ranks 16'",
+				   LOAD_RANKS_MOST);
 	if (r->load->nclasses)
 		return refuse_line(r, "the number of ranks must precede the first flow");
 	r->load->nranks = (uint32_t)ranks;
@@ -102,8 +103,8 @@ static int add_edges(struct reading *r, char **words, size_t n)
 
 		if (!read_edge(words[i], &edge, &times))
 			return refuse_line(r,
-					   "'%.40s' is neither a pattern nor two ranks: flow ring, "
-					   "flow 0>1 1>0x2",
+					   "'%.40s' is neither a pattern nor two ranks, as in "
+					   "'flow ring' or 'flow 0>1 1>0x2'",
 					   words[i]);
 		if (edge.from >= r->load->nranks || edge.to >= r->load->nranks)
 			return refuse_line(r, "'%.40s': ranks are 0 to %u", words[i],
@@ -172,13 +173,16 @@ static int end_flow(struct reading *r)
 		return 0;
 	r->line = r->flow_line;
 	if (!r->class->nedges)
-		return refuse_line(r, "a flow needs a pattern or ranks: flow ring, flow 0>1");
+		return refuse_line(
+			r, "a flow needs a pattern or ranks, as in 'flow ring' or 'flow 0>1'");
 	if (!summary->requests)
-		return refuse_line(r, "this flow has no number of requests: requests 1000");
+		return refuse_line(r, "this flow has no number of requests: add a line such as "
+				      "'requests 1000'");
 	if (!summary->nsizes)
-		return refuse_line(r, "this flow sends nothing: send RDMA_WRITE 4k 100%%");
+		return refuse_line(r, "this flow sends nothing: add a line such as 'send "
+				      "RDMA_WRITE 4k 100%%'");
 	if (summary->requests > 1 && !(summary->rate > 0))
-		return refuse_line(r, "this flow has no rate: rate 1000/s");
+		return refuse_line(r, "this flow has no rate: add a line such as 'rate 1000/s'");
 	err = make_tracks(r);
 	load_fini_summary(summary);
 	r->class = NULL;
@@ -194,7 +198,8 @@ static int begin_flow(struct reading *r, char **words, size_t n)
 		return err;
 	r->flow_line = r->line;
 	if (!r->load->nranks)
-		return refuse_line(r, "the number of ranks must precede the first flow: ranks 16");
+		return refuse_line(r, "no number of ranks before the first flow: add a line such "
+				      "as 'ranks 16'");
 	r->class = load_add_class(r->load);
 	if (!r->class)
 		return log_err(-ENOMEM, "read %s", r->path);
@@ -222,8 +227,8 @@ static int read_transport(struct reading *r, char **words, size_t n)
 static int read_requests(struct reading *r, char **words, size_t n)
 {
 	if (n != 2 || !read_count(words[1], requests_most, &r->summary.requests))
-		return refuse_line(r, "the number of requests of each sender is a whole number: "
-				      "requests 1000");
+		return refuse_line(r, "the number of requests of each sender is a whole number, as "
+				      "in 'requests 1000'");
 	return 0;
 }
 
@@ -231,14 +236,14 @@ static int read_rate(struct reading *r, char **words, size_t n)
 {
 	if (n != 2 || !read_number(words[1], "/s", &r->summary.rate) || r->summary.rate > 1e9)
 		return refuse_line(r, "the rate of each sender is in requests per second, at most "
-				      "1e9: rate 1000/s");
+				      "1e9, as in 'rate 1000/s'");
 	return 0;
 }
 
 static int read_start(struct reading *r, char **words, size_t n)
 {
 	if (n != 2 || !quantity_time(words[1], false, &r->summary.start) || r->summary.start < 0)
-		return refuse_line(r, "the start is a time: start 1.5ms");
+		return refuse_line(r, "the start is a time, as in 'start 1.5ms'");
 	return 0;
 }
 
@@ -249,8 +254,8 @@ static int read_depth(struct reading *r, char **words, size_t n)
 	if (n != 2 || !read_count(words[1], LOAD_DEPTH_MOST, &depth))
 		return refuse_line(
 			r,
-			"the depth is the number of requests that a send queue holds, 1 to %u: "
-			"depth 128",
+			"the depth is the number of requests that a send queue holds, 1 to %u, as "
+			"in 'depth 128'",
 			LOAD_DEPTH_MOST);
 	r->class->depth = (uint32_t)depth;
 	return 0;
@@ -262,7 +267,7 @@ static int read_signal(struct reading *r, char **words, size_t n)
 
 	if (n != 2 || strncmp(words[1], "1/", 2) ||
 	    !read_count(words[1] + 2, LOAD_DEPTH_MOST, &signal))
-		return refuse_line(r, "one in N requests is signaled: signal 1/16");
+		return refuse_line(r, "signal takes 1/N, one in N requests, as in 'signal 1/16'");
 	r->class->signal = (uint32_t)signal;
 	return 0;
 }
@@ -286,8 +291,8 @@ static int read_send(struct reading *r, char **words, size_t n)
 	if (n != 4 || !read_size(words[2], &read.value) ||
 	    !read_number(words[3], "%", &read.weight))
 		return refuse_line(r,
-				   "an operation needs a size below 2 GiB and a share: "
-				   "send %s 64 80%%",
+				   "an operation needs a size below 2 GiB and a share, as in 'send "
+				   "%s 64 80%%'",
 				   words[1]);
 	share = vec_push(r->summary.sizes, r->summary.nsizes);
 	if (!share)
@@ -303,7 +308,7 @@ static int read_gap(struct reading *r, char **words, size_t n)
 
 	if (n != 3 || !quantity_time(words[1], false, &gap) ||
 	    !read_number(words[2], "%", &read.weight))
-		return refuse_line(r, "a gap is a time and its share: gap 10us 80%%");
+		return refuse_line(r, "a gap is a time and its share, as in 'gap 10us 80%%'");
 	share = vec_push(r->summary.gaps, r->summary.ngaps);
 	if (!share)
 		return log_err(-ENOMEM, "read %s", r->path);
@@ -346,11 +351,14 @@ static int read_line(struct reading *r, char **words, size_t n)
 		if (strcmp(lines[i].word, words[0]))
 			continue;
 		if (lines[i].of_flow && !r->class)
-			return refuse_line(r, "'%s' belongs to a flow: flow 0>1", words[0]);
+			return refuse_line(r,
+					   "'%s' is allowed only after a line such as 'flow 0>1'",
+					   words[0]);
 		return lines[i].read(r, words, n);
 	}
 	return refuse_line(r,
-			   "'%.40s' does not begin a line of a model: verbatim-model(1) lists them",
+			   "no line of a model begins with '%.40s': verbatim-model(1) lists the "
+			   "words",
 			   words[0]);
 }
 
@@ -382,7 +390,7 @@ int model_parse(char *text, const char *path, struct load *ret_load)
 	}
 	err = err ?: end_flow(&r);
 	if (!err && !load.nclasses)
-		err = refuse_line(&r, "the text has no flow: flow 0>1");
+		err = refuse_line(&r, "the text has no flow: add a line such as 'flow 0>1'");
 	load_fini_summary(&r.summary);
 	if (err)
 		load_fini(&load);

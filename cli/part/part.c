@@ -19,7 +19,7 @@ int part_add_phase(const char *text, void *field, char complaint[OPTIONS_COMPLAI
 	struct part_phases *phases = field;
 
 	if (phases->n == PART_PHASES) {
-		snprintf(complaint, OPTIONS_COMPLAINT, "--phase may be given %d times",
+		snprintf(complaint, OPTIONS_COMPLAINT, "--phase may be given at most %d times",
 			 PART_PHASES);
 		return -EINVAL;
 	}

@@ -19,7 +19,7 @@
 #include "core/wire/log.h"
 
 /* "qp1/2" of "qp=qp1/2", or of "qp1/2". */
-static const char *after_kind(const char *text)
+static const char *strip_kind(const char *text)
 {
 	const char *equals = strchr(text, '=');
 
@@ -31,11 +31,11 @@ int slice_add_only(const char *text, void *field, char complaint[OPTIONS_COMPLAI
 	struct slice_only *only = field;
 
 	if (only->n == SLICE_ONLY_MAX) {
-		snprintf(complaint, OPTIONS_COMPLAINT, "--only may be given %d times",
+		snprintf(complaint, OPTIONS_COMPLAINT, "--only may be given at most %d times",
 			 SLICE_ONLY_MAX);
 		return -EINVAL;
 	}
-	if (*text == '=' || (*text >= '0' && *text <= '9') || !after_kind(text)[0]) {
+	if (*text == '=' || (*text >= '0' && *text <= '9') || !strip_kind(text)[0]) {
 		snprintf(complaint, OPTIONS_COMPLAINT,
 			 "--only takes process=P or an object such as qp1/2, not '%.60s'", text);
 		return -EINVAL;
@@ -194,8 +194,8 @@ static int add_objects(const char *command, const char *kind, const char *name, 
 	return found ? CLI_FINE : objects_refuse(command, trace, name);
 }
 
-static int find_only(const char *command, const struct slice *slice, struct trace *trace,
-		     struct choice_of_parts *parts)
+static int add_selected_objects(const char *command, const struct slice *slice, struct trace *trace,
+				struct choice_of_parts *parts)
 {
 	int status;
 
@@ -203,7 +203,7 @@ static int find_only(const char *command, const struct slice *slice, struct trac
 		return CLI_FINE;
 	status = cli_status(excerpt_only_new(trace, &parts->only));
 	for (size_t i = 0; i < slice->only.n && !status; i++) {
-		const char *name = after_kind(slice->only.at[i]);
+		const char *name = strip_kind(slice->only.at[i]);
 		char kind[32] = "object";
 
 		if (name > slice->only.at[i])
@@ -272,7 +272,7 @@ static int find_slice(const char *command, const struct slice *slice, struct tra
 	*ret_from = (struct excerpt_place){ 0 };
 	if (!status)
 		status = find_from(command, slice, trace, excerpt, ret_from);
-	return status ? status : find_only(command, slice, trace, parts);
+	return status ? status : add_selected_objects(command, slice, trace, parts);
 }
 
 int slice_find(const char *command, const struct slice *slice, struct trace *trace)
@@ -287,8 +287,8 @@ int slice_find(const char *command, const struct slice *slice, struct trace *tra
 }
 
 /* Extend the slice by the requests that are outstanding at its beginning. */
-static int follow_to(struct trace *trace, struct excerpt_place from, struct excerpt *excerpt,
-		     struct choice_of_parts *parts)
+static int find_outstanding_at(struct trace *trace, struct excerpt_place from,
+			       struct excerpt *excerpt, struct choice_of_parts *parts)
 {
 	if (!from.id.thread)
 		return CLI_FINE;
@@ -310,7 +310,7 @@ int slice_write(const char *command, const struct slice *slice, const char *path
 	excerpt.scratch = scratch;
 	status = find_slice(command, slice, trace, &excerpt, &parts, &from);
 	if (!status)
-		status = follow_to(trace, from, &excerpt, &parts);
+		status = find_outstanding_at(trace, from, &excerpt, &parts);
 	if (!status)
 		status = cli_status(describe_slice(slice, path, &what));
 	excerpt.what = what.at;

@@ -35,7 +35,7 @@ static const struct moment *key_began(const struct key *key)
 	return bound ? &key->bind.at : &key->created;
 }
 
-static bool is_asked(const struct answer *answer, const struct key *key)
+static bool is_wanted_key(const struct answer *answer, const struct key *key)
 {
 	const struct question *question = answer->question;
 
@@ -112,7 +112,7 @@ static uint64_t add_keys(struct answer *answer, const struct view *view, struct 
 			 const struct key_list *keys, bool bound, uint64_t n)
 {
 	for (const struct key *key = keys->newest; key; key = key->older)
-		if (is_asked(answer, key) &&
+		if (is_wanted_key(answer, key) &&
 		    (key->state == KEY_DEAD || is_bound(view, key) == bound) &&
 		    answer_shows(answer, n++))
 			add_key(table, view, key);
@@ -201,6 +201,6 @@ void answer_registered(struct answer *answer, const struct view *view)
 	list_processes(answer, view);
 	if (!list_keys(answer, view, &model_keys(view->model)->live, "registered"))
 		answer_note(answer, "%s",
-			    answer->from ? "nothing that was registered from then on"
+			    answer->from ? "no memory was registered from then on"
 					 : "the trace has no registered memory");
 }

@@ -62,7 +62,7 @@ static void list_ends(struct answer *answer, const struct life *life, const stru
 static void print_candidates(struct answer *answer, const struct view *view,
 			     const struct peer *peer)
 {
-	const struct peer *meant = peer_meant(model_peers(view->model), peer);
+	const struct peer *meant = peer_find_meant(model_peers(view->model), peer);
 	char process[PROCESS_TEXT];
 
 	if (!meant || !meant->life)

@@ -40,7 +40,7 @@ static const struct key *judge_remote(const struct view *view, const struct remo
 	return key;
 }
 
-static const char *take_text(struct text *t, char text[REMOTE_TEXT])
+static const char *move_text(struct text *t, char text[REMOTE_TEXT])
 {
 	snprintf(text, REMOTE_TEXT, "%s", t->at ? t->at : "");
 	text_fini(t);
@@ -68,19 +68,20 @@ const char *remote_name(const struct view *view, const struct remote *remote,
 	else
 		text_addf(&t, "0x%" PRIx64, remote->addr);
 	text_addf(&t, ", rkey 0x%x", remote->rkey);
-	return take_text(&t, text);
+	return move_text(&t, text);
 }
 
-static void put_alive(struct text *t, const struct view *view, const struct key *key,
-		      enum key_fault life)
+static void put_is_alive(struct text *t, const struct view *view, const struct key *key,
+			 enum key_fault life)
 {
 	char when[VIEW_TEXT];
 
 	text_addf(t, "alive: ");
 	if (life == KEY_UNCERTAIN)
-		text_addf(t, "not known, a call that changes it is under way");
+		text_addf(t, "unknown: a call that changes the key is under way");
 	else if (key->state == KEY_DEAD)
-		text_addf(t, "no, %s", view_moment(view, &key->destroyed, when) ?: "it is gone");
+		text_addf(t, "no, %s",
+			  view_moment(view, &key->destroyed, when) ?: "its process ended");
 	else if (life == KEY_INVALID)
 		text_addf(t, "no, it was invalidated");
 	else if (life == KEY_UNBOUND)
@@ -135,7 +136,7 @@ const char *remote_checks(const struct view *view, const struct remote *remote,
 	const struct key *key = judge_remote(view, remote, other, &judgement);
 
 	if (key) {
-		put_alive(&t, view, key, judgement.life);
+		put_is_alive(&t, view, key, judgement.life);
 		put_domain(&t, view, key, &judgement);
 		if (judgement.ranged) {
 			put_range(&t, &judgement);
@@ -149,5 +150,5 @@ const char *remote_checks(const struct view *view, const struct remote *remote,
 	}
 	if (there && there->qp && there->qp->set & ABI_QP_ACCESS_FLAGS)
 		put_access(&t, "access of the queue pair", keys_qp_lacks(there, needed));
-	return take_text(&t, text);
+	return move_text(&t, text);
 }

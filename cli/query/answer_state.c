@@ -149,7 +149,7 @@ static void add_cq(struct table *facts, const struct life *life)
 
 	if (!cq)
 		return;
-	properties_add(facts, "entries", "%u, asked for %u", cq->given, cq->asked);
+	properties_add(facts, "entries", "%u, requested %u", cq->given, cq->asked);
 	properties_add(facts, "queues", "%u complete here", cq->queues);
 	properties_add(facts, "may complete",
 		       "%" PRIu64 " requests outstanding, %" PRIu64 " of them signalled; maximum "
@@ -185,7 +185,7 @@ static void add_window(struct table *facts, const struct view *view, const struc
 static void add_region(struct table *facts, const struct view *view, const struct life *life)
 {
 	const struct key *key =
-		keys_of(model_keys(view->model), life->process, life->kind, life->handle);
+		keys_find_object(model_keys(view->model), life->process, life->kind, life->handle);
 	struct queue_named named;
 	char id[32];
 
@@ -198,7 +198,7 @@ static void add_region(struct table *facts, const struct view *view, const struc
 	properties_add(facts, "keys", "lkey 0x%x, rkey 0x%x", key->lkey, key->rkey);
 	if (life->pinned)
 		properties_add(facts, "pinned", "%" PRIu64 " bytes", life->pinned);
-	named = queues_naming(view->model, life);
+	named = queues_find_users(view->model, life);
 	if (named.n)
 		properties_add(facts, "in flight", "%" PRIu64 " requests use it, the first %s",
 			       named.n, event_id_text(queue_id(named.request), id));

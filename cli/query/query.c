@@ -30,16 +30,16 @@ struct settings {
 static const char help[] =
 	"questions; words such as 'what is the' may be left out:"
 	EACH_QUESTION(QUESTION_LINE)
-	"\nto any of these: at T:N, at TIME or at end (default: an object's last state);\n"
+	"\nend any question with: at T:N, at TIME or at end (default: an object's last state);\n"
 	"in process P, or qp1/2 for qp1 of process 2";
 
 const struct option_row cli_query_options[] = {
 	CLI_FORMAT(struct settings),
 	{ "from", 0, "TIME|EVENT",
-	  "list only requests posted, and regions registered, from then on",
+	  "list only requests posted, and regions registered, since that time",
 	  PARSED_AT(struct settings, range.from, point_read) },
 	{ "to", 0, "TIME|EVENT",
-	  "the state then, like 'at'; of 'path of wr_id', only posts up to then",
+	  "the state at that time, like 'at'; for 'path of wr_id', only posts until that time",
 	  PARSED_AT(struct settings, range.to, point_read), .alias = "until" },
 	{ "most", 0, "N", "maximum number of rows of a list; 0: all",
 	  NUMBER_AT(struct settings, most), .preset = "20", .former = 'n' },
@@ -257,7 +257,7 @@ static int read_question(const struct arguments *arguments, struct question *que
 }
 
 /* Find the objects that the question names in @trace. */
-static int find_named(struct question *question, struct trace *trace)
+static int find_named_objects(struct question *question, struct trace *trace)
 {
 	struct instant *at = &question->at;
 	int status = job_find_event("query", trace, at->trace, at->id, &at->id);
@@ -272,7 +272,7 @@ static int find_named(struct question *question, struct trace *trace)
 }
 
 /* --to has the meaning of "at". */
-static int apply_to(const struct point *to, struct question *question)
+static int apply_to_option(const struct point *to, struct question *question)
 {
 	if (!to->text)
 		return CLI_FINE;
@@ -286,7 +286,7 @@ static int apply_to(const struct point *to, struct question *question)
 }
 
 /* The answers that are lists begin at --from. */
-static int check_from(const struct point *from, const struct question *question)
+static int check_from_option(const struct point *from, const struct question *question)
 {
 	if (!from->text || question->kind == QUESTION_outstanding ||
 	    question->kind == QUESTION_covers || question->kind == QUESTION_registered ||
@@ -325,14 +325,14 @@ int cli_query(int argc, char **argv)
 	else
 		status = cli_misuse("query", "no trace given");
 	if (!status)
-		status = apply_to(&set.range.to, &question);
+		status = apply_to_option(&set.range.to, &question);
 	if (!status)
-		status = check_from(&set.range.from, &question);
+		status = check_from_option(&set.range.from, &question);
 	if (!status)
 		status = job_open("query", &traces, &answer.trace);
 	if (status)
 		return status;
-	status = find_named(&question, answer.trace);
+	status = find_named_objects(&question, answer.trace);
 	if (!status)
 		status = find_range(&answer, &set.range);
 	if (status) {

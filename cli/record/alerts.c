@@ -96,7 +96,7 @@ static const char *name_kind(const struct writer_alarm *alarm)
 	}
 }
 
-static void take_alarm(void *arg, const struct writer_alarm *alarm)
+static void report_writer_alarm(void *arg, const struct writer_alarm *alarm)
 {
 	struct alerts *a = arg;
 	char event[40], kind[160], message[256];
@@ -154,7 +154,7 @@ void alerts_finding(void *arg, const struct stored_finding *f)
 
 /* Numbers */
 
-static void take_numbers(void *arg, const struct vitals_now *now)
+static void publish_metrics(void *arg, const struct vitals_now *now)
 {
 	struct alerts *a = arg;
 	struct writer_alarms alarms = writer_alarms(a->writer);
@@ -168,13 +168,13 @@ static void take_numbers(void *arg, const struct vitals_now *now)
 	text_fini(&text);
 }
 
-void alerts_follow(struct alerts *a, struct writer *writer, struct vitals *vitals)
+void alerts_attach(struct alerts *a, struct writer *writer, struct vitals *vitals)
 {
 	a->writer = writer;
 	if (a->set.on_error || a->journal)
-		writer_on_alarm(writer, take_alarm, a);
+		writer_on_alarm(writer, report_writer_alarm, a);
 	if (a->out)
-		vitals_each(vitals, take_numbers, a);
+		vitals_each(vitals, publish_metrics, a);
 }
 
 /* systemd */
@@ -191,7 +191,7 @@ void alerts_stopping(struct alerts *a)
 	service_notify("STOPPING=1\nSTATUS=completing the trace");
 }
 
-void alerts_tend(struct alerts *a)
+void alerts_update(struct alerts *a)
 {
 	uint64_t now = clock_monotonic();
 

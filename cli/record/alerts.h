@@ -33,7 +33,7 @@ int alerts_new(const struct alerts_settings *settings, const char *trace, bool q
 void alerts_free(struct alerts *alerts);
 
 /* From now on get failures of @writer and numbers of @vitals. */
-void alerts_follow(struct alerts *alerts, struct writer *writer, struct vitals *vitals);
+void alerts_attach(struct alerts *alerts, struct writer *writer, struct vitals *vitals);
 
 /* A new finding of the check: @arg is the alerts. */
 void alerts_finding(void *arg, const struct stored_finding *finding);
@@ -43,7 +43,7 @@ void alerts_ready(struct alerts *alerts);
 void alerts_stopping(struct alerts *alerts);
 
 /* Several times a second. */
-void alerts_tend(struct alerts *alerts);
+void alerts_update(struct alerts *alerts);
 
 /* The longest sleep in ns that systemd's watchdog allows; UINT64_MAX: any. */
 uint64_t alerts_pause(const struct alerts *alerts);

@@ -144,7 +144,7 @@ static int create_trace(struct collecting *c)
 	return err;
 }
 
-static int take_in(struct collecting *c)
+static int drain_leftover(struct collecting *c)
 {
 	int fullest, err = collector_leftover(c->collector);
 
@@ -158,7 +158,7 @@ static int take_in(struct collecting *c)
 }
 
 /* Report what is only in the dead recorder's trace: ended threads, and events already read. */
-static void report_rest(const struct collecting *c)
+static void report_dead_recorder(const struct collecting *c)
 {
 	const struct session_page *page = &c->page;
 
@@ -178,7 +178,7 @@ static int collect_session(struct collecting *c)
 	if (!c->writer)
 		return err;
 	if (!err)
-		err = take_in(c);
+		err = drain_leftover(c);
 	unreadable = c->collector && collector_unreadable(c->collector);
 	collector_free(c->collector);
 	err = writer_stop(c->writer, err) ?: err;
@@ -190,9 +190,11 @@ static int collect_session(struct collecting *c)
 	if (!c->session.collector) /* a session that is not removed can be recorded into again */
 		atomic_store(&c->session.page->state, SESSION_RUNNING);
 	if (err)
-		return log_err(err, "%s is %s; the session is not removed: collect %s again",
+		return log_err(err,
+			       "%s is %s; the session was left in place: run `verbatim "
+			       "collect %s` again",
 			       c->path, before ? "the previous trace" : "INCOMPLETE", c->dir);
-	report_rest(c);
+	report_dead_recorder(c);
 	progress_end(&c->progress, c->path, &totals, &alarms, nothing);
 	if (unreadable)
 		log_note("%s is not removed, since a part of it is unreadable: another version of "

@@ -60,12 +60,12 @@ struct collector {
 	struct ring_search search;
 	struct samples samples;
 	uint64_t flushed; /* CLOCK_MONOTONIC of the last commit */
-	int64_t seen;     /* time of the trace: see collector_seen() */
+	int64_t seen;     /* time of the trace: see collector_last_event() */
 	/* approximate number of events between two calls of the next one */
 	uint64_t at_once;
 	int (*between)(void *arg); /* NULL: rings are read one after the other */
 	void *arg;
-	uint64_t even; /* ticks: see collector_even() */
+	uint64_t even; /* ticks: see collector_ordered_until() */
 	pid_t child;   /* our own child, whose end waitpid() reports */
 	bool child_ended;
 	uint32_t unreadable; /* files of rings that cannot be read */
@@ -112,7 +112,7 @@ static const struct guest *get_guest(struct collector *c, pid_t pid)
 }
 
 /* After exec() the threads of the old image have ended: end their rings. */
-static void end_older(struct collector *c, pid_t pid, uint64_t image)
+static void end_older_images(struct collector *c, pid_t pid, uint64_t image)
 {
 	for (unsigned int i = 0; i < c->nfeeds; i++)
 		if (c->feeds[i].pid == pid && c->feeds[i].image != image)
@@ -135,7 +135,7 @@ static int add_feed(void *arg, const struct ring *ring, uint32_t index)
 		return log_err(-ENOMEM, "start reading ring %u", index);
 	feed.foreign = guest->foreign;
 	feed.ring.holds = c->holding.on;
-	end_older(c, feed.pid, feed.image);
+	end_older_images(c, feed.pid, feed.image);
 	err = writer_thread(c->writer, &head, &feed.thread);
 	if (!err && ring->seq)
 		err = writer_thread_began_late(c->writer, feed.thread, ring->seq);
@@ -166,8 +166,8 @@ int collector_new(struct session *session, struct writer *writer, struct collect
 	return 0;
 }
 
-void collector_keep_even(struct collector *c, uint64_t at_once, int (*between)(void *arg),
-			 void *arg)
+void collector_keep_order(struct collector *c, uint64_t at_once, int (*between)(void *arg),
+			  void *arg)
 {
 	c->at_once = at_once;
 	c->between = between;
@@ -175,7 +175,7 @@ void collector_keep_even(struct collector *c, uint64_t at_once, int (*between)(v
 	c->even = clock_ticks(c->session->clock.kind);
 }
 
-uint64_t collector_even(const struct collector *c)
+uint64_t collector_ordered_until(const struct collector *c)
 {
 	return c->even;
 }
@@ -196,7 +196,7 @@ static int drain_until(struct collector *c, uint64_t ticks)
 
 int collector_drain_until(struct collector *c, uint64_t ticks)
 {
-	int err = c->error ?: ring_search_new(&c->search);
+	int err = c->error ?: ring_search_new_rings(&c->search);
 
 	if (!err)
 		err = drain_until(c, ticks);
@@ -222,7 +222,7 @@ static uint64_t next_ticks(struct collector *c)
 	return first;
 }
 
-static int find_fullest(const struct collector *c)
+static int find_highest_fill(const struct collector *c)
 {
 	int fullest = 0;
 
@@ -258,7 +258,7 @@ static int drain_evenly(struct collector *c, uint64_t now)
 	const struct clock *clock = &c->session->clock;
 	const uint64_t start = clock_monotonic();
 	const uint64_t step = choose_step(c), far = ticks_of(clock, FAR_NS);
-	int fullest = find_fullest(c), err = 0;
+	int fullest = find_highest_fill(c), err = 0;
 
 	while (!err && clock_monotonic() - start < EVEN_NS) {
 		uint64_t first = next_ticks(c);
@@ -286,7 +286,7 @@ int collector_drain(struct collector *c)
 	int fullest = 0, err = c->error;
 
 	if (!err)
-		err = ring_search_new(&c->search);
+		err = ring_search_new_rings(&c->search);
 	if (!err && c->between) {
 		fullest = drain_evenly(c, now);
 		atomic_fetch_add_explicit(&c->session->page->rounds, 1, memory_order_relaxed);
@@ -301,8 +301,8 @@ int collector_drain(struct collector *c)
 			continue;
 		fullest = percent > fullest ? percent : fullest;
 		err = feed_drain(feed, c->writer, UINT64_MAX, &empty);
-		if (!empty && writer_read_to(c->writer, feed->thread) < seen)
-			seen = writer_read_to(c->writer, feed->thread);
+		if (!empty && writer_last_stored(c->writer, feed->thread) < seen)
+			seen = writer_last_stored(c->writer, feed->thread);
 	}
 	c->seen = seen;
 	err = err ?: holding_commit(&c->holding, c->feeds, c->nfeeds, c->writer, c->at);
@@ -321,7 +321,7 @@ static int sample_threads(struct collector *c)
 {
 	return c->search.leftover
 		       ? 0
-		       : samples_take(&c->samples, c->feeds, c->nfeeds, c->writer, now_of(c));
+		       : samples_sample_all(&c->samples, c->feeds, c->nfeeds, c->writer, now_of(c));
 }
 
 void collector_hold(struct collector *c)
@@ -345,7 +345,7 @@ static int end_feed(struct collector *c, struct feed *feed)
 	if (!err)
 		err = writer_thread_end(c->writer, feed->thread, &head);
 	if (!c->search.leftover)
-		holding_leave(&c->holding, feed, c->at);
+		holding_end_feed(&c->holding, feed, c->at);
 	else
 		ring_close(&feed->ring);
 	return err;
@@ -378,7 +378,7 @@ static bool has_feed(const struct collector *c, pid_t pid)
 static void find_gone_threads(struct collector *c)
 {
 	for (unsigned int i = 0; i < c->nfeeds; i++)
-		if (feed_gone(&c->feeds[i]))
+		if (feed_has_lost_thread(&c->feeds[i]))
 			c->feeds[i].over = true;
 }
 
@@ -443,13 +443,13 @@ static int flush_writer(struct collector *c)
 		return 0;
 	c->flushed = now;
 	for (unsigned int i = 0; i < c->nfeeds; i++)
-		feed_mend(&c->feeds[i]);
+		feed_repair_head(&c->feeds[i]);
 	find_gone_threads(c);
 	err = ring_search_missing(&c->search);
 	return err ? err : writer_flush(c->writer);
 }
 
-int collector_tend(struct collector *c)
+int collector_update(struct collector *c)
 {
 	int err = c->error;
 
@@ -499,7 +499,7 @@ void collector_note_end(struct collector *c, pid_t pid, int status)
 			c->guests[i].told = status + 1;
 }
 
-int64_t collector_seen(const struct collector *c)
+int64_t collector_last_event(const struct collector *c)
 {
 	return c->seen;
 }
@@ -598,7 +598,7 @@ int collector_finish(struct collector *c)
 	for (int round = 0; round < LAST_ROUNDS && (err = collector_drain(c)) > 0; round++)
 		;
 	if (!c->error)
-		collector_tend(c);
+		collector_update(c);
 	err = c->error;
 	if (!err && !c->search.leftover)
 		err = writer_until(c->writer, now_of(c));

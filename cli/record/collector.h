@@ -25,12 +25,12 @@ int collector_drain(struct collector *collector);
 
 /*
  * Read all rings in the order of time, @at_once events at a time, and call @between after each
- * batch: the writer then has all events of the rings up to collector_even(), in ticks, and no later
- * ones. @between returns 0, or -errno of the writer, which collector_drain() returns.
+ * batch: the writer then has all events of the rings up to collector_ordered_until(), in ticks, and
+ * no later ones. @between returns 0, or -errno of the writer, which collector_drain() returns.
  */
-void collector_keep_even(struct collector *collector, uint64_t at_once, int (*between)(void *arg),
-			 void *arg);
-uint64_t collector_even(const struct collector *collector);
+void collector_keep_order(struct collector *collector, uint64_t at_once, int (*between)(void *arg),
+			  void *arg);
+uint64_t collector_ordered_until(const struct collector *collector);
 
 /* Pass all events up to @ticks to the writer, including those of new rings. Returns 0 or -errno. */
 int collector_drain_until(struct collector *collector, uint64_t ticks);
@@ -39,7 +39,7 @@ int collector_drain_until(struct collector *collector, uint64_t ticks);
  * Check for changes: new rings, threads and processes that have ended; commit if it is time. Call
  * it several times a second. Returns 0 or -errno.
  */
-int collector_tend(struct collector *collector);
+int collector_update(struct collector *collector);
 
 /*
  * Note that all processes of the session are dead: each ended with its last event, and the files do
@@ -51,7 +51,7 @@ int collector_leftover(struct collector *collector);
 int collector_lost(struct collector *collector);
 
 /* Time of the trace up to which all events in the rings were passed to the writer. */
-int64_t collector_seen(const struct collector *collector);
+int64_t collector_last_event(const struct collector *collector);
 
 /*
  * From now on events stay in their rings until they are committed, so that a process that takes

@@ -109,7 +109,7 @@ static void remove_folder(struct core_file *core)
 }
 
 /* Never replace a file, even if the file system has no such rename. */
-static int move_new(int dir, const char *name, const char *to)
+static int move_no_replace(int dir, const char *name, const char *to)
 {
 	if (!renameat2(dir, name, AT_FDCWD, to, RENAME_NOREPLACE))
 		return 0;
@@ -128,10 +128,10 @@ static int name_core(struct core_file *core)
 	name_written(core, name);
 	if (fstatat(core->dir, name, &st, AT_SYMLINK_NOFOLLOW))
 		return -errno;
-	err = move_new(core->dir, name, core->path);
+	err = move_no_replace(core->dir, name, core->path);
 	for (int i = 1; err == -EEXIST && i < TRIES; i++) {
 		snprintf(path, sizeof(path), "%.*s.%d", (int)sizeof(path) - 8, core->path, i);
-		err = move_new(core->dir, name, path);
+		err = move_no_replace(core->dir, name, path);
 		if (!err)
 			memcpy(core->path, path, sizeof(path));
 	}
@@ -170,7 +170,7 @@ int core_begin(struct core_file *core, const char *prefix, pid_t pid)
 }
 
 /* Read the last line that gcore has written. */
-static void last_words(int output, char *text, size_t size)
+static void read_last_line(int output, char *text, size_t size)
 {
 	off_t end = lseek(output, 0, SEEK_END);
 	ssize_t n = pread(output, text, size - 1, end > (off_t)size ? end - (off_t)size + 1 : 0);
@@ -200,7 +200,7 @@ void core_report(struct core_file *core)
 	int err = core->status ? 0 : name_core(core);
 
 	remove_folder(core);
-	last_words(core->output, words, sizeof(words));
+	read_last_line(core->output, words, sizeof(words));
 	close(core->output);
 	if (err && err != -ENOENT)
 		snprintf(words, sizeof(words), "%s", strerror(-err));

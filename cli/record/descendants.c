@@ -103,7 +103,7 @@ static void report_patience(struct descendants *d)
 		 d->awaited > 1 ? ", ..." : "");
 }
 
-bool descendants_over(struct descendants *d)
+bool descendants_have_ended(struct descendants *d)
 {
 	uint64_t now = clock_monotonic();
 

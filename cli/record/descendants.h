@@ -36,7 +36,7 @@ struct descendants {
 uint64_t descendants_pause(const struct descendants *descendants);
 
 /* Have all awaited descendants ended? Call it repeatedly once the program has ended. */
-bool descendants_over(struct descendants *descendants);
+bool descendants_have_ended(struct descendants *descendants);
 
 /* Report descendants that are left running; the recording is at its end. */
 void descendants_report_left(struct descendants *descendants);

@@ -62,7 +62,7 @@ int device_choose(const char *asked, const char *sysfs, bool *ret_soft)
 	return 0;
 }
 
-const char *device_take_wire(const char *asked)
+const char *device_set_wire(const char *asked)
 {
 	static const char prefix[] = "soft:";
 

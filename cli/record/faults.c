@@ -128,7 +128,7 @@ int faults_prepare(const char *path, bool replaced)
 	if (err)
 		return err;
 	if (v.places && !dlopen("libdw.so.1", RTLD_LAZY))
-		return log_why(-ENOENT, "at= needs a library: %s", dlerror());
+		return log_why(-ENOENT, "install elfutils' libdw, which at= needs: %s", dlerror());
 	snprintf(run, sizeof(run), "%d:%d", (int)getpid(), make_counter(replaced));
 	if (!realpath(path, absolute) || setenv(FAULTS_ENV, absolute, 1) ||
 	    setenv(FAULTS_RUN_ENV, run, 1))
@@ -157,7 +157,7 @@ int cli_faults(int argc, char **argv)
 
 	cli_parse(argc, argv, &set, &arguments);
 	if (arguments.n < 2 || strcmp(arguments.at[0], "check") != 0)
-		return cli_misuse("faults", "give the word 'check' and a file");
+		return cli_misuse("faults", "expected 'check FILE'");
 	if (arguments.n > 2)
 		return cli_refuse_argument("faults", arguments.at[2]);
 	return check_file(arguments.at[1], set.maker);

@@ -102,7 +102,7 @@ static void report_damage(struct feed *feed)
 /*
  * Skip an event that cannot be read. Returns its length, 0 if nothing can be done now, or -errno.
  */
-static int64_t skip_cut(struct feed *feed, struct writer *writer)
+static int64_t skip_damaged(struct feed *feed, struct writer *writer)
 {
 	uint32_t events;
 	int64_t bytes = ring_skip(&feed->ring, &events);
@@ -123,7 +123,7 @@ int feed_report_stuck(struct feed *feed, struct writer *writer)
 	uint64_t bytes = bytes_waiting(feed);
 
 	/* truncated before anything was read: nothing waits, and nothing is wrong */
-	if (!feed->damaged && ring_is_spoilt(&feed->ring)) {
+	if (!feed->damaged && ring_is_damaged(&feed->ring)) {
 		report_damage(feed);
 		return writer_damage(writer, feed->thread, feed->ring.mask + 1, 1);
 	}
@@ -135,8 +135,8 @@ int feed_report_stuck(struct feed *feed, struct writer *writer)
 	return writer_damage(writer, feed->thread, bytes, 1);
 }
 
-static int take_event(struct feed *feed, struct writer *writer, const struct event_head *event,
-		      int n)
+static int pass_to_writer(struct feed *feed, struct writer *writer, const struct event_head *event,
+			  int n)
 {
 	int err = event->type == EVENT_THREAD ? next_thread(feed, writer, event)
 					      : writer_event(writer, feed->thread, event);
@@ -156,14 +156,14 @@ static void consume_ring(struct feed *feed)
 	ring_consume(&feed->ring);
 }
 
-void feed_mend(struct feed *feed)
+void feed_repair_head(struct feed *feed)
 {
 	/* pairs with nothing: only we write the word */
 	if (atomic_load_explicit(&feed->ring.head->head, memory_order_relaxed) != feed->freed)
 		ring_consume_to(&feed->ring, feed->freed);
 }
 
-int feed_held(const struct feed *feed)
+int feed_percent_held(const struct feed *feed)
 {
 	uint64_t bytes = feed->ring.reserved - feed->freed, mask = feed->ring.mask;
 
@@ -203,9 +203,9 @@ int feed_drain(struct feed *feed, struct writer *writer, uint64_t until, bool *r
 		if (n > 0 && event->ticks > until)
 			n = 0;
 		if (n == -EBADMSG)
-			n = skip_cut(feed, writer);
+			n = skip_damaged(feed, writer);
 		else if (n > 0)
-			n = take_event(feed, writer, event, (int)n);
+			n = pass_to_writer(feed, writer, event, (int)n);
 		if (n <= 0)
 			break;
 		unread += (uint64_t)n;
@@ -232,7 +232,7 @@ bool feed_ended(const struct feed *feed)
 /*
  * A thread that ends first marks its ring idle; another thread may take the ring before it is gone.
  */
-bool feed_gone(const struct feed *feed)
+bool feed_has_lost_thread(const struct feed *feed)
 {
 	const struct ring_head *head = feed->ring.head;
 	pid_t tid;

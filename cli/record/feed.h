@@ -41,10 +41,10 @@ int feed_report_lost(struct feed *feed, struct writer *writer);
 int feed_fill(const struct feed *feed);
 
 /* Store the read position again if the program has overwritten it: it would wait forever. */
-void feed_mend(struct feed *feed);
+void feed_repair_head(struct feed *feed);
 
 /* With ring.holds: how much of the ring was read but not released, in percent. */
-int feed_held(const struct feed *feed);
+int feed_percent_held(const struct feed *feed);
 
 /* All events read so far are about to be committed; they are committed, so their space is free. */
 void feed_mark(struct feed *feed);
@@ -66,4 +66,4 @@ int feed_report_stuck(struct feed *feed, struct writer *writer);
 bool feed_ended(const struct feed *feed);
 
 /* Has its thread ended without closing the ring: killed, or ended by exec or _exit? */
-bool feed_gone(const struct feed *feed);
+bool feed_has_lost_thread(const struct feed *feed);

@@ -13,7 +13,7 @@
 #include "cli/verb_list.h"
 #include "core/wire/desc.h"
 
-static void leave_out_verb(struct session_filter *filter, int verb)
+static void exclude_verb(struct session_filter *filter, int verb)
 {
 	filter->left_out[verb / 64] |= 1ull << (verb % 64);
 }
@@ -29,11 +29,11 @@ static int read_plane(struct session_filter *filter, char *value, char complaint
 	enum verb_plane other;
 
 	if (strcmp(value, "control") && strcmp(value, "data"))
-		return refuse_word(complaint, "a plane is control or data, not", value);
+		return refuse_word(complaint, "plane= takes control or data, not", value);
 	other = *value == 'c' ? PLANE_DATA : PLANE_CONTROL;
 	for (int verb = 0; verb < VERB_COUNT; verb++)
 		if (verb_infos[verb].plane == other)
-			leave_out_verb(filter, verb);
+			exclude_verb(filter, verb);
 	return 0;
 }
 
@@ -41,7 +41,7 @@ static int read_plane(struct session_filter *filter, char *value, char complaint
  * Note a wanted verb. A batch that several verbs build is one event, of ibv_wr_complete() or
  * ibv_wr_abort(); an iteration over completions is one poll.
  */
-static void want_verb(bool *wanted, enum verb verb)
+static void select_verb(bool *wanted, enum verb verb)
 {
 	wanted[verb] = true;
 	if (verb_infos[verb].via == VIA_QPX)
@@ -58,10 +58,10 @@ static int read_verbs(struct session_filter *filter, char *value, char complaint
 		return -EINVAL;
 	for (int verb = 0; verb < VERB_COUNT; verb++)
 		if (verbs.has[verb])
-			want_verb(wanted.has, (enum verb)verb);
+			select_verb(wanted.has, (enum verb)verb);
 	for (int verb = 0; verb < VERB_COUNT; verb++)
 		if (!wanted.has[verb])
-			leave_out_verb(filter, verb);
+			exclude_verb(filter, verb);
 	return 0;
 }
 
@@ -90,7 +90,7 @@ static int refuse_process(char complaint[OPTIONS_COMPLAINT], const char *word)
 {
 	snprintf(complaint, OPTIONS_COMPLAINT,
 		 "--filter: '%.40s': processes have no numbers before they run: write %.*s, which "
-		 "selects it in each process",
+		 "selects the object in each process",
 		 word, (int)strcspn(word, "/"), word);
 	return -EINVAL;
 }
@@ -113,8 +113,8 @@ static int read_qp(struct session_filter *filter, const char *word,
 	number = strtoul(digits, &end, nth ? 10 : 0);
 	if (*end || *digits < '0' || *digits > '9' || number > 0xffffff || (nth && !number))
 		return refuse_word(complaint,
-				   "a queue pair is given as qp3 (the third of its process) or as "
-				   "rc, ud (all of a type), not as",
+				   "a queue pair is qp3 (the third of its process) or a type such "
+				   "as rc or ud, not",
 				   word);
 	if (*n == SESSION_QPS)
 		return refuse_word(complaint, "too many queue pairs, from", word);
@@ -150,10 +150,7 @@ static int read_sample(struct session_filter *filter, char *value,
 	unsigned long n = strtoul(value, &end, 10);
 
 	if (*end || *value < '0' || *value > '9' || !n || n > UINT32_MAX)
-		return refuse_word(complaint,
-				   "one in N is given as, for example, 1/100, not as 1 "
-				   "in",
-				   value);
+		return refuse_word(complaint, "one in N is written 1/N, as in 1/100, not", value);
 	filter->one_of = (uint32_t)n;
 	return 0;
 }
@@ -186,7 +183,7 @@ static int read_term(struct session_filter *filter, char *term, unsigned int *se
 		*seen |= 1u << i;
 		return kinds[i].read(filter, value, complaint);
 	}
-	return refuse_word(complaint, "plane=, verb=, qp=, device= or 1/N, not", term);
+	return refuse_word(complaint, "expected plane=, verb=, qp=, device= or 1/N, not", term);
 }
 
 /* "verb=a,b" is "verb=a+b": a word that is not a term continues the list before it. */

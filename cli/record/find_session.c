@@ -24,7 +24,7 @@ bool find_session_alive(const struct session *session)
 
 bool find_session_records(const struct session *session)
 {
-	return session_running(session) && find_session_alive(session);
+	return session_is_running(session) && find_session_alive(session);
 }
 
 /* Does @pid record the session, or is it recorded in it? @pid 0: any, of @which recorders. */
@@ -71,7 +71,7 @@ static unsigned int find_recorders(pid_t pid, enum find_session which, struct se
 		struct session session = { 0 };
 
 		snprintf(path, sizeof(path), "%s/%s", session_parent(), d->d_name);
-		if (!session_is_collectors(d->d_name) || session_join(&session, path))
+		if (!session_is_by_collector(d->d_name) || session_join(&session, path))
 			continue;
 		wanted = is_wanted(&session, pid, which);
 		if (wanted && !found)
@@ -122,7 +122,7 @@ int find_session_of_trace(const char *path, struct session *session)
 
 	for (struct dirent *d; !found && list && (d = readdir(list));) {
 		snprintf(dir, sizeof(dir), "%s/%s", session_parent(), d->d_name);
-		if (!session_is_collectors(d->d_name) || session_join(session, dir))
+		if (!session_is_by_collector(d->d_name) || session_join(session, dir))
 			continue;
 		found = records_trace(session, real);
 		if (!found)
@@ -133,7 +133,7 @@ int find_session_of_trace(const char *path, struct session *session)
 	return found ? 0 : -ESRCH;
 }
 
-static int join_named(const char *pattern, enum find_session which, struct session *session)
+static int join_by_name(const char *pattern, enum find_session which, struct session *session)
 {
 	char complaint[OUTPUT_COMPLAINT], name[PATH_MAX];
 	int err = output_name_make(pattern, 0, name, complaint);
@@ -162,7 +162,7 @@ int find_session(const char *name, enum find_session which, struct session *sess
 	unsigned int n;
 
 	if (name && !pid)
-		return join_named(name, which, session);
+		return join_by_name(name, which, session);
 	n = find_recorders(pid, which, session);
 	if (n == 1)
 		return 0;

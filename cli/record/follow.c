@@ -32,7 +32,7 @@ void follow_close(struct follow *follow)
 
 int follow_extend(struct follow *follow, int64_t to)
 {
-	int err = writer_settle(follow->writer);
+	int err = writer_store_logs(follow->writer);
 
 	if (!err)
 		err = cursor_extend(follow->cursor, to);
@@ -50,7 +50,7 @@ static void release_read(struct follow *follow, int more)
 }
 
 /* Up to SLICE_EVENTS. 1: there may be more; 0 or -errno. */
-static int visit_some(struct follow *follow, follow_visit *visit, void *arg)
+static int visit_events(struct follow *follow, follow_visit *visit, void *arg)
 {
 	const struct trace_event *event;
 
@@ -67,23 +67,23 @@ static int visit_some(struct follow *follow, follow_visit *visit, void *arg)
 	return 1;
 }
 
-int follow_slice(struct follow *follow, uint64_t start, follow_visit *visit, void *arg)
+int follow_for_slice(struct follow *follow, uint64_t start, follow_visit *visit, void *arg)
 {
 	int more;
 
 	do
-		more = visit_some(follow, visit, arg);
+		more = visit_events(follow, visit, arg);
 	while (more > 0 && clock_monotonic() - start < SLICE_NS);
 	release_read(follow, more);
 	return more;
 }
 
-int follow_all(struct follow *follow, follow_visit *visit, void *arg)
+int follow_to_end(struct follow *follow, follow_visit *visit, void *arg)
 {
 	int more;
 
 	do
-		more = visit_some(follow, visit, arg);
+		more = visit_events(follow, visit, arg);
 	while (more > 0);
 	release_read(follow, more);
 	return more;

@@ -39,5 +39,5 @@ typedef int follow_visit(void *arg, const struct trace_event *event);
  * Pass events to @visit, for a slice of time that began at @start (CLOCK_MONOTONIC), or until there
  * are no more. 1: there are more; 0 or -errno.
  */
-int follow_slice(struct follow *follow, uint64_t start, follow_visit *visit, void *arg);
-int follow_all(struct follow *follow, follow_visit *visit, void *arg);
+int follow_for_slice(struct follow *follow, uint64_t start, follow_visit *visit, void *arg);
+int follow_to_end(struct follow *follow, follow_visit *visit, void *arg);

@@ -283,7 +283,7 @@ int guests_status(int fd, pid_t pid)
 }
 
 /* Can the memory map of @pid be read, and does it lack files of @dir? */
-static bool do_maps_lack(pid_t pid, const char *dir)
+static bool maps_lack_files(pid_t pid, const char *dir)
 {
 	char path[40];
 	size_t bytes;
@@ -300,7 +300,7 @@ bool guests_is_foreign(pid_t pid, const struct session *session)
 {
 	uint64_t start = session_process_start(pid);
 
-	return start && (start < session->collector_start || do_maps_lack(pid, session->dir));
+	return start && (start < session->collector_start || maps_lack_files(pid, session->dir));
 }
 
 /* Does a living process own the ring? */
@@ -316,7 +316,7 @@ static bool ring_lives(const struct session *session, int at, uint32_t index)
 	session_ring_path(session, index, path);
 	pid = (pid_t)ring.head->pid;
 	/* the pid may have been reused: the new process has not mapped the ring */
-	lives = session_process_alive(pid, 0) && !do_maps_lack(pid, path);
+	lives = session_process_alive(pid, 0) && !maps_lack_files(pid, path);
 	ring_close(&ring);
 	return lives;
 }
@@ -353,7 +353,7 @@ bool guests_in_use(const struct session *session)
 }
 
 /* Has one of its rings ever held an event? */
-static bool holds_events(int at)
+static bool has_held_events(int at)
 {
 	uint32_t *rings;
 	int n = session_list_rings(at, &rings);
@@ -430,7 +430,7 @@ static void list_leftovers(struct leftovers *leftovers)
 		struct leftover *found;
 		int at;
 
-		if (!session_is_collectors(d->d_name) || !strcmp(d->d_name, slash + 1) ||
+		if (!session_is_by_collector(d->d_name) || !strcmp(d->d_name, slash + 1) ||
 		    snprintf(dir, sizeof(dir), "%.*s/%s", (int)(slash - ours), ours, d->d_name) >=
 			    (int)sizeof(dir))
 			continue;
@@ -445,7 +445,7 @@ static void list_leftovers(struct leftovers *leftovers)
 		closedir(list);
 }
 
-static bool may_be_any(void *arg, pid_t pid)
+static bool accept_any_pid(void *arg, pid_t pid)
 {
 	(void)arg, (void)pid;
 	return true;
@@ -475,7 +475,7 @@ static bool sweep_session(const struct leftovers *leftovers, const char *dir)
 		return false;
 	snprintf(session.dir, sizeof(session.dir), "%s", dir);
 	if (!has_live_ring(&session, at)) {
-		kept = page.fingerprint == verbs_fingerprint && holds_events(at);
+		kept = page.fingerprint == verbs_fingerprint && has_held_events(at);
 		if (!kept) {
 			session_clear(at);
 			unlinkat(AT_FDCWD, dir, AT_REMOVEDIR);
@@ -489,17 +489,17 @@ static bool sweep_session(const struct leftovers *leftovers, const char *dir)
 static void report_kept(unsigned int n, const char *first)
 {
 	if (n == 1)
-		log_note("a recorder that died left events in %s: 'verbatim collect %s' converts "
+		log_note("a recorder died and left events in %s: 'verbatim collect %s' converts "
 			 "them to a trace and removes the directory",
 			 first, first);
 	else if (n)
-		log_note("%u recorders that died left events, one in %s: 'verbatim collect %s' "
-			 "converts them to a trace and removes the directory",
+		log_note("%u recorders died and left events, one of them in %s: 'verbatim collect "
+			 "%s' converts its events to a trace and removes the directory",
 			 n, first, first);
 }
 
 /* Processes are scanned once, after the recorders of the sessions were found to be dead. */
-void guests_sweep(const struct session *ours, bool quiet)
+void guests_remove_leftovers(const struct session *ours, bool quiet)
 {
 	struct leftovers leftovers = { .ours = ours };
 	const char *first = NULL;
@@ -507,7 +507,7 @@ void guests_sweep(const struct session *ours, bool quiet)
 
 	list_leftovers(&leftovers);
 	if (leftovers.n)
-		visit_guests(may_be_any, mark_used, &leftovers);
+		visit_guests(accept_any_pid, mark_used, &leftovers);
 	for (size_t i = 0; i < leftovers.n; i++)
 		if (!leftovers.all[i].used && sweep_session(&leftovers, leftovers.all[i].dir) &&
 		    !n++)

@@ -69,4 +69,4 @@ bool guests_in_use(const struct session *session);
  * Clean up after killed recorders: sessions of this user, other than @ours, without a recorder or a
  * living process. A session with events remains, and is reported unless @quiet; others are removed.
  */
-void guests_sweep(const struct session *ours, bool quiet);
+void guests_remove_leftovers(const struct session *ours, bool quiet);

@@ -35,7 +35,7 @@ static void remove_ring(struct feed *feed, int at)
 	ring_close(&feed->ring);
 }
 
-void holding_leave(struct holding *holding, struct feed *feed, int at)
+void holding_end_feed(struct holding *holding, struct feed *feed, int at)
 {
 	struct feed *place = holding->on ? vec_push(holding->ended, holding->nended) : NULL;
 
@@ -84,7 +84,7 @@ int holding_commit(struct holding *holding, struct feed *feeds, unsigned int n,
 	int held = 0, err = 0;
 
 	for (unsigned int i = 0; i < n && holding->on; i++) {
-		int percent = feed_held(&feeds[i]);
+		int percent = feed_percent_held(&feeds[i]);
 
 		held = percent > held ? percent : held;
 	}

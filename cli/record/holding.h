@@ -31,4 +31,4 @@ int holding_commit(struct holding *holding, struct feed *feeds, unsigned int n,
 		   struct writer *writer, int at);
 
 /* The feed has ended: close and remove its ring, in session @at, now or when that is committed. */
-void holding_leave(struct holding *holding, struct feed *feed, int at);
+void holding_end_feed(struct holding *holding, struct feed *feed, int at);

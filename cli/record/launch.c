@@ -91,7 +91,7 @@ int launch_check(const char *program)
 	return err ? log_err(err, "start '%s'", program) : 0;
 }
 
-void launch_guard(void)
+void launch_ignore_signals(void)
 {
 	for (int i = 0; i < GUARDED; i++) {
 		const struct sigaction now = { .sa_handler = guarded[i].action };

@@ -17,7 +17,7 @@ int launch_check(const char *program);
  * and do not ignore SIGCHLD, so that programs can be waited for. A launched program gets the
  * original dispositions.
  */
-void launch_guard(void);
+void launch_ignore_signals(void);
 
 /*
  * Start @argv[0] with @mask as its signal mask and everything else inherited. Returns 0 and its

@@ -173,7 +173,7 @@ static const struct group_family {
 		   "Requests that the queues can hold."),
 	GROUP_SIDE(GAUGE, "capacity", NULL, COUNT, capacity[1], "receive", ""),
 	GROUP(GAUGE, "oldest_request", "seconds", TIME, oldest,
-	      "Time for which the oldest request of a send queue is outstanding; 0: none is."),
+	      "Age of the oldest outstanding request of a send queue; 0 if there is none."),
 	GROUP(HISTOGRAM, "latency", "seconds", LATENCY, latency,
 	      "Time from the post to the poll of the completion, for successful requests."),
 };

@@ -53,13 +53,13 @@ static int start_program(struct member *m, const struct recording_settings *set)
 }
 
 /* A signal that only we have got is for the program. */
-static void pass_on(struct member *m, int signal)
+static void forward_signal(struct member *m, int signal)
 {
 	const struct timespec settle = { .tv_nsec = SETTLE_NS };
 
 	nanosleep(&settle, NULL);
-	signal_witness_look(&m->witness);
-	if (!signal_witness_got(&m->witness, signal))
+	signal_witness_read(&m->witness);
+	if (!signal_witness_has(&m->witness, signal))
 		kill(m->child, signal);
 	signal_witness_forget(&m->witness);
 }
@@ -81,7 +81,7 @@ static int await_program(struct member *m)
 		    info.si_pid)
 			break;
 		if (!sigwait(&signals, &signal) && signal != SIGCHLD)
-			pass_on(m, signal);
+			forward_signal(m, signal);
 	}
 	end.status = info.si_code == CLD_EXITED ? info.si_status << 8 : info.si_status;
 	node_report_end(&m->node, &end);

@@ -73,7 +73,7 @@ char *metrics_page_get(struct metrics_page *page, size_t *ret_n)
 /* Requests */
 
 /* Is the host in @value, which a "\r\n" ends, this machine's loopback? */
-static int is_loopback(const char *value)
+static int names_loopback(const char *value)
 {
 	static const char *const names[] = { "127.0.0.1", "localhost", "[::1]" };
 
@@ -88,11 +88,11 @@ static int is_loopback(const char *value)
 }
 
 /* A request without a Host is not from a browser. */
-static int has_other_host(const char *request)
+static int names_other_host(const char *request)
 {
 	for (const char *line = strchr(request, '\n'); line; line = strchr(line, '\n')) {
 		line++;
-		if (!strncasecmp(line, "host:", 5) && !is_loopback(line + 5))
+		if (!strncasecmp(line, "host:", 5) && !names_loopback(line + 5))
 			return 1;
 	}
 	return 0;
@@ -116,7 +116,7 @@ int metrics_server_answer(const char *request, size_t n, int *ret_body)
 		return 405;
 	path = text + (get ? 4 : 5);
 	length = strcspn(path, " ?\r\n");
-	if (has_other_host(text))
+	if (names_other_host(text))
 		return 403;
 	if (!(length == 1 && *path == '/') && !(length == 8 && !strncmp(path, "/metrics", 8)))
 		return 404;
@@ -223,7 +223,7 @@ static struct client *find_place(struct client *clients)
 	return oldest;
 }
 
-static void take_client(int fd, struct client *clients)
+static void accept_client(int fd, struct client *clients)
 {
 	int client = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	struct client *place;
@@ -255,7 +255,7 @@ static void serve_clients(struct client *clients, const struct pollfd *polled,
 }
 
 /* Close all descriptors of the recorder, and end when it ends. */
-static void leave_recorder(int fd, pid_t parent)
+static void detach_from_recorder(int fd, pid_t parent)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -273,7 +273,7 @@ _Noreturn void metrics_server_run(int fd, struct metrics_page *page, pid_t paren
 	static struct client clients[CLIENTS];
 	struct pollfd polled[CLIENTS + 1];
 
-	leave_recorder(fd, parent);
+	detach_from_recorder(fd, parent);
 	for (int i = 0; i < CLIENTS; i++)
 		clients[i].fd = -1;
 	for (;;) {
@@ -290,6 +290,6 @@ _Noreturn void metrics_server_run(int fd, struct metrics_page *page, pid_t paren
 			_exit(1);
 		serve_clients(clients, polled, page);
 		if (polled[CLIENTS].revents)
-			take_client(3, clients);
+			accept_client(3, clients);
 	}
 }

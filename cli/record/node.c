@@ -82,7 +82,7 @@ static void resolve_path(const char *path, char whole[PATH_MAX])
 }
 
 /* Ranks of a job without a name have the same parent: the launcher's process on this node. */
-static void name_door(struct node *node, const char *path)
+static void name_lock_file(struct node *node, const char *path)
 {
 	char whole[PATH_MAX], key[PATH_MAX + 4 * RANK_WORD];
 	struct rank rank;
@@ -98,7 +98,7 @@ static void name_door(struct node *node, const char *path)
 }
 
 /* Lock the door: the file that has the name now, not one that was removed during the wait. */
-static int lock_door(struct node *node)
+static int lock_node_file(struct node *node)
 {
 	struct stat st;
 
@@ -121,7 +121,7 @@ static int lock_door(struct node *node)
 	}
 }
 
-static void unlock_door(struct node *node)
+static void unlock_node_file(struct node *node)
 {
 	close(node->door);
 	node->door = -1;
@@ -167,7 +167,7 @@ static int join_session(struct node *node)
 	if (err == -EPROTO)
 		return log_err(err, "join the recording in %s: another version of verbatim made it",
 			       dir);
-	if (!err && session_running(&node->session) && session_has_collector(node->session.page))
+	if (!err && session_is_running(&node->session) && session_has_collector(node->session.page))
 		return 0;
 	session_leave(&node->session);
 	return -ENOENT;
@@ -183,8 +183,8 @@ static void set_outcome(const struct node *node, int status)
 	atomic_store(&node->session.page->outcome, (uint32_t)status + 1);
 }
 
-static _Noreturn void be_collector(struct node *node, int ready,
-				   int (*collect)(void *arg, struct node *node), void *arg)
+static _Noreturn void run_as_collector(struct node *node, int ready,
+				       int (*collect)(void *arg, struct node *node), void *arg)
 {
 	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -217,7 +217,7 @@ static int start_collector(struct node *node, int (*collect)(void *arg, struct n
 		return CLI_ENVIRONMENT;
 	}
 	if (!pid)
-		be_collector(node, fds[1], collect, arg);
+		run_as_collector(node, fds[1], collect, arg);
 	close(fds[1]);
 	n = read(fds[0], dir, SESSION_PATH - 1);
 	close(fds[0]);
@@ -251,14 +251,14 @@ int node_join(struct node *node, const char *path, int (*collect)(void *arg, str
 	int status, err;
 
 	*node = (struct node){ .door = -1, .members = -1, .messages = -1, .ends = -1 };
-	name_door(node, path);
-	if (lock_door(node))
+	name_lock_file(node, path);
+	if (lock_node_file(node))
 		return CLI_ENVIRONMENT;
 	err = join_session(node);
 	status = err == -ENOENT ? start_session(node, collect, arg) : err ? CLI_ENVIRONMENT : 0;
 	if (!status && enter_session(node))
 		status = CLI_ENVIRONMENT;
-	unlock_door(node);
+	unlock_node_file(node);
 	return status;
 }
 
@@ -315,10 +315,10 @@ bool node_has_members(struct node *node, const struct session *session, int64_t 
 {
 	unsigned int come = atomic_load(&session->page->recorders);
 	/* without the folder of the door file no recorder can join */
-	bool locked = !lock_door(node), has = has_members(node);
+	bool locked = !lock_node_file(node), has = has_members(node);
 
 	if (locked)
-		unlock_door(node);
+		unlock_node_file(node);
 	if (has)
 		node->empty_since = 0;
 	else if (!node->empty_since)
@@ -337,10 +337,10 @@ bool node_next_end(struct node *node, struct node_end *ret_end)
 
 bool node_close(struct node *node, const struct session *session)
 {
-	if (lock_door(node))
+	if (lock_node_file(node))
 		return true;
 	if (has_members(node)) {
-		unlock_door(node);
+		unlock_node_file(node);
 		return false;
 	}
 	atomic_store(&session->page->state, SESSION_CLOSED);
@@ -392,12 +392,12 @@ int node_leave(struct node *node)
 	int status = 0;
 	bool last;
 
-	if (lock_door(node))
+	if (lock_node_file(node))
 		return 0;
 	/* a failure, too, drops the shared lock */
 	last = !flock(node->members, LOCK_EX | LOCK_NB);
 	close(node->members);
-	unlock_door(node);
+	unlock_node_file(node);
 	if (last)
 		status = wait_for_collector(node);
 	session_leave(&node->session);

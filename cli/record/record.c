@@ -180,12 +180,12 @@ int cli_record(int argc, char **argv)
 	char library[PATH_MAX], path[PATH_MAX];
 	int err;
 
-	launch_guard();
+	launch_ignore_signals();
 	cli_parse(argc, argv, &set, &arguments);
 	err = complete_settings(&set, &arguments, path) ?: alerts_check(&set.alerts);
 	if (err)
 		return err;
-	set.device = device_take_wire(set.device);
+	set.device = device_set_wire(set.device);
 	if (device_choose(set.device, DEVICE_SYSFS, &set.soft))
 		return CLI_ENVIRONMENT;
 	if (set.soft && !set.device && !set.quiet)

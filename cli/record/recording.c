@@ -93,7 +93,7 @@ static bool asks_to_end(int signal)
 	return signal != SIGUSR1 && signal != SIGUSR2;
 }
 
-static void take_signal(struct recording *r, int signal)
+static void process_signal(struct recording *r, int signal)
 {
 	uint64_t now = clock_monotonic();
 
@@ -126,13 +126,13 @@ static void note_request(struct recording *r, bool group)
 }
 
 /* Pass a signal that only the recorder got to the program; obey it if the program has ended. */
-static void pass_on(struct recording *r)
+static void pass_signals_on(struct recording *r)
 {
 	if (!r->pending_at || clock_monotonic() - r->pending_at < SETTLE_MS * MS || r->set->running)
 		return;
-	signal_witness_look(&r->witness);
+	signal_witness_read(&r->witness);
 	for (int signal = 1; signal < NSIG; signal++) {
-		bool group = signal_witness_got(&r->witness, signal);
+		bool group = signal_witness_has(&r->witness, signal);
 
 		if (sigismember(&r->pending, signal) != 1)
 			continue;
@@ -178,13 +178,13 @@ static void sleep_until_due(struct recording *r, int fullest)
 	idle_wait(&r->idle, r->collector, fullest, longest < pause ? longest : pause, &signals);
 	for (int signal = 1; signal < NSIG; signal++)
 		if (sigismember(&signals, signal) == 1)
-			take_signal(r, signal);
+			process_signal(r, signal);
 }
 
 /*
  * Report threads that continued unrecorded because the recorder, or the disk, stalled for too long.
  */
-static void report_impatience(struct recording *r)
+static void report_stalls(struct recording *r)
 {
 	uint32_t n = atomic_load(&r->session.page->gave_up);
 
@@ -206,7 +206,7 @@ static void report_bypass(void *arg, const char *function, uint32_t process)
 {
 	struct recording *r = arg;
 
-	if (r->bypassed || r->progress.quiet || !evidence_goes_round(function))
+	if (r->bypassed || r->progress.quiet || !evidence_is_bypassed(function))
 		return;
 	r->bypassed = true;
 	progress_clear(&r->progress);
@@ -232,11 +232,11 @@ static void check_session(struct recording *r)
  * Has every process that could record ended? Not while it is unknown which ones a signal has
  * reached.
  */
-static bool is_deserted(struct recording *r)
+static bool have_all_ended(struct recording *r)
 {
 	if (!r->ended || r->set->running)
 		return r->ended;
-	if (!r->error && (r->pending_at || !descendants_over(&r->descendants)))
+	if (!r->error && (r->pending_at || !descendants_have_ended(&r->descendants)))
 		return false;
 	return !r->set->node || node_close(r->set->node, &r->session);
 }
@@ -251,16 +251,16 @@ static int sample_counters(struct recording *r, bool at_once)
 				      clock_ns(clock, clock_ticks(clock->kind)));
 }
 
-static int tend_trace(struct recording *r)
+static int update_trace(struct recording *r)
 {
-	int err = collector_tend(r->collector);
+	int err = collector_update(r->collector);
 
 	if (!err)
 		err = sample_counters(r, false);
 	if (!err)
 		err = collector_lost(r->collector);
 	if (!err)
-		err = retention_tend(&r->retention);
+		err = retention_update(&r->retention);
 	return err;
 }
 
@@ -271,7 +271,7 @@ static bool step_watch(struct recording *r, int fullest)
 
 	if (err)
 		fail_recording(r, err);
-	return !err && watch_step(r->watch, collector_seen(r->collector), fullest);
+	return !err && watch_step(r->watch, collector_last_event(r->collector), fullest);
 }
 
 /* Run the readers of the trace that is being written. */
@@ -279,12 +279,13 @@ static bool step_followers(struct recording *r, int fullest)
 {
 	bool more = r->watch && step_watch(r, fullest);
 
-	return (!r->error && vitals_step(r->vitals, collector_seen(r->collector), fullest)) || more;
+	return (!r->error && vitals_step(r->vitals, collector_last_event(r->collector), fullest)) ||
+	       more;
 }
 
-static void tend_all(struct recording *r)
+static void update_all(struct recording *r)
 {
-	int err = tend_trace(r);
+	int err = update_trace(r);
 
 	if (err)
 		fail_recording(r, err);
@@ -302,24 +303,24 @@ static void follow_program(struct recording *r)
 			fail_recording(r, fullest);
 		else
 			more = step_followers(r, fullest);
-		more |= spot_look(&r->spot);
+		more |= spot_check(&r->spot);
 		if (clock_monotonic() - r->tended_at >= TEND_MS * MS) {
 			r->tended_at = clock_monotonic();
 			reap_child(r);
-			tend_all(r);
+			update_all(r);
 			check_session(r);
-			report_impatience(r);
-			alerts_tend(r->alerts);
+			report_stalls(r);
+			alerts_update(r->alerts);
 			progress_show(&r->progress, r->writer);
-			over = is_deserted(r);
+			over = have_all_ended(r);
 		}
-		pass_on(r);
+		pass_signals_on(r);
 		if (!over)
 			sleep_until_due(r, more ? 100 : fullest);
 	}
 }
 
-static void drain_meanwhile(void *of)
+static void drain_while_injecting(void *of)
 {
 	struct recording *r = of;
 
@@ -327,7 +328,7 @@ static void drain_meanwhile(void *of)
 }
 
 /* Bring the recorder into a program that runs. Returns 0 or the exit status. */
-static int enter_program(struct recording *r)
+static int attach_to_program(struct recording *r)
 {
 	const struct recording_running *running = r->set->running;
 	sigset_t wake_by;
@@ -339,7 +340,7 @@ static int enter_program(struct recording *r)
 	sigprocmask(SIG_BLOCK, &wake_by, NULL);
 	r->child = running->pid;
 	r->child_start = session_process_start(running->pid);
-	if (running->begin(running->arg, r->session.dir, drain_meanwhile, r))
+	if (running->begin(running->arg, r->session.dir, drain_while_injecting, r))
 		return CLI_ENVIRONMENT;
 	if (running->duration)
 		r->until = clock_monotonic() + (uint64_t)running->duration;
@@ -347,12 +348,12 @@ static int enter_program(struct recording *r)
 	return 0;
 }
 
-static void leave_program(struct recording *r)
+static void detach_from_program(struct recording *r)
 {
 	const struct recording_running *running = r->set->running;
 
 	if (running && !r->ended)
-		running->end(running->arg, drain_meanwhile, r);
+		running->end(running->arg, drain_while_injecting, r);
 }
 
 /* Returns 0 or the exit status. */
@@ -362,7 +363,7 @@ static int start_program(struct recording *r)
 	int err, status;
 
 	if (r->set->running)
-		return enter_program(r);
+		return attach_to_program(r);
 	if (r->set->node) {
 		sigemptyset(&wake_by);
 		idle_start(&r->idle, &r->session, &wake_by);
@@ -397,13 +398,14 @@ static void report_end(struct recording *r, const struct totals *totals,
 	progress_end(&r->progress, r->set->path, totals, r->set->check ? NULL : alarms, before);
 }
 
-static void report_unseen(struct recording *r)
+static void report_no_process(struct recording *r)
 {
 	if (collector_processes(r->collector) || collector_unreadable(r->collector) ||
 	    collector_unrecordable(r->collector) || r->error || r->progress.quiet)
 		return;
 	progress_clear(&r->progress);
-	log_note("no process of '%s' called a verb, or it is statically linked or set-user-ID",
+	log_note("no process of '%s' called a verb, or it is statically linked or set-user-ID: "
+		 "check with 'verbatim doctor PROGRAM'",
 		 r->set->program[0]);
 }
 
@@ -417,8 +419,8 @@ static void report_withheld(struct recording *r)
 		return;
 	progress_clear(&r->progress);
 	log_note(
-		"%u ring%s had to stay small: %s for the rings of a process was used up, and their "
-		"threads %s more often (--ring-budget)",
+		"%u ring%s could not grow: the limit of %s for the rings of a process was reached; "
+		"their threads %s more often (raise --ring-budget)",
 		n, n == 1 ? "" : "s",
 		format_bytes(atomic_load(&r->session.page->withheld_budget), text),
 		r->set->on_full == ON_FULL_DROP ? "dropped events" : "waited");
@@ -446,7 +448,7 @@ static int finish_recording(struct recording *r)
 	err = collector_finish(r->collector);
 	if (err)
 		fail_recording(r, err);
-	report_unseen(r);
+	report_no_process(r);
 	err = sample_counters(r, true);
 	if (!err)
 		err = device_counters_store(&r->counters, r->writer);
@@ -462,7 +464,7 @@ static int finish_recording(struct recording *r)
 	alarms = writer_alarms(r->writer);
 	before = writer_progress(r->writer).before;
 	collector_free(r->collector);
-	report_impatience(r);
+	report_stalls(r);
 	report_withheld(r);
 	onlooker_wait(r->onlooker);
 	session_remove(&r->session);
@@ -482,7 +484,7 @@ static int finish_recording(struct recording *r)
 }
 
 /* The program was not started: remove what we made. */
-static int give_up(struct recording *r, int status)
+static int undo_prepare(struct recording *r, int status)
 {
 	signal_witness_stop(&r->witness);
 	watch_free(r->watch);
@@ -504,11 +506,11 @@ static int run_recording(struct recording *r)
 	int status = recording_prepare(r) ? CLI_ENVIRONMENT : 0;
 
 	if (status)
-		return give_up(r, status);
+		return undo_prepare(r, status);
 	progress_start(&r->progress, r->progress.quiet);
 	status = start_program(r);
 	if (status)
-		return give_up(r, status);
+		return undo_prepare(r, status);
 	writer_on_direct(r->writer, report_bypass, r);
 	alerts_ready(r->alerts);
 	retention_start(&r->retention);
@@ -522,7 +524,7 @@ static int run_recording(struct recording *r)
 					       .since = guests_mark(r->child),
 					       .linger = r->set->linger };
 	follow_program(r);
-	leave_program(r);
+	detach_from_program(r);
 	if (r->ended && !r->set->running)
 		descendants_report_left(&r->descendants);
 	spot_end(&r->spot);

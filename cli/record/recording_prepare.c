@@ -68,7 +68,7 @@ static int create_trace(struct recording *r)
 		.strict = r->set->strict,
 		.one_of = r->set->filter.one_of,
 		.payload = r->session.page->payload,
-		.cuts = retention_cuts(&r->retention),
+		.cuts = retention_has_cuts(&r->retention),
 		.most = retention_most(&r->retention),
 		.redact = redact_writer(r->redact),
 		.passwords = r->set->redact & REDACT_NOTHING,
@@ -101,12 +101,12 @@ static int start_followers(struct recording *r)
 					 .stop = r->set->stop.finding,
 					 .each = alerts_finding,
 					 .each_arg = r->alerts,
-					 .in_parts = retention_cuts(&r->retention) };
+					 .in_parts = retention_has_cuts(&r->retention) };
 	int err = vitals_new(&r->session, r->writer, r->onlooker, &r->vitals);
 
 	options.vitals = r->vitals;
 	if (!err)
-		alerts_follow(r->alerts, r->writer, r->vitals);
+		alerts_attach(r->alerts, r->writer, r->vitals);
 	if (!err && r->set->check)
 		err = watch_new(&options, &r->watch);
 
@@ -129,7 +129,7 @@ static bool may_read_memory(void)
 }
 
 /* Can payload be read? The program inherits our seccomp filters, unless a launcher adds one. */
-static void try_payload(struct session_page *page)
+static void check_payload(struct session_page *page)
 {
 	uint32_t filters = page->payload.keep ? session_filters() : 0;
 
@@ -143,7 +143,7 @@ static void try_payload(struct session_page *page)
 			 "service");
 }
 
-static void set_bounds(const struct recording_settings *set, struct session_page *page)
+static void set_wait_and_budget(const struct recording_settings *set, struct session_page *page)
 {
 	page->budget_given = set->ring_budget != 0;
 	if (set->ring_budget)
@@ -206,10 +206,10 @@ int recording_prepare(struct recording *r)
 	r->session.page->filter = r->set->filter;
 	r->session.page->stop = r->set->stop.rule;
 	r->session.page->payload.keep = r->set->payload;
-	try_payload(r->session.page);
-	set_bounds(r->set, r->session.page);
+	check_payload(r->session.page);
+	set_wait_and_budget(r->set, r->session.page);
 	r->session.page->flight = r->retention.flight || r->set->node;
-	guests_sweep(&r->session, r->progress.quiet);
+	guests_remove_leftovers(&r->session, r->progress.quiet);
 	r->session.page->lttng = r->set->lttng;
 	r->session.page->redact = r->set->redact;
 	r->session.page->memory = r->set->memory;

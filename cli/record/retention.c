@@ -46,7 +46,7 @@ static void publish_name(struct session_page *page, const char *name)
 }
 
 /* Does another file have that name, or is it in use? Then the copy gets another name. */
-static bool is_in_the_way(int err)
+static bool is_name_blocked(int err)
 {
 	return err == -EEXIST || err == -ELOOP || err == -EBUSY;
 }
@@ -68,7 +68,7 @@ static int write_copy(struct retention *retention, const char *why)
 										 : -ENAMETOOLONG;
 		if (!err)
 			err = writer_snapshot(retention->writer, name, why);
-		if (!is_in_the_way(err))
+		if (!is_name_blocked(err))
 			break;
 		log_note("%s exists: the snapshot gets the next number", name);
 	}
@@ -83,7 +83,7 @@ static int write_copy(struct retention *retention, const char *why)
 }
 
 /* Why a copy is due, NULL if it is not. Only the first error counts. */
-static const char *reason_to_copy(struct retention *retention, const struct writer_alarms *now)
+static const char *find_copy_reason(struct retention *retention, const struct writer_alarms *now)
 {
 	const char *why =
 		retention->asked                         ? "requested by a signal"
@@ -109,10 +109,10 @@ static void answer_request(struct retention *retention)
 	atomic_store_explicit(&page->copies_made, asked, memory_order_release);
 }
 
-static int tend_flight(struct retention *retention)
+static int update_flight(struct retention *retention)
 {
 	struct writer_alarms now = writer_alarms(retention->writer);
-	const char *why = reason_to_copy(retention, &now);
+	const char *why = find_copy_reason(retention, &now);
 
 	if (why)
 		write_copy(retention, why);
@@ -130,7 +130,7 @@ enum {
  * Should we wait for a thread that is within a post? Otherwise the trace has a completion without a
  * post.
  */
-static bool has_patience(struct retention *retention, int64_t time)
+static bool should_wait_for_post(struct retention *retention, int64_t time)
 {
 	int64_t now = retention->flight ? time : (int64_t)clock_monotonic();
 
@@ -145,13 +145,14 @@ static int cut_trace(struct retention *retention)
 {
 	const struct clock *clock = &retention->session->clock;
 	bool by_time = !retention_most(retention);
-	uint64_t ticks = by_time ? clock_ticks(clock->kind) : collector_even(retention->collector);
+	uint64_t ticks =
+		by_time ? clock_ticks(clock->kind) : collector_ordered_until(retention->collector);
 	int64_t time = clock_ns(clock, ticks);
 	int err = by_time ? collector_drain_until(retention->collector, ticks) : 0;
 
 	if (err)
 		return err;
-	if (!writer_is_cuttable(retention->writer, time) && has_patience(retention, time))
+	if (!writer_is_cuttable(retention->writer, time) && should_wait_for_post(retention, time))
 		return -EAGAIN;
 	retention->refused = false;
 	return writer_cut(retention->writer, time);
@@ -173,7 +174,7 @@ static void report_needs(struct retention *retention, const char *option, uint64
 }
 
 /* Events that a reader has not read cannot be deleted: let it read them first. */
-static int forget_all_but(struct retention *retention, uint64_t keep)
+static int delete_all_but(struct retention *retention, uint64_t keep)
 {
 	struct writer *writer = retention->writer;
 	int err = writer_forget(writer, keep);
@@ -201,7 +202,7 @@ static int rotate_trace(struct retention *retention)
 		return writer_error(writer);
 	}
 	retention->again = 0;
-	if (!forget_all_but(retention, 0) && !writer_carry(writer) &&
+	if (!delete_all_but(retention, 0) && !writer_carry(writer) &&
 	    !device_counters_restart(retention->counters))
 		writer_flush(writer);
 	retention->carried = writer_size(writer);
@@ -222,7 +223,7 @@ static bool is_full(struct retention *retention)
 	return grown >= most / CUTS;
 }
 
-static int tend_rotation(struct retention *retention)
+static int update_rotation(struct retention *retention)
 {
 	if (is_full(retention) || (retention->rotate_ns && clock_monotonic() - retention->begun >=
 								   (uint64_t)retention->rotate_ns))
@@ -230,7 +231,7 @@ static int tend_rotation(struct retention *retention)
 	return 0;
 }
 
-bool retention_cuts(const struct retention *retention)
+bool retention_has_cuts(const struct retention *retention)
 {
 	return retention->flight || retention->rotate_bytes || retention->rotate_ns;
 }
@@ -245,7 +246,7 @@ static int cut_flight(struct retention *retention)
 	if (err == -EAGAIN)
 		err = due = 0;
 	if (!err)
-		err = forget_all_but(retention, most - most / CUTS);
+		err = delete_all_but(retention, most - most / CUTS);
 	/* so that deleted pages can be reused */
 	if (!err && due)
 		err = writer_flush(writer);
@@ -264,7 +265,7 @@ static int cut_if_due(void *arg)
 		return 0;
 	if (retention->flight)
 		return cut_flight(retention);
-	return retention->rotate_bytes ? tend_rotation(retention) : 0;
+	return retention->rotate_bytes ? update_rotation(retention) : 0;
 }
 
 void retention_start(struct retention *retention)
@@ -272,9 +273,9 @@ void retention_start(struct retention *retention)
 	uint64_t most = retention_most(retention);
 
 	retention->begun = clock_monotonic();
-	if (retention_cuts(retention))
-		collector_keep_even(retention->collector, most ? most / STEPS : UINT32_MAX,
-				    cut_if_due, retention);
+	if (retention_has_cuts(retention))
+		collector_keep_order(retention->collector, most ? most / STEPS : UINT32_MAX,
+				     cut_if_due, retention);
 }
 
 uint64_t retention_most(const struct retention *retention)
@@ -282,12 +283,12 @@ uint64_t retention_most(const struct retention *retention)
 	return retention->flight ? retention->flight : retention->rotate_bytes;
 }
 
-int retention_tend(struct retention *retention)
+int retention_update(struct retention *retention)
 {
 	if (retention->flight)
-		return tend_flight(retention);
+		return update_flight(retention);
 	if (retention->session->page->flight)
 		answer_request(retention);
-	return retention->rotate_bytes || retention->rotate_ns ? tend_rotation(retention)
+	return retention->rotate_bytes || retention->rotate_ns ? update_rotation(retention)
 							       : writer_error(retention->writer);
 }

@@ -43,7 +43,7 @@ struct retention {
 void retention_start(struct retention *retention);
 
 /* Are old events dropped? */
-bool retention_cuts(const struct retention *retention);
+bool retention_has_cuts(const struct retention *retention);
 
 /* The maximal size of a file in bytes; 0: no limit. */
 uint64_t retention_most(const struct retention *retention);
@@ -53,7 +53,7 @@ uint64_t retention_most(const struct retention *retention);
  * (session_page.copies_asked) and gets an answer. A copy that fails is reported, and recording
  * continues. Returns 0 or -errno of the writer.
  */
-int retention_tend(struct retention *retention);
+int retention_update(struct retention *retention);
 
 /* "trace.3.db" for "trace.db" and 3; false if it is too long. */
 bool retention_name(const char *path, unsigned int number, char name[PATH_MAX]);

@@ -40,8 +40,8 @@ static int try_ring(struct ring_search *search, uint32_t index)
 	if (err)
 		return 0;
 	/*
-	 * pairs with the store in new_ring(): its maker has not finished it yet, or no thread has
-	 * taken it
+	 * pairs with the store in make_new_ring(): its maker has not finished it yet, or no thread
+	 * has taken it
 	 */
 	if (!atomic_load_explicit(&ring.head->ticks, memory_order_acquire) &&
 	    (!search->leftover || !atomic_load(&ring.head->tail))) {
@@ -55,7 +55,7 @@ static int try_ring(struct ring_search *search, uint32_t index)
 	return err ? err : 1;
 }
 
-static int try_each(struct ring_search *search)
+static int try_missing_rings(struct ring_search *search)
 {
 	unsigned int left = 0;
 	int found = 0;
@@ -70,7 +70,7 @@ static int try_each(struct ring_search *search)
 }
 
 /* Try the missing rings by a list of the directory. Both lists are sorted. */
-static int try_listed(struct ring_search *search)
+static int try_listed_rings(struct ring_search *search)
 {
 	uint32_t *listed;
 	int n = session_list_rings(search->at, &listed), at = 0, found = 0;
@@ -94,7 +94,7 @@ static int try_listed(struct ring_search *search)
 
 int ring_search_missing(struct ring_search *search)
 {
-	return search->nmissing > MANY ? try_listed(search) : try_each(search);
+	return search->nmissing > MANY ? try_listed_rings(search) : try_missing_rings(search);
 }
 
 int ring_search_recent(struct ring_search *search)
@@ -111,7 +111,7 @@ bool ring_search_waiting(const struct ring_search *search)
  * Search for missing rings first, as processes and threads are numbered in the order in which they
  * began; then for new ones. A recent ring is searched for even if no newer number was given out.
  */
-int ring_search_new(struct ring_search *search)
+int ring_search_new_rings(struct ring_search *search)
 {
 	uint32_t given = session_count_rings(search->session);
 

@@ -37,11 +37,11 @@ void ring_search_fini(struct ring_search *search);
 /* Take the rings of a directory to which no process adds any more. Returns 0 or -errno. */
 int ring_search_leftover(struct ring_search *search);
 
-/* Were numbers given out since the last ring_search_new()? */
+/* Were numbers given out since the last ring_search_new_rings()? */
 bool ring_search_waiting(const struct ring_search *search);
 
 /* If so, look for these and all that are still missing. Returns 0 or -errno, as the next two. */
-int ring_search_new(struct ring_search *search);
+int ring_search_new_rings(struct ring_search *search);
 
 /* Search again for all that are missing. */
 int ring_search_missing(struct ring_search *search);

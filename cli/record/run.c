@@ -38,7 +38,7 @@ int cli_run(int argc, char **argv)
 	cli_parse(argc, argv, &set, &arguments);
 	if (!arguments.n)
 		return cli_misuse("run", "no program given");
-	set.device = device_take_wire(set.device);
+	set.device = device_set_wire(set.device);
 	if (device_choose(set.device, DEVICE_SYSFS, &soft))
 		return CLI_ENVIRONMENT;
 	if (soft && !set.device)

@@ -51,7 +51,7 @@ static void read_wchan(const char *path, char wchan[SAMPLES_WCHAN])
 	free(text);
 }
 
-void samples_look(pid_t pid, pid_t tid, struct sample_seen *ret_seen)
+void samples_read_proc(pid_t pid, pid_t tid, struct sample_seen *ret_seen)
 {
 	struct proc_stat stat;
 	char path[64];
@@ -67,7 +67,7 @@ void samples_look(pid_t pid, pid_t tid, struct sample_seen *ret_seen)
 }
 
 /* Read /proc for this sample? For the first few, then at doubling intervals, up to SAMPLES_LOOK. */
-static bool is_looked_at(unsigned int quiet)
+static bool is_proc_read_due(unsigned int quiet)
 {
 	return quiet < SAMPLES_LOOK ? !(quiet & (quiet - 1)) || quiet < 4
 				    : quiet % SAMPLES_LOOK == 0;
@@ -79,7 +79,7 @@ static bool is_looked_at(unsigned int quiet)
  */
 static bool is_due(struct samples *samples, struct sample_thread *thread)
 {
-	if (!is_looked_at(thread->quiet + 1)) {
+	if (!is_proc_read_due(thread->quiet + 1)) {
 		thread->quiet++;
 		return false;
 	}
@@ -90,8 +90,8 @@ static bool is_due(struct samples *samples, struct sample_thread *thread)
 	return true;
 }
 
-static void see_thread(struct samples *samples, struct sample_thread *thread,
-		       const struct feed *feed, struct sample_seen *ret_seen)
+static void read_thread_sample(struct samples *samples, struct sample_thread *thread,
+			       const struct feed *feed, struct sample_seen *ret_seen)
 {
 	const struct ring_head *head = feed->ring.head;
 	uint64_t tail = atomic_load_explicit(&head->tail, memory_order_relaxed);
@@ -108,7 +108,7 @@ static void see_thread(struct samples *samples, struct sample_thread *thread,
 	if (feed->foreign || !is_due(samples, thread))
 		*ret_seen = thread->seen.doing == nothing ? thread->seen : *ret_seen;
 	else
-		samples_look(feed->pid, (pid_t)atomic_load(&head->owner), ret_seen);
+		samples_read_proc(feed->pid, (pid_t)atomic_load(&head->owner), ret_seen);
 }
 
 static bool is_same(const struct sample_seen *a, const struct sample_seen *b)
@@ -143,7 +143,7 @@ static int sample_feed(struct samples *samples, const struct feed *feed, struct 
 	if (!thread)
 		return 0; /* if out of memory, there are fewer samples */
 	known = thread->seen.doing;
-	see_thread(samples, thread, feed, &seen);
+	read_thread_sample(samples, thread, feed, &seen);
 	if (!known || !is_same(&seen, &thread->seen)) {
 		thread->seen = seen;
 		thread->since = now;
@@ -162,8 +162,8 @@ int samples_end(struct samples *samples, const struct feed *feed, struct writer 
 		       : 0;
 }
 
-int samples_take(struct samples *samples, const struct feed *feeds, unsigned int nfeeds,
-		 struct writer *writer, int64_t now)
+int samples_sample_all(struct samples *samples, const struct feed *feeds, unsigned int nfeeds,
+		       struct writer *writer, int64_t now)
 {
 	uint64_t time = clock_monotonic();
 	int err = 0;

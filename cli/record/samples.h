@@ -41,8 +41,8 @@ struct samples {
 };
 
 /* Take a sample of @feeds if it is time. @now: of the trace, ns. 0 or -errno of the writer. */
-int samples_take(struct samples *samples, const struct feed *feeds, unsigned int nfeeds,
-		 struct writer *writer, int64_t now);
+int samples_sample_all(struct samples *samples, const struct feed *feeds, unsigned int nfeeds,
+		       struct writer *writer, int64_t now);
 
 /* The thread of @feed has ended: was it active after the last sample? 0 or -errno of the writer. */
 int samples_end(struct samples *samples, const struct feed *feed, struct writer *writer,
@@ -50,5 +50,5 @@ int samples_end(struct samples *samples, const struct feed *feed, struct writer 
 
 void samples_fini(struct samples *samples);
 
-/* The state and wait channel of a thread: the part of samples_take() that reads /proc. */
-void samples_look(pid_t pid, pid_t tid, struct sample_seen *ret_seen);
+/* The state and wait channel of a thread: the part of samples_sample_all() that reads /proc. */
+void samples_read_proc(pid_t pid, pid_t tid, struct sample_seen *ret_seen);

@@ -26,7 +26,7 @@ static void choose_signals(sigset_t *set)
 			sigaddset(set, passed_on[i]);
 }
 
-static _Noreturn void stand_by(const sigset_t *set, int fd, pid_t parent)
+static _Noreturn void run_witness(const sigset_t *set, int fd, pid_t parent)
 {
 	int signal;
 
@@ -57,7 +57,7 @@ int signal_witness_start(struct signal_witness *witness)
 	made.fd = fds[0];
 	made.pid = fork();
 	if (!made.pid)
-		stand_by(&made.signals, fds[1], self);
+		run_witness(&made.signals, fds[1], self);
 	close(fds[1]);
 	if (made.pid < 0) {
 		int err = -errno;
@@ -70,7 +70,7 @@ int signal_witness_start(struct signal_witness *witness)
 	return 0;
 }
 
-void signal_witness_look(struct signal_witness *witness)
+void signal_witness_read(struct signal_witness *witness)
 {
 	char byte;
 
@@ -78,7 +78,7 @@ void signal_witness_look(struct signal_witness *witness)
 		sigaddset(&witness->got, byte);
 }
 
-bool signal_witness_got(const struct signal_witness *witness, int signal)
+bool signal_witness_has(const struct signal_witness *witness, int signal)
 {
 	return sigismember(&witness->got, signal) == 1;
 }

@@ -26,10 +26,10 @@ struct signal_witness {
 int signal_witness_start(struct signal_witness *witness);
 
 /* Read which signals it has got so far. */
-void signal_witness_look(struct signal_witness *witness);
+void signal_witness_read(struct signal_witness *witness);
 
-/* Had the witness got @signal, too, by the last signal_witness_look()? */
-bool signal_witness_got(const struct signal_witness *witness, int signal);
+/* Had the witness got @signal, too, by the last signal_witness_read()? */
+bool signal_witness_has(const struct signal_witness *witness, int signal);
 
 /* Forget the signals that it has got so far. */
 void signal_witness_forget(struct signal_witness *witness);

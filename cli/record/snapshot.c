@@ -28,15 +28,15 @@ int snapshot_take(struct session *session, char path[PATH_MAX])
 
 	if (!page->flight)
 		return log_why(-EOPNOTSUPP,
-			       "%s is not a flight recording (--flight), nor that of a node of a "
-			       "job",
+			       "%s is neither a flight recording (--flight) nor the recording of a "
+			       "node of a job",
 			       find_session_text(page->trace, text));
 	mine = atomic_fetch_add(&page->copies_asked, 1) + 1;
 	session_wake(session);
 	/* pairs with the store in retention.c */
 	while ((int32_t)(atomic_load_explicit(&page->copies_made, memory_order_acquire) - mine) <
 	       0) {
-		if (!session_running(session) || !session_has_collector(page))
+		if (!session_is_running(session) || !session_has_collector(page))
 			return -ESRCH;
 		nanosleep(&pause, NULL);
 	}

@@ -221,7 +221,7 @@ static void begin_core(struct spot *s, const struct stop_spot *spot, uint32_t th
 	}
 }
 
-static void tend_core(struct spot *s, bool wait)
+static void finish_core(struct spot *s, bool wait)
 {
 	if (!core_ended(&s->core, wait))
 		return;
@@ -272,7 +272,7 @@ static void spot_report(struct spot *s)
 	}
 }
 
-static bool is_taken_by(const struct spot *s, pid_t pid)
+static bool is_stopped_in(const struct spot *s, pid_t pid)
 {
 	const struct stop_spot *spot = &s->session->page->spot;
 
@@ -300,7 +300,7 @@ static bool watch_stopped(struct spot *s, struct stopped *stopped)
 {
 	struct thread_state state = read_state(stopped->pid, stopped->tid);
 
-	if (is_taken_by(s, stopped->pid)) /* it continued, and has stopped again */
+	if (is_stopped_in(s, stopped->pid)) /* it continued, and has stopped again */
 		return true;
 	if (debugger_left(stopped, &state))
 		kill(stopped->pid, SIGCONT);
@@ -320,10 +320,10 @@ static void watch_all_stopped(struct spot *s)
 			i++;
 }
 
-bool spot_look(struct spot *s)
+bool spot_check(struct spot *s)
 {
 	if (s->core.writer) {
-		tend_core(s, false);
+		finish_core(s, false);
 		return false;
 	}
 	watch_all_stopped(s);
@@ -347,6 +347,6 @@ void spot_release(struct spot *s)
 void spot_end(struct spot *s)
 {
 	if (s->core.writer)
-		tend_core(s, true);
+		finish_core(s, true);
 	spot_release(s);
 }

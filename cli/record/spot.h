@@ -52,7 +52,7 @@ struct spot {
  * Report a stopped process, and continue processes that a debugger has left. Call it after the
  * rings were drained. True: call it again soon.
  */
-bool spot_look(struct spot *spot);
+bool spot_check(struct spot *spot);
 
 /* Continue all stopped processes that no debugger is attached to. */
 void spot_release(struct spot *spot);

@@ -15,7 +15,8 @@ static void report_unrecorded(const struct session_page *page, uint32_t foreign)
 	if (!foreign && !programs)
 		return;
 	if (foreign && programs)
-		snprintf(what, sizeof(what), "%u threads and %u programs were", foreign, programs);
+		snprintf(what, sizeof(what), "threads (%u) and programs (%u) were", foreign,
+			 programs);
 	else if (foreign)
 		snprintf(what, sizeof(what), "%u thread%s", foreign,
 			 foreign == 1 ? " was" : "s were");
@@ -44,18 +45,18 @@ int unrecorded_threads(const struct session *session, struct writer *writer)
 	if (!n)
 		return 0;
 	if (denied)
-		log_note("%u threads were not recorded: the rings of their process are limited to "
-			 "%s (--ring-budget allows more)",
+		log_note("threads not recorded: %u, since the rings of their process are limited "
+			 "to %s (raise --ring-budget)",
 			 denied, format_bytes(atomic_load(&page->withheld_budget), text));
 	if (sandboxed)
-		log_note("%u threads were not recorded: a seccomp filter, which their program had "
-			 "installed before their first verb, forbids the system calls needed",
+		log_note("threads not recorded: %u, since a seccomp filter that their program "
+			 "installed before their first verb forbids the system calls needed",
 			 sandboxed);
 	if (n > denied + foreign + sandboxed)
-		log_note("%u threads were not recorded: no ring could be created for them in %s, "
-			 "or their process was forked while the loader was in use",
+		log_note("threads not recorded: %u, since no ring could be created in %s, or "
+			 "their process was forked while the loader was in use",
 			 n - denied - foreign - sandboxed, session->dir);
-	return writer_ringless(writer, n);
+	return writer_note_ringless(writer, n);
 }
 
 int unrecorded_memory(const struct session *session, struct writer *writer)
@@ -82,5 +83,5 @@ int unrecorded_rings(struct ring_search *search, struct writer *writer, uint32_t
 		 "killed; %u thread%s not in the trace",
 		 path, *ret_rings > 1 ? " and others" : "", *ret_rings,
 		 *ret_rings > 1 ? "s are" : " is");
-	return writer_ringless(writer, *ret_rings);
+	return writer_note_ringless(writer, *ret_rings);
 }

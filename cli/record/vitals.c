@@ -203,7 +203,7 @@ static int put_totals(struct vitals *v, struct vitals_state *state, const struct
 }
 
 /* Latencies since @before, which is then set to @all. */
-static struct vitals_latency take_latency(const struct histogram *all, struct histogram *before)
+static struct vitals_latency compute_latency(const struct histogram *all, struct histogram *before)
 {
 	struct histogram since = { 0 };
 	struct vitals_latency latency;
@@ -230,7 +230,7 @@ static void put_latencies(struct vitals *v, struct vitals_state *state,
 		struct vitals_latency latency;
 
 		profile_latency(profile, o, &all);
-		latency = take_latency(&all, &v->opcodes[o]);
+		latency = compute_latency(&all, &v->opcodes[o]);
 		latency.opcode = o;
 		if (all.count && state->nlatencies < VITALS_OPCODES)
 			state->latencies[state->nlatencies++] = latency;
@@ -320,7 +320,7 @@ static struct vitals_depth depth_of(const struct queue *queue)
 }
 
 /* The latencies of @object at the last publication, or an empty entry for them. */
-static struct histogram *find_before(struct vitals *v, uint32_t object, struct before *next)
+static struct histogram *find_last_latency(struct vitals *v, uint32_t object, struct before *next)
 {
 	for (size_t i = 0; i < VITALS_QUEUES; i++)
 		if (v->befores[i].object == object) {
@@ -351,8 +351,8 @@ static void put_queue(struct vitals *v, struct vitals_queue *row, const struct c
 		row->send = depth_of(life->sq);
 		row->receive = depth_of(life->rq);
 	}
-	row->latency = take_latency(queue->latency ? queue->latency : &none,
-				    find_before(v, queue->object, next));
+	row->latency = compute_latency(queue->latency ? queue->latency : &none,
+				       find_last_latency(v, queue->object, next));
 }
 
 static int put_queues(struct vitals *v, struct vitals_state *state, const struct profile *profile,
@@ -446,7 +446,7 @@ static int count_event(void *arg, const struct trace_event *event)
 	return profiler_event(v->profiler, event);
 }
 
-static void find_asker(struct vitals *v)
+static void find_viewer(struct vitals *v)
 {
 	if (v->fd < 0)
 		v->fd = vitals_page_find(v->session);
@@ -467,7 +467,7 @@ static int begin_round(struct vitals *v, uint64_t start)
 	int err = 0;
 
 	v->looked_at = start;
-	find_asker(v);
+	find_viewer(v);
 	if (v->attached)
 		return 0;
 	if (!v->asked && v->profiler)
@@ -481,13 +481,13 @@ static int begin_round(struct vitals *v, uint64_t start)
 }
 
 /* 1: there is more to count; 0 or -errno. */
-static int count_some(struct vitals *v, uint64_t start, int fullest)
+static int count_slice(struct vitals *v, uint64_t start, int fullest)
 {
 	int more;
 
 	if (!v->follow.more || fullest > BUSY)
 		return v->follow.more;
-	more = follow_slice(&v->follow, start, count_event, v);
+	more = follow_for_slice(&v->follow, start, count_event, v);
 	if (!more && v->limit > v->now)
 		v->now = v->limit;
 	return more;
@@ -504,7 +504,7 @@ bool vitals_step(struct vitals *v, int64_t seen, int fullest)
 	if (start - v->looked_at >= ROUND_NS)
 		err = begin_round(v, start);
 	if (!err && v->profiler) {
-		more = count_some(v, start, fullest);
+		more = count_slice(v, start, fullest);
 		err = more < 0 ? more : publish_if_due(v, more);
 	}
 	if (err)
@@ -541,9 +541,9 @@ void vitals_read_until(struct vitals *v, int64_t time)
 	if (v->over || v->attached || !v->profiler)
 		return;
 	if (v->follow.more)
-		err = follow_all(&v->follow, count_event, v);
+		err = follow_to_end(&v->follow, count_event, v);
 	if (!err && v->follow.to < time)
-		err = follow_extend(&v->follow, time) ?: follow_all(&v->follow, count_event, v);
+		err = follow_extend(&v->follow, time) ?: follow_to_end(&v->follow, count_event, v);
 	if (err)
 		fail_vitals(v);
 }
@@ -560,14 +560,14 @@ void vitals_detach(struct vitals *v)
 
 /* The end */
 
-static int count_rest(struct vitals *v)
+static int count_to_end(struct vitals *v)
 {
 	int err = v->profiler ? 0 : start_counting(v);
 	int64_t end;
 
 	if (!err && !v->attached)
 		err = follow_extend(&v->follow, INT64_MAX)
-			      ?: follow_all(&v->follow, count_event, v);
+			      ?: follow_to_end(&v->follow, count_event, v);
 	if (err)
 		return err;
 	end = trace_totals(v->trace).duration;
@@ -579,8 +579,8 @@ void vitals_finish(struct vitals *v)
 {
 	if (v->over)
 		return;
-	find_asker(v);
-	if (v->asked && (count_rest(v) ?: publish_state(v, VITALS_ENDED)))
+	find_viewer(v);
+	if (v->asked && (count_to_end(v) ?: publish_state(v, VITALS_ENDED)))
 		fail_vitals(v);
 	v->over = true;
 }

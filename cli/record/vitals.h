@@ -30,8 +30,8 @@ int vitals_new(const struct session *session, struct writer *writer, bool awaite
 void vitals_free(struct vitals *vitals);
 
 /*
- * Continue for a while; @seen as of collector_seen(), @fullest of collector_drain(). True: there is
- * more to read, call it again soon.
+ * Continue for a while; @seen as of collector_last_event(), @fullest of collector_drain(). True:
+ * there is more to read, call it again soon.
  */
 bool vitals_step(struct vitals *vitals, int64_t seen, int fullest);
 

@@ -207,7 +207,7 @@ static void show_finding(struct watch *w, const struct finding *finding)
 		stop_process(w, finding->process, finding->time);
 }
 
-static void pass_finding(struct watch *w, const struct finding *finding)
+static void report_finding_row(struct watch *w, const struct finding *finding)
 {
 	char fingerprint[FINGERPRINT];
 	struct stored_finding row;
@@ -238,7 +238,7 @@ static int show_findings(struct watch *w, const struct findings *findings)
 		said[w->findings] = findings->all[w->findings]->site->count;
 		if (findings->all[w->findings]->known != FINDING_NEW)
 			continue;
-		pass_finding(w, findings->all[w->findings]);
+		report_finding_row(w, findings->all[w->findings]);
 		show_finding(w, findings->all[w->findings]);
 		if (printed_add(&w->printed, findings->all[w->findings]))
 			return -ENOMEM;
@@ -248,7 +248,7 @@ static int show_findings(struct watch *w, const struct findings *findings)
 
 /* Steps */
 
-static int check_one(void *arg, const struct trace_event *event)
+static int check_and_show(void *arg, const struct trace_event *event)
 {
 	struct watch *w = arg;
 	int err = check_event(w->checker, event);
@@ -299,7 +299,7 @@ bool watch_step(struct watch *w, int64_t seen, int fullest)
 	report_lag(w, seen);
 	if (more >= 0 && fullest > BUSY)
 		return true;
-	more = more < 0 ? more : follow_slice(&w->follow, start, check_one, w);
+	more = more < 0 ? more : follow_for_slice(&w->follow, start, check_and_show, w);
 	if (more < 0)
 		fail_watch(w);
 	return more > 0;
@@ -312,9 +312,9 @@ void watch_read_until(struct watch *w, int64_t time)
 	if (!w || w->over)
 		return;
 	if (w->follow.more)
-		err = follow_all(&w->follow, check_one, w);
+		err = follow_to_end(&w->follow, check_and_show, w);
 	if (!err && w->follow.to < time)
-		err = extend_cursor(w, time) ?: follow_all(&w->follow, check_one, w);
+		err = extend_cursor(w, time) ?: follow_to_end(&w->follow, check_and_show, w);
 	if (err)
 		fail_watch(w);
 }
@@ -322,7 +322,7 @@ void watch_read_until(struct watch *w, int64_t time)
 /* The end */
 
 /* Print findings that have occurred again since they were printed, and the summary. */
-static void show_rest(struct watch *w, const struct findings *findings)
+static void show_summary(struct watch *w, const struct findings *findings)
 {
 	struct block block = { 0 };
 
@@ -339,9 +339,9 @@ static void show_rest(struct watch *w, const struct findings *findings)
 }
 
 /* Report uncertain findings: the trace lacks parts (elsewhere, deleted) and cannot be rechecked. */
-static void report_unsure(struct watch *w, const struct findings *findings)
+static void report_uncertain(struct watch *w, const struct findings *findings)
 {
-	uint64_t late = cursor_late(w->follow.cursor);
+	uint64_t late = cursor_late_events(w->follow.cursor);
 
 	for (size_t i = 0; i < findings->n; i++)
 		if (findings->skip[findings->all[i]->rule])
@@ -373,7 +373,7 @@ static int store_findings(struct watch *w, const struct findings *findings)
 	int err = 0;
 
 	if (!stored)
-		return log_err(-ENOMEM, "keep findings");
+		return log_err(-ENOMEM, "store findings");
 	w->stored_times = stored;
 	for (; w->stored < findings->n; w->stored++)
 		stored[w->stored] = 0;
@@ -408,9 +408,10 @@ static int finish_watch(struct watch *w)
 	w->options.stop = false;
 	err = extend_cursor(w, INT64_MAX);
 	if (!err)
-		err = follow_all(&w->follow, check_one, w);
+		err = follow_to_end(&w->follow, check_and_show, w);
 	vitals_finish(w->options.vitals);
-	w->again = !err && !w->options.in_parts && (w->unsure || cursor_late(w->follow.cursor));
+	w->again =
+		!err && !w->options.in_parts && (w->unsure || cursor_late_events(w->follow.cursor));
 	if (w->again) {
 		close_watch(w);
 		return 0;
@@ -423,10 +424,10 @@ static int finish_watch(struct watch *w)
 	if (err)
 		return err;
 	err = show_findings(w, findings);
-	report_unsure(w, findings);
+	report_uncertain(w, findings);
 	known_judge_facts(w->options.known, &w->report);
 	if (!err) {
-		show_rest(w, findings);
+		show_summary(w, findings);
 		err = row_for_each_fact(&w->report, 0, store_fact, w->options.writer);
 	}
 	if (!err)

@@ -40,8 +40,8 @@ struct watch_options {
 int watch_new(const struct watch_options *options, struct watch **ret_watch);
 
 /*
- * Continue for a while; @seen as of collector_seen(), @fullest of collector_drain(). True: there is
- * more to read, call it again soon.
+ * Continue for a while; @seen as of collector_last_event(), @fullest of collector_drain(). True:
+ * there is more to read, call it again soon.
  */
 bool watch_step(struct watch *watch, int64_t seen, int fullest);
 

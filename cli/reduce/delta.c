@@ -18,7 +18,7 @@
 enum { WIDTH_MAX = 16 };
 
 /* Drop the items that were removed together with others. Returns how many are left. */
-static size_t drop_gone(const struct delta *delta, size_t *items, size_t n)
+static size_t drop_removed_items(const struct delta *delta, size_t *items, size_t n)
 {
 	size_t left = 0;
 
@@ -29,7 +29,7 @@ static size_t drop_gone(const struct delta *delta, size_t *items, size_t n)
 }
 
 /* One pass with runs of @run, after which *@n are left. 1: some were removed; 0; or -errno. */
-static int take_runs(const struct delta *delta, size_t *items, size_t *n, size_t run)
+static int remove_runs(const struct delta *delta, size_t *items, size_t *n, size_t run)
 {
 	size_t at = 0;
 	int any = 0;
@@ -53,7 +53,7 @@ static int take_runs(const struct delta *delta, size_t *items, size_t *n, size_t
 		memmove(items + at, items + ranges[taken].last,
 			(*n - ranges[taken].last) * sizeof(*items));
 		*n -= ranges[taken].last - at;
-		*n = at + drop_gone(delta, items + at, *n - at);
+		*n = at + drop_removed_items(delta, items + at, *n - at);
 	}
 	return any;
 }
@@ -63,7 +63,7 @@ int delta_reduce(const struct delta *delta, size_t *items, size_t n)
 	size_t run;
 	int any = 0;
 
-	n = drop_gone(delta, items, n);
+	n = drop_removed_items(delta, items, n);
 	run = n;
 	if (*delta->run && *delta->run < n)
 		run = *delta->run;
@@ -71,11 +71,11 @@ int delta_reduce(const struct delta *delta, size_t *items, size_t n)
 		int taken;
 
 		*delta->run = run;
-		taken = take_runs(delta, items, &n, run);
+		taken = remove_runs(delta, items, &n, run);
 		if (taken < 0)
 			return taken;
 		any |= taken;
-		n = drop_gone(delta, items, n);
+		n = drop_removed_items(delta, items, n);
 		if (run > n)
 			run = n;
 	}

@@ -298,7 +298,7 @@ static bool is_asked(const char *asked, const char *text)
 	return !*asked || !strcmp(asked, text);
 }
 
-static void take_text(char *to, size_t size, const char *text)
+static void copy_if_empty(char *to, size_t size, const char *text)
 {
 	if (!*to)
 		snprintf(to, size, "%s", text);
@@ -355,7 +355,7 @@ static bool has_finding(struct goal *goal, bool whole, const struct json_node *r
 	if (!finding)
 		return false;
 	if (whole) {
-		take_text(goal->object, sizeof(goal->object), text_of(finding, "object"));
+		copy_if_empty(goal->object, sizeof(goal->object), text_of(finding, "object"));
 		if (!goal->process && number_of(finding, "process") > 0)
 			goal->process = (uint32_t)number_of(finding, "process");
 		sscanf(text_of(finding, "event"), "%u:%" SCNu64, &goal->id.thread, &goal->id.n);
@@ -390,11 +390,12 @@ static bool has_divergence(struct goal *goal, bool whole, const struct json_node
 		return false;
 	if (whole) {
 		sscanf(text_of(at, "event"), "%u:%" SCNu64, &goal->id.thread, &goal->id.n);
-		take_text(goal->field, sizeof(goal->field), text_of(at, "field"));
-		take_text(goal->request, sizeof(goal->request), text_of(at, "request"));
+		copy_if_empty(goal->field, sizeof(goal->field), text_of(at, "field"));
+		copy_if_empty(goal->request, sizeof(goal->request), text_of(at, "request"));
 		goal->in_vain = !strncmp(text_of(at, "replayed"), "no ", 3);
 		if (is_name(text_of(at, "replayed")))
-			take_text(goal->replayed, sizeof(goal->replayed), text_of(at, "replayed"));
+			copy_if_empty(goal->replayed, sizeof(goal->replayed),
+				      text_of(at, "replayed"));
 	}
 	return true;
 }
@@ -405,7 +406,7 @@ static bool is_clean(const struct json_node *root, int exit)
 	return exit == 0 && number_of(root, "divergences") == 0 && number_of(root, "whole") == 1;
 }
 
-static bool makes_no_more(struct goal *goal, bool whole, const struct json_node *root)
+static bool has_no_more_peers(struct goal *goal, bool whole, const struct json_node *root)
 {
 	size_t made = count_of(member_of(root, "made"), "peers");
 
@@ -421,14 +422,14 @@ int64_t goal_timeout(const struct goal *goal)
 	return ns < WAIT_MAX_NS ? ns : WAIT_MAX_NS;
 }
 
-static void note_longest(struct goal *goal, const struct json_node *root)
+static void note_longest_wait(struct goal *goal, const struct json_node *root)
 {
 	int64_t ns = number_of(root, "longest_wait_ns");
 
 	goal->longest = ns < 0 ? 0 : ns < WAIT_MAX_NS ? ns : WAIT_MAX_NS;
 }
 
-bool goal_shown(struct goal *goal, bool whole, int exit, const char *json, size_t n)
+bool goal_is_shown(struct goal *goal, bool whole, int exit, const char *json, size_t n)
 {
 	struct json_node *root = NULL;
 	bool shown;
@@ -438,11 +439,11 @@ bool goal_shown(struct goal *goal, bool whole, int exit, const char *json, size_
 	if (goal->kind == GOAL_FINDING)
 		shown = has_finding(goal, whole, root) && !has_new_rule(goal, whole, root);
 	else if (goal->kind == GOAL_DIVERGENCE)
-		shown = has_divergence(goal, whole, root) && makes_no_more(goal, whole, root);
+		shown = has_divergence(goal, whole, root) && has_no_more_peers(goal, whole, root);
 	else
-		shown = is_clean(root, exit) && makes_no_more(goal, whole, root);
+		shown = is_clean(root, exit) && has_no_more_peers(goal, whole, root);
 	if (shown && goal->kind != GOAL_FINDING)
-		note_longest(goal, root);
+		note_longest_wait(goal, root);
 	free(root);
 	return shown;
 }
@@ -454,9 +455,9 @@ bool goal_replays(struct goal *goal, bool whole, int exit, const char *json, siz
 
 	if (exit != 0 || json_parse(json, n, &root))
 		return false;
-	clean = is_clean(root, exit) && makes_no_more(goal, whole, root);
+	clean = is_clean(root, exit) && has_no_more_peers(goal, whole, root);
 	if (clean)
-		note_longest(goal, root);
+		note_longest_wait(goal, root);
 	free(root);
 	return clean;
 }
@@ -469,20 +470,21 @@ void goal_explain(const struct goal *goal, int exit, const char *json, size_t n,
 	const struct json_node *first;
 
 	if (exit > 1 || exit < 0 || json_parse(json, n, &root)) {
-		snprintf(complaint, GOAL_COMPLAINT, "'verbatim %s' of it %s", command,
+		snprintf(complaint, GOAL_COMPLAINT, "'verbatim %s' on the excerpt %s", command,
 			 exit < 0 ? "did not end" : "fails");
 		return;
 	}
 	first = json_first(member_of(root, "divergence"));
 	if (goal->kind == GOAL_STATUS && first)
 		snprintf(complaint, GOAL_COMPLAINT,
-			 "its replay differs at %s: %s is %s in the replay (--faults recorded "
-			 "injects errors as recorded)",
+			 "the replay differs from the recording at %s: %s is %s in the replay "
+			 "(--faults recorded injects errors as recorded)",
 			 text_of(first, "event"), text_of(first, "field"),
 			 text_of(first, "replayed"));
 	else if (goal->kind == GOAL_STATUS)
-		snprintf(complaint, GOAL_COMPLAINT, "its replay leaves events out");
+		snprintf(complaint, GOAL_COMPLAINT, "the replay leaves events out");
 	else
-		snprintf(complaint, GOAL_COMPLAINT, "'verbatim %s' does not report it", command);
+		snprintf(complaint, GOAL_COMPLAINT,
+			 "'verbatim %s' does not report the finding or divergence", command);
 	free(root);
 }

@@ -77,7 +77,7 @@ bool goal_replays(struct goal *goal, bool whole, int exit, const char *json, siz
  * Does @json, the output of that command, show the goal? @whole: set the open fields of @goal, so
  * that later traces must reproduce exactly the same. @exit is the command's status.
  */
-bool goal_shown(struct goal *goal, bool whole, int exit, const char *json, size_t n);
+bool goal_is_shown(struct goal *goal, bool whole, int exit, const char *json, size_t n);
 
 void goal_fini(struct goal *goal);
 

@@ -95,7 +95,7 @@ static int run_whole(struct reduction *r, const char *const *argv, struct trial_
  * their first divergence, too. 1: the trace shows the goal; 0: it does not; or -errno after
  * log_err(). The caller frees the text.
  */
-static int show_whole(struct reduction *r, const char *path, struct trial_end *ret_end)
+static int run_on_whole(struct reduction *r, const char *path, struct trial_end *ret_end)
 {
 	const char *argv[GOAL_ARGUMENTS];
 	int err, shown;
@@ -106,8 +106,8 @@ static int show_whole(struct reduction *r, const char *path, struct trial_end *r
 		err = run_whole(r, argv, ret_end);
 		if (err)
 			return err;
-		shown = goal_shown(&r->goal, true, ret_end->exit, ret_end->text ?: "",
-				   ret_end->bytes);
+		shown = goal_is_shown(&r->goal, true, ret_end->exit, ret_end->text ?: "",
+				      ret_end->bytes);
 		if (shown || !r->goal.first)
 			return shown;
 		r->goal.first = false;
@@ -116,7 +116,7 @@ static int show_whole(struct reduction *r, const char *path, struct trial_end *r
 }
 
 /* A part may take as long as the whole trace has taken since @begin. */
-static void set_patience(struct reduction *r, uint64_t begin)
+static void set_trial_limit(struct reduction *r, uint64_t begin)
 {
 	int64_t took = (int64_t)(clock_monotonic() - begin) + goal_timeout(&r->goal);
 
@@ -131,7 +131,7 @@ static int try_whole(struct reduction *r, const char *path)
 	struct trial_end end;
 	int status, err;
 
-	err = show_whole(r, path, &end);
+	err = run_on_whole(r, path, &end);
 	if (err < 0)
 		return cli_status(err);
 	status = CLI_FINE;
@@ -146,14 +146,14 @@ static int try_whole(struct reduction *r, const char *path)
 			!err && goal_replays(&r->goal, true, end.exit, end.text, end.bytes);
 		free(end.text);
 	}
-	set_patience(r, begin);
+	set_trial_limit(r, begin);
 	if (!status)
 		status = cli_status(err);
 	return status;
 }
 
 /* Continue with a copy of @trace, which is closed: the result will replace it. */
-static int take_copy(struct reduction *r, struct trace *trace)
+static int open_copy(struct reduction *r, struct trace *trace)
 {
 	char path[TRIAL_PATH + 8];
 	int err;
@@ -183,15 +183,15 @@ static bool resume_result(struct reduction *r, const char *path)
 		return false;
 	goal_command(&r->goal, &r->how, path, argv);
 	shown = !run_whole(r, argv, &end) &&
-		goal_shown(&r->goal, false, end.exit, end.text ?: "", end.bytes);
+		goal_is_shown(&r->goal, false, end.exit, end.text ?: "", end.bytes);
 	free(end.text);
 	if (!shown) {
 		trace_close(trace);
 		return false;
 	}
-	if (take_copy(r, trace))
+	if (open_copy(r, trace))
 		return false;
-	set_patience(r, begin);
+	set_trial_limit(r, begin);
 	log_info("reduce: continue with %s", path);
 	return true;
 }
@@ -350,7 +350,7 @@ static int check_use(const struct settings *set, const struct arguments *argumen
 	if (arguments->n && cli_is_same_file(arguments->at[0], set->path))
 		return cli_misuse("reduce", "'%s' is the input trace: choose another name",
 				  set->path);
-	return cli_status(file_check_way(set->path));
+	return cli_status(file_check_replace(set->path));
 }
 
 static uint32_t count_processors(void)

@@ -19,27 +19,27 @@
 
 enum { COARSE = 8 };
 
-static void take_units_of(struct removal *gone, bool thread, uint32_t id)
+static void remove_owned_units(struct removal *gone, bool thread, uint32_t id)
 {
 	const struct units *units = gone->units;
 
 	for (size_t i = 0; i < units->count; i++)
 		if ((thread ? units->units[i].thread : units->units[i].process) == id)
-			removal_take_unit(gone, (uint32_t)i);
+			removal_add_unit(gone, (uint32_t)i);
 }
 
-static void take_process(struct reduction *r, struct removal *gone, uint32_t process)
+static void remove_process(struct reduction *r, struct removal *gone, uint32_t process)
 {
 	const struct object *object;
 
 	for (uint32_t id = 1; (object = trace_object(r->trace, id)); id++)
 		if (object->process == process)
-			removal_take_object(gone, id);
-	take_units_of(gone, false, process);
+			removal_add_object(gone, id);
+	remove_owned_units(gone, false, process);
 }
 
 /* A queue pair, with the identifier that it was created on. */
-static void take_end(struct reduction *r, struct removal *gone, uint32_t qp)
+static void remove_connection_end(struct reduction *r, struct removal *gone, uint32_t qp)
 {
 	uint32_t unit = units_maker(&r->units, qp);
 
@@ -49,39 +49,39 @@ static void take_end(struct reduction *r, struct removal *gone, uint32_t qp)
 		const struct object *object = trace_object(r->trace, id);
 
 		if (object && object->kind == OBJECT_cm_id)
-			removal_take_object(gone, id);
+			removal_add_object(gone, id);
 	}
-	removal_take_object(gone, qp);
+	removal_add_object(gone, qp);
 }
 
 /* Remove @qp and all queue pairs that it was connected to. */
-static void take_connection(struct reduction *r, struct removal *gone, uint32_t qp)
+static void remove_connection(struct reduction *r, struct removal *gone, uint32_t qp)
 {
 	const struct connections *connections = r->connections;
 
-	take_end(r, gone, qp);
+	remove_connection_end(r, gone, qp);
 	for (size_t i = 0; i < connections->count; i++)
 		if (connections->list[i].qp == qp && connections->list[i].peer)
-			take_end(r, gone, connections->list[i].peer);
+			remove_connection_end(r, gone, connections->list[i].peer);
 }
 
-static void take_item(struct reduction *r, struct removal *gone, size_t item)
+static void remove_item(struct reduction *r, struct removal *gone, size_t item)
 {
 	switch (r->kind) {
 	case ITEM_PROCESS:
-		take_process(r, gone, (uint32_t)item);
+		remove_process(r, gone, (uint32_t)item);
 		break;
 	case ITEM_CONNECTION:
-		take_connection(r, gone, (uint32_t)item);
+		remove_connection(r, gone, (uint32_t)item);
 		break;
 	case ITEM_THREAD:
-		take_units_of(gone, true, (uint32_t)item);
+		remove_owned_units(gone, true, (uint32_t)item);
 		break;
 	case ITEM_OBJECT:
-		removal_take_object(gone, (uint32_t)item);
+		removal_add_object(gone, (uint32_t)item);
 		break;
 	default:
-		removal_take_unit(gone, (uint32_t)item);
+		removal_add_unit(gone, (uint32_t)item);
 	}
 }
 
@@ -94,7 +94,7 @@ static int try_items(void *arg, const size_t *items, const struct delta_range *r
 	for (size_t t = 0; t < n; t++) {
 		removal_copy(&r->tried[t], &r->gone);
 		for (size_t i = ranges[t].first; i < ranges[t].last; i++)
-			take_item(r, &r->tried[t], items[i]);
+			remove_item(r, &r->tried[t], items[i]);
 	}
 	return reduce_try(r, n);
 }
@@ -171,7 +171,7 @@ static size_t list_items(struct reduction *r, size_t *items)
 	}
 }
 
-static size_t most_items(const struct reduction *r)
+static size_t max_items(const struct reduction *r)
 {
 	size_t n = r->units.count > r->units.most ? r->units.count : r->units.most;
 
@@ -183,7 +183,7 @@ static size_t most_items(const struct reduction *r)
 int reduce_items(struct reduction *r, enum item_kind kind)
 {
 	struct delta delta = { try_items, is_item_left, r, r->set->jobs, 0, &r->run };
-	size_t *items = calloc(most_items(r) + 1, sizeof(*items));
+	size_t *items = calloc(max_items(r) + 1, sizeof(*items));
 	int err = items ? trace_connections(r->trace, &r->connections) : log_err(-ENOMEM, "reduce");
 
 	size_t n;

@@ -116,7 +116,7 @@ static uint64_t number_of(const struct json_node *root, const char *name)
 	return node && node->number > 0 ? (uint64_t)node->number : 0;
 }
 
-static void take_goal(struct reduction *r, const struct json_node *root)
+static void restore_goal(struct reduction *r, const struct json_node *root)
 {
 	struct goal *goal = &r->goal;
 
@@ -158,7 +158,7 @@ bool state_read(struct reduction *r)
 	if (!json_parse(json, bytes, &root))
 		same = is_same(r, root);
 	if (same)
-		take_goal(r, root);
+		restore_goal(r, root);
 	free(root);
 	free(json);
 	return same;

@@ -10,7 +10,7 @@
 #include "core/store/open.h"
 #include "core/wire/log.h"
 
-static int try_until(struct reduction *r)
+static int try_end_of_goal(struct reduction *r)
 {
 	int err;
 
@@ -102,7 +102,7 @@ uint32_t reduce_goal_index(const struct reduction *r)
 	for (uint32_t i = 0; i < r->goal.i; i++) {
 		const struct unit_row *row = units_find(&r->units, r->goal.id, i);
 
-		before += row && removal_leaves(&r->gone, row);
+		before += row && removal_keeps_row(&r->gone, row);
 	}
 	return before;
 }
@@ -152,7 +152,7 @@ static int reduce_once(struct reduction *r)
 /* The steps that remove most at once. */
 static int reduce_coarsely(struct reduction *r)
 {
-	int err = try_until(r);
+	int err = try_end_of_goal(r);
 
 	if (!err && r->found)
 		err = open_smallest(r);

@@ -63,12 +63,12 @@ static bool has_goal(const struct reduction *r, const struct removal *gone)
 	size_t n;
 
 	if (r->goal.kind == GOAL_STATUS)
-		return row && removal_leaves(gone, row);
+		return row && removal_keeps_row(gone, row);
 	if (r->goal.kind == GOAL_FINDING)
 		return true;
 	n = units_rows(&r->units, r->goal.id, &row);
 	for (size_t i = 0; i < n; i++)
-		if (removal_leaves(gone, &row[i]))
+		if (removal_keeps_row(gone, &row[i]))
 			return true;
 	return !n;
 }
@@ -130,7 +130,7 @@ static int judge_trial(struct reduction *r, size_t i)
 	err = reduce_wait(r, trial, &end);
 	if (err)
 		return err;
-	shown = goal_shown(&r->goal, false, end.exit, end.text, end.bytes);
+	shown = goal_is_shown(&r->goal, false, end.exit, end.text, end.bytes);
 	free(end.text);
 	if (!shown || !r->goal.replays)
 		return shown;
@@ -146,7 +146,7 @@ static int judge_trial(struct reduction *r, size_t i)
 }
 
 /* Make the part of trial @i the smallest so far. */
-static int take_trial(struct reduction *r, size_t i, const struct excerpt_size *size)
+static int accept_trial(struct reduction *r, size_t i, const struct excerpt_size *size)
 {
 	removal_copy(&r->gone, &r->tried[i]);
 	r->until = r->next;
@@ -179,7 +179,7 @@ int reduce_try(struct reduction *r, size_t n)
 
 		if (shown > 0)
 			taken = (int)i;
-		err = shown > 0 ? take_trial(r, i, &sizes[i]) : shown;
+		err = shown > 0 ? accept_trial(r, i, &sizes[i]) : shown;
 		if (!shown && map_put(&r->failed, r->left[i], 1))
 			err = log_err(-ENOMEM, "reduce");
 	}

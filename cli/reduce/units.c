@@ -102,7 +102,7 @@ static int list_creators(struct trace *trace, struct units *units)
 		const struct unit_row *row = units_find(units, object->created, 0);
 
 		if (row)
-			err = units_need(&units->made, &units->nmade, row->unit, id);
+			err = units_add_need(&units->made, &units->nmade, row->unit, id);
 	}
 	if (units->nmade)
 		qsort(units->made, units->nmade, sizeof(*units->made), compare_needs);
@@ -162,7 +162,7 @@ void removal_copy(struct removal *to, const struct removal *from)
 	       (from->units->most + 1ul) * sizeof(*to->gone_objects));
 }
 
-void removal_take_object(struct removal *removal, uint32_t object)
+void removal_add_object(struct removal *removal, uint32_t object)
 {
 	const struct units *units = removal->units;
 	bool more = true;
@@ -208,7 +208,7 @@ size_t units_first_call(const struct units *units, uint32_t unit)
 				&unit);
 }
 
-void removal_take_unit(struct removal *removal, uint32_t unit)
+void removal_add_unit(struct removal *removal, uint32_t unit)
 {
 	const struct units *units = removal->units;
 	size_t at = vec_count_before(units->made, units->nmade, sizeof(*units->made),
@@ -217,7 +217,7 @@ void removal_take_unit(struct removal *removal, uint32_t unit)
 	removal->gone[unit] = true;
 	for (; at < units->nmade && units->made[at].who == unit; at++)
 		if (!removal->gone_objects[units->made[at].object])
-			removal_take_object(removal, units->made[at].object);
+			removal_add_object(removal, units->made[at].object);
 }
 
 /* Was an object removed that a call needs? */
@@ -232,7 +232,7 @@ static bool lacks_object(const struct removal *removal, uint32_t unit)
 	return false;
 }
 
-bool removal_leaves(const struct removal *removal, const struct unit_row *row)
+bool removal_keeps_row(const struct removal *removal, const struct unit_row *row)
 {
 	return !removal->gone[row->unit] && !removal->gone_objects[row->object] &&
 	       !removal->gone_objects[row->cq] &&
@@ -247,7 +247,7 @@ uint64_t removal_hash(const struct removal *removal)
 	for (size_t i = 0; i < units->nrows; i++) {
 		const struct unit_row *row = &units->rows[i];
 
-		if (removal_leaves(removal, row))
+		if (removal_keeps_row(removal, row))
 			hash = map_hash(
 				hash ^ map_hash(row->id.n ^
 						map_hash((uint64_t)row->id.thread << 32 | row->i)));
@@ -263,5 +263,5 @@ bool removal_has(void *arg, const struct excerpt_item *item)
 	const struct unit_row *row =
 		units_find(removal->units, item->id, whole ? UINT32_MAX : item->i);
 
-	return !row || removal_leaves(removal, row);
+	return !row || removal_keeps_row(removal, row);
 }

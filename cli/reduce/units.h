@@ -90,13 +90,13 @@ void removal_copy(struct removal *to, const struct removal *from);
 uint64_t removal_hash(const struct removal *removal);
 
 /* Remove a unit, with the objects it creates. */
-void removal_take_unit(struct removal *removal, uint32_t unit);
+void removal_add_unit(struct removal *removal, uint32_t unit);
 
 /* Remove an object, with all that needs it. */
-void removal_take_object(struct removal *removal, uint32_t object);
+void removal_add_object(struct removal *removal, uint32_t object);
 
 /* Is @row left? */
-bool removal_leaves(const struct removal *removal, const struct unit_row *row);
+bool removal_keeps_row(const struct removal *removal, const struct unit_row *row);
 
 /* For struct excerpt; @removal is a struct removal. */
 bool removal_has(void *removal, const struct excerpt_item *item);

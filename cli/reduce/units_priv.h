@@ -43,7 +43,7 @@ int reading_run(struct reading *r);
 void reading_fini(struct reading *r);
 
 /* Add a need to a list. 0 or -ENOMEM after log_err(). */
-int units_need(struct unit_need **list, size_t *count, uint32_t who, uint32_t object);
+int units_add_need(struct unit_need **list, size_t *count, uint32_t who, uint32_t object);
 
 /* The unit that @unit is a part of. */
 uint32_t reading_root(struct reading *r, uint32_t unit);

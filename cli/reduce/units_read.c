@@ -198,8 +198,8 @@ static int read_request(struct reading *r, const struct trace_event *event, uint
 }
 
 /* An event that has no requests or completions has a row itself. */
-static int read_rest(struct reading *r, const struct trace_event *event, enum unit_kind kind,
-		     uint32_t i, uint32_t object, uint32_t cq)
+static int read_other_event(struct reading *r, const struct trace_event *event, enum unit_kind kind,
+			    uint32_t i, uint32_t object, uint32_t cq)
 {
 	int64_t unit = add_unit(r, kind, event);
 
@@ -213,7 +213,7 @@ static int read_post(struct reading *r, const struct trace_event *event)
 	int err = 0;
 
 	if (!post->nwr)
-		return read_rest(r, event, UNIT_REST, UINT32_MAX, post->object, 0);
+		return read_other_event(r, event, UNIT_REST, UINT32_MAX, post->object, 0);
 	for (uint32_t i = 0; i < post->nwr && !err; i++)
 		err = read_request(r, event, i, &first);
 	return err;
@@ -261,7 +261,7 @@ static int read_poll(struct reading *r, const struct trace_event *event)
 	int err = 0;
 
 	if (!event->poll->nwc)
-		return read_rest(r, event, UNIT_REST, UINT32_MAX, 0, event->poll->object);
+		return read_other_event(r, event, UNIT_REST, UINT32_MAX, 0, event->poll->object);
 	for (uint32_t i = 0; i < event->poll->nwc && !err; i++)
 		err = read_completion(r, event, i);
 	return err;
@@ -270,7 +270,7 @@ static int read_poll(struct reading *r, const struct trace_event *event)
 static int read_notify(struct reading *r, const struct trace_event *event)
 {
 	struct reading_object *cq = object_of(r, event->notify->object);
-	int err = read_rest(r, event, UNIT_REST, 0, 0, event->notify->object);
+	int err = read_other_event(r, event, UNIT_REST, 0, 0, event->notify->object);
 
 	cq->armed = (uint32_t)r->units->count;
 	cq->polled = 0;
@@ -279,7 +279,7 @@ static int read_notify(struct reading *r, const struct trace_event *event)
 
 /* Calls */
 
-int units_need(struct unit_need **list, size_t *count, uint32_t who, uint32_t object)
+int units_add_need(struct unit_need **list, size_t *count, uint32_t who, uint32_t object)
 {
 	size_t n = *count;
 	struct unit_need *need = vec_push(*list, n);
@@ -328,10 +328,10 @@ static int read_refs(struct reading *r, const struct trace_event *event, uint32_
 
 		if (!object || object > r->units->most)
 			continue;
-		err = units_need(&r->units->calls, &r->units->ncalls, unit, object);
+		err = units_add_need(&r->units->calls, &r->units->ncalls, unit, object);
 		if (!err && makes && object != call->object)
-			err = units_need(&r->units->objects, &r->units->nobjects, call->object,
-					 object);
+			err = units_add_need(&r->units->objects, &r->units->nobjects, call->object,
+					     object);
 		if (err)
 			break;
 		if (call->verb == VERB_get_cq_event && ref.path && !strcmp(ref.path, "out.cq")) {
@@ -339,14 +339,14 @@ static int read_refs(struct reading *r, const struct trace_event *event, uint32_
 		}
 	}
 	if (!err && call->object && call->object <= r->units->most)
-		err = units_need(&r->units->calls, &r->units->ncalls, unit, call->object);
+		err = units_add_need(&r->units->calls, &r->units->ncalls, unit, call->object);
 	return err;
 }
 
 static int read_call(struct reading *r, const struct trace_event *event)
 {
 	uint32_t *outer = &r->outer[event->id.thread <= r->nthreads ? event->id.thread : 0];
-	int err = read_rest(r, event, UNIT_CALL, 0, 0, 0);
+	int err = read_other_event(r, event, UNIT_CALL, 0, 0, 0);
 	uint32_t unit = (uint32_t)r->units->count - 1;
 
 	if (err)
@@ -378,7 +378,7 @@ static int read_event(struct reading *r, const struct trace_event *event)
 	case TRACE_MARK:
 	case TRACE_MEMORY:
 	case TRACE_MISUSE:
-		return read_rest(r, event, UNIT_REST, 0, 0, 0);
+		return read_other_event(r, event, UNIT_REST, 0, 0, 0);
 	default:
 		return 0;
 	}
@@ -399,8 +399,8 @@ static int open_reading(struct reading *r)
 		return fail_reading();
 	for (uint32_t id = 1; (object = trace_object(r->trace, id)) && !err; id++) {
 		if (object->parent && object->parent <= r->units->most)
-			err = units_need(&r->units->objects, &r->units->nobjects, id,
-					 object->parent);
+			err = units_add_need(&r->units->objects, &r->units->nobjects, id,
+					     object->parent);
 	}
 	return err ?: trace_connections(r->trace, &r->connections)
 		       ?: call_refs_open(r->trace, &r->refs);

@@ -229,7 +229,7 @@ static int write_profile(struct trace *trace, FILE *to)
 	return ferror(to) || fflush(to) ? -EIO : found;
 }
 
-bool persona_is_other(struct trace *trace)
+bool persona_is_other_device(struct trace *trace)
 {
 	const char *device = trace_meta(trace, "device");
 
@@ -237,7 +237,7 @@ bool persona_is_other(struct trace *trace)
 }
 
 /* Did the recorded software device have a profile, too? */
-static bool had_profile(struct trace *trace)
+static bool was_profile_given(struct trace *trace)
 {
 	char value[8];
 
@@ -254,13 +254,13 @@ bool persona_is_taken(void)
 	return given && *given;
 }
 
-int persona_take(struct trace *trace)
+int persona_write_profile(struct trace *trace)
 {
 	char path[32];
 	FILE *to;
 	int fd, err;
 
-	if (persona_is_taken() || (!persona_is_other(trace) && !had_profile(trace)))
+	if (persona_is_taken() || (!persona_is_other_device(trace) && !was_profile_given(trace)))
 		return 0;
 	fd = memfd_create("persona", 0); /* the child inherits it */
 	to = fd < 0 ? NULL : fdopen(dup(fd), "w");

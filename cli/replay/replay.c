@@ -75,8 +75,8 @@ static int parse_mix(const char *text, void *field, char complaint[OPTIONS_COMPL
 
 /* clang-format off */
 const struct option_row cli_replay_options[] = {
-	{ "device", 'd', "soft|NAME", "use the software device, or NAME in place of all recorded "
-				      "devices",
+	{ "device", 'd', "soft|NAME", "replay on the software device, or on NAME, in place of all "
+				      "recorded devices",
 	  TEXT_AT(struct replay_settings, device),
 	  .otherwise = "the machine's device, or soft if it has none" },
 	{ "pace", 0, "asap|recorded|xN", "speed: as fast as possible, as recorded, or N times "
@@ -84,7 +84,7 @@ const struct option_row cli_replay_options[] = {
 	  PARSED_AT(struct replay_settings, replay.pace, parse_pace), .preset = "asap",
 	  .former = 'p' },
 	{ "threads", 'T', "recorded|serial|auto",
-	  "one thread for each recorded one, one for all, or the faster choice",
+	  "one thread per recorded thread, one for all, or the faster of the two",
 	  CHOICE_AT(struct replay_settings, replay.threads), .preset = "auto" },
 	{ "processes", 0, NULL, "one process per recorded process, forked at the same points",
 	  FLAG_AT(struct replay_settings, replay.processes) },
@@ -92,7 +92,7 @@ const struct option_row cli_replay_options[] = {
 	  "send the requests at their recorded times, completed or not; compare nothing",
 	  FLAG_AT(struct replay_settings, open_loop) },
 	{ "scale-ranks", 0, "N",
-	  "like --open-loop, with N times as many ranks, if their pattern allows that",
+	  "like --open-loop, with N times as many ranks, if their pattern can be continued",
 	  NUMBER_AT(struct replay_settings, changes.ranks), .least = 1, .most = RANKS_MAX },
 	{ "size", 0, "xN", "like --open-loop, with N times as many bytes in each request",
 	  PARSED_AT(struct replay_settings, changes.size, parse_factor) },
@@ -216,8 +216,8 @@ static int open_recording(const struct arguments *given, struct trace **ret_trac
 }
 
 /* Write the selected part of @trace. Returns 0, or the exit status. */
-static int take_part(const struct replay_settings *set, const char *path, struct trace *trace,
-		     struct slice_file *part)
+static int write_selected_part(const struct replay_settings *set, const char *path,
+			       struct trace *trace, struct slice_file *part)
 {
 	int status = slice_file_make("replay", &set->slice, path, trace, part);
 
@@ -229,18 +229,18 @@ static int take_part(const struct replay_settings *set, const char *path, struct
 }
 
 /* Run a replay that needs the software device, or is of a part of a trace, in another process. */
-static int replay_elsewhere(const struct replay_settings *set, const char *path,
-			    struct trace *trace, bool soft, char **again)
+static int replay_in_child(const struct replay_settings *set, const char *path, struct trace *trace,
+			   bool soft, char **again)
 {
 	bool slice = slice_is_part(&set->slice) && !getenv(PART_ENV);
 	struct slice_file part;
-	int status = slice ? take_part(set, path, trace, &part) : CLI_FINE;
+	int status = slice ? write_selected_part(set, path, trace, &part) : CLI_FINE;
 
 	if (status)
 		return status;
 	if (soft)
 		choose_link(trace);
-	if (soft && set->persona == PERSONA_RECORDED && persona_take(trace))
+	if (soft && set->persona == PERSONA_RECORDED && persona_write_profile(trace))
 		status = CLI_ENVIRONMENT;
 	if (!status && soft && !set->device)
 		device_report_soft();
@@ -334,7 +334,7 @@ static int replay_trace(struct replay_settings *set, const char *path, struct tr
 	struct text part = { 0 };
 	int status;
 
-	set->replay.stands_in = replay_child_is() && persona_is_other(trace);
+	set->replay.stands_in = replay_child_is() && persona_is_other_device(trace);
 	set->replay.described = replay_child_is() && persona_is_taken();
 	status = refuse_sample(trace);
 	if (!status && !replay_child_is() && device_choose(set->device, DEVICE_SYSFS, &soft))
@@ -345,7 +345,7 @@ static int replay_trace(struct replay_settings *set, const char *path, struct tr
 	if (given && setenv(FAULTS_GIVEN_ENV, "1", 1))
 		return cli_status(log_err(-errno, "set " FAULTS_GIVEN_ENV));
 	if (soft || given || (slice && !getenv(PART_ENV)))
-		return replay_elsewhere(set, path, trace, soft, again);
+		return replay_in_child(set, path, trace, soft, again);
 	if (!replay_child_is())
 		device_report_closed(set->device, "");
 	slice_describe(&set->slice, &part);
@@ -369,7 +369,7 @@ int cli_replay(int argc, char **argv)
 	again[0] = (char *)"verbatim";
 	memcpy(again + 1, argv, ((size_t)argc + 1) * sizeof(*argv));
 	cli_parse(argc, argv, &set, &arguments);
-	set.device = device_take_wire(set.device);
+	set.device = device_set_wire(set.device);
 	set.replay.device = replay_child_is() ? NULL : set.device;
 	if (set.replay.max_memory == REPLAY_MEMORY_DEFAULT)
 		set.replay.max_memory = replay_memory_default(

@@ -26,7 +26,7 @@
 static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 enum { ENDS = sizeof(ends) / sizeof(*ends) };
 
-static void become_child(char **argv, const char *fabric, const sigset_t *unblocked)
+static void exec_replay(char **argv, const char *fabric, const sigset_t *unblocked)
 {
 	struct sigaction old;
 
@@ -48,13 +48,13 @@ static void become_child(char **argv, const char *fabric, const sigset_t *unbloc
 
 static volatile sig_atomic_t running; /* the child */
 
-static void pass_on(int signal)
+static void forward_to_child(int signal)
 {
 	kill(running, signal);
 }
 
 /* End like the child: by the same signal, or return its status. */
-static int end_like_child(int status)
+static int exit_like_child(int status)
 {
 	int number = WTERMSIG(status);
 
@@ -96,7 +96,7 @@ int replay_as_child(char **again, bool soft, bool alone)
 
 	sigemptyset(&early);
 	for (size_t i = 0; i < ENDS; i++) {
-		if (signal(ends[i], pass_on) == SIG_IGN)
+		if (signal(ends[i], forward_to_child) == SIG_IGN)
 			signal(ends[i], SIG_IGN); /* as under nohup */
 		sigaddset(&early, ends[i]);
 	}
@@ -108,12 +108,12 @@ int replay_as_child(char **again, bool soft, bool alone)
 	}
 	child = fork();
 	if (!child)
-		become_child(again, soft ? fabric.path : NULL, &before);
+		exec_replay(again, soft ? fabric.path : NULL, &before);
 	running = child;
 	if (child > 0)
 		sigprocmask(SIG_SETMASK, &before, NULL);
 	status = child < 0 ? log_err(-errno, "start ourselves again") : wait_for(child);
 	if (soft && alone)
 		fabric_remove(&fabric);
-	return status < 0 ? CLI_ENVIRONMENT : end_like_child(status);
+	return status < 0 ? CLI_ENVIRONMENT : exit_like_child(status);
 }

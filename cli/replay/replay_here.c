@@ -110,7 +110,7 @@ struct run {
 	const char *part; /* description of the part that is replayed; NULL: all */
 	struct tolerate *tolerate;
 	struct outcome *outcome; /* of this round */
-	struct outcome *shown;   /* of an earlier round, or this one: choose_shown(); NULL */
+	struct outcome *shown;   /* of an earlier round, or this one: choose_shown_round(); NULL */
 	struct rounds rounds;
 	double *times;
 	uint64_t start; /* clock_monotonic() */
@@ -177,13 +177,13 @@ static void wait_for_debugger(const struct moment *moment)
 	if (!moment->nobjects)
 		log_note("replay: the recorded programs had destroyed all objects by then; "
 			 "give an earlier time or event with --to");
-	log_note("replay: process %d keeps the objects until Enter or a signal (kill -INT %d); "
-		 "gdb -p %d -ex 'p *replay_moment->objects@replay_moment->nobjects'",
+	log_note("replay: process %d holds the objects until Enter or a signal (kill -INT %d); gdb "
+		 "-p %d -ex 'p *replay_moment->objects@replay_moment->nobjects'",
 		 pid, pid, pid);
 	replay_watch_hold();
 }
 
-static bool is_last(const struct run *run)
+static bool is_last_round(const struct run *run)
 {
 	return run->rounds.done + 1 >= run->rounds.warmup + (run->set->loop ?: 1);
 }
@@ -194,8 +194,8 @@ static struct replay_options options_of(const struct run *run)
 
 	if (isatty(STDERR_FILENO))
 		options.tell = NULL; /* the watch rewrites a line instead */
-	options.moment = is_last(run) && (run->set->wait || run->set->slice.range.to.text);
-	options.look = is_last(run) && run->set->wait ? wait_for_debugger : NULL;
+	options.moment = is_last_round(run) && (run->set->wait || run->set->slice.range.to.text);
+	options.look = is_last_round(run) && run->set->wait ? wait_for_debugger : NULL;
 	return options;
 }
 
@@ -245,7 +245,7 @@ static void play_round(struct trace *trace, struct run *run)
 }
 
 /* The first round that differs, or else the first one that left something out. */
-static void choose_shown(struct run *run, bool stopped)
+static void choose_shown_round(struct run *run, bool stopped)
 {
 	bool differs = outcome_divergences(run->outcome);
 	bool partial = !stopped && !run->set->allow_partial && !outcome_is_whole(run->outcome);
@@ -270,10 +270,10 @@ static bool end_round(struct run *run)
 		outcome_stop(run->outcome,
 			     run->err == -ETIME ? "ended by --deadline" : "ended by an error");
 	stopped = run->err || run->signal || outcome_stopped(run->outcome);
-	choose_shown(run, stopped);
+	choose_shown_round(run, stopped);
 	if (run->times && rounds->done >= rounds->warmup)
 		run->times[rounds->done - rounds->warmup] = outcome_seconds(run->outcome);
-	last = stopped || is_last(run);
+	last = stopped || is_last_round(run);
 	if (!stopped)
 		rounds->done++;
 	if (!last && run->shown != run->outcome)

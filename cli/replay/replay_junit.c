@@ -85,7 +85,7 @@ int replay_junit(const struct outcome *outcome, const char *path, int status, FI
 		return err;
 	snprintf(exit_status, sizeof(exit_status), "%d", status);
 	put_replay(&junit, outcome, status);
-	for (size_t i = 0; i < outcome_kept(outcome); i++)
+	for (size_t i = 0; i < outcome_count_kept(outcome); i++)
 		if (outcome_nth(outcome, i))
 			put_divergence(&junit, outcome, i);
 	put_left_out(&junit, outcome);

@@ -40,7 +40,7 @@ static int make_lateness(struct lateness *lateness, size_t n)
 	lateness->bytes = n * (sizeof(struct histogram) + HISTOGRAM_CLASSES * sizeof(*rows));
 	at = mmap(NULL, lateness->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (at == MAP_FAILED)
-		return log_err(-errno, "count issue times");
+		return log_err(-errno, "count the times of posts");
 	lateness->of = at;
 	rows = (uint64_t *)(void *)(lateness->of + n);
 	for (size_t i = 0; i < n; i++)
@@ -171,8 +171,8 @@ static int check_use(const struct replay_settings *set, const struct arguments *
 		return cli_misuse("replay", "--mix already names the traces: unexpected '%s'",
 				  arguments->at[0]);
 	if (mix && slice_is_part(&set->slice))
-		return cli_misuse("replay", "--mix takes whole traces: write parts of them by "
-					    "verbatim trim first");
+		return cli_misuse("replay", "--mix takes whole traces: write a part with `verbatim "
+					    "trim` first");
 	if (!mix && arguments->n != 1)
 		return arguments->n ? cli_refuse_argument("replay", arguments->at[1])
 				    : cli_misuse("replay", "no trace or model given");

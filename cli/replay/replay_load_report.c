@@ -81,7 +81,7 @@ static void print_lateness(const struct load_report *report, FILE *to)
 		format_time((int64_t)late->max, most), format_count(late->count, n));
 }
 
-static void print_rest(const struct load_report *report, FILE *to)
+static void print_load_details(const struct load_report *report, FILE *to)
 {
 	const struct load_result *r = &report->result;
 	char n[FORMAT_TEXT], all[FORMAT_TEXT], time[FORMAT_TEXT];
@@ -100,7 +100,7 @@ static void print_rest(const struct load_report *report, FILE *to)
 			"transport than RC, UC or UD\n",
 			format_count(report->load->left_out, n));
 	if (report->load->dropped)
-		fprintf(to, "  left out    %s requests of senders that belong to no pattern\n",
+		fprintf(to, "  left out    %s requests of senders outside any pattern\n",
 			format_count(report->load->dropped, n));
 	if (report->load->outside)
 		fprintf(to, "  inferred    messages of %u rank%s outside the trace\n",
@@ -120,7 +120,7 @@ void load_report_text(const struct load_report *report, FILE *to)
 	if (r->issued)
 		print_rate("issued", (double)r->issued, r->bytes, r->last - r->first, to);
 	print_lateness(report, to);
-	print_rest(report, to);
+	print_load_details(report, to);
 }
 
 static void put_result(struct json *json, const struct load_report *report)

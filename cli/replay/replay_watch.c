@@ -52,7 +52,7 @@ static struct {
  * Does a signal end the hold? At a terminal it arrives twice, directly and passed on by the parent:
  * the second one must not end the rest of the work.
  */
-static bool take_for_hold(void)
+static bool does_end_hold(void)
 {
 	uint64_t one = 1;
 
@@ -66,16 +66,16 @@ static bool take_for_hold(void)
 }
 
 /* The signal that has arrived; 0: none. */
-static int taken_signal(void)
+static int arrived_signal(void)
 {
 	return __atomic_load_n(&watch.signal, __ATOMIC_SEQ_CST);
 }
 
-static void take_signal(int number)
+static void note_end_signal(int number)
 {
 	int err = errno, none = 0;
 
-	if (!take_for_hold()) {
+	if (!does_end_hold()) {
 		__atomic_compare_exchange_n(&watch.signal, &none, number, false, __ATOMIC_SEQ_CST,
 					    __ATOMIC_SEQ_CST);
 		sem_post(&watch.wake);
@@ -84,9 +84,9 @@ static void take_signal(int number)
 }
 
 /* An ignored signal, as under nohup, stays ignored. */
-static void take_signals(void)
+static void watch_end_signals(void)
 {
-	struct sigaction take = { .sa_handler = take_signal, .sa_flags = SA_RESTART }, old;
+	struct sigaction take = { .sa_handler = note_end_signal, .sa_flags = SA_RESTART }, old;
 
 	for (const int *end = replay_ends; *end; end++)
 		if (!sigaction(*end, NULL, &old) && old.sa_handler != SIG_IGN)
@@ -172,7 +172,7 @@ static bool claim_printing(void)
 
 static const char *name_end(void)
 {
-	switch (taken_signal()) {
+	switch (arrived_signal()) {
 	case SIGINT:
 		return "ended by SIGINT";
 	case SIGTERM:
@@ -194,7 +194,7 @@ static void *watch_replay(void *arg)
 {
 	uint64_t asked;
 
-	while (!has_ended() && !taken_signal() && !is_over()) {
+	while (!has_ended() && !arrived_signal() && !is_over()) {
 		uint64_t left = watch.set->deadline ? watch.start + (uint64_t)watch.set->deadline +
 							      1 - clock_monotonic()
 						    : SHOW_NS;
@@ -202,7 +202,7 @@ static void *watch_replay(void *arg)
 		wait_for(left < SHOW_NS ? left : SHOW_NS);
 		show_line();
 	}
-	watch.late = !has_ended() && !taken_signal();
+	watch.late = !has_ended() && !arrived_signal();
 	if (!has_ended())
 		outcome_stop(watch.set->outcome, name_end());
 	asked = clock_monotonic();
@@ -210,7 +210,7 @@ static void *watch_replay(void *arg)
 		wait_for(GRACE_NS);
 	clear_line();
 	if (!has_ended() && claim_printing())
-		watch.set->finish(watch.set->arg, taken_signal());
+		watch.set->finish(watch.set->arg, arrived_signal());
 	return arg;
 }
 
@@ -230,7 +230,7 @@ int replay_watch_start(struct replay_watch *set)
 		return log_err(-err, "watch the replay");
 	watch.running = true;
 	if (!watch.taken)
-		take_signals();
+		watch_end_signals();
 	watch.taken = true;
 	return 0;
 }
@@ -286,7 +286,7 @@ int replay_watch_stop(bool *ret_late)
 	pthread_join(watch.thread, NULL);
 	watch.running = false;
 	*ret_late = watch.late;
-	return taken_signal();
+	return arrived_signal();
 }
 
 void replay_watch_leave(void)

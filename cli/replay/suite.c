@@ -179,7 +179,7 @@ static int prepare_suite(struct suite *suite)
 
 /* The replays */
 
-static bool is_alone(const struct suite *suite, size_t i)
+static bool must_run_alone(const struct suite *suite, size_t i)
 {
 	size_t n = suite->traces.n;
 
@@ -199,7 +199,7 @@ static bool may_start(const struct suite *suite)
 {
 	if (suite->err || suite->end.why || suite->next == suite->nruns || suite->one_alone)
 		return false;
-	if (is_alone(suite, suite->next))
+	if (must_run_alone(suite, suite->next))
 		return !suite->nrunning;
 	return suite->nrunning < count_processors();
 }
@@ -224,7 +224,7 @@ static void start_runs(struct suite *suite)
 					     &suite->end.before);
 		if (suite->err)
 			return;
-		suite->one_alone = is_alone(suite, suite->next++);
+		suite->one_alone = must_run_alone(suite, suite->next++);
 		suite->nrunning++;
 	}
 }
@@ -236,7 +236,7 @@ static void signal_runs(const struct suite *suite, int number)
 			kill(suite->runs[i].pid, number);
 }
 
-static int leave_runs(struct suite *suite)
+static int end_unfinished_runs(struct suite *suite)
 {
 	int err = 0;
 
@@ -263,7 +263,7 @@ static void run_all(struct suite *suite)
 		if (suite->end.given_up)
 			break;
 	}
-	suite->err = leave_runs(suite) ?: suite->err;
+	suite->err = end_unfinished_runs(suite) ?: suite->err;
 }
 
 /* The report */

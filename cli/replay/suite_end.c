@@ -40,7 +40,7 @@ void suite_end_begin(struct suite_end *end, int64_t deadline)
 }
 
 /* End the suite because of @why. Returns the signal for the running replays. */
-static int end_by(struct suite_end *end, const char *why, int number)
+static int end_because(struct suite_end *end, const char *why, int number)
 {
 	end->hard = clock_monotonic() + GRACE * SECOND;
 	if (!end->why) {
@@ -67,11 +67,11 @@ int suite_end_wait(struct suite_end *end)
 	int number = wait_for_signal(end);
 
 	if (number == -EAGAIN)
-		return end_by(end, "--deadline", SIGTERM);
+		return end_because(end, "--deadline", SIGTERM);
 	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
 		if (ends[i].number == number) {
 			end->number = end->number ?: number;
-			return end_by(end, ends[i].name, number);
+			return end_because(end, ends[i].name, number);
 		}
 	return 0;
 }

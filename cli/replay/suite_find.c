@@ -40,7 +40,7 @@ static int add_trace(struct suite_traces *traces, const char *path)
 	return 0;
 }
 
-static int take_entry(FTS *tree, FTSENT *entry, struct suite_traces *traces)
+static int visit_entry(FTS *tree, FTSENT *entry, struct suite_traces *traces)
 {
 	if (entry->fts_level > FTS_ROOTLEVEL && *entry->fts_name == '.') {
 		fts_set(tree, entry, FTS_SKIP);
@@ -74,7 +74,7 @@ int suite_find(const char *dir, struct suite_traces *ret_traces)
 	if (!tree)
 		return log_err(-errno, "look for traces in %s", dir);
 	while (!err && (entry = fts_read(tree)))
-		err = take_entry(tree, entry, ret_traces);
+		err = visit_entry(tree, entry, ret_traces);
 	fts_close(tree);
 	if (err || ret_traces->n)
 		return err;

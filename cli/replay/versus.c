@@ -39,7 +39,8 @@ const struct option_row cli_versus_options[] = {
 	  TEXT_AT(struct settings, devices), .otherwise = "none, it must be given" },
 	{ "rounds", 0, "N", "replays on each device",
 	  NUMBER_AT(struct settings, rounds), .least = 1, .most = ROUNDS_MAX, .preset = "5" },
-	{ "open-loop", 0, NULL, "send the requests at their recorded times, as replay does",
+	{ "open-loop", 0, NULL, "send the requests at their recorded times, as replay --open-loop "
+				"does",
 	  FLAG_AT(struct settings, open_loop) },
 	{ "pace", 0, "asap|recorded|xN", "speed of the replays",
 	  TEXT_AT(struct settings, pace), .otherwise = "asap; with --open-loop recorded" },

@@ -320,7 +320,7 @@ static int put_reading(struct json *json, struct trace *trace, const struct read
 	return err ? err : put_stat(json, trace, r);
 }
 
-static int put_opened(struct json *json, struct trace *trace)
+static int put_opened_trace(struct json *json, struct trace *trace)
 {
 	struct reading r = { .tables = NULL };
 	int err;
@@ -376,7 +376,7 @@ static int put_trace(struct json *json, const struct source *source, const char 
 	if (status)
 		trace_close(trace);
 	else
-		status = put_opened(json, trace);
+		status = put_opened_trace(json, trace);
 	if (!status)
 		status = cli_status(documents_await(documents, n));
 	if (!status)
@@ -394,7 +394,7 @@ static int put_trace(struct json *json, const struct source *source, const char 
 	return status;
 }
 
-static int put_all(struct text *data, const struct source *source, const char *base)
+static int put_page_data(struct text *data, const struct source *source, const char *base)
 {
 	const struct source before = { base, base };
 	struct json json = { .out = data };
@@ -422,7 +422,7 @@ static int put_all(struct text *data, const struct source *source, const char *b
 static int make_page(const struct source *source, const struct settings *set)
 {
 	struct text data = { 0 }, page = { 0 };
-	int status = put_all(&data, source, set->base);
+	int status = put_page_data(&data, source, set->base);
 
 	if (!status)
 		status = cli_status(page_write(&page, &data));

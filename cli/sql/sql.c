@@ -180,7 +180,7 @@ static int run_prompt(struct session *session)
 	if (!prompt)
 		return CLI_ENVIRONMENT;
 	if (terminal) {
-		pager_refuse();
+		pager_cancel();
 		sql_complete(session->db);
 		signal(SIGINT, end_query);
 	}

@@ -25,7 +25,7 @@ static sqlite3 *from;
 static char **names;
 static size_t nnames;
 
-static void take_name(void *arg, const char *name)
+static void add_completion_name(void *arg, const char *name)
 {
 	char **slot;
 
@@ -42,9 +42,9 @@ static void read_names(void)
 {
 	if (nnames)
 		return;
-	sql_names(from, take_name, NULL);
+	sql_names(from, add_completion_name, NULL);
 	for (size_t i = 0; i < sizeof(keywords) / sizeof(*keywords); i++)
-		take_name(NULL, keywords[i]);
+		add_completion_name(NULL, keywords[i]);
 }
 
 /* The next of @n words that begins with @text. */
@@ -68,7 +68,7 @@ static char *next_name(const char *text, int state)
 	return next_match((const char *const *)names, nnames, &at, text);
 }
 
-static char *next_dot(const char *text, int state)
+static char *next_dot_command(const char *text, int state)
 {
 	static size_t at;
 
@@ -82,7 +82,7 @@ static char **complete_word(const char *text, int start, int end)
 	(void)end;
 	*editline.rl_attempted_completion_over = 1; /* not the name of a file */
 	if (start == 1 && (*editline.rl_line_buffer)[0] == '.')
-		return editline.rl_completion_matches(text, next_dot);
+		return editline.rl_completion_matches(text, next_dot_command);
 	read_names();
 	return editline.rl_completion_matches(text, next_name);
 }

@@ -15,7 +15,7 @@ static bool is_one_of(const char *const *list, const char *name)
 }
 
 /* Is it a pragma that only reads: one that takes a table's name, or one without a value to set? */
-static bool is_question(const char *pragma, const char *value)
+static bool is_reading_pragma(const char *pragma, const char *value)
 {
 	static const char *const tell[] = {
 		"collation_list",  "compile_options", "database_list", "foreign_key_list",
@@ -53,7 +53,7 @@ static int authorize_action(void *arg, int action, const char *name, const char 
 		snprintf(refused, SQL_REFUSED, "%s()", value);
 		return SQLITE_DENY;
 	case SQLITE_PRAGMA:
-		if (is_question(name, value))
+		if (is_reading_pragma(name, value))
 			return SQLITE_OK;
 		snprintf(refused, SQL_REFUSED, "PRAGMA %s", name);
 		return SQLITE_DENY;

@@ -15,7 +15,7 @@
 #include "core/base/printable.h"
 #include "core/base/style.h"
 
-static size_t span_before(const char *ends, const char *text, size_t n)
+static size_t count_until(const char *ends, const char *text, size_t n)
 {
 	size_t span = 0;
 
@@ -27,12 +27,12 @@ static size_t span_before(const char *ends, const char *text, size_t n)
 /* Print a CSV field. A newline is printed as it is, since the field is then quoted. */
 static void put_csv(const char *text, size_t n)
 {
-	bool quoted = !n || span_before(",\"\n", text, n) < n;
+	bool quoted = !n || count_until(",\"\n", text, n) < n;
 
 	if (quoted)
 		putchar('"');
 	while (n) {
-		size_t span = span_before("\"\n", text, n);
+		size_t span = count_until("\"\n", text, n);
 
 		print_foreign_bytes(stdout, text, span);
 		text += span;

@@ -207,8 +207,8 @@ static void print_depths(const struct stat_view *view)
 	table_print_within(table, STAT_WIDTH);
 	table_free(table);
 	if (unsure)
-		printf("  ? for %" PRIu64 ": older than the trace, or their posts or completions "
-		       "are missing\n",
+		printf("  ? (rows: %" PRIu64
+		       "): queues older than the trace, or with missing posts or completions\n",
 		       unsure);
 }
 

@@ -251,7 +251,7 @@ static void print_starved(const struct profile *profile)
 	printf("\nstarved    %s message%s posted 10 us or more before a receive for %s\n",
 	       format_count(starved.messages, n), starved.messages == 1 ? " was" : "s were",
 	       starved.messages == 1 ? "it" : "them");
-	printf("           receivers had none for %s in %s stall%s, the longest %s\n",
+	printf("           no receive was posted for %s in %s stall%s, the longest %s\n",
 	       format_time(starved.ns, ns), format_count(starved.stalls, stalls),
 	       plural_of(starved.stalls), format_time(starved.longest, most));
 }
@@ -312,7 +312,7 @@ static void print_shares(const struct profile_posts *send)
 		       share_text(send->signalled, send->judged, share),
 		       format_count(send->judged, n));
 	if (send->judged && send->distance.count)
-		printf("; from one to the next p50 %" PRId64 ", most %" PRIu64,
+		printf("; distance p50 %" PRId64 ", most %" PRIu64,
 		       histogram_percentile(&send->distance, 50), send->distance.max);
 	if (send->judged)
 		putchar('\n');

@@ -149,7 +149,7 @@ static void ask_recorder(struct top *top)
 }
 
 /* False: the user quit, or the terminal was closed. */
-static bool handle_key(struct top *top, int key)
+static bool apply_key_press(struct top *top, int key)
 {
 	if (key == 'q' || key == DISPLAY_GONE)
 		return false;
@@ -167,7 +167,7 @@ static bool wait_for_more(struct top *top)
 	const struct timespec pause = { .tv_nsec = LOOK_MS * 1000000 };
 
 	if (top->display)
-		return handle_key(top, display_read_key(top->display, LOOK_MS));
+		return apply_key_press(top, display_read_key(top->display, LOOK_MS));
 	nanosleep(&pause, NULL);
 	return true;
 }
@@ -233,7 +233,7 @@ static int close_screen(struct top *top, int err)
 }
 
 /* Skip numbers that were published for an earlier viewer, unless they are the recorder's last. */
-static void pass_over_old(struct top *top)
+static void skip_old_numbers(struct top *top)
 {
 	if (!vitals_page_asked(top->fd) && vitals_page_get(top->fd, &top->state, &top->turn) == 1 &&
 	    (top->state.phase == VITALS_ENDED || top->state.phase == VITALS_FAILED))
@@ -250,7 +250,7 @@ static int join_recorder(struct top *top, const char *name)
 	top->fd = vitals_page_make(&top->session);
 	if (top->fd < 0)
 		return log_err(top->fd, "make a file in %s", top->session.dir);
-	pass_over_old(top);
+	skip_old_numbers(top);
 	return 0;
 }
 

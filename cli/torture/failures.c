@@ -98,7 +98,7 @@ static struct failure *add_error(struct list *list, const struct site *site, uin
 }
 
 /* The most usual errno of a verb. */
-static int usual_error(const struct site *site)
+static int choose_error(const struct site *site)
 {
 	switch (verb_infos[site->verb].effect) {
 	case EFFECT_CREATE:
@@ -112,7 +112,7 @@ static int usual_error(const struct site *site)
 
 static void add_errors(struct list *list, const struct site *site, uint64_t n)
 {
-	int usual = usual_error(site);
+	int usual = choose_error(site);
 
 	add_error(list, site, n, usual);
 	for (int error = 1; error < EXPLAIN_ERRNOS && list->every; error++)
@@ -182,7 +182,7 @@ static void add_site(struct list *list, const struct site *site, uint64_t n)
 		if (list->every)
 			add_delay(list, site, n);
 	} else if (site->verb == VERB_req_notify_cq) {
-		return; /* add_last() */
+		return; /* add_unplaced() */
 	} else if (verb_infos[site->verb].plane == PLANE_DATA) {
 		add_error(list, site, n, ENOMEM);
 	} else if (can_fail(site)) {
@@ -310,7 +310,7 @@ static void add_events(struct list *list, const struct site *site)
 }
 
 /* Calls that set a connection up: a peer may wait forever for the others. */
-static bool sets_up(enum verb verb)
+static bool is_setup_verb(enum verb verb)
 {
 	switch (verb) {
 	case VERB_rdma_create_id:
@@ -350,7 +350,7 @@ static void add_arming(struct list *list, const struct site *site)
 }
 
 /* Failures that the recorder makes, or that have no place. */
-static void add_last(struct list *list, const struct site *site)
+static void add_unplaced(struct list *list, const struct site *site)
 {
 	struct failure *failure = NULL;
 
@@ -360,8 +360,8 @@ static void add_last(struct list *list, const struct site *site)
 		add_refusal(list, site);
 	else if (site->verb == VERB_req_notify_cq)
 		add_arming(list, site);
-	else if (site->opcode < 0 && sets_up(site->verb))
-		failure = add_error(list, site, site->first, usual_error(site));
+	else if (site->opcode < 0 && is_setup_verb(site->verb))
+		failure = add_error(list, site, site->first, choose_error(site));
 	if (failure)
 		failure->by_recorder = true;
 }
@@ -381,7 +381,7 @@ int failures_list(const struct sites *sites, bool every, struct failures *ret_fa
 	for (uint32_t node = 0; node < sites->nodes; node++)
 		add_happenings(&list, node);
 	for (size_t i = 0; i < sites->n; i++)
-		add_last(&list, &sites->all[i]);
+		add_unplaced(&list, &sites->all[i]);
 	if (!list.failed)
 		return 0;
 	failures_fini(ret_failures);

@@ -34,7 +34,7 @@ static int read_results(const char *path, struct results *results)
 	for (at = text; (n = strcspn(at, "\n")) && at[n]; at += n + 1)
 		other += !result_read(results, at, n);
 	if (other)
-		log_note("%zu results in %s do not match the failures of this list and are ignored",
+		log_note("%zu results in %s do not match this list of failures and are ignored",
 			 other, path);
 	free(text);
 	return 0;

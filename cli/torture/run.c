@@ -180,7 +180,7 @@ int run_start(struct run *run, char *const *program, const char *rule, uint64_t 
 }
 
 /* The run is late: ask it to end, later force it. */
-static void force_end(struct run *run)
+static void end_if_late(struct run *run)
 {
 	uint64_t now = clock_monotonic();
 
@@ -211,7 +211,7 @@ int run_poll(struct run *run, struct run_end *ret_end)
 	if (ended < 0 && errno != EINTR)
 		return log_err(-errno, "wait for the program");
 	if (ended <= 0) {
-		force_end(run);
+		end_if_late(run);
 		return 0;
 	}
 	*ret_end = (struct run_end){ .late = run->late, .took = clock_monotonic() - run->begin };

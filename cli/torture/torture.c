@@ -49,7 +49,8 @@ const struct option_row cli_torture_options[] = {
 	{ "format", 'f', "text|json|junit|sarif|html", "output format",
 	  CHOICE_AT(struct settings, format), .preset = "text" },
 	CLI_JSON(struct settings, format, JSON),
-	{ "output", 'o', "DIR", "the directory for the traces of failures that are not handled",
+	{ "output", 'o', "DIR",
+	  "the directory for traces of failures that the program does not handle",
 	  TEXT_AT(struct settings, folder), .preset = "torture" },
 	{ "device", 'd', "soft|NAME", "use the software device, or the existing device NAME",
 	  TEXT_AT(struct settings, device), .preset = "soft" },
@@ -73,7 +74,7 @@ const struct option_row cli_torture_options[] = {
 	{ "runs", 0, "N", "the number of runs of --chaos", NUMBER_AT(struct settings, runs),
 	  .least = 1, .most = 10000, .preset = "20" },
 	{ "baseline", 0, "FILE",
-	  "only count, do not list failures in FILE, an earlier output of torture --json",
+	  "count, but do not list, the failures in FILE, an earlier output of torture --json",
 	  TEXT_AT(struct settings, baseline) },
 	{ "resume", 0, NULL, "continue a torture that was stopped, or whose budget was used up",
 	  FLAG_AT(struct settings, resume) },
@@ -118,12 +119,13 @@ static void stop_torture(int signal)
 	stopped = signal;
 }
 
-static void wait_briefly(void)
+static void sleep_5_ms(void)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
 }
 
-static void place_run(const struct torture *t, struct run *run, unsigned int slot, const char *name)
+static void init_run_at(const struct torture *t, struct run *run, unsigned int slot,
+			const char *name)
 {
 	snprintf(run->folder, sizeof(run->folder), "%s/%s", t->scratch, name);
 	snprintf(run->fabric, sizeof(run->fabric), "/dev/shm/verbatim-torture.%d.%u", (int)getpid(),
@@ -142,11 +144,11 @@ static int run_reference(struct torture *t, const char *name)
 	struct run_end end;
 	int err;
 
-	place_run(t, run, 0, name);
+	init_run_at(t, run, 0, name);
 	err = run_start(run, t->program, NULL,
 			t->set->timeout ? (uint64_t)t->set->timeout : 60 * SECOND);
 	while (!err && !(err = run_poll(run, &end)) && !stopped)
-		wait_briefly();
+		sleep_5_ms();
 	if (stopped)
 		err = -EINTR;
 	if (err > 0 && !t->calm && !t->reference.took && (end.late || end.status))
@@ -212,7 +214,7 @@ static int store_trace(const struct torture *t, const struct run *run,
 	if (file_keep_old(to, to))
 		return -EIO;
 	if (rename(run_file(run, "trace.db", from), to))
-		return log_err(-errno, "move a trace to %s", to);
+		return log_err(-errno, "move the trace of a failure to %s", to);
 	return 0;
 }
 
@@ -228,7 +230,8 @@ static struct judgement judge_without_trace(const struct run_end *end)
 {
 	struct judgement judgement = { .verdict = end->late ? VERDICT_HANG : VERDICT_MISSED };
 
-	strcpy(judgement.says, end->late ? "it did not end; no trace is left" : "no trace is left");
+	strcpy(judgement.says,
+	       end->late ? "the program did not end; no trace is left" : "no trace is left");
 	return judgement;
 }
 
@@ -244,7 +247,7 @@ static int start_run(struct torture *t, unsigned int slot, const char *rule)
 }
 
 /* The program has tried again: does that end? */
-static int start_again(struct torture *t, unsigned int slot)
+static int restart_persistent(struct torture *t, unsigned int slot)
 {
 	const struct failure *failure = t->results.all[t->running[slot]].failure;
 	char rule[sizeof(failure->rule) + 4];
@@ -260,7 +263,8 @@ static void note_each(struct judgement *judgement)
 	char says[sizeof(judgement->says)];
 
 	strcpy(says, judgement->says);
-	snprintf(judgement->says, sizeof(judgement->says), "if it fails each time: %.300s", says);
+	snprintf(judgement->says, sizeof(judgement->says), "if the call fails each time: %.300s",
+		 says);
 }
 
 /* A seed repeats a run as far as the program's threads allow: does it? */
@@ -311,7 +315,7 @@ static int finish_run(struct torture *t, unsigned int slot, const struct run_end
 	if (!err && t->each[slot])
 		note_each(&result->judgement);
 	else if (!err && result->judgement.again && may_start(t))
-		return start_again(t, slot);
+		return restart_persistent(t, slot);
 	t->each[slot] = false;
 	if (!err && !lost && !t->second[slot] &&
 	    (verdict_is_bad(result->judgement.verdict) || t->set->again))
@@ -338,7 +342,7 @@ static bool start_next(struct torture *t, unsigned int slot, size_t *next, int *
 	if (*next == t->results.n || !may_start(t))
 		return false;
 	t->running[slot] = *next;
-	place_run(t, &t->runs[slot], slot + 1, "");
+	init_run_at(t, &t->runs[slot], slot + 1, "");
 	snprintf(t->runs[slot].folder, sizeof(t->runs[slot].folder), "%s/%zu", t->scratch,
 		 *next + 1);
 	failure = t->results.all[(*next)++].failure;
@@ -370,7 +374,7 @@ static int run_all(struct torture *t)
 				start_next(t, i, &next, &err);
 			busy += t->runs[i].pid != 0;
 		}
-		wait_briefly();
+		sleep_5_ms();
 	}
 	for (unsigned int i = 0; i < jobs; i++)
 		if (t->runs[i].pid) {
@@ -535,7 +539,7 @@ static void remove_scratch(const struct torture *t)
 {
 	struct run all = { 0 };
 
-	place_run(t, &all, 0, "");
+	init_run_at(t, &all, 0, "");
 	run_remove(&all);
 	rmdir(t->set->folder); /* unless a trace was kept */
 }

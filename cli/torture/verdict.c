@@ -74,7 +74,7 @@ static void trial_fini(struct trial *trial)
 	trace_close(trial->report.trace);
 }
 
-static int alloc_cleaned(struct trial *trial)
+static int alloc_cleaned_flags(struct trial *trial)
 {
 	uint32_t n = 1;
 
@@ -92,7 +92,7 @@ static int trial_open(struct trial *trial, const struct run *run)
 	if (!err)
 		err = check_trace(trial->report.trace, NULL, &trial->findings);
 	if (!err)
-		err = alloc_cleaned(trial);
+		err = alloc_cleaned_flags(trial);
 	trial->report.findings = trial->findings;
 	return err ? err : symbols_open(&trial->report.symbols);
 }
@@ -496,8 +496,8 @@ static bool has_same_output(const struct reference *reference, const struct run 
 	return same;
 }
 
-static bool is_silent(const struct reference *reference, const struct trial *trial,
-		      const struct run *run, const struct run_end *end)
+static bool is_failure_silent(const struct reference *reference, const struct trial *trial,
+			      const struct run *run, const struct run_end *end)
 {
 	const struct failure *failure = trial->failure;
 
@@ -532,12 +532,12 @@ static void add_finding(const struct reference *reference, const struct trial *t
 		snprintf(ret->says + used, sizeof(ret->says) - used, "; %s", found.says);
 }
 
-static void judge_rest(const struct reference *reference, const struct trial *trial,
+static void judge_exit(const struct reference *reference, const struct trial *trial,
 		       const struct run *run, const struct run_end *end, struct judgement *ret)
 {
 	if (prints_success(reference, trial, run, ret)) {
 		ret->verdict = VERDICT_MISUSE;
-	} else if (is_silent(reference, trial, run, end)) {
+	} else if (is_failure_silent(reference, trial, run, end)) {
 		ret->verdict = VERDICT_SILENT;
 		snprintf(ret->says, sizeof(ret->says), "exit 0, as if nothing had failed");
 	} else if (end->status) {
@@ -563,7 +563,7 @@ static void judge_trial(const struct reference *reference, const struct trial *t
 	else if (trial->failure->chaos)
 		judge_chaos(reference, run, end, ret);
 	else
-		judge_rest(reference, trial, run, end, ret);
+		judge_exit(reference, trial, run, end, ret);
 }
 
 int verdict_judge(const struct reference *reference, const struct failure *failure,

@@ -70,7 +70,7 @@ static struct json_shape **shape_at(uint32_t hash, unsigned int way)
 
 /* Learning a shape */
 
-static struct spot find_spot(const struct json_shape *shape, const char *at)
+static struct spot locate_in_shape(const struct json_shape *shape, const char *at)
 {
 	uint32_t i = shape->nscalars;
 
@@ -99,8 +99,8 @@ static void note_literals(struct json_shape *shape, size_t n)
 
 		if (is_scalar(node))
 			continue;
-		shape->from[k] = find_spot(shape, node->raw);
-		shape->to[k] = find_spot(shape, node->raw + node->raw_length);
+		shape->from[k] = locate_in_shape(shape, node->raw);
+		shape->to[k] = locate_in_shape(shape, node->raw + node->raw_length);
 	}
 }
 
@@ -211,7 +211,7 @@ static inline const char *read_digits(const char *at, const char *end, uint64_t 
 }
 
 /* Read a number of at most DIGITS digits and nothing else, as nearly all values are. */
-static inline bool take_digits(struct json_parser *p, struct json_node *node)
+static inline bool parse_digits(struct json_parser *p, struct json_node *node)
 {
 	const char *from = p->at, *at;
 	uint64_t value;
@@ -229,9 +229,9 @@ static inline bool take_digits(struct json_parser *p, struct json_node *node)
 }
 
 /* Read a value other than an object or an array into node @k. */
-static inline bool take_scalar(struct json_parser *p, uint32_t k)
+static inline bool parse_scalar(struct json_parser *p, uint32_t k)
 {
-	if (take_digits(p, &p->nodes[k]))
+	if (parse_digits(p, &p->nodes[k]))
 		return true;
 	p->nnodes = k;
 	return *p->at != '{' && *p->at != '[' && json_parse_value(p);
@@ -255,7 +255,7 @@ static bool parse_scalars(const struct json_shape *shape, struct json_parser *p,
 			return false;
 		*at++ = p->at;
 		p->at += literal++->n;
-		if (!take_scalar(p, k))
+		if (!parse_scalar(p, k))
 			return false;
 		node->next = like->next;
 		node->name = like->name;
@@ -265,14 +265,14 @@ static bool parse_scalars(const struct json_shape *shape, struct json_parser *p,
 	return (size_t)(p->end - p->at) == literal->n && !memcmp(p->at, literal->at, literal->n);
 }
 
-size_t json_shape_room(const struct json_shape *shape, size_t n)
+size_t json_shape_bytes(const struct json_shape *shape, size_t n)
 {
 	return shape->nnodes * sizeof(struct json_node) + n + 1;
 }
 
 /* Set the position in the text of each object and array. */
-static void place_others(const struct json_shape *shape, struct json_node *nodes,
-			 const char *const *at)
+static void set_positions(const struct json_shape *shape, struct json_node *nodes,
+			  const char *const *at)
 {
 	for (uint32_t k = 0; k < shape->nnodes; k++) {
 		const struct spot *from = &shape->from[k], *to = &shape->to[k];
@@ -285,8 +285,8 @@ static void place_others(const struct json_shape *shape, struct json_node *nodes
 }
 
 /* Make a tree like that of the shape in @room. False: the text has another shape. */
-static bool parse_like(const struct json_shape *shape, const char *json, size_t n,
-		       struct json_node *room)
+static bool parse_same_shape(const struct json_shape *shape, const char *json, size_t n,
+			     struct json_node *room)
 {
 	struct json_parser p = {
 		.at = json, .end = json + n, .nodes = room, .texts = (char *)(room + shape->nnodes)
@@ -295,16 +295,16 @@ static bool parse_like(const struct json_shape *shape, const char *json, size_t 
 
 	if (!parse_scalars(shape, &p, at))
 		return false;
-	place_others(shape, room, at);
+	set_positions(shape, room, at);
 	return true;
 }
 
 /* The same in memory of its own, or NULL. */
-static struct json_node *new_like(const struct json_shape *shape, const char *json, size_t n)
+static struct json_node *new_same_shape(const struct json_shape *shape, const char *json, size_t n)
 {
-	struct json_node *room = malloc(json_shape_room(shape, n));
+	struct json_node *room = malloc(json_shape_bytes(shape, n));
 
-	if (room && parse_like(shape, json, n, room))
+	if (room && parse_same_shape(shape, json, n, room))
 		return room;
 	free(room);
 	return NULL;
@@ -320,7 +320,7 @@ static int parse_by_hash(const char *json, size_t n, const struct json_shape **r
 		/* pairs with the store in learn_shape() */
 		const struct json_shape *shape =
 			__atomic_load_n(shape_at(hash, way), __ATOMIC_ACQUIRE);
-		struct json_node *root = shape ? new_like(shape, json, n) : NULL;
+		struct json_node *root = shape ? new_same_shape(shape, json, n) : NULL;
 
 		if (!shape)
 			break;
@@ -338,7 +338,7 @@ static int parse_by_hash(const char *json, size_t n, const struct json_shape **r
 int json_shape_parse(const char *json, size_t n, const struct json_shape *guess, void *room,
 		     const struct json_shape **ret_shape, struct json_node **ret_root)
 {
-	if (!guess || !parse_like(guess, json, n, room))
+	if (!guess || !parse_same_shape(guess, json, n, room))
 		return parse_by_hash(json, n, ret_shape, ret_root);
 	*ret_shape = guess;
 	*ret_root = room;

@@ -19,12 +19,12 @@ struct json_places {
 };
 
 /* The bytes that the tree of a text of @n bytes needs if it has that shape. */
-size_t json_shape_room(const struct json_shape *shape, size_t n);
+size_t json_shape_bytes(const struct json_shape *shape, size_t n);
 
 /*
  * The tree of @json, as by json_parse(), and its shape, or NULL. All trees of one shape have the
  * same values in the same nodes, of which only numbers, texts, truth values and null differ. If the
- * shape is @guess, which may be NULL, *@ret_root is @room, of json_shape_room() bytes; otherwise
+ * shape is @guess, which may be NULL, *@ret_root is @room, of json_shape_bytes() bytes; otherwise
  * the caller frees *@ret_root with free().
  */
 int json_shape_parse(const char *json, size_t n, const struct json_shape *guess, void *room,

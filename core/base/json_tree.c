@@ -24,7 +24,7 @@ static inline void skip_blanks(struct json_parser *p)
 		p->at++;
 }
 
-static bool take_char(struct json_parser *p, char c)
+static bool parse_char(struct json_parser *p, char c)
 {
 	skip_blanks(p);
 	if (p->at == p->end || *p->at != c)
@@ -34,7 +34,7 @@ static bool take_char(struct json_parser *p, char c)
 }
 
 /* Four digits after "\u"; -1 if invalid. */
-static int32_t take_hex(struct json_parser *p)
+static int32_t parse_hex(struct json_parser *p)
 {
 	int32_t code = 0;
 
@@ -75,15 +75,15 @@ static void put_utf8(struct json_parser *p, uint32_t code)
 }
 
 /* "\uD83D\uDE00" is one character; half of such a pair is invalid. */
-static bool take_unicode(struct json_parser *p)
+static bool parse_unicode(struct json_parser *p)
 {
-	int32_t code = take_hex(p), low;
+	int32_t code = parse_hex(p), low;
 
 	if (code >= 0xd800 && code < 0xdc00) {
 		if (p->end - p->at < 6 || p->at[0] != '\\' || p->at[1] != 'u')
 			return false;
 		p->at += 2;
-		low = take_hex(p);
+		low = parse_hex(p);
 		if (low < 0xdc00 || low > 0xdfff)
 			return false;
 		code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
@@ -95,7 +95,7 @@ static bool take_unicode(struct json_parser *p)
 }
 
 /* Read the character after a backslash. */
-static bool take_escape(struct json_parser *p)
+static bool parse_escape(struct json_parser *p)
 {
 	static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
 	const char *letter;
@@ -105,7 +105,7 @@ static bool take_escape(struct json_parser *p)
 		return false;
 	c = *p->at++;
 	if (c == 'u')
-		return take_unicode(p);
+		return parse_unicode(p);
 	letter = c ? strchr(letters, c) : NULL;
 	if (letter)
 		*p->texts++ = meant[letter - letters];
@@ -125,14 +125,14 @@ static void copy_plain(struct json_parser *p)
 }
 
 /* A character that copy_plain() does not copy. */
-static bool take_special(struct json_parser *p)
+static bool parse_special(struct json_parser *p)
 {
 	size_t length;
 	uint32_t code;
 
 	if (*p->at == '\\') {
 		p->at++;
-		return take_escape(p);
+		return parse_escape(p);
 	}
 	if (!(*p->at & 0x80))
 		return false;
@@ -144,13 +144,13 @@ static bool take_special(struct json_parser *p)
 }
 
 /* Read the rest of a text whose opening quote was read. */
-static bool take_text(struct json_parser *p, const char **ret_text, uint32_t *ret_length)
+static bool parse_text_value(struct json_parser *p, const char **ret_text, uint32_t *ret_length)
 {
 	const char *text = p->texts;
 
 	copy_plain(p);
 	while (p->at < p->end && *p->at != '"') {
-		if (!take_special(p))
+		if (!parse_special(p))
 			return false;
 		copy_plain(p);
 	}
@@ -178,7 +178,7 @@ static bool skip_digits(struct json_parser *p)
 }
 
 /* Skip the fraction and exponent of a number. */
-static bool take_fraction(struct json_parser *p)
+static bool parse_fraction(struct json_parser *p)
 {
 	if (p->at < p->end && *p->at == '.') {
 		p->at++;
@@ -194,7 +194,7 @@ static bool take_fraction(struct json_parser *p)
 	return true;
 }
 
-static bool take_number(struct json_parser *p, struct json_node *node)
+static bool parse_number_value(struct json_parser *p, struct json_node *node)
 {
 	bool minus = *p->at == '-';
 	const char *at = p->at + minus, *digits = at;
@@ -208,7 +208,7 @@ static bool take_number(struct json_parser *p, struct json_node *node)
 		return false;
 	if (p->at < p->end && (*p->at == '.' || (*p->at | 32) == 'e')) {
 		node->kind = JSON_REAL;
-		return take_fraction(p);
+		return parse_fraction(p);
 	}
 	if (p->at - digits > 19)
 		return false;
@@ -219,7 +219,7 @@ static bool take_number(struct json_parser *p, struct json_node *node)
 	return true;
 }
 
-static bool take_word(struct json_parser *p, const char *word)
+static bool parse_literal(struct json_parser *p, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -235,7 +235,8 @@ static bool parse_element(struct json_parser *p, bool named)
 	const char *name = NULL;
 	uint32_t length = 0, at;
 
-	if (named && (!take_char(p, '"') || !take_text(p, &name, &length) || !take_char(p, ':')))
+	if (named &&
+	    (!parse_char(p, '"') || !parse_text_value(p, &name, &length) || !parse_char(p, ':')))
 		return false;
 	at = p->nnodes;
 	if (!json_parse_value(p))
@@ -249,7 +250,7 @@ static bool parse_elements(struct json_parser *p, struct json_node *node, char c
 {
 	struct json_node *last = NULL;
 
-	if (take_char(p, close))
+	if (parse_char(p, close))
 		return true;
 	if (++p->depth > DEPTH_MAX)
 		return false;
@@ -262,9 +263,9 @@ static bool parse_elements(struct json_parser *p, struct json_node *node, char c
 			last->next = (uint32_t)(now - last);
 		last = now;
 		node->count++;
-	} while (take_char(p, ','));
+	} while (parse_char(p, ','));
 	p->depth--;
-	return take_char(p, close);
+	return parse_char(p, close);
 }
 
 bool json_parse_value(struct json_parser *p)
@@ -287,19 +288,19 @@ bool json_parse_value(struct json_parser *p)
 	case '"':
 		node->kind = JSON_TEXT;
 		p->at++;
-		sound = take_text(p, &node->text, &node->length);
+		sound = parse_text_value(p, &node->text, &node->length);
 		break;
 	case 'n':
-		sound = take_word(p, "null");
+		sound = parse_literal(p, "null");
 		break;
 	case 't':
 	case 'f':
 		node->kind = JSON_BOOL;
 		node->number = *p->at == 't';
-		sound = take_word(p, node->number ? "true" : "false");
+		sound = parse_literal(p, node->number ? "true" : "false");
 		break;
 	default:
-		sound = take_number(p, node);
+		sound = parse_number_value(p, node);
 	}
 	node->raw_length = (uint32_t)(p->at - node->raw);
 	return sound;

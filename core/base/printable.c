@@ -58,7 +58,7 @@ static bool is_hex(char c)
 }
 
 /* Would the backslash at @text be mistaken for one of our escapes? */
-static bool reads_as_escape(const char *text, size_t n)
+static bool looks_like_escape(const char *text, size_t n)
 {
 	if (n >= 3 && text[1] == 'u' && text[2] == '{')
 		return true;
@@ -75,7 +75,7 @@ static size_t plain_char(const char *text, size_t n, bool lines)
 	size_t length;
 
 	if (*text >= ' ' && *text < 0x7f)
-		return lines || *text != '\\' || !reads_as_escape(text, n);
+		return lines || *text != '\\' || !looks_like_escape(text, n);
 	if (*text == '\n')
 		return lines;
 	length = printable_utf8(text, n, &code);

@@ -66,7 +66,7 @@ size_t style_length(const char *text, size_t n)
 	return 0;
 }
 
-size_t style_whole(const char *text, size_t n)
+size_t style_complete_length(const char *text, size_t n)
 {
 	size_t from = n < STYLE_LENGTH ? 0 : n - (STYLE_LENGTH - 1);
 

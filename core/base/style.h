@@ -43,4 +43,4 @@ enum style style_of_severity(char severity);
 size_t style_length(const char *text, size_t n);
 
 /* The number of bytes of @text before an incomplete sequence at its end; @n: there is none. */
-size_t style_whole(const char *text, size_t n);
+size_t style_complete_length(const char *text, size_t n);

@@ -23,27 +23,28 @@ static double draw_chance(uint64_t *state)
 	return (double)((z ^ z >> 31) >> 11) / (double)(1ull << 53);
 }
 
-static bool in_turn(struct fault_rule *rule)
+static bool is_in_turn(struct fault_rule *rule)
 {
 	uint64_t n = ++rule->count;
 
 	return n >= rule->from && n <= rule->to && (n - rule->from) % rule->every == 0;
 }
 
-static bool by_chance(struct fault_rule *rule)
+static bool is_chosen_randomly(struct fault_rule *rule)
 {
 	return rule->chance >= 1 || draw_chance(&rule->random) < rule->chance;
 }
 
 /* Does the rule apply to a retry? A rule for single operations was applied already. */
-static bool strikes_again(struct fault_rule *rule)
+static bool applies_to_retry(struct fault_rule *rule)
 {
-	return rule->from == 1 && rule->to == UINT64_MAX && rule->every == 1 && by_chance(rule);
+	return rule->from == 1 && rule->to == UINT64_MAX && rule->every == 1 &&
+	       is_chosen_randomly(rule);
 }
 
-bool fault_strikes(struct fault_rule *rule, bool again)
+bool fault_applies(struct fault_rule *rule, bool again)
 {
-	return again ? strikes_again(rule) : in_turn(rule) && by_chance(rule);
+	return again ? applies_to_retry(rule) : is_in_turn(rule) && is_chosen_randomly(rule);
 }
 
 /*
@@ -57,7 +58,7 @@ static double draw_factor(struct fault_rule *rule)
 	return u < 0.01 ? 100 : 1 / u;
 }
 
-struct fault fault_pace(struct fault_rule *rule, uint64_t bytes, uint64_t now)
+struct fault fault_limit_rate(struct fault_rule *rule, uint64_t bytes, uint64_t now)
 {
 	uint64_t begins = rule->free_at > now ? rule->free_at : now;
 	struct fault fault = rule->fault;
@@ -82,7 +83,7 @@ struct fault fault_draw(struct fault_rule *rule, uint64_t bytes)
 	double ns = (double)fault.ns;
 
 	if (fault.kind == FAULT_RATE)
-		return fault_pace(rule, bytes, read_clock());
+		return fault_limit_rate(rule, bytes, read_clock());
 	if (fault.spread)
 		ns += (2 * draw_chance(&rule->random) - 1) * (double)fault.spread;
 	if (fault.tail > 0 && draw_chance(&rule->random) < fault.tail)
@@ -96,7 +97,7 @@ bool fault_is_for_verb(const struct fault_rule *rule, const char *verb)
 	return !strcmp(rule->verb, verb) || !strcmp(rule->verb, "any");
 }
 
-static bool ends_in(const char *path, const char *end, size_t length)
+static bool has_path_end(const char *path, const char *end, size_t length)
 {
 	size_t n = strlen(path);
 
@@ -113,7 +114,7 @@ bool fault_is_at(const char *at, const struct fault_place *place)
 		return true;
 	if (!place->file)
 		return false;
-	return ends_in(place->file, at, line ? (size_t)(colon - at) : strlen(at)) &&
+	return has_path_end(place->file, at, line ? (size_t)(colon - at) : strlen(at)) &&
 	       (!line || atoi(colon + 1) == place->line);
 }
 

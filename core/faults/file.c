@@ -62,7 +62,7 @@ static int read_line(const struct faults_reader *reader, char *text, unsigned in
 	got = fault_parse(text, &rule, &why);
 
 	if (got > 0)
-		why = fault_unsuited(&rule, reader->maker);
+		why = fault_why_unsuited(&rule, reader->maker);
 	if (got < 0 || (got > 0 && why))
 		return reader->wrong(reader->context, line, why);
 	rule.line = line;

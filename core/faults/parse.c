@@ -408,8 +408,8 @@ static const struct word {
 	{ "cm", set_cm, false,
 	  "cm= takes the name of an rdma_cm_event_type, as in cm=ESTABLISHED" },
 	{ "becomes", set_becomes, false,
-	  "becomes= takes the name of an rdma_cm_event_type, as in becomes=REJECTED, and a rule "
-	  "has one action" },
+	  "becomes= takes the name of an rdma_cm_event_type, as in becomes=REJECTED, as the only "
+	  "action of a rule" },
 	{ "mark", set_mark, false, "mark= takes the text of a mark, without spaces" },
 	{ "phase", set_phase, false, "phase= takes the name of a phase, without spaces" },
 	{ "at", set_at, false,
@@ -419,31 +419,37 @@ static const struct word {
 	{ "p", set_p, false, "p= takes a probability, 0 to 1" },
 	{ "seed", set_seed, false, "seed= takes a number" },
 	{ "errno", set_errno, false,
-	  "errno= takes one name, as in errno=ENOMEM, and a rule has one action" },
+	  "errno= takes one name, as in errno=ENOMEM, as the only action of a rule" },
 	{ "status", set_status, false,
 	  "status= takes the name of an ibv_wc_status other than SUCCESS, as in "
-	  "status=RETRY_EXC_ERR, and a rule has one action" },
+	  "status=RETRY_EXC_ERR, as the only action of a rule" },
 	{ "vendor_err", set_vendor_err, false,
 	  "vendor_err= takes a number of 8 bits" },
 	{ "delay", set_delay, false,
-	  "delay= takes a time, as in delay=2ms, and a rule has one action" },
+	  "delay= takes a time, as in delay=2ms, as the only action of a rule" },
 	{ "rate", set_rate, false,
-	  "rate= takes bits or bytes a second, as in rate=10Gbit or rate=800MB, and a rule has one "
-	  "action" },
+	  "rate= takes bits or bytes a second, as in rate=10Gbit or rate=800MB, as the only action "
+	  "of a rule" },
 	{ "late", set_late, false,
-	  "late= takes a time, as in late=2ms, and a rule has one action" },
-	{ "never", set_never, true, "a rule has one action" },
-	{ "disconnect", set_disconnect, true, "a rule has one action" },
+	  "late= takes a time, as in late=2ms, as the only action of a rule" },
+	{ "never", set_never, true,
+	  "never takes no value and must be the only action of a rule" },
+	{ "disconnect", set_disconnect, true,
+	  "disconnect takes no value and must be the only action of a rule" },
 	{ "spread", set_spread, false, "spread= takes a time, as in delay=20us spread=5us" },
 	{ "tail", set_tail, false, "tail= takes a probability, 0 to 1" },
-	{ "lose", set_lose, true, "a rule has one action" },
-	{ "rnr", set_rnr, true, "a rule has one action" },
-	{ "overrun", set_overrun, true, "a rule has one action" },
+	{ "lose", set_lose, true,
+	  "lose takes no value and must be the only action of a rule" },
+	{ "rnr", set_rnr, true,
+	  "rnr takes no value and must be the only action of a rule" },
+	{ "overrun", set_overrun, true,
+	  "overrun takes no value and must be the only action of a rule" },
 	{ "event", set_event, false,
-	  "event= takes the name of an ibv_event_type, as in event=PORT_ERR, and a rule "
-	  "has one action" },
-	{ "port", set_port, false, "port= takes down or up, and a rule has one action" },
-	{ "kill", set_kill, true, "a rule has one action" },
+	  "event= takes the name of an ibv_event_type, as in event=PORT_ERR, as the only action of "
+	  "a rule" },
+	{ "port", set_port, false, "port= takes down or up, as the only action of a rule" },
+	{ "kill", set_kill, true,
+	  "kill takes no value and must be the only action of a rule" },
 	{ "for", set_time, false, "for= takes a time, as in for=50ms" },
 	{ NULL, NULL, false, NULL },
 };
@@ -461,10 +467,10 @@ static bool read_word(char *text, struct fault_rule *rule, const char **why)
 			break;
 	*why = word->name
 		       ? word->why
-		       : "an unknown word (verb, opcode, qp, cm, process, thread, mark, phase, at, "
-			 "n, every, p, seed; errno, status, vendor_err, delay, rate, late, never, "
-			 "becomes, disconnect, lose, rnr, overrun, event, port, kill, for, spread, "
-			 "tail)";
+		       : "unknown word; conditions: verb, opcode, qp, cm, process, thread, mark, "
+			 "phase, at, n, every, p, seed; actions: errno, status, vendor_err, delay, "
+			 "rate, late, never, becomes, disconnect, lose, rnr, overrun, event, port, "
+			 "kill, for, spread, tail";
 	return word->name && word->alone == !value && word->set(rule, value);
 }
 
@@ -489,7 +495,8 @@ static bool check_cm(const struct fault_rule *rule, const char **why)
 	*why = "becomes= is for an event of librdmacm, as in cm=ESTABLISHED becomes=REJECTED";
 	if (rule->cm_event < 0)
 		return false;
-	*why = "an event of librdmacm can have becomes=, delay= and kill only, and no other object";
+	*why = "a rule for an event of librdmacm can have only becomes=, delay= and kill, and no "
+	       "other object";
 	return !rule->verb[0] && rule->opcode < 0 && !rule->qpn &&
 	       (rule->fault.kind == FAULT_BECOMES || rule->fault.kind == FAULT_DELAY ||
 		rule->fault.kind == FAULT_KILL);
@@ -528,10 +535,10 @@ static bool check_fit(const struct fault_rule *rule, const char **why)
 	case FAULT_LOSE:
 	case FAULT_RNR:
 	case FAULT_OVERRUN:
-		*why = "a verb can have errno=, delay=, event=, port= and kill only";
+		*why = "a rule for a verb can have only errno=, delay=, event=, port= and kill";
 		return !verb;
 	case FAULT_EVENT:
-		*why = "events of a queue pair, CQ or SRQ are for requests, not for a verb";
+		*why = "event= of a queue pair, CQ or SRQ needs a request, not a verb";
 		return !verb || !is_of_queue(rule->fault.value);
 	default:
 		return true;
@@ -598,7 +605,7 @@ static const struct {
 };
 /* clang-format on */
 
-const char *fault_unsuited(const struct fault_rule *rule, enum fault_maker maker)
+const char *fault_why_unsuited(const struct fault_rule *rule, enum fault_maker maker)
 {
 	for (size_t i = 0; i < sizeof(unsuited) / sizeof(unsuited[0]); i++)
 		if (unsuited[i].kind == rule->fault.kind && unsuited[i].maker == maker)

@@ -21,7 +21,7 @@ enum fault_kind {
 	FAULT_KILL,       /* this process ends by SIGKILL; never returned */
 	FAULT_LATE,       /* the completion is delivered @ns later */
 	FAULT_NEVER,      /* the completion is not delivered */
-	FAULT_RATE,       /* requests leave at @rate: becomes FAULT_DELAY by fault_pace() */
+	FAULT_RATE,       /* requests leave at @rate: becomes FAULT_DELAY by fault_limit_rate() */
 	FAULT_DISCONNECT, /* the connection of librdmacm ends at this request */
 	FAULT_BECOMES,    /* an event of librdmacm is replaced by @value, enum rdma_cm_event_type */
 	FAULT_KINDS,
@@ -81,7 +81,7 @@ struct fault_rule {
 int fault_parse(char *line, struct fault_rule *rule, const char **why);
 
 /* The reason why @maker cannot inject the fault; NULL: it can. */
-const char *fault_unsuited(const struct fault_rule *rule, enum fault_maker maker);
+const char *fault_why_unsuited(const struct fault_rule *rule, enum fault_maker maker);
 
 /*
  * The name of @verb, "ibv_create_qp_ex", in a rule: an extended verb has the name of the plain one.
@@ -116,7 +116,7 @@ bool fault_is_for_completion(const struct fault_rule *rule, uint32_t qpn, int op
  * Count an operation that matches @rule; does the rule apply to it? @again: it is a retry, to which
  * only random rules apply. One thread at a time.
  */
-bool fault_strikes(struct fault_rule *rule, bool again);
+bool fault_applies(struct fault_rule *rule, bool again);
 
 /*
  * The fault of @rule, with a time drawn from its distribution. FAULT_RATE becomes a delay for a
@@ -125,4 +125,4 @@ bool fault_strikes(struct fault_rule *rule, bool again);
 struct fault fault_draw(struct fault_rule *rule, uint64_t bytes);
 
 /* The same for FAULT_RATE at time @now, CLOCK_MONOTONIC in ns. */
-struct fault fault_pace(struct fault_rule *rule, uint64_t bytes, uint64_t now);
+struct fault fault_limit_rate(struct fault_rule *rule, uint64_t bytes, uint64_t now);

@@ -251,7 +251,7 @@ struct fit {
 };
 
 /* The requested connection of @me: the last one to @dest until @time, or the first. */
-static const struct link *find_asked(const struct qp *me, uint32_t dest, int64_t time)
+static const struct link *find_asked_link(const struct qp *me, uint32_t dest, int64_t time)
 {
 	const struct link *found = NULL;
 
@@ -302,8 +302,8 @@ static int compare_fits(const struct fit *a, const struct fit *b)
  * another host and the match is not certain; if it was destroyed, not yet created or of unknown
  * address, and was connected to others; or if it is @me itself, at an unknown address.
  */
-static bool is_stranger(const struct qp *me, const struct qp *qp, const struct fit *fit,
-			const struct place *place, int64_t time)
+static bool may_be_unrelated(const struct qp *me, const struct qp *qp, const struct fit *fit,
+			     const struct place *place, int64_t time)
 {
 	bool unknown = fit->placed == PLACED_PERHAPS && place && place->is_global;
 
@@ -325,7 +325,7 @@ uint32_t peers_find(const struct peers *p, uint32_t id, uint32_t dest, const str
 		    int64_t time, enum peers_known *ret_known)
 {
 	const struct qp *me = get_pointer(&p->by_id, id), *best = NULL;
-	const struct link *asked = me ? find_asked(me, dest, time) : NULL;
+	const struct link *asked = me ? find_asked_link(me, dest, time) : NULL;
 	struct fit best_fit = { 0 };
 
 	if (ret_known)
@@ -338,7 +338,7 @@ uint32_t peers_find(const struct peers *p, uint32_t id, uint32_t dest, const str
 
 		if (fit.placed == PLACED_ELSEWHERE || better < 0)
 			continue;
-		if (is_stranger(me, qp, &fit, place, time))
+		if (may_be_unrelated(me, qp, &fit, place, time))
 			continue;
 		if (!better && measure_distance(best, time) <= measure_distance(qp, time))
 			continue;

@@ -18,7 +18,7 @@
 #include "core/wire/session.h"
 
 /* Is the recorder of this trace still running? */
-static bool recorder_alive(sqlite3 *db)
+static bool is_recorder_alive(sqlite3 *db)
 {
 	int64_t pid = sql_int(db, "SELECT value FROM meta WHERE key = 'recorder'", 0);
 	int64_t start = sql_int(db, "SELECT value FROM meta WHERE key = 'recorder_start'", 0);
@@ -82,7 +82,7 @@ static int recover_db(sqlite3 *db, const char *path)
 		return err;
 	if (!err) /* complete, but its recorder died before the WAL was removed */
 		return complete_file(db);
-	if (recorder_alive(db))
+	if (is_recorder_alive(db))
 		return log_why(-EBUSY,
 			       "%s is still being recorded; wait for the end of the "
 			       "recording",
@@ -92,7 +92,7 @@ static int recover_db(sqlite3 *db, const char *path)
 }
 
 /* Opens without trusting the schema: nothing in it is run. */
-static int open_with(const char *path, int flags, sqlite3 **ret_db)
+static int open_untrusted(const char *path, int flags, sqlite3 **ret_db)
 {
 	int err = sql_open(path, SQLITE_OPEN_FULLMUTEX | flags, ret_db);
 
@@ -110,7 +110,7 @@ static int open_unfinished(const char *path, sqlite3 **ret_db)
 			       path);
 	err = vfs_check(path);
 	if (!err)
-		err = open_with(path, SQLITE_OPEN_READWRITE, ret_db);
+		err = open_untrusted(path, SQLITE_OPEN_READWRITE, ret_db);
 	return err ? err : recover_db(*ret_db, path);
 }
 
@@ -120,7 +120,7 @@ static int open_db(const char *path, sqlite3 **ret_db)
 	int err = file_check(path, &unfinished);
 
 	if (!err && !unfinished)
-		err = open_with(path, SQLITE_OPEN_READONLY, ret_db);
+		err = open_untrusted(path, SQLITE_OPEN_READONLY, ret_db);
 	if (!err && !unfinished)
 		err = sql_hold(*ret_db);
 	if (!err && !unfinished)

@@ -50,8 +50,8 @@ static uint64_t read_limit(const char *path)
 /*
  * The smallest limit in @file of @group, a path below @root and @below, and of all groups above it.
  */
-static uint64_t least_limit(struct scratch *s, const char *root, const char *below,
-			    const char *group, const char *file)
+static uint64_t find_least_limit(struct scratch *s, const char *root, const char *below,
+				 const char *group, const char *file)
 {
 	const size_t top = strlen(root) + strlen(below);
 	uint64_t least = UINT64_MAX;
@@ -92,9 +92,9 @@ static uint64_t limit_of_line(struct scratch *s, const char *line, const char *r
 	if (!group || group[1] != '/')
 		return UINT64_MAX;
 	if (group == list + 1)
-		return least_limit(s, root, "", group + 1, "memory.max");
+		return find_least_limit(s, root, "", group + 1, "memory.max");
 	return has_memory(list + 1)
-		       ? least_limit(s, root, "/memory", group + 1, "memory.limit_in_bytes")
+		       ? find_least_limit(s, root, "/memory", group + 1, "memory.limit_in_bytes")
 		       : UINT64_MAX;
 }
 

@@ -330,7 +330,7 @@ static void put_objects(struct codec_out *out, enum object_kind kind, void *cons
 	}
 }
 
-void codec_put_outs(struct codec_out *out, enum verb verb, const uint64_t *args)
+void codec_put_outputs(struct codec_out *out, enum verb verb, const uint64_t *args)
 {
 	const struct field_info *made = &verb_infos[verb].ret;
 	const struct struct_info *info = &verb_infos[verb].args;

@@ -10,8 +10,8 @@
  * bytes that follow in bits 16 to 31, and in bit 32 whether a hash follows; then the hash, one
  * word, and the bytes.
  *
- * No state; any thread. codec_put_args() and codec_put_outs() read the application's memory as the
- * verb itself would, allocate nothing and are safe in a signal handler.
+ * No state; any thread. codec_put_args() and codec_put_outputs() read the application's memory as
+ * the verb itself would, allocate nothing and are safe in a signal handler.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -44,7 +44,7 @@ void codec_put_args(struct codec_out *out, enum verb verb, const uint64_t *args,
  * fields of the objects that it changed, then its result (out->ret): the public fields of a new
  * object, or each handle of a NULL-terminated array with its fields.
  */
-void codec_put_outs(struct codec_out *out, enum verb verb, const uint64_t *args);
+void codec_put_outputs(struct codec_out *out, enum verb verb, const uint64_t *args);
 
 /* The recorded form of a FIELD_PRIVATE. */
 struct codec_private {
@@ -80,6 +80,6 @@ struct codec_visitor {
 ssize_t codec_visit(const uint64_t *words, size_t nwords, const struct struct_info *info,
 		    const struct codec_visitor *visitor);
 
-/* Decode the array of handles of codec_put_outs(): for a verb whose ret is FIELD_OBJS. */
+/* Decode the array of handles of codec_put_outputs(): for a verb whose ret is FIELD_OBJS. */
 ssize_t codec_visit_objects(const uint64_t *words, size_t nwords, const struct field_info *field,
 			    const struct codec_visitor *visitor);

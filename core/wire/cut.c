@@ -50,7 +50,7 @@ static bool is_of_session(const char *path, const char *dir)
 /*
  * Map zeros from @at on, if @line describes its mapping: 1; 0: another mapping; -1: not possible.
  */
-static int mend_mapping(const char *line, const char *dir, uintptr_t at)
+static int repair_mapping(const char *line, const char *dir, uintptr_t at)
 {
 	const char *path = strchr(line, '/');
 	uintptr_t start = read_hex(&line), end, page = at & ~(uintptr_t)(RING_PAGE - 1);
@@ -67,7 +67,7 @@ static int mend_mapping(const char *line, const char *dir, uintptr_t at)
 		       : 1;
 }
 
-bool cut_mend(const char *dir, const void *at)
+bool cut_repair(const char *dir, const void *at)
 {
 	char bytes[LINE], line[LINE];
 	size_t used = 0;
@@ -83,7 +83,7 @@ bool cut_mend(const char *dir, const void *at)
 			}
 			line[used] = '\0';
 			used = 0;
-			found = mend_mapping(line, dir, (uintptr_t)at);
+			found = repair_mapping(line, dir, (uintptr_t)at);
 		}
 	if (fd >= 0)
 		close(fd);
@@ -96,7 +96,7 @@ static void on_bus(int signal, siginfo_t *info, void *context)
 
 	(void)context;
 	/* if the mapping was not repaired, the fault occurs again and ends the process */
-	if (info->si_code != BUS_ADRERR || !cut_mend(NULL, info->si_addr))
+	if (info->si_code != BUS_ADRERR || !cut_repair(NULL, info->si_addr))
 		sigaction(signal, &end, NULL);
 }
 

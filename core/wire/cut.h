@@ -12,10 +12,10 @@
  * so, everything from there to the mapping's end reads as zeros from now on. Safe in a signal
  * handler; needs /proc.
  */
-bool cut_mend(const char *dir, const void *at);
+bool cut_repair(const char *dir, const void *at);
 
 /*
- * Install a handler of SIGBUS that calls cut_mend(). Any other SIGBUS ends the process, as without
- * the handler.
+ * Install a handler of SIGBUS that calls cut_repair(). Any other SIGBUS ends the process, as
+ * without the handler.
  */
 void cut_catch(void);

@@ -74,16 +74,16 @@ static int find_number(const struct launcher *launcher, enum launcher_fact fact,
 }
 
 /* The variables of torchrun have names that other programs may use: it sets all of them. */
-static bool is_whole(const struct launcher *launcher, variable_fn *variable, void *arg)
+static bool has_needed_variables(const struct launcher *launcher, variable_fn *variable, void *arg)
 {
 	return launcher != launchers || find_number(launcher, LAUNCHER_SIZE, variable, arg) > 0;
 }
 
 /* The first launcher that gave a rank. */
-static void find_innermost(variable_fn *variable, void *arg, struct rank *rank)
+static void find_innermost_rank(variable_fn *variable, void *arg, struct rank *rank)
 {
 	for (const struct launcher *each = launchers; each->name && rank->rank < 0; each++) {
-		if (!is_whole(each, variable, arg))
+		if (!has_needed_variables(each, variable, arg))
 			continue;
 		rank->rank = find_number(each, LAUNCHER_RANK, variable, arg);
 		if (rank->rank >= 0)
@@ -92,8 +92,8 @@ static void find_innermost(variable_fn *variable, void *arg, struct rank *rank)
 }
 
 /* The size or the local rank, from a launcher that agrees on the rank; -1: none has it. */
-static int find_agreed(const struct rank *rank, enum launcher_fact fact, variable_fn *variable,
-		       void *arg)
+static int find_agreed_number(const struct rank *rank, enum launcher_fact fact,
+			      variable_fn *variable, void *arg)
 {
 	for (const struct launcher *each = launchers; each->name; each++) {
 		if (find_number(each, LAUNCHER_RANK, variable, arg) == rank->rank) {
@@ -122,11 +122,12 @@ static void find_word(enum launcher_fact fact, variable_fn *variable, void *arg,
 void launcher_find_rank(variable_fn *variable, void *arg, struct rank *ret_rank)
 {
 	*ret_rank = (struct rank){ .rank = -1, .size = -1, .local = -1, .local_size = -1 };
-	find_innermost(variable, arg, ret_rank);
+	find_innermost_rank(variable, arg, ret_rank);
 	if (ret_rank->rank >= 0) {
-		ret_rank->size = find_agreed(ret_rank, LAUNCHER_SIZE, variable, arg);
-		ret_rank->local = find_agreed(ret_rank, LAUNCHER_LOCAL, variable, arg);
-		ret_rank->local_size = find_agreed(ret_rank, LAUNCHER_LOCAL_SIZE, variable, arg);
+		ret_rank->size = find_agreed_number(ret_rank, LAUNCHER_SIZE, variable, arg);
+		ret_rank->local = find_agreed_number(ret_rank, LAUNCHER_LOCAL, variable, arg);
+		ret_rank->local_size =
+			find_agreed_number(ret_rank, LAUNCHER_LOCAL_SIZE, variable, arg);
 	}
 	find_word(LAUNCHER_JOB, variable, arg, ret_rank->job);
 	find_word(LAUNCHER_STEP, variable, arg, ret_rank->step);

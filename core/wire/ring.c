@@ -246,7 +246,7 @@ struct shape {
 	bool grows;
 };
 
-bool ring_is_spoilt(const struct ring *ring)
+bool ring_is_damaged(const struct ring *ring)
 {
 	return __atomic_load_n(&ring->head->magic, __ATOMIC_RELAXED) != MAGIC;
 }
@@ -274,13 +274,14 @@ static int start_reading(struct ring *ring, int fd, uint64_t file_bytes, const s
 	ring->limit = shape->grows ? ring->mask + 1 : UINT64_MAX;
 	ring->most = shape->bytes;
 	ring->grows = shape->grows;
-	if (shape->grows || (ring_wider(ring) && (sharing == MAP_PRIVATE || area_needs_file(ring))))
+	if (shape->grows ||
+	    (ring_next_area_bytes(ring) && (sharing == MAP_PRIVATE || area_needs_file(ring))))
 		ring->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	return ring->fd < 0 ? -errno : 0;
 }
 
 /* Is the file @fd a ring? */
-static bool look_into(int fd, uint64_t file_bytes, struct shape *shape)
+static bool is_ring_file(int fd, uint64_t file_bytes, struct shape *shape)
 {
 	struct ring_head *head;
 	bool is_ring;
@@ -295,7 +296,7 @@ static bool look_into(int fd, uint64_t file_bytes, struct shape *shape)
 	return is_ring;
 }
 
-static int open_as(struct ring *ring, int at, const char *name, int sharing)
+static int open_shared_ring(struct ring *ring, int at, const char *name, int sharing)
 {
 	struct ring made = { 0 };
 	struct shape shape;
@@ -305,7 +306,7 @@ static int open_as(struct ring *ring, int at, const char *name, int sharing)
 
 	if (fd < 0)
 		return fd;
-	if (look_into(fd, file_bytes, &shape))
+	if (is_ring_file(fd, file_bytes, &shape))
 		err = map_file(&made, fd, shape.narrow, shape.grows, sharing);
 	if (!err)
 		err = start_reading(&made, fd, file_bytes, &shape, sharing);
@@ -319,7 +320,7 @@ static int open_as(struct ring *ring, int at, const char *name, int sharing)
 
 int ring_open_at(struct ring *ring, int at, const char *name)
 {
-	return open_as(ring, at, name, MAP_SHARED);
+	return open_shared_ring(ring, at, name, MAP_SHARED);
 }
 
 int ring_open(struct ring *ring, const char *path)
@@ -328,7 +329,7 @@ int ring_open(struct ring *ring, const char *path)
 }
 
 /* Start at the oldest remaining event: earlier ones were overwritten, or their area was freed. */
-static void start_late(struct ring *ring)
+static void start_at_oldest(struct ring *ring)
 {
 	const struct event_head *event;
 
@@ -341,12 +342,12 @@ static void start_late(struct ring *ring)
 
 int ring_open_leftover_at(struct ring *ring, int at, const char *name)
 {
-	int err = open_as(ring, at, name, MAP_PRIVATE);
+	int err = open_shared_ring(ring, at, name, MAP_PRIVATE);
 
 	if (!err && !ring->grows &&
 	    (atomic_load_explicit(&ring->head->tail, memory_order_relaxed) > ring->mask + 1 ||
 	     atomic_load_explicit(&ring->head->turned, memory_order_relaxed)))
-		start_late(ring);
+		start_at_oldest(ring);
 	return err;
 }
 

@@ -119,7 +119,7 @@ int ring_create_narrow(struct ring *ring, int at, const char *name, uint64_t byt
 		       uint64_t image);
 
 /* Bytes of the next area; 0: this is the last one. */
-static inline uint64_t ring_wider(const struct ring *ring)
+static inline uint64_t ring_next_area_bytes(const struct ring *ring)
 {
 	const uint64_t bytes = ring->mask + 1;
 
@@ -274,7 +274,7 @@ static inline void ring_commit(struct ring *ring, struct event_head *event, size
  * Was the ring's file truncated, so that it reads as zeros? Then the reader will free no more
  * space.
  */
-static inline bool ring_is_gone(const struct ring *ring)
+static inline bool ring_is_truncated(const struct ring *ring)
 {
 	return !ring->head->bytes;
 }
@@ -302,7 +302,7 @@ int64_t ring_skip(struct ring *ring, uint32_t *ret_events);
 void ring_read_head(const struct ring *ring, struct ring_head *copy);
 
 /* Is the ring's head invalid, since the file was truncated, or the program has overwritten it? */
-bool ring_is_spoilt(const struct ring *ring);
+bool ring_is_damaged(const struct ring *ring);
 
 /* Skip the event of this length that ring_peek() returned. */
 static inline void ring_step(struct ring *ring, size_t bytes)

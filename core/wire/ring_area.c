@@ -123,7 +123,7 @@ static int populate_area(uint8_t *data, uint64_t offset, uint64_t bytes, int at,
 
 int ring_widen(struct ring *ring, int at, const char *name)
 {
-	const uint64_t bytes = ring_wider(ring), offset = ring->offset + ring->mask + 1;
+	const uint64_t bytes = ring_next_area_bytes(ring), offset = ring->offset + ring->mask + 1;
 	const uint32_t area = ring->area;
 	uint8_t *data;
 	int err;
@@ -164,9 +164,9 @@ uint64_t ring_footprint(const struct ring *ring)
  * The reader continues in the next area. The previous one is not needed any more: its memory is
  * freed.
  */
-static int follow_turn(struct ring *ring)
+static int follow_area_change(struct ring *ring)
 {
-	const uint64_t bytes = ring_wider(ring), offset = ring->offset + ring->mask + 1;
+	const uint64_t bytes = ring_next_area_bytes(ring), offset = ring->offset + ring->mask + 1;
 	uint8_t *data = ring->fd ? map_area_of(ring->fd, offset, bytes, PROT_READ)
 				 : map_area(ring, offset, bytes);
 
@@ -184,7 +184,7 @@ int area_find_end(struct ring *ring, uint64_t tail, uint64_t *ret_end)
 	*ret_end = tail;
 	/* pairs with the store in ring_widen(); data after @tail may not be read yet */
 	while (atomic_load_explicit(&ring->head->turned, memory_order_acquire) > ring->area &&
-	       ring->area < RING_TURNS && ring_wider(ring)) {
+	       ring->area < RING_TURNS && ring_next_area_bytes(ring)) {
 		uint64_t turn =
 			atomic_load_explicit(&ring->head->turns[ring->area], memory_order_relaxed);
 
@@ -192,7 +192,7 @@ int area_find_end(struct ring *ring, uint64_t tail, uint64_t *ret_end)
 			*ret_end = turn - ring->reserved < tail - ring->reserved ? turn : tail;
 			return 0;
 		}
-		if (follow_turn(ring))
+		if (follow_area_change(ring))
 			return -EBADMSG;
 	}
 	return 0;
@@ -200,10 +200,10 @@ int area_find_end(struct ring *ring, uint64_t tail, uint64_t *ret_end)
 
 int area_find(struct ring *ring, uint64_t at)
 {
-	while (ring->area < RING_TURNS && ring_wider(ring) &&
+	while (ring->area < RING_TURNS && ring_next_area_bytes(ring) &&
 	       atomic_load_explicit(&ring->head->turned, memory_order_relaxed) > ring->area &&
 	       at >= atomic_load_explicit(&ring->head->turns[ring->area], memory_order_relaxed))
-		if (follow_turn(ring))
+		if (follow_area_change(ring))
 			return -EBADMSG;
 	return 0;
 }

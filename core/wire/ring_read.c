@@ -44,7 +44,7 @@ static size_t count_copied(const struct ring *ring)
 		       : 0;
 }
 
-static const struct event_head *next_copied(const struct ring *ring)
+static const struct event_head *next_copied_event(const struct ring *ring)
 {
 	return (const void *)(ring->copy->bytes + (ring->reserved - ring->copy->from));
 }
@@ -69,7 +69,7 @@ static uint64_t follow_numbers(const struct ring *ring)
 }
 
 /* Number of unread bytes according to the writer, or -EBADMSG if that is impossible. */
-static int64_t look_for_more(struct ring *ring)
+static int64_t count_unread_bytes(struct ring *ring)
 {
 	/* pairs with the store in ring_commit() */
 	uint64_t tail = atomic_load_explicit(&ring->head->tail, memory_order_acquire), end = tail;
@@ -97,7 +97,7 @@ static int64_t look_for_more(struct ring *ring)
  */
 static int copy_out(struct ring *ring, uint64_t most)
 {
-	int64_t waiting = look_for_more(ring);
+	int64_t waiting = count_unread_bytes(ring);
 	uint64_t n = waiting < (int64_t)most ? (uint64_t)waiting : most;
 
 	if (waiting <= 0)
@@ -117,7 +117,7 @@ static int copy_out(struct ring *ring, uint64_t most)
 /* Is the next event in the copy complete and valid? Returns its length or -EBADMSG. */
 static int check_next(const struct ring *ring)
 {
-	const struct event_head *event = next_copied(ring);
+	const struct event_head *event = next_copied_event(ring);
 	size_t bytes = event->words * 8u;
 
 	return bytes < sizeof(*event) || bytes > count_copied(ring) || !event->type ||
@@ -133,7 +133,7 @@ int ring_peek(struct ring *ring, const struct event_head **ret_event)
 	if (count_copied(ring) < sizeof(**ret_event))
 		bytes = copy_out(ring, COPY);
 	/* the event continues after the copied part */
-	if (bytes > 0 && next_copied(ring)->words * 8u > count_copied(ring))
+	if (bytes > 0 && next_copied_event(ring)->words * 8u > count_copied(ring))
 		bytes = copy_out(ring, RING_EVENT_MAX);
 	if (bytes > 0)
 		bytes = check_next(ring);
@@ -142,7 +142,7 @@ int ring_peek(struct ring *ring, const struct event_head **ret_event)
 		return bytes;
 	}
 	ring->unsure = 0;
-	*ret_event = next_copied(ring);
+	*ret_event = next_copied_event(ring);
 	return bytes;
 }
 
@@ -166,7 +166,7 @@ static uint32_t count_missing(const struct ring *ring, uint64_t at, uint64_t wai
 }
 
 /* The writer overwrote unread data, because a damaged head indicated free space. */
-static uint64_t catch_up(struct ring *ring)
+static uint64_t skip_overwritten(struct ring *ring)
 {
 	uint64_t tail = atomic_load_explicit(&ring->head->tail, memory_order_acquire);
 	uint64_t before = ring->odd_tail, bytes = tail - ring->reserved;
@@ -182,7 +182,7 @@ static uint64_t catch_up(struct ring *ring)
 }
 
 /* Go to the next valid event of the copy, or to its end. */
-static uint32_t find_sound(struct ring *ring, uint64_t waiting)
+static uint32_t find_valid_event(struct ring *ring, uint64_t waiting)
 {
 	uint64_t have = count_copied(ring), at = 0;
 
@@ -209,17 +209,17 @@ int64_t ring_skip(struct ring *ring, uint32_t *ret_events)
 
 	*ret_events = 0;
 	while (!*ret_events && err > 0 && ring->reserved - from <= ring->room &&
-	       (waiting = look_for_more(ring)) > 0) {
+	       (waiting = count_unread_bytes(ring)) > 0) {
 		err = copy_out(ring, RING_EVENT_MAX);
 		if (err > 0)
-			*ret_events = find_sound(ring, (uint64_t)waiting);
+			*ret_events = find_valid_event(ring, (uint64_t)waiting);
 	}
 	if (err == -ENOMEM)
 		return err;
 	if (*ret_events)
 		return (int64_t)(ring->reserved - from);
 	*ret_events = 1;
-	if (ring->reserved == from && !catch_up(ring))
+	if (ring->reserved == from && !skip_overwritten(ring))
 		return 0;
 	drop_copy(ring);
 	ring->seq++;

@@ -329,7 +329,7 @@ static int make_page(struct session *session, int at)
 	return err;
 }
 
-bool session_is_collectors(const char *name)
+bool session_is_by_collector(const char *name)
 {
 	char prefix[32];
 	size_t bytes =
@@ -340,11 +340,11 @@ bool session_is_collectors(const char *name)
 }
 
 /* After a collector's session has ended, no other session is created at its path. */
-static bool was_collectors(const char *dir)
+static bool was_by_collector(const char *dir)
 {
 	const char *slash = strrchr(dir, '/');
 
-	return session_is_collectors(slash ? slash + 1 : dir);
+	return session_is_by_collector(slash ? slash + 1 : dir);
 }
 
 bool session_take(struct session *session, uint64_t bytes)
@@ -429,7 +429,7 @@ int session_join_or_make(struct session *session, const char *dir)
 	struct session made = { 0 };
 	int err = session_join(session, dir), at;
 
-	if (err != -ENOENT || was_collectors(dir))
+	if (err != -ENOENT || was_by_collector(dir))
 		return err;
 	if (mkdir(dir, 0700) && errno != EEXIST)
 		return -errno;
@@ -443,7 +443,7 @@ int session_join_or_make(struct session *session, const char *dir)
 	return err ? err : session_join(session, dir);
 }
 
-void session_alone(struct session *session)
+void session_make_private(struct session *session)
 {
 	static struct session_page page;
 

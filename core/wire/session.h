@@ -176,7 +176,7 @@ bool session_take(struct session *session, uint64_t bytes);
 void session_give_back(struct session *session, uint64_t bytes);
 
 /* A session of this process only, without directory and collector: events go only to a tap. */
-void session_alone(struct session *session);
+void session_make_private(struct session *session);
 
 static inline bool session_is_alone(const struct session *session)
 {
@@ -198,7 +198,7 @@ void session_sleep(struct session *session, uint64_t ns);
 void session_wake(struct session *session);
 
 /* Does @name, without a directory, have the form that session_create() chooses? */
-bool session_is_collectors(const char *name);
+bool session_is_by_collector(const char *name);
 
 /*
  * Open the session's directory. Returns a descriptor, or -errno: -ENOENT; -ESTALE if another
@@ -254,7 +254,7 @@ uint64_t session_process_start(pid_t pid);
 uint32_t session_filters(void);
 
 /* Is the session running? The magic number is missing if the file was truncated. */
-static inline bool session_running(const struct session *session)
+static inline bool session_is_running(const struct session *session)
 {
 	const struct session_page *page = session->page;
 	uint32_t state = page ? atomic_load_explicit(&page->state, memory_order_relaxed) : 0;

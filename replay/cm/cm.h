@@ -30,9 +30,9 @@ int cm_begin(struct replay *r);
 void cm_fini(struct replay *r);
 
 /* After cm_begin(): the same map as in struct order_source; NULL: there is none. */
-const struct map *cm_heard(const struct replay *r);
+const struct map *cm_early_listeners(const struct replay *r);
 
-/* Is @event (TRACE_CALL or TRACE_RETURN) the one at which its call may be replayed? */
+/* Is @event (TRACE_CALL or TRACE_RETURN) the event at which its call may be replayed? */
 bool cm_takes(const struct trace_event *event);
 
 /* Replay the call of @event, for which cm_takes() is true. Returns 0 or -errno after log_err(). */

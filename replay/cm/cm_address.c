@@ -74,13 +74,14 @@ static bool is_loopback(const struct sockaddr_storage *address)
 }
 
 /* Does @context's device replace a recorded device; if @name is not NULL, is it that device? */
-static bool is_player(const struct replay *r, const struct ibv_context *context, const char *name)
+static bool is_replay_device(const struct replay *r, const struct ibv_context *context,
+			     const char *name)
 {
 	const struct device *device;
 
 	if (context && name)
 		return !strcmp(ibv_get_device_name(context->device), name);
-	for (unsigned int i = 0; (device = devices_player(r->devices, i)); i++)
+	for (unsigned int i = 0; (device = devices_nth_used(r->devices, i)); i++)
 		if (context && !strcmp(ibv_get_device_name(context->device), device->name))
 			return true;
 	return false;
@@ -98,14 +99,15 @@ static bool finds_device(struct replay *r, const struct sockaddr_storage *addres
 	*cm_address_port(&copy) = 0;
 	if (lib->create_id(cm_channel_of(r, 0), &id, NULL, RDMA_PS_TCP))
 		return false;
-	found = !lib->bind_addr(id, (struct sockaddr *)&copy) && is_player(r, id->verbs, device);
+	found = !lib->bind_addr(id, (struct sockaddr *)&copy) &&
+		is_replay_device(r, id->verbs, device);
 	lib->destroy_id(id);
 	return found;
 }
 
 /* An address of this machine, of @family, that leads to the device. */
-static bool find_own(struct replay *r, const char *device, int family, bool loopback,
-		     struct sockaddr_storage *ret_own)
+static bool find_own_address(struct replay *r, const char *device, int family, bool loopback,
+			     struct sockaddr_storage *ret_own)
 {
 	struct ifaddrs *list, *at;
 	bool found = false;
@@ -128,23 +130,24 @@ static bool find_own(struct replay *r, const char *device, int family, bool loop
 	return found;
 }
 
-static bool find_any(struct replay *r, const char *device, int family,
-		     struct sockaddr_storage *ret_own)
+static bool find_any_address(struct replay *r, const char *device, int family,
+			     struct sockaddr_storage *ret_own)
 {
-	return find_own(r, device, family, false, ret_own) ||
-	       find_own(r, device, family, true, ret_own);
+	return find_own_address(r, device, family, false, ret_own) ||
+	       find_own_address(r, device, family, true, ret_own);
 }
 
-bool cm_address_own(struct replay *r, const char *device, struct sockaddr_storage *ret_own)
+bool cm_address_find_own(struct replay *r, const char *device, struct sockaddr_storage *ret_own)
 {
-	return find_any(r, device, AF_INET, ret_own) || find_any(r, device, AF_INET6, ret_own);
+	return find_any_address(r, device, AF_INET, ret_own) ||
+	       find_any_address(r, device, AF_INET6, ret_own);
 }
 
 bool cm_address_probe(struct replay *r)
 {
 	struct sockaddr_storage own;
 
-	return cm_address_own(r, NULL, &own);
+	return cm_address_find_own(r, NULL, &own);
 }
 
 static bool is_same_ip(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
@@ -177,7 +180,7 @@ void cm_address_translate(struct replay *r, struct sockaddr_storage *address)
 		here = *known;
 	} else {
 		if (!finds_device(r, address, NULL))
-			find_any(r, NULL, address->ss_family, &here);
+			find_any_address(r, NULL, address->ss_family, &here);
 		for (int i = 0; i < 2; i++) {
 			add = vec_push(r->cm->hosts, r->cm->nhosts);
 			if (add)

@@ -25,7 +25,7 @@ static void free_place(struct replay *r, struct cm_place *place)
  * The address by which peers know the port of @t->end. A port that the system chose is in a later
  * event: a program sends it to its peer before it listens. NULL: no peer learns the port.
  */
-static const char *find_bound(const struct cm_task *t, const char *there, bool chosen)
+static const char *find_bound_address(const struct cm_task *t, const char *there, bool chosen)
 {
 	if (chosen)
 		return there;
@@ -35,7 +35,7 @@ static const char *find_bound(const struct cm_task *t, const char *there, bool c
 /* Bind to the replacement of the recorded port; or to a free one, if there is none yet. */
 static int bind_end(struct cm_task *t, const char *there, struct sockaddr_storage *address)
 {
-	const char *bound = find_bound(t, there, *cm_address_port(address));
+	const char *bound = find_bound_address(t, there, *cm_address_port(address));
 	struct cm_place *place =
 		bound ? cm_place_find(t->r, bound, t->end->datagrams, false) : NULL;
 	int ret;
@@ -69,7 +69,7 @@ static bool find_address(struct cm_task *t, enum arg arg, const char **ret_text,
 }
 
 /* Was the address that of another host, or in use by another program? */
-static bool is_elsewhere(struct cm_task *t, const char *text)
+static bool is_foreign_address(struct cm_task *t, const char *text)
 {
 	if (!t->call->failed)
 		return false;
@@ -87,7 +87,7 @@ int cm_bind(struct cm_task *t, enum arg arg)
 
 	if (!find_address(t, arg, &text, &address))
 		return 0;
-	if (is_elsewhere(t, text))
+	if (is_foreign_address(t, text))
 		return t->needless ? 0 : t->lib->bind_addr(t->end->id, (struct sockaddr *)&address);
 	cm_address_translate(t->r, &address);
 	return bind_end(t, text, &address);

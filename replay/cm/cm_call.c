@@ -54,7 +54,8 @@ static enum rdma_port_space port_space(const struct cm_task *t, enum arg arg)
 	return ps ? (enum rdma_port_space)ps : RDMA_PS_TCP;
 }
 
-static int open_new(struct cm_task *t, struct rdma_event_channel *channel, enum rdma_port_space ps)
+static int open_new_end(struct cm_task *t, struct rdma_event_channel *channel,
+			enum rdma_port_space ps)
 {
 	int err;
 
@@ -71,7 +72,7 @@ static int open_new(struct cm_task *t, struct rdma_event_channel *channel, enum 
 
 static int create_id(struct cm_task *t)
 {
-	return open_new(t, find_channel(t), port_space(t, ARG(ps)));
+	return open_new_end(t, find_channel(t), port_space(t, ARG(ps)));
 }
 
 static int destroy_id(struct cm_task *t)
@@ -95,7 +96,7 @@ static int resolve_addr(struct cm_task *t)
 static int create_ep(struct cm_task *t)
 {
 	enum { MS = 2000 };
-	int ret = open_new(t, cm_channel_of(t->r, 0), port_space(t, ARG(res.ai_port_space)));
+	int ret = open_new_end(t, cm_channel_of(t->r, 0), port_space(t, ARG(res.ai_port_space)));
 	uint64_t inside;
 
 	if (ret || t->needless || map_get(&t->r->cm->inside_ep, event_key(t->event->id), &inside))
@@ -121,7 +122,7 @@ static bool is_listened(struct replay *r, const struct cm_end *end)
 	return place && place->listened;
 }
 
-static void connect_waiting(struct replay *r)
+static void connect_waiting_ends(struct replay *r)
 {
 	for (uint32_t i = 1; i < r->cm->nends; i++) {
 		struct cm_end *end = r->cm->ends[i];
@@ -162,7 +163,7 @@ static int listen_end(struct cm_task *t)
 	if (!ret && note_listener(t))
 		return log_err(-ENOMEM, "note a port");
 	if (!ret)
-		connect_waiting(t->r);
+		connect_waiting_ends(t->r);
 	return ret;
 }
 
@@ -170,7 +171,7 @@ static int listen_end(struct cm_task *t)
  * The queue pair of @t->end as its partner saw it, if the trace has none: it was destroyed before
  * the trace begins.
  */
-static const struct cm_end *find_shown(const struct cm_task *t)
+static const struct cm_end *find_shown_end(const struct cm_task *t)
 {
 	return t->end->qp ? NULL : cm_end_of(t->r, t->end->partner);
 }
@@ -179,7 +180,7 @@ static const struct cm_end *find_shown(const struct cm_task *t)
 static uint32_t find_qpn(const struct cm_task *t, uint32_t named)
 {
 	const struct replica *replica = replica_of(t->r, t->end->qp);
-	const struct cm_end *shown = find_shown(t);
+	const struct cm_end *shown = find_shown_end(t);
 	const struct object *o;
 
 	t->end->foreign_queue = false;
@@ -196,7 +197,7 @@ static uint32_t find_qpn(const struct cm_task *t, uint32_t named)
 }
 
 /* Values above the device's limit are lowered, as librdmacm does for defaults. */
-static uint8_t at_most(const struct cm_task *t, uint8_t value, bool initiator)
+static uint8_t limit_rd_atomic(const struct cm_task *t, uint8_t value, bool initiator)
 {
 	const struct ibv_context *context = t->end->id->verbs;
 	const struct device *device = context ? devices_of(t->r->devices, context) : NULL;
@@ -213,11 +214,11 @@ static uint8_t at_most(const struct cm_task *t, uint8_t value, bool initiator)
  * Does the end receive from an SRQ? librdmacm takes this from the identifier's queue pair, if it
  * has one, not from the program's parameters.
  */
-static uint8_t is_shared(const struct cm_task *t, uint8_t named)
+static uint8_t uses_srq(const struct cm_task *t, uint8_t named)
 {
 	const struct replica *replica = replica_of(t->r, t->end->qp);
 	const struct ibv_qp *qp = replica ? replica->handle : NULL;
-	const struct cm_end *shown = find_shown(t);
+	const struct cm_end *shown = find_shown_end(t);
 
 	return qp ? qp->srq != NULL : !named && shown ? shown->far_queue.srq : named;
 }
@@ -232,7 +233,7 @@ static struct rdma_conn_param read_parameters(const struct cm_task *t, uint8_t d
 					 .initiator_depth = RDMA_MAX_INIT_DEPTH,
 					 .retry_count = 7,
 					 .rnr_retry_count = 7,
-					 .srq = is_shared(t, 0),
+					 .srq = uses_srq(t, 0),
 					 .qp_num = find_qpn(t, 0) };
 	int64_t given;
 	bool known;
@@ -242,13 +243,13 @@ static struct rdma_conn_param read_parameters(const struct cm_task *t, uint8_t d
 	param = (struct rdma_conn_param){
 		.private_data = data,
 		.private_data_len = cm_private(t->args, &args, data, &known),
-		.responder_resources = at_most(t, (uint8_t)given, false),
-		.initiator_depth =
-			at_most(t, (uint8_t)args_number(t->args, args.initiator_depth), true),
+		.responder_resources = limit_rd_atomic(t, (uint8_t)given, false),
+		.initiator_depth = limit_rd_atomic(
+			t, (uint8_t)args_number(t->args, args.initiator_depth), true),
 		.flow_control = (uint8_t)args_number(t->args, args.flow_control),
 		.retry_count = (uint8_t)args_number(t->args, args.retry_count),
 		.rnr_retry_count = (uint8_t)args_number(t->args, args.rnr_retry_count),
-		.srq = is_shared(t, (uint8_t)args_number(t->args, args.srq)),
+		.srq = uses_srq(t, (uint8_t)args_number(t->args, args.srq)),
 		.qp_num = find_qpn(t, (uint32_t)args_number(t->args, args.qp_num)),
 	};
 	return param;
@@ -262,7 +263,7 @@ static int connect_end(struct cm_task *t)
 
 	if (err)
 		return err;
-	if (t->call->failed || !cm_is_heard(t->r, end) || is_listened(t->r, end))
+	if (t->call->failed || !cm_has_listener(t->r, end) || is_listened(t->r, end))
 		return t->lib->connect(end->id, &param);
 	end->param = param;
 	end->waits = true;
@@ -385,7 +386,7 @@ bool cm_takes(const struct trace_event *event)
 	return event->kind == TRACE_CALL && calls[call->verb];
 }
 
-static bool makes_end(enum verb verb)
+static bool makes_cm_object(enum verb verb)
 {
 	return verb == VERB_rdma_create_id || verb == VERB_rdma_create_ep ||
 	       verb == VERB_rdma_create_event_channel || verb == VERB_rdma_destroy_event_channel;
@@ -437,13 +438,13 @@ static bool is_of_connection(enum verb verb)
 }
 
 /* Why it is not replayed; NULL: it is. */
-static const char *why_not(const struct cm_task *t)
+static const char *why_cm_skipped(const struct cm_task *t)
 {
 	const char *unmade = cm_why_unmade(t->r, t->end);
 
 	if (unmade && (is_of_connection(t->call->verb) || !t->end->id))
-		return makes_end(t->call->verb) ? NULL : unmade;
-	if (makes_end(t->call->verb) || (t->end && t->end->id))
+		return makes_cm_object(t->call->verb) ? NULL : unmade;
+	if (makes_cm_object(t->call->verb) || (t->end && t->end->id))
 		return NULL;
 	return t->end ? "its identifier does not exist in the replay"
 		      : "its identifier is not in the trace";
@@ -482,9 +483,9 @@ int cm_call(struct replay *r, const struct trace_event *event)
 
 	if (err)
 		return err;
-	if (!makes_end(call->verb))
+	if (!makes_cm_object(call->verb))
 		t.end = cm_end_at(r, event, args_number(t.args, ARG(id)), event->time);
-	why = why_not(&t);
+	why = why_cm_skipped(&t);
 	if (why && call->depth) { /* rdma_create_ep() that failed; a request that is not accepted */
 		outcome_tolerated(r->outcome, gave_up);
 		return 0;

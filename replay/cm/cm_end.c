@@ -74,7 +74,7 @@ int cm_note_port(struct replay *r, struct cm_end *end)
 }
 
 /* The end of this replay that sent a request; NULL: another program, whose request is rejected. */
-static struct cm_end *find_asking(struct replay *r, struct rdma_cm_id *id)
+static struct cm_end *find_asking_end(struct replay *r, struct rdma_cm_id *id)
 {
 	uint64_t end;
 
@@ -83,9 +83,9 @@ static struct cm_end *find_asking(struct replay *r, struct rdma_cm_id *id)
 	return (struct cm_end *)(uintptr_t)end;
 }
 
-static void take_request(struct replay *r, struct rdma_cm_id *id, struct cm_arrival *arrival)
+static void note_cm_request(struct replay *r, struct rdma_cm_id *id, struct cm_arrival *arrival)
 {
-	struct cm_end *asking = find_asking(r, id), *asked;
+	struct cm_end *asking = find_asking_end(r, id), *asked;
 
 	asked = asking && !asking->asked ? calloc(1, sizeof(*asked)) : NULL;
 	if (!asked) {
@@ -101,7 +101,7 @@ static void take_request(struct replay *r, struct rdma_cm_id *id, struct cm_arri
 	store_arrival(asked, arrival);
 }
 
-static void take_event(struct replay *r, struct rdma_cm_event *event)
+static void note_cm_arrival(struct replay *r, struct rdma_cm_event *event)
 {
 	struct cm_arrival *arrival = calloc(1, sizeof(*arrival));
 	struct rdma_cm_id *id = event->id;
@@ -113,7 +113,7 @@ static void take_event(struct replay *r, struct rdma_cm_event *event)
 	if (!arrival)
 		return;
 	if (request)
-		take_request(r, id, arrival);
+		note_cm_request(r, id, arrival);
 	else if (id->context && arrival->type == RDMA_CM_EVENT_ADDR_RESOLVED)
 		cm_note_port(r, id->context); /* known from here on */
 	if (!request && id->context)
@@ -122,7 +122,7 @@ static void take_event(struct replay *r, struct rdma_cm_event *event)
 		free(arrival);
 }
 
-void cm_pump(struct replay *r)
+void cm_read_events(struct replay *r)
 {
 	struct rdma_cm_event *event;
 
@@ -131,7 +131,7 @@ void cm_pump(struct replay *r)
 		struct pollfd p = { .fd = channel ? channel->fd : -1, .events = POLLIN };
 
 		while (channel && poll(&p, 1, 0) == 1 && !r->cm->lib.get_cm_event(channel, &event))
-			take_event(r, event);
+			note_cm_arrival(r, event);
 	}
 }
 
@@ -160,7 +160,7 @@ bool cm_await(struct replay *r, struct cm_end *end, int64_t deadline)
 {
 	unsigned int turns = 0;
 
-	for (cm_pump(r); !end->first; cm_pump(r))
+	for (cm_read_events(r); !end->first; cm_read_events(r))
 		if (!pace_wait(&turns, deadline))
 			return false;
 	return true;
@@ -180,11 +180,11 @@ bool cm_await_type(struct replay *r, struct cm_end *end, enum rdma_cm_event_type
 	return false;
 }
 
-bool cm_await_asked(struct replay *r, struct cm_end *end, int64_t deadline)
+bool cm_await_request(struct replay *r, struct cm_end *end, int64_t deadline)
 {
 	unsigned int turns = 0;
 
-	for (cm_pump(r); !end->asked; cm_pump(r))
+	for (cm_read_events(r); !end->asked; cm_read_events(r))
 		if (!pace_wait(&turns, deadline))
 			return false;
 	return true;

@@ -42,7 +42,7 @@ static bool await_established(struct replay *r, struct cm_end *end, int64_t dead
 	struct cm_end *partner = cm_end_of(r, end->partner);
 	unsigned int turns = 0;
 
-	for (cm_pump(r); !end->first; cm_pump(r)) {
+	for (cm_read_events(r); !end->first; cm_read_events(r)) {
 		if (partner)
 			establish_end(r, partner);
 		if (!pace_wait(&turns, deadline))
@@ -179,7 +179,7 @@ static void compare_event(const struct comparison *c)
 		compare_connection(c);
 	else if (args_get(c->there, ARG(event.ud.private_data_len), &value))
 		compare_datagrams(c);
-	outcome_agreed(c->r->outcome, c->object);
+	outcome_note_agreement(c->r->outcome, c->object);
 }
 
 static bool is_request(const char *type)
@@ -188,7 +188,7 @@ static bool is_request(const char *type)
 }
 
 /* Take over the identifier of the request that @asking sent. */
-static void adopt_request(struct replay *r, struct cm_end *end, struct cm_end *asking)
+static void take_over_request(struct replay *r, struct cm_end *end, struct cm_end *asking)
 {
 	struct cm_end *asked = asking->asked;
 
@@ -200,8 +200,8 @@ static void adopt_request(struct replay *r, struct cm_end *end, struct cm_end *a
 	end->last = end->first ? asked->last : &end->first;
 	free(asked);
 	if (end->object && asking->object) {
-		outcome_related(r->outcome, end->object, asking->object);
-		outcome_related(r->outcome, asking->object, end->object);
+		outcome_relate(r->outcome, end->object, asking->object);
+		outcome_relate(r->outcome, asking->object, end->object);
 	}
 }
 
@@ -227,7 +227,7 @@ static void end_partner(struct replay *r, struct cm_end *end, const struct trace
 	if (!type || !partner || !partner->id || partner->process == end->process ||
 	    (strcmp(type, "RDMA_CM_EVENT_DISCONNECTED") && strcmp(type, "RDMA_CM_EVENT_REJECTED")))
 		return;
-	cm_pump(r);
+	cm_read_events(r);
 	if (!end->first && last_time(r, partner->process) < event->time)
 		cm_close_end(r, partner);
 }
@@ -242,21 +242,21 @@ static bool await_event(struct replay *r, struct cm_end *end, const struct trace
 	if (outcome_is_explained(r->outcome, end->object) && end->silent < 20)
 		end->silent++;
 	deadline = pace_now() + (r->options->timeout >> (end->silent < 20 ? end->silent : 20));
-	cm_made_before(r, end, event, deadline);
+	cm_made_prepare(r, end, event, deadline);
 	end_partner(r, end, event, type);
 	if (!is_request(type))
 		return type && !strcmp(type, "RDMA_CM_EVENT_ESTABLISHED")
 			       ? await_established(r, end, deadline)
 			       : cm_await(r, end, deadline);
 	asking = end->partner ? cm_end_of(r, end->partner) : end->far;
-	if (!asking || end->id || !cm_await_asked(r, asking, deadline))
+	if (!asking || end->id || !cm_await_request(r, asking, deadline))
 		return false;
-	adopt_request(r, end, asking);
+	take_over_request(r, end, asking);
 	return end->first;
 }
 
-static void miss_event(struct replay *r, const struct trace_event *event, struct cm_end *end,
-		       const char *type)
+static void report_no_event(struct replay *r, const struct trace_event *event, struct cm_end *end,
+			    const char *type)
 {
 	end->silent++;
 	differ_no_event(r->outcome, event->id, event->call->verb, end->object, "event.event",
@@ -327,7 +327,7 @@ static int get_event(struct replay *r, const struct trace_event *event, struct c
 	struct cm_arrival *arrival;
 	struct cm_end *partner;
 	char came[64];
-	bool changed = made_came(r, event->id, came);
+	bool changed = made_cm_event(r, event->id, came);
 
 	if (!why && type && strncmp(type, "RDMA_CM_EVENT_ADDR", 18) &&
 	    strncmp(type, "RDMA_CM_EVENT_ROUTE", 19))
@@ -345,7 +345,7 @@ static int get_event(struct replay *r, const struct trace_event *event, struct c
 		return 0;
 	}
 	if (!await_event(r, end, event, changed ? came : type)) {
-		miss_event(r, event, end, type);
+		report_no_event(r, event, end, type);
 		return 0;
 	}
 	establish_end(r, end);

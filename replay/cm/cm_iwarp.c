@@ -32,7 +32,7 @@ bool cm_has_iwarp(const struct replay *r)
 {
 	const struct device *device;
 
-	for (unsigned int i = 0; (device = devices_player(r->devices, i)); i++)
+	for (unsigned int i = 0; (device = devices_nth_used(r->devices, i)); i++)
 		if (is_iwarp(device->device))
 			return true;
 	return false;
@@ -90,8 +90,8 @@ static void note_peers(struct replay *r, uint32_t a, uint32_t b)
 		return;
 	one->qp->peer = b;
 	other->qp->peer = a;
-	outcome_related(r->outcome, a, b);
-	outcome_related(r->outcome, b, a);
+	outcome_relate(r->outcome, a, b);
+	outcome_relate(r->outcome, b, a);
 }
 
 int cm_note_connected(struct replay *r, const struct cm_end *end)
@@ -123,7 +123,7 @@ static bool connect_locally(struct replay *r, struct cm_end *asking, struct cm_e
 	const struct cm_lib *lib = &r->cm->lib;
 	struct sockaddr_storage own;
 
-	if (!cm_address_own(r, ibv_get_device_name(here->context->device), &own) ||
+	if (!cm_address_find_own(r, ibv_get_device_name(here->context->device), &own) ||
 	    cm_open_end(r, listening, cm_channel_of(r, 0), RDMA_PS_TCP) ||
 	    cm_open_end(r, asking, cm_channel_of(r, 0), RDMA_PS_TCP) ||
 	    lib->bind_addr(listening->id, (struct sockaddr *)&own) || lib->listen(listening->id, 1))
@@ -133,11 +133,11 @@ static bool connect_locally(struct replay *r, struct cm_end *asking, struct cm_e
 	       cm_await_type(r, asking, RDMA_CM_EVENT_ADDR_RESOLVED, deadline) &&
 	       !lib->resolve_route(asking->id, 2000) &&
 	       cm_await_type(r, asking, RDMA_CM_EVENT_ROUTE_RESOLVED, deadline) &&
-	       !lib->connect(asking->id, &param) && cm_await_asked(r, asking, deadline);
+	       !lib->connect(asking->id, &param) && cm_await_request(r, asking, deadline);
 }
 
 /* The queue pairs stay connected until their identifiers are destroyed, at the end. */
-static bool join_pair(struct replay *r, uint32_t qp, uint32_t peer)
+static bool connect_by_cm(struct replay *r, uint32_t qp, uint32_t peer)
 {
 	int64_t deadline = pace_now() + r->options->timeout;
 	struct cm_end *listening = cm_made_new(r), *asking = cm_made_new(r);
@@ -170,7 +170,7 @@ static const char *connect_pair(struct replay *r, uint32_t qp, uint32_t peer)
 		why = "the peer of its queue pair is not replayed";
 	else if (!other->handle && other->made)
 		why = "the peer of its queue pair was not created in the replay";
-	else if (other->handle && !join_pair(r, qp, peer))
+	else if (other->handle && !connect_by_cm(r, qp, peer))
 		why = "librdmacm could not connect its queue pair in the replay";
 	if (why)
 		cut_connection(r, qp, 0, why);

@@ -87,7 +87,7 @@ static void copy_address(char *to, const char *address)
 }
 
 /* Was it rejected by a listener? iWARP has only one status. */
-static bool is_by_program(int64_t status, int64_t length)
+static bool is_consumer_reject(int64_t status, int64_t length)
 {
 	return status < 0 ? length : status == CM_REJ_CONSUMER || status == CM_REJ_VENDOR;
 }
@@ -128,8 +128,8 @@ static void learn_far_queue(const struct args *out, struct cm_end *end)
 	end->far_queue.srq = (uint8_t)srq;
 }
 
-static void learn_got(struct replay *r, const struct trace_event *event, const struct args *out,
-		      struct cm_inside *inside)
+static void learn_got_event(struct replay *r, const struct trace_event *event,
+			    const struct args *out, struct cm_inside *inside)
 {
 	const char *type = args_text(out, ARG(event.event));
 	int64_t status = 0, id = 0, length = 0;
@@ -155,14 +155,14 @@ static void learn_got(struct replay *r, const struct trace_event *event, const s
 		learn_request(r, event, out, end);
 		return;
 	}
-	if (!strcmp(type, "RDMA_CM_EVENT_REJECTED") && !is_by_program(status, length))
+	if (!strcmp(type, "RDMA_CM_EVENT_REJECTED") && !is_consumer_reject(status, length))
 		end->refused = true;
 	if (!strcmp(type, "RDMA_CM_EVENT_UNREACHABLE") && status == CM_SIDR_NO_SERVICE)
 		end->refused = true;
 }
 
 /* Learn the time at which an identifier listened, or connected. */
-static void learn_begun(struct replay *r, const struct trace_event *event)
+static void learn_begin_time(struct replay *r, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	struct cm_end *end = cm_end_of(r, call->object);
@@ -192,7 +192,7 @@ static bool may_wait(enum verb verb)
 }
 
 /* An address that failed in the recording is not translated. */
-static void learn_failed(struct replay *r, const struct call *call)
+static void learn_failed_address(struct replay *r, const struct call *call)
 {
 	struct cm_end *end = cm_end_of(r, call->object);
 
@@ -226,8 +226,8 @@ static int learn_cm_call(struct replay *r, const struct trace_event *event,
 
 	if (err)
 		return err;
-	learn_failed(r, call);
-	learn_begun(r, event);
+	learn_failed_address(r, call);
+	learn_begin_time(r, event);
 	if (call->verb == VERB_rdma_create_qp || call->verb == VERB_rdma_create_qp_ex) {
 		inside->id = call->object;
 		inside->id_end = end_of_call(call);
@@ -243,7 +243,7 @@ static int learn_cm_call(struct replay *r, const struct trace_event *event,
 	if (call->verb != VERB_rdma_get_cm_event)
 		return 0;
 	if (!call->failed && out)
-		learn_got(r, event, out, inside);
+		learn_got_event(r, event, out, inside);
 	if (!call->depth || call->begin > inside->call_end)
 		return 0;
 	return map_put(&r->cm->waited, event_key(inside->call), 1);
@@ -299,7 +299,7 @@ static uint64_t hash_pair(const char *from, const char *to)
 	return hash;
 }
 
-static int join_alike(struct map *asking, struct cm_end *end)
+static int add_asking_end(struct map *asking, struct cm_end *end)
 {
 	uint64_t key = hash_pair(end->src, end->dst), at;
 	struct cm_end *last;
@@ -313,7 +313,8 @@ static int join_alike(struct map *asking, struct cm_end *end)
 }
 
 /* Note a listener that received the request of @asking before it listened. */
-static int pair_heard(struct replay *r, const struct cm_end *asking, const struct cm_end *listener)
+static int note_early_listener(struct replay *r, const struct cm_end *asking,
+			       const struct cm_end *listener)
 {
 	if (!listener || !listener->call.thread || !asking->call.thread ||
 	    listener->called <= asking->called)
@@ -333,17 +334,17 @@ static int pair_end(struct replay *r, struct map *asking, struct cm_end *end)
 	other->refused = false; /* no longer, even if an error was reported */
 	end->partner = other->object;
 	other->partner = end->object;
-	return pair_heard(r, other, cm_end_of(r, end->listener));
+	return note_early_listener(r, other, cm_end_of(r, end->listener));
 }
 
-bool cm_is_heard(const struct replay *r, const struct cm_end *end)
+bool cm_has_listener(const struct replay *r, const struct cm_end *end)
 {
 	const struct cm_end *partner = cm_end_of(r, end->partner);
 
 	return partner && partner->listener;
 }
 
-const struct map *cm_heard(const struct replay *r)
+const struct map *cm_early_listeners(const struct replay *r)
 {
 	return r->cm && r->cm->driven && r->cm->heard.used ? &r->cm->heard : NULL;
 }
@@ -356,7 +357,7 @@ int cm_pair(struct replay *r)
 
 	for (uint32_t i = 1; i < r->cm->nends && !err; i++)
 		if (r->cm->ends[i] && !r->cm->ends[i]->passive && *r->cm->ends[i]->dst)
-			err = join_alike(&asking, r->cm->ends[i]);
+			err = add_asking_end(&asking, r->cm->ends[i]);
 	for (uint32_t i = 1; i < r->cm->nends && !err; i++)
 		if (r->cm->ends[i] && r->cm->ends[i]->passive && *r->cm->ends[i]->dst)
 			err = pair_end(r, &asking, r->cm->ends[i]);

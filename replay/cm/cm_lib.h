@@ -42,5 +42,5 @@ struct cm_lib {
 	typeof(&rdma_reject_ece) reject_ece;
 };
 
-/* Load it permanently. Returns 0 or -ENOENT: it is not installed, or too old. */
+/* Load librdmacm permanently. Returns 0 or -ENOENT: it is not installed, or too old. */
 int cm_lib_load(struct cm_lib *lib);

@@ -57,7 +57,7 @@ static struct cm_end *make_listener(struct replay *r, enum rdma_port_space ps,
 uint16_t cm_made_listen(struct replay *r, struct cm_end *end, const struct sockaddr_storage *dst)
 {
 	struct cm_end *made =
-		make_listener(r, end->id->ps, dst, !end->refused && !cm_is_heard(r, end));
+		make_listener(r, end->id->ps, dst, !end->refused && !cm_has_listener(r, end));
 
 	return made ? r->cm->lib.get_src_port(made->id) : 0;
 }
@@ -143,7 +143,7 @@ static void answer_request(struct replay *r, struct cm_end *end, const struct tr
 	struct rdma_conn_param param;
 	uint8_t data[CM_DATA];
 
-	if (end->answered || !cm_await_asked(r, end, deadline))
+	if (end->answered || !cm_await_request(r, end, deadline))
 		return;
 	end->answered = true;
 	param = mirror_parameters(event->call->out, data);
@@ -169,11 +169,11 @@ static void answer_reply(struct replay *r, struct cm_end *end, const struct trac
 		r->cm->lib.reject(end->far->id, param.private_data, param.private_data_len);
 }
 
-static void hang_up(struct replay *r, struct cm_end *end)
+static void disconnect_far(struct replay *r, struct cm_end *end)
 {
 	struct cm_end *far = end->far ? end->far : end->asked;
 
-	cm_pump(r);
+	cm_read_events(r);
 	if (far && far->id && !end->first)
 		r->cm->lib.disconnect(far->id);
 }
@@ -187,8 +187,8 @@ static bool is_answer(const struct cm_end *end, const char *type)
 	       (!strcmp(type, "RDMA_CM_EVENT_UNREACHABLE") && end->datagrams);
 }
 
-void cm_made_before(struct replay *r, struct cm_end *end, const struct trace_event *event,
-		    int64_t deadline)
+void cm_made_prepare(struct replay *r, struct cm_end *end, const struct trace_event *event,
+		     int64_t deadline)
 {
 	const char *type = args_text(event->call->out, ARG(event.event));
 	bool accepts;
@@ -200,7 +200,7 @@ void cm_made_before(struct replay *r, struct cm_end *end, const struct trace_eve
 	if (!strcmp(type, "RDMA_CM_EVENT_CONNECT_REQUEST"))
 		ask_listener(r, end, event, deadline);
 	else if (!strcmp(type, "RDMA_CM_EVENT_DISCONNECTED"))
-		hang_up(r, end);
+		disconnect_far(r, end);
 	else if (is_answer(end, type) && end->passive)
 		answer_reply(r, end, event, accepts, deadline);
 	else if (is_answer(end, type))

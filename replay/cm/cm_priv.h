@@ -135,19 +135,19 @@ int cm_pair(struct replay *r);
 /*
  * Does a listener of the trace get the request of @end? It may have ended before the trace begins.
  */
-bool cm_is_heard(const struct replay *r, const struct cm_end *end);
+bool cm_has_listener(const struct replay *r, const struct cm_end *end);
 /* Does nothing if the trace has no calls of librdmacm: 0 or -ENOMEM. */
 int cm_learn_nothing(struct replay *r);
 
 /* cm_address.c: parse @text, in the form of core/store/db/sockaddr.h */
 bool cm_address_parse(const char *text, struct sockaddr_storage *ret_address);
 uint16_t *cm_address_port(struct sockaddr_storage *address);
-/* Is it an address with the same meaning everywhere: a group, or the wildcard? */
+/* Does the address mean the same on each machine: a group, or the wildcard? */
 bool cm_address_is_general(const struct sockaddr_storage *address);
 /* Does any address of this machine lead to the device? */
 bool cm_address_probe(struct replay *r);
 /* The address of device @device on this machine. */
-bool cm_address_own(struct replay *r, const char *device, struct sockaddr_storage *ret_own);
+bool cm_address_find_own(struct replay *r, const char *device, struct sockaddr_storage *ret_own);
 /* Translate the IP address only. */
 void cm_address_translate(struct replay *r, struct sockaddr_storage *address);
 struct cm_place *cm_place_find(struct replay *r, const char *there, bool datagrams, bool refused);
@@ -164,17 +164,17 @@ void cm_place_report(struct replay *r);
 int cm_open_end(struct replay *r, struct cm_end *end, struct rdma_event_channel *channel,
 		enum rdma_port_space ps);
 void cm_close_end(struct replay *r, struct cm_end *end);
-/* Remember which end has the port that it was bound to. */
+/* Remember that @end has the port that it was bound to. */
 int cm_note_port(struct replay *r, struct cm_end *end);
 struct rdma_event_channel *cm_channel_of(struct replay *r, uint32_t object);
 /* Read all events that have come. */
-void cm_pump(struct replay *r);
+void cm_read_events(struct replay *r);
 struct cm_arrival *cm_arrival_take(struct cm_end *end);
 void cm_arrivals_drop(struct cm_end *end);
-/* Wait for its next event. Returns the event's type, or false if none comes. */
+/* Wait for the next event of @end. Returns its type, or false if no event comes. */
 bool cm_await(struct replay *r, struct cm_end *end, int64_t deadline);
-bool cm_await_asked(struct replay *r, struct cm_end *end, int64_t deadline);
-/* Wait for an event of that type; events before it are dropped. */
+bool cm_await_request(struct replay *r, struct cm_end *end, int64_t deadline);
+/* Wait for an event of @type; events before it are dropped. */
 bool cm_await_type(struct replay *r, struct cm_end *end, enum rdma_cm_event_type type,
 		   int64_t deadline);
 /*
@@ -232,9 +232,9 @@ int cm_note_connected(struct replay *r, const struct cm_end *end);
 
 /* cm_made.c: a synthesized end; NULL if out of memory */
 struct cm_end *cm_made_new(struct replay *r);
-/* Let the other end cause @event, which @end got */
-void cm_made_before(struct replay *r, struct cm_end *end, const struct trace_event *event,
-		    int64_t deadline);
+/* Let the other end cause @event, which @end received */
+void cm_made_prepare(struct replay *r, struct cm_end *end, const struct trace_event *event,
+		     int64_t deadline);
 /*
  * Before @end resolves its destination: make sure that there is a listener. Returns its port, or 0.
  */

@@ -126,8 +126,8 @@ int contents_begin(struct replay *r, const struct post *post)
 }
 
 /* Copy one element's part of the recorded bytes; the rest is unchanged. */
-static void fill_one(struct replay *r, uint32_t process, const struct sge *there,
-		     struct ibv_sge *here, bool inlined, const uint8_t *bytes, uint64_t n)
+static void fill_element(struct replay *r, uint32_t process, const struct sge *there,
+			 struct ibv_sge *here, bool inlined, const uint8_t *bytes, uint64_t n)
 {
 	struct contents *p = r->contents;
 	void *at = NULL;
@@ -177,8 +177,8 @@ int contents_fill(struct replay *r, const struct trace_event *event, uint32_t i,
 		uint64_t left = payload.nbytes - at, n = wr->sge[k].length;
 
 		n = n < left ? n : left;
-		fill_one(r, event->process, &wr->sge[k], &sges[k], is_inline(wr),
-			 (const uint8_t *)payload.bytes + at, n);
+		fill_element(r, event->process, &wr->sge[k], &sges[k], is_inline(wr),
+			     (const uint8_t *)payload.bytes + at, n);
 		at += n;
 	}
 	return found < 0 ? found : 0;
@@ -249,7 +249,7 @@ uint32_t contents_fetch(struct replay *r, const struct trace_event *event, const
 	return i;
 }
 
-static bool was_posted_again(struct replay *r, uint32_t i)
+static bool was_buffer_reposted(struct replay *r, uint32_t i)
 {
 	const struct landing *landing = &r->contents->landings[i];
 	uint64_t latest;
@@ -326,7 +326,7 @@ static int find_sent(const struct check *c, struct payload *ret_sent)
  * Were the recorded received bytes equal to the posted ones? If another byte came, that must be
  * reported.
  */
-static bool is_as_posted(const struct check *c, const uint8_t *bytes, uint64_t n)
+static bool was_received_as_posted(const struct check *c, const uint8_t *bytes, uint64_t n)
 {
 	struct payload sent;
 
@@ -345,7 +345,7 @@ static bool is_refilled(const struct check *c, const uint8_t *bytes, uint64_t n)
 	if (!there)
 		return false;
 	memcpy(there, bytes, n);
-	posted = is_as_posted(c, there, n);
+	posted = was_received_as_posted(c, there, n);
 	while (posted && !is && refilled_next(c->r->contents->refilled, &over) &&
 	       trace_payload(c->r->trace, over.event, over.index, &payload) > 0) {
 		memcpy(there, payload.bytes, payload.nbytes < n ? payload.nbytes : n);
@@ -456,7 +456,7 @@ void contents_check(struct replay *r, const struct trace_event *event, uint32_t 
 	if (!r->contents || !landing)
 		return;
 	c.landing = &r->contents->landings[landing];
-	if (success && doubt && was_posted_again(r, landing)) {
+	if (success && doubt && was_buffer_reposted(r, landing)) {
 		outcome_tolerated(r->outcome, reposted);
 	} else if (success) {
 		if (arrival->wc.opcode == IBV_WC_RECV)
@@ -472,7 +472,7 @@ void contents_check(struct replay *r, const struct trace_event *event, uint32_t 
 void contents_end(struct replay *r)
 {
 	if (r->contents)
-		fetched_end(r->contents->fetched, r->outcome);
+		fetched_report(r->contents->fetched, r->outcome);
 }
 
 int contents_error(const struct replay *r)

@@ -50,7 +50,7 @@ uint32_t contents_fetch(struct replay *r, const struct trace_event *event, const
 void contents_check(struct replay *r, const struct trace_event *event, uint32_t i,
 		    const struct wc *wc, const struct arrival *arrival, bool doubt);
 
-/* Report results that are known only at the end. */
+/* Report results that are known only at the end of the replay. */
 void contents_end(struct replay *r);
 
 /* An error in reading the trace since the start: 0 or -errno after log_err(). */

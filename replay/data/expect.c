@@ -24,7 +24,7 @@ static bool is_of_list(const struct wc *wc)
 }
 
 /* Why the completion cannot come in the replay, or NULL. */
-static const char *why_not(struct expected *e)
+static const char *why_not_expected(struct expected *e)
 {
 	uint64_t from;
 
@@ -48,7 +48,7 @@ static const char *why_not(struct expected *e)
 	if (e->replica->qp->no_flow && expect_side(e) == SIDE_RECV &&
 	    !arrivals_first(&e->qp->in[SIDE_RECV]))
 		return "its flow rule does not exist in the replay";
-	if (expect_died_sending(e, expect_side(e), false))
+	if (expect_sender_died(e, expect_side(e), false))
 		return expect_cut_short;
 	return NULL;
 }
@@ -72,7 +72,7 @@ int expect_compare_late(struct replay *r, struct replica_qp *qp, enum side side,
 }
 
 /* Completions of its side that were deferred come first. */
-static int settle_before(struct expected *e)
+static int compare_deferred(struct expected *e)
 {
 	enum side side = e->qp->late[SIDE_SEND] || e->qp->late[SIDE_RECV] ? expect_side(e) : SIDES;
 
@@ -86,7 +86,7 @@ static int settle_before(struct expected *e)
  * A device may leave completions of a destroyed queue pair in the CQ and reuse its number, so that
  * they seem to belong to the new queue pair, which has no request for them.
  */
-static struct replica *find_left(struct replay *r, const struct wc *wc, uint32_t cq)
+static struct replica *find_destroyed_qp(struct replay *r, const struct wc *wc, uint32_t cq)
 {
 	const struct object *next = trace_object(r->trace, wc->qp);
 
@@ -120,15 +120,15 @@ static int expect_completion(struct replay *r, const struct trace_event *event, 
 	const char *why;
 
 	if (!wc->request.thread && !r->lossy)
-		e.replica = find_left(r, wc, event->poll->object);
+		e.replica = find_destroyed_qp(r, wc, event->poll->object);
 	e.qp = e.replica ? e.replica->qp : NULL;
-	why = why_not(&e);
+	why = why_not_expected(&e);
 	if (!why)
-		return settle_before(&e) ?: expect_one(&e);
+		return compare_deferred(&e) ?: expect_one(&e);
 	if (!e.qp && !is_of_list(wc))
 		return expect_stranger(&e, STRANGER_QUEUE, why);
 	if (e.qp)
-		expect_spare(&e);
+		expect_note_spare(&e);
 	outcome_skipped(r->outcome, event->id, event->poll->verb, wc->qp, why);
 	return 0;
 }
@@ -152,7 +152,7 @@ static void note_poll(struct replica *cq, const struct trace_event *event)
 }
 
 /* A poll that returned more completions than the trace has. */
-static int note_lost(struct replay *r, const struct trace_event *event, struct replica *cq)
+static int note_surplus_poll(struct replay *r, const struct trace_event *event, struct replica *cq)
 {
 	const struct wc none = { 0 };
 	const struct expected e = {
@@ -185,6 +185,6 @@ int expect_poll(struct replay *r, const struct trace_event *event, uint32_t from
 	for (uint32_t i = from; i < event->poll->nwc && !err; i++)
 		err = expect_completion(r, event, cq, i);
 	if (event->poll->verb == VERB_poll_cq && event->poll->ret > (int)event->poll->nwc && !err)
-		err = note_lost(r, event, cq);
+		err = note_surplus_poll(r, event, cq);
 	return err ? err : contents_error(r);
 }

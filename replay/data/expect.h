@@ -11,7 +11,7 @@ struct trace_event;
 /* TRACE_POLL, from completion @from on. Returns 0 or -errno after log_err(). */
 int expect_poll(struct replay *r, const struct trace_event *event, uint32_t from);
 
-/* The first part of expect_poll(): note that it was polled. */
+/* The first part of expect_poll(): note that the completion was polled. */
 void expect_note(struct replay *r, const struct trace_event *event);
 
 /* Poll the completions left in the queues of @object before it is destroyed. */
@@ -21,5 +21,7 @@ void expect_leave(struct replay *r, uint32_t object);
 void expect_forget_late(struct replica_qp *qp);
 void expect_fini(struct replay *r);
 
-/* At the end: report completions that did not come in time, and unexpected ones. */
+/*
+ * When the replay ends: report completions that did not come in time, and unexpected completions.
+ */
 void expect_end(struct replay *r);

@@ -57,7 +57,7 @@ static void report_unmatched(struct replay *r, const struct kept_stranger *k, ui
 	snprintf(there, sizeof(there), "%u, which is not in the trace",
 		 queue ? k->wc.qp_num : k->wc.src_qp);
 	if (lost)
-		snprintf(there, sizeof(there), "one that is not in the trace");
+		snprintf(there, sizeof(there), "a completion that is not in the trace");
 	if (lost)
 		snprintf(here, sizeof(here), "%s",
 			 a ? ibv_wc_status_str(a->wc.status) : "no other completion");
@@ -75,14 +75,14 @@ static void report_unmatched(struct replay *r, const struct kept_stranger *k, ui
 }
 
 /* A flight recorder's trace counts polls from before its beginning, too. */
-static bool are_counted(const struct replay *r)
+static bool are_polls_counted(const struct replay *r)
 {
 	return r->cut == INT64_MIN || trace_meta(r->trace, "carried");
 }
 
 static int count_polls(struct replay *r, uint32_t cq, struct lookup_polls *ret_polls)
 {
-	if (!are_counted(r) || trace_nparts(r->trace) > 1)
+	if (!are_polls_counted(r) || trace_nparts(r->trace) > 1)
 		return -ENOENT;
 	return lookup_polls(r->trace, cq, ret_polls);
 }
@@ -113,7 +113,7 @@ static int64_t end_of_polls(struct replay *r, uint32_t cq)
 }
 
 /* How many polls fit into the time from @from to @to. */
-static uint64_t most_polls(int64_t from, int64_t to)
+static uint64_t max_polls_between(int64_t from, int64_t to)
 {
 	return to > from ? (uint64_t)(to - from) / POLL_NS : 0;
 }
@@ -130,12 +130,12 @@ static uint64_t polls_empty(struct replay *r, uint32_t cq, uint32_t qp, uint64_t
 	const struct object *o = trace_object(r->trace, cq), *of = trace_object(r->trace, qp);
 	int64_t since = o && o->created_at > from ? o->created_at : from;
 	int64_t end = end_of_polls(r, cq), until = of ? of->destroyed_at : INT64_MAX;
-	uint64_t before = most_polls(since, time);
+	uint64_t before = max_polls_between(since, time);
 	uint64_t after = empty > before ? empty - before : 0;
 
 	if (was_killed(r, cq))
 		return until == INT64_MAX && after > HANGS_AFTER / SLOW_POLL_NS ? after : 0;
-	before = most_polls(until, end);
+	before = max_polls_between(until, end);
 	after = after > before ? after - before : 0;
 	end = until < end ? until : end;
 	return after > IN_VAIN && end - time > HANGS_AFTER ? after : 0;
@@ -160,7 +160,8 @@ static int64_t arrival_time(struct replay *r, const struct arrival *a)
 }
 
 /* Was its queue polled in vain for long, after the completion had come in the replay? */
-static bool never_came(struct replay *r, uint32_t qp, const struct arrival *a, uint64_t *ret_empty)
+static bool was_never_polled(struct replay *r, uint32_t qp, const struct arrival *a,
+			     uint64_t *ret_empty)
 {
 	struct lookup_polls polled;
 
@@ -199,7 +200,8 @@ static bool lacks_completions(struct replay *r, uint32_t cq, struct lookup_polls
 	       !count_polls(r, cq, ret_polled) && ret_polled->completions > replica->given;
 }
 
-static void report_lacking(struct replay *r, uint32_t qp, const struct arrival *a, uint64_t counted)
+static void report_surplus_wc(struct replay *r, uint32_t qp, const struct arrival *a,
+			      uint64_t counted)
 {
 	struct replica *cq = replica_of(r, a->cq);
 	char there[96];
@@ -222,7 +224,7 @@ static void report_lacking(struct replay *r, uint32_t qp, const struct arrival *
  * The trace ends while its programs continue (a part, a copy): what they got next is not known. An
  * error is noted, since it may not have occurred in the recording.
  */
-static bool goes_on(struct replay *r, const struct arrival *a)
+static bool may_program_continue(struct replay *r, const struct arrival *a)
 {
 	char text[32];
 
@@ -249,11 +251,11 @@ static void explain_leftover(struct replay *r, uint32_t qp, enum side side, cons
 		r->strangers->unfound--;
 	} else if (passed) {
 		expect_report_extra(r, a->passed_by, a);
-	} else if (never_came(r, qp, a, &empty)) {
+	} else if (was_never_polled(r, qp, a, &empty)) {
 		report_hang(r, qp, side, a, empty);
 	} else if (lacks_completions(r, a->cq, &polled)) {
-		report_lacking(r, qp, a, polled.completions);
-	} else if (usual || a->unasked || goes_on(r, a)) {
+		report_surplus_wc(r, qp, a, polled.completions);
+	} else if (usual || a->unasked || may_program_continue(r, a)) {
 		outcome_count(r->outcome, OUTCOME_UNPOLLED, 1);
 	} else {
 		expect_report_extra(r, a->request.event, a);
@@ -274,7 +276,7 @@ static void explain_leftovers(struct replay *r, uint32_t id, enum side side)
 }
 
 /* Report a recorded completion of an unknown sender that matched no replayed one. */
-static void end_stranger(struct replay *r, const struct kept_stranger *k)
+static void report_unmatched_wc(struct replay *r, const struct kept_stranger *k)
 {
 	if (k->found || k->kind == STRANGER_MADE)
 		return;
@@ -338,6 +340,6 @@ void expect_end(struct replay *r)
 		for (int side = 0; r->replicas[i].qp && side < SIDES; side++)
 			explain_leftovers(r, i, (enum side)side);
 	for (size_t i = 0; r->strangers && i < r->strangers->n; i++)
-		end_stranger(r, &r->strangers->kept[i]);
+		report_unmatched_wc(r, &r->strangers->kept[i]);
 	contents_end(r);
 }

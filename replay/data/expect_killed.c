@@ -8,7 +8,7 @@
 #include "replay/state/sent.h"
 
 /* Is no message of @peer in flight, and have all earlier requests been posted? */
-static bool is_nothing_sent(const struct expected *e, const struct replica_qp *peer)
+static bool has_nothing_in_flight(const struct expected *e, const struct replica_qp *peer)
 {
 	unsigned int turns = 0;
 
@@ -36,7 +36,7 @@ bool expect_died_before(const struct expected *e, enum side side, enum ibv_wc_st
 	       was_killed(e->r, e->qp->peer);
 }
 
-bool expect_died_sending(const struct expected *e, enum side side, bool waited)
+bool expect_sender_died(const struct expected *e, enum side side, bool waited)
 {
 	const struct replica *peer = replica_of(e->r, e->qp->peer);
 
@@ -47,5 +47,5 @@ bool expect_died_sending(const struct expected *e, enum side side, bool waited)
 		return false; /* one is still in flight */
 	if (!was_killed(e->r, e->qp->peer))
 		return false;
-	return waited || (peer->qp->type == IBV_QPT_RC && is_nothing_sent(e, peer->qp));
+	return waited || (peer->qp->type == IBV_QPT_RC && has_nothing_in_flight(e, peer->qp));
 }

@@ -29,7 +29,7 @@ static struct replica *find_replica(struct replay *r, const void *handle)
 								      : NULL;
 }
 
-void expect_spare(const struct expected *e)
+void expect_note_spare(const struct expected *e)
 {
 	const struct ibv_qp *qp = e->replica->handle;
 	struct replica *srq = qp ? find_replica(e->r, qp->srq) : NULL;

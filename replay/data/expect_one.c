@@ -37,7 +37,7 @@ static bool is_of_request(const struct expected *e, const struct arrival *a)
 	       a->request.index == e->wc->request_index;
 }
 
-static bool has_come(const struct expected *e, enum side side)
+static bool has_arrived_next(const struct expected *e, enum side side)
 {
 	const struct arrival *a = arrivals_first(&e->qp->in[side]);
 
@@ -53,9 +53,9 @@ static enum side side_of_failed(const struct expected *e)
 	const struct requests *sends = &e->qp->out[SIDE_SEND];
 
 	if (e->wc->request.thread) {
-		if (has_come(e, SIDE_SEND))
+		if (has_arrived_next(e, SIDE_SEND))
 			return SIDE_SEND;
-		if (has_come(e, SIDE_RECV))
+		if (has_arrived_next(e, SIDE_RECV))
 			return SIDE_RECV;
 		return requests_has(sends, e->wc->request, e->wc->request_index) ? SIDE_SEND
 										 : SIDE_RECV;
@@ -126,7 +126,7 @@ static const struct arrival *find_alike(const struct arrivals *in, const struct 
 	return NULL;
 }
 
-static const struct arrival *find_sent_by(const struct arrivals *in, uint32_t sender)
+static const struct arrival *find_from_sender(const struct arrivals *in, uint32_t sender)
 {
 	for (uint32_t at = in->head; at != in->tail; at++) {
 		const struct arrival *a = &in->cells[at & (in->size - 1)];
@@ -138,7 +138,7 @@ static const struct arrival *find_sent_by(const struct arrivals *in, uint32_t se
 }
 
 /* Receives of XRC and of several work queues complete in more than one completion queue. */
-static const struct arrival *find_of_queue(const struct expected *e, const struct arrivals *in)
+static const struct arrival *find_queue_arrival(const struct expected *e, const struct arrivals *in)
 {
 	uint32_t cq = (uint32_t)(e->cq - e->r->replicas);
 
@@ -159,16 +159,16 @@ static const struct arrival *find_wanted(const struct expected *e, const struct 
 	case OF_REQUEST:
 		return arrivals_find(in, e->wc->request, e->wc->request_index);
 	case OF_SENDER:
-		return find_sent_by(in, wanted->sender);
+		return find_from_sender(in, wanted->sender);
 	case ALIKE:
 		return find_alike(in, e->wc, wanted->sender);
 	default:
-		return find_of_queue(e, in);
+		return find_queue_arrival(e, in);
 	}
 }
 
 /* May a request that the completion fits still complete? Only a private queue can show that. */
-static bool is_outstanding(const struct expected *e, const struct wanted *wanted)
+static bool may_still_complete(const struct expected *e, const struct wanted *wanted)
 {
 	if (!e->wc->request.thread || order_of(e, wanted->side) != ORDER_POSTED)
 		return true;
@@ -191,7 +191,7 @@ static const struct arrival *await_arrival(struct expected *e, const struct want
 			continue;
 		if (n < 0 || !e->cq->handle)
 			break;
-		if (turns % 64 == 0 && !pace_is_behind() && !is_outstanding(e, wanted))
+		if (turns % 64 == 0 && !pace_is_behind() && !may_still_complete(e, wanted))
 			break;
 		e->starved =
 			turns % 64 == 0 && !pace_is_behind() && expect_is_starved(e, wanted->side);
@@ -211,7 +211,8 @@ static const struct arrival *await_arrival(struct expected *e, const struct want
  * Why the replayed completion may belong to another request than recorded, or NULL. The recorded
  * request must be known: a wr_id that no request had is a difference.
  */
-static const char *why_other(const struct expected *e, enum side side, const struct arrival *a)
+static const char *find_reorder_reason(const struct expected *e, enum side side,
+				       const struct arrival *a)
 {
 	if (is_of_request(e, a) || (!e->wc->request.thread && !e->r->lossy))
 		return NULL;
@@ -221,7 +222,7 @@ static const char *why_other(const struct expected *e, enum side side, const str
 }
 
 /* ibv_poll_cq() returns all fields, also from an extended queue (UCX polls it so). */
-static const struct ibv_cq_ex *queue_without_fields(const struct expected *e)
+static const struct ibv_cq_ex *find_partial_cq(const struct expected *e)
 {
 	bool all = e->event->poll->verb == VERB_poll_cq && !polls_by_iterator(e->cq);
 
@@ -245,8 +246,8 @@ static void compare_completion(struct expected *e, enum side side, const struct 
 	d.flow_tag = a->flow_tag;
 	d.length = a->request.length;
 	d.sender = a->sender;
-	d.ex = queue_without_fields(e);
-	d.other = why_other(e, side, a);
+	d.ex = find_partial_cq(e);
+	d.other = find_reorder_reason(e, side, a);
 	if (e->wc->status != IBV_WC_SUCCESS && expect_died_before(e, side, a->wc.status))
 		outcome_tolerated(e->r->outcome, died_before);
 	else
@@ -263,7 +264,7 @@ static void compare_completion(struct expected *e, enum side side, const struct 
  * Compare a completion that was passed over: threads that post to one queue, or poll one, do not
  * write their events in the exact order of the queue, but a single thread does.
  */
-static bool check_passed(struct expected *e, enum side side)
+static bool compare_passed(struct expected *e, enum side side)
 {
 	struct arrivals *passed = &e->qp->passed[side];
 	const struct arrival *a =
@@ -286,7 +287,7 @@ static bool check_passed(struct expected *e, enum side side)
 }
 
 /* Pass over the completions before @until. */
-static int pass_over(struct expected *e, enum side side, const struct arrival *until)
+static int move_to_passed(struct expected *e, enum side side, const struct arrival *until)
 {
 	struct arrivals *in = &e->qp->in[side];
 	struct arrival a;
@@ -311,17 +312,17 @@ static int check_posted(struct expected *e, enum side side)
 
 	a = await_arrival(e, &wanted);
 	if (!a) {
-		expect_report_missing(e, is_outstanding(e, &wanted));
+		expect_report_missing(e, may_still_complete(e, &wanted));
 		return 0;
 	}
-	err = pass_over(e, side, a);
+	err = move_to_passed(e, side, a);
 	compare_completion(e, side, a);
 	arrivals_remove(&e->qp->in[side], a);
 	return err;
 }
 
 /* Was its queue polled by several threads in the recording? */
-static bool is_raced(const struct expected *e)
+static bool is_polled_by_several(const struct expected *e)
 {
 	struct lookup_polls polls;
 
@@ -340,10 +341,10 @@ static bool is_raced(const struct expected *e)
  * does not identify the completion, its other fields do: take the first with equal fields, wherever
  * it is.
  */
-static bool check_raced(struct expected *e, enum side side, uint32_t sender)
+static bool compare_any_order(struct expected *e, enum side side, uint32_t sender)
 {
 	const struct wanted wanted = { .what = ALIKE, .side = side, .sender = sender };
-	const struct arrival *a = is_raced(e) ? await_arrival(e, &wanted) : NULL;
+	const struct arrival *a = is_polled_by_several(e) ? await_arrival(e, &wanted) : NULL;
 
 	e->starved = false;
 	if (!a)
@@ -383,7 +384,7 @@ static int check_datagram(struct expected *e)
 	if (a != arrivals_first(&e->qp->in[SIDE_RECV]))
 		e->qp->swapped = true;
 	if (!is_alike(e->wc, &a->wc)) {
-		if (check_raced(e, SIDE_RECV, wanted.sender))
+		if (compare_any_order(e, SIDE_RECV, wanted.sender))
 			return 0;
 		a = find_wanted(e, &wanted);
 	}
@@ -395,7 +396,7 @@ static int check_datagram(struct expected *e)
 const char expect_cut_short[] = "its sender was killed while it posted";
 
 /* Wait for the next completion on the side; a failed one may turn out to be of the other side. */
-static const struct arrival *await_next(struct expected *e, enum side *side)
+static const struct arrival *await_next_arrival(struct expected *e, enum side *side)
 {
 	const struct wanted wanted = { .what = NEXT, .side = *side };
 	const struct arrival *a = await_arrival(e, &wanted);
@@ -403,7 +404,7 @@ static const struct arrival *await_next(struct expected *e, enum side *side)
 	if (a || e->wc->status == IBV_WC_SUCCESS)
 		return a;
 	*side = expect_side(e);
-	return find_of_queue(e, &e->qp->in[*side]);
+	return find_queue_arrival(e, &e->qp->in[*side]);
 }
 
 /*
@@ -424,11 +425,11 @@ int expect_one(struct expected *e)
 
 	if (order == ORDER_SENDER)
 		return check_datagram(e);
-	if (check_passed(e, side))
+	if (compare_passed(e, side))
 		return 0;
 	if (e->qp->late[side] && !e->settled) /* keep the side's order */
 		return expect_defer(e, side);
-	a = await_next(e, &side);
+	a = await_next_arrival(e, &side);
 	if (!a && e->starved && e->last) { /* another queue pair has consumed the last request */
 		outcome_tolerated(e->r->outcome, shared_order);
 		return 0;
@@ -436,21 +437,21 @@ int expect_one(struct expected *e)
 	e->again = !a && e->starved && e->settled;
 	if (!a && e->starved)
 		return e->settled ? 0 : expect_defer(e, side);
-	if (!a && expect_died_sending(e, side, true)) {
+	if (!a && expect_sender_died(e, side, true)) {
 		outcome_skipped(e->r->outcome, e->event->id, e->event->poll->verb, e->wc->qp,
 				expect_cut_short);
 		return 0;
 	}
 	if (!a) {
-		expect_report_missing(e, is_outstanding(e, &(struct wanted){ .side = side }));
+		expect_report_missing(e, may_still_complete(e, &(struct wanted){ .side = side }));
 		return 0;
 	}
 	if (!is_next(e, order, a))
 		return check_posted(e, side);
 	if (!is_alike(e->wc, &a->wc) && !(order == ORDER_POSTED && is_of_request(e, a))) {
-		if (check_raced(e, side, 0))
+		if (compare_any_order(e, side, 0))
 			return 0;
-		a = find_of_queue(e, &e->qp->in[side]);
+		a = find_queue_arrival(e, &e->qp->in[side]);
 	}
 	compare_completion(e, side, a);
 	arrivals_remove(&e->qp->in[side], a);

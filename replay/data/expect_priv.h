@@ -32,8 +32,8 @@ extern const char expect_cut_short[]; /* the reason why it does not come: its se
 /* expect_late.c: is there no receive request for its message? */
 bool expect_is_starved(const struct expected *e, enum side side);
 
-/* The completion does not come: leave its request in the shared queue of the replay. */
-void expect_spare(const struct expected *e);
+/* Leave the request of a completion that does not come in the shared queue of the replay. */
+void expect_note_spare(const struct expected *e);
 
 /* Defer the comparison. 0 or -ENOMEM. */
 int expect_defer(const struct expected *e, enum side side);
@@ -50,16 +50,16 @@ enum settle { SETTLE_COME, SETTLE_FED, SETTLE_ALL };
 int expect_compare_late(struct replay *r, struct replica_qp *qp, enum side side, enum settle which);
 
 /*
- * expect_killed.c: was its sender killed during the post, so that the trace has the message but no
- * event? On a reliable connection the replay knows what is in flight and need not wait; @waited: it
- * did wait.
+ * expect_killed.c: was the sender killed during the post, so that the trace has the message but no
+ * event? On a reliable connection the replay knows the messages in flight and need not wait;
+ * @waited: the replay has waited.
  */
-bool expect_died_sending(const struct expected *e, enum side side, bool waited);
+bool expect_sender_died(const struct expected *e, enum side side, bool waited);
 
 /*
- * Was its receiver killed before it could consume the message, which @here consumes in the replay?
- * The exact time of a kill is unknown, and the replayed process continues until its death is
- * replayed.
+ * Was the receiver killed before it could consume the message that completion @here consumes in the
+ * replay? The exact time of a kill is unknown, and the replayed process continues until its death
+ * is replayed.
  */
 bool expect_died_before(const struct expected *e, enum side side, enum ibv_wc_status here);
 
@@ -105,10 +105,10 @@ uint32_t expect_sender(const struct expected *e);
 /* How long to wait: less for a queue pair from which completions have been missing. */
 int64_t expect_wait_time(const struct expected *e);
 
-/* The completion did not come; @waited: although the replay waited for it. */
+/* Report a completion that did not come; @waited: the replay waited for it. */
 void expect_report_missing(struct expected *e, bool waited);
 
-/* The completion came before another one that was recorded earlier, at @there. */
+/* Report that the completion came before a completion that was recorded earlier, at @there. */
 void expect_report_order(const struct expected *e, const struct arrival *a, const char *there);
 
 /* Report a completion that was not recorded, found at @event. */

@@ -74,7 +74,7 @@ void expect_report_missing(struct expected *e, bool waited)
 								.breaks = is_connected(e->qp),
 								.symptom = waited });
 	e->qp->missed += waited;
-	expect_spare(e);
+	expect_note_spare(e);
 }
 
 void expect_report_order(const struct expected *e, const struct arrival *a, const char *there)

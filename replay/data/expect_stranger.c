@@ -43,7 +43,7 @@ void expect_fini(struct replay *r)
 }
 
 /* Did other datagrams come from this sender? Then it is one that was not recorded. */
-static bool is_of_many(const struct strangers *s, const struct kept_stranger *k)
+static bool has_other_datagrams(const struct strangers *s, const struct kept_stranger *k)
 {
 	size_t n = 0;
 
@@ -58,8 +58,8 @@ static bool is_same_datagram(const struct wc *there, const struct ibv_wc *here)
 	       (!(there->wc_flags & IBV_WC_WITH_IMM) || there->imm == be32toh(here->imm_data));
 }
 
-static bool may_be(const struct strangers *s, const struct kept_stranger *k, uint32_t qp,
-		   enum side side, const struct arrival *a)
+static bool may_match_arrival(const struct strangers *s, const struct kept_stranger *k, uint32_t qp,
+			      enum side side, const struct arrival *a)
 {
 	switch (k->kind) {
 	case STRANGER_LOST:
@@ -70,7 +70,7 @@ static bool may_be(const struct strangers *s, const struct kept_stranger *k, uin
 		       (k->wc.status || !(k->wc.opcode & IBV_WC_RECV) == (side == SIDE_SEND));
 	default:
 		return k->qp == qp && side == SIDE_RECV && is_same_datagram(&k->wc, &a->wc) &&
-		       !is_of_many(s, k);
+		       !has_other_datagrams(s, k);
 	}
 }
 
@@ -78,7 +78,7 @@ struct kept_stranger *expect_find_stranger(struct strangers *s, uint32_t qp, enu
 					   const struct arrival *a)
 {
 	for (size_t i = 0; s && s->unfound && i < s->n; i++)
-		if (!s->kept[i].found && may_be(s, &s->kept[i], qp, side, a))
+		if (!s->kept[i].found && may_match_arrival(s, &s->kept[i], qp, side, a))
 			return &s->kept[i];
 	return NULL;
 }

@@ -63,7 +63,7 @@ static bool is_usable(const struct replay *r, const struct trace_event *event, s
 }
 
 /* Are all queues of the poll used by this player only? */
-static bool is_owned(const struct fast_poll *f, uint32_t n, uint32_t player)
+static bool is_private_poll(const struct fast_poll *f, uint32_t n, uint32_t player)
 {
 	bool owned = f->cq->owner == player;
 
@@ -88,14 +88,14 @@ static struct fast_poll *prepare_poll(struct replay *r, struct ready *step)
 		f->cq = replica_as(r, poll->object, OBJECT_cq);
 		f->changes = r->changes;
 		f->usable = is_usable(r, &step->event, f);
-		f->owned = f->usable && is_owned(f, poll->nwc, step->player);
+		f->owned = f->usable && is_private_poll(f, poll->nwc, step->player);
 	}
 	step->changed = false;
 	return f->usable && !f->cq->nunsorted ? f : NULL;
 }
 
 /* Is no earlier completion of the side pending, neither a replayed nor a recorded one? */
-static bool is_next(const struct origin *o)
+static bool is_next_completion(const struct origin *o)
 {
 	const struct arrivals *in = &o->qp->in[o->side], *passed = &o->qp->passed[o->side];
 
@@ -125,13 +125,14 @@ static bool is_as_recorded(const struct wc *there, const struct ibv_wc *here)
 }
 
 /* The completion is as recorded: its request is complete. */
-static bool take_completion(const struct origin *o, const struct wc *there,
-			    const struct ibv_wc *here)
+static bool complete_if_recorded(const struct origin *o, const struct wc *there,
+				 const struct ibv_wc *here)
 {
 	struct request *request;
 	uint32_t number;
 
-	if (here->qp_num != o->replica->number || !is_as_recorded(there, here) || !is_next(o))
+	if (here->qp_num != o->replica->number || !is_as_recorded(there, here) ||
+	    !is_next_completion(o))
 		return false;
 	request = find_request(o, &number);
 	if (!request || request->posted != here->wr_id || request->done || request->forced ||
@@ -145,7 +146,7 @@ static bool take_completion(const struct origin *o, const struct wc *there,
 }
 
 /* Store polled completions for polls_take(). */
-static void put_back(struct replica *cq, const struct ibv_wc *wcs, int n)
+static void store_unsorted(struct replica *cq, const struct ibv_wc *wcs, int n)
 {
 	memcpy(cq->unsorted, wcs, (unsigned int)n * sizeof(*wcs));
 	cq->nunsorted = (unsigned int)n;
@@ -155,15 +156,15 @@ static void put_back(struct replica *cq, const struct ibv_wc *wcs, int n)
  * Returns whether all were as recorded; @done: number of completions of the poll that were
  * compared, updated.
  */
-static bool take_completions(struct replay *r, struct fast_poll *f, const struct poll *poll,
-			     const struct ibv_wc *wcs, int n, uint32_t *done)
+static bool complete_all_recorded(struct replay *r, struct fast_poll *f, const struct poll *poll,
+				  const struct ibv_wc *wcs, int n, uint32_t *done)
 {
 	for (int i = 0; i < n; i++, ++*done) {
-		if (!take_completion(&f->origins[*done], &poll->wc[*done], &wcs[i])) {
-			put_back(f->cq, &wcs[i], n - i);
+		if (!complete_if_recorded(&f->origins[*done], &poll->wc[*done], &wcs[i])) {
+			store_unsorted(f->cq, &wcs[i], n - i);
 			return false;
 		}
-		outcome_agreed(r->outcome, poll->wc[*done].qp);
+		outcome_note_agreement(r->outcome, poll->wc[*done].qp);
 	}
 	return true;
 }
@@ -183,7 +184,7 @@ int fast_poll(struct replay *r, struct ready *step, uint32_t from, unsigned int 
 		uint32_t most = poll->nwc - done < POLLS_BATCH ? poll->nwc - done : POLLS_BATCH;
 
 		n = ibv_poll_cq(f->cq->handle, (int)most, wcs);
-		if (n > 0 ? !take_completions(r, f, poll, wcs, n, &done) : n < 0 || !spins--)
+		if (n > 0 ? !complete_all_recorded(r, f, poll, wcs, n, &done) : n < 0 || !spins--)
 			break;
 	}
 	f->cq->asked += done - from;

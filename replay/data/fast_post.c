@@ -174,8 +174,8 @@ static bool is_usable(const struct replay *r, const struct trace_event *event)
 	       post->nwr == 1;
 }
 
-static void look_up(struct replay *r, struct fast_post *f, const struct trace_event *event,
-		    uint32_t player)
+static void prepare_request(struct replay *r, struct fast_post *f, const struct trace_event *event,
+			    uint32_t player)
 {
 	const struct post *post = event->post;
 
@@ -196,8 +196,8 @@ static void look_up(struct replay *r, struct fast_post *f, const struct trace_ev
 }
 
 /* The queue, the verb, and the number of buffers of a form never change. */
-static void put_changed(const struct replay *r, struct fast_post *f,
-			const struct trace_event *event, const struct wr *wr)
+static void update_request(const struct replay *r, struct fast_post *f,
+			   const struct trace_event *event, const struct wr *wr)
 {
 	f->request.wr_id = wr->wr_id;
 	f->usable = !event->post->ret && !f->replica->qp->cut && !r->nlacking &&
@@ -235,11 +235,11 @@ static void refresh_post(struct replay *r, struct fast_post *f, const struct tra
 	const struct wr *wr = &event->post->wr[0];
 
 	if (f->changes != r->changes || !f->usable || !is_alike(f, wr))
-		look_up(r, f, event, player);
+		prepare_request(r, f, event, player);
 	else if (f->side == SIDE_SEND && !put_operation(r, f, event, wr))
 		f->usable = false;
 	else
-		put_changed(r, f, event, wr);
+		update_request(r, f, event, wr);
 }
 
 /* The cached state of the form, updated; NULL: the fast path is not possible. */

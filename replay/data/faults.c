@@ -95,7 +95,7 @@ static const char *status_name(int status)
 	return name && !strncmp(name, "IBV_WC_", 7) ? name + 7 : NULL;
 }
 
-static void doom_request(struct fault_plan *plan, const struct ibv_qp *qp, bool send, uint64_t doom)
+static void force_status(struct fault_plan *plan, const struct ibv_qp *qp, bool send, uint64_t doom)
 {
 	const char *name = status_name((int)(doom >> 8 & 0xff));
 	char rule[128];
@@ -256,8 +256,8 @@ static void fail_users(struct replay *r, const struct ibv_cq *cq)
 }
 
 /* Before the post, as the recorder did it. */
-static void raise_made(struct replay *r, const struct trace_event *event,
-		       const struct replica *queue)
+static void raise_injected_event(struct replay *r, const struct trace_event *event,
+				 const struct replica *queue)
 {
 	struct ibv_qp *qp = queue->handle;
 	struct ibv_async_event async;
@@ -299,7 +299,7 @@ void faults_begin_post(struct replay *r, const struct trace_event *event,
 	if (!r->faults)
 		return;
 	if (r->faults_made) {
-		raise_made(r, event, queue);
+		raise_injected_event(r, event, queue);
 		if (queue->qp && post_is_send(event->post) && made_delay(r, event->id))
 			delay_request(r->faults, queue->handle, made_delay(r, event->id));
 	}
@@ -307,7 +307,7 @@ void faults_begin_post(struct replay *r, const struct trace_event *event,
 		r->faults->struck = count_struck(r->faults);
 	if (queue->qp && map_get(&r->faults->doomed, event_key(event->id), &doom) &&
 	    must_inject(r, event, queue))
-		doom_request(r->faults, queue->handle, post_is_send(event->post), doom);
+		force_status(r->faults, queue->handle, post_is_send(event->post), doom);
 	if (event->post->ret && is_refused(event, queue, under_way))
 		fail_call(r->faults, event->post->ret);
 }
@@ -383,8 +383,8 @@ static bool is_query_port(enum verb verb)
 	return verb == VERB_query_port || verb == VERB_query_port_compat;
 }
 
-static void raise_now(struct fault_plan *plan, struct ibv_context *context,
-		      enum ibv_event_type type, uint8_t port)
+static void raise_port_event(struct fault_plan *plan, struct ibv_context *context,
+			     enum ibv_event_type type, uint8_t port)
 {
 	const struct ibv_async_event async = { .event_type = type, .element.port_num = port };
 
@@ -393,7 +393,7 @@ static void raise_now(struct fault_plan *plan, struct ibv_context *context,
 }
 
 /* Set the port to the state that the program saw: it may not have got the event of the change. */
-static void follow_port(struct replay *r, const struct call *call, const uint64_t *args)
+static void set_port_state(struct replay *r, const struct call *call, const uint64_t *args)
 {
 	struct ibv_context *context = (void *)(uintptr_t)args[0];
 	uint8_t port = (uint8_t)args[1];
@@ -404,17 +404,17 @@ static void follow_port(struct replay *r, const struct call *call, const uint64_
 	    query_port(context, port, &attr) || there == attr.state)
 		return;
 	if (there == IBV_PORT_DOWN && attr.state == IBV_PORT_ACTIVE)
-		raise_now(r->faults, context, IBV_EVENT_PORT_ERR, port);
+		raise_port_event(r->faults, context, IBV_EVENT_PORT_ERR, port);
 	if (there == IBV_PORT_ACTIVE && attr.state == IBV_PORT_DOWN)
-		raise_now(r->faults, context, IBV_EVENT_PORT_ACTIVE, port);
+		raise_port_event(r->faults, context, IBV_EVENT_PORT_ACTIVE, port);
 }
 
-static void relate_queue(struct replay *r, uint32_t from, const void *handle)
+static void relate_to_queue(struct replay *r, uint32_t from, const void *handle)
 {
 	uint64_t to;
 
 	if (handle && map_get(&r->handles, (uintptr_t)handle, &to))
-		outcome_related(r->outcome, from, (uint32_t)to);
+		outcome_relate(r->outcome, from, (uint32_t)to);
 }
 
 /* An object whose destruction failed explains why its parents cannot be destroyed. */
@@ -427,14 +427,14 @@ static void note_call(struct replay *r, const struct trace_event *event, int err
 	note_error(r, event->id, call->verb, call->object, error);
 	if (!o || verb_infos[call->verb].effect != EFFECT_DESTROY)
 		return;
-	outcome_related(r->outcome, o->id, o->parent);
+	outcome_relate(r->outcome, o->id, o->parent);
 	if (o->kind == OBJECT_qp && replica_of(r, o->id))
 		qp = replica_of(r, o->id)->handle;
 	if (!qp)
 		return;
-	relate_queue(r, o->id, qp->send_cq);
-	relate_queue(r, o->id, qp->recv_cq);
-	relate_queue(r, o->id, qp->srq);
+	relate_to_queue(r, o->id, qp->send_cq);
+	relate_to_queue(r, o->id, qp->recv_cq);
+	relate_to_queue(r, o->id, qp->srq);
 }
 
 /* The recorder's library cannot change the state of a port, but the program sees it so. */
@@ -463,7 +463,7 @@ int64_t faults_call(struct replay *r, const struct trace_event *event, const uin
 	int64_t ret;
 
 	if (r->faults && !call->failed && is_query_port(call->verb))
-		follow_port(r, call, args);
+		set_port_state(r, call, args);
 	if (!r->faults || !error)
 		return query_as_recorded(r, call, args, dispatch_call(call->verb, args));
 	if (made_error(r, event->id)) {
@@ -498,7 +498,7 @@ static bool is_in_error(struct ibv_qp *qp)
 }
 
 /* The queue pair to make fail; NULL if it may fail by itself, since its peer had an error. */
-static struct ibv_qp *find_sudden(struct replay *r, uint32_t id)
+static struct ibv_qp *find_failing_qp(struct replay *r, uint32_t id)
 {
 	const struct replica *replica = replica_of(r, id);
 	const struct replica_qp *qp = replica ? replica->qp : NULL;
@@ -522,11 +522,11 @@ void faults_begin_poll(struct replay *r, const struct trace_event *event)
 		return;
 	deadline = pace_now() + OWN_FAILURE_NS;
 	do {
-		async.element.qp = find_sudden(r, (uint32_t)what);
+		async.element.qp = find_failing_qp(r, (uint32_t)what);
 		if (!async.element.qp || is_in_error(async.element.qp))
 			return;
 	} while (pace_wait(&turns, deadline));
-	async.element.qp = find_sudden(r, (uint32_t)what); /* destroyed meanwhile? */
+	async.element.qp = find_failing_qp(r, (uint32_t)what); /* destroyed meanwhile? */
 	if (!async.element.qp)
 		return;
 	async.event_type = (enum ibv_event_type)(what >> 32);

@@ -50,5 +50,5 @@ void faults_begin_poll(struct replay *r, const struct trace_event *event);
 bool faults_raise(struct replay *r, struct ibv_context *context,
 		  const struct ibv_async_event *async, bool outside, int64_t waited, int64_t limit);
 
-/* The number of errors, of any kind, that were injected so far. */
+/* The number of errors of any kind that have been injected. */
 uint64_t faults_caused(const struct replay *r);

@@ -25,7 +25,7 @@ struct study {
 };
 
 /* index << 32 | status << 8 | vendor_err */
-static uint64_t pack_doom(const struct wc *wc)
+static uint64_t pack_forced_status(const struct wc *wc)
 {
 	return (uint64_t)wc->request_index << 32 | (uint64_t)(wc->status & 0xff) << 8 |
 	       (wc->vendor_err & 0xff);
@@ -52,7 +52,7 @@ static int learn_flush(struct study *s, const struct trace_event *event, uint32_
 	return map_put(&s->plan->sudden, qp->flushed, pack_sudden(id, IBV_EVENT_QP_FATAL));
 }
 
-static int note_doomed(struct study *s, const struct trace_event *event, uint32_t index)
+static int note_forced_error(struct study *s, const struct trace_event *event, uint32_t index)
 {
 	const struct wc *wc = &event->poll->wc[index];
 	struct fault_plan *plan = s->plan;
@@ -62,7 +62,7 @@ static int note_doomed(struct study *s, const struct trace_event *event, uint32_
 		return -ENOMEM;
 	*shown = (struct shown){ event->id, event->poll->verb, index,
 				 wc->qp,    wc->status,        wc->request };
-	return map_put(&plan->doomed, event_key(wc->request), pack_doom(wc))
+	return map_put(&plan->doomed, event_key(wc->request), pack_forced_status(wc))
 		       ?: map_put(&plan->shown_of, event_key(wc->request), plan->nshown);
 }
 
@@ -76,7 +76,7 @@ static int learn_completion(struct study *s, const struct trace_event *event, ui
 		return learn_flush(s, event, wc->qp);
 	find_suspect(s, wc->qp)->failed = true;
 	s->plan->erred[wc->qp < s->r->nreplicas ? wc->qp : 0] = true;
-	return wc->request.thread ? note_doomed(s, event, index) : 0;
+	return wc->request.thread ? note_forced_error(s, event, index) : 0;
 }
 
 static int learn_poll(struct study *s, const struct trace_event *event)

@@ -145,7 +145,7 @@ void fetched_check(struct fetched *f, struct outcome *outcome, uint32_t i,
 		place->first = *fetch;
 }
 
-void fetched_end(const struct fetched *f, struct outcome *outcome)
+void fetched_report(const struct fetched *f, struct outcome *outcome)
 {
 	const struct fetch *first = NULL;
 	uint64_t n = 0;

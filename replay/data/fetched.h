@@ -17,7 +17,7 @@ int fetched_new(struct fetched **ret_fetched);
 /* Accepts NULL. */
 void fetched_free(struct fetched *fetched);
 
-/* @wr is posted to @qp: set *@ret_place to the address that it fetches from. 0 or -ENOMEM. */
+/* @wr is posted to @qp: set *@ret_place to the address that @wr fetches from. 0 or -ENOMEM. */
 int fetched_post(struct fetched *fetched, const struct wr *wr, const struct replica_qp *qp,
 		 uint32_t *ret_place);
 
@@ -34,4 +34,4 @@ void fetched_check(struct fetched *fetched, struct outcome *outcome, uint32_t pl
 		   const struct fetch *fetch);
 
 /* Note all reads that differ from the recording. */
-void fetched_end(const struct fetched *fetched, struct outcome *outcome);
+void fetched_report(const struct fetched *fetched, struct outcome *outcome);

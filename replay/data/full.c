@@ -176,13 +176,13 @@ static bool has_objects(const struct replay *r, const struct replica *replica,
 
 	if (!verb_is_send(held->verb))
 		return true;
-	if (replica->qp->type == IBV_QPT_UD && !translate_is_there(r, wr->wr.ud.ah, OBJECT_ah))
+	if (replica->qp->type == IBV_QPT_UD && !translate_has_object(r, wr->wr.ud.ah, OBJECT_ah))
 		return false;
 	if (wr->opcode != IBV_WR_BIND_MW)
 		return true;
-	return translate_is_there(r, wr->bind_mw.mw, OBJECT_mw) &&
+	return translate_has_object(r, wr->bind_mw.mw, OBJECT_mw) &&
 	       (!wr->bind_mw.bind_info.mr ||
-		translate_is_there(r, wr->bind_mw.bind_info.mr, OBJECT_mr));
+		translate_has_object(r, wr->bind_mw.bind_info.mr, OBJECT_mr));
 }
 
 static int post_held(const struct replay *r, const struct replica *replica, struct held *held)
@@ -204,7 +204,7 @@ static int post_held(const struct replay *r, const struct replica *replica, stru
 	}
 }
 
-static void free_first(struct requests *requests)
+static void free_first_held(struct requests *requests)
 {
 	struct held *held = requests->held;
 
@@ -229,7 +229,7 @@ static unsigned int resume_requests(struct replay *r, struct replica *replica,
 {
 	unsigned int n = 0;
 
-	for (; requests->held; n++, free_first(requests)) {
+	for (; requests->held; n++, free_first_held(requests)) {
 		int ret = post_held(r, replica, requests->held);
 
 		if (ret == ENOMEM)
@@ -278,7 +278,7 @@ unsigned int full_resume(struct replay *r)
 void full_drop(struct requests *requests)
 {
 	while (requests->held)
-		free_first(requests);
+		free_first_held(requests);
 }
 
 uint32_t full_count(const struct requests *requests)

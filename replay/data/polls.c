@@ -45,7 +45,7 @@ static struct replica *find_queue_pair(struct replay *r, struct replica *cq, uin
 	return replica;
 }
 
-static bool is_at(const struct requests *requests, uint32_t number, uint64_t wr_id)
+static bool is_request_at(const struct requests *requests, uint32_t number, uint64_t wr_id)
 {
 	const struct request *request = &requests->cells[number & (requests->size - 1)];
 
@@ -58,7 +58,7 @@ static bool find_in_order(struct owner *o, enum side side, uint64_t wr_id)
 	struct requests *requests = &o->qp->out[side];
 
 	for (uint32_t at = requests->head; at != requests->tail; at++) {
-		if (!is_at(requests, at, wr_id))
+		if (!is_request_at(requests, at, wr_id))
 			continue;
 		o->requests = requests;
 		o->number = at;
@@ -76,7 +76,7 @@ static bool find_signaled(struct owner *o, uint64_t wr_id)
 	for (uint32_t at = requests->head; at != requests->tail; at++) {
 		if (!requests->cells[at & (requests->size - 1)].signaled)
 			continue;
-		if (!is_at(requests, at, wr_id))
+		if (!is_request_at(requests, at, wr_id))
 			break;
 		o->requests = requests;
 		o->number = at;
@@ -197,8 +197,8 @@ static void find_sender(struct replay *r, struct replica_qp *qp, struct arrival 
 }
 
 /* @tag: of the flow rule, or NULL if the CQ does not report it. */
-static int sort_in(struct replay *r, struct replica *cq, const struct ibv_wc *wc,
-		   const uint32_t *tag)
+static int assign_completion(struct replay *r, struct replica *cq, const struct ibv_wc *wc,
+			     const uint32_t *tag)
 {
 	struct owner o = { .replica = find_queue_pair(r, cq, wc->qp_num) };
 	const struct request *request = NULL;
@@ -235,7 +235,7 @@ static int sort_in(struct replay *r, struct replica *cq, const struct ibv_wc *wc
 }
 
 /* Assign the current completion of the iterator. */
-static int sort_in_current(struct replay *r, struct replica *replica, struct ibv_cq_ex *cq)
+static int assign_current(struct replay *r, struct replica *replica, struct ibv_cq_ex *cq)
 {
 	struct ibv_wc wc = { .wr_id = cq->wr_id, .status = cq->status };
 	uint32_t tag = 0;
@@ -245,7 +245,7 @@ static int sort_in_current(struct replay *r, struct replica *replica, struct ibv
 		wc.src_qp = cq->read_src_qp(cq);
 	if (wc.status != IBV_WC_SUCCESS) {
 		wc.vendor_err = cq->read_vendor_err(cq);
-		return sort_in(r, replica, &wc, NULL);
+		return assign_completion(r, replica, &wc, NULL);
 	}
 	wc.opcode = cq->read_opcode(cq);
 	wc.wc_flags = cq->read_wc_flags(cq);
@@ -260,9 +260,9 @@ static int sort_in_current(struct replay *r, struct replica *replica, struct ibv
 	if (cq->read_dlid_path_bits)
 		wc.dlid_path_bits = cq->read_dlid_path_bits(cq);
 	if (!cq->read_flow_tag)
-		return sort_in(r, replica, &wc, NULL);
+		return assign_completion(r, replica, &wc, NULL);
 	tag = cq->read_flow_tag(cq);
-	return sort_in(r, replica, &wc, &tag);
+	return assign_completion(r, replica, &wc, &tag);
 }
 
 /* Poll by the iterator: the number of completions, or -errno. */
@@ -275,7 +275,7 @@ static int poll_extended(struct replay *r, struct replica *replica, int max)
 	if (err)
 		return err == ENOENT ? 0 : -EIO;
 	do {
-		kept = sort_in_current(r, replica, cq);
+		kept = assign_current(r, replica, cq);
 		n++;
 	} while (!kept && n < max && !(err = ibv_next_poll(cq)));
 	ibv_end_poll(cq);
@@ -288,7 +288,7 @@ static int poll_classic(struct replay *r, struct replica *cq, int max)
 	int err, n = ibv_poll_cq(cq->handle, max, wcs);
 
 	for (int i = 0; i < n; i++) {
-		err = sort_in(r, cq, &wcs[i], NULL);
+		err = assign_completion(r, cq, &wcs[i], NULL);
 		if (err)
 			return err;
 	}
@@ -303,13 +303,13 @@ bool polls_by_iterator(const struct replica *cq)
 }
 
 /* Sort in the completions that fast_poll() has polled but could not handle. */
-static int sort_in_polled(struct replay *r, struct replica *cq)
+static int assign_unsorted(struct replay *r, struct replica *cq)
 {
 	int err = 0, n = (int)cq->nunsorted;
 
 	cq->nunsorted = 0;
 	for (int i = 0; i < n && !err; i++)
-		err = sort_in(r, cq, &cq->unsorted[i], NULL);
+		err = assign_completion(r, cq, &cq->unsorted[i], NULL);
 	cq->fresh += (unsigned int)n;
 	return err ? err : n;
 }
@@ -321,7 +321,7 @@ int polls_take(struct replay *r, struct replica *cq, int max)
 	if (!cq->handle)
 		return 0;
 	if (cq->nunsorted)
-		return sort_in_polled(r, cq);
+		return assign_unsorted(r, cq);
 	max = max < POLLS_BATCH ? max : POLLS_BATCH;
 	n = polls_by_iterator(cq) ? poll_extended(r, cq, max) : poll_classic(r, cq, max);
 	if (n > 0)
@@ -357,7 +357,7 @@ void polls_drain(struct replay *r, struct replica *replica)
 }
 
 /* Drain queue pair @holder; if it is a shared queue, all queue pairs that receive from it. */
-static void drain_holder(struct replay *r, struct replica *holder)
+static void drain_holding_queue(struct replay *r, struct replica *holder)
 {
 	if (!holder->handle)
 		return;
@@ -380,7 +380,7 @@ unsigned int polls_make_room(struct replay *r)
 		return 0;
 	r->resuming = true; /* polls_take() calls this, too */
 	for (; holder; holder = holder->next_holder)
-		drain_holder(r, holder);
+		drain_holding_queue(r, holder);
 	r->resuming = false;
 	return full_resume(r);
 }

@@ -6,7 +6,7 @@
 
 enum { SGES_MAX = 4096 }; /* longer lists of SGEs are not replayed */
 
-/* Memory for a list of requests; unused structures are kept for the next post. */
+/* Memory for a list of requests; unused structures are stored for the next post. */
 struct wrs {
 	struct wrs *next;
 	struct ibv_send_wr *send;

@@ -114,7 +114,7 @@ static int post_list(struct posting *p, uint32_t *ret_taken)
 }
 
 /* The recorder refused it at this request: what was before it in the list is posted. */
-static bool refuse_rest(struct posting *p, int *ret_ret, uint32_t *ret_taken)
+static bool refuse_from_failed(struct posting *p, int *ret_ret, uint32_t *ret_taken)
 {
 	uint32_t before = p->post->bad > 1 && !p->built ? p->post->bad - 1 : 0;
 	int error = made_refuse(p->r, p->event->id, p->post->verb, p->post->object);
@@ -139,13 +139,13 @@ static bool refuse_rest(struct posting *p, int *ret_ret, uint32_t *ret_taken)
  * Post the list, waiting for room if needed. *@ret_ret is the verb's result, which some devices
  * return negated, *@ret_taken the number of accepted requests. 0 or -ENOMEM.
  */
-static int post_patiently(struct posting *p, int *ret_ret, uint32_t *ret_taken)
+static int post_or_wait(struct posting *p, int *ret_ret, uint32_t *ret_taken)
 {
 	int ret = ENOMEM;
 	int64_t taken = 0;
 
 	*ret_taken = 0;
-	if (!p->requests->held && refuse_rest(p, ret_ret, ret_taken))
+	if (!p->requests->held && refuse_from_failed(p, ret_ret, ret_taken))
 		return 0;
 	if (!p->requests->held) {
 		if (p->replica->qp && made_end(p->r, p->event->id))
@@ -173,12 +173,12 @@ static void note_binds(const struct posting *p, uint32_t taken)
 
 	for (uint32_t i = 0; p->side == SIDE_SEND && i < taken; i++)
 		if (wr[i].opcode == IBV_WR_BIND_MW &&
-		    translate_is_there(p->r, wr[i].bind_mw.mw, OBJECT_mw))
+		    translate_has_object(p->r, wr[i].bind_mw.mw, OBJECT_mw))
 			wr[i].bind_mw.mw->rkey = wr[i].bind_mw.rkey;
 }
 
 /* Note that requests from @from on are not posted in the replay. */
-static int leave_out(struct posting *p, uint32_t from)
+static int note_skipped_from(struct posting *p, uint32_t from)
 {
 	return map_put(&p->r->left_out, event_key(p->event->id), from + 1);
 }
@@ -194,18 +194,18 @@ static int compare_result(struct posting *p, int ret, uint32_t taken)
 	if (!ret)
 		return 0;
 	requests_undo(p->requests, post->nwr - taken);
-	return leave_out(p, taken);
+	return note_skipped_from(p, taken);
 }
 
 static int skip_post(struct posting *p, const char *why)
 {
 	outcome_skipped(p->r->outcome, p->event->id, p->post->verb,
 			p->lacking ? p->lacking : p->post->object, why);
-	return leave_out(p, 0);
+	return note_skipped_from(p, 0);
 }
 
 /* Stop replaying a connection whose post lacks an object: its later events would differ, too. */
-static void cut_lacking(const struct posting *p)
+static void cut_incomplete(const struct posting *p)
 {
 	if (p->lacking && p->replica->qp && p->replica->qp->type != IBV_QPT_UD)
 		cut_connection(p->r, p->post->object, p->lacking,
@@ -216,9 +216,10 @@ static void cut_lacking(const struct posting *p)
 static bool has_objects(const struct posting *p, const struct ibv_send_wr *wr)
 {
 	if (p->replica->qp->type == IBV_QPT_UD &&
-	    !translate_is_there(p->r, wr->wr.ud.ah, OBJECT_ah))
+	    !translate_has_object(p->r, wr->wr.ud.ah, OBJECT_ah))
 		return false;
-	return wr->opcode != IBV_WR_BIND_MW || translate_is_there(p->r, wr->bind_mw.mw, OBJECT_mw);
+	return wr->opcode != IBV_WR_BIND_MW ||
+	       translate_has_object(p->r, wr->bind_mw.mw, OBJECT_mw);
 }
 
 /*
@@ -250,21 +251,21 @@ static int fill_and_post(struct posting *p)
 	if (p->missing) {
 		if (p->post->verb != VERB_wr_abort)
 			requests_undo(p->requests, p->post->nwr);
-		cut_lacking(p);
+		cut_incomplete(p);
 		return skip_post(p, p->missing);
 	}
 	outcome_count(p->r->outcome, OUTCOME_POSTS, 1);
 	if (p->post->verb == VERB_wr_abort)
 		return posts_build(p);
 	outcome_count(p->r->outcome, OUTCOME_REQUESTS, p->post->nwr);
-	if (note_sent(p) || post_patiently(p, &ret, &taken))
+	if (note_sent(p) || post_or_wait(p, &ret, &taken))
 		return -ENOMEM;
 	forget_sent(p, taken);
 	note_binds(p, taken);
 	return compare_result(p, ret, taken);
 }
 
-static int post_again(struct posting *p)
+static int replay_post(struct posting *p)
 {
 	struct replay *r = p->r;
 	int err;
@@ -311,7 +312,7 @@ static enum object_kind queue_kind(enum verb verb)
 }
 
 /* Why the post is left out, or NULL. */
-static const char *why_not(struct posting *p)
+static const char *find_skip_reason(struct posting *p)
 {
 	const struct replica *replica = p->replica;
 
@@ -341,14 +342,14 @@ static bool has_spare(const struct posting *p)
 	       !p->post->ret;
 }
 
-static int use_spare(struct posting *p)
+static int skip_for_spare(struct posting *p)
 {
 	static const char spare[] = "its shared queue is full of requests for messages that did "
 				    "not arrive";
 
 	p->replica->spare -= p->post->nwr;
 	outcome_skipped(p->r->outcome, p->event->id, p->post->verb, p->replica->spare_of, spare);
-	return leave_out(p, 0);
+	return note_skipped_from(p, 0);
 }
 
 int posts_replay(struct replay *r, const struct trace_event *event)
@@ -367,10 +368,10 @@ int posts_replay(struct replay *r, const struct trace_event *event)
 	p.lacking = 0;
 	p.replica = replica_as(r, p.post->object, queue_kind(p.post->verb));
 	p.side = post_is_send(p.post) ? SIDE_SEND : SIDE_RECV;
-	why = why_not(&p);
+	why = find_skip_reason(&p);
 	if (!why && p.post->verb == VERB_wr_abort && !p.built)
 		return 0;
-	err = why ? skip_post(&p, why) : has_spare(&p) ? use_spare(&p) : post_again(&p);
+	err = why ? skip_post(&p, why) : has_spare(&p) ? skip_for_spare(&p) : replay_post(&p);
 	return err < 0 ? log_err(err, "replay the post at %s", event_id_text(event->id, text)) : 0;
 }
 

@@ -42,7 +42,7 @@ void refilled_free(struct refilled *f)
 	free(f);
 }
 
-static struct kept *find_kept(struct refilled *f, uint64_t number)
+static struct kept *find_refill(struct refilled *f, uint64_t number)
 {
 	return number && number + KEPT > f->last ? &f->ring[number % KEPT] : NULL;
 }
@@ -54,7 +54,7 @@ int refilled_note(struct refilled *f, const void *at, struct refill message,
 	struct kept *kept;
 
 	map_get(&f->at, (uintptr_t)at, &before);
-	kept = find_kept(f, before);
+	kept = find_refill(f, before);
 	if (kept && requests_has(&sender->sent, kept->message.event, kept->message.index))
 		kept->next = f->last + 1;
 	kept = &f->ring[++f->last % KEPT];

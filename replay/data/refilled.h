@@ -31,7 +31,7 @@ int refilled_note(struct refilled *refilled, const void *at, struct refill messa
 		  const struct replica_qp *sender);
 
 /*
- * The message that replaced @message in its buffer; false: none did before it was sent, or it is no
- * longer in the ring.
+ * The message that replaced @message in its buffer. False: no message replaced it before it was
+ * sent, or it is no longer in the ring.
  */
 bool refilled_next(const struct refilled *refilled, struct refill *message);

@@ -40,8 +40,8 @@ static void note_difference(struct comparison *c, const char *name, const char *
 		c->guids++;
 	if (c->differences++ >= SAID_MAX)
 		return;
-	snprintf(text, sizeof(text), "%s%s %s recorded, %s here", c->differences > 1 ? ", " : "",
-		 name, there, here);
+	snprintf(text, sizeof(text), "%s%s %s recorded, %s replayed",
+		 c->differences > 1 ? ", " : "", name, there, here);
 	add_text(c, text);
 }
 

@@ -17,7 +17,7 @@ enum device_likeness {
 
 /*
  * Compare @here with the attributes in argument @in of @there. The differences are written into
- * @text: "fw_ver 1.2 there, 1.3 here, ...".
+ * @text: "fw_ver 1.2 recorded, 1.3 replayed, ...".
  */
 enum device_likeness device_attr_compare(const struct args *there, enum arg in,
 					 const struct ibv_device_attr *here, char *text,

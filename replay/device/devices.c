@@ -47,7 +47,7 @@ struct devices {
 	struct map lids, gids; /* recorded, to role << 8 | port */
 };
 
-static void look_at_gids(struct ibv_context *context, uint8_t number, struct port *port)
+static void query_port_gids(struct ibv_context *context, uint8_t number, struct port *port)
 {
 	struct ibv_gid_entry entry;
 
@@ -63,7 +63,7 @@ static void look_at_gids(struct ibv_context *context, uint8_t number, struct por
 	port->best_gid = gids_choose(&port->gids, -1, NULL);
 }
 
-static void look_at_port(struct ibv_context *context, uint8_t number, struct port *port)
+static void query_device_port(struct ibv_context *context, uint8_t number, struct port *port)
 {
 	struct ibv_port_attr attr;
 
@@ -76,14 +76,14 @@ static void look_at_port(struct ibv_context *context, uint8_t number, struct por
 	port->gid_table = attr.gid_tbl_len;
 	port->pkey_table = attr.pkey_tbl_len;
 	port->gids.n = attr.gid_tbl_len < GIDS_MAX ? attr.gid_tbl_len : GIDS_MAX;
-	look_at_gids(context, number, port);
+	query_port_gids(context, number, port);
 }
 
 /*
  * Open and query a device. The error is always -EIO, since the device's own, EINVAL for example,
  * would mean that the trace is bad.
  */
-static int look_at(struct device *d)
+static int open_and_query(struct device *d)
 {
 	d->name = ibv_get_device_name(d->device);
 	d->context = ibv_open_device(d->device);
@@ -94,7 +94,7 @@ static int look_at(struct device *d)
 	if (ibv_query_device(d->context, &d->attr))
 		return log_err(-EIO, "query device %s", d->name);
 	for (int i = 1; i <= d->attr.phys_port_cnt && i <= PORTS_MAX; i++)
-		look_at_port(d->context, (uint8_t)i, &d->ports[i]);
+		query_device_port(d->context, (uint8_t)i, &d->ports[i]);
 	return 0;
 }
 
@@ -106,7 +106,7 @@ static int check_all_devices(struct devices *ds, const char *only)
 		if (only && strcmp(only, ibv_get_device_name(ds->list[i])))
 			continue;
 		ds->devices[ds->ndevices].device = ds->list[i];
-		err = look_at(&ds->devices[ds->ndevices++]);
+		err = open_and_query(&ds->devices[ds->ndevices++]);
 		if (err)
 			return err;
 	}
@@ -160,7 +160,7 @@ const struct device *devices_first(const struct devices *ds)
 	return &ds->devices[0];
 }
 
-static const struct role *look_for_role(const struct devices *ds, const char *name)
+static const struct role *search_role(const struct devices *ds, const char *name)
 {
 	for (unsigned int i = 0; i < ds->nroles; i++)
 		if (!strcmp(ds->roles[i].name, name))
@@ -171,7 +171,7 @@ static const struct role *look_for_role(const struct devices *ds, const char *na
 /* The role of recorded device @name; it is created if there is none. */
 static unsigned int find_role(struct devices *ds, const char *name)
 {
-	const struct role *known = look_for_role(ds, name);
+	const struct role *known = search_role(ds, name);
 	struct role *role;
 	unsigned int i = ds->nroles;
 
@@ -216,17 +216,17 @@ bool devices_was_iwarp(const struct devices *ds, const char *name)
 	return false;
 }
 
-bool devices_are_without(const struct devices *ds, const char *name)
+bool devices_lack(const struct devices *ds, const char *name)
 {
 	for (unsigned int i = 0; i < ds->ndevices; i++)
 		if (!strcmp(ds->devices[i].name, name))
 			return false;
-	return !look_for_role(ds, name);
+	return !search_role(ds, name);
 }
 
 /* @text: the differences, if the trace has the attributes. */
-static enum device_likeness liken_role(const struct role *role, const struct device *device,
-				       char *text, size_t size)
+static enum device_likeness compare_role(const struct role *role, const struct device *device,
+					 char *text, size_t size)
 {
 	*text = '\0';
 	if (role->attr)
@@ -243,20 +243,19 @@ static bool is_named(const struct role *role)
 	       strspn(role->name + kind, "0123456789") != strlen(role->name + kind);
 }
 
-static void judge_role(const struct role *role, const struct device *device,
-		       struct outcome *outcome)
+static void report_role(const struct role *role, const struct device *device,
+			struct outcome *outcome)
 {
 	char text[1024];
-	enum device_likeness likeness = liken_role(role, device, text, sizeof(text));
+	enum device_likeness likeness = compare_role(role, device, text, sizeof(text));
 
 	if (likeness == DEVICE_OTHER)
 		outcome_other_device(outcome);
 	if (!role->attr && !is_named(role))
-		outcome_note(outcome, "the trace does not have the recorded device");
+		outcome_note(outcome, "the trace does not describe the recorded device");
 	else if (likeness != DEVICE_SAME)
 		outcome_note(outcome, "%s differs from the recorded %s%s%s%s", device->name,
-			     role->name,
-			     likeness == DEVICE_TWIN ? ", but one of the same kind" : "",
+			     role->name, likeness == DEVICE_TWIN ? ", but is of the same kind" : "",
 			     *text ? ": " : "", text);
 }
 
@@ -265,8 +264,8 @@ bool devices_are_alike(const struct devices *ds)
 	char text[1024];
 
 	for (unsigned int i = 0; i < ds->nroles; i++)
-		if (liken_role(&ds->roles[i], &ds->devices[ds->roles[i].device], text,
-			       sizeof(text)) == DEVICE_OTHER)
+		if (compare_role(&ds->roles[i], &ds->devices[ds->roles[i].device], text,
+				 sizeof(text)) == DEVICE_OTHER)
 			return false;
 	return true;
 }
@@ -279,7 +278,7 @@ static bool has_role(const struct devices *ds, unsigned int device)
 	return false;
 }
 
-const struct device *devices_player(const struct devices *ds, unsigned int i)
+const struct device *devices_nth_used(const struct devices *ds, unsigned int i)
 {
 	for (unsigned int d = 0; d < ds->ndevices; d++)
 		if (has_role(ds, d) && !i--)
@@ -287,10 +286,10 @@ const struct device *devices_player(const struct devices *ds, unsigned int i)
 	return NULL;
 }
 
-void devices_judge(const struct devices *ds, struct outcome *outcome)
+void devices_report(const struct devices *ds, struct outcome *outcome)
 {
 	for (unsigned int i = 0; i < ds->nroles; i++)
-		judge_role(&ds->roles[i], &ds->devices[ds->roles[i].device], outcome);
+		report_role(&ds->roles[i], &ds->devices[ds->roles[i].device], outcome);
 }
 
 const struct device *devices_of(const struct devices *ds, const struct ibv_context *context)
@@ -377,7 +376,7 @@ bool devices_find_address(struct devices *ds, const struct ibv_ah_attr *av,
 void devices_translate_source(const struct devices *ds, const char *name, const struct device *from,
 			      struct ibv_ah_attr *av)
 {
-	const struct role *role = look_for_role(ds, name);
+	const struct role *role = search_role(ds, name);
 	uint8_t index = av->grh.sgid_index;
 	const struct recorded_gid *recorded =
 		role && av->is_global ? find_recorded(role, av->port_num, index) : NULL;

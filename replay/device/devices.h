@@ -47,8 +47,8 @@ void devices_close(struct devices *devices);
 const struct device *devices_first(const struct devices *devices);
 
 /*
- * The device that replaces recorded device @name: that of the same name, else each in turn. Never
- * NULL.
+ * The device that replaces recorded device @name: the one with the same name, else each device in
+ * turn. Never NULL.
  */
 const struct device *devices_role(struct devices *devices, const char *name);
 
@@ -64,19 +64,19 @@ void devices_recorded_iwarp(struct devices *devices, const char *name);
 bool devices_was_iwarp(const struct devices *devices, const char *name);
 
 /* Was recorded device @name only listed, not opened, and is it missing on this machine? */
-bool devices_are_without(const struct devices *devices, const char *name);
+bool devices_lack(const struct devices *devices, const char *name);
 
 /*
  * Report to @outcome whether the devices differ from the recorded ones, and how: by their
  * attributes, or only by the name if the trace has no attributes.
  */
-void devices_judge(const struct devices *devices, struct outcome *outcome);
+void devices_report(const struct devices *devices, struct outcome *outcome);
 
 /* Are all used devices like the recorded ones, except for their GUIDs? */
 bool devices_are_alike(const struct devices *devices);
 
 /* The devices that replace a recorded one, counted from 0; NULL after the last. */
-const struct device *devices_player(const struct devices *devices, unsigned int i);
+const struct device *devices_nth_used(const struct devices *devices, unsigned int i);
 
 /* The device that @context was opened on. */
 const struct device *devices_of(const struct devices *devices, const struct ibv_context *context);

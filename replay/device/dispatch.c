@@ -49,7 +49,7 @@ static int64_t fail_unsupported(enum verb verb)
 
 static bool (*through)(enum verb verb, const uint64_t *args, int64_t *ret);
 
-void dispatch_through(bool (*route)(enum verb verb, const uint64_t *args, int64_t *ret))
+void dispatch_set_route(bool (*route)(enum verb verb, const uint64_t *args, int64_t *ret))
 {
 	through = route;
 }

@@ -16,9 +16,9 @@ int64_t dispatch_call(enum verb verb, const uint64_t *args);
  * Make dispatch_call() try @route first, which returns true if it has called the verb; NULL: no
  * route. Not while another thread is in dispatch_call().
  */
-void dispatch_through(bool (*route)(enum verb verb, const uint64_t *args, int64_t *ret));
+void dispatch_set_route(bool (*route)(enum verb verb, const uint64_t *args, int64_t *ret));
 
-/* The verb that destroys objects of that kind (not imported ones); -1: there is none. */
+/* The verb that destroys objects of @kind (not imported objects); -1: there is none. */
 int dispatch_destroyer(enum object_kind kind);
 
 /* Destroy the object that creation @verb has just returned as @ret. */

@@ -14,5 +14,5 @@ struct fault_maker {
 	unsigned int (*struck)(void);
 };
 
-/* Find the functions of such a library in this process. False: there are none. */
+/* Find the functions that inject faults in this process. False: no library has them. */
 bool fault_maker_find(struct fault_maker *ret_maker);

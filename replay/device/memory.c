@@ -229,7 +229,7 @@ int memory_share(struct memory *m, int (*map)(const void *at, size_t size, int p
 {
 	int err = 0;
 
-	if (!memory_scratch(m, 1) || !memory_hole(m))
+	if (!memory_scratch(m, 1) || !memory_guard_page(m))
 		return log_err(-ENOMEM, "map memory for replayed requests");
 	if (m->base)
 		err = map(m->base, m->size, PROT_READ | PROT_WRITE);
@@ -237,7 +237,7 @@ int memory_share(struct memory *m, int (*map)(const void *at, size_t size, int p
 	return err ?: map(m->hole, PAGE, PROT_NONE);
 }
 
-void *memory_hole(struct memory *m)
+void *memory_guard_page(struct memory *m)
 {
 	if (!m->hole) {
 		void *at = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

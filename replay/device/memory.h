@@ -24,7 +24,7 @@ void memory_free(struct memory *memory);
  */
 int memory_add(struct memory *memory, uint64_t addr, uint64_t length);
 
-/* Is that the whole address space, an implicit region? Only its used parts are added. */
+/* Is the range the whole address space, an implicit region? Only its used parts are added. */
 bool memory_is_all(uint64_t addr, uint64_t length);
 
 /* Bytes that memory_map() will map; registering a region allocates all of it. */
@@ -35,7 +35,7 @@ int memory_map(struct memory *memory);
 
 /*
  * Call @map for everything that is or will be mapped, including scratch memory; after memory_map().
- * Returns 0 or -errno after log_err(), or that of @map.
+ * Returns 0 or -errno after log_err(), or the error of @map.
  */
 int memory_share(struct memory *memory, int (*map)(const void *at, size_t size, int protection));
 
@@ -52,4 +52,4 @@ bool memory_holds(const struct memory *memory, const void *at, uint64_t length);
 void *memory_scratch(struct memory *memory, uint64_t length);
 
 /* An address without memory, for calls that failed with EFAULT. */
-void *memory_hole(struct memory *memory);
+void *memory_guard_page(struct memory *memory);

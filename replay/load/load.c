@@ -78,7 +78,7 @@ static double sum_gaps(const struct load_track *track, size_t n)
 	return sum;
 }
 
-double load_track_lasts(const struct load_track *track)
+double load_track_duration(const struct load_track *track)
 {
 	uint64_t laps = track->n ? track->count / track->n : 0;
 	size_t rest = track->n ? (size_t)(track->count % track->n) : 0;
@@ -113,7 +113,7 @@ static double sum_bytes(const struct load *load, const struct load_track *track)
 static void add_track(const struct load *load, const struct load_track *track, uint64_t senders,
 		      struct load_totals *totals)
 {
-	int64_t end = track->start + (int64_t)load_track_lasts(track);
+	int64_t end = track->start + (int64_t)load_track_duration(track);
 
 	totals->requests += senders * track->count;
 	totals->bytes += (double)senders * sum_bytes(load, track);

@@ -100,7 +100,7 @@ struct load_totals {
 struct load_totals load_totals(const struct load *load);
 
 /* From the first request of a track to its last, all repetitions included, ns. */
-double load_track_lasts(const struct load_track *track);
+double load_track_duration(const struct load_track *track);
 
 /* The requests that a track sends of those for which @is is true. */
 uint64_t load_track_count(const struct load *load, const struct load_track *track,

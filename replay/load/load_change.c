@@ -154,7 +154,7 @@ int load_scale_sizes(struct load *load, double factor)
 /* Stretch a track to @period ns with all its repetitions; it is repeated until @end. */
 static void stretch_track(struct load_track *track, double factor, double period, double end)
 {
-	double over = 0, lasts = load_track_lasts(track) * factor;
+	double over = 0, lasts = load_track_duration(track) * factor;
 
 	for (size_t i = 1; i < track->n; i++) {
 		double exact = (double)track->requests[i].gap * factor + over;

@@ -69,7 +69,7 @@ static int move_sender(struct load_class *to, struct load_class *from)
 	return 0;
 }
 
-static int join_alike(struct load *load)
+static int merge_similar(struct load *load)
 {
 	struct features *features = calloc(load->nclasses ?: 1, sizeof(*features));
 	size_t n = 0;
@@ -149,8 +149,8 @@ static size_t count_edges(enum load_pattern pattern, uint32_t n)
 }
 
 /* How often sorted @class has each edge of @pattern; 0: not all of them, or not equally often. */
-static size_t find_times(const struct load_class *class, enum load_pattern pattern, uint32_t n,
-			 size_t counts[LOAD_PATTERNS])
+static size_t count_pattern_times(const struct load_class *class, enum load_pattern pattern,
+				  uint32_t n, size_t counts[LOAD_PATTERNS])
 {
 	size_t times = 0, different = 0, run;
 
@@ -214,7 +214,7 @@ static int split_class(struct load *load, size_t index, size_t counts[LOAD_PATTE
 		enum load_pattern pattern = (enum load_pattern)i;
 
 		if (load_pattern_takes(pattern, n) &&
-		    find_times(&load->classes[index], pattern, n, counts))
+		    count_pattern_times(&load->classes[index], pattern, n, counts))
 			err = split_pattern(load, index, pattern);
 	}
 	return err;
@@ -224,7 +224,7 @@ static int split_class(struct load *load, size_t index, size_t counts[LOAD_PATTE
  * If @class is one ring, number its ranks along the ring, from rank 0 on. False: it is not one
  * ring, or is ring-back with the numbers that the ranks have.
  */
-static bool follow_ring(const struct load_class *class, uint32_t n, uint32_t *number)
+static bool number_ring(const struct load_class *class, uint32_t n, uint32_t *number)
 {
 	uint32_t *next = calloc(n, sizeof(*next)), at = 0, done = 0;
 	bool is = next && class->nedges == n, back = true;
@@ -246,7 +246,7 @@ static bool follow_ring(const struct load_class *class, uint32_t n, uint32_t *nu
 }
 
 /* If all ranks of @class send to one, or one sends to all, number that rank 0. */
-static bool find_root(const struct load_class *class, uint32_t n, uint32_t *number)
+static bool number_root(const struct load_class *class, uint32_t n, uint32_t *number)
 {
 	const struct load_edge *first = class->edges, *second = first + 1;
 	bool to = class->nedges > 1 && first->to == second->to;
@@ -276,7 +276,7 @@ static void renumber_edges(struct load *load, const uint32_t *number)
 static int number_ranks(struct load *load)
 {
 	bool (*const ways[])(const struct load_class *class, uint32_t n,
-			     uint32_t *number) = { follow_ring, find_root };
+			     uint32_t *number) = { number_ring, number_root };
 	uint32_t n = load->nranks, *number = calloc(n ?: 1, sizeof(*number));
 	bool found = false;
 
@@ -316,7 +316,7 @@ static int compare_classes(const void *a, const void *b)
 int load_join(struct load *load)
 {
 	size_t counts[LOAD_PATTERNS] = { 0 }, n;
-	int err = join_alike(load);
+	int err = merge_similar(load);
 
 	if (!err && !load->numbered)
 		err = number_ranks(load);

@@ -93,7 +93,7 @@ static enum load_transport find_transport(const struct pair *pair)
 }
 
 /* Find the party outside of the trace that has an address. */
-static int find_outside(struct learning *l, const struct place *place, uint32_t *ret_party)
+static int find_outside_party(struct learning *l, const struct place *place, uint32_t *ret_party)
 {
 	uint64_t key = place ? hash_of(place->gid, sizeof(place->gid), place->lid) : 0, found;
 
@@ -192,7 +192,7 @@ static int find_party(struct learning *l, uint32_t peer, const struct place *pla
 	const struct object *object = peer ? trace_object(l->trace, peer) : NULL;
 
 	if (!object)
-		return find_outside(l, place, ret_party);
+		return find_outside_party(l, place, ret_party);
 	*ret_party = object->process;
 	return 0;
 }
@@ -262,7 +262,7 @@ static int learn_arrival(struct learning *l, const struct trace_event *event, co
 	if (peer)
 		return 0; /* its posts are in the trace */
 	like.depth = find_depth(l, wc->qp, event->time);
-	err = find_outside(l, place, &edge.from);
+	err = find_outside_party(l, place, &edge.from);
 	if (!err)
 		err = find_sender(l, (uint64_t)wc->qp << 32 | edge.from | 1u << 30, &like, &edge,
 				  &index);

@@ -43,7 +43,7 @@ const char *load_pattern_help(enum load_pattern pattern);
 /* Returns LOAD_LIST if no pattern has that name. */
 enum load_pattern load_pattern_find(const char *name);
 
-/* Is it defined for @n ranks? Pairs need an even number, a hypercube a power of two. */
+/* Is the pattern defined for @n ranks? Pairs need an even number, a hypercube a power of two. */
 bool load_pattern_takes(enum load_pattern pattern, uint32_t n);
 
 /* Does rank @from send to @to, among @n? */

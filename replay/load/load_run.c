@@ -116,14 +116,14 @@ static int await_workers(const struct load_board *board, const atomic_uint *coun
 	return board->err ? -ECANCELED : 0;
 }
 
-static int meet_workers(const struct load_plan *plan, enum load_phase phase)
+static int reach_phase(const struct load_plan *plan, enum load_phase phase)
 {
 	atomic_fetch_add(&plan->board->reached[phase], 1);
 	return await_workers(plan->board, &plan->board->reached[phase], plan->nworkers);
 }
 
 /* Open in the order of ranks: a recording numbers processes by their first verbs. */
-static int open_in_turn(struct load_worker *w)
+static int open_by_rank(struct load_worker *w)
 {
 	struct load_board *board = w->plan->board;
 	int err = await_workers(board, &board->opened, w->index);
@@ -134,14 +134,14 @@ static int open_in_turn(struct load_worker *w)
 }
 
 /* Wait for the common start time, which the first worker sets. */
-static int agree_on_start(const struct load_worker *w)
+static int await_start_time(const struct load_worker *w)
 {
 	struct load_board *board = w->plan->board;
-	int err = meet_workers(w->plan, PHASE_CONNECTED);
+	int err = reach_phase(w->plan, PHASE_CONNECTED);
 
 	if (!err && !w->index)
 		board->go = (long long)clock_monotonic() + LEAD_NS * (1 + w->plan->nworkers / 8);
-	return err ?: meet_workers(w->plan, PHASE_TIMED);
+	return err ?: reach_phase(w->plan, PHASE_TIMED);
 }
 
 static int add_senders(struct load_worker *w)
@@ -162,18 +162,18 @@ static int add_senders(struct load_worker *w)
 static void run_worker(struct load_worker *w)
 {
 	struct load_board *board = w->plan->board;
-	int err = open_in_turn(w) ?: load_setup(w) ?: add_senders(w), none = 0;
+	int err = open_by_rank(w) ?: load_setup(w) ?: add_senders(w), none = 0;
 
-	err = err ?: meet_workers(w->plan, PHASE_MADE);
+	err = err ?: reach_phase(w->plan, PHASE_MADE);
 	err = err ?: load_connect(w);
-	err = err ?: agree_on_start(w);
+	err = err ?: await_start_time(w);
 	err = err ?: load_send(w);
 	if (err && err != -ECANCELED)
 		atomic_compare_exchange_strong(&board->err, &none, err);
 	if (w->device)
 		snprintf(w->result.device, sizeof(w->result.device), "%s", w->device->name);
 	board->results[w->index] = w->result;
-	meet_workers(w->plan, PHASE_ENDED);
+	reach_phase(w->plan, PHASE_ENDED);
 	load_fini_worker(w);
 }
 

@@ -100,7 +100,7 @@ static const struct load_flow *flow_of(const struct load_worker *w, const struct
 	return &w->plan->flows[s->flow];
 }
 
-static uint32_t room_of(const struct load_worker *w, const struct load_sender *s)
+static uint32_t count_free_slots(const struct load_worker *w, const struct load_sender *s)
 {
 	return w->ends[s->end].depth - (uint32_t)(s->sent - s->completed);
 }
@@ -191,7 +191,7 @@ static int post_list(struct loop *l, struct load_sender *s, int64_t now)
 	struct ibv_send_wr wr[LIST], *bad = NULL;
 	struct ibv_sge sge[LIST];
 	const struct load_track *track = flow_of(w, s)->track;
-	uint32_t room = room_of(w, s);
+	uint32_t room = count_free_slots(w, s);
 	int64_t due = s->due;
 	bool full = s->full;
 	int n = 0, err;
@@ -220,7 +220,7 @@ static int issue_request(struct loop *l, int64_t now)
 	struct load_sender *s = &w->senders[index];
 	int n;
 
-	if (!room_of(w, s)) {
+	if (!count_free_slots(w, s)) {
 		s->blocked = s->full = true;
 		pop_sender(w);
 		return 0;
@@ -393,7 +393,7 @@ static int check_time(struct loop *l, int64_t now)
 }
 
 /* Sleep or spin: nothing is due for @ahead ns, and nothing arrived. */
-static void rest_worker(struct loop *l, int64_t now, int64_t ahead)
+static void pause_worker(struct loop *l, int64_t now, int64_t ahead)
 {
 	struct timespec nap = { .tv_nsec = SLEEP_NS };
 
@@ -404,7 +404,7 @@ static void rest_worker(struct loop *l, int64_t now, int64_t ahead)
 }
 
 /* Poll if there is time for it. 0 or -errno. */
-static int use_time(struct loop *l, int64_t now)
+static int poll_if_idle(struct loop *l, int64_t now)
 {
 	struct load_worker *w = l->w;
 	int64_t ahead = w->nheap ? w->senders[w->heap[0]].due - now : INT64_MAX;
@@ -417,7 +417,7 @@ static int use_time(struct loop *l, int64_t now)
 		return n;
 	report_sent(l);
 	if (!n)
-		rest_worker(l, now, ahead);
+		pause_worker(l, now, ahead);
 	return check_time(l, now);
 }
 
@@ -436,7 +436,7 @@ int load_send(struct load_worker *w)
 		else if (has_ended(&l, now))
 			break;
 		else
-			err = use_time(&l, now);
+			err = poll_if_idle(&l, now);
 	}
 	return err;
 }

@@ -70,7 +70,7 @@ static size_t reduce_shares(struct load_share *shares, size_t n)
 	return n;
 }
 
-static void weigh_shares(struct load_share *shares, size_t n)
+static void normalise_weights(struct load_share *shares, size_t n)
 {
 	double sum = 0;
 
@@ -125,11 +125,11 @@ static int summarise_sizes(const struct load *load, const struct load_class *cla
 		return err;
 	qsort(summary->sizes, summary->nsizes, sizeof(*summary->sizes), compare_shares);
 	summary->nsizes = reduce_sizes(summary->sizes, summary->nsizes);
-	weigh_shares(summary->sizes, summary->nsizes);
+	normalise_weights(summary->sizes, summary->nsizes);
 	return 0;
 }
 
-static unsigned int fine_of(uint64_t gap)
+static unsigned int fine_bin(uint64_t gap)
 {
 	unsigned int fine = gap ? (unsigned int)(log2((double)gap) * FINE) + 1 : 0;
 
@@ -148,7 +148,7 @@ static int summarise_gaps(const struct load_class *class, struct load_summary *s
 			uint64_t gap = class->tracks[i].requests[k].gap;
 			struct load_share one = { LOAD_GAP, (double)gap, 1 };
 
-			join_shares(&fine[fine_of(gap)], &one);
+			join_shares(&fine[fine_bin(gap)], &one);
 		}
 	for (size_t i = 0; i < FINES; i++)
 		if (fine[i].weight) {
@@ -157,7 +157,7 @@ static int summarise_gaps(const struct load_class *class, struct load_summary *s
 		}
 	summary->ngaps = reduce_shares(fine, n);
 	summary->gaps = fine;
-	weigh_shares(fine, summary->ngaps);
+	normalise_weights(fine, summary->ngaps);
 	return 0;
 }
 
@@ -177,7 +177,7 @@ int load_summarise(const struct load *load, const struct load_class *class,
 
 		sum += (double)track->count;
 		gaps += (double)track->count - 1;
-		lasts += load_track_lasts(track);
+		lasts += load_track_duration(track);
 		if (track->start < summary.start)
 			summary.start = track->start;
 	}

@@ -75,7 +75,7 @@ static bool owns_object(const struct channel *channel, const struct mirror *mirr
 }
 
 /* Lock the channel of the process that serves an object. */
-static struct channel *begin_asking(const struct mirror *mirror)
+static struct channel *lock_own_channel(const struct mirror *mirror)
 {
 	struct channel *c = current.channel;
 
@@ -90,13 +90,13 @@ static int send_command(struct channel *c, enum process_command command)
 	return process_ask(all.ask, c, command);
 }
 
-static void end_asking(struct channel *c)
+static void unlock_own_channel(struct channel *c)
 {
 	process_ask_unlock(all.ask, c);
 }
 
-static const struct process_data_doors doors = { begin_asking, send_command, end_asking, is_mapped,
-						 owns_object };
+static const struct process_data_doors doors = { lock_own_channel, send_command, unlock_own_channel,
+						 is_mapped, owns_object };
 
 static void note_lost(uint32_t process, const char *how)
 {
@@ -249,7 +249,7 @@ static bool takes_device(const struct verb_info *v)
 }
 
 /* Update the copies of objects that a call created or changed. Returns the created one. */
-static void *put_copies(uint32_t process, struct channel *c, struct ibv_device *device)
+static void *update_mirrors(uint32_t process, struct channel *c, struct ibv_device *device)
 {
 	void *made = NULL;
 
@@ -362,8 +362,8 @@ static int64_t call_in_process(struct channel *c, uint32_t process, enum verb ve
 	return_arguments(c, lent, nlent);
 	mask_arguments(verb, args, process);
 	if (v->effect == EFFECT_CREATE && !verb_failed(verb, c->ret))
-		return (int64_t)(uintptr_t)put_copies(process, c, device);
-	put_copies(process, c, NULL);
+		return (int64_t)(uintptr_t)update_mirrors(process, c, device);
+	update_mirrors(process, c, NULL);
 	if (v->effect == EFFECT_DESTROY && mirror && !verb_failed(verb, c->ret))
 		mirror_drop(all.mirrors, process, mirror);
 	errno = c->error;
@@ -383,12 +383,12 @@ static bool route_call(enum verb verb, const uint64_t *args, int64_t *ret)
 	if (takes_device(v) && v->effect != EFFECT_CREATE)
 		return false; /* results about a device are in memory of the calling process */
 	if (mirror)
-		c = begin_asking(mirror);
+		c = lock_own_channel(mirror);
 	else
 		process_ask_lock(all.ask, c);
 	*ret = call_in_process(c, c == current.channel ? current.process : mirror->process, verb,
 			       args);
-	end_asking(c);
+	unlock_own_channel(c);
 	return true;
 }
 
@@ -546,11 +546,11 @@ static enum process_ending ending_of(const char *how)
 }
 
 /* Give the objects of @process to a child that still runs and has inherited them. */
-static uint32_t give_to_child(uint32_t process)
+static uint32_t hand_down_objects(uint32_t process)
 {
 	for (uint32_t i = process + 1; trace_process(all.trace, i); i++)
-		if (process_ask_runs(all.ask, i) && process_ask_is_kin(all.ask, i, process)) {
-			mirrors_give(all.mirrors, process, i);
+		if (process_ask_runs(all.ask, i) && process_ask_descends(all.ask, i, process)) {
+			mirrors_hand_down(all.mirrors, process, i);
 			return i;
 		}
 	return 0;
@@ -562,7 +562,7 @@ uint32_t process_end(uint32_t process, const char *how)
 		count_struck(process);
 		process_ask_end(all.ask, process, ending_of(how));
 	}
-	return give_to_child(process);
+	return hand_down_objects(process);
 }
 
 int processes_start(struct trace *trace, struct outcome *outcome)
@@ -579,13 +579,13 @@ int processes_start(struct trace *trace, struct outcome *outcome)
 		return log_err(-ENOMEM, "prepare processes");
 	}
 	process_data_open(&doors);
-	dispatch_through(route_call);
+	dispatch_set_route(route_call);
 	return 0;
 }
 
 void processes_stop(void)
 {
-	dispatch_through(NULL);
+	dispatch_set_route(NULL);
 	process_ask_free(all.ask);
 	mirrors_free(all.mirrors);
 	free(all.spans);

@@ -48,7 +48,7 @@ void process_leave(void);
 /* Memory for the arguments of this thread's calls; *@ret_size 0: any memory can be used. */
 void *process_arguments(size_t *ret_size);
 
-/* Does @process have that object: created or inherited, and not destroyed since? */
+/* Does @process have @object: created or inherited, and not destroyed since? */
 bool process_has(uint32_t process, const void *object);
 
 /* Fork a child of the process that this thread has entered. */

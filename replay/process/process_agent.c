@@ -234,7 +234,7 @@ static void notify_queue(struct channel *c)
 	c->error = errno;
 }
 
-static void look_for_event(struct channel *c)
+static void poll_for_event(struct channel *c)
 {
 	const struct ibv_comp_channel *channel = to_pointer(c->args[0]);
 	const struct ibv_context *context = to_pointer(c->args[0]);
@@ -352,7 +352,7 @@ static void (*const commands[PROCESS_COMMANDS])(struct channel *) = {
 	[PROCESS_POST_SEND] = post_send,    [PROCESS_POST_RECV] = post_recv,
 	[PROCESS_BUILD] = build_requests,   [PROCESS_POLL] = poll_queue,
 	[PROCESS_ITERATE] = iterate_queue,  [PROCESS_NOTIFY] = notify_queue,
-	[PROCESS_LOOK] = look_for_event,    [PROCESS_CQ_EVENT] = take_cq_event,
+	[PROCESS_LOOK] = poll_for_event,    [PROCESS_CQ_EVENT] = take_cq_event,
 	[PROCESS_ASYNC] = take_async_event, [PROCESS_ACK_ASYNC] = ack_async_event,
 	[PROCESS_FAULT] = make_fault,       [PROCESS_RAISE] = raise_event,
 	[PROCESS_STRUCK] = count_struck,

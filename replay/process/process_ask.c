@@ -179,7 +179,7 @@ bool process_ask_runs(const struct process_ask *ask, uint32_t process)
 	return process < ask->nprocesses && p->started && !process_load(p->ended);
 }
 
-bool process_ask_is_kin(const struct process_ask *ask, uint32_t process, uint32_t of)
+bool process_ask_descends(const struct process_ask *ask, uint32_t process, uint32_t of)
 {
 	for (uint32_t steps = 0; process && steps < ask->nprocesses; steps++) {
 		if (process == of)
@@ -345,7 +345,7 @@ static int map_wire(struct process_ask *ask)
 }
 
 /* Signals that end a replay must reach only the replaying process, which ends the others. */
-static void become_first(struct process_ask *ask)
+static void run_first_agent(struct process_ask *ask)
 {
 	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 
@@ -355,7 +355,7 @@ static void become_first(struct process_ask *ask)
 	process_agent_run(ask->wire, 0);
 }
 
-static int start_first(struct process_ask *ask)
+static int start_first_process(struct process_ask *ask)
 {
 	int fds[2], pid;
 
@@ -367,7 +367,7 @@ static int start_first(struct process_ask *ask)
 	fflush(NULL); /* or an exiting process writes it again */
 	pid = fork();
 	if (!pid)
-		become_first(ask);
+		run_first_agent(ask);
 	close(fds[0]);
 	if (pid < 0)
 		return -errno;
@@ -386,7 +386,7 @@ int process_ask_new(struct trace *trace, const struct process_told *told,
 	*ask = (struct process_ask){
 		.trace = trace, .told = told, .alive = -1, .lock = PTHREAD_MUTEX_INITIALIZER
 	};
-	err = count_trace(ask) ?: map_wire(ask) ?: start_first(ask);
+	err = count_trace(ask) ?: map_wire(ask) ?: start_first_process(ask);
 	if (err) {
 		process_ask_free(ask);
 		return log_err(err, "start a process to replay others in");

@@ -36,11 +36,11 @@ void process_ask_end(struct process_ask *ask, uint32_t process, enum process_end
 bool process_ask_runs(const struct process_ask *ask, uint32_t process);
 
 /* Is @process the process @of, or a descendant of it? */
-bool process_ask_is_kin(const struct process_ask *ask, uint32_t process, uint32_t of);
+bool process_ask_descends(const struct process_ask *ask, uint32_t process, uint32_t of);
 
 /*
- * The channel of @thread of @process; that of the process itself if @thread is 0 or cannot be
- * started.
+ * The channel of @thread of @process; the channel of the process itself if @thread is 0 or cannot
+ * be started.
  */
 struct channel *process_ask_channel(struct process_ask *ask, uint32_t process, uint32_t thread);
 

@@ -38,7 +38,7 @@ struct process_data_doors {
 /* NULL: there are no replayed processes. */
 void process_data_open(const struct process_data_doors *doors);
 
-/* Set the functions of a copy to those of this file. */
+/* Set the functions of @mirror to the functions of this file. */
 void process_data_hook(struct mirror *mirror);
 
 /* As builder_run(). */

@@ -79,7 +79,7 @@ uint64_t mirror_real(uint64_t object)
 	return mirror ? mirror->real : object;
 }
 
-static struct mirror *find_locked(struct mirrors *m, uint32_t process, uint64_t real)
+static struct mirror *find_mirror_locked(struct mirrors *m, uint32_t process, uint64_t real)
 {
 	uint64_t value;
 
@@ -93,7 +93,7 @@ bool mirror_has(struct mirrors *m, uint32_t process, const struct mirror *mirror
 	bool has;
 
 	pthread_mutex_lock(&m->lock);
-	has = find_locked(m, process, mirror->real) == mirror;
+	has = find_mirror_locked(m, process, mirror->real) == mirror;
 	pthread_mutex_unlock(&m->lock);
 	return has;
 }
@@ -106,7 +106,7 @@ int mirrors_fork(struct mirrors *m, uint32_t parent, uint32_t child)
 	for (uint64_t i = 0; i < m->used && !err; i++) {
 		struct mirror *mirror = &m->first[i];
 
-		if (find_locked(m, parent, mirror->real) != mirror)
+		if (find_mirror_locked(m, parent, mirror->real) != mirror)
 			continue;
 		err = map_put(&m->by_real, key_of(child, mirror->real), (uintptr_t)mirror);
 		mirror->holders++;
@@ -120,12 +120,12 @@ void *mirror_at(struct mirrors *m, uint32_t process, uint64_t real)
 	struct mirror *mirror;
 
 	pthread_mutex_lock(&m->lock);
-	mirror = find_locked(m, process, real);
+	mirror = find_mirror_locked(m, process, real);
 	pthread_mutex_unlock(&m->lock);
 	return mirror ? mirror->copy : NULL;
 }
 
-static struct mirror *take_mirror(struct mirrors *m)
+static struct mirror *alloc_mirror(struct mirrors *m)
 {
 	struct mirror *mirror = m->free;
 
@@ -138,11 +138,11 @@ static struct mirror *take_mirror(struct mirrors *m)
 
 /* @member points from a real object to another one. */
 #define POINT(process, object, member) \
-	((object)->member = (void *)point_from(m, process, (uintptr_t)(object)->member))
+	((object)->member = (void *)find_pointer_for(m, process, (uintptr_t)(object)->member))
 
-static void *point_from(struct mirrors *m, uint32_t process, uint64_t real)
+static void *find_pointer_for(struct mirrors *m, uint32_t process, uint64_t real)
 {
-	struct mirror *to = find_locked(m, process, real);
+	struct mirror *to = find_mirror_locked(m, process, real);
 
 	return to ? to->copy : NULL;
 }
@@ -219,7 +219,7 @@ static void point_mirror(struct mirrors *m, uint32_t process, struct mirror *mir
 static struct mirror *make_mirror(struct mirrors *m, uint32_t process,
 				  const struct process_copy *copy)
 {
-	struct mirror *mirror = take_mirror(m);
+	struct mirror *mirror = alloc_mirror(m);
 
 	if (!mirror || map_put(&m->by_real, key_of(process, copy->real), (uintptr_t)mirror))
 		return NULL;
@@ -242,11 +242,11 @@ static size_t size_of(const struct mirror *mirror, bool made)
 	return sizeof(mirror->copy);
 }
 
-static void *put_locked(struct mirrors *m, uint32_t process, const struct process_copy *copy,
-			bool made, struct ibv_device *device)
+static void *put_mirror_locked(struct mirrors *m, uint32_t process, const struct process_copy *copy,
+			       bool made, struct ibv_device *device)
 {
 	struct mirror *mirror =
-		made ? make_mirror(m, process, copy) : find_locked(m, process, copy->real);
+		made ? make_mirror(m, process, copy) : find_mirror_locked(m, process, copy->real);
 
 	if (!mirror || mirror->kind != copy->kind)
 		return NULL;
@@ -264,7 +264,7 @@ void *mirror_put(struct mirrors *m, uint32_t process, const struct process_copy 
 	void *put;
 
 	pthread_mutex_lock(&m->lock);
-	put = put_locked(m, process, copy, made, device);
+	put = put_mirror_locked(m, process, copy, made, device);
 	pthread_mutex_unlock(&m->lock);
 	return put;
 }
@@ -281,7 +281,7 @@ static void free_mirror(struct mirrors *m, struct mirror *mirror)
 void mirror_drop(struct mirrors *m, uint32_t process, struct mirror *mirror)
 {
 	pthread_mutex_lock(&m->lock);
-	if (find_locked(m, process, mirror->real) == mirror) {
+	if (find_mirror_locked(m, process, mirror->real) == mirror) {
 		map_remove(&m->by_real, key_of(process, mirror->real));
 		if (!--mirror->holders)
 			free_mirror(m, mirror);
@@ -289,12 +289,12 @@ void mirror_drop(struct mirrors *m, uint32_t process, struct mirror *mirror)
 	pthread_mutex_unlock(&m->lock);
 }
 
-void mirrors_give(struct mirrors *m, uint32_t process, uint32_t heir)
+void mirrors_hand_down(struct mirrors *m, uint32_t process, uint32_t heir)
 {
 	pthread_mutex_lock(&m->lock);
 	for (uint64_t i = 0; i < m->used; i++)
 		if (m->first[i].process == process &&
-		    find_locked(m, heir, m->first[i].real) == &m->first[i])
+		    find_mirror_locked(m, heir, m->first[i].real) == &m->first[i])
 			m->first[i].process = heir;
 	pthread_mutex_unlock(&m->lock);
 }

@@ -9,7 +9,7 @@ struct mirrors;
 
 struct mirror {
 	uint64_t real;    /* its address in its process */
-	uint32_t process; /* the process that created it, or that owns it since (mirrors_give()) */
+	uint32_t process; /* that created it, or that owns it since (mirrors_hand_down()) */
 	uint32_t holders; /* processes that have it */
 	enum object_kind kind;
 	bool builds;            /* QP: it has ibv_wr_*() builders */
@@ -29,7 +29,7 @@ void mirrors_free(struct mirrors *mirrors);
 /* The mirror of copy @object; NULL: @object is an object of this process. */
 struct mirror *mirror_of(const void *object);
 
-/* The address in its process; for an object of this process, its own. */
+/* The address of @object in its process; for an object of this process, @object. */
 uint64_t mirror_real(uint64_t object);
 
 /* The copy of the object that @process has at @real; or NULL. */
@@ -58,4 +58,4 @@ void *mirror_put(struct mirrors *mirrors, uint32_t process, const struct process
 void mirror_drop(struct mirrors *mirrors, uint32_t process, struct mirror *mirror);
 
 /* @process has ended: @heir, which was forked from it, now serves the objects that both had. */
-void mirrors_give(struct mirrors *mirrors, uint32_t process, uint32_t heir);
+void mirrors_hand_down(struct mirrors *mirrors, uint32_t process, uint32_t heir);

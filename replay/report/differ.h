@@ -36,7 +36,7 @@ void differ_texts(struct outcome *outcome, struct event_id event, enum verb verb
 void differ_ret(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
 		int recorded, int replayed);
 
-/* A recorded event of @object that does not come in the replay. */
+/* Report a recorded event of @object that does not come in the replay. */
 void differ_no_event(struct outcome *outcome, struct event_id event, enum verb verb,
 		     uint32_t object, const char *path, const char *recorded);
 

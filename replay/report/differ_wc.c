@@ -203,5 +203,5 @@ void differ_completion(struct outcome *outcome, struct differ_wc *d)
 				 "vendor error codes");
 	}
 	if (!d->differs)
-		outcome_agreed(outcome, d->object);
+		outcome_note_agreement(outcome, d->object);
 }

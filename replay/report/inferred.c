@@ -17,7 +17,7 @@ void inferred_fini(struct inferred_list *list)
 	*list = (struct inferred_list){ 0 };
 }
 
-static struct inferred add_up(const struct inferred_list *list)
+static struct inferred sum_inferred(const struct inferred_list *list)
 {
 	struct inferred sum = { .address = "" };
 
@@ -41,7 +41,7 @@ static void print_count(FILE *to, const char *before, uint64_t n, const char *wh
 
 void inferred_text(const struct inferred_list *list, FILE *to)
 {
-	const struct inferred sum = add_up(list);
+	const struct inferred sum = sum_inferred(list);
 
 	if (!list->n)
 		return;

@@ -367,7 +367,7 @@ void outcome_divergence(struct outcome *r, const struct divergence *d)
 	pthread_mutex_unlock(&r->lock);
 }
 
-void outcome_related(struct outcome *r, uint32_t from, uint32_t to)
+void outcome_relate(struct outcome *r, uint32_t from, uint32_t to)
 {
 	pthread_mutex_lock(&r->lock);
 	outcome_cause_edge(&r->causes, from, to);
@@ -389,14 +389,14 @@ static void report_causes(struct outcome *r, uint32_t object,
 	pthread_mutex_unlock(&r->lock);
 }
 
-void outcome_agreed(struct outcome *r, uint32_t object)
+void outcome_note_agreement(struct outcome *r, uint32_t object)
 {
-	report_causes(r, object, outcome_cause_agreed);
+	report_causes(r, object, outcome_cause_agree);
 }
 
-void outcome_mended(struct outcome *r, uint32_t object)
+void outcome_note_repair(struct outcome *r, uint32_t object)
 {
-	report_causes(r, object, outcome_cause_mended);
+	report_causes(r, object, outcome_cause_repair);
 }
 
 bool outcome_is_explained(struct outcome *r, uint32_t object)
@@ -587,7 +587,7 @@ uint64_t outcome_divergences(const struct outcome *r)
 	return r->ndivergences;
 }
 
-size_t outcome_kept(const struct outcome *r)
+size_t outcome_count_kept(const struct outcome *r)
 {
 	return r->nkept;
 }

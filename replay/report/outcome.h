@@ -67,7 +67,7 @@ struct divergence {
 struct outcome;
 struct tolerate;
 
-/* The name of its verb; never NULL. */
+/* The name of the verb of @divergence; never NULL. */
 const char *divergence_verb(const struct divergence *divergence);
 
 int outcome_new(struct outcome **ret_outcome);
@@ -133,13 +133,13 @@ void outcome_injected(struct outcome *outcome, const struct divergence *divergen
  * A failure of @from explains differences at @to, such as those of a queue pair at its peer or its
  * CQ.
  */
-void outcome_related(struct outcome *outcome, uint32_t from, uint32_t to);
+void outcome_relate(struct outcome *outcome, uint32_t from, uint32_t to);
 
 /* A value of @object is as recorded: the last differing one does not explain later differences. */
-void outcome_agreed(struct outcome *outcome, uint32_t object);
+void outcome_note_agreement(struct outcome *outcome, uint32_t object);
 
-/* The state of the object is as recorded again, as that of a queue pair after RESET. */
-void outcome_mended(struct outcome *outcome, uint32_t object);
+/* The state of the object is as recorded again, as after a RESET of a queue pair. */
+void outcome_note_repair(struct outcome *outcome, uint32_t object);
 
 /* Would a difference at @object follow from a reported one? Then waits for it are short. */
 bool outcome_is_explained(struct outcome *outcome, uint32_t object);
@@ -222,13 +222,13 @@ uint64_t outcome_divergences(const struct outcome *outcome);
 uint64_t outcome_consequences(const struct outcome *outcome);
 
 /*
- * The first line of the text, without its end of line; and divergence @i < outcome_kept() in one
- * line.
+ * The first line of the text, without its end of line; and divergence @i < outcome_count_kept() in
+ * one line.
  */
 void outcome_verdict(const struct outcome *outcome, FILE *to);
-size_t outcome_kept(const struct outcome *outcome);
+size_t outcome_count_kept(const struct outcome *outcome);
 void outcome_print_divergence(const struct outcome *outcome, size_t i, FILE *to);
-/* NULL: it has become the consequence of a tolerated divergence. */
+/* NULL: the divergence has become the consequence of a tolerated divergence. */
 const struct divergence *outcome_nth(const struct outcome *outcome, size_t i);
 
 /* "recorded-success-fails" */

@@ -80,12 +80,12 @@ void outcome_cause_note(struct outcome_causes *c, uint32_t object, uint64_t caus
 		(void)map_put(breaks ? &c->broken : &c->last, object, cause);
 }
 
-void outcome_cause_agreed(struct outcome_causes *c, uint32_t object)
+void outcome_cause_agree(struct outcome_causes *c, uint32_t object)
 {
 	map_remove(&c->last, object);
 }
 
-void outcome_cause_mended(struct outcome_causes *c, uint32_t object)
+void outcome_cause_repair(struct outcome_causes *c, uint32_t object)
 {
 	map_remove(&c->broken, object);
 	map_remove(&c->last, object);

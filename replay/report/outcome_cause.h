@@ -24,7 +24,10 @@ struct outcome_causes {
 /* No cause. */
 #define OUTCOME_NO_CAUSE UINT64_MAX
 
-/* The cause of a difference at @object, or at @peer if a failure of that would explain it. */
+/*
+ * The cause of a difference at @object, or at @peer if a failure of @peer would explain the
+ * difference.
+ */
 uint64_t outcome_cause_of(const struct outcome_causes *causes, uint32_t object, uint32_t peer);
 
 /* The cause of the completion of @object that was compared last, if it differed. */
@@ -38,7 +41,7 @@ void outcome_cause_note(struct outcome_causes *causes, uint32_t object, uint64_t
 			bool breaks);
 
 /* A completion of @object is as recorded; the state of @object is the recorded one. */
-void outcome_cause_agreed(struct outcome_causes *causes, uint32_t object);
-void outcome_cause_mended(struct outcome_causes *causes, uint32_t object);
+void outcome_cause_agree(struct outcome_causes *causes, uint32_t object);
+void outcome_cause_repair(struct outcome_causes *causes, uint32_t object);
 
 void outcome_cause_fini(struct outcome_causes *causes);

@@ -32,7 +32,7 @@ void pace_on_wait(void (*tell)(void *arg), void *arg)
 	on_wait_arg = arg;
 }
 
-void pace_with(bool (*moves)(void *arg), void *arg)
+void pace_set_other(bool (*moves)(void *arg), void *arg)
 {
 	other_moves = moves;
 	other_moves_arg = arg;
@@ -66,12 +66,12 @@ int64_t pace_now(void)
 	return (behind_since ? behind_since : read_clock()) - was_behind;
 }
 
-static bool is_over(int64_t deadline)
+static bool is_deadline_over(int64_t deadline)
 {
 	return pace_now() > deadline && !(other_moves && other_moves(other_moves_arg));
 }
 
-static void give_way(unsigned int turns, bool wanted, unsigned int spins)
+static void yield_turn(unsigned int turns, bool wanted, unsigned int spins)
 {
 	if (turns >= 2 * spins)
 		usleep(50);
@@ -80,7 +80,7 @@ static void give_way(unsigned int turns, bool wanted, unsigned int spins)
 }
 
 /* Stop the clock of this thread, or let it continue. */
-static bool note_behind(void)
+static bool note_if_behind(void)
 {
 	bool behind = shared->is_behind(shared->arg);
 
@@ -95,23 +95,23 @@ static bool note_behind(void)
 
 bool pace_is_behind(void)
 {
-	return shared && note_behind();
+	return shared && note_if_behind();
 }
 
-static bool wait_shared(unsigned int turns, int64_t deadline)
+static bool wait_outside_gate(unsigned int turns, int64_t deadline)
 {
 	bool wanted = shared->leave(shared->arg);
 
-	if (note_behind())
+	if (note_if_behind())
 		shared->await_others(shared->arg);
 	else
-		give_way(turns, wanted, SHARED_SPINS);
+		yield_turn(turns, wanted, SHARED_SPINS);
 	shared->enter(shared->arg);
 	if (pace_has_ended())
 		return false;
 	if (on_wait && turns >= 2 * SHARED_SPINS)
 		on_wait(on_wait_arg);
-	return turns < LOOK_AFTER || note_behind() || !is_over(deadline);
+	return turns < LOOK_AFTER || note_if_behind() || !is_deadline_over(deadline);
 }
 
 /* Measure a wait: called at each turn. */
@@ -136,18 +136,18 @@ bool pace_wait(unsigned int *turns, int64_t deadline)
 {
 	++*turns;
 	if (shared)
-		return wait_shared(*turns, deadline);
+		return wait_outside_gate(*turns, deadline);
 	if (*turns == 1 || *turns >= SPINS)
 		note_wait(*turns);
 	if (*turns < SPINS)
 		return true;
-	if (pace_has_ended() || is_over(deadline)) {
+	if (pace_has_ended() || is_deadline_over(deadline)) {
 		waits.lasted = 0;
 		return false;
 	}
 	if (on_wait)
 		on_wait(on_wait_arg);
-	give_way(*turns, false, SPINS);
+	yield_turn(*turns, false, SPINS);
 	return true;
 }
 

@@ -39,7 +39,7 @@ bool pace_has_ended(void);
  * Time-outs do not run while @moves(@arg) returns true: another replay makes progress and may send
  * the awaited message. NULL: none.
  */
-void pace_with(bool (*moves)(void *arg), void *arg);
+void pace_set_other(bool (*moves)(void *arg), void *arg);
 
 /* Call @tell(@arg) from time to time during long waits of these functions; NULL: no call. */
 void pace_on_wait(void (*tell)(void *arg), void *arg);

@@ -170,7 +170,7 @@ static bool is_replaced(struct order *o, const struct trace_event *event)
  * A call that is replayed at its return is replayed at its begin instead, which would otherwise do
  * nothing. Returns its index, or the tail if it did not begin in the window.
  */
-static unsigned int end_early(struct order *o, struct event_id call)
+static unsigned int replay_at_begin(struct order *o, struct event_id call)
 {
 	unsigned int i = find_event(o, TRACE_CALL, call);
 	struct made *made;
@@ -185,7 +185,7 @@ static unsigned int end_early(struct order *o, struct event_id call)
 }
 
 /* The event at @at must come before the post at @post; no call is moved before it began. */
-static void place_before(struct order *o, unsigned int post, unsigned int at)
+static void move_before_post(struct order *o, unsigned int post, unsigned int at)
 {
 	uint32_t poster = o->entries[post].event->id.thread;
 
@@ -203,9 +203,9 @@ static void place_destroy(struct order *o, struct event_id post, struct event_id
 	if (p == o->tail || (end != o->tail && end < p))
 		return;
 	if (end == o->tail) { /* the destroy has not returned yet */
-		begin = end_early(o, destroyed);
+		begin = replay_at_begin(o, destroyed);
 		if (begin != o->tail && begin > p)
-			place_before(o, p, begin);
+			move_before_post(o, p, begin);
 		else if (begin < p && !has_thread(o, destroyed.thread, begin + 1, p))
 			/* calls that succeeded until then come before */
 			move_entry(o, begin, p - 1);
@@ -213,7 +213,7 @@ static void place_destroy(struct order *o, struct event_id post, struct event_id
 		if (!has_thread(o, destroyed.thread, p, end))
 			move_entry(o, end, p);
 	} else {
-		place_before(o, p, end);
+		move_before_post(o, p, end);
 	}
 }
 
@@ -273,17 +273,17 @@ static void place_exit(struct order *o, struct event_id request, uint32_t id, in
 			return;
 		insert_entry(o, at, &made->event);
 	}
-	place_before(o, p, at);
+	move_before_post(o, p, at);
 }
 
 /* Place call @stop, which stopped the peer and is replayed at its begin, before the request. */
-static void place_stop(struct order *o, struct event_id request, struct event_id stop)
+static void move_stop_before(struct order *o, struct event_id request, struct event_id stop)
 {
 	unsigned int p = find_event(o, TRACE_POST, request);
 	unsigned int at = find_event(o, TRACE_CALL, stop);
 
 	if (p != o->tail && at != o->tail)
-		place_before(o, p, at);
+		move_before_post(o, p, at);
 }
 
 /* The peer did not answer: place what stopped it before the request. */
@@ -297,7 +297,7 @@ static void order_unanswered(struct order *o, const struct trace_event *poll, co
 	if (!peer || !qp)
 		return;
 	if (of->stopped) {
-		place_stop(o, wc->request, of->end);
+		move_stop_before(o, wc->request, of->end);
 	} else if (qp->destroyed.thread && qp->destroyed_at < poll->time) {
 		place_destroy(o, wc->request, qp->destroyed);
 	} else {
@@ -308,7 +308,7 @@ static void order_unanswered(struct order *o, const struct trace_event *poll, co
 }
 
 /* Move the call that stopped @qp, or its begin, behind a successful request. */
-static void place_later(struct order *o, const struct wc *wc, uint32_t qp)
+static void move_behind_request(struct order *o, const struct wc *wc, uint32_t qp)
 {
 	const struct relation *of = relation_of(o->relations, qp);
 	unsigned int p, stop;
@@ -325,8 +325,8 @@ static void order_success(struct order *o, const struct wc *wc)
 {
 	if (wc->opcode & IBV_WC_RECV)
 		return;
-	place_later(o, wc, wc->qp);
-	place_later(o, wc, relation_of(o->relations, wc->qp)->peer);
+	move_behind_request(o, wc, wc->qp);
+	move_behind_request(o, wc, relation_of(o->relations, wc->qp)->peer);
 }
 
 /* Two posts to one queue: @first completed before @second, so it was posted before it. */
@@ -522,7 +522,7 @@ static int take_event(struct order *o, const struct trace_event *event)
 	return err;
 }
 
-static void close_gap(struct order *o)
+static void compact_entries(struct order *o)
 {
 	memmove(o->entries, &o->entries[o->head], (o->tail - o->head) * sizeof(*o->entries));
 	o->tail -= o->head;
@@ -563,7 +563,7 @@ static void fill_window(struct order *o)
 
 	while (o->end > 0 && !is_full(o)) {
 		if (o->tail + SPARE > ROOM)
-			close_gap(o);
+			compact_entries(o);
 		o->end = o->source.next(o->source.arg, &event);
 		err = o->end > 0 ? take_event(o, event) : 0;
 		if (err < 0)

@@ -36,7 +36,7 @@ static bool is_private(const struct trace_event *event)
 }
 
 /* May the events of the thread of @listen from @from on be moved before those of other threads? */
-static bool is_own_affair(const struct entry *from, const struct trace_event *listen)
+static bool may_move_earlier(const struct entry *from, const struct trace_event *listen)
 {
 	for (const struct entry *at = from; at->event != listen; at++) {
 		const struct trace_event *event = at->event;
@@ -61,7 +61,7 @@ unsigned int order_find_unheard(const struct entry *events, unsigned int count,
 
 		if (event->kind == TRACE_CALL && event->call->verb == VERB_rdma_connect &&
 		    map_get(heard, event_key(event->id), &by) && by == event_key(listen->id))
-			return is_own_affair(&events[i], listen) ? i : count;
+			return may_move_earlier(&events[i], listen) ? i : count;
 	}
 	return count;
 }

@@ -92,13 +92,13 @@ static int64_t read_clock(void)
 	return at.tv_sec * 1000000000ll + at.tv_nsec;
 }
 
-static void note_alive(struct player *p)
+static void note_progress(struct player *p)
 {
 	__atomic_store_n(&p->alive, p->alive + 1, __ATOMIC_RELAXED);
 }
 
 /* The sum grows on any progress. */
-static uint64_t count_alive(struct players *all)
+static uint64_t sum_progress(struct players *all)
 {
 	uint64_t n = 0;
 
@@ -116,7 +116,7 @@ static void wake_for(struct player *p, uint64_t seq)
 	wake_all(&p->moves);
 }
 
-static void want_step(struct player *p, uint64_t seq)
+static void request_step(struct player *p, uint64_t seq)
 {
 	uint64_t wanted = load(p->wanted);
 
@@ -128,7 +128,7 @@ static void want_step(struct player *p, uint64_t seq)
 /* Has @p done all of its steps up to @seq? */
 static bool has_done(const struct player *p, uint64_t seq)
 {
-	return __atomic_load_n(&p->at, __ATOMIC_ACQUIRE) > seq; /* pairs with move_on() */
+	return __atomic_load_n(&p->at, __ATOMIC_ACQUIRE) > seq; /* pairs with advance_player() */
 }
 
 static void report_step(struct player *p)
@@ -138,11 +138,11 @@ static void report_step(struct player *p)
 	p->untold = 0;
 	__atomic_store_n(&p->at, p->now, __ATOMIC_SEQ_CST);
 	wake_for(p, p->now);
-	note_alive(p);
+	note_progress(p);
 }
 
 /* Player @p has reached step @seq. */
-static void move_on(struct player *p, uint64_t seq)
+static void advance_player(struct player *p, uint64_t seq)
 {
 	p->now = seq;
 	if (++p->untold >= STRETCH || __atomic_load_n(&p->wanted, __ATOMIC_RELAXED) < seq)
@@ -160,7 +160,7 @@ static bool has_done_for(struct player *own, const struct player *p, uint64_t se
 }
 
 /* The first player with unfinished steps up to @seq; NULL: none. */
-static struct player *find_behind(struct players *all, struct player *but, uint64_t seq)
+static struct player *find_unfinished(struct players *all, struct player *but, uint64_t seq)
 {
 	if (known >= seq)
 		return NULL;
@@ -178,7 +178,7 @@ static struct player *find_blocking(struct players *all, const struct ready *ste
 	struct player *own = &all->player[step->player], *p = &all->player[wait->player];
 
 	if (wait->player == EVERY_PLAYER)
-		return find_behind(all, own, wait->seq);
+		return find_unfinished(all, own, wait->seq);
 	return wait->player > all->most || has_done_for(own, p, wait->seq) ? NULL : p;
 }
 
@@ -186,7 +186,7 @@ static void sleep_for(struct player *p, uint64_t seq, long ns)
 {
 	uint32_t moves = load(p->moves);
 
-	want_step(p, seq < p->last ? seq : p->last);
+	request_step(p, seq < p->last ? seq : p->last);
 	if (!has_done(p, seq))
 		sleep_on(&p->moves, moves, ns);
 }
@@ -194,7 +194,7 @@ static void sleep_for(struct player *p, uint64_t seq, long ns)
 /* False if there was no progress anywhere for longer than the patience. */
 static bool await_blocking(struct players *all, const struct ready *step, const struct wait *wait)
 {
-	uint64_t alive = count_alive(all);
+	uint64_t alive = sum_progress(all);
 	struct player *p;
 	int64_t since = 0;
 
@@ -211,11 +211,11 @@ static bool await_blocking(struct players *all, const struct ready *step, const 
 			continue;
 		}
 		sleep_for(p, wait->seq, SLICE);
-		if (count_alive(all) != alive || !since)
+		if (sum_progress(all) != alive || !since)
 			since = read_clock();
 		else if (read_clock() - since > all->work.patience)
 			return false;
-		alive = count_alive(all);
+		alive = sum_progress(all);
 	}
 	return true;
 }
@@ -232,7 +232,7 @@ static int play_step(struct player *p, struct ready *step)
 {
 	struct players *all = p->all;
 
-	move_on(p, step->seq);
+	advance_player(p, step->seq);
 	for (uint32_t i = 0; i < step->nwaits; i++)
 		if (!await_step(all, step, &step->waits[i]))
 			all->work.miss(all->work.arg, step, &step->waits[i]);
@@ -261,7 +261,7 @@ static void *run_player(void *arg)
 			store(p->all->err, err);
 	}
 	p->all->work.rest(p->all->work.arg);
-	move_on(p, UINT64_MAX);
+	advance_player(p, UINT64_MAX);
 	report_step(p);
 	return NULL;
 }
@@ -270,13 +270,13 @@ bool player_is_behind(void)
 {
 	uint64_t at = current ? current->now : 0;
 
-	return at > 1 && find_behind(current->all, current, at - 1);
+	return at > 1 && find_unfinished(current->all, current, at - 1);
 }
 
 void player_sleep(void)
 {
 	uint64_t at = current ? current->now : 0;
-	struct player *p = at > 1 ? find_behind(current->all, current, at - 1) : NULL;
+	struct player *p = at > 1 ? find_unfinished(current->all, current, at - 1) : NULL;
 
 	if (p)
 		sleep_for(p, at - 1, BRIEF);
@@ -293,7 +293,7 @@ void player_await_others(void)
 	struct player *p = NULL;
 	unsigned int turn = 0;
 
-	while (at > 1 && (p = find_behind(current->all, current, at - 1)) && turn++ < spins)
+	while (at > 1 && (p = find_unfinished(current->all, current, at - 1)) && turn++ < spins)
 		__builtin_ia32_pause();
 	failures = p ? failures + 1 : 0;
 	spins = failures % RETRY == 0 ? SPINS_MOST : spins / 2 + SPINS_LEAST;
@@ -301,16 +301,16 @@ void player_await_others(void)
 		sleep_for(p, at - 1, BRIEF);
 }
 
-void player_publish(void)
+void player_report_step(void)
 {
 	if (current)
 		report_step(current);
 }
 
-void player_waits(void)
+void player_note_wait(void)
 {
 	if (current)
-		note_alive(current);
+		note_progress(current);
 }
 
 static int start_player(struct player *p)

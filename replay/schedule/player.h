@@ -38,7 +38,7 @@ void player_sleep(void);
 void player_await_others(void);
 
 /* The calling player is about to wait: publish its progress, since others may wait for it. */
-void player_publish(void);
+void player_report_step(void);
 
 /* The calling player waits for something outside of the replay, so it is not stuck. */
-void player_waits(void);
+void player_note_wait(void);

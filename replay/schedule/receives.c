@@ -79,7 +79,7 @@ void receives_note(struct receives *receives, const struct post *post, struct ma
 			c->sent += operation_takes_receive(post->wr[i].opcode);
 }
 
-void receives_lose(struct receives *receives, uint32_t qp)
+void receives_mark_uneven(struct receives *receives, uint32_t qp)
 {
 	struct count *c = count_of(receives, qp);
 

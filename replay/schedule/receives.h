@@ -31,7 +31,7 @@ void receives_free(struct receives *receives);
 void receives_note(struct receives *receives, const struct post *post, struct mark mark);
 
 /* Queue pair @qp has failed, or was stopped: its outstanding requests are lost. */
-void receives_lose(struct receives *receives, uint32_t qp);
+void receives_mark_uneven(struct receives *receives, uint32_t qp);
 
 /*
  * The step that posts the receive request for the last message of @qp; @ret_mark has seq 0 if it

@@ -63,7 +63,7 @@ uint32_t relations_event_queue(const struct relations *relations, const struct t
 		       : 0;
 }
 
-static void add_promise(struct relations *relations, uint32_t cq, const struct queue_row *row)
+static void add_capacity(struct relations *relations, uint32_t cq, const struct queue_row *row)
 {
 	if (cq && cq < relations->nobjects)
 		relations->of[cq].promised += row->given < 0 || row->given > UINT32_MAX
@@ -100,8 +100,8 @@ static void note_created(struct relations *relations, const struct trace_event *
 		.unreliable =
 			type == IBV_QPT_UD || type == IBV_QPT_UC || type == IBV_QPT_RAW_PACKET,
 	};
-	add_promise(relations, send->cq, send);
-	add_promise(relations, recv->cq, recv);
+	add_capacity(relations, send->cq, send);
+	add_capacity(relations, recv->cq, recv);
 }
 
 static void note_modified(struct relations *relations, const struct trace_event *event)

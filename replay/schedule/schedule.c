@@ -87,14 +87,14 @@ static struct queue *queue_of(struct schedule *schedule, uint32_t object)
 }
 
 /* Add a step to a chain. */
-static void follow_mark(struct step *step, struct mark *last)
+static void add_to_chain(struct step *step, struct mark *last)
 {
 	add_wait(step, *last);
 	*last = mark_of(step);
 }
 
 /* Note a step that freed entries: one for each player; with too many players, one for all. */
-static void note_freed(const struct step *step, struct mark freed[FREED])
+static void note_freeing_step(const struct step *step, struct mark freed[FREED])
 {
 	int i = 0;
 
@@ -106,7 +106,7 @@ static void note_freed(const struct step *step, struct mark freed[FREED])
 		freed[i] = mark_of(step);
 }
 
-static void wait_for_freed(struct step *step, const struct mark freed[FREED])
+static void wait_for_freeing(struct step *step, const struct mark freed[FREED])
 {
 	for (int i = 0; i < FREED; i++)
 		add_wait(step, freed[i]);
@@ -137,7 +137,7 @@ static void wait_for_receive(struct schedule *schedule, struct step *step,
 }
 
 /* A message to @qp waits for the receives and arming that preceded it in the recording. */
-static void send_to(struct schedule *schedule, struct step *step, uint32_t qp)
+static void schedule_message(struct schedule *schedule, struct step *step, uint32_t qp)
 {
 	const struct relation *to = relation_of(schedule->relations, qp);
 	struct queue *receives = queue_of(schedule, to->receives);
@@ -148,7 +148,7 @@ static void send_to(struct schedule *schedule, struct step *step, uint32_t qp)
 	}
 	wait_for_receive(schedule, step, receives);
 	if (to->unreliable)
-		follow_mark(step, &receives->sent);
+		add_to_chain(step, &receives->sent);
 	if (schedule->any_armed)
 		wait_for_armed(schedule, step, to->recv_cq);
 }
@@ -167,14 +167,14 @@ static void schedule_sends(struct schedule *schedule, struct step *step, const s
 	if (schedule->any_armed)
 		wait_for_armed(schedule, step, of->send_cq);
 	if (of->peer)
-		send_to(schedule, step, of->peer);
+		schedule_message(schedule, step, of->peer);
 	for (uint32_t i = 0; i < post->nwr; i++) {
 		const struct wr *wr = &post->wr[i];
 
 		if (datagrams)
-			send_to(schedule, step,
-				relations_datagram(schedule->relations, step->event.event,
-						   wr->remote_qpn));
+			schedule_message(schedule, step,
+					 relations_datagram(schedule->relations, step->event.event,
+							    wr->remote_qpn));
 		else if (!of->peer || (schedule->how.contents && is_remote(wr)))
 			wait_for_all(step);
 	}
@@ -191,8 +191,8 @@ static void schedule_post(struct schedule *schedule, struct step *step, const st
 	}
 	if (schedule->receives)
 		receives_note(schedule->receives, post, mark_of(step));
-	follow_mark(step, &queue->posted[side]);
-	wait_for_freed(step, queue->freed[side]);
+	add_to_chain(step, &queue->posted[side]);
+	wait_for_freeing(step, queue->freed[side]);
 	if (side)
 		add_wait(step, queue->sent);
 	else
@@ -221,7 +221,7 @@ static void schedule_poll(struct schedule *schedule, struct step *step, const st
 	if (!cq)
 		wait_for_all(step);
 	else
-		follow_mark(step, &cq->polled);
+		add_to_chain(step, &cq->polled);
 	for (uint32_t i = 0; i < poll->nwc; i++) {
 		const struct relation *of = relation_of(schedule->relations, poll->wc[i].qp);
 		struct queue *sends = queue_of(schedule, poll->wc[i].qp);
@@ -229,12 +229,12 @@ static void schedule_poll(struct schedule *schedule, struct step *step, const st
 
 		wait_for_request(schedule, step, &poll->wc[i]);
 		if (poll->wc[i].status && schedule->receives)
-			receives_lose(schedule->receives, poll->wc[i].qp);
+			receives_mark_uneven(schedule->receives, poll->wc[i].qp);
 		/* an error does not show the side */
 		if (sends && (poll->wc[i].status || !(poll->wc[i].opcode & IBV_WC_RECV)))
-			note_freed(step, sends->freed[0]);
+			note_freeing_step(step, sends->freed[0]);
 		if (receives && (poll->wc[i].status || poll->wc[i].opcode & IBV_WC_RECV))
-			note_freed(step, receives->freed[1]);
+			note_freeing_step(step, receives->freed[1]);
 	}
 }
 
@@ -244,7 +244,7 @@ static void schedule_notify(struct schedule *schedule, struct step *step, uint32
 
 	if (!cq)
 		return;
-	follow_mark(step, &cq->polled);
+	add_to_chain(step, &cq->polled);
 	cq->armed = mark_of(step);
 	schedule->any_armed = true;
 }
@@ -278,14 +278,14 @@ static void schedule_call(struct schedule *schedule, struct step *step, const st
 	if (effect == EFFECT_ACK)
 		return;
 	if (schedule->receives && relation_of(schedule->relations, call->object)->stopped)
-		receives_lose(schedule->receives, call->object);
+		receives_mark_uneven(schedule->receives, call->object);
 	if (effect != EFFECT_CREATE && effect != EFFECT_GET)
 		wait_for_all(step);
 	schedule->control = mark_of(step);
 }
 
 /* Drop waits for steps that the player has waited for before, and which are thus done. */
-static void drop_known(struct schedule *schedule, struct step *step)
+static void drop_known_waits(struct schedule *schedule, struct step *step)
 {
 	uint64_t *known = &schedule->known[(uint64_t)step->player * (schedule->players + 1)];
 	uint32_t n = 0;
@@ -336,7 +336,7 @@ void schedule_step(struct schedule *schedule, const struct ordered *ordered, str
 	default:
 		break;
 	}
-	drop_known(schedule, step);
+	drop_known_waits(schedule, step);
 }
 
 int schedule_new(const struct relations *relations, uint32_t nobjects, uint32_t players,

@@ -29,7 +29,7 @@ static void release_event(void *arg, const struct trace_event *event)
 
 static bool is_short(void *arg)
 {
-	return reader_is_short(((struct source *)arg)->reader);
+	return reader_is_low_on_batches(((struct source *)arg)->reader);
 }
 
 static int64_t last_time(void *arg, uint32_t process)

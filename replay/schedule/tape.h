@@ -46,7 +46,7 @@ int tapes_put(struct tapes *tapes, const struct step *step);
 /* Call it after the last step. */
 void tapes_end(struct tapes *tapes);
 
-/* The time of the latest event, the number of steps and of bytes so far. */
+/* The time of the latest event, and the number of steps and bytes until now. */
 int64_t tapes_time(const struct tapes *tapes);
 uint64_t tapes_steps(const struct tapes *tapes);
 size_t tapes_bytes(const struct tapes *tapes);

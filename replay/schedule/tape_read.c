@@ -155,7 +155,7 @@ static int join_words(struct instance *in, const struct op *op)
 	}
 }
 
-static int load_whole(struct tape *tape, struct instance *in, const word *body)
+static int load_whole_form(struct tape *tape, struct instance *in, const word *body)
 {
 	const struct form_kind *kind = (const struct form_kind *)body;
 
@@ -227,7 +227,7 @@ int tape_next(struct tape *tape, struct ready **ret_ready)
 	in = op->whole ? add_instance(tape, op->form) : tape->instances[op->form];
 	body = (const word *)(op + 1) + op->nwaits * WORDS(sizeof(struct wait));
 	if (op->whole)
-		err = in ? load_whole(tape, in, body) : -ENOMEM;
+		err = in ? load_whole_form(tape, in, body) : -ENOMEM;
 	else
 		load_runs(in, body, op->nruns);
 	if (!err)

@@ -385,8 +385,8 @@ static void end_op(struct tape *tape, struct op *op, size_t nwords)
 }
 
 /* Write a step with all words of its form, after the kind of the form. */
-static int put_whole(struct tape *tape, const struct step *step, uint32_t form,
-		     const struct form_kind *kind)
+static int put_whole_form(struct tape *tape, const struct step *step, uint32_t form,
+			  const struct form_kind *kind)
 {
 	size_t nwords = WORDS(sizeof(*kind)) + kind->nwords;
 	struct op *op;
@@ -434,7 +434,8 @@ int tapes_put(struct tapes *tapes, const struct step *step)
 
 	if (write_words(tapes, step->event.event, &kind) || find_form(tape, &kind, &form, &whole))
 		return log_err(-ENOMEM, "compile the trace");
-	return whole ? put_whole(tape, step, form, &kind) : put_runs(tape, step, form, kind.nwords);
+	return whole ? put_whole_form(tape, step, form, &kind)
+		     : put_runs(tape, step, form, kind.nwords);
 }
 
 static void forget_forms(struct tape *tape)

@@ -80,7 +80,7 @@ static int learn_mark(struct study *s, const struct trace_event *event)
 }
 
 /* A poll, or a request for a notification. */
-static int take_mark(struct study *s, const struct trace_event *event)
+static int assign_mark(struct study *s, const struct trace_event *event)
 {
 	enum verb verb = event->kind == TRACE_POLL ? event->poll->verb : VERB_req_notify_cq;
 	uint64_t text;
@@ -103,7 +103,7 @@ static int learn_event(struct study *s, const struct trace_event *event)
 		return note_last(s, event, LAST_POST);
 	case TRACE_NOTIFY:
 	case TRACE_POLL:
-		return take_mark(s, event);
+		return assign_mark(s, event);
 	case TRACE_MARK:
 		return learn_mark(s, event);
 	default:
@@ -194,7 +194,7 @@ static bool find_event(const char *text, const char *prefix, char name[64])
 	return true;
 }
 
-bool made_came(const struct replay *r, struct event_id id, char name[64])
+bool made_cm_event(const struct replay *r, struct event_id id, char name[64])
 {
 	const char *text = made_at(r, id);
 
@@ -233,8 +233,8 @@ void made_count(struct replay *r)
 }
 
 /* What follows from the failure of its object must be as recorded, too. */
-static void note_again(struct replay *r, struct event_id event, enum verb verb, uint32_t object,
-		       const char *field, const char *text)
+static void note_reinjected(struct replay *r, struct event_id event, enum verb verb,
+			    uint32_t object, const char *field, const char *text)
 {
 	made_count(r);
 	outcome_injected(r->outcome, &(struct divergence){ .event = event,
@@ -254,12 +254,12 @@ int made_refuse(struct replay *r, struct event_id event, enum verb verb, uint32_
 	if (!error)
 		return 0;
 	snprintf(text, sizeof(text), "%s (%d)", strerrorname_np(error), error);
-	note_again(r, event, verb, object, "ret", text);
+	note_reinjected(r, event, verb, object, "ret", text);
 	return error;
 }
 
 void made_change(struct replay *r, const struct trace_event *event, uint32_t object,
 		 const char *text)
 {
-	note_again(r, event->id, event->call->verb, object, "event.event", text);
+	note_reinjected(r, event->id, event->call->verb, object, "event.event", text);
 }

@@ -15,21 +15,23 @@ struct made {
 	uint64_t again;   /* those that the replay has made again without the device */
 };
 
-/* Learn those of the trace into @r->faults_made, if it has any. 0 or -errno after log_err(). */
+/*
+ * Learn the faults of the trace into @r->faults_made, if it has any. 0 or -errno after log_err().
+ */
 int made_learn(struct replay *r);
 void made_free(struct replay *r);
 
 /* The fault that event @id has met; NULL: none. Borrowed from the trace. */
 const char *made_at(const struct replay *r, struct event_id id);
 
-/* The errno with which it failed; 0: it did not fail. */
+/* The errno with which the recorder made the event fail; 0: it did not fail. */
 int made_error(const struct replay *r, struct event_id id);
 
 /*
  * The name of the event of librdmacm that came, where the program got another one:
  * "RDMA_CM_EVENT_ESTABLISHED", into @name. False: it got that which came.
  */
-bool made_came(const struct replay *r, struct event_id id, char name[64]);
+bool made_cm_event(const struct replay *r, struct event_id id, char name[64]);
 
 /* The asynchronous event that came with a post, "IBV_EVENT_QP_FATAL", into @name. False: none. */
 bool made_async(const struct replay *r, struct event_id id, char name[64]);
@@ -40,12 +42,13 @@ bool made_end(const struct replay *r, struct event_id id);
 /* The delay of a request of this post, in ns; 0: none. */
 uint64_t made_delay(const struct replay *r, struct event_id id);
 
-/* Count one that the replay makes again without the device. */
+/* Count a fault that the replay makes again without the device. */
 void made_count(struct replay *r);
 
 /*
- * Did the recorder make this call, post, poll or notification of @object fail? It did not call the
- * device, and nor is the replay to do so: that is counted. Returns the errno; 0: no.
+ * Did the recorder make this call, post, poll or notification of @object fail? Then the recorder
+ * did not call the device, and the replay must not, either: count the fault. Returns the errno; 0:
+ * no.
  */
 int made_refuse(struct replay *r, struct event_id event, enum verb verb, uint32_t object);
 

@@ -159,11 +159,11 @@ struct needs {
 	struct text missing;
 };
 
-static void look_at_devices(struct replay *r, struct needs *n)
+static void query_abilities(struct replay *r, struct needs *n)
 {
 	const struct device *device;
 
-	for (unsigned int i = 0; (device = devices_player(r->devices, i)); i++) {
+	for (unsigned int i = 0; (device = devices_nth_used(r->devices, i)); i++) {
 		struct ability *a = &n->abilities[n->nabilities++];
 
 		a->device = device;
@@ -233,7 +233,7 @@ static void check_limit(struct replay *r, struct needs *n, const struct limit *l
 	}
 	if (here <= 0 || needing_objects(r->trace, limit->kind) <= here)
 		return;
-	there = needing_at_once(r->trace, limit->kind);
+	there = needing_most_live(r->trace, limit->kind);
 	if (there <= here)
 		return;
 	snprintf(line, sizeof(line), "%s %s at a time, but %s has %s",
@@ -252,7 +252,7 @@ static void check_regions(struct replay *r, struct needs *n)
 			here = n->abilities[i].device->attr.max_mr_size;
 	if (!here || here >= r->options->max_memory) /* --max-memory is checked elsewhere */
 		return;
-	there = needing_region(r->trace);
+	there = needing_largest_region(r->trace);
 	if (there <= here)
 		return;
 	snprintf(line, sizeof(line), "a region of %s bytes, but %s supports %s",
@@ -285,7 +285,7 @@ int needs_check(struct replay *r)
 	n = r->needs = calloc(1, sizeof(*n));
 	if (!n)
 		return log_err(-ENOMEM, "find the requirements of the trace");
-	look_at_devices(r, n);
+	query_abilities(r, n);
 	for (unsigned int i = 0; i < NEEDS && !err; i++)
 		if (do_all_lack(n, &needs[i]))
 			err = find_calls(r, n, i);

@@ -23,7 +23,7 @@
 #include "replay/state/recorded.h"
 #include "replay/state/state.h"
 
-static uint64_t miss_object(struct translation *t, enum object_kind kind, const char *why)
+static uint64_t note_missing_object(struct translation *t, enum object_kind kind, const char *why)
 {
 	snprintf(t->text, sizeof(t->text), "%s (%s)", why, object_names[kind]);
 	t->missing = t->text;
@@ -44,7 +44,7 @@ static void report_unknown(struct translation *t, enum object_kind kind, uint32_
 								.breaks = true });
 }
 
-static uint64_t miss_unknown(struct translation *t, enum object_kind kind, uint64_t recorded)
+static uint64_t note_unknown_object(struct translation *t, enum object_kind kind, uint64_t recorded)
 {
 	static const char why[] = "it is not in the trace";
 	char handle[32];
@@ -52,12 +52,12 @@ static uint64_t miss_unknown(struct translation *t, enum object_kind kind, uint6
 	snprintf(handle, sizeof(handle), "%#" PRIx64, recorded);
 	if (!t->r->gaps)
 		report_unknown(t, kind, 0, handle, why);
-	return miss_object(t, kind, why);
+	return note_missing_object(t, kind, why);
 }
 
 /* Set why the replay lacks the object: because the trace lacks the call that created it? */
-static uint64_t miss_uncreated(struct translation *t, const struct object *o,
-			       struct replica *replica)
+static uint64_t note_uncreated_object(struct translation *t, const struct object *o,
+				      struct replica *replica)
 {
 	char there[40 + PROCESS_TEXT], process[PROCESS_TEXT];
 
@@ -71,17 +71,17 @@ static uint64_t miss_uncreated(struct translation *t, const struct object *o,
 		else
 			replica->why = t->r->gaps;
 	}
-	return miss_object(t, o->kind,
-			   replica->why ? replica->why
-					: "its object was not created in the "
-					  "replay");
+	return note_missing_object(t, o->kind,
+				   replica->why ? replica->why
+						: "its object was not created in the "
+						  "replay");
 }
 
 /* The process lacks the object: it was created after the fork, or its copy was destroyed. */
-static uint64_t miss_elsewhere(struct translation *t, const struct object *o)
+static uint64_t note_foreign_object(struct translation *t, const struct object *o)
 {
 	t->missing_object = o->id;
-	return miss_object(t, o->kind, "its process in the replay does not have it");
+	return note_missing_object(t, o->kind, "its process in the replay does not have it");
 }
 
 const char translate_inherited[] = "a forked process uses objects of its parent, which the "
@@ -106,8 +106,8 @@ static uint64_t translate_handle(struct translation *t, enum object_kind kind, u
 		return 0;
 	o = trace_object_at(t->r->trace, t->event->process, kind, recorded, t->time);
 	if (!o)
-		return miss_unknown(t, kind, recorded);
-	if (kind == OBJECT_device && devices_are_without(t->r->devices, o->name)) {
+		return note_unknown_object(t, kind, recorded);
+	if (kind == OBJECT_device && devices_lack(t->r->devices, o->name)) {
 		t->needless = "a device that the program only found in a list, and that this "
 			      "machine does not have";
 		return 0;
@@ -115,12 +115,12 @@ static uint64_t translate_handle(struct translation *t, enum object_kind kind, u
 	if (kind == OBJECT_device)
 		return (uintptr_t)devices_role(t->r->devices, o->name)->device;
 	if (has_failed(t->event) && translate_is_inherited(t->r, o->id, t->event->process))
-		return miss_object(t, kind, translate_inherited);
+		return note_missing_object(t, kind, translate_inherited);
 	replica = replica_of(t->r, o->id);
 	if (!replica->handle)
-		return miss_uncreated(t, o, replica);
+		return note_uncreated_object(t, o, replica);
 	if (!process_has(t->event->process, replica->handle))
-		return miss_elsewhere(t, o);
+		return note_foreign_object(t, o);
 	if (t->nused < TRANSLATE_USED)
 		t->used[t->nused++] = o->id;
 	return (uintptr_t)replica->handle;
@@ -132,7 +132,7 @@ void translate_check_used(struct translation *t)
 		const struct object *o = trace_object(t->r->trace, t->used[i]);
 
 		if (!replica_of(t->r, o->id)->handle)
-			miss_uncreated(t, o, replica_of(t->r, o->id));
+			note_uncreated_object(t, o, replica_of(t->r, o->id));
 	}
 }
 
@@ -171,7 +171,7 @@ uint64_t translate_field(void *arg, const struct field_info *field, uint64_t rec
 	return translate_address(t, field, recorded);
 }
 
-bool translate_is_there(const struct replay *r, const void *handle, enum object_kind kind)
+bool translate_has_object(const struct replay *r, const void *handle, enum object_kind kind)
 {
 	uint64_t id;
 
@@ -306,7 +306,7 @@ void translate_check_key(struct translation *t, uint32_t process, bool remote, u
 		if (o->kind == OBJECT_mr && o->process == process && o->created_at <= t->time &&
 		    t->time < o->destroyed_at && (remote ? o->rkey : o->number) == key &&
 		    !replica_of(t->r, i)->made) {
-			miss_uncreated(t, o, replica_of(t->r, i));
+			note_uncreated_object(t, o, replica_of(t->r, i));
 			return;
 		}
 }

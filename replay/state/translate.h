@@ -83,7 +83,8 @@ void translate_check_key(struct translation *t, uint32_t process, bool remote, u
 uint32_t translate_rkey(struct replay *r, uint32_t process, uint32_t key);
 
 /*
- * The process of the peer of queue pair @qp; if that is unknown and there are two, the other one.
+ * The process of the peer of queue pair @qp; if the peer is unknown and there are two processes,
+ * the other process.
  */
 uint32_t translate_peer_process(const struct replay *r, const struct replica_qp *qp,
 				uint32_t process);
@@ -100,7 +101,7 @@ bool translate_is_inherited(const struct replay *r, uint32_t object, uint32_t pr
 extern const char translate_inherited[];
 
 /* Does the replay have an object of @kind at address @handle? */
-bool translate_is_there(const struct replay *r, const void *handle, enum object_kind kind);
+bool translate_has_object(const struct replay *r, const void *handle, enum object_kind kind);
 
 /* A file in place of all files that XRC domains were opened with; -1 if it cannot be created. */
 int translate_xrc_file(void);

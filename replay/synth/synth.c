@@ -173,8 +173,8 @@ static void close_end(struct synth_end *end)
 	end->closed = true;
 }
 
-static int before_request(struct replay *r, struct synth_end *end, const struct trace_event *event,
-			  uint32_t index)
+static int prepare_peer_request(struct replay *r, struct synth_end *end,
+				const struct trace_event *event, uint32_t index)
 {
 	const struct wr *wr = &event->post->wr[index];
 	uint64_t status = IBV_WC_SUCCESS;
@@ -198,7 +198,7 @@ static int before_request(struct replay *r, struct synth_end *end, const struct 
 	return synth_fill(r, end, event, index);
 }
 
-static int before_post(struct replay *r, const struct trace_event *event)
+static int prepare_peer_post(struct replay *r, const struct trace_event *event)
 {
 	const struct post *post = event->post;
 	struct synth_plan *plan = synth_plan_of(r, post->object);
@@ -211,12 +211,12 @@ static int before_post(struct replay *r, const struct trace_event *event)
 		if (plan->type == IBV_QPT_UD)
 			end = synth_datagram_end(r, plan, post->wr[i].remote_qpn);
 		if (end)
-			err = before_request(r, end, event, i);
+			err = prepare_peer_request(r, end, event, i);
 	}
 	return err;
 }
 
-int synth_before(struct replay *r, const struct trace_event *event)
+int synth_prepare(struct replay *r, const struct trace_event *event)
 {
 	int err;
 
@@ -225,7 +225,7 @@ int synth_before(struct replay *r, const struct trace_event *event)
 	pthread_mutex_lock(&r->far->lock);
 	err = synth_before_due(r, event);
 	if (!err && event->kind == TRACE_POST)
-		err = before_post(r, event);
+		err = prepare_peer_post(r, event);
 	else if (!err && event->kind == TRACE_POLL)
 		err = synth_before_poll(r, event);
 	pthread_mutex_unlock(&r->far->lock);

@@ -2,11 +2,12 @@
 /*
  * The synthesized peer: the other end of a queue pair whose other end is not in the trace.
  *
- * The recorded side's events show what the other end did, and when at the latest. The synthesized
- * end does the same, just before the recorded event that shows it, in a separate context on the
- * same device. r->far is NULL if all ends are in the trace; these functions then do nothing.
+ * The events of the recorded side show the actions of the other end, and when each was done at the
+ * latest. The synthesized end does the same, just before the recorded event that shows it, in a
+ * separate context on the same device. r->far is NULL if all ends are in the trace; these functions
+ * then do nothing.
  *
- * synth_before() and the functions after it may be called by any thread.
+ * synth_prepare() and the functions after it may be called by any thread.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -34,13 +35,13 @@ int synth_learn_traffic(struct replay *r);
 uint64_t synth_bytes(const struct replay *r);
 
 /*
- * Must all events before @event be done before the other ends do what they did before @event? For
+ * Must all events before @event be done before the other ends do their actions before @event? For
  * struct scoring; @replay is a struct replay.
  */
 bool synth_comes_after_all(const void *replay, struct event_id event);
 
-/* Do what the other ends did before @event. Returns 0 or -errno after log_err(). */
-int synth_before(struct replay *r, const struct trace_event *event);
+/* Do the actions of the other ends that came before @event. Returns 0 or -errno after log_err(). */
+int synth_prepare(struct replay *r, const struct trace_event *event);
 
 /*
  * Connect the synthesized end of queue pair @object, which will be connected next, with @attr in

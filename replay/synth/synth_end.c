@@ -107,7 +107,7 @@ void synth_drain(struct synth_end *end)
 		;
 }
 
-static uint32_t at_most(uint32_t value, int max)
+static uint32_t limit_value(uint32_t value, int max)
 {
 	return max > 0 && value > (uint32_t)max ? (uint32_t)max : value;
 }
@@ -129,8 +129,9 @@ static int open_domain(struct synth_host *host)
 	if (host->xrcd)
 		return 0;
 	host->xrcd = ibv_open_xrcd(host->context, &attr);
-	host->srq_cq = ibv_create_cq(
-		host->context, (int)at_most(SRQ_CQE, host->device->attr.max_cqe), NULL, NULL, 0);
+	host->srq_cq =
+		ibv_create_cq(host->context, (int)limit_value(SRQ_CQE, host->device->attr.max_cqe),
+			      NULL, NULL, 0);
 	return host->xrcd && host->srq_cq ? 0 : -errno;
 }
 
@@ -143,8 +144,8 @@ static struct ibv_qp *create_qp(struct synth_end *end, const struct synth_plan *
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
 		.pd = host->pd,
 		.qp_type = mirror_type(plan->type),
-		.cap = { .max_send_wr = at_most(DEPTH, max->max_qp_wr),
-			 .max_recv_wr = at_most(depth, max->max_qp_wr),
+		.cap = { .max_send_wr = limit_value(DEPTH, max->max_qp_wr),
+			 .max_recv_wr = limit_value(depth, max->max_qp_wr),
 			 .max_send_sge = 1,
 			 .max_recv_sge = 1 },
 		.sq_sig_all = 1,
@@ -157,8 +158,8 @@ static struct ibv_qp *create_qp(struct synth_end *end, const struct synth_plan *
 		attr.xrcd = host->xrcd;
 		return ibv_create_qp_ex(host->context, &attr);
 	}
-	end->cq = ibv_create_cq(host->context, (int)at_most(2 * depth + DEPTH, max->max_cqe), NULL,
-				NULL, 0);
+	end->cq = ibv_create_cq(host->context, (int)limit_value(2 * depth + DEPTH, max->max_cqe),
+				NULL, NULL, 0);
 	attr.send_cq = end->cq;
 	attr.recv_cq = end->cq;
 	if (attr.qp_type == IBV_QPT_XRC_SEND)
@@ -217,7 +218,7 @@ static struct ibv_ah_attr loopback_path(struct replay *r, const struct synth_pla
 	return av;
 }
 
-static int go_init(struct synth_end *end, uint8_t port, uint32_t qkey)
+static int move_to_init(struct synth_end *end, uint8_t port, uint32_t qkey)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
 				    .port_num = device_port(end->host->device, port),
@@ -243,8 +244,9 @@ static bool is_requester(const struct synth_end *end)
 	return end->qp->qp_type == IBV_QPT_RC || end->qp->qp_type == IBV_QPT_XRC_SEND;
 }
 
-static int go_rtr(struct synth_end *end, const struct replica *mine, const struct synth_link *link,
-		  const struct ibv_qp_attr *recorded, const struct ibv_ah_attr *av)
+static int move_to_rtr(struct synth_end *end, const struct replica *mine,
+		       const struct synth_link *link, const struct ibv_qp_attr *recorded,
+		       const struct ibv_ah_attr *av)
 {
 	const struct synth_host *host = end->host;
 	enum ibv_mtu mtu = host->device->ports[device_port(host->device, mine->qp->port)].mtu;
@@ -259,20 +261,21 @@ static int go_rtr(struct synth_end *end, const struct replica *mine, const struc
 	if (mtu && attr.path_mtu > mtu)
 		attr.path_mtu = mtu;
 	if (is_responder(end)) {
-		attr.max_dest_rd_atomic = (uint8_t)at_most(16, host->device->attr.max_qp_rd_atom);
+		attr.max_dest_rd_atomic =
+			(uint8_t)limit_value(16, host->device->attr.max_qp_rd_atom);
 		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 	}
 	return ibv_modify_qp(end->qp, &attr, mask);
 }
 
-static int go_rts(struct synth_end *end, const struct ibv_qp_attr *recorded)
+static int move_to_rts(struct synth_end *end, const struct ibv_qp_attr *recorded)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS,
 				    .sq_psn = recorded->rq_psn,
 				    .timeout = TIMEOUT,
 				    .retry_cnt = RETRIES,
 				    .rnr_retry = RETRIES,
-				    .max_rd_atomic = (uint8_t)at_most(
+				    .max_rd_atomic = (uint8_t)limit_value(
 					    recorded->max_dest_rd_atomic,
 					    end->host->device->attr.max_qp_init_rd_atom) };
 	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
@@ -311,9 +314,9 @@ static struct synth_end *connect_end(struct replay *r, struct synth_plan *plan,
 	if (!end)
 		return NULL;
 	av = loopback_path(r, plan, end->host, mine->qp->port, &attr->ah_attr);
-	err = go_init(end, mine->qp->port, 0) ?:
-			go_rtr(end, mine, link, attr, &av) ?:
-			go_rts(end, attr);
+	err = move_to_init(end, mine->qp->port, 0) ?:
+			move_to_rtr(end, mine, link, attr, &av) ?:
+			move_to_rts(end, attr);
 	if (!err)
 		return end;
 	log_err(-err, "connect the synthesized peer of %s",
@@ -377,7 +380,7 @@ static struct synth_end *new_datagram_end(struct replay *r, struct synth_plan *p
 	end = new_end(plan, host, link->number);
 	if (!end)
 		return NULL;
-	err = go_init(end, mine->qp->port, plan->qkey)
+	err = move_to_init(end, mine->qp->port, plan->qkey)
 		      ?: ibv_modify_qp(end->qp, &attr, IBV_QP_STATE);
 	attr.qp_state = IBV_QPS_RTS;
 	if (!err)
@@ -424,7 +427,8 @@ static struct synth_srq *new_srq(struct synth_host *host, uint32_t number)
 	struct ibv_srq_init_attr_ex attr = {
 		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
 			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
-		.attr = { .max_wr = at_most(SRQ_CQE, host->device->attr.max_srq_wr), .max_sge = 1 },
+		.attr = { .max_wr = limit_value(SRQ_CQE, host->device->attr.max_srq_wr),
+			  .max_sge = 1 },
 		.srq_type = IBV_SRQT_XRC,
 		.pd = host->pd,
 		.xrcd = host->xrcd,

@@ -151,7 +151,8 @@ static struct synth_end *end_of(struct replay *r, struct synth_plan *plan, uint3
 }
 
 /* A length that exceeds the receive. */
-static uint32_t too_much(struct replay *r, const struct synth_plan *plan, struct event_id request)
+static uint32_t choose_excess_length(struct replay *r, const struct synth_plan *plan,
+				     struct event_id request)
 {
 	const struct requests *out = &replica_of(r, plan->object)->qp->out[SIDE_RECV];
 
@@ -194,13 +195,15 @@ static struct message message_of(struct replay *r, struct synth_plan *plan,
 
 	if (early->status == IBV_WC_SUCCESS)
 		return m;
-	m.length = early->status == IBV_WC_LOC_LEN_ERR ? too_much(r, plan, early->request) : 1;
+	m.length = early->status == IBV_WC_LOC_LEN_ERR
+			   ? choose_excess_length(r, plan, early->request)
+			   : 1;
 	m.flags = 0;
 	m.write = false;
 	return m;
 }
 
-static int before_completion(struct replay *r, const struct trace_event *event, uint32_t index)
+static int send_for_completion(struct replay *r, const struct trace_event *event, uint32_t index)
 {
 	const struct wc *wc = &event->poll->wc[index];
 	struct synth_plan *plan = synth_plan_of(r, wc->qp);
@@ -236,7 +239,7 @@ int synth_before_poll(struct replay *r, const struct trace_event *event)
 	int err = 0;
 
 	for (uint32_t i = 0; i < event->poll->nwc && !err; i++)
-		err = before_completion(r, event, i);
+		err = send_for_completion(r, event, i);
 	return err;
 }
 
@@ -311,7 +314,7 @@ static int break_queue_pair(struct replay *r, const struct synth_break *cause)
 }
 
 /* Wait until those sent messages have arrived that must arrive before the event. */
-static void await_due(struct replay *r, uint32_t at)
+static void await_due_messages(struct replay *r, uint32_t at)
 {
 	for (; at; at = r->far->dues[at - 1].next) {
 		const struct synth_due *due = &r->far->dues[at - 1];
@@ -358,7 +361,7 @@ int synth_before_due(struct replay *r, const struct trace_event *event)
 			return 0;
 		err = send_early(r, early);
 	}
-	await_due(r, first);
+	await_due_messages(r, first);
 	for (; at && !err; at = r->far->dues[at - 1].next)
 		err = break_queue_pair(r, &r->far->breaks[r->far->dues[at - 1].cause - 1]);
 	return err;

@@ -17,7 +17,7 @@ struct told {
 	unsigned int left; /* SRQ: messages that may have caused its limit event */
 };
 
-/* The number of a thread's last event so far, and its value when a region ended last. */
+/* The number of the latest event of a thread, and that number when a region last ended. */
 struct synth_seen {
 	uint64_t now, at_end;
 };
@@ -68,7 +68,7 @@ int synth_stop_message(struct pass *p, struct synth_plan *plan, const struct tra
 		       uint32_t index);
 int synth_stop_failed(struct pass *p, struct synth_plan *plan, const struct trace_event *event,
 		      uint32_t index, const struct synth_request *request);
-int synth_stop_told(struct pass *p, struct synth_plan *plan, struct synth_spot at);
+int synth_stop_announced(struct pass *p, struct synth_plan *plan, struct synth_spot at);
 
 /* synth_due.c: what completion @index of a poll shows */
 struct synth_early synth_due_message(const struct pass *p, const struct trace_event *event,

@@ -108,7 +108,9 @@ struct synth_break {
 	bool needless;    /* the queue pair failed by itself: not caused */
 };
 
-/* What the other ends did before an event: in its list messages come first, in their order. */
+/*
+ * The actions of the other ends before an event: messages come first in the list, in their order.
+ */
 struct synth_due {
 	uint32_t next;    /* 1 + index; 0: none */
 	uint32_t message; /* 1 + index in made.early; 0: a failure: */

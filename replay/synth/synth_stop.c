@@ -191,7 +191,7 @@ static int new_cause(struct pass *p, struct synth_plan *plan)
 	return 0;
 }
 
-int synth_stop_told(struct pass *p, struct synth_plan *plan, struct synth_spot at)
+int synth_stop_announced(struct pass *p, struct synth_plan *plan, struct synth_spot at)
 {
 	return new_cause(p, plan) ?: break_at(p, plan, at);
 }

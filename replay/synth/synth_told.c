@@ -19,7 +19,8 @@
 enum { LIMIT_MESSAGES = 256 }; /* examined after the event of an SRQ's limit */
 
 /* The first announcing event since queue pair @object was connected; thread 0: none. */
-static struct event_id find_teller(const struct pass *p, const struct told *told, uint32_t object)
+static struct event_id find_announcement(const struct pass *p, const struct told *told,
+					 uint32_t object)
 {
 	const struct synth_plan *plan = synth_plan_now(p, object);
 	int64_t connected = plan && plan->type != IBV_QPT_UD && plan->at
@@ -34,11 +35,11 @@ static struct event_id find_teller(const struct pass *p, const struct told *told
 	return (struct event_id){ 0 };
 }
 
-static int put_early(struct pass *p, const struct trace_event *event, uint32_t index,
-		     const struct told *told)
+static int put_early_message(struct pass *p, const struct trace_event *event, uint32_t index,
+			     const struct told *told)
 {
 	struct synth_early message = synth_due_message(p, event, index);
-	struct event_id at = find_teller(p, told, message.qp);
+	struct event_id at = find_announcement(p, told, message.qp);
 
 	message.solicited = told->solicited;
 	return at.thread ? synth_due_put(p, at, &message, DUE_TOLD) : 0;
@@ -84,7 +85,7 @@ static int learn_told_queue(struct pass *p, const struct trace_event *event, str
 		if (!told && p->told[wc->qp].id.thread)
 			told = &p->told[wc->qp];
 		if (told)
-			err = put_early(p, event, i, told);
+			err = put_early_message(p, event, i, told);
 	}
 	if (cq && poll->nwc)
 		cq->id.thread = 0;
@@ -151,11 +152,11 @@ static int note_break(struct pass *p, const struct trace_event *event, const str
 	plan->breaks = type;
 	if (plan->life.broken)
 		return 0;
-	return synth_stop_told(p, plan, (struct synth_spot){ event->id, event->time });
+	return synth_stop_announced(p, plan, (struct synth_spot){ event->id, event->time });
 }
 
 /* Note an event IBV_EVENT_QP_LAST_WQE_REACHED: the queue pair had failed before it. */
-static void note_last(struct pass *p, const struct trace_event *event, const struct object *qp)
+static void note_last_wqe(struct pass *p, const struct trace_event *event, const struct object *qp)
 {
 	struct synth_plan *plan = qp ? synth_plan_now(p, qp->id) : NULL;
 
@@ -181,7 +182,7 @@ int synth_learn_return(struct pass *p, const struct trace_event *event)
 	else if (type == IBV_EVENT_SRQ_LIMIT_REACHED)
 		note_limit(p, event, find_element(p, event, OBJECT_srq, element));
 	else if (type == IBV_EVENT_QP_LAST_WQE_REACHED)
-		note_last(p, event, find_element(p, event, OBJECT_qp, element));
+		note_last_wqe(p, event, find_element(p, event, OBJECT_qp, element));
 	else if (type == IBV_EVENT_QP_ACCESS_ERR || type == IBV_EVENT_QP_REQ_ERR)
 		return note_break(p, event, find_element(p, event, OBJECT_qp, element), type);
 	return 0;

@@ -240,7 +240,7 @@ static int learn_connected(struct pass *p, struct synth_plan *plan, const struct
  * queue pair of the trace has sent it as many datagrams as it received: no, two hosts have the same
  * number.
  */
-static bool is_from_inside(const struct synth_plan *plan, uint32_t peer)
+static bool is_from_trace(const struct synth_plan *plan, uint32_t peer)
 {
 	return peer && (peer != plan->object || plan->sent_to > plan->heard);
 }
@@ -254,8 +254,8 @@ static int learn_received_datagram(struct pass *p, struct synth_plan *plan,
 
 	if (wc->status != IBV_WC_SUCCESS || !(wc->opcode & IBV_WC_RECV) || wc->src_qp <= 1)
 		return 0;
-	if (is_from_inside(plan,
-			   recorded_datagram(p->r, plan->object, wc->src_qp, &av, event->time))) {
+	if (is_from_trace(plan,
+			  recorded_datagram(p->r, plan->object, wc->src_qp, &av, event->time))) {
 		plan->heard++;
 		return 0;
 	}

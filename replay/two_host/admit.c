@@ -51,7 +51,7 @@ struct admit {
 	struct wire *wire;
 };
 
-static void *read_visitor(void *arg)
+static void *open_visitor_wire(void *arg)
 {
 	struct visitor *v = arg;
 	const struct admit_options *o = v->options;
@@ -70,7 +70,7 @@ static int start_thread(struct visitor *v)
 
 	sigfillset(&all); /* signals are for the main thread */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&v->thread, NULL, read_visitor, v);
+	err = pthread_create(&v->thread, NULL, open_visitor_wire, v);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return -err;
 }
@@ -121,7 +121,7 @@ static struct visitor *find_oldest(struct admit *a)
 	return oldest;
 }
 
-static struct visitor *find_room(struct admit *a)
+static struct visitor *find_free_visitor(struct admit *a)
 {
 	size_t i = 0;
 
@@ -136,7 +136,7 @@ static struct visitor *find_room(struct admit *a)
 
 static void accept_visitor(struct admit *a)
 {
-	struct visitor *v = find_room(a);
+	struct visitor *v = find_free_visitor(a);
 	int err = 0;
 
 	if (a->wire) /* the dropped connection was the other replay */
@@ -161,7 +161,7 @@ static void accept_visitor(struct admit *a)
 		close(v->shut);
 }
 
-static int report_nobody(const struct admit *a)
+static int report_no_peer(const struct admit *a)
 {
 	if (!a->refused)
 		return log_why(-ETIMEDOUT,
@@ -185,7 +185,7 @@ static int await_peer(struct admit *a)
 		if (a->options->ended())
 			return -ECANCELED;
 		if (late && !a->here)
-			return report_nobody(a);
+			return report_no_peer(a);
 		if (poll(look, late ? 1 : 2, LOOK) <= 0)
 			continue;
 		if (look[0].revents)

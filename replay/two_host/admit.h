@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Selects the other replay among the connecting programs: the first one that proves that it has the
- * key.
+ * Selects the other replay among the connecting programs: the first program that proves that it has
+ * the key.
  */
 #include <stdbool.h>
 #include <stddef.h>

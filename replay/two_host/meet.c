@@ -31,7 +31,7 @@ static bool is_port(const char *text)
 	return *text >= '0' && *text <= '9' && !*end && port <= UINT16_MAX && strlen(text) < 6;
 }
 
-static int keep_host(const char *from, size_t length, struct meet_address *address)
+static int copy_host(const char *from, size_t length, struct meet_address *address)
 {
 	if (!length || length >= MEET_HOST)
 		return -EINVAL;
@@ -50,16 +50,16 @@ int meet_parse(const char *text, bool listen, struct meet_address *ret_address)
 		return -EINVAL;
 	snprintf(address.port, sizeof(address.port), "%s", port);
 	if (colon && *text == '[') {
-		if (host < 2 || text[host - 1] != ']' || keep_host(text + 1, host - 2, &address))
+		if (host < 2 || text[host - 1] != ']' || copy_host(text + 1, host - 2, &address))
 			return -EINVAL;
-	} else if (colon && (memchr(text, ':', host) || keep_host(text, host, &address))) {
+	} else if (colon && (memchr(text, ':', host) || copy_host(text, host, &address))) {
 		return -EINVAL; /* an IPv6 address needs brackets */
 	}
 	*ret_address = address;
 	return 0;
 }
 
-static int look_up(const struct meet_address *at, bool listen, struct addrinfo **ret_list)
+static int look_up_host(const struct meet_address *at, bool listen, struct addrinfo **ret_list)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
 					.ai_flags = listen ? AI_PASSIVE : 0 };
@@ -105,7 +105,7 @@ static int listen_at(const struct addrinfo *a, bool any)
 static int open_listener(const struct meet_address *at)
 {
 	struct addrinfo *list = NULL;
-	int fd = look_up(at, true, &list);
+	int fd = look_up_host(at, true, &list);
 
 	if (fd)
 		return fd;
@@ -157,7 +157,7 @@ int meet_accept(int listener, char ret_name[MEET_NAME])
 }
 
 /* Like connect(), but not for longer than until @deadline. */
-static int try_one(const struct addrinfo *a, int64_t deadline)
+static int connect_until(const struct addrinfo *a, int64_t deadline)
 {
 	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err = 0;
 	struct pollfd look = { .fd = fd, .events = POLLOUT };
@@ -187,14 +187,14 @@ static int try_one(const struct addrinfo *a, int64_t deadline)
 int meet_connect(const struct meet_address *at, int64_t deadline, bool (*ended)(void), int *ret_fd)
 {
 	struct addrinfo *list = NULL;
-	int fd = look_up(at, false, &list);
+	int fd = look_up_host(at, false, &list);
 
 	if (fd)
 		return fd;
 	fd = -ETIMEDOUT;
 	while (fd < 0 && !ended()) {
 		for (struct addrinfo *a = list; a && fd < 0; a = a->ai_next)
-			fd = try_one(a, deadline);
+			fd = connect_until(a, deadline);
 		if (fd >= 0 || wire_now() > deadline)
 			break;
 		poll(NULL, 0, LOOK); /* the other replay may not listen yet: try again */

@@ -1,7 +1,5 @@
 #pragma once
-/*
- * Connects the two replays of a pair: one listens, the other one connects.
- */
+/* Connects the two replays of a pair: one replay listens, the other connects. */
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -28,7 +28,7 @@
 
 #define HELLO 5000000000ll /* ns for both to prove their key */
 
-static int admit_other(struct pair *p, const struct meet_address *at)
+static int admit_peer_replay(struct pair *p, const struct meet_address *at)
 {
 	const struct pair_options *o = p->r->options->pair;
 	const struct admit_options admit = {
@@ -43,7 +43,7 @@ static int admit_other(struct pair *p, const struct meet_address *at)
 	return fd < 0 ? fd : admit_peer(fd, &admit, &p->wire);
 }
 
-static int connect_other(struct pair *p, const struct meet_address *at)
+static int connect_to_replay(struct pair *p, const struct meet_address *at)
 {
 	const struct pair_options *o = p->r->options->pair;
 	char why[WIRE_WHY];
@@ -55,14 +55,14 @@ static int connect_other(struct pair *p, const struct meet_address *at)
 	return err ? log_err(err, "replay: %s", why) : 0;
 }
 
-static int find_other(struct pair *p)
+static int open_wire_to_peer(struct pair *p)
 {
 	const struct pair_options *o = p->r->options->pair;
 	struct meet_address at;
 
 	if (meet_parse(o->listen ?: o->peer, o->listen, &at))
 		return log_err(-EINVAL, "replay: read the address %s", o->listen ?: o->peer);
-	return o->listen ? admit_other(p, &at) : connect_other(p, &at);
+	return o->listen ? admit_peer_replay(p, &at) : connect_to_replay(p, &at);
 }
 
 int pair_open(struct replay *r)
@@ -81,7 +81,7 @@ int pair_open(struct replay *r)
 	p->done.message = PAIR_DONE;
 	pthread_mutex_init(&p->lock, NULL);
 	r->pair = p;
-	return find_other(p) ?: pair_talk(p);
+	return open_wire_to_peer(p) ?: pair_talk(p);
 }
 
 /* Report why the line to the other replay was lost: -errno; 0: it was not. */
@@ -118,7 +118,7 @@ static bool is_ready(const struct pair *p, uint64_t a, uint64_t b)
 	return p->its_ready;
 }
 
-static bool is_over(const struct pair *p, uint64_t a, uint64_t b)
+static bool has_peer_ended(const struct pair *p, uint64_t a, uint64_t b)
 {
 	(void)a;
 	(void)b;
@@ -126,12 +126,12 @@ static bool is_over(const struct pair *p, uint64_t a, uint64_t b)
 }
 
 /* Wait for a condition before the replays begin, or when they end; @what: the complaint. */
-static int await_both(struct pair *p, pair_condition *is_so, const char *what)
+static int await_condition(struct pair *p, pair_condition *is_so, const char *what)
 {
 	int64_t wait = p->r->options->pair->wait;
 	int err;
 
-	if (pair_await(p, is_so, 0, 0, wait > pair_patience(p) ? wait : pair_patience(p)))
+	if (pair_await(p, is_so, 0, 0, wait > pair_wait_limit(p) ? wait : pair_wait_limit(p)))
 		return 0;
 	err = report_lost_line(p);
 	if (err)
@@ -140,7 +140,7 @@ static int await_both(struct pair *p, pair_condition *is_so, const char *what)
 				: log_why(-ETIMEDOUT, "replay: the other replay %s", what);
 }
 
-static int prepare_both(struct pair *p)
+static int allocate_counts(struct pair *p)
 {
 	size_t mine = p->mine.nlives + 1, its = p->its.nlives + 1, streams = p->mine.nstreams + 1;
 
@@ -222,8 +222,8 @@ int pair_meet(struct replay *r)
 	if (err)
 		return err;
 	pair_send_table(p);
-	err = await_both(p, has_table, "does not send its queue pairs");
-	if (!err && prepare_both(p))
+	err = await_condition(p, has_table, "does not send its queue pairs");
+	if (!err && allocate_counts(p))
 		err = log_err(-ENOMEM, "replay: join the two halves");
 	if (err)
 		return err;
@@ -241,12 +241,12 @@ int pair_begin(struct replay *r)
 	if (!p)
 		return 0;
 	pair_send(p, PAIR_READY, NULL, 0);
-	err = await_both(p, is_ready, "does not start");
+	err = await_condition(p, is_ready, "does not start");
 	pthread_mutex_lock(&p->lock);
 	p->moved = wire_now();
 	pthread_mutex_unlock(&p->lock);
 	if (!err)
-		pace_with(pair_moves, p);
+		pace_set_other(pair_has_progress, p);
 	return err;
 }
 
@@ -257,11 +257,11 @@ int pair_end(struct replay *r, bool differs)
 
 	if (!p || !p->line)
 		return 0;
-	pace_with(NULL, NULL);
+	pace_set_other(NULL, NULL);
 	if (outcome_stopped(r->outcome))
 		return p->its_end ? 0 : report_lost_line(p);
 	pair_send(p, PAIR_END, (uint64_t[]){ differs }, 1);
-	err = await_both(p, is_over, "does not finish");
+	err = await_condition(p, has_peer_ended, "does not finish");
 	if (!err && p->its_differs)
 		outcome_note(r->outcome, "the replay on the other host differs: see its report");
 	return err;
@@ -287,7 +287,7 @@ void pair_fini(struct replay *r, int err)
 
 	if (!p)
 		return;
-	pace_with(NULL, NULL);
+	pace_set_other(NULL, NULL);
 	if (err && p->line)
 		send_bye(p, err);
 	line_close(p->line);
@@ -337,7 +337,7 @@ bool pair_is_joined(const struct replay *r, uint32_t object)
 	return r->pair && pair_other_of(r->pair, object);
 }
 
-static bool is_made(const struct pair *p, uint64_t life, uint64_t b)
+static bool is_life_created(const struct pair *p, uint64_t life, uint64_t b)
 {
 	(void)b;
 	return p->there[life].made;
@@ -345,7 +345,7 @@ static bool is_made(const struct pair *p, uint64_t life, uint64_t b)
 
 static uint32_t await_number(struct pair *p, uint32_t other)
 {
-	pair_await(p, is_made, other - 1, 0, pair_patience(p));
+	pair_await(p, is_life_created, other - 1, 0, pair_wait_limit(p));
 	return __atomic_load_n(&p->there[other - 1].number, __ATOMIC_RELAXED);
 }
 
@@ -415,7 +415,7 @@ void pair_remote(struct replay *r, const struct trace_event *event, uint32_t ind
 	const struct pair_key *found;
 
 	if (needs_key(p, event, index))
-		pair_await(p, has_key, key, 0, pair_patience(p));
+		pair_await(p, has_key, key, 0, pair_wait_limit(p));
 	pthread_mutex_lock(&p->lock);
 	if (map_get(&p->key_of, key, &at)) {
 		found = &p->keys[at - 1];

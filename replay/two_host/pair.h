@@ -80,7 +80,7 @@ void pair_path(struct replay *r, uint32_t object, const struct device *from,
 /* The same for an address handle; false: it does not lead to the other host. */
 bool pair_address(struct replay *r, const struct device *from, struct ibv_ah_attr *av);
 
-/* Replace *@addr and *@rkey by those of the memory of the other host. */
+/* Replace *@addr and *@rkey by the address and rkey of the other host's memory. */
 void pair_remote(struct replay *r, const struct trace_event *event, uint32_t index, uint64_t *addr,
 		 uint32_t *rkey);
 

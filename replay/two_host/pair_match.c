@@ -108,7 +108,7 @@ const char *pair_match_why(const struct pair_table *mine, size_t i, const struct
 			      "another PSN";
 		else
 			return "the queue pair of the other host with this number is connected to "
-			       "another";
+			       "another queue pair";
 	}
 	return why;
 }

@@ -49,7 +49,7 @@ static bool is_listening(const struct pair *p, uint64_t life, uint64_t b)
 	return p->there[life].listens || p->there[life].gone;
 }
 
-static bool is_gone(const struct pair *p, uint64_t life, uint64_t b)
+static bool is_life_destroyed(const struct pair *p, uint64_t life, uint64_t b)
 {
 	(void)b;
 	return p->there[life].gone;
@@ -60,7 +60,7 @@ static bool has_room(const struct pair *p, uint64_t stream, uint64_t n)
 	return p->credits[stream] >= n;
 }
 
-static bool is_closed(const struct pair *p, uint64_t key, uint64_t b)
+static bool is_key_closed(const struct pair *p, uint64_t key, uint64_t b)
 {
 	uint64_t at;
 
@@ -89,7 +89,7 @@ static void await_room(struct pair *p, uint32_t life, uint32_t stream, uint64_t 
 	struct pair_own *own = &p->own[life - 1];
 
 	if (stream && own->vain < VAIN_MOST &&
-	    !pair_await(p, has_room, stream - 1, n, pair_doubt(p)))
+	    !pair_await(p, has_room, stream - 1, n, pair_check_interval(p)))
 		own->vain++;
 }
 
@@ -111,11 +111,12 @@ static void await_request(struct pair *p, const struct trace_event *event, uint3
 
 	*messages += operation_takes_receive(wr->opcode);
 	if (status == IBV_WC_RETRY_EXC_ERR)
-		pair_await(p, is_gone, other - 1, 0, p->r->options->timeout);
+		pair_await(p, is_life_destroyed, other - 1, 0, p->r->options->timeout);
 	else if (status == IBV_WC_SUCCESS)
-		pair_await(p, is_listening, other - 1, 0, pair_patience(p));
+		pair_await(p, is_listening, other - 1, 0, pair_wait_limit(p));
 	if (status == IBV_WC_REM_ACCESS_ERR)
-		pair_await(p, is_closed, process_key(process, wr->rkey), 0, pair_doubt(p));
+		pair_await(p, is_key_closed, process_key(process, wr->rkey), 0,
+			   pair_check_interval(p));
 	if (status == IBV_WC_SUCCESS && operation_takes_receive(wr->opcode))
 		await_room(p, life, find_stream(p, other, 0), *messages);
 }
@@ -136,13 +137,13 @@ static void await_datagram(struct pair *p, const struct trace_event *event, uint
 
 	if (!other)
 		return;
-	pair_await(p, is_listening, other - 1, 0, pair_patience(p));
+	pair_await(p, is_listening, other - 1, 0, pair_wait_limit(p));
 	count_datagrams(p, life, other, &sent);
 	await_room(p, life, find_stream(p, other, p->mine.lives[life - 1].number), sent + 1);
 	map_put(&p->sent_to, (uint64_t)life << 32 | other, sent + 1);
 }
 
-static void before_post(struct pair *p, const struct trace_event *event)
+static void await_for_post(struct pair *p, const struct trace_event *event)
 {
 	const struct post *post = event->post;
 	uint32_t life = post_is_send(post) ? pair_life_of(p, post->object) : 0;
@@ -177,7 +178,7 @@ static void await_finished(struct pair *p, uint32_t object)
 }
 
 /* Are there later regions of that key in the process? Then the region of a request is ambiguous. */
-static bool comes_again(const struct pair *p, const struct object *mr)
+static bool is_key_reused(const struct pair *p, const struct object *mr)
 {
 	const struct object *o;
 
@@ -191,7 +192,7 @@ static void await_unused(struct pair *p, uint32_t object)
 {
 	const struct object *mr = trace_object(p->r->trace, object);
 
-	if (!mr || mr->kind != OBJECT_mr || comes_again(p, mr))
+	if (!mr || mr->kind != OBJECT_mr || is_key_reused(p, mr))
 		return;
 	for (size_t i = 0; i < p->its.nuses; i++) {
 		const struct pair_use *use = &p->its.uses[i];
@@ -215,7 +216,7 @@ static void each_object(struct pair *p, uint32_t process, void (*what)(struct pa
 	}
 }
 
-static void before_end_of(struct pair *p, uint32_t object)
+static void await_before_destroy(struct pair *p, uint32_t object)
 {
 	await_finished(p, object);
 	await_unused(p, object);
@@ -261,15 +262,15 @@ void pair_before(struct replay *r, const struct trace_event *event)
 		return;
 	__atomic_add_fetch(&p->steps, 1, __ATOMIC_RELAXED);
 	if (event->kind == TRACE_POST && !event->inner)
-		before_post(p, event);
+		await_for_post(p, event);
 	else if (event->kind == TRACE_EXIT)
-		each_object(p, event->process, before_end_of);
+		each_object(p, event->process, await_before_destroy);
 	else if (is_call(event))
 		before_call(p, event);
 }
 
 /* The number of messages of stream @i for which receives are posted. */
-static uint64_t count_room(struct pair *p, size_t i)
+static uint64_t count_credits(struct pair *p, size_t i)
 {
 	struct pair_needs *needs = &p->needs[i];
 
@@ -288,11 +289,11 @@ static bool is_open(const struct pair *p, size_t i)
 	return pair_life_of(p, p->mine.lives[life].object) == life + 1;
 }
 
-static void send_room(struct pair *p, uint32_t queue)
+static void send_credits(struct pair *p, uint32_t queue)
 {
 	for (uint32_t i = 0; i < p->mine.nstreams; i++)
 		if (p->needs[i].queue == queue && is_open(p, i))
-			pair_send_count(p, &p->credit, i, count_room(p, i));
+			pair_send_count(p, &p->credit, i, count_credits(p, i));
 }
 
 static void send_life(struct pair *p, enum pair_message message, uint32_t object)
@@ -303,7 +304,7 @@ static void send_life(struct pair *p, enum pair_message message, uint32_t object
 		pair_send(p, message, (uint64_t[]){ life - 1 }, 1);
 }
 
-static void send_made(struct pair *p, uint32_t object)
+static void send_created(struct pair *p, uint32_t object)
 {
 	const struct replica *replica = replica_of(p->r, object);
 
@@ -311,7 +312,7 @@ static void send_made(struct pair *p, uint32_t object)
 	     life = p->own[life - 1].next)
 		pair_send(p, PAIR_MADE, (uint64_t[]){ life - 1, replica->number }, 2);
 	if (pair_life_of(p, object))
-		send_room(p, p->own[pair_life_of(p, object) - 1].queue);
+		send_credits(p, p->own[pair_life_of(p, object) - 1].queue);
 }
 
 static void send_key(struct pair *p, uint32_t object)
@@ -340,7 +341,7 @@ static void send_new_key(struct pair *p, const struct call *call)
 			  5);
 }
 
-static void send_gone(struct pair *p, uint32_t object)
+static void send_destroyed(struct pair *p, uint32_t object)
 {
 	const struct object *o = trace_object(p->r->trace, object);
 
@@ -389,7 +390,7 @@ static void after_call(struct pair *p, const struct trace_event *event)
 	case VERB_create_qp:
 	case VERB_create_qp_ex:
 		if (begins && replica_of(p->r, call->object))
-			send_made(p, call->object);
+			send_created(p, call->object);
 		break;
 	case VERB_modify_qp:
 		if (begins && replica_of(p->r, call->object))
@@ -408,7 +409,7 @@ static void after_call(struct pair *p, const struct trace_event *event)
 	case VERB_destroy_qp:
 	case VERB_dereg_mr:
 		if (!begins)
-			send_gone(p, call->object);
+			send_destroyed(p, call->object);
 		break;
 	default:
 		break;
@@ -445,7 +446,7 @@ static void after_post(struct pair *p, const struct trace_event *event)
 	if (post_is_send(post))
 		return;
 	p->posted[post->object] += post_taken(post);
-	send_room(p, post->object);
+	send_credits(p, post->object);
 }
 
 static void after_poll(struct pair *p, const struct trace_event *event)

@@ -139,9 +139,9 @@ bool pair_await(struct pair *p, pair_condition *is_so, uint64_t a, uint64_t b, i
 /*
  * The value of @patience: if the awaited event is certain to come, and if it is only likely.
  */
-int64_t pair_patience(const struct pair *p);
-int64_t pair_doubt(const struct pair *p);
-bool pair_moves(void *arg);
+int64_t pair_wait_limit(const struct pair *p);
+int64_t pair_check_interval(const struct pair *p);
+bool pair_has_progress(void *arg);
 
 /* pair_order.c */
 uint32_t pair_life_of(const struct pair *p, uint32_t object); /* 1 + its index, or 0 */

@@ -12,7 +12,7 @@
 #include "core/model/place.h"
 #include "replay/device/devices.h"
 
-/* A port of a recorded device, and the one that replaces it. */
+/* A port of a recorded device, and the port that replaces it. */
 struct pair_port {
 	struct port here;
 	struct place *known; /* its known recorded addresses */

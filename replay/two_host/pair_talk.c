@@ -65,7 +65,7 @@ static void send_changed(struct pair *p, struct pair_counts *counts)
 	counts->nchanged = 0;
 }
 
-static void before_sending(void *arg, int64_t now)
+static void add_pending_counts(void *arg, int64_t now)
 {
 	struct pair *p = arg;
 
@@ -80,7 +80,7 @@ static void before_sending(void *arg, int64_t now)
 	pthread_mutex_unlock(&p->lock);
 }
 
-static int take_life(struct pair *p, enum pair_message message, const uint64_t *n)
+static int apply_life(struct pair *p, enum pair_message message, const uint64_t *n)
 {
 	struct pair_there *there;
 
@@ -105,7 +105,7 @@ static int take_life(struct pair *p, enum pair_message message, const uint64_t *
 	return 0;
 }
 
-static int take_credit(struct pair *p, const uint64_t *n)
+static int apply_credit(struct pair *p, const uint64_t *n)
 {
 	if (!p->credits || n[0] >= p->its.nstreams)
 		return -EBADMSG;
@@ -113,7 +113,7 @@ static int take_credit(struct pair *p, const uint64_t *n)
 	return 0;
 }
 
-static int take_key(struct pair *p, const uint64_t *n)
+static int apply_key(struct pair *p, const uint64_t *n)
 {
 	uint64_t key = process_key((uint32_t)n[0], (uint32_t)n[1]), at;
 	struct pair_key *found;
@@ -128,7 +128,7 @@ static int take_key(struct pair *p, const uint64_t *n)
 	return map_put(&p->key_of, key, (uint64_t)(found - p->keys) + 1);
 }
 
-static int take_closed(struct pair *p, const uint64_t *n)
+static int apply_closed_key(struct pair *p, const uint64_t *n)
 {
 	uint64_t at;
 
@@ -137,7 +137,7 @@ static int take_closed(struct pair *p, const uint64_t *n)
 	return 0;
 }
 
-static int take_message(struct pair *p, enum pair_message message, const uint64_t *n)
+static int apply_message(struct pair *p, enum pair_message message, const uint64_t *n)
 {
 	switch (message) {
 	case PAIR_TABLE_END:
@@ -155,13 +155,13 @@ static int take_message(struct pair *p, enum pair_message message, const uint64_
 	case PAIR_LISTEN:
 	case PAIR_GONE:
 	case PAIR_DONE:
-		return take_life(p, message, n);
+		return apply_life(p, message, n);
 	case PAIR_CREDIT:
-		return take_credit(p, n);
+		return apply_credit(p, n);
 	case PAIR_KEY:
-		return take_key(p, n);
+		return apply_key(p, n);
 	case PAIR_CLOSED:
-		return take_closed(p, n);
+		return apply_closed_key(p, n);
 	case PAIR_END:
 		p->its_end = true;
 		p->its_differs = n[0];
@@ -178,13 +178,13 @@ static const uint8_t numbers_of[] = {
 	[PAIR_KEY] = 5,       [PAIR_CLOSED] = 2, [PAIR_END] = 1,    [PAIR_BYE] = 0,
 };
 
-static int take_numbers(struct pair *p, uint16_t type, struct unpack *u)
+static int unpack_numbers(struct pair *p, uint16_t type, struct unpack *u)
 {
 	uint64_t numbers[NUMBERS] = { 0 };
 
 	for (size_t i = 0; i < numbers_of[type]; i++)
 		numbers[i] = unpack_u64(u);
-	return unpack_ended(u) ? take_message(p, type, numbers) : -EBADMSG;
+	return unpack_ended(u) ? apply_message(p, type, numbers) : -EBADMSG;
 }
 
 /* Without the other half this one cannot continue as recorded. Under the lock. */
@@ -197,7 +197,7 @@ static void stop_replay(struct pair *p)
 }
 
 /* Take the other replay's reason for ending. It is printed, so it must be one printable line. */
-static int take_bye(struct pair *p, struct unpack *u)
+static int read_bye(struct pair *p, struct unpack *u)
 {
 	unpack_text(u, p->bye, sizeof(p->bye));
 	if (!unpack_ended(u))
@@ -208,7 +208,7 @@ static int take_bye(struct pair *p, struct unpack *u)
 	return 0;
 }
 
-static int take_any(void *arg, uint16_t type, const uint8_t *bytes, size_t length)
+static int read_any_message(void *arg, uint16_t type, const uint8_t *bytes, size_t length)
 {
 	struct unpack u = { .at = bytes, .end = bytes + length };
 	struct pair *p = arg;
@@ -220,9 +220,9 @@ static int take_any(void *arg, uint16_t type, const uint8_t *bytes, size_t lengt
 			      ? -EBADMSG
 			      : pair_table_unpack(&p->its, (enum pair_part)type, bytes, length);
 	else if (type == PAIR_BYE)
-		err = take_bye(p, &u);
+		err = read_bye(p, &u);
 	else
-		err = type < sizeof(numbers_of) ? take_numbers(p, type, &u) : -EBADMSG;
+		err = type < sizeof(numbers_of) ? unpack_numbers(p, type, &u) : -EBADMSG;
 	pthread_mutex_unlock(&p->lock);
 	return err;
 }
@@ -239,7 +239,7 @@ static void note_lost(void *arg, int err)
 
 int pair_talk(struct pair *p)
 {
-	const struct line_user user = { take_any, before_sending, note_lost, p };
+	const struct line_user user = { read_any_message, add_pending_counts, note_lost, p };
 	struct wire *wire = p->wire;
 	struct line *line;
 	int err;

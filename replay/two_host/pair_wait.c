@@ -14,12 +14,12 @@
  * The other replay may wait for its own device meanwhile, up to the whole time-out; so events that
  * are certain to come are waited for longer.
  */
-int64_t pair_patience(const struct pair *p)
+int64_t pair_wait_limit(const struct pair *p)
 {
 	return 2 * p->r->options->timeout + SECOND;
 }
 
-int64_t pair_doubt(const struct pair *p)
+int64_t pair_check_interval(const struct pair *p)
 {
 	return p->r->options->timeout / 4;
 }
@@ -46,7 +46,7 @@ bool pair_await(struct pair *p, pair_condition *is_so, uint64_t a, uint64_t b, i
 	return so;
 }
 
-bool pair_moves(void *arg)
+bool pair_has_progress(void *arg)
 {
 	struct pair *p = arg;
 	bool moves;

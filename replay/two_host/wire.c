@@ -207,7 +207,7 @@ static int exchange_hellos(int fd, enum wire_role role, int64_t deadline, char w
 
 /* TLS */
 
-static int give_key(gnutls_session_t tls, const char *name, gnutls_datum_t *ret_key)
+static int copy_psk(gnutls_session_t tls, const char *name, gnutls_datum_t *ret_key)
 {
 	const struct wire *wire = lib.gnutls_session_get_ptr(tls);
 
@@ -234,7 +234,7 @@ static int set_key(struct wire *wire)
 	err = lib.gnutls_psk_allocate_server_credentials(&wire->server);
 	if (err)
 		return err;
-	lib.gnutls_psk_set_server_credentials_function(wire->server, give_key);
+	lib.gnutls_psk_set_server_credentials_function(wire->server, copy_psk);
 	return lib.gnutls_credentials_set(wire->tls, GNUTLS_CRD_PSK, wire->server);
 }
 

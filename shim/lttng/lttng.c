@@ -106,7 +106,7 @@ static void on_end(const struct ring_head *head, const struct clock *clock)
 	lttng_ust_do_tracepoint(verbatim, thread_end, &point);
 }
 
-static const char *take_sges(struct point_part *part, const char *at)
+static const char *read_sges(struct point_part *part, const char *at)
 {
 	const struct event_sge *sge = (const void *)at;
 
@@ -121,7 +121,7 @@ static const char *take_sges(struct point_part *part, const char *at)
 }
 
 /* Skip the parts; the first is the remote address if there is one. */
-static const char *take_parts(struct point_part *part, const char *at)
+static const char *read_parts(struct point_part *part, const char *at)
 {
 	part->remote_addr = part->rkey = 0;
 	if (part->wr->parts & WR_RDMA) {
@@ -139,8 +139,8 @@ static void each_wr(const struct point *point)
 
 	for (; part.index < post->nwr; part.index++) {
 		part.wr = (const void *)at;
-		at = take_parts(&part, at + sizeof(*part.wr));
-		at = take_sges(&part, at);
+		at = read_parts(&part, at + sizeof(*part.wr));
+		at = read_sges(&part, at);
 		lttng_ust_do_tracepoint(verbatim, wr, &part);
 	}
 }
@@ -272,7 +272,7 @@ static void after_fork_child(void)
 }
 
 /* Does liblttng-ust-fork.so handle forks? It interposes fork() itself. */
-static bool forks_are_seen_to(void)
+static bool are_forks_handled(void)
 {
 	Dl_info who;
 
@@ -289,7 +289,7 @@ __attribute__((constructor)) static void start_tap(void)
 
 	tap.fingerprint = verbs_fingerprint;
 	tapping = set && set(&tap);
-	if (tapping && !forks_are_seen_to())
+	if (tapping && !are_forks_handled())
 		pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 

@@ -45,7 +45,7 @@ static _Atomic(void *) found[NEXT_COUNT];
 static __thread bool looking __attribute__((tls_model("initial-exec")));
 
 /* dlsym() may allocate and free, and so call this function again. */
-static void *look_up(enum function function)
+static void *look_up_function(enum function function)
 {
 	static const char *const names[NEXT_COUNT] = {
 #define F(name) #name,
@@ -67,7 +67,7 @@ static void *find_next(enum function function)
 {
 	void *at = atomic_load_explicit(&found[function], memory_order_relaxed);
 
-	return at ? at : look_up(function);
+	return at ? at : look_up_function(function);
 }
 
 #define NEXT(name) ((typeof(&name))find_next(NEXT_##name))
@@ -83,18 +83,18 @@ static bool is_registered(const void *addr, size_t length, bool whole)
 	return verbatim_memory_holds && verbatim_memory_holds(addr, length, whole);
 }
 
-static void report_gone(enum event_memory_what what, const void *addr, size_t length)
+static void report_freed_range(enum event_memory_what what, const void *addr, size_t length)
 {
 	if (is_registered(addr, length, false))
 		verbatim_memory_gone(what, addr, length);
 }
 
-static void report_mapped(const void *at, size_t length, int flags)
+static void report_mapping(const void *at, size_t length, int flags)
 {
 	if (at == MAP_FAILED || !verbatim_memory_mapped)
 		return;
 	if (flags & MAP_FIXED)
-		report_gone(MEMORY_MMAP, at, length);
+		report_freed_range(MEMORY_MMAP, at, length);
 	if (flags & (MAP_FIXED | MAP_HUGETLB))
 		verbatim_memory_mapped(at, length, flags & MAP_HUGETLB);
 }
@@ -103,7 +103,7 @@ OURS void *mmap(void *addr, size_t length, int prot, int flags, int fd, off_t of
 {
 	void *at = NEXT(mmap)(addr, length, prot, flags, fd, offset);
 
-	report_mapped(at, length, flags);
+	report_mapping(at, length, flags);
 	return at;
 }
 
@@ -111,7 +111,7 @@ OURS void *mmap64(void *addr, size_t length, int prot, int flags, int fd, off64_
 {
 	void *at = NEXT(mmap64)(addr, length, prot, flags, fd, offset);
 
-	report_mapped(at, length, flags);
+	report_mapping(at, length, flags);
 	return at;
 }
 
@@ -120,7 +120,7 @@ OURS int munmap(void *addr, size_t length)
 	int ret = NEXT(munmap)(addr, length);
 
 	if (!ret)
-		report_gone(MEMORY_MUNMAP, addr, length);
+		report_freed_range(MEMORY_MUNMAP, addr, length);
 	if (!ret && verbatim_memory_mapped)
 		verbatim_memory_mapped(addr, length, false);
 	return ret;
@@ -140,9 +140,9 @@ OURS void *mremap(void *old, size_t old_size, size_t new_size, int flags, ...)
 	if (at == MAP_FAILED || !old_size)
 		return at;
 	if (at != old)
-		report_gone(MEMORY_MREMAP, old, old_size);
+		report_freed_range(MEMORY_MREMAP, old, old_size);
 	else if (new_size < old_size)
-		report_gone(MEMORY_MREMAP, (char *)old + new_size, old_size - new_size);
+		report_freed_range(MEMORY_MREMAP, (char *)old + new_size, old_size - new_size);
 	return at;
 }
 
@@ -151,7 +151,7 @@ OURS int madvise(void *addr, size_t length, int advice)
 	int ret = NEXT(madvise)(addr, length, advice);
 
 	if (!ret && (advice == MADV_DONTNEED || advice == MADV_REMOVE))
-		report_gone(MEMORY_MADVISE, addr, length);
+		report_freed_range(MEMORY_MADVISE, addr, length);
 	return ret;
 }
 

@@ -102,7 +102,7 @@ TEST(polls_where_no_completion_can_come)
 	polled_empty(&s, 0, 0, 900);
 	end_says(&s, STORY_PID, 1,
 		 "thread 1 polled cq1 empty 800 times after its last completion, 1:21, with no "
-		 "request outstanding that completes there");
+		 "outstanding request that completes in the CQ");
 }
 
 /* It gives up: at its end the queue pair is gone. */
@@ -121,8 +121,8 @@ TEST(polls_in_vain_before_the_destroy)
 	story_check(&s, NULL);
 	assert_non_null(
 		strstr(what_it_waited_for(&s, 1),
-		       "thread 1 polled cq1 empty 800 times after its last completion, 1:21, "
-		       "with no request outstanding that completes there"));
+		       "thread 1 polled cq1 empty 800 times after its last completion, 1:21, with "
+		       "no outstanding request that completes in the CQ"));
 	story_end(&s);
 }
 
@@ -210,8 +210,8 @@ TEST(a_thread_that_waits_for_an_event_of_nothing)
 	peer_channel = NULL;
 	story_call(&s, 1, VERB_get_cq_event, 12, W(&channel), W(&got), W(&context));
 	end_says(&s, PEER, 2,
-		 "thread 2 was in ibv_get_cq_event() since 2:22, 1.00 s, with no request "
-		 "outstanding that completes there");
+		 "thread 2 was in ibv_get_cq_event() since 2:22, 1.00 s, with no outstanding "
+		 "request that completes in the CQ");
 }
 
 TEST(a_channel_that_never_has_an_event)

@@ -85,8 +85,8 @@ TEST(each_send_waits_for_the_one_before)
 	end_process(&s);
 	story_tells(&s, RULE_PERF_008,
 		    "199 of 200 requests of qp2 (number 0x21) were posted alone, directly after "
-		    "the completion of the one before, though the queue has room for 64. One was "
-		    "outstanding in 199.0 us of 398.0 us, 50 % of the time.");
+		    "the completion of the one before, though the queue has room for 64. One "
+		    "request was outstanding in 199.0 us of 398.0 us, 50 % of the time.");
 }
 
 /* How the requests differ, and whether they could have been posted at once. */

@@ -112,8 +112,8 @@ TEST(a_number_of_a_destroyed_queue_pair)
 	struct story s;
 
 	send_after_destroy(&s, 3, true);
-	ends_as(&s,
-		"which had it, was destroyed; qp2 of process 2 (app) has been made there since");
+	ends_as(&s, "which had this number, was destroyed; qp2 of process 2 (app) has since been "
+		    "created there");
 	send_after_destroy(&s, 2, true);
 	ends_as(&s, NULL);
 	send_after_destroy(&s, 3, false); /* the end of a program */

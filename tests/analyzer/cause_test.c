@@ -637,7 +637,7 @@ TEST(a_number_of_one_that_is_gone)
 	assert_string_equal(only_cause(&s)->peer,
 			    "no response within 7 retries of 67.1 ms; dest_qp_num 0x22 was the "
 			    "number of process 2 (app) qp1, destroyed by 2:12 at 29.0 us, 4000 ns "
-			    "after this one went to RTR with it, 1:14");
+			    "after this queue pair went to RTR with that number, 1:14");
 	story_end(&s);
 }
 
@@ -661,8 +661,8 @@ TEST(a_number_of_before_the_peer_started_anew)
 	assert_string_equal(only_cause(&s)->peer,
 			    "no response within 7 retries of 67.1 ms; dest_qp_num 0x22 was the "
 			    "number of process 2 (app) qp1, destroyed by 2:12 at 23.0 us, 12.0 us "
-			    "before this one went to RTR with it, 1:14; process 2 (app) qp2, "
-			    "number 0x23, is connected to this one");
+			    "before this queue pair went to RTR with that number, 1:14; process 2 "
+			    "(app) qp2, number 0x23, is connected to this queue pair");
 	story_end(&s);
 }
 
@@ -727,9 +727,11 @@ TEST(a_number_that_no_srq_has)
 		const char *key;
 	} rows[] = {
 		{ 0x12, NULL },
-		{ 0, "remote_srqn 0x0 is not an SRQ of process 2; that of srq1 is 0x12" },
-		{ 0x12000000, "remote_srqn 0x12000000 is not an SRQ of process 2; that of srq1 is "
-			      "0x12: its bytes are in reverse order" },
+		{ 0,
+		  "remote_srqn 0x0 is not an SRQ number of process 2; the number of srq1 is 0x12" },
+		{ 0x12000000,
+		  "remote_srqn 0x12000000 is not an SRQ number of process 2; the number of "
+		  "srq1 is 0x12: remote_srqn has its bytes in reverse order" },
 	};
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
 	uint32_t number = 0x12;
@@ -921,8 +923,9 @@ TEST(a_peer_whose_receives_were_dropped)
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RNR_RETRY_EXC_ERR);
 	assert_non_null(strstr(only_cause(&s)->peer,
-			       "(0 of 8 posted); 2 receives were outstanding when it went to "
-			       "RESET, and dropped; no receive was posted; rnr_retry 2"));
+			       "(0 of 8 posted); 2 receives were outstanding when the queue pair "
+			       "went to RESET, which dropped them; no receive was posted; "
+			       "rnr_retry 2"));
 	story_end(&s);
 }
 
@@ -1003,7 +1006,8 @@ TEST(a_shared_queue_that_is_empty)
 			 "posted); no receive was posted; rnr_retry 2");
 	starve_shared(2, "its shared receive queue srq1, of 2 queue pairs, was empty (0 of 8 "
 			 "posted); 2 receives were consumed, the last posted at ");
-	starve_shared(2, "; of those consumed since it was full, qp2 took 2; no further receive");
+	starve_shared(2, "; since the queue was full, qp2 took 2 of the receives; no further "
+			 "receive");
 }
 
 /* Receives for which its CQ has no entries. */

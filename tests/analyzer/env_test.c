@@ -313,8 +313,8 @@ TEST_WITH(counters_of_failures_that_rose_are_told_by_port, NULL, NULL)
 	assert_string_equal(f->says,
 			    "Port 1 of rxe0: completer_retry_err rose by 67 (no response came in "
 			    "time, or the peer missed packets; requests were sent again); "
-			    "link_downed rose by 1 (the link went down). Counters are of the whole "
-			    "device, with all programs that use it.");
+			    "link_downed rose by 1 (the link went down). The counters cover the "
+			    "whole device, including other programs that use it.");
 	assert_int_equal(finding_severity(f), 'I');
 	assert_false(check_is_bad(s.findings));
 	story_end(&s);

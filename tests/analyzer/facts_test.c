@@ -317,7 +317,7 @@ TEST(what_a_connection_does_without_is_not_its_end)
 	story_exit(&s, STORY_PID, 1 << 8);
 	story_check(&s, NULL);
 	assert_string_equal(only_fact(&s, FACT_EXITED)->because,
-			    "no recorded verb of it failed: see its output");
+			    "none of its recorded verbs failed: see its output");
 	story_end(&s);
 }
 
@@ -588,9 +588,9 @@ static const char *crash_after(bool destroys, int signal)
 TEST(a_destroyed_object_may_have_been_used)
 {
 	assert_string_equal(crash_after(true, SIGSEGV),
-			    "possibly it used the cq that it had destroyed: a post or poll of it "
-			    "crashes before a recorder sees the call; on the software device it is "
-			    "recorded");
+			    "possibly the process used the cq that it had destroyed: such a post "
+			    "or poll crashes before the recorder sees the call; the software "
+			    "device records it");
 	assert_string_equal(crash_after(false, SIGSEGV), "");
 	assert_string_equal(crash_after(true, SIGKILL), "");
 }

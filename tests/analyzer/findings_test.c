@@ -90,13 +90,13 @@ TEST(what_is_known_is_not_new)
 	findings->n--; /* the last */
 	findings_hide(findings, hidden, teller);
 	assert_int_equal(finding_times(group), 2);
-	assert_int_equal(findings_new(findings, RULE_MKEY_005), 4);
+	assert_int_equal(findings_count_new(findings, RULE_MKEY_005), 4);
 	group->known = FINDING_BASELINE;
-	assert_int_equal(findings_new(findings, RULE_MKEY_005), 2);
+	assert_int_equal(findings_count_new(findings, RULE_MKEY_005), 2);
 	teller->known = FINDING_BASELINE;
-	assert_int_equal(findings_new(findings, RULE_MKEY_005), 1);
-	assert_int_equal(findings_new(findings, RULE_MKEY_001), 0);
-	assert_int_equal(findings_new_hazards(findings, RULE_MKEY_005), 0);
+	assert_int_equal(findings_count_new(findings, RULE_MKEY_005), 1);
+	assert_int_equal(findings_count_new(findings, RULE_MKEY_001), 0);
+	assert_int_equal(findings_count_new_hazards(findings, RULE_MKEY_005), 0);
 }
 
 TEST(hazards_can_be_muted_alone)

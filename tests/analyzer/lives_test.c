@@ -51,7 +51,7 @@ TEST(the_dead_are_remembered_for_a_while)
 
 	assert_int_equal(lives_init(&lives), 0);
 	for (uint64_t i = 1; i <= LIVES_DEAD + 10; i++)
-		lives_bury(&lives, add_life(&lives, 1, OBJECT_mr, i * 64), LIFE_GONE);
+		lives_mark_dead(&lives, add_life(&lives, 1, OBJECT_mr, i * 64), LIFE_GONE);
 	assert_int_equal(lives.live, 0);
 	assert_int_equal(lives.dead, LIVES_DEAD);
 	assert_null(lives_find(&lives, 1, OBJECT_mr, 10 * 64));
@@ -65,7 +65,7 @@ TEST(a_new_one_takes_the_place_of_the_dead)
 	struct life *life;
 
 	assert_int_equal(lives_init(&lives), 0);
-	lives_bury(&lives, add_life(&lives, 1, OBJECT_pd, 64), LIFE_GONE);
+	lives_mark_dead(&lives, add_life(&lives, 1, OBJECT_pd, 64), LIFE_GONE);
 	life = add_life(&lives, 1, OBJECT_pd, 64);
 	assert_ptr_equal(lives_find(&lives, 1, OBJECT_pd, 64), life);
 	assert_int_equal(lives.count, 1);
@@ -86,10 +86,10 @@ TEST(links_end_with_either)
 	assert_int_equal(life_link(cq, qp), 0);
 	assert_int_equal(life_link(cq, qp), 0); /* linking twice counts once */
 	assert_null(cq->children->next_child);
-	lives_bury(&lives, cq, LIFE_GONE);
+	lives_mark_dead(&lives, cq, LIFE_GONE);
 	assert_ptr_equal(qp->parents->parent, pd);
 	assert_null(qp->parents->next_parent);
-	lives_bury(&lives, qp, LIFE_GONE);
+	lives_mark_dead(&lives, qp, LIFE_GONE);
 	assert_null(pd->children);
 	lives_fini(&lives);
 }

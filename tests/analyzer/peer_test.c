@@ -111,9 +111,9 @@ static void write_with(uint32_t rkey, bool ended, const char *says)
 
 TEST(what_an_unknown_rkey_was_meant_for)
 {
-	write_with(0x777, false, "has for qp1; it completed with");
-	write_with(0, false, "has for qp1: it was perhaps not filled in");
-	write_with(0x777, true, "has for qp1, but of mr1 of pd1 of process 3, which has ended;");
+	write_with(0x777, false, "for qp1; it completed with");
+	write_with(0, false, "for qp1: the field was perhaps not filled in");
+	write_with(0x777, true, "for qp1, but of mr1 of pd1 of process 3, which has ended;");
 }
 
 TEST(an_unknown_rkey_that_works_is_somebody_elses)
@@ -140,7 +140,9 @@ TEST(a_region_of_another_domain_of_the_peer)
 	story_do(&s, 1, VERB_alloc_pd, 2, W(&pd), W(&ends[1].context));
 	register_as(&s, 1, &mr, FAR);
 	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x31);
-	story_tells(&s, RULE_MKEY_004, "is mr2 of pd2 of process 2, and qp1 there is in pd1");
+	story_tells(&s, RULE_MKEY_004,
+		    "is mr2 of pd2 of process 2, and qp1 of that process is in "
+		    "pd1");
 }
 
 TEST(a_region_that_does_not_allow_it)

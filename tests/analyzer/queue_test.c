@@ -300,7 +300,7 @@ TEST(a_cq_is_resized_to_less_than_what_completes_there)
 		else
 			story_warns(&s, RULE_QUEUE_003,
 				    "cq1 was resized to 4 entries, and later 5 requests of 2 "
-				    "queues were outstanding");
+				    "queues that complete in it were outstanding");
 	}
 }
 
@@ -336,8 +336,8 @@ TEST(a_cq_was_nearly_full)
 			story_finds_nothing(&s);
 		else
 			story_warns(&s, RULE_QUEUE_003,
-				    "cq1 has 16 entries; up to 12 requests were outstanding that "
-				    "complete in it, and the queues that were used take 32.");
+				    "cq1 has 16 entries; up to 12 requests that complete in it "
+				    "were outstanding, and the queues in use can hold 32.");
 	}
 }
 

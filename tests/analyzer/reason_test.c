@@ -230,8 +230,8 @@ static const struct of_post {
 	  "not a full queue: 0 of 4 receives of qp1 were outstanding; the device or its library "
 	  "had no resources" },
 	{ "no_data", IBV_QPS_RTS, VERB_wr_complete, IBV_WR_SEND, 0, 0, EINVAL,
-	  "wr[0], IBV_WR_SEND, has no data: ibv_wr_set_sge() and its like belong behind the "
-	  "function that begins the request" },
+	  "wr[0], IBV_WR_SEND, has no data: call ibv_wr_set_sge() or a similar function after the "
+	  "one that begins the request" },
 	{ "send_unexplained", IBV_QPS_RTS, VERB_post_send, IBV_WR_SEND, 2, 0, EINVAL, NULL },
 };
 

@@ -167,7 +167,7 @@ TEST(an_identifier_without_a_route)
 	begin_id(&s);
 	bind_id(&s);
 	refuse_call(&s, VERB_rdma_connect, W(&an_id), W(0), W(0));
-	failed_because(&s, "no RDMA_CM_EVENT_ROUTE_RESOLVED of cm_id1 has come");
+	failed_because(&s, "no RDMA_CM_EVENT_ROUTE_RESOLVED has come for cm_id1");
 }
 
 /* @before, if not VERB_COUNT, was called for an identifier of rdma_create_id(), and @verb fails. */
@@ -188,8 +188,8 @@ TEST(an_identifier_that_was_answered_or_asked_before)
 {
 	talk_twice(VERB_rdma_reject, VERB_rdma_accept,
 		   "cm_id1 was rejected by rdma_reject() at 1:16");
-	talk_twice(VERB_rdma_accept, VERB_rdma_accept, "cm_id1 was accepted at 1:16 already");
-	talk_twice(VERB_rdma_accept, VERB_rdma_reject, "cm_id1 was accepted at 1:16 already");
+	talk_twice(VERB_rdma_accept, VERB_rdma_accept, "cm_id1 was already accepted at 1:16");
+	talk_twice(VERB_rdma_accept, VERB_rdma_reject, "cm_id1 was already accepted at 1:16");
 	talk_twice(VERB_rdma_accept, VERB_rdma_disconnect, NULL);
 	talk_twice(VERB_rdma_disconnect, VERB_rdma_connect,
 		   "cm_id1 was disconnected at 1:16: a new connection needs a new identifier");

@@ -195,7 +195,7 @@ static const char *why_no_room(const struct life *object, enum verb verb, uint32
 	const struct trace_event event = { .kind = TRACE_POST, .post = &post };
 	const struct refused r = { .model = &model, .event = &event, .object = object };
 
-	return refused_room(&r, text, 256) ? text : NULL;
+	return refused_full_queue(&r, text, 256) ? text : NULL;
 }
 
 TEST(a_queue_with_room_is_not_full)

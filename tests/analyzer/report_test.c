@@ -85,12 +85,14 @@ static const struct broken {
 	const char *name, *suppress, *baseline, *complaint;
 } broken[] = {
 	{ "a rule that is not there", "LIFE-001\nNO-RULE\n", NULL, ":2: unknown rule 'NO-RULE'" },
-	{ "a fourth word", "LIFE-001 a b c", NULL, ":1: more than" },
+	{ "a fourth word", "LIFE-001 a b c", NULL, ":1: too many words" },
 	{ "an empty baseline", NULL, "", ":1: not a baseline" },
 	{ "another file", NULL, "LIFE-001", ":1: not a baseline" },
-	{ "a digit that is none", NULL, HEAD "0123456789abcdeg LIFE-001", ":2: not a fingerprint" },
-	{ "no rule", NULL, HEAD "0123456789abcdef\n", ":2: not a fingerprint" },
-	{ "an unknown rule", NULL, HEAD "\n0123456789abcdef LIFE-000\n", ":3: not a fingerprint" },
+	{ "a digit that is none", NULL, HEAD "0123456789abcdeg LIFE-001",
+	  ":2: expected a fingerprint" },
+	{ "no rule", NULL, HEAD "0123456789abcdef\n", ":2: expected a fingerprint" },
+	{ "an unknown rule", NULL, HEAD "\n0123456789abcdef LIFE-000\n",
+	  ":3: expected a fingerprint" },
 };
 
 static void broken_file_has_a_line(void **state)

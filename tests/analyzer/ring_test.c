@@ -5,7 +5,7 @@
 static void push_request(struct queue *queue, struct queue **busy, uint64_t n, uint32_t nsge,
 			 bool signalled)
 {
-	struct queue_request *request = queue_place(queue, nsge);
+	struct queue_request *request = queue_reserve(queue, nsge);
 	struct sge sges[4];
 
 	for (uint32_t i = 0; i < nsge; i++)

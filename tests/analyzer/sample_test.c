@@ -35,10 +35,10 @@ static void sample_is_as_computed(void **state)
 	struct sample sample = { { of[0], of[1] }, { row->n[0], row->n[1] } };
 
 	memcpy(of, row->of, sizeof(of));
-	assert_float_equal(sample_between(&sample), row->between, NEAR);
+	assert_float_equal(sample_gap(&sample), row->between, NEAR);
 	assert_float_equal(sample_width(&sample), row->width, NEAR);
-	assert_float_equal(sample_least(&sample, 0.1), row->least, NEAR);
-	assert_int_equal(sample_apart(&sample), row->apart);
+	assert_float_equal(sample_min_effect(&sample, 0.1), row->least, NEAR);
+	assert_int_equal(sample_is_apart(&sample), row->apart);
 }
 
 TEST_ROWS(rows, sample_is_as_computed);
@@ -47,5 +47,5 @@ TEST(what_is_asked_for_is_the_least)
 {
 	double of[] = { 1, 1, 1 };
 
-	assert_float_equal(sample_least(&(struct sample){ { of, of }, { 3, 3 } }, 7), 7, NEAR);
+	assert_float_equal(sample_min_effect(&(struct sample){ { of, of }, { 3, 3 } }, 7), 7, NEAR);
 }

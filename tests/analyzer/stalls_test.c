@@ -104,8 +104,8 @@ TEST(a_rank_that_polls_where_nothing_is_outstanding)
 	polls_in_vain(&s, 0);
 	polls_in_vain(&s, 1);
 	blames_one(&s, kill_both(&s), 2, STALL_BARREN,
-		   "polls cq1 in vain (900 times): no request is outstanding there; its last verb, "
-		   "ibv_reg_mr(), 1.00 s before");
+		   "polls cq1 in vain (900 times): no outstanding request completes in it; its "
+		   "last verb, ibv_reg_mr(), 1.00 s before");
 }
 
 /* Each has posted a receive, and no send. */

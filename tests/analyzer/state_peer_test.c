@@ -452,7 +452,7 @@ TEST(a_connection_is_accepted_without_a_receive)
 	accept_and_receive(&s, 0);
 	story_warns(&s, RULE_STATE_006,
 		    "connected qp1 of process 2 (app) at 2:17, and no receive had been posted to "
-		    "it: the first was posted 5000 ns later. Its peer sends first");
+		    "it: the first was posted 5000 ns later. It has sent nothing");
 	accept_and_receive(&s, BEFORE);
 	story_finds_nothing(&s);
 	accept_and_receive(&s, SENDS); /* this may tell the peer to begin */
@@ -650,8 +650,9 @@ static uint64_t lost_of(int type, int receives, int sends, int status)
 	n = s.findings->hazards[RULE_STATE_006];
 	for (size_t i = 0; i < s.findings->n && n; i++)
 		if (s.findings->all[i]->rule == RULE_STATE_006 &&
-		    !strstr(s.findings->all[i]->says, "It had 2 receives posted in all: at least 2 "
-						      "found none and were dropped."))
+		    !strstr(s.findings->all[i]->says, "The queue pair had 2 receives posted in "
+						      "all: at least 2 found none and were "
+						      "dropped."))
 			fail_msg("%s", s.findings->all[i]->says);
 	story_end(&s);
 	return n;
@@ -695,10 +696,10 @@ static uint64_t late_receives(int type, int sends, int64_t late)
 		if (s.findings->all[i]->rule == RULE_STATE_006)
 			assert_non_null(strstr(s.findings->all[i]->says,
 					       sends == 1 ? "at least 1 found none and was dropped."
-							  : "It had 4 receives posted in all, the "
-							    "first of those that were missing "
-							    "20.0 ms too late: at least 2 found "
-							    "none and were dropped."));
+							  : "queue pair had 4 receives posted in "
+							    "all, the first of those that were "
+							    "missing 20.0 ms too late: at least 2 "
+							    "found none and were dropped."));
 	story_end(&s);
 	return n;
 }

@@ -498,8 +498,8 @@ static uint64_t posted_late(int posts, uint64_t step, bool flushes)
 	hazards = s.findings->hazards[RULE_COMPL_007];
 	if (hazards)
 		assert_non_null(strstr(story_only(&s, RULE_COMPL_007)->says,
-				       "But thread 1 has posted 3 times from 10 ms after the "
-				       "error on, the last time 60.0 ms after it."));
+				       "But thread 1 has posted 3 times more than 10 ms after the "
+				       "error, the last time 60.0 ms after it."));
 	story_end(&s);
 	return hazards;
 }

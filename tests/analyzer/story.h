@@ -184,7 +184,7 @@ static inline void story_return(struct story *s, const struct story_call *call, 
 	event->ret = (int64_t)ret;
 	event->error = s->error;
 	if (!verb_failed(call->verb, (int64_t)ret))
-		codec_put_outs(&out, call->verb, call->args);
+		codec_put_outputs(&out, call->verb, call->args);
 	event->nouts = (uint32_t)out.used;
 	story_event(s, call->thread, EVENT_RETURN, sizeof(*event) / 8 + out.used);
 }

@@ -365,7 +365,7 @@ static uint64_t crash_polling(int status, bool idle)
 		if (s.findings->all[i]->rule == RULE_THREAD_002)
 			assert_non_null(
 				strstr(s.findings->all[i]->says,
-				       "on cq1, which thread 2 polls: that thread had found it "
+				       "on cq1, which thread 2 polls: that thread had found the CQ "
 				       "empty 10 times, had done nothing else since"));
 	story_end(&s);
 	return n;

@@ -393,9 +393,9 @@ TEST(receives_that_a_reset_has_removed)
 	move_to(&s, 0, IBV_QPS_RESET);
 	polls_from(&s, 0, &ends[0].cq, SECOND / 10, false);
 	waited_in_vain(&s, 0,
-		       "2 receives of qp1 had no completion when it went to RESET at 1:22, which "
-		       "removes them without one: only ERR flushes them; thread 1 polled cq1 empty "
-		       "900 times");
+		       "2 receives of qp1 had no completion when the queue pair went to RESET at "
+		       "1:22: RESET removes requests without a completion, only ERR flushes them; "
+		       "thread 1 polled cq1 empty 900 times");
 }
 
 TEST(a_reset_with_few_polls_after_it)
@@ -465,7 +465,7 @@ TEST(one_completion_more_than_requests)
 	polls_from(&s, 0, &ends[0].cq, SECOND / 10, false);
 	waited_in_vain(&s, 0,
 		       "thread 1 polled cq1 empty 900 times after its last completion, 1:21, with "
-		       "no request outstanding that completes there");
+		       "no outstanding request that completes in the CQ");
 }
 
 TEST(one_receive_more_than_were_posted)
@@ -477,7 +477,7 @@ TEST(one_receive_more_than_were_posted)
 	post_receive(&s, 1);
 	poll_receive(&s, 1);
 	polls_from(&s, 1, &ends[1].cq, SECOND / 10, false);
-	waited_in_vain(&s, 1, "with no request outstanding that completes there");
+	waited_in_vain(&s, 1, "with no outstanding request that completes in the CQ");
 }
 
 /* A loop for whatever comes has a receive, or had never found a completion there. */
@@ -576,9 +576,9 @@ TEST(two_threads_poll_for_the_same_completions)
 
 	polls_from(&s, third, &ends[0].cq, SECOND / 10, false);
 	waited_in_vain(&s, 0,
-		       "polled cq1 empty 900 times and never found a completion, with no request "
-		       "outstanding that completes there; thread 3 has polled completions there, "
-		       "too, the last 3:1");
+		       "polled cq1 empty 900 times and never found a completion, with no "
+		       "outstanding request that completes in the CQ; thread 3 has polled "
+		       "completions there, too, the last 3:1");
 }
 
 /* A pair of threads that serve others is idle for a while. */

@@ -86,7 +86,7 @@ TEST(what_is_written_is_no_message)
 				"1 receive of qp1 outstanding, no completion polled for 1.00 s; "
 				"peer process 1 (app) qp1: 0 sends and 1 RDMA WRITE posted by the "
 				"peer, 0 received by this one (a WRITE has no completion at this "
-				"end, IBV_WR_RDMA_WRITE_WITH_IMM has), its last post there "
+				"end, IBV_WR_RDMA_WRITE_WITH_IMM has), its last post "
 				"ibv_post_send() 1:20, 1.00 s before; process 1 called no verb "
 				"after 1:21, for 1.00 s");
 	story_end(&s);
@@ -262,10 +262,10 @@ TEST(a_send_that_has_arrived_is_reported_with_the_receives)
 	receive_as_peer(&s);
 	says_of_it(&s, SIGTERM,
 		   "1 send of qp1 outstanding, the oldest, IBV_WR_SEND 1:21, for 1.00 s; peer "
-		   "process 2 (app) qp1: it had received these; 1 receive of qp1 outstanding, no "
-		   "completion polled for 1.00 s; peer process 2 (app) qp1: 0 sends "
-		   "posted by the peer, 0 received by this one, its 1 receive was consumed and no "
-		   "other was posted, its last post there ibv_post_recv() 2:20, 1.00 s before; "
+		   "process 2 (app) qp1: the peer had received these messages; 1 receive of qp1 "
+		   "outstanding, no completion polled for 1.00 s; peer process 2 (app) qp1: 0 "
+		   "sends posted by the peer, 0 received by this one, its 1 receive was consumed "
+		   "and no other was posted, its last post ibv_post_recv() 2:20, 1.00 s before; "
 		   "process 2 called no verb after 2:21, for 1.00 s");
 }
 
@@ -394,8 +394,8 @@ TEST(what_is_posted_in_err_is_flushed)
 	says_of_it(&s, SIGTERM,
 		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
 		   "(app) qp1: in ERR since 2:20, 1 send posted by the peer, 0 received by this "
-		   "one, its last post there ibv_post_send() 2:22, 1.00 s before, which is flushed "
-		   "in ERR; process 2 called no verb after 2:22, for 1.00 s");
+		   "one, its last post ibv_post_send() 2:22, 1.00 s before, which is flushed in "
+		   "ERR; process 2 called no verb after 2:22, for 1.00 s");
 }
 
 /* Each end has a receive, and has polled in vain: neither sends. */
@@ -412,10 +412,10 @@ TEST(each_end_waits_for_a_message_of_the_other)
 	says_of_it(&s, SIGTERM,
 		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
 		   "(app) qp1: 0 sends posted by the peer, 0 received by this one, its last post "
-		   "there ibv_post_recv() 2:20, 1.00 s before; the peer has only receives "
-		   "outstanding, too (1 receive): each end waits for a message of the other; "
-		   "thread 1 polled cq1 empty 1000 times and never found a completion; thread 2 "
-		   "polled cq1 empty 1000 times and never found a completion");
+		   "ibv_post_recv() 2:20, 1.00 s before; the peer has only receives outstanding, "
+		   "too (1 receive): each end waits for a message of the other; thread 1 polled "
+		   "cq1 empty 1000 times and never found a completion; thread 2 polled cq1 empty "
+		   "1000 times and never found a completion");
 }
 
 /* Only messages count: a completed READ notifies neither end. */
@@ -574,8 +574,8 @@ TEST(a_cq_that_was_armed_after_the_send)
 	send_from_peer(&s);
 	s.now += 1000;
 	arm_as_peer(&s, 0);
-	says_of_its_cq(&s, "after this was posted, and not polled again: a completion that was in "
-			   "the CQ by then gives no event");
+	says_of_its_cq(&s, "after this receive was posted, and not polled again: a completion that "
+			   "was in the CQ by then gives no event");
 }
 
 /* One empty poll may have followed the arming. */
@@ -660,8 +660,8 @@ TEST(a_datagram_that_the_grh_makes_too_long)
 	send_datagram(&s, 64);
 	says_of_it(&s, SIGTERM,
 		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; process 2 (app) "
-		   "qp1 has sent it 1 datagram, 0 received; the last, of 64 bytes and the 40 of "
-		   "the GRH, did not fit: the receives have 64");
+		   "qp1 has sent 1 datagram to this queue pair, which received 0; the last, of 64 "
+		   "bytes and the 40 of the GRH, did not fit: the receives have 64");
 }
 
 TEST(a_datagram_that_had_room)
@@ -672,8 +672,8 @@ TEST(a_datagram_that_had_room)
 	receive_into(&s, 104);
 	send_datagram(&s, 64);
 	says_of_it(&s, SIGTERM,
-		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; process 2 "
-		   "(app) qp1 has sent it 1 datagram, 0 received");
+		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; process 2 (app) "
+		   "qp1 has sent 1 datagram to this queue pair, which received 0");
 }
 
 TEST(no_datagram)
@@ -684,7 +684,7 @@ TEST(no_datagram)
 	receive_into(&s, 104);
 	says_of_it(&s, SIGTERM,
 		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; no process in "
-		   "this trace has sent to it");
+		   "this trace has sent to this queue pair");
 }
 
 TEST(a_message_of_uc_that_is_too_long)
@@ -698,8 +698,8 @@ TEST(a_message_of_uc_that_is_too_long)
 	says_of_it(&s, SIGTERM,
 		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
 		   "(app) qp1: 1 send posted by the peer, 0 received by this one, its last post "
-		   "there ibv_post_send() 2:20, 1.00 s before; the last, of 65 bytes, did not fit: "
-		   "the receives have 64; process 2 called no verb after 2:20, for 1.00 s");
+		   "ibv_post_send() 2:20, 1.00 s before; the last, of 65 bytes, did not fit: the "
+		   "receives have 64; process 2 called no verb after 2:20, for 1.00 s");
 }
 
 #define OUTSIDE                                                                                  \
@@ -733,7 +733,7 @@ TEST(giving_up_unconnected_follows_no_failed_verb)
 	story_exit(&s, STORY_PID, 1 << 8);
 	story_check(&s, NULL);
 	assert_string_equal(only_exit(&s)->because,
-			    "no recorded verb of it failed; " OUTSIDE ": see its output");
+			    "none of its recorded verbs failed; " OUTSIDE ": see its output");
 	story_end(&s);
 }
 
@@ -801,7 +801,7 @@ TEST(giving_up_connected_has_its_own_reason)
 	story_exit(&s, STORY_PID, 1 << 8);
 	story_check(&s, NULL);
 	assert_string_equal(only_exit(&s)->because,
-			    "no recorded verb of it failed: see its output");
+			    "none of its recorded verbs failed: see its output");
 	story_end(&s);
 }
 
@@ -835,11 +835,11 @@ TEST(a_peer_that_had_destroyed_its_queue_pair)
 	send_as_peer(&s);
 	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
 	says_of_it(&s, SIGTERM,
-		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer "
-		   "process 2 (app) qp1: destroyed by 2:21 at 41.0 us, with 1 send "
-		   "outstanding, whose completions it had not polled, 1 send posted by "
-		   "the peer, 0 received by this one, its last post there ibv_post_send() "
-		   "2:20, 1.00 s before; process 2 called no verb after 2:21, for 1.00 s");
+		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
+		   "(app) qp1: destroyed by 2:21 at 41.0 us, with 1 send outstanding, whose "
+		   "completions it had not polled, 1 send posted by the peer, 0 received by this "
+		   "one, its last post ibv_post_send() 2:20, 1.00 s before; process 2 called no "
+		   "verb after 2:21, for 1.00 s");
 }
 
 TEST(a_peer_that_had_destroyed_its_queue_pair_and_ended)

@@ -233,7 +233,7 @@ static void fail_request(uint32_t thread, uint64_t n, uint32_t index, uint32_t p
 		.thread = thread, .n = n, .index = index, .opcode = (int16_t)opcode
 	};
 
-	window_kept(&model, &event, &request);
+	window_restore(&model, &event, &request);
 }
 
 TEST(a_request_that_fails_keeps_its_window)

@@ -47,7 +47,7 @@ TEST(it_has_another_name_until_it_is_kept)
 	assert_int_equal(strlen(folder.path), strlen(path) + strlen(".XXXXXX"));
 	make_file(&folder, "file");
 	assert_false(file_exists("done"));
-	assert_int_equal(folder_keep(&folder, path_of("done")), 0);
+	assert_int_equal(folder_move_to(&folder, path_of("done")), 0);
 	assert_true(file_exists("done/file"));
 	folder_remove(&folder);
 	assert_true(file_exists("done/file"));
@@ -89,10 +89,10 @@ TEST(nothing_is_replaced)
 	assert_int_equal(folder_make(&folder, path_of("taken")), -EEXIST);
 	assert_int_equal(folder.path[0], '\0');
 	assert_int_equal(folder_make(&folder, path_of("done")), 0);
-	assert_int_equal(folder_keep(&folder, path_of("taken")), -EEXIST);
+	assert_int_equal(folder_move_to(&folder, path_of("taken")), -EEXIST);
 	make_file(&folder, "file");
-	assert_int_equal(folder_give(&folder, "file", path_of("taken")), -EEXIST);
-	assert_int_equal(folder_give(&folder, "file", path_of("given")), 0);
+	assert_int_equal(folder_move_file(&folder, "file", path_of("taken")), -EEXIST);
+	assert_int_equal(folder_move_file(&folder, "file", path_of("given")), 0);
 	log_silence(false);
 	assert_true(file_exists("given"));
 	folder_remove(&folder);

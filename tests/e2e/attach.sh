@@ -49,7 +49,7 @@ try "deadlock of two threads" waits_for deadlock 'is in a deadlock: it waits for
 
 events_not_acknowledged_are_counted() {
 	start destroy && AWAIT_SECONDS=10 await concludes 'ibv_destroy_cq' || return
-	says 'of 1 event taken from CQ 1 of the fabric, 1 is not acknowledged' out
+	says '1 event taken from CQ 1 of the fabric, of which 1 is not acknowledged' out
 	local status=$?
 	kill $pid
 	return $status
@@ -150,9 +150,9 @@ refuses() { # status words arguments
 		is "output" "$(cat out)" ""
 }
 no_process_is_refused() {
-	refuses 2 'the number of a process is missing' && refuses 2 'not the number' x12 &&
-		refuses 2 'not the number' -- -5 && refuses 2 'unexpected' 1 2 &&
-		refuses 2 'not the number' 99999999999 &&
+	refuses 2 'no PID given' && refuses 2 'is not a PID' x12 &&
+		refuses 2 'is not a PID' -- -5 && refuses 2 'unexpected' 1 2 &&
+		refuses 2 'is not a PID' 99999999999 &&
 		refuses 4 'no process 2147483647' 2147483647
 }
 try no_process_is_refused
@@ -172,7 +172,7 @@ of_other_users_is_refused() {
 	setpriv --reuid=65534 --regid=65534 --clear-groups "$VERBATIM" attach $pid >out 2>err
 	local status=$?
 	kill $pid
-	is "status" $status 4 && says 'belongs to user 0: run this as that user, or as root' err
+	is "status" $status 4 && says 'belongs to user 0: run .verbatim attach. as that user' err
 }
 if [ "$(id -u)" = 0 ]; then try of_other_users_is_refused
 else skip "of other users is refused" "needs root"; fi

@@ -73,7 +73,7 @@ while True: time.sleep(1000)" || return
 	setpriv --reuid 65534 --regid 65534 --clear-groups "$VERBATIM" attach --record t.db \
 		--for 10ms $pid >out 2>said
 	is status $? 4 && is lines "$(wc -l <said)" 1 &&
-		says "belongs to user $(id -u): run this as that user, or as root" said && goes_on
+		says "belongs to user $(id -u): run .verbatim attach. as that user" said && goes_on
 }
 other_can_run() {
 	[ "$(id -u)" = 0 ] && command -v setpriv >/dev/null &&
@@ -120,7 +120,7 @@ in_a_handler() {
 		#include <unistd.h>
 		static void wait_in(int s) { (void)s; write(1, "ready\n", 6); for (;;) pause(); }
 		void handle(void) { signal(SIGUSR2, wait_in); raise(SIGUSR2); }' || return
-	refused 'no thread .* may be borrowed now; the last one tried: it is in a signal handler' \
+	refused 'no thread .*; the last thread tried: it is in a signal handler' \
 		python3 -c "import ctypes
 ctypes.CDLL('libibverbs.so.1')
 ctypes.CDLL('./handler.so').handle()"
@@ -130,7 +130,7 @@ in_the_loader() {
 	library loader '#include <unistd.h>
 		__attribute__((constructor)) static void wait_in(void)
 		{ write(1, "ready\n", 6); for (;;) pause(); }' || return
-	refused 'no thread .* may be borrowed now; the last one tried: it is in the loader' \
+	refused 'no thread .*; the last thread tried: it is in the loader' \
 		python3 -c "import ctypes
 ctypes.CDLL('libibverbs.so.1')
 ctypes.CDLL('./loader.so')"
@@ -146,7 +146,7 @@ print('ready', pid, flush=True)
 time.sleep(1000)" >result & local parent=$!
 	await grep -q ready result || return
 	pid=$(sed 's/ready //' result)
-	is_refused 'has ended, and waits for its parent'
+	is_refused 'is a zombie: it has ended, and its parent'
 	local status=$?
 	kill $parent
 	return $status

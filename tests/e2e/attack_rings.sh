@@ -46,25 +46,25 @@ rings_that_stay_small_are_reported() {
 	is $? 0 || return
 	is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" 20000 &&
 		is "$(ask "SELECT count(*) FROM loss")" 0 || return
-	local told='had to stay small: 1 MiB for the rings of a process'
-	grep -q "$told.*waited more often (--ring-budget)" err || { cat err; return 1; }
-	told='rings stayed small: the rings of their process already had 1 MiB'
+	local told='could not grow: the limit of 1 MiB for the rings of a process'
+	grep -q "$told.*waited more often (raise --ring-budget)" err || { cat err; return 1; }
+	told='the rings of their process already used 1 MiB'
 	is "$(value ring_budget)" $((1 << 20)) && [ "$(value withheld_rings)" -ge 10 ] &&
-		"$VERBATIM" info t.db | grep -q "WITHHELD: [0-9]* $told"
+		"$VERBATIM" info t.db | grep -q "WITHHELD: rings that could not grow: [0-9]*, $told"
 }
 
 threads_without_a_ring_are_reported() {
 	"$VERBATIM" record -q -d soft --ring-budget 1M -o t.db "$apps/threads" service 50 2>err
 	is $? 0 || return
 	# 29 rings of 36 KiB fit, or fewer larger ones
-	local told='threads were not recorded: the rings of their process are limited to 1 MiB'
-	grep -q "$told (--ring-budget allows more)" err || { cat err; return 1; }
+	local told='since the rings of their process are limited to 1 MiB'
+	grep -q "not recorded: [0-9]*, $told (raise --ring-budget)" err || { cat err; return 1; }
 	local n=$(value withheld_threads)
 	[ "$n" -ge 22 ] && is "$(ask "SELECT detail FROM coverage WHERE what = 'thread'")" \
 		"$n threads could not create a ring" &&
 		is "$(ask "SELECT count(*) FROM call WHERE verb = 'ibv_alloc_pd'")" \
 			$(((50 - n) * 1000)) &&
-		"$VERBATIM" info t.db | grep -q "LOST: $n threads got no ring"
+		"$VERBATIM" info t.db | grep -q "LOST: threads without a ring: $n,"
 }
 
 number() { od -An -tu8 -j"$1" -N8 counts | tr -d ' '; }

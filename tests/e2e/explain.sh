@@ -59,7 +59,7 @@ what_is_not_known_is_refused() {
 		refuses ibv_modfy_qp "did you mean 'ibv_modify_qp'" &&
 		refuses LIFE-0O1 "did you mean 'LIFE-001'" &&
 		refuses EINVAL "also give the verb" &&
-		refuses "ibv_query_port EBUSY" "not known to report EBUSY" &&
+		refuses "ibv_query_port EBUSY" "has no entry for EBUSY" &&
 		refuses 4000 "there is no"
 }
 # the commands printed under "look at" work

@@ -65,7 +65,7 @@ incident 13 "COMPL-004" "4 completions waited in cq2 for .*polled at .*, but not
 incident 14 "RETRY_EXC" "STATE-008" \
 	"from fe80::.* \(RoCE v1, sgid_index 0 of port 1\), which is link-local"
 incident 15 "ibv_modify_qp\(qp1 -> RTR\) = ETIMEDOUT: .* did not respond" "STATE-008"
-incident 16 "MKEY-004" "is mr3 of pd2 of process 1, and qp2 there is in pd1"
+incident 16 "MKEY-004" "is mr3 of pd2 of process 1, and qp2 of that process is in pd1"
 incident 17 "MKEY-004" "mr2 of pd1, whose lkey it is"
 incident 18 "rkey 0x8003 = mr2 of pd1 of process 1; its ibv_dereg_mr [0-9:]* began" "MKEY-004"
 incident 19 "IBV_WC_LOC_PROT_ERR" "mr1 of pd1: 4096 bytes .* the access ends 1 byte past its end"

@@ -96,7 +96,7 @@ a_range_between_events_of_one() {
 		is "$(awk -v f=$first -v l=$last '$2 == f { on = 1 } on; $2 == l { exit }' whole)" \
 			"$(cat out)" || return
 	"$VERBATIM" dump --from 1:3 a.db c.db >out 2>err
-	is $? 2 && says "give the trace of the event: a.db:1:3" err
+	is $? 2 && says "name the trace of the event, as in a.db:1:3" err
 }
 # In each command an object has the name of its trace, as an event has.
 an_object_of_one() {

@@ -51,12 +51,12 @@ bad_files_are_refused() {
 	printf 'LIFE-001\n\nLIFE-999 main\n' >supp
 	is_refused "supp:3: unknown rule 'LIFE-999'" --suppress supp || return
 	printf 'LIFE-001 main life_001 because\n' >supp
-	is_refused "supp:1: more than RULE FUNCTION PROGRAM" --suppress supp || return
+	is_refused "supp:1: too many words: a line is RULE" --suppress supp || return
 	is_refused "supp:1: not a baseline" --baseline supp || return
 	printf '# verbatim baseline 1\nLIFE-001\n' >base
-	is_refused "base:2: not a fingerprint" --baseline base || return
+	is_refused "base:2: expected a fingerprint" --baseline base || return
 	printf '# verbatim baseline 1\n0123456789abcdef0 LIFE-001\n' >base
-	is_refused "base:2: not a fingerprint" --baseline base || return
+	is_refused "base:2: expected a fingerprint" --baseline base || return
 	is_refused "unknown rule 'LIFE-0O1' (did you mean 'LIFE-001'" --mute LIFE-0O1 || return
 	check --suppress absent; ends 4 && says "read absent: No such file" err || return
 	check --baseline .; ends 4

@@ -13,7 +13,7 @@ sorted() {
 	awk '/^t\.db: / { off = 1 } /^$/ { off = 0 } !off' "$1" |
 		grep -v \
 			-e '^verbatim: \|^See `verbatim explain\|^$' \
-			-e '^  and .* like it$\|^  in [0-9]* processes: \|more from there$' |
+			-e '^  and .* like it$\|^  in [0-9]* processes: \|more from that place$' |
 		sed '/^first error/,/^  wc/ s/; [0-9]* completions* flushed after it//' |
 		awk '/^first error/ { print > "/dev/stderr"; getline; print > "/dev/stderr"
 				posted = 1; next }

@@ -137,7 +137,7 @@ import json, re, sqlite3, subprocess, sys
 
 REFUTED = (
     r'(no response within .*; )?dest_qp_num 0x\w+ matches no queue pair in this trace',
-    r'; no process in this trace has sent to it',
+    r'; no process in this trace has sent to this queue pair',
 )
 FACTS = ('failed_verbs', 'hung_calls', 'killed_processes', 'fatal_events', 'failed_exits',
          'vain_waits', 'long_waits', 'first_errors', 'findings')
@@ -342,7 +342,7 @@ what_cannot_be_merged() {
 }
 what_is_merged_is_not_merged_again() {
 	cp a.db other.db && sqlite3 other.db "UPDATE meta SET value = '1' WHERE key = 'recorder'" &&
-		refuses 3 "all.db is already merged" all.db other.db -o no.db
+		refuses 3 "all.db is itself a merged trace" all.db other.db -o no.db
 }
 
 try no_receive_is_before_its_send

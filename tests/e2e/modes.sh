@@ -99,7 +99,7 @@ kept_session_can_be_collected_again() {
 collected_without_room_is_collected_again() {
 	lone "$apps/loop" counts 60000 || return
 	(ulimit -f 200; collect d) 2>err; is $? 4 && says 'File too large' err &&
-		says 'INCOMPLETE; the session is not removed' err || return
+		says 'INCOMPLETE; the session was left in place' err || return
 	! "$VERBATIM" info t.db >info 2>&1 || says ^INTERRUPTED info || return
 	collect d && is "$(ask "SELECT count(*) FROM wc")" "$(number 16)"
 }
@@ -185,7 +185,7 @@ flight_keeps_the_last_and_what_is_alive() {
 	is "$(ask "SELECT count(*) FROM wc JOIN wr ON wr.thread = wc.wr_thread
 		AND wr.n = wc.wr_n AND wr.i = wc.wr_i WHERE wr.wr_id <> wc.wr_id")" 0 || return
 	"$VERBATIM" check t.db >out 2>err
-	is $? 0 && says "older than the part that was kept" out || return
+	is $? 0 && says "older than those that the flight recorder stored" out || return
 	"$VERBATIM" info t.db >out && says ^OVERWRITTEN out &&
 		says "^CUT: the trace begins at" out && "$VERBATIM" dump t.db >out 2>&1 &&
 		"$VERBATIM" stat t.db >out 2>&1

@@ -166,7 +166,7 @@ three_ranks_that_wait_for_each_other() {
 		has "rank 2 \(node n0\) $of 3 \(node n0\) qp2: IBV_WR_SEND [0-9:]* for" &&
 		has "rank 3 \(node n0\) $of 4 \(node n1\) qp2" &&
 		has "rank 4 \(node n1\) $of 2 \(node n0\) qp3" &&
-		has "no receive posted there close_triangle|< close_triangle \(ranks.c:" &&
+		has "no receive posted close_triangle|< close_triangle \(ranks.c:" &&
 		is "$("$VERBATIM" check -f json "$t" |
 			jq -c '.waits.blamed | [length, ([.[0].processes[].rank] | sort)]')" \
 			"[1,[2,3,4]]"

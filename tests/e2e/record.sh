@@ -341,7 +341,7 @@ full_shared_memory_is_reported() {
 	VERBATIM_SESSIONS=$PWD/small "$VERBATIM" record -q -o t.db "$guest" calls 10 exit 3 2>err
 	local status=$?
 	umount small
-	is $status 3 && grep -q '1 threads were not recorded' err &&
+	is $status 3 && grep -q 'threads not recorded: 1,' err &&
 		is "$("$VERBATIM" sql t.db "SELECT what || ': ' || detail FROM coverage")" \
 			"thread: 1 threads could not create a ring"
 }

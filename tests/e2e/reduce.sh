@@ -105,7 +105,7 @@ status_without_a_cause_is_reported() {
 	event=$("$VERBATIM" sql t.db "SELECT event(thread, n) FROM wc
 		WHERE status = 10" 2>/dev/null)
 	"$VERBATIM" reduce -o small.db --keep "status of $event = REM_ACCESS_ERR" t.db >out 2>err
-	is $? 1 && says "its replay differs at $event: wc.*status is IBV_WC_SUCCESS" err
+	is $? 1 && says "differs from the recording at $event: wc.*status is IBV_WC_SUCCESS" err
 }
 
 has_begun() { set -- "$tmp"/verbatim-reduce-*/source.db; [ -e "$1" ]; }

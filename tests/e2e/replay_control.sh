@@ -131,7 +131,7 @@ no_events_without_arming() {
 		-o "$tmp/unarmed.db" -- "$apps/late_event" || return
 	replay --timeout 50 "$tmp/unarmed.db"
 	says '20 x ibv_get_cq_event, .*: the requests for events were left out' "$tmp/out" &&
-		says 'the trace does not have the recorded device' "$tmp/out"
+		says 'the trace does not describe the recorded device' "$tmp/out"
 }
 try no_events_without_arming
 

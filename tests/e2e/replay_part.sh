@@ -49,7 +49,7 @@ start_waiting() { # OPTION...
 	timeout 100 "$VERBATIM" replay --wait "$@" <answer >out 2>err &
 	waiting=$!
 	exec 7>answer
-	await grep -q "keeps the objects until Enter" err &&
+	await grep -q "holds the objects until Enter" err &&
 		pid=$(sed -n 's/.*replay: process \([0-9]*\) keeps.*/\1/p' err)
 }
 
@@ -91,7 +91,7 @@ the_end_of_the_input_is_no_enter() {
 	rm -f err # output of the last one
 	timeout 100 "$VERBATIM" replay --wait rc.db </dev/null >out 2>err &
 	waiting=$!
-	await grep -q "keeps the objects until Enter" err &&
+	await grep -q "holds the objects until Enter" err &&
 		pid=$(sed -n 's/.*replay: process \([0-9]*\) keeps.*/\1/p' err) &&
 		kill -0 $pid && kill -TERM $pid && wait $waiting && says "^no divergence" out
 }

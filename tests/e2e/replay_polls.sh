@@ -78,7 +78,7 @@ completion_that_the_trace_lacks() {
 	record_pingpong ibv_rc_pingpong || return
 	local event
 	event=$(nth "opcode = 128")
-	differs "^  @ ibv_poll_cq: wc\[0\]: recorded one that is not in the trace" \
+	differs "^  @ ibv_poll_cq: wc\[0\]: recorded a completion that is not in the trace" \
 		"DELETE FROM wc WHERE thread = @" &&
 		differs "recorded 200 completions of its queue, but the trace has 199" \
 			"DELETE FROM wc WHERE thread = @; DELETE FROM poll WHERE thread = @"

@@ -30,7 +30,7 @@ datagrams_that_the_grh_makes_too_long() {
 	next_port
 	both ib_send_bw -c UD -p $port -s 64 -n 20 -- \
 		ib_send_bw -c UD -p $port -s 1024 -n 20 localhost
-	says "qp1 has sent it 20 datagrams, 0 received" out &&
+	says "qp1 has sent 20 datagrams to this queue pair, which received 0" out &&
 		says "the last, of 1024 bytes and the 40 of the GRH, did not fit" out
 }
 
@@ -41,7 +41,7 @@ ends_of_another_transport() {
 }
 
 # failures between the verbs
-unconnected="no recorded verb of it failed; qp1 was still in INIT, without an ibv_modify_qp()"
+unconnected="none of its recorded verbs failed; qp1 was still in INIT, without an ibv_modify_qp()"
 port_that_is_taken() {
 	next_port
 	python3 -c "

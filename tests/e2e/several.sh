@@ -74,9 +74,9 @@ peers_are_named() {
 		says "dest_qp_num=0x[0-9a-f]*<b.db process 1 qp1>" out
 }
 what_is_not_clear_is_refused() {
-	refuses 2 "give the trace of the event: a.db:1:3" dump a.db b.db 1:3 &&
+	refuses 2 "name the trace of the event, as in a.db:1:3" dump a.db b.db 1:3 &&
 		refuses 2 "the traces have no event c.db:1:3" dump a.db b.db c.db:1:3 &&
-		refuses 2 "with one trace, the event is 1:3" dump b.db b.db:1:3 &&
+		refuses 2 "only one trace: write the event as 1:3" dump b.db b.db:1:3 &&
 		refuses 2 "each trace has its own numbers" dump a.db b.db -p 1 &&
 		refuses 3 "a.db is given twice" dump a.db a.db
 }
@@ -102,9 +102,9 @@ query_names_the_trace_of_each() {
 		jq -e . out >/dev/null
 }
 query_refuses_what_is_not_clear() {
-	refuses 2 "give the trace of the event: a.db:1:37" \
+	refuses 2 "name the trace of the event, as in a.db:1:37" \
 		query a.db b.db state of qp1 at 1:37 &&
-		refuses 2 "give the trace of the process: a.db process 1" \
+		refuses 2 "several traces: name the trace of the process, as in 'a.db process 1'" \
 			query a.db b.db peer of qp1 in process 1 &&
 		refuses 2 "the traces have no b.db process 7" \
 			query a.db b.db peer of qp1 in b.db process 7

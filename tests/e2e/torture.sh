@@ -50,7 +50,7 @@ plant failed-one-too "ibv_create_qp() fails" crash \
 plant queue-after-destroy "ibv_create_qp() fails" misuse \
 	"LIFE-001 ibv_poll_cq(): cq in fail_pair"
 plant tries-forever "ibv_post_send() fails with ENOMEM in" hang \
-	"if it fails each time: process 1 .*in post_list"
+	"if the call fails each time: process 1 .*in post_list"
 plant list-again "at a later request" misuse \
 	"QUEUE-006 ibv_post_send(): wr.0. in post_list"
 plant refused-count "ibv_post_send() fails with ENOMEM in" hang \

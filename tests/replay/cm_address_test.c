@@ -120,9 +120,9 @@ TEST(loopback_counts_only_if_nothing_else_does)
 	cm_ibv_device.name[3] = '0';
 	assert_true(cm_address_probe(&replay));
 	*cm_log = 0;
-	assert_true(cm_address_own(&replay, "dev0", &found));
+	assert_true(cm_address_find_own(&replay, "dev0", &found));
 	assert_string_equal(text_of((struct sockaddr *)&found), "192.0.2.7:0");
-	assert_false(cm_address_own(&replay, "dev1", &found));
+	assert_false(cm_address_find_own(&replay, "dev1", &found));
 	cm_list = NULL;
 	assert_false(cm_address_probe(&replay));
 }

@@ -108,7 +108,7 @@ TEST(events_go_with_their_end)
 {
 	(void)state;
 	bring_event(RDMA_CM_EVENT_ROUTE_RESOLVED, end->id);
-	cm_pump(&replay);
+	cm_read_events(&replay);
 	assert_non_null(end->first);
 	cm_close_end(&replay, end);
 	assert_null(end->first);
@@ -121,7 +121,7 @@ TEST(events_of_all_channels_are_taken)
 	end->id->channel = cm_channel_of(&replay, QP);
 	assert_int_equal(replay.cm->nchannels, 2);
 	bring_event(RDMA_CM_EVENT_ROUTE_RESOLVED, end->id);
-	cm_pump(&replay);
+	cm_read_events(&replay);
 	assert_non_null(end->first);
 }
 
@@ -252,7 +252,7 @@ TEST(a_request_that_does_not_come_is_missed)
 	get_event("CONNECT_REQUEST", LISTENER, "",
 		  "3 event.event none, not RDMA_CM_EVENT_CONNECT_REQUEST");
 	assert_int_equal(cm_nwaits, 3); /* there is none to wait for */
-	cm_pump(&replay);
+	cm_read_events(&replay);
 	open_one(ACCEPTED); /* by a damaged trace */
 	*cm_log = 0;
 	get_event("CONNECT_REQUEST", ACCEPTED, "",
@@ -267,10 +267,10 @@ TEST(requests_of_other_programs_are_not_accepted)
 	bring_request();
 	request = ask_listener(cm_end_of(&replay, LISTENER)->id, 41);
 	assert_int_equal(number_of(request->id), 5);
-	cm_pump(&replay);
+	cm_read_events(&replay);
 	expect_log("destroy 5");
 	ask_listener(cm_end_of(&replay, LISTENER)->id, 40); /* again */
-	cm_pump(&replay);
+	cm_read_events(&replay);
 	expect_log("destroy 6");
 	assert_int_equal(cm_nacked, 3);
 	assert_int_equal(number_of(end->asked->id), 4);
@@ -280,7 +280,7 @@ TEST(a_request_goes_with_the_end_that_sent_it)
 {
 	(void)state;
 	bring_request();
-	cm_pump(&replay);
+	cm_read_events(&replay);
 	assert_non_null(end->asked);
 	cm_close_end(&replay, end);
 	expect_log("destroy 4; destroy 1");
@@ -295,7 +295,7 @@ TEST(events_of_other_identifiers_are_dropped)
 	accepted->id->context = NULL;
 	*cm_log = 0;
 	bring_event(RDMA_CM_EVENT_ADDR_RESOLVED, accepted->id);
-	cm_pump(&replay);
+	cm_read_events(&replay);
 	assert_int_equal(cm_nacked, 1);
 	assert_null(accepted->first);
 }

@@ -413,7 +413,7 @@ void outcome_count_first(struct outcome *outcome, enum outcome_count what, uint6
 	cm_told.events += (int)n;
 }
 
-void outcome_agreed(struct outcome *outcome, uint32_t object)
+void outcome_note_agreement(struct outcome *outcome, uint32_t object)
 {
 	(void)outcome;
 	(void)object;
@@ -426,7 +426,7 @@ void outcome_injected(struct outcome *outcome, const struct divergence *d)
 	log_cm("%u %s %s injected", d->object, d->field, d->recorded);
 }
 
-void outcome_related(struct outcome *outcome, uint32_t from, uint32_t to)
+void outcome_relate(struct outcome *outcome, uint32_t from, uint32_t to)
 {
 	(void)outcome;
 	log_cm("related %u to %u", from, to);
@@ -521,7 +521,7 @@ void trace_last_times(struct trace *trace, int64_t *last, uint32_t nprocesses)
 	memcpy(last, cm_last_times, nprocesses * sizeof(*last));
 }
 
-const struct device *devices_player(const struct devices *devices, unsigned int i)
+const struct device *devices_nth_used(const struct devices *devices, unsigned int i)
 {
 	(void)devices;
 	return i ? NULL : &cm_device;

@@ -432,7 +432,7 @@ TEST(ends_with_the_same_addresses_are_partners_in_order)
 	assert_int_equal(end_of(ACCEPTED_TOO)->partner, OTHER);
 	assert_int_equal(end_of(LISTENER)->partner, 0);
 	assert_false(end_of(ASKING)->refused);
-	assert_null(cm_heard(&replay));
+	assert_null(cm_early_listeners(&replay));
 }
 
 TEST(ends_with_other_addresses_are_no_partners)
@@ -480,7 +480,7 @@ static const struct map *heard_at(enum verb verb, int64_t listen, bool failed)
 	connect_ends(ASKING, ACCEPTED);
 	end_of(ACCEPTED)->listener = LISTENER;
 	assert_int_equal(cm_pair(&replay), 0);
-	return cm_heard(&replay);
+	return cm_early_listeners(&replay);
 }
 
 TEST(a_request_may_be_earlier_than_its_listener)
@@ -494,7 +494,7 @@ TEST(a_request_may_be_earlier_than_its_listener)
 	assert_true(map_get(heard, event_key(cm_trace[0].id), &listens));
 	assert_int_equal(listens, event_key(cm_trace[1].id));
 	replay.cm->driven = false;
-	assert_null(cm_heard(&replay));
+	assert_null(cm_early_listeners(&replay));
 }
 
 TEST(a_request_after_its_listener_needs_no_order)

@@ -46,7 +46,7 @@ static void expect_before(struct cm_end *of, const char *type, const char *more,
 	char text[512];
 
 	snprintf(text, sizeof(text), "{\"event\":{\"event\":\"RDMA_CM_EVENT_%s\"%s}}", type, more);
-	cm_made_before(&replay, of, add_call(VERB_rdma_get_cm_event, 0, NULL, text), 0);
+	cm_made_prepare(&replay, of, add_call(VERB_rdma_get_cm_event, 0, NULL, text), 0);
 	expect_log(expected);
 }
 
@@ -220,7 +220,7 @@ TEST(the_other_end_disconnects)
 	(void)state;
 	expect_before(end, "DISCONNECTED", "", "");
 	bring_request();
-	cm_pump(&replay);
+	cm_read_events(&replay);
 	expect_before(end, "DISCONNECTED", "", "disconnect 3");
 	bring_event(RDMA_CM_EVENT_DISCONNECTED, end->id);
 	expect_before(end, "DISCONNECTED", "", ""); /* it has */

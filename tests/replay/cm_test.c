@@ -43,7 +43,7 @@ TEST(a_trace_without_librdmacm_needs_none)
 	replay.cm_calls = 0;
 	assert_int_equal(cm_begin(&replay), 0);
 	assert_null(replay.cm);
-	assert_null(cm_heard(&replay));
+	assert_null(cm_early_listeners(&replay));
 	cm_clear(&replay, 0);
 	cm_fini(&replay);
 	assert_int_equal(cm_replay(&replay, add_call(VERB_rdma_connect, END, "{}", NULL)), 0);

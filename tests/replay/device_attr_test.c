@@ -41,7 +41,7 @@ TEST(another_guid_alone_is_another_of_the_kind)
 	char text[512];
 
 	assert_int_equal(compare_ours(ATTR("\"max_qp\":100,\"node_guid\":8"), text), DEVICE_TWIN);
-	assert_string_equal(text, "node_guid 0000000000000008 recorded, 0000000000000007 here");
+	assert_string_equal(text, "node_guid 0000000000000008 recorded, 0000000000000007 replayed");
 }
 
 TEST(another_part_or_limit_is_another_device)
@@ -52,8 +52,8 @@ TEST(another_part_or_limit_is_another_device)
 		compare_ours(ATTR("\"fw_ver\":\"1.1\",\"node_guid\":7,\"vendor_part_id\":4125"),
 			     text),
 		DEVICE_OTHER);
-	assert_string_equal(text, "fw_ver 1.1 recorded, 1.2 here, "
-				  "vendor_part_id 4125 recorded, 4123 here");
+	assert_string_equal(text, "fw_ver 1.1 recorded, 1.2 replayed, vendor_part_id 4125 "
+				  "recorded, 4123 replayed");
 	assert_int_equal(compare_ours(ATTR("\"max_qp\":50"), text), DEVICE_OTHER);
 }
 

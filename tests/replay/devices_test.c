@@ -346,18 +346,18 @@ TEST(devices_of_other_names_are_taken_in_turn)
 	struct devices *devices;
 
 	assert_int_equal(devices_open(NULL, &devices), 0);
-	assert_true(devices_are_without(devices, "mlx5_0"));
-	assert_false(devices_are_without(devices, "ib0"));
-	assert_null(devices_player(devices, 0));
+	assert_true(devices_lack(devices, "mlx5_0"));
+	assert_false(devices_lack(devices, "ib0"));
+	assert_null(devices_nth_used(devices, 0));
 	assert_string_equal(name_player(devices, "mlx5_0"), "ib0");
-	assert_false(devices_are_without(devices, "mlx5_0"));
+	assert_false(devices_lack(devices, "mlx5_0"));
 	assert_string_equal(name_player(devices, "mlx5_1"), "roce0");
 	assert_string_equal(name_player(devices, "ib0"), "ib0");
 	assert_string_equal(name_player(devices, "mlx5_2"), "ib0");
 	assert_string_equal(name_player(devices, "mlx5_1"), "roce0");
-	assert_string_equal(devices_player(devices, 0)->name, "ib0");
-	assert_string_equal(devices_player(devices, 1)->name, "roce0");
-	assert_null(devices_player(devices, 2));
+	assert_string_equal(devices_nth_used(devices, 0)->name, "ib0");
+	assert_string_equal(devices_nth_used(devices, 1)->name, "roce0");
+	assert_null(devices_nth_used(devices, 2));
 	devices_close(devices);
 }
 
@@ -403,7 +403,7 @@ static void show_judgement(const char *name, const char *json)
 	devices_role(devices, name);
 	if (attr)
 		devices_recorded_attr(devices, name, attr, ARG(attr.orig_attr));
-	devices_judge(devices, outcome);
+	devices_report(devices, outcome);
 	printed_begin(false);
 	printf("%s %s: alike %d\n", name, json ?: "-", devices_are_alike(devices));
 	outcome_text(outcome, stdout);

@@ -307,7 +307,8 @@ TEST(a_completion_that_the_trace_lacks_is_explained)
 {
 	(void)state;
 	matching = add_stranger(STRANGER_LOST);
-	expect_leftover("2:3 wc[1] of 1: success, not one that is not in the trace, about 1:4");
+	expect_leftover("2:3 wc[1] of 1: success, not a completion that is not in the trace, about "
+			"1:4");
 }
 
 TEST(recorded_completions_that_nothing_explains_are_reported)
@@ -318,8 +319,8 @@ TEST(recorded_completions_that_nothing_explains_are_reported)
 	add_stranger(STRANGER_LOST);
 	add_stranger(STRANGER_SENDER)->found = true;
 	expect_end(&replay);
-	expect_log("skipped 2:3 of 3 why; 2:3 wc[1] of 2: no other completion, not one that is not "
-		   "in the trace, about 2:3");
+	expect_log("skipped 2:3 of 3 why; 2:3 wc[1] of 2: no other completion, not a completion "
+		   "that is not in the trace, about 2:3");
 	replay.strangers = NULL;
 	expect_end(&replay);
 	expect_log("");

@@ -67,7 +67,7 @@ uint32_t recorded_datagram(const struct replay *r, uint32_t qp, uint32_t src_qp,
 	return SENDER;
 }
 
-void expect_spare(const struct expected *e)
+void expect_note_spare(const struct expected *e)
 {
 	assert_ptr_equal(e, &expected);
 	nspared++;

@@ -76,7 +76,7 @@ static int post_srq_recv(struct ibv_srq *to, struct ibv_recv_wr *wr, struct ibv_
 	return take_request(200 + wr->wr_id);
 }
 
-bool translate_is_there(const struct replay *r, const void *handle, enum object_kind kind)
+bool translate_has_object(const struct replay *r, const void *handle, enum object_kind kind)
 {
 	assert_ptr_equal(r, &replay);
 	assert_true(kind == OBJECT_ah || kind == OBJECT_mw || kind == OBJECT_mr);

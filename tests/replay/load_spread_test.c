@@ -49,7 +49,7 @@ TEST(gaps_are_scaled_to_the_rate)
 {
 	struct load load = { 0 };
 	struct load_track track = make_track(&load, 1001, 12345);
-	double lasts = load_track_lasts(&track);
+	double lasts = load_track_duration(&track);
 
 	assert_true(fabs(lasts / (1000 / 12345.0 * 1e9) - 1) < 1e-6);
 	free(track.requests);
@@ -63,7 +63,7 @@ TEST(a_long_track_begins_again)
 
 	assert_in_range(track.n, 1000, 100000);
 	assert_int_equal(track.count, 1000000);
-	assert_true(fabs(load_track_lasts(&track) / 1e9 - 1) < 1e-3);
+	assert_true(fabs(load_track_duration(&track) / 1e9 - 1) < 1e-3);
 	free(track.requests);
 	load_fini(&load);
 }
@@ -74,7 +74,7 @@ TEST(one_request_needs_no_rate)
 	struct load_track track = make_track(&load, 1, 0);
 
 	assert_int_equal(track.n, 1);
-	assert_true(load_track_lasts(&track) == 0);
+	assert_true(load_track_duration(&track) == 0);
 	free(track.requests);
 	load_fini(&load);
 }

@@ -67,10 +67,10 @@ TEST(a_track_begins_again)
 	struct load_track *track = make_class(&load)->tracks;
 
 	track->count = 8; /* two laps, and two requests */
-	assert_true(load_track_lasts(track) == 12 + 100 + 12 + 100 + 5);
+	assert_true(load_track_duration(track) == 12 + 100 + 12 + 100 + 5);
 	assert_int_equal(load_track_count(&load, track, is_send), 5);
 	track->count = 0;
-	assert_true(load_track_lasts(track) == 0);
+	assert_true(load_track_duration(track) == 0);
 	load_fini(&load);
 }
 

@@ -199,7 +199,7 @@ TEST(librdmacm_calls_verbs_before_its_event_is_changed)
 	add_call(VERB_modify_qp);
 	add_mark("the event ESTABLISHED is REJECTED (line 1)");
 	learn_made();
-	assert_true(made_came(&replay, id, name));
+	assert_true(made_cm_event(&replay, id, name));
 	assert_string_equal(name, "RDMA_CM_EVENT_ESTABLISHED");
 	assert_false(made_async(&replay, id, name));
 }
@@ -210,7 +210,7 @@ TEST(a_late_event_of_librdmacm_is_not_another_one)
 
 	add_mark("the event ESTABLISHED is delayed by 50000 us (line 1)");
 	learn_made();
-	assert_false(made_came(&replay, id, name));
+	assert_false(made_cm_event(&replay, id, name));
 }
 
 TEST(an_asynchronous_event_comes_with_a_post)
@@ -221,7 +221,7 @@ TEST(an_asynchronous_event_comes_with_a_post)
 	learn_made();
 	assert_true(made_async(&replay, id, name));
 	assert_string_equal(name, "IBV_EVENT_QP_FATAL");
-	assert_false(made_came(&replay, id, name));
+	assert_false(made_cm_event(&replay, id, name));
 	assert_false(made_end(&replay, id));
 }
 

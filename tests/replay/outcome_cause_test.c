@@ -30,7 +30,7 @@ TEST(a_broken_object_explains_what_follows)
 	assert_int_equal(outcome_cause_of(&causes, QP, 0), CAUSE);
 	assert_int_equal(outcome_cause_of(&causes, PEER, 0), OUTCOME_NO_CAUSE);
 	assert_int_equal(outcome_cause_last(&causes, QP), OUTCOME_NO_CAUSE);
-	outcome_cause_mended(&causes, QP);
+	outcome_cause_repair(&causes, QP);
 	assert_int_equal(outcome_cause_of(&causes, QP, 0), OUTCOME_NO_CAUSE);
 }
 
@@ -71,7 +71,7 @@ TEST(each_of_several_may_explain)
 	for (uint32_t from = 10; from < 20; from++) {
 		outcome_cause_note(&causes, from, from + 100, true);
 		assert_int_equal(outcome_cause_of(&causes, CQ, 0), from + 100);
-		outcome_cause_mended(&causes, from);
+		outcome_cause_repair(&causes, from);
 	}
 }
 
@@ -82,9 +82,9 @@ TEST(a_completion_explains_the_next_until_one_agrees)
 	assert_int_equal(outcome_cause_last(&causes, QP), CAUSE);
 	assert_int_equal(outcome_cause_last(&causes, 0), OUTCOME_NO_CAUSE);
 	assert_int_equal(outcome_cause_of(&causes, QP, 0), OUTCOME_NO_CAUSE);
-	outcome_cause_agreed(&causes, QP);
+	outcome_cause_agree(&causes, QP);
 	assert_int_equal(outcome_cause_last(&causes, QP), OUTCOME_NO_CAUSE);
 	outcome_cause_note(&causes, QP, CAUSE, false);
-	outcome_cause_mended(&causes, QP);
+	outcome_cause_repair(&causes, QP);
 	assert_int_equal(outcome_cause_last(&causes, QP), OUTCOME_NO_CAUSE);
 }

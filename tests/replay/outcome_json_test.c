@@ -109,8 +109,8 @@ TEST(counts_and_calls_have_their_names)
 
 TEST(divergences_have_their_members)
 {
-	outcome_related(outcome, 1, 2);
-	outcome_related(outcome, 1, 3);
+	outcome_relate(outcome, 1, 2);
+	outcome_relate(outcome, 1, 3);
 	outcome_divergence(outcome, &(struct divergence){ .event = { 1, 60 },
 							  .verb = VERB_poll_cq,
 							  .field = "ret",

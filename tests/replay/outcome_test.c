@@ -16,10 +16,10 @@ static int make_outcome(void **state)
 
 	if (outcome_new(&r))
 		return -1;
-	outcome_related(r, QP, PEER);
-	outcome_related(r, PEER, QP);
-	outcome_related(r, QP, CQ);
-	outcome_related(r, PEER, PEER_CQ);
+	outcome_relate(r, QP, PEER);
+	outcome_relate(r, PEER, QP);
+	outcome_relate(r, QP, CQ);
+	outcome_relate(r, PEER, PEER_CQ);
 	*state = r;
 	return 0;
 }
@@ -144,7 +144,7 @@ TEST(an_injected_error_ends_with_a_reset)
 	struct outcome *r = *state;
 
 	inject_at(r, QP, 50);
-	outcome_mended(r, QP);
+	outcome_note_repair(r, QP);
 	differ_at(r, QP, 60, true);
 	assert_int_equal(outcome_nth(r, 0)->event.n, 60);
 	inject_at(r, QP, 70); /* that was broken before */
@@ -164,7 +164,7 @@ TEST(values_that_differ_one_after_another_are_one_until_one_agrees)
 	differ_at(*state, QP, 60, false);
 	differ_at(*state, QP, 61, false);
 	assert_int_equal(outcome_divergences(*state), 1);
-	outcome_agreed(*state, QP);
+	outcome_note_agreement(*state, QP);
 	differ_at(*state, QP, 63, false);
 	assert_int_equal(outcome_divergences(*state), 2);
 }
@@ -186,10 +186,10 @@ TEST(calls_of_one_object_are_apart)
 TEST(an_agreeing_value_mends_no_broken_queue_pair)
 {
 	differ_at(*state, QP, 60, true);
-	outcome_agreed(*state, QP);
+	outcome_note_agreement(*state, QP);
 	differ_at(*state, QP, 61, true);
 	assert_int_equal(outcome_divergences(*state), 1);
-	outcome_mended(*state, QP);
+	outcome_note_repair(*state, QP);
 	differ_at(*state, QP, 62, true);
 	assert_int_equal(outcome_divergences(*state), 2);
 }
@@ -265,7 +265,7 @@ TEST(a_symptom_of_what_is_tolerated_is_tolerated)
 		assert_int_equal(tolerate_line(tolerate, 0)->consequences, 3 * (1 + remote));
 		assert_says(r, "no divergence\n");
 		for (uint32_t object = QP; object < OTHER; object++)
-			outcome_mended(r, object);
+			outcome_note_repair(r, object);
 	}
 	differ_at(r, OTHER, 62, true);
 	assert_int_equal(outcome_divergences(r), 1);
@@ -280,7 +280,7 @@ TEST(what_is_tolerated_explains_until_it_is_mended)
 
 	differ_at(r, QP, 60, true);
 	assert_true(outcome_is_explained(r, PEER));
-	outcome_mended(r, QP);
+	outcome_note_repair(r, QP);
 	assert_false(outcome_is_explained(r, PEER));
 	differ_at(r, QP, 62, true);
 	assert_int_equal(outcome_divergences(r), 1);

@@ -204,7 +204,7 @@ TEST(consequences_are_at_their_objects)
 	char wanted[512];
 
 	for (uint32_t i = 2; i < 8; i++)
-		outcome_related(outcome, 1, i);
+		outcome_relate(outcome, 1, i);
 	differ_broken(1, 60);
 	for (uint32_t i = 0; i < 5; i++) {
 		differ_broken(2 + i, 61 + i);
@@ -294,7 +294,7 @@ TEST(lines_of_tolerate_are_used_or_not)
 	char wanted[1024];
 	int pid = (int)getpid();
 
-	outcome_related(outcome, 1, 2);
+	outcome_relate(outcome, 1, 2);
 	differ_broken(1, 60);
 	differ_broken(2, 70);
 	differ_broken(9, 61);

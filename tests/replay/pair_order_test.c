@@ -52,13 +52,13 @@ bool pair_await(struct pair *p, pair_condition *is_so, uint64_t a, uint64_t b, i
 	return so;
 }
 
-int64_t pair_patience(const struct pair *p)
+int64_t pair_wait_limit(const struct pair *p)
 {
 	(void)p;
 	return SURE;
 }
 
-int64_t pair_doubt(const struct pair *p)
+int64_t pair_check_interval(const struct pair *p)
 {
 	(void)p;
 	return LIKELY;

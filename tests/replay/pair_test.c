@@ -77,13 +77,13 @@ bool pace_has_ended(void)
 	return has_stopped;
 }
 
-void pace_with(bool (*as)(void *arg), void *arg)
+void pace_set_other(bool (*as)(void *arg), void *arg)
 {
 	assert_ptr_equal(arg, as ? pair : NULL);
 	moves = as;
 }
 
-bool pair_moves(void *arg)
+bool pair_has_progress(void *arg)
 {
 	(void)arg;
 	return true;
@@ -188,7 +188,7 @@ bool pair_await(struct pair *p, pair_condition *is_so, uint64_t a, uint64_t b, i
 	return is_met || is_so(p, a, b);
 }
 
-int64_t pair_patience(const struct pair *p)
+int64_t pair_wait_limit(const struct pair *p)
 {
 	(void)p;
 	return PATIENCE;
@@ -546,7 +546,7 @@ TEST(both_begin_when_both_are_ready)
 	assert_int_equal(pair_begin(&replay), 0);
 	expect_log("ready; await");
 	assert_int_equal(pair->moved, NOW);
-	assert_ptr_equal(moves, pair_moves);
+	assert_ptr_equal(moves, pair_has_progress);
 	assert_false(awaited(pair, 0, 0));
 	pair->its_ready = true;
 	assert_true(awaited(pair, 0, 0));

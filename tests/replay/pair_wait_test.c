@@ -108,8 +108,8 @@ TEST(a_replay_that_stops_waits_no_longer)
 TEST(what_is_certain_is_awaited_longer_than_what_is_likely)
 {
 	(void)state;
-	assert_int_equal(pair_patience(&pair), 2 * 4000 + 1000000000ll);
-	assert_int_equal(pair_doubt(&pair), 1000);
+	assert_int_equal(pair_wait_limit(&pair), 2 * 4000 + 1000000000ll);
+	assert_int_equal(pair_check_interval(&pair), 1000);
 }
 
 TEST(the_other_moves_until_its_time_out)
@@ -117,10 +117,10 @@ TEST(the_other_moves_until_its_time_out)
 	(void)state;
 	pair.moved = 1000;
 	now = 4999;
-	assert_true(pair_moves(&pair));
+	assert_true(pair_has_progress(&pair));
 	now = 5000;
-	assert_false(pair_moves(&pair));
+	assert_false(pair_has_progress(&pair));
 	now = 4999;
 	pair.its_end = true;
-	assert_false(pair_moves(&pair));
+	assert_false(pair_has_progress(&pair));
 }

@@ -27,7 +27,7 @@ static void await_step(uint64_t seq)
 
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += 10;
-	player_publish();
+	player_report_step();
 	while (!seen.done[seq] && !err)
 		err = pthread_cond_timedwait(&seen.moved, &seen.lock, &until);
 	seen.early |= !seen.done[seq];

@@ -100,7 +100,7 @@ TEST(an_heir_is_asked_for_what_it_has_alone)
 
 	assert_int_equal(mirrors_fork(*state, PARENT, CHILD), 0);
 	after = put_pd(*state, PARENT, 0x2000);
-	mirrors_give(*state, PARENT, CHILD);
+	mirrors_hand_down(*state, PARENT, CHILD);
 	assert_int_equal(before->process, CHILD);
 	assert_int_equal(after->process, PARENT);
 }

@@ -200,18 +200,18 @@ static void stop_sender(void)
 
 static void lose_sender(void)
 {
-	receives_lose(receives, QP);
+	receives_mark_uneven(receives, QP);
 }
 
 static void lose_receiver(void)
 {
-	receives_lose(receives, PEER);
+	receives_mark_uneven(receives, PEER);
 }
 
 static void lose_what_is_not_there(void)
 {
-	receives_lose(receives, 0);
-	receives_lose(receives, OBJECTS);
+	receives_mark_uneven(receives, 0);
+	receives_mark_uneven(receives, OBJECTS);
 }
 
 static void part_receiver(void)

@@ -274,7 +274,8 @@ TEST(an_event_may_tell_of_the_failure)
 {
 	(void)state;
 	see_message(20, 1);
-	assert_int_equal(synth_stop_told(&pass, &plan, (struct synth_spot){ { 3, 30 }, 300 }), 0);
+	assert_int_equal(synth_stop_announced(&pass, &plan, (struct synth_spot){ { 3, 30 }, 300 }),
+			 0);
 	see_message(40, 2);
 	see_poll(50, IBV_WC_WR_FLUSH_ERR, 0, 0);
 	assert_string_equal(list_due(30), "40 failure 1");

@@ -225,7 +225,7 @@ static int replay_before(uint32_t object, uint32_t nwr)
 	}
 	post = (struct post){ .verb = VERB_post_send, .object = object, .nwr = nwr, .wr = wrs };
 	event = (struct trace_event){ .kind = TRACE_POST, .id = { 1, 7 }, .post = &post };
-	return synth_before(&replay, &event);
+	return synth_prepare(&replay, &event);
 }
 
 /* One request that ended with @status. */
@@ -272,7 +272,7 @@ TEST(a_send_that_was_refused_finds_a_receive_that_refuses)
 	map_put(&replay.far->failed, event_part_key((struct event_id){ 1, 7 }, 0),
 		IBV_WC_REM_INV_REQ_ERR);
 	post = (struct post){ .verb = VERB_post_send, .object = QP, .nwr = 1, .wr = wrs };
-	assert_int_equal(synth_before(&replay, &event), 0);
+	assert_int_equal(synth_prepare(&replay, &event), 0);
 	expect_log("receive 4096");
 }
 
@@ -327,10 +327,10 @@ TEST(each_accepted_request_is_prepared)
 	expect_log("receive 4096; fill 1; receive 4096");
 	post.ret = EINVAL;
 	post.bad = 3; /* the third was not taken */
-	assert_int_equal(synth_before(&replay, &event), 0);
+	assert_int_equal(synth_prepare(&replay, &event), 0);
 	expect_log("receive 4096; fill 1");
 	post.verb = VERB_post_recv;
-	assert_int_equal(synth_before(&replay, &event), 0);
+	assert_int_equal(synth_prepare(&replay, &event), 0);
 	expect_log("");
 }
 
@@ -383,18 +383,18 @@ TEST(polls_and_events_are_messages)
 {
 	(void)state;
 	event = (struct trace_event){ .kind = TRACE_POLL };
-	assert_int_equal(synth_before(&replay, &event), -EIO);
+	assert_int_equal(synth_prepare(&replay, &event), -EIO);
 	expect_log("poll");
 	event.kind = TRACE_CALL;
-	assert_int_equal(synth_before(&replay, &event), 0);
+	assert_int_equal(synth_prepare(&replay, &event), 0);
 	is_due = true;
-	assert_int_equal(synth_before(&replay, &event), -EPERM);
+	assert_int_equal(synth_prepare(&replay, &event), -EPERM);
 	expect_log("due");
 	event.kind = TRACE_POLL;
-	assert_int_equal(synth_before(&replay, &event), -EPERM);
+	assert_int_equal(synth_prepare(&replay, &event), -EPERM);
 	expect_log("due");
 	event.inner = true;
-	assert_int_equal(synth_before(&replay, &event), 0);
+	assert_int_equal(synth_prepare(&replay, &event), 0);
 	expect_log("");
 	is_due = false;
 }

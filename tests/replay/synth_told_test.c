@@ -17,7 +17,7 @@ static struct synth_spot failed_at;
 static unsigned int nfailures;
 static int64_t now; /* of the events */
 
-int synth_stop_told(struct pass *p, struct synth_plan *of, struct synth_spot at)
+int synth_stop_announced(struct pass *p, struct synth_plan *of, struct synth_spot at)
 {
 	assert_ptr_equal(p, &pass);
 	assert_ptr_equal(of, &plan);

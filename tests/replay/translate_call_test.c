@@ -110,8 +110,8 @@ uint32_t recorded_peer(const struct replay *r, uint32_t id, int64_t time)
 	return found.peer;
 }
 
-uint32_t recorded_meant(const struct replay *r, uint32_t id, uint32_t dest,
-			const struct ibv_ah_attr *av, int64_t time)
+uint32_t recorded_find_meant(const struct replay *r, uint32_t id, uint32_t dest,
+			     const struct ibv_ah_attr *av, int64_t time)
 {
 	(void)r;
 	(void)av;
@@ -127,7 +127,7 @@ bool outcome_is_other_device(const struct outcome *outcome)
 	return found.other_device;
 }
 
-void outcome_related(struct outcome *outcome, uint32_t from, uint32_t to)
+void outcome_relate(struct outcome *outcome, uint32_t from, uint32_t to)
 {
 	(void)outcome;
 	assert_int_not_equal(from, to);

@@ -74,7 +74,7 @@ const struct device *devices_role(struct devices *devices, const char *name)
 	return &device;
 }
 
-bool devices_are_without(const struct devices *devices, const char *name)
+bool devices_lack(const struct devices *devices, const char *name)
 {
 	(void)devices;
 	(void)name;
@@ -353,11 +353,11 @@ TEST(a_handle_of_the_replay_is_known)
 {
 	(void)state;
 	map_put(&replay.handles, (uintptr_t)&mr, MR);
-	assert_true(translate_is_there(&replay, &mr, OBJECT_mr));
-	assert_false(translate_is_there(&replay, &mr, OBJECT_mw));
-	assert_false(translate_is_there(&replay, &mw, OBJECT_mr));
+	assert_true(translate_has_object(&replay, &mr, OBJECT_mr));
+	assert_false(translate_has_object(&replay, &mr, OBJECT_mw));
+	assert_false(translate_has_object(&replay, &mw, OBJECT_mr));
 	replicas[MR].handle = NULL;
-	assert_false(translate_is_there(&replay, &mr, OBJECT_mr));
+	assert_false(translate_has_object(&replay, &mr, OBJECT_mr));
 }
 
 static uint64_t find_local(uint32_t process, uint64_t addr, uint64_t length, uint32_t *key)

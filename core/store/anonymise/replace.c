@@ -49,7 +49,7 @@ static void copy_text(struct substitutes *s, const char *text, struct text *to)
 	text_add(to, text, strlen(text));
 }
 
-static void replace_any(struct substitutes *s, const char *text, struct text *to)
+static void replace_text_value(struct substitutes *s, const char *text, struct text *to)
 {
 	add_substitute(s, SUBSTITUTE_TEXT, text, to);
 }
@@ -77,24 +77,24 @@ static void replace_kernel(struct substitutes *s, const char *text, struct text 
 
 static void replace_filter(struct substitutes *s, const char *text, struct text *to)
 {
-	(strstr(text, "device=") ? replace_any : copy_text)(s, text, to);
+	(strstr(text, "device=") ? replace_text_value : copy_text)(s, text, to);
 }
 
 static void replace_gid_or_text(struct substitutes *s, const char *text, struct text *to)
 {
 	if (!replace_gid_text(s, text, to))
-		replace_any(s, text, to);
+		replace_text_value(s, text, to);
 }
 
 static void replace_address_or_text(struct substitutes *s, const char *text, struct text *to)
 {
 	if (!replace_address(s, text, to))
-		replace_any(s, text, to);
+		replace_text_value(s, text, to);
 }
 
 static void replace_service(struct substitutes *s, const char *text, struct text *to)
 {
-	(text[strspn(text, "0123456789")] ? replace_any : copy_text)(s, text, to);
+	(text[strspn(text, "0123456789")] ? replace_text_value : copy_text)(s, text, to);
 }
 
 static void replace_private(struct substitutes *s, const char *hex, struct text *to)
@@ -122,7 +122,7 @@ static void (*const replace_as[])(struct substitutes *s, const char *text, struc
 	[IDENTITY_COMMAND] = replace_command,
 	[IDENTITY_NAME] = replace_name,
 	[IDENTITY_MARK] = replace_mark,
-	[IDENTITY_TEXT] = replace_any,
+	[IDENTITY_TEXT] = replace_text_value,
 	[IDENTITY_VALUE] = replace_value,
 	[IDENTITY_FILTER] = replace_filter,
 	[IDENTITY_RELEASE] = replace_kernel,

@@ -146,7 +146,8 @@ const char *substitute_text(struct substitutes *s, enum substitute_kind kind, co
 }
 
 /* An unused number of that kind; if almost all are in use, any. */
-static uint64_t draw_new(struct substitutes *s, enum substitute_kind kind, unsigned int bits)
+static uint64_t draw_unused_number(struct substitutes *s, enum substitute_kind kind,
+				   unsigned int bits)
 {
 	uint64_t number, was, mask = bits < 64 ? (1ull << bits) - 1 : UINT64_MAX;
 
@@ -175,6 +176,6 @@ uint64_t substitute_number(struct substitutes *s, enum substitute_kind kind, uin
 	if (!entry)
 		return 0;
 	if (is_new)
-		entry->number = draw_new(s, kind, bits);
+		entry->number = draw_unused_number(s, kind, bits);
 	return entry->number;
 }

@@ -419,7 +419,7 @@ int call_block_pack(const struct call_block *block, struct shapes_packer *packer
 	return ok ? shapes_pack(packer, block->calls) : -ENOMEM;
 }
 
-int call_block_whole(const struct call_block *block, uint32_t i, struct call_whole *whole)
+int call_block_read_call(const struct call_block *block, uint32_t i, struct call_whole *whole)
 {
 	struct call_row *row = &whole->row;
 

@@ -69,7 +69,7 @@ struct call_whole {
 };
 
 /* 0 or -ENOMEM. */
-int call_block_whole(const struct call_block *block, uint32_t i, struct call_whole *whole);
+int call_block_read_call(const struct call_block *block, uint32_t i, struct call_whole *whole);
 void call_whole_fini(struct call_whole *whole);
 
 /* Reference @ref of call @i, of nrefs. */

@@ -46,7 +46,7 @@ static void put_step(struct column *column, uint64_t step)
 			(uint32_t)varint_put(column->bytes + column->used, zigzag_encode(step));
 }
 
-void column_bend(struct column *column, uint64_t step)
+void column_change_step(struct column *column, uint64_t step)
 {
 	uint32_t before = column->count++;
 
@@ -73,7 +73,7 @@ void column_fini(struct column *column)
 }
 
 /* Decode eight values from @word, in which each difference has one byte. Returns the last value. */
-static uint64_t put_eight(uint64_t word, uint64_t value, uint64_t *values)
+static uint64_t decode_eight(uint64_t word, uint64_t value, uint64_t *values)
 {
 #pragma GCC unroll 8
 	for (int i = 0; i < EIGHT; i++, word >>= 8) {
@@ -111,7 +111,7 @@ static int read_varints(const uint8_t *at, size_t left, uint64_t *values, uint32
 		if (left >= sizeof(word) && count - i >= EIGHT) {
 			memcpy(&word, at, sizeof(word));
 			if (!(word & CONTINUED)) {
-				value = put_eight(word, value, values + i);
+				value = decode_eight(word, value, values + i);
 				at += EIGHT;
 				left -= EIGHT;
 				i += EIGHT;

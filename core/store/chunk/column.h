@@ -28,7 +28,7 @@ struct column {
 };
 
 /* Convert the column to non-linear, and add the first value that requires it. */
-void column_bend(struct column *column, uint64_t step);
+void column_change_step(struct column *column, uint64_t step);
 
 /* Allocate space for one more varint. */
 void column_grow(struct column *column);
@@ -79,7 +79,7 @@ static inline void column_put(struct column *column, uint64_t value)
 		if (__builtin_expect(step == column->step, 1))
 			column->count++;
 		else
-			column_bend(column, step);
+			column_change_step(column, step);
 		return;
 	}
 	if (__builtin_expect(column->used + 10 > column->size, 0))

@@ -34,7 +34,7 @@ static struct args nothing = { .parsed = true, .root = &no_members, .size = 2, .
 
 static pthread_once_t nothing_filled = PTHREAD_ONCE_INIT;
 
-static void fill_nothing(void)
+static void init_empty_args(void)
 {
 	no_members.raw = nothing.json;
 }
@@ -44,7 +44,7 @@ static size_t align_up(size_t n)
 	return (n + _Alignof(struct json_node) - 1) & ~(_Alignof(struct json_node) - 1);
 }
 
-static void *room_of(struct args *args)
+static void *tree_memory(struct args *args)
 {
 	return args->json + align_up(args->size + 1);
 }
@@ -53,7 +53,7 @@ static struct args *new_args(const char *json, size_t n, const struct json_shape
 {
 	/* pairs with the store in parse_now() */
 	const struct json_shape *guess = last ? __atomic_load_n(last, __ATOMIC_ACQUIRE) : NULL;
-	size_t room = guess ? json_shape_room(guess, n) : 0;
+	size_t room = guess ? json_shape_bytes(guess, n) : 0;
 	struct args *args = malloc(sizeof(*args) + align_up(n + 1) + room);
 
 	if (!args)
@@ -75,7 +75,7 @@ struct args *args_new_of(enum verb verb, enum args_side side, const char *json, 
 
 	if (n != 2 || memcmp(json, "{}", 2))
 		return new_args(json, n, &lasts[verb][side]);
-	pthread_once(&nothing_filled, fill_nothing);
+	pthread_once(&nothing_filled, init_empty_args);
 	return &nothing;
 }
 
@@ -90,7 +90,7 @@ void args_unref(struct args *args)
 {
 	if (!args || args == &nothing || atomic_fetch_sub(&args->refs, 1) != 1)
 		return;
-	if ((void *)args->root != room_of(args))
+	if ((void *)args->root != tree_memory(args))
 		free(args->root);
 	free(args);
 }
@@ -102,7 +102,7 @@ static __attribute__((noinline)) int parse_now(const struct args *args)
 		(struct args *)args; /* const for callers: parsing does not change its values */
 	int err;
 
-	err = json_shape_parse(args->json, args->size, args->shape, room_of(unparsed),
+	err = json_shape_parse(args->json, args->size, args->shape, tree_memory(unparsed),
 			       &unparsed->shape, &unparsed->root);
 	if (err == -ENOMEM)
 		return err;
@@ -218,7 +218,7 @@ static const struct enum_value *enumerators[ENUMERATORS];
 static pthread_once_t enumerators_filled = PTHREAD_ONCE_INIT;
 
 /* The slot of @name, or the free slot for it. */
-static const struct enum_value **place_of(const char *name)
+static const struct enum_value **enumerator_slot(const char *name)
 {
 	size_t at = hash_of(name, strlen(name), 0) % ENUMERATORS;
 
@@ -233,7 +233,7 @@ static void fill_enumerators(void)
 
 	for (const struct enum_info *const *e = enum_infos; *e; e++)
 		for (unsigned int i = 0; i < (*e)->nvalues; i++) {
-			const struct enum_value **place = place_of((*e)->values[i].name);
+			const struct enum_value **place = enumerator_slot((*e)->values[i].name);
 
 			if (*place)
 				continue;
@@ -248,7 +248,7 @@ static bool find_enumerator(const char *name, int64_t *ret_value)
 	const struct enum_value *found;
 
 	pthread_once(&enumerators_filled, fill_enumerators);
-	found = *place_of(name);
+	found = *enumerator_slot(name);
 	if (found)
 		*ret_value = found->value;
 	return found;

@@ -45,7 +45,7 @@ static void put_name(struct args_writer *json, const char *name)
 	json->bare = true;
 }
 
-static void fill_bare(struct args_writer *json)
+static void put_bare_null(struct args_writer *json)
 {
 	if (json->bare)
 		text_add(json->out, "null", 4);
@@ -168,7 +168,7 @@ static void put_null(void *arg, const struct field_info *field)
 
 	put_field_name(json, field);
 	json->bare = true;
-	fill_bare(json);
+	put_bare_null(json);
 }
 
 static void begin_field(void *arg, const struct field_info *field, size_t count)
@@ -206,7 +206,7 @@ static void end_element(void *arg, const struct field_info *field)
 	struct args_writer *json = arg;
 
 	pop_path(json);
-	fill_bare(json);
+	put_bare_null(json);
 	if (!is_scalar(field))
 		text_char(json->out, '}');
 	json->scalar = false;
@@ -218,7 +218,7 @@ static void end_field(void *arg, const struct field_info *field)
 	struct args_writer *json = arg;
 
 	pop_path(json);
-	fill_bare(json);
+	put_bare_null(json);
 	if (is_array(field))
 		text_char(json->out, ']');
 	json->comma = true;

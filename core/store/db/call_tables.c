@@ -130,7 +130,7 @@ static void home_put(void *arg)
 }
 
 /* Finalize the statements: they must not outlive the last table that is disconnected. */
-static void home_rest(struct home *home)
+static void home_finalize(struct home *home)
 {
 	sqlite3_finalize(home->of_thread);
 	sqlite3_finalize(home->of_all);
@@ -229,7 +229,7 @@ static int find_block(struct call_cursor *cursor, struct home *home, struct cach
 	return err;
 }
 
-static void leave_block(struct call_cursor *cursor)
+static void release_block(struct call_cursor *cursor)
 {
 	if (cursor->cached)
 		cursor->cached->users--;
@@ -314,7 +314,7 @@ static int enter_block(struct call_cursor *cursor)
 	struct cached *next = NULL;
 	int more;
 
-	leave_block(cursor);
+	release_block(cursor);
 	if (cursor->bounds.thread >= 0 && cursor->next_n > (uint64_t)cursor->bounds.n_to)
 		return 0;
 	more = find_block(cursor, home, &next);
@@ -409,7 +409,7 @@ static int prepare_plain(struct home *home, struct plain *plain, char *sql)
 }
 
 /* Take a statement for the bounds that no other cursor uses: an existing one, or a new one. */
-static int take_plain(struct call_cursor *cursor)
+static int take_plain_statement(struct call_cursor *cursor)
 {
 	struct call_vtab *vtab = (struct call_vtab *)cursor->base.pVtab;
 	char *sql = write_query(vtab, &cursor->bounds);
@@ -466,7 +466,7 @@ static int open_plain(struct call_cursor *cursor)
 	static const char *const types = "iiiiii";
 	const int64_t values[] = { b->thread, b->n_from, b->n_to, b->from, b->to, b->object };
 	sqlite3_stmt *stmt;
-	int err = take_plain(cursor);
+	int err = take_plain_statement(cursor);
 
 	if (err)
 		return err;
@@ -496,11 +496,11 @@ static void choose_row(struct call_cursor *cursor)
 static void release_cursor(struct call_cursor *cursor)
 {
 	leave_plain(cursor);
-	leave_block(cursor);
+	release_block(cursor);
 	cursor->has_plain = cursor->on_block = false;
 }
 
-static int failed_with(int err)
+static int to_sqlite_error(int err)
 {
 	return err == -ETIME ? SQLITE_INTERRUPT : SQLITE_CORRUPT_VTAB; /* has been logged */
 }
@@ -577,7 +577,7 @@ static int filter_calls(sqlite3_vtab_cursor *base, int number, const char *lette
 	if (!err)
 		err = seek_wanted(cursor);
 	choose_row(cursor);
-	return err ? failed_with(err) : SQLITE_OK;
+	return err ? to_sqlite_error(err) : SQLITE_OK;
 }
 
 static int next_call(sqlite3_vtab_cursor *base)
@@ -593,7 +593,7 @@ static int next_call(sqlite3_vtab_cursor *base)
 		err = step_plain(cursor);
 	}
 	choose_row(cursor);
-	return err ? failed_with(err) : SQLITE_OK;
+	return err ? to_sqlite_error(err) : SQLITE_OK;
 }
 
 static int at_end(sqlite3_vtab_cursor *base)
@@ -897,7 +897,8 @@ static int disconnect_table(sqlite3_vtab *base)
 
 	for (int i = 0; i < STATEMENTS; i++)
 		free_plain(&vtab->plain[i]);
-	home_rest(vtab->home); /* its statements are prepared again if another table needs them */
+	home_finalize(
+		vtab->home); /* its statements are prepared again if another table needs them */
 	home_put(vtab->home);
 	free(vtab);
 	return SQLITE_OK;

@@ -161,7 +161,7 @@ static int check_replaceable(const char *path, const struct stat *st)
 }
 
 /* Remove files beside @path: a journal or WAL, possibly planted by others; with @all, @path too. */
-static int remove_beside(const char *path, bool all)
+static int remove_wal_files(const char *path, bool all)
 {
 	static const char *const tails[] = { "-wal", "-shm", "-journal", "" };
 	char name[4096 + 16];
@@ -179,12 +179,12 @@ static int remove_beside(const char *path, bool all)
 	return err;
 }
 
-static bool name_old(const char *path, char old[FILE_BESIDE])
+static bool name_old_file(const char *path, char old[FILE_BESIDE])
 {
 	return snprintf(old, FILE_BESIDE, "%s.old", path) < FILE_BESIDE;
 }
 
-int file_check_way(const char *path)
+int file_check_replace(const char *path)
 {
 	char old[FILE_BESIDE];
 	struct stat st;
@@ -195,17 +195,17 @@ int file_check_way(const char *path)
 	err = check_replaceable(path, &st);
 	if (err)
 		return err;
-	if (!name_old(path, old))
+	if (!name_old_file(path, old))
 		return log_err(-ENAMETOOLONG, "write %s", path);
 	return lstat(old, &st) ? 0 : check_replaceable(old, &st);
 }
 
 int file_make_way(const char *path)
 {
-	int fd, err = file_check_way(path);
+	int fd, err = file_check_replace(path);
 
 	if (!err)
-		err = remove_beside(path, true);
+		err = remove_wal_files(path, true);
 	if (err)
 		return err;
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -234,12 +234,12 @@ int file_keep_old(const char *path, const char *name)
 {
 	char old[FILE_BESIDE];
 
-	if (!name_old(name, old) || !file_is_trace(path))
+	if (!name_old_file(name, old) || !file_is_trace(path))
 		return 0;
-	return remove_beside(old, true) ?: move_trace(path, old);
+	return remove_wal_files(old, true) ?: move_trace(path, old);
 }
 
-static bool name_before(const char *path, char before[FILE_BESIDE])
+static bool name_before_file(const char *path, char before[FILE_BESIDE])
 {
 	return snprintf(before, FILE_BESIDE, "%s.before", path) < FILE_BESIDE;
 }
@@ -248,15 +248,15 @@ int file_set_aside(const char *path)
 {
 	char before[FILE_BESIDE];
 	struct stat st;
-	int err = file_check_way(path);
+	int err = file_check_replace(path);
 
 	if (err || lstat(path, &st))
 		return err;
-	if (!name_before(path, before))
+	if (!name_before_file(path, before))
 		return log_err(-ENAMETOOLONG, "write %s", path);
-	err = file_check_way(before);
+	err = file_check_replace(before);
 	if (!err && lstat(before, &st))
-		err = remove_beside(before, false) ?: move_trace(path, before);
+		err = remove_wal_files(before, false) ?: move_trace(path, before);
 	return err ? err : 1;
 }
 
@@ -264,17 +264,17 @@ void file_forget_before(const char *path)
 {
 	char before[FILE_BESIDE];
 
-	if (name_before(path, before))
+	if (name_before_file(path, before))
 		file_keep_old(before, path);
 }
 
-void file_put_back(const char *path)
+void file_restore_before(const char *path)
 {
 	char before[FILE_BESIDE];
 	struct stat st;
 
 	file_remove(path);
-	if (name_before(path, before) && !lstat(before, &st))
+	if (name_before_file(path, before) && !lstat(before, &st))
 		move_trace(before, path);
 }
 
@@ -282,7 +282,7 @@ int file_make_beside(const char *to, char beside[FILE_BESIDE])
 {
 	if (snprintf(beside, FILE_BESIDE, "%s.part", to) >= FILE_BESIDE)
 		return log_err(-ENAMETOOLONG, "write %s", to);
-	return file_check_way(to) ?: file_make_way(beside);
+	return file_check_replace(to) ?: file_make_way(beside);
 }
 
 int file_sync(const char *path)
@@ -302,7 +302,7 @@ int file_replace(const char *from, const char *to, bool sync)
 
 	if (err)
 		return log_err(err, "write %s", to);
-	err = file_keep_old(to, to) ?: remove_beside(to, false);
+	err = file_keep_old(to, to) ?: remove_wal_files(to, false);
 	if (!err && rename(from, to))
 		err = log_err(-errno, "write %s", to);
 	return err;
@@ -311,7 +311,7 @@ int file_replace(const char *from, const char *to, bool sync)
 void file_remove(const char *path)
 {
 	log_silence(true);
-	remove_beside(path, true);
+	remove_wal_files(path, true);
 	log_silence(false);
 }
 

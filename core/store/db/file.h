@@ -29,7 +29,7 @@ int file_make_way(const char *path);
  * the latter be renamed to @path.old? Removes and creates nothing; returns the same as
  * file_make_way().
  */
-int file_check_way(const char *path);
+int file_check_replace(const char *path);
 
 /*
  * Rename the trace at @path, with its journal and WAL, to @path.before, until it is known whether a
@@ -49,13 +49,13 @@ int file_keep_old(const char *path, const char *name);
 void file_forget_before(const char *path);
 
 /* Remove the file at @path, and rename @path.before back. */
-void file_put_back(const char *path);
+void file_restore_before(const char *path);
 
 enum { FILE_BESIDE = 4096 };
 
 /*
  * Create an empty file @to.part for a trace that will replace @to when it is complete. 0 or -errno
- * after log_err(), also if file_check_way() refuses @to; then there is none.
+ * after log_err(), also if file_check_replace() refuses @to; then there is none.
  */
 int file_make_beside(const char *to, char beside[FILE_BESIDE]);
 
@@ -63,8 +63,9 @@ int file_make_beside(const char *to, char beside[FILE_BESIDE]);
 int file_sync(const char *path);
 
 /*
- * Rename the finished trace @from to @to, for which file_check_way() returned 0; an existing trace
- * is kept as @to.old. With @sync, @from is synced to the disk first. 0 or -errno after log_err().
+ * Rename the finished trace @from to @to, for which file_check_replace() returned 0; an existing
+ * trace is kept as @to.old. With @sync, @from is synced to the disk first. 0 or -errno after
+ * log_err().
  */
 int file_replace(const char *from, const char *to, bool sync);
 

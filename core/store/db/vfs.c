@@ -182,7 +182,7 @@ static const char *distrust_file(int fd)
 }
 
 /* Open a journal or WAL. Returns its descriptor or -errno, -EINVAL after log_err(). */
-static int open_beside(int dir, const char *path, bool make)
+static int open_journal(int dir, const char *path, bool make)
 {
 	const int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
 	const char *name = base_of(path), *why;
@@ -213,7 +213,7 @@ static int check_beside(int dir, const char *path, const char *tail)
 	int fd;
 
 	snprintf(name, sizeof(name), "%s%s", path, tail);
-	fd = open_beside(dir, name, false);
+	fd = open_journal(dir, name, false);
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0 || fd == -ENOENT ? 0 : fd;
@@ -417,7 +417,7 @@ static const sqlite3_io_methods methods = {
 
 /* Names: sqlite3_vfs */
 
-static sqlite3_vfs *real_of(sqlite3_vfs *vfs)
+static sqlite3_vfs *real_vfs(sqlite3_vfs *vfs)
 {
 	return vfs->pAppData;
 }
@@ -450,13 +450,13 @@ static int open_name(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int
 
 	base->pMethods = NULL;
 	if (!name) /* a temporary file, which is unlinked before it is used */
-		return real_of(vfs)->xOpen(real_of(vfs), name, base, flags, ret_flags);
+		return real_vfs(vfs)->xOpen(real_vfs(vfs), name, base, flags, ret_flags);
 	*file = (struct file){ .fd = -1 };
 	if (flags & SQLITE_OPEN_MAIN_DB) {
 		err = open_trace(name, flags & SQLITE_OPEN_READWRITE, file);
 	} else if (flags & (SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_WAL)) {
 		dir = dir_of(name);
-		file->fd = dir < 0 ? -EACCES : open_beside(dir, name, flags & SQLITE_OPEN_CREATE);
+		file->fd = dir < 0 ? -EACCES : open_journal(dir, name, flags & SQLITE_OPEN_CREATE);
 		err = file->fd < 0 ? file->fd : 0;
 	} else {
 		err = -EACCES;
@@ -488,7 +488,7 @@ static int delete_name(sqlite3_vfs *vfs, const char *name, int sync)
 }
 
 /* An empty journal counts as none, as in SQLite's own VFS. */
-static int look_at_name(sqlite3_vfs *vfs, const char *name, int flags, int *ret_there)
+static int access_name(sqlite3_vfs *vfs, const char *name, int flags, int *ret_there)
 {
 	struct stat st;
 	int dir = dir_of(name);
@@ -502,22 +502,22 @@ static int look_at_name(sqlite3_vfs *vfs, const char *name, int flags, int *ret_
 
 static int full_name(sqlite3_vfs *vfs, const char *name, int size, char *full)
 {
-	return real_of(vfs)->xFullPathname(real_of(vfs), name, size, full);
+	return real_vfs(vfs)->xFullPathname(real_vfs(vfs), name, size, full);
 }
 
 static int get_randomness(sqlite3_vfs *vfs, int n, char *bytes)
 {
-	return real_of(vfs)->xRandomness(real_of(vfs), n, bytes);
+	return real_vfs(vfs)->xRandomness(real_vfs(vfs), n, bytes);
 }
 
 static int sleep_for(sqlite3_vfs *vfs, int microseconds)
 {
-	return real_of(vfs)->xSleep(real_of(vfs), microseconds);
+	return real_vfs(vfs)->xSleep(real_vfs(vfs), microseconds);
 }
 
 static int get_time(sqlite3_vfs *vfs, double *ret_days)
 {
-	return real_of(vfs)->xCurrentTime(real_of(vfs), ret_days);
+	return real_vfs(vfs)->xCurrentTime(real_vfs(vfs), ret_days);
 }
 
 static int get_error(sqlite3_vfs *vfs, int size, char *text)
@@ -534,7 +534,7 @@ static sqlite3_vfs vfs = {
 	.zName = "verbatim",
 	.xOpen = open_name,
 	.xDelete = delete_name,
-	.xAccess = look_at_name,
+	.xAccess = access_name,
 	.xFullPathname = full_name,
 	.xRandomness = get_randomness,
 	.xSleep = sleep_for,

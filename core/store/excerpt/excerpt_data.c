@@ -212,7 +212,7 @@ static int note_event(struct copy_data *d, uint64_t n)
 /* Events */
 
 /* All requests of a failed call are included, since one of them caused the failure. */
-static int take_post(struct copy_data *d)
+static int copy_post_event(struct copy_data *d)
 {
 	static const enum column_id changed[] = { COLUMN_nwr };
 	uint32_t row = d->walk.at[FAMILY_POST];
@@ -303,7 +303,7 @@ static int copy_poll(struct copy_data *d, const struct excerpt_item *item, uint3
 	return err ?: 1;
 }
 
-static int take_poll(struct copy_data *d)
+static int copy_poll_event(struct copy_data *d)
 {
 	uint32_t row = d->walk.at[FAMILY_POLL], kept = 0;
 	uint32_t nwc = (uint32_t)block_get(&d->block, COLUMN_nwc, row);
@@ -323,7 +323,7 @@ static int take_poll(struct copy_data *d)
 	return 0;
 }
 
-static int take_notify(struct copy_data *d)
+static int copy_notify_event(struct copy_data *d)
 {
 	uint32_t row = d->walk.at[FAMILY_NOTIFY];
 	struct excerpt_item item =
@@ -350,12 +350,12 @@ static void note_left_out(struct copy_data *d)
 	d->older++;
 }
 
-static int take_event(struct copy_data *d)
+static int copy_next_event(struct copy_data *d)
 {
 	uint32_t kind = walk_kind(&d->block, &d->walk) & KIND_MASK;
-	int taken = kind_is_post(kind)   ? take_post(d)
-		    : kind_is_poll(kind) ? take_poll(d)
-					 : take_notify(d);
+	int taken = kind_is_post(kind)   ? copy_post_event(d)
+		    : kind_is_poll(kind) ? copy_poll_event(d)
+					 : copy_notify_event(d);
 
 	if (taken < 0)
 		return taken;
@@ -365,14 +365,14 @@ static int take_event(struct copy_data *d)
 	return 0;
 }
 
-static int take_block(struct copy_data *d)
+static int copy_block_events(struct copy_data *d)
 {
 	uint32_t events = block_count(&d->block, COLUMN_n);
 	int err = 0;
 
 	d->walk = (struct walk){ 0 };
 	while (!err && d->walk.at[FAMILY_EVENT] < events) {
-		err = take_event(d);
+		err = copy_next_event(d);
 		if (!err && batch_full(&d->batch))
 			err = store_batch(d);
 	}
@@ -381,7 +381,7 @@ static int take_block(struct copy_data *d)
 
 /* Blocks */
 
-static int take_chunks(struct copy_data *d)
+static int copy_chunk_events(struct copy_data *d)
 {
 	sqlite3_stmt *stmt;
 	int err = sql_prepare(d->copy->from,
@@ -394,19 +394,19 @@ static int take_chunks(struct copy_data *d)
 		err = fail_data(d, block_load_all(&d->block, sqlite3_column_blob(stmt, 0),
 						  (size_t)sqlite3_column_bytes(stmt, 0)));
 		if (!err)
-			err = take_block(d);
+			err = copy_block_events(d);
 	}
 	sqlite3_finalize(stmt);
 	return err;
 }
 
-static int take_plain(struct copy_data *d)
+static int copy_plain_rows(struct copy_data *d)
 {
 	struct plain *plain = NULL;
 	int err = plain_open(d->copy->from, d->thread, &plain);
 
 	while (!err && (err = plain_load(plain, &d->block)) > 0)
-		err = take_block(d);
+		err = copy_block_events(d);
 	plain_close(plain);
 	return err;
 }
@@ -472,7 +472,7 @@ static int store_counts(struct copy_data *d)
 }
 
 /* Store events before the cut as a flight recorder stores overwritten ones. */
-static int store_older(struct copy_data *d)
+static int store_older_loss(struct copy_data *d)
 {
 	sqlite3_stmt *stmt;
 	int err;
@@ -512,13 +512,13 @@ int excerpt_copy_data(struct excerpt_copy *copy, uint32_t thread)
 	if (!err)
 		err = load_counts(&d);
 	if (!err)
-		err = copy->plain ? take_plain(&d) : take_chunks(&d);
+		err = copy->plain ? copy_plain_rows(&d) : copy_chunk_events(&d);
 	if (!err)
 		err = store_batch(&d);
 	if (!err)
 		err = store_counts(&d);
 	if (!err)
-		err = store_older(&d);
+		err = store_older_loss(&d);
 	if (!err && copy->has_payload)
 		err = excerpt_copy_payload(copy, thread, &d.kept);
 	fini_data(&d);

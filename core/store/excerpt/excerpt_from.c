@@ -238,7 +238,7 @@ static bool is_over(struct trace *trace, uint32_t id, int64_t time)
 	return process && process->end >= 0 && process->end < time && !has_children(trace, id);
 }
 
-static int find_gone(struct excerpt_from *from, int64_t oldest)
+static int find_gone_objects(struct excerpt_from *from, int64_t oldest)
 {
 	const struct object *object;
 	uint32_t processes = 0;
@@ -276,7 +276,7 @@ int excerpt_from_new(struct trace *trace, struct excerpt_place place,
 	from->place = place;
 	err = find_carried(from, &oldest);
 	if (!err)
-		err = find_gone(from, oldest);
+		err = find_gone_objects(from, oldest);
 	if (!err)
 		err = sql_prepare(trace_db(trace),
 				  "SELECT object FROM ref WHERE thread = ?1 AND n = ?2 AND object"

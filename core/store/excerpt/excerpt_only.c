@@ -106,7 +106,7 @@ static bool add_object(struct excerpt_only *only, uint32_t id)
 	return true;
 }
 
-static int add_named(struct excerpt_only *only, const struct object *object, bool *more)
+static int add_named_objects(struct excerpt_only *only, const struct object *object, bool *more)
 {
 	int err;
 
@@ -131,7 +131,7 @@ static bool is_queue(enum object_kind kind)
 }
 
 /* Set @used[PD] for each PD that an included queue belongs to. */
-static void find_used(const struct excerpt_only *only, bool *used)
+static void find_used_pds(const struct excerpt_only *only, bool *used)
 {
 	const struct object *object;
 
@@ -141,18 +141,18 @@ static void find_used(const struct excerpt_only *only, bool *used)
 			used[object->parent] = true;
 }
 
-static int add_more(struct excerpt_only *only, bool *used, bool *more)
+static int add_related(struct excerpt_only *only, bool *used, bool *more)
 {
 	const struct object *object;
 	int err = 0;
 
-	find_used(only, used);
+	find_used_pds(only, used);
 	for (uint32_t id = 1; !err && (object = trace_object(only->trace, id)); id++) {
 		if (is_memory(object->kind) && object->parent <= only->nobjects &&
 		    used[object->parent])
 			*more |= add_object(only, id);
 		if (only->objects[id])
-			err = add_named(only, object, more);
+			err = add_named_objects(only, object, more);
 	}
 	return err;
 }
@@ -164,7 +164,7 @@ static int add_all(struct excerpt_only *only)
 
 	while (!err && more) {
 		more = false;
-		err = add_more(only, used, &more);
+		err = add_related(only, used, &more);
 	}
 	free(used);
 	return err;
@@ -173,7 +173,7 @@ static int add_all(struct excerpt_only *only)
 /* Queue pairs that are not included: their CQs are shared; true if one has an included SRQ. */
 
 /* Mark the CQs of excluded queue pairs as shared. *@ret_srq: one of these uses an included SRQ. */
-static int find_shared(struct excerpt_only *only, bool *ret_srq)
+static int find_shared_cqs(struct excerpt_only *only, bool *ret_srq)
 {
 	const struct object *object, *of;
 	int err = 0;
@@ -221,7 +221,7 @@ static int compare_taken(const void *a, const void *b)
 	return x->i < y->i ? -1 : x->i > y->i;
 }
 
-static int find_taken(struct excerpt_only *only)
+static int find_taken_requests(struct excerpt_only *only)
 {
 	const struct trace_event *event;
 	struct cursor *cursor;
@@ -245,11 +245,11 @@ int excerpt_only_complete(struct excerpt_only *only)
 	int err = add_all(only);
 
 	if (!err)
-		err = find_shared(only, &srq);
+		err = find_shared_cqs(only, &srq);
 	for (uint32_t id = 1; (object = trace_object(only->trace, id)); id++)
 		if (only->objects[id] && object->process <= only->nprocesses)
 			only->processes[object->process] = true;
-	return err || !srq ? err : find_taken(only);
+	return err || !srq ? err : find_taken_requests(only);
 }
 
 /* Choosing */

@@ -61,7 +61,7 @@ enum {
 	CALL_END_N
 };
 
-static int take_call(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
+static int includes_call(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
 {
 	const char *name = (const char *)sqlite3_column_text(row, CALL_VERB);
 	int verb = name ? verb_find(name) : -1;
@@ -105,7 +105,7 @@ static int find_call(struct excerpt_copy *copy, sqlite3_stmt *row)
 }
 
 /* The outputs of a call do not exist before it has returned. */
-static int take_ref(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
+static int includes_ref(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
 {
 	const char *path = (const char *)sqlite3_column_text(row, 2);
 	int found = find_call(copy, row);
@@ -114,7 +114,7 @@ static int take_ref(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *
 	return found < 0 ? found : found == 2 || (found && strncmp(path ?: "", "out.", 4) != 0);
 }
 
-static int take_async(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
+static int includes_async(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
 {
 	int found = find_call(copy, row);
 
@@ -122,7 +122,7 @@ static int take_async(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt
 	return found < 0 ? found : found == 2;
 }
 
-static int take_row(struct excerpt_copy *copy, sqlite3_stmt *row)
+static int includes_row(struct excerpt_copy *copy, sqlite3_stmt *row)
 {
 	const struct excerpt_item item = { .kind = EXCERPT_EVENT,
 					   .id = { sql_u32(row, 0),
@@ -133,10 +133,10 @@ static int take_row(struct excerpt_copy *copy, sqlite3_stmt *row)
 	return excerpt_has(copy, &item);
 }
 
-static int take_event(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
+static int includes_event(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
 {
 	(void)to;
-	if (!take_row(copy, row))
+	if (!includes_row(copy, row))
 		return 0;
 	count_event(copy, sql_u32(row, 0), (uint64_t)sqlite3_column_int64(row, 1), 1);
 	for (int i = 4; i < sqlite3_column_count(row); i++)
@@ -146,7 +146,7 @@ static int take_event(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt
 }
 
 /* Is a note included? It is about a whole thread, or a time. */
-static int take_note(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
+static int includes_note(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
 {
 	struct event_id id = { sql_u32(row, 0), (uint64_t)sqlite3_column_int64(row, 1) };
 
@@ -155,7 +155,7 @@ static int take_note(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt 
 	       excerpt_reaches(copy->excerpt, id, sql_time(row, 3));
 }
 
-static int take_loss(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
+static int includes_loss(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
 {
 	struct event_id id = { sql_u32(row, 0), 0 };
 
@@ -163,7 +163,7 @@ static int take_loss(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt 
 	return excerpt_reaches(copy->excerpt, id, sql_time(row, 3));
 }
 
-static int take_sample(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
+static int includes_sample(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
 {
 	struct event_id id = { sql_u32(row, 0), 0 };
 
@@ -171,7 +171,7 @@ static int take_sample(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stm
 	return excerpt_reaches(copy->excerpt, id, sql_time(row, 1));
 }
 
-static int take_stack(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
+static int includes_stack(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
 {
 	uint32_t stack = sql_u32(row, 0);
 
@@ -184,17 +184,34 @@ static int take_stack(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt
  * whole trace.
  */
 static const struct copy_table first_tables[] = {
-	{ "meta", NULL },           { "process", NULL },      { "environ", NULL },
-	{ "thread", NULL },         { "module", NULL },       { "device", NULL },
-	{ "port", NULL },           { "gid", NULL },          { "object", NULL },
-	{ "call", take_call },      { "ref", take_ref },      { "event", take_async },
-	{ "fork", take_event },     { "memory", take_event }, { "misuse", take_event },
-	{ "mark", take_event },     { "waited", take_note },  { "coverage", take_note },
-	{ "loss", take_loss },      { "carried", NULL },      { "merged", NULL },
-	{ "merged_meta", NULL },    { "counter", NULL },      { "sample", take_sample },
+	{ "meta", NULL },
+	{ "process", NULL },
+	{ "environ", NULL },
+	{ "thread", NULL },
+	{ "module", NULL },
+	{ "device", NULL },
+	{ "port", NULL },
+	{ "gid", NULL },
+	{ "object", NULL },
+	{ "call", includes_call },
+	{ "ref", includes_ref },
+	{ "event", includes_async },
+	{ "fork", includes_event },
+	{ "memory", includes_event },
+	{ "misuse", includes_event },
+	{ "mark", includes_event },
+	{ "waited", includes_note },
+	{ "coverage", includes_note },
+	{ "loss", includes_loss },
+	{ "carried", NULL },
+	{ "merged", NULL },
+	{ "merged_meta", NULL },
+	{ "counter", NULL },
+	{ "sample", includes_sample },
 	{ "counter_sample", NULL },
 };
-static const struct copy_table last_tables[] = { { "stack", take_stack }, { "frame", take_stack } };
+static const struct copy_table last_tables[] = { { "stack", includes_stack },
+						 { "frame", includes_stack } };
 
 static int put_row(struct excerpt_copy *copy, sqlite3_stmt *to, const char *table)
 {

@@ -434,8 +434,8 @@ uint32_t objects_cache_at(struct objects_cache *cache, const struct objects *obj
 }
 
 /* The time when the next queue pair of the process gets that number. */
-static int64_t qp_until(const struct objects *objects, uint32_t process, uint32_t number,
-			int64_t time)
+static int64_t qp_number_end(const struct objects *objects, uint32_t process, uint32_t number,
+			     int64_t time)
 {
 	struct object key = {
 		.id = UINT32_MAX, .process = process, .number = number, .created_at = time
@@ -460,6 +460,6 @@ uint32_t objects_cache_qp(struct objects_cache *cache, const struct objects *obj
 				      .cq = cq,
 				      .id = o ? o->id : 0,
 				      .from = time,
-				      .until = qp_until(objects, process, number, time) };
+				      .until = qp_number_end(objects, process, number, time) };
 	return e->id;
 }

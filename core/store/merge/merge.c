@@ -74,7 +74,9 @@ static int init_parts(struct merge *merge)
 		part->modules = modules;
 		part->devices = devices;
 		if (part->joint->trace->nmerged)
-			return log_why(-EINVAL, "%s is already merged: merge its source traces",
+			return log_why(-EINVAL,
+				       "%s is itself a merged trace: merge its source "
+				       "traces instead",
 				       part->joint->path);
 		err = sql_max_id(part->db, "module", &n);
 		modules += n;
@@ -103,7 +105,7 @@ int merge_write(struct trace *joint, const char *to)
 	int err;
 
 	merge.beside = beside;
-	err = file_check_way(to) ?: init_parts(&merge) ?: file_make_beside(to, beside);
+	err = file_check_replace(to) ?: init_parts(&merge) ?: file_make_beside(to, beside);
 	if (err) {
 		fini_merge(&merge);
 		return err;

@@ -94,7 +94,7 @@ static bool is_new(const struct merge *merge, size_t i, const char *key)
 	return its && *its;
 }
 
-static int put_all(const struct merge *merge, const char *key)
+static int put_joined_values(const struct merge *merge, const char *key)
 {
 	struct text all = { 0 };
 	int err;
@@ -136,7 +136,7 @@ static int put_rule(const struct merge *merge, const char *key, enum rule rule)
 	case OR_MIXED:
 		return schema_set_meta(merge->to, key, "several");
 	case ALL_OF:
-		return put_all(merge, key);
+		return put_joined_values(merge, key);
 	default:
 		return put_number(merge, key, rule == SUM);
 	}
@@ -146,7 +146,7 @@ static int put_rule(const struct merge *merge, const char *key, enum rule rule)
  * Write time 0 of the merged trace in the clock of the first trace; in ticks, too, if all traces
  * count the same ticks.
  */
-static int put_zero(const struct merge *merge)
+static int put_time_zero(const struct merge *merge)
 {
 	int64_t before = merge->parts[0].joint->clock.offset;
 	uint64_t mult = (uint64_t)number_of(merge, 0, "clock_mult");
@@ -164,11 +164,11 @@ static int put_zero(const struct merge *merge)
 		       ?: schema_set_meta_int(merge->to, "clock_shift", (int64_t)shift);
 }
 
-static int put_line(const struct merge *merge)
+static int put_summary_line(const struct merge *merge)
 {
 	int64_t end = 0, cut = INT64_MIN;
 	bool interrupted = false;
-	int err = put_zero(merge);
+	int err = put_time_zero(merge);
 
 	for (size_t i = 0; i < merge->n; i++) {
 		const struct merge_part *part = &merge->parts[i];
@@ -190,7 +190,7 @@ static int put_line(const struct merge *merge)
 
 /* Each */
 
-static int put_metas(const struct merge *merge, size_t i)
+static int put_part_meta(const struct merge *merge, size_t i)
 {
 	sqlite3_stmt *from = NULL, *to = NULL;
 	int err = sql_prepare(merge->parts[i].db, "SELECT key, value FROM meta", &from);
@@ -236,14 +236,14 @@ int merge_describe(struct merge *merge)
 	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules) && !err; i++)
 		err = put_rule(merge, rules[i].key, rules[i].rule);
 	if (!err)
-		err = put_line(merge);
+		err = put_summary_line(merge);
 	if (!err)
 		err = sql_prepare(merge->to,
 				  "INSERT INTO merged VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
 				  " ?, ?, ?, ?, ?)",
 				  &to);
 	for (size_t i = 0; i < merge->n && !err; i++)
-		err = put_merged(merge, i, to) ?: put_metas(merge, i);
+		err = put_merged(merge, i, to) ?: put_part_meta(merge, i);
 	sqlite3_finalize(to);
 	return err;
 }

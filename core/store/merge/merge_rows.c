@@ -136,7 +136,7 @@ static int copy_table(struct merge *merge, const struct references *table)
 	return err;
 }
 
-static bool is_apart(const char *table)
+static bool is_copied_apart(const char *table)
 {
 	for (size_t i = 0; i < sizeof(apart) / sizeof(*apart); i++)
 		if (!strcmp(table, apart[i]))
@@ -149,7 +149,7 @@ int merge_copy_rows(struct merge *merge)
 	int err = 0;
 
 	for (const struct references *table = references; table->table && !err; table++)
-		if (!is_apart(table->table))
+		if (!is_copied_apart(table->table))
 			err = copy_table(merge, table);
 	return err;
 }

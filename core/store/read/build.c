@@ -45,7 +45,7 @@ void build_lend(void *at, size_t size)
 	lent.size = size;
 }
 
-static void *take_lent(struct build *build, size_t bytes)
+static void *take_lent_memory(struct build *build, size_t bytes)
 {
 	char *at = build->at;
 
@@ -64,7 +64,7 @@ static void *take_memory(struct build *build, size_t bytes)
 	struct piece *piece = build->at ? NULL : calloc(1, sizeof(*piece) + bytes);
 
 	if (build->at)
-		return take_lent(build, bytes);
+		return take_lent_memory(build, bytes);
 	if (!piece) {
 		build->failed = true;
 		return NULL;
@@ -236,8 +236,8 @@ static size_t count_room(const struct struct_info *info, const struct field_info
 }
 
 /* Arguments that the verb only writes have no value in the JSON. */
-static void write_out(struct build *build, const struct struct_info *info, uint64_t *args,
-		      unsigned int index)
+static void reserve_out(struct build *build, const struct struct_info *info, uint64_t *args,
+			unsigned int index)
 {
 	const struct field_info *field = &info->fields[index];
 	size_t size = field->type->size;
@@ -249,11 +249,11 @@ static void write_out(struct build *build, const struct struct_info *info, uint6
 	args[index] = (uint64_t)(uintptr_t)take_memory(build, size * count_room(info, field, args));
 }
 
-static void put_outs(struct build *build, const struct struct_info *info, uint64_t *args)
+static void put_out_arguments(struct build *build, const struct struct_info *info, uint64_t *args)
 {
 	for (unsigned int i = 0; i < info->nfields; i++)
 		if (info->fields[i].kind == FIELD_PTR && info->fields[i].dir == DIR_OUT)
-			write_out(build, info, args, i);
+			reserve_out(build, info, args, i);
 }
 
 int build_args(enum verb verb, const struct args *from, build_resolve *resolve, void *arg,
@@ -275,7 +275,7 @@ int build_args(enum verb verb, const struct args *from, build_resolve *resolve, 
 	build->end = lent.at + lent.size;
 	memset(args, 0, BUILD_ARGS * sizeof(*args));
 	put_struct(build, info, (char *)args, args_root(from));
-	put_outs(build, info, args);
+	put_out_arguments(build, info, args);
 	if (build->failed) {
 		build_free(build);
 		return -ENOMEM;
@@ -323,7 +323,7 @@ int args_out_json(enum verb verb, const uint64_t *args, int64_t ret, char **ret_
 
 	text_char(&text, '{');
 	if (words && !verb_failed(verb, ret)) {
-		codec_put_outs(&out, verb, args);
+		codec_put_outputs(&out, verb, args);
 		whole = write_outs(&json, verb, words, out.used) && !out.cut;
 	}
 	text_char(&text, '}');

@@ -158,7 +158,7 @@ static int resolve_event(struct cursor *cursor)
 static __attribute__((cold)) void trim_streams(struct cursor *cursor)
 {
 	for (uint32_t i = cursor->count; i > 1 && cursor->held > HELD_MAX / 4 * 3; i--)
-		stream_rest(cursor->heap[i - 1].stream);
+		stream_release(cursor->heap[i - 1].stream);
 }
 
 static int next_of_threads(struct cursor *cursor)
@@ -221,7 +221,7 @@ static void count_event(struct cursor *cursor)
 }
 
 /* Return the end of a process: 1, or -errno. */
-static int give_exit(struct cursor *cursor, const struct process *p)
+static int return_exit(struct cursor *cursor, const struct process *p)
 {
 	int err;
 
@@ -235,7 +235,7 @@ static int give_exit(struct cursor *cursor, const struct process *p)
 }
 
 /* The next event, whether the filter selects it or not: 1, 0 at the end. */
-static int any_next(struct cursor *cursor)
+static int next_unfiltered(struct cursor *cursor)
 {
 	const struct process *ended;
 	int err;
@@ -243,7 +243,7 @@ static int any_next(struct cursor *cursor)
 	restore_heap(cursor);
 	ended = cursor->reading->next_exit(cursor);
 	if (ended)
-		return give_exit(cursor, ended);
+		return return_exit(cursor, ended);
 	if (!cursor->count)
 		return 0;
 	err = next_of_threads(cursor);
@@ -271,7 +271,7 @@ int cursor_next_one(struct cursor *cursor, const struct trace_event **ret_event)
 	do {
 		if (!(++cursor->looked % LOOKS) && deadline_is_over())
 			return deadline_fail();
-		more = any_next(cursor);
+		more = next_unfiltered(cursor);
 		if (more <= 0)
 			return more;
 		if (cursor->filter.to && cursor->event.time > cursor->filter.to)

@@ -107,7 +107,7 @@ static int extend_thread(struct cursor *cursor, uint32_t thread)
 
 	if (!*stream)
 		return 0;
-	settled = live_settled(cursor->trace->live, thread, &ended);
+	settled = live_last_stored(cursor->trace->live, thread, &ended);
 	err = stream_more(*stream, settled);
 	if (err)
 		return err;
@@ -136,7 +136,7 @@ int cursor_extend(struct cursor *cursor, int64_t time)
 	return err;
 }
 
-uint64_t cursor_late(const struct cursor *cursor)
+uint64_t cursor_late_events(const struct cursor *cursor)
 {
 	return cursor->late;
 }

@@ -121,7 +121,7 @@ static int open_whole(struct cursor *cursor)
 		return log_err(-ENOMEM, "read the trace");
 	cursor->nstreams = trace->nthreads;
 	if (cursor->match && trace->whole_from != INT64_MIN && !trace_is_closed(trace))
-		match_kept_from(cursor->match, trace->whole_from);
+		match_set_kept_from(cursor->match, trace->whole_from);
 	add_exits(cursor);
 	return add_streams(cursor);
 }

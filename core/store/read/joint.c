@@ -81,7 +81,7 @@ static uint64_t number_of(struct trace *trace, const char *key)
 	return text ? strtoull(text, NULL, 10) : 0;
 }
 
-static bool is_same(struct trace *a, struct trace *b, const char *key)
+static bool is_same_meta(struct trace *a, struct trace *b, const char *key)
 {
 	const char *x = trace_meta(a, key), *y = trace_meta(b, key);
 
@@ -89,15 +89,15 @@ static bool is_same(struct trace *a, struct trace *b, const char *key)
 }
 
 /* Do both count the same ticks (core/wire/clock.h)? */
-static bool find_same(struct trace *trace, struct trace *first, struct trace_clock *ret_clock)
+static bool find_tick_clock(struct trace *trace, struct trace *first, struct trace_clock *ret_clock)
 {
 	uint64_t mult = number_of(trace, "clock_mult"), its = number_of(first, "clock_mult");
 	double rate = (double)its / (double)(1ull << (number_of(first, "clock_shift") & 63));
 	double own = (double)mult / (double)(1ull << (number_of(trace, "clock_shift") & 63));
 	int64_t apart;
 
-	if (!is_same(trace, first, "recorder_boot") || !is_same(trace, first, "clock") || !mult ||
-	    !its || !trace_clock_drifts(rate / own - 1))
+	if (!is_same_meta(trace, first, "recorder_boot") || !is_same_meta(trace, first, "clock") ||
+	    !mult || !its || !trace_clock_drifts(rate / own - 1))
 		return false;
 	apart = (int64_t)(number_of(trace, "clock_start") - number_of(first, "clock_start"));
 	*ret_clock = (struct trace_clock){ .source = CLOCK_SAME,
@@ -106,11 +106,11 @@ static bool find_same(struct trace *trace, struct trace *first, struct trace_clo
 	return true;
 }
 
-bool trace_clock_as(const struct trace *trace, size_t i, size_t like, struct trace_clock *ret)
+bool trace_clock_like(const struct trace *trace, size_t i, size_t like, struct trace_clock *ret)
 {
 	const struct trace_clock *known = &trace->joint->parts[like].clock;
 
-	if (!find_same(trace->joint->parts[i].trace, trace->joint->parts[like].trace, ret))
+	if (!find_tick_clock(trace->joint->parts[i].trace, trace->joint->parts[like].trace, ret))
 		return false;
 	ret->source = known->source;
 	ret->offset = trace_clock_time(known, ret->offset);
@@ -121,7 +121,7 @@ bool trace_clock_as(const struct trace *trace, size_t i, size_t like, struct tra
 }
 
 /* How much later than @first its recording began, by the time of day. */
-static int64_t began_after(struct trace *trace, struct trace *first)
+static int64_t start_distance(struct trace *trace, struct trace *first)
 {
 	return span_limit((int64_t)(number_of(trace, "realtime") - number_of(first, "realtime")));
 }
@@ -129,18 +129,18 @@ static int64_t began_after(struct trace *trace, struct trace *first)
 int64_t trace_clock_ahead(const struct trace *trace, size_t i)
 {
 	const struct joint_part *part = &trace->joint->parts[i], *first = trace->joint->parts;
-	int64_t began = began_after(part->trace, first->trace);
+	int64_t began = start_distance(part->trace, first->trace);
 
 	return began - (part->clock.offset - first->clock.offset);
 }
 
 static void choose_clock(struct joint_part *part, struct trace *first)
 {
-	if (part->trace == first || find_same(part->trace, first, &part->clock))
+	if (part->trace == first || find_tick_clock(part->trace, first, &part->clock))
 		return;
 	part->clock = (struct trace_clock){
 		.source = CLOCK_ASSUMED,
-		.offset = began_after(part->trace, first),
+		.offset = start_distance(part->trace, first),
 		.error = INT64_MAX,
 	};
 }
@@ -215,7 +215,7 @@ static void renumber_rare_events(const struct joint_part *part)
 	}
 }
 
-static int place_all(struct trace *whole)
+static int place_parts(struct trace *whole)
 {
 	struct joint *joint = whole->joint;
 
@@ -309,7 +309,7 @@ static void add_losses(struct trace *whole)
 }
 
 /* A file given twice, under different names, would be its own peer. */
-static int refuse_twice(const char *const *paths, size_t n)
+static int refuse_duplicates(const char *const *paths, size_t n)
 {
 	struct stat *files = calloc(n, sizeof(*files)); /* st_ino 0: it cannot be read */
 	int err = files ? 0 : log_err(-ENOMEM, "join traces");
@@ -379,7 +379,9 @@ static int refuse_copies(struct trace **parts, const char *const *paths, size_t 
 		if (earlier < 0)
 			err = (int)earlier;
 		else if ((size_t)earlier != i)
-			err = log_why(-EINVAL, "%s and %s are from the same recording",
+			err = log_why(-EINVAL,
+				      "%s and %s are from the same recording: give only "
+				      "one of them",
 				      paths[earlier], paths[i]);
 	}
 	map_fini(&seen);
@@ -393,7 +395,7 @@ static int fill_joint(struct trace *whole, struct trace **parts, const char *con
 
 	for (size_t i = 0; i < joint->n; i++)
 		joint->parts[i] = (struct joint_part){ .trace = parts[i], .path = paths[i] };
-	err = refuse_twice(paths, joint->n) ?: refuse_copies(parts, paths, joint->n);
+	err = refuse_duplicates(paths, joint->n) ?: refuse_copies(parts, paths, joint->n);
 	if (err)
 		return err;
 	for (size_t i = 0; i < joint->n; i++)
@@ -536,7 +538,7 @@ int trace_set_clock(struct trace *trace, size_t i, const struct trace_clock *clo
 {
 	trace->joint->parts[i].clock = *clock;
 	trace_clock_bound(&trace->joint->parts[i].clock);
-	return place_all(trace);
+	return place_parts(trace);
 }
 
 int trace_set_start(struct trace *trace)
@@ -549,7 +551,7 @@ int trace_set_start(struct trace *trace)
 			first = joint->parts[i].clock.offset;
 	for (size_t i = 0; i < joint->n; i++)
 		joint->parts[i].clock.offset -= first;
-	return place_all(trace);
+	return place_parts(trace);
 }
 
 static int64_t add_errors(const struct trace_clock *a, const struct trace_clock *b)

@@ -54,7 +54,7 @@ struct trace_clock trace_clock(const struct trace *trace, size_t i);
  * The clock of trace @i, if it was recorded on the machine and boot of trace @like, whose clock is
  * known.
  */
-bool trace_clock_as(const struct trace *joint, size_t i, size_t like, struct trace_clock *ret);
+bool trace_clock_like(const struct trace *joint, size_t i, size_t like, struct trace_clock *ret);
 
 /* How far the time of day of trace @i's machine is ahead of the first trace's; negative: behind. */
 int64_t trace_clock_ahead(const struct trace *joint, size_t i);

@@ -98,7 +98,7 @@ static void drop_object(struct live *live, struct living *l)
 	free(l);
 }
 
-static void bury_object(struct live *live, struct living *l)
+static void mark_object_dead(struct live *live, struct living *l)
 {
 	if (l->dead)
 		return;
@@ -116,7 +116,7 @@ static void supersede_object(struct live *live, struct living *l)
 {
 	unlink_object(live, l, PLACE);
 	unlink_object(live, l, NUMBER);
-	bury_object(live, l);
+	mark_object_dead(live, l);
 }
 
 int live_new(struct trace *trace, struct writer *writer, struct live **ret_live)
@@ -168,8 +168,8 @@ const struct object *live_object(const struct live *live, uint32_t id)
 	return l ? &l->object : NULL;
 }
 
-static struct living *at_place(const struct live *live, uint32_t process, enum object_kind kind,
-			       uint64_t handle)
+static struct living *find_at_place(const struct live *live, uint32_t process,
+				    enum object_kind kind, uint64_t handle)
 {
 	struct living *l = *find_bucket(live, PLACE, handle, process);
 
@@ -190,7 +190,7 @@ const struct object *live_at(const struct live *live, uint32_t process, enum obj
 			     uint64_t handle)
 {
 	for (; process && handle; process = parent_of(live, process)) {
-		const struct living *l = at_place(live, process, kind, handle);
+		const struct living *l = find_at_place(live, process, kind, handle);
 
 		if (l)
 			return &l->object;
@@ -288,7 +288,7 @@ static int note_creation(struct live *live, const struct trace_event *event,
 			 uint32_t *ret_object)
 {
 	struct object object = { .process = event->process, .kind = kind, .handle = handle };
-	struct living *l = at_place(live, event->process, kind, handle);
+	struct living *l = find_at_place(live, event->process, kind, handle);
 	const struct object *parent;
 	struct object_made made;
 	int err;
@@ -356,7 +356,7 @@ int live_call(struct live *live, const struct trace_event *event, struct call *c
 	/* one created after the destroy began is another object at the same address */
 	if (event->kind == TRACE_RETURN && !call->failed && verb->effect == EFFECT_DESTROY &&
 	    o->process == event->process && o->created_at <= call->begin)
-		bury_object(live, at_place(live, o->process, o->kind, o->handle));
+		mark_object_dead(live, find_at_place(live, o->process, o->kind, o->handle));
 	return 0;
 }
 
@@ -378,7 +378,7 @@ void live_exit(struct live *live, uint32_t process)
 
 			if (its)
 				/* may free another dead object: start again */
-				bury_object(live, l);
+				mark_object_dead(live, l);
 			l = its ? live->tables[PLACE][i] : l->next[PLACE];
 		}
 }
@@ -460,7 +460,7 @@ struct totals live_totals(const struct live *live)
 	return totals;
 }
 
-uint64_t live_settled(const struct live *live, uint32_t id, bool *ret_ended)
+uint64_t live_last_stored(const struct live *live, uint32_t id, bool *ret_ended)
 {
 	const struct thread_log *log = live->writer->logs[id - 1];
 

@@ -33,7 +33,7 @@ int live_read_chunk(struct live *live, uint32_t thread, uint64_t first_n);
  * The last event of thread @id up to which the tables are complete; @ret_ended: it is the thread's
  * last.
  */
-uint64_t live_settled(const struct live *live, uint32_t id, bool *ret_ended);
+uint64_t live_last_stored(const struct live *live, uint32_t id, bool *ret_ended);
 
 /*
  * As trace_object() and trace_object_at(), for the time of the last event; live_qp(): the queue

@@ -59,7 +59,7 @@ int match_new(struct match **ret_match)
 	return 0;
 }
 
-void match_kept_from(struct match *match, int64_t time)
+void match_set_kept_from(struct match *match, int64_t time)
 {
 	match->kept_from = time;
 }
@@ -352,7 +352,7 @@ static uint32_t count_candidates(struct match *match, struct state *state, uint3
 }
 
 /* Note the candidate of the other queue. */
-static void note_other(struct match_queue *queue, uint64_t wr_id, struct match_found *found)
+static void note_other_request(struct match_queue *queue, uint64_t wr_id, struct match_found *found)
 {
 	const struct match_request *request;
 
@@ -365,9 +365,9 @@ static void note_other(struct match_queue *queue, uint64_t wr_id, struct match_f
 }
 
 /* Find the request in the queue pair's own queues, or in that of its SRQ. */
-static struct match_queue *find_own(struct match *match, struct state *state, uint32_t cq,
-				    const struct wc *wc, bool *receive, int64_t *ret_at,
-				    struct match_found *ret_found)
+static struct match_queue *find_in_own_queues(struct match *match, struct state *state, uint32_t cq,
+					      const struct wc *wc, bool *receive, int64_t *ret_at,
+					      struct match_found *ret_found)
 {
 	bool success = wc->status == ABI_WC_SUCCESS, either = false;
 	struct match_queue *queue;
@@ -375,8 +375,8 @@ static struct match_queue *find_own(struct match *match, struct state *state, ui
 	if (!success)
 		*receive = error_is_receive(match, state, cq, wc, &either);
 	if (either)
-		note_other(*receive ? &state->sq : receive_queue(match, state), wc->wr_id,
-			   ret_found);
+		note_other_request(*receive ? &state->sq : receive_queue(match, state), wc->wr_id,
+				   ret_found);
 	queue = *receive ? receive_queue(match, state) : &state->sq;
 	*ret_at = match_queue_find(queue, wc->wr_id, success);
 	if (*ret_at < 0)
@@ -417,7 +417,7 @@ bool match_wc(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc
 		return false;
 	}
 	if (state)
-		queue = find_own(match, state, cq, wc, &receive, &at, ret_found);
+		queue = find_in_own_queues(match, state, cq, wc, &receive, &at, ret_found);
 	if (!queue && (receive || wc->status != ABI_WC_SUCCESS)) {
 		queue = find_by_cq(match, cq, wc, &at);
 		receive |= queue != NULL;
@@ -463,8 +463,8 @@ struct guess {
 	bool unsure;
 };
 
-static void consider_queue(struct match *match, const struct state *state, uint32_t cq,
-			   const struct wc *wc, struct guess *guess)
+static void add_guess(struct match *match, const struct state *state, uint32_t cq,
+		      const struct wc *wc, struct guess *guess)
 {
 	const struct match_request *request;
 
@@ -487,7 +487,7 @@ uint32_t match_guess(struct match *match, uint32_t cq, const struct wc *wc)
 	struct guess guess = { 0 };
 
 	for (const struct state *state = cq ? match->states : NULL; state; state = state->after)
-		consider_queue(match, state, cq, wc, &guess);
+		add_guess(match, state, cq, wc, &guess);
 	if (guess.queues == 1)
 		return guess.only->object;
 	return guess.unsure || !guess.found ? 0 : guess.found->object;

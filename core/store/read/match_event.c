@@ -35,7 +35,7 @@ static uint32_t read_capability(const struct args *in, const struct args *out, c
 }
 
 /* The value that the program requested. */
-static uint32_t read_asked(const struct args *in, const enum arg *list)
+static uint32_t read_requested(const struct args *in, const enum arg *list)
 {
 	return read_capability(in, NULL, list);
 }
@@ -52,7 +52,7 @@ static int add_receives(struct match *match, struct trace *trace, const struct t
 	if (!cq)
 		cq = object_arg(trace, event, in, ARG(wq_init_attr.cq), OBJECT_cq);
 	return match_add_srq(match, event->call->object, read_capability(in, out, max),
-			     read_asked(in, max), cq);
+			     read_requested(in, max), cq);
 }
 
 static int add_created(struct match *match, struct trace *trace, const struct trace_event *event,
@@ -74,8 +74,8 @@ static int add_created(struct match *match, struct trace *trace, const struct tr
 		.srq = object_arg(trace, event, out, ARG(ret.srq), OBJECT_srq),
 		.max_send_wr = read_capability(in, out, send),
 		.max_recv_wr = read_capability(in, out, recv),
-		.asked_send_wr = read_asked(in, send),
-		.asked_recv_wr = read_asked(in, recv),
+		.asked_send_wr = read_requested(in, send),
+		.asked_recv_wr = read_requested(in, recv),
 		.sq_sig_all = read_capability(in, out, all),
 	};
 	return match_add_qp(match, event->call->object, &info);
@@ -97,7 +97,7 @@ static int add_bind(struct match *match, struct trace *trace, const struct trace
 	return match_post(match, qp, &post, event->id, event->time);
 }
 
-static int with_args(struct match *match, struct trace *trace, const struct trace_event *event)
+static int match_call(struct match *match, struct trace *trace, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	const struct args *in = call->args, *out = call->out;
@@ -123,7 +123,7 @@ static int with_args(struct match *match, struct trace *trace, const struct trac
 }
 
 /* Is process @id alive, or a descendant that inherited its objects? */
-static bool is_used(struct trace *trace, uint32_t id, int64_t time)
+static bool is_process_used(struct trace *trace, uint32_t id, int64_t time)
 {
 	const struct process *p;
 
@@ -146,7 +146,7 @@ static bool is_used(struct trace *trace, uint32_t id, int64_t time)
  */
 static void forget_dead(struct match *match, struct trace *trace, uint32_t id, int64_t time)
 {
-	while (id && !is_used(trace, id, time)) {
+	while (id && !is_process_used(trace, id, time)) {
 		const struct process *p = trace_process(trace, id);
 
 		match_exit(match, id);
@@ -173,7 +173,7 @@ int match_event(struct match *match, struct trace *trace, const struct trace_eve
 	/* another thread may poll its completion, or post, before it returns */
 	if (event->kind == TRACE_CALL)
 		return call->verb == VERB_bind_mw || call->verb == VERB_modify_srq
-			       ? with_args(match, trace, event)
+			       ? match_call(match, trace, event)
 			       : 0;
 	if (verb->object != OBJECT_qp && verb->object != OBJECT_srq && verb->object != OBJECT_wq)
 		return 0;
@@ -181,6 +181,6 @@ int match_event(struct match *match, struct trace *trace, const struct trace_eve
 		match_remove(match, call->object);
 	else if (verb->effect == EFFECT_CREATE || call->verb == VERB_modify_qp ||
 		 call->verb == VERB_modify_wq)
-		return with_args(match, trace, event);
+		return match_call(match, trace, event);
 	return 0;
 }

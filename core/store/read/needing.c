@@ -80,7 +80,7 @@ int64_t needing_objects(struct trace *trace, enum object_kind kind)
 	return count_kind(trace, "SELECT count(*) FROM object WHERE kind = '%s'", kind);
 }
 
-int64_t needing_at_once(struct trace *trace, enum object_kind kind)
+int64_t needing_most_live(struct trace *trace, enum object_kind kind)
 {
 	return count_kind(trace,
 			  "SELECT max(live) FROM (SELECT sum(d) OVER (ORDER BY t, d) live FROM ("
@@ -90,7 +90,7 @@ int64_t needing_at_once(struct trace *trace, enum object_kind kind)
 			  kind);
 }
 
-uint64_t needing_region(struct trace *trace)
+uint64_t needing_largest_region(struct trace *trace)
 {
 	return (uint64_t)sql_int(trace_db(trace),
 				 "SELECT max(json_extract(args, '$.length')) FROM call"

@@ -41,7 +41,7 @@ int needing_calls(struct trace *trace, enum needing what,
  * unreadable.
  */
 int64_t needing_objects(struct trace *trace, enum object_kind kind);
-int64_t needing_at_once(struct trace *trace, enum object_kind kind);
+int64_t needing_most_live(struct trace *trace, enum object_kind kind);
 
 /* The length of the largest region. */
-uint64_t needing_region(struct trace *trace);
+uint64_t needing_largest_region(struct trace *trace);

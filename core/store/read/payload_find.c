@@ -81,8 +81,8 @@ bool trace_has_payloads(struct trace *trace)
 	return trace->finder->any;
 }
 
-static void give_row(const struct payload_rows *rows, const struct payload_row *row,
-		     struct payload *payload)
+static void fill_payload_from(const struct payload_rows *rows, const struct payload_row *row,
+			      struct payload *payload)
 {
 	*payload = (struct payload){
 		.kind = payload_kind_text(row->kind),
@@ -112,7 +112,7 @@ static int find_row(struct finder *f, struct event_id id, uint32_t i, struct pay
 		at = payload_rows_before(rows, id.n, i);
 		found = at < rows->nrows && rows->rows[at].n == id.n && rows->rows[at].i == i;
 		if (found)
-			give_row(rows, &rows->rows[at], ret_payload);
+			fill_payload_from(rows, &rows->rows[at], ret_payload);
 	}
 	sqlite3_reset(f->chunks);
 	return found ? 1 : err;

@@ -165,7 +165,7 @@ static int add_sges(struct plain *plain, struct block *block, uint64_t n, uint64
 }
 
 /* A request has a part if one of the columns of the part is not NULL. */
-static unsigned int parts_there(struct plain *plain)
+static unsigned int present_parts(struct plain *plain)
 {
 	unsigned int there = 0;
 
@@ -175,7 +175,7 @@ static unsigned int parts_there(struct plain *plain)
 	return there;
 }
 
-static int add_odd(struct plain *plain, struct block *block)
+static int add_odd_fields(struct plain *plain, struct block *block)
 {
 	int err = block_add(block, COLUMN_odd_opcode, read_number(plain, TABLE_wr, WR_OPCODE));
 
@@ -191,7 +191,7 @@ static int add_wr(struct plain *plain, struct block *block, uint64_t n)
 {
 	static const enum column_id columns[] = { COLUMN_wr_id, COLUMN_send_flags, COLUMN_imm,
 						  COLUMN_opcode };
-	unsigned int there = parts_there(plain);
+	unsigned int there = present_parts(plain);
 	uint32_t nsge;
 	int err = add_sges(plain, block, n, read_number(plain, TABLE_wr, 1), &nsge);
 
@@ -207,7 +207,7 @@ static int add_wr(struct plain *plain, struct block *block, uint64_t n)
 		if (there & parts[i].part)
 			err = block_add(block, parts[i].column,
 					read_number(plain, TABLE_wr, WR_PARTS + i));
-	return !err && there & WR_ODD ? add_odd(plain, block) : err;
+	return !err && there & WR_ODD ? add_odd_fields(plain, block) : err;
 }
 
 static int add_wrs(struct plain *plain, struct block *block, uint64_t n, uint32_t *ret_count)

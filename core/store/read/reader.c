@@ -62,7 +62,7 @@ struct reader {
 	bool started, stop;
 	bool kept;         /* reader_release() releases events */
 	unsigned int held; /* batches that were returned, and have events in use */
-	bool some;         /* batch has been filled: give_batch() */
+	bool some;         /* batch has been filled: post_batch() */
 	/* of reader_next() alone */
 	unsigned int batch, at; /* the next event: index @at of full[batch] */
 	bool holding;           /* the batch has been waited for */
@@ -186,7 +186,7 @@ static int fill_batch(struct reader *reader, struct batch *b)
 	return more;
 }
 
-static bool try_spinning(sem_t *sem)
+static bool spin_on_semaphore(sem_t *sem)
 {
 	for (int i = 0; i < SPINS; i++) {
 		if (!sem_trywait(sem))
@@ -199,14 +199,14 @@ static bool try_spinning(sem_t *sem)
 }
 
 /* The semaphore alone orders the accesses, but ThreadSanitizer does not know sem_clockwait(). */
-static void give_batch(struct reader *reader)
+static void post_batch(struct reader *reader)
 {
 	/* pairs with the load in wait_for_batch() */
 	__atomic_store_n(&reader->some, true, __ATOMIC_RELEASE);
 	sem_post(&reader->filled);
 }
 
-static void put_empty(struct reader *reader, struct batch *b)
+static void put_empty_batch(struct reader *reader, struct batch *b)
 {
 	pthread_mutex_lock(&reader->lock);
 	reader->empty[reader->nempty++] = b;
@@ -215,11 +215,11 @@ static void put_empty(struct reader *reader, struct batch *b)
 }
 
 /* NULL: the reader must stop. */
-static struct batch *take_empty(struct reader *reader)
+static struct batch *take_empty_batch(struct reader *reader)
 {
 	struct batch *b = NULL;
 
-	while (!try_spinning(&reader->ahead) && sem_wait(&reader->ahead))
+	while (!spin_on_semaphore(&reader->ahead) && sem_wait(&reader->ahead))
 		;
 	pthread_mutex_lock(&reader->lock);
 	while (!reader->nempty && !reader->stop)
@@ -250,11 +250,11 @@ static void *read_all(void *arg)
 	int more = 1;
 
 	for (unsigned int i = 0; more > 0; i = (i + 1) % reader->nbatches) {
-		b = take_empty(reader);
+		b = take_empty_batch(reader);
 		if (!b)
 			break;
 		more = make_batch(reader, b, i);
-		give_batch(reader);
+		post_batch(reader);
 	}
 	return NULL;
 }
@@ -270,14 +270,14 @@ static void wait_for_batch(struct reader *reader)
 	struct timespec until;
 
 	report_progress(reader, reader->events, reader->time);
-	while (!try_spinning(&reader->filled)) {
+	while (!spin_on_semaphore(&reader->filled)) {
 		clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_sec++;
 		if (!sem_clockwait(&reader->filled, CLOCK_MONOTONIC, &until))
 			break;
 		report_progress(reader, reader->events, reader->time);
 	}
-	/* pairs with the store in give_batch() */
+	/* pairs with the store in post_batch() */
 	(void)__atomic_load_n(&reader->some, __ATOMIC_ACQUIRE);
 }
 
@@ -287,10 +287,10 @@ static void release_events(struct reader *reader, struct batch *b, unsigned int 
 	if (b->left)
 		return;
 	reader->held--;
-	put_empty(reader, b);
+	put_empty_batch(reader, b);
 }
 
-bool reader_is_short(const struct reader *reader)
+bool reader_is_low_on_batches(const struct reader *reader)
 {
 	return reader->held > reader->nbatches / 2;
 }
@@ -302,7 +302,7 @@ void reader_release(struct reader *reader, const struct trace_event *event)
 	release_events(reader, &reader->batches[at / sizeof(struct batch)], 1);
 }
 
-static void leave_batch(struct reader *reader, struct batch *b)
+static void retire_batch(struct reader *reader, struct batch *b)
 {
 	if (b->count)
 		reader->time = b->events[b->count - 1].time;
@@ -316,7 +316,7 @@ static void leave_batch(struct reader *reader, struct batch *b)
 }
 
 /* The batch was just written by the other thread, so it is in that thread's cache. */
-static inline void fetch_ahead(const struct batch *b, unsigned int at)
+static inline void prefetch_events(const struct batch *b, unsigned int at)
 {
 	uintptr_t ahead; /* or 0 */
 
@@ -337,7 +337,7 @@ static __attribute__((noinline)) int change_batch(struct reader *reader)
 	if (b && b->last <= 0)
 		return b->last;
 	if (b)
-		leave_batch(reader, b);
+		retire_batch(reader, b);
 	if (reader->started) {
 		wait_for_batch(reader);
 	} else {
@@ -367,7 +367,7 @@ int reader_next(struct reader *reader, const struct trace_event **ret_event)
 
 		if (__builtin_expect(b && reader->at < b->count, 1)) {
 			event = &b->events[reader->at++];
-			fetch_ahead(b, reader->at);
+			prefetch_events(b, reader->at);
 			*ret_event = event;
 			if (event->kind >= TRACE_FORK)
 				report_process(reader, event);
@@ -404,7 +404,7 @@ static int open_reader(struct trace *trace, unsigned int nbatches, struct reader
 	pthread_mutex_init(&reader->lock, NULL);
 	pthread_cond_init(&reader->emptied, NULL);
 	for (unsigned int i = 0; i < nbatches; i++)
-		put_empty(reader, &reader->batches[i]);
+		put_empty_batch(reader, &reader->batches[i]);
 	err = cursor_open(trace, &apart, &reader->cursor);
 	for (unsigned int i = 0; i < nbatches && !err; i++)
 		if (room_init(&reader->batches[i].room, BYTES))

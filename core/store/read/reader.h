@@ -23,7 +23,7 @@ int reader_open_kept(struct trace *trace, struct reader **ret_reader);
 void reader_release(struct reader *reader, const struct trace_event *event);
 
 /* Should events be released before more are requested? */
-bool reader_is_short(const struct reader *reader);
+bool reader_is_low_on_batches(const struct reader *reader);
 
 /* As cursor_next(). */
 int reader_next(struct reader *reader, const struct trace_event **ret_event);

@@ -29,10 +29,10 @@ static void free_chunk(struct stream *s)
 	s->sges = NULL;
 	s->wcs = NULL;
 	s->wrs_size = s->sges_size = s->wcs_size = 0;
-	stream_hold(s);
+	stream_count_held(s);
 }
 
-void stream_rest(struct stream *stream)
+void stream_release(struct stream *stream)
 {
 	/* the source is still at this chunk, and the walk at the event */
 	if (stream->sources->of[DATA].again && stream->own) {
@@ -40,7 +40,7 @@ void stream_rest(struct stream *stream)
 		stream->loaded = false;
 	}
 	if (!stream->sources->grows)
-		stream_rest_calls(stream);
+		stream_release_calls(stream);
 }
 
 /* Find the first event of each source. */
@@ -122,7 +122,7 @@ static int store_open_call(struct stream *s)
 	return 0;
 }
 
-static int give_call(struct stream *s, struct trace_event *event)
+static int return_call_begin(struct stream *s, struct trace_event *event)
 {
 	struct open_call *open = &s->current;
 	int err = s->sources->of[CALL].row(s);
@@ -143,7 +143,7 @@ static int give_call(struct stream *s, struct trace_event *event)
 	return s->sources->of[CALL].due(s);
 }
 
-static int give_return(struct stream *s, struct trace_event *event)
+static int return_call_end(struct stream *s, struct trace_event *event)
 {
 	size_t i = 0;
 
@@ -189,7 +189,7 @@ static int next_block(struct stream *s)
 	return s->sources->of[DATA].due(s);
 }
 
-static int give_data(struct stream *s, struct trace_event *event)
+static int return_data_event(struct stream *s, struct trace_event *event)
 {
 	uint32_t kind;
 	int err = s->loaded ? 0 : s->sources->of[DATA].row(s);
@@ -229,16 +229,16 @@ int stream_next(struct stream *s, struct room *room, struct trace_event *event)
 	event->call = NULL;
 	switch (s->next) {
 	case CALL:
-		err = give_call(s, event);
+		err = return_call_begin(s, event);
 		break;
 	case RETURN:
-		err = give_return(s, event);
+		err = return_call_end(s, event);
 		break;
 	case RARE:
 		err = return_rare_event(s, event);
 		break;
 	default:
-		err = give_data(s, event);
+		err = return_data_event(s, event);
 		if (__builtin_expect(s->due[DATA].n < s->others && !err, 1))
 			return 0; /* it remains the next */
 	}

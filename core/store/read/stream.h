@@ -33,7 +33,7 @@ int stream_next(struct stream *stream, struct room *room, struct trace_event *ev
  * Free the decoded data, and the data of the last event; the data is decoded again for the next
  * event. Does nothing if the data cannot be read again.
  */
-void stream_rest(struct stream *stream);
+void stream_release(struct stream *stream);
 
 /*
  * For a trace that is still being written (stream_live.c): events up to number @settled can be read

@@ -66,7 +66,7 @@ static int load_block(struct stream *s)
 		return err == -EBADMSG ? refuse_block(s) : log_err(err, "read calls");
 	memset(b->verbs, 0, sizeof(b->verbs));
 	b->loaded = true;
-	stream_hold(s);
+	stream_count_held(s);
 	/* blocks are merged by their numbers, so these must be in order */
 	if (block->calls != sqlite3_column_int64(b->stmt, 2) ||
 	    call_block_n(block, 0) != (uint64_t)sqlite3_column_int64(b->stmt, 0) ||
@@ -87,19 +87,19 @@ static int next_block(struct stream *s)
 	if (more > 0)
 		return load_block(s);
 	call_block_fini(&b->block);
-	stream_hold(s);
+	stream_count_held(s);
 	return more;
 }
 
 /* Step past the call that was returned last, a row or in a block. */
-static int step_past(struct stream *s)
+static int step_past_call(struct stream *s)
 {
 	struct stream_blocks *b = &s->blocks;
 	int err = 0;
 
 	if (!b->taken)
 		return stream_step_to_due(s->calls, 2, &b->row);
-	if (!b->loaded) /* stream_rest() has freed it */
+	if (!b->loaded) /* stream_release() has freed it */
 		err = load_block(s);
 	if (!err && ++b->at >= b->block.calls) {
 		b->past = call_block_n(&b->block, b->block.calls - 1);
@@ -111,7 +111,7 @@ static int step_past(struct stream *s)
 int stream_due_call(struct stream *s)
 {
 	struct stream_blocks *b = &s->blocks;
-	int err = step_past(s);
+	int err = step_past_call(s);
 
 	if (!err && b->stmt && !b->begun)
 		err = next_block(s);
@@ -153,7 +153,7 @@ static int read_args(struct stream *s, int verb, enum args_side side, struct arg
 	return b->args.failed || (json && !*ret_args) ? log_err(-ENOMEM, "read calls") : 0;
 }
 
-static int take_from_block(struct stream *s, struct open_call *open)
+static int read_from_block(struct stream *s, struct open_call *open)
 {
 	struct call *call = &open->call;
 	struct call_row row;
@@ -184,27 +184,27 @@ static int take_from_block(struct stream *s, struct open_call *open)
 	return 0;
 }
 
-int stream_take_call(struct stream *s)
+int stream_read_due_call(struct stream *s)
 {
 	int err;
 
 	if (!s->blocks.taken)
 		return stream_read_call(s, &s->current);
 	err = s->blocks.loaded ? 0 : load_block(s);
-	return err ?: take_from_block(s, &s->current);
+	return err ?: read_from_block(s, &s->current);
 }
 
-void stream_rest_calls(struct stream *s)
+void stream_release_calls(struct stream *s)
 {
 	/* the statement is still at the row of the block */
 	call_block_fini(&s->blocks.block);
 	s->blocks.loaded = false;
-	stream_hold(s);
+	stream_count_held(s);
 }
 
 void stream_close_calls(struct stream *s)
 {
 	sqlite3_finalize(s->blocks.stmt);
 	text_fini(&s->blocks.args);
-	stream_rest_calls(s);
+	stream_release_calls(s);
 }

@@ -11,7 +11,7 @@
 #include "core/wire/event.h"
 #include "core/wire/log.h"
 
-void stream_hold(struct stream *s)
+void stream_count_held(struct stream *s)
 {
 	size_t now = block_bytes(&s->block) + s->wrs_size * sizeof(*s->wrs) +
 		     s->sges_size * sizeof(*s->sges) + s->wcs_size * sizeof(*s->wcs) +
@@ -33,13 +33,13 @@ static int reserve_array(struct stream *s, void *memory, uint32_t *size, uint32_
 		return -ENOMEM;
 	*at = more;
 	*size = count * 2;
-	stream_hold(s);
+	stream_count_held(s);
 	return 0;
 }
 
 /* Memory for @count elements of an event: in the given room, or an array of the stream. */
-static inline void *take_array(struct stream *s, void *memory, uint32_t *size, uint32_t count,
-			       size_t bytes)
+static inline void *reserve_elements(struct stream *s, void *memory, uint32_t *size, uint32_t count,
+				     size_t bytes)
 {
 	if (s->room)
 		return room_take(s->room, count * bytes);
@@ -92,8 +92,8 @@ static void note_members(const struct block *block, struct template *t, void *st
 	}
 }
 
-static inline void set_varying(const struct stream *s, const struct template *t, uint32_t row,
-			       void *structure)
+static inline void set_varying_members(const struct stream *s, const struct template *t,
+				       uint32_t row, void *structure)
 {
 	for (unsigned int i = 0; i < t->nvarying; i++)
 		set_member(structure, &t->varying[i],
@@ -134,7 +134,7 @@ static void fill_wr(struct stream *s, struct wr *to, bool receive)
 	unsigned int parts = (unsigned int)GET(s, parts, WR);
 
 	*to = s->wr_template.wr;
-	set_varying(s, &s->wr_template, s->walk.at[FAMILY_WR], to);
+	set_varying_members(s, &s->wr_template, s->walk.at[FAMILY_WR], to);
 	if (parts & ~WR_RDMA) {
 		fill_rare_parts(s, to, parts);
 	} else if (parts) {
@@ -158,22 +158,22 @@ static void fill_sges(struct stream *s, struct sge *sges, uint32_t count)
 	}
 }
 
-static struct sge *take_sges(struct stream *s, uint32_t nwr, uint32_t *ret_nsge)
+static struct sge *reserve_sges(struct stream *s, uint32_t nwr, uint32_t *ret_nsge)
 {
 	uint32_t nsge = 0;
 
 	for (uint32_t i = 0; i < nwr; i++)
 		nsge += (uint32_t)block_get(&s->block, COLUMN_nsge, s->walk.at[FAMILY_WR] + i);
 	*ret_nsge = nsge;
-	return nsge ? take_array(s, &s->sges, &s->sges_size, nsge, sizeof(*s->sges)) : NULL;
+	return nsge ? reserve_elements(s, &s->sges, &s->sges_size, nsge, sizeof(*s->sges)) : NULL;
 }
 
 int stream_post(struct stream *s, struct trace_event *event, uint32_t kind)
 {
 	uint32_t nwr = (uint32_t)GET(s, nwr, POST), nsge;
 	struct post *post = s->room ? room_take(s->room, sizeof(*post)) : &s->post;
-	struct wr *wrs = take_array(s, &s->wrs, &s->wrs_size, nwr, sizeof(*wrs));
-	struct sge *sges = take_sges(s, nwr, &nsge);
+	struct wr *wrs = reserve_elements(s, &s->wrs, &s->wrs_size, nwr, sizeof(*wrs));
+	struct sge *sges = reserve_sges(s, nwr, &nsge);
 
 	if (!post || (nwr && !wrs) || (nsge && !sges))
 		return log_err(-ENOMEM, "read an event");
@@ -198,7 +198,7 @@ int stream_post(struct stream *s, struct trace_event *event, uint32_t kind)
 static void fill_wc(struct stream *s, struct wc *to)
 {
 	*to = s->wc_template.wc;
-	set_varying(s, &s->wc_template, s->walk.at[FAMILY_WC], to);
+	set_varying_members(s, &s->wc_template, s->walk.at[FAMILY_WC], to);
 }
 
 static void fill_extra(struct stream *s, struct wc *to)
@@ -210,7 +210,7 @@ int stream_poll(struct stream *s, struct trace_event *event, uint32_t kind)
 {
 	uint32_t nwc = (uint32_t)GET(s, nwc, POLL);
 	struct poll *poll = s->room ? room_take(s->room, sizeof(*poll)) : &s->poll;
-	struct wc *wcs = take_array(s, &s->wcs, &s->wcs_size, nwc, sizeof(*wcs));
+	struct wc *wcs = reserve_elements(s, &s->wcs, &s->wcs_size, nwc, sizeof(*wcs));
 
 	if (!poll || (nwc && !wcs))
 		return log_err(-ENOMEM, "read an event");

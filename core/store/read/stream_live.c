@@ -56,7 +56,7 @@ static int open_live(struct stream *s, bool data)
 }
 
 /* Find the first row after the last one read: 1, 0 if there is none, or -errno. */
-static int ask_next(struct stream *s, enum source_id id, sqlite3_stmt *stmt)
+static int find_next_row(struct stream *s, enum source_id id, sqlite3_stmt *stmt)
 {
 	sqlite3_reset(stmt);
 	if (id == RARE)
@@ -67,9 +67,9 @@ static int ask_next(struct stream *s, enum source_id id, sqlite3_stmt *stmt)
 	return sql_step(stmt);
 }
 
-static int look_at_next(struct stream *s, enum source_id id, sqlite3_stmt *stmt, int time_column)
+static int peek_next_row(struct stream *s, enum source_id id, sqlite3_stmt *stmt, int time_column)
 {
-	int more = ask_next(s, id, stmt);
+	int more = find_next_row(s, id, stmt);
 
 	s->due[id] = stream_never;
 	if (more > 0)
@@ -80,9 +80,9 @@ static int look_at_next(struct stream *s, enum source_id id, sqlite3_stmt *stmt,
 }
 
 /* Read the same row again, as it is now; the caller resets @stmt. */
-static int take_next(struct stream *s, enum source_id id, sqlite3_stmt *stmt)
+static int read_next_row(struct stream *s, enum source_id id, sqlite3_stmt *stmt)
 {
-	int more = ask_next(s, id, stmt);
+	int more = find_next_row(s, id, stmt);
 
 	if (more <= 0)
 		return more < 0 ? more
@@ -94,12 +94,12 @@ static int take_next(struct stream *s, enum source_id id, sqlite3_stmt *stmt)
 /* due_...() finds the next row of a source and stores its number and time in s->due. */
 static int due_call(struct stream *s)
 {
-	return look_at_next(s, CALL, s->calls, 2);
+	return peek_next_row(s, CALL, s->calls, 2);
 }
 
 static int read_call(struct stream *s)
 {
-	int err = take_next(s, CALL, s->calls);
+	int err = read_next_row(s, CALL, s->calls);
 
 	if (!err)
 		err = stream_read_call(s, &s->current);
@@ -109,7 +109,7 @@ static int read_call(struct stream *s)
 
 static int due_rare_event(struct stream *s)
 {
-	return look_at_next(s, RARE, s->rares, 1);
+	return peek_next_row(s, RARE, s->rares, 1);
 }
 
 /* Copy the text, since it is not valid after the next row is read. */
@@ -142,7 +142,7 @@ static int read_rare_event(struct stream *s)
 {
 	struct rare *rare = &s->rare_now;
 	const char *text;
-	int err = take_next(s, RARE, s->rares);
+	int err = read_next_row(s, RARE, s->rares);
 
 	if (err)
 		return err;
@@ -175,12 +175,12 @@ static int read_rare_event(struct stream *s)
 
 static int due_chunk(struct stream *s)
 {
-	return look_at_next(s, DATA, s->chunks, 1);
+	return peek_next_row(s, DATA, s->chunks, 1);
 }
 
 static int read_chunk(struct stream *s)
 {
-	int err = take_next(s, DATA, s->chunks);
+	int err = read_next_row(s, DATA, s->chunks);
 
 	if (!err)
 		err = stream_load_chunk(s);
@@ -199,7 +199,7 @@ const struct sources sources_live = {
 };
 
 /* Read again the calls that had not returned when they were read. */
-static int look_for_returns(struct stream *s)
+static int read_new_returns(struct stream *s)
 {
 	for (size_t i = 0; i < s->nopen; i++) {
 		struct open_call *open = &s->open[i], now = { 0 };
@@ -237,7 +237,7 @@ int stream_more(struct stream *s, uint64_t settled)
 		if (s->sources->of[i].due && s->due[i].n > before)
 			err = s->sources->of[i].due(s);
 	if (!err)
-		err = look_for_returns(s);
+		err = read_new_returns(s);
 	stream_choose(s);
 	return err;
 }

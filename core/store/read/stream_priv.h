@@ -34,7 +34,7 @@ struct source {
 	int (*due)(struct stream *s);
 	/* Read the event into s->current, s->rare or s->block. */
 	int (*row)(struct stream *s);
-	bool again; /* row() can read it again after stream_rest() */
+	bool again; /* row() can read it again after stream_release() */
 };
 
 /* The sources of a thread's events. */
@@ -141,7 +141,7 @@ int stream_notify(struct stream *s, struct trace_event *event);
 /* A block was loaded: note which members are equal in all of its rows. */
 void stream_note_block(struct stream *s);
 
-void stream_hold(struct stream *s); /* brings s->held up to date */
+void stream_count_held(struct stream *s); /* brings s->held up to date */
 
 /* stream_row.c */
 void stream_find_due_return(struct stream *s);
@@ -150,8 +150,8 @@ int stream_read_call(struct stream *s, struct open_call *open);
 /* stream_calls.c: calls of a finished trace, rows and blocks; the functions of source CALL. */
 int stream_open_calls(struct stream *s);
 int stream_due_call(struct stream *s);
-int stream_take_call(struct stream *s);
-void stream_rest_calls(struct stream *s); /* frees what can be read again */
+int stream_read_due_call(struct stream *s);
+void stream_release_calls(struct stream *s); /* frees what can be read again */
 void stream_close_calls(struct stream *s);
 
 /* Step to the next row of a source; column 0 is the event's number. 0 or -errno. */

@@ -118,6 +118,6 @@ int stream_load_chunk(struct stream *s)
 	if (err)
 		return bad_chunk(s, err);
 	stream_note_block(s);
-	stream_hold(s);
+	stream_count_held(s);
 	return 0;
 }

@@ -87,7 +87,7 @@ static int open_plain(struct stream *s, bool data)
 
 const struct sources sources_chunks = {
 	.of = {
-		[CALL] = { .due = stream_due_call, .row = stream_take_call },
+		[CALL] = { .due = stream_due_call, .row = stream_read_due_call },
 		[RARE] = { .due = due_rare_event, .row = read_rare_event },
 		[DATA] = { .due = due_chunk, .row = stream_load_chunk, .again = true },
 	},
@@ -96,7 +96,7 @@ const struct sources sources_chunks = {
 
 const struct sources sources_plain = {
 	.of = {
-		[CALL] = { .due = stream_due_call, .row = stream_take_call },
+		[CALL] = { .due = stream_due_call, .row = stream_read_due_call },
 		[RARE] = { .due = due_rare_event, .row = read_rare_event },
 		[DATA] = { .due = due_plain },
 	},

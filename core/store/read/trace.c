@@ -26,7 +26,7 @@ struct sqlite3 *trace_db(struct trace *trace)
  * The value of the first part that has one: such as a filter, which hides events of the joint
  * trace, too.
  */
-static const char *meta_of_one(const struct joint *joint, const char *key)
+static const char *first_part_meta(const struct joint *joint, const char *key)
 {
 	const char *found = NULL;
 
@@ -38,7 +38,7 @@ static const char *meta_of_one(const struct joint *joint, const char *key)
 const char *trace_meta(struct trace *trace, const char *key)
 {
 	if (trace->joint)
-		return meta_of_one(trace->joint, key);
+		return first_part_meta(trace->joint, key);
 	for (size_t i = 0; i < trace->nmeta; i++)
 		if (trace->meta[i].key && !strcmp(trace->meta[i].key, key))
 			return trace->meta[i].value;

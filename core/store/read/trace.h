@@ -455,12 +455,13 @@ int cursor_next(struct cursor *cursor, const struct trace_event **ret_event);
 
 /*
  * For a trace that is still being written: continue with events up to @time, after all of them were
- * passed to the writer and writer_settle() was called. cursor_next() returns them, then 0 until the
- * cursor is extended again. An event that arrives after later events were returned is returned at
- * once, and counted by cursor_late(). @time INT64_MAX: all processes have ended. 0 or -errno.
+ * passed to the writer and writer_store_logs() was called. cursor_next() returns them, then 0 until
+ * the cursor is extended again. An event that arrives after later events were returned is returned
+ * at once, and counted by cursor_late_events(). @time INT64_MAX: all processes have ended. 0 or
+ * -errno.
  */
 int cursor_extend(struct cursor *cursor, int64_t time);
-uint64_t cursor_late(const struct cursor *cursor);
+uint64_t cursor_late_events(const struct cursor *cursor);
 
 /* The post @id, valid until the next call: 1, 0 if there is none, or -errno. */
 int cursor_post(struct cursor *cursor, struct event_id id, const struct post **ret_post);

@@ -488,8 +488,8 @@ void trace_unload(struct trace *trace)
 
 /* For a trace that is still being written: live.c */
 
-static int read_one(struct trace *trace, const char *sql, uint32_t id,
-		    int (*row)(struct trace *, sqlite3_stmt *))
+static int read_numbered_row(struct trace *trace, const char *sql, uint32_t id,
+			     int (*row)(struct trace *, sqlite3_stmt *))
 {
 	sqlite3_stmt *stmt;
 	int err = sql_prepare(trace->db, sql, &stmt);
@@ -505,7 +505,7 @@ static int read_one(struct trace *trace, const char *sql, uint32_t id,
 }
 
 /* Add an entry to an array of structures that are numbered from 1. */
-static int one_more(void *array, uint32_t *count, size_t size)
+static int grow_numbered(void *array, uint32_t *count, size_t size)
 {
 	size_t n = *count;
 
@@ -521,7 +521,8 @@ int trace_read_process(struct trace *trace, uint32_t id)
 	int err = 0;
 
 	while (trace->nprocesses < id && !err)
-		err = one_more(&trace->processes, &trace->nprocesses, sizeof(*trace->processes));
+		err = grow_numbered(&trace->processes, &trace->nprocesses,
+				    sizeof(*trace->processes));
 	if (err)
 		return err;
 	p = &trace->processes[id - 1];
@@ -529,7 +530,7 @@ int trace_read_process(struct trace *trace, uint32_t id)
 	free((char *)p->cmdline);
 	free((char *)p->ending);
 	p->exe = p->cmdline = p->ending = NULL;
-	err = read_one(trace, PROCESS_SQL " WHERE id = ?", id, read_process_row);
+	err = read_numbered_row(trace, PROCESS_SQL " WHERE id = ?", id, read_process_row);
 	if (!err && trace->processes[id - 1].rank.rank >= 0)
 		err = trace_name_ranks(trace);
 	return err;
@@ -540,8 +541,8 @@ int trace_read_thread(struct trace *trace, uint32_t id)
 	int err = 0;
 
 	while (trace->nthreads < id && !err)
-		err = one_more(&trace->threads, &trace->nthreads, sizeof(*trace->threads));
-	return err ? err : read_one(trace, THREAD_SQL " WHERE id = ?", id, read_thread);
+		err = grow_numbered(&trace->threads, &trace->nthreads, sizeof(*trace->threads));
+	return err ? err : read_numbered_row(trace, THREAD_SQL " WHERE id = ?", id, read_thread);
 }
 
 int trace_read_modules(struct trace *trace)

@@ -161,10 +161,10 @@ static int find_name(struct made_cursor *cursor, const char *name, int64_t *ret_
 	if (found == 1)
 		return SQLITE_OK;
 	cursor->base.pVtab->zErrMsg = sqlite3_mprintf(
-		found ? "%s('%q'): several processes have one; name its process, as in "
-			"'qp1/2', or give its number: "
-			"SELECT id, process, name FROM object"
-		      : "%s('%q'): there is no such object: SELECT id, process, name FROM object",
+		found ? "%s('%q'): several processes have an object of this name; add the process, "
+			"as in 'qp1/2', or give its number: SELECT id, process, name FROM object"
+		      : "%s('%q'): no such object; the trace has: SELECT id, process, name FROM "
+			"object",
 		table, name);
 	return SQLITE_ERROR;
 }

@@ -30,7 +30,7 @@ static int matched_new(struct trace *trace, const struct table *table, void **re
 	return 0;
 }
 
-static void matched_rest(void *rows)
+static void matched_close_cursor(void *rows)
 {
 	struct matched *matched = rows;
 
@@ -42,7 +42,7 @@ static void matched_rest(void *rows)
 static void matched_free(void *rows)
 {
 	if (rows)
-		matched_rest(rows);
+		matched_close_cursor(rows);
 	free(rows);
 }
 
@@ -78,7 +78,7 @@ static int matched_first(void *rows, const struct rows_bounds *bounds, uint64_t 
 	int err;
 
 	(void)used;
-	matched_rest(matched);
+	matched_close_cursor(matched);
 	matched->bounds = *bounds;
 	if (bounds->thread >= 0 && bounds->thread <= UINT32_MAX) {
 		filter.thread = (uint32_t)bounds->thread;
@@ -184,6 +184,6 @@ const struct rows_source matched_source = {
 	.free = matched_free,
 	.first = matched_first,
 	.next = matched_next,
-	.rest = matched_rest,
+	.rest = matched_close_cursor,
 	.value = matched_value,
 };

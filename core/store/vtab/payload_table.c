@@ -128,7 +128,8 @@ static void reset_rows(void *rows)
 	sqlite3_reset(r->chunks);
 }
 
-static void give_text(sqlite3_context *context, const struct payload_row *row, enum value value)
+static void result_row_text(sqlite3_context *context, const struct payload_row *row,
+			    enum value value)
 {
 	char text[24];
 
@@ -165,14 +166,14 @@ static int64_t number_of(const struct table_rows *r, const struct payload_row *r
 	}
 }
 
-static void give_value(void *rows, int column, sqlite3_context *context)
+static void result_row_value(void *rows, int column, sqlite3_context *context)
 {
 	const struct table_rows *r = rows;
 	const struct payload_row *row = &r->rows->rows[r->at];
 	enum value value = r->table->columns[column].value;
 
 	if (value == VALUE_KIND || value == VALUE_HASH || value == VALUE_WHY)
-		give_text(context, row, value);
+		result_row_text(context, row, value);
 	else if (value != VALUE_PAYLOAD)
 		sqlite3_result_int64(context, number_of(r, row, value));
 	else if (row->bytes)
@@ -186,5 +187,5 @@ const struct rows_source payload_source = {
 	.first = first_row,
 	.next = next_row,
 	.rest = reset_rows,
-	.value = give_value,
+	.value = result_row_value,
 };

@@ -183,7 +183,7 @@ static int find_event(struct scan *scan)
 }
 
 /* Is the current row one of the table, and within the bounds? */
-static bool row_fits(const struct scan *scan)
+static bool is_row_wanted(const struct scan *scan)
 {
 	if (scan->id == TABLE_sge)
 		return scan->j < scan->elements;
@@ -215,9 +215,9 @@ static int step_row(struct scan *scan)
 	return find_event(scan);
 }
 
-static int skip_unfit(struct scan *scan, int more)
+static int skip_unwanted_rows(struct scan *scan, int more)
 {
-	while (more > 0 && !row_fits(scan))
+	while (more > 0 && !is_row_wanted(scan))
 		more = step_row(scan);
 	return more;
 }
@@ -226,14 +226,14 @@ static int scan_next(void *rows)
 {
 	struct scan *scan = rows;
 
-	return skip_unfit(scan, step_row(scan));
+	return skip_unwanted_rows(scan, step_row(scan));
 }
 
 /*
  * Move the walk back to an earlier position at or before event @n, or to the beginning of the
  * chunk.
  */
-static void go_back(struct cached_chunk *chunk, uint64_t n)
+static void rewind_chunk(struct cached_chunk *chunk, uint64_t n)
 {
 	memset(&chunk->walk, 0, sizeof(chunk->walk));
 	for (uint32_t i = chunk->nmarks; i > 0; i--)
@@ -263,7 +263,7 @@ static struct cached_chunk *find_cached(struct scan *scan, uint32_t thread, uint
 		    n > chunk->last_n)
 			continue;
 		if (at_end(chunk) || event_n(chunk) > n)
-			go_back(chunk, n);
+			rewind_chunk(chunk, n);
 		return chunk;
 	}
 	return NULL;
@@ -321,10 +321,10 @@ static int scan_first(void *rows, const struct rows_bounds *bounds, uint64_t use
 		more = find_point(scan);
 	else
 		more = find_range(scan);
-	return skip_unfit(scan, more);
+	return skip_unwanted_rows(scan, more);
 }
 
-static void scan_rest(void *rows)
+static void scan_reset(void *rows)
 {
 	struct scan *scan = rows;
 
@@ -337,6 +337,6 @@ const struct rows_source scan_source = {
 	.free = scan_free,
 	.first = scan_first,
 	.next = scan_next,
-	.rest = scan_rest,
+	.rest = scan_reset,
 	.value = scan_value,
 };

@@ -120,7 +120,7 @@ static uint32_t object_id(struct scan *scan, enum object_kind kind, enum column_
 				 get_column(scan, handle), (int64_t)get_column(scan, COLUMN_time));
 }
 
-static uint32_t posted_to(struct scan *scan, bool qp, bool srq)
+static uint32_t posted_object_id(struct scan *scan, bool qp, bool srq)
 {
 	enum object_kind kind = verb_infos[kind_verb(kind_of(scan))].object;
 
@@ -148,7 +148,7 @@ static uint64_t sum_bytes(const struct scan *scan)
 	return sum;
 }
 
-static bool not_taken(const struct scan *scan)
+static bool is_refused_wr(const struct scan *scan)
 {
 	uint64_t bad = get_column(scan, COLUMN_post_bad);
 
@@ -207,7 +207,7 @@ static void request_value(struct scan *scan, enum value value, sqlite3_context *
 									    : COLUMN_post_stack));
 		break;
 	case VALUE_NOT_TAKEN:
-		sqlite3_result_int(context, not_taken(scan));
+		sqlite3_result_int(context, is_refused_wr(scan));
 		break;
 	case VALUE_OPCODE:
 		if (is_send(scan))
@@ -234,13 +234,13 @@ static void object_value(struct scan *scan, enum value value, sqlite3_context *c
 {
 	switch (value) {
 	case VALUE_OBJECT:
-		result_id(context, posted_to(scan, true, true));
+		result_id(context, posted_object_id(scan, true, true));
 		break;
 	case VALUE_QP:
-		result_id(context, posted_to(scan, true, false));
+		result_id(context, posted_object_id(scan, true, false));
 		break;
 	case VALUE_SRQ:
-		result_id(context, posted_to(scan, false, true));
+		result_id(context, posted_object_id(scan, false, true));
 		break;
 	case VALUE_CQ:
 		result_id(context, object_id(scan, OBJECT_cq,

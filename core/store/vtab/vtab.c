@@ -224,7 +224,7 @@ static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **ret_cursor)
 	return SQLITE_OK;
 }
 
-static void give_rows_back(struct vcursor *cursor)
+static void return_rows(struct vcursor *cursor)
 {
 	struct vtab *vtab = (struct vtab *)cursor->base.pVtab;
 
@@ -244,7 +244,7 @@ static int take_rows(struct vcursor *cursor, const struct rows_source *source)
 
 	if (cursor->source == source)
 		return 0;
-	give_rows_back(cursor);
+	return_rows(cursor);
 	if (vtab->kept_source == source) {
 		cursor->rows = vtab->kept;
 		vtab->kept_source = NULL;
@@ -262,7 +262,7 @@ static int close_cursor(sqlite3_vtab_cursor *base)
 {
 	struct vcursor *cursor = (struct vcursor *)base;
 
-	give_rows_back(cursor);
+	return_rows(cursor);
 	free(cursor);
 	return SQLITE_OK;
 }
@@ -303,7 +303,7 @@ static bool add_bound(struct rows_bounds *b, char letter, sqlite3_value *value)
 	return true;
 }
 
-static int took_row(struct vcursor *cursor, int more)
+static int set_row_result(struct vcursor *cursor, int more)
 {
 	cursor->end = more <= 0;
 	if (more >= 0)
@@ -329,14 +329,14 @@ static int filter_rows(sqlite3_vtab_cursor *base, int number, const char *plan, 
 	err = take_rows(cursor, source_of(vtab, used));
 	if (err)
 		return err == -ETIME ? SQLITE_INTERRUPT : SQLITE_ERROR;
-	return took_row(cursor, cursor->source->first(cursor->rows, &bounds, used));
+	return set_row_result(cursor, cursor->source->first(cursor->rows, &bounds, used));
 }
 
 static int next_row(sqlite3_vtab_cursor *base)
 {
 	struct vcursor *cursor = (struct vcursor *)base;
 
-	return took_row(cursor, cursor->source->next(cursor->rows));
+	return set_row_result(cursor, cursor->source->next(cursor->rows));
 }
 
 static int at_end(sqlite3_vtab_cursor *base)

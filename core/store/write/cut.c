@@ -239,7 +239,7 @@ static int store_unread(struct writer *writer, int64_t chunk)
  * Delete the oldest chunk of events or payload whose id is not above these. Returns 1, 0 if there
  * is none, or -errno.
  */
-static int forget_one(struct writer *writer, int64_t chunk, int64_t payload_chunk)
+static int forget_oldest(struct writer *writer, int64_t chunk, int64_t payload_chunk)
 {
 	sqlite3_stmt *oldest = writer_statement(writer, STATEMENT_oldest);
 	bool payload, unread;
@@ -275,7 +275,7 @@ static int delete_chunks(struct writer *writer, int64_t chunk, int64_t payload_c
 	int more;
 
 	do
-		more = forget_one(writer, chunk, payload_chunk);
+		more = forget_oldest(writer, chunk, payload_chunk);
 	while (more > 0);
 	return more;
 }

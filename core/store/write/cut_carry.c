@@ -63,7 +63,8 @@ bool cuts_have_thread(const struct writer *writer, uint32_t thread)
 	return false;
 }
 
-static void mark_cut(const struct cut *cut, void (*mark)(void *arg, uint32_t stack), void *arg)
+static void mark_cut_stacks(const struct cut *cut, void (*mark)(void *arg, uint32_t stack),
+			    void *arg)
 {
 	for (size_t i = 0; i < cut->nstacks; i++)
 		mark(arg, cut->stacks[i]);
@@ -73,9 +74,9 @@ void cuts_mark_stacks(const struct writer *writer, void (*mark)(void *arg, uint3
 		      void *arg)
 {
 	if (writer->base)
-		mark_cut(writer->base, mark, arg);
+		mark_cut_stacks(writer->base, mark, arg);
 	for (size_t i = 0; i < writer->ncuts; i++)
-		mark_cut(&writer->cuts[i], mark, arg);
+		mark_cut_stacks(&writer->cuts[i], mark, arg);
 }
 
 /* Events, for outstanding.c */
@@ -266,7 +267,7 @@ static int note_stack(struct cut *cut, uint32_t stack)
  * queue use live objects; but in a trace with a size limit an old request must not prevent the
  * deletion of everything that was destroyed since.
  */
-static int64_t named_since(const struct writer *writer, const struct outstanding_item *item)
+static int64_t needed_since(const struct writer *writer, const struct outstanding_item *item)
 {
 	uint64_t queue = item->notify ? item->notify->cq : item->object;
 
@@ -287,7 +288,7 @@ static ssize_t note_items(struct writer *writer, struct cut *cut, struct outstan
 	size_t left = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		int64_t since = named_since(writer, &items[i]);
+		int64_t since = needed_since(writer, &items[i]);
 
 		if (since < begin)
 			continue;

@@ -195,7 +195,7 @@ static int unnumber_object(void *arg, uint64_t row)
 
 /* Calls that had not returned at a cut */
 
-static int add_open(struct writer *writer, struct event_id id)
+static int add_open_call(struct writer *writer, struct event_id id)
 {
 	struct event_id *late = vec_push(writer->late, writer->nlate);
 
@@ -214,7 +214,7 @@ static bool is_pending(const struct thread_log *log, uint64_t n)
 }
 
 /* Has the call returned before the cut, or will it never return? 1, 0 or -errno. */
-static int is_past(struct writer *writer, struct event_id id)
+static int has_call_ended(struct writer *writer, struct event_id id)
 {
 	sqlite3_stmt *stmt = writer_statement(writer, STATEMENT_call_ended);
 	int found, past = 1;
@@ -229,14 +229,14 @@ static int is_past(struct writer *writer, struct event_id id)
 	return found < 0 ? found : past;
 }
 
-static int drop_late(struct writer *writer)
+static int drop_late_calls(struct writer *writer)
 {
 	size_t left = 0, n = writer->nlate;
 	int err = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		struct event_id id = writer->late[i];
-		int past = err ? 0 : is_past(writer, id);
+		int past = err ? 0 : has_call_ended(writer, id);
 
 		if (past <= 0) {
 			err = past < 0 ? past : err;
@@ -253,8 +253,8 @@ static int drop_late(struct writer *writer)
 
 /* Rows */
 
-static uint64_t delete_past(struct writer *writer, enum statement statement, uint32_t thread,
-			    uint64_t from, uint64_t to)
+static uint64_t delete_past_rows(struct writer *writer, enum statement statement, uint32_t thread,
+				 uint64_t from, uint64_t to)
 {
 	if (writer_fail(writer,
 			sql_run(writer_statement(writer, statement), "uii", thread, from, to)))
@@ -263,8 +263,9 @@ static uint64_t delete_past(struct writer *writer, enum statement statement, uin
 }
 
 /* Store the needed calls of a block as rows. 0 or -errno. */
-static int keep_needed(struct writer *writer, const struct thread_log *log,
-		       const struct call_block *block, struct call_whole *whole, uint64_t *kept)
+static int store_needed_calls(struct writer *writer, const struct thread_log *log,
+			      const struct call_block *block, struct call_whole *whole,
+			      uint64_t *kept)
 {
 	int err = 0;
 
@@ -275,7 +276,7 @@ static int keep_needed(struct writer *writer, const struct thread_log *log,
 		if (!needed_has(writer->needed, id) &&
 		    !map_get(&writer->open, open_key(id), &value))
 			continue;
-		err = call_block_whole(block, i, whole);
+		err = call_block_read_call(block, i, whole);
 		whole->row.process = log->process;
 		if (!err)
 			err = calls_put_row(writer, log->id, &whole->row);
@@ -304,7 +305,7 @@ static int forget_block(struct writer *writer, struct thread_log *log, uint64_t 
 				      (size_t)sqlite3_column_bytes(stmt, 1));
 		sqlite3_reset(stmt);
 		if (!err)
-			err = keep_needed(writer, log, block, &whole, &kept);
+			err = store_needed_calls(writer, log, block, &whole, &kept);
 		*ret_calls += block->calls - kept;
 		call_whole_fini(&whole);
 		return err ? err : WRITER_RUN(writer, drop_block, "ui", log->id, first) ?: 1;
@@ -343,7 +344,7 @@ static int forget_events(struct writer *writer, struct thread_log *log, uint64_t
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
 		events += tables[i].events *
-			  delete_past(writer, tables[i].statement, log->id, log->past, to);
+			  delete_past_rows(writer, tables[i].statement, log->id, log->past, to);
 	log->past = to;
 	return count_events(writer, log, events);
 }
@@ -377,9 +378,9 @@ int forget_past(struct writer *writer)
 		return err;
 	err = needed_forget(writer->needed, cut->time, cut->limit, &sink);
 	for (size_t i = 0; i < cut->nopen && !err; i++)
-		err = add_open(writer, cut->open[i]);
+		err = add_open_call(writer, cut->open[i]);
 	if (!err)
-		err = drop_late(writer);
+		err = drop_late_calls(writer);
 	if (!err)
 		err = forget_threads(writer);
 	if (!err)

@@ -17,7 +17,7 @@
 
 enum { COVERAGE_FEW = 64 }; /* number of rows that are not merged */
 
-static bool has_late(const struct writer *writer, uint32_t thread)
+static bool has_late_calls(const struct writer *writer, uint32_t thread)
 {
 	for (size_t i = 0; i < writer->nlate; i++)
 		if (writer->late[i].thread == thread)
@@ -28,7 +28,7 @@ static bool has_late(const struct writer *writer, uint32_t thread)
 static bool is_forgettable(const struct writer *writer, const struct thread_log *log)
 {
 	return log->ended && log->past == log->n && !needed_has_thread(writer->needed, log->id) &&
-	       !has_late(writer, log->id) && !cuts_have_thread(writer, log->id);
+	       !has_late_calls(writer, log->id) && !cuts_have_thread(writer, log->id);
 }
 
 /* Count all events of the thread as deleted. */
@@ -187,7 +187,7 @@ static int forget_coverage(struct writer *writer)
 	return writer_fail(writer, sql_exec(writer->db, sql));
 }
 
-static int store_gone(struct writer *writer)
+static int store_gone_counts(struct writer *writer)
 {
 	const struct {
 		const char *key;
@@ -217,5 +217,5 @@ int forget_rows(struct writer *writer)
 		err = forget_modules(writer);
 	if (!err)
 		err = forget_coverage(writer);
-	return err ? err : store_gone(writer);
+	return err ? err : store_gone_counts(writer);
 }

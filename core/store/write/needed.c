@@ -39,12 +39,12 @@ static uint64_t count_of(const struct map *map, uint64_t key)
 	return map_get(map, key, &n) ? n : 0;
 }
 
-static int count_up(struct map *map, uint64_t key)
+static int increase_count(struct map *map, uint64_t key)
 {
 	return map_put(map, key, count_of(map, key) + 1);
 }
 
-static void count_down(struct map *map, uint64_t key)
+static void decrease_count(struct map *map, uint64_t key)
 {
 	uint64_t n = count_of(map, key);
 
@@ -209,8 +209,8 @@ struct thing *needed_make(struct needed *needed, const struct needed_call *call,
 }
 
 /* Children of a thing that ends: those of a context or a process end with it. */
-static void leave_children(struct needed *needed, struct thing *thing, struct thing *parent,
-			   int64_t time)
+static void release_children(struct needed *needed, struct thing *thing, struct thing *parent,
+			     int64_t time)
 {
 	while (thing->children) {
 		struct thing *child = thing->children;
@@ -228,7 +228,7 @@ void needed_end(struct needed *needed, struct thing *thing, int64_t time)
 {
 	struct thing *parent = thing->parent;
 
-	leave_children(needed, thing, parent, time);
+	release_children(needed, thing, parent, time);
 	unlink_thing(thing);
 	thing->gone_at = time;
 	if (needed_find(needed, thing->process, thing->kind, thing->handle) == thing)
@@ -263,7 +263,7 @@ void needed_exit(struct needed *needed, uint32_t process, int64_t time)
 
 /* Calls of the objects */
 
-static int doom_call(struct needed *needed, const struct held_call *held, int64_t time)
+static int expire_call(struct needed *needed, const struct held_call *held, int64_t time)
 {
 	if (vec_reserve(needed->doomed, needed->doomed_size, needed->ndoomed + 1))
 		return -ENOMEM;
@@ -273,7 +273,7 @@ static int doom_call(struct needed *needed, const struct held_call *held, int64_
 
 int needed_release(struct needed *needed, struct thing *thing, size_t i, int64_t time)
 {
-	int err = doom_call(needed, &thing->calls[i], time);
+	int err = expire_call(needed, &thing->calls[i], time);
 
 	if (err)
 		return err;
@@ -290,8 +290,8 @@ int needed_append(struct needed *needed, struct thing *thing, const struct held_
 	int err = thing->ncalls < HELD_MOST ? 0 : needed_release(needed, thing, 1, time);
 	struct held_call *call = err ? NULL : vec_push(thing->calls, thing->ncalls);
 
-	if (!call || count_up(&needed->calls, call_key(held->id)) ||
-	    count_up(&needed->by_thread, held->id.thread))
+	if (!call || increase_count(&needed->calls, call_key(held->id)) ||
+	    increase_count(&needed->by_thread, held->id.thread))
 		return -ENOMEM;
 	*call = *held;
 	return 0;
@@ -314,13 +314,13 @@ int needed_hold(struct needed *needed, struct thing *thing, const struct held_ca
 
 static int drop_call(struct needed *needed, const struct needed_sink *sink, struct event_id id)
 {
-	count_down(&needed->calls, call_key(id));
-	count_down(&needed->by_thread, id.thread);
+	decrease_count(&needed->calls, call_key(id));
+	decrease_count(&needed->by_thread, id.thread);
 	return sink->drop(sink->arg, id);
 }
 
-static int number_fresh(struct needed *needed, int64_t time, int64_t limit,
-			const struct needed_sink *sink)
+static int number_new_objects(struct needed *needed, int64_t time, int64_t limit,
+			      const struct needed_sink *sink)
 {
 	struct thing *thing;
 	int err = 0;
@@ -328,7 +328,7 @@ static int number_fresh(struct needed *needed, int64_t time, int64_t limit,
 	while (!err && (thing = needed->fresh.first) && thing->made_at < time) {
 		uint64_t key = place_key(thing->process, thing->kind, 0);
 
-		if (count_up(&needed->tallies, key))
+		if (increase_count(&needed->tallies, key))
 			return -ENOMEM;
 		needed->fresh.first = thing->after_fresh;
 		if (!thing->after_fresh)
@@ -346,7 +346,7 @@ static int number_fresh(struct needed *needed, int64_t time, int64_t limit,
 	return err;
 }
 
-static int drop_doomed(struct needed *needed, int64_t limit, const struct needed_sink *sink)
+static int drop_expired_calls(struct needed *needed, int64_t limit, const struct needed_sink *sink)
 {
 	size_t i = needed->first_doomed;
 	int err = 0;
@@ -378,7 +378,7 @@ static int drop_thing(struct needed *needed, struct thing *thing, const struct n
 	return err;
 }
 
-static int drop_dying(struct needed *needed, int64_t limit, const struct needed_sink *sink)
+static int drop_dead_objects(struct needed *needed, int64_t limit, const struct needed_sink *sink)
 {
 	struct thing *thing;
 	int err = 0;
@@ -395,11 +395,11 @@ static int drop_dying(struct needed *needed, int64_t limit, const struct needed_
 int needed_forget(struct needed *needed, int64_t time, int64_t limit,
 		  const struct needed_sink *sink)
 {
-	int err = number_fresh(needed, time, limit, sink);
+	int err = number_new_objects(needed, time, limit, sink);
 
 	if (!err)
-		err = drop_doomed(needed, limit, sink);
-	return err ? err : drop_dying(needed, limit, sink);
+		err = drop_expired_calls(needed, limit, sink);
+	return err ? err : drop_dead_objects(needed, limit, sink);
 }
 
 void needed_stacks(const struct needed *needed, void (*mark)(void *arg, uint32_t stack), void *arg)

@@ -2,8 +2,8 @@
  * The effect of a control verb on the objects, and how long it is needed
  *
  * 	creates an object     as long as that is alive
- * 	changes an object     until a later call changes the same: is_keyed() lists the verbs whose
- * 	                      arguments determine what "the same" is
+ * 	changes an object     until a later call changes the same: has_key_of_args() lists the
+ * 	                      verbs whose arguments determine what "the same" is
  * 	queries a device      source of the tables of devices: the last answer
  * 	anything else         not at all: events, other queries, failed calls
  */
@@ -16,7 +16,7 @@
 #include "core/store/write/needed_priv.h"
 
 /* Calls with different arguments change different things. */
-static bool is_keyed(enum verb verb)
+static bool has_key_of_args(enum verb verb)
 {
 	switch (verb) {
 	case VERB_dontfork_range:
@@ -42,7 +42,7 @@ static const struct {
 };
 
 /* Queries that return the state of a device, a queue pair or a connection. */
-static bool is_answer(enum verb verb)
+static bool is_state_query(enum verb verb)
 {
 	switch (verb) {
 	case VERB_query_device:
@@ -79,7 +79,7 @@ static struct args *read_json(const char *json)
 	return json ? args_new(json, strlen(json)) : NULL;
 }
 
-static struct held_call hold_of(const struct needed_call *call, uint64_t key)
+static struct held_call make_held_call(const struct needed_call *call, uint64_t key)
 {
 	return (struct held_call){
 		.id = call->id, .stack = call->stack, .verb = call->verb, .key = key
@@ -89,7 +89,7 @@ static struct held_call hold_of(const struct needed_call *call, uint64_t key)
 static int hold_call(struct needed *needed, struct thing *thing, const struct needed_call *call,
 		     uint64_t key)
 {
-	struct held_call held = hold_of(call, key);
+	struct held_call held = make_held_call(call, key);
 
 	return needed_hold(needed, thing, &held, call->end);
 }
@@ -231,7 +231,7 @@ static bool is_same_cycle(const struct thing *qp, int a, int b)
 }
 
 /* If a queue pair has returned to a state by the same transitions twice, drop one of the cycles. */
-static int drop_cycle(struct needed *needed, struct thing *qp, int64_t time)
+static int drop_state_cycle(struct needed *needed, struct thing *qp, int64_t time)
 {
 	int last = (int)qp->ncalls - 1, state = qp->calls[last].state;
 	int b = find_state(qp, last, state), a = b < 0 ? -1 : find_state(qp, b, state);
@@ -274,14 +274,14 @@ static int modify_qp(struct needed *needed, struct thing *qp, const struct neede
 	args_get(in, ARG(attr_mask), &mask);
 	args_get(in, ARG(attr.qp_state), &state);
 	args_unref(in);
-	held = hold_of(call, (uint64_t)mask << 8 | (uint64_t)(state & 0xff));
+	held = make_held_call(call, (uint64_t)mask << 8 | (uint64_t)(state & 0xff));
 	held.state = (int)state;
 	if (state == ABI_QPS_RESET) {
 		err = reset_qp(needed, qp, call->end);
 		return err ? err : needed_hold(needed, qp, &held, call->end);
 	}
 	err = needed_append(needed, qp, &held, call->end);
-	return err ? err : drop_cycle(needed, qp, call->end);
+	return err ? err : drop_state_cycle(needed, qp, call->end);
 }
 
 /* Others */
@@ -308,7 +308,7 @@ static int change_object(struct needed *needed, struct thing *thing, const struc
 			return undo_call(needed, thing, call, undoes[i].done);
 	if (call->verb == VERB_modify_qp)
 		return modify_qp(needed, thing, call);
-	if (is_keyed(call->verb) || is_answer(call->verb))
+	if (has_key_of_args(call->verb) || is_state_query(call->verb))
 		key = hash_text(call->args);
 	if (call->verb == VERB_rereg_mr) {
 		in = read_json(call->args);
@@ -365,7 +365,7 @@ int needed_call(struct needed *needed, const struct needed_call *call)
 				    : 0;
 	if (verb->effect == EFFECT_DESTROY)
 		return end_object(needed, call, verb->object);
-	if (verb->effect != EFFECT_USE && !is_answer(call->verb))
+	if (verb->effect != EFFECT_USE && !is_state_query(call->verb))
 		return 0;
 	if (is_for_process(call->verb))
 		thing = needed_process(needed, call->process);

@@ -112,7 +112,7 @@ static void end_queue(struct outstanding *o, struct queue *queue)
 		if (request->hidden)
 			free(request);
 		else
-			stream_pass(o, queue, request, false);
+			stream_note_completion(o, queue, request, false);
 	}
 	free_queue(o, queue);
 }
@@ -368,7 +368,7 @@ static int end_request(struct outstanding *o, struct queue *qp, struct request *
 	uint32_t status = request->done ? request->completion.wc.status : ABI_WC_SUCCESS;
 
 	if (status == ABI_WC_SUCCESS && !request->hidden)
-		return stream_pass(o, qp, request, receive);
+		return stream_note_completion(o, qp, request, receive);
 	if (status != ABI_WC_SUCCESS && status != ABI_WC_WR_FLUSH_ERR && !request->hidden &&
 	    !qp->failed)
 		qp->failed = request;
@@ -464,7 +464,7 @@ int outstanding_poll(struct outstanding *o, const struct event_place *at,
 
 /* Completion events */
 
-static struct armed *need_armed(struct outstanding *o, uint32_t process, uint64_t cq)
+static struct armed *get_armed(struct outstanding *o, uint32_t process, uint64_t cq)
 {
 	struct armed *armed = outstanding_entry(&o->by_cq, outstanding_handle_key(process, cq)),
 		     **place;
@@ -491,7 +491,7 @@ int outstanding_notify(struct outstanding *o, const struct event_place *at,
 
 	if (event->ret || event->head.flags & EVENT_INNER)
 		return 0;
-	armed = need_armed(o, at->process, event->cq);
+	armed = get_armed(o, at->process, event->cq);
 	if (!armed)
 		return -ENOMEM;
 	armed->at = *at;
@@ -499,7 +499,7 @@ int outstanding_notify(struct outstanding *o, const struct event_place *at,
 	return 0;
 }
 
-void outstanding_fetched(struct outstanding *o, uint32_t process, uint64_t cq, int64_t time)
+void outstanding_note_fetch(struct outstanding *o, uint32_t process, uint64_t cq, int64_t time)
 {
 	struct armed *armed = outstanding_entry(&o->by_cq, outstanding_handle_key(process, cq));
 

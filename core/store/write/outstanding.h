@@ -40,8 +40,8 @@ int outstanding_notify(struct outstanding *outstanding, const struct event_place
 		       const struct event_notify *event);
 
 /* ibv_get_cq_event() has returned an event of @cq at @time. */
-void outstanding_fetched(struct outstanding *outstanding, uint32_t process, uint64_t cq,
-			 int64_t time);
+void outstanding_note_fetch(struct outstanding *outstanding, uint32_t process, uint64_t cq,
+			    int64_t time);
 
 struct outstanding_qp {
 	uint32_t number;

@@ -65,7 +65,7 @@ static int modify_queue(struct outstanding *o, const struct outstanding_call *ca
 int outstanding_call(struct outstanding *o, const struct outstanding_call *call)
 {
 	if (call->verb == VERB_get_cq_event)
-		outstanding_fetched(o, call->process, call->got, call->time);
+		outstanding_note_fetch(o, call->process, call->got, call->time);
 	else if (is_queue(call->verb) && verb_infos[call->verb].effect == EFFECT_DESTROY)
 		outstanding_destroy(o, call->process, call->handle);
 	else if (outstanding_needs_args(call->verb))

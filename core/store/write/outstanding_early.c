@@ -34,7 +34,7 @@ void early_fini(struct outstanding *o)
 }
 
 /* NULL if out of memory. */
-static struct early *need_early(struct outstanding *o, uint32_t process, uint32_t number)
+static struct early *get_early(struct outstanding *o, uint32_t process, uint32_t number)
 {
 	uint64_t key = outstanding_pair_key(process, number);
 	struct early *early = outstanding_entry(&o->early_by_number, key);
@@ -54,7 +54,7 @@ static struct early *need_early(struct outstanding *o, uint32_t process, uint32_
 
 int early_add(struct outstanding *o, const struct completion *completion)
 {
-	struct early *early = need_early(o, completion->at.process, completion->wc.qp_num);
+	struct early *early = get_early(o, completion->at.process, completion->wc.qp_num);
 	struct request *request = early ? calloc(1, sizeof(*request)) : NULL;
 
 	if (!request)

@@ -72,7 +72,7 @@ static void list_stream(const struct outstanding *o, struct item_list *list, str
 			int64_t time)
 {
 	if (stream_is_unseen(o, stream, time))
-		stream_leave(stream);
+		stream_mark_unseen(stream);
 	while (stream->datagrams && stream->sends.count &&
 	       request_list_at(&stream->sends, 0)->at.time < time - STALE_NS)
 		free(request_list_take(&stream->sends, 0));

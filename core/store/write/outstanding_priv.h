@@ -142,8 +142,8 @@ bool early_is_awaited(const struct outstanding *o, int64_t time);
 void early_fini(struct outstanding *o);
 
 /* @request of @qp has completed with success. Takes it. Returns 0 or -ENOMEM. */
-int stream_pass(struct outstanding *o, const struct queue *qp, struct request *request,
-		bool receive);
+int stream_note_completion(struct outstanding *o, const struct queue *qp, struct request *request,
+			   bool receive);
 
 /*
  * The number is used anew from @time on: by a new queue pair, or after RESET. Later events of its
@@ -164,6 +164,6 @@ bool stream_is_unseen(const struct outstanding *o, const struct stream *stream, 
 bool stream_is_all_posted(const struct outstanding *o);
 
 /* Stop following @stream. */
-void stream_leave(struct stream *stream);
+void stream_mark_unseen(struct stream *stream);
 
 void stream_free(struct outstanding *o, struct stream *stream);

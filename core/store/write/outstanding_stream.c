@@ -75,7 +75,7 @@ static int64_t time_of_first(const struct request_list *list)
 	return first->done ? first->completion.at.time : first->at.time;
 }
 
-static void drop_before(struct request_list *list, int64_t time)
+static void drop_older_requests(struct request_list *list, int64_t time)
 {
 	while (list->count && time_of_first(list) < time)
 		free(request_list_take(list, 0));
@@ -86,8 +86,8 @@ void stream_forget(struct outstanding *o, uint32_t number, int64_t time)
 	for (struct stream *stream = o->streams; stream; stream = stream->after) {
 		if (stream->from != number && stream->to != number)
 			continue;
-		drop_before(&stream->sends, time);
-		drop_before(&stream->receives, time);
+		drop_older_requests(&stream->sends, time);
+		drop_older_requests(&stream->receives, time);
 		stream->unseen = false;
 		if (stream->dropped_at < time)
 			stream->dropped = 0;
@@ -95,7 +95,7 @@ void stream_forget(struct outstanding *o, uint32_t number, int64_t time)
 }
 
 /* NULL if out of memory. */
-static struct stream *need_stream(struct outstanding *o, uint32_t from, uint32_t to, bool datagrams)
+static struct stream *get_stream(struct outstanding *o, uint32_t from, uint32_t to, bool datagrams)
 {
 	struct stream *stream = outstanding_entry(&o->by_pair, outstanding_pair_key(from, to));
 
@@ -135,14 +135,14 @@ static bool is_long(const struct request_list *list, int64_t now)
 }
 
 /* Count @messages messages as complete at one end, the last at @now, without storing them. */
-static void count_only(struct stream *stream, bool receive, uint32_t messages, int64_t now)
+static void count_dropped(struct stream *stream, bool receive, uint32_t messages, int64_t now)
 {
 	stream->dropped += messages;
 	stream->dropped_receives = receive;
 	stream->dropped_at = now;
 }
 
-void stream_leave(struct stream *stream)
+void stream_mark_unseen(struct stream *stream)
 {
 	stream->unseen = true;
 	request_list_clear(&stream->sends);
@@ -150,10 +150,10 @@ void stream_leave(struct stream *stream)
 }
 
 /* Give up the oldest message, since there are too many. */
-static void give_up_oldest(struct stream *stream, bool receive, int64_t now)
+static void drop_oldest_message(struct stream *stream, bool receive, int64_t now)
 {
 	free(request_list_take(receive ? &stream->receives : &stream->sends, 0));
-	count_only(stream, receive, 1, now);
+	count_dropped(stream, receive, 1, now);
 }
 
 /*
@@ -173,12 +173,12 @@ static int note_message(struct outstanding *o, struct stream *stream, struct req
 	} else if (others->count) {
 		free(request_list_take(others, 0));
 	} else if ((stream->dropped || is_long(ours, now)) && !stream_has_both_ends(o, stream)) {
-		count_only(stream, receive, ours->count + 1, now);
+		count_dropped(stream, receive, ours->count + 1, now);
 		request_list_clear(ours);
 	} else {
 		err = request_list_push(ours, request);
 		if (ours->count > STREAM_MAX)
-			give_up_oldest(stream, receive, now);
+			drop_oldest_message(stream, receive, now);
 		if (!err)
 			return 0;
 	}
@@ -186,8 +186,8 @@ static int note_message(struct outstanding *o, struct stream *stream, struct req
 	return err;
 }
 
-int stream_pass(struct outstanding *o, const struct queue *qp, struct request *request,
-		bool receive)
+int stream_note_completion(struct outstanding *o, const struct queue *qp, struct request *request,
+			   bool receive)
 {
 	bool datagrams = qp->qp.datagrams;
 	uint32_t other = !datagrams ? qp->dest
@@ -197,8 +197,8 @@ int stream_pass(struct outstanding *o, const struct queue *qp, struct request *r
 	int err = 0;
 
 	if (request->message && other && other != MULTICAST_QPN) {
-		stream = receive ? need_stream(o, other, qp->qp.number, datagrams)
-				 : need_stream(o, qp->qp.number, other, datagrams);
+		stream = receive ? get_stream(o, other, qp->qp.number, datagrams)
+				 : get_stream(o, qp->qp.number, other, datagrams);
 		err = stream ? 0 : -ENOMEM;
 	}
 	if (stream && !stream->unseen)

@@ -81,7 +81,7 @@ static struct waiting **find_waiting(struct payloads *p, const struct event_payl
 }
 
 /* Finish completions whose last pieces will not arrive. */
-static int finish_old(struct payloads *p, unsigned int keep)
+static int finish_old_payloads(struct payloads *p, unsigned int keep)
 {
 	struct waiting **at = &p->waiting;
 	unsigned int open = 0;
@@ -155,7 +155,7 @@ static bool is_sound(const struct event_payload *e)
 	       e->why < PAYLOAD_WHYS && e->index < EVENT_POST_WRS;
 }
 
-int payloads_piece(struct payloads *p, const struct event_payload *e, uint64_t n, int64_t time)
+int payloads_add_piece(struct payloads *p, const struct event_payload *e, uint64_t n, int64_t time)
 {
 	struct waiting **at, *w;
 	int err;
@@ -167,7 +167,7 @@ int payloads_piece(struct payloads *p, const struct event_payload *e, uint64_t n
 		drop_waiting(p, at);
 	at = find_waiting(p, e);
 	if (!*at) {
-		err = e->object ? 0 : finish_old(p, OPEN_MAX);
+		err = e->object ? 0 : finish_old_payloads(p, OPEN_MAX);
 		drop_stale(p);
 		if (err || !begin_payload(p, e, n, time))
 			return err ? err : -ENOMEM;
@@ -226,7 +226,7 @@ int payloads_post(struct payloads *p, const struct event_post *event, uint64_t n
 
 int payloads_end(struct payloads *p)
 {
-	return finish_old(p, 0);
+	return finish_old_payloads(p, 0);
 }
 
 void payloads_fini(struct payloads *p)

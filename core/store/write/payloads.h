@@ -18,8 +18,8 @@ struct payloads {
 };
 
 /* Add one EVENT_PAYLOAD with number @n. 0, -EBADMSG if it is invalid, or -ENOMEM. */
-int payloads_piece(struct payloads *payloads, const struct event_payload *event, uint64_t n,
-		   int64_t time);
+int payloads_add_piece(struct payloads *payloads, const struct event_payload *event, uint64_t n,
+		       int64_t time);
 
 /* Add the post at event @n: the payloads waiting for a post belong to it. */
 int payloads_post(struct payloads *payloads, const struct event_post *event, uint64_t n);

@@ -53,7 +53,7 @@ int payloads_take(struct writer *writer, struct thread_log *log, const struct ev
 		return -EBADMSG;
 	err = event->type == EVENT_POST
 		      ? payloads_post(&log->payloads, (const void *)event, n)
-		      : payloads_piece(&log->payloads, (const void *)event, n, time);
+		      : payloads_add_piece(&log->payloads, (const void *)event, n, time);
 	if (err == -ENOMEM)
 		return writer_fail(writer, log_err(err, "store payload"));
 	if (!err && (ready->nrows >= PAYLOAD_ROWS || ready->used >= PAYLOAD_BYTES))

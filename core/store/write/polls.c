@@ -61,7 +61,8 @@ static int store_counter(struct writer *writer, const struct thread_log *log,
 			  counter->empty - counter->carried, counter->last);
 }
 
-static int next_life(struct writer *writer, struct thread_log *log, struct poll_counter *counter)
+static int begin_next_life(struct writer *writer, struct thread_log *log,
+			   struct poll_counter *counter)
 {
 	int err = store_counter(writer, log, counter);
 
@@ -79,7 +80,7 @@ int polls_count(struct writer *writer, struct thread_log *log, const struct even
 	if (!counter)
 		return fail_counter(writer, log);
 	if (counter->dead && event->head.ticks > counter->died)
-		next_life(writer, log, counter);
+		begin_next_life(writer, log, counter);
 	*ret_empty = empty - (empty >= counter->seen ? counter->seen : 0);
 	counter->seen = empty;
 	if (empty > counter->empty)
@@ -153,7 +154,7 @@ int polls_destroyed(struct writer *writer, const struct event_count *event, size
 	return store_counter(writer, log, counter);
 }
 
-int polls_final(struct writer *writer, struct thread_log *log, const struct ring_head *head)
+int polls_store_final(struct writer *writer, struct thread_log *log, const struct ring_head *head)
 {
 	for (int i = 0; i < RING_POLLS; i++) {
 		uint64_t cq = atomic_load_explicit(&head->polls[i].cq, memory_order_relaxed);
@@ -167,7 +168,7 @@ int polls_final(struct writer *writer, struct thread_log *log, const struct ring
 		if (!counter)
 			return fail_counter(writer, log) ? writer->err : polls_flush(writer, log);
 		if (counter->dead)
-			next_life(writer, log, counter);
+			begin_next_life(writer, log, counter);
 		counter->empty = empty;
 		counter->last = log->last;
 		counter->dirty = true;

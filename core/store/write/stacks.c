@@ -42,7 +42,7 @@ static struct known_stack **find_place(struct known_stack **table, size_t size, 
 }
 
 /* In a trace that deletes events, a stack with rows must be found again, to delete them. */
-static bool is_useless(const struct writer *writer, const struct known_stack *stack)
+static bool is_stack_unused(const struct writer *writer, const struct known_stack *stack)
 {
 	const struct known_process *process = processes_find(writer, stack->process);
 
@@ -67,7 +67,7 @@ static int rebuild_table(struct writer *writer, size_t size)
 	for (size_t i = 0; i < writer->stacks_size; i++) {
 		struct known_stack *s = writer->stacks[i];
 
-		if (s && is_useless(writer, s)) {
+		if (s && is_stack_unused(writer, s)) {
 			free_stack(s);
 		} else if (s) {
 			*find_place(table, size, s->hash, s->process, s->modules, s->frames,
@@ -89,7 +89,7 @@ static int grow_table(struct writer *writer)
 	if (writer->nstacks * 2 < writer->stacks_size)
 		return 0;
 	for (size_t i = 0; i < writer->stacks_size; i++)
-		left += writer->stacks[i] && !is_useless(writer, writer->stacks[i]);
+		left += writer->stacks[i] && !is_stack_unused(writer, writer->stacks[i]);
 	while (size < left * 4)
 		size *= 2;
 	return rebuild_table(writer, size);
@@ -106,7 +106,7 @@ static int store_stack(struct writer *writer, struct known_stack *stack)
 	return err;
 }
 
-uint32_t stacks_use(struct writer *writer, struct known_stack *stack)
+uint32_t stacks_note_use(struct writer *writer, struct known_stack *stack)
 {
 	if (writer->time > stack->used)
 		stack->used = writer->time;
@@ -165,7 +165,7 @@ int stacks_number(struct writer *writer, uint32_t process, uint32_t modules, con
 	struct known_stack *stack =
 		nframes ? find_stack(writer, process, modules, frames, nframes) : NULL;
 
-	*ret_stack = stack ? stacks_use(writer, stack) : 0;
+	*ret_stack = stack ? stacks_note_use(writer, stack) : 0;
 	return nframes ? writer->err : 0;
 }
 
@@ -193,7 +193,7 @@ int stacks_site(struct writer *writer, struct thread_log *log, const struct even
 	log->sites[event->site] = stack;
 	if (stack) {
 		stack->sites++;
-		stacks_use(writer, stack);
+		stacks_note_use(writer, stack);
 	}
 	return writer->err;
 }

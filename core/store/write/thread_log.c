@@ -167,8 +167,8 @@ int writer_thread_lost(struct writer *writer, uint32_t thread, const struct ring
 	return writer_loss(writer, log);
 }
 
-int thread_log_waited(struct writer *writer, struct thread_log *log,
-		      const struct event_waited *event, uint64_t n, int64_t time)
+int thread_log_note_wait(struct writer *writer, struct thread_log *log,
+			 const struct event_waited *event, uint64_t n, int64_t time)
 {
 	static const char *const whys[WAITED_WHYS] = {
 		[WAITED_ROOM] = "full",
@@ -204,7 +204,7 @@ static int cover_events(struct writer *writer, struct thread_log *log, uint64_t 
 }
 
 /* Note the events before the recording of the thread began. */
-static int cover_late(struct writer *writer, struct thread_log *log)
+static int cover_late_start(struct writer *writer, struct thread_log *log)
 {
 	return cover_events(writer, log, log->missed, log->start, "late", log->missed,
 			    "before the first");
@@ -261,10 +261,10 @@ int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_
 	log->ended = true;
 	note_end(writer, log, head);
 	batch_close(log->batch);
-	if (writer_thread_lost(writer, thread, head) || cover_late(writer, log) ||
+	if (writer_thread_lost(writer, thread, head) || cover_late_start(writer, log) ||
 	    cover_handlers(writer, log, head) || cover_uncounted(writer, log, head) ||
 	    cover_filtered(writer, log, head) || payloads_cover(writer, log) ||
-	    polls_final(writer, log, head) || thread_log_store(writer, log))
+	    polls_store_final(writer, log, head) || thread_log_store(writer, log))
 		return writer->err;
 	free_batch(log);
 	payloads_fini(&log->payloads);

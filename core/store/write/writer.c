@@ -153,7 +153,7 @@ int writer_create(const char *path, const struct writer_info *info, struct write
 
 fail:
 	writer_free(writer);
-	file_put_back(path);
+	file_restore_before(path);
 	return err;
 }
 
@@ -235,8 +235,8 @@ static int commit_transaction(struct writer *writer)
 	return 0;
 }
 
-static int take_poll(struct writer *writer, struct thread_log *log, const struct event_head *event,
-		     uint64_t n, int64_t time)
+static int write_poll_event(struct writer *writer, struct thread_log *log,
+			    const struct event_head *event, uint64_t n, int64_t time)
 {
 	const struct event_poll *poll = (const void *)event;
 	const struct event_stack *stack;
@@ -256,8 +256,8 @@ static int take_poll(struct writer *writer, struct thread_log *log, const struct
 	return batch_poll(log->batch, poll, n, time, empty, number);
 }
 
-static int take_notify(struct writer *writer, struct thread_log *log,
-		       const struct event_notify *event, uint64_t n, int64_t time)
+static int write_notify_event(struct writer *writer, struct thread_log *log,
+			      const struct event_notify *event, uint64_t n, int64_t time)
 {
 	int err = batch_notify(log->batch, event, n, time);
 
@@ -292,8 +292,8 @@ static const char *describe_sandbox(uint32_t denied, char text[SANDBOX_TEXT])
 	return text;
 }
 
-static int take_blind(struct writer *writer, struct thread_log *log, const struct event_head *event,
-		      uint64_t n, int64_t time)
+static int write_blind_event(struct writer *writer, struct thread_log *log,
+			     const struct event_head *event, uint64_t n, int64_t time)
 {
 	static const char *const names[BLIND_KINDS] = {
 		[BLIND_EXTENDED_QP] = "extended-qp",
@@ -324,8 +324,8 @@ static int take_blind(struct writer *writer, struct thread_log *log, const struc
 						      : NULL);
 }
 
-static int take_mark(struct writer *writer, struct thread_log *log, const struct event_head *event,
-		     uint64_t n, int64_t time)
+static int write_mark_event(struct writer *writer, struct thread_log *log,
+			    const struct event_head *event, uint64_t n, int64_t time)
 {
 	static const char *const kinds[MARK_KINDS] = {
 		[MARK_POINT] = "point",
@@ -345,8 +345,8 @@ static int take_mark(struct writer *writer, struct thread_log *log, const struct
 			  text);
 }
 
-static int take_rare_event(struct writer *writer, struct thread_log *log,
-			   const struct event_head *event, uint64_t n, int64_t time)
+static int write_rare_event(struct writer *writer, struct thread_log *log,
+			    const struct event_head *event, uint64_t n, int64_t time)
 {
 	const void *body = event;
 
@@ -368,19 +368,19 @@ static int take_rare_event(struct writer *writer, struct thread_log *log,
 	case EVENT_RETURN:
 		return calls_end(writer, log, body, n, time);
 	case EVENT_NOTIFY:
-		return take_notify(writer, log, body, n, time);
+		return write_notify_event(writer, log, body, n, time);
 	case EVENT_COUNT:
 		return polls_destroyed(writer, body, event->words * 8u);
 	case EVENT_BLIND:
-		return take_blind(writer, log, event, n, time);
+		return write_blind_event(writer, log, event, n, time);
 	case EVENT_SITE:
 		return stacks_site(writer, log, body);
 	case EVENT_MARK:
-		return take_mark(writer, log, event, n, time);
+		return write_mark_event(writer, log, event, n, time);
 	case EVENT_MEMORY:
 		return processes_memory(writer, log, body, n, time);
 	case EVENT_WAITED:
-		return thread_log_waited(writer, log, body, n, time);
+		return thread_log_note_wait(writer, log, body, n, time);
 	case EVENT_MISUSE:
 		return misuse_event(writer, log, body, n, time);
 	case EVENT_DIRECT:
@@ -390,8 +390,8 @@ static int take_rare_event(struct writer *writer, struct thread_log *log,
 	}
 }
 
-static int take_post(struct writer *writer, struct thread_log *log, const struct event_post *event,
-		     uint64_t n, int64_t time)
+static int write_post_event(struct writer *writer, struct thread_log *log,
+			    const struct event_post *event, uint64_t n, int64_t time)
 {
 	const struct batch *batch = log->batch;
 	struct cut_part part = { n, time, 0, 0 };
@@ -407,8 +407,8 @@ static int take_post(struct writer *writer, struct thread_log *log, const struct
 	return err || !writer->outstanding ? err : cuts_post(writer, log, event, &part);
 }
 
-static int take_event(struct writer *writer, struct thread_log *log, const struct event_head *event,
-		      uint64_t n, int64_t time)
+static int write_log_event(struct writer *writer, struct thread_log *log,
+			   const struct event_head *event, uint64_t n, int64_t time)
 {
 	if (event->type == EVENT_PAYLOAD)
 		return payloads_take(writer, log, event, n, time);
@@ -417,7 +417,7 @@ static int take_event(struct writer *writer, struct thread_log *log, const struc
 				  ? payloads_take(writer, log, event, n, time)
 				  : 0;
 
-		return err ? err : take_post(writer, log, (const void *)event, n, time);
+		return err ? err : write_post_event(writer, log, (const void *)event, n, time);
 	}
 	/* the thread may have waited for the recorder between two parts of a post */
 	if (log->batch->open && event->type != EVENT_WAITED) {
@@ -425,8 +425,8 @@ static int take_event(struct writer *writer, struct thread_log *log, const struc
 		writer_cover(writer, log, log->batch->last_n, time, "cut", 0, "the rest of a post");
 	}
 	if (event->type == EVENT_POLL)
-		return take_poll(writer, log, event, n, time);
-	return take_rare_event(writer, log, event, n, time);
+		return write_poll_event(writer, log, event, n, time);
+	return write_rare_event(writer, log, event, n, time);
 }
 
 /* Count damage, and note it in `coverage`; after DAMAGE_ROWS rows the last one counts the rest. */
@@ -488,7 +488,7 @@ int writer_event(struct writer *writer, uint32_t thread, const struct event_head
 	writer->events++;
 	if (!timely)
 		report_damage(writer, log, n, time, 1, "the time of an event cannot be read");
-	err = take_event(writer, log, event, n, time);
+	err = write_log_event(writer, log, event, n, time);
 	if (batch_full(log->batch) && !thread_log_flush(writer, log) &&
 	    writer->chunk_bytes > COMMIT_BYTES)
 		writer_flush(writer);
@@ -536,7 +536,7 @@ int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes, uint64
 			     log->last > INT64_MIN ? log->last : log->start, events, detail);
 }
 
-int writer_ringless(struct writer *writer, uint32_t threads)
+int writer_note_ringless(struct writer *writer, uint32_t threads)
 {
 	static const struct thread_log none;
 	char detail[64];
@@ -615,7 +615,7 @@ int writer_error(const struct writer *writer)
 	return writer->err;
 }
 
-int writer_settle(struct writer *writer)
+int writer_store_logs(struct writer *writer)
 {
 	for (size_t i = 0; i < writer->nlogs && !writer->err; i++) {
 		struct thread_log *log = writer->logs[i];
@@ -626,7 +626,7 @@ int writer_settle(struct writer *writer)
 	return writer->err;
 }
 
-int64_t writer_read_to(const struct writer *writer, uint32_t thread)
+int64_t writer_last_stored(const struct writer *writer, uint32_t thread)
 {
 	return writer->logs[thread - 1]->last;
 }

@@ -103,7 +103,7 @@ int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes, uint64
 int writer_thread_began_late(struct writer *writer, uint32_t thread, uint64_t events);
 
 /* Note that @threads threads could not create a ring: the trace has only their number. */
-int writer_ringless(struct writer *writer, uint32_t threads);
+int writer_note_ringless(struct writer *writer, uint32_t threads);
 
 /*
  * Resources that threads did not get, to limit the load on their program. Values other than 0 are
@@ -111,7 +111,7 @@ int writer_ringless(struct writer *writer, uint32_t threads);
  */
 struct writer_withheld {
 	uint32_t rings;   /* rings that could not grow */
-	uint32_t threads; /* threads without a ring; also counted by writer_ringless() */
+	uint32_t threads; /* threads without a ring; also counted by writer_note_ringless() */
 	uint64_t budget;  /* bytes: the smallest budget that caused this */
 	uint32_t waits;   /* waits for a stalled recorder that timed out */
 };
@@ -145,12 +145,12 @@ int writer_flush(struct writer *writer);
 /*
  * Put all events so far into the tables, without a commit, for trace_follow().
  */
-int writer_settle(struct writer *writer);
+int writer_store_logs(struct writer *writer);
 
 /*
  * Time of the last event of @thread, ns; no later event has an earlier time. INT64_MIN: none yet.
  */
-int64_t writer_read_to(const struct writer *writer, uint32_t thread);
+int64_t writer_last_stored(const struct writer *writer, uint32_t thread);
 
 /* Store a finding of a check: a row of table `finding`. 0 or -errno. */
 int writer_finding(struct writer *writer, const struct stored_finding *finding);

@@ -104,11 +104,11 @@ bool writer_has_before(const struct writer *writer)
 void writer_drop(struct writer *writer, const char *path)
 {
 	writer_free(writer);
-	file_put_back(path);
+	file_restore_before(path);
 }
 
 /* Has another process created a file of that name meanwhile, as another recorder may? */
-static bool is_taken(const struct writer *writer, const char *path)
+static bool is_name_taken(const struct writer *writer, const char *path)
 {
 	struct stat there, ours;
 
@@ -124,11 +124,11 @@ static void choose_trace(struct writer *writer, int err)
 	char path[FILE_BESIDE];
 
 	snprintf(path, sizeof(path), "%s", path_of(writer));
-	before = before && !is_taken(writer, path);
+	before = before && !is_name_taken(writer, path);
 	put_back = put_back && before;
 	writer_free(writer);
 	if (put_back)
-		file_put_back(path);
+		file_restore_before(path);
 	else if (before)
 		file_forget_before(path);
 }

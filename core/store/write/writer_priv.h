@@ -447,8 +447,8 @@ uint64_t thread_logs_open(const struct writer *writer);
 /* thread_log.c: write the batch as a chunk; write everything that is not in the tables yet. */
 int thread_log_flush(struct writer *writer, struct thread_log *log);
 int thread_log_store(struct writer *writer, struct thread_log *log);
-int thread_log_waited(struct writer *writer, struct thread_log *log,
-		      const struct event_waited *event, uint64_t n, int64_t time);
+int thread_log_note_wait(struct writer *writer, struct thread_log *log,
+			 const struct event_waited *event, uint64_t n, int64_t time);
 void thread_log_free(struct thread_log *log);
 
 /* calls.c; @n and @time are the event's. All return 0, -EBADMSG or the writer's failure. */
@@ -477,17 +477,17 @@ void direct_forget(struct writer *writer, uint32_t process);
 int stacks_number(struct writer *writer, uint32_t process, uint32_t modules, const uint64_t *frames,
 		  uint32_t nframes, uint32_t *ret_stack);
 /*
- * The thread has posted from a new site: note its stack. stacks_use() and stacks_of_site(): the
- * number of a stack, of a site's stack.
+ * The thread has posted from a new site: note its stack. stacks_note_use() and stacks_of_site():
+ * the number of a stack, of a site's stack.
  */
 int stacks_site(struct writer *writer, struct thread_log *log, const struct event_site *event);
-uint32_t stacks_use(struct writer *writer, struct known_stack *stack);
+uint32_t stacks_note_use(struct writer *writer, struct known_stack *stack);
 static inline uint32_t stacks_of_site(struct writer *writer, const struct thread_log *log,
 				      uint16_t site)
 {
 	struct known_stack *stack = site < log->nsites ? log->sites[site] : NULL;
 
-	return stack ? stacks_use(writer, stack) : 0;
+	return stack ? stacks_note_use(writer, stack) : 0;
 }
 /* The thread has ended. */
 void stacks_free_sites(struct thread_log *log);
@@ -505,7 +505,7 @@ int polls_destroyed(struct writer *writer, const struct event_count *event, size
 /* Add the counters of the new thread @log that arrived before it. */
 int polls_adopt(struct writer *writer, struct thread_log *log);
 /* Add the counters in a ring's head when its thread ends. */
-int polls_final(struct writer *writer, struct thread_log *log, const struct ring_head *head);
+int polls_store_final(struct writer *writer, struct thread_log *log, const struct ring_head *head);
 /* The log of the thread with a ring; NULL: it was not read yet. */
 struct thread_log *polls_find_log(struct writer *writer, uint32_t ring, uint32_t tid);
 int polls_flush(struct writer *writer, struct thread_log *log);

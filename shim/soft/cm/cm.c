@@ -63,7 +63,7 @@ static bool is_fault(int signal)
  * handler has SA_RESTART, poll() never is. The signal is not known, so all handlers must have the
  * flag.
  */
-static bool call_restarts(void)
+static bool would_call_restart(void)
 {
 	struct sigaction act;
 	int i;
@@ -88,24 +88,24 @@ static int wait_for_event(int fd)
 		return -EAGAIN;
 	if (poll(&p, 1, -1) >= 0)
 		return 0;
-	return errno == EINTR && call_restarts() ? 0 : -errno;
+	return errno == EINTR && would_call_restart() ? 0 : -errno;
 }
 
 /*
  * The channel was closed by another thread while this one slept on it. The kernel would not wake
  * it, and programs rely on that.
  */
-static int sleep_on(void)
+static int pause_forever(void)
 {
 	do
 		pause();
-	while (call_restarts());
+	while (would_call_restart());
 	return -EINTR;
 }
 
 /* @number: of the channel that the first try found; 0 before that. */
-static int run_at(int fd, uint32_t *number, const struct cm_command *command, const char *buf,
-		  const struct rdma_ucm_cmd_hdr *hdr)
+static int run_on_channel(int fd, uint32_t *number, const struct cm_command *command,
+			  const char *buf, const struct rdma_ucm_cmd_hdr *hdr)
 {
 	struct cm_channel *channel;
 	int err, state = lock_cm();
@@ -113,7 +113,7 @@ static int run_at(int fd, uint32_t *number, const struct cm_command *command, co
 	channel = cm_channel_at(fd);
 	if (!channel || (*number && *number != channel->number)) {
 		unlock_cm(state);
-		return *number ? sleep_on() : -EBADF;
+		return *number ? pause_forever() : -EBADF;
 	}
 	*number = channel->number;
 	err = cm_command_run(channel, command, buf + sizeof(*hdr), hdr->in, hdr->out);
@@ -135,7 +135,7 @@ static int execute_command(int fd, const void *buf, size_t len)
 	if (err < 0)
 		return err;
 	for (;;) {
-		err = run_at(fd, &number, command, buf, &hdr);
+		err = run_on_channel(fd, &number, command, buf, &hdr);
 		if (err != -EAGAIN || hdr.cmd != RDMA_USER_CM_CMD_GET_EVENT)
 			return err;
 		err = wait_for_event(fd);
@@ -236,7 +236,7 @@ int cm_open(int flags)
  * connection that the thread is always back before its channel is closed; this device closes it at
  * once, and the thread could find the descriptor reused.
  */
-static int let_reader_return(int fd, int state)
+static int await_reader(int fd, int state)
 {
 	const struct timespec moment = { .tv_nsec = 200000 };
 	struct cm_channel *channel;
@@ -275,7 +275,7 @@ void cm_close(int fd)
 	struct cm_channel *channel;
 	int saved = errno, state = lock_cm();
 
-	state = let_reader_return(fd, state);
+	state = await_reader(fd, state);
 	channel = cm_channel_at(fd);
 	if (channel)
 		close_channel(channel);

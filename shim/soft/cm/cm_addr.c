@@ -69,14 +69,14 @@ size_t cm_addr_to(const struct cm_addr *addr, void *sockaddr, size_t size)
 	return len;
 }
 
-bool cm_addr_any(const struct cm_addr *addr)
+bool cm_addr_is_any(const struct cm_addr *addr)
 {
 	static const uint8_t zero[sizeof(addr->ip)];
 
 	return !memcmp(addr->ip, zero, sizeof(zero));
 }
 
-bool cm_addr_multicast(const struct cm_addr *addr)
+bool cm_addr_is_multicast(const struct cm_addr *addr)
 {
 	return addr->family == AF_INET ? (addr->ip[0] & 0xf0) == 0xe0 : addr->ip[0] == 0xff;
 }
@@ -112,7 +112,7 @@ bool cm_addr_loopback(const struct cm_addr *addr)
 	return addr->family == AF_INET && addr->ip[0] == 127;
 }
 
-static bool is_on(const struct cm_addr *addr, const struct ifaddrs *interface)
+static bool is_on_interface(const struct cm_addr *addr, const struct ifaddrs *interface)
 {
 	struct cm_addr have;
 
@@ -121,7 +121,7 @@ static bool is_on(const struct cm_addr *addr, const struct ifaddrs *interface)
 	       cm_addr_same_ip(addr, &have);
 }
 
-bool cm_addr_local(const struct cm_addr *addr)
+bool cm_addr_is_local(const struct cm_addr *addr)
 {
 	struct ifaddrs *list, *interface;
 	bool found = cm_addr_loopback(addr);
@@ -129,7 +129,7 @@ bool cm_addr_local(const struct cm_addr *addr)
 	if (found || getifaddrs(&list) < 0)
 		return found;
 	for (interface = list; interface && !found; interface = interface->ifa_next)
-		found = is_on(addr, interface);
+		found = is_on_interface(addr, interface);
 	freeifaddrs(list);
 	return found;
 }

@@ -25,8 +25,8 @@ int cm_addr_from(struct cm_addr *addr, const void *sockaddr, size_t size);
 /* Write @addr as a sockaddr and return its length; the rest of the @size bytes is zeroed. */
 size_t cm_addr_to(const struct cm_addr *addr, void *sockaddr, size_t size);
 
-bool cm_addr_any(const struct cm_addr *addr);
-bool cm_addr_multicast(const struct cm_addr *addr);
+bool cm_addr_is_any(const struct cm_addr *addr);
+bool cm_addr_is_multicast(const struct cm_addr *addr);
 bool cm_addr_loopback(const struct cm_addr *addr);
 bool cm_addr_same_ip(const struct cm_addr *a, const struct cm_addr *b);
 
@@ -35,7 +35,7 @@ void cm_addr_to_gid(const struct cm_addr *addr, uint8_t gid[16]);
 void cm_addr_set_ip(struct cm_addr *addr, const uint8_t gid[16]);
 
 /* Is it an address of this machine? */
-bool cm_addr_local(const struct cm_addr *addr);
+bool cm_addr_is_local(const struct cm_addr *addr);
 
 /* The source address of packets to the local address @dst; the port is not changed. */
 void cm_addr_source(struct cm_addr *src, const struct cm_addr *dst);

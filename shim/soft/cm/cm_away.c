@@ -115,7 +115,7 @@ static void put_ip(uint8_t to[16], const struct cm_addr *addr)
 		memcpy(to, addr->ip, 16);
 }
 
-static void put_ends(const struct cm_msg *msg, uint8_t *to)
+static void put_addresses(const struct cm_msg *msg, uint8_t *to)
 {
 	struct ends ends = {
 		.ip_version = (msg->src.family == AF_INET ? 4 : 6) << 4,
@@ -196,7 +196,7 @@ void cm_away_send(const struct cm_name *to, const struct cm_msg *msg)
 	put_path(to, &mad);
 	room = mad_private(mad.attr_id);
 	if (skip)
-		put_ends(msg, mad.private_data);
+		put_addresses(msg, mad.private_data);
 	if (room > skip)
 		memcpy(mad.private_data + skip, msg->private_data,
 		       msg->private_len < room - skip ? msg->private_len : room - skip);
@@ -315,7 +315,7 @@ static void refuse_message(const struct cm_msg *msg, int err)
 	cm_away_send(&msg->from, &reply);
 }
 
-static void take_mad(const struct in6_addr *from, const uint8_t bytes[MAD_SIZE])
+static void receive_mad(const struct in6_addr *from, const uint8_t bytes[MAD_SIZE])
 {
 	struct cm_msg msg;
 	struct mad mad;
@@ -340,6 +340,6 @@ static void take_mad(const struct in6_addr *from, const uint8_t bytes[MAD_SIZE])
 
 int cm_away_start(void)
 {
-	mads_taker = take_mad;
+	mads_taker = receive_mad;
 	return engine_start();
 }

@@ -73,7 +73,7 @@ static int add_to_set(struct cm_channel *channel, int fd, void *ptr)
 	return epoll_ctl(channel->fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
-static int open_all(struct cm_channel *channel)
+static int open_descriptors(struct cm_channel *channel)
 {
 	int err;
 
@@ -99,7 +99,7 @@ int cm_channel_new(struct cm_channel **ret_channel)
 	channel->number = ++last_number;
 	channel->epoch = process_epoch();
 	channel->last = &channel->first;
-	err = open_all(channel);
+	err = open_descriptors(channel);
 	if (err < 0) {
 		if (channel->fd >= 0)
 			close(channel->fd);

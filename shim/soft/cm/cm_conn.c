@@ -49,7 +49,7 @@
 
 uint64_t cm_response_ns = 65536 * MS; /* 16 times 4.096 s */
 
-bool cm_conn_datagrams(const struct cm_id *id)
+bool cm_conn_is_ud(const struct cm_id *id)
 {
 	return id->qp_type == IBV_QPT_UD;
 }
@@ -93,7 +93,7 @@ void cm_conn_end(struct cm_id *id, enum cm_state state, int event, int status)
 	cm_id_event(id, event, status);
 }
 
-void cm_conn_wait_longer(struct cm_id *id)
+void cm_conn_extend_wait(struct cm_id *id)
 {
 	if (id->state != CM_REQ_SENT && id->state != CM_REP_SENT)
 		return;
@@ -139,7 +139,7 @@ static bool wants_answer(const struct cm_msg *msg)
 }
 
 /* Send a message that may be lost: it is sent again until answered, or the time limit is over. */
-static int send_away(struct cm_id *id, struct cm_msg *msg)
+static int send_to_wire(struct cm_id *id, struct cm_msg *msg)
 {
 	bool again = id->resend && id->unsent.type == msg->type;
 
@@ -158,7 +158,7 @@ int cm_conn_send(struct cm_id *id, struct cm_msg *msg)
 	int err;
 
 	if (cm_name_is_away(&id->peer))
-		return send_away(id, msg);
+		return send_to_wire(id, msg);
 	err = cm_wire_send(&id->peer, msg);
 	id->resend = 0;
 	if (err != -EAGAIN)
@@ -178,8 +178,8 @@ int cm_conn_send_status(struct cm_id *id, enum cm_type type, uint32_t status)
 	return cm_conn_send(id, &msg);
 }
 
-static void give_parameters(struct cm_id *id, struct cm_msg *msg,
-			    const struct rdma_ucm_conn_param *param)
+static void set_parameters(struct cm_id *id, struct cm_msg *msg,
+			   const struct rdma_ucm_conn_param *param)
 {
 	id->responder_resources = param->responder_resources;
 	id->initiator_depth = param->initiator_depth;
@@ -198,7 +198,7 @@ static void give_parameters(struct cm_id *id, struct cm_msg *msg,
 void cm_conn_refuse(struct cm_id *id, bool full)
 {
 	id->held = id->resend = 0;
-	if (cm_conn_datagrams(id))
+	if (cm_conn_is_ud(id))
 		cm_conn_end(id, CM_CLOSED, CM_EVENT_UNREACHABLE,
 			    full ? CM_SIDR_REJECTED : CM_SIDR_UNSUPPORTED);
 	else
@@ -221,7 +221,7 @@ static int send_request(const struct cm_name *to, void *arg)
 
 static void wait_for_answer(struct cm_id *id)
 {
-	cm_conn_enter(id, cm_conn_datagrams(id) ? CM_SIDR_REQ_SENT : CM_REQ_SENT);
+	cm_conn_enter(id, cm_conn_is_ud(id) ? CM_SIDR_REQ_SENT : CM_REQ_SENT);
 }
 
 static void note_sent(struct cm_id *id)
@@ -273,13 +273,13 @@ int cm_conn_connect(struct cm_id *id, const struct rdma_ucm_connect *cmd)
 	struct cm_msg msg;
 
 	if (!param->valid || id->state != CM_ROUTE_RESOLVED ||
-	    param->private_data_len > (cm_conn_datagrams(id) ? SIDR_REQ_BYTES : REQ_BYTES))
+	    param->private_data_len > (cm_conn_is_ud(id) ? SIDR_REQ_BYTES : REQ_BYTES))
 		return -EINVAL;
-	msg = make_message(id, cm_conn_datagrams(id) ? CM_SIDR_REQ : CM_REQ);
+	msg = make_message(id, cm_conn_is_ud(id) ? CM_SIDR_REQ : CM_REQ);
 	msg.src = id->src;
 	msg.dst = id->dst;
 	msg.ece = cmd->ece;
-	give_parameters(id, &msg, param);
+	set_parameters(id, &msg, param);
 	id->retry_count = msg.retry_count;
 	id->held = process_now() + PATIENCE_NS;
 	return send_or_hold(id, &msg);
@@ -292,7 +292,7 @@ static int accept_connection(struct cm_id *id, const struct rdma_ucm_accept *cmd
 	if (cmd->conn_param.private_data_len > REP_BYTES)
 		return -EINVAL;
 	msg.ece = cmd->ece;
-	give_parameters(id, &msg, &cmd->conn_param);
+	set_parameters(id, &msg, &cmd->conn_param);
 	id->uid = cmd->uid;
 	cm_conn_enter(id, CM_REP_SENT);
 	if (cm_conn_send(id, &msg) == -ENOENT)
@@ -306,7 +306,7 @@ static int accept_datagrams(struct cm_id *id, const struct rdma_ucm_accept *cmd)
 
 	if (cmd->conn_param.private_data_len > SIDR_REP_BYTES)
 		return -EINVAL;
-	give_parameters(id, &msg, &cmd->conn_param);
+	set_parameters(id, &msg, &cmd->conn_param);
 	msg.qkey = id->qkey;
 	id->uid = cmd->uid;
 	cm_conn_send(id, &msg);

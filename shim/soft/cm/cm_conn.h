@@ -22,12 +22,12 @@ enum {
 };
 
 /* Steps that commands and messages share (cm_react.c). */
-bool cm_conn_datagrams(const struct cm_id *id);
+bool cm_conn_is_ud(const struct cm_id *id);
 void cm_conn_enter(struct cm_id *id, enum cm_state state);
 void cm_conn_end(struct cm_id *id, enum cm_state state, int event, int status);
 
 /* An MRA arrived: the other machine has the message, and its program will answer later. */
-void cm_conn_wait_longer(struct cm_id *id);
+void cm_conn_extend_wait(struct cm_id *id);
 
 /* Watch the peer's process. If it has ended, that is reported after the messages that it left. */
 void cm_conn_watch(struct cm_id *id);

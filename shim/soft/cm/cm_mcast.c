@@ -56,7 +56,7 @@ static bool is_mgid(const struct cm_addr *addr)
 static void make_mgid(uint16_t ps, const struct cm_addr *addr, uint8_t mgid[16])
 {
 	memset(mgid, 0, 16);
-	if (cm_addr_any(addr))
+	if (cm_addr_is_any(addr))
 		return;
 	if (is_mgid(addr) || (port_is_roce(1) && addr->family == AF_INET6)) {
 		memcpy(mgid, addr->ip, 16);
@@ -99,7 +99,7 @@ int cm_mcast_join(struct cm_id *id, const struct cm_addr *addr, uint64_t uid, ui
 	    (id->state != CM_BOUND && id->state != CM_ADDR_RESOLVED &&
 	     id->state != CM_ROUTE_RESOLVED))
 		return -EINVAL;
-	if (!cm_addr_any(addr) && !cm_addr_multicast(addr))
+	if (!cm_addr_is_any(addr) && !cm_addr_is_multicast(addr))
 		return -EINVAL;
 	group = calloc(1, sizeof(*group));
 	if (!group)

@@ -123,9 +123,9 @@ static bool owner_lives(const struct cm_port *port)
 static bool do_overlap(const struct cm_port *a, const struct cm_port *b)
 {
 	if (a->addr.family != b->addr.family)
-		return (cm_addr_any(&a->addr) && !a->afonly) ||
-		       (cm_addr_any(&b->addr) && !b->afonly);
-	return cm_addr_any(&a->addr) || cm_addr_any(&b->addr) ||
+		return (cm_addr_is_any(&a->addr) && !a->afonly) ||
+		       (cm_addr_is_any(&b->addr) && !b->afonly);
+	return cm_addr_is_any(&a->addr) || cm_addr_is_any(&b->addr) ||
 	       cm_addr_same_ip(&a->addr, &b->addr);
 }
 
@@ -176,7 +176,7 @@ static struct cm_port *free_entry(void)
 	return NULL;
 }
 
-static int enter_port(struct cm_port *want, uint32_t *ret_slot)
+static int add_port_entry(struct cm_port *want, uint32_t *ret_slot)
 {
 	struct cm_port *entry;
 	int err = 0;
@@ -201,7 +201,7 @@ int cm_port_bind(struct cm_port *want, uint32_t *ret_slot)
 
 	if (err < 0)
 		return err;
-	err = enter_port(want, ret_slot);
+	err = add_port_entry(want, ret_slot);
 	unlock_table();
 	return err;
 }
@@ -260,12 +260,13 @@ int cm_port_listen(uint32_t slot, const struct cm_name *owner, uint32_t backlog)
 	return err;
 }
 
-static bool does_answer(const struct cm_port *port, const struct cm_addr *addr)
+static bool is_listener_for(const struct cm_port *port, const struct cm_addr *addr)
 {
 
 	return port->backlog && port->addr.port == addr->port &&
 	       (cm_addr_same_ip(&port->addr, addr) ||
-		(cm_addr_any(&port->addr) && (!port->afonly || port->addr.family == addr->family)));
+		(cm_addr_is_any(&port->addr) &&
+		 (!port->afonly || port->addr.family == addr->family)));
 }
 
 /* Find the listener: one at this exact address is preferred to one at all addresses. */
@@ -274,8 +275,8 @@ static struct cm_port *find_listener(uint16_t ps, const struct cm_addr *addr)
 	struct cm_port *port, *found = NULL;
 
 	for (port = table->port; port < table->port + first_unused(); port++)
-		if (port->ps == ps && does_answer(port, addr) && owner_lives(port) &&
-		    (!found || !cm_addr_any(&port->addr)))
+		if (port->ps == ps && is_listener_for(port, addr) && owner_lives(port) &&
+		    (!found || !cm_addr_is_any(&port->addr)))
 			found = port;
 	return found;
 }

@@ -34,7 +34,7 @@ static void answer_message(const struct cm_msg *msg, enum cm_type type, uint32_t
 		cm_wire_send(&msg->from, &reply);
 }
 
-static bool from_peer(const struct cm_id *id, const struct cm_msg *msg)
+static bool is_from_peer(const struct cm_id *id, const struct cm_msg *msg)
 {
 	return cm_name_same_place(&id->peer, &msg->from);
 }
@@ -69,7 +69,7 @@ static void fill_ud(struct cm_event *event, const struct cm_id *id, const struct
 		cm_path_ah(id, &ud->ah_attr);
 }
 
-static void take_parameters(struct cm_id *id, const struct cm_msg *msg)
+static void copy_parameters(struct cm_id *id, const struct cm_msg *msg)
 {
 	id->remote_qpn = msg->qpn;
 	id->sq_psn = msg->psn;
@@ -102,13 +102,13 @@ static int make_child(struct cm_id *listener, const struct cm_msg *msg, struct c
 	id->peer = msg->from;
 	id->mtu = msg->mtu;
 	id->retry_count = msg->retry_count;
-	take_parameters(id, msg);
+	copy_parameters(id, msg);
 	*ret_id = id;
 	return 0;
 }
 
 /* A request arrived again: repeat the answer, unless its own timer repeats it. */
-static void answer_again(struct cm_id *listener, struct cm_id *id)
+static void repeat_answer(struct cm_id *listener, struct cm_id *id)
 {
 	struct cm_name name = cm_id_name(listener);
 
@@ -118,7 +118,7 @@ static void answer_again(struct cm_id *listener, struct cm_id *id)
 		cm_away_send(&id->peer, &id->unsent);
 }
 
-static void take_request(struct cm_id *listener, struct cm_msg *msg)
+static void receive_cm_request(struct cm_id *listener, struct cm_msg *msg)
 {
 	bool sidr = msg->type == CM_SIDR_REQ;
 	struct cm_event *event;
@@ -127,11 +127,11 @@ static void take_request(struct cm_id *listener, struct cm_msg *msg)
 	id = cm_id_by_peer(&msg->from);
 	if (id) { /* the request arrived again */
 		if (cm_name_is_away(&msg->from))
-			answer_again(listener, id);
+			repeat_answer(listener, id);
 		return;
 	}
 	if (listener->state != CM_LISTENING || msg->ps != listener->ps ||
-	    sidr != cm_conn_datagrams(listener) || make_child(listener, msg, &id) < 0) {
+	    sidr != cm_conn_is_ud(listener) || make_child(listener, msg, &id) < 0) {
 		answer_message(msg, sidr ? CM_SIDR_REP : CM_REJ,
 			       sidr ? CM_SIDR_UNSUPPORTED : CM_REJ_INVALID_SERVICE_ID);
 		return;
@@ -152,7 +152,7 @@ static void take_request(struct cm_id *listener, struct cm_msg *msg)
 		cm_conn_watch(id);
 }
 
-static void take_reply(struct cm_id *id, struct cm_msg *msg)
+static void receive_reply(struct cm_id *id, struct cm_msg *msg)
 {
 	struct cm_event *event;
 
@@ -161,7 +161,7 @@ static void take_reply(struct cm_id *id, struct cm_msg *msg)
 	if (id->state != CM_REQ_SENT)
 		return;
 	id->peer = msg->from; /* the id that the listener created: in the same process */
-	take_parameters(id, msg);
+	copy_parameters(id, msg);
 	cm_conn_enter(id, CM_REP_RCVD);
 	event = cm_id_event(id, CM_EVENT_CONNECT_RESPONSE, 0);
 	if (event)
@@ -185,7 +185,7 @@ static void sidr_reply(struct cm_id *id, struct cm_msg *msg)
 		fill_ud(event, id, msg, SIDR_REP_BYTES);
 }
 
-static void take_reject(struct cm_id *id, struct cm_msg *msg)
+static void receive_reject(struct cm_id *id, struct cm_msg *msg)
 {
 	struct cm_event *event;
 
@@ -207,7 +207,7 @@ static void take_reject(struct cm_id *id, struct cm_msg *msg)
 	}
 }
 
-static void take_disconnect(struct cm_id *id)
+static void receive_disconnect(struct cm_id *id)
 {
 	switch (id->state) {
 	case CM_REP_SENT:
@@ -228,17 +228,17 @@ static void dispatch_message(struct cm_id *id, struct cm_msg *msg)
 {
 	switch (msg->type) {
 	case CM_REP:
-		take_reply(id, msg);
+		receive_reply(id, msg);
 		break;
 	case CM_RTU:
 		if (id->state == CM_REP_SENT)
 			cm_conn_end(id, CM_ESTABLISHED, CM_EVENT_ESTABLISHED, 0);
 		break;
 	case CM_REJ:
-		take_reject(id, msg);
+		receive_reject(id, msg);
 		break;
 	case CM_DREQ:
-		take_disconnect(id);
+		receive_disconnect(id);
 		break;
 	case CM_DREP:
 		if (id->state == CM_DREQ_SENT)
@@ -250,12 +250,12 @@ static void dispatch_message(struct cm_id *id, struct cm_msg *msg)
 		sidr_reply(id, msg);
 		break;
 	case CM_MRA:
-		cm_conn_wait_longer(id);
+		cm_conn_extend_wait(id);
 		break;
 	}
 }
 
-static void answer_unknown(const struct cm_msg *msg)
+static void answer_unknown_id(const struct cm_msg *msg)
 {
 	switch (msg->type) {
 	case CM_REQ:
@@ -278,16 +278,16 @@ static void receive_message(struct cm_channel *channel, struct cm_msg *msg)
 	struct cm_id *id = cm_id_by_serial(msg->to);
 
 	if (!id) {
-		answer_unknown(msg);
+		answer_unknown_id(msg);
 		return;
 	}
 	if (msg->type == CM_REQ || msg->type == CM_SIDR_REQ) {
-		take_request(id, msg);
+		receive_cm_request(id, msg);
 	} else {
 		/* a peer that gives up its request knows only the listener */
 		if (id->state == CM_LISTENING)
 			id = cm_id_by_peer(&msg->from);
-		if (id && from_peer(id, msg))
+		if (id && is_from_peer(id, msg))
 			dispatch_message(id, msg);
 	}
 	if (id && id->channel != channel)
@@ -368,7 +368,7 @@ int cm_react_migrate_id(struct cm_id *id, struct cm_channel *channel)
 	return 0;
 }
 
-static void send_again(struct cm_id *id)
+static void resend_message(struct cm_id *id)
 {
 	if (cm_conn_send(id, &id->unsent) != -ENOENT)
 		return;
@@ -384,7 +384,7 @@ static void check_time(struct cm_id *id)
 		if (id->held)
 			cm_conn_retry(id);
 		else
-			send_again(id);
+			resend_message(id);
 	}
 	if (id->destroyed && !id->resend) {
 		cm_id_free(id);
@@ -406,7 +406,7 @@ static void check_time(struct cm_id *id)
 }
 
 /* Each id that is connected to the process drops its watch. */
-static void notify_of_death(struct cm_channel *channel, const struct cm_name *process)
+static void notify_peer_death(struct cm_channel *channel, const struct cm_name *process)
 {
 	struct cm_id *id, *next;
 
@@ -438,6 +438,6 @@ void cm_react_run(struct cm_channel *channel)
 	if (cm_channel_is_ready(channel))
 		drain_mailbox(channel);
 	while (cm_channel_take_dead(channel, &process))
-		notify_of_death(channel, &process);
+		notify_peer_death(channel, &process);
 	check_times(channel);
 }

@@ -16,7 +16,7 @@
 
 enum { MAX_BACKLOG = 1024, MAX_ACK_TIMEOUT = 31 };
 
-static bool wildcard_of_one_family(const struct cm_id *id)
+static bool is_single_family(const struct cm_id *id)
 {
 	return id->afonly_set ? id->afonly : id->src.family == AF_INET;
 }
@@ -41,18 +41,18 @@ int cm_route_bind(struct cm_id *id, const struct cm_addr *addr)
 
 	if (id->state != CM_IDLE)
 		return -EINVAL;
-	if (!cm_addr_any(addr) && !cm_addr_local(addr))
+	if (!cm_addr_is_any(addr) && !cm_addr_is_local(addr))
 		return -EADDRNOTAVAIL;
-	if (!cm_addr_any(addr) && !cm_addr_loopback(addr) && !has_device(addr))
+	if (!cm_addr_is_any(addr) && !cm_addr_loopback(addr) && !has_device(addr))
 		return -ENODEV;
 	id->src = *addr;
-	id->afonly = wildcard_of_one_family(id);
+	id->afonly = is_single_family(id);
 	err = cm_id_bind_port(id);
 	if (err < 0) {
 		id->src = before;
 		return err;
 	}
-	id->device = !cm_addr_any(addr) && has_device(addr);
+	id->device = !cm_addr_is_any(addr) && has_device(addr);
 	id->state = CM_BOUND;
 	return 0;
 }
@@ -73,7 +73,7 @@ static void make_loopback(struct cm_addr *addr)
 }
 
 /* Reach a destination on another machine by the wire. */
-static int reach_away(struct cm_id *id)
+static int resolve_on_wire(struct cm_id *id)
 {
 	struct cm_name peer = { .node = CM_AWAY };
 	int err;
@@ -85,19 +85,19 @@ static int reach_away(struct cm_id *id)
 	if (err < 0)
 		return err;
 	id->peer = peer;
-	if (cm_addr_any(&id->src))
+	if (cm_addr_is_any(&id->src))
 		cm_addr_set_ip(&id->src, uplink_get()->addr.s6_addr);
 	return 0;
 }
 
 /* Determine the destination @dst: members of a group may be on any interface. */
-static int reach_device(struct cm_id *id, const struct cm_addr *dst)
+static int resolve_destination(struct cm_id *id, const struct cm_addr *dst)
 {
 	id->dst = *dst;
-	if (cm_addr_any(dst))
+	if (cm_addr_is_any(dst))
 		make_loopback(&id->dst);
-	if (cm_addr_multicast(dst)) {
-		if (!cm_addr_any(&id->src))
+	if (cm_addr_is_multicast(dst)) {
+		if (!cm_addr_is_any(&id->src))
 			return 0;
 		if (uplink_get())
 			cm_addr_set_ip(&id->src, uplink_get()->addr.s6_addr);
@@ -105,9 +105,9 @@ static int reach_device(struct cm_id *id, const struct cm_addr *dst)
 			make_loopback(&id->src);
 		return 0;
 	}
-	if (!cm_addr_local(&id->dst))
-		return reach_away(id);
-	if (cm_addr_any(&id->src))
+	if (!cm_addr_is_local(&id->dst))
+		return resolve_on_wire(id);
+	if (cm_addr_is_any(&id->src))
 		cm_addr_source(&id->src, &id->dst);
 	return 0;
 }
@@ -123,7 +123,7 @@ int cm_route_resolve_addr(struct cm_id *id, const struct cm_addr *src, const str
 	}
 	if (id->state != CM_BOUND || id->src.family != dst->family)
 		return -EINVAL;
-	err = reach_device(id, dst);
+	err = resolve_destination(id, dst);
 	if (err < 0) {
 		cm_id_event(id, CM_EVENT_ADDR_ERROR, err);
 		return 0;

@@ -99,7 +99,7 @@ void cm_wire_unname(uint32_t serial)
 }
 
 /* Is @here still the pipe at @path? All pipes are in one directory, of one file system. */
-static bool leads_to(const char *path, const struct stat *here)
+static bool is_pipe_at(const char *path, const struct stat *here)
 {
 	struct stat there;
 
@@ -120,7 +120,7 @@ static int put_message(const char *path, const struct cm_msg *msg)
 		err = -EPROTO;
 	else if (write(fd, msg, sizeof(*msg)) != sizeof(*msg))
 		err = -EAGAIN;
-	else if (!leads_to(path, &st))
+	else if (!is_pipe_at(path, &st))
 		err = -ESTALE;
 	close(fd);
 	return err;

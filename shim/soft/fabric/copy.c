@@ -106,7 +106,7 @@ static int get_lists(struct peer *peer, struct copy_list *local, struct copy_lis
 	return 0;
 }
 
-static struct copy_list one_of(const struct copy_list *list, unsigned int i, size_t n)
+static struct copy_list make_single_list(const struct copy_list *list, unsigned int i, size_t n)
 {
 	struct copy_list one = { .count = 1, .paged = list->paged };
 
@@ -131,8 +131,8 @@ static int put_pieces(struct peer *peer, struct copy_list *local, struct copy_li
 			n = remote->iov[r].iov_len;
 		if (copy_list_is_null(local, l) && n > sizeof(zeros))
 			n = sizeof(zeros);
-		from = one_of(local, l, n);
-		to = one_of(remote, r, n);
+		from = make_single_list(local, l, n);
+		to = make_single_list(remote, r, n);
 		if (copy_list_is_null(local, l))
 			from.iov[0].iov_base = (void *)zeros;
 		if (!copy_list_is_null(remote, r))
@@ -155,8 +155,8 @@ static int get_pieces(struct peer *peer, struct copy_list *local, struct copy_li
 		n = local->iov[l].iov_len;
 		if (remote->iov[r].iov_len < n)
 			n = remote->iov[r].iov_len;
-		from = one_of(remote, r, n);
-		to = one_of(local, l, n);
+		from = make_single_list(remote, r, n);
+		to = make_single_list(local, l, n);
 		if (!copy_list_is_null(local, l))
 			err = get_lists(peer, &to, &from);
 		copy_list_advance(local, &l, n);
@@ -188,7 +188,7 @@ int copy_get(struct peer *peer, struct copy_list *local, struct copy_list *remot
 }
 
 /* False if process_vm is refused, and nothing is copied. */
-static bool write_home(const struct iovec *to, const uint8_t *from, size_t n)
+static bool write_own_memory(const struct iovec *to, const uint8_t *from, size_t n)
 {
 	struct iovec local = { (void *)from, n }, remote = { to->iov_base, n };
 
@@ -196,7 +196,7 @@ static bool write_home(const struct iovec *to, const uint8_t *from, size_t n)
 	       (errno != EPERM && errno != ENOSYS);
 }
 
-void copy_home(const struct copy_list *to, const uint8_t *from, uint64_t len)
+void copy_to_own_memory(const struct copy_list *to, const uint8_t *from, uint64_t len)
 {
 	int caller_errno = errno;
 	unsigned int i;
@@ -205,7 +205,7 @@ void copy_home(const struct copy_list *to, const uint8_t *from, uint64_t len)
 	for (i = 0; i < to->count && len; i++, from += n, len -= n) {
 		n = to->iov[i].iov_len < len ? to->iov[i].iov_len : len;
 		if (copy_list_is_null(to, i) ||
-		    (!memcheck_watches && write_home(&to->iov[i], from, n)))
+		    (!memcheck_watches && write_own_memory(&to->iov[i], from, n)))
 			continue;
 		if (!pages_bring_in(to->iov[i].iov_base, n, true))
 			memcpy(to->iov[i].iov_base, from, n);

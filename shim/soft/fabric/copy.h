@@ -35,4 +35,4 @@ int copy_put_guarded(struct copy_list *from, struct copy_list *to);
  * Copy @len bytes to memory of this process that the program may have unmapped: those bytes are
  * then dropped.
  */
-void copy_home(const struct copy_list *to, const uint8_t *from, uint64_t len);
+void copy_to_own_memory(const struct copy_list *to, const uint8_t *from, uint64_t len);

@@ -108,7 +108,7 @@ static DIR *list_directory(int at, const char *name, struct stat *st)
 }
 
 /* Remove a renamed directory with its files: no process has used it since it was renamed. */
-static void remove_gone(int parent, const char *name)
+static void remove_renamed(int parent, const char *name)
 {
 	struct dirent *entry;
 	struct stat st;
@@ -124,7 +124,7 @@ static void remove_gone(int parent, const char *name)
 }
 
 /* Remove directories whose remover died before it had finished. */
-static void sweep_gone(void)
+static void sweep_renamed(void)
 {
 	char parent[DIRECTORY_PATH], last[DIRECTORY_PATH], prefix[DIRECTORY_PATH + 8];
 	struct dirent *entry;
@@ -139,25 +139,25 @@ static void sweep_gone(void)
 	while ((entry = readdir(dir)))
 		if (!strncmp(entry->d_name, prefix, strlen(prefix)) &&
 		    is_dead_pid(entry->d_name + strlen(prefix)))
-			remove_gone(dirfd(dir), entry->d_name);
+			remove_renamed(dirfd(dir), entry->d_name);
 	closedir(dir);
 }
 
-static int open_it(bool *ret_made)
+static int open_fabric_dir(bool *ret_made)
 {
 	int err = choose_path();
 
 	if (err < 0)
 		return err;
 	if (mkdir(path, 0700 | S_ISVTX) == 0)
-		sweep_gone();
+		sweep_renamed();
 	else if (errno != EEXIST)
 		return -errno;
 	return check_directory(ret_made);
 }
 
 /* Report it only once: a device may be opened again and again. */
-int directory_complain(const char *file, const char *why, int err)
+int directory_report_error(const char *file, const char *why, int err)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
 
@@ -170,15 +170,16 @@ int directory_complain(const char *file, const char *why, int err)
 
 int directory_open(bool *ret_made)
 {
-	int err = open_it(ret_made);
+	int err = open_fabric_dir(ret_made);
 
 	if (err >= 0 || err == -EAGAIN)
 		return err;
-	return directory_complain("",
-				  err == -EPERM ? "not a directory of this user that is closed to "
-						  "others (chmod 700)"
-						: NULL,
-				  err);
+	return directory_report_error("",
+				      err == -EPERM
+					      ? "not a directory of this user that is closed to "
+						"others (chmod 700)"
+					      : NULL,
+				      err);
 }
 
 void directory_remove(void)
@@ -189,7 +190,7 @@ void directory_remove(void)
 	if (rename(path, gone) < 0)
 		return;
 	errno = 0;
-	remove_gone(AT_FDCWD, gone);
+	remove_renamed(AT_FDCWD, gone);
 	if (errno != EMFILE)
 		return;
 	/* no descriptor is left: remove the file that is most likely the only one */
@@ -198,7 +199,7 @@ void directory_remove(void)
 	rmdir(dirname(gone));
 }
 
-void directory_give_up(void)
+void directory_remove_empty(void)
 {
 	rmdir(path);
 }

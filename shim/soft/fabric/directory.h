@@ -22,7 +22,7 @@ int directory_open(bool *ret_made);
 void directory_remove(void);
 
 /* Remove the directory if it is empty, after its creator failed to put a file into it. */
-void directory_give_up(void);
+void directory_remove_empty(void);
 
 const char *directory_path(void);
 
@@ -30,7 +30,7 @@ const char *directory_path(void);
  * Print on stderr, once, why the fabric cannot be used: for @file in it ("/fabric"), or "" for the
  * directory; @why, or NULL for the text of @err. Returns @err.
  */
-int directory_complain(const char *file, const char *why, int err);
+int directory_report_error(const char *file, const char *why, int err);
 
 /* Unlink files of nodes for which @keep returns false. */
 void directory_sweep(bool (*keep)(uint32_t node, uint64_t instance));

@@ -73,7 +73,7 @@ static int take_node(void)
 }
 
 /* Remove the files of this process; and the fabric, if no process is left. */
-static void clean_up(void)
+static void remove_own_files(void)
 {
 	if (lock_self) {
 		node_table[node_self.node].pid = 0;
@@ -84,10 +84,10 @@ static void clean_up(void)
 }
 
 /* @made: was the directory created for a fabric that could not be mapped? */
-static void give_up(bool made)
+static void undo_join(bool made)
 {
 	if (registry_is_mapped())
-		clean_up();
+		remove_own_files();
 	else if (registry_is_fresh())
 		registry_remove(made);
 	if (segment_own)
@@ -101,7 +101,7 @@ static int join_fabric(void)
 	bool made;
 	int err;
 
-	if (!segment_may_be())
+	if (!segment_is_allowed())
 		return -EFBIG;
 	err = registry_open(&made);
 	lock_self = 0;
@@ -114,7 +114,7 @@ static int join_fabric(void)
 		err = take_node();
 	}
 	if (err < 0) {
-		give_up(made);
+		undo_join(made);
 		return err;
 	}
 	registry_unlock_file();
@@ -148,7 +148,7 @@ void fabric_leave(void)
 		peer_forget();
 		heap_forget();
 		registry_lock_file();
-		give_up(false);
+		undo_join(false);
 	}
 	pthread_mutex_unlock(&registry_mutex);
 }
@@ -178,7 +178,7 @@ void fabric_exit(void)
 	if (joined) {
 		__atomic_store_n(&segment_own->gone, 1, __ATOMIC_RELEASE);
 		registry_lock_file();
-		clean_up();
+		remove_own_files();
 		registry_unlock_file();
 	}
 	pthread_mutex_unlock(&registry_mutex);

@@ -19,7 +19,7 @@ static void copy_entry(struct shm_mr *shm, const struct shm_mr *own)
 
 void key_show(struct shm_mr *shm, uint32_t lkey, uint32_t rkey)
 {
-	struct shm_mr *own = key_mine(shm);
+	struct shm_mr *own = key_own_copy(shm);
 
 	if (lkey || rkey)
 		copy_entry(shm, own);

@@ -17,7 +17,7 @@
  */
 extern struct shm_mr key_own[1 << SHM_MR_BITS];
 
-static inline struct shm_mr *key_mine(const struct shm_mr *shm)
+static inline struct shm_mr *key_own_copy(const struct shm_mr *shm)
 {
 	return &key_own[shm - segment_own->mr];
 }

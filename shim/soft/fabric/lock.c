@@ -22,7 +22,7 @@ static void relax_cpu(void)
 }
 
 /* The owner that was seen dead may have been replaced: compare with it. */
-static bool take_over(struct lock *lock)
+static bool take_over_lock(struct lock *lock)
 {
 	uint32_t owner = __atomic_load_n(&lock->owner, __ATOMIC_RELAXED);
 
@@ -37,7 +37,7 @@ static bool seems_free(struct lock *lock)
 	return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == 0;
 }
 
-static void back_off(unsigned int n)
+static void pause_spinning(unsigned int n)
 {
 	if (n < SPINS)
 		relax_cpu();
@@ -52,8 +52,8 @@ bool lock_wait(struct lock *lock)
 	for (n = 0;; n++) {
 		if (seems_free(lock) && lock_try(lock))
 			return false;
-		back_off(n);
-		if (n % YIELDS == YIELDS - 1 && take_over(lock))
+		pause_spinning(n);
+		if (n % YIELDS == YIELDS - 1 && take_over_lock(lock))
 			return true;
 	}
 }
@@ -79,10 +79,10 @@ enum lock_result lock_wait_live(struct lock *lock)
 	for (n = 0;; n++) {
 		if (seems_free(lock) && lock_try(lock))
 			return LOCK_TAKEN;
-		back_off(n);
+		pause_spinning(n);
 		if (is_stopped(__atomic_load_n(&lock->owner, __ATOMIC_RELAXED), n))
 			return LOCK_STUCK;
-		if (n % YIELDS == YIELDS - 1 && take_over(lock))
+		if (n % YIELDS == YIELDS - 1 && take_over_lock(lock))
 			return LOCK_HALF_DONE;
 	}
 }
@@ -96,7 +96,7 @@ bool lock_is_stuck(struct lock *lock)
 		owner = __atomic_load_n(&lock->owner, __ATOMIC_RELAXED);
 		if (!owner || owner == lock_self)
 			return false;
-		back_off(n);
+		pause_spinning(n);
 		if (is_stopped(owner, n))
 			return true;
 		if (n % YIELDS == YIELDS - 1 && !node_owner_lives(owner))

@@ -117,7 +117,7 @@ void peer_forget_inherited(void)
 	entries = NULL;
 }
 
-bool peer_look(struct peer *peer)
+bool peer_check_alive(struct peer *peer)
 {
 	bool alive;
 
@@ -142,5 +142,5 @@ bool peer_is_alive(struct peer *peer)
 	if (__atomic_load_n(&peer->looked, __ATOMIC_RELAXED) == now)
 		return !__atomic_load_n(&peer->dead, __ATOMIC_RELAXED);
 	__atomic_store_n(&peer->looked, now, __ATOMIC_RELAXED);
-	return peer_look(peer);
+	return peer_check_alive(peer);
 }

@@ -23,7 +23,7 @@ struct peer {
 /* Was the peer alive some milliseconds ago? Cheap. Any thread. */
 bool peer_is_alive(struct peer *peer);
 /* The same, by asking the kernel now. */
-bool peer_look(struct peer *peer);
+bool peer_check_alive(struct peer *peer);
 
 /* The other functions need registry_mutex. */
 int peer_get(uint32_t node, int pid, uint64_t start, uint64_t instance, struct peer **ret_peer);

@@ -79,8 +79,8 @@ static bool is_for(const struct pipe_event *event, uint32_t kind, uint32_t index
 }
 
 /* Read all records of the pipe, which may be garbage, except those for the object. */
-static size_t take_others(int fd, struct pipe_event *events, uint32_t kind, uint32_t index,
-			  uint32_t serial)
+static size_t read_other_events(int fd, struct pipe_event *events, uint32_t kind, uint32_t index,
+				uint32_t serial)
 {
 	ssize_t len = read(fd, events, PURGE_MAX * sizeof(*events));
 	size_t i, n = 0;
@@ -92,7 +92,7 @@ static size_t take_others(int fd, struct pipe_event *events, uint32_t kind, uint
 }
 
 /* Write the records in pieces, each of which the kernel writes completely or not at all. */
-static void put_back(int fd, const char *path, const struct pipe_event *events, size_t num)
+static void write_events_back(int fd, const char *path, const struct pipe_event *events, size_t num)
 {
 	size_t i, n;
 
@@ -115,7 +115,7 @@ void pipe_purge(uint32_t id, uint32_t kind, uint32_t index, uint32_t serial)
 	fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return;
-	put_back(fd, path, events, take_others(fd, events, kind, index, serial));
+	write_events_back(fd, path, events, read_other_events(fd, events, kind, index, serial));
 	close(fd);
 	errno = saved;
 }

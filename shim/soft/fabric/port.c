@@ -23,7 +23,7 @@
  * alive, and free afterwards.
  */
 
-static bool is_good(const struct registry_address *address)
+static bool is_address_live(const struct registry_address *address)
 {
 	return address->instance && node_has(address->node, address->instance);
 }
@@ -37,7 +37,7 @@ static void add_address(const struct registry_address *address)
 	struct registry_members *members = registry_lock_members();
 	uint32_t i;
 
-	for (i = 0; i < REGISTRY_ADDRESSES && is_good(&members->address[i]); i++)
+	for (i = 0; i < REGISTRY_ADDRESSES && is_address_live(&members->address[i]); i++)
 		;
 	if (i < REGISTRY_ADDRESSES) {
 		members->address[i] = *address;
@@ -58,7 +58,7 @@ static bool find_address(bool (*match)(const struct registry_address *address, c
 	uint32_t i;
 
 	for (i = 0; i < members->high_address && i < REGISTRY_ADDRESSES; i++) {
-		found = match(&members->address[i], arg) && is_good(&members->address[i]);
+		found = match(&members->address[i], arg) && is_address_live(&members->address[i]);
 		if (found)
 			break;
 	}
@@ -69,7 +69,7 @@ static bool find_address(bool (*match)(const struct registry_address *address, c
 static struct port own[2];
 static struct port wired;
 
-__attribute__((constructor)) static void init_own(void)
+__attribute__((constructor)) static void init_own_ports(void)
 {
 	link_own_port(1, false, &own[0]);
 	link_own_port(1, true, &own[1]);
@@ -197,7 +197,7 @@ bool port_reaches(const struct ibv_ah_attr *attr)
 	return from && from->attr.state == IBV_PORT_ACTIVE && find_address(is_dest, attr);
 }
 
-bool port_knows(const union ibv_gid *gid)
+bool port_knows_gid(const union ibv_gid *gid)
 {
 	return port_has_gid(gid) || uplink_reaches(gid);
 }

@@ -30,7 +30,7 @@ bool port_is_roce(uint32_t num);
 bool port_has_gid(const union ibv_gid *gid);
 
 /* Is it the GID of a port, or of a machine that can be reached by the wire? */
-bool port_knows(const union ibv_gid *gid);
+bool port_knows_gid(const union ibv_gid *gid);
 
 /* The GID at @index of its table; false: none. */
 bool port_gid(uint32_t num, uint32_t index, struct port_gid *gid);

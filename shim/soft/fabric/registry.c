@@ -80,14 +80,14 @@ static int open_file(void)
 		if (fd < 0 && errno == ENOENT)
 			return -EAGAIN;
 		if (fd < 0)
-			return directory_complain("/fabric", NULL, -errno);
+			return directory_report_error("/fabric", NULL, -errno);
 		registry_lock_file();
 		if (fstat(fd, &st) == 0 && is_at(path, &st)) {
 			fresh = S_ISREG(st.st_mode) && st.st_size == 0;
 			return S_ISREG(st.st_mode)
 				       ? 0
-				       : directory_complain("/fabric", "not a regular file",
-							    -EPROTO);
+				       : directory_report_error("/fabric", "not a regular file",
+								-EPROTO);
 		}
 		close(fd);
 	}
@@ -109,7 +109,7 @@ int registry_open(bool *ret_made)
 			close(fd);
 		fd = -1;
 		if (made)
-			directory_give_up();
+			directory_remove_empty();
 	}
 	return err;
 }

@@ -37,7 +37,7 @@
 struct shm_seg *segment_own;
 
 /* A file larger than the limit would raise SIGXFSZ. */
-bool segment_may_be(void)
+bool segment_is_allowed(void)
 {
 	struct rlimit limit;
 
@@ -144,7 +144,7 @@ static int note_closed(struct shm_seg *seg)
 	return 0;
 }
 
-static int open_to(struct opened *o, uint64_t end)
+static int make_accessible_to(struct opened *o, uint64_t end)
 {
 	end = (end + OPEN_STEP - 1) & ~(uint64_t)(OPEN_STEP - 1);
 	if (end <= o->end)
@@ -156,7 +156,7 @@ static int open_to(struct opened *o, uint64_t end)
 }
 
 /* A segment that is not listed is completely accessible. */
-static int reach_end(struct shm_seg *seg, uint64_t end)
+static int make_end_accessible(struct shm_seg *seg, uint64_t end)
 {
 	struct opened *o;
 	int err;
@@ -165,7 +165,7 @@ static int reach_end(struct shm_seg *seg, uint64_t end)
 		return 0;
 	pthread_mutex_lock(&opened_mutex);
 	o = *find_opened(seg);
-	err = o ? open_to(o, end) : 0;
+	err = o ? make_accessible_to(o, end) : 0;
 	pthread_mutex_unlock(&opened_mutex);
 	return err;
 }
@@ -173,7 +173,7 @@ static int reach_end(struct shm_seg *seg, uint64_t end)
 void *segment_at(struct shm_seg *seg, uint64_t off, uint64_t len)
 {
 	if (off < sizeof(*seg) || len > SHM_SIZE || off > SHM_SIZE - len ||
-	    reach_end(seg, off + len) < 0)
+	    make_end_accessible(seg, off + len) < 0)
 		return NULL;
 	return (uint8_t *)seg + off;
 }
@@ -185,7 +185,7 @@ static int open_head(struct shm_seg *seg)
 	pthread_mutex_lock(&opened_mutex);
 	err = note_closed(seg);
 	pthread_mutex_unlock(&opened_mutex);
-	return err < 0 ? err : reach_end(seg, sizeof(*seg));
+	return err < 0 ? err : make_end_accessible(seg, sizeof(*seg));
 }
 
 void segment_unmap(struct shm_seg *seg)

@@ -11,7 +11,7 @@
 extern struct shm_seg *segment_own;
 
 /* False if a limit of the process (RLIMIT_FSIZE) prevents a segment. */
-bool segment_may_be(void);
+bool segment_is_allowed(void);
 
 /*
  * Create the segment of this process and map it at segment_own. With registry_mutex held. 0 or

@@ -82,7 +82,7 @@ static void relax_cpu(unsigned int n)
 }
 
 /* Sequentially consistent with await_jobs(): at least one thread sees the other's store. */
-static void ring_owner(struct shm_stage *stage)
+static void wake_owner(struct shm_stage *stage)
 {
 	__atomic_store_n(&stage->asked, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&stage->sleeping, __ATOMIC_SEQ_CST))
@@ -121,7 +121,8 @@ static bool is_registered(const struct iovec *iov)
 }
 
 /* Copy the list to private memory, and check it. */
-static int take_list(const struct shm_job *job, bool write, struct copy_list *list, size_t *ret_len)
+static int read_job_list(const struct shm_job *job, bool write, struct copy_list *list,
+			 size_t *ret_len)
 {
 	uint32_t i, count = __atomic_load_n(&job->count, __ATOMIC_RELAXED);
 	size_t len = 0;
@@ -149,7 +150,7 @@ static int copy_job(struct shm_job *job)
 	size_t len;
 	int err;
 
-	err = take_list(job, write, &list, &len);
+	err = read_job_list(job, write, &list, &len);
 	if (err < 0)
 		return err;
 	if (!write) {
@@ -169,7 +170,7 @@ static bool change_state(struct shm_job *job, uint32_t from, uint32_t to)
 
 static void serve_job(struct shm_job *job)
 {
-	/* pairs with the store in ask_owner() */
+	/* pairs with the store in run_job() */
 	if (!change_state(job, SHM_JOB_ASKED, SHM_JOB_SERVED))
 		return;
 	job->result = copy_job(job);
@@ -225,7 +226,7 @@ static void start_locked(void)
 	stopping = 0;
 	running = thread_start(run_helper, NULL, &helper);
 	if (running)
-		/* pairs with the load in take_job() */
+		/* pairs with the load in claim_job() */
 		__atomic_store_n(&stage->ready, 1, __ATOMIC_RELEASE);
 }
 
@@ -320,14 +321,14 @@ static bool is_free(struct shm_job *job)
 	       (state != SHM_JOB_SERVED && change_state(job, state, SHM_JOB_IDLE));
 }
 
-static struct shm_job *take_job(struct shm_seg *seg)
+static struct shm_job *claim_job(struct shm_seg *seg)
 {
 	struct shm_job *job;
 	unsigned int i;
 
 	/* pairs with the store in start_locked() */
 	if (!__atomic_load_n(&seg->stage.ready, __ATOMIC_ACQUIRE)) {
-		ring_owner(&seg->stage);
+		wake_owner(&seg->stage);
 		return NULL;
 	}
 	for (i = 0; i < SHM_JOBS; i++)
@@ -370,7 +371,7 @@ static int await_job(struct peer *peer, struct shm_job *job)
 			continue;
 		}
 		await_change(job, state);
-		if (!peer_look(peer))
+		if (!peer_check_alive(peer))
 			return -ESRCH;
 		passed = process_now() - since;
 		if ((passed > TRY && change_state(job, SHM_JOB_ASKED, SHM_JOB_IDLE)) ||
@@ -379,8 +380,8 @@ static int await_job(struct peer *peer, struct shm_job *job)
 	}
 }
 
-static int ask_owner(struct peer *peer, struct shm_job *job, bool write,
-		     const struct copy_list *there)
+static int run_job(struct peer *peer, struct shm_job *job, bool write,
+		   const struct copy_list *there)
 {
 	int err;
 
@@ -388,7 +389,7 @@ static int ask_owner(struct peer *peer, struct shm_job *job, bool write,
 	job->count = there->count;
 	memcpy(job->iov, there->iov, there->count * sizeof(*there->iov));
 	__atomic_store_n(&job->state, SHM_JOB_ASKED, __ATOMIC_SEQ_CST);
-	ring_owner(&peer->seg->stage);
+	wake_owner(&peer->seg->stage);
 	err = await_job(peer, job);
 	if (err < 0)
 		return err;
@@ -402,7 +403,7 @@ static int move_piece(struct peer *peer, struct shm_job *job, bool write,
 
 	if (write)
 		copy_list_gather(job->bytes, here);
-	err = ask_owner(peer, job, write, there);
+	err = run_job(peer, job, write, there);
 	if (err || write)
 		return err;
 	memcheck_defined(job->bytes, len);
@@ -413,13 +414,13 @@ static int move_piece(struct peer *peer, struct shm_job *job, bool write,
 static int move_lists(struct peer *peer, bool write, struct copy_list *local,
 		      struct copy_list *remote)
 {
-	struct shm_job *job = take_job(peer->seg);
+	struct shm_job *job = claim_job(peer->seg);
 	struct copy_list here, there;
 	int err = 0;
 	size_t len;
 
 	if (!job)
-		return peer_look(peer) ? -EAGAIN : -ESRCH;
+		return peer_check_alive(peer) ? -EAGAIN : -ESRCH;
 	while (!err && (len = copy_list_cut(remote, SHM_JOB_BYTES, &there))) {
 		copy_list_cut(local, len, &here);
 		err = move_piece(peer, job, write, &here, &there, len);

@@ -19,7 +19,7 @@ void stage_expect(const struct peer *peer);
 /* Is a copy requested? One load; only while the fabric is joined. */
 static inline bool stage_asked(void)
 {
-	/* pairs with the store of ring_owner() */
+	/* pairs with the store of wake_owner() */
 	return unlikely(__atomic_load_n(&segment_own->stage.asked, __ATOMIC_ACQUIRE));
 }
 

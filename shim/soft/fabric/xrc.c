@@ -50,7 +50,7 @@ static void del_holder(struct shm_holder *holders, uint32_t serial)
 			__atomic_store_n(&h->serial, 0, __ATOMIC_RELEASE);
 }
 
-static bool any_holder(const struct shm_holder *holders)
+static bool has_holder(const struct shm_holder *holders)
 {
 	const struct shm_holder *h;
 
@@ -63,14 +63,14 @@ static bool any_holder(const struct shm_holder *holders)
 typedef bool alive_fn(uint32_t node, uint64_t instance);
 
 /* Remove the dead holders. Is one left? */
-static bool drop_dead(struct shm_holder *holders, alive_fn *alive)
+static bool drop_dead_holders(struct shm_holder *holders, alive_fn *alive)
 {
 	struct shm_holder *h;
 
 	for (h = holders; h < holders + SHM_HOLDERS; h++)
 		if (h->serial && !alive(h->node, h->instance))
 			__atomic_store_n(&h->serial, 0, __ATOMIC_RELEASE);
-	return any_holder(holders);
+	return has_holder(holders);
 }
 
 static struct shm_xrcd *find_domain(struct shm_xrc *xrc, uint64_t dev, uint64_t ino)
@@ -80,7 +80,7 @@ static struct shm_xrcd *find_domain(struct shm_xrc *xrc, uint64_t dev, uint64_t 
 	for (d = xrc->xrcd; d < xrc->xrcd + xrc->high_xrcd; d++) {
 		if (!d->id || d->dev != dev || d->ino != ino)
 			continue;
-		if (drop_dead(d->holder, node_has))
+		if (drop_dead_holders(d->holder, node_has))
 			return d;
 		d->id = 0;
 	}
@@ -149,7 +149,7 @@ void xrc_close_domain(uint32_t id, uint32_t serial)
 	d = &registry_xrc()->xrcd[id % SHM_XRCD_MAX];
 	if (d->id == id) {
 		del_holder(d->holder, serial);
-		if (!any_holder(d->holder))
+		if (!has_holder(d->holder))
 			d->id = 0;
 	}
 	registry_unlock();
@@ -213,7 +213,7 @@ int xrc_open_qp(uint32_t domain, uint32_t qpn, const struct shm_holder *holder,
 	if (registry_find_xrc(qpn, &slot) == 0) {
 		qp = &registry_xrc()->qp[slot];
 		lock_take(&qp->qp.rq.lock);
-		if (qp->xrcd == domain && drop_dead(qp->holder, node_has))
+		if (qp->xrcd == domain && drop_dead_holders(qp->holder, node_has))
 			err = add_holder(qp->holder, holder);
 		lock_drop(&qp->qp.rq.lock);
 		if (!err)
@@ -236,7 +236,7 @@ void xrc_close_qp(struct shm_xrc_qp *qp, uint32_t serial)
 	registry_lock();
 	lock_take(&qp->qp.rq.lock);
 	del_holder(qp->holder, serial);
-	if (!any_holder(qp->holder))
+	if (!has_holder(qp->holder))
 		destroy_qp(qp);
 	lock_drop(&qp->qp.rq.lock);
 	registry_unlock();
@@ -267,7 +267,7 @@ int xrc_find_taker(uint32_t qpn, uint32_t *ret_node, uint64_t *ret_instance)
 	return *ret_instance && *ret_node < NODE_MAX ? 0 : -ENOENT;
 }
 
-bool xrc_held(const struct shm_xrc_qp *qp)
+bool xrc_is_held(const struct shm_xrc_qp *qp)
 {
 	const struct shm_holder *h;
 
@@ -300,9 +300,9 @@ void xrc_sweep(alive_fn *registered)
 	uint32_t i;
 
 	for (i = 0; i < xrc->high_qp && i < SHM_XRC_QP_MAX; i++)
-		if (xrc->qp[i].qp.qpn && !drop_dead(xrc->qp[i].holder, registered))
+		if (xrc->qp[i].qp.qpn && !drop_dead_holders(xrc->qp[i].holder, registered))
 			destroy_qp(&xrc->qp[i]);
 	for (i = 0; i < xrc->high_xrcd && i < SHM_XRCD_MAX; i++)
-		if (xrc->xrcd[i].id && !drop_dead(xrc->xrcd[i].holder, registered))
+		if (xrc->xrcd[i].id && !drop_dead_holders(xrc->xrcd[i].holder, registered))
 			xrc->xrcd[i].id = 0;
 }

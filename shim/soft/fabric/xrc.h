@@ -36,7 +36,7 @@ bool xrc_is_taker(const struct shm_xrc_qp *qp);
 int xrc_find_taker(uint32_t qpn, uint32_t *ret_node, uint64_t *ret_instance);
 
 /* Does a living process hold it? Call it with the lock held. */
-bool xrc_held(const struct shm_xrc_qp *qp);
+bool xrc_is_held(const struct shm_xrc_qp *qp);
 
 /* Send an event of @type to all holders; with the lock held. */
 void xrc_notify(const struct shm_xrc_qp *qp, int type);

@@ -102,7 +102,7 @@ void engine_add(struct network_qp *n)
 	engine_unlock();
 }
 
-static void remove_touched(struct network_qp *n)
+static void unmark_owing(struct network_qp *n)
 {
 	struct network_qp **p = &touched;
 
@@ -122,14 +122,14 @@ struct network_qp *engine_remove(const struct soft_qp *qp)
 	n = *at && (*at)->qp == qp ? *at : NULL;
 	if (n) {
 		*at = n->next;
-		remove_touched(n);
+		unmark_owing(n);
 	}
 	engine_unlock();
 	return n;
 }
 
 /* Lock the send queue. False: it was busy for too long, and the packet is lost. */
-static bool take_send_queue(struct soft_qp *qp)
+static bool lock_send_queue(struct soft_qp *qp)
 {
 	unsigned int i;
 
@@ -144,14 +144,14 @@ static bool take_send_queue(struct soft_qp *qp)
 /* The queue pair failed as a responder: flush its requests. */
 static void flush_failed(struct network_qp *n)
 {
-	if (n->qp->xrc || !take_send_queue(n->qp))
+	if (n->qp->xrc || !lock_send_queue(n->qp))
 		return;
 	pending_run(n->qp);
 	lock_drop(&n->qp->sq.lock);
 }
 
 /* The send queue is busy: keep an acknowledge for later. It says all that those before it say. */
-static void keep_acknowledge(struct network_qp *n, const struct arrival *a)
+static void store_acknowledge(struct network_qp *n, const struct arrival *a)
 {
 	if (opcode_info(a->header.bth.opcode)->kind != OPCODE_ACK)
 		return;
@@ -160,25 +160,25 @@ static void keep_acknowledge(struct network_qp *n, const struct arrival *a)
 	alarm_expect(process_now() + SOON);
 }
 
-static void take_late(struct network_qp *n)
+static void receive_late_ack(struct network_qp *n)
 {
 	if (n->has_late)
 		requester_take(n, &n->late);
 	n->has_late = false;
 }
 
-static void take_answer(struct network_qp *n, const struct arrival *a)
+static void receive_answer_for(struct network_qp *n, const struct arrival *a)
 {
-	if (!take_send_queue(n->qp)) {
-		keep_acknowledge(n, a);
+	if (!lock_send_queue(n->qp)) {
+		store_acknowledge(n, a);
 		return;
 	}
-	take_late(n);
+	receive_late_ack(n);
 	requester_take(n, a);
 	lock_drop(&n->qp->sq.lock);
 }
 
-static void owe_answers(struct network_qp *n)
+static void mark_owing(struct network_qp *n)
 {
 	if (n->touched)
 		return;
@@ -187,15 +187,15 @@ static void owe_answers(struct network_qp *n)
 	touched = n;
 }
 
-static void take_request(struct network_qp *n, const struct arrival *a)
+static void receive_wire_request(struct network_qp *n, const struct arrival *a)
 {
 	if (responder_take(n, a))
 		flush_failed(n);
-	owe_answers(n);
+	mark_owing(n);
 }
 
 /* XRC queue pairs have one direction each. */
-static void take_packet(struct network_qp *n, const struct arrival *a)
+static void dispatch_packet(struct network_qp *n, const struct arrival *a)
 {
 	bool request = opcode_info(a->header.bth.opcode)->kind <= OPCODE_ATOMIC;
 	uint8_t type = n->qp->shm->type;
@@ -203,9 +203,9 @@ static void take_packet(struct network_qp *n, const struct arrival *a)
 	if (type == IBV_QPT_UD)
 		datagrams_take(n, a);
 	else if (request && type != IBV_QPT_XRC_SEND)
-		take_request(n, a);
+		receive_wire_request(n, a);
 	else if (!request && type != IBV_QPT_XRC_RECV)
-		take_answer(n, a);
+		receive_answer_for(n, a);
 }
 
 /* May @n receive this packet: are address, transport and partition those of its connection? */
@@ -278,7 +278,7 @@ static bool read_packet(struct arrival *a, const struct handover_origin *origin,
 }
 
 /* Members in other processes have a copy of their own. */
-static void take_for_group(const struct arrival *a)
+static void deliver_to_group(const struct arrival *a)
 {
 	static struct mcast_groups known;
 	struct ibv_ah_attr attr = { .port_num = 1 };
@@ -293,13 +293,13 @@ static void take_for_group(const struct arrival *a)
 	for (i = 0; group && i < group->count; i++) {
 		n = *find_qp(group->qpn[i]);
 		if (n && is_for_qp(n, a))
-			take_packet(n, a);
+			dispatch_packet(n, a);
 	}
 }
 
 /* @handed: another process received it. */
-static void take_from(const struct handover_origin *origin, uint8_t *packet, size_t len,
-		      bool handed)
+static void receive_packet(const struct handover_origin *origin, uint8_t *packet, size_t len,
+			   bool handed)
 {
 	struct arrival a = { 0 };
 	struct network_qp *n;
@@ -307,7 +307,7 @@ static void take_from(const struct handover_origin *origin, uint8_t *packet, siz
 	if (!read_packet(&a, origin, packet, len))
 		return;
 	if (grh_is_multicast((const union ibv_gid *)&a.to)) {
-		take_for_group(&a);
+		deliver_to_group(&a);
 		return;
 	}
 	if (a.header.bth.dest_qp == MAD_QPN) {
@@ -318,12 +318,12 @@ static void take_from(const struct handover_origin *origin, uint8_t *packet, siz
 	if (n && n->qp->xrc && !xrc_is_taker(n->qp->xrc))
 		n = NULL;
 	if (n && is_for_qp(n, &a))
-		take_packet(n, &a);
+		dispatch_packet(n, &a);
 	else if (!n && !handed)
 		handover_send(a.header.bth.dest_qp, origin, packet, len);
 }
 
-static void take_message(struct mmsghdr *msg, const struct in6_addr *to)
+static void receive_segments(struct mmsghdr *msg, const struct in6_addr *to)
 {
 	uint8_t *packets = msg->msg_hdr.msg_iov->iov_base;
 	struct handover_origin origin = { .to = *to };
@@ -335,7 +335,7 @@ static void take_message(struct mmsghdr *msg, const struct in6_addr *to)
 	read_control(&msg->msg_hdr, &origin, &size);
 	for (at = 0; at < msg->msg_len; at += size) {
 		rest = msg->msg_len - at;
-		take_from(&origin, packets + at, size < rest ? size : rest, false);
+		receive_packet(&origin, packets + at, size < rest ? size : rest, false);
 		origin.number++;
 	}
 }
@@ -349,7 +349,7 @@ static int receive_handed(void)
 	for (n = 0; n < HANDED && len >= 0; n++) {
 		len = handover_receive(&origin, inbox->packets[0], PACKET_MAX);
 		if (len > 0)
-			take_from(&origin, inbox->packets[0], len, true);
+			receive_packet(&origin, inbox->packets[0], len, true);
 	}
 	return n - 1;
 }
@@ -364,7 +364,7 @@ static void send_answers(void)
 		next = n->next_touched;
 		n->touched = false;
 		if (responder_answer(n))
-			owe_answers(n);
+			mark_owing(n);
 	}
 }
 
@@ -392,7 +392,7 @@ static int receive_from(int fd, const struct in6_addr *to)
 	int n = recvmmsg(fd, inbox->msgs, BATCH, MSG_DONTWAIT, NULL), i;
 
 	for (i = 0; i < n; i++)
-		take_message(&inbox->msgs[i], to);
+		receive_segments(&inbox->msgs[i], to);
 	prepare_inbox(n);
 	return n;
 }
@@ -420,26 +420,26 @@ static bool receive_batch(void)
 	return any || touched;
 }
 
-static void expire_one(struct network_qp *n)
+static void expire_qp_timer(struct network_qp *n)
 {
 	if (!lock_try(&n->qp->sq.lock)) {
 		if (n->due && n->due <= process_now())
 			n->due = process_now() + SOON;
 		return;
 	}
-	take_late(n);
+	receive_late_ack(n);
 	if (n->due && n->due <= process_now())
 		requester_expire(n);
 	lock_drop(&n->qp->sq.lock);
 }
 
 /* Returns when to look at it again. */
-static uint64_t look_at(struct network_qp *n, uint64_t now)
+static uint64_t run_qp_timers(struct network_qp *n, uint64_t now)
 {
 	uint64_t due = __atomic_load_n(&n->due, __ATOMIC_SEQ_CST);
 
 	if ((due && due <= now) || n->has_late)
-		expire_one(n);
+		expire_qp_timer(n);
 	due = __atomic_load_n(&n->due, __ATOMIC_SEQ_CST);
 	if (n->has_late && (!due || now + SOON < due))
 		return now + SOON;
@@ -458,7 +458,7 @@ static void expire_timers(void)
 	first = impair_is_active() ? impair_release(now) : UINT64_MAX;
 	for (i = 0; i < BUCKETS; i++)
 		for (n = table[i]; n; n = n->next) {
-			due = look_at(n, now);
+			due = run_qp_timers(n, now);
 			if (due < first)
 				first = due;
 		}
@@ -482,7 +482,7 @@ static bool receive_for_poll(void)
 }
 
 /* Has the program polled all the time since the last call? */
-static bool program_polls(void)
+static bool does_program_poll(void)
 {
 	uint32_t polls = __atomic_load_n(&vain_polls, __ATOMIC_RELAXED);
 	bool often = polls - seen_polls >= OFTEN;
@@ -533,7 +533,7 @@ static void *run_engine(void *unused)
 	while (!__atomic_load_n(&stopping, __ATOMIC_ACQUIRE)) {
 		if (!more)
 			wait_for_work(polled);
-		polled = program_polls();
+		polled = does_program_poll();
 		engine_lock();
 		more = !polled && receive_batch();
 		expire_timers();
@@ -558,7 +558,7 @@ static int open_sockets(void)
 		nanosleep(&moment, NULL);
 	}
 	if (err < 0)
-		sockets_complain(err);
+		sockets_report_error(err);
 	return err;
 }
 

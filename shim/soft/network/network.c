@@ -105,7 +105,7 @@ int network_connect(struct soft_qp *qp, const struct ibv_qp_attr *attr)
 		n->mtu = 128u << attr->path_mtu;
 		set_route(&n->route, &attr->ah_attr);
 		responder_start(n, attr->rq_psn & PSN_MASK);
-		taken = sq_take(&qp->sq);
+		taken = sq_lock(&qp->sq);
 		qp->wire = &n->wire;
 		if (taken)
 			lock_drop(&qp->sq.lock);
@@ -141,7 +141,7 @@ void network_leave(struct soft_qp *qp)
 	n = engine_remove(qp);
 	if (!n)
 		return;
-	taken = sq_take(&qp->sq);
+	taken = sq_lock(&qp->sq);
 	qp->wire = NULL;
 	if (taken)
 		lock_drop(&qp->sq.lock);

@@ -326,7 +326,7 @@ static bool send_single(struct network_qp *n, struct soft_wr *wr, struct outbox 
 }
 
 /* Send the next packets of the request at pos. False: no more for now. */
-static bool send_part(struct network_qp *n, struct outbox *box)
+static bool send_next_packets(struct network_qp *n, struct outbox *box)
 {
 	struct soft_wr *wr = sq_slot(&n->qp->sq, n->req.pos);
 	struct copy_list list;
@@ -356,7 +356,7 @@ static bool send_next(struct network_qp *n, struct outbox *box)
 		req->pos++;
 		return true;
 	}
-	return send_part(n, box);
+	return send_next_packets(n, box);
 }
 
 static void set_timer(struct network_qp *n, bool again)
@@ -433,7 +433,7 @@ void requester_run(struct soft_qp *qp)
 		run_reliable(n);
 }
 
-static void go_back(struct network_qp *n)
+static void rewind_requests(struct network_qp *n)
 {
 	struct requester *req = &n->req;
 
@@ -452,17 +452,17 @@ static void shrink_window(struct requester *req)
 /*
  * An answer shows that an earlier one was lost: send again, but only once until something arrives.
  */
-static void ask_again(struct network_qp *n)
+static void retry_once(struct network_qp *n)
 {
 	if (n->req.asked_again)
 		return;
 	n->req.asked_again = true;
 	shrink_window(&n->req);
-	go_back(n);
+	rewind_requests(n);
 }
 
 /* Everything before @psn has been answered. */
-static void make_progress(struct network_qp *n, uint32_t psn)
+static void note_progress_to(struct network_qp *n, uint32_t psn)
 {
 	struct requester *req = &n->req;
 
@@ -485,7 +485,7 @@ static void make_progress(struct network_qp *n, uint32_t psn)
  * The packets up to @psn have arrived. False if the queue cannot go on. A read that has not been
  * answered stops it: its answer was lost.
  */
-static bool take_progress(struct network_qp *n, uint32_t psn)
+static bool complete_up_to(struct network_qp *n, uint32_t psn)
 {
 	struct requester *req = &n->req;
 	struct soft_sq *sq = &n->qp->sq;
@@ -493,15 +493,15 @@ static bool take_progress(struct network_qp *n, uint32_t psn)
 
 	while (sq->next != req->started && !psn_is_before(psn, req->unacked)) {
 		if (has_response(sq_slot(sq, sq->next))) {
-			ask_again(n);
+			retry_once(n);
 			break;
 		}
 		last = last_psn(n, sq->next);
 		if (psn_is_before(psn, last)) {
-			make_progress(n, psn_add(psn, 1));
+			note_progress_to(n, psn_add(psn, 1));
 			break;
 		}
-		make_progress(n, psn_add(last, 1));
+		note_progress_to(n, psn_add(last, 1));
 		if (!complete_next(n, IBV_WC_SUCCESS))
 			return false;
 	}
@@ -520,7 +520,7 @@ static void wait_for_receiver(struct network_qp *n, uint8_t timer)
 		return;
 	}
 	req->hold = process_now() + patience_rnr_ns(timer);
-	go_back(n);
+	rewind_requests(n);
 	set_timer(n, true);
 }
 
@@ -531,11 +531,11 @@ static void send_again(struct network_qp *n)
 		return;
 	}
 	shrink_window(&n->req);
-	go_back(n);
+	rewind_requests(n);
 	set_timer(n, true);
 }
 
-static void take_refusal(struct network_qp *n, uint8_t syndrome)
+static void apply_nak_syndrome(struct network_qp *n, uint8_t syndrome)
 {
 	switch (syndrome) {
 	case AETH_NAK_SEQUENCE:
@@ -556,23 +556,23 @@ static void take_refusal(struct network_qp *n, uint8_t syndrome)
 }
 
 /* @psn is the packet that is refused: all before it have arrived. */
-static void take_negative(struct network_qp *n, uint32_t psn, uint8_t syndrome)
+static void receive_nak(struct network_qp *n, uint32_t psn, uint8_t syndrome)
 {
-	if (psn_is_before(psn, n->req.unacked) || !take_progress(n, psn_add(psn, -1)) ||
+	if (psn_is_before(psn, n->req.unacked) || !complete_up_to(n, psn_add(psn, -1)) ||
 	    n->req.unacked != psn)
 		return;
 	if ((syndrome & AETH_KIND) == AETH_RNR)
 		wait_for_receiver(n, syndrome & 31);
 	else
-		take_refusal(n, syndrome);
+		apply_nak_syndrome(n, syndrome);
 }
 
-static void take_acknowledge(struct network_qp *n, const struct header *h)
+static void receive_ack(struct network_qp *n, const struct header *h)
 {
 	if (!(h->aeth.syndrome & AETH_KIND))
-		take_progress(n, h->bth.psn);
+		complete_up_to(n, h->bth.psn);
 	else
-		take_negative(n, h->bth.psn, h->aeth.syndrome);
+		receive_nak(n, h->bth.psn, h->aeth.syndrome);
 }
 
 /*
@@ -586,7 +586,7 @@ static struct soft_wr *expect_response(struct network_qp *n, uint32_t psn, struc
 	struct soft_wr *wr;
 	int status;
 
-	if (!take_progress(n, psn_add(psn, -1)) || psn_is_before(psn, req->unacked))
+	if (!complete_up_to(n, psn_add(psn, -1)) || psn_is_before(psn, req->unacked))
 		return NULL;
 	if (sq->next == req->started || req->unacked != psn)
 		return NULL;
@@ -600,7 +600,7 @@ static struct soft_wr *expect_response(struct network_qp *n, uint32_t psn, struc
 	return NULL;
 }
 
-static void take_read_response(struct network_qp *n, const struct arrival *a)
+static void receive_read_response(struct network_qp *n, const struct arrival *a)
 {
 	uint32_t psn = a->header.bth.psn, i;
 	struct copy_list list, from = { .count = !!a->len };
@@ -621,12 +621,12 @@ static void take_read_response(struct network_qp *n, const struct arrival *a)
 		complete_next(n, IBV_WC_LOC_PROT_ERR);
 		return;
 	}
-	make_progress(n, psn_add(psn, 1));
+	note_progress_to(n, psn_add(psn, 1));
 	if (last)
 		complete_next(n, IBV_WC_SUCCESS);
 }
 
-static void take_atomic_response(struct network_qp *n, const struct header *h)
+static void receive_atomic_ack(struct network_qp *n, const struct header *h)
 {
 	uint64_t original = h->atomic_ack.original;
 	struct copy_list list;
@@ -634,8 +634,8 @@ static void take_atomic_response(struct network_qp *n, const struct header *h)
 
 	if (!wr || !is_atomic(wr))
 		return;
-	copy_home(&list, (uint8_t *)&original, sizeof(original));
-	make_progress(n, psn_add(h->bth.psn, 1));
+	copy_to_own_memory(&list, (uint8_t *)&original, sizeof(original));
+	note_progress_to(n, psn_add(h->bth.psn, 1));
 	complete_next(n, IBV_WC_SUCCESS);
 }
 
@@ -660,13 +660,13 @@ void requester_take(struct network_qp *n, const struct arrival *arrival)
 		return;
 	switch (opcode_info(h->bth.opcode)->kind) {
 	case OPCODE_ACK:
-		take_acknowledge(n, h);
+		receive_ack(n, h);
 		break;
 	case OPCODE_READ_RESPONSE:
-		take_read_response(n, arrival);
+		receive_read_response(n, arrival);
 		break;
 	default:
-		take_atomic_response(n, h);
+		receive_atomic_ack(n, h);
 		break;
 	}
 	run_reliable(n);

@@ -48,8 +48,8 @@ static bool is_reliable(const struct network_qp *n)
 	return n->qp->shm->type != IBV_QPT_UC;
 }
 
-static void answer_with(struct network_qp *n, struct outbox *box, struct header *h, uint8_t opcode,
-			uint32_t psn, uint8_t syndrome)
+static void add_answer(struct network_qp *n, struct outbox *box, struct header *h, uint8_t opcode,
+		       uint32_t psn, uint8_t syndrome)
 {
 	h->bth.opcode = network_transport(n->qp) | opcode;
 	h->bth.pkey = n->qp->shm->pkey;
@@ -60,14 +60,14 @@ static void answer_with(struct network_qp *n, struct outbox *box, struct header 
 	outbox_add(box, &n->route, h, NULL, 0);
 }
 
-static void send_now(struct network_qp *n, uint8_t opcode, uint32_t psn, uint8_t syndrome,
-		     uint64_t original)
+static void send_answer_now(struct network_qp *n, uint8_t opcode, uint32_t psn, uint8_t syndrome,
+			    uint64_t original)
 {
 	struct header h = { .atomic_ack.original = original };
 	struct outbox box;
 
 	outbox_init(&box);
-	answer_with(n, &box, &h, opcode, psn, syndrome);
+	add_answer(n, &box, &h, opcode, psn, syndrome);
 	outbox_send(&box);
 }
 
@@ -77,7 +77,7 @@ static void refuse_packet(struct network_qp *n, uint8_t syndrome)
 	if (!is_reliable(n))
 		return;
 	n->resp.owes_ack = false;
-	send_now(n, OPCODE_ACKNOWLEDGE, n->resp.psn, syndrome, 0);
+	send_answer_now(n, OPCODE_ACKNOWLEDGE, n->resp.psn, syndrome, 0);
 }
 
 static uint8_t syndrome_of(int status)
@@ -93,7 +93,7 @@ static uint8_t syndrome_of(int status)
 }
 
 /* A request was not executed: send a NAK for @status, a completion status or CARRY_*. */
-static void refuse_for(struct network_qp *n, int status)
+static void send_nak_for(struct network_qp *n, int status)
 {
 	if (status == CARRY_RNR)
 		refuse_packet(n, AETH_RNR | (n->qp->shm->min_rnr_timer & 31));
@@ -107,14 +107,14 @@ static struct soft_remote *failing_end(const struct network_qp *n)
 	return n->resp.arriving ? n->resp.end : n->end;
 }
 
-static int break_for(struct network_qp *n, int event, int status)
+static int fail_responder_qp(struct network_qp *n, int event, int status)
 {
 	return deliver_refuse(failing_end(n), event, status);
 }
 
 static int refuse_invalid(struct network_qp *n)
 {
-	return break_for(n, IBV_EVENT_QP_REQ_ERR, IBV_WC_REM_INV_REQ_ERR);
+	return fail_responder_qp(n, IBV_EVENT_QP_REQ_ERR, IBV_WC_REM_INV_REQ_ERR);
 }
 
 static struct message message_of(const struct network_qp *n, const struct arrival *a,
@@ -181,7 +181,7 @@ static int drop_too_long(struct network_qp *n, const struct arrival *a)
 		       : IBV_WC_SUCCESS;
 }
 
-static int take_send(struct network_qp *n, const struct arrival *a)
+static int execute_send(struct network_qp *n, const struct arrival *a)
 {
 	uint8_t place = opcode_info(a->header.bth.opcode)->place;
 	struct copy_list from = list_payload(a);
@@ -221,7 +221,7 @@ static int write_part(struct network_qp *n, const struct arrival *a)
 
 	if (!copy_list_check_remote(n->end->peer->seg, n->end->pd, n->qpn, IBV_ACCESS_REMOTE_WRITE,
 				    resp->addr, resp->rkey, a->len, &to))
-		return break_for(n, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
+		return fail_responder_qp(n, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
 	if (end_overtakes(n->end, &to))
 		return CARRY_LATER;
 	err = end_put(n->end, &from, &to);
@@ -237,7 +237,7 @@ static int begin_write(struct network_qp *n, const struct arrival *a)
 		return refuse_invalid(n);
 	if (!copy_list_check_remote(n->end->peer->seg, n->end->pd, n->qpn, IBV_ACCESS_REMOTE_WRITE,
 				    h->reth.addr, h->reth.rkey, h->reth.length, &to))
-		return break_for(n, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
+		return fail_responder_qp(n, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
 	n->resp.addr = h->reth.addr;
 	n->resp.rkey = h->reth.rkey;
 	n->resp.left = h->reth.length;
@@ -257,7 +257,7 @@ static int finish_write(struct network_qp *n, const struct arrival *a)
 	return status;
 }
 
-static int take_write(struct network_qp *n, const struct arrival *a)
+static int execute_write(struct network_qp *n, const struct arrival *a)
 {
 	uint8_t place = opcode_info(a->header.bth.opcode)->place;
 	bool last = place & OPCODE_LAST;
@@ -306,14 +306,14 @@ static int take_single(struct network_qp *n, const struct arrival *a)
 	case IBV_WC_REM_OP_ERR:
 		return fail_unmapped(n);
 	case IBV_WC_REM_ACCESS_ERR:
-		return break_for(n, IBV_EVENT_QP_ACCESS_ERR, status);
+		return fail_responder_qp(n, IBV_EVENT_QP_ACCESS_ERR, status);
 	default:
 		return status < 0 ? status : refuse_invalid(n);
 	}
 }
 
 /* Add a read to those that must be answered; @again: it was answered before. */
-static int take_read(struct network_qp *n, const struct arrival *a, bool again)
+static int schedule_read(struct network_qp *n, const struct arrival *a, bool again)
 {
 	const struct header *h = &a->header;
 	struct network_read read;
@@ -323,7 +323,7 @@ static int take_read(struct network_qp *n, const struct arrival *a, bool again)
 		return again ? CARRY_LATER : refuse_invalid(n);
 	if (!copy_list_check_remote(n->end->peer->seg, n->end->pd, n->qpn, IBV_ACCESS_REMOTE_READ,
 				    h->reth.addr, h->reth.rkey, h->reth.length, &from))
-		return break_for(n, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
+		return fail_responder_qp(n, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
 	read = (struct network_read){
 		.end = n->end,
 		.psn = h->bth.psn,
@@ -336,7 +336,7 @@ static int take_read(struct network_qp *n, const struct arrival *a, bool again)
 	return IBV_WC_SUCCESS;
 }
 
-static int take_atomic(struct network_qp *n, const struct arrival *a)
+static int execute_atomic(struct network_qp *n, const struct arrival *a)
 {
 	const struct header *h = &a->header;
 	struct responder *resp = &n->resp;
@@ -349,7 +349,7 @@ static int take_atomic(struct network_qp *n, const struct arrival *a)
 		return refuse_invalid(n);
 	if (!copy_list_check_remote(n->end->peer->seg, n->end->pd, n->qpn, IBV_ACCESS_REMOTE_ATOMIC,
 				    h->atomic.addr, h->atomic.rkey, sizeof(old), &there))
-		return break_for(n, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
+		return fail_responder_qp(n, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
 	if (end_overtakes(n->end, &there))
 		return CARRY_LATER;
 	err = end_change(n->end, h, &there, &old);
@@ -361,7 +361,7 @@ static int take_atomic(struct network_qp *n, const struct arrival *a)
 }
 
 /* Does the packet continue the message that is arriving, or begin one? And is its length right? */
-static bool fits_in(const struct network_qp *n, const struct arrival *a)
+static bool continues_message(const struct network_qp *n, const struct arrival *a)
 {
 	const struct opcode_info *info = opcode_info(a->header.bth.opcode);
 	const struct responder *resp = &n->resp;
@@ -450,7 +450,7 @@ static void fail_reads(struct network_qp *n, struct outbox *box, int status)
 	if (status < 0)
 		return;
 	deliver_break(failing_end(n), denied ? IBV_EVENT_QP_ACCESS_ERR : IBV_EVENT_QP_FATAL, 0);
-	answer_with(n, box, &h, OPCODE_ACKNOWLEDGE, psn, syndrome_of(status));
+	add_answer(n, box, &h, OPCODE_ACKNOWLEDGE, psn, syndrome_of(status));
 }
 
 /*
@@ -478,7 +478,7 @@ static int refuse_shared(struct network_qp *n, int status)
 {
 	bool failed = status == IBV_WC_REM_OP_ERR;
 
-	return break_for(n, failed ? IBV_EVENT_QP_FATAL : IBV_EVENT_QP_REQ_ERR, status);
+	return fail_responder_qp(n, failed ? IBV_EVENT_QP_FATAL : IBV_EVENT_QP_REQ_ERR, status);
 }
 
 static int execute_packet(struct network_qp *n, const struct arrival *a)
@@ -487,18 +487,18 @@ static int execute_packet(struct network_qp *n, const struct arrival *a)
 
 	if (status != IBV_WC_SUCCESS)
 		return refuse_shared(n, status);
-	if (!fits_in(n, a))
+	if (!continues_message(n, a))
 		return refuse_invalid(n);
 	deliver_establish(n->end);
 	switch (opcode_info(a->header.bth.opcode)->kind) {
 	case OPCODE_SEND:
-		return take_send(n, a);
+		return execute_send(n, a);
 	case OPCODE_WRITE:
-		return take_write(n, a);
+		return execute_write(n, a);
 	case OPCODE_READ:
-		return take_read(n, a, false);
+		return schedule_read(n, a, false);
 	case OPCODE_ATOMIC:
-		return take_atomic(n, a);
+		return execute_atomic(n, a);
 	default:
 		return take_single(n, a);
 	}
@@ -521,7 +521,7 @@ static void advance_psn(struct network_qp *n, const struct arrival *a)
 		resp->msn++;
 }
 
-static void take_expected(struct network_qp *n, const struct arrival *a)
+static void execute_expected(struct network_qp *n, const struct arrival *a)
 {
 	struct responder *resp = &n->resp;
 	uint8_t kind = opcode_info(a->header.bth.opcode)->kind;
@@ -531,14 +531,14 @@ static void take_expected(struct network_qp *n, const struct arrival *a)
 		return;
 	status = execute_packet(n, a);
 	if (status != IBV_WC_SUCCESS) {
-		refuse_for(n, status);
+		send_nak_for(n, status);
 		return;
 	}
 	advance_psn(n, a);
 	if (kind == OPCODE_ATOMIC) {
 		resp->owes_ack = false;
-		send_now(n, OPCODE_ATOMIC_ACKNOWLEDGE, a->header.bth.psn, AETH_ACK,
-			 resp->atomic[(resp->atomics - 1) % NETWORK_RD_ATOMIC].original);
+		send_answer_now(n, OPCODE_ATOMIC_ACKNOWLEDGE, a->header.bth.psn, AETH_ACK,
+				resp->atomic[(resp->atomics - 1) % NETWORK_RD_ATOMIC].original);
 	} else if (kind <= OPCODE_WRITE && a->header.bth.ack_request) {
 		resp->owes_ack = true;
 	}
@@ -550,12 +550,12 @@ static void repeat_atomic(struct network_qp *n, uint32_t psn)
 
 	for (i = 0; i < NETWORK_RD_ATOMIC && i < n->resp.atomics; i++)
 		if (n->resp.atomic[i].psn == psn)
-			send_now(n, OPCODE_ATOMIC_ACKNOWLEDGE, psn, AETH_ACK,
-				 n->resp.atomic[i].original);
+			send_answer_now(n, OPCODE_ATOMIC_ACKNOWLEDGE, psn, AETH_ACK,
+					n->resp.atomic[i].original);
 }
 
 /* A packet that was executed before. */
-static void take_again(struct network_qp *n, const struct arrival *a)
+static void repeat_executed(struct network_qp *n, const struct arrival *a)
 {
 	uint32_t end;
 
@@ -563,7 +563,7 @@ static void take_again(struct network_qp *n, const struct arrival *a)
 	case OPCODE_READ:
 		end = psn_add(a->header.bth.psn, count_packets(n, a->header.reth.length));
 		if (n->end->peer && !psn_is_before(n->resp.psn, end)) /* all of it was answered */
-			take_read(n, a, true);
+			schedule_read(n, a, true);
 		break;
 	case OPCODE_FLUSH:
 	case OPCODE_ATOMIC_WRITE:
@@ -579,14 +579,14 @@ static void take_again(struct network_qp *n, const struct arrival *a)
 	}
 }
 
-static void take_reliable(struct network_qp *n, const struct arrival *a)
+static void receive_reliable(struct network_qp *n, const struct arrival *a)
 {
 	int32_t ahead = psn_diff(a->header.bth.psn, n->resp.psn);
 
 	if (ahead < 0) {
-		take_again(n, a);
+		repeat_executed(n, a);
 	} else if (!ahead) {
-		take_expected(n, a);
+		execute_expected(n, a);
 	} else if (!n->resp.refused && !n->resp.reads) {
 		n->resp.refused = true;
 		refuse_packet(n, AETH_NAK_SEQUENCE);
@@ -594,7 +594,7 @@ static void take_reliable(struct network_qp *n, const struct arrival *a)
 }
 
 /* UC: after a loss, the rest of the message is dropped, up to the beginning of another. */
-static void take_unreliable(struct network_qp *n, const struct arrival *a)
+static void receive_unreliable(struct network_qp *n, const struct arrival *a)
 {
 	struct responder *resp = &n->resp;
 	bool first = opcode_info(a->header.bth.opcode)->place & OPCODE_FIRST;
@@ -604,7 +604,7 @@ static void take_unreliable(struct network_qp *n, const struct arrival *a)
 	if (!resp->arriving)
 		resp->received = 0;
 	resp->psn = a->header.bth.psn;
-	if (!fits_in(n, a) || execute_packet(n, a) != IBV_WC_SUCCESS) {
+	if (!continues_message(n, a) || execute_packet(n, a) != IBV_WC_SUCCESS) {
 		resp->arriving = false;
 		resp->received = 0;
 		resp->psn = psn_add(resp->psn, 1);
@@ -636,9 +636,9 @@ static bool take_locked(struct network_qp *n, const struct arrival *a)
 	if (!remote_lock_datagram(n->qp, n->end, n->qpn))
 		return false;
 	if (is_reliable(n))
-		take_reliable(n, a);
+		receive_reliable(n, a);
 	else
-		take_unreliable(n, a);
+		receive_unreliable(n, a);
 	failed = is_failed(n);
 	remote_unlock(n->end);
 	return failed;
@@ -685,7 +685,7 @@ bool responder_answer(struct network_qp *n)
 		answer_turn(n, &box);
 	if (!resp->reads && resp->owes_ack) {
 		resp->owes_ack = false;
-		answer_with(n, &box, &h, OPCODE_ACKNOWLEDGE, psn_add(resp->psn, -1), AETH_ACK);
+		add_answer(n, &box, &h, OPCODE_ACKNOWLEDGE, psn_add(resp->psn, -1), AETH_ACK);
 	}
 	outbox_send(&box);
 	return resp->reads;

@@ -178,7 +178,7 @@ int sockets_open_group(const struct in6_addr *addr)
 	return err;
 }
 
-void sockets_complain(int err)
+void sockets_report_error(int err)
 {
 	char line[160];
 	int n;

@@ -14,7 +14,7 @@
 int sockets_open(bool shared);
 
 /* Say on stderr why the port cannot be used: @err of sockets_open(). */
-void sockets_complain(int err);
+void sockets_report_error(int err);
 
 void sockets_close(void);
 

@@ -84,7 +84,7 @@ static const char *const names[] = { FUNCTIONS(V) };
 
 static void *next[NUM_FUNCTIONS];
 
-static long end_nowhere(void)
+static long fail_unresolved(void)
 {
 	errno = ENOSYS;
 	return -1;
@@ -101,7 +101,7 @@ static void *find_next(unsigned int i)
 		found = libc ? dlsym(libc, names[i]) : NULL;
 	}
 	if (!found)
-		found = end_nowhere;
+		found = fail_unresolved;
 	__atomic_store_n(&next[i], found, __ATOMIC_RELAXED);
 	return found;
 }
@@ -433,7 +433,7 @@ OURS(int, __fxstat, (int version, int fd, struct stat *st))
 }
 
 /* The descriptor itself, if the call refers to it and not to a path. */
-static int meant_fd(int dir, const char *path, int flags)
+static int resolve_fd(int dir, const char *path, int flags)
 {
 	return flags & AT_EMPTY_PATH && (!path || !*path) ? dir : -1;
 }
@@ -443,7 +443,7 @@ OURS(int, fstatat, (int dir, const char *path, struct stat *st, int flags))
 	char buf[SYSFS_TREE_PATH];
 	const char *to = sysfs_tree_path_at(dir, path, buf);
 
-	return disguise_node(NEXT(fstatat)(dir, to, st, flags), meant_fd(dir, path, flags), st);
+	return disguise_node(NEXT(fstatat)(dir, to, st, flags), resolve_fd(dir, path, flags), st);
 }
 
 OURS(int, __fxstatat, (int version, int dir, const char *path, struct stat *st, int flags))
@@ -452,7 +452,7 @@ OURS(int, __fxstatat, (int version, int dir, const char *path, struct stat *st, 
 	const char *to = sysfs_tree_path_at(dir, path, buf);
 
 	return disguise_node(NEXT(__fxstatat)(version, dir, to, st, flags),
-			     meant_fd(dir, path, flags), st);
+			     resolve_fd(dir, path, flags), st);
 }
 
 OURS(int, statx, (int dir, const char *path, int flags, unsigned int mask, struct statx *stx))
@@ -467,7 +467,7 @@ OURS(int, statx, (int dir, const char *path, int flags, unsigned int mask, struc
 	st.st_mode = 0;
 	st.st_dev = makedev(stx->stx_dev_major, stx->stx_dev_minor);
 	st.st_ino = stx->stx_ino;
-	disguise_node(result, meant_fd(dir, path, flags), &st);
+	disguise_node(result, resolve_fd(dir, path, flags), &st);
 	if (st.st_mode) {
 		stx->stx_mode = st.st_mode;
 		stx->stx_rdev_major = major(st.st_rdev);

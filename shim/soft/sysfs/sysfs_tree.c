@@ -171,7 +171,7 @@ static bool owner_lives(int tree, int pid)
 	return start && strtoull(text, NULL, 10) == start;
 }
 
-static void sweep_one(int dir, const char *name)
+static void sweep_tree(int dir, const char *name)
 {
 	const char *dot = strrchr(name, '.');
 	int pid = dot ? atoi(dot + 1) : 0;
@@ -195,7 +195,7 @@ static void sweep_place(const char *place)
 
 	if (fd < 0)
 		return;
-	walk_dir(fd, sweep_one);
+	walk_dir(fd, sweep_tree);
 	close(fd);
 }
 
@@ -237,7 +237,7 @@ static int fill_tree(const char *path)
 	return err;
 }
 
-static bool make_at(const char *place)
+static bool make_tree_in(const char *place)
 {
 	char name[ROOT_PATH];
 
@@ -270,7 +270,7 @@ static bool find_root(char *buf)
 	if (!leaving && !is_present()) {
 		owner = 0;
 		for (i = 0; i < COUNT(places) && !owner; i++)
-			if (make_at(places[i]))
+			if (make_tree_in(places[i]))
 				owner = getpid();
 	}
 	strcpy(buf, owner ? root : "");
@@ -405,7 +405,7 @@ __attribute__((constructor)) static void init_tree(void)
 	}
 }
 
-__attribute__((destructor)) static void remove_own(void)
+__attribute__((destructor)) static void remove_own_tree(void)
 {
 	sysfs_tree_exit();
 }

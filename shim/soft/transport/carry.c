@@ -274,7 +274,7 @@ static int check_request(const struct soft_qp *qp, const struct soft_wr *wr)
 }
 
 /* An atomic returns eight bytes, regardless of the length of its SGEs. */
-static void fit_atomic(struct soft_wr *wr)
+static void limit_atomic_length(struct soft_wr *wr)
 {
 	if ((wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
 	     wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) &&
@@ -286,7 +286,7 @@ static void fit_atomic(struct soft_wr *wr)
 static ALWAYS_INLINE int check_local(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *list)
 {
 	if (unlikely(wr->opcode > IBV_WR_RDMA_READ))
-		fit_atomic(wr);
+		limit_atomic_length(wr);
 	if (wr->length > qp->max_msg_sz)
 		return IBV_WC_LOC_LEN_ERR;
 	if (wr->flags & IBV_SEND_INLINE) {

@@ -7,8 +7,8 @@
  * the next process counts it (repair_entry()).
  *
  * An event is sent before its entry is published, so that no death leaves an entry without one. A
- * thread that gets the event takes and drops the lock (cqring_pass()): after that the entry is
- * published, or its writer is dead. It does not wait for a stopped writer: the queue is armed
+ * thread that gets the event takes and drops the lock (cqring_await_lock()): after that the entry
+ * is published, or its writer is dead. It does not wait for a stopped writer: the queue is armed
  * without the lock, and the writer checks that after publishing its entry.
  *
  * Payload that does not fit into an entry is sent in a ring of bytes beside it, in the order of the
@@ -97,7 +97,7 @@ static int reserve_entries(const struct cqring *ring, uint32_t pos, uint32_t num
 				  (uint64_t)(num - first) * sizeof(struct shm_cqe));
 }
 
-int cqring_back(struct cqring *ring, uint32_t pos, uint32_t num)
+int cqring_back_pages(struct cqring *ring, uint32_t pos, uint32_t num)
 {
 	struct shm_cq *cq = ring->shm;
 	uint32_t size = ring->mask + 1;
@@ -213,7 +213,7 @@ static void repair_entry(struct cqring *ring)
 /*
  * A poll does not take the lock, so the own ring must not move because of data that a peer wrote.
  */
-static bool is_found(struct cqring *ring)
+static bool is_ring_found(struct cqring *ring)
 {
 	/* a peer can write any number to it, even UNKNOWN */
 	return ring->ours || likely(ring->shm->rings == ring->rings && ring->entries) ||
@@ -231,7 +231,7 @@ bool cqring_lock(struct cqring *ring)
 {
 	bool half_done = lock_take(&ring->shm->lock);
 
-	if (!is_found(ring))
+	if (!is_ring_found(ring))
 		return false;
 	if (unlikely(half_done))
 		repair_entry(ring);
@@ -244,7 +244,8 @@ static void arm_concurrently(struct shm_cq *cq, uint32_t arm)
 	uint32_t unarmed = SHM_ARM_NONE;
 
 	/*
-	 * sequentially consistent with cqring_arm_met(): at least one thread sees the other's store
+	 * sequentially consistent with cqring_notify_armed(): at least one thread sees the
+	 * other's store
 	 */
 	if (arm == SHM_ARM_ANY)
 		__atomic_store_n(&cq->armed, arm, __ATOMIC_SEQ_CST);
@@ -268,13 +269,13 @@ void cqring_arm(struct cqring *ring, uint32_t arm)
 	lock_drop(&ring->shm->lock);
 }
 
-void cqring_arm_met(struct cqring *ring, bool solicited)
+void cqring_notify_armed(struct cqring *ring, bool solicited)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	fire_event(ring, solicited);
 }
 
-void cqring_pass(struct cqring *ring)
+void cqring_await_lock(struct cqring *ring)
 {
 	if (lock_is_stuck(&ring->shm->lock))
 		return;
@@ -290,7 +291,7 @@ struct shm_cqe *cqring_begin_unusual(struct cqring *ring, enum lock_result taken
 	ring->stuck = taken == LOCK_STUCK;
 	if (unlikely(ring->stuck))
 		return NULL;
-	if (unlikely(!is_found(ring))) {
+	if (unlikely(!is_ring_found(ring))) {
 		lock_drop(&cq->lock);
 		return NULL;
 	}

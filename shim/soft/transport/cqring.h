@@ -28,7 +28,7 @@ int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring);
  * if it is long, for the first entries, at least @num; memory for the rest is allocated when used.
  * 0 or -ENOMEM.
  */
-int cqring_back(struct cqring *ring, uint32_t pos, uint32_t num);
+int cqring_back_pages(struct cqring *ring, uint32_t pos, uint32_t num);
 
 /*
  * A copy that can be used without the lock of @ring: fields that a resize may change are looked up
@@ -43,7 +43,7 @@ bool cqring_lock(struct cqring *ring);
 void cqring_arm(struct cqring *ring, uint32_t arm);
 
 /* Wait until a concurrent add has published its entry, or its process is dead or stopped. */
-void cqring_pass(struct cqring *ring);
+void cqring_await_lock(struct cqring *ring);
 
 /* Overrun the queue, whether it is full or not. */
 void cqring_overrun(struct cqring *ring);
@@ -75,7 +75,7 @@ struct shm_cqe *cqring_begin_unusual(struct cqring *ring, enum lock_result taken
 bool cqring_commit_unusual(struct cqring *ring, const struct shm_cqe *cqe, bool solicited);
 
 /* The CQ may have been armed while the entry was added. */
-void cqring_arm_met(struct cqring *ring, bool solicited);
+void cqring_notify_armed(struct cqring *ring, bool solicited);
 
 static inline void cqring_clear(struct shm_cqe *cqe)
 {
@@ -132,7 +132,7 @@ static ALWAYS_INLINE void cqring_commit(struct cqring *ring, struct shm_cqe *cqe
 		__atomic_store_n(&cqe->seq, next, __ATOMIC_RELEASE);
 		__atomic_store_n(&cq->prod, next, __ATOMIC_RELEASE);
 		if (unlikely(cq->flags & SHM_CQ_EVENTS))
-			cqring_arm_met(ring, solicited);
+			cqring_notify_armed(ring, solicited);
 	}
 	lock_drop(&cq->lock);
 }

@@ -134,7 +134,7 @@ static void add_grh(const struct soft_ah *ah, const struct soft_wr *wr, struct m
 	m->absent = 0;
 }
 
-static bool have_peers(struct soft_qp *qp)
+static bool allocate_peers(struct soft_qp *qp)
 {
 	if (unlikely(!qp->peers))
 		qp->peers = calloc(1, sizeof(*qp->peers));
@@ -143,12 +143,13 @@ static bool have_peers(struct soft_qp *qp)
 
 const struct mcast_group *datagram_group(struct soft_qp *qp, const struct ibv_ah_attr *attr)
 {
-	return have_peers(qp) ? mcast_find(&qp->peers->groups, attr) : NULL;
+	return allocate_peers(qp) ? mcast_find(&qp->peers->groups, attr) : NULL;
 }
 
 static int check_address(struct soft_qp *qp, const struct soft_wr *wr)
 {
-	return wr->ah->pd == qp->shm->pd && have_peers(qp) ? IBV_WC_SUCCESS : IBV_WC_LOC_QP_OP_ERR;
+	return wr->ah->pd == qp->shm->pd && allocate_peers(qp) ? IBV_WC_SUCCESS
+							       : IBV_WC_LOC_QP_OP_ERR;
 }
 
 /* If the high bit of the request's Q_Key is set, the queue pair's is used (10.2.5). */

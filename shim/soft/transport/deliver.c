@@ -147,7 +147,7 @@ static void raise_limit_event(struct soft_remote *r)
  * A consumed request must be completed even if its consumer dies in between: so it first records
  * which request it consumes, and which completion follows.
  */
-static ALWAYS_INLINE void begin_take(struct soft_remote *r)
+static ALWAYS_INLINE void begin_consume(struct soft_remote *r)
 {
 	struct shm_rq *rq = r->rq.shm;
 
@@ -157,7 +157,7 @@ static ALWAYS_INLINE void begin_take(struct soft_remote *r)
 	__atomic_store_n(&rq->taken, rq->taken + 1, __ATOMIC_RELEASE);
 }
 
-static inline void end_take(struct soft_remote *r)
+static inline void end_consume(struct soft_remote *r)
 {
 	__atomic_store_n(&r->rq.shm->doing, 0, __ATOMIC_RELEASE);
 }
@@ -191,17 +191,17 @@ static void repair_taken(struct soft_remote *r)
 }
 
 /* If the last consumer died: return the request that it took and did not complete to the queue. */
-static inline void give_back(struct soft_remote *r)
+static inline void return_to_queue(struct soft_remote *r)
 {
 	if (likely(!r->rq.shm->doing))
 		return;
 	repair_taken(r);
-	end_take(r);
+	end_consume(r);
 }
 
-static ALWAYS_INLINE void take_request(struct soft_remote *r)
+static ALWAYS_INLINE void consume_request(struct soft_remote *r)
 {
-	begin_take(r);
+	begin_consume(r);
 	if (r->srq)
 		raise_limit_event(r);
 	else
@@ -214,15 +214,15 @@ static void flush_requests(struct soft_remote *r)
 	struct shm_wqe *wqe;
 	uint32_t slot, n;
 
-	give_back(r);
+	return_to_queue(r);
 	/* at most once around, whatever a peer has written to it */
 	for (n = 0; n <= r->rq.mask && (wqe = first_request(&r->rq, &slot)); n++) {
 		cqe = begin_failed(r, wqe, slot, IBV_WC_WR_FLUSH_ERR);
-		begin_take(r);
+		begin_consume(r);
 		count_request(r->peer->seg, r->shm, SHM_COUNT_RECV, IBV_WC_WR_FLUSH_ERR, 0);
 		if (cqe)
 			cqring_commit(&r->cq, cqe, true);
-		end_take(r);
+		end_consume(r);
 		if (!cqe)
 			break;
 	}
@@ -299,11 +299,11 @@ static void complete_with(struct soft_remote *r, struct shm_wqe *wqe, uint32_t s
 {
 	struct shm_cqe *cqe = begin_failed(r, wqe, slot, status);
 
-	take_request(r);
+	consume_request(r);
 	count_request(r->peer->seg, r->shm, SHM_COUNT_RECV, status, 0);
 	if (cqe)
 		cqring_commit(&r->cq, cqe, true);
-	end_take(r);
+	end_consume(r);
 }
 
 /* Fail a consumed receive request with @recv_status, and the responder. Returns @status. */
@@ -314,7 +314,7 @@ static int fail_recv(struct soft_remote *r, struct shm_wqe *wqe, uint32_t slot, 
 	return deliver_break(r, -1, status);
 }
 
-static int too_long(struct soft_remote *r, struct shm_wqe *wqe, uint32_t slot)
+static int fail_too_long(struct soft_remote *r, struct shm_wqe *wqe, uint32_t slot)
 {
 	if (is_reliable(r))
 		return fail_recv(r, wqe, slot, IBV_WC_LOC_LEN_ERR, IBV_WC_REM_INV_REQ_ERR);
@@ -353,10 +353,10 @@ static ALWAYS_INLINE void finish_recv(struct soft_remote *r, const struct messag
 				      struct shm_cqe *cqe)
 {
 	describe_message(m, cqe);
-	take_request(r);
+	consume_request(r);
 	count_request(r->peer->seg, r->shm, SHM_COUNT_RECV, IBV_WC_SUCCESS, m->length);
 	cqring_commit(&r->cq, cqe, m->solicited);
-	end_take(r);
+	end_consume(r);
 }
 
 /* Put the payload into the completion or the ring beside it, if it fits. */
@@ -385,8 +385,8 @@ static bool pack_payload(struct soft_remote *r, struct shm_cqe *cqe, const struc
  * May the payload be sent with the completion? Not if the receiver could have a page fault when it
  * polls, counts completions and may never poll, or has not polled for some time (land.c).
  */
-static bool payload_travels(struct soft_remote *r, const struct message *m,
-			    const struct copy_list *to)
+static bool may_send_payload(struct soft_remote *r, const struct message *m,
+			     const struct copy_list *to)
 {
 	uint32_t length = m->length - m->absent;
 
@@ -404,7 +404,7 @@ static int put_guarded(struct soft_remote *r, struct copy_list *from, struct cop
 static int move_payload(struct soft_remote *r, const struct message *m, struct copy_list *to,
 			struct shm_wqe *wqe, uint32_t slot, struct shm_cqe **ret_cqe)
 {
-	bool landed = !payload_travels(r, m, to);
+	bool landed = !may_send_payload(r, m, to);
 	int err = 0;
 
 	if (m->absent)
@@ -437,12 +437,12 @@ int deliver_message(struct soft_remote *r, struct message *m)
 	uint32_t slot, num;
 	int err;
 
-	give_back(r);
+	return_to_queue(r);
 	wqe = first_request(&r->rq, &slot);
 	if (!wqe)
 		return CARRY_RNR;
 	if (m->length > wqe->length)
-		return too_long(r, wqe, slot);
+		return fail_too_long(r, wqe, slot);
 	num = rq_num_sge(&r->rq, wqe);
 	if (!copy_list_check(r->peer->seg, r->rq_pd, IBV_ACCESS_LOCAL_WRITE, wqe->sge, num,
 			     m->length, &to))
@@ -469,7 +469,7 @@ int deliver_notice(struct soft_remote *r, const struct message *m)
 	struct shm_wqe *wqe;
 	uint32_t slot;
 
-	give_back(r);
+	return_to_queue(r);
 	wqe = first_request(&r->rq, &slot);
 	cqe = wqe ? begin_recv(r, wqe, slot) : NULL;
 	if (!cqe)
@@ -482,12 +482,12 @@ bool deliver_claim(struct soft_remote *r)
 {
 	uint32_t slot;
 
-	give_back(r);
+	return_to_queue(r);
 	if (!first_request(&r->rq, &slot))
 		return false;
-	take_request(r);
+	consume_request(r);
 	r->shm->claimed = slot + 1;
-	end_take(r);
+	end_consume(r);
 	return true;
 }
 

@@ -34,18 +34,18 @@ static struct fault_rule *given; /* by the program */
 static unsigned int num_given;
 static unsigned int struck;
 
-static void note_any(void)
+static void update_fault_flag(void)
 {
 	__atomic_store_n(&fault_any, num_rules || num_given, __ATOMIC_RELAXED);
 }
 
-static struct fault take_given(unsigned int i)
+static struct fault remove_given(unsigned int i)
 {
 	struct fault fault = given[i].fault;
 
 	given[i] = given[--num_given];
 	if (fault.kind != FAULT_DELAY) /* the request is not looked at again otherwise */
-		note_any();
+		update_fault_flag();
 	return fault;
 }
 
@@ -56,7 +56,7 @@ static struct fault find_given_verb(const char *verb)
 	for (i = 0; i < num_given; i++)
 		if (given[i].thread == pthread_self() && fault_is_for_verb(&given[i], verb)) {
 			fault_note_struck();
-			return take_given(i);
+			return remove_given(i);
 		}
 	return (struct fault){ .kind = FAULT_NONE };
 }
@@ -67,7 +67,7 @@ static struct fault find_given_request(uint32_t qpn, uint32_t pos)
 
 	for (i = 0; i < num_given; i++)
 		if (!given[i].thread && given[i].qpn == qpn && given[i].pos == pos)
-			return take_given(i);
+			return remove_given(i);
 	return (struct fault){ .kind = FAULT_NONE };
 }
 
@@ -85,7 +85,7 @@ struct fault fault_verb(const char *verb)
 	pthread_mutex_lock(&mutex);
 	fault = find_given_verb(verb);
 	for (i = 0; i < num_rules; i++)
-		if (fault_is_for_verb(&rules[i], verb) && fault_strikes(&rules[i], false) &&
+		if (fault_is_for_verb(&rules[i], verb) && fault_applies(&rules[i], false) &&
 		    !fault.kind)
 			fault = fault_draw(&rules[i], 0);
 	pthread_mutex_unlock(&mutex);
@@ -103,7 +103,7 @@ struct fault fault_request(uint32_t qpn, uint32_t pos, int opcode, uint32_t byte
 		fault = find_given_request(qpn, pos);
 	for (i = 0; i < num_rules; i++)
 		if (fault_is_for_request(&rules[i], qpn, opcode) &&
-		    fault_strikes(&rules[i], again) && !fault.kind)
+		    fault_applies(&rules[i], again) && !fault.kind)
 			fault = fault_draw(&rules[i], bytes);
 	pthread_mutex_unlock(&mutex);
 	apply_kill(&fault);
@@ -156,7 +156,7 @@ int fault_give(const struct fault_rule *rule)
 		given = more;
 		given[num_given] = *rule;
 		given[num_given++].fault.given = true;
-		note_any();
+		update_fault_flag();
 	}
 	pthread_mutex_unlock(&mutex);
 	return more ? 0 : -ENOMEM;
@@ -169,7 +169,7 @@ void fault_take_back(uint64_t thread, uint32_t qpn)
 	pthread_mutex_lock(&mutex);
 	while (i < num_given)
 		if (thread ? given[i].thread == thread : !given[i].thread && given[i].qpn == qpn)
-			take_given(i);
+			remove_given(i);
 		else
 			i++;
 	pthread_mutex_unlock(&mutex);
@@ -187,7 +187,7 @@ unsigned int fault_struck(void)
 
 static bool loaded; /* in this process; counting continues when the device is opened again */
 
-static int complain_line(void *context, unsigned int line, const char *why)
+static int report_bad_line(void *context, unsigned int line, const char *why)
 {
 	const struct loading *loading = context;
 
@@ -198,7 +198,7 @@ static int complain_line(void *context, unsigned int line, const char *why)
 static int load_rules(const char *path, uint32_t node)
 {
 	struct loading loading = { path, node };
-	const struct faults_reader reader = { FAULT_BY_DEVICE, add_rule, add_link, complain_line,
+	const struct faults_reader reader = { FAULT_BY_DEVICE, add_rule, add_link, report_bad_line,
 					      &loading };
 	const char *why = "no memory";
 	int fd = text_open(path, &why), err;
@@ -224,7 +224,7 @@ static void forget_rules(void)
 	free(given);
 	given = NULL;
 	num_given = 0;
-	note_any();
+	update_fault_flag();
 }
 
 int fault_load(uint32_t node)
@@ -240,7 +240,7 @@ int fault_load(uint32_t node)
 	if (err < 0)
 		forget_rules();
 	loaded = !err;
-	note_any();
+	update_fault_flag();
 	pthread_mutex_unlock(&mutex);
 	return err;
 }

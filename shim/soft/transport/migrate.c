@@ -59,7 +59,7 @@ static void rearm_path(struct soft_qp *qp)
 	remote_unlock(r);
 }
 
-static void take_other_path(struct soft_qp *qp)
+static void use_alternate_path(struct soft_qp *qp)
 {
 	struct ibv_qp_attr *attr = &qp->attr;
 
@@ -88,14 +88,14 @@ static void migrate_peer(struct soft_qp *qp)
 	remote_unlock(r);
 }
 
-static bool migrate_both(struct soft_qp *qp)
+static bool migrate_both_ends(struct soft_qp *qp)
 {
 	if (!port_reaches(&qp->attr.alt_ah_attr)) {
 		own_qp_notify(qp, IBV_EVENT_PATH_MIG_ERR);
 		return false;
 	}
 	set_state(qp, IBV_MIG_MIGRATED);
-	take_other_path(qp);
+	use_alternate_path(qp);
 	own_qp_notify(qp, IBV_EVENT_PATH_MIG);
 	migrate_peer(qp);
 	return true;
@@ -112,7 +112,7 @@ void migrate_set(struct soft_qp *qp, enum ibv_mig_state state)
 		break;
 	default:
 		if (state_of(qp) == IBV_MIG_ARMED)
-			migrate_both(qp);
+			migrate_both_ends(qp);
 		else
 			set_state(qp, state);
 		break;
@@ -124,7 +124,7 @@ bool migrate_away(struct soft_qp *qp)
 	migrate_follow(qp);
 	if (state_of(qp) != IBV_MIG_ARMED)
 		return false;
-	if (migrate_both(qp))
+	if (migrate_both_ends(qp))
 		return true;
 	set_state(qp, IBV_MIG_MIGRATED);
 	return false;
@@ -137,5 +137,5 @@ void migrate_follow(struct soft_qp *qp)
 	if (likely(migrations == qp->migrations))
 		return;
 	qp->migrations = migrations;
-	take_other_path(qp);
+	use_alternate_path(qp);
 }

@@ -46,7 +46,7 @@ void soft_twin_join(struct soft_twin *twin, struct soft_twin *with)
 	with->next = twin;
 }
 
-void soft_twin_part(struct soft_twin *twin)
+void soft_twin_unlink(struct soft_twin *twin)
 {
 	struct soft_twin *t = twin;
 
@@ -56,7 +56,7 @@ void soft_twin_part(struct soft_twin *twin)
 	twin->next = twin;
 }
 
-bool soft_twin_alone(const struct soft_twin *twin)
+bool soft_twin_is_alone(const struct soft_twin *twin)
 {
 	return twin->next == twin;
 }
@@ -67,7 +67,7 @@ struct soft_twin *soft_twin_take_left(struct soft_twin *twin)
 
 	for (t = twin->next; t != twin; t = t->next)
 		if (t->left) {
-			soft_twin_part(t);
+			soft_twin_unlink(t);
 			return t;
 		}
 	return NULL;

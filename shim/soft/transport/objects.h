@@ -400,8 +400,8 @@ static inline uint32_t soft_slots_end(const struct soft_slots *slots)
 
 void soft_twin_init(struct soft_twin *twin);
 void soft_twin_join(struct soft_twin *twin, struct soft_twin *with);
-void soft_twin_part(struct soft_twin *twin);
-bool soft_twin_alone(const struct soft_twin *twin);
+void soft_twin_unlink(struct soft_twin *twin);
+bool soft_twin_is_alone(const struct soft_twin *twin);
 /* Remove another structure that was unimported from the ring and return it, or NULL. */
 struct soft_twin *soft_twin_take_left(struct soft_twin *twin);
 

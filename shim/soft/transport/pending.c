@@ -33,7 +33,7 @@ static bool running;
 static uint64_t due = UINT64_MAX;      /* when the first timer of a queue runs out, ns */
 static unsigned int tries, seen_tries; /* by polls */
 
-static bool try_one(struct soft_qp *qp)
+static bool retry_queue(struct soft_qp *qp)
 {
 	bool waits;
 
@@ -48,22 +48,22 @@ static bool try_one(struct soft_qp *qp)
 	return waits;
 }
 
-static void unlink_at(struct soft_qp **p)
+static void unlink_queue_at(struct soft_qp **p)
 {
 	*p = (*p)->next_listed;
 	__atomic_sub_fetch(&pending_count, 1, __ATOMIC_RELAXED);
 }
 
-static void try_all(void)
+static void retry_queues(void)
 {
 	struct soft_qp **p = &list;
 
 	due = UINT64_MAX;
 	while (*p) {
-		if (try_one(*p))
+		if (retry_queue(*p))
 			p = &(*p)->next_listed;
 		else
-			unlink_at(p);
+			unlink_queue_at(p);
 	}
 }
 
@@ -74,7 +74,7 @@ void pending_try(void)
 	if (pthread_mutex_trylock(&mutex))
 		return;
 	tries++;
-	try_all();
+	retry_queues();
 	pthread_mutex_unlock(&mutex);
 }
 
@@ -122,7 +122,7 @@ static void *run_retries(void *unused)
 		sleep_for(time_to_sleep(period));
 		if (period < PERIOD_MAX)
 			period *= 2;
-		try_all();
+		retry_queues();
 	} while (!stop_if_idle(&idle));
 	pthread_mutex_unlock(&mutex);
 	return unused;
@@ -157,7 +157,7 @@ static bool start_thread(void)
 
 /*
  * Also called after each try, with a queue that is listed already. The mutex is taken with the send
- * queue's lock held, which try_all() takes into account.
+ * queue's lock held, which retry_queues() takes into account.
  */
 void pending_add(struct soft_qp *qp)
 {
@@ -183,7 +183,7 @@ void pending_del(struct soft_qp *qp)
 	for (p = &list; *p && *p != qp; p = &(*p)->next_listed)
 		;
 	if (*p)
-		unlink_at(p);
+		unlink_queue_at(p);
 	pthread_mutex_unlock(&mutex);
 }
 

@@ -44,7 +44,7 @@ void port_notify(uint8_t port, enum ibv_event_type type)
 }
 
 /* Under soft_contexts_mutex. */
-static void bring_up(uint8_t port)
+static void bring_port_up(uint8_t port)
 {
 	uint32_t was =
 		__atomic_fetch_and(&segment_own->ports_down, ~port_bit(port), __ATOMIC_RELAXED);
@@ -54,7 +54,7 @@ static void bring_up(uint8_t port)
 }
 
 /* Under soft_contexts_mutex. */
-static void take_down(uint8_t port)
+static void take_port_down(uint8_t port)
 {
 	uint32_t was =
 		__atomic_fetch_or(&segment_own->ports_down, port_bit(port), __ATOMIC_RELAXED);
@@ -74,13 +74,13 @@ static void *end_outage(void *arg)
 	pthread_mutex_lock(&soft_contexts_mutex);
 	/* the device may have been closed, and opened again */
 	if (soft_contexts && segment_own->instance == outage->instance)
-		bring_up(outage->port);
+		bring_port_up(outage->port);
 	pthread_mutex_unlock(&soft_contexts_mutex);
 	free(outage);
 	return NULL;
 }
 
-static void end_later(uint8_t port, uint64_t ns)
+static void end_outage_later(uint8_t port, uint64_t ns)
 {
 	struct outage *outage = malloc(sizeof(*outage));
 
@@ -95,10 +95,10 @@ void port_change(uint8_t port, enum ibv_port_state state, uint64_t ns)
 {
 	pthread_mutex_lock(&soft_contexts_mutex);
 	if (state == IBV_PORT_ACTIVE)
-		bring_up(port);
+		bring_port_up(port);
 	else
-		take_down(port);
+		take_port_down(port);
 	pthread_mutex_unlock(&soft_contexts_mutex);
 	if (state != IBV_PORT_ACTIVE && ns)
-		end_later(port, ns);
+		end_outage_later(port, ns);
 }

@@ -75,7 +75,7 @@ static bool is_better(uint32_t priority, uint32_t best)
 	return best == NOBODY || priority < best;
 }
 
-static void note_best(struct shm_flow *flow, void *arg)
+static void note_best_priority(struct shm_flow *flow, void *arg)
 {
 	struct steering *s = arg;
 
@@ -84,7 +84,7 @@ static void note_best(struct shm_flow *flow, void *arg)
 		s->best = flow->priority;
 }
 
-static bool gets_packet(const struct shm_flow *flow, const struct steering *s)
+static bool matches_packet(const struct shm_flow *flow, const struct steering *s)
 {
 	switch (flow->type) {
 	case IBV_FLOW_ATTR_NORMAL:
@@ -116,7 +116,7 @@ static void choose_target(struct shm_flow *flow, void *arg)
 {
 	struct steering *s = arg;
 
-	if (!gets_packet(flow, s))
+	if (!matches_packet(flow, s))
 		return;
 	__atomic_add_fetch(&flow->packets, 1, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&flow->bytes, s->length, __ATOMIC_RELAXED);
@@ -196,7 +196,7 @@ static void match_rules(struct shm_seg *seg, uint32_t qpn, unsigned int layers,
 	lock_drop(&seg->flow_lock);
 }
 
-static void ask_all(const struct raw_peers *peers, struct steering *s, flow_fn *fn)
+static void match_all_peers(const struct raw_peers *peers, struct steering *s, flow_fn *fn)
 {
 	uint32_t i;
 
@@ -248,8 +248,8 @@ int raw_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from)
 		return CARRY_DOOMED;
 	read_headers(from, &s);
 	peers = peers_of(qp);
-	ask_all(peers, &s, note_best);
-	ask_all(peers, &s, choose_target);
+	match_all_peers(peers, &s, note_best_priority);
+	match_all_peers(peers, &s, choose_target);
 	for (i = 0; i < s.count; i++) {
 		m.imm = s.target[i].tag;
 		deliver_to(qp, s.target[i].qpn, &m, from);

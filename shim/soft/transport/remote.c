@@ -116,7 +116,7 @@ static int find_shared(struct soft_remote *r)
 	err = registry_find_number(REGISTRY_SRQ, r->srqn, &r->peer, &slot);
 	if (err < 0)
 		return err;
-	if (!peer_look(r->peer))
+	if (!peer_check_alive(r->peer))
 		return -ENOENT;
 	r->srq = &r->peer->seg->srq[slot];
 	r->pd = r->rq_pd = r->srq->pd;
@@ -197,7 +197,7 @@ static inline bool is_alive(struct soft_remote *r)
 	if (likely(!r->xrc))
 		return true;
 	now = process_now_coarse();
-	if (r->held != now && xrc_held(r->xrc))
+	if (r->held != now && xrc_is_held(r->xrc))
 		r->held = now;
 	return r->held == now;
 }

@@ -278,7 +278,7 @@ bool sq_finish(struct soft_qp *qp, int status)
 }
 
 /* The retries have run out: there may be another path. */
-static bool give_up(struct soft_qp *qp, struct soft_wr *wr, int status)
+static bool finish_or_migrate(struct soft_qp *qp, struct soft_wr *wr, int status)
 {
 	if (status != IBV_WC_RETRY_EXC_ERR || !migrate_away(qp))
 		return finish_request(qp, wr, status);
@@ -298,7 +298,7 @@ static bool wait_for_timer(struct soft_qp *qp, struct soft_wr *wr, int reason)
 	if (status == CARRY_HELD)
 		return false;
 	sq_fault_forget(&qp->sq);
-	return give_up(qp, wr, status);
+	return finish_or_migrate(qp, wr, status);
 }
 
 /* The request could not be executed (CARRY_...): wait, or give up. False: wait. */
@@ -320,7 +320,7 @@ static bool defer_request(struct soft_qp *qp, struct soft_wr *wr, int reason)
 	default:
 		if (may_wait(qp, WAIT_PEER))
 			return false;
-		return give_up(qp, wr, IBV_WC_RETRY_EXC_ERR);
+		return finish_or_migrate(qp, wr, IBV_WC_RETRY_EXC_ERR);
 	}
 }
 
@@ -378,7 +378,7 @@ static inline bool has_next(struct soft_qp *qp)
 }
 
 /* For a queue pair whose other end is on another machine. */
-static void run_wire(struct soft_qp *qp)
+static void run_on_wire(struct soft_qp *qp)
 {
 	if (!qp->sq.owes || sq_finish(qp, qp->sq.owed))
 		qp->wire->run(qp);
@@ -390,7 +390,7 @@ void sq_run(struct soft_qp *qp)
 		switch (state_of(qp)) {
 		case IBV_QPS_RTS:
 			if (unlikely(qp->wire)) {
-				run_wire(qp);
+				run_on_wire(qp);
 				return;
 			}
 			if (!run_one(qp))

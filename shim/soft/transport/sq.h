@@ -44,7 +44,7 @@ void sq_fail(struct soft_qp *qp);
  * Take the lock for a verb that the program calls. False if this thread has the lock already: it is
  * between ibv_wr_start() and ibv_wr_complete().
  */
-static inline bool sq_take(struct soft_sq *sq)
+static inline bool sq_lock(struct soft_sq *sq)
 {
 	if (likely(lock_try(&sq->lock)))
 		return true;
@@ -60,7 +60,7 @@ static inline struct soft_wr *sq_slot(const struct soft_sq *sq, uint32_t pos)
 }
 
 /* A slot after all others, for requests that will not be accepted. */
-static inline struct soft_wr *sq_spare(const struct soft_sq *sq)
+static inline struct soft_wr *sq_spare_slot(const struct soft_sq *sq)
 {
 	return (struct soft_wr *)(sq->wrs + (uint64_t)(sq->mask + 1) * sq->stride);
 }

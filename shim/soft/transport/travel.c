@@ -19,7 +19,7 @@ enum {
 };
 
 /* Has all in-flight payload arrived? */
-static bool has_landed(const struct soft_remote *r)
+static bool has_payload_arrived(const struct soft_remote *r)
 {
 	const struct shm_cq *cq = r->cq.shm;
 
@@ -28,14 +28,14 @@ static bool has_landed(const struct soft_remote *r)
 	       (int32_t)(__atomic_load_n(&cq->landed, __ATOMIC_ACQUIRE) - r->travels.pos) > 0;
 }
 
-static bool ranges_meet(const struct iovec *a, uintptr_t from, uintptr_t to)
+static bool do_ranges_overlap(const struct iovec *a, uintptr_t from, uintptr_t to)
 {
 	uintptr_t base = (uintptr_t)a->iov_base;
 
 	return base < to && base + a->iov_len > from;
 }
 
-static bool lists_meet(const struct copy_list *a, const struct copy_list *b)
+static bool do_lists_overlap(const struct copy_list *a, const struct copy_list *b)
 {
 	unsigned int i, k;
 	uintptr_t from;
@@ -43,24 +43,25 @@ static bool lists_meet(const struct copy_list *a, const struct copy_list *b)
 	for (i = 0; i < a->count; i++) {
 		from = (uintptr_t)a->iov[i].iov_base;
 		for (k = 0; k < b->count; k++)
-			if (ranges_meet(&b->iov[k], from, from + a->iov[i].iov_len))
+			if (do_ranges_overlap(&b->iov[k], from, from + a->iov[i].iov_len))
 				return true;
 	}
 	return false;
 }
 
-static bool meets_travels(const struct soft_remote *r, const struct copy_list *list)
+static bool overlaps_in_flight(const struct soft_remote *r, const struct copy_list *list)
 {
 	unsigned int i;
 
 	for (i = 0; i < list->count; i++)
-		if (ranges_meet(&list->iov[i], r->travels.from, r->travels.to))
+		if (do_ranges_overlap(&list->iov[i], r->travels.from, r->travels.to))
 			return true;
 	return false;
 }
 
 /* Is the payload of @cqe from this sender, and does it go to @list? */
-static bool goes_to(struct soft_remote *r, const struct shm_cqe *cqe, const struct copy_list *list)
+static bool is_payload_for(struct soft_remote *r, const struct shm_cqe *cqe,
+			   const struct copy_list *list)
 {
 	const struct shm_wqe *wqe = rq_wqe(&r->rq, cqe->retire);
 	struct copy_list to;
@@ -68,14 +69,14 @@ static bool goes_to(struct soft_remote *r, const struct shm_cqe *cqe, const stru
 	return cqe->qpn == r->shm->qpn && cqe->flags & SHM_CQE_RECV && cqe->where != SHM_LANDED &&
 	       copy_list_check(r->peer->seg, r->rq_pd, IBV_ACCESS_LOCAL_WRITE, wqe->sge,
 			       rq_num_sge(&r->rq, wqe), cqe->byte_len, &to) &&
-	       lists_meet(&to, list);
+	       do_lists_overlap(&to, list);
 }
 
 /*
  * Search the entries that were not polled. The receiver may poll one and reuse its request
  * meanwhile; then the payload has arrived, and finding other data in its place is harmless.
  */
-static bool any_goes_to(struct soft_remote *r, const struct copy_list *list)
+static bool has_payload_for(struct soft_remote *r, const struct copy_list *list)
 {
 	struct cqring cq = { 0 };
 	uint32_t pos, n;
@@ -84,28 +85,28 @@ static bool any_goes_to(struct soft_remote *r, const struct copy_list *list)
 		return false;
 	pos = __atomic_load_n(&cq.shm->cons, __ATOMIC_ACQUIRE);
 	for (n = 0; n <= cq.mask && (int32_t)(r->travels.pos - pos) >= 0; n++, pos++)
-		if (goes_to(r, &cq.entries[pos & cq.mask], list))
+		if (is_payload_for(r, &cq.entries[pos & cq.mask], list))
 			return true;
 	return false;
 }
 
 /* Is the payload likely to arrive soon? The receiver may only be waiting for a processor. */
-static bool may_land(struct soft_remote *r, uint64_t until)
+static bool may_arrive_soon(struct soft_remote *r, uint64_t until)
 {
 	return process_now() < until && peer_is_alive(r->peer) && !process_is_stopped(r->peer->pid);
 }
 
 /* Ask the receiver to copy the payload. False: the request must be retried. */
-static bool await_landing(struct soft_remote *r)
+static bool await_payload(struct soft_remote *r)
 {
 	uint64_t until = process_now() + PATIENCE;
 	unsigned int n;
 
 	__atomic_add_fetch(&r->peer->seg->payload_asked, 1, __ATOMIC_RELAXED);
 	cqring_call(r->peer->seg);
-	for (n = 1; !has_landed(r); n++) {
+	for (n = 1; !has_payload_arrived(r); n++) {
 		sched_yield();
-		if (n % LOOKS == 0 && !may_land(r, until))
+		if (n % LOOKS == 0 && !may_arrive_soon(r, until))
 			return false;
 	}
 	return true;
@@ -113,11 +114,11 @@ static bool await_landing(struct soft_remote *r)
 
 bool travel_overtaken_by(struct soft_remote *r, const struct copy_list *list)
 {
-	if (!meets_travels(r, list))
+	if (!overlaps_in_flight(r, list))
 		return false;
-	if (has_landed(r)) {
+	if (has_payload_arrived(r)) {
 		r->travels.to = 0;
 		return false;
 	}
-	return any_goes_to(r, list) && !await_landing(r);
+	return has_payload_for(r, list) && !await_payload(r);
 }

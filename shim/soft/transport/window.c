@@ -87,8 +87,8 @@ static void assign_slot(struct soft_mw *mw, uint32_t slot)
 
 	mw->key = (SHM_MR_MAX + slot) << SHM_KEY_BITS | (++generation[slot] & 0x7fu) << 8;
 	mw->shm = &segment_own->mr[SHM_MR_MAX + slot];
-	key_mine(mw->shm)->pd = mw->mw.pd->handle;
-	key_mine(mw->shm)->qpn = 0;
+	key_own_copy(mw->shm)->pd = mw->mw.pd->handle;
+	key_own_copy(mw->shm)->qpn = 0;
 	mw->mw.rkey = mw->key;
 	mw->mw.handle = slot;
 }
@@ -172,7 +172,7 @@ static const struct shm_mr *find_region(uint32_t lkey)
 		       : NULL;
 }
 
-static bool lies_in(const struct shm_mr *mr, const struct soft_wr *wr)
+static bool is_in_region(const struct shm_mr *mr, const struct soft_wr *wr)
 {
 	uint64_t off = wr->bind_addr - mr->iova;
 
@@ -182,15 +182,15 @@ static bool lies_in(const struct shm_mr *mr, const struct soft_wr *wr)
 /* C10-72 to C10-75 */
 static bool may_bind(const struct shm_mr *mr, const struct soft_mw *mw, const struct soft_wr *wr)
 {
-	return mr && mr->pd == key_mine(mw->shm)->pd && mr->access & IBV_ACCESS_MW_BIND &&
+	return mr && mr->pd == key_own_copy(mw->shm)->pd && mr->access & IBV_ACCESS_MW_BIND &&
 	       !(mr->access & IBV_ACCESS_ZERO_BASED) && !(wr->imm & ~KNOWN) &&
 	       (!(wr->imm & NEEDS_WRITABLE) || mr->access & IBV_ACCESS_LOCAL_WRITE) &&
-	       lies_in(mr, wr);
+	       is_in_region(mr, wr);
 }
 
 static void fill_window(struct soft_mw *mw, const struct shm_mr *mr, const struct soft_wr *wr)
 {
-	struct shm_mr *shm = key_mine(mw->shm);
+	struct shm_mr *shm = key_own_copy(mw->shm);
 
 	shm->addr = mr->addr + (wr->bind_addr - mr->iova);
 	shm->length = wr->bind_length;
@@ -219,7 +219,7 @@ static bool bind_type_2(struct soft_qp *qp, struct soft_mw *mw, const struct shm
 	if (is_bound(mw) || !wr->bind_length || !may_bind(mr, mw, wr))
 		return false;
 	fill_window(mw, mr, wr);
-	key_mine(mw->shm)->qpn = qp->shm->qpn;
+	key_own_copy(mw->shm)->qpn = qp->shm->qpn;
 	__atomic_store_n(&mw->shm->bound, wr->rkey, __ATOMIC_RELAXED);
 	set_rkey(mw, wr->rkey);
 	return true;
@@ -230,7 +230,7 @@ static bool bind_window(struct soft_qp *qp, const struct soft_wr *wr)
 	const struct shm_mr *mr = find_region(wr->region);
 	struct soft_mw *mw = find_window(wr->rkey);
 
-	if (!mw || key_mine(mw->shm)->pd != qp->shm->pd)
+	if (!mw || key_own_copy(mw->shm)->pd != qp->shm->pd)
 		return false;
 	return mw->mw.type == IBV_MW_TYPE_1 ? bind_type_1(mw, mr, wr) : bind_type_2(qp, mw, mr, wr);
 }

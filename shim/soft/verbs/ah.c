@@ -37,7 +37,7 @@ static int check_attr(const struct ibv_ah_attr *attr, struct port_gid *ret_sgid)
 		return 0;
 	port_gid(attr->port_num, attr->grh.sgid_index, ret_sgid);
 	/* on Ethernet, an address must be resolved */
-	return roce && !grh_is_multicast(&attr->grh.dgid) && !port_knows(&attr->grh.dgid)
+	return roce && !grh_is_multicast(&attr->grh.dgid) && !port_knows_gid(&attr->grh.dgid)
 		       ? ETIMEDOUT
 		       : 0;
 }

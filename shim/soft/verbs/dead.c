@@ -24,7 +24,7 @@ static uint32_t next;
 /* A function of AddressSanitizer, if the program has that. Not by dlsym(), which takes a lock. */
 extern void __asan_init(void) __attribute__((weak));
 
-static bool is_checked(void)
+static bool has_memory_checker(void)
 {
 	return memcheck_valgrind() || __asan_init;
 }
@@ -50,7 +50,7 @@ static void add_dead(void *object)
 
 void dead_retain(void *object, struct ibv_context **context)
 {
-	if (is_checked()) {
+	if (has_memory_checker()) {
 		free(object);
 		return;
 	}
@@ -61,7 +61,7 @@ void dead_retain(void *object, struct ibv_context **context)
 
 void dead_retain_context(struct soft_context *context)
 {
-	if (is_checked()) {
+	if (has_memory_checker()) {
 		free(context);
 		return;
 	}

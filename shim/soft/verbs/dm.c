@@ -203,7 +203,7 @@ static int free_locked(struct soft_dm *dm)
 	if (is_busy(dm))
 		return EBUSY;
 	destroy_dm(dm);
-	soft_twin_part(&dm->twin);
+	soft_twin_unlink(&dm->twin);
 	dm_del(dm);
 	return 0;
 }
@@ -278,9 +278,9 @@ void dm_close_all(struct ibv_context *context)
 			continue;
 		}
 		*p = dm->next;
-		if (dm->memory && soft_twin_alone(&dm->twin))
+		if (dm->memory && soft_twin_is_alone(&dm->twin))
 			destroy_dm(dm);
-		soft_twin_part(&dm->twin);
+		soft_twin_unlink(&dm->twin);
 		if (dm->twin.left)
 			free(dm);
 	}

@@ -152,7 +152,7 @@ void domain_drop(struct soft_pd *pd)
 }
 
 /* The upper half of the type is the driver's number: RDMA_DRIVER_UNKNOWN, 0, for this device. */
-static void *ask_allocator(struct soft_parent *parent, size_t size, enum domain_resource type)
+static void *call_allocator(struct soft_parent *parent, size_t size, enum domain_resource type)
 {
 	if (!parent || !parent->alloc)
 		return IBV_ALLOCATOR_USE_DEFAULT;
@@ -163,7 +163,7 @@ int domain_alloc(struct ibv_pd *pd, size_t size, enum domain_resource type,
 		 struct soft_memory *ret_memory)
 {
 	struct soft_parent *parent = pd ? to_pd(pd)->parent : NULL;
-	void *mem = ask_allocator(parent, size, type);
+	void *mem = call_allocator(parent, size, type);
 
 	if (mem == IBV_ALLOCATOR_USE_DEFAULT) {
 		parent = NULL;

@@ -88,7 +88,7 @@ static struct soft_cq *cq_at(const struct pipe_event *event)
 	return cq && cq->serial == event->serial ? cq : NULL;
 }
 
-static struct soft_cq *take_completion(const struct pipe_event *event)
+static struct soft_cq *find_event_cq(const struct pipe_event *event)
 {
 	struct soft_cq *cq;
 
@@ -115,9 +115,9 @@ EXPORT int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **re
 	do {
 		if (next_event(channel->fd, &event) < 0)
 			return -1;
-		cq = take_completion(&event);
+		cq = find_event_cq(&event);
 	} while (!cq);
-	cqring_pass(&cq->ring);
+	cqring_await_lock(&cq->ring);
 	*ret_cq = (struct ibv_cq *)&cq->ex;
 	*cq_context = cq->ex.cq_context;
 	return 0;
@@ -131,7 +131,7 @@ EXPORT void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 	pthread_mutex_unlock(&cq->mutex);
 }
 
-static bool take_cq(const struct pipe_event *event, struct ibv_async_event *out)
+static bool set_event_cq(const struct pipe_event *event, struct ibv_async_event *out)
 {
 	struct soft_cq *cq = cq_at(event);
 
@@ -142,7 +142,7 @@ static bool take_cq(const struct pipe_event *event, struct ibv_async_event *out)
 	return true;
 }
 
-static bool take_qp(const struct pipe_event *event, struct ibv_async_event *out)
+static bool set_event_qp(const struct pipe_event *event, struct ibv_async_event *out)
 {
 	struct soft_qp *qp = event->index < SHM_QP_MAX ? soft_qps[event->index] : NULL;
 
@@ -157,7 +157,7 @@ static bool take_qp(const struct pipe_event *event, struct ibv_async_event *out)
 	return true;
 }
 
-static bool take_srq(const struct pipe_event *event, struct ibv_async_event *out)
+static bool set_event_srq(const struct pipe_event *event, struct ibv_async_event *out)
 {
 	struct soft_srq *srq = event->index < SHM_SRQ_MAX ? soft_srqs[event->index] : NULL;
 
@@ -191,7 +191,7 @@ static uint32_t kind_of(uint32_t type)
 	}
 }
 
-static bool take_async(const struct pipe_event *event, struct ibv_async_event *out)
+static bool fill_async_event(const struct pipe_event *event, struct ibv_async_event *out)
 {
 	bool taken = false;
 
@@ -202,13 +202,13 @@ static bool take_async(const struct pipe_event *event, struct ibv_async_event *o
 	pthread_mutex_lock(&soft_mutex);
 	switch (event->kind) {
 	case PIPE_CQ:
-		taken = take_cq(event, out);
+		taken = set_event_cq(event, out);
 		break;
 	case PIPE_QP:
-		taken = take_qp(event, out);
+		taken = set_event_qp(event, out);
 		break;
 	case PIPE_SRQ:
-		taken = take_srq(event, out);
+		taken = set_event_srq(event, out);
 		break;
 	case PIPE_PORT:
 		out->element.port_num = event->index;
@@ -232,7 +232,7 @@ EXPORT int ibv_get_async_event(struct ibv_context *context, struct ibv_async_eve
 	do {
 		if (next_event(context->async_fd, &event) < 0)
 			return -1;
-	} while (!take_async(&event, out));
+	} while (!fill_async_event(&event, out));
 	return 0;
 }
 

@@ -15,7 +15,7 @@
 
 static bool asked;
 
-static enum ibv_fork_status asked_for(void)
+static enum ibv_fork_status requested_status(void)
 {
 	const char *value = getenv("VERBATIM_SOFT_FORK");
 
@@ -26,7 +26,7 @@ static enum ibv_fork_status asked_for(void)
 	return IBV_FORK_UNNEEDED;
 }
 
-static bool any_registered(void)
+static bool has_regions(void)
 {
 	unsigned int i;
 
@@ -40,10 +40,10 @@ EXPORT int ibv_fork_init(void)
 {
 	int err = 0;
 
-	if (asked_for() == IBV_FORK_UNNEEDED)
+	if (requested_status() == IBV_FORK_UNNEEDED)
 		return 0;
 	pthread_mutex_lock(&soft_mutex);
-	if (!asked && any_registered())
+	if (!asked && has_regions())
 		err = EINVAL;
 	else
 		asked = true;
@@ -53,7 +53,7 @@ EXPORT int ibv_fork_init(void)
 
 static enum ibv_fork_status fork_status(void)
 {
-	enum ibv_fork_status now = asked_for();
+	enum ibv_fork_status now = requested_status();
 
 	return now == IBV_FORK_DISABLED && asked ? IBV_FORK_ENABLED : now;
 }
@@ -63,7 +63,7 @@ EXPORT enum ibv_fork_status ibv_is_fork_initialized(void)
 	return fork_status();
 }
 
-bool fork_is_kept_from(void)
+bool fork_is_protected(void)
 {
 	return fork_status() == IBV_FORK_ENABLED;
 }

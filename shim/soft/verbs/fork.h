@@ -5,4 +5,4 @@
 #include <stdbool.h>
 
 /* Are registered pages excluded from children, as on older kernels? */
-bool fork_is_kept_from(void);
+bool fork_is_protected(void);

@@ -50,13 +50,13 @@ EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_han
 }
 
 /* True if the structure can be freed: the object has another structure, or was destroyed. */
-static bool part_twins(struct soft_twin *twin, bool alive, bool busy)
+static bool unlink_twin(struct soft_twin *twin, bool alive, bool busy)
 {
-	if (busy || (alive && soft_twin_alone(twin))) {
+	if (busy || (alive && soft_twin_is_alone(twin))) {
 		twin->left = true;
 		return false;
 	}
-	soft_twin_part(twin);
+	soft_twin_unlink(twin);
 	return true;
 }
 
@@ -68,7 +68,7 @@ EXPORT void ibv_unimport_pd(struct ibv_pd *ibpd)
 	if (!soft_ours(ibpd->context) || domain_is_parent(ibpd))
 		return;
 	pthread_mutex_lock(&soft_mutex);
-	gone = part_twins(&pd->twin, ibpd->handle, __atomic_load_n(&pd->refs, __ATOMIC_ACQUIRE));
+	gone = unlink_twin(&pd->twin, ibpd->handle, __atomic_load_n(&pd->refs, __ATOMIC_ACQUIRE));
 	if (gone)
 		pd_del(pd);
 	pthread_mutex_unlock(&soft_mutex);
@@ -119,9 +119,9 @@ EXPORT void ibv_unimport_mr(struct ibv_mr *ibmr)
 		return;
 	pthread_mutex_lock(&soft_mutex);
 	other = container(mr->twin.next, struct soft_mr, twin);
-	gone = part_twins(&mr->twin, mr->shm, false);
+	gone = unlink_twin(&mr->twin, mr->shm, false);
 	if (gone && mr->shm)
-		mr_represent(mr, other);
+		mr_replace_slot(mr, other);
 	pthread_mutex_unlock(&soft_mutex);
 	if (gone)
 		free(mr);
@@ -164,7 +164,7 @@ EXPORT void ibv_unimport_dm(struct ibv_dm *ibdm)
 	if (!soft_ours(ibdm->context))
 		return;
 	pthread_mutex_lock(&soft_mutex);
-	gone = part_twins(&dm->twin, dm->memory, dm->refs);
+	gone = unlink_twin(&dm->twin, dm->memory, dm->refs);
 	if (gone)
 		dm_del(dm);
 	pthread_mutex_unlock(&soft_mutex);

@@ -45,7 +45,7 @@ static bool find_position(uint32_t qpn, uint32_t *ret_pos)
 }
 
 /* Restrict the rule to one operation: this thread's next call, or a request of a queue pair. */
-static bool pin_rule(struct fault_rule *rule)
+static bool limit_rule_to_one(struct fault_rule *rule)
 {
 	uint64_t n = rule->to == UINT64_MAX ? 1 : rule->from;
 
@@ -71,7 +71,7 @@ EXPORT int verbatim_soft_fault(const char *text)
 		return 0;
 	}
 	snprintf(line, sizeof(line), "%s", text);
-	if (fault_parse(line, &rule, &why) <= 0 || !pin_rule(&rule))
+	if (fault_parse(line, &rule, &why) <= 0 || !limit_rule_to_one(&rule))
 		return EINVAL;
 	return fault_give(&rule) ? ENOMEM : 0;
 }
@@ -92,7 +92,7 @@ static int raise_qp(struct soft_qp *qp, enum ibv_event_type type)
 
 	if (type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_QP_REQ_ERR ||
 	    type == IBV_EVENT_QP_ACCESS_ERR) {
-		taken = sq_take(&qp->sq);
+		taken = sq_lock(&qp->sq);
 		sq_fail(qp);
 		if (taken)
 			lock_drop(&qp->sq.lock);

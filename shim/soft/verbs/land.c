@@ -49,7 +49,7 @@ static unsigned int num_awake;
 static bool stopping;
 
 /* Mark the queue as asleep. False: an entry was added meanwhile, or is being added. */
-static bool put_to_sleep(struct soft_cq *cq)
+static bool mark_asleep(struct soft_cq *cq)
 {
 	bool sleeps;
 
@@ -81,7 +81,7 @@ static bool check_queue(struct soft_cq *cq)
 	l->quiet = prod == l->prod ? l->quiet + 1 : 0;
 	l->cons = cons;
 	l->prod = prod;
-	return l->quiet < QUIET || (cons != prod && cq->shm->landed != prod) || !put_to_sleep(cq);
+	return l->quiet < QUIET || (cons != prod && cq->shm->landed != prod) || !mark_asleep(cq);
 }
 
 /* With the object mutex held, like the next function. */
@@ -98,7 +98,7 @@ static void check_queues(void)
 	num_awake = left;
 }
 
-static void find_awake(void)
+static void find_awake_cqs(void)
 {
 	uint32_t i, cqs = soft_slots_end(&soft_cq_slots);
 	struct soft_cq *cq;
@@ -114,7 +114,7 @@ static void find_awake(void)
 }
 
 /* A sender asks for its payload to be copied: RDMA must not overtake it. */
-static void land_now(void)
+static void copy_payload_now(void)
 {
 	unsigned int i;
 
@@ -149,7 +149,7 @@ static void *run_lander(void *unused)
 		/* pairs with the add of cqring_wake() */
 		calls = __atomic_load_n(&segment_own->payload_waits, __ATOMIC_SEQ_CST);
 		if (calls != seen) {
-			find_awake();
+			find_awake_cqs();
 			period = PERIOD_MIN;
 			next = process_now() + period;
 		} else if (process_now() >= next) {
@@ -162,7 +162,7 @@ static void *run_lander(void *unused)
 		/* senders write this before they count the call */
 		asked = __atomic_load_n(&segment_own->payload_asked, __ATOMIC_RELAXED);
 		if (asked != answered)
-			land_now();
+			copy_payload_now();
 		answered = asked;
 		pthread_mutex_unlock(&soft_mutex);
 		sleep_until(seen, next);

@@ -91,7 +91,7 @@ void mr_rekey(struct soft_mr *mr)
 void mr_publish(struct soft_mr *mr)
 {
 	mr->mr.lkey = mr->key;
-	mr->mr.rkey = key_mine(mr->shm)->access & SHM_MR_NULL ? 0 : mr->key | 1;
+	mr->mr.rkey = key_own_copy(mr->shm)->access & SHM_MR_NULL ? 0 : mr->key | 1;
 	key_show(mr->shm, mr->mr.lkey, mr->mr.rkey);
 }
 
@@ -137,13 +137,13 @@ static void wait_for_users(void)
 		qp = soft_qps[i];
 		if (!qp)
 			continue;
-		if (!is_free(&qp->sq.lock) && sq_take(&qp->sq))
+		if (!is_free(&qp->sq.lock) && sq_lock(&qp->sq))
 			lock_drop(&qp->sq.lock);
 		wait_for(&qp->shm->rq.lock);
 	}
 }
 
-static void land_payload(void)
+static void copy_all_payload(void)
 {
 	uint32_t i, cqs = soft_slots_end(&soft_cq_slots);
 
@@ -154,7 +154,7 @@ static void land_payload(void)
 
 void mr_withdraw(struct soft_mr *mr)
 {
-	land_payload();
+	copy_all_payload();
 	key_show(mr->shm, 0, 0);
 	wait_for_users();
 }
@@ -174,7 +174,7 @@ static int take_slot(struct soft_mr *mr, const struct mr_range *range)
 				 range->access & SHM_MR_NULL ? 0 : range->length);
 		mr->mr.handle = slot;
 		mr->shm = &segment_own->mr[slot];
-		own = key_mine(mr->shm);
+		own = key_own_copy(mr->shm);
 		own->addr = (uintptr_t)range->memory;
 		own->length = range->length;
 		own->iova = range->iova;
@@ -229,7 +229,7 @@ static int check_memlock(const struct mr_range *range)
 		return 0;
 	pthread_mutex_lock(&soft_mutex);
 	for (unsigned int i = 0; i < SHM_MR_MAX; i++) {
-		const struct shm_mr *own = soft_mrs[i] ? key_mine(soft_mrs[i]->shm) : NULL;
+		const struct shm_mr *own = soft_mrs[i] ? key_own_copy(soft_mrs[i]->shm) : NULL;
 
 		if (own)
 			pinned += pages_of(own->addr, own->length, own->access);
@@ -320,7 +320,7 @@ static void destroy_mr(struct soft_mr *mr)
 		free(container(t, struct soft_mr, twin));
 }
 
-void mr_represent(struct soft_mr *mr, struct soft_mr *other)
+void mr_replace_slot(struct soft_mr *mr, struct soft_mr *other)
 {
 	struct soft_mr **slot = &soft_mrs[mr->mr.handle];
 
@@ -343,7 +343,7 @@ EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
 	if (!err)
 		destroy_mr(mr);
 	if (!err)
-		soft_twin_part(&mr->twin);
+		soft_twin_unlink(&mr->twin);
 	pthread_mutex_unlock(&soft_mutex);
 	if (!err)
 		free(mr);

@@ -41,7 +41,7 @@ void mr_publish(struct soft_mr *mr);
  * @mr is going to be freed, so @other, from the same ring (soft_twin), represents the object. With
  * the object mutex held.
  */
-void mr_represent(struct soft_mr *mr, struct soft_mr *other);
+void mr_replace_slot(struct soft_mr *mr, struct soft_mr *other);
 
 struct ibv_mr *soft_alloc_null_mr(struct ibv_pd *pd);
 void mr_close_all(struct ibv_context *context);

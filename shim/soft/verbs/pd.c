@@ -119,7 +119,7 @@ static int free_pd(struct soft_pd *pd)
 		return 0;
 	}
 	destroy_pd(pd);
-	soft_twin_part(&pd->twin);
+	soft_twin_unlink(&pd->twin);
 	pd_del(pd);
 	return 0;
 }
@@ -151,9 +151,9 @@ void pd_close_all(struct ibv_context *context)
 			continue;
 		}
 		*p = pd->next;
-		if (pd->pd.handle && soft_twin_alone(&pd->twin))
+		if (pd->pd.handle && soft_twin_is_alone(&pd->twin))
 			destroy_pd(pd);
-		soft_twin_part(&pd->twin);
+		soft_twin_unlink(&pd->twin);
 		if (pd->twin.left)
 			free(pd);
 	}

@@ -78,7 +78,8 @@ static bool find_payload(struct soft_cq *cq, const struct shm_cqe *cqe, struct p
 }
 
 /* Copy the payload to the buffers of the receive request. */
-static void land_in(const struct rq *rq, uint32_t pd, uint32_t slot, const struct payload *p)
+static void copy_payload_to(const struct rq *rq, uint32_t pd, uint32_t slot,
+			    const struct payload *p)
 {
 	struct copy_list to;
 	struct shm_wqe *wqe;
@@ -94,16 +95,16 @@ static void land_in(const struct rq *rq, uint32_t pd, uint32_t slot, const struc
 	if (p->absent)
 		copy_list_skip(&to, p->absent);
 	if (unlikely(p->unasked))
-		copy_home(&to, p->from, p->byte_len - p->absent);
+		copy_to_own_memory(&to, p->from, p->byte_len - p->absent);
 	else
 		copy_list_scatter(&to, p->from, p->byte_len - p->absent);
 }
 
 /* The same for a shared queue, which may grow meanwhile and thereby move its requests. */
-static void land_shared(struct soft_srq *srq, uint32_t slot, const struct payload *p)
+static void copy_to_shared(struct soft_srq *srq, uint32_t slot, const struct payload *p)
 {
 	lock_take(&srq->posting);
-	land_in(&srq->rq, srq->shm->pd, slot, p);
+	copy_payload_to(&srq->rq, srq->shm->pd, slot, p);
 	lock_drop(&srq->posting);
 }
 
@@ -119,12 +120,12 @@ static __attribute__((noinline)) void land_payload(struct soft_cq *cq, const str
 	if (unlikely(cqe->flags & SHM_CQE_SRQ)) {
 		srq = srq_of(cqe);
 		if (srq)
-			land_shared(srq, cqe->retire, &p);
+			copy_to_shared(srq, cqe->retire, &p);
 	} else if (qp)
-		land_in(&qp->rq, qp->shm->pd, cqe->retire, &p);
+		copy_payload_to(&qp->rq, qp->shm->pd, cqe->retire, &p);
 }
 
-static inline bool is_landed(const struct shm_cqe *cqe)
+static inline bool is_payload_copied(const struct shm_cqe *cqe)
 {
 	return cqe->where == SHM_LANDED || cqe->flags & SHM_CQE_LANDED;
 }
@@ -201,7 +202,7 @@ void poll_set_written(struct soft_cq *cq, bool written)
 
 static inline void set_cons(struct soft_cq *cq, uint32_t cons)
 {
-	/* looks_empty() reads it without the lock */
+	/* is_empty_now() reads it without the lock */
 	__atomic_store_n(&cq->cons, cons, __ATOMIC_RELAXED);
 	__atomic_store_n(&cq->shm->cons, cons, __ATOMIC_RELEASE);
 }
@@ -220,7 +221,7 @@ void poll_step(struct soft_cq *cq, const struct shm_cqe *cqe)
 	consume_entry(cq, cqe);
 }
 
-static inline bool looks_empty(struct soft_cq *cq)
+static inline bool is_empty_now(struct soft_cq *cq)
 {
 	uint32_t pos = __atomic_load_n(&cq->cons, __ATOMIC_RELAXED);
 
@@ -251,9 +252,9 @@ static __attribute__((noinline)) void let_others_run(void)
 	sched_yield();
 }
 
-bool poll_is_vain(struct soft_cq *cq)
+bool poll_finds_none(struct soft_cq *cq)
 {
-	if (!looks_empty(cq) || try_pending() || pending_network()) {
+	if (!is_empty_now(cq) || try_pending() || pending_network()) {
 		vain_polls = 0;
 		return false;
 	}
@@ -274,7 +275,7 @@ static ALWAYS_INLINE struct shm_cqe *next_entry(struct soft_cq *cq)
 		return NULL;
 	qp = qp_of(cqe);
 	/* do not mark the entry as copied: that would take its cache line from the writer */
-	if (!is_landed(cqe))
+	if (!is_payload_copied(cqe))
 		land_payload(cq, cqe, qp, false);
 	retire_request(cqe, qp);
 	return cqe;
@@ -305,12 +306,12 @@ static __attribute__((noinline)) int poll_some(struct soft_cq *cq, int max, stru
 {
 	int n;
 
-	if (unlikely(!poll_take(cq))) {
+	if (unlikely(!poll_lock(cq))) {
 		errno = EINVAL;
 		return -1;
 	}
 	n = take_entries(cq, max, wc);
-	poll_goes_on(cq);
+	poll_allow_payload(cq);
 	lock_drop(&cq->polling);
 	return n;
 }
@@ -325,7 +326,7 @@ int soft_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 		errno = err;
 		return -1;
 	}
-	if (poll_is_vain(cq))
+	if (poll_finds_none(cq))
 		return 0;
 	n = poll_some(cq, num_entries, wc);
 	if (n > 0)
@@ -350,7 +351,7 @@ int soft_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 }
 
 /* Each position keeps its sequence number, so that concurrent polls find a valid one. */
-static void move_up(struct soft_cq *cq, struct shm_cqe *cqe, struct shm_cqe *to)
+static void move_cqe(struct soft_cq *cq, struct shm_cqe *cqe, struct shm_cqe *to)
 {
 	if (cqe == to)
 		return;
@@ -371,7 +372,7 @@ static void close_gaps(struct soft_cq *cq, uint32_t end)
 		cqe = entry_at(cq, --from);
 		if (!(cqe->flags & SHM_CQE_DEAD)) {
 			bounced |= cqe->where == SHM_BOUNCED;
-			move_up(cq, cqe, entry_at(cq, --to));
+			move_cqe(cq, cqe, entry_at(cq, --to));
 		} else if (cqe->where == SHM_BOUNCED && last_dead.where != SHM_BOUNCED)
 			last_dead = *cqe;
 	}
@@ -388,7 +389,7 @@ typedef void visit_fn(struct soft_cq *cq, struct shm_cqe *cqe, void *arg);
  */
 static void visit_entries(struct soft_cq *cq, visit_fn *fn, void *arg)
 {
-	bool taken = poll_take(cq);
+	bool taken = poll_lock(cq);
 	struct shm_cqe *cqe;
 	bool purged = false;
 	uint32_t pos = cq->cons;
@@ -408,9 +409,9 @@ static void visit_entries(struct soft_cq *cq, visit_fn *fn, void *arg)
 		lock_drop(&cq->polling);
 }
 
-static void land_entry(struct soft_cq *cq, struct shm_cqe *cqe, bool unasked)
+static void copy_entry_payload(struct soft_cq *cq, struct shm_cqe *cqe, bool unasked)
 {
-	if (is_landed(cqe))
+	if (is_payload_copied(cqe))
 		return;
 	land_payload(cq, cqe, qp_of(cqe), unasked);
 	cqe->flags |= SHM_CQE_LANDED;
@@ -419,7 +420,7 @@ static void land_entry(struct soft_cq *cq, struct shm_cqe *cqe, bool unasked)
 /* A purged message had arrived, so its payload is copied. */
 static void purge_entry(struct soft_cq *cq, struct shm_cqe *cqe)
 {
-	land_entry(cq, cqe, true);
+	copy_entry_payload(cq, cqe, true);
 	cqe->flags |= SHM_CQE_DEAD;
 }
 
@@ -438,10 +439,10 @@ static void purge_srq(struct soft_cq *cq, struct shm_cqe *cqe, void *arg)
 		purge_entry(cq, cqe);
 }
 
-static void land_one(struct soft_cq *cq, struct shm_cqe *cqe, void *arg)
+static void copy_one_payload(struct soft_cq *cq, struct shm_cqe *cqe, void *arg)
 {
 	(void)arg;
-	land_entry(cq, cqe, false);
+	copy_entry_payload(cq, cqe, false);
 }
 
 void poll_purge(struct soft_cq *cq, uint32_t qpn)
@@ -456,7 +457,7 @@ void poll_purge_srq(struct soft_cq *cq, struct soft_srq *srq)
 
 void poll_land_all(struct soft_cq *cq)
 {
-	visit_entries(cq, land_one, NULL);
+	visit_entries(cq, copy_one_payload, NULL);
 }
 
 void poll_land_new(struct soft_cq *cq)
@@ -469,8 +470,8 @@ void poll_land_new(struct soft_cq *cq)
 	if ((int32_t)(pos - cq->cons) < 0 || pos - cq->cons > cq->ring.mask + 1)
 		pos = cq->cons;
 	for (; is_valid(entry_at(cq, pos), pos); pos++)
-		land_entry(cq, entry_at(cq, pos), true);
-	/* pairs with the load of has_landed() */
+		copy_entry_payload(cq, entry_at(cq, pos), true);
+	/* pairs with the load of has_payload_arrived() */
 	__atomic_store_n(&cq->shm->landed, pos, __ATOMIC_RELEASE);
 	lock_drop(&cq->polling);
 }

@@ -11,7 +11,7 @@ int soft_req_notify_cq(struct ibv_cq *cq, int solicited_only);
  * Take the lock of polls for a verb that the program calls. False if this
  * thread has it already, between ibv_start_poll() and ibv_end_poll().
  */
-static inline bool poll_take(struct soft_cq *cq)
+static inline bool poll_lock(struct soft_cq *cq)
 {
 	if (likely(lock_try(&cq->polling)))
 		return true;
@@ -22,7 +22,7 @@ static inline bool poll_take(struct soft_cq *cq)
 }
 
 /* Is the queue empty, and is there nothing to retry or to receive? */
-bool poll_is_vain(struct soft_cq *cq);
+bool poll_finds_none(struct soft_cq *cq);
 
 /*
  * The next entry, or NULL, with the lock held: its payload is copied, and the slot of its request
@@ -44,7 +44,7 @@ void poll_land_all(struct soft_cq *cq);
 void poll_set_written(struct soft_cq *cq, bool written);
 
 /* Called after entries were polled: payload may be sent with entries again. */
-static inline void poll_goes_on(struct soft_cq *cq)
+static inline void poll_allow_payload(struct soft_cq *cq)
 {
 	if (unlikely(__atomic_load_n(&cq->written, __ATOMIC_RELAXED)))
 		poll_set_written(cq, false);

@@ -57,9 +57,9 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	err = soft_enter(ex->context, "start_poll");
 	if (unlikely(err))
 		return err;
-	if (poll_is_vain(cq))
+	if (poll_finds_none(cq))
 		return ENOENT;
-	if (unlikely(!poll_take(cq)))
+	if (unlikely(!poll_lock(cq)))
 		return EINVAL;
 	err = next_poll(ex);
 	if (err)
@@ -74,7 +74,7 @@ static void end_poll(struct ibv_cq_ex *ex)
 	struct soft_cq *cq = cq_of(ex);
 
 	finish_current(cq);
-	poll_goes_on(cq);
+	poll_allow_payload(cq);
 	__atomic_store_n(&cq->poller, 0, __ATOMIC_RELAXED);
 	lock_drop(&cq->polling);
 }

@@ -149,7 +149,7 @@ int soft_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_
 		*bad_wr = wr;
 		return err;
 	}
-	if (unlikely(!sq_take(&qp->sq))) {
+	if (unlikely(!sq_lock(&qp->sq))) {
 		*bad_wr = wr;
 		return EINVAL;
 	}

@@ -77,7 +77,7 @@ static void reset_qp(struct soft_qp *qp, bool purge)
 	bool taken;
 
 	network_leave(qp);
-	taken = sq_take(&qp->sq);
+	taken = sq_lock(&qp->sq);
 	window_reset_qp(qp);
 	lock_take(&qp->shm->rq.lock);
 	own_qp_set_state(qp, IBV_QPS_RESET);
@@ -224,7 +224,7 @@ EXPORT int ibv_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_
 	if (err)
 		return err;
 	xrc_take_attr(qp);
-	taken = sq_take(&qp->sq);
+	taken = sq_lock(&qp->sq);
 	migrate_follow(qp);
 	*attr = qp->attr;
 	attr->qp_state = __atomic_load_n(&qp->shm->state, __ATOMIC_SEQ_CST);

@@ -182,7 +182,7 @@ static int check_path(const struct ibv_ah_attr *path)
 	if (err)
 		return err;
 	/* on Ethernet, an address must be resolved */
-	return port_is_roce(path->port_num) && !port_knows(&path->grh.dgid) ? ETIMEDOUT : 0;
+	return port_is_roce(path->port_num) && !port_knows_gid(&path->grh.dgid) ? ETIMEDOUT : 0;
 }
 
 /* As with mlx5, only raw packet queue pairs have a rate limit. */
@@ -340,7 +340,7 @@ static void enter_state(struct soft_qp *qp, enum ibv_qp_state from, enum ibv_qp_
 
 	if (mask & IBV_QP_AV)
 		network_redirect(qp);
-	taken = sq_take(&qp->sq);
+	taken = sq_lock(&qp->sq);
 	lock_take(&qp->shm->rq.lock);
 	publish_attrs(qp);
 	/* a queue pair that a peer or a post has failed meanwhile stays failed */
@@ -379,7 +379,7 @@ static void change_attrs(struct soft_qp *qp, enum ibv_qp_state from, enum ibv_qp
 		memset(&qp->attr, 0, sizeof(qp->attr));
 		break;
 	case IBV_QPS_ERR:
-		taken = sq_take(&qp->sq);
+		taken = sq_lock(&qp->sq);
 		sq_fail(qp);
 		if (taken)
 			lock_drop(&qp->sq.lock);
@@ -410,7 +410,7 @@ static int modify_locked(struct soft_qp *qp, const struct ibv_qp_attr *attr, int
 		err = network_connect(qp, attr);
 	if (err)
 		return err;
-	taken = sq_take(&qp->sq);
+	taken = sq_lock(&qp->sq);
 	migrate_follow(qp);
 	if (from == IBV_QPS_RTS && to == IBV_QPS_SQD)
 		qp->attr.en_sqd_async_notify = 0;

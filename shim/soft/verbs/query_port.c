@@ -223,7 +223,7 @@ EXPORT int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_a
 	if (!err &&
 	    (!attr->is_global || !link_has_gid(port_at(attr->port_num), attr->grh.sgid_index)))
 		err = EINVAL;
-	if (!err && !port_knows(&attr->grh.dgid))
+	if (!err && !port_knows_gid(&attr->grh.dgid))
 		err = ETIMEDOUT;
 	if (err)
 		return fail_errno(err);

@@ -24,7 +24,7 @@ int soft_modify_qp_rate_limit(struct ibv_qp *ibqp, struct ibv_qp_rate_limit_attr
 	err = qp_modify(qp, &attr, IBV_QP_RATE_LIMIT, "modify_qp_rate_limit");
 	if (err)
 		return err;
-	taken = sq_take(&qp->sq);
+	taken = sq_lock(&qp->sq);
 	pace_set(&qp->sq, limit->rate_limit, limit->max_burst_sz);
 	if (taken)
 		lock_drop(&qp->sq.lock);

@@ -28,7 +28,7 @@ static int check_input(struct soft_mr *mr, int flags, struct ibv_pd *pd, void *a
 	err = soft_enter(mr->mr.context, "rereg_mr");
 	if (err)
 		return err;
-	if (mr->imported || mr->mapping || !mr->shm || key_mine(mr->shm)->access & SHM_MR_NULL)
+	if (mr->imported || mr->mapping || !mr->shm || key_own_copy(mr->shm)->access & SHM_MR_NULL)
 		return EINVAL;
 	if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)
 		return EINVAL;
@@ -81,7 +81,7 @@ static void change_pd(struct soft_mr *mr, struct ibv_pd *pd)
 	__atomic_add_fetch(&to_pd(pd)->refs, 1, __ATOMIC_RELAXED);
 	__atomic_sub_fetch(&mr->pd->refs, 1, __ATOMIC_RELEASE);
 	mr->mr.pd = pd;
-	key_mine(mr->shm)->pd = pd->handle;
+	key_own_copy(mr->shm)->pd = pd->handle;
 	do {
 		container(t, struct soft_mr, twin)->pd = to_pd(pd);
 		t = t->next;
@@ -93,10 +93,10 @@ static void change_range(struct soft_mr *mr, const struct mr_range *range)
 	stage_move_region(mr->mr.handle, range->memory, range->length);
 	mr->mr.addr = range->addr;
 	mr->mr.length = range->length;
-	key_mine(mr->shm)->addr = (uintptr_t)range->memory;
-	key_mine(mr->shm)->length = range->length;
-	key_mine(mr->shm)->iova = range->iova;
-	key_mine(mr->shm)->access = range->access;
+	key_own_copy(mr->shm)->addr = (uintptr_t)range->memory;
+	key_own_copy(mr->shm)->length = range->length;
+	key_own_copy(mr->shm)->iova = range->iova;
+	key_own_copy(mr->shm)->access = range->access;
 	mr_publish(mr);
 }
 
@@ -119,7 +119,7 @@ EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void 
 	err = check_input(mr, flags, pd, addr, length, access);
 	if (err)
 		return fail_errno(err, IBV_REREG_MR_ERR_INPUT);
-	if (moves && fork_is_kept_from() && !pages_are_mapped(addr, length))
+	if (moves && fork_is_protected() && !pages_are_mapped(addr, length))
 		return fail_errno(ENOMEM, IBV_REREG_MR_ERR_DONT_FORK_NEW);
 	range = wanted_range(mr, flags, addr, length, access);
 	err = check_command(mr, flags, &range);
@@ -140,7 +140,7 @@ EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void 
 	pthread_mutex_unlock(&soft_mutex);
 	if (err)
 		return fail_errno(err, IBV_REREG_MR_ERR_CMD);
-	if (moves && fork_is_kept_from() && !pages_are_mapped(old_addr, old_length))
+	if (moves && fork_is_protected() && !pages_are_mapped(old_addr, old_length))
 		return fail_errno(ENOMEM, IBV_REREG_MR_ERR_DO_FORK_OLD);
 	return 0;
 }

@@ -130,7 +130,7 @@ static void enter_state(struct soft_qp *qp, enum ibv_wq_state to)
 		lock_drop(&qp->shm->rq.lock);
 		break;
 	default:
-		taken = sq_take(&qp->sq);
+		taken = sq_lock(&qp->sq);
 		sq_fail(qp);
 		if (taken)
 			lock_drop(&qp->sq.lock);

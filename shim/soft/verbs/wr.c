@@ -69,7 +69,7 @@ static struct soft_wr *begin_bare(struct ibv_qp_ex *ex, uint32_t opcode)
 	finish_request(qp);
 	if (unlikely(sq_full(sq, sq->build.tail))) {
 		fail_build(qp, ENOMEM);
-		wr = sq_spare(sq);
+		wr = sq_spare_slot(sq);
 	} else {
 		sq->build.tail++;
 	}
@@ -192,7 +192,7 @@ static struct soft_wr *set_part(struct ibv_qp_ex *ex, uint8_t setter)
 
 	if (unlikely(!(qp->sq.build.may & setter))) {
 		fail_build(qp, EINVAL);
-		return sq_spare(&qp->sq);
+		return sq_spare_slot(&qp->sq);
 	}
 	qp->sq.build.may &= ~setter;
 	qp->sq.build.must &= ~setter;
@@ -260,7 +260,7 @@ static void wr_start(struct ibv_qp_ex *ex)
 		sq->build.err = EIO;
 		return;
 	}
-	if (unlikely(!sq_take(sq))) {
+	if (unlikely(!sq_lock(sq))) {
 		fail_build(qp, EINVAL);
 		return;
 	}

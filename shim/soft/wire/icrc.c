@@ -116,7 +116,7 @@ static uint32_t read_icrc(const uint8_t *from)
  * Is @diff that of two packets of @len bytes after UDP that differ in the identification or DF? In
  * the result of crc32_back(), the first of their four bytes is the lowest.
  */
-static bool is_of_ipv4_id(uint32_t diff, size_t len)
+static bool is_ipv4_id_diff(uint32_t diff, size_t len)
 {
 	size_t after = sizeof(struct iphdr) - offsetof(struct iphdr, ttl) + sizeof(struct udphdr) +
 		       len - HEADER_ICRC;
@@ -133,7 +133,7 @@ bool icrc_is_good(const struct icrc_ends *ends, const uint8_t *packet, size_t le
 	crc = icrc_add_bth(icrc_begin(ends, len), packet);
 	crc = crc32_add(crc, packet + HEADER_BTH_SIZE, len - HEADER_BTH_SIZE - HEADER_ICRC);
 	crc ^= read_icrc(packet + len - HEADER_ICRC);
-	return !crc || (is_ipv4(ends) && is_of_ipv4_id(crc, len));
+	return !crc || (is_ipv4(ends) && is_ipv4_id_diff(crc, len));
 }
 
 /* The CRC is linear: the difference of two packets is the CRC of their difference. */
@@ -151,5 +151,5 @@ bool icrc_shows(size_t bit, size_t len)
 		diff = crc32_add(0, &byte, 1);
 	while (++at < end)
 		diff = crc32_add(diff, &zero, 1);
-	return !is_of_ipv4_id(diff, len);
+	return !is_ipv4_id_diff(diff, len);
 }

@@ -61,7 +61,7 @@ __asm__(".text\n"
 	".size aside_step, . - aside_step\n");
 
 /* Take a free entry; -1: all are in use. */
-static int take_place(void)
+static int claim_stack(void)
 {
 	for (int w = 0; w < WORDS; w++) {
 		uint64_t has = atomic_load_explicit(&used[w], memory_order_relaxed);
@@ -69,7 +69,7 @@ static int take_place(void)
 		while (~has) {
 			uint64_t bit = ~has & (has + 1);
 
-			/* pairs with the release in give_back() */
+			/* pairs with the release in release_stack() */
 			if (atomic_compare_exchange_weak_explicit(&used[w], &has, has | bit,
 								  memory_order_acquire,
 								  memory_order_relaxed))
@@ -79,7 +79,7 @@ static int take_place(void)
 	return -1;
 }
 
-static void give_back(int place)
+static void release_stack(int place)
 {
 	atomic_fetch_and_explicit(&used[place / 64], ~(1ull << place % 64), memory_order_release);
 }
@@ -103,7 +103,7 @@ static char *stack_of(int place)
 void aside_call(void (*fn)(void *arg), void *arg)
 {
 	/* drd aborts when the stack pointer moves to another stack */
-	int place = RUNNING_ON_VALGRIND ? -1 : take_place();
+	int place = RUNNING_ON_VALGRIND ? -1 : claim_stack();
 	char *at = place < 0 ? NULL : stack_of(place);
 
 	if (at)
@@ -111,11 +111,11 @@ void aside_call(void (*fn)(void *arg), void *arg)
 	else
 		fn(arg);
 	if (place >= 0)
-		give_back(place);
+		release_stack(place);
 }
 
 /* Stacks that were in use are not reused: sanitizers would take their frames for live ones. */
-void aside_forked(void)
+void aside_after_fork(void)
 {
 	for (int place = 0; place < PLACES; place++)
 		if (atomic_load_explicit(&used[place / 64], memory_order_relaxed) >> place % 64 & 1)
@@ -148,7 +148,7 @@ void aside_call(void (*fn)(void *arg), void *arg)
 	fn(arg);
 }
 
-void aside_forked(void)
+void aside_after_fork(void)
 {
 }
 

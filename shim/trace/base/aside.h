@@ -15,7 +15,7 @@
 void aside_call(void (*fn)(void *arg), void *arg);
 
 /* In the child of a fork: the parent's other threads do not exist. */
-void aside_forked(void);
+void aside_after_fork(void);
 
 /* No thread is in the recorder, or will be for now: unmap the stacks. */
 void aside_release(void);

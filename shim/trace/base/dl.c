@@ -35,7 +35,7 @@ static void note_library(const struct link_map *map)
 	struct object o;
 
 	if (!name || (!has_prefix(name, "libc.so.6") && !has_prefix(name, "libdl.so.2")) ||
-	    !object_of(map, &o))
+	    !object_read_map(map, &o))
 		return;
 	if (!dl_vsym_next)
 		dl_vsym_next = (dl_vsym_fn *)object_symbol(&o, "dlvsym");

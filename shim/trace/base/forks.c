@@ -49,7 +49,7 @@ bool forks_tore(void)
 }
 
 /* Yields at first, then sleeps by a bare system call: nanosleep() is a cancellation point. */
-static void pause_once(int turn)
+static void back_off_once(int turn)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 
@@ -86,7 +86,7 @@ static bool wait_while(bool (*busy)(void), const _Atomic pid_t *thread)
 	bool over;
 
 	for (int i = 0; !(over = !busy()) && now - ran_at < IDLE_NS && now - start < MOST_NS; i++) {
-		pause_once(i);
+		back_off_once(i);
 		now = clock_monotonic();
 		runs = thread_time(atomic_load(thread));
 		if (runs != ran)
@@ -112,7 +112,7 @@ void forks_hold(void)
 	atomic_store(&holder, own_thread());
 }
 
-void forks_allow(void)
+void forks_release(void)
 {
 	if (!--held)
 		atomic_fetch_sub(&holders, 1);
@@ -146,7 +146,7 @@ void forks_before(void)
 
 void forks_after_parent(void)
 {
-	forks_allow();
+	forks_release();
 	atomic_store(&forking, 0);
 }
 

@@ -7,9 +7,9 @@
  */
 #include <stdbool.h>
 
-/* Between forks_hold() and forks_allow() no fork happens, as far as possible. Nests. */
+/* Between forks_hold() and forks_release() no fork happens, as far as possible. Nests. */
 void forks_hold(void);
-void forks_allow(void);
+void forks_release(void);
 
 /* Is a thread of this process forking? If so, forks_before() has checked the other threads. */
 bool forks_is_forking(void);
@@ -20,7 +20,7 @@ void forks_after_parent(void);
 void forks_after_child(void);
 
 /*
- * This process comes from a fork that could not wait any longer for forks_allow(): the loader may
+ * This process comes from a fork that could not wait any longer for forks_release(): the loader may
  * be locked forever.
  */
 bool forks_tore(void);

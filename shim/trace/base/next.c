@@ -70,7 +70,7 @@ static void *find_symbol(const struct verb_info *info, int flags, const char **a
 				   : find_in_library(info, flags, absent);
 }
 
-static void *find_home(const void *at)
+static void *find_library_base(const void *at)
 {
 	struct link_map *map;
 	Dl_info info;
@@ -84,7 +84,7 @@ static void *find_home(const void *at)
 /* @was: the previous value. A concurrent reset takes precedence. */
 static void *note_found(enum verb verb, void *was, void *at)
 {
-	void *home = find_home(at);
+	void *home = find_library_base(at);
 
 	if (at)
 		at = CALL_BACK(next_tamper)(verb, at);
@@ -137,7 +137,7 @@ static int count_unloads(struct dl_phdr_info *info, size_t size, void *ret_n)
 }
 
 /* All functions of one library are unloaded together: one of them is checked for all. */
-static void check_all(void)
+static void check_libraries(void)
 {
 	void *stays = NULL;
 
@@ -177,11 +177,11 @@ void next_unloaded(void)
 	    (!permit_has(NEED_LOAD) || atomic_exchange(&checking, true))) {
 		forget_all();
 	} else if (atomic_load(&seen) != unloads) {
-		check_all();
+		check_libraries();
 		atomic_store(&seen, unloads);
 		atomic_store(&checking, false);
 	}
-	forks_allow();
+	forks_release();
 	errno = saved;
 }
 

@@ -91,7 +91,7 @@ bool object_read(const struct dl_phdr_info *info, struct object *o)
 	return o->dynamic && read_dynamic(o);
 }
 
-bool object_of(const struct link_map *map, struct object *o)
+bool object_read_map(const struct link_map *map, struct object *o)
 {
 	*o = (struct object){ .base = map->l_addr, .dynamic = map->l_ld };
 	return o->dynamic && read_dynamic(o);

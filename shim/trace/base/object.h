@@ -24,7 +24,7 @@ struct object {
 bool object_read(const struct dl_phdr_info *info, struct object *o);
 
 /* The same for an object in the loader's list; its segments remain unknown. */
-bool object_of(const struct link_map *map, struct object *o);
+bool object_read_map(const struct link_map *map, struct object *o);
 
 /* The symbol that @o exports as @name, in the default version; or NULL. */
 void *object_symbol(const struct object *o, const char *name);

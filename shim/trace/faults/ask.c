@@ -29,5 +29,5 @@ int verbatim_fault_event(struct ibv_context *context, const struct ibv_async_eve
 
 unsigned int verbatim_faults_struck(void)
 {
-	return given_used();
+	return given_count_used();
 }

@@ -1,7 +1,7 @@
 /*
  * Asynchronous events that the recorder injects
  *
- * 	async_make() --> made --> async_get() --> got --> async_ack()
+ * 	async_inject() --> made --> async_get() --> got --> async_ack()
  *
  * The program's descriptor is an epoll(7) of the device's descriptor and of a bell, an eventfd that
  * is readable while an injected event of the context waits. While the library works with the
@@ -88,7 +88,7 @@ void async_opened(struct ibv_context *context)
 	pthread_mutex_unlock(&mutex);
 }
 
-void async_closes(struct ibv_context *context)
+void async_forget_context(struct ibv_context *context)
 {
 	struct opened *entry;
 
@@ -162,7 +162,7 @@ static bool set_element(struct ibv_async_event *event, struct ibv_qp *qp, struct
 	return true;
 }
 
-static void add_made(struct ibv_context *context, const struct ibv_async_event *event)
+static void add_injected(struct ibv_context *context, const struct ibv_async_event *event)
 {
 	struct made *made = calloc(1, sizeof(*made)), **at;
 	const uint64_t one = 1;
@@ -189,7 +189,7 @@ static const char *event_name(int type)
 	return name ? name + strlen("IBV_EVENT_") : "";
 }
 
-void async_make(const struct planned *planned, struct ibv_qp *qp, struct ibv_srq *srq)
+void async_inject(const struct planned *planned, struct ibv_qp *qp, struct ibv_srq *srq)
 {
 	struct ibv_async_event event = { .event_type = (enum ibv_event_type)planned->fault.value };
 	struct ibv_context *context = qp ? qp->context : srq ? srq->context : last_opened;
@@ -202,7 +202,7 @@ void async_make(const struct planned *planned, struct ibv_qp *qp, struct ibv_srq
 		connected_fail_users(qp->send_cq);
 	else if (qp && fails_qp(planned->fault.value))
 		behind_fail_qp(qp);
-	add_made(context, &event);
+	add_injected(context, &event);
 	errno = saved;
 }
 
@@ -222,12 +222,12 @@ int async_raise(struct ibv_context *context, const struct ibv_async_event *event
 		connected_fail_users(event->element.cq);
 	else if (fails_qp(type))
 		behind_fail_qp(event->element.qp);
-	add_made(context, event);
+	add_injected(context, event);
 	return 0;
 }
 
 /* Take the first event for the context of @own that the program has not retrieved. */
-static bool take_made(const struct opened *own, struct ibv_async_event *event)
+static bool take_injected(const struct opened *own, struct ibv_async_event *event)
 {
 	bool found = false, more = false;
 	uint64_t rung;
@@ -249,8 +249,8 @@ static bool take_made(const struct opened *own, struct ibv_async_event *event)
 	return found;
 }
 
-static int get_of_device(async_get_fn *behind, struct ibv_context *context,
-			 struct ibv_async_event *event)
+static int get_device_event(async_get_fn *behind, struct ibv_context *context,
+			    struct ibv_async_event *event)
 {
 	int ret;
 
@@ -285,14 +285,14 @@ int async_get(async_get_fn *behind, struct ibv_context *context, struct ibv_asyn
 	fds[0] = (struct pollfd){ own.device, POLLIN, 0 };
 	fds[1] = (struct pollfd){ own.bell, POLLIN, 0 };
 	for (;;) {
-		if (take_made(&own, event)) {
+		if (take_injected(&own, event)) {
 			errno = saved;
 			return 0;
 		}
 		ready = poll(fds, 2, waits ? -1 : 0);
 		if (ready > 0 && fds[0].revents) {
 			errno = saved;
-			return get_of_device(behind, context, event);
+			return get_device_event(behind, context, event);
 		}
 		if (ready <= 0) {
 			errno = ready ? errno : EAGAIN;
@@ -301,7 +301,7 @@ int async_get(async_get_fn *behind, struct ibv_context *context, struct ibv_asyn
 	}
 }
 
-static bool is_about(const struct made *made, const void *object)
+static bool is_for_object(const struct made *made, const void *object)
 {
 	int type = (int)made->event.event_type;
 
@@ -328,11 +328,11 @@ bool async_ack(const struct ibv_async_event *event)
 	return made;
 }
 
-static struct made **find_about(const void *object, bool got)
+static struct made **find_injected(const void *object, bool got)
 {
 	struct made **at = &all;
 
-	while (*at && !((*at)->got == got && is_about(*at, object)))
+	while (*at && !((*at)->got == got && is_for_object(*at, object)))
 		at = &(*at)->next;
 	return at;
 }
@@ -342,9 +342,9 @@ void async_release(const void *object)
 	struct made **at, *made;
 
 	pthread_mutex_lock(&mutex);
-	while (*find_about(object, true))
+	while (*find_injected(object, true))
 		pthread_cond_wait(&acked, &mutex);
-	while (*(at = find_about(object, false))) {
+	while (*(at = find_injected(object, false))) {
 		made = *at;
 		*at = made->next;
 		free(made);

@@ -19,7 +19,7 @@
 void async_opened(struct ibv_context *context);
 
 /* The context is about to be closed. */
-void async_closes(struct ibv_context *context);
+void async_forget_context(struct ibv_context *context);
 
 /* While the library works with contexts they have the device's descriptor. Nests. */
 void async_lend(void);
@@ -30,7 +30,7 @@ void async_return(void);
  * NULL; none if they do not have its object. Events that report a failed queue pair or CQ also set
  * the error state.
  */
-void async_make(const struct planned *planned, struct ibv_qp *qp, struct ibv_srq *srq);
+void async_inject(const struct planned *planned, struct ibv_qp *qp, struct ibv_srq *srq);
 
 /* Inject @event into @context, as the program has requested. 0; EINVAL: @context is not open. */
 int async_raise(struct ibv_context *context, const struct ibv_async_event *event);

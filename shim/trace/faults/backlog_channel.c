@@ -73,7 +73,7 @@ static struct backlog *find_backlog(const struct ibv_cq *cq)
 /* The thread */
 
 /* Retrieve one event of the device, and the completions of its CQ. */
-static void take_event(const struct ibv_comp_channel *channel, int device)
+static void fetch_device_event(const struct ibv_comp_channel *channel, int device)
 {
 	int (*get)(struct ibv_comp_channel *, struct ibv_cq **, void **) =
 		behind_find(VERB_get_cq_event);
@@ -107,10 +107,10 @@ static void take_event(const struct ibv_comp_channel *channel, int device)
 }
 
 /*
- * If an event waits: use the channel, which the program cannot destroy until leave_channel().
+ * If an event waits: use the channel, which the program cannot destroy until unclaim_channel().
  * False: the answer of ppoll() was about an earlier channel with this address and descriptor.
  */
-static bool use_channel(const struct ibv_comp_channel *channel, int device)
+static bool claim_channel(const struct ibv_comp_channel *channel, int device)
 {
 	struct pollfd now = { device, POLLIN, 0 };
 	struct backlog_channel *entry;
@@ -126,7 +126,7 @@ static bool use_channel(const struct ibv_comp_channel *channel, int device)
 	return may;
 }
 
-static void leave_channel(const struct ibv_comp_channel *channel)
+static void unclaim_channel(const struct ibv_comp_channel *channel)
 {
 	pthread_mutex_lock(&service.mutex);
 	find_channel(channel)->used = false;
@@ -187,14 +187,14 @@ static void serve_channels(void)
 		pthread_mutex_unlock(&service.mutex);
 		wait_until(fds, n, refresh_all());
 		for (nfds_t i = 1; i < n; i++)
-			if (fds[i].revents & POLLIN && use_channel(polled[i], fds[i].fd)) {
-				take_event(polled[i], fds[i].fd);
-				leave_channel(polled[i]);
+			if (fds[i].revents & POLLIN && claim_channel(polled[i], fds[i].fd)) {
+				fetch_device_event(polled[i], fds[i].fd);
+				unclaim_channel(polled[i]);
 			}
 	}
 }
 
-static void open_bell(void)
+static void open_wakeup(void)
 {
 	bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 }
@@ -211,11 +211,11 @@ static void forget_parent(void)
 }
 
 static struct service service = { .mutex = PTHREAD_MUTEX_INITIALIZER,
-				  .open = open_bell,
+				  .open = open_wakeup,
 				  .serve = serve_channels,
 				  .in_child = forget_parent };
 
-static void ring_bell(void)
+static void wake_service(void)
 {
 	const uint64_t one = 1;
 	int saved = errno;
@@ -226,7 +226,7 @@ static void ring_bell(void)
 
 /* Channels */
 
-void backlog_channel_made(struct ibv_comp_channel *channel)
+void backlog_channel_add(struct ibv_comp_channel *channel)
 {
 	struct backlog_channel *entry;
 	int fd;
@@ -247,7 +247,7 @@ void backlog_channel_made(struct ibv_comp_channel *channel)
 		close(fd);
 	}
 	pthread_mutex_unlock(&service.mutex);
-	ring_bell();
+	wake_service();
 }
 
 void backlog_channel_lend(struct ibv_comp_channel *channel)
@@ -266,7 +266,7 @@ void backlog_channel_return(struct ibv_comp_channel *channel)
 		channel->fd = entry->program;
 }
 
-struct backlog_channel *backlog_channel_ends(struct ibv_comp_channel *channel)
+struct backlog_channel *backlog_channel_begin_destroy(struct ibv_comp_channel *channel)
 {
 	struct backlog_channel *entry;
 
@@ -282,22 +282,22 @@ struct backlog_channel *backlog_channel_ends(struct ibv_comp_channel *channel)
 	return entry;
 }
 
-void backlog_channel_stays(struct backlog_channel *entry)
+void backlog_channel_undo_destroy(struct backlog_channel *entry)
 {
 	pthread_mutex_lock(&service.mutex);
 	entry->ending = false;
 	entry->channel->fd = entry->program;
 	pthread_mutex_unlock(&service.mutex);
-	ring_bell();
+	wake_service();
 }
 
-void backlog_channel_gone(struct backlog_channel *entry)
+void backlog_channel_end_destroy(struct backlog_channel *entry)
 {
 	pthread_mutex_lock(&service.mutex);
 	entry->channel = NULL;
 	close(entry->program);
 	pthread_mutex_unlock(&service.mutex);
-	ring_bell();
+	wake_service();
 }
 
 /* CQs */
@@ -363,7 +363,7 @@ static void send_event(struct backlog *backlog)
 	pthread_mutex_unlock(&service.mutex);
 }
 
-static struct ibv_cq *take_first(struct ibv_comp_channel *channel)
+static struct ibv_cq *take_first_event(struct ibv_comp_channel *channel)
 {
 	struct backlog_channel *entry;
 	struct ibv_cq *cq = NULL;
@@ -396,7 +396,7 @@ int backlog_channel_get(struct ibv_comp_channel *channel, struct ibv_cq **ret_cq
 	do {
 		if (read(channel->fd, &one, sizeof(one)) < 0)
 			return -1;
-		cq = take_first(channel);
+		cq = take_first_event(channel);
 	} while (!cq); /* it was destroyed */
 	*ret_cq = cq;
 	*ret_context = cq->cq_context;
@@ -416,4 +416,4 @@ void backlog_channel_ack(struct ibv_cq *cq, unsigned int n)
 }
 
 REGISTER(backlog_send, send_event)
-REGISTER(backlog_wake, ring_bell)
+REGISTER(backlog_wake, wake_service)

@@ -13,7 +13,7 @@ struct backlog;
 struct backlog_channel;
 
 /* A channel was created: its descriptor is replaced. */
-void backlog_channel_made(struct ibv_comp_channel *channel);
+void backlog_channel_add(struct ibv_comp_channel *channel);
 
 /* The entry of @channel; NULL: none. */
 struct backlog_channel *backlog_channel_find(const struct ibv_comp_channel *channel);
@@ -24,12 +24,12 @@ void backlog_channel_return(struct ibv_comp_channel *channel);
 
 /*
  * The program is about to destroy @channel: the recorder's thread stops using it, and @channel gets
- * the device's descriptor back. Afterwards call backlog_channel_stays() or _gone(). NULL: its
- * events are not held back.
+ * the device's descriptor back. Afterwards call backlog_channel_undo_destroy() or _gone(). NULL:
+ * its events are not held back.
  */
-struct backlog_channel *backlog_channel_ends(struct ibv_comp_channel *channel);
-void backlog_channel_stays(struct backlog_channel *channel); /* the destroy failed */
-void backlog_channel_gone(struct backlog_channel *channel);
+struct backlog_channel *backlog_channel_begin_destroy(struct ibv_comp_channel *channel);
+void backlog_channel_undo_destroy(struct backlog_channel *channel); /* the destroy failed */
+void backlog_channel_end_destroy(struct backlog_channel *channel);
 
 /*
  * A CQ was created; or is about to be destroyed, which waits until its events are acknowledged.

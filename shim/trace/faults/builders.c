@@ -60,7 +60,7 @@ static void end_request(struct faulty_qp *f, struct ibv_qp_ex *qp)
 }
 
 /* Begin a request that must fail, as a SEND. */
-static bool begin_doomed(struct faulty_qp *f, struct ibv_qp_ex *qp, const struct fault *fault)
+static bool begin_failing(struct faulty_qp *f, struct ibv_qp_ex *qp, const struct fault *fault)
 {
 	unsigned int flags = qp->wr_flags;
 
@@ -102,7 +102,7 @@ static bool begin_request(struct faulty_qp *f, struct ibv_qp_ex *qp, int opcode)
 	end_request(f, qp);
 	if (!f->holds)
 		postponed_release(&qp->qp_base); /* those of ibv_post_send() */
-	f->held.on |= f->holds && (postponed_some() || planned.pacer);
+	f->held.on |= f->holds && (postponed_has_any() || planned.pacer);
 	f->held.ns = 0;
 	f->held.pacer = planned.pacer;
 	if (planned.fault.kind == FAULT_DELAY)
@@ -110,7 +110,7 @@ static bool begin_request(struct faulty_qp *f, struct ibv_qp_ex *qp, int opcode)
 	if (planned.fault.kind == FAULT_ERRNO)
 		f->refused = posts_refuse(&planned, qp->qp_base.qp_num);
 	if (planned.fault.kind == FAULT_EVENT)
-		async_make(&planned, &qp->qp_base, NULL);
+		async_inject(&planned, &qp->qp_base, NULL);
 	if (planned.fault.kind == FAULT_DISCONNECT)
 		posts_disconnect(&planned, &qp->qp_base);
 	if (planned.fault.kind != FAULT_STATUS)
@@ -120,7 +120,7 @@ static bool begin_request(struct faulty_qp *f, struct ibv_qp_ex *qp, int opcode)
 		behind_fail_qp(&qp->qp_base);
 		return false;
 	}
-	return begin_doomed(f, qp, &planned.fault);
+	return begin_failing(f, qp, &planned.fault);
 }
 
 /* The requests of the batch are not posted. */
@@ -242,7 +242,7 @@ static void faulty_wr_set_xrc_srqn(struct ibv_qp_ex *qp, uint32_t srqn)
 }
 
 /* Post the requests that the provider has, then postpone those that are held. */
-static int complete_held(struct faulty_qp *f, struct ibv_qp_ex *qp)
+static int complete_batch(struct faulty_qp *f, struct ibv_qp_ex *qp)
 {
 	int ret = 0;
 
@@ -262,7 +262,7 @@ static int faulty_wr_complete(struct ibv_qp_ex *qp)
 		f->behind.wr_abort(qp);
 	} else {
 		end_request(f, qp);
-		ret = f->held.on ? complete_held(f, qp) : f->behind.wr_complete(qp);
+		ret = f->held.on ? complete_batch(f, qp) : f->behind.wr_complete(qp);
 	}
 	if (!ret)
 		f->ndoomed = 0;
@@ -303,7 +303,7 @@ static void patch_pointers(struct faulty_qp *f, struct ibv_qp_ex *qp, const stru
  * ibv_post_send() must have all operations of @flags, and they must be in the table above. A
  * vendor's own queue pairs have others.
  */
-static bool can_hold(const struct ibv_qp_ex *qp, uint64_t flags)
+static bool can_hold_requests(const struct ibv_qp_ex *qp, uint64_t flags)
 {
 	const uint64_t known = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
 			       IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
@@ -327,7 +327,7 @@ void builders_patch(struct ibv_qp_ex *qp, uint64_t flags)
 		f->ndoomed = f->built = 0;
 		f->refused = 0;
 		held_drop(&f->held);
-		f->holds = can_hold(qp, flags);
+		f->holds = can_hold_requests(qp, flags);
 		f->live = true;
 		patch_pointers(f, qp, &none);
 	}
@@ -345,7 +345,7 @@ bool builders_save(struct ibv_qp *qp, struct ibv_qp_ex *ret_was)
 	return has;
 }
 
-void builders_again(struct ibv_qp *qp, const struct ibv_qp_ex *was)
+void builders_repatch(struct ibv_qp *qp, const struct ibv_qp_ex *was)
 {
 	struct ibv_qp_ex *ex = (struct ibv_qp_ex *)qp;
 

@@ -11,10 +11,10 @@ void builders_patch(struct ibv_qp_ex *qp, uint64_t flags);
 
 /*
  * A provider may set pointers again when a queue pair is modified. builders_save() saves them
- * before; true: it has builders. builders_again() then replaces those that differ.
+ * before; true: it has builders. builders_repatch() then replaces those that differ.
  */
 bool builders_save(struct ibv_qp *qp, struct ibv_qp_ex *ret_was);
-void builders_again(struct ibv_qp *qp, const struct ibv_qp_ex *was);
+void builders_repatch(struct ibv_qp *qp, const struct ibv_qp_ex *was);
 
 /* A queue pair without builders may now be at this address. */
 void builders_forget(const struct ibv_qp *qp);

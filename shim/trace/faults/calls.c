@@ -89,7 +89,7 @@ static int own_destroy_cq(int (*behind)(struct ibv_cq *), struct ibv_cq *cq)
 	ret = behind(cq);
 
 	if (ret && held)
-		polls_keep(cq);
+		polls_hold_again(cq);
 	return ret;
 }
 
@@ -100,20 +100,20 @@ own_create_comp_channel(struct ibv_comp_channel *(*behind)(struct ibv_context *)
 	struct ibv_comp_channel *channel = behind(context);
 
 	if (channel && backlog_is_on())
-		backlog_channel_made(channel);
+		backlog_channel_add(channel);
 	return channel;
 }
 
 static int own_destroy_comp_channel(int (*behind)(struct ibv_comp_channel *),
 				    struct ibv_comp_channel *channel)
 {
-	struct backlog_channel *held = backlog_channel_ends(channel);
+	struct backlog_channel *held = backlog_channel_begin_destroy(channel);
 	int ret = behind(channel);
 
 	if (held && ret)
-		backlog_channel_stays(held);
+		backlog_channel_undo_destroy(held);
 	else if (held)
-		backlog_channel_gone(held);
+		backlog_channel_end_destroy(held);
 	return ret;
 }
 
@@ -136,7 +136,7 @@ static void own_ack_cq_events(void (*behind)(struct ibv_cq *, unsigned int), str
 
 static int own_close_device(int (*behind)(struct ibv_context *), struct ibv_context *context)
 {
-	async_closes(context);
+	async_forget_context(context);
 	return behind(context);
 }
 
@@ -215,7 +215,7 @@ static int own_modify_qp(int (*behind)(struct ibv_qp *, struct ibv_qp_attr *, in
 		postponed_release(qp);
 	ret = behind(qp, attr, mask);
 	if (builders)
-		builders_again(qp, &was);
+		builders_repatch(qp, &was);
 	if (!ret && mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
 		forget_completions(qp, qp->send_cq, qp->recv_cq, qp->qp_num);
 	return ret;

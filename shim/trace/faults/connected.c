@@ -108,7 +108,7 @@ static void disconnect_id(struct rdma_cm_id *id)
 	recorder.ours = ours;
 }
 
-bool connected_end(struct ibv_qp *qp)
+bool connected_disconnect(struct ibv_qp *qp)
 {
 	int saved = errno;
 	struct rdma_cm_id *id;

@@ -22,4 +22,4 @@ void connected_remove_id(const struct rdma_cm_id *id);
 /*
  * End the connection of @qp, as rdma_disconnect() does. False: it has no connection of librdmacm.
  */
-bool connected_end(struct ibv_qp *qp);
+bool connected_disconnect(struct ibv_qp *qp);

@@ -22,7 +22,7 @@ enum { DOOMED_MAX = 4096 };
 static struct doomed *all; /* of DOOMED_MAX, once the first is added */
 static atomic_uint ndoomed;
 
-static struct doomed *find_free(void)
+static struct doomed *find_free_entry(void)
 {
 	if (!all)
 		all = permit_alloc(DOOMED_MAX, sizeof(*all));
@@ -37,7 +37,7 @@ int doomed_add(const void *queue, uint32_t qpn, uint64_t wr_id, const struct fau
 	struct doomed *doomed;
 
 	recording_lock();
-	doomed = find_free();
+	doomed = find_free_entry();
 	if (doomed) {
 		*doomed = (struct doomed){ queue, qpn, wr_id, *fault };
 		atomic_fetch_add(&ndoomed, 1);
@@ -83,7 +83,8 @@ static bool is_of_device(enum ibv_wc_status status)
 	return status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR;
 }
 
-bool doomed_settle(uint32_t qpn, uint64_t wr_id, enum ibv_wc_status *status, uint32_t *vendor_err)
+bool doomed_set_status(uint32_t qpn, uint64_t wr_id, enum ibv_wc_status *status,
+		       uint32_t *vendor_err)
 {
 	bool found = false;
 

@@ -28,11 +28,12 @@ void doomed_take_back(const void *queue, uint64_t wr_id);
 /* Forget the requests of a queue that is reset or destroyed. */
 void doomed_forget(const void *queue);
 
-/* Are there any? Check it before doomed_settle(). */
+/* Are there any? Check it before doomed_set_status(). */
 bool doomed_any(void);
 
 /*
  * A completion of @qpn (0: not known) with an error was polled. True if it is that of such a
  * request, which is then forgotten; @status and @vendor_err are what the program must get.
  */
-bool doomed_settle(uint32_t qpn, uint64_t wr_id, enum ibv_wc_status *status, uint32_t *vendor_err);
+bool doomed_set_status(uint32_t qpn, uint64_t wr_id, enum ibv_wc_status *status,
+		       uint32_t *vendor_err);

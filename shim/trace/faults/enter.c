@@ -43,7 +43,7 @@ int enter_call(enum verb verb)
 		plan_wait(planned.fault.ns);
 		return 0;
 	case FAULT_EVENT:
-		async_make(&planned, NULL, NULL);
+		async_inject(&planned, NULL, NULL);
 		return 0;
 	default:
 		return 0;

@@ -50,7 +50,7 @@ static void drop_calls(uint64_t thread)
 	pthread_mutex_unlock(&mutex);
 }
 
-static bool is_for_one(const struct fault_rule *rule)
+static bool is_single_use(const struct fault_rule *rule)
 {
 	if (rule->verb[0])
 		return rule->fault.kind == FAULT_ERRNO;
@@ -72,7 +72,7 @@ int given_add(const char *text)
 	if (!given)
 		return ENOMEM;
 	snprintf(line, sizeof(line), "%s", text);
-	if (fault_parse(line, &given->rule, &why) <= 0 || !is_for_one(&given->rule)) {
+	if (fault_parse(line, &given->rule, &why) <= 0 || !is_single_use(&given->rule)) {
 		free(given);
 		return EINVAL;
 	}
@@ -86,14 +86,15 @@ int given_add(const char *text)
 	return 0;
 }
 
-static bool is_for(const struct fault_rule *rule, const char *verb, uint32_t qpn, int opcode)
+static bool rule_applies_to(const struct fault_rule *rule, const char *verb, uint32_t qpn,
+			    int opcode)
 {
 	if (verb)
 		return rule->thread == pthread_self() && fault_is_for_verb(rule, verb);
 	return fault_is_for_request(rule, qpn, opcode);
 }
 
-static bool take_fault(const char *verb, uint32_t qpn, int opcode, struct fault *ret_fault)
+static bool take_given_fault(const char *verb, uint32_t qpn, int opcode, struct fault *ret_fault)
 {
 	bool found = false;
 
@@ -101,7 +102,7 @@ static bool take_fault(const char *verb, uint32_t qpn, int opcode, struct fault 
 		return false;
 	pthread_mutex_lock(&mutex);
 	for (struct given **at = &all; *at;) {
-		if (!is_for(&(*at)->rule, verb, qpn, opcode) || (!verb && --(*at)->left)) {
+		if (!rule_applies_to(&(*at)->rule, verb, qpn, opcode) || (!verb && --(*at)->left)) {
 			at = &(*at)->next;
 			continue;
 		}
@@ -116,15 +117,15 @@ static bool take_fault(const char *verb, uint32_t qpn, int opcode, struct fault 
 
 bool given_take_call(const char *verb, struct fault *ret_fault)
 {
-	return take_fault(verb, 0, 0, ret_fault);
+	return take_given_fault(verb, 0, 0, ret_fault);
 }
 
 bool given_take_request(uint32_t qpn, int opcode, struct fault *ret_fault)
 {
-	return take_fault(NULL, qpn, opcode, ret_fault);
+	return take_given_fault(NULL, qpn, opcode, ret_fault);
 }
 
-unsigned int given_used(void)
+unsigned int given_count_used(void)
 {
 	return atomic_load(&used);
 }

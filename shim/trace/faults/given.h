@@ -30,4 +30,4 @@ bool given_take_call(const char *verb, struct fault *ret_fault);
 bool given_take_request(uint32_t qpn, int opcode, struct fault *ret_fault);
 
 /* The number of rules that were used. */
-unsigned int given_used(void);
+unsigned int given_count_used(void);

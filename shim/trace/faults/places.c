@@ -93,7 +93,7 @@ void places_load(void)
 	backtrace(frames, 2); /* the first call loads a library */
 }
 
-void places_take(struct places *places)
+void places_unwind(struct places *places)
 {
 	places->n = files ? backtrace(places->frames, PLACES_FRAMES) : 0;
 }
@@ -177,7 +177,7 @@ static void find_names(struct known_address *found)
 }
 
 /* The entry of @address, which is added if it is new; NULL: there are too many. */
-static struct known_address *find_known(void *address)
+static struct known_address *get_known_address(void *address)
 {
 	size_t at = (uintptr_t)address * 0x9e3779b97f4a7c15ull >> 52;
 
@@ -195,7 +195,7 @@ static struct known_address *find_known(void *address)
 
 static bool is_address_at(void *address, const char *at)
 {
-	const struct known_address *found = find_known(address);
+	const struct known_address *found = get_known_address(address);
 
 	for (unsigned int i = 0; found && i < found->n; i++)
 		if (fault_is_at(at, &found->places[i]))

@@ -18,7 +18,7 @@ struct places {
 void places_load(void);
 
 /* The call stack of this thread. */
-void places_take(struct places *ret_places);
+void places_unwind(struct places *ret_places);
 
 /* Is one of the places @at, as in struct fault_rule? */
 bool places_have(const struct places *places, const char *at);

@@ -113,7 +113,7 @@ void plan_load(const char *file)
  * Run before the program does anything: it may change its directory, its user or its environment,
  * or forbid system calls.
  */
-__attribute__((constructor)) static void load_given(void)
+__attribute__((constructor)) static void load_fault_file(void)
 {
 	const char *file = getenv(FAULTS_ENV), *number = getenv(FAULTS_RUN_ENV);
 
@@ -214,7 +214,7 @@ static void number_thread(const struct operation *op)
 		thread_number = ++nthreads;
 }
 
-static bool is_now(const struct step *step)
+static bool step_applies_now(const struct step *step)
 {
 	const struct fault_rule *rule = &step->rule;
 
@@ -237,7 +237,7 @@ static struct planned draw_fault(struct step *step, uint64_t bytes)
 
 static void choose_step(struct planned *planned, struct step *step, uint64_t bytes)
 {
-	if (fault_strikes(&step->rule, false) && !planned->fault.kind)
+	if (fault_applies(&step->rule, false) && !planned->fault.kind)
 		*planned = draw_fault(step, bytes);
 }
 
@@ -283,14 +283,14 @@ static void find_places(const struct operation *op, struct there *there)
 		if (!step->rule.at[0] || !is_for(&step->rule, op))
 			continue;
 		if (places.n < 0)
-			places_take(&places);
+			places_unwind(&places);
 		if (places_have(&places, step->rule.at))
 			there->bits[step->place / 64] |= 1ull << step->place % 64;
 	}
 	errno = saved;
 }
 
-static bool is_there(const struct step *step, const struct there *there)
+static bool is_step_here(const struct step *step, const struct there *there)
 {
 	return !step->rule.at[0] || there->bits[step->place / 64] >> step->place % 64 & 1;
 }
@@ -306,7 +306,8 @@ static struct planned choose_fault(const struct operation *op)
 	recording_lock();
 	number_thread(op);
 	for (size_t i = 0; i < nsteps; i++)
-		if (is_now(&steps[i]) && is_for(&steps[i].rule, op) && is_there(&steps[i], &there))
+		if (step_applies_now(&steps[i]) && is_for(&steps[i].rule, op) &&
+		    is_step_here(&steps[i], &there))
 			choose_step(&planned, &steps[i], op->bytes);
 	recording_unlock();
 	apply_kill(&planned);

@@ -70,7 +70,8 @@ static void replace_statuses(struct ibv_wc *wc, int n)
 {
 	for (int i = 0; i < n; i++)
 		if (wc[i].status != IBV_WC_SUCCESS)
-			doomed_settle(wc[i].qp_num, wc[i].wr_id, &wc[i].status, &wc[i].vendor_err);
+			doomed_set_status(wc[i].qp_num, wc[i].wr_id, &wc[i].status,
+					  &wc[i].vendor_err);
 }
 
 /* Take all completions that the device has. */
@@ -137,8 +138,9 @@ static void replace_status(struct faulty_cq *f, struct ibv_cq_ex *cq)
 {
 	f->settled = false;
 	if (cq->status != IBV_WC_SUCCESS && doomed_any())
-		f->settled = doomed_settle(f->behind.read_qp_num ? f->behind.read_qp_num(cq) : 0,
-					   cq->wr_id, &cq->status, &f->vendor_err);
+		f->settled =
+			doomed_set_status(f->behind.read_qp_num ? f->behind.read_qp_num(cq) : 0,
+					  cq->wr_id, &cq->status, &f->vendor_err);
 }
 
 #define READ(name) (f->behind.read_##name ? f->behind.read_##name(cq) : 0)
@@ -167,7 +169,7 @@ static void read_valid(const struct faulty_cq *f, struct ibv_cq_ex *cq, struct i
 		f->behind.read_tm_info(cq, &extra->tm);
 }
 
-static void add_current(struct faulty_cq *f, struct ibv_cq_ex *cq)
+static void store_current(struct faulty_cq *f, struct ibv_cq_ex *cq)
 {
 	struct ibv_wc wc = { .wr_id = cq->wr_id };
 	struct backlog_extra extra = { 0 };
@@ -196,13 +198,13 @@ static int drain_ex(struct backlog *backlog)
 	if (ret)
 		return ret == ENOENT ? 0 : -ret;
 	for (; !ret; ret = f->behind.next_poll(cq))
-		add_current(f, cq);
+		store_current(f, cq);
 	f->behind.end_poll(cq);
 	return ret == ENOENT ? 0 : -ret;
 }
 
 /* Make the next completion of the store the current one. */
-static int show_next(struct faulty_cq *f, struct ibv_cq_ex *cq)
+static int set_next_current(struct faulty_cq *f, struct ibv_cq_ex *cq)
 {
 	int got = backlog_take(&f->backlog, &f->current);
 
@@ -214,12 +216,12 @@ static int show_next(struct faulty_cq *f, struct ibv_cq_ex *cq)
 }
 
 /* The store is locked until ibv_end_poll(), as a CQ is by its provider. */
-static int start_held(struct faulty_cq *f, struct ibv_cq_ex *cq)
+static int start_stored_poll(struct faulty_cq *f, struct ibv_cq_ex *cq)
 {
 	int ret;
 
 	backlog_lock(&f->backlog);
-	ret = show_next(f, cq);
+	ret = set_next_current(f, cq);
 	if (ret)
 		backlog_unlock(&f->backlog);
 	return ret;
@@ -233,7 +235,7 @@ static int faulty_start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr
 	if (ret)
 		return ret;
 	if (f->held)
-		return start_held(f, cq);
+		return start_stored_poll(f, cq);
 	ret = f->behind.start_poll(cq, attr);
 	if (!ret)
 		replace_status(f, cq);
@@ -246,7 +248,7 @@ static int faulty_next_poll(struct ibv_cq_ex *cq)
 	int ret;
 
 	if (f->held)
-		return show_next(f, cq);
+		return set_next_current(f, cq);
 	ret = f->behind.next_poll(cq);
 	if (!ret)
 		replace_status(f, cq);
@@ -353,7 +355,7 @@ bool polls_release(struct ibv_cq *cq)
 	return true;
 }
 
-void polls_keep(struct ibv_cq *cq)
+void polls_hold_again(struct ibv_cq *cq)
 {
 	struct faulty_cq *f = find_cq(cq);
 

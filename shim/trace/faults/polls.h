@@ -16,10 +16,10 @@ void polls_hold(struct ibv_cq *cq, bool extended);
 
 /*
  * @cq is about to be destroyed: wait until its events are acknowledged, and forget its completions.
- * False: its completions are not held back. polls_keep(): the CQ could not be destroyed.
+ * False: its completions are not held back. polls_hold_again(): the CQ could not be destroyed.
  */
 bool polls_release(struct ibv_cq *cq);
-void polls_keep(struct ibv_cq *cq);
+void polls_hold_again(struct ibv_cq *cq);
 
 /* A queue pair is reset or destroyed: forget its completions in @cq. */
 void polls_purge(struct ibv_cq *cq, uint32_t qpn);

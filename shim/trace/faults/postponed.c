@@ -47,7 +47,7 @@ static pthread_cond_t changed; /* with CLOCK_MONOTONIC */
 static struct waiting *all;
 static atomic_uint nwaiting;
 
-static uint64_t total_of(const struct ibv_sge *sges, int n)
+static uint64_t sum_sge_lengths(const struct ibv_sge *sges, int n)
 {
 	uint64_t total = 0;
 
@@ -187,7 +187,7 @@ static struct service service = { .mutex = PTHREAD_MUTEX_INITIALIZER,
 				  .in_child = forget_parent };
 
 /* Add a request at the end of the list, not due before earlier ones of its queue. */
-static int add_waiting(struct waiting *w)
+static int add_waiting_request(struct waiting *w)
 {
 	struct waiting **at = &all;
 	int saved = errno;
@@ -210,7 +210,7 @@ int postponed_add_send(struct ibv_qp *qp, const struct ibv_send_wr *wr, uint64_t
 {
 	int n = wr->sg_list ? wr->num_sge : 0;
 	bool is_inline = wr->send_flags & IBV_SEND_INLINE;
-	size_t data = is_inline ? total_of(wr->sg_list, n) : 0;
+	size_t data = is_inline ? sum_sge_lengths(wr->sg_list, n) : 0;
 	size_t header = wr->opcode == IBV_WR_TSO ? wr->tso.hdr_sz : 0;
 	struct waiting *w = new_waiting(qp, qp, ns, wr->sg_list, n, data + header);
 
@@ -225,7 +225,7 @@ int postponed_add_send(struct ibv_qp *qp, const struct ibv_send_wr *wr, uint64_t
 		copy_inline(w, n);
 	if (header)
 		w->send_wr.tso.hdr = memcpy((char *)&w->sges[n] + data, wr->tso.hdr, header);
-	return add_waiting(w);
+	return add_waiting_request(w);
 }
 
 int postponed_add_recv(void *queue, const void *key, const struct ibv_recv_wr *wr, uint64_t ns,
@@ -238,19 +238,19 @@ int postponed_add_recv(void *queue, const void *key, const struct ibv_recv_wr *w
 		return ENOMEM;
 	w->post_recv = behind;
 	w->recv_wr = (struct ibv_recv_wr){ wr->wr_id, NULL, w->sges, wr->num_sge };
-	return add_waiting(w);
+	return add_waiting_request(w);
 }
 
-bool postponed_some(void)
+bool postponed_has_any(void)
 {
 	return atomic_load(&nwaiting);
 }
 
-bool postponed_any(const void *key)
+bool postponed_has_key(const void *key)
 {
 	const struct waiting *w;
 
-	if (!postponed_some())
+	if (!postponed_has_any())
 		return false;
 	pthread_mutex_lock(&service.mutex);
 	for (w = all; w && w->key != key; w = w->next)

@@ -11,13 +11,13 @@
 #include <stdint.h>
 
 /*
- * Does any request wait? Unlike postponed_any() this takes no lock, so it may be called by a thread
- * that holds a lock of the provider, between ibv_wr_start() and ibv_wr_complete().
+ * Does any request wait? Unlike postponed_has_key() this takes no lock, so it may be called by a
+ * thread that holds a lock of the provider, between ibv_wr_start() and ibv_wr_complete().
  */
-bool postponed_some(void);
+bool postponed_has_any(void);
 
 /* Are requests of @queue (a queue pair's sends; or its receives, a shared queue) waiting? */
-bool postponed_any(const void *queue);
+bool postponed_has_key(const void *queue);
 
 /* Functions of the provider. */
 typedef int post_send_fn(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);

@@ -46,7 +46,7 @@ void posts_note_delay(const struct planned *planned, uint32_t qpn)
 
 void posts_disconnect(const struct planned *planned, struct ibv_qp *qp)
 {
-	if (connected_end(qp))
+	if (connected_disconnect(qp))
 		plan_note(planned, "the connection of QP 0x%x is ended", qp->qp_num);
 }
 
@@ -72,7 +72,7 @@ static int submit_send(struct ibv_qp *qp, struct ibv_send_wr *wr, uint64_t ns, p
 	struct ibv_send_wr *bad;
 
 	wr->next = NULL;
-	if (ns || postponed_any(qp))
+	if (ns || postponed_has_key(qp))
 		return postponed_add_send(qp, wr, ns, behind);
 	return behind(qp, wr, &bad);
 }
@@ -124,7 +124,7 @@ static int post_one_send(struct ibv_qp *qp, const struct ibv_send_wr *wr,
 		break;
 	case FAULT_EVENT:
 		postponed_release(qp);
-		async_make(planned, qp, NULL);
+		async_inject(planned, qp, NULL);
 		break;
 	case FAULT_DISCONNECT:
 		posts_disconnect(planned, qp);
@@ -152,7 +152,7 @@ static int submit_recv(const struct receives *to, struct ibv_recv_wr *wr, uint64
 	struct ibv_recv_wr *bad;
 
 	wr->next = NULL;
-	if (ns || postponed_any(to->key))
+	if (ns || postponed_has_key(to->key))
 		return postponed_add_recv(to->queue, to->key, wr, ns, to->behind);
 	return to->behind(to->queue, wr, &bad);
 }
@@ -185,7 +185,7 @@ static int post_one_recv(const struct receives *to, const struct ibv_recv_wr *wr
 		return post_doomed_recv(to, wr, &planned->fault);
 	}
 	if (planned->fault.kind == FAULT_EVENT)
-		async_make(planned, to->qpn ? to->queue : NULL, to->qpn ? NULL : to->queue);
+		async_inject(planned, to->qpn ? to->queue : NULL, to->qpn ? NULL : to->queue);
 	if (planned->fault.kind == FAULT_DELAY) {
 		posts_note_delay(planned, to->qpn);
 		ns = planned->fault.ns;
@@ -223,7 +223,7 @@ static int faulty_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ib
 	if (ret)
 		return ret;
 	plain = count_plain_sends(wr, qp->qp_num, &planned);
-	if (!planned.fault.kind && !postponed_any(qp))
+	if (!planned.fault.kind && !postponed_has_key(qp))
 		return behind(qp, wr, bad);
 	for (; wr; wr = wr->next) {
 		ret = post_one_send(qp, wr, plain ? &none : &planned, behind);
@@ -251,7 +251,7 @@ static int post_recvs(enum verb verb, const struct receives *to, struct ibv_recv
 	if (ret)
 		return ret;
 	plain = count_plain_recvs(wr, to->qpn, &planned);
-	if (!planned.fault.kind && !postponed_any(to->key))
+	if (!planned.fault.kind && !postponed_has_key(to->key))
 		return to->behind(to->queue, wr, bad);
 	for (; wr; wr = wr->next) {
 		ret = post_one_recv(to, wr, plain ? &none : &planned);

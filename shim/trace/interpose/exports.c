@@ -27,7 +27,7 @@
 /* The recorder's function for each verb that it exports. */
 static void *ours[VERB_COUNT];
 
-static void find_ours(void)
+static void find_our_verbs(void)
 {
 	Dl_info info;
 	void *self = dladdr((void *)exports_hook, &info)
@@ -85,7 +85,7 @@ static int each_object(struct dl_phdr_info *info, size_t size, void *visit)
 void exports_hook(void)
 {
 	next_find_all();
-	find_ours();
+	find_our_verbs();
 	dl_iterate_phdr(each_object, (void *)hook_slot);
 }
 

@@ -29,7 +29,7 @@ static void on_bus(int number, siginfo_t *info, void *context)
 	int saved = errno;
 
 	(void)context;
-	if (info->si_code == BUS_ADRERR && cut_mend(recording_session.dir, info->si_addr)) {
+	if (info->si_code == BUS_ADRERR && cut_repair(recording_session.dir, info->si_addr)) {
 		errno = saved;
 		return;
 	}

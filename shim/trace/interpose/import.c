@@ -43,7 +43,7 @@
 
 enum { NAME = 56, VERB_NONE = -1, TRIES = 1000 };
 
-static int later_verb(const char *name)
+static int find_later_verb(const char *name)
 {
 	bool may_be = has_prefix(name, "ibv_") || provider_has(name);
 
@@ -56,12 +56,12 @@ static int later_verb(const char *name)
 
 bool import_is_known(const char *name)
 {
-	return later_verb(name) != VERB_NONE || provider_has(name);
+	return find_later_verb(name) != VERB_NONE || provider_has(name);
 }
 
 bool import_is_of(const char *name, const char *version)
 {
-	int verb = later_verb(name);
+	int verb = find_later_verb(name);
 
 	return verb != VERB_NONE && !strcmp(verb_infos[verb].node, version);
 }
@@ -93,7 +93,7 @@ static uint64_t wanted[(VERB_COUNT + 63) / 64]; /* verbs that are imported by an
  */
 static _Atomic pid_t holder;
 
-static bool take_table(void)
+static bool lock_imports(void)
 {
 	pid_t me = permit_pid();
 
@@ -107,12 +107,12 @@ static bool take_table(void)
 	return false; /* the program continues; the next look-up tries again */
 }
 
-static void give_table_back(void)
+static void unlock_imports(void)
 {
 	atomic_store(&holder, 0);
 }
 
-static struct import *first_of(const char *name)
+static struct import *find_first_import(const char *name)
 {
 	for (unsigned int i = 0; i < nimports; i++)
 		if (!strcmp(imports[i].name, name))
@@ -200,7 +200,7 @@ static bool half;  /* the loader still has to write a slot */
  */
 static void request_lookup(const char *name)
 {
-	struct import *import = first_of(name);
+	struct import *import = find_first_import(name);
 
 	if (!import)
 		import = find_or_add_import(name, NULL);
@@ -210,7 +210,7 @@ static void request_lookup(const char *name)
 
 static void note_slot(const struct object *o, void **slot, const char *name, bool raw)
 {
-	int verb = later_verb(name);
+	int verb = find_later_verb(name);
 
 	if (raw) {
 		half = half || verb != VERB_NONE || provider_has(name);
@@ -236,9 +236,9 @@ static void hook_verb(const struct object *o, void **slot, enum verb verb)
 }
 
 /* The function for a slot that is not bound; NULL: it must still be looked up. */
-static const struct import *looked_up(const char *name)
+static const struct import *find_looked_up(const char *name)
 {
-	const struct import *first = first_of(name);
+	const struct import *first = find_first_import(name);
 
 	return first && !first->asked ? first->now : NULL;
 }
@@ -247,9 +247,9 @@ static const struct import *looked_up(const char *name)
  * Note that a slot could not be written. If the table is full, another import with that name has
  * the note, or import_report() reports this for all.
  */
-static void set_blind(const char *name)
+static void note_unwritable(const char *name)
 {
-	struct import *first = first_of(name);
+	struct import *first = find_first_import(name);
 
 	if (first)
 		first->blind = true;
@@ -257,7 +257,7 @@ static void set_blind(const char *name)
 
 static void hook_slot(const struct object *o, void **slot, const char *name, bool raw)
 {
-	int verb = later_verb(name);
+	int verb = find_later_verb(name);
 	const struct import *import;
 
 	if (raw)
@@ -268,12 +268,12 @@ static void hook_slot(const struct object *o, void **slot, const char *name, boo
 	}
 	if (!provider_has(name) || stub_is(*slot))
 		return;
-	import = object_is_unbound(o, *slot) ? looked_up(name) : find_import(name, *slot);
+	import = object_is_unbound(o, *slot) ? find_looked_up(name) : find_import(name, *slot);
 	if (!import || object_write_slot(o, slot, stub_of(import)))
-		set_blind(name);
+		note_unwritable(name);
 }
 
-static void look_up(struct import *import)
+static void look_up_import(struct import *import)
 {
 	const char *absent = NULL;
 	void *real = provider_find(import->name, &absent);
@@ -284,14 +284,14 @@ static void look_up(struct import *import)
 	import->asked = false;
 }
 
-static void look_up_all(void)
+static void look_up_pending(void)
 {
 	for (int verb = 0; verb < VERB_COUNT; verb++)
 		if (wanted[verb / 64] >> (verb % 64) & 1)
 			next_find_loaded((enum verb)verb);
 	for (unsigned int i = 0; i < nimports; i++)
 		if (imports[i].asked)
-			look_up(&imports[i]);
+			look_up_import(&imports[i]);
 }
 
 /* Report functions that may be called without being counted. */
@@ -312,24 +312,24 @@ static atomic_bool looked; /* checked first: a sanitizer calls dlsym() early */
 /* number of loads and unloads when all objects were last processed; 0: never */
 static atomic_ullong seen;
 
-void import_look(void)
+void import_scan_all(void)
 {
 	int saved = errno;
 
 	atomic_store(&looked, true);
-	if (!take_table()) {
+	if (!lock_imports()) {
 		atomic_store(&seen, 0);
 		return;
 	}
 	fresh = half = false;
 	dl_iterate_phdr(each_object, (void *)note_slot);
 	if (fresh) {
-		look_up_all();
+		look_up_pending();
 		dl_iterate_phdr(each_object, (void *)hook_slot);
 	}
 	if (half)
 		atomic_store(&seen, 0);
-	give_table_back();
+	unlock_imports();
 	errno = saved;
 }
 
@@ -340,7 +340,7 @@ static int count_changes(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1;
 }
 
-void import_look_again(void)
+void import_rescan(void)
 {
 	static __thread bool looking __attribute__((tls_model("initial-exec")));
 	unsigned long long now = 0;
@@ -353,26 +353,26 @@ void import_look_again(void)
 	forks_hold();
 	dl_iterate_phdr(count_changes, &now);
 	if (atomic_exchange(&seen, now) != now) {
-		import_look();
+		import_scan_all();
 		import_report();
 	}
-	forks_allow();
+	forks_release();
 	looking = false;
 }
 
-/* Functions that must be looked up are left to import_look(). */
+/* Functions that must be looked up are left to import_scan_all(). */
 void import_scan(const struct dl_phdr_info *info)
 {
 	struct dl_phdr_info object = *info;
 	int saved = errno;
 
-	if (!permit_has(NEED_PATCH) || !take_table())
+	if (!permit_has(NEED_PATCH) || !lock_imports())
 		return;
 	fresh = false;
 	each_object(&object, sizeof(object), (void *)note_slot);
 	if (fresh)
 		each_object(&object, sizeof(object), (void *)hook_slot);
-	give_table_back();
+	unlock_imports();
 	import_report();
 	errno = saved;
 }
@@ -384,25 +384,25 @@ static void *replacement_of_verb(enum verb verb, const void *found)
 
 void *import_replacement(const char *name, void *found)
 {
-	int verb = later_verb(name);
+	int verb = find_later_verb(name);
 	struct import *import;
 
 	if (verb != VERB_NONE)
 		return replacement_of_verb((enum verb)verb, found);
-	if (!provider_has(name) || stub_is(found) || !take_table())
+	if (!provider_has(name) || stub_is(found) || !lock_imports())
 		return NULL;
 	import = find_or_add_import(name, found);
-	give_table_back();
+	unlock_imports();
 	return import ? stub_of(import) : NULL;
 }
 
 #else
 
-void import_look(void)
+void import_scan_all(void)
 {
 }
 
-void import_look_again(void)
+void import_rescan(void)
 {
 }
 

@@ -11,10 +11,10 @@
 #include "shim/trace/base/callback.h"
 
 /* Process all loaded objects. Takes the loader's lock; must not be called with it held. */
-void import_look(void);
+void import_scan_all(void);
 
 /* The same, if an object was loaded since, and the process is recorded. */
-void import_look_again(void);
+void import_rescan(void);
 
 /* Process one more object. Takes no lock if it imports no such function. */
 void import_scan(const struct dl_phdr_info *info);

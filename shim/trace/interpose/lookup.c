@@ -59,7 +59,7 @@ static bool is_verb(const void *function)
 }
 
 /* The recorder's function for that verb, looked up in this library alone. */
-static void *find_ours(int verb)
+static void *find_our_verb(int verb)
 {
 	static _Atomic(void *) self;
 	void *handle = atomic_load_explicit(&self, memory_order_relaxed);
@@ -87,7 +87,7 @@ static void *find_next_of(const struct link_map *map, const char *name)
 	while (!at && started_has_object(map->l_ld) && (map = map->l_next)) {
 		struct object o;
 
-		if (started_has_object(map->l_ld) && object_of(map, &o))
+		if (started_has_object(map->l_ld) && object_read_map(map, &o))
 			at = object_symbol(&o, name);
 	}
 	return at;
@@ -130,15 +130,15 @@ static void *replacement_of_import(void *handle, const char *name, const char *v
  * What the program gets instead of the requested symbol; NULL: the symbol itself. @version may be
  * NULL; @caller is an address in the calling code.
  */
-void *dl_instead(void *handle, const char *name, const char *version, const void *caller);
+void *dl_find_replacement(void *handle, const char *name, const char *version, const void *caller);
 
-void *dl_instead(void *handle, const char *name, const char *version, const void *caller)
+void *dl_find_replacement(void *handle, const char *name, const char *version, const void *caller)
 {
 	const void *found;
 	int verb;
 
 	dl_find_next();
-	import_look_again(); /* dlsym() takes the loader's lock in any case */
+	import_rescan(); /* dlsym() takes the loader's lock in any case */
 	if (!name)
 		return NULL;
 	if (import_is_known(name))
@@ -150,11 +150,12 @@ void *dl_instead(void *handle, const char *name, const char *version, const void
 		return NULL;
 	found = find_real_symbol(handle, name, version);
 	/* a second libibverbs (dlmopen, another path) is left to the program */
-	return is_verb(found) && found == next_symbol((enum verb)verb) ? find_ours(verb) : NULL;
+	return is_verb(found) && found == next_symbol((enum verb)verb) ? find_our_verb(verb) : NULL;
 }
 
-JUMP_FUNCTION(dlsym, "	xor %edx, %edx\n	mov " JUMP_CALLER ", %rcx\n", dl_instead,
+JUMP_FUNCTION(dlsym, "	xor %edx, %edx\n	mov " JUMP_CALLER ", %rcx\n", dl_find_replacement,
 	      JUMP_UNLESS(dl_sym_next));
-JUMP_FUNCTION(dlvsym, "	mov " JUMP_CALLER ", %rcx\n", dl_instead, JUMP_UNLESS(dl_vsym_next));
+JUMP_FUNCTION(dlvsym, "	mov " JUMP_CALLER ", %rcx\n", dl_find_replacement,
+	      JUMP_UNLESS(dl_vsym_next));
 
 #endif

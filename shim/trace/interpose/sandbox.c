@@ -158,7 +158,7 @@ void sandbox_leave(void)
 }
 
 /* Called before the program's own first filter is installed. */
-static void ask_inherited(void)
+static void read_inherited(void)
 {
 	if (atomic_load(&asked))
 		return;
@@ -170,7 +170,7 @@ void sandbox_begin(uint32_t known, bool child)
 {
 	if (child)
 		atomic_store(&inside, 0);
-	ask_inherited();
+	read_inherited();
 	if (inherited && inherited != known && !atomic_exchange(&strange, true))
 		atomic_fetch_add(&forbidden, 1);
 }
@@ -256,7 +256,7 @@ uint32_t sandbox_answer(const struct sock_filter *code, unsigned int n,
 	return SECCOMP_RET_KILL_PROCESS;
 }
 
-static uint32_t ask_filter(const struct sock_fprog *filter, int number, const uint64_t args[6])
+static uint32_t evaluate_filter(const struct sock_fprog *filter, int number, const uint64_t args[6])
 {
 	struct seccomp_data call = { .nr = number, .arch = ARCH };
 
@@ -266,13 +266,13 @@ static uint32_t ask_filter(const struct sock_fprog *filter, int number, const ui
 }
 
 /* The needs that the filter denies. */
-static uint32_t denied_by(const struct sock_fprog *filter)
+static uint32_t find_denied_needs(const struct sock_fprog *filter)
 {
 	uint32_t denied = 0;
 
 	for (size_t i = 0; i < sandbox_ncalls; i++) {
 		const struct sandbox_call *call = &sandbox_calls[i];
-		uint32_t answer = ask_filter(filter, call->number, call->args);
+		uint32_t answer = evaluate_filter(filter, call->number, call->args);
 
 		if (answer == SECCOMP_RET_ERRNO)
 			denied |= call->needs & FAILURE_MATTERS;
@@ -286,7 +286,7 @@ static bool filter_allows_reading(const struct sock_fprog *filter, pid_t me)
 {
 	const uint64_t args[6] = { (uint64_t)me, 0, 1, 0, 1, 0 };
 
-	return ask_filter(filter, SYS_process_vm_readv, args) == SECCOMP_RET_ALLOW;
+	return evaluate_filter(filter, SYS_process_vm_readv, args) == SECCOMP_RET_ALLOW;
 }
 
 /*
@@ -295,7 +295,7 @@ static bool filter_allows_reading(const struct sock_fprog *filter, pid_t me)
  */
 static void block_reading(bool all)
 {
-	ask_inherited();
+	read_inherited();
 	/* pairs with those in sandbox_enter() */
 	atomic_fetch_add(&forbidden, 1);
 	for (int i = 0; atomic_load(&inside) && i < YIELDS; i++)
@@ -311,7 +311,7 @@ static void unblock_reading(bool all, bool installed, const struct sock_fprog *f
 {
 	int saved = errno;
 
-	permit_resume(all, !installed ? 0 : filter ? denied_by(filter) : NEED_ALL);
+	permit_resume(all, !installed ? 0 : filter ? find_denied_needs(filter) : NEED_ALL);
 	if (!installed || (filter && filter_allows_reading(filter, permit_pid())))
 		atomic_fetch_sub(&forbidden, 1);
 	sandbox_report();

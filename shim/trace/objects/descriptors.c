@@ -44,7 +44,7 @@ void descriptors_begin(bool child)
 		atomic_store(&places[i].object, NULL);
 }
 
-unsigned int descriptors_staying(struct event_descriptor *list)
+unsigned int descriptors_list_staying(struct event_descriptor *list)
 {
 	unsigned int n = 0;
 

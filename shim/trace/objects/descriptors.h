@@ -20,4 +20,4 @@ void descriptors_begin(bool child);
  * Descriptors that stay open over exec(2): those without FD_CLOEXEC. Returns their number, at most
  * EVENT_FORK_DESCRIPTORS. May change errno.
  */
-unsigned int descriptors_staying(struct event_descriptor *list);
+unsigned int descriptors_list_staying(struct event_descriptor *list);

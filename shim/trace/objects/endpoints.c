@@ -46,7 +46,7 @@ struct endpoint *endpoints_get(const void *object)
 	return e;
 }
 
-static void leave_number(struct endpoint *e)
+static void unlink_endpoint_number(struct endpoint *e)
 {
 	uint32_t number = atomic_load_explicit(&e->number, memory_order_relaxed);
 	_Atomic(struct endpoint *) *at = find_bucket(number);
@@ -95,9 +95,9 @@ static void set_number(struct endpoint *e, uint32_t number)
 
 	atomic_fetch_add_explicit(&changes, 1, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
-	leave_number(e);
+	unlink_endpoint_number(e);
 	if (before && before != e)
-		leave_number(before);
+		unlink_endpoint_number(before);
 	atomic_store_explicit(&e->number, number, memory_order_relaxed);
 	atomic_store_explicit(&e->next_number, atomic_load_explicit(bucket, memory_order_relaxed),
 			      memory_order_relaxed);
@@ -142,7 +142,7 @@ static void add_receiver(const void *object, enum endpoint_kind kind,
 		e->kind = kind;
 		e->unknown_srq = false;
 		e->context = context;
-		leave_number(e);
+		unlink_endpoint_number(e);
 		queue_begin(&e->send, 0, 0, false);
 		queue_begin(&e->recv, max, spans, kind == ENDPOINT_SRQ);
 		atomic_store(&e->send_cq, NULL);

@@ -44,7 +44,7 @@ void pollers_note(const struct ibv_cq *cq)
 		atomic_store(&e->several, true);
 }
 
-bool pollers_is_one(const struct ibv_cq *cq)
+bool pollers_is_single(const struct ibv_cq *cq)
 {
 	struct cq_entry *e = known_find(cq, KNOWN_CQ);
 

@@ -14,4 +14,4 @@ void pollers_add(const struct ibv_cq *cq);
 void pollers_note(const struct ibv_cq *cq);
 
 /* Is @cq known to be polled by one thread only? */
-bool pollers_is_one(const struct ibv_cq *cq);
+bool pollers_is_single(const struct ibv_cq *cq);

@@ -120,7 +120,7 @@ static struct place *append_place(struct table *t, uint64_t wr_id)
 }
 
 /* Remove entry @i from its chain. @before: the entry before it; 0: it is the first. */
-static void take_out(struct table *t, struct chain *chain, uint32_t before, uint32_t i)
+static void unlink_place(struct table *t, struct chain *chain, uint32_t before, uint32_t i)
 {
 	struct place *p = place_at(t, i);
 
@@ -292,7 +292,7 @@ void queue_take_back(struct queue *q, const struct request *request)
 			}
 		}
 		if (found)
-			take_out(q->table, chain, found_before, found);
+			unlink_place(q->table, chain, found_before, found);
 		note_drained(q);
 	}
 	spin_unlock(&q->lock);
@@ -344,7 +344,7 @@ enum payload_why queue_get(struct queue *q, uint64_t wr_id, unsigned int kinds, 
 		else
 			why = p->doubt ? PAYLOAD_AMBIGUOUS : PAYLOAD_WHOLE;
 		copy_request(p, ret_request);
-		take_out(q->table, chain, before, i);
+		unlink_place(q->table, chain, before, i);
 		note_drained(q);
 		break;
 	}

@@ -67,7 +67,7 @@ static void begin_change(void)
 
 static void end_change(void)
 {
-	/* pairs with the load in ask_ranges() */
+	/* pairs with the load in test_ranges() */
 	atomic_fetch_add_explicit(&changes, 1, memory_order_release);
 	recording_unlock();
 }
@@ -181,8 +181,8 @@ static bool lies_within(const struct range *all, size_t n, uint64_t from, uint64
 	return false;
 }
 
-static bool ask_ranges(bool (*question)(const struct range *, size_t, uint64_t, uint64_t),
-		       uint64_t addr, uint64_t length)
+static bool test_ranges(bool (*question)(const struct range *, size_t, uint64_t, uint64_t),
+			uint64_t addr, uint64_t length)
 {
 	if (!length || addr + length < addr)
 		return false;
@@ -203,14 +203,14 @@ static bool ask_ranges(bool (*question)(const struct range *, size_t, uint64_t, 
 	return false;
 }
 
-bool ranges_touch(uint64_t addr, uint64_t length)
+bool ranges_overlap(uint64_t addr, uint64_t length)
 {
-	return ask_ranges(range_touches, addr, length);
+	return test_ranges(range_touches, addr, length);
 }
 
 bool ranges_within(uint64_t addr, uint64_t length)
 {
-	return ask_ranges(lies_within, addr, length);
+	return test_ranges(lies_within, addr, length);
 }
 
 /* Huge pages: an entry is free while its end is 0. */

@@ -29,5 +29,5 @@ void ranges_map(uint64_t addr, uint64_t length, bool huge);
 bool ranges_are_huge(uint64_t addr, uint64_t length);
 
 /* Does any region overlap these bytes; is any completely inside them? */
-bool ranges_touch(uint64_t addr, uint64_t length);
+bool ranges_overlap(uint64_t addr, uint64_t length);
 bool ranges_within(uint64_t addr, uint64_t length);

@@ -38,7 +38,7 @@ struct strict_object *strict_find(const void *object)
 	return known_find(object, KNOWN_STRICT);
 }
 
-static void begin_object(struct strict_object *o, bool single)
+static void init_strict_object(struct strict_object *o, bool single)
 {
 	for (int i = 0; i < STRICT_QUEUES; i++)
 		atomic_store(&o->users[i], 0);
@@ -55,11 +55,11 @@ struct strict_object *strict_made(const void *object, bool single)
 	recording_lock();
 	o = strict_find(object);
 	if (o) {
-		begin_object(o, single);
+		init_strict_object(o, single);
 	} else {
 		o = permit_alloc(1, sizeof(*o));
 		if (o) {
-			begin_object(o, single);
+			init_strict_object(o, single);
 			known_add(&o->known, object, KNOWN_STRICT);
 		}
 	}
@@ -68,7 +68,7 @@ struct strict_object *strict_made(const void *object, bool single)
 	return o;
 }
 
-static bool is_single(const struct strict_object *o)
+static bool is_single_threaded(const struct strict_object *o)
 {
 	return o && atomic_load_explicit(&o->single, memory_order_relaxed) &&
 	       atomic_load_explicit(&o->epoch, memory_order_relaxed) ==
@@ -77,7 +77,7 @@ static bool is_single(const struct strict_object *o)
 
 bool strict_has_domain(const struct ibv_pd *pd)
 {
-	return pd && is_single(strict_find(pd));
+	return pd && is_single_threaded(strict_find(pd));
 }
 
 static uint64_t thread_of(const struct ring_head *head)
@@ -86,7 +86,7 @@ static uint64_t thread_of(const struct ring_head *head)
 	       atomic_load_explicit(&head->owner, memory_order_relaxed);
 }
 
-uint64_t strict_me(void)
+uint64_t strict_own_thread(void)
 {
 	return record_ready() ? thread_of(recorder.ring.head) : 0;
 }
@@ -147,7 +147,7 @@ void strict_enter(struct strict_use *use, const void *object, enum verb verb,
 	use->me = thread_of(use->head);
 	set_inside(use->head, object, verb);
 	o = strict_find(object);
-	if (!is_single(o))
+	if (!is_single_threaded(o))
 		return;
 	use->single = o;
 	before = atomic_exchange_explicit(&o->users[queue], use->me, memory_order_relaxed);
@@ -194,10 +194,10 @@ static void note_thread(struct ring_head *head, void *arg)
 }
 
 /* Report the destruction of a queue pair whose CQ this thread is polling. */
-static void look_at_batch(const struct ibv_qp *qp, const struct ibv_cq *cq)
+static void check_open_batch(const struct ibv_qp *qp, const struct ibv_cq *cq)
 {
 	struct strict_object *o = cq ? strict_find(cq) : NULL;
-	uint64_t me = strict_me();
+	uint64_t me = strict_own_thread();
 
 	if (o && me && atomic_load_explicit(&o->batch, memory_order_relaxed) == me)
 		strict_report(&(struct misuse){ .what = MISUSE_DESTROY_INSIDE,
@@ -206,7 +206,7 @@ static void look_at_batch(const struct ibv_qp *qp, const struct ibv_cq *cq)
 						.verb = VERB_destroy_qp });
 }
 
-void strict_destroys(enum verb verb, const void *object)
+void strict_check_destroy(enum verb verb, const void *object)
 {
 	struct look look = { .object = object };
 	const struct ibv_qp *qp = object;
@@ -229,7 +229,7 @@ void strict_destroys(enum verb verb, const void *object)
 						.other_verb = look.verb });
 	if (verb != VERB_destroy_qp || !strict_find(qp))
 		return;
-	look_at_batch(qp, qp->send_cq);
+	check_open_batch(qp, qp->send_cq);
 	if (qp->recv_cq != qp->send_cq)
-		look_at_batch(qp, qp->recv_cq);
+		check_open_batch(qp, qp->recv_cq);
 }

@@ -56,7 +56,7 @@ struct strict_object *strict_find(const void *object);
 bool strict_has_domain(const struct ibv_pd *pd);
 
 /* The value of this thread in `users` and `batch`; 0: it is not recorded. */
-uint64_t strict_me(void);
+uint64_t strict_own_thread(void);
 
 /* A misuse: @other is a thread as above, or 0. */
 struct misuse {
@@ -83,4 +83,4 @@ void strict_enter(struct strict_use *use, const void *object, enum verb verb,
 void strict_leave(const struct strict_use *use);
 
 /* A destroy verb is about to be called. */
-void strict_destroys(enum verb verb, const void *object);
+void strict_check_destroy(enum verb verb, const void *object);

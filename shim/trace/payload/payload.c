@@ -257,7 +257,7 @@ static void read_built(struct request *r, const struct ibv_qp *qp, const struct 
 	add_spans(r, qp->context, sges, wr->nsge, true);
 }
 
-static const struct event_wr *next_built(const struct event_wr *wr)
+static const struct event_wr *next_built_wr(const struct event_wr *wr)
 {
 	return (const void *)((const char *)(wr + 1) + wr_parts_bytes(wr->parts) +
 			      wr->nsge * sizeof(struct event_sge));
@@ -280,7 +280,7 @@ bool payload_built(struct wr_list *list, const struct ibv_qp *qp, struct builder
 
 	if (!b->payload)
 		b->payload = ++calls;
-	for (uint32_t i = 0; i < b->nwr; i++, wr = next_built(wr)) {
+	for (uint32_t i = 0; i < b->nwr; i++, wr = next_built_wr(wr)) {
 		read_built(&r, qp, wr);
 		if (r.kind == PAYLOAD_SEND && taken && !(wr->flags & IBV_SEND_INLINE))
 			carries |= write_request(&r, qp, b->payload, i, &budget);
@@ -298,7 +298,7 @@ void payload_refused_built(const struct ibv_qp *qp, const struct builder *b)
 	struct endpoint *e = endpoints_find(qp);
 	struct request r;
 
-	for (uint32_t i = 0; i < b->nwr; i++, wr = next_built(wr)) {
+	for (uint32_t i = 0; i < b->nwr; i++, wr = next_built_wr(wr)) {
 		read_built(&r, qp, wr);
 		if (is_remembered(e, wr, &r))
 			queue_take_back(&e->send, &r);
@@ -413,7 +413,7 @@ static void complete_request(const struct ibv_cq *cq, const struct ibv_wc *wc, u
 	if (!e && wc->opcode & IBV_WC_RECV)
 		e = endpoints_owner(queue);
 	if (queue)
-		s.why = queue_get(queue, wc->wr_id, kinds, pollers_is_one(cq), &r);
+		s.why = queue_get(queue, wc->wr_id, kinds, pollers_is_single(cq), &r);
 	if (!seq || wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
 		return;
 	if (record_has_unseen())

@@ -54,7 +54,7 @@ static void after_fork_parent(void)
 
 static void after_fork_child(void)
 {
-	aside_forked();
+	aside_after_fork();
 	permit_forked(recording_lock_is_quiet());
 	recording_unlock();
 	recording_forked();
@@ -79,7 +79,7 @@ static bool find_session(void)
 
 	if (!dir || !*dir) {
 		if (tap_get())
-			session_alone(&recording_session);
+			session_make_private(&recording_session);
 		return tap_get();
 	}
 	if (session_join_or_make(&recording_session, dir))
@@ -87,7 +87,7 @@ static bool find_session(void)
 	if (recording_session.page->lttng) {
 		forks_hold();
 		tap_load();
-		forks_allow();
+		forks_release();
 	}
 	return true;
 }
@@ -103,7 +103,7 @@ static bool join_session(void)
 	if (!joined && !find_session())
 		return false;
 	joined = true;
-	if (!session_running(&recording_session))
+	if (!session_is_running(&recording_session))
 		return false;
 	atomic_store_explicit(&record_clock, recording_session.page->clock.kind,
 			      memory_order_relaxed);
@@ -168,11 +168,11 @@ bool join_process(void)
 	return ok;
 }
 
-void join_again(const char *dir)
+void reset_join(const char *dir)
 {
 	snprintf(given, sizeof(given), "%s", dir);
 	joined = false;
 	recorded_pid = 0;
-	recording_again();
+	recording_reset();
 	atomic_store(&state, PROCESS_NEW);
 }

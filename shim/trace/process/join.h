@@ -11,4 +11,4 @@ bool join_process(void);
  * The next verb joins the session @dir, whatever the environment says, and whatever was recorded
  * before. No thread may have a ring of an earlier session that it can still write to.
  */
-void join_again(const char *dir);
+void reset_join(const char *dir);

@@ -22,7 +22,7 @@ OURS bool verbatim_memory_holds(const void *addr, size_t length, bool whole)
 
 	if (!atomic_load_explicit(&ranges_on, memory_order_relaxed))
 		return false;
-	return whole ? ranges_within(at, length) : ranges_touch(at, length);
+	return whole ? ranges_within(at, length) : ranges_overlap(at, length);
 }
 
 OURS void verbatim_memory_mapped(const void *addr, size_t length, bool huge)

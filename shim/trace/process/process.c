@@ -66,7 +66,7 @@ static __thread struct origin announced __attribute__((tls_model("initial-exec")
  * Do everything that takes the loader's lock, before any thread can hold that lock and wait for a
  * verb. Once in an image.
  */
-static void use_loader(void)
+static void prepare_loader(void)
 {
 	static bool done;
 
@@ -74,10 +74,10 @@ static void use_loader(void)
 	if (!done) {
 		next_find_all();
 		stack_load();
-		import_look();
+		import_scan_all();
 	}
 	done = true;
-	forks_allow();
+	forks_release();
 }
 
 void process_begin(pid_t before)
@@ -90,9 +90,9 @@ void process_begin(pid_t before)
 	origin = (struct origin){ 0 };
 	atomic_store(&written, false);
 	forks_hold();
-	use_loader();
+	prepare_loader();
 	stack_begin();
-	forks_allow();
+	forks_release();
 }
 
 /*
@@ -108,7 +108,7 @@ __attribute__((constructor)) static void prepare_process(void)
 		return;
 	libc_find_all();
 	if (started_has_verbs())
-		use_loader();
+		prepare_loader();
 }
 
 /*
@@ -180,7 +180,7 @@ static void fork_write(enum event_fork_how how, uint32_t seq, uint64_t ticks)
 
 	stack_take(&stack);
 	if (permit_has(NEED_FORK))
-		n = descriptors_staying(staying);
+		n = descriptors_list_staying(staying);
 	event = record_reserve(sizeof(*event) + STACK_FRAMES * 8 + sizeof(staying));
 	if (!event)
 		return;
@@ -280,7 +280,7 @@ static void announce_fork(void)
 	announced_seq = process_fork(FORK_FORK);
 }
 
-uint32_t process_announced(void)
+uint32_t process_take_announced(void)
 {
 	uint32_t seq = announced_seq;
 
@@ -288,7 +288,7 @@ uint32_t process_announced(void)
 	return seq;
 }
 
-static void announced_child(void)
+static void note_announced_child(void)
 {
 	process_child(announced_seq);
 }
@@ -301,7 +301,7 @@ static void announce_exit(int status, void *unused)
 
 void process_announce_forks(void)
 {
-	pthread_atfork(announce_fork, NULL, announced_child);
+	pthread_atfork(announce_fork, NULL, note_announced_child);
 }
 
 void process_announce_exit(void)

@@ -35,7 +35,7 @@ void process_announce_exit(void);
 uint32_t process_fork(enum event_fork_how how);
 
 /* The number of this thread's last fork(), once; 0: it was not recorded. */
-uint32_t process_announced(void);
+uint32_t process_take_announced(void);
 
 /* The result of fork @seq, which may be 0; @pid 0: not known, @error 0: it succeeded. */
 void process_forked(uint32_t seq, pid_t pid, int error);

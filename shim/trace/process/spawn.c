@@ -31,7 +31,7 @@ OURS pid_t fork(void)
 	pid_t pid = NEXT(fork)();
 
 	if (pid)
-		process_forked(process_announced(), pid > 0 ? pid : 0, pid < 0 ? errno : 0);
+		process_forked(process_take_announced(), pid > 0 ? pid : 0, pid < 0 ? errno : 0);
 	return pid;
 }
 

@@ -20,10 +20,10 @@
 #include "shim/trace/ring/vfork.h"
 
 /* The thread continues unrecorded: trying again at each verb would be expensive. */
-static void give_up_ring(void)
+static void continue_unrecorded(void)
 {
 	recorder.ringless = recording_generation();
-	if (session_running(&recording_session))
+	if (session_is_running(&recording_session))
 		atomic_fetch_add(&recording_session.page->ringless, 1);
 	else
 		recording_end();
@@ -33,7 +33,7 @@ static void give_up_ring(void)
  * Without a handler for its end a thread would never free its ring: then the process is not
  * recorded.
  */
-static bool watch_end(void)
+static bool watch_thread_end(void)
 {
 	bool watched = thread_watch_ends();
 
@@ -46,12 +46,12 @@ static bool watch_end(void)
  * The program has forbidden system calls that a ring needs. A process that has not joined has no
  * page to count it in.
  */
-static bool is_forbidden(void)
+static bool is_recording_forbidden(void)
 {
 	if (permit_has(NEED_RING | NEED_QUIET))
 		return false;
 	recorder.ringless = recording_generation();
-	if (!session_running(&recording_session) || !recording_has_page()) {
+	if (!session_is_running(&recording_session) || !recording_has_page()) {
 		recording_end();
 		return true;
 	}
@@ -61,18 +61,18 @@ static bool is_forbidden(void)
 }
 
 /* The first verb of a process loads libraries. */
-static void start_aside(void *ret_ok)
+static void join_and_start(void *ret_ok)
 {
 	bool *ok = ret_ok;
 
-	if (!join_process() || !watch_end())
+	if (!join_process() || !watch_thread_end())
 		return;
 	*ok = thread_make_ring();
 	if (*ok) {
 		process_write();
 		sandbox_report();
 	} else {
-		give_up_ring();
+		continue_unrecorded();
 	}
 }
 
@@ -90,12 +90,12 @@ static bool start_recording(void)
 	}
 	if (recorder.busy || recording_is_over() || recorder.ringless == recording_generation())
 		return false;
-	if (is_forbidden())
+	if (is_recording_forbidden())
 		return false;
 	/* a handler's verbs would not be recorded, and a signal interrupts posix_fallocate() */
 	quiet_begin(&quiet);
 	recorder.busy = true;
-	aside_call(start_aside, &ok);
+	aside_call(join_and_start, &ok);
 	recorder.busy = false;
 	quiet_end(&quiet);
 	errno = saved;

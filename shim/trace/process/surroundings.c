@@ -145,7 +145,7 @@ static size_t put_if_recorded(char *text, size_t used, const char *variable)
 }
 
 /* For a variable that is longer than @chunk, its beginning. */
-size_t surroundings_first(int fd, char *text, size_t used)
+size_t surroundings_read(int fd, char *text, size_t used)
 {
 	char chunk[FILE_BYTES], *at, *end;
 	size_t have = 0;
@@ -191,7 +191,7 @@ size_t surroundings_environ(char *text)
 	}
 	if (fd < 0)
 		return used;
-	used = surroundings_first(fd, text, used);
+	used = surroundings_read(fd, text, used);
 	close(fd);
 	return used;
 }

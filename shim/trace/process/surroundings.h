@@ -20,4 +20,4 @@ size_t surroundings_environ(char *text);
  * Add the variables read from @fd, each NAME=VALUE and a NUL, after the @used bytes of @text.
  * Returns the bytes used after that.
  */
-size_t surroundings_first(int fd, char *text, size_t used);
+size_t surroundings_read(int fd, char *text, size_t used);

@@ -37,7 +37,7 @@ void thread_end(void *unused)
 	builder_thread_end();
 	site_end();
 	if (ring->head && undo_is_on() && recording_is_off())
-		rings_leave(ring);
+		rings_drop_shared(ring);
 	if (!ring->head || recorder.generation != recording_generation())
 		return;
 	recorder.busy = true; /* meanwhile, a verb called by a signal handler gets no ring */
@@ -71,7 +71,7 @@ bool thread_watch_ends(void)
 }
 
 /* Copy the counts of empty polls of the ring's previous thread, for CQs that still exist. */
-static uint32_t take_polls(struct ring_head *head, struct ring_polls *copy)
+static uint32_t copy_poll_counts(struct ring_head *head, struct ring_polls *copy)
 {
 	uint32_t n = 0;
 
@@ -100,7 +100,7 @@ static void write_thread(struct event_thread *event)
 	event->uncounted = atomic_exchange(&head->uncounted, 0);
 	event->filtered = atomic_exchange(&head->filtered, 0);
 	event->ended = atomic_exchange(&head->ended, 0);
-	event->npolls = take_polls(head, (struct ring_polls *)(event + 1));
+	event->npolls = copy_poll_counts(head, (struct ring_polls *)(event + 1));
 	head->owner = event->tid;
 	atomic_store_explicit(&head->inside, 0, memory_order_relaxed);
 	record_commit(&event->head, sizeof(*event) / 8 + event->npolls * 2u);
@@ -111,7 +111,7 @@ static void write_thread(struct event_thread *event)
 /*
  * Take the ring of a thread that has ended. False: there is none, or it is full and must not wait.
  */
-static bool take_over(void)
+static bool take_over_ring(void)
 {
 	const size_t bytes = sizeof(struct event_thread) + RING_POLLS * sizeof(struct ring_polls);
 	struct event_thread *event = NULL;
@@ -131,7 +131,7 @@ static bool take_over(void)
 	return true;
 }
 
-static bool new_ring(void)
+static bool make_new_ring(void)
 {
 	struct ring_head *head;
 
@@ -159,7 +159,7 @@ bool thread_make_ring(void)
 	permit_begin_thread();
 	/* after fork the ring belongs to the parent: this process has no use for it */
 	if (undo_is_on())
-		rings_leave(&recorder.ring);
+		rings_drop_shared(&recorder.ring);
 	ring_close(&recorder.ring);
 	recorder.held = 0;
 	recorder.holds++;
@@ -173,7 +173,7 @@ bool thread_make_ring(void)
 	recorder.filter =
 		recording_session.page->filter.on ? &recording_session.page->filter : NULL;
 	recorder.special = recorder.filter || payload_on;
-	if (!take_over() && !new_ring())
+	if (!take_over_ring() && !make_new_ring())
 		return false;
 	recorder.gave_up = 0;
 	recorder.lap = recorder.ring.reserved;

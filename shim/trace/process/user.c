@@ -35,7 +35,7 @@ static struct session_page *known_page(void)
 	return recording_session.page ?: seen.page;
 }
 
-static void probe_page(void)
+static void open_page_early(void)
 {
 	const char *dir = getenv(SESSION_ENV);
 
@@ -48,7 +48,7 @@ static void probe_page(void)
 }
 
 /* Only a change from root matters: others lose no access. */
-static void before_change(uid_t to)
+static void prepare_user_change(uid_t to)
 {
 	int saved = errno;
 
@@ -58,7 +58,7 @@ static void before_change(uid_t to)
 	if ((recording_is_on() || started_has_verbs()) && record_ready())
 		rings_set_aside(&recording_session);
 	else
-		probe_page();
+		open_page_early();
 	if (known_page() && !atomic_exchange(&left, true))
 		owner = geteuid();
 	errno = saved;
@@ -81,24 +81,24 @@ void user_exec(void)
 
 OURS int setuid(uid_t uid)
 {
-	before_change(uid);
+	prepare_user_change(uid);
 	return NEXT(setuid)(uid);
 }
 
 OURS int seteuid(uid_t uid)
 {
-	before_change(uid);
+	prepare_user_change(uid);
 	return NEXT(seteuid)(uid);
 }
 
 OURS int setreuid(uid_t real, uid_t effective)
 {
-	before_change(effective);
+	prepare_user_change(effective);
 	return NEXT(setreuid)(real, effective);
 }
 
 OURS int setresuid(uid_t real, uid_t effective, uid_t kept)
 {
-	before_change(effective);
+	prepare_user_change(effective);
 	return NEXT(setresuid)(real, effective, kept);
 }

@@ -43,30 +43,31 @@ static void set_memory(struct builder *b, char *at, uint32_t size)
 	b->most = b->at + size - BUILDER_WR_BYTES;
 }
 
-static struct builder *index_of(const struct ibv_qp_ex *qp, unsigned int further)
+static struct builder *nth_builder(const struct ibv_qp_ex *qp, unsigned int further)
 {
 	uint64_t hash = (uint64_t)(uintptr_t)qp * 0x9e3779b97f4a7c15ull >> 58;
 
 	return &builders[(hash + further) % BUILDERS];
 }
 
-struct builder *builder_find_other(const struct ibv_qp_ex *qp)
+struct builder *builder_search(const struct ibv_qp_ex *qp)
 {
 	for (unsigned int i = 0; builders && i < BUILDERS; i++)
-		if (index_of(qp, i)->qp == qp)
-			return builder_now = index_of(qp, i);
+		if (nth_builder(qp, i)->qp == qp)
+			return builder_now = nth_builder(qp, i);
 	return NULL;
 }
 
-static struct builder *claim_closed(const struct ibv_qp_ex *qp)
+static struct builder *claim_closed_builder(const struct ibv_qp_ex *qp)
 {
 	for (unsigned int i = 0; i < BUILDERS; i++)
-		if (!atomic_exchange_explicit(&index_of(qp, i)->open, true, memory_order_relaxed))
-			return index_of(qp, i);
+		if (!atomic_exchange_explicit(&nth_builder(qp, i)->open, true,
+					      memory_order_relaxed))
+			return nth_builder(qp, i);
 	return NULL;
 }
 
-static bool give_memory(struct builder *b)
+static bool alloc_builder_memory(struct builder *b)
 {
 	void *at = b->at ? b->at : take_memory(BUILDER_BYTES);
 
@@ -83,10 +84,10 @@ struct builder *builder_claim(const struct ibv_qp_ex *qp)
 		builders = take_memory(BUILDERS * sizeof(*b));
 	if (!builders)
 		return NULL;
-	b = claim_closed(qp);
+	b = claim_closed_builder(qp);
 	if (!b)
-		b = index_of(qp, 0);
-	if (!give_memory(b)) {
+		b = nth_builder(qp, 0);
+	if (!alloc_builder_memory(b)) {
 		atomic_store_explicit(&b->open, false, memory_order_relaxed);
 		return NULL;
 	}

@@ -40,13 +40,13 @@ struct builder {
 extern __thread struct builder *builder_now __attribute__((tls_model("initial-exec")));
 
 /* Find a builder other than builder_now. NULL: none. */
-struct builder *builder_find_other(const struct ibv_qp_ex *qp);
+struct builder *builder_search(const struct ibv_qp_ex *qp);
 
 static inline struct builder *builder_find(const struct ibv_qp_ex *qp)
 {
 	struct builder *b = builder_now;
 
-	return __builtin_expect(b->qp == qp, 1) ? b : builder_find_other(qp);
+	return __builtin_expect(b->qp == qp, 1) ? b : builder_search(qp);
 }
 
 /* An open builder for @qp. NULL: no memory. */

@@ -72,7 +72,7 @@ void recording_end(void)
 	*(generation_page ? generation_page : &not_recording) = RECORDING_OFF;
 }
 
-void recording_again(void)
+void recording_reset(void)
 {
 	atomic_store(&over, false);
 	if (generation_page)

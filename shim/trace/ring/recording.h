@@ -47,7 +47,7 @@ bool recording_has_page(void);
 void recording_begin(void);
 
 /* After recording_end(): the next verb tries to join a session again. */
-void recording_again(void);
+void recording_reset(void);
 
 /* Recording has ended for this process; other threads notice it. */
 void recording_end(void);

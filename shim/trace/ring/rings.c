@@ -270,7 +270,7 @@ void rings_set_aside(struct session *session)
 }
 
 /* The file of a ring set aside belongs to the process's former user. False: no ring is left. */
-static bool take_aside(struct ring *ret_ring)
+static bool take_aside_ring(struct ring *ret_ring)
 {
 	const uint32_t me = (uint32_t)gettid();
 	bool taken = false;
@@ -302,7 +302,7 @@ static bool take_aside(struct ring *ret_ring)
 /* Parts that the reader has left by now are not charged any more. */
 int rings_widen(struct session *session, struct ring *ring, bool must)
 {
-	const uint64_t has = ring_footprint(ring), wants = has + ring_wider(ring);
+	const uint64_t has = ring_footprint(ring), wants = has + ring_next_area_bytes(ring);
 	char name[SESSION_NAME];
 	struct quiet quiet;
 	int at, err;
@@ -340,7 +340,7 @@ int rings_make(struct session *session, struct ring *ret_ring)
 	struct ring ring;
 	int err = make_ring(session, &ring);
 
-	if (err == -EACCES && take_aside(ret_ring))
+	if (err == -EACCES && take_aside_ring(ret_ring))
 		return 0;
 	if (err == -EACCES)
 		report_foreign(session->page);
@@ -427,7 +427,7 @@ void rings_give(struct session *session, struct ring *ring, uint64_t ticks, bool
 	*ring = (struct ring){ 0 };
 }
 
-void rings_leave(struct ring *ring)
+void rings_drop_shared(struct ring *ring)
 {
 	struct slot *slot;
 
@@ -478,7 +478,7 @@ void rings_each(void (*visit)(struct ring_head *head, void *arg), void *arg)
 	recording_unlock();
 }
 
-static void tap_one_end(struct ring_head *head, void *unused)
+static void report_end_to_tap(struct ring_head *head, void *unused)
 {
 	(void)unused;
 	tap_get()->end(head, &recording_session.page->clock);
@@ -489,6 +489,6 @@ void verbatim_tap_end(void)
 {
 	if (!recording_generation() || !recording_trylock())
 		return;
-	rings_each_locked(tap_one_end, NULL);
+	rings_each_locked(report_end_to_tap, NULL);
 	recording_unlock();
 }

@@ -48,7 +48,7 @@ int rings_widen(struct session *session, struct ring *ring, bool must);
 void rings_give(struct session *session, struct ring *ring, uint64_t ticks, bool torn);
 
 /* The thread of @ring ends after the recording has: unmap it. */
-void rings_leave(struct ring *ring);
+void rings_drop_shared(struct ring *ring);
 
 /*
  * The recording has ended: unmap the rings of all threads but those that are inside a function of

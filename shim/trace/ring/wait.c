@@ -66,7 +66,7 @@ static void sleep_for(uint64_t ns)
 	syscall(SYS_nanosleep, &pause, NULL); /* nanosleep() would be a cancellation point */
 }
 
-static int make_longer(struct ring *ring)
+static int extend_ring(struct ring *ring)
 {
 	char name[SESSION_NAME];
 	int at = permit_has(NEED_ROOM | NEED_QUIET) ? session_open_dir(&recording_session) : -EPERM,
@@ -94,15 +94,15 @@ static bool grow_ring(void)
 		return true;
 	if (recorder.held)
 		record_publish();
-	if (recorder.stuck || !session_running(&recording_session))
+	if (recorder.stuck || !session_is_running(&recording_session))
 		return false;
 	quiet_begin(&quiet);
-	recorder.stuck = !session_take(&recording_session, ring->mask + 1) || make_longer(ring);
+	recorder.stuck = !session_take(&recording_session, ring->mask + 1) || extend_ring(ring);
 	quiet_end(&quiet);
 	return !recorder.stuck;
 }
 
-static void begin_lap(void)
+static void start_lap_clock(void)
 {
 	recorder.lap = recorder.ring.reserved;
 	recorder.lap_ticks = record_ticks();
@@ -113,12 +113,12 @@ static bool widen_ring(bool must)
 {
 	int err;
 
-	if (recorder.stuck || !ring_wider(&recorder.ring) || !session_running(&recording_session) ||
-	    !permit_has(NEED_ROOM | NEED_QUIET))
+	if (recorder.stuck || !ring_next_area_bytes(&recorder.ring) ||
+	    !session_is_running(&recording_session) || !permit_has(NEED_ROOM | NEED_QUIET))
 		return false;
 	err = rings_widen(&recording_session, &recorder.ring, must);
 	recorder.stuck = err && err != -EDQUOT;
-	begin_lap();
+	start_lap_clock();
 	return !err;
 }
 
@@ -128,10 +128,10 @@ static bool lap_was_fast(void)
 	const struct clock *clock = &recording_session.page->clock;
 	uint64_t before = recorder.lap_ticks;
 
-	if (!ring_wider(&recorder.ring) ||
+	if (!ring_next_area_bytes(&recorder.ring) ||
 	    recorder.ring.reserved - recorder.lap <= recorder.ring.mask)
 		return false;
-	begin_lap();
+	start_lap_clock();
 	return clock_ns(clock, recorder.lap_ticks) - clock_ns(clock, before) < LAP_NS;
 }
 
@@ -149,7 +149,7 @@ static uint64_t reader_position(void)
 	return atomic_load_explicit(&recorder.ring.head->head, memory_order_relaxed);
 }
 
-static void begin_patience(struct patience *p)
+static void init_patience(struct patience *p)
 {
 	*p = (struct patience){ .pause = WAIT_NS, .head = reader_position() };
 	p->looked_at = p->seen_at = clock_monotonic();
@@ -161,7 +161,7 @@ static void begin_patience(struct patience *p)
  * busy with other rings or the disk, which uses processor time. A collector that iterates over all
  * rings without reading this one makes no progress.
  */
-static bool sees_reader(struct patience *p)
+static bool has_reader_progress(struct patience *p)
 {
 	uint64_t head = reader_position(), time;
 	uint32_t rounds = atomic_load(&recording_session.page->rounds);
@@ -181,7 +181,7 @@ static bool sees_reader(struct patience *p)
 }
 
 /* False: the collector is dead, or has made no progress for as long as a thread may wait. */
-static bool look_for_reader(struct patience *p)
+static bool check_reader(struct patience *p)
 {
 	uint64_t now = clock_monotonic();
 	const uint64_t most = recording_session.page->max_wait;
@@ -191,7 +191,7 @@ static bool look_for_reader(struct patience *p)
 	p->looked_at = now;
 	if (collector_died())
 		return false;
-	if (sees_reader(p))
+	if (has_reader_progress(p))
 		p->seen_at = now;
 	if (now - p->seen_at < most)
 		return true;
@@ -213,11 +213,11 @@ static bool wait_for_room(size_t bytes)
 	    (!permit_has(NEED_PAUSE) && !permit_has(NEED_YIELD)) ||
 	    recorder.gave_up == reader_position() + 1)
 		return false;
-	begin_patience(&patience);
-	while (session_running(&recording_session) && look_for_reader(&patience)) {
+	init_patience(&patience);
+	while (session_is_running(&recording_session) && check_reader(&patience)) {
 		record_wake();
 		room = ring_room(&recorder.ring, bytes);
-		if (room || ring_is_gone(&recorder.ring))
+		if (room || ring_is_truncated(&recorder.ring))
 			break;
 		record_set_writing(NULL);
 		sleep_for(patience.pause);
@@ -229,7 +229,7 @@ static bool wait_for_room(size_t bytes)
 }
 
 /* An event that is longer than the whole ring gets an extended ring, regardless of the budget. */
-static bool make_room(size_t bytes, bool *ret_waited)
+static bool wait_for_bytes(size_t bytes, bool *ret_waited)
 {
 	struct ring *ring = &recorder.ring;
 
@@ -293,12 +293,12 @@ static bool wait_or_grow(size_t bytes)
 	int saved = errno;
 	uint64_t begin = record_ticks(), before = recorder.waits.ticks;
 	bool grows = recording_session.page->on_full == ON_FULL_GROW, waited = false;
-	bool room = grows ? grow_ring() : make_room(bytes, &waited);
+	bool room = grows ? grow_ring() : wait_for_bytes(bytes, &waited);
 
 	count_wait(begin, before, waited ? WAITED_ROOM : WAITED_LONGER);
 	if (room)
 		report_waits(bytes);
-	if (!room && !session_running(&recording_session))
+	if (!room && !session_is_running(&recording_session))
 		recording_end();
 	if (!room) {
 		record_drop();

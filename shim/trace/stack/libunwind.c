@@ -77,7 +77,7 @@ static bool is_probe(int fd)
 }
 
 /* May libunwind use @fd? Not if it was one of the pipe's, and the pipe does not exist any more. */
-static bool may_use(int fd)
+static bool may_use_fd(int fd)
 {
 	if (!walking || !probe.known || (fd != probe.ends[0] && fd != probe.ends[1]))
 		return true;
@@ -88,7 +88,7 @@ static bool may_use(int fd)
 /* Replaces read() for libunwind. EAGAIN stands for an empty pipe. */
 static ssize_t read_probe(int fd, void *to, size_t bytes)
 {
-	if (may_use(fd))
+	if (may_use_fd(fd))
 		return read(fd, to, bytes);
 	errno = EAGAIN;
 	return -1;
@@ -97,7 +97,7 @@ static ssize_t read_probe(int fd, void *to, size_t bytes)
 /* Replaces syscall() for libunwind. EFAULT stands for an address that cannot be read. */
 static long call_kernel(long number, long a, long b, long c, long d, long e, long f)
 {
-	if (number != SYS_write || may_use((int)a))
+	if (number != SYS_write || may_use_fd((int)a))
 		return syscall(number, a, b, c, d, e, f);
 	errno = EFAULT;
 	return -1;
@@ -123,7 +123,7 @@ static int unwind_frames(backtrace_fn *take, void **frames, int max)
 
 int libunwind_unwind(void **frames, int max)
 {
-	/* pairs with the store in libunwind_try() */
+	/* pairs with the store in libunwind_test() */
 	backtrace_fn *take = atomic_load_explicit(&usable, memory_order_acquire);
 
 	int n;
@@ -164,7 +164,7 @@ void libunwind_forked(void)
 
 /*
  * Replaces dl_iterate_phdr() for libunwind, which only ever searches for the file of one address.
- * That address is the first member of @arg; libunwind_try() tests that.
+ * That address is the first member of @arg; libunwind_test() tests that.
  */
 static int iterate_modules(visit_fn *visit, void *arg)
 {
@@ -288,7 +288,7 @@ static bool find_probe(void)
 	return probe.known;
 }
 
-void libunwind_try(void *const *outer, int n)
+void libunwind_test(void *const *outer, int n)
 {
 	enum { DEEP = 16, ALIKE = 3 };
 	void *frames[DEEP];

@@ -11,7 +11,7 @@ void libunwind_open(void);
  * Test that libunwind works as expected: @outer, @n are the callers of the caller, innermost first,
  * as found by libgcc. After that libunwind_unwind() may use it.
  */
-void libunwind_try(void *const *outer, int n);
+void libunwind_test(void *const *outer, int n);
 
 /* This thread may allocate memory now: let libunwind allocate its memory for the thread. */
 void libunwind_warm_up(void);

@@ -15,7 +15,7 @@ struct search {
 	struct located *found;
 };
 
-static int look_at_module(struct dl_phdr_info *info, size_t size, void *arg)
+static int find_in_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	const struct search *search = arg;
 	uintptr_t start = UINTPTR_MAX, end = 0;
@@ -40,7 +40,7 @@ bool locate_by_walk(const void *address, struct located *found)
 {
 	struct search search = { address, found };
 
-	return dl_iterate_phdr(look_at_module, &search);
+	return dl_iterate_phdr(find_in_module, &search);
 }
 
 #if defined(DLFO_STRUCT_HAS_EH_DBASE) && !defined(LOCATE_BY_WALK)

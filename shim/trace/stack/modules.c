@@ -168,7 +168,7 @@ static _Atomic(struct module *) *index_of(uintptr_t start)
 	return NULL;
 }
 
-static bool overlaps_known(const struct located *found)
+static bool overlaps_known_module(const struct located *found)
 {
 	for (unsigned int i = 0; i < PLACES; i++) {
 		const struct module *module =
@@ -181,7 +181,7 @@ static bool overlaps_known(const struct located *found)
 }
 
 /* A file that cannot be stored is not written: it would be written with each stack. */
-static uint32_t give_up(const struct located *found)
+static uint32_t give_up_module(const struct located *found)
 {
 	static atomic_bool told;
 
@@ -202,7 +202,7 @@ static uint32_t add_module(const struct located *found, uint64_t what, uint32_t 
 	if (recorder.writing) /* in a signal handler, whose events are lost */
 		return atomic_load(&serials);
 	if (i >= MODULES || !at)
-		return give_up(found);
+		return give_up_module(found);
 	import_scan(&found->info);
 	serial = atomic_fetch_add(&serials, 1) + 1;
 	if (!write_module(found, serial))
@@ -232,11 +232,11 @@ static uint32_t note_module(const struct located *found, bool *replaced)
 		atomic_store_explicit(&module->checked, now, memory_order_relaxed);
 		return module->serial;
 	}
-	*replaced |= now && overlaps_known(found);
+	*replaced |= now && overlaps_known_module(found);
 	return add_module(found, what, now, at);
 }
 
-struct modules_seen modules_see(void *const *addresses, unsigned int n)
+struct modules_seen modules_note_all(void *const *addresses, unsigned int n)
 {
 	struct modules_seen seen = { 0, false };
 	struct located found = { 0 };
@@ -264,10 +264,10 @@ void modules_list(void)
 	void *const *objects = started_objects(&n);
 
 	for (unsigned int i = 0; i < n; i++)
-		modules_see(&objects[i], 1);
+		modules_note_all(&objects[i], 1);
 }
 
-void modules_again(void)
+void modules_forget(void)
 {
 	for (unsigned int i = 0; i < PLACES; i++)
 		atomic_store(&places[i], NULL);

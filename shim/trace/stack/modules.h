@@ -14,7 +14,7 @@
 void modules_list(void);
 
 /* A new session begins, which has no files yet. No other thread may take a stack. */
-void modules_again(void);
+void modules_forget(void);
 
 struct modules_seen {
 	uint32_t serial; /* of the newest file: identifies the file together with an address */
@@ -22,7 +22,7 @@ struct modules_seen {
 };
 
 /* Write the files of those @n addresses that are not known yet. */
-struct modules_seen modules_see(void *const *addresses, unsigned int n);
+struct modules_seen modules_note_all(void *const *addresses, unsigned int n);
 
 /* How often something may have been unloaded: an address known before may mean another file now. */
 extern _Atomic uint32_t modules_unloaded __attribute__((visibility("hidden")));

@@ -142,7 +142,7 @@ static void fill_site(struct site *site, const void *const *frame, uint16_t id, 
 	site->frame = frame;
 }
 
-static uint16_t give_up(const void *const *frame)
+static uint16_t give_up_site(const void *const *frame)
 {
 	if (sites.count++ == SITES)
 		record_blind(BLIND_SITES, frame[1]);
@@ -161,7 +161,7 @@ static uint16_t unwind_site(const void *const *frame)
 	uint32_t hash, unloads = modules_unloads();
 
 	if (sites.count >= SITES)
-		return sites.count == SITES ? give_up(frame) : 0;
+		return sites.count == SITES ? give_up_site(frame) : 0;
 	stack_take_here(&stack);
 	hash = hash_of(&stack);
 	site = make_table() ? look_up_site(frame) : NULL;

@@ -52,7 +52,7 @@ struct walk {
 	bool whole;       /* the outermost frame was reached */
 };
 
-static _Unwind_Reason_Code test_frame(struct _Unwind_Context *context, void *arg)
+static _Unwind_Reason_Code store_frame(struct _Unwind_Context *context, void *arg)
 {
 	struct walk *walk = arg;
 	int interrupted = 0;
@@ -76,13 +76,13 @@ static bool is_worth_warming(void)
 			: atomic_fetch_add_explicit(&threads, 1, memory_order_relaxed) < AT_ONCE;
 }
 
-static int unwind_slowly(void **frames, int max)
+static int unwind_by_libgcc(void **frames, int max)
 {
 	struct walk walk = { .frames = frames, .max = max };
 
 	if (!libgcc.backtrace)
 		return 0;
-	libgcc.backtrace(test_frame, &walk);
+	libgcc.backtrace(store_frame, &walk);
 	if (walk.whole && !walk.interrupted && is_worth_warming())
 		libunwind_warm_up();
 	return walk.n < max ? walk.n : max;
@@ -116,10 +116,10 @@ void stack_begin(void)
 		return;
 	done = true;
 	stack_load();
-	n = unwind_slowly(frames, ROOM);
+	n = unwind_by_libgcc(frames, ROOM);
 	while (i < n && frames[i] != __builtin_return_address(0))
 		i++;
-	libunwind_try(frames + i, n - i);
+	libunwind_test(frames + i, n - i);
 }
 
 /*
@@ -127,10 +127,10 @@ void stack_begin(void)
  */
 static int unwind_again(void **frames, struct stack *stack)
 {
-	int n = unwind_slowly(frames, ROOM);
+	int n = unwind_by_libgcc(frames, ROOM);
 
 	libunwind_retire();
-	stack->modules = modules_see(frames, (unsigned int)n).serial;
+	stack->modules = modules_note_all(frames, (unsigned int)n).serial;
 	return n;
 }
 
@@ -156,8 +156,8 @@ void stack_take_here(void *to)
 	int n = libunwind_unwind(found, ROOM), i = 0;
 
 	if (n < 0)
-		n = unwind_slowly(found, ROOM);
-	seen = modules_see(found, (unsigned int)n);
+		n = unwind_by_libgcc(found, ROOM);
+	seen = modules_note_all(found, (unsigned int)n);
 	stack->modules = seen.serial;
 	if (seen.replaced)
 		n = unwind_again(found, stack);

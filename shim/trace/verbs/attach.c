@@ -72,7 +72,7 @@ struct needed {
 	size_t n;
 };
 
-static bool is_first(struct needed *needed, const void *object)
+static bool note_if_first(struct needed *needed, const void *object)
 {
 	for (size_t i = 0; i < needed->n; i++)
 		if (needed->all[i] == object)
@@ -83,7 +83,7 @@ static bool is_first(struct needed *needed, const void *object)
 
 static void write_pd(struct needed *needed, struct ibv_pd *pd)
 {
-	if (pd && is_first(needed, pd))
+	if (pd && note_if_first(needed, pd))
 		WRITE(VERB_alloc_pd, pd, WORD(pd->context));
 }
 
@@ -101,9 +101,9 @@ static void write_mr(struct needed *needed, struct ibv_mr *mr)
 
 static void write_cq(struct needed *needed, struct ibv_cq *cq)
 {
-	if (!is_first(needed, cq))
+	if (!note_if_first(needed, cq))
 		return;
-	if (cq->channel && is_first(needed, cq->channel))
+	if (cq->channel && note_if_first(needed, cq->channel))
 		WRITE(VERB_create_comp_channel, cq->channel, WORD(cq->context));
 	WRITE(VERB_create_cq, cq, WORD(cq->context), (uint64_t)cq->cqe, WORD(cq->cq_context),
 	      WORD(cq->channel), 0);
@@ -114,7 +114,7 @@ static void write_srq(struct needed *needed, struct ibv_srq *srq)
 	int (*query)(struct ibv_srq *, struct ibv_srq_attr *) = next_symbol(VERB_query_srq);
 	struct ibv_srq_init_attr attr = { .srq_context = srq->srq_context };
 
-	if (!is_first(needed, srq))
+	if (!note_if_first(needed, srq))
 		return;
 	write_pd(needed, srq->pd);
 	if (query)
@@ -241,7 +241,7 @@ static bool is_of(const void *object, uint64_t context)
  * Is this still the object that the command has found? The program may have destroyed it since, and
  * freed memory may look like an object. Only microseconds pass from here to its use.
  */
-static bool is_same(const struct attach_object *object)
+static bool is_object_unchanged(const struct attach_object *object)
 {
 	const void *at = (const void *)(uintptr_t)object->at;
 	union {
@@ -338,12 +338,12 @@ static int write_objects(const struct attach_request *request)
 	if (!err && n) {
 		verbatim_record_mark(MARK_BEGIN, "objects made before the recording");
 		for (size_t i = 0; i < n; i++)
-			if (is_same(&objects[i]))
+			if (is_object_unchanged(&objects[i]))
 				write_object(&needed, &objects[i]);
 		verbatim_record_mark(MARK_END, "objects made before the recording");
 		record_blind(BLIND_BEFORE, NULL);
 		for (size_t i = 0; i < n; i++)
-			if (is_same(&objects[i]))
+			if (is_object_unchanged(&objects[i]))
 				patch_object(&objects[i]);
 		munmap((void *)(uintptr_t)objects, request->bytes);
 	}
@@ -366,8 +366,8 @@ static int begin_recording(const struct attach_request *request)
 		return -EALREADY;
 	undo_begin();
 	recording_end();
-	modules_again();
-	join_again(request->dir);
+	modules_forget();
+	reset_join(request->dir);
 	if (!record_ready())
 		return -EACCES;
 	err = write_objects(request);

@@ -85,7 +85,7 @@ static size_t fill_call(struct event_call *event, size_t room, const struct call
 }
 
 /* Reserve again, with all the room that an event may have. */
-static void *reserve_most(void)
+static void *reserve_largest(void)
 {
 	record_set_writing(NULL);
 	return record_reserve(RING_EVENT_MAX);
@@ -102,7 +102,7 @@ static void write_call(struct call *call, const struct stack *stack)
 		return;
 	words = fill_call(event, USUAL, call, stack, &cut);
 	if (cut) {
-		event = reserve_most();
+		event = reserve_largest();
 		if (!event)
 			return;
 		words = fill_call(event, RING_EVENT_MAX, call, stack, &cut);
@@ -123,7 +123,7 @@ void call_write_begin(struct call *call, enum verb verb)
 
 		poll_ex_destroys(verb, object);
 		if (strict_is_on())
-			strict_destroys(verb, object);
+			strict_check_destroy(verb, object);
 	}
 	if (!recorder.ours)
 		stack_take(&stack);
@@ -150,7 +150,7 @@ static size_t fill_return(struct event_return *event, size_t room, const struct 
 	event->verb = (uint16_t)call->verb;
 	event->pad = 0;
 	if (!verb_failed(call->verb, (int64_t)ret))
-		codec_put_outs(&out, call->verb, call->args);
+		codec_put_outputs(&out, call->verb, call->args);
 	if (out.cut)
 		event->head.flags |= EVENT_CUT;
 	event->nouts = (uint32_t)out.used;
@@ -168,7 +168,7 @@ static void write_return(const struct call *call, uint64_t ret, int error)
 		return;
 	words = fill_return(event, USUAL, call, ret, error, &cut);
 	if (cut) {
-		event = reserve_most();
+		event = reserve_largest();
 		if (!event)
 			return;
 		words = fill_return(event, RING_EVENT_MAX, call, ret, error, &cut);

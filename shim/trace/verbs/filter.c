@@ -148,7 +148,7 @@ static uint32_t choose_gap(uint32_t n)
 }
 
 /* Select 1 of N, on average. @left: the number to leave out before the next one. */
-static bool wants_number(uint32_t *left)
+static bool is_sampled(uint32_t *left)
 {
 	if (recorder.filter->one_of < 2)
 		return true;
@@ -158,7 +158,7 @@ static bool wants_number(uint32_t *left)
 }
 
 /* Only this thread writes the count. */
-static bool count_taken(bool wanted)
+static bool count_if_filtered(bool wanted)
 {
 	_Atomic uint64_t *count = &recorder.ring.head->filtered;
 
@@ -170,29 +170,29 @@ static bool count_taken(bool wanted)
 
 bool filter_takes_call(enum verb verb)
 {
-	return verb_infos[verb].effect != EFFECT_QUERY || count_taken(wants_verb(verb));
+	return verb_infos[verb].effect != EFFECT_QUERY || count_if_filtered(wants_verb(verb));
 }
 
 bool filter_takes_post(enum verb verb, const void *queue)
 {
-	return count_taken(wants_verb(verb) && wants_queue(verb, queue) &&
-			   wants_number(&recorder.posts));
+	return count_if_filtered(wants_verb(verb) && wants_queue(verb, queue) &&
+				 is_sampled(&recorder.posts));
 }
 
 bool filter_takes_poll(void)
 {
-	return wants_number(&recorder.polls);
+	return is_sampled(&recorder.polls);
 }
 
 /* A queue pair number of 0: the CQ does not report it. */
 bool filter_takes_completion(const struct ibv_cq *cq, bool poll_taken, const struct ibv_wc *wc)
 {
-	return count_taken(wants_verb(VERB_poll_cq) && wants_device(cq->context) &&
-			   (!wc->qp_num || wants_qp(cq->context, wc->qp_num)) &&
-			   (poll_taken || wc->status != IBV_WC_SUCCESS));
+	return count_if_filtered(wants_verb(VERB_poll_cq) && wants_device(cq->context) &&
+				 (!wc->qp_num || wants_qp(cq->context, wc->qp_num)) &&
+				 (poll_taken || wc->status != IBV_WC_SUCCESS));
 }
 
 bool filter_takes_notify(const struct ibv_cq *cq)
 {
-	return count_taken(wants_verb(VERB_req_notify_cq) && wants_device(cq->context));
+	return count_if_filtered(wants_verb(VERB_req_notify_cq) && wants_device(cq->context));
 }

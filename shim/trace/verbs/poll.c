@@ -150,7 +150,8 @@ put_some(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc, uint32_t nwc
 	return seq;
 }
 
-static void write_some(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc, uint32_t nwc)
+static void write_completions(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc,
+			      uint32_t nwc)
 {
 	uint32_t seq = put_some(cq, ret, wc, nwc);
 
@@ -170,12 +171,12 @@ static void write_filtered(const struct ibv_cq *cq, int ret, const struct ibv_wc
 			kept[n++] = wc[i];
 		} else if (payload_on) { /* payload has to come in the order of completions */
 			if (n)
-				write_some(cq, (int)n, kept, n);
+				write_completions(cq, (int)n, kept, n);
 			n = 0;
 			payload_completions(cq, wc + i, 1, 0);
 		}
 		if (n && (n == FILTERED_WCS || i == ret - 1)) {
-			write_some(cq, (int)n, kept, n);
+			write_completions(cq, (int)n, kept, n);
 			n = 0;
 		}
 	}
@@ -194,7 +195,7 @@ static __attribute__((noinline)) void write_special(const struct ibv_cq *cq, int
 	for (int at = 0; at < ret; at += EVENT_WCS) {
 		int n = ret - at < EVENT_WCS ? ret - at : EVENT_WCS;
 
-		write_some(cq, n, wc + at, (uint32_t)n);
+		write_completions(cq, n, wc + at, (uint32_t)n);
 	}
 }
 
@@ -295,7 +296,7 @@ static void write_count(const struct ring_head *head, const struct ring_polls *s
 	record_commit(&event->head, sizeof(*event) / 8);
 }
 
-static void forget_in(struct ring_head *head, void *arg)
+static void forget_in_ring(struct ring_head *head, void *arg)
 {
 	for (unsigned int i = 0; i < RING_POLLS; i++) {
 		struct ring_polls *slot = &head->polls[i];
@@ -313,6 +314,6 @@ void poll_forget(const struct ibv_cq *cq)
 	int saved = errno;
 
 	if (record_ready())
-		rings_each(forget_in, (void *)(uintptr_t)cq);
+		rings_each(forget_in_ring, (void *)(uintptr_t)cq);
 	errno = saved;
 }

@@ -117,7 +117,7 @@ static char *put_tso(char *at, struct event_wr *wr, const struct ibv_send_wr *fr
 	return at + sizeof(struct event_tso);
 }
 
-/* The fields that do not fit into the request's word: is_odd(). */
+/* The fields that do not fit into the request's word: needs_odd_part(). */
 static char *put_odd(char *at, struct event_wr *wr, int opcode, uint32_t flags, int num_sge)
 {
 	*(struct event_odd *)at =
@@ -178,7 +178,7 @@ static inline char *put_address(char *at, struct event_wr *wr, const struct ibv_
 	return at + sizeof(struct event_xrc);
 }
 
-static inline bool is_odd(const struct ibv_send_wr *from)
+static inline bool needs_odd_part(const struct ibv_send_wr *from)
 {
 	return (unsigned int)from->num_sge > SGES || (!from->sg_list && from->num_sge) ||
 	       ((unsigned int)from->opcode | from->send_flags) > 255;
@@ -219,8 +219,8 @@ static __attribute__((noinline, cold)) char *put_odd_send(char *at, const struct
 
 INLINE char *put_send(char *at, const struct ibv_qp *qp, const struct ibv_send_wr *from)
 {
-	return __builtin_expect(is_odd(from), 0) ? put_odd_send(at, qp, from)
-						 : put_send_as(at, qp, from, false);
+	return __builtin_expect(needs_odd_part(from), 0) ? put_odd_send(at, qp, from)
+							 : put_send_as(at, qp, from, false);
 }
 
 INLINE char *put_recv(char *at, const struct ibv_recv_wr *from)
@@ -272,7 +272,7 @@ static inline struct list list_begin(struct post *post, struct event_post *event
 }
 
 /* Is there a further request, and space for it? */
-static inline bool list_goes_on(struct list *list, const void *wr)
+static inline bool list_has_next(struct list *list, const void *wr)
 {
 	struct post *post = list->post;
 
@@ -302,7 +302,7 @@ static __attribute__((noinline)) bool put_sends(struct post *post, struct event_
 {
 	struct list list = list_begin(post, event);
 
-	for (; list_goes_on(&list, wr); wr = wr->next)
+	for (; list_has_next(&list, wr); wr = wr->next)
 		list.at = put_send(list.at, qp, wr);
 	return list_end(&list);
 }
@@ -312,13 +312,14 @@ static __attribute__((noinline)) bool put_recvs(struct post *post, struct event_
 {
 	struct list list = list_begin(post, event);
 
-	for (; list_goes_on(&list, wr); wr = wr->next)
+	for (; list_has_next(&list, wr); wr = wr->next)
 		list.at = put_recv(list.at, wr);
 	return list_end(&list);
 }
 
 /* The most common case: a list of one. */
-INLINE bool hold_one(struct post *post, struct event_post *event, const char *end, const void *wr)
+INLINE bool hold_single(struct post *post, struct event_post *event, const char *end,
+			const void *wr)
 {
 	post->list.n = 1;
 	post->list.first = wr;
@@ -337,7 +338,7 @@ INLINE bool begin_send(struct post *post, const struct ibv_qp *qp, const struct 
 		event->head.flags |= EVENT_CARRIES;
 	if (__builtin_expect(!wr || wr->next, 0))
 		return put_sends(post, event, qp, wr);
-	return hold_one(post, event, put_send((char *)(event + 1), qp, wr), wr);
+	return hold_single(post, event, put_send((char *)(event + 1), qp, wr), wr);
 }
 
 INLINE bool begin_recv(struct post *post, enum verb verb, const void *queue,
@@ -349,7 +350,7 @@ INLINE bool begin_recv(struct post *post, enum verb verb, const void *queue,
 		return false;
 	if (__builtin_expect(!wr || wr->next, 0))
 		return put_recvs(post, event, wr);
-	return hold_one(post, event, put_recv((char *)(event + 1), wr), wr);
+	return hold_single(post, event, put_recv((char *)(event + 1), wr), wr);
 }
 
 /*

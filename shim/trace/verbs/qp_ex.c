@@ -162,7 +162,7 @@ static void note_batch(const struct ibv_qp_ex *qp)
 	struct strict_object *o = strict_find(&qp->qp_base);
 
 	if (o)
-		atomic_store_explicit(&o->batch, strict_me(), memory_order_relaxed);
+		atomic_store_explicit(&o->batch, strict_own_thread(), memory_order_relaxed);
 }
 
 /*
@@ -174,7 +174,7 @@ static void note_batch_end(const struct ibv_qp_ex *qp, enum verb verb)
 	struct strict_object *o = strict_find(&qp->qp_base);
 	const struct builder *b = builder_find(qp);
 	bool began = b && atomic_load_explicit(&b->open, memory_order_relaxed);
-	uint64_t me = strict_me(), who;
+	uint64_t me = strict_own_thread(), who;
 
 	if (!o || !me)
 		return;
@@ -277,7 +277,7 @@ static bool has_always_existed(int op)
 	return ops_info[op].offset <= offsetof(struct ibv_qp_ex, wr_abort);
 }
 
-static bool may_touch(int op, uint64_t asked)
+static bool may_replace_op(int op, uint64_t asked)
 {
 	return asked == QP_EX_UNKNOWN ? has_always_existed(op)
 				      : !ops_info[op].flag || (asked & ops_info[op].flag);
@@ -288,7 +288,7 @@ static void **op_pointer(struct ibv_qp_ex *qp, int op)
 	return (void **)(void *)((char *)qp + ops_info[op].offset);
 }
 
-static void *const *ours_of(int op)
+static void *const *our_op(int op)
 {
 	return strict_is_on() && strict_ours[op][0] ? strict_ours[op] : ours[op];
 }
@@ -299,15 +299,15 @@ static int patch_builders(struct ibv_qp_ex *qp, uint64_t asked)
 	int slots[OPS];
 
 	for (int op = 0; op < OPS; op++) {
-		slots[op] = may_touch(op, asked)
-				    ? slots_choose(originals[op], ours_of(op), *op_pointer(qp, op))
+		slots[op] = may_replace_op(op, asked)
+				    ? slots_choose(originals[op], our_op(op), *op_pointer(qp, op))
 				    : -ENOENT;
 		if (slots[op] == -ENOSPC)
 			return -ENOSPC;
 	}
 	for (int op = 0; op < OPS; op++) {
 		if (slots[op] >= 0)
-			slots_put(op_pointer(qp, op), originals[op], ours_of(op), slots[op]);
+			slots_put(op_pointer(qp, op), originals[op], our_op(op), slots[op]);
 	}
 	return 0;
 }
@@ -321,7 +321,7 @@ static uint64_t known_ops(void)
 	return known;
 }
 
-static void watch_absent(struct ibv_qp_ex *qp, uint64_t asked)
+static void set_absent_ops(struct ibv_qp_ex *qp, uint64_t asked)
 {
 	for (int op = 0; op < OPS; op++) {
 		void **pointer = op_pointer(qp, op);
@@ -337,7 +337,7 @@ static int watch_builders(struct ibv_qp *qp, struct ibv_qp_ex *ex, uint64_t ops)
 	int err = patch_builders(ex, ops);
 
 	if (strict_is_on())
-		watch_absent(ex, ops);
+		set_absent_ops(ex, ops);
 	if (!e)
 		return -ENOMEM; /* a later ibv_modify_qp() may undo the patch unnoticed */
 	e->ex = ex;
@@ -362,12 +362,12 @@ bool qp_ex_watched(const struct ibv_qp *qp)
 
 	recording_lock();
 	watched = e && e->ex &&
-		  slots_has(ours_of(OP_wr_start), SLOTS, *op_pointer(e->ex, OP_wr_start));
+		  slots_has(our_op(OP_wr_start), SLOTS, *op_pointer(e->ex, OP_wr_start));
 	recording_unlock();
 	return watched;
 }
 
-int qp_ex_again(const struct ibv_qp *qp)
+int qp_ex_repatch(const struct ibv_qp *qp)
 {
 	const struct endpoint *e = endpoints_find(qp);
 	int err;

@@ -24,7 +24,7 @@ int qp_ex_watch(struct ibv_qp *qp, struct ibv_qp_ex *ex, uint64_t ops);
 bool qp_ex_watched(const struct ibv_qp *qp);
 
 /* Patch pointers that the provider may have set again. Does nothing if @qp has no builders. */
-int qp_ex_again(const struct ibv_qp *qp);
+int qp_ex_repatch(const struct ibv_qp *qp);
 
 /* A queue pair without builders was created at this address. */
 void qp_ex_forget(const struct ibv_qp *qp);

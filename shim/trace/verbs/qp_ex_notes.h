@@ -141,7 +141,7 @@ static inline void note_atomic(const struct ibv_qp_ex *qp, enum ibv_wr_opcode op
  * More elements than are recorded, or a request that has its odd part already: that part has the
  * number.
  */
-static inline struct event_sge *odd_elements(struct builder *b, struct event_wr *wr, size_t n)
+static inline struct event_sge *add_odd_elements(struct builder *b, struct event_wr *wr, size_t n)
 {
 	struct event_odd *odd;
 
@@ -158,7 +158,7 @@ static inline struct event_sge *set_elements(struct builder *b, struct event_wr 
 {
 	if (__builtin_expect(n <= BUILDER_SGES && !(wr->parts & WR_ODD), 1))
 		return builder_elements(b, wr, (unsigned int)n);
-	return odd_elements(b, wr, n);
+	return add_odd_elements(b, wr, n);
 }
 
 /* Eight bytes that are part of the request itself. */

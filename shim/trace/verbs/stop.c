@@ -32,13 +32,13 @@ enum {
 /*
  * NULL if nothing may stop: a verb that another verb calls may fail, which the outer one handles.
  */
-static struct session_page *page_to_stop(void)
+static struct session_page *find_page_to_stop(void)
 {
 	struct session_page *page = recording_session.page;
 
 	if (!page || !page->stop.on || !permit_has(NEED_STOP) || recorder.depth ||
 	    recorder.cm_depth || recorder.ours || recorder.vfork ||
-	    !session_running(&recording_session) || !session_has_collector(page))
+	    !session_is_running(&recording_session) || !session_has_collector(page))
 		return NULL;
 	return page;
 }
@@ -59,7 +59,7 @@ static void sleep_shortly(void)
 
 static bool claim_spot(struct session_page *page)
 {
-	for (int i = 0; i < PAUSES && session_running(&recording_session); i++) {
+	for (int i = 0; i < PAUSES && session_is_running(&recording_session); i++) {
 		uint32_t state = STOP_FREE;
 
 		/* pairs with the store in spot_report() */
@@ -79,8 +79,8 @@ static void fill_frames(struct stop_spot *spot, const struct stack *stack)
 }
 
 /* @what has all known facts; @stack may be NULL. */
-static void stop_here(struct session_page *page, const struct stop_spot *what,
-		      const struct stack *stack)
+static void stop_thread(struct session_page *page, const struct stop_spot *what,
+			const struct stack *stack)
 {
 	struct stop_spot *spot = &page->spot;
 	struct stack taken;
@@ -123,7 +123,7 @@ static bool get_argument(const void *call, const struct field_info *field, int64
 
 void stop_at_call(enum verb verb, const uint64_t *args, int64_t ret, int error, uint32_t n)
 {
-	struct session_page *page = page_to_stop();
+	struct session_page *page = find_page_to_stop();
 	const struct arguments arguments = { verb, args };
 	int saved = errno;
 
@@ -133,7 +133,8 @@ void stop_at_call(enum verb verb, const uint64_t *args, int64_t ret, int error, 
 		error = (int)ret;
 	if (stop_has_verb(&page->stop, verb) ||
 	    (page->stop.errors && !probe_is_expected(verb, error, get_argument, &arguments)))
-		stop_here(page, &(struct stop_spot){ .n = n, .verb = verb, .error = error }, NULL);
+		stop_thread(page, &(struct stop_spot){ .n = n, .verb = verb, .error = error },
+			    NULL);
 	errno = saved;
 }
 
@@ -141,12 +142,12 @@ void stop_at_call(enum verb verb, const uint64_t *args, int64_t ret, int error, 
 static __attribute__((noinline)) void stop_at_failure(struct session_page *page, enum verb verb,
 						      int error, uint32_t n)
 {
-	stop_here(page, &(struct stop_spot){ .n = n, .verb = verb, .error = error }, NULL);
+	stop_thread(page, &(struct stop_spot){ .n = n, .verb = verb, .error = error }, NULL);
 }
 
 void stop_at_data(enum verb verb, int ret, uint32_t n)
 {
-	struct session_page *page = page_to_stop();
+	struct session_page *page = find_page_to_stop();
 	int saved = errno;
 
 	if (page && (page->stop.errors || stop_has_verb(&page->stop, verb)))
@@ -167,21 +168,22 @@ static bool wants_completion(const struct session_page *page, enum verb verb,
 void stop_at_poll(enum verb verb, int ret, const struct ibv_wc *wc, uint32_t nwc,
 		  const struct stack *stack, uint32_t n)
 {
-	struct session_page *page = page_to_stop();
+	struct session_page *page = find_page_to_stop();
 	int saved = errno;
 
 	if (page && ret < 0 && (page->stop.errors || stop_has_verb(&page->stop, verb)))
-		stop_here(page, &(struct stop_spot){ .n = n, .verb = verb, .error = saved }, stack);
+		stop_thread(page, &(struct stop_spot){ .n = n, .verb = verb, .error = saved },
+			    stack);
 	for (uint32_t i = 0; page && i < nwc; i++) {
 		if (!wants_completion(page, verb, &wc[i]))
 			continue;
-		stop_here(page,
-			  &(struct stop_spot){ .n = n,
-					       .verb = verb,
-					       .status = wc[i].status,
-					       .qp_num = wc[i].qp_num,
-					       .wr_id = wc[i].wr_id },
-			  stack);
+		stop_thread(page,
+			    &(struct stop_spot){ .n = n,
+						 .verb = verb,
+						 .status = wc[i].status,
+						 .qp_num = wc[i].qp_num,
+						 .wr_id = wc[i].wr_id },
+			    stack);
 		break;
 	}
 	errno = saved;

@@ -29,13 +29,13 @@ static void set_batch(struct strict_object *o, uint64_t who)
 }
 
 /* Is each start of a batch seen? Not if a provider has restored its own functions. */
-static bool is_ours(const struct ibv_cq_ex *cq)
+static bool is_start_ours(const struct ibv_cq_ex *cq)
 {
 	return cq->start_poll == start_poll;
 }
 
-static void report_of_cq(enum event_misuse_what what, const struct ibv_cq_ex *cq, enum verb verb,
-			 uint64_t other)
+static void report_cq_misuse(enum event_misuse_what what, const struct ibv_cq_ex *cq,
+			     enum verb verb, uint64_t other)
 {
 	strict_report(&(struct misuse){ .what = what, .object = cq, .verb = verb, .other = other });
 }
@@ -43,12 +43,12 @@ static void report_of_cq(enum event_misuse_what what, const struct ibv_cq_ex *cq
 static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 {
 	struct strict_object *o = strict_find(cq);
-	uint64_t me = strict_me();
+	uint64_t me = strict_own_thread();
 	struct strict_use use;
 	int ret;
 
 	if (me && get_batch(o) == me)
-		report_of_cq(MISUSE_START_INSIDE, cq, VERB_start_poll, 0);
+		report_cq_misuse(MISUSE_START_INSIDE, cq, VERB_start_poll, 0);
 	strict_enter(&use, cq, VERB_start_poll, STRICT_SEND);
 	inside++;
 	ret = o->was.start_poll(cq, attr);
@@ -65,8 +65,8 @@ static int next_poll(struct ibv_cq_ex *cq)
 	struct strict_use use;
 	int ret;
 
-	if (!get_batch(o) && is_ours(cq))
-		report_of_cq(MISUSE_NEXT_OUTSIDE, cq, VERB_next_poll, 0);
+	if (!get_batch(o) && is_start_ours(cq))
+		report_cq_misuse(MISUSE_NEXT_OUTSIDE, cq, VERB_next_poll, 0);
 	strict_enter(&use, cq, VERB_next_poll, STRICT_SEND);
 	inside++;
 	ret = o->was.next_poll(cq);
@@ -80,10 +80,12 @@ static void end_poll(struct ibv_cq_ex *cq)
 	struct strict_object *o = strict_find(cq);
 	uint64_t who = get_batch(o);
 
-	if (!who && is_ours(cq))
-		report_of_cq(MISUSE_END_OUTSIDE, cq, VERB_end_poll, 0);
+	if (!who && is_start_ours(cq))
+		report_cq_misuse(MISUSE_END_OUTSIDE, cq, VERB_end_poll, 0);
 	if (who)
-		set_batch(o, who == STRICT_SOMEBODY || who == strict_me() ? 0 : STRICT_SOMEBODY);
+		set_batch(o, who == STRICT_SOMEBODY || who == strict_own_thread()
+				     ? 0
+				     : STRICT_SOMEBODY);
 	o->was.end_poll(cq);
 }
 
@@ -97,7 +99,7 @@ static void check_read(const struct ibv_cq_ex *cq, const struct strict_object *o
 	bool valid = cq->status == IBV_WC_SUCCESS || field == CQ_FIELD_vendor_err ||
 		     field == CQ_FIELD_qp_num;
 
-	if (inside || !is_ours(cq))
+	if (inside || !is_start_ours(cq))
 		return;
 	if (!get_batch(o))
 		m.what = MISUSE_READ_OUTSIDE;
@@ -158,7 +160,7 @@ void strict_cq_patch(struct ibv_cq_ex *cq, uint64_t wc_flags)
 {
 	struct strict_object *o = strict_find(cq);
 
-	if (!o || is_ours(cq) || !cq->start_poll || !cq->next_poll || !cq->end_poll)
+	if (!o || is_start_ours(cq) || !cq->start_poll || !cq->next_poll || !cq->end_poll)
 		return;
 	o->wc_flags = wc_flags;
 	o->was.start_poll = cq->start_poll;
@@ -172,7 +174,7 @@ void strict_cq_patch(struct ibv_cq_ex *cq, uint64_t wc_flags)
 }
 
 /* ibv_poll_cq(3): only wr_id, status, qp_num and vendor_err are valid. */
-static void spoil_one(struct ibv_wc *wc)
+static void spoil_fields(struct ibv_wc *wc)
 {
 	wc->opcode = 0x5a;
 	wc->byte_len = 0xdeadbeef;
@@ -189,5 +191,5 @@ void strict_cq_spoil(struct ibv_wc *wc, int n)
 {
 	for (int i = 0; i < n; i++)
 		if (wc[i].status != IBV_WC_SUCCESS)
-			spoil_one(wc + i);
+			spoil_fields(wc + i);
 }

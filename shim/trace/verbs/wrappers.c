@@ -248,7 +248,7 @@ static void hook_modify_qp(const struct call *call, int ret)
 {
 	const struct ibv_qp *qp = (const void *)(uintptr_t)call->args[0];
 
-	if (!ret && qp_ex_again(qp))
+	if (!ret && qp_ex_repatch(qp))
 		record_blind(BLIND_EXTENDED_QP, qp);
 	payload_modified_qp(call, ret);
 }

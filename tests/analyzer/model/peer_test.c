@@ -92,12 +92,12 @@ TEST(a_reset_ends_the_connection)
 {
 	connect_to(0, 1, 5);
 	connect_to(1, 0, 6);
-	assert_ptr_equal(peer_expecting(&peers, lives[0].peer), lives[1].peer);
+	assert_ptr_equal(peer_find_claimant(&peers, lives[0].peer), lives[1].peer);
 	qps[1].set = 0;
 	peer_connect(&peers, &lives[1]);
 	assert_false(lives[1].peer->connected);
 	assert_null(peer_other(&peers, lives[0].peer));
-	assert_null(peer_expecting(&peers, lives[0].peer));
+	assert_null(peer_find_claimant(&peers, lives[0].peer));
 	connect_to(1, 0, 9);
 	expect_peers(0, 1);
 }
@@ -115,8 +115,8 @@ TEST(another_connection_is_later)
 	connect_to(0, 2, 8);
 	assert_true(peers.changes > changes);
 	assert_int_equal(lives[0].peer->dest, NUMBER + 2);
-	assert_null(peer_expecting(&peers, lives[1].peer));
-	assert_ptr_equal(peer_expecting(&peers, lives[2].peer), lives[0].peer);
+	assert_null(peer_find_claimant(&peers, lives[1].peer));
+	assert_ptr_equal(peer_find_claimant(&peers, lives[2].peer), lives[0].peer);
 }
 
 TEST(attributes_are_learnt_before_the_connection)
@@ -161,7 +161,7 @@ TEST(what_is_gone_is_still_the_peer)
 	assert_int_equal(was->destroyed.id.n, 40);
 	assert_ptr_equal(peer_other(&peers, lives[0].peer), was);
 	assert_ptr_equal(peer_former(&peers, lives[0].peer), was);
-	assert_null(peer_expecting(&peers, lives[0].peer));
+	assert_null(peer_find_claimant(&peers, lives[0].peer));
 	assert_null(peer_at(&peers, 1, NUMBER + 1, &was->place));
 	peer_leave(&peers, &lives[1], 100); /* once */
 	assert_int_equal(peers.ngone, 1);

@@ -136,7 +136,7 @@ TEST(state_of_a_queue_pair)
 	qp.state = IBV_QPS_INIT;
 	check_first(REASON_STATE, "in state INIT: it cannot send before RTS, nor receive");
 	qp.state = IBV_QPS_ERR;
-	check_first(REASON_STATE, "in state ERR: what is posted is flushed");
+	check_first(REASON_STATE, "in state ERR: its requests are flushed");
 }
 
 TEST(state_that_nothing_has)
@@ -291,7 +291,8 @@ TEST(events_of_a_queue_that_is_destroyed)
 	PUT_STACK(0, "libverbatim-soft.so", "ibv_destroy_cq", "main");
 	check_first(REASON_DESTROY, "ibv_destroy_cq() until");
 	assert_string_equal(reasons.at[1].text,
-			    "of 5 events taken from CQ 3 of the fabric, 1 is not acknowledged");
+			    "5 events taken from CQ 3 of the fabric, of which 1 is not "
+			    "acknowledged");
 }
 
 /* Memory: the mutexes of two threads. */

@@ -149,7 +149,7 @@ TEST(doubts_of_a_side_are_said)
 		"before  2 runs: a.db, b.db\n"
 		"        INCOMPLETE: events of 1 of 2 runs are missing; calls are not compared\n"
 		"        SAMPLED: counts of 1 of 2 runs are estimates, without times\n"
-		"        FILTERED: 1 of 2 runs have only what --filter let through\n"
+		"        FILTERED: 1 of 2 runs have only events that passed --filter\n"
 		"        waits for the recorder were not recorded in 1 of 2 runs\n"
 		"after   2 runs: c.db, d.db\n"
 		"        the recorder made the program wait 300 ns of 7.00 us in all\n"

@@ -100,8 +100,8 @@ TEST(a_queue_pair_is_connected_from_then_on)
 TEST(a_connection_that_comes_can_be_waited_for)
 {
 	connect_qp(5);
-	assert_int_equal(links_coming(&links, QP, 4).n, 5);
-	assert_int_equal(links_coming(&links, QP, 5).n, 0);
+	assert_int_equal(links_next_connection(&links, QP, 4).n, 5);
+	assert_int_equal(links_next_connection(&links, QP, 5).n, 0);
 }
 
 TEST(a_connection_behind_a_message_cannot_be_waited_for)
@@ -110,7 +110,7 @@ TEST(a_connection_behind_a_message_cannot_be_waited_for)
 
 	poll_one(4, VERB_poll_cq, &wc);
 	connect_qp(5);
-	assert_int_equal(links_coming(&links, QP, 3).n, 0);
+	assert_int_equal(links_next_connection(&links, QP, 3).n, 0);
 }
 
 TEST(a_connection_within_another_verb_cannot_be_waited_for)
@@ -118,7 +118,7 @@ TEST(a_connection_within_another_verb_cannot_be_waited_for)
 	depth = 1;
 	connect_qp(5);
 	assert_true(links_is_connected(&links, QP, 5));
-	assert_int_equal(links_coming(&links, QP, 4).n, 0);
+	assert_int_equal(links_next_connection(&links, QP, 4).n, 0);
 }
 
 TEST(an_srq_is_found_by_its_number)

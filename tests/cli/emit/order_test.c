@@ -50,7 +50,7 @@ static void do_event(const struct deed *deed, uint64_t n)
 			    : order_read(&order, OBJECT, ROLE_STATE);
 	assert_int_equal(err, 0);
 	if (!deed->changes)
-		assert_int_equal(order_touch(&order, OBJECT, ROLE_STATE), 0);
+		assert_int_equal(order_note_use(&order, OBJECT, ROLE_STATE), 0);
 	phrase_addf(&program.phrase, "event();");
 	assert_int_equal(program_add(&program, true), 0);
 	assert_int_equal(order_end(&order), 0);

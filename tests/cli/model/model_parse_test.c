@@ -52,7 +52,7 @@ TEST(a_flow_has_all_that_its_lines_say)
 	assert_int_equal(class->signal, 4);
 	assert_int_equal(track->count, 1000);
 	assert_int_equal(track->start, 3000000);
-	assert_true(fabs(load_track_lasts(track) / 999e3 - 1) < 1e-3);
+	assert_true(fabs(load_track_duration(track) / 999e3 - 1) < 1e-3);
 	for (size_t i = 0; i < track->n; i++)
 		large += load.kinds[track->requests[i].kind].bytes == 4096;
 	assert_int_equal(large, 250);

@@ -1,6 +1,7 @@
 /*
  * cli/model/model_text.c: is a file the text of traffic?
  */
+#include "cli/model/model_names.h"
 #include "cli/model/model_text.h"
 
 #include <stdio.h>

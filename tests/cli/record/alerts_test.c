@@ -110,7 +110,7 @@ static void record_story(const char *on_error, const char *on_finding)
 	text_addf(&out, "== on error %s, journal %d, first in a minute %d\n", on_error ?: "nothing",
 		  has_journal, fires);
 	example_begin_connected(&example, IBV_QPT_RC, true, false);
-	alerts_follow(alerts, example.writer, NULL);
+	alerts_attach(alerts, example.writer, NULL);
 	example_story(&example);
 	writer_process_end(example.writer, 200, 900000, 9);
 	example_finish(&example);
@@ -173,7 +173,7 @@ static void show_service(void)
 		for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
 			now_ns = 1000 + times[i];
 			text_addf(&out, "at %d\n", (int)times[i]);
-			alerts_tend(alerts);
+			alerts_update(alerts);
 		}
 		alerts_stopping(alerts);
 		alerts_free(alerts);

@@ -137,7 +137,7 @@ TEST(held_events_stay_in_their_ring_until_they_are_committed)
 	assert_int_equal(atomic_load(&ring.head->head), atomic_load(&ring.head->tail));
 
 	ring.head->closed = 1;
-	assert_int_equal(collector_tend(collector), 0);
+	assert_int_equal(collector_update(collector), 0);
 	assert_true(ring_is_there(index));
 	assert_int_equal(writer_flush(writer), 0);
 	assert_int_equal(collector_drain(collector), 0);
@@ -155,7 +155,7 @@ TEST(number_without_a_ring_holds_nothing_up)
 	assert_true(collector_drain(collector) > 0);
 	make_ring(&slow, late);
 	put_event(&slow);
-	assert_int_equal(collector_tend(collector), 0);
+	assert_int_equal(collector_update(collector), 0);
 	assert_true(collector_drain(collector) > 0);
 	assert_int_equal(count_taken(), 2);
 	assert_false(ring_is_there(never));
@@ -199,7 +199,7 @@ TEST(ring_that_is_found_late_catches_up_at_once)
 	while (clock_monotonic() < end)
 		;
 	put_event(&ring);
-	collector_keep_even(collector, 1, look_between, NULL); /* all events up to now were read */
+	collector_keep_order(collector, 1, look_between, NULL); /* all events up to now were read */
 	assert_true(collector_drain(collector) > 0);
 	assert_int_equal(taken_at_once, 2);
 	ring_close(&ring);
@@ -212,7 +212,7 @@ TEST(rings_are_read_evenly)
 	struct ring ring;
 
 	taken_at_once = 0;
-	collector_keep_even(collector, 1, look_between, NULL);
+	collector_keep_order(collector, 1, look_between, NULL);
 	make_ring(&ring, next_number());
 	for (int i = 0; i < 3; i++) {
 		put_event(&ring);
@@ -233,7 +233,7 @@ TEST(closed_ring_is_read_to_its_end_and_removed)
 	put_event(&ring);
 	atomic_store(&ring.head->closed, 1);
 	collector_drain(collector);
-	assert_int_equal(collector_tend(collector), 0);
+	assert_int_equal(collector_update(collector), 0);
 	assert_int_equal(count_taken(), 1);
 	assert_false(ring_is_there(0));
 	assert_false(collector_busy(collector));
@@ -255,8 +255,8 @@ TEST(ring_of_a_dead_process_is_read_to_its_end)
 	}
 	waitpid(pid, NULL, 0);
 	collector_drain(collector);
-	assert_int_equal(collector_tend(collector), 0);
-	assert_int_equal(collector_tend(collector), 0);
+	assert_int_equal(collector_update(collector), 0);
+	assert_int_equal(collector_update(collector), 0);
 	assert_int_equal(count_taken(), 2);
 	assert_false(collector_busy(collector));
 	assert_int_equal(collector_processes(collector), 1);
@@ -319,7 +319,7 @@ TEST(page_is_not_asked_for_the_clock)
 	session.page->clock.mult = 0;
 	session.page->clock.shift = 200;
 	assert_int_equal(collector_drain(collector), 0);
-	assert_in_range(collector_seen(collector), 1, 1000000000000);
+	assert_in_range(collector_last_event(collector), 1, 1000000000000);
 	assert_int_equal(collector_finish(collector), 0);
 }
 
@@ -333,7 +333,7 @@ TEST(rings_that_were_never_made_hold_nothing_up)
 	atomic_store(&session.page->ringless, UINT32_MAX);
 	assert_true(collector_drain(collector) > 0);
 	for (int i = 0; i < 100; i++)
-		assert_int_equal(collector_tend(collector), 0);
+		assert_int_equal(collector_update(collector), 0);
 	assert_int_equal(collector_finish(collector), 0);
 	assert_int_equal(count_taken(), 1);
 	ring_close(&ring);
@@ -437,7 +437,7 @@ TEST(ring_that_was_made_and_then_cut_is_reported)
 TEST(finish_closes_the_session)
 {
 	assert_int_equal(collector_finish(collector), 0);
-	assert_false(session_running(&session));
+	assert_false(session_is_running(&session));
 }
 
 /* The file is truncated after it was opened, and before an event was read. */

@@ -126,7 +126,7 @@ static bool is_over_at(uint64_t ms)
 
 	now_ns = d.ended_at + ms * MS;
 	printed_begin(true);
-	over = descendants_over(&d);
+	over = descendants_have_ended(&d);
 	printed_end(&said);
 	return over;
 }

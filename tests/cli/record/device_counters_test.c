@@ -194,7 +194,8 @@ TEST(removed_devices_are_stored)
 	assert_rows(&s, "rxe0:0/device/removed 0 1, rxe1:2/counters/symbol_error 3 3");
 	device_counters_end(&counters);
 	story_check(&s, NULL);
-	assert_non_null(strstr(story_only(&s, RULE_ENV_003)->says, "xe0: it was removed during"));
+	assert_non_null(
+		strstr(story_only(&s, RULE_ENV_003)->says, "xe0: the device was removed during"));
 	assert_suspected(
 		&s, IBV_WC_RETRY_EXC_ERR,
 		"device rxe0 of this machine was removed at some point during the recording");

@@ -238,8 +238,8 @@ TEST(no_snapshot_comes_of_another_recording_or_of_one_that_has_ended)
 	printed_begin(true);
 	assert_int_equal(snapshot_take(&sessions[0], path), -EOPNOTSUPP);
 	printed_end(&said);
-	expect_said("verbatim: /x/one.db is not a flight recording (--flight), nor that of a node "
-		    "of a job\n");
+	expect_said("verbatim: /x/one.db is neither a flight recording (--flight) nor the "
+		    "recording of a node of a job\n");
 	sessions[0].page->flight = 1;
 	atomic_store(&sessions[0].page->state, SESSION_CLOSED);
 	assert_int_equal(snapshot_take(&sessions[0], path), -ESRCH);

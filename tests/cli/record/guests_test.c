@@ -155,7 +155,7 @@ TEST(sweep_removes_what_a_dead_recorder_left)
 
 	leave_session(dir);
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
-	guests_sweep(&ours, true);
+	guests_remove_leftovers(&ours, true);
 	assert_false(is_present(dir));
 	assert_true(is_present(ours.dir));
 	session_remove(&ours);
@@ -184,7 +184,7 @@ static void read_sweep(const struct session *ours, char text[2048])
 
 	assert_int_equal(pipe(ends), 0);
 	dup2(ends[1], STDERR_FILENO);
-	guests_sweep(ours, false);
+	guests_remove_leftovers(ours, false);
 	dup2(before, STDERR_FILENO);
 	close(before);
 	close(ends[1]);
@@ -201,12 +201,12 @@ TEST(sweep_reports_all_that_is_left_in_one_line)
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
 	leave_events(&left[0]);
 	read_sweep(&ours, text);
-	assert_non_null(strstr(text, "a recorder that died left events in"));
+	assert_non_null(strstr(text, "a recorder died and left events in"));
 	assert_non_null(strstr(text, left[0].dir));
 	leave_events(&left[1]);
 	leave_events(&left[2]);
 	read_sweep(&ours, text);
-	assert_non_null(strstr(text, "3 recorders that died left events"));
+	assert_non_null(strstr(text, "3 recorders died and left events"));
 	assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
 	for (int i = 0; i < 3; i++)
 		session_remove(&left[i]);
@@ -219,7 +219,7 @@ TEST(sweep_keeps_events_that_nobody_has_read)
 
 	leave_events(&left);
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
-	guests_sweep(&ours, true);
+	guests_remove_leftovers(&ours, true);
 	assert_true(is_present(left.dir));
 	session_remove(&left);
 	session_remove(&ours);
@@ -234,7 +234,7 @@ TEST(sweep_leaves_a_session_where_somebody_lives)
 	leave_session(dir);
 	pid = start_guest(dir);
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
-	guests_sweep(&ours, true);
+	guests_remove_leftovers(&ours, true);
 	assert_true(is_present(dir));
 	end_process(pid);
 	assert_int_equal(session_join(&left, dir), 0);
@@ -253,7 +253,7 @@ TEST(sweep_tells_several_sessions_apart)
 		leave_session(dirs[i]);
 	pid = start_guest(dirs[USED]);
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
-	guests_sweep(&ours, true);
+	guests_remove_leftovers(&ours, true);
 	for (int i = 0; i < LEFT; i++)
 		assert_int_equal(is_present(dirs[i]), i == USED);
 	end_process(pid);
@@ -268,7 +268,7 @@ TEST(sweep_leaves_a_session_that_is_recorded)
 
 	assert_int_equal(session_create(&other, parent, RING_MIN, ON_FULL_WAIT), 0);
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
-	guests_sweep(&ours, true);
+	guests_remove_leftovers(&ours, true);
 	assert_true(is_present(other.dir));
 	session_remove(&other);
 	session_remove(&ours);
@@ -285,11 +285,11 @@ TEST(sweep_leaves_a_session_of_another_pid_namespace)
 	assert_int_equal(session_create(&other, parent, RING_MIN, ON_FULL_WAIT), 0);
 	other.page->collector_start--;
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
-	guests_sweep(&ours, true);
+	guests_remove_leftovers(&ours, true);
 	assert_true(is_present(other.dir));
 	assert_true(guests_in_use(&other));
 	session_leave(&other);
-	guests_sweep(&ours, true);
+	guests_remove_leftovers(&ours, true);
 	assert_false(is_present(other.dir));
 	session_remove(&ours);
 }
@@ -306,7 +306,7 @@ TEST(sweep_does_not_wait_for_a_fifo)
 	assert_int_equal(mkfifo(fifo, 0600), 0);
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
 	alarm(60);
-	guests_sweep(&ours, true);
+	guests_remove_leftovers(&ours, true);
 	alarm(0);
 	assert_true(is_present(fifo));
 	session_remove(&ours);
@@ -325,10 +325,10 @@ TEST(sweep_follows_no_link)
 	assert_int_equal(rename(dir, elsewhere), 0);
 	assert_int_equal(symlink(elsewhere, link), 0);
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
-	guests_sweep(&ours, true);
+	guests_remove_leftovers(&ours, true);
 	unlink(link);
 	assert_int_equal(rename(elsewhere, dir), 0);
-	guests_sweep(&ours, true); /* the sweep still recognised it as a session */
+	guests_remove_leftovers(&ours, true); /* the sweep still recognised it as a session */
 	assert_false(is_present(dir));
 	session_remove(&ours);
 }
@@ -341,10 +341,10 @@ TEST(sweep_leaves_a_directory_where_others_may_write)
 	leave_session(dir);
 	assert_int_equal(chmod(dir, 0777), 0);
 	assert_int_equal(session_create(&ours, parent, RING_MIN, ON_FULL_WAIT), 0);
-	guests_sweep(&ours, true);
+	guests_remove_leftovers(&ours, true);
 	assert_true(is_present(dir));
 	assert_int_equal(chmod(dir, 0700), 0);
-	guests_sweep(&ours, true);
+	guests_remove_leftovers(&ours, true);
 	assert_false(is_present(dir));
 	session_remove(&ours);
 }
@@ -367,7 +367,7 @@ TEST(sweep_looks_for_the_rings_that_are_there)
 			session_leave(&left);
 		}
 		setrlimit(RLIMIT_CPU, &second);
-		guests_sweep(&ours, true);
+		guests_remove_leftovers(&ours, true);
 		session_remove(&ours);
 		_exit(0);
 	}

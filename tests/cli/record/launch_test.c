@@ -172,7 +172,7 @@ TEST(a_program_gets_the_actions_from_before)
 	sigset_t mask;
 	pid_t pid;
 
-	launch_guard();
+	launch_ignore_signals();
 	sigemptyset(&mask);
 	assert_int_equal(launch_program(argv, &mask, &pid), 0);
 	assert_int_equal(wait_for(pid), 128 + SIGPIPE);
@@ -235,7 +235,7 @@ TEST(a_program_can_be_waited_for_if_sigchld_was_ignored)
 	pid_t pid;
 
 	signal(SIGCHLD, SIG_IGN);
-	launch_guard();
+	launch_ignore_signals();
 	sigprocmask(SIG_SETMASK, NULL, &mask);
 	assert_int_equal(launch_program(argv, &mask, &pid), 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);

@@ -114,7 +114,7 @@ static void end_process(int pid, int status)
 static void expect_copies(unsigned int n)
 {
 	for (int again = 0; again < 2; again++) {
-		assert_int_equal(retention_tend(&retention), 0);
+		assert_int_equal(retention_update(&retention), 0);
 		assert_int_equal(retention.number, n);
 	}
 }

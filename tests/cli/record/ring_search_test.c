@@ -146,7 +146,7 @@ TEST(rings_are_taken_when_they_are_ready)
 	states[1] = UNFINISHED;
 	states[2] = UNTAKEN;
 	assert_true(ring_search_waiting(&search));
-	assert_int_equal(ring_search_new(&search), 0);
+	assert_int_equal(ring_search_new_rings(&search), 0);
 	assert_false(ring_search_waiting(&search));
 	expect_taken(" 0 3", 3);
 	assert_int_equal(nopen, 2);
@@ -159,25 +159,25 @@ TEST(rings_are_taken_when_they_are_ready)
 TEST(a_recent_one_is_looked_for_though_no_number_is_new)
 {
 	given = 1;
-	assert_int_equal(ring_search_new(&search), 0);
+	assert_int_equal(ring_search_new_rings(&search), 0);
 	nopened = 0;
 	now_ns += 699999999;
-	assert_int_equal(ring_search_new(&search), 0);
+	assert_int_equal(ring_search_new_rings(&search), 0);
 	assert_int_equal(nopened, 1);
 	now_ns += 1;
-	assert_int_equal(ring_search_new(&search), 0);
+	assert_int_equal(ring_search_new_rings(&search), 0);
 	assert_int_equal(ring_search_recent(&search), 0);
 	assert_int_equal(nopened, 1);
 	given = 2;
 	states[0] = states[1] = READY;
-	assert_int_equal(ring_search_new(&search), 0);
+	assert_int_equal(ring_search_new_rings(&search), 0);
 	expect_taken(" 0 1", 0);
 }
 
 TEST(many_are_looked_for_in_a_list)
 {
 	given = MANY;
-	assert_int_equal(ring_search_new(&search), 0);
+	assert_int_equal(ring_search_new_rings(&search), 0);
 	assert_int_equal(nopened, MANY);
 	assert_int_equal(nlisted, 0);
 	given = MANY + 1;
@@ -185,7 +185,7 @@ TEST(many_are_looked_for_in_a_list)
 	states[8] = UNREADABLE;
 	states[MANY + 1] = READY; /* it has not been given out */
 	nopened = 0;
-	assert_int_equal(ring_search_new(&search), 0);
+	assert_int_equal(ring_search_new_rings(&search), 0);
 	assert_int_equal(nlisted, 1);
 	assert_int_equal(nopened, 4);
 	expect_taken(" 7 40 64", MANY - 2);
@@ -196,7 +196,7 @@ TEST(a_ring_that_cannot_be_taken_ends_the_search)
 	given = 3;
 	states[0] = states[1] = READY;
 	take_error = -ENOMEM;
-	assert_int_equal(ring_search_new(&search), -ENOMEM);
+	assert_int_equal(ring_search_new_rings(&search), -ENOMEM);
 	assert_int_equal(nopened, 1);
 	assert_int_equal(nopen, 0);
 }
@@ -208,7 +208,7 @@ TEST(a_directory_that_cannot_be_read_is_an_error)
 	given = MANY + 1;
 	list_error = -EACCES;
 	printed_begin(true);
-	assert_int_equal(ring_search_new(&search), -EACCES);
+	assert_int_equal(ring_search_new_rings(&search), -EACCES);
 	assert_int_equal(ring_search_leftover(&search), -EACCES);
 	printed_end(&said);
 	assert_string_equal(said.at,
@@ -238,7 +238,7 @@ TEST(files_that_are_no_rings_are_counted)
 	states[0] = READY;
 	states[2] = states[4] = states[5] = UNREADABLE;
 	states[3] = UNFINISHED;
-	assert_int_equal(ring_search_new(&search), 0);
+	assert_int_equal(ring_search_new_rings(&search), 0);
 	atomic_store(&page.made, 1);
 	assert_int_equal(ring_search_unreadable(&search, path), 0);
 	atomic_store(&page.made, 3);

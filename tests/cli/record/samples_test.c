@@ -49,7 +49,7 @@ static void begin_samples(pid_t pid)
 static void take_sample(void)
 {
 	now_ns += SAMPLES_NS;
-	assert_int_equal(samples_take(&samples, &feed, 1, NULL, (int64_t)now_ns), 0);
+	assert_int_equal(samples_sample_all(&samples, &feed, 1, NULL, (int64_t)now_ns), 0);
 }
 
 /* A child that has stopped. */
@@ -94,7 +94,7 @@ TEST(between_two_samples_nothing_is_done)
 		take_sample();
 	rows[0] = '\0';
 	head.tail += 8;
-	assert_int_equal(samples_take(&samples, &feed, 1, NULL, (int64_t)now_ns), 0);
+	assert_int_equal(samples_sample_all(&samples, &feed, 1, NULL, (int64_t)now_ns), 0);
 	assert_string_equal(rows, "");
 }
 
@@ -152,7 +152,7 @@ TEST(a_thread_that_is_gone_has_no_state)
 {
 	struct sample_seen seen = { .state = 'R' };
 
-	samples_look(getpid(), 1 << 30, &seen);
+	samples_read_proc(getpid(), 1 << 30, &seen);
 	assert_int_equal(seen.state, 0);
 	assert_string_equal(seen.wchan, "");
 }

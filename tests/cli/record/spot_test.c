@@ -182,7 +182,7 @@ static bool look_once(void)
 	bool soon;
 
 	printed_begin(true);
-	soon = spot_look(&spot);
+	soon = spot_check(&spot);
 	printed_end(&said);
 	return soon;
 }

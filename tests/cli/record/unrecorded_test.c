@@ -19,7 +19,7 @@ static struct session_page page;
 static const struct session session = { .page = &page, .dir = "/sessions/x" };
 static uint32_t unreadable;
 
-int writer_ringless(struct writer *writer, uint32_t threads)
+int writer_note_ringless(struct writer *writer, uint32_t threads)
 {
 	assert_null(writer);
 	text_addf(&out, "in the trace: %u threads\n", threads);

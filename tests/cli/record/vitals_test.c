@@ -178,7 +178,7 @@ int follow_extend(struct follow *follow, int64_t to)
 }
 
 /* A slice is one event. */
-int follow_slice(struct follow *follow, uint64_t start, follow_visit *visit, void *arg)
+int follow_for_slice(struct follow *follow, uint64_t start, follow_visit *visit, void *arg)
 {
 	int err;
 
@@ -191,11 +191,11 @@ int follow_slice(struct follow *follow, uint64_t start, follow_visit *visit, voi
 	return err ? err : 1;
 }
 
-int follow_all(struct follow *follow, follow_visit *visit, void *arg)
+int follow_to_end(struct follow *follow, follow_visit *visit, void *arg)
 {
 	int more;
 
-	while ((more = follow_slice(follow, 1, visit, arg)) > 0)
+	while ((more = follow_for_slice(follow, 1, visit, arg)) > 0)
 		;
 	return more;
 }

@@ -87,7 +87,7 @@ static void begin_following(struct followed *f, const struct story *story)
 	assert_int_equal(check_settings_open("record", &f->check, &f->known), 0);
 	assert_int_equal(alerts_new(&alerts, TRACE, true, &f->alerts), 0);
 	assert_int_equal(vitals_new(&session, example.writer, false, &f->vitals), 0);
-	alerts_follow(f->alerts, example.writer, f->vitals);
+	alerts_attach(f->alerts, example.writer, f->vitals);
 	options.known = f->known;
 	options.vitals = f->vitals;
 	options.each_arg = f->alerts;

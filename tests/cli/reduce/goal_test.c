@@ -53,7 +53,7 @@ TEST_ROWS(rows, read_goal);
 
 static bool shows_goal(struct goal *goal, bool whole, const char *json)
 {
-	return goal_shown(goal, whole, 0, json, strlen(json));
+	return goal_is_shown(goal, whole, 0, json, strlen(json));
 }
 
 static void read_text(const char *text, struct goal *goal)
@@ -186,8 +186,8 @@ TEST(what_is_no_report_shows_nothing)
 	read_text("divergence", &goal);
 	assert_false(shows_goal(&goal, true, ""));
 	assert_false(shows_goal(&goal, true, "[]"));
-	assert_false(goal_shown(&goal, true, 3, "{}", 2));
-	assert_false(goal_shown(&goal, true, -1, "", 0));
+	assert_false(goal_is_shown(&goal, true, 3, "{}", 2));
+	assert_false(goal_is_shown(&goal, true, -1, "", 0));
 	assert_false(goal_replays(&goal, true, 1, "{\"divergences\":0,\"whole\":true}", 30));
 }
 

@@ -37,7 +37,7 @@ static const struct units units = {
 
 static bool leaves_row(const struct removal *removal, uint32_t thread, uint64_t n)
 {
-	return removal_leaves(removal, units_find(&units, (struct event_id){ thread, n }, 0));
+	return removal_keeps_row(removal, units_find(&units, (struct event_id){ thread, n }, 0));
 }
 
 TEST(rows_are_found_by_event_and_index)
@@ -53,7 +53,7 @@ TEST(an_object_takes_what_is_made_of_it)
 
 	assert_int_equal(removal_init(&removal, &units), 0);
 	assert_true(leaves_row(&removal, 1, 1) && leaves_row(&removal, 2, 1));
-	removal_take_object(&removal, 1);
+	removal_add_object(&removal, 1);
 	assert_true(removal.gone_objects[2] && removal.gone_objects[3]);
 	assert_false(leaves_row(&removal, 1, 1) || leaves_row(&removal, 1, 2) ||
 		     leaves_row(&removal, 2, 1));
@@ -65,7 +65,7 @@ TEST(a_call_takes_what_it_makes)
 	struct removal removal;
 
 	assert_int_equal(removal_init(&removal, &units), 0);
-	removal_take_unit(&removal, 2);
+	removal_add_unit(&removal, 2);
 	assert_true(removal.gone_objects[3]);
 	assert_true(leaves_row(&removal, 1, 1) && leaves_row(&removal, 1, 2));
 	assert_false(leaves_row(&removal, 1, 3) || leaves_row(&removal, 2, 1));
@@ -77,7 +77,7 @@ TEST(a_completion_queue_takes_its_completions_alone)
 	struct removal removal;
 
 	assert_int_equal(removal_init(&removal, &units), 0);
-	removal_take_object(&removal, 4);
+	removal_add_object(&removal, 4);
 	assert_true(leaves_row(&removal, 2, 1));
 	assert_false(leaves_row(&removal, 2, 2));
 	removal_fini(&removal);
@@ -89,11 +89,11 @@ TEST(a_hash_is_that_of_the_events_that_are_left)
 
 	assert_int_equal(removal_init(&a, &units), 0);
 	assert_int_equal(removal_init(&b, &units), 0);
-	removal_take_unit(&a, 3);
+	removal_add_unit(&a, 3);
 	assert_true(removal_hash(&a) != removal_hash(&b));
 	removal_copy(&b, &a);
 	assert_int_equal(removal_hash(&a), removal_hash(&b));
-	removal_take_object(&b, 2);
+	removal_add_object(&b, 2);
 	assert_true(removal_hash(&a) != removal_hash(&b));
 	removal_fini(&a);
 	removal_fini(&b);
@@ -105,7 +105,7 @@ TEST(what_has_no_row_stays)
 	struct removal removal;
 
 	assert_int_equal(removal_init(&removal, &units), 0);
-	removal_take_unit(&removal, 3);
+	removal_add_unit(&removal, 3);
 	assert_true(removal_has(&removal, &item));
 	removal_fini(&removal);
 }

@@ -25,9 +25,9 @@ static void put_profile(struct text *to, const char *path)
 	char *profile;
 	size_t n;
 
-	assert_true(persona_is_other(trace));
+	assert_true(persona_is_other_device(trace));
 	assert_false(persona_is_taken());
-	assert_int_equal(persona_take(trace), 0);
+	assert_int_equal(persona_write_profile(trace), 0);
 	assert_true(persona_is_taken());
 	assert_int_equal(read_file(getenv(ENV), &profile, &n), 0);
 	text_addf(to, "== %s\n%s", path, profile);
@@ -50,7 +50,7 @@ TEST(a_profile_of_the_user_stays)
 	struct trace *trace = open_stored("tests/conformance/rxe/rc.db");
 
 	setenv(ENV, "/dev/null", 1);
-	assert_int_equal(persona_take(trace), 0);
+	assert_int_equal(persona_write_profile(trace), 0);
 	assert_string_equal(getenv(ENV), "/dev/null");
 	trace_close(trace);
 }
@@ -59,8 +59,8 @@ TEST(the_software_device_needs_no_profile)
 {
 	struct trace *trace = open_stored("tests/conformance/soft/rc.db");
 
-	assert_false(persona_is_other(trace));
-	assert_int_equal(persona_take(trace), 0);
+	assert_false(persona_is_other_device(trace));
+	assert_int_equal(persona_write_profile(trace), 0);
 	assert_null(getenv(ENV));
 	trace_close(trace);
 }

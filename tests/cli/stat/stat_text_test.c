@@ -146,7 +146,7 @@ TEST(posts_are_counted_with_their_doorbells)
 		"send       10 requests in 4 posts: 2.50 a doorbell (p50 2, most 4)\n"
 		"           2 posts were refused\n"
 		"inline     25.0 % of 8 requests that are small enough\n"
-		"signalled  50.0 % of 10 requests; from one to the next p50 1, most 3\n"
+		"signalled  50.0 % of 10 requests; distance p50 1, most 3\n"
 		"receive    3 requests in 1 post: 3.00 a doorbell (p50 3, most 3)\n"
 		"           1 post was refused\n"
 		"polls      16, 75.0 % empty; 4 found 1.50 completions each (p50 1, most 3)\n"
@@ -280,13 +280,13 @@ TEST(receivers_without_a_receive_are_reported)
 		print_text(stat_latency),
 		"\n"
 		"starved    1 message was posted 10 us or more before a receive for it\n"
-		"           receivers had none for 20.0 us in 1 stall, the longest 20.0 us\n");
+		"           no receive was posted for 20.0 us in 1 stall, the longest 20.0 us\n");
 	queue.starved = (struct profile_starved){ 5, 2, 90000, 70000, 0, 0 };
 	assert_string_equal(
 		print_text(stat_latency),
 		"\n"
 		"starved    5 messages were posted 10 us or more before a receive for them\n"
-		"           receivers had none for 90.0 us in 2 stalls, the longest 70.0 us\n");
+		"           no receive was posted for 90.0 us in 2 stalls, the longest 70.0 us\n");
 }
 
 /* Places, with a trace that has no symbols */

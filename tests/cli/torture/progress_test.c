@@ -144,8 +144,7 @@ TEST(what_is_no_result_of_this_list_is_left_out)
 	forget_results();
 	assert_int_equal(open_progress(true, &progress), 0);
 	snprintf(text, sizeof(text),
-		 "verbatim: 2 results in %s do not match the failures of this list and are "
-		 "ignored\n",
+		 "verbatim: 2 results in %s do not match this list of failures and are ignored\n",
 		 path);
 	assert_string_equal(said.at, text);
 	assert_true(all[0].done && !all[1].done);

@@ -44,7 +44,7 @@ static const struct json_shape *parse_both(const char *json)
 {
 	static const struct json_shape *guess;
 	const struct json_shape *shape = NULL, *same;
-	void *room = guess ? malloc(json_shape_room(guess, strlen(json))) : NULL;
+	void *room = guess ? malloc(json_shape_bytes(guess, strlen(json))) : NULL;
 	struct json_node *root, *plain, *there;
 
 	assert_int_equal(json_parse(json, strlen(json), &plain), 0);

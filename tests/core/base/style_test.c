@@ -82,12 +82,12 @@ TEST(a_sequence_has_its_length_while_styles_are_enabled)
 TEST(an_incomplete_sequence_waits)
 {
 	style_enable(true);
-	assert_int_equal(style_whole("text", 4), 4);
-	assert_int_equal(style_whole("text\033", 5), 4);
-	assert_int_equal(style_whole("text\033[3", 7), 4);
-	assert_int_equal(style_whole("text\033[31", 8), 4);
-	assert_int_equal(style_whole("text\033[31m", 9), 9);
-	assert_int_equal(style_whole("\033[31mtext\033[", 11), 9);
-	assert_int_equal(style_whole("text\033[9", 7), 7);
-	assert_int_equal(style_whole("", 0), 0);
+	assert_int_equal(style_complete_length("text", 4), 4);
+	assert_int_equal(style_complete_length("text\033", 5), 4);
+	assert_int_equal(style_complete_length("text\033[3", 7), 4);
+	assert_int_equal(style_complete_length("text\033[31", 8), 4);
+	assert_int_equal(style_complete_length("text\033[31m", 9), 9);
+	assert_int_equal(style_complete_length("\033[31mtext\033[", 11), 9);
+	assert_int_equal(style_complete_length("text\033[9", 7), 7);
+	assert_int_equal(style_complete_length("", 0), 0);
 }

@@ -137,8 +137,8 @@ static bool parse_line(const char *text, struct fault_rule *rule, const char **w
 
 static void show_makers(const struct fault_rule *rule)
 {
-	const char *device = fault_unsuited(rule, FAULT_BY_DEVICE);
-	const char *recorder = fault_unsuited(rule, FAULT_BY_RECORDER);
+	const char *device = fault_why_unsuited(rule, FAULT_BY_DEVICE);
+	const char *recorder = fault_why_unsuited(rule, FAULT_BY_RECORDER);
 
 	if (device)
 		text_addf(&out, "\n\t\tdevice: %s", device);
@@ -211,7 +211,7 @@ static void show_strikes(const char *line)
 	text_addf(&out, "\t%s: ", line);
 	for (int i = 0; i < 24; i++)
 		text_addf(&out, "%s",
-			  fault_strikes(&rule, i % 3 == 2) ? i % 3 == 2 ? "R" : "X" : ".");
+			  fault_applies(&rule, i % 3 == 2) ? i % 3 == 2 ? "R" : "X" : ".");
 	text_addf(&out, " of %" PRIu64 "\n", rule.count);
 }
 
@@ -259,7 +259,7 @@ static void show_paces(const char *line)
 	assert_true(parse_line(line, &rule, &why));
 	text_addf(&out, "\t%s:", line);
 	for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
-		struct fault fault = fault_pace(&rule, i == 3 ? 0 : 1000 * (i + 1), times[i]);
+		struct fault fault = fault_limit_rate(&rule, i == 3 ? 0 : 1000 * (i + 1), times[i]);
 
 		text_addf(&out, " %d:%" PRIu64, fault.kind, fault.ns);
 	}

@@ -291,7 +291,7 @@ static inline void write_everything(void)
 	put_payloads();
 	put_damaged();
 	writer_damage(example.writer, one->m.thread, 64, 2);
-	writer_ringless(example.writer, 3);
+	writer_note_ringless(example.writer, 3);
 	writer_withheld(example.writer, &withheld);
 	writer_session_gone(example.writer, 5000);
 	if (everything_loses)

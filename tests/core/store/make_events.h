@@ -218,7 +218,7 @@ static inline void make_return(struct maker *m, uint32_t call, enum verb verb, c
 	size_t bytes;
 
 	if (!verb_failed(verb, ret))
-		codec_put_outs(&out, verb, args);
+		codec_put_outputs(&out, verb, args);
 	bytes = sizeof(*e) + out.used * 8;
 	e = make_room(m, EVENT_RETURN, 0, bytes);
 	e->call_seq = call;

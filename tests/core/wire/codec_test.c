@@ -162,7 +162,7 @@ static size_t count_read(enum verb verb, const uint64_t *args, int64_t ret, cons
 	watched = of;
 	watched_bytes = n;
 	bytes_read = 0;
-	codec_put_outs(&out, verb, args);
+	codec_put_outputs(&out, verb, args);
 	return bytes_read;
 }
 
@@ -294,7 +294,7 @@ TEST(new_object_follows_the_outs)
 				 .ret = (int64_t)(uintptr_t)&context };
 	ssize_t used;
 
-	codec_put_outs(&out, VERB_open_device, args);
+	codec_put_outputs(&out, VERB_open_device, args);
 	used = walk_words(words, out.used, &verb_infos[VERB_open_device].args);
 	assert_int_equal(used, 1);
 	assert_int_equal(
@@ -312,7 +312,7 @@ TEST(list_of_devices_is_each_of_them)
 	struct codec_out out = { .words = words, .size = 8192, .ret = (int64_t)(uintptr_t)list };
 	ssize_t used;
 
-	codec_put_outs(&out, VERB_get_device_list, args);
+	codec_put_outputs(&out, VERB_get_device_list, args);
 	used = walk_words(words, out.used, &verb_infos[VERB_get_device_list].args);
 	assert_string_equal(told.text, "num_devices*1{[0]value=2 } ");
 	told.used = 0;

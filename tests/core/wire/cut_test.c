@@ -67,7 +67,7 @@ static int mend_in_child(const char *name, const char *dir, int page)
 	if (!pid) {
 		uint8_t *at = map_cut(name);
 
-		if (!cut_mend(dir, at + page * PAGE + 17))
+		if (!cut_repair(dir, at + page * PAGE + 17))
 			_exit(1);
 		if (!reads_as(at, page, PAGES, 0) || !reads_as(at, 0, page < LEFT ? page : LEFT, 7))
 			_exit(2);
@@ -99,8 +99,8 @@ TEST(other_files_are_not)
 	assert_int_equal(mend_in_child("ring.0", longer, LEFT), 1);
 	assert_int_equal(mend_in_child("ring.0", shorter, LEFT), 1);
 	assert_int_equal(mend_in_child("ring.0", other, LEFT), 1);
-	assert_false(cut_mend(NULL, folder));
-	assert_false(cut_mend(NULL, (void *)8));
+	assert_false(cut_repair(NULL, folder));
+	assert_false(cut_repair(NULL, (void *)8));
 }
 
 /* A line of /proc/self/maps may be longer than is looked at. */

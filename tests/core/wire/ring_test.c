@@ -630,7 +630,7 @@ TEST(narrow_ring_takes_little_memory)
 	make_narrow(RING_BYTES);
 	assert_int_equal(ring_footprint(&in), RING_PAGE + RING_NARROW);
 	assert_true(file_blocks() <= RING_PAGE + RING_NARROW);
-	assert_int_equal(ring_wider(&in), 4 * RING_NARROW);
+	assert_int_equal(ring_next_area_bytes(&in), 4 * RING_NARROW);
 }
 
 /* Widen it whenever it is full, and sometimes when it is not. */
@@ -651,9 +651,9 @@ TEST(any_sequence_crosses_turns)
 				2 +
 				next_random() % (next_random() % 50 ? 40 : RING_EVENT_MAX / 8 - 2);
 
-			if (next_random() % 1000 == 0 && ring_wider(&in))
+			if (next_random() % 1000 == 0 && ring_next_area_bytes(&in))
 				assert_int_equal(ring_widen(&in, AT_FDCWD, path), 0);
-			while (!ring_room(&in, words * 8) && ring_wider(&in) &&
+			while (!ring_room(&in, words * 8) && ring_next_area_bytes(&in) &&
 			       (words * 8 > in.mask || next_random() % 4 == 0))
 				assert_int_equal(ring_widen(&in, AT_FDCWD, path), 0);
 			if (next_random() % 3 && ring_room(&in, words * 8)) {
@@ -684,7 +684,7 @@ TEST(reader_follows_several_turns_at_once)
 			assert_int_equal(ring_widen(&in, AT_FDCWD, path), 0);
 		put_event(8, n);
 	}
-	assert_int_equal(ring_wider(&in), 0);
+	assert_int_equal(ring_next_area_bytes(&in), 0);
 	assert_int_equal(ring_widen(&in, AT_FDCWD, path), -EINVAL);
 	for (uint64_t i = 0; i < n; i++)
 		take_event(8, i);
@@ -697,7 +697,7 @@ TEST(what_the_reader_has_left_is_given_back)
 	uint64_t n = 0;
 
 	make_narrow(RING_BYTES);
-	for (; ring_wider(&in); n++) {
+	for (; ring_next_area_bytes(&in); n++) {
 		if (!ring_room(&in, 64))
 			assert_int_equal(ring_widen(&in, AT_FDCWD, path), 0);
 		put_event(8, n);
@@ -878,7 +878,7 @@ TEST(ring_stays_narrow_where_files_must_be_short)
 	assert_int_equal(ring_create_narrow(&in, AT_FDCWD, path, RING_BYTES, 3, 0), 0);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 	assert_int_equal(ring_open(&out, path), 0);
-	assert_int_equal(ring_wider(&in), 0);
+	assert_int_equal(ring_next_area_bytes(&in), 0);
 	put_event(8, 1);
 	take_event(8, 1);
 }
@@ -888,7 +888,8 @@ static void *write_and_widen(void *arg)
 	for (uint64_t i = 0; i < MANY; i++) {
 		size_t words = 2 + i % 13;
 
-		if (i % 10000 == 9999 && ring_wider(&in) && ring_widen(&in, AT_FDCWD, path))
+		if (i % 10000 == 9999 && ring_next_area_bytes(&in) &&
+		    ring_widen(&in, AT_FDCWD, path))
 			return NULL;
 		while (!ring_room(&in, words * 8))
 			sched_yield();

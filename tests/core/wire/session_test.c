@@ -162,10 +162,10 @@ TEST(stray_stores_end_no_session)
 	assert_int_equal(session_create(&session, parent, 4096, ON_FULL_WAIT), 0);
 	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
 		session.page->state = values[i];
-		assert_true(session_running(&session));
+		assert_true(session_is_running(&session));
 	}
 	session.page->state = SESSION_CLOSED;
-	assert_false(session_running(&session));
+	assert_false(session_is_running(&session));
 	session_remove(&session);
 }
 

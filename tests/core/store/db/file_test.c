@@ -112,7 +112,7 @@ TEST(trace_that_is_replaced_is_kept)
 	snprintf(to, sizeof(to), "%s.part", path);
 	for (char mark = 'a'; mark < 'd'; mark++) {
 		write_marked(to, mark);
-		assert_int_equal(file_check_way(path), 0);
+		assert_int_equal(file_check_replace(path), 0);
 		assert_int_equal(file_replace(to, path, false), 0);
 		assert_int_equal(read_mark(path), mark);
 		assert_int_equal(read_mark(beside), mark == 'a' ? 0 : mark - 1);
@@ -135,7 +135,7 @@ TEST(file_in_place_of_the_kept_trace_is_refused)
 	write_marked(path, 'a');
 	snprintf(beside, sizeof(beside), "%s.old", path);
 	write_file(beside, "precious", 8);
-	assert_int_equal(file_check_way(path), -EEXIST);
+	assert_int_equal(file_check_replace(path), -EEXIST);
 	assert_int_equal(file_set_aside(path), -EEXIST);
 	assert_int_equal(file_make_way(path), -EEXIST);
 	assert_int_equal(read_mark(path), 'a');

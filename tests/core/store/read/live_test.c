@@ -52,7 +52,7 @@ static void follow_some(struct writer *w, struct cursor *cursor, struct prints *
 {
 	int64_t now = (int64_t)clock_ns(&make_clock, make_now);
 
-	assert_int_equal(writer_settle(w), 0);
+	assert_int_equal(writer_store_logs(w), 0);
 	assert_int_equal(cursor_extend(cursor, now - (int64_t)(random_next() % 300)), 0);
 	if (random_next() % 4)
 		read_some(cursor, prints);
@@ -95,10 +95,10 @@ TEST(what_is_followed_is_what_is_read)
 	}
 	for (int i = 0; i < THREADS; i++)
 		make_end(&makers[i]);
-	assert_int_equal(writer_settle(w), 0);
+	assert_int_equal(writer_store_logs(w), 0);
 	assert_int_equal(cursor_extend(cursor, INT64_MAX), 0);
 	read_some(cursor, &followed);
-	assert_int_equal(cursor_late(cursor), 0);
+	assert_int_equal(cursor_late_events(cursor), 0);
 	cursor_close(cursor);
 	trace_close(trace);
 	assert_int_equal(writer_finish(w), 0);
@@ -143,17 +143,17 @@ TEST(a_call_that_is_stored_first_is_not_read_first)
 	make_thread(&other, w, 1, 100, 101);
 	for (int i = 0; i < 4; i++)
 		make_verb(&m, VERB_dealloc_pd, MAKE_ARGS(MAKE_PTR(&pd)), 0, 0);
-	assert_int_equal(writer_settle(w), 0);
+	assert_int_equal(writer_store_logs(w), 0);
 	assert_int_equal(cursor_extend(cursor, INT64_MAX), 0);
 	make_verb(&m, VERB_dealloc_pd, MAKE_ARGS(MAKE_PTR(&pd)), 0, 0);
 	make_verb(&other, VERB_close_device, MAKE_ARGS(MAKE_PTR(&context)), 0, 0);
 	make_verb(&m, VERB_close_device, MAKE_ARGS(MAKE_PTR(&context)), 0, 0);
 	read_some(cursor, &read);
-	assert_int_equal(writer_settle(w), 0);
+	assert_int_equal(writer_store_logs(w), 0);
 	assert_int_equal(cursor_extend(cursor, INT64_MAX), 0);
 	read_some(cursor, &read);
 	assert_int_equal(read.count, 14);
-	assert_int_equal(cursor_late(cursor), 0);
+	assert_int_equal(cursor_late_events(cursor), 0);
 	for (size_t i = 1; i < read.count; i++)
 		assert_true(read.list[i - 1].time <= read.list[i].time);
 	cursor_close(cursor);
@@ -184,7 +184,7 @@ TEST(objects_come_and_go)
 			  0);
 		make_verb(&m, VERB_dealloc_pd, MAKE_ARGS(MAKE_PTR(&pd)), 0, 0);
 		make_drain(&m);
-		assert_int_equal(writer_settle(w), 0);
+		assert_int_equal(writer_store_logs(w), 0);
 		assert_int_equal(cursor_extend(cursor, INT64_MAX / 2), 0);
 		while (cursor_next(cursor, &e) > 0)
 			if (e->kind == TRACE_RETURN && e->call->object)
@@ -293,7 +293,7 @@ TEST(return_comes_later)
 	make_thread(&m, w, 0, 100, 100);
 	call = make_call(&m, VERB_dealloc_pd, 0, 0, MAKE_ARGS(MAKE_PTR(&pd)));
 	make_drain(&m);
-	assert_int_equal(writer_settle(w), 0);
+	assert_int_equal(writer_store_logs(w), 0);
 	assert_int_equal(cursor_extend(cursor, INT64_MAX / 2), 0);
 	assert_int_equal(cursor_next(cursor, &e), 1);
 	assert_int_equal(e->kind, TRACE_CALL);
@@ -301,7 +301,7 @@ TEST(return_comes_later)
 	assert_int_equal(cursor_next(cursor, &e), 0);
 	make_return(&m, call, VERB_dealloc_pd, MAKE_ARGS(MAKE_PTR(&pd)), 16, 0);
 	make_drain(&m);
-	assert_int_equal(writer_settle(w), 0);
+	assert_int_equal(writer_store_logs(w), 0);
 	assert_int_equal(cursor_extend(cursor, INT64_MAX / 2), 0);
 	assert_int_equal(cursor_next(cursor, &e), 1);
 	assert_int_equal(e->kind, TRACE_RETURN);
@@ -365,7 +365,7 @@ TEST(stacks_are_those_of_the_file)
 		make_module(&m, 0x400000, 0x401000, 0x401fff, "/usr/bin/app");
 		make_world(&m, &world, 17);
 		make_end(&m);
-		assert_int_equal(writer_settle(w), 0);
+		assert_int_equal(writer_store_logs(w), 0);
 		assert_int_equal(cursor_extend(cursor, INT64_MAX / 2), 0);
 		read_stacks(trace, max, followed, counts);
 		assert_int_equal(counts[0], max < 2 ? max : 2);
@@ -411,7 +411,7 @@ static void live_and_die(struct writer *w, struct cursor *cursor, int pid)
 	}
 	make_end(&m);
 	assert_int_equal(writer_process_end(w, pid, (int64_t)make_now, 0), 0);
-	assert_int_equal(writer_settle(w), 0);
+	assert_int_equal(writer_store_logs(w), 0);
 	assert_int_equal(cursor_extend(cursor, INT64_MAX / 2), 0);
 	while (cursor_next(cursor, &e) > 0)
 		ended |= e->kind == TRACE_EXIT;
@@ -492,7 +492,7 @@ TEST(faults_are_those_of_the_file)
 	make_mark(&m, MARK_BEGIN, "phase");
 	make_mark(&m, MARK_FAULT, "late");
 	make_drain(&m);
-	assert_int_equal(writer_settle(w), 0);
+	assert_int_equal(writer_store_logs(w), 0);
 	expect_faults(trace, failed);
 	make_end(&m);
 	cursor_close(cursor);

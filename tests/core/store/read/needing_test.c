@@ -71,6 +71,6 @@ TEST(error_of_the_callback_is_returned)
 TEST(objects_are_counted_in_all_and_at_a_time)
 {
 	assert_int_equal(needing_objects(trace, OBJECT_qp), 1);
-	assert_int_equal(needing_at_once(trace, OBJECT_qp), 1);
+	assert_int_equal(needing_most_live(trace, OBJECT_qp), 1);
 	assert_int_equal(needing_objects(trace, OBJECT_srq), 0);
 }

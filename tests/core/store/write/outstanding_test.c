@@ -535,7 +535,7 @@ TEST(queue_stays_armed_until_its_event_is_fetched)
 
 	assert_int_equal(outstanding_notify(o, &at, &notify), 0);
 	assert_left("1:3 arm 202");
-	outstanding_fetched(o, 1, CQ_A, 5);
+	outstanding_note_fetch(o, 1, CQ_A, 5);
 	assert_left("");
 }
 

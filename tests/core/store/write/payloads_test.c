@@ -46,11 +46,11 @@ TEST(pieces_of_a_completion_are_joined)
 	struct event_payload *e = make_piece(0, 40, 2, 30, 0, 20, 0);
 
 	e->head.seq = 41;
-	assert_int_equal(payloads_piece(&p, e, 41, 7), 0);
+	assert_int_equal(payloads_add_piece(&p, e, 41, 7), 0);
 	assert_int_equal(p.ready.nrows, 0);
 	e = make_piece(0, 40, 2, 30, 20, 10, PAYLOAD_LAST);
 	e->head.seq = 42;
-	assert_int_equal(payloads_piece(&p, e, 42, 8), 0);
+	assert_int_equal(payloads_add_piece(&p, e, 42, 8), 0);
 	assert_int_equal(p.ready.nrows, 1);
 	assert_int_equal(p.ready.rows[0].n, 40);
 	assert_int_equal(p.ready.rows[0].i, 2);
@@ -66,7 +66,8 @@ TEST(a_posts_come_with_it_in_order)
 	struct payloads p = { 0 };
 
 	for (uint32_t i = 0; i < 3; i++)
-		payloads_piece(&p, make_piece(9, 1, i, 4 + i, 0, 4 + i, PAYLOAD_LAST), 5 + i, 0);
+		payloads_add_piece(&p, make_piece(9, 1, i, 4 + i, 0, 4 + i, PAYLOAD_LAST), 5 + i,
+				   0);
 	payloads_post(&p, &other, 8);
 	assert_int_equal(p.ready.nrows, 0);
 	payloads_post(&p, &post, 9);
@@ -85,11 +86,11 @@ TEST(of_a_post_that_never_came_nothing_stays)
 	struct event_post plain = post_of(9, 0), post = post_of(9, EVENT_CARRIES);
 	struct payloads p = { 0 };
 
-	payloads_piece(&p, make_piece(9, 1, 0, 4, 0, 4, PAYLOAD_LAST), 1, 0);
+	payloads_add_piece(&p, make_piece(9, 1, 0, 4, 0, 4, PAYLOAD_LAST), 1, 0);
 	payloads_post(&p, &plain, 2);
 	assert_null(p.waiting);
-	payloads_piece(&p, make_piece(9, 2, 0, 4, 0, 4, PAYLOAD_LAST), 3, 0);
-	payloads_piece(&p, make_piece(9, 3, 1, 5, 0, 5, PAYLOAD_LAST), 4, 0);
+	payloads_add_piece(&p, make_piece(9, 2, 0, 4, 0, 4, PAYLOAD_LAST), 3, 0);
+	payloads_add_piece(&p, make_piece(9, 3, 1, 5, 0, 5, PAYLOAD_LAST), 4, 0);
 	payloads_post(&p, &post, 5);
 	assert_int_equal(p.ready.nrows, 1);
 	assert_int_equal(p.ready.rows[0].total, 5);
@@ -104,8 +105,8 @@ TEST(of_posts_that_were_lost_not_all_is_kept)
 	for (uint64_t object = 1; object <= 40; object++)
 		for (uint64_t at = 0; at < 8 << 20; at += 512)
 			assert_int_equal(
-				payloads_piece(&p, make_piece(object, 1, 0, 8 << 20, at, 512, 0),
-					       at, 0),
+				payloads_add_piece(
+					&p, make_piece(object, 1, 0, 8 << 20, at, 512, 0), at, 0),
 				0);
 	assert_in_range(p.waiting_bytes, 8 << 20, 200 << 20);
 	assert_in_range(p.missed[PAYLOAD_LOST], 15, 39);
@@ -121,7 +122,8 @@ TEST(a_long_list_is_taken_in_at_once)
 
 	for (uint32_t i = 0; i < LONG; i++)
 		assert_int_equal(
-			payloads_piece(&p, make_piece(7, 1, i, 4, 0, 4, PAYLOAD_LAST), i, 0), 0);
+			payloads_add_piece(&p, make_piece(7, 1, i, 4, 0, 4, PAYLOAD_LAST), i, 0),
+			0);
 	assert_int_equal(payloads_post(&p, &post, LONG), 0);
 	assert_int_equal(p.ready.nrows, LONG);
 	assert_int_equal(p.ready.rows[LONG - 1].i, LONG - 1);
@@ -132,8 +134,8 @@ TEST(a_gap_ends_what_is_kept)
 {
 	struct payloads p = { 0 };
 
-	payloads_piece(&p, make_piece(0, 1, 0, 30, 0, 10, 0), 2, 0);
-	payloads_piece(&p, make_piece(0, 1, 0, 30, 20, 10, PAYLOAD_LAST), 3, 0);
+	payloads_add_piece(&p, make_piece(0, 1, 0, 30, 0, 10, 0), 2, 0);
+	payloads_add_piece(&p, make_piece(0, 1, 0, 30, 20, 10, PAYLOAD_LAST), 3, 0);
 	assert_int_equal(p.ready.nrows, 1);
 	assert_int_equal(p.ready.rows[0].bytes, 10);
 	assert_int_equal(p.ready.rows[0].why, PAYLOAD_LOST);
@@ -146,7 +148,7 @@ TEST(the_last_that_never_came_is_reported_at_the_end)
 {
 	struct payloads p = { 0 };
 
-	payloads_piece(&p, make_piece(0, 1, 0, 30, 0, 10, 0), 2, 0);
+	payloads_add_piece(&p, make_piece(0, 1, 0, 30, 0, 10, 0), 2, 0);
 	assert_int_equal(payloads_end(&p), 0);
 	assert_int_equal(p.ready.nrows, 1);
 	assert_int_equal(p.ready.rows[0].why, PAYLOAD_LOST);
@@ -159,12 +161,12 @@ TEST(impossible_pieces_are_refused)
 	struct event_payload *e = make_piece(0, 1, 0, 4, 0, 4, PAYLOAD_LAST);
 
 	e->bytes = 5000;
-	assert_int_equal(payloads_piece(&p, e, 1, 0), -EBADMSG);
+	assert_int_equal(payloads_add_piece(&p, e, 1, 0), -EBADMSG);
 	e = make_piece(0, 1, 0, 4, 0, 4, PAYLOAD_LAST);
 	e->kind = PAYLOAD_KINDS;
-	assert_int_equal(payloads_piece(&p, e, 1, 0), -EBADMSG);
+	assert_int_equal(payloads_add_piece(&p, e, 1, 0), -EBADMSG);
 	e = make_piece(0, 1, 0, 4, 0, 8, PAYLOAD_LAST); /* more than exists */
-	assert_int_equal(payloads_piece(&p, e, 1, 0), -EBADMSG);
+	assert_int_equal(payloads_add_piece(&p, e, 1, 0), -EBADMSG);
 	payloads_fini(&p);
 }
 
@@ -275,10 +277,10 @@ TEST(of_too_much_for_a_chunk_only_lengths_are_kept)
 
 	for (uint32_t i = 0; i < N; i++)
 		for (uint32_t at = 0; at < EACH; at += 512)
-			payloads_piece(&p,
-				       make_piece(9, 1, i, EACH, at, 512,
-						  at + 512 < EACH ? 0 : PAYLOAD_LAST),
-				       1, 0);
+			payloads_add_piece(&p,
+					   make_piece(9, 1, i, EACH, at, 512,
+						      at + 512 < EACH ? 0 : PAYLOAD_LAST),
+					   1, 0);
 	assert_int_equal(payloads_post(&p, &post, 2), 0);
 	assert_int_equal(p.ready.nrows, N);
 	assert_true(p.ready.used <= PAYLOAD_BYTES_MAX);

@@ -201,7 +201,7 @@ TEST(scattered_bytes_arrive_in_the_list)
 
 TEST(bytes_of_a_message_arrive_in_the_list)
 {
-	scatter_in_all_ways(copy_home);
+	scatter_in_all_ways(copy_to_own_memory);
 }
 
 /* The bytes of @from, where it has memory. */

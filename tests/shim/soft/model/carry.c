@@ -12,7 +12,7 @@
 
 enum { WAITS = -1, NOBODY = -2, GRH = 40, DATAGRAM_MAX = 4096 };
 
-bool model_has(int type, int opcode)
+bool model_has_objects(int type, int opcode)
 {
 	switch (opcode) {
 	case IBV_WR_SEND:

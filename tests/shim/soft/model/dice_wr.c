@@ -188,7 +188,7 @@ void dice_send(struct dice *d, const struct model *m, const struct model_qp *qp,
 	wr->wr_id = any_id(d);
 	do
 		wr->opcode = opcodes[dice_roll(d, 9)];
-	while (!model_has(qp->type, wr->opcode) && !dice_percent(d, 2));
+	while (!model_has_objects(qp->type, wr->opcode) && !dice_percent(d, 2));
 	wr->dest = dice_percent(d, 80) ? (qp - m->qp) ^ 1 : dice_roll(d, QPS);
 	wr->other_qkey = dice_percent(d, 3);
 	if (qp->type == IBV_QPT_UD && len > 4096 && !dice_percent(d, 4))

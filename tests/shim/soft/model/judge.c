@@ -74,7 +74,7 @@ static bool can_build(const struct model_qp *qp, const struct step *s)
 	int i;
 
 	for (i = 0; i < s->num_wr; i++)
-		if (!model_has(qp->type, s->wr[i].opcode) ||
+		if (!model_has_objects(qp->type, s->wr[i].opcode) ||
 		    (s->wr[i].flags & IBV_SEND_INLINE && s->wr[i].opcode >= IBV_WR_RDMA_READ))
 			return false;
 	return qp->builders;

@@ -163,7 +163,7 @@ void model_complete(struct model *m, int proc, int cq, struct model_wc wc, bool 
 void model_flush_rq(struct model *m, struct model_qp *qp);
 void model_fail(struct model *m, struct model_qp *qp, int event);
 /* Does this type of queue pair have @opcode? */
-bool model_has(int type, int opcode);
+bool model_has_objects(int type, int opcode);
 struct model_rq *model_rq_of(struct model *m, struct model_qp *qp);
 /* Execute all requests that can be executed. */
 void model_run(struct model *m, struct model_qp *qp);

@@ -48,7 +48,7 @@ static int refuse_request(const struct model_qp *qp, uint32_t pos, const struct 
 
 	if ((int)(pos - qp->retired) >= qp->max_send_wr)
 		return ENOMEM;
-	return (wr->num_sge > SGE_MAX && !buffers) || !model_has(qp->type, wr->opcode) ||
+	return (wr->num_sge > SGE_MAX && !buffers) || !model_has_objects(qp->type, wr->opcode) ||
 			       !fits_inline(qp, wr)
 		       ? EINVAL
 		       : 0;

@@ -53,8 +53,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
-	async_closes(&context);
-	async_closes(&other);
+	async_forget_context(&context);
+	async_forget_context(&other);
 	assert_int_equal(context.async_fd, device[0]);
 	close(device[0]);
 	close(device[1]);
@@ -63,7 +63,8 @@ static int tear_down(void **state)
 
 static void make_event(enum ibv_event_type type, struct ibv_qp *of)
 {
-	async_make(&(struct planned){ .fault = { .kind = FAULT_EVENT, .value = type } }, of, NULL);
+	async_inject(&(struct planned){ .fault = { .kind = FAULT_EVENT, .value = type } }, of,
+		     NULL);
 }
 
 static bool is_readable(const struct ibv_context *of)
@@ -138,15 +139,15 @@ TEST(events_of_an_srq_need_one)
 					    .value = IBV_EVENT_SRQ_LIMIT_REACHED } };
 	struct ibv_async_event event;
 
-	async_make(&limit, NULL, NULL);
-	async_make(&limit, &qp, NULL); /* its queue pair has none */
+	async_inject(&limit, NULL, NULL);
+	async_inject(&limit, &qp, NULL); /* its queue pair has none */
 	assert_int_equal(get_event(&context, &event), -EAGAIN);
-	async_make(&limit, NULL, &srq);
+	async_inject(&limit, NULL, &srq);
 	assert_int_equal(get_event(&context, &event), IBV_EVENT_SRQ_LIMIT_REACHED);
 	assert_ptr_equal(event.element.srq, &srq);
 	assert_true(async_ack(&event));
 	qp.srq = &srq;
-	async_make(&limit, &qp, NULL);
+	async_inject(&limit, &qp, NULL);
 	qp.srq = NULL;
 	assert_int_equal(get_event(&context, &event), IBV_EVENT_SRQ_LIMIT_REACHED);
 	assert_true(async_ack(&event));

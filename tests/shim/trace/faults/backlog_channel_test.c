@@ -80,7 +80,7 @@ static void make_channel(int i)
 	HOLDS(channels[i] != MAP_FAILED);
 	devices[i] = eventfd(0, EFD_SEMAPHORE);
 	channels[i]->fd = devices[i];
-	backlog_channel_made(channels[i]);
+	backlog_channel_add(channels[i]);
 	HOLDS(channels[i]->fd != devices[i]);
 	cqs[i] = (struct ibv_cq){ .context = &context, .channel = channels[i] };
 	backlog_init(&backlogs[i], &cqs[i], drain_device);
@@ -152,11 +152,11 @@ static void *destroy_first(void *arg)
 	struct backlog_channel *held;
 
 	atomic_store(&destroyer_id, gettid());
-	held = backlog_channel_ends(channels[0]);
+	held = backlog_channel_begin_destroy(channels[0]);
 	atomic_store(&ended, true);
 	HOLDS(held && channels[0]->fd == devices[0]);
 	HOLDS(atomic_load(&acks) == 1); /* the thread has done with it */
-	backlog_channel_gone(held);
+	backlog_channel_end_destroy(held);
 	munmap(channels[0], 4096);
 	return arg;
 }
@@ -202,10 +202,10 @@ TEST(channel_that_is_served_is_not_destroyed)
 /* The thread knows that both are readable: the second is destroyed before its turn. */
 static void destroy_second(void)
 {
-	struct backlog_channel *held = backlog_channel_ends(channels[1]);
+	struct backlog_channel *held = backlog_channel_begin_destroy(channels[1]);
 
 	HOLDS(held);
-	backlog_channel_gone(held);
+	backlog_channel_end_destroy(held);
 	munmap(channels[1], 4096);
 }
 

@@ -76,7 +76,7 @@ static int end_connection(int qp)
 
 	failed = disconnected = 0;
 	errno = EXDEV;
-	found = connected_end(&qps[qp]);
+	found = connected_disconnect(&qps[qp]);
 	assert_int_equal(errno, EXDEV);
 	assert_false(recorder.busy || recorder.ours);
 	return found ? (int)(failed | disconnected << 4) : -1;

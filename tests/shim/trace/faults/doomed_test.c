@@ -16,7 +16,7 @@ static bool settle_one(uint32_t qpn, uint64_t wr_id, enum ibv_wc_status status)
 {
 	uint32_t vendor_err = 0;
 	enum ibv_wc_status had = status;
-	bool settled = doomed_settle(qpn, wr_id, &status, &vendor_err);
+	bool settled = doomed_set_status(qpn, wr_id, &status, &vendor_err);
 
 	assert_int_equal(status, settled ? IBV_WC_RETRY_EXC_ERR : had);
 	assert_int_equal(vendor_err, settled ? 0x81 : 0);

@@ -19,7 +19,7 @@ static bool takes_request(uint32_t qpn, int opcode)
 TEST(request_is_the_nth_of_its_queue)
 {
 	struct fault fault;
-	unsigned int used = given_used();
+	unsigned int used = given_count_used();
 
 	assert_int_equal(given_add("qp=17 n=2 status=RETRY_EXC_ERR vendor_err=0x81"), 0);
 	assert_false(takes_request(18, IBV_WR_SEND));
@@ -30,7 +30,7 @@ TEST(request_is_the_nth_of_its_queue)
 	assert_int_equal(fault.value, IBV_WC_RETRY_EXC_ERR);
 	assert_int_equal(fault.vendor_err, 0x81);
 	assert_false(takes_request(17, IBV_WR_SEND));
-	assert_int_equal(given_used(), used + 1);
+	assert_int_equal(given_count_used(), used + 1);
 }
 
 TEST(receives_are_counted_apart)

@@ -21,7 +21,7 @@ TEST(one_thread_is_one_poller)
 	pollers_note(&alone);
 	pollers_note(&shared);
 	pollers_note(&alone);
-	assert_true(pollers_is_one(&alone));
+	assert_true(pollers_is_single(&alone));
 }
 
 TEST(two_threads_are_several)
@@ -33,13 +33,13 @@ TEST(two_threads_are_several)
 	pollers_note(&shared);
 	assert_int_equal(pthread_create(&thread, NULL, poll_shared, NULL), 0);
 	pthread_join(thread, NULL);
-	assert_false(pollers_is_one(&shared));
+	assert_false(pollers_is_single(&shared));
 	pollers_add(&shared); /* another one at its address */
-	assert_false(pollers_is_one(&shared));
+	assert_false(pollers_is_single(&shared));
 }
 
 TEST(cq_that_was_not_made_here_is_not_known)
 {
 	pollers_note(&unknown);
-	assert_false(pollers_is_one(&unknown));
+	assert_false(pollers_is_single(&unknown));
 }

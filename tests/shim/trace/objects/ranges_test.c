@@ -24,20 +24,20 @@ static void add_range(int i, uint64_t addr, uint64_t length)
 
 TEST(nothing_is_registered_at_first)
 {
-	assert_false(ranges_touch(0x1000, 0x1000));
+	assert_false(ranges_overlap(0x1000, 0x1000));
 	assert_false(ranges_within(0, UINT64_MAX));
 }
 
 TEST(a_range_is_touched_at_its_edges)
 {
 	add_range(0, 0x1000, 0x1000);
-	assert_true(ranges_touch(0x1fff, 1));
-	assert_true(ranges_touch(0xfff, 2));
-	assert_true(ranges_touch(0, UINT64_MAX));
-	assert_false(ranges_touch(0x2000, 1));
-	assert_false(ranges_touch(0xfff, 1));
-	assert_false(ranges_touch(0x1800, 0));
-	assert_false(ranges_touch(UINT64_MAX, 0x2000)); /* around the end */
+	assert_true(ranges_overlap(0x1fff, 1));
+	assert_true(ranges_overlap(0xfff, 2));
+	assert_true(ranges_overlap(0, UINT64_MAX));
+	assert_false(ranges_overlap(0x2000, 1));
+	assert_false(ranges_overlap(0xfff, 1));
+	assert_false(ranges_overlap(0x1800, 0));
+	assert_false(ranges_overlap(UINT64_MAX, 0x2000)); /* around the end */
 }
 
 TEST(a_range_lies_within_another)
@@ -55,10 +55,10 @@ TEST(ranges_may_overlap)
 	add_range(0, 0x1000, 0x10000);
 	add_range(1, 0x2000, 0x100);
 	add_range(2, 0x3000, 0x100);
-	assert_true(ranges_touch(0x10000, 1));
+	assert_true(ranges_overlap(0x10000, 1));
 	ranges_remove(&mrs[0]);
-	assert_false(ranges_touch(0x10000, 1));
-	assert_true(ranges_touch(0x30ff, 1));
+	assert_false(ranges_overlap(0x10000, 1));
+	assert_true(ranges_overlap(0x30ff, 1));
 	assert_true(ranges_within(0x2fff, 0x102));
 }
 
@@ -66,11 +66,11 @@ TEST(a_region_that_is_registered_anew_moves)
 {
 	add_range(0, 0x1000, 0x1000);
 	add_range(0, 0x5000, 0x1000);
-	assert_false(ranges_touch(0x1000, 0x1000));
-	assert_true(ranges_touch(0x5000, 1));
+	assert_false(ranges_overlap(0x1000, 0x1000));
+	assert_true(ranges_overlap(0x5000, 1));
 	ranges_remove(&mrs[0]);
 	ranges_remove(&mrs[0]);
-	assert_false(ranges_touch(0x5000, 1));
+	assert_false(ranges_overlap(0x5000, 1));
 }
 
 TEST(many_ranges_in_any_order)
@@ -78,13 +78,14 @@ TEST(many_ranges_in_any_order)
 	for (int i = 0; i < 600; i++)
 		add_range(i, 0x10000ull * (uint64_t)(1 + i * 7 % 600), 0x1000);
 	for (uint64_t i = 1; i <= 600; i++) {
-		assert_true(ranges_touch(i * 0x10000 + 0xfff, 1));
-		assert_false(ranges_touch(i * 0x10000 + 0x1000, 1));
+		assert_true(ranges_overlap(i * 0x10000 + 0xfff, 1));
+		assert_false(ranges_overlap(i * 0x10000 + 0x1000, 1));
 	}
 	for (int i = 0; i < 600; i += 2)
 		ranges_remove(&mrs[i]);
 	for (int i = 0; i < 600; i++)
-		assert_int_equal(ranges_touch(0x10000ull * (uint64_t)(1 + i * 7 % 600), 1), i % 2);
+		assert_int_equal(ranges_overlap(0x10000ull * (uint64_t)(1 + i * 7 % 600), 1),
+				 i % 2);
 }
 
 static void *change_ranges(void *over)
@@ -106,8 +107,8 @@ TEST(readers_see_what_stays)
 	add_range(0, 0x1000, 0x1000);
 	assert_int_equal(pthread_create(&thread, NULL, change_ranges, &over), 0);
 	for (int i = 0; i < 100000; i++) {
-		found += ranges_touch(0x1000, 1);
-		assert_false(ranges_touch(0x2000, 1));
+		found += ranges_overlap(0x1000, 1);
+		assert_false(ranges_overlap(0x2000, 1));
 	}
 	atomic_store(&over, true);
 	pthread_join(thread, NULL);

@@ -13,7 +13,7 @@ static void begin_strict(bool single)
 {
 	session_begin(RING_MIN, ON_FULL_WAIT);
 	session.page->strict = 1;
-	HOLDS(strict_me() && strict_is_on());
+	HOLDS(strict_own_thread() && strict_is_on());
 	HOLDS(strict_made(&object, single));
 }
 
@@ -42,8 +42,8 @@ static void *post_recv(void *unused)
 static void *destroy_srq(void *unused)
 {
 	(void)unused;
-	HOLDS(strict_me());
-	strict_destroys(VERB_destroy_srq, &object);
+	HOLDS(strict_own_thread());
+	strict_check_destroy(VERB_destroy_srq, &object);
 	return NULL;
 }
 
@@ -104,7 +104,7 @@ static void alone_body(void)
 	strict_enter(&inner, &object, VERB_post_send, STRICT_SEND); /* in a signal handler */
 	strict_leave(&inner);
 	strict_leave(&use);
-	strict_destroys(VERB_destroy_srq, &object);
+	strict_check_destroy(VERB_destroy_srq, &object);
 	ring = session_ring(0);
 	HOLDS(!expect_event(&ring, EVENT_MISUSE));
 }

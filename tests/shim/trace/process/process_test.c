@@ -112,7 +112,7 @@ TEST(variables_of_any_length_are_read)
 	assert_int_equal(write(fds[1], long_one, LONG), LONG);
 	assert_int_equal(write(fds[1], last, sizeof(last)), sizeof(last));
 	close(fds[1]);
-	used = surroundings_first(fds[0], text, 0);
+	used = surroundings_read(fds[0], text, 0);
 	close(fds[0]);
 	memcpy(want, long_one, 10 + 255);
 	want[10 + 255] = '\0';
@@ -122,7 +122,7 @@ TEST(variables_of_any_length_are_read)
 	assert_string_equal(text + 11 + sizeof(want), last);
 }
 
-/* The result of surroundings_first() for @bytes, after the @used bytes of @text. */
+/* The result of surroundings_read() for @bytes, after the @used bytes of @text. */
 static size_t read_variables(const char *bytes, size_t n, char *text, size_t used)
 {
 	int fds[2];
@@ -130,7 +130,7 @@ static size_t read_variables(const char *bytes, size_t n, char *text, size_t use
 	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(write(fds[1], bytes, n), n);
 	close(fds[1]);
-	used = surroundings_first(fds[0], text, used);
+	used = surroundings_read(fds[0], text, used);
 	close(fds[0]);
 	return used;
 }
@@ -409,7 +409,7 @@ static void *hold_loader(void *inside)
 {
 	forks_hold();
 	dl_iterate_phdr(wait_in_loader, inside);
-	forks_allow();
+	forks_release();
 	return NULL;
 }
 

@@ -469,7 +469,7 @@ static void rewritten_body(void)
 
 	begin_builders();
 	qp.wr_complete = complete_otherwise;
-	HOLDS(qp_ex_again(&qp.qp_base) == 0 && qp_ex_again(&other.qp_base) == 0);
+	HOLDS(qp_ex_repatch(&qp.qp_base) == 0 && qp_ex_repatch(&other.qp_base) == 0);
 	HOLDS(qp.wr_complete != complete_otherwise);
 	ibv_wr_start(&qp);
 	HOLDS(ibv_wr_complete(&qp) == 7);
@@ -522,7 +522,7 @@ static void gated_body(void)
 	HOLDS(qp.wr_rdma_write_imm == rdma_imm && qp.wr_atomic_write == atomic_write);
 	HOLDS(!qp.wr_set_xrc_srqn);
 	qp.wr_send = fake_nothing;
-	HOLDS(qp_ex_again(&qp.qp_base) == 0 && qp.wr_send != fake_nothing);
+	HOLDS(qp_ex_repatch(&qp.qp_base) == 0 && qp.wr_send != fake_nothing);
 	HOLDS(qp.wr_rdma_write_imm == rdma_imm && qp.wr_atomic_write == atomic_write);
 	HOLDS(qp_ex_watch(&qp.qp_base, &qp, IBV_QP_EX_WITH_SEND | 1ull << 40) == -EOPNOTSUPP);
 }
