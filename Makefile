@@ -77,6 +77,19 @@ $(BUILD)/obj/%.o: %.c | $(GEN)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(ALLCFLAGS) -c -o $@ $<
 
+# a trace without rows is inside the program
+BLANK = $(BUILD)/gen/blank_gen.h
+$(BUILD)/gen/store.a: $(filter-out %/db/blank.o,$(STORE)) $(WIRE)
+	$(call say,AR,$@)rm -f $@ && $(AR) rcsT $@ $^
+
+$(BUILD)/gen/gen_blank: scripts/gen_blank.c $(BUILD)/gen/store.a
+	$(call say,CC,$<)$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $^ $(ALL_LIBS)
+
+$(BLANK): $(BUILD)/gen/gen_blank
+	$(call say,GEN,$@)$< >$@.new && mv $@.new $@
+
+$(patsubst %,$(BUILD)/%/core/store/db/blank.o,obj fuzz/obj): $(BLANK)
+
 # a thousand functions that LTTng generates, for programs that LTTng traces: optimising them fully
 # takes longer than all of shim/trace
 $(BUILD)/obj/shim/lttng/lttng.o: PLAINFLAGS += -O1 -g1

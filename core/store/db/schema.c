@@ -147,11 +147,6 @@ static int make_indexes(sqlite3 *db, unsigned int when)
 	return err;
 }
 
-const char *schema_table(int i)
-{
-	return i < CONTROLS ? controls[i] : NULL;
-}
-
 int schema_create(sqlite3 *db)
 {
 	char sql[1024];

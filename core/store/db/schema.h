@@ -11,9 +11,6 @@ enum {
 	SCHEMA_OLDEST = 6,
 };
 
-/* The declaration of each table, as after CREATE TABLE; NULL: no more. */
-const char *schema_table(int i);
-
 /* Create all tables in an empty database. */
 int schema_create(sqlite3 *db);
 

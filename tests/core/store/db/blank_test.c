@@ -1,5 +1,6 @@
 /*
- * The file must be what SQLite makes of the same statements.
+ * The file that is in the program must be what SQLite makes of the same statements, and be
+ * complete.
  */
 #include <fcntl.h>
 #include <unistd.h>
