@@ -166,6 +166,8 @@ static bool complete_next(struct network_qp *n, int status)
 	}
 	if ((int32_t)(n->req.pos - qp->sq.next) < 0)
 		n->req.pos = qp->sq.next;
+	if ((int32_t)(n->req.started - qp->sq.next) < 0) /* those that were not begun are flushed */
+		n->req.started = qp->sq.next;
 	return status == IBV_WC_SUCCESS;
 }
 
@@ -376,6 +378,8 @@ static void run_reliable(struct network_qp *n)
 {
 	struct outbox box;
 
+	if (!is_open(n)) /* it has just failed */
+		return;
 	outbox_init(&box);
 	while (send_next(n, &box))
 		;

@@ -382,6 +382,35 @@ TEST(silence_ends_by_the_timers)
 	assert_int_equal(n, 2);
 }
 
+/* The answer to a read fails the queue pair, while a request waits that was not begun. */
+TEST(requests_that_were_not_begun_are_flushed)
+{
+	struct ibv_sge sge = { (uintptr_t)end.buf, 8, skipped ? 0 : end.mr->lkey };
+	struct ibv_send_wr fenced = { .wr_id = 2,
+				      .sg_list = &sge,
+				      .num_sge = 1,
+				      .opcode = IBV_WR_SEND,
+				      .send_flags = IBV_SEND_FENCE };
+	struct ibv_send_wr wr = { .wr_id = 1,
+				  .next = &fenced,
+				  .sg_list = &sge,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_RDMA_READ },
+			   *bad;
+	struct header h;
+
+	NEEDS_NETWORK();
+	assert_int_equal(ibv_post_send(end.qp, &wr, &bad), 0);
+	h = header_of(OPCODE_READ_RESPONSE_ONLY, PSN);
+	h.aeth.syndrome = AETH_ACK;
+	send_as_peer(&h, bytes, 4);
+	expect_wc(end.cq, 1, IBV_WC_BAD_RESP_ERR);
+	expect_wc(end.cq, 2, IBV_WC_WR_FLUSH_ERR);
+	wait_until_taken();
+	while (take_answer(&h))
+		;
+}
+
 static uint64_t random_state = 1;
 
 static uint32_t next_random(uint32_t n)
