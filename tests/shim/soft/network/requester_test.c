@@ -90,7 +90,7 @@ static void connect_side(struct side *s)
 		.max_dest_rd_atomic = 4,
 		.max_rd_atomic = 4,
 		.min_rnr_timer = 1,
-		.timeout = 9, /* 2 ms */
+		.timeout = 14, /* 67 ms: a busy machine may take that */
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.ah_attr = path_to(s->address),
