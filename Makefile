@@ -83,7 +83,7 @@ $(BUILD)/gen/store.a: $(filter-out %/db/blank.o,$(STORE)) $(WIRE)
 	$(call say,AR,$@)rm -f $@ && $(AR) rcsT $@ $^
 
 $(BUILD)/gen/gen_blank: scripts/gen_blank.c $(BUILD)/gen/store.a
-	$(call say,CC,$<)$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $^ $(ALL_LIBS)
+	$(call say,CC,$<)$(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $(filter %.c %.a,$^) $(ALL_LIBS)
 
 $(BLANK): $(BUILD)/gen/gen_blank
 	$(call say,GEN,$@)$< >$@.new && mv $@.new $@

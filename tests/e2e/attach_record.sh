@@ -199,7 +199,7 @@ recorded_programs_are_refused() {
 	local recorder=$!
 	AWAIT_SECONDS=60 await grep -q ready result || return
 	pid=$(pgrep -P $recorder throng)
-	is_refused 'recorded already'
+	is_refused 'is already being recorded'
 	local status=$?
 	kill -USR1 $pid
 	wait $recorder && says 'all went well' result && return $status

@@ -60,7 +60,7 @@ what_is_not_known_is_refused() {
 		refuses LIFE-0O1 "did you mean 'LIFE-001'" &&
 		refuses EINVAL "also give the verb" &&
 		refuses "ibv_query_port EBUSY" "has no entry for EBUSY" &&
-		refuses 4000 "there is no"
+		refuses 4000 "no rule, status, event, verb or errno is named"
 }
 # the commands printed under "look at" work
 commands_that_are_named_run() {

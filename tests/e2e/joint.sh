@@ -164,7 +164,7 @@ many_traces_are_open_at_once() {
 	(ulimit -Sn 24; "$VERBATIM" check "$root"/tests/conformance/*/*.db >out 2>err)
 	is "exit $?" "exit 1" || { cat err; return 1; }
 	(ulimit -n 24; "$VERBATIM" check "$root"/tests/conformance/*/*.db >out 2>err)
-	is "exit $?" "exit 4" && says "traces need [0-9]* descriptors: .ulimit -n. allows" err
+	is "exit $?" "exit 4" && says "traces need [0-9]* file descriptors: raise .ulimit -n." err
 }
 
 try many_traces_are_open_at_once

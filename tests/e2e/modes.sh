@@ -185,7 +185,7 @@ flight_keeps_the_last_and_what_is_alive() {
 	is "$(ask "SELECT count(*) FROM wc JOIN wr ON wr.thread = wc.wr_thread
 		AND wr.n = wc.wr_n AND wr.i = wc.wr_i WHERE wr.wr_id <> wc.wr_id")" 0 || return
 	"$VERBATIM" check t.db >out 2>err
-	is $? 0 && says "older than those that the flight recorder stored" out || return
+	is $? 0 && says "older than the part that was stored" out || return
 	"$VERBATIM" info t.db >out && says ^OVERWRITTEN out &&
 		says "^CUT: the trace begins at" out && "$VERBATIM" dump t.db >out 2>&1 &&
 		"$VERBATIM" stat t.db >out 2>&1
@@ -238,7 +238,8 @@ snapshot_of_nothing_is_refused() {
 	"$VERBATIM" snapshot a b 2>err; is $? 2 || return
 	"$VERBATIM" record -q -o t.db "$apps/guest" until >out & local pid=$!
 	await grep -q ready out || return
-	"$VERBATIM" snapshot $pid 2>err; is $? 4 && says "is not a flight recording" err || return
+	"$VERBATIM" snapshot $pid 2>err
+	is $? 4 && says "is neither a flight recording" err || return
 	kill -TERM $pid; wait $pid
 	for bad in "--flight x" "--flight 0" "--flight 1M --rotate-size 1M" "--rotate-size 1k" \
 		"--rotate-time 5" "--rotate-time 0s"; do

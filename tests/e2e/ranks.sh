@@ -42,7 +42,9 @@ a_rank_that_is_stopped() {
 			ON t.id = s.thread WHERE state = 'T'")" \
 			"$("$VERBATIM" check "$t" | grep -c "was stopped by a signal from")"
 }
-a_rank_without_receives() { names no-receive "polls cq2 in vain .*: no request is" post_send; }
+a_rank_without_receives() {
+	names no-receive "polls cq2 in vain .*: no outstanding request completes in it" post_send
+}
 a_rank_that_died() {
 	names dead "was killed by SIGKILL at" post_receive || return
 	"$VERBATIM" check "$t" >out
@@ -52,7 +54,7 @@ a_rank_that_died() {
 }
 a_rank_that_sends_no_key() { names late-key "called no verb for" exchange_key; }
 a_rank_that_lost_its_wakeup() {
-	names lost-wakeup "does not poll cq2: 1 completion of qp2 had come there" sleep_over_it &&
+	names lost-wakeup "does not poll cq2: 1 completion of qp2 had come to it" sleep_over_it &&
 		"$VERBATIM" check "$t" | tr -s '\n ' ' ' >out &&
 		says "it was armed after that, by [0-9:]*: a completion already in the CQ" out
 }
@@ -70,7 +72,7 @@ a_rank_that_runs_a_command() {
 	names fork "called system\(\), .* and no verb since" post_receive
 }
 a_rank_that_does_not_poll() {
-	names unread "does not poll cq2: [0-9] completions? of qp2 had come there" post_send
+	names unread "does not poll cq2: [0-9] completions? of qp2 had come to it" post_send
 }
 
 # The same in SQL.

@@ -50,7 +50,7 @@ start_waiting() { # OPTION...
 	waiting=$!
 	exec 7>answer
 	await grep -q "holds the objects until Enter" err &&
-		pid=$(sed -n 's/.*replay: process \([0-9]*\) keeps.*/\1/p' err)
+		pid=$(sed -n 's/.*replay: process \([0-9]*\) holds.*/\1/p' err)
 }
 
 end_waiting() { # STATUS
@@ -92,7 +92,7 @@ the_end_of_the_input_is_no_enter() {
 	timeout 100 "$VERBATIM" replay --wait rc.db </dev/null >out 2>err &
 	waiting=$!
 	await grep -q "holds the objects until Enter" err &&
-		pid=$(sed -n 's/.*replay: process \([0-9]*\) keeps.*/\1/p' err) &&
+		pid=$(sed -n 's/.*replay: process \([0-9]*\) holds.*/\1/p' err) &&
 		kill -0 $pid && kill -TERM $pid && wait $waiting && says "^no divergence" out
 }
 

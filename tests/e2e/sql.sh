@@ -211,7 +211,7 @@ try a_queue_is_named_by_number_or_name
 an_unknown_queue_is_an_error() {
 	! ask depth.db "SELECT * FROM queue_depth('qp9')" 2>err && says "no such object" err &&
 		! ask both.db "SELECT * FROM queue_depth('qp1')" 2>err &&
-		says "several processes have one" err
+		says "several processes have an object of this name" err
 }
 a_queue_is_named_with_its_process() {
 	local process

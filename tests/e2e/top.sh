@@ -159,7 +159,7 @@ several_recorders_are_named() {
 		says '2 recorders are running: give the PID of one' told &&
 		says " $one: a.db, of sh -c .*: one" told &&
 		says " $two: b.db, of sh -c .*: two" told &&
-		says 'a.db is not a flight recording' other
+		says 'a.db is neither a flight recording' other
 }
 a_recorder_that_is_killed_is_reported() {
 	start_recording "$pingpong" "touch over" || return
