@@ -253,6 +253,12 @@ lossy() { VERBATIM_SOFT_LINK_MODEL="loss=10% duplicate=10% seed=3" "$@"; }
 
 congested() { VERBATIM_SOFT_LINK_MODEL="ecn=100%" "$@"; }
 
+# What dumpcap has not taken from the kernel when it is stopped is lost: so a packet comes last.
+stop_capture() { # process, file
+	echo the-last-packet >/dev/udp/$there/9 && await grep -q the-last-packet "$2" &&
+		kill -INT $1 && wait $1
+}
+
 # The kernel makes packets of long datagrams after dumpcap has seen them, but for this limit.
 packets_are_well_formed() {
 	local pid
@@ -265,7 +271,7 @@ packets_are_well_formed() {
 		wire_one=fd99::1 wire_two=fd99::2 pingpong uc -n 20 && pingpong_of_xrc -n 5 &&
 		congested pingpong ud -n 2 &&
 		connected "rping -s -C 1 -a $here" "rping -c -C 1 -a $here" || return
-	kill -INT $pid && wait $pid
+	stop_capture $pid "$tmp/cap.pcapng" || return
 	tshark -r "$tmp/cap.pcapng" -T fields -e _ws.malformed -e ip.dsfield.ecn \
 		-Y '_ws.malformed || ip.dsfield.ecn == 3' >"$tmp/fields" 2>/dev/null
 	is "malformed, marked" "$(awk -F'\t' '$1 { bad++ } $2 == 3 { marked++ }
@@ -325,7 +331,7 @@ exported_packets_are_those_captured() {
 	dumpcap -q -i v0 -w "$tmp/cap.pcapng" 2>"$tmp/dumpcap" & pid=$!
 	await grep -q 'File:' "$tmp/dumpcap" || return
 	recorded_by_both ibv_rc_pingpong -g 0 -n 10 -s 3001 || return
-	kill -INT $pid && wait $pid
+	stop_capture $pid "$tmp/cap.pcapng" || return
 	"$VERBATIM" export -f pcapng -o "$tmp/one.pcapng" "$tmp/one.db" &&
 		"$VERBATIM" export -f pcapng -o "$tmp/two.pcapng" "$tmp/two.db" || return
 	{ requests_of "$tmp/one.pcapng"; requests_of "$tmp/two.pcapng"; } | sort >"$tmp/exported"
