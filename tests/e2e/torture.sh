@@ -128,7 +128,7 @@ sanitizers=(
 	address address crash "AddressSanitizer: heap-use-after-free .*sanitized.c.* in fail_region"
 	leak address leak "10 byte(s) leaked .* in fail_region .*sanitized.c:[0-9]*"
 	undefined undefined crash "sanitized.c:[0-9:]* runtime error: signed integer overflow"
-	thread thread crash "ThreadSanitizer: data race .*sanitized.c:[0-9]* in count_failure"
+	thread thread crash "ThreadSanitizer: data race .* in \(count_failure\|fail_with\)"
 )
 for ((i = 0; i < ${#sanitizers[@]}; i += 4)); do
 	try_in_turn "a sanitizer reports: ${sanitizers[i]}" is_told_by_its_sanitizer \
