@@ -25,8 +25,8 @@ enum { NESTED_MAX = 64 };
 
 /*
  * A block that is stored grows, and is stored again with the next commit, while it has fewer calls
- * than GROWING, or if more than one in so many of its calls are new: a small block takes more bytes
- * a call, and a call is packed about three times at most.
+ * than GROWING, or if more than one in NEW_CALLS of its calls are new: a small block takes more
+ * bytes a call. From GROWING on a call is packed four times at most, as sizes grow by a third.
  */
 enum { GROWING = 512, NEW_CALLS = 4 };
 
