@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/model/event_object.h"
+#include "core/wire/event_object.h"
 #include "replay/report/differ.h"
 #include "replay/data/expect.h"
 #include "replay/data/faults.h"

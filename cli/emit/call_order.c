@@ -11,8 +11,8 @@
 
 #include "cli/emit/arguments.h"
 #include "cli/emit/names.h"
-#include "core/model/event_object.h"
 #include "core/store/finish/queue_table.h"
+#include "core/wire/event_object.h"
 
 /* Does it end or break an object, so that events before its return came first? */
 bool call_is_late(const struct call *call)

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "core/wire/desc.h"
+#include "core/wire/event_object.h"
 #include "shim/trace/faults/behind.h"
 #include "shim/trace/faults/connected.h"
 
@@ -138,28 +139,20 @@ static bool fails_qp(int type)
 	       type == IBV_EVENT_QP_ACCESS_ERR;
 }
 
-static bool is_of_qp(int type)
-{
-	return type != IBV_EVENT_CQ_ERR &&
-	       (type < IBV_EVENT_DEVICE_FATAL || type == IBV_EVENT_QP_LAST_WQE_REACHED);
-}
-
-static bool is_of_srq(int type)
-{
-	return type == IBV_EVENT_SRQ_ERR || type == IBV_EVENT_SRQ_LIMIT_REACHED;
-}
-
 /* False: there is no such object. */
 static bool set_element(struct ibv_async_event *event, struct ibv_qp *qp, struct ibv_srq *srq)
 {
-	if (event->event_type == IBV_EVENT_CQ_ERR)
+	switch (event_object(event->event_type)) {
+	case OBJECT_cq:
 		return (event->element.cq = qp ? qp->send_cq : NULL);
-	if (is_of_srq((int)event->event_type))
+	case OBJECT_srq:
 		return (event->element.srq = srq ?: qp ? qp->srq : NULL);
-	if (is_of_qp((int)event->event_type))
+	case OBJECT_qp:
 		return (event->element.qp = qp);
-	event->element.port_num = 1;
-	return true;
+	default:
+		event->element.port_num = 1;
+		return true;
+	}
 }
 
 static void add_injected(struct ibv_context *context, const struct ibv_async_event *event)
@@ -303,9 +296,9 @@ int async_get(async_get_fn *behind, struct ibv_context *context, struct ibv_asyn
 
 static bool is_for_object(const struct made *made, const void *object)
 {
-	int type = (int)made->event.event_type;
+	enum object_kind kind = event_object(made->event.event_type);
 
-	return (type == IBV_EVENT_CQ_ERR || is_of_qp(type) || is_of_srq(type)) &&
+	return (kind == OBJECT_cq || kind == OBJECT_qp || kind == OBJECT_srq) &&
 	       made->event.element.qp == object;
 }
 

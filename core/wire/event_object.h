@@ -1,8 +1,7 @@
 #pragma once
 /*
- * What an asynchronous event is about, by its type (enum ibv_event_type): the only place that
- * defines this. The numbers are those of <infiniband/verbs.h>, part of a binary interface, and
- * never change.
+ * What an asynchronous event is about, by its type (enum ibv_event_type). The numbers are those of
+ * <infiniband/verbs.h>, part of a binary interface, and never change.
  *
  * Any thread.
  */

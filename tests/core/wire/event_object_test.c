@@ -1,4 +1,4 @@
-#include "core/model/event_object.h"
+#include "core/wire/event_object.h"
 
 #include <infiniband/verbs.h>
 
