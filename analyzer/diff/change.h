@@ -22,7 +22,7 @@ bool spread_is_disjoint(const struct spread *a, const struct spread *b);
 double spread_worse(const struct spread *before, const struct spread *after, enum diff_unit unit,
 		    int worse);
 
-/* Add a change; NULL if out of memory. @worse: percent, or 0 with @neutral. */
+/* Add a change without values, which the caller sets; NULL if out of memory. */
 struct diff_change *change_add(struct diff *diff, enum diff_section section, const char *what);
 
 /* Note a number that did not change or was not judged; @test: because, share, could_see. */

@@ -69,7 +69,7 @@ static void compare_fact(struct diff *diff, const char *name)
 	text_fini(&after);
 }
 
-/* Is the @fact of run @run of @side the first of its name? */
+/* Is run @run of @side the first run that has a fact @name? */
 static bool is_first(const struct diff *diff, int side, size_t run, const char *name)
 {
 	for (int s = 0; s <= side; s++)

@@ -80,7 +80,7 @@ static bool has_mixed_runs(const struct diff *diff, enum verb verb)
 	return unknown && whole;
 }
 
-static void join_verb(struct diff *diff, enum verb verb)
+static void merge_sites_of_verb(struct diff *diff, enum verb verb)
 {
 	for (int side = 0; side < 2; side++)
 		for (size_t i = 0; i < diff->sides[side].n; i++)
@@ -138,7 +138,7 @@ void pair_sites(struct diff *diff)
 {
 	for (int v = 0; v < VERB_COUNT; v++)
 		if (has_mixed_runs(diff, (enum verb)v))
-			join_verb(diff, (enum verb)v);
+			merge_sites_of_verb(diff, (enum verb)v);
 	for (int side = 0; side < 2; side++)
 		for (size_t i = 0; i < diff->sides[side].n && !diff->no_memory; i++)
 			pair_run(diff, side, i);

@@ -131,7 +131,7 @@ static void describe_dead_key(char **text, const struct use *use, const char *wh
 	char id[32], when[32];
 
 	if (destroyed->id.thread)
-		cause_set_text(text, "%ckey 0x%x = %s; its %s %s began %s before", use->letter,
+		cause_set_text(text, "%ckey 0x%x = %s; its %s %s began %s earlier", use->letter,
 			       use->number, what, verb_infos[destroyed->verb].name,
 			       event_id_text(destroyed->id, id),
 			       words_span(use->range.judged - destroyed->time, when));
@@ -309,7 +309,7 @@ static void note_peer(struct causes *causes, struct model *model,
 		cause_note_cq(noted, other);
 }
 
-/* "mr2 of pd1", "mr2, deregistered 2.0 ms before" */
+/* "mr2 of pd1", "mr2, deregistered 2.0 ms earlier" */
 static void name_key(const struct causes *causes, const struct model *model, const struct key *key,
 		     const struct noted *noted, int64_t slack, char *text, size_t size)
 {
@@ -322,13 +322,13 @@ static void name_key(const struct causes *causes, const struct model *model, con
 	if (key->state == KEY_DEAD && key->destroyed.time + slack > time)
 		words_key(causes->trace, key, text, size);
 	else if (key->state == KEY_DEAD && key->destroyed.id.thread)
-		snprintf(text, size, "%s, deregistered %s before", object->name,
+		snprintf(text, size, "%s, deregistered %s earlier", object->name,
 			 words_span(time - key->destroyed.time, when));
 	else if (key->state == KEY_DEAD)
 		snprintf(text, size, "%s, ended with its process", object->name);
 	else if (key->kind == OBJECT_mw && window_state(model, key) == WINDOW_INVALID &&
 		 key->invalid.at.time + slack < time)
-		snprintf(text, size, "%s, invalidated by %s, %s before", object->name,
+		snprintf(text, size, "%s, invalidated by %s, %s earlier", object->name,
 			 event_id_text(key->invalid.at.id, id),
 			 words_span(time - key->invalid.at.time, when));
 	else

@@ -16,12 +16,12 @@ struct causes;
 struct cause {
 	uint32_t process, qp; /* the other end; qp: object; 0: not known */
 	char lkey[64];        /* of the request's first element: "mr2 of pd1"; "": not known */
-	char rkey[96];        /* "process 2 mr1, deregistered 2.0 ms before" */
+	char rkey[96];        /* "process 2 mr1, deregistered 2.0 ms earlier" */
 	bool worked;          /* a request had completed on the queue pair before */
 	bool datagrams;       /* the queue pair is UD */
 	bool xrc;             /* the queue pair sends by XRC */
 	char *name;           /* of the other end: "process 2 (server) qp1"; NULL: not known */
-	char *port;           /* "port 1 was down: IBV_EVENT_PORT_ERR 1:47, 16 ms before"; NULL */
+	char *port;           /* "port 1 was down: IBV_EVENT_PORT_ERR 1:47, 16 ms earlier"; NULL */
 	/* "lkey 0x8002 is mr2 of pd1; qp1 is in pd2"; NULL: the keys are valid */
 	char *key;
 	/* "killed by SIGKILL, last verb at 582 ms"; NULL: nothing to report */

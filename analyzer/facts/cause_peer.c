@@ -124,7 +124,7 @@ void cause_note_modify(const struct causes *causes, struct noted *noted,
 	noted->astray.told = (uint32_t)number;
 }
 
-/* "; all 64 receives were consumed, the last was posted at 2:34, 2.3 s before" */
+/* "; all 64 receives were consumed, the last was posted at 2:34, 2.3 s earlier" */
 static void put_consumed(const struct noted *noted, char text[CAUSE_TEXT])
 {
 	char id[32], when[32], n[WORDS_COUNT];
@@ -145,10 +145,10 @@ static void put_consumed(const struct noted *noted, char text[CAUSE_TEXT])
 		 event_id_text(noted->last_posted.id, id),
 		 before <= noted->slack ? "at about the same time" : words_span(before, when));
 	if (before > noted->slack)
-		snprintf(text + strlen(text), CAUSE_TEXT - strlen(text), " before");
+		snprintf(text + strlen(text), CAUSE_TEXT - strlen(text), " earlier");
 }
 
-/* "; all 64 were posted until 4:4592, 2.3 s before; since then qp3 took 60 of them" */
+/* "; all 64 were posted until 4:4592, 2.3 s earlier; since then qp3 took 60 of them" */
 static void put_drain(const struct noted *noted, char text[CAUSE_TEXT])
 {
 	char id[32], when[32];
@@ -156,7 +156,7 @@ static void put_drain(const struct noted *noted, char text[CAUSE_TEXT])
 
 	text[0] = '\0';
 	if (noted->high && noted->time - noted->full.time > noted->slack)
-		n = snprintf(text, CAUSE_TEXT, "; all %u were posted until %s, %s before",
+		n = snprintf(text, CAUSE_TEXT, "; all %u had been posted by %s, %s earlier",
 			     noted->high, event_id_text(noted->full.id, id),
 			     words_span(noted->time - noted->full.time, when));
 	if (noted->taken && noted->users > 1)
@@ -182,7 +182,7 @@ static void put_overrun(struct noted *noted)
 	char polled[64], when[32];
 
 	if (noted->cq.polled && noted->time - noted->cq.polled > noted->slack)
-		snprintf(polled, sizeof(polled), "it last polled %s before",
+		snprintf(polled, sizeof(polled), "it last polled %s earlier",
 			 words_span(noted->time - noted->cq.polled, when));
 	else
 		snprintf(polled, sizeof(polled), "%s",
@@ -257,7 +257,7 @@ static bool put_killed(const struct causes *causes, const struct model *model, s
 		cause_set_text(&noted->cause.peer, "%s at about the same time, last verb at %s",
 			       what, last);
 	else
-		cause_set_text(&noted->cause.peer, "%s at %s, %s before, last verb at %s", what,
+		cause_set_text(&noted->cause.peer, "%s at %s, %s earlier, last verb at %s", what,
 			       words_span(process->end, at), words_span(apart, before), last);
 	return true;
 }
@@ -305,7 +305,7 @@ static bool put_failed(const struct causes *causes, struct noted *noted,
 				       id);
 		else
 			cause_set_text(&noted->cause.peer, "%s at %s, %s %s", what, id, when,
-				       error->time < noted->time ? "before" : "later");
+				       error->time < noted->time ? "earlier" : "later");
 		return true;
 	}
 	return false;
@@ -425,7 +425,7 @@ static void put_destroyed(struct noted *noted)
 	char id[32], when[32], post[CAUSE_TEXT];
 
 	describe_post_gap(noted, destroy->time, post);
-	cause_set_text(&noted->cause.peer, "its %s %s began %s before%s",
+	cause_set_text(&noted->cause.peer, "its %s %s began %s earlier%s",
 		       verb_infos[destroy->verb].name, event_id_text(destroy->id, id),
 		       words_span(noted->time - destroy->time, when), post);
 }
@@ -490,7 +490,7 @@ static void put_peer_sentence(const struct causes *causes, const struct model *m
 	else if (!put_failed(causes, noted, own) && !put_late_rtr(noted) &&
 		 noted->moved.id.thread && noted->moved.time + noted->slack < noted->time &&
 		 is_not_receiving(noted))
-		cause_set_text(&noted->cause.peer, "in %s since %s, %s before",
+		cause_set_text(&noted->cause.peer, "in %s since %s, %s earlier",
 			       qp_state_name(noted->state), event_id_text(noted->moved.id, id),
 			       words_span(noted->time - noted->moved.time, when));
 }

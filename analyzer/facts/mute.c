@@ -117,7 +117,7 @@ static bool is_expected(const struct mute_wait *before, const struct queue *queu
 	       (!signalled && (before->qp == queue->owner->id ? before->waited : 0) + 1 == posted);
 }
 
-/* Could no request that was posted before @next complete on the CQ of @queue? */
+/* Apart from @added, can no outstanding request complete on the CQ of @queue? */
 static bool is_mute(const struct queue *queue, const struct added *added)
 {
 	const struct queue_cq *cq = queue->cq;

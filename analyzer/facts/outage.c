@@ -181,7 +181,7 @@ static void name_time(int64_t before, int64_t slack, char text[48])
 		snprintf(text, 48, "at about the same time");
 	else
 		snprintf(text, 48, "%s %s", words_span(llabs(before), when),
-			 before < 0 ? "later" : "before");
+			 before < 0 ? "later" : "earlier");
 }
 
 char *outages_sentence(const struct outages *outages, const struct outage_victim *victim,

@@ -31,7 +31,7 @@ void outages_free(struct outages *outages);
 void outages_event(struct outages *outages, const struct trace_event *event);
 
 /*
- * "port 1 was down: IBV_EVENT_PORT_ERR 1:47, 16 ms before", "the GIDs of port 1 had changed": an
+ * "port 1 was down: IBV_EVENT_PORT_ERR 1:47, 16 ms earlier", "the GIDs of port 1 had changed": an
  * event of the victim's port or device between the post and the failure, or shortly after; a change
  * also shortly before the post. @of_peer: name the process. The caller frees the text; NULL:
  * nothing is known, or a link failure cannot cause this status.

@@ -149,7 +149,7 @@ static void put_last_post(struct text *t, const struct wait *wait)
 
 	if (!last->id.thread || last->time > wait->end)
 		return;
-	text_addf(t, ", its last post %s() %s, %s before", verb_infos[last->verb].name,
+	text_addf(t, ", its last post %s() %s, %s earlier", verb_infos[last->verb].name,
 		  event_id_text(last->id, id), words_span(wait->end - last->time, when));
 	if (wait->work.state == ABI_QPS_ERR && verb_is_send(last->verb) &&
 	    last->time > wait->work.moved.time)

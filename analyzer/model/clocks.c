@@ -416,7 +416,7 @@ static bool choose_step(const struct clocks *clocks, const struct line *lines, c
 	return found;
 }
 
-/* Concatenate two lines: time of @a = time of @b + offset + drift * time of @b. */
+/* Concatenate two lines: time of a = time of b + offset + drift * time of b. */
 static void apply_step(const struct step *step, struct line *lines)
 {
 	const struct line *from = &lines[step->from];

@@ -91,7 +91,7 @@ bool pinned_request(const struct trace_event *event, uint64_t *ret_addr, uint64_
 	return !(access & ABI_ACCESS_ON_DEMAND);
 }
 
-const struct device *pinned_device(struct model *model, const struct trace_event *event)
+const struct device *pinned_device_of(struct model *model, const struct trace_event *event)
 {
 	const struct life *life = NULL;
 	int64_t pd;

@@ -70,7 +70,7 @@ const char *pinned_limiter(const struct model *model, uint32_t process,
 			   const struct device *device);
 
 /* The device of registration @event; NULL: not known. */
-const struct device *pinned_device(struct model *model, const struct trace_event *event);
+const struct device *pinned_device_of(struct model *model, const struct trace_event *event);
 
 /* For model.c: a control verb of the application returned; @child inherits; @life is dead. */
 int pinned_return(struct model *model, const struct trace_event *event);

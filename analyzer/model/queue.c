@@ -396,7 +396,7 @@ static const struct life *context_of(const struct life *life)
 }
 
 /*
- * Which SGE of @request has the key of @mr; -1: none. The device does not check those of inline
+ * Index of the SGE of @request with @lkey; -1: none. The device does not check the lkeys of inline
  * sends.
  */
 static int64_t find_key(const struct queue *queue, const struct queue_request *request,

@@ -2,8 +2,8 @@
 /*
  * The order of receives at one end, inferred from completed sends of the other.
  *
- * On a reliable connection a message completes only after it is in a receive buffer: when @m
- * messages have completed, @m receives were posted, in whichever order of threads. Not thread-safe.
+ * On a reliable connection a message completes only after it is in a receive buffer: when m
+ * messages have completed, m receives were posted, in whichever order of threads. Not thread-safe.
  */
 #include <stdbool.h>
 

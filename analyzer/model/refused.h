@@ -2,7 +2,7 @@
 /*
  * Arguments of the functions that determine why a call was refused (the table in reason.c).
  *
- * They write the reason to @text and return true, or return false if they do not know it. Not
+ * The functions write the reason and return true, or return false if they do not know it. Not
  * thread-safe.
  */
 #include <stdbool.h>

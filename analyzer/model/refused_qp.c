@@ -285,8 +285,8 @@ static bool batch_fails(const struct life *qp, const struct post *post, char *te
 	    qp_state(qp) != ABI_QPS_RTS)
 		return false;
 	snprintf(text, size,
-		 "possibly a batch that ibv_wr_start() began was neither completed nor "
-		 "aborted");
+		 "possibly ibv_wr_start() was not followed by ibv_wr_complete() or "
+		 "ibv_wr_abort()");
 	return true;
 }
 

@@ -67,7 +67,7 @@ const char *window_invalid_text(const struct key *key, int64_t time, char text[W
 	const char *opcode = enum_name(enum_find("ibv_wr_opcode"), key->invalid.opcode);
 	char id[32], when[32];
 
-	snprintf(text, WINDOW_TEXT, "%s %s, %s before, invalidated it", opcode ?: "a request",
+	snprintf(text, WINDOW_TEXT, "%s %s, %s earlier, invalidated it", opcode ?: "a request",
 		 event_id_text(key->invalid.at.id, id),
 		 words_span(time - key->invalid.at.time, when));
 	return text;

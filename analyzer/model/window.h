@@ -33,13 +33,13 @@ bool window_as_key(const struct model *model, const struct key *key, int64_t tim
 
 enum { WINDOW_TEXT = 96 };
 
-/* "IBV_WR_LOCAL_INV 1:51, 64 ms before, invalidated it", of a key that is WINDOW_INVALID */
+/* "IBV_WR_LOCAL_INV 1:51, 64 ms earlier, invalidated it", of a key that is WINDOW_INVALID */
 const char *window_invalid_text(const struct key *key, int64_t time, char text[WINDOW_TEXT]);
 
 /* The window @key gets @rkey at once, without waiting for the success of the bind. */
 int window_bind(struct keys *keys, struct key *key, const struct key_bind *bind, uint32_t rkey);
 
-/* Request @i of a post to @queue invalidates @rkey, of its own process or of its peer's. */
+/* Request @i of a post to @queue invalidates an rkey of its own process or of its peer's. */
 void window_invalidated(struct model *model, const struct trace_event *event,
 			const struct life *queue, uint32_t i);
 

@@ -128,7 +128,7 @@ const char *words_renamed(struct trace *trace, const struct keys *keys, uint32_t
 	text[0] = '\0';
 	if (key && key->changed.time <= time)
 		snprintf(text, WORDS_HOLDER,
-			 ", but was that of %s until ibv_rereg_mr() at %s, %s before",
+			 ", but was the rkey of %s until ibv_rereg_mr() at %s, %s earlier",
 			 words_key(trace, key, name, sizeof(name)),
 			 event_id_text(key->changed.id, id),
 			 words_span(time - key->changed.time, when));

@@ -44,7 +44,7 @@ const char *words_holder(struct trace *trace, const struct keys *keys, const str
 			 uint64_t addr, uint64_t length, char letter, char text[WORDS_HOLDER]);
 
 /*
- * ", but was that of mr3 of pd1 until ibv_rereg_mr() at 2:5, 3.0 us before": a region of @process
+ * ", but was that of mr3 of pd1 until ibv_rereg_mr() at 2:5, 3.0 us earlier": a region of @process
  * that had the rkey before; "" if there is none.
  */
 const char *words_renamed(struct trace *trace, const struct keys *keys, uint32_t process,

@@ -10,5 +10,5 @@ void calls_note_cq(struct profiler *p, const struct trace_event *event);
 /* Count a call, with its return. */
 void calls_count(struct profiler *p, const struct trace_event *event);
 
-/* @thread posts to a send queue: the calls since its last post delayed it. */
+/* @worker posts to a send queue: the calls since its last post delayed this one. */
 void calls_posted(struct profiler *p, struct worker *worker);

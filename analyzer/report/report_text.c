@@ -98,7 +98,7 @@ static void print_posted(const struct report *report, const struct first_error *
 {
 	char id[32], when[32];
 
-	fprintf(report->out, "%sposted at %s wr[%u], %s before", before,
+	fprintf(report->out, "%sposted at %s wr[%u], %s earlier", before,
 		event_id_text(request->id, id), request->index,
 		judge_span(error->time - request->posted_at, when));
 }

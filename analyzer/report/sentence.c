@@ -110,7 +110,7 @@ void sentence_request(struct text *t, const struct first_error *error, const str
 		text_addf(t, ", remote 0x%" PRIx64, request->remote_addr);
 		put_key(t, 'r', request->rkey, cause ? cause->rkey : NULL);
 	}
-	text_addf(t, ", wr_id 0x%" PRIx64 ", posted %s, %s before", error->wr_id,
+	text_addf(t, ", wr_id 0x%" PRIx64 ", posted %s, %s earlier", error->wr_id,
 		  event_id_text(request->id, id),
 		  judge_span(error->time - request->posted_at, when));
 }

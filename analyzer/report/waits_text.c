@@ -60,7 +60,7 @@ static void put_verb(struct text *t, const struct stall *stall)
 	const char *error = stall->error > 0 ? strerrorname_np(stall->error) : NULL;
 	char when[32];
 
-	text_addf(t, "; its last verb, %s(),%s%s %s before", verb_infos[stall->last.verb].name,
+	text_addf(t, "; its last verb, %s(),%s%s %s earlier", verb_infos[stall->last.verb].name,
 		  error ? " failed with " : "", error ?: "",
 		  words_span(stall->time - stall->last.time, when));
 }
@@ -80,7 +80,7 @@ static void put_unpolled(struct text *t, struct trace *trace, const struct stall
 {
 	char n[WORDS_COUNT], when[32];
 
-	text_addf(t, "does not poll %s: %s of %s had come to it, the first %s before",
+	text_addf(t, "does not poll %s: %s of %s had come to it, the first %s earlier",
 		  stall->object, words_count(stall->count, "completion", n),
 		  name_of(trace, stall->qp), words_span(stall->time - stall->since, when));
 }

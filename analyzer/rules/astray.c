@@ -35,14 +35,14 @@ static void describe_first(struct finding *finding, const struct model_astray *a
 			     "0xffffff.",
 			     mine, gid_text(astray->group, group), astray->number);
 	else if (astray->what == ASTRAY_TYPE)
-		finding_text(&finding->says,
-			     "%s sent a datagram to number 0x%x, which is that of %s, of type %s.",
-			     mine, astray->number, theirs,
-			     qp_type_name(astray->peer->life->qp->type));
+		finding_text(
+			&finding->says,
+			"%s sent a datagram to QP number 0x%x, which belongs to %s of type %s.",
+			mine, astray->number, theirs, qp_type_name(astray->peer->life->qp->type));
 	else
 		finding_text(&finding->says,
 			     "%s sent a datagram to number 0x%x, which no queue pair of the trace "
-			     "has; in the other byte order 0x%x is that of %s.",
+			     "has; in the other byte order 0x%x is the number of %s.",
 			     mine, astray->number, astray->peer->number, theirs);
 }
 

@@ -119,7 +119,7 @@ static void describe_in_flight(struct finding *finding, const struct in_flight *
 
 	finding_text(&finding->says,
 		     "%s was %s while %" PRIu64 " request%s that use%s it %s "
-		     "outstanding on %s: %s of %s at %s, %s before, had not completed.",
+		     "outstanding on %s: %s of %s at %s, %s earlier, had not completed.",
 		     judge_name(change->mr, name, sizeof(name)), change->what, found->n,
 		     found->n == 1 ? "" : "s", found->n == 1 ? "s" : "",
 		     found->n == 1 ? "was" : "were", found->first.queue->name,

@@ -59,7 +59,7 @@ void env_001(struct check *check, const struct trace_event *returned)
 	    !pinned_request(returned, &addr, &length))
 		return;
 	limiter = pinned_limiter(check->model, returned->process,
-				 pinned_device(check->model, returned));
+				 pinned_device_of(check->model, returned));
 	if (!process || !limiter)
 		return;
 	wanted = pinned_pages(check->model, returned->process, addr, length);

@@ -109,7 +109,7 @@ void findings_free(struct findings *findings);
  */
 struct finding *findings_add(struct findings *findings, enum rule_id rule, uint64_t key);
 
-/* The same for a hazard, whose @breaks the caller fills, too. */
+/* The same for a hazard; the caller also fills finding.breaks. */
 struct finding *findings_add_hazard(struct findings *findings, enum rule_id rule, uint64_t key);
 
 /*

@@ -204,7 +204,7 @@ void fork_002(struct check *check, const struct trace_event *returned)
 		finding_text(
 			&finding->says,
 			"ibv_fork_init() returned EINVAL: the first memory had been registered "
-			"at %s, %s before. Fork support is off.",
+			"at %s, %s earlier. Fork support is off.",
 			event_id_text(pinned->first.id, id),
 			judge_span(moment.time - pinned->first.time, span));
 	else

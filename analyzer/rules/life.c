@@ -55,7 +55,7 @@ void life_001(struct check *check, const struct model_use *use)
 	if (object->state == LIFE_CLOSED)
 		end = "left behind";
 	finding_text(
-		&finding->says, "%s was %s by %s() at %s, %s before, and %s() used it again%s.",
+		&finding->says, "%s was %s by %s() at %s, %s earlier, and %s() used it again%s.",
 		judge_name(object, name, sizeof(name)), end,
 		verb_infos[object->destroyed.verb].name, event_id_text(object->destroyed.id, id),
 		judge_span(use->event->time - object->destroyed.time, when),

@@ -106,7 +106,7 @@ static void describe_known(struct check *check, struct finding *finding,
 	process_id_text(key->process, process);
 	key_name(check, key, name);
 	if (use->fault == KEY_GONE)
-		snprintf(what, sizeof(what), "was %s of %s until %s() at %s, %s before", name,
+		snprintf(what, sizeof(what), "was %s of %s until %s() at %s, %s earlier", name,
 			 process, verb_infos[key->destroyed.verb].name,
 			 event_id_text(key->destroyed.id, id),
 			 judge_span(use->at.time - key->destroyed.time, when));
@@ -178,7 +178,7 @@ void mkey_008(struct check *check, const struct model_key *use)
 		return;
 	if (use->fault == KEY_BINDING)
 		snprintf(why, sizeof(why),
-			 "whose bind at %s, %s before, had not completed, and no message posted "
+			 "whose bind at %s, %s earlier, had not completed, and no message posted "
 			 "after it can have passed the key",
 			 event_id_text(key->bind.at.id, id),
 			 words_span(use->at.time - key->bind.at.time, when));

@@ -136,7 +136,7 @@ static void describe_unpolled(const struct left *left, struct finding *finding)
 
 	finding_text(
 		&finding->says,
-		"%s was destroyed with %s outstanding, the last posted at %s, %s before: their "
+		"%s was destroyed with %s outstanding, the last posted at %s, %s earlier: their "
 		"completions were not polled.",
 		judge_name(left->qp, name, sizeof(name)),
 		words_count(sq->signalled, "signalled send", sends),
@@ -185,7 +185,7 @@ static void describe_unsignalled(const struct left *left, struct finding *findin
 	char name[64], id[32], when[32], sends[WORDS_COUNT];
 
 	finding_text(&finding->says,
-		     "%s was destroyed with %s outstanding, the last posted at %s, %s before: "
+		     "%s was destroyed with %s outstanding, the last posted at %s, %s earlier: "
 		     "none was signalled, and no message of the peer followed.",
 		     judge_name(left->qp, name, sizeof(name)),
 		     words_count(left->qp->sq->outstanding, "send", sends),
@@ -227,7 +227,7 @@ static void describe_unread(const struct left *left, struct finding *finding)
 
 	finding_text(&finding->says,
 		     "%s was destroyed in %s while %s %s in its CQ: the peer's sends had "
-		     "completed, the last %s before, and none of their receives was polled%s%s.",
+		     "completed, the last %s earlier, and none of their receives was polled%s%s.",
 		     judge_name(qp, name, sizeof(name)), qp_state_name(qp_state(qp)),
 		     WORDS_N(qp->arrived - qp->taken, "message"),
 		     qp->arrived - qp->taken == 1 ? "was" : "were",
@@ -359,7 +359,7 @@ void compl_002_reset(struct check *check, const struct model_modify *modify)
 	posted = queue_moment(qp->sq, last);
 	finding_text(&finding->says,
 		     "%s went from RTS to RESET with %s outstanding, the last posted at %s, %s "
-		     "before: their completions were not polled, and RESET removes them.",
+		     "earlier: their completions were not polled, and RESET removes them.",
 		     judge_name(qp, name, sizeof(name)),
 		     words_count(qp->sq->signalled, "signalled send", sends),
 		     event_id_text(posted.id, id), judge_span(moment.time - posted.time, when));

@@ -12,7 +12,7 @@ struct exported_function {
 };
 
 /*
- * Look up @n functions in the ELF file @fd of this machine. @restorer: also the code that returns
- * from a signal handler, or NULL. 0 or -errno; -ENOEXEC: it is not such a file.
+ * Look up @n functions in the ELF file @fd of this machine. @ret_restorer: gets the address of the
+ * code that returns from a signal handler; or NULL. 0 or -errno; -ENOEXEC: it is not such a file.
  */
 int exported_find(int fd, struct exported_function *wanted, size_t n, uint64_t *ret_restorer);

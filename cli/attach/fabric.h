@@ -77,8 +77,8 @@ struct fabric {
 };
 
 /*
- * Read the fabric of @process. 0, also if the process does not use it or it cannot be read (@why);
- * or -ENOMEM.
+ * Read the fabric of @process. 0, also if the process does not use it or it cannot be read
+ * (ret_fabric->why); or -ENOMEM.
  */
 int fabric_read(const struct target *process, struct fabric *ret_fabric);
 void fabric_fini(struct fabric *fabric);

@@ -200,7 +200,7 @@ static void visit_ones(struct search *search, uint64_t at, uint64_t word)
 
 /* Objects of a context */
 
-/* Does the object at @at begin with the address of its context? */
+/* Does @object, an address in the program, begin with the address @context? */
 static bool is_of_context(const struct search *search, const void *object, uint64_t context)
 {
 	uint64_t first;

@@ -41,7 +41,7 @@ struct kernel {
 	char why[128]; /* why the kernel cannot be asked; "": it was */
 };
 
-/* Ask for the objects of @pid. 0, also if the kernel does not answer (@why); or -ENOMEM. */
+/* Ask for the objects of @pid. 0 or -ENOMEM; the kernel may not answer: ret_kernel->why. */
 int kernel_read(pid_t pid, struct kernel *ret_kernel);
 void kernel_fini(struct kernel *kernel);
 

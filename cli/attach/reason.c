@@ -521,8 +521,8 @@ static void find_kernel_queues(const struct facts *facts, struct reasons *reason
 		explain_rings(qp, object, handles_qp(&facts->handles, object->peer), reasons);
 		if (!find_kernel_qp(facts, object->peer))
 			add_reason(reasons, REASON_MESSAGE, 0,
-				   "waits for queue pair 0x%x, the peer of 0x%x: it is that of "
-				   "another process, of another machine, or one whose process has "
+				   "waits for queue pair 0x%x, the peer of 0x%x, which belongs to "
+				   "another process or another machine, or whose process has "
 				   "ended",
 				   object->peer, qp->qpn);
 	}

@@ -11,5 +11,5 @@ struct handle_qp;
 /* Fill @qp->rings, if the queue pair is one of rxe. */
 void rxe_read_qp(const struct facts *facts, struct handle_qp *qp);
 
-/* Fill @counted and @waiting of @cq, if it is one of rxe. */
+/* Fill cq->counted and cq->waiting, if @cq is of rxe. */
 void rxe_read_cq(const struct facts *facts, struct handle_cq *cq);

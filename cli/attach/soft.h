@@ -11,5 +11,5 @@ struct handle_qp;
 /* Fill @qp->sq, if the queue pair is of the software device. */
 void soft_read_sq(const struct facts *facts, struct handle_qp *qp);
 
-/* Fill @slot and @events_got of @cq. */
+/* Fill cq->slot and cq->events_got. */
 void soft_read_cq(const struct facts *facts, struct handle_cq *cq);

@@ -134,7 +134,7 @@ static void put_key(const struct names *names, FILE *out, const struct object *o
 		fprintf(out, "%s ", process_id_text(object->process, other));
 	put_object(out, object);
 	if (object->destroyed_at < time) {
-		fprintf(out, ", deregistered %s before",
+		fprintf(out, ", deregistered %s earlier",
 			format_time(time - object->destroyed_at, when));
 	} else if (pd && pd->kind == OBJECT_pd && object->process == process) {
 		fputs(" of ", out);

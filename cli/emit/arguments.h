@@ -10,7 +10,7 @@
 /* Add argument @field of @call to maker->program->phrase. 0 or -errno. */
 int arguments_add(struct maker *maker, const struct call *call, const struct field_info *field);
 
-/* The object with the handle at @path, in the current process; 0. */
+/* The object of @kind with @handle in the current process; 0: none. */
 uint32_t arguments_object(const struct maker *maker, enum object_kind kind, uint64_t handle);
 
 /*

@@ -204,7 +204,7 @@ int64_t numbers_first(const struct numbers *numbers)
 	return numbers->earlier ? numbers->earlier->at[0].value : numbers->last.value;
 }
 
-/* At repetition @i: repeat, or continue. */
+/* At @repetition: repeat, or continue. */
 static void follow_repetition(struct numbers_at *at, const struct run *repetition)
 {
 	struct numbers_round *round = at->depth ? &at->rounds[at->depth - 1] : NULL;

@@ -56,7 +56,7 @@ static struct posted *get_posted(const struct room *room, size_t i)
 	return fifo_get(&room->sends, sizeof(struct posted), room->sends.dropped + i);
 }
 
-/* The current event completes @n requests. */
+/* The current event completes @requests. */
 static int make_room(struct rooms *rooms, struct room *room, uint64_t requests)
 {
 	while (fifo_count(&room->made) < requests && fifo_count(&room->made) < room->posted) {

@@ -67,7 +67,7 @@ static void note_destination(uint32_t *goes_to, uint32_t to)
 	*goes_to = !*goes_to || *goes_to == to ? to : ORDER_SEVERAL;
 }
 
-/* The queue pair whose messages reach @qp in the order in which they were sent; or 0. */
+/* The queue pair whose messages reach that of @wc in the order of their posts; or 0. */
 static uint32_t find_sender(struct maker *maker, const struct wc *wc)
 {
 	uint32_t from;

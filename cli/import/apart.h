@@ -19,10 +19,10 @@ struct apart_limits {
 int apart_run(int (*work)(void *arg), void *arg, const struct apart_limits *limits,
 	      int *ret_signal);
 
-/* Called by @work from time to time to show progress. */
+/* The work calls this from time to time, so that it is not ended for want of progress. */
 void apart_note_progress(void);
 
-/* From here on @work has no time limit. */
+/* From here on the work has no time limit. */
 void apart_disable_timer(void);
 
 /* @bytes of zeroed memory that parent and child share; NULL if memory runs out. Never freed. */

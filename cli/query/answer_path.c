@@ -376,7 +376,7 @@ static void add_found(struct found *found, const struct trace_event *event, uint
 	table_text(found->table, opcode_text(wr->opcode));
 }
 
-static void find_number(struct found *found, const struct trace_event *event)
+static void find_wr_id(struct found *found, const struct trace_event *event)
 {
 	if (event->kind != TRACE_POST || event->inner ||
 	    !answer_ranges(found->answer, event->time) ||
@@ -418,7 +418,7 @@ static int find_requests(struct found *found)
 		if (err <= 0)
 			break;
 		if (found->answer->question->by_wr_id)
-			find_number(found, event);
+			find_wr_id(found, event);
 		else
 			find_event(found, event);
 		if (found->seen)

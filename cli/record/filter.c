@@ -150,7 +150,8 @@ static int read_sample(struct session_filter *filter, char *value,
 	unsigned long n = strtoul(value, &end, 10);
 
 	if (*end || *value < '0' || *value > '9' || !n || n > UINT32_MAX)
-		return refuse_word(complaint, "one in N is written 1/N, as in 1/100, not", value);
+		return refuse_word(complaint, "expected 1/N, such as 1/100 for one in 100, not",
+				   value);
 	filter->one_of = (uint32_t)n;
 	return 0;
 }

@@ -212,7 +212,7 @@ static void add_death(struct list *list, const struct site *site, uint64_t n, co
 	set_what(failure, "the process is killed%s", when);
 }
 
-/* In the middle of its work; @every: when it begins and ends, too. */
+/* Kill the process at the middle request of @site; with --every also at its first and last. */
 static void add_deaths(struct list *list, const struct site *site)
 {
 	uint64_t middle = site->first + (site->last - site->first) / 2;

@@ -163,7 +163,10 @@ static void note_call(struct survey *s, const struct trace_event *event)
 		       call->stack, !call->depth && !call->ours && !event->inner);
 }
 
-/* An event that the program was given; librdmacm itself waits for those of other identifiers. */
+/*
+ * Count a CM event that rdma_get_cm_event() returned to the program; librdmacm itself retrieves the
+ * events of synchronous identifiers.
+ */
 static void note_return(struct survey *s, const struct trace_event *event)
 {
 	const struct call *call = event->call;

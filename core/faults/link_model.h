@@ -32,8 +32,8 @@ struct link_fate {
 const char *link_model_read(const char *text, struct link_model *model);
 
 /*
- * When @bytes that are given to the link at @now arrive, ns. link_model_judge() also says what else
- * happens to a packet.
+ * Arrival time in ns of @bytes that enter the link at @now. link_model_judge() also returns what
+ * else happens to the packet.
  */
 uint64_t link_model_time(struct link_model *model, uint32_t bytes, uint64_t now);
 struct link_fate link_model_judge(struct link_model *model, uint32_t bytes, uint64_t now);

@@ -114,7 +114,7 @@ static struct rdma_conn_param make_parameters(const struct replay *r, uint32_t q
 					 .qp_num = r->replicas[qp].number };
 }
 
-/* @asking is connected to a listener at an address of @context's device; its queue pair is @qp. */
+/* Connect @asking, with queue pair @qp, to @listening at an address of the device of @qp. */
 static bool connect_locally(struct replay *r, struct cm_end *asking, struct cm_end *listening,
 			    uint32_t qp, int64_t deadline)
 {

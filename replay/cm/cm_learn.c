@@ -19,7 +19,10 @@ struct cm_end *cm_end_of(const struct replay *r, uint32_t object)
 	return object && object < r->cm->nends ? r->cm->ends[object] : NULL;
 }
 
-/* The identifier at @handle; the identifier of a request may not exist before its call ends. */
+/*
+ * The identifier at @handle at @time, else the next one created at that address: the identifier of
+ * a connection request is created when rdma_get_cm_event() returns.
+ */
 static const struct object *find_object(struct replay *r, uint32_t process, uint64_t handle,
 					int64_t time)
 {
@@ -92,7 +95,7 @@ static bool is_consumer_reject(int64_t status, int64_t length)
 	return status < 0 ? length : status == CM_REJ_CONSUMER || status == CM_REJ_VENDOR;
 }
 
-/* @end was created by a request. */
+/* @end was created by a connection request. */
 static void learn_request(struct replay *r, const struct trace_event *event, const struct args *out,
 			  struct cm_end *end)
 {

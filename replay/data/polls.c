@@ -234,7 +234,7 @@ static int assign_completion(struct replay *r, struct replica *cq, const struct 
 	return 0;
 }
 
-/* Assign the current completion of the iterator. */
+/* Assign the iterator's current completion to its queue pair and request. */
 static int assign_current(struct replay *r, struct replica *replica, struct ibv_cq_ex *cq)
 {
 	struct ibv_wc wc = { .wr_id = cq->wr_id, .status = cq->status };

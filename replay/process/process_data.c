@@ -1,7 +1,7 @@
 /*
  * Posts, polls and arming of replayed processes' queues
  *
- * Requests are copied into the room of a channel, with their SGEs, inline data, and the addresses
+ * Requests are copied into the shared buffer of a channel, with SGEs, inline data, and addresses
  * of objects in their process. An iterator's completions come many at a time; those not consumed
  * before ibv_end_poll() are stored for the next ibv_start_poll().
  */

@@ -114,7 +114,7 @@ static bool wait_outside_gate(unsigned int turns, int64_t deadline)
 	return turns < LOOK_AFTER || note_if_behind() || !is_deadline_over(deadline);
 }
 
-/* Measure a wait: called at each turn. */
+/* Measure how long a wait sleeps. @turn: iteration of the wait loop, 1 or at least SPINS. */
 static void note_wait(unsigned int turn)
 {
 	if (turn == 1) {

@@ -51,5 +51,5 @@ int schedule_new(const struct relations *relations, uint32_t nobjects, uint32_t 
 /* Accepts NULL. */
 void schedule_free(struct schedule *schedule);
 
-/* Compute the step of the next event; @relations already includes it. */
+/* Compute the step of the next event; the relations of schedule_new() already include it. */
 void schedule_step(struct schedule *schedule, const struct ordered *event, struct step *ret_step);

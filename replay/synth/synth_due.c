@@ -86,8 +86,8 @@ static int insert_due(struct pass *p, struct event_id at, struct synth_due due)
 	return 0;
 }
 
-int synth_due_put(struct pass *p, struct event_id at, const struct synth_early *message,
-		  enum synth_due_kind kind)
+int synth_send_before(struct pass *p, struct event_id at, const struct synth_early *message,
+		      enum synth_due_kind kind)
 {
 	uint32_t number = synth_due_number(p, message);
 
@@ -99,7 +99,7 @@ int synth_due_put(struct pass *p, struct event_id at, const struct synth_early *
 					      .awaited = kind == DUE_AWAITED });
 }
 
-int synth_due_break(struct pass *p, struct event_id at, uint32_t cause)
+int synth_fail_before(struct pass *p, struct event_id at, uint32_t cause)
 {
 	return insert_due(p, at, (struct synth_due){ .cause = cause });
 }

@@ -75,9 +75,9 @@ struct synth_early synth_due_message(const struct pass *p, const struct trace_ev
 				     uint32_t index);
 enum synth_due_kind { DUE_TOLD, DUE_LIMIT, DUE_AWAITED };
 /* Send @message before event @at, if it was not sent before. 0 or -ENOMEM. */
-int synth_due_put(struct pass *p, struct event_id at, const struct synth_early *message,
-		  enum synth_due_kind kind);
+int synth_send_before(struct pass *p, struct event_id at, const struct synth_early *message,
+		      enum synth_due_kind kind);
 /* The message's number in made.early + 1; 0 if out of memory. */
 uint32_t synth_due_number(struct pass *p, const struct synth_early *message);
 /* Let the queue pair of @cause fail before event @at. 0 or -ENOMEM. */
-int synth_due_break(struct pass *p, struct event_id at, uint32_t cause);
+int synth_fail_before(struct pass *p, struct event_id at, uint32_t cause);

@@ -40,7 +40,7 @@ static int stop_at(struct pass *p, struct synth_plan *plan, struct synth_spot at
 	life->stop = at;
 	for (size_t i = 0; i < life->nrecent && !err; i++)
 		if (life->recent[i].time >= at.time && !is_after(life->recent[i].request, at.id))
-			err = synth_due_put(p, at.id, &life->recent[i], DUE_AWAITED);
+			err = synth_send_before(p, at.id, &life->recent[i], DUE_AWAITED);
 	return err;
 }
 
@@ -133,7 +133,7 @@ static int put_before_ends(struct pass *p, const struct synth_plan *plan,
 	wr = &post->wr[index];
 	for (uint32_t i = 0; i < wr->nsge && !err; i++)
 		if (map_get(&p->gone, process_key(plan->process, wr->sge[i].lkey), &end))
-			err = synth_due_put(p, p->ends[end - 1].id, message, DUE_AWAITED);
+			err = synth_send_before(p, p->ends[end - 1].id, message, DUE_AWAITED);
 	return err;
 }
 
@@ -159,7 +159,7 @@ int synth_stop_message(struct pass *p, struct synth_plan *plan, const struct tra
 
 	life->received = message.request;
 	if (life->stop.id.thread && !is_after(message.request, life->stop.id))
-		err = synth_due_put(p, life->stop.id, &message, DUE_AWAITED);
+		err = synth_send_before(p, life->stop.id, &message, DUE_AWAITED);
 	err = err ?: put_before_ends(p, plan, &message, event->poll->wc[index].request_index);
 	return err ?: remember_message(life, &message);
 }
@@ -176,7 +176,7 @@ static int break_at(struct pass *p, struct synth_plan *plan, struct synth_spot a
 
 	if (life->stop.id.thread && life->stop.time <= at.time)
 		return 0;
-	return synth_due_break(p, at.id, life->cause) ?: stop_at(p, plan, at);
+	return synth_fail_before(p, at.id, life->cause) ?: stop_at(p, plan, at);
 }
 
 static int new_cause(struct pass *p, struct synth_plan *plan)
@@ -231,9 +231,9 @@ static int learn_bad_message(struct pass *p, struct synth_plan *plan,
 	if (life->cause)
 		p->far->breaks[life->cause - 1].message = synth_due_number(p, &message);
 	if (p->announced.id.thread)
-		err = synth_due_put(p, p->announced.id, &message, DUE_TOLD);
+		err = synth_send_before(p, p->announced.id, &message, DUE_TOLD);
 	if (!err && life->last.id.thread)
-		err = synth_due_put(p, life->last.id, &message, DUE_TOLD);
+		err = synth_send_before(p, life->last.id, &message, DUE_TOLD);
 	life->broken = true;
 	return err;
 }

@@ -42,7 +42,7 @@ static int put_early_message(struct pass *p, const struct trace_event *event, ui
 	struct event_id at = find_announcement(p, told, message.qp);
 
 	message.solicited = told->solicited;
-	return at.thread ? synth_due_put(p, at, &message, DUE_TOLD) : 0;
+	return at.thread ? synth_send_before(p, at, &message, DUE_TOLD) : 0;
 }
 
 /* Note a message that may have caused the SRQ's limit event. */
@@ -52,7 +52,7 @@ static int put_limit(struct pass *p, const struct trace_event *event, uint32_t i
 	const struct synth_early message = synth_due_message(p, event, index);
 
 	srq->left--;
-	return synth_due_put(p, srq->id, &message, DUE_LIMIT);
+	return synth_send_before(p, srq->id, &message, DUE_LIMIT);
 }
 
 static bool is_message(const struct pass *p, const struct wc *wc)

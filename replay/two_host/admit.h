@@ -20,6 +20,6 @@ struct admit_options {
 /*
  * Selects one of the connections to @listener, which does not block; takes ownership of @listener,
  * even on failure. All others are closed, each with a note that gives its address and the reason. 0
- * or -errno after log_err(); -ECANCELED, without a message, if @ended.
+ * or -errno after log_err(); -ECANCELED, without a message, if options->ended.
  */
 int admit_peer(int listener, const struct admit_options *options, struct wire **ret_wire);

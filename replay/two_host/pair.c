@@ -343,7 +343,7 @@ static bool is_life_created(const struct pair *p, uint64_t life, uint64_t b)
 	return p->there[life].made;
 }
 
-static uint32_t await_number(struct pair *p, uint32_t other)
+static uint32_t await_qp_num(struct pair *p, uint32_t other)
 {
 	pair_await(p, is_life_created, other - 1, 0, pair_wait_limit(p));
 	return __atomic_load_n(&p->there[other - 1].number, __ATOMIC_RELAXED);
@@ -360,7 +360,7 @@ bool pair_connect(struct replay *r, uint32_t object, uint32_t *ret_number, enum 
 
 	if (!other)
 		return false;
-	*ret_number = await_number(r->pair, other);
+	*ret_number = await_qp_num(r->pair, other);
 	*ret_mtu = port_of(r->pair, other)->mtu;
 	return true;
 }
@@ -429,7 +429,7 @@ uint32_t pair_datagram(struct replay *r, const struct trace_event *event, const 
 {
 	uint32_t other = r->pair ? pair_target(r->pair, event, wr) : 0;
 
-	return other ? await_number(r->pair, other) : 0;
+	return other ? await_qp_num(r->pair, other) : 0;
 }
 
 bool pair_has_datagram(const struct replay *r, uint32_t number, const struct ibv_ah_attr *av)
@@ -444,5 +444,5 @@ uint32_t pair_source(struct replay *r, const struct wc *wc)
 	uint32_t own = p ? recorded_datagram(r, 0, wc->src_qp, NULL, r->last) : 0;
 
 	/* its own number probably equals one of the other host */
-	return other && (!own || own == wc->qp) ? await_number(p, other) : 0;
+	return other && (!own || own == wc->qp) ? await_qp_num(p, other) : 0;
 }

@@ -137,7 +137,7 @@ typedef bool pair_condition(const struct pair *p, uint64_t a, uint64_t b);
  */
 bool pair_await(struct pair *p, pair_condition *is_so, uint64_t a, uint64_t b, int64_t patience);
 /*
- * The value of @patience: if the awaited event is certain to come, and if it is only likely.
+ * For pair_await(): how long, if the awaited event is certain to come, and if it is only likely.
  */
 int64_t pair_wait_limit(const struct pair *p);
 int64_t pair_check_interval(const struct pair *p);

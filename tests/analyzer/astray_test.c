@@ -66,7 +66,7 @@ TEST(a_number_in_the_other_byte_order)
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		begin_far(&s);
 		send_grams(&s, 2, numbers[i]);
-		ends_as(&s, "in the other byte order 0x22 is that of qp1 of process 2");
+		ends_as(&s, "in the other byte order 0x22 is the number of qp1 of process 2");
 	}
 }
 
@@ -80,7 +80,7 @@ TEST(a_number_of_another_type)
 	ready_end(&s, 0, QKEY);
 	make_ah(&s, 0x22);
 	send_grams(&s, 1, 0x22);
-	ends_as(&s, "to number 0x22, which is that of qp1 of process 2 (app), of type RC");
+	ends_as(&s, "to QP number 0x22, which belongs to qp1 of process 2 (app) of type RC");
 }
 
 /* Process 2 makes another queue pair, 0x33. */

@@ -59,9 +59,9 @@ TEST(a_stale_rkey)
 	poll_as(&s, IBV_WC_REM_ACCESS_ERR);
 	cause = only_cause(&s);
 	assert_string_equal(cause->key, "rkey 0x21 = mr1 of pd1 of process 2; its ibv_dereg_mr "
-					"2:20 began 3000 ns before");
+					"2:20 began 3000 ns earlier");
 	assert_string_equal(cause->lkey, "mr1 of pd1");
-	assert_string_equal(cause->rkey, "process 2 mr1, deregistered 3000 ns before");
+	assert_string_equal(cause->rkey, "process 2 mr1, deregistered 3000 ns earlier");
 	story_end(&s);
 }
 
@@ -228,7 +228,7 @@ TEST(a_port_that_was_down)
 	tell_event(&s, IBV_EVENT_PORT_ERR); /* 1:21 */
 	poll_as(&s, IBV_WC_LOC_QP_OP_ERR);
 	assert_string_equal(only_cause(&s)->port,
-			    "port 1 was down: IBV_EVENT_PORT_ERR 1:21, 3000 ns before");
+			    "port 1 was down: IBV_EVENT_PORT_ERR 1:21, 3000 ns earlier");
 	story_end(&s);
 }
 
@@ -254,7 +254,7 @@ TEST(a_port_whose_addresses_had_changed_just_before)
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
 	assert_string_equal(only_cause(&s)->port,
 			    "the GIDs of port 1 had changed: IBV_EVENT_GID_CHANGE 1:20, 4000 ns "
-			    "before");
+			    "earlier");
 	story_end(&s);
 }
 
@@ -267,7 +267,7 @@ TEST(the_port_of_the_other_end)
 	tell_event_to(&s, 1, IBV_EVENT_PORT_ERR); /* 2:20 */
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
 	assert_string_equal(only_cause(&s)->port, "port 1 of process 2 was down: "
-						  "IBV_EVENT_PORT_ERR 2:20, 3000 ns before");
+						  "IBV_EVENT_PORT_ERR 2:20, 3000 ns earlier");
 	story_end(&s);
 }
 
@@ -823,7 +823,7 @@ TEST(a_peer_that_had_destroyed_its_queue_pair)
 	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
-	assert_string_equal(only_cause(&s)->peer, "its ibv_destroy_qp 2:20 began 3000 ns before, "
+	assert_string_equal(only_cause(&s)->peer, "its ibv_destroy_qp 2:20 began 3000 ns earlier, "
 						  "2000 ns before the request was posted");
 	story_end(&s);
 }
@@ -836,7 +836,7 @@ TEST(a_peer_that_destroys_it_while_a_request_is_outstanding)
 	send_to_peer(&s, 0x10);
 	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
 	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
-	assert_string_equal(only_cause(&s)->peer, "its ibv_destroy_qp 2:20 began 2000 ns before, "
+	assert_string_equal(only_cause(&s)->peer, "its ibv_destroy_qp 2:20 began 2000 ns earlier, "
 						  "while the request was outstanding");
 	story_end(&s);
 }
@@ -903,7 +903,7 @@ TEST(a_peer_whose_receives_were_consumed)
 	poll_as(&s, IBV_WC_RNR_RETRY_EXC_ERR);
 	assert_non_null(strstr(only_cause(&s)->peer,
 			       "(0 of 8 posted); 1 receive was consumed, the last posted at 2:20, "
-			       "5000 ns before; no further receive was posted; rnr_retry 2"));
+			       "5000 ns earlier; no further receive was posted; rnr_retry 2"));
 	story_end(&s);
 }
 
@@ -950,9 +950,10 @@ TEST(a_peer_whose_receives_leaked)
 		send_one(&s);
 	send_to_peer(&s, 0x10);
 	poll_as(&s, IBV_WC_RNR_RETRY_EXC_ERR);
-	assert_non_null(strstr(only_cause(&s)->peer,
-			       "; 4 receives were consumed, the last posted at 2:24, 11.0 us "
-			       "before; all 3 were posted until 2:25, 9000 ns before; no further"));
+	assert_non_null(
+		strstr(only_cause(&s)->peer,
+		       "; 4 receives were consumed, the last posted at 2:24, 11.0 us "
+		       "earlier; all 3 had been posted by 2:25, 9000 ns earlier; no further"));
 	story_end(&s);
 }
 

@@ -75,7 +75,7 @@ TEST(a_late_message_is_caused_by_its_sender)
 	story_end(&s);
 }
 
-/* Process 2 answers the message of process 1 @ms after it has come. */
+/* Up to the message of process 1, which process 2 will answer. */
 static void begin_answer(struct story *s)
 {
 	begin_job(s, true);

@@ -108,7 +108,8 @@ TEST(a_region_has_another_rkey)
 	ends[1].mr.rkey = 0x21;
 	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x21);
 	poll_as(&s, IBV_WC_REM_ACCESS_ERR);
-	story_tells(&s, RULE_MKEY_004, ", but was that of mr1 of pd1 until ibv_rereg_mr() at 2:");
+	story_tells(&s, RULE_MKEY_004,
+		    ", but was the rkey of mr1 of pd1 until ibv_rereg_mr() at 2:");
 }
 
 TEST(a_region_does_not_move)

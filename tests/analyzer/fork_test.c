@@ -384,7 +384,7 @@ TEST(fork_init_comes_late)
 	story_leaves(&s);
 	f = story_only(&s, RULE_FORK_002);
 	assert_string_equal(f->says, "ibv_fork_init() returned EINVAL: the first memory had been "
-				     "registered at 1:6, 2000 ns before. Fork support is off.");
+				     "registered at 1:6, 2000 ns earlier. Fork support is off.");
 	story_end(&s);
 }
 

@@ -76,7 +76,7 @@ static void poll_message(struct story *s, int end, int opcode)
 	story_event(s, end, EVENT_POLL, (sizeof(*event) + sizeof(*wc)) / 8);
 }
 
-/* From @end to the other, received @later. */
+/* From @end to the other, which receives it @takes later. */
 static void send_message(struct two *two, int end, uint64_t takes)
 {
 	const struct event_sge sge = { AT, 8, ends[end].mr.lkey },

@@ -71,13 +71,13 @@ static const struct window {
 	int64_t posted, failed;
 	const char *says;
 } windows[] = {
-	{ "posted_and_failed_within",         DOWN + 1 * MS, DOWN + 51 * MS,  ", 51.0 ms before" },
-	{ "posted_before_and_failed_within",  DOWN - 1 * MS, DOWN + 20 * MS,  ", 20.0 ms before" },
-	{ "posted_before_and_failed_after",   DOWN - 1 * MS, UP + 50 * MS,    ", 150.0 ms before" },
-	{ "posted_at_the_last_moment",        UP - 1,        UP + 50 * MS,    ", 150.0 ms before" },
+	{ "posted_and_failed_within",         DOWN + 1 * MS, DOWN + 51 * MS,  ", 51.0 ms earlier" },
+	{ "posted_before_and_failed_within",  DOWN - 1 * MS, DOWN + 20 * MS,  ", 20.0 ms earlier" },
+	{ "posted_before_failed_after",   DOWN - 1 * MS, UP + 50 * MS,    ", 150.0 ms earlier" },
+	{ "posted_at_last_moment",        UP - 1,        UP + 50 * MS,    ", 150.0 ms earlier" },
 	{ "posted_when_it_was_up_again",      UP,            UP + 50 * MS,    NULL },
 	{ "posted_later",                     UP + 1,        UP + 50 * MS,    NULL },
-	{ "failed_when_it_was_told",          0,             DOWN,            ", 0 ns before" },
+	{ "failed_when_it_was_told",          0,             DOWN,            ", 0 ns earlier" },
 	{ "failed_before_it_was_told",        0,             DOWN - 20 * MS,  ", 20.0 ms later" },
 	{ "failed_just_less_than_a_second_before", -2 * (int64_t)LATE, DOWN - LATE + 1,
 	  ", 1.00 s later" },
@@ -152,11 +152,11 @@ TEST(an_outage_lasts_from_the_first_event_to_the_next_that_ends_it)
 	get_event(PROCESS, CONTEXT, IBV_EVENT_PORT_ACTIVE, PORT, DOWN - 2);
 	get_event(PROCESS, CONTEXT, IBV_EVENT_PORT_ERR, PORT, DOWN);
 	get_event(PROCESS, CONTEXT, IBV_EVENT_PORT_ERR, PORT, UP);
-	expect_sentence(&victim, ", 110.0 ms before");
+	expect_sentence(&victim, ", 110.0 ms earlier");
 	get_event(PROCESS, CONTEXT, IBV_EVENT_PORT_ACTIVE, PORT, UP);
 	expect_sentence(&victim, NULL);
 	get_event(PROCESS, CONTEXT, IBV_EVENT_PORT_ERR, PORT, UP + 5 * MS);
-	expect_sentence(&victim, ", 5.0 ms before");
+	expect_sentence(&victim, ", 5.0 ms earlier");
 }
 
 TEST(each_port_has_its_own)

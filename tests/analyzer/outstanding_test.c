@@ -522,7 +522,7 @@ TEST(a_send_that_was_not_polled_is_named)
 	end_well(&s);
 	story_warns(&s, RULE_COMPL_002,
 		    "qp1 (number 0x21) was destroyed with 2 signalled sends outstanding, the last "
-		    "posted at 1:10, 1000 ns before: their completions were not polled.");
+		    "posted at 1:10, 1000 ns earlier: their completions were not polled.");
 }
 
 /* The same sends where the queue pair goes to @state. */
@@ -546,8 +546,8 @@ TEST(a_reset_removes_what_was_not_polled)
 {
 	goes_to(IBV_QPS_RESET, false,
 		"qp1 (number 0x21) went from RTS to RESET with 2 signalled sends outstanding, the "
-		"last posted at 1:10, 1000 ns before: their completions were not polled, and RESET "
-		"removes them.");
+		"last posted at 1:10, 1000 ns earlier: their completions were not polled, and "
+		"RESET removes them.");
 	goes_to(IBV_QPS_RESET, true, NULL);
 	goes_to(IBV_QPS_SQD, false, NULL);
 }

@@ -292,8 +292,8 @@ TEST(a_post_beside_an_open_batch)
 	a_qp.state = IBV_QPS_RTS;
 	story_do(&s, 0, VERB_create_qp_ex, 4, W(&a_qp), W(&a_context), W(&attr));
 	post_fails(&s, VERB_post_send, IBV_WR_SEND, 1, 0, EINVAL);
-	failed_because(&s, "possibly a batch that ibv_wr_start() began was neither completed nor "
-			   "aborted");
+	failed_because(&s, "possibly ibv_wr_start() was not followed by ibv_wr_complete() or "
+			   "ibv_wr_abort()");
 }
 
 /* A creation that fails with @error; story_do() has no errno. */

@@ -91,7 +91,7 @@ static void expect_error(const struct first_error *error, const struct cause *ca
 
 #define QP     "IBV_WC_REM_ACCESS_ERR: process 1 (app) a queue pair"
 #define WRITE  "IBV_WR_RDMA_WRITE of 256 bytes at 0x7000 (lkey 0x2"
-#define POSTED "posted 1:42, 1000 ns before"
+#define POSTED "posted 1:42, 1000 ns earlier"
 
 TEST(an_error_has_its_request_and_its_cause)
 {

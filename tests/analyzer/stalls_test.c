@@ -65,7 +65,7 @@ TEST(a_rank_that_calls_no_verb)
 	post_8_bytes(&s, 0, VERB_post_recv);
 	polls_in_vain(&s, 0);
 	blames_one(&s, kill_both(&s), 2, STALL_QUIET,
-		   "called no verb for 1.00 s; its last verb, ibv_reg_mr(), 1.00 s before");
+		   "called no verb for 1.00 s; its last verb, ibv_reg_mr(), 1.00 s earlier");
 }
 
 TEST(programs_that_are_no_ranks_may_be_idle)
@@ -92,7 +92,7 @@ TEST(a_send_counts_for_any_program)
 	assert_int_equal(stalls->links[0].to, 2);
 	assert_false(waits_are_shown(s.trace, stalls)); /* a fact has the sentence */
 	blames_one(&s, stalls, 2, STALL_QUIET,
-		   "called no verb for 1.00 s; its last verb, ibv_reg_mr(), 1.00 s before");
+		   "called no verb for 1.00 s; its last verb, ibv_reg_mr(), 1.00 s earlier");
 }
 
 TEST(a_rank_that_polls_where_nothing_is_outstanding)
@@ -105,7 +105,7 @@ TEST(a_rank_that_polls_where_nothing_is_outstanding)
 	polls_in_vain(&s, 1);
 	blames_one(&s, kill_both(&s), 2, STALL_BARREN,
 		   "polls cq1 in vain (900 times): no outstanding request completes in it; its "
-		   "last verb, ibv_reg_mr(), 1.00 s before");
+		   "last verb, ibv_reg_mr(), 1.00 s earlier");
 }
 
 /* Each has posted a receive, and no send. */
@@ -137,8 +137,9 @@ TEST(a_rank_that_died_long_before)
 	s.now += SECOND;
 	story_exit(&s, STORY_PID, SIGTERM);
 	story_check(&s, NULL);
-	blames_one(&s, facts_stalls(s.findings->facts), 2, STALL_ENDED,
-		   "was killed by SIGSEGV at 40.0 us; its last verb, ibv_reg_mr(), 3000 ns before");
+	blames_one(
+		&s, facts_stalls(s.findings->facts), 2, STALL_ENDED,
+		"was killed by SIGSEGV at 40.0 us; its last verb, ibv_reg_mr(), 3000 ns earlier");
 }
 
 TEST(a_rank_that_ended_before_its_peer_had_its_message)
@@ -153,7 +154,7 @@ TEST(a_rank_that_ended_before_its_peer_had_its_message)
 	story_exit(&s, STORY_PID, SIGTERM);
 	story_check(&s, NULL);
 	blames_one(&s, facts_stalls(s.findings->facts), 2, STALL_WELL,
-		   "ended with success at 40.0 us; its last verb, ibv_reg_mr(), 3000 ns before");
+		   "ended with success at 40.0 us; its last verb, ibv_reg_mr(), 3000 ns earlier");
 }
 
 /* Without polls it does something else: it waits for nobody. */

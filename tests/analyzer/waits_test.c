@@ -87,7 +87,7 @@ TEST(what_is_written_is_no_message)
 				"peer process 1 (app) qp1: 0 sends and 1 RDMA WRITE posted by the "
 				"peer, 0 received by this one (a WRITE has no completion at this "
 				"end, IBV_WR_RDMA_WRITE_WITH_IMM has), its last post "
-				"ibv_post_send() 1:20, 1.00 s before; process 1 called no verb "
+				"ibv_post_send() 1:20, 1.00 s earlier; process 1 called no verb "
 				"after 1:21, for 1.00 s");
 	story_end(&s);
 }
@@ -265,7 +265,7 @@ TEST(a_send_that_has_arrived_is_reported_with_the_receives)
 		   "process 2 (app) qp1: the peer had received these messages; 1 receive of qp1 "
 		   "outstanding, no completion polled for 1.00 s; peer process 2 (app) qp1: 0 "
 		   "sends posted by the peer, 0 received by this one, its 1 receive was consumed "
-		   "and no other was posted, its last post ibv_post_recv() 2:20, 1.00 s before; "
+		   "and no other was posted, its last post ibv_post_recv() 2:20, 1.00 s earlier; "
 		   "process 2 called no verb after 2:21, for 1.00 s");
 }
 
@@ -394,7 +394,7 @@ TEST(what_is_posted_in_err_is_flushed)
 	says_of_it(&s, SIGTERM,
 		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
 		   "(app) qp1: in ERR since 2:20, 1 send posted by the peer, 0 received by this "
-		   "one, its last post ibv_post_send() 2:22, 1.00 s before, which is flushed in "
+		   "one, its last post ibv_post_send() 2:22, 1.00 s earlier, which is flushed in "
 		   "ERR; process 2 called no verb after 2:22, for 1.00 s");
 }
 
@@ -412,7 +412,7 @@ TEST(each_end_waits_for_a_message_of_the_other)
 	says_of_it(&s, SIGTERM,
 		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
 		   "(app) qp1: 0 sends posted by the peer, 0 received by this one, its last post "
-		   "ibv_post_recv() 2:20, 1.00 s before; the peer has only receives outstanding, "
+		   "ibv_post_recv() 2:20, 1.00 s earlier; the peer has only receives outstanding, "
 		   "too (1 receive): each end waits for a message of the other; thread 1 polled "
 		   "cq1 empty 1000 times and never found a completion; thread 2 polled cq1 empty "
 		   "1000 times and never found a completion");
@@ -698,7 +698,7 @@ TEST(a_message_of_uc_that_is_too_long)
 	says_of_it(&s, SIGTERM,
 		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
 		   "(app) qp1: 1 send posted by the peer, 0 received by this one, its last post "
-		   "ibv_post_send() 2:20, 1.00 s before; the last, of 65 bytes, did not fit: the "
+		   "ibv_post_send() 2:20, 1.00 s earlier; the last, of 65 bytes, did not fit: the "
 		   "receives have 64; process 2 called no verb after 2:20, for 1.00 s");
 }
 
@@ -838,7 +838,7 @@ TEST(a_peer_that_had_destroyed_its_queue_pair)
 		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
 		   "(app) qp1: destroyed by 2:21 at 41.0 us, with 1 send outstanding, whose "
 		   "completions it had not polled, 1 send posted by the peer, 0 received by this "
-		   "one, its last post ibv_post_send() 2:20, 1.00 s before; process 2 called no "
+		   "one, its last post ibv_post_send() 2:20, 1.00 s earlier; process 2 called no "
 		   "verb after 2:21, for 1.00 s");
 }
 

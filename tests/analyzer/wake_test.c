@@ -546,15 +546,14 @@ static uint64_t destroyed_with(int sent, int polled, bool in_err, int ms)
 	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
 	story_check(&s, NULL);
 	hazards = s.findings->hazards[RULE_COMPL_002];
-	snprintf(
-		says, sizeof(says),
-		"while %d message%s in its CQ: the peer's sends had completed, the last %s before, "
-		"and none of their receives was polled%s.",
-		sent - polled, sent - polled == 1 ? " was" : "s were",
-		ms       ? "600.0 ms"
-		: polled ? "2000 ns"
-			 : "1000 ns",
-		ms ? ", nor anything of cq1" : "");
+	snprintf(says, sizeof(says),
+		 "while %d message%s in its CQ: the peer's sends had completed, the last %s "
+		 "earlier, and none of their receives was polled%s.",
+		 sent - polled, sent - polled == 1 ? " was" : "s were",
+		 ms       ? "600.0 ms"
+		 : polled ? "2000 ns"
+			  : "1000 ns",
+		 ms ? ", nor anything of cq1" : "");
 	if (hazards)
 		assert_non_null(strstr(story_only(&s, RULE_COMPL_002)->says, says));
 	story_end(&s);

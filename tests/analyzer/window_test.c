@@ -289,10 +289,10 @@ TEST(an_invalidation_is_reported_with_its_time)
 	(void)state;
 	key.invalid.opcode = ABI_WR_LOCAL_INV;
 	assert_string_equal(window_invalid_text(&key, 40 + 64000000, text),
-			    "IBV_WR_LOCAL_INV 1:40, 64.0 ms before, invalidated it");
+			    "IBV_WR_LOCAL_INV 1:40, 64.0 ms earlier, invalidated it");
 	key.invalid.opcode = 99;
 	assert_string_equal(window_invalid_text(&key, 40 + 64000000, text),
-			    "a request 1:40, 64.0 ms before, invalidated it");
+			    "a request 1:40, 64.0 ms earlier, invalidated it");
 }
 
 TEST(a_window_that_is_bound_has_the_range_of_its_bind)

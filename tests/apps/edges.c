@@ -150,7 +150,7 @@ static void run_request(struct ibv_send_wr *wr, bool receives)
 	print_wc("receive", &wc);
 }
 
-/* A message of @length from @from to elements @to. */
+/* Send a message from @from to the @n elements @to. */
 static void send_to(struct ibv_sge from, struct ibv_sge *to, int n)
 {
 	struct ibv_send_wr wr = { .sg_list = &from, .num_sge = 1, .opcode = IBV_WR_SEND };

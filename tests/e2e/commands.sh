@@ -56,7 +56,7 @@ dump_decodes_arguments() {
 }
 dump_names_keys_of_regions_that_are_gone() {
 	"$VERBATIM" record -q --device soft -o keys.db "$apps/mkey_004" bad || return
-	dump keys.db | grep -qE 'rkey=0x[0-9a-f]+<mr2, deregistered [0-9.]+ [mun]s before>'
+	dump keys.db | grep -qE 'rkey=0x[0-9a-f]+<mr2, deregistered [0-9.]+ [mun]s earlier>'
 }
 # If it is installed, unpacking it takes ten times as long as everything else.
 debug_information_of_libc_is_left_alone_for_the_start_of_main() {

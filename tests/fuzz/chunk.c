@@ -157,7 +157,7 @@ static struct buffer put_together(struct entry *entries, unsigned int columns, u
 	return head;
 }
 
-/* Another number of rows: of @values, the last one repeated. */
+/* Another number in one row. */
 static void rewrite_entry(struct entry *e, struct dice *dice)
 {
 	struct in in = { e->bytes, e->unpacked };

@@ -11,10 +11,10 @@ struct kind {
 };
 
 /*
- * A line is a command as typed; @text is the text itself, @guest a program. Names before the
- * command are variables of its environment. Its status must be one of @statuses. @then reads its
- * result, with a status of @allows. For an unaltered input its status must be one of @whole, if
- * that is not NULL.
+ * A @line is a command as typed; "@text" in it is the text itself, "@guest" a program. Names before
+ * the command are variables of its environment. Its status must be one of @statuses. @then reads
+ * its result, with a status of @allows. For an unaltered input its status must be one of @whole,
+ * if that is not NULL.
  */
 struct form {
 	const char *reads, *line, *statuses, *then, *allows, *whole;

@@ -45,7 +45,7 @@ static void put_message(uint32_t n, enum synth_due_kind kind)
 {
 	const struct synth_early message = make_message(n);
 
-	assert_int_equal(synth_due_put(&pass, (struct event_id){ 3, 9 }, &message, kind), 0);
+	assert_int_equal(synth_send_before(&pass, (struct event_id){ 3, 9 }, &message, kind), 0);
 }
 
 /* What is due before event 3:9: lengths of messages, "failure 7". */
@@ -84,10 +84,10 @@ TEST(failures_come_after_all_messages)
 {
 	(void)state;
 	put_message(4, DUE_TOLD);
-	assert_int_equal(synth_due_break(&pass, (struct event_id){ 3, 9 }, 7), 0);
+	assert_int_equal(synth_fail_before(&pass, (struct event_id){ 3, 9 }, 7), 0);
 	put_message(5, DUE_TOLD);
 	put_message(3, DUE_TOLD);
-	assert_int_equal(synth_due_break(&pass, (struct event_id){ 3, 9 }, 8), 0);
+	assert_int_equal(synth_fail_before(&pass, (struct event_id){ 3, 9 }, 8), 0);
 	assert_string_equal(list_due(), "3 4 5 failure 7 failure 8");
 }
 
@@ -97,7 +97,8 @@ TEST(a_message_is_stored_once_for_several_events)
 
 	(void)state;
 	put_message(4, DUE_TOLD);
-	assert_int_equal(synth_due_put(&pass, (struct event_id){ 3, 8 }, &message, DUE_AWAITED), 0);
+	assert_int_equal(synth_send_before(&pass, (struct event_id){ 3, 8 }, &message, DUE_AWAITED),
+			 0);
 	assert_int_equal(far.nearly, 1);
 	assert_int_equal(synth_due_number(&pass, &message), 1);
 	assert_int_equal(far.ndues, 2);

@@ -39,7 +39,7 @@ int objects_load_lineages(sqlite3 *db, struct objects *objects);
 /* Accepts zeroed objects. */
 void objects_fini(struct objects *objects);
 
-/* Build @by_handle and @qps from @list. 0 or -ENOMEM. */
+/* Build objects->by_handle and objects->qps from objects->list. 0 or -ENOMEM. */
 int objects_index(struct objects *objects);
 
 /* As trace_object_at(). */

@@ -32,7 +32,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Write the name of part @i; false: it does not fit, or is not printable. */
+/* Set the name of @part; false: it does not fit, or has other characters than a name may have. */
 static bool name_part(struct joint_part *part, bool suffix)
 {
 	const char *name = base_name(part->path);

@@ -337,7 +337,7 @@ void made_event(struct made_value *value, struct event_id id)
 }
 
 static const sqlite3_module module = {
-	.xConnect = connect_made, /* no xCreate: the name itself is the table */
+	.xConnect = connect_made, /* no xCreate: eponymous only */
 	.xBestIndex = plan_made,
 	.xDisconnect = disconnect_made,
 	.xOpen = open_made,

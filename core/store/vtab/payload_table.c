@@ -79,7 +79,7 @@ static int next_chunk(struct table_rows *r)
 	return 1;
 }
 
-/* Go to the next row from @at on that is within the bounds. */
+/* Go to the next row from r->at on that is within the bounds. */
 static int find_matching_row(struct table_rows *r, int more)
 {
 	const struct rows_bounds *b = &r->bounds;

@@ -40,8 +40,8 @@ static struct direct *add_direct(struct writer *writer)
 	return vec_push(writer->directs, writer->ndirects);
 }
 
-int direct_event(struct writer *writer, struct thread_log *log, const struct event_direct *event,
-		 uint64_t n, int64_t time)
+int direct_add_call(struct writer *writer, struct thread_log *log, const struct event_direct *event,
+		    uint64_t n, int64_t time)
 {
 	static const char *const what[DIRECT_HOWS] = {
 		[DIRECT_CALLED] = "direct",

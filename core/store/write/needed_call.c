@@ -144,7 +144,8 @@ static int end_object(struct needed *needed, const struct needed_call *call, int
 }
 
 /* The devices of a process: a list has all devices, and creates those that are new. */
-static int list_device(struct needed *needed, const struct needed_call *call, uint64_t handle)
+static int note_listed_device(struct needed *needed, const struct needed_call *call,
+			      uint64_t handle)
 {
 	struct thing *thing = needed_find(needed, call->process, OBJECT_device, handle);
 	int err = thing ? 0 : make_object(needed, call, OBJECT_device, handle, NULL);
@@ -189,7 +190,7 @@ static int list_devices(struct needed *needed, const struct needed_call *call)
 	for (unsigned int i = 0; !err; i++) {
 		if (!args_get_at(out, ARG(ret.handle), i, &handle))
 			break;
-		err = list_device(needed, call, (uint64_t)handle);
+		err = note_listed_device(needed, call, (uint64_t)handle);
 	}
 	for (struct thing *thing = err ? NULL : process->children; thing; thing = next) {
 		next = thing->sibling;

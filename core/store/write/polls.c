@@ -70,8 +70,8 @@ static int begin_next_life(struct writer *writer, struct thread_log *log,
 	return err;
 }
 
-int polls_count(struct writer *writer, struct thread_log *log, const struct event_poll *event,
-		int64_t time, uint64_t *ret_empty)
+int polls_count_event(struct writer *writer, struct thread_log *log, const struct event_poll *event,
+		      int64_t time, uint64_t *ret_empty)
 {
 	struct poll_counter *counter = find_counter(log, event->cq);
 	uint64_t empty = limit_count(event->empty);

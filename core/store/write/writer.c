@@ -247,7 +247,7 @@ static int write_poll_event(struct writer *writer, struct thread_log *log,
 		return -EBADMSG;
 	stack = event_poll_stack(poll, event->words * 8u);
 	alarms_poll(writer, log, poll, n, time);
-	if (polls_count(writer, log, poll, time, &empty) ||
+	if (polls_count_event(writer, log, poll, time, &empty) ||
 	    (stack && stacks_number(writer, log->process, stack->modules, (const void *)(stack + 1),
 				    stack->nframes, &number)))
 		return writer->err;
@@ -384,7 +384,7 @@ static int write_rare_event(struct writer *writer, struct thread_log *log,
 	case EVENT_MISUSE:
 		return misuse_event(writer, log, body, n, time);
 	case EVENT_DIRECT:
-		return direct_event(writer, log, body, n, time);
+		return direct_add_call(writer, log, body, n, time);
 	default:
 		return -EBADMSG;
 	}

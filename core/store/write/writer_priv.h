@@ -467,8 +467,8 @@ void calls_fini(struct thread_log *log);
 void calls_end_all(struct writer *writer);
 
 /* direct.c: add a call of a provider's own function; update all rows. */
-int direct_event(struct writer *writer, struct thread_log *log, const struct event_direct *event,
-		 uint64_t n, int64_t time);
+int direct_add_call(struct writer *writer, struct thread_log *log, const struct event_direct *event,
+		    uint64_t n, int64_t time);
 int direct_flush(struct writer *writer);
 /* The process is forgotten. */
 void direct_forget(struct writer *writer, uint32_t process);
@@ -498,8 +498,8 @@ bool stacks_have_module(const struct writer *writer, const struct old_module *mo
 void stacks_fini(struct writer *writer);
 
 /* polls.c: count a poll; *@ret_empty: empty polls since the last recorded one. */
-int polls_count(struct writer *writer, struct thread_log *log, const struct event_poll *event,
-		int64_t time, uint64_t *ret_empty);
+int polls_count_event(struct writer *writer, struct thread_log *log, const struct event_poll *event,
+		      int64_t time, uint64_t *ret_empty);
 /* Store the final value of a counter, when its CQ was destroyed. */
 int polls_destroyed(struct writer *writer, const struct event_count *event, size_t bytes);
 /* Add the counters of the new thread @log that arrived before it. */

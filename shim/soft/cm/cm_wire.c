@@ -35,7 +35,7 @@ enum { MAILBOX = 1 << 20, MOVES = 16 };
 
 _Static_assert(sizeof(struct cm_msg) <= PIPE_BUF, "messages are atomic");
 
-static void box_path(char path[DIRECTORY_FILE], uint32_t id)
+static void mailbox_path(char path[DIRECTORY_FILE], uint32_t id)
 {
 	directory_file(path, "cmbox", segment_own->node, segment_own->instance, id);
 }
@@ -50,7 +50,7 @@ int cm_wire_open(uint32_t id)
 	char path[DIRECTORY_FILE];
 	int fd, err;
 
-	box_path(path, id);
+	mailbox_path(path, id);
 	if (mkfifo(path, 0600) < 0)
 		return -errno;
 	/* also for writing, so that a reader never sees the end of file */
@@ -69,7 +69,7 @@ void cm_wire_close(int fd, uint32_t id)
 {
 	char path[DIRECTORY_FILE];
 
-	box_path(path, id);
+	mailbox_path(path, id);
 	unlink(path);
 	close(fd);
 }
@@ -78,7 +78,7 @@ int cm_wire_name(uint32_t id, uint32_t serial)
 {
 	char box[DIRECTORY_FILE], name[DIRECTORY_FILE], new[DIRECTORY_FILE];
 
-	box_path(box, id);
+	mailbox_path(box, id);
 	id_path(name, serial);
 	directory_file(new, "cmnew", segment_own->node, segment_own->instance, serial);
 	if (link(box, new) < 0)

@@ -46,7 +46,7 @@ enum {
 	SHM_TAG_SGE = 4,    /* SGEs of each buffer */
 	SHM_TAG_RNDV = 64,  /* bytes of the longest request of a rendezvous */
 	SHM_WR_MAX = 32768,
-	SHM_RQ_APART = 8, /* slots between the two ends of a full queue */
+	SHM_RQ_APART = 8, /* free slots between tail and head of a full queue */
 	SHM_CQE_MAX = 1 << 22,
 	SHM_BOUNCE = 256 << 10,
 	SHM_BOUNCE_MSG = 8 << 10, /* longer messages are copied directly */
@@ -68,7 +68,7 @@ static inline void shm_expect_write(const void *p)
 #endif
 }
 
-/* A receive request. The next one is @stride bytes after it. */
+/* A receive request. The next one is shm_rq.stride bytes after it. */
 struct shm_wqe {
 	uint64_t wr_id;
 	uint32_t num_sge;
@@ -78,7 +78,7 @@ struct shm_wqe {
 
 /*
  * A receive queue, private to a queue pair or shared. The lock protects @taken. The owner posts at
- * @prod. A shared queue is completed out of order, so @order has the slots.
+ * @prod. A shared queue is completed out of order, so its slots are listed at @order_off.
  */
 struct shm_rq {
 	struct lock lock;

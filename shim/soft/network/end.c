@@ -43,7 +43,7 @@ static int end_get(struct soft_remote *end, struct copy_list *to, struct copy_li
 	return is_own(end) ? copy_put_guarded(from, to) : copy_get(end->peer, to, from);
 }
 
-bool end_overtakes(struct soft_remote *end, const struct copy_list *list)
+bool end_would_overtake(struct soft_remote *end, const struct copy_list *list)
 {
 	return !is_own(end) && travel_overtaken(end, list);
 }
@@ -90,7 +90,7 @@ int end_bring_in(struct soft_remote *end, struct copy_list *from, uint32_t len, 
 		outbox_send(box);
 	copy = copies[box->packets];
 	to.iov[0] = (struct iovec){ copy, len };
-	if (end_overtakes(end, from))
+	if (end_would_overtake(end, from))
 		return CARRY_LATER;
 	err = len ? copy_get(end->peer, &to, from) : 0;
 	*from = (struct copy_list){ .count = 1 };

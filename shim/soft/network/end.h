@@ -13,7 +13,7 @@ struct soft_remote *end_find(struct network_qp *n, const struct arrival *arrival
 int end_put(struct soft_remote *end, struct copy_list *from, struct copy_list *to);
 
 /* Would a request overtake payload that another process has not polled yet? (travel.h) */
-bool end_overtakes(struct soft_remote *end, const struct copy_list *list);
+bool end_would_overtake(struct soft_remote *end, const struct copy_list *list);
 
 /* Execute an atomic. Errors as those of copy_put(). */
 int end_change(struct soft_remote *end, const struct header *h, struct copy_list *there,

@@ -412,7 +412,7 @@ static bool receive_groups(void)
 /* Returns whether there may be more. */
 static bool receive_batch(void)
 {
-	bool any = receive_from(sockets_receiving(), &uplink_get()->addr) > 0;
+	bool any = receive_from(sockets_receive_fd(), &uplink_get()->addr) > 0;
 
 	any |= receive_groups();
 	any |= receive_handed() > 0;
@@ -499,7 +499,7 @@ static unsigned int list_sockets(struct pollfd *fds)
 	int fd;
 
 	fds[n++].fd = alarm_fd();
-	fds[n++].fd = sockets_receiving();
+	fds[n++].fd = sockets_receive_fd();
 	fds[n++].fd = handover_fd();
 	engine_lock();
 	for (i = 0; (fd = groups_socket(i, &addr)) >= 0; i++)

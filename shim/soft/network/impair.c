@@ -105,7 +105,7 @@ static void send_packet(struct waiting *w)
 		.msg_controllen = w->control_len,
 	};
 
-	if (sendmsg(sockets_sending(), &msg, MSG_NOSIGNAL) < 0)
+	if (sendmsg(sockets_send_fd(), &msg, MSG_NOSIGNAL) < 0)
 		return; /* lost */
 }
 

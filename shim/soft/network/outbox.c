@@ -171,7 +171,7 @@ static void send_messages(struct mmsghdr *msgs, unsigned int count)
 	int n;
 
 	while (done < count) {
-		n = sendmmsg(sockets_sending(), msgs + done, count - done, MSG_NOSIGNAL);
+		n = sendmmsg(sockets_send_fd(), msgs + done, count - done, MSG_NOSIGNAL);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)

@@ -222,7 +222,7 @@ static int write_part(struct network_qp *n, const struct arrival *a)
 	if (!copy_list_check_remote(n->end->peer->seg, n->end->pd, n->qpn, IBV_ACCESS_REMOTE_WRITE,
 				    resp->addr, resp->rkey, a->len, &to))
 		return fail_responder_qp(n, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
-	if (end_overtakes(n->end, &to))
+	if (end_would_overtake(n->end, &to))
 		return CARRY_LATER;
 	err = end_put(n->end, &from, &to);
 	return err == -EFAULT ? fail_unmapped(n) : deliver_copy_error(err);
@@ -350,7 +350,7 @@ static int execute_atomic(struct network_qp *n, const struct arrival *a)
 	if (!copy_list_check_remote(n->end->peer->seg, n->end->pd, n->qpn, IBV_ACCESS_REMOTE_ATOMIC,
 				    h->atomic.addr, h->atomic.rkey, sizeof(old), &there))
 		return fail_responder_qp(n, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
-	if (end_overtakes(n->end, &there))
+	if (end_would_overtake(n->end, &there))
 		return CARRY_LATER;
 	err = end_change(n->end, h, &there, &old);
 	if (err < 0)

@@ -31,12 +31,12 @@ enum {
 static int receiving = -1, sending = -1;
 static uint16_t source_port;
 
-int sockets_receiving(void)
+int sockets_receive_fd(void)
 {
 	return receiving;
 }
 
-int sockets_sending(void)
+int sockets_send_fd(void)
 {
 	return sending;
 }

@@ -30,8 +30,8 @@ void sockets_close(void);
 struct in6_addr;
 int sockets_open_group(const struct in6_addr *addr);
 
-int sockets_receiving(void);
-int sockets_sending(void);
+int sockets_receive_fd(void);
+int sockets_send_fd(void);
 uint16_t sockets_source_port(void);
 
 /* The address of a machine on port 4791, as the sockets need it. Returns its length. */

@@ -81,7 +81,8 @@ int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring)
 }
 
 /*
- * Allocate memory for @num entries from position @pos on; a peer may have written any value there.
+ * Allocate memory for @num entries from @pos on, which comes from shared memory: a peer may have
+ * written any value there.
  */
 static int reserve_entries(const struct cqring *ring, uint32_t pos, uint32_t num)
 {

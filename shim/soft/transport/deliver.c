@@ -76,7 +76,7 @@ bool deliver_ready(struct soft_remote *r)
 	return first_request(&r->rq, &slot);
 }
 
-/* Fill in the completion @cqe of the receiver, which was begun. */
+/* Fill in @cqe, a completion of the receiver that is not committed yet. */
 static ALWAYS_INLINE void describe_recv(struct soft_remote *r, const struct shm_wqe *wqe,
 					uint32_t slot, int status, struct shm_cqe *cqe)
 {
@@ -163,8 +163,8 @@ static inline void end_consume(struct soft_remote *r)
 }
 
 /* Is the completion at @pos that of the request in @slot? */
-static bool is_published(struct soft_remote *r, const struct cqring *cq, uint32_t pos,
-			 uint32_t slot)
+static bool is_completion_of(struct soft_remote *r, const struct cqring *cq, uint32_t pos,
+			     uint32_t slot)
 {
 	const struct shm_cqe *cqe = &cq->entries[pos & cq->mask];
 
@@ -185,7 +185,7 @@ static void repair_taken(struct soft_remote *r)
 	if (rq->taken != pos + 1 || cqring_find(r->peer->seg, rq->doing_cq, &cq) < 0)
 		return;
 	if (cqring_lock(&cq) &&
-	    !is_published(r, &cq, (uint32_t)rq->doing - 1, rq_slot(&r->rq, pos)))
+	    !is_completion_of(r, &cq, (uint32_t)rq->doing - 1, rq_slot(&r->rq, pos)))
 		__atomic_store_n(&rq->taken, pos, __ATOMIC_RELEASE);
 	lock_drop(&cq.shm->lock);
 }

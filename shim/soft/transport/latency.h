@@ -22,5 +22,5 @@ const struct link_model *latency_model(void);
 /* @wr was posted just now, to position @pos; with the lock of the send queue held. */
 void latency_stamp(struct soft_qp *qp, uint32_t pos, const struct soft_wr *wr);
 
-/* Must @wr, at next, wait until it would arrive (WAIT_HELD)? With the same lock. */
+/* Must @wr, at sq.next, wait until it would arrive (WAIT_HELD)? With the same lock. */
 bool latency_holds(struct soft_qp *qp, const struct soft_wr *wr);

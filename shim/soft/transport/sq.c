@@ -112,7 +112,7 @@ static const uint8_t wc_opcode[] = {
 };
 /* clang-format on */
 
-/* Commit the completion @cqe, which was begun, of the request at next. */
+/* Fill in and commit @cqe, the completion of @wr, the request at sq.next. */
 static ALWAYS_INLINE void commit_completion(struct soft_qp *qp, const struct soft_wr *wr,
 					    int status, struct shm_cqe *cqe)
 {
@@ -150,7 +150,7 @@ static inline bool is_silent(const struct soft_wr *wr, int status)
 	return status == IBV_WC_SUCCESS && !(wr->flags & IBV_SEND_SIGNALED);
 }
 
-/* The request at next is done; @cqe: its completion, which was begun, or NULL. */
+/* The request at sq.next, @wr, is done. @cqe: its CQE to be committed; NULL: no completion. */
 static ALWAYS_INLINE void complete_request(struct soft_qp *qp, struct soft_wr *wr, int status,
 					   struct shm_cqe *cqe)
 {
@@ -162,7 +162,7 @@ static ALWAYS_INLINE void complete_request(struct soft_qp *qp, struct soft_wr *w
 	qp->sq.next++;
 }
 
-/* Flush the request at next. If the CQ overruns, the completion is lost. */
+/* Flush the request at sq.next. If the CQ overruns, the completion is lost. */
 static void flush_request(struct soft_qp *qp, int status)
 {
 	struct soft_wr *wr = sq_slot(&qp->sq, qp->sq.next);
@@ -224,8 +224,8 @@ static bool may_wait(struct soft_qp *qp, enum soft_wait wait)
 }
 
 /*
- * The completion of the request at next cannot be added yet: a process was stopped while adding
- * one.
+ * The completion of the request at sq.next cannot be added yet: a process was stopped while adding
+ * an entry to the CQ.
  */
 static bool owe_completion(struct soft_qp *qp, int status)
 {

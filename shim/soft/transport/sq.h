@@ -10,12 +10,12 @@
 /* A flag beside enum ibv_send_flags: a waiting request holds its address handle. */
 #define SQ_KEEPS_AH (1u << 31)
 
-/* Returns the number of bytes for the slots; the caller sets @wrs. */
+/* Returns the number of bytes for the slots; the caller sets sq->wrs. */
 size_t sq_lay_out(struct soft_sq *sq, const struct ibv_qp_cap *cap);
 
 /*
  * Execute all possible requests; with the lock of the send queue held. If the queue has to wait
- * (@wait), the caller adds it to the list (pending.h).
+ * (sq_waits()), the caller adds it to the list (pending.h).
  */
 void sq_run(struct soft_qp *qp);
 
@@ -32,7 +32,7 @@ void sq_reset(struct soft_qp *qp);
 void sq_drained(struct soft_qp *qp);
 
 /*
- * The request at next is done with @status; with the lock held. False: its completion waits, and
+ * The request at sq.next is done with @status; with the lock held. False: its completion waits, and
  * the queue must be added to the list (pending.h).
  */
 bool sq_finish(struct soft_qp *qp, int status);

@@ -4,7 +4,7 @@
  */
 #include "shim/soft/transport/objects.h"
 
-/* The object with @handle in the file of @context, or NULL. */
+/* The device memory with @handle in the command file of @context, or NULL. */
 struct soft_dm *dm_find(struct ibv_context *context, uint32_t handle);
 
 /* A structure for @length bytes at @memory, as the program sees it; or NULL. */

@@ -14,7 +14,7 @@
  * executes @then, with the answer in rax and the original arguments. All three may use rax, r10 and
  * r11.
  */
-/* clang-format off */
+// clang-format off
 #define JUMP_FUNCTION(function, before, ask, then)                                           \
 	__asm__(".text\n"                                                                    \
 		".globl " #function "\n"                                                     \
@@ -33,7 +33,7 @@
 		then                                                                         \
 		"	.cfi_endproc\n"                                                      \
 		".size " #function ", . - " #function "\n")
-/* clang-format on */
+// clang-format on
 
 /* The answer is the address to jump to. */
 #define JUMP_THERE "	jmp *%rax\n"
@@ -42,5 +42,5 @@
 #define JUMP_UNLESS(next) \
 	"	test %rax, %rax\n	jne 1f\n	jmp *" #next "(%rip)\n1:	ret\n"
 
-/* The caller's return address, for @before. */
+/* The caller's return address, for the second argument of JUMP_FUNCTION(). */
 #define JUMP_CALLER "56(%rsp)"

@@ -64,7 +64,7 @@ void permit_begin_thread(void)
 bool permit_enter(uint32_t needs)
 {
 	for (int i = 0;; i++) {
-		/* pairs with the load in permit_pause() */
+		/* pairs with the load in permit_before_filter() */
 		atomic_fetch_add(&sections, 1);
 		if (!atomic_load(&closing) || i == YIELDS)
 			break;
@@ -82,7 +82,7 @@ void permit_leave(void)
 	atomic_fetch_sub(&sections, 1);
 }
 
-void permit_pause(bool all)
+void permit_before_filter(bool all)
 {
 	if (permit_has(NEED_IDS))
 		atomic_store(&self, getpid());
@@ -94,7 +94,7 @@ void permit_pause(bool all)
 		permit_yield();
 }
 
-void permit_resume(bool all, uint32_t denied)
+void permit_filter_installed(bool all, uint32_t denied)
 {
 	if (!has_begun) /* a thread without a ring may have inherited all filters so far */
 		denied_here = atomic_load(&permit_denied);

@@ -57,11 +57,11 @@ bool permit_enter(uint32_t needs);
 void permit_leave(void);
 
 /*
- * Call permit_pause() before this thread installs a filter, for @all threads or for itself; and
- * permit_resume() when it has done so, or failed.
+ * Call permit_before_filter() before this thread installs a filter, for @all threads or for itself;
+ * and permit_filter_installed() when it has done so, or failed.
  */
-void permit_pause(bool all);
-void permit_resume(bool all, uint32_t denied);
+void permit_before_filter(bool all);
+void permit_filter_installed(bool all, uint32_t denied);
 
 /* Call it in the child of a fork. @inside: the thread that forked was inside a section. */
 void permit_forked(bool inside);

@@ -31,7 +31,7 @@ struct behind_context *behind_add(const struct ibv_context *context)
 
 void behind_fail_qp(struct ibv_qp *qp)
 {
-	int (*modify)(struct ibv_qp *, struct ibv_qp_attr *, int) = behind_find(VERB_modify_qp);
+	int (*modify)(struct ibv_qp *, struct ibv_qp_attr *, int) = library_find(VERB_modify_qp);
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
 	if (modify)

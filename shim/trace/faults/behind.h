@@ -19,7 +19,7 @@
 extern _Atomic(void *) behind_verbs[VERB_COUNT] __attribute__((visibility("hidden")));
 
 /* Look up the library's function of @verb, if that was not done yet. */
-static inline void *behind_find(enum verb verb)
+static inline void *library_find(enum verb verb)
 {
 	next_symbol(verb);
 	return atomic_load_explicit(&behind_verbs[verb], memory_order_relaxed);

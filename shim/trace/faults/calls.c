@@ -169,7 +169,7 @@ static struct ibv_qp *own_create_qp(struct ibv_qp *(*behind)(struct ibv_pd *,
 
 static struct ibv_qp_ex *find_builders(struct ibv_qp *qp)
 {
-	struct ibv_qp_ex *(*find)(struct ibv_qp *) = behind_find(VERB_qp_to_qp_ex);
+	struct ibv_qp_ex *(*find)(struct ibv_qp *) = library_find(VERB_qp_to_qp_ex);
 
 	return find ? find(qp) : NULL;
 }

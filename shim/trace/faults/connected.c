@@ -96,7 +96,7 @@ static struct rdma_cm_id *find_id(uint32_t qpn)
 /* Disconnect; verbs that librdmacm calls for this are neither recorded nor counted. */
 static void disconnect_id(struct rdma_cm_id *id)
 {
-	int (*disconnect)(struct rdma_cm_id *) = behind_find(VERB_rdma_disconnect);
+	int (*disconnect)(struct rdma_cm_id *) = library_find(VERB_rdma_disconnect);
 	bool busy = recorder.busy;
 	uint8_t ours = recorder.ours;
 
@@ -118,7 +118,7 @@ bool connected_disconnect(struct ibv_qp *qp)
 	if (id) {
 		postponed_release(qp);
 		behind_fail_qp(
-			qp); /* librdmacm does so only for a queue pair that it has created */
+			qp); /* rdma_disconnect() does this only for a QP of rdma_create_qp() */
 		disconnect_id(id);
 	}
 	pthread_mutex_unlock(&mutex);

@@ -300,7 +300,7 @@ static void block_reading(bool all)
 	atomic_fetch_add(&forbidden, 1);
 	for (int i = 0; atomic_load(&inside) && i < YIELDS; i++)
 		permit_yield();
-	permit_pause(all);
+	permit_before_filter(all);
 }
 
 /*
@@ -311,7 +311,9 @@ static void unblock_reading(bool all, bool installed, const struct sock_fprog *f
 {
 	int saved = errno;
 
-	permit_resume(all, !installed ? 0 : filter ? find_denied_needs(filter) : NEED_ALL);
+	permit_filter_installed(all, !installed ? 0
+				     : filter   ? find_denied_needs(filter)
+						: NEED_ALL);
 	if (!installed || (filter && filter_allows_reading(filter, permit_pid())))
 		atomic_fetch_sub(&forbidden, 1);
 	sandbox_report();

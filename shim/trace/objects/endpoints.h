@@ -44,7 +44,7 @@ struct endpoint *endpoints_find(const void *object);
  */
 struct endpoint *endpoints_get(const void *object);
 
-/* The endpoint with the number in a completion of @cq. */
+/* The endpoint of @context with QP number @number, as in a completion. */
 struct endpoint *endpoints_of_number(const struct ibv_context *context, uint32_t number);
 
 /*

@@ -163,7 +163,7 @@ void queue_begin(struct queue *q, uint32_t max, uint32_t spans, bool shared)
 		spin_unlock(&q->lock);
 }
 
-static void copy_places(struct table *to, const struct table *from)
+static void copy_requests(struct table *to, const struct table *from)
 {
 	for (uint32_t b = 0; b < from->buckets; b++) {
 		for (uint32_t i = from->chains[b].first; i;) {
@@ -190,7 +190,7 @@ void queue_resize(struct queue *q, uint32_t max)
 	if (q->table && max > q->max) {
 		more = table_new(max, q->spans);
 		if (more) {
-			copy_places(more, q->table);
+			copy_requests(more, q->table);
 			table_free(q->table);
 			q->table = more;
 		}

@@ -31,7 +31,7 @@ struct recorder {
 	pid_t vfork_child;                   /* the child whose verbs were reported */
 	bool special;                        /* there is a filter, or payload is captured */
 	const struct session_filter *filter; /* verbs that are left out; NULL: none */
-	uint32_t posts, polls;               /* left out until the filter takes one */
+	uint32_t posts, polls;               /* countdown to the next one that 1/N records */
 	uint32_t chance;
 	bool stuck;       /* the ring could not grow */
 	uint64_t gave_up; /* 1 + the reader's position when a wait timed out; or 0 */

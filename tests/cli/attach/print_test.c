@@ -187,7 +187,7 @@ static void begin_process(void)
 	all.facts.stacks = all.stacks;
 }
 
-/* Only what @put_... gives again is left. */
+/* Nothing is left but what functions put_...() add again. */
 static void clear_process(void)
 {
 	begin_process();

@@ -267,7 +267,7 @@ TEST(peer_on_rxe_is_of_no_queue_pair_of_the_process)
 {
 	put_on_rxe();
 	kernel_ends[0].peer = 0x99;
-	check_first(REASON_MESSAGE, "0x99, the peer of 0x11: it is that of another process");
+	check_first(REASON_MESSAGE, "0x99, the peer of 0x11, which belongs to another process");
 }
 
 TEST(completion_on_rxe_in_the_queue_of_a_waiting_thread)

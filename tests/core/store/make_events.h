@@ -243,7 +243,7 @@ static inline uint32_t make_verb(struct maker *m, enum verb verb, const uint64_t
 #define MAKE_ARGS(...) ((const uint64_t[]){ __VA_ARGS__ })
 #define MAKE_PTR(p)    ((uint64_t)(uintptr_t)(p))
 
-/* One work request with one element; @remote adds an RDMA part. */
+/* One work request with one SGE; that of a write or read has an RDMA part. */
 static inline uint32_t make_post(struct maker *m, enum verb verb, const void *handle,
 				 uint64_t wr_id, int opcode, unsigned int send_flags)
 {

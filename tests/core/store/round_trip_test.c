@@ -11,7 +11,7 @@ enum { THREADS = 3 };
 
 static char path[256], unpacked[256];
 
-/* A trace of @n random events; their fingerprints go to @prints. */
+/* A trace of @events random events; their fingerprints go to @prints. */
 static void record_random(int events, struct prints *prints)
 {
 	struct writer *w;

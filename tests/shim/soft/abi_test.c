@@ -132,7 +132,7 @@ TEST(gid_entries_have_the_size_of_the_program)
 
 /*
  * Later headers add slots in front. A program built with one finds a slot by its distance from the
- * end, and checks by @sz whether it exists.
+ * end, and checks by verbs_context.sz whether it exists.
  */
 TEST(later_slots_are_seen_to_be_missing)
 {
@@ -143,7 +143,7 @@ TEST(later_slots_are_seen_to_be_missing)
 	assert_true(verbs->sz < 696); /* as in headers of 2026 */
 }
 
-/* No jump to nowhere: each slot that @sz promises leads somewhere. */
+/* No jump to nowhere: each slot within verbs_context.sz leads somewhere. */
 TEST(all_slots_are_filled)
 {
 	struct end *e = *state;

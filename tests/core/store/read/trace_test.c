@@ -358,7 +358,7 @@ TEST(damaged_pages_do_no_harm)
 	}
 }
 
-/* A recorder in another process, up to @then; its pid. It waits, or dies by @signal. */
+/* A recorder in another process; its pid. It waits, or dies by @signal_to_self. */
 static pid_t start_recorder(int signal_to_self)
 {
 	int fds[2];
