@@ -210,6 +210,9 @@ $(BUILD)/tests/replay/soft_test: $(BUILD)/tests/replay/soft_test.o $(SOFT) \
 	$(filter-out %/cli/main.o,$(COMMAND)) $(SANITIZED)
 	$(call say,LD,$@)$(link_test) $(LLD) -rdynamic $(ALL_LIBS) $(TEST_LIBS)
 
+# replays that are recorded
+$(BUILD)/tests/replay/verbs_test: | $(BUILD)/libverbatim.so $(BUILD)/libverbatim-soft.so
+
 # not with the objects that the linker has listed: the test may replace their functions now
 $(BUILD)/tests/%_test: $(BUILD)/tests/%_test.o $(SANITIZED) | $(BUILD)/libtest.a
 	$(call say,LD,$@)$(link_alone) $(LLD) $(BUILD)/libtest.a $(ALL_LIBS) $(TEST_LIBS) \
