@@ -2,9 +2,12 @@
  * What replays of recordings of the software device report, on the same device: soft_test.txt
  *
  * The device is linked into this program, so that all of a replay runs in a process of its own
- * without a preloaded library. Each replay starts the program again.
+ * without a preloaded library. Each replay starts the program again. The traces in
+ * tests/replay/contents have the bytes of all messages; the command `alter TRACE SQL`, which is
+ * only here, changes them.
  */
 #define TEST_MAIN
+#include <sqlite3.h>
 #include <unistd.h>
 
 #define RUN_ANEW
@@ -31,6 +34,8 @@ static const char *const varying[] = {
 	"addresses of librdmacm",
 	" to warm up: replayed in ",
 	"a completion event for a completion that came before",
+	"a buffer that was reused before",
+	"that was posted again before",
 };
 
 static bool line_varies(const char *line, size_t n)
@@ -99,12 +104,15 @@ static int put_files(void)
 static int make_folders(void)
 {
 	char *traces = realpath("tests/conformance/soft", NULL);
-	int err = !traces || link_there(traces, "soft") || make_folder("fabric") ||
+	char *contents = realpath("tests/replay/contents", NULL);
+	int err = !traces || !contents || link_there(traces, "soft") ||
+		  link_there(contents, "contents") || make_folder("fabric") ||
 		  make_folder("some") || link_there("../soft/rc.db", "some/rc.db") ||
 		  link_there("../soft/ud.db", "some/ud.db") ||
 		  link_there("../soft/refused.db", "some/refused.db") || put_files();
 
 	free(traces);
+	free(contents);
 	return err;
 }
 
@@ -132,11 +140,24 @@ TEST(replays_are_those_of_the_transcript)
 	run_transcript(__FILE__);
 }
 
+static int alter_trace(const char *path, const char *sql)
+{
+	sqlite3 *db = NULL;
+	int err = sqlite3_open(path, &db) || sqlite3_exec(db, sql, NULL, NULL, NULL);
+
+	if (err)
+		printf("%s\n", sqlite3_errmsg(db));
+	sqlite3_close(db);
+	return err;
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command = getenv(FABRIC_ENV) ? command_find(argv[1]) : NULL;
 	int status;
 
+	if (argc == 4 && !strcmp(argv[1], "alter"))
+		return alter_trace(argv[2], argv[3]);
 	if (!command)
 		return test_run(argv);
 	status = command->run(argc - 1, argv + 1);
