@@ -54,6 +54,9 @@ SOFT   := $(call objects,shim/soft core/faults)
 MODEL  := $(call objects,tests/shim/soft/model)
 COMMAND = $(call objects,cli replay analyzer core/faults) $(STORE) $(WIRE)
 TESTS  := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(shell find tests -name '*_test.c')))
+ifeq ($(wildcard /usr/include/slurm/spank.h),)
+TESTS  := $(filter-out %/spank_test,$(TESTS))
+endif
 APPS   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/apps/*.c)))
 LIBS    = $(BUILD)/libverbatim.so $(BUILD)/libverbatim-lttng.so $(BUILD)/libverbatim-soft.so \
 	$(BUILD)/libverbatim-memory.so \
@@ -203,6 +206,14 @@ $(BUILD)/tests/shim/trace/recorder_test: ALLLDFLAGS += -rdynamic
 $(BUILD)/tests/shim/trace/recorder_test: $(PRINTS) | $(BUILD)/dropin/libibverbs.so.1
 
 $(BUILD)/tests/shim/trace/%_test: $(BUILD)/tests/shim/trace/%_test.o $(TRACE) $(WIRE) $(SANITIZED)
+	$(call say,LD,$@)$(link_test) $(TEST_LIBS)
+
+$(BUILD)/tests/shim/slurm/%_test: $(BUILD)/tests/shim/slurm/%_test.o $(call objects,shim/slurm) \
+	$(SANITIZED)
+	$(call say,LD,$@)$(link_test) $(TEST_LIBS)
+
+$(BUILD)/tests/shim/lttng/%_test: $(BUILD)/tests/shim/lttng/%_test.o \
+	$(BUILD)/obj/shim/lttng/%.o $(WIRE) $(PRINTS) $(SANITIZED)
 	$(call say,LD,$@)$(link_test) $(TEST_LIBS)
 
 # replays on the software device in one process
