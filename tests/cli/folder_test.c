@@ -9,6 +9,7 @@
 
 #include "core/wire/log.h"
 #include "tests/parent.h"
+#include "tests/printed.h"
 
 GROUP(make_parent, remove_parent);
 
@@ -114,4 +115,47 @@ TEST(a_folder_that_cannot_be_made_has_no_name)
 	assert_int_equal(folder_make(&folder, long_name), -ENAMETOOLONG);
 	assert_int_equal(folder.path[0], '\0');
 	log_silence(false);
+}
+
+/* What is said about it, and the way to it is left out. */
+static void expect_said(const char *wanted)
+{
+	struct text text = { 0 };
+	char said[PATH_MAX] = "", *at = said;
+
+	printed_end(&text);
+	for (const char *from = text.at ?: ""; *from;) {
+		size_t n = strncmp(from, parent, strlen(parent)) ? 0 : strlen(parent);
+
+		from += n;
+		if (!n)
+			*at++ = *from++;
+	}
+	assert_string_equal(said, wanted);
+	text_fini(&text);
+}
+
+TEST(messages_name_the_final_path)
+{
+	struct folder folder = { 0 };
+
+	assert_int_equal(mkdir(path_of("taken"), 0700), 0);
+	printed_begin(true);
+	folder_make(&folder, path_of("taken"));
+	expect_said("verbatim: /taken already exists; choose another name\n");
+	printed_begin(true);
+	folder_make(&folder, path_of("absent/done"));
+	expect_said("verbatim: write /absent/done: No such file or directory\n");
+	assert_int_equal(folder_make(&folder, path_of("done")), 0);
+	printed_begin(true);
+	assert_int_equal(folder_move_to(&folder, path_of("absent/done")), -ENOENT);
+	expect_said("verbatim: write /absent/done: No such file or directory\n");
+	printed_begin(true);
+	assert_int_equal(folder_move_file(&folder, "file", path_of("given")), -ENOENT);
+	expect_said("verbatim: write /given: No such file or directory\n");
+	printed_begin(true);
+	folder_move_to(&folder, path_of("taken"));
+	expect_said("verbatim: /taken already exists; choose another name\n");
+	folder_remove(&folder);
+	rmdir(path_of("taken"));
 }

@@ -50,7 +50,8 @@ TEST(system_call_with_arguments)
 
 	assert_true(target_parse_syscall("202 0x1 0x2 0x3 0x4 0x5 0x6 0x7ffe 0x7f12\n", &thread));
 	assert_int_equal(thread.syscall, 202);
-	assert_int_equal(thread.arguments[5], 6);
+	for (uint64_t i = 0; i < TARGET_ARGUMENTS; i++)
+		assert_int_equal(thread.arguments[i], i + 1);
 	assert_int_equal(thread.sp, 0x7ffe);
 	assert_int_equal(thread.pc, 0x7f12);
 }
@@ -62,6 +63,10 @@ TEST(sleeping_outside_of_a_system_call)
 	assert_true(target_parse_syscall("-1 0x7ffe 0x7f12\n", &thread));
 	assert_int_equal(thread.syscall, -1);
 	assert_int_equal(thread.sp, 0x7ffe);
+	assert_int_equal(thread.pc, 0x7f12);
+	assert_false(target_parse_syscall("-1 0x7ffe\n", &thread));
+	assert_true(target_parse_syscall("0 0x0 0x0 0x0 0x0 0x0 0x0 0x1 0x2\n", &thread));
+	assert_int_equal(thread.syscall, 0);
 }
 
 TEST(running_thread_has_no_system_call)
@@ -70,6 +75,8 @@ TEST(running_thread_has_no_system_call)
 
 	assert_false(target_parse_syscall("running\n", &thread));
 	assert_false(target_parse_syscall("202 0x1\n", &thread));
+	assert_false(target_parse_syscall("202 0x1 0x2 0x3 0x4 0x5 0x6 0x7ffe\n", &thread));
+	assert_false(target_parse_syscall("", &thread));
 	assert_int_equal(thread.syscall, -2);
 }
 

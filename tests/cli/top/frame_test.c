@@ -212,3 +212,53 @@ TEST(frames_are_as_expected)
 	put_frame(&all, &vitals, 39);
 	transcript_expect(__FILE__, &all);
 }
+
+/* The number of sends in all, in its column. */
+static const char *shown_number(uint64_t n)
+{
+	static char text[16];
+
+	vitals = (struct vitals_state){ .phase = VITALS_RUNNING, .all.data.requests = n };
+	frame_make(&vitals, "t.db", "prog", FRAME_TRAFFIC, 80, FRAME_LINES, &frame);
+	assert_int_equal(sscanf(frame.lines[5].text, "all %15s", text), 1);
+	return text;
+}
+
+TEST(numbers_have_at_most_three_digits)
+{
+	static const struct {
+		uint64_t n;
+		const char *text;
+	} rows[] = {
+		{ 0, "0" },
+		{ 999, "999" },
+		{ 1000, "1.00k" },
+		{ 9994, "9.99k" },
+		{ 9996, "10.0k" },
+		{ 99949, "99.9k" },
+		{ 99951, "100k" },
+		{ 999499, "999k" },
+		{ 999500, "1.00M" },
+		{ 1000000000, "1.00G" },
+		{ 1000000000000, "1.00T" },
+		{ 999499999999999, "999T" },
+		{ 999500000000000, "1.00P" },
+		{ 1000000000000000000, "1.00E" },
+		{ UINT64_MAX, "18.4E" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		assert_string_equal(shown_number(rows[i].n), rows[i].text);
+}
+
+TEST(a_low_terminal_has_four_rows_of_latencies)
+{
+	vitals = (struct vitals_state){ .nlatencies = 5 };
+	frame_make(&vitals, "t.db", "prog", FRAME_TRAFFIC, 80, 39, &frame);
+	assert_int_equal(frame.n, 10 + 2 + 4);
+	frame_make(&vitals, "t.db", "prog", FRAME_TRAFFIC, 80, 40, &frame);
+	assert_int_equal(frame.n, 10 + 2 + 5);
+	vitals.nlatencies = 4;
+	frame_make(&vitals, "t.db", "prog", FRAME_TRAFFIC, 80, 39, &frame);
+	assert_int_equal(frame.n, 10 + 2 + 4);
+}
