@@ -47,6 +47,13 @@ static const char *move_text(struct text *t, char text[REMOTE_TEXT])
 	return text;
 }
 
+/* "+0x10"; "-0x1" before the region */
+static void put_offset(struct text *t, uint64_t addr, uint64_t start)
+{
+	text_addf(t, "%c0x%" PRIx64, addr < start ? '-' : '+',
+		  addr < start ? start - addr : addr - start);
+}
+
 const char *remote_name(const struct view *view, const struct remote *remote,
 			const struct key **ret_key, char text[REMOTE_TEXT])
 {
@@ -62,7 +69,7 @@ const char *remote_name(const struct view *view, const struct remote *remote,
 	if (object && object->name)
 		text_addf(&t, "%s %s", process_id_text(key->process, process), object->name);
 	if (object && object->name && judgement.ranged)
-		text_addf(&t, "+0x%" PRIx64, remote->addr - judgement.range.addr);
+		put_offset(&t, remote->addr, judgement.range.addr);
 	else if (object && object->name)
 		text_addf(&t, " (0x%" PRIx64 ")", remote->addr);
 	else

@@ -59,6 +59,7 @@ struct example_wr {
 	struct event_atomic atomic;
 	struct event_ud ud;
 	struct event_xrc xrc;
+	struct event_bind bind;
 	struct event_flush flush;
 	unsigned int parts; /* enum event_wr_part */
 };
@@ -234,6 +235,8 @@ static inline char *example_put_wr(char *at, const struct ibv_mr *mr, const stru
 		at = example_put(at, &wr->ud, sizeof(wr->ud));
 	if (wr->parts & WR_XRC)
 		at = example_put(at, &wr->xrc, sizeof(wr->xrc));
+	if (wr->parts & WR_BIND)
+		at = example_put(at, &wr->bind, sizeof(wr->bind));
 	if (wr->parts & WR_FLUSH)
 		at = example_put(at, &wr->flush, sizeof(wr->flush));
 	for (int i = 0; i < head.nsge; addr += wr->lengths[i++])
