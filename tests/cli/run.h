@@ -6,6 +6,8 @@
  * 	1:23 ...
  * 	[1]		the exit status, if it is not 0
  *
+ * Of an output that is not text the number of bytes and a digest are shown.
+ *
  * No command may leave temporary files behind.
  *
  * A test, run_transcript(__FILE__), runs each in a child process, and compares with the file of its
@@ -118,6 +120,31 @@ static inline void run_drop_progress(char *text)
 	*to = '\0';
 }
 
+/* Append an output that is not text. */
+static inline void run_add_binary(struct text *text, const char *bytes, size_t n)
+{
+	uint32_t hash = 0x811c9dc5;
+
+	for (size_t i = 0; i < n; i++)
+		hash = (hash ^ (unsigned char)bytes[i]) * 0x1000193;
+	text_addf(text, "%zu bytes, digest %08x\n", n, hash);
+}
+
+/* Append what a command has printed. */
+static inline void run_add_output(struct text *text, char *bytes, size_t n)
+{
+	if (memchr(bytes, '\0', n)) {
+		run_add_binary(text, bytes, n);
+		return;
+	}
+	run_drop_progress(bytes);
+	if (run_mask)
+		run_mask(bytes);
+	transcript_clean(text, bytes);
+	if (*bytes && bytes[strlen(bytes) - 1] != '\n')
+		text_char(text, '\n');
+}
+
 /* Append the command's output and status. */
 static inline void run_command(struct text *text, const char *command)
 {
@@ -140,12 +167,7 @@ static inline void run_command(struct text *text, const char *command)
 	bytes = calloc(1, (size_t)n + 1);
 	assert_int_equal(fread(bytes, 1, (size_t)n, out), n);
 	fclose(out);
-	run_drop_progress(bytes);
-	if (run_mask)
-		run_mask(bytes);
-	transcript_clean(text, bytes);
-	if (*bytes && bytes[strlen(bytes) - 1] != '\n')
-		text_char(text, '\n');
+	run_add_output(text, bytes, (size_t)n);
 	free(bytes);
 	if (!WIFEXITED(ended))
 		text_addf(text, "[signal %d]\n", WTERMSIG(ended));
