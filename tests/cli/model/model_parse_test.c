@@ -1,5 +1,6 @@
 /*
- * cli/model/model_parse.c: the text of traffic, read
+ * cli/model/model_parse.c: the text of traffic, read; model_parse_test.txt has what is said about
+ * each mistake
  */
 #include "cli/model/model_text.h"
 
@@ -10,7 +11,9 @@
 
 #include "core/model/operation.h"
 #include "core/wire/log.h"
+#include "tests/printed.h"
 #include "tests/test.h"
+#include "tests/transcript.h"
 
 #define HEAD "model 1\nranks 8\n"
 #define FLOW "requests 10\nrate 100/s\nsend SEND 64 1\n"
@@ -125,3 +128,106 @@ static void is_refused(void **state)
 	assert_int_equal(parse_text(wrong->text, &load), -EINVAL);
 }
 TEST_ROWS(wrongs, is_refused);
+
+static struct text said;
+
+static void put_class(const struct load *load, const struct load_class *class)
+{
+	text_addf(&said, "transport %d, pattern %d, depth %u, signal %u, %zu edges:",
+		  (int)class->transport, (int)class->pattern, class->depth, class->signal,
+		  (size_t) class->nedges);
+	for (size_t i = 0; i < class->nedges && i < 6; i++)
+		text_addf(&said, " %u>%u", class->edges[i].from, class->edges[i].to);
+	text_addf(&said, "\n");
+	for (size_t i = 0; i < class->ntracks; i++) {
+		const struct load_track *track = &class->tracks[i];
+
+		text_addf(&said, "track of %llu from %lld, %zu listed, the first of %llu bytes\n",
+			  (unsigned long long)track->count, (long long)track->start,
+			  (size_t)track->n,
+			  (unsigned long long)load->kinds[track->requests[0].kind].bytes);
+	}
+}
+
+/* What is said about the text, or what is read from it. */
+static void put_text(const char *text)
+{
+	char *copy = strdup(text);
+	struct load load;
+	int err;
+
+	text_addf(&said, "== %s\n", text);
+	printed_begin(true);
+	err = model_parse(copy, "load.txt", &load);
+	printed_end(&said);
+	free(copy);
+	assert_true(!err || err == -EINVAL);
+	if (err)
+		return;
+	text_addf(&said, "ranks %u\n", load.nranks);
+	for (size_t i = 0; i < load.nclasses; i++)
+		put_class(&load, &load.classes[i]);
+	load_fini(&load);
+}
+
+/* Of each value the last one that is allowed, and the first one that is not. */
+static const char *const bounds[] = {
+	"ranks 1\n",
+	"model\n",
+	"model 1 2\n",
+	"model 1\nranks 0\n",
+	"model 1\nranks\n",
+	"model 1\nranks 2 2\n",
+	"model 1\nranks 4096\nflow 4095>0\n" FLOW,
+	HEAD "flow ring x\n" FLOW,
+	HEAD "flow ring 2\n" FLOW,
+	HEAD "flow ring x2 x\n" FLOW,
+	HEAD "flow 0>1x\n" FLOW,
+	HEAD "flow 0>1x0\n" FLOW,
+	HEAD "flow 0>1y2\n" FLOW,
+	HEAD "flow 7>0x2\nflow+ 0>8\n" FLOW,
+	HEAD "flow 0>1x4194304\nflow+ 0>1\n" FLOW,
+	HEAD "flow 0>1\ntransport\n" FLOW,
+	HEAD "flow 0>1\ntransport XRC\n" FLOW,
+	HEAD "flow 0>1\ntransport UD\n" FLOW,
+	HEAD "flow 0>1\nrequests 0\nrate 1/s\nsend SEND 1 1\n",
+	HEAD "flow 0>1\nrequests 1.5\n" FLOW,
+	HEAD "flow 0>1\nrequests 274877906945\n",
+	HEAD "flow 0>1\nrate 1e9\nrequests 2\nsend SEND 0 1\n",
+	HEAD "flow 0>1\nrate 1000000001/s\n",
+	HEAD "flow 0>1\nrate 5/m\n",
+	HEAD "flow 0>1\nrate -1/s\n",
+	HEAD "flow 0>1\nrate 1/s 2\n",
+	HEAD "flow 0>1\nstart -1ms\n",
+	HEAD "flow 0>1\nstart\n",
+	HEAD "flow 0>1 1>2\nstart 0s\n" FLOW,
+	HEAD "flow 0>1 1>2 2>3x2\nstart 2s\nrequests 3\nrate 10/s\nsend SEND 64 1\n",
+	HEAD "flow 0>1x17\nrequests 1\nsend SEND 7 1\n",
+	HEAD "flow 0>1\ndepth 1\nsignal 1/1\n" FLOW,
+	HEAD "flow 0>1\ndepth 99999999\n",
+	HEAD "flow 0>1\nsignal 2/3\n",
+	HEAD "flow 0>1\nsignal 1/2 3\n",
+	HEAD "flow 0>1\nsend\n",
+	HEAD "flow 0>1\nsend SEND 2147483647 1\nrequests 1\n",
+	HEAD "flow 0>1\nsend SEND 2147483648 1\n",
+	HEAD "flow 0>1\nsend SEND 0 1%\nrequests 1\n",
+	HEAD "flow 0>1\nsend SEND 64 0\n",
+	HEAD "flow 0>1\nsend RDMA_READ 64 1/s\n",
+	HEAD "flow 0>1\nsend SEND 64 1 2\n",
+	HEAD "flow 0>1\ngap 1us\n",
+	HEAD "flow 0>1\ngap 1us 0\n",
+	HEAD "flow 0>1\ngap -1us 1\n" FLOW,
+	HEAD "flow 0>1\n" FLOW "flow 1>2\n" FLOW "depth 7\n",
+	HEAD "flow 0>1\n" FLOW "flow 1>2\n",
+	HEAD "\tflow  0>1 # x\r\n" FLOW "#\n",
+	"# nothing\n\n",
+};
+
+TEST(each_line_is_explained)
+{
+	for (size_t i = 0; i < sizeof(wrongs) / sizeof(*wrongs); i++)
+		put_text(wrongs[i].text);
+	for (size_t i = 0; i < sizeof(bounds) / sizeof(*bounds); i++)
+		put_text(bounds[i]);
+	transcript_expect(__FILE__, &said);
+}
