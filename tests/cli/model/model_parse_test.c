@@ -170,7 +170,7 @@ static void put_text(const char *text)
 	load_fini(&load);
 }
 
-/* Of each value the last one that is allowed, and the first one that is not. */
+/* The last value that is allowed, and the first one that is not. */
 static const char *const bounds[] = {
 	"ranks 1\n",
 	"model\n",
