@@ -161,6 +161,8 @@ static int on_post(struct model *model, const struct trace_event *event)
 	if (watcher_needs(life))
 		watcher_report_use(&model->watcher, event, post->verb, life,
 				   arg_path(handles_self(post->verb)), 0);
+	if (model->watcher.states_only)
+		return queues_post(model, event, life);
 	if (life && life->state == LIFE_LIVE && !life->inherited)
 		err = keys_post(model, event, life);
 	qp_post(model, event, life);
@@ -195,6 +197,8 @@ static int on_poll(struct model *model, const struct trace_event *event)
 	}
 	watcher_use(&model->watcher, event, poll->verb, cq, "cq", 0);
 	queues_poll(model, event, cq);
+	if (model->watcher.states_only)
+		return 0;
 	wake_polled(cq, event);
 	return poll->verb == VERB_poll_cq ? 0 : batch_poll_seen(model, event, cq);
 }

@@ -161,8 +161,11 @@ static int push_wr(struct model *model, struct queue *queue, const struct trace_
 		if (queue_reads(wr->opcode))
 			count_read(queue);
 	}
+	if (model->watcher.states_only)
+		queue->wr_ids.off = queue->buffers.off = true;
 	queue_push(queue, &model->busy, wr->sge);
-	check_pushed(model, queue, request, wr);
+	if (!model->watcher.states_only)
+		check_pushed(model, queue, request, wr);
 	return 0;
 }
 
@@ -250,6 +253,29 @@ static void notify_post(struct model *model, const struct trace_event *event,
 		model->watcher.post(model->watcher.arg, &told);
 }
 
+/* Take note of a post for the rules. 0 or -ENOMEM. */
+static int judge_post(struct model *model, const struct trace_event *event, struct life *object,
+		      struct queue *queue, uint32_t taken)
+{
+	bool send = post_is_send(event->post);
+
+	if (queue && taken)
+		count_post(queue, event, taken);
+	if (queue && send && taken)
+		serial_posted(model, queue, event);
+	if (queue && taken && !send)
+		level_posted(queue);
+	if (queue && !send)
+		starved_note(model, event, object, queue, taken);
+	if (queue && !send)
+		dry_posted(model, event, object, queue, taken);
+	if (queue && !send && object->lacking)
+		unreceived_posted(object, event, taken);
+	if (queue && send && queue->datagrams)
+		datagram_posted(model, event, queue, taken);
+	return hot_post(model, event);
+}
+
 int queues_post(struct model *model, const struct trace_event *event, struct life *object)
 {
 	const struct post *post = event->post;
@@ -266,24 +292,11 @@ int queues_post(struct model *model, const struct trace_event *event, struct lif
 	for (uint32_t i = 0; queue && i < taken; i++)
 		if (push_wr(model, queue, event, &post->wr[i], i, post->stack))
 			return log_err(-ENOMEM, "outstanding requests");
-	if (queue && taken)
-		count_post(queue, event, taken);
-	if (queue && send && taken)
-		serial_posted(model, queue, event);
-	if (queue && taken && !send)
-		level_posted(queue);
-	if (queue && !send)
-		starved_note(model, event, object, queue, taken);
-	if (queue && !send)
-		dry_posted(model, event, object, queue, taken);
-	if (queue && !send && object->lacking)
-		unreceived_posted(object, event, taken);
-	if (queue && send && queue->datagrams)
-		datagram_posted(model, event, queue, taken);
-	if (hot_post(model, event))
+	if (!model->watcher.states_only && judge_post(model, event, object, queue, taken))
 		return log_err(-ENOMEM, "posts of a process");
 	notify_post(model, event, object, queue, taken);
-	if (queue && strain_post(&model->watcher, event, queue, taken))
+	if (queue && !model->watcher.states_only &&
+	    strain_post(&model->watcher, event, queue, taken))
 		return log_err(-ENOMEM, "refused posts");
 	return 0;
 }
@@ -369,6 +382,44 @@ static struct queue *doubt_stray(const struct life *qp, const struct wc *wc)
 	return !success ? NULL : receive ? qp->rq : qp->sq;
 }
 
+/* Take note of a completion for the rules. */
+static void judge_completion(struct model *model, const struct model_complete *complete,
+			     const struct wc *wc)
+{
+	const struct queue_request *request = complete->request;
+	const struct trace_event *event = complete->event;
+	struct life *qp = find_qp(model, wc->qp);
+	bool received = wc->status == ABI_WC_SUCCESS && wc->opcode & ABI_WC_RECV;
+
+	if (received)
+		hot_received(model, event->process);
+	if (wc->status != ABI_WC_SUCCESS && request &&
+	    (request->opcode == ABI_WR_LOCAL_INV || request->opcode == ABI_WR_SEND_WITH_INV))
+		window_restore(model, event, request);
+	if (received && complete->qp && wc->wc_flags & ABI_WC_WITH_INV)
+		window_reported(model, event, qp, wc);
+	wake_complete(model, event, wc, complete->qp ? qp : NULL, request);
+}
+
+/* Take note of a request that is about to be retired, for the rules. */
+static void judge_request(struct model *model, const struct model_complete *complete, uint32_t at,
+			  struct queue *queue)
+{
+	const struct trace_event *event = complete->event;
+	bool success = !event->poll->wc[complete->index].status;
+
+	if (queue->send)
+		dry_completed(model, complete);
+	if (queue->datagrams && !queue->send && success)
+		grh_polled(queue, at);
+	if (queue->unreliable && success)
+		unreceived_sent(model, event, queue, at);
+	if (queue->send)
+		serial_completed(model, queue, event);
+	else if (success)
+		level_completed(queue, complete->qp, event);
+}
+
 static void process_completion(struct model *model, const struct trace_event *event, uint32_t i,
 			       const struct life *cq)
 {
@@ -386,36 +437,20 @@ static void process_completion(struct model *model, const struct trace_event *ev
 		mark_queue_doubt(qp->sq, QUEUE_GUESSED);
 		mark_queue_doubt(qp->rq, QUEUE_GUESSED);
 	}
-	if (wc->status == ABI_WC_SUCCESS && wc->opcode & ABI_WC_RECV)
-		hot_received(model, event->process);
 	told.qp = qp;
 	told.queue = at < 0 ? doubt_stray(qp, wc) : queue;
 	told.request = at < 0 ? NULL : queue_at(queue, (uint32_t)at);
-	if (wc->status != ABI_WC_SUCCESS && told.request &&
-	    (told.request->opcode == ABI_WR_LOCAL_INV ||
-	     told.request->opcode == ABI_WR_SEND_WITH_INV))
-		window_restore(model, event, told.request);
-	if (wc->status == ABI_WC_SUCCESS && qp && wc->opcode & ABI_WC_RECV &&
-	    wc->wc_flags & ABI_WC_WITH_INV)
-		window_reported(model, event, qp, wc);
-	wake_complete(model, event, wc, qp, told.request);
+	if (!model->watcher.states_only)
+		judge_completion(model, &told, wc);
 	if (model->watcher.complete)
 		model->watcher.complete(model->watcher.arg, &told);
 	if (at < 0)
 		return;
-	if (queue->send)
-		dry_completed(model, &told);
 	note_thread(&queue->poller, event->id.thread);
-	if (queue->datagrams && !queue->send && wc->status == ABI_WC_SUCCESS)
-		grh_polled(queue, (uint32_t)at);
-	if (queue->unreliable && wc->status == ABI_WC_SUCCESS)
-		unreceived_sent(model, event, queue, (uint32_t)at);
+	if (!model->watcher.states_only)
+		judge_request(model, &told, (uint32_t)at, queue);
 	queue->completed++;
 	queue->polled = event->time;
-	if (queue->send)
-		serial_completed(model, queue, event);
-	else if (wc->status == ABI_WC_SUCCESS)
-		level_completed(queue, qp, event);
 	queue_retire(queue, (uint32_t)at);
 }
 
@@ -512,9 +547,10 @@ void queues_poll(struct model *model, const struct trace_event *event, struct li
 {
 	if (cq && cq->inherited)
 		cq = NULL;
-	if (cq && cq->cq && event->poll->nwc)
+	if (cq && cq->cq && event->poll->nwc && !model->watcher.states_only)
 		count_poll(model, cq->cq, event);
 	for (uint32_t i = 0; i < event->poll->nwc; i++)
 		process_completion(model, event, i, cq);
-	slow_polled(model, event, cq);
+	if (!model->watcher.states_only)
+		slow_polled(model, event, cq);
 }

@@ -226,6 +226,7 @@ static int requests_open(void *arg, const struct made_bounds *bounds, void **ret
 					 .complete = on_complete,
 					 .forget = on_forget,
 					 .leave = on_leave,
+					 .states_only = true,
 					 .arg = rows };
 	struct made_bounds all = *bounds;
 	int err;

@@ -116,9 +116,9 @@ static void pass_completed(void *arg, const struct model_complete *complete)
 int messages_read(struct trace *trace, const struct messages_taker *taker)
 {
 	struct messages m = { .taker = taker };
-	struct model_watcher watcher = { .post = pass_posted,
-					 .complete = pass_completed,
-					 .arg = &m };
+	struct model_watcher watcher = {
+		.post = pass_posted, .complete = pass_completed, .states_only = true, .arg = &m
+	};
 	int err = trace_connections(trace, &m.connections), more = 0;
 
 	if (!err)
