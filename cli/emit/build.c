@@ -30,6 +30,7 @@ static int learn_event(struct maker *maker, const struct trace_event *event)
 	if (!err)
 		err = links_learn(&maker->links, maker->program, event);
 	learn_latency(maker->program, event);
+	skips_learn(&maker->program->skips[event->id.thread], event);
 	return err ? log_err(err, "emit") : 0;
 }
 

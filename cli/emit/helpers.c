@@ -6,31 +6,41 @@
 #include "cli/emit/helpers.h"
 
 #include <inttypes.h>
+#include <string.h>
 
-enum { NS = 1000000000, TIMEOUT_LEAST = 20 };
+#include "cli/emit/names.h"
+
+enum { NS = 1000000000, TIMEOUT_LEAST = 20, SKIPS_A_LINE = 5 };
+
+/*
+ * The beginning of a line that only some programs need: with completions that may differ, or
+ * extended CQs, and without; with extended CQs; with immediate data, invalidated keys or datagrams,
+ * and without; with memory(); with events of CQs; with any events; with numbers
+ * that no event has.
+ */
+#define HOW      "\1"
+#define ANYHOW   "\2"
+#define EX       "\3"
+#define MORE     "\4"
+#define PLAIN    "\5"
+#define MEMORY   "\6"
+#define CQ_EVENT "\7"
+#define EVENT    "\10"
+#define SKIPS    "\13"
 
 /* clang-format off */
 static const char head[] =
-"#include <endian.h>\n"
-"#include <errno.h>\n";
-
-static const char head_of_cq_events[] =
-"#include <fcntl.h>\n";
-
-static const char head_middle[] =
-"#include <inttypes.h>\n";
-
-static const char head_of_events[] =
-"#include <poll.h>\n";
-
-static const char head_rest[] =
+MORE"#include <endian.h>\n"
+"#include <errno.h>\n"
+CQ_EVENT"#include <fcntl.h>\n"
+"#include <inttypes.h>\n"
+EVENT"#include <poll.h>\n"
 "#include <pthread.h>\n"
 "#include <sched.h>\n"
-"#include <stdarg.h>\n"
 "#include <stdio.h>\n"
 "#include <stdlib.h>\n"
 "#include <string.h>\n"
-"#include <sys/mman.h>\n"
+MEMORY"#include <sys/mman.h>\n"
 "#include <time.h>\n"
 "#include <unistd.h>\n"
 "#include <infiniband/verbs.h>\n"
@@ -38,19 +48,8 @@ static const char head_rest[] =
 
 static const char differ[] =
 "/* Print the first difference, and end: @at is the recorded event, thread:number. */\n"
-"static void __attribute__((noreturn, format(printf, 2, 3))) differ(const char *at,\n"
-"\t\t\t\t\t\t\t\t   const char *format, ...)\n"
-"{\n"
-"\tstatic pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER;\n"
-"\tva_list args;\n"
-"\n"
-"\tpthread_mutex_lock(&first);\n"
-"\tva_start(args, format);\n"
-"\tfprintf(stderr, \"%s \", at);\n"
-"\tvfprintf(stderr, format, args);\n"
-"\tfprintf(stderr, \"\\n\");\n"
-"\t_exit(1);\n"
-"}\n"
+"#define differ(at, format, ...) \\\n"
+"\t(flockfile(stderr), fprintf(stderr, \"%s \" format \"\\n\", at, ##__VA_ARGS__), _exit(1))\n"
 "\n";
 
 static const char at[] =
@@ -59,6 +58,8 @@ static const char at[] =
 "{\n"
 "\tstatic __thread char text[48];\n"
 "\n"
+SKIPS"\tfor (size_t i = 0; i < sizeof(skipped) / sizeof(*skipped); i++)\n"
+SKIPS"\t\tn += !strcmp(skipped[i].thread, thread) && skipped[i].n <= n;\n"
 "\tsnprintf(text, sizeof(text), \"%s:%ld\", thread, n);\n"
 "\treturn text;\n"
 "}\n"
@@ -109,13 +110,7 @@ static const char same[] =
 
 static const char made[] =
 "/* made(event, call): a verb must create an object, as in the recording. */\n"
-"static void made_by(const char *at, const char *call, const void *object)\n"
-"{\n"
-"\tif (!object)\n"
-"\t\tdiffer(at, \"%.*s failed (%s), recorded success\", (int)strcspn(call, \"(\"), call,\n"
-"\t\t       strerror(errno));\n"
-"}\n"
-"#define made(at, call) made_by(at, #call, call)\n"
+"#define made(at, call) same_as(at, #call, (call) ? 0 : errno ? errno : -1, 0)\n"
 "\n";
 
 static const char refused[] =
@@ -130,10 +125,7 @@ static const char refused[] =
 "\n";
 
 static const char await[] =
-"/*\n"
-" * Order between threads: a thread counts what it has done, done(&counter), and another waits\n"
-" * until that was done so often, await(event, &counter, times).\n"
-" */\n"
+"/* Order between threads: done(&counter) counts, await(event, &counter, n) waits for that. */\n"
 "static pthread_mutex_t order = PTHREAD_MUTEX_INITIALIZER;\n"
 "static pthread_cond_t progress = PTHREAD_COND_INITIALIZER;\n"
 "\n"
@@ -147,10 +139,9 @@ static const char await[] =
 "\n"
 "static void await_times(const char *at, const char *name, const int *what, int times)\n"
 "{\n"
-"\tstruct timespec end;\n"
+"\t/* later than another thread that waits in vain */\n"
+"\tstruct timespec end = { .tv_sec = time(NULL) + 3 * TIMEOUT };\n"
 "\n"
-"\tclock_gettime(CLOCK_REALTIME, &end);\n"
-"\tend.tv_sec += 3 * TIMEOUT; /* another thread that waits in vain says so first */\n"
 "\tpthread_mutex_lock(&order);\n"
 "\twhile (*what < times)\n"
 "\t\tif (pthread_cond_timedwait(&progress, &order, &end))\n"
@@ -187,46 +178,37 @@ static const char poll_ex[] =
 "\n";
 
 static const char aside[] =
-"/*\n"
-" * Completions that were polled while another queue pair, or its other side, was waited for.\n"
-" * Only the device decides in which order they come, so each is stored until it is expected.\n"
-" */\n"
+"/* Completions polled before they are expected: the device decides in which order they come. */\n"
 "enum { ASIDE = 16384 };\n"
 "static struct { void *cq; struct ibv_wc wc; } aside[ASIDE];\n"
 "static int asides;\n"
 "static pthread_mutex_t polling = PTHREAD_MUTEX_INITIALIZER;\n"
 "\n"
-"/* How the next completion may differ, and how it is polled. */\n"
-"enum { ANY_WR_ID = 1, ANY_SENDER = 2, BY_EX = 4 };\n"
-"\n"
+HOW"/* How the next completion may differ, and how it is polled. */\n"
+HOW"enum { ANY_WR_ID = 1, ANY_SENDER = 2, BY_EX = 4 };\n"
+HOW"\n"
 "/* Poll for one more, and store it: 1, or 0 if there is none. */\n"
-"static int set_aside(void *cq, int __attribute__((unused)) how)\n"
+HOW"static int set_aside(void *cq, int __attribute__((unused)) how)\n"
+ANYHOW"static int set_aside(void *cq)\n"
 "{\n"
-"\tstruct ibv_wc *wc = &aside[asides].wc;\n"
-"\n"
 "\tif (asides == ASIDE)\n"
 "\t\tdiffer(\"-\", \"%d completions that no thread waits for\", ASIDE);\n"
-"\tmemset(wc, 0, sizeof(*wc));\n"
+"\tmemset(&aside[asides], 0, sizeof(*aside));\n"
 "\taside[asides].cq = cq;\n"
-"\tif (";
-
-/* With CQs of the extended kind, and without. */
-static const char either_poll[] = "(how & BY_EX ? poll_ex(cq, wc) : ibv_poll_cq(cq, 1, wc))";
-static const char only_poll[] = "ibv_poll_cq(cq, 1, wc)";
-
-static const char aside_rest[] = " <= 0)\n"
-"\t\treturn 0;\n"
-"\tasides++;\n"
-"\treturn 1;\n"
+EX"\tif (how & BY_EX)\n"
+EX"\t\treturn poll_ex(cq, &aside[asides].wc) > 0 && ++asides;\n"
+"\treturn ibv_poll_cq(cq, 1, &aside[asides].wc) > 0 && ++asides;\n"
 "}\n"
 "\n";
 
 static const char expect[] =
 "/* Is it of the queue pair and side of @recorded? An error has no side: match wr_id. */\n"
-"static int is_for(const struct ibv_wc *wc, int how, const struct ibv_wc *recorded)\n"
+HOW"static int is_for(const struct ibv_wc *wc, int how, const struct ibv_wc *recorded)\n"
+ANYHOW"static int is_for(const struct ibv_wc *wc, const struct ibv_wc *recorded)\n"
 "{\n"
-"\tif (recorded->qp_num && wc->qp_num && wc->qp_num != recorded->qp_num &&\n"
-"\t    !(how & ANY_SENDER))\n"
+HOW"\tif (recorded->qp_num && wc->qp_num && wc->qp_num != recorded->qp_num &&\n"
+HOW"\t    !(how & ANY_SENDER))\n"
+ANYHOW"\tif (wc->qp_num != recorded->qp_num)\n"
 "\t\treturn 0;\n"
 "\tif (wc->status)\n"
 "\t\treturn wc->wr_id == recorded->wr_id;\n"
@@ -234,10 +216,13 @@ static const char expect[] =
 "}\n"
 "\n"
 "/* Take such a completion from those stored, or poll for it: 1, or 0 if none has come. */\n"
-"static int take(void *cq, int how, const struct ibv_wc *recorded, struct ibv_wc *wc)\n"
+HOW"static int take(void *cq, int how, const struct ibv_wc *recorded, struct ibv_wc *wc)\n"
+ANYHOW"static int take(void *cq, const struct ibv_wc *recorded, struct ibv_wc *wc)\n"
 "{\n"
-"\tfor (int i = 0; i < asides || set_aside(cq, how); i++)\n"
-"\t\tif (aside[i].cq == cq && is_for(&aside[i].wc, how, recorded)) {\n"
+HOW"\tfor (int i = 0; i < asides || set_aside(cq, how); i++)\n"
+HOW"\t\tif (aside[i].cq == cq && is_for(&aside[i].wc, how, recorded)) {\n"
+ANYHOW"\tfor (int i = 0; i < asides || set_aside(cq); i++)\n"
+ANYHOW"\t\tif (aside[i].cq == cq && is_for(&aside[i].wc, recorded)) {\n"
 "\t\t\t*wc = aside[i].wc;\n"
 "\t\t\tmemmove(&aside[i], &aside[i + 1], (--asides - i) * sizeof(*aside));\n"
 "\t\t\treturn 1;\n"
@@ -246,45 +231,55 @@ static const char expect[] =
 "}\n"
 "\n"
 "/* Is the result as recorded? */\n"
-"static int is_as(const struct ibv_wc *wc, int how, const struct ibv_wc *r)\n"
+HOW"static int is_as(const struct ibv_wc *wc, int how, const struct ibv_wc *r)\n"
+ANYHOW"static int is_as(const struct ibv_wc *wc, const struct ibv_wc *r)\n"
 "{\n"
-"\tif (wc->status != r->status || (wc->wr_id != r->wr_id && !(how & ANY_WR_ID)))\n"
+HOW"\tif (wc->status != r->status || (wc->wr_id != r->wr_id && !(how & ANY_WR_ID)))\n"
+ANYHOW"\tif (wc->status != r->status || wc->wr_id != r->wr_id)\n"
 "\t\treturn 0;\n"
-"\tif (wc->status || how & ANY_SENDER)\n"
+HOW"\tif (wc->status || how & ANY_SENDER)\n"
+ANYHOW"\tif (wc->status)\n"
 "\t\treturn 1;\n"
+MORE"\tif ((wc->wc_flags ^ r->wc_flags) & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV) ||\n"
+MORE"\t    (r->wc_flags & IBV_WC_WITH_IMM && wc->imm_data != r->imm_data) ||\n"
+MORE"\t    (r->src_qp && wc->src_qp && wc->src_qp != r->src_qp))\n"
+MORE"\t\treturn 0;\n"
 "\treturn wc->opcode == r->opcode &&\n"
-"\t       !((wc->wc_flags ^ r->wc_flags) & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV)) &&\n"
-"\t       (!(r->wc_flags & IBV_WC_WITH_IMM) || wc->imm_data == r->imm_data) &&\n"
-"\t       (!(wc->opcode & IBV_WC_RECV) || wc->byte_len == r->byte_len) &&\n"
-"\t       (!r->src_qp || !wc->src_qp || wc->src_qp == r->src_qp);\n"
+"\t       (!(wc->opcode & IBV_WC_RECV) || wc->byte_len == r->byte_len);\n"
 "}\n"
 "\n"
 "/* A completion as text, for differ(). */\n"
 "static const char *tell(const struct ibv_wc *wc, char text[200])\n"
 "{\n"
-"\tsnprintf(text, 200, \"wr_id 0x%\" PRIx64 \", %s, opcode %d, %u bytes, flags 0x%x, imm 0x%x, \"\n"
-"\t\t \"src_qp 0x%x\", wc->wr_id, ibv_wc_status_str(wc->status), wc->opcode, wc->byte_len,\n"
-"\t\t (unsigned int)wc->wc_flags, be32toh(wc->imm_data), wc->src_qp);\n"
+MORE"\tint n = snprintf(text, 200, \"flags 0x%x, imm 0x%x, src_qp 0x%x, \",\n"
+MORE"\t\t\t (unsigned int)wc->wc_flags, be32toh(wc->imm_data), wc->src_qp);\n"
+MORE"\n"
+MORE"\tsnprintf(text + n, 200 - n, \"wr_id 0x%\" PRIx64 \", %s, opcode %d, %u bytes\", wc->wr_id,\n"
+PLAIN"\tsnprintf(text, 200, \"wr_id 0x%\" PRIx64 \", %s, opcode %d, %u bytes\", wc->wr_id,\n"
+"\t\t ibv_wc_status_str(wc->status), wc->opcode, wc->byte_len);\n"
 "\treturn text;\n"
 "}\n"
 "\n"
 "/*\n"
 " * Wait for completions: the next @times of @recorded's queue pair and side (send or receive)\n"
-" * must have its status, wr_id, opcode, length and immediate data.\n"
+MORE" * must have its status, wr_id, opcode, length and immediate data.\n"
+PLAIN" * must have its status, wr_id, opcode and length.\n"
 " */\n"
-"static void expect_by(const char *at, int how, void *cq, int times,\n"
-"\t\t      const struct ibv_wc *recorded)\n"
+HOW"static void expect_by(const char *at, int how, void *cq, int times,\n"
+HOW"\t\t      const struct ibv_wc *recorded)\n"
+ANYHOW"static void expect(const char *at, void *cq, int times, const struct ibv_wc *recorded)\n"
 "{\n"
 "\ttime_t end = time(NULL) + TIMEOUT;\n"
 "\tchar came[200] = \"none\", wanted[200];\n"
+"\tstruct ibv_wc wc;\n"
 "\n"
 "\twhile (times) {\n"
-"\t\tstruct ibv_wc wc = { 0 };\n"
-"\n"
 "\t\tpthread_mutex_lock(&polling);\n"
-"\t\tint n = take(cq, how, recorded, &wc);\n"
+HOW"\t\tint n = take(cq, how, recorded, &wc);\n"
+ANYHOW"\t\tint n = take(cq, recorded, &wc);\n"
 "\t\tpthread_mutex_unlock(&polling);\n"
-"\t\tif (n && !is_as(&wc, how, recorded))\n"
+HOW"\t\tif (n && !is_as(&wc, how, recorded))\n"
+ANYHOW"\t\tif (n && !is_as(&wc, recorded))\n"
 "\t\t\tdiffer(at, \"completion: %s; recorded: %s\", tell(&wc, came),\n"
 "\t\t\t       tell(recorded, wanted));\n"
 "\t\tif (!n && time(NULL) > end)\n"
@@ -298,8 +293,8 @@ static const char expect[] =
 "\n";
 
 static const char expect_plain[] =
-"#define expect(at, ...) expect_by(at, 0, __VA_ARGS__)\n"
-"\n";
+HOW"#define expect(at, ...) expect_by(at, 0, __VA_ARGS__)\n"
+HOW"\n";
 
 static const char events[] =
 "/*\n"
@@ -314,17 +309,19 @@ static const char events[] =
 
 static const char arm[] =
 "/* Arm @cq; if completions are there already, no event will come and none is waited for. */\n"
-"static void arm_by(const char *at, int how, struct ibv_cq *cq, int solicited_only)\n"
+HOW"static void arm_by(const char *at, int how, struct ibv_cq *cq, int solicited_only)\n"
+ANYHOW"static void arm(const char *at, struct ibv_cq *cq, int solicited_only)\n"
 "{\n"
 "\tstruct events *events = cq->cq_context;\n"
 "\n"
 "\tsame(at, ibv_req_notify_cq(cq, solicited_only), 0);\n"
 "\tpthread_mutex_lock(&polling);\n"
-"\tfor (int i = 0; !events->due && (i < asides || set_aside(cq, how)); i++)\n"
+HOW"\tfor (int i = 0; !events->due && (i < asides || set_aside(cq, how)); i++)\n"
+ANYHOW"\tfor (int i = 0; !events->due && (i < asides || set_aside(cq)); i++)\n"
 "\t\tevents->due = aside[i].cq == cq;\n"
 "\tpthread_mutex_unlock(&polling);\n"
 "}\n"
-"#define arm(at, ...) arm_by(at, 0, __VA_ARGS__)\n"
+HOW"#define arm(at, ...) arm_by(at, 0, __VA_ARGS__)\n"
 "\n";
 
 static const char cq_event[] =
@@ -436,13 +433,18 @@ static const char linked_send[] =
 "}\n"
 "\n";
 
+static const char bad_send[] =
+"static __thread struct ibv_send_wr *bad_send; /* at which a post failed: not used */\n";
+
+static const char bad_recv[] =
+"static __thread struct ibv_recv_wr *bad_recv; /* the same of a receive */\n";
+
 static const char device[] =
 "static struct ibv_device *device; /* argv, or the first: */\n"
 "static uint8_t port;\n"
 "static int gid_index;\n"
 "static struct ibv_port_attr port_attr;\n"
-"static union ibv_gid gid;\n"
-"\n";
+"static union ibv_gid gid;\n";
 
 static const char path[] =
 "/* The address of the port, where all queue pairs are: its GID if it has no LID. */\n"
@@ -484,6 +486,69 @@ static const char find_device[] =
 
 /* clang-format on */
 
+/* Does the program need the lines that begin with this mark? */
+static bool needs_lines(const struct program *program, char mark)
+{
+	static const struct {
+		const char *mark;
+		unsigned int helpers;
+		bool without; /* lines of programs that need none of these helpers */
+	} rows[] = {
+		{ HOW, HELPER_HOW | HELPER_EX, false },
+		{ ANYHOW, HELPER_HOW | HELPER_EX, true },
+		{ EX, HELPER_EX, false },
+		{ MORE, HELPER_MORE, false },
+		{ PLAIN, HELPER_MORE, true },
+		{ MEMORY, HELPER_MEMORY, false },
+		{ CQ_EVENT, HELPER_CQ_EVENT, false },
+		{ EVENT, HELPER_CQ_EVENT | HELPER_ASYNC_EVENT, false },
+		{ SKIPS, HELPER_SKIPS, false },
+	};
+	size_t i = 0;
+
+	while (*rows[i].mark != mark)
+		i++;
+	return !(program->helpers & rows[i].helpers) == rows[i].without;
+}
+
+static bool is_mark(char c)
+{
+	return c > 0 && c < ' ' && c != '\t' && c != '\n';
+}
+
+/* Add the lines of @source that the program needs. */
+static void add_lines(const struct program *program, const char *source, struct text *text)
+{
+	while (*source) {
+		size_t length = strcspn(source, "\n") + 1;
+		size_t mark = is_mark(*source);
+
+		if (!mark || needs_lines(program, *source))
+			text_add(text, source + mark, length - mark);
+		source += length;
+	}
+}
+
+/* Add the table of numbers that no event has. */
+static void add_skips(const struct program *program, struct text *text)
+{
+	unsigned int n = 0;
+
+	text_addf(text,
+		  "/* Numbers that the recorder used itself, between events: at() adds them. */\n"
+		  "static const struct { const char *thread; long n; } skipped[] = {");
+	for (uint32_t t = 1; t <= program->nthreads; t++) {
+		const struct skips *skips = &program->skips[t];
+
+		for (unsigned int i = 0; i < skips_count(skips); i++) {
+			text_addf(text, n++ % SKIPS_A_LINE ? " { \"" : "\n\t{ \"");
+			names_add_thread(text, t);
+			text_addf(text, "\", %" PRIu64 " },", skips->at[i]);
+		}
+	}
+	text_addf(text, "\n};\n\n");
+}
+
 void helpers_add(const struct program *program, struct text *text)
 {
 	const struct {
@@ -493,14 +558,12 @@ void helpers_add(const struct program *program, struct text *text)
 		{ HELPER_AT | HELPER_NEXT, at },
 		{ HELPER_NEXT, next },
 		{ HELPER_COMING, coming },
-		{ HELPER_SAME, same },
+		{ HELPER_SAME | HELPER_MADE, same },
 		{ HELPER_MADE, made },
 		{ HELPER_REFUSED, refused },
 		{ HELPER_AWAIT, await },
 		{ HELPER_EX, poll_ex },
 		{ HELPER_ASIDE, aside },
-		{ HELPER_ASIDE, program->helpers & HELPER_EX ? either_poll : only_poll },
-		{ HELPER_ASIDE, aside_rest },
 		{ HELPER_EXPECT, expect },
 		{ HELPER_PLAIN, expect_plain },
 		{ HELPER_EVENTS, events },
@@ -516,18 +579,22 @@ void helpers_add(const struct program *program, struct text *text)
 	};
 	int64_t timeout = 2 * (program->longest / NS);
 
-	text_addf(text, "%s%s%s%s%s", head,
-		  program->helpers & HELPER_CQ_EVENT ? head_of_cq_events : "", head_middle,
-		  program->helpers & (HELPER_CQ_EVENT | HELPER_ASYNC_EVENT) ? head_of_events : "",
-		  head_rest);
+	add_lines(program, head, text);
 	text_addf(text, "enum { TIMEOUT = %" PRId64 " }; /* seconds to wait for a completion */\n",
 		  timeout > TIMEOUT_LEAST ? timeout : TIMEOUT_LEAST);
 	if (program->helpers & HELPER_NO_KEY)
 		text_addf(text, "#define NO_SUCH_KEY 0xffffff00 /* no region had that key */\n");
-	text_addf(text, "\n%s%s", device, differ);
+	text_addf(text, "\n%s", device);
+	if (program->helpers & HELPER_BAD_SEND)
+		text_addf(text, "%s", bad_send);
+	if (program->helpers & HELPER_BAD_RECV)
+		text_addf(text, "%s", bad_recv);
+	text_addf(text, "\n%s", differ);
+	if (program->helpers & HELPER_SKIPS)
+		add_skips(program, text);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		if (program->helpers & rows[i].helper)
-			text_addf(text, "%s", rows[i].source);
+			add_lines(program, rows[i].source, text);
 }
 
 void helpers_add_device(struct text *text)

@@ -174,7 +174,7 @@ static int add_event(struct listing *l, struct frame *frame, struct text *text,
 
 	if (!frame->nest.depth) {
 		text_addf(text, "\"%s:%" PRIu64 "\"", l->thread,
-			  (uint64_t)numbers_first(&node->values[0]));
+			  skips_restore(l->skips, (uint64_t)numbers_first(&node->values[0])));
 		return 0;
 	}
 	if (frame->counts) {
@@ -214,6 +214,82 @@ static int add_kept_element(struct listing *l, struct frame *frame, const struct
 	return err;
 }
 
+/* The slots with values in @length bytes of a statement. */
+static uint32_t count_values(const char *at, size_t length)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < length; i++)
+		n += at[i] == *SLOT && at[i + 1] != 'n';
+	return n;
+}
+
+static bool is_constant(const struct numbers *values)
+{
+	return numbers_is_run(values) && (values->last.count == 1 || !values->last.step);
+}
+
+/*
+ * The request or completion in a statement as C, if its numbers are the same in all turns; else
+ * *ret_source is empty. @v: its first value.
+ */
+static int render_literal(struct listing *l, const struct node *node, const char *at, size_t length,
+			  uint32_t v, struct text *ret_source)
+{
+	struct frame frame = { 0 };
+	int err = 0;
+
+	for (uint32_t i = v; i < v + count_values(at, length); i++)
+		if (!is_constant(&node->values[i]))
+			return 0;
+	if (memchr(at, *OBJECT_KEPT, length))
+		return 0;
+	for (size_t i = 0; !err && i < length; i++)
+		if (at[i] == *SLOT)
+			err = add_value(l, &frame, ret_source, at[++i], node, v++);
+		else
+			text_char(ret_source, at[i]);
+	return ret_source->failed ? -ENOMEM : err;
+}
+
+/* Count the requests and completions below @node. */
+static int count_literals(struct listing *l, const struct node *node)
+{
+	const char *text = node->parts ? "" : l->texts->at[node->text - 1];
+	struct text source = { 0 };
+	size_t length;
+	const char *at = repeated_find(text, &length);
+	int err = 0;
+
+	for (size_t i = 0; !err && i < node->nparts; i++)
+		err = count_literals(l, node->parts[i]);
+	if (at)
+		err = render_literal(l, node, at, length,
+				     1 + count_values(text, (size_t)(at - text)), &source);
+	if (!err && source.used)
+		err = repeated_count(l->repeated, source.at);
+	text_fini(&source);
+	return err;
+}
+
+/* Add the name of a request or completion that has one: its length in the statement, else 0. */
+static int add_repeated(struct listing *l, const struct node *node, const char *at, uint32_t v,
+			size_t *ret_length)
+{
+	struct text source = { 0 };
+	size_t length;
+	int err = 0;
+
+	*ret_length = 0;
+	if (!l->repeated || repeated_find(at, &length) != at)
+		return 0;
+	err = render_literal(l, node, at, length, v, &source);
+	if (!err && source.used && repeated_add(l->repeated, source.at, &l->text))
+		*ret_length = length;
+	text_fini(&source);
+	return err;
+}
+
 static int add_statement(struct listing *l, const struct frame *of, const struct node *node)
 {
 	const char *at = l->texts->at[node->text - 1];
@@ -224,7 +300,14 @@ static int add_statement(struct listing *l, const struct frame *of, const struct
 	*frame.turn = '\0';
 	add_indent(l, &frame);
 	for (; !err && *at; at++) {
-		if (*at == *SLOT) {
+		size_t length = 0;
+
+		if (*at == '&')
+			err = add_repeated(l, node, at, v, &length);
+		if (length) {
+			v += count_values(at, length);
+			at += length - 1;
+		} else if (*at == *SLOT) {
 			at++;
 			err = *at == 'n' ? add_event(l, &frame, &l->text, node)
 					 : add_value(l, &frame, &l->text, *at, node, v++);
@@ -391,20 +474,41 @@ static int add_rounds(struct listing *l, struct frame *frame, const struct node 
 	return err;
 }
 
+/* Is the text from @from on one statement? */
+static bool is_one_statement(const struct text *text, size_t from)
+{
+	const char *end = text->failed ? NULL : strstr(text->at + from, ";\n");
+
+	return end && end + 2 == text->at + text->used;
+}
+
+/* Remove the brace before the body at @body. */
+static void remove_brace(struct text *text, size_t body)
+{
+	memmove(text->at + body - 3, text->at + body - 1, text->used - body + 1);
+	text_cut(text, text->used - 2);
+}
+
 static int add_loop(struct listing *l, struct frame *frame, struct node *node)
 {
 	struct frame inner = *frame;
 	char turn[24];
+	size_t body;
 	int err = add_rounds(l, &inner, node);
 
 	if (err || inner.nest.depth == TURNS_DEEP)
 		return err ? err : -E2BIG;
 	memcpy(turn, inner.turn, sizeof(turn));
 	inner.nest.loops[inner.nest.depth++] = node;
+	body = l->text.used;
 	for (size_t i = 0; !err && i < node->nparts; i++)
 		err = add_node(l, &inner, node->parts[i]);
-	add_indent(l, frame);
-	text_addf(&l->text, "}\n");
+	if (node->nparts == 1 && !node->parts[0]->parts && is_one_statement(&l->text, body)) {
+		remove_brace(&l->text, body);
+	} else {
+		add_indent(l, frame);
+		text_addf(&l->text, "}\n");
+	}
 	if (!err && *turn && strcmp(turn, "i")) {
 		add_indent(l, frame);
 		text_addf(&l->text, "%s++;\n", turn);
@@ -433,6 +537,12 @@ static bool ends_with_empty_line(const struct text *text)
 	return text->used > 1 && !memcmp(text->at + text->used - 2, "\n\n", 2);
 }
 
+/* A loop of one statement that names its events needs no comment. */
+static bool is_short_loop(const struct listing *l, const struct node *node)
+{
+	return node->nparts == 1 && !node->parts[0]->parts && l->named[node->parts[0]->text];
+}
+
 static int add_node(struct listing *l, struct frame *frame, struct node *node)
 {
 	struct tour ends = { 0 };
@@ -447,10 +557,13 @@ static int add_node(struct listing *l, struct frame *frame, struct node *node)
 		return add_loop(l, frame, node);
 	loops_visit(node, note_ends, &ends);
 	outer.counts = needs_count(l, &frame->nest, node);
+	if (is_short_loop(l, node) && !outer.counts)
+		return add_loop(l, &outer, node);
 	if (!ends_with_empty_line(&l->text))
 		text_char(&l->text, '\n');
-	text_addf(&l->text, "\t/* %s:%" PRIu64 " to %s:%" PRIu64 " */\n", l->thread, ends.first,
-		  l->thread, ends.last);
+	text_addf(&l->text, "\t/* %s:%" PRIu64 " to %s:%" PRIu64 " */\n", l->thread,
+		  skips_restore(l->skips, ends.first), l->thread,
+		  skips_restore(l->skips, ends.last));
 	if (outer.counts)
 		err = begin_count(l, node);
 	if (!err)
@@ -469,6 +582,8 @@ int listing_add(struct listing *l, const struct block *block)
 		return -ENOMEM;
 	for (size_t i = 0; i < l->texts->n; i++)
 		l->named[i + 1] = strstr(l->texts->at[i], SLOT "n");
+	for (size_t i = 0; l->repeated && !err && i < block->n; i++)
+		err = count_literals(l, block->at[i]);
 	for (size_t i = 0; !err && i < block->n; i++)
 		err = add_node(l, &frame, block->at[i]);
 	free(l->named);

@@ -5,13 +5,17 @@
  * Not thread-safe.
  */
 #include "cli/emit/loops.h"
+#include "cli/emit/repeated.h"
+#include "cli/emit/skips.h"
 
 struct listing {
 	const struct texts *texts;
-	const char *thread; /* the thread number of its events, "3" for 3:N */
+	const char *thread;        /* the thread number of its events, "3" for 3:N */
+	const struct skips *skips; /* of the thread */
 	/* adds lines in place of OBJECT_KEPT and an object's number; @index: "[i]" */
 	void (*kept)(void *of, uint32_t object, const char *index, struct text *text);
 	void *of;
+	struct repeated *repeated;    /* NULL: nothing becomes a macro */
 	struct text text;             /* the body of the function */
 	struct text before;           /* variables and tables, before the body */
 	unsigned int ntables, nturns; /* turn1, turn2... must be declared */

@@ -234,6 +234,16 @@ const struct region *memory_of(const struct memory *memory, uint32_t object, int
 	return NULL;
 }
 
+enum { STATIC_BUFFERS = 64, STATIC_BYTES = 1 << 20 };
+
+bool memory_is_static(const struct memory *memory, size_t i)
+{
+	const struct buffer *buffer = &memory->buffers[i];
+
+	return memory->nbuffers <= STATIC_BUFFERS && buffer->length <= STATIC_BYTES &&
+	       buffer->addr % MEMORY_PAGE == 0;
+}
+
 const char *memory_name(const struct program *program, const struct buffer *buffer, char text[64])
 {
 	char *at = text;

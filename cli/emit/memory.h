@@ -21,6 +21,8 @@ struct buffer {
 	uint64_t addr, length;
 };
 
+enum { MEMORY_PAGE = 4096 };
+
 struct memory {
 	struct region *regions;
 	size_t nregions;
@@ -46,6 +48,9 @@ const struct region *memory_of(const struct memory *memory, uint32_t object, int
 
 /* Is @region valid at @time? */
 bool memory_is_live(const struct region *region, int64_t time);
+
+/* Is buffer @i an array of the C program? Others are too large, or do not begin with a page. */
+bool memory_is_static(const struct memory *memory, size_t i);
 
 /* The name of a buffer. */
 const char *memory_name(const struct program *program, const struct buffer *buffer, char text[64]);

@@ -8,8 +8,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { FLAGS_A_LINE = 4 };
-
 char *names_decimal(char *at, uint32_t number)
 {
 	if (number >= 10)
@@ -83,19 +81,13 @@ void names_add_flags(struct text *text, const struct enum_info *info, int64_t va
 {
 	uint64_t left = (uint64_t)value;
 	bool first = true;
-	int n = 0;
 
 	for (unsigned int i = 0; info && i < info->nvalues && left; i++) {
 		uint64_t bit = (uint64_t)info->values[i].value;
 
 		if (!bit || bit & (bit - 1) || !(left & bit))
 			continue;
-		text_addf(text,
-			  first              ? "%s"
-			  : n % FLAGS_A_LINE ? " | %s"
-					     : " |\n\t%s",
-			  info->values[i].name);
-		n++;
+		text_addf(text, first ? "%s" : " |\n\t%s", info->values[i].name);
 		left &= ~bit;
 		first = false;
 	}
@@ -145,4 +137,13 @@ void names_add_string(struct text *text, const char *foreign)
 		else
 			text_char(text, (char)c);
 	}
+}
+
+void names_add_thread(struct text *text, uint32_t thread)
+{
+	char id[32];
+
+	event_id_text((struct event_id){ thread, 1 }, id);
+	*strrchr(id, ':') = '\0';
+	names_add_string(text, id);
 }

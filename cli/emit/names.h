@@ -36,3 +36,6 @@ void names_add_errno(struct text *text, int64_t error);
 /* Add text of the trace to a comment, or inside a string. */
 void names_add_comment(struct text *text, const char *foreign);
 void names_add_string(struct text *text, const char *foreign);
+
+/* Add the name of a thread, "3" of its events 3:N, inside a string. */
+void names_add_thread(struct text *text, uint32_t thread);

@@ -267,6 +267,7 @@ int program_add(struct program *program, bool event)
 		return 0;
 	}
 	finish_phrase(program);
-	err = script_add(script, &program->texts, &program->phrase, program->at.n, event);
+	err = script_add(script, &program->texts, &program->phrase,
+			 skips_remove(&program->skips[program->at.thread], program->at.n), event);
 	return err ? log_err(err, "emit") : 0;
 }

@@ -5,6 +5,7 @@
  * Not thread-safe.
  */
 #include "cli/emit/loops.h"
+#include "cli/emit/skips.h"
 #include "cli/emit/statement.h"
 #include "core/store/read/trace.h"
 
@@ -33,6 +34,11 @@ enum helper {
 	HELPER_ACK = 1 << 20,
 	HELPER_LINKED_RECV = 1 << 21,
 	HELPER_LINKED_SEND = 1 << 22,
+	HELPER_HOW = 1 << 23,  /* completions that may differ */
+	HELPER_MORE = 1 << 24, /* immediate data, invalidated keys, datagrams */
+	HELPER_BAD_SEND = 1 << 25,
+	HELPER_BAD_RECV = 1 << 26,
+	HELPER_SKIPS = 1 << 27,
 };
 
 enum { EMIT_THREADS = 256 };
@@ -66,6 +72,7 @@ struct program {
 	struct texts texts;
 	struct script scripts[EMIT_THREADS + 1]; /* by thread */
 	struct block blocks[EMIT_THREADS + 1];   /* the loops made of them, by thread */
+	struct skips skips[EMIT_THREADS + 1];    /* by thread */
 	struct kept *objects;                    /* by id */
 	uint32_t nobjects, nthreads, nprocesses;
 	unsigned int helpers;

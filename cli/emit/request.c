@@ -209,6 +209,7 @@ static int add_list(struct maker *maker, const struct post *post)
 	else
 		phrase_addf(phrase, "NULL");
 	phrase_addf(phrase, ", %s)", bad[send]);
+	program->helpers |= send ? HELPER_BAD_SEND : HELPER_BAD_RECV;
 	result_check(program, post->ret);
 	part_add_bound(maker, post);
 	return 0;

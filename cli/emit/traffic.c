@@ -154,6 +154,13 @@ static int order_keys(struct maker *maker, uint32_t qp, const struct wr *wr, int
 	return err;
 }
 
+/* Does its completion have more than a length: immediate data, an invalidated key, a sender? */
+static bool has_more(const struct wr *wr)
+{
+	return wr->ah || wr->opcode == IBV_WR_SEND_WITH_IMM ||
+	       wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM || wr->opcode == IBV_WR_SEND_WITH_INV;
+}
+
 static int order_post(struct maker *maker, const struct post *post)
 {
 	struct program *program = maker->program;
@@ -177,6 +184,7 @@ static int order_post(struct maker *maker, const struct post *post)
 		const struct wr *wr = &post->wr[i];
 		int status = links_status(&maker->links, program->at, i);
 
+		program->helpers |= has_more(wr) ? HELPER_MORE : 0;
 		err = order_keys(maker, post->object, wr, status);
 		if (!err && send && i < post_taken(post))
 			err = order_message(maker, post->object, wr, status);
@@ -265,6 +273,8 @@ static void add_success(struct maker *maker, const struct wc *wc)
 	uint32_t from;
 	char name[NAME_TEXT];
 
+	if (wc->wc_flags & (IBV_WC_WITH_IMM | IBV_WC_WITH_INV))
+		maker->program->helpers |= HELPER_MORE;
 	if (wc->opcode & IBV_WC_RECV) {
 		phrase_addf(phrase, ", .byte_len = ");
 		phrase_number(phrase, 'd', wc->byte_len);
@@ -300,8 +310,9 @@ static void begin_expect_call(struct maker *maker, const struct poll *poll, cons
 
 	program->helpers |= HELPER_ASIDE | HELPER_EXPECT |
 			    (ex    ? HELPER_EX
-			     : how ? 0
-				   : HELPER_PLAIN);
+			     : how ? HELPER_HOW
+				   : HELPER_PLAIN) |
+			    (wc->qp ? 0 : HELPER_HOW);
 	if (ex)
 		phrase_addf(phrase, "expect_by(" SLOT "n, %s%sBY_EX, %s, ", how ?: "",
 			    how ? " | " : "", names_variable(program, poll->object, name));

@@ -14,7 +14,7 @@
 #include "cli/emit/names.h"
 #include "core/wire/log.h"
 
-enum { PAGE = 4096, COUNTERS_A_LINE = 5, THREADS_A_LINE = 6, TURNS_A_LINE = 6 };
+enum { COUNTERS_A_LINE = 5, THREADS_A_LINE = 6, TURNS_A_LINE = 6 };
 
 static void add_omissions(const struct program *program, struct text *text)
 {
@@ -125,9 +125,13 @@ static void add_buffers(const struct maker *maker, uint32_t process, struct text
 
 	for (size_t i = 0; i < maker->memory.nbuffers; i++)
 		if (maker->memory.buffers[i].process == process)
-			text_addf(text, "static char *%s; /* %" PRIu64 " bytes */\n",
+			text_addf(text,
+				  memory_is_static(&maker->memory, i)
+					  ? "static char %s[%" PRIu64
+					    "] __attribute__((aligned(%d)));\n"
+					  : "static char *%s; /* %" PRIu64 " bytes */\n",
 				  memory_name(maker->program, &maker->memory.buffers[i], name),
-				  maker->memory.buffers[i].length);
+				  maker->memory.buffers[i].length, MEMORY_PAGE);
 }
 
 static void add_variables(const struct maker *maker, struct text *text)
@@ -187,8 +191,6 @@ static void add_locals(const char *body, struct text *text)
 		const char *use, *declaration;
 	} rows[] = {
 		{ "next(&n, ", "\tstruct numbers n;\n" },
-		{ "&bad_send", "\tstruct ibv_send_wr *bad_send;\n" },
-		{ "&bad_recv", "\tstruct ibv_recv_wr *bad_recv;\n" },
 		{ "ibv_wr_start(qpx)", "\tstruct ibv_qp_ex *qpx;\n" },
 		{ "&async)", "\tstruct ibv_async_event async;\n" },
 	};
@@ -219,28 +221,44 @@ static void add_thread_comment(const struct program *program, uint32_t thread, s
 	text_addf(text, " */\nstatic void *thread_%u(void *unused)\n{\n", thread);
 }
 
-static int add_thread(struct maker *maker, uint32_t thread, struct text *text)
+/* Add the macros of what the thread repeats. */
+static void add_macros(const struct repeated *repeated, struct text *text)
+{
+	if (repeated->macros.used)
+		text_addf(text,
+			  "/* what the next thread posts and expects in several places */\n%s\n",
+			  repeated->macros.at);
+}
+
+static int add_thread(struct maker *maker, uint32_t thread, struct repeated *repeated,
+		      struct text *text)
 {
 	struct program *program = maker->program;
 	struct text prefix = { 0 };
 	struct listing listing = { .texts = &program->texts,
+				   .skips = &program->skips[thread],
+				   .repeated = repeated,
 				   .kept = add_saved_copy,
 				   .of = program };
-	char id[32];
 	int err;
 
-	event_id_text((struct event_id){ thread, 1 }, id);
-	*strrchr(id, ':') = '\0';
-	names_add_string(&prefix, id);
+	repeated_restart(repeated);
+	names_add_thread(&prefix, thread);
 	listing.thread = prefix.at;
 	err = prefix.failed ? -ENOMEM : listing_add(&listing, &program->blocks[thread]);
 	loops_fini(&program->blocks[thread]);
 	if (!err && listing.text.at) {
+		add_macros(repeated, text);
 		add_thread_comment(program, thread, text);
 		add_locals(listing.text.at, text);
 		add_turns(listing.nturns, text);
-		text_addf(text, "%s\n%s\treturn unused;\n}\n\n",
-			  listing.before.at ? listing.before.at : "", listing.text.at);
+		if (listing.before.at)
+			text_addf(text, "%s", listing.before.at);
+		if (!text->failed && text->at[text->used - 2] == ';') /* declarations */
+			text_char(text, '\n');
+		text_addf(text, "%s\treturn unused;\n}\n\n", listing.text.at);
+		if (listing.has_loops && skips_count(&program->skips[thread]))
+			program->helpers |= HELPER_SKIPS;
 		program->helpers |= (listing.has_loops ? HELPER_AT : 0) |
 				    (listing.has_steps ? HELPER_NEXT : 0) |
 				    (listing.has_waits ? HELPER_COMING : 0);
@@ -279,9 +297,11 @@ static void add_main(const struct maker *maker, struct text *text)
 		text_addf(text, " };\n\n");
 	text_addf(text, "\tfind_device(argc, argv);\n");
 	for (size_t b = 0; b < maker->memory.nbuffers; b++)
-		text_addf(text, "\t%s = memory(%" PRIu64 ", %" PRIu64 ");\n",
-			  memory_name(program, &maker->memory.buffers[b], name),
-			  maker->memory.buffers[b].length, maker->memory.buffers[b].addr % PAGE);
+		if (!memory_is_static(&maker->memory, b))
+			text_addf(text, "\t%s = memory(%" PRIu64 ", %" PRIu64 ");\n",
+				  memory_name(program, &maker->memory.buffers[b], name),
+				  maker->memory.buffers[b].length,
+				  maker->memory.buffers[b].addr % MEMORY_PAGE);
 	for (uint32_t t = 1; t <= program->nthreads; t++)
 		if (program->scripts[t].added && n == 1)
 			text_addf(text, "\tthread_%u(NULL);\n", t);
@@ -299,15 +319,17 @@ static void add_main(const struct maker *maker, struct text *text)
 int write_program(struct maker *maker, struct text *text)
 {
 	struct program *program = maker->program;
+	struct repeated repeated = { 0 };
 	struct text threads = { 0 };
 	int err = 0;
 
 	join_arrays(program);
 	for (uint32_t t = 1; !err && t <= program->nthreads; t++)
 		if (program->scripts[t].added)
-			err = add_thread(maker, t, &threads);
-	if (maker->memory.nbuffers)
-		program->helpers |= HELPER_MEMORY;
+			err = add_thread(maker, t, &repeated, &threads);
+	for (size_t b = 0; b < maker->memory.nbuffers; b++)
+		if (!memory_is_static(&maker->memory, b))
+			program->helpers |= HELPER_MEMORY;
 	if (!err && !threads.at && !threads.failed)
 		err = program_refuse_all("the trace has no verbs for a program");
 	if (!err) {
@@ -321,5 +343,6 @@ int write_program(struct maker *maker, struct text *text)
 	if (!err && (text->failed || threads.failed))
 		err = log_err(-ENOMEM, "emit");
 	text_fini(&threads);
+	repeated_fini(&repeated);
 	return err;
 }

@@ -26,8 +26,8 @@ builds() {
 # runs NAME: ends with 0, on the software device
 runs() { timeout 120 "$VERBATIM" run -- "./$1"; }
 
-# NAME LINES PROGRAM...: at most that many lines. A pingpong has 500 if the machine is idle, each
-# unusual order of events some more, and 10,000 without loops.
+# NAME LINES PROGRAM...: at most that many lines. A pingpong has 390, each unusual order of events
+# some more, and 10,000 without loops.
 becomes_a_program() {
 	local name=$1 most=$2 lines
 	shift 2
@@ -38,7 +38,8 @@ becomes_a_program() {
 	runs "$name"
 }
 
-# a recording of the program has no finding that the original lacks
+# a recording of the program has no finding that the original lacks, but for late polls: these come
+# of a busy machine
 is_checked_as() { # name
 	timeout 120 "$VERBATIM" record -o again.db -- "./$1" >again.log 2>&1 || return
 	local new
@@ -46,7 +47,8 @@ is_checked_as() { # name
 	[ -z "$new" ] || { echo "new findings: $new"; return 1; }
 }
 findings() {
-	"$VERBATIM" check --format sarif "$1" | jq -r '.runs[0].results[].ruleId' | sort -u
+	"$VERBATIM" check --format sarif "$1" | jq -r '.runs[0].results[].ruleId' | grep -v PERF-005 |
+		sort -u
 }
 
 # alter NAME SQL: NAME.db altered becomes program altered, which ends with 1 and names the event
@@ -63,7 +65,18 @@ altered_is_reported() { # name, table, where, set
 	rm -f altered.db
 }
 
-try "rc_pingpong" becomes_a_program rc_pingpong 1500 ibv_rc_pingpong
+# The order of these recordings is the usual one.
+pingpongs_are_short() {
+	local name lines
+	for name in rc uc ud; do
+		lines=$("$VERBATIM" emit "$root/tests/conformance/soft/$name.db" | wc -l)
+		[ "$lines" -gt 100 ] && [ "$lines" -lt 400 ] ||
+			{ echo "$name: $lines lines"; return 1; }
+	done
+}
+try pingpongs_are_short
+
+try "rc_pingpong" becomes_a_program rc_pingpong 600 ibv_rc_pingpong
 try "rc_pingpong is checked" is_checked_as rc_pingpong
 try_in_turn "uc_pingpong" becomes_a_program uc_pingpong 1500 ibv_uc_pingpong
 try_in_turn "ud_pingpong" becomes_a_program ud_pingpong 1500 ibv_ud_pingpong

@@ -10,6 +10,7 @@
 static struct texts texts;
 static struct block block;
 static struct listing listing;
+static struct skips skips;
 static uint32_t awaited; /* the text of the event that the next statement waits for; 0: none */
 
 static void store_number(void *of, uint32_t object, const char *index, struct text *text)
@@ -21,7 +22,10 @@ static void store_number(void *of, uint32_t object, const char *index, struct te
 static int begin_listing(void **state)
 {
 	(void)state;
-	listing = (struct listing){ .texts = &texts, .thread = "3", .kept = store_number };
+	skips = (struct skips){ 0 };
+	listing = (struct listing){
+		.texts = &texts, .thread = "3", .skips = &skips, .kept = store_number
+	};
 	awaited = 0;
 	return 0;
 }
@@ -79,13 +83,9 @@ TEST(numbers_of_a_loop_are_expressions_of_its_variable)
 		    "call(" SLOT "n, a" SLOT "o, b" SLOT "o, c" SLOT "o, " SLOT "x, " SLOT
 		    "d, " SLOT "d);",
 		    64 * i, 8 - i, 7, 16 + 16 * i, -3 * i, 9);
-	assert_listing("", "\n"
-			   "\t/* 3:10 to 3:16 */\n"
-			   "\tfor (long i = 0; i < 4; i++) {\n"
+	assert_listing("", "\tfor (long i = 0; i < 4; i++)\n"
 			   "\t\tcall(at(\"3\", 10 + 2 * i), a + 64 * i, b + 8 - i, c + 7, "
-			   "0x10 + 16 * i, -3 * i, 9);\n"
-			   "\t}\n"
-			   "\n");
+			   "0x10 + 16 * i, -3 * i, 9);\n");
 	assert_true(listing.has_loops);
 	assert_false(listing.has_steps);
 }
@@ -103,10 +103,9 @@ TEST(other_numbers_are_elements_of_a_table)
 		       "INT64_MIN };\n",
 		       "\n"
 		       "\t/* 3:1 to 3:8 */\n"
-		       "\tfor (long i = 0; i < 8; i++) {\n"
+		       "\tfor (long i = 0; i < 8; i++)\n"
 		       "\t\tcall(table1[i % 4], a + table2[i], (uint64_t)table1[i % 4],\n"
 		       "\t\tb + table3[i]);\n"
-		       "\t}\n"
 		       "\n");
 }
 
@@ -127,9 +126,8 @@ TEST(a_long_table_has_several_lines)
 	text_addf(&before, "\n\t};\n");
 	assert_listing(before.at, "\n"
 				  "\t/* 3:1 to 3:36 */\n"
-				  "\tfor (long i = 0; i < 36; i++) {\n"
+				  "\tfor (long i = 0; i < 36; i++)\n"
 				  "\t\tcall(table1[i]);\n"
-				  "\t}\n"
 				  "\n");
 	text_fini(&before);
 }
@@ -174,9 +172,8 @@ TEST(rounds_that_differ_are_numbers_of_the_outer_loop)
 		       "\n"
 		       "\t/* 3:1 to 3:18 */\n"
 		       "\tfor (long i = 0; i < 4; i++) {\n"
-		       "\t\tfor (long j = 0; j < table1[i]; j++) {\n"
+		       "\t\tfor (long j = 0; j < table1[i]; j++)\n"
 		       "\t\t\tinner();\n"
-		       "\t\t}\n"
 		       "\t\touter();\n"
 		       "\t}\n"
 		       "\n");
@@ -196,9 +193,8 @@ TEST(events_at_irregular_distances_are_counted)
 		       "\n"
 		       "\t/* 3:5 to 3:31 */\n"
 		       "\tn = (struct numbers){ \"3\", 2, runs1, 0 };\n"
-		       "\tfor (long i = 0; i < 9; i++) {\n"
+		       "\tfor (long i = 0; i < 9; i++)\n"
 		       "\t\tcall(next(&n, 3));\n"
-		       "\t}\n"
 		       "\n");
 	assert_true(listing.has_steps);
 	assert_false(listing.has_waits || listing.has_loops);
@@ -219,9 +215,8 @@ TEST(counted_events_with_fixed_steps_need_no_table)
 			   "\t/* 3:3 to 3:26 */\n"
 			   "\tn = (struct numbers){ \"3\", 2, NULL, 0 };\n"
 			   "\tfor (long i = 0; i < 4; i++) {\n"
-			   "\t\tfor (long j = 0; j < 2 + 2 * i; j++) {\n"
+			   "\t\tfor (long j = 0; j < 2 + 2 * i; j++)\n"
 			   "\t\t\tinner(next(&n, 1));\n"
-			   "\t\t}\n"
 			   "\t\touter(next(&n, 1));\n"
 			   "\t\tunnamed();\n"
 			   "\t}\n"
@@ -270,4 +265,43 @@ TEST(numbers_of_objects_are_stored_by_lines_of_the_caller)
 			   "\t\tend();\n"
 			   "\t}\n"
 			   "\n");
+}
+
+TEST(numbers_that_no_event_has_do_not_make_a_loop_irregular)
+{
+	skips = (struct skips){ .n = 1, .at = { 12 } };
+	for (uint64_t n = 10; n < 16; n++)
+		if (n != 12)
+			ADD(skips_remove(&skips, n), "call(" SLOT "n);\nmore();", 0);
+	ADD(skips_remove(&skips, 16), "last(" SLOT "n);", 0);
+	assert_listing("", "\tfor (long i = 0; i < 5; i++) {\n"
+			   "\t\tcall(at(\"3\", 10 + i));\n"
+			   "\t\tmore();\n"
+			   "\t}\n"
+			   "\tlast(\"3:16\");\n");
+	assert_false(listing.has_steps);
+}
+
+/* Its numbers are constant, and it comes twice; another one differs in each round. */
+TEST(a_repeated_completion_becomes_a_macro)
+{
+	static const char text[] = "expect(" SLOT "n, &(struct ibv_wc){\n\t.wr_id = " SLOT "x, "
+				   ".opcode = IBV_WC_RECV, .byte_len = " SLOT "d });";
+	struct repeated repeated = { 0 };
+
+	listing.repeated = &repeated;
+	ADD(1, text, 1, 64);
+	ADD(2, "other();", 0);
+	ADD(3, text, 1, 64);
+	ADD(4, "another();", 0);
+	ADD(5, text, 2, 64);
+	assert_listing("", "\texpect(\"3:1\", RECEIVED1);\n"
+			   "\tother();\n"
+			   "\texpect(\"3:3\", RECEIVED1);\n"
+			   "\tanother();\n"
+			   "\texpect(\"3:5\", &(struct ibv_wc){\n"
+			   "\t\t.wr_id = 0x2, .opcode = IBV_WC_RECV, .byte_len = 64 });\n");
+	assert_string_equal(repeated.macros.at, "#define RECEIVED1 &(struct ibv_wc){ .wr_id = 0x1, "
+						".opcode = IBV_WC_RECV, .byte_len = 64 }\n");
+	repeated_fini(&repeated);
 }

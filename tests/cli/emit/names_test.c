@@ -43,7 +43,7 @@ TEST(flags_are_named_and_the_rest_is_a_number)
 	struct text text = { 0 };
 
 	names_add_flags(&text, enum_find("ibv_send_flags"), 2 | 8 | 0x100);
-	assert_string_equal(text.at, "IBV_SEND_SIGNALED | IBV_SEND_INLINE | 0x100");
+	assert_string_equal(text.at, "IBV_SEND_SIGNALED |\n\tIBV_SEND_INLINE | 0x100");
 	text_cut(&text, 0);
 	names_add_flags(&text, enum_find("ibv_send_flags"), 0);
 	assert_string_equal(text.at, "0");

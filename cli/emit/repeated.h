@@ -1,0 +1,40 @@
+#pragma once
+/*
+ * Requests and completions that a thread has in several places: each becomes a macro.
+ *
+ * Not thread-safe.
+ */
+#include "cli/emit/statement.h"
+
+enum repeated_kind {
+	REPEATED_SEND,
+	REPEATED_RECV,
+	REPEATED_SENT,
+	REPEATED_RECEIVED,
+	REPEATED_KINDS
+};
+
+struct repeated {
+	struct texts texts; /* each as C */
+	struct repeated_use {
+		enum repeated_kind kind;
+		unsigned int times;  /* in this thread */
+		unsigned int number; /* of its macro; 0: it has none yet */
+	} * uses;                    /* by text, from 0 for text 1 */
+	size_t nuses;
+	unsigned int numbers[REPEATED_KINDS];
+	struct text macros; /* of this thread */
+};
+
+/* The first one in the text of a statement, and its length; NULL: none. */
+const char *repeated_find(const char *text, size_t *ret_length);
+
+/* Count one, in C without slots. 0 or -ENOMEM. */
+int repeated_count(struct repeated *repeated, const char *source);
+
+/* Add the name of its macro, defined if it is new. false: it has none. */
+bool repeated_add(struct repeated *repeated, const char *source, struct text *text);
+
+/* The next thread begins. */
+void repeated_restart(struct repeated *repeated);
+void repeated_fini(struct repeated *repeated);
