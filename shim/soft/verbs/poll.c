@@ -455,8 +455,16 @@ void poll_purge_srq(struct soft_cq *cq, struct soft_srq *srq)
 	visit_entries(cq, purge_srq, srq);
 }
 
+/*
+ * In a program with thousands of queues nearly all are empty, and each is asked for each region. A
+ * thread that has just polled the last entry has copied its payload before is_empty_now() can see
+ * that; one that is still between ibv_start_poll() and ibv_end_poll() holds the lock. Rings change
+ * under the object mutex, which the caller holds.
+ */
 void poll_land_all(struct soft_cq *cq)
 {
+	if (is_empty_now(cq) && !__atomic_load_n(&cq->polling.owner, __ATOMIC_ACQUIRE))
+		return;
 	visit_entries(cq, copy_one_payload, NULL);
 }
 
