@@ -445,6 +445,8 @@ int learn_trace(struct replay *r)
 		err = learn_filter(r);
 	if (!err)
 		err = limit_memory(r);
+	if (!err) /* most traffic uses a part of its regions, and to clear the rest takes long */
+		err = processes_setenv("VERBATIM_SOFT_PAGES", "lazy");
 	for (uint32_t i = 1; i < r->nprocesses && !err; i++)
 		err = recorded_memory_parent(r, i) ? 0 : map_memory(r->memory[i]);
 	return err;

@@ -56,6 +56,20 @@ int pages_bring_in(const void *addr, size_t length, bool write)
 	return EFAULT;
 }
 
+int pages_bring_in_ends(const void *addr, size_t length, bool write)
+{
+	const char *last = (const char *)addr + length - 1;
+	int err = pages_bring_in(addr, length ? 1 : 0, write);
+
+	if (!err && length && last < (const char *)addr)
+		err = EINVAL;
+	if (!err && length)
+		err = pages_bring_in(last, 1, write);
+	if (!err && length && !pages_are_mapped(addr, length))
+		err = EFAULT;
+	return err;
+}
+
 /* The next area in smaps, and its page size; false at the end. */
 static bool next_area(FILE *smaps, struct range *area, size_t *page)
 {

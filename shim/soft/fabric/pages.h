@@ -11,6 +11,9 @@
  */
 int pages_bring_in(const void *addr, size_t length, bool write);
 
+/* The same for the first and the last page; those between must only be mapped. */
+int pages_bring_in_ends(const void *addr, size_t length, bool write);
+
 bool pages_are_mapped(const void *addr, size_t length);
 
 /* Is the whole range in huge pages of the kernel's pool (hugetlb)? */

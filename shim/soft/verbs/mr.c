@@ -14,6 +14,7 @@
 #include "shim/soft/verbs/mr.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -54,6 +55,20 @@ static bool is_implicit(const struct mr_range *range)
 	return range->access & IBV_ACCESS_ON_DEMAND && !range->memory && range->length == SIZE_MAX;
 }
 
+/*
+ * Registration pins pages, so all of them must be there; with VERBATIM_SOFT_PAGES=lazy they come
+ * when they are used, for programs that register much more than they use.
+ */
+static int bring_in(const struct mr_range *range)
+{
+	const char *pages = getenv("VERBATIM_SOFT_PAGES");
+	bool write = range->access & IBV_ACCESS_LOCAL_WRITE;
+
+	if (pages && !strcmp(pages, "lazy"))
+		return pages_bring_in_ends(range->memory, range->length, write);
+	return pages_bring_in(range->memory, range->length, write);
+}
+
 int mr_check_memory(const struct mr_range *range)
 {
 	uintptr_t from = (uintptr_t)range->memory;
@@ -70,8 +85,7 @@ int mr_check_memory(const struct mr_range *range)
 	if (!range->length && !(from % sysconf(_SC_PAGESIZE)))
 		return EINVAL;
 	if (!(range->access & IBV_ACCESS_ON_DEMAND))
-		return pages_bring_in(range->memory, range->length,
-				      range->access & IBV_ACCESS_LOCAL_WRITE);
+		return bring_in(range);
 	return huge && !pages_are_huge(range->memory, range->length) ? EINVAL : 0;
 }
 

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <sys/mman.h>
 
 #include "tests/shim/soft/fellow.h"
 #include "tests/test.h"
@@ -187,4 +188,60 @@ TEST_WITH(null_region_of_another_process_discards, NULL, NULL)
 	}
 	end_close(&e);
 	assert_int_equal(fellow_stop(&f), 0);
+}
+
+enum { PAGE = 4096, PAGES = 16 };
+
+/* Are the pages of @buf from @from up to @to in memory? */
+static bool are_resident(void *buf, size_t from, size_t to)
+{
+	unsigned char resident[PAGES];
+
+	assert_int_equal(mincore(buf, (size_t)PAGES * PAGE, resident), 0);
+	while (from < to && resident[from] & 1)
+		from++;
+	return from == to;
+}
+
+static int register_pages(struct end *e, void *buf, size_t n)
+{
+	struct ibv_mr *mr = ibv_reg_mr(e->pd, buf, n * PAGE, ALL_ACCESS);
+
+	if (!mr)
+		return errno;
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	return 0;
+}
+
+TEST(pages_of_a_region_come_when_they_are_used_if_that_is_asked_for)
+{
+	struct pair *p = *state;
+	char *buf = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
+
+	setenv("VERBATIM_SOFT_PAGES", "lazy", 1);
+	assert_int_equal(register_pages(&p->a, buf, PAGES), 0);
+	assert_true(are_resident(buf, 0, 1) && are_resident(buf, PAGES - 1, PAGES));
+	assert_false(are_resident(buf, 1, 2));
+	unsetenv("VERBATIM_SOFT_PAGES");
+	assert_int_equal(register_pages(&p->a, buf, PAGES), 0);
+	assert_true(are_resident(buf, 0, PAGES));
+	munmap(buf, PAGES * PAGE);
+}
+
+TEST(a_lazy_region_must_be_mapped_and_its_ends_writable)
+{
+	struct pair *p = *state;
+	char *buf = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
+
+	setenv("VERBATIM_SOFT_PAGES", "lazy", 1);
+	assert_int_equal(mprotect(buf, PAGE, PROT_READ), 0);
+	assert_int_equal(register_pages(&p->a, buf, PAGES), EFAULT);
+	assert_int_equal(register_pages(&p->a, buf + PAGE, PAGES - 1), 0);
+	assert_int_equal(munmap(buf + 4 * PAGE, PAGE), 0);
+	assert_int_equal(register_pages(&p->a, buf + PAGE, PAGES - 1), EFAULT);
+	assert_int_equal(register_pages(&p->a, buf + PAGE, 3), 0);
+	unsetenv("VERBATIM_SOFT_PAGES");
+	munmap(buf, PAGES * PAGE);
 }
