@@ -106,19 +106,19 @@ static bool next_part(const char **text, char path[PATH_LENGTH], double *weight,
 		*ret_bad = end == colon + 1 || *end || !(*weight > 0) || *weight > 1e6;
 		*colon = '\0';
 	}
-	return !*ret_bad && *path;
+	*ret_bad |= !*path;
+	return !*ret_bad;
 }
 
 bool traffic_check_mix(const char *text)
 {
 	char path[PATH_LENGTH];
-	bool bad = false;
+	bool bad = !*text || text[strlen(text) - 1] == ',';
 	double weight;
-	int n = 0;
 
-	while (next_part(&text, path, &weight, &bad))
-		n++;
-	return !bad && n >= 2 && !*text;
+	while (!bad && next_part(&text, path, &weight, &bad))
+		continue;
+	return !bad && !*text;
 }
 
 static int scale_traffic(struct load *load, const struct traffic_changes *changes)

@@ -117,6 +117,12 @@ static bool is_half_down(uint32_t from, uint32_t to, uint32_t n)
 	return is_half(from, to, n) && from > to;
 }
 
+static bool is_self(uint32_t from, uint32_t to, uint32_t n)
+{
+	(void)n;
+	return from == to;
+}
+
 enum takes { ANY, EVEN, POWER };
 
 /* clang-format off */
@@ -149,6 +155,7 @@ static const struct {
 	[LOAD_PAIRS_DOWN]    = { "pairs-down", "the reverse", is_pair_down, EVEN },
 	[LOAD_HALVES_UP]     = { "halves-up", "r to r + half the ranks", is_half_up, EVEN },
 	[LOAD_HALVES_DOWN]   = { "halves-down", "the reverse", is_half_down, EVEN },
+	[LOAD_SELF]          = { "self", "each rank to itself", is_self, ANY },
 };
 /* clang-format on */
 
@@ -186,5 +193,7 @@ bool load_pattern_takes(enum load_pattern pattern, uint32_t n)
 
 bool load_pattern_has(enum load_pattern pattern, uint32_t from, uint32_t to, uint32_t n)
 {
-	return from < n && to < n && from != to && patterns[pattern].has(from, to, n);
+	if (from == to && pattern != LOAD_SELF)
+		return false;
+	return from < n && to < n && patterns[pattern].has(from, to, n);
 }

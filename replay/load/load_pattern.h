@@ -31,6 +31,7 @@ enum load_pattern {
 	LOAD_PAIRS_DOWN,
 	LOAD_HALVES_UP,
 	LOAD_HALVES_DOWN,
+	LOAD_SELF,
 	LOAD_PATTERNS
 };
 

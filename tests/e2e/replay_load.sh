@@ -279,7 +279,7 @@ mistakes_are_explained() {
 	printf 'model 1\nranks 2\nflow 0>1\nrate fast\n' >bad.txt
 	load bad.txt; is "status" $? 3 && says '^verbatim: bad.txt:4: the rate of each' err &&
 		{ load --loop 2 load.txt; is "status" $? 2; } && says 'compares nothing' err &&
-		{ load --mix a.txt:3; is "status" $? 2; } && says 'TRACE:N\[,TRACE:N' err &&
+		{ load --mix a.txt:3,b.txt:x; is "status" $? 2; } && says 'TRACE:N\[,TRACE:N' err &&
 		{ load --max-memory 1M --size x1000 load.txt; is "status" $? 3; } &&
 		says 'need [0-9]* MiB of memory: increase --max-memory' err &&
 		{ load --from 1:1 load.txt; is "status" $? 2; } && says 'no events' err &&

@@ -91,6 +91,22 @@ TEST(a_little_other_traffic_is_dropped)
 	load_fini(&load);
 }
 
+/* As in a short job of Open MPI: each pair of ranks that ever communicates exchanges addresses. */
+TEST(many_small_requests_at_the_start_are_dropped)
+{
+	struct load load = { 0 };
+
+	add_pattern(&load, LOAD_RING, 8, 4096);
+	for (uint32_t from = 0; from < 8; from++)
+		for (uint32_t to = 0; to < from; to++)
+			add_sender(&load, from, to, 3 + from % 5, 60);
+	assert_int_equal(load_join(&load), 0);
+	assert_int_equal(load_scale_ranks(&load, 2), 0);
+	assert_true(load.dropped > 100);
+	assert_int_equal(load_totals(&load).senders, 16);
+	load_fini(&load);
+}
+
 /* Few requests may have most of the bytes. */
 TEST(a_few_large_requests_are_not_dropped)
 {

@@ -33,6 +33,7 @@ static const struct row {
 	{ "halves_down", LOAD_HALVES_DOWN },
 	{ "to_root", LOAD_TO_ROOT },
 	{ "knomial", LOAD_KNOMIAL_DOWN },
+	{ "self", LOAD_SELF },
 };
 
 static void is_found_row(void **state)

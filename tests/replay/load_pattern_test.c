@@ -42,6 +42,7 @@ static const struct row rows[] = {
 	{ "halves", LOAD_HALVES, 8, 5, 1 },
 	{ "halves-up", LOAD_HALVES_UP, 4, 1, 5 },
 	{ "halves-down", LOAD_HALVES_DOWN, 4, 5, 1 },
+	{ "self", LOAD_SELF, 8, 5, 5 },
 };
 
 static void has_its_edges(void **state)
@@ -62,10 +63,11 @@ TEST(all_patterns_are_tried)
 	assert_int_equal(sizeof(rows) / sizeof(*rows), LOAD_PATTERNS - 1);
 }
 
-TEST(no_rank_sends_to_itself_or_beyond)
+TEST(no_rank_sends_beyond_or_unasked_to_itself)
 {
 	for (unsigned int p = LOAD_LIST + 1; p < LOAD_PATTERNS; p++) {
-		assert_false(load_pattern_has((enum load_pattern)p, 3, 3, 8));
+		assert_int_equal(load_pattern_has((enum load_pattern)p, 3, 3, 8), p == LOAD_SELF);
+		assert_false(load_pattern_has((enum load_pattern)p, 8, 8, 8));
 		assert_false(load_pattern_has((enum load_pattern)p, 0, 8, 8));
 		assert_false(load_pattern_has((enum load_pattern)p, 8, 0, 8));
 	}
