@@ -249,6 +249,7 @@ static const char *describe_same(const struct diff *diff, enum diff_section sect
 static void print_test(const struct diff_test *test)
 {
 	char line[sizeof(test->what) + sizeof(test->of) + 96], bound[40] = "";
+	size_t room;
 
 	if (!test->because && test->share)
 		snprintf(bound, sizeof(bound), ": less than %.3g points", ceil(test->could_see));
@@ -256,8 +257,12 @@ static void print_test(const struct diff_test *test)
 		snprintf(bound, sizeof(bound), ": less than %.3g %%", ceil(test->could_see));
 	else if (!test->because)
 		snprintf(bound, sizeof(bound), ": less than %.3g times", test->could_see / 100 + 1);
-	snprintf(line, sizeof(line), "%s%s%s%s%s%s", test->what, test->verb ? ", " : "",
-		 test->verb ?: "", *test->of ? ", " : "", test->of, bound);
+	snprintf(line, sizeof(line), "%s%s%s%s%s", test->what, test->verb ? ", " : "",
+		 test->verb ?: "", *test->of ? ", " : "", test->of);
+	room = LINE - strlen(bound);
+	if (strlen(line) > room) /* a place is recognised by less, a number is not */
+		strcpy(line + room - 3, "...");
+	strcat(line, bound);
 	print_line("", line, STYLE_PLAIN);
 }
 

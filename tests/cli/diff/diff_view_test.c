@@ -277,6 +277,17 @@ static struct diff_test *add_test(const char *because, bool share, double could_
 	return test;
 }
 
+TEST(a_long_place_does_not_cut_the_number)
+{
+	struct diff_test *test = add_test(NULL, false, 93.5);
+
+	strcpy(test->of, "post_a_request_that_has_a_long_name");
+	test->verb = "ibv_post_send";
+	expect_part(
+		print_with(diff_print_text),
+		"              test 1, ibv_post_send, post_a_request_that_ha...: less than 94 %\n");
+}
+
 TEST(tests_are_grouped_by_reason)
 {
 	strcpy(add_test(NULL, false, 12.2)->of, "put");
