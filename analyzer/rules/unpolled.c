@@ -7,6 +7,7 @@
  * Only for queues whose content is certain (analyzer/model/queue.h).
  */
 
+#include <stdio.h>
 #include "analyzer/model/key.h"
 #include "analyzer/model/lost.h"
 #include "analyzer/model/model.h"
@@ -128,19 +129,28 @@ static void describe_silence(struct finding *finding, const struct queue *sq, in
 			     finding->says ?: "", cq->name, id);
 }
 
+/* "2.0 ms earlier"; another thread may have posted after the destroy began: "1000 ns later". */
+static const char *name_wait(int64_t ns, char text[48])
+{
+	char span[32];
+
+	snprintf(text, 48, "%s %s", judge_span(ns < 0 ? -ns : ns, span),
+		 ns < 0 ? "later" : "earlier");
+	return text;
+}
+
 static void describe_unpolled(const struct left *left, struct finding *finding)
 {
 	const struct queue *sq = left->qp->sq;
 	int64_t waited = left->now - left->last->time;
-	char name[64], id[32], when[32], sends[WORDS_COUNT];
+	char name[64], id[32], when[48], sends[WORDS_COUNT];
 
-	finding_text(
-		&finding->says,
-		"%s was destroyed with %s outstanding, the last posted at %s, %s earlier: their "
-		"completions were not polled.",
-		judge_name(left->qp, name, sizeof(name)),
-		words_count(sq->signalled, "signalled send", sends),
-		event_id_text(queue_id(left->last), id), judge_span(waited, when));
+	finding_text(&finding->says,
+		     "%s was destroyed with %s outstanding, the last posted at %s, %s: their "
+		     "completions were not polled.",
+		     judge_name(left->qp, name, sizeof(name)),
+		     words_count(sq->signalled, "signalled send", sends),
+		     event_id_text(queue_id(left->last), id), name_wait(waited, when));
 	describe_silence(finding, sq, waited);
 }
 
@@ -182,15 +192,15 @@ static bool has_unsignalled(struct left *left)
 
 static void describe_unsignalled(const struct left *left, struct finding *finding)
 {
-	char name[64], id[32], when[32], sends[WORDS_COUNT];
+	char name[64], id[32], when[48], sends[WORDS_COUNT];
 
 	finding_text(&finding->says,
-		     "%s was destroyed with %s outstanding, the last posted at %s, %s earlier: "
+		     "%s was destroyed with %s outstanding, the last posted at %s, %s: "
 		     "none was signalled, and no message of the peer followed.",
 		     judge_name(left->qp, name, sizeof(name)),
 		     words_count(left->qp->sq->outstanding, "send", sends),
 		     event_id_text(queue_id(left->last), id),
-		     judge_span(left->now - left->last->time, when));
+		     name_wait(left->now - left->last->time, when));
 }
 
 /*
