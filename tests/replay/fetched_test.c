@@ -28,59 +28,94 @@ struct step {
 
 enum { STEPS = 10 };
 
-/* clang-format off */
 static const struct {
 	const char *name;
 	struct step steps[STEPS];
 	const char *reports;
 } stories[] = {
-	{ "equal_values_are_nothing", { { ADD, 1, 5, 5, 8, 1, 0, 0 }, { ADD, 1, 6, 6, 8, 1, 0, 0 } }, "" },
+	{ "equal_values_are_nothing",
+	  { { ADD, 1, 5, 5, 8, 1, 0, 0 }, { ADD, 1, 6, 6, 8, 1, 0, 0 } },
+	  "" },
 	{ "another_first_value_is_nothing",
-	  { { ADD, 1, 5, 3, 8, 1, 0, 0 }, { ADD, 1, 6, 4, 8, 1, 0, 0 } }, "" },
+	  { { ADD, 1, 5, 3, 8, 1, 0, 0 }, { ADD, 1, 6, 4, 8, 1, 0, 0 } },
+	  "" },
 	{ "one_wrong_value_is_a_difference",
-	  { { ADD, 1, 5, 3, 8, 1, 0, 0 }, { ADD, 1, 9, 4, 8, 1, 0, 0 }, { ADD, 1, 7, 5, 8, 1, 0, 0 } },
+	  { { ADD, 1, 5, 3, 8, 1, 0, 0 },
+	    { ADD, 1, 9, 4, 8, 1, 0, 0 },
+	    { ADD, 1, 7, 5, 8, 1, 0, 0 } },
 	  "  1:12 ibv_poll_cq: wc[2].payload: recorded 9 fetched, replayed 6 (request of 1:2)\n" },
 	{ "a_wrong_value_at_the_end_is_undecided",
-	  { { ADD, 1, 5, 3, 8, 1, 0, 0 }, { ADD, 1, 9, 4, 8, 1, 0, 0 } }, "" },
+	  { { ADD, 1, 5, 3, 8, 1, 0, 0 }, { ADD, 1, 9, 4, 8, 1, 0, 0 } },
+	  "" },
 	{ "two_values_in_a_row_are_a_write",
-	  { { ADD, 1, 5, 3, 8, 1, 0, 0 }, { ADD, 1, 9, 4, 8, 1, 0, 0 },
-	    { ADD, 1, 10, 5, 8, 1, 0, 0 }, { ADD, 1, 11, 6, 8, 1, 0, 0 } }, "" },
+	  { { ADD, 1, 5, 3, 8, 1, 0, 0 },
+	    { ADD, 1, 9, 4, 8, 1, 0, 0 },
+	    { ADD, 1, 10, 5, 8, 1, 0, 0 },
+	    { ADD, 1, 11, 6, 8, 1, 0, 0 } },
+	  "" },
 	{ "after_a_write_the_offset_is_another",
-	  { { ADD, 1, 5, 3, 8, 1, 0, 0 }, { ADD, 1, 9, 4, 8, 1, 0, 0 },
-	    { ADD, 1, 10, 5, 8, 1, 0, 0 }, { ADD, 1, 4, 6, 8, 1, 0, 0 },
+	  { { ADD, 1, 5, 3, 8, 1, 0, 0 },
+	    { ADD, 1, 9, 4, 8, 1, 0, 0 },
+	    { ADD, 1, 10, 5, 8, 1, 0, 0 },
+	    { ADD, 1, 4, 6, 8, 1, 0, 0 },
 	    { ADD, 1, 12, 7, 8, 1, 0, 0 } },
 	  "  1:14 ibv_poll_cq: wc[4].payload: recorded 4 fetched, replayed 11 (request of 1:4)\n" },
 	{ "a_difference_is_reported_once",
-	  { { ADD, 1, 5, 3, 8, 1, 0, 0 }, { ADD, 1, 9, 4, 8, 1, 0, 0 },
-	    { ADD, 1, 7, 5, 8, 1, 0, 0 }, { ADD, 1, 8, 6, 8, 1, 0, 0 } },
+	  { { ADD, 1, 5, 3, 8, 1, 0, 0 },
+	    { ADD, 1, 9, 4, 8, 1, 0, 0 },
+	    { ADD, 1, 7, 5, 8, 1, 0, 0 },
+	    { ADD, 1, 8, 6, 8, 1, 0, 0 } },
 	  "  1:12 ibv_poll_cq: wc[2].payload: recorded 9 fetched, replayed 6 (request of 1:2)\n" },
 	{ "two_queue_pairs_may_add_in_any_order",
-	  { { ADD, 1, 5, 3, 8, 1, 0, 0 }, { ADD, 1, 9, 4, 8, 1, 1, 0 }, { ADD, 1, 7, 5, 8, 1, 0, 0 } }, "" },
+	  { { ADD, 1, 5, 3, 8, 1, 0, 0 },
+	    { ADD, 1, 9, 4, 8, 1, 1, 0 },
+	    { ADD, 1, 7, 5, 8, 1, 0, 0 } },
+	  "" },
 	{ "a_swap_may_set_any_value",
-	  { { ADD, 1, 5, 3, 8, 1, 0, 0 }, { SWAP, 1, 9, 4, 8, 1, 0, 0 }, { ADD, 1, 7, 5, 8, 1, 0, 0 } }, "" },
+	  { { ADD, 1, 5, 3, 8, 1, 0, 0 },
+	    { SWAP, 1, 9, 4, 8, 1, 0, 0 },
+	    { ADD, 1, 7, 5, 8, 1, 0, 0 } },
+	  "" },
 	{ "another_address_has_its_own_offset",
-	  { { ADD, 1, 5, 3, 8, 1, 0, 0 }, { ADD, 1, 9, 4, 16, 1, 0, 0 }, { ADD, 1, 7, 5, 8, 1, 0, 0 } }, "" },
+	  { { ADD, 1, 5, 3, 8, 1, 0, 0 },
+	    { ADD, 1, 9, 4, 16, 1, 0, 0 },
+	    { ADD, 1, 7, 5, 8, 1, 0, 0 } },
+	  "" },
 	{ "another_key_has_its_own_offset",
-	  { { ADD, 1, 5, 3, 8, 1, 0, 0 }, { ADD, 1, 9, 4, 8, 2, 0, 0 }, { ADD, 1, 7, 5, 8, 1, 0, 0 } }, "" },
-	{ "equal_reads_are_nothing", { { READ, 0, 5, 5, 8, 1, 0, 0 }, { READ, 0, 5, 5, 8, 1, 0, 0 } }, "" },
+	  { { ADD, 1, 5, 3, 8, 1, 0, 0 },
+	    { ADD, 1, 9, 4, 8, 2, 0, 0 },
+	    { ADD, 1, 7, 5, 8, 1, 0, 0 } },
+	  "" },
+	{ "equal_reads_are_nothing",
+	  { { READ, 0, 5, 5, 8, 1, 0, 0 }, { READ, 0, 5, 5, 8, 1, 0, 0 } },
+	  "" },
 	{ "a_read_that_differs_is_noted",
 	  { { READ, 0, 5, 5, 8, 1, 0, 0 }, { READ, 0, 5, 6, 8, 1, 0, 1 } },
-	  "note: 1 read returned data that differs from the recording, first at 1:12: byte 3 of 77 was 0x05 "
-	  "and is 0x06. What the program itself wrote to memory is not in the trace\n" },
+	  "note: 1 read returned data that differs from the recording, first at 1:12: byte 3 "
+	  "of 77 was 0x05 and is 0x06. What the program itself wrote to memory is not in the "
+	  "trace\n" },
 	{ "reads_that_differ_are_counted",
-	  { { READ, 0, 5, 5, 8, 1, 0, 0 }, { READ, 0, 5, 6, 8, 1, 0, 1 }, { READ, 0, 7, 6, 8, 1, 1, 1 },
-	    { READ, 0, 5, 5, 16, 1, 0, 0 }, { READ, 0, 5, 6, 16, 1, 0, 1 } },
-	  "note: 3 reads returned data that differs from the recording, first at 1:12: byte 3 of 77 was 0x05 "
-	  "and is 0x06. What the program itself wrote to memory is not in the trace\n" },
+	  { { READ, 0, 5, 5, 8, 1, 0, 0 },
+	    { READ, 0, 5, 6, 8, 1, 0, 1 },
+	    { READ, 0, 7, 6, 8, 1, 1, 1 },
+	    { READ, 0, 5, 5, 16, 1, 0, 0 },
+	    { READ, 0, 5, 6, 16, 1, 0, 1 } },
+	  "note: 3 reads returned data that differs from the recording, first at 1:12: byte 3 "
+	  "of 77 was 0x05 and is 0x06. What the program itself wrote to memory is not in the "
+	  "trace\n" },
 	{ "reads_that_all_differ_are_of_other_memory",
-	  { { READ, 0, 5, 6, 8, 1, 0, 1 }, { READ, 0, 5, 6, 8, 1, 0, 1 }, { READ, 0, 5, 5, 16, 1, 0, 0 } },
+	  { { READ, 0, 5, 6, 8, 1, 0, 1 },
+	    { READ, 0, 5, 6, 8, 1, 0, 1 },
+	    { READ, 0, 5, 5, 16, 1, 0, 0 } },
 	  "" },
 	{ "adding_nothing_is_a_read",
-	  { { ADD, 0, 5, 5, 8, 1, 0, 0 }, { ADD, 0, 5, 6, 8, 1, 0, 1 }, { ADD, 0, 5, 5, 8, 1, 0, 0 } },
-	  "note: 1 read returned data that differs from the recording, first at 1:12: byte 3 of 77 was 0x05 "
-	  "and is 0x06. What the program itself wrote to memory is not in the trace\n" },
+	  { { ADD, 0, 5, 5, 8, 1, 0, 0 },
+	    { ADD, 0, 5, 6, 8, 1, 0, 1 },
+	    { ADD, 0, 5, 5, 8, 1, 0, 0 } },
+	  "note: 1 read returned data that differs from the recording, first at 1:12: byte 3 "
+	  "of 77 was 0x05 and is 0x06. What the program itself wrote to memory is not in the "
+	  "trace\n" },
 };
-/* clang-format on */
 
 static struct replica_qp qps[2];
 

@@ -12,7 +12,7 @@ enum { RING = 1 << 14 };
 static struct refilled *refilled;
 static struct replica_qp sender;
 
-static struct refill message(uint64_t n, uint32_t index)
+static struct refill message_of(uint64_t n, uint32_t index)
 {
 	return (struct refill){ { 1, n }, index };
 }
@@ -45,13 +45,14 @@ static void send_message(uint64_t n, uint32_t index)
 
 static void note_message(uintptr_t at, uint64_t n, uint32_t index)
 {
-	assert_int_equal(refilled_note(refilled, (const void *)at, message(n, index), &sender), 0);
+	assert_int_equal(refilled_note(refilled, (const void *)at, message_of(n, index), &sender),
+			 0);
 }
 
 /* The message after it in its buffer has number @next; 0: there is none. */
 static void expect_next(uint64_t n, uint32_t index, uint64_t next, uint32_t next_index)
 {
-	struct refill over = message(n, index);
+	struct refill over = message_of(n, index);
 
 	assert_int_equal(refilled_next(refilled, &over), next != 0);
 	assert_int_equal(over.event.thread, 1);

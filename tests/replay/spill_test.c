@@ -19,7 +19,7 @@ static struct {
 	int advice;
 } expected;
 
-static long transfer(long call, int fd, uintptr_t bytes, size_t n, off_t at)
+static long transfer_bytes(long call, int fd, uintptr_t bytes, size_t n, off_t at)
 {
 	if (interrupts || fails) {
 		errno = interrupts ? EINTR : fails;
@@ -31,12 +31,12 @@ static long transfer(long call, int fd, uintptr_t bytes, size_t n, off_t at)
 
 ssize_t pwrite(int fd, const void *bytes, size_t n, off_t at)
 {
-	return transfer(SYS_pwrite64, fd, (uintptr_t)bytes, n, at);
+	return transfer_bytes(SYS_pwrite64, fd, (uintptr_t)bytes, n, at);
 }
 
 ssize_t pread(int fd, void *bytes, size_t n, off_t at)
 {
-	return transfer(SYS_pread64, fd, (uintptr_t)bytes, n, at);
+	return transfer_bytes(SYS_pread64, fd, (uintptr_t)bytes, n, at);
 }
 
 int posix_fadvise(int fd, off_t at, off_t n, int advice)

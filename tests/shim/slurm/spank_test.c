@@ -81,7 +81,7 @@ void slurm_error(const char *format, ...)
 	ran.errors++;
 }
 
-static bool handles(int number)
+static bool handles_signal(int number)
 {
 	struct sigaction action;
 
@@ -104,7 +104,7 @@ int execve(const char *path, char *const words[], char *const env[])
 	sigprocmask(SIG_SETMASK, NULL, &mask);
 	for (int number = 1; number < NSIG; number++)
 		ran.blocked |= sigismember(&mask, number) == 1;
-	ran.handled = handles(SIGHUP) || handles(SIGTERM) || handles(SIGRTMAX);
+	ran.handled = handles_signal(SIGHUP) || handles_signal(SIGTERM) || handles_signal(SIGRTMAX);
 	errno = ENOENT;
 	return -1;
 }
