@@ -29,6 +29,7 @@ struct ring_text {
 	 * events and call stacks, and which of several polls returned a completion.
 	 */
 	bool loose;
+	bool unnamed; /* addresses of identifiers and events of librdmacm, which allocates anew */
 };
 
 /* Addresses of programs lie there; other numbers are smaller, or negative. */
@@ -51,6 +52,10 @@ static inline void ring_text_number(struct ring_text *r, const char *name, uint6
 		return;
 	}
 	r->last = value;
+	if (r->unnamed) {
+		text_addf(r->out, " %s @", name);
+		return;
+	}
 	while (i < r->naddresses && r->addresses[i] != value)
 		i++;
 	assert_true(i < RING_TEXT_ADDRESSES);
@@ -137,6 +142,7 @@ static inline void ring_text_call(struct ring_text *r, const struct event_call *
 	const struct codec_visitor visitor = ring_text_visitor(r);
 	const uint64_t *args = (const uint64_t *)(call + 1) + call->nframes;
 
+	r->unnamed = r->loose && verb_infos[call->verb].via == VIA_CM;
 	text_addf(r->out, " %s depth %u%s", verb_infos[call->verb].name, call->depth,
 		  call->nframes && !r->loose ? " stack" : "");
 	if (!r->brief)
@@ -148,8 +154,10 @@ static inline void ring_text_return(struct ring_text *r, const struct event_retu
 	const struct codec_visitor visitor = ring_text_visitor(r);
 	const struct verb_info *info = &verb_infos[back->verb];
 	const uint64_t *outs = (const uint64_t *)(back + 1);
+	bool is_port; /* that may be chosen by the kernel */
 	ssize_t used;
 
+	r->unnamed = r->loose && info->via == VIA_CM;
 	if (r->loose) /* a verb that succeeds leaves some error */
 		text_addf(r->out, " %s error %d", info->name,
 			  verb_failed(back->verb, back->ret) ? back->error : 0);
@@ -157,10 +165,8 @@ static inline void ring_text_return(struct ring_text *r, const struct event_retu
 		text_addf(r->out, " %s of %u error %d", info->name, back->call_seq, back->error);
 	if (r->loose && info->effect == EFFECT_CREATE)
 		ring_text_forget(r, (uint64_t)back->ret);
-	ring_text_number(r, "ret",
-			 r->loose && strstr(info->name, "_port") && back->ret > 1024
-				 ? 1024
-				 : (uint64_t)back->ret);
+	is_port = r->loose && strstr(info->name, "rdma_get_") && strstr(info->name, "_port");
+	ring_text_number(r, "ret", is_port ? back->ret != 0 : (uint64_t)back->ret);
 	if (r->brief)
 		return;
 	used = back->nouts ? codec_visit(outs, back->nouts, &info->args, &visitor) : 0;
@@ -329,6 +335,7 @@ static inline void ring_text_add(struct ring_text *r, const struct event_head *h
 		return;
 	if (r->loose && (head->flags & EVENT_OURS || ring_text_varies(head)))
 		return;
+	r->unnamed = false;
 	text_addf(r->out, "\t%u %s flags %u", r->loose ? 0 : head->seq, names[head->type],
 		  head->flags & ~(r->loose && head->type == EVENT_POLL ? EVENT_STACK : 0));
 	if (head->type == EVENT_CALL)
