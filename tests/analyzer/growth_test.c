@@ -151,6 +151,19 @@ static struct kind {
 	  "80 protection domains without objects, created one after the other from pd2 to pd81: "
 	  "nothing was created from them." },
 	{ "protection domains with CQs", OBJECT_pd, MOST, true, NULL },
+	{ "as many domains as count", OBJECT_pd, 64, false,
+	  "64 protection domains without objects, created one after the other from pd2 to pd65" },
+	{ "one domain less", OBJECT_pd, 63, false, NULL },
+	{ "CQs", OBJECT_cq, 64, false,
+	  "64 CQs without queues, created one after the other from cq2 to cq65: nothing was "
+	  "created from them." },
+	{ "few CQs", OBJECT_cq, 63, false, NULL },
+	{ "channels", OBJECT_comp_channel, 64, false,
+	  "64 completion channels without CQs, created one after the other from comp_channel1 to "
+	  "comp_channel64: nothing was created from them." },
+	{ "few channels", OBJECT_comp_channel, 63, false, NULL },
+	{ "channels with CQs", OBJECT_comp_channel, 64, true,
+	  "64 CQs without queues, created one after the other from cq2 to cq65" },
 	{ "ended connections", OBJECT_cm_id, 16, false,
 	  "16 identifiers whose connections had ended, created one after the other from cm_id1 to "
 	  "cm_id16: none of them can send or receive." },
@@ -194,6 +207,21 @@ static void make_pd(struct story *s, struct ibv_pd *pd, struct ibv_mr *mr, bool 
 		register_as(s, 1, mr, IBV_ACCESS_LOCAL_WRITE);
 }
 
+/* A channel, and a CQ of it; or only one of them. */
+static void make_cq(struct story *s, struct ibv_cq *cq, struct ibv_comp_channel *channel, bool used,
+		    bool alone)
+{
+	*channel = (struct ibv_comp_channel){ .context = &ends[1].context, .fd = 9 };
+	*cq = (struct ibv_cq){ .context = &ends[1].context,
+			       .channel = alone ? NULL : channel,
+			       .cqe = 16 };
+	if (!alone)
+		story_do(s, 1, VERB_create_comp_channel, 36, W(channel), W(&ends[1].context));
+	if (used || alone)
+		story_do(s, 1, VERB_create_cq, 37, W(cq), W(&ends[1].context), W(16), W(0),
+			 W(cq->channel), W(0));
+}
+
 static void objects_become_more(void **state)
 {
 	static struct ibv_qp qps[MOST];
@@ -201,6 +229,8 @@ static void objects_become_more(void **state)
 	static struct ibv_pd pds[MOST];
 	static struct ibv_mr regions[MOST];
 	static struct rdma_cm_id ids[MOST];
+	static struct ibv_cq cqs[MOST];
+	static struct ibv_comp_channel channels[MOST];
 	const struct kind *row = *state;
 	struct story s;
 
@@ -211,6 +241,8 @@ static void objects_become_more(void **state)
 			make_qp(&s, &qps[i], i, row->used);
 		else if (row->kind == OBJECT_context)
 			story_do(&s, 1, VERB_open_device, 35, W(&contexts[i]), W(0x1000));
+		else if (row->kind == OBJECT_cq || row->kind == OBJECT_comp_channel)
+			make_cq(&s, &cqs[i], &channels[i], row->used, row->kind == OBJECT_cq);
 		else if (row->kind == OBJECT_pd)
 			make_pd(&s, &pds[i], &regions[i], row->used);
 		else
