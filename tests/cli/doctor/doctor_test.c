@@ -8,6 +8,10 @@
 
 #include "cli/doctor/doctor.h"
 #include "tests/test.h"
+#include "tests/transcript.h"
+
+/* All findings so far, which are compared with doctor_test.txt. */
+static struct text said;
 
 static char root[32];
 
@@ -58,6 +62,34 @@ static int remove_root(void **state)
 
 static struct doctor doctor;
 
+/* Append a text, without the root of the machine and the numbers of its owner. */
+static void put_said(const char *text)
+{
+	size_t n = strlen(root);
+
+	for (; *text; text++)
+		if (n && !strncmp(text, root, n))
+			text += n - 1;
+		else if (!strncmp(text, "owner ", 6))
+			text += 6 + strspn(text + 6, "0123456789:") - 1;
+		else
+			text_char(&said, *text);
+}
+
+/* The findings from @first on; one of a real folder is left out. */
+static void note_findings(size_t first)
+{
+	for (size_t i = first; i < doctor.nfindings; i++) {
+		const struct finding *f = &doctor.findings[i];
+
+		if (!strncmp(f->text, "/dev/shm has", 12))
+			continue;
+		text_addf(&said, "%d ", (int)f->verdict);
+		put_said(f->text);
+		text_addf(&said, "%s%s\n", f->remedy ? "; " : "", f->remedy ?: "");
+	}
+}
+
 /* The worst verdict of one check, after the checks that it depends on. */
 static enum verdict worst_verdict(void (*look)(struct doctor *))
 {
@@ -70,6 +102,7 @@ static enum verdict worst_verdict(void (*look)(struct doctor *))
 	first = look == doctor_devices ? 0 : doctor.nfindings;
 	if (first)
 		look(&doctor);
+	note_findings(first);
 	for (size_t i = first; i < doctor.nfindings; i++)
 		if (doctor.findings[i].verdict > verdict)
 			verdict = doctor.findings[i].verdict;
@@ -185,9 +218,16 @@ TEST(kernels_are_told_apart)
 		const char *release;
 		enum verdict verdict;
 	} kernels[] = {
-		{ "6.1.0-13-amd64\n", DOCTOR_OK }, { "5.12.0\n", DOCTOR_OK },
-		{ "5.11.22\n", DOCTOR_NOTE },      { "4.18.0-553.el8\n", DOCTOR_NOTE },
-		{ "4.4.0\n", DOCTOR_PROBLEM },     { "3.10.0-1160.el7\n", DOCTOR_PROBLEM },
+		{ "6.1.0-13-amd64\n", DOCTOR_OK },
+		{ "5.12.0\n", DOCTOR_OK },
+		{ "5.11.22\n", DOCTOR_NOTE },
+		{ "4.18.0-553.el8\n", DOCTOR_NOTE },
+		{ "4.14.0\n", DOCTOR_NOTE },
+		{ "4.13.99\n", DOCTOR_PROBLEM },
+		{ "6.0\n", DOCTOR_OK },
+		{ "3.15.0\n", DOCTOR_PROBLEM },
+		{ "4.4.0\n", DOCTOR_PROBLEM },
+		{ "3.10.0-1160.el7\n", DOCTOR_PROBLEM },
 	};
 
 	assert_int_equal(worst_verdict(doctor_kernel), DOCTOR_PROBLEM); /* no /proc */
@@ -232,6 +272,11 @@ TEST(little_space_is_reported)
 	put_file("/.dockerenv", "", 0644);
 	doctor_judge_space(&doctor, "here", 64ull << 20);
 	assert_true(was_said("--shm-size"));
+	for (uint64_t bytes = 16 << 20; bytes <= 512 << 20; bytes *= 32) {
+		doctor_judge_space(&doctor, "there", bytes - 1);
+		doctor_judge_space(&doctor, "there", bytes);
+	}
+	note_findings(0);
 }
 
 /* A slow clock that is the best available one (an emulated processor) has no remedy. */
@@ -259,6 +304,10 @@ TEST(better_clock_is_advised_where_there_is_one)
 		assert_int_equal(!last->remedy, !clocks[i].remedy);
 	}
 	assert_true(was_said("clock source"));
+	doctor_judge_clock(&doctor, false, "hpet", 100);
+	doctor_judge_clock(&doctor, false, "hpet", 100.4);
+	doctor_judge_clock(&doctor, true, "hpet", 900);
+	note_findings(0);
 }
 
 TEST(ring_budget_is_held_against_the_memory_limit)
@@ -273,7 +322,94 @@ TEST(ring_budget_is_held_against_the_memory_limit)
 	setenv("VERBATIM_RING_BUDGET", "80M", 1);
 	assert_int_equal(worst_verdict(doctor_memory), DOCTOR_NOTE);
 	assert_true(was_said("VERBATIM_RING_BUDGET"));
+	setenv("VERBATIM_RING_BUDGET", "50M", 1);
+	assert_int_equal(worst_verdict(doctor_memory), DOCTOR_OK);
+	setenv("VERBATIM_RING_BUDGET", "52428801", 1);
+	assert_int_equal(worst_verdict(doctor_memory), DOCTOR_NOTE);
+	setenv("VERBATIM_RING_BUDGET", "", 1);
+	assert_int_equal(worst_verdict(doctor_memory), DOCTOR_OK);
 	unsetenv("VERBATIM_RING_BUDGET");
+}
+
+static const char *in_root(const char *name)
+{
+	static char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s%s", root, name);
+	return path;
+}
+
+TEST(folders_of_sessions_must_be_writable)
+{
+	unsetenv("VERBATIM_SESSIONS");
+	assert_int_equal(worst_verdict(doctor_session), DOCTOR_OK);
+	assert_int_equal(doctor.nfindings, 1); /* of devices */
+	setenv("VERBATIM_SESSIONS", "", 1);
+	assert_int_equal(worst_verdict(doctor_session), DOCTOR_OK);
+	setenv("VERBATIM_SESSIONS", in_root("/absent"), 1);
+	assert_int_equal(worst_verdict(doctor_session), DOCTOR_PROBLEM);
+	put_file("/folder/x", "", 0644);
+	chmod(in_root("/folder"), 0);
+	setenv("VERBATIM_SESSIONS", in_root("/folder"), 1);
+	if (!getuid())
+		assert_int_equal(setresuid(65534, 65534, 0),
+				 0); /* access(2) asks for the real one */
+	assert_int_equal(worst_verdict(doctor_session), DOCTOR_PROBLEM);
+	if (geteuid() == 65534)
+		assert_int_equal(setresuid(0, 0, 0), 0);
+	chmod(in_root("/folder"), 0755);
+	unsetenv("VERBATIM_SESSIONS");
+}
+
+TEST(a_fabric_must_be_private)
+{
+	unsetenv("VERBATIM_SOFT_FABRIC");
+	assert_int_equal(worst_verdict(doctor_fabric), DOCTOR_OK);
+	setenv("VERBATIM_SOFT_FABRIC", in_root("/fabric"), 1);
+	assert_int_equal(worst_verdict(doctor_fabric), DOCTOR_OK);
+	assert_int_equal(doctor.nfindings, 1);
+	mkdir(in_root("/fabric"), 0700);
+	assert_int_equal(worst_verdict(doctor_fabric), DOCTOR_OK);
+	assert_int_equal(doctor.nfindings, 2);
+	chmod(in_root("/fabric"), 0710);
+	assert_int_equal(worst_verdict(doctor_fabric), DOCTOR_PROBLEM);
+	chmod(in_root("/fabric"), 0701);
+	assert_int_equal(worst_verdict(doctor_fabric), DOCTOR_PROBLEM);
+	put_file("/file", "", 0700);
+	setenv("VERBATIM_SOFT_FABRIC", in_root("/file"), 1);
+	assert_int_equal(worst_verdict(doctor_fabric), DOCTOR_PROBLEM);
+	unsetenv("VERBATIM_SOFT_FABRIC");
+}
+
+TEST(devices_are_listed_with_their_drivers)
+{
+	put_device("/dev/infiniband/uverbs0", 0666);
+	put_file("/sys/class/infiniband/siw0/x", "", 0644);
+	put_file("/sys/class/infiniband/mlx5_0/device/driver/x", "", 0644);
+	put_file("/dev/infiniband/rdma_cm", "", 0666);
+	assert_int_equal(symlink("../../bus/module/mlx5_core",
+				 in_root("/sys/class/infiniband/mlx5_0/device/driver/module")),
+			 0);
+	worst_verdict(doctor_devices);
+	worst_verdict(doctor_nodes);
+	worst_verdict(doctor_modules);
+}
+
+/* Firewalls are noticed by either of two files. */
+TEST(a_firewall_is_a_note)
+{
+	setenv("VERBATIM_SOFT_WIRE", "lo,all", 1);
+	put_file("/sys/class/net/lo/mtu", "65536", 0644);
+	assert_int_equal(worst_verdict(doctor_wire), DOCTOR_OK);
+	put_file("/proc/net/ip_tables_names", "filter\n", 0644);
+	assert_int_equal(worst_verdict(doctor_wire), DOCTOR_NOTE);
+	put_file("/proc/net/ip_tables_names", "", 0644);
+	assert_int_equal(worst_verdict(doctor_wire), DOCTOR_OK);
+	put_file("/sys/module/nf_tables/x", "", 0644);
+	assert_int_equal(worst_verdict(doctor_wire), DOCTOR_NOTE);
+	setenv("VERBATIM_SOFT_WIRE", "lo,alle", 1);
+	assert_int_equal(worst_verdict(doctor_wire), DOCTOR_PROBLEM);
+	unsetenv("VERBATIM_SOFT_WIRE");
 }
 
 TEST(daemon_that_is_gone_does_not_run)
@@ -307,14 +443,6 @@ static enum verdict worst_of(const char *program)
 	return doctor_count(&doctor, DOCTOR_PROBLEM) ? DOCTOR_PROBLEM
 	       : doctor_count(&doctor, DOCTOR_NOTE)  ? DOCTOR_NOTE
 						     : DOCTOR_OK;
-}
-
-static const char *in_root(const char *name)
-{
-	static char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s%s", root, name);
-	return path;
 }
 
 TEST(absent_program_is_a_problem)
@@ -424,3 +552,8 @@ static void what_hinders_the_wire_is_found(void **state)
 }
 
 TEST_ROWS(networks, what_hinders_the_wire_is_found);
+
+TEST_LAST(findings_are_those_of_the_transcript)
+{
+	transcript_expect(__FILE__, &said);
+}
