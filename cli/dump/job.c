@@ -86,12 +86,8 @@ int job_find_process(const char *command, struct trace *trace, const char *name,
 	const char *first = trace_part_name(trace, 0);
 
 	*ret_process = process;
-	if (!process)
+	if (!process || (!first && !*name))
 		return 0;
-	if (!first && !*name)
-		return trace_process(trace, process)
-			       ? 0
-			       : cli_misuse(command, "the trace has no process %u", process);
 	if (!first)
 		return cli_misuse(command, "only one trace: write 'process %u'", process);
 	if (!*name)

@@ -268,6 +268,9 @@ static int find_named_objects(struct question *question, struct trace *trace)
 	if (!status)
 		status = job_find_process("query", trace, question->in, question->process,
 					  &question->process);
+	if (!status && question->process && !*question->object &&
+	    !trace_process(trace, question->process))
+		status = cli_misuse("query", "the trace has no process %u", question->process);
 	return status;
 }
 
