@@ -135,6 +135,8 @@ int writer_cut(struct writer *writer, int64_t time)
 	err = forget_note(writer, &cut->control);
 	if (!err && writer->outstanding)
 		err = cut_carry(writer, cut);
+	if (!err)
+		err = forget_cut(writer, &cut->control);
 	writer->last_cut = time;
 	return err ? writer_fail(writer, log_err(err, "cut the trace")) : 0;
 }

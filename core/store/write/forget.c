@@ -110,6 +110,14 @@ static int note_log(struct control_cut *cut, const struct thread_log *log)
 	return 0;
 }
 
+int forget_cut(struct writer *writer, const struct control_cut *cut)
+{
+	return writer->needed
+		       ? needed_cut(writer->needed, &(struct needed_cut){ cut->time, cut->limit,
+									  cut->open, cut->nopen })
+		       : 0;
+}
+
 int forget_note(struct writer *writer, struct control_cut *cut)
 {
 	int err = 0;
@@ -177,11 +185,8 @@ static int number_object(void *arg, const struct needed_object *object)
 
 	if (object->kind == OBJECT_device)
 		return 0;
-	if (WRITER_RUN(writer, numbered, "iutuii", counter, object->process,
-		       object_names[object->kind], object->ordinal, (int64_t)0, (int64_t)0) ||
-	    !object->made.thread)
-		return writer->err;
-	return WRITER_RUN(writer, numbered, "iutuii", object->row, object->process,
+	return WRITER_RUN(writer, numbered, "iutuii",
+			  object->made.thread ? (int64_t)object->row : counter, object->process,
 			  object_names[object->kind], object->ordinal, (int64_t)object->made.thread,
 			  object->made.n);
 }

@@ -6,9 +6,10 @@
  * An object belongs to the first object among the arguments of the call that created it. Objects
  * end with their context or process, even if the program did not destroy them.
  *
- * A trace may begin at any time up to now. So a call that a later one has replaced, and calls of a
+ * A trace may begin at any cut up to now. So a call that a later one has replaced, and calls of a
  * destroyed object, are dropped only when the trace begins after the replacement or destruction:
- * needed_forget().
+ * needed_forget(). Most objects of a service that creates many exist between two cuts: these are
+ * dropped at the second one, and only their number is kept.
  *
  * Not here: the effect of a verb on an object (needed_call.c).
  */
@@ -57,11 +58,14 @@ static void decrease_count(struct map *map, uint64_t key)
 int needed_new(struct needed **ret_needed)
 {
 	struct needed *needed = calloc(1, sizeof(*needed));
+	struct things *lists[] = { &needed->fresh, &needed->counted, &needed->gone,
+				   &needed->dying };
 
 	if (!needed)
 		return -ENOMEM;
-	needed->fresh.last = &needed->fresh.first;
-	needed->dying.last = &needed->dying.first;
+	needed->last_cut = INT64_MIN;
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
+		lists[i]->last = &lists[i]->first;
 	*ret_needed = needed;
 	return 0;
 }
@@ -86,6 +90,7 @@ void needed_free(struct needed *needed)
 	map_fini(&needed->calls);
 	map_fini(&needed->by_thread);
 	map_fini(&needed->tallies);
+	free(needed->counts);
 	free(needed->doomed);
 	free(needed);
 }
@@ -132,6 +137,42 @@ bool needed_is_alive(const struct needed *needed, uint32_t process, uint64_t han
 bool needed_has_thread(const struct needed *needed, uint32_t thread)
 {
 	return count_of(&needed->by_thread, thread) != 0;
+}
+
+/* Lists of objects */
+
+static void push_gone(struct things *things, struct thing *thing)
+{
+	thing->after_gone = NULL;
+	*things->last = thing;
+	things->last = &thing->after_gone;
+}
+
+static struct thing *pop_gone(struct things *things)
+{
+	struct thing *thing = things->first;
+
+	things->first = thing->after_gone;
+	if (!thing->after_gone)
+		things->last = &things->first;
+	return thing;
+}
+
+static void push_new(struct things *things, struct thing *thing)
+{
+	thing->after_fresh = NULL;
+	*things->last = thing;
+	things->last = &thing->after_fresh;
+}
+
+static struct thing *pop_new(struct things *things)
+{
+	struct thing *thing = things->first;
+
+	things->first = thing->after_fresh;
+	if (!thing->after_fresh)
+		things->last = &things->first;
+	return thing;
 }
 
 /* Objects */
@@ -186,7 +227,7 @@ struct thing *needed_process(struct needed *needed, uint32_t process)
 	if (!thing)
 		thing = add_thing(needed, process, KIND_PROCESS, 0);
 	if (thing)
-		thing->counted = true;
+		thing->counted = thing->told = true;
 	return thing;
 }
 
@@ -202,8 +243,7 @@ struct thing *needed_make(struct needed *needed, const struct needed_call *call,
 	thing->end_n = call->end_n;
 	thing->made_at = call->end;
 	link_thing(thing, parent ? parent : process);
-	*needed->fresh.last = thing;
-	needed->fresh.last = &thing->after_fresh;
+	push_new(&needed->fresh, thing);
 	needed->objects++;
 	return thing;
 }
@@ -234,8 +274,7 @@ void needed_end(struct needed *needed, struct thing *thing, int64_t time)
 	if (needed_find(needed, thing->process, thing->kind, thing->handle) == thing)
 		map_remove(&needed->by_place,
 			   place_key(thing->process, thing->kind, thing->handle));
-	*needed->dying.last = thing;
-	needed->dying.last = &thing->after_dying;
+	push_gone(&needed->gone, thing);
 	needed->objects -= thing->kind != KIND_PROCESS;
 	/* a device in no list existed only for its contexts */
 	if (parent && parent->kind == OBJECT_device && !parent->listed && !parent->children &&
@@ -267,7 +306,8 @@ static int expire_call(struct needed *needed, const struct held_call *held, int6
 {
 	if (vec_reserve(needed->doomed, needed->doomed_size, needed->ndoomed + 1))
 		return -ENOMEM;
-	needed->doomed[needed->ndoomed++] = (struct doomed_call){ held->id, held->stack, time };
+	needed->doomed[needed->ndoomed++] =
+		(struct doomed_call){ held->id, held->stack, held->begin, time };
 	return 0;
 }
 
@@ -310,38 +350,204 @@ int needed_hold(struct needed *needed, struct thing *thing, const struct held_ca
 	return err ? err : needed_append(needed, thing, held, time);
 }
 
-/* Forgetting */
+/* Counting the objects */
 
-static int drop_call(struct needed *needed, const struct needed_sink *sink, struct event_id id)
+static bool is_thread_before(const void *open, const void *thread)
+{
+	return ((const struct event_id *)open)->thread < *(const uint32_t *)thread;
+}
+
+/* May a call that has not returned count as the creation of the object? is_made_inside() */
+static bool is_made_in_open_call(const struct thing *thing, const struct needed_cut *cut)
+{
+	size_t at = vec_count_before(cut->open, cut->nopen, sizeof(*cut->open), is_thread_before,
+				     &thing->made.thread);
+
+	return at < cut->nopen && cut->open[at].thread == thing->made.thread &&
+	       cut->open[at].n < thing->made.n;
+}
+
+/* Was the object created and destroyed between two cuts? Then no trace needs it. */
+static bool is_brief(const struct needed *needed, const struct thing *thing, int64_t limit)
+{
+	bool brief = thing->gone_at < limit;
+
+	for (size_t i = 0; i < thing->ncalls && brief; i++)
+		brief = thing->calls[i].begin >= needed->last_cut;
+	return brief;
+}
+
+/* Add a count; they are sorted by time. */
+static int insert_count(struct needed *needed, const struct object_count *new, size_t *ret_at)
+{
+	size_t at = needed->ncounts;
+
+	if (!vec_push(needed->counts, needed->ncounts))
+		return -ENOMEM;
+	for (; at > needed->first_count && needed->counts[at - 1].time > new->time; at--)
+		needed->counts[at] = needed->counts[at - 1];
+	needed->counts[at] = *new;
+	*ret_at = at;
+	return 0;
+}
+
+/* @noted: index + 1 of the counts at @time, by process and kind */
+static int count_object(struct needed *needed, struct map *noted, struct thing *thing, int64_t time)
+{
+	uint64_t key = place_key(thing->process, thing->kind, 0), at = count_of(noted, key);
+	struct object_count count = { time, thing->process, 0, thing->kind };
+	size_t new = 0;
+	int err = increase_count(&needed->tallies, key);
+
+	if (err)
+		return err;
+	count.objects = (uint32_t)count_of(&needed->tallies, key);
+	thing->ordinal = count.objects;
+	thing->counted = true;
+	if (at) {
+		needed->counts[at - 1].objects = count.objects;
+		return 0;
+	}
+	return insert_count(needed, &count, &new) ?: map_put(noted, key, new + 1);
+}
+
+/* If an object was in the way, the counts at later cuts did not have those behind it either. */
+static void raise_later_counts(struct needed *needed, const struct map *noted, int64_t time)
+{
+	for (size_t i = needed->ncounts; i > needed->first_count; i--) {
+		struct object_count *count = &needed->counts[i - 1];
+		uint64_t at = count_of(noted, place_key(count->process, count->kind, 0));
+
+		if (count->time <= time)
+			break;
+		if (at && count->objects < needed->counts[at - 1].objects)
+			count->objects = needed->counts[at - 1].objects;
+	}
+}
+
+/* Count the objects created before the cut. */
+static int count_objects(struct needed *needed, const struct needed_cut *cut)
+{
+	struct map noted = { 0 };
+	struct thing *thing;
+	int err = 0;
+
+	while (!err && (thing = needed->fresh.first) && thing->made_at < cut->time &&
+	       !is_made_in_open_call(thing, cut)) {
+		pop_new(&needed->fresh);
+		err = count_object(needed, &noted, thing, cut->time);
+		thing->brief = thing->told = is_brief(needed, thing, cut->limit);
+		if (!thing->brief)
+			push_new(&needed->counted, thing);
+	}
+	raise_later_counts(needed, &noted, cut->time);
+	map_fini(&noted);
+	return err;
+}
+
+/* Forgetting what no cut was within */
+
+static void forget_call(struct needed *needed, struct event_id id)
 {
 	decrease_count(&needed->calls, call_key(id));
 	decrease_count(&needed->by_thread, id.thread);
+}
+
+static void unlink_all(struct thing *thing)
+{
+	*thing->all_link = thing->after_all;
+	if (thing->after_all)
+		thing->after_all->all_link = thing->all_link;
+}
+
+static void forget_brief_objects(struct needed *needed)
+{
+	while (needed->gone.first) {
+		struct thing *thing = pop_gone(&needed->gone);
+
+		if (!thing->brief) {
+			push_gone(&needed->dying, thing);
+			continue;
+		}
+		for (size_t i = 0; i < thing->ncalls; i++)
+			forget_call(needed, thing->calls[i].id);
+		unlink_all(thing);
+		free_thing(thing);
+	}
+}
+
+static void forget_brief_calls(struct needed *needed, int64_t limit)
+{
+	size_t left = needed->new_doomed;
+
+	for (size_t i = left; i < needed->ndoomed; i++) {
+		const struct doomed_call *doomed = &needed->doomed[i];
+
+		if (doomed->begin >= needed->last_cut && doomed->until < limit)
+			forget_call(needed, doomed->id);
+		else
+			needed->doomed[left++] = *doomed;
+	}
+	needed->ndoomed = needed->new_doomed = left;
+}
+
+int needed_cut(struct needed *needed, const struct needed_cut *cut)
+{
+	int err = count_objects(needed, cut);
+
+	if (err)
+		return err;
+	forget_brief_objects(needed);
+	forget_brief_calls(needed, cut->limit);
+	needed->last_cut = cut->time;
+	return 0;
+}
+
+/* Forgetting what is before the trace */
+
+static int drop_call(struct needed *needed, const struct needed_sink *sink, struct event_id id)
+{
+	forget_call(needed, id);
 	return sink->drop(sink->arg, id);
 }
 
-static int number_new_objects(struct needed *needed, int64_t time, int64_t limit,
-			      const struct needed_sink *sink)
+static int tell_objects(struct needed *needed, int64_t time, int64_t limit,
+			const struct needed_sink *sink)
 {
 	struct thing *thing;
 	int err = 0;
 
-	while (!err && (thing = needed->fresh.first) && thing->made_at < time) {
-		uint64_t key = place_key(thing->process, thing->kind, 0);
-
-		if (increase_count(&needed->tallies, key))
-			return -ENOMEM;
-		needed->fresh.first = thing->after_fresh;
-		if (!thing->after_fresh)
-			needed->fresh.last = &needed->fresh.first;
-		thing->counted = true;
-		thing->ordinal = (uint32_t)count_of(&needed->tallies, key);
+	while (!err && (thing = needed->counted.first) && thing->made_at < time) {
+		pop_new(&needed->counted);
+		thing->told = true;
+		if (thing->gone_at < limit)
+			continue;
 		thing->row = ++needed->rows;
-		err = sink->number(
-			sink->arg,
-			&(struct needed_object){ thing->process, (enum object_kind)thing->kind,
-						 thing->gone_at < limit ? (struct event_id){ 0 }
-									: thing->made,
-						 thing->ordinal, thing->row });
+		err = sink->number(sink->arg, &(struct needed_object){
+						      thing->process, (enum object_kind)thing->kind,
+						      thing->made, thing->ordinal, thing->row });
+	}
+	return err;
+}
+
+static int tell_counts(struct needed *needed, int64_t time, const struct needed_sink *sink)
+{
+	size_t i = needed->first_count;
+	int err = 0;
+
+	for (; i < needed->ncounts && needed->counts[i].time <= time && !err; i++) {
+		const struct object_count *count = &needed->counts[i];
+
+		err = sink->number(sink->arg,
+				   &(struct needed_object){ .process = count->process,
+							    .kind = (enum object_kind)count->kind,
+							    .ordinal = count->objects });
+	}
+	needed->first_count = i;
+	if (i == needed->ncounts) {
+		free(needed->counts);
+		needed->counts = NULL;
+		needed->ncounts = needed->first_count = 0;
 	}
 	return err;
 }
@@ -354,8 +560,11 @@ static int drop_expired_calls(struct needed *needed, int64_t limit, const struct
 	for (; i < needed->ndoomed && needed->doomed[i].until < limit && !err; i++)
 		err = drop_call(needed, sink, needed->doomed[i].id);
 	needed->first_doomed = i;
+	if (needed->new_doomed < i)
+		needed->new_doomed = i;
 	if (i > needed->ndoomed / 2) {
 		needed->ndoomed -= i;
+		needed->new_doomed -= i;
 		memmove(needed->doomed, needed->doomed + i,
 			needed->ndoomed * sizeof(*needed->doomed));
 		needed->first_doomed = 0;
@@ -365,41 +574,42 @@ static int drop_expired_calls(struct needed *needed, int64_t limit, const struct
 
 static int drop_thing(struct needed *needed, struct thing *thing, const struct needed_sink *sink)
 {
-	int err = thing->kind == KIND_PROCESS ? 0 : sink->unnumber(sink->arg, thing->row);
+	int err = thing->row ? sink->unnumber(sink->arg, thing->row) : 0;
 
 	for (size_t i = 0; i < thing->ncalls && !err; i++)
 		err = drop_call(needed, sink, thing->calls[i].id);
 	for (int kind = 0; kind < OBJECT_COUNT && thing->kind == KIND_PROCESS; kind++)
 		map_remove(&needed->tallies, place_key(thing->process, kind, 0));
-	*thing->all_link = thing->after_all;
-	if (thing->after_all)
-		thing->after_all->all_link = thing->all_link;
+	unlink_all(thing);
 	free_thing(thing);
 	return err;
 }
 
-static int drop_dead_objects(struct needed *needed, int64_t limit, const struct needed_sink *sink)
+static int drop_dead_objects(struct needed *needed, struct things *things, int64_t limit,
+			     const struct needed_sink *sink)
 {
-	struct thing *thing;
 	int err = 0;
 
-	while (!err && (thing = needed->dying.first) && thing->gone_at < limit && thing->counted) {
-		needed->dying.first = thing->after_dying;
-		if (!thing->after_dying)
-			needed->dying.last = &needed->dying.first;
-		err = drop_thing(needed, thing, sink);
-	}
+	while (!err && things->first && things->first->gone_at < limit && things->first->told)
+		err = drop_thing(needed, pop_gone(things), sink);
 	return err;
 }
 
 int needed_forget(struct needed *needed, int64_t time, int64_t limit,
 		  const struct needed_sink *sink)
 {
-	int err = number_new_objects(needed, time, limit, sink);
+	/* a call that does not return must not delay the objects behind it any longer */
+	int err = count_objects(needed, &(struct needed_cut){ .time = time, .limit = INT64_MIN });
 
 	if (!err)
+		err = tell_objects(needed, time, limit, sink);
+	if (!err)
+		err = tell_counts(needed, time, sink);
+	if (!err)
 		err = drop_expired_calls(needed, limit, sink);
-	return err ? err : drop_dead_objects(needed, limit, sink);
+	if (!err)
+		err = drop_dead_objects(needed, &needed->dying, limit, sink);
+	return err ? err : drop_dead_objects(needed, &needed->gone, limit, sink);
 }
 
 void needed_stacks(const struct needed *needed, void (*mark)(void *arg, uint32_t stack), void *arg)

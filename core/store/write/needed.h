@@ -3,8 +3,9 @@
  * The earlier control verbs that a trace which begins in the middle must have: those that created
  * the objects that are alive, and the latest ones that determine their state.
  *
- * Follows the calls of all threads as they return. Memory grows with the live objects, and with the
- * calls since the last needed_forget(). Not thread-safe. Handles are those of their process.
+ * Follows the calls of all threads as they return. Memory grows with the live objects, with the
+ * calls since the last needed_cut(), and with those before it that a trace may need which begins
+ * at a cut. Not thread-safe. Handles are those of their process.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,7 +45,17 @@ int needed_fork(struct needed *needed, uint32_t child, uint32_t parent);
 /* The process has ended, and no other process has its objects. */
 void needed_exit(struct needed *needed, uint32_t process, int64_t time);
 
-/* Is that call needed now, or was it at the time of the last needed_forget()? */
+/* A time at which a trace may begin, after all calls that were added. */
+struct needed_cut {
+	int64_t time, limit;         /* as for needed_forget() */
+	const struct event_id *open; /* calls that have not returned, sorted by thread and number */
+	size_t nopen;
+};
+
+/* 0 or -ENOMEM. Calls and objects that no trace needs are forgotten at once. */
+int needed_cut(struct needed *needed, const struct needed_cut *cut);
+
+/* Is that call needed now, or was it at a cut since the last needed_forget()? */
 bool needed_has(const struct needed *needed, struct event_id id);
 
 /* Is an object of any kind alive at @handle? */
@@ -54,13 +65,13 @@ bool needed_is_alive(const struct needed *needed, uint32_t process, uint64_t han
 bool needed_has_thread(const struct needed *needed, uint32_t thread);
 
 /*
- * An object created before the time of needed_forget(), and its ordinal among those of its kind in
- * the process.
+ * An object that is needed, and its ordinal among those of its kind in the process; or how many of
+ * these had been created before the time of needed_forget().
  */
 struct needed_object {
 	uint32_t process;
 	enum object_kind kind;
-	struct event_id made; /* thread 0: the object does not exist any more */
+	struct event_id made; /* thread 0: @ordinal is the number of objects */
 	uint32_t ordinal;
 	uint64_t row; /* a unique number */
 };

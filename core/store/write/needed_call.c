@@ -82,7 +82,11 @@ static struct args *read_json(const char *json)
 static struct held_call make_held_call(const struct needed_call *call, uint64_t key)
 {
 	return (struct held_call){
-		.id = call->id, .stack = call->stack, .verb = call->verb, .key = key
+		.id = call->id,
+		.stack = call->stack,
+		.verb = call->verb,
+		.key = key,
+		.begin = call->begin,
 	};
 }
 

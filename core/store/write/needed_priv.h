@@ -15,6 +15,7 @@ struct held_call {
 	enum verb verb;
 	uint64_t key; /* hash of its arguments: replaces a call with the same verb and key */
 	int state;    /* ibv_modify_qp(): state of the queue pair after the call */
+	int64_t begin;
 };
 
 /* An object, or the process itself. */
@@ -28,19 +29,29 @@ struct thing {
 	uint64_t end_n;
 	int64_t made_at, gone_at; /* gone_at INT64_MAX: alive */
 	bool counted;             /* its ordinal is known */
+	bool told;                /* to the sink, or no trace needs it */
+	bool brief;               /* no cut was between its creation and its end */
 	bool listed;              /* for a device: it is in the last list of devices */
 	uint64_t list;            /* for a device: address of its first list; 0: freed */
 	struct held_call *calls;  /* oldest first */
 	size_t ncalls;
 	struct thing *parent, *children, *sibling, **link;
-	struct thing *after_fresh, *after_dying;
+	struct thing *after_fresh, *after_gone; /* next in fresh or counted, in gone or dying */
 	struct thing *after_all, **all_link;
 };
 
 struct doomed_call {
 	struct event_id id;
 	uint32_t stack;
+	int64_t begin;
 	int64_t until; /* a trace that begins later than this does not need it */
+};
+
+/* How many objects of a kind a process had created at a cut. */
+struct object_count {
+	int64_t time;
+	uint32_t process, objects;
+	int kind;
 };
 
 struct things {
@@ -53,10 +64,15 @@ struct needed {
 	struct map by_thread; /* by thread: number of needed calls */
 	struct map tallies;   /* by process and kind: the number created */
 	struct thing *all;
-	struct things fresh; /* created since the last needed_forget(), in that order */
-	struct things dying; /* destroyed since then, in that order */
-	struct doomed_call *doomed;
-	size_t ndoomed, doomed_size, first_doomed;
+	int64_t last_cut;
+	struct things fresh;         /* not counted yet, in the order of creation */
+	struct things counted;       /* counted, but not told, in that order */
+	struct things gone;          /* destroyed since the last cut, in that order */
+	struct things dying;         /* destroyed before it, in that order */
+	struct object_count *counts; /* by time; those from first_count on are not told */
+	size_t ncounts, first_count;
+	struct doomed_call *doomed; /* before new_doomed: replaced before the last cut */
+	size_t ndoomed, doomed_size, first_doomed, new_doomed;
 	size_t objects;
 	uint64_t rows; /* the last row number used */
 };

@@ -375,6 +375,7 @@ struct cut_part {
 /* forget.c: begin; the effect of a cut now; delete events before writer->due. 0 or -errno. */
 int forget_init(struct writer *writer, bool cuts);
 int forget_note(struct writer *writer, struct control_cut *ret_cut);
+int forget_cut(struct writer *writer, const struct control_cut *cut);
 int forget_past(struct writer *writer);
 void forget_fini(struct writer *writer);
 /* forget_rows.c: delete threads, processes and other rows that no remaining event needs. */

@@ -12,7 +12,7 @@ static int begin_needed(void **state)
 {
 	(void)state;
 	now = 0;
-	n = dropped = unnumbered = 0;
+	n = dropped = unnumbered = ordinal = 0;
 	return needed_new(&needed);
 }
 
@@ -152,6 +152,147 @@ TEST(ordinals_count_what_is_gone)
 	assert_int_equal(ordinal, 100);
 	assert_int_equal(needed_size(needed).calls, 0);
 	assert_int_equal(needed_size(needed).objects, 0);
+}
+
+static void cut_with(const struct event_id *open, size_t nopen)
+{
+	struct needed_cut cut = { ++now, now, open, nopen };
+
+	assert_int_equal(needed_cut(needed, &cut), 0);
+}
+
+static void cut_trace(void)
+{
+	cut_with(NULL, 0);
+}
+
+static void make_regions(int count)
+{
+	for (int i = 0; i < count; i++) {
+		call_with(VERB_reg_mr, 0x20, OBJECT_pd, 0x10, "{}");
+		call_with(VERB_dereg_mr, 0x20, OBJECT_mr, 0x20, "{}");
+	}
+}
+
+TEST(objects_between_two_cuts_leave_their_number)
+{
+	int64_t first;
+
+	make_regions(100);
+	cut_trace();
+	first = now;
+	make_regions(50);
+	assert_int_equal(needed_size(needed).calls, 100);
+	cut_trace();
+	assert_int_equal(needed_size(needed).calls, 0);
+	assert_false(needed_has_thread(needed, 1));
+	forget_until(first);
+	assert_int_equal(ordinal, 100);
+	forget_until(now);
+	assert_int_equal(ordinal, 150);
+	assert_int_equal(dropped + unnumbered, 0);
+}
+
+TEST(objects_that_were_there_at_a_cut_stay)
+{
+	uint64_t made, ended;
+
+	make_regions(10);
+	made = call_with(VERB_reg_mr, 0x30, OBJECT_pd, 0x10, "{}");
+	cut_trace();
+	ended = call_with(VERB_dereg_mr, 0x30, OBJECT_mr, 0x30, "{}");
+	make_regions(10);
+	cut_trace();
+	assert_true(is_held(made) && is_held(ended));
+	assert_int_equal(needed_size(needed).calls, 2);
+	forget_until(now);
+	assert_false(is_held(made) || is_held(ended));
+	assert_int_equal(dropped, 2);
+	assert_int_equal(ordinal, 21);
+}
+
+/* The trace that begins at the cut has the call, since it had not returned. */
+TEST(a_call_over_a_cut_stays)
+{
+	struct needed_call call = { .id = { 1, 1 },
+				    .end_n = 2,
+				    .begin = 1,
+				    .end = 4,
+				    .process = 1,
+				    .verb = VERB_reg_mr,
+				    .handle = 0x20,
+				    .args = "{}" };
+
+	cut_with(&call.id, 1); /* at 1 */
+	call.begin = 0;
+	n = 2;
+	now = 4;
+	assert_int_equal(needed_call(needed, &call), 0);
+	call_with(VERB_dereg_mr, 0x20, OBJECT_mr, 0x20, "{}");
+	cut_trace();
+	assert_true(is_held(1));
+}
+
+/* Then it is not known yet when the object was created. */
+TEST(an_object_is_not_counted_while_a_call_around_its_creation_lasts)
+{
+	struct event_id outer = { 1, 1 };
+	struct needed_call around = { .id = outer,
+				      .begin = 1,
+				      .process = 1,
+				      .verb = VERB_open_device,
+				      .handle = 0x8,
+				      .args = "{}" };
+
+	n = 2;
+	call_with(VERB_open_device, 0x8, OBJECT_device, 0x4, "{}");
+	cut_with(&outer, 1);
+	around.end_n = ++n;
+	around.end = ++now;
+	assert_int_equal(needed_call(needed, &around), 0);
+	assert_int_equal(needed_size(needed).objects, 1);
+	forget_until(now);
+	assert_int_equal(ordinal, 0);
+	forget_until(now + 1);
+	assert_int_equal(ordinal, 1);
+	assert_true(is_held(outer.n));
+}
+
+TEST(a_count_behind_a_call_that_lasts_is_told_at_last)
+{
+	struct event_id outer = { 1, 1 };
+	int64_t first;
+
+	n = 2;
+	make_regions(10);
+	cut_with(&outer, 1);
+	first = now;
+	make_regions(5);
+	cut_with(&outer, 1);
+	forget_until(first);
+	assert_int_equal(ordinal, 10);
+	forget_until(now);
+	assert_int_equal(ordinal, 15);
+	assert_int_equal(needed_size(needed).calls, 0);
+}
+
+TEST(calls_replaced_between_two_cuts_are_not_needed)
+{
+	uint64_t last = 0;
+
+	call_with(VERB_open_device, 0x8, OBJECT_device, 0x4, "{}");
+	for (int i = 0; i < 100; i++)
+		last = call_with(VERB_query_port, 0x8, OBJECT_context, 0x8, "{\"port_num\":1}");
+	cut_trace();
+	assert_int_equal(needed_size(needed).calls, 2);
+	for (int i = 0; i < 100; i++)
+		call_with(VERB_query_port, 0x8, OBJECT_context, 0x8, "{\"port_num\":1}");
+	cut_trace();
+	assert_true(is_held(last));
+	assert_int_equal(needed_size(needed).calls, 3);
+	forget_until(now);
+	assert_false(is_held(last));
+	assert_int_equal(dropped, 1);
 }
 
 TEST(queries_of_a_port_stay_as_the_last_answer)
