@@ -10,6 +10,10 @@
  *
  * A handle that is used but was made neither in the process nor in one that it was
  * forked from is an object that existed before the recording: made by 0:0.
+ *
+ * A trace of a service has millions of objects of 10 bytes each, and a recorder that
+ * completes it should need little memory: so the actions are small, and sorted as
+ * indexes.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,22 +28,19 @@
 #include "core/base/text.h"
 #include "core/wire/log.h"
 
+/* A call that creates or destroys an object. */
 struct action {
 	int64_t time;
-	uint32_t thread, process;
-	uint64_t n, end_n;
-	bool create;
+	uint64_t n, handle;
+	uint32_t thread;
+	uint32_t lasts;    /* events of the thread until it returns */
+	uint32_t creation; /* index + 1; 0: it destroys */
 	enum object_kind kind;
-	uint64_t handle;
-	struct object_made made;
-	char *name; /* a device's */
 };
 
-/* The live object at an address, while the actions are played in order. */
-struct slot {
-	uint32_t object; /* index + 1, 0 empty */
-	uint64_t end_n;  /* number of the return of the call that made it */
-	uint32_t thread;
+struct creation {
+	struct object_made made;
+	char *name; /* a device's */
 };
 
 /* An ordinal that was given before the trace was cut (core/store/write/forget.c). */
@@ -53,23 +54,42 @@ struct build {
 	sqlite3 *db;
 	struct given *given; /* sorted by made */
 	size_t ngiven;
+	struct map processes; /* by thread */
 	struct action *actions;
 	size_t nactions;
+	struct creation *creations;
+	size_t ncreations;
+	/* until their ids are known, id is index + 1 of the action, and parent of the creation */
 	struct objects objects;
 	size_t list_size;
-	struct {
-		uint64_t parent;
-		enum object_kind kind;
-	} * parents; /* by the place in list before it is sorted */
-	uint32_t nparents;
-	struct slot *slots; /* open addressing: the last object at each address */
-	size_t slots_size;
-	uint64_t *end_ns; /* parallel to list: slot.end_n */
+	uint32_t *slots; /* open addressing: index + 1 of the last object at each address */
+	size_t slots_size, slots_used;
 };
 
-static struct action *add_action(struct build *b)
+static struct creation *add_creation(struct build *b, const struct action *call)
 {
-	return vec_push(b->actions, b->nactions);
+	struct creation *creation = vec_push(b->creations, b->ncreations);
+	struct action *action = creation ? vec_push(b->actions, b->nactions) : NULL;
+
+	if (!action || b->nactions > UINT32_MAX) {
+		log_err(-ENOMEM, "read calls");
+		return NULL;
+	}
+	*action = *call;
+	action->creation = (uint32_t)b->ncreations;
+	return creation;
+}
+
+static uint32_t process_of(const struct build *b, const struct action *action)
+{
+	uint64_t process;
+
+	return map_get(&b->processes, action->thread, &process) ? (uint32_t)process : 0;
+}
+
+static uint64_t end_of(const struct action *action)
+{
+	return action->n + action->lasts;
 }
 
 int object_read_made(enum object_kind kind, const struct args *out, struct object_made *ret_made)
@@ -116,20 +136,18 @@ static int read_devices(struct build *b, const struct action *call, const struct
 	int err = args_parse(out);
 
 	for (unsigned int i = 0; !err; i++) {
-		struct action *action;
+		struct action one = *call;
+		struct creation *creation;
 		const char *name;
 
 		if (!args_get_at(out, ARG(ret.handle), i, &handle))
 			break;
-		action = add_action(b);
-		if (!action) {
-			err = log_err(-ENOMEM, "read calls");
-			break;
-		}
-		*action = *call;
-		action->handle = (uint64_t)handle;
+		one.handle = (uint64_t)handle;
+		creation = add_creation(b, &one);
+		if (!creation)
+			return -ENOMEM;
 		name = args_text_at(out, ARG(ret.name), i);
-		action->name = name ? strdup(name) : NULL;
+		creation->name = name ? strdup(name) : NULL;
 	}
 	return err;
 }
@@ -146,21 +164,34 @@ static int read_request(struct build *b, const struct action *call, const struct
 	type = args_text(out, ARG(event.event));
 	if (type && !strcmp(type, "RDMA_CM_EVENT_CONNECT_REQUEST") &&
 	    args_get(out, ARG(event.id), &id)) {
-		struct action *action = add_action(b);
+		struct action one = *call;
 
-		if (action) {
-			*action = *call;
-			action->kind = OBJECT_cm_id;
-			action->handle = (uint64_t)id;
-		} else {
-			err = log_err(-ENOMEM, "read calls");
-		}
+		one.kind = OBJECT_cm_id;
+		one.handle = (uint64_t)id;
+		err = add_creation(b, &one) ? 0 : -ENOMEM;
 	}
 	return err;
 }
 
 /* Columns of read_calls(). */
-enum { THREAD, N, PROCESS, VERB, BEGIN, END, END_N, HANDLE, OUT };
+enum { THREAD, N, VERB, BEGIN, END, END_N, HANDLE, OUT };
+
+static int read_creation(struct build *b, const struct action *call, const struct args *out)
+{
+	struct creation *creation = add_creation(b, call);
+
+	return creation ? object_read_made(call->kind, out, &creation->made) : -ENOMEM;
+}
+
+static int add_destruction(struct build *b, const struct action *call)
+{
+	struct action *action = vec_push(b->actions, b->nactions);
+
+	if (!action)
+		return log_err(-ENOMEM, "read calls");
+	*action = *call;
+	return 0;
+}
 
 static int read_call(struct build *b, sqlite3_stmt *stmt, const struct args *out)
 {
@@ -168,27 +199,22 @@ static int read_call(struct build *b, sqlite3_stmt *stmt, const struct args *out
 	const struct verb_info *info = &verb_infos[verb];
 	struct action call = {
 		.thread = sql_u32(stmt, THREAD),
-		.process = sql_u32(stmt, PROCESS),
 		.n = (uint64_t)sqlite3_column_int64(stmt, N),
-		.end_n = (uint64_t)sqlite3_column_int64(stmt, END_N),
-		.create = info->effect != EFFECT_DESTROY,
 		.kind = info->object,
 		.handle = (uint64_t)sqlite3_column_int64(stmt, HANDLE),
 	};
-	struct action *action;
+	uint64_t lasts = (uint64_t)sqlite3_column_int64(stmt, END_N) - call.n;
+	bool create = info->effect != EFFECT_DESTROY;
 
-	call.time = sqlite3_column_int64(stmt, call.create ? END : BEGIN);
+	call.lasts = lasts < UINT32_MAX ? (uint32_t)lasts : UINT32_MAX;
+	call.time = sqlite3_column_int64(stmt, create ? END : BEGIN);
 	if (verb == VERB_get_device_list)
 		return read_devices(b, &call, out);
 	if (verb == VERB_rdma_get_cm_event)
 		return read_request(b, &call, out);
 	if (!call.handle)
 		return 0;
-	action = add_action(b);
-	if (!action)
-		return log_err(-ENOMEM, "read calls");
-	*action = call;
-	return call.create ? object_read_made(action->kind, out, &action->made) : 0;
+	return create ? read_creation(b, &call, out) : add_destruction(b, &call);
 }
 
 static int read_row(struct build *b, sqlite3_stmt *stmt)
@@ -212,7 +238,7 @@ static int read_calls(struct build *b)
 	int err;
 
 	text_addf(&sql,
-		  "SELECT thread, n, process, verb, begin, end, end_n, handle, out FROM call"
+		  "SELECT thread, n, verb, begin, end, end_n, handle, out FROM call"
 		  " WHERE failed = 0 AND +verb IN ('%s', '%s'",
 		  verb_infos[VERB_get_device_list].name, verb_infos[VERB_rdma_get_cm_event].name);
 	for (int v = 0; v < VERB_COUNT; v++)
@@ -227,15 +253,43 @@ static int read_calls(struct build *b)
 	return err;
 }
 
-static int by_time(const void *a, const void *b)
+static int read_threads(struct build *b)
 {
-	const struct action *x = a, *y = b;
+	sqlite3_stmt *stmt;
+	int err = sql_prepare(b->db, "SELECT id, process FROM thread", &stmt);
+
+	while (!err && (err = sql_step(stmt)) > 0)
+		err = map_put(&b->processes, sql_u32(stmt, 0), sql_u32(stmt, 1))
+			      ? log_err(-ENOMEM, "read threads")
+			      : 0;
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+/* @a, @b: indexes of actions */
+static int by_time(const void *a, const void *b, void *actions)
+{
+	const struct action *x = (const struct action *)actions + *(const uint32_t *)a;
+	const struct action *y = (const struct action *)actions + *(const uint32_t *)b;
 
 	if (x->time != y->time)
 		return x->time < y->time ? -1 : 1;
 	if (x->thread != y->thread)
 		return x->thread < y->thread ? -1 : 1;
-	return x->end_n < y->end_n ? -1 : x->end_n > y->end_n;
+	return end_of(x) < end_of(y) ? -1 : end_of(x) > end_of(y);
+}
+
+/* The indexes of @count elements of @list, sorted. NULL if out of memory. */
+static uint32_t *sort_indexes(size_t count, void *list,
+			      int (*compare)(const void *, const void *, void *))
+{
+	uint32_t *order = malloc((count + 1) * sizeof(*order));
+
+	for (size_t i = 0; order && i < count; i++)
+		order[i] = (uint32_t)i;
+	if (order)
+		qsort_r(order, count, sizeof(*order), compare, list);
+	return order;
 }
 
 static uint64_t hash_place(uint32_t process, enum object_kind kind, uint64_t handle)
@@ -244,13 +298,12 @@ static uint64_t hash_place(uint32_t process, enum object_kind kind, uint64_t han
 }
 
 /* The slot of the last object at that address, or the empty one where it would be. */
-static struct slot *slot_of(struct build *b, uint32_t process, enum object_kind kind,
-			    uint64_t handle)
+static uint32_t *slot_of(struct build *b, uint32_t process, enum object_kind kind, uint64_t handle)
 {
 	size_t i = hash_place(process, kind, handle) & (b->slots_size - 1);
 
-	for (; b->slots[i].object; i = (i + 1) & (b->slots_size - 1)) {
-		const struct object *o = &b->objects.list[b->slots[i].object - 1];
+	for (; b->slots[i]; i = (i + 1) & (b->slots_size - 1)) {
+		const struct object *o = &b->objects.list[b->slots[i] - 1];
 
 		if (o->process == process && o->kind == kind && o->handle == handle)
 			break;
@@ -258,73 +311,76 @@ static struct slot *slot_of(struct build *b, uint32_t process, enum object_kind 
 	return &b->slots[i];
 }
 
-static int make_room(struct build *b)
+/* Room for one more address. */
+static int reserve_slot(struct build *b)
 {
-	b->slots_size = 64;
-	while (b->slots_size < b->nactions * 2)
-		b->slots_size *= 2;
+	uint32_t *old = b->slots;
+	size_t size = b->slots_size;
+
+	if (size > b->slots_used * 2)
+		return 0;
+	b->slots_size = size ? size * 2 : 64;
 	b->slots = calloc(b->slots_size, sizeof(*b->slots));
-	b->list_size = b->nactions + 1;
-	b->objects.list = calloc(b->list_size, sizeof(*b->objects.list));
-	b->parents = calloc(b->list_size, sizeof(*b->parents));
-	b->end_ns = calloc(b->list_size, sizeof(*b->end_ns));
-	if (!b->slots || !b->objects.list || !b->parents || !b->end_ns)
-		return log_err(-ENOMEM, "order %zu calls", b->nactions);
-	return 0;
+	for (size_t i = 0; b->slots && i < size; i++)
+		if (old[i]) {
+			const struct object *o = &b->objects.list[old[i] - 1];
+
+			*slot_of(b, o->process, o->kind, o->handle) = old[i];
+		}
+	free(old);
+	return b->slots ? 0 : log_err(-ENOMEM, "order %zu calls", b->nactions);
 }
 
 /* Was the object created by a call inside @outer? Then it counts as created by @outer. */
 static bool is_made_inside(const struct build *b, const struct object *o,
 			   const struct action *outer)
 {
-	return o->created.thread == outer->thread && o->created.n > outer->n &&
-	       b->end_ns[o - b->objects.list] < outer->end_n;
+	return o->created.thread == outer->thread && o->created.n > outer->n && o->id &&
+	       end_of(&b->actions[o->id - 1]) < end_of(outer);
 }
 
-static void add_object(struct build *b, struct slot *slot, const struct action *action)
+static void add_object(struct build *b, uint32_t *slot, const struct action *action)
 {
-	struct object *o = &b->objects.list[b->objects.count];
+	struct creation none = { 0 };
+	struct creation *creation = action->creation ? &b->creations[action->creation - 1] : &none;
 
-	b->parents[b->objects.count].parent = action->made.parent;
-	b->parents[b->objects.count].kind = action->made.parent_kind;
-	*o = (struct object){ .process = action->process,
-			      .kind = action->kind,
-			      .handle = action->handle,
-			      .number = action->made.number,
-			      .rkey = action->made.rkey,
-			      .destroyed_at = INT64_MAX,
-			      .name = action->name };
-	slot->object = ++b->objects.count;
+	b->objects.list[b->objects.count] = (struct object){ .process = process_of(b, action),
+							     .kind = action->kind,
+							     .handle = action->handle,
+							     .number = creation->made.number,
+							     .rkey = creation->made.rkey,
+							     .parent = action->creation,
+							     .destroyed_at = INT64_MAX,
+							     .name = creation->name };
+	creation->name = NULL;
+	b->slots_used += !*slot;
+	*slot = ++b->objects.count;
 }
 
-static void play_create(struct build *b, struct action *action)
+static void play_create(struct build *b, const struct action *action)
 {
-	struct slot *slot = slot_of(b, action->process, action->kind, action->handle);
-	struct object *o = slot->object ? &b->objects.list[slot->object - 1] : NULL;
+	uint32_t *slot = slot_of(b, process_of(b, action), action->kind, action->handle);
+	struct object *o = *slot ? &b->objects.list[*slot - 1] : NULL;
 
-	if (o && action->kind == OBJECT_device) {
-		free(action->name);
+	if (o && action->kind == OBJECT_device)
 		return;
-	}
 	if (!o || o->destroyed_at != INT64_MAX || !is_made_inside(b, o, action)) {
 		add_object(b, slot, action);
-		o = &b->objects.list[slot->object - 1];
+		o = &b->objects.list[*slot - 1];
 	}
 	o->created = (struct event_id){ action->thread, action->n };
 	o->created_at = action->time;
-	b->end_ns[o - b->objects.list] = action->end_n;
+	o->id = (uint32_t)(action - b->actions) + 1;
 }
 
 /* May the handle be that of an ancestor's object? Then it is not an unknown object. */
-static bool is_inherited(struct build *b, const struct action *action)
+static bool is_inherited(struct build *b, uint32_t process, enum object_kind kind, uint64_t handle)
 {
-	uint32_t process = action->process;
-
 	while (process && process <= b->objects.nlineages) {
 		uint32_t parent = b->objects.lineages[process - 1].parent;
 
 		process = parent < process ? parent : 0;
-		if (process && slot_of(b, process, action->kind, action->handle)->object)
+		if (process && *slot_of(b, process, kind, handle))
 			return true;
 	}
 	return false;
@@ -332,43 +388,53 @@ static bool is_inherited(struct build *b, const struct action *action)
 
 static void play_destroy(struct build *b, const struct action *action)
 {
-	struct slot *slot = slot_of(b, action->process, action->kind, action->handle);
+	uint32_t process = process_of(b, action);
+	uint32_t *slot = slot_of(b, process, action->kind, action->handle);
 	struct object *o;
 
-	if (!slot->object) {
-		if (is_inherited(b, action))
+	if (!*slot) {
+		if (is_inherited(b, process, action->kind, action->handle))
 			return;
 		add_object(b, slot, action);
-		b->objects.list[slot->object - 1].created_at =
-			b->objects.lineages[action->process - 1].start;
+		b->objects.list[*slot - 1].created_at = b->objects.lineages[process - 1].start;
 	}
-	o = &b->objects.list[slot->object - 1];
+	o = &b->objects.list[*slot - 1];
 	if (o->destroyed_at != INT64_MAX)
 		return; /* destroyed twice, or by a call inside the one that destroyed it */
 	o->destroyed = (struct event_id){ action->thread, action->n };
 	o->destroyed_at = action->time;
 }
 
+static int play_action(struct build *b, const struct action *action)
+{
+	uint32_t process = process_of(b, action);
+
+	if (!process || process > b->objects.nlineages)
+		return 0;
+	if (reserve_slot(b))
+		return -ENOMEM;
+	if (action->creation)
+		play_create(b, action);
+	else
+		play_destroy(b, action);
+	return 0;
+}
+
 static int play_actions(struct build *b)
 {
-	int err = make_room(b);
+	uint32_t *order = sort_indexes(b->nactions, b->actions, by_time);
+	int err = 0;
 
-	if (err)
-		return err;
-	if (b->nactions)
-		qsort(b->actions, b->nactions, sizeof(*b->actions), by_time);
-	for (size_t i = 0; i < b->nactions; i++) {
-		struct action *action = &b->actions[i];
-
-		if (!action->process || action->process > b->objects.nlineages)
-			continue;
-		if (action->create)
-			play_create(b, action);
-		else
-			play_destroy(b, action);
-	}
-	b->nparents = b->objects.count;
-	return 0;
+	b->list_size = b->nactions + 1;
+	b->objects.list = calloc(b->list_size, sizeof(*b->objects.list));
+	if (!order || !b->objects.list || reserve_slot(b))
+		err = log_err(-ENOMEM, "order %zu calls", b->nactions);
+	for (size_t i = 0; i < b->nactions && !err; i++)
+		err = play_action(b, &b->actions[order[i]]);
+	free(order);
+	free(b->actions);
+	b->actions = NULL;
+	return err;
 }
 
 /* Handles in arguments that belong to no object: these existed before the recording. */
@@ -381,33 +447,35 @@ static int add_unknown(struct build *b)
 			      &stmt);
 
 	while (!err && (err = sql_step(stmt)) > 0) {
-		struct action a = { .process = sql_u32(stmt, 0) };
+		uint32_t process = sql_u32(stmt, 0);
 		int kind = object_find((const char *)sqlite3_column_text(stmt, 1));
+		uint64_t handle = (uint64_t)sqlite3_column_int64(stmt, 2);
 
 		err = 0;
-		a.kind = (enum object_kind)kind;
-		a.handle = (uint64_t)sqlite3_column_int64(stmt, 2);
-		if (kind < 0 || !a.process || a.process > b->objects.nlineages ||
-		    slot_of(b, a.process, a.kind, a.handle)->object || is_inherited(b, &a))
+		if (kind < 0 || !process || process > b->objects.nlineages ||
+		    *slot_of(b, process, (enum object_kind)kind, handle) ||
+		    is_inherited(b, process, (enum object_kind)kind, handle))
 			continue;
 		if (vec_reserve(b->objects.list, b->list_size, b->objects.count + 1ul)) {
 			err = log_err(-ENOMEM, "add objects");
 			break;
 		}
 		b->objects.list[b->objects.count++] =
-			(struct object){ .process = a.process,
-					 .kind = a.kind,
-					 .handle = a.handle,
-					 .created_at = b->objects.lineages[a.process - 1].start,
+			(struct object){ .process = process,
+					 .kind = (enum object_kind)kind,
+					 .handle = handle,
+					 .created_at = b->objects.lineages[process - 1].start,
 					 .destroyed_at = INT64_MAX };
 	}
 	sqlite3_finalize(stmt);
 	return err;
 }
 
-static int by_creation(const void *a, const void *b)
+/* @a, @b: indexes of objects */
+static int by_creation(const void *a, const void *b, void *list)
 {
-	const struct object *x = a, *y = b;
+	const struct object *x = (const struct object *)list + *(const uint32_t *)a;
+	const struct object *y = (const struct object *)list + *(const uint32_t *)b;
 
 	if (x->created_at != y->created_at)
 		return x->created_at < y->created_at ? -1 : 1;
@@ -415,7 +483,24 @@ static int by_creation(const void *a, const void *b)
 		return x->created.thread < y->created.thread ? -1 : 1;
 	if (x->created.n != y->created.n)
 		return x->created.n < y->created.n ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
+	return x < y ? -1 : x > y;
+}
+
+/* Sort the objects in place: the one at @order[i] goes to i. */
+static void move_objects(struct object *list, uint32_t *order, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct object first = list[i];
+		uint32_t to = i, from;
+
+		while ((from = order[to]) != i) {
+			list[to] = list[from];
+			order[to] = to;
+			to = from;
+		}
+		list[to] = first;
+		order[to] = to;
+	}
 }
 
 static int compare_made(struct event_id a, struct event_id b)
@@ -485,46 +570,43 @@ static uint32_t *count_given(const struct build *b)
 	return ordinals;
 }
 
-/* Assign ids in the order of creation; ordinals and names by process and kind. */
+/* Assign ids in the order of creation; ordinals by process and kind. */
 static int number_objects(struct build *b)
 {
 	uint32_t *ordinals = count_given(b);
+	uint32_t *order = sort_indexes(b->objects.count, b->objects.list, by_creation);
 
-	if (!ordinals)
+	if (!ordinals || !order) {
+		free(ordinals);
+		free(order);
 		return log_err(-ENOMEM, "number objects");
-	for (uint32_t i = 0; i < b->objects.count; i++)
-		b->objects.list[i].id = i + 1;
-	qsort(b->objects.list, b->objects.count, sizeof(*b->objects.list), by_creation);
+	}
+	move_objects(b->objects.list, order, b->objects.count);
 	for (uint32_t i = 0; i < b->objects.count; i++) {
 		struct object *o = &b->objects.list[i];
-		char name[64];
 
 		o->ordinal = given_ordinal(b, o);
 		if (!o->ordinal)
 			o->ordinal = ++ordinals[o->process * (size_t)OBJECT_COUNT + o->kind];
-		snprintf(name, sizeof(name), "%s%u", object_names[o->kind], o->ordinal);
-		if (!o->name)
-			o->name = strdup(name);
-		o->parent = o->id; /* for find_parents() */
 		o->id = i + 1;
 	}
 	free(ordinals);
+	free(order);
 	return 0;
 }
 
-/* Parents were noted as indexes into the list before it was sorted. */
 static void find_parents(struct build *b)
 {
 	for (uint32_t i = 0; i < b->objects.count; i++) {
 		struct object *o = &b->objects.list[i], *parent = NULL;
-		uint32_t first = o->parent - 1;
 
-		o->parent = 0;
-		if (first < b->nparents)
-			parent = objects_at(&b->objects, o->process, b->parents[first].kind,
-					    b->parents[first].parent, o->created_at);
-		if (parent)
-			o->parent = parent->id;
+		if (o->parent) {
+			const struct object_made *made = &b->creations[o->parent - 1].made;
+
+			parent = objects_at(&b->objects, o->process, made->parent_kind,
+					    made->parent, o->created_at);
+		}
+		o->parent = parent ? parent->id : 0;
 	}
 }
 
@@ -543,24 +625,36 @@ static int write_objects(struct build *b)
 	for (uint32_t i = 0; i < b->objects.count && !err; i++) {
 		const struct object *o = &b->objects.list[i];
 		bool ended = o->destroyed_at != INT64_MAX;
+		char name[64];
 
+		snprintf(name, sizeof(name), "%s%u", object_names[o->kind], o->ordinal);
 		err = sql_run(stmt, ended ? "uututiuuzzzzzii" : "uututiuuzzzzzin", o->id,
-			      o->process, object_names[o->kind], o->ordinal, o->name, o->handle,
-			      o->number, o->rkey, (int64_t)o->parent, (int64_t)o->created.thread,
-			      o->created.n, (int64_t)o->destroyed.thread, o->destroyed.n,
-			      o->created_at, o->destroyed_at);
+			      o->process, object_names[o->kind], o->ordinal, o->name ?: name,
+			      o->handle, o->number, o->rkey, (int64_t)o->parent,
+			      (int64_t)o->created.thread, o->created.n,
+			      (int64_t)o->destroyed.thread, o->destroyed.n, o->created_at,
+			      o->destroyed_at);
 	}
 	sqlite3_finalize(stmt);
 	return err;
 }
 
+static void free_creations(struct build *b)
+{
+	for (size_t i = 0; i < b->ncreations; i++)
+		free(b->creations[i].name);
+	free(b->creations);
+	b->creations = NULL;
+	b->ncreations = 0;
+}
+
 static void build_fini(struct build *b)
 {
+	free_creations(b);
+	map_fini(&b->processes);
 	free(b->actions);
 	free(b->given);
-	free(b->parents);
 	free(b->slots);
-	free(b->end_ns);
 	objects_fini(&b->objects);
 }
 
@@ -571,6 +665,8 @@ int objects_build(sqlite3 *db)
 
 	if (!err)
 		err = read_given(&b);
+	if (!err)
+		err = read_threads(&b);
 	if (!err)
 		err = read_calls(&b);
 	if (!err)
@@ -586,6 +682,7 @@ int objects_build(sqlite3 *db)
 		return err;
 	}
 	find_parents(&b);
+	free_creations(&b);
 	err = write_objects(&b);
 	if (!err)
 		err = refs_resolve(db, &b.objects);
