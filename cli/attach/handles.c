@@ -48,9 +48,10 @@ struct search {
 	struct facts *facts;
 	const struct memory *memory;
 	struct handles *handles;
-	struct map contexts; /* addresses */
-	struct map known;    /* addresses of CQs and queue pairs that are listed */
-	int pagemap;         /* descriptor, or -1: a core, or no permission */
+	struct map contexts; /* addresses, from lowest to highest */
+	uint64_t lowest, highest;
+	struct map known; /* addresses of CQs and queue pairs that are listed */
+	int pagemap;      /* descriptor, or -1: a core, or no permission */
 	uint64_t until, bytes;
 	uint8_t *buffer;
 	int err;
@@ -77,13 +78,17 @@ typedef void see_word(struct search *search, uint64_t at, uint64_t word);
 static void visit_words(struct search *search, uint64_t at, size_t n, see_word *see, bool ones)
 {
 	const uint64_t *words = (const uint64_t *)search->buffer;
-	uint64_t ignored;
+	/* nearly no word is between these */
+	uint64_t low = ones ? UINT64_MAX : search->lowest;
+	uint64_t range = ones ? 0 : search->highest - low, ignored;
 
-	for (size_t i = 0; i < n / sizeof(*words) && !search->err; i++) {
-		if (ones ? words[i] != UINT64_MAX : words[i] < PAGE)
+	for (size_t i = 0; i < n / sizeof(*words); i++) {
+		if (words[i] - low > range)
 			continue;
 		if (ones || map_get(&search->contexts, words[i], &ignored))
 			see(search, at + i * sizeof(*words), words[i]);
+		if (search->err)
+			return;
 	}
 }
 
@@ -190,6 +195,8 @@ static void visit_ones(struct search *search, uint64_t at, uint64_t word)
 		search->err = -ENOMEM;
 		return;
 	}
+	search->lowest = search->lowest < start ? search->lowest : start;
+	search->highest = search->highest > start ? search->highest : start;
 	added->at = start;
 	added->cmd_fd = context.cmd_fd;
 	added->async_fd = context.async_fd;
@@ -391,6 +398,7 @@ int handles_find(struct facts *facts, struct handles *ret_handles)
 		.handles = ret_handles,
 		.pagemap = open_pagemap(facts),
 		.until = clock_monotonic() + (facts->is_core ? SEARCH_CORE_TIME : SEARCH_TIME),
+		.lowest = UINT64_MAX,
 		.buffer = malloc(CHUNK),
 	};
 
