@@ -29,6 +29,7 @@
 #include "shim/soft/fabric/uplink.h"
 #include "shim/soft/fabric/xrc.h"
 #include "shim/soft/network/alarm.h"
+#include "shim/soft/network/arrival.h"
 #include "shim/soft/network/datagrams.h"
 #include "shim/soft/network/groups.h"
 #include "shim/soft/network/handover.h"
@@ -274,6 +275,7 @@ static bool read_packet(struct arrival *a, const struct handover_origin *origin,
 	a->hop_limit = origin->hop_limit;
 	a->payload = packet + head;
 	a->len = len - head - tail;
+	a->packets = 1;
 	return a->len || !a->header.bth.pad;
 }
 
@@ -297,29 +299,55 @@ static void deliver_to_group(const struct arrival *a)
 	}
 }
 
-/* @handed: another process received it. */
-static void receive_packet(const struct handover_origin *origin, uint8_t *packet, size_t len,
-			   bool handed)
+static struct network_qp *find_receiver(const struct arrival *a)
 {
-	struct arrival a = { 0 };
+	struct network_qp *n = *find_qp(a->header.bth.dest_qp);
+
+	return n && n->qp->xrc && !xrc_is_taker(n->qp->xrc) ? NULL : n;
+}
+
+/* Returns false if another process may have the queue pair. */
+static bool deliver_arrival(const struct arrival *a)
+{
 	struct network_qp *n;
 
-	if (!read_packet(&a, origin, packet, len))
-		return;
-	if (grh_is_multicast((const union ibv_gid *)&a.to)) {
-		deliver_to_group(&a);
-		return;
+	if (grh_is_multicast((const union ibv_gid *)&a->to)) {
+		deliver_to_group(a);
+		return true;
 	}
-	if (a.header.bth.dest_qp == MAD_QPN) {
-		mads_take(&a);
-		return;
+	if (a->header.bth.dest_qp == MAD_QPN) {
+		mads_take(a);
+		return true;
 	}
-	n = *find_qp(a.header.bth.dest_qp);
-	if (n && n->qp->xrc && !xrc_is_taker(n->qp->xrc))
-		n = NULL;
-	if (n && is_for_qp(n, &a))
-		dispatch_packet(n, &a);
-	else if (!n && !handed)
+	n = find_receiver(a);
+	if (n && is_for_qp(n, a))
+		dispatch_packet(n, a);
+	return n;
+}
+
+/* Another process received it. */
+static void receive_handed_packet(const struct handover_origin *origin, uint8_t *packet, size_t len)
+{
+	struct arrival a = { 0 };
+
+	if (read_packet(&a, origin, packet, len))
+		deliver_arrival(&a);
+}
+
+/* @held: packets of the same train that are not delivered yet */
+static void receive_packet(const struct handover_origin *origin, uint8_t *packet, size_t len,
+			   struct arrival *held)
+{
+	struct arrival a = { 0 };
+
+	if (!read_packet(&a, origin, packet, len) || (held->packets && arrival_join(held, &a)))
+		return;
+	if (held->packets)
+		deliver_arrival(held);
+	held->packets = 0;
+	if (arrival_is_middle(&a) && find_receiver(&a))
+		*held = a;
+	else if (!deliver_arrival(&a))
 		handover_send(a.header.bth.dest_qp, origin, packet, len);
 }
 
@@ -327,6 +355,7 @@ static void receive_segments(struct mmsghdr *msg, const struct in6_addr *to)
 {
 	uint8_t *packets = msg->msg_hdr.msg_iov->iov_base;
 	struct handover_origin origin = { .to = *to };
+	struct arrival held = { 0 };
 	size_t size = msg->msg_len, at, rest;
 
 	if (!size || msg->msg_hdr.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
@@ -335,9 +364,11 @@ static void receive_segments(struct mmsghdr *msg, const struct in6_addr *to)
 	read_control(&msg->msg_hdr, &origin, &size);
 	for (at = 0; at < msg->msg_len; at += size) {
 		rest = msg->msg_len - at;
-		receive_packet(&origin, packets + at, size < rest ? size : rest, false);
+		receive_packet(&origin, packets + at, size < rest ? size : rest, &held);
 		origin.number++;
 	}
+	if (held.packets)
+		deliver_arrival(&held);
 }
 
 static int receive_handed(void)
@@ -349,7 +380,7 @@ static int receive_handed(void)
 	for (n = 0; n < HANDED && len >= 0; n++) {
 		len = handover_receive(&origin, inbox->packets[0], PACKET_MAX);
 		if (len > 0)
-			receive_packet(&origin, inbox->packets[0], len, true);
+			receive_handed_packet(&origin, inbox->packets[0], len);
 	}
 	return n - 1;
 }

@@ -73,6 +73,8 @@ struct arrival {
 	struct in6_addr from, to;
 	uint8_t *payload;
 	uint32_t len;
+	uint32_t packets; /* usually 1; more: arrival.h */
+	ptrdiff_t stride; /* from the payload of one packet to that of the next */
 	uint8_t traffic_class;
 	uint8_t hop_limit;
 };

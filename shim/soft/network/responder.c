@@ -25,6 +25,7 @@
 #include <errno.h>
 
 #include "shim/soft/fabric/port.h"
+#include "shim/soft/network/arrival.h"
 #include "shim/soft/network/end.h"
 #include "shim/soft/network/outbox.h"
 #include "shim/soft/network/reads.h"
@@ -138,20 +139,11 @@ static struct message message_of(const struct network_qp *n, const struct arriva
 	};
 }
 
-static struct copy_list list_payload(const struct arrival *a)
-{
-	struct copy_list list = { .count = a->len ? 1 : 0 };
-
-	list.iov[0].iov_base = a->payload;
-	list.iov[0].iov_len = a->len;
-	return list;
-}
-
 /* Store the payload into the request that was taken. */
 static int store_part(struct network_qp *n, const struct arrival *a)
 {
 	uint32_t received = n->resp.received, len = received + a->len;
-	struct copy_list from = list_payload(a), to;
+	struct copy_list from = arrival_payload(a), to;
 	int err;
 
 	if (len > deliver_claimed_length(n->end))
@@ -184,16 +176,13 @@ static int drop_too_long(struct network_qp *n, const struct arrival *a)
 static int execute_send(struct network_qp *n, const struct arrival *a)
 {
 	uint8_t place = opcode_info(a->header.bth.opcode)->place;
-	struct copy_list from = list_payload(a);
+	struct copy_list from = arrival_payload(a);
 	struct message m = message_of(n, a, &from);
 	int status;
 
 	if (n->end->tm)
 		return refuse_invalid(n);
-	/*
-	 * the first packets of a message of UC, which was abandoned, may have taken the request
-	 * already
-	 */
+	/* an abandoned message of UC may have taken the request already */
 	if (place & OPCODE_FIRST && place & OPCODE_LAST && !is_claimed(n))
 		return deliver_message(n->end, &m);
 	if (place & OPCODE_FIRST && !is_claimed(n) && !deliver_claim(n->end))
@@ -216,7 +205,7 @@ static int fail_unmapped(struct network_qp *n)
 static int write_part(struct network_qp *n, const struct arrival *a)
 {
 	const struct responder *resp = &n->resp;
-	struct copy_list from = list_payload(a), to;
+	struct copy_list from = arrival_payload(a), to;
 	int err;
 
 	if (!copy_list_check_remote(n->end->peer->seg, n->end->pd, n->qpn, IBV_ACCESS_REMOTE_WRITE,
@@ -374,7 +363,7 @@ static bool continues_message(const struct network_qp *n, const struct arrival *
 	if (first == resp->arriving || (!first && info->kind != resp->kind))
 		return false;
 	if (!last)
-		return a->len == n->mtu;
+		return a->len == n->mtu * a->packets;
 	return a->len <= n->mtu && (first || a->len);
 }
 
@@ -511,7 +500,7 @@ static void advance_psn(struct network_qp *n, const struct arrival *a)
 	struct responder *resp = &n->resp;
 	bool read = info->kind == OPCODE_READ;
 
-	resp->psn = psn_add(resp->psn, read ? count_packets(n, a->header.reth.length) : 1);
+	resp->psn = psn_add(resp->psn, read ? count_packets(n, a->header.reth.length) : a->packets);
 	resp->refused = false;
 	resp->end = n->end;
 	resp->kind = info->kind;
@@ -613,6 +602,27 @@ static void receive_unreliable(struct network_qp *n, const struct arrival *a)
 	advance_psn(n, a);
 }
 
+static void receive_request(struct network_qp *n, const struct arrival *a)
+{
+	(is_reliable(n) ? receive_reliable : receive_unreliable)(n, a);
+}
+
+/* Several packets are executed as one if they are expected. */
+static void receive_requests(struct network_qp *n, const struct arrival *a)
+{
+	struct arrival part;
+	uint32_t i;
+
+	if (a->packets == 1 || a->header.bth.psn == n->resp.psn) {
+		receive_request(n, a);
+		return;
+	}
+	for (i = 0; i < a->packets; i++) {
+		part = arrival_part(a, i);
+		receive_request(n, &part);
+	}
+}
+
 static bool is_failed(const struct network_qp *n)
 {
 	return __atomic_load_n(&n->qp->shm->state, __ATOMIC_SEQ_CST) == IBV_QPS_ERR;
@@ -635,10 +645,7 @@ static bool take_locked(struct network_qp *n, const struct arrival *a)
 
 	if (!remote_lock_datagram(n->qp, n->end, n->qpn))
 		return false;
-	if (is_reliable(n))
-		receive_reliable(n, a);
-	else
-		receive_unreliable(n, a);
+	receive_requests(n, a);
 	failed = is_failed(n);
 	remote_unlock(n->end);
 	return failed;
