@@ -11,7 +11,7 @@ is_bounded() {
 	local peak log memory
 	read -r peak log memory <sizes
 	[ "$peak" -le $((size * 11 / 10)) ] && [ "$log" -le $((2 * size)) ] &&
-		[ "$memory" -le $(((48 << 10) + 32 * size / 1024)) ] ||
+		[ "$memory" -le $(((48 << 10) + 12 * size / 1024)) ] ||
 		{ echo "the file had $peak bytes, its log $log, memory $memory KiB"; return 1; }
 }
 

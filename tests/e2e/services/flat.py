@@ -46,7 +46,7 @@ def is_running(pid, program):
 
 
 LEAST = 48 << 10  # KiB, most of it a cache for completing the trace
-OBJECTS = 32  # bytes for each byte of a file: an object of few bytes has hundreds in memory
+OBJECTS = 12  # bytes for each byte of a file: an object of few bytes has hundreds in memory
 
 trace, limit, command = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 program = os.path.basename(command[command.index('--') + 1])[:15]
@@ -72,7 +72,9 @@ if full >= middle:
     print('the file was not full in the first half: %d samples of %d' % (full, len(samples)))
     wrong = wrong or 1
 else:
-    for column, name, more in ((1, 'file', 0), (2, 'log', 256 << 10), (3, 'memory', 1 << 10)):
+    # the log is as long as the longest transaction was: about a tenth of the limit
+    for column, name, more in ((1, 'file', 0), (2, 'log', (256 << 10) + limit // 32),
+                               (3, 'memory', 1 << 10)):
         first = max(s[column] for s in samples[full:middle])
         last = max(s[column] for s in samples[middle:])
         if last > first * 1.1 + more:
