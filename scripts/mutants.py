@@ -67,6 +67,10 @@ EXPECTED = re.compile(r'__builtin_expect\(.*, [01]\)')
 OF_COMMAND = ('analyzer/', 'cli/', 'core/store/', 'replay/')
 # the rest of a comparison of which only matters whether it is 0
 IS_ZERO = re.compile(r'(?:, (?:[^()]|\([^()]*\))*)?\) [!=]= 0\b')
+# only how much room there is: too little is found by sanitizers, and an array grows when it is full
+ROOM = re.compile(rf'\b(?:vec_reserve|reallocarray)\(.*|({SIMPLE}) \? (?:2 \* \1|\1 \* 2) : \d+')
+# only how long a thread spins before it sleeps
+SPINS = re.compile(r'\b(?:\w+_)?(?:SPINS|YIELDS)\b')
 VOID_FUNCTION = re.compile(r'^(?:static )?(?:inline )?void \w+\([^;{]*\)\n\{\n', re.M)
 
 
@@ -99,12 +103,24 @@ class Mutant:
             self.is_bound_of_equals() or \
             self.is_without_stdin() or \
             self.is_hint() or \
+            self.is_room() or \
+            self.is_spinning() or \
             self.is_loop_of_release() or \
             (self.before.startswith('if (') and 'ENOMEM' in self.line_after)
 
     def is_hint(self):
         match = EXPECTED.search(self.before)
         return match and match.end() - 2 == self.column
+
+    def is_room(self):
+        return self.kind in ('constant', 'sign') and \
+            any(each.start() <= self.column < each.end() for each in ROOM.finditer(self.before))
+
+    def is_spinning(self):
+        """Does it only change the number of turns, by one or by a factor?"""
+        return SPINS.search(self.before) and \
+            (self.kind in ('constant', 'sign') or
+             (self.kind == 'comparison' and self.new.rstrip('=') == self.old.rstrip('=')))
 
     def is_loop_of_release(self):
         return re.match(r'(?:for|while) \(.*\)$', self.before) and RELEASED.match(self.line_after)
