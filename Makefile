@@ -196,7 +196,10 @@ $(BUILD)/tests/shim/soft/sweep_test: $(patsubst %,$(BUILD)/obj/%.o,replay/device
 	core/wire/desc gen/verbs_gen)
 $(BUILD)/tests/shim/soft/sweep_test: ALLLDFLAGS += -rdynamic
 $(patsubst %,$(BUILD)/tests/shim/soft/%_test,sweep trial cm/cm_command sysfs/sysfs \
-	network/conversation): $(PRINTS)
+	cm/cm_away network/conversation): $(PRINTS)
+# both sides of this module are the test's
+$(BUILD)/tests/shim/soft/cm/cm_away_test: ALLLDFLAGS += -Wl,--wrap=uplink_get,--wrap=mads_send \
+	-Wl,--wrap=cm_wire_put,--wrap=cm_port_request,--wrap=engine_start
 
 $(BUILD)/tests/shim/soft/%_test: $(BUILD)/tests/shim/soft/%_test.o $(SOFT) $(SANITIZED)
 	$(call say,LD,$@)$(link_test) $(TEST_LIBS)
