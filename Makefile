@@ -208,6 +208,15 @@ $(BUILD)/tests/shim/soft/%_test: $(BUILD)/tests/shim/soft/%_test.o $(SOFT) $(SAN
 $(BUILD)/tests/shim/trace/recorder_test: ALLLDFLAGS += -rdynamic
 $(BUILD)/tests/shim/trace/recorder_test: $(PRINTS) | $(BUILD)/dropin/libibverbs.so.1
 
+# all that this module calls is the test's
+$(BUILD)/tests/shim/trace/verbs/attach_test: ALLLDFLAGS += $(patsubst %,-Wl$(comma)--wrap=%, \
+	undo_begin undo_all undo_is_on recording_end recording_is_on recording_is_over \
+	modules_forget exports_hook exports_restore aside_call aside_release reset_join \
+	session_has_collector session_leave session_open_dir rings_end descriptors_add \
+	wrappers_patch qp_ex_watch record_blind verbatim_record_mark call_write_begin \
+	call_write_end)
+$(BUILD)/tests/shim/trace/verbs/attach_test: $(PRINTS)
+
 $(BUILD)/tests/shim/trace/%_test: $(BUILD)/tests/shim/trace/%_test.o $(TRACE) $(WIRE) $(SANITIZED)
 	$(call say,LD,$@)$(link_test) $(TEST_LIBS)
 
