@@ -1,4 +1,5 @@
 /* analyzer/check.c, evidence.c and the reports over stored traces. */
+#define STORY_OUTPUTS
 #include <errno.h>
 
 #include "core/store/open.h"

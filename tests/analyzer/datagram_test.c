@@ -1,4 +1,5 @@
 /* analyzer/model/datagram.c: datagrams that their receiver cannot take. */
+#define STORY_OUTPUTS
 #include "tests/analyzer/grams.h"
 #include "tests/test.h"
 

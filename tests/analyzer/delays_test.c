@@ -1,4 +1,5 @@
 /* analyzer/facts/delays.c: who was late. */
+#define STORY_OUTPUTS
 #include "analyzer/facts/delays.h"
 #include "analyzer/facts/facts.h"
 #include "tests/analyzer/ends.h"

@@ -1,4 +1,5 @@
 /* Depth over time, gaps between polls, starvation: process 1 sends, process 2 receives. */
+#define STORY_OUTPUTS
 #include "analyzer/profile/pass.h"
 #include "tests/analyzer/ends.h"
 #include "tests/test.h"

@@ -1,4 +1,5 @@
 /* analyzer/facts over stored traces: failures that are not findings of rules. */
+#define STORY_OUTPUTS
 #include <errno.h>
 #include <rdma/rdma_cma.h>
 #include <signal.h>

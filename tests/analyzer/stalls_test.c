@@ -1,4 +1,5 @@
 /* analyzer/facts/stalls.c and stalls_finish.c: which processes wait, and who is to blame. */
+#define STORY_OUTPUTS
 #include <signal.h>
 
 #include "analyzer/facts/stalls.h"

@@ -8,6 +8,7 @@
  *
  * If dereg_test.c has dereg_stories.txt beside it, that has what `verbatim check` prints about each
  * of its stories: an assertion about a few words leaves the other ones, and all numbers, untested.
+ * So do digests of other outputs (outputs.h), if the test defines STORY_OUTPUTS before this.
  */
 #include <infiniband/verbs.h>
 #include <stdio.h>
@@ -23,6 +24,9 @@
 #include "core/wire/codec.h"
 #include "core/wire/event.h"
 #include "core/wire/ring.h"
+#ifdef STORY_OUTPUTS
+#include "tests/analyzer/outputs.h"
+#endif
 #include "tests/test.h"
 #include "tests/transcript.h"
 
@@ -337,6 +341,7 @@ static inline struct findings *story_check(struct story *s, const struct check_o
 }
 
 static struct text story_reports; /* of the stories so far */
+static int story_number;
 
 /* The name of the test's source, from which that of the transcript is made; NULL: it has none. */
 static inline const char *story_transcript(void)
@@ -354,10 +359,9 @@ static inline const char *story_transcript(void)
 /* Append a report, without the advice and the sources of rules, which are those of rules.def. */
 static inline void story_add_report(const char *text)
 {
-	static int number;
 	bool rule = false;
 
-	text_addf(&story_reports, "== %d\n", ++number);
+	text_addf(&story_reports, "== %d\n", ++story_number);
 	for (size_t n; *text; text += n) {
 		n = strcspn(text, "\n") + (text[strcspn(text, "\n")] == '\n');
 		rule = !strncmp(text, "  to do: ", 9) || !strncmp(text, "  source: ", 10) ||
@@ -379,9 +383,12 @@ static inline void story_report(const struct story *s)
 	report.out = open_memstream(&text, &size);
 	assert_int_equal(report_text(&report), 0);
 	fclose(report.out);
-	symbols_close(report.symbols);
 	story_add_report(text);
 	free(text);
+#ifdef STORY_OUTPUTS
+	outputs_put(&story_reports, &report, story_number);
+#endif
+	symbols_close(report.symbols);
 }
 
 TEST_LAST(reports_are_those_of_the_transcript)
@@ -395,6 +402,9 @@ static inline void story_end(struct story *s)
 	story_report(s);
 	findings_free(s->findings);
 	trace_close(s->trace);
+#ifdef STORY_OUTPUTS
+	outputs_end();
+#endif
 	unlink(s->path);
 }
 

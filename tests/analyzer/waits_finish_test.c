@@ -1,4 +1,5 @@
 /* analyzer/facts/waits_finish.c: processes that end well, and had waited for what cannot come. */
+#define STORY_OUTPUTS
 #include <signal.h>
 
 #include "tests/analyzer/ends.h"
