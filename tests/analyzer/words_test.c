@@ -4,7 +4,8 @@
 #include "analyzer/model/words.h"
 
 #include "analyzer/model/key.h"
-#include "tests/test.h"
+#include "analyzer/model/queue.h"
+#include "tests/analyzer/ends.h"
 
 TEST(spans_have_no_unit_too_small)
 {
@@ -81,4 +82,100 @@ TEST(an_address_outside_a_region_is_related_to_it)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		assert_string_equal(words_relation(&key, rows[i].addr, rows[i].length, text),
 				    rows[i].text);
+}
+
+TEST(bytes_have_the_largest_unit_that_fits)
+{
+	static const struct {
+		uint64_t bytes;
+		const char *text;
+	} rows[] = {
+		{ 0, "0 bytes" },
+		{ 1, "1 byte" },
+		{ 1023, "1023 bytes" },
+		{ 1024, "1 KiB" },
+		{ 1536, "1.5 KiB" },
+		{ 65536, "64 KiB" },
+		{ (1 << 20) - 1024, "1023 KiB" },
+		{ 1 << 20, "1 MiB" },
+		{ 5ull << 30, "5 GiB" },
+		{ 3ull << 40, "3 TiB" },
+		{ 2048ull << 40, "2048 TiB" },
+	};
+	char text[32];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		assert_string_equal(words_bytes(rows[i].bytes, text), rows[i].text);
+}
+
+TEST(the_lowest_bit_is_named)
+{
+	static const char *const doubts[] = {
+		"it was created before the recording, or imported",
+		"events are missing",
+		"posts or polls bypass the verbs",
+		"a completion had no request",
+		"a completion in error may belong to several requests",
+	};
+
+	for (unsigned int i = 0; i < 5; i++) {
+		assert_string_equal(words_doubt(1u << i), doubts[i]);
+		assert_string_equal(words_doubt(~0u << i), doubts[i]);
+	}
+	assert_string_equal(words_doubt(0), "it is");
+	assert_string_equal(words_doubt(1u << 5), "it is");
+	assert_string_equal(words_access(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ),
+			    "IBV_ACCESS_REMOTE_WRITE");
+	assert_string_equal(words_access(IBV_ACCESS_REMOTE_ATOMIC), "IBV_ACCESS_REMOTE_ATOMIC");
+	assert_string_equal(words_access(0), "an access flag");
+	assert_string_equal(words_access(1u << 31), "an access flag");
+}
+
+TEST(the_address_may_be_the_programs)
+{
+	const struct key key = { .addr = 0x10000, .memory = 0x7f0000000000, .length = 4096 };
+	const struct key same = { .addr = 0x10000, .memory = 0x10000, .length = 4096 };
+	char text[WORDS_RELATION];
+
+	assert_string_equal(words_relation(&key, 0x7f0000000000, 8, text),
+			    "it is the program's address of the region, not its iova");
+	assert_string_equal(words_relation(&key, 0x7f0000000fff, 1, text),
+			    "it is the program's address of the region, not its iova");
+	assert_string_equal(words_relation(&key, 0x7f0000001000, 1, text), "they do not overlap");
+	assert_string_equal(words_relation(&same, 0x20000, 1, text), "they do not overlap");
+}
+
+/* A region that was moved to another domain, and a key without an object. */
+TEST(a_key_is_named_with_its_domain)
+{
+	struct ibv_pd other = { .context = &ends[1].context };
+	struct ibv_mr mr;
+	struct key key = { .process = 2 };
+	struct story s;
+	char text[64];
+
+	begin_story(&s);
+	story_do(&s, 1, VERB_alloc_pd, 34, W(&other), W(&ends[1].context));
+	mr = ends[1].mr;
+	mr.lkey = 0x55;
+	register_as(&s, 1, &mr, IBV_ACCESS_LOCAL_WRITE);
+	story_check(&s, NULL);
+	for (uint32_t id = 1; trace_object(s.trace, id); id++)
+		if (trace_object(s.trace, id)->kind == OBJECT_mr)
+			key.object = id;
+	key.created.time = (int64_t)s.now;
+	key.pd = W(&ends[1].pd);
+	assert_string_equal(words_key(s.trace, &key, text, sizeof(text)), "mr2 of pd1");
+	key.pd = W(&other);
+	assert_string_equal(words_key(s.trace, &key, text, sizeof(text)), "mr2 of pd2");
+	key.created.time = 1;
+	assert_string_equal(words_key(s.trace, &key, text, sizeof(text)), "mr2");
+	key.object = 0;
+	key.created.time = (int64_t)s.now;
+	assert_string_equal(words_key(s.trace, &key, text, sizeof(text)), "a region of pd2");
+	key.pd = 7;
+	assert_string_equal(words_key(s.trace, &key, text, sizeof(text)), "a region");
+	assert_string_equal(words_process(s.trace, 2, text, sizeof(text)), "process 2 (app)");
+	assert_string_equal(words_process(s.trace, 9, text, sizeof(text)), "process 9");
+	story_end(&s);
 }

@@ -34,9 +34,12 @@ static void expect_complaint(const char *pattern, const char *says)
 	char name[PATH_MAX], complaint[OUTPUT_COMPLAINT] = "";
 
 	assert_int_equal(output_name_make(pattern, 4242, name, complaint), -EINVAL);
-	if (!strstr(complaint, says))
-		fail_msg("no '%s' in: %s", says, complaint);
+	assert_string_equal(complaint, says);
 }
+
+#define UNKNOWN(letter)                                                                          \
+	"--output has the unknown '%" letter "': use %h (host), %j (job), %n (node), %p (PID), " \
+	"%r (rank) or %% (a %)"
 
 TEST(letters_are_replaced)
 {
@@ -52,20 +55,26 @@ TEST(letters_are_replaced)
 	expect_name("%j-%r", "12-4-x-3");
 	snprintf(wanted, sizeof(wanted), "%s.db", host.nodename);
 	expect_name("%h.db", wanted);
+	expect_name("%n.db", wanted);
+	setenv("SLURMD_NODENAME", "rack1/n2/", 1);
+	expect_name("%n.db", "rack1-n2-.db");
+	expect_name("%h.db", wanted);
 }
 
 TEST(other_letters_are_refused)
 {
-	expect_complaint("%x", "unknown '%x'");
-	expect_complaint("name%", "ends with a '%'");
-	expect_complaint("%P", "unknown '%P'");
+	expect_complaint("%x", UNKNOWN("x"));
+	expect_complaint("name%", "--output ends with a '%': write %% for a %");
+	expect_complaint("%p%P", UNKNOWN("P"));
 }
 
 TEST(without_a_launcher_there_is_no_rank)
 {
 	clearenv();
-	expect_complaint("%r", "is the rank");
-	expect_complaint("%j", "is the job");
+	expect_complaint("%r", "%r in --output is the rank, but no launcher has set its variable "
+			       "(PMIX_RANK, SLURM_PROCID, RANK, ...)");
+	expect_complaint("%j", "%j in --output is the job, but no launcher has set its variable "
+			       "(SLURM_JOB_ID, PMIX_NAMESPACE, PBS_JOBID, ...)");
 	expect_name("%p.db", "4242.db");
 }
 
@@ -76,7 +85,7 @@ TEST(a_long_name_is_refused)
 	memset(pattern, 'x', PATH_MAX - 1);
 	expect_name(pattern, pattern);
 	pattern[PATH_MAX - 1] = 'x';
-	expect_complaint(pattern, "too long");
+	expect_complaint(pattern, "--output results in too long a name");
 }
 
 static const struct row {
