@@ -421,6 +421,38 @@ TEST(datagrams_bound_the_clock_though_some_are_lost)
 	end_two(&two);
 }
 
+/* Another queue pair with the number of the sender: its datagrams may be those that come. */
+TEST(datagrams_of_two_senders_with_one_number_tell_nothing)
+{
+	struct ibv_qp_init_attr attr = { .send_cq = &ends[0].cq,
+					 .recv_cq = &ends[0].cq,
+					 .cap = { .max_send_wr = 8, .max_recv_wr = 8 },
+					 .qp_type = IBV_QPT_UD };
+	struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	struct trace_clock clock;
+	struct two two;
+
+	begin_datagrams(&two, 0x22);
+	for (int i = 0; i < 3; i++) {
+		send_datagram(take_turn(&two, 0, TAKES), 0);
+		receive_datagram(&two, 1);
+	}
+	story_do(take_turn(&two, 0, 0), 0, VERB_destroy_qp, 6, 0, W(&ends[0].qp));
+	story_do(take_turn(&two, 0, 0), 0, VERB_create_qp, 4, W(&ends[0].qp), W(&ends[0].pd),
+		 W(&attr));
+	story_do(take_turn(&two, 0, 0), 0, VERB_modify_qp, 30, 0, W(&ends[0].qp), W(&init),
+		 W(IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY));
+	for (int i = 0; i < 3; i++) {
+		send_datagram(take_turn(&two, 0, TAKES), 0);
+		receive_datagram(&two, 1);
+	}
+	check_two(&two, "another");
+	clock = trace_clock(two.trace, 1);
+	assert_int_equal(clock.messages, 0);
+	assert_int_equal(clock.pairs, 0);
+	end_two(&two);
+}
+
 /*
  * Datagrams in one direction are bounded on one side only by when queue pairs were made, long ago.
  * Nonetheless each is posted after its receive; and the error that is stated holds.
