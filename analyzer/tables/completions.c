@@ -6,6 +6,8 @@
  */
 #include "analyzer/tables/completions.h"
 
+#include <assert.h>
+
 #include "core/store/chunk/tables.h"
 
 enum { COLUMNS_MAX = sizeof(tables[0].columns) / sizeof(tables[0].columns[0]) };
@@ -21,6 +23,54 @@ const struct made_column *completions_columns(void)
 	return columns;
 }
 
+/* Does a member differ in most completions of a kind? */
+static inline bool is_varying(enum column_id id)
+{
+	return id == COLUMN_wc_wr_id || id == COLUMN_byte_len || id == COLUMN_wc_imm;
+}
+
+uint64_t completions_varying(void)
+{
+	const struct table_column *of = tables[TABLE_wc].columns;
+	uint64_t varying = 0;
+
+	for (int i = 0; of[i].name; i++)
+		switch (of[i].value) {
+		case VALUE_N:
+		case VALUE_I:
+		case VALUE_TIME:
+		case VALUE_EXTRA:
+		case VALUE_WR_N:
+		case VALUE_WR_I:
+		case VALUE_POSTED:
+			varying |= 1ull << i;
+			break;
+		case VALUE_COLUMN:
+			varying |= (uint64_t)is_varying(of[i].column) << i;
+			break;
+		default:
+			break;
+		}
+	return varying;
+}
+
+static void fill_key(struct completion *to)
+{
+	const struct wc *wc = &to->wc;
+	uint32_t at = 0;
+
+	to->key[at++] = to->cq;
+	to->key[at++] = wc->qp;
+	to->key[at++] = to->process;
+	to->key[at++] = to->id.thread;
+	to->key[at++] = wc->request.thread;
+#define KEY(family, column, name, member, type, wire) \
+	to->key[at++] = is_varying(COLUMN_##column) ? 0 : (uint32_t)wc->name;
+	FIELDS_WC(KEY)
+#undef KEY
+	assert(at <= 2 * COMPLETIONS_KEY);
+}
+
 void completion_copy(const struct trace_event *event, uint32_t i, struct completion *to)
 {
 	*to = (struct completion){ .id = event->id,
@@ -29,6 +79,7 @@ void completion_copy(const struct trace_event *event, uint32_t i, struct complet
 				   .cq = event->poll->object,
 				   .time = event->time,
 				   .wc = event->poll->wc[i] };
+	fill_key(to);
 }
 
 /* Fill in a field from the chunk, which has the type of struct ibv_wc. */

@@ -11,8 +11,12 @@
 /* The columns of `wc`; the last one has no name. */
 const struct made_column *completions_columns(void);
 
+/* More than the members of a completion, two to a word; an array of unsigned int. */
+enum { COMPLETIONS_KEY = 12 };
+
 /* A completion, and its event. */
 struct completion {
+	uint32_t key[2 * COMPLETIONS_KEY]; /* completions_varying() */
 	struct event_id id;
 	uint32_t i, process, cq; /* @i: index in the event; 0: not known */
 	int64_t time;
@@ -21,6 +25,9 @@ struct completion {
 
 /* Completion @i of @event, a poll. */
 void completion_copy(const struct trace_event *event, uint32_t i, struct completion *to);
+
+/* Completions with equal keys have equal values in all columns but those with a bit here. */
+uint64_t completions_varying(void);
 
 /* Column @column of @n completions. */
 void completions_fill(const struct completion *rows, uint32_t n, int column, struct cells *cells);

@@ -27,15 +27,26 @@
 
 enum { NOT_GIVEN = -1 };
 
+/* What many requests have in common: without padding, since it is compared as words. */
+struct request_class {
+	uint32_t object;
+	int32_t opcode;
+	uint32_t process, thread, nsge, flags, rkey, stack;
+	uint32_t retired_thread; /* 0: not known */
+	uint32_t doubt, signalled;
+	int32_t status; /* NOT_GIVEN: it has no completion of its own */
+	uint64_t rdma;  /* it has a remote address */
+	const char *outcome;
+};
+
+_Static_assert(sizeof(struct request_class) == REQUESTS_KEY * sizeof(uint64_t), "a key");
+
 struct request_row {
-	struct event_id id, retired; /* retired.thread is 0: not known */
-	uint32_t i, retired_i, process, object, nsge, flags, rkey, stack;
+	struct request_class class;
+	uint64_t n, retired_n;
+	uint32_t i, retired_i;
 	int64_t time, completed; /* completed: NOT_GIVEN none */
 	uint64_t wr_id, bytes, remote_addr;
-	const char *outcome;
-	int opcode, status; /* status: NOT_GIVEN: it has no completion of its own */
-	unsigned int doubt;
-	bool signalled;
 };
 
 struct request_rows {
@@ -83,7 +94,7 @@ static struct request_row *add_row(struct request_rows *rows)
 		rows->failed = true;
 	else
 		row = &rows->rows[rows->nrows++];
-	*row = (struct request_row){ .completed = NOT_GIVEN, .status = NOT_GIVEN };
+	*row = (struct request_row){ .completed = NOT_GIVEN, .class.status = NOT_GIVEN };
 	return row;
 }
 
@@ -93,20 +104,22 @@ static struct request_row *add_request(struct request_rows *rows, const struct q
 {
 	struct request_row *row = add_row(rows);
 
-	row->id = queue_id(request);
+	row->class.thread = request->thread;
+	row->n = request->n;
 	row->i = request->index;
-	row->process = queue->owner ? queue->owner->process : 0;
-	row->object = queue->owner ? queue->owner->id : 0;
-	row->nsge = request->nsge;
-	row->flags = request->flags;
-	row->stack = request->stack;
+	row->class.process = queue->owner ? queue->owner->process : 0;
+	row->class.object = queue->owner ? queue->owner->id : 0;
+	row->class.nsge = request->nsge;
+	row->class.flags = request->flags;
+	row->class.stack = request->stack;
 	row->time = request->time;
 	row->wr_id = request->wr_id;
-	row->opcode = request->opcode;
+	row->class.opcode = request->opcode;
 	row->remote_addr = request->remote_addr;
-	row->rkey = request->rkey;
-	row->signalled = request->signalled;
-	row->doubt = queue->doubt;
+	row->class.rkey = request->rkey;
+	row->class.rdma = request->remote_addr || request->rkey;
+	row->class.signalled = request->signalled;
+	row->class.doubt = queue->doubt;
 	for (uint32_t i = 0; i < request->nsge; i++)
 		row->bytes += queue_sge(queue, request, i)->length;
 	return row;
@@ -118,10 +131,11 @@ static struct request_row *add_retired(struct request_rows *rows, const struct q
 {
 	struct request_row *row = add_request(rows, queue, request);
 
-	row->retired = complete->event->id;
+	row->class.retired_thread = complete->event->id.thread;
+	row->retired_n = complete->event->id.n;
 	row->retired_i = complete->index;
 	row->completed = complete->event->time;
-	row->outcome = "retired";
+	row->class.outcome = "retired";
 	return row;
 }
 
@@ -138,17 +152,17 @@ static void on_complete(void *arg, const struct model_complete *complete)
 		if (!queue_at(queue, i)->done && !queue_at(queue, i)->signalled)
 			add_retired(rows, queue, queue_at(queue, i), complete);
 	row = add_retired(rows, queue, complete->request, complete);
-	row->status = (int)wc->status;
-	row->outcome = !wc->status                         ? "completed"
-		       : wc->status == ABI_WC_WR_FLUSH_ERR ? "flushed"
-							   : "error";
+	row->class.status = (int)wc->status;
+	row->class.outcome = !wc->status                         ? "completed"
+			     : wc->status == ABI_WC_WR_FLUSH_ERR ? "flushed"
+								 : "error";
 }
 
 static void on_forget(void *arg, const struct model_forget *forget)
 {
 	struct request_row *row = add_request(arg, forget->queue, forget->request);
 
-	row->outcome = forget->reset ? "reset" : "unknown";
+	row->class.outcome = forget->reset ? "reset" : "unknown";
 }
 
 /* Add the requests outstanding on a queue that ends with its object or process. */
@@ -161,7 +175,7 @@ static void leave_queue(struct request_rows *rows, const struct life *owner,
 
 	for (uint32_t i = 0; queue && queue->owner == owner && i < queue->count; i++)
 		if (!queue_at(queue, i)->done)
-			add_request(rows, queue, queue_at(queue, i))->outcome = outcome;
+			add_request(rows, queue, queue_at(queue, i))->class.outcome = outcome;
 }
 
 static void on_leave(void *arg, const struct life *object)
@@ -183,23 +197,26 @@ static void add_refused_request(struct request_rows *rows, const struct model_po
 	const struct wr *wr = &post->event->post->wr[i];
 	struct request_row *row = add_row(rows);
 
-	row->id = post->event->id;
+	row->class.thread = post->event->id.thread;
+	row->n = post->event->id.n;
 	row->i = i;
-	row->process = post->event->process;
-	row->object = post->event->post->object;
-	row->nsge = wr->nsge;
-	row->flags = wr->send_flags;
-	row->stack = post->event->post->stack;
+	row->class.process = post->event->process;
+	row->class.object = post->event->post->object;
+	row->class.nsge = wr->nsge;
+	row->class.flags = wr->send_flags;
+	row->class.stack = post->event->post->stack;
 	row->time = post->event->time;
 	row->wr_id = wr->wr_id;
-	row->opcode = wr->opcode;
+	row->class.opcode = wr->opcode;
 	row->remote_addr = wr->remote_addr;
-	row->rkey = wr->rkey;
+	row->class.rkey = wr->rkey;
+	row->class.rdma = wr->remote_addr || wr->rkey;
 	row->bytes = wr_bytes(wr);
-	row->signalled = !post_is_send(post->event->post) || (wr->send_flags & ABI_SEND_SIGNALED) ||
-			 (post->queue && post->queue->all_signalled);
-	row->doubt = post->queue ? post->queue->doubt : QUEUE_OLDER;
-	row->outcome = i < post->taken ? "unknown" : "refused";
+	row->class.signalled = !post_is_send(post->event->post) ||
+			       (wr->send_flags & ABI_SEND_SIGNALED) ||
+			       (post->queue && post->queue->all_signalled);
+	row->class.doubt = post->queue ? post->queue->doubt : QUEUE_OLDER;
+	row->class.outcome = i < post->taken ? "unknown" : "refused";
 }
 
 static void on_post(void *arg, const struct model_post *post)
@@ -266,7 +283,7 @@ uint32_t requests_process(const void *rows, uint32_t ahead)
 {
 	const struct request_rows *r = rows;
 
-	return r->rows[r->at + ahead].process;
+	return r->rows[r->at + ahead].class.process;
 }
 
 void requests_skip(void *rows, uint32_t n)
@@ -298,51 +315,58 @@ static int requests_next(void *rows)
 }
 
 /* From here on: rows by column (core/store/vtab/cells.h). */
+static struct event_id posted_id(const struct request_row *row)
+{
+	return (struct event_id){ row->class.thread, row->n };
+}
+
+static struct event_id retired_id(const struct request_row *row)
+{
+	return (struct event_id){ row->class.retired_thread, row->retired_n };
+}
+
 static void fill_end(const struct request_rows *r, const struct request_row *rows, uint32_t n,
 		     int column, struct cells *cells)
 {
 	switch (column) {
 	case OUTCOME:
-		cells_texts(cells, n, i, rows[i].outcome);
+		cells_texts(cells, n, i, rows[i].class.outcome);
 		break;
 	case STATUS:
-		cells_numbers_if(cells, n, i, rows[i].status != NOT_GIVEN, rows[i].status);
+		cells_numbers_if(cells, n, i, rows[i].class.status != NOT_GIVEN,
+				 rows[i].class.status);
 		break;
 	case STATUS_NAME:
-		cells_texts(cells, n, i, enum_name(r->statuses, rows[i].status));
+		cells_texts(cells, n, i, enum_name(r->statuses, rows[i].class.status));
 		break;
 	case COMPLETED:
-		cells_numbers_if(cells, n, i, rows[i].retired.thread, rows[i].completed);
+		cells_numbers_if(cells, n, i, rows[i].class.retired_thread, rows[i].completed);
 		break;
 	case LATENCY:
-		cells_numbers_if(cells, n, i, rows[i].status != NOT_GIVEN,
+		cells_numbers_if(cells, n, i, rows[i].class.status != NOT_GIVEN,
 				 rows[i].completed - rows[i].time);
 		break;
 	case RETIRED_BY:
-		cells_events(cells, n, i, rows[i].retired);
+		cells_events(cells, n, i, retired_id(&rows[i]));
 		break;
 	case RETIRED_THREAD:
-		cells_numbers_if(cells, n, i, rows[i].retired.thread, rows[i].retired.thread);
+		cells_numbers_if(cells, n, i, rows[i].class.retired_thread,
+				 rows[i].class.retired_thread);
 		break;
 	case RETIRED_N:
-		cells_numbers_if(cells, n, i, rows[i].retired.thread, rows[i].retired.n);
+		cells_numbers_if(cells, n, i, rows[i].class.retired_thread, rows[i].retired_n);
 		break;
 	case RETIRED_I:
-		cells_numbers_if(cells, n, i, rows[i].retired.thread, rows[i].retired_i);
+		cells_numbers_if(cells, n, i, rows[i].class.retired_thread, rows[i].retired_i);
 		break;
 	default:
-		cells_texts(cells, n, i, pass_doubt(rows[i].doubt));
+		cells_texts(cells, n, i, pass_doubt(rows[i].class.doubt));
 	}
 }
 
 static bool is_send(const struct request_row *row)
 {
-	return row->opcode != QUEUE_RECEIVE;
-}
-
-static bool is_rdma(const struct request_row *row)
-{
-	return row->remote_addr || row->rkey;
+	return row->class.opcode != QUEUE_RECEIVE;
 }
 
 static void fill_request(const struct request_rows *r, const struct request_row *rows, uint32_t n,
@@ -353,11 +377,11 @@ static void fill_request(const struct request_rows *r, const struct request_row 
 		cells_texts(cells, n, i, is_send(&rows[i]) ? "send" : "recv");
 		break;
 	case OPCODE:
-		cells_numbers_if(cells, n, i, is_send(&rows[i]), rows[i].opcode);
+		cells_numbers_if(cells, n, i, is_send(&rows[i]), rows[i].class.opcode);
 		break;
 	case OPCODE_NAME:
 		cells_texts(cells, n, i,
-			    is_send(&rows[i]) ? enum_name(r->opcodes, rows[i].opcode) : NULL);
+			    is_send(&rows[i]) ? enum_name(r->opcodes, rows[i].class.opcode) : NULL);
 		break;
 	case WR_ID:
 		cells_numbers(cells, n, i, rows[i].wr_id);
@@ -366,26 +390,26 @@ static void fill_request(const struct request_rows *r, const struct request_row 
 		cells_numbers(cells, n, i, rows[i].bytes);
 		break;
 	case NUM_SGE:
-		cells_numbers(cells, n, i, rows[i].nsge);
+		cells_numbers(cells, n, i, rows[i].class.nsge);
 		break;
 	case SEND_FLAGS:
-		cells_numbers_if(cells, n, i, is_send(&rows[i]), rows[i].flags);
+		cells_numbers_if(cells, n, i, is_send(&rows[i]), rows[i].class.flags);
 		break;
 	case IS_INLINE:
 		cells_numbers_if(cells, n, i, is_send(&rows[i]),
-				 !!(rows[i].flags & ABI_SEND_INLINE));
+				 !!(rows[i].class.flags & ABI_SEND_INLINE));
 		break;
 	case IS_SIGNALED:
-		cells_numbers(cells, n, i, rows[i].signalled);
+		cells_numbers(cells, n, i, rows[i].class.signalled);
 		break;
 	case REMOTE_ADDR:
-		cells_numbers_if(cells, n, i, is_rdma(&rows[i]), rows[i].remote_addr);
+		cells_numbers_if(cells, n, i, rows[i].class.rdma, rows[i].remote_addr);
 		break;
 	case RKEY:
-		cells_numbers_if(cells, n, i, is_rdma(&rows[i]), rows[i].rkey);
+		cells_numbers_if(cells, n, i, rows[i].class.rdma, rows[i].class.rkey);
 		break;
 	case STACK:
-		cells_numbers_if(cells, n, i, rows[i].stack, rows[i].stack);
+		cells_numbers_if(cells, n, i, rows[i].class.stack, rows[i].class.stack);
 		break;
 	default:
 		fill_end(r, rows, n, column, cells);
@@ -406,32 +430,44 @@ void requests_fill(const void *rows, uint32_t from, uint32_t n, int column, stru
 
 	switch (column) {
 	case THREAD:
-		cells_numbers(cells, n, i, at[i].id.thread);
+		cells_numbers(cells, n, i, at[i].class.thread);
 		break;
 	case N:
-		cells_numbers(cells, n, i, at[i].id.n);
+		cells_numbers(cells, n, i, at[i].n);
 		break;
 	case I:
 		cells_numbers(cells, n, i, at[i].i);
 		break;
 	case EVENT:
-		cells_events(cells, n, i, at[i].id);
+		cells_events(cells, n, i, posted_id(&at[i]));
 		break;
 	case TIME:
 		cells_numbers(cells, n, i, at[i].time);
 		break;
 	case PROCESS:
-		cells_numbers_if(cells, n, i, at[i].process, at[i].process);
+		cells_numbers_if(cells, n, i, at[i].class.process, at[i].class.process);
 		break;
 	case OBJECT:
-		cells_numbers_if(cells, n, i, at[i].object, at[i].object);
+		cells_numbers_if(cells, n, i, at[i].class.object, at[i].class.object);
 		break;
 	case NAME:
-		cells_texts(cells, n, i, name_of(r->pass.trace, at[i].object));
+		cells_texts(cells, n, i, name_of(r->pass.trace, at[i].class.object));
 		break;
 	default:
 		fill_request(r, at, n, column, cells);
 	}
+}
+
+const uint64_t requests_varying = 1ull << N | 1ull << I | 1ull << EVENT | 1ull << TIME |
+				  1ull << WR_ID | 1ull << BYTES | 1ull << REMOTE_ADDR |
+				  1ull << COMPLETED | 1ull << LATENCY | 1ull << RETIRED_BY |
+				  1ull << RETIRED_N | 1ull << RETIRED_I;
+
+const void *requests_key(const void *rows, uint32_t ahead)
+{
+	const struct request_rows *r = rows;
+
+	return &r->rows[r->at + ahead].class;
 }
 
 static void requests_value(void *rows, int column, struct made_value *value)

@@ -37,5 +37,13 @@ uint32_t requests_process(const void *rows, uint32_t ahead);
 /* The values of a column of @n rows, from the row @from rows after the current one on. */
 void requests_fill(const void *rows, uint32_t from, uint32_t n, int column, struct cells *cells);
 
+/*
+ * Rows with equal keys, of REQUESTS_KEY words of 8 bytes, have equal values in all columns but
+ * those with a bit in requests_varying.
+ */
+enum { REQUESTS_KEY = 8 };
+extern const uint64_t requests_varying;
+const void *requests_key(const void *rows, uint32_t ahead);
+
 /* Skip @n rows before the next one, fewer than requests_count(). */
 void requests_skip(void *rows, uint32_t n);

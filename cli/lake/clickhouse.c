@@ -29,6 +29,7 @@ static void put_value(struct text *to, const struct rowset *rowset, unsigned int
 {
 	const struct rowset_column *column = &rowset->columns[c];
 	bool set = rowset_is_set(column, row);
+	char event[MADE_EVENT_TEXT];
 	const char *word;
 	size_t n;
 
@@ -40,7 +41,7 @@ static void put_value(struct text *to, const struct rowset *rowset, unsigned int
 		encode_plain(to, (uint64_t)rowset_value(column, row), 8);
 		return;
 	}
-	word = word_at(&column->words, (uint64_t)rowset_value(column, row), &n);
+	word = rowset_text(column, row, event, &n);
 	thrift_varint(to, n);
 	text_add(to, word, n);
 }

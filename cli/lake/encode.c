@@ -7,12 +7,14 @@
 #include <string.h>
 
 #include "cli/lake/thrift.h"
+#include "core/store/vtab/made.h"
 
 enum {
 	GROUP = 8,             /* values that are packed together */
 	BLOCK = 128,           /* of DELTA_BINARY_PACKED */
 	MINIBLOCK = BLOCK / 4, /* values of one width */
 	SAMPLES = 32,          /* blocks */
+	KNOWN = 8,             /* threads whose last event is known */
 };
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied");
@@ -199,6 +201,81 @@ static size_t count_common(const char *a, size_t na, const char *b, size_t nb)
 	while (n < na && n < nb && a[n] == b[n])
 		n++;
 	return n;
+}
+
+/* The last event of a thread, and its name at the beginning of @text. */
+struct spelled {
+	int64_t thread, n;
+	size_t length;
+	char text[MADE_EVENT_TEXT];
+};
+
+/* The length that two names have in common. */
+static size_t count_common_names(const struct spelled *a, const struct spelled *b)
+{
+	size_t most = a->length < b->length ? a->length : b->length, n = 0;
+	uint64_t one, other;
+
+	while (n < most) {
+		memcpy(&one, a->text + n, sizeof(one));
+		memcpy(&other, b->text + n, sizeof(other));
+		if (one != other)
+			n += (size_t)__builtin_ctzll(one ^ other) / 8;
+		else
+			n += sizeof(one);
+		if (one != other)
+			break;
+	}
+	return n < most ? n : most;
+}
+
+/* Write the name of an event. The next ones of a thread mostly differ in the last digit only. */
+static void spell_event(struct spelled *spelled, int64_t thread, int64_t n)
+{
+	uint64_t step = (uint64_t)n - (uint64_t)spelled->n;
+	char text[MADE_EVENT_TEXT], *last = &spelled->text[spelled->length - 1];
+
+	if (spelled->thread == thread && step < 10 && *last + (int)step <= '9') {
+		*last = (char)(*last + (int)step);
+	} else {
+		const char *at = made_event_text((struct event_id){ (uint32_t)thread, (uint64_t)n },
+						 text, &spelled->length);
+
+		memset(spelled->text, 0, sizeof(spelled->text));
+		memcpy(spelled->text, at, spelled->length);
+		spelled->thread = thread;
+	}
+	spelled->n = n;
+}
+
+void encode_events(struct text *to, const int64_t *threads, const int64_t *numbers, size_t n)
+{
+	int64_t *common = malloc(2 * (n + 1) * sizeof(*common)), *rest = common + n + 1;
+	struct spelled known[KNOWN] = { 0 }, before = { 0 };
+	struct text tails = { 0 };
+
+	if (!common) {
+		to->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct spelled *now = &known[(uint64_t)threads[i] % KNOWN];
+		size_t same, length;
+
+		spell_event(now, threads[i], numbers[i]);
+		same = count_common_names(&before, now);
+		length = now->length - same;
+		common[i] = (int64_t)same;
+		rest[i] = (int64_t)length;
+		text_add(&tails, now->text + same, length);
+		before = *now;
+	}
+	encode_delta(to, common, n);
+	encode_delta(to, rest, n);
+	text_add(to, tails.at ? tails.at : "", tails.used);
+	to->failed |= tails.failed;
+	text_fini(&tails);
+	free(common);
 }
 
 void encode_texts(struct text *to, const char *bytes, const uint64_t *ends, const int64_t *which,

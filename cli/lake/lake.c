@@ -171,6 +171,19 @@ static int name_file(struct lake *lake, struct lake_file *file, const struct own
 	return path.failed ? log_err(-ENOMEM, "export") : make_folders(path.at, existing);
 }
 
+static int init_rows(struct rowset *rowset, const struct rows_columns *table)
+{
+	int err = rowset_init(rowset, table->columns, table->order);
+
+	if (!err && table->classed)
+		err = rowset_use_classes(rowset, table->classed, table->key_words);
+	for (int i = 0; i < 2 && !err; i++)
+		if (table->events[i].text)
+			rowset_use_events(rowset, table->events[i].text, table->events[i].thread,
+					  table->events[i].n);
+	return err ? log_err(err, "export") : 0;
+}
+
 static int add_file(struct lake *lake, enum rows_table table, const struct owner *owner,
 		    struct lake_file **ret_file)
 {
@@ -189,7 +202,7 @@ static int add_file(struct lake *lake, enum rows_table table, const struct owner
 		return err;
 	lake->written[table] = true;
 	*ret_file = file;
-	return rowset_init(&file->rowset, file->table->columns, file->table->order);
+	return init_rows(&file->rowset, file->table);
 }
 
 static bool are_owners_equal(const struct lake *lake, const struct owner *a, const struct owner *b)
@@ -248,6 +261,30 @@ static int flush_all_files(struct lake *lake)
 	return err;
 }
 
+static void fill_column(struct lake *lake, const struct rows_block *block, uint32_t from,
+			uint32_t n, unsigned int column, struct cells *cells)
+{
+	if (column < ROWS_BEFORE)
+		fill_owner(lake, block->processes + from, n, column, cells);
+	else
+		block->fill(block->rows, from, n, (int)(column - ROWS_BEFORE), cells);
+}
+
+/* Set the columns of a new class from row @from. */
+static int add_class(struct lake *lake, struct rowset *rowset, const struct rows_block *block,
+		     uint32_t from)
+{
+	struct cells cells;
+	int err = 0;
+
+	for (unsigned int c = 0; c < rowset->ncolumns && !err; c++)
+		if (rowset->columns[c].classes) {
+			fill_column(lake, block, from, 1, c, &cells);
+			err = rowset_put_class(rowset, c, &cells);
+		}
+	return err;
+}
+
 /* Add @n rows of the block, from @from on, column by column. */
 static int add_rows(struct lake *lake, struct rowset *rowset, const struct rows_block *block,
 		    uint32_t from, uint32_t n)
@@ -255,11 +292,15 @@ static int add_rows(struct lake *lake, struct rowset *rowset, const struct rows_
 	struct cells cells;
 	int err = 0;
 
+	for (uint32_t i = 0; rowset->classes && i < n && err >= 0; i++) {
+		err = rowset_classify(rowset, i, block->key(block->rows, from + i));
+		if (err > 0)
+			err = add_class(lake, rowset, block, from + i);
+	}
 	for (unsigned int c = 0; c < rowset->ncolumns && !err; c++) {
-		if (c < ROWS_BEFORE)
-			fill_owner(lake, block->processes + from, n, c, &cells);
-		else
-			block->fill(block->rows, from, n, (int)(c - ROWS_BEFORE), &cells);
+		if (rowset->columns[c].classes || rowset->columns[c].thread)
+			continue;
+		fill_column(lake, block, from, n, c, &cells);
 		err = rowset_put(rowset, c, n, &cells);
 	}
 	if (err)

@@ -73,6 +73,27 @@ static int find_column(const struct made_column *columns, const char *name)
 	return -1;
 }
 
+/* Find out which columns follow from others. */
+static void relate_columns(enum rows_table table, struct rows_columns *columns)
+{
+	static const char *const names[][3] = { { "event", "thread", "n" },
+						{ "retired_by", "retired_thread", "retired_n" } };
+	bool requests = table == ROWS_REQUESTS;
+	uint64_t varying = requests ? requests_varying : completions_varying();
+
+	if (!requests && table != ROWS_COMPLETIONS)
+		return;
+	columns->key_words = requests ? REQUESTS_KEY : COMPLETIONS_KEY;
+	for (int i = 0; columns->columns[i].name; i++)
+		if (i < ROWS_BEFORE || !(varying >> (i - ROWS_BEFORE) & 1))
+			columns->classed |= 1ull << i;
+	for (int i = 0; requests && i < 2; i++) {
+		columns->events[i].text = find_column(columns->columns, names[i][0]);
+		columns->events[i].thread = find_column(columns->columns, names[i][1]);
+		columns->events[i].n = find_column(columns->columns, names[i][2]);
+	}
+}
+
 static bool join_columns(enum rows_table table, struct rows_columns *ret_columns)
 {
 	const struct made_column *own = find_own_columns(table);
@@ -88,8 +109,11 @@ static bool join_columns(enum rows_table table, struct rows_columns *ret_columns
 	for (size_t i = 0; i < n; i++)
 		if (!is_before(&own[i]))
 			all[at++] = own[i];
-	*ret_columns = (struct rows_columns){ tables[table].name, all, find_column(all, "process"),
-					      find_column(all, tables[table].order) };
+	*ret_columns = (struct rows_columns){ .name = tables[table].name,
+					      .columns = all,
+					      .process = find_column(all, "process"),
+					      .order = find_column(all, tables[table].order) };
+	relate_columns(table, ret_columns);
 	return true;
 }
 
@@ -171,6 +195,11 @@ static void fill_completions(const void *rows, uint32_t from, uint32_t n, int co
 	completions_fill((const struct completion *)rows + from, n, column, cells);
 }
 
+static const void *find_completion_key(const void *rows, uint32_t at)
+{
+	return ((const struct completion *)rows)[at].key;
+}
+
 static void pass_completions(struct pass_rows *rows)
 {
 	if (!rows->err && rows->block.n)
@@ -198,9 +227,9 @@ static void add_left_qp(void *arg, const struct life *life)
 
 static int read_requests(void *requests, struct pass_rows *rows)
 {
-	struct rows_block block = { .table = ROWS_REQUESTS,
-				    .fill = requests_fill,
-				    .rows = requests };
+	struct rows_block block = {
+		.table = ROWS_REQUESTS, .fill = requests_fill, .key = requests_key, .rows = requests
+	};
 	int err = 0, more = 0;
 
 	requests_collect(requests, CELLS_ROWS);
@@ -250,6 +279,7 @@ int rows_read(struct trace *trace, struct model_tables *tables, const struct row
 	rows->qps = model_tables_qps(tables);
 	rows->block.table = ROWS_COMPLETIONS;
 	rows->block.fill = fill_completions;
+	rows->block.key = find_completion_key;
 	rows->block.rows = rows->completions;
 	err = read_data(trace, rows);
 	free(rows);

@@ -27,6 +27,16 @@ struct rows_columns {
 	const char *name;                  /* of the table */
 	const struct made_column *columns; /* the last one has no name */
 	int process, order;                /* columns: the process, and the time of a row */
+	/*
+	 * The columns that have equal values in rows of equal keys, as bits; 0: the rows of this
+	 * table have no keys.
+	 */
+	uint64_t classed;
+	unsigned int key_words; /* of 8 bytes */
+	/* columns whose texts are the events of the thread and the number in other columns */
+	struct {
+		int text, thread, n; /* text 0: none */
+	} events[2];
 };
 
 /* The columns before a table's own. ROWS_NODE is the host, where no launcher named a node. */
@@ -39,12 +49,16 @@ enum { ROWS_TRACE, ROWS_JOB, ROWS_NODE, ROWS_RANK, ROWS_BEFORE };
 typedef void rows_fill_fn(const void *rows, uint32_t from, uint32_t n, int column,
 			  struct cells *cells);
 
+/* The key of row @at of @rows. */
+typedef const void *rows_key_fn(const void *rows, uint32_t at);
+
 /* Some rows of a table. */
 struct rows_block {
 	enum rows_table table;
 	uint32_t n;
 	uint32_t processes[CELLS_ROWS]; /* of each row; 0: none */
 	rows_fill_fn *fill;
+	rows_key_fn *key; /* if the table has keys */
 	const void *rows;
 };
 

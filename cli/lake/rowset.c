@@ -11,7 +11,7 @@
 #include "core/base/vec.h"
 #include "core/wire/hash.h"
 
-enum { SLOTS = 4 * ROWSET_WORDS, KNOWN = 16 };
+enum { SLOTS = 4 * ROWSET_WORDS, KNOWN = 16, CLASS_SLOTS = 256 };
 
 int rowset_init(struct rowset *rowset, const struct made_column *columns, int order)
 {
@@ -38,6 +38,9 @@ void rowset_fini(struct rowset *rowset)
 		free(column->words.slots);
 	}
 	free(rowset->columns);
+	free(rowset->classes);
+	free(rowset->keys);
+	free(rowset->slots);
 	*rowset = (struct rowset){ 0 };
 }
 
@@ -260,10 +263,9 @@ static int put_set_flags(struct rowset_column *column, uint32_t row, const struc
 	return 0;
 }
 
-int rowset_put(struct rowset *rowset, unsigned int at, uint32_t n, struct cells *cells)
+/* Set the values from @row on, a row or a class. */
+static int put_cells(struct rowset_column *column, uint32_t row, uint32_t n, struct cells *cells)
 {
-	struct rowset_column *column = &rowset->columns[at];
-	uint32_t row = rowset->rows;
 	int same = number_cells(column, cells, n, !row);
 
 	if (same)
@@ -284,6 +286,116 @@ int rowset_put(struct rowset *rowset, unsigned int at, uint32_t n, struct cells 
 	return put_set_flags(column, row, cells, n);
 }
 
+int rowset_put(struct rowset *rowset, unsigned int column, uint32_t n, struct cells *cells)
+{
+	return put_cells(&rowset->columns[column], rowset->rows, n, cells);
+}
+
+int rowset_use_classes(struct rowset *rowset, uint64_t columns, unsigned int key_words)
+{
+	rowset->key_words = key_words;
+	rowset->classes = malloc(ROWSET_ROWS * sizeof(*rowset->classes));
+	rowset->slots = calloc(CLASS_SLOTS, sizeof(*rowset->slots));
+	if (!rowset->classes || !rowset->slots)
+		return -ENOMEM;
+	rowset->nslots = CLASS_SLOTS;
+	for (unsigned int i = 0; i < rowset->ncolumns; i++)
+		if (columns >> i & 1)
+			rowset->columns[i].classes = rowset->classes;
+	return 0;
+}
+
+void rowset_use_events(struct rowset *rowset, int column, int thread, int n)
+{
+	rowset->columns[column].thread = &rowset->columns[thread];
+	rowset->columns[column].n = &rowset->columns[n];
+}
+
+static bool is_class(const struct rowset *rowset, uint32_t class, const void *key)
+{
+	const uint64_t *known = rowset->keys + (size_t) class * rowset->key_words;
+	uint64_t differ = 0, word;
+
+	for (unsigned int i = 0; i < rowset->key_words; i++) {
+		memcpy(&word, (const char *)key + i * sizeof(word), sizeof(word));
+		differ |= known[i] ^ word;
+	}
+	return !differ;
+}
+
+static uint32_t *find_class(struct rowset *rowset, const void *key)
+{
+	size_t mask = rowset->nslots - 1;
+	size_t at = hash_of(key, rowset->key_words * sizeof(*rowset->keys), 0) & mask;
+
+	while (rowset->slots[at] && !is_class(rowset, rowset->slots[at] - 1, key))
+		at = (at + 1) & mask;
+	return &rowset->slots[at];
+}
+
+static int grow_slots(struct rowset *rowset)
+{
+	uint32_t *more = calloc(rowset->nslots * 2, sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	free(rowset->slots);
+	rowset->slots = more;
+	rowset->nslots *= 2;
+	for (uint32_t i = 0; i < rowset->nclasses; i++)
+		*find_class(rowset, rowset->keys + (size_t)i * rowset->key_words) = i + 1;
+	return 0;
+}
+
+static int add_class(struct rowset *rowset, const void *key)
+{
+	size_t words = rowset->key_words;
+
+	if (rowset->nclasses >= rowset->nslots / 2 && grow_slots(rowset))
+		return -ENOMEM;
+	if (vec_reserve(rowset->keys, rowset->keys_size, (rowset->nclasses + 1) * words))
+		return -ENOMEM;
+	memcpy(rowset->keys + rowset->nclasses * words, key, words * sizeof(*rowset->keys));
+	*find_class(rowset, key) = ++rowset->nclasses;
+	return 0;
+}
+
+int rowset_classify(struct rowset *rowset, uint32_t ahead, const void *key)
+{
+	uint32_t *recent, *slot;
+	uint64_t first;
+	bool new = false;
+
+	memcpy(&first, key, sizeof(first));
+	recent = &rowset->recent[map_hash(first) % ROWSET_RECENT];
+	if (!*recent || !is_class(rowset, *recent - 1, key)) {
+		slot = find_class(rowset, key);
+		new = !*slot;
+		if (new &&add_class(rowset, key))
+			return -ENOMEM;
+		*recent = new ? rowset->nclasses : *slot;
+	}
+	rowset->classes[rowset->rows + ahead] = (uint16_t)(*recent - 1);
+	return new;
+}
+
+int rowset_put_class(struct rowset *rowset, unsigned int column, struct cells *cells)
+{
+	return put_cells(&rowset->columns[column], rowset->nclasses - 1, 1, cells);
+}
+
+const char *rowset_text(const struct rowset_column *column, uint32_t row,
+			char event[static MADE_EVENT_TEXT], size_t *ret_length)
+{
+	struct event_id id;
+
+	if (!column->thread)
+		return word_at(&column->words, (uint64_t)rowset_value(column, row), ret_length);
+	id.thread = (uint32_t)rowset_value(column->thread, row);
+	id.n = (uint64_t)rowset_value(column->n, row);
+	return made_event_text(id, event, ret_length);
+}
+
 void rowset_clear(struct rowset *rowset)
 {
 	for (unsigned int i = 0; i < rowset->ncolumns; i++) {
@@ -296,7 +408,10 @@ void rowset_clear(struct rowset *rowset)
 		words->used = words->nwords = 0;
 		words->many = false;
 	}
-	rowset->rows = 0;
+	if (rowset->nclasses)
+		memset(rowset->slots, 0, rowset->nslots * sizeof(*rowset->slots));
+	memset(rowset->recent, 0, sizeof(rowset->recent));
+	rowset->rows = rowset->nclasses = 0;
 }
 
 static bool is_sorted(const struct rowset *rowset)
@@ -315,12 +430,17 @@ static bool is_sorted(const struct rowset *rowset)
 /* Put the rows in the order @from, column by column; @values has space for one column. */
 static void move_rows(struct rowset *rowset, const uint32_t *from, int64_t *values)
 {
+	uint16_t *classes = (uint16_t *)values;
 	uint8_t *set = (uint8_t *)values;
 
+	for (uint32_t i = 0; rowset->classes && i < rowset->rows; i++)
+		classes[i] = rowset->classes[from[i]];
+	if (rowset->classes)
+		memcpy(rowset->classes, classes, rowset->rows * sizeof(*classes));
 	for (unsigned int c = 0; c < rowset->ncolumns; c++) {
 		struct rowset_column *column = &rowset->columns[c];
 
-		if (!column->spread)
+		if (!column->spread || column->classes)
 			continue;
 		for (uint32_t i = 0; i < rowset->rows; i++)
 			values[i] = column->values[from[i]];

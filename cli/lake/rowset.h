@@ -2,8 +2,13 @@
 /*
  * Rows in memory, column by column, until a format writes them.
  *
- * A number is stored as it is, a text as the number of a word in the column's list of words. Not
- * thread-safe.
+ * A number is stored as it is, a text as the number of a word in the column's list of words.
+ *
+ * In most columns of a large table a row has the value that all rows of its class have (a queue
+ * pair, an opcode, an outcome ...): values of these columns are stored once for each class, and in
+ * each row only the number of its class.
+ *
+ * Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,6 +21,7 @@ enum {
 	/* with more distinct words, a column no longer searches for equal texts */
 	ROWSET_WORDS = 4096,
 	ROWSET_SLACK = 8, /* bytes after all words that may be read */
+	ROWSET_RECENT = 64,
 };
 
 /* Texts, one after the other. */
@@ -35,6 +41,10 @@ struct rowset_column {
 	bool text;
 	bool spread;    /* @values is valid, else all are @first */
 	bool first_set; /* false: NULL */
+	/* of each row, the index of its value in @values and @set; NULL: rows have their own */
+	const uint16_t *classes;
+	/* of the names of events, which are not stored: the columns of thread and number */
+	const struct rowset_column *thread, *n;
 	int64_t first;
 	int64_t *values; /* of a text the number of its word; 0 for NULL */
 	uint8_t *set;    /* 0: NULL; not valid while no value is NULL */
@@ -48,11 +58,32 @@ struct rowset {
 	unsigned int ncolumns;
 	int order; /* the column by which rows are sorted */
 	uint32_t rows;
+	uint16_t *classes; /* of each row; NULL: there are no classes */
+	uint32_t nclasses;
+	/* the key of each class, and a hash table of 1 + its number */
+	unsigned int key_words;
+	uint64_t *keys;
+	uint32_t *slots;
+	size_t keys_size, nslots;
+	uint32_t recent[ROWSET_RECENT]; /* 1 + a class, by the first word of its key */
 };
 
 /* @columns ends with a column without a name. 0 or -ENOMEM; rowset_fini() in either case. */
 int rowset_init(struct rowset *rowset, const struct made_column *columns, int order);
 void rowset_fini(struct rowset *rowset);
+
+/* Before the first row: rows have keys, and the columns with a bit values by class. */
+int rowset_use_classes(struct rowset *rowset, uint64_t columns, unsigned int key_words);
+
+/* Before the first row: a column has the texts of the events in two other columns. */
+void rowset_use_events(struct rowset *rowset, int column, int thread, int n);
+
+/*
+ * Set the class of the row @ahead rows after the last one: all rows with the key @key have it.
+ * Returns 1 if it is new, and then its columns are to be set by rowset_put_class(); 0, or -ENOMEM.
+ */
+int rowset_classify(struct rowset *rowset, uint32_t ahead, const void *key);
+int rowset_put_class(struct rowset *rowset, unsigned int column, struct cells *cells);
 
 /*
  * Set a column of the next @n rows, which are to be added: each column once, and then
@@ -75,13 +106,23 @@ void rowset_clear(struct rowset *rowset);
 /* Has the column a value in that row? */
 static inline bool rowset_is_set(const struct rowset_column *column, uint32_t row)
 {
-	return column->spread ? !column->nulls || column->set[row] : column->first_set;
+	if (column->thread)
+		column = column->thread;
+	if (!column->spread)
+		return column->first_set;
+	return !column->nulls || column->set[column->classes ? column->classes[row] : row];
 }
 
 static inline int64_t rowset_value(const struct rowset_column *column, uint32_t row)
 {
-	return column->spread ? column->values[row] : column->first;
+	return !column->spread   ? column->first
+	       : column->classes ? column->values[column->classes[row]]
+				 : column->values[row];
 }
+
+/* The text of a row that has a value, in @event if it is that of an event; and its length. */
+const char *rowset_text(const struct rowset_column *column, uint32_t row,
+			char event[static MADE_EVENT_TEXT], size_t *ret_length);
 
 /* Word @number, and its length. */
 static inline const char *word_at(const struct words *words, uint64_t number, size_t *ret_length)

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "core/store/vtab/made.h"
 #include "tests/test.h"
 
 static const unsigned char *at;
@@ -170,4 +171,38 @@ TEST(texts_share_what_the_one_before_has)
 	encode_texts(&text, bytes, ends, (const int64_t[]){ 2, 0 }, 2);
 	assert_memory_equal(text.at + text.used - 5, "1:120", 5);
 	text_fini(&text);
+}
+
+/* As encode_texts() writes the same names, to the byte. */
+TEST(events_are_encoded_as_their_names)
+{
+	enum { EVENTS = 5000 };
+	static int64_t threads[EVENTS], numbers[EVENTS], which[EVENTS];
+	static uint64_t ends[EVENTS];
+	static const int64_t steps[] = { 1, 0, 3, 9, 10, 1, 97, -2, 1, 1000000007 };
+	struct text names = { 0 }, wanted = { 0 }, got = { 0 };
+	int64_t n = 0;
+
+	for (int i = 0; i < EVENTS; i++) {
+		char text[MADE_EVENT_TEXT];
+		size_t length;
+		const char *name;
+
+		n += steps[i % 10] + (i % 13 == 0);
+		threads[i] = i % 100 < 50 ? 1 + i % 2 : 1 + i % 11 * 8;
+		numbers[i] = i % 1000 == 999 ? -1 : n;
+		name = made_event_text(
+			(struct event_id){ (uint32_t)threads[i], (uint64_t)numbers[i] }, text,
+			&length);
+		text_add(&names, name, length);
+		ends[i] = names.used;
+		which[i] = i;
+	}
+	encode_texts(&wanted, names.at, ends, which, EVENTS);
+	encode_events(&got, threads, numbers, EVENTS);
+	assert_int_equal(got.used, wanted.used);
+	assert_memory_equal(got.at, wanted.at, got.used);
+	text_fini(&names);
+	text_fini(&wanted);
+	text_fini(&got);
 }

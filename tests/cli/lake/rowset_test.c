@@ -176,3 +176,72 @@ TEST(values_of_another_type_are_null)
 	assert_int_equal(time_of(1), -1);
 	assert_string_equal(name_of(1), "NULL");
 }
+
+/* A row of the class @class, whose name only the class has. */
+static void put_row_of_class(int64_t time, uint64_t class, const char *name)
+{
+	uint64_t key[2] = { class % 3, class };
+	struct cells cells;
+	int new = rowset_classify(&rowset, 0, key);
+
+	assert_in_range(new, 0, 1);
+	if (new) {
+		cells_texts(&cells, 1, i, name);
+		assert_int_equal(rowset_put_class(&rowset, 1, &cells), 0);
+	}
+	cells_numbers(&cells, 1, i, time);
+	assert_int_equal(rowset_put(&rowset, 0, 1, &cells), 0);
+	cells_numbers(&cells, 1, i, class);
+	assert_int_equal(rowset_put(&rowset, 2, 1, &cells), 0);
+	rowset_end_rows(&rowset, 1);
+}
+
+TEST(rows_of_a_class_share_its_values)
+{
+	enum { CLASSES = 1000, EACH = 3 };
+	char name[16];
+
+	assert_int_equal(rowset_use_classes(&rowset, 1 << 1, 2), 0);
+	for (int round = 0; round < 2; round++) {
+		for (uint64_t i = 0; i < CLASSES * EACH; i++) {
+			uint64_t class = i * 7 % CLASSES;
+
+			snprintf(name, sizeof(name), "class %d", (int)class);
+			put_row_of_class((int64_t)(i * 13 % 997), class, class % 5 ? name : NULL);
+		}
+		assert_int_equal(rowset.nclasses, CLASSES);
+		assert_int_equal(rowset_sort(&rowset), 0);
+		for (uint32_t i = 0; i < rowset.rows; i++) {
+			int class = (int)rowset_value(&rowset.columns[2], i);
+
+			snprintf(name, sizeof(name), "class %d", class);
+			assert_string_equal(name_of(i), class % 5 ? name : "NULL");
+		}
+		rowset_clear(&rowset);
+	}
+}
+
+TEST(names_of_events_follow_from_their_columns)
+{
+	static const struct made_column three[] = {
+		INTEGER_COLUMN("thread"), TEXT_COLUMN("event"), INTEGER_COLUMN("n"), { 0 }
+	};
+	char event[MADE_EVENT_TEXT];
+	struct cells cells;
+	const char *text;
+	size_t n;
+
+	rowset_fini(&rowset);
+	assert_int_equal(rowset_init(&rowset, three, 2), 0);
+	rowset_use_events(&rowset, 1, 0, 2);
+	cells_numbers_if(&cells, 2, i, i, 12);
+	assert_int_equal(rowset_put(&rowset, 0, 2, &cells), 0);
+	cells_numbers(&cells, 2, i, 1234567);
+	assert_int_equal(rowset_put(&rowset, 2, 2, &cells), 0);
+	rowset_end_rows(&rowset, 2);
+	assert_false(rowset_is_set(&rowset.columns[1], 0));
+	assert_true(rowset_is_set(&rowset.columns[1], 1));
+	text = rowset_text(&rowset.columns[1], 1, event, &n);
+	assert_int_equal(n, strlen("12:1234567"));
+	assert_memory_equal(text, "12:1234567", n);
+}
