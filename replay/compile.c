@@ -57,6 +57,19 @@ static bool is_replayed(const struct trace_event *event)
 	}
 }
 
+/* Which threads poll a queue; the counts of all polls are missing if a recording was cut off. */
+static void note_poller(struct compile *c, const struct trace_event *event)
+{
+	struct replica *cq = event->kind == TRACE_POLL && !event->inner
+				     ? replica_of(c->r, event->poll->object)
+				     : NULL;
+
+	if (!cq)
+		return;
+	cq->polled_by_others |= cq->polled_by && cq->polled_by != event->id.thread;
+	cq->polled_by = event->id.thread;
+}
+
 static void note_retry_errors(struct compile *c, const struct trace_event *event)
 {
 	if (event->kind != TRACE_POLL)
@@ -109,6 +122,7 @@ static int compile_events(struct compile *c)
 			return -ECANCELED;
 		outcome_count(c->r->outcome, OUTCOME_COMPILED, 1);
 		note_retry_errors(c, event.event);
+		note_poller(c, event.event);
 		err = c->schedule ? relations_note(&c->here, event.event) : 0;
 		if (!err && is_replayed(event.event))
 			err = put_step(c, &event);

@@ -11,6 +11,7 @@
 
 #include "replay/data/expect_priv.h"
 #include "replay/data/polls.h"
+#include "replay/state/sent.h"
 
 struct late {
 	struct late *next;
@@ -90,6 +91,20 @@ const struct late *expect_late(struct replay *r, struct replica_qp *qp, enum sid
 					    .qp = qp,
 					    .settled = true };
 	return late;
+}
+
+bool expect_has_surplus(const struct expected *e, enum side side)
+{
+	const struct arrivals *in = &e->qp->in[side];
+	const struct replica *peer = replica_of(e->r, e->qp->peer);
+	size_t messages = in->tail - in->head, late = 0;
+
+	for (const struct late *at = e->qp->late[side]; at; at = at->next)
+		late++;
+	sent_remove_counted(e->r, e->qp);
+	if (peer && peer->qp)
+		messages += requests_count(&peer->qp->sent);
+	return messages > late;
 }
 
 void expect_late_drop(struct replay *r, struct replica_qp *qp, enum side side)

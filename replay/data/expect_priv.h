@@ -40,6 +40,11 @@ int expect_defer(const struct expected *e, enum side side);
 /* Move the first deferred completion to *@ret_e; NULL: there is none. */
 const struct late *expect_late(struct replay *r, struct replica_qp *qp, enum side side,
 			       struct expected *ret_e);
+/*
+ * Has the replay more messages for the queue pair than deferred completions? Then others of its
+ * completions are not in the trace: a thread polled them that was cut off earlier than others.
+ */
+bool expect_has_surplus(const struct expected *e, enum side side);
 void expect_late_drop(struct replay *r, struct replica_qp *qp, enum side side);
 
 /*

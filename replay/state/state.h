@@ -93,6 +93,8 @@ struct replica {
 	int64_t armed;         /* CQ: time of the last recorded arming */
 	uint64_t empty, given; /* CQ: recorded empty polls so far, and completions */
 	unsigned int pollers;  /* CQ: threads that polled it in the recording; 0: not computed */
+	uint32_t polled_by;    /* CQ: a thread that has a poll of it in the trace; 0: none */
+	bool polled_by_others; /* CQ: and other threads have */
 	struct event_id poll;  /* CQ: the last recorded one */
 	int64_t polled;        /* CQ: when the last recorded poll had a completion, ns */
 	unsigned int silent;   /* CQ, context: events that did not come */

@@ -154,23 +154,42 @@ queue_pairs_that_are_not_connected() {
 		is "receives that differ" "$(grep -c 'ibv_post_srq_recv: ' out)" 0
 }
 
+# cut WHERE: x.db, without these events of t.db, and without the counts of polls
+cut() {
+	rm -f x.db
+	"$VERBATIM" unpack -o x.db t.db >log 2>&1 || { cat log; return 1; }
+	sqlite3 x.db "DELETE FROM wc WHERE $1; DELETE FROM poll WHERE $1;
+		DELETE FROM wr WHERE (thread, n) IN (SELECT thread, n FROM post WHERE $1);
+		DELETE FROM sge WHERE (thread, n) IN (SELECT thread, n FROM post WHERE $1);
+		DELETE FROM post WHERE $1; DELETE FROM poll_count"
+}
+
 # It ends while some messages wait for the shared queue: in the replay others may consume its last
 # requests.
 shared_queue_that_is_cut() {
 	record -o t.db -- "$apps/shared_rq" || return
 	local part end
 	for part in $(share "1 4" "1 2 3 4 5"); do
-		rm -f x.db
-		"$VERBATIM" unpack -o x.db t.db >log 2>&1 || { cat log; return 1; }
-		end=$(sqlite3 x.db "SELECT time FROM poll ORDER BY time
-			LIMIT 1 OFFSET (SELECT count(*) * $part / 6 FROM poll)")
-		sqlite3 x.db "DELETE FROM wc WHERE time > $end; DELETE FROM poll WHERE time > $end;
-			DELETE FROM wr WHERE (thread, n) IN
-				(SELECT thread, n FROM post WHERE time > $end);
-			DELETE FROM sge WHERE (thread, n) IN
-				(SELECT thread, n FROM post WHERE time > $end);
-			DELETE FROM post WHERE time > $end; DELETE FROM poll_count" || return
+		end=$("$VERBATIM" sql t.db "SELECT time FROM poll ORDER BY time
+			LIMIT 1 OFFSET (SELECT count(*) * $part / 6 FROM poll)") &&
+			cut "time > $end" || return
 		replay --allow-partial x.db || { echo "part $part: status $?"; cat out; return 1; }
+	done
+}
+
+# Of two messages of a connection, the trace has only the poll of the later one: the thread that
+# polled the earlier one was stopped before it could write that.
+thread_that_is_cut_earlier() {
+	local thread from to of="a.qp_num = b.qp_num AND a.opcode = 128 AND b.opcode = 128"
+	IFS='|' read -r thread from to < <("$VERBATIM" sql t.db "SELECT a.thread, a.time, b.time
+		FROM wc a JOIN wc b ON $of AND b.byte_len = a.byte_len + 1
+		AND a.thread != b.thread AND a.time < b.time ORDER BY a.time LIMIT 1 OFFSET 3")
+	[ -n "$thread" ] || { echo "one thread polled all"; return; }
+	cut "(time > $to OR thread = $thread AND time >= $from)" || return
+	local threads
+	for threads in $(share recorded "serial recorded"); do
+		replay --threads $threads --allow-partial x.db ||
+			{ echo "$thread, $from, $to: status $?"; cat out; return 1; }
 	done
 }
 
@@ -183,6 +202,7 @@ try hang_that_is_one_here
 try destroyed_before_it_was_polled
 if command -v sqlite3 >/dev/null; then
 	try shared_queue_that_is_cut
+	try thread_that_is_cut_earlier
 	try completion_of_no_queue_pair
 	try datagram_of_another_sender
 	try completion_that_the_trace_lacks
