@@ -86,11 +86,11 @@ void cause_note_cq(struct noted *noted, const struct life *other)
 {
 	const struct queue_cq *cq = other->rq && other->rq->cq ? other->rq->cq : NULL;
 
-	if (!cq || !cq->owner || cq->doubt || !cq->given || cq->could <= cq->given)
+	if (!cq || !cq->owner || cq->doubt || !cq->given || cq->signalled <= cq->given)
 		return;
 	memcpy(noted->cq.name, cq->owner->name, sizeof(noted->cq.name));
 	noted->cq.entries = cq->given;
-	noted->cq.could = cq->could;
+	noted->cq.could = cq->signalled;
 	noted->cq.polled = cq->stats.last_time;
 }
 

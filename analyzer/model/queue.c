@@ -173,6 +173,8 @@ static inline void count_request(struct queue *queue, const struct queue_request
 	queue->cq->signalled += request->signalled;
 	if (queue->cq->could > queue->cq->high)
 		queue->cq->high = queue->cq->could;
+	if (queue->cq->signalled > queue->cq->high_signalled)
+		queue->cq->high_signalled = queue->cq->signalled;
 }
 
 static inline void uncount_request(struct queue *queue, const struct queue_request *request)

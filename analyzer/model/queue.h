@@ -308,15 +308,17 @@ struct queue_cq {
 	/* ibv_modify_cq(): an event comes after that many completions, or that many us */
 	uint16_t moderate_count, moderate_us;
 	struct moment moderated;
-	int64_t fields;      /* of an extended CQ: wc_flags that it was created with; else -1 */
-	uint32_t queues;     /* queues whose requests complete on this CQ */
-	struct queue *pools; /* of these queues, the ones of XRC SRQs and WQs */
-	uint64_t could;      /* their outstanding requests: an error would complete them all */
-	uint64_t signalled;  /* requests that complete for certain */
-	uint64_t high;       /* most of `could` */
-	unsigned int doubt;  /* of all its queues */
-	bool strained;       /* it overran, or the watcher was notified that it is too small */
-	uint64_t compared;   /* `high` when it was compared with what its queues may have */
+	int64_t fields;          /* of an extended CQ: wc_flags that it was created with; else -1 */
+	uint32_t queues;         /* queues whose requests complete on this CQ */
+	struct queue *pools;     /* of these queues, the ones of XRC SRQs and WQs */
+	uint64_t could;          /* their outstanding requests: an error would complete them all */
+	uint64_t signalled;      /* requests that complete for certain */
+	uint64_t high;           /* most of `could` */
+	uint64_t high_signalled; /* most of `signalled` */
+	unsigned int doubt;      /* of all its queues */
+	bool strained;           /* it overran, or the watcher was notified that it is too small */
+	/* `high_signalled` when it was compared with what its queues may have */
+	uint64_t compared;
 	struct queue_cq_stats stats;
 	struct queue_look look; /* slow.h */
 };

@@ -306,13 +306,13 @@ static void check_cq(const struct model_watcher *watcher, const struct trace_eve
 	uint32_t limit = cq ? (cq->given ?: cq->resized.id.thread ? cq->asked : 0) : 0;
 	struct model_strain strain;
 
-	if (!limit || cq->could <= limit || cq->strained || cq->doubt || !cq->owner ||
+	if (!limit || cq->signalled <= limit || cq->strained || cq->doubt || !cq->owner ||
 	    !is_certain(queue))
 		return;
 	cq->strained = true;
 	strain = (struct model_strain){ .kind = STRAIN_CQ,
 					.index = taken - 1,
-					.number = cq->could,
+					.number = cq->signalled,
 					.limit = limit,
 					.moment = moment_of(event) };
 	report_strain(watcher, queue, &strain);
@@ -352,7 +352,7 @@ static bool is_posted_in_loop(const struct queue *queue)
 static bool is_strained(const struct queue *queue, const struct post *post, uint32_t taken)
 {
 	bool strained = queue->outstanding > known_capacity(queue) || queue->refusal ||
-			(queue->cq && queue->cq->could > queue->cq->given);
+			(queue->cq && queue->cq->signalled > queue->cq->given);
 
 	for (uint32_t i = 0; i < taken; i++)
 		strained |= post->wr[i].num_sge > queue->easy_sges ||
@@ -395,6 +395,25 @@ static uint64_t capacity_in_cq(const struct queue *queue, const struct life *own
 }
 
 /*
+ * Unsignalled requests complete only if they are flushed. Reported at the end: later posts may show
+ * that it is too small for those that are signalled.
+ */
+static void check_flushed(const struct model_watcher *watcher, struct queue *queue)
+{
+	struct queue_cq *cq = queue->cq;
+	struct model_strain strain = { .kind = STRAIN_FLUSHED_CQ };
+
+	if (!cq || !cq->owner || !cq->given || cq->strained || cq->doubt || cq->high <= cq->given ||
+	    !is_certain(queue))
+		return;
+	cq->strained = true;
+	strain.number = cq->high;
+	strain.limit = cq->given;
+	strain.moment = cq->owner->created;
+	report_strain(watcher, queue, &strain);
+}
+
+/*
  * A program whose only queue pair fills the CQ exactly has chosen its size so. The queue pairs are
  * summed again only if more requests were outstanding than the last time.
  */
@@ -405,9 +424,10 @@ static void check_narrow(const struct model_watcher *watcher, struct queue *queu
 	unsigned int qps = 0;
 
 	if (!cq || !cq->owner || !cq->given || cq->strained || cq->doubt || cq->pools ||
-	    cq->high < cq->given - cq->given / 4 || cq->high <= cq->compared || !is_certain(queue))
+	    cq->high_signalled < cq->given - cq->given / 4 || cq->high_signalled <= cq->compared ||
+	    !is_certain(queue))
 		return;
-	cq->compared = cq->high;
+	cq->compared = cq->high_signalled;
 	for (const struct life_link *link = cq->owner->children; link; link = link->next_child) {
 		uint64_t room = capacity_in_cq(link->child->sq, link->child, cq) +
 				capacity_in_cq(link->child->rq, link->child, cq);
@@ -415,7 +435,7 @@ static void check_narrow(const struct model_watcher *watcher, struct queue *queu
 		strain.number += room;
 		qps += room > 0;
 	}
-	if (strain.number <= cq->given || (qps == 1 && cq->high == cq->given))
+	if (strain.number <= cq->given || (qps == 1 && cq->high_signalled == cq->given))
 		return;
 	cq->strained = true;
 	strain.limit = cq->given;
@@ -428,6 +448,7 @@ void strain_end(const struct model_watcher *watcher, struct queue *queue, bool k
 	struct model_strain strain = { .kind = STRAIN_GIVEN_UP, .refusal = queue->refusal };
 	const struct queue_request *last;
 
+	check_flushed(watcher, queue);
 	check_narrow(watcher, queue);
 
 	if (queue->refusal && queue->refusal->open) {

@@ -83,11 +83,12 @@ enum model_strain_kind {
 	STRAIN_GIVEN_UP, /* a refused request was never posted again: .refusal */
 	/* more outstanding requests will complete on a CQ than it holds: queue->cq */
 	STRAIN_CQ,
-	STRAIN_NARROW_CQ, /* its queues may have .number completions, and it has .limit entries */
-	STRAIN_WR_ID,     /* a request is posted with the wr_id of an outstanding one: .earlier */
-	STRAIN_BUFFER,    /* a receive buffer is already in use by another request: .earlier */
-	STRAIN_GRH_ROOM,  /* the receive of a datagram is not larger than the GRH: .number */
-	STRAIN_GRH_SENT,  /* a datagram is sent from the GRH of another: address .number */
+	STRAIN_FLUSHED_CQ, /* the same of more outstanding requests, if all were flushed */
+	STRAIN_NARROW_CQ,  /* its queues may have .number completions, and it has .limit entries */
+	STRAIN_WR_ID,      /* a request is posted with the wr_id of an outstanding one: .earlier */
+	STRAIN_BUFFER,     /* a receive buffer is already in use by another request: .earlier */
+	STRAIN_GRH_ROOM,   /* the receive of a datagram is not larger than the GRH: .number */
+	STRAIN_GRH_SENT,   /* a datagram is sent from the GRH of another: address .number */
 	/* a datagram of .number bytes from .other; the receives have at most .limit bytes */
 	STRAIN_GRH_SHORT,
 	STRAIN_QKEY, /* a datagram has Q_Key .number, and its receiver, .other, has .limit */

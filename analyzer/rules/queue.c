@@ -188,7 +188,7 @@ static void report_resized(struct check *check, const struct model_strain *strai
 	finding_text(&finding->says,
 		     "%s was resized to %s, and later %" PRIu64
 		     " requests of %s that complete in it were outstanding.",
-		     cq->owner->name, WORDS_N(cq->asked, "entry"), cq->could,
+		     cq->owner->name, WORDS_N(cq->asked, "entry"), cq->signalled,
 		     WORDS_N(cq->queues, "queue"));
 	finding_text(&finding->breaks,
 		     "the device provides only that many entries: completions are lost");
@@ -210,12 +210,33 @@ static void report_small_cq(struct check *check, const struct model_strain *stra
 	finding_text(&finding->says,
 		     "%s has %s; up to %" PRIu64 " requests that complete in it were outstanding, "
 		     "and the queues in use can hold %" PRIu64 ".",
-		     cq->owner->name, WORDS_N(cq->given, "entry"), cq->high, strain->number);
+		     cq->owner->name, WORDS_N(cq->given, "entry"), cq->high_signalled,
+		     strain->number);
 	finding_text(&finding->breaks,
 		     "%s %s outstanding, and it is polled late or a queue pair fails: completions "
 		     "are lost, and the CQ fails",
-		     words_count(cq->given + 1 - cq->high, "more request", more),
-		     cq->given == cq->high ? "is" : "are");
+		     words_count(cq->given + 1 - cq->high_signalled, "more request", more),
+		     cq->given == cq->high_signalled ? "is" : "are");
+	finding_step(finding, "created", &strain->moment);
+}
+
+/* Report a CQ that overruns only if the requests that are not signalled are flushed. */
+static void report_flushed_cq(struct check *check, const struct model_strain *strain)
+{
+	const struct queue_cq *cq = strain->queue->cq;
+	struct finding *finding =
+		judge_hazard(check, RULE_QUEUE_003, &strain->moment, cq->owner, "cqe");
+
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s has %s; up to %" PRIu64 " requests that can complete in it were "
+		     "outstanding, but at most %" PRIu64 " of them were signalled.",
+		     cq->owner->name, WORDS_N(cq->given, "entry"), strain->number,
+		     cq->high_signalled);
+	finding_text(&finding->breaks,
+		     "a queue pair fails: its unsignalled requests are flushed and complete, too, "
+		     "and if they are more than the CQ has entries for, it overruns and fails");
 	finding_step(finding, "created", &strain->moment);
 }
 
@@ -226,6 +247,8 @@ void queue_003(struct check *check, const struct model_strain *strain)
 
 	if (strain->kind == STRAIN_NARROW_CQ)
 		report_small_cq(check, strain);
+	if (strain->kind == STRAIN_FLUSHED_CQ)
+		report_flushed_cq(check, strain);
 	if (strain->kind != STRAIN_CQ)
 		return;
 	if (!cq->given) {
@@ -239,7 +262,7 @@ void queue_003(struct check *check, const struct model_strain *strain)
 	finding_text(&finding->says,
 		     "%s has %s, and with this post %" PRIu64
 		     " requests of %s that complete in it were outstanding.",
-		     cq->owner->name, WORDS_N(cq->given, "entry"), cq->could,
+		     cq->owner->name, WORDS_N(cq->given, "entry"), cq->signalled,
 		     WORDS_N(cq->queues, "queue"));
 	finding_step(finding, "CQ created", &cq->owner->created);
 	finding_step(finding, "posted", &strain->moment);

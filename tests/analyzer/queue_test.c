@@ -672,3 +672,24 @@ TEST(receives_that_are_consumed_at_the_end)
 	end_well(&s);
 	story_finds_nothing(&s);
 }
+
+/* Unsignalled requests complete only if they are flushed. */
+TEST(a_cq_that_is_too_small_for_unsignalled_requests_is_a_hazard)
+{
+	struct ibv_qp_cap large = { 64, 16, 1, 1, 0 };
+	struct story s;
+
+	for (unsigned int n = 15; n <= 16; n++) {
+		begin_with(&s, large, large);
+		post_sends(&s, 0, n, 0);
+		post_sends(&s, 100, 1, IBV_SEND_SIGNALED);
+		poll_sends(&s, 100, 1);
+		end_well(&s);
+		if (n == 15)
+			story_finds_nothing(&s);
+		else
+			story_warns(&s, RULE_QUEUE_003,
+				    "cq1 has 16 entries; up to 17 requests that can complete in it "
+				    "were outstanding, but at most 1 of them were signalled.");
+	}
+}

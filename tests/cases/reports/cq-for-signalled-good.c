@@ -1,0 +1,2 @@
+#define GOOD
+#include "cq-for-signalled-bad.c"
