@@ -49,12 +49,49 @@ void wake_armed(struct life *cq, const struct trace_event *event)
 	cq->wake->is_armed = true;
 	cq->wake->lain = cq->wake->lying && cq->wake->since <= event->time && !cq->wake->got;
 	cq->wake->looked = false;
+	cq->wake->may_complete = cq->cq && (cq->cq->signalled || !queues_expect_none(cq));
+}
+
+/* Was the wait before this poll one without a poll between the arming and the wait? */
+static void check_blind_wait(struct wake_blind *blind, const struct wake *wake,
+			     const struct trace_event *event)
+{
+	uint64_t empty = event->poll->empty;
+
+	blind->open = false;
+	if (event->id.thread != wake->armed.id.thread || empty > 1) {
+		blind->checked++;
+		return;
+	}
+	if (!blind->none && !blind->one)
+		blind->armed = wake->armed;
+	if (empty)
+		blind->one++;
+	else
+		blind->none++;
+}
+
+static void note_poll(const struct life *cq, const struct trace_event *event)
+{
+	const struct moment *polled = &cq->wake->polled;
+	struct wake_blind *blind = &cq->wake->blind;
+	uint32_t most = cq->cq ? cq->cq->stats.most : 0;
+
+	if (blind->open)
+		check_blind_wait(blind, cq->wake, event);
+	else if (!cq->wake->got && !cq->wake->is_armed && polled->verb == VERB_poll_cq &&
+		 event->poll->verb == VERB_poll_cq && polled->id.thread == event->id.thread &&
+		 polled->time > cq->wake->armed.time && !event->poll->empty &&
+		 (blind->last_nwc < most || most == 1))
+		blind->loops = true;
+	blind->last_nwc = event->poll->nwc;
 }
 
 void wake_polled(struct life *cq, const struct trace_event *event)
 {
 	if (!cq || !cq->wake)
 		return;
+	note_poll(cq, event);
 	cq->wake->polled = moment_of_verb(event, event->poll->verb);
 	cq->wake->got = false;
 	cq->wake->since = event->time;
@@ -323,6 +360,39 @@ static bool is_refused(const struct trace_event *event)
 	return event->call->failed && event->call->error == EAGAIN;
 }
 
+/* Has @thread posted to a queue pair of @cq after its event @n? */
+static bool has_posted_since(const struct life *cq, uint32_t thread, uint64_t n)
+{
+	for (const struct life_link *link = cq->children; link; link = link->next_child) {
+		const struct queue *queues[] = { link->child->sq, link->child->rq };
+
+		for (int i = 0; i < 2; i++)
+			if (queues[i] && queues[i]->stats.last_thread == thread &&
+			    queues[i]->stats.last_number > n)
+				return true;
+	}
+	return false;
+}
+
+/*
+ * The event of @cq was retrieved. If nothing could complete when the CQ was armed, or if the thread
+ * posted something since, the thread may know that the CQ was empty then.
+ */
+static void note_wait(const struct life *cq, const struct trace_event *event)
+{
+	const struct moment *armed = &cq->wake->armed;
+	struct wake_blind *blind = &cq->wake->blind;
+
+	if (!cq->wake->is_armed || !cq->wake->polled.id.thread || !cq->wake->may_complete ||
+	    cq->wake->solicited || armed->id.thread != event->id.thread)
+		return;
+	if (cq->wake->polled.time > armed->time)
+		blind->checked++;
+	else if (event->id.n - armed->id.n <= NEXT)
+		blind->open = event->id.n - armed->id.n == 1 ||
+			      !has_posted_since(cq, armed->id.thread, armed->id.n);
+}
+
 void wake_got(struct model *model, const struct trace_event *event, struct life *cq)
 {
 	struct waiting **at = &model->waiting, *waiting;
@@ -338,6 +408,7 @@ void wake_got(struct model *model, const struct trace_event *event, struct life 
 		end_waiting(model, waiting, cq, event->time);
 	if (!cq || !cq->wake)
 		return;
+	note_wait(cq, event);
 	if (cq->wake->is_armed && cq->wake->lain && !cq->wake->looked &&
 	    event->id.thread == cq->wake->armed.id.thread) {
 		note_first_late(cq->wake);

@@ -29,6 +29,20 @@ struct wake_late {
 	uint32_t instead; /* object: the armed CQ, if the one with completions was never armed */
 };
 
+/*
+ * A thread armed the CQ and waited for its event without a poll between the two. Empty polls are
+ * counted, not recorded: one before the next recorded poll was the end of the loop that drained the
+ * CQ, if the thread polls until it finds nothing.
+ */
+struct wake_blind {
+	uint64_t none, one; /* waits, by the number of empty polls */
+	uint64_t checked;   /* waits after a poll, or perhaps after one */
+	bool loops;         /* it polled again after a poll that had not filled its array */
+	bool open;          /* the last wait: the next poll decides */
+	uint32_t last_nwc;
+	struct moment armed; /* the first time */
+};
+
 /* The state of a CQ with a channel. */
 struct wake {
 	struct moment armed, polled; /* the last known arming and poll; id 0:0: none */
@@ -44,6 +58,8 @@ struct wake {
 	bool looked;            /* the CQ was polled since it was armed */
 	struct event_id passed; /* the last examined poll, if the CQ was never armed */
 	struct wake_late late;
+	bool may_complete; /* requests were outstanding when it was armed */
+	struct wake_blind blind;
 };
 
 /* A call of ibv_get_cq_event() in progress. */

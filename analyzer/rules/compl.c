@@ -262,6 +262,34 @@ void compl_004_moderated(struct check *check, const struct life *life)
 	finding_step(finding, "armed", &life->wake->armed);
 }
 
+/*
+ * COMPL-004: each time, a thread armed the CQ and waited without a poll in between. Nothing was
+ * lost in this run. Whether it polls until it finds nothing shows whose the one empty poll is.
+ */
+void compl_004_blind(struct check *check, const struct life *cq)
+{
+	const struct wake_blind *blind = cq->wake ? &cq->wake->blind : NULL;
+	uint64_t times = blind ? blind->none + blind->one : 0;
+	struct finding *finding;
+	char id[32];
+
+	if (check->findings->blind || times < OFTEN || blind->checked ||
+	    (blind->one && !blind->loops) || cq->cq->doubt || is_repeated_late(&cq->wake->late))
+		return;
+	finding = judge_hazard(check, RULE_COMPL_004, &blind->armed, cq, "cq");
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%" PRIu64 " times, first at %s, a thread armed %s and waited for its event: "
+		     "each time it had polled the CQ before it armed it, and not again after that.",
+		     times, event_id_text(blind->armed.id, id), cq->name);
+	finding_text(&finding->breaks,
+		     "a completion comes between the last poll and the arming: it gives no event, "
+		     "and the thread sleeps until another one comes, perhaps forever");
+	finding_step(finding, "created", &cq->created);
+	finding_step(finding, "armed", &blind->armed);
+}
+
 /* COMPL-004 of a thread that waits in poll(2), which is not in the trace. */
 void compl_004_late(struct check *check, const struct life *cq)
 {

@@ -1,0 +1,2 @@
+#define GOOD
+#include "arm-blind-bad.c"
