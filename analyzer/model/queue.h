@@ -169,6 +169,8 @@ struct queue_stats {
 	uint64_t last_number; /* of the event */
 	uint64_t last_n;      /* the same; 0 if the post had several requests */
 	int64_t last_time;
+	uint32_t turn;  /* the thread that posted last, at first the one that made the queue pair */
+	uint32_t turns; /* posts of another thread than that */
 };
 
 /* Requests that were sent one at a time: serial.h. */
@@ -197,6 +199,7 @@ struct queue_cq_stats {
 	uint32_t most;        /* of one poll */
 	uint64_t acks, acked; /* calls of ibv_ack_cq_events(), and events in them */
 	uint32_t last_thread;
+	uint64_t switches; /* polls of another thread than the last */
 	uint64_t last_n;
 	bool last_single;
 	int64_t first_time, last_time;

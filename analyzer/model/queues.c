@@ -231,6 +231,8 @@ static void count_post(struct queue *queue, const struct trace_event *event, uin
 	if (!stats->posts++)
 		stats->first_time = event->time;
 	stats->chased += chased;
+	stats->turns += event->id.thread != stats->turn;
+	stats->turn = event->id.thread;
 	if (queue->completed)
 		count_single(&stats->steady, event->time, chased ? ns : -1);
 	stats->last_n = event->post->nwr == 1 ? event->id.n : 0;
@@ -538,6 +540,7 @@ static void count_poll(const struct model *model, struct queue_cq *cq,
 	if (poll->nwc > stats->most)
 		stats->most = poll->nwc;
 	stats->last_single = single;
+	stats->switches += event->id.thread != stats->last_thread;
 	stats->last_thread = event->id.thread;
 	stats->last_n = event->id.n;
 	stats->last_time = event->time;

@@ -139,6 +139,7 @@ static int make_qp(struct model *model, struct life *qp, const struct trace_even
 		qp->rq->user = qp;
 		qp->rq->users++;
 	}
+	qp->sq->stats.turn = event->id.thread;
 	limit_send(qp->sq, in, out);
 	attach_cq(model, qp->sq, event, out, ARG(ret.send_cq));
 	qp->sq->doubt = first_doubt(model, event);

@@ -10,9 +10,14 @@
 #include <string.h>
 
 #include "analyzer/model/moment.h"
+#include "analyzer/model/queue.h"
 #include "analyzer/rules/judge.h"
 
-enum { FRAMES = 32, ALIGNED = 16 /* bytes: functions of libc begin there */ };
+enum {
+	FRAMES = 32,
+	ALIGNED = 16, /* bytes: functions of libc begin there */
+	TURNS = 4,    /* of threads at a receive queue or CQ; the first counts */
+};
 
 static void describe_race(struct finding *finding, const struct model_destroy *destroy)
 {
@@ -119,6 +124,64 @@ void thread_002_crash(struct check *check, const struct model_crash *crash)
 	finding_step(finding, "created", &thread->created);
 	finding_step(finding, "used", last);
 	finding_step(finding, "destroyed", destroy);
+}
+
+static const struct life *find_parent(const struct life *life, enum object_kind kind)
+{
+	const struct life_link *link = life->parents;
+
+	while (link && link->parent->kind != kind)
+		link = link->next_parent;
+	return link ? link->parent : NULL;
+}
+
+/* The thread domain of @life: that of its parent domain; NULL: none. */
+static const struct life *find_domain(const struct life *life)
+{
+	const struct life *pd = find_parent(life, OBJECT_pd);
+
+	return pd ? find_parent(pd, OBJECT_td) : NULL;
+}
+
+/*
+ * A queue pair may be handed over to another thread, by the one that made it or by the one that
+ * used it until then.
+ */
+static bool takes_turns(const struct life *life)
+{
+	return (life->sq && life->sq->stats.turns >= 2) ||
+	       (life->rq && life->rq->owner == life && life->rq->stats.turns >= TURNS) ||
+	       (life->cq && life->cq->stats.switches >= TURNS);
+}
+
+/* THREAD-001: without --strict it is not known whether a lock keeps the threads apart. */
+void thread_001_domain(struct check *check, const struct life *life)
+{
+	const struct life *domain;
+	struct finding *finding;
+	char name[64];
+
+	if (!takes_turns(life) || judge_is_strict(check))
+		return;
+	domain = find_domain(life);
+	finding = domain ? judge_life_hazard(check, RULE_THREAD_001, life,
+					     life->cq ? "ibv_poll_cq()" : "ibv_post_send()")
+			 : NULL;
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s belongs to thread domain %s, and several threads %s it in turn.",
+		     judge_name(life, name, sizeof(name)), domain->name,
+		     life->cq ? "polled" : "posted to");
+	finding_text(&finding->breaks,
+		     "two of them do so at the same time, without a lock of the program: a thread "
+		     "domain promises that this never happens, and the device takes no lock");
+	finding_text(&finding->settles, "record --strict");
+	finding_step(finding, "domain created", &domain->created);
+	if (!life->cq)
+		judge_last_post(finding,
+				life->sq && life->sq->stats.turns >= 2 ? life->sq : life->rq,
+				life->process);
 }
 
 static bool is_of_module(const struct frame *frame, const char *const *names)

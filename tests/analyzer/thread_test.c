@@ -377,3 +377,56 @@ TEST(a_process_crashes_where_a_thread_polls)
 	assert_int_equal(crash_polling(9, true), 0);
 	assert_int_equal(crash_polling(11, false), 0); /* it does something else now */
 }
+
+static struct ibv_td a_td = { .context = &a_context };
+static struct ibv_pd a_parent = { .context = &a_context };
+
+/*
+ * A queue pair of a parent domain, with a thread domain or not: threads post to it, whose indices
+ * @posters has.
+ */
+static uint64_t post_in_turn(bool strict, bool domain, const char *posters)
+{
+	struct ibv_td_init_attr none = { .comp_mask = 0 };
+	struct ibv_parent_domain_init_attr parent = { .pd = &a_pd, .td = domain ? &a_td : NULL };
+	struct ibv_qp_init_attr attr = { .send_cq = &a_cq,
+					 .recv_cq = &a_cq,
+					 .qp_type = IBV_QPT_RC,
+					 .cap = { 16, 16, 1, 1, 0 } };
+	struct story s;
+	uint64_t found;
+
+	a_qp.pd = &a_parent;
+	story_begin_how(&s, strict);
+	open_context(&s);
+	alloc_pd(&s);
+	create_cq(&s);
+	assert_int_equal(story_thread(&s, STORY_PID, 0, 0), 1);
+	assert_int_equal(story_thread(&s, STORY_PID, 0, 0), 2);
+	story_do(&s, 0, VERB_alloc_td, 20, W(&a_td), W(&a_context), W(&none));
+	story_do(&s, 0, VERB_alloc_parent_domain, 21, W(&a_parent), W(&a_context), W(&parent));
+	story_do(&s, 0, VERB_create_qp, 4, W(&a_qp), W(&a_parent), W(&attr));
+	for (; *posters; posters++)
+		story_sends(&s, *posters - '0');
+	destroy_qp(&s, 0);
+	a_qp.pd = &a_pd;
+	story_check(&s, NULL);
+	found = s.findings->hazards[RULE_THREAD_001];
+	for (size_t i = 0; i < s.findings->n && found; i++)
+		if (s.findings->all[i]->rule == RULE_THREAD_001)
+			assert_non_null(strstr(s.findings->all[i]->says,
+					       "qp1 (number 0x21) belongs to thread domain td1, "
+					       "and several threads posted to it in turn."));
+	story_end(&s);
+	return found;
+}
+
+TEST(threads_take_turns_at_a_queue_pair_of_a_thread_domain)
+{
+	assert_int_equal(post_in_turn(false, true, "1122"), 1);
+	assert_int_equal(post_in_turn(false, true, "010"), 1);
+	assert_int_equal(post_in_turn(false, true, "0011"), 0); /* it was handed over */
+	assert_int_equal(post_in_turn(false, true, "1111"), 0);
+	assert_int_equal(post_in_turn(false, false, "1122"), 0);
+	assert_int_equal(post_in_turn(true, true, "1122"), 0); /* it is known if they overlap */
+}

@@ -1,0 +1,2 @@
+#define GOOD
+#include "thread-001-domain-bad.c"
