@@ -8,6 +8,8 @@
  *	READ, receive		the message overwrites the data read, or vice versa
  *	receive, SEND		a message may arrive before the SEND
  *	READ, WRITE		to the same remote bytes: without a fence the WRITE may go first
+ *	SEND, SEND		if the peer receives them in different places: both may have the
+ *				bytes of the second
  *	receive, the peer's WRITE	a message overwrites the data written, or vice versa
  *
  * A receive queue may be an SRQ's; sends are compared with receives only within one queue pair.
@@ -25,6 +27,7 @@
 enum {
 	LOOK = 512,          /* requests of a queue */
 	BACK = 256,          /* outstanding requests that each is compared with, from the latest */
+	DEEP = 4,            /* outstanding sends of one buffer */
 	COMPARED = 50000000, /* buffers compared in a whole trace: about a second */
 };
 
@@ -235,6 +238,83 @@ static void check_peer_receives(struct model *model, struct queue *queue,
 	}
 }
 
+static bool sends_buffer(const struct queue_request *request)
+{
+	return takes_data(request) && !(request->flags & ABI_SEND_INLINE) && request->nsge;
+}
+
+/*
+ * Is @earlier a send that may not have left: it is not done, and no message that was polled since
+ * can be the answer? An unsignalled one may be known to be done by an answer in memory, unless both
+ * are of one post.
+ */
+static bool may_be_unsent(const struct queue *queue, const struct queue_request *earlier,
+			  const struct queue_request *later)
+{
+	const struct life *qp = queue->owner;
+
+	return !earlier->done && sends_buffer(earlier) &&
+	       (earlier->signalled ||
+		(earlier->n == later->n && earlier->thread == later->thread)) &&
+	       (!qp->rq || earlier->time > qp->rq->polled);
+}
+
+/* Do both go to different places of the peer? Only then can the peer want different bytes. */
+static bool goes_elsewhere(struct model *model, const struct queue *queue,
+			   const struct queue_request *earlier, const struct queue_request *later)
+{
+	const struct queue *rq;
+
+	if (earlier->opcode == ABI_WR_RDMA_WRITE || later->opcode == ABI_WR_RDMA_WRITE)
+		return earlier->opcode == later->opcode &&
+		       earlier->remote_addr != later->remote_addr;
+	rq = receives_of_peer(model, queue);
+	return rq && rq->overlaps && rq->overlaps->apart;
+}
+
+/* How many outstanding sends, at most DEEP, have the buffer of @later? */
+static unsigned int count_same(struct model *model, const struct queue *queue,
+			       const struct queue_request *later,
+			       const struct queue_request **ret_earlier)
+{
+	uint32_t most = queue->count < BACK ? queue->count : BACK;
+	uint64_t addr = queue_sge(queue, later, 0)->addr;
+	unsigned int n = 0;
+
+	for (uint32_t i = 1; i < most && n < DEEP; i++) {
+		const struct queue_request *earlier = queue_at(queue, queue->count - 1 - i);
+
+		model->compared++;
+		if (earlier->nsge && queue_sge(queue, earlier, 0)->addr == addr &&
+		    may_be_unsent(queue, earlier, later) && !n++)
+			*ret_earlier = earlier;
+	}
+	return n;
+}
+
+/* Was the buffer of @later, the last send of @queue, sent by an outstanding one? */
+static void check_reused(struct model *model, struct queue *queue,
+			 const struct queue_request *later)
+{
+	struct overlaps *overlaps = queue->overlaps;
+	const struct sge *sge = queue_sge(queue, later, 0);
+	const struct queue_request *earlier = NULL;
+	unsigned int n = sge->length ? count_same(model, queue, later, &earlier) : 0;
+
+	if (!overlaps->sent_from)
+		overlaps->sent_from = sge->addr;
+	overlaps->sent_apart |= overlaps->sent_from != sge->addr;
+	if (!n || !goes_elsewhere(model, queue, earlier, later))
+		return;
+	overlaps->deep += n == DEEP;
+	store_pair(&overlaps->reused, queue, earlier, queue, later);
+	if (overlaps->reused.n == 1) {
+		overlaps->reused.addr = sge->addr;
+		overlaps->reused.length =
+			share_buffer(model, queue, earlier, queue, later, &overlaps->reused.addr);
+	}
+}
+
 static void note_place(struct queue *queue, const struct queue_request *request)
 {
 	uint64_t addr = queue_sge(queue, request, 0)->addr;
@@ -285,6 +365,8 @@ static __attribute__((noinline)) void look_at_last(struct model *model, struct q
 		check_earlier(model, queue, owner->sq, request);
 	if (!queue->send)
 		return;
+	if (sends_buffer(request) && owner->kind == OBJECT_qp)
+		check_reused(model, queue, request);
 	if (queue->reads && request->rkey && is_write(request))
 		check_remote_read(model, queue, request);
 	if (request->opcode == ABI_WR_RDMA_WRITE && owner->kind == OBJECT_qp)

@@ -38,9 +38,13 @@ struct overlaps {
 	struct overlap_pair received;  /* a receive, a send of its buffer */
 	struct overlap_pair entered;   /* a receive of the peer, a WRITE to its buffer */
 	struct overlap_pair abroad; /* a READ or atomic of another queue pair, a send of its data */
-	uint64_t looked;            /* requests that were compared */
-	uint64_t first;             /* the address of the first that the device writes to */
-	bool apart;                 /* other buffers had another address */
+	struct overlap_pair reused; /* two sends of one buffer; or two WRITEs to two places */
+	uint64_t sent_from;         /* the address of the first send that was compared for that */
+	bool sent_apart;            /* others were from other addresses */
+	uint64_t deep;   /* those of `reused` for which four such sends were outstanding */
+	uint64_t looked; /* requests that were compared */
+	uint64_t first;  /* the address of the first that the device writes to */
+	bool apart;      /* other buffers had another address */
 };
 
 /* The last request of @queue has been pushed. */

@@ -165,6 +165,31 @@ static void report_entered(struct check *check, const struct life *life)
 		     "overwrites the message");
 }
 
+/*
+ * Sends of one buffer, to a peer that receives them in different places. They may be alike on
+ * purpose, as credits are, or come from a table. But hardly if the queue pair sends from no other
+ * buffer, several at once; nor if it was created for inline messages, and sends what would fit.
+ */
+static void report_reused(struct check *check, const struct life *life)
+{
+	const struct overlaps *overlaps = life->sq->overlaps;
+	const struct overlap_pair *pair = overlaps ? &overlaps->reused : NULL;
+	bool fits = pair && pair->length <= life->sq->limits.inline_asked;
+	struct finding *finding;
+
+	if (!pair || pair->n < HABIT || life->sq->doubt ||
+	    (!fits && (overlaps->sent_apart || overlaps->deep < HABIT)))
+		return;
+	finding = add_pair(check, RULE_MKEY_007, life, pair);
+	if (!finding)
+		return;
+	describe_pair(finding, life, pair, "sends the same", NULL);
+	finding_text(&finding->breaks,
+		     "the program fills the buffer anew in between: without IBV_SEND_INLINE the "
+		     "bytes are read when the request is sent, or sent again, so several messages "
+		     "have those of the last");
+}
+
 /* MKEY-007 */
 void mkey_007_overlap(struct check *check, const struct life *life)
 {
@@ -177,6 +202,7 @@ void mkey_007_overlap(struct check *check, const struct life *life)
 	}
 	if (life->sq) {
 		report_filled(check, life, life->sq);
+		report_reused(check, life);
 		report_entered(check, life);
 	}
 }

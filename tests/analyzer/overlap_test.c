@@ -1,5 +1,6 @@
 /* analyzer/model/overlap.c, analyzer/rules/overlap.c: two outstanding requests with one buffer. */
 #include "tests/analyzer/posted.h"
+#include "tests/analyzer/ends.h"
 #include "tests/test.h"
 
 enum { RECEIVE = -1 };
@@ -163,7 +164,7 @@ TEST(an_atomic_fills_its_buffer_too)
 	story_warns(&s, RULE_MKEY_009, "of the IBV_WR_ATOMIC_FETCH_AND_ADD");
 }
 
-/* Many outstanding sends of one buffer are as they should be. */
+/* Many outstanding sends of one buffer are as they should be, unless the peer wants them all. */
 TEST(two_sends_may_share_a_buffer)
 {
 	struct story s;
@@ -569,4 +570,91 @@ TEST(different_places_are_read_into_one_buffer)
 {
 	assert_int_equal(read_places(64), 1);
 	assert_int_equal(read_places(0), 0);
+}
+
+/* Sends from one buffer, without waiting, to a peer whose receives are @step bytes apart. */
+struct resent {
+	uint64_t n, step;
+	int opcode;
+	unsigned int flags;
+	bool polls;
+};
+
+static void send_as(struct story *s, const struct resent *r, uint64_t i)
+{
+	struct event_post *event = (struct event_post *)s->words;
+	struct event_wr *wr = (struct event_wr *)(event + 1);
+	struct event_rdma *rdma = (struct event_rdma *)(wr + 1);
+	bool writes = r->opcode == IBV_WR_RDMA_WRITE;
+	struct event_sge *sge =
+		writes ? (struct event_sge *)(rdma + 1) : (struct event_sge *)(wr + 1);
+
+	event->object = W(&ends[0].qp);
+	event->verb = VERB_post_send;
+	event->nwr = 1;
+	*wr = (struct event_wr){ .wr_id = i,
+				 .opcode = (uint8_t)r->opcode,
+				 .flags = (uint8_t)r->flags,
+				 .nsge = 1,
+				 .parts = writes ? WR_RDMA : 0 };
+	if (writes)
+		*rdma = (struct event_rdma){ .remote_addr = AT + 1024 + i * r->step, .rkey = 0x21 };
+	*sge = (struct event_sge){ AT, 8, ends[0].mr.lkey };
+	story_event(s, 0, EVENT_POST, (size_t)((char *)(sge + 1) - (char *)event) / 8);
+}
+
+static uint64_t send_again(struct resent r)
+{
+	struct story s;
+	uint64_t found;
+
+	begin_story(&s);
+	for (uint64_t i = 0; i < r.n; i++)
+		story_post(&s, 1, VERB_post_recv, &ends[1].qp, i, 0,
+			   (struct event_sge){ AT + i * r.step, 8, ends[1].mr.lkey });
+	for (uint64_t i = 0; i < r.n; i++) {
+		send_as(&s, &r, i);
+		if (r.polls)
+			story_poll(&s, 0, &ends[0].cq, i, IBV_WC_SUCCESS, ends[0].qp.qp_num);
+	}
+	story_do(&s, 0, VERB_destroy_qp, 5, 0, W(&ends[0].qp));
+	story_check(&s, NULL);
+	found = s.findings->hazards[RULE_MKEY_007];
+	for (size_t i = 0; i < s.findings->n && found; i++)
+		if (s.findings->all[i]->rule == RULE_MKEY_007)
+			assert_non_null(strstr(s.findings->all[i]->says,
+					       "sends the same 8 bytes at 0x7000 of the "));
+	story_end(&s);
+	return found;
+}
+
+TEST(a_buffer_is_filled_anew_for_each_message)
+{
+	const struct resent r = { 8, 16, IBV_WR_SEND, IBV_SEND_SIGNALED, false };
+	struct resent other = r;
+
+	assert_int_equal(send_again(r), 1);
+	other.polls = true;
+	assert_int_equal(send_again(other), 0);
+	other = r;
+	other.step = 0; /* a peer that looks at none of them */
+	assert_int_equal(send_again(other), 0);
+	other = r;
+	other.n = 7; /* of which only three have four before them */
+	assert_int_equal(send_again(other), 0);
+	other = r;
+	other.flags = 0; /* an answer in memory may tell that they are done */
+	assert_int_equal(send_again(other), 0);
+	other = r;
+	other.opcode = IBV_WR_RDMA_WRITE;
+	assert_int_equal(send_again(other), 1);
+	other.step = 0; /* a counter, of which only the last value counts */
+	assert_int_equal(send_again(other), 0);
+}
+
+TEST(a_buffer_that_is_copied_may_be_filled_anew)
+{
+	const struct resent r = { 8, 16, IBV_WR_SEND, IBV_SEND_SIGNALED | IBV_SEND_INLINE, false };
+
+	assert_int_equal(send_again(r), 0);
 }

@@ -1,0 +1,2 @@
+#define GOOD
+#include "header-again-bad.c"
