@@ -228,6 +228,7 @@ struct queue {
 	unsigned int refs;
 	struct life *user; /* of an SRQ: the queue pair that has it, */
 	uint32_t users;    /* number of queue pairs that ever used the SRQ; @user is valid if 1 */
+	int64_t user_gone; /* of an SRQ: when the first of them was destroyed; 0: none was */
 	struct queue_limits limits;
 	/* its completion queue; NULL: not known, or that of each QP (SRQ) */
 	struct queue_cq *cq;

@@ -245,12 +245,17 @@ static void describe_unread(const struct left *left, struct finding *finding)
 		     left->cq ? ", nor anything of " : "", left->cq ? left->cq->name : "");
 }
 
-/* Does another queue pair receive from the same SRQ? */
+/*
+ * Does another queue pair receive from the same SRQ? Or did the SRQ serve one that was destroyed
+ * before this one was created, so that it stays while queue pairs come and go?
+ */
 static bool is_srq_shared(const struct life *qp)
 {
 	const struct life *srq = qp->rq ? qp->rq->owner : NULL;
 	const struct life_link *link = srq ? srq->children : NULL;
 
+	if (srq && qp->rq->user_gone && qp->rq->user_gone < qp->created.time)
+		return true;
 	for (; link; link = link->next_child)
 		if (link->child != qp && link->child->kind == OBJECT_qp &&
 		    link->child->state == LIFE_LIVE && qp_state(link->child) != ABI_QPS_ERR)

@@ -896,3 +896,23 @@ TEST(the_event_of_a_limit_is_not_retrieved)
 	end_srq(&s, &srq);
 	story_finds_nothing(&s);
 }
+
+/* The SRQ serves one queue pair after the other: it needs the receives of each again. */
+TEST(the_last_receive_is_not_waited_for_by_each_of_several)
+{
+	struct ibv_srq srq;
+	struct ibv_qp_init_attr attr = {
+		.send_cq = &a_cq, .recv_cq = &a_cq, .srq = &srq, .qp_type = IBV_QPT_RC, .cap = cap
+	};
+	struct story s;
+
+	receive_by_srq(&s, &srq, 0);
+	put_into_err(&s);
+	destroy_qp(&s, 0);
+	a_qp.srq = &srq;
+	story_do(&s, 0, VERB_create_qp, 4, W(&a_qp), W(&a_pd), W(&attr));
+	poll_receive(&s, 0, 2);
+	put_into_err(&s);
+	end_srq(&s, &srq);
+	story_warns(&s, RULE_COMPL_002, "qp2 (number 0x21) has an SRQ, was moved to ERR at 1:");
+}
