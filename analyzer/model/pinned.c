@@ -206,6 +206,7 @@ static void note_fork_status(struct pinned *p, int64_t status)
 {
 	p->asked = true;
 	p->copies = status == STATUS_UNNEEDED;
+	p->checked = status == STATUS_UNNEEDED;
 	p->kept |= status == STATUS_ENABLED;
 }
 
@@ -224,11 +225,15 @@ int pinned_return(struct model *model, const struct trace_event *event)
 	default:
 		return 0;
 	}
-	if (event->call->failed || !is_known(model, event->process))
+	if ((event->call->failed && event->call->verb != VERB_fork_init) ||
+	    !is_known(model, event->process))
 		return 0;
 	p = make_pinned(model, event->process);
 	if (!p)
 		return log_err(-ENOMEM, "memory of a process");
+	p->checked |= event->call->verb == VERB_fork_init;
+	if (event->call->failed)
+		return 0;
 	if (event->call->verb == VERB_fork_init)
 		p->kept = true;
 	else if (event->call->verb == VERB_is_fork_initialized)
@@ -321,4 +326,11 @@ enum fork_safety model_fork_safety(struct model *model, uint32_t process)
 	if (p->copies)
 		return p->copies > 0 ? FORK_COPIES : FORK_NOT_KNOWN;
 	return p->kept ? FORK_KEPT : FORK_UNSAFE;
+}
+
+bool model_asked_fork_safety(struct model *model, uint32_t process)
+{
+	const struct pinned *p = model_pinned(model, process);
+
+	return model_fork_safety(model, process) != FORK_NOT_KNOWN && (p->kept || p->checked);
 }

@@ -35,6 +35,7 @@ struct pinned {
 	bool asked;
 	bool implied; /* `kept` is set from the environment */
 	bool kept;    /* the library excludes registered memory from forks, if it can */
+	bool checked; /* the program has asked for that, or whether it must, and it need not */
 };
 
 /* The pinned memory of @process; never NULL. */
@@ -54,6 +55,9 @@ const struct life *model_descriptor(const struct model *model, uint32_t process,
 
 /* The effect that a fork of @process would have now. */
 enum fork_safety model_fork_safety(struct model *model, uint32_t process);
+
+/* Has @process asked for fork support, which a kernel that copies pages does not need? */
+bool model_asked_fork_safety(struct model *model, uint32_t process);
 
 /* Bytes of the pages that @length bytes at @addr touch. */
 uint64_t pinned_pages(const struct model *model, uint32_t process, uint64_t addr, uint64_t length);

@@ -321,7 +321,8 @@ static void describe_in_flight(struct finding *finding, const struct trace_event
  */
 static void report_in_flight(struct check *check, const struct trace_event *fork)
 {
-	bool kept = model_fork_safety(check->model, fork->process) == FORK_KEPT;
+	bool kept = model_fork_safety(check->model, fork->process) == FORK_KEPT ||
+		    model_asked_fork_safety(check->model, fork->process);
 	struct in_flight in_flight = { .sends = true };
 	struct finding *finding;
 
@@ -361,6 +362,41 @@ void fork_006(struct check *check, const struct trace_event *fork)
 			finding, fork, &in_flight,
 			": this kernel does not copy registered pages, and fork support is "
 			"off");
+}
+
+/*
+ * FORK-001, where the kernel copies registered pages and the program has not asked for fork
+ * support, so that it depends on the kernel. If sends are outstanding, FORK-006 says so.
+ */
+void fork_001_copied(struct check *check, const struct trace_event *fork)
+{
+	const struct pinned *pinned = model_pinned(check->model, fork->process);
+	struct in_flight in_flight = { .sends = true };
+	struct finding *finding;
+	struct moment moment;
+	char bytes[32], regions[WORDS_COUNT];
+
+	if (!is_fork(fork) || !pinned->regions ||
+	    model_fork_safety(check->model, fork->process) != FORK_COPIES ||
+	    model_asked_fork_safety(check->model, fork->process))
+		return;
+	queues_each(check->model, fork->process, count_request, &in_flight);
+	finding = in_flight.n ? NULL : place_fork(check, RULE_FORK_001, true, fork);
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "Process %u called %s() while %s with %s %s registered, without "
+		     "ibv_fork_init() or RDMAV_FORK_SAFE. This kernel copies these pages for the "
+		     "child.",
+		     fork->process, fork->fork->how ? fork->fork->how : "fork",
+		     words_count(pinned->regions, "region", regions),
+		     judge_bytes(pinned->bytes, bytes), pinned->regions == 1 ? "was" : "were");
+	finding_text(&finding->breaks,
+		     "the kernel is older than 5.12: if the process writes to a registered page "
+		     "while the child exists, it gets a new page, and the device uses the old one");
+	moment = moment_of(fork);
+	finding_step(finding, "registered last", &pinned->last);
+	finding_step(finding, "forked", &moment);
 }
 
 /* FORK-007: one finding for each process. */

@@ -296,6 +296,7 @@ TEST(a_kernel_that_copies_needs_no_fork_support)
 	open_context(&s);
 	alloc_pd(&s);
 	reg_mr(&s, &child_mr);
+	story_do(&s, 0, VERB_is_fork_initialized, 1, IBV_FORK_UNNEEDED);
 	story_fork(&s, 0, 1);
 	story_leaves(&s);
 	assert_int_equal(story_found(&s), 0);
@@ -591,4 +592,24 @@ TEST(a_descriptor_of_nothing_that_lives_does_not_count)
 
 	assert_int_equal(stays_open(&s, FORK_SYSTEM, &a_mr, 0), 0);
 	story_end(&s);
+}
+
+/* A program that has not asked for fork support depends on the kernel. */
+TEST(only_this_kernel_copies_registered_pages)
+{
+	struct story s;
+
+	story_copies = "yes";
+	story_begin(&s);
+	open_context(&s);
+	alloc_pd(&s);
+	child_mr.length = 8192;
+	reg_mr(&s, &child_mr);
+	story_fork(&s, 0, 1);
+	dereg_mr(&s, &child_mr, 0);
+	dealloc_pd(&s, 0);
+	close_context(&s);
+	story_warns(&s, RULE_FORK_001,
+		    "called fork() while 1 region with 8 KiB was registered, without "
+		    "ibv_fork_init() or RDMAV_FORK_SAFE");
 }

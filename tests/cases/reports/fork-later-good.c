@@ -1,0 +1,2 @@
+#define GOOD
+#include "fork-later-bad.c"
