@@ -88,6 +88,17 @@ static void judge_element(const struct looked *l, int j, const struct key *key)
 		report_fault(l, &judgement, key, &use);
 }
 
+/* An element's region is still registered, but all of its memory was unmapped. */
+static __attribute__((noinline)) void judge_released_element(const struct looked *l, int j,
+							     const struct key *key)
+{
+	const struct key_judgement judgement = { .fault = KEY_RELEASED };
+	struct model_key use = describe_use(l, j);
+
+	if (key->released.time < l->event->time)
+		report_fault(l, &judgement, key, &use);
+}
+
 static inline bool element_fits(const struct key *key, const struct life *queue,
 				const struct sge *sge, bool sink)
 {
@@ -114,6 +125,8 @@ static void check_sges(const struct looked *l, const struct wr *wr)
 		}
 		if (sge->length && (!seen->key || !element_fits(seen->key, l->queue, sge, sink)))
 			judge_element(l, (int)j, seen->key);
+		else if (sge->length && __builtin_expect(seen->key->unmapped, 0))
+			judge_released_element(l, (int)j, seen->key);
 	}
 }
 

@@ -201,7 +201,32 @@ static void report_released(struct check *check, const struct key *key, const st
 	finding_step(finding, last, end);
 }
 
-/* MKEY-006: a peer uses the region after its memory was unmapped. */
+/* The program itself posts a request that uses the region: it reads or fills the old pages. */
+static void report_stale(struct check *check, const struct model_key *use, const struct life *mr)
+{
+	struct finding *finding = findings_add(
+		check->findings, RULE_MKEY_006,
+		findings_key(use->key->released.stack, mr->created.stack, use->at.stack));
+	char name[64], id[32], when[32];
+
+	if (!finding)
+		return;
+	finding_at(finding, &use->at);
+	finding_text(&finding->where, "%s(): wr[%u].sg_list[%d]", verb_infos[use->at.verb].name,
+		     use->index, use->sge);
+	finding_text(&finding->object, "%s", mr->name);
+	finding_text(&finding->says,
+		     "wr[%u].sg_list[%d] has 0x%" PRIx64 " of %s, whose memory %s() released at "
+		     "%s, %s before: the device uses the old pages, not what is mapped there now.",
+		     use->index, use->sge, use->addr, judge_name(mr, name, sizeof(name)),
+		     use->key->released_by, event_id_text(use->key->released.id, id),
+		     judge_span(use->at.time - use->key->released.time, when));
+	finding_step(finding, "registered", &mr->created);
+	finding_step(finding, "given back", &use->key->released);
+	finding_step(finding, "posted", &use->at);
+}
+
+/* MKEY-006: a request uses the region after its memory was unmapped. */
 void mkey_006_key(struct check *check, const struct model_key *use)
 {
 	const struct life *mr =
@@ -211,6 +236,10 @@ void mkey_006_key(struct check *check, const struct model_key *use)
 
 	if (use->fault != KEY_RELEASED || !mr)
 		return;
+	if (!use->peer) {
+		report_stale(check, use, mr);
+		return;
+	}
 	snprintf(how, sizeof(how), "a request of a peer used at %s, %s later",
 		 event_id_text(use->at.id, id),
 		 judge_span(use->at.time - use->key->released.time, when));

@@ -308,3 +308,37 @@ TEST(memory_is_unmapped_before_its_region_ends)
 	assert_int_equal(unmapped_too_early(PROGRAM + 1, LIBRARY + 2, false), 0);
 	assert_int_equal(unmapped_too_early(PROGRAM + 1, PROGRAM + 2, true), 0);
 }
+
+/* A registration cache that does not know of the munmap(). */
+static uint64_t use_released(enum event_memory_what what, uint64_t length, int access)
+{
+	const struct finding *f = NULL;
+	struct story s;
+	uint64_t n;
+
+	begin_ends(&s);
+	connect_end(&s, 0, 0x22, 0x22, FAR);
+	connect_end(&s, 1, 0x21, 0x21, FAR);
+	register_as(&s, 0, &ends[0].mr, IBV_ACCESS_LOCAL_WRITE | access);
+	register_as(&s, 1, &ends[1].mr, FAR);
+	story_gives(&s, 0, what, (void *)(uintptr_t)AT, length);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 8, 0x21);
+	story_check(&s, NULL);
+	n = s.findings->rules[RULE_MKEY_006];
+	for (size_t i = 0; i < s.findings->n; i++)
+		if (s.findings->all[i]->rule == RULE_MKEY_006)
+			f = s.findings->all[i];
+	if (f)
+		assert_non_null(strstr(f->says, "wr[0].sg_list[0] has 0x7000 of mr1 (lkey 0x10), "
+						"whose memory munmap() released at 1:"));
+	story_end(&s);
+	return n;
+}
+
+TEST(a_request_uses_what_was_unmapped_before)
+{
+	assert_int_equal(use_released(MEMORY_MUNMAP, LENGTH, 0), 1);
+	assert_int_equal(use_released(MEMORY_MUNMAP, LENGTH / 2, 0), 0);
+	assert_int_equal(use_released(MEMORY_MUNMAP, LENGTH, IBV_ACCESS_ON_DEMAND), 0);
+	assert_int_equal(use_released(MEMORY_FREE, LENGTH, 0), 0); /* it is still mapped */
+}
