@@ -23,7 +23,7 @@
 	X(1 << 20, QP_DEST_QPN) X(1 << 25, QP_RATE_LIMIT)                                        \
 	X(1 << 0, WC_GRH) X(1 << 0, SEND_FENCE) X(1 << 2, SEND_SOLICITED) X(1 << 3, SEND_INLINE) \
 	X(1 << 4, ACCESS_MW_BIND) X(1 << 5, ACCESS_ZERO_BASED)                                   \
-	X(1 << 6, ACCESS_ON_DEMAND)                                                              \
+	X(1 << 6, ACCESS_ON_DEMAND) X(1 << 20, ACCESS_RELAXED_ORDERING)                          \
 	X(1 << 0, REREG_MR_CHANGE_TRANSLATION) X(1 << 1, REREG_MR_CHANGE_PD)                     \
 	X(1 << 2, REREG_MR_CHANGE_ACCESS)                                                        \
 	X(0x7f, WC_STANDARD_FLAGS) X(2, WC_LOC_QP_OP_ERR) X(4, WC_LOC_PROT_ERR)                  \

@@ -13,6 +13,7 @@
 #include "analyzer/model/key_judge.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/queue.h"
+#include "analyzer/model/unordered.h"
 #include "analyzer/model/window.h"
 
 /* A post that is being checked. */
@@ -213,6 +214,13 @@ static void judge_released_range(const struct looked *l, const struct key *key,
 		report_fault(l, &judgement, key, &use);
 }
 
+static inline void count_remote(const struct looked *l, struct key *key, uint64_t length)
+{
+	key->remote++;
+	if (__builtin_expect(key->access & ABI_ACCESS_RELAXED_ORDERING, 0))
+		unordered_write(l->queue->sq, l->event, &l->post->wr[l->i], key, length);
+}
+
 static void check_remote_range(const struct looked *l, const struct wr *wr)
 {
 	struct peers *peers = &l->model->peers;
@@ -234,7 +242,7 @@ static void check_remote_range(const struct looked *l, const struct wr *wr)
 	    operation_needs_remote(wr->opcode) & ~key->access)
 		judge_remote(l, key, other, length);
 	else if (!key->unmapped)
-		key->remote++;
+		count_remote(l, key, length);
 	else
 		judge_released_range(l, key, other, length);
 }

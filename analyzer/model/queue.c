@@ -52,6 +52,7 @@ void queue_put(struct queue *queue)
 	free(queue->refusal);
 	free(queue->overlaps);
 	free(queue->astray);
+	free(queue->unordered);
 	free(queue->twice);
 	unique_fini(&queue->wr_ids);
 	unique_fini(&queue->buffers);

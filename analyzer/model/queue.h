@@ -257,11 +257,12 @@ struct queue {
 	bool draining;         /* the program itself has moved it to ERR */
 	uint64_t drained_from; /* `completed` at that time */
 	struct moment drain;
-	struct unique wr_ids;       /* of signalled requests */
-	struct twice *twice;        /* twice.h; NULL: none */
-	struct unique buffers;      /* that the device writes to, by address */
-	struct overlaps *overlaps;  /* overlap.h; NULL: nothing was looked at */
-	struct astray_seen *astray; /* astray.h; NULL: nothing was */
+	struct unique wr_ids;        /* of signalled requests */
+	struct twice *twice;         /* twice.h; NULL: none */
+	struct unique buffers;       /* that the device writes to, by address */
+	struct overlaps *overlaps;   /* overlap.h; NULL: nothing was looked at */
+	struct astray_seen *astray;  /* astray.h; NULL: nothing was */
+	struct unordered *unordered; /* unordered.h; NULL: no such request was posted */
 	struct queue_stats stats;
 	struct queue_serial serial;
 	struct queue_level level;

@@ -10,6 +10,7 @@
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
+#include "analyzer/model/unordered.h"
 #include "core/base/span.h"
 
 enum { WAIT_EVENTS = 8 }; /* between a post and its completion, as to get an event */
@@ -88,6 +89,7 @@ static __attribute__((noinline)) void note_crossed(struct model *model, struct q
 	const struct queue_serial *last =
 		hot->posted_to ? find_crossed(model, queue, hot->posted_to, own) : NULL;
 
+	unordered_posted(model, queue, hot->posted_to, event);
 	queue->serial.crossed = last;
 	queue->serial.since = last ? last->polled : 0;
 	if (queue->owner->process == event->process)

@@ -1,0 +1,44 @@
+#pragma once
+/*
+ * WRITEs that nothing announces in order.
+ *
+ *	QP1 WRITE ... QP2 SEND		two queue pairs have no order: the message may come first
+ *	WRITE data, WRITE flag		with IBV_ACCESS_RELAXED_ORDERING: so may the flag
+ *
+ * Stored with the queue that writes, and judged when it ends: only then is it known that it never
+ * sent a message itself.
+ *
+ * Not thread-safe.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyzer/model/moment.h"
+
+struct key;
+struct model;
+struct queue;
+struct trace_event;
+struct wr;
+
+struct unordered {
+	uint64_t batches;          /* of WRITEs, each after a request on another queue */
+	uint64_t told;             /* of these, followed by a message on another queue */
+	struct moment write, send; /* the first time */
+	uint32_t other;            /* object: the queue pair of the message */
+	struct unordered_flag {
+		uint64_t n; /* small WRITEs, each after a larger one */
+		struct moment first;
+		uint32_t length, before; /* bytes of the first, and of the one before it */
+		uint32_t region;         /* object: its region */
+		uint64_t last;           /* bytes of the last WRITE */
+	} flag;
+};
+
+/* The last request of @event was posted to the send queue @queue, the one before to @before. */
+void unordered_posted(struct model *model, struct queue *queue, struct queue *before,
+		      const struct trace_event *event);
+
+/* @wr writes @length bytes to the region of @key, which has relaxed ordering. */
+void unordered_write(struct queue *queue, const struct trace_event *event, const struct wr *wr,
+		     const struct key *key, uint64_t length);

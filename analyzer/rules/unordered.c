@@ -1,0 +1,83 @@
+/*
+ * MKEY-009: WRITEs that nothing announces in order
+ *
+ * Hazards: devices mostly carry them out in the order of their posts. Reported for a queue that
+ * never sent a message itself, when it ends.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analyzer/model/queue.h"
+#include "analyzer/model/unordered.h"
+#include "analyzer/model/words.h"
+#include "analyzer/rules/judge.h"
+
+enum { HABIT = 3 };
+
+/*
+ * Was nearly each batch of WRITEs followed by a message on another queue pair? If only some are,
+ * the messages may be about something else.
+ */
+static bool is_announced_elsewhere(const struct unordered *unordered)
+{
+	return unordered->told >= HABIT && unordered->told >= unordered->batches / 4 * 3;
+}
+
+static void report_elsewhere(struct check *check, const struct life *life)
+{
+	const struct unordered *unordered = life->sq->unordered;
+	const struct object *object = trace_object(check->trace, unordered->other);
+	struct finding *finding = judge_hazard(check, RULE_MKEY_009, &unordered->send, life, "wr");
+	char name[64], id[32];
+
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s only writes. %" PRIu64 " times, first at %s, a message followed on %s to "
+		     "the same process while the write was outstanding.",
+		     judge_name(life, name, sizeof(name)), unordered->told,
+		     event_id_text(unordered->send.id, id),
+		     object && object->name ? object->name : "another queue pair");
+	finding_text(&finding->breaks,
+		     "the message arrives first, and its receiver reads what is written: requests "
+		     "of two queue pairs have no order");
+	finding_step(finding, "created", &life->created);
+	finding_step(finding, "written", &unordered->write);
+	finding_step(finding, "sent", &unordered->send);
+}
+
+static void report_flag(struct check *check, const struct life *life)
+{
+	const struct unordered_flag *flag = &life->sq->unordered->flag;
+	const struct object *region = trace_object(check->trace, flag->region);
+	struct finding *finding = judge_hazard(check, RULE_MKEY_009, &flag->first, life, "wr");
+	char name[64], bytes[32], before[32];
+
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s only writes, and %" PRIu64 " times a small write (the first of %s) "
+		     "followed a larger one (%s), as a flag follows its data. It goes to %s, which "
+		     "was registered with IBV_ACCESS_RELAXED_ORDERING.",
+		     judge_name(life, name, sizeof(name)), flag->n,
+		     words_bytes(flag->length, bytes), words_bytes(flag->before, before),
+		     region && region->name ? region->name : "a region");
+	finding_text(&finding->breaks,
+		     "the receiver polls the flag in memory: with relaxed ordering the flag may "
+		     "become visible before the data. A message, or IBV_WR_RDMA_WRITE_WITH_IMM, "
+		     "comes after both");
+	finding_step(finding, "created", &life->created);
+	finding_step(finding, "written", &flag->first);
+}
+
+void mkey_009_unordered(struct check *check, const struct life *life)
+{
+	const struct queue *queue = life->sq;
+
+	if (!queue || !queue->unordered || queue->doubt || queue->to_receives)
+		return;
+	if (is_announced_elsewhere(queue->unordered))
+		report_elsewhere(check, life);
+	if (queue->unordered->flag.n >= HABIT)
+		report_flag(check, life);
+}

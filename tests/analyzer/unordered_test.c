@@ -1,0 +1,136 @@
+/* analyzer/model/unordered.c, analyzer/rules/unordered.c: WRITEs that nothing orders. */
+#include "tests/analyzer/story.h"
+#include "tests/analyzer/ends.h"
+#include "tests/test.h"
+
+enum { RELAXED = 1 << 20 /* IBV_ACCESS_RELAXED_ORDERING */ };
+
+/* The second pair of queue pairs of the two processes. */
+static struct end others[2];
+
+static void connect_others(struct story *s)
+{
+	struct end first[2] = { ends[0], ends[1] };
+
+	for (int i = 0; i < 2; i++) {
+		struct ibv_qp_init_attr attr = { .send_cq = &ends[i].cq,
+						 .recv_cq = &ends[i].cq,
+						 .cap = { .max_send_wr = 8, .max_recv_wr = 8 },
+						 .qp_type = IBV_QPT_RC };
+
+		others[i] = ends[i];
+		others[i].qp.qp_num = 0x31 + (uint32_t)i;
+		story_do(s, i, VERB_create_qp, 4, W(&others[i].qp), W(&ends[i].pd), W(&attr));
+	}
+	for (int i = 0; i < 2; i++) {
+		struct ibv_qp_attr attr = ends[i].attr;
+		const uint64_t qp = W(&others[i].qp);
+
+		attr.qp_state = IBV_QPS_INIT;
+		attr.port_num = 1;
+		attr.qp_access_flags = FAR;
+		story_do(s, i, VERB_modify_qp, 30, 0, qp, W(&attr),
+			 W(IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
+		attr.qp_state = IBV_QPS_RTR;
+		attr.dest_qp_num = 0x32 - (uint32_t)i;
+		attr.ah_attr.dlid = first[!i].lid;
+		attr.ah_attr.port_num = 1;
+		story_do(s, i, VERB_modify_qp, 31, 0, qp, W(&attr),
+			 W(IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			   IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER));
+		attr.qp_state = IBV_QPS_RTS;
+		story_do(s, i, VERB_modify_qp, 32, 0, qp, W(&attr),
+			 W(IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			   IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC));
+	}
+}
+
+/* How a program announces its writes. What comes before the first post does not count. */
+struct announced {
+	uint64_t n;
+	bool waits; /* for the completion of the write, before it sends */
+	bool same;  /* sends on the queue pair of the write, at last */
+};
+
+static uint64_t announce_writes(struct announced how)
+{
+	struct story s;
+	uint64_t found;
+
+	begin_story(&s);
+	connect_others(&s);
+	for (uint64_t i = 0; i < how.n; i++) {
+		struct event_sge sge = { AT, 8, ends[0].mr.lkey };
+
+		story_post(&s, 1, VERB_post_recv, &others[1].qp, i, 0,
+			   (struct event_sge){ AT + 64 * i, 8, ends[1].mr.lkey });
+		post_rdma(&s, IBV_WR_RDMA_WRITE, AT + 1024, 512, 0x21);
+		if (how.waits)
+			poll_as(&s, IBV_WC_SUCCESS);
+		story_post(&s, 0, VERB_post_send, &others[0].qp, 7, IBV_WR_SEND, sge);
+		if (!how.waits)
+			poll_as(&s, IBV_WC_SUCCESS);
+		story_poll(&s, 0, &ends[0].cq, 7, IBV_WC_SUCCESS, others[0].qp.qp_num);
+	}
+	if (how.same)
+		story_post(&s, 0, VERB_post_send, &ends[0].qp, 8, IBV_WR_SEND,
+			   (struct event_sge){ AT, 8, ends[0].mr.lkey });
+	story_do(&s, 0, VERB_destroy_qp, 5, 0, W(&ends[0].qp));
+	story_check(&s, NULL);
+	found = s.findings->hazards[RULE_MKEY_009];
+	for (size_t i = 0; i < s.findings->n && found; i++)
+		if (s.findings->all[i]->rule == RULE_MKEY_009)
+			assert_non_null(
+				strstr(s.findings->all[i]->says,
+				       "qp1 (number 0x21) only writes. 3 times, first at "));
+	story_end(&s);
+	return found;
+}
+
+TEST(a_message_on_another_queue_pair_announces_a_write)
+{
+	assert_int_equal(announce_writes((struct announced){ .n = 4 }), 1);
+	assert_int_equal(announce_writes((struct announced){ .n = 3 }), 0);
+	assert_int_equal(announce_writes((struct announced){ .n = 4, .waits = true }), 0);
+	assert_int_equal(announce_writes((struct announced){ .n = 4, .same = true }), 0);
+}
+
+/* @n writes of @first bytes, each followed by one of @second. */
+static uint64_t write_flags(int access, uint64_t n, uint32_t first, uint32_t second, int last)
+{
+	struct story s;
+	uint64_t found;
+
+	begin_ends(&s);
+	connect_end(&s, 0, 0x22, 0x22, FAR);
+	connect_end(&s, 1, 0x21, 0x21, FAR);
+	register_as(&s, 0, &ends[0].mr, IBV_ACCESS_LOCAL_WRITE);
+	register_as(&s, 1, &ends[1].mr, FAR | access);
+	for (uint64_t i = 0; i < n; i++) {
+		post_rdma(&s, IBV_WR_RDMA_WRITE, AT, first, 0x21);
+		post_rdma(&s, last, AT + 2048, second, 0x21);
+		poll_as(&s, IBV_WC_SUCCESS);
+		poll_as(&s, IBV_WC_SUCCESS);
+	}
+	story_do(&s, 0, VERB_destroy_qp, 5, 0, W(&ends[0].qp));
+	story_check(&s, NULL);
+	found = s.findings->hazards[RULE_MKEY_009];
+	for (size_t i = 0; i < s.findings->n && found; i++)
+		if (s.findings->all[i]->rule == RULE_MKEY_009)
+			assert_non_null(strstr(s.findings->all[i]->says,
+					       "3 times a small write (the first of 8 bytes) "
+					       "followed a larger one (1 KiB)"));
+	story_end(&s);
+	return found;
+}
+
+TEST(a_flag_is_written_behind_its_data)
+{
+	const int write = IBV_WR_RDMA_WRITE;
+
+	assert_int_equal(write_flags(RELAXED, 3, 1024, 8, write), 1);
+	assert_int_equal(write_flags(RELAXED, 2, 1024, 8, write), 0);
+	assert_int_equal(write_flags(0, 3, 1024, 8, write), 0);
+	assert_int_equal(write_flags(RELAXED, 3, 1024, 1024, write), 0);
+	assert_int_equal(write_flags(RELAXED, 3, 1024, 8, IBV_WR_RDMA_WRITE_WITH_IMM), 0);
+}

@@ -1,0 +1,2 @@
+#define GOOD
+#include "relaxed-flag-bad.c"
