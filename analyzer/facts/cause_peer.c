@@ -78,8 +78,13 @@ void cause_note_receives(struct noted *noted, const struct life *other)
 		noted->full = queue->level.full;
 		noted->high = queue->high;
 	}
-	if (queue->owner && queue->owner->kind == OBJECT_srq)
-		note_users(noted, queue);
+	if (!queue->owner || queue->owner->kind != OBJECT_srq)
+		return;
+	note_users(noted, queue);
+	if (queue->armed.id.thread && queue->owner->got.time > queue->armed.time) {
+		noted->armed = queue->armed;
+		noted->disarmed = queue->owner->got;
+	}
 }
 
 void cause_note_cq(struct noted *noted, const struct life *other)
@@ -176,6 +181,21 @@ static void put_queue(const struct noted *noted, char text[CAUSE_TEXT])
 			 words_count(noted->users, "queue pair", n));
 }
 
+/* The event of an SRQ's limit comes once. */
+static void put_limit(const struct noted *noted, char text[CAUSE_TEXT])
+{
+	char armed[32], id[32], when[32];
+
+	text[0] = '\0';
+	if (noted->disarmed.id.thread)
+		snprintf(text, CAUSE_TEXT,
+			 "; its srq_limit was armed at %s, its event came at %s, %s before, and "
+			 "no ibv_modify_srq() armed it again",
+			 event_id_text(noted->armed.id, armed),
+			 event_id_text(noted->disarmed.id, id),
+			 words_span(noted->time - noted->disarmed.time, when));
+}
+
 /* The other end's CQ may have been full: it then refuses messages. */
 static void put_overrun(struct noted *noted)
 {
@@ -198,11 +218,12 @@ static void put_receives(struct noted *noted)
 {
 	char room[32] = "", came[96] = "", id[32], when[32], retry[32] = "", timer[48] = "";
 	const char *which = noted->posted ? "next" : "first";
-	char consumed[CAUSE_TEXT], drain[CAUSE_TEXT], queue[CAUSE_TEXT];
+	char consumed[CAUSE_TEXT], drain[CAUSE_TEXT], queue[CAUSE_TEXT], limit[CAUSE_TEXT];
 
 	put_consumed(noted, consumed);
 	put_drain(noted, drain);
 	put_queue(noted, queue);
+	put_limit(noted, limit);
 	if (noted->room)
 		snprintf(room, sizeof(room), " (0 of %u posted)", noted->room);
 	if (noted->receive.thread && noted->received - noted->time <= noted->slack)
@@ -221,8 +242,8 @@ static void put_receives(struct noted *noted)
 	if (noted->min_rnr_timer >= 0)
 		snprintf(timer, sizeof(timer), ", its min_rnr_timer %.2f ms",
 			 (double)qp_rnr_time((unsigned int)noted->min_rnr_timer) / 1e6);
-	cause_set_text(&noted->cause.peer, "%s was empty%s%s%s%s%s%s", queue, room, consumed, drain,
-		       came, retry, timer);
+	cause_set_text(&noted->cause.peer, "%s was empty%s%s%s%s%s%s%s", queue, room, limit,
+		       consumed, drain, came, retry, timer);
 }
 
 /* "killed by SIGKILL", "its process had ended" */

@@ -40,6 +40,8 @@ struct noted {
 	uint32_t high;             /* if others were posted before; else 0 */
 	char srq[LIFE_NAME];       /* the name of the SRQ, the queue pairs that use it, */
 	unsigned int users;
+	/* the last time that its limit was armed, and the event that has disarmed it; 0:0: none */
+	struct moment armed, disarmed;
 	char user[LIFE_NAME]; /* queue pair that took most receives since `full`, and how many */
 	uint64_t taken;
 	/* the CQ of its receives, which may have had more completions than entries */

@@ -173,6 +173,27 @@ static bool has_arrived(struct model *model, const struct found *found)
 	       work.received >= find_ordinal(found->sends, found->oldest);
 }
 
+/* Note the SRQ of @peer if it had fewer receives than messages were sent to its users. */
+static void note_pool(struct wait_pool *pool, struct model *model, const struct life *peer)
+{
+	const struct queue *rq = peer && peer->rq && !peer->rq->doubt ? peer->rq : NULL;
+	const struct life *srq = rq && rq->owner != peer ? rq->owner : NULL;
+
+	for (const struct life_link *link = srq ? srq->children : NULL; link;
+	     link = link->next_child) {
+		const struct peer *sender =
+			link->child->kind == OBJECT_qp ? other_end(model, link->child) : NULL;
+
+		if (!sender || !sender->life || !sender->life->sq || sender->life->sq->doubt)
+			continue;
+		pool->messages += sender->life->sq->to_receives;
+		pool->users++;
+	}
+	pool->receives = rq ? rq->posted : 0;
+	if (pool->messages > pool->receives && pool->users > 1)
+		snprintf(pool->name, sizeof(pool->name), "%s", srq->name);
+}
+
 static void note_peer(struct wait *wait, struct model *model, const struct life *qp)
 {
 	const struct peer *peer = other_end(model, qp);
@@ -183,6 +204,8 @@ static void note_peer(struct wait *wait, struct model *model, const struct life 
 	wait->qp = peer->id;
 	wait->gone = peer->gone;
 	wait->work = queues_work_of(peer);
+	if (wait->oldest.thread && queue_takes_receive(wait->oldest.opcode))
+		note_pool(&wait->pool, model, peer->life);
 }
 
 /* Since when no completion has come: counted from the time when one could have come. */
@@ -316,11 +339,12 @@ static void fill_wait(struct waits *waits, struct wait *wait, struct model *mode
 	wait->outstanding = queue->outstanding;
 	wait->completed = queue->completed;
 	snprintf(wait->queue, sizeof(wait->queue), "%s", queue->owner->name);
+	if (oldest)
+		wait->oldest = *oldest;
 	if (qp)
 		note_peer(wait, model, qp);
 	note_cq(wait, model, queue, note);
 	if (oldest) {
-		wait->oldest = *oldest;
 		note_retry_time(wait, queue->owner->qp);
 	} else {
 		if (queue->owner->kind == OBJECT_srq)

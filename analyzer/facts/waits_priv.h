@@ -23,6 +23,13 @@ struct wait_cq {
 	struct event_id other_armed;
 };
 
+/* The SRQ of several queue pairs, with fewer receives than messages were sent to these. */
+struct wait_pool {
+	char name[LIFE_NAME]; /* "": it is none */
+	uint64_t receives, messages;
+	unsigned int users;
+};
+
 struct wait {
 	size_t fact;
 	int64_t end;                 /* of the process */
@@ -46,6 +53,7 @@ struct wait {
 	bool both; /* the peer had only receives outstanding as well, and its process was idle */
 	struct activity_note theirs; /* threads of the peer's process, if it is another */
 	struct peer_work work;
+	struct wait_pool pool; /* of the other end, if it waits for a message to be received */
 	uint32_t number; /* of the queue pair, if it is UC or UD and its number unique; else 0 */
 	bool datagrams;
 	uint64_t room; /* bytes of the oldest receive */

@@ -141,6 +141,22 @@ static void put_no_receives(struct text *t, const struct wait *wait)
 		text_addf(t, " (rnr_retry 7: the send waits for the next without a limit)");
 }
 
+/* The queue pairs of an SRQ were sent more messages than it had receives. */
+static void put_pool(struct text *t, const struct wait *wait)
+{
+	const struct wait_pool *pool = &wait->pool;
+
+	if (!pool->name[0])
+		return;
+	text_addf(t,
+		  "%sit receives from %s, to which %s %s posted for %" PRIu64
+		  " messages to its %u queue pairs",
+		  t->used ? ", " : "", pool->name, WORDS_N(pool->receives, "receive"),
+		  pool->receives == 1 ? "was" : "were", pool->messages, pool->users);
+	if (!wait->no_rnr_limit)
+		text_addf(t, ": a send that finds none fails with IBV_WC_RNR_RETRY_EXC_ERR");
+}
+
 /* The peer's last post, if it completes nothing at this end. */
 static void put_last_post(struct text *t, const struct wait *wait)
 {
@@ -161,6 +177,7 @@ static void put_peer_work(struct text *t, const struct wait *wait)
 {
 	const struct peer_work *work = &wait->work;
 
+	put_pool(t, wait);
 	if (!work->known)
 		return;
 	if (!wait->oldest.thread) {

@@ -269,6 +269,7 @@ struct queue {
 	struct queue_dry dry;
 	uint32_t limit; /* of an SRQ: the largest srq_limit; 0: none was armed */
 	struct moment limited;
+	struct moment armed;           /* the last time that a limit was; its event disarms it */
 	struct queue_refusal *refusal; /* the first that is open, or the last; NULL: none */
 	int easy_sges;                 /* requests with more SGEs, or inline ones, are examined */
 	bool beyond;                   /* it was reported that it holds more than it can */

@@ -285,7 +285,10 @@ static void note_limit(struct life *life, const struct trace_event *event)
 	int64_t limit;
 
 	if (!life->rq || !args_get(event->call->args, ARG(srq_attr.srq_limit), &limit) ||
-	    limit <= life->rq->limit || limit > UINT32_MAX)
+	    limit <= 0 || limit > UINT32_MAX)
+		return;
+	life->rq->armed = moment_of(event);
+	if (limit <= life->rq->limit)
 		return;
 	life->rq->limit = (uint32_t)limit;
 	life->rq->limited = moment_of(event);

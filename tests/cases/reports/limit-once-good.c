@@ -1,0 +1,2 @@
+#define GOOD
+#include "limit-once-bad.c"

@@ -1,0 +1,2 @@
+#define GOOD
+#include "waits-pool-bad.c"
