@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
@@ -153,13 +154,20 @@ void life_003(struct check *check, const struct model_destroy *destroy)
 	finding_step(finding, destroy->failed ? "destroy failed" : "destroyed", &destroy->moment);
 }
 
-static void describe_leak_end(const struct model_leak *leak, char *text, size_t size)
+/* A process that gave up after a failure leaves its objects: its status shows that. */
+static void describe_leak_end(struct check *check, const struct model_leak *leak, char *text,
+			      size_t size)
 {
+	const struct process *its = trace_process(check->trace, leak->at.process);
+	int status = its && its->status != -1 ? WEXITSTATUS(its->status) : 0;
 	char id[32], process[PROCESS_TEXT];
 
 	if (leak->at.id.thread)
 		snprintf(text, size, "the context was closed at %s",
 			 event_id_text(leak->at.id, id));
+	else if (status)
+		snprintf(text, size, "%s exited with status %d",
+			 process_id_text(leak->at.process, process), status);
 	else
 		snprintf(text, size, "%s exited", process_id_text(leak->at.process, process));
 }
@@ -181,8 +189,8 @@ static void list_lost_with(const struct finding *finding, char *text, size_t siz
 }
 
 /* @root: the last object that the finding is about. */
-static void describe_leak(struct finding *finding, const struct model_leak *leak,
-			  const struct life *root)
+static void describe_leak(struct check *check, struct finding *finding,
+			  const struct model_leak *leak, const struct life *root)
 {
 	const char *verb = verb_infos[root->created.verb].name;
 	char size[32], bytes[64] = "", end[80], with[256];
@@ -191,7 +199,7 @@ static void describe_leak(struct finding *finding, const struct model_leak *leak
 	if (finding->bytes)
 		snprintf(bytes, sizeof(bytes), n > 1 ? ", %s together" : " of %s",
 			 judge_bytes(finding->bytes, size));
-	describe_leak_end(leak, end, sizeof(end));
+	describe_leak_end(check, leak, end, sizeof(end));
 	list_lost_with(finding, with, sizeof(with));
 	if (n <= 1)
 		finding_text(&finding->says, "%s%s, created by %s(), still existed when %s%s.",
@@ -240,7 +248,7 @@ void life_004(struct check *check, const struct model_leak *leak)
 	} else if (++finding->with[object->kind] == MANY) {
 		finding_step(finding, "the tenth", &object->created);
 	}
-	describe_leak(finding, leak, root);
+	describe_leak(check, finding, leak, root);
 }
 
 /* LIFE-009 */

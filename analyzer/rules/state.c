@@ -409,7 +409,13 @@ static void report_short_timeout(struct check *check, const struct model_modify 
 /* STATE-009. Datagrams and UC have no retries. */
 void state_009(struct check *check, const struct model_modify *modify)
 {
+	static const char lost[] = "one packet or its response is lost: the connection ends with "
+				   "IBV_WC_RETRY_EXC_ERR";
+	static const char early[] = "one message arrives before its receive is posted: the "
+				    "connection ends with IBV_WC_RNR_RETRY_EXC_ERR";
 	const struct qp *qp = modify->object->qp;
+	bool no_retry = qp && qp->set & ABI_QP_RETRY_CNT && !qp->retry_cnt;
+	bool no_rnr_retry = qp && qp->set & ABI_QP_RNR_RETRY && !qp->rnr_retry;
 	struct moment moment = moment_of(modify->event);
 	struct finding *finding;
 	char zeros[64], name[64];
@@ -434,13 +440,8 @@ void state_009(struct check *check, const struct model_modify *modify)
 			     "a packet or its response is lost: the request waits forever, and "
 			     "no completion comes");
 	else
-		finding_text(
-			&finding->breaks, "%s",
-			qp->set & ABI_QP_RETRY_CNT && !qp->retry_cnt
-				? "one packet or its response is lost: the connection ends with "
-				  "IBV_WC_RETRY_EXC_ERR"
-				: "one message arrives before its receive is posted: the "
-				  "connection ends with IBV_WC_RNR_RETRY_EXC_ERR");
+		finding_text(&finding->breaks, "%s%s%s", no_retry ? lost : "",
+			     no_retry && no_rnr_retry ? "; or " : "", no_rnr_retry ? early : "");
 	finding_step(finding, "created", &modify->object->created);
 	finding_step(finding, "changed state", &moment);
 }

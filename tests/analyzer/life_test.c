@@ -526,3 +526,17 @@ TEST(without_stacks_a_verb_is_a_place)
 	story_end(&s);
 	free(pds);
 }
+
+/* A process that fails need not clean up. */
+TEST(a_leak_of_a_process_that_failed_has_its_status)
+{
+	const struct finding *f;
+	struct story s;
+
+	story_with_cq(&s);
+	story_exit(&s, STORY_PID, 2 << 8);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_LIFE_004);
+	assert_non_null(strstr(f->says, "still existed when process 1 exited with status 2, and "));
+	story_end(&s);
+}
