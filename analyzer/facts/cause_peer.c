@@ -189,7 +189,7 @@ static void put_limit(const struct noted *noted, char text[CAUSE_TEXT])
 	text[0] = '\0';
 	if (noted->disarmed.id.thread)
 		snprintf(text, CAUSE_TEXT,
-			 "; its srq_limit was armed at %s, its event came at %s, %s before, and "
+			 "; its srq_limit was armed at %s, its event came at %s, %s earlier, and "
 			 "no ibv_modify_srq() armed it again",
 			 event_id_text(noted->armed.id, armed),
 			 event_id_text(noted->disarmed.id, id),

@@ -217,7 +217,7 @@ static void report_stale(struct check *check, const struct model_key *use, const
 	finding_text(&finding->object, "%s", mr->name);
 	finding_text(&finding->says,
 		     "wr[%u].sg_list[%d] has 0x%" PRIx64 " of %s, whose memory %s() released at "
-		     "%s, %s before: the device uses the old pages, not what is mapped there now.",
+		     "%s, %s earlier: the device uses the old pages, not what is mapped there now.",
 		     use->index, use->sge, use->addr, judge_name(mr, name, sizeof(name)),
 		     use->key->released_by, event_id_text(use->key->released.id, id),
 		     judge_span(use->at.time - use->key->released.time, when));

@@ -50,7 +50,7 @@ void values_fini(struct values *values);
 void values_clear(struct values *values);
 
 /*
- * Encode the column: the dictionary, if it has one (@ndistinct), and the page, unless that is the
- * one of @same that is already written. If out of memory, one of these has failed.
+ * Encode the column: the dictionary, if it has one (values->ndistinct), and the page, unless that
+ * is the one of values->same that is already written. If out of memory, one of these has failed.
  */
 void values_encode(struct values *values);
