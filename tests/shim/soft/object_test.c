@@ -355,6 +355,7 @@ TEST_WITH(context_closes_over_open_objects, NULL, NULL)
 
 	end_open(&e);
 	connect_to(e.qp, e.qp->qp_num);
+	close(e.channel->fd);
 	assert_int_equal(ibv_close_device(e.context), 0);
 	munmap(e.buf, END_BYTES);
 }

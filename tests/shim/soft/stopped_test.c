@@ -163,6 +163,7 @@ TEST(a_device_closes_all_the_same)
 	struct stopped *s = *state;
 
 	stop_fellow(s, LOCK_OF_QP);
+	close(s->e.channel->fd);
 	assert_int_equal(ibv_close_device(s->e.context), 0);
 	end_open(&s->e);
 }

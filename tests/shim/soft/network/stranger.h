@@ -176,6 +176,8 @@ HELPER int close_device(void **state)
 	ibv_destroy_cq(end.cq);
 	ibv_dealloc_pd(end.pd);
 	ibv_close_device(end.context);
+	close(peer);
+	close(stranger);
 	return fabric_teardown(NULL);
 }
 

@@ -185,6 +185,7 @@ TEST(closing_the_device_detaches)
 	end_open(&e);
 	use_datagrams(&e, NULL);
 	assert_int_equal(ibv_attach_mcast(e.qp, &group, MLID), 0);
+	close(e.channel->fd);
 	assert_int_equal(ibv_close_device(e.context), 0);
 	munmap(e.buf, END_BYTES);
 	cast_to(&p->a, &group, MLID, QKEY);
