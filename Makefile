@@ -208,14 +208,17 @@ $(BUILD)/tests/shim/soft/%_test: $(BUILD)/tests/shim/soft/%_test.o $(SOFT) $(SAN
 $(BUILD)/tests/shim/trace/recorder_test: ALLLDFLAGS += -rdynamic
 $(BUILD)/tests/shim/trace/recorder_test: $(PRINTS) | $(BUILD)/dropin/libibverbs.so.1
 
-# all that this module calls is the test's
+# all that these modules call is the test's
 $(BUILD)/tests/shim/trace/verbs/attach_test: ALLLDFLAGS += $(patsubst %,-Wl$(comma)--wrap=%, \
 	undo_begin undo_all undo_is_on recording_end recording_is_on recording_is_over \
 	modules_forget exports_hook exports_restore aside_call aside_release reset_join \
 	session_has_collector session_leave session_open_dir rings_end descriptors_add \
 	wrappers_patch qp_ex_watch record_blind verbatim_record_mark call_write_begin \
 	call_write_end)
-$(BUILD)/tests/shim/trace/verbs/attach_test: $(PRINTS)
+$(BUILD)/tests/shim/trace/faults/calls_cm_test: ALLLDFLAGS += $(patsubst %,-Wl$(comma)--wrap=%, \
+	enter_call enter_fail plan_cm_event plan_note plan_wait postponed_release behind_fail_qp \
+	connected_add_id connected_remove_id)
+$(patsubst %,$(BUILD)/tests/shim/trace/%_test,verbs/attach faults/calls_cm): $(PRINTS)
 
 $(BUILD)/tests/shim/trace/%_test: $(BUILD)/tests/shim/trace/%_test.o $(TRACE) $(WIRE) $(SANITIZED)
 	$(call say,LD,$@)$(link_test) $(TEST_LIBS)
