@@ -1,15 +1,24 @@
+/*
+ * analyzer/diff: runs that are compared, and what is found; diff_test.txt has all of the first
+ * comparisons of each test
+ */
 #include <math.h>
 #include <stdlib.h>
 
 #include "analyzer/diff/diff.h"
 #include "analyzer/diff/sample.h"
 #include "tests/test.h"
+#include "tests/transcript.h"
 
-enum { RUNS = 4, ROUNDS = 200 };
+enum { RUNS = 4, ROUNDS = 200, NOTED = 3 };
 
 static struct diff_run *before[RUNS], *after[RUNS];
 static struct diff *diff;
 static uint64_t state_of_chance;
+
+/* What was found so far; the tests and the comparisons of the present one. */
+static struct text found;
+static int tests_begun, compared;
 
 /* From 0 to 1. */
 static double draw_share(void)
@@ -44,6 +53,8 @@ static int make_runs(void **state)
 {
 	(void)state;
 	state_of_chance = 1;
+	compared = 0;
+	text_addf(&found, "== %d\n", ++tests_begun);
 	for (int i = 0; i < RUNS; i++) {
 		before[i] = make_run();
 		after[i] = make_run();
@@ -98,6 +109,35 @@ static void add_posts(struct diff_run *run, const char *function, uint64_t posts
 	site->sum.signalled = signalled;
 }
 
+static void note_change(const struct diff_change *c)
+{
+	text_addf(&found, "%d %d %d %s: %.6g, %.6g", (int)c->section, (int)c->verdict, (int)c->unit,
+		  c->what, c->before, c->after);
+	if (c->before_text || c->after_text)
+		text_addf(&found, " '%s', '%s'", c->before_text ?: "-", c->after_text ?: "-");
+	if (*c->place)
+		text_addf(&found, " at %s", c->place);
+	if (c->has_bounds)
+		text_addf(&found, ", %.4g to %.4g", c->low, c->high);
+	text_addf(&found, "%s%s\n", *c->note ? "; " : "", c->note);
+}
+
+static void note_diff(void)
+{
+	text_addf(&found, "regressions %llu, shapes %llu%s\n",
+		  (unsigned long long)diff->regressions, (unsigned long long)diff->shapes,
+		  diff->counted ? ", counted" : "");
+	for (size_t i = 0; i < diff->nchanges; i++)
+		note_change(&diff->changes[i]);
+	for (size_t i = 0; i < diff->ntests; i++) {
+		const struct diff_test *t = &diff->tests[i];
+
+		text_addf(&found, "same %s of %s %s: %s %.6g%s\n", t->what, t->verb ?: "-", t->of,
+			  t->because ?: "", t->because ? 0 : t->could_see,
+			  t->share ? " points" : "");
+	}
+}
+
 static const struct diff *compare_runs(size_t n)
 {
 	struct diff_side a = { before, n }, b = { after, n };
@@ -105,6 +145,8 @@ static const struct diff *compare_runs(size_t n)
 	diff_free(diff);
 	diff = NULL;
 	assert_int_equal(diff_runs(&a, &b, 10, &diff), 0);
+	if (compared++ < NOTED)
+		note_diff();
 	return diff;
 }
 
@@ -149,6 +191,41 @@ TEST(batches_that_vary_are_no_verdict)
 	before[0]->sites[0].sum.longest = after[0]->sites[0].sum.longest = 8;
 	assert_int_equal(compare_runs(1)->regressions, 0);
 	assert_int_equal(verdict_of("requests a doorbell"), DIFF_UNCLEAR);
+}
+
+/* Fewer than 50 batches show nothing, nor do those whose longest is the other's mean. */
+TEST(batches_are_judged_if_there_are_enough)
+{
+	for (uint64_t posts = 49; posts <= 50; posts++) {
+		add_posts(before[0], "put", posts, 8, posts);
+		add_posts(after[0], "put", posts, 1, posts);
+		compare_runs(1);
+		after[0]->sites[0].sum.longest = 8;
+		compare_runs(1);
+		diff_run_free(before[0]);
+		diff_run_free(after[0]);
+		before[0] = make_run();
+		after[0] = make_run();
+		compared = 0;
+	}
+}
+
+/* The means of three runs a side: their gap is twice the wider range, or more. */
+TEST(batches_of_three_runs_are_judged_by_their_gap)
+{
+	for (uint64_t wide = 199; wide <= 201; wide++) {
+		for (size_t i = 0; i < 3; i++) {
+			add_posts(before[i], "put", 1000, 1, 1000);
+			add_posts(after[i], "put", 1000, 1, 1000);
+			before[i]->sites[0].sum.requests = 1000 + 100 * i;
+			after[i]->sites[0].sum.requests = 1000 + 200 + 2 * wide + 50 * i;
+			before[i]->sites[0].sum.longest = after[i]->sites[0].sum.longest = 9;
+		}
+		compare_runs(3);
+		compare_runs(2);
+		free_runs(NULL);
+		make_runs(NULL);
+	}
 }
 
 TEST(a_share_that_chance_moves_is_the_same)
@@ -654,4 +731,9 @@ TEST(facts_that_differ_are_reported)
 	assert_string_equal(find_change("UCX_TLS")->before_text, "not set");
 	assert_string_equal(find_change("UCX_TLS")->after_text, "rc");
 	assert_int_equal(diff->regressions, 0);
+}
+
+TEST_LAST(findings_are_those_of_the_transcript)
+{
+	transcript_expect(__FILE__, &found);
 }
