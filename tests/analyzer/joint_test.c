@@ -4,6 +4,7 @@
  *
  * The first has end 0, the second end 1, which is another machine if @boot is given; its clock is
  * AHEAD of the first's, and runs as fast as struct two says; its time of day is wrong by 10 s.
+ * joint_test.txt has all clocks.
  */
 #include "analyzer/model/clocks.h"
 
@@ -128,12 +129,35 @@ static void open_stories(struct story *stories, size_t n, struct trace **ret_tra
 	assert_int_equal(trace_join(traces, paths, n, ret_trace), 0);
 }
 
+static struct text clocks;
+
+/* Note each clock in terms of the first one, unless only the time of day tells it. */
+static int join_clocks(struct trace *trace)
+{
+	int err = clocks_join(trace);
+
+	for (size_t i = 0; i < trace_nparts(trace); i++) {
+		struct trace_clock clock = trace_clock(trace, i);
+
+		text_addf(&clocks, "%s%d", i ? ", " : "", (int)clock.source);
+		if (i && clock.source == CLOCK_ESTIMATED)
+			text_addf(&clocks,
+				  ": %lld %.4g, within %lld %.4g, %u pairs, %llu messages%s",
+				  (long long)(clock.offset - trace_clock(trace, 0).offset),
+				  clock.drift, (long long)clock.error, clock.drift_error,
+				  clock.pairs, (unsigned long long)clock.messages,
+				  clock.contradicts ? ", contradicts" : "");
+	}
+	text_addf(&clocks, "\n");
+	return err;
+}
+
 static void check_two(struct two *two, const char *boot)
 {
 	finish_story(&two->s[0], NULL);
 	finish_story(&two->s[1], boot);
 	open_stories(two->s, 2, &two->trace);
-	assert_int_equal(clocks_join(two->trace), 0);
+	assert_int_equal(join_clocks(two->trace), 0);
 	assert_int_equal(check_trace(two->trace, NULL, &two->findings), 0);
 }
 
@@ -566,7 +590,7 @@ TEST(of_two_that_are_alike_none_is_the_peer)
 	finish_story(&stories[1], "second");
 	finish_story(&stories[2], "third");
 	open_stories(stories, 3, &trace);
-	assert_int_equal(clocks_join(trace), 0);
+	assert_int_equal(join_clocks(trace), 0);
 	for (size_t i = 1; i < 3; i++)
 		assert_int_equal(trace_clock(trace, i).source, CLOCK_ASSUMED);
 	trace_close(trace);
@@ -592,7 +616,7 @@ TEST(another_trace_of_a_machine_has_its_clock)
 	finish_story(&stories[1], "another");
 	finish_story(&stories[2], "another");
 	open_stories(stories, 3, &trace);
-	assert_int_equal(clocks_join(trace), 0);
+	assert_int_equal(join_clocks(trace), 0);
 	assert_int_equal(trace_clock(trace, 2).source, CLOCK_ESTIMATED);
 	assert_int_equal(trace_clock(trace, 2).offset, trace_clock(trace, 1).offset);
 	assert_int_equal(trace_clock(trace, 2).error, trace_clock(trace, 1).error);
@@ -640,7 +664,7 @@ static void times_are_bounded(void **state)
 	finish_story(&two.s[1], damage->boot);
 	damage_story(&two.s[1], damage->sql);
 	open_stories(two.s, 2, &two.trace);
-	assert_int_equal(clocks_join(two.trace), 0);
+	assert_int_equal(join_clocks(two.trace), 0);
 	assert_int_equal(cursor_open(two.trace, NULL, &cursor), 0);
 	while (cursor_next(cursor, &event) == 1)
 		if (event->time < -most || event->time > most)
@@ -740,7 +764,7 @@ static void steps_are_added_up(void **state)
 	for (int i = 0; i < 3; i++)
 		memcpy(&in_order[i], &stories[chain->order[i]], sizeof(*stories));
 	open_stories(in_order, 3, &trace);
-	assert_int_equal(clocks_join(trace), 0);
+	assert_int_equal(join_clocks(trace), 0);
 	for (size_t i = 1; i < 3; i++) {
 		struct trace_clock clock = trace_clock(trace, i), first = trace_clock(trace, 0);
 		double rate = (1 + clock.drift) / (1 + first.drift);
@@ -806,4 +830,9 @@ TEST(a_file_is_no_peer_of_itself)
 	assert_int_equal(trace_join(traces, paths, 2, &trace), -EINVAL);
 	for (int i = 0; i < 2; i++)
 		unlink(two.s[i].path);
+}
+
+TEST_LAST(clocks_are_those_of_the_transcript)
+{
+	transcript_expect(__FILE__, &clocks);
 }
