@@ -15,6 +15,7 @@ enum {
 	MINIBLOCK = BLOCK / 4, /* values of one width */
 	SAMPLES = 32,          /* blocks */
 	KNOWN = 8,             /* threads whose last event is known */
+	STEP_MAX = 1000,       /* between two events of a thread whose names are alike */
 };
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied");
@@ -216,36 +217,46 @@ static size_t count_common_names(const struct spelled *a, const struct spelled *
 	size_t most = a->length < b->length ? a->length : b->length, n = 0;
 	uint64_t one, other;
 
-	while (n < most) {
+	for (; n < most; n += sizeof(one)) {
 		memcpy(&one, a->text + n, sizeof(one));
 		memcpy(&other, b->text + n, sizeof(other));
-		if (one != other)
-			n += (size_t)__builtin_ctzll(one ^ other) / 8;
-		else
-			n += sizeof(one);
-		if (one != other)
-			break;
+		if (one == other)
+			continue;
+		n += (size_t)__builtin_ctzll(one ^ other) / 8;
+		break;
 	}
 	return n < most ? n : most;
 }
 
-/* Write the name of an event. The next ones of a thread mostly differ in the last digit only. */
+/* Add a small number to the digits that end the name. False: it becomes longer. */
+static bool add_to_digits(struct spelled *spelled, unsigned int step)
+{
+	for (char *at = &spelled->text[spelled->length - 1]; step; at--) {
+		if (*at == ':')
+			return false;
+		step += (unsigned int)(*at - '0');
+		*at = (char)('0' + step % 10);
+		step /= 10;
+	}
+	return true;
+}
+
+/* Write the name of an event. The next one of a thread is mostly a few numbers later. */
 static void spell_event(struct spelled *spelled, int64_t thread, int64_t n)
 {
 	uint64_t step = (uint64_t)n - (uint64_t)spelled->n;
-	char text[MADE_EVENT_TEXT], *last = &spelled->text[spelled->length - 1];
+	char text[MADE_EVENT_TEXT];
+	const char *at;
 
-	if (spelled->thread == thread && step < 10 && *last + (int)step <= '9') {
-		*last = (char)(*last + (int)step);
-	} else {
-		const char *at = made_event_text((struct event_id){ (uint32_t)thread, (uint64_t)n },
-						 text, &spelled->length);
-
-		memset(spelled->text, 0, sizeof(spelled->text));
-		memcpy(spelled->text, at, spelled->length);
-		spelled->thread = thread;
-	}
 	spelled->n = n;
+	if (spelled->thread == thread && spelled->length && step < STEP_MAX &&
+	    add_to_digits(spelled, (unsigned int)step))
+		return;
+	at = made_event_text((struct event_id){ (uint32_t)thread, (uint64_t)n }, text,
+			     &spelled->length);
+	memset(spelled->text, 0, sizeof(spelled->text));
+	memcpy(spelled->text, at, spelled->length);
+	spelled->thread = thread;
 }
 
 void encode_events(struct text *to, const int64_t *threads, const int64_t *numbers, size_t n)

@@ -313,14 +313,9 @@ void rowset_use_events(struct rowset *rowset, int column, int thread, int n)
 
 static bool is_class(const struct rowset *rowset, uint32_t class, const void *key)
 {
-	const uint64_t *known = rowset->keys + (size_t) class * rowset->key_words;
-	uint64_t differ = 0, word;
+	size_t words = rowset->key_words;
 
-	for (unsigned int i = 0; i < rowset->key_words; i++) {
-		memcpy(&word, (const char *)key + i * sizeof(word), sizeof(word));
-		differ |= known[i] ^ word;
-	}
-	return !differ;
+	return !memcmp(rowset->keys + words * class, key, words * sizeof(*rowset->keys));
 }
 
 static uint32_t *find_class(struct rowset *rowset, const void *key)
