@@ -17,7 +17,11 @@
 
 #include "core/base/vec.h"
 
-enum { WIDTH = 98, SHORTEST = 48 /* columns; a shorter one is as easy to read as its name */ };
+enum {
+	WIDTH = 98,
+	SHORTEST = 48, /* columns; a shorter one is as easy to read as its name */
+	MOST = 1 << 14 /* different ones; a program with more has few that repeat */
+};
 
 static const struct {
 	const char *type, *name;
@@ -83,8 +87,11 @@ static struct repeated_use *find_use(struct repeated *repeated, const char *sour
 
 int repeated_count(struct repeated *repeated, const char *source)
 {
-	struct repeated_use *use = find_use(repeated, source);
+	struct repeated_use *use;
 
+	if (repeated->nuses >= MOST)
+		return 0;
+	use = find_use(repeated, source);
 	if (!use)
 		return -ENOMEM;
 	use->times++;
@@ -127,7 +134,7 @@ static void add_macro(struct text *text, const char *name, unsigned int number, 
 
 bool repeated_add(struct repeated *repeated, const char *source, struct text *text)
 {
-	struct repeated_use *use = find_use(repeated, source);
+	struct repeated_use *use = repeated->nuses < MOST ? find_use(repeated, source) : NULL;
 
 	if (!use || (use->times < 2 && !use->number) || strlen(source) < SHORTEST)
 		return false;

@@ -334,7 +334,7 @@ static bool is_polled_by_several(const struct expected *e)
 		uint32_t cq = (uint32_t)(e->cq - e->r->replicas);
 		bool known = !lookup_polls(e->r->trace, cq, &polls);
 
-		/* no thread has counts: it was cut off, maybe before another thread polled */
+		/* without counts the recording was cut off, maybe before another thread polled */
 		e->cq->pollers = !known ? 1 : polls.threads ?: 2;
 	}
 	return e->cq->pollers > 1;

@@ -66,3 +66,17 @@ TEST(the_next_thread_uses_the_macro_too)
 	assert_true(repeated_add(&repeated, send, &text));
 	assert_int_equal(repeated.macros.used, 0);
 }
+
+TEST(many_different_ones_are_not_kept)
+{
+	char source[256];
+
+	for (int i = 0; i < 20000; i++) {
+		snprintf(source, sizeof(source), "&(struct ibv_wc){ .wr_id = %d }", i);
+		assert_int_equal(repeated_count(&repeated, source), 0);
+	}
+	assert_true(repeated.nuses < 20000);
+	assert_int_equal(repeated_count(&repeated, send), 0);
+	assert_int_equal(repeated_count(&repeated, send), 0);
+	assert_false(repeated_add(&repeated, send, &text));
+}
