@@ -292,7 +292,7 @@ the_manual_lists_all_patterns() {
 		"$root/replay/load/load_pattern.c"); do
 		says "^\.It Cm $each\$" "$root/docs/man/verbatim-model.1" || return
 	done
-	is "last" "$each" halves-down
+	is "last" "$each" self
 }
 
 try open_loop_repeats_the_traffic
