@@ -2,9 +2,10 @@
  * Packets from the network, and sequences of them, to the software device
  *
  * An input is a list of steps of STEP bytes: a packet of the peer to one of the queue pairs, with a
- * good header, fields near those that are expected, and a good ICRC; a packet of any bytes with a
- * good ICRC; or something that the program does: a post, or a change of the state. The device
- * receives by its polls, so most packets are taken one after the other.
+ * good header, fields near those that are expected, and a good ICRC; several of these that the
+ * kernel delivers together; a packet of any bytes with a good ICRC; or something that the program
+ * does: a post, or a change of the state. The device receives by its polls, so most packets are
+ * taken one after the other.
  *
  * Memory beside the region must stay as it is. The sanitizers see the rest.
  */
@@ -20,6 +21,7 @@
 #include <unistd.h>
 #include <infiniband/verbs.h>
 
+#include "shim/soft/network/sockets.h"
 #include "shim/soft/wire/header.h"
 #include "shim/soft/wire/icrc.h"
 #include "shim/soft/wire/psn.h"
@@ -32,6 +34,8 @@ enum {
 	QKEY = 0x1234,
 	PART = 4096, /* a region, between two parts that nobody may write */
 	PACKET = 8192,
+	TRAIN = 40, /* packets: more than the device takes as one */
+	TRAIN_BYTES = 65000,
 	LONGEST = 4200, /* bytes of payload */
 	DEPTH = 16,
 	KINDS = 5,
@@ -228,13 +232,12 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-static void send_packet(uint8_t *packet, size_t size, uint32_t damage)
+/* @number: in its train */
+static void write_icrc(uint8_t *packet, size_t size, uint32_t damage, uint16_t number)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(HEADER_UDP_PORT) };
-	struct icrc_ends ends = { .src_port = HEADER_UDP_PORT };
+	struct icrc_ends ends = { .src_port = HEADER_UDP_PORT, .id = number };
 	uint32_t crc;
 
-	inet_pton(AF_INET, HERE, &to.sin_addr);
 	inet_pton(AF_INET6, "::ffff:" HERE, &ends.dst);
 	inet_pton(AF_INET6, "::ffff:" THERE, &ends.src);
 	if (size >= HEADER_BTH_SIZE + HEADER_ICRC) {
@@ -242,7 +245,37 @@ static void send_packet(uint8_t *packet, size_t size, uint32_t damage)
 		crc = icrc_add(crc, packet + HEADER_BTH_SIZE, size - HEADER_BTH_SIZE - HEADER_ICRC);
 		icrc_write(crc ^ damage, packet + size - HEADER_ICRC);
 	}
-	sendto(peer, packet, size, 0, (struct sockaddr *)&to, sizeof(to));
+}
+
+/* @len: of each packet but the last; 0: it is one */
+static void send_packets(uint8_t *packets, size_t size, uint16_t len)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(HEADER_UDP_PORT) };
+	union {
+		struct cmsghdr header;
+		uint8_t bytes[CMSG_SPACE(sizeof(len))];
+	} control = { .header = { CMSG_LEN(sizeof(len)), IPPROTO_UDP, UDP_SEGMENT } };
+	struct iovec piece = { packets, size };
+	struct msghdr msg = {
+		.msg_name = &to,
+		.msg_namelen = sizeof(to),
+		.msg_iov = &piece,
+		.msg_iovlen = 1,
+	};
+
+	inet_pton(AF_INET, HERE, &to.sin_addr);
+	memcpy(CMSG_DATA(&control.header), &len, sizeof(len));
+	if (len) {
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control.bytes);
+	}
+	sendmsg(peer, &msg, 0);
+}
+
+static void send_packet(uint8_t *packet, size_t size, uint32_t damage)
+{
+	write_icrc(packet, size, damage, 0);
+	send_packets(packet, size, 0);
 }
 
 /* Lengths that say something, and others. */
@@ -308,6 +341,29 @@ static void tell_device(const uint8_t *s)
 	memset(packet + size, s[10], len);
 	size += len + (-len & 3) + HEADER_ICRC;
 	send_packet(packet, size - (s[9] % 16 == 14 ? s[8] % 4 : 0), damage);
+}
+
+/* The PSNs follow each other, but at one place. */
+static void tell_train(const uint8_t *s)
+{
+	static uint8_t packets[TRAIN_BYTES + PACKET];
+	unsigned int most = 2 + s[7] % (TRAIN - 1), odd = s[8] % TRAIN, i;
+	uint32_t len = choose_length(s[10], s[11]);
+	size_t size = 0, at = 0;
+	struct header h;
+
+	fill_header(s, &h);
+	h.bth.pad = -len & 3;
+	for (i = 0; i < most && at + size <= TRAIN_BYTES && header_size(h.bth.opcode); i++) {
+		size = header_write(&h, packets + at);
+		memset(packets + at + size, s[10] + i, len);
+		size += len + h.bth.pad + HEADER_ICRC;
+		write_icrc(packets + at, size, i == odd && s[9] % 8 == 7, i);
+		at += size;
+		h.bth.psn = psn_add(h.bth.psn, i == odd ? (uint32_t)(int8_t)s[9] : 1);
+	}
+	if (at)
+		send_packets(packets, at, size);
 }
 
 static void post_send(const uint8_t *s)
@@ -379,6 +435,10 @@ static void take_step(const uint8_t *s)
 		break;
 	case 5:
 		change_state(s);
+		break;
+	case 6:
+	case 7:
+		tell_train(s);
 		break;
 	default:
 		tell_device(s);
