@@ -48,6 +48,7 @@ enum {
 	PACKET_MAX = HEADER_MAX + 4096 + 3 + HEADER_ICRC,
 	TRAIN_MAX = 65536, /* of packets that the kernel has put together */
 	HANDED = 32,
+	HANDED_POLLS = 8, /* empty polls between looks at what other processes handed over */
 	CONTROL_MAX = 128,
 	BUCKETS = 1024,
 	TRIES = 256,    /* attempts to lock a send queue */
@@ -72,6 +73,7 @@ static struct inbox *inbox;
 static pthread_t thread;
 static bool running, stopping;
 static uint32_t vain_polls, seen_polls;
+static bool handed_lately;
 
 void engine_lock(void)
 {
@@ -440,13 +442,15 @@ static bool receive_groups(void)
 	return any;
 }
 
-/* Returns whether there may be more. */
-static bool receive_batch(void)
+/* @handed: also what other processes have handed over. Returns whether there may be more. */
+static bool receive_batch(bool handed)
 {
 	bool any = receive_from(sockets_receive_fd(), &uplink_get()->addr) > 0;
 
 	any |= receive_groups();
-	any |= receive_handed() > 0;
+	if (handed)
+		handed_lately = receive_handed() > 0;
+	any |= handed && handed_lately;
 	send_answers();
 	return any || touched;
 }
@@ -504,7 +508,7 @@ static bool receive_for_poll(void)
 
 	if (pthread_mutex_trylock(&mutex))
 		return false;
-	any = running && receive_batch();
+	any = running && receive_batch(handed_lately || !(vain_polls % HANDED_POLLS));
 	vain_polls += !any;
 	expire_timers();
 	pthread_mutex_unlock(&mutex);
@@ -566,7 +570,7 @@ static void *run_engine(void *unused)
 			wait_for_work(polled);
 		polled = does_program_poll();
 		engine_lock();
-		more = !polled && receive_batch();
+		more = !polled && receive_batch(true);
 		expire_timers();
 		engine_unlock();
 	}
