@@ -2,7 +2,7 @@
 # The software device and Linux's Soft-RoCE as the two ends of one wire: each program with both as
 # server and as client.
 . tests/hardware/lib/machine.sh
-in_machine -t 1500
+in_machine -t 3600
 AWAIT_SECONDS=60
 for each in VERBATIM_DEVICE VERBATIM_SESSIONS; do unset $each; done
 here=10.99.0.1 there=10.99.0.2
@@ -88,4 +88,15 @@ for each in "rxe soft" "soft rxe"; do
 	try "udaddy: $each" cm_pair $each "udaddy" "udaddy -s $to"
 	try "rstream: $each" cm_pair $each "rstream -S 10000 -C 20" "rstream -s $to -S 10000 -C 20"
 done
+
+# Two processes on the software device, on a link that the kernel impairs; ROUNDS=100: messages for
+# an hour.
+all_arrives_once_over_netem() {
+	NETEM="delay 1ms loss 1% duplicate 1% reorder 5%" timeout 3000 "$requester" \
+		>"$tmp/out" 2>&1 || { cat "$tmp/out"; return 1; }
+	! grep SKIPPED "$tmp/out"
+}
+requester=$BUILD/tests/shim/soft/network/requester_test
+needs "$requester"
+try all_arrives_once_over_netem
 exit $failed

@@ -43,23 +43,31 @@ HELPER void write_text(const char *path, const char *text)
 		close(fd);
 }
 
-/* Uid 0 there, so that files have an owner. */
-HELPER void enter_namespace(void)
+/* Uid 0 in the user namespace, so that files have an owner. */
+HELPER void map_user(unsigned int uid, unsigned int gid)
 {
-	unsigned int uid = geteuid(), gid = getegid();
-	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
 	char text[64];
-	int fd;
 
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0) {
-		skipped = "no network namespace";
-		return;
-	}
 	write_text("/proc/self/setgroups", "deny");
 	snprintf(text, sizeof(text), "0 %u 1", uid);
 	write_text("/proc/self/uid_map", text);
 	snprintf(text, sizeof(text), "0 %u 1", gid);
 	write_text("/proc/self/gid_map", text);
+}
+
+HELPER void enter_namespace(void)
+{
+	unsigned int uid = geteuid(), gid = getegid();
+	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	int fd;
+
+	/* below a changed root (scripts/vm) there is no user namespace, but root needs none */
+	if (!unshare(CLONE_NEWUSER | CLONE_NEWNET))
+		map_user(uid, gid);
+	else if (unshare(CLONE_NEWNET) < 0)
+		skipped = "no network namespace";
+	if (skipped)
+		return;
 	fd = socket(AF_INET, SOCK_DGRAM, 0);
 	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &lo) < 0)
 		skipped = "no loopback interface";
