@@ -218,7 +218,10 @@ $(BUILD)/tests/shim/trace/verbs/attach_test: ALLLDFLAGS += $(patsubst %,-Wl$(com
 $(BUILD)/tests/shim/trace/faults/calls_cm_test: ALLLDFLAGS += $(patsubst %,-Wl$(comma)--wrap=%, \
 	enter_call enter_fail plan_cm_event plan_note plan_wait postponed_release behind_fail_qp \
 	connected_add_id connected_remove_id)
-$(patsubst %,$(BUILD)/tests/shim/trace/%_test,verbs/attach faults/calls_cm): $(PRINTS)
+$(BUILD)/tests/shim/trace/process/user_test: ALLLDFLAGS += $(patsubst %,-Wl$(comma)--wrap=%, \
+	recording_is_on started_has_verbs vfork_is_child recording_lock recording_unlock \
+	rings_set_aside session_join)
+$(patsubst %,$(BUILD)/tests/shim/trace/%_test,verbs/attach faults/calls_cm process/user): $(PRINTS)
 
 $(BUILD)/tests/shim/trace/%_test: $(BUILD)/tests/shim/trace/%_test.o $(TRACE) $(WIRE) $(SANITIZED)
 	$(call say,LD,$@)$(link_test) $(TEST_LIBS)
