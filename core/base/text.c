@@ -56,6 +56,19 @@ void text_addf(struct text *text, const char *format, ...)
 	text->used += (size_t)n;
 }
 
+void text_number(struct text *text, int64_t number)
+{
+	char digits[24], *at = digits + sizeof(digits);
+	uint64_t left = number < 0 ? -(uint64_t)number : (uint64_t)number;
+
+	do
+		*--at = (char)('0' + left % 10);
+	while (left /= 10);
+	if (number < 0)
+		*--at = '-';
+	text_add(text, at, (size_t)(digits + sizeof(digits) - at));
+}
+
 void text_cut(struct text *text, size_t used)
 {
 	if (used >= text->used)

@@ -4,6 +4,7 @@
  */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct text {
 	char *at; /* terminated; NULL as long as it is empty */
@@ -13,6 +14,7 @@ struct text {
 
 void text_add(struct text *text, const char *bytes, size_t n);
 void text_addf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_number(struct text *text, int64_t number); /* in decimal */
 void text_cut(struct text *text, size_t used);
 
 /*

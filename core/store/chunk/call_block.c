@@ -284,20 +284,6 @@ void call_block_row(const struct call_block *block, uint32_t i, struct call_row 
 	row->end_n = row->n + common_value(block, CALL_RETURNED, i);
 }
 
-static void put_number(struct text *to, uint64_t value)
-{
-	char digits[24], *at = digits + sizeof(digits);
-	bool minus = (int64_t)value < 0;
-
-	value = minus ? -value : value;
-	do
-		*--at = (char)('0' + value % 10);
-	while (value /= 10);
-	if (minus)
-		*--at = '-';
-	text_add(to, at, (size_t)(digits + sizeof(digits) - at));
-}
-
 static void fill_template(const struct call_block *block, const struct pattern_json *json,
 			  const uint64_t *value, size_t step, struct text *to)
 {
@@ -312,7 +298,7 @@ static void fill_template(const struct call_block *block, const struct pattern_j
 		text_add(to, from, (size_t)(at - from));
 		from = at + 1;
 		if (*at == CALL_NUMBER) {
-			put_number(to, *value);
+			text_number(to, (int64_t)*value);
 		} else {
 			string = &block->strings[*value];
 			text_char(to, '"');

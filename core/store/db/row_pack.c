@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/base/text.h"
-#include "core/store/chunk/row_batch.h"
+#include "core/store/db/row_blocks.h"
 #include "core/store/db/row_tables.h"
 #include "core/store/db/schema.h"
 #include "core/wire/log.h"
@@ -54,26 +54,6 @@ int row_tables_begin(sqlite3 *db)
 				       "DELETE FROM main.%s");
 }
 
-/* Read a value; ROW_KINDS if it is of a type that the recorder does not write. */
-static struct row_value read_value(sqlite3_stmt *stmt, int column)
-{
-	switch (sqlite3_column_type(stmt, column)) {
-	case SQLITE_INTEGER:
-		return (struct row_value){ .kind = ROW_NUMBER,
-					   .number = sqlite3_column_int64(stmt, column) };
-	case SQLITE_TEXT:
-		return (struct row_value){
-			.kind = ROW_TEXT,
-			.text = (const char *)sqlite3_column_text(stmt, column),
-			.length = (size_t)sqlite3_column_bytes(stmt, column),
-		};
-	case SQLITE_NULL:
-		return (struct row_value){ .kind = ROW_NULL };
-	default:
-		return (struct row_value){ .kind = ROW_KINDS };
-	}
-}
-
 static int store_block(struct pack *pack)
 {
 	int err;
@@ -96,7 +76,7 @@ static int take_row(struct pack *pack)
 	int n = sqlite3_column_count(pack->rows);
 
 	for (int i = 0; i < n; i++) {
-		values[i] = read_value(pack->rows, i);
+		values[i] = row_value_read(pack->rows, i);
 		if (values[i].kind == ROW_KINDS || (!i && values[i].kind != ROW_NUMBER))
 			return -EDOM;
 	}

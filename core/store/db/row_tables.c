@@ -9,7 +9,7 @@
  * argument, or 0; idxStr has a letter for each other argument: the first column is G greater, g
  * greater or equal, L less, l less or equal.
  *
- * Not here: writing (row_pack.c).
+ * Not here: decoding blocks (row_blocks.c), writing (row_pack.c).
  */
 #include "core/store/db/row_tables.h"
 
@@ -19,24 +19,11 @@
 
 #include "core/base/text.h"
 #include "core/base/vec.h"
-#include "core/store/chunk/row_block.h"
+#include "core/store/db/row_blocks.h"
 #include "core/store/db/schema.h"
 #include "core/wire/log.h"
 
-const struct row_table row_tables[] = {
-	{ "object", "id", { "created_at", "destroyed_at" } },
-	{ "connection", "thread, n", { "since", "until" } },
-	{ "queue", "thread, n, side", { NULL, NULL } }, /* the same for send and recv */
-	{ NULL, NULL, { NULL, NULL } },
-};
-
 enum { CACHED = 16 };
-
-/* A row of row_chunk. */
-struct place {
-	int64_t i, first, last;
-	uint32_t from, rows; /* of the table */
-};
 
 /* The rows sorted by a column; those without a number in it are left out. */
 struct by_value {
@@ -57,14 +44,7 @@ struct cached {
 
 struct row_vtab {
 	sqlite3_vtab base;
-	sqlite3 *db;
-	const struct row_table *table;
-	uint32_t columns;
-	bool number[ROW_COLUMNS_MAX]; /* columns of numbers */
-	struct place *places;
-	size_t nplaces;
-	uint32_t rows;
-	sqlite3_stmt *read;
+	struct row_blocks blocks;
 	struct cached cached[CACHED];
 	uint64_t turn;
 	struct by_value by[ROW_COLUMNS_MAX];
@@ -82,63 +62,22 @@ struct row_cursor {
 
 /* Blocks */
 
-static int refuse_block(const struct row_vtab *vtab)
-{
-	return log_why(-EINVAL, "%s is damaged: a block of table row_chunk",
-		       sqlite3_db_filename(vtab->db, "main"));
-}
-
-static int check_block(const struct row_vtab *vtab, const struct row_block *block,
-		       const struct place *place)
-{
-	int64_t last = place->first;
-
-	if (block->rows != place->rows)
-		return refuse_block(vtab);
-	for (uint32_t i = 0; i < block->rows; i++) {
-		struct row_value value = row_block_value(block, i, 0);
-
-		if (value.kind != ROW_NUMBER || value.number < last || value.number > place->last)
-			return refuse_block(vtab);
-		last = value.number;
-	}
-	return 0;
-}
-
-static int load_block(struct row_vtab *vtab, uint32_t i, struct cached *cached)
-{
-	int err;
-
-	sql_bind(vtab->read, "ti", vtab->table->name, vtab->places[i].i);
-	err = sql_step(vtab->read);
-	if (err > 0)
-		err = row_block_read(&cached->block, sqlite3_column_blob(vtab->read, 0),
-				     (size_t)sqlite3_column_bytes(vtab->read, 0), vtab->columns)
-			      ?: 1;
-	sqlite3_reset(vtab->read);
-	if (err == -ENOMEM)
-		return log_err(err, "read rows");
-	if (err == -EBADMSG || !err)
-		return refuse_block(vtab);
-	return err < 0 ? err : check_block(vtab, &cached->block, &vtab->places[i]);
-}
-
 static bool is_row_after(const void *place, const void *row)
 {
-	return ((const struct place *)place)->from <= *(const uint32_t *)row;
+	return ((const struct row_place *)place)->from <= *(const uint32_t *)row;
 }
 
 /* Find the block with the row, and the index of the row in it. 0 or -errno. */
 static int find_row(struct row_vtab *vtab, uint32_t row, struct cached **ret_cached,
 		    uint32_t *ret_i)
 {
-	uint32_t i = (uint32_t)vec_count_before(vtab->places, vtab->nplaces, sizeof(*vtab->places),
-						is_row_after, &row) -
+	uint32_t i = (uint32_t)vec_count_before(vtab->blocks.places, vtab->blocks.nplaces,
+						sizeof(*vtab->blocks.places), is_row_after, &row) -
 		     1;
 	struct cached *oldest = vtab->cached, *c;
 	int err;
 
-	*ret_i = row - vtab->places[i].from;
+	*ret_i = row - vtab->blocks.places[i].from;
 	for (c = vtab->cached; c < vtab->cached + CACHED; c++) {
 		if (c->turn && c->place == i) {
 			*ret_cached = c;
@@ -148,7 +87,7 @@ static int find_row(struct row_vtab *vtab, uint32_t row, struct cached **ret_cac
 			oldest = c;
 	}
 	oldest->turn = 0;
-	err = load_block(vtab, i, oldest);
+	err = row_blocks_read(&vtab->blocks, i, &oldest->block);
 	if (err)
 		return err;
 	oldest->place = i;
@@ -175,9 +114,9 @@ static int make_index(struct row_vtab *vtab, uint32_t column)
 	int err = 0;
 
 	by->count = 0;
-	if (vec_reserve(by->list, by->size, vtab->rows + 1))
+	if (vec_reserve(by->list, by->size, vtab->blocks.rows + 1))
 		return log_err(-ENOMEM, "read rows");
-	for (uint32_t row = 0, i; row < vtab->rows && !err; row++) {
+	for (uint32_t row = 0, i; row < vtab->blocks.rows && !err; row++) {
 		struct row_value value;
 
 		err = find_row(vtab, row, &cached, &i);
@@ -205,26 +144,26 @@ static size_t find_entry(const struct by_value *by, int64_t value)
 
 static bool is_place_before(const void *place, const void *value)
 {
-	return ((const struct place *)place)->last < *(const int64_t *)value;
+	return ((const struct row_place *)place)->last < *(const int64_t *)value;
 }
 
 /* Find the first row whose first column is not below @value. 0 or -errno. */
 static int find_first(struct row_vtab *vtab, int64_t value, size_t *ret_row)
 {
-	size_t i = vec_count_before(vtab->places, vtab->nplaces, sizeof(*vtab->places),
-				    is_place_before, &value);
+	size_t i = vec_count_before(vtab->blocks.places, vtab->blocks.nplaces,
+				    sizeof(*vtab->blocks.places), is_place_before, &value);
 	uint32_t low, high, unused;
 	struct cached *cached;
 	int err;
 
-	*ret_row = vtab->rows;
-	if (i == vtab->nplaces)
+	*ret_row = vtab->blocks.rows;
+	if (i == vtab->blocks.nplaces)
 		return 0;
-	err = find_row(vtab, vtab->places[i].from, &cached, &unused);
+	err = find_row(vtab, vtab->blocks.places[i].from, &cached, &unused);
 	if (err)
 		return err;
 	low = 0;
-	high = vtab->places[i].rows;
+	high = vtab->blocks.places[i].rows;
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
@@ -233,7 +172,7 @@ static int find_first(struct row_vtab *vtab, int64_t value, size_t *ret_row)
 		else
 			high = middle;
 	}
-	*ret_row = vtab->places[i].from + low;
+	*ret_row = vtab->blocks.places[i].from + low;
 	return 0;
 }
 
@@ -274,7 +213,7 @@ static int narrow_range(struct row_cursor *cursor, char letter, int64_t value)
 	int err;
 
 	if (next && value == INT64_MAX)
-		row = vtab_of(cursor)->rows;
+		row = vtab_of(cursor)->blocks.rows;
 	else if ((err = find_first(vtab_of(cursor), value + next, &row)))
 		return err;
 	if (low && row > cursor->at)
@@ -298,7 +237,7 @@ static int filter_rows(sqlite3_vtab_cursor *base, int number, const char *letter
 	cursor->entries = NULL;
 	cursor->cached = NULL;
 	cursor->at = 0;
-	cursor->end = vtab_of(cursor)->rows;
+	cursor->end = vtab_of(cursor)->blocks.rows;
 	for (int i = 0; i < argc && !err; i++) {
 		int type = sqlite3_value_type(argv[i]);
 		int64_t value = sqlite3_value_int64(argv[i]);
@@ -357,7 +296,7 @@ static void put_text(struct row_cursor *cursor, sqlite3_context *context,
 	text_cut(text, 0);
 	text_add(text, value->text, value->length);
 	if (value->kind == ROW_NUMBERED)
-		text_addf(text, "%lld", (long long)value->number);
+		text_number(text, value->number);
 	if (text->failed)
 		sqlite3_result_error_nomem(context);
 	else
@@ -436,7 +375,7 @@ static double rows_of(const struct row_vtab *vtab, int column, bool is_id)
 	if (!column && is_id)
 		return 1;
 	/* few threads and processes: many rows of each */
-	return !column || column == (is_id ? 1 : 2) ? vtab->rows / 2 + 1 : 4;
+	return !column || column == (is_id ? 1 : 2) ? vtab->blocks.rows / 2 + 1 : 4;
 }
 
 /* The condition that leaves the fewest rows; -1: none. */
@@ -451,7 +390,7 @@ static int choose_value(const struct row_vtab *vtab, const sqlite3_index_info *i
 		double n;
 
 		if (!c->usable || c->op != SQLITE_INDEX_CONSTRAINT_EQ || column < 0 ||
-		    !vtab->number[column])
+		    !vtab->blocks.number[column])
 			continue;
 		n = rows_of(vtab, column, is_id);
 		if (best < 0 || n < *rows) {
@@ -465,8 +404,8 @@ static int choose_value(const struct row_vtab *vtab, const sqlite3_index_info *i
 static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
 	const struct row_vtab *vtab = (struct row_vtab *)base;
-	bool is_id = !strcmp(vtab->table->key, "id");
-	double rows = vtab->rows;
+	bool is_id = !strcmp(vtab->blocks.table->key, "id");
+	double rows = vtab->blocks.rows;
 	char letters[16] = "";
 	int n = 0, best = choose_value(vtab, info, is_id, &rows);
 
@@ -501,64 +440,17 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 
 /* Modules */
 
-static int load_places(struct row_vtab *vtab)
-{
-	sqlite3_stmt *stmt;
-	int64_t last = INT64_MIN;
-	int err = sql_prepare(vtab->db,
-			      "SELECT i, first, last, rows FROM main.row_chunk WHERE name = ?"
-			      " ORDER BY i",
-			      &stmt);
-
-	if (!err)
-		sql_bind(stmt, "t", vtab->table->name);
-	while (!err && (err = sql_step(stmt)) > 0) {
-		struct place *p = vec_push(vtab->places, vtab->nplaces);
-
-		err = p ? 0 : log_err(-ENOMEM, "read rows");
-		if (err)
-			break;
-		*p = (struct place){ sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1),
-				     sqlite3_column_int64(stmt, 2), vtab->rows, sql_u32(stmt, 3) };
-		/* readers rely on the order of all rows */
-		if (!p->rows || p->rows > ROWS_MAX || p->first < last || p->last < p->first ||
-		    vtab->rows > UINT32_MAX - p->rows)
-			err = refuse_block(vtab);
-		last = p->last;
-		vtab->rows += p->rows;
-	}
-	sqlite3_finalize(stmt);
-	return err;
-}
-
 static int disconnect_table(sqlite3_vtab *base)
 {
 	struct row_vtab *vtab = (struct row_vtab *)base;
 
-	sqlite3_finalize(vtab->read);
+	row_blocks_close(&vtab->blocks);
 	for (int i = 0; i < CACHED; i++)
 		row_block_fini(&vtab->cached[i].block);
 	for (int i = 0; i < ROW_COLUMNS_MAX; i++)
 		free(vtab->by[i].list);
-	free(vtab->places);
 	free(vtab);
 	return SQLITE_OK;
-}
-
-/* Count the columns of the table, and note which have numbers. */
-static void read_columns(struct row_vtab *vtab)
-{
-	const char *column = schema_columns(vtab->table->name);
-	const char *end = strstr(column, "PRIMARY KEY(");
-
-	for (; *column && column != end; column = schema_next_column(column)) {
-		size_t n = strcspn(column, ",)");
-		const char *type = memmem(column, n, " INTEGER", 8);
-
-		vtab->number[vtab->columns++] = type;
-		if (column[n] == ')')
-			break;
-	}
 }
 
 static int connect_table(sqlite3 *db, void *aux, int argc, const char *const *argv,
@@ -578,12 +470,7 @@ static int connect_table(sqlite3 *db, void *aux, int argc, const char *const *ar
 	vtab = status ? NULL : calloc(1, sizeof(*vtab));
 	if (!vtab)
 		return status ?: SQLITE_NOMEM;
-	vtab->db = db;
-	vtab->table = table;
-	read_columns(vtab);
-	if (load_places(vtab) ||
-	    sql_prepare(db, "SELECT data FROM main.row_chunk WHERE name = ? AND i = ?",
-			&vtab->read)) {
+	if (row_blocks_open(db, table, &vtab->blocks)) {
 		disconnect_table(&vtab->base);
 		return SQLITE_CORRUPT_VTAB;
 	}
@@ -614,19 +501,6 @@ static const sqlite3_module module = {
 	.xRowid = put_rowid,
 };
 
-static bool has_blocks(sqlite3 *db, const struct row_table *table)
-{
-	sqlite3_stmt *stmt;
-	bool found;
-
-	if (sql_prepare(db, "SELECT 1 FROM main.row_chunk WHERE name = ? LIMIT 1", &stmt))
-		return false;
-	sql_bind(stmt, "t", table->name);
-	found = sql_step(stmt) > 0;
-	sqlite3_finalize(stmt);
-	return found;
-}
-
 static bool is_shown(sqlite3 *db, const struct row_table *table)
 {
 	return !sqlite3_table_column_metadata(db, "temp", table->name, NULL, NULL, NULL, NULL, NULL,
@@ -649,10 +523,8 @@ int row_tables_show(sqlite3 *db)
 {
 	int err = 0;
 
-	if (!sql_has_table(db, "row_chunk")) /* an older format */
-		return 0;
 	for (const struct row_table *t = row_tables; t->name && !err; t++)
-		if (!is_shown(db, t) && has_blocks(db, t))
+		if (!is_shown(db, t) && row_blocks_exist(db, t->name))
 			err = show_table(db, t);
 	return err;
 }

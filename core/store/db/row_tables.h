@@ -12,12 +12,6 @@
 
 enum { ROW_TABLE_LEAST = 256 };
 
-/* The tables, the columns that sort their rows, and columns of times. The last has no name. */
-struct row_table {
-	const char *name, *key, *times[2];
-};
-extern const struct row_table row_tables[];
-
 /* Add temporary tables for those that are in blocks. 0 or -errno after log_err(). */
 int row_tables_show(sqlite3 *db);
 

@@ -321,17 +321,3 @@ char *sql_strdup(sqlite3_stmt *stmt, int column)
 
 	return text ? strdup(text) : NULL;
 }
-
-int sql_need_text(sqlite3_stmt *stmt, int column, const char *what, int64_t id,
-		  const char **ret_text)
-{
-	char *text = sql_strdup(stmt, column);
-
-	if (!text && sqlite3_column_type(stmt, column) == SQLITE_NULL)
-		return log_why(-EINVAL, "%s %lld has no %s", what, (long long)id,
-			       sqlite3_column_name(stmt, column));
-	if (!text)
-		return log_err(-ENOMEM, "read %s %lld", what, (long long)id);
-	*ret_text = text;
-	return 0;
-}

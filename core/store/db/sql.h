@@ -100,10 +100,3 @@ static inline int64_t sql_time_or(sqlite3_stmt *stmt, int column, int64_t if_nul
 
 /* Owned by the caller; NULL for NULL, or if out of memory. */
 char *sql_strdup(sqlite3_stmt *stmt, int column);
-
-/*
- * The same for a text that must not be NULL: 0, -ENOMEM, or -EINVAL after log_err() with @what and
- * the row's @id.
- */
-int sql_need_text(sqlite3_stmt *stmt, int column, const char *what, int64_t id,
-		  const char **ret_text);

@@ -15,7 +15,10 @@
 #include <string.h>
 
 #include "core/base/map.h"
+#include "core/base/text.h"
+#include "core/base/vec.h"
 #include "core/store/db/references.h"
+#include "core/store/db/row_blocks.h"
 #include "core/wire/log.h"
 
 static int compare_u64(uint64_t a, uint64_t b)
@@ -310,43 +313,114 @@ int objects_load_lineages(sqlite3 *db, struct objects *objects)
 
 static const char load_sql[] =
 	"SELECT id, process, kind, ordinal, name, handle, number, rkey, parent, created_thread,"
-	" created_n, destroyed_thread, destroyed_n, created_at, destroyed_at FROM object";
+	" created_n, destroyed_thread, destroyed_n, created_at, destroyed_at FROM object"
+	" ORDER BY id";
 
-/* Are the references of a row of load_sql within bounds? */
-static bool is_sound(sqlite3_stmt *stmt, const struct references_bounds *bounds)
+/* The columns of load_sql. */
+enum {
+	ID,
+	PROCESS,
+	KIND,
+	ORDINAL,
+	NAME,
+	HANDLE,
+	NUMBER,
+	RKEY,
+	PARENT,
+	CREATED_THREAD,
+	CREATED_N,
+	DESTROYED_THREAD,
+	DESTROYED_N,
+	CREATED_AT,
+	DESTROYED_AT,
+};
+
+struct object_loader {
+	sqlite3 *db;
+	const struct references_bounds *bounds;
+	struct object *list;
+	size_t n, size;
+	struct text name; /* of the last object */
+};
+
+static bool is_in(const struct row_value *value, uint32_t most)
 {
-	return references_are_in(stmt, 0, bounds->object) &&
-	       references_are_in(stmt, 1, bounds->process) &&
-	       references_are_in(stmt, 8, bounds->object) &&
-	       references_are_in(stmt, 9, bounds->thread) &&
-	       references_are_in(stmt, 11, bounds->thread);
+	return value->kind == ROW_NULL ||
+	       (value->kind == ROW_NUMBER && value->number >= 0 && value->number <= most);
 }
 
-static int load_object(sqlite3_stmt *stmt, struct objects *objects)
+/* Are the references of a row within bounds? */
+static bool is_sound(const struct row_value *row, const struct references_bounds *bounds)
 {
-	int64_t id = sqlite3_column_int64(stmt, 0);
-	const char *kind_name = (const char *)sqlite3_column_text(stmt, 2);
-	int kind = kind_name ? object_find(kind_name) : -1;
+	return is_in(&row[ID], bounds->object) && is_in(&row[PROCESS], bounds->process) &&
+	       is_in(&row[PARENT], bounds->object) && is_in(&row[CREATED_THREAD], bounds->thread) &&
+	       is_in(&row[DESTROYED_THREAD], bounds->thread);
+}
+
+static uint32_t get_u32(const struct row_value *value)
+{
+	return value->number < 0 || value->number > UINT32_MAX ? 0 : (uint32_t)value->number;
+}
+
+static int find_kind(const struct row_value *value)
+{
+	for (int kind = 0; kind < OBJECT_COUNT && value->kind == ROW_TEXT; kind++)
+		if (strlen(object_names[kind]) == value->length &&
+		    !memcmp(object_names[kind], value->text, value->length))
+			return kind;
+	return -1;
+}
+
+static int load_name(struct text *name, const struct row_value *value, struct object *o)
+{
+	if (value->kind != ROW_TEXT && value->kind != ROW_NUMBERED)
+		return log_why(-EINVAL, "object %u has no name", o->id);
+	text_cut(name, 0);
+	text_add(name, value->text, value->length);
+	if (value->kind == ROW_NUMBERED)
+		text_number(name, value->number);
+	o->name = name->failed ? NULL : strdup(name->at);
+	return o->name ? 0 : log_err(-ENOMEM, "read object %u", o->id);
+}
+
+/* Rows are in the order of their numbers, of which none is left out. */
+static int load_object(struct object_loader *loader, const struct row_value *row)
+{
+	int64_t id = row[ID].number;
+	int kind = find_kind(&row[KIND]);
 	struct object *o;
 
-	if (id < 1 || id > objects->count || kind < 0 || objects->list[id - 1].id)
+	if (id != (int64_t)loader->n + 1 || id > UINT32_MAX || kind < 0)
 		return log_why(-EINVAL, "table object: row %lld is invalid", (long long)id);
-	o = &objects->list[id - 1];
-	o->id = (uint32_t)id;
-	o->process = sql_u32(stmt, 1);
-	o->kind = (enum object_kind)kind;
-	o->ordinal = sql_u32(stmt, 3);
-	o->handle = (uint64_t)sqlite3_column_int64(stmt, 5);
-	o->number = sql_u32(stmt, 6);
-	o->rkey = sql_u32(stmt, 7);
-	o->parent = sql_u32(stmt, 8);
-	o->created.thread = sql_u32(stmt, 9);
-	o->created.n = (uint64_t)sqlite3_column_int64(stmt, 10);
-	o->destroyed.thread = sql_u32(stmt, 11);
-	o->destroyed.n = (uint64_t)sqlite3_column_int64(stmt, 12);
-	o->created_at = sql_time(stmt, 13);
-	o->destroyed_at = sql_time_or(stmt, 14, INT64_MAX);
-	return sql_need_text(stmt, 4, "object", id, &o->name);
+	if (vec_reserve(loader->list, loader->size, loader->n + 1))
+		return log_err(-ENOMEM, "read object %lld", (long long)id);
+	o = &loader->list[loader->n++];
+	*o = (struct object){
+		.id = (uint32_t)id,
+		.process = get_u32(&row[PROCESS]),
+		.kind = (enum object_kind)kind,
+		.ordinal = get_u32(&row[ORDINAL]),
+		.handle = (uint64_t)row[HANDLE].number,
+		.number = get_u32(&row[NUMBER]),
+		.rkey = get_u32(&row[RKEY]),
+		.parent = get_u32(&row[PARENT]),
+		.created = { get_u32(&row[CREATED_THREAD]), (uint64_t)row[CREATED_N].number },
+		.destroyed = { get_u32(&row[DESTROYED_THREAD]), (uint64_t)row[DESTROYED_N].number },
+		.created_at = span_limit(row[CREATED_AT].number),
+		.destroyed_at = row[DESTROYED_AT].kind == ROW_NULL
+					? INT64_MAX
+					: span_limit(row[DESTROYED_AT].number),
+	};
+	return load_name(&loader->name, &row[NAME], o);
+}
+
+static int visit_object(void *arg, const struct row_value *row)
+{
+	struct object_loader *loader = arg;
+	int err =
+		loader->bounds && !is_sound(row, loader->bounds) ? references_check(loader->db) : 0;
+
+	return err ?: load_object(loader, row);
 }
 
 /* Check that a walk up the parents ends at a context or device. */
@@ -369,23 +443,14 @@ static int check_parents(const struct objects *objects)
 
 int objects_load(sqlite3 *db, const struct references_bounds *bounds, struct objects *ret_objects)
 {
+	struct object_loader loader = { .db = db, .bounds = bounds };
 	struct objects objects = { 0 };
-	int64_t count = sql_int(db, "SELECT count(*) FROM object", 0);
-	sqlite3_stmt *stmt = NULL;
-	int err = objects_load_lineages(db, &objects);
+	int err = objects_load_lineages(db, &objects)
+			  ?: row_table_visit(db, "object", load_sql, visit_object, &loader);
 
-	objects.count = (uint32_t)count;
-	objects.list = calloc((size_t)count + 1, sizeof(*objects.list));
-	if (!err && !objects.list)
-		err = log_err(-ENOMEM, "read %u objects", objects.count);
-	if (!err)
-		err = sql_prepare(db, load_sql, &stmt);
-	while (!err && (err = sql_step(stmt)) > 0) {
-		err = bounds && !is_sound(stmt, bounds) ? references_check(db) : 0;
-		if (!err)
-			err = load_object(stmt, &objects);
-	}
-	sqlite3_finalize(stmt);
+	text_fini(&loader.name);
+	objects.list = loader.list;
+	objects.count = (uint32_t)loader.n;
 	if (!err)
 		err = check_parents(&objects);
 	if (!err)

@@ -5,7 +5,7 @@
  *	another one, in a thread	-> references of `call` and `ref`, which are only checked
  *
  * Both take time in proportion to the tables, and nothing can be read before both have finished.
- * The connections have no locks: each is used by one thread. A trace that has few objects, or
+ * The other connection has no locks: it is used by one thread. A trace that has few objects, or
  * cannot be opened again, is loaded by its own connection.
  *
  * Not here: the other tables (trace_load.c).
@@ -19,7 +19,7 @@
 #include "core/store/db/sql.h"
 #include "core/store/read/trace_priv.h"
 
-enum { MANY = 10000 }; /* objects */
+enum { MANY = 1 << 18 }; /* a bound of objects: there are some 12,000 (sql_id_bound()) */
 
 int trace_open_again(const struct trace *trace, sqlite3 **ret_db)
 {
@@ -44,12 +44,11 @@ static void *check_calls(void *db)
 }
 
 /* Both at once. */
-static int load_apart(struct trace *trace, const struct references_bounds *bounds, sqlite3 *objects,
-		      sqlite3 *calls)
+static int load_apart(struct trace *trace, const struct references_bounds *bounds, sqlite3 *calls)
 {
 	pthread_t thread;
 	bool started = !pthread_create(&thread, NULL, check_calls, calls);
-	int err = objects_load(objects, bounds, &trace->objects);
+	int err = objects_load(trace->db, bounds, &trace->objects);
 	void *refused = NULL;
 
 	if (started)
@@ -61,16 +60,14 @@ static int load_apart(struct trace *trace, const struct references_bounds *bound
 
 int trace_load_large(struct trace *trace, const struct references_bounds *bounds)
 {
-	sqlite3 *objects = NULL, *calls = NULL;
+	sqlite3 *calls = NULL;
 	int err;
 
-	if (sql_int(trace->db, "SELECT max(id) FROM object", 0) >= MANY &&
-	    !trace_open_again(trace, &objects) && !trace_open_again(trace, &calls))
-		err = load_apart(trace, bounds, objects, calls);
+	if (bounds->object >= MANY && !trace_open_again(trace, &calls))
+		err = load_apart(trace, bounds, calls);
 	else
 		err = references_check_calls(trace->db)
 			      ?: objects_load(trace->db, bounds, &trace->objects);
-	sqlite3_close(objects);
 	sqlite3_close(calls);
 	return err;
 }
