@@ -114,7 +114,10 @@ static void put_node(struct json_values *jv, const char *name, const struct json
 		break;
 	default:
 		json_put_name(&jv->json, name);
-		text_add(jv->json.out, node->raw, node->raw_length);
+		if (node->raw)
+			text_add(jv->json.out, node->raw, node->raw_length);
+		else
+			text_number(jv->json.out, node->number);
 	}
 }
 

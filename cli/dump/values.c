@@ -158,7 +158,10 @@ const struct json_node *values_raw(const struct args_place *place)
 
 static void put_raw(FILE *out, const struct json_node *value)
 {
-	print_foreign_bytes(out, value->raw, value->raw_length);
+	if (value->raw)
+		print_foreign_bytes(out, value->raw, value->raw_length);
+	else
+		fprintf(out, "%" PRId64, value->number);
 }
 
 uint64_t values_outside(const struct call *call)

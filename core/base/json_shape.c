@@ -345,6 +345,28 @@ int json_shape_parse(const char *json, size_t n, const struct json_shape *guess,
 	return 0;
 }
 
+uint32_t json_shape_count(const struct json_shape *shape)
+{
+	return shape->nnodes;
+}
+
+void json_shape_write(const struct json_shape *shape, const struct json_node *root, struct text *to)
+{
+	const struct literal *literal = shape->literals;
+
+	for (const struct json_node *node = root; node < root + shape->nnodes; node++) {
+		if (!is_scalar(node))
+			continue;
+		text_add(to, literal->at, literal->n);
+		literal++;
+		if (node->raw)
+			text_add(to, node->raw, node->raw_length);
+		else
+			text_number(to, node->number);
+	}
+	text_add(to, literal->at, literal->n);
+}
+
 void json_shape_set_place(const struct json_shape *shape, unsigned int i, uint16_t place)
 {
 	__atomic_store_n(&((struct json_shape *)shape)->places.at[i], place, __ATOMIC_RELAXED);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "core/base/json_tree.h"
+#include "core/base/text.h"
 
 enum { JSON_PLACES = 1024 };
 
@@ -29,6 +30,13 @@ size_t json_shape_bytes(const struct json_shape *shape, size_t n);
  */
 int json_shape_parse(const char *json, size_t n, const struct json_shape *guess, void *room,
 		     const struct json_shape **ret_shape, struct json_node **ret_root);
+
+/* How many nodes a tree of that shape has. */
+uint32_t json_shape_count(const struct json_shape *shape);
+
+/* Append the text of a tree of that shape. A number may be without `raw`. */
+void json_shape_write(const struct json_shape *shape, const struct json_node *root,
+		      struct text *to);
 
 /*
  * For the caller: JSON_PLACES numbers, from 0, which may store the places of values in trees of

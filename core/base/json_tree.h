@@ -25,7 +25,7 @@ struct json_node {
 	uint32_t next;        /* distance in nodes to the next element; 0: this is the last */
 	uint32_t name_length; /* of a member of an object */
 	const char *name;     /* terminated by 0; NULL: it has none */
-	const char *raw;      /* position in the text */
+	const char *raw;      /* its text; NULL: a JSON_INT that was not parsed */
 	uint32_t raw_length;  /* length there, including the quotes of a string */
 	uint32_t length;      /* of @text */
 	union {

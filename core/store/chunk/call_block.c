@@ -71,15 +71,36 @@ static int read_shape(struct call_block *block, struct shapes_in *from)
 	return 0;
 }
 
-static int read_texts(struct call_block *block, struct shapes_in *in)
+/* Is the text the same in JSON and outside? */
+static bool is_plain(struct shapes_text text)
+{
+	for (size_t i = 0; i < text.length; i++)
+		if (text.at[i] < ' ' || text.at[i] > '~' || text.at[i] == '"' || text.at[i] == '\\')
+			return false;
+	return true;
+}
+
+static int read_strings(struct call_block *block, struct shapes_in *in)
 {
 	size_t n = shapes_get_varint(in, (uint64_t)(in->end - in->at));
-	int err = 0;
 
-	if (vec_reserve(block->strings, block->strings_size, n + 1))
+	if (vec_reserve(block->strings, block->strings_size, n + 1) ||
+	    vec_reserve(block->plain_strings, block->plain_size, n + 1))
 		return -ENOMEM;
-	for (block->nstrings = 0; block->nstrings < n && !in->bad; block->nstrings++)
+	for (block->nstrings = 0; block->nstrings < n && !in->bad; block->nstrings++) {
 		block->strings[block->nstrings] = shapes_get_text(in);
+		block->plain_strings[block->nstrings] = is_plain(block->strings[block->nstrings]);
+	}
+	return 0;
+}
+
+static int read_texts(struct call_block *block, struct shapes_in *in)
+{
+	int err = read_strings(block, in);
+	size_t n;
+
+	if (err)
+		return err;
 	n = shapes_get_varint(in, block->calls);
 	for (size_t i = 0; i < n && !in->bad && !err; i++)
 		err = read_shape(block, in);
@@ -204,6 +225,7 @@ void call_block_fini(struct call_block *block)
 {
 	shapes_plain_fini(&block->plain);
 	free(block->strings);
+	free(block->plain_strings);
 	free(block->shapes);
 	free(block->values);
 	free(block->ranks);
@@ -240,7 +262,7 @@ size_t call_block_bytes(const struct call_block *block)
 {
 	return block->plain.size + block->values_size * sizeof(*block->values) +
 	       block->ranks_size * sizeof(*block->ranks) +
-	       block->strings_size * sizeof(*block->strings) +
+	       block->strings_size * sizeof(*block->strings) + block->plain_size +
 	       block->shapes_size * sizeof(*block->shapes);
 }
 
@@ -284,8 +306,9 @@ void call_block_row(const struct call_block *block, uint32_t i, struct call_row 
 	row->end_n = row->n + common_value(block, CALL_RETURNED, i);
 }
 
+/* @ret_at: where each value begins in @to; or NULL. */
 static void fill_template(const struct call_block *block, const struct pattern_json *json,
-			  const uint64_t *value, size_t step, struct text *to)
+			  const uint64_t *value, size_t step, struct text *to, size_t *ret_at)
 {
 	const char *from = json->text;
 
@@ -297,6 +320,8 @@ static void fill_template(const struct call_block *block, const struct pattern_j
 			continue;
 		text_add(to, from, (size_t)(at - from));
 		from = at + 1;
+		if (ret_at)
+			*ret_at++ = to->used;
 		if (*at == CALL_NUMBER) {
 			text_number(to, (int64_t)*value);
 		} else {
@@ -310,21 +335,54 @@ static void fill_template(const struct call_block *block, const struct pattern_j
 	text_add(to, from, (size_t)(json->end - from));
 }
 
+/* The values of the holes of a call, of which each is @p->calls after the one before. */
+static const uint64_t *hole_values(const struct call_block *block, uint32_t i, bool out)
+{
+	const struct call_pattern *p = shape_of(block, i);
+	size_t column = CALL_OWN + (out ? p->json[0].holes : 0);
+
+	return &block->values[p->first + column * p->calls + block->ranks[i]];
+}
+
 const char *call_block_args(const struct call_block *block, uint32_t i, bool out, struct text *to)
 {
 	const struct call_pattern *p = shape_of(block, i);
 	const struct pattern_json *json = &p->json[out];
-	size_t column = CALL_OWN + (out ? p->json[0].holes : 0);
-	const uint64_t *value = &block->values[p->first + column * p->calls + block->ranks[i]];
+	const uint64_t *value = hole_values(block, i, out);
 
 	text_cut(to, 0);
 	if (json->kind == CALL_NO_TEXT)
 		return NULL;
 	if (json->kind == CALL_TEMPLATE)
-		fill_template(block, json, value, p->calls, to);
+		fill_template(block, json, value, p->calls, to, NULL);
 	else
 		text_add(to, block->strings[*value].at, block->strings[*value].length);
 	return to->failed ? NULL : to->at ? to->at : "";
+}
+
+bool call_block_holes(const struct call_block *block, uint32_t i, bool out,
+		      struct call_holes *ret_holes)
+{
+	const struct call_pattern *p = shape_of(block, i);
+
+	if (p->json[out].kind != CALL_TEMPLATE)
+		return false;
+	*ret_holes = (struct call_holes){ .block = block,
+					  .form = 2 * block->values[i] + out,
+					  .n = p->json[out].holes,
+					  .calls = p->calls,
+					  .values = hole_values(block, i, out),
+					  .step = p->calls };
+	return true;
+}
+
+void call_holes_fill(const struct call_holes *holes, struct text *to, size_t *ret_at)
+{
+	const struct call_pattern *p = &holes->block->shapes[holes->form / 2];
+
+	text_cut(to, 0);
+	fill_template(holes->block, &p->json[holes->form % 2], holes->values, holes->step, to,
+		      ret_at);
 }
 
 struct ref_row call_block_ref(const struct call_block *block, uint32_t i, size_t ref)

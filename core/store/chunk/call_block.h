@@ -15,6 +15,8 @@ struct call_block {
 	struct shapes_plain plain;
 	struct shapes_text *strings;
 	size_t nstrings, strings_size;
+	bool *plain_strings; /* by string: it is printable ASCII without escapes */
+	size_t plain_size;
 	struct call_pattern *shapes;
 	size_t nshapes, shapes_size;
 	uint64_t *values; /* CALL_COMMON columns of all calls, then those of the shapes */
@@ -59,6 +61,36 @@ void call_block_row(const struct call_block *block, uint32_t i, struct call_row 
 
 /* The args or out of call @i, in @to, which is emptied. NULL if there is none, or if @to failed. */
 const char *call_block_args(const struct call_block *block, uint32_t i, bool out, struct text *to);
+
+/*
+ * The numbers and strings in the JSON of a call, without the rest of it, which all calls with the
+ * same @form have in common.
+ */
+struct call_holes {
+	const struct call_block *block;
+	size_t form, n;
+	uint32_t calls; /* that have the form */
+	const uint64_t *values;
+	size_t step;
+};
+
+/* The holes of the args or out of call @i; false if they have no such form. */
+bool call_block_holes(const struct call_block *block, uint32_t i, bool out,
+		      struct call_holes *ret_holes);
+
+/* A value of a hole for strings. NULL: its JSON has escapes, or bytes that are not ASCII. */
+static inline const struct shapes_text *call_holes_string(const struct call_holes *holes, size_t i)
+{
+	uint64_t number = holes->values[i * holes->step];
+
+	return holes->block->plain_strings[number] ? &holes->block->strings[number] : NULL;
+}
+
+/*
+ * The JSON as call_block_args() gives it, in @to, and where the value of each hole begins in it:
+ * @ret_at has holes->n elements.
+ */
+void call_holes_fill(const struct call_holes *holes, struct text *to, size_t *ret_at);
 
 /* A call with its arguments and references. All zero: empty; the next call reuses its memory. */
 struct call_whole {

@@ -11,14 +11,19 @@
 #include <string.h>
 
 #include "core/base/json_shape.h"
+#include "core/store/chunk/call_block.h"
 #include "core/wire/desc.h"
 #include "core/wire/hash.h"
 #include "core/wire/log.h"
 
-/* Allocated together with its text and, if its shape is guessed, with its tree. */
+/*
+ * Allocated together with its text and, if its shape is guessed, with its tree. Those that were
+ * filled from holes have no text until it is asked for.
+ */
 struct args {
 	atomic_uint refs;
-	bool parsed;
+	bool parsed, filled;
+	char *_Atomic written;          /* the text of those that were filled; or NULL */
 	struct json_node *root;         /* NULL: not parsed yet, or not JSON */
 	const struct json_shape *shape; /* of @root; a guess until the text is parsed; or NULL */
 	const struct json_shape **last; /* slot of the verb's last shape on this side; or NULL */
@@ -48,6 +53,170 @@ static void *tree_memory(struct args *args)
 {
 	return args->json + align_up(args->size + 1);
 }
+
+/* Filling */
+
+struct args_form {
+	const struct json_shape *shape;
+	struct json_node *nodes; /* of the first arguments */
+	uint32_t nnodes;
+	uint32_t nholes, holes[]; /* the node of each */
+};
+
+/* Is the value the same in all arguments of a form? Then its text must be that of the literals. */
+static bool keep_constant(struct json_node *node)
+{
+	switch (node->kind) {
+	case JSON_OBJECT:
+	case JSON_ARRAY:
+		node->raw = NULL;
+		return true;
+	case JSON_NULL:
+		node->raw = "null";
+		return true;
+	case JSON_BOOL:
+		node->raw = node->number ? "true" : "false";
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Find the node of each hole: their values begin at @at[] in @json. */
+static bool find_holes(struct args_form *form, const char *json, const size_t *at, size_t n)
+{
+	for (uint32_t k = 0; k < form->nnodes; k++) {
+		struct json_node *node = &form->nodes[k];
+
+		if (form->nholes < n && node->raw == json + at[form->nholes]) {
+			form->holes[form->nholes++] = k;
+			node->raw = NULL;
+		} else if (!keep_constant(node)) {
+			return false;
+		}
+	}
+	return form->nholes == n;
+}
+
+static struct args_form *learn_form(const struct text *json, const size_t *at, size_t n)
+{
+	struct args_form *form = calloc(1, sizeof(*form) + n * sizeof(*form->holes));
+
+	if (!form)
+		return NULL;
+	if (!json_shape_parse(json->at, json->used, NULL, NULL, &form->shape, &form->nodes) &&
+	    form->shape) {
+		form->nnodes = json_shape_count(form->shape);
+		if (find_holes(form, json->at, at, n))
+			return form;
+	}
+	args_form_free(form);
+	return NULL;
+}
+
+struct args_form *args_form_new(const struct call_holes *holes)
+{
+	size_t *at = calloc(holes->n + 1, sizeof(*at));
+	struct args_form *form = NULL;
+	struct text json = { 0 };
+
+	if (at)
+		call_holes_fill(holes, &json, at);
+	if (at && !json.failed && json.used && json.used <= CALL_ARGS_MAX)
+		form = learn_form(&json, at, holes->n);
+	text_fini(&json);
+	free(at);
+	return form;
+}
+
+void args_form_free(struct args_form *form)
+{
+	if (form)
+		free(form->nodes);
+	free(form);
+}
+
+/* The bytes that the strings need; each twice, see put_string(). SIZE_MAX: they do not suit. */
+static size_t count_string_bytes(const struct args_form *form, const struct call_holes *holes)
+{
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < form->nholes; i++) {
+		const struct shapes_text *text;
+
+		if (form->nodes[form->holes[i]].kind != JSON_TEXT)
+			continue;
+		text = call_holes_string(holes, i);
+		if (!text || text->length > CALL_ARGS_MAX)
+			return SIZE_MAX;
+		bytes += 2 * text->length + 3;
+	}
+	return bytes;
+}
+
+/* With quotes, and without. Returns the end. */
+static char *put_string(struct json_node *node, const struct shapes_text *text, char *to)
+{
+	node->raw = to;
+	node->raw_length = (uint32_t)text->length + 2;
+	node->length = (uint32_t)text->length;
+	*to++ = '"';
+	memcpy(to, text->at, text->length);
+	to += text->length;
+	*to++ = '"';
+	node->text = to;
+	memcpy(to, text->at, text->length);
+	to += text->length;
+	*to++ = '\0';
+	return to;
+}
+
+struct args *args_fill(const struct args_form *form, const struct call_holes *holes)
+{
+	size_t tree = form->nnodes * sizeof(struct json_node);
+	size_t bytes = count_string_bytes(form, holes);
+	struct args *args =
+		bytes < SIZE_MAX ? malloc(sizeof(*args) + align_up(1) + tree + bytes) : NULL;
+	struct json_node *nodes;
+	char *texts;
+
+	if (!args)
+		return NULL;
+	*args = (struct args){ .refs = 1, .parsed = true, .filled = true, .shape = form->shape };
+	args->root = nodes = tree_memory(args);
+	texts = (char *)(nodes + form->nnodes);
+	memcpy(nodes, form->nodes, tree);
+	for (uint32_t i = 0; i < form->nholes; i++) {
+		struct json_node *node = &nodes[form->holes[i]];
+
+		if (node->kind == JSON_TEXT)
+			texts = put_string(node, call_holes_string(holes, i), texts);
+		else
+			node->number = (int64_t)holes->values[i * holes->step];
+	}
+	return args;
+}
+
+/* Threads may ask at the same time: the first text stays. */
+static __attribute__((noinline)) const char *write_filled(struct args *args)
+{
+	char *written = atomic_load(&args->written);
+	struct text json = { 0 };
+
+	if (written)
+		return written;
+	json_shape_write(args->shape, args->root, &json);
+	if (json.failed) {
+		text_fini(&json);
+		return NULL;
+	}
+	if (atomic_compare_exchange_strong(&args->written, &written, json.at))
+		return json.at;
+	text_fini(&json);
+	return written;
+}
+
+/* Parsing */
 
 static struct args *new_args(const char *json, size_t n, const struct json_shape **last)
 {
@@ -90,6 +259,7 @@ void args_unref(struct args *args)
 {
 	if (!args || args == &nothing || atomic_fetch_sub(&args->refs, 1) != 1)
 		return;
+	free(args->written);
 	if ((void *)args->root != tree_memory(args))
 		free(args->root);
 	free(args);
@@ -129,12 +299,16 @@ int args_parse(const struct args *args)
 
 const char *args_json(const struct args *args)
 {
-	return args ? args->json : NULL;
+	if (!args)
+		return NULL;
+	return args->filled ? write_filled((struct args *)args) : args->json;
 }
 
 size_t args_size(const struct args *args)
 {
-	return args ? args->size : 0;
+	const char *json = args_json(args);
+
+	return !json ? 0 : args->filled ? strlen(json) : args->size;
 }
 
 static inline const struct json_node *root_of(const struct args *args)

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * The arguments of a call, or its results: JSON text (written by args_json.h), parsed once, on
- * first use.
+ * first use; or the values of such a text, from a block of calls.
  *
  * Not thread-safe until it is parsed, thread-safe afterwards. NULL means that the trace does not
  * have the arguments: none of them is known.
@@ -25,6 +25,18 @@ struct args *args_new(const char *json, size_t n);
  */
 enum args_side { ARGS_IN, ARGS_OUT };
 struct args *args_new_of(enum verb verb, enum args_side side, const char *json, size_t n);
+
+/*
+ * Arguments from the values of their holes, without JSON, which is written only if it is asked
+ * for. A form is learned from the first call that has it, and may be freed before its arguments.
+ * args_form_new() returns NULL if there is none, args_fill() also if it does not suit these values,
+ * or if out of memory: then the JSON must be parsed.
+ */
+struct args_form;
+struct call_holes; /* core/store/chunk/call_block.h */
+struct args_form *args_form_new(const struct call_holes *holes);
+void args_form_free(struct args_form *form); /* accepts NULL */
+struct args *args_fill(const struct args_form *form, const struct call_holes *holes);
 
 /* Take a reference, and return it; drop a reference. Both accept NULL. */
 struct args *args_ref(struct args *args);

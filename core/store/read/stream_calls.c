@@ -9,8 +9,10 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/base/vec.h"
 #include "core/store/read/stream_priv.h"
 #include "core/wire/log.h"
 
@@ -54,6 +56,15 @@ static int refuse_block(const struct stream *s)
 		       s->thread, (long long)sqlite3_column_int64(s->blocks.stmt, 0));
 }
 
+static void free_forms(struct stream_blocks *b)
+{
+	for (size_t i = 0; i < b->nforms; i++)
+		args_form_free(b->forms[i].form);
+	free(b->forms);
+	b->forms = NULL;
+	b->nforms = 0;
+}
+
 /* Decode the block in the current row of @s->blocks.stmt. */
 static int load_block(struct stream *s)
 {
@@ -62,6 +73,7 @@ static int load_block(struct stream *s)
 	int err = call_block_read(&b->block, sqlite3_column_blob(b->stmt, 3),
 				  (size_t)sqlite3_column_bytes(b->stmt, 3));
 
+	free_forms(b);
 	if (err)
 		return err == -EBADMSG ? refuse_block(s) : log_err(err, "read calls");
 	memset(b->verbs, 0, sizeof(b->verbs));
@@ -140,12 +152,34 @@ static int find_verb(struct stream *s, const char *name)
 	return same->verb;
 }
 
+enum { FEW = 4 }; /* calls: learning their form would take longer than parsing them */
+
+/* NULL: the JSON must be parsed. */
+static struct args *fill_args(struct stream_blocks *b, enum args_side side)
+{
+	struct call_holes holes;
+	struct call_form *at;
+
+	if (!call_block_holes(&b->block, b->at, side == ARGS_OUT, &holes) || holes.calls < FEW ||
+	    !holes.n)
+		return NULL;
+	at = vec_at(b->forms, b->nforms, holes.form);
+	if (!at)
+		return NULL;
+	if (!at->sought)
+		*at = (struct call_form){ args_form_new(&holes), true };
+	return at->form ? args_fill(at->form, &holes) : NULL;
+}
+
 static int read_args(struct stream *s, int verb, enum args_side side, struct args **ret_args)
 {
 	struct stream_blocks *b = &s->blocks;
-	const char *json = call_block_args(&b->block, b->at, side == ARGS_OUT, &b->args);
+	const char *json;
 
-	*ret_args = NULL;
+	*ret_args = fill_args(b, side);
+	if (*ret_args)
+		return 0;
+	json = call_block_args(&b->block, b->at, side == ARGS_OUT, &b->args);
 	if (b->args.used > CALL_ARGS_MAX)
 		return refuse_block(s);
 	if (json)
@@ -198,6 +232,7 @@ void stream_release_calls(struct stream *s)
 {
 	/* the statement is still at the row of the block */
 	call_block_fini(&s->blocks.block);
+	free_forms(&s->blocks);
 	s->blocks.loaded = false;
 	stream_count_held(s);
 }

@@ -79,6 +79,11 @@ struct stream_blocks {
 		const char *name; /* a string in the block */
 		int verb;
 	} verbs[16];
+	struct call_form {
+		struct args_form *form;
+		bool sought;
+	} * forms; /* of the block; by the number in call_holes */
+	size_t nforms;
 };
 
 struct stream {
