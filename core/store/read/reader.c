@@ -40,7 +40,9 @@ enum {
 
 struct batch {
 	struct trace_event events[EVENTS];
-	unsigned int count, calls;
+	unsigned int count;
+	struct call *calls[EVENTS]; /* copies, which have references to their arguments */
+	unsigned int ncalls;
 	int last;          /* 1: there is another batch; else the result of cursor_next() */
 	struct room room;  /* data that the events point to */
 	unsigned int left; /* events in use, plus one until all were returned */
@@ -81,18 +83,27 @@ static void *copy_bytes(struct batch *b, const void *from, size_t bytes)
 	return to;
 }
 
-/* The arguments of a call are not copied; they are parsed now, and not changed any more. */
+/*
+ * The arguments of a call are not copied; they are parsed now, and not changed any more. The begin
+ * and the return of a call are mostly next to each other, and share a copy.
+ */
 static int copy_call(struct batch *b, struct trace_event *to)
 {
-	struct call *call = copy_bytes(b, to->call, sizeof(*call));
-	int err = !call ? -ENOMEM : args_parse(call->args) ?: args_parse(call->out);
+	struct call *call = b->ncalls ? b->calls[b->ncalls - 1] : NULL;
+	int err;
 
+	if (call && !memcmp(call, to->call, sizeof(*call))) {
+		to->call = call;
+		return 0;
+	}
+	call = copy_bytes(b, to->call, sizeof(*call));
+	err = !call ? -ENOMEM : args_parse(call->args) ?: args_parse(call->out);
 	if (!call)
 		return err;
 	call->args = args_ref(call->args);
 	call->out = args_ref(call->out);
+	b->calls[b->ncalls++] = call;
 	to->call = call;
-	b->calls++;
 	return err;
 }
 
@@ -158,16 +169,12 @@ static int add_event(struct batch *b, const struct trace_event *e, bool copied)
  */
 static void clear_batch(struct batch *b)
 {
-	for (unsigned int i = 0; b->calls && i < b->count; i++) {
-		const struct trace_event *e = &b->events[i];
-
-		if (e->kind != TRACE_CALL && e->kind != TRACE_RETURN)
-			continue;
-		args_unref(e->call->args);
-		args_unref(e->call->out);
+	for (unsigned int i = 0; i < b->ncalls; i++) {
+		args_unref(b->calls[i]->args);
+		args_unref(b->calls[i]->out);
 	}
 	b->count = 0;
-	b->calls = 0;
+	b->ncalls = 0;
 	room_clear(&b->room);
 }
 
