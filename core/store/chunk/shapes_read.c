@@ -3,6 +3,7 @@
  */
 #include "core/store/chunk/shapes_read.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,20 +55,34 @@ const char *shapes_get_word(struct shapes_in *in)
 	return at;
 }
 
+/* The 64 bits from bit @in->bit on; 0 for those after the last byte. */
+static inline uint64_t load_bits(const struct shapes_in *in)
+{
+	const uint8_t *at = in->bits + in->bit / 8;
+	size_t left = in->nbits / 8 - in->bit / 8; /* bytes */
+	unsigned from = in->bit % 8;
+	uint64_t low = 0;
+
+	if (left >= sizeof(low))
+		memcpy(&low, at, sizeof(low));
+	else
+		memcpy(&low, at, left);
+	low = le64toh(low) >> from;
+	return from && left > sizeof(low) ? low | (uint64_t)at[8] << (64 - from) : low;
+}
+
 static uint64_t get_bits(struct shapes_in *in, unsigned n)
 {
-	uint64_t value = 0;
+	uint64_t value;
 
 	if (n > in->nbits - in->bit) {
 		in->bad = true;
 		return 0;
 	}
-	for (unsigned got = 0, take; got < n; got += take, in->bit += take) {
-		unsigned from = in->bit % 8;
-
-		take = n - got < 8 - from ? n - got : 8 - from;
-		value |= (uint64_t)(in->bits[in->bit / 8] >> from & ((1u << take) - 1)) << got;
-	}
+	if (!n)
+		return 0;
+	value = load_bits(in) & UINT64_MAX >> (64 - n);
+	in->bit += n;
 	return value;
 }
 
