@@ -78,12 +78,16 @@ static void on_post(void *arg, const struct model_post *post)
 	tell_post(arg, post);
 }
 
-/* No rule hooks a completion with success soon after its post (COMPLETE_SOON). */
+/*
+ * No rule hooks a completion with success soon after its post (COMPLETE_SOON). A receive may wait
+ * for its message for any time.
+ */
 static bool is_plain(const struct model_complete *complete)
 {
 	return !complete->event->poll->wc[complete->index].status && complete->request &&
-	       complete->event->time - complete->request->time < COMPLETE_SOON &&
-	       complete->queue->completed;
+	       complete->queue->completed &&
+	       (complete->event->time - complete->request->time < COMPLETE_SOON ||
+		(!complete->queue->send && complete->qp && complete->qp->state == LIFE_LIVE));
 }
 
 static __attribute__((noinline)) void check_complete(struct checker *checker,

@@ -22,9 +22,9 @@ enum rule_id {
 };
 
 /*
- * A completion is plain if it succeeded, its request was outstanding for less than this time (so
- * its queue is alive), and it is not the first of its queue. Nearly all are plain, and rules ignore
- * them.
+ * A completion is plain if it succeeded, is not the first of its queue, and its request was
+ * outstanding for less than this time (so its queue is alive), or is a receive of a queue pair that
+ * lives. Nearly all are plain, and rules ignore them.
  */
 enum { COMPLETE_SOON = 250000000 }; /* ns */
 
