@@ -5,7 +5,11 @@
  */
 #include "core/wire/desc.h"
 
+#include <pthread.h>
+#include <stdint.h>
 #include <string.h>
+
+#include "core/wire/hash.h"
 
 extern const struct enum_info *const enum_infos[];
 
@@ -25,12 +29,47 @@ const char *enum_name(const struct enum_info *info, int64_t value)
 	return NULL;
 }
 
+enum { NAMES = 1024 };
+
+/* All verbs + 1, hashed by name without "ibv_"; 0: a free slot. */
+static uint16_t verb_of_name[NAMES];
+static pthread_once_t names_filled = PTHREAD_ONCE_INIT;
+
+static const char *skip_prefix(const char *name)
+{
+	return strncmp(name, "ibv_", 4) ? name : name + 4;
+}
+
+static size_t first_slot(const char *name)
+{
+	const char *bare = skip_prefix(name);
+
+	return hash_of(bare, strlen(bare), 0) % NAMES;
+}
+
+static void fill_names(void)
+{
+	_Static_assert((int)VERB_COUNT < (int)NAMES / 2, "few verbs share a slot");
+	for (int v = 0; v < VERB_COUNT; v++) {
+		size_t at = first_slot(verb_infos[v].name);
+
+		while (verb_of_name[at])
+			at = (at + 1) % NAMES;
+		verb_of_name[at] = (uint16_t)(v + 1);
+	}
+}
+
+/* Two verbs have one name: the first one is found, since they were hashed in their order. */
 int verb_find(const char *name)
 {
-	for (int v = 0; v < VERB_COUNT; v++) {
+	size_t at = first_slot(name);
+
+	pthread_once(&names_filled, fill_names);
+	for (; verb_of_name[at]; at = (at + 1) % NAMES) {
+		int v = verb_of_name[at] - 1;
 		const char *its = verb_infos[v].name;
 
-		if (!strcmp(its, name) || (!strncmp(its, "ibv_", 4) && !strcmp(its + 4, name)))
+		if (!strcmp(its, name) || !strcmp(skip_prefix(its), name))
 			return v;
 	}
 	return -1;

@@ -121,22 +121,7 @@ struct blocks {
 	struct call_block block;
 	struct shapes_packer packer;
 	sqlite3_stmt *from, *to;
-	struct {
-		const char *name; /* in the block, at one place for all calls of a shape */
-		int verb;
-	} verbs[16];
 };
-
-static int find_verb(struct blocks *b, const char *name)
-{
-	typeof(&b->verbs[0]) same = &b->verbs[(uintptr_t)name % 61 % 16];
-
-	if (same->name != name) {
-		same->name = name;
-		same->verb = verb_find(name);
-	}
-	return same->verb;
-}
 
 /* Returns the object of the call. */
 static uint32_t resolve_call(struct blocks *b, uint32_t thread, uint32_t process, uint32_t i)
@@ -147,7 +132,7 @@ static uint32_t resolve_call(struct blocks *b, uint32_t thread, uint32_t process
 
 	call_block_row(&b->block, i, &row);
 	row.process = process;
-	verb = find_verb(b, row.verb);
+	verb = verb_find(row.verb);
 	makes = verb >= 0 && verb_infos[verb].effect == EFFECT_CREATE && !row.failed;
 	row.object = find_id(b->objects, thread, &row, verb < 0 ? -1 : (int)verb_infos[verb].object,
 			     row.handle, makes ? row.end : row.begin);
@@ -172,7 +157,6 @@ static int resolve_block(struct blocks *b, uint32_t thread, uint64_t first_n, ui
 	uint32_t least = 0, most = 0;
 	int err;
 
-	memset(b->verbs, 0, sizeof(b->verbs));
 	for (uint32_t i = 0; i < b->block.calls; i++) {
 		uint32_t object = resolve_call(b, thread, process, i);
 

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/base/vec.h"
 #include "core/store/read/stream_priv.h"
@@ -76,7 +75,6 @@ static int load_block(struct stream *s)
 	free_forms(b);
 	if (err)
 		return err == -EBADMSG ? refuse_block(s) : log_err(err, "read calls");
-	memset(b->verbs, 0, sizeof(b->verbs));
 	b->loaded = true;
 	stream_count_held(s);
 	/* blocks are merged by their numbers, so these must be in order */
@@ -142,16 +140,6 @@ int stream_due_call(struct stream *s)
 	return err;
 }
 
-/* A cache by address: all calls of a shape share one string with the name. */
-static int find_verb(struct stream *s, const char *name)
-{
-	struct verb_of_shape *same = &s->blocks.verbs[(uintptr_t)name % 61 % 16];
-
-	if (same->name != name)
-		*same = (struct verb_of_shape){ name, stream_find_verb(s, name, strlen(name)) };
-	return same->verb;
-}
-
 enum { FEW = 4 }; /* calls: learning their form would take longer than parsing them */
 
 /* NULL: the JSON must be parsed. */
@@ -195,7 +183,7 @@ static int read_from_block(struct stream *s, struct open_call *open)
 
 	call_block_row(&s->blocks.block, s->blocks.at, &row);
 	open->id = (struct event_id){ s->thread, row.n };
-	verb = find_verb(s, row.verb);
+	verb = verb_find(row.verb);
 	if (verb < 0)
 		return log_why(-EINVAL, "call %u:%" PRIu64 " has an unknown verb", s->thread,
 			       row.n);

@@ -75,10 +75,6 @@ struct stream_blocks {
 	uint64_t past;     /* number of the last call in the previous block */
 	struct due row;    /* the next row, of s->calls */
 	bool taken, begun; /* was the last call in a block? has reading begun? */
-	struct verb_of_shape {
-		const char *name; /* a string in the block */
-		int verb;
-	} verbs[16];
 	struct call_form {
 		struct args_form *form;
 		bool sought;
@@ -99,7 +95,6 @@ struct stream {
 	enum source_id next;
 	uint64_t others; /* the lowest event number of the sources other than DATA */
 	sqlite3_stmt *calls, *chunks;
-	uint8_t verbs[64];        /* of earlier calls: find_verb() */
 	struct open_call current; /* the call returned last */
 	struct open_call *open;
 	size_t nopen, open_size;
@@ -162,8 +157,7 @@ void stream_close_calls(struct stream *s);
 /* Step to the next row of a source; column 0 is the event's number. 0 or -errno. */
 int stream_step_to_due(sqlite3_stmt *stmt, int time_column, struct due *ret_due);
 
-/* The verb named @name, -1: unknown; and the verb of a call with these arguments. */
-int stream_find_verb(struct stream *s, const char *name, size_t n);
+/* The verb of a call with these arguments; @verb was found by its name. */
 enum verb stream_verb_of(int verb, const struct args *args);
 /* Load the current chunk of s->chunks: columns first_n, begin, data. 0 or -errno, logged. */
 int stream_load_chunk(struct stream *s);

@@ -10,8 +10,6 @@
 #include "core/store/read/stream_priv.h"
 #include "core/wire/log.h"
 
-_Static_assert(VERB_COUNT <= UINT8_MAX, "struct stream: verbs");
-
 const struct due stream_never = { UINT64_MAX, INT64_MAX };
 
 /* The next return is that of the innermost open call that has one. */
@@ -37,25 +35,6 @@ enum verb stream_verb_of(int verb, const struct args *args)
 	return is_newer_verb(verb, args) ? VERB_query_port : (enum verb)verb;
 }
 
-int stream_find_verb(struct stream *s, const char *name, size_t n)
-{
-	uint8_t *same;
-	int verb;
-
-	if (!name || !n)
-		return -1;
-	/* few names of verbs share an entry */
-	same = &s->verbs[(n * 7 + (uint8_t)name[n / 2] * 3 + (uint8_t)name[n - 1] * 13) %
-			 sizeof(s->verbs)];
-	verb = *same;
-	if (strcmp(verb_infos[verb].name, name))
-		verb = verb_find(name);
-	if (verb < 0)
-		return -1;
-	*same = (uint8_t)verb;
-	return verb;
-}
-
 static int read_args(sqlite3_stmt *stmt, int column, int verb, enum args_side side,
 		     struct args **ret_args)
 {
@@ -69,6 +48,7 @@ int stream_read_call(struct stream *s, struct open_call *open)
 {
 	sqlite3_stmt *stmt = s->calls;
 	struct call *call = &open->call;
+	const char *name = (const char *)sqlite3_column_text(stmt, 1);
 	int verb, err;
 
 	open->id = (struct event_id){ s->thread, (uint64_t)sqlite3_column_int64(stmt, 0) };
@@ -76,8 +56,7 @@ int stream_read_call(struct stream *s, struct open_call *open)
 	    sqlite3_column_bytes(stmt, 12) > CALL_ARGS_MAX)
 		return log_why(-EINVAL, "call %u:%" PRIu64 " has longer arguments than any event",
 			       s->thread, open->id.n);
-	verb = stream_find_verb(s, (const char *)sqlite3_column_text(stmt, 1),
-				(size_t)sqlite3_column_bytes(stmt, 1));
+	verb = name ? verb_find(name) : -1;
 	if (verb < 0)
 		return log_why(-EINVAL, "call %u:%" PRIu64 " has an unknown verb", s->thread,
 			       open->id.n);
