@@ -228,7 +228,8 @@ struct queue {
 	unsigned int refs;
 	struct life *user; /* of an SRQ: the queue pair that has it, */
 	uint32_t users;    /* number of queue pairs that ever used the SRQ; @user is valid if 1 */
-	int64_t user_gone; /* of an SRQ: when the first of them was destroyed; 0: none was */
+	/* of an SRQ: when the first of them that the program moved to ERR was destroyed; or 0 */
+	int64_t user_gone;
 	struct queue_limits limits;
 	/* its completion queue; NULL: not known, or that of each QP (SRQ) */
 	struct queue_cq *cq;

@@ -410,7 +410,8 @@ void queues_leave(struct model *model, struct life *life, bool freed)
 		remember_unpolled(model, life);
 	if (life->rq && life->rq->user == life)
 		life->rq->user = NULL;
-	if (life->rq && life->rq->owner != life && !life->rq->user_gone)
+	if (life->rq && life->rq->owner != life && life->sq && life->sq->draining &&
+	    !life->rq->user_gone)
 		life->rq->user_gone = life->destroyed.time;
 	hot_left(model, life);
 	end_queue(life, &life->sq);
