@@ -87,6 +87,7 @@ static void store_pair(struct overlap_pair *pair, const struct queue *of_earlier
 	pair->earlier_opcode = earlier->opcode;
 	pair->later_opcode = later->opcode;
 	pair->index = later->index;
+	pair->earlier_index = earlier->index;
 	pair->other = of_earlier->owner->id;
 	pair->apart =
 		queue_sge(of_earlier, earlier, 0)->addr != queue_sge(of_later, later, 0)->addr;

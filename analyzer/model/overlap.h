@@ -24,9 +24,10 @@ struct overlap_pair {
 	int earlier_opcode, later_opcode;
 	uint64_t addr, length; /* of the shared bytes */
 	uint32_t index;        /* of the later request in its post */
-	uint32_t other;        /* object: the queue pair of the earlier one */
-	bool apart;            /* the buffers do not begin at the same address */
-	uint64_t gathered;     /* pairs of READs from different remote addresses */
+	uint32_t earlier_index;
+	uint32_t other;    /* object: the queue pair of the earlier one */
+	bool apart;        /* the buffers do not begin at the same address */
+	uint64_t gathered; /* pairs of READs from different remote addresses */
 };
 
 struct overlaps {

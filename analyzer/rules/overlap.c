@@ -16,20 +16,27 @@
 
 enum { HABIT = 4 };
 
-static struct finding *add_pair(struct check *check, enum rule_id rule, const struct life *life,
-				const struct overlap_pair *pair)
+static struct finding *add_finding(struct check *check, enum rule_id rule, const struct life *life,
+				   const struct overlap_pair *pair, bool certain)
 {
 	char where[64];
 	struct finding *finding;
 
 	snprintf(where, sizeof(where), "wr[%u].sg_list", pair->index);
-	finding = judge_hazard(check, rule, &pair->later, life, where);
+	finding = certain ? judge_add(check, rule, &pair->later, life, where)
+			  : judge_hazard(check, rule, &pair->later, life, where);
 	if (!finding)
 		return NULL;
 	finding_step(finding, "created", &life->created);
 	finding_step(finding, "outstanding since", &pair->earlier);
 	finding_step(finding, "posted", &pair->later);
 	return finding;
+}
+
+static struct finding *add_pair(struct check *check, enum rule_id rule, const struct life *life,
+				const struct overlap_pair *pair)
+{
+	return add_finding(check, rule, life, pair, false);
 }
 
 /* "READ wr_id 0x7, 1:23" */
@@ -165,6 +172,31 @@ static void report_entered(struct check *check, const struct life *life)
 		     "overwrites the message");
 }
 
+enum contents { CONTENTS_UNKNOWN, CONTENTS_SAME, CONTENTS_DIFFER };
+
+static bool find_hash(struct check *check, const struct moment *post, uint32_t index,
+		      uint64_t *ret_hash)
+{
+	struct payload payload;
+
+	if (trace_payload(check->trace, post->id, index, &payload) != 1 || !payload.hashed)
+		return false;
+	*ret_hash = payload.hash;
+	return true;
+}
+
+/* What the buffer had at the two posts, as far as `record --payload` knows. */
+static enum contents compare_contents(struct check *check, const struct overlap_pair *pair)
+{
+	uint64_t earlier, later;
+
+	if (!trace_has_payloads(check->trace) ||
+	    !find_hash(check, &pair->earlier, pair->earlier_index, &earlier) ||
+	    !find_hash(check, &pair->later, pair->index, &later))
+		return CONTENTS_UNKNOWN;
+	return earlier == later ? CONTENTS_SAME : CONTENTS_DIFFER;
+}
+
 /*
  * Sends of one buffer, to a peer that receives them in different places. They may be alike on
  * purpose, as credits are, or come from a table. But hardly if the queue pair sends from no other
@@ -175,15 +207,27 @@ static void report_reused(struct check *check, const struct life *life)
 	const struct overlaps *overlaps = life->sq->overlaps;
 	const struct overlap_pair *pair = overlaps ? &overlaps->reused : NULL;
 	bool fits = pair && pair->length <= life->sq->limits.inline_asked;
+	enum contents contents;
 	struct finding *finding;
 
 	if (!pair || pair->n < HABIT || life->sq->doubt ||
 	    (!fits && (overlaps->sent_apart || overlaps->deep < HABIT)))
 		return;
-	finding = add_pair(check, RULE_MKEY_007, life, pair);
+	contents = compare_contents(check, pair);
+	finding = contents == CONTENTS_SAME ? NULL
+					    : add_finding(check, RULE_MKEY_007, life, pair,
+							  contents == CONTENTS_DIFFER);
 	if (!finding)
 		return;
 	describe_pair(finding, life, pair, "sends the same", NULL);
+	if (contents == CONTENTS_DIFFER) {
+		finding_text(&finding->says,
+			     "%s The bytes there were others at the second post: without "
+			     "IBV_SEND_INLINE both may have been sent with these.",
+			     finding->says ?: "");
+		return;
+	}
+	finding_text(&finding->settles, "record --payload hash");
 	finding_text(&finding->breaks,
 		     "the program fills the buffer anew in between: without IBV_SEND_INLINE the "
 		     "bytes are read when the request is sent, or sent again, so several messages "
