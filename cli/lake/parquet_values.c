@@ -88,7 +88,7 @@ static void find_range(struct values *values, const int64_t *all, size_t n)
 	values->most = most;
 }
 
-/* The same where rows have the values of their classes, or the values are to be converted. */
+/* Select the values of rows in which @set has one, whether these columns are of classes or not. */
 static void select_set_by_row(struct values *values, const struct rowset_column *from,
 			      const struct rowset_column *set, int64_t *to)
 {
@@ -97,6 +97,18 @@ static void select_set_by_row(struct values *values, const struct rowset_column 
 		to[values->n] = rowset_value(from, i);
 		values->n += rowset_is_set(set, i);
 	}
+}
+
+/* The same if each row has its own value or NULL. */
+static void select_own(struct values *values, const struct rowset_column *from)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < values->rows; i++) {
+		values->room[n] = from->values[i];
+		n += from->set[i];
+	}
+	values->n = n;
 }
 
 /* Select the values that are not NULL; just one if the column has one value in all rows. */
@@ -114,7 +126,7 @@ static void select_set(struct values *values)
 		values->numbers = from->values;
 		values->n = values->rows;
 	} else {
-		select_set_by_row(values, from, from, values->room);
+		select_own(values, from);
 	}
 }
 
@@ -237,9 +249,10 @@ static void put_indexes(struct values *values)
 static void put_levels(struct values *values)
 {
 	struct text levels = { 0 };
+	bool own = !values->from->thread && !values->from->classes;
 
 	for (uint32_t i = 0; values->n && values->n < values->rows && i < values->rows; i++)
-		values->indexes[i] = rowset_is_set(values->from, i);
+		values->indexes[i] = own ? values->from->set[i] : rowset_is_set(values->from, i);
 	if (values->n && values->n < values->rows)
 		encode_rle(&levels, values->indexes, values->rows, 1);
 	else
