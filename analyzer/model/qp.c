@@ -89,9 +89,10 @@ const char *qp_type_name(int type)
 	}
 }
 
-static bool is_named(const struct json_node *node, const char *name)
+/* Most names differ in the first letter. */
+static inline bool is_named(const struct json_node *node, const char *name)
 {
-	return node->name && !strcmp(node->name, name);
+	return node->name && node->name[0] == name[0] && !strcmp(node->name, name);
 }
 
 /* The number after the last '_' of "IBV_QPS_RTR" and "IBV_MTU_1024"; the value of a number. */
