@@ -21,7 +21,7 @@
 #include "core/store/read/reader.h"
 #include "core/wire/log.h"
 
-enum { FUNCTIONS = 64 }; /* functions of one hook; choose_functions() enforces it */
+enum { FUNCTIONS = 64 }; /* maximum per hook; enforced by choose_functions() */
 
 struct checker {
 	struct check check;

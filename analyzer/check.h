@@ -17,7 +17,7 @@ struct check_options {
 };
 
 /*
- * Check @trace. @options may be NULL. Returns 0 and findings to be given to
+ * Check @trace. @options may be NULL. Returns 0 and findings, which the caller frees by
  * findings_free(); or -errno after log_err() with *@ret_findings untouched.
  */
 int check_trace(struct trace *trace, const struct check_options *options,
@@ -31,8 +31,9 @@ int check_open(struct trace *trace, const struct check_options *options,
 int check_event(struct checker *checker, const struct trace_event *event);
 /*
  * For a trace that is still being written: update which events are missing; rules that cannot be
- * checked without them report nothing more. Returns whether more is missing than when earlier
- * events were checked, which might therefore be judged differently; or -errno after log_err().
+ * checked without them report nothing more. Returns 1 if more events are missing than when earlier
+ * events were checked, so that these might now be judged differently; else 0; or -errno after
+ * log_err().
  */
 int check_gaps(struct checker *checker);
 /* Do findings of @severity make the check fail? */

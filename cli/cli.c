@@ -307,7 +307,7 @@ void cli_report_loss(struct trace *trace)
 
 /*
  * The shortest time limit of a fact or a rule is 250 ms (a hung call): waits for the recorder may
- * be a good part of it. Other limits are shares of the run.
+ * be a good part of that time. Other limits are shares of the run.
  */
 static bool may_change_verdict(struct trace *trace, const struct lookup_waited *waited)
 {

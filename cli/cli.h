@@ -59,7 +59,7 @@ bool cli_is_trace(const char *path);
 /* Would writing @to destroy @from? Both may be missing. */
 bool cli_is_same_file(const char *from, const char *to);
 
-/* A command that reads one trace was given @path as well: report it, as cli_misuse(). */
+/* @path is one trace too many for a command that reads one: report it, as cli_misuse(). */
 int cli_refuse_second(const char *command, const char *path);
 
 /* cli_open() for one or several traces, which are read as one (core/store/read/joint.h). */

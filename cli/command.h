@@ -99,7 +99,7 @@ const struct command *command_find(const char *name);
 /* Is the first argument of the command a program, which gets the options after it? */
 bool command_runs_program(const struct command *command);
 
-/* Does it print a trace or another long text from the beginning on, through a pager? */
+/* Does the command print a trace or another long text from the beginning on, through a pager? */
 bool command_is_paged(const struct command *command);
 
 /* All commands; the last row has no name. */

@@ -187,7 +187,9 @@ static int refuse_file(int err, const char *path, char *complaint)
 	return err;
 }
 
-/* Is the file absent? So is one of another user's HOME, which this user cannot read. */
+/*
+ * Is the file absent? A file in another user's HOME, which this user cannot read, counts as absent.
+ */
 static bool is_absent(int err)
 {
 	return err == -ENOENT || err == -ENOTDIR || err == -EACCES;

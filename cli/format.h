@@ -10,7 +10,7 @@ enum { FORMAT_TEXT = 32 };
 /* 12,345 */
 const char *format_count(uint64_t n, char text[FORMAT_TEXT]);
 
-/* 512 B, 64 KiB, 1.18 MiB: powers of 1024, as sizes are given to options (256k, 4M) */
+/* 512 B, 64 KiB, 1.18 MiB: powers of 1024, as in sizes of options (256k, 4M) */
 const char *format_bytes(uint64_t n, char text[FORMAT_TEXT]);
 
 /* 890 ns, 12.3 us, 4.56 ms, 3.4 s; "-" if negative */

@@ -25,7 +25,7 @@ struct reader {
 	char **argv;
 	const struct option_set *sets;
 	const struct option_default *defaults; /* NULL: none */
-	/* by row: given on the command line; given there as =no */
+	/* by row: given on the command line; given as =no */
 	bool given[OPTIONS_SETS][OPTIONS_MAX], off[OPTIONS_SETS][OPTIONS_MAX];
 	char *complaint;
 };
@@ -203,7 +203,7 @@ static bool is_help(const char *word)
 	return !strcmp(word, "--help") || !strcmp(word, "-h");
 }
 
-/* The command line. Returns 0, 1 for --help, or -EINVAL. */
+/* Read the command line. Returns 0, 1 for --help, or -EINVAL. */
 static int read_words(struct reader *r, bool program, struct arguments *arguments)
 {
 	bool over = false;
@@ -245,7 +245,10 @@ static bool is_given(const struct reader *r, int nth, int row)
 	return false;
 }
 
-/* A short form overrides the long form, wherever that was given; two short forms are an error. */
+/*
+ * A short form overrides the long form, wherever the long form stands; two short forms are an
+ * error.
+ */
 static int store_short_forms(struct reader *r, int nth)
 {
 	const struct option_set *set = &r->sets[nth];

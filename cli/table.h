@@ -42,7 +42,7 @@ int table_list(struct table *table, struct trace *trace, enum listing_kind list)
 /* As text; nothing if there are no rows. */
 void table_print(const struct table *table);
 
-/* The same; in a compact form if it would be wider than @columns. */
+/* As table_print(), but in a compact form if the table would be wider than @columns. */
 void table_print_within(const struct table *table, int columns);
 
 /* As a member of the JSON object that the caller is printing. */

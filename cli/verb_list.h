@@ -5,7 +5,7 @@
 #include "core/wire/desc.h"
 
 struct verb_list {
-	bool given; /* some were given; else all are selected */
+	bool given; /* the user named some; else all are selected */
 	bool has[VERB_COUNT];
 };
 

@@ -71,7 +71,7 @@ void change_add_test(struct diff *diff, const char *what, const struct diff_pair
 	snprintf(made->what, sizeof(made->what), "%s", what);
 	if (!pair)
 		return;
-	/* polls are those of the CQ that the function creates */
+	/* NULL for a control verb: the function creates the CQ whose polls are compared */
 	made->verb =
 		verb_infos[pair->verb].plane == PLANE_DATA ? verb_infos[pair->verb].name : NULL;
 	snprintf(made->of, sizeof(made->of), "%s", pair->function);

@@ -15,7 +15,7 @@ struct spread {
 void spread_begin(struct spread *spread);
 void spread_add(struct spread *spread, double value);
 
-/* Are both known, and are their ranges disjoint? */
+/* Are both spreads known, and are their ranges disjoint? */
 bool spread_is_disjoint(const struct spread *a, const struct spread *b);
 
 /* How much worse @after is, in percent, or percentage points for a share; below 0: better. */
@@ -25,7 +25,10 @@ double spread_worse(const struct spread *before, const struct spread *after, enu
 /* Add a change without values, which the caller sets; NULL if out of memory. */
 struct diff_change *change_add(struct diff *diff, enum diff_section section, const char *what);
 
-/* Note a number that did not change or was not judged; @test: because, share, could_see. */
+/*
+ * Note a number that did not change or was not judged. The caller has set because, share and
+ * could_see of @test.
+ */
 void change_add_test(struct diff *diff, const char *what, const struct diff_pair *pair,
 		     const struct diff_test *test);
 

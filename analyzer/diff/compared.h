@@ -3,9 +3,9 @@
  * The comparison of two sides with one or more runs each: what changed, where in the code, and
  * whether it is a regression.
  *
- * Structure needs no statistics, and is compared first: attributes, calls, requests for each
- * doorbell, shares. Then the shape of histograms, then times, then the environment. A value that
- * varies between the runs of one side is never a change.
+ * Structure needs no statistics, and is compared first: attributes, calls, requests per doorbell,
+ * shares. Then the shape of histograms, then times, then the environment. A value that varies
+ * between the runs of one side is never a change.
  *
  * Not thread-safe.
  */
@@ -38,17 +38,17 @@ struct diff_change {
 	char *before_text, *after_text;  /* DIFF_TEXT; owned */
 	char place[2 * DIFF_PLACE + 64]; /* "ibv_post_send, put_list (app.c:88)"; "": none */
 	char note[128];                  /* "106 ms in them"; "" */
-	bool has_bounds;                 /* low and high are valid: percent (DIFF_NS) */
+	bool has_bounds;                 /* low and high are valid, in percent (DIFF_NS) */
 	double low, high;
 };
 
 /* A number that was compared and did not change, or that could not be judged. */
 struct diff_test {
 	char what[96];
-	const char *verb;    /* called by the function; NULL: the number is of a CQ or the run */
+	const char *verb;    /* called by the function; NULL: of a CQ or of the run */
 	char of[DIFF_PLACE]; /* the function; "" */
-	const char *because; /* why it is not judged; NULL: it is, and could_see is valid */
-	bool share;          /* could_see is in percentage points, not percent: */
+	const char *because; /* why it is not judged; NULL: judged, could_see is valid */
+	bool share;          /* could_see is in percentage points, not percent */
 	double could_see;    /* the smallest change that would have been reported */
 };
 

@@ -79,7 +79,7 @@ static bool is_first(const struct diff *diff, int side, size_t run, const char *
 	return true;
 }
 
-/* Add the facts that differ. */
+/* Add the facts of the environment that differ between the sides. */
 static void compare_environments(struct diff *diff)
 {
 	for (int side = 0; side < 2; side++)
@@ -97,7 +97,7 @@ static int rank_change(const struct diff_change *change)
 	return (int)change->section * 8 + (DIFF_WORSE - (int)change->verdict);
 }
 
-/* By section, regressions first; of two equal ones the one found first. */
+/* Order: by section, regressions first, then in the order in which the changes were found. */
 static int compare_changes(const void *a, const void *b)
 {
 	const struct diff_change *x = a, *y = b;

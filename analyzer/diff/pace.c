@@ -6,13 +6,13 @@
  * 	starvation	receive queues that were empty, messages that waited for a receive
  * 	duration	of the run
  *
- * There are many of these numbers, and all depend on the load of the machine. So a change is
- * reported only if the interval of 99 % does not contain 0, and the distance between the sides is
- * greater than the range of either (sample.c), and the nearest runs differ by more than the
- * threshold. With one run per side they are shown, without a verdict, if they differ by a factor of
+ * There are many of these numbers, and all depend on the load of the machine. So a change must pass
+ * three tests: the interval of 99 % does not contain 0; the distance between the sides is greater
+ * than the range of either side (sample.c); the nearest runs differ by more than the threshold.
+ * With one run per side the numbers are shown, without a verdict, if they differ by a factor of
  * two.
  *
- * Most are neither better nor worse: a program that posts lists has longer gaps, too.
+ * Most changes are neither better nor worse: a program that posts lists has longer gaps, too.
  */
 #include "analyzer/diff/pace.h"
 
@@ -27,9 +27,9 @@ enum {
 	TIMED = 30,       /* gaps that a run needs for a median */
 	TIMED_FAR = 1000, /* the same, for a 99th percentile */
 	LONG = 500000,    /* ns: gaps that shape.c ignores */
-	SPIN = 1000,      /* ns: shorter gaps between polls are those of a loop */
+	SPIN = 1000,      /* ns: shorter gaps between polls: a busy loop */
 	SHORT = 1000000,  /* ns: shorter runs are not compared */
-	POINTS = 20,      /* percentage points: shares differ greatly, with one run per side */
+	POINTS = 20,      /* percentage points: a great difference of shares, one run per side */
 	SAME_PERCENT = 2, /* runs whose numbers of requests differ by no more did the same work */
 };
 
@@ -205,7 +205,7 @@ static double number_run(const struct diff *diff, const struct pace *pace,
 	return pair->of[side][i] ? pace->site(pair->of[side][i]) : NAN;
 }
 
-/* false: not all runs have the number. */
+/* Returns false if not all runs have the number. */
 static bool fill_sample(const struct diff *diff, const struct pace *pace,
 			const struct diff_pair *pair, struct sample *sample)
 {

@@ -1,10 +1,10 @@
 /*
  * The same function in all runs of both sides
  *
- * Sites are paired by verb and function. If a verb is called by one function that only the runs
- * before have, and by one that only those after have, that function was renamed. If the function is
- * known in some runs only (their program is gone, or was rebuilt since), all calls of the verb are
- * one site.
+ * Sites are paired by verb and function. If, of the functions that call a verb, exactly one is only
+ * in the runs before, and exactly one only in the runs after, the function was renamed. If the
+ * function is known in some runs only (their program is gone, or was rebuilt since), all calls of
+ * the verb are one site.
  */
 #include "analyzer/diff/pair.h"
 

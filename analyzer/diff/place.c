@@ -16,9 +16,9 @@
 #include "core/base/vec.h"
 
 struct question {
-	measure_site *measure; /* NULL: for an attribute, or gaps: */
+	measure_site *measure; /* of a number; NULL: an attribute, or gaps */
 	bool is_count;
-	const char *attribute; /* NULL: */
+	const char *attribute; /* NULL: gaps between `from` and `to` */
 	uint64_t from, to;
 	bool polls;    /* gaps between polls, and not before posts */
 	bool is_share; /* the share of these gaps, not their number */
@@ -96,7 +96,8 @@ static struct tallies tally_places(struct diff *diff, const struct question *q,
 }
 
 /*
- * For a count: how close the difference of the place is to that of the total; -INFINITY: not known.
+ * For a count: how close the difference of the place is to the difference of the total; -INFINITY:
+ * not known.
  */
 static double score_count(const struct tallies *tallies, const struct tally *tally)
 {
@@ -194,7 +195,9 @@ static int compare_callers(const struct diff_site *a, const struct diff_site *b)
 	return -1;
 }
 
-/* The caller that tells the place from all others of its line; -1: the line is sufficient. */
+/*
+ * The caller that distinguishes the place from all others of its line; -1: the line is sufficient.
+ */
 static int find_caller(const struct tallies *tallies, const struct diff_site *place)
 {
 	int caller = -1;
@@ -228,7 +231,10 @@ static bool is_called_after(const struct diff *diff, const struct diff_pair *pai
 	return false;
 }
 
-/* Is it only in the runs before? Then, if no place is the same, line numbers have changed. */
+/*
+ * Is the call that changed only in the runs before? If no place is on both sides, line numbers have
+ * changed, and the answer is no.
+ */
 static bool is_only_before(const struct diff *diff, const struct tallies *tallies,
 			   const struct diff_pair *pair, const struct tally *found)
 {

@@ -26,9 +26,9 @@ void place_attribute(struct diff *diff, struct diff_change *change, const struct
 		     const char *name);
 
 /*
- * The same for a percentile of gaps, before posts or between @polls, whose values the change has:
- * the place where most gaps moved from one side of their middle to the other. One long gap in the
- * set-up moves a mean, and not this.
+ * The same for a percentile of gaps (between polls if @polls, else before posts): the place where
+ * most gaps moved from below the middle of the change's two values to above, or back. One long gap
+ * in the set-up would move a mean, but not this.
  */
 void place_percentile(struct diff *diff, struct diff_change *change, const struct diff_pair *pair,
 		      bool polls);

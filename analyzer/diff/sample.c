@@ -1,15 +1,16 @@
 /*
- * One number of each run, compared by chance
+ * Tests whether two sides differ by more than chance: one number of each run
  *
- * Runs vary by chance, too: a run is one sample, however many requests it has. So one number per
- * run is compared, such as its median, as a logarithm. The standard error of the difference of the
- * means comes from how much the runs of each side vary, and the interval has the width of
- * Student's t for that number (Welch's degrees of freedom).
+ * Runs vary by chance: a run is one sample, however many requests it has. So one number per run is
+ * compared, such as its median, as a logarithm. The standard error of the difference of the means
+ * comes from how much the runs of each side vary, and the interval has the width of Student's t for
+ * that number (Welch's degrees of freedom).
  *
- * Few runs that vary much have a wide interval although each run of one side is above each of the
- * other. If the distance between the sides is greater than the range of either side, it is as
- * unlikely by chance as a value outside of the interval: with three runs per side, of normal or
- * exponential noise, once in 125 pairs of sides; without that condition, once in ten.
+ * Few runs that vary much have a wide interval, even if each run of one side is above each run of
+ * the other. A distance between the sides that is greater than the range of either side is as
+ * unlikely as a value outside of the interval: with three runs per side, and normal or exponential
+ * noise, chance causes it in one of 125 pairs of sides; sides that just do not overlap, in one of
+ * ten.
  */
 #include "analyzer/diff/sample.h"
 
@@ -37,7 +38,7 @@ static double variance_of_mean(const double *of, size_t n)
 	return sum / (double)n / (double)(n - 1);
 }
 
-/* Student's t: 99 % are within it, with @df degrees of freedom. */
+/* Student's t for 99 %, with @df degrees of freedom. */
 static double find_t(double df)
 {
 	static const struct {

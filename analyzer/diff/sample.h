@@ -11,7 +11,7 @@ struct sample {
 	size_t n[2];
 };
 
-/* Make room for a number of each run; false, with diff->no_memory set, if out of memory. */
+/* Allocate memory for a number of each run; false, with diff->no_memory set, if out of memory. */
 bool sample_begin(struct diff *diff, struct sample *sample);
 void sample_end(struct sample *sample);
 

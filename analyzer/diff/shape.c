@@ -15,7 +15,7 @@
  * 	- all runs after have more in it than any run before, RATIO times (RATIO_ONE with one run a
  * 	  side), and at least LEAST gaps, which chance cannot move from one side to the other
  * 	- it is a peak: the windows beside it have less than half of it
- * 	- the rest is where it was: where the medians are far apart all of it has moved, which is a
+ * 	- the other gaps have not moved: if the medians are far apart, all have moved, which is a
  * 	  matter of times
  * 	- it is far above the medians, and below the scheduler's time slice (SLICE): how much of the
  * 	  time longer gaps take is compared in pace.c
@@ -129,7 +129,7 @@ static double judge_window(const struct shapes *shapes, unsigned int first)
 	return (double)after.n / (double)after.of - (double)before.n / (double)before.of;
 }
 
-/* Has nothing but a part of the gaps changed? */
+/* Are the medians so close that only a part of the gaps can have moved? */
 static bool has_same_median(const struct shapes *shapes)
 {
 	int64_t a = histogram_percentile(&shapes->all[0], 50);
@@ -187,7 +187,7 @@ static void add_mode(struct diff *diff, const struct shapes *shapes, const struc
 	change_judge(diff, change, INFINITY);
 }
 
-/* Find the largest window from @from on, and others that do not touch it. */
+/* Find the largest windows above the medians that do not touch each other. */
 static void find_modes(struct diff *diff, const struct shapes *shapes, const struct diff_pair *pair)
 {
 	unsigned int last = histogram_class_of(SLICE) - WINDOW, found[MODES], n = 0;

@@ -84,7 +84,10 @@ static bool makes_cq(enum verb verb)
 	return verb_infos[verb].effect == EFFECT_CREATE && verb_infos[verb].object == OBJECT_cq;
 }
 
-/* The number of waits for an event does not depend on the program alone. */
+/*
+ * Is @verb a control verb that the program alone calls so often? Not a wait for an event, nor an
+ * acknowledgement.
+ */
 static bool is_control(enum verb verb)
 {
 	return verb_infos[verb].plane == PLANE_CONTROL && !verb_infos[verb].blocks &&

@@ -40,7 +40,7 @@ static void judge_sample(struct diff *diff, struct diff_change *change, const st
 		change->verdict = DIFF_UNCLEAR;
 		return;
 	}
-	/* even its near end is beyond the threshold */
+	/* a regression only if even the nearer bound of the interval exceeds the threshold */
 	near = change->low > 0 ? change->low : change->high;
 	change_judge(diff, change, near * worse);
 }
@@ -169,7 +169,7 @@ static size_t find_rows(const struct diff *diff, struct row rows[PROFILE_OPCODES
 
 /*
  * With few runs, if the interval gives no verdict on the rate: is each run of one side slower than
- * each of the other?
+ * each run of the other?
  */
 static void judge_few_runs(struct diff *diff, struct diff_change *change,
 			   const struct sample *sample)

@@ -23,5 +23,5 @@ struct counter_meaning {
 	const char *means; /* "no response came in time; requests were sent again" */
 };
 
-/* NULL: it counts no failure, or is not known. */
+/* NULL: the counter counts no failure, or is not known. */
 const struct counter_meaning *counter_find(const char *name);

@@ -1,7 +1,8 @@
 /*
  * Tables of completion statuses, asynchronous events and errnos
  *
- * Rows are found by name: numbers are those of core/wire's lists, which know the header.
+ * Rows are found by name: the numbers of the names come from the lists of core/wire, which use the
+ * header.
  */
 #include "analyzer/explain/explain.h"
 

@@ -47,7 +47,7 @@ struct polled_cq {
 struct sleep {
 	struct moment at; /* id 0:0: none, or it has returned */
 	uint64_t channel;
-	uint64_t tries; /* calls that found no event, since the last that did */
+	uint64_t tries; /* calls without an event, since the last call that got one */
 };
 
 struct thread_acts {
@@ -205,7 +205,7 @@ static void add_polled_cq(const struct model *model, const struct thread_acts *a
 	then->barren = queues_expect_none(life);
 }
 
-/* The same of all CQs of a channel. */
+/* Can no completion come on any CQ of a channel? */
 static bool is_barren(const struct model *model, uint32_t process, uint64_t handle)
 {
 	const struct life *channel = model_life(model, process, OBJECT_comp_channel, handle);

@@ -40,7 +40,7 @@ void activity_capture(const struct activity *activity, const struct model *model
 		      int64_t time, struct activity_note *ret_note);
 void activity_drop(struct activity_note *note);
 
-/* Forget the calls of those threads that wait for an event. */
+/* Forget the waits for an event of those threads for which @is returns true. */
 void activity_forget_sleeps(struct activity_note *note, bool (*is)(void *arg, uint32_t thread),
 			    void *arg);
 
@@ -52,8 +52,8 @@ const struct moment *activity_sleep(const struct activity_note *note, uint64_t c
 
 /*
  * "; thread 2 polled cq1 empty 119662 times after its last completion, 2:1; thread 3 was in
- * ibv_get_cq_event() since 3:7": how the threads of @name waited, or that it called no verb, if
- * @name is not NULL. Only at the end of the trace.
+ * ibv_get_cq_event() since 3:7": how the threads of the process waited. If none did, and @name is
+ * not NULL: that the process, called @name, called no verb. Only at the end of the trace.
  */
 void activity_describe(const struct activity *activity, const struct activity_note *note,
 		       const char *name, struct text *t);
@@ -65,10 +65,13 @@ void activity_describe(const struct activity *activity, const struct activity_no
 uint64_t activity_empty(const struct activity *activity, const struct activity_note *note,
 			uint32_t cq);
 
-/* The same of one thread, after its last completion from @cq (object); 0 also if not known. */
+/*
+ * The number of empty polls of one thread after its last completion from @cq (object); 0 also if
+ * not known.
+ */
 uint64_t activity_rest(const struct activity *activity, uint32_t thread, uint32_t cq);
 
-/* Did @thread poll no other CQ empty, more than once? False also if that is not known. */
+/* Did @thread poll no CQ but @cq empty more than once? False also if that is not known. */
 bool activity_polls_only(const struct activity *activity, uint32_t thread, uint32_t cq);
 
 /* Did @thread poll in vain at @time, as sampled by the recorder? */
@@ -81,9 +84,10 @@ bool activity_polls_at(const struct activity *activity, uint32_t thread, int64_t
 int64_t activity_polled_since(const struct activity *activity, const struct activity_note *note);
 
 /*
- * Did threads poll only CQs to which no completion could come any more? Only @thread may (0: none),
- * where it had found completions, and threads whose completions another thread had polled there; or
- * any, if another one had found some (@ret_shared). False also if that is not known.
+ * Did threads poll only CQs on which no completion could come any more? A CQ counts if the thread
+ * is @thread (0: none) and had found completions in it, or if another thread had polled a
+ * completion of this thread's request from it; @ret_shared: also if any other thread had found
+ * completions in it. False also if that is not known.
  */
 bool activity_barren(const struct activity *activity, const struct activity_note *note,
 		     uint32_t thread, bool *ret_shared);

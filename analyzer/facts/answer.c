@@ -19,7 +19,7 @@
 
 enum { TEXT = 96, LINE = 192 };
 
-/* How long it waits for an ACK; 0: not known, or without limit. */
+/* How long @qp waits for an ACK; 0: not known, or without limit. */
 static double timeout_ms(const struct qp *qp)
 {
 	return (double)qp_retry_time(qp) / (1 + qp->retry_cnt) / 1e6;
@@ -86,7 +86,9 @@ static char *name_former(struct trace *trace, const struct peers *peers, const s
 	return text;
 }
 
-/* ", which in the other byte order is 0x12, that of process 1 qp2", if one queue pair has that */
+/*
+ * ", but 0x12, the same in the other byte order, is process 1 qp2", if only one queue pair has 0x12
+ */
 static void describe_swapped(struct trace *trace, const struct peers *peers, uint32_t number,
 			     char text[LINE])
 {

@@ -30,7 +30,7 @@ char *answer_wrong_srq(struct trace *trace, struct model *model,
 char *answer_refused(const struct queue_request *request, const struct peer *peer,
 		     const char *name);
 
-/* The reason for a READ or an atomic of @qp, whose max_rd_atomic allows none. */
+/* The reason why a READ or an atomic of @qp failed: its max_rd_atomic is 0. */
 char *answer_no_reads(const struct queue_request *request, const struct life *qp);
 
 /* A window was not bound, or a key not invalidated: IBV_WC_MW_BIND_ERR. */
@@ -41,7 +41,7 @@ char *answer_window(struct trace *trace, struct model *model,
 char *answer_too_long(struct model *model, const struct model_complete *complete);
 
 /*
- * A message does not fit into its receive, which has the same number at the other end: one of them
- * failed, and the other is outstanding there.
+ * A message did not fit into its receive, which has the same message number at the peer. One of the
+ * two has failed, the other is still outstanding.
  */
 char *answer_short(const struct model_complete *complete, const struct peer *peer);

@@ -191,7 +191,7 @@ static void add_key_sentence(struct causes *causes, struct model *model,
 				      .judged = noted->time } };
 
 	if (queue->owner && queue->owner->kind != OBJECT_qp)
-		use.range.pd = queue->owner->pd; /* an SRQ uses its own domain */
+		use.range.pd = queue->owner->pd; /* an SRQ has a protection domain of its own */
 	for (uint32_t i = 0; i < request->nsge && !(request->flags & ABI_SEND_INLINE); i++) {
 		const struct sge *sge = queue_sge(queue, request, i);
 
@@ -362,7 +362,9 @@ static void name_keys(const struct causes *causes, struct model *model,
 		cause->rkey[0] = '\0';
 }
 
-/* The queue pair that has the number, though it is not connected to this one; NULL: not known. */
+/*
+ * The queue pair that has the destination number of @qp, though not connected to @qp; NULL: none.
+ */
 static const struct peer *find_intended(struct causes *causes, struct model *model,
 					const struct life *qp)
 {
@@ -523,7 +525,7 @@ void causes_event(struct causes *causes, const struct trace_event *event)
 	outages_event(causes->outages, event);
 }
 
-/* The other end did not respond. */
+/* Does the status mean that the other end did not respond? */
 static bool is_silence(uint32_t status)
 {
 	return status == ABI_WC_RETRY_EXC_ERR || status == ABI_WC_RESP_TIMEOUT_ERR;

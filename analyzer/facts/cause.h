@@ -37,7 +37,7 @@ void causes_free(struct causes *causes);
 void causes_complete(struct causes *causes, struct model *model,
 		     const struct model_complete *complete);
 
-/* The errors that first_event() has added belong to the completions passed before. */
+/* The errors that first_event() has added belong to the completions of causes_complete(). */
 void causes_note(struct causes *causes);
 
 /* ibv_get_async_event() has returned an event: the port may be down. */

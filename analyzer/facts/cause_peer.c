@@ -153,7 +153,7 @@ static void put_consumed(const struct noted *noted, char text[CAUSE_TEXT])
 		snprintf(text + strlen(text), CAUSE_TEXT - strlen(text), " earlier");
 }
 
-/* "; all 64 were posted until 4:4592, 2.3 s earlier; since then qp3 took 60 of them" */
+/* "; all 64 had been posted by 4:4592, 2.3 s earlier; since the queue was full, qp3 took 60 ..." */
 static void put_drain(const struct noted *noted, char text[CAUSE_TEXT])
 {
 	char id[32], when[32];
@@ -306,7 +306,7 @@ static void name_failure(const struct noted *noted, const struct first_error *er
 		snprintf(text, CAUSE_TEXT, "failed with %s", status ?: "an error");
 }
 
-/* If the other end has failed as well: often the cause is there. */
+/* If the other end has failed as well: its failure is often the cause. */
 static bool put_failed(const struct causes *causes, struct noted *noted,
 		       const struct first_error *own)
 {
@@ -379,9 +379,9 @@ static bool is_not_receiving(const struct noted *noted)
 }
 
 /*
- * Was it still alive when the error was polled? Yes, if its process ended much later, or called a
- * verb later and did not end. A process killed soon after the error may have been stopped before
- * it, whatever it did in between.
+ * Was the peer still alive when the error was polled? Yes, if its process ended much later, or
+ * called a verb later and did not end. A process killed soon after the error may have been stopped
+ * before it, whatever it did in between.
  */
 static bool was_peer_alive(const struct causes *causes, const struct model *model,
 			   const struct noted *noted)
@@ -472,7 +472,9 @@ static bool put_late_rtr(struct noted *noted)
 	return true;
 }
 
-/* Errors of this end alone, and answers: the end of a peer is not their cause. */
+/*
+ * Errors of this end alone, and errors that the peer reported: not caused by the end of the peer.
+ */
 static bool is_answered(int status)
 {
 	static const int all[] = {

@@ -30,15 +30,15 @@ struct noted {
 	bool empty;            /* its receive queue was empty */
 	bool waiting;          /* for the first receive posted after that */
 	bool missed;           /* events are missing, so that receive is not known */
-	/* receives posted by the peer until then, since its last reset, */
+	/* receives that the peer had posted when the error was polled, since its last reset */
 	uint64_t posted;
-	uint32_t dropped;          /* receives that were outstanding at that reset, */
+	uint32_t dropped;          /* receives that were outstanding at that reset */
 	struct moment last_posted; /* the last receive posted */
 	uint32_t room;             /* capacity of that queue; 0 not known */
 	uint64_t queue;            /* its handle: QP or SRQ */
-	struct moment full;        /* its first completion since all `high` receives were posted, */
-	uint32_t high;             /* if others were posted before; else 0 */
-	char srq[LIFE_NAME];       /* the name of the SRQ, the queue pairs that use it, */
+	struct moment full;        /* the queue's first completion after all `high` were posted */
+	uint32_t high;             /* 0: no receives were posted before these */
+	char srq[LIFE_NAME];       /* the SRQ, which `users` queue pairs use; "": none */
 	unsigned int users;
 	/* the last time that its limit was armed, and the event that has disarmed it; 0:0: none */
 	struct moment armed, disarmed;
@@ -46,17 +46,17 @@ struct noted {
 	uint64_t taken;
 	/* the CQ of its receives, which may have had more completions than entries */
 	struct {
-		char name[LIFE_NAME]; /* "": the CQ had room */
+		char name[LIFE_NAME]; /* "": the CQ was not full */
 		uint32_t entries;
 		uint64_t could;
 		int64_t polled; /* when it was last polled; 0: never */
 	} cq;
 	int rnr_retry, min_rnr_timer; /* -1 not known */
-	struct event_id receive;      /* the first one; 0:0 none came */
+	struct event_id receive;      /* the receive posted first after the error; 0:0: none */
 	int64_t received;
-	struct outage_victim victim, theirs; /* of this end and the other; .process 0: none */
+	struct outage_victim victim, theirs; /* of this end and of the other; .process 0: none */
 	char *answer; /* what to check if no other reason is known; NULL: nothing */
-	/* set if the peer is not connected to this end: not yet, or to another */
+	/* the peer is not connected to this end: not yet, or to another queue pair */
 	struct {
 		uint64_t handle; /* 0: it is connected to this end */
 		uint32_t number; /* of this end */
@@ -82,16 +82,16 @@ void cause_set_text(char **text, const char *format, ...) __attribute__((format(
 /* Note the current receive queue of the other end. */
 void cause_note_receives(struct noted *noted, const struct life *other);
 
-/* The same for its CQ. */
+/* Note the state of the CQ of those receives. */
 void cause_note_cq(struct noted *noted, const struct life *other);
 
-/* @peer, whose number @qp uses, is not connected to it. */
+/* @peer, which has the destination number of @qp, is not connected to @qp. */
 void cause_note_misconnected(struct noted *noted, const struct life *qp, const struct peer *peer);
 
 /* A modify has succeeded: it may have connected the other end of @noted. */
 void cause_note_modify(const struct causes *causes, struct noted *noted,
 		       const struct trace_event *event);
 
-/* Complete the sentence about the other end; @own is the error. */
+/* Complete the sentence about the other end; @own: the error of this end. */
 void cause_describe_peer(const struct causes *causes, const struct model *model,
 			 struct noted *noted, const struct first_error *own);

@@ -46,7 +46,7 @@ struct crashed_call crashed_read_call(const struct trace_event *event)
 	return call;
 }
 
-/* The identifier has no device yet, and so no context, protection domain or queues. */
+/* Has the identifier no device yet, and so no context, protection domain or queues? */
 static bool is_unresolved(const struct life *id)
 {
 	return id->kind == OBJECT_cm_id && id->state == LIFE_LIVE && !id->inherited &&
@@ -54,7 +54,7 @@ static bool is_unresolved(const struct life *id)
 	       id->created.verb == VERB_rdma_create_id;
 }
 
-/* The unresolved identifier at @handle, or (0) the one created last; NULL: none. */
+/* The unresolved identifier at @handle or, if @handle is 0, the one created last; NULL: none. */
 static const struct life *find_unresolved(const struct model *model, uint32_t process,
 					  uint64_t handle)
 {
@@ -116,7 +116,9 @@ static bool is_inline(enum object_kind kind)
 
 enum { FIELDS_SHOWN = 4 };
 
-/* "IBV_WC_EX_WITH_BYTE_LEN, IBV_WC_EX_WITH_QP_NUM and 3 more": those not in @fields. Any? */
+/*
+ * Append the flags that @fields lacks: "IBV_WC_EX_WITH_BYTE_LEN and 3 more". False: it lacks none.
+ */
 static bool put_unasked(struct text *t, uint64_t fields)
 {
 	const struct enum_info *names = enum_find("ibv_create_cq_wc_flags");
@@ -133,7 +135,9 @@ static bool put_unasked(struct text *t, uint64_t fields)
 	return n;
 }
 
-/* Had it a completion of an extended CQ to read? The functions of fields not asked for are NULL. */
+/*
+ * If it read a completion of an extended CQ: functions for fields that were not requested are NULL.
+ */
 static char *crashed_reading(const struct model *model, uint32_t process,
 			     const struct last_verb *last)
 {

@@ -34,12 +34,12 @@ enum {
 	SEGMENTS = 64,
 	LEAST_NS = 100000,       /* shorter waits do not count */
 	LEAST_SEND_NS = 1000000, /* the same of a send: its completion takes a while */
-	LEAST_POLL_NS = 1000000, /* a completion is in its CQ unpolled */
+	LEAST_POLL_NS = 1000000, /* a completion stays unpolled in its CQ */
 	FEW_POLLS = 1,           /* a loop that empties a CQ ends with an empty poll */
 	SOON_NS = 50000000,      /* from the event to the poll */
 	LEAST_TIMES = 5,
 	LEAST_RANKS = 3,
-	RUN_SHARE = 5, /* of the run of the waiting processes: the waiting that it caused */
+	RUN_SHARE = 5, /* least waiting that it caused: 1/RUN_SHARE of the waiting processes' run */
 	LEAST_LATE_NS = 100000000,
 };
 
@@ -260,7 +260,7 @@ static void split_delay(const struct delay *delay)
 	blame_peer(delay, at, delay->to);
 }
 
-/* The queue of the other end to which it posted late; NULL: not known. */
+/* The queue of the other end to which that end posted late; NULL: not known. */
 static const struct queue *find_queue(struct delays *delays, struct model *model,
 				      const struct trace_event *event)
 {
@@ -278,7 +278,7 @@ static const struct queue *find_queue(struct delays *delays, struct model *model
 	return wc->opcode & ABI_WC_RECV ? other->life->sq : other->life->rq;
 }
 
-/* When the wait began that @event ends; INT64_MAX: the thread did not wait. */
+/* The begin of the wait that @event ends; INT64_MAX: the thread did not wait. */
 static int64_t find_begin(struct delays *delays, const struct last_verb *last,
 			  const struct trace_event *event)
 {
@@ -358,7 +358,7 @@ static __attribute__((noinline)) void look_at_delay(struct delays *delays, struc
 		split_delay(&delay);
 }
 
-/* Did a message arrive long before this poll, the first for it? Then note the act. */
+/* If this is the first poll since a message arrived long before it, note the act. */
 static __attribute__((noinline)) void look_at_poll(struct delays *delays, struct model *model,
 						   const struct trace_event *event, int64_t begin)
 {
@@ -395,8 +395,8 @@ enum delay_how delays_main_reason(const struct delay_cause *cause)
 }
 
 /*
- * Was it late again and again, and is it the cause of most of the waiting? One long delay does not
- * count, and neither do delays of all in turn.
+ * Was the process late again and again, and is it the cause of most of the waiting? One long delay
+ * does not count, and neither do delays that all processes cause in turn.
  */
 static bool is_main_cause(const struct delays *delays, const struct delay_cause *cause)
 {

@@ -13,7 +13,7 @@ struct model;
 
 /* How a process was late. */
 enum delay_how {
-	DELAY_SEND,     /* it posted a message late, */
+	DELAY_SEND,     /* it posted a message late */
 	DELAY_RECEIVE,  /* it posted a receive late: the other end had no credit for a message */
 	DELAY_POLL,     /* before its post it left a completion unpolled in its CQ */
 	DELAY_REGISTER, /* before its post it registered or deregistered memory */
@@ -41,7 +41,7 @@ struct delay_cause {
 	int64_t until;       /* the end of the last time */
 	struct moment first; /* the first late post: of a message, else of a receive */
 	bool by_send;
-	uint32_t qp; /* queue pair of that post: object */
+	uint32_t qp; /* queue pair of that late post: object */
 	bool main;   /* it was late again and again, and caused most of the waiting */
 };
 
@@ -71,7 +71,7 @@ struct delays *delays_new(struct trace *trace);
 /* Accepts NULL. */
 void delays_free(struct delays *delays);
 
-/* A control verb of the application has returned; the same. */
+/* A control verb of the application has returned. */
 void delays_return(struct delays *delays, const struct model *model,
 		   const struct trace_event *event);
 

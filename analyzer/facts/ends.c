@@ -100,7 +100,7 @@ static struct under_way *call_of(struct ends *ends, uint32_t thread)
 	return vec_at(ends->calls, ends->ncalls, thread);
 }
 
-/* In a finished trace the end is already known. */
+/* In a finished trace the return of the call is already known. */
 void ends_call(struct ends *ends, struct model *model, const struct trace_event *event)
 {
 	bool returns = event->call->end >= 0 && !trace_is_live(ends->trace);
@@ -163,8 +163,8 @@ static bool has_ended(const struct ends *ends, uint32_t id)
 }
 
 /*
- * A copy of a trace that was still recorded may end anywhere, and so may one with events lost.
- * Events missing in another trace of the job do not matter for this one's processes.
+ * A copy of a trace that was still recorded may end anywhere, and so may a trace with lost events.
+ * Events missing in another trace of the job do not matter for the processes of this trace.
  */
 static bool is_end_known(const struct ends *ends, const struct model_exit *end)
 {
@@ -204,9 +204,7 @@ static int find_signal(const struct process *process)
 	return process->ending && !strcmp(process->ending, "killed") ? 0 : -1;
 }
 
-/*
- * 0: the process ended successfully, or not known. After exec(), the new program counts separately.
- */
+/* The exit status; 0 also if it is not known. After exec(), the new program counts separately. */
 static int find_status(const struct process *process)
 {
 	bool itself = process && process->ending && strcmp(process->ending, "exec") != 0;
@@ -240,8 +238,8 @@ static bool is_end_reported(const struct ends *ends, uint32_t process)
 }
 
 /*
- * Why it crashed in its only call that had begun and should have returned, or after its last one;
- * NULL: not known.
+ * Why @process crashed: in the only call that it had begun and that should have returned, or after
+ * its last call; NULL: not known.
  */
 static char *find_crash(const struct ends *ends, const struct model *model, uint32_t process)
 {

@@ -70,7 +70,7 @@ struct fact_list {
 
 /*
  * Count a fact with the cause @key in @process. If it is the first of that cause, its count is 1
- * and the caller fills it in. NULL if enough are stored. Valid until the next call.
+ * and the caller fills it in. NULL if the list is full. Valid until the next call.
  */
 struct fact *fact_count(struct fact_list *facts, enum fact_kind kind, uint64_t key,
 			uint32_t process);

@@ -67,7 +67,7 @@ struct failed {
 	struct {
 		uint32_t stack;
 		uint64_t key;
-	} places[PLACES]; /* of the last keys that were made */
+	} places[PLACES]; /* the keys computed last */
 };
 
 int failed_new(struct trace *trace, struct fact_list *facts, struct failed **ret_failed)
@@ -119,7 +119,7 @@ static void hash_words(struct hash *hash, const char *text)
 	}
 }
 
-/* Enumerators and flags of the arguments. */
+/* Hash an argument if it is an enumerator or has flags. */
 static int hash_value(void *arg, const struct field_info *field, const char *path,
 		      const struct json_node *value, const struct json_node *other)
 {
@@ -293,7 +293,7 @@ static void note_refusal(struct failed *failed, const struct trace_event *event,
 	if (++search->steps < SEARCH)
 		search->refusal = (size_t)(fact - failed->facts->all) + 1;
 	else
-		fact_uncount(failed->facts, fact); /* even if there will be another */
+		fact_uncount(failed->facts, fact); /* even if another refusal follows */
 }
 
 /* Events of devices */

@@ -192,7 +192,10 @@ static void choose_request(const struct first *first, struct first_error *error)
 	error->candidates = 1;
 }
 
-/* Called at once: a trace that is still being written forgets destroyed objects. */
+/*
+ * Store the name when the error is found: a trace that is still being written forgets destroyed
+ * objects.
+ */
 static void name_qp(struct first *first, struct first_error *error)
 {
 	const struct object *qp = error->qp ? trace_object(first->trace, error->qp) : NULL;

@@ -4,12 +4,13 @@
  *	thread		post ---- empty polls ----------- post --- poll: 1 completion
  *	its CQ		nothing that can complete	   something
  *
- * Empty polls are counted, and their number is known at the next poll of the thread that finds a
- * completion, or at the end of the trace. That it polled before it went on is known if it cannot
- * have made all of them after that, or from a sample of the recorder.
+ * Empty polls are counted: their number is known at the thread's next poll that finds a completion,
+ * or at the end of the trace. The thread certainly polled before its next post if it cannot have
+ * made all of the empty polls after that, or if a sample of the recorder shows it.
  *
  * A program that signals one request of many may poll while it has nothing to do: that is not a
- * wait. So the request must be an exception on its queue, or the program must have waited for each.
+ * wait. So the request must be an exception on its queue, or the program must have waited for each
+ * of them.
  */
 #include "analyzer/facts/mute.h"
 
@@ -38,7 +39,7 @@ enum {
 /* The wait of a thread; .from.time is 0: none. */
 struct mute_wait {
 	struct moment from;   /* the post that was not signalled */
-	struct event_id next; /* what the thread, or another one, did then */
+	struct event_id next; /* the event after the wait, of this or another thread */
 	int64_t to;
 	uint32_t cq; /* object */
 	char queue[LIFE_NAME], name[LIFE_NAME];
@@ -81,7 +82,7 @@ void mutes_free(struct mutes *mutes)
 	free(mutes);
 }
 
-/* Requests that the event @next, a post of the same CQ, has added. */
+/* Requests that @next of count_added(), a post to the same CQ, has added. */
 struct added {
 	uint32_t requests, signalled;
 };
@@ -106,7 +107,7 @@ static struct added count_added(struct model *model, const struct trace_event *n
 	return added;
 }
 
-/* Was the request an exception among those of its queue, or the last of several waited for? */
+/* Was the request an exception on its queue, or did the program wait for each request so far? */
 static bool is_expected(const struct mute_wait *before, const struct queue *queue,
 			const struct added *added)
 {
@@ -256,7 +257,7 @@ static void add_fact(const struct mutes *mutes, uint32_t process, const struct m
 		fact->because = NULL;
 }
 
-/* Have threads gone on without a completion, or ended? */
+/* At the end: the waits of threads that found no completion any more. */
 static void close_waits(struct mutes *mutes)
 {
 	for (uint32_t thread = 1; thread < mutes->nopen; thread++) {
@@ -270,7 +271,7 @@ static void close_waits(struct mutes *mutes)
 	}
 }
 
-/* A thread that polls other CQs, too, may have waited for those. */
+/* A thread that polls other CQs, too, may have waited for their completions. */
 static bool is_certain(const struct mutes *mutes, const struct mute_wait *wait)
 {
 	return wait->from.time &&

@@ -3,8 +3,8 @@
  * Waits for requests that are not signalled, in the middle of a run.
  *
  * A thread posts a request that is not signalled, and polls its CQ empty until it gives up and goes
- * on. No other request could complete there meanwhile, so the wait was in vain. waits.h has those
- * that lasted until the end of the process.
+ * on. No other request could complete on that CQ meanwhile, so the wait was in vain. Waits that
+ * last until the process ends: waits.h.
  *
  * Not thread-safe.
  */
@@ -27,5 +27,5 @@ void mutes_post(struct mutes *mutes, struct model *model, const struct trace_eve
 void mutes_poll(struct mutes *mutes, const struct trace_event *event);
 void mutes_destroy(struct mutes *mutes, struct model *model, const struct trace_event *event);
 
-/* Report the longest wait of each process that no other fact of its kind mentions. */
+/* Report the longest wait of each process that no other fact of waiting mentions. */
 void mutes_finish(struct mutes *mutes);

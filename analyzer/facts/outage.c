@@ -83,7 +83,7 @@ static bool is_change(int type)
 	       type == ABI_EVENT_GID_CHANGE;
 }
 
-/* The outage of that port that has not ended. */
+/* The outage of the port of @like that has not ended. */
 static struct outage *find_open(struct outages *outages, const struct outage *like)
 {
 	for (size_t i = outages->n; i--;) {

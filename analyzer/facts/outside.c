@@ -23,7 +23,8 @@ struct unconnected {
 };
 
 /*
- * Is it a queue pair that librdmacm does not connect? For the others librdmacm reports the failure.
+ * Is @life a queue pair that librdmacm does not connect? librdmacm reports failures of those it
+ * connects.
  */
 static bool is_unconnected(const struct life *life)
 {

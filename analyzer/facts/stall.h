@@ -24,7 +24,7 @@ enum stall_why {
 
 /* A queue pair, or an identifier of librdmacm, waits for its peer. */
 struct stall_link {
-	uint32_t process, to; /* processes, */
+	uint32_t process, to; /* processes */
 	/* known at the end of the trace: the nodes of the graph, and stalls_thread() of both */
 	uint32_t node, there;
 	uint32_t thread, their_thread;
@@ -53,7 +53,7 @@ enum stall_state {
 	STALL_WELL,     /* it had ended with success */
 	STALL_ENDED,    /* it had ended long before its waiters did */
 	STALL_STOPPED,  /* by a signal, or a debugger */
-	STALL_MISLED,   /* a queue pair is connected to one that is connected to another */
+	STALL_MISLED,   /* the peer of a queue pair is connected to another queue pair */
 	STALL_HUNG,     /* in a call that did not return */
 	STALL_UNPOLLED, /* a completion has come, and was not polled */
 	STALL_FULL,     /* a send queue is full of requests without a completion */
@@ -74,7 +74,7 @@ struct stall {
 	int64_t quiet;        /* its last progress */
 	struct moment last;   /* its last verb */
 	int error;            /* errno of that verb, if it is a failed control verb; else 0 */
-	struct moment forked; /* the last fork() or system() after it; id 0:0: none */
+	struct moment forked; /* the last fork() or system() after that verb; id 0:0: none */
 	char how[16];         /* how it forked: "system" */
 	uint32_t stack;       /* of the last verb, else of the last post; 0: not known */
 	bool ended, well;     /* ended before the trace; well: with success */
@@ -92,7 +92,7 @@ struct stall {
 	uint64_t count;         /* completions, requests, polls */
 	uint32_t other, others; /* MISLED: process it is connected to, and process meant */
 	char other_qp[LIFE_NAME], others_qp[LIFE_NAME];
-	struct event_id hung; /* the call, */
+	struct event_id hung; /* the call that did not return */
 	const char *what;     /* that call in words, borrowed; NULL: none */
 	int64_t since;        /* 0: not known */
 };

@@ -73,7 +73,7 @@ void stalls_find_nodes(struct stalls *stalls)
 struct sampled {
 	struct stalls *stalls;
 	size_t part;
-	int64_t *idle; /* by node: no thread has polled since; INT64_MAX: one polls, or unknown */
+	int64_t *idle; /* by node: no poll since then; INT64_MAX: a thread polls, or not known */
 	bool *active;  /* by node: a thread polls */
 };
 

@@ -292,7 +292,7 @@ static void add_datagram_link(void *arg, const struct stall_gram *gram)
 	grams->any = true;
 }
 
-/* An identifier of librdmacm waits for the other end. */
+/* Add a link: an identifier of librdmacm waits for its peer. */
 static void add_cm_link(void *arg, const struct stall_link *link)
 {
 	struct taking *taking = arg;
@@ -313,7 +313,7 @@ static void add_grams(struct taking *taking, const struct life *qp)
 	taking->note->unknown |= !grams.any;
 }
 
-/* Is the queue pair one of other threads of the process? */
+/* Do only other threads of the process use the queue pair? */
 static bool is_qp_of_others(const struct taking *taking, uint32_t qp)
 {
 	uint32_t set = thread_sets_of_object(taking->stalls->work->sets, qp);

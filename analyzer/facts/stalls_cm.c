@@ -11,7 +11,7 @@
  * if several have, the request must name the queue pair. rdma_resolve_addr() and
  * rdma_resolve_route() wait for the network, not for a process.
  *
- * The next event of the identifier ends a wait; a call that waits itself ends it when it returns.
+ * The next event of the identifier ends a wait; a synchronous call ends its wait when it returns.
  */
 #include "analyzer/facts/stalls_cm.h"
 
@@ -29,7 +29,7 @@ enum { ADDRESS = 64 };
 /* An identifier. */
 struct talk {
 	uint32_t process;
-	uint32_t next;   /* next of the process: 1 + index; 0: this is the last */
+	uint32_t next;   /* next identifier of the process: 1 + index; 0: this is the last */
 	uint32_t qp;     /* object; 0: none, or not known */
 	uint32_t number; /* of that queue pair, or of the one that a request names */
 	uint64_t id;
@@ -40,7 +40,7 @@ struct talk {
 	bool established;
 	struct moment pending; /* a call whose result has not come; id 0:0: none */
 	uint32_t asked_by;     /* listener: the last request that it got: 1 + index */
-	uint32_t also;         /* of a request: the one before; 0: none */
+	uint32_t also;         /* of a request: the listener's previous one: 1 + index; 0: none */
 };
 
 struct stalls_cm {
@@ -48,7 +48,7 @@ struct stalls_cm {
 	struct talk *talks;
 	size_t n;
 	struct map by_id;     /* 1 + index of the last talk with that identifier */
-	uint32_t *by_process; /* 1 + index of its last talk; 0: none */
+	uint32_t *by_process; /* 1 + index of the process's last talk; 0: none */
 	size_t nprocesses;
 	struct map by_ends; /* hash of both addresses: 1 + index; built at the end */
 	struct map by_own;  /* hash of a listener's address: 1 + index */
@@ -343,7 +343,7 @@ static const char *find_port(const char *address)
 	return colon ? colon : "";
 }
 
-/* Does it listen at all addresses of its node? */
+/* Is @address that of a listener at all addresses of its node? */
 static bool is_wildcard(const char *address)
 {
 	return !strncmp(address, "0.0.0.0:", 8) || !strncmp(address, "[::]:", 5);

@@ -34,6 +34,6 @@ bool stalls_cm_end(struct stalls_cm *cm, struct model *model, const struct activ
  */
 void stalls_cm_finish(struct stalls_cm *cm, struct stall_link *links, size_t n);
 
-/* Set @asked[] of the processes whose requests @link (STALL_REQUEST) has got. */
+/* Set @asked[] of the processes whose requests the listener of @link (STALL_REQUEST) has got. */
 void stalls_cm_mark_asked(const struct stalls_cm *cm, const struct stall_link *link, bool *asked,
 			  size_t nprocesses);

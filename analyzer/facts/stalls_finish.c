@@ -125,7 +125,7 @@ static bool has_firm_link(const struct stalls *stalls, const struct stall *stall
 	return false;
 }
 
-/* Does it wait only for processes that are not in the trace? */
+/* Does the process wait only for processes that are not in the trace? */
 static bool waits_outside_only(const struct stalls *stalls, const struct stall *stall)
 {
 	for (size_t i = 0; i < stall->n; i++) {
@@ -267,7 +267,7 @@ static bool is_only_idle(const struct stalls *stalls, const struct stall *stall)
 	return true;
 }
 
-/* May @process still have to connect? It does not wait; or (@waits) it listens itself. */
+/* May @process still have to connect? Only if it does not wait or, with @waits, listens itself. */
 static bool may_still_connect(const struct stalls *stalls, uint32_t process,
 			      const struct stall_link *link, const bool *asked, bool waits)
 {

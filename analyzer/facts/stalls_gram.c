@@ -2,8 +2,8 @@
  * Which queue pairs exchange datagrams
  *
  * A UD queue pair has no peer: it waits for a datagram from a queue pair that has sent it datagrams
- * before, or for the answer of one that it has sent to. Datagrams to multicast groups, and to queue
- * pairs that are not in the trace, are ignored.
+ * before, or for the answer of a queue pair that it has sent to. Datagrams to multicast groups, and
+ * to queue pairs that are not in the trace, are ignored.
  *
  *	queue pair --> its partners, newest first: a list
  *	address handle, number of a queue pair --> where datagrams go: looked up once
@@ -25,7 +25,7 @@ enum { MULTICAST = 0xffffff, MOST = 64 /* partners of a queue pair */ };
 struct partner {
 	struct stall_gram gram;
 	uint32_t of;   /* object */
-	uint32_t next; /* next partner of it: 1 + index; 0: this is the last */
+	uint32_t next; /* next partner of that queue pair: 1 + index; 0: this is the last */
 };
 
 struct stalls_gram {

@@ -20,7 +20,7 @@
 #include "analyzer/model/qp.h"
 #include "core/base/vec.h"
 
-/* The thread that uses a queue or a CQ, and the one that did before; 0: none. */
+/* The thread that uses a queue or a CQ, and the thread that used it before; 0: none. */
 struct user {
 	uint32_t thread, before;
 	bool changed;

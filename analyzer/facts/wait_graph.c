@@ -34,7 +34,7 @@ struct search {
 	uint32_t *queue; /* of nodes */
 	uint32_t *seen;  /* by node: the last search that has visited it */
 	uint32_t searches;
-	bool *doomed;   /* by node: it waits, directly or not, for a node to blame, or unknown */
+	bool *doomed;   /* by node: it waits, maybe through others, for one to blame or unknown */
 	uint32_t *next; /* by node: the chosen link that may form a circle; UINT32_MAX: none */
 	struct wait_graph *graph;
 };
@@ -99,7 +99,8 @@ static void end_search(struct search *s)
 
 /*
  * Visit all nodes that wait for the first @n nodes of the queue, directly or not, mark them as
- * doomed, and append them to the queue. Returns their number; @direct: of those that wait directly.
+ * doomed, and append them to the queue. Returns their number; @direct: the number of those that
+ * wait directly.
  */
 static size_t find_waiters(struct search *s, size_t n, size_t *direct)
 {

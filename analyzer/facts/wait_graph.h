@@ -22,8 +22,8 @@ struct wait_link {
 struct wait_blame {
 	uint32_t *nodes; /* of a circle each waits for the next, and the last for the first */
 	size_t n;        /* 1: not a circle */
-	size_t direct;   /* number of nodes that wait for one of these directly */
-	size_t all;      /* the same, also through others; without the circle */
+	size_t direct;   /* number of nodes that wait directly for one of `nodes` */
+	size_t all;      /* directly or through other nodes; without the circle */
 };
 
 struct wait_graph {

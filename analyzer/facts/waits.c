@@ -115,7 +115,7 @@ static bool has_srq(const struct life *cq)
 	return false;
 }
 
-/* Is it a send queue on whose CQ no outstanding request of any queue can complete? */
+/* Is @queue a send queue on whose CQ no outstanding request of any queue can complete? */
 static bool is_never_signalled(const struct queue *queue)
 {
 	const struct queue_cq *cq = queue->cq;
@@ -152,8 +152,8 @@ static const struct peer *other_end(struct model *model, const struct life *qp)
 }
 
 /*
- * The largest possible ordinal, from 1, of the request among all of its queue, including those that
- * a RESET removed.
+ * The largest possible ordinal, from 1, of @request among all requests ever posted to @queue,
+ * including those that a RESET removed.
  */
 static uint64_t find_ordinal(const struct queue *queue, const struct queue_request *request)
 {
@@ -365,7 +365,10 @@ static bool find_late_request(struct model *model, uint32_t process, int64_t end
 			    : found->receives && end - last_progress(model, process) >= PATIENCE_NS;
 }
 
-/* Did a send wait for SOON_NS? It counts if the process polled: known at the end of the trace. */
+/*
+ * Did a send wait for SOON_NS? The wait counts if the process polled, which is known only at the
+ * end of the trace.
+ */
 static bool is_send_waiting(const struct found *found, int64_t end)
 {
 	return found->sends && end - found->oldest->time >= SOON_NS;
@@ -390,7 +393,7 @@ static void fill_unsignalled(struct wait *wait, struct model *model, const struc
 	note_cq(wait, model, queue, note);
 }
 
-/* Note what @process waits for at @time. False: for nothing. */
+/* Note what @process waits for at @time. False: it waits for nothing. */
 static bool note_wait_before(struct waits *waits, struct model *model, uint32_t process,
 			     int64_t time, struct wait_before *before)
 {
@@ -505,7 +508,9 @@ void waits_push(struct waits *waits, struct wait_before *before, size_t fact)
 	drop_wait_before(before);
 }
 
-/* Did the process give up its wait in an orderly way, and then end? Takes the wait for @fact. */
+/*
+ * Did the process give up its wait in an orderly way, and then end? If so, moves the wait to @fact.
+ */
 static bool push_wait_before(struct waits *waits, uint32_t process, size_t fact)
 {
 	struct wait_before *before = &waits->before[process];

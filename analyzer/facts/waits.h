@@ -22,8 +22,8 @@ void waits_post(struct waits *waits, struct model *model, const struct trace_eve
 void waits_changed(struct waits *waits);
 
 /*
- * A process ends: facts->all[@fact]; the model still knows its objects. False: the process was not
- * waiting for a completion.
+ * A process ends, and facts->all[@fact] is the fact of its end; the model still knows its objects.
+ * False: the process was not waiting for a completion.
  */
 bool waits_note(struct waits *waits, struct model *model, const struct model_exit *end,
 		size_t fact);

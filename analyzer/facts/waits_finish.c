@@ -78,7 +78,10 @@ static bool has_fact(const struct waits *waits, uint32_t process)
 	return false;
 }
 
-/* @wait: what the process waited for; NULL: nothing. Its last verb is in the fact already. */
+/*
+ * @wait: what the process waited for; NULL: nothing. The fact already has the last verb of the
+ * process.
+ */
 static void put_threads(struct text *t, const struct waits *waits, size_t fact,
 			const struct wait *wait)
 {
@@ -175,7 +178,7 @@ static bool has_missed_event(const struct wait *wait)
 	       (cq->wake.solicited && !cq->wake.asked);
 }
 
-/* A good part of the run of its process. */
+/* Was the wait a good part of the run of its process? */
 static bool is_long(const struct waits *waits, const struct activity_note *note)
 {
 	const struct process *process = trace_process(waits->trace, note->process);
@@ -185,7 +188,7 @@ static bool is_long(const struct waits *waits, const struct activity_note *note)
 	       lasted >= (note->time - process->start) / SHARE;
 }
 
-/* Has it polled other CQs for long, and never the CQ of its sends? */
+/* Has the process polled other CQs for long, and never the CQ of its sends? */
 static bool is_polling_others(const struct waits *waits, const struct wait *late,
 			      const struct activity_note *note)
 {
@@ -195,9 +198,10 @@ static bool is_polling_others(const struct waits *waits, const struct wait *late
 }
 
 /*
- * Has it polled for one completion more than it had requests, or for one that another thread had
- * polled? Not a thread that polls for others, which does so as long as there is nothing to do;
- * unless two of them share a CQ, and polled BRIEF times as long as the program had worked.
+ * Did the process poll for more completions than it had requests, or for one that another thread
+ * had polled? A thread that polls for other threads does not count: it polls whenever there is
+ * nothing to do. It counts if two threads share a CQ, and polled BRIEF times as long as the program
+ * had worked.
  */
 static bool is_barren_awaited(const struct waits *waits, const struct wait_before *well)
 {
@@ -210,7 +214,7 @@ static bool is_barren_awaited(const struct waits *waits, const struct wait_befor
 		(well->poster && (note->quiet - well->began) * BRIEF <= note->time - note->quiet));
 }
 
-/* Would the peer not send? It has no receive for what it may wait for, or waits itself. */
+/* Will the peer send nothing? It has no receive for what it may wait for, or waits itself. */
 static bool is_standstill(const struct waits *waits, const struct wait *wait)
 {
 	const struct peer_work *work = &wait->work;

@@ -42,7 +42,7 @@ struct wait {
 	int64_t retry_time;              /* ns; 0: not known, or without limit */
 	struct moment drained;           /* since when it is in SQD; id 0:0: it is not */
 	struct moment
-		unflushed; /* of an SRQ: all its queue pairs are in ERR since; id 0:0: not so */
+		unflushed; /* an SRQ: when its last queue pair went to ERR; id 0:0: not all did */
 	bool no_reads;     /* max_rd_atomic is 0, and @oldest a READ or atomic */
 	struct wait_cq cq;
 	uint32_t process, qp; /* the other end; 0: not known */

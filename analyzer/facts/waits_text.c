@@ -37,7 +37,10 @@ static void put_waited_for(struct text *t, const struct wait *wait)
 			  words_span(wait->end - wait->since, when));
 }
 
-/* Report the end of the peer's process; false: it did not end long enough before. */
+/*
+ * Report the end of the peer's process; false: it did not end long enough before the end of the
+ * wait.
+ */
 static bool put_ended(struct text *t, const struct waits *waits, const struct wait *wait)
 {
 	const struct process *process = trace_process(waits->trace, wait->process);
@@ -192,7 +195,10 @@ static void put_peer_work(struct text *t, const struct wait *wait)
 	}
 }
 
-/* Each end waits for a message of the other, if the other's threads show that they wait. */
+/*
+ * Report that each end waits for a message of the other, if the other end's threads show that they
+ * wait.
+ */
 static void put_both_wait(struct text *t, const struct waits *waits, const struct wait *wait)
 {
 	bool waits_too = activity_sleep(&wait->theirs, 0) ||
@@ -304,8 +310,8 @@ static int64_t armed_after(const struct wait *wait, int64_t time)
 
 /*
  * Report that completions may be in the CQ unpolled: no thread polls the CQ, and it delivers no
- * event, or none for completions that came before it was armed, as those of sends may have. @empty:
- * empty polls since the last completions, or their maximum.
+ * event at all, or no event for completions that came before it was armed, as completions of sends
+ * may have. @empty: empty polls since the last completions, or their maximum.
  */
 static void put_unpolled(struct text *t, const struct wait *wait, uint64_t empty)
 {

@@ -1,5 +1,5 @@
 /*
- * Datagrams to a number that is not their receiver's
+ * Datagrams to a queue pair number that is not their receiver's
  *
  * Only datagrams to an address that is certainly a port of the trace, or to a multicast group, are
  * judged. Other programs may have queue pairs at that port, so a number that no queue pair of the
@@ -30,7 +30,7 @@ struct astray_seen {
 	struct model_astray fact;
 	struct place place;
 	int64_t gone; /* ASTRAY_GONE: when the receiver was destroyed */
-	/* the only other receiver, or a queue pair created there later; 0: none */
+	/* the only other receiver, or a queue pair created at the address later; 0: none */
 	uint32_t idle_id, idle_number;
 	unsigned int looks;
 };
@@ -59,7 +59,7 @@ static void report_astray(struct model *model, struct queue *queue, enum astray 
 	model->watcher.astray(model->watcher.arg, &queue->astray->fact);
 }
 
-/* All live UD queue pairs of the trace; @process begins with 1. */
+/* The next live UD queue pair of the trace after @life; begin with *@process 1 and @life NULL. */
 static const struct life *next_ud(struct model *model, uint32_t *process, const struct life *life)
 {
 	while (model->trace && trace_process(model->trace, *process)) {
@@ -142,7 +142,9 @@ static void find_successor(struct model *model, struct queue *queue)
 			remember_idle(queue, life->peer);
 }
 
-/* Is a queue pair in the group? If none is, remember the only one that is in another group. */
+/*
+ * Is a queue pair in the group? If none is, remember the only queue pair that is in another group.
+ */
 static bool has_members(struct model *model, struct queue *queue)
 {
 	const uint64_t group = astray_group(queue->astray->fact.group);

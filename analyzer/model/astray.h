@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Datagrams to a number that is not their receiver's.
+ * Datagrams to a queue pair number that is not their receiver's.
  *
  * A device drops a datagram that no queue pair can receive, and no completion reports that. One
  * finding per queue:

@@ -32,7 +32,8 @@
 enum { ADDRESS = 64 };
 
 /*
- * Causes are begins of calls, effects the times at which events were received; 0: none.
+ * One end of a connection. Times of causes are begins of calls, times of effects are those at which
+ * events were received; 0: none.
  */
 struct cm_end {
 	uint32_t process, part;
@@ -311,8 +312,8 @@ static void put_connection(struct clock_edges *edges, const struct cm_end *activ
 }
 
 /*
- * Among @n ends with the same addresses, match one that connected with the one request that belongs
- * to it.
+ * Among @n ends with the same addresses, match an identifier that connected with the only request
+ * that belongs to it.
  */
 static void match_ends(const struct clock_cm *cm, struct cm_end *const *ends, size_t n,
 		       struct clock_edges *edges)

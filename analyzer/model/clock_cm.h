@@ -16,7 +16,7 @@ struct clock_cm *clock_cm_new(struct trace *joint);
 /* Accepts NULL. */
 void clock_cm_free(struct clock_cm *cm);
 
-/* The next event of a control verb; those of one process are in order. 0 or -ENOMEM. */
+/* The next event of a control verb; the events of one process are in order. 0 or -ENOMEM. */
 int clock_cm_event(struct clock_cm *cm, const struct trace_event *event);
 
 /* @process has a queue pair with that number. 0 or -ENOMEM. */

@@ -4,7 +4,7 @@
  * 	sends of A's queue pair to B's		 s1  s2  s3  s4
  * 	receives at B's with A's number		       r1  r2
  *
- * When k of them have been received, at least k have been posted, even if some were lost or
+ * When k datagrams have been received, at least k have been posted, even if some were lost or
  * reordered: the k-th send was before the k-th receive. And a queue pair was made before a datagram
  * was sent to its number.
  *
@@ -32,7 +32,7 @@ struct gram_end {
 	uint32_t id, number, part;
 	struct device *device; /* NULL: not known */
 	int64_t made;          /* -1: before the recording */
-	size_t same;           /* 1 + index of another one with its number; 0: none */
+	size_t same;           /* 1 + index of another queue pair with its number; 0: none */
 };
 
 /* The destination of an address handle. */
@@ -52,7 +52,7 @@ struct gram_flow {
 	struct clock_edge *edge;
 	uint32_t from, to;     /* queue pairs; from is 0 until something was sent */
 	uint32_t part;         /* of @from */
-	bool broken;           /* some may be missing, or belong to another */
+	bool broken;           /* some datagrams may be missing, or are of another flow */
 	bool counted, matched; /* counted in edge->pairs; a message was received */
 	struct gram_time *sent, *received;
 	size_t nsent, nreceived, sent_size, received_size, sent_first, received_first;

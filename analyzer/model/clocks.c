@@ -12,11 +12,11 @@
  * One direction gives lower bounds of the offset of the clocks, the other one upper bounds. The
  * line between all bounds is taken: offset and drift. Its error is the whole gap between the
  * bounds. Where datagrams went in one direction only, the gap may be milliseconds: a line is
- * preferred in which each datagram had its receive when it was sent, since a replay in another
- * order would lose the datagram.
+ * preferred by which a receive for each datagram was posted before it was sent, since a replay in
+ * another order would lose the datagram.
  *
- * Two passes: control verbs alone, which give a first offset, then messages, in the order that it
- * gives. The offset of each trace is derived from the first one over the most certain edges.
+ * Two passes: control verbs alone, which give a first offset, then messages, in the order that this
+ * offset gives. The offset of each trace is derived from the first one over the most certain edges.
  */
 #include "analyzer/model/clocks.h"
 
@@ -74,7 +74,7 @@ struct clocks {
 
 /* Pairs */
 
-/* Are all its receives in the trace, and none of them of an earlier connection? */
+/* Are all receives of @qp in the trace, and is none of them of an earlier connection? */
 static bool has_receives(const struct clocks *clocks, const struct object *qp)
 {
 	uint64_t reset;
@@ -330,7 +330,7 @@ static int64_t length_of(struct trace *trace)
 
 /*
  * The span in which the clock of @part is used, in joint time. With two traces: the span of @part.
- * With more: the span of all, since a trace may be reached over another one that began later, or
+ * With more: the span of all, since a trace may be reached over another trace that began later, or
  * ended earlier.
  */
 static void find_span(const struct clocks *clocks, uint32_t part, int64_t span[2])

@@ -188,7 +188,7 @@ static void note_use(struct model *model, const struct trace_event *event)
 		id->talk = moment_of(event);
 }
 
-/* A call has created an object: rdma_create_id() an identifier, others other objects. */
+/* A call has created an object: rdma_create_id() an identifier, other calls other objects. */
 static int make_of_call(struct model *model, const struct trace_event *event)
 {
 	const struct call *call = event->call;

@@ -2,7 +2,7 @@
 /*
  * Objects of librdmacm: identifiers and event channels, and their unacknowledged events.
  *
- * Derived only from calls of librdmacm; the verbs that these make count as the program's, as
+ * Derived only from calls of librdmacm; the verbs that these calls make count as the program's, as
  * everywhere. Not thread-safe.
  */
 #include "analyzer/model/model_state.h"

@@ -341,7 +341,7 @@ static int note_event(struct model *model, const struct parsed *p)
 	if (!args_get(p->out, ARG(event.event_type), &type))
 		return 0;
 	if (life->cq && type == ABI_EVENT_CQ_ERR)
-		life->cq->strained = true; /* nothing comes from it any more */
+		life->cq->strained = true; /* no more completions come from it */
 	qp_async(life, p->event, type);
 	return 0;
 }
@@ -435,7 +435,7 @@ int control_call(struct model *model, const struct trace_event *event)
 		note_acks(model, &p);
 	if (!err && p.call->verb == VERB_get_cq_event && p.args)
 		err = wait_begins(model, &p);
-	/* another thread may poll its completion before it returns */
+	/* another thread may poll its completion before ibv_bind_mw() returns */
 	if (p.call->verb == VERB_bind_mw && !p.call->failed && p.call->end >= 0)
 		err = queues_bind(model, find_argument(model, &p, ARG(qp), OBJECT_qp), event);
 	return err;

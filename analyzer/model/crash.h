@@ -26,7 +26,7 @@ struct model_crash {
 	int signal;
 };
 
-/* The destroy of @life has begun at @moment; it has failed. */
+/* The destroy of @life has begun at @moment. crash_forget(): it has failed. */
 void crash_destroyed(struct model *model, const struct life *life, const struct moment *moment);
 void crash_forget(struct model *model, const struct moment *moment);
 

@@ -3,8 +3,8 @@
  * Datagrams whose receiver is in the trace, too.
  *
  * A device drops a datagram whose Q_Key is not its receiver's, or that does not fit into its
- * receive behind the 40 bytes for the GRH; no completion tells the sender. One finding per queue,
- * reported as a strain (queue.h).
+ * receive behind the 40 bytes for the GRH; no completion tells the sender so. One finding per
+ * queue, reported as a strain (queue.h).
  *
  * Not thread-safe.
  */

@@ -22,7 +22,7 @@ static bool is_named(const struct json_node *node, const char *name)
 	return node->name && !strcmp(node->name, name);
 }
 
-/* struct ibv_device_attr; in struct ibv_device_attr_ex it is orig_attr */
+/* @attr: a struct ibv_device_attr; in struct ibv_device_attr_ex it is orig_attr */
 static void read_device_limits(struct device *device, const struct json_node *attr)
 {
 	for (const struct json_node *n = json_first(attr); n; n = json_next(n)) {

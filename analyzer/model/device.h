@@ -72,7 +72,7 @@ void device_put(struct device *device);
 /* Is @to the address of @port of @device, or of any port if @port is 0? Accepts NULL. */
 enum placed device_place(const struct device *device, uint32_t port, const struct place *to);
 
-/* Is that entry of the GID table empty, as far as the table was read? Accepts NULL. */
+/* Is entry @index of the port's GID table empty, as far as the table was read? Accepts NULL. */
 bool device_lacks_gid(const struct device *device, uint32_t port, uint32_t index);
 
 /* NULL: not known. All accept NULL for @device. */
@@ -80,10 +80,10 @@ const struct device_port *device_find_port(const struct device *device, uint32_t
 const struct device_gid *device_find_gid(const struct device *device, uint32_t port,
 					 uint32_t index);
 
-/* The first GID of @port that is an IPv4 address by RoCE v2; NULL: none is known. */
+/* The first RoCE v2 GID of @port that is an IPv4 address; NULL: none is known. */
 const struct device_gid *device_find_ipv4(const struct device *device, uint32_t port);
 
-/* Is it soft iWARP, which applies RLIMIT_MEMLOCK despite CAP_IPC_LOCK? Accepts NULL. */
+/* Is @device soft iWARP, which applies RLIMIT_MEMLOCK despite CAP_IPC_LOCK? Accepts NULL. */
 bool device_is_siw(const struct device *device);
 
 /* "RoCE v1" */

@@ -193,7 +193,7 @@ static int find_in(const struct device_list *list, uint64_t device)
 	return -1;
 }
 
-/* The device was in lists, all of which were freed, and no context has it open. */
+/* Was the device only in lists that were all freed, and is it not open? */
 static bool is_stale(const struct device_lists *lists, const struct trace_event *event,
 		     struct model_device *ret_use)
 {

@@ -16,12 +16,15 @@
 enum {
 	LOOK_NS = 50000, /* ns between two examinations of a queue's senders */
 	USER_NS = 1000,  /* ns more for each queue pair of an SRQ */
-	ARRIVED = 10000, /* ns: a message is there, if nothing else delays it; the shortest timer */
+	ARRIVED = 10000, /* ns: a message has arrived, if nothing delays it; the shortest timer */
 	PER_BYTE = 10,   /* ns: a path has at least 100 MB/s */
 	BUSY = 4,        /* a path is busy if sending takes 1/BUSY of the time */
 };
 
-/* The messages that the other end of @qp sent before @time: all were sent, or will be. */
+/*
+ * The number of messages that the other end of @qp sent before @time, whether they have arrived or
+ * not.
+ */
 static uint64_t count_sent(struct model *model, const struct trace_event *event,
 			   const struct life *qp, int64_t time)
 {

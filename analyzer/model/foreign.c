@@ -1,9 +1,10 @@
 /*
  * Objects of another context, or invalid ones, passed to a creation
  *
- * The arguments of a creation belong to one context: that of the first which is known. Not checked:
- * dead and inherited objects, which have their own rules; contexts that share their file with
- * another process's; addresses where a context older than the trace may have objects.
+ * The arguments of a creation belong to one context: that of the first argument whose context is
+ * known. Not checked: dead and inherited objects, which have their own rules; contexts that share
+ * their file with another process's; addresses where a context older than the trace may have
+ * objects.
  */
 #include "analyzer/model/foreign.h"
 

@@ -8,5 +8,5 @@
 struct model;
 struct trace_event;
 
-/* The return of a call of the application. */
+/* A call of the application has returned: check the objects that were passed to a creation. */
 void foreign_check(struct model *model, const struct trace_event *event);

@@ -92,7 +92,7 @@ static bool is_slow_verb(enum verb verb)
 	       (info->object == OBJECT_mr || info->object == OBJECT_qp);
 }
 
-/* Others that enter the kernel, and that a program may make for each message. */
+/* Other verbs that enter the kernel, and that a program may call for each message. */
 static bool is_query(enum verb verb)
 {
 	const struct verb_info *info = &verb_infos[verb];
@@ -109,7 +109,7 @@ static bool is_lasting_kind(enum object_kind kind)
 	       kind == OBJECT_context;
 }
 
-/* Does it create or destroy one of these? */
+/* Does @verb create or destroy an object of such a kind? */
 static bool makes_or_destroys(enum verb verb)
 {
 	const struct verb_info *info = &verb_infos[verb];
@@ -180,7 +180,7 @@ void hot_made(struct model *model, struct life *life)
 		life->made_after = model->hots[life->process].sends;
 }
 
-/* Has the address handle the same path as the last one that was destroyed? */
+/* Has the address handle the same path as the address handle that was destroyed last? */
 static bool is_same_path(struct hot *hot, const struct life *ah)
 {
 	const struct qp_path *path = ah->path;
@@ -196,7 +196,7 @@ static bool is_same_path(struct hot *hot, const struct life *ah)
 	return false;
 }
 
-/* An object that was created and destroyed between two sends counts once for these. */
+/* An object that was created and destroyed between two sends counts once for these sends. */
 static void count_brief(struct hot *hot, const struct life *life)
 {
 	struct hot_kind *made = &hot->made[life->kind];

@@ -38,7 +38,7 @@ struct hot {
 	uint64_t waiting_registered;
 	int64_t waiting_register_ns;
 	uint64_t asked;   /* queries and address handles since the first send, likewise */
-	uint64_t queries; /* of these, without address handles: a growth of those is LIFE-004 */
+	uint64_t queries; /* of these, queries alone: growing address handles are LIFE-004 */
 	int64_t asked_ns;
 	uint64_t waiting_asked;
 	int64_t waiting_asked_ns;
@@ -50,16 +50,16 @@ struct hot {
 	uint64_t brief;
 	/* and objects of other kinds, with the time of the calls that create and destroy them */
 	struct hot_kind {
-		uint64_t brief, counted; /* counted: `sends` then */
+		uint64_t brief, counted; /* counted: value of `sends` at the last one */
 		int64_t ns, longest_ns;
 		struct moment longest;
-	} made[OBJECT_COUNT]; /* an address handle counts if its path is that of the last one: */
+	} made[OBJECT_COUNT]; /* an address handle counts if its path is the last one, ah_path */
 	uint64_t ah_path;
 	struct queue *posted_to; /* the send queue of the last request; NULL: none */
 	struct hot_turns {       /* requests one at a time over several queues: serial.h */
 		uint64_t n;
 		int64_t flight_ns, gap_ns;
-		struct moment last; /* the post of the last one */
+		struct moment last; /* the post of the last such request */
 	} turns;
 };
 

@@ -19,14 +19,14 @@ struct model_inside {
 	struct life object; /* a copy: name, number and creation count */
 	struct moment call, destroy;
 	int64_t returned; /* -1: it never did */
-	int64_t ended;    /* its thread, inside the call; INT64_MAX: the process ended first */
+	int64_t ended;    /* when its thread ended inside the call; INT64_MAX: with the process */
 };
 
 /* The application calls a control verb; the verb returns. 0 or -ENOMEM. */
 int inside_begins(struct model *model, const struct trace_event *event);
 void inside_returns(struct model *model, const struct trace_event *event);
 
-/* The destroy of @life begins at @moment; it has failed. 0 or -ENOMEM. */
+/* The destroy of @life begins at @moment; inside_forget(): it has failed. 0 or -ENOMEM. */
 int inside_destroyed(struct model *model, const struct life *life, const struct moment *moment);
 void inside_forget(struct model *model, const struct moment *moment);
 

@@ -19,7 +19,7 @@ static uint64_t number_key(uint32_t process, uint32_t number)
 	return (uint64_t)process << 32 | number;
 }
 
-/* Addresses have 47 bits, or 56 with processes to match: keys_find_object() compares. */
+/* Addresses may have more than 47 bits, so that hash keys collide: keys_find_object() compares. */
 static uint64_t handle_key(uint32_t process, enum object_kind kind, uint64_t handle)
 {
 	return handle ^ (uint64_t)process << 47 ^ (kind == OBJECT_mw);

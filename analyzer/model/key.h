@@ -58,7 +58,7 @@ struct key {
 	uint32_t lkey_before, rkey_before; /* the last ibv_rereg_mr(); 0: none */
 	struct moment changed;             /* by the last ibv_rereg_mr() */
 	uint32_t access;
-	uint64_t handle, context, pd; /* @pd: the domain of a parent domain; 0 unknown */
+	uint64_t handle, context, pd; /* @pd: the PD below a parent domain; 0 unknown */
 	uint64_t addr, length;        /* the range that requests may use */
 	uint64_t memory;              /* the program's address that corresponds to @addr */
 	bool any;                     /* all addresses, or the range is not known */

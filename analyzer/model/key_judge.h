@@ -32,7 +32,7 @@ struct key_use {
 /* All that a device checks of a key. */
 struct key_judgement {
 	enum key_fault fault;   /* the first fault that the device finds */
-	enum key_fault life;    /* KEY_FITS: it is valid; up to KEY_INVALID, or KEY_UNBOUND */
+	enum key_fault life;    /* KEY_FITS: it is valid; else up to KEY_INVALID, or KEY_UNBOUND */
 	bool same_pd, other_pd; /* both false: a domain is not known */
 	bool ranged;            /* the range of the key is known, and the fields below are valid: */
 	struct key range;       /* the region, or what the window is bound to */

@@ -314,8 +314,8 @@ void keys_report_ah(struct model *model, const struct trace_event *event, const 
 }
 
 /*
- * Is @s the request that failed? If several may have, it is the one with an unknown key and that
- * wr_id.
+ * Is @s the request that failed? If several may have failed, it is the request with an unknown key
+ * and the wr_id of @wc.
  */
 static bool is_suspect_of(const struct suspect *s, uint32_t process, const struct wc *wc)
 {

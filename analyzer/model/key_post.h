@@ -16,8 +16,8 @@ void keys_report_ah(struct model *model, const struct trace_event *event, const 
 		    const struct life *ah, uint32_t i);
 
 /*
- * Are all keys known that verbs created in the protection domain of @queue? They may be older than
- * the recording if the domain is.
+ * Are all keys known that verbs created in the protection domain of @queue? If the domain is older
+ * than the recording, keys may be, too.
  */
 bool keys_saw_all(struct model *model, const struct life *queue);
 

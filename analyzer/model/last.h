@@ -32,7 +32,7 @@ struct last_silence {
 };
 
 struct last_process {
-	uint32_t thread; /* which called the last verb; 0: none */
+	uint32_t thread; /* the thread that called the last verb; 0: none */
 	struct last_point at;
 	struct last_silence silence;
 	int64_t longest; /* duration of `silence`, ns */
@@ -46,7 +46,7 @@ struct last_process {
  */
 int last_note(struct model *model, const struct trace_event *event);
 
-/* NULL: it called none. Valid until the next is noted. */
+/* NULL: the thread or process called no verb. Valid until the next last_note(). */
 const struct last_verb *last_of_thread(const struct model *model, uint32_t thread);
 const struct last_verb *last_of_process(const struct model *model, uint32_t process);
 

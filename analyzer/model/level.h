@@ -17,7 +17,7 @@ struct trace_event;
 /* Receives were posted to @queue. */
 void level_posted(struct queue *queue);
 
-/* A receive of @queue has completed on @qp; it is still outstanding. */
+/* A receive of @queue has completed on @qp; it is not yet removed from @queue. */
 void level_completed(struct queue *queue, const struct life *qp, const struct trace_event *event);
 
 /* How many receives of an SRQ @qp has consumed since the SRQ was last full. */

@@ -62,7 +62,7 @@ struct life {
 	uint32_t asked;
 	struct moment created, destroyed;
 	struct moment ending;   /* the last destroy that began */
-	struct moment met;      /* and the event of another thread that began during it; or none */
+	struct moment met;      /* the first event of another thread during `ending`; or none */
 	struct moment refused;  /* the last destroy of it that failed */
 	struct moment orphaned; /* of a QP: its librdmacm identifier was destroyed before it */
 	uint64_t events;        /* of a CQ: retrieved from the channel and not acknowledged */
@@ -146,7 +146,10 @@ void lives_drop(struct lives *lives, struct life *life);
  */
 struct life *lives_next(const struct lives *lives, uint32_t process, const struct life *life);
 
-/* All of @process in order of creation; the caller frees the array. Their number or -ENOMEM. */
+/*
+ * All objects of @process in order of creation; the caller frees the array. Their number or
+ * -ENOMEM.
+ */
 ssize_t lives_of(const struct lives *lives, uint32_t process, struct life ***ret_found);
 
 /* @child depends on @parent; linking twice changes nothing. Returns 0 or -ENOMEM. */

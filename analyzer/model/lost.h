@@ -32,7 +32,10 @@ int lost_destroyed(struct model *model, const struct life *qp, const struct mome
 /* A receive of @queue was posted. */
 void lost_posted(struct model *model, const struct queue *queue, const struct sge *first);
 
-/* The pool of a region (@lkey), or the next of a process after @pool (NULL: the first); or NULL. */
+/*
+ * The pool of a region (@lkey), or the next pool of @process after @pool (NULL: the first); or
+ * NULL.
+ */
 const struct lost_pool *lost_find_pool(const struct model *model, uint32_t process, uint32_t lkey);
 const struct lost_pool *lost_next(const struct model *model, uint32_t process,
 				  const struct lost_pool *pool);

@@ -240,7 +240,10 @@ static struct life *copy_life_for(struct model *model, const struct life *life, 
 	return copy;
 }
 
-/* Did @life exist at the fork? The child may appear only after its parent has destroyed it. */
+/*
+ * Did @life exist at the fork? The child's first event may come after its parent has destroyed
+ * @life.
+ */
 static bool existed_at_fork(const struct life *life, const struct moment *fork)
 {
 	bool dead = life->state == LIFE_GONE || life->state == LIFE_CLOSED;

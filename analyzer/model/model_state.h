@@ -98,7 +98,7 @@ static inline struct life *model_argument(struct model *model, const struct trac
 	return model_find(model, event->process, kind, (uint64_t)handle);
 }
 
-/* The call that the event's thread is in. */
+/* The librdmacm call that the event's thread is in. */
 static inline const struct cm_call *cm_call_of(const struct model *model,
 					       const struct trace_event *event)
 {

@@ -36,7 +36,7 @@ static bool takes_data(const struct queue_request *request)
 	return queue_takes_receive(request->opcode) || request->opcode == ABI_WR_RDMA_WRITE;
 }
 
-/* A write that need not wait for the READs before it. */
+/* Is @request a WRITE that need not wait for the READs before it? */
 static bool is_write(const struct queue_request *request)
 {
 	return (request->opcode == ABI_WR_RDMA_WRITE ||
@@ -93,7 +93,10 @@ static void store_pair(struct overlap_pair *pair, const struct queue *of_earlier
 		queue_sge(of_earlier, earlier, 0)->addr != queue_sge(of_later, later, 0)->addr;
 }
 
-/* Is it a READ or atomic that may not be done: nothing polled since, not even a reply, shows it? */
+/*
+ * Is @request a READ or atomic that may still be in progress? No poll since, nor a reply of the
+ * peer, shows that it is done.
+ */
 static bool is_reading(const struct queue *queue, const struct queue_request *request)
 {
 	const struct life *qp = queue->owner;

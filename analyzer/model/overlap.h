@@ -3,8 +3,8 @@
  * Buffers of two requests that are outstanding at once.
  *
  * The first requests of each queue are compared with the outstanding requests of its queue pair,
- * and sends with the READs of other queue pairs: a program that makes this mistake does so from the
- * start. The first pair found is stored with the queue.
+ * and sends with the READs of other queue pairs: a program that makes this mistake makes it from
+ * the start. The first pair found is stored with the queue.
  *
  * Not thread-safe.
  */

@@ -160,7 +160,7 @@ int64_t peer_slack(const struct peers *peers, uint32_t process, uint32_t other)
 	return trace_slack(peers->trace, process, other);
 }
 
-/* Compares all but the times. */
+/* Do the attributes of the two ends, without their times, make them peers? */
 static bool are_peers_alike(const struct peer *peer, const struct peer *other, bool abroad)
 {
 	return peer->connected && other->connected && other->dest == peer->number &&

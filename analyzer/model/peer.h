@@ -25,13 +25,13 @@ enum { PEERS_DEAD = 1 << 14 };
 struct peer_work {
 	int state;           /* ABI_QPS_*, QP_UNKNOWN */
 	struct moment moved; /* when it moved to that state */
-	/* `known`: the rest is valid */
-	bool known;           /* all of it, and what follows */
+	/* if `known` is false, the fields below are not valid */
+	bool known;
 	uint64_t sends;       /* of all time */
-	uint64_t receives;    /* since its last reset, */
+	uint64_t receives;    /* since its last reset */
 	uint64_t before;      /* receives before that reset */
-	uint32_t dropped;     /* of these, outstanding at the reset */
-	uint64_t to_receives; /* those of the sends that take a receive of the peer */
+	uint32_t dropped;     /* receives that were outstanding at that reset */
+	uint64_t to_receives; /* of the sends, those that take a receive of the peer */
 	uint64_t writes;      /* RDMA WRITEs among the sends: no completion at the peer */
 	uint64_t room;        /* receives that are outstanding */
 	uint64_t received;    /* receives that have completed */
@@ -68,7 +68,7 @@ struct peer {
 	bool alone;           /* it was reconnected; the other end was not */
 	/* sends that took a multiple of the longest RNR timer: */
 	unsigned int stalls; /* found no receive */
-	int64_t stalled;     /* when the last of those completed */
+	int64_t stalled;     /* when the last such send completed */
 	bool slow;           /* a send that found a receive took as long */
 	struct peer *other;  /* valid while peers.changes is @changes */
 	uint64_t changes;
@@ -89,9 +89,9 @@ void peer_fini(struct peers *peers);
 struct peer *peer_other(struct peers *peers, struct peer *peer);
 
 /*
- * The only live queue pair with the number and address that @peer is connected to, wherever that
- * one is connected; NULL: none, or several. peer_find_misled(): only if it is connected to another
- * number.
+ * The only live queue pair with the number and address that @peer is connected to, whatever that
+ * queue pair is connected to; NULL: none, or several. peer_find_misled(): only if that queue pair
+ * is connected to another number.
  */
 struct peer *peer_find_meant(struct peers *peers, const struct peer *peer);
 struct peer *peer_find_misled(struct peers *peers, const struct peer *peer);
@@ -119,14 +119,14 @@ const struct peer *peer_next(const struct peers *peers, uint32_t number, const s
 unsigned int peer_namesakes(const struct peers *peers, const struct peer *peer);
 
 /*
- * Call @tell for each queue pair @number, and the only one of another trace that it can be
- * connected to, regardless of clocks.
+ * Call @tell for each queue pair with @number, and the only queue pair of another trace that it can
+ * be connected to, regardless of clocks.
  */
 void peer_abroad(const struct peers *peers, uint32_t number,
 		 void (*tell)(void *arg, const struct peer *peer, const struct peer *other),
 		 void *arg);
 
-/* Is it the only queue pair that has its number, or recently had it? */
+/* Is @peer the only queue pair that has its number, or recently had it? */
 bool peer_is_only(const struct peers *peers, const struct peer *peer);
 
 /*
@@ -135,7 +135,7 @@ bool peer_is_only(const struct peers *peers, const struct peer *peer);
  */
 const struct peer *peer_former(const struct peers *peers, const struct peer *peer);
 
-/* The last live queue pair that was given the number of @peer; NULL: none. */
+/* The last live queue pair that is connected to the number of @peer; NULL: none. */
 const struct peer *peer_find_claimant(const struct peers *peers, const struct peer *peer);
 
 /* How far apart times of two processes must be for their order to be known: 0 in one trace. */
@@ -145,5 +145,5 @@ int64_t peer_slack(const struct peers *peers, uint32_t process, uint32_t other);
 int peer_add(struct peers *peers, struct life *qp, struct life *context);
 void peer_leave(struct peers *peers, struct life *qp, int64_t now);
 
-/* A queue pair was given the number of its peer, or was reset. */
+/* The program has connected a queue pair to the number of its peer, or has reset it. */
 void peer_connect(struct peers *peers, const struct life *qp);

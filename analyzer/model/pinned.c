@@ -34,7 +34,7 @@ const struct pinned *model_pinned(const struct model *model, uint32_t process)
 	return process && process <= model->npinned ? &model->pinned[process - 1] : &none;
 }
 
-/* Not every number in an event is a process of the trace, which may be altered. */
+/* An altered trace may have events of processes that it does not list. */
 static bool is_known(const struct model *model, uint32_t process)
 {
 	return !model->trace || trace_process(model->trace, process);

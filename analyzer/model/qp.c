@@ -205,7 +205,7 @@ static void read_attr(struct qp *qp, const struct json_node *n)
 
 /* Creation */
 
-/* ibv_post_send(3); those of newer headers where reliable transports have them */
+/* As ibv_post_send(3) lists them. Opcodes of newer headers: allowed on reliable transports. */
 static uint32_t opcodes_of(int type)
 {
 	const uint32_t sends = 1u << ABI_WR_SEND | 1u << ABI_WR_SEND_WITH_IMM;
@@ -338,7 +338,9 @@ static int read_wq_state(const struct json_node *n)
 						   : QP_UNKNOWN;
 }
 
-/* Do other processes move its state (ibv_open_qp()), or the kernel, in rdma_connect() of iWARP? */
+/*
+ * Is its state moved by other processes (ibv_open_qp()), or by the kernel (iWARP, rdma_connect())?
+ */
 static bool is_state_hidden(const struct qp *qp, int state)
 {
 	return qp->shared || (qp->iwarp && state != ABI_QPS_RESET && state != ABI_QPS_ERR);

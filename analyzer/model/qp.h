@@ -60,7 +60,7 @@ struct qp {
 		bool flushed; /* the thread that polled the error has polled another error since */
 	} late;
 	bool bare;         /* librdmacm connected it, and no receive had been posted to it */
-	bool has_send_ops; /* made with send_ops_flags: */
+	bool has_send_ops; /* made with send_ops_flags */
 	uint64_t send_ops; /* enum ibv_qp_create_send_ops_flags */
 	uint32_t opcodes;  /* bit N: its type allows opcode N; ~0: not known */
 	struct qp_cap cap; /* as the device granted it; of an SRQ and a WQ max_recv_* */
@@ -76,9 +76,9 @@ struct qp {
 	uint32_t max_dest_rd_atomic, min_rnr_timer, timeout, retry_cnt, rnr_retry;
 	struct qp_path path;   /* ABI_QP_AV */
 	struct moment rtr;     /* the modify to RTR, which named the peer */
-	struct moment refused; /* the last modify that failed, if none succeeded since, */
-	int refused_to;        /* to which state it was to be moved */
-	int refused_error;     /* with that errno */
+	struct moment refused; /* the last modify that failed, if none has succeeded since */
+	int refused_to;        /* the state that this modify requested */
+	int refused_error;     /* its errno */
 };
 
 /* The state of queue @life, or QP_UNKNOWN: not known, or a modify is in progress. */
@@ -91,8 +91,8 @@ static inline int qp_state(const struct life *life)
 int64_t qp_rnr_time(unsigned int code);
 
 /*
- * How long it sends a request again before it gives up on its peer, at least, ns; 0: not known, or
- * without limit. IBA 9.7.6.1.3.
+ * The least time, ns, for which the device sends a request again before it gives up; 0: not known,
+ * or without limit. IBA 9.7.6.1.3.
  */
 int64_t qp_retry_time(const struct qp *qp);
 
@@ -120,15 +120,15 @@ bool qp_read_path(const struct args *args, struct qp_path *ret_path);
 /* An address handle, @life, was created by @verb with @args. 0 or -ENOMEM. */
 int qp_ah_created(struct life *life, enum verb verb, const struct args *args);
 
-/* A modify of it has begun; it has returned, with success or not. */
+/* A modify of @life has begun; it has returned, with success or not. */
 void qp_modify_begins(struct life *life);
 void qp_modified(struct life *life, const struct trace_event *event);
 
-/* The program queried its attributes: the state in the answer is valid. */
+/* The program queried the attributes of @life: the state in the answer is valid. */
 void qp_queried(struct life *life, const struct trace_event *event);
 
 /*
- * The program was notified at @moment that it has failed: by a completion with @status of a request
- * posted at @posted (0: not known), or by an event (0, INT64_MAX).
+ * The program was notified at @moment that @life has failed: by a completion with @status of a
+ * request posted at @posted (0: not known), or by an event (0, INT64_MAX).
  */
 void qp_failed(struct life *life, const struct moment *moment, int status, int64_t posted);

@@ -29,7 +29,7 @@ static bool has_polled_since(const struct queue *queue, int64_t time)
 
 /*
  * Was @life reset and connected again, while its other end is still in the old connection? If
- * messages have arrived in that, the other end no longer expects the first PSN.
+ * messages have arrived over the new connection, the other end no longer expects the first PSN.
  */
 static bool is_peer_stale(struct model *model, const struct life *life)
 {
@@ -122,7 +122,7 @@ static void check_opcodes(struct model *model, const struct trace_event *event, 
 /*
  * After an error a program may handle the other completions of the same poll, and after it has put
  * the queue pair into ERR it may post a request whose flush shows that all others were flushed.
- * Other threads may learn of it later.
+ * Other threads may learn of the error later.
  */
 static bool is_allowed_post(const struct life *life, const struct trace_event *event, bool send)
 {
@@ -136,7 +136,7 @@ static bool is_allowed_post(const struct life *life, const struct trace_event *e
 
 /*
  * Does another thread still post, although the thread that polled the error had time to stop it? It
- * had if it has polled another completion in error since.
+ * had time if it has polled another completion in error since.
  */
 static bool is_late_post(struct qp *qp, const struct trace_event *event)
 {
@@ -180,7 +180,7 @@ void qp_post(struct model *model, const struct trace_event *event, struct life *
 
 /* Errors */
 
-/* Nothing has completed before, not even in this poll. */
+/* Is @wc the first completion of the queue pair, also within this poll? */
 static bool is_first_wc(const struct life *life, const struct poll *poll, const struct wc *wc)
 {
 	if (!life->sq || life->sq->completed || life->sq->doubt ||

@@ -136,7 +136,7 @@ static void move_requests(const struct queue *from, struct queue *to)
 	}
 }
 
-/* Make room for one more request with @nsge. 0 or -ENOMEM. */
+/* Make both rings large enough for one more request with @nsge SGEs. 0 or -ENOMEM. */
 static int grow_queue(struct queue *queue, uint32_t nsge)
 {
 	struct queue to = *queue;
@@ -215,7 +215,7 @@ void queue_push(struct queue *queue, struct queue **busy, const struct sge *sges
 	count_request(queue, request);
 }
 
-/* Remove the done ones at the front. */
+/* Remove the requests at the front that are done. */
 static void trim_front(struct queue *queue)
 {
 	while (queue->count && request_at(queue, 0)->done) {
@@ -335,7 +335,7 @@ const struct life *queue_receiver(const struct queue *queue)
 	return queue->users == 1 ? queue->user : NULL;
 }
 
-/* The receives of @qp are in an SRQ, and may complete to @cq. */
+/* Are the receives of @qp in an SRQ, and may they complete to @cq? */
 static bool receives_from_srq(const struct life *qp, const struct life *cq)
 {
 	return qp->qp && qp->qp->srq && qp->qp->recv_cq == cq->handle &&
@@ -417,7 +417,8 @@ static int64_t find_key(const struct queue *queue, const struct queue_request *r
 }
 
 /*
- * Does @request certainly still use @ah? An unsignalled one may be done, as the peer may tell.
+ * Does @request certainly still use @ah? An unsignalled request may be done: the peer may tell the
+ * program.
  */
 static bool still_uses_ah(const struct queue_request *request, const struct life *ah)
 {

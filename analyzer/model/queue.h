@@ -33,7 +33,7 @@ enum {
 	QUEUE_LOOKS = 4,      /* remembered polls of a CQ */
 	QUEUE_CHASED = 20000, /* ns between two posts that could have been one */
 	QUEUE_COSTLY = 10,
-	QUEUE_BATCH = 64, /* completions that waited, of polls QUEUE_LATE ns apart */
+	QUEUE_BATCH = 64, /* completions that polls QUEUE_LATE ns apart found waiting */
 	QUEUE_LATE = 1000000,
 };
 
@@ -95,7 +95,7 @@ struct queue_refusal {
 	/* the first and the last accepted request, and the refused one */
 	struct queue_mark first, last, bad;
 	uint64_t list;                          /* hash of the whole list */
-	uint32_t outstanding, signalled, limit; /* then */
+	uint32_t outstanding, signalled, limit; /* at that time */
 	bool full;                              /* because the queue was full */
 	uint64_t completed;                     /* of the queue, at that time */
 	uint64_t later;                         /* other requests accepted since */
@@ -108,10 +108,10 @@ struct queue_refusal {
 };
 
 /*
- * Posts or polls after the first completion, since set-up is not a steady state. Posts, or polls,
- * of one request each, directly after the one before, are chased: a run is the first and all that
- * are chased behind it. A run is costly if it takes QUEUE_COSTLY percent of the time until the next
- * run.
+ * Posts or polls after the first completion, since set-up is not a steady state. A post or poll of
+ * a single request is chased if it directly follows another such post or poll; a run is one that is
+ * not chased, with all the chased ones after it. A run is costly if it takes QUEUE_COSTLY percent
+ * of the time until the next run.
  */
 struct queue_singles {
 	uint64_t all, chased;
@@ -128,7 +128,7 @@ struct queue_level {
 	bool posted;           /* since the last completion */
 	bool is_full;          /* as many are posted as ever */
 	uint64_t fills;        /* how often that has happened */
-	struct moment full;    /* the first completion after the last time */
+	struct moment full;    /* the first completion after it was last full */
 };
 
 /* The messages to a receive queue, and those that waited for a receive: dry.h. */
@@ -138,8 +138,8 @@ struct queue_dry {
 	uint64_t waiting;    /* most of them at once */
 	uint64_t messages;   /* messages that completed at the sender */
 	int64_t first, last; /* from the first post until the last completion */
-	uint64_t delayed;    /* of these, took at least as long as the timer */
-	unsigned int timer;  /* min_rnr_timer of the last, */
+	uint64_t delayed;    /* of these, those that took at least as long as the timer */
+	unsigned int timer;  /* min_rnr_timer of the last message */
 	int64_t ns, covered; /* total time that messages were delayed, and its end */
 	uint64_t stalls;     /* that do not overlap */
 	int64_t longest;
@@ -147,7 +147,7 @@ struct queue_dry {
 	/* starved.h: the longest time in which messages had no receive, but for the first */
 	int64_t lack;
 	uint64_t lacking;                  /* messages that waited then */
-	struct moment lacked, replenished; /* the first of them; the post of the next receive */
+	struct moment lacked, replenished; /* the first such message; the next receive's post */
 };
 
 /* Usage of a queue: for rules about time. */
@@ -161,7 +161,7 @@ struct queue_stats {
 	uint64_t small; /* sends and writes small enough to be inline */
 	uint64_t small_inline;
 	uint64_t bytes; /* of all requests */
-	uint64_t reads; /* READs and atomics, */
+	uint64_t reads; /* READs and atomics */
 	/* READs and atomics that were posted while max_rd_atomic were outstanding */
 	uint64_t reads_waiting;
 	enum verb last_verb; /* of the last post */
@@ -182,8 +182,8 @@ struct queue_serial {
 	int64_t stride;         /* from the one before */
 	int opcode;
 	bool ready;                  /* it was posted as a turn */
-	bool crossed;                /* the same, after a request on another queue: */
-	int64_t since;               /* whose completion was polled then */
+	bool crossed;                /* posted as a turn after a request on another queue */
+	int64_t since;               /* when the completion of that request was polled */
 	bool alone;                  /* nothing else was outstanding */
 	uint32_t thread;             /* of its post, 0: none */
 	uint64_t posted_n, polled_n; /* events of that thread; 0: not polled */
@@ -216,7 +216,7 @@ struct queue_cq_stats {
 	bool asleep;
 	uint64_t events; /* got from its channel */
 	int64_t vector;  /* comp_vector; -1: not known */
-	uint32_t waiter; /* the thread that retrieved the first of them */
+	uint32_t waiter; /* the thread that retrieved the first event */
 };
 
 /* The requests of one direction. */
@@ -226,7 +226,7 @@ struct queue {
 	bool all_signalled; /* sq_sig_all */
 	unsigned int doubt; /* enum queue_doubt */
 	unsigned int refs;
-	struct life *user; /* of an SRQ: the queue pair that has it, */
+	struct life *user; /* of an SRQ: the queue pair that uses it, */
 	uint32_t users;    /* number of queue pairs that ever used the SRQ; @user is valid if 1 */
 	/* of an SRQ: when the first of them that the program moved to ERR was destroyed; or 0 */
 	int64_t user_gone;
@@ -275,13 +275,13 @@ struct queue {
 	int easy_sges;                 /* requests with more SGEs, or inline ones, are examined */
 	bool beyond;                   /* it was reported that it holds more than it can */
 	bool datagrams;                /* of a UD queue pair */
-	bool unreliable;               /* of one of type UD or UC, and for sends */
+	bool unreliable;               /* the send queue of a UD or UC queue pair */
 	bool grh_told;                 /* STRAIN_GRH_ROOM, STRAIN_GRH_SENT or STRAIN_GRH_SHORT */
 	bool qkey_told;                /* STRAIN_QKEY */
 	uint64_t received[QUEUE_RECEIVED]; /* of UD: addresses of the last buffers; grh.h */
 	unsigned int nreceived;
 	bool buffer_told; /* STRAIN_BUFFER */
-	/* the only thread that posts, that polls; 0: none, UINT32_MAX: several */
+	/* the only thread that posts; the only one that polls; 0: none, UINT32_MAX: several */
 	uint32_t poster, poller;
 };
 
@@ -378,7 +378,7 @@ static inline bool queue_fills(const struct queue_request *request)
 	return request->nsge && (request->opcode == QUEUE_RECEIVE || queue_reads(request->opcode));
 }
 
-/* The first outstanding one, NULL if there is none. */
+/* The oldest outstanding request; NULL if there is none. */
 const struct queue_request *queue_oldest(const struct queue *queue);
 
 /*
@@ -394,10 +394,16 @@ bool queues_each(const struct model *model, uint32_t process, queue_visit *visit
  */
 bool queues_expect_none(const struct life *cq);
 
-/* Messages of send queue @sends that are known from completions to be executed. */
+/*
+ * The number of messages of send queue @sends that have certainly been executed, as completions
+ * show.
+ */
 uint64_t queue_count_sent(const struct queue *sends);
 
-/* The queue pair that receives from @queue: its owner, or the only one of an SRQ; else NULL. */
+/*
+ * The queue pair that receives from @queue: its owner, or the only queue pair that uses the SRQ;
+ * else NULL.
+ */
 const struct life *queue_receiver(const struct queue *queue);
 
 /* The requests posted to the queues of @qp, and to its SRQ if no other queue pair has used it. */
@@ -412,7 +418,7 @@ const struct queue_left *queues_find_left(const struct model *model, const struc
 /* Outstanding requests that use an object. */
 struct queue_named {
 	uint64_t n;                /* their number, without queues that have a doubt */
-	const struct queue *queue; /* the queue of the first, the oldest of its queue; NULL: none */
+	const struct queue *queue; /* the queue of the first such request, its oldest; NULL: none */
 	const struct queue_request *request;
 	uint32_t sge; /* index of its SGE; 0 for other objects than MRs */
 };

@@ -30,7 +30,7 @@ static inline bool queue_is_request(const struct queue_request *request, struct 
 	       !request->done;
 }
 
-/* The place of the outstanding request @id, @index; -1: none. */
+/* The index in the ring of outstanding request @index of post @id; -1: none. */
 static inline int64_t queue_find(const struct queue *queue, struct event_id id, uint32_t index)
 {
 	if (!queue->count)

@@ -108,7 +108,7 @@ static bool takes_key_back(const struct wr *wr)
 	return wr->opcode == ABI_WR_SEND_WITH_INV || wr->opcode == ABI_WR_LOCAL_INV;
 }
 
-/* The request was just added. */
+/* Check @request, which was just added. */
 static void check_pushed(struct model *model, struct queue *queue,
 			 const struct queue_request *request, const struct wr *wr)
 {
@@ -201,7 +201,7 @@ static void end_singles_run(struct queue_singles *singles, int64_t time)
 	singles->whole_ns = span_limit(singles->whole_ns + whole);
 }
 
-/* Count a single request, at @time; @ns since the one before if it is chased, else -1. */
+/* Count a single request, at @time; @ns since the request before if it is chased, else -1. */
 static void count_single(struct queue_singles *singles, int64_t time, int64_t ns)
 {
 	bool first = !singles->all++;
@@ -255,7 +255,7 @@ static void notify_post(struct model *model, const struct trace_event *event,
 		model->watcher.post(model->watcher.arg, &told);
 }
 
-/* Take note of a post for the rules. 0 or -ENOMEM. */
+/* Pass a post to the functions that judge it for the rules. 0 or -ENOMEM. */
 static int judge_post(struct model *model, const struct trace_event *event, struct life *object,
 		      struct queue *queue, uint32_t taken)
 {
@@ -337,7 +337,10 @@ static struct life *find_qp(struct model *model, uint32_t id)
 	return *cached;
 }
 
-/* The queue in which the request of @wc is outstanding. NULL: not known, and *@ret_at is -1. */
+/*
+ * The queue in which the request of @wc is outstanding, and its position there. NULL: not known,
+ * and *@ret_at is -1.
+ */
 static struct queue *find_place(const struct life *qp, const struct life *cq, const struct wc *wc,
 				int64_t *ret_at)
 {
@@ -384,7 +387,7 @@ static struct queue *doubt_stray(const struct life *qp, const struct wc *wc)
 	return !success ? NULL : receive ? qp->rq : qp->sq;
 }
 
-/* Take note of a completion for the rules. */
+/* Pass a completion to the functions that judge it for the rules. */
 static void judge_completion(struct model *model, const struct model_complete *complete,
 			     const struct wc *wc)
 {
@@ -403,7 +406,7 @@ static void judge_completion(struct model *model, const struct model_complete *c
 	wake_complete(model, event, wc, complete->qp ? qp : NULL, request);
 }
 
-/* Take note of a request that is about to be retired, for the rules. */
+/* Pass a request that is about to be retired to the functions that judge it for the rules. */
 static void judge_request(struct model *model, const struct model_complete *complete, uint32_t at,
 			  struct queue *queue)
 {
@@ -457,8 +460,8 @@ static void process_completion(struct model *model, const struct trace_event *ev
 }
 
 /*
- * How long @event's thread did nothing with queues before it, per poll; 0: not known, or less than
- * QUEUE_LATE.
+ * How long the thread of @event neither posted nor polled before it, divided by its polls; 0: not
+ * known, or less than QUEUE_LATE.
  */
 static int64_t idle_ns(const struct model *model, const struct queue_cq_stats *stats,
 		       const struct trace_event *event)
@@ -473,7 +476,7 @@ static int64_t idle_ns(const struct model *model, const struct queue_cq_stats *s
 	return (event->time - since) / (int64_t)(event->poll->empty + 1);
 }
 
-/* A send may be polled late: the program has other work meanwhile. A message has a sender. */
+/* Only receives count: a program may poll a send late because it has other work meanwhile. */
 static void count_sleep(struct queue_cq_stats *stats, const struct poll *poll, int64_t ns)
 {
 	stats->asleep = false;

@@ -81,7 +81,7 @@ static void limit_receive(struct queue *queue, const struct args *in, const stru
 	limit_sges(queue);
 }
 
-/* Limits of an SRQ or a WQ. */
+/* Set the limits of an SRQ or a WQ. */
 static void limit_pool(struct queue *queue, const struct args *in, const struct args *out)
 {
 	static const enum arg max[] = { ARG(srq_init_attr.attr.max_wr),

@@ -162,7 +162,7 @@ const char *reason_element(struct model *model, const struct trace_event *event,
 	return text;
 }
 
-/* The objects that prevented a destroy. */
+/* Did objects that depend on it prevent a destroy? */
 static bool has_children(const struct refused *r, char *text, size_t size)
 {
 	const struct life_link *link, *first = NULL;
@@ -189,7 +189,7 @@ static bool has_children(const struct refused *r, char *text, size_t size)
 	return first || r->object->ngroups;
 }
 
-/* A queue that was full. */
+/* Was the post refused because its queue was full? */
 static bool is_queue_full(const struct refused *r, char *text, size_t size)
 {
 	const struct life *object = r->object;
@@ -201,7 +201,7 @@ static bool is_queue_full(const struct refused *r, char *text, size_t size)
 	return queue && queue->owner == object && strain_reason(queue, text, size);
 }
 
-/* A request of ibv_wr_start(), of an opcode with data, without any. */
+/* An ibv_wr_*() request whose opcode needs data, but without data. */
 static bool has_no_data(const struct refused *r, char *text, size_t size)
 {
 	const struct post *post = r->event->kind == TRACE_POST ? r->event->post : NULL;

@@ -14,7 +14,10 @@
 
 enum { AHEAD = 1 << 20 };
 
-/* Make room for one more after those from @first to @n; the forgotten ones are removed first. */
+/*
+ * Allocate memory for one more element after those from @first to @n. An empty array begins at 0
+ * again.
+ */
 #define MAKE_ROOM(order, array, n, first, size)                                  \
 	do {                                                                     \
 		if ((first) == (n))                                              \

@@ -113,7 +113,7 @@ bool refused_port_space(const struct refused *r, char *text, size_t size)
 	return is_not_enum_value(r, ARG(ps), "rdma_port_space", text, size);
 }
 
-/* Is it an address of the loopback interface, or of a private network? */
+/* Is @ip an address of the loopback interface, or of a private network? */
 static bool is_local_address(const uint8_t ip[4])
 {
 	return ip[0] == 127 || ip[0] == 10 || (ip[0] == 192 && ip[1] == 168) ||
@@ -223,7 +223,10 @@ static bool has_channel(const struct life *id)
 	return link;
 }
 
-/* A call before its event has come. (An identifier without a channel waits in its calls.) */
+/*
+ * Was the call made before the event that it needs? (An identifier without a channel waits in its
+ * calls.)
+ */
 bool refused_no_route(const struct refused *r, char *text, size_t size)
 {
 	const struct life *id = r->object;

@@ -24,7 +24,7 @@ bool refused_no_route(const struct refused *r, char *text, size_t size);
 bool refused_role(const struct refused *r, char *text, size_t size);
 bool refused_parameters(const struct refused *r, char *text, size_t size);
 
-/* rdma_create_qp(): its type does not fit the port space of the identifier. */
+/* rdma_create_qp(): the type of the queue pair does not fit the port space of the identifier. */
 bool refused_type(const struct refused *r, char *text, size_t size);
 
 /* ibv_advise_mr(): a region that is not on demand, or has been deregistered. */

@@ -281,7 +281,7 @@ static const struct process *process_of(const struct refused *r)
 	return process && process->page_size ? process : NULL;
 }
 
-/* Queues pin memory, too; how much is not known, nor which other objects found no room. */
+/* Queues pin memory, too; how much is not known, nor which other objects did not fit. */
 bool refused_memlock(const struct refused *r, char *text, size_t size)
 {
 	const struct process *process = process_of(r);

@@ -278,7 +278,7 @@ static bool inline_fails(const struct post *post, char *text, size_t size)
 	return true;
 }
 
-/* Nothing else is wrong with a post beside builders. */
+/* If nothing else is wrong with ibv_post_send(): the queue pair has builders, ibv_wr_*(), too. */
 static bool batch_fails(const struct life *qp, const struct post *post, char *text, size_t size)
 {
 	if (!post_is_send(post) || post->verb != VERB_post_send || !qp->qp->has_send_ops ||

@@ -62,8 +62,8 @@ static inline __attribute__((always_inline)) bool is_next(const struct queue_ser
 }
 
 /*
- * The last request of the thread, on another queue, if the one that was just posted to @queue could
- * have been posted at the same time; else NULL.
+ * The last request of the thread, on another queue, if the request that was just posted to @queue
+ * could have been posted at the same time; else NULL.
  */
 static __attribute__((noinline)) const struct queue_serial *
 find_crossed(struct model *model, struct queue *queue, const struct queue *before,

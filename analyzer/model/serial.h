@@ -10,7 +10,8 @@
  * requests with responses, latency tests and chains of pointers.
  *
  * A turn may also follow the completion of a request on another queue pair of the process: requests
- * that are sent to several peers in turn. It must have the same opcode, and another buffer.
+ * that are sent to several peers in turn. The later request must have the same opcode, and another
+ * buffer.
  *
  * Not thread-safe.
  */

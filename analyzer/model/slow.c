@@ -121,7 +121,7 @@ static int64_t prove_wait(const struct model_complete *complete, const struct ho
 	int64_t from = look->slept > since ? look->slept : since;
 	double polls;
 
-	/* a completion that was there when it was armed gives no event */
+	/* a completion that was in the CQ when it was armed gives no event */
 	if (look->slept && look->covered <= complete->request->time &&
 	    look->sleeper == event->id.thread && event->poll->nwc == 1 &&
 	    look->woken - from >= LEAST_SLEPT) {
@@ -142,7 +142,7 @@ static bool add_bytes(void *arg, const struct queue *queue, const struct queue_r
 	return false;
 }
 
-/* The time that the requests take that are outstanding in all processes. */
+/* The time that all outstanding requests of all processes take. */
 static int64_t sum_request_time(const struct model *model)
 {
 	uint64_t bytes = 0;
@@ -152,7 +152,10 @@ static int64_t sum_request_time(const struct model *model)
 	return bytes > INT64_MAX / 2 / PER_BYTE ? INT64_MAX / 2 : (int64_t)bytes * PER_BYTE;
 }
 
-/* The longest delay of the request and those before it by RNR timers; INT64_MAX: not known. */
+/*
+ * The longest time for which RNR timers delay the request and those before it; INT64_MAX: not
+ * known.
+ */
 static int64_t find_rnr(struct model *model, const struct model_complete *complete)
 {
 	const struct queue *queue = complete->queue;

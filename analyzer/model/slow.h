@@ -2,9 +2,9 @@
 /*
  * Requests for which no response came for much longer than their queue pair waits for one.
  *
- * A completion may be in its CQ long before it is polled. It is not there while empty polls find
- * nothing, each of which takes some time, nor while a thread sleeps until its event comes. Only the
- * time that one of the two proves counts.
+ * A completion may be in its CQ long before it is polled. It is not in the CQ while empty polls
+ * find nothing, each of which takes some time, nor while a thread sleeps until the CQ's event
+ * comes. Only the time that one of the two proves counts.
  *
  * Not thread-safe.
  */
@@ -20,11 +20,11 @@ struct trace_event;
 struct slow {
 	int64_t took;   /* from the post to the poll */
 	int64_t most;   /* without a response, the request is sent again after this at the latest */
-	int64_t slept;  /* how long a thread waited for its event; or 0, */
-	uint64_t empty; /* and the empty polls of the thread that polled it */
+	int64_t slept;  /* how long a thread waited for the event of its CQ; 0: it did not */
+	uint64_t empty; /* else the empty polls of the thread that polled it */
 };
 
-/* ibv_req_notify_cq() was called for @cq; its event came. Both accept NULL. */
+/* ibv_req_notify_cq() was called for @cq; an event of @cq came. Both accept NULL. */
 void slow_armed(struct life *cq, const struct trace_event *event);
 void slow_woken(struct life *cq, const struct trace_event *event);
 

@@ -15,7 +15,7 @@ enum {
 	FOREVER = 7,         /* rnr_retry without a limit */
 };
 
-/* The send queue of the other end, if its messages can be counted; NULL. */
+/* The send queue of the other end, if its messages can be counted; else NULL. */
 static struct queue *find_sends(struct model *model, const struct life *qp,
 				const struct peer **ret_other)
 {

@@ -3,10 +3,11 @@
  *
  * A refused post is not a mistake by itself: programs fill a queue until it refuses, poll, and post
  * again. So a refusal is remembered until it is resolved: the request that was refused is posted
- * again (nothing is reported), or the queue ends without it. A request with the same number or the
- * same buffer counts as the same one: rather too often than too rarely.
+ * again (nothing is reported), or the queue ends without it. A request with the same wr_id or the
+ * same buffer counts as the same request: it is better to resolve a refusal wrongly than to report
+ * one wrongly.
  *
- * Numbers of a queue are reported only if they are certain: no doubt about its content (queue.h), a
+ * Counts of a queue are reported only if they are certain: no doubt about its content (queue.h), a
  * capacity that the device has granted, and one thread that posts and polls, since the order of two
  * threads is not exact.
  */
@@ -110,7 +111,7 @@ static bool is_same(const struct queue_mark *a, const struct queue_mark *b)
 	       a->opcode == b->opcode;
 }
 
-/* May both be the same request, perhaps with another wr_id? */
+/* May @a and @b be the same request, perhaps with another wr_id? */
 static bool is_alike(const struct queue_mark *a, const struct queue_mark *b)
 {
 	return a->wr_id == b->wr_id || a->addr == b->addr;
@@ -156,7 +157,7 @@ static void store_refusal(struct queue *queue, const struct trace_event *event, 
 	};
 }
 
-/* Is it the same request, which is tried again? */
+/* Is @a the same request as @b, tried again? */
 static bool is_retry(const struct queue_mark *a, const struct queue_mark *b)
 {
 	return a->wr_id == b->wr_id || (a->addr == b->addr && a->remote_addr == b->remote_addr);
@@ -206,7 +207,7 @@ static int note_refused_wr(const struct model_watcher *watcher, const struct tra
 	store_refusal(queue, event, taken);
 	if (!queue->refusal->full || !queue->send || queue->signalled)
 		return 0;
-	/* nothing will complete, so it is decided */
+	/* no request will complete, so the refusal is final */
 	queue->refusal->open = false;
 	queue->beyond = true;
 	strain.moment = queue->refusal->at;
@@ -246,7 +247,7 @@ static void resolve_refusal(const struct model_watcher *watcher, const struct tr
 	refusal->later += taken;
 }
 
-/* The oldest outstanding request with the wr_id, or (@buffer) the buffer, of the last one. */
+/* The oldest outstanding request with the wr_id, or (@buffer) the buffer, of the last request. */
 static const struct queue_request *find_earlier(const struct queue *queue, bool buffer)
 {
 	const struct queue_request *last = queue_at(queue, queue->count - 1);
@@ -414,8 +415,8 @@ static void check_flushed(const struct model_watcher *watcher, struct queue *que
 }
 
 /*
- * A program whose only queue pair fills the CQ exactly has chosen its size so. The queue pairs are
- * summed again only if more requests were outstanding than the last time.
+ * A program whose only queue pair fills the CQ exactly has that size on purpose. The queue pairs
+ * are summed again only if more requests were outstanding than the last time.
  */
 static void check_narrow(const struct model_watcher *watcher, struct queue *queue)
 {

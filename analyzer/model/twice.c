@@ -3,8 +3,8 @@
  *
  * Not a mistake are
  *
- *	numbers that say what kind of request it is	others of its kind have the same
- *	numbers that are lengths			as those of rsockets
+ *	wr_ids that each stand for one request kind	others of its kind have the same
+ *	wr_ids which are lengths			as those of rsockets
  *	the parts of one message	one list, or one part behind the other in memory
  *
  * Requests whose buffers follow each other in memory, each with a wr_id of its own, are not the
@@ -52,7 +52,7 @@ static bool is_wr_id_length(const struct queue *queue, const struct queue_reques
 	return request->wr_id == bytes;
 }
 
-/* Do they have the same shape, and different buffers? */
+/* Do @a and @b have the same shape, and different buffers? */
 static bool is_alike(const struct queue *queue, const struct queue_request *a,
 		     const struct queue_request *b)
 {
@@ -61,8 +61,8 @@ static bool is_alike(const struct queue *queue, const struct queue_request *a,
 }
 
 /*
- * The position of the first request with the number of the last one; the last position if there is
- * no other.
+ * The position of the first request with the wr_id of the last request; the last position if there
+ * is no other.
  */
 static uint32_t find_earlier(const struct queue *queue)
 {

@@ -2,8 +2,7 @@
 /*
  * The only two requests of a queue that were outstanding at once with one wr_id.
  *
- * Only for queues whose numbers were otherwise all different, as far as one run
- * shows.
+ * Only for queues whose wr_ids were otherwise all different, as far as one run shows.
  *
  * Not thread-safe.
  */
@@ -18,13 +17,13 @@ struct twice {
 	uint64_t wr_id;
 	struct moment earlier, later; /* their posts */
 	uint32_t index;               /* of the later one in its list */
-	uint32_t others;              /* requests that were outstanding then, with other numbers */
+	uint32_t others;              /* requests that were outstanding then, with other wr_ids */
 };
 
 /* The last request of @queue is the first with the wr_id of another outstanding request. */
 void twice_found(struct queue *queue);
 
-/* Are the last request of @queue, and one with its wr_id, parts of one message? */
+/* Are the last request of @queue, and the other request with its wr_id, parts of one message? */
 bool twice_is_message(const struct queue *queue);
 
 /* The two requests of @queue; NULL: it has none, or more than two. */

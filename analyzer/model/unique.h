@@ -28,7 +28,7 @@ struct unique {
 enum unique_found {
 	UNIQUE_NEW,
 	UNIQUE_TWICE, /* it is a duplicate, after a long time without any */
-	UNIQUE_ONCE,  /* it is the first duplicate, earlier than that; the next turns it off */
+	UNIQUE_ONCE,  /* it is the first duplicate, earlier than that; the next ends the check */
 	UNIQUE_OFF,   /* not followed */
 };
 

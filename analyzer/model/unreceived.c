@@ -4,7 +4,7 @@
  *	UC	messages of the sender's queue that are not outstanding
  *	UD	datagrams to this number and address, counted when they complete
  *
- * There were fewer receives in all, or until such a message had completed.
+ * Messages were lost if fewer receives were posted in all, or until such a message had completed.
  */
 #include "analyzer/model/unreceived.h"
 
@@ -61,7 +61,7 @@ static void count_datagram(struct model *model, const struct trace_event *event,
 				 event->time);
 }
 
-/* The same of a UC queue pair, whose messages have one receiver. */
+/* A message of a UC queue pair is done: it has one receiver. */
 static void count_message(struct model *model, const struct trace_event *event,
 			  const struct life *qp)
 {

@@ -19,7 +19,7 @@ struct vectors {
 	int64_t available;     /* of the device; 0: not known */
 	int64_t vector;        /* of the first CQ */
 	bool several;          /* another CQ has another vector, or an unknown one */
-	uint32_t cqs, threads; /* CQs; of these, first event retrieved by another thread */
+	uint32_t cqs, threads; /* CQs; of these, whose first event another thread retrieved */
 	uint32_t thread;       /* that retrieved the first event of the last CQ */
 	char last[LIFE_NAME];
 	struct moment created; /* of the last CQ */

@@ -21,7 +21,7 @@ enum {
 	LONG_NS = 500000000, /* only a lost wake-up takes that long */
 	LATE_NS = 5000000,
 	PROMPT_NS = 1000000,
-	NEXT = 3, /* events of a thread that arms some CQs, sleeps, and polls them */
+	NEXT = 3, /* events that a thread may get between arming a CQ and polling it */
 };
 
 static struct moment moment_of_verb(const struct trace_event *event, enum verb verb)
@@ -136,7 +136,7 @@ static void note_arrival(struct model *model, const struct trace_event *event, s
 		wake->since = there->arrival;
 }
 
-/* The same of @request, and of the requests before it, which have no completion of their own. */
+/* The same for @request, and for the requests before it, which have no completion of their own. */
 static void note_arrivals(struct model *model, const struct trace_event *event, struct life *qp,
 			  const struct queue_request *request)
 {
@@ -207,7 +207,7 @@ static void check_late_poll(struct wake *wake, const struct trace_event *event)
 		wake->late.prompt += event->time - from <= PROMPT_NS;
 }
 
-/* The same of @cq, which was never armed, by a thread that has armed another CQ of its channel. */
+/* The same for @cq, which was never armed, by a thread that has armed another CQ of its channel. */
 static void check_wrong_armed(const struct life *cq, const struct trace_event *event)
 {
 	const struct life *other = wake_find_other(cq);
@@ -263,7 +263,7 @@ void wake_reset(struct model *model, struct life *qp)
 	if (wake)
 		wake->lying -= wake->lying < lying ? wake->lying : lying;
 	qp->arrived = qp->taken = 0;
-	qp->unwatched = true; /* sends from before may complete later */
+	qp->unwatched = true; /* sends posted before may complete later */
 }
 
 int wake_waits(struct model *model, const struct trace_event *event, uint64_t channel)
@@ -282,8 +282,8 @@ int wake_waits(struct model *model, const struct trace_event *event, uint64_t ch
 /*
  * Did a thread wait for @cq in vain? A completion that was in the CQ when it was armed gives no
  * event. If the CQ's event came nevertheless, a further completion has arrived: then there are at
- * least two. A call that an event ended may just have been delayed, on a busy machine, while they
- * arrived: not if the first one arrived about when the CQ was armed.
+ * least two. If an event ended the call, it may just have been delayed on a busy machine while the
+ * completions arrived; but not if the first one arrived about when the CQ was armed.
  */
 static void check_missed_event(struct model *model, const struct waiting *waiting,
 			       const struct life *cq, const struct life *got, int64_t time)

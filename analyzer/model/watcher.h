@@ -67,7 +67,7 @@ struct model_complete {
 	const struct trace_event *event; /* .poll */
 	uint32_t index;                  /* event->poll->wc[] */
 	const struct life *cq, *qp;      /* NULL: not known */
-	/* NULL: not known; for receives of an SRQ, that of the SRQ */
+	/* NULL: not known; for receives of an SRQ, the queue of the SRQ */
 	const struct queue *queue;
 	const struct queue_request *request; /* NULL: not known */
 };
@@ -189,7 +189,7 @@ struct model_modify {
 	const struct life *object;
 	int from, to; /* ABI_QPS_*; QP_UNKNOWN */
 	uint32_t mask;
-	bool wrong; /* not in the table of transitions: */
+	bool wrong; /* not in the table of transitions: `fault` says why */
 	struct transition_fault fault;
 };
 

@@ -5,7 +5,7 @@
  * 	LOCAL_INV	           | posted ------ polled: invalid
  * 	SEND_WITH_INV	           | posted ------ polled at either end: invalid
  *
- * While it is not known whether an invalidation was done no rule checks the window.
+ * While it is not known whether an invalidation was executed, no rule checks the window.
  */
 #include "analyzer/model/window.h"
 

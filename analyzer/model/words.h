@@ -21,7 +21,7 @@ const char *words_bytes(uint64_t bytes, char text[32]);
 enum { WORDS_COUNT = 48 };
 const char *words_count(uint64_t n, const char *what, char text[WORDS_COUNT]);
 
-/* The same; the text is valid until the end of the block. */
+/* words_count() with a text that is valid until the end of the block. */
 #define WORDS_N(n, what) words_count(n, what, (char[WORDS_COUNT]){ "" })
 
 /* "mr2 of pd1" */

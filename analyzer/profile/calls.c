@@ -1,8 +1,8 @@
 /*
  * Control verbs, as a profile counts them
  *
- * A call delays posts of its thread if the thread has posted to a send queue before it, and does so
- * again: it is counted as one "while posting" when that post comes.
+ * A call delays posts if its thread posts to a send queue before and after it: it is counted as one
+ * "while posting" at the second post.
  */
 #include "analyzer/profile/calls.h"
 

@@ -4,9 +4,9 @@
  * A message that finds no receive posted is sent again after the peer's RNR timer (InfiniBand
  * specification, 9.7.5.2.8), as often as necessary. A latency alone cannot be distinguished from a
  * slow path, nor one at a multiple of the ACK timeout from a lost packet: so only requests are
- * examined that certainly found no receive (analyzer/model/starved.h). The first multiples count,
- * of timers far above the usual latency, and only from several stalls: requests that were queued
- * behind one another waited for one receive.
+ * examined that certainly found no receive (analyzer/model/starved.h). Only the first multiples of
+ * a timer count, if the timer is far above the usual latency, and only from several stalls:
+ * requests that were queued one behind the other waited for one receive.
  *
  * A software device of the kernel (rxe, siw) counts ticks: the timer is rounded down to ticks, and
  * the first tick is shorter. If two ticks are small compared with the timer, it may expire two

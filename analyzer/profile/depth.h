@@ -7,8 +7,8 @@
 #include "analyzer/profile/profile.h"
 
 /*
- * Requests were posted to the queue of @side, or one is about to complete. What was before @since
- * is not counted.
+ * Requests were posted to the queue of @side, or a request is about to complete. The time before
+ * @since is not counted.
  */
 void depth_post(struct profile_side *side, const struct model_post *post, int64_t since);
 void depth_complete(struct profile_side *side, const struct model_complete *complete,

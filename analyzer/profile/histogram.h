@@ -52,5 +52,5 @@ uint64_t histogram_class(const struct histogram *histogram, unsigned int i, uint
 /* The class of @value. */
 unsigned int histogram_class_of(uint64_t value);
 
-/* The number of values from @from to @to, in whole classes, including those of both ends. */
+/* The number of values from @from to @to, in whole classes, including the classes of both ends. */
 uint64_t histogram_between(const struct histogram *histogram, uint64_t from, uint64_t to);

@@ -120,8 +120,8 @@ static bool is_full(const struct lanes_block *block)
 }
 
 /*
- * The block that is no longer among the last is judged. If too many blocks wait for completions,
- * the oldest is judged without them.
+ * Judge the block that is no longer among the last. If too many blocks wait for completions, the
+ * oldest is judged without them.
  */
 static void judge_older_blocks(struct lanes *lanes)
 {

@@ -5,7 +5,7 @@
  * 	       --> model --------------------> posts, completions
  *
  * The model sees every event, since requests that are outstanding at the begin of a part were
- * posted before.
+ * posted before the part.
  */
 #include "analyzer/profile/pass.h"
 

@@ -24,7 +24,7 @@
 #include "core/store/db/ids.h"
 
 enum {
-	PROFILE_OPCODES = 18,  /* enum ibv_wr_opcode 0..15, others, and: */
+	PROFILE_OPCODES = 18,  /* enum ibv_wr_opcode 0..15, and the next two */
 	PROFILE_OTHER = 16,    /* opcodes above 15 */
 	PROFILE_RECEIVE = 17,  /* receives */
 	PROFILE_SIZES = 35,    /* 0; 1; 2; 3..4; 5..8; ... up to 2^32, and above */
@@ -43,7 +43,10 @@ struct profile_select {
 
 /* Requests of one opcode and size class. */
 struct profile_requests {
-	/* requests that the device accepted; 0 for receives: by their buffers */
+	/*
+	 * requests that the device accepted; 0 for receives: the size of their message is not known
+	 * yet
+	 */
 	uint64_t posted;
 	uint64_t completed;   /* with success */
 	uint64_t bytes;       /* of the posted ones; for receives, of the completed ones */
@@ -80,7 +83,7 @@ struct profile_place {
 	uint64_t posts, requests, judged, signalled; /* as in struct profile_posts */
 	uint64_t small, small_inline, inlined;
 	uint32_t longest;     /* most requests of one post */
-	struct histogram gap; /* between the previous post to the queue and each of these */
+	struct histogram gap; /* from the previous post to the queue to each post from here */
 };
 
 /*
@@ -175,7 +178,8 @@ struct profile_thread {
 /*
  * Messages of reliable queue pairs with both ends recorded. Once an end has polled its completion
  * the message has arrived, so `way` is an upper bound of the time on the network, counted from the
- * post, and the others are lower bounds of the time that completions spent in their CQs.
+ * post, and `lay_sent` and `lay_received` are lower bounds of the time that completions spent in
+ * their CQs.
  */
 struct profile_messages {
 	struct histogram way, lay_sent, lay_received;
@@ -214,7 +218,7 @@ struct profile {
 	int64_t duration;                    /* of the selected part; for phases the sum of all */
 	uint64_t nverbs;                     /* calls of verbs, without empty polls */
 	uint32_t one_of;    /* one in this many data verbs was recorded: no latencies, no gaps */
-	bool filtered;      /* events were left out by --filter */
+	bool filtered;      /* --filter left out events */
 	bool partial;       /* only a part of the trace was selected */
 	int64_t whole_from; /* posts and polls before it may be missing; INT64_MIN: none are */
 

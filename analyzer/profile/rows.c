@@ -10,7 +10,7 @@
 
 #include "core/base/vec.h"
 
-/* Room for element @i, in an array of @n elements. NULL if out of memory. */
+/* Memory for element @i, in an array of @n elements. NULL if out of memory. */
 static void *grow_rows(struct profiler *p, void *array, size_t *n, size_t i, size_t each)
 {
 	size_t more = i + 1 > 2 * *n ? i + 1 : 2 * *n;

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * The rows of a profile for threads, processes, queues and completion queues, created when they are
- * first used. NULL if out of memory, or if there is none of that number. Not thread-safe.
+ * first used. NULL if out of memory, or if the trace has nothing with that number. Not thread-safe.
  */
 #include "analyzer/profile/profiler.h"
 

@@ -79,7 +79,7 @@ static void note_latency(struct timing *t, const struct model_complete *told, si
 	(*heat)->n[bin][timeline_class_of(told->event->time - wc->posted_at)]++;
 }
 
-/* The request that it retires is still outstanding. */
+/* The request that the completion retires is still outstanding. */
 void timing_complete(struct timing *t, const struct model_complete *told)
 {
 	const struct wc *wc = &told->event->poll->wc[told->index];

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Is @symbol a mangled name of one of these? */
+/* Is @symbol a mangled name of one of these languages? */
 bool demangle_knows(const char *symbol);
 
 /*

@@ -50,7 +50,7 @@ static void add_place(struct hash *hash, const struct report *report, uint32_t s
 	hash_add(hash, "", 1);
 }
 
-/* Is it the step of the finding's event? Only the first step and this one are always there. */
+/* Is @step the finding's event? Only the first step and this one always exist. */
 static bool is_event(const struct finding_step *step, const struct finding *finding)
 {
 	return step->moment.id.thread == finding->event.thread &&

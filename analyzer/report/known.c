@@ -449,7 +449,7 @@ static void add_line(struct lines *lines, const struct subject *subject, const c
 	lines->failed |= !place || !*place;
 }
 
-/* Facts that do not count are left out. */
+/* Add lines for all facts that count. */
 static void add_facts(struct lines *lines, const struct report *report)
 {
 	const struct facts *facts = report->findings->facts;

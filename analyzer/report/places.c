@@ -7,7 +7,7 @@
  *
  * The rows of a list are sorted by their stacks. So the row before and the row after have the
  * longest common parts with it, and one frame more tells them apart. Only the last frame that is
- * shown has its line; if two rows read alike then, all of their frames have.
+ * shown has its line; if two rows still read alike, all of their frames have lines.
  *
  * Frames of the Python interpreter are the same for all programs, and those of the Python code are
  * not recorded: a stack ends there, and the text says so.

@@ -40,7 +40,10 @@ const char *places_text(struct places *places, uint32_t list, uint32_t stack);
  */
 const char *place_line(const struct report *report, uint32_t stack, char *text, size_t size);
 
-/* The same as a symbol, borrowed from the report's symbols; false: not known. */
+/*
+ * The function that called the verb, as a symbol borrowed from the report's symbols; false: not
+ * known.
+ */
 bool place_symbol(const struct report *report, uint32_t stack, struct symbol *ret_symbol);
 
 /* Shorten a text to @width bytes: callers in the middle are left out first. Returns @text. */

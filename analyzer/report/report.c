@@ -1,6 +1,4 @@
-/*
- * Functions that both kinds of report need
- */
+/* Functions that the reports for people and those for programs share */
 #include "analyzer/report/report.h"
 
 #include <string.h>
@@ -32,7 +30,7 @@ const char *report_qp(const struct first_error *error)
 	return error->name[0] ? error->name : "a queue pair";
 }
 
-/* The callers of these are the same in every program. */
+/* The callers of these functions are the same in every program. */
 static bool is_start(const struct symbol *symbol)
 {
 	static const char *const starts[] = { "__libc_start", "start_thread", "_start", "clone" };

@@ -251,7 +251,7 @@ static void put_rule(struct json *json, const struct rule *rule)
 	text_fini(&help);
 }
 
-/* The kinds of facts are rules after the others. */
+/* The kinds of facts are listed as rules, after the rules of rules.def. */
 static void put_fact_kind(struct json *json, const struct fact_info *info)
 {
 	json_open(json, NULL, '{');

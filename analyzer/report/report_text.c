@@ -304,7 +304,7 @@ static void print_gap_rules(const struct report *report, size_t first)
 	}
 }
 
-/* Is it the same gap in two processes? */
+/* Are @a and @b the same gap in two processes? */
 static bool is_gap_alike(const struct unchecked *a, const struct unchecked *b)
 {
 	return a->alike && a->alike == b->alike && a->rule == b->rule && a->partly == b->partly;

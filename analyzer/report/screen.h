@@ -1,7 +1,6 @@
 #pragma once
 /*
- * The lines of the first screen: see report_screen.c. Entries for which there is no room are left
- * out.
+ * The lines of the first screen: see report_screen.c. Entries that do not fit are left out.
  *
  * Not thread-safe.
  */
@@ -20,9 +19,7 @@ struct screen {
 };
 enum { SCREEN_FINDINGS = FACT_COUNT, SCREEN_WAITS, SCREEN_LATE };
 
-/*
- * Print @t in lines that begin at @indent, if there is room for them, and empty it and the spans.
- */
+/* Print @t in lines that begin at @indent, if they fit, and empty it and the spans. */
 bool screen_print_wrapped(struct screen *screen, unsigned int indent, struct text *t);
 
 /* "and 3 more elsewhere"; nothing if @n is 0. @t is empty. */
@@ -45,7 +42,7 @@ uint64_t screen_line_key(const struct report *report, uint64_t kind, uint32_t st
 /* The list of findings, which uses the remaining lines (screen_findings.c). */
 void screen_print_findings(struct screen *screen);
 
-/* Does a process wait for one that is to blame (screen_waits.c)? */
+/* Does a process wait for a process that is to blame (screen_waits.c)? */
 bool screen_has_waits(const struct report *report);
 void screen_print_waits(struct screen *screen);
 

@@ -80,7 +80,7 @@ static void put_advice(struct text *t, enum rule_id rule)
 	text_addf(t, "to do: %.*s", end ? (int)(end - advice) + 1 : (int)strlen(advice), advice);
 }
 
-/* The place of the finding's event, which is the last step of most. */
+/* The place of the finding's event, which is the last step of most findings. */
 static uint32_t find_place(const struct finding *finding)
 {
 	uint32_t stack = 0;
@@ -111,8 +111,8 @@ static void put_finding(struct text *t, struct screen *screen, const struct grou
 }
 
 /*
- * If there are many hazards, each has one line; the first of those that break alike also has the
- * condition. What happened is below the screen.
+ * If there are many hazards, each has one line; the first of those that break under the same
+ * condition also names it. What happened is below the screen.
  */
 static bool print_hazard(struct screen *screen, struct text *t, const struct group *group,
 			 const char **breaks)

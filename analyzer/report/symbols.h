@@ -41,12 +41,12 @@ unsigned int symbols_find(struct symbols *symbols, const struct frame *frame,
 bool frame_is_ours(const struct frame *frame);
 
 /*
- * Is it a function of <infiniband/verbs.h> or <rdma/rdma_verbs.h>, which a build without
+ * Is @symbol a function of <infiniband/verbs.h> or <rdma/rdma_verbs.h>, which a build without
  * optimisation contains as separate functions? The event names the verb anyway.
  */
 bool symbol_is_of_verbs(const struct symbol *symbol);
 
-/* Is it a function of the Python interpreter? Frames of the Python code are not recorded. */
+/* Is @symbol a function of the Python interpreter? Frames of the Python code are not recorded. */
 bool symbol_is_python(const struct symbol *symbol);
 
 /*

@@ -1,6 +1,4 @@
-/*
- * STATE-005: datagrams to a number that is not their receiver's
- */
+/* STATE-005: datagrams to a queue pair number that is not their receiver's */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

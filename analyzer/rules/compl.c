@@ -117,7 +117,7 @@ void compl_003_over(struct check *check, const struct model_destroy *destroy)
 	finding_step(finding, destroy->returned ? "destroyed" : "destroy hangs", &destroy->moment);
 }
 
-/* "before that at 2:101", of the armings and polls of a CQ */
+/* "armed at 2:101, after its last poll at 2:99" */
 static void describe_order(const struct wake *wake, char *text, size_t size)
 {
 	char armed[32], polled[32];
@@ -143,8 +143,8 @@ static void describe_order(const struct wake *wake, char *text, size_t size)
 
 /*
  * COMPL-004. The other end's trace shows that the completion had arrived. If the CQ is armed for
- * solicited events only, or not at all, such an event may still come, or another thread may arm the
- * CQ: these are hazards.
+ * solicited events only, or not at all, a solicited event may still come, or another thread may arm
+ * the CQ: these cases are hazards.
  */
 void compl_004(struct check *check, const struct model_wait *wait)
 {

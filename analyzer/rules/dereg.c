@@ -47,7 +47,10 @@ static bool is_signalled(const struct queue *queue, const struct queue_request *
 	return queue->send && request->signalled && (state == ABI_QPS_RTS || state == ABI_QPS_SQD);
 }
 
-/* Is it an unsignalled send, with nothing polled since, not even a reply, that shows it is done? */
+/*
+ * Is @request an unsignalled send of which no completion or reply polled since shows that it is
+ * done?
+ */
 static bool is_unsignalled(const struct queue *queue, const struct queue_request *request)
 {
 	const struct life *qp = queue->owner;
@@ -193,7 +196,9 @@ void mkey_005(struct check *check, const struct model_destroy *destroy)
 	judge_change(check, &change);
 }
 
-/* MKEY-005: requests that use a region's memory, or protection domain, of before ibv_rereg_mr(). */
+/*
+ * MKEY-005: requests that use a region's memory, or protection domain, from before ibv_rereg_mr().
+ */
 void mkey_005_rereg(struct check *check, const struct trace_event *event)
 {
 	const struct call *call = event->call;

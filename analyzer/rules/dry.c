@@ -17,7 +17,7 @@ enum {
 	LONG_NS = 250000000,
 };
 
-/* Is it too small? Then as many messages waited at once as it ever had receives. */
+/* Is the queue too small: did as many messages wait at once as it ever had receives? */
 static bool is_too_small(const struct queue *queue)
 {
 	const struct queue_dry *dry = &queue->dry;
@@ -108,7 +108,8 @@ static void report_unread_limit(struct check *check, const struct life *life)
 
 /*
  * The limit event comes when a receive is taken and fewer than the limit are left, or at once. A
- * queue that never held as many receives gives the event with its first message, and none later.
+ * queue that never held as many receives as the limit gives the event with its first message, and
+ * none later.
  */
 void state_007_limit(struct check *check, const struct life *life)
 {

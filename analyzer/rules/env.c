@@ -115,7 +115,7 @@ void env_002(struct check *check, const struct findings *findings)
 
 enum { COUNTERS_SHOWN = 3 };
 
-/* The counters of a port that have risen; the meanings are those of its first. */
+/* The counters of a port that have risen: how many of each kind, and the text about them. */
 struct port_sum {
 	struct check *check;
 	size_t part;

@@ -55,7 +55,7 @@ struct finding {
 	uint32_t *also;   /* other processes with the same finding */
 	size_t nalso;
 	struct finding *hidden; /* the next hidden one */
-	/* a finding that includes this one, which is hidden; NULL: it is not */
+	/* a finding that includes this one, which is hidden; NULL: this one is not hidden */
 	const struct finding *teller;
 	/* of a group of objects */
 	uint64_t bytes;              /* of all objects */

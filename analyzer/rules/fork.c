@@ -148,7 +148,7 @@ static bool is_fork(const struct trace_event *fork)
 	return fork->fork->kind == TRACE_FORKED && !fork->fork->error;
 }
 
-/* FORK-001. Whether the child calls exec() does not matter: the harm is done before. */
+/* FORK-001. Whether the child calls exec() does not matter: the harm is done before exec(). */
 void fork_001(struct check *check, const struct trace_event *fork)
 {
 	const struct pinned *pinned = model_pinned(check->model, fork->process);
@@ -472,7 +472,10 @@ static void report_staying(struct check *check, const struct trace_event *fork)
 	finding_step(finding, "forked", &moment);
 }
 
-/* Does it certainly execute another program, with all descriptors unchanged? */
+/*
+ * Does a child that was created by @how certainly execute another program with all descriptors
+ * unchanged?
+ */
 static bool execs_at_once(const char *how)
 {
 	return !strcmp(how, "exec") || !strcmp(how, "system") || !strcmp(how, "popen");

@@ -24,7 +24,7 @@ void judge_where(struct finding *finding, const struct model_use *use);
 struct finding *judge_add(struct check *check, enum rule_id rule, const struct moment *moment,
 			  const struct life *object, const char *where);
 
-/* The same for a hazard, of which the caller says when it breaks, too. */
+/* The same for a hazard; the caller also sets the condition under which the program breaks. */
 struct finding *judge_hazard(struct check *check, enum rule_id rule, const struct moment *moment,
 			     const struct life *object, const char *where);
 
@@ -72,5 +72,5 @@ const char *judge_bytes(uint64_t bytes, char text[32]);
 /* "qp2 (number 0x11)", "mr1 (lkey 0x1000)", "pd1" */
 const char *judge_name(const struct life *object, char *text, size_t size);
 
-/* Was it recorded with --strict? */
+/* Was the trace recorded with --strict? */
 bool judge_is_strict(const struct check *check);

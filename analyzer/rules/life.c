@@ -86,7 +86,7 @@ void life_002(struct check *check, const struct model_use *use)
 		     judge_outcome(use, outcome, sizeof(outcome)));
 }
 
-/* "mr1, made by thread 3 at 1:20,"; "qp1, qp2 and 3 more" */
+/* "mr1, created by thread 3 at 1:20,"; "qp1, qp2 and 3 more" */
 static void list_children(const struct model_destroy *destroy, char *text, size_t size)
 {
 	size_t used = 0;
@@ -227,7 +227,7 @@ static void fill_leak(struct finding *finding, const struct model_leak *leak,
 
 /*
  * LIFE-004: one finding for each place that made objects which were left. Objects that depend on
- * these, or could not be destroyed because of these, are added to it.
+ * these, or could not be destroyed because of these, are added to the finding.
  */
 void life_004(struct check *check, const struct model_leak *leak)
 {

@@ -29,7 +29,7 @@ struct lost {
 	uint64_t n;                   /* of them */
 };
 
-/* Huge pages that are still registered and mapped. */
+/* Does the event report huge pages that are still registered and mapped? */
 static bool is_huge(const struct memory_event *memory)
 {
 	return memory->what && !strcmp(memory->what, "huge");

@@ -14,7 +14,7 @@
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
-/* LIFE-008: an AH is destroyed under outstanding requests. Later posts are others' mistakes. */
+/* LIFE-008: an AH is destroyed under outstanding requests. Later posts break other rules. */
 void life_008(struct check *check, const struct model_destroy *destroy)
 {
 	struct queue_named named;
@@ -71,7 +71,7 @@ static bool is_same_buffer(const struct model_strain *strain)
 	       queue_sge(queue, last, 0)->addr == queue_sge(queue, strain->earlier, 0)->addr;
 }
 
-/* COMPL-006. Programs that give many requests one number are never reported. */
+/* COMPL-006. Programs that give many requests the same wr_id are never reported. */
 void compl_006(struct check *check, const struct model_strain *strain)
 {
 	struct finding *finding;
@@ -153,7 +153,7 @@ void mkey_007(struct check *check, const struct model_strain *strain)
 		     strain->earlier->wr_id, strain->queue->completed);
 }
 
-/* The common part of both rules for a completion. */
+/* The part that LIFE-005 and LIFE-006 have in common. */
 static struct finding *add_completion(struct check *check, enum rule_id rule,
 				      const struct model_complete *complete)
 {
@@ -206,7 +206,7 @@ void life_005(struct check *check, const struct model_complete *complete)
 
 /*
  * LIFE-006: reported if a completion of a destroyed queue pair is polled. The trace does not show
- * whether any others were left.
+ * whether other completions were left.
  */
 void life_006(struct check *check, const struct model_complete *complete)
 {

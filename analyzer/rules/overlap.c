@@ -2,9 +2,9 @@
  * MKEY-007 and MKEY-009: two outstanding requests with one buffer
  *
  * Hazards: whether bytes were lost depends on when messages come. Reported when the queue ends,
- * since only then is it known whether the program keeps its buffers apart at all. One that
- * receives everything into one place does so on purpose, as the pingpongs do: it does not read
- * it. But one that reads from different places is interested in what it gets.
+ * since only then is it known whether the program keeps its buffers apart at all. A program that
+ * receives everything into one buffer does it on purpose, as ping-pongs do: it ignores the
+ * contents. But a program that READs from different addresses needs what it gets.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -104,7 +104,7 @@ static void report_resent(struct check *check, const struct life *life, const st
 		     "transfers the bytes of that message");
 }
 
-/* Does one of its queues receive or read into separate buffers? */
+/* Does a queue of @life receive or read into separate buffers? */
 static bool separates_buffers(const struct life *life, const struct overlap_pair *pair)
 {
 	const struct overlaps *sends = life->sq ? life->sq->overlaps : NULL;
@@ -275,7 +275,7 @@ static void report_overtaken(struct check *check, const struct life *life)
 		     "wait for the earlier request, which reads what was written");
 }
 
-/* The READ is another queue pair's. */
+/* Report a send of data that a READ of another queue pair may not have brought yet. */
 static void report_other_read(struct check *check, const struct life *life)
 {
 	const struct overlap_pair *pair = &life->sq->overlaps->abroad;

@@ -17,7 +17,7 @@ enum {
 	LEAST = 10000,    /* posts, polls, events: fewer take only a few milliseconds */
 	FEW = 256,        /* the same, if they take a large part of the time */
 	RUNS = 16,        /* in at least as many runs: fewer may just refill an empty queue */
-	MOST = 75,        /* percent of them: the program does so as a rule */
+	MOST = 75,        /* percent of them: it is a habit of the program */
 	DEEP = 16,        /* outstanding requests: with fewer there is nothing to save */
 	HOT_CALLS = 16,   /* calls: fewer are made for one queue pair connected late */
 	HOT_SHARE = 5,    /* percent of the time: two runs differ by about as much */
@@ -90,7 +90,10 @@ static bool is_brief(const struct hot *hot, enum object_kind kind)
 	       hot->made[kind].brief * BRIEF_SENDS >= hot->sends;
 }
 
-/* The kind of which most were made for a few sends each; OBJECT_COUNT: of none enough. */
+/*
+ * The kind of object of which most were made for a few sends each; OBJECT_COUNT: too few of each
+ * kind.
+ */
 static enum object_kind find_short_lived(const struct hot *hot)
 {
 	enum object_kind most = OBJECT_COUNT;

@@ -1,8 +1,8 @@
 /*
  * QUEUE: the capacity of queues
  *
- * The model has found the events (analyzer/model/strain.c), and that its numbers are certain. This
- * file has the rules that they break, and the sentences.
+ * The model has found the events (analyzer/model/strain.c), and that the counts of the queue are
+ * certain. This file has the rules that the events break, and the sentences.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -39,7 +39,7 @@ static struct finding *add_strain(struct check *check, enum rule_id rule,
 	return finding;
 }
 
-/* The oldest outstanding request, and the post. */
+/* Add the steps of the oldest outstanding request and of the post. */
 static void add_steps(struct finding *finding, const struct model_strain *strain)
 {
 	const struct queue_request *oldest = queue_oldest(strain->queue);
@@ -62,7 +62,10 @@ static const char *error_name(int error, char text[32])
 	return text;
 }
 
-/* Report a full queue that refused a request, which was given up; or that accepted one too many. */
+/*
+ * Report a full queue that refused a request that the program never posted again; or that accepted
+ * one request too many.
+ */
 static void report_overflow(struct check *check, enum rule_id rule,
 			    const struct model_strain *strain)
 {
@@ -120,9 +123,10 @@ static bool may_drop_requests(const struct model_strain *strain)
 }
 
 /*
- * Were several requests in a row refused without the program noticing? There was room afterwards,
- * but it posted none again. A program that fills a queue until a post is refused has one refusal,
- * or posts the refused requests later: by then it has used all of its buffers.
+ * Were several requests in a row refused without the program noticing? The queue had free entries
+ * afterwards, but the program posted none of these requests again. A program that fills a queue
+ * until a post is refused has one refusal, or posts the refused requests later: by then it has used
+ * all of its buffers.
  */
 static bool is_unnoticed(const struct model_strain *strain, bool send)
 {

@@ -43,12 +43,12 @@ enum { COMPLETE_SOON = 250000000 }; /* ns */
 	X(inside, struct model_inside)     /* a call on an object that another thread destroys */ \
 	X(crash, struct model_crash)       /* a process crashed after a destroy */                \
 	X(device, struct model_device)     /* a device of a list that was freed is used */        \
-	X(foreign, struct model_foreign)   /* an object of another context was given */           \
+	X(foreign, struct model_foreign)   /* an object of another context was passed */          \
 	X(call, struct trace_event)        /* a control verb begins */                            \
 	X(returned, struct trace_event)    /* it has returned */                                  \
 	X(post, struct model_post)         /* requests were posted; for each post: be quick */    \
 	X(complete, struct model_complete) /* one that is not plain (below) was polled */         \
-	X(strain, struct model_strain)     /* a queue was given more than it can hold */          \
+	X(strain, struct model_strain)     /* a queue got more than it can hold */                \
 	X(astray, struct model_astray)     /* a datagram without a receiver */                    \
 	X(retire, struct life)             /* a queue or CQ ends, what it saw still known */      \
 	X(batch, struct model_batch)       /* ibv_next_poll() was out of place */                 \

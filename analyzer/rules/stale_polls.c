@@ -90,7 +90,7 @@ void life_001_polls(struct check *check, const struct model_exit *end)
 		each_count(check, end, report_stale);
 }
 
-/* Does a thread do nothing but poll? Those that have just found a completion are in crash.c. */
+/* Does a thread do nothing but poll? Threads that have just found a completion are in crash.c. */
 static bool does_only_poll(const struct counts *counts, uint32_t thread, const struct life *cq)
 {
 	const struct model *model = counts->check->model;

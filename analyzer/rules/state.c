@@ -70,7 +70,7 @@ void state_001(struct check *check, const struct model_modify *modify)
 	finding_step(finding, "refused", &moment);
 }
 
-/* "ibv_post_send() returned 22 (Invalid argument)", "... took it" */
+/* "ibv_post_send() returned 22 (Invalid argument)", "... accepted this" */
 static const char *describe_outcome(const struct post *post, char *text, size_t size)
 {
 	const char *verb = verb_infos[post->verb].name;
@@ -167,7 +167,7 @@ static void report_error(struct check *check, enum rule_id rule, const struct mo
 		     describe_outcome(post, outcome, sizeof(outcome)));
 }
 
-/* Did the program learn of it from a completion, and not from its own call or an event? */
+/* Did the program learn of the error from a completion, and not from its own call or an event? */
 static bool is_polled(const struct model_misfit *misfit)
 {
 	return misfit->object->qp->told && misfit->object->qp->status;

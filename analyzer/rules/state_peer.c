@@ -119,7 +119,7 @@ static void describe_mismatch(struct check *check, const struct life *qp, const 
 	finding_step(finding, "and its peer", &other->qp->rtr);
 }
 
-/* More outstanding reads than the other end accepts, if that made one fail. */
+/* Report more outstanding READs than the other end accepts, if they made one fail. */
 static void compare_reads(struct check *check, const struct model_complete *complete,
 			  const struct life *other)
 {
@@ -137,7 +137,7 @@ static void compare_reads(struct check *check, const struct model_complete *comp
 	complete->qp->peer->reads_refused = true;
 }
 
-/* Report that the only queue pair with the number is connected to another one. */
+/* Report that the only queue pair with the number is connected to another queue pair. */
 static void report_misconnected(struct check *check, const struct model_complete *complete)
 {
 	const struct wc *wc = &complete->event->poll->wc[complete->index];
@@ -169,7 +169,7 @@ static const struct life *find_claimant(struct check *check, const struct life *
 	return NULL;
 }
 
-/* STATE-005: it was connected to its own number, as was another queue pair to that number. */
+/* STATE-005: the queue pair was connected to its own number, and so was another queue pair. */
 void state_005_self(struct check *check, const struct model_complete *complete)
 {
 	const struct life *qp = complete->qp, *other;

@@ -200,8 +200,8 @@ static bool is_of_module(const struct frame *frame, const char *const *names)
  *
  *	ibv_post_send < program < handler < libc's trampoline < provider < ibv_poll_cq < program
  *
- * The kernel returns to the begin of the trampoline; all other return addresses are behind a call,
- * and hardly ever at the begin of a function. Libraries of verbs do not call the program.
+ * The kernel returns to the begin of the trampoline; all other return addresses follow a call, and
+ * are hardly ever at the begin of a function. Libraries of verbs do not call the program.
  */
 static bool is_in_handler(struct trace *trace, uint32_t stack)
 {

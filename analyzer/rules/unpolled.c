@@ -1,8 +1,8 @@
 /*
  * COMPL-002: what was outstanding, or had not been polled, when a queue pair was destroyed
  *
- * Each kind of it is a row of kinds[]: the test, the text and the consequence. If requests were
- * left in a queue that the program had put into ERR, nothing else is reported.
+ * Each kind of what was left is a row of kinds[]: the test, the text and the consequence. If
+ * requests were left in a queue that the program had put into ERR, nothing else is reported.
  *
  * Only for queues whose content is certain (analyzer/model/queue.h).
  */
@@ -154,7 +154,7 @@ static void describe_unpolled(const struct left *left, struct finding *finding)
 	describe_silence(finding, sq, waited);
 }
 
-/* The last request, if it is unsignalled, and no other one will have a completion. */
+/* The last request, if it is unsignalled, and no other request will have a completion. */
 static const struct queue_request *find_unsignalled(const struct queue *sq)
 {
 	const struct queue_request *last = sq->count ? queue_at(sq, sq->count - 1) : NULL;
@@ -181,7 +181,7 @@ static bool is_unknown(struct check *check, const struct life *qp, const struct 
 	return now - (polled > last->time ? polled : last->time) >= SLEEP_NS;
 }
 
-/* None of its last sends was signalled. */
+/* Was the last send not signalled, and can the program not know that it was done? */
 static bool has_unsignalled(struct left *left)
 {
 	const struct life *qp = left->qp;
@@ -217,7 +217,7 @@ static const struct life *find_unread_cq(const struct life *qp, int64_t now)
 
 /*
  * Messages that had arrived before the destroy, since the sends of the other end had completed. One
- * or two may be the goodbye of a program, or credits.
+ * or two may be the last messages of a protocol, or credits.
  */
 static bool has_unread_messages(struct left *left)
 {
@@ -407,7 +407,7 @@ static void report_lost(struct check *check, const struct lost_pool *pool, const
 	finding_step(finding, "destroyed last", moment);
 }
 
-/* COMPL-002: the pool is deregistered, or its process ends. */
+/* COMPL-002: the region of a pool is deregistered, or its process ends. */
 void compl_002_pool(struct check *check, const struct model_destroy *destroy)
 {
 	const struct life *mr = destroy->object;

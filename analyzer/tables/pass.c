@@ -13,7 +13,10 @@
 #include "analyzer/rules/findings.h"
 #include "core/wire/log.h"
 
-/* Can it be read alone? Not a forked child, which begins with copies of its parent's objects. */
+/*
+ * Can the events of @process be read alone? Not those of a forked child, which begins with copies
+ * of its parent's objects.
+ */
 static bool is_readable_alone(struct trace *trace, uint32_t process)
 {
 	const struct process *p = trace_process(trace, process);

@@ -23,8 +23,8 @@ struct requests_watcher {
 void requests_watch(void *rows, const struct requests_watcher *watcher);
 
 /*
- * Collect at least @least rows, if there are so many, before the next one is returned: then these
- * can be read column by column, which is much faster.
+ * Collect at least @least rows, if there are so many, before the next one is returned: then the
+ * collected rows can be read column by column, which is much faster.
  */
 void requests_collect(void *rows, uint32_t least);
 

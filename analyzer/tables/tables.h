@@ -13,7 +13,7 @@ struct qps;
 /* All tables, terminated by NULL: for listings. */
 extern const struct made_table *const model_tables[];
 
-/* Add them to the trace's connection. 0 or -errno; free after the trace is closed. */
+/* Add the tables to the trace's connection. 0 or -errno; free after the trace is closed. */
 int model_tables_add(struct trace *trace, struct model_tables **ret_tables);
 
 /* Table qps, to be filled by a pass of another purpose (qps.h). */

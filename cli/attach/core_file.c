@@ -7,8 +7,9 @@
  *	                        NT_PRPSINFO  number and name of the process
  *	                        NT_FILE      mapped files: addresses, offset, path
  *
- * Memory of files is not in a core unless the process changed it (coredump_filter in core(5)); that
- * of shared files, as rings of the recorder and segments of the software device, is left out, too.
+ * Memory of files is not in a core unless the process changed it (coredump_filter in core(5));
+ * memory of shared files, such as rings of the recorder and segments of the software device, is not
+ * in a core, either.
  */
 #include "cli/attach/core_file.h"
 

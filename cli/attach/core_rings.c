@@ -50,7 +50,10 @@ static uint64_t copy_map(const struct memory *memory, const struct target_map *m
 	return done;
 }
 
-/* The file of the ring that begins at map @i, with all of its mappings. False: it is not there. */
+/*
+ * The file of the ring that begins at map @i, with all of its mappings. False: the core does not
+ * have it.
+ */
 static bool write_ring(const struct target *target, const struct memory *memory, size_t i, int fd)
 {
 	const char *path = target->maps[i].path;
@@ -106,7 +109,7 @@ static int add_ring(const char *path, struct core_rings *rings)
 	struct ring ring = { 0 };
 
 	if (ring_open_leftover(&ring, path))
-		return 0; /* not all of it is in the core */
+		return 0; /* not the whole ring is in the core */
 	added = vec_push(rings->rings, rings->n);
 	if (added) {
 		ring_read_head(&ring, &head);
@@ -119,7 +122,7 @@ static int add_ring(const char *path, struct core_rings *rings)
 	return added ? 0 : -ENOMEM;
 }
 
-/* Is this the first mapping of its file? */
+/* Is map @i the first mapping of its file? */
 static bool is_first_mapping(const struct target *target, size_t i)
 {
 	for (size_t k = 0; k < i; k++)

@@ -96,7 +96,7 @@ static const char *refuse_status(const struct target *process)
 	return why;
 }
 
-/* The first mapping of a file whose name begins so. */
+/* The first mapping of a file whose name begins with @name. */
 static const struct target_map *find_map(const struct target *process, const char *name)
 {
 	for (size_t i = 0; i < process->nmaps; i++) {
@@ -287,7 +287,7 @@ static bool add_object(struct attach_object **all, size_t *n, struct attach_obje
 	return added;
 }
 
-/* Is it a live region? Freed memory may look like one, but the device knows its regions. */
+/* Is @mr a live region? Freed memory may look like one, but the device knows its regions. */
 static bool is_region(const struct facts *facts, const struct handle_mr *mr)
 {
 	bool any = false;
@@ -406,7 +406,7 @@ static int inject_and_call(struct entered *entered, const struct calls *calls,
 	return err;
 }
 
-/* Reduce @threads to the threads that were inside. Returns how many. */
+/* Reduce @threads to the threads that were inside the library. Returns their number. */
 static size_t select_threads(struct target_thread *threads, size_t n,
 			     const struct attach_request *request)
 {
@@ -423,7 +423,7 @@ static size_t select_threads(struct target_thread *threads, size_t n,
 
 /*
  * Threads leave the library in microseconds, except one that waits for an event. A thread that has
- * left does not return.
+ * left does not enter it again.
  */
 static int find_inside(struct entered *entered, const struct calls *calls)
 {

@@ -101,7 +101,7 @@ static bool open_registry(struct reader *reader, const char *dir, int length)
 	return true;
 }
 
-/* Is this segment the process's own, and not that of a peer? */
+/* Is the segment with @header the process's own, and not that of a peer? */
 static bool is_own(const struct reader *reader, const struct shm_seg *header)
 {
 	struct node node;
@@ -110,7 +110,7 @@ static bool is_own(const struct reader *reader, const struct shm_seg *header)
 	       node.pid == reader->process->inner_pid;
 }
 
-/* Is the text that of a segment's path: "DIR/node.N.INSTANCE.0"? Returns the length of DIR. */
+/* Is @path that of a segment: "DIR/node.N.INSTANCE.0"? Returns the length of DIR. */
 static int match_segment(const char *path)
 {
 	const char *last = strrchr(path, '/');

@@ -2,9 +2,9 @@
 /*
  * The objects of a process on the software device, read from its shared memory.
  *
- * It is read without a lock, and without the process noticing, so values may be of different
- * moments. Any value may have been written by another user's program, so each is checked or
- * bounded. Not thread-safe.
+ * The memory is read without a lock, and without the process noticing, so values may be of
+ * different moments. Any value may have been written by another user's program, so each is checked
+ * or bounded. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,7 +62,7 @@ struct fabric_srq {
 struct fabric {
 	bool joined;    /* the process takes part in a fabric */
 	char path[512]; /* of its segment, in its own file system */
-	char why[256];  /* it cannot be read; "": it was */
+	char why[256];  /* why it cannot be read; "": it was read */
 	uint64_t instance;
 	uint32_t node;
 	uint64_t mapped_at; /* the segment in the process */

@@ -36,7 +36,7 @@ enum handle_wait {
 	HANDLE_WAITS,
 };
 
-/* The queues of a queue pair of rxe: requests and receives that are outstanding, and room. */
+/* The queues of a queue pair of rxe: outstanding requests and receives, and their maximum. */
 struct handle_rings {
 	bool known;
 	bool needs_receive;                                  /* the first request does */

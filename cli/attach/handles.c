@@ -7,7 +7,7 @@
  *		--> a queue pair, if its PD and CQs begin so, too, and state and type are valid
  *		--> a region, if its PD begins so, and its memory is mapped
  *		--> a CQ, if it has a channel that begins so, whose descriptor is open
- *	CQs without a channel are those of queue pairs.
+ *	CQs without a channel are found by their queue pairs.
  *
  * Memory is searched twice, small mappings first, up to a limit of bytes and time; pages that were
  * never touched are left out, since reading them would allocate them.

@@ -79,7 +79,7 @@ struct frame {
 
 enum { UC_FP_XSTATE = 1, UC_SIGCONTEXT_SS = 2, UC_STRICT_RESTORE_SS = 4, STACK_INVALID = 0x40 };
 
-/* At the end of the first 512 bytes of vectors, and behind all of them. */
+/* The words at the end of the first 512 bytes of the vector state, and those behind all of it. */
 struct xstate_words {
 	uint32_t magic, extended;
 	uint64_t features;
@@ -99,7 +99,9 @@ struct inject {
 
 /* Waiting for stops */
 
-/* Wait for its next stop, in *@ret_status. False: it has ended, or @until has passed. */
+/*
+ * Wait for the next stop of the thread, in *@ret_status. False: it has ended, or @until has passed.
+ */
 static bool await_stop(const struct inject *inject, uint64_t until, int *ret_status)
 {
 	static const struct timespec pause = { 0, 20000 };
@@ -144,8 +146,8 @@ static bool is_call_restarted(const struct user_regs_struct *r)
 }
 
 /*
- * Find the number of a system call that an earlier stop has interrupted. The kernel has forgotten
- * it, but the code before the call has it: mov $number, %eax; syscall. False: other code.
+ * Find the number of a system call that an earlier stop has interrupted. The kernel no longer
+ * reports it, but the code before the call has it: mov $number, %eax; syscall. False: other code.
  */
 static bool find_number(struct inject *inject)
 {
@@ -212,7 +214,7 @@ static const char *judge_stack(const struct inject *inject, bool asleep)
 	return why;
 }
 
-/* Is it in a critical section of rseq(2), which the kernel would abort for a handler? */
+/* Is the thread in a critical section of rseq(2), which the kernel would abort for a handler? */
 static bool is_in_rseq(const struct inject *inject)
 {
 #ifdef PTRACE_GET_RSEQ_CONFIGURATION
@@ -330,7 +332,7 @@ static enum tried try_thread(struct inject *inject, const struct target_thread *
 	return tried;
 }
 
-/* Does its system call have a time limit, or would it be seen to be interrupted? */
+/* Does the thread's system call have a time limit, or would the program see it interrupted? */
 static bool is_second_choice(const struct target *process, const struct target_thread *thread)
 {
 	if (thread->syscall < 0)
@@ -475,7 +477,7 @@ static bool write_memory(const struct inject *inject, uint64_t at, const void *f
 	return process_vm_writev(inject->in.process->pid, &mine, 1, &theirs, 1, 0) == (ssize_t)n;
 }
 
-/* Let it run until it has returned from the "handler". */
+/* Let the thread run until it has returned from the "handler". */
 static int await_return(const struct inject *inject, uint64_t frame)
 {
 	const uint64_t until = clock_monotonic() + PATIENCE;

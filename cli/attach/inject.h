@@ -27,8 +27,8 @@ struct inject_process {
 };
 
 /*
- * Stop a thread where it holds no lock. 0 and an object to be given to inject_end(); -EAGAIN if
- * none was found in some seconds, with *@ret_why, a text of ours; -ESRCH, -EPERM.
+ * Stop a thread where it holds no lock. 0 and an object that the caller passes to inject_end();
+ * -EAGAIN if none was found in some seconds, with *@ret_why, a text of ours; -ESRCH, -EPERM.
  */
 int inject_begin(const struct inject_process *in, struct inject **ret_inject, const char **ret_why);
 
@@ -44,7 +44,7 @@ void inject_end(struct inject *inject);
 
 /*
  * Find the threads with code at @start to @end on their stacks: at most @most in @ret_tids; returns
- * how many there are. A thread whose stack is not known counts.
+ * their number. A thread whose stack is not known counts.
  */
 size_t inject_find_inside(const struct inject_process *in, uint64_t start, uint64_t end,
 			  uint32_t *ret_tids, size_t most);

@@ -224,7 +224,7 @@ static int read_error(const struct nlmsghdr *message)
 	return err <= 0 ? err : -EPROTO;
 }
 
-/* Is the whole message there? libmnl's own check takes lengths of 2 GiB and more as negative. */
+/* Is the message complete? libmnl's own check takes lengths of 2 GiB and more as negative. */
 static bool is_whole(const struct nlmsghdr *message, int left)
 {
 	return left >= (int)sizeof(*message) && message->nlmsg_len <= (uint32_t)left &&
@@ -325,7 +325,7 @@ static int query_all_objects(struct mnl_socket *socket, struct collect *collect)
 			collect->kind = (enum kernel_kind)kind;
 			err = query_kernel(socket, questions[kind].command,
 					   &collect->devices->at[i], read_object_reply, collect);
-			/* an older kernel does not have all of these */
+			/* an older kernel lacks some of these commands */
 			if (err == -ENOMEM)
 				return err;
 		}

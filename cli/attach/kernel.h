@@ -2,7 +2,7 @@
 /*
  * The RDMA objects of a process that the kernel knows, by RDMA netlink (NETLINK_RDMA, nldev).
  *
- * The kernel tells keys and some attributes only to users with CAP_NET_ADMIN. Not thread-safe.
+ * The kernel reports keys and some attributes only to users with CAP_NET_ADMIN. Not thread-safe.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -26,7 +26,7 @@ struct kernel_object {
 	uint32_t number; /* of a queue pair, else the kernel's number of the object */
 	uint32_t pd;
 	pid_t pid;             /* its process; 0: the kernel */
-	uint32_t peer;         /* queue pair: number of the other one; 0: none */
+	uint32_t peer;         /* queue pair: number of its peer; 0: none */
 	uint8_t type, state;   /* queue pair: enum ibv_qp_type, ibv_qp_state; id: of the kernel */
 	uint32_t cqe;          /* CQ */
 	uint64_t users;        /* CQ, PD: objects that use it */
@@ -38,7 +38,7 @@ struct kernel {
 	struct kernel_object *objects; /* of the process */
 	size_t n;
 	size_t ndevices;
-	char why[128]; /* why the kernel cannot be asked; "": it was */
+	char why[128]; /* why the kernel cannot be asked; "": it answered */
 };
 
 /* Ask for the objects of @pid. 0 or -ENOMEM; the kernel may not answer: ret_kernel->why. */

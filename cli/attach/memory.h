@@ -34,7 +34,7 @@ static inline bool memory_get(const struct memory *memory, uint64_t at, void *to
 	return memory->read(memory, at, to, n) == n;
 }
 
-/* memory.read for a process. */
+/* The read() of struct memory for a live process. */
 size_t memory_read_process(const struct memory *memory, uint64_t at, void *to, size_t n);
 
 /* The range that contains @at, or NULL. */

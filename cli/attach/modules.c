@@ -7,7 +7,7 @@
 
 #include "cli/attach/facts.h"
 
-/* Is it the beginning of a file, of which a later mapping has code? */
+/* Is @map the beginning of a file of which a later mapping has code? */
 static bool begins_module(const struct target *process, const struct target_map *map)
 {
 	const struct target_map *end = process->maps + process->nmaps, *at = map;

@@ -78,7 +78,9 @@ const char *reason_name(enum reason_kind kind)
 	return names[kind];
 }
 
-/* Add a reason, behind those as good or better. If there are too many, the worst is dropped. */
+/*
+ * Add a reason, after all reasons as good or better. If there are too many, the worst is dropped.
+ */
 __attribute__((format(printf, 4, 5))) static void
 add_reason(struct reasons *reasons, enum reason_kind kind, pid_t tid, const char *format, ...)
 {
@@ -153,7 +155,7 @@ static void find_blocked_verbs(const struct facts *facts, struct reasons *reason
 	}
 }
 
-/* Mutexes: glibc's pthread_mutex_t has its lock word first, and the owner as third. */
+/* Mutexes: glibc's pthread_mutex_t has its lock word first, and its owner as the third word. */
 
 struct wait {
 	uint64_t mutex;
@@ -189,7 +191,10 @@ static size_t find_thread(const struct facts *facts, pid_t tid)
 	return i;
 }
 
-/* Follow the owners from thread @i: does that lead back to it? Returns the next one, or n. */
+/*
+ * Follow the owners from thread @i: do they lead back to @i? Returns the next thread of the cycle,
+ * or n.
+ */
 static size_t find_cycle(const struct facts *facts, const struct wait *waits, size_t i)
 {
 	size_t n = facts->process.nthreads, at = i, first = n;
@@ -258,7 +263,10 @@ static void find_limits(const struct facts *facts, struct reasons *reasons)
 
 /* Queues of the software device */
 
-/* Events that were retrieved and not acknowledged: a thread that destroys the CQ waits for that. */
+/*
+ * Events that were retrieved and not acknowledged: a thread that destroys the CQ waits for their
+ * acknowledgement.
+ */
 static void find_unacknowledged(const struct facts *facts, struct reasons *reasons)
 {
 	bool destroys = has_function(facts, "ibv_destroy_cq");
@@ -453,7 +461,9 @@ static bool has_kernel_qp(const struct facts *facts, enum ibv_qp_state state)
 	return false;
 }
 
-/* A program may have spare queue pairs: one in RESET explains nothing if another one can send. */
+/*
+ * A program may have spare queue pairs: a queue pair in RESET explains nothing if another can send.
+ */
 static void find_kernel_states(const struct facts *facts, struct reasons *reasons)
 {
 	const bool connected = has_kernel_qp(facts, IBV_QPS_RTS);

@@ -8,7 +8,7 @@
  *
  * The provider's structures differ between releases, but not the order of their queues: they are
  * the first pointers to such mappings behind the object's beginning. The kernel's header defines
- * the rest. The program may write anything there, so every number is checked.
+ * the rest. The program may write anything into these mappings, so every number is checked.
  */
 #include "cli/attach/rxe.h"
 

@@ -72,7 +72,7 @@ static bool is_inner(const struct unwind_stack *stack, size_t i, const char *nam
 }
 
 /*
- * The number of frames that are the program's: those behind are where threads begin.
+ * The number of frames that are the program's: the frames after these are where threads begin.
  *
  *	main   __libc_start_call_main   __libc_start_main   _start
  *	f      start_thread   clone3

@@ -3,7 +3,7 @@
  *
  * A queue pair of the software device is a struct soft_qp, which begins as struct ibv_qp. Its @shm
  * points into the segment that the process has mapped: if that is the entry of this queue pair, the
- * layout is ours. The program may write anything there, so every number is checked.
+ * layout is ours. The program may write anything into its objects, so every number is checked.
  */
 #include "cli/attach/soft.h"
 

@@ -114,7 +114,7 @@ static const long visible[] = {
 	SYS_semop,       SYS_semtimedop,   SYS_rt_sigtimedwait, SYS_io_getevents,
 };
 
-/* System calls that do so only on a socket with a time limit. */
+/* System calls that fail with EINTR only on a socket with a time limit. */
 static const long visible_on_sockets[] = {
 	SYS_read,   SYS_write,   SYS_readv,   SYS_writev,  SYS_recvfrom, SYS_recvmsg,
 	SYS_sendto, SYS_sendmsg, SYS_accept4, SYS_connect, SYS_recvmmsg, SYS_sendmmsg,

@@ -5,8 +5,8 @@
  * else from the process, which is running again. A thread of which only SP and PC are known is
  * unwound until a frame needs another register.
  *
- * The child writes a stack after the other to a pipe. If it ends early, by a limit or a crash, what
- * has arrived is used.
+ * The child writes one stack after the other to a pipe. If it ends early, by a limit or a crash,
+ * what has arrived is used.
  */
 #include "cli/attach/unwind.h"
 
@@ -193,7 +193,7 @@ static void run_child(struct child *child, pid_t pid, const struct unwind_module
 				   fcntl(modules[i].fd, F_DUPFD_CLOEXEC, 3), modules[i].start,
 				   false);
 	dw.dwfl_report_end(child->dwfl, NULL, NULL);
-	set_limit(RLIMIT_NOFILE, 0); /* no file that these name is opened */
+	set_limit(RLIMIT_NOFILE, 0); /* files that the program's files name are not opened */
 	child->stop = child->stops;
 	if (!dw.dwfl_attach_state(child->dwfl, NULL, pid, &thread_callbacks, child))
 		_exit(1);
@@ -237,7 +237,7 @@ static size_t receive_stacks(int from, void *to, size_t most, int64_t patience)
 	return used;
 }
 
-/* The child is untrusted from when it has read the first file. */
+/* Once the child has read the first file, its output is untrusted. */
 static void check_stacks(struct unwind_stack *stacks, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

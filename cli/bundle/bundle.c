@@ -198,7 +198,7 @@ static int write_archive(const struct bundle *b, const char *to)
 	return err ?: folder_move_file(&b->folder, "bundle", to);
 }
 
-/* With --list nothing is written: what would be. */
+/* Print the line of --json: what was written or, with --list, what would be. */
 static int put_bundle(const struct bundle *b, const char *to, const struct settings *set)
 {
 	return written_put(

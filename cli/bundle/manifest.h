@@ -40,5 +40,5 @@ const char *manifest_read(const char *json, size_t n, struct manifest *ret_manif
 
 struct manifest_file *manifest_find(struct manifest *manifest, const char *name);
 
-/* Is it a file name without a path: letters, digits, "-", "_", and "." except in front? */
+/* Is @name a file name without a path: letters, digits, "-", "_", and "." except in front? */
 bool manifest_is_name(const char *name);

@@ -128,7 +128,7 @@ static int note_bytes(struct unbundle *u, long long n)
 	return 0;
 }
 
-/* Without a file @fd is -1: it is only verified. */
+/* @fd is -1 if the entry is only verified, not written. */
 static int copy_entry(struct unbundle *u, const struct manifest_file *file, int fd)
 {
 	struct digest *digest = NULL;

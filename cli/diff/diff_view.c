@@ -184,7 +184,7 @@ static void print_side(const char *name, const struct diff_side *side)
 
 static void print_waited(const struct diff_side *side)
 {
-	uint64_t ns = 0, took = 0; /* those of a damaged trace may have any value */
+	uint64_t ns = 0, took = 0; /* waits of a damaged trace may have any value */
 	size_t known = 0;
 	char text[FORMAT_TEXT], of[FORMAT_TEXT];
 

@@ -21,7 +21,7 @@ enum {
 	MTU_LINE = 32,
 };
 
-/* Is that the interface's name, or its address? */
+/* Is @wire the name of interface @i, or its address? */
 static bool is_interface_named(const struct ifaddrs *i, const char *wire)
 {
 	char text[INET6_ADDRSTRLEN];

@@ -27,7 +27,7 @@ struct elf {
  */
 int elf_open(const char *path, struct elf *ret_elf);
 
-/* Accepts one that is closed. */
+/* Accepts a closed @elf. */
 void elf_close(struct elf *elf);
 
 /* The @index-th library that @elf needs, NULL after the last. */

@@ -31,5 +31,5 @@ static inline bool choice_given(const struct choice *choice)
 bool choice_has_wr(const struct choice *choice, const struct wr *wr);
 bool choice_has_wc(const struct choice *choice, const struct wc *wc);
 
-/* Is one of the event's requests or completions selected? All events are if nothing was given. */
+/* Is one of the event's requests or completions selected? Without a selector, all events are. */
 bool choice_has_event(const struct choice *choice, const struct trace_event *event);

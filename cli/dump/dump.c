@@ -205,7 +205,7 @@ static int print_bytes(const struct dump *d, struct event_id id, uint32_t i)
 	return 0;
 }
 
-/* Print the bytes of its requests or completions, if --payload asks for them. */
+/* Print the bytes of the event's requests or completions, if --payload asks for them. */
 static int print_payloads(const struct dump *d, const struct trace_event *event)
 {
 	uint32_t n = event->kind == TRACE_POST   ? event->post->nwr

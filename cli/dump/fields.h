@@ -23,6 +23,6 @@ struct field_value {
 
 typedef void fields_see(const struct field_value *value, void *arg);
 
-/* The same, one by one. */
+/* Call @see for each of these fields. */
 void fields_each_wr(const struct wr *wr, fields_see *see, void *arg);
 void fields_each_wc(const struct wc *wc, fields_see *see, void *arg);

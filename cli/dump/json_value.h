@@ -22,7 +22,7 @@ void json_values_fini(struct json_values *jv);
 /* The text printed to jv->values.out since the last call; valid until more is printed. */
 const char *json_values_get_text(struct json_values *jv);
 
-/* Write it as a string; nothing if it is empty. The "<>" around a name is removed. */
+/* Write that text as a string; nothing if it is empty. The "<>" around a name is removed. */
 void json_values_put_printed(struct json_values *jv, const char *name);
 
 /* Add the name of an object; null for NULL. */

@@ -98,7 +98,7 @@ static const struct object *context_of(const struct names *names, const struct o
 	return object;
 }
 
-/* The object that had the number at @time, or the last one before. */
+/* The object that had the number at @time, or the last object that had it before. */
 static const struct object *find_named(const struct names *names, const struct map *map,
 				       const struct object *queue, uint32_t number, int64_t time)
 {
@@ -122,7 +122,7 @@ static void put_object(FILE *out, const struct object *object)
 		print_foreign(out, object->name);
 }
 
-/* "<mr2 of pd1>", "<process 2 mr1, deregistered 2.00 ms before>" */
+/* "<mr2 of pd1>", "<process 2 mr1, deregistered 2.00 ms earlier>" */
 static void put_key(const struct names *names, FILE *out, const struct object *object,
 		    uint32_t process, int64_t time)
 {

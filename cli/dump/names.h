@@ -20,7 +20,7 @@ void names_free(struct names *names);
 
 /*
  * Print "<mr2 of pd1>" for an lkey of a request on @queue (object) at @time, "<mr2, deregistered
- * 2.00 ms before>"; "<process 2 mr1>" for an rkey of its peer; "<process 2 qp1>" for the number of
+ * 2.00 ms earlier>"; "<process 2 mr1>" for an rkey of its peer; "<process 2 qp1>" for the number of
  * its peer. Nothing is printed for what is not known. @names may be NULL.
  */
 void names_lkey(struct names *names, FILE *out, uint32_t queue, uint32_t lkey, int64_t time);

@@ -206,7 +206,7 @@ static uint32_t count_other_wcs(const struct render *r, const struct poll *poll,
 	return n;
 }
 
-/* Print that @n others were skipped. */
+/* Print that @n other requests or completions were skipped. */
 static bool put_skipped_count(const struct render *r, FILE *out, uint32_t n, uint32_t *i)
 {
 	if (!n || r->full)

@@ -81,7 +81,7 @@ static int find_wanted_events(const char *command, struct select *s, struct trac
 	return status;
 }
 
-/* Selecting a thread, process or object that is not in the trace is a usage error. */
+/* Set the default of --context, which has no effect without --around. */
 static void complete_context(const char *command, struct select *s)
 {
 	if (s->context == SELECT_CONTEXT)

@@ -73,7 +73,7 @@ void select_remove_wanted(struct select *select, const struct trace_event *event
 /* The filter for a cursor. */
 struct trace_filter select_filter(const struct select *select);
 
-/* Is it the event that --around names? */
+/* Is @event the one that --around names? */
 bool select_is_around(const struct select *select, const struct trace_event *event);
 
 /* Does @event match the selectors, apart from those that count lines? */

@@ -49,7 +49,7 @@ void values_field(const struct values *values, const struct field_info *field,
 /* The bytes of a structure that consists only of bytes, like a GID; else NULL. */
 const struct json_node *values_raw(const struct args_place *place);
 
-/* Is it a member that must not be shown? */
+/* Is @place a member that must not be shown? */
 bool values_is_outside(const struct values *values, const struct args_place *place);
 
 /* The unsigned value of a field: the store has all numbers as signed 64 bits. */

@@ -92,7 +92,7 @@ static int add_path(struct maker *maker, const struct json_node *value)
 	return 0;
 }
 
-/* Is it a multicast group, whose address is the same on any device? */
+/* Is @value the address of a multicast group, which is the same on any device? */
 static bool is_group(const struct json_node *value)
 {
 	const struct json_node *grh = args_member(value, ARG(attr.ah_attr.grh));

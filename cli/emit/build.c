@@ -75,9 +75,9 @@ static int make_statements(struct maker *maker, const struct trace_event *event)
  *
  * A request that fails since its peer does not respond was posted before the peer's end, and some
  * of its messages may even have been received: only the acknowledgement was lost. A device cannot
- * be made to lose that. So the peer ends just before the first such request: its later events are
- * advanced to that time, up to the first message whose sender saw no acknowledgement. The rest is
- * left out.
+ * be made to lose an acknowledgement. So the peer ends just before the first such request: its
+ * later events are advanced to that time, up to the first message whose sender saw no
+ * acknowledgement. The rest is left out.
  */
 
 static const char unacknowledged[] = "the process was killed before it acknowledged a message";
@@ -102,7 +102,10 @@ static int leave_out_event(struct maker *maker, const struct trace_event *event)
 		     : 0;
 }
 
-/* An event of a process that ends now. 1; 0: it and all later ones are left out; or -errno. */
+/*
+ * Advance an event of a process that ends now. 1: done; 0: it and all later events are left out; or
+ * -errno.
+ */
 static int advance_event(struct maker *maker, const struct trace_event *event)
 {
 	struct trace_event part = *event;

@@ -13,10 +13,10 @@
 enum { NS = 1000000000, TIMEOUT_LEAST = 20, SKIPS_A_LINE = 5 };
 
 /*
- * The beginning of a line that only some programs need: with completions that may differ, or
- * extended CQs, and without; with extended CQs; with immediate data, invalidated keys or datagrams,
- * and without; with memory(); with events of CQs; with any events; with numbers
- * that no event has.
+ * Marks at the beginning of lines that only some programs need. HOW: completions may differ, or CQs
+ * are extended; ANYHOW: neither. EX: CQs are extended. MORE: immediate data, invalidated keys or
+ * datagrams; PLAIN: none of them. MEMORY: memory(). CQ_EVENT: events of CQs. EVENT: any events.
+ * SKIPS: numbers that no event has.
  */
 #define HOW      "\1"
 #define ANYHOW   "\2"

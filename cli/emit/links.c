@@ -20,7 +20,7 @@ static uint64_t request_key(struct event_id id, uint32_t i)
 	return map_hash(event_key(id)) ^ map_hash(i + 1);
 }
 
-/* Not if an inner call connects it: the program has no statement for that. */
+/* Not if an inner call connects the queue pair: the program has no statement for that. */
 static int learn_connection(struct links *links, const struct trace_event *event)
 {
 	uint64_t heard = 0;

@@ -9,8 +9,7 @@
 struct links {
 	const struct connections *connections; /* the trace's */
 	const struct queue_table *queues;      /* likewise */
-	struct map
-		told; /* an event that has connected: when its thread had polled its last message */
+	struct map told;   /* a connecting event to when its thread had last polled a message */
 	struct map srqs;   /* number of an SRQ to its object */
 	struct map failed; /* a request to 1 + its status */
 	struct map silent; /* queue pairs whose peer did not respond (IBV_WC_RETRY_EXC_ERR) */

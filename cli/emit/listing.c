@@ -1,10 +1,10 @@
 /*
  * A thread's statements as text
  *
- * A number that differs between turns becomes an expression of the loop variables, else an element
- * of a table. The n of an event T:n becomes such an expression, too. If that is not possible for
- * all events of a loop, the program counts them: most are a fixed step after the one before, and a
- * table has the other distances, as runs.
+ * A number that differs between iterations becomes an expression of the loop variables, else an
+ * element of a table. The n of an event T:n becomes such an expression, too. If that is not
+ * possible for all events of a loop, the program counts them: most are a fixed step after the one
+ * before, and a table has the other distances, as runs.
  */
 #include "cli/emit/listing.h"
 
@@ -23,7 +23,7 @@ enum { TABLE_WIDTH = 92, TABLE_HEAD = 16, TABLE_NAME = 44 };
 struct frame {
 	struct nest nest;
 	bool counts;   /* events of the loop are counted */
-	char turn[24]; /* the variable that counts the turns of the statement; "": none yet */
+	char turn[24]; /* the variable that counts the statement's iterations; "": none yet */
 };
 
 static void add_indent(struct listing *l, const struct frame *frame)
@@ -67,7 +67,7 @@ static unsigned int find_table(const struct listing *l, const struct text *body,
 	return 0;
 }
 
-/* The number of that table; equal ones are shared. */
+/* The number of the finished table; equal tables are shared. */
 static unsigned int finish_table(struct listing *l, struct table *t, const char *type,
 				 const char *name)
 {
@@ -111,7 +111,10 @@ static unsigned int add_table(struct listing *l, const int64_t *values, size_t n
 	return finish_table(l, &table, "int64_t", "table");
 }
 
-/* Name the index of a table's element: the loop's variable, or a variable that counts the turns. */
+/*
+ * Name the index of a table's element: the loop's variable, or a variable that counts the
+ * iterations.
+ */
 static void name_turn(struct listing *l, struct frame *frame)
 {
 	if (*frame->turn)
@@ -214,7 +217,7 @@ static int add_kept_element(struct listing *l, struct frame *frame, const struct
 	return err;
 }
 
-/* The slots with values in @length bytes of a statement. */
+/* The number of slots with values in @length bytes of a statement. */
 static uint32_t count_values(const char *at, size_t length)
 {
 	uint32_t n = 0;
@@ -230,8 +233,8 @@ static bool is_constant(const struct numbers *values)
 }
 
 /*
- * The request or completion in a statement as C, if its numbers are the same in all turns; else
- * *ret_source is empty. @v: its first value.
+ * Write the request or completion at @at of a statement as C, if its numbers are the same in all
+ * iterations; else *@ret_source is empty. @v: the index of its first value.
  */
 static int render_literal(struct listing *l, const struct node *node, const char *at, size_t length,
 			  uint32_t v, struct text *ret_source)
@@ -342,7 +345,7 @@ struct tour {
 	uint64_t last;          /* n of the last */
 	uint64_t *votes;        /* by text */
 	uint64_t times;         /* number of consecutive events */
-	int64_t more;           /* distance of these events from where the steps lead */
+	int64_t more;           /* distance of these events from the n that the steps give */
 	struct table table;     /* of those runs */
 };
 
@@ -422,8 +425,8 @@ static void add_step(void *arg, const struct node *node, uint64_t n)
 }
 
 /*
- * Add a table of the distances between the events and where the steps lead. Its number, or 0 if all
- * distances are 0; *@ret_n: its length.
+ * Add a table of the distances between the events' n and the n that the steps give. Its number, or
+ * 0 if all distances are 0; *@ret_n: its length.
  */
 static unsigned int add_runs(struct listing *l, struct node *node, uint64_t *ret_n)
 {

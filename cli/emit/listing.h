@@ -25,8 +25,8 @@ struct listing {
 	struct map
 		written; /* tables, by a hash of their contents: position in `before` and number */
 	bool has_loops;  /* uses at() */
-	bool has_steps;  /* uses next(), */
-	bool has_waits;  /* and the wait for a message */
+	bool has_steps;  /* uses next() */
+	bool has_waits;  /* waits for messages */
 };
 
 /* Adds to listing->text and listing->before. 0 or -ENOMEM. */

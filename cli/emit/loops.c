@@ -50,7 +50,7 @@ void loops_fini(struct block *block)
 	memset(block, 0, sizeof(*block));
 }
 
-/* A loop without parts, with room for @nparts. */
+/* A loop without parts, with space for @nparts. */
 static struct node *new_loop(uint64_t shape, size_t nparts)
 {
 	struct node *loop = calloc(1, sizeof(*loop));
@@ -67,7 +67,7 @@ static struct node *new_loop(uint64_t shape, size_t nparts)
 	return loop;
 }
 
-/* Turn a statement into a loop of it that runs once in each turn. */
+/* Turn a statement into a loop of it that runs once in each iteration. */
 static int wrap_in_loop(struct node **node)
 {
 	struct node *statement = *node, *loop = new_loop(statement->shape, 1);
@@ -81,7 +81,7 @@ static int wrap_in_loop(struct node **node)
 	return numbers_push_run(&loop->rounds, (struct run){ 1, 0, statement->nturns - 1 });
 }
 
-/* Append the turns of @later, which is consumed, to those of @node, of the same shape. */
+/* Append the iterations of @later, which is consumed, to those of @node, of the same shape. */
 static int merge_turns(struct node **node, struct node *later)
 {
 	int err = 0;
@@ -153,7 +153,7 @@ static int add_round(struct node *loop, struct node *const *nodes, size_t n)
 
 /*
  * The innermost loop at the end of *@node that has the @n following nodes as a round, or the node
- * that has the next one as a turn; or NULL.
+ * of which the next one is an iteration; or NULL.
  */
 static struct node **find_absorbing_loop(struct node **node, struct node *const *nodes, size_t n)
 {

@@ -38,7 +38,8 @@ int memory_finish(struct memory *memory);
 void memory_fini(struct memory *memory);
 
 /*
- * The region of @key in @process at @time; the last one that had it; NULL. @remote: it is an rkey.
+ * The region of @key in @process at @time, else the last region that had @key before; NULL: none.
+ * @remote: it is an rkey.
  */
 const struct region *memory_find(const struct memory *memory, uint32_t process, uint32_t key,
 				 bool remote, int64_t time);

@@ -32,7 +32,7 @@ size_t numbers_size(const struct numbers *numbers);
 /* The first number; the sequence must not be empty. */
 int64_t numbers_first(const struct numbers *numbers);
 
-/* Is it one run? */
+/* Is the sequence a single run? */
 static inline bool numbers_is_run(const struct numbers *numbers)
 {
 	return !numbers->earlier;

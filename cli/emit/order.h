@@ -94,7 +94,7 @@ int order_end(struct order *order);
 
 /*
  * The current event posts @requests receives to @queue (of a queue pair or an SRQ); a message takes
- * a receive, so it is sent after that was posted; @qp sends a message. 0 or -errno.
+ * a receive, so it is sent after that receive was posted; @qp sends a message. 0 or -errno.
  */
 int order_post_receive(struct order *order, uint32_t queue, uint32_t requests);
 int order_take_receive(struct order *order, uint32_t queue);

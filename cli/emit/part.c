@@ -148,7 +148,7 @@ void part_add_invalidated(struct maker *maker, uint32_t qp, const struct wr *wr)
 		     wr->imm, true, 1);
 }
 
-/* The new key of a window: its own with another low byte. */
+/* Add the new key of a window: its rkey with another low byte. */
 void part_add_window_key(struct maker *maker, const struct wr *wr, uint32_t mw)
 {
 	char name[NAME_TEXT];

@@ -48,7 +48,7 @@ struct kept {
 	bool used;      /* a statement uses it */
 	bool made;      /* a statement creates it */
 	bool ex;        /* a CQ that is a struct ibv_cq_ex */
-	bool by_ex;     /* a CQ that is polled as one */
+	bool by_ex;     /* a CQ that is polled as a struct ibv_cq_ex */
 	bool events;    /* a CQ with a channel: its events are counted */
 	uint32_t array; /* it is an array element: the first object of the array */
 	bool starved;   /* an SRQ of several queue pairs whose messages waited for its receives */
@@ -107,7 +107,7 @@ int program_refuse(const struct program *program, const char *format, ...)
 /* Like program_refuse(), if the current event is not the reason. */
 int program_refuse_all(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Is there room for another statement? 0, or as program_refuse_all(). */
+/* May another statement be added? 0, or as program_refuse_all(). */
 int program_limit(struct program *program);
 
 /*

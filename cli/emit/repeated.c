@@ -4,8 +4,8 @@
  * 	same("1:40", ibv_post_send(qp1, &(struct ibv_send_wr){ .wr_id = 0x2 }, &bad_send), 0);
  * 	same("1:90", ibv_post_send(qp1, &(struct ibv_send_wr){ .wr_id = 0x2 }, &bad_send), 0);
  *
- * The second time would tell a reader nothing new, so there is a macro of it, which means the same
- * wherever it is used, whatever has become of the objects meanwhile:
+ * Such a request has a macro, since its second occurrence would tell a reader nothing new. The
+ * macro means the same wherever it is used, whatever has become of the objects meanwhile:
  *
  * 	#define SEND1 &(struct ibv_send_wr){ .wr_id = 0x2 }
  */
@@ -32,7 +32,7 @@ static const struct {
 	[REPEATED_RECEIVED] = { "&(struct ibv_wc){", "RECEIVED" },
 };
 
-/* Is the macro a completion of a receive? */
+/* in a completion of a receive */
 static const char receive[] = ".opcode = IBV_WC_RECV";
 
 static bool has_type(const char *at, enum repeated_kind kind)
@@ -63,7 +63,7 @@ const char *repeated_find(const char *text, size_t *ret_length)
 	return NULL;
 }
 
-/* The use of @source, a new one if there is none; NULL: out of memory. */
+/* The entry of @source, which is added if it is new; NULL: out of memory. */
 static struct repeated_use *find_use(struct repeated *repeated, const char *source)
 {
 	uint32_t text = texts_number(&repeated->texts, source);
@@ -109,7 +109,7 @@ static size_t find_part(const char *at, size_t *ret_blanks)
 	return length;
 }
 
-/* Add the macro: its lines are filled anew. */
+/* Add the definition of a macro, with its lines filled anew. */
 static void add_macro(struct text *text, const char *name, unsigned int number, const char *source)
 {
 	size_t columns = strlen("#define ") + strlen(name) + 4;

@@ -26,13 +26,13 @@ struct repeated {
 	struct text macros; /* of this thread */
 };
 
-/* The first one in the text of a statement, and its length; NULL: none. */
+/* The first request or completion in the text of a statement, and its length; NULL: none. */
 const char *repeated_find(const char *text, size_t *ret_length);
 
-/* Count one, in C without slots. 0 or -ENOMEM. */
+/* Count a request or completion, as C @source without slots. 0 or -ENOMEM. */
 int repeated_count(struct repeated *repeated, const char *source);
 
-/* Add the name of its macro, defined if it is new. false: it has none. */
+/* Add the name of the macro of @source, which is defined if it is new. False: it has none. */
 bool repeated_add(struct repeated *repeated, const char *source, struct text *text);
 
 /* The next thread begins. */

@@ -105,7 +105,7 @@ int rooms_take(struct rooms *rooms, uint32_t queue, bool send, uint32_t requests
 	if (!need)
 		return 0;
 	made = fifo_get(&room->made, sizeof(*made), need - 1);
-	fifo_drop(&room->made, need - 1); /* the next one needs at least as many */
+	fifo_drop(&room->made, need - 1); /* the next post needs at least as many */
 	return made ? order_wait_for(rooms->order, made) : 0;
 }
 

@@ -19,11 +19,13 @@ void rooms_fini(struct rooms *rooms);
 void rooms_set_size(struct rooms *rooms, uint32_t queue, bool send, uint64_t size);
 int rooms_reset(struct rooms *rooms, uint32_t queue);
 
-/* The current event posts @requests requests: wait until there is room. 0 or -errno. */
+/*
+ * The current event posts @requests requests: wait until the queue has free entries. 0 or -errno.
+ */
 int rooms_take(struct rooms *rooms, uint32_t queue, bool send, uint32_t requests);
 
 /*
- * The current event has polled the completion of request @i of the post @id (0:0: not known, the
- * next one is), which also completes the sends before it. 0 or -ENOMEM.
+ * The current event has polled the completion of request @i of the post @id (0:0: not known; the
+ * next request is done), which also completes the sends before it. 0 or -ENOMEM.
  */
 int rooms_make(struct rooms *rooms, uint32_t queue, bool send, struct event_id id, uint32_t i);

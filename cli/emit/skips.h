@@ -20,9 +20,9 @@ struct skips {
 /* Note the numbers between the last event of the thread and @event. */
 void skips_learn(struct skips *skips, const struct trace_event *event);
 
-/* The number of an event without those that are skipped, and back. */
+/* Number @n of an event without the skipped numbers before it; and back. */
 uint64_t skips_remove(const struct skips *skips, uint64_t n);
 uint64_t skips_restore(const struct skips *skips, uint64_t n);
 
-/* How many are skipped. */
+/* How many numbers are skipped. */
 unsigned int skips_count(const struct skips *skips);

@@ -225,7 +225,7 @@ static bool is_receive(struct maker *maker, const struct wc *wc)
 	return wc->request.thread && request_is_receive(maker, wc->request);
 }
 
-/* A completion makes room in the queue for another request. */
+/* A completion frees an entry of the queue for another request. */
 static int free_queue_slot(struct maker *maker, const struct wc *wc)
 {
 	bool receive = is_receive(maker, wc);

@@ -1,6 +1,4 @@
-/*
- * The value of a number in each turn of its statement
- */
+/* The value of a number in each iteration of its statement */
 #include "cli/emit/turns.h"
 
 #include <errno.h>
@@ -14,7 +12,7 @@ const char *turns_variable(size_t depth)
 	return names[depth < TURNS_DEEP ? depth : TURNS_DEEP - 1];
 }
 
-/* The loop variables, turn by turn, and the values of these turns. */
+/* The loop variables, one iteration after the other, and the values of these iterations. */
 struct fit {
 	const struct nest *nest;
 	const struct numbers *values;
@@ -41,9 +39,9 @@ static size_t find_first(const struct fit *fit)
 }
 
 /*
- * Does the value of this turn follow from the steps? A variable's step is the difference from the
- * base in the turn where only that variable is 1, which comes before all others where it is 1; 0 if
- * there is none.
+ * Does the value of this iteration follow from the steps? A variable's step is the difference from
+ * the base in the iteration where only that variable is 1, which comes before all others where it
+ * is 1; 0 if there is none.
  */
 static bool fits_turn(struct fit *fit)
 {

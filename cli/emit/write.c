@@ -63,7 +63,9 @@ static void add_number(struct text *text, const char *name, const char *suffix, 
 	text_addf(text, "static uint32_t %s_%s%s;\n", name, suffix, index);
 }
 
-/* If the program saves a value of one element of an array, it saves that of all. */
+/*
+ * If the program saves a value of one element of an array, it saves the value of all its elements.
+ */
 static void join_arrays(struct program *program)
 {
 	for (uint32_t i = 1; i <= program->nobjects; i++) {

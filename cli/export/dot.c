@@ -204,7 +204,7 @@ static void add_role(struct text *roles, const char *role)
 	add_foreign(roles, role);
 }
 
-/* Add one arrow to each object that was given to the call that made @object. */
+/* Add one arrow to each object that was passed to the call that made @object. */
 static int add_refs(struct graph *graph, const struct object *object, bool *ret_parent)
 {
 	struct text roles = { 0 };

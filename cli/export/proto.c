@@ -3,7 +3,8 @@
  *
  *	field << 3 | wire type, as a varint; then the number, or a length and as many bytes
  *
- * A varint has seven bits a byte, the least significant first, and a bit that says more follow.
+ * A varint has seven bits a byte, the least significant first, and a bit that says whether more
+ * follow.
  */
 #include "cli/export/proto.h"
 

@@ -42,7 +42,7 @@ struct thread_log {
 	struct ring_head head; /* as far as known */
 	uint32_t thread;       /* of the trace */
 	uint32_t index;        /* of its ring, in its process */
-	uint32_t seq;          /* of the last event given to the writer */
+	uint32_t seq;          /* of the last event passed to the writer */
 	uint64_t last;         /* its time */
 	uint64_t lost, lost_first, lost_last;
 	bool begun, ended;        /* by thread_begin, thread_end */

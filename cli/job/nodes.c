@@ -39,7 +39,7 @@ static uint64_t hash_name(const char *name)
 	return h;
 }
 
-/* A node that is given twice is asked once. */
+/* A node that the user names twice is asked once. */
 static int add_name(struct nodes *nodes, const char *name)
 {
 	uint64_t hash = hash_name(name), at;

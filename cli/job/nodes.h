@@ -20,5 +20,5 @@ struct nodes {
  */
 int nodes_add(struct nodes *nodes, const char *text);
 
-/* Accepts a zeroed one. */
+/* Accepts zeroed @nodes. */
 void nodes_fini(struct nodes *nodes);

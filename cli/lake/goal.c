@@ -43,7 +43,7 @@
 enum {
 	SPILL = 1 << 16,
 	REQUEST = 16,  /* bytes of a READ's request */
-	FLIGHTS = 256, /* ended ones at the begin of the array, before the others are moved there */
+	FLIGHTS = 256, /* ended flights at the begin of the array, until the others are moved */
 };
 
 /* A process, and its lines until they are written to its own file. */

@@ -6,8 +6,8 @@
  * Jobs and nodes are written as Hive has them, which most engines read as columns. The folder has a
  * temporary name until it is complete.
  *
- * Memory: ROWSET_ROWS rows of each table and node; and where a trace is of so many nodes that these
- * take too much, all rows are written earlier. Files are open only while they are written.
+ * Memory: ROWSET_ROWS rows of each table and node; if a trace has so many nodes that these rows
+ * take too much memory, all rows are written earlier. Files are open only while they are written.
  */
 #include "cli/lake/lake.h"
 
@@ -321,7 +321,7 @@ static int choose_file(struct lake *lake, const struct rows_block *block, uint32
 	return err;
 }
 
-/* Add the rows from @from on that are of the same file, as many as it has space for. */
+/* Add the rows from @from on that are of the same file, as many as the file has space for. */
 static int add_rows_of_file(struct lake *lake, const struct rows_block *block, uint32_t from,
 			    uint32_t *ret_n)
 {

@@ -1,7 +1,7 @@
 /*
  * The messages of a trace
  *
- * The model tells when requests are posted and retired; the peer of a queue pair is that of table
+ * The model reports when requests are posted and retired; the peer of a queue pair is that of table
  * `connection` when the request was posted.
  */
 #include "cli/lake/messages.h"

@@ -100,7 +100,7 @@ struct known_texts {
 	int64_t numbers[KNOWN];
 };
 
-/* Is it one text in all rows? Most often it is. */
+/* Do all cells have the same text? Most often they have. */
 static bool is_one_text(const struct cells *cells, uint32_t n)
 {
 	uintptr_t differ = 0;
@@ -189,8 +189,8 @@ static void fill_same(struct cells *cells, uint32_t n, const struct same *same)
 }
 
 /*
- * Make numbers of other cells. 1: all rows have the value that all had so far, and nothing is to be
- * stored; 0; or -ENOMEM.
+ * Make numbers of cells that are not numbers. 1: the cells have the one value that all rows have so
+ * far, so that nothing need be stored; 0; or -ENOMEM.
  */
 static int number_cells(struct rowset_column *column, struct cells *cells, uint32_t n, bool begins)
 {
@@ -232,7 +232,7 @@ static int spread_column(struct rowset_column *column, uint32_t rows)
 	return 0;
 }
 
-/* Do all rows have the value that all had so far? Equal to the next, all are equal to the first. */
+/* Do all rows have the value that all had so far? If each equals the next, all equal the first. */
 static bool are_all_first(const struct rowset_column *column, const struct cells *cells, uint32_t n)
 {
 	bool set = !cells->some || cells->set[0];

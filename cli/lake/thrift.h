@@ -2,8 +2,9 @@
 /*
  * Structures in the compact protocol of Thrift, as Parquet's metadata needs them.
  *
- * https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md Not
- * thread-safe.
+ * https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
+ *
+ * Not thread-safe.
  */
 #include <stddef.h>
 #include <stdint.h>

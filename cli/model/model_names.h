@@ -8,7 +8,7 @@
 const char *model_opcode_name(int opcode);
 int model_find_opcode(const char *name);
 
-/* "RC". And back: LOAD_TRANSPORTS. */
+/* "RC". And the reverse; LOAD_TRANSPORTS: unknown name. */
 const char *model_transport_name(enum load_transport transport);
 enum load_transport model_find_transport(const char *name);
 

@@ -74,7 +74,7 @@ static int find_place(const char *command, struct trace *trace, const char *opti
 				  id.thread, id.n, option);
 }
 
-/* Does the event count for --last? Events count that are lines of a dump. */
+/* Does the event count for --last? Only lines of a dump do. */
 static bool is_counted(const struct trace_event *event)
 {
 	return event->kind == TRACE_POST || event->kind == TRACE_POLL ||
@@ -128,7 +128,7 @@ static int find_first(const char *command, const struct point *point, struct tra
 				       : (int)cli_status(err);
 }
 
-/* @ret_place: its thread is 0 if it begins with the trace. */
+/* @ret_place: its thread is 0 if the slice begins with the trace. */
 static int find_from(const char *command, const struct slice *slice, struct trace *trace,
 		     const struct excerpt *excerpt, struct excerpt_place *ret_place)
 {

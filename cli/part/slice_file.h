@@ -17,7 +17,7 @@ struct slice_file {
 int slice_file_make(const char *command, const struct slice *slice, const char *path,
 		    struct trace *trace, struct slice_file *ret_file);
 
-/* Accepts a zeroed one. */
+/* Accepts a zeroed @file. */
 void slice_file_remove(const struct slice_file *file);
 
 /*

@@ -50,9 +50,7 @@ static void print_size(const struct settings *set, const struct excerpt_size *si
 	       format_count(size->objects, objects), format_count(size->of_objects, of_objects));
 }
 
-/*
- * What the part contains of the time before its beginning (table meta: cut), as read by a cursor.
- */
+/* The events from before the part's beginning (table meta: cut) that the part contains. */
 struct before {
 	uint64_t calls, data, rest;
 };

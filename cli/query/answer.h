@@ -59,7 +59,7 @@ static inline bool answer_shows(struct answer *answer, uint64_t i)
 	return !answer->most || i < answer->most;
 }
 
-/* Is @time, when an element of a list began, in the range that was asked for? */
+/* Is @time, when an element of a list began, in the requested range? */
 static inline bool answer_ranges(const struct answer *answer, int64_t time)
 {
 	return time >= answer->from && time < answer->to;

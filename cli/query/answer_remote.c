@@ -1,5 +1,5 @@
 /*
- * What the other end of a one-sided request checks, in the order in which it does
+ * What the other end of a one-sided request checks, in its order
  *
  * 	rkey --> region or window: alive? --> domain --> range --> its access, the queue pair's
  *

@@ -28,7 +28,7 @@ struct view {
 int view_open(struct trace *trace, struct instant at, bool ends,
 	      const struct model_watcher *watcher, struct view *ret_view);
 
-/* Accepts one that is all zero. */
+/* Accepts a zeroed @view. */
 void view_close(struct view *view);
 
 /* "after 3:1042 ibv_modify_qp() at 83.6 ms", "at the end" */

@@ -61,7 +61,7 @@ struct collector {
 	struct samples samples;
 	uint64_t flushed; /* CLOCK_MONOTONIC of the last commit */
 	int64_t seen;     /* time of the trace: see collector_last_event() */
-	/* approximate number of events between two calls of the next one */
+	/* approximate number of events between two calls of between() */
 	uint64_t at_once;
 	int (*between)(void *arg); /* NULL: rings are read one after the other */
 	void *arg;

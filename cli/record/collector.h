@@ -14,12 +14,12 @@
 
 struct collector;
 
-/* Both are borrowed until collector_free(). Returns 0 or -ENOMEM. */
+/* @session and @writer are borrowed until collector_free(). Returns 0 or -ENOMEM. */
 int collector_new(struct session *session, struct writer *writer, struct collector **ret_collector);
 
 /*
- * Pass the contents of the rings to the writer. Returns the fill level of the fullest, in percent
- * (0: all were empty), or -errno after log_err().
+ * Pass the contents of the rings to the writer. Returns the fill level of the fullest ring, in
+ * percent (0: all were empty), or -errno after log_err().
  */
 int collector_drain(struct collector *collector);
 
@@ -90,7 +90,7 @@ bool collector_unrecordable(const struct collector *collector);
 /* Has the living process @pid had a ring: has it called a verb? */
 bool collector_has_guest(const struct collector *collector, pid_t pid);
 
-/* Processes that had a ring, so far. */
+/* The number of processes that have had a ring so far. */
 unsigned int collector_processes(const struct collector *collector);
 
 /* Read the rest, end all threads and close the session. Returns 0 or -errno. */

@@ -80,7 +80,7 @@ static int spawn_gcore(const char *gcore, char **argv, char **environment, int o
 	return -err;
 }
 
-/* In the folder of the core file. 0 or -errno after log_err(). */
+/* Make the private folder beside the future core. 0 or -errno after log_err(). */
 static int make_folder(struct core_file *core)
 {
 	snprintf(core->folder, sizeof(core->folder), "%s.XXXXXX", core->path);

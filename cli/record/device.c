@@ -199,7 +199,7 @@ static int preload_recorder(void)
 	return -EPROTO;
 }
 
-/* Preload the software device; behind the recorder, if this command is itself recorded. */
+/* Preload the software device; after the recorder, if this command is itself recorded. */
 static int preload_device(void)
 {
 	const char *before = getenv("LD_PRELOAD");

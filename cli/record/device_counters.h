@@ -41,8 +41,9 @@ int device_counters_begin(struct device_counters *counters, const char *root);
 int device_counters_start(struct device_counters *counters, bool soft, const char *session_dir);
 
 /*
- * Read them again and store both values. A device that did not exist at the beginning has counted
- * from 0; one that no longer exists is left out. Accepts zeroed @counters. Returns 0 or -errno.
+ * Read the counters again and store both values. A device that did not exist at the beginning has
+ * counted from 0; one that no longer exists is left out. Accepts zeroed @counters. Returns 0 or
+ * -errno.
  */
 int device_counters_store(const struct device_counters *counters, struct writer *writer);
 
@@ -56,5 +57,5 @@ int device_counters_sample(struct device_counters *counters, struct writer *writ
 /* A rotation begins a trace: the current values are its first ones. Returns 0 or -ENOMEM. */
 int device_counters_restart(struct device_counters *counters);
 
-/* Free the contents; leaves a zeroed one. */
+/* Free the contents of @counters and zero it. */
 void device_counters_end(struct device_counters *counters);

@@ -105,8 +105,9 @@ static int verify_file(const char *path, enum fault_maker maker, struct verifica
 }
 
 /*
- * In which processes are counted (shim/trace/faults/plan.c); -1: they number themselves. It is open
- * in the program only if that replaces this process, and does not change its other descriptors.
+ * The file in which processes are counted (shim/trace/faults/plan.c); -1: they number themselves.
+ * It is open in the program only if the program replaces this process, and does not change the
+ * program's other descriptors.
  */
 static int make_counter(bool replaced)
 {

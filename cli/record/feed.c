@@ -11,7 +11,7 @@
 #include "core/wire/log.h"
 
 enum {
-	SHARE = 256 << 10,  /* bytes of one ring before the next one's turn */
+	SHARE = 256 << 10,  /* bytes of one ring before the next ring is read */
 	CONSUME = 64 << 10, /* bytes read before their space is returned to the program */
 };
 
@@ -33,7 +33,7 @@ void feed_init(struct feed *feed, const struct ring *ring, uint32_t index)
 	};
 }
 
-/* Check a count of a thread; one that it cannot have reached is damage. */
+/* Check a count of a thread; a count that the thread cannot have reached is damage. */
 static void check_count(_Atomic uint64_t *count, uint64_t otherwise)
 {
 	if (atomic_load_explicit(count, memory_order_relaxed) > COUNT_MAX)

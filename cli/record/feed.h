@@ -54,8 +54,8 @@ void feed_release(struct feed *feed);
 uint64_t feed_next(struct feed *feed);
 
 /*
- * Read a share of it, but no event later than @until, in ticks. Returns 0 or -errno of the writer;
- * @ret_empty: nothing is left.
+ * Read a share of the ring, but no event later than @until, in ticks. Returns 0 or -errno of the
+ * writer; @ret_empty: nothing is left.
  */
 int feed_drain(struct feed *feed, struct writer *writer, uint64_t until, bool *ret_empty);
 

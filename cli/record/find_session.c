@@ -99,7 +99,10 @@ static bool has_recorder(const struct session *session, enum find_session which)
 	return which == FIND_ANY ? find_session_alive(session) : find_session_records(session);
 }
 
-/* Does it record the trace at @real? The recorder's name of it may be relative to its directory. */
+/*
+ * Does the recorder of @session record the trace at @real? Its name of the trace may be relative to
+ * its directory.
+ */
 static bool records_trace(const struct session *session, const char *real)
 {
 	char trace[SESSION_TEXT], link[64], dir[PATH_MAX], whole[2 * PATH_MAX], found[PATH_MAX];

@@ -49,7 +49,7 @@ static void release_read(struct follow *follow, int more)
 	writer_read_until(follow->writer, more ? follow->now : follow->to);
 }
 
-/* Up to SLICE_EVENTS. 1: there may be more; 0 or -errno. */
+/* Pass up to SLICE_EVENTS events to @visit. 1: there may be more; 0 or -errno. */
 static int visit_events(struct follow *follow, follow_visit *visit, void *arg)
 {
 	const struct trace_event *event;

@@ -26,7 +26,7 @@ struct follow {
 /* From the first event that the trace has. 0 or -errno after log_err(). */
 int follow_open(struct follow *follow, struct writer *writer);
 
-/* The writer may delete chunks again. Accepts one that is closed. */
+/* The writer may delete chunks again. Accepts a closed @follow. */
 void follow_close(struct follow *follow);
 
 /* Continue with events up to @to; as cursor_extend(). */

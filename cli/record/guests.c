@@ -352,7 +352,7 @@ bool guests_in_use(const struct session *session)
 	return used;
 }
 
-/* Has one of its rings ever held an event? */
+/* Has any ring of the session ever held an event? */
 static bool has_held_events(int at)
 {
 	uint32_t *rings;

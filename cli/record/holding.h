@@ -16,7 +16,7 @@ struct holding {
 	uint64_t commits; /* of the writer, at the last release */
 };
 
-/* Accepts one that is all zero. */
+/* Accepts a zeroed @holding. */
 void holding_fini(struct holding *holding);
 
 /* All that was read of the rings is about to be committed. */

@@ -140,7 +140,7 @@ static char *make_variable(const struct hook_fact *fact)
 	return variable;
 }
 
-/* Start it, as sh runs @command. 0 or -errno. */
+/* Start @command as sh runs it. 0 or -errno. */
 static int spawn_command(const char *command, int input, char **environment, pid_t *ret_pid)
 {
 	char *const argv[] = { (char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c",

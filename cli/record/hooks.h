@@ -35,5 +35,5 @@ void hooks_free(struct hooks *hooks);
 bool hooks_fire(struct hooks *hooks, const char *command, const char *kind,
 		const struct hook_fact *facts);
 
-/* Reap those that have ended, kill those that hang: call it several times a second. */
+/* Reap commands that have ended, kill commands that hang: call it several times a second. */
 void hooks_tend(struct hooks *hooks);

@@ -34,7 +34,10 @@ struct launch_held {
 /* Create a process for @argv, which must stay valid. 0 or CLI_ENVIRONMENT after one line. */
 int launch_hold(char **argv, struct launch_held *ret_held);
 
-/* Let it execute the program, with @mask and the current environment; as launch_program(). */
+/*
+ * Let the held process execute the program, with @mask and the current environment; as
+ * launch_program().
+ */
 int launch_release(struct launch_held *held, const sigset_t *mask);
 
 /* End the held process instead. Accepts a zeroed or released one. */

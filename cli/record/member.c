@@ -28,7 +28,7 @@ struct member {
 	pid_t child;
 };
 
-/* In the collector's process. */
+/* Record for all members: runs in the collector's process. */
 static int collect_node(void *arg, struct node *node)
 {
 	struct recording_settings set = *(const struct recording_settings *)arg;

@@ -12,7 +12,7 @@ enum { METRICS_BYTES = 4 << 20 };
 
 /* Two texts: the next one overwrites the older. One writer. */
 struct metrics_page {
-	uint64_t turn; /* texts so far; the last is in place @turn & 1 */
+	uint64_t turn; /* number of texts so far; the last is text[turn & 1] */
 	size_t n[2];
 	char text[2][METRICS_BYTES];
 };

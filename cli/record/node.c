@@ -6,9 +6,9 @@
  *	          +--> program                 | rings
  *	rank 1: verbatim record --> program ---+
  *
- * They find each other by the door: a file beside the sessions, named by a hash of the trace's
- * path, the job, the step and the node, which contains the directory of the session. A process that
- * has locked the door may start, join, leave or end a collector.
+ * They find each other by the node file, which is beside the sessions, named by a hash of the
+ * trace's path, the job, the step and the node, which contains the directory of the session. A
+ * process that has locked the node file may start, join, leave or end a collector.
  *
  * The collector is a separate process, so that no recorder waits for other recorders' programs, and
  * the recording continues if a recorder is killed. A lock on a second file shows whether members
@@ -97,7 +97,7 @@ static void name_lock_file(struct node *node, const char *path)
 		 (unsigned int)getuid(), hash_of(key, (size_t)n, 0));
 }
 
-/* Lock the door: the file that has the name now, not one that was removed during the wait. */
+/* Lock the node file: the file that has the name now, not one that was removed during the wait. */
 static int lock_node_file(struct node *node)
 {
 	struct stat st;
@@ -154,7 +154,7 @@ static int enter_session(struct node *node)
 	return 0;
 }
 
-/* Join the session that the door names. -ENOENT: there is none, or it has ended. */
+/* Join the session that the node file names. -ENOENT: there is none, or it has ended. */
 static int join_session(struct node *node)
 {
 	char dir[SESSION_PATH] = "";
@@ -174,7 +174,8 @@ static int join_session(struct node *node)
 }
 
 /*
- * Set the status for the last member or, without a session, for the one that started this process.
+ * Set the status for the last member or, without a session, for the member that started this
+ * process.
  */
 static void set_outcome(const struct node *node, int status)
 {
@@ -314,7 +315,7 @@ static bool has_members(const struct node *node)
 bool node_has_members(struct node *node, const struct session *session, int64_t linger)
 {
 	unsigned int come = atomic_load(&session->page->recorders);
-	/* without the folder of the door file no recorder can join */
+	/* without the folder of the node file no recorder can join */
 	bool locked = !lock_node_file(node), has = has_members(node);
 
 	if (locked)

@@ -12,8 +12,8 @@
 
 /* A member; the fields below `session' are the collector's. */
 struct node {
-	char path[SESSION_PATH]; /* of the door */
-	int door;                /* -1: not held */
+	char path[SESSION_PATH]; /* of the node file */
+	int door;                /* the node file, locked; -1: it is not */
 	int members;             /* locked by each member as long as it runs */
 	int messages;            /* what the collector prints */
 	int ends;                /* struct node_end, one after the other */
@@ -56,8 +56,8 @@ void node_describe(const char *command, char text[SESSION_TEXT]);
 int node_open(struct node *node, const struct session *session);
 
 /*
- * Collector: are there members, or may expected ones still come? They may until @linger ns after
- * the others have ended.
+ * Collector: are there members, or may expected ones still come? Expected members may come until
+ * @linger ns after the other members have ended.
  */
 bool node_has_members(struct node *node, const struct session *session, int64_t linger);
 

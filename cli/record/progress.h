@@ -32,8 +32,8 @@ void progress_end(struct progress *progress, const char *path, const struct tota
 		  const struct writer_alarms *alarms, bool before);
 
 /*
- * "5 verbs failed, 1 completion in error: verbatim check t.db", as much of it as there is. False:
- * there is nothing to report.
+ * "5 verbs failed, 1 completion in error: verbatim check t.db", without the counts that are 0.
+ * False: there is nothing to report.
  */
 struct text;
 bool progress_failures(struct text *text, const char *path, const struct writer_alarms *alarms);

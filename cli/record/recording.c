@@ -37,8 +37,8 @@ enum {
 	/* after this time a signal to a process group has reached all members */
 	SETTLE_MS = 20,
 	AGAIN_MS = 300,        /* signals closer together are one request: timeout(1) sends two */
-	IDLE_MS = 250,         /* the longest sleep while there are rings, */
-	IDLE_CHECK_MS = 100,   /* with --check; */
+	IDLE_MS = 250,         /* the longest sleep while there are rings */
+	IDLE_CHECK_MS = 100,   /* the same with --check */
 	IDLE_STOP_MS = 10,     /* with --stop-on: near a finding, or while stopped */
 	IDLE_ROTATE_MS = 1000, /* the longest sleep while there are no rings */
 };
@@ -199,8 +199,8 @@ static void report_stalls(struct recording *r)
 }
 
 /*
- * The program drives hardware queues by itself: said once, at once, since nothing else of the
- * recording shows that posts are missing.
+ * The program drives hardware queues by itself: reported once, and immediately, since nothing else
+ * of the recording shows that posts are missing.
  */
 static void report_bypass(void *arg, const char *function, uint32_t process)
 {

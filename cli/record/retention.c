@@ -7,7 +7,7 @@
  * 	            content until then, and it continues with all live objects
  *
  * For the store both are the same: make a copy of the trace, cut it, and delete the data plane
- * before the cut. A cut is at one moment for all threads: the rings are read up to there.
+ * before the cut. A cut is at one moment for all threads: the rings are read up to that moment.
  */
 #include "cli/record/retention.h"
 

@@ -40,7 +40,10 @@ int ring_search_leftover(struct ring_search *search);
 /* Were numbers given out since the last ring_search_new_rings()? */
 bool ring_search_waiting(const struct ring_search *search);
 
-/* If so, look for these and all that are still missing. Returns 0 or -errno, as the next two. */
+/*
+ * If so, look for these rings and all that are still missing. Returns 0 or -errno, as do the next
+ * two functions.
+ */
 int ring_search_new_rings(struct ring_search *search);
 
 /* Search again for all that are missing. */

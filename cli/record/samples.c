@@ -74,8 +74,8 @@ static bool is_proc_read_due(unsigned int quiet)
 }
 
 /*
- * Is /proc read for the thread, which does nothing? Thousands of threads are read in turn: one that
- * is due when its round has had its share is due in the next.
+ * Is /proc read for the thread, which does nothing? At most LOOKS threads are read in a round: of
+ * thousands of threads, those that are due and were not read are due in the next round, too.
  */
 static bool is_due(struct samples *samples, struct sample_thread *thread)
 {

@@ -25,14 +25,14 @@ struct signal_witness {
 /* Block the signals to be passed on and start the witness. Returns 0 or -errno. */
 int signal_witness_start(struct signal_witness *witness);
 
-/* Read which signals it has got so far. */
+/* Read which signals the witness has got so far. */
 void signal_witness_read(struct signal_witness *witness);
 
 /* Had the witness got @signal, too, by the last signal_witness_read()? */
 bool signal_witness_has(const struct signal_witness *witness, int signal);
 
-/* Forget the signals that it has got so far. */
+/* Forget the signals that the witness has got so far. */
 void signal_witness_forget(struct signal_witness *witness);
 
-/* End it; accepts one that was never started. */
+/* End the witness; accepts a witness that was never started. */
 void signal_witness_stop(struct signal_witness *witness);

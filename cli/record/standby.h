@@ -25,5 +25,5 @@ int standby_init(struct standby *standby, struct session_page *page);
  */
 void standby_renew(struct standby *standby);
 
-/* From now on no process takes over. Accepts one that is all zero. */
+/* From now on no process takes over. Accepts a zeroed @standby. */
 void standby_dismiss(struct standby *standby);

@@ -14,7 +14,7 @@
 /* Threads without a ring, most often for lack of shared memory; programs of other users. */
 int unrecorded_threads(const struct session *session, struct writer *writer);
 
-/* Memory that threads did not get, and waits that were given up. */
+/* Memory that threads did not get, and waits that threads gave up. */
 int unrecorded_memory(const struct session *session, struct writer *writer);
 
 /* Files of rings that cannot be read: *@ret_rings of them. */

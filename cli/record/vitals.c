@@ -382,7 +382,7 @@ static int publish_state(struct vitals *v, enum vitals_phase phase)
 	const struct profile *profile = profiler_profile(v->profiler);
 	struct writer_progress done = writer_progress(v->writer);
 	struct totals totals = trace_totals(v->trace);
-	/* at the end it was already estimated */
+	/* the final profile already has estimates */
 	uint64_t n = phase == VITALS_ENDED || !profile->one_of ? 1 : profile->one_of;
 	struct vitals_state *state = calloc(1, sizeof(*state));
 	int err = state ? put_totals(v, state, profile, n) : log_err(-ENOMEM, "publish counts");

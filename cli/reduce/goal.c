@@ -128,7 +128,7 @@ static int read_divergence(const struct words *words, struct goal *goal, const c
 	return 0;
 }
 
-/* As is_rule() compares them. */
+/* Is @name the identifier or the name of a rule? */
 static bool is_rule_name(const char *name)
 {
 	for (int i = 0; i < RULE_COUNT; i++)

@@ -34,7 +34,8 @@ struct goal {
 	size_t made;
 	struct text rules; /* error rules in the whole trace: " LIFE-001 MKEY-003 " */
 	/*
-	 * for a finding: the whole trace replays without a divergence, so parts must do so as well
+	 * for a finding: the whole trace replays without a divergence, so parts must replay without
+	 * one, too
 	 */
 	bool replays;
 	bool first;      /* a divergence: the whole trace has no earlier one */

@@ -170,7 +170,10 @@ static int open_copy(struct reduction *r, struct trace *trace)
 	return 0;
 }
 
-/* Does the result of an earlier command still reproduce the goal? It is the trace then. */
+/*
+ * Does the result of an earlier command still reproduce the goal? If so, the reduction continues
+ * from it.
+ */
 static bool resume_result(struct reduction *r, const char *path)
 {
 	uint64_t begin = clock_monotonic();

@@ -38,7 +38,7 @@ static void remove_process(struct reduction *r, struct removal *gone, uint32_t p
 	remove_owned_units(gone, false, process);
 }
 
-/* A queue pair, with the identifier that it was created on. */
+/* Remove a queue pair, with the identifier that it was created on. */
 static void remove_connection_end(struct reduction *r, struct removal *gone, uint32_t qp)
 {
 	uint32_t unit = units_maker(&r->units, qp);

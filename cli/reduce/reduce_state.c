@@ -136,7 +136,7 @@ static void restore_goal(struct reduction *r, const struct json_node *root)
 	r->run = number_of(root, "run");
 }
 
-/* Is it the state of the same reduction? */
+/* Is @root the state of the same reduction? */
 static bool is_same(const struct reduction *r, const struct json_node *root)
 {
 	return root->kind == JSON_OBJECT && !strcmp(text_of(root, "format"), FORMAT_NAME) &&

@@ -60,7 +60,7 @@ static int try_messages_from(struct reduction *r, size_t end)
 	return reduce_is_over(r) ? -EINTR : reduce_try(r, 1);
 }
 
-/* Messages that end last are most likely needed. */
+/* Try to leave only the messages that end last: they are most likely needed. */
 static int try_last_messages(struct reduction *r)
 {
 	size_t *ends = calloc(r->units.count + 1, sizeof(*ends)), n;
@@ -149,7 +149,7 @@ static int reduce_once(struct reduction *r)
 	return any;
 }
 
-/* The steps that remove most at once. */
+/* Try the steps that remove most at once. */
 static int reduce_coarsely(struct reduction *r)
 {
 	int err = try_end_of_goal(r);

@@ -74,8 +74,8 @@ static bool has_goal(const struct reduction *r, const struct removal *gone)
 }
 
 /*
- * Steps of different kinds may leave the same events, and so do those of the last round. Is that so
- * for one that failed, or for the smallest so far?
+ * Does trial @i leave the same events as a trial that failed, or as the smallest trace so far?
+ * Steps of different kinds may do that, and steps of the last round.
  */
 static bool was_tried(struct reduction *r, size_t i)
 {

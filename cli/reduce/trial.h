@@ -25,8 +25,8 @@ struct trial_end {
 	size_t bytes;
 };
 
-/* Has it ended? 1; 0: not yet; or -errno. */
+/* Has the trial ended? 1; 0: not yet; or -errno. */
 int trial_poll(struct trial *trial, struct trial_end *ret_end);
 
-/* Kill it and remove its output. Does nothing if none is running. */
+/* Kill the trial and remove its output. Does nothing if no trial is running. */
 void trial_stop(struct trial *trial);

@@ -25,7 +25,7 @@ struct reading_stream {
 struct reading {
 	struct trace *trace;
 	struct units *units;
-	uint32_t *joined; /* by unit: the one that it is a part of */
+	uint32_t *joined; /* by unit: the unit that it is a part of */
 	size_t njoined;
 	struct map requests; /* of an event and index: the unit */
 	struct map streams;  /* of two queue pairs: 1 + index */

@@ -16,5 +16,5 @@ struct fabric {
  */
 int fabric_make(const char *parent, struct fabric *ret_fabric);
 
-/* Remove it with its contents. */
+/* Remove the directory with its contents. */
 void fabric_remove(struct fabric *fabric);

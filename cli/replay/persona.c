@@ -157,7 +157,9 @@ static void put_members(struct profile *profile, unsigned int port, const struct
 	}
 }
 
-/* Write a text; one with unexpected characters is left out: the device's own remains. */
+/*
+ * Write a text; a text with unexpected characters is not written, so that the device's own remains.
+ */
 static void put_text(FILE *to, const char *name, const char *letters, const char *also)
 {
 	if (!letters || !*letters || strlen(letters) >= TEXT_SIZE)

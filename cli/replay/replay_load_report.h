@@ -12,7 +12,7 @@ struct load_report {
 	const struct load *load;
 	double pace;
 	struct load_result result;
-	struct histogram lateness; /* of requests that found room in their queue, ns */
+	struct histogram lateness; /* of requests whose queue was not full, ns */
 };
 
 /* The verdict, then rates, issue times, and what was not sent or received. */

@@ -6,7 +6,7 @@
 
 enum { REPLAY_MEMORY_SHARE = 4 };
 
-#define REPLAY_MEMORY_DEFAULT UINT64_MAX /* of struct replay_settings: none was given */
+#define REPLAY_MEMORY_DEFAULT UINT64_MAX /* of struct replay_settings: the user gave none */
 #define REPLAY_MEMORY_LEAST   (64ull << 20)
 
 /*

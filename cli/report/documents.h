@@ -17,11 +17,11 @@ struct document {
 	int child;    /* private */
 };
 
-/* Start them in parallel, each in a separate process. 0 or -errno after log_err(). */
+/* Start the subcommands in parallel, each in a separate process. 0 or -errno after log_err(). */
 int documents_start(struct document *documents, size_t n);
 
 /*
- * Wait for all of them. Status 1 is a result (`check', `diff'); the output of one with another
+ * Wait for all subcommands. Status 1 is a result (`check', `diff'); the output of one with another
  * status goes to standard error. 0 or -errno after log_err(): one could not be run, or was killed.
  */
 int documents_await(struct document *documents, size_t n);
@@ -29,5 +29,5 @@ int documents_await(struct document *documents, size_t n);
 /* Both. */
 int documents_make(struct document *documents, size_t n);
 
-/* Waits for those that are still running. */
+/* Waits for subcommands that are still running. */
 void documents_fini(struct document *documents, size_t n);

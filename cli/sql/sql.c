@@ -152,7 +152,7 @@ static void help_with(const struct session *session, const char *rest)
 			 "The tab key completes names. Common queries are in verbatim-sql(1).\n");
 }
 
-/* A line that begins with a point. GO_ON or an exit status. */
+/* Execute a line that begins with a dot. Returns GO_ON or an exit status. */
 static int run_command(const struct session *session, const char *line)
 {
 	if (is_command(line, ".quit") || is_command(line, ".exit"))

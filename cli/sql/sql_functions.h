@@ -8,7 +8,7 @@
 
 struct sql_symbols;
 
-/* Add them to the connection of @trace. 0 or -errno; free after the trace is closed. */
+/* Add the functions to the connection of @trace. 0 or -errno; free after the trace is closed. */
 int sql_symbols_add(struct trace *trace, struct sql_symbols **ret_symbols);
 
 /* Accepts NULL. */

@@ -14,7 +14,7 @@ static bool is_one_of(const char *const *list, const char *name)
 	return *list;
 }
 
-/* Is it a pragma that only reads: one that takes a table's name, or one without a value to set? */
+/* Does @pragma only read: does it take the name of a table, or has it no value to set? */
 static bool is_reading_pragma(const char *pragma, const char *value)
 {
 	static const char *const tell[] = {

@@ -8,6 +8,6 @@ struct symbols;
 struct text;
 struct trace;
 
-/* Append it to @out. 0 or -errno after log_err(). */
+/* Append the JSON to @out. 0 or -errno after log_err(). */
 int stat_document(struct trace *trace, const struct profile *profile, struct symbols *symbols,
 		  struct text *out);

@@ -311,7 +311,9 @@ static void add_sides(struct writing *w)
 		(struct metric_label[]){ { "side", "receive" }, { 0 } });
 }
 
-/* Is it for sends only? Posted receives have no size, since their message has not arrived. */
+/*
+ * Is the family for sends only? Posted receives have no size, since their message has not arrived.
+ */
 static bool is_of_sends(const struct family *family)
 {
 	return family->at == offsetof(struct profile_requests, posted) ||

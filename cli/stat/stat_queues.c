@@ -48,7 +48,7 @@ static void add_empty(struct table *table, const struct profile_side *side)
 	table_text(table, profile_mean_depth(side) < 0 ? NULL : text);
 }
 
-/* For JSON: null if it is uncertain. */
+/* Add the maximum, the capacity, and the mean and empty time; in JSON null if uncertain. */
 static void add_high(struct table *table, const struct profile_side *side)
 {
 	double mean = profile_mean_depth(side);

@@ -358,7 +358,7 @@ void stat_posting(const struct stat_view *view)
 		       format_count(profile->lengthless, n));
 }
 
-/* A line for each power of two that has at least one in 1000. */
+/* Print a line for each power of two that has at least one value in 1000. */
 static void print_octaves(const struct histogram *h)
 {
 	char from[FORMAT_TEXT], to[FORMAT_TEXT], n[FORMAT_TEXT];

@@ -330,7 +330,10 @@ static bool is_setup_verb(enum verb verb)
 	}
 }
 
-/* The requests before it are posted. Builders have all or nothing, which is another failure. */
+/*
+ * Fail a list of requests at a later one: the requests before it are posted. Builders post all or
+ * nothing, which is another failure.
+ */
 static void add_refusal(struct list *list, const struct site *site)
 {
 	struct failure *failure = add_error(list, site, site->behind, ENOMEM);
@@ -341,7 +344,9 @@ static void add_refusal(struct list *list, const struct site *site)
 	set_what(failure, "%s() fails with ENOMEM at a later request", verb_infos[site->verb].name);
 }
 
-/* The first time, and when it is armed again: the places are not known. */
+/*
+ * Fail the first arming, and the second if there is one: the places in the program are not known.
+ */
 static void add_arming(struct list *list, const struct site *site)
 {
 	add_error(list, site, site->first, EINVAL);

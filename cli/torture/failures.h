@@ -12,10 +12,10 @@ struct failure {
 	char what[64];    /* "ibv_reg_mr() fails with ENOMEM" */
 	int error;        /* the errno of the call, or 0 */
 	int status;       /* the status of the completion, or 0 */
-	bool cm_event;    /* an event of librdmacm is another one */
+	bool cm_event;    /* librdmacm delivers another event */
 	bool kills;       /* the process */
 	bool by_recorder; /* only it makes this one */
-	bool chaos;       /* nothing fails: what may happen in any order does so in another one */
+	bool chaos;       /* nothing fails: what may happen in any order happens in another order */
 };
 
 struct failures {
@@ -32,7 +32,7 @@ int failures_list(const struct sites *sites, bool every, struct failures *ret_fa
 
 /*
  * @runs runs in which threads are held at verbs and completions come late at random: the first with
- * @seed, the second with the next. As failures_list().
+ * @seed, the second with @seed + 1, and so on. As failures_list().
  */
 int failures_chaos(uint32_t seed, uint32_t runs, struct failures *ret_failures);
 

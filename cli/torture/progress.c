@@ -50,7 +50,7 @@ static int write_results(struct progress *progress, const struct results *result
 	return err;
 }
 
-/* The old file is replaced when the new one has all that is taken over from it. */
+/* The new file replaces the old file when it has all results that are reused. */
 static int create_file(struct progress *progress, const struct results *results)
 {
 	char path[PATH + 4];

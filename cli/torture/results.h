@@ -61,7 +61,7 @@ const char *result_trace(const struct results *results, const struct result *res
 /* Print a report of JSON, and free its text. 0 or -errno after log_err(). */
 int results_write(struct text *text);
 
-/* Sort by verdict, equal ones behind the first of them, and print. 0 or -errno. */
+/* Sort by verdict, results with equal verdicts after the first of them, and print. 0 or -errno. */
 int results_print_text(const struct results *results);
 int results_print_json(const struct results *results);
 int results_print_junit(const struct results *results);

@@ -35,14 +35,14 @@ struct run_end {
  */
 int run_start(struct run *run, char *const *program, const char *rule, uint64_t ns);
 
-/* Has it ended? 1; 0: not yet; or -errno after log_err(). */
+/* Has the run ended? 1; 0: not yet; or -errno after log_err(). */
 int run_poll(struct run *run, struct run_end *ret_end);
 
 /* Kill the run. Does nothing if it is not running. */
 void run_stop(struct run *run);
 
-/* Remove its folder and its fabric. */
+/* Remove the folder and the fabric of the run. */
 void run_remove(const struct run *run);
 
-/* The path of one of its files: "trace.db", "out", "err". Returns @path. */
+/* The path of one of the run's files: "trace.db", "out", "err". Returns @path. */
 const char *run_file(const struct run *run, const char *name, char path[RUN_PATH + 16]);

@@ -10,5 +10,5 @@ struct sanitizer_report {
 	bool leak;      /* memory was not freed; says where it was allocated, too */
 };
 
-/* The next report in *@text, which is moved behind it; false: there is no other. */
+/* The next report in *@text, which is moved past the report; false: there is no other. */
 bool sanitizer_next(const char **text, struct sanitizer_report *ret_report);

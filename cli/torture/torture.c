@@ -159,7 +159,7 @@ static int run_reference(struct torture *t, const char *name)
 	return err;
 }
 
-/* Uses of memory that is freed show, unless the program relies on what is in memory anyway. */
+/* Run with garbage in freed memory; without it if the program relies on what is in memory. */
 static int begin_reference(struct torture *t)
 {
 	int err = run_reference(t, "reference");
@@ -246,7 +246,7 @@ static int start_run(struct torture *t, unsigned int slot, const char *rule)
 			 t->patience + (t->set->chaos ? CHAOS_NS : 0));
 }
 
-/* The program has tried again: does that end? */
+/* The program has tried the failed call again: run it with a call that fails each time. */
 static int restart_persistent(struct torture *t, unsigned int slot)
 {
 	const struct failure *failure = t->results.all[t->running[slot]].failure;
@@ -267,7 +267,10 @@ static void note_each(struct judgement *judgement)
 		 says);
 }
 
-/* A seed repeats a run as far as the program's threads allow: does it? */
+/*
+ * Does the result of a chaos run need a second run with its seed, which repeats it as far as
+ * threads allow?
+ */
 static bool needs_second(const struct torture *t, unsigned int slot, const struct result *result)
 {
 	return result->failure->chaos && verdict_is_bad(result->judgement.verdict) &&
@@ -554,7 +557,10 @@ static int choose_device(struct settings *set)
 	return err;
 }
 
-/* 128 + signal, as in a shell, if a signal ended it before all were tried and no result is bad. */
+/*
+ * Returns 128 + signal, as a shell does, if a signal ended the torture before all were tried and no
+ * result is bad.
+ */
 static int find_status(const struct torture *t, int err)
 {
 	if (err)

@@ -106,7 +106,10 @@ static bool is_site(const struct trial *trial, enum verb verb, uint32_t stack)
 	return verb == site->verb && place_key(trial->report.trace, stack) == site->key;
 }
 
-/* Has the program itself destroyed an object? Not one of librdmacm, nor while it already exits. */
+/*
+ * Has the program itself destroyed an object? Objects of librdmacm do not count, nor does what the
+ * program destroys while it exits.
+ */
 static bool is_cleaning_up(const struct trial *trial, const struct trace_event *event)
 {
 	const struct call *call = event->call;
@@ -314,8 +317,9 @@ static bool ends_badly(const struct process *process, int status)
 }
 
 /*
- * What could not be destroyed is left, and so is what it uses. A process that reports this by its
- * status may go on to destroy the rest, and so may one that librdmacm does not tell.
+ * Is the finding a consequence of a destroy that was made to fail? The object is then left, and so
+ * are the objects that it uses, even if the process reports the failure and destroys the rest, or
+ * gets no error from librdmacm.
  */
 static bool is_consequence(const struct trial *trial, const struct finding *finding)
 {
@@ -345,8 +349,8 @@ static bool is_excused(const struct trial *trial, const struct finding *finding,
 }
 
 /*
- * "ibv_modify_qp: Success": it prints errno, which few verbs set if they return an error. What the
- * program prints of that without a failure says nothing.
+ * "ibv_modify_qp: Success": the program prints errno, which few verbs set if they return an error.
+ * Such lines that it prints without a failure, too, do not count.
  */
 static bool prints_success(const struct reference *reference, const struct trial *trial,
 			   const struct run *run, struct judgement *ret)

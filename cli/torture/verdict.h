@@ -24,7 +24,7 @@ const char *verdict_name(enum verdict verdict);
 /* The verdict of that name; VERDICTS: none. */
 enum verdict verdict_find(const char *name);
 
-/* Is it neither handled nor missed? */
+/* Is @verdict neither handled nor missed? */
 bool verdict_is_bad(enum verdict verdict);
 
 /* What runs without failures do. */
