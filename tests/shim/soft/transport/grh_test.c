@@ -109,3 +109,35 @@ TEST(ipv4_header_is_at_the_end)
 		}
 	}
 }
+
+static const struct {
+	const char *name, *gid;
+	bool is_multicast;
+} groups[] = {
+	{ "multicast", "ff02::1", true },
+	{ "unicast", "feff::1", false },
+	{ "the_second_byte", "0:ff::", false },
+	{ "first_ipv4_group", "::ffff:224.0.0.0", true },
+	{ "last_ipv4_group", "::ffff:239.255.255.255", true },
+	{ "before_ipv4_groups", "::ffff:223.255.255.255", false },
+	{ "behind_ipv4_groups", "::ffff:240.0.0.0", false },
+	{ "ipv4_that_is_not_mapped", "::fffe:e000:1", false },
+};
+
+static void group_is_known(void **state)
+{
+	const typeof(groups[0]) *row = *state;
+	union ibv_gid gid = make_gid(row->gid);
+
+	assert_int_equal(grh_is_multicast(&gid), row->is_multicast);
+}
+
+TEST_ROWS(groups, group_is_known);
+
+TEST(ipv4_is_mapped)
+{
+	union ibv_gid wanted = make_gid("::ffff:10.1.2.3");
+	uint32_t ipv4 = inet_addr("10.1.2.3");
+
+	assert_memory_equal(grh_gid_of_ipv4(ipv4).raw, wanted.raw, sizeof(wanted));
+}
