@@ -193,7 +193,7 @@ $(BUILD)/tests/shim/soft/model_test: $(MODEL)
 # these print results as text, and the first one calls verbs by their number
 PRINTS = $(patsubst %,$(BUILD)/obj/core/base/%.o,text vec printable)
 $(BUILD)/tests/shim/soft/sweep_test: $(patsubst %,$(BUILD)/obj/%.o,replay/device/dispatch \
-	core/wire/desc gen/verbs_gen)
+	core/wire/desc core/wire/hash gen/verbs_gen)
 $(BUILD)/tests/shim/soft/sweep_test: ALLLDFLAGS += -rdynamic
 $(patsubst %,$(BUILD)/tests/shim/soft/%_test,sweep trial cm/cm_command sysfs/sysfs \
 	cm/cm_away network/conversation): $(PRINTS)
