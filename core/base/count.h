@@ -6,8 +6,8 @@
 
 enum { COUNT_TEXT = 32 };
 
-/* 12,345 */
+/* @n in decimal, with commas: "12,345". Returns @text. */
 const char *count_text(uint64_t n, char text[COUNT_TEXT]);
 
-/* The same, valid until the end of the block. */
+/* The same, in memory that is valid until the end of the enclosing block. */
 #define COUNT_OF(n) count_text(n, (char[COUNT_TEXT]){ "" })

@@ -4,5 +4,5 @@
  */
 #include <stdbool.h>
 
-/* Is @name, by its last part, that of a key, queue pair number, wr_id, ...? */
+/* Does the last part of @name say that the number is a key, queue pair number, wr_id, ...? */
 bool hex_suits(const char *name);

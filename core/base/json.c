@@ -6,7 +6,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Add the comma before the next value; @blank: followed by a blank, unless a new line follows. */
+/*
+ * Add the comma before the next value. @blank: then a blank, unless the value goes on a new line.
+ */
 static void put_comma(struct json *json, bool blank)
 {
 	if (!json->comma)

@@ -2,17 +2,17 @@
 /*
  * Writes JSON into a text: adds names, commas and quotes to the values, in order.
  *
- * 	struct json json = { .out = &text };
+ *	struct json json = { .out = &text };
  *
- * 	json_open(&json, NULL, '{');
- * 	json_put_text(&json, "device", name);
- * 	json_open(&json, "ports", '[');
- * 	json_put_int(&json, NULL, 1);
- * 	json_close(&json, ']');
- * 	json_close(&json, '}');
+ *	json_open(&json, NULL, '{');
+ *	json_put_text(&json, "device", name);
+ *	json_open(&json, "ports", '[');
+ *	json_put_int(&json, NULL, 1);
+ *	json_close(&json, ']');
+ *	json_close(&json, '}');
  *
- * gives {"device":"soft0","ports":[1]}. A value in an array has no name: NULL. The text shows
- * whether memory ran out. Not thread-safe.
+ * gives {"device":"soft0","ports":[1]}. A value in an array has no name: NULL. If memory runs out,
+ * out->failed is set. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,13 +30,13 @@ struct json {
 void json_open(struct json *json, const char *name, char bracket);
 void json_close(struct json *json, char bracket);
 
-/* NULL is null. Texts are quoted as text_json() does. */
+/* A NULL text becomes null. Texts are quoted as text_json() does. */
 void json_put_text(struct json *json, const char *name, const char *text);
 void json_put_int(struct json *json, const char *name, int64_t value);
 void json_put_uint(struct json *json, const char *name, uint64_t value);
 void json_put_bool(struct json *json, const char *name, bool value);
 
-/* Comma and name of a value whose text the caller adds. */
+/* Add the comma and the name of a value; the caller then adds the value's text. */
 void json_put_name(struct json *json, const char *name);
 
 /* Put the next value on a separate line, indented by @indent blanks. */

@@ -23,7 +23,7 @@ enum {
 	SHAPES = 512,
 	WAYS = 4,         /* shapes with the same hash */
 	HASHED = 32,      /* bytes */
-	BYTES_MAX = 2048, /* of a text */
+	BYTES_MAX = 2048, /* bytes of a text */
 	NODES_MAX = 128,
 };
 
@@ -34,7 +34,7 @@ struct spot {
 
 struct json_shape {
 	struct json_places places;
-	char *text;              /* the first text of the shape; literals are parts of it */
+	char *text;              /* the first text of the shape; the literals point into it */
 	struct json_node *nodes; /* the tree of @text */
 	uint32_t nnodes, nscalars;
 	struct literal {
@@ -42,11 +42,12 @@ struct json_shape {
 		uint32_t n;
 		/* one before each scalar, and one after the last */
 	} literals[NODES_MAX + 1];
-	struct spot from[NODES_MAX], to[NODES_MAX]; /* of objects and arrays, by node */
+	/* where each object and array begins and ends, by node */
+	struct spot from[NODES_MAX], to[NODES_MAX];
 };
 
 static struct json_shape *shapes[SHAPES];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for adding one */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held while a shape is added */
 
 static bool is_scalar(const struct json_node *node)
 {
@@ -123,7 +124,7 @@ static void free_shape(struct json_shape *shape)
 	free(shape);
 }
 
-/* NULL: out of memory; the text was parsed before. */
+/* A new shape from the text @json, which json_parse() has accepted. NULL: out of memory. */
 static struct json_shape *new_shape(const char *json, size_t n, uint32_t nnodes)
 {
 	struct json_shape *shape = calloc(1, sizeof(*shape));
@@ -165,9 +166,9 @@ static const struct json_shape *learn_shape(const char *json, size_t n, uint32_t
 	return shape;
 }
 
-/* Using it */
+/* Using a shape */
 
-/* How many of the eight bytes are digits, from the first on. */
+/* How many of the eight bytes, from the lowest on, are digits before the first other byte? */
 static inline unsigned int count_digits(uint64_t bytes)
 {
 	uint64_t others = bytes ^ 0x3030303030303030; /* a digit becomes its value */
@@ -176,7 +177,9 @@ static inline unsigned int count_digits(uint64_t bytes)
 	return others ? (unsigned int)__builtin_ctzll(others) / 8 : 8;
 }
 
-/* The value of the first @n of eight bytes, which are digits: joined in pairs, fours, eights. */
+/*
+ * The value of the first @n of eight bytes, which are digits: joined into pairs, fours and eights.
+ */
 static inline uint64_t join_digits(uint64_t bytes, unsigned int n)
 {
 	uint64_t digits = (bytes ^ 0x3030303030303030) << (64 - 8 * n); /* zeros before them */
@@ -188,7 +191,7 @@ static inline uint64_t join_digits(uint64_t bytes, unsigned int n)
 
 enum { DIGITS = 18 }; /* numbers that always fit into int64_t */
 
-/* Read at most DIGITS digits at @at; returns where they end. */
+/* Read at most DIGITS digits at @at; returns the byte after them. */
 static inline const char *read_digits(const char *at, const char *end, uint64_t *ret_value)
 {
 	static const uint32_t powers[] = { 1,      10,      100,      1000,     10000,
@@ -210,7 +213,7 @@ static inline const char *read_digits(const char *at, const char *end, uint64_t 
 	return at;
 }
 
-/* Read a number of at most DIGITS digits and nothing else, as nearly all values are. */
+/* Read a value that is a number of at most DIGITS digits, as nearly all values are. */
 static inline bool parse_digits(struct json_parser *p, struct json_node *node)
 {
 	const char *from = p->at, *at;
@@ -237,7 +240,7 @@ static inline bool parse_scalar(struct json_parser *p, uint32_t k)
 	return *p->at != '{' && *p->at != '[' && json_parse_value(p);
 }
 
-/* Parse the scalars, which must have the literals between them. @at: where each literal begins. */
+/* Parse the scalars and check the literals between them. @at: where each literal begins. */
 static bool parse_scalars(const struct json_shape *shape, struct json_parser *p, const char **at)
 {
 	const struct literal *literal = shape->literals;
@@ -284,7 +287,7 @@ static void set_positions(const struct json_shape *shape, struct json_node *node
 	}
 }
 
-/* Make a tree like that of the shape in @room. False: the text has another shape. */
+/* Make a tree like that of the shape in the memory @room. False: the text has another shape. */
 static bool parse_same_shape(const struct json_shape *shape, const char *json, size_t n,
 			     struct json_node *room)
 {
@@ -299,7 +302,7 @@ static bool parse_same_shape(const struct json_shape *shape, const char *json, s
 	return true;
 }
 
-/* The same in memory of its own, or NULL. */
+/* The same in allocated memory; NULL: another shape, or out of memory. */
 static struct json_node *new_same_shape(const struct json_shape *shape, const char *json, size_t n)
 {
 	struct json_node *room = malloc(json_shape_bytes(shape, n));

@@ -2,7 +2,7 @@
 /*
  * Parser for JSON texts that resemble each other.
  *
- * The shape of a text is all of it but its numbers and strings. The first texts of a shape are
+ * The shape of a text is the text without its numbers and strings. The first texts of a shape are
  * parsed as by json_parse(); the next ones are only compared with the shape, which takes a third of
  * the time. Shapes are few and are never freed. Any thread.
  */
@@ -31,20 +31,21 @@ size_t json_shape_bytes(const struct json_shape *shape, size_t n);
 int json_shape_parse(const char *json, size_t n, const struct json_shape *guess, void *room,
 		     const struct json_shape **ret_shape, struct json_node **ret_root);
 
-/* How many nodes a tree of that shape has. */
+/* The number of nodes in a tree of that shape. */
 uint32_t json_shape_count(const struct json_shape *shape);
 
-/* Append the text of a tree of that shape. A number may be without `raw`. */
+/* Append the JSON text of a tree of that shape. Numbers need no `raw`. */
 void json_shape_write(const struct json_shape *shape, const struct json_node *root,
 		      struct text *to);
 
 /*
- * For the caller: JSON_PLACES numbers, from 0, which may store the places of values in trees of
- * this shape. A place is 0 until it was set.
+ * For the caller: JSON_PLACES numbers, initially 0, to remember where values are in trees of this
+ * shape.
  */
 static inline uint16_t json_shape_place(const struct json_shape *shape, unsigned int i)
 {
-	const struct json_places *places = (const struct json_places *)shape; /* its first member */
+	/* the first member of struct json_shape */
+	const struct json_places *places = (const struct json_places *)shape;
 
 	return __atomic_load_n(&places->at[i], __ATOMIC_RELAXED);
 }

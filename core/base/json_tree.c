@@ -1,5 +1,5 @@
 /*
- * JSON that is read
+ * Parser for JSON
  *
  * One allocation holds the nodes, at most one for each comma and bracket of the text, and after
  * them the unescaped names and texts, which are never longer than the escaped ones with their
@@ -74,7 +74,7 @@ static void put_utf8(struct json_parser *p, uint32_t code)
 	*p->texts++ = (char)(0x80 | (code & 0x3f));
 }
 
-/* "\uD83D\uDE00" is one character; half of such a pair is invalid. */
+/* "\uD83D\uDE00" is one character; one of them alone is invalid. */
 static bool parse_unicode(struct json_parser *p)
 {
 	int32_t code = parse_hex(p), low;

@@ -24,9 +24,9 @@ struct json_node {
 	uint32_t count;       /* elements of an object or an array */
 	uint32_t next;        /* distance in nodes to the next element; 0: this is the last */
 	uint32_t name_length; /* of a member of an object */
-	const char *name;     /* terminated by 0; NULL: it has none */
+	const char *name;     /* terminated by 0; NULL: an element of an array, or the root */
 	const char *raw;      /* its text; NULL: a JSON_INT that was not parsed */
-	uint32_t raw_length;  /* length there, including the quotes of a string */
+	uint32_t raw_length;  /* length of this text, including the quotes of a string */
 	uint32_t length;      /* of @text */
 	union {
 		int64_t number;   /* JSON_INT, JSON_BOOL */
@@ -35,12 +35,12 @@ struct json_node {
 };
 
 /*
- * The tree of @json, @n bytes, which must stay valid as long as the tree: an object or an array.
+ * Parse the @n bytes of @json, an object or an array. They must stay valid as long as the tree.
  * Free the root with free(). 0, -EBADMSG or -ENOMEM.
  */
 int json_parse(const char *json, size_t n, struct json_node **ret_root);
 
-/* The elements of an object or an array one after the other; NULL after the last. */
+/* Iterate over the elements of an object or an array; NULL after the last. */
 static inline const struct json_node *json_first(const struct json_node *node)
 {
 	return node && node->count ? node + 1 : NULL;
@@ -52,10 +52,11 @@ static inline const struct json_node *json_next(const struct json_node *node)
 }
 
 /*
- * A member of an object by its name, @length bytes; the last one if there are several. NULL: none.
+ * The member of an object with the name of @length bytes; the last one if several have it. NULL:
+ * none.
  */
 const struct json_node *json_find_member(const struct json_node *node, const char *name,
 					 size_t length);
 
-/* An element of an array, from 0; NULL past the end, or if it is not an array. */
+/* Element @index of an array, from 0; NULL past the end, or if @node is not an array. */
 const struct json_node *json_find_element(const struct json_node *node, size_t index);

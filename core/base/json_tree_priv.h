@@ -10,9 +10,12 @@ struct json_parser {
 	const char *at, *end;
 	struct json_node *nodes;
 	uint32_t nnodes;
-	char *texts; /* for unescaped names and texts: behind the nodes */
+	char *texts; /* where the next unescaped name or text goes, behind the nodes */
 	unsigned int depth;
 };
 
-/* Parse the value at @p->at, with all its elements, into the next nodes. False: it is not JSON. */
+/*
+ * Parse the value at @p->at, with all its elements, into the next free nodes. False: it is not
+ * JSON.
+ */
 bool json_parse_value(struct json_parser *p);

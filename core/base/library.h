@@ -2,8 +2,8 @@
 /*
  * An outside library that is loaded when it is first needed.
  *
- * Few commands need one of them, and all pay for what is linked: libarchive and GnuTLS bring twenty
- * more libraries, which take longer to load than most commands take otherwise.
+ * Few commands need such a library, but a linked one is loaded by all commands: libarchive and
+ * GnuTLS load twenty more, which takes longer than most commands run.
  *
  *	#define SOME_LIB(X) X(some_open) X(some_close)
  *
@@ -26,8 +26,9 @@
 #define LIBRARY_NAME(name)   #name,
 
 /*
- * Load @file, for good, and find the functions, or variables, @names in it, which end with NULL.
- * Returns NULL, or why that failed: a text for the user that is valid until this thread's next call
- * of dlopen() or dlsym(). Any thread, also at the same time for the same @ret_functions.
+ * Load @file, which is never unloaded, and find the functions or variables with the names in
+ * @names, which ends with NULL. Returns NULL, or why that failed: a text for the user that is valid
+ * until this thread's next call of dlopen() or dlsym(). Any thread, also at the same time for the
+ * same @ret_functions.
  */
 const char *library_load(const char *file, const char *const names[], void *ret_functions[]);

@@ -87,7 +87,7 @@ void map_remove(struct map *map, uint64_t key)
 	for (at = (hole + 1) & mask; map->cells[at].used; at = (at + 1) & mask) {
 		size_t first = first_place(map, map->cells[at].key);
 
-		/* the entry may be anywhere from @first to @at: also at the hole? */
+		/* may the entry also be in the hole: is the hole between @first and @at? */
 		if (((at - first) & mask) >= ((at - hole) & mask)) {
 			map->cells[hole] = map->cells[at];
 			hole = at;

@@ -21,7 +21,7 @@ int map_put(struct map *map, uint64_t key, uint64_t value);
 
 bool map_get(const struct map *map, uint64_t key, uint64_t *ret_value);
 
-/* Prefetch the memory of @key: for several tables at once, before they are looked up in turn. */
+/* Prefetch the cell of @key: useful before lookups in several tables. */
 void map_prefetch(const struct map *map, uint64_t key);
 
 /* Does nothing if @key is not in the table. */
@@ -29,9 +29,9 @@ void map_remove(struct map *map, uint64_t key);
 
 void map_fini(struct map *map);
 
-/* A hash of 64 bits, for other kinds of tables. All bits are usable. */
+/* A hash of @key, also for other kinds of tables. All 64 bits are usable. */
 static inline uint64_t map_hash(uint64_t key)
 {
-	key *= 0x9e3779b97f4a7c15ull; /* 2^64 by the golden ratio */
+	key *= 0x9e3779b97f4a7c15ull; /* 2^64 divided by the golden ratio */
 	return key ^ key >> 32;
 }

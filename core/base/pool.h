@@ -2,9 +2,9 @@
 /*
  * Objects of one size that are made and freed by the million.
  *
- * Freed objects are reused, and memory is returned only by pool_fini(): it is as much as was needed
- * at one time. With the address sanitizer each object is an allocation of its own, so that it finds
- * a use after the free.
+ * Freed objects are reused; memory is returned only by pool_fini(), so a pool has the memory that
+ * was needed at its peak. With the address sanitizer each object is a separate allocation, so that
+ * a use after the free is found.
  *
  * Not thread-safe.
  */
@@ -26,7 +26,7 @@ enum { POOL_IS_PLAIN = 0 };
 union pool_free;
 struct pool_slab;
 
-/* All zero but for the size: empty. */
+/* An empty pool is all zero except @size. */
 struct pool {
 	size_t size; /* of an object; a multiple of 16 */
 	union pool_free *free;
@@ -40,7 +40,7 @@ union pool_free {
 	union pool_free *next;
 };
 
-/* The first object of a new slab; NULL if out of memory. */
+/* Add a slab, and return its first object; NULL if out of memory. */
 void *pool_grow(struct pool *pool);
 
 /* Frees the memory of all objects; memory that they own must be freed before. */

@@ -57,7 +57,7 @@ static bool is_hex(char c)
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-/* Would the backslash at @text be mistaken for one of our escapes? */
+/* Would a reader of the output take the backslash at @text for one of our escapes? */
 static bool looks_like_escape(const char *text, size_t n)
 {
 	if (n >= 3 && text[1] == 'u' && text[2] == '{')
@@ -106,7 +106,7 @@ static size_t escape_char(char escape[ESCAPE], const char *text, size_t n)
 	return length > 1 ? length : 1;
 }
 
-/* How much of @span fits into @room without cutting a character. */
+/* How many bytes of an escape of @span bytes fit into @room without cutting a character? */
 static size_t fit_escape(const char *text, size_t span, size_t room)
 {
 	if (span <= room)

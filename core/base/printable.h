@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Printable text is at most this many times longer. */
+/* Printable text is at most this many times as long as the original. */
 enum { PRINTABLE_GROWS = 4 };
 
 /*
@@ -20,7 +20,7 @@ enum { PRINTABLE_GROWS = 4 };
  */
 size_t printable_utf8(const char *text, size_t n, uint32_t *ret_code);
 
-/* Is the character @code visible, and no control character? */
+/* Is the character @code visible, that is neither invisible nor a control character? */
 bool printable_code(uint32_t code);
 
 /*
@@ -31,9 +31,7 @@ bool printable_code(uint32_t code);
  */
 size_t printable_text(char *to, size_t size, const char *text, size_t n);
 
-/*
- * The same for a text whose line structure is ours: ends of lines and backslashes are not changed.
- */
+/* The same for a text with line breaks of our own: line breaks and backslashes are not changed. */
 size_t printable_lines(char *to, size_t size, const char *text, size_t n);
 
 /* Print the result of printable_text(). NULL prints nothing. */

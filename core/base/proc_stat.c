@@ -3,7 +3,7 @@
  *
  *	4711 (name) S 1 4711 ...
  *
- * The name may contain anything, also brackets and spaces: it ends at the last bracket.
+ * The name may contain anything, also brackets and spaces: it ends at the last ")" of the line.
  */
 #include "core/base/proc_stat.h"
 

@@ -5,7 +5,7 @@
 #include <sys/types.h>
 
 enum {
-	PROC_STAT_TEXT = 1024,       /* more than any has, since a name has at most 64 bytes */
+	PROC_STAT_TEXT = 1024,       /* longer than any such file: a name has at most 64 bytes */
 	PROC_STAT_KERNEL = 0x200000, /* a flag: PF_KTHREAD of Linux */
 };
 
@@ -16,11 +16,11 @@ struct proc_stat {
 	uint64_t user, system; /* processor time, clock ticks */
 	uint64_t threads;      /* number of threads; a zombie with 1 has ended */
 	uint64_t start;        /* clock ticks since boot */
-	uint64_t environ_end;  /* 0 in execve(), until there is a new one */
-	int exit_code;         /* as waitpid() has it */
+	uint64_t environ_end;  /* 0 during execve(), until the new environment exists */
+	int exit_code;         /* in the format of waitpid() */
 };
 
-/* False: @text is not of that form, from the state to the start. */
+/* Parse the contents of the file. False: they are not valid from the state to the start time. */
 bool proc_stat_parse(const char *text, struct proc_stat *ret);
 
 /*

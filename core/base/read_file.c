@@ -10,7 +10,7 @@
 
 #include "core/base/vec.h"
 
-/* Everything that @fd still returns, with space for a terminating 0. */
+/* Read @fd to its end, with space for a terminating 0. */
 static int read_all(int fd, char **text, size_t *used)
 {
 	size_t size = 0;

@@ -33,14 +33,17 @@ const char *style_sequence(enum style style);
 /* Begin @style in @out; nothing if styles are disabled. */
 void style_put(FILE *out, enum style style);
 
-/* Print @text, which is ours, in @style. */
+/* Print @text, which must be our own, not foreign text, in @style. */
 void style_text(FILE *out, enum style style, const char *text);
 
-/* The style of a finding of that severity, 'E', 'W', 'H', 'P' or 'I'. */
+/* The style of a finding with @severity: 'E', 'W', 'H', 'P' or 'I'. */
 enum style style_of_severity(char severity);
 
 /* The length of the escape sequence at the beginning of @text, if styles are enabled; 0: none. */
 size_t style_length(const char *text, size_t n);
 
-/* The number of bytes of @text before an incomplete sequence at its end; @n: there is none. */
+/*
+ * The number of bytes of @text before an incomplete escape sequence at its end; @n if there is
+ * none.
+ */
 size_t style_complete_length(const char *text, size_t n);

@@ -84,8 +84,8 @@ void text_fini(struct text *text)
 }
 
 /*
- * A character that must not be printed raw; a NUL is replaced, since readers' strings cannot
- * contain it.
+ * Add the JSON escape of a character that must not be printed raw; a NUL is replaced by another
+ * character, since readers' strings cannot contain it.
  */
 static void add_escape(struct text *text, uint32_t code)
 {

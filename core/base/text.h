@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct text {
-	char *at; /* terminated; NULL as long as it is empty */
+	char *at; /* terminated by 0; NULL as long as the text is empty */
 	size_t used, size;
 	bool failed; /* out of memory: the text must not be used */
 };
@@ -18,8 +18,8 @@ void text_number(struct text *text, int64_t number); /* in decimal */
 void text_cut(struct text *text, size_t used);
 
 /*
- * Space for @n bytes at the end, which the caller writes and then adds to @used; NULL if out of
- * memory. The next text_add() terminates the text.
+ * Space for @n bytes at the end, which the caller writes, and then adds to text->used; NULL if out
+ * of memory. The next text_add() terminates the text.
  */
 char *text_space(struct text *text, size_t n);
 void text_fini(struct text *text);
@@ -35,7 +35,7 @@ static inline void text_char(struct text *text, char c)
 }
 
 /*
- * A quoted JSON string; bytes that are not UTF-8 become \u00XX, and characters
+ * Add the bytes as a quoted JSON string; bytes that are not UTF-8 become \u00XX, and characters
  * that are not printable (core/base/printable.h) are escaped, too.
  */
 void text_json(struct text *text, const char *bytes, size_t n);

@@ -9,7 +9,7 @@
 
 enum { FIRST = 4 }; /* initial number of elements */
 
-/* @array points to a pointer of any type, which is copied as bytes for that reason. */
+/* @array points to a pointer of any type; so the pointer is read and written as bytes. */
 static int resize_array(void *array, size_t size, size_t each)
 {
 	size_t bytes;
@@ -31,7 +31,7 @@ void *vec_add(void *array, size_t *count, size_t each)
 	size_t n = *count;
 	char *at;
 
-	/* full: it is empty, or has a power of two, from FIRST on */
+	/* the array is full if it is empty, or if @n is a power of two, from FIRST on */
 	if (!n && resize_array(array, FIRST, each))
 		return NULL;
 	if (n >= FIRST && !(n & (n - 1)) && resize_array(array, n * 2, each))

@@ -1,9 +1,9 @@
 /*
  * Which operations a rule applies to
  *
- * A rule counts the operations that match it, and applies to some of them: by number, then with a
- * probability. It has its own random generator, seeded in its line, so the same operations in the
- * same order get the same faults.
+ * A rule counts the operations that match it, and applies to some of them: by their count, then
+ * with a probability. It has its own random generator with a seed in its line; so the same
+ * operations in the same order get the same faults.
  */
 #include <infiniband/verbs.h>
 #include <stdio.h>
@@ -35,7 +35,10 @@ static bool is_chosen_randomly(struct fault_rule *rule)
 	return rule->chance >= 1 || draw_chance(&rule->random) < rule->chance;
 }
 
-/* Does the rule apply to a retry? A rule for single operations was applied already. */
+/*
+ * Does the rule apply to a retry of an operation? Not if it counts operations: it has counted this
+ * one.
+ */
 static bool applies_to_retry(struct fault_rule *rule)
 {
 	return rule->from == 1 && rule->to == UINT64_MAX && rule->every == 1 &&

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The parts of "link process=N loss=1% ...", or NULL: it is another line. */
+/* The parts of a line "link process=N loss=1% ..."; NULL: the line is a rule. */
 static char *find_link(char *text)
 {
 	text += strspn(text, " \t");
@@ -18,7 +18,7 @@ static char *find_link(char *text)
 	return text + 4;
 }
 
-/* @text without "process=N"; *@node stays as it is without one. */
+/* @text without "process=N", whose N is stored in *@node; else *@node does not change. */
 static char *skip_process(char *text, int *node)
 {
 	char *end;
@@ -29,7 +29,7 @@ static char *skip_process(char *text, int *node)
 		return text;
 	n = strtol(text + 8, &end, 10);
 	if (end == text + 8 || n < 0 || n > UINT16_MAX || !strchr(" \t", *end))
-		return text; /* a part that no link has */
+		return text; /* link_model_read() will refuse it */
 	*node = (int)n;
 	return end;
 }
@@ -69,7 +69,7 @@ static int read_line(const struct faults_reader *reader, char *text, unsigned in
 	return got && reader->rule ? reader->rule(reader->context, &rule) : 0;
 }
 
-/* The rest of a line that is too long. */
+/* Skip the rest of a line that is too long. */
 static void skip_rest(FILE *file)
 {
 	for (int c = getc(file); c != '\n' && c != EOF;)

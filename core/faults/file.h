@@ -9,11 +9,14 @@
 
 struct faults_reader {
 	enum fault_maker maker;
-	/* A rule; 0, or -errno, which ends reading. NULL: not wanted. */
+	/* Called for each rule. 0, or -errno, which ends reading. NULL: rules are ignored. */
 	int (*rule)(void *context, const struct fault_rule *rule);
-	/* The model of the link of process @node, -1: of all; otherwise as @rule. */
+	/*
+	 * Called for the link model of process @node, -1: of all processes. Returns and NULL: as
+	 * above.
+	 */
 	int (*link)(void *context, const struct link_model *model, int node);
-	/* Line @line is wrong: 0 to go on, or -errno, which ends reading. */
+	/* Called if line @line is wrong. 0: continue; or -errno, which ends reading. */
 	int (*wrong)(void *context, unsigned int line, const char *why);
 	void *context;
 };
@@ -22,13 +25,13 @@ enum { FAULTS_FILE_MAX = 1 << 20 };
 
 /*
  * The absolute path of the file that libverbatim.so reads; and PID:FD, a memory file of that
- * process with an int, the number of processes that have opened a device.
+ * process: an int, the number of processes that have opened a device.
  */
 #define FAULTS_ENV     "VERBATIM_FAULTS"
 #define FAULTS_RUN_ENV "VERBATIM_FAULTS_RUN"
 #define FAULTS_COUNTER "verbatim-faults"
 
-/* If set, the program, a replay, may request faults from libverbatim.so. */
+/* If set, the program is a replay, and may request faults from libverbatim.so. */
 #define FAULTS_GIVEN_ENV "VERBATIM_FAULTS_GIVEN"
 
 /* Read all lines of @file. 0, or the -errno of a callback. */

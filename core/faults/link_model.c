@@ -139,7 +139,7 @@ static bool is_cut(struct link_model *model, uint64_t now)
 	       now - model->begun - model->cut_from < model->cut_for;
 }
 
-/* When the link has sent @bytes. */
+/* Occupy the link with @bytes from @now on; returns when it has sent them. */
 static uint64_t occupy_link(struct link_model *model, uint32_t bytes, uint64_t now)
 {
 	if (model->free < now)
@@ -149,7 +149,7 @@ static uint64_t occupy_link(struct link_model *model, uint32_t bytes, uint64_t n
 	return model->free;
 }
 
-/* Packets keep their order, whatever their delays are. */
+/* Delay a packet until the one before it arrives, whatever their delays are. */
 static uint64_t keep_order(struct link_model *model, uint64_t due)
 {
 	if (model->latest < due)

@@ -11,23 +11,24 @@ struct link_model {
 	uint64_t rate;          /* bit/s, or 0 */
 	/* of a million packets */
 	uint32_t loss, duplicate, reorder, corrupt, ecn;
-	uint64_t cut_from, cut_for; /* ns: the link is cut, from that time after the first packet */
-	uint64_t begun;             /* ns: when that was */
-	uint64_t seed;              /* changes with each packet */
-	uint64_t free;              /* ns: when the link has sent what was given to it */
-	uint64_t latest;            /* ns: when the last packet that was not reordered arrives */
+	/* ns: the link is down from @cut_from after the first packet, for @cut_for */
+	uint64_t cut_from, cut_for;
+	uint64_t begun;  /* ns: when the first packet was sent */
+	uint64_t seed;   /* changes with each packet */
+	uint64_t free;   /* ns: when the link has sent everything, and is free */
+	uint64_t latest; /* ns: when the last packet that was not reordered arrives */
 };
 
 struct link_fate {
 	bool lost, twice;
 	bool marked;      /* congestion was experienced */
 	uint32_t corrupt; /* number of a bit to be flipped, plus 1; or 0 */
-	uint64_t due;     /* when it is sent, ns */
+	uint64_t due;     /* time to send it, ns, including the link's delays */
 };
 
 /*
- * Read "delay=5us±1us rate=10Gbit loss=0.1% duplicate=1% reorder=1% corrupt=0.1% ecn=5%
- * cut=2s+10s seed=7", whose parts are optional. Returns NULL, or the part that is wrong.
+ * Read "delay=5us±1us rate=10Gbit loss=0.1% duplicate=1% reorder=1% corrupt=0.1% ecn=5% cut=2s+10s
+ * seed=7", whose parts are optional. Returns NULL, or the first invalid part.
  */
 const char *link_model_read(const char *text, struct link_model *model);
 

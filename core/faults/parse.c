@@ -1,12 +1,12 @@
 /*
  * The format of a line in a faults file
  *
- * 	opcode=SEND n=100		status=RETRY_EXC_ERR vendor_err=0x81
- * 	verb=reg_mr every=3		errno=ENOMEM
- * 	p=0.01 seed=7			lose
+ *	opcode=SEND n=100		status=RETRY_EXC_ERR vendor_err=0x81
+ *	verb=reg_mr every=3		errno=ENOMEM
+ *	p=0.01 seed=7			lose
  *
- * Words may be in any order; a comment begins with '#'. Some words are conditions, others the
- * fault.
+ * Words may be in any order; a comment begins with '#'. A word is either a condition or describes
+ * the fault.
  */
 #include "core/faults/rule.h"
 
@@ -177,7 +177,7 @@ static bool set_thread(struct fault_rule *rule, const char *text)
 	return true;
 }
 
-/* N, or FROM..TO */
+/* Read "N" or "FROM..TO". */
 static bool set_n(struct fault_rule *rule, const char *text)
 {
 	char from[24];
@@ -249,7 +249,7 @@ static bool set_vendor_err(struct fault_rule *rule, const char *text)
 }
 
 struct unit {
-	const char *name; /* NULL: the end */
+	const char *name; /* NULL: end of the table */
 	double value;
 };
 
@@ -502,7 +502,7 @@ static bool check_cm(const struct fault_rule *rule, const char **why)
 		rule->fault.kind == FAULT_KILL);
 }
 
-/* Check at= and thread=: a completion has no call, and no thread. */
+/* Check at= and thread=: they need a call, which a completion does not have. */
 static bool check_place(const struct fault_rule *rule, const char **why)
 {
 	*why = "at= and thread= are for verbs, requests and events of librdmacm, not for "
@@ -511,7 +511,7 @@ static bool check_place(const struct fault_rule *rule, const char **why)
 	       (rule->fault.kind != FAULT_LATE && rule->fault.kind != FAULT_NEVER);
 }
 
-/* Some faults apply only to requests, others only to verbs. */
+/* Check that the fault is possible for what the rule matches: requests or verbs. */
 static bool check_fit(const struct fault_rule *rule, const char **why)
 {
 	bool verb = rule->verb[0];

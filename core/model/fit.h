@@ -10,16 +10,16 @@
 
 #include "core/model/place.h"
 
-/* Does an end expect the PSN that the other one begins with? */
+/* Is the PSN with which one end begins the one that the other end expects? */
 static inline bool fit_psn(uint32_t sends, uint32_t expects)
 {
 	return !((sends ^ expects) & 0xffffff);
 }
 
 /*
- * Can two ends that were connected to each other's numbers be peers? @there: the destination of one
- * end leads to the other's port; @back: the reverse; @psn: the PSN of one direction fits; @abroad:
- * they are on two hosts.
+ * Can two ends that were connected to each other's queue pair numbers be peers? @there: the
+ * destination of one end leads to the other's port; @back: the reverse; @psn: the PSN of one
+ * direction fits; @abroad: they are on two hosts.
  */
 static inline bool fit_ends(enum placed there, enum placed back, bool psn, bool abroad)
 {

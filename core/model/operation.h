@@ -4,7 +4,7 @@
  * defines this. The numbers are those of <infiniband/verbs.h>, part of a binary interface, and
  * never change.
  *
- * Not here: the traced program's side (shim/trace), the software device.
+ * The guest (shim/trace) and the software device do not use it.
  *
  * Any thread.
  */
@@ -33,36 +33,34 @@ enum operation_abi {
 	ABI_ACCESS_REMOTE_ATOMIC = 1 << 3,
 };
 
-/* Does the operation consume a receive of the other end? TSO: operation_is_message(). */
+/* Does the operation consume one receive of the peer? For TSO, see operation_is_message(). */
 static inline bool operation_takes_receive(int opcode)
 {
 	return opcode == ABI_WR_SEND || opcode == ABI_WR_SEND_WITH_IMM ||
 	       opcode == ABI_WR_SEND_WITH_INV || opcode == ABI_WR_RDMA_WRITE_WITH_IMM;
 }
 
-/* Does the operation complete a receive of the other end (TSO: one for each packet)? */
+/* Does the operation complete a receive of the peer (TSO: one for each packet)? */
 static inline bool operation_is_message(int opcode)
 {
 	return operation_takes_receive(opcode) || opcode == ABI_WR_TSO;
 }
 
-/* Does the other end respond with data for the request's elements: a READ or an atomic? */
+/* Does the peer respond with data for the request's elements: a READ or an atomic? */
 static inline bool operation_reads(int opcode)
 {
 	return opcode == ABI_WR_RDMA_READ || opcode == ABI_WR_ATOMIC_CMP_AND_SWP ||
 	       opcode == ABI_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-/*
- * The access that the request needs to the memory of its elements; a receive has a negative opcode.
- */
+/* The access flags that the request needs for its own elements; a receive has a negative opcode. */
 static inline uint32_t operation_needs(int opcode)
 {
 	return opcode < 0 || operation_reads(opcode) ? ABI_ACCESS_LOCAL_WRITE : 0;
 }
 
 /*
- * The same for memory at the other end; 0: the operation uses no key, or (FLUSH) no particular
+ * The same for the peer's memory; 0: the operation has no rkey, or (FLUSH) needs no particular
  * access.
  */
 static inline uint32_t operation_needs_remote(int opcode)
@@ -82,7 +80,7 @@ static inline uint32_t operation_needs_remote(int opcode)
 	}
 }
 
-/* Does the request have a key of the other end's memory? */
+/* Does the request have a key of the peer's memory? */
 static inline bool operation_has_rkey(int opcode)
 {
 	return operation_needs_remote(opcode) || opcode == ABI_WR_FLUSH;

@@ -26,24 +26,24 @@ struct psn {
 struct qp;
 
 struct link {
-	struct link *next;      /* of the same queue pair, the last one first */
-	struct link *same_dest; /* of the same number */
+	struct link *next;      /* older connection of the same queue pair */
+	struct link *same_dest; /* another connection to the same number */
 	struct qp *qp;
 	struct peers_link to;
 	struct psn sends, expects;
 };
 
 struct qp {
-	struct qp *same; /* next of the same number */
+	struct qp *same; /* another queue pair with the same number */
 	struct qp *all;
 	struct link *links;
 	struct peers_qp is;
 	uint8_t port;
 };
 
-/* An address of a port. */
+/* A known address of a port. */
 struct known {
-	struct known *next; /* of the same port */
+	struct known *next; /* another address of the same port */
 	struct known *all;
 	struct place place;
 };
@@ -207,7 +207,7 @@ void peers_receive_psn(struct peers *p, uint32_t id, uint32_t psn)
 		link->expects = (struct psn){ true, psn };
 }
 
-/* The distance of @time from the lifetime of @qp. */
+/* How far is @time outside the lifetime of @qp, in ns? */
 static int64_t measure_distance(const struct qp *qp, int64_t time)
 {
 	if (time < qp->is.created)
@@ -233,7 +233,7 @@ static enum placed find_place(const struct peers *p, const struct qp *qp, const 
 	return found;
 }
 
-/* 1: @to expects the PSN that @from begins with; -1: it expects another; 0: unknown. */
+/* 1: @to expects the PSN with which @from begins; -1: another one; 0: unknown. */
 static int compare_psn(const struct link *from, const struct link *to)
 {
 	if (!from->sends.known || !to->expects.known)
@@ -244,13 +244,14 @@ static int compare_psn(const struct link *from, const struct link *to)
 /* How well a queue pair matches the wanted one. */
 struct fit {
 	enum placed placed; /* is the address one of its port? */
-	enum placed back;   /* is its destination an address of the requesting queue pair's port? */
-	bool mutual;        /* it was connected to the requesting queue pair */
-	int psns;           /* number of directions whose PSNs fit, minus the others */
-	bool psn;           /* do the PSNs of a direction fit? */
+	/* is its destination an address of the port of the queue pair that asks? */
+	enum placed back;
+	bool mutual; /* it was connected to the queue pair that asks */
+	int psns;    /* number of directions whose PSNs fit, minus those whose PSNs do not */
+	bool psn;    /* do the PSNs of at least one direction fit? */
 };
 
-/* The requested connection of @me: the last one to @dest until @time, or the first. */
+/* The connection of @me that a query means: the last one to @dest until @time, else the first. */
 static const struct link *find_asked_link(const struct qp *me, uint32_t dest, int64_t time)
 {
 	const struct link *found = NULL;
@@ -287,7 +288,7 @@ static struct fit measure_fit(const struct peers *p, const struct qp *me, const 
 	return fit;
 }
 
-/* How much better @a is than @b, without regard to time. */
+/* How much better does @a match than @b, without regard to time? */
 static int compare_fits(const struct fit *a, const struct fit *b)
 {
 	if (a->placed != b->placed)
@@ -298,9 +299,10 @@ static int compare_fits(const struct fit *a, const struct fit *b)
 }
 
 /*
- * May @qp, which has the number that @me was connected to, not be its peer? Yes, if it is on
- * another host and the match is not certain; if it was destroyed, not yet created or of unknown
- * address, and was connected to others; or if it is @me itself, at an unknown address.
+ * Is it possible that @qp, which has the number that @me was connected to, is not its peer? Yes, if
+ * it is on another host and the match is not certain; if it was connected to others and was
+ * destroyed, not yet created, or has an unknown address; or if it is @me itself at an unknown
+ * address.
  */
 static bool may_be_unrelated(const struct qp *me, const struct qp *qp, const struct fit *fit,
 			     const struct place *place, int64_t time)

@@ -14,8 +14,8 @@ enum { PLACE_GID = 16 };
 
 /* Zeros: not known. */
 struct place {
-	bool is_global; /* the address is @gid, else @lid */
-	uint8_t lmc;    /* for a port's own LID: this number of low bits selects a path */
+	bool is_global; /* the address is the GID, else the LID */
+	uint8_t lmc;    /* of a port's own LID: number of low bits that select a path */
 	uint16_t lid;
 	uint8_t gid[PLACE_GID];
 };
@@ -29,8 +29,8 @@ bool place_is_known(const struct place *place);
 enum placed place_compare(const struct place *known, const struct place *to);
 
 /*
- * Are both GIDs of one family: link-local, IPv4, others? If not, neither address leads to the
- * other's port.
+ * Are the GIDs of one family: link-local, IPv4, others? If not, they say nothing about whether the
+ * ports are the same.
  */
 bool place_is_alike(const uint8_t a[PLACE_GID], const uint8_t b[PLACE_GID]);
 

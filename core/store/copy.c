@@ -1,9 +1,9 @@
 /*
  * A copy of a trace: page by page, while SQLite holds its lock
  *
- * A trace that an older version recorded may have values of variables that are not recorded any
- * more. They are replaced in the copy, and all its pages are rewritten: the free space of the old
- * ones still has the values.
+ * A trace of an older version may have values of variables that this version does not record. They
+ * are replaced in the copy; then all its pages are rewritten, since the free space in them still
+ * contains the values.
  */
 #include "core/store/copy.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A copy of a trace, unchanged except for variables that are not recorded any more
+ * A copy of a trace, unchanged except for variables that this version does not record
  * (core/wire/variable.h).
  */
 struct trace;

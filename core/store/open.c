@@ -80,7 +80,7 @@ static int recover_db(sqlite3 *db, const char *path)
 		err = get_state(db, path);
 	if (err < 0)
 		return err;
-	if (!err) /* complete, but its recorder died before the WAL was removed */
+	if (!err) /* complete; but its recorder died before it removed the WAL */
 		return complete_file(db);
 	if (is_recorder_alive(db))
 		return log_why(-EBUSY,
@@ -91,7 +91,7 @@ static int recover_db(sqlite3 *db, const char *path)
 	return complete_trace(db, COMPLETE_INTERRUPTED);
 }
 
-/* Opens without trusting the schema: nothing in it is run. */
+/* Open a file without trusting its schema: nothing in the schema is run. */
 static int open_untrusted(const char *path, int flags, sqlite3 **ret_db)
 {
 	int err = sql_open(path, SQLITE_OPEN_FULLMUTEX | flags, ret_db);
@@ -133,7 +133,7 @@ static int open_db(const char *path, sqlite3 **ret_db)
 			     " meta WHERE key = 'state'",
 			     0))
 			return 0;
-		/* the recorder died before it created the WAL */
+		/* no WAL: the recorder died before it created one */
 		sqlite3_close(*ret_db);
 		*ret_db = NULL;
 	}

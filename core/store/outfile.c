@@ -1,5 +1,5 @@
 /*
- * Output files: the given name, and the existing file
+ * Output files: a path as the user gave it, and the file that exists there
  */
 #include "core/store/outfile.h"
 
@@ -16,7 +16,10 @@
 
 enum { MODE = 0600 };
 
-/* Report a write that has just failed. -EFBIG would say that the trace is too large. */
+/*
+ * Report a failed write. -EFBIG is replaced by -EIO, since it would mean that the trace is too
+ * large.
+ */
 static int fail_write(const char *path)
 {
 	int err = log_err(errno ? -errno : -EIO, "write %s", path);
@@ -24,7 +27,7 @@ static int fail_write(const char *path)
 	return err == -EFBIG ? -EIO : err;
 }
 
-/* The descriptor that @path refers to, or -1. A file behind it must not be truncated. */
+/* The descriptor that @path names, or -1. A file open on it must not be truncated. */
 static int find_descriptor(const char *path)
 {
 	static const char *const before[] = { "/dev/fd/", "/proc/self/fd/" };
@@ -43,7 +46,7 @@ static int find_descriptor(const char *path)
 	return -1;
 }
 
-/* A pipe or a device, itself or by a link. */
+/* Is @path a pipe or a device, or a link to one? */
 static bool is_stream(const char *path)
 {
 	struct stat st;

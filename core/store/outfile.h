@@ -2,20 +2,21 @@
 /*
  * Output files of commands, except for traces.
  *
- * 	/dev/stdout, /dev/fd/N	the descriptor, at its current position
- * 	a pipe, a device	written to
- * 	anything else		a new file beside it replaces it when it is complete
+ *	/dev/stdout, /dev/fd/N	the descriptor, at its current position
+ *	a pipe, a device	written directly
+ *	anything else		a new file beside it replaces it when it is complete
  *
  * So a link is replaced and not followed, the old file stays until the new one is complete, and a
- * failure leaves no file. A file is readable by its owner only, since it has contents of a trace;
- * if it replaces a file of this user it gets the mode of that. A trace is not replaced. Not
- * thread-safe.
+ * failure leaves no file. A new file is readable by its owner only, since it has contents of a
+ * trace; but if it replaces a file of this user, it gets that file's mode. A trace is not replaced.
+ * Not thread-safe.
  */
 #include <stdio.h>
 
 struct outfile {
-	const char *path; /* as given, borrowed */
-	char *other;      /* the new file until it is complete; NULL: written directly */
+	const char *path; /* as the user gave it, borrowed */
+	/* path of the new file until it is complete; NULL: @path is written directly */
+	char *other;
 	FILE *file;
 };
 

@@ -1,8 +1,8 @@
 /*
  * Writing findings into a finished trace
  *
- * If this process is killed its journal is rolled back when the trace is opened next (open.c), like
- * a recorder's.
+ * If this process is killed, the next opening of the trace rolls back its journal (open.c), as
+ * after a killed recorder.
  */
 #include "core/store/save.h"
 
@@ -41,7 +41,7 @@ static int replace_findings(sqlite3 *db, const struct stored_finding *findings, 
 
 int trace_save_findings(const char *path, const struct stored_finding *findings, size_t n)
 {
-	bool unfinished; /* the journal of a killed process exists until the next commit */
+	bool unfinished; /* whether the journal of a killed process exists; the commit removes it */
 	sqlite3 *db = NULL;
 	int err = file_check(path, &unfinished);
 

@@ -1,9 +1,8 @@
 /*
  * Writing a copy of a trace with plain tables only
  *
- * The tables of the control plane are copied, those of the data plane are filled
- * from the virtual ones. The copy is a complete trace, and can be changed with
- * UPDATE.
+ * The tables of the control plane are copied, those of the data plane are filled from the virtual
+ * tables. The copy is a complete trace, and can be changed with UPDATE.
  */
 #include "core/store/unpack.h"
 
@@ -17,7 +16,7 @@
 #include "core/store/open.h"
 #include "core/wire/log.h"
 
-/* "?, ?, ..." for all columns of @from. */
+/* Prepare an INSERT with "?, ?, ..." for all columns of @from. */
 static int prepare_insert(sqlite3 *to, const char *table, const char *columns, sqlite3_stmt *from,
 			  sqlite3_stmt **ret_stmt)
 {
@@ -33,7 +32,9 @@ static int prepare_insert(sqlite3 *to, const char *table, const char *columns, s
 	return err;
 }
 
-/* The new tables have the same columns and were empty: only a damaged row can fail. */
+/*
+ * Copy a row. The new tables have the same columns and were empty, so only a damaged row can fail.
+ */
 static int put_row(sqlite3_stmt *from, sqlite3_stmt *to, const char *table)
 {
 	int code = sqlite3_step(to);
@@ -97,7 +98,7 @@ static int copy_control(sqlite3 *from, sqlite3 *to)
 		const char *name = (const char *)sqlite3_column_text(names, 0);
 
 		err = 0;
-		if (!has_table(from, name)) /* an older format: schema_check() */
+		if (!has_table(from, name)) /* an older format lacks the table: schema_check() */
 			continue;
 		sqlite3_snprintf(sizeof(select), select, "SELECT * FROM %s", name);
 		err = copy_query(from, select, to, name, "");

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Writes a trace with plain tables only: any SQLite reads it without the extension, and its data
- * plane may be edited.
+ * Writes a trace with plain tables only: any SQLite can read it without the extension, and users
+ * may edit its data plane.
  */
 
 /*

@@ -2,14 +2,15 @@
 /*
  * The interface between `verbatim attach --record` and the recorder in the running program.
  *
- * The command writes a struct attach_request into the program's memory and has one of its threads
- * call a function of libverbatim.so with the address; the function writes the result.
+ * The command writes a struct attach_request into the program's memory and makes one of its threads
+ * call a function of libverbatim.so with the address of the request; the function writes the result
+ * into it.
  */
 #include <stdint.h>
 
 #include "core/wire/session.h"
 
-/* The objects that were found in the program, in the session's directory. */
+/* File with the objects that were found in the program, in the session's directory. */
 #define ATTACH_OBJECTS "session.objects"
 
 /*
@@ -24,9 +25,10 @@ enum { ATTACH_VERSION = 1, ATTACH_INSIDE = 512, ATTACH_OBJECTS_MAX = 1 << 16 };
 struct attach_request {
 	uint32_t version;
 	int32_t result;         /* 0 or -errno; ATTACH_PENDING until the function returns */
-	char dir[SESSION_PATH]; /* the session */
-	uint64_t bytes;         /* of the file of objects */
-	uint32_t ninside;       /* threads in a function of the recorder: their rings stay */
+	char dir[SESSION_PATH]; /* path of the session */
+	uint64_t bytes;         /* size of the file of objects */
+	/* number of threads inside a function of the recorder: their rings stay */
+	uint32_t ninside;
 	uint32_t inside[ATTACH_INSIDE];
 };
 
@@ -36,8 +38,8 @@ enum { ATTACH_PENDING = 1 };
 enum attach_kind { ATTACH_CONTEXT, ATTACH_MR, ATTACH_CQ, ATTACH_QP };
 
 /*
- * An object that was found. It must still have these values: the program continues while the list
- * is made.
+ * An object that was found. The recorder checks that it still has these values, since the program
+ * continues while the list is made.
  */
 struct attach_object {
 	uint64_t at, context;

@@ -1,13 +1,14 @@
 /*
  * The memory limit of the rings of one process
  *
- * 	/proc/self/cgroup    4:memory:/a/b       v1: ROOT/memory/a/b/memory.limit_in_bytes
- * 	                     0::/a/b             v2: ROOT/a/b/memory.max
+ *	/proc/self/cgroup    4:memory:/a/b       v1: ROOT/memory/a/b/memory.limit_in_bytes
+ *	                     0::/a/b             v2: ROOT/a/b/memory.max
  *
- * The smallest limit on the path to the root is used. In a container the path may be the host's,
- * and only its last part, or nothing, exists in the container: files that exist are read.
+ * The smallest limit on the path to the root is used. In a container, the path may be that of the
+ * host, of which only the last part or nothing exists in the container: the files that exist are
+ * read.
  *
- * Not here: how much of it is in use (shim/trace/ring/rings.c).
+ * Not here: how much memory is in use (shim/trace/ring/rings.c).
  */
 #include "core/wire/budget.h"
 
@@ -21,7 +22,10 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-/* Mapped, not on the stack: the thread that calls the first verb may have a small stack. */
+/*
+ * Allocated with mmap(), not on the stack: the thread that calls the first verb may have a small
+ * stack.
+ */
 struct scratch {
 	char groups[4096], dir[PATH_MAX], path[PATH_MAX + 64];
 };
@@ -37,7 +41,7 @@ static bool read_text(const char *path, char *text, size_t size)
 	return n > 0;
 }
 
-/* "max", or a number; v1 writes "no limit" as a number larger than any memory. */
+/* Read a limit: "max" or a number; v1 writes "no limit" as a number larger than any memory. */
 static uint64_t read_limit(const char *path)
 {
 	char text[32];
@@ -48,7 +52,8 @@ static uint64_t read_limit(const char *path)
 }
 
 /*
- * The smallest limit in @file of @group, a path below @root and @below, and of all groups above it.
+ * The smallest limit in @file of @group, a path below @root and @below, and in those of all its
+ * parent groups.
  */
 static uint64_t find_least_limit(struct scratch *s, const char *root, const char *below,
 				 const char *group, const char *file)
@@ -84,7 +89,7 @@ static bool has_memory(const char *list)
 	}
 }
 
-/* One line of /proc/self/cgroup: ID:CONTROLLERS:PATH. */
+/* The limit from a line of /proc/self/cgroup: ID:CONTROLLERS:PATH. */
 static uint64_t limit_of_line(struct scratch *s, const char *line, const char *root)
 {
 	const char *list = strchr(line, ':'), *group = list ? strchr(list + 1, ':') : NULL;

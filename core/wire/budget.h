@@ -9,17 +9,19 @@
 #include <stdint.h>
 
 enum {
-	BUDGET_MOST = 256 << 20, /* the default if memory is plentiful */
+	BUDGET_MOST = 256 << 20, /* maximum of the default budget */
 	BUDGET_MIN = 1 << 20,
-	BUDGET_SHARE = 4, /* the default is the memory limit divided by this */
+	BUDGET_SHARE = 4, /* the default budget is the memory limit divided by this */
 };
 
 /*
- * The limit in bytes of the memory cgroup of this process and those above it, v1 or v2; UINT64_MAX:
- * there is none, or it cannot be read. @self NULL is /proc/self/cgroup, @root NULL is
+ * The lowest memory limit in bytes of this process's cgroup and its parent groups, v1 or v2;
+ * UINT64_MAX: there is none, or it cannot be read. @self NULL: /proc/self/cgroup; @root NULL:
  * /sys/fs/cgroup.
  */
 uint64_t budget_cgroup_limit(const char *self, const char *root);
 
-/* The default budget of a process: its share of that limit, or of the machine's memory. */
+/*
+ * The default budget of a process in bytes: a share of @cgroup_limit, or of the machine's memory.
+ */
 uint64_t budget_default(uint64_t cgroup_limit);

@@ -1,10 +1,9 @@
 /*
  * The clock of a session
  *
- * The time stamp counter is read without a barrier: an event's time may be
- * some instructions off, but events of one thread are never out of order.
- * It is used where the processor says that it runs at one rate in all states
- * (CPUID 80000007H, EDX bit 8: Intel SDM 3B, 18.17); its rate is measured
+ * The time stamp counter is read without a barrier: an event's time may be some instructions off,
+ * but events of one thread are never out of order. It is used if the processor reports that it runs
+ * at one rate in all states (CPUID 80000007H, EDX bit 8: Intel SDM 3B, 18.17); its rate is measured
  * against CLOCK_MONOTONIC over 10 ms, each end bracketed by two counter reads.
  */
 #include "core/wire/clock.h"
@@ -31,7 +30,10 @@ static bool tsc_invariant(void)
 #endif
 }
 
-/* The tightest of several brackets: an interrupt between the reads widens one. */
+/*
+ * Sample both clocks. Of several attempts the shortest is taken, since an interrupt between the
+ * reads makes one longer.
+ */
 static struct sample take_sample(uint32_t kind)
 {
 	struct sample best = { 0, 0 };
@@ -93,7 +95,10 @@ void clock_init_monotonic(struct clock *clock)
 	clock->mult = 1ull << SHIFT;
 }
 
-/* The product of 63 bits of mult and 65 bits of a difference of ticks fits 128 bits. */
+/*
+ * Checks that the product in clock_ns() cannot overflow: 63 bits of mult and 65 bits of a
+ * difference of ticks fit into 128 bits.
+ */
 bool clock_is_sound(const struct clock *clock)
 {
 	return clock->kind <= CLOCK_KIND_TSC && clock->shift < 64 && clock->mult &&

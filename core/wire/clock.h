@@ -20,13 +20,15 @@ struct clock {
 	uint64_t monotonic; /* CLOCK_MONOTONIC, ns, at the session's start */
 };
 
-/* Choose the kind and measure its rate against CLOCK_MONOTONIC; takes 10 ms with the TSC. */
+/*
+ * Choose the kind of clock, and measure its rate against CLOCK_MONOTONIC; takes 10 ms with the TSC.
+ */
 void clock_init(struct clock *clock);
 
-/* Always CLOCK_MONOTONIC: nothing to measure. */
+/* Choose CLOCK_MONOTONIC: nothing has to be measured. */
 void clock_init_monotonic(struct clock *clock);
 
-/* Are its values usable for clock_ns()? For a clock that another process wrote. */
+/* Are the values of @clock, which another process may have written, usable for clock_ns()? */
 bool clock_is_sound(const struct clock *clock);
 
 /* Nanoseconds since the session's start; negative before it. */

@@ -1,12 +1,11 @@
 /*
  * Structures of verbs to words and back
  *
- * One walk over the descriptors writes, one reads; the layout is in codec.h.
- * The writer runs in the traced program and follows the application's
- * pointers only where the verb itself would: no array longer than its count,
- * no structure further than the size the caller gave, lists no deeper than
- * CODEC_DEPTH. The reader trusts nothing: each length is compared with what is
- * left.
+ * One traversal of the descriptors writes, another one reads; codec.h describes the layout. The
+ * writer runs in the traced program and follows the application's pointers only where the verb
+ * itself would: an array up to its count, a structure up to the size that the caller passed, lists
+ * up to CODEC_DEPTH. The reader trusts nothing: each length is compared with the number of words
+ * that are left.
  */
 #include "core/wire/codec.h"
 
@@ -29,7 +28,7 @@ static bool put_word(struct codec_out *out, uint64_t word)
 	return true;
 }
 
-/* The caller has checked that there is room. */
+/* Append bytes as words. The caller has checked that there is space. */
 static void put_raw(struct codec_out *out, const void *bytes, size_t n)
 {
 	size_t words = (n + 7) / 8;
@@ -89,7 +88,10 @@ static uint64_t load_field(const struct struct_info *info, int index, const void
 	return load_number(field, (const char *)base + field->offset);
 }
 
-/* Address of a field: in the structure, or in the one that a sibling points to; NULL if that is. */
+/*
+ * The address of a field: in the structure, or in the one to which a sibling points; NULL if that
+ * pointer is NULL.
+ */
 static const char *find_place(const struct struct_info *info, const struct field_info *field,
 			      const void *base)
 {
@@ -124,7 +126,10 @@ static size_t struct_limit(const struct struct_info *info, const struct field_in
 	return field->limit < 0 ? (size_t)-field->limit : load_field(info, field->limit, base);
 }
 
-/* _ibv_query_gid_table(): the caller's elements may be longer or shorter than those known here. */
+/*
+ * The size of an element. _ibv_query_gid_table(): the caller's elements may have another size than
+ * those of our headers.
+ */
 static size_t find_stride(const struct field_info *field, size_t limit)
 {
 	return limit == SIZE_MAX ? field->type->size : limit;
@@ -168,7 +173,7 @@ static void put_text(struct codec_out *out, const struct field_info *field, cons
 		put_word(out, CODEC_NULL);
 }
 
-/* The length of an address depends on its family: ip(7), ipv6(7), struct sockaddr_ib. */
+/* Append an address, whose length depends on its family: ip(7), ipv6(7), struct sockaddr_ib. */
 static void put_sockaddr(struct codec_out *out, const struct field_info *field, const char *at)
 {
 	uint64_t family;
@@ -199,7 +204,8 @@ static void put_blob(struct codec_out *out, const struct struct_info *info,
 		put_word(out, CODEC_NULL);
 }
 
-enum { PRIVATE_BYTES = 16, PRIVATE_HASHED = 32 }; /* bits of its first word */
+/* in the first word: position of the number of bytes; bit: a hash follows */
+enum { PRIVATE_BYTES = 16, PRIVATE_HASHED = 32 };
 
 static void put_private(struct codec_out *out, const struct struct_info *info,
 			const struct field_info *field, const void *base)
@@ -265,7 +271,7 @@ static bool has_value(const struct struct_info *info, int index, const void *bas
 	return at && (int64_t)load_number(field, at) == value;
 }
 
-/* @dir: 0 for all fields, else only arguments of that direction. */
+/* Is the field recorded? @dir: only arguments of that direction; 0: all. */
 static bool is_wanted(const struct struct_info *info, const struct field_info *field,
 		      const void *base, uint64_t mask, size_t limit, unsigned int dir)
 {

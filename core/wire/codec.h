@@ -31,39 +31,39 @@ struct codec_out {
 	bool cut;    /* output did not fit: the words written are valid, the rest is missing */
 	int64_t ret; /* of the verb */
 	const struct payload_rule *rule; /* for FIELD_PRIVATE; NULL: only its length */
-	/* called for the bytes of each field before it is read; NULL: nothing is called */
+	/* called for the bytes of each field before they are read; may be NULL */
 	void (*reads)(const void *at, size_t bytes);
 };
 
-/* Append the arguments @args of @verb: its inputs or its outputs. */
+/* Append the arguments @args of @verb: its inputs or its outputs, by @dir. */
 void codec_put_args(struct codec_out *out, enum verb verb, const uint64_t *args,
 		    enum field_dir dir);
 
 /*
- * Append the results of @verb, which has not failed: the arguments that it wrote to, the public
- * fields of the objects that it changed, then its result (out->ret): the public fields of a new
- * object, or each handle of a NULL-terminated array with its fields.
+ * Append the results of @verb, which has succeeded: the arguments that it wrote, the public fields
+ * of the objects that it changed, then its result (out->ret): the public fields of a new object, or
+ * each handle of a NULL-terminated array with its fields.
  */
 void codec_put_outputs(struct codec_out *out, enum verb verb, const uint64_t *args);
 
-/* The recorded form of a FIELD_PRIVATE. */
+/* A FIELD_PRIVATE in its recorded form. */
 struct codec_private {
-	size_t length; /* of the whole */
+	size_t length; /* length of the program's data */
 	size_t nbytes; /* of @bytes */
 	const char *bytes;
 	bool hashed;
 	uint64_t hash; /* core/wire/hash.h, of all bytes */
 };
 
-/* Called for each field in order; any may be NULL. @text is not terminated. */
+/* Callbacks for each field, in order; any may be NULL. @text is not terminated. */
 struct codec_visitor {
 	void (*number)(void *arg, const struct field_info *field, int64_t value);
 	void (*text)(void *arg, const struct field_info *field, const char *text, size_t bytes);
 	void (*private)(void *arg, const struct field_info *field, const struct codec_private *p);
 	void (*null)(void *arg, const struct field_info *field);
 	/*
-	 * FIELD_STRUCT: @count is 1. FIELD_PTR, FIELD_OBJS: @count elements follow,
-	 * each between element and element_end.
+	 * FIELD_STRUCT: @count is 1. FIELD_PTR, FIELD_OBJS: @count elements follow, each between
+	 * `element` and `element_end`.
 	 */
 	void (*begin)(void *arg, const struct field_info *field, size_t count);
 	void (*element)(void *arg, const struct field_info *field, size_t index);
@@ -74,8 +74,9 @@ struct codec_visitor {
 
 /*
  * Decode the words of codec_put_args(). Returns the number of words read, or -EBADMSG if they do
- * not match @info (cut short, or damaged). The visitor has then been called for everything before
- * that, and for the end of everything that began; a scalar's element may lack its value.
+ * not match @info (cut short, or damaged). In that case the visitor has been called for all fields
+ * before the error, and for the end of all that had begun; the element of a scalar may lack its
+ * value.
  */
 ssize_t codec_visit(const uint64_t *words, size_t nwords, const struct struct_info *info,
 		    const struct codec_visitor *visitor);

@@ -1,11 +1,10 @@
 /*
  * Files of a session that were truncated while they are mapped
  *
- * A file with a name can be truncated by anybody who may write to it. F_ADD_SEALS
- * does not help: it is for memory without a name, and a ring has to outlive its
- * program and its recorder. So we repair the fault where it happens. The mapping is
- * found in /proc/self/maps rather than in a list of our own, which a signal handler
- * could find half changed.
+ * Any process that may write to a file can truncate it. F_ADD_SEALS does not help: it works only
+ * for memory without a name, and a ring must outlive its program and its recorder. So we repair the
+ * fault when it occurs. The mapping is looked up in /proc/self/maps and not in a list of our own,
+ * which a signal handler might find half changed.
  */
 #include "core/wire/cut.h"
 
@@ -19,7 +18,7 @@
 
 #include "core/wire/ring.h"
 
-enum { LINE = 512 }; /* bytes of a line that are looked at: more than a session's path */
+enum { LINE = 512 }; /* bytes of a line that are read: more than a session's path */
 
 static uintptr_t read_hex(const char **at)
 {
@@ -48,14 +47,15 @@ static bool is_of_session(const char *path, const char *dir)
 }
 
 /*
- * Map zeros from @at on, if @line describes its mapping: 1; 0: another mapping; -1: not possible.
+ * If @line describes the mapping that contains @at, map zeros from @at on: 1; 0: another mapping;
+ * -1: it failed.
  */
 static int repair_mapping(const char *line, const char *dir, uintptr_t at)
 {
 	const char *path = strchr(line, '/');
 	uintptr_t start = read_hex(&line), end, page = at & ~(uintptr_t)(RING_PAGE - 1);
 
-	line++; /* the '-' */
+	line++; /* skip the '-' */
 	end = read_hex(&line);
 	if (at < start || at >= end)
 		return 0;

@@ -1,7 +1,7 @@
 /*
  * Looking up verbs, objects and enumerators by name
  *
- * The tables themselves are made by scripts/gen-verbs (gen/verbs_gen.c).
+ * scripts/gen-verbs generates the tables (gen/verbs_gen.c).
  */
 #include "core/wire/desc.h"
 
@@ -31,7 +31,7 @@ const char *enum_name(const struct enum_info *info, int64_t value)
 
 enum { NAMES = 1024 };
 
-/* All verbs + 1, hashed by name without "ibv_"; 0: a free slot. */
+/* Hash table by name without "ibv_": verb + 1; 0: a free slot. */
 static uint16_t verb_of_name[NAMES];
 static pthread_once_t names_filled = PTHREAD_ONCE_INIT;
 
@@ -59,7 +59,7 @@ static void fill_names(void)
 	}
 }
 
-/* Two verbs have one name: the first one is found, since they were hashed in their order. */
+/* Two verbs have the same name: the first one is found, since verbs were hashed in their order. */
 int verb_find(const char *name)
 {
 	size_t at = first_slot(name);

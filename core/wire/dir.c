@@ -1,5 +1,5 @@
 /*
- * Opening directories and files in places where others may write
+ * Opening directories and files in directories where others may write
  *
  * We open first, without following a link or waiting for the other side of a FIFO,
  * and check afterwards: fstat() then describes the opened file.
@@ -14,7 +14,7 @@
 
 enum {
 	SAFELY = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-	DEPTH = 8, /* of directories that are removed */
+	DEPTH = 8, /* maximum depth of directories that are removed */
 };
 
 static int check_owner(const struct stat *st)
@@ -54,7 +54,7 @@ int dir_open_file(int at, const char *name, int flags, uint64_t *ret_bytes)
 
 DIR *dir_list(int at)
 {
-	/* opened again: the position of the listing belongs to the open file description */
+	/* open it again, since the open file description has the position of the listing */
 	int fd = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *list = fd < 0 ? NULL : fdopendir(fd);
 

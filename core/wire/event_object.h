@@ -1,7 +1,7 @@
 #pragma once
 /*
- * What an asynchronous event is about, by its type (enum ibv_event_type). The numbers are those of
- * <infiniband/verbs.h>, part of a binary interface, and never change.
+ * The kind of object to which an asynchronous event belongs, by its type (enum ibv_event_type). The
+ * numbers are those of <infiniband/verbs.h>, part of a binary interface, and never change.
  *
  * Any thread.
  */
@@ -9,7 +9,7 @@
 
 enum event_abi {
 	ABI_EVENT_CQ_ERR = 0,
-	ABI_EVENT_QP_FATAL = 1, /* and all up to the next are of queue pairs */
+	ABI_EVENT_QP_FATAL = 1, /* this and all up to PATH_MIG_ERR belong to queue pairs */
 	ABI_EVENT_PATH_MIG_ERR = 7,
 	ABI_EVENT_SRQ_ERR = 14,
 	ABI_EVENT_SRQ_LIMIT_REACHED = 15,
@@ -17,7 +17,7 @@ enum event_abi {
 	ABI_EVENT_WQ_FATAL = 19,
 };
 
-/* OBJECT_device: a port or the device. */
+/* The kind of object for event @type; OBJECT_device: a port or the device. */
 static inline enum object_kind event_object(int64_t type)
 {
 	if (type == ABI_EVENT_CQ_ERR)

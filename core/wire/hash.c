@@ -1,8 +1,8 @@
 /*
  * XXH64: the one door to xxHash
  *
- * Its functions are compiled in here. The guest must bring no library into the traced program, nor
- * call the one that the program may have, perhaps of another version.
+ * The functions of xxHash are compiled into this file. The guest must not load a library into the
+ * traced program, nor call one that the program has loaded, whose version may differ.
  */
 #include "core/wire/hash.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * A 64-bit hash of bytes, XXH64, to distinguish payloads. It does not protect against deliberate
- * collisions, and with the seed the bytes can be guessed.
+ * collisions; a reader who has the seed can test guesses of the bytes.
  *
  * Plain records; no allocation; any thread, each with its own state.
  */

@@ -1,10 +1,10 @@
 /*
  * Launchers of parallel jobs, and their environment variables
  *
- * Launchers are nested: the processes of mpirun in a Slurm job have Slurm's variables, too, those
- * of the process that started them. The rank is that of the innermost launcher. Size and local rank
- * of another launcher count only if it has given this process the same rank; job, step and node are
- * those of the whole allocation.
+ * Launchers may be nested: the processes that mpirun starts in a Slurm job also inherit Slurm's
+ * variables of mpirun. The rank comes from the innermost launcher. Size and local rank of an outer
+ * launcher count only if it gives this process the same rank; job, step and node come from the
+ * outermost launcher.
  */
 #include "core/wire/launcher.h"
 
@@ -55,7 +55,10 @@ static const char *find_value(const struct launcher *launcher, enum launcher_fac
 	return value && *value ? value : NULL;
 }
 
-/* Slurm's "4(x2)": each of two nodes has 4; "4(x2),3" does not say which node has 3. */
+/*
+ * Is this the rest of a number in Slurm's form? "4(x2)": each of two nodes has 4. "4(x2),3" is
+ * refused: it does not say which node has 3.
+ */
 static bool is_rest_of_number(const char *rest)
 {
 	size_t n = strncmp(rest, "(x", 2) ? 0 : 2 + strspn(rest + 2, "0123456789");
@@ -63,7 +66,7 @@ static bool is_rest_of_number(const char *rest)
 	return !*rest || (n > 2 && !strcmp(rest + n, ")"));
 }
 
-/* The number that the launcher gave for @fact; -1: the value is not a number. */
+/* The number in the launcher's variable for @fact; -1: not set, or not a number. */
 static int find_number(const struct launcher *launcher, enum launcher_fact fact,
 		       variable_fn *variable, void *arg)
 {
@@ -73,13 +76,16 @@ static int find_number(const struct launcher *launcher, enum launcher_fact fact,
 	return digits && digits < 10 && is_rest_of_number(value + digits) ? atoi(value) : -1;
 }
 
-/* The variables of torchrun have names that other programs may use: it sets all of them. */
+/*
+ * Has the launcher set its variables? Other programs may use the names of torchrun's; torchrun sets
+ * all of them.
+ */
 static bool has_needed_variables(const struct launcher *launcher, variable_fn *variable, void *arg)
 {
 	return launcher != launchers || find_number(launcher, LAUNCHER_SIZE, variable, arg) > 0;
 }
 
-/* The first launcher that gave a rank. */
+/* Set the rank to that of the first launcher, which is the innermost, that has given one. */
 static void find_innermost_rank(variable_fn *variable, void *arg, struct rank *rank)
 {
 	for (const struct launcher *each = launchers; each->name && rank->rank < 0; each++) {
@@ -91,7 +97,7 @@ static void find_innermost_rank(variable_fn *variable, void *arg, struct rank *r
 	}
 }
 
-/* The size or the local rank, from a launcher that agrees on the rank; -1: none has it. */
+/* The size or the local rank, from a launcher that gives the same rank; -1: none. */
 static int find_agreed_number(const struct rank *rank, enum launcher_fact fact,
 			      variable_fn *variable, void *arg)
 {
@@ -106,7 +112,7 @@ static int find_agreed_number(const struct rank *rank, enum launcher_fact fact,
 	return -1;
 }
 
-/* The word from the outermost launcher that has it: the batch system, whose jobs users know. */
+/* Copy the word of the outermost launcher that has one: the batch system, whose jobs users know. */
 static void find_word(enum launcher_fact fact, variable_fn *variable, void *arg,
 		      char word[RANK_WORD])
 {

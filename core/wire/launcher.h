@@ -10,10 +10,10 @@
 enum launcher_fact {
 	LAUNCHER_RANK,       /* in the whole job, from 0 */
 	LAUNCHER_SIZE,       /* the number of ranks */
-	LAUNCHER_LOCAL,      /* the rank among those of its node */
+	LAUNCHER_LOCAL,      /* the rank among the processes of its node */
 	LAUNCHER_LOCAL_SIZE, /* the number of ranks of its node */
 	LAUNCHER_JOB,
-	LAUNCHER_STEP, /* of the job */
+	LAUNCHER_STEP, /* step of the job */
 	LAUNCHER_NODE,
 	LAUNCHER_FACTS
 };
@@ -24,8 +24,8 @@ struct launcher {
 };
 
 /*
- * Innermost launchers first: a job has several if mpirun runs inside a Slurm job. The last entry
- * has no name.
+ * Innermost launchers first: a process has several if mpirun runs inside a Slurm job. The last
+ * entry has no name.
  */
 extern const struct launcher launchers[];
 
@@ -34,15 +34,20 @@ bool launcher_has_variable(const char *name, size_t n);
 
 enum { RANK_WORD = 48 };
 
-/* A process in its job; one that is not a rank may have a job, too: a batch script. */
+/*
+ * The position of a process in its job. A process without a rank, such as a batch script, may have
+ * a job, too.
+ */
 struct rank {
-	int rank, size, local, local_size;                     /* -1: not known */
-	char job[RANK_WORD], step[RANK_WORD], node[RANK_WORD]; /* "": not known; may be cut */
-	const char *launcher;                                  /* NULL: it has no rank */
+	int rank, size, local, local_size; /* -1: not known */
+	/* "": not known; too long ones are truncated */
+	char job[RANK_WORD], step[RANK_WORD], node[RANK_WORD];
+	/* that gave the rank; NULL: the process has no rank */
+	const char *launcher;
 };
 
 /* The value of variable @name, valid until the next call; NULL: not set. */
 typedef const char *variable_fn(void *arg, const char *name);
 
-/* The rank and the job of the process with this environment. */
+/* Find the rank and the job of the process whose environment @variable reads. */
 void launcher_find_rank(variable_fn *variable, void *arg, struct rank *ret_rank);

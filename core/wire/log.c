@@ -1,8 +1,8 @@
 /*
  * One line to stderr for a failure
  *
- * A line is written by one write(), so that lines of several processes do not
- * mix. It may name anybody's files: all of it is made printable.
+ * A line is written by one write(), so that lines of several processes do not mix. It may contain
+ * foreign text, such as names of files: the whole line is made printable.
  */
 #include "core/wire/log.h"
 
@@ -43,7 +43,7 @@ static void print_line(int err, const char *format, va_list args)
 	used = printable_text(line, sizeof(line) - 1, text, strlen(text));
 	line[used++] = '\n';
 	if (write(STDERR_FILENO, line, used) < 0)
-		return; /* nowhere left to report that */
+		return; /* a failure to write to stderr cannot be reported */
 }
 
 int log_err(int err, const char *format, ...)

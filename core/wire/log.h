@@ -14,12 +14,12 @@
 int log_err(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * The same for a failure whose message has the reason, such as a damaged file: @err is for the
- * caller, its text ("Invalid argument") would not help.
+ * The same for a failure whose reason is in the message, such as a damaged file: @err is for the
+ * caller only, since its text ("Invalid argument") would not help the user.
  */
 int log_why(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same without an error: a failure, or something that is missing in the results. */
+/* The same without an errno: for a failure, or for something that is missing in the results. */
 void log_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Misuses that record --strict detects: those of struct event_misuse (event.h)
+ * The misuses that record --strict detects (struct event_misuse in event.h)
  */
 
 /* The misuse as an enum value, and its name in a trace. */
@@ -8,13 +8,13 @@
 #define EACH_MISUSE(_)                                                                           \
 	_(ERROR_FIELD, "field-of-error")     /* not valid on a completion in error */            \
 	_(UNASKED_FIELD, "field-not-asked")  /* not in the wc_flags of its CQ */                 \
-	_(READ_OUTSIDE, "read-outside")      /* of a completion, with no batch open */           \
-	_(START_INSIDE, "start-inside")      /* a batch was begun inside an open one */          \
+	_(READ_OUTSIDE, "read-outside")      /* a field was read with no batch open */           \
+	_(START_INSIDE, "start-inside")      /* ibv_start_poll() inside an open batch */          \
 	_(NEXT_OUTSIDE, "next-outside")      /* ibv_next_poll() with no batch open */            \
 	_(END_OUTSIDE, "end-outside")        /* ibv_end_poll() with no batch open */             \
-	_(DESTROY_INSIDE, "destroy-inside")  /* a QP, its CQ's batch open; @of is the CQ */      \
+	_(DESTROY_INSIDE, "destroy-inside")  /* a QP with an open batch of its CQ; of: CQ */      \
 	_(OVERLAP, "overlap")                /* two threads in an object of a thread domain */   \
-	_(BATCH_SHARED, "batch-shared")      /* another thread has ended this one's ibv_wr_* */  \
+	_(BATCH_SHARED, "batch-shared")      /* another thread ended this ibv_wr_* batch */  \
 	_(DESTROY_OVERLAP, "destroy-overlap") /* another thread is using the object */
 
 /* The functions of struct ibv_cq_ex that read a field. */

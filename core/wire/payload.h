@@ -1,7 +1,7 @@
 #pragma once
 /*
- * How much of the bytes that are sent and received is stored: nothing, their hash, the first of
- * them, or all.
+ * How much of a payload, the bytes that are sent or received, is stored: nothing, its hash, its
+ * first bytes, or all.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@ enum {
 	PAYLOAD_CALL_MAX = 64 << 20, /* bytes stored for one call, or for one completion */
 };
 
-/* Anything else is a number of bytes. */
+/* Special values of payload_rule.keep; any other is a number of bytes. */
 #define PAYLOAD_HASH (UINT64_MAX - 1)
 #define PAYLOAD_FULL UINT64_MAX
 
@@ -21,14 +21,17 @@ struct payload_rule {
 	uint64_t seed;
 };
 
-/* "none", "hash", "full", "64", "4K"; NULL and "" are PAYLOAD_NONE. False: anything else. */
+/*
+ * Read "none", "hash", "full", or a number of bytes: "64", "4K"; NULL and "" are PAYLOAD_NONE.
+ * False: anything else.
+ */
 bool payload_parse(const char *text, uint64_t *ret_payload);
 
-/* The same as text; in @text if it is a number. */
+/* The reverse; a number is written into @text. */
 const char *payload_text(uint64_t payload, char text[24]);
 
-/* "send", "recv", "read", "atomic" for enum payload_kind; "?" for any other number. */
+/* "send", "recv", "read" or "atomic" for an enum payload_kind; "?" for any other number. */
 const char *payload_kind_text(unsigned int kind);
 
-/* For enum payload_why, the text in table `payload`; NULL for PAYLOAD_WHOLE. */
+/* The text in table `payload` for an enum payload_why; NULL for PAYLOAD_WHOLE. */
 const char *payload_why_text(unsigned int why);

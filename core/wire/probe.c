@@ -3,7 +3,7 @@
  *
  * Found by recording them: ibv_devinfo, ibv_rc_pingpong, perftest, UCX, Open MPI, libfabric and
  * librdmacm's examples. A row hides a failure from all users: fatal failures must not be in the
- * table. Failures that depend on another call are not in it either.
+ * table. The table also has no failures whose meaning depends on another call.
  */
 #include "core/wire/probe.h"
 
@@ -12,7 +12,7 @@
 
 enum { ANY_EFFECT = -1, ACCESS_ON_DEMAND = 1 << 6 /* enum ibv_access_flags */ };
 
-/* A call, for the callbacks. */
+/* A failed call, for the functions of the table. */
 struct asked {
 	const struct verb_info *info;
 	probe_argument *argument;
@@ -61,7 +61,7 @@ static const struct probe {
 	int error;
 	bool (*fits)(const struct asked *asked); /* NULL: any */
 } probes[] = {
-	/* a non-blocking descriptor: no event has come yet, or a signal interrupted the call */
+	/* non-blocking descriptors: no event has arrived yet, or a signal interrupted the call */
 	{ VERB_COUNT, ANY_EFFECT, EAGAIN, may_wait },
 	{ VERB_COUNT, ANY_EFFECT, EINTR, may_wait },
 	{ VERB_COUNT, ANY_EFFECT, EAGAIN, is_of_cm },
@@ -70,10 +70,10 @@ static const struct probe {
 	{ VERB_COUNT, EFFECT_QUERY, EOPNOTSUPP, NULL },
 	{ VERB_COUNT, EFFECT_QUERY, ENOSYS, NULL },
 	{ VERB_COUNT, EFFECT_QUERY, EPROTONOSUPPORT, NULL },
-	{ VERB_query_gid, ANY_EFFECT, ENODATA, NULL }, /* an empty entry of the table */
+	{ VERB_query_gid, ANY_EFFECT, ENODATA, NULL }, /* an empty entry of the GID table */
 	{ VERB_query_gid_ex, ANY_EFFECT, ENODATA, NULL },
 	{ VERB_set_ece, ANY_EFFECT, EOPNOTSUPP, NULL },
-	/* functions with an alternative */
+	/* functions for which there is an alternative */
 	{ VERB_create_cq_ex, ANY_EFFECT, EOPNOTSUPP, NULL },
 	{ VERB_create_cq_ex, ANY_EFFECT, ENOSYS, NULL },
 	{ VERB_alloc_td, ANY_EFFECT, EOPNOTSUPP, NULL },

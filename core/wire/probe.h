@@ -9,7 +9,7 @@
 
 #include "core/wire/desc.h"
 
-/* Gets the argument @field of @call; false if it is not known. */
+/* Returns argument @field of @call in *@ret_value; false if it is not known. */
 typedef bool probe_argument(const void *call, const struct field_info *field, int64_t *ret_value);
 
 /* Is a call of @verb that fails with @error such a test? */

@@ -1,8 +1,8 @@
 /*
  * Opening a file with an untrusted name
  *
- * O_PATH refers to the file without opening it. It is checked, and the same file is opened through
- * /proc, so that nobody can replace it meanwhile.
+ * O_PATH refers to the file without opening it. The file is checked, and then opened through /proc:
+ * so another process cannot replace it in between.
  */
 #include "core/wire/regular.h"
 
@@ -15,7 +15,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-/* The kernel generates its regular files while they are read, which may take any time. */
+/* Is it a file of the kernel? Those are generated while they are read, which may take any time. */
 static bool is_of_kernel(int fd)
 {
 	struct statfs fs;

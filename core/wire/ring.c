@@ -1,24 +1,24 @@
 /*
  * One ring of events, one writer, one reader
  *
- * 	+-----------------------------------+------------------------------+
- * 	| head: who, tail, head, counters   | events, 8-byte aligned       |
- * 	+-----------------------------------+------------------------------+
- * 	 one page                            a power of two, mapped twice
+ *	+-----------------------------------+------------------------------+
+ *	| head: who, tail, head, counters   | events, 8-byte aligned       |
+ *	+-----------------------------------+------------------------------+
+ *	 one page                            a power of two, mapped twice
  *
  * tail and head count bytes since the start and only grow; their difference is the unread data. The
  * data is mapped twice in a row, so that an event at the end continues at the start and is still
- * contiguous in memory. The head is filled before the magic number is stored: a reader that comes
- * too early finds no ring. The writer may be killed at any instruction: events that it has
- * committed are complete, others do not exist.
+ * contiguous in memory. The head is filled before the magic number is stored: a reader that opens
+ * the file too early finds no ring. The writer may be killed at any instruction: events that it has
+ * committed are complete; uncommitted ones do not exist.
  *
  * A growing ring is read after the recording. It never wraps: two consecutive pieces of its file
- * are mapped, so that an event may cross from one to the other, and both mappings move on when the
- * first piece is full:
+ * are mapped, so that an event may cross the boundary, and both mappings move on by one piece when
+ * the first piece is full:
  *
- * 	| head | 0 | 1 | 2 | 3 |     in memory: 1 2, then 2 3
+ *	| head | 0 | 1 | 2 | 3 |     in memory: 1 2, then 2 3
  *
- * The word `head` has the position of the first of the two.
+ * The field `head` has the position of the first mapped piece.
  *
  * A narrow ring has further areas after its data (ring_area.c).
  *
@@ -46,7 +46,7 @@ static bool is_power_of_two(uint64_t n)
 	return n && !(n & (n - 1));
 }
 
-/* The head, then the data twice; or the first two pieces of a growing ring. */
+/* Map the head, then the data twice; or, of a growing ring, the head and the first two pieces. */
 static int map_file(struct ring *ring, int fd, uint64_t bytes, bool grows, int sharing)
 {
 	const int prot = PROT_READ | PROT_WRITE, flags = sharing | MAP_FIXED;
@@ -71,7 +71,10 @@ static int map_file(struct ring *ring, int fd, uint64_t bytes, bool grows, int s
 	return 0;
 }
 
-/* Beyond RLIMIT_FSIZE a file does not grow, and the process gets SIGXFSZ. */
+/*
+ * Is the length above RLIMIT_FSIZE? Then the file would not grow, and the process would get
+ * SIGXFSZ.
+ */
 static bool exceeds_limit(uint64_t file_bytes)
 {
 	struct rlimit limit;
@@ -128,7 +131,7 @@ static uint64_t file_length(uint64_t first, uint64_t bytes)
 }
 
 /*
- * A new file of @length bytes, with memory for the first @reserved of them: otherwise a full file
+ * Create a file of @length bytes, and allocate its first @reserved bytes: otherwise a full file
  * system would raise SIGBUS later.
  */
 static int make_file(int at, const char *name, uint64_t length, uint64_t reserved)
@@ -150,7 +153,7 @@ static int make_file(int at, const char *name, uint64_t length, uint64_t reserve
 	return err;
 }
 
-/* A ring of up to @bytes, which starts with @first. */
+/* Create a ring of up to @bytes, whose first area has @first bytes. */
 static int create_ring(struct ring *ring, int at, const char *name, uint64_t first, uint64_t bytes,
 		       uint32_t index, uint64_t image, bool grows)
 {
@@ -184,7 +187,7 @@ int ring_create_narrow(struct ring *ring, int at, const char *name, uint64_t byt
 {
 	int err = create_ring(ring, at, name, RING_NARROW, bytes, index, image, false);
 
-	/* RLIMIT_FSIZE forbids that length: create a ring that stays narrow */
+	/* RLIMIT_FSIZE forbids this length: create a ring with only its first area */
 	return err == -EFBIG
 		       ? create_ring(ring, at, name, RING_NARROW, RING_NARROW, index, image, false)
 		       : err;
@@ -222,7 +225,7 @@ int ring_grow(struct ring *ring, int at, const char *name)
 	close(fd);
 	if (err)
 		return err;
-	/* ring_room() counts from this position */
+	/* ring_room() computes the free space from this position */
 	atomic_store_explicit(&ring->head->head, first, memory_order_release);
 	ring->limit = first + bytes;
 	return 0;
@@ -236,7 +239,7 @@ void ring_trim(struct ring *ring, int at, const char *name)
 	if (fd < 0)
 		return;
 	if (ftruncate(fd, (off_t)(RING_PAGE + tail)))
-		file_bytes = 0; /* the file remains longer than necessary */
+		file_bytes = 0; /* cannot truncate: the file remains longer than necessary */
 	close(fd);
 }
 
@@ -266,7 +269,10 @@ static bool read_shape(const struct ring_head *head, uint64_t file_bytes, struct
 	       (shape->grows || file_bytes >= file_length(shape->narrow, shape->bytes));
 }
 
-/* Prepare @ring for reading. A duplicate of @fd stays open if more has to be mapped later. */
+/*
+ * Prepare @ring for reading. A duplicate of @fd stays open if the reader must map other parts
+ * later.
+ */
 static int start_reading(struct ring *ring, int fd, uint64_t file_bytes, const struct shape *shape,
 			 int sharing)
 {
@@ -328,14 +334,17 @@ int ring_open(struct ring *ring, const char *path)
 	return ring_open_at(ring, AT_FDCWD, path);
 }
 
-/* Start at the oldest remaining event: earlier ones were overwritten, or their area was freed. */
+/*
+ * Start at the oldest event that still exists: earlier ones were overwritten, or their area was
+ * freed.
+ */
 static void start_at_oldest(struct ring *ring)
 {
 	const struct event_head *event;
 
 	ring->reserved = atomic_load_explicit(&ring->head->head, memory_order_relaxed);
 	if (ring->reserved % 8 || area_find(ring, ring->reserved))
-		return; /* ring_peek() finds it damaged */
+		return; /* ring_peek() will report the damage */
 	event = (const void *)(ring->data + (ring->reserved & ring->mask));
 	ring->seq = __atomic_load_n(&event->seq, __ATOMIC_RELAXED) - 1;
 }
@@ -364,8 +373,9 @@ void ring_close_data(struct ring *ring)
 }
 
 /*
- * Unpublished events are consecutive, and the last of them has the last number. Older events in
- * that memory also end with an event of that number, at the other end of the ring.
+ * Finds unpublished events after the tail: their numbers are consecutive, and the last event has
+ * number ring->seq. Older events in that memory may also end with this number, at the other end of
+ * the ring.
  */
 void ring_repair(struct ring *ring)
 {
@@ -408,6 +418,8 @@ void ring_drop(struct ring *ring, uint64_t ticks)
 	if (!n)
 		atomic_store_explicit(&head->drop_first, ticks, memory_order_relaxed);
 	atomic_store_explicit(&head->drop_last, ticks, memory_order_relaxed);
-	/* pairs with the acquire load in ring_read_head(): the times are valid with the count */
+	/*
+	 * pairs with the acquire load in ring_read_head(): a reader of this count finds valid times
+	 */
 	atomic_store_explicit(&head->dropped, n + 1, memory_order_release);
 }

@@ -2,8 +2,8 @@
 /*
  * One ring of events: one writer, one reader, in a file that both map.
  *
- * The writer is a thread of the traced program, the reader the collector in
- * another process; either may end at any moment. ring.c describes the file.
+ * The writer is a thread of the traced program, the reader the collector in another process; either
+ * process may end at any moment. ring.c describes the file.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -13,24 +13,25 @@
 #include "core/wire/event.h"
 
 enum {
-	RING_POLLS = 64, /* poll counters of a thread */
+	RING_POLLS = 64, /* maximum poll counters of a thread */
 	RING_POLLS_GONE = 1,
 	RING_PAGE = 4096,
 	RING_BYTES = 4 << 20, /* default; a power of two, at least RING_MIN */
 	RING_MIN = 256 << 10,
 	RING_NARROW = 32 << 10, /* first area of ring_create_narrow() */
-	/* areas from RING_NARROW to RING_MAX, each four times the size */
+	/*
+	 * number of areas from RING_NARROW to RING_MAX, each four times as large as the one before
+	 */
 	RING_TURNS = 8,
 	RING_EVENT_MAX = 64 << 10, /* longest event, bytes */
 	RING_LINE = 64,            /* a processor's cache line */
-	RING_AHEAD = 1024,         /* bytes: ring_fetch_ahead() */
+	RING_AHEAD = 1024,         /* bytes: distance of ring_fetch_ahead() */
 	RING_MAX = 1 << 30,
 };
 
 /*
- * How often a thread polled one CQ without a result; read by the collector, too. @cq is 0 if the
- * entry was never used, RING_POLLS_GONE if the CQ was destroyed and its count written
- * (EVENT_COUNT).
+ * A counter of a thread's empty polls of one CQ; the collector reads it, too. @cq is 0 if the entry
+ * was never used, RING_POLLS_GONE if the CQ was destroyed and the count was written (EVENT_COUNT).
  */
 struct ring_polls {
 	_Atomic uint64_t cq;
@@ -42,42 +43,48 @@ struct ring_head {
 	uint32_t version;
 	uint32_t index; /* index of the ring in its session */
 	uint32_t pid;
-	uint32_t tid;   /* of the thread that made it */
-	uint64_t bytes; /* of the data, a power of two; of a narrow ring: of its last area */
-	_Atomic uint64_t ticks; /* when it was made; written last when a ring is set up */
-	char comm[16];          /* that thread's name */
-	uint32_t grows;         /* ring_create_growing() */
-	_Atomic uint32_t owner; /* tid of the thread that has the ring, or had it last */
-	uint64_t image;         /* of the program: another one after exec */
-	_Atomic uint32_t idle;  /* its owner has ended, another thread may take it (EVENT_THREAD) */
-	_Atomic uint64_t closed; /* ticks when the thread ended and no other takes it; else 0 */
-	_Atomic uint64_t ended;  /* ticks when the owner ended, whether or not another takes it */
-	uint64_t narrow;         /* bytes of the first area; equal to bytes: the only one */
+	uint32_t tid;   /* tid of the thread that created the ring */
+	uint64_t bytes; /* bytes of the data, a power of two; in a narrow ring, of its last area */
+	_Atomic uint64_t ticks; /* ticks when it was created; stored last when a ring is set up */
+	char comm[16];          /* name of the thread @tid */
+	uint32_t grows;         /* set by ring_create_growing() */
+	_Atomic uint32_t owner; /* tid of the thread that uses the ring, or used it last */
+	uint64_t image;         /* identifies the program's image, which exec replaces */
+	/* the owner has ended, and another thread may take the ring (EVENT_THREAD) */
+	_Atomic uint32_t idle;
+	/* ticks when the owner ended and no other thread takes the ring; else 0 */
+	_Atomic uint64_t closed;
+	/* ticks when the owner ended, whether or not another thread takes the ring */
+	_Atomic uint64_t ended;
+	uint64_t narrow; /* bytes of the first area; equal to bytes: the only one */
 	/* written by the thread */
 	_Alignas(64) _Atomic uint64_t tail; /* bytes committed since the start */
-	_Atomic uint64_t dropped;           /* events that did not fit */
-	_Atomic uint64_t drop_first;        /* ticks */
+	_Atomic uint64_t dropped;           /* number of events that did not fit */
+	_Atomic uint64_t drop_first;        /* ticks of the first and the last of these events */
 	_Atomic uint64_t drop_last;
-	_Atomic uint64_t filtered;  /* verbs that a filter left out */
-	_Atomic uint64_t uncounted; /* empty polls of CQs beyond the number of counters */
-	_Atomic uint64_t tapped;    /* number of the last event that a tap has got */
-	/* of @dropped: events of signal handlers that interrupted the writing of another event */
+	_Atomic uint64_t filtered;  /* number of verbs that a filter excluded */
+	_Atomic uint64_t uncounted; /* number of empty polls of CQs that have no counter */
+	_Atomic uint64_t tapped;    /* number of the last event that a tap has received */
+	/*
+	 * part of @dropped: events of signal handlers that interrupted the writing of another event
+	 */
 	_Atomic uint64_t in_handlers;
-	_Atomic uint64_t turns[RING_TURNS]; /* bytes since the start where the next area begins */
-	_Atomic uint32_t turned;            /* number of valid turns */
+	/* positions, in bytes since the start, where the next areas begin */
+	_Atomic uint64_t turns[RING_TURNS];
+	_Atomic uint32_t turned; /* number of valid elements of turns[] */
 	/* record --strict: the data verb that the thread is in */
 	_Atomic uint32_t inside_verb;
-	_Atomic uint64_t inside; /* QP, CQ or SRQ of that verb; 0: none */
+	_Atomic uint64_t inside; /* the QP, CQ or SRQ of that verb; 0: none */
 	/* written by the collector */
-	_Alignas(64) _Atomic uint64_t head; /* bytes consumed */
+	_Alignas(64) _Atomic uint64_t head; /* bytes consumed since the start */
 	_Alignas(64) struct ring_polls polls[RING_POLLS];
 };
 
 _Static_assert(sizeof(struct ring_head) <= RING_PAGE, "the head is one page");
 
-/* Data that a reader has copied out of a ring and not consumed yet. */
+/* Data that a reader has copied from a ring but not consumed yet. */
 struct ring_copy {
-	uint64_t from, to; /* as ring.reserved */
+	uint64_t from, to; /* positions, like ring.reserved */
 	_Alignas(8) uint8_t bytes[RING_EVENT_MAX];
 };
 
@@ -85,27 +92,28 @@ struct ring {
 	struct ring_head *head;
 	uint8_t *data; /* mapped twice in a row: an event never wraps */
 	uint64_t mask;
-	uint64_t most;          /* bytes of the largest area, the last of a narrow ring */
-	uint64_t offset;        /* of the current area in the file */
-	uint32_t area;          /* its number */
-	uint64_t charged;       /* writer: bytes charged to its process's budget */
-	bool withheld;          /* writer: was a larger charge refused? */
+	/* bytes of the largest area, which is the last one of a narrow ring */
+	uint64_t most;
+	uint64_t offset;        /* offset of the current area in the file */
+	uint32_t area;          /* index of the current area */
+	uint64_t charged;       /* writer: bytes charged to the budget of its process */
+	bool withheld;          /* writer: a larger charge was refused */
 	uint64_t reserved;      /* writer: next free byte; reader: next byte to read */
-	uint64_t limit;         /* writer: limit of `reserved` without ring_room(); */
+	uint64_t limit;         /* writer: up to this position no ring_room() is needed; */
 				/* reader of a growing ring: end of the first piece mapped */
-	uint64_t room;          /* reader: most bytes that can wait */
-	uint32_t seq;           /* of the last event */
-	int fd;                 /* reader that needs the file to map more; else 0 */
-	bool grows;             /* reader: ring_create_growing() */
-	bool holds;             /* reader: areas stay, since they may be read again */
-	uint32_t unsure;        /* reader: how much seq may be too low, after unreadable bytes */
-	uint64_t odd_tail;      /* reader: the last tail, if it was impossible; else 0 */
+	uint64_t room;          /* reader: maximum of bytes that may be unread */
+	uint32_t seq;           /* number of the last event */
+	int fd;                 /* reader: the file, if it must map more later; else 0 */
+	bool grows;             /* reader: created by ring_create_growing() */
+	bool holds;             /* reader: areas are not freed, since they may be read again */
+	uint32_t unsure;        /* reader: by how much seq may be too low, after unreadable bytes */
+	uint64_t odd_tail;      /* reader: the last value of tail that was impossible; else 0 */
 	struct ring_copy *copy; /* reader: NULL while the ring is empty */
 };
 
 /*
- * Create the file @path (0600, must not exist) with @bytes of data and map it. Returns 0 or -errno
- * with *@ring untouched.
+ * Create the file @path, which must not exist, with mode 0600 and @bytes of data, and map it.
+ * Returns 0 or -errno with *@ring untouched.
  */
 int ring_create(struct ring *ring, const char *path, uint64_t bytes, uint32_t index,
 		uint64_t image);
@@ -118,7 +126,7 @@ int ring_create(struct ring *ring, const char *path, uint64_t bytes, uint32_t in
 int ring_create_narrow(struct ring *ring, int at, const char *name, uint64_t bytes, uint32_t index,
 		       uint64_t image);
 
-/* Bytes of the next area; 0: this is the last one. */
+/* Bytes of the next area; 0: the current area is the last. */
 static inline uint64_t ring_next_area_bytes(const struct ring *ring)
 {
 	const uint64_t bytes = ring->mask + 1;
@@ -127,32 +135,35 @@ static inline uint64_t ring_next_area_bytes(const struct ring *ring)
 }
 
 /*
- * Continue in the next area of the narrow ring, file @name in directory @at (opened before Linux
- * 5.14 only). All events must be committed, and earlier ones may not be accessed any more. Returns
- * 0, or -errno with the ring unchanged.
+ * Continue in the next area of the narrow ring, file @name in directory @at, which is opened only
+ * before Linux 5.14. All events must be committed, and earlier events must not be accessed any
+ * more. Returns 0, or -errno with the ring unchanged.
  */
 int ring_widen(struct ring *ring, int at, const char *name);
 
-/* Bytes of memory of the writer's ring: its head and the areas that the reader has not left. */
+/*
+ * Bytes of memory that the writer's ring uses: its head, and the areas that the reader has not
+ * left.
+ */
 uint64_t ring_footprint(const struct ring *ring);
 
-/* A ring in memory of this process (and its children) only; only a tap reads it. */
+/* Create a ring in private memory of this process (and its children); only a tap reads it. */
 int ring_create_alone(struct ring *ring, uint64_t bytes, uint32_t index);
 
 /*
- * A ring that is not read during the recording: instead of waiting for space, its writer extends
- * the file, by @bytes. ring_room() returns false after every @bytes; call ring_grow() then.
+ * Create a ring that is not read during the recording: instead of waiting for space, its writer
+ * extends the file by @bytes. ring_room() returns false after every @bytes; call ring_grow() then.
  */
 int ring_create_growing(struct ring *ring, int at, const char *name, uint64_t bytes, uint32_t index,
 			uint64_t image);
 
 /*
  * Extend the growing ring, file @name in directory @at, and continue in its new part; earlier data
- * may not be accessed any more. Returns 0, or -errno: the disk is full, or the file was removed.
+ * must not be accessed any more. Returns 0, or -errno: the disk is full, or the file was removed.
  */
 int ring_grow(struct ring *ring, int at, const char *name);
 
-/* Does the growing ring lack space after @held uncommitted bytes? */
+/* Must the growing ring move on before @held more bytes are committed? */
 static inline bool ring_must_move(const struct ring *ring, uint64_t held)
 {
 	return ring->reserved + held >=
@@ -163,18 +174,20 @@ static inline bool ring_must_move(const struct ring *ring, uint64_t held)
 void ring_trim(struct ring *ring, int at, const char *name);
 
 /*
- * Map an existing file for reading. Its contents are checked, not trusted.
- * Returns 0; -ENOENT; -EPROTO if it is not (yet) a ring of this version.
+ * Map an existing file for reading. Its contents are checked, not trusted. Returns 0; -ENOENT;
+ * -EPROTO if it is not, or not yet, a ring of this version; or another -errno.
  */
 int ring_open(struct ring *ring, const char *path);
 
-/* The same for file @name in directory @at (core/wire/dir.h). -EACCES: another user's. */
+/*
+ * The same for file @name in directory @at (core/wire/dir.h). -EACCES: it belongs to another user.
+ */
 int ring_open_at(struct ring *ring, int at, const char *name);
 
 /*
- * The same for a ring whose writer is dead; reading does not change the file. It is read from its
- * first event if that still exists, else from the first unread one; ring.seq is the number of
- * earlier events.
+ * The same for a ring whose writer is dead; reading does not change the file. Reading starts at the
+ * first event if that still exists, else at the first unread one; ring.seq is the number of events
+ * before it.
  */
 int ring_open_leftover(struct ring *ring, const char *path);
 int ring_open_leftover_at(struct ring *ring, int at, const char *name);
@@ -182,7 +195,7 @@ int ring_open_leftover_at(struct ring *ring, int at, const char *name);
 /* Unmap; accepts a zeroed ring. */
 void ring_close(struct ring *ring);
 
-/* The writer is finished: only the head stays mapped, until ring_close(). */
+/* The writer is finished: unmap all but the head, which stays mapped until ring_close(). */
 void ring_close_data(struct ring *ring);
 
 /* Has the reader read everything that was written? */
@@ -192,13 +205,13 @@ static inline bool ring_is_read(const struct ring *ring)
 	       atomic_load_explicit(&ring->head->tail, memory_order_relaxed);
 }
 
-/* Is there space for @bytes as of the last ring_room()? If not, ring_room() checks again. */
+/* Is there space for @bytes according to the last ring_room()? If not, ring_room() checks again. */
 static inline bool ring_fits(const struct ring *ring, size_t bytes)
 {
 	return __builtin_expect(ring->reserved + bytes <= ring->limit, 1);
 }
 
-/* Is there space for @bytes? Checks again after a quarter of the ring at the latest. */
+/* Is there space for @bytes? After that, ring_fits() is valid for at most a quarter of the ring. */
 static inline bool ring_room(struct ring *ring, size_t bytes)
 {
 	/* pairs with the store in ring_consume() */
@@ -210,7 +223,7 @@ static inline bool ring_room(struct ring *ring, size_t bytes)
 	return ring->reserved + bytes <= end;
 }
 
-/* The address of the next event; ring_fits() or ring_room() has returned true. */
+/* The address of the next event; ring_fits() or ring_room() must have returned true. */
 static inline void *ring_next(struct ring *ring)
 {
 	return ring->data + (ring->reserved & ring->mask);
@@ -232,8 +245,8 @@ static inline void ring_fetch_line(const void *at)
 
 /*
  * An event is about to be written at @at: prefetch the lines that are RING_AHEAD farther on. The
- * reader has them in its cache, and if its processor is far away they take 300 ns to arrive, so 16
- * lines are in flight. A longer event already uses the whole bandwidth between the two, so
+ * reader's cache has them; if its processor is far away, a line takes 300 ns to arrive, so 16 lines
+ * are in flight. A longer event already uses the whole bandwidth between the two processors, so
  * prefetching more of its lines would not help.
  */
 static inline void ring_fetch_ahead(const void *at)
@@ -243,8 +256,8 @@ static inline void ring_fetch_ahead(const void *at)
 }
 
 /*
- * Number an event. If a signal handler leaves the writer for good, ring_repair() finds the number
- * in the event even if it is not counted yet.
+ * Number an event. If a signal handler leaves the writer by longjmp(), ring_repair() finds the
+ * number in the event even if ring->seq does not count it yet.
  */
 static inline void ring_number(struct ring *ring, struct event_head *event, size_t words)
 {
@@ -256,8 +269,8 @@ static inline void ring_number(struct ring *ring, struct event_head *event, size
 }
 
 /*
- * The writer was interrupted for good between any two instructions: publish all events that have
- * their number, and continue after them.
+ * A longjmp() has left the writer between any two instructions: publish all events that have their
+ * number, and continue after them.
  */
 void ring_repair(struct ring *ring);
 
@@ -270,10 +283,7 @@ static inline void ring_commit(struct ring *ring, struct event_head *event, size
 	atomic_store_explicit(&ring->head->tail, ring->reserved, memory_order_release);
 }
 
-/*
- * Was the ring's file truncated, so that it reads as zeros? Then the reader will free no more
- * space.
- */
+/* Was the ring's file truncated, so that it reads as zeros? Then the reader frees no more space. */
 static inline bool ring_is_truncated(const struct ring *ring)
 {
 	return !ring->head->bytes;
@@ -292,26 +302,26 @@ int ring_peek(struct ring *ring, const struct event_head **ret_event);
 
 /*
  * After -EBADMSG: skip unreadable data, up to the next valid event or to the end of the written
- * data. Returns the number of bytes skipped, and in *@ret_events the number of events, by their
- * numbers, at least one. 0: the tail is invalid, all events were read, and the writer's next commit
- * may repair the tail. -ENOMEM.
+ * data. Returns the number of skipped bytes, and in *@ret_events the number of skipped events,
+ * computed from the events' numbers, at least one. Returns 0 if only the tail is invalid: all
+ * events were read, and the writer's next commit may repair it. Or -ENOMEM.
  */
 int64_t ring_skip(struct ring *ring, uint32_t *ret_events);
 
-/* A copy of the head, each word read once, for a reader that trusts none of them. */
+/* Copy the head, reading each word once, for a reader that trusts none of them. */
 void ring_read_head(const struct ring *ring, struct ring_head *copy);
 
 /* Is the ring's head invalid, since the file was truncated, or the program has overwritten it? */
 bool ring_is_damaged(const struct ring *ring);
 
-/* Skip the event of this length that ring_peek() returned. */
+/* Skip the event of @bytes that ring_peek() returned. */
 static inline void ring_step(struct ring *ring, size_t bytes)
 {
 	ring->reserved += bytes;
 	ring->seq++;
 }
 
-/* Free the space before position @to of the skipped events for the writer. */
+/* Free the space of the skipped events before position @to for the writer. */
 static inline void ring_consume_to(struct ring *ring, uint64_t to)
 {
 	/* pairs with the load in ring_room() */

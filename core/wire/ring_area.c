@@ -1,15 +1,15 @@
 /*
  * The areas of a narrow ring
  *
- * A narrow ring begins small, and continues in a further area of its file, four times the size,
- * when its thread needs more:
+ * A narrow ring begins small, and continues in another area of its file, four times as large, when
+ * its thread needs more space:
  *
- * 	| head | 32 KiB | 128 KiB | 512 KiB | 2 MiB | 4 MiB |
+ *	| head | 32 KiB | 128 KiB | 512 KiB | 2 MiB | 4 MiB |
  *
- * The head has the positions at which the writer switched to the next area; positions keep
- * counting. Unread data of the previous area stays in it until it is read; then the reader frees
- * its memory. The file has its full length from the start, but memory is allocated only for areas
- * in use.
+ * The head has the positions at which the writer switched to the next area; positions never start
+ * again from 0. Unread data stays in the previous area until it is read; then the reader frees the
+ * memory of the area. The file has its full length from the start, but memory is allocated only for
+ * areas in use.
  *
  * Not here: the contents of an area (ring.c), the budget for larger ones (shim/trace/ring/rings.c).
  */
@@ -25,7 +25,7 @@
 
 /*
  * Map @bytes of the file from @offset on, twice in a row; NULL with errno. mremap() duplicates the
- * head's mapping, so this works even if the file cannot be opened any more.
+ * mapping of the head, so this works even if the file cannot be opened any more.
  */
 static uint8_t *map_area(const struct ring *ring, uint64_t offset, uint64_t bytes)
 {
@@ -63,7 +63,10 @@ static uint8_t *map_area_of(int fd, uint64_t offset, uint64_t bytes, int prot)
 	return NULL;
 }
 
-/* Map the writer's next area; from file @name in @at if mremap() cannot duplicate (valgrind). */
+/*
+ * Map the writer's next area; if mremap() cannot duplicate a mapping (under valgrind), from file
+ * @name in @at.
+ */
 static uint8_t *map_next(const struct ring *ring, uint64_t offset, uint64_t bytes, int at,
 			 const char *name)
 {
@@ -93,7 +96,7 @@ bool area_needs_file(const struct ring *ring)
 	return false;
 }
 
-/* Continue in @data, the area of @bytes after the current one. */
+/* Continue in the next area, which has @bytes and is mapped at @data. */
 static void enter_area(struct ring *ring, uint8_t *data, uint64_t bytes)
 {
 	munmap(ring->data, 2 * (ring->mask + 1));
@@ -161,8 +164,8 @@ uint64_t ring_footprint(const struct ring *ring)
 }
 
 /*
- * The reader continues in the next area. The previous one is not needed any more: its memory is
- * freed.
+ * Continue reading in the next area, and free the memory of the previous one, which is not needed
+ * any more.
  */
 static int follow_area_change(struct ring *ring)
 {

@@ -4,8 +4,8 @@
  * Nothing in the file is trusted: another process wrote it, and may write concurrently. So events
  * are copied in bulk, and only the copy is checked and used; each word of the head is read once.
  *
- * Unreadable data is skipped. Events are numbered: after the damage the next valid one is
- * recognised by its number and its successor's, and the numbers show how many are missing.
+ * Unreadable data is skipped. Events are numbered: the next valid event after damage is recognised
+ * by its own number and by that of its successor, and the numbers show how many events are missing.
  *
  * Not here: mapping the file (ring.c), switching areas (ring_area.c).
  */
@@ -17,7 +17,7 @@
 #include "core/wire/ring.h"
 #include "core/wire/ring_priv.h"
 
-enum { COPY = 16 << 10 }; /* bytes copied at a time, which fit into the first-level cache */
+enum { COPY = 16 << 10 }; /* bytes copied at a time; they fit into the first-level cache */
 
 /* Map the next two pieces of a growing ring. */
 static int map_pieces(struct ring *ring)
@@ -34,7 +34,7 @@ static void drop_copy(struct ring *ring)
 	ring->copy = NULL;
 }
 
-/* Bytes of the copy that are still to be read. */
+/* The number of copied bytes that were not read yet. */
 static size_t count_copied(const struct ring *ring)
 {
 	const struct ring_copy *copy = ring->copy;
@@ -49,7 +49,7 @@ static const struct event_head *next_copied_event(const struct ring *ring)
 	return (const void *)(ring->copy->bytes + (ring->reserved - ring->copy->from));
 }
 
-/* Bytes of the events with consecutive numbers from this position on, whatever the tail says. */
+/* Bytes of the events with consecutive numbers from this position on, ignoring the tail. */
 static uint64_t follow_numbers(const struct ring *ring)
 {
 	uint64_t n = 0, end = ring->grows ? 0 : ring->mask + 1 - sizeof(struct event_head);
@@ -57,7 +57,7 @@ static uint64_t follow_numbers(const struct ring *ring)
 	for (uint32_t seq = ring->seq + 1; n < end; seq++) {
 		const uint64_t *at =
 			(const void *)(ring->data + ((ring->reserved + n) & ring->mask));
-		/* words, type, flags and seq */
+		/* the first word: words, type, flags and seq */
 		uint64_t head = __atomic_load_n(at, __ATOMIC_ACQUIRE), words = head & UINT16_MAX;
 
 		if (words * 8 < sizeof(struct event_head) || head >> 32 != seq ||
@@ -68,7 +68,7 @@ static uint64_t follow_numbers(const struct ring *ring)
 	return n;
 }
 
-/* Number of unread bytes according to the writer, or -EBADMSG if that is impossible. */
+/* Number of unread bytes according to the tail, or -EBADMSG if the tail is impossible. */
 static int64_t count_unread_bytes(struct ring *ring)
 {
 	/* pairs with the store in ring_commit() */
@@ -92,7 +92,7 @@ static int64_t count_unread_bytes(struct ring *ring)
 }
 
 /*
- * Copy the next @most bytes, or as many as are available. Returns 1, 0 if there are none, or
+ * Copy the next @most bytes, or as many as are available. Returns 1; 0 if there are none; or
  * -errno.
  */
 static int copy_out(struct ring *ring, uint64_t most)
@@ -114,7 +114,7 @@ static int copy_out(struct ring *ring, uint64_t most)
 	return 1;
 }
 
-/* Is the next event in the copy complete and valid? Returns its length or -EBADMSG. */
+/* Is the next event in the copy complete and valid? Returns its length in bytes, or -EBADMSG. */
 static int check_next(const struct ring *ring)
 {
 	const struct event_head *event = next_copied_event(ring);
@@ -147,8 +147,9 @@ int ring_peek(struct ring *ring, const struct event_head **ret_event)
 }
 
 /*
- * How many events are missing before the one at byte @at of the copy; 0: there is no valid event. A
- * plausible number is not sufficient: the next event, if there is one, must have the next number.
+ * If a valid event begins at byte @at of the copy: how many events are missing before it; 0: no
+ * valid event. A plausible number is not sufficient: the event after it, if there is one, must have
+ * the next number.
  */
 static uint32_t count_missing(const struct ring *ring, uint64_t at, uint64_t waiting)
 {
@@ -165,14 +166,14 @@ static uint32_t count_missing(const struct ring *ring, uint64_t at, uint64_t wai
 	return next->words * 8u >= sizeof(*next) && next->seq == event->seq + 1 ? missing : 0;
 }
 
-/* The writer overwrote unread data, because a damaged head indicated free space. */
+/* Skip unread data that the writer has overwritten, since a damaged head indicated free space. */
 static uint64_t skip_overwritten(struct ring *ring)
 {
 	uint64_t tail = atomic_load_explicit(&ring->head->tail, memory_order_acquire);
 	uint64_t before = ring->odd_tail, bytes = tail - ring->reserved;
 
 	ring->odd_tail = tail;
-	/* a plausible tail that has grown since the last check was not overwritten */
+	/* with a plausible tail that has grown since the last check, nothing was overwritten */
 	if (ring->grows || tail % 8 || bytes >> 63 || !before || tail == before ||
 	    tail - before > ring->room || area_find(ring, tail))
 		return 0;
@@ -181,7 +182,7 @@ static uint64_t skip_overwritten(struct ring *ring)
 	return bytes;
 }
 
-/* Go to the next valid event of the copy, or to its end. */
+/* Go to the next valid event in the copy, or else to the end of the copy. */
 static uint32_t find_valid_event(struct ring *ring, uint64_t waiting)
 {
 	uint64_t have = count_copied(ring), at = 0;
@@ -196,7 +197,7 @@ static uint32_t find_valid_event(struct ring *ring, uint64_t waiting)
 			return missing;
 		}
 	}
-	/* an event may begin with the last word */
+	/* the last word may be the first of an event */
 	ring->reserved += have < waiting ? at : have;
 	ring->unsure += (uint32_t)(have / sizeof(struct event_head));
 	return 0;
@@ -228,7 +229,7 @@ int64_t ring_skip(struct ring *ring, uint32_t *ret_events)
 
 void ring_read_head(const struct ring *ring, struct ring_head *copy)
 {
-	/* pairs with the store in ring_drop(): the times are valid with the count */
+	/* pairs with the store in ring_drop(): with this count the times are valid */
 	uint64_t dropped = atomic_load_explicit(&ring->head->dropped, memory_order_acquire);
 	const uint64_t *from = (const void *)ring->head;
 	uint64_t *to = (void *)copy;

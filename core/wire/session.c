@@ -1,15 +1,15 @@
 /*
- * A session: one directory, one page, a ring for each thread
+ * A session: a directory with one page, and a ring for each thread
  *
- * The directory is created by mkdtemp (mode 0700, with an unpredictable name). A process that joins
+ * mkdtemp() creates the directory (mode 0700, with an unpredictable name). A process that joins
  * checks that it is a directory of its own user, not writable by others and not a link, and
- * accesses it through its descriptor (dir.h). The directory is opened again each time and
- * recognised by its inode: a program may close descriptors that it did not open. session_remove()
- * leaves nothing behind. Without a collector the user chooses the directory, and others may see it,
- * but not the files in it.
+ * accesses it through a descriptor (dir.h). The directory is opened again each time and recognised
+ * by its inode: a program may close descriptors that it did not open. session_remove() removes all
+ * of it. Without a collector the user chooses the directory: other users may see it, but not the
+ * files in it.
  *
- * A pid alone does not identify a process: pids are reused. Together with the start time in
- * /proc/PID/stat it does.
+ * A pid alone does not identify a process: pids are reused. A pid together with the start time in
+ * /proc/PID/stat does.
  *
  * Not here: the contents of a ring (ring.c), its reader (cli/record/collector.c).
  */
@@ -49,7 +49,7 @@
 
 enum { GROW_BYTES = 1 << 20 };
 
-/* In each binary that contains this file: session_is_known(). */
+/* In each binary that contains this file, for session_is_known(). */
 __attribute__((used)) static const char mark[] = MARK(VERSION);
 
 const char *session_parent(void)
@@ -74,7 +74,7 @@ static int create_file(int at, const char *name)
 	return err;
 }
 
-/* Before the kernel has random bytes the clock is used: seeds need only differ. */
+/* Before the kernel has random bytes the clock is used, since seeds need only differ. */
 static uint64_t make_seed(void)
 {
 	struct timespec now;
@@ -87,7 +87,7 @@ static uint64_t make_seed(void)
 	       (uint64_t)getpid();
 }
 
-/* A file of this user, and at least as long as a page. */
+/* Open a file, which must belong to this user and be at least as long as a page. */
 static int open_file(int at, const char *name)
 {
 	uint64_t bytes;
@@ -99,7 +99,7 @@ static int open_file(int at, const char *name)
 	return -EPROTO;
 }
 
-/* Takes @fd, which may be -errno. */
+/* Map the page. Takes ownership of @fd, which may be -errno. */
 static int map_page(struct session *session, int fd)
 {
 	void *page;
@@ -116,7 +116,7 @@ static int map_page(struct session *session, int fd)
 	return err;
 }
 
-/* Make @dir the session's directory. Returns a descriptor of it, or -errno. */
+/* Make @dir the session's directory. Returns a descriptor of @dir, or -errno. */
 static int enter_dir(struct session *session, const char *dir)
 {
 	int at = dir_open(AT_FDCWD, dir);
@@ -143,7 +143,7 @@ int session_open_dir(const struct session *session)
 _Static_assert(offsetof(struct session_page, rings) == SESSION_SHARED,
 	       "what programs only read has a page of its own");
 
-/* The count, with its complement in the upper half: any other value comes from a stray store. */
+/* @n with its complement in the upper half: any other value comes from a stray store. */
 static uint64_t pack_count(uint32_t n)
 {
 	return (uint64_t)~n << 32 | n;
@@ -195,7 +195,7 @@ static void fill_page(struct session_page *page, uint64_t ring_bytes, enum sessi
 	__atomic_store_n(&page->magic, MAGIC, __ATOMIC_RELEASE);
 }
 
-/* Copy the fields that are used later, each word read once. Returns 0 or -EPROTO. */
+/* Copy the fields that are used later, reading each word once. Returns 0 or -EPROTO. */
 static int copy_page(struct session *session)
 {
 	const struct session_page *page = session->page;
@@ -216,7 +216,7 @@ static int lock_page(struct session *session, int at)
 
 	if (fd < 0)
 		return -errno;
-	session->lock = fcntl(fd, F_DUPFD_CLOEXEC, 3); /* 0 is none */
+	session->lock = fcntl(fd, F_DUPFD_CLOEXEC, 3); /* from 3 on, since 0 means none */
 	err = session->lock < 0 || fcntl(session->lock, F_OFD_SETLK, &whole) ? -errno : 0;
 	close(fd);
 	return err;
@@ -309,8 +309,8 @@ static void fill_own_page(struct session *session)
 }
 
 /*
- * Fill a page and give it the session's name, unless the session has a page by now: several
- * processes may begin at once.
+ * Fill a page and give it the session's name, unless the session already has a page: several
+ * processes may begin at the same time.
  */
 static int make_page(struct session *session, int at)
 {
@@ -318,7 +318,7 @@ static int make_page(struct session *session, int at)
 	int err;
 
 	snprintf(name, sizeof(name), "session.%d", (int)getpid());
-	unlinkat(at, name, 0); /* left by a killed process with that pid */
+	unlinkat(at, name, 0); /* a killed process with the same pid may have left it */
 	err = map_page(session, create_file(at, name));
 	if (!err) {
 		fill_own_page(session);
@@ -339,7 +339,10 @@ bool session_is_by_collector(const char *name)
 	       strspn(name + bytes, LETTERS) == strlen("XXXXXX");
 }
 
-/* After a collector's session has ended, no other session is created at its path. */
+/*
+ * Did a collector create @dir? After its session has ended, no other session is created at that
+ * path.
+ */
 static bool was_by_collector(const char *dir)
 {
 	const char *slash = strrchr(dir, '/');
@@ -365,7 +368,7 @@ void session_give_back(struct session *session, uint64_t bytes)
 		atomic_fetch_sub(&session->page->used, bytes);
 }
 
-/* An absolute path: a program may change its directory. */
+/* Make the path absolute: a program may change its working directory. */
 static int resolve_path(const char *dir, char path[SESSION_PATH])
 {
 	char whole[PATH_MAX];
@@ -378,7 +381,10 @@ static int resolve_path(const char *dir, char path[SESSION_PATH])
 	return 0;
 }
 
-/* Larger pages would include memory that a program has to write. */
+/*
+ * Make the first part read-only, unless pages are larger: then they include memory that a program
+ * must write.
+ */
 static void protect_page(struct session_page *page)
 {
 	if (sysconf(_SC_PAGESIZE) <= SESSION_SHARED)
@@ -491,7 +497,7 @@ void session_remove(struct session *session)
 	session_leave(session);
 }
 
-/* N of "ring.N", SESSION_RINGS if the name has another form. */
+/* N of "ring.N"; SESSION_RINGS if @name has another form. */
 static uint32_t number_of_ring(const char *name)
 {
 	char same[SESSION_NAME];
@@ -524,7 +530,8 @@ int session_list_rings(int at, uint32_t **ret_numbers)
 	uint32_t *numbers = NULL, number;
 	unsigned int n = 0;
 	DIR *list = dir_list(at);
-	int err = list || errno == ENOENT ? 0 : -errno; /* ENOENT: it was removed, and is empty */
+	/* ENOENT: the directory was removed, so it has no rings */
+	int err = list || errno == ENOENT ? 0 : -errno;
 
 	for (struct dirent *d; list && !err && (d = readdir(list));) {
 		number = number_of_ring(d->d_name);
@@ -550,8 +557,8 @@ int session_list_rings(int at, uint32_t **ret_numbers)
 void session_will_sleep(struct session *session)
 {
 	/*
-	 * Pairs with the exchange in session_wake(): the thread that comes second sees the other
-	 * one's earlier stores.
+	 * Pairs with the exchange in session_wake(): the thread that comes second sees the earlier
+	 * stores of the first one.
 	 */
 	atomic_exchange(&session->page->asleep, 1);
 }

@@ -1,5 +1,5 @@
 /*
- * Data in /proc about a recording process
+ * Reading /proc about processes of a recording
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,8 +27,8 @@ uint64_t session_process_start(pid_t pid)
 }
 
 /*
- * A zombie has ended: its memory is freed. But a leader that has left by pthread_exit() while other
- * threads continue is in state Z, too.
+ * A zombie has ended, and its memory is freed. But state Z also has a leader thread that has ended
+ * by pthread_exit() while other threads continue.
  */
 bool session_process_alive(pid_t pid, uint64_t start)
 {
@@ -43,7 +43,7 @@ bool session_process_alive(pid_t pid, uint64_t start)
 
 bool session_has_collector(const struct session_page *page)
 {
-	/* read first: it becomes the collector when the collector dies */
+	/* read first: if the collector dies, this process becomes the collector */
 	pid_t standby = (pid_t)__atomic_load_n(&page->standby, __ATOMIC_ACQUIRE);
 
 	if (!page->collector)
@@ -60,7 +60,7 @@ static uint32_t number_of(const char *text, const char *name)
 	return at ? (uint32_t)strtoul(at + strlen(name), NULL, 10) : UINT32_MAX;
 }
 
-/* Before Linux 5.9, /proc/self/status says only whether there are any filters. */
+/* Before Linux 5.9, /proc/self/status says only whether there is any filter. */
 uint32_t session_filters(void)
 {
 	char text[4096];

@@ -1,14 +1,14 @@
 /*
  * Environment variables of a program that a trace may contain
  *
- * A list of variables that may be recorded, because nobody can list all secrets: RDMA libraries
- * share their prefixes with keys (VERBATIM_REPLAY_KEY, OMPI_MCA_orte_precondition_transports,
- * FI_PSM3_UUID) and with addresses through which a job is controlled (NCCL_COMM_ID,
- * OMPI_MCA_orte_hnp_uri).
+ * This is a list of variables that may be recorded, since nobody can list all secrets: variables of
+ * RDMA libraries have the same prefixes as keys (VERBATIM_REPLAY_KEY,
+ * OMPI_MCA_orte_precondition_transports, FI_PSM3_UUID) and with addresses through which a job is
+ * controlled (NCCL_COMM_ID, OMPI_MCA_orte_hnp_uri).
  *
- * 	NAME	that variable
- * 	NAME*	all with that prefix: settings of one part of a library. A name with a word of
- * 		`secret_words` does not match; it needs a row of its own.
+ *	NAME	that variable
+ *	NAME*	all with that prefix: settings of one part of a library. A name that contains a
+ *		word of `secret_words` does not match; it needs a separate row.
  *
  * A value with a password in a URL is not recorded, whatever its name.
  *
@@ -63,7 +63,7 @@ static const char *const recorded[] = {
 	"OMPI_MCA_opal_common_ucx_*", "OMPI_MCA_osc", "OMPI_MCA_osc_*", "OMPI_MCA_pml",
 	"OMPI_MCA_pml_*", "OMPI_MCA_rcache", "OMPI_MCA_rcache_*",
 
-	/* variables of the guest and the software device, and the options for them */
+	/* variables of the guest and the software device, and of options for them */
 	"VERBATIM_DEVICE", "VERBATIM_DIR", "VERBATIM_FILTER", "VERBATIM_FLIGHT", "VERBATIM_LINGER",
 	"VERBATIM_LTTNG", "VERBATIM_MAX_WAIT", "VERBATIM_MEMORY", "VERBATIM_ON_FULL",
 	"VERBATIM_PAYLOAD", "VERBATIM_RING_BUDGET", "VERBATIM_RING_SIZE", "VERBATIM_SEED",
@@ -107,7 +107,7 @@ static bool is_listed(const char *name, size_t n)
 	return family && !has_secret_word(name, n);
 }
 
-/* "scheme://user:password@host"; a value that was cut may lack the rest after the "@". */
+/* "scheme://user:password@host"; if the value was truncated, the text after "@" may be missing. */
 static bool has_password(const char *value)
 {
 	const char *user = strstr(value, "://");

@@ -1,19 +1,22 @@
 #pragma once
 /*
- * Selects the environment variables of a program that a trace may contain. Any thread; no lock, no
+ * Decides which environment variables of a program a trace may contain. Any thread; no lock, no
  * allocation.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Text that readers print, and copies of a trace contain, instead of any other value. */
+/* This text replaces all other values, when they are printed and in copies of a trace. */
 #define VARIABLE_HIDDEN "(not shown)"
 
 /*
  * Do RDMA libraries or this recorder read the variable @name (@n bytes), and does @value contain no
- * secret? @value may be cut.
+ * secret? @value may be truncated.
  */
 bool variable_is_recorded(const char *name, size_t n, const char *value);
 
-/* @value, or VARIABLE_HIDDEN. For traces that were recorded before the list existed. */
+/*
+ * Returns @value if variable_is_recorded(), else VARIABLE_HIDDEN: for traces that are older than
+ * the list.
+ */
 const char *variable_shown(const char *name, const char *value);

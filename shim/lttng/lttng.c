@@ -1,11 +1,12 @@
 /*
  * libverbatim-lttng.so: the recorder's events as tracepoints of LTTng-UST
  *
- * 	libverbatim.so --- tap (core/wire/tap.h) --> tracepoint of the event's verb
+ *	libverbatim.so --- tap (core/wire/tap.h) --> tracepoint of the event's verb
  *
- * One function for each tracepoint, found by the verb's number. Disabled tracepoints cost nothing.
+ * There is one function for each tracepoint, found by the verb's number. Disabled tracepoints cost
+ * nothing.
  *
- * LTTng's threads do not survive fork. We call its fork handlers here, unless liblttng-ust-fork.so
+ * LTTng's threads do not survive fork. We call LTTng's fork handlers, unless liblttng-ust-fork.so
  * does.
  *
  * Not here: the fields of a tracepoint (points.h), arguments as text (text.c).
@@ -120,7 +121,9 @@ static const char *read_sges(struct point_part *part, const char *at)
 	return (const char *)(sge + part->wr->nsge);
 }
 
-/* Skip the parts; the first is the remote address if there is one. */
+/*
+ * Read the parts of a request, and skip them. The remote address is the first part, if it has one.
+ */
 static const char *read_parts(struct point_part *part, const char *at)
 {
 	part->remote_addr = part->rkey = 0;
@@ -172,7 +175,7 @@ static void put_text(struct point *point, const void *text, size_t bytes)
 	snprintf(point->text, sizeof(point->text), "%.*s", (int)bytes, (const char *)text);
 }
 
-/* Rare events, or events that are not verbs. */
+/* Emit the tracepoint of a rare event, or of an event that is not a verb. */
 static void emit_rare_event(struct point *point)
 {
 	const void *event = point->event;
@@ -271,7 +274,7 @@ static void after_fork_child(void)
 	lttng_ust_after_fork_child(&fork_mask);
 }
 
-/* Does liblttng-ust-fork.so handle forks? It interposes fork() itself. */
+/* Does liblttng-ust-fork.so call the fork handlers? It interposes fork(). */
 static bool are_forks_handled(void)
 {
 	Dl_info who;
@@ -293,7 +296,7 @@ __attribute__((constructor)) static void start_tap(void)
 		pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
-/* Before LTTng's own destructor, since LTTng is needed. */
+/* Runs before LTTng's own destructor, since ending the tap needs LTTng. */
 __attribute__((destructor)) static void stop_tap(void)
 {
 	tap_end_fn *end = (tap_end_fn *)dlsym(RTLD_DEFAULT, TAP_END);

@@ -23,7 +23,7 @@ struct point {
 	const struct event_head *event;
 	/* when the ring was created: identifies the ring together with pid and tid */
 	uint64_t since;
-	uint64_t time;               /* of the event; both as CLOCK_MONOTONIC, ns */
+	uint64_t time;               /* ns: time of the event; both are times of CLOCK_MONOTONIC */
 	uint64_t number[POINT_ARGS]; /* numeric arguments of a control verb */
 	char text[POINT_TEXT];       /* all arguments as text; or a mark, a path */
 };
@@ -35,12 +35,12 @@ struct point_part {
 	uint64_t object;
 	const struct event_wr *wr;
 	const struct event_wc *wc;
-	const struct event_wc_extra *extra; /* all 0 if there is none */
+	const struct event_wc_extra *extra; /* all 0 if the completion has no extra fields */
 	uint64_t remote_addr, rkey, bytes;
 	uint64_t addr[POINT_SGES];
 	uint32_t length[POINT_SGES], lkey[POINT_SGES];
 };
 
-/* The arguments of a control verb, and its outputs. */
+/* Write the arguments, or the outputs, of a control verb as text. */
 void text_of_call(struct point *point);
 void text_of_return(struct point *point);

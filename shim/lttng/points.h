@@ -1,15 +1,15 @@
 /*
  * The tracepoints, in the form that LTTng requires: included more than once
  *
- * 	verbatim:VERB_begin, VERB_end   a control verb
- * 	verbatim:VERB                   a data verb
- * 	verbatim:wr, wc                 each work request, each completion of those
- * 	verbatim:process, module, ...   other events of the recorder
- * 	verbatim:thread_begin, _end     a ring: struct ring_head
+ *	verbatim:VERB_begin, VERB_end   a control verb
+ *	verbatim:VERB                   a data verb
+ *	verbatim:wr, wc                 each work request, each completion of a data verb
+ *	verbatim:process, module, ...   other events of the recorder
+ *	verbatim:thread_begin, _end     a ring: struct ring_head
  *
  * `raw` is the event in the format of a ring (core/wire/event.h); `verbatim import` makes the trace
- * from it. The fields before it are for people and filters. Its length has 16 bits, because
- * babeltrace2 allocates as much memory as a damaged length requests. The verbs are in
+ * from it. The fields before `raw` are for people and filters. The length of `raw` has 16 bits,
+ * because babeltrace2 allocates as much memory as a damaged length requests. The verbs are in
  * gen/points_gen.h.
  */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
@@ -179,7 +179,7 @@ INSTANCE(event, site)
 INSTANCE(event, mark)
 INSTANCE(event, spawned)
 INSTANCE(event, exit)
-INSTANCE(event, other) /* event types that are not in this list yet */
+INSTANCE(event, other) /* types of events that this list does not have yet */
 
 #include "gen/points_gen.h"
 

@@ -3,7 +3,7 @@
  *
  *	qp=0x55..., attr={qp_state=3, qp_access_flags=0xf}, attr_mask=0x5
  *
- * The text is cut where the buffer ends; the whole event is in `raw`.
+ * The text is truncated at the end of the buffer; the whole event is in `raw`.
  */
 #include <inttypes.h>
 #include <stdarg.h>

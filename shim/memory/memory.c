@@ -1,19 +1,20 @@
 /*
  * libverbatim-memory.so: the functions with which a program releases memory
  *
- * Preloaded by `verbatim record --memory` beside the recorder. Each calls the function behind it,
- * libc's or that of another allocator, and tells the recorder if registered memory is concerned:
+ * Preloaded by `verbatim record --memory` beside the recorder. Each calls the next function of that
+ * name, of libc or of another allocator, and reports to the recorder if registered memory is
+ * released:
  *
- * 	munmap, mremap, mmap over it, madvise	after they succeeded
- * 	realloc					after it has moved the memory
- * 	free					before the call: afterwards the size is not known
- * 	mmap of huge pages			always: registering them is reported
+ *	munmap, mremap, mmap over it, madvise	after they succeeded
+ *	realloc					after it has moved the memory
+ *	free					before the call: afterwards the size is not known
+ *	mmap of huge pages			always: registering them is reported
  *
- * free() and realloc() count only if the released block contains a whole region: a program may
- * register a whole heap, and free blocks of it.
+ * free() and realloc() are reported only if the released block contains a whole region: a program
+ * may register its whole heap, and then free blocks in it.
  *
- * Not here: system calls that libc makes itself, as free() does for large blocks; and those that
- * the program makes by syscall(2).
+ * Not reported: system calls that libc makes itself, as free() does for large blocks, and system
+ * calls that the program makes by syscall(2).
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -44,7 +45,9 @@ enum function {
 static _Atomic(void *) found[NEXT_COUNT];
 static __thread bool looking __attribute__((tls_model("initial-exec")));
 
-/* dlsym() may allocate and free, and so call this function again. */
+/*
+ * Look up the next function. dlsym() may allocate and free memory, and so call this function again.
+ */
 static void *look_up_function(enum function function)
 {
 	static const char *const names[NEXT_COUNT] = {
@@ -166,7 +169,7 @@ OURS void free(void *block)
 	size_t size;
 
 	if (!next)
-		return; /* allocated inside dlsym(): little memory, which is never freed */
+		return; /* dlsym() has allocated it: a small block, which is never freed */
 	size = size_of(block);
 	if (is_registered(block, size, true))
 		verbatim_memory_gone(MEMORY_FREE, block, size);

@@ -5,8 +5,8 @@
  *
  * The plug-in starts the recorder in place of the program of each task; the recorders of a node
  * share a collector (cli/record/node.c). If the step has several nodes, and the name of the trace
- * does not distinguish them, the name of the node is added. Other options of the recorder are given
- * by its environment variables (VERBATIM_FLIGHT, ...).
+ * does not distinguish them, the name of the node is added. Users set other options of the recorder
+ * by environment variables (VERBATIM_FLIGHT, ...).
  *
  * In plugstack.conf:	optional /usr/lib/verbatim-slurm/verbatim-slurm.so [verbatim=PATH]
  *
@@ -26,7 +26,7 @@
 SPANK_PLUGIN(verbatim, 1)
 #pragma GCC visibility pop
 
-/* Slurm writes the values of an option, also into its own structures: not constant. */
+/* Not constant: Slurm writes the values of an option, also into its own structures. */
 static struct spank_option option = {
 	.name = (char *)"verbatim",
 	.arginfo = (char *)"FILE",
@@ -39,7 +39,7 @@ __attribute__((visibility("default"))) int slurm_spank_init(spank_t spank, int a
 {
 	(void)argc;
 	(void)argv;
-	/* a batch script or an allocation is not a task: its steps are recorded */
+	/* a batch script or an allocation is not a task: only its steps are recorded */
 	if (spank_context() != S_CTX_LOCAL && spank_context() != S_CTX_REMOTE)
 		return 0;
 	return spank_option_register(spank, &option) == ESPANK_SUCCESS ? 0 : -1;
@@ -63,7 +63,7 @@ static bool distinguishes_nodes(const char *pattern)
 	return false;
 }
 
-/* "job%j.n3.db" for "job%j.db" if the step has several nodes. */
+/* If the step has several nodes, "job%j.db" becomes "job%j.n3.db". */
 static void name_trace(spank_t spank, const char *pattern, char *name, size_t size)
 {
 	const char *base = strrchr(pattern, '/') ? strrchr(pattern, '/') + 1 : pattern;
@@ -78,7 +78,7 @@ static void name_trace(spank_t spank, const char *pattern, char *name, size_t si
 		snprintf(name, size, "%.*s.%%n%s", stem, pattern, pattern + stem);
 }
 
-/* Slurm's own handling of signals ends at its exec. */
+/* Restore the signals that Slurm handles only until it executes the program. */
 static void restore_signals(void)
 {
 	sigset_t none;
@@ -113,7 +113,7 @@ static int exec_recorder(spank_t spank, const char *recorder, const char *patter
 	return -1;
 }
 
-/* In the task, as its user and in its directory, just before its program is executed. */
+/* Called in the task, as its user and in its directory, just before its program is executed. */
 __attribute__((visibility("default"))) int slurm_spank_task_init(spank_t spank, int argc,
 								 char **argv)
 {

@@ -2,14 +2,14 @@
 /*
  * Marks of a program in its own recording
  *
- * 	verbatim_mark("checkpoint 3 written");
- * 	verbatim_phase("warm-up", 1);
- * 	...
- * 	verbatim_phase("warm-up", 0);
+ *	verbatim_mark("checkpoint 3 written");
+ *	verbatim_phase("warm-up", 1);
+ *	...
+ *	verbatim_phase("warm-up", 0);
  *
  * They appear in `verbatim dump` and `verbatim stat`, and in table `mark` of the trace. If the
- * program is not being recorded they do nothing. No library has to be linked: the recorder is
- * looked up at the first call.
+ * program is not being recorded, these functions do nothing. No library must be linked, since the
+ * recorder is looked up at the first call.
  *
  * Any thread; text is cut after 1000 bytes. errno is preserved.
  */
@@ -21,7 +21,7 @@ void *dlsym(void *handle, const char *name);
 
 typedef void verbatim_mark_fn(int kind, const char *text);
 
-/* The recorder's function, or NULL. dlsym() is called once in each file that has marks. */
+/* The recorder's function, or NULL. Each source file that has marks calls dlsym() once. */
 static inline verbatim_mark_fn *verbatim_find(void)
 {
 	static verbatim_mark_fn *found;
@@ -43,7 +43,7 @@ static inline void verbatim_mark(const char *text)
 		mark(0, text);
 }
 
-/* A phase of the program begins (@begin is not 0), or ends. Phases of one name nest. */
+/* A phase of the program begins (@begin is not 0) or ends. Phases with the same name nest. */
 static inline void verbatim_phase(const char *name, int begin)
 {
 	verbatim_mark_fn *mark = verbatim_find();

@@ -1,10 +1,10 @@
 /*
  * Replacing addresses of machines by addresses of the same kind
  *
- * 	fe80::/10, fec0::/10         the prefix is unchanged, the lower half is replaced
- * 	fd00::/7, others             the prefix by another of its kind (2001:db8::/32)
- * 	IPv4, as such or mapped      10.x.y.z, or 169.254.y.z: the net, then the host within it
- * 	xx xx xx ff fe xx xx xx      a MAC address in it: 02:xx:xx:xx:xx:xx
+ *	fe80::/10, fec0::/10         the prefix is unchanged, the lower half is replaced
+ *	fd00::/7, others             the prefix by another of its kind (2001:db8::/32)
+ *	IPv4, as such or mapped      10.x.y.z, or 169.254.y.z: the net, then the host within it
+ *	xx xx xx ff fe xx xx xx      a MAC address in it: 02:xx:xx:xx:xx:xx
  */
 #include "core/store/anonymise/addresses.h"
 
@@ -117,7 +117,7 @@ bool replace_gid_text(struct substitutes *s, const char *text, struct text *to)
 	return true;
 }
 
-/* Replace the text of an address without a port: false if it is not an address. */
+/* Replace an address without a port. False: @text is not an address. */
 static bool replace_ip(struct substitutes *s, const char *text, struct text *to)
 {
 	char written[INET6_ADDRSTRLEN];
@@ -136,13 +136,13 @@ static bool replace_ip(struct substitutes *s, const char *text, struct text *to)
 	return true;
 }
 
-/* A port, a service, or nothing. */
+/* Is @text a port, a service, or empty? */
 static bool is_tail(const char *text)
 {
 	return !text[strspn(text, ":/x0123456789abcdef")];
 }
 
-/* "fe80::1%2": the number of the interface is unchanged. */
+/* Replace "fe80::1%2"; the number of the interface is unchanged. */
 static bool replace_scoped(struct substitutes *s, char *ip, struct text *to)
 {
 	char *scope = strchr(ip, '%');

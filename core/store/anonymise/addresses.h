@@ -14,11 +14,12 @@
 /* A GID or IPv6 address, in place: link-local, ULA, IPv4-mapped, global. */
 void replace_gid(struct substitutes *substitutes, uint8_t gid[16]);
 
-/* A GUID in host order. */
+/* Returns the substitute of a GUID in host order. */
 uint64_t replace_guid(struct substitutes *substitutes, uint64_t guid);
 
 /*
- * The text of a GID as in a trace: 32 hex digits. False, with nothing added: it is something else.
+ * The text of a GID as in a trace: 32 hex digits. False, with nothing added: @text is something
+ * else.
  */
 bool replace_gid_text(struct substitutes *substitutes, const char *text, struct text *to);
 

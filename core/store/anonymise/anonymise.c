@@ -90,7 +90,7 @@ static int put_chunk(struct anonymise *a, struct copied *t, int i)
 	return 0;
 }
 
-/* The result of ibv_get_device_guid(), in network order. */
+/* Copy the result of ibv_get_device_guid(), which is in network order. */
 static void put_returned(struct anonymise *a, struct copied *t, int i)
 {
 	const char *name = (const char *)sqlite3_column_text(t->in, t->by);
@@ -145,7 +145,7 @@ static int put_column(struct anonymise *a, struct copied *t, int i)
 	return put_text(a, t, i, identity); /* any column may hold a text */
 }
 
-/* Is the row left out? Also if it is a row of meta whose key is not in the list. */
+/* Does the list drop the row? It also drops rows of meta whose key it does not have. */
 static bool is_dropped(const struct copied *t)
 {
 	for (int i = 0; i < t->n; i++)
@@ -183,7 +183,7 @@ static bool is_key(const char *column)
 	return false;
 }
 
-/* Determine the identity of each column of the new table, and write both statements. */
+/* Find the identity of each column of the new table, and write the SELECT and the INSERT. */
 static int list_columns(struct anonymise *a, struct copied *t, struct text *select,
 			struct text *insert)
 {
@@ -257,7 +257,7 @@ static int copy_table(struct anonymise *a, const char *name)
 	struct copied t = { .name = name, .by = -1 };
 	int err = has_table(a->from, name);
 
-	if (err <= 0) /* of an older format */
+	if (err <= 0) /* the table is missing (an older format), or an error */
 		return err;
 	err = prepare_table(a, &t);
 	while (!err && (err = sql_step(t.in)) > 0)

@@ -11,7 +11,7 @@ struct trace;
 
 /*
  * Write the anonymised @trace as @to, replacing an existing trace as writer_create() does: it is
- * written beside @to and renamed at the end. It is written row by row into a new file, so that free
- * pages have nothing of the original. 0 or -errno after log_err().
+ * written beside @to and renamed at the end. The file is new and written row by row, so that its
+ * free pages contain nothing of the original. 0 or -errno after log_err().
  */
 int anonymise_write(struct trace *trace, const char *to);

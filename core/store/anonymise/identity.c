@@ -214,7 +214,7 @@ bool identity_is_needed(const struct field_info *field)
 	case FIELD_FLAGS:
 	case FIELD_ADDR:
 	case FIELD_OBJ:
-	case FIELD_STRUCT: /* these three: their members are looked up */
+	case FIELD_STRUCT: /* this and the next two: their members are looked up */
 	case FIELD_PTR:
 	case FIELD_OBJS:
 		return false;

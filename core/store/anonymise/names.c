@@ -1,7 +1,7 @@
 /*
  * Replacing names of files, programs and devices, unless they are the same on every machine
  *
- * The lists have names that are not replaced; all others are.
+ * The lists below have the names that are not replaced.
  */
 #include "core/store/anonymise/names.h"
 
@@ -41,7 +41,7 @@ static const char *const folders[] = {
 	"infiniband_verbs",
 };
 
-/* Names of libraries, which only ".so" and versions may follow. */
+/* Names of libraries; only ".so" and versions may follow them. */
 static const char *const libraries[] = {
 	"ld-linux-x86-64",
 	"ld-linux-aarch64",

@@ -4,7 +4,7 @@
 #include "core/store/db/sql.h"
 #include "core/store/read/trace.h"
 
-/* @count and @example are queries: a number, and a text; or NULL. */
+/* @count and @example are SQL queries: for a number, and for a text or NULL. */
 static const struct {
 	const char *what, *count, *example;
 } kinds[] = {
@@ -33,7 +33,8 @@ static const struct {
 };
 
 /*
- * Set the example: the first text of @sql. The caller finalizes the statement, which may be NULL.
+ * Set the example of @personal: the first text of @sql. The caller finalizes the statement, which
+ * may be NULL.
  */
 static sqlite3_stmt *find_example(struct trace *trace, const char *sql, struct personal *personal)
 {

@@ -10,9 +10,10 @@
 struct trace;
 
 struct personal {
-	const char *what;    /* "names of devices" */
-	uint64_t count;      /* not 0 */
-	const char *example; /* @bytes, borrowed until the callback returns; NULL: there is none */
+	const char *what; /* "names of devices" */
+	uint64_t count;   /* not 0 */
+	/* @bytes bytes, borrowed until the callback returns; NULL: no example */
+	const char *example;
 	size_t bytes;
 };
 

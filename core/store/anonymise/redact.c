@@ -1,10 +1,10 @@
 /*
- * What is replaced while recording
+ * What --redact replaces while recording
  *
- * 	argv	the words of a command line but the first
- * 	env	values of variables, unless they are numbers or words such as "yes"
- * 	host	names of hosts: of this one, in the arguments of librdmacm, in variables
- * 	paths	of programs and libraries, words of command lines and values with a "/"
+ *	argv	the words of a command line but the first
+ *	env	values of variables, unless they are numbers or words such as "yes"
+ *	host	names of hosts: of this one, in the arguments of librdmacm, in variables
+ *	paths	of programs and libraries, words of command lines and values with a "/"
  */
 #include "core/store/anonymise/redact.h"
 
@@ -47,7 +47,7 @@ void redact_free(struct redact *redact)
 	free(redact);
 }
 
-/* "node7" and "node7.example.org", not "node71" */
+/* Is @text the name of this host, "node7" or "node7.example.org", not "node71"? */
 static bool names_host(const struct redact *redact, const char *text)
 {
 	const char *host = redact->host.nodename;
@@ -60,7 +60,7 @@ static bool names_host(const struct redact *redact, const char *text)
 	return false;
 }
 
-/* One word of a command line after the first. */
+/* Add a word of a command line after the first. */
 static void add_word(struct redact *redact, const char *word, size_t n, struct text *to)
 {
 	char *copy = strndup(word, n);
@@ -79,7 +79,7 @@ static void add_word(struct redact *redact, const char *word, size_t n, struct t
 	free(copy);
 }
 
-/* The first word: the program. */
+/* Add the first word of a command line: the program. */
 static void add_program(struct redact *redact, const char *word, size_t n, struct text *to)
 {
 	struct text path = { 0 };

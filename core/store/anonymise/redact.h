@@ -14,7 +14,7 @@ enum {
 	REDACT_ARGV = 1,     /* arguments of programs */
 	REDACT_ENV = 2,      /* values of environment variables */
 	REDACT_HOST = 4,     /* names of hosts */
-	REDACT_PATHS = 8,    /* of programs, of libraries, in arguments and variables */
+	REDACT_PATHS = 8,    /* paths of programs and libraries, and in arguments and variables */
 	REDACT_NOTHING = 16, /* not even passwords in command lines: core/store/db/secret.h */
 };
 
@@ -26,7 +26,7 @@ int redact_new(uint32_t what, struct redact **ret_redact);
 /* Accepts NULL. */
 void redact_free(struct redact *redact);
 
-/* For a writer, as long as @redact exists; NULL: nothing is replaced. */
+/* The callback for a writer, valid as long as @redact; if @redact is NULL, nothing is replaced. */
 struct writer_redact redact_writer(struct redact *redact);
 
 /* The same for a text that is not written to a trace. */

@@ -12,7 +12,8 @@
 #include "core/store/anonymise/addresses.h"
 #include "core/store/anonymise/names.h"
 
-enum { OPTION_DIGITS = 16 }; /* of a number as hex text; longer ones may hold addresses */
+/* digits of a number as hex text; longer texts may contain addresses */
+enum { OPTION_DIGITS = 16 };
 
 static void add_substitute(struct substitutes *s, enum substitute_kind kind, const char *text,
 			   struct text *to)
@@ -42,7 +43,7 @@ static void replace_folder(struct substitutes *s, const char *path, struct text 
 	replace_device(s, slash ? slash + 1 : path, to);
 }
 
-/* A text that identifies nobody. */
+/* Copy a text that identifies nobody. */
 static void copy_text(struct substitutes *s, const char *text, struct text *to)
 {
 	(void)s;
@@ -114,7 +115,7 @@ static void replace_json(struct substitutes *s, const char *json, struct text *t
 	replace_arguments(s, json, strlen(json), to);
 }
 
-/* For kinds that are missing, a text is left out. */
+/* A text of an identity without an entry is not copied. */
 static void (*const replace_as[])(struct substitutes *s, const char *text, struct text *to) = {
 	[IDENTITY_NONE] = copy_text,
 	[IDENTITY_HOST] = replace_host,
@@ -166,10 +167,10 @@ static bool is_enumerator(const char *text)
 	       !text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")];
 }
 
-/* What is replaced in a JSON text. */
+/* State of replacing in a JSON text. */
 struct replacing {
 	struct substitutes *substitutes;
-	bool hosts; /* only their names */
+	bool hosts; /* replace only names of hosts */
 };
 
 /* Is the text a host's name? Addresses like "192.0.2.1" are not. */
@@ -202,7 +203,10 @@ static void add_text(const struct replacing *r, enum identity identity,
 	text_fini(&text);
 }
 
-/* Members of private data, which is an object if incomplete: length, hash, first bytes. */
+/*
+ * The identity of a member of private data. Incomplete private data is an object: length, hash,
+ * first bytes.
+ */
 static enum identity identity_of_member(const struct json_node *node, enum identity outer)
 {
 	if (outer == IDENTITY_PRIVATE && node->name && !strcmp(node->name, "hash"))

@@ -6,11 +6,11 @@
 #include "core/store/anonymise/identity.h"
 #include "core/store/anonymise/substitutes.h"
 
-/* Add the substitute of a text of kind @identity. False: it must be left out. */
+/* Add the substitute of a text of kind @identity. False: the caller must omit the text. */
 bool replace_text(struct substitutes *substitutes, enum identity identity, const char *text,
 		  struct text *to);
 
-/* A number of kind @identity. */
+/* The substitute of a number of kind @identity. */
 int64_t replace_number(struct substitutes *substitutes, enum identity identity, int64_t number);
 
 /*
@@ -20,5 +20,5 @@ int64_t replace_number(struct substitutes *substitutes, enum identity identity, 
 void replace_arguments(struct substitutes *substitutes, const char *json, size_t n,
 		       struct text *to);
 
-/* The same JSON, of which only the names of hosts are replaced; addresses are not. */
+/* The same, but only names of hosts are replaced, no addresses. */
 void replace_hosts(struct substitutes *substitutes, const char *json, size_t n, struct text *to);

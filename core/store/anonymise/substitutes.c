@@ -1,8 +1,8 @@
 /*
  * The substitutes in an anonymised trace
  *
- * A table from the hash of kind and bytes, seeded at random, to an entry; with equal hashes the
- * later one is at the next number.
+ * A table from the hash of kind and bytes, seeded at random, to an entry; of entries with equal
+ * hashes, a later one uses the next free number as its key.
  */
 #include "core/store/anonymise/substitutes.h"
 
@@ -24,13 +24,13 @@ struct entry {
 	char text[40];
 	uint64_t number;
 	size_t n;
-	char key[]; /* kind, and the replaced bytes */
+	char key[]; /* kind, then the original bytes */
 };
 
 struct substitutes {
 	struct map by_hash;     /* to the index of an entry */
-	struct map drawn;       /* numbers in use, with their kind */
-	struct entry **entries; /* never moved: their texts are borrowed */
+	struct map drawn;       /* numbers in use, combined with their kind */
+	struct entry **entries; /* each is allocated separately: their texts are borrowed */
 	size_t nentries;
 	uint64_t seed;
 	unsigned int counts[SUBSTITUTE_HASH + 1];
@@ -107,7 +107,8 @@ static struct entry *add_entry(struct substitutes *s, uint64_t hash, const char 
 }
 
 /*
- * The entry of @key, whose first byte is its kind; *@ret_new: it was created now. NULL: no memory.
+ * The entry of @key, whose first byte is its kind. *@ret_new: the entry was created. NULL: out of
+ * memory.
  */
 static struct entry *find_entry(struct substitutes *s, const char *key, size_t n, bool *ret_new)
 {
@@ -145,7 +146,7 @@ const char *substitute_text(struct substitutes *s, enum substitute_kind kind, co
 	return entry ? entry->text : "";
 }
 
-/* An unused number of that kind; if almost all are in use, any. */
+/* Draw an unused number of @kind; if almost all are in use, it may be a used one. */
 static uint64_t draw_unused_number(struct substitutes *s, enum substitute_kind kind,
 				   unsigned int bits)
 {

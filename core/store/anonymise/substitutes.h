@@ -16,7 +16,7 @@ enum substitute_kind {
 	SUBSTITUTE_VALUE, /* of a variable */
 	SUBSTITUTE_DEVICE,
 	SUBSTITUTE_MARK,
-	SUBSTITUTE_TEXT, /* any other */
+	SUBSTITUTE_TEXT, /* any other text */
 	SUBSTITUTE_BOOT,
 	SUBSTITUTE_MAC,
 	SUBSTITUTE_INTERFACE, /* the lower half of an address, a GUID */
@@ -37,10 +37,10 @@ void substitutes_free(struct substitutes *substitutes);
 /* Did memory or randomness run out? Later substitutes must not be used. 0 or -errno. */
 int substitutes_error(const struct substitutes *substitutes);
 
-/* The substitute of @n bytes, such as "host1", valid as long as the table; "" for no bytes. */
+/* The substitute of @n bytes, such as "host1", valid until substitutes_free(); "" for no bytes. */
 const char *substitute_text(struct substitutes *substitutes, enum substitute_kind kind,
 			    const char *text, size_t n);
 
-/* The substitute of a number: of 1 to 64 @bits, and not 0; 0 for 0. */
+/* The substitute of a number of @bits bits (1 to 64): never 0, except for 0. */
 uint64_t substitute_number(struct substitutes *substitutes, enum substitute_kind kind,
 			   uint64_t value, unsigned int bits);

@@ -13,12 +13,13 @@ enum abi {
 	ABI_WC_SUCCESS = 0,
 	ABI_WC_LOC_LEN_ERR = 1,
 	ABI_WC_RECV = 1 << 7,     /* bit of the opcode: on the receive side */
-	ABI_WC_WITH_INV = 1 << 3, /* bit of wc_flags: imm_data is an rkey */
+	ABI_WC_WITH_INV = 1 << 3, /* bit of wc_flags: imm_data has an rkey */
 	ABI_WC_WR_FLUSH_ERR = 5,
-	/* except for one, only a requester gets these: InfiniBand specification, 11.6.2 */
+	/* only a requester gets these, with one exception: InfiniBand specification, 11.6.2 */
 	ABI_WC_MW_BIND_ERR = 6,
 	ABI_WC_BAD_RESP_ERR = 7,
-	ABI_WC_LOC_ACCESS_ERR = 8, /* of a receive: for a write with immediate data */
+	/* the exception: a receive gets it for a write with immediate data */
+	ABI_WC_LOC_ACCESS_ERR = 8,
 	ABI_WC_REM_ACCESS_ERR = 10,
 	ABI_WC_REM_OP_ERR = 11,
 	ABI_WC_RETRY_EXC_ERR = 12,
@@ -39,8 +40,8 @@ enum abi {
 };
 
 /*
- * Does the completion belong to a tag matching list, or to a buffer in it? These are added by
- * ibv_post_srq_ops(), which is not a post: there is no request for it.
+ * Does the completion belong to a tag matching list, or to a buffer in it? Buffers are added to the
+ * list by ibv_post_srq_ops(), which is not a post: there is no request for it.
  */
 static inline bool abi_is_of_tags(uint32_t status, uint32_t opcode, uint32_t wc_flags)
 {

@@ -3,15 +3,15 @@
  *
  * A chunk's bytes:
  *
- * 	version, number of columns                         1 byte each
- * 	for each column that is not empty:
- * 		number, code, count                        varints
- * 		LINEAR: zigzag_encode(base), zigzag_encode(step)         varints
- * 		RAW:    bytes                              varint
- * 		ZSTD:   bytes, bytes before compression    varints
- * 	the bytes of the RAW and ZSTD columns in the same order
+ *	version, number of columns                         1 byte each
+ *	for each column that is not empty:
+ *		number, code, count                        varints
+ *		LINEAR: zigzag_encode(base), zigzag_encode(step)         varints
+ *		RAW:    bytes                              varint
+ *		ZSTD:   bytes, bytes before compression    varints
+ *	the bytes of the RAW and ZSTD columns in the same order
  *
- * To read one column takes the directory and that column's bytes only.
+ * Reading one column takes only the directory and the bytes of this column.
  *
  * Not here: the list of columns (core/wire/data.list), reading (block.c).
  */
@@ -42,7 +42,9 @@ static void put_event(struct batch *batch, uint64_t n, int64_t time, uint32_t ki
 	PUT(batch, kind, kind);
 }
 
-/* Also checks that the batch has space: an undamaged post of any length fits. */
+/*
+ * Check the requests of a post, and that the batch has space: an undamaged post of any length fits.
+ */
 static int check_wrs(const struct batch *batch, const struct event_post *event)
 {
 	size_t left = event->head.words * 8u - sizeof(*event);
@@ -158,7 +160,7 @@ bool batch_close(struct batch *batch)
 	return true;
 }
 
-/* Add the next part to the open post. */
+/* Add another event of a post that has several events. */
 static void continue_post(struct batch *batch, const struct event_post *event)
 {
 	batch->open_nwr += event->nwr;
@@ -198,7 +200,7 @@ static void put_wc(struct batch *batch, const struct event_wc *wc)
 {
 	struct event_wc host = *wc, *from = &host;
 
-	/* the only case where the field is not in network order: ibv_poll_cq(3) */
+	/* with WITH_INV, imm is an rkey in host order: ibv_poll_cq(3) */
 	if (!(wc->wc_flags & ABI_WC_WITH_INV))
 		host.imm = __builtin_bswap32(wc->imm);
 	FIELDS_WC(PUT_FIELD);
@@ -281,7 +283,7 @@ static int reserve_bytes(struct packer *packer, size_t bytes)
 }
 
 /*
- * Append the column's bytes, compressed if that makes them smaller. Returns their number, 0: no
+ * Append the column's bytes, compressed if that makes them smaller. Returns their number; 0: out of
  * memory.
  */
 static size_t pack_bytes(struct packer *packer, const struct column *column,
@@ -308,7 +310,7 @@ static void put_varint(struct packer *packer, uint64_t value)
 	packer->head_used += varint_put(packer->head + packer->head_used, value);
 }
 
-/* Add an entry to the directory; the column's bytes were added before. */
+/* Add a column to the directory; its bytes have been added already. */
 static void put_entry(struct packer *packer, enum column_id id, const struct column_view *view)
 {
 	packer->head[1]++;
@@ -325,7 +327,10 @@ static void put_entry(struct packer *packer, enum column_id id, const struct col
 		put_varint(packer, view->unpacked);
 }
 
-/* The directory's length is known last: space for the longest is reserved in front of the bytes. */
+/*
+ * Begin a chunk. The directory's length is not known before the end: reserve space for the longest
+ * one.
+ */
 int packer_begin(struct packer *packer)
 {
 	if (!packer->cctx)

@@ -18,7 +18,7 @@ struct batch {
 	struct column columns[COLUMN_COUNT];
 	uint64_t first_n, last_n;
 	int64_t begin, end; /* ns */
-	/* the last part of a post in several parts is still missing */
+	/* the last event of a post that has several events has not come yet */
 	bool open;
 	uint64_t open_n;
 	int64_t open_time;
@@ -37,7 +37,10 @@ int batch_poll(struct batch *batch, const struct event_poll *event, uint64_t n, 
 	       uint64_t empty, uint32_t stack);
 int batch_notify(struct batch *batch, const struct event_notify *event, uint64_t n, int64_t time);
 
-/* Close a post whose last part never came, with the parts it has. True: there was such a post. */
+/*
+ * Close a post whose last event never came; it has the requests that came. True: there was such a
+ * post.
+ */
 bool batch_close(struct batch *batch);
 
 static inline uint32_t batch_events(const struct batch *batch)
@@ -53,14 +56,14 @@ static inline bool batch_full(const struct batch *batch)
 				batch->columns[COLUMN_wc_wr_id].count >= BATCH_ROWS);
 }
 
-/* Empty the batch, but keep its memory allocated. */
+/* Empty the batch; its memory stays allocated. */
 void batch_clear(struct batch *batch);
 
 void batch_fini(struct batch *batch);
 
 enum { PACKER_HEAD = 2 + COLUMN_COUNT * 40 };
 
-/* Packs batches; keeps its memory allocated between them. */
+/* Packs batches; its memory stays allocated between them. */
 struct packer {
 	void *cctx;
 	uint8_t *bytes;
@@ -73,8 +76,8 @@ struct packer {
 int packer_pack(struct packer *packer, const struct batch *batch);
 
 /*
- * The same, column by column: in the order of the columns' numbers, without empty columns, from
- * memory or from another chunk. 0 or -ENOMEM.
+ * The same column by column, in the order of their numbers, without empty columns; a column comes
+ * from memory or from another chunk. 0 or -ENOMEM.
  */
 int packer_begin(struct packer *packer);
 int packer_add(struct packer *packer, enum column_id id, const struct column *column);

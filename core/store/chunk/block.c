@@ -79,7 +79,7 @@ static int read_directory(struct block *block, struct in *in)
 		if (err)
 			return err;
 	}
-	/* the bytes are in the order of the directory, which is that of the columns */
+	/* the directory and the bytes are in the order of the columns */
 	for (int id = 0; id < COLUMN_COUNT; id++) {
 		struct column_view *view = &block->views[id];
 
@@ -139,7 +139,7 @@ int block_need(struct block *block, enum column_id id)
 		return -ENOMEM;
 	err = column_read(view, block->dctx, block->scratch, block->values[id]);
 	view->values = block->values[id];
-	view->bytes = NULL; /* done */
+	view->bytes = NULL; /* its bytes are not needed any more */
 	return err;
 }
 
@@ -224,7 +224,7 @@ static int count_kinds(struct block *block, struct kinds *kinds)
 	return err ? err : check_family(block, FAMILY_EVENT, events);
 }
 
-/* The family of a part must have a row for each work request that has the part's bit. */
+/* Check each family of a part: it must have a row for each work request with the part's bit. */
 static int check_parts(struct block *block)
 {
 	static const enum family families[] = {
@@ -268,7 +268,7 @@ static int check_posts(struct block *block, uint32_t posts, unsigned int familie
 	return err;
 }
 
-/* EXTRA must have a row for each completion of the polls with KIND_EXTRA. */
+/* Check EXTRA: it must have a row for each completion of a poll with KIND_EXTRA. */
 static int check_extras(struct block *block)
 {
 	uint32_t events = block_count(block, COLUMN_kind), polls = 0;

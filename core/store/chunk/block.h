@@ -2,8 +2,8 @@
 /*
  * Reading a chunk: its columns by name, and an iterator over its events.
  *
- * A block is filled from a chunk's bytes or, for an unpacked trace, row by row from plain tables. A
- * column is decoded on first use. Not thread-safe.
+ * A block is filled from a chunk's bytes or, for an unpacked trace, row by row from plain tables.
+ * block_need() decodes a column on first use. Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,9 +14,9 @@
 
 struct block {
 	struct column_view views[COLUMN_COUNT];
-	uint64_t *values[COLUMN_COUNT]; /* allocated for this or an earlier chunk; NULL: none yet */
-	uint32_t sizes[COLUMN_COUNT];   /* elements allocated in values */
-	uint8_t *bytes;                 /* the chunk, copied */
+	uint64_t *values[COLUMN_COUNT]; /* allocated for this or an earlier chunk; or NULL */
+	uint32_t sizes[COLUMN_COUNT];   /* number of elements allocated in values[] */
+	uint8_t *bytes;                 /* a copy of the chunk */
 	size_t bytes_size;
 	uint8_t *scratch;
 	size_t scratch_size;
@@ -25,18 +25,18 @@ struct block {
 
 /*
  * Load a chunk, replacing the block's contents: copy @bytes, check the directory, and check that
- * the families that will be iterated (@families, one bit each) are consistent. Returns 0, -EBADMSG
- * or -ENOMEM.
+ * @families, a bit for each family that the caller will iterate, are consistent. Returns 0,
+ * -EBADMSG or -ENOMEM.
  */
 int block_load(struct block *block, const void *bytes, size_t n, unsigned int families);
 
 /* The same, with all families and all columns decoded; -EBADMSG if it has no events. */
 int block_load_all(struct block *block, const void *bytes, size_t n);
 
-/* Empty the block, to be filled by block_add(); keeps its memory allocated. */
+/* Empty the block before block_add() fills it; its memory stays allocated. */
 void block_clear(struct block *block);
 
-/* Append to a column, after block_clear(). 0, -ENOMEM, or -EBADMSG: the column is full. */
+/* Append @value to a column, after block_clear(). 0, -ENOMEM, or -EBADMSG: the column is full. */
 int block_add(struct block *block, enum column_id id, uint64_t value);
 
 /* The size of the block's allocated memory. */
@@ -65,7 +65,7 @@ static inline uint64_t block_get(const struct block *block, enum column_id id, u
 	return view->base + view->step * row;
 }
 
-/* The current row of each family. */
+/* An iterator over the events: the current row of each family. */
 struct walk {
 	uint32_t at[FAMILY_COUNT];
 };
@@ -80,7 +80,7 @@ static inline uint32_t walk_kind(const struct block *block, const struct walk *w
 	return (uint32_t)block_get(block, COLUMN_kind, walk->at[FAMILY_EVENT]);
 }
 
-/* Skip the current work request, which has @parts and @nsge elements. */
+/* Skip the current work request, which has these @parts and @nsge elements. */
 static inline void walk_past_wr(struct walk *walk, unsigned int parts, uint32_t nsge)
 {
 	walk->at[FAMILY_WR]++;
@@ -108,7 +108,9 @@ static inline void walk_next_wc(const struct block *block, struct walk *walk)
 	walk_past_wc(walk, walk_kind(block, walk));
 }
 
-/* Skip the current event, of kind @kind, whose requests or completions were visited. */
+/*
+ * Skip the current event, of kind @kind, whose requests or completions have been skipped already.
+ */
 static inline void walk_past_event(struct walk *walk, uint32_t kind)
 {
 	walk->at[kind_is_post(kind & KIND_MASK)   ? FAMILY_POST
@@ -118,7 +120,7 @@ static inline void walk_past_event(struct walk *walk, uint32_t kind)
 }
 
 /*
- * Skip the current event; with @skip also its requests or completions, which otherwise must have
- * been visited.
+ * Skip the current event. @skip: also its requests or completions, which otherwise must have been
+ * skipped already.
  */
 void walk_next_event(const struct block *block, struct walk *walk, bool skip);

@@ -5,16 +5,17 @@
  * the paths of its references, and the JSON of its arguments and outputs with a hole for each
  * number and each string value:
  *
- * 	{"mr":93980,"length":4096}   ->   {"mr":#,"length":#}   93980, 4096
+ *	{"mr":93980,"length":4096}   ->   {"mr":#,"length":#}   93980, 4096
  *
- * A block has each shape once. The values of each hole of a shape are a column, and so are the
- * handles of each reference; the order, numbers and times are columns of all calls. A string is a
- * number, too: that of the string in the block. So a block is read without the list of verbs.
+ * A block stores each shape once. The values of each hole of a shape are a column, and so are the
+ * handles of each reference; the order, numbers and times are columns of all calls. A string is
+ * stored as a number, too: its index among the strings of the block. So a block is read without the
+ * list of verbs.
  *
- * 	the strings, as texts
- * 	the shapes, as texts (put_key() below)
- * 	the columns of all calls (CALL_SHAPE ...), begins and ends as one (call_times.c)
- * 	for each shape: CALL_RET ..., a column for each hole, two for each reference
+ *	the strings, as texts
+ *	the shapes, as texts (put_key() below)
+ *	the columns of all calls (CALL_SHAPE ...), begins and ends as one (call_times.c)
+ *	for each shape: CALL_RET ..., a column for each hole, two for each reference
  *
  * Not here: how these are packed (shapes.c), reading (call_block.c).
  */
@@ -73,7 +74,7 @@ static const char *end_string(const char *at)
 	return *at ? at + 1 : at;
 }
 
-/* A name stays in the template, a value leaves a hole. */
+/* Add a string: a name becomes part of the template, a value becomes a hole. */
 static int add_string(struct call_shape *shape, const char *at, const char *end)
 {
 	if (*end == ':' || end[-1] != '"' || end - at < 2) {
@@ -84,7 +85,7 @@ static int add_string(struct call_shape *shape, const char *at, const char *end)
 	return add_value(shape, at + 1, (uint64_t)(end - at) - 2);
 }
 
-/* Would a reader take a byte of @json for a hole? Valid JSON has no such byte. */
+/* Does @json contain a byte that readers would take for a hole? Valid JSON does not. */
 static bool has_holes(const char *json)
 {
 	static const char holes[] = { CALL_NUMBER, CALL_STRING, '\0' };
@@ -92,7 +93,7 @@ static bool has_holes(const char *json)
 	return strpbrk(json, holes);
 }
 
-/* Copy the next byte of the template, or a whole number that has no column. */
+/* Copy the next byte, or a whole number that gets no column, into the template. */
 static const char *put_literal(struct call_shape *shape, const char *json)
 {
 	size_t n = strspn(json, "+-.eE0123456789");
@@ -125,7 +126,10 @@ static int put_holes(struct call_shape *shape, const char *json)
 	return err;
 }
 
-/* Put @json into the shape: as a mark for NULL, a template, or one hole for the whole text. */
+/*
+ * Put @json into the shape: as CALL_NO_TEXT for NULL, as a template, or as one hole for the whole
+ * text.
+ */
 static int put_template(struct call_shape *shape, const char *json)
 {
 	bool odd = json && has_holes(json);

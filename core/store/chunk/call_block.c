@@ -20,7 +20,7 @@ struct call_pattern {
 	uint32_t depth, stack, flags;
 	const char *verb;
 	struct pattern_json {
-		uint8_t kind; /* CALL_NO_TEXT ... */
+		uint8_t kind; /* CALL_NO_TEXT, CALL_TEMPLATE or CALL_WHOLE_TEXT */
 		const char *text, *end;
 		uint32_t holes;
 	} json[2];        /* args, out */
@@ -71,7 +71,7 @@ static int read_shape(struct call_block *block, struct shapes_in *from)
 	return 0;
 }
 
-/* Is the text the same in JSON and outside? */
+/* Is the text the same inside a JSON string? */
 static bool is_plain(struct shapes_text text)
 {
 	for (size_t i = 0; i < text.length; i++)
@@ -115,7 +115,7 @@ static int reserve_values(struct call_block *block, size_t n)
 	return vec_reserve(block->values, block->values_size, block->nvalues);
 }
 
-/* Count the calls of each shape, and number each call among those of its shape. */
+/* Count the calls of each shape, and number each call within its shape. */
 static int count_shapes(struct call_block *block)
 {
 	if (vec_reserve(block->ranks, block->ranks_size, block->calls))
@@ -130,7 +130,10 @@ static int count_shapes(struct call_block *block)
 	return 0;
 }
 
-/* The scratch memory is freed at once: readers keep several blocks. */
+/*
+ * Read the times of the calls. The scratch memory is freed at once, since readers hold several
+ * blocks.
+ */
 static int read_times(struct call_block *block, struct shapes_in *in)
 {
 	uint64_t *words = calloc(block->calls + 1, CALL_TIMES_WORDS * sizeof(*words));
@@ -161,7 +164,7 @@ static bool has_string(const struct call_block *block, uint64_t number)
 	return number < block->nstrings;
 }
 
-/* Do the holes for strings have numbers of strings? */
+/* Does the block have all strings to which the holes for strings refer? */
 static int check_strings(const struct call_block *block, const struct call_pattern *p)
 {
 	size_t column = p->first + (size_t)CALL_OWN * p->calls;
@@ -306,13 +309,13 @@ void call_block_row(const struct call_block *block, uint32_t i, struct call_row 
 	row->end_n = row->n + common_value(block, CALL_RETURNED, i);
 }
 
-/* @ret_at: where each value begins in @to; or NULL. */
+/* Write the JSON text of a call. *@ret_at: offset in @to of the value of each hole; or NULL. */
 static void fill_template(const struct call_block *block, const struct pattern_json *json,
 			  const uint64_t *value, size_t step, struct text *to, size_t *ret_at)
 {
 	const char *from = json->text;
 
-	/* a damaged block may have a long string in many holes */
+	/* limit @to: a damaged block may have a long string in many holes */
 	for (const char *at = from; at < json->end && to->used <= CALL_ARGS_MAX; at++) {
 		const struct shapes_text *string;
 
@@ -335,7 +338,7 @@ static void fill_template(const struct call_block *block, const struct pattern_j
 	text_add(to, from, (size_t)(json->end - from));
 }
 
-/* The values of the holes of a call, of which each is @p->calls after the one before. */
+/* The first hole's value of a call; the value of each further hole is @p->calls elements later. */
 static const uint64_t *hole_values(const struct call_block *block, uint32_t i, bool out)
 {
 	const struct call_pattern *p = shape_of(block, i);
@@ -444,7 +447,7 @@ static bool pack_common(const struct call_block *block, struct shapes_packer *pa
 	return words;
 }
 
-/* The strings and shapes are those of before: neither has an object. */
+/* The strings and shapes are packed unchanged: they contain no object. */
 int call_block_pack(const struct call_block *block, struct shapes_packer *packer)
 {
 	struct text *to = &packer->plain;

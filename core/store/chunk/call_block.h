@@ -9,20 +9,20 @@
 #include "core/store/chunk/shapes.h"
 #include "core/store/chunk/shapes_read.h"
 
-/* All zero: empty. A block is decoded as a whole, into memory that the next one reuses. */
+/* A decoded block. All zero: empty. The next block reuses its memory. */
 struct call_block {
 	uint32_t calls;
 	struct shapes_plain plain;
 	struct shapes_text *strings;
 	size_t nstrings, strings_size;
-	bool *plain_strings; /* by string: it is printable ASCII without escapes */
+	bool *plain_strings; /* for each string: it is printable ASCII without escapes */
 	size_t plain_size;
 	struct call_pattern *shapes;
 	size_t nshapes, shapes_size;
 	uint64_t *values; /* CALL_COMMON columns of all calls, then those of the shapes */
 	size_t nvalues, values_size;
 	size_t texts;    /* bytes of the strings and shapes, at the beginning of @plain */
-	uint32_t *ranks; /* by call: its number among those of its shape */
+	uint32_t *ranks; /* by call: its number within its shape */
 	size_t ranks_size;
 };
 
@@ -30,11 +30,11 @@ struct call_block {
 int call_block_read(struct call_block *block, const void *data, size_t size);
 void call_block_fini(struct call_block *block);
 
-/* Change the object of call @i, or of one of its references; 0: none. */
+/* Set the object of call @i, or of its reference @ref; 0: none. */
 void call_block_set_object(struct call_block *block, uint32_t i, uint32_t object);
 void call_block_set_ref(struct call_block *block, uint32_t i, size_t ref, uint32_t object);
 
-/* The block as it is now. 0 or -ENOMEM. */
+/* Pack the block with its changes. 0 or -ENOMEM. */
 int call_block_pack(const struct call_block *block, struct shapes_packer *packer);
 
 /* Are all stacks at most @stack, and all objects of calls and references at most @object? */
@@ -59,26 +59,29 @@ static inline int64_t call_block_begin(const struct call_block *block, uint32_t 
  */
 void call_block_row(const struct call_block *block, uint32_t i, struct call_row *ret_row);
 
-/* The args or out of call @i, in @to, which is emptied. NULL if there is none, or if @to failed. */
+/*
+ * The args, or with @out the outputs, of call @i, in @to, which is emptied first. NULL if there are
+ * none, or if @to failed.
+ */
 const char *call_block_args(const struct call_block *block, uint32_t i, bool out, struct text *to);
 
 /*
- * The numbers and strings in the JSON of a call, without the rest of it, which all calls with the
- * same @form have in common.
+ * The holes of a call: the numbers and strings in its JSON. The other parts of the JSON are the
+ * same in all calls with the same @form.
  */
 struct call_holes {
 	const struct call_block *block;
 	size_t form, n;
-	uint32_t calls; /* that have the form */
+	uint32_t calls; /* number of calls with this form */
 	const uint64_t *values;
 	size_t step;
 };
 
-/* The holes of the args or out of call @i; false if they have no such form. */
+/* The holes of the args or out of call @i; false: their JSON has no form. */
 bool call_block_holes(const struct call_block *block, uint32_t i, bool out,
 		      struct call_holes *ret_holes);
 
-/* A value of a hole for strings. NULL: its JSON has escapes, or bytes that are not ASCII. */
+/* The value of a hole for strings; NULL: its JSON has escapes, or bytes that are not ASCII. */
 static inline const struct shapes_text *call_holes_string(const struct call_holes *holes, size_t i)
 {
 	uint64_t number = holes->values[i * holes->step];
@@ -87,8 +90,8 @@ static inline const struct shapes_text *call_holes_string(const struct call_hole
 }
 
 /*
- * The JSON as call_block_args() gives it, in @to, and where the value of each hole begins in it:
- * @ret_at has holes->n elements.
+ * Write the same JSON as call_block_args() to @to. *@ret_at: offset in @to of the value of each
+ * hole; it has holes->n elements.
  */
 void call_holes_fill(const struct call_holes *holes, struct text *to, size_t *ret_at);
 
@@ -100,9 +103,9 @@ struct call_whole {
 	size_t size;
 };
 
-/* 0 or -ENOMEM. */
+/* Read call @i with all its texts and references. 0 or -ENOMEM. */
 int call_block_read_call(const struct call_block *block, uint32_t i, struct call_whole *whole);
 void call_whole_fini(struct call_whole *whole);
 
-/* Reference @ref of call @i, of nrefs. */
+/* Reference @ref of call @i; @ref is below nrefs of its row. */
 struct ref_row call_block_ref(const struct call_block *block, uint32_t i, size_t ref);

@@ -1,7 +1,8 @@
 #pragma once
 /*
  * A control verb as a row of table `call` with its rows of table `ref`: what a block of calls
- * stores, and returns unchanged. call_batch.h writes such blocks, call_block.h reads them.
+ * stores and a reader gets back unchanged. call_batch.h writes such blocks, call_block.h reads
+ * them.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@ struct ref_row {
 
 /*
  * A call that has returned. @stack, @object and @handle are 0 for NULL in the file. A block does
- * not have the process, which is that of the thread.
+ * not store the process, since the thread determines it.
  */
 struct call_row {
 	uint64_t n, end_n;
@@ -32,25 +33,28 @@ struct call_row {
 };
 
 enum {
-	CALLS_PLAIN = 32,           /* calls of a shape that are rows; later ones are in blocks */
-	CALL_SHAPES_MAX = 1 << 16,  /* calls of further shapes are rows */
-	CALL_ROWS_MAX = 8192,       /* of a block */
+	/* the first calls of a shape are rows; later ones are in blocks */
+	CALLS_PLAIN = 32,
+	CALL_SHAPES_MAX = 1 << 16,  /* calls of further shapes are rows only */
+	CALL_ROWS_MAX = 8192,       /* calls of a block */
 	CALL_VALUES_FULL = 1 << 18, /* a batch with this many values is full */
-	CALL_TEXT_FULL = 1 << 20,   /* so is one with this many bytes of text */
-	CALL_ARGS_MAX = 4 << 20,    /* bytes of JSON; an event has at most 65,535 words */
-	CALL_VALUES_MAX = 1 << 20,  /* of a block: one call adds less than the difference */
+	CALL_TEXT_FULL = 1 << 20,   /* so is a batch with this many bytes of text */
+	/* bytes of JSON of one call; an event has at most 65,535 words */
+	CALL_ARGS_MAX = 4 << 20,
+	/* values of a block: one call adds less than the difference to CALL_VALUES_FULL */
+	CALL_VALUES_MAX = 1 << 20,
 };
 
-/* The first byte of arguments in a shape; and, in a template, the holes for numbers and strings. */
+/* The first byte of the arguments in a shape; and the bytes for holes in a template. */
 enum { CALL_NO_TEXT, CALL_TEMPLATE, CALL_WHOLE_TEXT };
 enum { CALL_NUMBER = 1, CALL_STRING = 2 };
 
-/* A block has a bit for each of its verbs, which several verbs may share. */
+/* The bit for @verb in table call_chunk; several verbs may share a bit. */
 uint64_t call_verb_bit(const char *verb);
 
 /*
- * The columns that all calls of a block have, and the first columns of each shape, which the values
- * of its templates, and handle and object of each reference, follow.
+ * The columns of all calls of a block; and the first columns of each shape. These are followed by a
+ * column for each hole of its templates, and two for each reference: handle and object.
  */
 enum { CALL_SHAPE, CALL_N, CALL_BEGIN, CALL_LASTED, CALL_RETURNED, CALL_COMMON };
 enum { CALL_RET, CALL_ERROR, CALL_HANDLE, CALL_OBJECT, CALL_OWN };

@@ -5,21 +5,24 @@
  * once: the column has the begins and ends of all calls in the order of their event numbers, and
  * stores the difference of each to the one before:
  *
- * 	begin 1   begin 2 (inside 1)   end 2   end 1   begin 3   end 3
+ *	begin 1   begin 2 (inside 1)   end 2   end 1   begin 3   end 3
  *
- * Reader and writer compute this order from the numbers. In a damaged block it may be another one,
- * but it has each begin and each end once.
+ * Reader and writer compute this order from the numbers. In a damaged block the order may be wrong,
+ * but each begin and each end is in it once.
  *
  * Not here: how the differences are stored (shapes.c).
  */
 #include "core/store/chunk/call_times.h"
 
 struct event_order {
-	uint64_t *list; /* 2 * call, + 1 for its end */
+	uint64_t *list; /* 2 * index of the call, + 1 for its end */
 	size_t count;
 };
 
-/* The calls of a thread nest: those that have not returned are a stack. */
+/*
+ * Compute the order. The calls of a thread nest: @open is the stack of those that have not
+ * returned.
+ */
 static void order_events(const uint64_t *common, uint32_t calls, struct event_order *order,
 			 uint64_t *open)
 {

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Shared by writing (batch.h) and reading (block.h) a chunk: its version and maximal size.
+ * The version and the maximum size of a chunk, for writing (batch.h) and reading (block.h).
  */
 #include <stdint.h>
 
@@ -12,8 +12,10 @@ enum { CHUNK_VERSION = 2 };
 enum {
 	BATCH_EVENTS = 8192, /* a chunk is closed when it has this many events */
 	BATCH_ROWS = 32768,  /* or this many work requests or completions */
-	/* limits of a chunk: it was almost full when one event of the largest size was added */
-	BATCH_EVENTS_MAX = BATCH_EVENTS + 1, /* including a post that was cut short */
+	/*
+	 * limits of a chunk: a batch may be almost full when one event of the largest size is added
+	 */
+	BATCH_EVENTS_MAX = BATCH_EVENTS + 1, /* including a post whose last event never came */
 	BATCH_ROWS_MAX = BATCH_ROWS + EVENT_POST_WRS,
 	BATCH_SGES_MAX = BATCH_ROWS + EVENT_POST_WRS * EVENT_POST_SGES,
 };

@@ -18,7 +18,7 @@
 
 enum { EIGHT = 8 };
 
-/* The bit of each byte of a word that says that a varint continues. */
+/* In each byte of a word, the bit that says that the varint continues. */
 #define CONTINUED UINT64_C(0x8080808080808080)
 
 void column_grow(struct column *column)
@@ -51,7 +51,7 @@ void column_change_step(struct column *column, uint64_t step)
 	uint32_t before = column->count++;
 
 	if (before == 0) {
-		column->base = step; /* the difference to 0 */
+		column->base = step; /* the first value: its difference to 0 */
 		return;
 	}
 	if (before == 1) {
@@ -72,7 +72,7 @@ void column_fini(struct column *column)
 	*column = (struct column){ 0 };
 }
 
-/* Decode eight values from @word, in which each difference has one byte. Returns the last value. */
+/* Decode eight values from @word, each byte of which is one difference. Returns the last value. */
 static uint64_t decode_eight(uint64_t word, uint64_t value, uint64_t *values)
 {
 #pragma GCC unroll 8
@@ -84,8 +84,8 @@ static uint64_t decode_eight(uint64_t word, uint64_t value, uint64_t *values)
 }
 
 /*
- * Read a varint. In the usual case, one or two bytes, no branch depends on the length, which is
- * often random. Returns the number of bytes; 0: damaged.
+ * Read a varint. In the usual case of one or two bytes no branch depends on the length, which is
+ * often unpredictable. Returns the number of bytes; 0: damaged.
  */
 static size_t get_short(const uint8_t *at, size_t left, uint64_t *ret)
 {

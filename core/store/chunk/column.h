@@ -21,13 +21,13 @@ struct column {
 	uint64_t last, step, base;
 	uint32_t count;
 	bool bent;   /* not linear: the values are in @bytes */
-	bool times;  /* the values are times: shapes.c stores them otherwise */
+	bool times;  /* the values are times: shapes.c stores them differently */
 	bool failed; /* out of memory: the column must not be used */
 	uint32_t used, size;
 	uint8_t *bytes;
 };
 
-/* Convert the column to non-linear, and add the first value that requires it. */
+/* Make the column non-linear, since @step differs, and add the first value after the change. */
 void column_change_step(struct column *column, uint64_t step);
 
 /* Allocate space for one more varint. */
@@ -90,7 +90,7 @@ static inline void column_put(struct column *column, uint64_t value)
 			(uint32_t)varint_put(column->bytes + column->used, zigzag_encode(step));
 }
 
-/* Empty the column, but keep its memory allocated. */
+/* Empty the column; its memory stays allocated. */
 static inline void column_clear(struct column *column)
 {
 	column->last = column->step = column->base = 0;
@@ -100,7 +100,7 @@ static inline void column_clear(struct column *column)
 
 void column_fini(struct column *column);
 
-/* All values of a column, column->count of them. 0 or -EBADMSG. */
+/* Decode all column->count values of a column into @values. 0 or -EBADMSG. */
 int column_values(const struct column *column, uint64_t *values);
 
 /* A column in a chunk; @bytes are borrowed from the chunk. */
@@ -109,7 +109,7 @@ struct column_view {
 	uint32_t count;
 	uint64_t base, step; /* COLUMN_LINEAR */
 	const uint8_t *bytes;
-	uint32_t packed, unpacked; /* size of @bytes, and of these before compression */
+	uint32_t packed, unpacked; /* size of @bytes, and their size before compression */
 	const uint64_t *values;    /* decoded; NULL: linear, or not decoded */
 };
 

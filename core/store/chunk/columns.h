@@ -33,7 +33,7 @@ enum column_id {
 };
 /* clang-format on */
 
-/* Column `kind`: one of these, with KIND_INNER if the library or a provider was the caller. */
+/* The values of column `kind`; KIND_INNER is added if the library or a provider was the caller. */
 enum event_kind {
 	KIND_POST_SEND = 1,
 	KIND_POST_RECV,
@@ -71,8 +71,8 @@ static inline bool kind_is_poll(uint32_t kind)
 }
 
 /*
- * The verb of a post or a poll; VERB_COUNT if @kind is neither. And the inverse: 0
- * if the verb is neither.
+ * The verb of a post or a poll; VERB_COUNT if @kind is neither. kind_of_verb() is the inverse; 0 if
+ * @verb is neither.
  */
 enum verb kind_verb(uint32_t kind);
 uint32_t kind_of_verb(enum verb verb);

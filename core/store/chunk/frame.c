@@ -19,7 +19,7 @@ int frame_add(struct frame *frame, const void *bytes, size_t n, int level, struc
 		return -ENOMEM;
 	used = ZSTD_compressCCtx(frame->context, to->at + to->used, bound, bytes, n, level);
 	if (ZSTD_isError(used))
-		return -ENOMEM; /* there is space enough */
+		return -ENOMEM; /* cannot be a lack of space: the bound is reserved */
 	to->used += used;
 	to->at[to->used] = '\0';
 	return 0;

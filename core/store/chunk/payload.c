@@ -1,5 +1,5 @@
 /*
- * Payloads as rows, and as chunks
+ * Packing rows of payload into chunks, and unpacking them
  *
  *	version         1 byte
  *	rows            varint

@@ -1,7 +1,7 @@
 /*
  * Copying a chunk to another trace
  *
- * Three columns of about sixty are decoded, changed and packed again. The others are copied
+ * Three of about sixty columns are decoded, changed and packed again. The others are copied
  * compressed, without being checked.
  */
 #include "core/store/chunk/place.h"
@@ -37,7 +37,7 @@ static int place_column(struct placer *placer, const struct placing *placing, en
 	const struct column_view *view = &placer->block.views[id];
 	int err;
 
-	/* a column decoded by the check of the chunk no longer has its bytes */
+	/* the check of the chunk has decoded some columns, which then have no compressed bytes */
 	if (!is_changed(id) && (view->code == COLUMN_LINEAR || view->bytes))
 		return packer_add_view(&placer->packer, id, view);
 	err = block_need(&placer->block, id);

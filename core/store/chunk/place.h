@@ -1,13 +1,13 @@
 #pragma once
 /*
- * Copies a chunk to another trace: times and numbers of stacks are changed, everything else stays.
+ * Copies a chunk to another trace: only times and numbers of stacks are changed.
  *
  * Not thread-safe.
  */
 #include "core/store/chunk/batch.h"
 #include "core/store/chunk/block.h"
 
-/* All zero: empty; the last chunk is in packer.bytes and has packer.used bytes. */
+/* All zero: empty. The last chunk is the first packer.used bytes of packer.bytes. */
 struct placer {
 	struct block block;
 	struct column column;
@@ -16,8 +16,8 @@ struct placer {
 };
 
 /*
- * Convert the chunk of @n @bytes: @time converts a time, must be monotonic, and gets @arg; @stacks
- * is added to the number of a stack. 0, -EBADMSG: it is damaged; or -ENOMEM.
+ * Convert the chunk @bytes of @n bytes. @time converts a time, gets @arg, and must be monotonic;
+ * @stacks is added to each number of a stack. 0, -EBADMSG: it is damaged; or -ENOMEM.
  */
 int placer_place(struct placer *placer, const void *bytes, size_t n,
 		 int64_t (*time)(const void *arg, int64_t time), const void *arg, uint32_t stacks);

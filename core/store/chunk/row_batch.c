@@ -1,17 +1,17 @@
 /*
  * Writing rows of a table as a block, by columns
  *
- * Rows of objects that come and go differ in numbers only, also those at the end of names. The
- * shape of a row is the rest:
+ * Rows of objects that a program creates again and again differ in numbers only, including the
+ * number at the end of a name. The shape of a row is the rest:
  *
- * 	(18, 1, 'mr', 15, 'mr15', 93980, NULL)  ->  # # 'mr' # 'mr'# # NULL    18, 1, 15, 15, 93980
+ *	(18, 1, 'mr', 15, 'mr15', 93980, NULL)  ->  # # 'mr' # 'mr'# # NULL    18, 1, 15, 15, 93980
  *
- * A block has each shape once; each # of a shape is a column of the numbers of its rows.
+ * A block stores each shape once; each # of a shape is a column of the numbers of its rows.
  *
- * 	number of columns of the table
- * 	the shapes, as texts (put_value() below)
- * 	the column of the shapes of all rows
- * 	for each shape its columns
+ *	number of columns of the table
+ *	the shapes, as texts (put_value() below)
+ *	the column of the shapes of all rows
+ *	for each shape its columns
  *
  * Not here: how these are packed (shapes.c), reading (row_block.c).
  */
@@ -24,7 +24,7 @@
 
 enum { DIGITS = 18 };
 
-/* The length of a decimal number, without leading zeros, at the end of the text; 0: none. */
+/* The length of the decimal number at the end of a text, without leading zeros; 0: none. */
 static size_t count_digits(const struct row_value *value)
 {
 	size_t n = 0;
@@ -47,7 +47,7 @@ static int64_t read_digits(const char *at, size_t n)
 	return number;
 }
 
-/* Add a value to the key. Returns 1 if it has a number, put into *@number, for a column; else 0. */
+/* Add a value to the key. Returns 1 if a number of it, *@number, belongs in a column; else 0. */
 static size_t put_value(struct text *key, const struct row_value *value, int64_t *number)
 {
 	size_t digits = value->kind == ROW_TEXT ? count_digits(value) : 0;

@@ -18,23 +18,23 @@ struct row_value {
 };
 
 enum {
-	ROWS_MAX = 4096,          /* of a block */
-	ROW_COLUMNS_MAX = 64,     /* of a table */
+	ROWS_MAX = 4096,          /* rows of a block */
+	ROW_COLUMNS_MAX = 64,     /* columns of a table */
 	ROWS_TEXT_FULL = 1 << 20, /* a batch with this many bytes of shapes is full */
 };
 
 /* All zero: empty. */
 struct row_batch {
 	uint32_t rows, columns;
-	uint64_t times; /* a bit for each column of the table that has times; set by the caller */
-	struct column shape; /* of each row */
+	uint64_t times; /* a bit for each column of the table that has times; the caller sets it */
+	struct column shape; /* number of each row's shape */
 	struct shapes shapes;
-	struct text key; /* of the last row */
+	struct text key; /* of the row added last */
 };
 
 /*
- * Add a row; all rows of a batch have the same number of columns. A text is a ROW_TEXT of any
- * bytes. 0 or -ENOMEM.
+ * Add a row; all rows of a batch have the same number of columns. Texts are ROW_TEXT, and may have
+ * any bytes. 0 or -ENOMEM.
  */
 int row_batch_add(struct row_batch *batch, const struct row_value *values, uint32_t columns);
 bool row_batch_is_full(const struct row_batch *batch);

@@ -73,7 +73,7 @@ static int read_rows(struct row_block *block, struct shapes_in *in)
 	return err;
 }
 
-/* A row has at most as many values as the table has columns. */
+/* Reserve memory for the values: a row has at most one per column of the table, and its shape. */
 static int reserve_memory(struct row_block *block)
 {
 	size_t most = (size_t)block->rows * (1 + block->columns);

@@ -7,7 +7,7 @@
 #include "core/store/chunk/row_batch.h"
 #include "core/store/chunk/shapes_read.h"
 
-/* All zero: empty. A block is decoded as a whole, into memory that the next block reuses. */
+/* A decoded block. All zero: empty. The next block reuses its memory. */
 struct row_block {
 	uint32_t rows, columns;
 	struct shapes_plain plain;
@@ -18,13 +18,13 @@ struct row_block {
 	size_t nshapes, shapes_size;
 	struct row_part {
 		enum row_kind kind;
-		uint32_t number; /* which column of the shape it is */
+		uint32_t number; /* index of this number among the columns of the shape */
 		struct shapes_text text;
 	} * parts; /* of each column of each shape */
 	size_t nparts, parts_size;
 	uint64_t *values; /* the shape of each row, then the columns of all shapes */
 	size_t nvalues, values_size;
-	uint32_t *ranks; /* by row: its number among those of its shape */
+	uint32_t *ranks; /* by row: its number within its shape */
 	size_t ranks_size;
 };
 
@@ -32,7 +32,7 @@ struct row_block {
 int row_block_read(struct row_block *block, const void *data, size_t size, uint32_t columns);
 void row_block_fini(struct row_block *block);
 
-/* The value in @column of row @i. In a ROW_NUMBERED, the decimal number follows the text. */
+/* The value in @column of row @i. A ROW_NUMBERED is its text followed by its number in decimal. */
 static inline struct row_value row_block_value(const struct row_block *block, uint32_t i,
 					       uint32_t column)
 {

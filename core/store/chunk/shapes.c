@@ -1,25 +1,26 @@
 /*
  * Writing shapes, their columns, and blocks of both
  *
- * 	version, rows                                              byte, varint
- * 	bytes before compression, bytes of the frame               varint, varint
- * 	one zstd frame of parts in an order that the kind of block defines:
+ *	version, rows                                              byte, varint
+ *	bytes before compression, bytes of the frame               varint, varint
+ *	one zstd frame of parts in an order that the kind of block defines:
  *
- * 	texts:      number; each: length, bytes
- * 	a column:   0, zigzag(base), zigzag(step)      linear
- * 	            1, bytes, that many bytes          column.c has the format
- * 	            3                                  its values follow, as times:
+ *	texts:      number; each: length, bytes
+ *	a column:   0, zigzag(base), zigzag(step)      linear
+ *	            1, bytes, that many bytes          column.c has the format
+ *	            3                                  its values follow, as times:
  *
- * 	number of times, bytes of the frame                        varint, varint
- * 	one zstd frame of their sizes
- * 	their bits, the lowest bit of a byte first
+ *	number of times, bytes of the frame                        varint, varint
+ *	one zstd frame of their sizes
+ *	their bits, the lowest bit of a byte first
  *
  * The low bits of times are noise: a compressor only makes them longer, and mixed with the rest
- * they spoil its statistics. A time is stored as its difference to the one before. Its size, a
- * byte, is 2 * the number of bits of the absolute value, + 1 if it is negative; its bits are those
- * below the highest.
+ * they spoil its statistics. A time is stored as its difference to the one before. The size of a
+ * difference is one byte: 2 * the number of bits of its absolute value, + 1 if it is negative. The
+ * bits stored are those below the highest 1.
  *
- * In version 1 the first frame is the last, its bytes are not stored, and there are no times.
+ * In version 1 there is only the first frame, without the byte count of the frame, and there are no
+ * times.
  *
  * Not here: what a shape is (call_batch.c, row_batch.c), reading (shapes_read.c).
  */
@@ -35,8 +36,8 @@
 enum {
 	LEVEL = 1,
 	/*
-	 * In a block of a few rows, tables of literals take most of the time of packing and of
-	 * reading, and as much space as they save: this level has none.
+	 * In a small block, zstd's tables of literals take most of the time of packing and reading,
+	 * and as much space as they save; this level writes no such tables.
 	 */
 	SMALL = 2048, /* bytes */
 	LEVEL_SMALL = -1,
@@ -249,7 +250,7 @@ void shapes_packer_fini(struct shapes_packer *packer)
 	*packer = (struct shapes_packer){ 0 };
 }
 
-/* Append the bytes of @plain compressed, and one frame. 0 or -ENOMEM. */
+/* Append the size of @plain, the size of its frame, and the frame. 0 or -ENOMEM. */
 static int put_frame(struct shapes_packer *packer, const struct text *plain)
 {
 	size_t bound = ZSTD_compressBound(plain->used), n;
@@ -264,7 +265,7 @@ static int put_frame(struct shapes_packer *packer, const struct text *plain)
 	n = ZSTD_compressCCtx(packer->context, at, bound, plain->at, plain->used,
 			      plain->used < SMALL ? LEVEL_SMALL : LEVEL);
 	if (ZSTD_isError(n))
-		return -ENOMEM; /* there is space enough */
+		return -ENOMEM; /* cannot be a lack of space: the bound is reserved */
 	shapes_put_varint(&packer->block, plain->used);
 	shapes_put_varint(&packer->block, n);
 	text_add(&packer->block, at, n);

@@ -10,13 +10,13 @@
 
 /* Texts, numbered in the order of their first use. All zero: empty. */
 struct text_index {
-	struct text bytes; /* all of them, one after the other */
+	struct text bytes; /* all texts, one after the other */
 	struct indexed {
 		uint64_t hash;
 		size_t at, length;
 	} * list;
 	size_t count, size;
-	uint32_t *slots; /* index in @list + 1; their number is a power of two */
+	uint32_t *slots; /* index in @list + 1; nslots is a power of two */
 	size_t nslots;
 };
 
@@ -30,10 +30,10 @@ void text_index_fini(struct text_index *index);
 struct shapes {
 	struct text_index keys;
 	struct shape_rows {
-		size_t first, count; /* columns */
+		size_t first, count; /* of its columns */
 	} * rows;                    /* by shape */
 	size_t nrows, rows_size;
-	struct column *columns; /* of all shapes; those from @ncolumns on are empty */
+	struct column *columns; /* of all shapes; from index @ncolumns on they are empty */
 	size_t ncolumns, columns_size, columns_made;
 };
 
@@ -48,13 +48,13 @@ static inline struct column *shapes_columns(const struct shapes *shapes, size_t 
 	return shapes->columns + shapes->rows[number].first;
 }
 
-/* The version of a block; 1 is read, too. */
+/* The version of a block that is written; version 1 can be read, too. */
 enum { SHAPES_VERSION = 2 };
 
-/* One more code of a column, of such blocks only: shapes.c */
+/* One more column_code, used in such blocks only: shapes.c */
 enum { COLUMN_TIMES = COLUMN_CODES };
 
-/* Memory that packing reuses, for any number of batches. All zero: empty. */
+/* Memory for packing, reused for any number of batches. All zero: empty. */
 struct shapes_packer {
 	void *context; /* of zstd */
 	struct text plain, sizes, frame;
@@ -62,9 +62,9 @@ struct shapes_packer {
 		struct text bytes;
 		unsigned last, used; /* the bits of an incomplete byte */
 	} bits;
-	uint64_t *words; /* shapes_words() */
+	uint64_t *words; /* memory for shapes_words() */
 	size_t words_size;
-	struct text block; /* the last one packed */
+	struct text block; /* the block packed last */
 };
 void shapes_packer_fini(struct shapes_packer *packer);
 
@@ -81,5 +81,5 @@ void shapes_put_column(struct text *to, const struct column *column);
 void shapes_put_columns(struct shapes_packer *packer, const struct shapes *shapes);
 void shapes_put_times(struct shapes_packer *packer, const uint64_t *values, size_t n);
 
-/* Pack what was appended, @rows rows, as a block. 0 or -ENOMEM. */
+/* Pack the appended parts as a block of @rows rows. 0 or -ENOMEM. */
 int shapes_pack(struct shapes_packer *packer, uint32_t rows);

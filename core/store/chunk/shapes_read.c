@@ -55,7 +55,7 @@ const char *shapes_get_word(struct shapes_in *in)
 	return at;
 }
 
-/* The 64 bits from bit @in->bit on; 0 for those after the last byte. */
+/* 64 bits, beginning at bit @in->bit; bits after the last byte are 0. */
 static inline uint64_t load_bits(const struct shapes_in *in)
 {
 	const uint8_t *at = in->bits + in->bit / 8;
@@ -128,7 +128,7 @@ int shapes_get_column(struct shapes_in *in, uint64_t *values, uint32_t count)
 	return in->bad ? -EBADMSG : 0;
 }
 
-/* The bits end within the last byte. */
+/* Also checks that less than one byte of bits is left. */
 bool shapes_at_end(const struct shapes_in *in)
 {
 	return !in->bad && in->at == in->end && in->sizes == in->sizes_end &&

@@ -8,16 +8,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SHAPES_BYTES_MAX = 64 << 20 }; /* of a block before compression */
+enum { SHAPES_BYTES_MAX = 64 << 20 }; /* maximum bytes of a block before compression */
 
-/* The rest of a block that is being read; @bad: the part that was to be read is damaged. */
+/* The unread part of a block. @bad: a read failed, since the block is damaged. */
 struct shapes_in {
 	const uint8_t *at, *end;
 	bool bad;
 	char version;
-	const uint8_t *sizes, *sizes_end; /* of times that were not read yet */
+	const uint8_t *sizes, *sizes_end; /* sizes of the times that were not read yet */
 	const uint8_t *bits;
-	size_t bit, nbits; /* the next one, and the number of all */
+	size_t bit, nbits; /* index of the next bit, and number of all bits */
 };
 
 /* The content of a block, in memory that the next block reuses. All zero: empty. */
@@ -37,14 +37,14 @@ struct shapes_text {
 	size_t length;
 };
 
-/* Read a part, and move on; 0, NULL, "" or an empty text if @in is bad. */
+/* Read a part, and move to the next one; 0, NULL, "" or an empty text if @in is bad. */
 uint64_t shapes_get_varint(struct shapes_in *in, uint64_t most);
 const char *shapes_get_bytes(struct shapes_in *in, size_t n);
 struct shapes_text shapes_get_text(struct shapes_in *in);
-const char *shapes_get_word(struct shapes_in *in); /* terminated */
+const char *shapes_get_word(struct shapes_in *in); /* up to a NUL */
 
 /* Decode a column of @count values. 0 or -EBADMSG. */
 int shapes_get_column(struct shapes_in *in, uint64_t *values, uint32_t count);
 
-/* Has all of the block been read? */
+/* Has the whole block been read? */
 bool shapes_at_end(const struct shapes_in *in);

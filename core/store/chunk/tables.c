@@ -60,7 +60,9 @@ const struct table tables[TABLES] = {
 };
 /* clang-format on */
 
-/* A generated column: the name follows the number, even if that is changed by hand. */
+/*
+ * Declare a name as a generated column: it follows its number, even if a user changes the number.
+ */
 static void declare_name(const struct table_column *column, struct text *sql)
 {
 	const struct enum_info *info = enum_find(column->names);

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The data plane as tables: the list of their columns. The virtual tables (vtab.c) and those of an
- * unpacked trace (unpack.c) are generated from it.
+ * The data plane as tables: the list of their columns. The virtual tables (vtab.c) and the tables
+ * of an unpacked trace (unpack.c) are generated from it.
  */
 #include "core/store/chunk/columns.h"
 #include "core/base/text.h"
@@ -16,29 +16,29 @@ enum value {
 	VALUE_PROCESS,
 	VALUE_INNER,
 	VALUE_COLUMN, /* a column of the chunk, unchanged */
-	VALUE_PART,   /* the same; NULL if the request has no such part */
-	VALUE_EXTRA,  /* the same; NULL if the completion has no such field */
-	VALUE_OBJECT, /* QP or SRQ of a post, by its id */
-	VALUE_QP,     /* the same if it is a QP, else NULL */
+	VALUE_PART,   /* the same; NULL if the request lacks the part */
+	VALUE_EXTRA,  /* the same; NULL if the completion lacks the field */
+	VALUE_OBJECT, /* QP or SRQ of a post: its id */
+	VALUE_QP,     /* the same, but NULL if it is not a QP */
 	VALUE_SRQ,
 	VALUE_CQ,
 	VALUE_WC_QP,
 	VALUE_VERB,
-	VALUE_STACK,     /* of a post or poll; NULL if not known */
+	VALUE_STACK,     /* stack of a post or poll; NULL if unknown */
 	VALUE_NOT_TAKEN, /* 1: the post failed at this request or before it */
-	VALUE_OPCODE,    /* of a request; NULL for a receive */
+	VALUE_OPCODE,    /* opcode of a request; NULL for a receive */
 	VALUE_SEND_FLAGS,
 	VALUE_NUM_SGE,
 	VALUE_BYTES, /* sum of the elements' lengths */
 	VALUE_NAME,  /* the name of the enumerator in the previous column */
-	VALUE_KIND,  /* these four: of a payload */
+	VALUE_KIND,  /* this and the next four: of a payload */
 	VALUE_LENGTH,
 	VALUE_CAPTURED,
 	VALUE_BEFORE,
 	VALUE_HASH,
 	VALUE_WHY,
 	VALUE_PAYLOAD,
-	VALUE_WR_THREAD, /* this and the next ones: from matching; NULL if unknown */
+	VALUE_WR_THREAD, /* this and all below: found by matching; NULL if unknown */
 	VALUE_WR_N,
 	VALUE_WR_I,
 	VALUE_POSTED,
@@ -77,8 +77,8 @@ extern const struct table tables[TABLES];
 
 /*
  * "NAME(thread INTEGER, ...)" for CREATE TABLE: of a virtual table, or of a plain one, where the
- * names of enumerators are generated from their numbers. SQLite needs the key to recognise rows it
- * has seen already, in a query with OR.
+ * names of enumerators are generated from their numbers. In a query with OR, SQLite needs the key
+ * to recognise a row that it has returned already.
  */
 void table_declare(const struct table *table, bool plain, struct text *sql);
 

@@ -17,13 +17,13 @@
 #include "core/wire/log.h"
 
 /*
- * Allocated together with its text and, if its shape is guessed, with its tree. Those that were
- * filled from holes have no text until it is asked for.
+ * Allocated together with its text and, if its shape is guessed, with its tree. Arguments that were
+ * filled from holes have no text until args_json() writes it.
  */
 struct args {
 	atomic_uint refs;
 	bool parsed, filled;
-	char *_Atomic written;          /* the text of those that were filled; or NULL */
+	char *_Atomic written;          /* if filled: the text that args_json() wrote; or NULL */
 	struct json_node *root;         /* NULL: not parsed yet, or not JSON */
 	const struct json_shape *shape; /* of @root; a guess until the text is parsed; or NULL */
 	const struct json_shape **last; /* slot of the verb's last shape on this side; or NULL */
@@ -33,7 +33,7 @@ struct args {
 
 extern const struct enum_info *const enum_infos[];
 
-/* The outputs of verbs that only return a value, half of all: never freed. */
+/* The result of verbs that return nothing but a value, half of all verbs: never freed. */
 static struct json_node no_members = { .kind = JSON_OBJECT, .raw_length = 2 };
 static struct args nothing = { .parsed = true, .root = &no_members, .size = 2, .json = "{}" };
 
@@ -54,16 +54,18 @@ static void *tree_memory(struct args *args)
 	return args->json + align_up(args->size + 1);
 }
 
-/* Filling */
+/* Filling arguments from holes */
 
 struct args_form {
 	const struct json_shape *shape;
-	struct json_node *nodes; /* of the first arguments */
+	struct json_node *nodes; /* of the arguments from which the form was learned */
 	uint32_t nnodes;
-	uint32_t nholes, holes[]; /* the node of each */
+	uint32_t nholes, holes[]; /* index of the node of each hole */
 };
 
-/* Is the value the same in all arguments of a form? Then its text must be that of the literals. */
+/*
+ * Set the text of a node without a hole to a literal. False: its value may differ between calls.
+ */
 static bool keep_constant(struct json_node *node)
 {
 	switch (node->kind) {
@@ -136,7 +138,7 @@ void args_form_free(struct args_form *form)
 	free(form);
 }
 
-/* The bytes that the strings need; each twice, see put_string(). SIZE_MAX: they do not suit. */
+/* The bytes that the strings need, each twice: put_string(). SIZE_MAX: they cannot be filled in. */
 static size_t count_string_bytes(const struct args_form *form, const struct call_holes *holes)
 {
 	size_t bytes = 0;
@@ -154,7 +156,7 @@ static size_t count_string_bytes(const struct args_form *form, const struct call
 	return bytes;
 }
 
-/* With quotes, and without. Returns the end. */
+/* Copy a string with its quotes, then without them. Returns the end. */
 static char *put_string(struct json_node *node, const struct shapes_text *text, char *to)
 {
 	node->raw = to;
@@ -197,7 +199,7 @@ struct args *args_fill(const struct args_form *form, const struct call_holes *ho
 	return args;
 }
 
-/* Threads may ask at the same time: the first text stays. */
+/* Write the text of filled arguments. If several threads do it at once, the first text is used. */
 static __attribute__((noinline)) const char *write_filled(struct args *args)
 {
 	char *written = atomic_load(&args->written);
@@ -331,7 +333,7 @@ const struct json_node *args_field(const struct args *args, const struct field_i
 static const struct {
 	enum arg parent;
 	const char *name, *path;
-	size_t length; /* of the name */
+	size_t length; /* length of the name */
 } names[ARG_COUNT] = {
 #define NAME(parent, path, name) [ARG(path)] = { ARG(parent), #name, #path, sizeof(#name) - 1 },
 	ARG_TREE(NAME)
@@ -364,7 +366,8 @@ const struct json_node *args_find_at(const struct args *args, enum arg arg, size
 	return index ? search_tree(args, arg, index) : args_find(args, arg);
 }
 
-enum { ABSENT = UINT16_MAX }; /* else a place is the index of a node + 1 */
+/* an unset place is 0, this one says that the shape lacks the value; else index of the node + 1 */
+enum { ABSENT = UINT16_MAX };
 
 _Static_assert((int)ARG_COUNT <= (int)JSON_PLACES, "a place for each name");
 
@@ -385,9 +388,9 @@ const struct json_node *args_find(const struct args *args, enum arg arg)
 
 /* Values */
 
-enum { ENUMERATORS = 1024 }; /* some hundred */
+enum { ENUMERATORS = 1024 }; /* slots; there are some hundred enumerators */
 
-/* All enumerators, hashed by name; of equal names the first. NULL: a free slot. */
+/* All enumerators, hashed by name. Of several with one name only the first. NULL: a free slot. */
 static const struct enum_value *enumerators[ENUMERATORS];
 static pthread_once_t enumerators_filled = PTHREAD_ONCE_INIT;
 
@@ -447,7 +450,7 @@ bool args_get(const struct args *args, enum arg arg, int64_t *ret_value)
 	uint16_t place = args && args->root && args->shape ? json_shape_place(args->shape, arg) : 0;
 	const struct json_node *node;
 
-	/* the usual case: a number whose place in this shape is known */
+	/* usually it is known where this shape has the number */
 	if (place == ABSENT)
 		return false;
 	node = place ? args->root + (place - 1) : NULL;

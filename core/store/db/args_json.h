@@ -2,16 +2,16 @@
 /*
  * Conversion of the codec's words (core/wire/codec.h) to the JSON of a trace:
  *
- * 	number, handle, address, flags  a signed 64-bit integer
- * 	enumerator                      its name ("IBV_QPS_RTS"), or a number if it has none
- * 	bytes                           hex text
- * 	network address                 text ("192.0.2.1:7471")
- * 	structure, array                an object, an array
- * 	private data, truncated         an object: its length, and its hash and first bytes if known
- * 	pointer                         its target; null for NULL
+ *	number, handle, address, flags  a signed 64-bit integer
+ *	enumerator                      its name ("IBV_QPS_RTS"), or a number if it has none
+ *	bytes                           hex text
+ *	network address                 text ("192.0.2.1:7471")
+ *	structure, array                an object, an array
+ *	private data, truncated         an object: its length, and its hash and first bytes if known
+ *	pointer                         its target; null for NULL
  *
- * Fields that are not in the mask of a verb are left out. Damaged words give valid JSON, too. Not
- * thread-safe.
+ * Fields that a verb's attribute mask does not select are omitted. Damaged words give valid JSON,
+ * too. Not thread-safe.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -20,7 +20,10 @@
 #include "core/base/text.h"
 #include "core/wire/codec.h"
 
-/* Called for each number, with its path: "attr.sg_list[0].lkey". @field may be an element's. */
+/*
+ * Called for each number, with its path: "attr.sg_list[0].lkey". @field may describe an array
+ * element.
+ */
 typedef void args_told(void *arg, const char *path, const struct field_info *field, int64_t value);
 
 struct args_writer {
@@ -31,7 +34,7 @@ struct args_writer {
 	struct text path;
 	size_t path_ends[32];
 	unsigned int depth;
-	bool comma;  /* the next member or element needs a comma before it */
+	bool comma;  /* write a comma before the next member or element */
 	bool scalar; /* the next number has no name */
 	bool bare;   /* the text ends where a value is expected: null if none follows */
 };
@@ -42,14 +45,14 @@ ssize_t args_write_members(struct args_writer *json, const uint64_t *words, size
 
 /*
  * Write the objects that a verb created as member "ret": the fields of the new object, or an array
- * if there are several. @ret is the verb's. Returns the same as codec_visit().
+ * if there are several. @ret: the verb's return value. Returns the same as codec_visit().
  */
 ssize_t args_write_made(struct args_writer *json, const struct field_info *ret,
 			const uint64_t *words, size_t nwords);
 
-/* Write the objects that the verb has changed, each under the name of its argument. */
+/* Write the objects that the verb has changed, each as a member with the name of its argument. */
 ssize_t args_write_changed(struct args_writer *json, const struct struct_info *args,
 			   const uint64_t *words, size_t nwords);
 
-/* Frees the path, not the text. */
+/* Frees the path, not the text that was written. */
 void args_writer_fini(struct args_writer *json);

@@ -4,7 +4,8 @@
  * The only traversal of arguments as JSON: the text and the JSON of `dump`, the C of `emit`,
  * comparisons and hashes are visitors.
  *
- * Not here: arguments from memory (core/wire/codec.c) and into it (core/store/read/build.c).
+ * Not here: arguments in memory: reading them (core/wire/codec.c), building them
+ * (core/store/read/build.c).
  */
 #include "core/store/db/args_walk.h"
 
@@ -140,7 +141,7 @@ struct walk {
 	void *arg;
 };
 
-/* Add @text to the first @n bytes of @path, as far as there is room; returns the new length. */
+/* Add @text behind the first @n bytes of @path, as much as fits; returns the new length. */
 static size_t put_text(char path[PATH], size_t n, const char *text)
 {
 	size_t length = strlen(text), room = PATH - 1 - n;
@@ -152,8 +153,8 @@ static size_t put_text(char path[PATH], size_t n, const char *text)
 }
 
 /*
- * Add the path of @place to @path; returns its length. Without snprintf(): a replay compares each
- * result of a verb, and each has a path.
+ * Add the path of @place to @path; returns its length. It does not use snprintf(), which is slow: a
+ * replay needs the path of each result of a verb.
  */
 static size_t put_path(const struct walk *walk, const struct args_place *place, char path[PATH])
 {
@@ -181,7 +182,7 @@ static int walk_value(void *arg, const struct args_place *place)
 	return place->field && !place->field->type ? walk_leaf(arg, place) : 0;
 }
 
-/* A handle with its fields, and an array of scalars, are visited as one value. */
+/* Visit a handle with its fields, and an array of scalars, as one value each. */
 static int walk_open(void *arg, const struct args_place *place)
 {
 	int err;

@@ -1,8 +1,9 @@
 /*
  * A trace file with all tables and no rows
  *
- * SQLite takes 7 million instructions to create the tables, one statement after the other. So it
- * did that when the program was built (scripts/gen_blank.c), and the file is in the program.
+ * SQLite takes 7 million instructions to create the tables, one statement after the other.
+ * Therefore the file was created when the program was built (scripts/gen_blank.c), and is part of
+ * the program.
  */
 #include "core/store/db/blank.h"
 

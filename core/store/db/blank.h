@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A trace file with all tables and no rows, which SQLite made when the program was built.
+ * A trace file with all tables and no rows, created when the program was built.
  */
 
 /* Write it to @fd, an empty file. Returns 0 or -errno. */

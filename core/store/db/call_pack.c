@@ -1,11 +1,11 @@
 /*
  * Packing the calls of a trace that is written row by row
  *
- * 	temp.call, temp.ref  ->  main.call, main.ref: the first calls of each shape, and odd ones
- * 	                     ->  main.call_chunk:     the others
+ *	temp.call, temp.ref  ->  main.call, main.ref: first calls of each shape, irregular ones
+ *	                     ->  main.call_chunk:     the others
  *
- * A row that the recorder would not have written, such as one without an end or with a text for a
- * number, stays a row.
+ * Irregular: a row that the recorder would not have written, such as one without an end, or with a
+ * text in a column of numbers.
  */
 #include "core/store/db/call_pack.h"
 
@@ -26,15 +26,15 @@ enum { REF_PATH = 2, REF_KIND, REF_HANDLE, REF_OBJECT };
 
 struct pack {
 	sqlite3_stmt *calls, *refs, *put_call, *drop_refs, *put_block;
-	struct map shapes; /* by hash: the calls of that shape so far, up to CALLS_PLAIN */
+	struct map shapes; /* by hash: number of calls of that shape so far, up to CALLS_PLAIN */
 	struct call_shape shape;
 	struct call_batch *batch;
-	uint32_t thread; /* of the batch */
+	uint32_t thread; /* thread of the batch */
 	struct ref_row *rows;
 	size_t nrows, size;
 	struct text texts; /* of @rows */
 	struct shapes_packer packer;
-	bool odd; /* the call at hand must be a row */
+	bool odd; /* the current call is irregular: it must be a row */
 };
 
 int call_pack_begin(sqlite3 *db)
@@ -49,7 +49,7 @@ int call_pack_begin(sqlite3 *db)
 	return err;
 }
 
-/* A number of the row at @stmt; NULL is read as 0 if 0 is written as NULL. */
+/* Read a number of the current row. NULL is read as 0 if @null_is_0: then 0 is written as NULL. */
 static int64_t read_number(struct pack *pack, sqlite3_stmt *stmt, int column, bool null_is_0)
 {
 	int type = sqlite3_column_type(stmt, column);
@@ -165,7 +165,7 @@ static int store_block(struct pack *pack)
 	return err;
 }
 
-/* Were there enough calls of the shape that are rows? 1, 0 or -ENOMEM. */
+/* Are there already CALLS_PLAIN rows of the call's shape? 1, 0 or -ENOMEM. */
 static int is_repeated(struct pack *pack)
 {
 	uint64_t n = 0;
@@ -178,7 +178,7 @@ static int is_repeated(struct pack *pack)
 		       : 0;
 }
 
-/* 1: it is in the batch; 0: it must be a row; or -errno. */
+/* Add the call to the batch. Returns 1; 0: it must be a row; or -errno. */
 static int add_call(struct pack *pack, const struct call_row *row)
 {
 	int err = call_shape_read(&pack->shape, row) ?: is_repeated(pack);

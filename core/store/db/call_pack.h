@@ -3,8 +3,8 @@
  * Packing the calls of a trace that is written row by row: calls that repeat go into blocks, except
  * the first ones of each shape, as in a recording.
  *
- * Meanwhile tables `call` and `ref` of the connection are temporary ones, so that any statement may
- * fill and change them.
+ * Between begin and end, `call` and `ref` of the connection are temporary tables, which any
+ * statement may fill and change.
  */
 #include "core/store/db/sql.h"
 

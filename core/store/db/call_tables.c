@@ -8,7 +8,8 @@
  * The plan passed from xBestIndex to xFilter: idxStr is a letter for each argument: t thread; n, g,
  * l equal, from and to n; G and L above and below; f and u from and to begin; o object; v verb.
  *
- * Decoded blocks are shared by all cursors of the connection: those of a join read the same blocks.
+ * All cursors of the connection share the decoded blocks, since the cursors of a join read the same
+ * blocks.
  */
 #include "core/store/db/call_tables.h"
 
@@ -33,15 +34,16 @@ enum { REF_PATH = 2, REF_KIND, REF_HANDLE, REF_OBJECT };
 struct cached {
 	int64_t thread, process;
 	uint64_t first_n, last_n;
-	int changes; /* sqlite3_total_changes() when it was read: a later change may concern it */
+	/* sqlite3_total_changes() when it was read; if it has changed, the block may have, too */
+	int changes;
 	unsigned int users;
 	uint64_t turn;
 	struct call_block block;
 	struct by_object {
 		uint32_t object, i;
-	} * objects; /* the object of each call, in order */
+	} * objects; /* the object of each call, sorted */
 	size_t objects_size;
-	bool sorted; /* @objects are those of the block */
+	bool sorted; /* @objects has the objects of this block */
 };
 
 /* Shared by both tables. */
@@ -51,7 +53,7 @@ struct home {
 	struct cached **cached;
 	size_t ncached;
 	uint64_t turn;
-	sqlite3_stmt *of_thread, *of_all; /* the next block */
+	sqlite3_stmt *of_thread, *of_all; /* find the next block of a thread, or of all threads */
 };
 
 /* A statement that reads rows of the file. */
@@ -68,25 +70,27 @@ struct call_vtab {
 	struct plain plain[STATEMENTS];
 };
 
-/* Rows outside these are not needed. */
+/* Bounds of a query: rows outside are not needed. */
 struct bounds {
 	int64_t thread; /* -1: any */
 	int64_t n_from, n_to, from, to;
 	int64_t object;   /* 0: any */
-	const char *verb; /* NULL: any; in the cursor's memory */
+	const char *verb; /* NULL: any; a copy in the cursor */
 };
 
 struct call_cursor {
 	sqlite3_vtab_cursor base;
 	struct bounds bounds;
 	struct plain *plain; /* NULL: none */
-	struct plain own;    /* used if all statements of the table are in use */
-	bool has_plain;      /* the statement is at a row */
+	/* a statement for this cursor only, if all statements of the table are in use */
+	struct plain own;
+	bool has_plain; /* the statement is at a row */
 	struct cached *cached;
-	int64_t thread; /* that of the last block */
+	int64_t thread; /* thread of the last block */
 	uint64_t next_n;
-	uint32_t at, last; /* in the block, or in its objects; those from @last on are not needed */
-	uint32_t i;        /* of the call, in the block */
+	/* index in the block, or in cached->objects; those from @last on are not needed */
+	uint32_t at, last;
+	uint32_t i; /* index of the call in the block */
 	size_t ref;
 	bool by_object;
 	struct call_row row;
@@ -151,7 +155,7 @@ static struct cached *find_cached(struct home *home, int64_t thread, uint64_t n)
 	return NULL;
 }
 
-/* The least recently used block that no cursor uses, or a new one. */
+/* A block that no cursor uses: a new one, or the least recently used one. */
 static struct cached *free_cached(struct home *home)
 {
 	struct cached *best = NULL, **more;
@@ -168,7 +172,7 @@ static struct cached *free_cached(struct home *home)
 	return more ? (*more = best) : NULL;
 }
 
-/* Decode the row of @stmt. 0 or -errno after log_err(). */
+/* Decode the block in the current row of @stmt. 0 or -errno after log_err(). */
 static int load_block(struct home *home, sqlite3_stmt *stmt, struct cached **ret_cached)
 {
 	struct cached *c = free_cached(home);
@@ -209,7 +213,7 @@ static int find_block(struct call_cursor *cursor, struct home *home, struct cach
 {
 	const struct bounds *b = &cursor->bounds;
 	bool all = b->thread < 0, of_refs = ((struct call_vtab *)cursor->base.pVtab)->of_refs;
-	/* references may be outside the range of the calls' own objects */
+	/* the calls of a block may refer to objects outside the range of their own objects */
 	int64_t object = of_refs ? 0 : b->object;
 	sqlite3_stmt **at = all ? &home->of_all : &home->of_thread;
 	int err;
@@ -237,7 +241,7 @@ static void release_block(struct call_cursor *cursor)
 	cursor->has_block = false;
 }
 
-/* The index of the block's first call from @n on. */
+/* The index of the block's first call whose event number is at least @n. */
 static uint32_t find_call(const struct call_block *block, uint64_t n)
 {
 	uint32_t from = 0, to = block->calls;
@@ -290,7 +294,7 @@ static uint32_t find_object(const struct cached *c, uint64_t object)
 					  is_object_before, &object);
 }
 
-/* Limit the cursor to calls of the block that may be within its bounds. */
+/* Limit the cursor to the calls of the block that may be within its bounds. */
 static int limit_calls(struct call_cursor *cursor, struct cached *c)
 {
 	const struct bounds *b = &cursor->bounds;
@@ -345,9 +349,7 @@ static bool is_wanted(struct call_cursor *cursor, bool of_refs)
 	return !b->object || object == b->object;
 }
 
-/*
- * Move the cursor to the first row in blocks, from the current one on, that is wanted. 0 or -errno.
- */
+/* Move the cursor to the first wanted row in blocks, at the current one or later. 0 or -errno. */
 static int seek_wanted(struct call_cursor *cursor)
 {
 	bool of_refs = ((struct call_vtab *)cursor->base.pVtab)->of_refs;
@@ -408,7 +410,7 @@ static int prepare_plain(struct home *home, struct plain *plain, char *sql)
 	return sql_prepare(home->db, sql, &plain->stmt);
 }
 
-/* Take a statement for the bounds that no other cursor uses: an existing one, or a new one. */
+/* Take a statement with the cursor's bounds that no other cursor uses: an existing or a new one. */
 static int take_plain_statement(struct call_cursor *cursor)
 {
 	struct call_vtab *vtab = (struct call_vtab *)cursor->base.pVtab;
@@ -471,7 +473,7 @@ static int open_plain(struct call_cursor *cursor)
 	if (err)
 		return err;
 	stmt = cursor->plain->stmt;
-	for (int i = 0; types[i]; i++) /* a number that the statement does not have is ignored */
+	for (int i = 0; types[i]; i++) /* ignored if the statement has no such parameter */
 		sqlite3_bind_int64(stmt, i + 1, values[i]);
 	sqlite3_bind_text(stmt, 7, b->verb, -1, SQLITE_STATIC);
 	return step_plain(cursor);
@@ -502,7 +504,8 @@ static void release_cursor(struct call_cursor *cursor)
 
 static int to_sqlite_error(int err)
 {
-	return err == -ETIME ? SQLITE_INTERRUPT : SQLITE_CORRUPT_VTAB; /* has been logged */
+	/* log_err() was called already */
+	return err == -ETIME ? SQLITE_INTERRUPT : SQLITE_CORRUPT_VTAB;
 }
 
 static void narrow_bounds(int64_t *from, int64_t *to, int64_t low, int64_t high)
@@ -511,7 +514,7 @@ static void narrow_bounds(int64_t *from, int64_t *to, int64_t low, int64_t high)
 	*to = high < *to ? high : *to;
 }
 
-/* One condition on the verb is used: SQLite checks them all. */
+/* Use a condition on the verb; if there are several, the last one: SQLite checks all of them. */
 static bool add_verb(struct call_cursor *cursor, sqlite3_value *value)
 {
 	const char *verb = (const char *)sqlite3_value_text(value);
@@ -523,13 +526,16 @@ static bool add_verb(struct call_cursor *cursor, sqlite3_value *value)
 	return true;
 }
 
-/* False: no row can match. */
+/* Use a condition for the bounds. False: no row can match. */
 static bool add_bound(struct call_cursor *cursor, char letter, sqlite3_value *value)
 {
 	struct bounds *b = &cursor->bounds;
 	int64_t v = sqlite3_value_int64(value);
 
-	/* no row compares true with NULL; comparing with a text or a real is left to SQLite */
+	/*
+	 * no row matches a comparison with NULL; comparisons with a text or a real are left to
+	 * SQLite
+	 */
 	if (sqlite3_value_type(value) == SQLITE_NULL)
 		return false;
 	if (letter == 'v')
@@ -542,7 +548,7 @@ static bool add_bound(struct call_cursor *cursor, char letter, sqlite3_value *va
 		b->thread = v;
 	} else if (letter == 'o') {
 		if (v <= 0 || (b->object && b->object != v))
-			return v <= 0; /* 0 and less are left to SQLite */
+			return v <= 0; /* SQLite checks 0 and less itself */
 		b->object = v;
 	} else if (strchr("GL", letter)) {
 		if (v == (letter == 'G' ? INT64_MAX : INT64_MIN))
@@ -790,7 +796,10 @@ static char letter_of(const struct call_vtab *vtab, int column, unsigned char op
 	return !vtab->of_refs && column == BEGIN ? letter_of_begin(op) : 0;
 }
 
-/* Rows come in the order of (thread, n), hence for one thread in that of n. */
+/*
+ * Is the requested order that of the rows? They are in the order of (thread, n); of one thread, of
+ * n.
+ */
 static bool is_in_order(const sqlite3_index_info *info, bool of_thread)
 {
 	int i = 0;
@@ -820,7 +829,7 @@ static void estimate_cost(sqlite3_index_info *info, const char *letters)
 	if (strchr(letters, 't'))
 		rows = strchr(letters, 'n') ? 1 : rows / 10;
 	info->estimatedRows = (sqlite3_int64)rows;
-	/* an object is looked for in many blocks */
+	/* searching an object reads many blocks */
 	info->estimatedCost = rows + 10 + (rows > 1 && strchr(letters, 'o') ? 10000 : 0);
 }
 
@@ -840,7 +849,7 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 		letters[n++] = letter;
 		letters[n] = '\0';
 		info->aConstraintUsage[i].argvIndex = n;
-		/* SQLite checks the rows again: texts and reals compare differently */
+		/* SQLite checks the rows again, since texts and reals compare differently */
 	}
 	info->orderByConsumed = is_in_order(info, strchr(letters, 't'));
 	info->idxStr = sqlite3_mprintf("%s", letters);
@@ -898,7 +907,7 @@ static int disconnect_table(sqlite3_vtab *base)
 	for (int i = 0; i < STATEMENTS; i++)
 		free_plain(&vtab->plain[i]);
 	home_finalize(
-		vtab->home); /* its statements are prepared again if another table needs them */
+		vtab->home); /* its statements are prepared again when another table needs them */
 	home_put(vtab->home);
 	free(vtab);
 	return SQLITE_OK;

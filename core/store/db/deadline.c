@@ -1,8 +1,8 @@
 /*
  * The time by which reading must end
  *
- * SQLite checks it every STEPS steps of a statement, a cursor after a number of events. Code that
- * runs long without either is stopped by the caller of deadline_start().
+ * SQLite checks it every STEPS steps of a statement, a cursor after a number of events. The caller
+ * of deadline_start() must stop code that runs long without checking it.
  */
 #include "core/store/db/deadline.h"
 

@@ -4,13 +4,13 @@
  * Only SQLite's header is read: the file is not trusted, and SQLite would already process it when
  * opening it as a database.
  *
- * 	byte 0    "SQLite format 3", NUL
- * 	16        page size, 2 bytes
- * 	18, 19    2: a WAL is in use
- * 	24, 92    change counter; its value when byte 28 was written
- * 	28        pages of the file
- * 	60        user_version: SCHEMA_VERSION
- * 	68        application_id: SCHEMA_APPLICATION
+ *	byte 0    "SQLite format 3", NUL
+ *	16        page size, 2 bytes
+ *	18, 19    2: a WAL is in use
+ *	24, 92    change counter; its value when byte 28 was written
+ *	28        pages of the file
+ *	60        user_version: SCHEMA_VERSION
+ *	68        application_id: SCHEMA_APPLICATION
  *
  * All big-endian: https://www.sqlite.org/fileformat.html, 1.3.
  */
@@ -61,8 +61,8 @@ static int check_header(const char *path, const uint8_t *head, int64_t bytes)
 
 /*
  * Is there a journal or WAL beside the trace? A journal must be rolled back before anything is
- * read, and a WAL has part of the content. They are beside the file itself, not beside a link to
- * it.
+ * read, and a WAL has part of the content. Both are in the directory of the file itself, not of a
+ * link to it.
  */
 static bool has_more(const char *path)
 {
@@ -160,7 +160,10 @@ static int check_replaceable(const char *path, const struct stat *st)
 	return err;
 }
 
-/* Remove files beside @path: a journal or WAL, possibly planted by others; with @all, @path too. */
+/*
+ * Remove the journal and the WAL of @path, which somebody else may have created; with @all, also
+ * @path.
+ */
 static int remove_wal_files(const char *path, bool all)
 {
 	static const char *const tails[] = { "-wal", "-shm", "-journal", "" };
@@ -215,7 +218,10 @@ int file_make_way(const char *path)
 	return 0;
 }
 
-/* The trace last: a process that finds it also finds its journal and WAL. */
+/*
+ * Rename a trace with its journal and WAL; the trace last, so that a process that finds it also
+ * finds them.
+ */
 static int move_trace(const char *from, const char *to)
 {
 	static const char *const tails[] = { "-wal", "-journal", "" };

@@ -13,7 +13,7 @@ struct stored_finding {
 	const char *place;  /* verb and argument */
 	const char *object; /* its name */
 	const char *message;
-	const char *fingerprint; /* equal to that in another recording */
+	const char *fingerprint; /* equal for the same finding in another recording */
 	uint64_t count;          /* findings that the row represents */
 };
 

@@ -6,11 +6,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The ranges of the open joint trace; a process has at most one such trace. */
+/* Set by ids_name(): the parts of the joint trace that is open; a process opens at most one. */
 static const struct id_range *ranges;
 static size_t nranges;
 
-/* The names of the processes in the open trace of a job. */
+/* Set by ids_rank(): the names of the processes in the open trace of a job. */
 static const struct process_name *ranks;
 static uint32_t nranks;
 

@@ -24,7 +24,10 @@ const char *event_id_text(struct event_id id, char text[32]);
 
 enum { PROCESS_TEXT = 96 };
 
-/* The same for a process: "rank 5 (node n3)" of a job, else "process 2", "b.db process 2". */
+/*
+ * The same for a process: "rank 5 (node n3)" in the trace of a job, else "process 2", "b.db process
+ * 2".
+ */
 const char *process_id_text(uint32_t process, char text[PROCESS_TEXT]);
 
 /* The number of a thread in its own trace, as in T:N. */
@@ -40,19 +43,19 @@ struct id_range {
 };
 
 /*
- * Use these ranges in names of events and processes from now on; NULL: plain numbers. @of is
- * borrowed. Not while another thread formats names.
+ * Use the ranges @of in names of events and processes from now on; NULL: plain numbers. @of is
+ * borrowed. No other thread may format names during this call.
  */
 void ids_name(const struct id_range *of, size_t n);
 
 struct process_name {
-	char text[PROCESS_TEXT]; /* "": only its number is known */
+	char text[PROCESS_TEXT]; /* "": only the number of the process is known */
 };
 
-/* Use these names for processes 1 to @n from now on. As ids_name(). */
+/* Use these names for processes 1 to @n from now on. @names is borrowed; threads: as ids_name(). */
 void ids_rank(const struct process_name *names, uint32_t n);
 
-/* The trace of @thread, or of @process if that is 0; NULL: the trace is not joint. */
+/* The part that contains @thread, or @process if @thread is 0; NULL: the trace is not joint. */
 const struct id_range *ids_range(uint32_t thread, uint32_t process);
 
 /* An object of the trace: table `object`. Never changes while the trace is open. */
@@ -62,13 +65,13 @@ struct object {
 	enum object_kind kind;
 	uint32_t ordinal; /* 1: the first of its kind in its process */
 	uint64_t handle;  /* its address in that process */
-	uint32_t number;  /* qp_num; lkey of an MR; rkey of an MW; wq_num; else 0 */
+	uint32_t number;  /* qp_num; lkey of an MR; rkey of an MW; wq_num; 0 for other kinds */
 	uint32_t rkey;    /* of an MR */
-	uint32_t parent;  /* id of the PD, context or device it was created from; 0 none */
+	uint32_t parent;  /* id of the PD, context or device from which it was created; 0: none */
 	/* the call that created it; 0:0: it existed before the recording */
 	struct event_id created;
 	struct event_id destroyed; /* the call that destroyed it; 0:0: none did */
-	int64_t created_at;        /* ns: return of the creating call */
-	int64_t destroyed_at;      /* ns: begin of the destroying call; INT64_MAX if none */
+	int64_t created_at;        /* ns: when the creating call returned */
+	int64_t destroyed_at;      /* ns: when the destroying call began; INT64_MAX if none */
 	const char *name;          /* "qp2", unique in the process; or the device's own name */
 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number after a slash: digits only, from 1. */
+/* Read the number after a slash: only digits, from 1. */
 static bool read_process(const char *text, uint32_t *ret_process)
 {
 	unsigned long number = strtoul(text, NULL, 10);

@@ -8,8 +8,8 @@
 enum { OBJECT_NAME = 64, OBJECT_TRACE = 16 };
 
 /*
- * An object as a user names it: "qp1", of any process; "qp1/2", that of process 2; "b.db:qp1/2", if
- * several traces are read as one.
+ * An object as a user names it: "qp1" in any process; "qp1/2" in process 2; "b.db:qp1/2" in trace
+ * b.db, if several traces are read as one.
  */
 struct object_name {
 	char trace[OBJECT_TRACE]; /* ""; else "b.db" */
@@ -17,5 +17,5 @@ struct object_name {
 	uint32_t process; /* its number in @trace; 0: any */
 };
 
-/* False, with @ret_name untouched: it has another form. */
+/* Read a name. False, with *@ret_name unchanged: @text has another form. */
 bool object_name_read(const char *text, struct object_name *ret_name);

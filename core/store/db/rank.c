@@ -35,7 +35,7 @@ void rank_host(sqlite3 *db, uint32_t process, char host[RANK_WORD])
 	*host = '\0';
 	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources) && !*host; i++) {
 		if (sqlite3_prepare_v2(db, sources[i], -1, &stmt, NULL))
-			continue; /* older traces are never merged */
+			continue; /* an older trace: those are never merged */
 		sql_bind(stmt, "u", process);
 		if (sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_text(stmt, 0))
 			snprintf(host, RANK_WORD, "%s", (const char *)sqlite3_column_text(stmt, 0));

@@ -9,18 +9,18 @@
 struct sqlite3;
 
 /*
- * The rank facts of @process; the rank is -1 if the process has none, or if the table cannot be
- * read. If the launcher named no node, the node is the host of the recording.
+ * The rank of @process, its node, and so on; the rank is -1 if the process has none, or if the
+ * table cannot be read. If the launcher named no node, the node is the host of the recording.
  */
 void rank_read(struct sqlite3 *db, uint32_t process, struct rank *ret_rank);
 
-/* The host of the recording of @process: in a merged trace each part has its own. "": not known. */
+/* The host on which @process was recorded: in a merged trace each part has its own. "": unknown. */
 void rank_host(struct sqlite3 *db, uint32_t process, char host[RANK_WORD]);
 
 /* clang-format off */
 /*
- * The ranks of all processes, for a SELECT: the launcher's variables of each process are read once,
- * by rank_facts() (core/store/vtab/functions.h).
+ * The ranks of all processes as a subquery: rank_facts() (core/store/vtab/functions.h) reads the
+ * launcher's variables of each process once.
  */
 #define RANK_FACT(name) " json_extract(facts, '$." name "') AS " name
 #define SQL_RANKS                                                                          \

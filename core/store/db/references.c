@@ -1,7 +1,7 @@
 /*
  * Checking the references of the rows of a trace
  *
- * They are not trusted. The numbers of a table's rows are bounded by the number of rows
+ * References are not trusted. Row numbers of a table are bounded by its number of rows
  * (sql_max_id()); references to the table are checked against the same bound, once, when the trace
  * is opened. Readers treat a reference within the bound whose row is missing as unknown.
  *
@@ -93,8 +93,8 @@ static int read_bounds(sqlite3 *db, uint32_t most[TARGETS])
 }
 
 /*
- * OUTSIDE(bound, reference, bound, reference...): is one of the references not in its bounds? One
- * call checks a whole row, in half of the time that an expression for each reference takes.
+ * SQL function OUTSIDE(bound, reference, bound, reference...): is a reference out of its bound? One
+ * call checks a whole row, in half of the time of an expression for each reference.
  */
 static void is_outside(sqlite3_context *ctx, int n, sqlite3_value **values)
 {
@@ -111,7 +111,7 @@ static void is_outside(sqlite3_context *ctx, int n, sqlite3_value **values)
 	sqlite3_result_int(ctx, 0);
 }
 
-/* The names are those of the schema, and need no quotes. */
+/* Add an OUTSIDE() for the table. Names of the schema need no quotes. */
 static void add_condition(const struct references *from, const uint32_t *most, struct text *sql)
 {
 	const char *column = schema_columns(from->table);
@@ -177,7 +177,10 @@ static bool is_in_part(const char *table, enum part part)
 	return part == PART_ALL || calls;
 }
 
-/* The rows only: check_blocks() reads blocks, which takes a tenth of a virtual table's time. */
+/*
+ * Where to read the table: blocks are left to check_blocks(), which needs a tenth of a virtual
+ * table's time.
+ */
 static const char *source_of(const char *table)
 {
 	return is_in_part(table, PART_CALLS) ? "main." : "";
@@ -191,7 +194,7 @@ static int find_outside(sqlite3 *db, const uint32_t *most, enum part part, struc
 	int found;
 
 	for (int i = 0; references[i].table; i++) {
-		/* an older format does not have all of them: schema_check() */
+		/* an older format does not have all tables: schema_check() */
 		if (!is_in_part(references[i].table, part) ||
 		    !sql_has_table(db, references[i].table))
 			continue;
@@ -255,8 +258,8 @@ static int check_blocks(sqlite3 *db, const uint32_t *most)
 }
 
 /*
- * In the connection of a user who is in the middle of a statement, the function cannot be removed:
- * it stays, and the next check gets SQLITE_BUSY for it.
+ * If the user of the connection is in the middle of a statement, SQLite cannot remove the function:
+ * it stays, and the next check gets SQLITE_BUSY when creating it.
  */
 static int check_tables(sqlite3 *db, const uint32_t *most, enum part part)
 {
@@ -270,7 +273,7 @@ static int check_tables(sqlite3 *db, const uint32_t *most, enum part part)
 	if (!err && part != PART_SMALL)
 		err = check_blocks(db, most);
 	text_fini(&sql);
-	/* users must not see this function */
+	/* users of the connection must not see this function */
 	sqlite3_create_function(db, OUTSIDE, -1, SQLITE_UTF8, NULL, NULL, NULL, NULL);
 	return err;
 }

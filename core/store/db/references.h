@@ -3,7 +3,7 @@
  * The list of columns of the control plane that refer to rows of other tables.
  *
  * Readers use these numbers as indexes of arrays, so one out of range could demand any amount of
- * memory. A connection is used by one thread.
+ * memory. One thread at a time for each connection.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,9 +11,9 @@
 #include "core/store/db/sqlite.h"
 
 /*
- * A letter for each column. A number, where 0 or NULL means none: p process, t thread, o object, s
- * stack, m module, d device; P: a process that the trace must have; T: a time; any other letter is
- * not a reference. Columns after the last letter are not references.
+ * A letter for each column. Row numbers, 0 or NULL for none: p process, t thread, o object, s
+ * stack, m module, d device; P: a process, never 0. T: a time. Any other letter: not a reference.
+ * Columns after the last letter are not references.
  */
 struct references {
 	const char *table, *columns;
@@ -28,7 +28,7 @@ extern const struct references references[];
  */
 int references_check(sqlite3 *db);
 
-/* Is column @i of a row within the bounds 0 to @most, or NULL? */
+/* Is column @i of a row NULL, or a number from 0 to @most? */
 static inline bool references_are_in(sqlite3_stmt *row, int i, uint32_t most)
 {
 	int type = sqlite3_column_type(row, i);
@@ -38,9 +38,9 @@ static inline bool references_are_in(sqlite3_stmt *row, int i, uint32_t most)
 }
 
 /*
- * The same in two parts, which may use two connections: small tables, and `call` and `ref`. Table
- * `object` is not among them: all its rows are read when a trace is opened, and objects_load()
- * calls references_check() if one is not in these bounds.
+ * references_check() in two parts, which may use two connections: the small tables; `call` and
+ * `ref`. Neither part checks table `object`: opening a trace reads all its rows, and objects_load()
+ * calls references_check() if a row is out of these bounds.
  */
 struct references_bounds {
 	uint32_t process, thread, object;

@@ -14,7 +14,8 @@
 const struct row_table row_tables[] = {
 	{ "object", "id", { "created_at", "destroyed_at" } },
 	{ "connection", "thread, n", { "since", "until" } },
-	{ "queue", "thread, n, side", { NULL, NULL } }, /* the same for send and recv */
+	/* both sides of a queue pair have the same thread and n */
+	{ "queue", "thread, n, side", { NULL, NULL } },
 	{ NULL, NULL, { NULL, NULL } },
 };
 

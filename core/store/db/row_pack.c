@@ -1,8 +1,8 @@
 /*
  * Packing tables of many rows that differ in a few numbers
  *
- * 	temp.object  ->  main.object:     few rows
- * 	             ->  main.row_chunk:  many rows, in blocks, in the order of the key
+ *	temp.object  ->  main.object:     few rows
+ *	             ->  main.row_chunk:  many rows, in blocks, in the order of the key
  *
  * Not here: reading (row_tables.c).
  */
@@ -17,8 +17,8 @@
 
 struct pack {
 	const char *table;
-	int64_t blocks;      /* written so far */
-	int64_t first, last; /* of the batch: values of the first column */
+	int64_t blocks;      /* number of blocks written so far */
+	int64_t first, last; /* first and last value of the first column in the batch */
 	struct row_batch batch;
 	struct shapes_packer packer;
 	sqlite3_stmt *rows, *put_block;
@@ -88,7 +88,7 @@ static int take_row(struct pack *pack)
 	return row_batch_is_full(&pack->batch) ? store_block(pack) : 0;
 }
 
-/* A bit for each column of times. */
+/* Find the columns of times: a bit for each. */
 static uint64_t find_times(const struct row_table *table, sqlite3_stmt *rows)
 {
 	uint64_t times = 0;
@@ -147,7 +147,7 @@ static int copy_table(sqlite3 *db, const struct row_table *table)
 	return err;
 }
 
-/* Must the table be packed? An older format has no blocks. */
+/* Must the table be packed? A trace of an older format has no blocks. */
 static bool is_packed(sqlite3 *db, const struct row_table *table, int64_t least)
 {
 	char sql[80];

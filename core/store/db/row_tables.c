@@ -1,9 +1,9 @@
 /*
  * Tables whose rows are in blocks, as virtual tables
  *
- * The rows of all blocks are numbered from 0, in the order of the key. A query reads all of them,
- * those of a range of the first column, which is sorted, or those with a value in another column of
- * numbers: by an index in memory, which is built at its first use.
+ * The rows of all blocks are numbered from 0, in the order of the key. A query reads all rows; or a
+ * range of the first column, which is sorted; or the rows with one value in another column of
+ * numbers, found by an index in memory that its first use builds.
  *
  * The plan passed from xBestIndex to xFilter: idxNum is 1 + the column whose value is the first
  * argument, or 0; idxStr has a letter for each other argument: the first column is G greater, g
@@ -25,7 +25,7 @@
 
 enum { CACHED = 16 };
 
-/* The rows sorted by a column; those without a number in it are left out. */
+/* The rows sorted by a column; rows without a number in it are not included. */
 struct by_value {
 	struct entry {
 		int64_t value;
@@ -52,10 +52,11 @@ struct row_vtab {
 
 struct row_cursor {
 	sqlite3_vtab_cursor base;
-	const struct entry *entries; /* which name the rows; NULL: @at and @end are rows */
+	/* the entries that name the rows; NULL: @at and @end are rows */
+	const struct entry *entries;
 	size_t at, end;
 	struct cached *cached;
-	uint64_t turn; /* of @cached, while it has the cursor's block */
+	uint64_t turn; /* turn of @cached while it has the cursor's block */
 	uint32_t row;  /* index of the row in @cached */
 	struct text text;
 };
@@ -67,7 +68,7 @@ static bool is_row_after(const void *place, const void *row)
 	return ((const struct row_place *)place)->from <= *(const uint32_t *)row;
 }
 
-/* Find the block with the row, and the index of the row in it. 0 or -errno. */
+/* Find the block with row @row of the table, and the index of the row in the block. 0 or -errno. */
 static int find_row(struct row_vtab *vtab, uint32_t row, struct cached **ret_cached,
 		    uint32_t *ret_i)
 {
@@ -205,7 +206,7 @@ static int open_value(struct row_cursor *cursor, uint32_t column, int64_t value)
 	return 0;
 }
 
-/* Move one end of the cursor's range, if that narrows it. */
+/* Narrow the cursor's range by a bound of the first column. */
 static int narrow_range(struct row_cursor *cursor, char letter, int64_t value)
 {
 	bool low = letter == 'G' || letter == 'g', next = letter == 'G' || letter == 'l';
@@ -225,7 +226,8 @@ static int narrow_range(struct row_cursor *cursor, char letter, int64_t value)
 
 static int failed_with(int err)
 {
-	return err == -ETIME ? SQLITE_INTERRUPT : SQLITE_CORRUPT_VTAB; /* has been logged */
+	/* log_err() was called already */
+	return err == -ETIME ? SQLITE_INTERRUPT : SQLITE_CORRUPT_VTAB;
 }
 
 static int filter_rows(sqlite3_vtab_cursor *base, int number, const char *letters, int argc,
@@ -242,11 +244,11 @@ static int filter_rows(sqlite3_vtab_cursor *base, int number, const char *letter
 		int type = sqlite3_value_type(argv[i]);
 		int64_t value = sqlite3_value_int64(argv[i]);
 
-		if (type == SQLITE_NULL) { /* no row compares true with it */
+		if (type == SQLITE_NULL) { /* no row matches a comparison with NULL */
 			cursor->at = cursor->end = 0;
 			return SQLITE_OK;
 		}
-		if (type != SQLITE_INTEGER) /* comparing with a text or a real is left to SQLite */
+		if (type != SQLITE_INTEGER) /* SQLite compares with texts and reals */
 			continue;
 		err = number && !i ? open_value(cursor, (uint32_t)number - 1, value)
 				   : narrow_range(cursor, letters[i - !!number], value);
@@ -369,16 +371,16 @@ static char letter_of(unsigned char op)
 	}
 }
 
-/* An estimate: how many rows have the same number in the column. */
+/* Estimate how many rows have the same number in a column. */
 static double rows_of(const struct row_vtab *vtab, int column, bool is_id)
 {
 	if (!column && is_id)
 		return 1;
-	/* few threads and processes: many rows of each */
+	/* a thread or process: there are few, with many rows each */
 	return !column || column == (is_id ? 1 : 2) ? vtab->blocks.rows / 2 + 1 : 4;
 }
 
-/* The condition that leaves the fewest rows; -1: none. */
+/* The equality condition that fewest rows match; -1: none. */
 static int choose_value(const struct row_vtab *vtab, const sqlite3_index_info *info, bool is_id,
 			double *rows)
 {

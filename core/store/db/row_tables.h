@@ -2,9 +2,10 @@
 /*
  * Tables `object`, `connection` and `queue` in the blocks of table `row_chunk`.
  *
- * A program that creates objects again and again has many rows in them, which differ in a few
- * numbers: a table of ROW_TABLE_LEAST rows or more is stored in blocks, all of it. In a connection
- * that reads, a temporary table of the same name then shows the rows; main.object is empty.
+ * If a program creates objects again and again, these tables have many rows that differ in a few
+ * numbers. A table of ROW_TABLE_LEAST rows or more is stored completely in blocks: then
+ * main.object, for instance, is empty, and in a reader's connection a temporary table `object`
+ * shows the rows.
  *
  * Not thread-safe.
  */
@@ -12,7 +13,7 @@
 
 enum { ROW_TABLE_LEAST = 256 };
 
-/* Add temporary tables for those that are in blocks. 0 or -errno after log_err(). */
+/* Add temporary tables for the tables that are in blocks. 0 or -errno after log_err(). */
 int row_tables_show(sqlite3 *db);
 
 /*

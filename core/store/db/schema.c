@@ -107,7 +107,7 @@ static const char *const controls[] = {
 
 enum {
 	WHOLE = 1,    /* created when the trace is finished */
-	FOLLOWED = 2, /* needed to read a trace while it is being written */
+	FOLLOWED = 2, /* needed to read a trace that is still being written */
 	CROWDED = 4,  /* needed to find the forks of many processes */
 };
 
@@ -193,7 +193,7 @@ static bool is_unpacked(const char *what)
 static bool is_ours(const char *sql)
 {
 	static const char table[] = "CREATE TABLE ", index[] = "CREATE INDEX ";
-	const char *what = sql + sizeof(table) - 1; /* both have the same length */
+	const char *what = sql + sizeof(table) - 1; /* both literals have the same length */
 
 	if (!strncmp(sql, index, sizeof(index) - 1)) {
 		for (int i = 0; i < INDEXES; i++)
@@ -209,7 +209,9 @@ static bool is_ours(const char *sql)
 	return is_unpacked(what);
 }
 
-/* Refuse foreign triggers, views, virtual tables, generated columns: SQLite would run them. */
+/*
+ * Refuse foreign triggers, views, virtual tables, generated columns: SQLite would run their code.
+ */
 static int check_statements(sqlite3 *db)
 {
 	sqlite3_stmt *stmt;
@@ -219,7 +221,7 @@ static int check_statements(sqlite3 *db)
 		const char *sql = (const char *)sqlite3_column_text(stmt, 2);
 
 		err = 0;
-		if (sql && *sql && !is_ours(sql)) /* an index of a UNIQUE has no statement */
+		if (sql && *sql && !is_ours(sql)) /* the index of a UNIQUE has no statement */
 			err = log_why(-EPROTO,
 				      "%s: this version of verbatim does not create the %.16s "
 				      "'%.64s': the trace was modified, or is from another build; "
@@ -252,7 +254,7 @@ static const struct {
 };
 /* clang-format on */
 
-/* Is @name a table that the file's format, an older one, does not have? */
+/* Is @name a table that this version has, but the file's older format does not? */
 static bool is_newer(sqlite3 *db, const char *name)
 {
 	for (size_t i = 0; i < sizeof(newer_tables) / sizeof(*newer_tables); i++)
@@ -270,7 +272,7 @@ int schema_check(sqlite3 *db)
 		char name[32];
 
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(controls[i], "("), controls[i]);
-		/* damage is reported when the table is read */
+		/* other errors are damage, which is reported when the table is read */
 		if (sqlite3_table_column_metadata(db, "main", name, NULL, NULL, NULL, NULL, NULL,
 						  NULL) == SQLITE_ERROR &&
 		    !is_newer(db, name))

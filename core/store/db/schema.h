@@ -30,8 +30,9 @@ int schema_create_part(sqlite3 *db);
 int schema_check(sqlite3 *db);
 
 /*
- * The declaration of a table's first column, which starts with the column's name; and that of the
- * next column, which must exist. Declarations are separated by a comma and a blank.
+ * The declaration of a table's first column, which starts with the column's name; and the
+ * declaration of the column after @column, which must exist. Declarations are separated by a comma
+ * and a blank.
  */
 const char *schema_columns(const char *table);
 const char *schema_next_column(const char *column);

@@ -1,12 +1,12 @@
 /*
  * Passwords in command lines
  *
- * 	NAME	--password=X, --password X, DB_PASSWORD=X: the value of an option or a variable.
- * 		Letters of any case; "_" and "." count as "-"; "*" is any text
- * 	SHORT	-p X, unless X is a number (a port), an option, a path
- * 	SCHEME	Bearer X, as in the head of a request
- * 	TOKEN  a word with this beginning and at least this many characters
- * 	always	the password in scheme://user:password@host
+ *	NAME	--password=X, --password X, DB_PASSWORD=X: the value of an option or a variable.
+ *		Letters of any case; "_" and "." count as "-"; "*" is any text
+ *	SHORT	-p X, unless X is a number (a port), an option, a path
+ *	SCHEME	Bearer X, as in the head of a request
+ *	TOKEN  a word with this beginning and at least this many characters
+ *	always	the password in scheme://user:password@host
  *
  * A word with blanks is taken for a command line for a shell or ssh, and searched word by word,
  * unless it begins with NAME=: then the rest may be one password.
@@ -18,7 +18,7 @@
 
 enum { NAME, SHORT, SCHEME, TOKEN };
 
-/* What the next word is. */
+/* What the next word may be: anything, a secret, or perhaps a secret. */
 enum { NEXT_ANY, NEXT_SECRET, NEXT_PERHAPS };
 
 /* clang-format off */
@@ -116,7 +116,7 @@ static bool is_token(const char *at, size_t n)
 	return false;
 }
 
-/* The length of "user:password" at @at, which follows "://", and that of "user"; 0: no password. */
+/* The lengths of "user:password" at @at, which follows "://", and of "user"; 0: no password. */
 static size_t find_password(const char *at, size_t n, size_t *ret_user)
 {
 	size_t end = 0;
@@ -166,7 +166,7 @@ static bool is_harmless(const char *word, size_t n)
 	return number || strchr("-/.", *word);
 }
 
-/* Add a word without blanks. Returns what the next word is. */
+/* Add a word without blanks. Returns what the next word may be: NEXT_*. */
 static int add_plain(int next, const char *word, size_t n, struct text *to)
 {
 	size_t dashes = count_dashes(word, n);
@@ -198,7 +198,7 @@ static bool has_blank(const char *word, size_t n)
 }
 
 /*
- * Add the words of a shell's argument. A quoted password with blanks is taken to end at the first.
+ * Add the words of an argument for a shell. A quoted password is assumed to end at its first blank.
  */
 static void add_words(const char *words, size_t n, struct text *to)
 {

@@ -13,10 +13,10 @@
 
 #define SECRET_MASK "***"
 
-/* A command line whose words are added in their order. All zero: at its beginning. */
+/* A command line whose words are added in their order. Zero it before its first word. */
 struct secret_line {
-	int next; /* what the next word is, after an option: secret.c */
+	int next; /* what the next word may be, after an option: NEXT_* of secret.c */
 };
 
-/* Add the word @word, @n bytes, to @to, without its passwords. */
+/* Add the word @word of @n bytes to @to; passwords in it are replaced. */
 void secret_add_word(struct secret_line *line, const char *word, size_t n, struct text *to);

@@ -20,7 +20,7 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* SQLite's memory statistics are not used; counting takes a lock for each allocation. */
+/* Disable SQLite's memory statistics: they are not used, and take a lock for each allocation. */
 static void set_up(void)
 {
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
@@ -67,7 +67,7 @@ int sql_fail(sqlite3 *db, const char *what)
 	const char *path = sqlite3_db_filename(db, "main");
 	int err = error_of(db);
 
-	if (sqlite3_extended_errcode(db) == SQLITE_CORRUPT_VTAB) /* vtab.c has logged it */
+	if (sqlite3_extended_errcode(db) == SQLITE_CORRUPT_VTAB) /* logged by vtab.c */
 		return err;
 	if (err == -ETIME)
 		return deadline_fail();
@@ -251,7 +251,7 @@ int64_t sql_int(sqlite3 *db, const char *sql, int64_t fallback)
 	return value;
 }
 
-/* Rows may be missing: deleted by hand, or by --flight, which counts those. */
+/* Row numbers may have gaps: rows that a user has deleted, or --flight, which counts them. */
 enum { GAPS = 1 << 16, GONE_MOST = 1 << 24 };
 
 static uint32_t bound_of(sqlite3_stmt *stmt, int column)
@@ -292,7 +292,7 @@ void sql_id_bounds(sqlite3 *db, const char *const *tables, int n, uint32_t *ret_
 			  i ? ", " : "SELECT ", tables[i], tables[i]);
 	found = !sql.failed && !sqlite3_prepare_v2(db, sql.at, -1, &stmt, NULL) &&
 		sqlite3_step(stmt) == SQLITE_ROW;
-	for (int i = 0; i < n; i++) /* an older format may have no such table */
+	for (int i = 0; i < n; i++) /* an older format may lack the table */
 		ret_bounds[i] = found ? bound_of(stmt, 2 * i) : sql_id_bound(db, tables[i]);
 	sqlite3_finalize(stmt);
 	text_fini(&sql);

@@ -14,30 +14,29 @@
 /* The -errno of the last error of @db, after log_err() with @what. */
 int sql_fail(sqlite3 *db, const char *what);
 
-/* @path in a form for SQLite: here ":memory:" and "file:x" are plain file names. */
+/* Write @path so that SQLite takes it for a file name, even ":memory:" and "file:x". */
 void sql_path(const char *path, char name[4096]);
 
 /* Open the existing file @path; @flags SQLITE_OPEN_READONLY or READWRITE. 0 or -errno. */
 int sql_open(const char *path, int flags, sqlite3 **ret_db);
 
 /*
- * Settings for a file that is not trusted: no code in its schema runs, no other
- * database can be attached, statements have limits, and views are off except
- * temporary ones. 0 or -errno.
+ * Settings for a file that is not trusted: no code in its schema runs, no other database can be
+ * attached, statements have limits, and only temporary views are allowed. 0 or -errno.
  */
 int sql_distrust(sqlite3 *db);
 
 /*
  * JSON of a trace as an expression: NULL if it is damaged, or nested deeper than SQLite reads.
- * Otherwise a JSON function would fail the whole statement.
+ * Without this, a JSON function would make the whole statement fail.
  */
 #define SQL_SOUND(json) "CASE WHEN json_valid(" json ") THEN " json " END"
 
 int sql_exec(sqlite3 *db, const char *sql);
 
 /*
- * Hold the file's lock until sql_release(). Without it, each statement takes the lock and checks
- * whether the file has changed, in some ten system calls. Releasing a lock that is not held does
+ * Hold the file's lock until sql_release(). Without this, each statement takes the lock and checks
+ * whether the file has changed: some ten system calls. Releasing a lock that is not held does
  * nothing. 0 or -errno.
  */
 int sql_hold(sqlite3 *db);
@@ -61,12 +60,12 @@ int sql_step(sqlite3_stmt *stmt);
 /* Does the file have a table, not a view, named @table? Runs no statement. */
 bool sql_has_table(sqlite3 *db, const char *table);
 
-/* The first column of the first row, or @fallback. */
+/* The integer in the first column of the first row, or @fallback if there is none. */
 int64_t sql_int(sqlite3 *db, const char *sql, int64_t fallback);
 
 /*
- * The largest valid number of a row of @table. Ids are consecutive, so one far above the number of
- * rows is an error: a damaged file must not cause such an allocation.
+ * The largest valid id in @table. Ids are consecutive, so an id far above the number of rows is an
+ * error: it must not make a reader allocate an array of that length.
  */
 uint32_t sql_id_bound(sqlite3 *db, const char *table);
 
@@ -77,9 +76,9 @@ void sql_id_bounds(sqlite3 *db, const char *const *tables, int n, uint32_t *ret_
 int sql_max_id(sqlite3 *db, const char *table, uint32_t *ret_max);
 
 /*
- * Columns of the current row as C types. Files are not trusted, and in SQLite any column may hold
- * any type: so these never fail and always return a value of the type. A number out of range
- * becomes 0, which refers to nothing.
+ * Columns of the current row as C types. Files are not trusted, and a column of SQLite may hold any
+ * type; so these functions never fail, and always return a value of their type. A number out of
+ * range becomes 0, which refers to no row.
  */
 static inline uint32_t sql_u32(sqlite3_stmt *stmt, int column)
 {
@@ -98,5 +97,5 @@ static inline int64_t sql_time_or(sqlite3_stmt *stmt, int column, int64_t if_nul
 	return sqlite3_column_type(stmt, column) == SQLITE_NULL ? if_null : sql_time(stmt, column);
 }
 
-/* Owned by the caller; NULL for NULL, or if out of memory. */
+/* A copy owned by the caller; NULL if the column is NULL, or if out of memory. */
 char *sql_strdup(sqlite3_stmt *stmt, int column);

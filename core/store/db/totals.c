@@ -7,7 +7,7 @@
  *	`late` of them		came before the recording, and count as lost
  *	`overwritten` of them	were deleted; after a rotation they are among the carried ones
  *
- * and the others are in this trace.
+ * and the remaining events are in this trace.
  */
 #include "core/store/db/totals.h"
 
@@ -29,7 +29,7 @@ static const char totals_sql[] =
 	" (SELECT sum(overwritten) FROM loss WHERE NOT EXISTS"
 	"  (SELECT 1 FROM meta WHERE key = 'carried')),"
 	" (SELECT value FROM meta WHERE key = 'duration'),"
-	/* its threads ended before it: complete.c */
+	/* a process whose threads ended earlier than its row says: complete.c */
 	" (SELECT max(max(p.end, coalesce(t.end, p.end))) FROM process p"
 	"  LEFT JOIN thread t ON t.process = p.id WHERE p.end NOT NULL),"
 	" (SELECT count(*) FROM process), (SELECT count(*) FROM thread)";

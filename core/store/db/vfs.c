@@ -6,16 +6,16 @@
  * the directory can create such a journal. So SQLite accesses files only through this table of
  * functions:
  *
- * 	opened for reading   the file itself, no journal and no WAL
- * 	opened for writing   the file itself, NAME-journal and NAME-wal in the directory
- * 			     that contains the file, never through a link
- * 	anything else        temporary files without a name; no other name can be
- * 			     opened, checked or deleted
+ *	opened for reading   the file itself, no journal and no WAL
+ *	opened for writing   the file itself, NAME-journal and NAME-wal in the directory
+ *			     that contains the file, never through a link
+ *	anything else        temporary files without a name; no other name can be
+ *			     opened, checked or deleted
  *
  * An existing journal or WAL is refused if another user may have created or written it, if it has a
  * second name, or if it names a super-journal, which this program never writes.
  *
- * The locks are on the bytes that SQLite uses, so that other programs see them, but they belong to
+ * The locks are on the bytes that SQLite locks, so that other programs see them, but they belong to
  * the open file description (F_OFD_SETLK): closing another descriptor of the file does not release
  * them.
  *
@@ -56,7 +56,7 @@ struct place {
 struct file {
 	sqlite3_file base;
 	int fd;
-	struct place *place; /* NULL: read only, or not the trace itself */
+	struct place *place; /* NULL: opened for reading, or not the trace itself */
 };
 
 static pthread_mutex_t places_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -88,7 +88,7 @@ static const char *base_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* If @name is the journal or WAL of a trace that is open for writing, its directory; or -1. */
+/* The directory of @name if it is the journal or WAL of a trace that is open for writing; or -1. */
 static int dir_of(const char *name)
 {
 	int dir = -1;
@@ -189,7 +189,7 @@ static int open_journal(int dir, const char *path, bool make)
 	int fd = make ? openat(dir, name, flags | O_CREAT | O_EXCL, 0600) : -1;
 
 	if (fd >= 0)
-		return fd; /* just created by this process */
+		return fd; /* this process has just created it */
 	if (make && errno != EEXIST)
 		return -errno;
 	fd = openat(dir, name, flags);
@@ -219,7 +219,7 @@ static int check_beside(int dir, const char *path, const char *tail)
 	return fd >= 0 || fd == -ENOENT ? 0 : fd;
 }
 
-/* A link to a trace is followed once, by this function; later no link is. */
+/* Check a trace to be opened. Only this function follows a link to it, once. */
 static int check_trace(int dir, const char *path)
 {
 	struct stat st;
@@ -260,7 +260,7 @@ int vfs_check(const char *path)
 	return err;
 }
 
-/* Files: sqlite3_io_methods, of version 1 */
+/* Methods of files: sqlite3_io_methods, of version 1 */
 
 static int close_file(sqlite3_file *base)
 {
@@ -349,7 +349,8 @@ static int set_lock(sqlite3_file *file, short type, off_t from, off_t to)
 }
 
 /*
- * Any write lock excludes all others: a trace has one writer, and no readers while it is written.
+ * Any write lock excludes all other locks: a trace that is being written has one writer and no
+ * readers.
  */
 static int lock_file(sqlite3_file *file, int level)
 {
@@ -392,7 +393,7 @@ static int sector_of_file(sqlite3_file *file)
 	return SECTOR;
 }
 
-/* As SQLite's own VFS claims: a power failure does not change bytes that are not being written. */
+/* The same claim as SQLite's own VFS: a power failure changes only bytes that are being written. */
 static int traits_of_file(sqlite3_file *file)
 {
 	(void)file;
@@ -415,7 +416,7 @@ static const sqlite3_io_methods methods = {
 	.xDeviceCharacteristics = traits_of_file,
 };
 
-/* Names: sqlite3_vfs */
+/* Methods of names: sqlite3_vfs */
 
 static sqlite3_vfs *real_vfs(sqlite3_vfs *vfs)
 {
@@ -528,7 +529,7 @@ static int get_error(sqlite3_vfs *vfs, int size, char *text)
 	return errno;
 }
 
-/* Without the xDl functions: no extension can be loaded. */
+/* Without xDl functions, so that no extension can be loaded. */
 static sqlite3_vfs vfs = {
 	.iVersion = 1,
 	.zName = "verbatim",

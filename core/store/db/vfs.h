@@ -11,8 +11,8 @@ const char *vfs_name(void);
 int vfs_error(void);
 
 /*
- * May SQLite complete the trace at @path? The trace, its journal and its WAL must belong to this
- * user and be writable by nobody else. 0, or -errno after log_err(): -EINVAL the journal or WAL
- * cannot be trusted.
+ * May SQLite roll back the journal or read the WAL of the trace at @path? The trace, its journal
+ * and its WAL must belong to this user and be writable by nobody else. 0, or -errno after
+ * log_err(): -EINVAL the journal or WAL cannot be trusted.
  */
 int vfs_check(const char *path);

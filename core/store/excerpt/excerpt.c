@@ -1,10 +1,10 @@
 /*
  * Writing an excerpt
  *
- * 	excerpt_rows.c       calls, forks, marks, ...: included ones, unchanged
- * 	excerpt_data.c       posts and polls
- * 	excerpt_payload.c    their payload
- * 	excerpt_rest.c       objects, processes, modules that these refer to
+ *	excerpt_rows.c       calls, forks, marks, ... that are included, unchanged
+ *	excerpt_data.c       posts and polls
+ *	excerpt_payload.c    their payload
+ *	excerpt_rest.c       objects, processes, modules to which the others refer
  */
 #include "core/store/excerpt/excerpt_priv.h"
 
@@ -134,7 +134,7 @@ int excerpt_write(struct trace *trace, const struct excerpt *excerpt, const char
 		measure_copy(&copy, ret_size);
 	fini_copy(&copy);
 	if (!err && excerpt->scratch)
-		file_remove(to); /* an earlier excerpt is not kept */
+		file_remove(to); /* an earlier excerpt is replaced, without a copy as *.old */
 	if (!err)
 		err = file_replace(beside, to, !excerpt->scratch);
 	if (err)

@@ -1,10 +1,10 @@
 /*
  * The data plane of an excerpt
  *
- * Thread by thread, blocks are read, from chunks or from plain tables, and included rows are added
- * to batches, column by column. Two things change: the number of requests or completions of an
- * event, and with it the result of a poll; and the first included poll of a batch of an extended CQ
- * becomes an ibv_start_poll().
+ * For each thread, blocks are read from chunks or from plain tables, and included rows are added to
+ * batches, column by column. Two values change: the number of requests or completions of an event,
+ * which is also the result of a poll; and the verb of the first included poll of a batch of an
+ * extended CQ, which becomes ibv_start_poll().
  */
 #include "core/store/excerpt/excerpt_priv.h"
 
@@ -24,7 +24,7 @@ struct poll_count {
 	uint64_t handle, life;
 	int64_t last, last_in;
 	uint64_t polls, completions, empty;
-	uint64_t all_empty; /* of the trace */
+	uint64_t all_empty; /* number of empty polls in the whole trace */
 	uint32_t process, cq;
 };
 
@@ -36,11 +36,12 @@ struct copy_data {
 	struct batch batch;
 	struct packer packer;
 	sqlite3_stmt *insert;
-	bool gap;       /* was the last event left out? */
-	uint64_t older; /* events left out before excerpt->cut; first and last time of these */
+	bool gap;       /* was the last event excluded? */
+	uint64_t older; /* number of events excluded by excerpt->cut; their first and last time */
 	int64_t oldest, newest;
-	uint64_t begun; /* CQ whose ibv_start_poll() was left out; 0: a later poll was included */
-	bool *rows;     /* of the current event: is the row included? */
+	/* CQ whose ibv_start_poll() was excluded; 0: a later poll of the batch was included */
+	uint64_t begun;
+	bool *rows; /* of the current event: is the row included? */
 	size_t rows_size;
 	struct excerpt_kept kept;
 	struct poll_count *counts;
@@ -118,7 +119,7 @@ static void copy_event(struct copy_data *d, uint32_t kind)
 	copy_changed(d, FAMILY_EVENT, row, changed, &value, 1);
 }
 
-/* Copy the request at the walk's position, with its parts and elements. */
+/* Copy the request at the iterator's position, with its parts and elements. */
 static void copy_request(struct copy_data *d)
 {
 	const struct walk *at = &d->walk;
@@ -160,7 +161,9 @@ static int reserve_rows(struct copy_data *d, uint32_t n)
 	return vec_reserve(d->rows, d->rows_size, n) ? -ENOMEM : 0;
 }
 
-/* Set d->rows for the @n requests or completions. Returns the number of included ones. */
+/*
+ * Set d->rows for the @n requests or completions of @item's event. Returns how many are included.
+ */
 static uint32_t choose_rows(struct copy_data *d, struct excerpt_item *item, uint32_t n)
 {
 	uint32_t kept = 0;
@@ -190,7 +193,7 @@ static int note_rows(struct copy_data *d, uint64_t n, uint32_t count)
 	return 0;
 }
 
-/* Note that the event at the walk's position is included. */
+/* Note that event @n, at the iterator's position, is included. */
 static int note_event(struct copy_data *d, uint64_t n)
 {
 	struct excerpt_run *run = d->kept.nruns ? &d->kept.runs[d->kept.nruns - 1] : NULL;
@@ -211,7 +214,10 @@ static int note_event(struct copy_data *d, uint64_t n)
 
 /* Events */
 
-/* All requests of a failed call are included, since one of them caused the failure. */
+/*
+ * Copy a post. Of a failed one all requests are included, since any of them may have caused the
+ * failure.
+ */
 static int copy_post_event(struct copy_data *d)
 {
 	static const enum column_id changed[] = { COLUMN_nwr };
@@ -264,7 +270,7 @@ static void count_poll(struct copy_data *d, const struct excerpt_item *item, uin
 	}
 }
 
-/* The first included poll of a batch that ibv_start_poll() began must be its ibv_start_poll(). */
+/* The kind of the current poll. The first included poll of a batch becomes its ibv_start_poll(). */
 static uint32_t kind_of_poll(struct copy_data *d, uint64_t handle, bool in)
 {
 	uint32_t flags = walk_kind(&d->block, &d->walk), kind = flags & KIND_MASK;
@@ -411,7 +417,7 @@ static int copy_plain_rows(struct copy_data *d)
 	return err;
 }
 
-/* Polls that are counted */
+/* Counted polls */
 
 static int load_counts(struct copy_data *d)
 {
@@ -443,8 +449,8 @@ static int load_counts(struct copy_data *d)
 }
 
 /*
- * If the excerpt ends early, empty polls after the last included poll have no time, and are not
- * counted; otherwise all are counted.
+ * Empty polls have no time; so, if the excerpt ends early, those after the last included poll are
+ * not counted.
  */
 static int store_count(struct copy_data *d, sqlite3_stmt *insert, const struct poll_count *count)
 {
@@ -471,7 +477,7 @@ static int store_counts(struct copy_data *d)
 	return err;
 }
 
-/* Store events before the cut as a flight recorder stores overwritten ones. */
+/* Count excluded events before the cut as overwritten, as a flight recorder does. */
 static int store_older_loss(struct copy_data *d)
 {
 	sqlite3_stmt *stmt;

@@ -1,12 +1,12 @@
 /*
  * The earlier events that a trace needs if it begins at a given event
  *
- * 	control verbs    those of objects that are alive, or were when the oldest outstanding
- * 	                 request was posted: it may name them
- * 	posts and polls  those that a flight recorder keeps before its cut
- * 	                 (core/store/write/outstanding.c)
+ *	control verbs    those of objects that are alive, or were when the oldest outstanding
+ *	                 request was posted: which may name them
+ *	posts and polls  the ones that a flight recorder stores although they are before its cut
+ *	                 (core/store/write/outstanding.c)
  *
- * Failed calls have changed nothing, and are left out.
+ * Failed calls are excluded: they have changed nothing.
  */
 #include "core/store/excerpt/excerpt_from.h"
 
@@ -30,9 +30,9 @@ struct excerpt_from {
 	struct trace *trace;
 	struct excerpt_place place;
 	sqlite3_stmt *call;
-	struct carried *carried; /* sorted */
+	struct carried *carried; /* sorted by thread, n, i */
 	size_t ncarried;
-	bool *gone; /* by object */
+	bool *gone; /* by object: was it destroyed too early to be needed? */
 	uint32_t nobjects;
 };
 
@@ -71,7 +71,7 @@ static uint8_t *put_request(uint8_t *at, const struct wr *wr)
 	return at + (to.parts ? sizeof(ud) : 0);
 }
 
-/* Pass on requests one by one: a struct event_post has no space for all that one call may post. */
+/* Pass on the requests one by one: a struct event_post has no space for all requests of a call. */
 static int follow_post(struct following *f, const struct trace_event *event)
 {
 	const struct post *post = event->post;
@@ -182,7 +182,7 @@ static int follow_events(struct excerpt_from *from, struct following *f)
 	return err < 0 ? err : 0;
 }
 
-/* List the included items; @ret_oldest is when the oldest of them was posted or polled. */
+/* List the included items; *@ret_oldest: when the oldest item was posted or polled. */
 static int list_carried(struct excerpt_from *from, struct outstanding *outstanding,
 			int64_t *ret_oldest)
 {
@@ -348,8 +348,8 @@ static bool is_created_by(struct excerpt_from *from, uint32_t object, struct eve
 }
 
 /*
- * Is a call included? A failed call that creates has a result without an object. A connection
- * request creates an identifier that may outlive its listener.
+ * Is a call included? A failed creation has a result, but no object. A connection request creates
+ * an identifier that may outlive its listener.
  */
 static bool has_call(struct excerpt_from *from, const struct excerpt_item *item)
 {

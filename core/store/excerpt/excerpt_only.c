@@ -1,13 +1,13 @@
 /*
  * Some objects of a trace, with their dependencies
  *
- * 	an object     its parent, and all arguments of the call that created it (CQs, SRQ, channel)
- * 	a queue       the regions, windows and address handles of its PD: requests use these
+ *	an object     its parent, and all arguments of the call that created it (CQs, SRQ, channel)
+ *	a queue       the regions, windows and address handles of its PD, which requests use
  *
- * A call is included if all its objects are; a post if its queue is; a completion if its queue pair
- * is. Requests that other queue pairs consumed from an included SRQ are left out. If other queue
- * pairs use an included CQ, its events are left out, since they may belong to completions that are
- * left out.
+ * A call is included if all its objects are, a post if its queue is, and a completion if its queue
+ * pair is. Requests that excluded queue pairs consumed from an included SRQ are excluded. If
+ * excluded queue pairs use an included CQ, its events are excluded, since they may belong to
+ * excluded completions.
  */
 #include "core/store/excerpt/excerpt_only.h"
 
@@ -22,7 +22,7 @@
 #include "core/store/read/trace_priv.h"
 #include "core/wire/log.h"
 
-/* A request that was consumed by a queue pair that is not included. */
+/* A request that an excluded queue pair consumed. */
 struct taken {
 	uint32_t thread, i;
 	uint64_t n;
@@ -30,11 +30,11 @@ struct taken {
 
 struct excerpt_only {
 	struct trace *trace;
-	bool *objects;   /* by id */
-	bool *shared;    /* CQs that others use, too */
-	bool *processes; /* that have an included object */
+	bool *objects;   /* by id: is it included? */
+	bool *shared;    /* by id: CQs that excluded queue pairs use, too */
+	bool *processes; /* by number: does it have an included object? */
 	uint32_t nobjects, nprocesses;
-	struct taken *taken; /* sorted */
+	struct taken *taken; /* sorted by thread, n, i */
 	size_t ntaken;
 	sqlite3_stmt *refs;
 	struct objects_cache cache;
@@ -96,7 +96,7 @@ void excerpt_only_process(struct excerpt_only *only, uint32_t process)
 			excerpt_only_object(only, id);
 }
 
-/* What they depend on */
+/* Dependencies */
 
 static bool add_object(struct excerpt_only *only, uint32_t id)
 {
@@ -130,7 +130,7 @@ static bool is_queue(enum object_kind kind)
 	return kind == OBJECT_qp || kind == OBJECT_srq || kind == OBJECT_wq;
 }
 
-/* Set @used[PD] for each PD that an included queue belongs to. */
+/* Set @used[PD] for the PD of each included queue. */
 static void find_used_pds(const struct excerpt_only *only, bool *used)
 {
 	const struct object *object;
@@ -170,9 +170,12 @@ static int add_all(struct excerpt_only *only)
 	return err;
 }
 
-/* Queue pairs that are not included: their CQs are shared; true if one has an included SRQ. */
+/* Queue pairs that are not included */
 
-/* Mark the CQs of excluded queue pairs as shared. *@ret_srq: one of these uses an included SRQ. */
+/*
+ * Mark the CQs of excluded queue pairs as shared. *@ret_srq: one of these queue pairs uses an
+ * included SRQ.
+ */
 static int find_shared_cqs(struct excerpt_only *only, bool *ret_srq)
 {
 	const struct object *object, *of;

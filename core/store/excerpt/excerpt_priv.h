@@ -1,7 +1,8 @@
 #pragma once
 /*
- * Internals of an excerpt: excerpt.c has the file, excerpt_rows.c the control plane, excerpt_data.c
- * posts and polls, excerpt_payload.c payload, excerpt_rest.c the rest. Not thread-safe.
+ * Internals of an excerpt: excerpt.c writes the file, excerpt_rows.c the control plane,
+ * excerpt_data.c posts and polls, excerpt_payload.c payload, excerpt_rest.c the rest. Not
+ * thread-safe.
  */
 #include "core/store/db/sql.h"
 #include "core/store/excerpt/excerpt.h"
@@ -30,8 +31,8 @@ struct excerpt_copy {
 	const char *path;   /* of @from */
 	bool plain;         /* @from is unpacked */
 	bool has_payload;   /* @from has bytes of messages */
-	sqlite3_stmt *call; /* has an included call returned? */
-	uint64_t *events;   /* by thread: number of included events that are not carried */
+	sqlite3_stmt *call; /* statement: has an included call returned? */
+	uint64_t *events;   /* by thread: number of included events, without carried ones */
 	uint32_t nthreads;
 	bool *stacks; /* by id: is it used by an included event? */
 	uint32_t nstacks;
@@ -52,16 +53,16 @@ static inline void excerpt_count(struct excerpt_copy *copy, uint32_t thread, uin
 		copy->events[thread - 1] += n > t->carried;
 }
 
-/* Is @item included, and not after the end? */
+/* Is @item included, and not after excerpt->until? */
 bool excerpt_has(const struct excerpt_copy *copy, const struct excerpt_item *item);
 
 /* Copy the included rows of the control plane. */
 int excerpt_copy_rows(struct excerpt_copy *copy);
 
-/* After everything else: copy the stacks that are used. */
+/* Copy the stacks that included events use. Call it last. */
 int excerpt_copy_stacks(struct excerpt_copy *copy);
 
-/* After posts and polls: copy the rest that all of these refer to. */
+/* Copy the other rows to which included ones refer. Call it after posts and polls. */
 int excerpt_complete(struct excerpt_copy *copy);
 
 /* Copy the posts and polls of @thread, and its poll counts. */

@@ -2,8 +2,8 @@
  * The description of an excerpt, and rows that its events refer to
  *
  * Objects are renumbered, since their numbers have no gaps. Threads and processes keep their
- * numbers, which are part of the names of events: the row of one that is left out between two
- * others remains.
+ * numbers, since names of events contain them: an excluded one before an included one remains as an
+ * empty row.
  */
 #include "core/store/db/call_pack.h"
 #include "core/store/db/row_tables.h"
@@ -38,7 +38,7 @@ static const char numbers_sql[] =
 #undef NEW
 
 /*
- * A process without included events gets an empty row; but no row follows the last included
+ * A process without included events gets an empty row, unless it is after the last included
  * process.
  */
 static const char processes_sql[] =
@@ -76,7 +76,7 @@ static int store_counts(struct excerpt_copy *copy)
 	return err;
 }
 
-/* The first event of a process counts as one. */
+/* Include a process if one of its events is included: its first event counts as one. */
 static int count_processes(struct excerpt_copy *copy)
 {
 	sqlite3_stmt *stmt;
@@ -107,7 +107,7 @@ static int run_with(sqlite3 *db, const char *sql, int64_t value)
 	return err;
 }
 
-/* Processes and threads that ended after the excerpt have no end in it. */
+/* Remove the end of each process and thread that ended after the excerpt. */
 static int end_processes(struct excerpt_copy *copy)
 {
 	int64_t until = copy->excerpt->until.time;

@@ -17,8 +17,8 @@
 struct copy_table {
 	const char *name;
 	/*
-	 * Is the row included? 1, 0 or -errno. May change the values bound to @to. NULL: all rows
-	 * are.
+	 * Is the row included? 1, 0 or -errno. It may change the values bound to @to. NULL: all
+	 * rows are included.
 	 */
 	int (*take)(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to);
 };
@@ -104,7 +104,7 @@ static int find_call(struct excerpt_copy *copy, sqlite3_stmt *row)
 	return found;
 }
 
-/* The outputs of a call do not exist before it has returned. */
+/* Is a reference included? Those of outputs only if the call has returned. */
 static int includes_ref(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
 {
 	const char *path = (const char *)sqlite3_column_text(row, 2);
@@ -145,7 +145,7 @@ static int includes_event(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_
 	return 1;
 }
 
-/* Is a note included? It is about a whole thread, or a time. */
+/* Is a note included? It is about a whole thread or about a time. */
 static int includes_note(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
 {
 	struct event_id id = { sql_u32(row, 0), (uint64_t)sqlite3_column_int64(row, 1) };
@@ -180,7 +180,7 @@ static int includes_stack(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_
 }
 
 /*
- * In the order in which they depend on each other. Findings are not copied: they are about the
+ * The tables, each after those on which it depends. Findings are not copied: they are about the
  * whole trace.
  */
 static const struct copy_table first_tables[] = {
@@ -249,7 +249,7 @@ static int copy_table(struct excerpt_copy *copy, const struct copy_table *table)
 	struct text sql = { 0 };
 	int err = 0;
 
-	/* an older format: schema_check() */
+	/* an older format lacks the table: schema_check() */
 	if (sqlite3_table_column_metadata(copy->from, NULL, table->name, NULL, NULL, NULL, NULL,
 					  NULL, NULL))
 		return 0;

@@ -1,8 +1,8 @@
 /*
  * Completing a trace when its recording ends
  *
- * Everything is derived from what the recorder wrote, in one transaction. So
- * any process that finds a trace whose recorder died can complete it as well.
+ * One transaction derives everything from what the recorder wrote. So any process can complete a
+ * trace whose recorder died.
  *
  * Not here: objects and what refers to them (lifetimes.c, refs.c).
  */
@@ -23,19 +23,22 @@
 
 enum { FEW = 100 }; /* up to this many processes are searched without an index */
 
-/* Forks with the same pid are numbered; if a pid was reused, the last process counts. */
+/*
+ * Match forks and children with the same pid in their order; if a pid was reused, the last process
+ * counts.
+ */
 static const char forks_sql[] =
 	"UPDATE process SET (parent, fork_thread, fork_n) ="
 	" (SELECT f.process, f.thread, f.n FROM fork f JOIN process p ON p.id = f.process"
 	"  WHERE p.pid = process.forked_from AND f.fork_seq = process.fork_seq"
 	"  AND p.id < process.id ORDER BY p.id DESC LIMIT 1) WHERE forked_from IS NOT NULL;"
-	/* the parent did not record the fork */
+	/* children whose parent did not record the fork */
 	"UPDATE process SET parent = (SELECT max(p.id) FROM process p"
 	"  WHERE p.pid = process.forked_from AND p.id < process.id)"
 	" WHERE forked_from IS NOT NULL AND parent IS NULL;"
 	"UPDATE fork SET child = (SELECT p.id FROM process p"
 	"  WHERE p.fork_thread = fork.thread AND p.fork_n = fork.n);"
-	/* programs executed by a child: by pid, if the fork has one */
+	/* programs that a child executed: found by pid, if the fork has one */
 	"UPDATE fork SET child = (SELECT p.id FROM process p WHERE p.pid = fork.pid"
 	"  AND p.forked_from IS NULL AND p.start >= fork.time ORDER BY p.start LIMIT 1)"
 	" WHERE fork.pid IS NOT NULL AND child IS NULL;"
@@ -43,7 +46,7 @@ static const char forks_sql[] =
 	"  ON old.id = fork.process"
 	"  WHERE p.pid = old.pid AND p.id > old.id AND p.start >= fork.time ORDER BY p.id LIMIT 1)"
 	" WHERE how = 'exec' AND error IS NULL;"
-	/* a child whose fork has no pid: its parent's last fork before the child began */
+	/* a child of a fork without pid: of its parent's last fork before the child began */
 	"UPDATE fork SET child = c.child FROM (SELECT p.id AS child, max(f.time), f.thread AS t,"
 	"  f.n AS n"
 	"  FROM process p JOIN process parent ON parent.pid = p.ppid AND parent.id < p.id"
@@ -53,7 +56,7 @@ static const char forks_sql[] =
 	"  (SELECT child FROM fork WHERE child NOT NULL)"
 	"  GROUP BY p.id) c WHERE fork.thread = c.t AND fork.n = c.n;";
 
-/* The region at that address, the last one created if there are several. */
+/* The region at that address; the one created last if there are several. */
 static const char memory_sql[] =
 	"UPDATE memory SET mr = (SELECT o.id FROM object o JOIN call c"
 	"  ON c.thread = o.created_thread AND c.n = o.created_n"
@@ -69,7 +72,10 @@ static const char processes_sql[] =
 	"  FROM thread GROUP BY process) t WHERE t.process = process.id"
 	"  AND process.end NOT NULL AND t.end NOT NULL;";
 
-/* Attributes come from any call that queried them, the program's or ours; the last counts. */
+/*
+ * Device attributes come from any call that queried them, the program's or the recorder's; the last
+ * one counts.
+ */
 /* clang-format off */
 static const char devices_sql[] =
 	"DELETE FROM device; DELETE FROM port; DELETE FROM gid;"
@@ -130,7 +136,7 @@ struct module {
 };
 
 struct modules {
-	struct module *list; /* by process */
+	struct module *list; /* sorted by process */
 	size_t count;
 	struct objects processes; /* only the lineages are loaded */
 };
@@ -178,8 +184,8 @@ static const struct module *first_of(const struct modules *modules, uint32_t pro
 }
 
 /*
- * The module that has @ip in a stack whose newest module has number @serial: one
- * of the process, or one that an ancestor had before the fork.
+ * The module that has @ip in a stack whose newest module has number @serial: a module of the
+ * process, or one that an ancestor loaded before the fork.
  */
 static const struct module *module_at(const struct modules *modules, uint32_t process,
 				      uint32_t serial, uint64_t ip)
@@ -242,7 +248,7 @@ static int complete_frames(sqlite3 *db)
 	return err;
 }
 
-/* Are there rows that @sql selects? Preparing the statements that need some takes longer. */
+/* Does @sql select any row? Asking is faster than preparing statements that would change no row. */
 static bool has_rows(sqlite3 *db, const char *sql)
 {
 	return sql_int(db, sql, 1);
@@ -260,7 +266,7 @@ int complete_forks(sqlite3 *db)
 	return err ? err : sql_exec(db, forks_sql);
 }
 
-/* A process may end after its last event: core/store/db/totals.h. */
+/* Store the duration. A process may end after its last event: core/store/db/totals.h. */
 static int complete_duration(sqlite3 *db)
 {
 	struct totals totals = totals_read(db);
@@ -268,7 +274,7 @@ static int complete_duration(sqlite3 *db)
 	return schema_set_meta_int(db, "duration", totals.duration);
 }
 
-/* Nothing is derived from a trace without events. */
+/* Has the trace no events? Then nothing is derived. */
 static bool is_blank(sqlite3 *db)
 {
 	return !has_rows(db, "SELECT EXISTS(SELECT 1 FROM process) OR EXISTS(SELECT 1 FROM thread)"
@@ -305,7 +311,7 @@ static int derive_rows(sqlite3 *db)
 
 static int run_steps(sqlite3 *db, enum complete_state state)
 {
-	/* without events there is nothing to lose if power fails: nothing waits for the disk */
+	/* without events a power failure loses nothing, so nothing waits for the disk */
 	bool blank = is_blank(db);
 	int err = sql_exec(db, blank ? "PRAGMA synchronous=OFF; BEGIN IMMEDIATE;"
 				       "INSERT OR IGNORE INTO meta VALUES('duration', 0)"
@@ -321,7 +327,7 @@ static int run_steps(sqlite3 *db, enum complete_state state)
 
 int complete_file(sqlite3 *db)
 {
-	/* if power fails before the last change is on the disk, an empty WAL remains */
+	/* after a power failure before the last change is on the disk, an empty WAL remains */
 	static const char sql[] = "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA synchronous=OFF;"
 				  "PRAGMA journal_mode=DELETE; PRAGMA locking_mode=NORMAL;"
 				  "SELECT count(*) FROM meta; PRAGMA synchronous=NORMAL";

@@ -9,14 +9,14 @@
 enum complete_state { COMPLETE_WHOLE, COMPLETE_INTERRUPTED };
 
 /*
- * Complete the trace, write @state into its meta and make it one file. All or
- * nothing: after -errno (and log_err()) the caller may try again.
+ * Complete the trace, write @state into its meta and make it one file. On failure nothing changes:
+ * -errno after log_err(), and the caller may try again.
  */
 int complete_trace(sqlite3 *db, enum complete_state state);
 
 /*
- * Make the trace one file, without a WAL beside it. If the disk is too full for that, the trace
- * stays as it is, still complete, and the next process to open it tries again.
+ * Make the trace one file, without a WAL beside it. If the disk is too full, the trace stays as it
+ * is, still complete, and the next process that opens it tries again.
  */
 int complete_file(sqlite3 *db);
 

@@ -1,13 +1,13 @@
 /*
- * Which queue pairs were connected to which
+ * Finding which queue pairs were connected to each other
  *
  *	objects                     numbers, lifetimes, devices of queue pairs
  *	ibv_query_port, _gid*       addresses of ports; the recorder calls these for each device
- *	ibv_modify_qp               port, other end, PSNs; librdmacm calls it, too
- *	ibv_create_ah               where datagrams go
+ *	ibv_modify_qp               port, peer, PSNs; librdmacm calls it, too
+ *	ibv_create_ah               the destination of datagrams
  *
- * All calls are read before the first connection is decided: a later connection of a queue pair
- * gives more evidence on an earlier one.
+ * All calls are read before the first peer is determined: a later connection of a queue pair is
+ * evidence for an earlier one.
  */
 #include "core/store/finish/connections.h"
 
@@ -29,10 +29,10 @@ struct pass {
 	size_t *last; /* by object: 1 + index of its current connection; 0: none */
 };
 
-/* The device that @object was created on, an object; 0: unknown. */
+/* The device, an object, of the context to which @object belongs; 0: unknown. */
 static uint32_t find_device(const struct objects *objects, uint32_t object)
 {
-	/* a damaged trace may have a cycle, so at most as many steps as kinds */
+	/* a damaged trace may have a cycle: take at most as many steps as there are kinds */
 	for (int steps = 0; object && object <= objects->count && steps < OBJECT_COUNT; steps++) {
 		const struct object *o = &objects->list[object - 1];
 
@@ -69,7 +69,7 @@ static int load_hosts(struct pass *p, const struct told_calls *from)
 
 	if (err ||
 	    !sql_int(from->db, "SELECT count(*) FROM main.sqlite_master WHERE name = 'merged'", 0))
-		return err; /* an older format */
+		return err; /* an error, or an older format without the table */
 	err = sql_prepare(from->db,
 			  "SELECT first_process FROM merged WHERE first_process > 1"
 			  " ORDER BY first_process",
@@ -140,7 +140,7 @@ static void end_connection(struct pass *p, uint32_t qp, int64_t time)
 	p->last[qp] = 0;
 }
 
-/* @gid may be NULL. */
+/* The place with a LID, or if @is_global with @gid, which may be NULL. */
 static struct place make_place(uint64_t lid, uint64_t is_global, const char *gid)
 {
 	struct place place = { .lid = (uint16_t)lid };

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Which queue pairs were connected to which, from the control verbs of a trace: the only pass that
- * feeds core/model/peers.h.
+ * Which queue pairs were connected to each other, from the control verbs of a trace: only this
+ * module passes them to core/model/peers.h.
  *
  * Not thread-safe until it is complete, thread-safe afterwards.
  */
@@ -13,28 +13,28 @@
 
 struct objects;
 
-/* A queue pair and its other end, during one connection: a row of table `connection`. */
+/* A queue pair and its peer during one connection: a row of table `connection`. */
 struct connection {
 	struct event_id id; /* the call that connected it */
 	uint32_t process;
 	uint32_t qp;          /* object */
 	uint32_t peer;        /* object; 0: not in the trace */
-	enum peers_known how; /* the peer is known */
-	uint32_t dest;        /* number of the other end */
-	struct place place;   /* its address; zeros: not known */
-	int64_t since, until; /* INT64_MAX: to the end */
-	int64_t made;         /* when the call of @id returned; INT64_MAX: it did not */
+	enum peers_known how; /* how the peer is known */
+	uint32_t dest;        /* queue pair number of the peer */
+	struct place place;   /* address of the peer's port; zeros: not known */
+	int64_t since, until; /* ns; INT64_MAX: to the end of the trace */
+	int64_t made;         /* when the call of @id returned; INT64_MAX: never */
 };
 
 struct connections {
 	struct peers *peers;
-	struct connection *list; /* by qp, since */
+	struct connection *list; /* sorted by qp, since */
 	size_t count;
-	size_t *first; /* by qp: the index of its first connection, or where that would be */
+	size_t *first; /* by qp: index in @list of its first connection, or where it would be */
 	uint32_t nobjects;
 	struct place *handles; /* addresses of address handles */
 	size_t nhandles;
-	struct map handle_of; /* an object's, by 1 + its index */
+	struct map handle_of; /* object of an address handle: 1 + its index in @handles */
 };
 
 /*
@@ -54,7 +54,7 @@ const struct connection *connections_at(const struct connections *connections, u
 /* The first connection of @qp; NULL: it was never connected. */
 const struct connection *connections_first(const struct connections *connections, uint32_t qp);
 
-/* The last queue pair that was connected to @qp by @time, in both directions; 0: not known. */
+/* The last queue pair with which @qp was connected in both directions by @time; 0: unknown. */
 uint32_t connections_peer(const struct connections *connections, uint32_t qp, int64_t time);
 
 /* The destination of address handle @ah, an object; NULL: unknown. */
@@ -62,7 +62,10 @@ const struct place *connections_handle(const struct connections *connections, ui
 
 enum { CONNECTION_GID = 2 * PLACE_GID + 1 };
 
-/* The GID of a connection, as table `connection` has it, in @text; NULL: it has none. */
+/*
+ * Write the GID of a connection into @text as in table `connection`, and return it; NULL: it has
+ * none.
+ */
 const char *connection_gid(const struct connection *connection, char text[CONNECTION_GID]);
 
 /* Rebuild table `connection` from tables `object` and `call`. 0 or -errno after log_err(). */

@@ -1,7 +1,6 @@
 #pragma once
 /*
- * Tables that are derived from the calls of a trace, in addition to `object`: `connection`,
- * `queue`.
+ * Tables `connection` and `queue`, which are derived from the calls of a trace and table `object`.
  */
 #include "core/store/db/sql.h"
 

@@ -1,19 +1,17 @@
 /*
  * Deriving the objects of a trace from its calls
  *
- * An object lives from the return of its creation to the begin of its
- * destruction: so an address belongs to at most one object at a time. Only calls
- * that succeeded count; a destruction that failed (EBUSY) ends nothing. An object
- * that a library or provider creates inside another creation, and returns to the
- * application, counts as made by the outermost call. A device is made by the
- * first list that has it.
+ * An object lives from the return of its creation to the begin of its destruction: so an address
+ * belongs to at most one object at a time. Only calls that succeeded count; a destruction that
+ * failed (EBUSY) ends nothing. An object that a library or provider creates inside another
+ * creation, and returns to the application, counts as created by the outermost call. A device is
+ * created by the first device list that contains it.
  *
- * A handle that is used but was made neither in the process nor in one that it was
- * forked from is an object that existed before the recording: made by 0:0.
+ * A handle that is used, but was created neither in the process nor in an ancestor by fork, is an
+ * object that existed before the recording: created by 0:0.
  *
- * A trace of a service has millions of objects of 10 bytes each, and a recorder that
- * completes it should need little memory: so the actions are small, and sorted as
- * indexes.
+ * A trace of a service has millions of objects of 10 bytes each, and completing it should need
+ * little memory: so the actions are small, and their indexes are sorted.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -33,33 +31,37 @@ struct action {
 	int64_t time;
 	uint64_t n, handle;
 	uint32_t thread;
-	uint32_t lasts;    /* events of the thread until it returns */
-	uint32_t creation; /* index + 1; 0: it destroys */
+	uint32_t lasts;    /* number of events of the thread until the call returns */
+	uint32_t creation; /* index + 1; 0: the call destroys */
 	enum object_kind kind;
 };
 
 struct creation {
 	struct object_made made;
-	char *name; /* a device's */
+	char *name; /* name of a device */
 };
 
-/* An ordinal that was given before the trace was cut (core/store/write/forget.c). */
+/* An ordinal that was assigned before the trace was cut (core/store/write/forget.c). */
 struct given {
-	struct event_id made; /* thread 0: @ordinal is the number of objects created by the cut */
+	/* thread 0: @ordinal is the number of objects that were created before the cut */
+	struct event_id made;
 	uint32_t process, ordinal;
 	int kind;
 };
 
 struct build {
 	sqlite3 *db;
-	struct given *given; /* sorted by made */
+	struct given *given; /* sorted by @made */
 	size_t ngiven;
 	struct map processes; /* by thread */
 	struct action *actions;
 	size_t nactions;
 	struct creation *creations;
 	size_t ncreations;
-	/* until their ids are known, id is index + 1 of the action, and parent of the creation */
+	/*
+	 * before ids are assigned, id is index + 1 of the action, and parent is that of the
+	 * creation
+	 */
 	struct objects objects;
 	size_t list_size;
 	uint32_t *slots; /* open addressing: index + 1 of the last object at each address */
@@ -152,7 +154,7 @@ static int read_devices(struct build *b, const struct action *call, const struct
 	return err;
 }
 
-/* A connection request makes a new identifier. */
+/* Add an action for a connection request, which creates an identifier. */
 static int read_request(struct build *b, const struct action *call, const struct args *out)
 {
 	const char *type;
@@ -228,8 +230,8 @@ static int read_row(struct build *b, sqlite3_stmt *stmt)
 }
 
 /*
- * Read all calls that succeeded and make or destroy objects. In one pass: if the verbs were given
- * to the table (without the +), SQLite would search all blocks for each of them.
+ * Read all calls that succeeded and make or destroy objects. In one pass: without the "+", SQLite
+ * would pass each verb to the table, and search all blocks once for each verb.
  */
 static int read_calls(struct build *b)
 {
@@ -266,7 +268,7 @@ static int read_threads(struct build *b)
 	return err;
 }
 
-/* @a, @b: indexes of actions */
+/* Compare actions; @a, @b: their indexes */
 static int by_time(const void *a, const void *b, void *actions)
 {
 	const struct action *x = (const struct action *)actions + *(const uint32_t *)a;
@@ -279,7 +281,7 @@ static int by_time(const void *a, const void *b, void *actions)
 	return end_of(x) < end_of(y) ? -1 : end_of(x) > end_of(y);
 }
 
-/* The indexes of @count elements of @list, sorted. NULL if out of memory. */
+/* The sorted indexes of the @count elements of @list. NULL: out of memory. */
 static uint32_t *sort_indexes(size_t count, void *list,
 			      int (*compare)(const void *, const void *, void *))
 {
@@ -311,7 +313,7 @@ static uint32_t *slot_of(struct build *b, uint32_t process, enum object_kind kin
 	return &b->slots[i];
 }
 
-/* Room for one more address. */
+/* Make space for one more address. */
 static int reserve_slot(struct build *b)
 {
 	uint32_t *old = b->slots;
@@ -331,7 +333,7 @@ static int reserve_slot(struct build *b)
 	return b->slots ? 0 : log_err(-ENOMEM, "order %zu calls", b->nactions);
 }
 
-/* Was the object created by a call inside @outer? Then it counts as created by @outer. */
+/* Was the object created by a call inside @outer? Then @outer counts as its creator. */
 static bool is_made_inside(const struct build *b, const struct object *o,
 			   const struct action *outer)
 {
@@ -373,7 +375,7 @@ static void play_create(struct build *b, const struct action *action)
 	o->id = (uint32_t)(action - b->actions) + 1;
 }
 
-/* May the handle be that of an ancestor's object? Then it is not an unknown object. */
+/* May the handle belong to an object of an ancestor? Then it is not an unknown object. */
 static bool is_inherited(struct build *b, uint32_t process, enum object_kind kind, uint64_t handle)
 {
 	while (process && process <= b->objects.nlineages) {
@@ -400,7 +402,7 @@ static void play_destroy(struct build *b, const struct action *action)
 	}
 	o = &b->objects.list[*slot - 1];
 	if (o->destroyed_at != INT64_MAX)
-		return; /* destroyed twice, or by a call inside the one that destroyed it */
+		return; /* destroyed already, possibly by a call inside this one */
 	o->destroyed = (struct event_id){ action->thread, action->n };
 	o->destroyed_at = action->time;
 }
@@ -437,7 +439,9 @@ static int play_actions(struct build *b)
 	return err;
 }
 
-/* Handles in arguments that belong to no object: these existed before the recording. */
+/*
+ * Add an object that existed before the recording for each handle in arguments that no object has.
+ */
 static int add_unknown(struct build *b)
 {
 	sqlite3_stmt *stmt;
@@ -471,7 +475,7 @@ static int add_unknown(struct build *b)
 	return err;
 }
 
-/* @a, @b: indexes of objects */
+/* Compare objects; @a, @b: their indexes */
 static int by_creation(const void *a, const void *b, void *list)
 {
 	const struct object *x = (const struct object *)list + *(const uint32_t *)a;
@@ -486,7 +490,7 @@ static int by_creation(const void *a, const void *b, void *list)
 	return x < y ? -1 : x > y;
 }
 
-/* Sort the objects in place: the one at @order[i] goes to i. */
+/* Sort the objects in place: object @order[i] moves to i. */
 static void move_objects(struct object *list, uint32_t *order, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -558,7 +562,7 @@ static uint32_t given_ordinal(const struct build *b, const struct object *o)
 	return 0;
 }
 
-/* How many objects were numbered before the trace was cut, by process and kind. */
+/* The numbers of objects that were numbered before the trace was cut, by process and kind. */
 static uint32_t *count_given(const struct build *b)
 {
 	uint32_t *ordinals = calloc((b->objects.nlineages + 1ul) * OBJECT_COUNT, sizeof(*ordinals));
@@ -570,7 +574,7 @@ static uint32_t *count_given(const struct build *b)
 	return ordinals;
 }
 
-/* Assign ids in the order of creation; ordinals by process and kind. */
+/* Assign ids in the order of creation, and ordinals for each process and kind. */
 static int number_objects(struct build *b)
 {
 	uint32_t *ordinals = count_given(b);

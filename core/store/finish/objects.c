@@ -1,10 +1,9 @@
 /*
  * Finding the objects of a trace by address and time
  *
- * An address is used again as soon as it is free, so an object is an address and
- * an interval of time. An array sorted by process, kind, address and time has all
- * objects of an address next to each other: the one valid at a time is the last
- * one made until then.
+ * An address is used again as soon as it is free, so an object is identified by an address and an
+ * interval of time. An array sorted by process, kind, address and time has all objects of an
+ * address next to each other: at a given time, the last one created by then is valid.
  *
  * Not here: deriving objects from calls (lifetimes.c).
  */
@@ -31,7 +30,7 @@ static int compare_i64(int64_t a, int64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* Process, kind and address, without the time. */
+/* Compare process, kind and address, without the time. */
 static int compare_place(const struct object *a, const struct object *b)
 {
 	int order = compare_u64(a->process, b->process);
@@ -63,7 +62,7 @@ static int by_number(const void *a, const void *b)
 	return order ? order : compare_u64(x->id, y->id);
 }
 
-/* The objects of one place, in the order of their time: indexes from 1. */
+/* The objects with one process, kind and address, in the order of their time: indexes from 1. */
 struct chain {
 	uint32_t first, last;
 };
@@ -76,15 +75,17 @@ static int by_place(const void *a, const void *b, void *list)
 	return compare_place(&objects[x->first - 1], &objects[y->first - 1]);
 }
 
-/* Different places may have the same key: chain_object() notices. */
+/*
+ * A key of process, kind and address. Different ones may have the same key: chain_object() notices.
+ */
 static uint64_t place_key(const struct object *o)
 {
 	return o->handle * 0x9e3779b97f4a7c15ull + o->process * 0xbf58476d1ce4e5b9ull + o->kind;
 }
 
 /*
- * Append object @i to the chain of its place. 1; 0: its time is not after the last one's, or two
- * places have the same key; or -ENOMEM.
+ * Append object @i to the chain of its address. 1; 0: its time is not after that of the last one in
+ * the chain, or two addresses have the same key; or -ENOMEM.
  */
 static int chain_object(const struct objects *objects, uint32_t i, struct map *places,
 			struct chain *chains, uint32_t *next)
@@ -106,7 +107,8 @@ static int chain_object(const struct objects *objects, uint32_t i, struct map *p
 
 /*
  * Rows are in the order in which objects were created, and a program that creates many mostly
- * creates them at few places: only the places are sorted. False: the rows are in another order.
+ * creates them at few addresses: so only the addresses are sorted. False: the rows are not in that
+ * order.
  */
 static bool sort_chains(struct objects *objects, struct chain *chains, uint32_t *next)
 {
@@ -190,7 +192,7 @@ struct object *objects_at(const struct objects *objects, uint32_t process, enum 
 {
 	struct object *found = NULL;
 
-	/* ends: a process is younger than its parent */
+	/* this ends: the number of a parent is lower than its child's */
 	while (process && process <= objects->nlineages && !found && handle) {
 		const struct lineage *from = &objects->lineages[process - 1];
 		struct object key = { .id = UINT32_MAX,
@@ -225,7 +227,10 @@ struct object *objects_after(const struct objects *objects, uint32_t process, en
 /* The id of the device context that an object belongs to; 0: unknown. */
 static uint32_t find_context(const struct objects *objects, const struct object *object)
 {
-	/* context, PD, parent domain of a PD: never deep; a damaged trace may have a cycle */
+	/*
+	 * the parents are a PD, a parent domain's PD, a context: never deep; a damaged trace may
+	 * have a cycle
+	 */
 	for (int depth = 0; object && depth < 8; depth++) {
 		if (object->kind == OBJECT_context)
 			return object->id;
@@ -237,7 +242,8 @@ static uint32_t find_context(const struct objects *objects, const struct object 
 }
 
 /*
- * The last queue pair with @key's number created by @key's time, and on @context unless that is 0.
+ * The last queue pair with the number of @key created by the time of @key; if @context is not 0,
+ * only of this context.
  */
 static struct object *last_qp(const struct objects *objects, const struct object *key,
 			      uint32_t context)
@@ -260,8 +266,8 @@ static struct object *last_qp(const struct objects *objects, const struct object
 }
 
 /*
- * The queue pair with that number at @time. Two devices of a process may use the
- * same number: gives the one on the device of CQ @cq (an id, 0: any).
+ * The queue pair with that number at @time. Two devices of a process may use the same number: then
+ * the queue pair on the device of CQ @cq (an id; 0: any) is returned.
  */
 static struct object *find_qp(const struct objects *objects, uint32_t process, uint32_t number,
 			      uint32_t cq, int64_t time)
@@ -349,7 +355,7 @@ static bool is_in(const struct row_value *value, uint32_t most)
 	       (value->kind == ROW_NUMBER && value->number >= 0 && value->number <= most);
 }
 
-/* Are the references of a row within bounds? */
+/* Are the row's references to other tables within @bounds? */
 static bool is_sound(const struct row_value *row, const struct references_bounds *bounds)
 {
 	return is_in(&row[ID], bounds->object) && is_in(&row[PROCESS], bounds->process) &&
@@ -383,7 +389,7 @@ static int load_name(struct text *name, const struct row_value *value, struct ob
 	return o->name ? 0 : log_err(-ENOMEM, "read object %u", o->id);
 }
 
-/* Rows are in the order of their numbers, of which none is left out. */
+/* Add an object. Rows are in the order of their numbers, without gaps. */
 static int load_object(struct object_loader *loader, const struct row_value *row)
 {
 	int64_t id = row[ID].number;
@@ -423,12 +429,12 @@ static int visit_object(void *arg, const struct row_value *row)
 	return err ?: load_object(loader, row);
 }
 
-/* Check that a walk up the parents ends at a context or device. */
+/* Check that the parents of each object lead to a context or a device. */
 static int check_parents(const struct objects *objects)
 {
 	enum {
 		DEPTH = 16
-	}; /* device, context, PD, parent domain, queue pair, ...: never that deep */
+	}; /* device, context, PD, parent domain, queue pair, ...: fewer than this */
 
 	for (uint32_t i = 0; i < objects->count; i++) {
 		uint32_t id = i + 1, steps = 0;
@@ -474,7 +480,10 @@ void objects_fini(struct objects *objects)
 	*objects = (struct objects){ 0 };
 }
 
-/* Two answers with the same hash may be requested in turn: both are cached, the newer one first. */
+/*
+ * Replace the older of two entries, and put the newer one first: queries for two answers with the
+ * same hash may alternate.
+ */
 static struct objects_cached *replace_entry(struct objects_cache *cache, unsigned int i)
 {
 	cache->entries[i ^ 1] = cache->entries[i];
@@ -498,7 +507,7 @@ uint32_t objects_cache_at(struct objects_cache *cache, const struct objects *obj
 	return e->id;
 }
 
-/* The time when the next queue pair of the process gets that number. */
+/* When the process creates the next queue pair with that number. */
 static int64_t qp_number_end(const struct objects *objects, uint32_t process, uint32_t number,
 			     int64_t time)
 {

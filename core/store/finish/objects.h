@@ -10,7 +10,7 @@
 
 /* The ancestry of a process. */
 struct lineage {
-	uint32_t parent; /* process, 0 none */
+	uint32_t parent; /* number of the process; 0: none */
 	int64_t fork_time;
 	int64_t start;
 };
@@ -21,15 +21,15 @@ struct objects {
 	struct object **by_handle; /* by process, kind, handle, created_at */
 	struct object **qps;       /* by process, number, created_at */
 	uint32_t nqps;
-	struct lineage *lineages; /* by process - 1 */
+	struct lineage *lineages; /* by number of the process - 1 */
 	uint32_t nlineages;
 };
 
 struct references_bounds;
 
 /*
- * Read tables `object` and `process`. @bounds: of the references of objects, if these were not
- * checked before; or NULL. Returns 0 or -errno after log_err().
+ * Read tables `object` and `process`. @bounds: bounds for the references of objects; NULL: these
+ * were checked before. Returns 0 or -errno after log_err().
  */
 int objects_load(sqlite3 *db, const struct references_bounds *bounds, struct objects *ret_objects);
 
@@ -42,7 +42,7 @@ void objects_fini(struct objects *objects);
 /* Build objects->by_handle and objects->qps from objects->list. 0 or -ENOMEM. */
 int objects_index(struct objects *objects);
 
-/* As trace_object_at(). */
+/* Same as trace_object_at(). */
 struct object *objects_at(const struct objects *objects, uint32_t process, enum object_kind kind,
 			  uint64_t handle, int64_t time);
 
@@ -50,7 +50,7 @@ struct object *objects_at(const struct objects *objects, uint32_t process, enum 
 struct object *objects_after(const struct objects *objects, uint32_t process, enum object_kind kind,
 			     uint64_t handle, int64_t time);
 
-/* An object's number, keys, and parent's handle (0: none), from the call that created it. */
+/* An object's number and keys, and its parent's handle (0: none), from the call that created it. */
 struct object_made {
 	uint32_t number, rkey;
 	enum object_kind parent_kind;
@@ -67,8 +67,8 @@ int objects_build(sqlite3 *db);
  */
 struct objects_cached {
 	uint32_t process, cq, id;
-	int kind;            /* -1: by number */
-	uint64_t handle;     /* or the number */
+	int kind;            /* enum object_kind; -1: a queue pair, by its number */
+	uint64_t handle;     /* the handle, or the queue pair number */
 	int64_t from, until; /* the answer is valid for these times */
 };
 
@@ -77,8 +77,7 @@ struct objects_cache {
 };
 
 /*
- * The index of the first of two entries that may have an answer; the other one is at this index ^
- * 1.
+ * The index of the first of two entries that may have an answer; the second is at this index ^ 1.
  */
 static inline unsigned int objects_entry(uint32_t process, int kind, uint64_t handle, uint32_t cq)
 {
@@ -96,7 +95,7 @@ static inline bool objects_answers(const struct objects_cached *e, uint32_t proc
 	       time >= e->from && time < e->until;
 }
 
-/* NULL: it is not cached. */
+/* The entry with the answer at @time; NULL: it is not cached. */
 static inline const struct objects_cached *objects_cached(const struct objects_cache *cache,
 							  uint32_t process, int kind,
 							  uint64_t handle, uint32_t cq,
@@ -118,7 +117,7 @@ uint32_t objects_cache_at(struct objects_cache *cache, const struct objects *obj
 uint32_t objects_cache_qp(struct objects_cache *cache, const struct objects *objects,
 			  uint32_t process, uint32_t number, uint32_t cq, int64_t time);
 
-/* Returns the id, 0 if there is none. */
+/* The id of the object; 0: none. */
 static inline uint32_t objects_cached_at(struct objects_cache *cache, const struct objects *objects,
 					 uint32_t process, enum object_kind kind, uint64_t handle,
 					 int64_t time)

@@ -1,8 +1,8 @@
 /*
- * Which queues objects have, and which they use
+ * Finding which queues objects have, and which they use
  *
- *	queue pair	send: completes at its send_cq
- *			recv: at its recv_cq; the requests may be in an SRQ
+ *	queue pair	send: requests complete in send_cq
+ *			recv: in recv_cq; the requests may be in an SRQ
  *	SRQ, WQ		recv
  *	CQ		cq
  *
@@ -19,8 +19,8 @@
 #include "core/wire/log.h"
 
 /*
- * The arguments with the requested depth, and with the granted one if the verb changes its
- * argument.
+ * The arguments with the requested depth; after the call they have the granted depth, if the verb
+ * changes its argument.
  */
 static const struct {
 	enum queue_side side;
@@ -28,9 +28,9 @@ static const struct {
 } depths[] = {
 	{ QUEUE_SEND, ARG(qp_init_attr.cap.max_send_wr) },
 	{ QUEUE_SEND, ARG(qp_init_attr_ex.cap.max_send_wr) },
-	{ QUEUE_SEND, ARG(qp_attr.cap.max_send_wr) }, /* providers */
+	{ QUEUE_SEND, ARG(qp_attr.cap.max_send_wr) }, /* verbs of providers */
 	{ QUEUE_SEND, ARG(attr_ex.cap.max_send_wr) },
-	{ QUEUE_SEND, ARG(attr.cap.max_send_wr) }, /* ibv_modify_qp(), too */
+	{ QUEUE_SEND, ARG(attr.cap.max_send_wr) }, /* also ibv_modify_qp() */
 	{ QUEUE_RECV, ARG(qp_init_attr.cap.max_recv_wr) },
 	{ QUEUE_RECV, ARG(qp_init_attr_ex.cap.max_recv_wr) },
 	{ QUEUE_RECV, ARG(qp_attr.cap.max_recv_wr) },
@@ -69,7 +69,7 @@ static bool is_wanted_verb(enum verb verb)
 	       (verb_infos[verb].effect == EFFECT_CREATE && is_queue(verb_infos[verb].object));
 }
 
-/* -1: not known. */
+/* The depth in the arguments; -1: not known. */
 static int64_t find_depth(const struct args *args, enum queue_side side)
 {
 	int64_t depth;
@@ -207,7 +207,7 @@ static int index_rows(struct pass *p)
 int queue_table_learn(const struct told_calls *sources, size_t n, const struct objects *objects,
 		      struct queue_table *ret)
 {
-	/* few calls of ibv_modify_qp() change the queues, those with "cap" */
+	/* of the calls of ibv_modify_qp() only the few with "cap" change the queues */
 	static const char changes[] = "(verb <> 'ibv_modify_qp' OR args LIKE '%\"cap\":%')";
 	struct queue_table t = { 0 };
 	struct pass p = { .t = &t, .objects = objects };

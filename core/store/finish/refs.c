@@ -42,9 +42,8 @@ struct row {
 };
 
 /*
- * For each row of @select (thread, n, process, kind, handle, time, depth, key) run
- * @update (object, thread, n, key). The key tells the row from others of the same
- * event.
+ * For each row of @select (thread, n, process, kind, handle, time, depth, key) run @update (object,
+ * thread, n, key). The key identifies the row among those of an event.
  */
 static int resolve_refs(sqlite3 *db, const struct objects *objects, const char *select,
 			const char *update)
@@ -87,7 +86,7 @@ static void kind_of_verb(sqlite3_context *context, int n, sqlite3_value **values
 				    SQLITE_STATIC);
 }
 
-/* The handle in `call` is the object that the verb acts on, or the one that it made. */
+/* The handle in `call`: of the object that the verb acts on, or of the object that it created. */
 static const char calls[] =
 	"SELECT thread, n, process, kind_of_verb(verb), handle,"
 	" CASE WHEN failed = 0 AND makes(verb) THEN end ELSE begin END, depth, 0"
@@ -137,7 +136,11 @@ static uint32_t resolve_call(struct blocks *b, uint32_t thread, uint32_t process
 	row.object = find_id(b->objects, thread, &row, verb < 0 ? -1 : (int)verb_infos[verb].object,
 			     row.handle, makes ? row.end : row.begin);
 	if (verb == VERB_ack_async_event)
-		row.object = 0; /* that of its event */
+		/*
+		 * references of outputs are found at the end; the object belongs to the call's
+		 * event
+		 */
+		row.object = 0;
 	for (size_t k = 0; k < row.nrefs; k++) {
 		struct ref_row ref = call_block_ref(&b->block, i, k);
 		uint32_t object =

@@ -12,8 +12,8 @@
 #include "core/store/db/sql.h"
 
 /*
- * A trace whose calls are read. If it is part of a joint trace: how many threads, processes and
- * objects come before its own, and the conversion of its times; NULL: unchanged.
+ * A trace whose calls are read. If it is part of a joint trace: the numbers of threads, processes
+ * and objects of earlier parts, and the conversion of its times; NULL: unchanged.
  */
 struct told_calls {
 	sqlite3 *db;
@@ -27,8 +27,8 @@ struct told_call {
 	struct event_id id;
 	enum verb verb;
 	uint32_t process, object;
-	int64_t begin, end;      /* INT64_MAX: it never returned */
-	const struct args *args; /* have been parsed */
+	int64_t begin, end;      /* ns; end INT64_MAX: it never returned */
+	const struct args *args; /* parsed already */
 	const struct args *out;
 };
 

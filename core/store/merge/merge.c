@@ -24,7 +24,7 @@
 #include "core/store/read/trace_priv.h"
 #include "core/wire/log.h"
 
-/* Table by table and part by part, so that all tables grow at their ends. */
+/* Copy table by table, and of each table part by part, so that each table is appended to only. */
 static int copy_parts(struct merge *merge)
 {
 	int err = 0;
@@ -49,7 +49,7 @@ static int fill_merged(struct merge *merge)
 		err = copy_parts(merge);
 	if (!err)
 		err = merge_describe(merge);
-	if (!err) /* the two ends of a connection may be in two traces */
+	if (!err) /* the two queue pairs of a connection may be in two traces */
 		err = derive_tables(merge->to);
 	if (!err)
 		err = call_pack_end(merge->to) ?: row_tables_end(merge->to, ROW_TABLE_LEAST);

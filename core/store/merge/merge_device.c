@@ -2,8 +2,8 @@
  * The devices of a merged trace
  *
  * A device in two traces of one machine is one device. If a device of another machine has the same
- * name, as nearly all do, it becomes "mlx5_0@host".
- * Counters of one device in two traces are distinguished by the trace.
+ * name, as nearly all do, it becomes "mlx5_0@host". If two traces have counters of one device, rows
+ * of both are copied, with the number of the trace.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -84,7 +84,7 @@ static int add_device(struct merge *merge, struct merge_part *part, sqlite3_stmt
 	return sql_run(to, "ut", part->device[id], name);
 }
 
-/* Copy the counter values of @table, with a time in column @time; -1: it has none. */
+/* Copy the counter values of @table, with a time in column @time; -1: the table has no times. */
 static int copy_counters(struct merge *merge, struct merge_part *part, const char *table, int time)
 {
 	const unsigned int number = (unsigned int)(part - merge->parts) + 1;
@@ -92,7 +92,7 @@ static int copy_counters(struct merge *merge, struct merge_part *part, const cha
 	char sql[96];
 	int err;
 
-	/* an older format: schema_check() */
+	/* an older format lacks the table: schema_check() */
 	if (!sql_has_table(part->db, table))
 		return 0;
 	snprintf(sql, sizeof(sql), "SELECT * FROM %s WHERE merged = 0", table);

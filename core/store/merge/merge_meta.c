@@ -1,8 +1,8 @@
 /*
  * Table `meta` of a merged trace
  *
- * Table `meta` describes the merged trace: it has the values on which the traces agree, else a
- * value that holds for all. Tables `merged` and `merged_meta` describe each of them.
+ * It has the values that are equal in all traces; for others it has a value that is true for all of
+ * them. Tables `merged` and `merged_meta` describe each single trace.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,16 +19,16 @@
 #include "core/wire/log.h"
 
 enum rule {
-	IF_SAME,  /* else it is unknown */
-	OR_MIXED, /* else "several" */
-	ALL_OF,   /* each text once */
+	IF_SAME,  /* the common value, else none */
+	OR_MIXED, /* the common value, else "several" */
+	ALL_OF,   /* all texts, each once */
 	SUM,
 	MOST,
 };
 
 /*
- * Not here: the time line, below; recorder and recorder_start, since a merged trace has no
- * recorder.
+ * The keys of table meta, without those of the time line (below), and without recorder and
+ * recorder_start, since a merged trace has no recorder.
  */
 static const struct {
 	const char *key;
@@ -80,7 +80,7 @@ static bool has_any(const struct merge *merge, const char *key)
 	return false;
 }
 
-/* Does no earlier trace have this text? */
+/* Does no trace before trace @i have its text for @key? */
 static bool is_new(const struct merge *merge, size_t i, const char *key)
 {
 	const char *its = meta_of(merge, i, key);
@@ -143,7 +143,7 @@ static int put_rule(const struct merge *merge, const char *key, enum rule rule)
 }
 
 /*
- * Write time 0 of the merged trace in the clock of the first trace; in ticks, too, if all traces
+ * Write time 0 of the merged trace on the clock of the first trace; in ticks, too, if all traces
  * count the same ticks.
  */
 static int put_time_zero(const struct merge *merge)
@@ -188,7 +188,7 @@ static int put_summary_line(const struct merge *merge)
 	return err ?: schema_set_meta(merge->to, "state", interrupted ? "interrupted" : "complete");
 }
 
-/* Each */
+/* Each single trace */
 
 static int put_part_meta(const struct merge *merge, size_t i)
 {

@@ -1,8 +1,8 @@
 /*
  * The control plane of a merged trace
  *
- * Rows are copied except for references, which are renumbered, and times. The list of references
- * has the kind of each column (core/store/db/references.h).
+ * Rows are copied; references are renumbered, and times are converted. The list of references has
+ * the kind of each column (core/store/db/references.h).
  */
 #include <errno.h>
 #include <string.h>
@@ -14,14 +14,14 @@
 #include "core/wire/log.h"
 
 /*
- * Tables that other functions merge (merge_device.c, merge_data.c); findings, which belong to one
- * trace; tables that are derived again (core/store/finish/derive.c); and blocks, whose calls become
- * rows in a merged trace.
+ * Tables that are not copied as rows: other functions merge them (merge_device.c, merge_data.c);
+ * findings belong to one trace; some are derived again (core/store/finish/derive.c); and calls in
+ * blocks become rows in a merged trace.
  */
 static const char *const apart[] = { "device", "connection",    "queue",      "finding",
 				     "chunk",  "payload_chunk", "call_chunk", "row_chunk" };
 
-/* The number of rows of earlier parts. */
+/* How many rows of kind @what do the earlier parts have? */
 static uint32_t count_before(const struct merge_part *part, char what)
 {
 	switch (what) {
@@ -84,7 +84,7 @@ static int copy_rows(struct merge *merge, const struct merge_part *part, const c
 	return err;
 }
 
-/* The statement that all parts share: it takes @columns values. */
+/* Prepare the INSERT that all parts share, with @columns values. */
 static int prepare_insert(struct merge *merge, const struct references *table, int columns,
 			  sqlite3_stmt **ret_to)
 {
@@ -103,7 +103,7 @@ static int prepare_insert(struct merge *merge, const struct references *table, i
 	return err;
 }
 
-/* @to is made for the first part that has the table. */
+/* Copy the table of a part. *@to is prepared for the first part that has the table. */
 static int copy_part(struct merge *merge, const struct merge_part *part,
 		     const struct references *table, sqlite3_stmt **to)
 {
@@ -111,7 +111,7 @@ static int copy_part(struct merge *merge, const struct merge_part *part,
 	struct text sql = { 0 };
 	int err;
 
-	/* an older format: schema_check() */
+	/* an older format lacks the table: schema_check() */
 	if (!sql_has_table(part->db, table->table))
 		return 0;
 	text_addf(&sql, "SELECT * FROM %s", functions_source(table->table));

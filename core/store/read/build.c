@@ -1,9 +1,9 @@
 /*
  * Rebuilding the arguments of a recorded call in memory
  *
- * Like the codec, but from JSON to memory: each value is stored at its field's offset, an embedded
- * structure at its own. The target of a pointer gets separate memory, whose address is stored at
- * the offset. All of that memory is in one list, freed together.
+ * Each value of the JSON is stored at the offset of its field, and an embedded structure at its
+ * offset. The target of a pointer gets separate memory, whose address is stored at the offset. All
+ * of that memory is in one list, freed together.
  */
 #include "core/store/read/build.h"
 
@@ -16,7 +16,7 @@
 #include "core/wire/codec.h"
 #include "core/wire/log.h"
 
-enum { SIZE_MAX_SENSIBLE = 1 << 16 }; /* of a structure */
+enum { SIZE_MAX_SENSIBLE = 1 << 16 }; /* of a structure, bytes */
 
 struct piece {
 	struct piece *next;
@@ -131,8 +131,8 @@ static void put_element(struct build *build, const struct struct_info *type, cha
 }
 
 /*
- * Store a pointer to the elements of the JSON, with space for at least @more elements, the number
- * that another argument gives.
+ * Store a pointer to the elements of the JSON, with space for at least @more elements, which
+ * another argument counts.
  */
 static void put_pointer(struct build *build, const struct field_info *field, char *at,
 			const struct json_node *from, size_t more)
@@ -148,7 +148,7 @@ static void put_pointer(struct build *build, const struct field_info *field, cha
 	memcpy(at, &memory, sizeof(memory));
 }
 
-/* The number in the field that counts @field, at most the recorder's limit: it may be damaged. */
+/* The value of the field that counts @field, limited as by the recorder: it may be damaged. */
 static size_t count_elements(const struct struct_info *info, const struct field_info *field,
 			     char *base)
 {
@@ -185,7 +185,7 @@ static void put_field(struct build *build, const struct field_info *field, char 
 	case FIELD_SOCKADDR:
 	case FIELD_BLOB:
 	case FIELD_PRIVATE:
-		break; /* used only by librdmacm, which replay does not call */
+		break; /* only verbs of librdmacm use it, which a replay does not call */
 	case FIELD_OBJ:
 	case FIELD_ADDR:
 		store_number(field, at, build->resolve(build->arg, field, (uint64_t)get_int(from)));
@@ -216,7 +216,8 @@ static void put_struct(struct build *build, const struct struct_info *info, char
 		if (value && !is_counted(field))
 			put_field(build, field, base + field->offset, value);
 	}
-	for (unsigned int i = 0; i < info->nfields; i++) { /* pointers last: they need the counts */
+	/* pointers last: they need the values of the count fields */
+	for (unsigned int i = 0; i < info->nfields; i++) {
 		const struct field_info *field = &info->fields[i];
 		const struct json_node *value = find_value(from, field);
 
@@ -226,7 +227,7 @@ static void put_struct(struct build *build, const struct struct_info *info, char
 	}
 }
 
-/* The number of elements that the verb may write: the call's value, or else the limit. */
+/* The number of elements that the verb may write: its argument, or else the limit. */
 static size_t count_room(const struct struct_info *info, const struct field_info *field,
 			 uint64_t *args)
 {
@@ -235,7 +236,7 @@ static size_t count_room(const struct struct_info *info, const struct field_info
 	return field->count >= 0 ? count_elements(info, field, (char *)args) : 1;
 }
 
-/* Arguments that the verb only writes have no value in the JSON. */
+/* Reserve memory for an argument that the verb only writes: the JSON has no value for it. */
 static void reserve_out(struct build *build, const struct struct_info *info, uint64_t *args,
 			unsigned int index)
 {
@@ -295,7 +296,7 @@ void build_free(struct build *build)
 	free(build);
 }
 
-enum { OUT_WORDS = 8192 }; /* the most that an event of a ring has */
+enum { OUT_WORDS = 8192 }; /* the maximum of an event in a ring */
 
 static bool write_outs(struct args_writer *json, enum verb verb, const uint64_t *words,
 		       size_t nwords)

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Objects that a call was given or returned: table `ref`. Not thread-safe.
+ * Objects that a call used or returned: table `ref`. Not thread-safe.
  */
 #include <stdint.h>
 
@@ -10,7 +10,7 @@ struct trace;
 struct call_refs;
 
 struct call_ref {
-	uint32_t object;  /* 0: damaged */
+	uint32_t object;  /* 0: the row is damaged */
 	const char *path; /* "qp_init_attr.send_cq", "out.cq", NULL: damaged; borrowed until the */
 			  /* next one */
 };
@@ -18,7 +18,7 @@ struct call_ref {
 /* For one trace, not a joint one. 0 or -errno after log_err(). */
 int call_refs_open(struct trace *trace, struct call_refs **ret_refs);
 
-/* Start with the references of @call, in the order of objects and paths. */
+/* Start with the references of @call; they are sorted by object and path. */
 void call_refs_of(struct call_refs *refs, struct event_id call);
 
 /* The next reference: 1, 0 at the end, or -errno after log_err(). */

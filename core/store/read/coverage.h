@@ -15,7 +15,8 @@ struct trace;
 /* Blind spots of one kind, summed up for each function. */
 struct coverage_sum {
 	const char *what;
-	const char *function; /* of a provider, called or imported directly; else NULL */
+	/* a provider's function that was called or imported directly; else NULL */
+	const char *function;
 	uint64_t times;
 };
 
@@ -26,15 +27,18 @@ int coverage_sums(struct trace *trace, void (*each)(void *arg, const struct cove
 /* A function of a provider that a process called directly. */
 struct coverage_direct {
 	uint32_t process;
-	const char *function; /* NULL: damaged */
+	const char *function; /* NULL: the row is damaged */
 	uint64_t times;
-	struct event_id first; /* 0:0: not known */
-	int64_t time;          /* of it */
+	struct event_id first; /* first call; 0:0: not known */
+	int64_t time;          /* time of the first call, ns */
 };
 
-/* Call @each for each process and function, in order of time. 0 or -errno after log_err(). */
+/*
+ * Call @each for each process and function, in the order of the first calls. 0 or -errno after
+ * log_err().
+ */
 int coverage_directs(struct trace *trace,
 		     void (*each)(void *arg, const struct coverage_direct *direct), void *arg);
 
-/* May blind spots have hidden data verbs, so that messages are missing in the trace? */
+/* May data verbs be missing because of blind spots, so that the trace lacks messages? */
 bool coverage_hides_data(struct trace *trace);

@@ -1,12 +1,12 @@
 /*
  * All events of one trace in time order
  *
- * A heap has the threads by the time of their next events; at equal times the lower thread is
- * first. The ends of processes, which are in no thread, are merged in, after everything else at
- * that time.
+ * A heap has the threads, sorted by the time of their next events; at equal times the thread with
+ * the lower number is first. The ends of processes, which belong to no thread, come after all other
+ * events at that time.
  *
- * Completions are matched to their requests meanwhile, unless only one of N verbs was recorded,
- * since most matches would be wrong. Matching needs every event since the start, even if the filter
+ * The cursor also matches completions to their requests, unless only one of N verbs was recorded:
+ * then most matches would be wrong. Matching needs every event since the start, even if the filter
  * selects only some; only a filter on processes, or on control verbs, avoids reading the others.
  *
  * Decoded data of threads is cached up to a limit. Above it, the data of threads at the end of the
@@ -23,9 +23,10 @@
 #include "core/wire/log.h"
 
 enum {
-	HELD_MAX = 640 << 20, /* bytes decoded; a thread usually has about 1 MB */
+	HELD_MAX = 640 << 20, /* bytes of decoded data; a thread usually has about 1 MB */
 	LOOKS = 1024,         /* events between two checks of the deadline */
-	TELL_EVERY = 8192,    /* between reports of progress; matching one takes 0.1 ms at worst */
+	/* events between reports of progress; matching an event takes 0.1 ms at worst */
+	TELL_EVERY = 8192,
 };
 
 static bool is_before(const struct leaf *a, const struct leaf *b)
@@ -91,7 +92,8 @@ static uint32_t find_object(struct cursor *cursor, enum object_kind kind, uint64
 
 static void match_poll(struct cursor *cursor, struct poll *poll)
 {
-	struct wc *wcs = (struct wc *)poll->wc; /* owned by the stream, filled in for this event */
+	/* the stream's own; the cursor completes it for this event */
+	struct wc *wcs = (struct wc *)poll->wc;
 
 	for (uint32_t i = 0; i < poll->nwc; i++) {
 		struct wc *wc = &wcs[i];
@@ -114,8 +116,8 @@ static void match_poll(struct cursor *cursor, struct poll *poll)
 }
 
 /*
- * Find the objects of the current event, and match it. Its structure is the stream's own, filled in
- * for this event: a copy would wait for the stores that have just been made.
+ * Find the objects of the current event, and match it. The event's structure belongs to the stream
+ * and is completed in place: copying it would stall on the stream's latest stores.
  */
 static int resolve_event(struct cursor *cursor)
 {
@@ -152,8 +154,8 @@ static int resolve_event(struct cursor *cursor)
 }
 
 /*
- * Free decoded data, down to three quarters of the limit, but not that of the thread whose event
- * was returned last.
+ * Free decoded data until three quarters of the limit are left, but not the data of the thread
+ * whose event was returned last.
  */
 static __attribute__((cold)) void trim_streams(struct cursor *cursor)
 {
@@ -175,8 +177,8 @@ static int next_of_threads(struct cursor *cursor)
 }
 
 /*
- * The event returned last is memory of the top stream, so the heap is reordered only when the next
- * event is requested.
+ * Put the top stream at its new position. Only when the next event is requested: the event returned
+ * last is in this stream's memory.
  */
 static void restore_heap(struct cursor *cursor)
 {
@@ -234,7 +236,7 @@ static int return_exit(struct cursor *cursor, const struct process *p)
 	return err ? err : 1;
 }
 
-/* The next event, whether the filter selects it or not: 1, 0 at the end. */
+/* The next event before filtering: 1, 0 at the end. */
 static int next_unfiltered(struct cursor *cursor)
 {
 	const struct process *ended;

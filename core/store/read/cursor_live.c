@@ -32,13 +32,13 @@ static uint32_t qp_at(struct cursor *cursor, uint32_t number, uint32_t cq)
 
 static int take_call(struct cursor *cursor)
 {
-	/* the call is memory of the stream, and may be changed */
+	/* the call is in the stream's memory, so it may be changed */
 	return live_call(cursor->trace->live, &cursor->event, (struct call *)cursor->event.call);
 }
 
 /*
- * The end of a process whose threads have been read to their ends: no other event of the process
- * can follow.
+ * The next process that ended and whose threads have been read completely: no other event of it can
+ * follow.
  */
 static const struct process *next_exit(struct cursor *cursor)
 {
@@ -96,7 +96,7 @@ static int make_room(struct cursor *cursor)
 	return 0;
 }
 
-/* Put a thread into the heap, if it has an event until the limit. */
+/* Put a thread into the heap if it has an event up to the limit. */
 static int extend_thread(struct cursor *cursor, uint32_t thread)
 {
 	struct stream **stream = &cursor->streams[thread - 1];

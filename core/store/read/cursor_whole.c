@@ -13,10 +13,11 @@
 #include "core/wire/log.h"
 
 enum {
-	SMALL = 512 << 10, /* bytes of a trace that is not opened again */
+	SMALL = 512 << 10, /* bytes: a smaller trace is not opened again */
 	/*
-	 * streams of a connection: whenever SQLite opens or closes a statement, it iterates over
-	 * all open statements of the connection, so thousands of streams would take quadratic time
+	 * maximum streams of a connection: when SQLite opens or closes a statement, it iterates
+	 * over all open statements of the connection, so thousands of streams would take quadratic
+	 * time
 	 */
 	STREAMS = 512,
 };
@@ -138,7 +139,10 @@ static uint32_t qp_at(struct cursor *cursor, uint32_t number, uint32_t cq)
 				 number, cq, cursor->event.time);
 }
 
-/* The end of a process comes after all other events at that time. */
+/*
+ * The process that ended next by the time of the next event, since an end comes after all other
+ * events at its time.
+ */
 static const struct process *next_exit(struct cursor *cursor)
 {
 	if (cursor->exit == cursor->nexits ||

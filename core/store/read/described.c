@@ -1,4 +1,4 @@
-/* Devices as the recorder found them */
+/* The devices that the recorder described */
 #include "core/store/read/described.h"
 
 #include "core/store/db/sql.h"

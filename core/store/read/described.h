@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Devices as the recorder found them: tables device, port and gid.
+ * The devices that the recorder described: tables device, port and gid.
  *
  * For one trace, not a joint one. Unreadable values are treated as missing; texts are borrowed
  * until the callback returns. Not thread-safe.
@@ -39,8 +39,8 @@ void described_gids(struct trace *trace, int64_t device, unsigned int port, unsi
 		    void (*each)(void *arg, const struct described_gid *gid), void *arg);
 
 /*
- * The attribute at @path ("$.orig_attr.max_qp") of a device, or of one of its ports (not 0): a
- * number, or the name of an enumerator if @text is not NULL. It is passed to @each if there is one.
+ * Pass the attribute at @path ("$.orig_attr.max_qp") of @device, or of its port @port if that is
+ * not 0, to @each, if it is known: a number; or the name of an enumerator, if @text is not NULL.
  */
 void described_attribute(struct trace *trace, int64_t device, unsigned int port, const char *path,
 			 void (*each)(void *arg, int64_t number, const char *text), void *arg);

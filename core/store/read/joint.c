@@ -1,10 +1,10 @@
 /*
  * Several traces as one: tables and clocks
  *
- * 	a.db  process 1, 2       thread 1..5      -> process 1, 2    thread 1..5
- * 	b.db  process 1          thread 1..3      -> process 3       thread 6..8
+ *	a.db  process 1, 2       thread 1..5      -> process 1, 2    thread 1..5
+ *	b.db  process 1          thread 1..3      -> process 3       thread 6..8
  *
- * Texts belong to the single traces. Not here: events (joint_cursor.c).
+ * Texts are borrowed from the single traces. Not here: events (joint_cursor.c).
  */
 #include "core/store/read/joint.h"
 
@@ -88,7 +88,9 @@ static bool is_same_meta(struct trace *a, struct trace *b, const char *key)
 	return x && y && *x && !strcmp(x, y);
 }
 
-/* Do both count the same ticks (core/wire/clock.h)? */
+/*
+ * Do both traces count the same ticks (core/wire/clock.h)? Then *@ret_clock converts between them.
+ */
 static bool find_tick_clock(struct trace *trace, struct trace *first, struct trace_clock *ret_clock)
 {
 	uint64_t mult = number_of(trace, "clock_mult"), its = number_of(first, "clock_mult");
@@ -120,7 +122,7 @@ bool trace_clock_like(const struct trace *trace, size_t i, size_t like, struct t
 	return true;
 }
 
-/* How much later than @first its recording began, by the time of day. */
+/* How much later, by the time of day, did this recording begin than that of @first? ns. */
 static int64_t start_distance(struct trace *trace, struct trace *first)
 {
 	return span_limit((int64_t)(number_of(trace, "realtime") - number_of(first, "realtime")));
@@ -145,7 +147,7 @@ static void choose_clock(struct joint_part *part, struct trace *first)
 	};
 }
 
-/* Special values for "none", "not known" or "never" are unchanged. */
+/* Convert a time; special values for "none", "not known" or "never" are unchanged. */
 static int64_t place_time(const struct joint_part *part, int64_t time)
 {
 	return time == -1 || time == INT64_MAX || time == INT64_MIN
@@ -305,13 +307,16 @@ static void add_losses(struct trace *whole)
 		whole->loss.interrupted |= loss->interrupted;
 	}
 	whole->carried = -1;
-	whole->cut = INT64_MIN; /* each begins elsewhere */
+	whole->cut = INT64_MIN; /* each part has another cut */
 }
 
-/* A file given twice, under different names, would be its own peer. */
+/*
+ * Refuse a file that is given twice, under different names: its queue pairs would be their own
+ * peers.
+ */
 static int refuse_duplicates(const char *const *paths, size_t n)
 {
-	struct stat *files = calloc(n, sizeof(*files)); /* st_ino 0: it cannot be read */
+	struct stat *files = calloc(n, sizeof(*files)); /* st_ino 0: the file cannot be read */
 	int err = files ? 0 : log_err(-ENOMEM, "join traces");
 
 	for (size_t i = 0; i < n && !err; i++) {
@@ -348,7 +353,7 @@ static uint64_t identify_recording(struct trace *trace, size_t i)
 
 /*
  * Add the recordings of part @i to @seen. Returns the number of an earlier part that has one of
- * them, @i if there is none, or -ENOMEM.
+ * these recordings, @i if none has, or -ENOMEM.
  */
 static int64_t note_recordings(struct map *seen, struct trace *part, size_t i)
 {
@@ -367,7 +372,7 @@ static int64_t note_recordings(struct map *seen, struct trace *part, size_t i)
 	return (int64_t)i;
 }
 
-/* In two copies of a recording, a queue pair would have two peers. */
+/* Refuse two copies of a recording: a queue pair would have two peers. */
 static int refuse_copies(struct trace **parts, const char *const *paths, size_t n)
 {
 	struct map seen = { 0 };
@@ -408,7 +413,7 @@ static int fill_joint(struct trace *whole, struct trace **parts, const char *con
 	return 0;
 }
 
-/* Publish the ranges of the parts, which ids.h needs in an array of their own. */
+/* Pass the ranges of the parts to ids.h, which needs them in a separate array. */
 static int publish_names(struct joint *joint)
 {
 	joint->ranges = calloc(joint->n, sizeof(*joint->ranges));
@@ -447,7 +452,7 @@ int trace_join(struct trace **parts, const char *const *paths, size_t n, struct 
 	return 0;
 }
 
-/* Queries about one of the traces */
+/* Queries about one of the joined traces */
 
 size_t trace_nparts(const struct trace *trace)
 {

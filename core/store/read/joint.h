@@ -1,11 +1,11 @@
 #pragma once
 /*
- * Several traces read as one: those of one job, one from each machine or process.
+ * Several traces of one job, one from each machine or process, read as one.
  *
  * Their processes, threads, objects and stacks are renumbered consecutively, the first trace's
  * numbers stay; all functions for traces work on a joint one, except for trace_db(). Names of
  * events and processes include the trace: "b.db:2:42", "b.db process 2" (core/store/db/ids.h).
- * Times are of one clock, that of the first trace, from when the earliest of them began. Not
+ * Times are on the clock of the first trace, since the begin of the earliest trace. Not
  * thread-safe.
  */
 #include "core/store/read/trace.h"
@@ -17,16 +17,19 @@
  */
 int trace_join(struct trace **parts, const char *const *paths, size_t n, struct trace **ret_trace);
 
-/* The number of joined traces, 1 for a trace that is not joint; and trace @i of these. */
+/* The number of joined traces, 1 for a trace that is not joint; and trace @i of them. */
 size_t trace_nparts(const struct trace *trace);
 struct trace *trace_part(struct trace *trace, size_t i);
 
-/* The name of trace @i, "b.db"; and its path as the user gave it. NULL if @trace is not joint. */
+/*
+ * The name of trace @i, such as "b.db", and its path as the user gave it. NULL if @trace is not
+ * joint.
+ */
 const char *trace_part_name(const struct trace *trace, size_t i);
 const char *trace_part_path(const struct trace *trace, size_t i);
 
 /*
- * The index of the trace that has @process; the numbers of @process and of event @id in their own
+ * The index of the trace that has @process; the numbers of @process, @id and @object in their own
  * trace.
  */
 size_t trace_part_of(const struct trace *trace, uint32_t process);
@@ -40,8 +43,8 @@ struct event_id trace_whole_event(const struct trace *trace, size_t part, struct
 uint32_t trace_whole_object(const struct trace *trace, size_t part, uint32_t object);
 
 /*
- * The event that a user gives as "2:42", or "b.db:2:42" (@name is "b.db", else ""). -EINVAL: a name
- * for a trace that is not joint, or none for a joint one; -ENOENT: there is no such trace or
+ * The event that a user names "2:42" (@name is ""), or "b.db:2:42" (@name is "b.db"). -EINVAL:
+ * @name is set but the trace is not joint, or the reverse; -ENOENT: there is no such trace or
  * thread.
  */
 int trace_find_event(struct trace *trace, const char *name, struct event_id id,
@@ -52,11 +55,14 @@ struct trace_clock trace_clock(const struct trace *trace, size_t i);
 
 /*
  * The clock of trace @i, if it was recorded on the machine and boot of trace @like, whose clock is
- * known.
+ * set.
  */
 bool trace_clock_like(const struct trace *joint, size_t i, size_t like, struct trace_clock *ret);
 
-/* How far the time of day of trace @i's machine is ahead of the first trace's; negative: behind. */
+/*
+ * How far the time of day of trace @i's machine is ahead of the first trace's machine, ns;
+ * negative: behind.
+ */
 int64_t trace_clock_ahead(const struct trace *joint, size_t i);
 
 /* Use @clock for trace @i from now on; no cursor may be open. 0 or -ENOMEM after log_err(). */
@@ -66,12 +72,12 @@ int trace_set_clock(struct trace *joint, size_t i, const struct trace_clock *clo
 int trace_set_start(struct trace *joint);
 
 /*
- * How far apart two times of these processes must be for their order to be known: 0 within one
- * trace, INT64_MAX: it is not known.
+ * The minimum distance of a time of @process and one of @other for which their order is certain: 0
+ * within one trace; INT64_MAX: it is never certain.
  */
 int64_t trace_slack(const struct trace *trace, uint32_t process, uint32_t other);
 
-/* Table meta of the trace, joined or merged, that has @process; NULL: it has no such key. */
+/* The value of @key in table meta of the trace, joined or merged, that has @process; NULL: none. */
 const char *trace_process_meta(struct trace *trace, uint32_t process, const char *key);
 
 /* The losses of the trace, joined or merged, that has @process. */

@@ -1,10 +1,10 @@
 /*
  * A cursor, and the events of several traces in time order
  *
- * A heap has the cursors by the times of their next events, like the threads in cursor.c; at equal
- * times the trace that was given first is first. References of an event are renumbered in the
- * cursor's own structures, which are filled in for each event; a call is returned twice, as begin
- * and return, so it is copied.
+ * A heap has the cursors of the traces, sorted by the times of their next events, like the threads
+ * in cursor.c; at equal times the trace that the user gave first is first. References of an event
+ * are renumbered in the cursor's own structures, which are filled in for each event; a call is
+ * returned twice, as begin and return, so it is copied.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "core/store/read/trace_priv.h"
 #include "core/wire/log.h"
 
-enum { TELL_EVERY = 8192 }; /* events */
+enum { TELL_EVERY = 8192 }; /* events between reports of progress */
 
 /* The next event of a trace. */
 struct joint_leaf {
@@ -30,7 +30,7 @@ struct joint_cursor {
 	struct joint_leaf *heap;
 	uint32_t count, opened;
 	struct cursor **cursors; /* all of them */
-	bool given;              /* the first leaf's event is still in use */
+	bool given;              /* the caller still uses the first leaf's event */
 	bool apart;              /* as in struct trace_filter */
 	uint64_t events;
 	struct trace_event event;
@@ -67,11 +67,11 @@ static int advance_leaf(struct joint_cursor *cursor, struct joint_leaf *leaf)
 	return more;
 }
 
-/* The filter for trace @part; false: @filter selects nothing of @part. */
+/* Set the filter for trace @part; false: @filter selects none of its events. */
 static bool place_filter(const struct joint_part *part, const struct trace_filter *filter,
 			 struct trace_filter *ret_filter)
 {
-	const int64_t margin = 1000; /* for rounding: an additional event is harmless */
+	const int64_t margin = 1000; /* covers rounding: an additional event is harmless */
 
 	*ret_filter = *filter;
 	if (filter->process) {
@@ -229,7 +229,7 @@ static void place_event(struct joint_cursor *cursor, const struct joint_leaf *le
 		event->misuse =
 			&rare_of(part, event->misuse, offsetof(struct rare, misuse))->misuse;
 		break;
-	default: /* has no numbers */
+	default: /* has no numbers to convert */
 		break;
 	}
 }
@@ -295,7 +295,10 @@ bool cursor_use_room(struct cursor *cursor, struct room *room)
 	return !cursor->joint;
 }
 
-/* The filters of the traces select a bit more than the filter of the joint trace. */
+/*
+ * The next event that the joint trace's filter selects: the filters of the single traces select
+ * slightly more.
+ */
 static int next_selected(struct cursor *cursor, const struct trace_event **ret_event)
 {
 	const struct trace_filter *filter = &cursor->filter;

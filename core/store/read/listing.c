@@ -15,12 +15,12 @@
 
 struct listing {
 	sqlite3_stmt *stmt;
-	const char *name; /* in errors; borrowed */
+	const char *name; /* for error messages; borrowed */
 };
 
 /* clang-format off */
 static const struct {
-	const char *name; /* in errors */
+	const char *name; /* for error messages */
 	const char *sql;
 } lists[LISTING_KINDS] = {
 	[LISTING_SOURCES] = { "merged of",
@@ -81,7 +81,7 @@ static const struct {
 	  " LEFT JOIN object o ON o.id = c.object GROUP BY what, c.process, c.object,"
 	  " CASE WHEN what = 'payload' OR what GLOB 'direct*' THEN c.detail END"
 	  " ORDER BY min(c.time)" },
-	/* a phase that has ended as often as it began has a duration, however it is nested */
+	/* a phase has a duration if it ended as often as it began, whatever its nesting */
 	[LISTING_MARKS] = { "marks",
 	  "SELECT text, kind, process, times,"
 	  " CASE WHEN times = ends THEN took ELSE -1 END,"
@@ -95,7 +95,7 @@ static const struct {
 	  "SELECT kind, count(*), sum(length), sum(captured), sum(hash IS NOT NULL),"
 	  " sum(why IS NOT NULL) FROM payload GROUP BY kind"
 	  " ORDER BY kind = 'atomic', kind = 'read', kind = 'recv'" },
-	/* the distinct values of all processes; some variables differ in each recording */
+	/* the distinct values of all processes, without variables that differ in each recording */
 	[LISTING_FACTS] = { "environment",
 	  "SELECT key, value FROM meta WHERE key IN ('version', 'command', 'device', 'clock',"
 	  " 'kernel', 'host', 'machine', 'memory', 'strict', 'payload', 'filter')"

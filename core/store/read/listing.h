@@ -34,14 +34,14 @@ enum listing_kind {
 	LISTING_CONNECTIONS, /* how the peer is known, connections, queue pairs */
 	LISTING_VERBS,       /* verb, calls, failed, unfinished */
 	LISTING_CQS,         /* name, process, polls, empty polls, completions */
-	LISTING_EVENTS,      /* asynchronous: type, times, first */
+	LISTING_EVENTS,      /* calls of asynchronous events: type, times, first */
 	LISTING_LOST,        /* thread, process, events, first, last, overwritten */
 	LISTING_UNSEEN,      /* what, process, object, times, first, detail */
 	LISTING_MARKS,       /* text, kind, process, times, total ns, mean ns */
 	LISTING_PAYLOADS,    /* kind, times, bytes, captured, hashed, less than asked */
 	LISTING_COUNTERS,    /* of devices, with the times of changes; since format 12 */
 
-	/* what may explain a difference of two runs: name, value */
+	/* facts that may explain a difference of two runs: name, value */
 	LISTING_FACTS,
 
 	/* what a trace covers: one word in each row */
@@ -51,7 +51,10 @@ enum listing_kind {
 	LISTING_STATUSES,
 	LISTING_REFUSED,
 
-	/* rows for a page, under the names of their columns; PAGE_QPS needs the model's tables */
+	/*
+	 * rows for the page of `report`, with the names of their columns; PAGE_QPS needs the
+	 * model's tables
+	 */
 	LISTING_PAGE_CONTROL,
 	LISTING_PAGE_QPS,
 	LISTING_PAGE_STATES,
@@ -87,7 +90,7 @@ int listing_next(struct listing *listing);
 unsigned int listing_columns(const struct listing *listing);
 const char *listing_name(const struct listing *listing, unsigned int column);
 
-/* A cell of the current row; a text is borrowed until the next row; NULL for NULL. */
+/* Cells of the current row. A text is borrowed until the next row; NULL for NULL. */
 enum listing_cell listing_cell(const struct listing *listing, unsigned int column);
 int64_t listing_integer(const struct listing *listing, unsigned int column);
 double listing_real(const struct listing *listing, unsigned int column);

@@ -3,9 +3,9 @@
  *
  * Three hash tables with chains through the same objects:
  *
- * 	by address process, kind, handle --> the last object at it
- * 	by number  process, qp_num ---------> queue pairs, newest first
- * 	by id
+ *	by address process, kind, handle --> the last object at it
+ *	by number  process, qp_num ---------> queue pairs, newest first
+ *	by id
  *
  * A dead object whose address was reused is found only by its id.
  *
@@ -43,12 +43,12 @@ struct live {
 	struct trace *trace;
 	struct writer *writer;
 	struct living *tables[TABLES][BUCKETS];
-	struct living *oldest, *newest; /* dead */
+	struct living *oldest, *newest; /* the list of the dead */
 	uint32_t ids, ndead;
 	uint64_t alive[OBJECT_COUNT];
 	struct tally *tallies;
-	uint32_t unended; /* all processes with smaller ids have ended */
-	char fault[256];  /* of live_fault() */
+	uint32_t unended; /* the lowest id of a process that has not ended */
+	char fault[256];  /* result of live_fault() */
 };
 
 static struct living **find_bucket(const struct live *live, int table, uint64_t a, uint64_t b)
@@ -61,7 +61,7 @@ static struct living **bucket_of(const struct live *live, int table, const struc
 	switch (table) {
 	case PLACE:
 		return find_bucket(live, table, o->handle, o->process);
-	case NUMBER: /* others by handle, for a better distribution: their number is mostly 0 */
+	case NUMBER: /* other kinds by handle, to distribute them better: most have number 0 */
 		return find_bucket(live, table, o->kind == OBJECT_qp ? o->number : o->handle,
 				   o->process);
 	default:
@@ -276,7 +276,7 @@ static int add_object(struct live *live, const struct object *object, struct liv
 	return 0;
 }
 
-/* Objects created inside a creation count as created by the outer call: lifetimes.c. */
+/* Was the object created inside @outer? Then @outer counts as its creator: lifetimes.c. */
 static bool is_made_inside(const struct living *l, const struct trace_event *outer)
 {
 	return !l->dead && l->object.created.thread == outer->id.thread &&
@@ -315,7 +315,7 @@ static int note_creation(struct live *live, const struct trace_event *event,
 	return 0;
 }
 
-/* A connection request creates a new identifier. */
+/* Note the new identifier of a connection request. */
 static int note_request(struct live *live, const struct trace_event *event, const struct call *call)
 {
 	const char *type;
@@ -353,7 +353,7 @@ int live_call(struct live *live, const struct trace_event *event, struct call *c
 	if (!o)
 		return 0;
 	call->object = o->id;
-	/* one created after the destroy began is another object at the same address */
+	/* an object created after the destroy began is another one at the same address */
 	if (event->kind == TRACE_RETURN && !call->failed && verb->effect == EFFECT_DESTROY &&
 	    o->process == event->process && o->created_at <= call->begin)
 		mark_object_dead(live, find_at_place(live, o->process, o->kind, o->handle));
@@ -377,7 +377,7 @@ void live_exit(struct live *live, uint32_t process)
 			bool its = l->object.process == process && !l->dead;
 
 			if (its)
-				/* may free another dead object: start again */
+				/* it may free another dead object: start the bucket again */
 				mark_object_dead(live, l);
 			l = its ? live->tables[PLACE][i] : l->next[PLACE];
 		}
@@ -385,7 +385,7 @@ void live_exit(struct live *live, uint32_t process)
 
 /* Processes and threads */
 
-/* A process that has announced its exit may still have events before it ends. */
+/* Read a process again. After announcing its exit, it may still have events before it ends. */
 static int refresh_process(struct live *live, uint32_t id, bool last)
 {
 	const struct known_process *known = live->writer->processes[id - 1];
@@ -429,7 +429,7 @@ int live_refresh(struct live *live, bool last)
 		const struct thread_log *log = live->writer->logs[i];
 
 		if (!log)
-			continue; /* removed: it has ended, and everything was read */
+			continue; /* removed: the thread has ended, and all its events were read */
 		live->trace->threads[i].process = log->process;
 		live->trace->threads[i].events = log->n;
 		live->trace->threads[i].end = log->gone ?: log->last;
@@ -497,7 +497,7 @@ unsigned int live_stack(struct live *live, uint32_t stack, struct frame *frames,
 	return n;
 }
 
-/* The text of the row that @stmt finds, and its event; NULL: there is none. Finalizes @stmt. */
+/* The text of the row that @stmt finds, and its event; NULL: no row. Finalizes @stmt. */
 static const char *read_fault(struct live *live, sqlite3_stmt *stmt, struct event_id *ret_id)
 {
 	bool found = sql_step(stmt) > 0;

@@ -1,7 +1,7 @@
 /*
  * Queries in the tables of a trace
  *
- * They are in the store so that only it depends on the tables.
+ * They are in the store so that only the store depends on the tables.
  */
 #include "core/store/read/lookup.h"
 
@@ -10,7 +10,10 @@
 #include "core/store/db/schema.h"
 #include "core/store/db/sql.h"
 
-/* Statements on a trace that lacks the table, or is damaged, find nothing and print nothing. */
+/*
+ * Prepare a statement. If the trace lacks the table, or is damaged, it finds nothing and no error
+ * is printed.
+ */
 static sqlite3_stmt *try_statement(struct trace *trace, const char *sql)
 {
 	sqlite3_stmt *stmt = NULL;
@@ -107,7 +110,7 @@ int lookup_polls(struct trace *trace, uint32_t cq, struct lookup_polls *ret_poll
 	return err < 0 ? err : 0;
 }
 
-/* The counts of threads @from to @to, and of @process; 0: of any. */
+/* Pass the counts of threads @from to @to to @each, of @process only; 0: of any process. */
 static int each_count(sqlite3_stmt *stmt, uint32_t from, uint32_t to, uint32_t process,
 		      void (*each)(void *arg, const struct lookup_count *count), void *arg)
 {
@@ -147,7 +150,10 @@ int lookup_counts(struct trace *trace, uint32_t process, enum lookup_counted by,
 
 	if (err)
 		return err;
-	/* the table has an index of threads only, and all processes may be looked up, one by one */
+	/*
+	 * find by process is slow: the table's index is by thread, and callers may look up all
+	 * processes one by one
+	 */
 	if (!process || trace_is_live(trace))
 		err = each_count(stmt, 0, UINT32_MAX, process, each, arg);
 	else
@@ -187,7 +193,7 @@ void lookup_phases(struct trace *trace, void (*each)(void *arg, const char *text
 	sqlite3_finalize(stmt);
 }
 
-/* Queue pairs of unknown type are left out. */
+/* Queue pairs of unknown type are not included. */
 void lookup_datagram_qps(struct trace *trace, bool (*each)(void *arg, uint32_t qp), void *arg)
 {
 	sqlite3_stmt *stmt = try_statement(trace, "SELECT o.id FROM object o JOIN call c"
@@ -200,7 +206,7 @@ void lookup_datagram_qps(struct trace *trace, bool (*each)(void *arg, uint32_t q
 	sqlite3_finalize(stmt);
 }
 
-/* @sql has one parameter, @text. */
+/* Does @sql, which has the parameter @text, find a row? */
 static bool has_text(struct trace *trace, const char *sql, const char *text)
 {
 	sqlite3_stmt *stmt = try_statement(trace, sql);
@@ -262,7 +268,7 @@ uint64_t lookup_payload_bytes(struct trace *trace)
 {
 	int64_t bytes = sql_int(trace_db(trace), "SELECT sum(bytes) FROM payload_chunk", 0);
 
-	if (!bytes) /* unpacked */
+	if (!bytes) /* an unpacked trace */
 		bytes = sql_int(trace_db(trace), "SELECT sum(captured) FROM main.payload", 0);
 	return (uint64_t)bytes;
 }
@@ -286,7 +292,7 @@ void lookup_unseen(struct trace *trace, void (*each)(void *arg, const struct loo
 	sqlite3_finalize(stmt);
 }
 
-/* An older format does not have that table: schema_check(). */
+/* An older format lacks the table: schema_check(). */
 bool lookup_has_counter_samples(struct trace *trace)
 {
 	return sql_has_table(trace_db(trace), "counter_sample");
@@ -302,7 +308,7 @@ void lookup_counters(struct trace *trace,
 {
 	sqlite3_stmt *stmt;
 
-	/* an older format: schema_check() */
+	/* an older format lacks the table: schema_check() */
 	if (!sql_has_table(trace_db(trace), "counter"))
 		return;
 	stmt = try_statement(
@@ -333,7 +339,7 @@ void lookup_last_samples(struct trace *trace,
 {
 	sqlite3_stmt *stmt;
 
-	/* an older format: schema_check() */
+	/* an older format lacks the table: schema_check() */
 	if (!sql_has_table(trace_db(trace), "sample"))
 		return;
 	stmt = try_statement(trace, "SELECT thread, max(time), doing, state, wchan FROM sample"

@@ -7,10 +7,13 @@
  */
 #include "core/store/read/trace.h"
 
-/* The time of event @id; for a call, of its begin or return. 1, 0: there is none, or -errno. */
+/*
+ * The time of event @id; for a call, of its begin or return. 1; 0: there is no such event; or
+ * -errno.
+ */
 int lookup_time(struct trace *trace, struct event_id id, int64_t *ret_time);
 
-/* Completion @index of poll @id with @status, or its first one if @any. 1, 0 or -errno. */
+/* Find completion @index of poll @id with @status, or its first one if @any. 1, 0 or -errno. */
 int lookup_completion(struct trace *trace, struct event_id id, int status, bool any, uint32_t index,
 		      uint32_t *ret_index);
 
@@ -30,17 +33,18 @@ int lookup_polls(struct trace *trace, uint32_t cq, struct lookup_polls *ret_poll
 
 /*
  * How often each thread of @process (0: of all) polled each CQ: table poll_count of a finished
- * trace. The destroy of a CQ ends a life of its address, at `last`; polls that return later belong
- * to the next life. Calls @each for each life, in order, or for all polls of a CQ. 0 or -errno.
+ * trace. Calls @each for each life of a CQ's address, in order, or once for all polls of a CQ. A
+ * life ends, at `last`, when the CQ is destroyed; polls that return later belong to the next life.
+ * 0 or -errno.
  */
 enum lookup_counted { LOOKUP_BY_LIFE, LOOKUP_BY_CQ };
 struct lookup_count {
 	uint32_t thread, process;
 	uint32_t object;       /* the CQ; 0: not known */
-	uint64_t polls, empty; /* that found completions; that found none */
-	int64_t last;          /* when the last one returned */
-	/* by life: */
-	uint64_t cq; /* its address */
+	uint64_t polls, empty; /* polls that found completions; polls that found none */
+	int64_t last;          /* when the last poll returned */
+	/* only for LOOKUP_BY_LIFE: */
+	uint64_t cq; /* address of the CQ */
 	uint32_t life;
 };
 int lookup_counts(struct trace *trace, uint32_t process, enum lookup_counted by,
@@ -73,11 +77,11 @@ bool lookup_has_ethernet(struct trace *trace);
 /* The payload bytes in the trace. */
 uint64_t lookup_payload_bytes(struct trace *trace);
 
-/* Unobserved data, each kind once; @first: an object, or a detail, or "-". */
+/* Unobserved data, one row for each kind. @first: an object, or a detail, or "-". */
 struct lookup_unseen {
 	const char *what, *first;
 	uint64_t times;
-	uint32_t process; /* a process with it */
+	uint32_t process; /* a process that has it */
 };
 void lookup_unseen(struct trace *trace, void (*each)(void *arg, const struct lookup_unseen *unseen),
 		   void *arg);
@@ -88,8 +92,8 @@ struct lookup_counter {
 	const char *device;
 	uint32_t port; /* 0: of the whole device */
 	const char *folder, *name;
-	uint64_t first, last; /* when the recording began and ended */
-	/* when the recorder saw it change for the first and the last time; INT64_MIN: it did not */
+	uint64_t first, last; /* values when the recording began and ended */
+	/* when the recorder saw it change for the first and the last time; INT64_MIN: never */
 	int64_t since, until;
 };
 /* Does the trace have the times at which counters changed? Not in traces of older versions. */
@@ -108,12 +112,12 @@ struct lookup_sample {
 	int64_t time;
 	const char *doing, *state, *wchan;
 };
-/* Call @each for the last sample of each thread. Traces of older versions have none. */
+/* Call @each for the last sample of each thread. Traces of older versions have no samples. */
 void lookup_last_samples(struct trace *trace,
 			 void (*each)(void *arg, const struct lookup_sample *sample), void *arg);
 
 /*
- * Did @thread poll in vain at @time, as far as its samples tell? (It recorded no event then.)
+ * Did @thread poll without result at @time, according to its samples? (It recorded no event then.)
  */
 bool lookup_polls_at(struct trace *trace, uint32_t thread, int64_t time);
 

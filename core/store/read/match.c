@@ -2,16 +2,18 @@
  * Which work request does a completion belong to?
  *
  * Each queue has a list of its outstanding requests (match_queue.c). A completion gets the first
- * request that fits. The unsignaled requests before that are retired with it; signaled ones stay,
- * since the poll of another thread may have a time stamp that is too early.
+ * request that fits. The unsignaled requests before that one are retired, too; signaled ones stay,
+ * since another thread's poll may have a time stamp that is too early.
  *
  * On an error the opcode is not valid, so it does not distinguish a send from a receive. Then the
- * request is in the queue that completes on this CQ; if both do, in the only one whose requests can
- * fail in this way; else in the one with the wr_id at its front; else in the one that has the wr_id
- * at all. If both have it, both are reported, first the one that fails in this way more often.
+ * request is in the queue that completes on this CQ. If both queues do, it is in the only one whose
+ * requests can fail with this status; else in the one whose next request has the wr_id; else in the
+ * only one that has the wr_id. If both have it, both requests are reported, the more likely one
+ * first.
  *
- * With XRC, and with receive work queues, a completion's queue pair does not show the queue of its
- * request: it is the oldest request with that wr_id in the queues that complete on this CQ.
+ * With XRC, and with receive work queues, a completion's queue pair does not determine the queue of
+ * its request. The request is the oldest one with that wr_id in the queues that complete on this
+ * CQ.
  *
  * Not here: effects of verbs on the queues (match_event.c).
  */
@@ -28,23 +30,25 @@
 /* A queue pair, shared receive queue or work queue. */
 struct state {
 	uint32_t object;
-	uint32_t process;            /* the first one that used it */
-	struct state *after, **link; /* in the list of all */
+	uint32_t process;            /* the first process that used it */
+	struct state *after, **link; /* links of the list of all states */
 	struct match_queue sq, rq;   /* an SRQ or WQ has only rq */
 	struct match_qp info;
-	uint32_t cq;        /* of an XRC SRQ or a WQ */
-	struct state *next; /* in the list of those with a cq */
+	uint32_t cq;        /* CQ of an XRC SRQ or a WQ */
+	struct state *next; /* next in the list with_cq */
 };
 
 enum { RECENT = 64 };
 
 struct match {
-	struct map by_object;         /* to struct state */
-	struct state *recent[RECENT]; /* those found last, hashed by object; entries may be NULL */
-	struct state *states;         /* all */
-	int64_t time;                 /* of the current event */
-	uint32_t process;             /* of the current event */
-	int64_t kept_from;            /* posts before it may be missing; INT64_MIN: none are */
+	struct map by_object; /* to struct state */
+	/* the states found last, hashed by object; entries may be NULL */
+	struct state *recent[RECENT];
+	struct state *states; /* list of all states */
+	int64_t time;         /* of the current event */
+	uint32_t process;     /* of the current event */
+	/* posts before this time may be missing; INT64_MIN: none are */
+	int64_t kept_from;
 	struct state *with_cq;
 };
 
@@ -88,7 +92,7 @@ static void drop_state(struct match *match, struct state *state)
 	free(state);
 }
 
-/* Remove the states of @process, or all. */
+/* Remove the states of @process, or with @all those of all processes. */
 static void drop_all(struct match *match, bool all, uint32_t process)
 {
 	for (struct state *state = match->states, *after; state; state = after) {
@@ -274,8 +278,7 @@ static bool only_sends_fail_with(int status)
 
 /*
  * Which of two candidates is more likely? Flushes come roughly in the order of the posts. A message
- * that is too long is usually refused by its receiver; most that fail in other ways have just been
- * sent.
+ * that is too long usually fails at its receiver; most requests that fail otherwise are sends.
  */
 static bool is_more_likely_receive(const struct match_request *send,
 				   const struct match_request *receive, int status)
@@ -285,7 +288,10 @@ static bool is_more_likely_receive(const struct match_request *send,
 	return status == ABI_WC_LOC_LEN_ERR;
 }
 
-/* Count @wr_id among the requests that may complete next; @in_order: up to the first signaled. */
+/*
+ * Count the requests with @wr_id that may complete next. @in_order: only up to the first signaled
+ * one.
+ */
 static uint32_t count_first(const struct match_queue *queue, uint64_t wr_id, bool in_order)
 {
 	uint32_t n = 0;
@@ -301,8 +307,8 @@ static uint32_t count_first(const struct match_queue *queue, uint64_t wr_id, boo
 }
 
 /*
- * Does a failed completion belong to a receive? Its opcode is not valid. *@ret_either: a request of
- * the other queue is possible as well.
+ * Does a failed completion, whose opcode is not valid, belong to a receive? *@ret_either: it may
+ * also belong to a request of the send queue.
  */
 static bool error_is_receive(struct match *match, struct state *state, uint32_t cq,
 			     const struct wc *wc, bool *ret_either)
@@ -331,7 +337,7 @@ static bool error_is_receive(struct match *match, struct state *state, uint32_t 
 				      match_queue_at(rq, (uint32_t)r), wc->status);
 }
 
-/* The number of requests that a failed completion may belong to; @queue is the likely one. */
+/* The number of requests that a failed completion may belong to; @queue is the likely queue. */
 static uint32_t count_candidates(struct match *match, struct state *state, uint32_t cq,
 				 const struct wc *wc, struct match_queue *queue)
 {
@@ -351,7 +357,7 @@ static uint32_t count_candidates(struct match *match, struct state *state, uint3
 	return n ? n : 1;
 }
 
-/* Note the candidate of the other queue. */
+/* Note the candidate in @queue, the less likely queue. */
 static void note_other_request(struct match_queue *queue, uint64_t wr_id, struct match_found *found)
 {
 	const struct match_request *request;
@@ -364,7 +370,7 @@ static void note_other_request(struct match_queue *queue, uint64_t wr_id, struct
 	found->other_posted_at = request->time;
 }
 
-/* Find the request in the queue pair's own queues, or in that of its SRQ. */
+/* Find the request in the queues of the queue pair, or in that of its SRQ. */
 static struct match_queue *find_in_own_queues(struct match *match, struct state *state, uint32_t cq,
 					      const struct wc *wc, bool *receive, int64_t *ret_at,
 					      struct match_found *ret_found)
@@ -455,7 +461,7 @@ static const struct match_request *find_candidate(struct match *match, const str
 	return at < 0 ? NULL : match_queue_at(queue, (uint32_t)at);
 }
 
-/* The search for the queue pair that completes on @cq and has the oldest such request. */
+/* Search state: the queue pair that completes on the CQ and has the oldest fitting request. */
 struct guess {
 	const struct state *found, *only;
 	const struct match_request *oldest;

@@ -2,9 +2,9 @@
 /*
  * Which work request does a completion belong to?
  *
- * A matcher follows the queues of all objects that its caller reports, under numbers of the
- * caller's choice (a trace's object ids). Its memory grows with the number of outstanding requests.
- * Not thread-safe.
+ * A matcher follows the queues of all objects that its caller reports. The caller identifies
+ * objects by numbers of its choice, such as a trace's object ids. Its memory grows with the number
+ * of outstanding requests. Not thread-safe.
  *
  * A send queue completes in order, and a completion retires the unsignaled requests before it;
  * requests of a receive queue, shared or not, are found by wr_id, oldest first. On an error only
@@ -24,9 +24,9 @@ int match_new(struct match **ret_match);
 void match_free(struct match *match);
 
 /*
- * Some posts before @time are missing, so the content of queues created before that is not known. A
- * completion of such a queue is not matched until as many requests were posted as the queue holds,
- * all with different wr_ids; if wr_ids repeat, not until the queue is reset.
+ * Some posts before @time are missing, so the content of queues created before @time is unknown. A
+ * completion of such a queue is matched only after as many requests were posted as the queue holds,
+ * all with different wr_ids; if a wr_id repeats, only after the queue is reset.
  */
 void match_set_kept_from(struct match *match, int64_t time);
 
@@ -41,12 +41,12 @@ struct match_qp {
 	bool sq_sig_all;
 };
 
-/* A queue pair was created. Not required, but it improves the matching. */
+/* A queue pair was created. This call is optional; it improves the matching. */
 int match_add_qp(struct match *match, uint32_t qp, const struct match_qp *info);
 
 /*
- * Also for a WQ. @cq: the CQ on which requests of an XRC SRQ or a WQ complete, required for these;
- * otherwise 0.
+ * An SRQ or a WQ was created. @cq: the CQ on which requests of an XRC SRQ or of a WQ complete; 0
+ * for other SRQs.
  */
 int match_add_srq(struct match *match, uint32_t srq, uint32_t max_wr, uint32_t asked_wr,
 		  uint32_t cq);
@@ -63,7 +63,7 @@ void match_remove(struct match *match, uint32_t object);
 /* Forget all objects that were first used in @process. */
 void match_exit(struct match *match, uint32_t process);
 
-/* Add the requests of a post; if it failed, those before *bad_wr. 0 or -ENOMEM. */
+/* Add the requests of a post; of a failed post, those before *bad_wr. 0 or -ENOMEM. */
 int match_post(struct match *match, uint32_t object, const struct post *post, struct event_id id,
 	       int64_t time);
 
@@ -71,13 +71,14 @@ struct match_found {
 	struct event_id request; /* 0:0: unknown */
 	uint32_t index;
 	int64_t posted_at;
-	bool receive;        /* a receive; a guess for errors */
-	uint32_t candidates; /* for an error other than a flush: requests that it may belong to */
+	bool receive; /* a receive; a guess for errors */
+	/* of an error other than a flush: number of requests that it may belong to */
+	uint32_t candidates;
 	/*
-	 * candidate of the other queue: a send that may have failed instead of the receive, or vice
-	 * versa
+	 * the candidate in the other queue: a send that may have failed instead of the receive, or
+	 * the reverse
 	 */
-	struct event_id other; /* 0:0: there is none */
+	struct event_id other; /* 0:0: none */
 	uint32_t other_index;
 	int64_t other_posted_at;
 };
@@ -87,14 +88,14 @@ bool match_wc(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc
 	      struct match_found *ret_found);
 
 /*
- * The queue pair of a completion from @cq that has no queue pair number (an extended completion
- * queue need not report it): the only queue pair that completes on @cq; else the one with such a
- * request outstanding, the oldest request if there are several. 0: unknown.
+ * The queue pair of a completion from @cq that has no queue pair number (an extended CQ need not
+ * report it): the only queue pair that completes on @cq; else the one with the oldest outstanding
+ * request that fits. 0: unknown.
  */
 uint32_t match_guess(struct match *match, uint32_t cq, const struct wc *wc);
 
 /*
- * Apply the effect of a control verb or a post to the queues; @event is one of a cursor.
- * Completions are passed to match_wc() instead. 0 or -ENOMEM.
+ * Apply the effect of a control verb or a post to the queues; @event comes from a cursor. For
+ * completions, call match_wc() instead. 0 or -ENOMEM.
  */
 int match_event(struct match *match, struct trace *trace, const struct trace_event *event);

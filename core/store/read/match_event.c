@@ -1,8 +1,8 @@
 /*
  * Effects of verbs on the queues of a matcher
  *
- * Control verbs create, reset and destroy queues, and their arguments have the sizes; posts and
- * ibv_bind_mw() add requests.
+ * Control verbs create, reset and destroy queues, and their arguments have the sizes of queues;
+ * posts and ibv_bind_mw() add requests.
  *
  * Not here: the queues, and completions (match.c).
  */
@@ -20,7 +20,10 @@ static uint32_t object_arg(struct trace *trace, const struct trace_event *event,
 	return o ? o->id : 0;
 }
 
-/* The larger of the requested and the returned value, under either name of the argument. */
+/*
+ * The larger of the requested and the granted value; @list has the names that the argument may
+ * have.
+ */
 static uint32_t read_capability(const struct args *in, const struct args *out, const enum arg *list)
 {
 	int64_t value, most = 0;
@@ -122,7 +125,7 @@ static int match_call(struct match *match, struct trace *trace, const struct tra
 	return err;
 }
 
-/* Is process @id alive, or a descendant that inherited its objects? */
+/* Is process @id alive, or a descendant of it that inherited its objects? */
 static bool is_process_used(struct trace *trace, uint32_t id, int64_t time)
 {
 	const struct process *p;
@@ -141,8 +144,8 @@ static bool is_process_used(struct trace *trace, uint32_t id, int64_t time)
 }
 
 /*
- * Process @id has ended: remove its objects, and those of its parents, unless they are still
- * inherited.
+ * Process @id has ended: remove its objects, and those of its ancestors, unless a living process
+ * still has them.
  */
 static void forget_dead(struct match *match, struct trace *trace, uint32_t id, int64_t time)
 {
@@ -170,7 +173,7 @@ int match_event(struct match *match, struct trace *trace, const struct trace_eve
 	if (call->failed || call->end < 0 || !call->object)
 		return 0;
 	verb = &verb_infos[call->verb];
-	/* another thread may poll its completion, or post, before it returns */
+	/* before it returns, another thread may poll its completion, or post */
 	if (event->kind == TRACE_CALL)
 		return call->verb == VERB_bind_mw || call->verb == VERB_modify_srq
 			       ? match_call(match, trace, event)

@@ -6,8 +6,8 @@
  *
  * If the beginning of the trace is missing, a queue may hold unknown requests. If the program gives
  * all requests the same wr_id, their completions look like those of known requests. So such a queue
- * is `unsure` until as many requests as it can hold were posted, all with different wr_ids: then a
- * wr_id identifies its request. If a wr_id repeats, the queue stays unsure.
+ * is `unsure` until as many requests as it can hold were posted, all with different wr_ids: from
+ * then on a wr_id identifies its request. If a wr_id repeats, the queue stays unsure.
  */
 #include "core/store/read/match_queue.h"
 
@@ -80,7 +80,7 @@ static int grow_seen(struct match_queue *queue)
 	return 0;
 }
 
-/* Count another request of a queue that is unsure. */
+/* Count another request of a queue that is unsure, until the queue is sure. */
 static int learn_wr_id(struct match_queue *queue, uint64_t wr_id)
 {
 	uint32_t enough = queue->asked && queue->asked < UNKNOWN_MAX ? queue->asked : UNKNOWN_MAX;
@@ -129,7 +129,7 @@ int64_t match_queue_search(const struct match_queue *queue, uint64_t wr_id, bool
 
 void match_queue_remove(struct match_queue *queue, uint32_t at)
 {
-	uint32_t keep = at + 1; /* remaining requests are moved to this position */
+	uint32_t keep = at + 1; /* index to which the last retained request moves, plus 1 */
 
 	for (uint32_t i = at; i > 0; i--)
 		if (match_queue_at(queue, i - 1)->signaled)

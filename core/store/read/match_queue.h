@@ -20,7 +20,7 @@ struct match_queue {
 	uint32_t first, count, size; /* size is 0 or a power of two */
 	uint32_t max;                /* its capacity; 0: unknown */
 	uint32_t asked;              /* the size that the program requested; 0: unknown */
-	bool unsure;                 /* it may hold requests that are not in the trace */
+	bool unsure;                 /* it may hold requests that the trace does not have */
 	bool repeats;                /* a wr_id was repeated: the queue remains unsure */
 	uint64_t *seen;              /* while unsure: hash table of wr_id + 1; 0: empty */
 	uint32_t nseen, seen_size;
@@ -37,7 +37,7 @@ static inline struct match_request *match_queue_at(const struct match_queue *que
 	return &queue->ring[(queue->first + i) & (queue->size - 1)];
 }
 
-/* Slow path of match_queue_find(): call that. */
+/* Slow path of match_queue_find(): call match_queue_find() instead. */
 int64_t match_queue_search(const struct match_queue *queue, uint64_t wr_id, bool signaled);
 
 /* The index of the first request with @wr_id, signaled if @signaled; -1: none. */
@@ -54,10 +54,10 @@ static inline int64_t match_queue_find(const struct match_queue *queue, uint64_t
 	return match_queue_search(queue, wr_id, signaled);
 }
 
-/* Slow path of match_queue_take(): call that. */
+/* Slow path of match_queue_take(): call match_queue_take() instead. */
 void match_queue_remove(struct match_queue *queue, uint32_t at);
 
-/* Remove the request at @at, and the unsignaled ones before it. */
+/* Remove the request at index @at, and the unsignaled ones before it. */
 static inline void match_queue_take(struct match_queue *queue, uint32_t at)
 {
 	if (__builtin_expect(at, 0)) {

@@ -1,5 +1,5 @@
 /*
- * The source traces of a merged one
+ * The source traces of a merged trace
  */
 #include "core/store/read/merged.h"
 
@@ -162,7 +162,7 @@ static int load_rows(struct trace *trace, const char *sql,
 int merged_load(struct trace *trace)
 {
 	if (!sql_has_table(trace->db, "merged"))
-		return 0; /* an older format */
+		return 0; /* an older format lacks the table */
 	return load_rows(trace,
 			 "SELECT name, host, first_process, clock, offset, drift, error,"
 			 " drift_error, ahead, pairs, messages, contradicts FROM merged"

@@ -26,12 +26,12 @@ size_t trace_merged_of(const struct trace *trace, uint32_t process);
 struct trace_loss trace_merged_loss(struct trace *trace, size_t i);
 
 /*
- * A value of the source trace's table meta, about the device, forks, losses and its recording;
- * NULL: it has no such key. For a trace that is not merged, the trace's own value.
+ * The value of @key in table meta of the @i-th source trace; only keys about the device, forks,
+ * losses and the recording. NULL: none. For a trace that is not merged, the trace's own value.
  */
 const char *trace_merged_meta(struct trace *trace, size_t i, const char *key);
 
-/* The name of @source as in table `merged`, such as "estimated". */
+/* The name of @source in table `merged`, such as "estimated". */
 const char *merged_clock_name(enum clock_source source);
 
 /* For trace_load.c: 0 or -errno after log_err(). */

@@ -1,4 +1,4 @@
-/* What a replay of a trace needs of a device */
+/* What a replay of a trace requires of a device */
 #include "core/store/read/needing.h"
 
 #include <errno.h>
@@ -65,7 +65,7 @@ int needing_calls(struct trace *trace, enum needing what,
 	return err;
 }
 
-/* Each %s in @format stands for the name of the kind. */
+/* Count the result of @format, SQL in which each %s stands for the name of the kind. */
 static int64_t count_kind(struct trace *trace, const char *format, enum object_kind kind)
 {
 	const char *name = object_names[kind];

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What a replay of a trace needs of a device: calls that only some devices support, and sizes.
+ * What a replay of a trace requires of a device: calls that only some devices support, and sizes.
  *
  * For one trace, not a joint one. Not thread-safe.
  */
@@ -15,7 +15,7 @@ enum needing {
 	NEEDING_UD,
 	NEEDING_UC,
 	NEEDING_HANDLES,
-	NEEDING_IWARP, /* queue pairs of a trace that has only iWARP devices */
+	NEEDING_IWARP, /* queue pairs, if the trace has only iWARP devices */
 	NEEDING_RAW_PACKETS,
 	NEEDING_ODP,
 	NEEDING_WINDOWS, /* of type 1 */
@@ -25,23 +25,22 @@ enum needing {
 	NEEDING_SHARED_QUEUES,
 	NEEDING_MULTICAST,
 	NEEDING_WORK_QUEUES,
-	NEEDING_ATOMICS, /* queue pairs of a trace with atomic requests */
+	NEEDING_ATOMICS, /* queue pairs, if the trace has atomic requests */
 	NEEDING_COUNT
 };
 
 /*
  * Call @each for each successful call that needs @what, in order of time, until @each returns an
- * error, which is then returned. Otherwise 0, or -errno after log_err().
+ * error. Returns that error, 0, or -errno after log_err().
  */
 int needing_calls(struct trace *trace, enum needing what,
 		  int (*each)(void *arg, struct event_id call), void *arg);
 
 /*
- * The number of objects of @kind: of all, and the most that exist at a time. 0 if the table is
- * unreadable.
+ * The number of objects of @kind: all of them; the maximum at a time. 0 if the table is unreadable.
  */
 int64_t needing_objects(struct trace *trace, enum object_kind kind);
 int64_t needing_most_live(struct trace *trace, enum object_kind kind);
 
-/* The length of the largest region. */
+/* The length of the largest memory region, bytes. */
 uint64_t needing_largest_region(struct trace *trace);

@@ -1,11 +1,11 @@
 /*
- * The traces of a joint one, found by the numbers of their contents
+ * Finding the part of a joint trace by the number of a process, a thread or a stack
  */
 #include "core/store/read/part.h"
 
 #include "core/base/vec.h"
 
-/* Does the part's first number come before @key? Each function is for one kind of number. */
+/* Is the part's count of earlier numbers less than @key? One function for each kind of number. */
 static bool is_process_before(const void *part, const void *key)
 {
 	return ((const struct joint_part *)part)->ids.processes < *(const uint32_t *)key;
@@ -21,7 +21,7 @@ static bool is_stack_before(const void *part, const void *key)
 	return ((const struct joint_part *)part)->stacks < *(const uint32_t *)key;
 }
 
-/* The last part with a first number before @number; for 0 the first one. */
+/* The part that has @number; for 0 the first part. */
 static struct joint_part *find_part(struct joint *joint, uint32_t number,
 				    bool (*is_before)(const void *part, const void *key))
 {

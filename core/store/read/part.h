@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The traces of a joint one (joint.h), for the files that read it. Not thread-safe.
+ * The parts of a joint trace (joint.h), for the files that read it. Not thread-safe.
  */
 #include <stddef.h>
 
@@ -13,9 +13,10 @@ struct trace;
 
 struct joint_part {
 	struct trace *trace;
-	const char *path;    /* as the user gave it */
-	struct rare *rares;  /* its rare events, with joint numbers */
-	struct id_range ids; /* its name, and how many threads and processes precede its own */
+	const char *path;   /* as the user gave it */
+	struct rare *rares; /* its rare events, renumbered for the joint trace */
+	/* its name, and how many threads and processes the parts before it have */
+	struct id_range ids;
 	uint32_t objects, stacks;
 	struct trace_clock clock;
 };
@@ -34,7 +35,7 @@ static inline uint32_t joint_number(uint32_t number, uint32_t before)
 /* The sources of calls (told_calls.h), one for each part. */
 void joint_sources(const struct trace *whole, struct told_calls *ret_sources);
 
-/* The trace that a process, a thread or a stack belongs to. */
+/* The part that has a process, a thread or a stack. */
 struct joint_part *joint_of_process(struct joint *joint, uint32_t process);
 struct joint_part *joint_of_thread(struct joint *joint, uint32_t thread);
 struct joint_part *joint_of_stack(struct joint *joint, uint32_t stack);

@@ -12,8 +12,9 @@
 #include "core/wire/payload.h"
 
 struct finder {
-	bool any;             /* the trace has payloads */
-	sqlite3_stmt *chunks; /* the chunks that may have an event; or, if unpacked, its row */
+	bool any; /* the trace has payloads */
+	/* finds the chunks that may have an event; in an unpacked trace, the row of the event */
+	sqlite3_stmt *chunks;
 	struct payload_reader reader;
 };
 

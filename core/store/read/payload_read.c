@@ -59,7 +59,7 @@ static size_t bytes_of(const struct payload_rows *rows)
 	return rows->size + rows->rows_size * sizeof(*rows->rows);
 }
 
-/* Drop all other chunks if the cache is too large. */
+/* If the cache is too large, drop all chunks but the one with rows @last. */
 static void forget_others(struct payload_reader *reader, const struct payload_rows *last)
 {
 	for (int i = 0; i < PAYLOAD_PLACES && reader->kept > PAYLOAD_KEPT; i++) {

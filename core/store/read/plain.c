@@ -2,8 +2,8 @@
  * Reading the data plane of one thread from plain tables
  *
  * Six queries in the order of the primary keys are read in parallel: the events by their numbers,
- * and with each event the rows that belong to it. The actual number of rows is used, not the one in
- * the event: rows may have been added or deleted by hand.
+ * and for each event its rows in the other tables. The number of rows is counted, not read from the
+ * event, since a user may have added or deleted rows.
  *
  * Not here: creating these tables (unpack.c).
  */
@@ -20,7 +20,7 @@
 #include "core/wire/event.h"
 #include "core/wire/log.h"
 
-enum { EVENTS = 4096 }; /* of a block */
+enum { EVENTS = 4096 }; /* maximum events of a block */
 
 struct plain {
 	sqlite3_stmt *rows[TABLES_OF_EVENTS];
@@ -31,7 +31,7 @@ struct plain {
 #define FIELD(family, column, name, member, type, wire) ", " #name
 #define PART(NAME, part) SHOWN_##NAME(FIELD)
 
-/* The first columns are the key without the thread, the others go into the block. */
+/* Each query: first the key without the thread, then the columns for the block. */
 static const char *const queries[TABLES_OF_EVENTS] = {
 	[TABLE_post] = "SELECT n, time, inner, verb, handle, ret, bad, stack FROM post"
 		       " WHERE thread = ? ORDER BY n",
@@ -127,7 +127,7 @@ static bool is_null(struct plain *plain, enum table_id table, int column)
 	return sqlite3_column_type(plain->rows[table], column) == SQLITE_NULL;
 }
 
-/* Add consecutive columns of a row, from @from on. */
+/* Add @n consecutive columns of a row to the block, from column @from on. */
 static int add_row(struct plain *plain, struct block *block, enum table_id table, int from,
 		   const enum column_id *columns, int n)
 {
@@ -138,7 +138,7 @@ static int add_row(struct plain *plain, struct block *block, enum table_id table
 	return err;
 }
 
-/* Is the current row before (@n, @i)? Then it belongs to no event. */
+/* Is the current row before (@n, @i)? Then no event has this row, and it is skipped. */
 static bool is_before(struct plain *plain, enum table_id table, uint64_t n, uint64_t i)
 {
 	uint64_t its = read_number(plain, table, 0);
@@ -164,7 +164,7 @@ static int add_sges(struct plain *plain, struct block *block, uint64_t n, uint64
 	return err;
 }
 
-/* A request has a part if one of the columns of the part is not NULL. */
+/* Which parts does the request have? A part is present if one of its columns is not NULL. */
 static unsigned int present_parts(struct plain *plain)
 {
 	unsigned int there = 0;
@@ -296,7 +296,7 @@ static int add_post(struct plain *plain, struct block *block)
 	return err ? err : block_add(block, COLUMN_nwr, nwr);
 }
 
-/* Only a poll of an extended CQ has fields that struct ibv_wc does not have. */
+/* Add a poll. Only a poll of an extended CQ has fields that struct ibv_wc lacks. */
 static int add_poll(struct plain *plain, struct block *block)
 {
 	static const enum column_id columns[] = { COLUMN_poll_handle, COLUMN_poll_ret, COLUMN_empty,
@@ -322,7 +322,7 @@ static int add_notify(struct plain *plain, struct block *block)
 	return err ? err : add_row(plain, block, TABLE_notify, 3, columns, 3);
 }
 
-/* The table with the next event, TABLES at the end. */
+/* The table that has the next event; TABLES at the end. */
 static enum table_id next_table(struct plain *plain)
 {
 	static const enum table_id events[] = { TABLE_post, TABLE_poll, TABLE_notify };

@@ -1,18 +1,19 @@
 /*
  * The events of a trace, read ahead
  *
- * 	reader's thread: cursor -> | batch | batch | batch | batch | -> reader_next()
- * 	                                  `filled'  `empty'
+ *	reader's thread: cursor -> | batch | batch | batch | batch | -> reader_next()
+ *	                                  `filled'  `empty'
  *
- * If the cursor cannot have a connection of its own to the file, there is no such thread, and
+ * If the cursor cannot open another connection to the file, there is no reader's thread, and
  * reader_next() fills a batch itself: its caller may be inside a statement of the trace's
- * connection (a virtual table), and another thread would wait for the end of that.
+ * connection (a virtual table), and another thread would wait for the end of that statement.
  *
  * A batch has copies of its events and of the data that they point to, except data owned by the
  * trace. One semaphore counts the filled batches, another the batches that may still be filled. The
  * batch that was emptied last is filled next, because it is still in the caches.
  *
- * reader_next() reports progress, whether reading the events takes long or processing them.
+ * reader_next() reports progress, so progress is visible whether reading the events or processing
+ * them takes long.
  */
 #include "core/store/read/reader.h"
 
@@ -33,9 +34,14 @@ enum {
 	BATCHES_MAX = 256,
 	EVENTS = 256,
 	BYTES = EVENTS * 320,
-	FULL = BYTES - 1024, /* events that do not fit into the rest get separate memory */
-	AHEAD = 6,           /* events */
-	SPINS = 200,         /* before a thread sleeps, since a wake-up takes longer */
+	/*
+	 * bytes after which a batch is full; events that do not fit into the rest get separate
+	 * memory
+	 */
+	FULL = BYTES - 1024,
+	AHEAD = 6, /* distance of prefetching, in events */
+	/* polls of a semaphore before a thread sleeps, since a wake-up takes longer */
+	SPINS = 200,
 };
 
 struct batch {
@@ -43,9 +49,10 @@ struct batch {
 	unsigned int count;
 	struct call *calls[EVENTS]; /* copies, which have references to their arguments */
 	unsigned int ncalls;
-	int last;          /* 1: there is another batch; else the result of cursor_next() */
-	struct room room;  /* data that the events point to */
-	unsigned int left; /* events in use, plus one until all were returned */
+	/* 1: another batch follows; else the result of cursor_next() at the end */
+	int last;
+	struct room room;  /* memory of the data to which the events point */
+	unsigned int left; /* number of events in use, plus one until all of them were returned */
 };
 
 struct reader {
@@ -54,24 +61,25 @@ struct reader {
 	struct batch batches[BATCHES_MAX];
 	unsigned int nbatches;
 	sem_t filled;
-	sem_t ahead;                     /* batches that may be filled before one is released */
+	/* counts batches that may be filled before one is released */
+	sem_t ahead;
 	struct batch *full[BATCHES_MAX]; /* in the order in which they were filled */
-	pthread_mutex_t lock;            /* protects empty[], and stop */
+	pthread_mutex_t lock;            /* protects empty[] and stop */
 	pthread_cond_t emptied;
 	struct batch *empty[BATCHES_MAX];
 	unsigned int nempty;
 	pthread_t thread;
 	bool started, stop;
-	bool kept;         /* reader_release() releases events */
-	unsigned int held; /* batches that were returned, and have events in use */
-	bool some;         /* batch has been filled: post_batch() */
-	/* of reader_next() alone */
+	bool kept;         /* events stay valid until reader_release() */
+	unsigned int held; /* number of batches that were returned, and have events in use */
+	bool some;         /* a batch has been filled: post_batch() */
+	/* the rest is used only by reader_next() */
 	unsigned int batch, at; /* the next event: index @at of full[batch] */
-	bool holding;           /* the batch has been waited for */
-	/* batches that were released without notifying the reader's thread */
+	bool holding;           /* the semaphore of the current batch has been awaited */
+	/* number of batches that were released without notifying the reader's thread */
 	unsigned int nleft;
-	uint64_t events; /* returned before this batch */
-	int64_t time;    /* of the last of them */
+	uint64_t events; /* number of events returned before this batch */
+	int64_t time;    /* time of the last of these events, ns */
 };
 
 static void *copy_bytes(struct batch *b, const void *from, size_t bytes)
@@ -84,7 +92,7 @@ static void *copy_bytes(struct batch *b, const void *from, size_t bytes)
 }
 
 /*
- * The arguments of a call are not copied; they are parsed now, and not changed any more. The begin
+ * Copy a call, but not its arguments, which are parsed now and do not change after that. The begin
  * and the return of a call are mostly next to each other, and share a copy.
  */
 static int copy_call(struct batch *b, struct trace_event *to)
@@ -145,7 +153,7 @@ static int copy_data(struct batch *b, struct trace_event *to)
 	case TRACE_NOTIFY:
 		to->notify = copy_bytes(b, to->notify, sizeof(*to->notify));
 		return to->notify ? 0 : -ENOMEM;
-	default: /* the trace's own */
+	default: /* the data belongs to the trace */
 		return 0;
 	}
 }
@@ -164,8 +172,8 @@ static int add_event(struct batch *b, const struct trace_event *e, bool copied)
 }
 
 /*
- * Most batches have no calls, and are not accessed: their cache lines are in the other thread's
- * processor, and reading them back took half as long as all the rest.
+ * Empty a batch. The events of a batch without calls are not accessed: their cache lines are in the
+ * processor of the other thread, and fetching them took half as long as all the rest.
  */
 static void clear_batch(struct batch *b)
 {
@@ -178,7 +186,7 @@ static void clear_batch(struct batch *b)
 	room_clear(&b->room);
 }
 
-/* Returns 1 if there may be more. */
+/* Fill a batch from the cursor. Returns 1 if more events may follow. */
 static int fill_batch(struct reader *reader, struct batch *b)
 {
 	bool copied = !cursor_use_room(reader->cursor, &b->room);
@@ -205,7 +213,10 @@ static bool spin_on_semaphore(sem_t *sem)
 	return false;
 }
 
-/* The semaphore alone orders the accesses, but ThreadSanitizer does not know sem_clockwait(). */
+/*
+ * Pass on a filled batch. The semaphore alone orders the accesses; @some is for ThreadSanitizer,
+ * which does not know sem_clockwait().
+ */
 static void post_batch(struct reader *reader)
 {
 	/* pairs with the load in wait_for_batch() */
@@ -221,7 +232,7 @@ static void put_empty_batch(struct reader *reader, struct batch *b)
 	pthread_mutex_unlock(&reader->lock);
 }
 
-/* NULL: the reader must stop. */
+/* Wait for an empty batch. NULL: the reader must stop. */
 static struct batch *take_empty_batch(struct reader *reader)
 {
 	struct batch *b = NULL;
@@ -316,16 +327,18 @@ static void retire_batch(struct reader *reader, struct batch *b)
 	reader->events += b->count;
 	release_events(reader, b, reader->kept ? 1 : b->count + 1);
 	reader->batch = (reader->batch + 1) % reader->nbatches;
-	if (++reader->nleft < BATCHES / 2) /* a wake-up costs both threads some microseconds */
+	if (++reader->nleft < BATCHES / 2) /* a wake-up costs both threads some us */
 		return;
 	for (; reader->nleft; reader->nleft--)
 		sem_post(&reader->ahead);
 }
 
-/* The batch was just written by the other thread, so it is in that thread's cache. */
+/*
+ * Prefetch events: the other thread has just written the batch, so it is in that processor's cache.
+ */
 static inline void prefetch_events(const struct batch *b, unsigned int at)
 {
-	uintptr_t ahead; /* or 0 */
+	uintptr_t ahead; /* address to prefetch, or 0 */
 
 	if (at + AHEAD >= b->count)
 		return;
@@ -336,7 +349,7 @@ static inline void prefetch_events(const struct batch *b, unsigned int at)
 		__builtin_prefetch((const void *)(ahead + (uintptr_t)i * 64));
 }
 
-/* All of the batch was returned: wait for the next one. 1, 0 at the end, or -errno. */
+/* All events of the batch were returned: wait for the next batch. 1, 0 at the end, or -errno. */
 static __attribute__((noinline)) int change_batch(struct reader *reader)
 {
 	struct batch *b = reader->holding ? reader->full[reader->batch] : NULL;
@@ -357,7 +370,7 @@ static __attribute__((noinline)) int change_batch(struct reader *reader)
 	return 1;
 }
 
-/* Report progress for a process or fork: its events may all be handled with it. */
+/* Report progress before a process or a fork: its receiver may process all its events at once. */
 static __attribute__((noinline)) void report_process(const struct reader *reader,
 						     const struct trace_event *event)
 {
@@ -367,7 +380,9 @@ static __attribute__((noinline)) void report_process(const struct reader *reader
 int reader_next(struct reader *reader, const struct trace_event **ret_event)
 {
 	for (;;) {
-		/* until this thread has waited for it, the other one writes to it */
+		/*
+		 * before this thread has waited for a batch, the other thread may still write to it
+		 */
 		struct batch *b = reader->holding ? reader->full[reader->batch] : NULL;
 		const struct trace_event *event;
 		int more;

@@ -22,11 +22,11 @@ int reader_open(struct trace *trace, struct reader **ret_reader);
 int reader_open_kept(struct trace *trace, struct reader **ret_reader);
 void reader_release(struct reader *reader, const struct trace_event *event);
 
-/* Should events be released before more are requested? */
+/* Should the caller release events before it requests more? */
 bool reader_is_low_on_batches(const struct reader *reader);
 
-/* As cursor_next(). */
+/* Same as cursor_next(). */
 int reader_next(struct reader *reader, const struct trace_event **ret_event);
 
-/* May be called before the end. Accepts NULL. */
+/* May be called before all events were read. Accepts NULL. */
 void reader_close(struct reader *reader);

@@ -2,8 +2,8 @@
 /*
  * Memory for the data that events point to, freed all at once.
  *
- * A block is reused; data that does not fit into it gets separate memory. All zero: empty. One
- * thread at a time.
+ * The block is reused after room_clear(); data that does not fit into it gets separate memory. All
+ * zero: empty. One thread at a time.
  */
 #include <stddef.h>
 
@@ -15,15 +15,15 @@ struct room {
 	struct room_more *more;
 };
 
-/* A block of @size bytes. 0 or -ENOMEM. */
+/* Allocate a block of @size bytes. 0 or -ENOMEM. */
 int room_init(struct room *room, size_t size);
 
 void room_fini(struct room *room);
 
-/* Empty the room: nothing in it is in use. */
+/* Empty the room: none of its memory is in use any more. */
 void room_clear(struct room *room);
 
-/* Slow path of room_take(), for a full block: call that. */
+/* Slow path of room_take(), for a full block: call room_take() instead. */
 void *room_take_separate(struct room *room, size_t bytes);
 
 /* Memory for @bytes, not zeroed; NULL if out of memory. */

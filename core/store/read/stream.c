@@ -3,8 +3,8 @@
  *
  * Three sources, each sorted by event number, are merged: table `call` (a call is two events, its
  * begin and its return), the small tables, and the data plane. One chunk of the data plane is
- * decoded at a time, and only when its first event is the next; before that only its number and
- * time are read.
+ * decoded at a time, and only when its first event is the next one to return; before that, only the
+ * number and time of this event are read.
  *
  * Not here: reading a source (stream_whole.c, stream_live.c), creating calls from rows
  * (stream_row.c), and posts and polls from columns (stream_data.c).
@@ -34,7 +34,9 @@ static void free_chunk(struct stream *s)
 
 void stream_release(struct stream *stream)
 {
-	/* the source is still at this chunk, and the walk at the event */
+	/*
+	 * the source is still at this chunk, and the iterator at the event, so it can be read again
+	 */
 	if (stream->sources->of[DATA].again && stream->own) {
 		free_chunk(stream);
 		stream->loaded = false;
@@ -181,7 +183,7 @@ static int return_rare_event(struct stream *s, struct trace_event *event)
 	return s->sources->of[RARE].due(s);
 }
 
-/* Go to the next block, or only to its head. */
+/* Go to the next block; if it is a chunk, read only its head. */
 static int next_block(struct stream *s)
 {
 	s->loaded = false;
@@ -240,7 +242,7 @@ int stream_next(struct stream *s, struct room *room, struct trace_event *event)
 	default:
 		err = return_data_event(s, event);
 		if (__builtin_expect(s->due[DATA].n < s->others && !err, 1))
-			return 0; /* it remains the next */
+			return 0; /* the current row remains the next one */
 	}
 	stream_choose(s);
 	return err;

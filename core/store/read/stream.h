@@ -10,9 +10,9 @@ struct stream;
 struct room;
 
 /*
- * @db: the trace's, or another connection to its file. @data: with posts, polls and
- * notifies. *@held counts the bytes that all streams of a cursor have decoded, and
- * must outlive them. Returns 0 or -errno after log_err().
+ * @db: the trace's connection, or another one to its file. @data: also read posts, polls and
+ * notifies. *@held counts the bytes that all streams of a cursor have decoded, and must outlive
+ * them. Returns 0 or -errno after log_err().
  */
 int stream_open(struct trace *trace, struct sqlite3 *db, uint32_t thread, bool data, size_t *held,
 		struct stream **ret_stream);
@@ -25,7 +25,8 @@ int stream_time(const struct stream *stream, int64_t *ret_time);
 
 /*
  * Read the next event into @event; its pointers are valid until the next call, except that posts,
- * polls and notifies are in @room if that is not NULL. Their objects are not resolved. 0 or -errno.
+ * polls and notifies are in @room if that is not NULL. Objects of the data plane are not resolved.
+ * 0 or -errno.
  */
 int stream_next(struct stream *stream, struct room *room, struct trace_event *event);
 
@@ -36,10 +37,13 @@ int stream_next(struct stream *stream, struct room *room, struct trace_event *ev
 void stream_release(struct stream *stream);
 
 /*
- * For a trace that is still being written (stream_live.c): events up to number @settled can be read
- * now. 0 or -errno after log_err().
+ * For a trace that is still being written (stream_live.c): events up to number @settled are
+ * complete and can be read now. 0 or -errno after log_err().
  */
 int stream_more(struct stream *stream, uint64_t settled);
 
-/* For a new stream of such a trace: begin near data event @n, and end with it. */
+/*
+ * For a new stream of a trace that is still being written: begin near data event @n, and end after
+ * it.
+ */
 int stream_seek(struct stream *stream, uint64_t n);

@@ -3,7 +3,7 @@
  *
  * Calls that are rows of table `call`, and calls in blocks of table `call_chunk`, are merged by
  * their numbers. A block is decoded when its first call is needed, and calls are read from it
- * without SQLite: with a virtual table, reading a call would take twice as long.
+ * without SQLite: through a virtual table, reading a call would take twice as long.
  *
  * Not here: calls from rows (stream_row.c), the virtual table (core/store/db/call_tables.c).
  */
@@ -39,7 +39,7 @@ int stream_open_calls(struct stream *s)
 
 	if (!err)
 		sql_bind(s->calls, "u", s->thread);
-	if (err || !sql_has_table(s->db, "call_chunk")) /* an older format */
+	if (err || !sql_has_table(s->db, "call_chunk")) /* or an older format */
 		return err;
 	err = sql_prepare(s->db, blocks_sql, &s->blocks.stmt);
 	if (!err)
@@ -77,7 +77,7 @@ static int load_block(struct stream *s)
 		return err == -EBADMSG ? refuse_block(s) : log_err(err, "read calls");
 	b->loaded = true;
 	stream_count_held(s);
-	/* blocks are merged by their numbers, so these must be in order */
+	/* blocks are merged by event numbers, so these must increase */
 	if (block->calls != sqlite3_column_int64(b->stmt, 2) ||
 	    call_block_n(block, 0) != (uint64_t)sqlite3_column_int64(b->stmt, 0) ||
 	    call_block_n(block, block->calls - 1) != (uint64_t)sqlite3_column_int64(b->stmt, 1) ||
@@ -101,7 +101,7 @@ static int next_block(struct stream *s)
 	return more;
 }
 
-/* Step past the call that was returned last, a row or in a block. */
+/* Step past the call that was returned last: a row, or a call in a block. */
 static int step_past_call(struct stream *s)
 {
 	struct stream_blocks *b = &s->blocks;
@@ -140,9 +140,10 @@ int stream_due_call(struct stream *s)
 	return err;
 }
 
-enum { FEW = 4 }; /* calls: learning their form would take longer than parsing them */
+/* calls with the same form: for fewer, learning the form takes longer than parsing them */
+enum { FEW = 4 };
 
-/* NULL: the JSON must be parsed. */
+/* Fill the arguments from the block. NULL: the JSON must be parsed. */
 static struct args *fill_args(struct stream_blocks *b, enum args_side side)
 {
 	struct call_holes holes;
@@ -199,7 +200,7 @@ static int read_from_block(struct stream *s, struct open_call *open)
 	call->depth = row.depth;
 	call->ours = row.ours;
 	call->stack = row.stack;
-	/* an object that is not in this trace is unknown */
+	/* an object that this trace does not have is unknown */
 	call->object = trace_object(s->trace, row.object) ? row.object : 0;
 	call->handle = row.handle;
 	open->end_n = call->end < 0 ? UINT64_MAX : row.end_n;
@@ -218,7 +219,7 @@ int stream_read_due_call(struct stream *s)
 
 void stream_release_calls(struct stream *s)
 {
-	/* the statement is still at the row of the block */
+	/* they can be read again: the statement is still at the row of the block */
 	call_block_fini(&s->blocks.block);
 	free_forms(&s->blocks);
 	s->blocks.loaded = false;

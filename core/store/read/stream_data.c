@@ -37,7 +37,9 @@ static int reserve_array(struct stream *s, void *memory, uint32_t *size, uint32_
 	return 0;
 }
 
-/* Memory for @count elements of an event: in the given room, or an array of the stream. */
+/*
+ * Memory for @count elements of an event: in s->room, or if that is NULL in an array of the stream.
+ */
 static inline void *reserve_elements(struct stream *s, void *memory, uint32_t *size, uint32_t count,
 				     size_t bytes)
 {
@@ -66,7 +68,7 @@ static const struct varying wr_members[] = {
 	{ COLUMN_imm, sizeof(uint32_t), offsetof(struct wr, imm) },
 };
 
-/* All members are little-endian numbers of 1 to 8 bytes. */
+/* Store a member. All members are little-endian numbers of 1 to 8 bytes. */
 static inline void set_member(void *structure, const struct varying *v, uint64_t value)
 {
 	char *at = (char *)structure + v->offset;
@@ -128,7 +130,7 @@ static void fill_rare_parts(struct stream *s, struct wr *to, unsigned int parts)
 	}
 }
 
-/* Make the current request, and skip it. */
+/* Create the current request in @to, and skip it. */
 static void fill_wr(struct stream *s, struct wr *to, bool receive)
 {
 	unsigned int parts = (unsigned int)GET(s, parts, WR);
@@ -145,7 +147,7 @@ static void fill_wr(struct stream *s, struct wr *to, bool receive)
 		to->opcode = -1;
 }
 
-/* Read the elements of all requests of the event, from the walk's position on. */
+/* Read the elements of all requests of the event, from the iterator's position on. */
 static void fill_sges(struct stream *s, struct sge *sges, uint32_t count)
 {
 	uint32_t at = s->walk.at[FAMILY_SGE];

@@ -2,10 +2,11 @@
  * The events of one thread of a trace that is still being written
  *
  * Each source is queried for the row after the last one read, and the statement is reset at once:
- * an open one would keep the write-ahead log from starting over. A row is read again when its event
- * is returned, since a call may have returned meanwhile. Events up to `settled` are in the tables
- * and do not change, except that calls return. Later events may be in the tables before their
- * predecessors are: a call of a new shape becomes a row before the calls around it are in a block.
+ * an open statement would prevent a restart of the write-ahead log. A row is read again when its
+ * event is returned, since a call may have returned meanwhile. Events up to `settled` are in the
+ * tables and do not change, except that calls return. Later events may be in the tables although
+ * earlier ones are not: a call of a new shape becomes a row before the calls around it are written
+ * in a block.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@
 static const char calls_sql[] =
 	"SELECT " STREAM_CALL_COLUMNS " FROM call WHERE thread = ?1 AND n > ?2 ORDER BY n LIMIT 1";
 
-/* Chunks of table `unread`, which cut.c has deleted from `chunk`, come first. */
+/* Chunks of table `unread`, which cut.c has moved there from `chunk`, come first. */
 static const char chunks_sql[] =
 	"SELECT * FROM (SELECT first_n, begin, data FROM unread"
 	"  WHERE thread = ?1 AND first_n > ?2 ORDER BY first_n LIMIT 1)"
@@ -28,7 +29,7 @@ static const char chunks_sql[] =
 /*
  * number, time, kind (enum trace_event_kind), process, stack, text; then, for a fork: child, pid,
  * error and descriptors that remain open; for memory: address and length; for a misuse handle,
- * status, other thread, field, verb, the other's verb and the other object
+ * status, other thread, field, verb, verb of the other thread and the other object
  */
 static const char rares_sql[] =
 	"SELECT n, time, ?3, process, stack, how, child, pid, error, staying, NULL, NULL, 0"
@@ -91,7 +92,7 @@ static int read_next_row(struct stream *s, enum source_id id, sqlite3_stmt *stmt
 	return 0;
 }
 
-/* due_...() finds the next row of a source and stores its number and time in s->due. */
+/* due_...() finds the next row of a source, and stores its number and time in s->due. */
 static int due_call(struct stream *s)
 {
 	return peek_next_row(s, CALL, s->calls, 2);
@@ -112,7 +113,7 @@ static int due_rare_event(struct stream *s)
 	return peek_next_row(s, RARE, s->rares, 1);
 }
 
-/* Copy the text, since it is not valid after the next row is read. */
+/* Copy the text of the row: reading the next row invalidates it. */
 static const char *copy_staying(struct stream *s)
 {
 	const char *text = (const char *)sqlite3_column_text(s->rares, 9);
@@ -198,7 +199,7 @@ const struct sources sources_live = {
 	.grows = true,
 };
 
-/* Read again the calls that had not returned when they were read. */
+/* Read the calls again that had not returned when they were read. */
 static int read_new_returns(struct stream *s)
 {
 	for (size_t i = 0; i < s->nopen; i++) {

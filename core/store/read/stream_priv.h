@@ -1,8 +1,8 @@
 #pragma once
 /*
  * Internals of a stream: stream.c merges its sources, stream_data.c makes events from a block,
- * stream_row.c calls from rows, and the sources are in stream_whole.c (a finished trace, with
- * chunks or plain tables) and stream_live.c (one that is still being written). Not thread-safe.
+ * stream_row.c calls from rows, stream_whole.c has the sources of a finished trace, with chunks or
+ * plain tables, stream_live.c those of a trace that is still being written. Not thread-safe.
  */
 #include "core/store/chunk/call_block.h"
 #include "core/store/read/plain.h"
@@ -26,11 +26,14 @@ struct due {
 };
 
 /*
- * A source of events. due() reads only the number and time of the next event, row() the rest when
- * the event is returned. Both return 0 or -errno after log_err().
+ * A source of events. due() reads only the number and time of the next event; row() reads the rest
+ * when the event is returned. Both return 0 or -errno after log_err().
  */
 struct source {
-	/* Put the next event into s->due[]; the last one has been returned. */
+	/*
+	 * Store number and time of the next event in s->due[]; the previous event has been
+	 * returned.
+	 */
 	int (*due)(struct stream *s);
 	/* Read the event into s->current, s->rare or s->block. */
 	int (*row)(struct stream *s);
@@ -39,9 +42,10 @@ struct source {
 
 /* The sources of a thread's events. */
 struct sources {
-	struct source of[SOURCES]; /* not RETURN */
+	struct source of[SOURCES]; /* without RETURN */
 	int (*open)(struct stream *s, bool data);
-	bool grows; /* still being written: calls may return later, see stream_more() */
+	/* the trace is still being written: calls may return later, see stream_more() */
+	bool grows;
 };
 
 extern const struct sources sources_chunks; /* stream_whole.c */
@@ -49,8 +53,8 @@ extern const struct sources sources_plain;
 extern const struct sources sources_live; /* stream_live.c */
 
 /*
- * A row of a block's family as a structure: the values of members that are equal in all rows of the
- * block, as most are, and a list of those that differ.
+ * A structure for the rows of a block's family: the members that are equal in all rows, as most
+ * are, have their values; the others are in a list.
  */
 struct template
 {
@@ -65,20 +69,20 @@ struct template
 	} varying[24];
 };
 
-/* The calls of a thread that are in blocks, and the next one that is a row. */
+/* The calls of a thread that are in blocks, and its next call that is a row. */
 struct stream_blocks {
 	sqlite3_stmt *stmt; /* at the current block; NULL: the trace has none */
 	struct call_block block;
 	struct text args;
 	bool loaded, more;
-	uint32_t at;       /* the next call of the block */
+	uint32_t at;       /* index of the next call in the block */
 	uint64_t past;     /* number of the last call in the previous block */
-	struct due row;    /* the next row, of s->calls */
-	bool taken, begun; /* was the last call in a block? has reading begun? */
+	struct due row;    /* the next row of s->calls */
+	bool taken, begun; /* the last call was in a block; reading has begun */
 	struct call_form {
 		struct args_form *form;
 		bool sought;
-	} * forms; /* of the block; by the number in call_holes */
+	} * forms; /* for each form of the block (call_holes.form) */
 	size_t nforms;
 };
 
@@ -88,7 +92,7 @@ struct stream {
 	const struct sources *sources;
 	uint32_t thread, process;
 	/*
-	 * as in struct thread; 0 in a live trace, whose reader has not seen carried events before
+	 * as in struct thread; 0 in a live trace, whose reader has not read carried events before
 	 */
 	uint64_t carried;
 	struct due due[SOURCES];
@@ -98,25 +102,25 @@ struct stream {
 	struct open_call current; /* the call returned last */
 	struct open_call *open;
 	size_t nopen, open_size;
-	const struct rare *rare; /* to be returned next */
+	const struct rare *rare; /* the rare event that is returned next */
 	struct block block;
 	bool loaded;
 	struct walk walk;
-	size_t *held, own; /* bytes decoded by all streams of a cursor; by this one */
+	size_t *held, own; /* decoded bytes: of all streams of a cursor; of this stream */
 	/* stream_whole.c */
 	struct stream_blocks blocks;
 	struct plain *plain;
-	size_t rare_i; /* index of the next */
+	size_t rare_i; /* index of the next rare event */
 	/* stream_live.c */
 	bool sought;            /* stream_seek(): the stream is for one event only */
-	uint64_t settled;       /* later events are not read yet */
-	uint64_t last[SOURCES]; /* the last event read */
+	uint64_t settled;       /* later events are not complete, and not read */
+	uint64_t last[SOURCES]; /* number of the last event read from each source */
 	sqlite3_stmt *rares;
 	struct rare rare_now;
 	char staying[EVENT_FORK_DESCRIPTORS * 36]; /* of the fork in rare_now */
 	struct template wc_template, wr_template;
-	struct room *room; /* memory for the data of events; NULL: this struct */
-	/* if it is NULL: the data of the last event */
+	struct room *room; /* memory for the data of events; NULL: the members below */
+	/* if @room is NULL: the data of the last event */
 	struct post post;
 	struct poll poll;
 	struct notify notify;
@@ -133,7 +137,7 @@ extern const struct due stream_never;
 	"n, verb, begin, end, ret, error, failed, depth, ours, stack, object, args, out, handle," \
 	" end_n"
 
-/* stream_data.c: make the event at the walk's position, and skip it. 0 or -errno. */
+/* stream_data.c: create the event at the iterator's position, and skip it. 0 or -errno. */
 int stream_post(struct stream *s, struct trace_event *event, uint32_t kind);
 int stream_poll(struct stream *s, struct trace_event *event, uint32_t kind);
 int stream_notify(struct stream *s, struct trace_event *event);
@@ -147,22 +151,24 @@ void stream_count_held(struct stream *s); /* brings s->held up to date */
 void stream_find_due_return(struct stream *s);
 int stream_read_call(struct stream *s, struct open_call *open);
 
-/* stream_calls.c: calls of a finished trace, rows and blocks; the functions of source CALL. */
+/* stream_calls.c: calls of a finished trace, from rows and blocks: the functions of source CALL */
 int stream_open_calls(struct stream *s);
 int stream_due_call(struct stream *s);
 int stream_read_due_call(struct stream *s);
-void stream_release_calls(struct stream *s); /* frees what can be read again */
+void stream_release_calls(struct stream *s); /* frees data that can be read again */
 void stream_close_calls(struct stream *s);
 
 /* Step to the next row of a source; column 0 is the event's number. 0 or -errno. */
 int stream_step_to_due(sqlite3_stmt *stmt, int time_column, struct due *ret_due);
 
-/* The verb of a call with these arguments; @verb was found by its name. */
+/* The verb of a call with these arguments. @verb: the verb with the name in the call. */
 enum verb stream_verb_of(int verb, const struct args *args);
-/* Load the current chunk of s->chunks: columns first_n, begin, data. 0 or -errno, logged. */
+/*
+ * Load the current chunk of s->chunks: columns first_n, begin, data. 0 or -errno after log_err().
+ */
 int stream_load_chunk(struct stream *s);
 
-/* Choose the source whose event is next. */
+/* Choose the source of the next event, which has the lowest number. */
 static inline void stream_choose(struct stream *s)
 {
 	s->next = DATA;
@@ -175,7 +181,7 @@ static inline void stream_choose(struct stream *s)
 	}
 }
 
-/* Note the next event of the loaded block in s->due. */
+/* Store number and time of the loaded block's next event in s->due. */
 static inline void stream_find_due_data(struct stream *s)
 {
 	uint32_t at = s->walk.at[FAMILY_EVENT];

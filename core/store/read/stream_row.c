@@ -12,7 +12,7 @@
 
 const struct due stream_never = { UINT64_MAX, INT64_MAX };
 
-/* The next return is that of the innermost open call that has one. */
+/* Find the next return: of open calls, only the innermost one can return. */
 void stream_find_due_return(struct stream *s)
 {
 	s->due[RETURN] = stream_never;
@@ -22,8 +22,8 @@ void stream_find_due_return(struct stream *s)
 }
 
 /*
- * ibv_query_port() is the name of two verbs: the exported one, for programs built
- * before 2016, and the one of struct verbs_context, which has a length argument.
+ * ibv_query_port() is the name of two verbs: the exported one, for programs built before 2016, and
+ * the one of struct verbs_context, which has one more argument, a length.
  */
 static bool is_newer_verb(int verb, const struct args *args)
 {
@@ -74,7 +74,7 @@ int stream_read_call(struct stream *s, struct open_call *open)
 	call->ours = sqlite3_column_int(stmt, 8);
 	call->stack = sql_u32(stmt, 9);
 	call->object = sql_u32(stmt, 10);
-	if (!trace_object(s->trace, call->object)) /* not in this trace: unknown */
+	if (!trace_object(s->trace, call->object)) /* not in this trace */
 		call->object = 0;
 	call->handle = (uint64_t)sqlite3_column_int64(stmt, 13);
 	open->end_n = call->end < 0 ? UINT64_MAX : (uint64_t)sqlite3_column_int64(stmt, 14);

@@ -1,9 +1,8 @@
 /*
  * The events of one thread of a finished trace
  *
- * Each statement stays open at the row whose event is next. The small tables are
- * in memory. The data plane is in chunks or, if the trace was unpacked, in plain
- * tables (plain.h).
+ * Each statement stays open at the row of its next event. The small tables are in memory. The data
+ * plane is in chunks or, if the trace was unpacked, in plain tables (plain.h).
  */
 #include "core/base/vec.h"
 #include "core/store/read/stream_priv.h"
@@ -34,7 +33,7 @@ static int due_chunk(struct stream *s)
 	return s->chunks ? stream_step_to_due(s->chunks, 1, &s->due[DATA]) : 0;
 }
 
-/* Reads the rows immediately: unlike a chunk, a block of plain rows has no head to read first. */
+/* Reads the rows immediately: a block of plain rows has no head that could be read first. */
 static int due_plain(struct stream *s)
 {
 	int more = s->plain ? plain_load(s->plain, &s->block) : 0;

@@ -23,8 +23,8 @@ struct sqlite3 *trace_db(struct trace *trace)
 }
 
 /*
- * The value of the first part that has one: such as a filter, which hides events of the joint
- * trace, too.
+ * The value of the first part that has @key: for example a filter, which also hides events of the
+ * joint trace.
  */
 static const char *first_part_meta(const struct joint *joint, const char *key)
 {

@@ -1,5 +1,5 @@
 /*
- * A trace on an open database: a finished one, or one that is still being written
+ * Opening a trace on an open database, whether it is finished or still being written
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 
 #define DRIFT_MAX 0.01
 
-/* Largest distance of a time from 0: span_limit(). */
+/* Maximum distance of a time from 0: span_limit(). */
 static const int64_t time_most = (int64_t)1 << 60;
 
 int64_t trace_clock_round(long double ns)

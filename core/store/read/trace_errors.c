@@ -1,8 +1,8 @@
 /*
  * Has any completion of a trace failed?
  *
- * One column of each chunk shows this, usually by its directory entry alone: if all completions
- * succeeded, the column has no bytes.
+ * Column `status` of each chunk shows this, usually by its directory entry alone: if all
+ * completions succeeded, the column has no bytes.
  */
 #include "core/store/chunk/block.h"
 #include "core/store/db/sql.h"
@@ -21,7 +21,9 @@ static bool has_rows(struct trace *trace, const char *sql)
 	return found;
 }
 
-/* Also true if the chunk cannot be read: its reader will report that. */
+/*
+ * Has the chunk a failed completion? Also true if it cannot be read: its reader will report that.
+ */
 static bool is_chunk_with_errors(struct block *block, const void *bytes, size_t n)
 {
 	const struct column_view *view = &block->views[COLUMN_status];

@@ -1,8 +1,8 @@
 /*
  * Faults that the recorder injected (record --faults)
  *
- * The mark of a fault is the next event of its thread after the call or post whose result it is;
- * the mark of a poll comes before the poll, which is recorded when it has returned.
+ * If a fault changed a call or post, its mark is the next event of the thread; if it changed a
+ * poll, its mark is the event before the poll, which is recorded only when it returns.
  */
 #include "core/base/vec.h"
 #include "core/store/read/live.h"

@@ -5,8 +5,8 @@
  *	another one, in a thread	-> references of `call` and `ref`, which are only checked
  *
  * Both take time in proportion to the tables, and nothing can be read before both have finished.
- * The other connection has no locks: it is used by one thread. A trace that has few objects, or
- * cannot be opened again, is loaded by its own connection.
+ * The other connection has no locks, since only one thread uses it. A trace that has few objects,
+ * or cannot be opened again, is loaded by one connection.
  *
  * Not here: the other tables (trace_load.c).
  */
@@ -19,7 +19,7 @@
 #include "core/store/db/sql.h"
 #include "core/store/read/trace_priv.h"
 
-enum { MANY = 1 << 18 }; /* a bound of objects: there are some 12,000 (sql_id_bound()) */
+enum { MANY = 1 << 18 }; /* upper bound of ids, which 12,000 objects or so have (sql_id_bound()) */
 
 int trace_open_again(const struct trace *trace, sqlite3 **ret_db)
 {
@@ -31,7 +31,7 @@ int trace_open_again(const struct trace *trace, sqlite3 **ret_db)
 		return -1;
 	if (sql_distrust(db) || sqlite3_exec(db, "BEGIN; SELECT 1 FROM meta", NULL, NULL, NULL) ||
 	    call_tables_show(db) || row_tables_show(db)) {
-		sqlite3_close(db); /* the trace's connection may hold the file exclusively */
+		sqlite3_close(db); /* the trace's own connection may hold the file exclusively */
 		return -1;
 	}
 	*ret_db = db;
@@ -43,7 +43,7 @@ static void *check_calls(void *db)
 	return (void *)(intptr_t)references_check_calls(db);
 }
 
-/* Both at once. */
+/* Load and check at the same time. */
 static int load_apart(struct trace *trace, const struct references_bounds *bounds, sqlite3 *calls)
 {
 	pthread_t thread;

@@ -1,9 +1,9 @@
 /*
  * Loading the tables of a trace
  *
- * Tables that grow with the program's structure (processes, threads, objects,
- * modules) are loaded when the trace is opened, or row by row if it is still
- * written. Tables that grow with time stay in the file.
+ * Tables that grow with the program's structure (processes, threads, objects, modules) are loaded
+ * when the trace is opened, or row by row if the trace is still being written. Tables that grow
+ * with time stay in the file.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -201,7 +201,7 @@ const char *trace_misuse_field(const char *name)
 	return find_word(name, fields, sizeof(fields) / sizeof(*fields));
 }
 
-/* 0 for a number beyond @last: an excerpt may refer to rows that were left out. */
+/* Returns @id; 0 if it is above @last: an excerpt may refer to rows that it lacks. */
 static uint32_t known_number(uint32_t id, uint32_t last)
 {
 	return id <= last ? id : 0;
@@ -281,7 +281,7 @@ static int read_misuse(struct trace *trace, sqlite3_stmt *stmt)
 	return 0;
 }
 
-/* Traces that are older than the table have none. */
+/* Load table `misuse`, which older traces lack. */
 static int load_misuses(struct trace *trace)
 {
 	if (!sql_has_table(trace->db, "misuse"))
@@ -329,7 +329,7 @@ static int make_tables(struct trace *trace, uint32_t processes)
 	return 0;
 }
 
-/* All losses in one statement: preparing a statement takes longer than running it. */
+/* All losses in one statement, since preparing a statement takes longer than running it. */
 static const char loss_sql[] =
 	"SELECT l.*, c.*, (SELECT value FROM meta WHERE key = 'cut'),"
 	" (SELECT value FROM meta WHERE key = 'carried')"
@@ -339,7 +339,7 @@ static const char loss_sql[] =
 	"  sum(times) FILTER (WHERE what = 'unwritten'),"
 	"  sum(times) FILTER (WHERE what = 'damaged') FROM coverage) c";
 
-/* If the row is missing, in a damaged trace, nothing counts as lost. */
+/* Read the losses. If the row is missing, the trace is damaged, and nothing counts as lost. */
 static void read_loss(struct trace *trace, sqlite3_stmt *stmt)
 {
 	trace->loss.events = (uint64_t)sqlite3_column_int64(stmt, 0);
@@ -372,7 +372,10 @@ static void load_loss(struct trace *trace)
 		trace->loss.damaged = strtoull(damaged, NULL, 10);
 }
 
-/* A reader that follows a trace reads its data plane before the oldest part is deleted. */
+/*
+ * For a live reader nothing is overwritten: it reads the data plane before its oldest part is
+ * deleted.
+ */
 void trace_read_loss(struct trace *trace)
 {
 	load_loss(trace);
@@ -439,7 +442,7 @@ int trace_load(struct trace *trace)
 	return 0;
 }
 
-/* The texts of a joint trace belong to its parts. */
+/* Free what belongs to a joint trace; texts belong to its parts. */
 static void unload_joint(struct trace *trace)
 {
 	free(trace->processes);
@@ -504,7 +507,7 @@ static int read_numbered_row(struct trace *trace, const char *sql, uint32_t id,
 	return err;
 }
 
-/* Add an entry to an array of structures that are numbered from 1. */
+/* Add an element to an array of structures that are numbered from 1. */
 static int grow_numbered(void *array, uint32_t *count, size_t size)
 {
 	size_t n = *count;

@@ -43,7 +43,7 @@ uint64_t trace_alive(struct trace *trace, enum object_kind kind, uint32_t proces
 	return n;
 }
 
-/* The sources of calls, one for each part; the caller frees them. */
+/* List the traces from which calls are read, one for each part; the caller frees the list. */
 static int list_sources(struct trace *trace, struct told_calls **ret_sources, size_t *ret_n)
 {
 	size_t n = trace->joint ? trace->joint->n : 1;

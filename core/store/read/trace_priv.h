@@ -18,8 +18,7 @@ struct meta {
 
 /* An event of a small table: a fork, a mark, the first event of a process. */
 struct rare {
-	enum trace_event_kind
-		kind; /* TRACE_FORK, TRACE_MARK, TRACE_MEMORY, TRACE_MISUSE, TRACE_PROCESS */
+	enum trace_event_kind kind; /* TRACE_FORK, _MARK, _MEMORY, _MISUSE or _PROCESS */
 	struct event_id id;
 	uint32_t process;
 	int64_t time;
@@ -31,7 +30,7 @@ struct rare {
 	};
 };
 
-/* A source trace of this merged one (merged.h). */
+/* A source trace of a merged trace (merged.h). */
 struct merged {
 	char *name, *host;
 	uint32_t first_process;
@@ -50,14 +49,14 @@ struct trace {
 	sqlite3 *db;
 	bool borrowed;                               /* the database belongs to the caller */
 	bool again;                                  /* its file may be opened again */
-	void (*tell)(uint64_t events, int64_t time); /* trace_on_progress(); may be NULL */
+	void (*tell)(uint64_t events, int64_t time); /* set by trace_on_progress(); may be NULL */
 	bool plain;                                  /* the data plane is in plain tables */
-	/* for a trace that is still being written, or NULL */
+	/* of a trace that is still being written; else NULL */
 	struct live *live;
-	struct joint *joint; /* for a joint trace, which has no db; or NULL */
+	struct joint *joint; /* of a joint trace, which has no db; else NULL */
 	struct objects objects;
-	struct connections connections; /* without peers: not learned yet */
-	struct queue_table queues;      /* without an index: likewise */
+	struct connections connections; /* its peers is NULL: not computed yet */
+	struct queue_table queues;      /* its first is NULL: not computed yet */
 	struct process *processes;
 	uint32_t nprocesses;
 	struct thread *threads;
@@ -74,21 +73,21 @@ struct trace {
 	struct finder *finder; /* payload_find.c; NULL until the first use */
 	struct trace_loss loss;
 	struct totals totals; /* of a finished trace that is not joint */
-	int64_t whole_from;   /* events before it may be missing; INT64_MIN: none are */
-	int64_t cut;          /* of trace_cut() */
-	/* processes that ended until then are in the previous trace; -1: none */
+	int64_t whole_from;   /* posts and polls before it may be missing; INT64_MIN: none are */
+	int64_t cut;          /* result of trace_cut() */
+	/* processes that ended up to this time are in the previous trace; -1: none */
 	int64_t carried;
-	struct process_name *names; /* of trace_name_ranks(); NULL: not called */
-	bool numberless; /* some CQs do not report the queue pair number of a completion */
+	struct process_name *names; /* set by trace_name_ranks(); or NULL */
+	bool numberless; /* some CQs do not report the queue pair numbers of completions */
 };
 
 /*
- * Like trace_open(), on an open database that the caller still owns. @again: the contents are those
- * of its file, which further connections may read.
+ * Like trace_open(), on an open database that the caller still owns. @again: the file has the same
+ * contents, so further connections may read it.
  */
 int trace_borrow(sqlite3 *db, bool again, struct trace **ret_trace);
 
-/* trace_load.c: load the tables, 0 or -errno after log_err(); free them. */
+/* trace_load.c: load the tables; 0 or -errno after log_err(). And free them. */
 int trace_load(struct trace *trace);
 void trace_unload(struct trace *trace);
 
@@ -97,9 +96,9 @@ struct references_bounds;
 int trace_load_large(struct trace *trace, const struct references_bounds *bounds);
 
 /*
- * Open another connection to the same file, for one thread: without locks, which make reading rows
- * a fifth slower. Reading its schema takes as long as reading a thousand rows. 0; or -1, without a
- * message, if it cannot be opened.
+ * Open another connection to the same file, for one thread only: it has no locks, which would make
+ * reading rows a fifth slower. Opening takes as long as reading a thousand rows, since SQLite reads
+ * the schema. 0; or -1, without a message, if it cannot be opened.
  */
 int trace_open_again(const struct trace *trace, sqlite3 **ret_db);
 
@@ -116,7 +115,7 @@ void trace_payloads_fini(struct trace *trace);
 /* The kind for column `how` of table `fork`; NULL means fork. */
 enum fork_how trace_fork_kind(const char *how);
 
-/* The text as a constant; NULL: unknown. */
+/* Returns the constant equal to the text; NULL: unknown. */
 const char *trace_fork_how(const char *how);
 const char *trace_memory_what(const char *what);
 
@@ -131,11 +130,11 @@ const char *trace_misuse_field(const char *name);
  */
 int trace_load_meta(struct trace *trace);
 
-/* For such a trace: read a row, or read it again. 0 or -errno. */
+/* For a trace that is still being written: read a row, also again after it changed. 0 or -errno. */
 int trace_read_process(struct trace *trace, uint32_t id);
 int trace_read_thread(struct trace *trace, uint32_t id);
 int trace_read_modules(struct trace *trace); /* only new ones */
 void trace_read_loss(struct trace *trace);
 
-/* @module is an id, 0: none. */
+/* A frame with code address @ip; @module is an id, 0: none. */
 struct frame trace_frame(const struct trace *trace, int64_t ip, int64_t module, int64_t offset);

@@ -2,7 +2,8 @@
  * Names of the processes of a job: "rank 5", and "rank 5 (node n3)" if the job has several nodes
  *
  * A process that was forked or executed by a rank has the same variables; so only the first such
- * process in the trace is named as the rank; the others' names also have the number of the process.
+ * process in the trace gets the rank as its name; names of the others also have the number of the
+ * process.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -30,9 +31,7 @@ static bool has_nodes(const struct trace *trace)
 	return false;
 }
 
-/*
- * Is this the first process with @rank? In a trace of several jobs, each rank occurs several times.
- */
+/* Is this the first process of the trace with this rank? Several jobs have equal ranks. */
 static bool is_first(struct map *seen, const struct rank *rank)
 {
 	uint64_t value;

@@ -1,9 +1,9 @@
-/* The size of a recording: from the tables of a finished trace, or the sum over joined traces */
+/* The totals of a recording: from the tables of a finished trace, or summed over joined traces */
 #include "core/store/read/joint.h"
 #include "core/store/read/live.h"
 #include "core/store/read/trace_priv.h"
 
-/* The joint trace ends when the last of its parts does. */
+/* Sum up the parts of a joint trace, which ends when its last part ends. */
 static struct totals add_totals(struct trace *whole)
 {
 	struct totals all = { 0 };

@@ -14,7 +14,7 @@ struct waited {
 
 int waited_open(struct trace *trace, struct waited **ret_waited)
 {
-	/* waits that the previous trace also contains are counted there */
+	/* without waits that the previous trace also contains */
 	static const char sql[] =
 		"SELECT w.thread, w.n, w.process, w.time, w.ns, w.times, w.why = 'full' FROM"
 		" waited w LEFT JOIN carried c ON c.thread = w.thread WHERE w.n > coalesce(c.n, 0)"

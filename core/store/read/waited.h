@@ -18,10 +18,10 @@ struct waited_row {
 	uint32_t process;
 	int64_t time, ns;
 	uint64_t times;
-	bool full; /* the ring was full; otherwise the wait was for its extension */
+	bool full; /* the ring was full; else it was being extended */
 };
 
-/* The rows, in order of time, without those that the previous trace also has. 0 or -errno. */
+/* Query the rows in order of time, without those that the previous trace also has. 0 or -errno. */
 int waited_open(struct trace *trace, struct waited **ret_waited);
 
 /* The next row: 1, 0 at the end, or -errno after log_err(). */

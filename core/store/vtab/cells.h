@@ -10,17 +10,18 @@ enum { CELLS_ROWS = 256 };
 
 enum cells_kind { CELLS_NONE, CELLS_NUMBERS, CELLS_TEXTS, CELLS_EVENTS };
 
-/* Only the arrays of the kind are valid. */
+/* Only the arrays that belong to @kind are valid. */
 struct cells {
 	enum cells_kind kind; /* CELLS_NONE: no row has a value */
-	bool some;            /* CELLS_NUMBERS: only rows with @set have a value, the others 0 */
+	/* CELLS_NUMBERS: only rows whose @set is true have a value; the others have 0 */
+	bool some;
 	bool set[CELLS_ROWS];
-	int64_t numbers[CELLS_ROWS];   /* of events: the event's number */
-	uint32_t threads[CELLS_ROWS];  /* of events: the thread; 0: no value */
+	int64_t numbers[CELLS_ROWS];   /* of events: their numbers */
+	uint32_t threads[CELLS_ROWS];  /* of events: their threads; 0: no value */
 	const char *texts[CELLS_ROWS]; /* NULL: no value; equal pointers are equal texts */
 };
 
-/* Fill the cells of @count rows with expressions of the index @i, a name. */
+/* Fill the cells of @count rows by an expression of the row's index, whose name is @i. */
 #define cells_numbers(cells, count, i, number)                   \
 	do {                                                     \
 		(cells)->kind = CELLS_NUMBERS;                   \

@@ -1,4 +1,4 @@
-/* Tables `connection` and `queue` of a trace from before they were introduced */
+/* Tables `connection` and `queue` of a trace whose version does not have them */
 #include "core/store/vtab/derived.h"
 
 #include <errno.h>
@@ -34,17 +34,17 @@ static const struct made_column queue_columns[] = {
 /* clang-format on */
 
 struct rows {
-	const struct connections *connections; /* of one of the two */
+	const struct connections *connections; /* only one of the two is set */
 	const struct queue_table *queues;
 	size_t count, next;
 };
 
-/* The argument of both tables. */
+/* Shared argument of both tables. */
 struct source {
 	struct trace *(*find)(void *arg);
 	void (*release)(void *arg);
 	void *arg;
-	unsigned int tables; /* with it */
+	unsigned int tables; /* number of tables that refer to it */
 };
 
 static int find_rows(struct rows *rows, const struct source *source, bool queues)

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Tables `connection` and `queue` for a trace of a version without them: computed as later versions
- * write them.
+ * Tables `connection` and `queue` for a trace whose version does not have them: computed in the
+ * same way as later versions write them.
  *
  * Not thread-safe.
  */

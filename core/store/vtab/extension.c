@@ -2,13 +2,14 @@
  * libverbatim-sqlite.so: the virtual tables, views and functions for any sqlite3, except those that
  * need the model
  *
- * 	$ sqlite3 trace.db ".load libverbatim-sqlite" "SELECT count(*) FROM wc"
+ *	$ sqlite3 trace.db ".load libverbatim-sqlite" "SELECT count(*) FROM wc"
  *
  * An extension calls the SQLite that loaded it, never its own copy. The store is compiled once, for
  * the command, and calls SQLite by name; so this file defines each such function, which calls the
- * one of the SQLite that loaded the extension. A missing one fails to link.
+ * function of the SQLite that loaded the extension. If a definition is missing, the extension does
+ * not link.
  */
-#define SQLITE_CORE /* sqlite3ext.h: no macros for the names that are defined here */
+#define SQLITE_CORE /* for sqlite3ext.h: no macros for the names that this file defines */
 #include <sqlite3ext.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -147,14 +148,17 @@ char *sqlite3_snprintf(int size, char *text, const char *format, ...)
 	return text;
 }
 
-/* The settings of the host's SQLite library are not changed. */
+/* Does nothing: the settings of the host's SQLite library must not change. */
 int sqlite3_config(int what, ...)
 {
 	(void)what;
 	return SQLITE_MISUSE;
 }
 
-/* The store only sets options on or off, without a result: an int and a pointer. */
+/*
+ * The store uses only options that it sets on or off, without reading the result: an int and a
+ * pointer.
+ */
 int sqlite3_db_config(sqlite3 *db, int what, ...)
 {
 	va_list args;
@@ -167,7 +171,7 @@ int sqlite3_db_config(sqlite3 *db, int what, ...)
 	return api->db_config(db, what, on, ret);
 }
 
-/* The name that SQLite looks for first. */
+/* SQLite looks for this name first. */
 __attribute__((visibility("default"))) int
 sqlite3_extension_init(sqlite3 *db, char **ret_error, const sqlite3_api_routines *given);
 

@@ -3,8 +3,7 @@
  *
  * The values of a percentile are stored as real numbers, which represent integers up to 2^53 (104
  * days in ns) exactly. The value at a rank is found by partitions (Hoare's quickselect) with the
- * median of three as pivot, in linear time; if the values were arranged so that this would take too
- * long, by sorting.
+ * median of three as pivot, in linear time; after too many partitions, by sorting.
  */
 #include "core/store/vtab/functions.h"
 
@@ -20,13 +19,13 @@
 #include "core/store/db/rank.h"
 #include "core/wire/variable.h"
 
-enum { ROUNDS = 100 }; /* number of partitions; more are not needed by chance */
+enum { ROUNDS = 100 }; /* maximum number of partitions; random values need fewer */
 
 struct percentile {
 	double *values;
 	size_t n, size;
 	double p;
-	bool failed; /* no memory */
+	bool failed; /* out of memory */
 };
 
 static void event_name(sqlite3_context *context, int n, sqlite3_value **values)
@@ -168,7 +167,7 @@ static int compare_values(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Put the value of rank @rank at its index, lower ones before it, higher ones after it. */
+/* Put the value with rank @rank at this index, lower ones before it, higher ones after it. */
 static void select_rank(double *values, int64_t n, int64_t rank)
 {
 	int64_t low = 0, high = n - 1;

@@ -6,7 +6,7 @@
  *	event		"3:1042"
  *	errno_name	"EINVAL"; NULL: there is no such error
  *	shown		the value of a variable that a trace may hold; or "(not shown)"
- *	launcher	1 if a launcher of jobs sets that variable, else 0
+ *	launcher	1 if a job launcher sets the variable, else 0
  *	rank_facts	JSON of the launcher's variables of that process: rank, size, local, job,
  *			step, node and launcher; NULL: it has no rank
  *	percentile	the p-th percentile of all x, exact, p from 0 to 100: of the sorted values
@@ -21,7 +21,7 @@
 int functions_add(sqlite3 *db);
 
 /*
- * The source for copying the rows of @table: without the values of variables that are no longer
+ * What to SELECT from to copy the rows of @table without values of variables that are no longer
  * recorded.
  */
 const char *functions_source(const char *table);

@@ -1,7 +1,7 @@
 /*
  * Virtual tables whose rows a higher layer generates
  *
- * The plan passed from xBestIndex to xFilter: idxStr is the set of columns used, in hex, then a
+ * The plan passed from xBestIndex to xFilter: idxStr is the set of used columns, in hex, then a
  * letter for each argument: p process, o object, n object or its name, t time.
  */
 #include "core/store/vtab/made.h"
@@ -67,7 +67,7 @@ static int disconnect_made(sqlite3_vtab *base)
 	return SQLITE_OK;
 }
 
-/* The letter of a constraint; 0 if it is not usable. */
+/* The letter of a constraint; 0: it does not limit the rows. */
 static char letter_of(const struct made_column *column, unsigned char op)
 {
 	bool equal = op == SQLITE_INDEX_CONSTRAINT_EQ;
@@ -97,7 +97,8 @@ static int plan_made(sqlite3_vtab *base, sqlite3_index_info *info)
 		char letter = c->iColumn < 0 ? 0 : letter_of(&table->columns[c->iColumn], c->op);
 
 		if (letter == 'n' && !c->usable)
-			return SQLITE_CONSTRAINT; /* the argument belongs to an outer table */
+			/* an outer table must supply the argument first */
+			return SQLITE_CONSTRAINT;
 		if (!letter || !c->usable)
 			continue;
 		letters[n++] = letter;
@@ -145,7 +146,7 @@ static int close_made(sqlite3_vtab_cursor *base)
 	return SQLITE_OK;
 }
 
-/* Find the only object of that name: 0 and its number, or SQLite's error with a text. */
+/* Find the only object with that name: 0 and its number; or an SQLite error, with a message. */
 static int find_name(struct made_cursor *cursor, const char *name, int64_t *ret_object)
 {
 	struct trace *trace = module_of(cursor)->trace;
@@ -177,7 +178,7 @@ static bool narrow_id(uint32_t *id, int64_t value)
 	return true;
 }
 
-/* Add a bound. Returns SQLite's error; *@empty: no row can match. */
+/* Add a bound. Returns an SQLite error code; *@empty: no row can match. */
 static int add_bound(struct made_cursor *cursor, struct made_bounds *bounds, char letter,
 		     sqlite3_value *value, bool *empty)
 {
@@ -210,7 +211,8 @@ static int add_bound(struct made_cursor *cursor, struct made_bounds *bounds, cha
 
 static int failed_with(int err)
 {
-	return err == -ETIME ? SQLITE_INTERRUPT : SQLITE_CORRUPT_VTAB; /* has been logged */
+	/* log_err() was called already */
+	return err == -ETIME ? SQLITE_INTERRUPT : SQLITE_CORRUPT_VTAB;
 }
 
 static int next_made(sqlite3_vtab_cursor *base)
@@ -292,7 +294,7 @@ void made_text(struct made_value *value, const char *text)
 		value->text = memcpy(value->room, text, value->length + 1);
 }
 
-/* Write @number before @end; returns its first digit. */
+/* Write @number so that it ends before @end; returns its first digit. */
 static char *put_digits(char *end, uint64_t number)
 {
 	static const char pairs[] = "00010203040506070809101112131415161718192021222324"
@@ -314,7 +316,7 @@ const char *made_event_text(struct event_id id, char text[MADE_EVENT_TEXT], size
 {
 	char *end = text + MADE_EVENT_TEXT - 1, *at;
 
-	if (ids_range(id.thread, 0)) { /* of a joint trace */
+	if (ids_range(id.thread, 0)) { /* in a joint trace */
 		event_id_text(id, text);
 		*ret_length = strlen(text);
 		return text;

@@ -2,8 +2,8 @@
 /*
  * Virtual tables whose rows a higher layer generates.
  *
- * That layer describes a table, and returns its rows one after the other; this module implements
- * SQLite's interface. Rows that the query does not select may be returned, too.
+ * The higher layer describes a table and returns its rows one after the other; this module
+ * implements SQLite's interface. The layer may also return rows that the query does not select.
  *
  * Not thread-safe.
  */
@@ -20,14 +20,14 @@ struct trace;
 enum made_kind { MADE_NULL, MADE_INT, MADE_TEXT };
 
 /*
- * Receives a value, which is passed on to SQLite, or stored here until the next value if @context
- * is NULL.
+ * Receives a value: passes it on to SQLite; or, if @context is NULL, stores it until the next
+ * value.
  */
 struct made_value {
-	struct sqlite3_context *context; /* NULL: the value is stored in the rest */
+	struct sqlite3_context *context; /* NULL: the value is stored in the members below */
 	enum made_kind kind;
 	int64_t number;
-	const char *text; /* in @room; or, if longer, in memory of the table's rows */
+	const char *text; /* points to @room or, if longer, to memory of the table's rows */
 	size_t length;
 	char room[64];
 };
@@ -43,7 +43,7 @@ enum made_key {
 struct made_column {
 	const char *name, *type;
 	enum made_key key;
-	bool argument; /* the table's argument: a hidden column */
+	bool argument; /* it is an argument of the table: a hidden column */
 };
 
 /* Columns of a made_table; conditions on a BOUND_COLUMN limit what is read. */
@@ -54,8 +54,8 @@ struct made_column {
 /* clang-format on */
 
 struct made_bounds {
-	uint32_t process, object; /* 0: any */
-	int64_t to;               /* INT64_MAX: any */
+	uint32_t process, object; /* 0: not limited */
+	int64_t to;               /* INT64_MAX: not limited */
 	uint64_t used;            /* bit c: column c is needed */
 };
 
@@ -65,13 +65,13 @@ struct made_table {
 	const struct made_column *columns; /* the last one has no name */
 	bool reads_all;                    /* generating the rows reads all events of the trace */
 
-	/* 0 or -errno after log_err(). @arg is that of made_add(). */
+	/* Begin reading. 0 or -errno after log_err(). @arg is the argument of made_add(). */
 	int (*open)(void *arg, const struct made_bounds *bounds, void **ret_rows);
 
 	/* Go to the next row; the first call goes to the first row. 1, 0 at the end, -errno. */
 	int (*next)(void *rows);
 
-	/* Column @column of the current row; NULL if no value is set. */
+	/* Set @value to column @column of the current row; NULL if it is not set. */
 	void (*value)(void *rows, int column, struct made_value *value);
 
 	/* Accepts NULL. */
@@ -79,10 +79,12 @@ struct made_table {
 };
 
 void made_int(struct made_value *value, int64_t number);
-void made_text(struct made_value *value, const char *text);    /* copied; NULL: nothing */
-void made_event(struct made_value *value, struct event_id id); /* its name; thread 0: none */
+/* copied; if @text is NULL, no value */
+void made_text(struct made_value *value, const char *text);
+/* the event's name; thread 0: no value */
+void made_event(struct made_value *value, struct event_id id);
 
-/* The name of an event in @text, its beginning returned. */
+/* Write the name of an event into @text; returns where it begins in @text. */
 enum { MADE_EVENT_TEXT = 48 };
 const char *made_event_text(struct event_id id, char text[MADE_EVENT_TEXT], size_t *ret_length);
 
@@ -92,8 +94,8 @@ const char *made_event_text(struct event_id id, char text[MADE_EVENT_TEXT], size
 int made_add(struct trace *trace, const struct made_table *table, void *arg);
 
 /*
- * The same for a connection and a table that has no object as a key: @release is called with @arg
- * when the table is removed, or cannot be added.
+ * The same for a connection without a trace; the table must not have an object as a key. @release
+ * is called with @arg when the table is removed, or cannot be added.
  */
 int made_add_released(struct sqlite3 *db, const struct made_table *table, void *arg,
 		      void (*release)(void *arg));

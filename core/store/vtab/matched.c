@@ -1,8 +1,8 @@
 /*
  * The rows of table `wc` with the request of each completion
  *
- * Matching a completion needs all events in time order, so the rows come in that order and not by
- * thread.
+ * Matching a completion needs all events in time order, so the rows are in this order and not
+ * sorted by thread.
  */
 #include "core/store/vtab/rows.h"
 
@@ -66,7 +66,7 @@ static int matched_next(void *rows)
 		more = cursor_next(matched->cursor, &matched->event);
 		if (more <= 0)
 			return more;
-		matched->i = UINT32_MAX; /* before the first */
+		matched->i = UINT32_MAX; /* before the first completion */
 	}
 }
 
@@ -105,7 +105,7 @@ static int64_t column_value(const struct wc *wc, enum column_id column)
 	}
 }
 
-/* Values that are NULL if they are not known. */
+/* Set a value that is NULL if it is not known. */
 static void known_value(const struct matched *matched, enum value value, sqlite3_context *context)
 {
 	const struct wc *wc = current_wc(matched);

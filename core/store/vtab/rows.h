@@ -9,10 +9,10 @@
 
 /* Rows outside these are not returned; chunks that are completely outside are not read. */
 struct rows_bounds {
-	int64_t thread; /* -1 any */
+	int64_t thread; /* -1: any */
 	int64_t n_from, n_to;
 	int64_t time_from, time_to;
-	int64_t status; /* of completions; -1: any */
+	int64_t status; /* status of completions; -1: any */
 };
 
 struct rows_source {
@@ -23,18 +23,18 @@ struct rows_source {
 	void (*free)(void *rows);
 
 	/*
-	 * Start again with other bounds; may reuse decoded data. @used: bit c for
-	 * column c of the table. 1 a row, 0 none, -errno.
+	 * Start again with other bounds, and go to the first row; may reuse decoded data. @used:
+	 * bit c is set if column c of the table is used. 1; 0: there is no row; or -errno.
 	 */
 	int (*first)(void *rows, const struct rows_bounds *bounds, uint64_t used);
 
 	/* The next row: 1, 0 at the end, -errno. */
 	int (*next)(void *rows);
 
-	/* Pause until the next first(): no statement stays open. */
+	/* Pause until the next first(): reset all statements. */
 	void (*rest)(void *rows);
 
-	/* Column @column of the current row, as the result of @context. */
+	/* Return column @column of the current row as the result of @context. */
 	void (*value)(void *rows, int column, sqlite3_context *context);
 };
 

@@ -2,8 +2,8 @@
  * The rows of one table of the data plane, from chunks
  *
  * A join looks up single events, mostly in order and of a few threads. So some decoded chunks are
- * cached, each with the position of its walk: an event of a cached chunk is found by continuing the
- * walk, or going back to an earlier position, instead of reading the chunk again.
+ * cached, each with the position of its iterator: an event of a cached chunk is found by moving the
+ * iterator on, or back to an earlier position, instead of reading the chunk again.
  *
  * The rows of `wc` come from this module, or from a cursor if the query uses the request of each
  * completion (matched.c).
@@ -100,7 +100,7 @@ static uint64_t event_n(const struct cached_chunk *chunk)
 	return block_get(&chunk->block, COLUMN_n, chunk->walk.at[FAMILY_EVENT]);
 }
 
-/* The number of rows of the table for the current event. */
+/* How many rows of the table does the current event have? */
 static uint32_t event_rows(struct scan *scan, const struct cached_chunk *chunk)
 {
 	uint32_t kind = walk_kind(&chunk->block, &chunk->walk) & KIND_MASK;
@@ -132,7 +132,7 @@ static bool in_bounds(const struct scan *scan, const struct cached_chunk *chunk)
 	       time >= scan->bounds.time_from && time <= scan->bounds.time_to;
 }
 
-/* Go to the first row of the current event of the chunk's walk; false if it has none. */
+/* Go to the first row of the event at the chunk's iterator; false if it has no row. */
 static bool enter_event(struct scan *scan)
 {
 	scan->rows = event_rows(scan, scan->chunk);
@@ -161,7 +161,7 @@ static int next_chunk(struct scan *scan)
 	return load_chunk(scan, scan->range);
 }
 
-/* Go to the first event from the chunk's walk on that has rows. */
+/* Go to the first event with rows, from the chunk's iterator on. */
 static int find_event(struct scan *scan)
 {
 	int more;
@@ -182,7 +182,7 @@ static int find_event(struct scan *scan)
 	}
 }
 
-/* Is the current row one of the table, and within the bounds? */
+/* Does the table have the current row, and is it within the bounds? */
 static bool is_row_wanted(const struct scan *scan)
 {
 	if (scan->id == TABLE_sge)
@@ -192,7 +192,7 @@ static bool is_row_wanted(const struct scan *scan)
 		       (uint64_t)scan->bounds.status;
 }
 
-/* Go to the next row, whether it fits or not: 1, 0 at the end, -errno. */
+/* Go to the next row, whether it is wanted or not: 1, 0 at the end, -errno. */
 static int step_row(struct scan *scan)
 {
 	struct cached_chunk *chunk = scan->chunk;
@@ -230,7 +230,7 @@ static int scan_next(void *rows)
 }
 
 /*
- * Move the walk back to an earlier position at or before event @n, or to the beginning of the
+ * Move the iterator back to a stored position at or before event @n, or to the beginning of the
  * chunk.
  */
 static void rewind_chunk(struct cached_chunk *chunk, uint64_t n)
@@ -253,7 +253,10 @@ static void walk_to_event(struct cached_chunk *chunk, uint64_t n)
 	}
 }
 
-/* A cached chunk with event @n of @thread, its walk at or before that, all columns decoded. */
+/*
+ * A cached chunk with event @n of @thread: its iterator is at or before this event, and all columns
+ * are decoded.
+ */
 static struct cached_chunk *find_cached(struct scan *scan, uint32_t thread, uint64_t n)
 {
 	for (int i = 0; i < CACHED; i++) {

@@ -6,7 +6,7 @@
 #include "core/store/chunk/block.h"
 #include "core/store/vtab/rows.h"
 
-enum { CACHED = 8, MARKS = 128, MARK_EVENTS = 64 /* distance between two marks */ };
+enum { CACHED = 8, MARKS = 128, MARK_EVENTS = 64 /* distance between two stored positions */ };
 
 struct cached_chunk {
 	uint32_t thread, process;
@@ -14,7 +14,7 @@ struct cached_chunk {
 	bool loaded;
 	struct block block;
 	struct walk walk;         /* at the beginning of an event */
-	struct walk marks[MARKS]; /* earlier positions, to return to */
+	struct walk marks[MARKS]; /* earlier positions to which the iterator may move back */
 	uint32_t nmarks;
 };
 
@@ -23,7 +23,7 @@ struct scan {
 	const struct table *table;
 	enum table_id id;
 	sqlite3_stmt *range, *point;
-	bool ranging; /* more chunks may follow from @range */
+	bool ranging; /* the statement @range may have more chunks */
 	struct rows_bounds bounds;
 	uint64_t used;
 	struct cached_chunk cached[CACHED];
@@ -32,7 +32,7 @@ struct scan {
 	struct walk walk;           /* at the current row */
 	uint32_t i, j, rows, elements;
 	struct objects_cache cache;
-	const char *names_of; /* the enum looked up last */
+	const char *names_of; /* name of the enum that was looked up last */
 	const struct enum_info *names;
 };
 

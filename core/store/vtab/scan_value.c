@@ -7,7 +7,7 @@
 
 #include "core/wire/event.h"
 
-/* Decode the columns that a value needs, in addition to those of the structure. */
+/* Decode the columns that a value needs, in addition to the columns that the iterator needs. */
 static int need_of(struct block *block, const struct table_column *column)
 {
 	static const enum column_id handles[TABLES] = {
@@ -72,7 +72,7 @@ int scan_decode(const struct scan *scan, struct block *block)
 	return err;
 }
 
-/* The value of column @id for the current row. */
+/* The value of column @id in the current row. */
 static uint64_t get_column(const struct scan *scan, enum column_id id)
 {
 	uint32_t row = scan->walk.at[column_family[id]];
@@ -157,7 +157,7 @@ static bool is_refused_wr(const struct scan *scan)
 	return get_column(scan, COLUMN_post_ret) && (!bad || scan->i + 1 >= bad);
 }
 
-/* The field in its short form, or from struct event_odd. */
+/* The value of the field, or with WR_ODD, from struct event_odd. */
 static uint64_t get_odd(const struct scan *scan, enum column_id field, enum column_id odd_field)
 {
 	return get_column(scan, get_parts(scan) & WR_ODD ? odd_field : field);
@@ -225,7 +225,7 @@ static void request_value(struct scan *scan, enum value value, sqlite3_context *
 	case VALUE_BYTES:
 		sqlite3_result_int64(context, (int64_t)sum_bytes(scan));
 		break;
-	default: /* from the matcher: matched.c returns them */
+	default: /* values from the matcher: matched.c returns them */
 		break;
 	}
 }

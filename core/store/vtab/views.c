@@ -16,13 +16,13 @@
 #define JSON(json, path) "json_extract(" SQL_SOUND(json) ", '$." path "')"
 
 /*
- * The call that created region o; and a call p that changed what its IBV_REREG_MR_CHANGE_* flags
- * name.
+ * CREATED: the call that created region o. REREG: call p changed what @flag, IBV_REREG_MR_CHANGE_*,
+ * names.
  */
 #define CREATED(call) call ".thread = o.created_thread AND " call ".n = o.created_n"
 #define REREG(flag)   "p.verb = 'ibv_rereg_mr' AND " JSON("p.args", "flags") " & " #flag
 
-/* The value of @value in the last call p on region o that meets @condition, up to call c. */
+/* @value in the last call p on region o, up to call c, that meets @condition. */
 #define LAST_OF(value, condition) \
 	"(SELECT " value " FROM call p LEFT JOIN ref r" \
 	" ON r.thread = p.thread AND r.n = p.n AND r.path = 'pd'" \
@@ -46,7 +46,7 @@ const struct view views[] = {
 	{ "mrs",
 	  "object, name TEXT, process, pd, addr, length, iova, access, lkey, rkey, since, until,"
 	  " event TEXT, verb TEXT, stack",
-	  /* a row for its registration, and for each ibv_rereg_mr() of it */
+	  /* a row for the registration, and one for each ibv_rereg_mr() of the region */
 	  "SELECT id, name, process, pd, addr, length,"
 	  " coalesce(iova, CASE WHEN access & 32 THEN 0 ELSE addr END), access,"
 	  " lkey, rkey, since, until, event, verb, stack FROM ("
@@ -147,7 +147,7 @@ const struct view views[] = {
 };
 /* clang-format on */
 
-/* Cut the next column from the list @at, a copy. */
+/* Cut the next column off the list at @at, which is a copy. */
 static char *cut_column(char *at, struct made_column *column)
 {
 	char *end = at + strcspn(at, ","), *next = *end ? end + strlen(", ") : end;
@@ -165,7 +165,7 @@ struct made_column *view_columns(const char *name)
 {
 	const struct view *view = views;
 	struct made_column *columns;
-	size_t n = 2; /* with the last one, that ends the list */
+	size_t n = 2; /* the last column, and the end of the list */
 	char *at;
 
 	while (view->name && strcmp(view->name, name) != 0)
@@ -220,7 +220,7 @@ static int create_view(sqlite3 *db, const struct view *view)
 	return err;
 }
 
-/* A query that asks for the schema may use each view. */
+/* May @query use the view? Also if it asks for the schema. */
 static bool may_use(const char *query, const char *view)
 {
 	return strcasestr(query, view) || strcasestr(query, "sqlite_") ||

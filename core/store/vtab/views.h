@@ -13,24 +13,29 @@
 struct view {
 	const char *name;
 	const char
-		*columns; /* "event TEXT, thread, n": integers unless it says so; NULL: of @table */
-	const char *select; /* uses no other view */
-	bool model;         /* over a table that needs the model: not in the loadable extension */
-	/* a table that traces of older versions lack, or whose columns the view has; NULL: none */
+		/* "event TEXT, thread, n": INTEGER by default; NULL: the columns of @table */
+		*columns;
+	const char *select; /* must not use other views */
+	/* uses a table that needs the model, so the loadable extension does not have it */
+	bool model;
+	/*
+	 * a table that older traces lack, or with columns NULL whose columns the view has; NULL:
+	 * none
+	 */
 	const char *table;
 };
 
 extern const struct view views[]; /* the last has no name */
 
 /*
- * The columns of a view that lists its own; the last one has no name. The caller frees them. NULL
- * if there is no such view, or no memory.
+ * The columns of a view with its own list of columns; the last one has no name. The caller frees
+ * them. NULL if there is no such view, or no memory.
  */
 struct made_column *view_columns(const char *name);
 
 /*
- * Create the views that @query may use (NULL: all) and whose tables the trace has; those that need
- * the model only if @model. Parsing all views takes longer than most queries. 0 or -errno after
- * log_err().
+ * Create the views that @query may use (NULL: all) and whose tables the trace has; views that need
+ * the model only if @model. Not all views are created, since parsing them takes longer than most
+ * queries. 0 or -errno after log_err().
  */
 int views_create(sqlite3 *db, bool model, const char *query);

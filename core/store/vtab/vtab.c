@@ -1,15 +1,15 @@
 /*
  * The data plane as virtual tables
  *
- * Each is an eponymous module: its name is the name of a table in every database that has no table
- * of that name (an unpacked trace has). A query's constraints on thread, n, time and status limit
- * the chunks that are read.
+ * Each table is an eponymous module: its name is the name of a table, except in a database that has
+ * a real table of that name (an unpacked trace). A query's constraints on thread, n, time and
+ * status limit the chunks that are read.
  *
- * The plan passed from xBestIndex to xFilter: idxStr is the set of columns used, in hex, then a
- * letter for each argument in order.
+ * The plan passed from xBestIndex to xFilter: idxStr is the set of used columns, in hex, then a
+ * letter for each argument.
  *
- * A subquery opens and closes its table for each row of the outer query: the rows of the cursor
- * closed last are reused for the next one.
+ * A subquery opens and closes its table for each row of the outer query: so the next cursor reuses
+ * the rows of the one that was closed last.
  *
  * Not here: the rows (rows.h), the columns (tables.c).
  */
@@ -29,7 +29,7 @@
 struct home {
 	sqlite3 *db;
 	struct trace *trace;
-	bool own; /* the trace was opened by this module, which closes it */
+	bool own; /* this module opened the trace, and closes it */
 	unsigned int refs;
 };
 
@@ -37,7 +37,7 @@ struct vtab {
 	sqlite3_vtab base;
 	struct home *home;
 	const struct table *table;
-	const struct rows_source *kept_source; /* NULL: none stored */
+	const struct rows_source *kept_source; /* source of @kept; NULL: none */
 	void *kept;
 };
 
@@ -59,7 +59,7 @@ static void home_put(void *arg)
 	free(home);
 }
 
-/* Get the trace of the tables; opened when the first of them is used. */
+/* Get the trace of the tables; the first use of a table opens it. */
 static int home_trace(struct home *home, char **ret_error)
 {
 	if (home->trace)
@@ -74,7 +74,7 @@ static int home_trace(struct home *home, char **ret_error)
 	return SQLITE_OK;
 }
 
-/* Each module has the home and its table as its argument. */
+/* Argument of each module. */
 struct module_arg {
 	struct home *home;
 	const struct table *table;
@@ -125,7 +125,7 @@ static int disconnect_table(sqlite3_vtab *base)
 	return SQLITE_OK;
 }
 
-/* The letter of a constraint; 0 if it is not usable. */
+/* The letter of a constraint; 0: it does not limit the rows. */
 static char letter_of(const struct table_column *column, unsigned char op)
 {
 	bool is_status = column->value == VALUE_COLUMN && column->column == COLUMN_status;
@@ -150,7 +150,10 @@ static char letter_of(const struct table_column *column, unsigned char op)
 	}
 }
 
-/* A completion without a queue pair number gets its queue pair from the matcher, too. */
+/*
+ * Does the query need the matcher? Also for the queue pair of a completion that does not have its
+ * number.
+ */
 static bool wants_match(const struct vtab *vtab, uint64_t used)
 {
 	const struct table_column *columns = vtab->table->columns;
@@ -170,7 +173,7 @@ static const struct rows_source *source_of(const struct vtab *vtab, uint64_t use
 	return wants_match(vtab, used) ? &matched_source : &scan_source;
 }
 
-/* An estimate that prefers a look-up to a scan, and a scan to matching. */
+/* Estimate the cost: a look-up costs less than a scan, and a scan less than matching. */
 static void estimate_cost(sqlite3_index_info *info, const char *letters, bool matching)
 {
 	double rows = 1e7;
@@ -203,7 +206,7 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 		letters[n++] = letter;
 		letters[n] = '\0';
 		info->aConstraintUsage[i].argvIndex = n;
-		/* SQLite checks the rows again: texts and reals compare differently */
+		/* SQLite checks the rows again, since texts and reals compare differently */
 	}
 	info->idxStr = sqlite3_mprintf("%llx:%s", (unsigned long long)info->colUsed, letters);
 	info->needToFreeIdxStr = 1;
@@ -275,12 +278,15 @@ static void narrow_bounds(int64_t *from, int64_t *to, int64_t low, int64_t high)
 		*to = high;
 }
 
-/* False: no row can match. */
+/* Use a constraint as a bound. False: no row can match. */
 static bool add_bound(struct rows_bounds *b, char letter, sqlite3_value *value)
 {
 	int64_t v = sqlite3_value_int64(value);
 
-	/* no row compares true with NULL; comparing with a text or a real is left to SQLite */
+	/*
+	 * no row matches a comparison with NULL; comparisons with a text or a real are left to
+	 * SQLite
+	 */
 	if (sqlite3_value_type(value) == SQLITE_NULL)
 		return false;
 	if (sqlite3_value_type(value) != SQLITE_INTEGER)
@@ -308,7 +314,8 @@ static int set_row_result(struct vcursor *cursor, int more)
 	cursor->end = more <= 0;
 	if (more >= 0)
 		return SQLITE_OK;
-	return more == -ETIME ? SQLITE_INTERRUPT : SQLITE_CORRUPT_VTAB; /* has been logged */
+	/* log_err() was called already */
+	return more == -ETIME ? SQLITE_INTERRUPT : SQLITE_CORRUPT_VTAB;
 }
 
 static int filter_rows(sqlite3_vtab_cursor *base, int number, const char *plan, int argc,
@@ -354,7 +361,7 @@ static int put_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int i
 
 static const sqlite3_module module = {
 	.iVersion = 1,
-	.xConnect = connect_table, /* no xCreate: the name itself is the table */
+	.xConnect = connect_table, /* no xCreate: eponymous only */
 	.xBestIndex = best_index,
 	.xDisconnect = disconnect_table,
 	.xOpen = open_cursor,
@@ -365,7 +372,7 @@ static const sqlite3_module module = {
 	.xColumn = put_column,
 };
 
-/* name(object): "qp3" */
+/* SQL: name(object) returns "qp3". */
 static void object_name(sqlite3_context *context, int n, sqlite3_value **values)
 {
 	struct home *home = sqlite3_user_data(context);

@@ -1,10 +1,10 @@
 /*
  * Failures, counted while they are written
  *
- * 	call that failed	unless programs expect it (core/wire/probe.h), or is an inner call
- * 	post, poll that failed
- * 	completion in error	unless flushed: another one explains it
- * 	fatal event, process that was killed
+ *	call that failed	unless programs expect it (core/wire/probe.h), or is an inner call
+ *	post, poll that failed
+ *	completion in error	unless flushed: another error explains it
+ *	fatal event, process that was killed
  *
  * Verbs that failed are counted as `verbatim check` counts them, except for searches for the
  * largest inline size, whose failures it discounts. The arguments of a call are parsed only after

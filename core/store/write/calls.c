@@ -24,9 +24,10 @@
 enum { NESTED_MAX = 64 };
 
 /*
- * A block that is stored grows, and is stored again with the next commit, while it has fewer calls
- * than GROWING, or if more than one in NEW_CALLS of its calls are new: a small block takes more
- * bytes a call. From GROWING on a call is packed four times at most, as sizes grow by a third.
+ * A stored block may grow, and is then stored again by the next commit, because small blocks take
+ * more bytes per call: while it has fewer calls than GROWING, or if more than one in NEW_CALLS of
+ * its calls are new. With more calls than GROWING, sizes grow by a third, so a call is packed at
+ * most four times.
  */
 enum { GROWING = 512, NEW_CALLS = 4 };
 
@@ -55,7 +56,7 @@ static int put_ref(struct writer *writer, uint32_t thread, uint64_t n, const cha
 	return WRITER_RUN(writer, ref, "uitti", thread, n, path, kind, handle);
 }
 
-/* A reference of a call that is stored already is stored at once, others with the call. */
+/* Add a reference: at once if its call is stored already, else together with the call. */
 static void add_ref(const struct refs *refs, const char *path, enum object_kind kind,
 		    uint64_t handle)
 {
@@ -73,7 +74,10 @@ static void add_ref(const struct refs *refs, const char *path, enum object_kind 
 	text_fini(&text);
 }
 
-/* Handles without a handle's type: tables of handles declared as numbers, a field of any kind. */
+/*
+ * Report handles without a handle's type: tables of handles that are declared as numbers, and
+ * fields of any kind.
+ */
 static void report_odd(const struct refs *refs, const char *path, const struct field_info *field,
 		       int64_t value)
 {
@@ -92,13 +96,14 @@ static void note_ref(void *arg, const char *path, const struct field_info *field
 
 	if (refs->out && verb->effect == EFFECT_CREATE && field->kind == FIELD_OBJ &&
 	    field->object == verb->object)
-		refs->call->handle = (uint64_t)value; /* not returned: rdma_create_id() */
+		/* stored in an argument, not returned: rdma_create_id() */
+		refs->call->handle = (uint64_t)value;
 	if (!refs->out && field->kind == FIELD_OBJ && value && !refs->call->parent) {
 		refs->call->parent_kind = field->object;
 		refs->call->parent = (uint64_t)value;
 	}
 	if (refs->out && verb->effect != EFFECT_GET)
-		return; /* the same handles as before the call */
+		return; /* not reported: the same handles as before the call */
 	if (verb->self >= 0 && field == &verb->args.fields[verb->self])
 		refs->call->handle = (uint64_t)value;
 	if (refs->out && refs->call->verb == VERB_get_cq_event && field->object == OBJECT_cq)
@@ -146,7 +151,7 @@ static int store_async(struct writer *writer, struct thread_log *log, struct pen
 			  kind >= 0 ? 0 : (int64_t)(uint32_t)call->async_element);
 }
 
-/* Store a call's row without an end. */
+/* Store the row of a call that has not returned. */
 static int store_begin(struct writer *writer, struct thread_log *log, struct pending *call)
 {
 	if (call->stored)
@@ -161,7 +166,7 @@ static int store_begin(struct writer *writer, struct thread_log *log, struct pen
 			  (int64_t)call->stack, call->args, (int64_t)call->handle, (int64_t)0);
 }
 
-/* Calls of librdmacm may name hosts. */
+/* Redact the arguments of librdmacm's calls, which may name hosts. */
 static const char *redact_args(struct writer *writer, const struct pending *call,
 			       const struct text *args)
 {
@@ -175,7 +180,7 @@ static int by_path(const void *a, const void *b)
 	return strcmp(((const struct ref_row *)a)->path, ((const struct ref_row *)b)->path);
 }
 
-/* The references as table `ref` has them: in order, and the first one of each path. */
+/* Read the references as table `ref` stores them: sorted, and of each path only the first. */
 static int read_refs(struct writer *writer, const struct pending *call, struct call_row *row)
 {
 	struct ref_row *refs;
@@ -217,8 +222,8 @@ int calls_put_row(struct writer *writer, uint32_t thread, const struct call_row 
 /* Blocks */
 
 /*
- * Were there enough calls of this shape that are rows? A cut forgets stacks, which are then stored
- * again with other numbers: in a trace that may be cut, they do not distinguish shapes.
+ * Are there enough rows with calls of this shape? In a trace that may be cut, stacks do not
+ * distinguish shapes, since a cut forgets stacks, which are later stored again with other numbers.
  */
 static bool is_repeated(struct writer *writer, const struct call_shape *of)
 {
@@ -258,7 +263,7 @@ void calls_cut(struct thread_log *log)
 	log->calls_stored = 0;
 }
 
-/* 1: it is in the batch; 0: it must be a row; or the writer's failure. */
+/* Add a call to the block. 1: added; 0: it must be a row; or the writer's failure. */
 static int add_to_block(struct writer *writer, struct thread_log *log, const struct call_row *row)
 {
 	int err = call_shape_read(&writer->shape, row);
@@ -288,9 +293,9 @@ static int store_end(struct writer *writer, struct thread_log *log, const struct
 }
 
 /*
- * The size of the rows about the object that a call in a block has created: its own row, and those
- * of its queues and connection. If there are many, they will be in blocks, a tenth of the size. For
- * a call that is a row, writer_size() adds enough.
+ * The size of the rows that will describe the object created by a call in a block: one for the
+ * object, and those of its queues and connection. Many such rows will be in blocks, which take a
+ * tenth of the size. For a call that is a row, writer_size() includes this size.
  */
 static uint64_t derived_bytes(struct writer *writer, const struct pending *call)
 {
@@ -362,8 +367,8 @@ static void pop_call(struct thread_log *log, struct pending *call)
 }
 
 /*
- * Store the calls that have returned, in the order of their begins: calls inside one that has not
- * returned wait for it, unless its row is stored already.
+ * Store the calls that have returned, in the order of their begins: a call inside another that has
+ * not returned waits for the outer one, unless the outer one's row is stored already.
  */
 static int store_returned(struct writer *writer, struct thread_log *log)
 {
@@ -384,7 +389,7 @@ static int store_returned(struct writer *writer, struct thread_log *log)
 	return writer->err;
 }
 
-/* Too many calls are open: the return of the outermost one must have been lost. */
+/* If too many calls are open, the return of the outermost one must be lost: stop waiting for it. */
 static int drop_outermost(struct writer *writer, struct thread_log *log)
 {
 	if (store_begin(writer, log, &log->pending[0]) || store_returned(writer, log))
@@ -472,7 +477,7 @@ static bool read_out(struct writer *writer, struct thread_log *log, struct pendi
 	text_char(&writer->out, '{');
 	if (event->nouts)
 		used = args_write_members(&json, words, event->nouts, &verb->args);
-	json.told = NULL; /* the object's own row has its context, PD and CQs */
+	json.told = NULL; /* no references: the object's own row has its context, PD and CQs */
 	if (used >= 0) {
 		more = args_write_changed(&json, &verb->args, words + used,
 					  event->nouts - (size_t)used);

@@ -1,13 +1,13 @@
 /*
  * Cutting a trace: at one moment, for all threads
  *
- * 	... chunks ... | cut | chunks ... | cut | chunks ...
+ *	... chunks ... | cut | chunks ... | cut | chunks ...
  *
  * At a cut all batches become chunks, so that no chunk has events of both sides, and the
  * outstanding requests are packed into chunks as well (cut_carry.c). When the chunks before the cut
- * are deleted, these replace them. Rows of the control plane that no later event needs are deleted
- * (forget.c). Table `loss` has the number of deleted events by thread, and their times, separately
- * from events that did not fit into a ring.
+ * are deleted, these chunks replace them. Rows of the control plane that no later event needs are
+ * deleted (forget.c). Table `loss` has the number of deleted events by thread, and their times;
+ * they are counted separately from events that did not fit into a ring.
  *
  * Chunks that a live reader has not read yet are moved to table `unread` of the connection, which
  * is not part of the trace.
@@ -24,7 +24,7 @@
 #include "core/store/write/outstanding.h"
 #include "core/wire/log.h"
 
-enum { MORE = 128 }; /* events that may significantly change the size of the file */
+enum { MORE = 128 }; /* number of events after which the file may be significantly larger */
 
 static void free_base(struct writer *writer)
 {
@@ -97,7 +97,7 @@ uint64_t writer_uncut(struct writer *writer)
 	return writer->grown - writer->grown_to_cut + writer->derived - writer->derived_to_cut;
 }
 
-/* A post without its last part counts as complete. */
+/* Store all batches as chunks. A post whose last event is missing counts as complete. */
 static int flush_batches(struct writer *writer)
 {
 	for (size_t i = 0; i < writer->nlogs && !writer->err; i++) {
@@ -143,7 +143,7 @@ int writer_cut(struct writer *writer, int64_t time)
 
 /* Deleting events before a cut */
 
-/* Move the carried events at the beginning of the trace out of the table. */
+/* Delete the carried events at the beginning of the trace from the table, but remember them. */
 static int hide_base(struct writer *writer)
 {
 	char sql[96];
@@ -187,7 +187,7 @@ int cuts_show(struct writer *writer)
 	return writer->base ? show_base(writer) : 0;
 }
 
-/* Hide carried events from a live reader, which has seen them. */
+/* Hide carried events from a live reader, which has read them in the previous trace. */
 int cuts_hide(struct writer *writer)
 {
 	return writer->followed ? hide_base(writer) : 0;
@@ -238,8 +238,8 @@ static int store_unread(struct writer *writer, int64_t chunk)
 }
 
 /*
- * Delete the oldest chunk of events or payload whose id is not above these. Returns 1, 0 if there
- * is none, or -errno.
+ * Delete the oldest chunk of events or payload whose id is at most @chunk or @payload_chunk.
+ * Returns 1; 0 if there is none; or -errno.
  */
 static int forget_oldest(struct writer *writer, int64_t chunk, int64_t payload_chunk)
 {
@@ -282,7 +282,9 @@ static int delete_chunks(struct writer *writer, int64_t chunk, int64_t payload_c
 	return more;
 }
 
-/* The chunks before the oldest cut are deleted, and replaced by those that it carries. */
+/*
+ * Delete the chunks before the oldest cut, and insert the chunks with the events carried over it.
+ */
 static int apply_cut(struct writer *writer)
 {
 	struct cut *cut = &writer->cuts[0];
@@ -296,7 +298,8 @@ static int apply_cut(struct writer *writer)
 	writer->base = malloc(sizeof(*writer->base));
 	if (!writer->base)
 		return writer_fail(writer, log_err(-ENOMEM, "cut the trace"));
-	cut->control.derived += writer->due.derived; /* the reader had not read that far */
+	/* the reader has not read up to the cut applied before */
+	cut->control.derived += writer->due.derived;
 	cut_control_fini(&writer->due);
 	writer->due = cut->control;
 	cut->control = (struct control_cut){ 0 };
@@ -309,7 +312,8 @@ static int apply_cut(struct writer *writer)
 
 int writer_forget(struct writer *writer, uint64_t keep)
 {
-	forget_past(writer); /* if the live reader had not read that far before */
+	/* in case the live reader has meanwhile read up to the last applied cut */
+	forget_past(writer);
 	while (!writer->err && writer->ncuts && writer_size(writer) > keep)
 		apply_cut(writer);
 	measure_file(writer);

@@ -16,17 +16,17 @@
 #include "core/store/write/outstanding.h"
 
 enum {
-	POST_WRS = 256, /* limit of one struct event_post in these chunks */
+	POST_WRS = 256, /* maximum requests of one struct event_post in these chunks */
 	EVENT_BYTES = UINT16_MAX * 8,
 };
 
-/* The events to be carried, while they are packed into chunks. */
+/* State of packing the carried events into chunks. */
 struct carrying {
 	struct writer *writer;
 	struct cut *cut;
 	struct batch batch;
-	uint32_t thread; /* of the batch */
-	uint8_t *event;  /* EVENT_BYTES of room */
+	uint32_t thread; /* thread of the batch */
+	uint8_t *event;  /* buffer of EVENT_BYTES */
 };
 
 void cut_control_fini(struct control_cut *cut)
@@ -111,7 +111,10 @@ int cuts_notify(struct writer *writer, struct thread_log *log, const struct even
 	return writer_fail(writer, outstanding_notify(writer->outstanding, &at, event));
 }
 
-/* Arguments are parsed again only if they are needed. */
+/*
+ * Pass a call on to needed.c and outstanding.c. Its arguments are parsed again only if these need
+ * them.
+ */
 int cuts_call(struct writer *writer, const struct thread_log *log, const struct pending *call,
 	      const char *out, int64_t time)
 {
@@ -199,7 +202,7 @@ static int carry_post(struct carrying *c, const struct outstanding_item *items, 
 	return 0;
 }
 
-/* The first carried poll of a batch that ibv_start_poll() began must be its ibv_start_poll(). */
+/* Carry a poll. The first carried poll of a batch must be its ibv_start_poll(). */
 static int carry_poll(struct carrying *c, const struct outstanding_item *items, size_t n)
 {
 	uint8_t flags = items->flags & (EVENT_START | EVENT_EXTRA);
@@ -230,7 +233,10 @@ static bool is_same_event(const struct outstanding_item *a, const struct outstan
 	return a->at.thread == b->at.thread && a->at.n == b->at.n;
 }
 
-/* Carry the first of @left items, with the others of its event. Returns their number, or -errno. */
+/*
+ * Carry the first of @left items together with the other items of its event. Returns their number,
+ * or -errno.
+ */
 static ssize_t carry_event(struct carrying *c, const struct outstanding_item *items, size_t left)
 {
 	size_t n = 1;
@@ -263,9 +269,9 @@ static int note_stack(struct cut *cut, uint32_t stack)
 }
 
 /*
- * The time since which objects may have been destroyed that the item still uses. Posts to a live
- * queue use live objects; but in a trace with a size limit an old request must not prevent the
- * deletion of everything that was destroyed since.
+ * The time from which on destroyed objects must remain in the trace for the item. A post to a live
+ * queue uses live objects only: in a trace with a size limit, its age must not prevent the deletion
+ * of everything that was destroyed later.
  */
 static int64_t needed_since(const struct writer *writer, const struct outstanding_item *item)
 {
@@ -278,8 +284,8 @@ static int64_t needed_since(const struct writer *writer, const struct outstandin
 }
 
 /*
- * Drop items that a trace with a size limit does not carry: items of destroyed queues, if they are
- * older than all its events. Returns how many are left, or -ENOMEM.
+ * Drop the items that a trace with a size limit does not carry: those of destroyed queues, if they
+ * are older than all events of the trace. Returns how many are left, or -ENOMEM.
  */
 static ssize_t note_items(struct writer *writer, struct cut *cut, struct outstanding_item *items,
 			  size_t count)

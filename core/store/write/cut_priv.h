@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Internals of cuts: cut.c creates and applies them, cut_carry.c has the carried events. Not
+ * Internals of cuts: cut.c creates and applies them, cut_carry.c collects the carried events. Not
  * thread-safe.
  */
 #include "core/store/write/writer_priv.h"
@@ -16,15 +16,15 @@ struct carried_chunk {
 struct cut {
 	int64_t time;
 	int64_t chunk, payload_chunk; /* ids of the last chunks before the cut */
-	uint64_t bytes;               /* size of the chunks since the previous cut */
+	uint64_t bytes;               /* total size of the chunks since the previous cut */
 	struct control_cut control;
-	uint32_t *stacks; /* stacks of the carried events */
+	uint32_t *stacks; /* numbers of the stacks of the carried events */
 	size_t nstacks;
 	struct carried_chunk *chunks;
 	size_t nchunks;
 };
 
-/* Pack the requests outstanding at @cut. 0 or -errno. */
+/* Pack the requests that are outstanding at @cut. 0 or -errno. */
 int cut_carry(struct writer *writer, struct cut *cut);
 
 void cut_fini(struct cut *cut);

@@ -2,8 +2,8 @@
  * Calls of providers' own functions, which bypass the verbs
  *
  * Each call is an event. The trace has one row of table `coverage` for each function and process,
- * with the time of the first call and the number of calls. The row is added at the first call, the
- * number updated at each flush.
+ * with the time of the first call and the number of calls. The row is added at the first call, and
+ * its number of calls is updated at each flush.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "core/base/vec.h"
 #include "core/store/write/writer_priv.h"
 
-enum { NAME = 64, DIRECTS_MAX = 1 << 14 /* functions of all processes */ };
+enum { NAME = 64, DIRECTS_MAX = 1 << 14 /* maximum functions, of all processes */ };
 
 struct direct {
 	uint32_t process;

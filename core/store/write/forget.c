@@ -1,17 +1,17 @@
 /*
  * Deleting the control plane before a cut
  *
- * 	... calls ... | cut | calls ...        needed.c: which of those before it are needed
+ *	... calls ... | cut | calls ...        needed.c: which calls before it are needed
  *
  * A cut stores the position of each thread and the calls that have not returned. When the events
  * before the cut are deleted, their rows are deleted in the order of each thread, so that each row
- * is processed once; but a needed call stays, and is deleted by its number when it is not needed
- * any more. Before that, a live reader must have read all of them.
+ * is processed once; but a needed call remains, and is deleted by its number when it is not needed
+ * any more. A row is deleted only after the live reader has read it.
  *
  * An object keeps its name when the objects before it are deleted: while the trace is being
- * written, table `object` has the ordinals of objects before the cut, and in rows with a negative
- * id the number of each kind that a process had created until then. Completing the trace reads that
- * (lifetimes.c).
+ * written, table `object` has the ordinals of objects before the cut, and, in rows with a negative
+ * id, the number of objects of each kind that a process had created before the cut. lifetimes.c
+ * reads both when it completes the trace.
  *
  * Not here: threads, processes, stacks and other rows without events (forget_rows.c).
  */
@@ -33,7 +33,7 @@ static struct event_id id_of(sqlite3_value **values)
 				  (uint64_t)sqlite3_value_int64(values[1]) };
 }
 
-/* SQL: is_needed(thread, n), for a call. */
+/* SQL: is_needed(thread, n): is the call needed? */
 static void is_needed(sqlite3_context *context, int n, sqlite3_value **values)
 {
 	const struct writer *writer = sqlite3_user_data(context);
@@ -134,7 +134,7 @@ static bool is_thread_before(const void *end, const void *thread)
 	return ((const struct event_id *)end)->thread < *(const uint32_t *)thread;
 }
 
-/* The last event of the thread before the cut. */
+/* The number of the thread's last event before the cut. */
 static uint64_t end_of(const struct control_cut *cut, const struct thread_log *log)
 {
 	size_t at = vec_count_before(cut->ends, cut->nends, sizeof(*cut->ends), is_thread_before,
@@ -169,7 +169,7 @@ static int drop_row(struct writer *writer, struct event_id id)
 	return count_events(writer, log, 2);
 }
 
-/* A needed call is not needed any more. If it is after the deleted part, it is deleted later. */
+/* A call is not needed any more: delete it now, or later if it is after the deleted part. */
 static int drop_call(void *arg, struct event_id id)
 {
 	struct writer *writer = arg;
@@ -291,8 +291,8 @@ static int store_needed_calls(struct writer *writer, const struct thread_log *lo
 }
 
 /*
- * Delete the first block of the thread, if it is before event @to: 1, 0 if there is none, or
- * -errno.
+ * Delete the first block of the thread, if it is before event @to: 1; 0 if there is no such block;
+ * or -errno.
  */
 static int forget_block(struct writer *writer, struct thread_log *log, uint64_t to,
 			struct call_block *block, uint64_t *ret_calls)
@@ -319,7 +319,7 @@ static int forget_block(struct writer *writer, struct thread_log *log, uint64_t 
 	return err;
 }
 
-/* Returns the number of deleted calls. */
+/* Delete the blocks before event @to. Returns the number of deleted calls. */
 static uint64_t forget_blocks(struct writer *writer, struct thread_log *log, uint64_t to)
 {
 	struct call_block block = { 0 };
@@ -338,7 +338,7 @@ static int forget_events(struct writer *writer, struct thread_log *log, uint64_t
 {
 	static const struct {
 		enum statement statement;
-		unsigned int events; /* number of events of a row */
+		unsigned int events; /* number of events that a row has */
 	} tables[] = {
 		{ STATEMENT_past_calls, 2 },  { STATEMENT_past_refs, 0 },
 		{ STATEMENT_past_events, 0 }, { STATEMENT_past_forks, 1 },

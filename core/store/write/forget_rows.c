@@ -1,13 +1,13 @@
 /*
  * Deleting threads, processes, stacks and object files
  *
- * 	a thread    that has ended and has no event left
- * 	a process   that has ended, with all its threads and all its forked children
- * 	a stack     that no call, request or thread refers to (stacks.c)
- * 	a file      that no stack refers to, and whose address was reused
+ *	a thread    that has ended and has no event left
+ *	a process   that has ended, with all its threads and all its forked children
+ *	a stack     that no call, request or thread refers to (stacks.c)
+ *	a file      that no stack refers to, and whose address was reused
  *
- * Numbers are not reused, so a reader finds gaps (meta.gone_*). Losses and gaps of deleted threads
- * and processes are still counted, without a thread.
+ * Numbers are not reused, so a reader finds gaps (meta.gone_*). Losses of deleted threads and
+ * processes are still counted, in rows without a thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 #include "core/store/write/writer_priv.h"
 
-enum { COVERAGE_FEW = 64 }; /* number of rows that are not merged */
+enum { COVERAGE_FEW = 64 }; /* up to this many rows are not merged */
 
 static bool has_late_calls(const struct writer *writer, uint32_t thread)
 {
@@ -98,7 +98,7 @@ static int forget_process(struct writer *writer, struct known_process *p)
 	return writer_fail(writer, err);
 }
 
-/* From the youngest on: a parent may be deleted after its children. */
+/* The youngest process first: a parent can be deleted only after its children. */
 static int forget_ended_processes(struct writer *writer)
 {
 	int err = 0;
@@ -151,7 +151,7 @@ static void is_behind(sqlite3_context *context, int n, sqlite3_value **values)
 	bool behind = !log || (uint64_t)sqlite3_value_int64(values[1]) <= log->past;
 
 	(void)n;
-	/* such calls are counted as long as the process is in the trace */
+	/* rows of direct calls are needed as long as the process is in the trace */
 	if (what && !strncmp(what, "direct", 6))
 		behind = !processes_find(writer, (uint32_t)sqlite3_value_int64(values[2]));
 	sqlite3_result_int(context, thread && behind);
@@ -167,7 +167,7 @@ int forget_rows_init(struct writer *writer)
 
 #define BEHIND "rowid <= %lld AND (n IS NULL OR is_behind(thread, n, process, what))"
 
-/* Equal rows from before the cut are merged. */
+/* Merge equal rows of table `coverage` that are before the cut. */
 static int forget_coverage(struct writer *writer)
 {
 	long long last = sql_int(writer->db, "SELECT max(rowid) FROM coverage", 0);
@@ -183,7 +183,7 @@ static int forget_coverage(struct writer *writer)
 		 last, last);
 	for (size_t i = 0; i < writer->nlogs; i++)
 		if (writer->logs[i])
-			writer->logs[i]->damage_rows = 0; /* the next damage adds a row */
+			writer->logs[i]->damage_rows = 0; /* the next damage must add a new row */
 	return writer_fail(writer, sql_exec(writer->db, sql));
 }
 

@@ -1,15 +1,15 @@
 /*
  * Objects of the control plane, and the calls that they need
  *
- * 	process -- context -- PD -- MR, QP ...     each with its needed calls
+ *	process -- context -- PD -- MR, QP ...     each with its needed calls
  *
- * An object belongs to the first object among the arguments of the call that created it. Objects
- * end with their context or process, even if the program did not destroy them.
+ * The parent of an object is the first object among the arguments of the call that created it.
+ * Objects end with their context or process, even if the program did not destroy them.
  *
- * A trace may begin at any cut up to now. So a call that a later one has replaced, and calls of a
- * destroyed object, are dropped only when the trace begins after the replacement or destruction:
- * needed_forget(). Most objects of a service that creates many exist between two cuts: these are
- * dropped at the second one, and only their number is kept.
+ * A trace may begin at any cut up to now. So a call that a later call has replaced, and the calls
+ * of a destroyed object, are dropped only when the trace begins after the replacement or the
+ * destruction: needed_forget(). Most objects of a service that creates many are created and
+ * destroyed between two cuts: they are dropped at the second cut, and only their number is stored.
  *
  * Not here: the effect of a verb on an object (needed_call.c).
  */
@@ -109,7 +109,7 @@ struct thing *needed_find_inherited(const struct needed *needed, uint32_t proces
 {
 	struct thing *found = NULL;
 
-	/* terminates: a process is younger than its parent */
+	/* this ends: the number of a parent is lower than its child's */
 	while (process && !found) {
 		const struct thing *of = needed_find(needed, process, KIND_PROCESS, 0);
 
@@ -248,7 +248,10 @@ struct thing *needed_make(struct needed *needed, const struct needed_call *call,
 	return thing;
 }
 
-/* Children of a thing that ends: those of a context or a process end with it. */
+/*
+ * End the children of a context or a process, which end with it; move the children of other things
+ * to @parent.
+ */
 static void release_children(struct needed *needed, struct thing *thing, struct thing *parent,
 			     int64_t time)
 {
@@ -276,7 +279,7 @@ void needed_end(struct needed *needed, struct thing *thing, int64_t time)
 			   place_key(thing->process, thing->kind, thing->handle));
 	push_gone(&needed->gone, thing);
 	needed->objects -= thing->kind != KIND_PROCESS;
-	/* a device in no list existed only for its contexts */
+	/* a device that no list contained existed only for its contexts */
 	if (parent && parent->kind == OBJECT_device && !parent->listed && !parent->children &&
 	    parent->gone_at == INT64_MAX)
 		needed_end(needed, parent, time);
@@ -326,7 +329,7 @@ int needed_release(struct needed *needed, struct thing *thing, size_t i, int64_t
 int needed_append(struct needed *needed, struct thing *thing, const struct held_call *held,
 		  int64_t time)
 {
-	/* the first one created it */
+	/* index 1 is the oldest after the call that created the object */
 	int err = thing->ncalls < HELD_MOST ? 0 : needed_release(needed, thing, 1, time);
 	struct held_call *call = err ? NULL : vec_push(thing->calls, thing->ncalls);
 
@@ -357,7 +360,7 @@ static bool is_thread_before(const void *open, const void *thread)
 	return ((const struct event_id *)open)->thread < *(const uint32_t *)thread;
 }
 
-/* May a call that has not returned count as the creation of the object? is_made_inside() */
+/* May the object have been created by a call that has not returned yet? See is_made_inside(). */
 static bool is_made_in_open_call(const struct thing *thing, const struct needed_cut *cut)
 {
 	size_t at = vec_count_before(cut->open, cut->nopen, sizeof(*cut->open), is_thread_before,
@@ -377,7 +380,7 @@ static bool is_brief(const struct needed *needed, const struct thing *thing, int
 	return brief;
 }
 
-/* Add a count; they are sorted by time. */
+/* Add a count to the list, which is sorted by time. */
 static int insert_count(struct needed *needed, const struct object_count *new, size_t *ret_at)
 {
 	size_t at = needed->ncounts;
@@ -391,7 +394,7 @@ static int insert_count(struct needed *needed, const struct object_count *new, s
 	return 0;
 }
 
-/* @noted: index + 1 of the counts at @time, by process and kind */
+/* Count an object. @noted: by process and kind, index + 1 of the count at @time. */
 static int count_object(struct needed *needed, struct map *noted, struct thing *thing, int64_t time)
 {
 	uint64_t key = place_key(thing->process, thing->kind, 0), at = count_of(noted, key);
@@ -411,7 +414,10 @@ static int count_object(struct needed *needed, struct map *noted, struct thing *
 	return insert_count(needed, &count, &new) ?: map_put(noted, key, new + 1);
 }
 
-/* If an object was in the way, the counts at later cuts did not have those behind it either. */
+/*
+ * An object that was not yet counted has delayed counting the objects after it, so the counts at
+ * later cuts may be too low.
+ */
 static void raise_later_counts(struct needed *needed, const struct map *noted, int64_t time)
 {
 	for (size_t i = needed->ncounts; i > needed->first_count; i--) {
@@ -445,7 +451,7 @@ static int count_objects(struct needed *needed, const struct needed_cut *cut)
 	return err;
 }
 
-/* Forgetting what no cut was within */
+/* Forgetting objects that existed at no cut */
 
 static void forget_call(struct needed *needed, struct event_id id)
 {
@@ -598,7 +604,7 @@ static int drop_dead_objects(struct needed *needed, struct things *things, int64
 int needed_forget(struct needed *needed, int64_t time, int64_t limit,
 		  const struct needed_sink *sink)
 {
-	/* a call that does not return must not delay the objects behind it any longer */
+	/* do not let a call that does not return delay counting the objects after it any longer */
 	int err = count_objects(needed, &(struct needed_cut){ .time = time, .limit = INT64_MIN });
 
 	if (!err)

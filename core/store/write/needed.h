@@ -1,11 +1,11 @@
 #pragma once
 /*
- * The earlier control verbs that a trace which begins in the middle must have: those that created
- * the objects that are alive, and the latest ones that determine their state.
+ * The earlier control verbs that a trace which begins in the middle must have: the ones that
+ * created the live objects, and the latest ones that determine their state.
  *
  * Follows the calls of all threads as they return. Memory grows with the live objects, with the
- * calls since the last needed_cut(), and with those before it that a trace may need which begins
- * at a cut. Not thread-safe. Handles are those of their process.
+ * calls since the last needed_cut(), and with the earlier calls that a trace which begins at a cut
+ * may need. Not thread-safe. A handle is valid within its process.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ int needed_new(struct needed **ret_needed);
 /* Accepts NULL. */
 void needed_free(struct needed *needed);
 
-/* A control verb that has returned with success. */
+/* A control verb that has returned successfully. */
 struct needed_call {
 	struct event_id id;
 	uint64_t end_n; /* number of its return */
@@ -30,13 +30,13 @@ struct needed_call {
 	uint32_t process, stack;
 	enum verb verb;
 	int64_t ret;
-	uint64_t handle; /* the object that it used or created; 0: none */
+	uint64_t handle; /* of the object that it used or created; 0: none */
 	enum object_kind parent_kind;
 	uint64_t parent;        /* the first handle among its arguments; 0: none */
 	const char *args, *out; /* JSON; may be NULL */
 };
 
-/* 0 or -ENOMEM. */
+/* Process a call. 0 or -ENOMEM. */
 int needed_call(struct needed *needed, const struct needed_call *call);
 
 /* @child has copies of the objects of @parent. 0 or -ENOMEM. */
@@ -52,41 +52,44 @@ struct needed_cut {
 	size_t nopen;
 };
 
-/* 0 or -ENOMEM. Calls and objects that no trace needs are forgotten at once. */
+/* Note a cut. Objects and calls that no trace needs are freed at once. Returns 0 or -ENOMEM. */
 int needed_cut(struct needed *needed, const struct needed_cut *cut);
 
-/* Is that call needed now, or was it at a cut since the last needed_forget()? */
+/* Is the call @id needed now, or was it needed at a cut since the last needed_forget()? */
 bool needed_has(const struct needed *needed, struct event_id id);
 
 /* Is an object of any kind alive at @handle? */
 bool needed_is_alive(const struct needed *needed, uint32_t process, uint64_t handle);
 
-/* As needed_has(), for any call of @thread. */
+/* Does needed_has() hold for any call of @thread? */
 bool needed_has_thread(const struct needed *needed, uint32_t thread);
 
 /*
- * An object that is needed, and its ordinal among those of its kind in the process; or how many of
- * these had been created before the time of needed_forget().
+ * An object that is needed, and its ordinal within its kind and process. Or, if made.thread is 0:
+ * how many objects of the kind the process had created before the time of needed_forget().
  */
 struct needed_object {
 	uint32_t process;
 	enum object_kind kind;
 	struct event_id made; /* thread 0: @ordinal is the number of objects */
 	uint32_t ordinal;
-	uint64_t row; /* a unique number */
-};
-
-/* The results of needed_forget(). Each function returns 0 or -errno, which ends it. */
-struct needed_sink {
-	void *arg;
-	int (*drop)(void *arg, struct event_id call); /* not needed any more */
-	int (*number)(void *arg, const struct needed_object *object);
-	int (*unnumber)(void *arg, uint64_t row); /* it is gone */
+	uint64_t row; /* a unique number of this struct */
 };
 
 /*
- * The trace begins at @time. Its requests may refer to objects that were destroyed before that, but
- * not before @limit. 0 or -errno of @sink.
+ * Receives the results of needed_forget(). Each function returns 0 or -errno, which ends
+ * needed_forget().
+ */
+struct needed_sink {
+	void *arg;
+	int (*drop)(void *arg, struct event_id call); /* @call is not needed any more */
+	int (*number)(void *arg, const struct needed_object *object);
+	int (*unnumber)(void *arg, uint64_t row); /* the object with that row is gone */
+};
+
+/*
+ * The trace now begins at @time. Its requests may refer to objects that were destroyed before
+ * @time, but not before @limit. 0 or -errno of @sink.
  */
 int needed_forget(struct needed *needed, int64_t time, int64_t limit,
 		  const struct needed_sink *sink);

@@ -1,11 +1,11 @@
 /*
  * The effect of a control verb on the objects, and how long it is needed
  *
- * 	creates an object     as long as that is alive
- * 	changes an object     until a later call changes the same: has_key_of_args() lists the
- * 	                      verbs whose arguments determine what "the same" is
- * 	queries a device      source of the tables of devices: the last answer
- * 	anything else         not at all: events, other queries, failed calls
+ *	creates an object     as long as the object is alive
+ *	changes an object     until a later call changes the same: has_key_of_args() lists the
+ *	                      verbs whose arguments determine what "the same" is
+ *	queries a device      source of the tables of devices: the last answer
+ *	anything else         not at all: events, other queries, failed calls
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "core/store/db/args.h"
 #include "core/store/write/needed_priv.h"
 
-/* Calls with different arguments change different things. */
+/* Does the verb change different things with different arguments? */
 static bool has_key_of_args(enum verb verb)
 {
 	switch (verb) {
@@ -33,7 +33,7 @@ static bool has_key_of_args(enum verb verb)
 	}
 }
 
-/* The verb that undoes the other with the same arguments. */
+/* Pairs of verbs: with the same arguments, @undo undoes @done. */
 static const struct {
 	enum verb undo, done;
 } undoes[] = {
@@ -41,7 +41,7 @@ static const struct {
 	{ VERB_detach_mcast, VERB_attach_mcast },
 };
 
-/* Queries that return the state of a device, a queue pair or a connection. */
+/* Does the verb query the state of a device, a queue pair or a connection? */
 static bool is_state_query(enum verb verb)
 {
 	switch (verb) {
@@ -120,7 +120,7 @@ static int make_object(struct needed *needed, const struct needed_call *call, in
 		thing->made_at = call->end;
 	} else {
 		if (thing && thing->made_at > call->end)
-			return 0; /* it was destroyed, and its address was reused */
+			return 0; /* destroyed already: a later object has its address */
 		if (thing)
 			needed_end(needed, thing, call->end);
 		thing = needed_make(needed, call, kind, handle, parent);
@@ -143,11 +143,12 @@ static int end_object(struct needed *needed, const struct needed_call *call, int
 	if (!thing || thing->made_at > call->begin)
 		return 0;
 	err = hold_call(needed, thing, call, 0);
-	needed_end(needed, thing, call->end); /* the call may return after a cut */
+	/* at its end, since the call may return after a cut */
+	needed_end(needed, thing, call->end);
 	return err;
 }
 
-/* The devices of a process: a list has all devices, and creates those that are new. */
+/* Note a device of a list. A list has all devices, and creates those that are new. */
 static int note_listed_device(struct needed *needed, const struct needed_call *call,
 			      uint64_t handle)
 {
@@ -163,7 +164,7 @@ static int note_listed_device(struct needed *needed, const struct needed_call *c
 	return 0;
 }
 
-/* If a list is needed, its release is needed as well. */
+/* Note the release of a device list: if the list is needed, its release is needed as well. */
 static int free_list(struct needed *needed, const struct needed_call *call)
 {
 	const struct thing *process = needed_find(needed, call->process, KIND_PROCESS, 0);
@@ -207,7 +208,7 @@ static int list_devices(struct needed *needed, const struct needed_call *call)
 
 /* Queue pairs */
 
-enum { CYCLE_MOST = 8 }; /* calls from one state back to it */
+enum { CYCLE_MOST = 8 }; /* maximum calls from a state back to the same state */
 
 /* The index of the last call before @end after which the queue pair was in @state; -1: none. */
 static int find_state(const struct thing *qp, int end, int state)
@@ -218,7 +219,7 @@ static int find_state(const struct thing *qp, int end, int state)
 	return -1;
 }
 
-/* Do the calls after @a up to @b change the same as those after @b up to the last? */
+/* Do the calls after @a up to @b change the same as the calls after @b up to the last one? */
 static bool is_same_cycle(const struct thing *qp, int a, int b)
 {
 	int x = a + 1, y = b + 1, end = (int)qp->ncalls;
@@ -235,7 +236,7 @@ static bool is_same_cycle(const struct thing *qp, int a, int b)
 	}
 }
 
-/* If a queue pair has returned to a state by the same transitions twice, drop one of the cycles. */
+/* If a queue pair has gone through the same cycle of states twice, drop the calls of one cycle. */
 static int drop_state_cycle(struct needed *needed, struct thing *qp, int64_t time)
 {
 	int last = (int)qp->ncalls - 1, state = qp->calls[last].state;
@@ -258,7 +259,7 @@ static int state_of(const struct thing *qp)
 	return ABI_QPS_RESET;
 }
 
-/* Reset the queue pair to its state after creation. */
+/* Drop the calls since the creation of a queue pair, which is in RESET again. */
 static int reset_qp(struct needed *needed, struct thing *qp, int64_t time)
 {
 	int err = 0;
@@ -289,7 +290,7 @@ static int modify_qp(struct needed *needed, struct thing *qp, const struct neede
 	return err ? err : drop_state_cycle(needed, qp, call->end);
 }
 
-/* Others */
+/* Other verbs */
 
 static int undo_call(struct needed *needed, struct thing *thing, const struct needed_call *call,
 		     enum verb done)
@@ -323,7 +324,7 @@ static int change_object(struct needed *needed, struct thing *thing, const struc
 	return hold_call(needed, thing, call, key);
 }
 
-/* An event of the connection manager; a connection request creates an identifier. */
+/* Process an event of the connection manager: a connection request creates an identifier. */
 static int take_cm_event(struct needed *needed, const struct needed_call *call, bool ack)
 {
 	struct args *args = read_json(ack ? call->args : call->out);

@@ -6,37 +6,40 @@
 #include "core/base/map.h"
 #include "core/store/write/needed.h"
 
-enum { KIND_PROCESS = OBJECT_COUNT }; /* kind of a thing for calls without an object */
+enum { KIND_PROCESS = OBJECT_COUNT }; /* kind of the thing that has the calls without an object */
 
-/* A call that is needed as long as its object is alive and no later call replaces it. */
+/* A call that is needed until its object ends or a later call replaces it. */
 struct held_call {
 	struct event_id id;
 	uint32_t stack;
 	enum verb verb;
-	uint64_t key; /* hash of its arguments: replaces a call with the same verb and key */
-	int state;    /* ibv_modify_qp(): state of the queue pair after the call */
+	/* hash of its arguments: the call replaces an earlier one with the same verb and key */
+	uint64_t key;
+	int state; /* ibv_modify_qp(): state of the queue pair after the call */
 	int64_t begin;
 };
 
 /* An object, or the process itself. */
 struct thing {
 	uint32_t process, ordinal;
-	uint32_t origin; /* for a process: the one that it was forked from; 0: none */
+	uint32_t origin; /* of a process: the process from which it was forked; 0: none */
 	uint64_t row;
-	int kind; /* enum object_kind or KIND_PROCESS */
+	int kind; /* enum object_kind, or KIND_PROCESS */
 	uint64_t handle;
 	struct event_id made;
 	uint64_t end_n;
-	int64_t made_at, gone_at; /* gone_at INT64_MAX: alive */
+	int64_t made_at, gone_at; /* when it was created and destroyed; gone_at INT64_MAX: alive */
 	bool counted;             /* its ordinal is known */
-	bool told;                /* to the sink, or no trace needs it */
+	bool told;                /* the sink has got it, or no trace needs it */
 	bool brief;               /* no cut was between its creation and its end */
-	bool listed;              /* for a device: it is in the last list of devices */
-	uint64_t list;            /* for a device: address of its first list; 0: freed */
-	struct held_call *calls;  /* oldest first */
+	bool listed;              /* of a device: it is in the last list of devices */
+	/* of a device: address of the first list that had it; 0: that list was freed */
+	uint64_t list;
+	struct held_call *calls; /* oldest first */
 	size_t ncalls;
 	struct thing *parent, *children, *sibling, **link;
-	struct thing *after_fresh, *after_gone; /* next in fresh or counted, in gone or dying */
+	/* next in fresh or counted; next in gone or dying */
+	struct thing *after_fresh, *after_gone;
 	struct thing *after_all, **all_link;
 };
 
@@ -44,7 +47,7 @@ struct doomed_call {
 	struct event_id id;
 	uint32_t stack;
 	int64_t begin;
-	int64_t until; /* a trace that begins later than this does not need it */
+	int64_t until; /* only a trace that begins at or before this time needs the call */
 };
 
 /* How many objects of a kind a process had created at a cut. */
@@ -59,38 +62,40 @@ struct things {
 };
 
 struct needed {
-	struct map by_place;  /* process, kind, handle: to struct thing */
-	struct map calls;     /* thread, n: needed calls, as keys */
+	struct map by_place;  /* process, kind and handle: to struct thing */
+	struct map calls;     /* thread and n of needed calls, as keys */
 	struct map by_thread; /* by thread: number of needed calls */
-	struct map tallies;   /* by process and kind: the number created */
+	struct map tallies;   /* by process and kind: number of created objects */
 	struct thing *all;
 	int64_t last_cut;
-	struct things fresh;         /* not counted yet, in the order of creation */
-	struct things counted;       /* counted, but not told, in that order */
-	struct things gone;          /* destroyed since the last cut, in that order */
-	struct things dying;         /* destroyed before it, in that order */
-	struct object_count *counts; /* by time; those from first_count on are not told */
+	struct things fresh; /* not counted yet, in the order of creation */
+	/* counted, but not passed to the sink; in the order of creation */
+	struct things counted;
+	struct things gone; /* destroyed since the last cut, in the order of destruction */
+	/* destroyed before the last cut, in the order of destruction */
+	struct things dying;
+	struct object_count *counts; /* sorted by time; the sink has got those before first_count */
 	size_t ncounts, first_count;
-	struct doomed_call *doomed; /* before new_doomed: replaced before the last cut */
+	struct doomed_call *doomed; /* those before new_doomed were replaced before the last cut */
 	size_t ndoomed, doomed_size, first_doomed, new_doomed;
 	size_t objects;
-	uint64_t rows; /* the last row number used */
+	uint64_t rows; /* last row number used */
 };
 
 /* needed.c */
 struct thing *needed_find(const struct needed *needed, uint32_t process, int kind, uint64_t handle);
-/* The same, for the process or one that it was forked from. */
+/* The same for the process, or else the nearest ancestor that has the object. */
 struct thing *needed_find_inherited(const struct needed *needed, uint32_t process, int kind,
 				    uint64_t handle);
-/* NULL if out of memory. A NULL parent means the process. */
+/* Create a thing; NULL if out of memory. @parent NULL: the process. */
 struct thing *needed_make(struct needed *needed, const struct needed_call *call, int kind,
 			  uint64_t handle, struct thing *parent);
 struct thing *needed_process(struct needed *needed, uint32_t process);
 void needed_end(struct needed *needed, struct thing *thing, int64_t time);
-/* 0 or -ENOMEM. needed_hold(): @held replaces one with the same verb and key. */
+/* Add @held to @thing; 0 or -ENOMEM. needed_hold(): it replaces one with the same verb and key. */
 int needed_append(struct needed *needed, struct thing *thing, const struct held_call *held,
 		  int64_t time);
 int needed_hold(struct needed *needed, struct thing *thing, const struct held_call *held,
 		int64_t time);
-/* The call is not needed after @time. */
+/* Call @i of @thing is not needed after @time. */
 int needed_release(struct needed *needed, struct thing *thing, size_t i, int64_t time);

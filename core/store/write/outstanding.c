@@ -1,20 +1,19 @@
 /*
  * The earlier data-plane events that a trace which begins in the middle must have
  *
- * A trace is cut by leaving out events of the data plane up to some moment. The rest is consistent,
- * and can be replayed, if it is complete in this sense: a request that has not completed yet is
- * needed, and so is one that has completed, if its counterpart at the peer has not. So four kinds
- * of events are needed:
+ * A cut removes the events of the data plane up to some moment. The rest is consistent, and can be
+ * replayed, only with the earlier requests that have not completed yet, and with those that have
+ * completed but whose counterpart at the peer has not. So four kinds of earlier events are needed:
  *
- * 	sq, rq     requests that have no completion yet
- * 	streams    messages that one end has seen complete and the other has not: of the former the
- * 	           request and its completion; and what a queue pair had sent when it was destroyed,
- * 	           as long as the other end may receive it
- * 	failed     the first request of a queue pair that failed, with its completion: it has put
- * 	           the queue pair into the error state
- * 	early      completions that were read before their posts, from another thread's ring
+ *	sq, rq     requests that have no completion yet
+ *	streams    messages that are complete at one end only: the request and the completion of
+ *	           this end; and messages that a queue pair had sent before its destruction, as
+ *	           long as the peer may receive them
+ *	failed     the first failed request of a queue pair, with its completion, which has put the
+ *	           queue pair into the error state
+ *	early      completions that were read before their posts, from another thread's ring
  *
- * and the last ibv_req_notify_cq() of each CQ, if it has caused no event yet.
+ * and the last ibv_req_notify_cq() of each CQ, if no event followed it yet.
  *
  * Not here: messages (outstanding_stream.c), early completions (outstanding_early.c), the list
  * (outstanding_list.c), adding it to the trace (cut.c).
@@ -53,7 +52,7 @@ static void unlink_number(struct outstanding *o, struct queue *queue)
 		return;
 	*at = queue->same_number;
 	if (first)
-		map_put(&o->by_number, key, (uintptr_t)first); /* needs no memory */
+		map_put(&o->by_number, key, (uintptr_t)first); /* cannot fail: the key exists */
 	else
 		map_remove(&o->by_number, key);
 }
@@ -101,8 +100,8 @@ void outstanding_free(struct outstanding *o)
 }
 
 /*
- * Messages of the queue without a completion may have been received, or may still be: they count as
- * complete. If out of memory, they are dropped.
+ * The queue ends. Its messages without a completion count as complete, since the peer may have
+ * received them or may still receive them. If out of memory, they are dropped.
  */
 static void end_queue(struct outstanding *o, struct queue *queue)
 {
@@ -118,8 +117,8 @@ static void end_queue(struct outstanding *o, struct queue *queue)
 }
 
 /*
- * If the handle is in use, an outer call has created the queue, or the end of an earlier one was
- * lost.
+ * Add a queue. If its handle is in use, an outer call has created it already, or the end of an
+ * earlier queue was lost.
  */
 static struct queue *add_queue(struct outstanding *o, uint32_t process, uint64_t handle)
 {
@@ -212,7 +211,7 @@ void outstanding_exit(struct outstanding *o, uint32_t process)
 
 /* Posts */
 
-/* The destination queue pair of a datagram. */
+/* The number of the queue pair to which a datagram is sent. */
 static uint32_t dest_of(const struct event_wr *wr)
 {
 	const uint8_t *at = (const uint8_t *)(wr + 1);
@@ -262,7 +261,7 @@ static int add_request(struct queue *queue, const struct event_place *at, uint32
 	return -ENOMEM;
 }
 
-/* The call has refused the requests from @accepted on. */
+/* Remove the requests from index @accepted on: the call has refused them. */
 static void refuse_requests(struct request_list *list, const struct event_place *at,
 			    uint32_t accepted)
 {
@@ -304,13 +303,13 @@ static int64_t find_request(const struct request_list *list, uint64_t wr_id, boo
 	return -1;
 }
 
-/* The queue pair of a completion. */
+/* The queue pair to which a completion belongs. */
 static struct queue *find_qp(const struct outstanding *o, const struct completion *completion)
 {
 	struct queue *qp = outstanding_entry(
 		&o->by_number, outstanding_pair_key(completion->at.process, completion->wc.qp_num));
 
-	/* the target of an XRC connection has no CQs */
+	/* the target of an XRC connection has no CQs: skip it */
 	while (qp && qp->qp.send_cq && qp->qp.send_cq != completion->cq &&
 	       qp->qp.recv_cq != completion->cq)
 		qp = qp->same_number;
@@ -318,7 +317,8 @@ static struct queue *find_qp(const struct outstanding *o, const struct completio
 }
 
 /*
- * The receive queue of @qp; for XRC that of the SRQ that completes on the CQ and has the request.
+ * The receive queue of @qp; for XRC, the queue of the SRQ that completes on the CQ and has the
+ * request.
  */
 static struct request_list *find_receives(struct outstanding *o, struct queue *qp,
 					  const struct completion *completion)
@@ -337,8 +337,8 @@ static struct request_list *find_receives(struct outstanding *o, struct queue *q
 }
 
 /*
- * Is it a receive? The opcode of an error is not valid; this is a shorter form of
- * core/store/read/match.c.
+ * Is it the completion of a receive? In an error the opcode is not valid: then this guesses like
+ * core/store/read/match.c, but by simpler rules.
  */
 static bool is_receive(struct outstanding *o, struct queue *qp, const struct completion *completion)
 {
@@ -361,7 +361,7 @@ static bool is_receive(struct outstanding *o, struct queue *qp, const struct com
 	return wc->status == ABI_WC_LOC_LEN_ERR || wc->status == ABI_WC_LOC_ACCESS_ERR;
 }
 
-/* Takes @request, which has completed. */
+/* @request of @qp has completed. Takes ownership of @request. */
 static int end_request(struct outstanding *o, struct queue *qp, struct request *request,
 		       bool receive)
 {
@@ -377,7 +377,7 @@ static int end_request(struct outstanding *o, struct queue *qp, struct request *
 	return 0;
 }
 
-/* A completion retires the unsignaled requests before its own. */
+/* The send at index @before has completed, and retires the unsignaled sends before it. */
 static int end_sends(struct outstanding *o, struct queue *qp, uint32_t before)
 {
 	uint32_t at = 0;

@@ -1,10 +1,10 @@
 #pragma once
 /*
  * The earlier data-plane events that a trace which begins in the middle must have: the outstanding
- * requests, and everything else that their completions depend on.
+ * requests, and everything else on which their completions depend.
  *
  * Follows the events of all threads as they arrive, each thread's in order. Memory grows with the
- * outstanding requests. Not thread-safe. Handles are those of their process.
+ * outstanding requests. Not thread-safe. A handle is valid within its process.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,8 +29,9 @@ struct event_place {
 };
 
 /*
- * A post, a poll, a request for an event, with checked lengths. The event is one part of a post,
- * whose first request has index @first. All return 0 or -ENOMEM.
+ * Process a post, a poll or a request for notification, whose lengths are checked. @event may be
+ * one of several events of a post: its first request has index @first in the post. All return 0 or
+ * -ENOMEM.
  */
 int outstanding_post(struct outstanding *outstanding, const struct event_place *at,
 		     const struct event_post *event, uint32_t first);
@@ -49,63 +50,63 @@ struct outstanding_qp {
 	bool sq_sig_all, datagrams;
 };
 
-/* @time: when the call had returned. */
+/* @time: when the call returned. 0 or -ENOMEM. */
 int outstanding_create_qp(struct outstanding *outstanding, uint32_t process, uint64_t handle,
 			  const struct outstanding_qp *qp, int64_t time);
-/* @cq: where requests of an XRC SRQ complete, else 0. */
+/* @cq: where receives of an XRC SRQ complete; else 0. 0 or -ENOMEM. */
 int outstanding_create_srq(struct outstanding *outstanding, uint32_t process, uint64_t handle,
 			   uint64_t cq);
 void outstanding_destroy(struct outstanding *outstanding, uint32_t process, uint64_t handle);
 void outstanding_reset_qp(struct outstanding *outstanding, uint32_t process, uint64_t handle,
 			  int64_t time);
-/* 0 or -ENOMEM. */
+/* @dest: number of the peer. 0 or -ENOMEM. */
 int outstanding_connect_qp(struct outstanding *outstanding, uint32_t process, uint64_t handle,
 			   uint32_t dest);
-/* ibv_bind_mw() has posted a request for which there is no event. 0 or -ENOMEM. */
+/* ibv_bind_mw() has posted a request, for which there is no post event. 0 or -ENOMEM. */
 int outstanding_bind(struct outstanding *outstanding, uint32_t process, uint64_t handle,
 		     uint64_t wr_id, bool signaled);
 void outstanding_exit(struct outstanding *outstanding, uint32_t process);
 
-/* A control verb that has returned with success. */
+/* A control verb that has returned successfully. */
 struct args;
 struct outstanding_call {
 	uint32_t process;
 	enum verb verb;
 	uint64_t handle;
-	uint64_t got;                /* ibv_get_cq_event(): the CQ */
-	const struct args *in, *out; /* if outstanding_needs_args() returns true; may be NULL */
-	int64_t time;                /* of its return */
+	uint64_t got;                /* ibv_get_cq_event(): the CQ of the event */
+	const struct args *in, *out; /* set if outstanding_needs_args() returns true; may be NULL */
+	int64_t time;                /* when it returned, ns */
 };
 bool outstanding_needs_args(enum verb verb);
-/* 0 or -ENOMEM. */
+/* Process a control verb. 0 or -ENOMEM. */
 int outstanding_call(struct outstanding *outstanding, const struct outstanding_call *call);
 
 /*
- * Has the post of each completion been read? Not if a thread has not returned from its post, but
- * another one has already polled the completion, or received the message.
+ * Has the post of each completion been read by @time? A post may be missing if its thread has not
+ * returned from it, but another thread has already polled the completion or received the message.
  */
 bool outstanding_is_whole(const struct outstanding *outstanding, int64_t time);
 
 /*
- * An event, or a part of one, that must be in the trace: exactly one of @wr, @wc and @notify is not
- * NULL.
+ * An event, or a part of an event, that must be in the trace. Exactly one of @wr, @wc and @notify
+ * is not NULL.
  */
 struct outstanding_item {
 	struct event_place at;
-	uint64_t object; /* of a post or poll: handle of the queue or CQ */
-	uint32_t verb;   /* of a post */
-	uint32_t index;  /* of the request in its post, the completion in its poll */
-	uint8_t flags;   /* of the event */
+	uint64_t object; /* of a post or poll: handle of its queue or CQ */
+	uint32_t verb;   /* of a post: its verb */
+	uint32_t index;  /* index of the request in its post, or of the completion in its poll */
+	uint8_t flags;   /* flags of the event */
 	const struct event_wr *wr;
-	size_t bytes; /* of @wr, with its parts and elements */
+	size_t bytes; /* size of @wr with its parts and elements */
 	const struct event_wc *wc;
 	const struct event_wc_extra *extra;
 	const struct event_notify *notify;
 };
 
 /*
- * All items needed at @time, sorted by thread and number; they point into @outstanding and are
- * valid until its next call. The caller frees the array. Returns 0 or -ENOMEM.
+ * List all items needed at @time, sorted by thread and event number. They point into @outstanding
+ * and are valid until its next call. The caller frees the array. Returns 0 or -ENOMEM.
  */
 int outstanding_list(struct outstanding *outstanding, int64_t time, struct outstanding_item **ret,
 		     size_t *ret_count);

@@ -1,9 +1,9 @@
 /*
  * Completions that were read before their posts
  *
- * The ring of the polling thread may be read ahead of the posting thread's, by up to the capacity
- * of a ring. Early completions wait in the order in which they were polled, separately for each
- * queue pair number, so that a post checks only a few.
+ * The collector may read the polling thread's ring ahead of the posting thread's, by up to the
+ * capacity of a ring. Early completions wait in the order in which they were polled, separately for
+ * each queue pair number, so that a post checks only a few.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "core/store/write/outstanding_priv.h"
 
 enum {
-	EARLY_MAX = 1 << 16, /* of one number */
-	/* completions compared with one post: sends and receives of a number share a list */
+	EARLY_MAX = 1 << 16, /* maximum completions of one queue pair number */
+	/* maximum completions compared with a post: a number's sends and receives share a list */
 	LOOKED_AT = 64,
 };
 
@@ -33,7 +33,7 @@ void early_fini(struct outstanding *o)
 	map_fini(&o->early_by_number);
 }
 
-/* NULL if out of memory. */
+/* The early completions of a queue pair number; NULL if out of memory. */
 static struct early *get_early(struct outstanding *o, uint32_t process, uint32_t number)
 {
 	uint64_t key = outstanding_pair_key(process, number);

@@ -1,5 +1,5 @@
 /*
- * The events needed from before a cut, sorted
+ * Listing the needed events from before a cut
  *
  * Not here: tracking outstanding requests (outstanding.c, outstanding_stream.c), chunks (cut.c).
  */
@@ -54,7 +54,10 @@ static void list_requests(struct item_list *list, const struct request_list *req
 		list_request(list, request_list_at(requests, i));
 }
 
-/* List the sends of a stream; one without a known completion is needed only for its receiver. */
+/*
+ * List the sends of a stream. A send without a known completion is listed only if a receiver may
+ * need it.
+ */
 static void list_sends(const struct outstanding *o, struct item_list *list,
 		       const struct stream *stream)
 {

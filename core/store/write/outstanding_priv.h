@@ -10,7 +10,7 @@
 #include "core/base/map.h"
 #include "core/store/write/outstanding.h"
 
-#define STALE_NS INT64_C(1000000000) /* no longer expected after that time */
+#define STALE_NS INT64_C(1000000000) /* after that time an event is not expected any more */
 
 /* A polled completion. */
 struct completion {
@@ -24,16 +24,16 @@ struct completion {
 
 struct request {
 	struct event_place at;
-	uint64_t object; /* the queue of its post */
+	uint64_t object; /* handle of the queue of its post */
 	uint32_t verb, index, dest;
-	bool signaled, message, hidden; /* hidden: no event shows its post */
+	bool signaled, message, hidden; /* hidden: its post has no event */
 	bool done;
-	struct completion completion; /* if it is complete, and has one */
+	struct completion completion; /* valid if done and signaled */
 	size_t bytes;
 	struct event_wr wr; /* with its parts and elements */
 };
 
-/* Oldest first. */
+/* A ring of requests, oldest first. */
 struct request_list {
 	struct request **ring;
 	uint32_t first, count, size; /* size is 0 or a power of two */
@@ -45,32 +45,31 @@ struct queue {
 	uint64_t handle;
 	struct outstanding_qp qp;
 	bool is_qp;
-	uint64_t cq; /* of an XRC SRQ */
+	uint64_t cq; /* CQ of an XRC SRQ */
 	uint32_t dest;
 	struct request_list sq, rq;
 	struct request *failed;
-	struct queue *same_number;   /* of the process */
-	struct queue *after, **link; /* in the list of all */
+	struct queue *same_number;   /* another queue pair of the process with this number */
+	struct queue *after, **link; /* links of the list of all queues */
 };
 
 struct stream {
 	uint32_t from, to;
 	bool datagrams;
-	bool unseen;                         /* its sender bypasses the verbs */
-	struct request_list sends, receives; /* at most one of them is not empty */
-	/*
-	 * messages before these, counted but not stored, as the other end seemed not to be recorded
-	 */
+	bool unseen; /* its sender bypasses the verbs, or is not recorded */
+	/* messages that are complete at one end only; at most one list is not empty */
+	struct request_list sends, receives;
+	/* messages before these, counted but not stored, as the peer seemed not to be recorded */
 	uint64_t dropped;
 	bool dropped_receives;
-	int64_t dropped_at; /* the last */
+	int64_t dropped_at; /* ns: time of the last dropped message */
 	struct stream *after, **link;
 };
 
 /* Completions of a queue pair number that were read before their posts. */
 struct early {
 	uint32_t process;
-	struct request_list list; /* only their completions count */
+	struct request_list list; /* only the completions of these requests are used */
 	struct early *after;
 };
 
@@ -82,19 +81,20 @@ struct armed {
 };
 
 struct outstanding {
-	struct map by_handle;        /* to struct queue */
-	struct map by_number;        /* process, qp_num: to the first of these */
+	struct map by_handle; /* to struct queue */
+	/* process and qp_num: to the first queue pair with this number */
+	struct map by_number;
 	struct map datagram_numbers; /* qp_num of any process, as keys */
 	struct map connections;      /* qp_num and the peer's qp_num, of any process, as keys */
-	struct map by_pair;          /* from, to: to struct stream */
+	struct map by_pair;          /* sender and receiver: to struct stream */
 	struct map by_cq;            /* to struct armed */
-	struct queue *queues;        /* all */
-	struct stream *streams;      /* all */
+	struct queue *queues;        /* list of all queues */
+	struct stream *streams;      /* list of all streams */
 	struct armed **armed;
 	size_t narmed;
 	struct map early_by_number; /* process, qp_num: to struct early */
-	struct early *early;        /* all */
-	uint32_t nearly;            /* completions in all of these */
+	struct early *early;        /* list of all */
+	uint32_t nearly;            /* number of all early completions */
 };
 
 static inline struct request *request_list_at(const struct request_list *list, uint32_t i)
@@ -105,7 +105,7 @@ static inline struct request *request_list_at(const struct request_list *list, u
 /* Returns 0 or -ENOMEM. */
 int request_list_push(struct request_list *list, struct request *request);
 
-/* Remove the request at @at, which is usually near the front: those before it are moved up. */
+/* Remove the request at index @at, usually near the front: the requests before it are moved up. */
 struct request *request_list_take(struct request_list *list, uint32_t at);
 
 void request_list_clear(struct request_list *list);
@@ -127,34 +127,34 @@ static inline void *outstanding_entry(const struct map *map, uint64_t key)
 	return map_get(map, key, &value) ? (void *)(uintptr_t)value : NULL;
 }
 
-/* Completes the request of a completion. Returns 1; 0: it is not known; or -ENOMEM. */
+/* Completes the request of a completion. Returns 1; 0: the request is not known; or -ENOMEM. */
 typedef int end_fn(struct outstanding *o, const struct completion *completion);
 
 /* Add a completion whose post has not been read yet. Returns 0 or -ENOMEM. */
 int early_add(struct outstanding *o, const struct completion *completion);
 
-/* A post to @queue was read: match completions that were read before it. 0 or -ENOMEM. */
+/* A post to @queue was read: match completions that were read before the post. 0 or -ENOMEM. */
 int early_match(struct outstanding *o, const struct queue *queue, int64_t now, end_fn *end);
 
-/* Is a post still expected at @time? */
+/* Is the post of an early completion still expected at @time? */
 bool early_is_awaited(const struct outstanding *o, int64_t time);
 
 void early_fini(struct outstanding *o);
 
-/* @request of @qp has completed with success. Takes it. Returns 0 or -ENOMEM. */
+/* @request of @qp has completed successfully. Takes ownership of @request. Returns 0 or -ENOMEM. */
 int stream_note_completion(struct outstanding *o, const struct queue *qp, struct request *request,
 			   bool receive);
 
 /*
- * The number is used anew from @time on: by a new queue pair, or after RESET. Later events of its
- * peer may have been read before this.
+ * From @time on, @number belongs to a new queue pair, or to one in RESET: drop its streams. Later
+ * events of its peer may have been read already.
  */
 void stream_forget(struct outstanding *o, uint32_t number, int64_t time);
 
-/* Are both ends recorded? */
+/* Are both ends of the stream recorded? */
 bool stream_has_both_ends(const struct outstanding *o, const struct stream *stream);
 
-/* Is there still a queue pair that may receive its messages? */
+/* Is there still a queue pair that may receive the stream's messages? */
 bool stream_has_receiver(const struct outstanding *o, const struct stream *stream);
 
 /* Were messages received long ago without a post? Then the sender bypassed the verbs. */

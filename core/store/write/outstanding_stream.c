@@ -2,8 +2,8 @@
  * Messages that have completed at one end, but not at the other
  *
  * A stream has the two-sided messages from one queue pair number to another. Both ends complete
- * them in the same order, so only those of the end that is ahead are stored. Datagrams may get
- * lost: those that are not received within a second count as lost.
+ * them in the same order, so only the messages of the end that is ahead are stored. Datagrams may
+ * get lost: a datagram that is not received within a second counts as lost.
  *
  * Not here: requests without a completion (outstanding.c).
  */
@@ -14,7 +14,8 @@
 
 enum {
 	STREAM_MAX = 1 << 16,
-	FOREIGN_MAX = 1 << 14, /* after so many messages, a recorded other end must be read */
+	/* after so many messages, the events of a recorded peer must have been read */
+	FOREIGN_MAX = 1 << 14,
 	MULTICAST_QPN = 0xffffff,
 };
 
@@ -67,7 +68,7 @@ void stream_free(struct outstanding *o, struct stream *stream)
 	free(stream);
 }
 
-/* When the oldest message was known to be complete. */
+/* When the oldest message of the list completed, ns. */
 static int64_t time_of_first(const struct request_list *list)
 {
 	const struct request *first = request_list_at(list, 0);
@@ -94,7 +95,7 @@ void stream_forget(struct outstanding *o, uint32_t number, int64_t time)
 	}
 }
 
-/* NULL if out of memory. */
+/* Find or create a stream; NULL if out of memory. */
 static struct stream *get_stream(struct outstanding *o, uint32_t from, uint32_t to, bool datagrams)
 {
 	struct stream *stream = outstanding_entry(&o->by_pair, outstanding_pair_key(from, to));
@@ -128,13 +129,15 @@ bool stream_has_both_ends(const struct outstanding *o, const struct stream *stre
 	       map_get(&o->connections, outstanding_pair_key(stream->to, stream->from), &n);
 }
 
-/* Has the list grown for so long that the other end must have been read meanwhile? */
+/*
+ * Has the list grown for so long that the events of a recorded peer must have been read meanwhile?
+ */
 static bool is_long(const struct request_list *list, int64_t now)
 {
 	return list->count >= FOREIGN_MAX || (list->count && now - STALE_NS > time_of_first(list));
 }
 
-/* Count @messages messages as complete at one end, the last at @now, without storing them. */
+/* Count @messages messages, the last at @now, as complete at one end without storing them. */
 static void count_dropped(struct stream *stream, bool receive, uint32_t messages, int64_t now)
 {
 	stream->dropped += messages;
@@ -149,7 +152,7 @@ void stream_mark_unseen(struct stream *stream)
 	request_list_clear(&stream->receives);
 }
 
-/* Give up the oldest message, since there are too many. */
+/* Drop the oldest message, since there are too many; it is only counted. */
 static void drop_oldest_message(struct stream *stream, bool receive, int64_t now)
 {
 	free(request_list_take(receive ? &stream->receives : &stream->sends, 0));
@@ -157,7 +160,7 @@ static void drop_oldest_message(struct stream *stream, bool receive, int64_t now
 }
 
 /*
- * @request is complete at one end: it is stored until it is complete at the other end, too. Takes
+ * @request is complete at one end: store it until it is complete at the other end, too. Takes
  * ownership of @request.
  */
 static int note_message(struct outstanding *o, struct stream *stream, struct request *request,
@@ -208,7 +211,10 @@ int stream_note_completion(struct outstanding *o, const struct queue *qp, struct
 	return err;
 }
 
-/* Were more messages of @queue received without a recorded send than it has outstanding? */
+/*
+ * Were more messages of @queue received than its recorded sends explain, even with all outstanding
+ * ones?
+ */
 static bool lacks_sends(const struct outstanding *o, const struct queue *queue)
 {
 	const struct stream *stream =
@@ -223,7 +229,7 @@ static bool lacks_sends(const struct outstanding *o, const struct queue *queue)
 	return left;
 }
 
-/* Likewise for datagrams, which may go from one queue pair to many. */
+/* The same for datagrams, which one queue pair may send to many. */
 static bool lacks_datagrams(const struct queue *queue, const struct stream *stream)
 {
 	uint32_t left = stream->receives.count;

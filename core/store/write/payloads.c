@@ -1,9 +1,9 @@
 /*
  * Joining the pieces of one thread's payloads into rows
  *
- * The pieces of a payload arrive in order; only a signal handler can write pieces of another in
- * between. After the last piece, the payload of a completion becomes a row at once, those of a post
- * when the post itself arrives.
+ * The pieces of a payload arrive in order; only a signal handler can write pieces of another
+ * payload in between. The payload of a completion becomes a row after its last piece, a payload of
+ * a request when the event of the post arrives.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,14 +16,14 @@
 
 enum { OPEN_MAX = 8 };
 
-#define WAITING_BYTES (1ull << 30)              /* more than a program's posts have */
-#define STALE_BYTES   (2ull * PAYLOAD_CALL_MAX) /* above it, some posts must be lost */
+#define WAITING_BYTES (1ull << 30)              /* more than the posts of a program can have */
+#define STALE_BYTES   (2ull * PAYLOAD_CALL_MAX) /* above it, some posts must have been lost */
 
 struct waiting {
 	struct waiting *next;
 	uint64_t object;
 	uint32_t of;
-	bool whole; /* the last piece has come */
+	bool whole; /* the last piece has arrived */
 	struct payload_row row;
 	uint8_t *bytes;
 	size_t size;
@@ -43,7 +43,7 @@ static int finish_payload(struct payloads *p, struct waiting *w)
 {
 	struct payload_row *row = &w->row;
 
-	if (p->ready.nrows == PAYLOAD_ROWS_MAX) { /* more than one call can have */
+	if (p->ready.nrows == PAYLOAD_ROWS_MAX) { /* more rows than one call can have */
 		p->missed[PAYLOAD_LOST]++;
 		return 0;
 	}
@@ -80,7 +80,7 @@ static struct waiting **find_waiting(struct payloads *p, const struct event_payl
 	return at;
 }
 
-/* Finish completions whose last pieces will not arrive. */
+/* Store payloads of completions whose last pieces will not arrive any more. */
 static int finish_old_payloads(struct payloads *p, unsigned int keep)
 {
 	struct waiting **at = &p->waiting;
@@ -98,7 +98,7 @@ static int finish_old_payloads(struct payloads *p, unsigned int keep)
 	return err;
 }
 
-/* Drop payloads of the oldest posts, which were lost. */
+/* Drop the oldest payloads that wait for posts: their posts were lost. */
 static void drop_stale(struct payloads *p)
 {
 	while (p->waiting_bytes > STALE_BYTES) {
@@ -136,7 +136,7 @@ static int add_bytes(struct payloads *p, struct waiting *w, const struct event_p
 	size_t need = w->row.bytes + e->bytes;
 
 	if (e->offset != w->row.bytes || !e->bytes)
-		return 0; /* an earlier piece was dropped: those after the gap are useless */
+		return 0; /* an earlier piece was dropped: a piece after a gap is useless */
 	if (need > w->row.total || p->waiting_bytes + e->bytes > WAITING_BYTES)
 		return -EBADMSG;
 	if (vec_reserve(w->bytes, w->size, need))
@@ -163,7 +163,7 @@ int payloads_add_piece(struct payloads *p, const struct event_payload *e, uint64
 	if (!is_sound(e))
 		return -EBADMSG;
 	at = find_waiting(p, e);
-	if (*at && ((*at)->whole || !e->offset)) /* the program has set the inline data again */
+	if (*at && ((*at)->whole || !e->offset)) /* inline data was set again */
 		drop_waiting(p, at);
 	at = find_waiting(p, e);
 	if (!*at) {
@@ -211,7 +211,7 @@ int payloads_post(struct payloads *p, const struct event_post *event, uint64_t n
 			continue;
 		}
 		if (!any)
-			of = w->of; /* the newest ones belong to this post */
+			of = w->of; /* the newest payloads belong to this post */
 		any = true;
 		w->row.n = n;
 		if (carries && w->of == of)

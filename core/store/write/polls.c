@@ -3,9 +3,9 @@
  *
  * A thread counts its empty polls in its ring's head, with one counter for each CQ, and each poll
  * event has the value of the counter. The thread that destroys a CQ writes the counters of all
- * threads as events and clears them, since another CQ may get the same address. That event comes
- * through another ring than the polls, possibly before them; so the event only marks the counter as
- * dead, and later polls start a new life of the counter.
+ * threads as events and clears them, since another CQ may get the same address. This event arrives
+ * through another ring than the polls, possibly before them. So it only marks the counter as dead,
+ * and later polls start a new life of the counter.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,14 +16,14 @@
 /* Limits, more than a program needs: its data must not exhaust the recorder's memory. */
 enum { COUNTERS_MAX = 1 << 16, COUNTS_MAX = 1 << 20 };
 
-#define EMPTY_MAX (1ull << 48) /* would take years of counting: larger values are damage */
+#define EMPTY_MAX (1ull << 48) /* larger values are damage: counting them would take years */
 
 static uint64_t limit_count(uint64_t empty)
 {
 	return empty <= EMPTY_MAX ? empty : 0;
 }
 
-/* Find or create the counter; NULL if out of memory, or if there are too many. */
+/* Find or create the counter of @cq; NULL if out of memory, or if there are too many. */
 static struct poll_counter *find_counter(struct thread_log *log, uint64_t cq)
 {
 	struct poll_counter *counter;
@@ -44,7 +44,7 @@ static struct poll_counter *find_counter(struct thread_log *log, uint64_t cq)
 	return counter;
 }
 
-/* For when find_counter() fails: polls of CQs above the limit are recorded, but not counted. */
+/* find_counter() has failed: polls of CQs above the limit are recorded, but not counted. */
 static int fail_counter(struct writer *writer, const struct thread_log *log)
 {
 	return log->ncounters < COUNTERS_MAX ? writer_fail(writer, -ENOMEM) : writer->err;

@@ -2,8 +2,8 @@
  * Processes, their images and their forks
  *
  * A ring has only the pid of its process. A second EVENT_PROCESS from a pid starts a new process of
- * the trace: after exec, or because the pid was reused. Rings of that pid that arrived in the
- * meantime belong to the new image; earlier rings have ended with the old image.
+ * the trace: the program was replaced by exec, or the pid was reused. Rings of that pid that
+ * arrived in the meantime belong to the new image; earlier rings have ended with the old image.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -39,7 +39,7 @@ struct known_process *processes_of_pid(struct writer *writer, int pid)
 	return NULL;
 }
 
-/* The old image ends at this time; the rings from that of @log on belong to the new one. */
+/* The old image of a process ends at @time; the rings from @log on belong to a new process. */
 static int new_image(struct writer *writer, struct thread_log *log, int64_t time)
 {
 	uint32_t old = log->process, id;
@@ -50,7 +50,7 @@ static int new_image(struct writer *writer, struct thread_log *log, int64_t time
 	before->over_at = time;
 	if (before->ending && strcmp(before->ending, "exec") != 0)
 		err = WRITER_RUN(writer, process_end, "uidt", old, time, before->status,
-				 before->ending); /* its pid was reused */
+				 before->ending); /* the pid was reused */
 	else
 		err = WRITER_RUN(writer, process_end, "uidt", old,
 				 before->ending ? before->ends : time, -1, "exec");
@@ -80,7 +80,7 @@ static int new_image(struct writer *writer, struct thread_log *log, int64_t time
 	return 0;
 }
 
-/* Write argv, with NULs between the words, as words with spaces between, without passwords. */
+/* Write argv, whose words end with NUL, as words separated by spaces, without passwords. */
 static void join_words(struct writer *writer, const char *words, size_t n, struct text *to)
 {
 	struct secret_line line = { 0 };
@@ -100,7 +100,9 @@ static void join_words(struct writer *writer, const char *words, size_t n, struc
 	}
 }
 
-/* A path of a program or a library, @n bytes, as it is to be written; NULL: no memory. */
+/*
+ * The path of a program or a library, @n bytes, in the form that is written; NULL: out of memory.
+ */
 static char *copy_path(struct writer *writer, const char *path, size_t n)
 {
 	char *whole = strndup(path, n);
@@ -110,7 +112,7 @@ static char *copy_path(struct writer *writer, const char *path, size_t n)
 	return copy;
 }
 
-/* An unlimited limit is -1. */
+/* Store the limits of a process; "unlimited" is stored as -1. */
 static int add_limits(struct writer *writer, uint32_t process, const struct event_process *event)
 {
 	if (!event->page_size)
@@ -121,8 +123,8 @@ static int add_limits(struct writer *writer, uint32_t process, const struct even
 }
 
 /*
- * @at: strings of "NAME=value", each with its '\0', @n bytes. The guest sends only variables that
- * may be recorded; a guest of another version may have had no list.
+ * Store variables. @at: @n bytes of strings "NAME=value", each with its '\0'. A guest sends only
+ * variables that may be recorded, but a guest of another version may have had no list.
  */
 static int add_environ(struct writer *writer, uint32_t process, const char *at, size_t n)
 {
@@ -147,7 +149,7 @@ static int add_environ(struct writer *writer, uint32_t process, const char *at, 
 	return writer->err;
 }
 
-/* The objects of a process's parent are needed as long as the process is alive. */
+/* Note the parent of a process: the parent's objects are needed as long as the process is alive. */
 static int note_parent(struct writer *writer, struct known_process *p,
 		       const struct event_process *event)
 {
@@ -204,7 +206,7 @@ int processes_event(struct writer *writer, struct thread_log *log,
 	return writer->err;
 }
 
-/* Note the files of the process whose addresses a new file reuses. */
+/* Note the files of the process that are no longer mapped, since a new file has their addresses. */
 static int note_covered(struct writer *writer, uint32_t process, const struct event_module *event)
 {
 	sqlite3_stmt *stmt = writer_statement(writer, STATEMENT_covered);
@@ -256,7 +258,7 @@ static const char *const hows[FORK_HOWS] = {
 	[FORK_EXEC] = "exec",
 };
 
-/* "HANDLE:DESCRIPTOR ..."; NULL: none. */
+/* Write "HANDLE:DESCRIPTOR ..." into @text; NULL: there is none. */
 static const char *list_staying(const struct event_fork *event, char *text, size_t size)
 {
 	const struct event_descriptor *at =
@@ -325,12 +327,13 @@ int processes_spawned(struct writer *writer, struct thread_log *log,
 	if (event->head.words * 8u < sizeof(*event))
 		return -EBADMSG;
 	/*
-	 * an exec that failed is reported, and the process continues; other errors are irrelevant
+	 * a failed exec was announced as an end, but the process continues; other errors are
+	 * irrelevant
 	 */
 	if (event->error && p->ending == hows[FORK_EXEC])
 		p->ending = NULL;
 	if (event->fork_seq != log->fork_seq)
-		return 0; /* a signal handler has created another process meanwhile */
+		return 0; /* a signal handler has created another process in between */
 	return WRITER_RUN(writer, spawned, "uidd", log->id, log->fork_n, event->pid, event->error);
 }
 
@@ -345,13 +348,13 @@ int processes_exit(struct writer *writer, struct thread_log *log, const struct e
 	p->ending = endings[event->how];
 	p->status = (event->status & 0xff) << 8;
 	/*
-	 * if it is in another PID namespace its death is not visible: this is the only report of
-	 * its end
+	 * the death of a process in another PID namespace is not visible: only this event reports
+	 * it
 	 */
 	return WRITER_RUN(writer, process_end, "uidt", p->id, time, p->status, p->ending);
 }
 
-/* Have all events of the process arrived? The one that reports its exit may be lost. */
+/* Have all events of the process arrived? The event that reports its exit may be lost. */
 static bool has_all_events(const struct writer *writer, const struct known_process *p)
 {
 	for (size_t i = 0; i < writer->nlogs; i++)

@@ -56,7 +56,7 @@ static int copy_database(struct writer *writer, const char *path)
 	return err;
 }
 
-/* The copy is written beside @path first, so that an incomplete copy never has that name. */
+/* Write a copy beside @path first, so that an incomplete copy never has the name @path. */
 static int write_copy(struct writer *writer, const char *path, const char *why)
 {
 	char beside[FILE_BESIDE];
@@ -64,7 +64,7 @@ static int write_copy(struct writer *writer, const char *path, const char *why)
 
 	if (err)
 		return err;
-	/* VACUUM needs to be outside a transaction; the next one begins even if it fails */
+	/* VACUUM must be outside a transaction; begin the next one even if it fails */
 	err = writer_fail(writer, sql_exec(writer->db, "COMMIT"));
 	if (!err) {
 		err = copy_database(writer, beside);

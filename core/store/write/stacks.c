@@ -2,8 +2,8 @@
  * Call stacks, each stored once
  *
  * A program calls verbs from few places: the stacks seen so far are in a hash table with open
- * addressing, by process and by the newest of their modules (an address has another meaning in
- * another image, or after another file was mapped at it).
+ * addressing, by process and by the newest of their modules: the same address may belong to another
+ * file in another image, or after another file was mapped there.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,8 @@
 
 #include "core/store/write/writer_priv.h"
 
-enum { STACKS_MAX = 1 << 20 }; /* in the table: more than programs have; further ones get no id */
+/* maximum in the table: more than programs have; further stacks get no id */
+enum { STACKS_MAX = 1 << 20 };
 
 static uint64_t hash_of(uint32_t process, uint32_t modules, const uint64_t *frames, uint32_t n)
 {
@@ -29,7 +30,7 @@ static bool is_same_stack(const struct known_stack *stack, uint64_t hash, uint32
 	       stack->nframes == n && !memcmp(stack->frames, frames, n * sizeof(*frames));
 }
 
-/* The stack's entry, or an empty one for it. */
+/* The entry of the stack, or the empty entry for it. */
 static struct known_stack **find_place(struct known_stack **table, size_t size, uint64_t hash,
 				       uint32_t process, uint32_t modules, const uint64_t *frames,
 				       uint32_t n)
@@ -41,7 +42,10 @@ static struct known_stack **find_place(struct known_stack **table, size_t size, 
 	return &table[i];
 }
 
-/* In a trace that deletes events, a stack with rows must be found again, to delete them. */
+/*
+ * Can the stack be forgotten? Not if it has rows in a trace that deletes events: to delete them it
+ * must be found again.
+ */
 static bool is_stack_unused(const struct writer *writer, const struct known_stack *stack)
 {
 	const struct known_process *process = processes_find(writer, stack->process);
@@ -56,7 +60,7 @@ static void free_stack(struct known_stack *stack)
 	free(stack);
 }
 
-/* Build a table of @size, without useless stacks. */
+/* Build a table of @size entries without the stacks that can be forgotten. */
 static int rebuild_table(struct writer *writer, size_t size)
 {
 	struct known_stack **table = calloc(size, sizeof(struct known_stack *));
@@ -208,7 +212,7 @@ void stacks_free_sites(struct thread_log *log)
 	log->nsites = 0;
 }
 
-/* Forgetting */
+/* Deleting stacks */
 
 struct marking {
 	struct map by_id; /* to struct known_stack */
@@ -234,7 +238,7 @@ static int mark_forks(struct writer *writer, struct marking *marking)
 	return err;
 }
 
-/* The rows of calls that have not returned come later. */
+/* Mark the stacks of calls that have not returned: their rows come later. */
 static void mark_pending(const struct writer *writer, struct marking *marking)
 {
 	for (size_t i = 0; i < writer->nlogs; i++)
@@ -294,7 +298,7 @@ static bool has_frame(const struct known_stack *stack, const struct old_module *
 	return false;
 }
 
-/* A forked process has the files of its parent. */
+/* Does the process have files of process @of? A forked process has those of its parent. */
 static bool has_files_of(const struct writer *writer, uint32_t process, uint32_t of)
 {
 	while (process > of) {

@@ -1,11 +1,11 @@
 /*
  * The threads of a trace that is being written
  *
- * 	ring of a thread that ended -> ring of the next: two logs, one after the other
+ *	ring of a thread that ended -> ring of the next: two logs, one after the other
  *
  * A log has the state of a thread: its position, its calls that have not returned, and its events
- * of the data plane that are not in a chunk yet. The number of an event is its number in the ring,
- * less the events of earlier threads of the ring.
+ * of the data plane that are not in a chunk yet. The number of an event is its number in the ring
+ * minus the number of events of earlier threads of the ring.
  *
  * Not here: storing events (writer.c).
  */
@@ -19,9 +19,9 @@
 #include "core/wire/log.h"
 #include "core/wire/ring.h"
 
-#define WAIT_MOST_NS (24ull * 3600 * 1000000000) /* a longer one is damage */
+#define WAIT_MOST_NS (24ull * 3600 * 1000000000) /* a longer wait is damage */
 
-/* Frees the largest part of a log early: a trace may have millions of threads. */
+/* Free the batch of a log, its largest part, early: a trace may have millions of threads. */
 static void free_batch(struct thread_log *log)
 {
 	if (log->batch)
@@ -153,7 +153,7 @@ int writer_thread_lost(struct writer *writer, uint32_t thread, const struct ring
 	uint64_t first = atomic_load_explicit(&head->drop_first, memory_order_relaxed);
 	uint64_t last = atomic_load_explicit(&head->drop_last, memory_order_relaxed);
 
-	if (log->missed) { /* events are missing from the thread's begin on */
+	if (log->missed) { /* the first events of the thread are missing */
 		first = head->ticks;
 		last = lost ? last : log->first_ticks;
 		lost += log->missed;
@@ -188,7 +188,7 @@ int thread_log_note_wait(struct writer *writer, struct thread_log *log,
 			  (int64_t)event->times, whys[event->why]);
 }
 
-/* Note missing events that were not lost for lack of space. */
+/* Note missing events whose cause was not a full ring. */
 static int cover_events(struct writer *writer, struct thread_log *log, uint64_t n, int64_t time,
 			const char *what, uint64_t times, const char *why)
 {
@@ -203,7 +203,7 @@ static int cover_events(struct writer *writer, struct thread_log *log, uint64_t 
 			  times);
 }
 
-/* Note the events before the recording of the thread began. */
+/* Note the events that the thread had before its recording began. */
 static int cover_late_start(struct writer *writer, struct thread_log *log)
 {
 	return cover_events(writer, log, log->missed, log->start, "late", log->missed,
@@ -219,7 +219,7 @@ static int cover_handlers(struct writer *writer, struct thread_log *log,
 			    "of verbs in signal handlers");
 }
 
-/* Note that a thread has more CQs than counters: empty polls of the others are not known. */
+/* Note that a thread has more CQs than counters: the empty polls of further CQs are not known. */
 static int cover_uncounted(struct writer *writer, struct thread_log *log,
 			   const struct ring_head *head)
 {
@@ -233,7 +233,7 @@ static int cover_uncounted(struct writer *writer, struct thread_log *log,
 	return writer_cover(writer, log, log->n, log->last, "polls", 0, detail);
 }
 
-/* Note how many events of the thread the filter has left out. */
+/* Note how many events of the thread the filter has excluded. */
 static int cover_filtered(struct writer *writer, struct thread_log *log,
 			  const struct ring_head *head)
 {
@@ -242,7 +242,10 @@ static int cover_filtered(struct writer *writer, struct thread_log *log,
 			    "that the filter left out");
 }
 
-/* The program can write to the ring's page: an end before the last event is invalid. */
+/*
+ * Note when the thread ended. The program can write to the ring's page: an end before the last
+ * event is invalid.
+ */
 static void note_end(struct writer *writer, struct thread_log *log, const struct ring_head *head)
 {
 	uint64_t ticks = atomic_load_explicit(&head->ended, memory_order_relaxed);

@@ -2,13 +2,13 @@
  * Writing a trace
  *
  * Events of the data plane go into the thread's batch, and a full batch becomes a row of table
- * `chunk`; all others go straight into their tables. A transaction lasts from one flush to the
- * next. Meanwhile the file is in WAL mode, locked by this process, and table meta has the state
- * "recording" and its pid. A reader that finds this state without the lock knows that the recorder
- * died, and completes the trace (complete.c) as writer_finish() does.
+ * `chunk`; other events go straight into their tables. A transaction lasts from one flush to the
+ * next. While it is being written, the file is in WAL mode, locked by this process, and table meta
+ * has the state "recording" and its pid. A reader that finds this state but no lock knows that the
+ * recorder died, and completes the trace (complete.c) as writer_finish() does.
  *
- * Not here: its end, and losses after a failure (writer_end.c), threads (thread_log.c), control
- * verbs (calls.c), processes (processes.c).
+ * Not here: the end of a trace, and losses after a failure (writer_end.c), threads (thread_log.c),
+ * control verbs (calls.c), processes (processes.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,9 +30,10 @@
 
 enum {
 	COMMIT_BYTES = 16 << 20,
-	LOG_PAGES = 1024,   /* of the write-ahead log, before they are moved into the file */
-	LOG_PART = 8,       /* maximal part of the log in a file with a size limit */
-	DAMAGE_ROWS = 1000, /* the most rows of a thread in `coverage` */
+	/* pages of the write-ahead log after which they are moved into the file */
+	LOG_PAGES = 1024,
+	LOG_PART = 8,       /* the log may be 1/LOG_PART of a file with a size limit */
+	DAMAGE_ROWS = 1000, /* maximum rows of a thread's damage in `coverage` */
 };
 
 static int write_tables(const char *path)
@@ -46,7 +47,7 @@ static int write_tables(const char *path)
 	return err ? log_err(err, "write %s", path) : 0;
 }
 
-/* If the file has a limit, its log has one in proportion. */
+/* Limit the write-ahead log: if the file has a limit @most, in proportion to it. */
 static int begin_log(struct writer *writer, uint64_t most)
 {
 	uint64_t pages = most / LOG_PART / 4096;
@@ -62,8 +63,8 @@ static int begin_log(struct writer *writer, uint64_t most)
 }
 
 /*
- * Meta is written before WAL mode, so that it is in the file itself from the start. All of this is
- * synchronised once: SQLite would do it eight times.
+ * Table meta is written before WAL mode begins, so that it is in the file itself from the start.
+ * Everything is synced to the disk once: SQLite would do it eight times.
  */
 static int begin_file(struct writer *writer, const char *path, const struct writer_info *info)
 {
@@ -143,7 +144,7 @@ int writer_create(const char *path, const struct writer_info *info, struct write
 		err = forget_init(writer, info->cuts);
 	if (!err)
 		err = begin_file(writer, path, info);
-	/* in a sample of the posts and polls, outstanding requests are not known */
+	/* if only a sample of posts and polls is recorded, outstanding requests are not known */
 	if (!err && info->cuts && !(info->filter && *info->filter) && info->one_of <= 1)
 		err = outstanding_new(&writer->outstanding);
 	if (err)
@@ -168,7 +169,7 @@ int writer_describe(struct writer *writer, const char *command, const char *devi
 	return writer->err;
 }
 
-/* A live recording cannot be repeated, and may need the space of the previous trace. */
+/* Drop the previous trace: a live recording cannot be repeated, and may need the space. */
 static void forget_before(struct writer *writer)
 {
 	if (writer->before)
@@ -190,7 +191,7 @@ void writer_on_commit(struct writer *writer, void (*before)(void *arg), void *ar
 {
 	writer->before_commit = before;
 	writer->commit_arg = arg;
-	/* replaces SQLite's own checkpoints */
+	/* with checkpoint_log() this replaces SQLite's own checkpoints */
 	sqlite3_wal_hook(writer->db, before ? note_log_pages : NULL, writer);
 	if (!before)
 		sqlite3_wal_autocheckpoint(writer->db, LOG_PAGES);
@@ -202,8 +203,8 @@ uint64_t writer_commits(const struct writer *writer)
 }
 
 /*
- * After a checkpoint the next transaction overwrites the log, including what a child that was
- * forked earlier would read there. So before_commit must fork a new child first.
+ * Move the log into the file. The next transaction then overwrites the log, which a child that
+ * before_commit has forked earlier still reads. So before_commit must fork a new child first.
  */
 static int checkpoint_log(struct writer *writer)
 {
@@ -216,7 +217,7 @@ static int checkpoint_log(struct writer *writer)
 	return 0;
 }
 
-/* Everything is in the tables, except for posts that have not ended. */
+/* Commit. All events are in the tables, except posts whose last event has not arrived. */
 static int commit_transaction(struct writer *writer)
 {
 	writer->chunk_bytes = 0;
@@ -266,7 +267,10 @@ static int write_notify_event(struct writer *writer, struct thread_log *log,
 
 enum { SANDBOX_TEXT = 400 };
 
-/* Operations that the recorder cannot do in a program whose seccomp filter forbids them. */
+/*
+ * Describe the operations that the recorder cannot do in a program, since its seccomp filter
+ * forbids them.
+ */
 static const char *describe_sandbox(uint32_t denied, char text[SANDBOX_TEXT])
 {
 	static const struct {
@@ -419,7 +423,7 @@ static int write_log_event(struct writer *writer, struct thread_log *log,
 
 		return err ? err : write_post_event(writer, log, (const void *)event, n, time);
 	}
-	/* the thread may have waited for the recorder between two parts of a post */
+	/* this event may come between two events of a post: the thread waited for the recorder */
 	if (log->batch->open && event->type != EVENT_WAITED) {
 		batch_close(log->batch);
 		writer_cover(writer, log, log->batch->last_n, time, "cut", 0, "the rest of a post");
@@ -429,7 +433,10 @@ static int write_log_event(struct writer *writer, struct thread_log *log,
 	return write_rare_event(writer, log, event, n, time);
 }
 
-/* Count damage, and note it in `coverage`; after DAMAGE_ROWS rows the last one counts the rest. */
+/*
+ * Count damage, and note it in `coverage`; after DAMAGE_ROWS rows, the last row counts all further
+ * damage.
+ */
 static int report_damage(struct writer *writer, struct thread_log *log, uint64_t n, int64_t time,
 			 uint64_t times, const char *detail)
 {
@@ -478,7 +485,10 @@ int writer_event(struct writer *writer, uint32_t thread, const struct event_head
 
 	if (writer->err)
 		return writer->err;
-	/* the clock is read without a barrier, so times may go back: order by number counts */
+	/*
+	 * the clock is read without a barrier, so a time may be earlier than the one before; the
+	 * order of numbers is right
+	 */
 	if (time < log->last || !timely)
 		time = log->last > INT64_MIN ? log->last : log->start;
 	log->last = writer->time = time;

@@ -3,11 +3,11 @@
  * Writing a trace: stores the events of rings in an SQLite file.
  *
  * Events and heads must be in the caller's memory, not shared with the program: they are not
- * trusted, and must not change after they are checked.
+ * trusted, and must not change after the writer has checked them.
  *
  * Not thread-safe. After a failure (usually a full disk) the writer accepts no more events, and
- * everything committed before stays readable; writer_finish() may still be called, and then
- * completes the trace.
+ * everything committed before stays readable; writer_finish() may still be called, and completes
+ * the trace.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,16 +25,16 @@ struct writer;
 
 /* Kinds of texts that may identify somebody. */
 enum writer_text {
-	WRITER_COMMAND,   /* words with blanks between */
-	WRITER_PATH,      /* of a program, a library */
+	WRITER_COMMAND,   /* words separated by blanks */
+	WRITER_PATH,      /* of a program or a library */
 	WRITER_HOST,      /* the name of this machine */
 	WRITER_VARIABLE,  /* the value of an environment variable */
-	WRITER_ARGUMENTS, /* of a call that may name a host: JSON */
+	WRITER_ARGUMENTS, /* JSON arguments of a call that may name a host */
 };
 
 /*
- * Replaces texts before they are written: core/store/anonymise/redact.h. @replace appends to @to
- * what is written instead of @text; false: @text is written unchanged.
+ * Replaces texts before they are written: core/store/anonymise/redact.h. @replace appends the
+ * replacement of @text to @to; it returns false if @text is to be written unchanged.
  */
 struct writer_redact {
 	bool (*replace)(void *arg, enum writer_text kind, const char *text, struct text *to);
@@ -44,33 +44,35 @@ struct writer_redact {
 struct writer_info {
 	const struct clock *clock;
 	const char *command; /* the recorded command, as one line */
-	const char *device;  /* "soft", or the name asked for, or "" */
+	const char *device;  /* "soft", or the device name that the user gave, or "" */
 	/* the filter as the user gave it; NULL or "": everything was recorded */
 	const char *filter;
 	uint32_t one_of;             /* one in this many data verbs was recorded; 0 or 1: all */
 	struct payload_rule payload; /* which payloads are captured */
-	const char *copies_on_fork;  /* "yes", "no": the kernel copies registered pages; NULL, "" */
-	bool memory;                 /* releases of registered memory are recorded */
-	bool waits;                  /* the waits of threads for the recorder are recorded */
-	bool strict;                 /* misuses of the data path are recorded */
-	bool live;                   /* events arrive while the program runs */
-	bool cuts;                   /* the trace will be cut: writer_cut() */
-	uint64_t most;               /* limit of the file's size in bytes; 0: none */
-	/* the clock is that of another machine: any time is possible */
+	/* "yes", "no": does the kernel copy registered pages on fork? NULL, "": not known */
+	const char *copies_on_fork;
+	bool memory;   /* releases of registered memory are recorded */
+	bool waits;    /* the waits of threads for the recorder are recorded */
+	bool strict;   /* misuses of the data path are recorded */
+	bool live;     /* events arrive while the program runs */
+	bool cuts;     /* the trace will be cut: writer_cut() */
+	uint64_t most; /* limit of the file's size in bytes; 0: none */
+	/* the clock is another machine's: any time is possible */
 	bool elsewhere;
 	struct writer_redact redact; /* all zero: nothing is replaced */
 	bool passwords;              /* passwords in command lines are not masked */
-	uint32_t calls_plain;        /* number of calls of a shape that are rows; 0: the default */
+	/* number of calls of a shape that become rows; 0: the default */
+	uint32_t calls_plain;
 };
 
 /*
- * Create a trace at @path (0600). An existing trace is set aside, and replaced when the new one has
- * events; anything else at @path (another file, a link, another user's) is refused: -EEXIST,
- * -ELOOP, -EACCES. Returns 0 or -errno after log_err().
+ * Create a trace at @path with mode 0600. An existing trace is set aside, and replaced when the new
+ * one has events; any other file at @path (also a link, or a file of another user) is refused:
+ * -EEXIST, -ELOOP, -EACCES. Returns 0 or -errno after log_err().
  */
 int writer_create(const char *path, const struct writer_info *info, struct writer **ret_writer);
 
-/* Set fields that were not known when the trace was created; NULL: no change. */
+/* Set fields that were not known when the trace was created; NULL: unchanged. */
 int writer_describe(struct writer *writer, const char *command, const char *device);
 
 /* Add the thread of a new ring, and its process if that is new, too. Returns 0 or -errno. */
@@ -91,8 +93,8 @@ int writer_next_thread(struct writer *writer, uint32_t *thread, const struct rin
 		       const struct event_head *event);
 
 /*
- * The next @events of @thread, @bytes of its ring, cannot be read: count them as damaged, and noted
- * in `coverage`.
+ * The next @events of @thread, @bytes of its ring, cannot be read: count them as damaged, and note
+ * them in `coverage`.
  */
 int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes, uint64_t events);
 
@@ -102,11 +104,11 @@ int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes, uint64
  */
 int writer_thread_began_late(struct writer *writer, uint32_t thread, uint64_t events);
 
-/* Note that @threads threads could not create a ring: the trace has only their number. */
+/* Note that @threads threads could not create a ring: nothing else about them is in the trace. */
 int writer_note_ringless(struct writer *writer, uint32_t threads);
 
 /*
- * Resources that threads did not get, to limit the load on their program. Values other than 0 are
+ * Resources that threads were denied, to limit the load on their program. Values other than 0 are
  * stored in `meta`.
  */
 struct writer_withheld {
@@ -121,22 +123,26 @@ int writer_withheld(struct writer *writer, const struct writer_withheld *withhel
 /* Processes that start after @time cannot join the recording: noted in `coverage`. */
 int writer_session_gone(struct writer *writer, int64_t time);
 
-/* Note that @events events of unknown threads were lost before they were read: table `loss`. */
+/*
+ * Note in table `loss` that @events events of unknown threads were lost before the collector read
+ * them.
+ */
 int writer_discarded(struct writer *writer, uint64_t events);
 
-/* The thread has ended or will send no more: store its last poll counters and its losses. */
+/* The thread has ended, or sends no more events: store its last poll counters and its losses. */
 int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_head *head);
 
-/* The process has ended. @status as from waitpid(), -1 if not known. */
+/* The process has ended. @status: as from waitpid(); -1: not known. */
 int writer_process_end(struct writer *writer, int pid, int64_t time, int status);
 
 /*
- * Call @before(@arg) before each commit, when everything is in the transaction. It may fork: the
- * child may go on with the writer once its parent is dead, and commits the same again.
+ * Call @before(@arg) before each commit, when all events are in the transaction. It may fork: when
+ * the parent has died, the child may continue with the writer, and commits the same transaction
+ * again.
  */
 void writer_on_commit(struct writer *writer, void (*before)(void *arg), void *arg);
 
-/* How many commits there were. */
+/* The number of commits so far. */
 uint64_t writer_commits(const struct writer *writer);
 
 /* Commit all events so far, so that they survive a kill of the recorder. */
@@ -148,7 +154,8 @@ int writer_flush(struct writer *writer);
 int writer_store_logs(struct writer *writer);
 
 /*
- * Time of the last event of @thread, ns; no later event has an earlier time. INT64_MIN: none yet.
+ * Time of the last event of @thread, ns; later events do not have an earlier time. INT64_MIN: no
+ * event yet.
  */
 int64_t writer_last_stored(const struct writer *writer, uint32_t thread);
 
@@ -158,7 +165,7 @@ int writer_finding(struct writer *writer, const struct stored_finding *finding);
 /* A counter of a device, as it was when the trace began and now: a row of table `counter`. */
 struct stored_counter {
 	const char *device;
-	uint32_t port;      /* 0: of the whole device */
+	uint32_t port;      /* 0: a counter of the whole device */
 	const char *folder; /* "counters", "hw_counters" */
 	const char *name;
 	uint64_t first, last;
@@ -167,7 +174,7 @@ struct stored_counter {
 /* Replaces an earlier row of the same counter. 0 or -errno. */
 int writer_counter(struct writer *writer, const struct stored_counter *counter);
 
-/* The value of a counter at @time, which has changed: a row of table `counter_sample`. */
+/* The new value of a counter that has changed, at @time: a row of table `counter_sample`. */
 struct stored_counter_sample {
 	const char *device;
 	uint32_t port;
@@ -187,13 +194,13 @@ struct stored_sample {
 /* 0 or -errno. */
 int writer_sample(struct writer *writer, const struct stored_sample *sample);
 
-/* The recording, or this copy of it, ends at @time: meta.until. 0 or -errno. */
+/* The recording, or this copy of it, ends at @time: set meta.until. 0 or -errno. */
 int writer_until(struct writer *writer, int64_t time);
 
 /* The connection of @writer, borrowed. */
 struct sqlite3 *writer_db(struct writer *writer);
 
-/* The last thread of the trace with these numbers of the system; 0: none yet. */
+/* The last thread of the trace with this pid and tid; 0: none yet. */
 uint32_t writer_find_thread(struct writer *writer, int pid, int tid);
 
 /*
@@ -205,13 +212,16 @@ void writer_find_module(struct writer *writer, int pid, uint64_t ip,
 				     uint64_t offset),
 			void *arg);
 
-/* After a failure only committed events count as written, the others as lost. */
+/*
+ * Progress of the writer. After a failure only committed events count as written, the others as
+ * lost.
+ */
 struct writer_progress {
 	uint64_t events, lost, bytes; /* bytes: size of the file so far, approximately */
 	uint64_t overwritten;
-	bool before; /* nothing is written: writer_finish() restores the previous trace */
+	bool before; /* no event was written: writer_finish() restores the previous trace */
 };
-/* The failure that stopped the writer, 0 if there was none. */
+/* The -errno of the failure that stopped the writer; 0: none. */
 int writer_error(const struct writer *writer);
 
 struct writer_progress writer_progress(const struct writer *writer);
@@ -219,14 +229,14 @@ struct writer_progress writer_progress(const struct writer *writer);
 /* The totals of the trace, after writer_stop(). */
 struct totals writer_totals(const struct writer *writer);
 
-/* Counts of failures; a user may want to store the events that led to them. */
+/* Counts of failures; the user may want to store the events that led to a failure. */
 enum { WRITER_STATUSES = 24 };
 struct writer_alarms {
-	uint64_t failed;  /* verbs that failed, except where programs expect it */
+	uint64_t failed;  /* verbs that failed, except failures that programs expect */
 	uint64_t errors;  /* completions in error, except flushed ones */
 	uint64_t fatal;   /* fatal asynchronous events */
 	uint64_t crashes; /* processes ended by a signal */
-	/* completions by enum ibv_wc_status; the last: all above; 0: not counted */
+	/* completions by enum ibv_wc_status; the last: all higher ones; 0: not counted */
 	uint64_t statuses[WRITER_STATUSES];
 };
 struct writer_alarms writer_alarms(const struct writer *writer);
@@ -234,18 +244,18 @@ struct writer_alarms writer_alarms(const struct writer *writer);
 enum { WRITER_ALARM_NAME = 16 };
 
 /*
- * One of these failures. Texts are ours, not the program's, and borrowed until the callback
- * returns.
+ * A failure counted in writer_alarms. Texts are our own, not the program's, and borrowed until the
+ * callback returns.
  */
 struct writer_alarm {
 	enum { ALARM_VERB, ALARM_COMPLETION, ALARM_EVENT, ALARM_CRASH } kind;
-	const char *verb;  /* its name; NULL: a completion, a crash */
+	const char *verb;  /* name of the verb; NULL: a completion, a crash */
 	const char *error; /* "ENOMEM", "IBV_WC_RETRY_EXC_ERR", "IBV_EVENT_QP_FATAL", "SIGSEGV" */
-	uint32_t thread;   /* with @n the name of the event; 0: a crash */
+	uint32_t thread;   /* (@thread, @n) is the event; 0: a crash */
 	uint64_t n;
-	int64_t time; /* of the trace */
+	int64_t time; /* time in the trace, ns */
 	uint32_t process;
-	uint32_t qp_num; /* of a completion */
+	uint32_t qp_num; /* of a completion: QP number */
 	uint64_t wr_id;
 };
 
@@ -253,7 +263,7 @@ struct writer_alarm {
 void writer_on_alarm(struct writer *writer,
 		     void (*each)(void *arg, const struct writer_alarm *alarm), void *arg);
 
-/* Note the losses of @thread so far, while it runs; @head as for writer_thread_end(). */
+/* Note the losses of @thread so far, while it runs; @head: see writer_thread_end(). */
 int writer_thread_lost(struct writer *writer, uint32_t thread, const struct ring_head *head);
 
 /*
@@ -263,50 +273,51 @@ void writer_on_direct(struct writer *writer,
 		      void (*each)(void *arg, const char *function, uint32_t process), void *arg);
 
 /*
- * Cut the trace, which may begin here: all events until now are before the cut at @time, and later
- * ones after it. While a thread is inside a post, no cut is possible: the post could be on the
- * wrong side. Returns 0 or -errno.
+ * Cut the trace, which may begin at the cut: all events so far are before the cut at @time, all
+ * later ones after it. While a thread is inside a post no cut is possible, since the post could be
+ * on the wrong side. Returns 0 or -errno.
  */
 int writer_cut(struct writer *writer, int64_t time);
 bool writer_is_cuttable(const struct writer *writer, int64_t time);
 
 /*
- * Approximate size of the file if it were finished now: indexes and objects add three eighths to
- * the rows.
+ * The approximate size of the file in bytes if it were finished now: indexes and objects add three
+ * eighths to the rows.
  */
 uint64_t writer_size(struct writer *writer);
 
-/* Have so many events come since the last call that it may be time for a cut? */
+/* Have enough events come since the last call to check whether a cut is due? */
 bool writer_has_more(struct writer *writer);
 
 /* The growth in bytes since the last cut. */
 uint64_t writer_uncut(struct writer *writer);
 
 /*
- * As long as writer_size() is more than @keep: delete events before the oldest cut, except those
- * that the rest needs. The control plane is deleted only after the live reader has read it. 0 or
+ * While writer_size() is above @keep, delete the events before the oldest cut, except those that
+ * later events need. The control plane is deleted only after the live reader has read it. 0 or
  * -errno.
  */
 int writer_forget(struct writer *writer, uint64_t keep);
 
 /*
  * writer_read_until(): the live reader has read all events before @time. writer_awaits_reader():
- * the time up to which it must read so that events can be deleted; INT64_MIN: nothing waits for it.
+ * the time up to which the live reader must read before more events can be deleted; INT64_MIN: no
+ * deletion waits.
  */
 void writer_read_until(struct writer *writer, int64_t time);
 int64_t writer_awaits_reader(const struct writer *writer);
 
-/* What the trace needs from before a cut: live objects, and the calls that these need. */
+/* What the trace needs from before a cut: live objects, and the calls that they need. */
 struct writer_needs {
 	size_t objects, calls;
 };
 
-/* False if the trace is not cut, or if something waits for the live reader. */
+/* False if the trace is not cut, or if a deletion waits for the live reader. */
 bool writer_needs(const struct writer *writer, struct writer_needs *ret_needs);
 
 /*
- * Note in table `carried` that the previous trace has all events of this one so far, too; findings
- * about these are not repeated. Returns 0 or -errno.
+ * Note in table `carried` that the previous trace also has all events that this trace has so far;
+ * findings about these events are not repeated. Returns 0 or -errno.
  */
 int writer_carry(struct writer *writer);
 
@@ -318,20 +329,21 @@ int writer_carry(struct writer *writer);
 int writer_snapshot(struct writer *writer, const char *path, const char *why);
 
 /*
- * No more events will come: commit all. If @why is not 0 but a -errno, the trace ends too early: as
- * after a failure, it is marked as interrupted, and its uncommitted events are only counted.
- * Returns 0 or the writer's -errno; writer_progress() is exact from then on.
+ * No more events will come: commit all events. If @why is a -errno, the trace ends too early: it is
+ * marked as interrupted, and uncommitted events are only counted, as after a failure. Returns 0 or
+ * the writer's -errno; writer_progress() is exact from then on.
  */
 int writer_stop(struct writer *writer, int why);
 
 /*
- * Stop the writer, if it is running, and complete the trace: objects, references, devices, indexes;
- * one file, marked as complete. Without events, or if a trace that is not live fails, the previous
- * trace is restored. Frees the writer in any case. Returns 0 or -errno after log_err().
+ * Stop the writer, if it is running, and complete the trace with objects, references, devices and
+ * indexes, as one file that is marked as complete. Without events, or if a trace that is not live
+ * fails, the previous trace is restored. Frees the writer in any case. Returns 0 or -errno after
+ * log_err().
  */
 int writer_finish(struct writer *writer);
 
-/* Is a previous trace set aside? It is restored if the new one stays empty. */
+/* Is a previous trace set aside, which will be restored if the new one stays empty? */
 bool writer_has_before(const struct writer *writer);
 
 /* Remove the trace at @path completely. Frees the writer. */

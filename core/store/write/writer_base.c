@@ -1,8 +1,8 @@
 /*
  * Shared by all files of a writer: its first failure, valid times, losses
  *
- * It is a failure, too, if the last name of the trace is removed while it is being written, or if
- * it is truncated: SQLite would continue writing without noticing.
+ * If another process removes the last name of the trace, or truncates it, this is a failure, too:
+ * SQLite would continue writing without noticing.
  */
 #include <errno.h>
 #include <sys/stat.h>
@@ -21,7 +21,9 @@ int writer_fail(struct writer *writer, int err)
 	return writer->err;
 }
 
-/* A statement is prepared when it is needed: a recording needs few of them. */
+/*
+ * A prepared statement; it is prepared at its first use, since a recording needs only few of them.
+ */
 sqlite3_stmt *writer_statement(struct writer *writer, enum statement which)
 {
 	static const char *const sql[] = {

@@ -45,8 +45,8 @@ struct totals writer_totals(const struct writer *writer)
 }
 
 /*
- * Note the number of unwritten events. This may fail for the same reason: then the trace counts as
- * interrupted, without the number.
+ * Note the number of unwritten events. This may fail for the same reason as the writer: then the
+ * trace is only marked as interrupted.
  */
 static void note_unwritten(struct writer *writer)
 {
@@ -88,7 +88,7 @@ int writer_stop(struct writer *writer, int why)
 		return 0;
 	if (!sqlite3_get_autocommit(writer->db))
 		sqlite3_exec(writer->db, "ROLLBACK", NULL, NULL, NULL);
-	log_silence(true); /* if the disk is full, this may fail again */
+	log_silence(true); /* if the disk is full, the next calls may fail for the same reason */
 	if (writer_find_damage(writer))
 		writer->committed = 0;
 	note_unwritten(writer);
@@ -107,7 +107,7 @@ void writer_drop(struct writer *writer, const char *path)
 	file_restore_before(path);
 }
 
-/* Has another process created a file of that name meanwhile, as another recorder may? */
+/* Has another process, such as another recorder, created a file of that name meanwhile? */
 static bool is_name_taken(const struct writer *writer, const char *path)
 {
 	struct stat there, ours;
@@ -116,7 +116,7 @@ static bool is_name_taken(const struct writer *writer, const char *path)
 	       (there.st_dev != ours.st_dev || there.st_ino != ours.st_ino);
 }
 
-/* Choose between the new trace and the previous one. */
+/* Choose between the new trace and the previous one: one is removed. */
 static void choose_trace(struct writer *writer, int err)
 {
 	bool before = writer->before,
@@ -141,14 +141,14 @@ int writer_finish(struct writer *writer)
 		sqlite3_finalize(writer->statements[i]);
 		writer->statements[i] = NULL;
 	}
-	/* completing needs as much memory again, for each object */
+	/* free memory: completing needs memory for each object */
 	cuts_fini(writer);
 	malloc_trim(0);
 	log_silence(err);
 	incomplete = complete_trace(writer->db, err ? COMPLETE_INTERRUPTED : COMPLETE_WHOLE);
 	err = err ? err : incomplete;
 	log_silence(false);
-	if (writer->overwritten && !err) /* only saves space: may fail */
+	if (writer->overwritten && !err) /* only to save space, so it may fail */
 		sqlite3_exec(writer->db, "VACUUM", NULL, NULL, NULL);
 	choose_trace(writer, err);
 	return err;

@@ -1,6 +1,6 @@
 /*
- * The description of a trace: table `meta` at its beginning, tables
- * `sample`, `counter` and `counter_sample`
+ * Writing the description of a trace: table `meta` at its beginning, tables `sample`, `counter` and
+ * `counter_sample`
  */
 #include <inttypes.h>
 #include <stdio.h>

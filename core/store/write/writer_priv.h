@@ -17,7 +17,7 @@
 
 /* A handle in the arguments of a call. */
 struct pending_ref {
-	size_t path; /* in the call's `paths` */
+	size_t path; /* offset in the call's `paths` */
 	enum object_kind kind;
 	uint64_t handle;
 };
@@ -29,16 +29,17 @@ struct pending {
 	enum verb verb;
 	unsigned int depth;
 	bool ours;
-	bool stored; /* its row is in `call` already, without an end */
-	bool done;   /* it has returned; the rest of `done` is valid */
+	bool stored; /* its row is already in `call`, without an end */
+	bool done;   /* the call has returned: the fields from `end` on are valid */
 	uint32_t stack;
-	uint64_t handle;                    /* the object that it uses; 0: unknown */
-	char *args, *out;                   /* JSON */
-	uint64_t async_type, async_element; /* of an ibv_async_event, input or output */
-	uint64_t got;                       /* the CQ of ibv_get_cq_event() */
-	enum object_kind parent_kind;       /* of `parent` */
-	uint64_t parent;                    /* the first handle among its arguments; 0: none */
-	struct pending_ref *refs;           /* references not in the trace yet */
+	uint64_t handle;  /* of the object that it uses; 0: unknown */
+	char *args, *out; /* JSON */
+	/* of the ibv_async_event that the call got or acknowledged */
+	uint64_t async_type, async_element;
+	uint64_t got;                 /* ibv_get_cq_event(): the CQ of the event */
+	enum object_kind parent_kind; /* kind of `parent` */
+	uint64_t parent;              /* the first handle among its arguments; 0: none */
+	struct pending_ref *refs;     /* references that are not in the trace yet */
 	size_t nrefs;
 	struct text paths;
 	int64_t end, ret, error;
@@ -48,28 +49,30 @@ struct pending {
 /* Polls of one CQ by one thread. */
 struct poll_counter {
 	uint64_t cq;
-	uint32_t life; /* how many times the address was reused */
-	bool dirty;    /* differs from its row */
-	bool dead;     /* destroyed, at @died: later polls are of the next life */
+	uint32_t life; /* number of earlier CQs with this address */
+	bool dirty;    /* differs from its row in the table */
+	bool dead;     /* the CQ was destroyed, at @died: later polls are in the next life */
 	uint64_t died; /* ticks */
 	uint64_t polls, completions;
-	uint64_t empty;   /* in this life, as far as known */
-	uint64_t seen;    /* the thread's counter in its last event */
-	uint64_t carried; /* of `empty`: already counted in the previous trace */
-	int64_t last;     /* ns */
+	uint64_t empty;   /* empty polls in this life, as far as known */
+	uint64_t seen;    /* value of the thread's counter in its last event */
+	uint64_t carried; /* part of `empty` that the previous trace already counted */
+	int64_t last;     /* ns: time of the last poll */
 };
 
 /* A thread of the traced program. */
 struct thread_log {
 	uint32_t id, process;
-	uint32_t ring; /* its number in the session */
+	uint32_t ring; /* number of the ring in the session */
 	uint32_t tid;
 	int pid;
-	uint64_t n;          /* of the last event */
-	uint64_t settled;    /* all events up to this one are in the tables */
-	uint64_t past;       /* up to this event the tables have only needed events: forget.c */
-	uint64_t followed;   /* the live reader has not read chunks that begin after this event */
-	uint32_t base;       /* seq of the event before its first: rings are reused */
+	uint64_t n;       /* number of the last event */
+	uint64_t settled; /* all events up to this number are in the tables */
+	/* of the events up to this number, the tables have only needed ones: forget.c */
+	uint64_t past;
+	/* the live reader has not read the chunks that begin after this event */
+	uint64_t followed;
+	uint32_t base;       /* seq of the last event before this thread's: rings are reused */
 	int64_t start, last; /* ns */
 	int64_t gone;        /* when the thread ended; 0: not known */
 	bool ended;
@@ -78,11 +81,11 @@ struct thread_log {
 	struct pending *pending; /* innermost last */
 	size_t npending, pending_size;
 	struct call_batch *calls; /* calls that repeat; NULL: none yet */
-	uint32_t calls_stored;    /* number of these that are in the trace */
-	uint32_t calls_new;       /* those that the last commit added */
+	uint32_t calls_stored;    /* number of calls of @calls that are in the trace */
+	uint32_t calls_new;       /* number of calls that the last commit added to the trace */
 	struct poll_counter *counters;
-	size_t ncounters, counter;     /* counter: the last one found */
-	uint64_t lost;                 /* events without space in the ring */
+	size_t ncounters, counter;     /* counter: index of the one found last */
+	uint64_t lost;                 /* number of events that did not fit into the ring */
 	int64_t lost_first, lost_last; /* ns */
 	struct {
 		uint64_t events;
@@ -90,14 +93,14 @@ struct thread_log {
 	} over;                      /* events that were overwritten: cut.c */
 	struct known_stack **sites;  /* by site number; NULL: not known */
 	uint32_t nsites;
-	uint32_t fork_seq; /* that of the last EVENT_FORK, and its event */
+	uint32_t fork_seq; /* fork_seq of the last EVENT_FORK, and the number of this event */
 	uint64_t fork_n;
-	uint64_t first_ticks; /* of the first event that was read */
-	uint64_t missed;      /* events before the first one that was read */
+	uint64_t first_ticks; /* ticks of the first event that was read */
+	uint64_t missed;      /* number of events before the first one that was read */
 	uint64_t damaged;     /* events that cannot be read */
 	uint32_t damage_rows;
-	int64_t damage_row;    /* the last row in `coverage` */
-	uint64_t damage_times; /* the events that it counts */
+	int64_t damage_row;    /* rowid of the last row in `coverage` */
+	uint64_t damage_times; /* number of events that this row counts */
 };
 
 struct known_process {
@@ -105,46 +108,47 @@ struct known_process {
 	int pid;
 	bool described;     /* its EVENT_PROCESS was read */
 	bool over;          /* it has ended, and all its events have arrived */
-	bool left;          /* no other process has its objects */
-	int64_t over_at;    /* when it has ended */
-	uint32_t parent;    /* the process that it was forked from; 0: none, or not known */
-	uint32_t fork_seq;  /* and the fork's number in that process */
-	uint32_t logs;      /* its threads in the trace */
-	uint32_t children;  /* processes in the trace that were forked from it */
+	bool left;          /* no other process has its objects any more */
+	int64_t over_at;    /* when it ended */
+	uint32_t parent;    /* the process from which it was forked; 0: none, or not known */
+	uint32_t fork_seq;  /* number of that fork in the parent */
+	uint32_t logs;      /* number of its threads in the trace */
+	uint32_t children;  /* number of processes in the trace that it forked */
 	const char *ending; /* 'exit', '_exit', 'exec': the announced end; or NULL */
-	int status;         /* for 'exit' and '_exit', as from waitpid() */
-	int64_t ends;       /* for 'exec': its time */
+	int status;         /* of 'exit' and '_exit': status as from waitpid() */
+	int64_t ends;       /* of 'exec': when it was announced */
 };
 
-/* A stack with a number. */
+/* A stack that has a number in the trace. */
 struct known_stack {
 	uint64_t hash;
 	uint32_t id, process;
 	uint32_t modules; /* highest serial of its frames' modules */
 	uint32_t nframes;
-	uint32_t sites; /* sites of running threads that need it in memory */
+	uint32_t sites; /* number of sites of running threads that need it in memory */
 	bool stored;    /* its rows are in the trace */
-	bool marked;    /* stacks_forget() */
-	int64_t used;   /* time of the last event with it */
+	bool marked;    /* stacks_forget(): an event uses it */
+	int64_t used;   /* time of the last event that has it */
 	uint64_t *frames;
 };
 
 /* An object file whose address range was later mapped by another file. */
 struct old_module {
 	int64_t id;
-	uint32_t process, serial; /* serial: of the later file */
+	uint32_t process, serial; /* serial of the later file */
 	uint64_t start, end;
 };
 
 /* The effect of a cut on the control plane: forget.c */
 struct control_cut {
 	int64_t time;
-	int64_t limit;    /* no remaining event refers to objects that were destroyed before it */
+	/* no remaining event refers to objects that were destroyed before this time */
+	int64_t limit;
 	uint64_t derived; /* growth of writer->derived since the previous cut */
 	uint32_t nlogs;
-	struct event_id *ends; /* the last events of threads that had not ended, by thread */
+	struct event_id *ends; /* by thread: the last event of each thread that had not ended */
 	size_t nends;
-	struct event_id *open; /* calls that had not returned */
+	struct event_id *open; /* calls that had not returned at the cut */
 	size_t nopen;
 };
 
@@ -251,89 +255,99 @@ struct writer {
 	uint64_t payload_seed;
 	sqlite3_stmt *statements[STATEMENT_COUNT];
 	struct clock clock;
-	int64_t horizon; /* times up to it are known to be valid */
+	int64_t horizon; /* times up to this one are known to be valid */
 	bool live;
 	int err; /* the failure that stopped the writer */
 	bool stopped;
 	bool before;     /* a previous trace is set aside */
-	int file;        /* O_PATH: the trace itself, even if it was renamed; -1 */
+	int file;        /* O_PATH descriptor of the trace file, also if it was renamed; -1: none */
 	int64_t longest; /* largest size of the file so far */
 	struct thread_log **logs;
 	size_t nlogs, logs_size;
-	struct known_process **processes; /* by id - 1; NULL: forgotten */
+	struct known_process **processes; /* by id - 1; NULL: deleted from the trace */
 	size_t nprocesses;
-	struct known_stack **stacks; /* open addressing, a power of two */
+	struct known_stack **stacks; /* open addressing; the size is a power of two */
 	size_t nstacks, stacks_size;
 	uint32_t stack_ids; /* the last id used */
 	struct packer packer;
 	struct text args, out;
-	uint32_t calls_plain;    /* calls of each shape that are rows */
-	struct map shapes;       /* by hash: number of its calls so far, up to calls_plain */
-	struct call_shape shape; /* of the call that is being stored, with its references */
+	uint32_t calls_plain; /* number of calls of each shape that become rows */
+	/* by hash: number of calls of that shape so far, up to calls_plain */
+	struct map shapes;
+	struct call_shape shape; /* shape and references of the call that is being stored */
 	struct ref_row *refs;
 	size_t refs_size;
 	struct shapes_packer calls;
-	struct event_count *counts; /* for threads that are not known yet */
+	struct event_count *counts; /* counts of threads that are not known yet */
 	size_t ncounts;
 	uint64_t events, lost, damaged;
-	uint64_t committed; /* of these events: committed, so they survive a kill */
+	uint64_t committed; /* part of @events that is committed: it survives a kill */
 	uint64_t commits;
-	void (*before_commit)(void *arg); /* writer_on_commit(); NULL: none */
+	void (*before_commit)(void *arg); /* set by writer_on_commit(); NULL: none */
 	void *commit_arg;
-	int log_pages;                   /* of the write-ahead log; known with before_commit only */
-	uint64_t chunk_bytes;            /* since the last commit */
-	uint64_t kept;                   /* bytes of all chunks */
-	uint64_t kept_to_cut;            /* of these, before the last cut */
-	uint64_t made;                   /* objects, by calls in blocks */
+	/* pages of the write-ahead log; counted only with before_commit */
+	int log_pages;
+	uint64_t chunk_bytes;            /* bytes of chunks since the last commit */
+	uint64_t kept;                   /* bytes of all chunks in the trace */
+	uint64_t kept_to_cut;            /* part of @kept that is before the last cut */
+	uint64_t made;                   /* number of objects that calls in blocks have created */
 	uint64_t derived;                /* bytes of rows that completing the trace will add */
-	uint64_t derived_to_cut;         /* of these, before the last cut */
-	uint64_t overwritten;            /* events */
-	uint64_t committed_overwritten;  /* of these, committed ones */
+	uint64_t derived_to_cut;         /* part of @derived that is before the last cut */
+	uint64_t overwritten;            /* number of overwritten events */
+	uint64_t committed_overwritten;  /* number of these events whose deletion is committed */
 	struct outstanding *outstanding; /* NULL: no cuts; the data plane may begin at any event */
-	struct cut *cuts;                /* cuts without deletion so far, oldest first */
+	/* cuts whose earlier events are not deleted yet, oldest first */
+	struct cut *cuts;
 	size_t ncuts;
-	struct needed *needed;  /* NULL: the control plane is stored completely */
-	uint64_t most;          /* limit of the file size in bytes; 0: none */
-	int64_t time;           /* of the current event */
-	uint64_t size, grown;   /* bytes in use at the last measurement; growth so far */
-	uint64_t grown_to_cut;  /* the growth at the last cut */
-	uint64_t looked_at;     /* number of events when writer_has_more() last measured */
-	uint64_t looked_kept;   /* size of chunks at that time */
-	int64_t last_cut;       /* its time */
-	struct control_cut due; /* events before it must be deleted; time INT64_MIN: none */
-	int64_t read_to;        /* the live reader has read events before this time */
-	struct map open;        /* calls that had not returned at the cut, by thread and n */
-	struct event_id *late;  /* the same as a list */
+	struct needed *needed; /* NULL: the control plane is stored completely */
+	uint64_t most;         /* limit of the file size in bytes; 0: none */
+	int64_t time;          /* time of the current event */
+	uint64_t size, grown;  /* bytes in use at the last measurement; growth of them so far */
+	uint64_t grown_to_cut; /* the growth at the last cut */
+	uint64_t looked_at;    /* number of events at the last measurement of writer_has_more() */
+	uint64_t looked_kept;  /* size of chunks at that time */
+	int64_t last_cut;      /* time of the last cut, ns */
+	/* deletes the events before it when the live reader allows; time INT64_MIN: none */
+	struct control_cut due;
+	int64_t read_to;       /* the live reader has read events before this time */
+	struct map open;       /* calls that had not returned at the cut, by thread and n */
+	struct event_id *late; /* the same calls as a list */
 	size_t nlate;
 	struct old_module *old_modules;
 	size_t nold_modules;
 	struct {
 		uint64_t lost, over; /* events of threads that were deleted */
 		int64_t first, last;
-		uint64_t threads, processes, stacks; /* rows */
+		uint64_t threads, processes, stacks; /* number of deleted rows */
 	} gone;
 	uint64_t discarded;
-	struct cut *base;              /* the beginning of the trace; NULL: it is whole */
-	int64_t base_first, base_last; /* ids of its carried chunks; 0: not in the table */
+	/* the cut at which the trace begins; NULL: the trace is whole */
+	struct cut *base;
+	/* ids of the carried chunks of @base; 0: they are not in the table */
+	int64_t base_first, base_last;
 	struct writer_redact redact;
-	struct text redacted; /* the last text that was replaced */
+	struct text redacted; /* result of writer_redacted() */
 	bool passwords;       /* passwords in command lines are not masked */
 	struct writer_alarms alarms;
 	void (*on_alarm)(void *arg, const struct writer_alarm *alarm); /* NULL: none */
 	void *alarm_arg;
 	void (*on_direct)(void *arg, const char *function, uint32_t process); /* NULL: none */
 	void *direct_arg;
-	bool unread;            /* table `unread` has chunks */
-	bool followed;          /* by a live reader: chunks that it has not read are not deleted */
-	int64_t last;           /* ns */
+	bool unread; /* table `unread` of the connection has chunks */
+	/* a live reader follows: chunks that it has not read are not deleted */
+	bool followed;
+	int64_t last;           /* ns: time of the last event */
 	struct direct *directs; /* functions of providers that were called */
 	size_t ndirects;
 };
 
-/* writer_base.c: @text, or what is written instead, valid until the next call. */
+/* writer_base.c: @text or its replacement, valid until the next call. */
 const char *writer_redacted(struct writer *writer, enum writer_text kind, const char *text);
 
-/* alarms.c: @call has returned; a post; a poll whose length was checked. */
+/*
+ * alarms.c: count the failures of @call, which has returned; of a post; of a poll, whose length was
+ * checked.
+ */
 void alarms_call(struct writer *writer, const struct thread_log *log, const struct pending *call,
 		 const struct event_return *event, int64_t time);
 void alarms_post(struct writer *writer, const struct thread_log *log,
@@ -341,30 +355,28 @@ void alarms_post(struct writer *writer, const struct thread_log *log,
 void alarms_poll(struct writer *writer, const struct thread_log *log, const struct event_poll *poll,
 		 uint64_t n, int64_t time);
 
-/* An asynchronous event of @type, which may be NULL, was read by @call. */
+/* @call has read an asynchronous event of @type, which may be NULL. */
 void alarms_event(struct writer *writer, const struct thread_log *log, const struct pending *call,
 		  const char *type, int64_t time);
 
-/* @process was killed by @signal; 0: not known. */
+/* @signal has killed @process; 0: not known which signal. */
 void alarms_crash(struct writer *writer, uint32_t process, int signal, int64_t time);
 
-/* writer_base.c: a statement of the list; NULL, after log_err(): it cannot be prepared. */
+/* writer_base.c: a statement of the list; NULL, after log_err(), if it cannot be prepared. */
 sqlite3_stmt *writer_statement(struct writer *writer, enum statement which);
 
-/* Run a statement of the list: sql_run(), and store a failure. */
+/* Run a statement of the list by sql_run(), and store a failure. */
 #define WRITER_RUN(writer, name, ...) \
 	writer_fail(writer, sql_run(writer_statement(writer, STATEMENT_##name), __VA_ARGS__))
 
-/*
- * cut.c: a live reader follows the trace; has read a chunk; has ended.
- */
+/* cut.c: a live reader begins to follow the trace; it has read a chunk; it ends. */
 int writer_follow(struct writer *writer);
 int writer_followed(struct writer *writer, uint32_t thread, uint64_t first_n);
 void writer_unfollow(struct writer *writer);
 
 /*
- * One event of a post, which may have several: number and time of the post's first event, and so
- * on.
+ * One event of a post that may have several: number and time of the post's first event, index of
+ * this event's first request, stack.
  */
 struct cut_part {
 	uint64_t n;
@@ -372,7 +384,10 @@ struct cut_part {
 	uint32_t first, stack;
 };
 
-/* forget.c: begin; the effect of a cut now; delete events before writer->due. 0 or -errno. */
+/*
+ * forget.c: initialize; note the effect of a cut now; delete the events before writer->due. 0 or
+ * -errno.
+ */
 int forget_init(struct writer *writer, bool cuts);
 int forget_note(struct writer *writer, struct control_cut *ret_cut);
 int forget_cut(struct writer *writer, const struct control_cut *cut);
@@ -382,9 +397,9 @@ void forget_fini(struct writer *writer);
 int forget_rows_init(struct writer *writer);
 int forget_rows(struct writer *writer);
 
-/* cut_carry.c: does the thread have requests from before the cut that the trace must have? */
+/* cut_carry.c: does the trace need requests of the thread from before the cut? */
 bool cuts_have_thread(const struct writer *writer, uint32_t thread);
-/* Call @mark with the stacks of these requests. */
+/* Call @mark with the stack of each of these requests. */
 void cuts_mark_stacks(const struct writer *writer, void (*mark)(void *arg, uint32_t stack),
 		      void *arg);
 
@@ -395,11 +410,11 @@ int cuts_poll(struct writer *writer, struct thread_log *log, const struct event_
 	      uint64_t n, int64_t time, uint32_t stack);
 int cuts_notify(struct writer *writer, struct thread_log *log, const struct event_notify *event,
 		uint64_t n, int64_t time);
-/* Note a control verb that has succeeded; @out: its outputs, as JSON. */
+/* Note a control verb that has succeeded; @out: its outputs as JSON. */
 int cuts_call(struct writer *writer, const struct thread_log *log, const struct pending *call,
 	      const char *out, int64_t time);
 void cut_control_fini(struct control_cut *cut);
-/* cut.c: put carried events into the tables; remove them, if a live reader would read them. */
+/* cut.c: put carried events into the tables; remove them if a live reader would read them again. */
 int cuts_show(struct writer *writer);
 int cuts_hide(struct writer *writer);
 void cuts_fini(struct writer *writer);
@@ -413,8 +428,8 @@ int writer_store(struct writer *writer);
 void writer_free(struct writer *writer);
 
 /*
- * writer_base.c: store @err as the failure that stopped the writer, unless it is 0 or not the
- * first.
+ * writer_base.c: store @err as the failure that stopped the writer, unless @err is 0 or it has
+ * failed already. Returns the failure.
  */
 int writer_fail(struct writer *writer, int err);
 
@@ -424,24 +439,26 @@ int writer_cover(struct writer *writer, const struct thread_log *log, uint64_t n
 
 /* Is @time possible for an event? */
 bool writer_is_timely(struct writer *writer, int64_t time);
-/* The time of @ticks; @otherwise if that is impossible: the program's ticks are not trusted. */
+/*
+ * Convert @ticks to ns; @otherwise if that time is impossible: the program's ticks are not trusted.
+ */
 int64_t writer_time(struct writer *writer, uint64_t ticks, int64_t otherwise);
 
-/* Count events of the thread that are not in the trace any more. */
+/* Count events of the thread that were deleted from the trace. */
 void writer_count_over(struct writer *writer, struct thread_log *log, uint64_t events,
 		       int64_t begin, int64_t end);
-/* Update the row of table `loss` of the thread; and the row without a thread. */
+/* Update the thread's row of table `loss`. writer_store_gone(): the row without a thread. */
 int writer_loss(struct writer *writer, struct thread_log *log);
 int writer_store_gone(struct writer *writer);
 
-/* Why data written to the file would be lost; NULL: it would not. */
+/* The reason why data written to the file would be lost; NULL: it is not lost. */
 const char *writer_find_damage(const struct writer *writer);
-/* Is the trace still at its place, and not truncated? 0 or the writer's failure. */
+/* Check that the trace file still has a name and was not truncated. 0 or the writer's failure. */
 int writer_check_file(struct writer *writer);
 
 /*
- * thread_log.c: number of events of all threads that are not in the tables, since their posts are
- * incomplete
+ * thread_log.c: number of events of all threads that are not in the tables, since the last event of
+ * their post is missing
  */
 uint64_t thread_logs_open(const struct writer *writer);
 
@@ -452,18 +469,21 @@ int thread_log_note_wait(struct writer *writer, struct thread_log *log,
 			 const struct event_waited *event, uint64_t n, int64_t time);
 void thread_log_free(struct thread_log *log);
 
-/* calls.c; @n and @time are the event's. All return 0, -EBADMSG or the writer's failure. */
+/*
+ * calls.c; @n and @time: number and time of the event. All return 0, -EBADMSG or the writer's
+ * failure.
+ */
 int calls_begin(struct writer *writer, struct thread_log *log, const struct event_call *event,
 		uint64_t n, int64_t time);
 int calls_end(struct writer *writer, struct thread_log *log, const struct event_return *event,
 	      uint64_t n, int64_t time);
-/* Store the calls that have not returned yet, and those that are not in a block of the trace. */
+/* Store the calls that have not returned yet, and those that are in no block of the trace yet. */
 int calls_flush(struct writer *writer, struct thread_log *log);
-/* The next block begins: the trace may be cut here. */
+/* The next call begins a new block, so that the trace can be cut before it. */
 void calls_cut(struct thread_log *log);
 /* Store a call as a row of `call`, with rows of `ref`. */
 int calls_put_row(struct writer *writer, uint32_t thread, const struct call_row *row);
-/* calls_fini(): the thread is forgotten. calls_end_all(): the writer ends. */
+/* Free calls: calls_fini() when a thread is deleted, calls_end_all() when the writer ends. */
 void calls_fini(struct thread_log *log);
 void calls_end_all(struct writer *writer);
 
@@ -471,15 +491,15 @@ void calls_end_all(struct writer *writer);
 int direct_add_call(struct writer *writer, struct thread_log *log, const struct event_direct *event,
 		    uint64_t n, int64_t time);
 int direct_flush(struct writer *writer);
-/* The process is forgotten. */
+/* The process was deleted from the trace: forget its calls. */
 void direct_forget(struct writer *writer, uint32_t process);
 
 /* stacks.c: the number of a stack, 0 for none; @modules: the newest of its modules. */
 int stacks_number(struct writer *writer, uint32_t process, uint32_t modules, const uint64_t *frames,
 		  uint32_t nframes, uint32_t *ret_stack);
 /*
- * The thread has posted from a new site: note its stack. stacks_note_use() and stacks_of_site():
- * the number of a stack, of a site's stack.
+ * stacks_site(): the thread has posted from a new site: note its stack. The others return the
+ * number of a stack, or of the stack of a site.
  */
 int stacks_site(struct writer *writer, struct thread_log *log, const struct event_site *event);
 uint32_t stacks_note_use(struct writer *writer, struct known_stack *stack);
@@ -494,30 +514,30 @@ static inline uint32_t stacks_of_site(struct writer *writer, const struct thread
 void stacks_free_sites(struct thread_log *log);
 /* Forget stacks that no event at @time or later uses, except needed ones. 0 or -errno. */
 int stacks_forget(struct writer *writer, int64_t time);
-/* Does a stored stack that is older than @module's successor have a frame in @module? */
+/* Does a stored stack have a frame in @module, from before the later file was mapped? */
 bool stacks_have_module(const struct writer *writer, const struct old_module *module);
 void stacks_fini(struct writer *writer);
 
 /* polls.c: count a poll; *@ret_empty: empty polls since the last recorded one. */
 int polls_count_event(struct writer *writer, struct thread_log *log, const struct event_poll *event,
 		      int64_t time, uint64_t *ret_empty);
-/* Store the final value of a counter, when its CQ was destroyed. */
+/* Store the final value of a counter: its CQ was destroyed. */
 int polls_destroyed(struct writer *writer, const struct event_count *event, size_t bytes);
-/* Add the counters of the new thread @log that arrived before it. */
+/* Add the counters that arrived before the first event of their thread, @log. */
 int polls_adopt(struct writer *writer, struct thread_log *log);
-/* Add the counters in a ring's head when its thread ends. */
+/* Add the counters from the head of a ring whose thread has ended. */
 int polls_store_final(struct writer *writer, struct thread_log *log, const struct ring_head *head);
-/* The log of the thread with a ring; NULL: it was not read yet. */
+/* The log of thread @tid with that ring; NULL: the ring was not read yet. */
 struct thread_log *polls_find_log(struct writer *writer, uint32_t ring, uint32_t tid);
 int polls_flush(struct writer *writer, struct thread_log *log);
 /* Forget the counters of CQs that were destroyed before @time. */
 void polls_forget(struct thread_log *log, int64_t time);
-/* The previous trace has all polls counted so far, too. */
+/* The previous trace also has all polls that were counted so far. */
 void polls_carry(struct thread_log *log);
 
 /*
  * payloads_write.c: add a piece, or a post that may have payloads; write complete payloads as a
- * chunk; note what is missing.
+ * chunk; note missing payloads in table `coverage`.
  */
 int payloads_take(struct writer *writer, struct thread_log *log, const struct event_head *event,
 		  uint64_t n, int64_t time);
@@ -547,5 +567,5 @@ int processes_memory(struct writer *writer, struct thread_log *log,
 		     const struct event_memory *event, uint64_t n, int64_t time);
 int processes_exit(struct writer *writer, struct thread_log *log, const struct event_exit *event,
 		   int64_t time);
-/* The process is dead; @status as from waitpid(), -1 if not known. */
+/* The process is dead. @status: as from waitpid(); -1: not known. */
 int processes_end(struct writer *writer, struct known_process *process, int64_t time, int status);

@@ -1,12 +1,12 @@
 /*
  * The connection manager's device
  *
- * A descriptor is an event channel (cm_channel.c). A command is a structure of
- * <rdma/rdma_user_cm.h> written to it; most answer into memory that the command names
+ * A descriptor is an event channel (cm_channel.c). A program writes a command, a structure of
+ * <rdma/rdma_user_cm.h>, to it; most commands write their answer to an address in the command
  * (cm_command.c).
  *
- * One lock for everything: connections are made rarely. It is never held while a thread sleeps, and
- * a thread that holds it cannot be cancelled: programs cancel their event threads.
+ * One lock protects everything, since connections are rare. No thread sleeps while it holds the
+ * lock, and a thread that holds it cannot be cancelled: programs cancel their event threads.
  *
  * Not here: operations on ids (cm_route.c, cm_conn.c, cm_mcast.c, cm_path.c), delivery of messages
  * (cm_wire.c).
@@ -33,7 +33,7 @@
 enum { MOMENTS = 50 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t claimed, epoch; /* the process that the other fields belong to */
+static uint32_t claimed, epoch; /* epoch of the process to which the other variables belong */
 static unsigned int open_channels;
 
 static int lock_cm(void)
@@ -51,7 +51,7 @@ static void unlock_cm(int state)
 	pthread_setcancelstate(state, NULL);
 }
 
-/* Signals that a running thread raises itself; none arrives while it sleeps. */
+/* Is it a signal that a running thread raises itself? None arrives while the thread sleeps. */
 static bool is_fault(int signal)
 {
 	return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL ||
@@ -59,9 +59,8 @@ static bool is_fault(int signal)
 }
 
 /*
- * Would the kernel restart the call after a signal was handled? Its write() is restarted if the
- * handler has SA_RESTART, poll() never is. The signal is not known, so all handlers must have the
- * flag.
+ * Would the kernel restart the call after a signal handler? It restarts write() if the handler has
+ * SA_RESTART, but never poll(). Since the signal is not known, all handlers must have the flag.
  */
 static bool would_call_restart(void)
 {
@@ -76,8 +75,8 @@ static bool would_call_restart(void)
 }
 
 /*
- * Sleeps until something may have happened, including that another thread has closed the channel; a
- * cancellation point.
+ * Sleep until something may have happened, for example that another thread has closed the channel;
+ * a cancellation point.
  */
 static int wait_for_event(int fd)
 {
@@ -92,8 +91,8 @@ static int wait_for_event(int fd)
 }
 
 /*
- * The channel was closed by another thread while this one slept on it. The kernel would not wake
- * it, and programs rely on that.
+ * Sleep forever: another thread has closed the channel on which this one sleeps. The kernel would
+ * not wake this thread, and programs rely on that.
  */
 static int pause_forever(void)
 {
@@ -103,7 +102,7 @@ static int pause_forever(void)
 	return -EINTR;
 }
 
-/* @number: of the channel that the first try found; 0 before that. */
+/* @number: number of the channel that the first attempt found; 0: this is the first attempt. */
 static int run_on_channel(int fd, uint32_t *number, const struct cm_command *command,
 			  const char *buf, const struct rdma_ucm_cmd_hdr *hdr)
 {
@@ -194,7 +193,7 @@ static void forget_all(void)
 
 /*
  * In a child, before it opens a channel: forget the inherited state, including a locked mutex. One
- * thread does it, the others wait.
+ * thread does this, the others wait.
  */
 static void forget_inherited(void)
 {
@@ -232,9 +231,9 @@ int cm_open(int flags)
 }
 
 /*
- * A thread that handles an event comes back for the next one. The kernel takes so long to close a
- * connection that the thread is always back before its channel is closed; this device closes it at
- * once, and the thread could find the descriptor reused.
+ * Wait until the thread that handles an event calls again for the next event. The kernel takes so
+ * long to close a connection that this thread always returns before its channel is closed. This
+ * device closes it at once, so the thread could use a descriptor that was reused.
  */
 static int await_reader(int fd, int state)
 {

@@ -141,7 +141,7 @@ void cm_addr_source(struct cm_addr *src, const struct cm_addr *dst)
 
 	*src = *dst;
 	src->port = port;
-	/* all of 127.0.0.0/8 uses its first address */
+	/* the source of all of 127.0.0.0/8 is its first address */
 	if (cm_addr_loopback(dst))
 		memcpy(src->ip, localhost, sizeof(localhost));
 }

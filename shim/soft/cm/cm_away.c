@@ -1,18 +1,19 @@
 /*
  * Connections with other machines
  *
- * Messages are management datagrams to queue pair 1. A datagram is put into the mailbox of its
- * destination id, as if a process of the fabric had sent it. It may arrive at a process other than
- * the one that has the id: a communication ID has the number of its process in the lower bits:
+ * Messages are management datagrams to queue pair 1. The receiving process puts a datagram into the
+ * mailbox of its destination id, as if a process of the fabric had sent it. This process need not
+ * be the one that has the id: so the lower bits of a communication ID are the number of its
+ * process:
  *
- * 	| serial | node |
+ *	| serial | node |
  *
  * A request names a service, which stands for a port, and its private data begins with the IP
  * addresses of both ends, as in the kernel's rdma_cm and the specification's annex A11.
  *
  * Messages are not trusted: addresses in a request must be those of the packet, and an id accepts
  * messages only from the machine of its peer. A message for an id or a service that does not exist
- * is refused, as the specification requires.
+ * is refused, as the InfiniBand specification requires.
  */
 #include "shim/soft/cm/cm_away.h"
 
@@ -30,7 +31,7 @@
 enum {
 	PKEY = 0xffff,
 	LID = 0xffff, /* the permissive LID: none */
-	TIMEOUT = 20, /* of responses: 4.096 us * 2^20 */
+	TIMEOUT = 20, /* limit of a response: 4.096 us * 2^20 */
 	RETRIES = 15,
 	HOPS = 64,
 	SERVICE_RC = 0,
@@ -98,7 +99,7 @@ static void put_gid(const uint8_t gid[16], uint64_t *high, uint64_t *low)
 	*low = be64toh(*low);
 }
 
-/* Unique to this machine: peers use it to distinguish connections. */
+/* The GUID of this machine, by which peers distinguish its connections. */
 static uint64_t own_guid(void)
 {
 	uint64_t high, low;
@@ -219,7 +220,7 @@ static bool is_at(const struct cm_addr *addr, const uint8_t place[16])
 	return !memcmp(gid, place, sizeof(gid));
 }
 
-/* Read the addresses of both ends. False: they are not those of the packet. */
+/* Read the addresses of both ends. False: they differ from the addresses of the packet. */
 static bool get_ends(const struct mad *mad, struct cm_msg *msg)
 {
 	struct ends ends;
@@ -288,7 +289,7 @@ static int put_answer(uint64_t id, struct cm_msg *msg)
 	return to.instance && to.serial ? cm_wire_put(&to, msg) : -ENOENT;
 }
 
-/* Answer a message whose id or service does not exist, or whose backlog is full. */
+/* Answer a message whose id or service does not exist, or whose listener's backlog is full. */
 static void refuse_message(const struct cm_msg *msg, int err)
 {
 	struct cm_msg reply = { .ps = msg->ps };

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * The messages of the connection manager to and from other machines. Any thread.
+ * Messages between the connection manager and other machines. Any thread.
  */
 #include "shim/soft/cm/cm_wire.h"
 
-/* Open the wire, unless it is open. 0 or -errno. */
+/* Open the network, unless it is open. 0 or -errno. */
 int cm_away_start(void);
 
 /* Send a message to another machine; it may be lost. */

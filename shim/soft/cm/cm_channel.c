@@ -1,16 +1,16 @@
 /*
  * Event channels
  *
- * What the program polls is an epoll(7) descriptor, and in it are
+ * The program polls an epoll(7) descriptor, which watches
  *
  *	the mailbox		messages (cm_wire.c)
- *	a timer			expired as long as an event waits; else it is
- *				set to the next time at which something is due
- *	processes		pidfds of those that our ids are connected to,
- *				so that the death of one is an event at once
+ *	a timer			expired as long as an event waits; else set to the
+ *				next time limit of an id
+ *	processes		pidfds of the processes to which our ids are
+ *				connected, so that a death is noticed at once
  *
- * So no thread is needed: everything that happens makes the descriptor readable, and the program's
- * next command handles it.
+ * So no thread is needed: whatever happens makes the descriptor readable, and the next command of
+ * the program processes it.
  */
 #include "shim/soft/cm/cm_channel.h"
 
@@ -28,16 +28,16 @@
 
 struct cm_watch {
 	struct cm_watch *next;
-	struct cm_name process; /* its serial is not used */
+	struct cm_name process; /* serial is not used */
 	unsigned int refs;
 	int pidfd;
 	bool dead;
-	bool told; /* its ids were notified */
+	bool told; /* the ids connected to the process were notified */
 };
 
 enum { AT_ONCE = 1, READY_MAX = 16 };
 
-static struct cm_channel *channels[CM_CHANNEL_FDS]; /* by descriptor */
+static struct cm_channel *channels[CM_CHANNEL_FDS]; /* indexed by descriptor */
 static uint32_t last_number;
 
 struct cm_channel *cm_channel_at(int fd)
@@ -47,7 +47,7 @@ struct cm_channel *cm_channel_at(int fd)
 	if (fd < 0 || fd >= CM_CHANNEL_FDS)
 		return NULL;
 	channel = __atomic_load_n(&channels[fd], __ATOMIC_ACQUIRE);
-	/* a child inherits the table, but its channels are the parent's */
+	/* a child inherits the table, but the channels in it belong to the parent */
 	return channel && channel->epoch == process_epoch() ? channel : NULL;
 }
 
@@ -117,7 +117,7 @@ static void free_watch(struct cm_watch *watch)
 	free(watch);
 }
 
-/* The descriptor itself is closed by the program. */
+/* Free a channel, but not its descriptor, which the program closes. */
 void cm_channel_free(struct cm_channel *channel)
 {
 	struct cm_watch *watch;
@@ -187,7 +187,10 @@ void cm_channel_unwatch(struct cm_channel *channel, const struct cm_name *peer)
 	if (!watch || --watch->refs)
 		return;
 	*p = watch->next;
-	/* if a child has a copy of the pidfd, closing ours would leave it in the set */
+	/*
+	 * remove it: if a child has a copy of the pidfd, closing ours would leave it in the epoll
+	 * set
+	 */
 	if (watch->pidfd >= 0)
 		epoll_ctl(channel->fd, EPOLL_CTL_DEL, watch->pidfd, NULL);
 	free_watch(watch);

@@ -1,8 +1,8 @@
 /*
  * The commands of /dev/infiniband/rdma_cm
  *
- * One table has them all, with the sizes that the kernel checks. This file only turns structures of
- * the kernel's interface into calls.
+ * One table lists all commands, with the sizes that the kernel checks. This file only converts
+ * structures of the kernel's interface to calls.
  */
 #include "shim/soft/cm/cm_command.h"
 
@@ -180,7 +180,7 @@ static int init_qp_attr(struct cm_channel *channel, const struct rdma_ucm_init_q
 	return cm_path_qp_attr(id, resp);
 }
 
-/* Take the next event of the channel; -EAGAIN: there is none. */
+/* Return the next event of the channel; -EAGAIN: there is none. */
 static int get_event(struct cm_channel *channel, const struct rdma_ucm_get_event *cmd,
 		     struct rdma_ucm_event_resp *resp)
 {
@@ -265,7 +265,10 @@ struct write_cm_event {
 	} param;
 };
 
-/* Add an event of the program, or of librdmacm, which is returned with its argument. */
+/*
+ * Add an event that the program or librdmacm writes; the event is later returned with the argument
+ * @cmd->param.
+ */
 static int write_cm_event(struct cm_channel *channel, const struct write_cm_event *cmd, void *resp)
 {
 	struct cm_event *event;
@@ -309,12 +312,13 @@ OF_ID(notify, rdma_ucm_notify, cm_conn_notify(id, cmd->event))
 typedef int command_fn(struct cm_channel *channel, const void *cmd, void *resp);
 
 struct cm_command {
-	command_fn *run;  /* NULL: the kernel does not have it either */
-	uint16_t size;    /* of the structure */
-	uint16_t must;    /* size that is required: old librdmacm versions give no more */
-	int16_t response; /* offset of the address of the response, or -1 */
-	uint16_t answer;  /* size of the response */
-	uint16_t room;    /* space that the program must have for the response */
+	command_fn *run; /* NULL: the kernel lacks the command, too */
+	uint16_t size;   /* size of the command's structure */
+	uint16_t must;   /* required size: old versions of librdmacm write no more */
+	/* offset in the command of the address of the response; -1: no response */
+	int16_t response;
+	uint16_t answer; /* size of the response */
+	uint16_t room;   /* space that the program must provide for the response */
 };
 
 #define RUN(name)          ((command_fn *)(void *)name)
@@ -392,7 +396,7 @@ static const struct cm_command commands[] = {
 	[RDMA_USER_CM_CMD_JOIN_MCAST] =
 		ANSWERS(join_mcast, rdma_ucm_join_mcast, rdma_ucm_create_id_resp,
 			sizeof(struct rdma_ucm_create_id_resp)),
-	[CMD_RESOLVE_IB_SERVICE] = { 0 }, /* there is no subnet administrator */
+	[CMD_RESOLVE_IB_SERVICE] = { 0 }, /* always fails: there is no subnet administrator */
 	[CMD_WRITE_CM_EVENT] =
 		QUIET(write_cm_event, write_cm_event, sizeof(struct write_cm_event)),
 };

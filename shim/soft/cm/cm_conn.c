@@ -1,29 +1,29 @@
 /*
- * Connections: the two ends of each, by messages
+ * Connections: both ends change their states by messages
  *
- * 	active				passive
- * 	REQ_SENT	-- REQ -->	REQ_RCVD	CONNECT_REQUEST
- * 	REP_RCVD	<-- REP --	REP_SENT	(accept)
- * 	ESTABLISHED	-- RTU -->	ESTABLISHED	ESTABLISHED
+ *	active				passive
+ *	REQ_SENT	-- REQ -->	REQ_RCVD	CONNECT_REQUEST
+ *	REP_RCVD	<-- REP --	REP_SENT	(accept)
+ *	ESTABLISHED	-- RTU -->	ESTABLISHED	ESTABLISHED
  *
- * 	DREQ_SENT	-- DREQ -->	DREQ_RCVD	DISCONNECTED
- * 	TIMEWAIT	<-- DREP --	TIMEWAIT	(disconnect, too)
- * 	CLOSED		TIMEWAIT_EXIT	CLOSED
+ *	DREQ_SENT	-- DREQ -->	DREQ_RCVD	DISCONNECTED
+ *	TIMEWAIT	<-- DREP --	TIMEWAIT	(disconnect, too)
+ *	CLOSED		TIMEWAIT_EXIT	CLOSED
  *
  * REJ ends a connection that is not yet established. For datagrams there is one request, SIDR_REQ,
- * and one reply, SIDR_REP. No message within the fabric is lost, so none is sent twice; a full
- * mailbox is tried again. Time limits are for peers whose program does not answer. The death of its
- * process counts as an answer. A message to another machine (cm_away.c) that needs an answer is
- * sent again until the answer arrives.
+ * and one reply, SIDR_REP. No message within the fabric is lost, so none is sent twice; if a
+ * mailbox is full, the message is sent later. Time limits are for peers whose program does not
+ * answer. The death of the peer's process counts as an answer. A message to another machine
+ * (cm_away.c) that needs an answer is sent again until the answer arrives.
  *
  * A request for a port without a listener is held for a short time. Networks are slow, and some
- * programs depend on that: with -R, both ends of perftest start at once, one to listen and the
- * other to connect.
+ * programs depend on it: with -R, both ends of perftest start at the same time, and the client may
+ * connect before the server listens.
  *
- * This file has the commands of the program; events that do not depend on it are in cm_react.c.
+ * This file has the commands of the program; cm_react.c has the changes that no command causes.
  *
- * Source: the specification's chapter 12, and the kernel's rdma_cm, which defines events, status
- * values and lengths of private data for programs.
+ * Source: chapter 12 of the InfiniBand specification, and the kernel's rdma_cm, which defines
+ * events, status values and lengths of private data for programs.
  */
 #include "shim/soft/cm/cm_conn.h"
 
@@ -61,7 +61,10 @@ static void unwatch_peer(struct cm_id *id)
 	id->watching = false;
 }
 
-/* A peer on another machine cannot be watched: time limits replace this. */
+/*
+ * Watch the peer's process. A peer on another machine cannot be watched: time limits are used
+ * instead.
+ */
 void cm_conn_watch(struct cm_id *id)
 {
 	if (cm_name_is_away(&id->peer))
@@ -78,10 +81,10 @@ void cm_conn_enter(struct cm_id *id, enum cm_state state)
 	    state == CM_DREQ_SENT)
 		wait = cm_response_ns;
 	else if (cm_name_is_away(&id->peer))
-		id->resend = 0; /* the message was answered */
+		id->resend = 0; /* the peer has answered the message */
 	if (state == CM_TIMEWAIT)
 		wait = TIMEWAIT_NS;
-	/* the peer's death would make the channel readable, without an event */
+	/* a death in these states would make the channel readable without an event */
 	if (state == CM_DREQ_RCVD || state == CM_TIMEWAIT || state == CM_CLOSED)
 		unwatch_peer(id);
 	id->deadline = wait ? process_now() + wait : 0;
@@ -138,7 +141,10 @@ static bool wants_answer(const struct cm_msg *msg)
 	       msg->type == CM_SIDR_REQ;
 }
 
-/* Send a message that may be lost: it is sent again until answered, or the time limit is over. */
+/*
+ * Send a message that may get lost: it is sent again until it is answered or the time limit has
+ * passed.
+ */
 static int send_to_wire(struct cm_id *id, struct cm_msg *msg)
 {
 	bool again = id->resend && id->unsent.type == msg->type;
@@ -152,7 +158,7 @@ static int send_to_wire(struct cm_id *id, struct cm_msg *msg)
 	return 0;
 }
 
-/* A message that waits is replaced by the next one, which includes its information. */
+/* Send a message. It replaces an unsent one, whose information it includes. */
 int cm_conn_send(struct cm_id *id, struct cm_msg *msg)
 {
 	int err;
@@ -314,7 +320,7 @@ static int accept_datagrams(struct cm_id *id, const struct rdma_ucm_accept *cmd)
 	return 0;
 }
 
-/* The active side reports that it is ready; a DREQ may have come already. */
+/* The active side reports that it is ready; a DREQ may have arrived before. */
 static int establish_active(struct cm_id *id)
 {
 	if (id->state == CM_DREQ_RCVD)
@@ -383,14 +389,14 @@ int cm_conn_notify(struct cm_id *id, uint32_t event)
 	return 0;
 }
 
-/* Drop a request that was not sent yet. */
+/* Drop a connection request that was not sent yet. */
 static void drop_request(struct cm_id *id)
 {
 	id->held = id->resend = 0;
 	cm_conn_enter(id, CM_CLOSED);
 }
 
-/* The id is destroyed: notify the other end as the kernel would. */
+/* The id is destroyed: notify the peer as the kernel would. */
 void cm_conn_hang_up(struct cm_id *id)
 {
 	if (id->held) {

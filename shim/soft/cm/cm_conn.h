@@ -26,22 +26,29 @@ bool cm_conn_is_ud(const struct cm_id *id);
 void cm_conn_enter(struct cm_id *id, enum cm_state state);
 void cm_conn_end(struct cm_id *id, enum cm_state state, int event, int status);
 
-/* An MRA arrived: the other machine has the message, and its program will answer later. */
+/* An MRA arrived: the other machine has received the message, and its program will answer later. */
 void cm_conn_extend_wait(struct cm_id *id);
 
-/* Watch the peer's process. If it has ended, that is reported after the messages that it left. */
+/*
+ * Watch the peer's process. If it has ended, its end is reported after the messages that it has
+ * sent.
+ */
 void cm_conn_watch(struct cm_id *id);
 
-/* Send to the peer. -ENOENT: it does not exist any more; a full mailbox is tried again later. */
+/*
+ * Send @msg to the peer. -ENOENT: the peer does not exist any more. If its mailbox is full, the
+ * message is sent later.
+ */
 int cm_conn_send(struct cm_id *id, struct cm_msg *msg);
 int cm_conn_send_status(struct cm_id *id, enum cm_type type, uint32_t status);
 
 /*
- * There is no listener, or the backlog is full: the program gets an event, as from a remote host.
+ * There is no listener, or (@full) its backlog is full: the program gets an event, as from a remote
+ * host.
  */
 void cm_conn_refuse(struct cm_id *id, bool full);
 
-/* Try a held request again (id->held). */
+/* Send a held request again (id->held). */
 void cm_conn_retry(struct cm_id *id);
 
 /* The peer's process has ended. */
@@ -50,5 +57,5 @@ void cm_conn_peer_died(struct cm_id *id);
 /* The id is destroyed: notify the other end. */
 void cm_conn_hang_up(struct cm_id *id);
 
-/* Time limit for an answer. */
+/* Time limit for an answer, ns. */
 extern uint64_t cm_response_ns;

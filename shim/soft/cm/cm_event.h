@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The events of programs: enum rdma_cm_event_type of <rdma/rdma_cma.h>. That header belongs to
- * librdmacm, which may not be installed.
+ * The events that programs get: enum rdma_cm_event_type of <rdma/rdma_cma.h>. That header belongs
+ * to librdmacm, which may not be installed.
  */
 enum {
 	CM_EVENT_ADDR_RESOLVED,

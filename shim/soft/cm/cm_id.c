@@ -1,10 +1,10 @@
 /*
  * Ids and their events
  *
- * An id has two numbers: a handle, which is small and reused, for the program; and a serial, for
- * messages. An incoming request creates a new id in the listener's channel at once, which the event
- * reports to the program; until it accepts, no other events of that id can be delivered, and they
- * are dropped.
+ * An id has two numbers: a handle for the program, which is small and reused; and a serial for
+ * messages. An incoming request immediately creates a new id in the listener's channel. The event
+ * of the request reports this id to the program. Until the program accepts, other events of the id
+ * cannot be delivered, and are dropped.
  */
 #include "shim/soft/cm/cm_id.h"
 
@@ -20,7 +20,7 @@
 enum { IDS = 1 << 16 }; /* limit of librdmacm's index */
 
 static struct cm_id *ids[IDS];
-static uint32_t high; /* entries from here on were never used */
+static uint32_t high; /* indexes from here on were never used */
 static uint32_t last_serial;
 
 struct cm_name cm_id_name(const struct cm_id *id)
@@ -28,7 +28,7 @@ struct cm_name cm_id_name(const struct cm_id *id)
 	return (struct cm_name){ segment_own->instance, segment_own->node, id->serial, { 0 } };
 }
 
-/* For sequence numbers: 24 bits. */
+/* A sequence number of 24 bits. */
 static uint32_t next_unique(void)
 {
 	uint32_t number = 0;

@@ -6,7 +6,7 @@
  */
 #include "shim/soft/cm/cm_objects.h"
 
-/* A new id in @channel. 0 or -errno. */
+/* Create an id in @channel. 0 or -errno. */
 int cm_id_new(struct cm_channel *channel, uint16_t ps, uint8_t qp_type, struct cm_id **ret_id);
 /* Free a destroyed id, with or without an unsent message, and remove it from its channel. */
 void cm_id_free(struct cm_id *id);
@@ -22,18 +22,21 @@ void cm_id_drop_handle(struct cm_id *id);
 void cm_id_change_channel(struct cm_id *id, struct cm_channel *channel);
 
 /*
- * Add an event to the channel's queue, to be filled in; NULL if it cannot be delivered (the id was
- * never accepted, or no memory).
+ * Add an event to the channel's queue, to be filled in; NULL if it cannot be delivered: the id was
+ * never accepted, or out of memory.
  */
 struct cm_event *cm_id_event(struct cm_id *id, int type, int status);
 
-/* Take the next event of @id, or the request that created it, out of @from. */
+/*
+ * Remove the next event of @id, or the event of the request that created @id, from @from, and
+ * return it.
+ */
 struct cm_event *cm_id_take_event(struct cm_channel *from, const struct cm_id *id);
 
-/* A request leaves the queue: there is space again in the listener's backlog. */
+/* A request has left the queue: the listener's backlog has space again. */
 void cm_id_request_done(const struct cm_event *event);
 
-/* Bind to the port of id->src, or choose one. */
+/* Bind to the port of id->src; if that is 0, choose one. */
 int cm_id_bind_port(struct cm_id *id);
 
 /* In a child: forget all ids. */

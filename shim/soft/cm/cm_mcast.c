@@ -2,8 +2,8 @@
  * Multicast groups
  *
  * The GID of a group is derived from the IP address, as in the kernel: RFC 4391 and 4392 for
- * InfiniBand, with the signature of rdma_cm instead of that of IPoIB for the datagram port space;
- * on RoCE it is the address itself. librdmacm attaches the queue pair when it gets the event.
+ * InfiniBand, in the datagram port space with the signature of rdma_cm instead of IPoIB's; on RoCE
+ * the GID is the address itself. librdmacm attaches the queue pair when it gets the event.
  */
 #include "shim/soft/cm/cm_mcast.h"
 
@@ -36,7 +36,7 @@ static void ib_mgid(uint16_t ps, const struct cm_addr *addr, uint8_t mgid[16])
 	mgid[1] = 0x10 | SCOPE;
 	mgid[2] = ip4 ? SIGNATURE_IP4 : SIGNATURE_IP6;
 	mgid[3] = ps == RDMA_PS_UDP ? OF_RDMA_CM : OF_IPOIB;
-	mgid[4] = 0xff; /* the partition key */
+	mgid[4] = 0xff; /* bytes 4 and 5: the partition key */
 	mgid[5] = 0xff;
 	if (!ip4) {
 		memcpy(mgid + 6, addr->ip + 6, 10);
@@ -46,7 +46,7 @@ static void ib_mgid(uint16_t ps, const struct cm_addr *addr, uint8_t mgid[16])
 	mgid[12] &= 0x0f;
 }
 
-/* An IPv6 address may itself be a GID that the subnet has assigned. */
+/* Is @addr a GID that the subnet has assigned? An IPv6 address may be one. */
 static bool is_mgid(const struct cm_addr *addr)
 {
 	return addr->family == AF_INET6 && addr->ip[0] == 0xff && (addr->ip[1] & 0xf0) == 0x10 &&
@@ -121,7 +121,7 @@ int cm_mcast_join(struct cm_id *id, const struct cm_addr *addr, uint64_t uid, ui
 	return 0;
 }
 
-/* Drop the queued events of a group that is left. */
+/* Drop the queued events of a group that the program leaves. */
 static void drop_events(struct cm_channel *channel, struct cm_multicast *group)
 {
 	struct cm_event **p = &channel->first, *event;

@@ -1,9 +1,9 @@
 /*
  * Paths: from a port to itself, or to another machine
  *
- * A path is given by the LID on InfiniBand, and by the GID of the requested family on RoCE. The
- * attributes for the program's queue pair are those of the kernel: cm_path_qp_attr() follows the
- * specification's 12.9.
+ * A path is identified by the LID on InfiniBand, and by the GID of the requested family on RoCE.
+ * The program's queue pair gets the same attributes as from the kernel: cm_path_qp_attr() follows
+ * section 12.9 of the InfiniBand specification.
  */
 #include "shim/soft/cm/cm_path.h"
 
@@ -45,7 +45,7 @@ static bool is_ip4(const union ibv_gid *gid)
 	return !memcmp(gid->raw, prefix, sizeof(prefix));
 }
 
-/* The index of the source GID. On RoCE: of version 2 and the address's family, if there is one. */
+/* The index of the source GID. On RoCE, preferably one of version 2 and of the address's family. */
 static uint32_t gid_index(const struct cm_id *id)
 {
 	const struct port *port = port_at(PORT);
@@ -70,7 +70,7 @@ static void path_gid(const struct cm_id *id, uint8_t raw[16])
 		memcpy(raw, entry.gid.raw, sizeof(entry.gid.raw));
 }
 
-/* The GID of the other end: this port's, unless the peer is on another machine. */
+/* The GID of the peer: this port's, unless the peer is on another machine. */
 static void remote_gid(const struct cm_id *id, uint8_t raw[16])
 {
 	if (cm_name_is_away(&id->peer))

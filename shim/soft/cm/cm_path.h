@@ -11,10 +11,10 @@
 /* Packet lifetime: 4.096 us * 2^14. */
 enum { CM_PATH_LIFETIME = 14 };
 
-/* Fill in the address of the other end. */
+/* Fill in the address vector of the peer. */
 void cm_path_ah(const struct cm_id *id, struct ib_uverbs_ah_attr *ah);
 
-/* Attributes for a transition to attr->qp_state; -EINVAL in a state without any. */
+/* Attributes for a transition to attr->qp_state; -EINVAL in a state that has no attributes. */
 int cm_path_qp_attr(const struct cm_id *id, struct ib_uverbs_qp_attr *attr);
 
 void cm_path_route(const struct cm_id *id, struct rdma_ucm_query_route_resp *resp);

@@ -3,16 +3,16 @@
  *
  * One file that all processes map, DIR/cm:
  *
- * 	+------+---------+---------+- - -
- * 	| high | entry 0 | entry 1 |
- * 	+------+---------+---------+- - -
+ *	+------+---------+---------+- - -
+ *	| high | entry 0 | entry 1 |
+ *	+------+---------+---------+- - -
  *
- * It changes under a record lock of fcntl(2), which the kernel drops with its process even if a
- * child lives on. Entries of a killed process remain; they count as free when they would conflict.
+ * It changes under a record lock of fcntl(2), which the kernel drops when the process ends, even if
+ * a child of it lives. Entries of a killed process remain; they are ignored if they would conflict.
  * The file is removed with the fabric (registry.c).
  *
- * Conflicts are those of the kernel's rdma_cm: two owners of one port must have different
- * addresses, or both have asked for reuse; and a listener must be alone, reuse or not.
+ * Conflicts are the same as in the kernel's rdma_cm: two owners of one port must have different
+ * addresses, or both must have requested reuse; a listener must be the only owner in any case.
  */
 #include "shim/soft/cm/cm_port.h"
 
@@ -39,11 +39,12 @@ enum {
 };
 
 struct table {
-	uint32_t high; /* entries from here on were never used */
+	uint32_t high; /* entries from this index on were never used */
 	struct cm_port port[PORTS];
 };
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* the lock of the file is per process */
+/* needed since the lock of the file is per process */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct table *table;
 static int fd = -1;
 
@@ -83,7 +84,7 @@ static int lock_file(void)
 	if (err < 0)
 		return err;
 	while (fcntl(fd, F_SETLKW, &whole) < 0) {
-		/* a false EDEADLK: see registry.c */
+		/* a wrong EDEADLK: see registry.c */
 		if (errno != EINTR && errno != EDEADLK)
 			return -errno;
 		sched_yield();
@@ -129,7 +130,7 @@ static bool do_overlap(const struct cm_port *a, const struct cm_port *b)
 	       cm_addr_same_ip(&a->addr, &b->addr);
 }
 
-/* Does another owner conflict? With @reuse, owners that reuse the port do not. */
+/* Does another owner conflict with @want? With @reuse, owners that reuse the port do not. */
 static bool do_conflict(const struct cm_port *want, bool reuse)
 {
 	struct cm_port *have;
@@ -269,7 +270,7 @@ static bool is_listener_for(const struct cm_port *port, const struct cm_addr *ad
 		 (!port->afonly || port->addr.family == addr->family)));
 }
 
-/* Find the listener: one at this exact address is preferred to one at all addresses. */
+/* Find the listener: preferably one at this exact address, else one at all addresses. */
 static struct cm_port *find_listener(uint16_t ps, const struct cm_addr *addr)
 {
 	struct cm_port *port, *found = NULL;
@@ -326,7 +327,7 @@ void cm_port_close(void)
 	pthread_mutex_unlock(&mutex);
 }
 
-/* The table is not mapped in a child (MADV_DONTFORK). */
+/* In a child: forget the table, which is not mapped there (MADV_DONTFORK). */
 void cm_port_forget(void)
 {
 	pthread_mutex_init(&mutex, NULL);

@@ -1,11 +1,11 @@
 /*
  * Connections: changes of an id without a command of the program
  *
- * A message arrives, the peer's process ends, or a time limit is over. Each is a transition between
- * the states in cm_conn.c, and mostly causes an event.
+ * A message arrives, the peer's process ends, or a time limit has passed. Each of these is a
+ * transition between the states in cm_conn.c, and usually causes an event.
  *
- * This file also destroys ids: messages in the mailbox are handled first, and one may be a request,
- * whose new id is destroyed if the program cannot get the event.
+ * This file also destroys ids: the messages in the mailbox are processed first. A message may be a
+ * request, whose new id is destroyed, too, if the program cannot get its event.
  */
 #include "shim/soft/cm/cm_react.h"
 
@@ -22,7 +22,7 @@
 #include "shim/soft/cm/cm_path.h"
 #include "shim/soft/fabric/process.h"
 
-/* Answer the sender of @msg, whose receiver does not exist. */
+/* Answer the sender of @msg, since the receiver does not exist. */
 static void answer_message(const struct cm_msg *msg, enum cm_type type, uint32_t status)
 {
 	struct cm_msg reply = { .type = type, .ps = msg->ps, .status = status };
@@ -39,7 +39,7 @@ static bool is_from_peer(const struct cm_id *id, const struct cm_msg *msg)
 	return cm_name_same_place(&id->peer, &msg->from);
 }
 
-/* The responder resources of one side are the initiator depth of the other. */
+/* Fill in the parameters: one side's responder resources are the other side's initiator depth. */
 static void fill_conn(struct cm_event *event, const struct cm_msg *msg, uint8_t len)
 {
 	struct rdma_ucm_conn_param *conn = &event->resp.param.conn;
@@ -107,7 +107,7 @@ static int make_child(struct cm_id *listener, const struct cm_msg *msg, struct c
 	return 0;
 }
 
-/* A request arrived again: repeat the answer, unless its own timer repeats it. */
+/* The request of @id arrived again: repeat the answer, unless a timer of @id repeats it. */
 static void repeat_answer(struct cm_id *listener, struct cm_id *id)
 {
 	struct cm_name name = cm_id_name(listener);
@@ -157,10 +157,10 @@ static void receive_reply(struct cm_id *id, struct cm_msg *msg)
 	struct cm_event *event;
 
 	if (id->state == CM_ESTABLISHED && cm_name_is_away(&id->peer))
-		cm_conn_send_status(id, CM_RTU, 0); /* the first RTU was lost */
+		cm_conn_send_status(id, CM_RTU, 0); /* REP arrived again: the first RTU was lost */
 	if (id->state != CM_REQ_SENT)
 		return;
-	id->peer = msg->from; /* the id that the listener created: in the same process */
+	id->peer = msg->from; /* the listener's new id: it is in the same process */
 	copy_parameters(id, msg);
 	cm_conn_enter(id, CM_REP_RCVD);
 	event = cm_id_event(id, CM_EVENT_CONNECT_RESPONSE, 0);
@@ -199,7 +199,7 @@ static void receive_reject(struct cm_id *id, struct cm_msg *msg)
 		if (event)
 			fill_conn(event, msg, REJ_BYTES);
 		break;
-	case CM_ESTABLISHED: /* the other end was not established yet */
+	case CM_ESTABLISHED: /* the peer was not established yet */
 		cm_conn_end(id, CM_TIMEWAIT, CM_EVENT_DISCONNECTED, 0);
 		break;
 	default:
@@ -284,7 +284,7 @@ static void receive_message(struct cm_channel *channel, struct cm_msg *msg)
 	if (msg->type == CM_REQ || msg->type == CM_SIDR_REQ) {
 		receive_cm_request(id, msg);
 	} else {
-		/* a peer that gives up its request knows only the listener */
+		/* a peer that withdraws its request knows only the listener */
 		if (id->state == CM_LISTENING)
 			id = cm_id_by_peer(&msg->from);
 		if (id && is_from_peer(id, msg))
@@ -294,7 +294,7 @@ static void receive_message(struct cm_channel *channel, struct cm_msg *msg)
 		cm_channel_arm(id->channel);
 }
 
-/* Handle the messages in its mailbox. */
+/* Process the messages in the mailbox. */
 static void drain_mailbox(struct cm_channel *channel)
 {
 	struct cm_msg msg;
@@ -317,8 +317,8 @@ static void drop_events(struct cm_id *id)
 }
 
 /*
- * The order matters: once the name is removed, no more messages arrive (cm_wire.c). If the mailbox
- * of its peer is full, the id stays in its channel until its last message is sent.
+ * The order matters: after the name is removed, no more messages arrive (cm_wire.c). If the peer's
+ * mailbox is full, the id stays in its channel until its last message is sent.
  */
 void cm_react_destroy_id(struct cm_id *id)
 {
@@ -405,7 +405,7 @@ static void check_time(struct cm_id *id)
 	}
 }
 
-/* Each id that is connected to the process drops its watch. */
+/* @process has ended: all ids that are connected to it stop watching it. */
 static void notify_peer_death(struct cm_channel *channel, const struct cm_name *process)
 {
 	struct cm_id *id, *next;
@@ -430,7 +430,7 @@ static void check_times(struct cm_channel *channel)
 	}
 }
 
-/* Messages of a dead process are handled before its death. */
+/* Process messages first: those of a dead process precede its death. */
 void cm_react_run(struct cm_channel *channel)
 {
 	struct cm_name process;

@@ -4,10 +4,10 @@
  */
 #include "shim/soft/cm/cm_objects.h"
 
-/* Process pending messages, deaths and time limits. */
+/* Process the messages, deaths and time limits of @channel. */
 void cm_react_run(struct cm_channel *channel);
 
-/* End the connection of @id, drop its events and the requests among them. */
+/* End the connection of @id, and drop its events, including undelivered requests. */
 void cm_react_destroy_id(struct cm_id *id);
 
 /* Move @id, with its events, to @channel. 0 or -errno. */

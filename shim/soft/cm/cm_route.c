@@ -1,8 +1,8 @@
 /*
  * Addresses: bind, resolve, listen
  *
- * Results that a network would have to return are known at once, since all addresses are on this
- * machine. They are returned as events nevertheless.
+ * Results that usually come from the network are known at once, since all addresses are on this
+ * machine; nevertheless they are returned as events.
  */
 #include "shim/soft/cm/cm_route.h"
 
@@ -22,8 +22,9 @@ static bool is_single_family(const struct cm_id *id)
 }
 
 /*
- * A port with a wire has the wire's address only. As in the kernel, an identifier may have a
- * loopback address, but has no device then; the other addresses of this machine cannot be had.
+ * May an identifier with this address use the device? A port with a network has only the network's
+ * address. As in the kernel, an identifier may have a loopback address, but then has no device;
+ * other addresses of this machine are not available.
  */
 static bool has_device(const struct cm_addr *addr)
 {
@@ -72,7 +73,7 @@ static void make_loopback(struct cm_addr *addr)
 	       sizeof(addr->ip));
 }
 
-/* Reach a destination on another machine by the wire. */
+/* Find a destination on another machine by the network. */
 static int resolve_on_wire(struct cm_id *id)
 {
 	struct cm_name peer = { .node = CM_AWAY };
@@ -90,7 +91,7 @@ static int resolve_on_wire(struct cm_id *id)
 	return 0;
 }
 
-/* Determine the destination @dst: members of a group may be on any interface. */
+/* Set the destination @dst. Members of a multicast group may be on any interface. */
 static int resolve_destination(struct cm_id *id, const struct cm_addr *dst)
 {
 	id->dst = *dst;
@@ -192,7 +193,7 @@ static int set_id_option(struct cm_id *id, uint32_t name, const void *value, uin
 		id->tos = number;
 		return 0;
 	case RDMA_OPTION_ID_REUSEADDR:
-		/* it cannot be reset */
+		/* the option cannot be reset */
 		if (number ? id->state == CM_LISTENING : id->state != CM_IDLE)
 			return -EINVAL;
 		id->reuse = number;
@@ -214,7 +215,7 @@ static int set_id_option(struct cm_id *id, uint32_t name, const void *value, uin
 	}
 }
 
-/* There is only one path to choose. */
+/* Select the path: there is only one. */
 static int set_path(struct cm_id *id, const struct ib_path_rec_data *path, uint32_t len)
 {
 	const uint32_t want = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL;

@@ -6,7 +6,7 @@
 #include "shim/soft/cm/cm_id.h"
 
 int cm_route_bind(struct cm_id *id, const struct cm_addr *addr);
-/* If no source address was given, @src has no family. */
+/* If the program gave no source address, @src has no family. */
 int cm_route_resolve_addr(struct cm_id *id, const struct cm_addr *src, const struct cm_addr *dst);
 int cm_route_resolve_route(struct cm_id *id);
 int cm_route_listen(struct cm_id *id, uint32_t backlog);

@@ -1,16 +1,16 @@
 /*
  * Mailboxes
  *
- * An event channel has one, a named pipe, and each of its ids is one more name (a hard link) of
- * that pipe:
+ * An event channel has one mailbox, a named pipe. Each of its ids is another name (a hard link) of
+ * this pipe:
  *
- * 	DIR/cmbox.NODE.INSTANCE.CHANNEL
- * 	DIR/cmid.NODE.INSTANCE.SERIAL
+ *	DIR/cmbox.NODE.INSTANCE.CHANNEL
+ *	DIR/cmid.NODE.INSTANCE.SERIAL
  *
  * So an id is found by its name even after a migration, and ceases to exist with its name. A
- * process that removes a name, or moves it to another channel, does so first and then reads the old
- * pipe; a sender writes first and then checks that the name still refers to it. So no message is
- * lost; one may arrive twice, and the states of the ids ignore the second.
+ * process removes a name, or moves it to another channel, before it reads the old pipe; a sender
+ * writes before it checks that the name still refers to the pipe. So no message is lost. A message
+ * may arrive twice; the state of the id then ignores the second one.
  *
  * A message is shorter than PIPE_BUF, so it is written and read as a whole.
  */
@@ -53,14 +53,14 @@ int cm_wire_open(uint32_t id)
 	mailbox_path(path, id);
 	if (mkfifo(path, 0600) < 0)
 		return -errno;
-	/* also for writing, so that a reader never sees the end of file */
+	/* also open for writing, so that a reader never sees the end of file */
 	fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0) {
 		err = -errno;
 		unlink(path);
 		return err;
 	}
-	/* as large as allowed, so that fewer messages must be sent again */
+	/* as large as allowed, so that a message rarely finds it full */
 	fcntl(fd, F_SETPIPE_SZ, MAILBOX);
 	return fd;
 }
@@ -98,7 +98,7 @@ void cm_wire_unname(uint32_t serial)
 	unlink(path);
 }
 
-/* Is @here still the pipe at @path? All pipes are in one directory, of one file system. */
+/* Is the pipe @here still at @path? All pipes are in one directory, so in one file system. */
 static bool is_pipe_at(const char *path, const struct stat *here)
 {
 	struct stat there;
@@ -106,13 +106,13 @@ static bool is_pipe_at(const char *path, const struct stat *here)
 	return stat(path, &there) == 0 && there.st_ino == here->st_ino;
 }
 
-/* 0, -ESTALE if the id was moved or removed meanwhile, or -errno. */
+/* Write @msg to the pipe. 0; -ESTALE if the id was moved or removed in between; or -errno. */
 static int put_message(const char *path, const struct cm_msg *msg)
 {
 	struct stat st;
 	int fd, err = 0;
 
-	/* also for reading, so that a missing reader does not raise SIGPIPE */
+	/* also open for reading, so that a missing reader does not raise SIGPIPE */
 	fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return -errno;
@@ -144,7 +144,7 @@ int cm_wire_put(const struct cm_name *to, struct cm_msg *msg)
 	do
 		err = put_message(path, msg);
 	while (err == -ESTALE && ++tries < MOVES);
-	/* its reader is dead, and will not free space */
+	/* the reader is dead, and will not free space */
 	if (err == -EAGAIN && !node_has(to->node, to->instance))
 		return -ENOENT;
 	return err;
@@ -161,7 +161,7 @@ bool cm_wire_recv(int fd, struct cm_msg *msg)
 	ssize_t n;
 
 	while ((n = read(fd, msg, sizeof(*msg))) > 0)
-		/* garbage may have any length: read to its end */
+		/* skip an invalid message: it may have any length */
 		if (n == sizeof(*msg) && check_message(msg))
 			return true;
 	return false;

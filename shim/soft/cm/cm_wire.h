@@ -10,7 +10,7 @@
 
 #include "shim/soft/cm/cm_port.h"
 
-/* The types of the specification's 12.6 and 12.11 that are used. */
+/* The used message types of sections 12.6 and 12.11 of the specification. */
 enum cm_type {
 	CM_REQ = 1,
 	CM_REP,
@@ -37,9 +37,9 @@ enum {
 struct cm_msg {
 	uint64_t magic;
 	uint32_t type;
-	uint32_t to; /* serial */
+	uint32_t to; /* serial of the receiving id */
 	struct cm_name from;
-	struct cm_addr src, dst; /* of requests */
+	struct cm_addr src, dst; /* of a connection request */
 	struct rdma_ucm_ece ece;
 	uint32_t ps;
 	uint32_t qpn;
@@ -53,25 +53,27 @@ struct cm_msg {
 	uint8_t retry_count;
 	uint8_t rnr_retry_count;
 	uint8_t srq;
-	uint8_t mtu; /* of a request from another machine: enum ibv_mtu of the path; or 0 */
+	uint8_t mtu; /* in a request from another machine: enum ibv_mtu of the path; else 0 */
 	uint8_t private_len;
 	uint8_t private_data[224];
 };
 
-/* A mailbox: a named pipe to poll for reading, with number @id. A file descriptor or -errno. */
+/*
+ * Create mailbox @id: a named pipe that is polled for reading. Returns a file descriptor or -errno.
+ */
 int cm_wire_open(uint32_t id);
 void cm_wire_close(int fd, uint32_t id);
 
-/* Let the name of id @serial lead to mailbox @id, too. */
+/* Let the name of id @serial refer to mailbox @id, too. */
 int cm_wire_name(uint32_t id, uint32_t serial);
 void cm_wire_unname(uint32_t serial);
 
 /*
  * Put @msg into the mailbox of @to. -ENOENT: the id does not exist any more; -EAGAIN: the mailbox
- * is full. cm_wire_send() first names this process as its sender.
+ * is full. cm_wire_send() first enters this process as the sender.
  */
 int cm_wire_send(const struct cm_name *to, struct cm_msg *msg);
 int cm_wire_put(const struct cm_name *to, struct cm_msg *msg);
 
-/* The next message, checked; false if there is none. */
+/* Read the next message, and check it; false: there is none. */
 bool cm_wire_recv(int fd, struct cm_msg *msg);

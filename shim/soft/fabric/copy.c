@@ -2,7 +2,7 @@
  * Moving bytes between scatter lists
  *
  * Memory of another process is accessed with process_vm_writev() and _readv(), or, if the kernel
- * forbids them, that process copies itself (stage.c).
+ * forbids these, the other process copies itself (stage.c).
  */
 #include "shim/soft/fabric/copy.h"
 
@@ -15,7 +15,7 @@
 #include "shim/soft/fabric/segment.h"
 #include "shim/soft/fabric/stage.h"
 
-/* Source and destination may be the same memory. */
+/* Copy within this process. Source and destination may overlap. */
 static void copy_within(struct copy_list *to, struct copy_list *from)
 {
 	unsigned int t = 0, f = 0;
@@ -37,7 +37,7 @@ typedef ssize_t process_vm_fn(pid_t pid, const struct iovec *local, unsigned lon
 
 typedef int staged_fn(struct peer *peer, struct copy_list *local, struct copy_list *remote);
 
-/* The kernel may copy less than requested: it stops at 2 GiB and at a fault. */
+/* Copy by process_vm calls, repeatedly: one call stops at 2 GiB and at a fault. */
 static int copy_vm(process_vm_fn *move, int pid, struct copy_list *local, struct copy_list *remote)
 {
 	unsigned int l = 0, r = 0;
@@ -56,7 +56,10 @@ static int copy_vm(process_vm_fn *move, int pid, struct copy_list *local, struct
 	return 0;
 }
 
-/* A refusal is final, and happens before anything is copied. */
+/*
+ * Copy to or from another process. If the kernel refuses, it does so before anything is copied, and
+ * always.
+ */
 static int copy_across(struct peer *peer, process_vm_fn *move, staged_fn *staged,
 		       struct copy_list *local, struct copy_list *remote)
 {
@@ -71,7 +74,7 @@ static int copy_across(struct peer *peer, process_vm_fn *move, staged_fn *staged
 	return staged(peer, local, remote);
 }
 
-/* Copy within this process, whose program may have unmapped the memory of either list. */
+/* Copy within this process. The program may have unmapped memory of either list. */
 static int put_guarded(struct copy_list *from, struct copy_list *to)
 {
 	int err = memcheck_watches ? -EPERM : copy_vm(process_vm_writev, getpid(), from, to);
@@ -117,7 +120,7 @@ static struct copy_list make_single_list(const struct copy_list *list, unsigned 
 
 static const uint8_t zeros[16384];
 
-/* For lists of which some entries have no memory: copy entry by entry. */
+/* Copy entry by entry, since some entries have no memory. */
 static int put_pieces(struct peer *peer, struct copy_list *local, struct copy_list *remote)
 {
 	unsigned int l = 0, r = 0;
@@ -143,7 +146,7 @@ static int put_pieces(struct peer *peer, struct copy_list *local, struct copy_li
 	return err;
 }
 
-/* Like put_pieces(), but no entry of @remote lacks memory: null regions have no remote key. */
+/* Like put_pieces(), but all entries of @remote have memory: null regions have no remote key. */
 static int get_pieces(struct peer *peer, struct copy_list *local, struct copy_list *remote)
 {
 	unsigned int l = 0, r = 0;
@@ -187,7 +190,7 @@ int copy_get(struct peer *peer, struct copy_list *local, struct copy_list *remot
 	return get_lists(peer, local, remote);
 }
 
-/* False if process_vm is refused, and nothing is copied. */
+/* Write by process_vm. False: the kernel refuses it, and nothing was copied. */
 static bool write_own_memory(const struct iovec *to, const uint8_t *from, size_t n)
 {
 	struct iovec local = { (void *)from, n }, remote = { to->iov_base, n };

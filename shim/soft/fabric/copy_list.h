@@ -11,23 +11,24 @@
 
 struct copy_list {
 	unsigned int count;
-	uint32_t paged;                    /* a region is on-demand: copying may fault */
-	uint64_t nulls;                    /* one more, for a header */
-	struct iovec iov[SHM_SGE_MAX + 1]; /* and a header */
+	uint32_t paged; /* a region is on-demand: copying may fault */
+	/* bit i: entry i has no memory; one bit more, for a header */
+	uint64_t nulls;
+	struct iovec iov[SHM_SGE_MAX + 1]; /* one more, for a header */
 };
 
 /*
  * Check the first @length bytes of @sge against the memory regions of @seg for @access (enum
- * ibv_access_flags, 0 for reading) in protection domain @pd, and list their memory; bytes beyond
- * that are not checked, as on hardware. False if a check fails. In the own segment, pages of
- * on-demand regions are faulted in (false if that fails); a peer's may be missing: @list->paged
- * requires copy_put() or _get().
+ * ibv_access_flags, 0 for reading) in protection domain @pd, and list their memory; later bytes are
+ * not checked, as on hardware. False if a check fails. In the own segment, pages of on-demand
+ * regions are faulted in (false if that fails). Pages of a peer may be missing: if @list->paged,
+ * use copy_put() or copy_get().
  */
 bool copy_list_check_all(struct shm_seg *seg, uint32_t pd, uint32_t access,
 			 const struct ibv_sge *sge, uint32_t num, uint64_t length,
 			 struct copy_list *list);
 
-/* The usual list: one entry, of plain memory. False: any other list. */
+/* The fast path for the usual list: one entry of plain memory. False: use copy_list_check_all(). */
 static inline bool copy_list_check_one(const struct shm_seg *seg, uint32_t pd, uint32_t access,
 				       const struct ibv_sge *sge, uint64_t length,
 				       struct copy_list *list)
@@ -56,13 +57,13 @@ static inline bool copy_list_check(struct shm_seg *seg, uint32_t pd, uint32_t ac
 }
 
 /*
- * The same for a remote key that is used on queue pair @qpn of @seg; pages are faulted in by
- * copy_put() or _get().
+ * The same for a remote key that is used on queue pair @qpn of @seg; copy_put() or copy_get()
+ * faults pages in.
  */
 bool copy_list_check_remote(struct shm_seg *seg, uint32_t pd, uint32_t qpn, uint32_t access,
 			    uint64_t addr, uint32_t rkey, uint64_t length, struct copy_list *list);
 
-/* Insert an entry at the front: @len bytes at @base. */
+/* Insert an entry at the front: the @len bytes at @base. */
 void copy_list_prepend(struct copy_list *list, void *base, size_t len);
 
 /* Remove the first @len bytes. */
@@ -86,10 +87,16 @@ static inline void copy_list_scatter(const struct copy_list *to, const uint8_t *
 		copy_list_scatter_all(to, from, len);
 }
 
-/* Move the first bytes of @list, up to @max, to @piece. Returns how many; 0 at its end. */
+/*
+ * Move the first bytes of @list, at most @max, to @piece. Returns their number; 0 at the end of
+ * @list.
+ */
 uint64_t copy_list_cut(struct copy_list *list, uint64_t max, struct copy_list *piece);
 
-/* Skip the first @n bytes: *@first is the entry to begin with. */
+/*
+ * Skip the first @n bytes from entry *@first on; *@first becomes the entry that contains the next
+ * byte.
+ */
 void copy_list_advance(struct copy_list *list, unsigned int *first, size_t n);
 
 /* Is entry @i without memory? */
@@ -98,5 +105,5 @@ static inline bool copy_list_is_null(const struct copy_list *list, unsigned int 
 	return list->nulls >> i & 1;
 }
 
-/* Fault in the pages of a list of this process's memory. False: some cannot be faulted in. */
+/* Fault in the pages of a list in this process's memory. False: a page cannot be faulted in. */
 bool copy_list_bring_in(const struct copy_list *list, bool write);

@@ -1,9 +1,9 @@
 /*
  * Events that wait for space in their pipe
  *
- * They are queued in this process, in order, and written by a thread that runs only while the queue
- * is not empty. An event that is queued already is not queued twice, so a program that never reads
- * its events costs no more memory than its objects allow.
+ * This process queues them in order, and a thread writes them, which runs only while the queue is
+ * not empty. An event that is queued already is not queued twice. So the queue for a program that
+ * never reads its events is limited by the number of its objects.
  */
 #include "shim/soft/fabric/defer.h"
 
@@ -18,7 +18,7 @@
 #include "shim/soft/fabric/thread.h"
 
 enum {
-	PERIOD_MIN = 1000000, /* ns; doubled up to */
+	PERIOD_MIN = 1000000, /* ns; doubled after each attempt, up to */
 	PERIOD_MAX = 512000000,
 };
 
@@ -32,7 +32,10 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct kept *list;
 static bool running;
 
-/* Opened for reading, too, so that the death of the reader does not raise SIGPIPE. */
+/*
+ * Write an event to its pipe, which is also open for reading, so that the death of the reader does
+ * not raise SIGPIPE.
+ */
 static bool write_event(const char *path, const struct pipe_event *event)
 {
 	int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
@@ -50,7 +53,7 @@ static bool is_for(const struct kept *kept, const char *path)
 	return !strcmp(kept->path, path);
 }
 
-/* Write the events for which there is space. False: there is none yet for any. */
+/* Write the events for which their pipes have space. False: no pipe has space. */
 static bool write_all(void)
 {
 	struct kept **p = &list, *kept;
@@ -86,7 +89,7 @@ static void *run_writer(void *unused)
 	return unused;
 }
 
-/* The position of the event in the queue, or NULL if the same event is queued already. */
+/* The end of the queue, or NULL if the same event is queued already. */
 static struct kept **find_place(const char *path, const struct pipe_event *event)
 {
 	struct kept **p;

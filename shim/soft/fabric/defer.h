@@ -7,10 +7,10 @@
 
 #include "shim/soft/fabric/pipe_event.h"
 
-/* Store @event for the pipe at @path and write it as soon as possible. */
+/* Store @event for the pipe at @path, and write it as soon as possible. */
 void defer_add(const char *path, const struct pipe_event *event);
 
-/* Write @event to the pipe at @path now, or store it after those that wait already. */
+/* Write @event to the pipe at @path now, or store it behind the events that already wait. */
 void defer_write(const char *path, const struct pipe_event *event);
 
 /* In a child: forget the stored events, which belong to the parent. */

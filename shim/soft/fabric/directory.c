@@ -1,19 +1,20 @@
 /*
  * The directory of the fabric's files
  *
- * 	DIR/fabric			the registry (fabric.c)
- * 	DIR/node.NODE.INSTANCE.0	a process's segment
- * 	DIR/pipe.NODE.INSTANCE.ID	events for a process (pipe.c)
- * 	DIR/cm				owners of ports (cm_port.c)
- * 	DIR/cmid.NODE.INSTANCE.SERIAL	messages to an id (cm_wire.c)
+ *	DIR/fabric			the registry (fabric.c)
+ *	DIR/node.NODE.INSTANCE.0	a process's segment
+ *	DIR/pipe.NODE.INSTANCE.ID	events for a process (pipe.c)
+ *	DIR/cm				owners of ports (cm_port.c)
+ *	DIR/cmid.NODE.INSTANCE.SERIAL	messages to an id (cm_wire.c)
  *
- * No other user may enter it, since anybody who can write a segment can make its readers write to
- * their own memory. So it must be a real directory, not a link, owned by this user and closed to
- * others; anything else is refused.
+ * No other user may enter the directory, since a process that can write a segment can make its
+ * readers write to their own memory. So it must be a real directory, not a link, owned by this user
+ * and closed to others; else it is refused.
  *
- * A missing directory is created with the sticky bit, which marks it from the start as removable:
- * if its creator dies before it creates a file in it, the next process removes it. It is renamed to
- * DIR.gone.PID before it is removed; if the remover dies, the next process removes that.
+ * A missing directory is created with the sticky bit, which marks it as created by the fabric: if
+ * its creator dies before it creates a file in it, the next process removes the directory. A
+ * directory is renamed to DIR.gone.PID before it is removed; if the removing process dies, the next
+ * process removes DIR.gone.PID.
  */
 #include "shim/soft/fabric/directory.h"
 
@@ -62,7 +63,7 @@ static int check_directory(bool *ret_made)
 	return 0;
 }
 
-/* Is @pid a number that no living process has? */
+/* Is @pid a number, and no living process has it? */
 static bool is_dead_pid(const char *pid)
 {
 	char *end;
@@ -73,8 +74,8 @@ static bool is_dead_pid(const char *pid)
 }
 
 /*
- * Open directory @name, if it belongs to this user, is closed to others and not a link. A
- * descriptor or -errno.
+ * Open directory @name, if it belongs to this user, is closed to others and is not a link. Returns
+ * a descriptor or -errno.
  */
 static int open_directory(int at, const char *name, struct stat *st)
 {
@@ -107,7 +108,7 @@ static DIR *list_directory(int at, const char *name, struct stat *st)
 	return dir;
 }
 
-/* Remove a renamed directory with its files: no process has used it since it was renamed. */
+/* Remove a renamed directory with its files: no process uses it after the renaming. */
 static void remove_renamed(int parent, const char *name)
 {
 	struct dirent *entry;
@@ -123,7 +124,7 @@ static void remove_renamed(int parent, const char *name)
 		closedir(dir);
 }
 
-/* Remove directories whose remover died before it had finished. */
+/* Remove renamed directories if the process that was removing them has died. */
 static void sweep_renamed(void)
 {
 	char parent[DIRECTORY_PATH], last[DIRECTORY_PATH], prefix[DIRECTORY_PATH + 8];
@@ -156,7 +157,7 @@ static int open_fabric_dir(bool *ret_made)
 	return check_directory(ret_made);
 }
 
-/* Report it only once: a device may be opened again and again. */
+/* Report an error only once: a program may open the device again and again. */
 int directory_report_error(const char *file, const char *why, int err)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
@@ -193,7 +194,7 @@ void directory_remove(void)
 	remove_renamed(AT_FDCWD, gone);
 	if (errno != EMFILE)
 		return;
-	/* no descriptor is left: remove the file that is most likely the only one */
+	/* no descriptor is left to list it: remove the file that is most likely the only one */
 	strcat(gone, "/fabric");
 	unlink(gone);
 	rmdir(dirname(gone));

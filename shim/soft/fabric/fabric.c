@@ -1,11 +1,11 @@
 /*
  * Joining and leaving the fabric
  *
- * A process joins with its first context and leaves with its last, or at exit. The files of killed
- * processes are removed by the next one that joins.
+ * A process joins with its first context and leaves with its last, or at exit. The next process
+ * that joins removes the files of killed processes.
  *
  * Not here: the data that all processes share (registry.c), the own segment (segment.c), and
- * mapping a peer's (peer.c).
+ * mapping the segment of a peer (peer.c).
  */
 #include "shim/soft/fabric/fabric.h"
 
@@ -26,10 +26,11 @@
 #include "shim/soft/fabric/stage.h"
 #include "shim/soft/fabric/xrc.h"
 
-enum { EXIT_WAIT_NS = 200000000 }; /* for another thread that has the mutex */
+enum { EXIT_WAIT_NS = 200000000 }; /* limit of waiting for another thread that has the mutex */
 
 static unsigned int joined;
-static uint32_t number = UINT32_MAX; /* of this process; UINT32_MAX: it has not joined yet */
+/* result of fabric_process(); UINT32_MAX: this process has never joined */
+static uint32_t number = UINT32_MAX;
 
 static unsigned int sweep_nodes(void)
 {
@@ -72,7 +73,7 @@ static int take_node(void)
 	return segment_make();
 }
 
-/* Remove the files of this process; and the fabric, if no process is left. */
+/* Remove the files of this process; and the whole fabric, if no process is left. */
 static void remove_own_files(void)
 {
 	if (lock_self) {
@@ -83,7 +84,10 @@ static void remove_own_files(void)
 		registry_remove(registry_is_made());
 }
 
-/* @made: was the directory created for a fabric that could not be mapped? */
+/*
+ * Undo a failed join. @made: the directory may have been created for a fabric that could not be
+ * mapped.
+ */
 static void undo_join(bool made)
 {
 	if (registry_is_mapped())
@@ -154,8 +158,9 @@ void fabric_leave(void)
 }
 
 /*
- * A signal handler that calls exit() may have interrupted this very thread with the mutex held.
- * Then the process leaves as if it were killed, and the next one that joins cleans up.
+ * Lock the mutex, unless that takes too long: a signal handler that calls exit() may have
+ * interrupted this thread while it held the mutex. Then the process leaves as if it were killed,
+ * and the next process that joins cleans up.
  */
 static bool lock_at_exit(void)
 {
@@ -184,7 +189,7 @@ void fabric_exit(void)
 	pthread_mutex_unlock(&registry_mutex);
 }
 
-/* The segments are not mapped in a child (MADV_DONTFORK). */
+/* In a child: forget the fabric; the segments are not mapped there (MADV_DONTFORK). */
 void fabric_forget(void)
 {
 	registry_forget();

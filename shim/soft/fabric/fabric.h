@@ -3,24 +3,24 @@
  * The fabric: a private directory in the shared memory file system through which processes
  * communicate.
  *
- * Any thread may call these, unless a comment says otherwise.
+ * Any thread may call these functions, unless a comment says otherwise.
  */
 #include <stdint.h>
 
 /*
- * Take part in the fabric. Counted: the last fabric_leave() removes the files of this process. 0 or
- * -errno: -EPERM means that the directory belongs to another user, or is open to others.
+ * Join the fabric. Calls are counted: the last fabric_leave() removes the files of this process. 0
+ * or -errno: -EPERM means that the directory belongs to another user, or is open to others.
  */
 int fabric_join(void);
 void fabric_leave(void);
 
 /*
- * The number of processes that had joined the fabric before this one first did. It stays when this
- * process leaves and joins again.
+ * How many processes had joined the fabric before this process joined for the first time. It does
+ * not change if this process leaves and joins again.
  */
 uint32_t fabric_process(void);
 
-/* Like fabric_leave(), while the process ends and other threads may still read segments. */
+/* Like fabric_leave(), while the process ends; other threads may still read segments. */
 void fabric_exit(void);
 
 /* In a forked child: forget everything inherited. */

@@ -2,7 +2,7 @@
 /*
  * ibv_wr_flush() and its constants
  *
- * A newer <infiniband/verbs.h> declares all this, so other names are used here. The values are
+ * A newer <infiniband/verbs.h> declares the same, so this file uses other names. The values are
  * those of rdma-core 45 and later. Source: ibv_wr_post(3), ibv_reg_mr(3), IBA annex A19.
  */
 #include <stdint.h>
@@ -17,7 +17,7 @@ enum {
 	FLUSH_RANGE = 0, /* enum ibv_selectivity_level */
 	FLUSH_MR = 1,
 
-	FLUSH_ACCESS_SHIFT = 8, /* of enum ibv_access_flags, the placement types */
+	FLUSH_ACCESS_SHIFT = 8, /* position of the placement types in enum ibv_access_flags */
 	FLUSH_ACCESS_GLOBAL = FLUSH_GLOBAL << FLUSH_ACCESS_SHIFT,
 
 	FLUSH_ODP = 1 << 6, /* enum ibv_odp_transport_cap_bits */

@@ -19,13 +19,13 @@
 struct extent {
 	uint64_t off;
 	uint64_t size;
-	struct extent *next; /* by offset */
+	struct extent *next; /* next extent by offset */
 };
 
 enum { PAGE = 4096 };
 
 static struct extent *freed;
-static uint64_t end; /* nothing after it was ever used */
+static uint64_t end; /* pages from here on were never used */
 static unsigned int refused;
 
 static uint64_t round_to_pages(uint64_t size)
@@ -92,7 +92,10 @@ unsigned int heap_refused(void)
 	return __atomic_load_n(&refused, __ATOMIC_RELAXED);
 }
 
-/* Merge neighbours, so that large blocks become available again. */
+/*
+ * Merge an extent with the next one if they are adjacent, so that large blocks become available
+ * again.
+ */
 static void merge_next(struct extent *e)
 {
 	struct extent *next = e->next;
@@ -112,10 +115,10 @@ void heap_free(uint64_t off, uint64_t size)
 		return;
 	size = round_to_pages(size);
 	madvise((uint8_t *)segment_own + off, size, MADV_REMOVE);
-	memcheck_defined((uint8_t *)segment_own + off, size); /* zeros */
+	memcheck_defined((uint8_t *)segment_own + off, size); /* memcheck: they become zeros */
 	e = malloc(sizeof(*e));
 	if (!e)
-		return; /* address space is lost, but no memory */
+		return; /* the address space is lost, but its memory was freed */
 	for (p = &freed; *p && (*p)->off < off; p = &(*p)->next)
 		prev = *p;
 	*e = (struct extent){ off, size, *p };

@@ -6,10 +6,10 @@
 
 #include "shim/soft/fabric/shared.h"
 
-/* The offset in the segment of @size zeroed bytes, or 0 if it is full. */
+/* Allocate @size zeroed bytes. Returns their offset in the segment, or 0 if it is full. */
 uint64_t heap_alloc(uint64_t size);
 
-/* The same without memory behind it: call segment_reserve_in() before use. */
+/* The same without allocated memory: call segment_reserve_in() before using it. */
 uint64_t heap_alloc_bare(uint64_t size);
 
 /* The number of allocations that failed because of VERBATIM_SOFT_MEMORY. Any thread. */
@@ -18,9 +18,9 @@ unsigned int heap_refused(void);
 /* Accepts offset 0. */
 void heap_free(uint64_t off, uint64_t size);
 
-/* The same by address; accepts NULL. Unlike an offset, an address cannot be changed by peers. */
+/* The same for an address; accepts NULL. Peers can change an offset, but not an address. */
 void heap_free_at(void *at, uint64_t size);
 
 void heap_forget(void);
-/* In a child: reset the lists, which the parent may have been changing. */
+/* In a child: reset the lists, since the parent may have been changing them during fork(). */
 void heap_forget_inherited(void);

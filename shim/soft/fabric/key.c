@@ -1,5 +1,5 @@
 /*
- * The table of memory regions and windows, and its published form
+ * The private table of memory regions and windows, and its published copy
  */
 #include "shim/soft/fabric/key.h"
 

@@ -2,18 +2,18 @@
 /*
  * Keys of memory, and what they allow. Any thread.
  *
- * A key is the slot of its memory region above a generation, whose lowest bit distinguishes a
+ * A key consists of the slot of its memory region, a generation, and a bit that distinguishes a
  * remote key from a local one:
  *
- * 	| slot: 17 | generation: 14 | remote: 1 |
+ *	| slot: 17 | generation: 14 | remote: 1 |
  *
  * Memory windows have separate slots, and remote keys only (window.c).
  */
 #include "shim/soft/fabric/segment.h"
 
 /*
- * The private copy of the table of regions and windows, which peers cannot write: entries are
- * filled in here, and every copy from and to memory of this process is checked against it.
+ * The private table of regions and windows, which peers cannot write: entries are filled in here
+ * first, and every copy from or to memory of this process is checked against this table.
  */
 extern struct shm_mr key_own[1 << SHM_MR_BITS];
 
@@ -28,10 +28,10 @@ void key_show(struct shm_mr *shm, uint32_t lkey, uint32_t rkey);
 /* Allocate memory for @slot of the table of regions. 0 or -ENOMEM. */
 int key_reserve(uint32_t slot);
 
-/* Regions that are not plain memory and need special copying. */
+/* Regions that are not plain memory, and need special copying. */
 #define KEY_SPECIAL (SHM_MR_NULL | IBV_ACCESS_ON_DEMAND)
 
-/* pairs with the store_release of key_show() */
+/* The key of @mr; pairs with the store_release of key_show(). */
 static inline uint32_t key_of(const struct shm_mr *mr, bool remote)
 {
 	return __atomic_load_n(remote ? &mr->rkey : &mr->lkey, __ATOMIC_ACQUIRE);
@@ -45,8 +45,8 @@ static inline bool key_is_shown(const struct shm_seg *seg, uint32_t key, bool re
 }
 
 /*
- * In the own segment, peers can invalidate keys of windows; nothing else that they write there has
- * an effect.
+ * The region or window with @key. In the own segment, peers can invalidate keys of windows; their
+ * other writes have no effect.
  */
 static inline const struct shm_mr *key_find(const struct shm_seg *seg, uint32_t key, bool remote)
 {
@@ -60,9 +60,8 @@ static inline const struct shm_mr *key_find(const struct shm_seg *seg, uint32_t 
 }
 
 /*
- * The region of @key, if it allows @access (enum ibv_access_flags, 0 for
- * reading) to all of it in protection domain @pd, with a remote key on queue
- * pair @qpn; or NULL.
+ * The region of @key, if it allows @access (enum ibv_access_flags, 0 for reading) to @len bytes at
+ * @addr in protection domain @pd, and a remote key on queue pair @qpn; else NULL.
  */
 static inline const struct shm_mr *key_check(const struct shm_seg *seg, uint32_t pd, uint32_t qpn,
 					     uint32_t access, uint64_t addr, uint64_t len,
@@ -78,7 +77,7 @@ static inline const struct shm_mr *key_check(const struct shm_seg *seg, uint32_t
 	return off <= mr->length && len <= mr->length - off ? mr : NULL;
 }
 
-/* A peer may change it between the check and the use: read it once. */
+/* Copy @sge, reading each field once: a peer may change it between the check and the use. */
 static inline struct ibv_sge key_read_sge(const struct ibv_sge *sge)
 {
 	return (struct ibv_sge){

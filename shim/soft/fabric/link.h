@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The properties of a port, and those of the device's own ports on either link. Any thread.
+ * The properties of a port; and the device's own ports, as InfiniBand or RoCE. Any thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,7 +8,7 @@
 
 enum { PORT_MAX = 4, PORT_GIDS = 256, PORT_PKEYS = 128 };
 
-/* An entry that is all zero is unset. */
+/* An entry of the GID table; all zero: unset. */
 struct port_gid {
 	union ibv_gid gid;
 	enum ibv_gid_type type;
@@ -16,17 +16,17 @@ struct port_gid {
 
 struct port {
 	struct ibv_port_attr attr;
-	struct port_gid gid[PORT_GIDS]; /* to attr.gid_tbl_len */
-	uint16_t pkey[PORT_PKEYS];      /* to attr.pkey_tbl_len */
+	struct port_gid gid[PORT_GIDS]; /* attr.gid_tbl_len entries */
+	uint16_t pkey[PORT_PKEYS];      /* attr.pkey_tbl_len entries */
 };
 
-/* Port @num of this device without a profile. */
+/* Port @num of this device when no profile is used. */
 void link_own_port(uint32_t num, bool roce, struct port *out);
 
 /* Does VERBATIM_SOFT_LINK select RoCE? */
 bool link_wants_roce(void);
 
-/* Does the GID at @index exist, and is it set? */
+/* Is there a GID at @index of the table, and is it set? */
 bool link_has_gid(const struct port *port, uint32_t index);
 
 /* The size of the port's GID table; 0 for NULL. */

@@ -21,7 +21,7 @@ static void relax_cpu(void)
 #endif
 }
 
-/* The owner that was seen dead may have been replaced: compare with it. */
+/* Replace the owner that was found dead, unless another process has replaced it already. */
 static bool take_over_lock(struct lock *lock)
 {
 	uint32_t owner = __atomic_load_n(&lock->owner, __ATOMIC_RELAXED);
@@ -58,7 +58,7 @@ bool lock_wait(struct lock *lock)
 	}
 }
 
-/* Is the owner stopped? A process that was stopped at the last check is checked again earlier. */
+/* Is the owner stopped? If it was stopped at the last check, it is checked again earlier. */
 static bool is_stopped(uint32_t owner, unsigned int n)
 {
 	static uint32_t last;

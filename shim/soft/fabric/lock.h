@@ -4,13 +4,14 @@
  *
  * The word identifies its owner: a node of the fabric and the instance of the process
  * (node_owner()). A thread that waits too long checks whether that process is alive, and takes the
- * lock over if not. So data protected by a lock must be valid after any store of its owner.
+ * lock over if it is dead. So the data that a lock protects must be valid after each store of its
+ * owner.
  *
  * The lock of a stopped process cannot be taken over, since the process may continue. Code that
  * must not block takes locks with lock_take_live(), or calls lock_is_stuck() before it begins.
  *
- * Lock order: send queue, peer's queue pair, its shared receive queue, a completion queue; a queue
- * pair's own lock inside its send queue's.
+ * Lock order: a send queue, the peer's queue pair, its shared receive queue, a completion queue;
+ * and a queue pair's own lock after the lock of its send queue.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,10 +20,11 @@ struct lock {
 	uint32_t owner;
 };
 
-extern uint32_t lock_self; /* this process, 0 while it has no node */
+extern uint32_t lock_self; /* value for this process; 0: it has no node */
 
 /*
- * The slow path: spin, yield, and take over from a dead owner. Returns whether it has taken over.
+ * The slow path of lock_take(): spin, yield, and take over from a dead owner. Returns true if it
+ * has taken over.
  */
 bool lock_wait(struct lock *lock);
 
@@ -31,7 +33,9 @@ enum lock_result { LOCK_TAKEN, LOCK_HALF_DONE, LOCK_STUCK };
 
 enum lock_result lock_wait_live(struct lock *lock);
 
-/* Wait until @lock is free, or its owner is dead. True: the owner is stopped. */
+/*
+ * Wait until @lock is free, or its owner is dead: false; or until the owner is found stopped: true.
+ */
 bool lock_is_stuck(struct lock *lock);
 
 static inline bool lock_try(struct lock *lock)
@@ -42,7 +46,7 @@ static inline bool lock_try(struct lock *lock)
 					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* True if its owner died while holding it: the protected data may be half updated. */
+/* Take @lock. True: its owner died while holding it, and the protected data may be half updated. */
 static inline bool lock_take(struct lock *lock)
 {
 	return !lock_try(lock) && lock_wait(lock);

@@ -3,11 +3,11 @@
  * Support for valgrind's memcheck, which tracks defined bytes but cannot see that peers, and the
  * kernel for them, write to shared memory.
  *
- * Under memcheck, no other process writes to this one's memory: peers leave all bytes in its
- * segment, and it copies them itself (stage.c), so every store is checked where it happens. So only
- * shared memory has to be marked as defined, before it is read.
+ * Under memcheck, no other process writes to this one's memory: peers put all bytes into its
+ * segment, and it copies them itself (stage.c), so that memcheck sees every store. Only shared
+ * memory has to be marked as defined, before it is read.
  *
- * Built without valgrind's headers, these do nothing.
+ * Built without valgrind's headers, these functions do nothing.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,12 +24,12 @@
 extern bool memcheck_watches;
 
 /*
- * For tests: VERBATIM_SOFT_MEMCHECK=unseen. The device is one whose writes memcheck cannot see, as
- * of hardware with libraries that were built without valgrind's headers.
+ * For tests, by VERBATIM_SOFT_MEMCHECK=unseen: memcheck cannot see the writes of the device, as
+ * with hardware and libraries that were built without valgrind's headers.
  */
 extern bool memcheck_unseen;
 
-/* Other tools of valgrind do not answer this request. */
+/* Is the tool memcheck? Other tools of valgrind do not answer this request. */
 static inline bool memcheck_asked(void)
 {
 	char here = 0;
@@ -43,7 +43,9 @@ static inline bool memcheck_valgrind(void)
 	return RUNNING_ON_VALGRIND != 0;
 }
 
-/* The device has written these bytes for the program. */
+/*
+ * The device has written these bytes for the program: with memcheck_unseen, mark them as undefined.
+ */
 static inline void memcheck_hide(const void *at, size_t len)
 {
 	if (__builtin_expect(memcheck_unseen, 0))

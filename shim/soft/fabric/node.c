@@ -2,7 +2,7 @@
  * The nodes of the fabric: its processes, and whether each is alive
  *
  * A process is identified by its index in the table and by an instance, a number that no other
- * process of this fabric ever has. Indices are reused.
+ * process of this fabric ever gets. Indices are reused.
  */
 #include "shim/soft/fabric/node.h"
 
@@ -72,7 +72,7 @@ int node_pidfd(uint32_t node, uint64_t instance)
 	pidfd = syscall(SYS_pidfd_open, found->pid, 0);
 	if (pidfd < 0)
 		return -errno;
-	/* the number may have been reused in between */
+	/* check again: the pid may have been reused meanwhile */
 	if (find_node(node, instance))
 		return pidfd;
 	close(pidfd);

@@ -16,10 +16,10 @@ struct node {
 	uint32_t unused;
 };
 
-/* The owner of a segment or a pipe. Kept in private memory, which peers cannot write. */
+/* The owner of a segment or a pipe. It is in private memory, which peers cannot write. */
 struct node_id {
 	uint32_t node;
-	uint64_t instance; /* never used again */
+	uint64_t instance; /* a number that is never used again */
 };
 
 extern struct node_id node_self;
@@ -29,10 +29,10 @@ extern struct node *node_table;
 
 bool node_lives(const struct node *node);
 
-/* Is the owner of a lock still alive? See node_owner(). */
+/* Is the process that wrote @owner into a lock still alive? See node_owner(). */
 bool node_owner_lives(uint32_t owner);
 
-/* Is it stopped? */
+/* Is that process stopped? */
 bool node_owner_is_stopped(uint32_t owner);
 
 /* The word that a process writes into the locks it takes; never 0. */
@@ -41,11 +41,8 @@ uint32_t node_owner(uint32_t node, uint64_t instance);
 /* Is the process with this index and instance alive? */
 bool node_has(uint32_t node, uint64_t instance);
 
-/* Is it in the table, alive or dead? */
+/* Is that process in the table, alive or dead? */
 bool node_is_registered(uint32_t node, uint64_t instance);
 
-/*
- * A descriptor that becomes readable when that process ends; -ESRCH if it
- * has, or -errno.
- */
+/* A descriptor that becomes readable when that process ends; -ESRCH if it has ended, or -errno. */
 int node_pidfd(uint32_t node, uint64_t instance);

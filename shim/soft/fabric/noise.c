@@ -1,7 +1,7 @@
 /*
  * Noise in the fields of an error completion that are not valid
  *
- * Enabled by VERBATIM_SOFT_STRICT=1. The noise is constant, so that a run can be repeated.
+ * Enabled by VERBATIM_SOFT_STRICT=1. The noise is constant, so that runs can be compared.
  */
 #include "shim/soft/fabric/noise.h"
 

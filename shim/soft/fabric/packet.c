@@ -18,7 +18,7 @@ enum {
 	IPV6_HEADER = 40,
 	TCP = 6,
 	UDP = 17,
-	OFFSET = 0x1fff, /* of a fragment */
+	OFFSET = 0x1fff, /* bits of the fragment offset */
 };
 
 struct reader {
@@ -26,7 +26,7 @@ struct reader {
 	size_t len;
 };
 
-/* The next @n bytes, or NULL. */
+/* Take the next @n bytes; NULL: there are not so many. */
 static const uint8_t *take_bytes(struct reader *r, size_t n)
 {
 	const uint8_t *at = r->data;

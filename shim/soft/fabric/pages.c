@@ -15,7 +15,7 @@
 #endif
 
 struct range {
-	uintptr_t from, to; /* whole pages */
+	uintptr_t from, to; /* bounds of whole pages */
 };
 
 static struct range range_of(const void *addr, size_t length)
@@ -25,7 +25,9 @@ static struct range range_of(const void *addr, size_t length)
 	return (struct range){ (uintptr_t)addr & ~mask, ((uintptr_t)addr + length + mask) & ~mask };
 }
 
-/* Kernels before 5.14 do not know the advice, and return EINVAL as for a forbidden access. */
+/*
+ * Does the kernel know MADV_POPULATE_*? Before 5.14 it returns EINVAL, as for a forbidden access.
+ */
 static bool can_populate(void)
 {
 	static const char here;
@@ -70,7 +72,7 @@ int pages_bring_in_ends(const void *addr, size_t length, bool write)
 	return err;
 }
 
-/* The next area in smaps, and its page size; false at the end. */
+/* Read the next area of smaps, and its page size; false at the end of the file. */
 static bool next_area(FILE *smaps, struct range *area, size_t *page)
 {
 	char line[256];

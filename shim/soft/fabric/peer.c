@@ -1,8 +1,8 @@
 /*
- * The segments of peer processes, and whether those are alive
+ * The segments of peer processes, and whether the processes are alive
  *
- * A dead peer's segment stays mapped and unchanged, so its process is checked at most once a tick
- * of the coarse clock while messages flow.
+ * A dead peer's segment stays mapped and unchanged, so while messages flow, the process is checked
+ * once per tick of the coarse clock.
  */
 #include "shim/soft/fabric/peer.h"
 
@@ -18,7 +18,7 @@
 #include "shim/soft/fabric/segment.h"
 
 struct entry {
-	struct peer peer; /* first: peer_put() casts */
+	struct peer peer; /* must be the first member: peer_put() casts */
 	struct entry *next;
 };
 

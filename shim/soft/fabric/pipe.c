@@ -1,8 +1,8 @@
 /*
  * Event pipes
  *
- * A sender opens the pipe by its name, writes one record and closes it: the program could close and
- * reuse a descriptor that stays open.
+ * A sender opens the pipe by its name, writes one record, and closes the pipe: if the descriptor
+ * stayed open, the program could close and reuse it.
  */
 #include "shim/soft/fabric/pipe.h"
 
@@ -18,7 +18,7 @@
 #include "shim/soft/fabric/node.h"
 
 enum {
-	PURGE_MAX = 4096, /* as many as a pipe holds by default */
+	PURGE_MAX = 4096, /* as many records as a pipe holds by default */
 	PIECE = PIPE_BUF / sizeof(struct pipe_event),
 };
 
@@ -38,7 +38,7 @@ int pipe_open(uint32_t *ret_id)
 	own_path(path, id);
 	if (mkfifo(path, 0600) < 0)
 		return -errno;
-	/* also for writing, so that a reader never sees the end of file */
+	/* also open for writing, so that a reader never sees the end of file */
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0) {
 		err = -errno;
@@ -78,7 +78,7 @@ static bool is_for(const struct pipe_event *event, uint32_t kind, uint32_t index
 	return event->kind == kind && event->index == index && event->serial == serial;
 }
 
-/* Read all records of the pipe, which may be garbage, except those for the object. */
+/* Read all records of the pipe, and drop invalid ones and those for the object. */
 static size_t read_other_events(int fd, struct pipe_event *events, uint32_t kind, uint32_t index,
 				uint32_t serial)
 {
@@ -91,7 +91,7 @@ static size_t read_other_events(int fd, struct pipe_event *events, uint32_t kind
 	return n;
 }
 
-/* Write the records in pieces, each of which the kernel writes completely or not at all. */
+/* Write the records back in pieces that the kernel writes completely or not at all. */
 static void write_events_back(int fd, const char *path, const struct pipe_event *events, size_t num)
 {
 	size_t i, n;
@@ -107,9 +107,9 @@ static void write_events_back(int fd, const char *path, const struct pipe_event 
 
 void pipe_purge(uint32_t id, uint32_t kind, uint32_t index, uint32_t serial)
 {
-	static struct pipe_event events[PURGE_MAX]; /* under the mutex */
+	static struct pipe_event events[PURGE_MAX]; /* protected by the mutex */
 	char path[DIRECTORY_FILE];
-	int fd, saved = errno; /* the caller does not care if the pipe is empty */
+	int fd, saved = errno; /* saved: an empty pipe must not change it */
 
 	own_path(path, id);
 	fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);

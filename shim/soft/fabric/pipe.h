@@ -9,14 +9,16 @@
 #include "shim/soft/fabric/pipe_event.h"
 #include "shim/soft/fabric/shared.h"
 
-/* Create a pipe: a file descriptor, and in *@ret_id the number for senders; or -errno. */
+/*
+ * Create a pipe. Returns a file descriptor, and in *@ret_id the number that senders use; or -errno.
+ */
 int pipe_open(uint32_t *ret_id);
 void pipe_close(int fd, uint32_t id);
 
-/* Send to pipe @id of the process with segment @seg. Never blocks or fails. */
+/* Send @event to pipe @id of the process that owns @seg. Never blocks; an event is never lost. */
 void pipe_send(struct shm_seg *seg, uint32_t id, const struct pipe_event *event);
-/* The same for a process identified by its index in the fabric. */
+/* The same for a process given by its node and instance. */
 void pipe_send_to(uint32_t node, uint64_t instance, uint32_t id, const struct pipe_event *event);
 
-/* Remove the events for an object from the own pipe @id. */
+/* Remove the events for an object from pipe @id of this process. */
 void pipe_purge(uint32_t id, uint32_t kind, uint32_t index, uint32_t serial);

@@ -4,7 +4,7 @@
  */
 #include <stdint.h>
 
-/* Magic values, so that a record can be found after garbage. */
+/* Values of @kind. They are magic numbers, so that a record is recognised after garbage. */
 enum {
 	PIPE_COMPLETION = 0x56657231,
 	PIPE_CQ,
@@ -15,8 +15,8 @@ enum {
 };
 
 struct pipe_event {
-	uint32_t kind;   /* of object */
-	uint32_t index;  /* its slot in the segment */
+	uint32_t kind;   /* kind of the object and the event */
+	uint32_t index;  /* slot of the object in the segment */
 	uint32_t serial; /* of the object: an event with another serial is dropped */
 	uint32_t type;   /* enum ibv_event_type */
 };

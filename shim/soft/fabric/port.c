@@ -1,10 +1,10 @@
 /*
  * The ports: addresses, partition keys, and reachability
  *
- * One port on an InfiniBand link with LID 1, or on a RoCE one with VERBATIM_SOFT_LINK=roce or a
- * wire (uplink.h), or those that a profile describes. All processes of a fabric are on the same
- * ports, told apart by their queue pair numbers, as on a machine with one adapter whose ports are
- * cabled together.
+ * There is one port: on an InfiniBand link with LID 1; or on a RoCE link with
+ * VERBATIM_SOFT_LINK=roce or with a network (uplink.h); or a profile describes the ports. All
+ * processes of a fabric use the same ports and differ in their queue pair numbers, as on a machine
+ * with one adapter whose ports are cabled together.
  */
 #include "shim/soft/fabric/port.h"
 
@@ -18,8 +18,8 @@
 #include "shim/soft/fabric/uplink.h"
 
 /*
- * A process with a profile of its own (profile.h) writes the LIDs and GIDs of its ports to a table
- * of the fabric. Entries are never removed: an entry is valid while the instance that wrote it is
+ * A process with a separate profile (profile.h) writes the LIDs and GIDs of its ports to a table of
+ * the fabric. Entries are never removed: an entry is valid while the process that wrote it is
  * alive, and free afterwards.
  */
 
@@ -29,7 +29,7 @@ static bool is_address_live(const struct registry_address *address)
 }
 
 /*
- * Publish an address of this process. The default ones need no entry. If the table is full the
+ * Publish an address of this process. Default addresses need no entry. If the table is full the
  * address is dropped.
  */
 static void add_address(const struct registry_address *address)
@@ -75,7 +75,7 @@ __attribute__((constructor)) static void init_own_ports(void)
 	link_own_port(1, true, &own[1]);
 }
 
-/* A RoCE v2 port with one GID: the address of the wire. */
+/* Make a RoCE v2 port whose only GID is the address of the network. */
 static void make_wired(void)
 {
 	const struct uplink *uplink = uplink_get();
@@ -166,7 +166,7 @@ bool port_has_gid(const union ibv_gid *gid)
 	return find_address(is_gid, gid);
 }
 
-/* Does the address of another process match @arg? */
+/* Is @arg, an address vector, the address of the port of another process? */
 static bool is_dest(const struct registry_address *address, const void *arg)
 {
 	const struct ibv_ah_attr *attr = arg;
@@ -178,7 +178,7 @@ static bool is_dest(const struct registry_address *address, const void *arg)
 	return address->lid && address->lid >> address->lmc == attr->dlid >> address->lmc;
 }
 
-/* Do both have the same link layer, and are both up? */
+/* Have both ports the same link layer, and are both up? */
 static bool are_connected(const struct port *from, const struct port *to)
 {
 	return from->attr.state == IBV_PORT_ACTIVE && to->attr.state == IBV_PORT_ACTIVE &&
@@ -242,7 +242,7 @@ int port_check(const struct ibv_ah_attr *attr)
 		return EINVAL;
 	if (!attr->is_global)
 		return 0;
-	/* like the kernel: EINVAL beyond the table, ENODATA within it */
+	/* as in the kernel: EINVAL beyond the table, ENODATA for an empty entry */
 	if (attr->grh.sgid_index >= port->attr.gid_tbl_len)
 		return EINVAL;
 	return link_has_gid(port, attr->grh.sgid_index) ? 0 : ENODATA;

@@ -1,16 +1,16 @@
 /*
- * What the ports count
+ * Counters of the ports
  *
  * VERBATIM_SOFT_COUNTERS is a directory with the layout of /sys/class/infiniband:
  *
- * 	verbatim0/ports/1/hw_counters/local_ack_timeout_err	"      67\n"
+ *	verbatim0/ports/1/hw_counters/local_ack_timeout_err	"      67\n"
  *
- * All processes with the same directory count together, as those on one device do. A file is mapped
- * by each of them, and its eight digits are changed by one atomic exchange: no process waits for
- * another, which may be stopped or killed, and any reader finds a number.
+ * All processes with the same directory share the counters, like processes on one device. Each of
+ * them maps the file, and changes its eight digits by one atomic exchange: no process waits for
+ * another, which may be stopped or killed, and a reader always finds a number.
  *
- * Not here: the other counters, which are always 0 (sysfs/sysfs.c): out_of_buffer is that of a
- * receiver, and its sender does not know where the processes of the receiver count.
+ * Not here: the other counters, which are always 0 (sysfs/sysfs.c): out_of_buffer belongs to the
+ * receiver, and the sender, which would count it, does not know the receiver's directory.
  */
 #include "shim/soft/fabric/port_counters.h"
 
@@ -38,7 +38,7 @@ const char *const port_counter_names[PORT_COUNTERS] = {
 };
 /* clang-format on */
 
-/* Mapped files; MAP_FAILED: mapping failed. */
+/* The mapped files; MAP_FAILED: a file could not be mapped. */
 static uint64_t *mapped[PORTS][PORT_COUNTERS];
 
 bool port_counters_path(uint32_t port, enum port_counter counter, char *path, size_t size)
@@ -65,7 +65,10 @@ static void make_parents(char *path)
 	}
 }
 
-/* Several processes may create the file at the same time: it is filled before it gets its name. */
+/*
+ * Create the file of a counter. Several processes may do so at the same time: it is filled before
+ * it gets its name.
+ */
 static void begin_file(const char *path)
 {
 	char beside[PATH];
@@ -111,7 +114,7 @@ static uint64_t *map_file(uint32_t port, enum port_counter counter)
 	return at;
 }
 
-/* The digits in the file of a counter; NULL: it is not counted. */
+/* The digits in the file of a counter; NULL: the counter is disabled. */
 static uint64_t *find_digits(uint32_t port, enum port_counter counter)
 {
 	uint64_t **place, *digits, *before = NULL;
@@ -135,7 +138,7 @@ static uint64_t *find_digits(uint32_t port, enum port_counter counter)
 	return digits == MAP_FAILED ? NULL : digits;
 }
 
-/* The digits of the next number; 99999999 stays. */
+/* The digits of the next number; 99999999 does not change. */
 static uint64_t add_one(uint64_t digits)
 {
 	char text[DIGITS + 2];

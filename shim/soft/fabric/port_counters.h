@@ -1,7 +1,7 @@
 #pragma once
 /*
- * What the ports count, as the kernel shows it in ports/N/counters and hw_counters: the names are
- * those of mlx5. Any thread.
+ * Counters of the ports, as the kernel shows them in ports/N/counters and hw_counters, with the
+ * names of mlx5. Any thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,12 +14,12 @@ enum port_counter {
 	PORT_COUNTERS,
 };
 
-/* "hw_counters/local_ack_timeout_err" */
+/* Path of a counter in the folder of its port, such as "hw_counters/local_ack_timeout_err". */
 extern const char *const port_counter_names[PORT_COUNTERS];
 
 /*
- * Count one event. Not for the fast path. Without VERBATIM_SOFT_COUNTERS, or where that directory
- * cannot be written, nothing is counted.
+ * Count one event; too slow for the fast path. Does nothing without VERBATIM_SOFT_COUNTERS, or if
+ * that directory cannot be written.
  */
 void port_counters_add(uint32_t port, enum port_counter counter);
 
@@ -27,7 +27,7 @@ void port_counters_add(uint32_t port, enum port_counter counter);
 void port_counters_publish(void);
 
 /*
- * The path of the file that has the value; false: it is not counted, or the path does not fit. No
+ * The path of the counter's file; false: the counter is disabled, or the path does not fit. No
  * malloc().
  */
 bool port_counters_path(uint32_t port, enum port_counter counter, char *path, size_t size);

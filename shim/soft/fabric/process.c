@@ -1,9 +1,9 @@
 /*
  * Kernel data about processes, and a page to recognise a child
  *
- * A pid alone does not identify a process, because pids are reused; with the start time it does. A
- * child recognises itself by a page that the kernel empties on fork; pthread_atfork() would miss a
- * bare clone().
+ * A pid alone does not identify a process, because pids are reused; a pid with the start time does.
+ * A child recognises itself by a page that the kernel empties on fork; pthread_atfork() would miss
+ * a bare clone().
  */
 #include "shim/soft/fabric/process.h"
 
@@ -24,8 +24,8 @@ static uint32_t last_epoch;
 uint32_t *process_epoch_page = &no_epoch;
 
 /*
- * proc(5): pid (comm) state, 17 more, the number of threads, one more, the
- * start time. A leader that has exited before its threads is a zombie, too.
+ * Read "pid (comm) state", 17 fields, the number of threads, one field, and the start time:
+ * proc(5). A leader thread that has exited before the others is in state Z, too.
  */
 static uint64_t parse_stat(const char *stat)
 {
@@ -69,7 +69,7 @@ uint64_t process_start(int pid)
 	return read_stat(pid, stat, sizeof(stat)) < 0 ? 0 : parse_stat(stat);
 }
 
-/* If no file descriptor is left, only the pid is checked. */
+/* If no file descriptor is left, this checks only the pid. */
 bool process_lives(int pid, uint64_t start)
 {
 	char stat[1024];
@@ -149,7 +149,7 @@ bool process_vm_is_refused(void)
 	       process_vm_readv(getpid(), &here, 1, &there, 1, 0) != 1;
 }
 
-/* Nothing is mapped at address 0, but the kernel checks the permission first. */
+/* Access address 0, where nothing is mapped: the kernel checks the permission first. */
 bool process_vm_is_forbidden(int pid)
 {
 	struct iovec here, there = { NULL, 1 };

@@ -2,14 +2,14 @@
  * A machine's device, described in a file
  *
  * Lines of "name value"; # begins a comment, at the beginning of a line or after a blank. The names
- * are those of ibv_device_attr, ibv_device_attr_ex and, after "port.N.", ibv_port_attr; a few more
- * are in other_items[]. Numbers are decimal or 0x..., or one of the words of the item.
+ * are those of ibv_device_attr, ibv_device_attr_ex and, after "port.N.", ibv_port_attr;
+ * other_items[] has a few more. Numbers are decimal or 0x..., or one of the words of the item.
  *
- * A limit is lowered to what this device can do, and a capability that it lacks is removed, so that
- * all reported values are true.
+ * A limit is lowered to the limit of this device, and a capability that this device lacks is
+ * removed, so that all reported values are true.
  *
- * The file is read twice: a port starts as this device's own on a link of that kind, so the kinds
- * of links must be known first.
+ * The file is read twice: a port starts with the values of this device's own port on the same kind
+ * of link, so the kinds of links must be known first.
  */
 #include "shim/soft/fabric/profile.h"
 
@@ -31,10 +31,10 @@
 enum { FILE_MAX = 128 << 10, LINE_MAX_LEN = 512 };
 
 enum kind {
-	GIVEN, /* as in the file */
-	LIMIT, /* but never above the device's own */
-	FLAGS, /* but never more than the device's own */
-	OWN,   /* the device's own: other values are not supported */
+	GIVEN, /* the value in the file */
+	LIMIT, /* the value in the file, but at most the device's own */
+	FLAGS, /* the flags in the file that the device also has */
+	OWN,   /* the device's own value: others are not supported */
 	TEXT,
 	GUID,
 };
@@ -205,18 +205,18 @@ static const struct item port_items[] = {
 };
 /* clang-format on */
 
-/* The state of reading. */
+/* State of reading a file. */
 struct reading {
 	const char *path;
 	unsigned int line;
 	bool links_only;
 	struct profile *out;
-	struct profile own; /* the ceiling */
+	struct profile own; /* the device's own values, which are upper limits */
 	bool gids_given[PORT_MAX];
 	char *why;
 };
 
-/* Quote only printable characters of the file. */
+/* Replace unprintable characters, so that @text can be quoted. */
 static void make_visible(char *text)
 {
 	for (; *text; text++)
@@ -239,7 +239,7 @@ __attribute__((format(printf, 2, 3))) static int complain_line(struct reading *r
 	return -EINVAL;
 }
 
-/* A word, or a number up to @max. */
+/* Read a word, or a number up to @max. */
 static int read_number(struct reading *r, const char *name, const char *text,
 		       const struct word *word, uint64_t max, uint64_t *ret)
 {
@@ -265,7 +265,7 @@ static uint64_t get_value(const void *at, size_t size)
 {
 	uint64_t value = 0;
 
-	memcpy(&value, at, size); /* little-endian, as all of this */
+	memcpy(&value, at, size); /* little-endian, as the whole device */
 	return value;
 }
 
@@ -283,7 +283,7 @@ static uint64_t lower_value(enum kind kind, uint64_t value, uint64_t own)
 	}
 }
 
-/* "0x0002c90300fed670", or in four parts as in sysfs. */
+/* Read "0x0002c90300fed670", or four parts as in sysfs. */
 static int put_guid(struct reading *r, const struct item *item, void *to, const char *text)
 {
 	unsigned int a, b, c, d;
@@ -382,7 +382,7 @@ static int put_pkey(struct reading *r, struct port *port, uint64_t index, const 
 	return 0;
 }
 
-/* The first line of a port creates it, and all ports below it. */
+/* Add port @num, and all ports with lower numbers, when its first line is read. */
 static void add_ports(struct profile *out, uint32_t num)
 {
 	bool roce = link_wants_roce();
@@ -403,7 +403,7 @@ static int put_link(struct reading *r, uint32_t num, const char *text)
 	return 0;
 }
 
-/* "1.lid" */
+/* Read a line of a port, such as "1.lid". */
 static int put_port(struct reading *r, const char *name, char *text)
 {
 	const struct item *item;
@@ -531,7 +531,7 @@ static int read_file(const char *path, char *buf, size_t size, const char **ret_
 
 int profile_read(const char *path, struct profile *out, char why[PROFILE_WHY])
 {
-	static char text[FILE_MAX]; /* too large for stacks */
+	static char text[FILE_MAX]; /* too large for a stack */
 	struct profile read = { .num_ports = 0 };
 	struct reading r = { .path = path, .out = &read, .why = why };
 	const char *unread;
@@ -579,7 +579,7 @@ __attribute__((constructor)) static void init_profile(void)
 const struct profile *profile_get(void)
 {
 	if (__builtin_expect(!loaded, 0))
-		load_file(); /* before the library's constructor: only one thread */
+		load_file(); /* before the library's constructor, so there is only one thread */
 	return &profile;
 }
 

@@ -12,7 +12,9 @@
 
 #include "shim/soft/fabric/profile_own.h"
 
-/* Never NULL. The default profile if there is no file, or no valid one. */
+/*
+ * The profile of this process, never NULL: the default one if there is no file, or no valid file.
+ */
 const struct profile *profile_get(void);
 
 /* The limits of that profile. */
@@ -21,14 +23,12 @@ static inline const struct ibv_device_attr *profile_limits(void)
 	return &profile_get()->attr.orig_attr;
 }
 
-/*
- * Is the file valid? 0, or -errno; the first call reports the error on stderr.
- */
+/* Is the file valid? 0 or -errno; the first failing call reports the error on stderr. */
 int profile_check(void);
 
 /*
  * Read the file at @path into *@out. 0; or -EINVAL, or -errno if it cannot be read, with one line
- * about it in @why.
+ * about the error in @why.
  */
 enum { PROFILE_WHY = 256 };
 int profile_read(const char *path, struct profile *out, char why[PROFILE_WHY]);

@@ -52,11 +52,11 @@ enum {
 	ODP_UC = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE,
 	ODP_RC = ODP_UC | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV |
 		 FLUSH_ODP | FLUSH_ODP_ATOMIC_WRITE,
-	ODP_XRC = ODP_RC & ~IBV_ODP_SUPPORT_RECV, /* shared queues only */
+	ODP_XRC = ODP_RC & ~IBV_ODP_SUPPORT_RECV, /* only the shared queue has receives */
 	ODP_UD = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV,
 };
 
-/* For an Ethernet link. */
+/* Add raw packets, for an Ethernet link. */
 static void add_raw(struct ibv_device_attr_ex *attr)
 {
 	attr->orig_attr.device_cap_flags |= IBV_DEVICE_MANAGED_FLOW_STEERING;
@@ -76,7 +76,7 @@ static void add_raw(struct ibv_device_attr_ex *attr)
 	};
 }
 
-/* Features that are not listed are not supported: TSO, PCI atomics. */
+/* Features that are not mentioned, such as TSO and PCI atomics, are not supported. */
 void profile_own(struct profile *out)
 {
 	*out = (struct profile){
@@ -87,7 +87,7 @@ void profile_own(struct profile *out)
 				.per_transport_caps = { ODP_RC, ODP_UC, ODP_UD },
 			},
 			.completion_timestamp_mask	= UINT64_MAX,
-			.hca_core_clock			= 1000000,	/* kHz: ns */
+			.hca_core_clock			= 1000000,	/* kHz: one tick is 1 ns */
 			.tm_caps = {
 				.max_rndv_hdr_size	= SHM_TAG_RNDV,
 				.max_num_tags		= SHM_TAG_MAX,

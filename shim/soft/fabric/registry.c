@@ -1,14 +1,14 @@
 /*
- * The registry: the members of the fabric, the owner of each number, multicast groups, and the XRC
- * objects that no single process owns (xrc.c)
+ * The registry: the processes of the fabric, the owner of each number, multicast groups, and the
+ * XRC objects that no single process owns (xrc.c)
  *
- * All of these are in one file that all processes map (registry_file.h). It changes under a record
- * lock, which the kernel undoes when a process dies and no child inherits, and in this process
- * under the mutex. Numbers are read without either: an entry is valid if it holds the number that
- * was asked for.
+ * All of these are in one file that all processes map (registry_file.h). Changes are made under a
+ * record lock, which the kernel releases when the process dies and which children do not inherit,
+ * and within this process under the mutex. Numbers are read without a lock: an entry is valid if it
+ * has the number that is looked up.
  *
- * A number is an index of 16 bits below a generation of 8, so a number is reused only after 256
- * others at its index.
+ * A number has a generation in its upper 8 bits and an index in the lower 16, so a number is reused
+ * only after 256 others with the same index.
  *
  * Not here: joining and leaving (fabric.c).
  */
@@ -33,13 +33,13 @@ pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static struct registry_file *file;
 static int fd = -1;
-static bool fresh; /* the file was empty: no other process uses it until it is mapped */
+static bool fresh; /* the file was empty: no other process uses it before this one maps it */
 
 void registry_lock_file(void)
 {
 	struct flock all = { .l_type = F_WRLCK };
 
-	/* a false EDEADLK: the kernel takes two threads for one process, see fcntl(2) */
+	/* a wrong EDEADLK: the kernel takes two threads for one process, see fcntl(2) */
 	while (fcntl(fd, F_SETLKW, &all) < 0 && (errno == EINTR || errno == EDEADLK))
 		sched_yield();
 }
@@ -57,7 +57,7 @@ static void set_file(struct registry_file *mapped)
 	node_table = mapped ? mapped->node : NULL;
 }
 
-/* Is @path the file of @st? */
+/* Does @path still name the file of @st? */
 static bool is_at(const char *path, const struct stat *st)
 {
 	struct stat there;
@@ -66,8 +66,8 @@ static bool is_at(const char *path, const struct stat *st)
 }
 
 /*
- * Open and lock DIR/fabric. The last process to leave may remove it in between, with DIR, and may
- * die before it is unlinked: -EAGAIN.
+ * Open and lock DIR/fabric. In between, the last process that leaves may remove it with DIR, and
+ * may die before it has unlinked it: then -EAGAIN.
  */
 static int open_file(void)
 {
@@ -114,7 +114,7 @@ int registry_open(bool *ret_made)
 	return err;
 }
 
-/* A file of another version is not touched; garbage is removed. */
+/* Refuse the file: one of another version remains unchanged, garbage is removed. */
 static int refuse_file(void)
 {
 	char path[DIRECTORY_FILE];
@@ -131,10 +131,7 @@ int registry_map(bool made)
 {
 	void *at;
 
-	/*
-	 * any number may be looked up, so the table needs memory; for XRC, see
-	 * registry_back_pages()
-	 */
+	/* any number may be looked up, so allocate the table; for XRC see registry_back_pages() */
 	if (ftruncate(fd, sizeof(*file)) < 0 ||
 	    (fallocate(fd, 0, 0, offsetof(struct registry_file, xrc.xrcd)) < 0 && errno == ENOSPC))
 		return errno == ENOSPC ? -ENOMEM : -errno;
@@ -151,7 +148,7 @@ int registry_map(bool made)
 	}
 	if (file->magic != SHM_MAGIC || file->version != SHM_VERSION)
 		return refuse_file();
-	file->made |= made; /* the creator of the directory need not be the first to use it */
+	file->made |= made; /* another process may use the directory before its creator */
 	return 0;
 }
 
@@ -167,7 +164,7 @@ void registry_close(void)
 	fd = -1;
 }
 
-/* Is there a file DIR/keep? */
+/* Does the file DIR/keep exist? */
 static bool is_kept(void)
 {
 	char path[DIRECTORY_FILE];
@@ -250,7 +247,7 @@ void registry_drop_node(uint32_t node)
 	drop_members(node);
 }
 
-/* MADV_DONTFORK: the file is not mapped in a child. */
+/* In a child: the file is not mapped (MADV_DONTFORK). */
 void registry_forget(void)
 {
 	pthread_mutex_init(&registry_mutex, NULL);

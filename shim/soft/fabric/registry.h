@@ -11,58 +11,66 @@
 #include "shim/soft/fabric/peer.h"
 #include "shim/soft/fabric/registry_file.h"
 
-/* Taken before the record lock of the file; also guards this process's mapping of it. */
+/* Taken before the record lock of the file; also protects this process's mapping of the file. */
 extern pthread_mutex_t registry_mutex;
 
 /*
- * Find or create the directory, open the file and take its record lock. 0 or -errno, with nothing
- * left open.
+ * Find or create the directory, open the file and take its record lock. 0; or -errno, and then
+ * nothing is open.
  */
 int registry_open(bool *ret_made);
 
-/* Map it. @made: its directory was created for it. 0 or -errno. */
+/* Map the registry. @made: the directory was created for it. 0 or -errno. */
 int registry_map(bool made);
 
 /* Unmap, unlock and close everything that is open. */
 void registry_close(void);
 
-/* The record lock only; call it with the mutex held. */
+/* Take and release only the record lock. Callers hold the mutex. */
 void registry_lock_file(void);
 void registry_unlock_file(void);
 
-/* Remove the file if no process is left; @made: and the directory, which was created for it. */
+/*
+ * Remove the file if no process is left; with @made also the directory, which was created for it.
+ */
 void registry_remove(bool made);
 
-/* Is it mapped, was its directory created for it, and was the file empty when it was opened? */
+/*
+ * Is the registry mapped? Was its directory created for it? Was the file empty when it was opened?
+ */
 bool registry_is_mapped(void);
 bool registry_is_made(void);
 bool registry_is_fresh(void);
 
-/* A new instance number for this process, never reused; call it with the lock held. */
+/* A new instance number for this process, never reused. Callers hold the lock. */
 uint64_t registry_new_instance(void);
 
-/* The number of processes that joined earlier. Call it once in a process, with the lock held. */
+/* How many processes joined earlier. Call it once per process, with the lock held. */
 uint32_t registry_new_process(void);
 
-/* If no process is alive, count from 0 again, unless the fabric is kept; with the lock held. */
+/*
+ * If no process is alive, and the fabric is not to be kept, count processes from 0 again. Callers
+ * hold the lock.
+ */
 void registry_forget_processes(void);
 
-/* Remove the entries of @node; with the lock held. */
+/* Remove the entries of @node. Callers hold the lock. */
 void registry_drop_node(uint32_t node);
 
 /* In a child: close the file, which is not mapped in the child. */
 void registry_forget(void);
 
-/* A number for @slot of this process, or -ENOMEM. */
+/* A new number for @slot of this process. 0 or -ENOMEM. */
 int registry_add_number(enum registry_kind kind, uint32_t slot, uint32_t *ret);
 void registry_del_number(uint32_t number);
 
-/* Make @number, which must be free, the next new number. */
+/* The next new number will be @number, which must be free. */
 void registry_repeat_number(uint32_t number);
 
 /*
- * Find the owner of @number: a reference to its process, for registry_put_peer(), and the slot in
- * it; -ENOENT if no process has it, or if it is of another kind.
+ * Find the owner of @number: *@ret_peer is a reference to its process, for registry_put_peer(),
+ * *@ret_slot its slot in that process. -ENOENT if no process has the number, or it is of another
+ * kind.
  */
 int registry_find_number(enum registry_kind kind, uint32_t number, struct peer **ret_peer,
 			 uint32_t *ret_slot);
@@ -76,7 +84,7 @@ int registry_find_owner(enum registry_kind kind, uint32_t number, uint32_t *ret_
 /* The slot of an XRC receive queue pair, which no single process owns. */
 int registry_find_xrc(uint32_t qpn, uint32_t *ret_slot);
 
-/* The lock of the registry, and the data that it protects; see xrc.c. */
+/* Take and release the lock of the registry. registry_xrc(): data that it protects; see xrc.c. */
 void registry_lock(void);
 void registry_unlock(void);
 struct shm_xrc *registry_xrc(void);
@@ -87,9 +95,9 @@ void registry_free_number(uint32_t number);
 
 void registry_put_peer(struct peer *peer);
 
-/* No process of the fabric changes the members until they are unlocked. */
+/* Lock the members of multicast groups: no other process changes them until they are unlocked. */
 struct registry_members *registry_lock_members(void);
 void registry_unlock_members(void);
 
-/* How often the members have changed; needs no lock. */
+/* How often these members have changed; needs no lock. */
 uint32_t registry_member_changes(void);

@@ -4,11 +4,11 @@
  * Writing to a sparse file on a full file system raises SIGBUS, so memory for each part is
  * allocated before it is published.
  *
- * Tools of valgrind scan all readable memory: the leak check of memcheck would scan, and thereby
- * allocate, the 8 GiB of each segment. Under valgrind a segment is mapped without access, and made
- * accessible up to the end of its used part.
+ * Valgrind's tools scan all readable memory: memcheck's leak check would scan, and thereby
+ * allocate, the 8 GiB of each segment. So under valgrind a segment is mapped without access, and
+ * only its used part is made accessible.
  *
- * Not here: the rings and queues in it (heap.c).
+ * Not here: the rings and queues in the segment (heap.c).
  */
 #include "shim/soft/fabric/segment.h"
 
@@ -31,12 +31,12 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
-/* Whole pages are allocated. */
+/* Memory is allocated in whole pages. */
 #define PAGE 4096
 
 struct shm_seg *segment_own;
 
-/* A file larger than the limit would raise SIGXFSZ. */
+/* Extending a file beyond RLIMIT_FSIZE would raise SIGXFSZ. */
 bool segment_is_allowed(void)
 {
 	struct rlimit limit;
@@ -59,7 +59,7 @@ static int allocate_in_file(struct shm_seg *seg, uint64_t off, uint64_t len)
 	return err;
 }
 
-/* Kernels before 5.14 do not know the advice. */
+/* Kernels before 5.14 do not know MADV_POPULATE_WRITE. */
 int segment_reserve_in(struct shm_seg *seg, void *at, uint64_t size)
 {
 	uintptr_t from = (uintptr_t)at & ~(uintptr_t)(PAGE - 1);
@@ -83,7 +83,7 @@ bool segment_has_room(uint64_t size)
 	struct statvfs st;
 
 	directory_file(path, "node", node_self.node, node_self.instance, 0);
-	/* tmpfs has no blocks if it has no limit */
+	/* a tmpfs without a limit reports no blocks */
 	return statvfs(path, &st) < 0 || !st.f_blocks || st.f_bavail >= size / st.f_frsize;
 }
 
@@ -106,10 +106,7 @@ static int fill_header(void)
 	return 0;
 }
 
-/*
- * A segment that was mapped without access, of which the bytes before @end have been made
- * accessible.
- */
+/* A segment that was mapped without access; its bytes before @end have been made accessible. */
 struct opened {
 	struct shm_seg *seg;
 	uint64_t end;
@@ -130,7 +127,10 @@ static struct opened **find_opened(const struct shm_seg *seg)
 	return p;
 }
 
-/* An existing entry for this address was inherited: the parent had a segment there. */
+/*
+ * Note that @seg is not accessible. An existing entry for its address was inherited: the parent had
+ * a segment there.
+ */
 static int note_closed(struct shm_seg *seg)
 {
 	struct opened **p = find_opened(seg);
@@ -155,7 +155,10 @@ static int make_accessible_to(struct opened *o, uint64_t end)
 	return 0;
 }
 
-/* A segment that is not listed is completely accessible. */
+/*
+ * Make the bytes before @end accessible. A segment that is not in the list is completely
+ * accessible.
+ */
 static int make_end_accessible(struct shm_seg *seg, uint64_t end)
 {
 	struct opened *o;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Segments: creating this process's, mapping others, and allocating memory for their parts.
+ * Segments: creating the segment of this process, mapping others, and allocating memory in them.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,18 +14,18 @@ extern struct shm_seg *segment_own;
 bool segment_is_allowed(void);
 
 /*
- * Create the segment of this process and map it at segment_own. With registry_mutex held. 0 or
+ * Create the segment of this process, and map it at segment_own. Callers hold registry_mutex. 0 or
  * -errno.
  */
 int segment_make(void);
 
-/* Map the segment in @fd. 0 or -errno. */
+/* Map the segment whose file is open as @fd. 0 or -errno. */
 int segment_map(int fd, struct shm_seg **ret_seg);
 void segment_unmap(struct shm_seg *seg);
 
 /*
- * @off of @seg, or NULL if [@off, @off + @len) is not in the heap. Any thread; call it before any
- * access.
+ * The address of offset @off in @seg, or NULL if [@off, @off + @len) is not within the heap. Any
+ * thread; call it before any access.
  */
 void *segment_at(struct shm_seg *seg, uint64_t off, uint64_t len);
 
@@ -37,7 +37,7 @@ int segment_reserve(void *at, uint64_t size);
 int segment_reserve_in(struct shm_seg *seg, void *at, uint64_t size);
 
 /*
- * Does the file system have space for that many bytes now? For memory that is allocated later. Any
+ * Does the file system now have space for @size bytes? For memory that will be allocated later. Any
  * thread.
  */
 bool segment_has_room(uint64_t size);

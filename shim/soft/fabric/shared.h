@@ -3,10 +3,10 @@
  * The layout of shared memory: the segment that each process offers its peers.
  *
  * A segment belongs to one process (a node of the fabric). Its owner creates and destroys the
- * objects in it; a peer that executes an operation takes receive requests, writes completions and
- * changes queue pair states, always under the lock of the object concerned. Everything that a peer
- * reads from it is untrusted input: offsets and sizes are checked once when a queue pair is
- * resolved (remote.c), positions are masked with the checked size.
+ * objects in it. A peer that executes an operation takes receive requests, writes completions and
+ * changes queue pair states, always under the lock of the object. What a peer reads from a segment
+ * is untrusted: offsets and sizes are checked once, when a queue pair is resolved (remote.c), and
+ * positions are masked with the checked size.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,15 +35,16 @@ enum {
 	SHM_SRQ_MAX = 4096,
 	SHM_XRCD_MAX = 1024,
 	SHM_XRC_QP_MAX = 4096,
-	SHM_COMP_CNTR_MAX = 255, /* an id is a byte, and counts from 1 */
-	SHM_HOLDERS = 256,       /* for one XRC domain or queue pair */
+	SHM_COMP_CNTR_MAX = 255, /* an id is a byte, counted from 1 */
+	SHM_HOLDERS = 256,       /* of one XRC domain or queue pair */
 	SHM_MR_BITS = 17,
-	SHM_MR_MAX = 96 << 10,           /* slots of regions, then */
-	SHM_MW_MAX = 32 << 10,           /* of windows */
-	SHM_KEY_BITS = 32 - SHM_MR_BITS, /* of the generation; bit 0 of it: rkey */
+	SHM_MR_MAX = 96 << 10, /* slots of regions; after these */
+	SHM_MW_MAX = 32 << 10, /* slots of windows */
+	/* bits of the generation in a key; bit 0 of a key: it is an rkey */
+	SHM_KEY_BITS = 32 - SHM_MR_BITS,
 	SHM_SGE_MAX = 32,
-	SHM_TAG_MAX = 1024, /* tagged buffers of a shared queue */
-	SHM_TAG_SGE = 4,    /* SGEs of each buffer */
+	SHM_TAG_MAX = 1024, /* tagged buffers of a shared receive queue */
+	SHM_TAG_SGE = 4,    /* SGEs of a tagged buffer */
 	SHM_TAG_RNDV = 64,  /* bytes of the longest request of a rendezvous */
 	SHM_WR_MAX = 32768,
 	SHM_RQ_APART = 8, /* free slots between tail and head of a full queue */
@@ -53,15 +54,13 @@ enum {
 };
 
 #define SHM_MAGIC 0x31746f5366726556ull /* "VerfSot1" */
-#define SHM_SIZE  (8ull << 30)          /* sparse */
+#define SHM_SIZE  (8ull << 30)          /* sparse file, bytes */
 
-/*
- * Prefetch the cache line at @p for writing: other processors have read it.
- */
+/* Prefetch the cache line at @p for writing, since other processors have read it. */
 static inline void shm_expect_write(const void *p)
 {
 #if defined(__x86_64__)
-	/* the compiler does not use it for its builtin on every x86-64 */
+	/* on some x86-64 targets the compiler's builtin does not use this instruction */
 	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)p));
 #else
 	__builtin_prefetch(p, 1);
@@ -72,13 +71,13 @@ static inline void shm_expect_write(const void *p)
 struct shm_wqe {
 	uint64_t wr_id;
 	uint32_t num_sge;
-	uint32_t length; /* of all SGEs, saturated */
+	uint32_t length; /* sum of the lengths of the SGEs, limited to UINT32_MAX */
 	struct ibv_sge sge[];
 };
 
 /*
- * A receive queue, private to a queue pair or shared. The lock protects @taken. The owner posts at
- * @prod. A shared queue is completed out of order, so its slots are listed at @order_off.
+ * A receive queue, of a queue pair or shared. The lock protects @taken. The owner posts at @prod. A
+ * shared queue completes out of order, so the list at @order_off has the slots of its requests.
  */
 struct shm_rq {
 	struct lock lock;
@@ -86,18 +85,20 @@ struct shm_rq {
 	uint32_t size; /* a power of two */
 	uint32_t stride;
 	uint32_t max_sge;
-	uint32_t limit; /* of an armed shared queue, or 0 */
-	uint32_t rings; /* number of rings that the queue has had */
+	uint32_t limit; /* limit of a shared queue, while it is armed; else 0 */
+	uint32_t rings; /* how many rings the queue has had */
 	uint64_t wqe_off;
-	uint64_t order_off; /* uint32_t[size]; 0: the slot is the position */
+	uint64_t order_off; /* offset of uint32_t[size]; 0: the slot is the position */
 
-	uint64_t doing; /* the request being taken: see deliver.c */
+	uint64_t doing; /* the request that is being taken: see deliver.c */
 	uint32_t doing_cq;
 
 	uint32_t prod SHM_ALIGNED;
 };
 
-/* The operations that completion counters count, as bits of enum ibv_qp_attach_comp_cntr_op. */
+/*
+ * The operations that a completion counter may count, as bits of enum ibv_qp_attach_comp_cntr_op.
+ */
 enum shm_counted {
 	SHM_COUNT_SEND,
 	SHM_COUNT_RECV,
@@ -109,8 +110,9 @@ enum shm_counted {
 };
 
 /*
- * The lock of a queue pair is that of its receive queue, which is in another cache line: a
- * delivering peer writes there, while the owner reads the state when it posts.
+ * A queue pair has no lock of its own: the lock of its receive queue protects it. That lock is in
+ * another cache line, because a delivering peer writes to that line, and the owner reads the state
+ * when it posts.
  */
 struct shm_qp {
 	uint32_t qpn;   /* 0: no queue pair in this slot */
@@ -119,21 +121,21 @@ struct shm_qp {
 	uint32_t access;
 	uint32_t pd;
 	uint32_t recv_cq;
-	uint32_t srq;    /* index + 1, or 0 */
-	uint32_t async;  /* pipe of the context's events */
-	uint32_t serial; /* of the object, for events */
-	uint32_t resets; /* peers look the queue pair up again if it has changed */
+	uint32_t srq;    /* index of its SRQ + 1; or 0 */
+	uint32_t async;  /* pipe for the events of its context */
+	uint32_t serial; /* serial number of the object, for events */
+	uint32_t resets; /* number of resets: if it changes, peers look the queue pair up again */
 	uint32_t qkey;
 	uint8_t max_dest_rd;
 	uint8_t min_rnr_timer;
-	uint8_t established; /* COMM_EST was sent, or is not sent any more */
+	uint8_t established; /* COMM_EST was sent, or need not be sent any more */
 	uint8_t port;
 	uint8_t type;                 /* enum ibv_qp_type */
 	uint8_t mig_state;            /* enum ibv_mig_state */
-	uint8_t migrations;           /* requested by peers */
-	uint16_t pkey;                /* its partition, see port.h */
-	uint8_t counted;              /* bits of enum shm_counted that have a counter */
-	uint8_t counter[SHM_COUNTED]; /* slot + 1, or 0 */
+	uint8_t migrations;           /* number of path migrations that peers requested */
+	uint16_t pkey;                /* partition key, see port.h */
+	uint8_t counted;              /* bits of enum shm_counted: operations that have a counter */
+	uint8_t counter[SHM_COUNTED]; /* by operation: slot of its counter + 1, or 0 */
 	uint32_t claimed;             /* slot + 1 of a request whose message is arriving, or 0 */
 
 	struct shm_rq rq SHM_ALIGNED;
@@ -141,30 +143,30 @@ struct shm_qp {
 
 /* A completion counter: transport/count.c. */
 struct shm_comp_cntr {
-	uint64_t done; /* requests, or bytes */
+	uint64_t done; /* count of requests, or of bytes */
 	uint64_t errors;
 	uint32_t bytes;
 	uint32_t used;
 };
 
 struct shm_srq {
-	uint32_t serial; /* 0: none here */
+	uint32_t serial; /* 0: no counter in this slot */
 	uint32_t pd;
 	uint32_t async;
-	uint32_t srqn;  /* of XRC, or 0 */
-	uint32_t xrcd;  /* its domain */
-	uint32_t cq;    /* its completion queue */
-	uint32_t error; /* SRQ_ERR was sent: it accepts no more requests */
-	uint32_t tags;  /* capacity for tags, or 0: no tag matching */
+	uint32_t srqn;  /* number of an XRC SRQ; else 0 */
+	uint32_t xrcd;  /* XRC domain of an XRC SRQ */
+	uint32_t cq;    /* completion queue of an XRC SRQ */
+	uint32_t error; /* SRQ_ERR was sent: the SRQ accepts no more requests */
+	uint32_t tags;  /* maximum number of tagged buffers; 0: no tag matching */
 	uint64_t tm_off;
 	struct shm_rq rq SHM_ALIGNED;
 };
 
 enum shm_tag_state {
 	SHM_TAG_FREE,
-	SHM_TAG_POSTED,  /* can match from the next synchronization on */
-	SHM_TAG_ENABLED, /* matches */
-	SHM_TAG_MATCHED, /* until its completion is polled */
+	SHM_TAG_POSTED,  /* may match after the next synchronization */
+	SHM_TAG_ENABLED, /* may match */
+	SHM_TAG_MATCHED, /* matched; its completion is not polled yet */
 };
 
 /* A tagged buffer. */
@@ -175,42 +177,45 @@ struct shm_tag {
 	uint32_t handle;
 	uint32_t state; /* enum shm_tag_state */
 	uint32_t num_sge;
-	uint32_t length; /* of all SGEs */
+	uint32_t length; /* sum of the lengths of its SGEs */
 	struct ibv_sge sge[SHM_TAG_SGE];
 };
 
-/* The tag matching list of a shared queue, under its lock: transport/tag.c. */
+/* The tag matching list of a shared receive queue, whose lock protects it: transport/tag.c. */
 struct shm_tm {
 	uint32_t count;
 	uint32_t unexpected; /* number of messages without a match */
-	uint32_t synced;     /* of these, the program has acknowledged (IBV_OPS_TM_SYNC) */
+	uint32_t synced;     /* how many of these the program has acknowledged (IBV_OPS_TM_SYNC) */
 	uint32_t doing_cq;
-	uint64_t doing;              /* the match in progress, or 0; like shm_rq.doing */
-	uint32_t order[SHM_TAG_MAX]; /* slots, the oldest first */
+	uint64_t doing;              /* the match in progress, or 0; used like shm_rq.doing */
+	uint32_t order[SHM_TAG_MAX]; /* slots of the list, oldest first */
 	struct shm_tag tag[];
 };
 
-/* How a completion's payload gets into its buffers: by the poll, or before it (land.c). */
+/*
+ * Where a completion's payload is: it is copied into the buffers by the poll, or before it
+ * (land.c).
+ */
 enum {
-	SHM_LANDED,  /* in the buffers, or there is none */
-	SHM_INLINE,  /* in the entry */
-	SHM_BOUNCED, /* in the bounce ring of the queue */
+	SHM_LANDED,  /* in the buffers; or there is no payload */
+	SHM_INLINE,  /* in the entry of the CQ */
+	SHM_BOUNCED, /* in the bounce ring of the CQ */
 };
 
 enum {
-	SHM_CQE_DEAD = 1,      /* purged: about to be overwritten */
-	SHM_CQE_RECV = 2,      /* retires a receive request, else a send */
-	SHM_CQE_SRQ = 4,       /* of a shared queue */
-	SHM_CQE_LANDED = 8,    /* payload was copied to the buffers before the poll */
-	SHM_CQE_DATAGRAM = 16, /* the payload has space for a GRH in front */
+	SHM_CQE_DEAD = 1,      /* purged: it will be overwritten */
+	SHM_CQE_RECV = 2,      /* it retires a receive request; else a send */
+	SHM_CQE_SRQ = 4,       /* of a shared receive queue */
+	SHM_CQE_LANDED = 8,    /* the payload was copied into the buffers before the poll */
+	SHM_CQE_DATAGRAM = 16, /* the payload begins with space for a GRH */
 	SHM_CQE_TAGGED = 32,   /* imm is the tag of a flow rule */
-	SHM_CQE_MATCHING = 64, /* of a tag matching list: struct ibv_wc_tm_info is in its data */
+	SHM_CQE_MATCHING = 64, /* of a tag matching list: data has a struct ibv_wc_tm_info */
 };
 
 enum { SHM_CQE_INLINE = 72 };
 
 struct shm_cqe {
-	uint32_t seq; /* position + 1 once valid */
+	uint32_t seq; /* position + 1, when the entry is valid */
 	uint8_t status;
 	uint8_t opcode;
 	uint8_t wc_flags;
@@ -220,58 +225,60 @@ struct shm_cqe {
 	uint32_t imm;
 	uint32_t qpn;
 	uint32_t src_qp : 24, sl : 8;
-	uint32_t retire; /* position of a send or list operation, slot of a receive or tag */
-	uint16_t qp;     /* index; of the SRQ in @srq */
+	uint32_t retire; /* position of a send or list operation; slot of a receive or tag */
+	uint16_t qp;     /* index of the queue pair; the index of the SRQ is in @srq */
 	uint16_t srq;
 	uint8_t where;
 	uint8_t vendor_err;
 	uint16_t slid;
-	uint32_t bounce; /* offset of the payload */
+	uint32_t bounce; /* offset of the payload in the bounce ring */
 	uint64_t stamp;  /* ns, if requested */
 	uint8_t data[SHM_CQE_INLINE];
 } SHM_ALIGNED;
 
 enum {
-	SHM_CQ_EVENTS = 1, /* has a completion channel */
+	SHM_CQ_EVENTS = 1, /* the CQ has a completion channel */
 	SHM_CQ_STAMPS = 2,
-	SHM_CQ_LOSSY = 4,  /* completions that do not fit are dropped */
-	SHM_CQ_ASLEEP = 8, /* no thread checks for in-flight payload: wake the owner */
-	SHM_CQ_GROWS = 16, /* not all entries have memory allocated */
+	SHM_CQ_LOSSY = 4,  /* a completion that does not fit is dropped */
+	SHM_CQ_ASLEEP = 8, /* no thread checks for payload in flight: wake the owner */
+	SHM_CQ_GROWS = 16, /* memory is not allocated for all entries */
 };
 
 enum { SHM_ARM_NONE, SHM_ARM_SOLICITED, SHM_ARM_ANY };
 
 struct shm_cq {
-	struct lock lock; /* taken to add entries, not by polls */
+	struct lock lock; /* taken to add entries, but not to poll */
 	uint32_t prod;
-	uint32_t cqe;       /* number of entries; one more overruns the queue */
-	uint32_t cons_seen; /* @cons as last read, to avoid access to its cache line */
+	uint32_t cqe; /* number of entries; one more overruns the queue */
+	/* value of @cons when it was read last: reading it again would access its cache line */
+	uint32_t cons_seen;
 	uint32_t flags;
 	uint16_t overrun;
-	uint16_t written; /* senders write payload to memory, not into the queue */
-	uint32_t rings;   /* number of rings it has had */
+	uint16_t written; /* senders write payload directly to memory, not into the queue */
+	uint32_t rings;   /* how many rings the queue has had */
 	uint32_t size;    /* slots, a power of two */
 	uint64_t ring_off;
 	uint64_t bounce_off;
-	uint32_t bounce_prod; /* bytes */
+	uint32_t bounce_prod; /* bytes put into the bounce ring so far */
 	uint32_t bounce_seen;
-	uint32_t bounce_ready; /* bytes that have memory allocated */
-	uint32_t serial;       /* with SHM_CQ_GROWS: first position that has memory allocated */
-	/* with SHM_CQ_GROWS: the positions that have memory allocated start here */
+	uint32_t bounce_ready; /* bytes of the bounce ring that have memory */
+	uint32_t serial;       /* serial number of the object, for events */
+	/* with SHM_CQ_GROWS: first position whose memory is allocated */
 	uint32_t ready_from;
-	uint32_t ready; /* position after the last such */
+	uint32_t ready; /* position after the last one whose memory is allocated */
 
 	uint32_t cons SHM_ALIGNED;
 	uint32_t bounce_cons;
-	uint32_t landed; /* payload of entries before this one is in the buffers, without a poll */
+	/* the payload of entries before this position is in the buffers, without a poll */
+	uint32_t landed;
 
 	uint32_t armed SHM_ALIGNED;
-	uint32_t events;  /* sent to the channel */
-	uint32_t channel; /* pipe */
-	uint32_t async;   /* pipe */
+	uint32_t events;  /* number of events sent to the channel */
+	uint32_t channel; /* pipe of the completion channel */
+	uint32_t async;   /* pipe for asynchronous events */
 };
 
-/* A flag beside enum ibv_access_flags: the region has no memory. */
+/* A flag in addition to enum ibv_access_flags: the region has no memory. */
 #define SHM_MR_NULL (1u << 31)
 
 /* A memory region, or a memory window (window.c), which has no lkey. */
@@ -283,46 +290,46 @@ struct shm_mr {
 	uint64_t iova;
 	uint32_t access;
 	uint32_t pd;
-	uint32_t qpn;   /* of a bound window of type 2, or 0 */
+	uint32_t qpn;   /* of a bound window of type 2: number of its queue pair; else 0 */
 	uint32_t bound; /* rkey of a bound window; peers may invalidate it */
 } SHM_ALIGNED;
 
 /* Copy requests to the owner of the segment: see stage.c. */
 struct shm_stage {
-	uint32_t forbidden; /* peers may not use process_vm on this process */
-	uint32_t watched;   /* nor may this process on others: memcheck.h */
-	uint32_t ready;     /* jobs may be stored here */
-	uint32_t asked;     /* a futex */
-	uint32_t sleeping;  /* the owner's thread must be woken */
+	uint32_t forbidden; /* peers may not use process_vm calls on this process */
+	uint32_t watched;   /* this process may not use process_vm calls on others: memcheck.h */
+	uint32_t ready;     /* peers may store jobs */
+	uint32_t asked;     /* a futex: a copy is requested */
+	uint32_t sleeping;  /* the owner's thread sleeps, and must be woken */
 } SHM_ALIGNED;
 
 enum { SHM_JOBS = 4, SHM_JOB_BYTES = 128 << 10 };
 enum { SHM_JOB_IDLE, SHM_JOB_ASKED, SHM_JOB_SERVED, SHM_JOB_DONE };
 
 struct shm_job {
-	struct lock lock; /* of the requester */
-	uint32_t state;   /* a futex */
-	uint32_t waits;   /* the requester sleeps */
-	uint32_t write;   /* to the owner's memory; else from it */
+	struct lock lock; /* held by the requester */
+	uint32_t state;   /* SHM_JOB_IDLE ... SHM_JOB_DONE; a futex */
+	uint32_t waits;   /* the requester sleeps on @state */
+	uint32_t write;   /* copy to the owner's memory; else from it */
 	int32_t result;   /* 0 or -errno */
 	uint32_t count;
 	struct iovec iov[SHM_SGE_MAX];
 	uint8_t bytes[SHM_JOB_BYTES] __attribute__((aligned(4096)));
 };
 
-/* A process that has an XRC object open, and where its events are sent. */
+/* A process that has an XRC object open, and the pipe for its events. */
 struct shm_holder {
 	uint64_t instance;
 	uint32_t node;
-	uint32_t serial; /* of its object; 0: unused */
-	uint32_t index;  /* slot of the object in the process */
-	uint32_t async;  /* pipe */
+	uint32_t serial; /* serial of the object in that process; 0: unused */
+	uint32_t index;  /* slot of the object in that process */
+	uint32_t async;  /* pipe for its events */
 };
 
 struct shm_xrcd {
 	uint32_t id; /* 0: no domain in this slot */
 	uint32_t generation;
-	uint64_t dev, ino; /* of its file, or 0 */
+	uint64_t dev, ino; /* device and inode of its file; or 0 */
 	struct shm_holder holder[SHM_HOLDERS];
 };
 
@@ -330,20 +337,20 @@ struct shm_xrcd {
 struct shm_xrc_qp {
 	struct shm_qp qp;
 	uint32_t xrcd;
-	struct lock modifying; /* held while @attr and the state are changed */
+	struct lock modifying; /* held while the state and ibv_qp_attr are changed */
 	struct ibv_qp_attr attr;
 	struct shm_holder holder[SHM_HOLDERS];
-	/* the process that takes its packets from other machines: network.c; 0: none */
+	/* the process that takes the packets from other machines for it: network.c; 0: none */
 	uint64_t taker;
 	uint32_t taker_node;
 } SHM_ALIGNED;
 
 /*
- * The XRC objects that may outlive the process that created them: in the registry's file, changed
- * with its lock held.
+ * The XRC objects, which may outlive the process that created them. They are in the registry's
+ * file, whose lock is held while they are changed.
  */
 struct shm_xrc {
-	uint32_t high_xrcd; /* entries from here on were never used */
+	uint32_t high_xrcd; /* entries from these indexes on were never used */
 	uint32_t high_qp;
 	struct shm_xrcd xrcd[SHM_XRCD_MAX];
 	struct shm_xrc_qp qp[SHM_XRC_QP_MAX];
@@ -356,7 +363,7 @@ enum {
 	SHM_RSS_KEY = 40,
 };
 
-/* Fields that can be hashed (enum ibv_rx_hash_fields). */
+/* The fields that can be hashed (enum ibv_rx_hash_fields). */
 enum {
 	SHM_RSS_FIELDS = IBV_RX_HASH_SRC_IPV4 | IBV_RX_HASH_DST_IPV4 | IBV_RX_HASH_SRC_IPV6 |
 			 IBV_RX_HASH_DST_IPV6 | IBV_RX_HASH_SRC_PORT_TCP |
@@ -367,18 +374,19 @@ enum {
 /* A flow rule: selects packets that a queue pair receives. */
 struct shm_flow {
 	uint32_t qpn;      /* 0: an unused slot */
-	uint32_t priority; /* 0 is the best */
+	uint32_t priority; /* the lowest number is the highest priority */
 	uint8_t type;      /* enum ibv_flow_attr_type */
-	uint8_t layers;    /* required headers (packet.h) */
-	bool passes_on;    /* other rules may match the packet, too */
+	uint8_t layers;    /* headers that the packet must have (packet.h) */
+	bool passes_on;    /* other rules may match the same packet */
 	bool drop;
-	uint32_t tag; /* for received packets, or 0 */
+	uint32_t tag; /* tag for received packets; or 0 */
 	struct packet val, mask;
-	uint64_t packets, bytes; /* that it got */
-	uint32_t spread;         /* number of targets to spread packets over, or 0 */
-	uint64_t fields;         /* fields that are hashed for that (enum ibv_rx_hash_fields) */
+	uint64_t packets, bytes; /* number of packets and bytes that matched */
+	uint32_t spread;         /* number of targets over which packets are distributed; or 0 */
+	/* fields that are hashed to choose a target (enum ibv_rx_hash_fields) */
+	uint64_t fields;
 	uint8_t key[SHM_RSS_KEY];
-	uint32_t target[SHM_RSS_MAX]; /* queue pair numbers */
+	uint32_t target[SHM_RSS_MAX]; /* numbers of the target queue pairs */
 };
 
 struct shm_seg {
@@ -386,13 +394,13 @@ struct shm_seg {
 	uint32_t version;
 	uint32_t node;
 	uint64_t instance;
-	uint32_t gone;        /* its process has left the fabric normally */
-	uint32_t ports_down;  /* by a fault: bits, from 1 */
-	uint64_t mr_parts[2]; /* bits of the parts that have memory allocated */
+	uint32_t gone;        /* the process has left the fabric normally */
+	uint32_t ports_down;  /* ports that a fault has taken down: bits, from 1 */
+	uint64_t mr_parts[2]; /* bits of the parts of the table of regions that have memory */
 	struct lock atomics SHM_ALIGNED;
 	struct shm_stage stage;
-	uint32_t payload_waits SHM_ALIGNED; /* a futex: counts calls for the thread of land.c */
-	uint32_t payload_asked;             /* and calls that cannot wait */
+	uint32_t payload_waits SHM_ALIGNED; /* a futex: counts wake-ups of the thread of land.c */
+	uint32_t payload_asked;             /* counts requests of senders to copy payload at once */
 	struct shm_qp qp[SHM_QP_MAX] SHM_ALIGNED;
 	struct shm_cq cq[SHM_CQ_MAX];
 	struct shm_srq srq[SHM_SRQ_MAX];
@@ -400,7 +408,7 @@ struct shm_seg {
 	struct shm_job job[SHM_JOBS];
 	struct shm_comp_cntr comp_cntr[SHM_COMP_CNTR_MAX];
 	struct lock flow_lock SHM_ALIGNED;
-	uint32_t flows; /* further entries were never used */
+	uint32_t flows; /* number of entries used so far */
 	struct shm_flow flow[SHM_FLOW_MAX] SHM_ALIGNED;
 	uint8_t heap[] __attribute__((aligned(4096)));
 };
@@ -414,8 +422,8 @@ enum { SHM_MR_PART = 1024 };
 _Static_assert((1 << SHM_MR_BITS) / SHM_MR_PART == 128, "one bit for each");
 
 /*
- * Does the table of regions have memory at @slot? Any key may be looked up, and reading a page
- * without memory would allocate it, or raise SIGBUS.
+ * Is memory allocated for @slot of the table of regions? A peer may look up any key, and reading a
+ * page without memory would allocate it, or raise SIGBUS.
  */
 static inline bool shm_has_mr(const struct shm_seg *seg, uint32_t slot)
 {

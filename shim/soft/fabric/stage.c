@@ -5,17 +5,18 @@
  * an operation stores the bytes in the segment of the target, a piece at a time, and the target
  * copies them; reads work in the reverse direction:
  *
- * 	requester                       owner of the segment
- * 	job: IDLE -> ASKED   asked = 1 ->
- * 	                                ASKED -> SERVED, copy
- * 	                             <- DONE
+ *	requester                       owner of the segment
+ *	job: IDLE -> ASKED   asked = 1 ->
+ *	                                ASKED -> SERVED, copy
+ *	                             <- DONE
  *
- * A job is executed by any thread of the owner that polls or waits for a job itself, or else by its
- * helper: a thread that is started when a peer connects that will need it, or requests a copy, and
- * sleeps otherwise. Copying takes no lock of the fabric, so the requester may hold any.
+ * A job is executed by any thread of the owner that polls, or that waits for its own job; or else
+ * by the owner's helper. This thread is started when a peer that will need it connects, or when a
+ * copy is requested; it sleeps most of the time. Copying takes no lock of the fabric, so the
+ * requester may hold any lock.
  *
- * A job that has not been begun can be withdrawn; the whole operation is tried again later
- * (CARRY_LATER). The job of a dead requester is withdrawn by the next one.
+ * The requester can withdraw a job that has not begun, and tries the whole operation again later
+ * (CARRY_LATER). The next requester withdraws the job of a dead one.
  *
  * The owner trusts no peer: it copies only to and from regions in its own private table, and checks
  * that the memory is still mapped.
@@ -41,9 +42,9 @@
 
 enum {
 	SPINS = 2000,
-	NAP = 1000000,      /* ns between checks of the peer */
-	TRY = 20000000,     /* ns until a job must be begun */
-	STUCK = 1000000000, /* ns from then until it must be done */
+	NAP = 1000000,      /* ns between checks of whether the peer is alive */
+	TRY = 20000000,     /* ns until a job must have begun */
+	STUCK = 1000000000, /* ns from then until the job must be done */
 };
 
 static pthread_mutex_t serving = PTHREAD_MUTEX_INITIALIZER;
@@ -55,11 +56,11 @@ static uint32_t stopping;
 /* The regions of this process, by slot: the private table of memory that peers may have copied. */
 struct region {
 	void *memory;
-	size_t bytes; /* 0: none here */
+	size_t bytes; /* 0: no region in this slot */
 };
 
 static struct region regions[SHM_MR_MAX];
-static uint32_t num_regions; /* entries from here on were never used */
+static uint32_t num_regions; /* entries from this index on were never used */
 
 static void sleep_on(uint32_t *word, uint32_t value, const struct timespec *limit)
 {
@@ -81,7 +82,10 @@ static void relax_cpu(unsigned int n)
 #endif
 }
 
-/* Sequentially consistent with await_jobs(): at least one thread sees the other's store. */
+/*
+ * Wake the owner. Sequentially consistent with await_jobs(): at least one of the threads sees the
+ * other's store.
+ */
 static void wake_owner(struct shm_stage *stage)
 {
 	__atomic_store_n(&stage->asked, 1, __ATOMIC_SEQ_CST);
@@ -89,7 +93,7 @@ static void wake_owner(struct shm_stage *stage)
 		wake_sleepers(&stage->asked);
 }
 
-/* The owner's half */
+/* Functions of the owner */
 
 static bool region_holds(const struct region *region, uintptr_t addr, size_t len)
 {
@@ -103,7 +107,7 @@ static bool region_holds(const struct region *region, uintptr_t addr, size_t len
 	return off <= bytes && len <= bytes - off;
 }
 
-/* Is it registered? With the serving mutex held, like every removal. */
+/* Is the memory registered? Callers hold the serving mutex, as for removing a region. */
 static bool is_registered(const struct iovec *iov)
 {
 	uint32_t i, n, count = __atomic_load_n(&num_regions, __ATOMIC_ACQUIRE);
@@ -120,7 +124,7 @@ static bool is_registered(const struct iovec *iov)
 	return false;
 }
 
-/* Copy the list to private memory, and check it. */
+/* Copy the list of a job to private memory, and check it. */
 static int read_job_list(const struct shm_job *job, bool write, struct copy_list *list,
 			 size_t *ret_len)
 {
@@ -179,7 +183,7 @@ static void serve_job(struct shm_job *job)
 		wake_sleepers(&job->state);
 }
 
-/* Execute the jobs of all peers; with the serving mutex held. */
+/* Execute the jobs of all peers. Callers hold the serving mutex. */
 static void serve_all(void)
 {
 	struct shm_stage *stage = &segment_own->stage;
@@ -248,7 +252,7 @@ void stage_serve(void)
 	pthread_mutex_unlock(&serving);
 }
 
-/* With the object mutex held, like the next two functions. */
+/* Callers of this and the next two functions hold the object mutex. */
 void stage_add_region(uint32_t slot, void *memory, size_t bytes)
 {
 	regions[slot].memory = memory;
@@ -269,7 +273,9 @@ void stage_remove_region(uint32_t slot)
 	stage_move_region(slot, NULL, 0);
 }
 
-/* The helper sleeps on a word that peers can write: wake it until it has ended. */
+/*
+ * Wait for the helper to end. It sleeps on a word that peers can write: wake it until it has ended.
+ */
 static void join_helper(void)
 {
 	struct timespec limit;
@@ -302,9 +308,12 @@ void stage_forget(void)
 	num_regions = 0;
 }
 
-/* The requester's half */
+/* Functions of the requester */
 
-/* If the kernel forbids this process to copy to a peer, it probably also forbids the peer. */
+/*
+ * If the kernel forbids this process to copy to a peer, it probably also forbids the peer to copy
+ * to this process.
+ */
 void stage_expect(const struct peer *peer)
 {
 	if (peer->seg != segment_own &&
@@ -312,7 +321,7 @@ void stage_expect(const struct peer *peer)
 		start_helper();
 }
 
-/* Withdraw the job of a dead requester. */
+/* Is @job free? Withdraw the job of a dead requester first. */
 static bool is_free(struct shm_job *job)
 {
 	uint32_t state = __atomic_load_n(&job->state, __ATOMIC_ACQUIRE);
@@ -343,7 +352,7 @@ static struct shm_job *claim_job(struct shm_seg *seg)
 	return NULL;
 }
 
-/* Sleep for a short time, or until the state of @job is not @state any more. */
+/* Sleep for a short time, or until the state of @job differs from @state. */
 static void await_change(struct shm_job *job, uint32_t state)
 {
 	struct timespec limit = { .tv_nsec = NAP };

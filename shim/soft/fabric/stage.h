@@ -7,29 +7,32 @@
 #include "shim/soft/fabric/peer.h"
 
 /*
- * As copy_put() and copy_get(), to another process. Also -EAGAIN: the process did not answer for
- * some milliseconds, and nothing of the last piece has been or will be copied.
+ * Like copy_put() and copy_get() with another process; also -EAGAIN: that process did not answer
+ * for some milliseconds, and the last piece was not and will not be copied.
  */
 int stage_put(struct peer *peer, struct copy_list *local, struct copy_list *remote);
 int stage_get(struct peer *peer, struct copy_list *local, struct copy_list *remote);
 
-/* Called on connecting to @peer: start the helper if @peer will need this process to copy. */
+/*
+ * Called when a queue pair connects to @peer: start the helper if @peer will need this process to
+ * copy.
+ */
 void stage_expect(const struct peer *peer);
 
-/* Is a copy requested? One load; only while the fabric is joined. */
+/* Has a peer requested a copy? One load; call it only while the fabric is joined. */
 static inline bool stage_asked(void)
 {
 	/* pairs with the store of wake_owner() */
 	return unlikely(__atomic_load_n(&segment_own->stage.asked, __ATOMIC_ACQUIRE));
 }
 
-/* Execute the requested copies, unless another thread does. */
+/* Execute the requested copies, unless another thread is doing that. */
 void stage_serve(void);
 
 /*
- * Allow peers to copy from and to the region in @slot of the table of keys, at @memory; move it;
- * and remove it. After stage_move_region() and stage_remove_region(), nothing copies from or to the
- * old memory.
+ * Allow peers to copy from and to the region in @slot of the table of keys, at @memory; change its
+ * memory; end it. When stage_move_region() or stage_remove_region() returns, no copy uses the old
+ * memory any more.
  */
 void stage_add_region(uint32_t slot, void *memory, size_t bytes);
 void stage_move_region(uint32_t slot, void *memory, size_t bytes);

@@ -1,7 +1,7 @@
 /*
  * Text files named by an environment variable
  *
- * A link is followed: the user chose the file.
+ * Links are followed, since the user chose the file.
  */
 #include "shim/soft/fabric/text.h"
 

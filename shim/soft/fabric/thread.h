@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 /*
- * Run @run(@arg) in a thread with all signals blocked, so that the program's threads get them. It
- * is detached if @ret_thread is NULL. False if it cannot be created.
+ * Run @run(@arg) in a new thread with all signals blocked, so that the program's threads get them.
+ * If @ret_thread is NULL the thread is detached. False: it could not be created.
  */
 bool thread_start(void *(*run)(void *), void *arg, pthread_t *ret_thread);

@@ -1,9 +1,9 @@
 /*
- * Finding the wire's address
+ * Finding the address of the network
  *
  * VERBATIM_SOFT_WIRE is an address or the name of an interface, whose first IPv4 address is taken,
  * or else its first IPv6 address that is not link-local. With ",all" at the end, pairs within the
- * fabric use the wire, too.
+ * fabric use the network, too.
  */
 #include "shim/soft/fabric/uplink.h"
 
@@ -24,12 +24,12 @@ enum { HEADERS = 40 + 8 + 12 + 4 + 28 + 4 + 4, ANY_PORT = 4791 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct uplink found;
-static char wanted[100];  /* empty: no wire */
-static const char *wrong; /* NULL: the address was found */
+static char wanted[100];  /* value of VERBATIM_SOFT_WIRE; empty: no network */
+static const char *wrong; /* what is wrong with it; NULL: the address was found */
 
 /*
- * The longest path MTU of packets that fits a link MTU of @bytes, with the headers of IPv6 and UDP
- * and the longest of RoCE; 0: none.
+ * The largest path MTU whose packets fit into a link MTU of @bytes, with the headers of IPv6 and
+ * UDP and the longest headers of RoCE; 0: none.
  */
 static enum ibv_mtu fit_mtu(uint32_t bytes)
 {
@@ -73,7 +73,7 @@ static bool parse_address(const char *text, struct in6_addr *to)
 	return true;
 }
 
-/* The better of two addresses of an interface has the higher rank; 0: none. */
+/* The rank of an address of an interface: the highest one is used; 0: it cannot be used. */
 static int rank_address(const struct in6_addr *addr)
 {
 	if (IN6_IS_ADDR_V4MAPPED(addr))
@@ -115,7 +115,7 @@ static void query_interface(void)
 		wrong = "cannot be queried";
 	else
 		found.mtu = fit_mtu(request.ifr_mtu);
-	/* last, as these share memory */
+	/* last, since the fields of a request share memory */
 	if (!wrong && ioctl(fd, SIOCGIFHWADDR, &request) == 0)
 		memcpy(found.mac, request.ifr_hwaddr.sa_data, sizeof(found.mac));
 	if (!wrong && !found.mtu)
@@ -200,7 +200,7 @@ static bool has_route(const struct in6_addr *to)
 	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	bool has;
 
-	if (fd < 0) /* IPv6 is off: sending will report the error */
+	if (fd < 0) /* IPv6 is disabled: sending will report the error */
 		return errno == EAFNOSUPPORT;
 	has = connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0;
 	close(fd);

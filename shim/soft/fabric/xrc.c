@@ -1,13 +1,13 @@
 /*
  * XRC domains and receive queue pairs
  *
- * They outlive the process that created them while another one holds them, so they are in the
- * registry's file. A receive queue pair is only a connection: each message names its destination, a
- * shared queue.
+ * They may outlive the process that created them, while another process holds them; so they are in
+ * the registry's file. A receive queue pair is only a connection: each message names its
+ * destination, a shared receive queue.
  *
- * 	domain: file, holders	<-- queue pair: state, attributes, holders
- * 	      ^
- * 	      +-- shared receive queue (in its process's segment)
+ *	domain: file, holders	<-- queue pair: state, attributes, holders
+ *	      ^
+ *	      +-- shared receive queue (in its process's segment)
  *
  * A holder's serial number is written last and cleared first, so that a process that dies in
  * between is not a holder.
@@ -62,7 +62,7 @@ static bool has_holder(const struct shm_holder *holders)
 
 typedef bool alive_fn(uint32_t node, uint64_t instance);
 
-/* Remove the dead holders. Is one left? */
+/* Remove dead holders. Returns whether a holder is left. */
 static bool drop_dead_holders(struct shm_holder *holders, alive_fn *alive)
 {
 	struct shm_holder *h;
@@ -156,8 +156,8 @@ void xrc_close_domain(uint32_t id, uint32_t serial)
 }
 
 /*
- * The locks are not initialised: a peer that still knows an earlier queue pair in this slot may
- * hold them.
+ * Initialise a queue pair, but not its locks: a peer that still knows an earlier queue pair in this
+ * slot may hold them.
  */
 static void init_qp(struct shm_xrc_qp *qp, uint32_t domain)
 {
@@ -291,8 +291,8 @@ void xrc_notify(const struct shm_xrc_qp *qp, int type)
 }
 
 /*
- * A process that joins cannot take locks yet, and this function needs none: a peer that still
- * delivers through a queue pair without holders finds it in RESET.
+ * A process that is joining cannot take locks yet, and this function needs none: a peer that still
+ * delivers to a queue pair without holders finds it in RESET.
  */
 void xrc_sweep(alive_fn *registered)
 {

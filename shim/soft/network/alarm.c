@@ -1,8 +1,8 @@
 /*
  * Waking the thread of the network for a timer
  *
- * Most timers never expire: an answer ends them. So the thread is woken only for a timer that
- * expires before the thread would wake anyway, and it looks at all timers only when it wakes.
+ * Most timers never expire, since an answer stops them. So the thread is woken only for a timer
+ * that expires before the thread would wake anyway, and it checks all timers when it wakes.
  */
 #include "shim/soft/network/alarm.h"
 
@@ -39,7 +39,7 @@ void alarm_ring(void)
 	eventfd_t one = 1;
 
 	if (write(fd, &one, sizeof(one)) < 0)
-		errno = saved; /* it is readable already */
+		errno = saved; /* a failed write means that it is readable already */
 }
 
 void alarm_set(struct network_qp *n, uint64_t due)

@@ -4,24 +4,27 @@
  */
 #include "shim/soft/network/network_qp.h"
 
-/* Called again in a child. 0 or -errno. */
+/* Open the descriptor; a child calls it again. 0 or -errno. */
 int alarm_open(void);
 void alarm_close(void);
 
-/* Set the timer of @n, or stop it, if @due is 0; with the lock of its send queue held. */
+/* Set the timer of @n to expire at @due; 0: stop it. Callers hold the lock of its send queue. */
 void alarm_set(struct network_qp *n, uint64_t due);
 
-/* Something other than a timer of a queue pair is due at @due. */
+/* The thread must also wake at @due, for something other than a timer of a queue pair. */
 void alarm_expect(uint64_t due);
 
-/* Wake the thread that waits for the timers. */
+/* Wake the thread that waits for timers. */
 void alarm_ring(void);
 
-/* A descriptor that is readable after alarm_ring() or a timer that is earlier than expected. */
+/*
+ * A descriptor that becomes readable after alarm_ring(), or when a timer is set that expires
+ * earlier than expected.
+ */
 int alarm_fd(void);
 /*
- * Called by that thread before it looks at the timers, and afterwards with the earliest or
- * UINT64_MAX.
+ * alarm_begin(): the thread is about to check the timers. alarm_wait_for(): it has checked them;
+ * @due is the earliest time, or UINT64_MAX.
  */
 void alarm_begin(void);
 void alarm_wait_for(uint64_t due);

@@ -1,7 +1,7 @@
 /*
  * Datagrams: each is one packet
  *
- * The receiver finds the packet's IP header in front of the payload (grh.c).
+ * The packet's IP header is written in front of the payload (grh.c).
  */
 #include "shim/soft/network/datagrams.h"
 
@@ -37,7 +37,9 @@ int datagrams_send(struct soft_qp *qp, const struct soft_wr *wr, uint32_t qkey,
 	return IBV_WC_SUCCESS;
 }
 
-/* The packet's IP header or GRH, made anew as the sender's address handle would make it. */
+/*
+ * Rebuild the packet's IP header or GRH from its fields, as the sender's address handle builds it.
+ */
 static void make_grh(const struct arrival *a, bool imm, struct soft_ah *ah, struct ibv_grh *grh)
 {
 	union ibv_gid sgid;

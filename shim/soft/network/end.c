@@ -1,9 +1,9 @@
 /*
  * The receiving end of a packet
  *
- * It is that of the queue pair itself. With XRC it is that of the shared queue which the packet
- * names, of this process or of another one of the fabric, whose memory is then copied as for
- * requests within the fabric.
+ * Usually it is the queue pair itself. With XRC it is the shared receive queue that the packet
+ * names. If this queue belongs to another process of the fabric, the memory of that process is
+ * accessed as for requests within the fabric.
  */
 #include "shim/soft/network/end.h"
 

@@ -1,18 +1,18 @@
 /*
  * Receiving packets
  *
- * Nothing that arrives is trusted: a packet is dropped unless its length, opcode and ICRC are good,
- * its queue pair exists, has that transport and partition, and is connected to the address that it
- * comes from. (A datagram may come from anywhere, if it knows the Q_Key.) What a queue pair does
- * with it is in requester.c, responder.c and datagrams.c.
+ * Nothing that arrives is trusted: a packet is dropped unless its length, opcode and ICRC are
+ * valid, its queue pair exists, has the packet's transport and partition, and is connected to the
+ * packet's source address. (A datagram with the right Q_Key may come from any address.)
+ * requester.c, responder.c and datagrams.c process the packet for the queue pair.
  *
- * A batch of packets is taken at once; then the queue pairs that owe answers send them, which makes
- * one acknowledge of many. The kernel gives packets of one length that follow each other together
- * (UDP_GRO).
+ * A batch of packets is received at once; then the queue pairs send their answers, so that one
+ * acknowledge answers several packets. The kernel joins consecutive packets of equal length into
+ * one message (UDP_GRO).
  *
- * Empty polls receive, too (pending_receive): a program that polls gets its packets sooner than the
- * thread would wake. While it polls all the time, the thread only looks from time to time whether
- * it still does.
+ * Empty polls receive, too (pending_receive): a program that polls gets its packets earlier than
+ * the thread would wake. While the program polls continuously, the thread only checks from time to
+ * time whether it still does.
  */
 #include "shim/soft/network/engine.h"
 
@@ -46,16 +46,17 @@
 enum {
 	BATCH = 8,
 	PACKET_MAX = HEADER_MAX + 4096 + 3 + HEADER_ICRC,
-	TRAIN_MAX = 65536, /* of packets that the kernel has put together */
+	TRAIN_MAX = 65536, /* bytes of the packets that the kernel has joined into one message */
 	HANDED = 32,
-	HANDED_POLLS = 8, /* empty polls between looks at what other processes handed over */
+	/* empty polls between looks at the packets that other processes have passed on */
+	HANDED_POLLS = 8,
 	CONTROL_MAX = 128,
 	BUCKETS = 1024,
 	TRIES = 256,    /* attempts to lock a send queue */
-	SOON = 50000,   /* ns until a timer is tried again */
-	LOOK = 1000000, /* ns between checks whether the program polls */
-	OFTEN = 100,    /* polls in that time, if it does */
-	TELLING = 200,  /* ms until another process has announced its use of the port */
+	SOON = 50000,   /* ns until a timer is tried again, if the send queue was busy */
+	LOOK = 1000000, /* ns between checks of whether the program polls */
+	OFTEN = 100,    /* the program polls if it has polled so often in this time */
+	TELLING = 200,  /* ms within which another process announces that it uses the port */
 };
 
 struct inbox {
@@ -68,7 +69,7 @@ struct inbox {
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct network_qp *table[BUCKETS];
-static struct network_qp *touched; /* they owe answers */
+static struct network_qp *touched; /* list of the queue pairs that owe answers */
 static struct inbox *inbox;
 static pthread_t thread;
 static bool running, stopping;
@@ -115,7 +116,10 @@ static void unmark_owing(struct network_qp *n)
 		*p = n->next_touched;
 }
 
-/* Another structure of the same number may take part: XRC queue pairs are opened several times. */
+/*
+ * Remove @qp. XRC queue pairs can be opened several times: another structure with the same number
+ * may take part.
+ */
 struct network_qp *engine_remove(const struct soft_qp *qp)
 {
 	struct network_qp **at, *n;
@@ -131,7 +135,7 @@ struct network_qp *engine_remove(const struct soft_qp *qp)
 	return n;
 }
 
-/* Lock the send queue. False: it was busy for too long, and the packet is lost. */
+/* Lock the send queue. False: it was busy for too long, and the packet counts as lost. */
 static bool lock_send_queue(struct soft_qp *qp)
 {
 	unsigned int i;
@@ -144,7 +148,7 @@ static bool lock_send_queue(struct soft_qp *qp)
 	return false;
 }
 
-/* The queue pair failed as a responder: flush its requests. */
+/* The queue pair has failed as a responder: flush its send requests. */
 static void flush_failed(struct network_qp *n)
 {
 	if (n->qp->xrc || !lock_send_queue(n->qp))
@@ -153,7 +157,10 @@ static void flush_failed(struct network_qp *n)
 	lock_drop(&n->qp->sq.lock);
 }
 
-/* The send queue is busy: keep an acknowledge for later. It says all that those before it say. */
+/*
+ * The send queue is busy: store an acknowledge for later. It replaces an earlier one, which it
+ * includes.
+ */
 static void store_acknowledge(struct network_qp *n, const struct arrival *a)
 {
 	if (opcode_info(a->header.bth.opcode)->kind != OPCODE_ACK)
@@ -197,7 +204,7 @@ static void receive_wire_request(struct network_qp *n, const struct arrival *a)
 	mark_owing(n);
 }
 
-/* XRC queue pairs have one direction each. */
+/* Pass a packet to the requester or responder. An XRC queue pair has only one of the two. */
 static void dispatch_packet(struct network_qp *n, const struct arrival *a)
 {
 	bool request = opcode_info(a->header.bth.opcode)->kind <= OPCODE_ATOMIC;
@@ -235,7 +242,10 @@ static void read_sender(const struct sockaddr_storage *sa, struct handover_origi
 	memcpy(origin->from.s6_addr + 12, &in->sin_addr, sizeof(in->sin_addr));
 }
 
-/* @ret_size: of each packet but the last, if there are several. */
+/*
+ * Read the control messages. *@ret_size: the size of each packet but the last, if there are
+ * several.
+ */
 static void read_control(struct msghdr *msg, struct handover_origin *a, size_t *ret_size)
 {
 	struct cmsghdr *c;
@@ -254,7 +264,7 @@ static void read_control(struct msghdr *msg, struct handover_origin *a, size_t *
 	}
 }
 
-/* Read and check headers, payload and ICRC. */
+/* Read and check the headers, payload and ICRC of a packet. */
 static bool read_packet(struct arrival *a, const struct handover_origin *origin, uint8_t *packet,
 			size_t len)
 {
@@ -281,7 +291,7 @@ static bool read_packet(struct arrival *a, const struct handover_origin *origin,
 	return a->len || !a->header.bth.pad;
 }
 
-/* Members in other processes have a copy of their own. */
+/* Deliver to the group's members in this process: other processes receive their own copies. */
 static void deliver_to_group(const struct arrival *a)
 {
 	static struct mcast_groups known;
@@ -308,7 +318,7 @@ static struct network_qp *find_receiver(const struct arrival *a)
 	return n && n->qp->xrc && !xrc_is_taker(n->qp->xrc) ? NULL : n;
 }
 
-/* Returns false if another process may have the queue pair. */
+/* Deliver the packet. Returns false if another process may have the queue pair. */
 static bool deliver_arrival(const struct arrival *a)
 {
 	struct network_qp *n;
@@ -327,7 +337,7 @@ static bool deliver_arrival(const struct arrival *a)
 	return n;
 }
 
-/* Another process received it. */
+/* Deliver a packet that another process received and passed on. */
 static void receive_handed_packet(const struct handover_origin *origin, uint8_t *packet, size_t len)
 {
 	struct arrival a = { 0 };
@@ -336,7 +346,7 @@ static void receive_handed_packet(const struct handover_origin *origin, uint8_t 
 		deliver_arrival(&a);
 }
 
-/* @held: packets of the same train that are not delivered yet */
+/* Process a packet. @held: joined packets of the same train that are not delivered yet. */
 static void receive_packet(const struct handover_origin *origin, uint8_t *packet, size_t len,
 			   struct arrival *held)
 {
@@ -387,7 +397,7 @@ static int receive_handed(void)
 	return n - 1;
 }
 
-/* Send the answers to all packets of a batch together. */
+/* Send the answers to all packets of the batch. */
 static void send_answers(void)
 {
 	struct network_qp *n = touched, *next;
@@ -401,7 +411,7 @@ static void send_answers(void)
 	}
 }
 
-/* Prepare the first @n entries, which were used. */
+/* Prepare the first @n entries of the inbox again after use. */
 static void prepare_inbox(int n)
 {
 	int i;
@@ -419,7 +429,7 @@ static void prepare_inbox(int n)
 	}
 }
 
-/* Packets to @to. Returns their number, or -1. */
+/* Receive packets that were sent to @to. Returns their number, or -1. */
 static int receive_from(int fd, const struct in6_addr *to)
 {
 	int n = recvmmsg(fd, inbox->msgs, BATCH, MSG_DONTWAIT, NULL), i;
@@ -442,7 +452,10 @@ static bool receive_groups(void)
 	return any;
 }
 
-/* @handed: also what other processes have handed over. Returns whether there may be more. */
+/*
+ * Receive a batch of packets. @handed: also packets that other processes have passed on. Returns
+ * whether there may be more.
+ */
 static bool receive_batch(bool handed)
 {
 	bool any = receive_from(sockets_receive_fd(), &uplink_get()->addr) > 0;
@@ -468,7 +481,7 @@ static void expire_qp_timer(struct network_qp *n)
 	lock_drop(&n->qp->sq.lock);
 }
 
-/* Returns when to look at it again. */
+/* Run the timers of a queue pair. Returns when to check them again, ns. */
 static uint64_t run_qp_timers(struct network_qp *n, uint64_t now)
 {
 	uint64_t due = __atomic_load_n(&n->due, __ATOMIC_SEQ_CST);
@@ -516,7 +529,7 @@ static bool receive_for_poll(void)
 	return any;
 }
 
-/* Has the program polled all the time since the last call? */
+/* Has the program polled continuously since the last call? */
 static bool does_program_poll(void)
 {
 	uint32_t polls = __atomic_load_n(&vain_polls, __ATOMIC_RELAXED);
@@ -526,7 +539,7 @@ static bool does_program_poll(void)
 	return often;
 }
 
-/* All that may be readable, but the alarm, which is first. */
+/* List all descriptors to wait for: the alarm first, then the sockets. */
 static unsigned int list_sockets(struct pollfd *fds)
 {
 	struct in6_addr addr;
@@ -545,7 +558,7 @@ static unsigned int list_sockets(struct pollfd *fds)
 	return n;
 }
 
-/* Sleep until a packet arrives or a timer expires; while the program polls, for LOOK ns at most. */
+/* Sleep until a packet arrives or a timer expires; while the program polls, at most for LOOK ns. */
 static void wait_for_work(bool polled)
 {
 	struct pollfd fds[3 + GROUPS_MAX] = { 0 };
@@ -558,7 +571,8 @@ static void wait_for_work(bool polled)
 	ts = (struct timespec){ ns / 1000000000, ns % 1000000000 };
 	ppoll(fds, polled ? 1 : n, !polled && due == UINT64_MAX ? NULL : &ts, NULL);
 	if (fds[0].revents)
-		alarm_wait_for(0); /* look at all timers */
+		/* until then, a new timer need not wake the thread: it will check all of them */
+		alarm_wait_for(0);
 }
 
 static void *run_engine(void *unused)
@@ -578,8 +592,8 @@ static void *run_engine(void *unused)
 }
 
 /*
- * Another process of the fabric may have just taken the port: it tells others a moment later, and
- * this one then shares it.
+ * Another process of the fabric may have just taken the port: it announces that a moment later, and
+ * this process can then share the port.
  */
 static int open_sockets(void)
 {
@@ -658,7 +672,7 @@ void engine_stop(void)
 	__atomic_store_n(&stopping, true, __ATOMIC_RELEASE);
 	alarm_ring();
 	pthread_join(thread, NULL);
-	engine_lock(); /* a poll may still be receiving */
+	engine_lock(); /* wait for a poll that may still be receiving */
 	running = false;
 	impair_clear();
 	close_all();

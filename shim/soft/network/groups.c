@@ -1,9 +1,9 @@
 /*
  * Joining multicast groups
  *
- * A socket that is bound to a group's address gets the packets to it, and each process of the
- * fabric gets a copy. Groups are left when the engine ends: what arrives for one that no queue pair
- * is attached to any more is dropped.
+ * A socket that is bound to a group's address receives the packets to the group; each process of
+ * the fabric receives a copy. Groups are left only when the engine ends: packets for a group
+ * without attached queue pairs are dropped.
  */
 #include "shim/soft/network/groups.h"
 

@@ -4,10 +4,11 @@
  * Each process has a UDP socket on the loopback interface, and a file in the fabric directory with
  * its port and a secret:
  *
- * 	| secret | origin | packet |
+ *	| secret | origin | packet |
  *
- * Only processes of this user can read the secret, so nothing else can pretend that a packet came
- * from the peer's address. The receiving process checks the packet as if it had received it itself.
+ * Only processes of this user can read the secret, so no other process can pretend that a packet
+ * came from the peer's address. The receiving process checks the packet as if it had received it
+ * itself.
  */
 #include "shim/soft/network/handover.h"
 
@@ -25,7 +26,7 @@
 #include "shim/soft/fabric/xrc.h"
 
 struct offer {
-	uint64_t instance; /* 0: not known */
+	uint64_t instance; /* 0: the process has no valid offer */
 	uint8_t secret[16];
 	uint16_t port;
 };
@@ -113,7 +114,7 @@ void handover_close(void)
 	close(fd);
 	fd = -1;
 	if (own.instance != node_self.instance)
-		return; /* a parent's */
+		return; /* inherited from a parent */
 	offer_path(path, node_self.node, own.instance);
 	unlink(path);
 }
@@ -168,7 +169,7 @@ void handover_send(uint32_t qpn, const struct handover_origin *origin, const uin
 	to.sin_port = htons(offer->port);
 	memcpy(envelope.secret, offer->secret, sizeof(envelope.secret));
 	if (sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		return; /* lost */
+		return; /* drop the packet, as if it was lost */
 }
 
 static bool is_secret(const uint8_t *secret)

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Packets that arrive at another process of the fabric than the one that has the queue pair: the
- * kernel distributes them by flows. All with the lock of the engine held.
+ * Packets that arrive at a process of the fabric that does not have the queue pair: the kernel
+ * distributes packets by flows. Callers hold the lock of the engine.
  */
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -14,20 +14,20 @@ struct handover_origin {
 	uint16_t port;
 	uint8_t traffic_class;
 	uint8_t hop_limit;
-	uint16_t number; /* of packets that arrived together */
+	uint16_t number; /* number of packets that arrived together */
 };
 
-/* Offer this process to others. 0 or -errno. */
+/* Offer this process as a receiver to others. 0 or -errno. */
 int handover_open(void);
 void handover_close(void);
 
-/* Readable if there are packets. */
+/* A descriptor that is readable if packets wait. */
 int handover_fd(void);
 
-/* Does another living process of the fabric use the wire? */
+/* Does another living process of the fabric use the network? */
 bool handover_has_others(void);
 
-/* Pass a packet for @qpn on to its process, if there is one. */
+/* Pass a packet for @qpn on to the process that has it, if there is one. */
 void handover_send(uint32_t qpn, const struct handover_origin *origin, const uint8_t *packet,
 		   size_t len);
 

@@ -1,8 +1,8 @@
 /*
  * Packets that wait on the modelled link
  *
- * They are copies in a list, ordered by when they are due; the thread of the network sends them. If
- * too many wait, others are lost, as in a switch.
+ * A list has copies of the packets, sorted by the time to send them; the thread of the network
+ * sends them. If too many wait, further packets are lost, as in a switch.
  */
 #include "shim/soft/network/impair.h"
 
@@ -76,7 +76,7 @@ static struct waiting *copy_packet(const struct msghdr *msg)
 	return w;
 }
 
-/* Set the mark of congestion in its traffic class. */
+/* Set the congestion mark in the packet's traffic class. */
 static void mark_packet(struct waiting *w)
 {
 	bool ipv4 = w->to.ss_family == AF_INET;
@@ -106,14 +106,14 @@ static void send_packet(struct waiting *w)
 	};
 
 	if (sendmsg(sockets_send_fd(), &msg, MSG_NOSIGNAL) < 0)
-		return; /* lost */
+		return; /* the packet is lost */
 }
 
 static void insert_packet(struct waiting *w)
 {
 	struct waiting **p = &first;
 
-	/* usually the last */
+	/* usually it is sent after the last one in the list */
 	if (last && last->due <= w->due)
 		p = &last->next;
 	while (*p && (*p)->due <= w->due)
@@ -138,7 +138,10 @@ static void send_or_wait(struct waiting *w, uint64_t now)
 	}
 }
 
-/* The kernel computes UDP's checksum later, so only the ICRC can show the change. */
+/*
+ * Flip a bit of the packet. The kernel computes UDP's checksum later, so only the ICRC can detect
+ * this.
+ */
 static void corrupt_packet(struct waiting *w, size_t bit)
 {
 	while (!icrc_shows(bit, w->len))

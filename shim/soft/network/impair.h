@@ -1,20 +1,20 @@
 #pragma once
 /*
- * Packets on a link that is bad (latency_model()). Any thread.
+ * Imitation of a bad link (latency_model()). Any thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* Take the model. */
+/* Load the model of the link. */
 void impair_load(void);
 bool impair_is_active(void);
 
-/* Send one packet, now, later, twice or never. */
+/* Send one packet: now, later, twice or never, as the model decides. */
 void impair_send(const struct msghdr *msg);
 
-/* Send the packets that are due. Returns when the next one is, ns, or UINT64_MAX. */
+/* Send the packets whose time has come. Returns the time of the next one, ns, or UINT64_MAX. */
 uint64_t impair_release(uint64_t now);
 
-/* Drop all. */
+/* Drop all packets that wait. */
 void impair_clear(void);

@@ -1,8 +1,9 @@
 /*
  * Management datagrams
  *
- * All processes of a fabric share queue pair 1: a packet for it is handled by the process at which
- * it arrives. The queue pair has a fixed Q_Key, so anybody may send to it, as on every network.
+ * All processes of a fabric share queue pair 1: the process at which a packet for it arrives
+ * processes the packet. The queue pair has a fixed Q_Key, so every machine may send to it, as on
+ * any network.
  */
 #include "shim/soft/network/mads.h"
 

@@ -8,11 +8,14 @@
 #include "shim/soft/network/network_qp.h"
 #include "shim/soft/wire/mad.h"
 
-/* Send a datagram to the machine at @to, while the engine runs. It may be lost. */
+/* Send a datagram to the machine at @to; it may be lost. The engine must run. */
 void mads_send(const struct in6_addr *to, const uint8_t mad[MAD_SIZE]);
 
-/* Called for a packet for queue pair 1. */
+/* A packet for queue pair 1 has arrived. */
 void mads_take(const struct arrival *arrival);
 
-/* Called for each datagram, in any thread, with the lock of the engine held; NULL: ignored. */
+/*
+ * Called for each datagram, in any thread, while the lock of the engine is held; NULL: datagrams
+ * are ignored.
+ */
 extern void (*mads_taker)(const struct in6_addr *from, const uint8_t mad[MAD_SIZE]);

@@ -1,10 +1,10 @@
 /*
- * Queue pairs and the wire
+ * Queue pairs and the network
  *
- * A queue pair whose destination no port of the fabric has uses the wire: this is decided when it
- * enters RTR. Datagram queue pairs receive from the wire as well as from the fabric; the address
- * handle of a request decides where it is sent. A receive queue pair of XRC, which several
- * processes may have, receives in the process that moved it to RTR.
+ * A queue pair uses the network if no port of the fabric has its destination address; this is
+ * decided when it enters RTR. Datagram queue pairs receive from the network and from the fabric;
+ * the address handle of a request decides where it is sent. Several processes may have an XRC
+ * receive queue pair: the process that moved it to RTR receives.
  */
 #include "shim/soft/network/network.h"
 
@@ -75,7 +75,10 @@ static bool is_connected(const struct soft_qp *qp)
 	       qp->shm->type == IBV_QPT_XRC_SEND || qp->shm->type == IBV_QPT_XRC_RECV;
 }
 
-/* A datagram queue pair may receive from the wire; a connected one does if its path leads to it. */
+/*
+ * May the queue pair receive from the network? A datagram queue pair may; a connected one if its
+ * path leads there.
+ */
 static bool takes_part(const struct soft_qp *qp, const struct ibv_qp_attr *attr)
 {
 	if (qp->shm->type == IBV_QPT_UD)
@@ -96,7 +99,7 @@ int network_connect(struct soft_qp *qp, const struct ibv_qp_attr *attr)
 	err = engine_start();
 	if (err < 0)
 		return -err;
-	if (qp->xrc) /* another process may have reset it */
+	if (qp->xrc) /* another process may have reset the queue pair */
 		network_leave(qp);
 	n = make_network_qp(qp);
 	if (!n)
@@ -149,7 +152,7 @@ void network_leave(struct soft_qp *qp)
 	free_network_qp(n);
 }
 
-/* Has the wire this group's kind of addresses? */
+/* Does the network have the group's kind of addresses? */
 static bool carries_group(const union ibv_gid *gid)
 {
 	const struct uplink *uplink = uplink_get();

@@ -1,12 +1,12 @@
 /*
  * Building and sending packets
  *
- * A packet consists of its headers, pieces of the program's memory, and padding with the ICRC: the
- * kernel gathers them.
+ * A packet consists of headers, pieces of the program's memory, padding and the ICRC; the kernel
+ * gathers these.
  *
- * Packets of the same length that follow each other are a train, whose last one may be shorter: the
- * kernel takes it as one datagram, and makes packets of it as late as it can (UDP_SEGMENT). On IPv4
- * they have the identifications 0, 1, 2, ..., which their ICRCs cover.
+ * Consecutive packets of equal length are a train; its last packet may be shorter. The kernel takes
+ * a train as one datagram, and divides it into packets as late as possible (UDP_SEGMENT). On IPv4
+ * these have the identifications 0, 1, 2, ..., which are part of their ICRCs.
  */
 #include "shim/soft/network/outbox.h"
 
@@ -21,7 +21,7 @@
 enum { TRAIN_PACKETS = 64, TRAIN_BYTES = 65000 }; /* limits of the kernel */
 
 static const uint8_t zeros[4096];
-static bool no_trains; /* the kernel does not know them */
+static bool no_trains; /* the kernel does not support trains */
 
 static struct iovec *next_piece(struct outbox *box, void *base, size_t len)
 {
@@ -49,7 +49,7 @@ static uint32_t add_payload(struct outbox *box, struct copy_list *payload, uint3
 	return crc;
 }
 
-/* The packet's number in the train before it; 0: it begins another. */
+/* The number of the packet in the current train; 0: it begins a new train. */
 static uint32_t find_number(const struct outbox *box, const struct outbox_packet *packet)
 {
 	const struct outbox_packet *last = packet - 1, *first;
@@ -64,7 +64,10 @@ static uint32_t find_number(const struct outbox *box, const struct outbox_packet
 	return last->number + 1;
 }
 
-/* A packet needs an entry for its head, its tail, and at most each piece of the list. */
+/*
+ * Has the outbox space for a packet? It needs an entry for its head, its tail, and each piece of
+ * the list.
+ */
 static bool has_room(const struct outbox *box, const struct copy_list *payload)
 {
 	unsigned int pieces = 2 + (payload ? payload->count : 0);
@@ -103,7 +106,7 @@ void outbox_add(struct outbox *box, const struct route *route, struct header *he
 	box->packets++;
 }
 
-/* Control messages: the traffic class, and the length of a train's packets. */
+/* The control messages: the traffic class, and the length of a train's packets. */
 union control {
 	struct cmsghdr header;
 	uint8_t bytes[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(uint16_t))];
@@ -137,7 +140,7 @@ struct train {
 	union control control;
 };
 
-/* Make the message of the train that begins with packet @i, whose pieces are at @piece. */
+/* Build the message of the train that begins with packet @i, whose pieces are at @piece. */
 static void make_message(const struct outbox *box, unsigned int i, struct iovec *piece,
 			 struct train *train, struct msghdr *msg)
 {
@@ -158,7 +161,10 @@ static void make_message(const struct outbox *box, unsigned int i, struct iovec 
 		add_control(msg, &train->control, IPPROTO_UDP, UDP_SEGMENT, &size, sizeof(size));
 }
 
-/* The first message was refused, and is lost. */
+/*
+ * The kernel has refused the first message, which is lost: if it does not support trains, send none
+ * any more.
+ */
 static void note_refusal(const struct msghdr *msg)
 {
 	if (msg->msg_controllen && (errno == EIO || errno == EINVAL || errno == ENOPROTOOPT))

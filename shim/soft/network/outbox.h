@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Packets to be sent together. One thread each.
+ * Packets that are sent together. An outbox is used by one thread.
  */
 #include "shim/soft/fabric/copy_list.h"
 #include "shim/soft/wire/header.h"
@@ -15,7 +15,7 @@ struct outbox {
 		const struct route *route;
 		unsigned int pieces;
 		uint32_t size;
-		uint32_t number; /* in its train */
+		uint32_t number; /* number of the packet in its train */
 		uint8_t head[HEADER_MAX];
 		uint8_t tail[3 + HEADER_ICRC]; /* padding and ICRC */
 	} packet[OUTBOX_PACKETS];
@@ -30,11 +30,11 @@ static inline void outbox_init(struct outbox *box)
 
 /*
  * Add a packet with the first @len bytes of @payload, which are removed; or without payload, if
- * @len is 0. Fills in the fields of the base transport header that are the same in all packets. The
- * route and the payload must stay until the outbox is sent.
+ * @len is 0. Fills in the fields of the base transport header that are equal in all packets. The
+ * route and the payload must stay valid until the outbox is sent.
  */
 void outbox_add(struct outbox *box, const struct route *route, struct header *header,
 		struct copy_list *payload, uint32_t len);
 
-/* Send all. What the kernel refuses is lost, as on any network. */
+/* Send all packets. A packet that the kernel refuses is lost, as on any network. */
 void outbox_send(struct outbox *box);

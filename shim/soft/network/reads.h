@@ -1,20 +1,20 @@
 #pragma once
 /*
- * The reads that a responder must answer, in order. With the lock of the engine held.
+ * The reads that a responder must answer, in order. Callers hold the lock of the engine.
  */
 #include "shim/soft/network/network_qp.h"
 
-/* May another one be added? The queue pair accepts a number of them. */
+/* May another read be added? The queue pair accepts a limited number. */
 bool reads_has_room(const struct network_qp *n);
-/* False if there is no room. */
+/* Add a read; false if there is no space. */
 bool reads_add(struct network_qp *n, const struct network_read *read);
 
 struct network_read *reads_first(struct network_qp *n);
-/* The first one is answered. */
+/* The first read has been answered: remove it. */
 void reads_end(struct network_qp *n);
 
-/* The number of packets of all answers. */
+/* The number of packets of the answers to all reads. */
 uint32_t reads_packets(const struct network_qp *n);
 
-/* Is one from another end than @end? */
+/* Is a read from another end than @end in the list? */
 bool reads_elsewhere(const struct network_qp *n, const struct soft_remote *end);

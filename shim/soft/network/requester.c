@@ -1,21 +1,21 @@
 /*
  * The requester
  *
- * Each request has a range of packet sequence numbers, which it gets when its first packet is sent;
- * a read has those of the packets of its answer:
+ * Each request has a range of packet sequence numbers (PSNs), assigned when its first packet is
+ * sent; a read has the PSNs of the packets of its answer:
  *
- * 	request	 | next: partly answered | in flight  | pos: being sent | not begun
- * 	PSN	      | unacked                            | at    | psn
+ *	request	 | next: partly answered | in flight  | pos: being sent | not begun
+ *	PSN	      | unacked                            | at    | psn
  *
- * A lost packet is noticed when the other end refuses the next one, when a later packet is
- * answered, or when the timer expires: then everything from unacked on is sent again, from the
- * program's memory. A read is then asked for the rest of its answer.
+ * A lost packet is noticed when the peer refuses the next one, when a later packet is answered, or
+ * when the timer expires. Then all packets from unacked on are sent again, from the program's
+ * memory. A read is repeated for the missing part of its answer.
  *
- * At most @window packets are in flight. It is halved by each loss and grows with each answer, as
- * the other end's socket has little room, and nothing else would slow the sender down. Long reads
- * are asked for in parts, for the same reason.
+ * At most @window packets are in flight. The window is halved by each loss and grows with each
+ * answer, since the peer's socket has little space, and nothing else would slow the sender down.
+ * Long reads are requested in parts for the same reason.
  *
- * Source: the specification's 9.7.5 and 9.9.2.
+ * Source: InfiniBand specification, 9.7.5 and 9.9.2.
  */
 #include "shim/soft/network/requester.h"
 
@@ -34,8 +34,8 @@
 
 enum {
 	WINDOW_BEGIN = 32,
-	READ_PART = 16, /* packets */
-	ASK_ACK = 16,   /* request an acknowledge every this many packets */
+	READ_PART = 16, /* packets requested at a time */
+	ASK_ACK = 16,   /* request an acknowledge for every 16th packet */
 };
 
 void requester_start(struct network_qp *n, uint32_t psn)
@@ -68,7 +68,7 @@ bool requester_is_busy(const struct soft_qp *qp)
 	return network_qp_of(qp)->req.started != qp->sq.next;
 }
 
-/* The opcodes of a request, by the place of the packet. */
+/* The opcodes of a request, by the position of the packet in the message. */
 struct shape {
 	uint8_t first, middle, last, only;
 };
@@ -108,7 +108,7 @@ static void fill_bth(struct network_qp *n, const struct soft_wr *wr, struct head
 	h->xrceth.srqn = wr->srqn & PSN_MASK;
 }
 
-/* The header of packet @i of @packets of a message. */
+/* Fill in the header of packet @i of a message of @packets packets. */
 static void fill_message(struct network_qp *n, const struct soft_wr *wr, uint32_t i,
 			 uint32_t packets, uint32_t psn, struct header *h)
 {
@@ -128,7 +128,7 @@ static bool is_atomic(const struct soft_wr *wr)
 	return wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-/* Is it answered by more than an acknowledge? */
+/* Is the request answered by a response, not only by an acknowledge? */
 static bool has_response(const struct soft_wr *wr)
 {
 	return wr->opcode == IBV_WR_RDMA_READ || single_is(wr->opcode);
@@ -154,7 +154,8 @@ static bool is_local(const struct soft_wr *wr)
 }
 
 /*
- * Complete the next request. False: its completion waits, or it has failed, and the queue pair too.
+ * Complete the request at sq.next. False: its completion must wait; or the request and the queue
+ * pair have failed.
  */
 static bool complete_next(struct network_qp *n, int status)
 {
@@ -166,12 +167,12 @@ static bool complete_next(struct network_qp *n, int status)
 	}
 	if ((int32_t)(n->req.pos - qp->sq.next) < 0)
 		n->req.pos = qp->sq.next;
-	if ((int32_t)(n->req.started - qp->sq.next) < 0) /* those that were not begun are flushed */
+	if ((int32_t)(n->req.started - qp->sq.next) < 0) /* requests not begun are flushed */
 		n->req.started = qp->sq.next;
 	return status == IBV_WC_SUCCESS;
 }
 
-/* The request fails at this end: complete it when all before it are done. Returns false. */
+/* The request fails locally: complete it when all requests before it are done. Returns false. */
 static bool refuse_request(struct network_qp *n, int status)
 {
 	if (n->req.pos == n->qp->sq.next)
@@ -179,7 +180,7 @@ static bool refuse_request(struct network_qp *n, int status)
 	return false;
 }
 
-/* Operations on windows need no packets: they are executed when all requests before are done. */
+/* Execute an operation on a window, when all requests before it are done: it needs no packets. */
 static bool run_local(struct network_qp *n, struct soft_wr *wr)
 {
 	struct requester *req = &n->req;
@@ -239,7 +240,7 @@ static uint32_t window_room(const struct requester *req)
 	return flying < (int32_t)req->window ? req->window - flying : 0;
 }
 
-/* Are the first @len bytes still mapped by the program? */
+/* Are the first @len bytes of @list still mapped by the program? */
 static bool is_mapped(const struct soft_wr *wr, const struct copy_list *list, uint64_t len)
 {
 	struct copy_list rest = *list, begin;
@@ -250,7 +251,7 @@ static bool is_mapped(const struct soft_wr *wr, const struct copy_list *list, ui
 	return copy_list_bring_in(&begin, false);
 }
 
-/* Send the next packets of @wr. Fails with IBV_WC_LOC_PROT_ERR if its memory is unmapped. */
+/* Send the next packets of @wr. IBV_WC_LOC_PROT_ERR if the program has unmapped its memory. */
 static int send_message(struct network_qp *n, struct soft_wr *wr, struct copy_list *list,
 			struct outbox *box)
 {
@@ -285,8 +286,8 @@ static void note_read(struct requester *req, uint32_t packets)
 }
 
 /*
- * Ask for the next part. Parts begin at multiples of their length, so that what is requested again
- * lies within a part that was requested before, as it must. False: it must wait.
+ * Request the next part of a read. Parts begin at multiples of their length: what is requested
+ * again must be within a part that was requested before. False: the part must wait.
  */
 static bool send_read(struct network_qp *n, struct soft_wr *wr, struct outbox *box)
 {
@@ -327,7 +328,7 @@ static bool send_single(struct network_qp *n, struct soft_wr *wr, struct outbox 
 	return true;
 }
 
-/* Send the next packets of the request at pos. False: no more for now. */
+/* Send the next packets of the request at req.pos. False: no more for now. */
 static bool send_next_packets(struct network_qp *n, struct outbox *box)
 {
 	struct soft_wr *wr = sq_slot(&n->qp->sq, n->req.pos);
@@ -353,7 +354,7 @@ static bool send_next(struct network_qp *n, struct outbox *box)
 	if (req->hold || (req->pos == req->started && !begin_request(n)))
 		return false;
 	if (req->pos == req->started)
-		return true; /* it needed no packets */
+		return true; /* the request needed no packets */
 	if (psn_is_before(last_psn(n, req->pos), req->at)) {
 		req->pos++;
 		return true;
@@ -378,7 +379,7 @@ static void run_reliable(struct network_qp *n)
 {
 	struct outbox box;
 
-	if (!is_open(n)) /* it has just failed */
+	if (!is_open(n)) /* the queue pair has just failed */
 		return;
 	outbox_init(&box);
 	while (send_next(n, &box))
@@ -409,7 +410,7 @@ static int send_unreliable(struct network_qp *n, struct soft_wr *wr)
 	return IBV_WC_SUCCESS;
 }
 
-/* UC: a request is complete when it is sent. */
+/* Send on a UC queue pair, where a request completes when it is sent. */
 static void run_unreliable(struct network_qp *n)
 {
 	struct soft_sq *sq = &n->qp->sq;
@@ -454,7 +455,8 @@ static void shrink_window(struct requester *req)
 }
 
 /*
- * An answer shows that an earlier one was lost: send again, but only once until something arrives.
+ * An answer shows that an earlier one was lost: send again, but only once until some progress is
+ * made.
  */
 static void retry_once(struct network_qp *n)
 {
@@ -465,7 +467,7 @@ static void retry_once(struct network_qp *n)
 	rewind_requests(n);
 }
 
-/* Everything before @psn has been answered. */
+/* Everything before @psn has been answered: note the progress. */
 static void note_progress_to(struct network_qp *n, uint32_t psn)
 {
 	struct requester *req = &n->req;
@@ -486,8 +488,8 @@ static void note_progress_to(struct network_qp *n, uint32_t psn)
 }
 
 /*
- * The packets up to @psn have arrived. False if the queue cannot go on. A read that has not been
- * answered stops it: its answer was lost.
+ * Complete the requests whose packets, up to @psn, have arrived. False: the queue cannot go on, for
+ * example at a read that has not been answered: its answer was lost.
  */
 static bool complete_up_to(struct network_qp *n, uint32_t psn)
 {
@@ -512,7 +514,7 @@ static bool complete_up_to(struct network_qp *n, uint32_t psn)
 	return true;
 }
 
-/* The receiver has no receive request: wait as long as its RNR NAK requests. */
+/* The receiver has no receive request: wait for the time in its RNR NAK. */
 static void wait_for_receiver(struct network_qp *n, uint8_t timer)
 {
 	struct requester *req = &n->req;
@@ -555,11 +557,11 @@ static void apply_nak_syndrome(struct network_qp *n, uint8_t syndrome)
 		complete_next(n, IBV_WC_REM_OP_ERR);
 		break;
 	default:
-		break; /* unknown */
+		break; /* an unknown syndrome */
 	}
 }
 
-/* @psn is the packet that is refused: all before it have arrived. */
+/* The peer refuses packet @psn: all packets before it have arrived. */
 static void receive_nak(struct network_qp *n, uint32_t psn, uint8_t syndrome)
 {
 	if (psn_is_before(psn, n->req.unacked) || !complete_up_to(n, psn_add(psn, -1)) ||
@@ -580,8 +582,8 @@ static void receive_ack(struct network_qp *n, const struct header *h)
 }
 
 /*
- * If a response with @psn is the expected one: its request, whose memory is put into @list. NULL:
- * it is not expected, or the request failed.
+ * The request to which a response with @psn belongs, if this response is expected; @list gets the
+ * memory of the request. NULL: the response is not expected, or the request failed.
  */
 static struct soft_wr *expect_response(struct network_qp *n, uint32_t psn, struct copy_list *list)
 {
@@ -643,7 +645,7 @@ static void receive_atomic_ack(struct network_qp *n, const struct header *h)
 	complete_next(n, IBV_WC_SUCCESS);
 }
 
-/* Has a request with this number been sent? */
+/* Has a packet with this PSN been sent? */
 static bool was_sent(const struct requester *req, uint32_t psn)
 {
 	return psn_is_before(psn, req->psn) && !psn_is_before(psn, psn_add(req->unacked, -1));

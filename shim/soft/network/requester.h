@@ -1,11 +1,11 @@
 #pragma once
 /*
- * The requester: sending the requests of a connected queue pair, and completing them as the other
- * end answers. All with the lock of the send queue held.
+ * The requester: sending the requests of a connected queue pair, and completing them as the peer
+ * answers. Callers hold the lock of the send queue.
  */
 #include "shim/soft/network/network_qp.h"
 
-/* The queue pair may send from now on, beginning with @psn. */
+/* The queue pair may send from now on, with first PSN @psn. */
 void requester_start(struct network_qp *n, uint32_t psn);
 
 /* The functions of struct soft_wire. */

@@ -1,23 +1,25 @@
 /*
  * The responder
  *
- * Packets are executed in order: a gap is refused once, and what follows it is dropped until the
- * expected packet arrives. Packets that were executed before are answered again: a read reads the
- * memory again, the result of an atomic was stored.
+ * Packets are executed in order: after a gap one NAK is sent, and packets are dropped until the
+ * expected one arrives. Packets that were executed before are answered again: a read reads the
+ * memory again, an atomic returns its stored result.
  *
- * A message of one packet is delivered like one from this machine (deliver.c). A longer one takes a
- * receive request with its first packet, and completes it with the last.
+ * A message of one packet is delivered like one from this machine (deliver.c). A longer message
+ * takes a receive request with its first packet, and completes it with its last.
  *
  * Answers leave in the order of the requests. Long reads are answered a few packets at a time, so
- * that other queue pairs have their turn; requests after them are dropped, and the requester sends
+ * that other queue pairs are not delayed; requests after them are dropped, and the requester sends
  * them again. Consecutive acknowledges are sent as one.
  *
- * A packet of XRC names its shared queue, which may be that of another process: that is its end,
- * with the memory that it may access (end.c). The packets of one message have the same end.
+ * An XRC packet names its shared receive queue, which may belong to another process. This queue is
+ * its receiving end, and determines the memory that the packet may access (end.c). The packets of
+ * one message have the same end.
  *
- * Nothing is stored for a packet that was refused; for others, at most 16 reads and 16 atomics.
+ * No state is stored for a refused packet; for executed ones, at most 16 reads and 16 atomics are
+ * stored.
  *
- * Source: the specification's 9.7.4, 9.7.5.1 and 9.9.3; for UC, 9.8.2.
+ * Source: InfiniBand specification, 9.7.4, 9.7.5.1 and 9.9.3; for UC, 9.8.2.
  */
 #include "shim/soft/network/responder.h"
 
@@ -35,8 +37,9 @@
 #include "shim/soft/transport/remote.h"
 
 enum {
-	TURN = 32,   /* packets of read responses that are sent at one time */
-	SHORT = 512, /* most packets of them that are sent before the next request is executed */
+	TURN = 32, /* maximum packets of read responses that are sent at a time */
+	/* maximum packets of read responses that are sent before the next request is executed */
+	SHORT = 512,
 };
 
 void responder_start(struct network_qp *n, uint32_t psn)
@@ -93,7 +96,7 @@ static uint8_t syndrome_of(int status)
 	}
 }
 
-/* A request was not executed: send a NAK for @status, a completion status or CARRY_*. */
+/* A request was not executed: send a NAK for @status, which is a completion status or CARRY_*. */
 static void send_nak_for(struct network_qp *n, int status)
 {
 	if (status == CARRY_RNR)
@@ -102,7 +105,10 @@ static void send_nak_for(struct network_qp *n, int status)
 		refuse_packet(n, syndrome_of(status));
 }
 
-/* The end that fails: that with the request which the message has taken, if there is one. */
+/*
+ * The end that fails: the one whose receive request the arriving message has taken, else the
+ * current one.
+ */
 static struct soft_remote *failing_end(const struct network_qp *n)
 {
 	return n->resp.arriving ? n->resp.end : n->end;
@@ -139,7 +145,7 @@ static struct message message_of(const struct network_qp *n, const struct arriva
 	};
 }
 
-/* Store the payload into the request that was taken. */
+/* Store the payload in the receive request that the message has taken. */
 static int store_part(struct network_qp *n, const struct arrival *a)
 {
 	uint32_t received = n->resp.received, len = received + a->len;
@@ -163,7 +169,7 @@ static bool is_claimed(const struct network_qp *n)
 }
 
 /*
- * An unreliable queue pair drops a message that is too long, and its receive request stays at the
+ * If a message is too long, an unreliable queue pair drops it; its receive request stays at the
  * head.
  */
 static int drop_too_long(struct network_qp *n, const struct arrival *a)
@@ -182,7 +188,9 @@ static int execute_send(struct network_qp *n, const struct arrival *a)
 
 	if (n->end->tm)
 		return refuse_invalid(n);
-	/* an abandoned message of UC may have taken the request already */
+	/*
+	 * the first packets of an abandoned UC message may have taken the receive request already
+	 */
 	if (place & OPCODE_FIRST && place & OPCODE_LAST && !is_claimed(n))
 		return deliver_message(n->end, &m);
 	if (place & OPCODE_FIRST && !is_claimed(n) && !deliver_claim(n->end))
@@ -195,7 +203,7 @@ static int execute_send(struct network_qp *n, const struct arrival *a)
 	return status;
 }
 
-/* Fail the queue pair: the program has unmapped memory that it had registered. */
+/* Fail the queue pair: the program has unmapped memory that is registered. */
 static int fail_unmapped(struct network_qp *n)
 {
 	return deliver_break(failing_end(n), IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
@@ -275,7 +283,7 @@ static uint32_t count_packets(const struct network_qp *n, uint32_t length)
 	return length ? (length - 1) / n->mtu + 1 : 1;
 }
 
-/* The answer of a flush or an atomic write is that of an empty read. */
+/* Answer a flush or an atomic write, like an empty read. */
 static int answer_single(struct network_qp *n, const struct arrival *a)
 {
 	struct network_read read = {
@@ -301,7 +309,7 @@ static int take_single(struct network_qp *n, const struct arrival *a)
 	}
 }
 
-/* Add a read to those that must be answered; @again: it was answered before. */
+/* Add a read to the list of reads to be answered. @again: it was answered before. */
 static int schedule_read(struct network_qp *n, const struct arrival *a, bool again)
 {
 	const struct header *h = &a->header;
@@ -349,7 +357,7 @@ static int execute_atomic(struct network_qp *n, const struct arrival *a)
 	return IBV_WC_SUCCESS;
 }
 
-/* Does the packet continue the message that is arriving, or begin one? And is its length right? */
+/* Does the packet continue the arriving message, or begin a new one, and is its length right? */
 static bool continues_message(const struct network_qp *n, const struct arrival *a)
 {
 	const struct opcode_info *info = opcode_info(a->header.bth.opcode);
@@ -375,7 +383,7 @@ static uint8_t choose_response(bool first, bool last)
 }
 
 /*
- * Send the next packet of the read. Returns an error status if its memory is unmapped, or
+ * Send the next packet of the read. Returns an error status if the memory is unmapped, or
  * CARRY_LATER.
  */
 static int send_response(struct network_qp *n, struct network_read *read, struct outbox *box,
@@ -428,7 +436,9 @@ static int answer_reads(struct network_qp *n, struct outbox *box)
 	return status;
 }
 
-/* Without an answer they are requested again. */
+/*
+ * Drop the reads: with a negative @status they will be requested again; else fail, and send a NAK.
+ */
 static void fail_reads(struct network_qp *n, struct outbox *box, int status)
 {
 	uint32_t psn = reads_first(n)->psn;
@@ -443,8 +453,8 @@ static void fail_reads(struct network_qp *n, struct outbox *box, int status)
 }
 
 /*
- * A request is answered after the reads before it. False: these are so long that other queue pairs
- * must have their turn; the packet is dropped, and will be sent again.
+ * Answer the reads before a request, which must be answered first. False: they are so long that
+ * other queue pairs would be delayed; the packet is dropped, and will be sent again.
  */
 static bool finish_reads(struct network_qp *n)
 {
@@ -462,7 +472,10 @@ static bool finish_reads(struct network_qp *n)
 	return status == IBV_WC_SUCCESS;
 }
 
-/* XRC: the shared queue does not exist, is in another domain, or has failed. */
+/*
+ * XRC: refuse the packet, since the shared queue does not exist, is in another domain, or has
+ * failed.
+ */
 static int refuse_shared(struct network_qp *n, int status)
 {
 	bool failed = status == IBV_WC_REM_OP_ERR;
@@ -493,7 +506,7 @@ static int execute_packet(struct network_qp *n, const struct arrival *a)
 	}
 }
 
-/* The expected packet was executed. */
+/* The expected packet was executed: expect the next one. */
 static void advance_psn(struct network_qp *n, const struct arrival *a)
 {
 	const struct opcode_info *info = opcode_info(a->header.bth.opcode);
@@ -543,7 +556,7 @@ static void repeat_atomic(struct network_qp *n, uint32_t psn)
 					n->resp.atomic[i].original);
 }
 
-/* A packet that was executed before. */
+/* Answer a packet again that was executed before. */
 static void repeat_executed(struct network_qp *n, const struct arrival *a)
 {
 	uint32_t end;
@@ -551,7 +564,7 @@ static void repeat_executed(struct network_qp *n, const struct arrival *a)
 	switch (opcode_info(a->header.bth.opcode)->kind) {
 	case OPCODE_READ:
 		end = psn_add(a->header.bth.psn, count_packets(n, a->header.reth.length));
-		if (n->end->peer && !psn_is_before(n->resp.psn, end)) /* all of it was answered */
+		if (n->end->peer && !psn_is_before(n->resp.psn, end)) /* the answer was complete */
 			schedule_read(n, a, true);
 		break;
 	case OPCODE_FLUSH:
@@ -582,7 +595,10 @@ static void receive_reliable(struct network_qp *n, const struct arrival *a)
 	}
 }
 
-/* UC: after a loss, the rest of the message is dropped, up to the beginning of another. */
+/*
+ * Receive a UC packet: after a loss, the rest of the message is dropped until another message
+ * begins.
+ */
 static void receive_unreliable(struct network_qp *n, const struct arrival *a)
 {
 	struct responder *resp = &n->resp;
@@ -607,7 +623,7 @@ static void receive_request(struct network_qp *n, const struct arrival *a)
 	(is_reliable(n) ? receive_reliable : receive_unreliable)(n, a);
 }
 
-/* Several packets are executed as one if they are expected. */
+/* Execute several joined packets as one, if they are the expected ones. */
 static void receive_requests(struct network_qp *n, const struct arrival *a)
 {
 	struct arrival part;
@@ -628,7 +644,7 @@ static bool is_failed(const struct network_qp *n)
 	return __atomic_load_n(&n->qp->shm->state, __ATOMIC_SEQ_CST) == IBV_QPS_ERR;
 }
 
-/* Answer reads from other ends than @end, whose locks are others. False: these are too long. */
+/* Answer the reads from ends other than @end, whose locks differ. False: they are too long. */
 static bool finish_others(struct network_qp *n, const struct soft_remote *end)
 {
 	while (reads_elsewhere(n, end)) {
@@ -662,14 +678,14 @@ bool responder_take(struct network_qp *n, const struct arrival *a)
 	return take_locked(n, a);
 }
 
-/* Answer the reads that are due, as far as they have the same end. */
+/* Answer the next reads, as far as they have the same end. */
 static void answer_turn(struct network_qp *n, struct outbox *box)
 {
 	int status;
 
 	n->end = reads_first(n)->end;
 	if (!remote_lock_datagram(n->qp, n->end, n->qpn)) {
-		n->resp.reads = 0; /* it has failed */
+		n->resp.reads = 0; /* the queue pair has failed */
 		return;
 	}
 	status = answer_reads(n, box);

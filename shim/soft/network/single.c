@@ -1,10 +1,10 @@
 /*
- * Requests of one packet that are answered by one
+ * Requests of one packet that are answered by one packet
  *
- * A flush and an atomic write are answered as a read of nothing. One that comes again is only
- * answered again. Atomics are executed by end_change().
+ * A flush and an atomic write are answered like a read of 0 bytes. If such a request arrives again,
+ * it is only answered again. Atomics are executed by end_change().
  *
- * Source: the specification's annex A19.
+ * Source: InfiniBand specification, annex A19.
  */
 #include "shim/soft/network/single.h"
 
@@ -50,8 +50,8 @@ uint8_t single_fill(const struct soft_wr *wr, struct header *h)
 }
 
 /*
- * What was written is in place already, so there is nothing to wait for. The key is checked even
- * without a length.
+ * Execute a flush. Written data is in place already, so there is nothing to do. The key is checked
+ * even if the length is 0.
  */
 static int flush_at(struct soft_remote *end, const struct header *h)
 {

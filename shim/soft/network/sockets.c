@@ -1,10 +1,10 @@
 /*
  * Opening the sockets
  *
- * The port of RoCE is shared by the processes of a fabric (SO_REUSEPORT). The first one binds it
- * alone, so if anything else uses the port, such as another fabric or the kernel's Soft-RoCE, this
- * is an error and does not cost half of the packets. The kernel distributes packets by flows, not
- * by queue pairs: handover.c.
+ * The processes of a fabric share the UDP port of RoCE (SO_REUSEPORT). The first one binds it
+ * exclusively: so if another program uses the port, such as another fabric or the kernel's
+ * Soft-RoCE, there is an error, instead of the loss of half of the packets. The kernel distributes
+ * packets by flows, not by queue pairs: handover.c.
  *
  * Packets may not be fragmented, and the socket that sends is not connected: so the kernel gives
  * them the identification 0, which their ICRC covers.
@@ -24,8 +24,8 @@
 
 enum {
 	BUFFER = 8 << 20,    /* bytes; the kernel allows less */
-	HOPS = 64,           /* of packets to groups */
-	FLOW_PORTS = 0xc000, /* annex A17.9.2: ports from here on */
+	HOPS = 64,           /* hop limit of packets to groups */
+	FLOW_PORTS = 0xc000, /* first source port (annex A17.9.2) */
 };
 
 static int receiving = -1, sending = -1;
@@ -94,7 +94,7 @@ static void set_options(int fd, int family)
 	set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER);
 }
 
-/* A socket bound to @port of @at, or -errno. */
+/* Open a socket that is bound to @port of address @at. Returns it, or -errno. */
 static int open_socket(const struct in6_addr *at, uint16_t port, bool shared)
 {
 	struct sockaddr_storage addr;
@@ -123,7 +123,10 @@ static int open_receiving(bool shared)
 	return fd;
 }
 
-/* Where packets to groups leave, for other machines: those of this one have a copy already. */
+/*
+ * Choose the interface by which packets to groups on other machines leave; this machine has its
+ * copy already.
+ */
 static void choose_interface(int fd)
 {
 	struct ip_mreqn to = { .imr_ifindex = uplink_get()->index };
@@ -139,7 +142,10 @@ static void choose_interface(int fd)
 	}
 }
 
-/* The port is derived from the pid; if another process has it, any port will do. */
+/*
+ * Open the sending socket. Its port is derived from the pid; if another process has this port, any
+ * other one.
+ */
 static int open_sending(void)
 {
 	uint16_t port = FLOW_PORTS | ((uint32_t)getpid() * 2654435761u >> 18);

@@ -2,19 +2,18 @@
  * Functions of libc through which programs access the device's sysfs tree
  *
  * Programs look for a device below /sys and /dev before they call libibverbs, and librdmacm uses a
- * device file of the kernel. So the functions of libc that take a path are replaced: a path of the
- * device is redirected into the tree of sysfs_tree.c, all others are passed on unchanged to the
- * next function of that name. The connection manager's file is handled by cm.c, the netlink that
- * rdma(8) asks by netlink.c.
+ * device file of the kernel. So this file replaces the functions of libc that take a path: a path
+ * of the device is redirected into the tree of sysfs_tree.c; other paths are passed on unchanged to
+ * the next function of that name. cm.c emulates the connection manager's file, netlink.c the
+ * netlink that rdma(8) uses.
  *
  * Calls inside libc are not intercepted: opendir() does not call this open(), so each function is
- * replaced separately. On LP64 the functions with 64 in their names are the same as those without,
- * and aliases here.
+ * replaced separately. On LP64 the functions with 64 in their names are aliases of those without.
  *
- * They may be called before the library's constructor, in a signal handler, and by this library.
- * The C names differ from the symbols, so that inline functions and attributes of headers do not
- * interfere. The symbols have no version: references to libc's symbols have one, and would not bind
- * to a version of ours.
+ * The functions may be called before the library's constructor, in a signal handler, and by this
+ * library. Their C names differ from their symbols, so that inline functions and attributes of
+ * headers do not interfere. The symbols have no version: references to libc's symbols have a
+ * version, and would not bind to another one.
  */
 #undef _FORTIFY_SOURCE /* a compiler may set it, and headers then define open() inline */
 
@@ -45,11 +44,11 @@ _Static_assert(sizeof(struct stat) == sizeof(struct stat64) &&
 		       sizeof(struct dirent) == sizeof(struct dirent64) && sizeof(off_t) == 8,
 	       "the functions with 64 are aliases");
 
-/* The highest descriptor that the connection manager has had. */
+/* The highest descriptor of the connection manager so far. */
 static int cm_high = -1;
 
 /* clang-format off */
-/* The functions, and aliases with the same code. */
+/* The replaced functions, and the aliases with the same code. */
 #define FUNCTIONS(V) \
 	V(open) V(openat) V(__open_2) V(__openat_2) V(fopen) V(freopen) \
 	V(opendir) V(scandir) V(scandirat) V(readdir) V(glob) \
@@ -113,10 +112,10 @@ static void *next_at(unsigned int i)
 	return unlikely(!found) ? find_next(i) : found;
 }
 
-/* The next function of that name. */
+/* The next function with the same name. */
 #define NEXT(name) ((typeof(&libc_##name))next_at(NEXT_##name))
 
-/* Later calls may come from a signal handler, where dlsym() must not be called. */
+/* Look up all functions now: a signal handler may call them later, and must not call dlsym(). */
 __attribute__((constructor)) static void find_all(void)
 {
 	unsigned int i;
@@ -129,7 +128,7 @@ __attribute__((constructor)) static void find_all(void)
 	EXPORT ret libc_##name params __asm__(#name); \
 	ret libc_##name params
 
-/* A function whose argument @path is replaced. */
+/* Define a function whose argument @path is replaced. */
 #define REDIRECT(ret, name, params, args)                    \
 	OURS(ret, name, params)                              \
 	{                                                    \
@@ -194,7 +193,7 @@ REDIRECT(int, inotify_add_watch, (int fd, const char *path, uint32_t mask),
 	 (fd, to, mask))
 /* clang-format on */
 
-/* For a real path in the tree, the program gets the path that it represents. */
+/* If the real path is in the tree, return the path that it represents. */
 OURS(char *, realpath, (const char *path, char *resolved))
 {
 	char buf[SYSFS_TREE_PATH];
@@ -281,7 +280,7 @@ OURS(int, openat, (int dir, const char *path, int flags, ...))
 	return NEXT(openat)(dir, to, flags, mode);
 }
 
-/* Called by programs built with _FORTIFY_SOURCE. */
+/* Programs that are built with _FORTIFY_SOURCE call it. */
 OURS(int, __open_2, (const char *path, int flags))
 {
 	char buf[SYSFS_TREE_PATH];
@@ -328,7 +327,7 @@ OURS(ssize_t, sendto,
 	return NEXT(sendto)(fd, buf, len, flags, to, size);
 }
 
-/* Requests come in one piece. */
+/* Only requests in one piece are emulated. */
 OURS(ssize_t, sendmsg, (int fd, const struct msghdr *msg, int flags))
 {
 	if (unlikely(netlink_is_ours(fd)) && msg->msg_iovlen == 1)
@@ -376,7 +375,7 @@ OURS(void, closefrom, (int first))
 	NEXT(closefrom)(first);
 }
 
-/* dup2() and dup3() close the second descriptor. */
+/* dup2() and dup3() also close their second argument. */
 OURS(int, dup2, (int from, int to))
 {
 	if (from != to && is_cm(to))
@@ -391,7 +390,7 @@ OURS(int, dup3, (int from, int to, int flags))
 	return NEXT(dup3)(from, to, flags);
 }
 
-/* Report a character device in place of the file that represents it. */
+/* If a file represents a character device, report the device instead. */
 static int disguise_node(int result, int fd, struct stat *st)
 {
 	dev_t rdev;
@@ -432,7 +431,7 @@ OURS(int, __fxstat, (int version, int fd, struct stat *st))
 	return disguise_node(NEXT(__fxstat)(version, fd, st), fd, st);
 }
 
-/* The descriptor itself, if the call refers to it and not to a path. */
+/* @dir if the call refers to the descriptor itself and not to a path; else -1. */
 static int resolve_fd(int dir, const char *path, int flags)
 {
 	return flags & AT_EMPTY_PATH && (!path || !*path) ? dir : -1;
@@ -483,7 +482,7 @@ OURS(struct dirent *, readdir, (DIR * dir))
 	struct dirent *entry = NEXT(readdir)(dir);
 
 	if (entry && sysfs_tree_is_node(entry->d_ino) && entry->d_type == DT_REG)
-		entry->d_type = DT_UNKNOWN; /* then a program that needs the type calls stat() */
+		entry->d_type = DT_UNKNOWN; /* a program that needs the type then calls stat() */
 	return entry;
 }
 
@@ -492,10 +491,7 @@ static void close_dir(void *dir)
 	closedir(dir);
 }
 
-/*
- * glob() uses the functions in the structure, which are replaced. The program must not see the
- * replacements.
- */
+/* glob() with replaced functions in its structure; the program must not see them. */
 OURS(int, glob, (const char *pattern, int flags, int (*failed)(const char *, int), glob_t *g))
 {
 	glob_t ours;
@@ -517,7 +513,7 @@ OURS(int, glob, (const char *pattern, int flags, int (*failed)(const char *, int
 	return result;
 }
 
-/* _exit() runs no destructors. A child of vfork() has no tree of its own. */
+/* _exit() runs no destructors. A child of vfork() has no separate tree. */
 OURS(void, _exit, (int status))
 {
 	sysfs_tree_exit();

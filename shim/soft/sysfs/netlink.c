@@ -1,9 +1,9 @@
 /*
  * The RDMA netlink of the kernel, for queries about devices and ports
  *
- * A request is a message with attributes; a dump is answered by a message for each object and a
- * final one (NLMSG_DONE), any other request by one message; an acknowledgement follows if it was
- * requested, or an error. Each message is sent from a separate socket to the requesting one.
+ * A request is a message with attributes; The answer to a dump is one message per object, and
+ * NLMSG_DONE at the end; to any other request, one message. If requested, or after an error, an
+ * acknowledgement follows. Each message is sent from a separate socket to the requesting socket.
  *
  * Resources (`rdma resource`, `rdma statistic`) and changes are refused with EOPNOTSUPP.
  *
@@ -25,7 +25,7 @@
 
 enum {
 	DEVICE_INDEX = 0,
-	HIGHEST = 1024, /* higher descriptors are not remembered */
+	HIGHEST = 1024, /* limit of descriptors that are remembered */
 	WORD_BITS = 64,
 	MESSAGE_MAX = 1024,
 };
@@ -59,7 +59,10 @@ void netlink_note(int fd)
 	__atomic_store_n(&any, true, __ATOMIC_RELAXED);
 }
 
-/* The descriptor may have been closed and reused, so its protocol is checked, too. */
+/*
+ * Is @fd an RDMA socket? Its protocol is checked, too: the descriptor may have been closed and
+ * reused.
+ */
 bool netlink_is_ours(int fd)
 {
 	int protocol = -1;
@@ -84,7 +87,7 @@ static void begin_message(struct message *m, const struct request *request, uint
 	};
 }
 
-/* All attributes of a message fit: none is long. */
+/* Add an attribute. All attributes of a message fit, since none is long. */
 static void put_attribute(struct message *m, uint16_t type, const void *value, uint16_t len)
 {
 	struct nlattr attribute = { .nla_len = NLA_HDRLEN + len, .nla_type = type };
@@ -176,7 +179,7 @@ static void fill_port(struct message *m, uint32_t num)
 	}
 }
 
-/* The device, or one of its ports. */
+/* Describe the device or one of its ports. */
 static int describe_object(const struct request *request, uint32_t port, uint16_t flags)
 {
 	struct message m;
@@ -194,7 +197,7 @@ static int end_dump(const struct request *request)
 	struct message m;
 
 	begin_message(&m, request, NLMSG_DONE, NLM_F_MULTI);
-	memset(m.attributes, 0, sizeof(int)); /* its status */
+	memset(m.attributes, 0, sizeof(int)); /* the status of the dump: 0 */
 	m.header.nlmsg_len += sizeof(int);
 	return send_message(request, &m);
 }
@@ -271,7 +274,7 @@ static void read_attributes(struct request *request)
 	}
 }
 
-/* The port id of the socket; the kernel assigns one at the first send. 0: none. */
+/* The port id of the socket; the kernel assigns one when the socket first sends. 0: none. */
 static uint32_t find_port_id(int fd)
 {
 	struct sockaddr_nl own = { .nl_family = AF_NETLINK };

@@ -2,21 +2,21 @@
 /*
  * Emulates the kernel's RDMA netlink for the device: `rdma dev`, `rdma link`.
  *
- * A socket for it is a NETLINK_USERSOCK, through which processes can send to each other: it binds,
- * receives and waits like any other. Messages to the kernel on it are answered by this module. Any
- * thread.
+ * Its socket is a NETLINK_USERSOCK, through which processes can send messages to each other: it
+ * binds, receives and waits like any other socket. This module answers the messages that the
+ * program sends to the kernel on it. Any thread.
  */
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Is it an RDMA socket? */
+/* Do the arguments of socket() request an RDMA netlink socket? */
 bool netlink_is_rdma(int domain, int protocol);
 
-/* Remember that @fd is such a socket. */
+/* Note that @fd is an RDMA netlink socket. */
 void netlink_note(int fd);
 
-/* Is it such a socket? Fast if no program has opened any. */
+/* Is @fd an RDMA netlink socket? Fast if the program has opened none. */
 bool netlink_is_ours(int fd);
 
-/* Answer the requests in @len bytes: @len, or -1 and errno. */
+/* Answer the requests of @len bytes. Returns @len, or -1 and errno. */
 ssize_t netlink_send(int fd, const void *requests, size_t len);

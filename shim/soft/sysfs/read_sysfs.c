@@ -8,7 +8,7 @@
 
 #include "shim/soft/verbs/enter.h"
 
-/* In no header of libibverbs-dev. */
+/* Functions that no header of libibverbs-dev declares. */
 int ibv_read_sysfs_file(const char *dir, const char *name, char *buf, size_t size);
 const char *ibv_get_sysfs_path(void);
 
@@ -19,7 +19,7 @@ EXPORT int ibv_read_sysfs_file(const char *dir, const char *name, char *buf, siz
 	size_t n;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	/* if libc is searched first, its own fopen() is called */
+	/* redirect the path here: if libc is searched first, its own fopen() is called */
 	file = fopen(sysfs_tree_path(path, there), "re");
 	if (!file)
 		return -1;

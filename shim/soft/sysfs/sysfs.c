@@ -1,16 +1,16 @@
 /*
  * The contents of the device's tree below /sys and /dev
  *
- * The same layout as the kernel's: the device is a function on a separate PCI bus, in a domain that
- * machines do not have, and the classes have links to it:
+ * The same layout as the kernel's: the device is a function on a separate PCI bus, in a PCI domain
+ * that no machine has, and the classes have links to it:
  *
- * 	/sys/devices/pci5642:00/5642:00:00.0/	vendor, numa_node, ...
- * 		infiniband/verbatim0/		fw_ver, ports/1/state, ...
- * 		infiniband_verbs/uverbs0/	ibdev, dev, ...
- * 	/sys/class/infiniband/verbatim0		-> ../../devices/...
+ *	/sys/devices/pci5642:00/5642:00:00.0/	vendor, numa_node, ...
+ *		infiniband/verbatim0/		fw_ver, ports/1/state, ...
+ *		infiniband_verbs/uverbs0/	ibdev, dev, ...
+ *	/sys/class/infiniband/verbatim0		-> ../../devices/...
  *
  * Values are those that the verbs report (profile.h, port.h) when the tree is created. Counters are
- * 0, or links to files that count (port_counters.h).
+ * 0, or links to the files of port_counters.h.
  *
  * Not here: the location and the lifetime of the tree (sysfs_tree.c).
  */
@@ -63,7 +63,10 @@ const char *const sysfs_nodes[SYSFS_NODES] = {
 
 enum { UVERBS_MAJOR = 231, UVERBS_MINOR = 192, MISC_MAJOR = 10, CM_MINOR = 58 };
 
-/* Reads "major:minor" from the machine's own sysfs; without libc functions, which are replaced. */
+/*
+ * Read "major:minor" from the machine's own sysfs, without functions of libc that this library
+ * replaces.
+ */
 static bool read_number(const char *path, unsigned int *ret_major, unsigned int *ret_minor)
 {
 	char text[32] = "";
@@ -78,9 +81,9 @@ static bool read_number(const char *path, unsigned int *ret_major, unsigned int 
 }
 
 /*
- * A dynamic misc device. librdmacm gets its number from the kernel by netlink, which is not
- * replaced, and opens the node only if it has that number: so if the kernel has rdma_ucm, its
- * number is used.
+ * A dynamic misc device. librdmacm asks the kernel for the number by netlink, which is not
+ * replaced, and opens the node only if it has this number. So if the kernel has rdma_ucm, the
+ * number of its device is used.
  */
 static dev_t cm_number;
 
@@ -97,7 +100,7 @@ static void find_cm_number(void)
 	cm_number = makedev(major, minor);
 }
 
-/* The same numbers as the kernel's. */
+/* The device numbers are the same as the kernel's. */
 dev_t sysfs_number(unsigned int node)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -211,7 +214,7 @@ static void put_nodes(struct tree *tree)
 	put_link(tree, "../../devices/virtual/misc/rdma_cm", "sys/class/misc/rdma_cm");
 }
 
-/* All possible processors: the device is local to each. */
+/* Write the masks of processors: the device is local to all possible ones. */
 static void show_cpus(struct tree *tree)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF), last = (cpus - 1) / 32, word, n = 0;
@@ -224,7 +227,7 @@ static void show_cpus(struct tree *tree)
 	put_attribute(tree, "local_cpulist", "0-%ld", cpus - 1);
 }
 
-/* The network interface whose addresses belong to the device. */
+/* Write the network interface that has the device's addresses. */
 static void put_interface(struct tree *tree)
 {
 	const struct uplink *uplink = uplink_interface();
@@ -237,7 +240,7 @@ static void put_interface(struct tree *tree)
 		      uplink->mac[2], uplink->mac[3], uplink->mac[4], uplink->mac[5]);
 }
 
-/* PCI has 16 bits for numbers with 24 or 32 bits in verbs. */
+/* Write the PCI identification: PCI numbers have 16 bits, where verbs have 24 or 32. */
 static void put_pci(struct tree *tree)
 {
 	const struct ibv_device_attr *attr = profile_limits();
@@ -386,8 +389,9 @@ static void show_rate(struct tree *tree, const struct ibv_port_attr *attr)
 }
 
 /*
- * The kernel has these files for each entry of the table; reading one is EINVAL if the entry is
- * empty, or has no interface. So is reading the speed of the loopback interface.
+ * Write an attribute of a GID. The kernel has these files for each entry of the table; reading one
+ * fails with EINVAL if the entry is empty or has no interface. So does reading the speed of the
+ * loopback interface.
  */
 static void put_gid_attribute(struct tree *tree, const char *kind, int index, const char *text)
 {
@@ -423,7 +427,7 @@ static void put_gids(struct tree *tree, const struct port *port, const char *dir
 	}
 }
 
-/* A link to the file that counts, else 0. */
+/* A counter: a link to its file in VERBATIM_SOFT_COUNTERS, else a file with 0. */
 static void put_counter(struct tree *tree, uint32_t port, const char *name)
 {
 	char path[256];

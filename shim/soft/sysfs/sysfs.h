@@ -13,7 +13,7 @@ extern const char *const sysfs_paths[SYSFS_PATHS];
 enum { SYSFS_UVERBS, SYSFS_CM, SYSFS_NODES };
 extern const char *const sysfs_nodes[SYSFS_NODES];
 
-/* The number of the device @node. */
+/* The device number of @node. */
 dev_t sysfs_number(unsigned int node);
 
 /* Fill the directory @root. 0 or -errno. No malloc(). */

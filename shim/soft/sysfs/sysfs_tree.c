@@ -4,15 +4,15 @@
  * Paths below /sys and /dev of an RDMA device are redirected into a tree of real files, so that
  * opendir, readlink, openat and functions on descriptors work without special handling:
  *
- * 	/sys/class/infiniband/verbatim0/fw_ver
- * 	/dev/shm/verbatim-soft-UID.sys.PID/sys/class/infiniband/...
+ *	/sys/class/infiniband/verbatim0/fw_ver
+ *	/dev/shm/verbatim-soft-UID.sys.PID/sys/class/infiniband/...
  *
- * Each process has its own, since its environment describes the device. It is created when it is
- * first needed, and removed when the process ends. The tree of a process that was killed, or that
- * executed another program, is removed by the next process that creates one, or that has the same
- * pid: a tree has the start time of its process in the file "start".
+ * Each process has a separate tree, since its environment describes the device. The tree is created
+ * when it is first needed, and removed when the process ends. If the process was killed, or
+ * executed another program, the next process that creates a tree, or has the same pid, removes the
+ * old one: the file "start" in a tree has the start time of its process.
  *
- * malloc() is not used here: the first open() may be called in a signal handler.
+ * This file does not use malloc(): the first open() may be called in a signal handler.
  *
  * Not here: the contents of the tree (sysfs.c), its users (libc.c).
  */
@@ -42,10 +42,10 @@ static const char *const places[] = { "/dev/shm", "/tmp" };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static char root[ROOT_PATH];
-static int owner; /* pid of the owner of the tree @root; 0: none */
+static int owner; /* pid of the process that created the tree @root; 0: none */
 static bool leaving;
 
-/* The files that represent device nodes. */
+/* Device and inodes of the files that represent device nodes. */
 static dev_t root_dev;
 static ino_t node_inos[SYSFS_NODES];
 
@@ -95,7 +95,7 @@ static bool clean_path(const char *path, char out[SYSFS_TREE_PATH])
 	return true;
 }
 
-/* Call @each for the entries of a directory. Returns their number. */
+/* Call @each for each entry of a directory. Returns their number. */
 static unsigned int walk_dir(int dir, void (*each)(int dir, const char *name))
 {
 	struct {
@@ -130,7 +130,7 @@ static void remove_tree(int dir, const char *name)
 	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	/* removing entries may hide others from the walk */
+	/* removing an entry may hide other entries from the traversal */
 	for (tries = 0; tries < 16 && walk_dir(fd, remove_tree); tries++)
 		lseek(fd, 0, SEEK_SET);
 	close(fd);
@@ -142,7 +142,7 @@ static void tree_name(char *name, size_t size, int pid)
 	snprintf(name, size, "verbatim-soft-%u.sys.%d", (unsigned int)geteuid(), pid);
 }
 
-/* Open tree @name, if it belongs to this user; any user may create names there. */
+/* Open tree @name if it belongs to this user: in this directory any user may create files. */
 static int open_tree(int dir, const char *name)
 {
 	int tree = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -154,7 +154,7 @@ static int open_tree(int dir, const char *name)
 	return -1;
 }
 
-/* Is the process of @tree alive? A tree without a start time is under construction. */
+/* Is the process of @tree alive? A tree without a start time is still being created. */
 static bool owner_lives(int tree, int pid)
 {
 	uint64_t start = process_start(pid);
@@ -253,7 +253,7 @@ static bool make_tree_in(const char *place)
 	return false;
 }
 
-/* Does the tree still exist? It may have been cleaned up from outside. */
+/* Does the tree still exist? A user may have removed it. */
 static bool is_present(void)
 {
 	return owner == getpid() && access(root, F_OK) == 0;
@@ -384,13 +384,16 @@ void sysfs_tree_exit(void)
 	pthread_mutex_unlock(&mutex);
 }
 
-/* Another thread may have held the mutex; the tree belongs to the parent anyway. */
+/* In a child: another thread may have held the mutex, and the tree belongs to the parent. */
 static void fork_child(void)
 {
 	pthread_mutex_init(&mutex, NULL);
 }
 
-/* An existing tree with this pid belongs to the program executed before, or to a dead process. */
+/*
+ * An existing tree with this pid belongs to a dead process, or to the program that this process
+ * executed before: remove it.
+ */
 __attribute__((constructor)) static void init_tree(void)
 {
 	char path[ROOT_PATH], name[ROOT_PATH];

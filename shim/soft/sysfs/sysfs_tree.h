@@ -10,28 +10,31 @@
 
 enum { SYSFS_TREE_PATH = 512 };
 
-/* May @path, or a pattern match of it, be in the tree? Fast; accepts NULL. */
+/* May @path, also a pattern, refer to the tree? Fast; accepts NULL. */
 bool sysfs_tree_watches(const char *path);
 
-/* The path to use for @path: in the tree, stored in @buf; or @path itself. errno is preserved. */
+/*
+ * The path to use instead of @path: in the tree, stored in @buf; else @path itself. errno is
+ * preserved.
+ */
 const char *sysfs_tree_path(const char *path, char buf[SYSFS_TREE_PATH]);
 
 /* The same for a path relative to the directory @dir, as for openat(2). */
 const char *sysfs_tree_path_at(int dir, const char *path, char buf[SYSFS_TREE_PATH]);
 
-/* Convert a path in the tree to the path that it represents, in place. */
+/* Convert a path in the tree to the path that it represents, in place; returns it. */
 char *sysfs_tree_strip(char *path);
 
-/* Is this path in the tree the connection manager's device? */
+/* Is @to, a path in the tree, the connection manager's device? */
 bool sysfs_tree_is_cm(const char *to);
 
-/* Does this file represent a device node? Returns its number, too. */
+/* Does the file with @dev and @ino represent a device node? Returns its device number, too. */
 bool sysfs_tree_node(dev_t dev, ino_t ino, dev_t *ret_rdev);
 
 /* May an inode with this number be a device node? */
 bool sysfs_tree_is_node(ino_t ino);
 
-/* The number of the connection manager's device. Returns true. */
+/* The device number of the connection manager's device. Returns true. */
 bool sysfs_tree_cm_node(dev_t *ret_rdev);
 
 /* The process ends: remove the tree. */

@@ -1,13 +1,13 @@
 /*
- * The wire: the process that posts a send request executes it at both ends
+ * The network within the fabric: the process that posts a send request executes it at both ends
  *
  * For one request, with the lock of the send queue held:
  *
- * 	check the own buffers
- * 	find the peer's queue pair and lock it (remote.c)
- * 	a message: deliver it (deliver.c)
- * 	RDMA: check the remote key, move the bytes
- * 	unlock; the caller writes the own completion (sq.c)
+ *	check the own buffers
+ *	find the peer's queue pair and lock it (remote.c)
+ *	a message: deliver it (deliver.c)
+ *	RDMA: check the remote key, move the bytes
+ *	unlock; the caller writes the sender's completion (sq.c)
  */
 #include "shim/soft/transport/carry.h"
 
@@ -62,7 +62,7 @@ static int send_to(struct soft_qp *qp, struct soft_remote *r, struct soft_wr *wr
 	return unlikely(r->tm) ? tag_deliver(qp, r, &m) : deliver_message(r, &m);
 }
 
-/* The receive request of a write with immediate data receives no data. */
+/* Complete a receive request for a write with immediate data; no data is delivered to it. */
 static int notify_of_write(struct soft_qp *qp, struct soft_remote *r, struct soft_wr *wr)
 {
 	struct message m = message_of(qp, wr, NULL);
@@ -101,7 +101,7 @@ static bool is_atomic(const struct soft_wr *wr)
 	       wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || wr->opcode == IBV_WR_ATOMIC_WRITE;
 }
 
-/* The checks of the responder for reads and atomics. */
+/* Make the responder's checks for reads and atomics. */
 static int check_response(const struct soft_qp *qp, struct soft_remote *r, struct soft_wr *wr,
 			  uint32_t access, uint64_t length, struct copy_list *from)
 {
@@ -138,7 +138,7 @@ static uint64_t atomic_result(const struct soft_wr *wr, uint64_t old)
 	return old == wr->compare_add ? wr->swap : old;
 }
 
-/* The operation is atomic only among operations of devices (IBV_ATOMIC_HCA). */
+/* Execute an atomic: it is atomic only with other operations of devices (IBV_ATOMIC_HCA). */
 static int change_remote(struct soft_remote *r, const struct soft_wr *wr,
 			 const struct copy_list *there, uint64_t *old)
 {
@@ -201,8 +201,8 @@ static int atomic_write_to(const struct soft_qp *qp, struct soft_remote *r, stru
 }
 
 /*
- * Written data is in place when the write completes, so there is nothing to wait for. The key is
- * checked even without a length.
+ * Execute a flush. Written data is in place when the write completes, so there is nothing to do.
+ * The key is checked even if the length is 0.
  */
 static int flush_at(const struct soft_qp *qp, struct soft_remote *r, const struct soft_wr *wr)
 {
@@ -225,7 +225,7 @@ static int flush_at(const struct soft_qp *qp, struct soft_remote *r, const struc
 	return IBV_WC_SUCCESS;
 }
 
-/* Count in the responder's counter, unless the request will be retried. Returns @status. */
+/* Count the request in a counter of the responder, unless it will be retried. Returns @status. */
 static inline int count_remote(struct soft_remote *r, const struct soft_wr *wr,
 			       enum shm_counted what, int status)
 {
@@ -263,7 +263,7 @@ static int carry_locked(struct soft_qp *qp, struct soft_remote *r, struct soft_w
 	}
 }
 
-/* The rules for requests that have a response. */
+/* Check the rules for requests that have a response. */
 static int check_request(const struct soft_qp *qp, const struct soft_wr *wr)
 {
 	if (is_atomic(wr) && wr->length != 8)
@@ -273,7 +273,7 @@ static int check_request(const struct soft_qp *qp, const struct soft_wr *wr)
 	return IBV_WC_SUCCESS;
 }
 
-/* An atomic returns eight bytes, regardless of the length of its SGEs. */
+/* An atomic returns eight bytes, whatever the length of its SGEs. */
 static void limit_atomic_length(struct soft_wr *wr)
 {
 	if ((wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
@@ -282,7 +282,7 @@ static void limit_atomic_length(struct soft_wr *wr)
 		wr->length = sizeof(uint64_t);
 }
 
-/* Check the requester's end, without the peer. */
+/* Make the requester's checks, which do not need the peer. */
 static ALWAYS_INLINE int check_local(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *list)
 {
 	if (unlikely(wr->opcode > IBV_WR_RDMA_READ))
@@ -306,7 +306,10 @@ int carry_check_local(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *
 	return check_local(qp, wr, list);
 }
 
-/* The sender of an unreliable queue pair does not learn what happens at the other end. */
+/*
+ * The status for the sender of an unreliable queue pair, which does not learn what happens at the
+ * receiver.
+ */
 static int hide_failure(int status)
 {
 	return status == CARRY_LATER || status == CARRY_RNR ? status : IBV_WC_SUCCESS;
@@ -354,7 +357,7 @@ int carry_request(struct soft_qp *qp, struct soft_wr *wr)
 		return datagram_send(qp, wr, &local);
 	case IBV_QPT_RAW_PACKET:
 		return raw_send(qp, wr, &local);
-	case IBV_QPT_UC: /* only its own end refuses */
+	case IBV_QPT_UC: /* only the sender's own checks refuse */
 		if (unlikely(qp->sq.doom))
 			return CARRY_DOOMED;
 		break;

@@ -5,11 +5,11 @@
 #include "shim/soft/fabric/copy_list.h"
 #include "shim/soft/transport/objects.h"
 
-/* A completion status (enum ibv_wc_status), or CARRY_* of deliver.h. */
+/* Execute @wr. Returns a completion status (enum ibv_wc_status), or CARRY_* of deliver.h. */
 int carry_request(struct soft_qp *qp, struct soft_wr *wr);
 
 /*
- * Check the requester's end of @wr, and list its memory: IBV_WC_SUCCESS, or the status with which
+ * Make the requester's checks of @wr, and list its memory. IBV_WC_SUCCESS, or the status with which
  * it fails.
  */
 int carry_check_local(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *list);
@@ -17,7 +17,10 @@ int carry_check_local(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *
 /* Make the responder of @wr fail, with @event, as if it had refused the request. */
 void carry_fail_remote(struct soft_qp *qp, const struct soft_wr *wr, int event);
 
-/* Does it write to the requester's memory? Then it cannot be inline, and needs writable memory. */
+/*
+ * Does the operation write to the requester's memory? Then it cannot be inline, and needs writable
+ * memory.
+ */
 static inline bool carry_reads_back(uint32_t opcode)
 {
 	return opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||

@@ -13,7 +13,7 @@ void count_in(struct shm_seg *seg, const struct shm_qp *qp, enum shm_counted wha
 	uint32_t slot = __atomic_load_n(&qp->counter[what], __ATOMIC_RELAXED);
 	struct shm_comp_cntr *counter;
 
-	if (!slot || slot > SHM_COMP_CNTR_MAX) /* none, or a peer's segment is damaged */
+	if (!slot || slot > SHM_COMP_CNTR_MAX) /* no counter, or the peer's segment is damaged */
 		return;
 	counter = &seg->comp_cntr[slot - 1];
 	/* pairs with the load of read_value(): a reader of the count also sees the data */

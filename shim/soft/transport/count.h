@@ -11,7 +11,7 @@ void count_in(struct shm_seg *seg, const struct shm_qp *qp, enum shm_counted wha
 	      uint64_t bytes);
 
 /*
- * A request of kind @what has completed on @qp of @seg, with a status of enum ibv_wc_status. Any
+ * A request of kind @what has completed on @qp of @seg, with @status, enum ibv_wc_status. Any
  * thread; counters are atomic.
  */
 static inline void count_request(struct shm_seg *seg, const struct shm_qp *qp,

@@ -2,25 +2,25 @@
  * Adding to a completion queue
  *
  * An entry is published by its sequence number, the position plus one, so that a poll reads one
- * word and does not take the queue's lock. Processes that add entries take the lock; if one dies in
- * between, its entry is either unpublished, and the next process overwrites it, or published, and
- * the next process counts it (repair_entry()).
+ * word and does not take the queue's lock. Processes that add entries take the lock; if one dies
+ * while it adds an entry, the entry is either unpublished, and the next process overwrites it, or
+ * published, and the next process counts it (repair_entry()).
  *
- * An event is sent before its entry is published, so that no death leaves an entry without one. A
- * thread that gets the event takes and drops the lock (cqring_await_lock()): after that the entry
- * is published, or its writer is dead. It does not wait for a stopped writer: the queue is armed
- * without the lock, and the writer checks that after publishing its entry.
+ * An event is sent before its entry is published, so that a death cannot leave an entry without its
+ * event. A thread that gets the event takes and drops the lock (cqring_await_lock()): after that
+ * the entry is published, or its writer is dead. The thread does not wait for a stopped writer: it
+ * arms the queue without the lock, and the writer checks for that after it has published its entry.
  *
- * Payload that does not fit into an entry is sent in a ring of bytes beside it, in the order of the
- * entries:
+ * Payload that does not fit into an entry is put into a separate ring of bytes, the bounce ring, in
+ * the order of the entries:
  *
- * 	entries  | 7 | 8 | 9 |   |   |		cons = 7, prod = 10
- * 	bounce   ...|777|888888|99|....		bounce_cons, bounce_prod
+ *	entries  | 7 | 8 | 9 |   |   |		cons = 7, prod = 10
+ *	bounce   ...|777|888888|99|....		bounce_cons, bounce_prod
  *
- * Some programs create the longest possible queue, half a gigabyte, and use little of it. So only
- * the first entries of a long ring have memory allocated, and more when these are used up, once
- * around. The entry at prod always has some, because polls read it. If no memory can be allocated
- * for more, the queue overruns.
+ * Some programs create the longest possible queue, half a gigabyte, and use little of it. So memory
+ * is allocated only for the first entries of a long ring, and for more when these are used up,
+ * until the whole ring has memory. The entry at prod always has memory, because polls read it. If
+ * memory for more cannot be allocated, the queue overruns.
  */
 #include "shim/soft/transport/cqring.h"
 
@@ -69,10 +69,7 @@ int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring)
 		return -EPROTO;
 	if (ring->shm != cq)
 		*ring = found;
-	/*
-	 * the lock and the fields that a resize does not change may be in use by others: they are
-	 * not written
-	 */
+	/* not the lock, nor fields that a resize does not change: others may be using them */
 	ring->rings = found.rings;
 	ring->mask = found.mask;
 	ring->entries = found.entries;
@@ -122,7 +119,9 @@ int cqring_back_pages(struct cqring *ring, uint32_t pos, uint32_t num)
 	return 0;
 }
 
-/* Allocate memory for the entry at prod and the next one, if they have none. With the lock held. */
+/*
+ * Allocate memory for the entry at prod and the next one, if they have none. Callers hold the lock.
+ */
 static bool grow_ring(struct cqring *ring)
 {
 	struct shm_cq *cq = ring->shm;
@@ -157,7 +156,7 @@ void cqring_overrun(struct cqring *ring)
 	lock_drop(&ring->shm->lock);
 }
 
-/* Reads the consumer's position again only if the queue looks full. */
+/* Is there a free entry? The consumer's position is read again only if the queue looks full. */
 static bool has_room(struct shm_cq *cq)
 {
 	if (likely(cq->prod - cq->cons_seen < cq->cqe))
@@ -167,7 +166,7 @@ static bool has_room(struct shm_cq *cq)
 	return cq->prod - cq->cons_seen < cq->cqe;
 }
 
-/* The entry to write to if it will be dropped. */
+/* Written instead of an entry that will be dropped. */
 static _Thread_local struct shm_cqe nowhere;
 
 bool cqring_is_dropped(const struct shm_cqe *cqe)
@@ -188,7 +187,7 @@ static struct shm_cqe *note_overrun(struct cqring *ring)
 
 /*
  * An armed queue fires once. It is disarmed after the event is sent, since the sender may die in
- * between; the event also serves threads that arm the queue meanwhile.
+ * between; the event is also for threads that arm the queue in between.
  */
 static void fire_event(struct cqring *ring, bool solicited)
 {
@@ -202,7 +201,7 @@ static void fire_event(struct cqring *ring, bool solicited)
 	__atomic_store_n(&ring->shm->armed, SHM_ARM_NONE, __ATOMIC_RELAXED);
 }
 
-/* The last holder of the lock died: count the entry that it has published. */
+/* The last owner of the lock has died: count the entry that it has published. */
 static void repair_entry(struct cqring *ring)
 {
 	struct shm_cq *cq = ring->shm;
@@ -212,11 +211,12 @@ static void repair_entry(struct cqring *ring)
 }
 
 /*
- * A poll does not take the lock, so the own ring must not move because of data that a peer wrote.
+ * Look the ring up again if it has changed; but not the own ring, since polls use it without the
+ * lock, and a peer might have written the change.
  */
 static bool is_ring_found(struct cqring *ring)
 {
-	/* a peer can write any number to it, even UNKNOWN */
+	/* a peer can write any number to @rings, even UNKNOWN */
 	return ring->ours || likely(ring->shm->rings == ring->rings && ring->entries) ||
 	       cqring_find(ring->seg, ring->index, ring) == 0;
 }
@@ -239,7 +239,10 @@ bool cqring_lock(struct cqring *ring)
 	return true;
 }
 
-/* Used while a process that adds an entry is stopped: it checks @armed again when it continues. */
+/*
+ * Arm the queue while a process that adds an entry is stopped: when it continues, it checks
+ * cq->armed again.
+ */
 static void arm_concurrently(struct shm_cq *cq, uint32_t arm)
 {
 	uint32_t unarmed = SHM_ARM_NONE;
@@ -264,7 +267,7 @@ void cqring_arm(struct cqring *ring, uint32_t arm)
 		return;
 	}
 	cqring_lock(ring);
-	/* the wider arming has precedence */
+	/* SHM_ARM_ANY replaces SHM_ARM_SOLICITED, but not the reverse */
 	if (__atomic_load_n(armed, __ATOMIC_RELAXED) != SHM_ARM_ANY)
 		__atomic_store_n(armed, arm, __ATOMIC_RELAXED);
 	lock_drop(&ring->shm->lock);
@@ -308,7 +311,7 @@ struct shm_cqe *cqring_begin_unusual(struct cqring *ring, enum lock_result taken
 	return cqe;
 }
 
-/* False if the entry is dropped. */
+/* Commit an entry in unusual cases. False if the entry is dropped. */
 bool cqring_commit_unusual(struct cqring *ring, const struct shm_cqe *cqe, bool solicited)
 {
 	if (cqring_drops(ring, cqe))
@@ -332,7 +335,7 @@ void cqring_wake(struct cqring *ring)
 	cqring_call(ring->seg);
 }
 
-/* Memory for the ring of bytes is allocated at its first use. */
+/* Allocate memory for the bounce ring up to @end, if this is its first use. */
 static bool reserve_bounce(struct cqring *ring, uint32_t end)
 {
 	struct shm_cq *cq = ring->shm;
@@ -355,7 +358,7 @@ uint8_t *cqring_bounce(struct cqring *ring, struct shm_cqe *cqe, uint32_t len)
 	uint32_t left = SHM_BOUNCE - at % SHM_BOUNCE;
 
 	if (left < room)
-		at += left; /* in one piece: continue at the beginning */
+		at += left; /* the payload must be contiguous: continue at the beginning */
 	if (at + room - cq->bounce_seen > SHM_BOUNCE)
 		cq->bounce_seen = __atomic_load_n(&cq->bounce_cons, __ATOMIC_ACQUIRE);
 	if (at + room - cq->bounce_seen > SHM_BOUNCE ||

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A completion queue in the view of a process that adds to it, its owner or a peer. Any thread.
+ * A completion queue, as used by a process that adds entries: the owner or a peer. Any thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@ struct cqring {
 	uint32_t mask;
 	uint32_t rings;
 	uint32_t index;
-	bool ours;  /* this process owns it: it is never looked up again */
+	bool ours;  /* this process owns the queue: it is never looked up again */
 	bool stuck; /* cqring_begin() found the queue locked by a stopped process */
 };
 
@@ -24,42 +24,45 @@ struct cqring {
 int cqring_find(struct shm_seg *seg, uint32_t index, struct cqring *ring);
 
 /*
- * Allocate memory for an empty ring of this process, beginning at position @pos: for all of it, or,
- * if it is long, for the first entries, at least @num; memory for the rest is allocated when used.
- * 0 or -ENOMEM.
+ * Allocate memory for an empty ring of this process, beginning at position @pos: for the whole
+ * ring, or, if it is long, for the first entries, at least @num; memory for the rest is allocated
+ * when it is used. 0 or -ENOMEM.
  */
 int cqring_back_pages(struct cqring *ring, uint32_t pos, uint32_t num);
 
-/*
- * A copy that can be used without the lock of @ring: fields that a resize may change are looked up
- * again.
- */
+/* Copy @ring for use without its lock: fields that a resize may change are looked up again. */
 void cqring_copy(struct cqring *to, const struct cqring *ring);
 
-/* Lock the queue. False, but also locked, if the queue does not exist any more. */
+/* Lock the queue. False: the queue does not exist any more; it is locked nevertheless. */
 bool cqring_lock(struct cqring *ring);
 
-/* Arm the queue (SHM_ARM_...): an entry that a later poll misses causes an event. Never waits. */
+/*
+ * Arm the queue (SHM_ARM_...): an entry that the next poll does not see causes an event. Never
+ * waits.
+ */
 void cqring_arm(struct cqring *ring, uint32_t arm);
 
-/* Wait until a concurrent add has published its entry, or its process is dead or stopped. */
+/* Wait until a process that is adding an entry has published it, or is found dead or stopped. */
 void cqring_await_lock(struct cqring *ring);
 
-/* Overrun the queue, whether it is full or not. */
+/* Put the queue into overrun, whether it is full or not. */
 void cqring_overrun(struct cqring *ring);
 
 bool cqring_is_dropped(const struct shm_cqe *cqe);
 
-/* Will the commit drop the entry? Then it cannot carry payload. */
+/* Will the commit drop the entry? Then it must not have payload. */
 static inline bool cqring_drops(const struct cqring *ring, const struct shm_cqe *cqe)
 {
 	return unlikely(ring->shm->flags & SHM_CQ_LOSSY) && cqring_is_dropped(cqe);
 }
 
-/* Memory for @len bytes that are sent with @cqe, between begin and commit, or NULL. */
+/*
+ * Memory in the bounce ring for @len bytes of payload of @cqe; call it between begin and commit.
+ * NULL: no space.
+ */
 uint8_t *cqring_bounce(struct cqring *ring, struct shm_cqe *cqe, uint32_t len);
 
-/* Wake a queue that is asleep (SHM_CQ_ASLEEP): an entry that is being added carries payload. */
+/* Wake a queue that is asleep (SHM_CQ_ASLEEP), since an entry that is being added has payload. */
 void cqring_wake(struct cqring *ring);
 
 /* Wake the thread that checks the queues of @seg (land.c). */
@@ -74,7 +77,7 @@ static inline bool cqring_sleeps(const struct cqring *ring)
 struct shm_cqe *cqring_begin_unusual(struct cqring *ring, enum lock_result taken);
 bool cqring_commit_unusual(struct cqring *ring, const struct shm_cqe *cqe, bool solicited);
 
-/* The CQ may have been armed while the entry was added. */
+/* Send an event if the CQ was armed while the entry was added. */
 void cqring_notify_armed(struct cqring *ring, bool solicited);
 
 static inline void cqring_clear(struct shm_cqe *cqe)
@@ -106,15 +109,15 @@ static ALWAYS_INLINE struct shm_cqe *cqring_begin_locked(struct cqring *ring,
 
 /*
  * Begin to add an entry, which is zero except for its payload; the queue stays locked until
- * cqring_commit(). NULL: another process was stopped while adding one (@ring->stuck), and nothing
- * is locked; or the queue overruns, and its owner has been notified.
+ * cqring_commit(). NULL: another process was stopped while it was adding an entry (@ring->stuck);
+ * or the queue overruns, and its owner was notified. Then nothing is locked.
  */
 static ALWAYS_INLINE struct shm_cqe *cqring_begin(struct cqring *ring)
 {
 	return cqring_begin_locked(ring, lock_take_live(&ring->shm->lock));
 }
 
-/* The same, but wait for that process. */
+/* The same, but wait for a stopped process. */
 static inline struct shm_cqe *cqring_begin_sure(struct cqring *ring)
 {
 	return cqring_begin_locked(ring, lock_take(&ring->shm->lock) ? LOCK_HALF_DONE : LOCK_TAKEN);
@@ -127,7 +130,7 @@ static ALWAYS_INLINE void cqring_commit(struct cqring *ring, struct shm_cqe *cqe
 
 	if (likely(!(cq->flags & (SHM_CQ_EVENTS | SHM_CQ_LOSSY))) ||
 	    cqring_commit_unusual(ring, cqe, solicited)) {
-		/* publish first, then count: see repair_entry() */
+		/* first publish, then count: see repair_entry() */
 		/* pairs with the load_acquire of polls */
 		__atomic_store_n(&cqe->seq, next, __ATOMIC_RELEASE);
 		__atomic_store_n(&cq->prod, next, __ATOMIC_RELEASE);

@@ -1,11 +1,12 @@
 /*
  * Datagrams: each request names its receiver
  *
- * Receivers are cached by number; two with the same hash replace each other. The sender does not
- * learn the fate of a datagram: it is lost if there is no such queue pair or no receive request, if
- * the Q_Key differs and if the buffer is too short.
+ * Receivers are cached by queue pair number; two with the same hash replace each other. The sender
+ * does not learn the fate of a datagram. It is lost if there is no such queue pair or no receive
+ * request, if the Q_Key differs, or if the buffer is too short.
  *
- * The receiver's buffer begins with space for a GRH, which is filled only if one was sent.
+ * The receiver's buffer begins with space for a GRH, which is filled only if the datagram has a
+ * GRH.
  *
  * Not here: the contents of the GRH (grh.c), the members of a group (mcast.c).
  */
@@ -71,7 +72,7 @@ static struct receiver *add_receiver(struct receiver **at, uint32_t qpn)
 	return receiver;
 }
 
-/* The cached receiver may be out of date. */
+/* The receiver from the cache, which is looked up again if it is out of date. */
 struct soft_remote *datagram_find(struct soft_qp *qp, uint32_t qpn)
 {
 	struct receiver **at = &qp->peers->at[qpn % PEERS];
@@ -91,7 +92,9 @@ struct soft_remote *datagram_find(struct soft_qp *qp, uint32_t qpn)
 	return NULL;
 }
 
-/* Send to queue pair @qpn. IBV_WC_SUCCESS; CARRY_RNR: it is worth waiting for the receiver. */
+/*
+ * Send to queue pair @qpn. IBV_WC_SUCCESS; or CARRY_RNR: the sender should wait for the receiver.
+ */
 static int send_to(struct soft_qp *qp, uint32_t qpn, uint32_t qkey, struct message *m)
 {
 	struct soft_remote *r = datagram_find(qp, qpn);
@@ -152,7 +155,10 @@ static int check_address(struct soft_qp *qp, const struct soft_wr *wr)
 							       : IBV_WC_LOC_QP_OP_ERR;
 }
 
-/* If the high bit of the request's Q_Key is set, the queue pair's is used (10.2.5). */
+/*
+ * The Q_Key to send: if the high bit of the request's Q_Key is set, the queue pair's
+ * (specification, 10.2.5).
+ */
 static uint32_t qkey_of(const struct soft_qp *qp, const struct soft_wr *wr)
 {
 	return wr->remote_qkey >> 31 ? qp->shm->qkey : wr->remote_qkey;

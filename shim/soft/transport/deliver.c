@@ -1,17 +1,18 @@
 /*
  * Delivering to a receive queue of any process
  *
- * 	take its request, check its buffers
- * 	move the bytes
- * 	write its completion
+ *	take its request, check its buffers
+ *	move the bytes
+ *	write its completion
  *
- * Short payload goes into the completion itself or into the ring of bytes beside it, and the
- * receiver copies it to its buffers when it polls, or a little later (land.c); longer payload is
- * written into its memory. Within a process it is always written.
+ * Short payload is put into the completion or into the bounce ring of the CQ, and the receiver
+ * copies it to its buffers when it polls, or a little later (land.c). Longer payload is written
+ * directly to the receiver's memory, and so is all payload within a process.
  *
- * When a reliable responder fails, its queue pair fails as well (9.9.3). Unreliable ones drop a
- * message that is longer than their buffer or that their keys do not allow; a local error is an
- * error for them, too. A message that is too long consumes a request of a shared queue (class E).
+ * When a reliable responder fails, its queue pair fails as well (specification, 9.9.3). Unreliable
+ * queue pairs drop a message that is longer than their buffer or that their keys do not allow; but
+ * a local error makes them fail, too. A message that is too long consumes a request of a shared
+ * queue (class E).
  */
 #include "shim/soft/transport/deliver.h"
 
@@ -53,12 +54,15 @@ void deliver_established(struct soft_remote *r)
 		deliver_notify(r, IBV_EVENT_COMM_EST);
 }
 
-/* The receive request at the head, or NULL. */
+/* The receive request at the head; NULL: none. */
 static inline struct shm_wqe *first_request(struct rq *rq, uint32_t *ret_slot)
 {
 	uint32_t taken = rq->shm->taken;
 
-	/* peers may have consumed requests since; and an SRQ's limit needs the current number */
+	/*
+	 * peers may have consumed requests since prod was read; and an SRQ's limit needs the
+	 * current number
+	 */
 	if ((int32_t)(rq->seen - taken) <= 0 || rq->order) {
 		/* pairs with the store of rq_publish() */
 		rq->seen = __atomic_load_n(&rq->shm->prod, __ATOMIC_SEQ_CST);
@@ -93,7 +97,7 @@ static ALWAYS_INLINE void describe_recv(struct soft_remote *r, const struct shm_
 	}
 }
 
-/* Begin a completion for the receiver; NULL as cqring_begin(). */
+/* Begin a completion for the receiver; NULL: see cqring_begin(). */
 static ALWAYS_INLINE struct shm_cqe *begin_recv(struct soft_remote *r, const struct shm_wqe *wqe,
 						uint32_t slot)
 {
@@ -104,7 +108,7 @@ static ALWAYS_INLINE struct shm_cqe *begin_recv(struct soft_remote *r, const str
 	return cqe;
 }
 
-/* A completion that must not be lost. NULL if the queue overruns. */
+/* Begin a completion that must not be lost. NULL if the queue overruns. */
 static struct shm_cqe *begin_failed(struct soft_remote *r, const struct shm_wqe *wqe, uint32_t slot,
 				    int status)
 {
@@ -124,7 +128,7 @@ void deliver_srq_limit(struct shm_seg *seg, struct shm_srq *srq)
 	pipe_send(seg, srq->async, &event);
 }
 
-/* The SRQ cannot complete anything any more: SRQ_ERR, once. With its lock held. */
+/* The SRQ cannot complete requests any more: send SRQ_ERR, once. Callers hold its lock. */
 static void raise_srq_error(struct shm_seg *seg, struct shm_srq *srq)
 {
 	struct pipe_event event = { PIPE_SRQ, srq - seg->srq, srq->serial, IBV_EVENT_SRQ_ERR };
@@ -144,8 +148,8 @@ static void raise_limit_event(struct soft_remote *r)
 }
 
 /*
- * A consumed request must be completed even if its consumer dies in between: so it first records
- * which request it consumes, and which completion follows.
+ * Begin to consume a request. It must be completed even if the consuming process dies: so the
+ * process first records the request that it consumes, and the position of the completion.
  */
 static ALWAYS_INLINE void begin_consume(struct soft_remote *r)
 {
@@ -169,7 +173,8 @@ static bool is_completion_of(struct soft_remote *r, const struct cqring *cq, uin
 	const struct shm_cqe *cqe = &cq->entries[pos & cq->mask];
 
 	if (cqe->seq != pos + 1)
-		return (int32_t)(cqe->seq - pos - 1) > 0; /* it was overwritten long ago */
+		/* overwritten long ago: it was published */
+		return (int32_t)(cqe->seq - pos - 1) > 0;
 	if (!(cqe->flags & SHM_CQE_RECV) || cqe->retire != slot)
 		return false;
 	return r->srq ? cqe->flags & SHM_CQE_SRQ && cqe->srq == r->srq - r->peer->seg->srq
@@ -190,7 +195,10 @@ static void repair_taken(struct soft_remote *r)
 	lock_drop(&cq.shm->lock);
 }
 
-/* If the last consumer died: return the request that it took and did not complete to the queue. */
+/*
+ * If the last consumer has died: return the request that it has taken but not completed to the
+ * queue.
+ */
 static inline void return_to_queue(struct soft_remote *r)
 {
 	if (likely(!r->rq.shm->doing))
@@ -215,7 +223,7 @@ static void flush_requests(struct soft_remote *r)
 	uint32_t slot, n;
 
 	return_to_queue(r);
-	/* at most once around, whatever a peer has written to it */
+	/* at most once around the queue, whatever a peer has written to it */
 	for (n = 0; n <= r->rq.mask && (wqe = first_request(&r->rq, &slot)); n++) {
 		cqe = begin_failed(r, wqe, slot, IBV_WC_WR_FLUSH_ERR);
 		begin_consume(r);
@@ -228,7 +236,7 @@ static void flush_requests(struct soft_remote *r)
 	}
 }
 
-/* Complete the request that was taken by the first packets of a message. */
+/* Complete the request that the first packets of a message have claimed. */
 static bool complete_claimed(struct soft_remote *r, int status)
 {
 	uint32_t slot = r->shm->claimed - 1;
@@ -247,7 +255,7 @@ static void fail_responder(struct soft_remote *r, int event)
 	bool shared = r->xrc || r->shm->srq;
 	bool again = state_of(r->shm) == IBV_QPS_ERR;
 
-	/* before the queue is read: see rq_publish() */
+	/* must be stored before the queue is read: see rq_publish() */
 	__atomic_store_n(&r->shm->state, IBV_QPS_ERR, __ATOMIC_SEQ_CST);
 	if (unlikely(r->shm->claimed) && r->rq.shm)
 		complete_claimed(r, IBV_WC_WR_FLUSH_ERR);
@@ -282,7 +290,7 @@ int deliver_break(struct soft_remote *r, int event, int status)
 	return status;
 }
 
-/* The completion queue overruns; with XRC it belongs to the shared queue. */
+/* The completion queue overruns. With XRC it belongs to the shared receive queue. */
 static int fail_overrun(struct soft_remote *r)
 {
 	if (r->xrc)
@@ -359,7 +367,7 @@ static ALWAYS_INLINE void finish_recv(struct soft_remote *r, const struct messag
 	end_consume(r);
 }
 
-/* Put the payload into the completion or the ring beside it, if it fits. */
+/* Put the payload into the completion or into the bounce ring, if it fits. */
 static bool pack_payload(struct soft_remote *r, struct shm_cqe *cqe, const struct message *m,
 			 const struct copy_list *there)
 {
@@ -400,7 +408,7 @@ static int put_guarded(struct soft_remote *r, struct copy_list *from, struct cop
 					   : copy_put(r->peer, from, to);
 }
 
-/* Move the payload, and begin the completion that announces it. */
+/* Move the payload, and begin the completion of the receive. */
 static int move_payload(struct soft_remote *r, const struct message *m, struct copy_list *to,
 			struct shm_wqe *wqe, uint32_t slot, struct shm_cqe **ret_cqe)
 {
@@ -420,11 +428,14 @@ static int move_payload(struct soft_remote *r, const struct message *m, struct c
 			return r->cq.stuck ? -EAGAIN : -ENOSPC;
 		if (landed || pack_payload(r, *ret_cqe, m, to))
 			return 0;
-		/* no space: write it to the receiver's memory; this entry stays unpublished */
+		/*
+		 * no space in the ring: write to the receiver's memory; this entry stays
+		 * unpublished
+		 */
 		lock_drop(&r->cq.shm->lock);
 		if (unlikely(m->flags & SHM_CQE_DATAGRAM) &&
 		    __atomic_load_n(&r->peer->forbidden, __ATOMIC_RELAXED))
-			return -EAGAIN; /* too small for a request to the owner to copy */
+			return -EAGAIN; /* too short to request a copy by the owner */
 		landed = true;
 	}
 }

@@ -3,8 +3,8 @@
  *
  * Each rule counts the operations (core/faults/choose.c); the first rule that applies wins.
  *
- * Rules that the program adds are for one operation: the next call of a thread, or one request.
- * They are dropped after they were applied, or when that operation has passed.
+ * A rule that the program adds is for one operation: the next call of a thread, or one request. It
+ * is dropped after it was applied, or when the operation is over.
  *
  * Not here: the format of the file (core/faults/), the effect of a fault on a send queue
  * (sq_fault.c) and on a verb (enter.c).
@@ -27,10 +27,10 @@ bool fault_any;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct fault_rule *rules;
 static unsigned int num_rules;
-static struct link_model link_model; /* the last one of the file */
+static struct link_model link_model; /* the last link model in the file */
 static bool has_link;
 
-static struct fault_rule *given; /* by the program */
+static struct fault_rule *given; /* rules that the program has added */
 static unsigned int num_given;
 static unsigned int struck;
 
@@ -44,7 +44,7 @@ static struct fault remove_given(unsigned int i)
 	struct fault fault = given[i].fault;
 
 	given[i] = given[--num_given];
-	if (fault.kind != FAULT_DELAY) /* the request is not looked at again otherwise */
+	if (fault.kind != FAULT_DELAY) /* with a delay the request is looked up again */
 		update_fault_flag();
 	return fault;
 }
@@ -185,7 +185,7 @@ unsigned int fault_struck(void)
 	return __atomic_load_n(&struck, __ATOMIC_RELAXED);
 }
 
-static bool loaded; /* in this process; counting continues when the device is opened again */
+static bool loaded; /* in this process: counting continues when the device is opened again */
 
 static int report_bad_line(void *context, unsigned int line, const char *why)
 {
@@ -245,7 +245,7 @@ int fault_load(uint32_t node)
 	return err;
 }
 
-/* Also called in a child, where the holder of the mutex may not exist. */
+/* Also called in a child, where the owner of the mutex may not exist. */
 void fault_unload(void)
 {
 	pthread_mutex_init(&mutex, NULL);

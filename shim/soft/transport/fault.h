@@ -19,33 +19,30 @@ static inline bool fault_is_any(void)
 }
 
 /*
- * Read the file, if there is one and it was not read before, for the process that is @node of its
- * fabric. 0 or -EINVAL, reported on stderr.
+ * Read the file, if there is one, unless it was read before. @node: number of this process on the
+ * fabric. 0; or -EINVAL, reported on stderr.
  */
 int fault_load(uint32_t node);
 void fault_unload(void);
 
-/* The model of the link of this process in that file, or NULL. */
+/* The model of this process's link in the file; NULL: none. */
 const struct link_model *fault_link(void);
 
-/* The fault that applies to this call of @verb. */
+/* Count this call of @verb; returns the fault that applies to it. */
 struct fault fault_verb(const char *verb);
 
 /*
- * The fault that applies to the send request at position @pos of its queue. @again: it is a retry,
- * to which only random rules apply.
+ * Count the send request at position @pos of its queue; returns the fault that applies to it.
+ * @again: it is a retry, to which only random rules apply.
  */
 struct fault fault_request(uint32_t qpn, uint32_t pos, int opcode, uint32_t bytes, bool again);
 
-/*
- * Rules that the program adds at run time, for one operation each; they precede those of the file.
- * 0 or -ENOMEM.
- */
+/* Add a rule for one operation at run time; it precedes the rules of the file. 0 or -ENOMEM. */
 int fault_give(const struct fault_rule *rule);
 
-/* Drop the unused rules for calls of @thread, or, if it is 0, for requests of @qpn. */
+/* Drop the unused added rules: for calls of @thread; if that is 0, for requests of @qpn. */
 void fault_take_back(uint64_t thread, uint32_t qpn);
 
-/* Count a fault that was applied; return the number of these. */
+/* Count a fault that was applied. fault_struck(): the number of faults that were applied. */
 void fault_note_struck(void);
 unsigned int fault_struck(void);

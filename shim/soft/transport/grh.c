@@ -1,16 +1,17 @@
 /*
  * The header in front of a datagram
  *
- * A datagram with a global address begins with a header of 40 bytes, which the receiver finds in
- * front of the payload. RoCE v2 puts the packet's IP header there; an IPv4 one is half as long:
+ * A datagram with a global address begins with a header of 40 bytes, which the receiver gets in
+ * front of the payload. With RoCE v2 this is the packet's IP header; an IPv4 header is half as
+ * long:
  *
- * 	InfiniBand, RoCE v1	GRH: next header 0x1b
- * 	RoCE v2, IPv6		IPv6 header: next header UDP
- * 	RoCE v2, IPv4		20 unused bytes, IPv4 header: protocol UDP
+ *	InfiniBand, RoCE v1	GRH: next header 0x1b
+ *	RoCE v2, IPv6		IPv6 header: next header UDP
+ *	RoCE v2, IPv4		20 unused bytes, IPv4 header: protocol UDP
  *
- * The parts that are the same in all messages are prepared with the handle.
+ * The parts that are equal in all messages are prepared when the address handle is created.
  *
- * Source: the specification's 8.3, and annexes A16 and A17.
+ * Source: InfiniBand specification, 8.3, and annexes A16 and A17.
  */
 #include "shim/soft/transport/grh.h"
 
@@ -21,7 +22,7 @@
 #include <string.h>
 
 enum {
-	NEXT_IBA = 0x1b, /* base transport header */
+	NEXT_IBA = 0x1b, /* value of next header: base transport header */
 	BTH = 12,
 	DETH = 8,
 	IMMDT = 4,
@@ -31,12 +32,13 @@ enum {
 };
 
 /*
- * The kind of a RoCE packet, which a receiver must learn from its completion (annex A17.4.5.1).
- * Adapters report it in the service level, which RoCE does not use; UCX reads it there. Bit 3: UDP.
+ * The kind of a RoCE packet, which the completion must report to the receiver (annex A17.4.5.1).
+ * Adapters report it in the service level, which RoCE does not use, and UCX reads it from there.
+ * Bit 3: UDP.
  */
 enum { SL_ROCE_V1 = 0, SL_IPV6 = 8 | 1, SL_IPV4 = 8 | 2 };
 
-/* The bytes in front of an IPv4 header. */
+/* Number of bytes in front of an IPv4 header. */
 #define IPV4_AT (sizeof(struct ibv_grh) - sizeof(struct iphdr))
 
 static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
@@ -122,7 +124,7 @@ static void finish_ipv4(struct ibv_grh *grh, uint32_t length)
 
 void grh_fill(const struct soft_ah *ah, uint32_t length, bool imm, struct ibv_grh *grh)
 {
-	/* up to and including the invariant checksum; payload is padded */
+	/* up to and including the invariant CRC; the payload is padded */
 	length = ((length + 3) & ~3u) + BTH + DETH + (imm ? IMMDT : 0) + ICRC;
 	*grh = ah->grh;
 	if (ah->ipv4)

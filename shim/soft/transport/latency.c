@@ -1,13 +1,13 @@
 /*
  * The delay and the rate of the link, within the fabric
  *
- * A request is executed when its message would arrive: the bytes that were posted before have left
- * by then, at the link's rate, and the delay has passed. A response takes the delay once more, so
- * RDMA reads and atomics take it twice. All queue pairs of a process share its link, whose time is
- * given to requests as they are posted; its queue pairs do not wait for each other otherwise.
+ * A request is executed when its message would arrive: after all bytes posted before it have left
+ * at the link's rate, and after the delay. A response takes the delay once more, so RDMA reads and
+ * atomics take it twice. All queue pairs of a process share its link, whose time is assigned to
+ * requests in the order of their posts; otherwise queue pairs do not wait for each other.
  *
- * The completion of a request without a response comes when it is executed, not after an
- * acknowledge, which would take the delay once more.
+ * A request without a response completes when it is executed, not after an acknowledge, which would
+ * take the delay once more.
  */
 #include "shim/soft/transport/latency.h"
 
@@ -101,7 +101,7 @@ void latency_stamp(struct soft_qp *qp, uint32_t pos, const struct soft_wr *wr)
 		sq->due[pos & sq->mask] = arrival_time(wr, process_now());
 }
 
-/* Does it leave this machine, with a link of its own? */
+/* Does the request leave this machine? Then its packets use a separate link. */
 static bool leaves_fabric(const struct soft_qp *qp, const struct soft_wr *wr)
 {
 	return qp->shm->type == IBV_QPT_UD && wr->ah->away;

@@ -1,11 +1,12 @@
 /*
  * Multicast groups
  *
- * The members of all groups are in the registry's file. Each change is made under its lock and
- * increments a count; a sender caches the members of its groups until the count differs.
+ * The members of all groups are in the registry's file. Each change is made under the file's lock
+ * and increments a counter; a sender caches the members of its groups until the counter has
+ * changed.
  *
- * A group has a GID, on InfiniBand also a LID: the LID is for the switch, the GID for the adapter,
- * and a message needs both.
+ * A group has a GID, and on InfiniBand also a LID: switches use the LID, adapters the GID, so a
+ * message needs both.
  */
 #include "shim/soft/transport/mcast.h"
 
@@ -103,7 +104,7 @@ static struct registry_member *find_free(struct registry_members *members)
 	return NULL;
 }
 
-/* Add a member. 1: @qpn was a member of the group already; or -ENOMEM. */
+/* Add a member. 0; 1: @qpn is already a member of the group; or -ENOMEM. */
 static int add_member(struct registry_members *members, uint32_t qpn, const union ibv_gid *gid,
 		      uint16_t lid)
 {
@@ -118,7 +119,7 @@ static int add_member(struct registry_members *members, uint32_t qpn, const unio
 	member->gid = *gid;
 	member->lid = lid;
 	member->node = node_self.node;
-	/* the entry becomes valid with its number: the process may die in between */
+	/* the number makes the entry valid, in case this process dies in between */
 	__atomic_store_n(&member->qpn, qpn, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&members->changes, 1, __ATOMIC_RELEASE);
 	return 0;
@@ -130,7 +131,7 @@ static void clear_member(struct registry_members *members, struct registry_membe
 	__atomic_add_fetch(&members->changes, 1, __ATOMIC_RELEASE);
 }
 
-/* Is no LID needed? Before INIT, any port may be meant. */
+/* Is no LID needed, since the port is Ethernet? Before INIT the port is not known: check all. */
 static bool on_ethernet(const struct soft_qp *qp)
 {
 	uint32_t num;

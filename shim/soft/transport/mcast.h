@@ -4,12 +4,12 @@
  */
 #include "shim/soft/transport/objects.h"
 
-enum { MCAST_ANY_LID = 1 << 16 }; /* Ethernet has none */
+enum { MCAST_ANY_LID = 1 << 16 }; /* Ethernet groups have no LID */
 
 struct mcast_group {
 	union ibv_gid gid;
-	uint32_t lid;     /* or MCAST_ANY_LID */
-	uint32_t changes; /* change counter of all groups, when it was read */
+	uint32_t lid;     /* LID of the group, or MCAST_ANY_LID */
+	uint32_t changes; /* change counter of all groups when the members were read */
 	uint32_t count;
 	uint32_t qpn[];
 };
@@ -29,12 +29,11 @@ void mcast_forget(struct mcast_groups *groups);
 void mcast_leave(struct soft_qp *qp);
 
 /*
- * The group of all queue pairs that have flow rules: its address is zero. 0
- * or -ENOMEM.
+ * Add the queue pair to the group of all that have flow rules, whose address is zero. 0 or -ENOMEM.
  */
 int mcast_join_raw(struct soft_qp *qp);
 void mcast_leave_raw(struct soft_qp *qp);
 
-/* Let @qp receive messages to the group. 0 or an errno. */
+/* Let @qp receive messages to the group; end that. 0 or an errno. */
 int mcast_attach(struct soft_qp *qp, const union ibv_gid *gid, uint16_t lid);
 int mcast_detach(struct soft_qp *qp, const union ibv_gid *gid, uint16_t lid);

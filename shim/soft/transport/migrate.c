@@ -1,19 +1,19 @@
 /*
  * Automatic path migration
  *
- * 	MIGRATED --- program ---> REARM --- both ends are ---> ARMED
- * 	    ^                                                    |
- * 	    +--- program, or the path fails: both ends migrate --+
+ *	MIGRATED --- program ---> REARM --- both ends are ---> ARMED
+ *	    ^                                                    |
+ *	    +--- program, or the path fails: both ends migrate --+
  *
- * The alternate path becomes the only one, and both ends are notified (PATH_MIG). PATH_MIG_ERR is
- * for an alternate path that reaches no port, and for a peer that is not ready to migrate: the
- * migrating end gets it.
+ * The alternate path becomes the only one, and both ends are notified (PATH_MIG). PATH_MIG_ERR: the
+ * alternate path reaches no port, or the peer is not ready to migrate; only the migrating end gets
+ * it.
  *
- * Adapters use bits in packets for this; this device checks the peer immediately when one end
- * changes its state. A peer's attributes are private to its process, so the peer migrates at its
- * next check (@migrations).
+ * Adapters use bits in packets for this; this device checks the peer at once when one end changes
+ * its state. A peer's attributes are private to its process, so the peer migrates at its next check
+ * (@migrations).
  *
- * Source: the specification's 17.2.8.
+ * Source: InfiniBand specification, 17.2.8.
  */
 #include "shim/soft/transport/migrate.h"
 
@@ -32,7 +32,7 @@ static enum ibv_mig_state state_of(const struct soft_qp *qp)
 	return __atomic_load_n(&qp->shm->mig_state, __ATOMIC_SEQ_CST);
 }
 
-/* The other end of the connection, or NULL; XRC ends have no path back. */
+/* Lock the peer of the connection; NULL: none. XRC connections have no path back. */
 static struct soft_remote *lock_peer(struct soft_qp *qp)
 {
 	struct soft_remote *r;
@@ -43,7 +43,7 @@ static struct soft_remote *lock_peer(struct soft_qp *qp)
 	return r && remote_lock(qp, r) ? r : NULL;
 }
 
-/* Both ends set REARM before they check the other, so one of them sees both. */
+/* Each end sets REARM before it checks the other end, so at least one of them sees both. */
 static void rearm_path(struct soft_qp *qp)
 {
 	struct soft_remote *r;

@@ -4,11 +4,14 @@
  */
 #include "shim/soft/transport/objects.h"
 
-/* The program sets @state; its alternate path was checked. */
+/* The program sets @state; its alternate path was already checked. */
 void migrate_set(struct soft_qp *qp, enum ibv_mig_state state);
 
-/* There is no answer on this path: migrate to the alternate one, if possible. */
+/*
+ * The current path gives no answer: migrate to the alternate one. Returns whether that was
+ * possible.
+ */
 bool migrate_away(struct soft_qp *qp);
 
-/* A peer may have caused a migration: then use the alternate path. */
+/* A peer may have migrated: then use the alternate path, too. */
 void migrate_follow(struct soft_qp *qp);

@@ -25,7 +25,10 @@ void own_qp_notify(struct soft_qp *qp, int type)
 	pipe_send(segment_own, to_context(ibqp->context)->async, &event);
 }
 
-/* Few locks are taken: a program with thousands of queue pairs asks for each region. */
+/*
+ * Is the lock's owner stopped? Usually no lock is taken: a program with thousands of queue pairs
+ * calls this for each region.
+ */
 static inline bool is_stuck(struct lock *lock)
 {
 	return unlikely(__atomic_load_n(&lock->owner, __ATOMIC_RELAXED)) && lock_is_stuck(lock);

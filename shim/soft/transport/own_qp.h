@@ -1,20 +1,20 @@
 #pragma once
 /*
- * Queue pairs of this process: functions for all types.
+ * Queue pairs of this process: functions for all types of queue pairs.
  */
 #include "shim/soft/transport/objects.h"
 
-/* A free slot of soft_qps, or -ENOMEM; under the object mutex. */
+/* A free slot of soft_qps, or -ENOMEM. Callers hold the object mutex. */
 int own_qp_find_slot(void);
 
 /*
  * Has a stopped process locked any of this process's queues for delivery? Then it may use any key
- * when it continues. With the object mutex held.
+ * when it continues. Callers hold the object mutex.
  */
 bool own_qp_any_stuck(void);
 
 /* Send an event of type @type to the program. */
 void own_qp_notify(struct soft_qp *qp, int type);
 
-/* Set @state, visible to peers; with the queue pair's lock held if others may use it. */
+/* Set @state, which peers can see. Callers hold the queue pair's lock if others may use it. */
 void own_qp_set_state(struct soft_qp *qp, enum ibv_qp_state state);

@@ -1,8 +1,8 @@
 /*
  * Packet pacing
  *
- * Each request takes the time of its bytes at the limit, and the next request is sent after that
- * time, minus the time of a burst. Idle time is not credited.
+ * Each request occupies the queue for the time of its bytes at the rate limit. The next request is
+ * sent after that time, or earlier by the time of a burst. Idle time is not credited.
  */
 #include "shim/soft/transport/pace.h"
 
@@ -19,7 +19,7 @@ void pace_set(struct soft_sq *sq, uint32_t rate, uint32_t burst)
 	sq->burst = burst;
 	sq->paced = 0;
 	if (sq->wait == WAIT_HELD)
-		sq->wait_until = 0; /* retried at once */
+		sq->wait_until = 0; /* retry at once */
 }
 
 bool pace_holds(struct soft_sq *sq)

@@ -8,7 +8,7 @@
 
 #define COPY_PATIENCE 10000000000ull /* ns */
 
-/* From IBA 9.7.5.2.8, in tens of microseconds. */
+/* RNR timers from IBA 9.7.5.2.8, in units of 10 us. */
 /* clang-format off */
 static const uint32_t rnr_timer[32] = {
 	65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384,
@@ -19,7 +19,7 @@ static const uint32_t rnr_timer[32] = {
 
 bool patience_real;
 
-static uint64_t least; /* minimum of any wait for the other end, ns; 0: the requested time */
+static uint64_t least; /* minimum of each wait for the peer, ns; 0: only the requested time */
 
 void patience_load(void)
 {
@@ -51,7 +51,7 @@ uint64_t patience_rnr_ns(uint8_t timer)
 	return rnr_timer[timer & 31] * 10000ull;
 }
 
-/* IBA 9.7.6.1.3 */
+/* Time in ns until a request without an answer fails: IBA 9.7.6.1.3. */
 static uint64_t transport_patience(const struct ibv_qp_attr *attr)
 {
 	return attr->timeout ? (attr->retry_cnt + 1) * (4096ull << (attr->timeout & 31))
@@ -59,9 +59,9 @@ static uint64_t transport_patience(const struct ibv_qp_attr *attr)
 }
 
 /*
- * Another process may only be waiting for a processor, and so may another thread of this one, if
- * the receiver has posted requests before: on a real network neither would share a processor with
- * the sender.
+ * Additional time for a peer that may be waiting for a processor: another process; or another
+ * thread of this one, if the receiver has posted requests before. On a real network, neither shares
+ * a processor with the sender.
  */
 static uint64_t processor_patience(const struct soft_remote *r)
 {
@@ -87,7 +87,7 @@ uint64_t patience_ns(struct soft_qp *qp, enum soft_wait wait)
 	if (wait == WAIT_PEER)
 		return ns > least_wait() ? ns : least_wait();
 	if (patience_is_unreliable(qp))
-		return UINT64_MAX; /* carry_request() stops waiting */
+		return UINT64_MAX; /* no limit: carry_request() ends the wait */
 	if (wait == WAIT_COPY)
 		return ns > COPY_PATIENCE ? ns : COPY_PATIENCE;
 	if (attr->rnr_retry == 7)

@@ -5,31 +5,32 @@
 #include "shim/soft/transport/objects.h"
 
 /*
- * A receiver that posts requests gets this many ns to post the next one. VERBATIM_SOFT_LAG, in ms,
- * replaces this on a reliable connection, and is the minimum for an end that does not answer.
+ * A receiver that has posted requests gets this many ns to post the next one. On a reliable
+ * connection, VERBATIM_SOFT_LAG, in ms, replaces this, and is also the minimum time for a peer that
+ * does not answer.
  */
 #define PATIENCE_LAG 200000000ull
 
 /*
- * VERBATIM_SOFT_TIMERS=real: waiting requests are retried when a timer of the queue pair has run
- * out, as on hardware, and not before. Read when the process first opens the device.
+ * VERBATIM_SOFT_TIMERS=real: waiting requests are retried only when a timer of the queue pair has
+ * expired, as on hardware. The variable is read when the process first opens the device.
  */
 extern bool patience_real;
 void patience_load(void);
 /*
- * Read VERBATIM_SOFT_LAG, whenever a device is opened: a replay sets it only after it has opened
- * one.
+ * Read VERBATIM_SOFT_LAG each time a device is opened: a replay sets the variable after it has
+ * opened one.
  */
 void patience_load_lag(void);
 
-/* Does @qp have a transport whose sender does not learn the fate of its requests? */
+/* Is the transport of @qp one whose sender does not learn the fate of its requests? */
 bool patience_is_unreliable(const struct soft_qp *qp);
 
-/* The time of an RNR timer, encoded as in IBA 9.7.5.2.8. */
+/* The time in ns of an RNR timer, encoded as in IBA 9.7.5.2.8. */
 uint64_t patience_rnr_ns(uint8_t timer);
 
 /*
- * How long the head may wait; ns, or UINT64_MAX. A peer process that must copy may be busy, unlike
- * an adapter, so it gets more time.
+ * How long the head may wait; ns, or UINT64_MAX. A peer that must copy the data gets more time:
+ * unlike an adapter, the process may be busy.
  */
 uint64_t patience_ns(struct soft_qp *qp, enum soft_wait wait);

@@ -1,11 +1,11 @@
 /*
  * Retrying send queues that wait
  *
- * Every empty poll retries them; for programs that sleep there is a thread, which runs only while a
+ * Every empty poll retries them. For programs that sleep there is a thread, which runs while a
  * queue waits, and a little longer, since a queue that has waited often waits again.
  *
- * Lock order: the list's mutex, then a send queue's lock, but only by lock_try(), because posts add
- * to the list with that lock held.
+ * Lock order: the list's mutex, then a send queue's lock. The latter is taken only by lock_try(),
+ * because posts add to the list while they hold it.
  */
 #include "shim/soft/transport/pending.h"
 
@@ -16,22 +16,23 @@
 #include "shim/soft/transport/sq.h"
 
 enum {
-	PERIOD_MIN = 200000, /* ns; doubled up to */
+	PERIOD_MIN = 200000, /* ns; doubled after each retry, up to */
 	PERIOD_MAX = 5000000,
-	SOON = 10000, /* at least */
-	LINGER = 20,  /* periods without work */
-	OFTEN = 8,    /* polls between two posts, if the program polls */
+	SOON = 10000, /* ns: minimum time between retries */
+	LINGER = 20,  /* periods without work after which the thread ends */
+	/* with more polls than this between two posts, the program counts as polling */
+	OFTEN = 8,
 };
 
 unsigned int pending_count;
 bool (*pending_receive)(void);
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t sooner; /* a timer runs out before the next retry */
+static pthread_cond_t sooner; /* signals that a timer expires before the next retry */
 static struct soft_qp *list;
 static bool running;
-static uint64_t due = UINT64_MAX;      /* when the first timer of a queue runs out, ns */
-static unsigned int tries, seen_tries; /* by polls */
+static uint64_t due = UINT64_MAX;      /* ns: when the first timer of a queue expires */
+static unsigned int tries, seen_tries; /* number of retries by polls */
 
 static bool retry_queue(struct soft_qp *qp)
 {
@@ -89,7 +90,7 @@ static bool stop_if_idle(unsigned int *idle)
 	return stop;
 }
 
-/* The time until the next retry, or the first timer that expires before. */
+/* ns until the next retry, or until the first timer expires if that is earlier. */
 static long time_to_sleep(long period)
 {
 	uint64_t now = process_now();
@@ -99,7 +100,7 @@ static long time_to_sleep(long period)
 	return due > now + SOON ? (long)(due - now) : SOON;
 }
 
-/* Without the mutex, for @ns or until hasten_thread(). */
+/* Sleep for @ns or until hasten_thread(). The mutex is released meanwhile. */
 static void sleep_for(long ns)
 {
 	struct timespec until;
@@ -129,8 +130,8 @@ static void *run_retries(void *unused)
 }
 
 /*
- * Wake the thread for a timer that runs out before its next retry, unless the program polls, which
- * is sooner still.
+ * Wake the thread for a timer that expires before its next retry, unless the program polls: polls
+ * are even earlier.
  */
 static void hasten_thread(const struct soft_qp *qp)
 {
@@ -156,12 +157,12 @@ static bool start_thread(void)
 }
 
 /*
- * Also called after each try, with a queue that is listed already. The mutex is taken with the send
- * queue's lock held, which retry_queues() takes into account.
+ * Also called after each retry, for a queue that is already in the list. It takes the mutex while
+ * it holds the send queue's lock; so retry_queues() only tries that lock.
  */
 void pending_add(struct soft_qp *qp)
 {
-	/* a queue on the wire is woken by packets and timers */
+	/* a queue on the network is woken by packets and timers */
 	if (qp->listed || (qp->wire && !sq_waits(&qp->sq)))
 		return;
 	pthread_mutex_lock(&mutex);

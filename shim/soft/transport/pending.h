@@ -9,11 +9,15 @@
 extern unsigned int pending_count;
 
 /*
- * Add the queue to the list: it is retried until it is done; with the lock of the send queue held.
+ * Add the queue to the list: it is retried until it is done. Callers hold the lock of the send
+ * queue.
  */
 void pending_add(struct soft_qp *qp);
 
-/* Accept the requests before @head, which were written into their slots; with the lock held. */
+/*
+ * Accept the requests before position @head, which are already in their slots. Callers hold the
+ * lock.
+ */
 static inline void pending_accept(struct soft_qp *qp, uint32_t head)
 {
 	uint32_t first = qp->sq.head, pos;
@@ -30,7 +34,7 @@ static inline void pending_accept(struct soft_qp *qp, uint32_t head)
 	}
 }
 
-/* Execute the requests that are possible in the new state; with the lock held. */
+/* Execute the requests that are possible in the new state. Callers hold the lock. */
 static inline void pending_run(struct soft_qp *qp)
 {
 	sq_run(qp);
@@ -38,7 +42,7 @@ static inline void pending_run(struct soft_qp *qp)
 		pending_add(qp);
 }
 
-/* Remove a queue pair, which will be destroyed, from the list. Without its lock. */
+/* Remove a queue pair that will be destroyed from the list. Callers must not hold its lock. */
 void pending_del(struct soft_qp *qp);
 
 /* Retry all queues of the list, and execute copies for peers. */
@@ -50,8 +54,8 @@ static inline bool pending_any(void)
 }
 
 /*
- * Receive packets of the network; NULL while it is not used. Returns whether there were any. An
- * empty poll calls it: that is faster than waking the thread of the network.
+ * Receives packets from other machines, and returns whether there were any; NULL while the network
+ * is not used. An empty poll calls it, which is faster than waking the thread of the network.
  */
 extern bool (*pending_receive)(void);
 

@@ -1,8 +1,8 @@
 /*
- * Ports that are set down and up
+ * Taking ports down, and up again
  *
- * The state is in the segment, visible to peers. A thread sets a port up again that is down for a
- * limited time.
+ * The state is in the segment, so that peers can see it. If a port is down for a limited time, a
+ * thread sets it up again.
  */
 #include "shim/soft/transport/port_state.h"
 
@@ -17,7 +17,7 @@
 
 struct outage {
 	uint8_t port;
-	uint64_t instance; /* of our segment */
+	uint64_t instance; /* of this process's segment, when the port went down */
 	uint64_t ns;
 };
 
@@ -26,7 +26,7 @@ static uint32_t port_bit(uint8_t port)
 	return 1u << (port & 31);
 }
 
-/* Under soft_contexts_mutex. */
+/* Send an event to all contexts. Callers hold soft_contexts_mutex. */
 static void notify_contexts(uint8_t port, enum ibv_event_type type)
 {
 	struct pipe_event event = { PIPE_PORT, port, 0, type };
@@ -43,7 +43,7 @@ void port_notify(uint8_t port, enum ibv_event_type type)
 	pthread_mutex_unlock(&soft_contexts_mutex);
 }
 
-/* Under soft_contexts_mutex. */
+/* Callers hold soft_contexts_mutex. */
 static void bring_port_up(uint8_t port)
 {
 	uint32_t was =
@@ -53,7 +53,7 @@ static void bring_port_up(uint8_t port)
 		notify_contexts(port, IBV_EVENT_PORT_ACTIVE);
 }
 
-/* Under soft_contexts_mutex. */
+/* Callers hold soft_contexts_mutex. */
 static void take_port_down(uint8_t port)
 {
 	uint32_t was =
@@ -72,7 +72,7 @@ static void *end_outage(void *arg)
 
 	nanosleep(&ts, NULL);
 	pthread_mutex_lock(&soft_contexts_mutex);
-	/* the device may have been closed, and opened again */
+	/* the device may have been closed and opened again in between */
 	if (soft_contexts && segment_own->instance == outage->instance)
 		bring_port_up(outage->port);
 	pthread_mutex_unlock(&soft_contexts_mutex);

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Ports that are set down and up on demand. Any thread.
+ * Taking ports down, and up again, on demand. Any thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,13 +9,13 @@
 #include "shim/soft/fabric/shared.h"
 
 /*
- * Change the state of a port. All contexts of this process get an event; peers notice because no
- * message reaches or leaves a queue pair on a port that is down. IBV_PORT_DOWN lasts for @ns; 0:
- * until the port is set up.
+ * Change the state of a port. All contexts of this process get an event. Peers notice since no
+ * message leaves or reaches a queue pair on a port that is down. IBV_PORT_DOWN lasts for @ns; 0:
+ * until the port is set up again.
  */
 void port_change(uint8_t port, enum ibv_port_state state, uint64_t ns);
 
-/* Is @port of the process with segment @seg down? */
+/* Is @port down in the process whose segment is @seg? */
 static inline bool port_blocked(const struct shm_seg *seg, uint8_t port)
 {
 	return unlikely(__atomic_load_n(&seg->ports_down, __ATOMIC_RELAXED)) &&

@@ -1,14 +1,15 @@
 /*
  * Raw packets: an RoCE link is a loopback of all processes
  *
- * A packet goes to the queue pairs with matching rules, in all processes including the sender's:
+ * A packet is delivered to the queue pairs with matching rules, in all processes including the
+ * sender's:
  *
- * 	sniffers get it in any case
- * 	of the others, those of the best priority that match it without DONT_TRAP;
- * 	and those of no worse priority with DONT_TRAP, which pass it on
- * 	if none of the first kind matches, the default rules for all, or all multicast, packets
+ *	sniffer rules always match
+ *	of the other rules that match, those of the best priority without DONT_TRAP; and
+ *	those with DONT_TRAP whose priority is not worse
+ *	if no rule without DONT_TRAP matches, the default rules for all, or all multicast, packets
  *
- * The sender does not learn the fate of a packet: it is lost if there is no receive request, and if
+ * The sender does not learn the fate of a packet. It is lost if there is no receive request, or if
  * the buffer is too short.
  */
 #include "shim/soft/transport/raw.h"
@@ -44,7 +45,7 @@ struct steering {
 	struct packet packet;
 	unsigned int layers;
 	uint32_t length;
-	uint32_t best; /* priority, or NOBODY */
+	uint32_t best; /* best priority of a rule that matches, or NOBODY */
 	uint32_t count;
 	struct {
 		uint32_t qpn;
@@ -67,7 +68,7 @@ int raw_check_allowed(void)
 	for (num = 1; port_at(num); num++)
 		if (port_is_roce(num))
 			return has_cap_net_raw() ? 0 : EPERM;
-	return EOPNOTSUPP; /* InfiniBand carries no Ethernet */
+	return EOPNOTSUPP; /* an InfiniBand link has no Ethernet packets */
 }
 
 static bool is_better(uint32_t priority, uint32_t best)
@@ -98,7 +99,10 @@ static bool matches_packet(const struct shm_flow *flow, const struct steering *s
 	}
 }
 
-/* If several rules of a queue pair match, it gets one packet, with the tag of the first. */
+/*
+ * Add a target. If several rules of a queue pair match, it gets one packet, with the tag of the
+ * first rule.
+ */
 static void add_target(struct steering *s, uint32_t qpn, uint32_t tag)
 {
 	uint32_t i;

@@ -1,8 +1,8 @@
 /*
  * The other end: queue pair number -> process -> slot in its segment
  *
- * It is looked up once, with everything that is needed for delivery. Each request checks, with the
- * lock held, that it is still the connected queue pair, and ready.
+ * The peer is looked up once, with all data that delivery needs. Each request checks, with the
+ * peer's lock held, that the slot still has the connected queue pair, and that this is ready.
  *
  * With XRC there is a struct soft_remote for each shared queue used by requests: a list that begins
  * in the queue pair.
@@ -44,7 +44,10 @@ void remote_drop(struct soft_qp *qp)
 	remote_forget(&qp->remote);
 }
 
-/* A queue that matches tags completes all its messages in a separate completion queue. */
+/*
+ * Find the tag matching list: all messages of a queue with tag matching complete in a separate
+ * completion queue.
+ */
 static int find_tags(struct soft_remote *r)
 {
 	r->num_tags = r->srq->tags;
@@ -102,7 +105,7 @@ bool remote_resolve_xrc(struct soft_remote *r, uint32_t qpn)
 		return false;
 	r->xrc = &registry_xrc()->qp[slot];
 	r->shm = &r->xrc->qp;
-	/* the receiving process may have no object for it */
+	/* the receiving process may have no object for this queue pair */
 	r->slot = UINT16_MAX;
 	r->resets = __atomic_load_n(&r->shm->resets, __ATOMIC_ACQUIRE);
 	return true;
@@ -152,8 +155,8 @@ struct soft_remote *remote_find_shared(struct soft_remote *base, uint32_t srqn)
 }
 
 /*
- * XRC: first find the queue pair, which no single process owns, then the shared queue; if there is
- * none, the queue pair refuses the request.
+ * XRC: find first the queue pair, which no single process owns, then the shared queue. If there is
+ * no shared queue, the queue pair refuses the request.
  */
 static struct soft_remote *find_xrc(struct soft_qp *qp, uint32_t srqn)
 {
@@ -180,14 +183,17 @@ static uint8_t receives_from(uint8_t type)
 	return type == IBV_QPT_XRC_RECV ? IBV_QPT_XRC_SEND : type;
 }
 
-/* Is a port down, by a fault on demand? */
+/* Is one of the ports down? */
 static inline bool is_cut_off(struct soft_qp *qp, struct soft_remote *r)
 {
 	return port_blocked(segment_own, qp->attr.port_num) ||
 	       (r->peer && port_blocked(r->peer->seg, r->shm->port));
 }
 
-/* With XRC, the death of the holder is noticed at the next tick. */
+/*
+ * Is the peer alive? With XRC, the death of a holder is noticed at the next tick of the coarse
+ * clock.
+ */
 static inline bool is_alive(struct soft_remote *r)
 {
 	uint64_t now;
@@ -204,7 +210,7 @@ static inline bool is_alive(struct soft_remote *r)
 
 /*
  * Is the queue pair still number @qpn, with the same transport and partition, and may it receive?
- * It may be @qp itself, which the wire delivers to.
+ * @r may be the receiving end of @qp itself, to which the network delivers.
  */
 static ALWAYS_INLINE bool does_answer(struct soft_qp *qp, struct soft_remote *r, uint32_t qpn)
 {
@@ -229,7 +235,10 @@ static bool wait_live(struct soft_remote *r, struct lock *lock)
 	return !r->stuck;
 }
 
-/* @r->stuck is read only on failure paths, so it is written only if it changes. */
+/*
+ * Take @lock unless its owner is stopped. @r->stuck is read only after failures, so it is written
+ * only if it changes.
+ */
 static ALWAYS_INLINE bool take_live(struct soft_remote *r, struct lock *lock)
 {
 	if (unlikely(r->stuck))
@@ -237,7 +246,7 @@ static ALWAYS_INLINE bool take_live(struct soft_remote *r, struct lock *lock)
 	return likely(lock_try(lock)) || wait_live(r, lock);
 }
 
-/* The shared queue may have grown, or, with XRC, may have been destroyed. */
+/* Lock the shared queue, which may have grown, or with XRC may have been destroyed. */
 static bool lock_shared(struct soft_remote *r)
 {
 	if (!take_live(r, &r->srq->rq.lock))
@@ -290,6 +299,6 @@ bool remote_lags(struct soft_remote *r)
 	}
 	if (now >= r->lag_until)
 		return false;
-	sched_yield(); /* the receiver may be waiting for this processor */
+	sched_yield(); /* the receiver may be waiting for the processor of this thread */
 	return true;
 }

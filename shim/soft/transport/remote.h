@@ -1,12 +1,12 @@
 #pragma once
 /*
- * The other end of a send request. The caller holds the lock of the send queue.
+ * The receiving end of a send request. The caller holds the lock of the send queue.
  */
 #include "shim/soft/transport/objects.h"
 
 struct soft_remote *remote_look_up(struct soft_qp *qp, const struct soft_wr *wr);
 
-/* The receiver of @wr, or NULL if there is none. Valid until remote_drop(). */
+/* The receiving end of @wr; NULL: there is none. Valid until remote_drop(). */
 static inline struct soft_remote *remote_find(struct soft_qp *qp, const struct soft_wr *wr)
 {
 	struct soft_remote *r = &qp->remote;
@@ -15,35 +15,35 @@ static inline struct soft_remote *remote_find(struct soft_qp *qp, const struct s
 }
 
 /*
- * Lock the other end: its queue pair, and its shared queue in @r. False, with nothing locked, if
- * the other end is not connected to @qp or not ready, or if a process that delivers to it is
+ * Lock the receiving end @r: its queue pair, and its shared queue. False, with nothing locked, if
+ * its queue pair is not connected to @qp or not ready, or if a process that was delivering to it is
  * stopped (@r->stuck).
  */
 bool remote_lock(struct soft_qp *qp, struct soft_remote *r);
 /*
- * The same for the destination of a datagram: find queue pair @qpn for @r, which is empty; lock it.
- * Protected by the lock of the sender's send queue.
+ * The same for the destination of a datagram: remote_resolve() finds queue pair @qpn for the empty
+ * @r; remote_lock_datagram() locks it. The lock of the sender's send queue protects @r.
  */
 bool remote_resolve(struct soft_remote *r, uint32_t qpn);
 bool remote_lock_datagram(struct soft_qp *qp, struct soft_remote *r, uint32_t qpn);
 void remote_forget(struct soft_remote *r);
 /*
- * An XRC receive queue pair: find queue pair @qpn for @r, which is empty; then the shared queue
- * @srqn for requests to it: @r itself if there is none, NULL if memory is exhausted.
+ * An XRC receive queue pair: find queue pair @qpn for the empty @r. remote_find_shared(): its
+ * shared queue @srqn; @r itself if there is none; NULL if out of memory.
  */
 bool remote_resolve_xrc(struct soft_remote *r, uint32_t qpn);
 struct soft_remote *remote_find_shared(struct soft_remote *r, uint32_t srqn);
 /*
- * Does the XRC queue pair accept the given shared queue? If not, a status for the sender, which
- * breaks the connection; with the locks held.
+ * Does the XRC queue pair accept the shared queue of @r? IBV_WC_SUCCESS, or a status for the
+ * sender, which ends the connection. Callers hold the locks.
  */
 int remote_check_xrc(const struct soft_remote *r);
 
 /*
- * The receiver has no receive request: is one likely to come? An unreliable sender waits a short
- * time for a receiver that has posted some before: it may only be waiting for a processor, which on
- * a real network it would not share with the sender. After one wait in vain there is no further
- * wait until the receiver posts again.
+ * The receiver has no receive request: is it likely to post one soon? An unreliable sender waits a
+ * short time for a receiver that has posted requests before: it may be waiting for a processor,
+ * which on a real network it does not share with the sender. If a wait was not successful, the
+ * sender does not wait again until the receiver has posted.
  */
 bool remote_lags(struct soft_remote *r);
 
@@ -54,5 +54,8 @@ static inline void remote_unlock(struct soft_remote *r)
 	lock_drop(&r->shm->rq.lock);
 }
 
-/* Forget the other end: the next request looks it up again. Also for reset and destruction. */
+/*
+ * Forget the receiving end: the next request looks it up again. Also called on reset and
+ * destruction.
+ */
 void remote_drop(struct soft_qp *qp);

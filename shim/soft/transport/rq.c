@@ -2,12 +2,12 @@
  * Receive queues
  *
  * The owner writes a request into a slot and then publishes the position; the process that delivers
- * takes the next position. Positions are masked with a checked size, so a peer can corrupt its
- * messages but not other memory.
+ * takes the next position. Positions are masked with a checked size, so a peer can corrupt
+ * messages, but no other memory.
  *
- * The owner writes to a cache line that another processor has read. It prefetches the line some
- * requests ahead, and there are more slots than requests, so that the prefetched line holds no
- * request that is about to be consumed.
+ * The owner writes to a cache line that another processor has read. So it prefetches the line some
+ * requests in advance. There are more slots than requests, so that the prefetched line has no
+ * request that will be consumed soon.
  */
 #include "shim/soft/transport/rq.h"
 
@@ -20,7 +20,7 @@
 
 int rq_find(struct shm_seg *seg, struct shm_rq *shm, struct rq *rq)
 {
-	/* before all other fields: pairs with the store of rq_grow() */
+	/* must be read before all other fields: pairs with the store of rq_grow() */
 	uint32_t rings = __atomic_load_n(&shm->rings, __ATOMIC_ACQUIRE);
 	struct rq found = {
 		.shm = shm,
@@ -58,7 +58,7 @@ static uint32_t power_of_two(uint32_t n)
 
 int rq_make(struct shm_rq *shm, uint32_t max_wr, uint32_t max_sge, bool shared, struct rq *rq)
 {
-	/* the lock is not reset: a peer that knows an earlier owner may hold it */
+	/* do not reset the lock: a peer that knows an earlier owner of the slot may hold it */
 	shm->taken = 0;
 	shm->prod = 0;
 	shm->doing = 0;

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * A receive queue, for its owner and for processes that deliver to it.
+ * A receive queue, as used by its owner and by processes that deliver to it.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,11 +10,11 @@
 struct rq {
 	struct shm_rq *shm;
 	uint8_t *wqes;
-	uint32_t *order; /* of a shared queue, or NULL */
+	uint32_t *order; /* slots of a shared queue; or NULL */
 	uint32_t mask;
 	uint32_t stride;
 	uint32_t max_sge;
-	uint32_t seen;  /* value of prod, as last read */
+	uint32_t seen;  /* value of @prod when it was read last */
 	uint32_t rings; /* generation of the ring; see rq_grow() */
 };
 
@@ -45,15 +45,15 @@ static inline uint32_t rq_slot(const struct rq *rq, uint32_t pos)
 int rq_find(struct shm_seg *seg, struct shm_rq *shm, struct rq *rq);
 
 /*
- * Create a queue for @max_wr requests of @max_sge in this process's segment. With the object mutex
- * held. 0 or -ENOMEM.
+ * Create a queue for @max_wr requests of @max_sge SGEs in this process's segment. Callers hold the
+ * object mutex. 0 or -ENOMEM.
  */
 int rq_make(struct shm_rq *shm, uint32_t max_wr, uint32_t max_sge, bool shared, struct rq *rq);
 void rq_free(struct rq *rq);
 
 /*
- * Extend a shared queue to @max_wr: slots keep their numbers. With the object mutex and the queue's
- * lock held; peers look the queue up again. 0 or -ENOMEM.
+ * Extend a shared queue to @max_wr: slots keep their numbers. Callers hold the object mutex and the
+ * queue's lock. Peers will look the queue up again. 0 or -ENOMEM.
  */
 int rq_grow(struct rq *rq, uint32_t max_wr);
 

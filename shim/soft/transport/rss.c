@@ -4,9 +4,9 @@
  * The queue pair has no queues: its flow rules contain the numbers of the work queues, and the
  * sender picks one of them.
  *
- * The hash is Toeplitz over the requested fields that the packet has, in the order addresses
- * (source, destination), ports (source, destination). A packet without any of the fields goes to
- * the first queue.
+ * The Toeplitz hash is computed from the requested fields that the packet has, in this order:
+ * addresses (source, destination), ports (source, destination). A packet without any of these
+ * fields goes to the first queue.
  */
 #include "shim/soft/transport/rss.h"
 
@@ -42,7 +42,7 @@ static void add_field(struct input *in, const void *field, size_t size)
 	in->len += size;
 }
 
-/* Collect the fields that are hashed. */
+/* Collect the fields of the packet that are hashed. */
 static void collect_fields(uint64_t fields, unsigned int layers, const struct packet *p,
 			   struct input *in)
 {

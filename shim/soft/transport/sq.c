@@ -1,11 +1,11 @@
 /*
  * Send queues: executing requests in order, and completing them
  *
- * 	retired         next              head       retired + depth
- * 	   | executed     | to be executed  | free        |
+ *	retired         next              head       retired + depth
+ *	   | executed     | to be executed  | free        |
  *
  * A request occupies its slot until its own or a later completion was polled, as on hardware: a
- * program without signaled requests fills the queue permanently.
+ * program that never signals requests fills the queue.
  *
  * A request that cannot be executed at once, because the receiver is not ready or does not answer,
  * stays at the head with a time limit, and pending.c retries it. All later requests wait.
@@ -34,7 +34,7 @@ size_t sq_lay_out(struct soft_sq *sq, const struct ibv_qp_cap *cap)
 	uint32_t payload = cap->max_send_sge * sizeof(struct ibv_sge);
 	uint32_t size = 1;
 
-	if (payload < sizeof(uint64_t)) /* of ibv_wr_atomic_write() */
+	if (payload < sizeof(uint64_t)) /* space for the value of ibv_wr_atomic_write() */
 		payload = sizeof(uint64_t);
 	if (payload < cap->max_inline_data)
 		payload = cap->max_inline_data;
@@ -87,7 +87,7 @@ void sq_reset(struct soft_qp *qp)
 	pace_set(sq, 0, 0);
 	if (unlikely(fault_is_any()))
 		fault_take_back(0, qp->shm->qpn);
-	sq->build.err = EINVAL; /* requests that are being built are dropped */
+	sq->build.err = EINVAL; /* drops the requests that are being built */
 }
 
 static enum ibv_qp_state state_of(const struct soft_qp *qp)
@@ -128,7 +128,7 @@ static ALWAYS_INLINE void commit_completion(struct soft_qp *qp, const struct sof
 	cqring_commit(&qp->send_cq->ring, cqe, status != IBV_WC_SUCCESS);
 }
 
-/* enum shm_counted + 1 by opcode; 0: not counted. */
+/* By opcode: enum shm_counted + 1; 0: not counted. */
 static const uint8_t counted[] = {
 	[IBV_WR_RDMA_WRITE] = SHM_COUNT_WRITE + 1,
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = SHM_COUNT_WRITE + 1,
@@ -193,8 +193,8 @@ void sq_fail(struct soft_qp *qp)
 }
 
 /*
- * A local error: an unreliable queue pair stops sending but still receives (SQE); a reliable one
- * fails as a whole.
+ * Stop after a local error: an unreliable queue pair stops sending but still receives (SQE); a
+ * reliable one fails.
  */
 static void stop_queue(struct soft_qp *qp)
 {
@@ -209,7 +209,7 @@ static void stop_queue(struct soft_qp *qp)
 	flush_requests(qp);
 }
 
-/* May the head wait any longer? */
+/* May the request at the head wait any longer? */
 static bool may_wait(struct soft_qp *qp, enum soft_wait wait)
 {
 	struct soft_sq *sq = &qp->sq;
@@ -236,7 +236,10 @@ static bool owe_completion(struct soft_qp *qp, int status)
 	return false;
 }
 
-/* The CQ overruns, or another process was stopped while adding an entry to it. */
+/*
+ * Finish a request without its completion: the CQ overruns, or another process was stopped while it
+ * was adding an entry.
+ */
 static bool finish_without(struct soft_qp *qp, struct soft_wr *wr, int status)
 {
 	if (qp->send_cq->ring.stuck)
@@ -248,7 +251,7 @@ static bool finish_without(struct soft_qp *qp, struct soft_wr *wr, int status)
 	return true;
 }
 
-/* False: it waits. */
+/* Finish a request. False: it must wait. */
 static ALWAYS_INLINE bool finish_now(struct soft_qp *qp, struct soft_wr *wr, int status)
 {
 	struct shm_cqe *cqe = NULL;
@@ -277,7 +280,7 @@ bool sq_finish(struct soft_qp *qp, int status)
 	return finish_now(qp, sq_slot(&qp->sq, qp->sq.next), status);
 }
 
-/* The retries have run out: there may be another path. */
+/* Finish a request. If its retries have run out, migrate to another path if there is one. */
 static bool finish_or_migrate(struct soft_qp *qp, struct soft_wr *wr, int status)
 {
 	if (status != IBV_WC_RETRY_EXC_ERR || !migrate_away(qp))
@@ -301,7 +304,7 @@ static bool wait_for_timer(struct soft_qp *qp, struct soft_wr *wr, int reason)
 	return finish_or_migrate(qp, wr, status);
 }
 
-/* The request could not be executed (CARRY_...): wait, or give up. False: wait. */
+/* The request could not be executed (@reason: CARRY_...): wait, or give up. False: wait. */
 static bool defer_request(struct soft_qp *qp, struct soft_wr *wr, int reason)
 {
 	int status = qp->sq.doom ? sq_fault_doom(qp, wr, reason) : reason;
@@ -324,7 +327,7 @@ static bool defer_request(struct soft_qp *qp, struct soft_wr *wr, int reason)
 	}
 }
 
-/* False if the remaining requests must wait. */
+/* Execute the request at sq.next. False: it and all later ones must wait. */
 static ALWAYS_INLINE bool run_one(struct soft_qp *qp)
 {
 	struct soft_wr *wr = sq_slot(&qp->sq, qp->sq.next);
@@ -350,7 +353,7 @@ void sq_drained(struct soft_qp *qp)
 		own_qp_notify(qp, IBV_EVENT_SQ_DRAINED);
 }
 
-/* SQD: finish the request that had begun. False: it waits. */
+/* In SQD: finish the request that had begun. False: it must wait. */
 static bool drain_head(struct soft_qp *qp)
 {
 	if (!run_one(qp))
@@ -361,7 +364,7 @@ static bool drain_head(struct soft_qp *qp)
 	return true;
 }
 
-/* Deliver the results of finished rendezvous before the next request. */
+/* Deliver the results of finished rendezvous, before the next request is executed. */
 static void finish_rendezvous(struct soft_qp *qp)
 {
 	if (tag_deliver_fins(qp))
@@ -377,7 +380,7 @@ static inline bool has_next(struct soft_qp *qp)
 	return qp->sq.next != qp->sq.head;
 }
 
-/* For a queue pair whose other end is on another machine. */
+/* Run the queue of a queue pair whose peer is on another machine. */
 static void run_on_wire(struct soft_qp *qp)
 {
 	if (!qp->sq.owes || sq_finish(qp, qp->sq.owed))
@@ -411,7 +414,7 @@ void sq_run(struct soft_qp *qp)
 			}
 			/* fall through */
 		default:
-			/* drained: wait until it is in RTS again, or failed */
+			/* drained: wait until the queue pair is in RTS again, or has failed */
 			if (qp->sq.wait == WAIT_NONE)
 				qp->sq.wait = WAIT_STATE;
 			return;

@@ -2,19 +2,23 @@
 /*
  * Send queues. Any thread.
  *
- * A request is written into the slot of its position, at head or after it, and then accepted
- * (pending.h): it is executed, or waits. post.c accepts requests one by one, wr.c whole batches.
+ * A request is written into the slot of its position, which is sq.head or later, and is then
+ * accepted (pending.h): it is executed, or waits. post.c accepts requests one by one, wr.c accepts
+ * whole batches.
  */
 #include "shim/soft/transport/objects.h"
 
-/* A flag beside enum ibv_send_flags: a waiting request holds its address handle. */
+/*
+ * A flag in addition to enum ibv_send_flags: the waiting request has a reference to its address
+ * handle.
+ */
 #define SQ_KEEPS_AH (1u << 31)
 
-/* Returns the number of bytes for the slots; the caller sets sq->wrs. */
+/* Compute the layout. Returns the number of bytes for the slots; the caller sets sq->wrs. */
 size_t sq_lay_out(struct soft_sq *sq, const struct ibv_qp_cap *cap);
 
 /*
- * Execute all possible requests; with the lock of the send queue held. If the queue has to wait
+ * Execute all possible requests. Callers hold the lock of the send queue. If the queue has to wait
  * (sq_waits()), the caller adds it to the list (pending.h).
  */
 void sq_run(struct soft_qp *qp);
@@ -25,24 +29,24 @@ static inline bool sq_waits(const struct soft_sq *sq)
 	return sq->wait != WAIT_NONE || unlikely(sq->fins);
 }
 
-/* Reset the queue to its initial state; with the lock held. */
+/* Reset the queue to its initial state. Callers hold the lock. */
 void sq_reset(struct soft_qp *qp);
 
-/* In SQD, the last request that had begun is done; with the lock held. */
+/* In SQD, the last request that had begun is done. Callers hold the lock. */
 void sq_drained(struct soft_qp *qp);
 
 /*
- * The request at sq.next is done with @status; with the lock held. False: its completion waits, and
- * the queue must be added to the list (pending.h).
+ * The request at sq.next is done with @status. Callers hold the lock. False: its completion must
+ * wait, and the queue must be added to the list (pending.h).
  */
 bool sq_finish(struct soft_qp *qp, int status);
 
-/* Set the queue pair's state to error and flush both queues; with the lock held. */
+/* Set the queue pair's state to error and flush both queues. Callers hold the lock. */
 void sq_fail(struct soft_qp *qp);
 
 /*
- * Take the lock for a verb that the program calls. False if this thread has the lock already: it is
- * between ibv_wr_start() and ibv_wr_complete().
+ * Take the lock for a verb that the program calls. False if this thread already has the lock, since
+ * it is between ibv_wr_start() and ibv_wr_complete().
  */
 static inline bool sq_lock(struct soft_sq *sq)
 {
@@ -59,7 +63,7 @@ static inline struct soft_wr *sq_slot(const struct soft_sq *sq, uint32_t pos)
 	return (struct soft_wr *)(sq->wrs + (uint64_t)(pos & sq->mask) * sq->stride);
 }
 
-/* A slot after all others, for requests that will not be accepted. */
+/* An additional slot after all others, for requests that will not be accepted. */
 static inline struct soft_wr *sq_spare_slot(const struct soft_sq *sq)
 {
 	return (struct soft_wr *)(sq->wrs + (uint64_t)(sq->mask + 1) * sq->stride);
@@ -73,7 +77,7 @@ static inline bool sq_full(const struct soft_sq *sq, uint32_t pos)
 }
 
 /*
- * Take references for the requests from @first on, which wait: the program may destroy the address
- * handle, as hardware copies it.
+ * Take references to the address handles of the waiting requests from @first on: the program may
+ * destroy an address handle, since hardware copies it.
  */
 void sq_keep(struct soft_qp *qp, uint32_t first);

@@ -1,14 +1,14 @@
 /*
  * The effect of a fault on the request at the head of a send queue
  *
- * A fault is looked up when the head is first tried. A request that is lost, or whose receiver is
- * not ready, is retried after the queue pair's timer and counts against its retries, as on the
- * wire; a fault is then looked up for each retry. An unreliable queue pair does not learn of a
+ * A fault is looked up when the head is tried for the first time. A request that is lost, or whose
+ * receiver is not ready, is retried after the queue pair's timer and uses one of its retries, as on
+ * a network; a fault is looked up for each retry. An unreliable queue pair does not learn of a
  * loss.
  *
- * A status that the program set for a request (fault_give) is forced on it: all checks are done
- * (CARRY_DOOMED): it fails by itself if a check fails, and with the forced status if it would
- * succeed, or wait and end in another status.
+ * A status that the program set for a request (fault_give) is forced on it: all checks are made
+ * (CARRY_DOOMED). The request fails by itself if a check fails; it fails with the forced status if
+ * it would succeed, or if it would wait and then end with a different status.
  *
  * With real timers (patience.h) a receiver that is not ready, and a peer that does not answer, are
  * treated like the corresponding fault.
@@ -28,7 +28,7 @@
 #include "shim/soft/transport/port_state.h"
 #include "shim/soft/transport/remote.h"
 
-/* Hold the request until @ns from now; 0: without limit. */
+/* Hold the request for @ns; 0: without limit. */
 static int hold_request(struct soft_qp *qp, uint64_t ns)
 {
 	qp->sq.wait = WAIT_HELD;
@@ -52,7 +52,7 @@ static int lose_request(struct soft_qp *qp)
 	return hold_request(qp, qp->attr.timeout ? 4096ull << qp->attr.timeout : 0);
 }
 
-/* The time of the RNR timer, which the receiver determines. */
+/* The time of the RNR timer, which the receiver sets, ns. */
 static uint64_t rnr_ns(struct soft_qp *qp, const struct soft_wr *wr)
 {
 	const struct soft_remote *r = remote_find(qp, wr);
@@ -77,7 +77,7 @@ int sq_fault_time(struct soft_qp *qp, struct soft_wr *wr, int reason)
 	return reason == CARRY_RNR ? retry_rnr(qp, wr) : lose_request(qp);
 }
 
-/* Accepts NULL: the queue pair has none. */
+/* Send an event of @type for @srq; NULL: the queue pair has no SRQ. */
 static void report_srq(const struct soft_srq *srq, int type)
 {
 	struct pipe_event event;
@@ -94,7 +94,7 @@ static void report_event(struct soft_qp *qp, int type)
 	struct pipe_event of_qp = { PIPE_QP, qp->shm - segment_own->qp, qp->shm->serial, type };
 
 	if (type == IBV_EVENT_CQ_ERR)
-		cqring_overrun(&qp->send_cq->ring); /* tells it */
+		cqring_overrun(&qp->send_cq->ring); /* this also sends the event */
 	else if (type == IBV_EVENT_SRQ_ERR || type == IBV_EVENT_SRQ_LIMIT_REACHED)
 		report_srq(qp->srq, type);
 	else if (type < IBV_EVENT_DEVICE_FATAL || type == IBV_EVENT_QP_LAST_WQE_REACHED)
@@ -104,8 +104,8 @@ static void report_event(struct soft_qp *qp, int type)
 }
 
 /*
- * Events before which the queue pair is set to the error state, so that any thread that gets them
- * finds it there.
+ * Is it an event for which the queue pair enters the error state first, so that a thread that gets
+ * the event finds it in this state?
  */
 static bool is_fatal(int type)
 {
@@ -126,7 +126,7 @@ static int inject_event(struct soft_qp *qp, struct soft_wr *wr, int type)
 	return IBV_WC_WR_FLUSH_ERR;
 }
 
-/* Fail with this status, and make the responder fail as if it had refused. */
+/* Fail with the status of @fault, and make the responder fail as if it had refused the request. */
 static int fail_with(struct soft_qp *qp, const struct soft_wr *wr, const struct fault *fault)
 {
 	qp->sq.vendor_err = fault->vendor_err;
@@ -182,7 +182,7 @@ static struct fault judge_request(struct soft_qp *qp, const struct soft_wr *wr)
 	sq->judged = true;
 	if (first || sq->tries || sq->rnr_tries)
 		return fault_request(qp->shm->qpn, sq->next, wr->opcode, wr->length, !first);
-	return (struct fault){ .kind = FAULT_NONE }; /* it was only delayed */
+	return (struct fault){ .kind = FAULT_NONE }; /* the fault was a delay, which has passed */
 }
 
 int sq_fault_carry(struct soft_qp *qp, struct soft_wr *wr)
@@ -202,7 +202,7 @@ int sq_fault_carry(struct soft_qp *qp, struct soft_wr *wr)
 	return status;
 }
 
-/* Does the wait end in the forced status? */
+/* Does a wait for @reason end with the forced status? */
 static bool ends_in_forced(const struct soft_sq *sq, int reason)
 {
 	switch (reason) {

@@ -1,18 +1,17 @@
 /*
  * Tag matching
  *
- * 	message	| TMH: operation, tag | data |		EAGER
- * 		| TMH: operation, tag | RVH: address, key, length |	RNDV
+ *	message	| TMH: operation, tag | data |		EAGER
+ *		| TMH: operation, tag | RVH: address, key, length |	RNDV
  *
- * A message matches the oldest tagged buffer for which TMH.tag & mask == tag. What is written to
- * the buffer is the message's data or, with a rendezvous, what the receiver reads from the address
- * in the RVH: the sender then gets its TMH back in a message (FIN). A message that matches none, or
- * has no tag, consumes a receive request like any other, including its header.
+ * A message matches the oldest tagged buffer for which TMH.tag & mask == tag. The buffer gets the
+ * data of the message or, with a rendezvous, data that the receiver reads from the address in the
+ * RVH; then the sender gets its TMH back in a message (FIN). A message that matches no buffer, or
+ * has no tag, is delivered to a receive request, with its header.
  *
- * A message without a match is unexpected, and the program may be about to search the unexpected
- * messages that it has received when it adds the next buffer. So an added buffer matches only after
- * the program has acknowledged all unexpected messages (IBV_OPS_TM_SYNC). They are counted in 16
- * bits, as mlx5 does.
+ * A message without a match is unexpected. When the program adds a buffer, it may not have searched
+ * all unexpected messages yet. So the buffer can match only after the program has acknowledged all
+ * of them (IBV_OPS_TM_SYNC). Unexpected messages are counted in 16 bits, as mlx5 does.
  *
  * The sending process does the matching, and reads for the receiver. The FIN is delivered to the
  * sender's own queue when the request is completed and the peer's locks are dropped; without a
@@ -32,11 +31,12 @@
 #include "shim/soft/transport/tag_list.h"
 #include "shim/soft/transport/window.h"
 
-enum { MAX_LAG = 0x3fff }; /* unexpected messages that the program has not acknowledged */
+/* maximum number of unexpected messages that the program has not acknowledged */
+enum { MAX_LAG = 0x3fff };
 
 _Static_assert(sizeof(struct ibv_wc_tm_info) <= SHM_CQE_INLINE, "it fits an entry");
 
-/* Begin the completion of a tag; NULL if the queue overruns. */
+/* Begin the completion of a tagged buffer; NULL if the queue overruns. */
 static struct shm_cqe *begin_matched(struct soft_remote *r, uint32_t slot, int status)
 {
 	struct shm_cqe *cqe = cqring_begin_sure(&r->cq);
@@ -56,8 +56,9 @@ static struct shm_cqe *begin_matched(struct soft_remote *r, uint32_t slot, int s
 }
 
 /*
- * Commit the completion that ends a tag. The process may die in between: @doing has the slot and
- * the position of the completion, plus one each. Until that is published, the tag is in the list.
+ * Commit the completion that ends a tag. The process may die meanwhile: so tm->doing has the slot
+ * and the position of the completion, plus one each. The tag is in the list until the completion is
+ * published.
  */
 static bool finish_tag(struct soft_remote *r, uint32_t slot, struct shm_cqe *cqe, bool solicited)
 {
@@ -77,11 +78,11 @@ static bool was_published(const struct cqring *cq, uint32_t seq, uint32_t slot)
 	const struct shm_cqe *cqe = &cq->entries[(seq - 1) & cq->mask];
 
 	if (cqe->seq != seq)
-		return (int32_t)(cqe->seq - seq) > 0; /* it was overwritten long ago */
+		return (int32_t)(cqe->seq - seq) > 0; /* overwritten long ago: it was published */
 	return cqe->flags & SHM_CQE_MATCHING && cqe->retire == slot;
 }
 
-/* If the last consumer died: remove the tag that it has completed. */
+/* If the last consumer has died: remove the tag that it has completed. */
 static void repair_list(struct soft_remote *r)
 {
 	uint64_t doing = r->tm->doing;
@@ -98,13 +99,13 @@ static void repair_list(struct soft_remote *r)
 	r->tm->doing = 0;
 }
 
-/* The completion queue overruns: the sender's request fails, as with any receive queue. */
+/* The completion queue overruns: fail the sender's request, as with any receive queue. */
 static int fail_overrun(struct soft_remote *r)
 {
 	return deliver_break(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
 }
 
-/* Fail the tag that has matched. */
+/* Fail a tag that has matched. */
 static int fail_matched(struct soft_remote *r, uint32_t slot, int recv_status, int status)
 {
 	count_request(r->peer->seg, r->shm, SHM_COUNT_RECV, recv_status, 0);
@@ -141,7 +142,9 @@ static bool list_buffers(struct soft_remote *r, uint32_t slot, uint32_t length,
 			       num < SHM_TAG_SGE ? num : SHM_TAG_SGE, length, to);
 }
 
-/* Write the data after the header of @m to the buffers of a tag: a status for the sender. */
+/*
+ * Write the data after the header of @m to the buffers of a tag. Returns a status for the sender.
+ */
 static int put_matched(struct soft_remote *r, struct message *m, uint32_t slot)
 {
 	struct copy_list to;
@@ -164,7 +167,7 @@ static int put_matched(struct soft_remote *r, struct message *m, uint32_t slot)
 }
 
 /*
- * Deliver a message to the tag that it matches, with its data. @status is that of the message, or
+ * Deliver a message to the tag that it matches, with its data. @status: the message's status;
  * TM_RNDV_INCOMPLETE for a rendezvous whose data was not read.
  */
 static int deliver_matched(struct soft_remote *r, struct message *m, const struct ibv_tmh *tmh,
@@ -282,7 +285,7 @@ static int deliver_rendezvous(struct soft_qp *qp, struct soft_remote *r, struct 
 	return IBV_WC_SUCCESS;
 }
 
-/* A request that the device cannot execute must be finished by the program. */
+/* Deliver a rendezvous that the device cannot execute: the program must finish it. */
 static int deliver_request(struct soft_qp *qp, struct soft_remote *r, struct message *m,
 			   const struct ibv_tmh *tmh, uint32_t slot)
 {

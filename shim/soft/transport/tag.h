@@ -6,15 +6,15 @@
 #include "shim/soft/transport/deliver.h"
 
 /*
- * Deliver a message of @qp, as deliver_message() does: to the tagged buffer that it matches, or as
- * an unexpected one to the next receive request.
+ * Deliver a message of @qp like deliver_message(): to the tagged buffer that it matches, or as an
+ * unexpected message to the next receive request.
  */
 int tag_deliver(struct soft_qp *qp, struct soft_remote *r, struct message *m);
 
 /*
- * Deliver the ends of rendezvous of @qp to its own receive queue, as long as that has requests.
- * False if the peer was not allowed to read, so that the queue pair must fail. With the lock of the
- * send queue held; the peer's are not held.
+ * Deliver the FINs of finished rendezvous of @qp to its own receive queue, while that has requests.
+ * False if the peer was not allowed to read, so that the queue pair must fail. Callers hold the
+ * lock of the send queue, but not the locks of the peer.
  */
 bool tag_deliver_fins(struct soft_qp *qp);
 void tag_forget_fins(struct soft_sq *sq);

@@ -1,13 +1,13 @@
 /*
  * The list of tagged buffers of a shared receive queue
  *
- * The buffers and their order are in the segment; the owner adds and removes them, and sending
- * processes find and remove them, all with the lock of the shared queue held. A slot is reused
- * after the completion of its buffer was polled. Its number is the lower half of the program's
- * handle, so that an old handle never refers to another buffer.
+ * The buffers and their order are in the segment; the owner adds and removes buffers, sending
+ * processes find and remove them, all while holding the lock of the shared queue. A slot is reused
+ * after the completion of its buffer was polled. The lower half of the program's handle is the
+ * slot, the upper half a serial number, so that an old handle does not refer to a new buffer.
  *
- * List operations are executed when they are posted. One occupies an entry (tm_cap.max_ops) until
- * its own or a later completion was polled, like requests of a send queue.
+ * List operations are executed when they are posted. An operation occupies an entry
+ * (tm_cap.max_ops) until its own or a later completion was polled, like a send request.
  *
  * Not here: delivery of messages (tag.c).
  */
@@ -37,10 +37,11 @@ static bool is_synced(const struct shm_tm *tm)
 	return (uint16_t)tm->unexpected == (uint16_t)tm->synced;
 }
 
-/* Remove the tag at index @at of @order from the list; its slot stays in use. */
+/* Remove the tag at index @at of tm->order from the list; its slot stays in use. */
 static void unlink_tag(struct shm_tm *tm, uint32_t num, uint32_t at)
 {
-	uint32_t count = tm->count < num ? tm->count : num; /* a peer can write any number to it */
+	/* a peer can write any number to tm->count */
+	uint32_t count = tm->count < num ? tm->count : num;
 
 	if (at >= count)
 		return;
@@ -114,8 +115,8 @@ void tag_list_free(struct soft_srq *srq)
 }
 
 /*
- * Acknowledge the unexpected messages that the program has seen: if no others exist, all tags can
- * match from now on.
+ * Acknowledge the unexpected messages that the program has seen: if there are no other unexpected
+ * messages, all tags can match from now on.
  */
 static void sync_list(struct soft_tags *tags, uint32_t unexpected_cnt)
 {
@@ -151,7 +152,7 @@ static void add_tag(struct soft_tags *tags, struct ibv_ops_wr *wr)
 	uint32_t slot = tags->free[--tags->num_free];
 	struct shm_tm *tm = tags->shm;
 	struct shm_tag *t = &tm->tag[slot];
-	uint32_t count = tm->count % SHM_TAG_MAX; /* a peer can write any number to it */
+	uint32_t count = tm->count % SHM_TAG_MAX; /* a peer can write any number to tm->count */
 	int i;
 
 	wr->tm.handle = ++tags->serial << SERIAL_SHIFT | slot;
@@ -176,7 +177,7 @@ static void free_slot(struct soft_tags *tags, uint32_t slot)
 		tags->free[tags->num_free++] = slot;
 }
 
-/* Returns IBV_WC_TM_ERR if a message has matched the tag meanwhile. */
+/* Remove a tag. Returns IBV_WC_TM_ERR if a message has matched it in between. */
 static int delete_tag(struct soft_tags *tags, uint32_t handle)
 {
 	uint32_t slot = handle & ((1u << SERIAL_SHIFT) - 1);
@@ -194,12 +195,12 @@ static void complete_op(struct soft_srq *srq, const struct ibv_ops_wr *wr, int o
 	struct shm_cqe *cqe = cqring_begin_sure(&srq->cq->ring);
 
 	if (!cqe)
-		return; /* its owner has been notified */
+		return; /* overrun: the owner has been notified */
 	cqe->status = status;
 	cqe->opcode = opcode;
 	cqe->flags = SHM_CQE_SRQ | SHM_CQE_MATCHING;
 	cqe->wr_id = wr->wr_id;
-	cqe->qp = UINT16_MAX; /* none */
+	cqe->qp = UINT16_MAX; /* no queue pair */
 	cqe->srq = srq->srq.handle;
 	cqe->retire = srq->tags->ops;
 	memset(cqe->data, 0, sizeof(struct ibv_wc_tm_info));
@@ -249,7 +250,7 @@ int tag_list_post(struct soft_srq *srq, struct ibv_ops_wr *wr)
 	return 0;
 }
 
-/* Free the slot of a tag whose data has arrived, or that failed. */
+/* Free the slot of a tag whose data has arrived, or which has failed. */
 static void retire_slot(struct soft_tags *tags, const struct shm_cqe *cqe)
 {
 	if ((cqe->wc_flags & IBV_WC_TM_DATA_VALID || cqe->status != IBV_WC_SUCCESS) &&

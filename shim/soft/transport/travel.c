@@ -1,11 +1,11 @@
 /*
  * In-flight payload, which RDMA must not overtake
  *
- * The payload of a short message reaches memory with the receiver's poll, or a little later
+ * The payload of a short message is written to memory by the receiver's poll, or a little later
  * (land.c). A later request of the same queue pair that writes or reads those bytes must find them
- * in place. So the sender remembers the last such entry, and the approximate destination of
- * payload. Only a request for that range searches the entries that were not polled yet. If one of
- * them overlaps, the receiver is asked to copy the payload.
+ * in place. So the sender remembers the last CQ entry with payload, and one address range that
+ * contains all destinations. Only a request for that range searches the entries that were not
+ * polled yet. If the destination of one overlaps, the sender asks the receiver to copy the payload.
  */
 #include "shim/soft/transport/travel.h"
 
@@ -14,8 +14,8 @@
 #include "shim/soft/fabric/process.h"
 
 enum {
-	PATIENCE = 200000000, /* ns for payload to be copied */
-	LOOKS = 64,           /* one in this many checks also looks at the process */
+	PATIENCE = 200000000, /* ns: limit of waiting for payload to be copied */
+	LOOKS = 64,           /* one in this many checks also checks the receiving process */
 };
 
 /* Has all in-flight payload arrived? */
@@ -73,8 +73,8 @@ static bool is_payload_for(struct soft_remote *r, const struct shm_cqe *cqe,
 }
 
 /*
- * Search the entries that were not polled. The receiver may poll one and reuse its request
- * meanwhile; then the payload has arrived, and finding other data in its place is harmless.
+ * Search the entries that were not polled. Meanwhile the receiver may poll an entry and reuse its
+ * request; then the payload has arrived, and reading the new request instead is harmless.
  */
 static bool has_payload_for(struct soft_remote *r, const struct copy_list *list)
 {
@@ -90,7 +90,7 @@ static bool has_payload_for(struct soft_remote *r, const struct copy_list *list)
 	return false;
 }
 
-/* Is the payload likely to arrive soon? The receiver may only be waiting for a processor. */
+/* Is the payload likely to arrive soon? The receiver may be waiting for a processor. */
 static bool may_arrive_soon(struct soft_remote *r, uint64_t until)
 {
 	return process_now() < until && peer_is_alive(r->peer) && !process_is_stopped(r->peer->pid);

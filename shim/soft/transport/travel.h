@@ -1,14 +1,14 @@
 #pragma once
 /*
- * In-flight payload that is sent with completions, at the sender. With the locks of the receiver
- * held (remote.h).
+ * In-flight payload that is sent with completions; functions of the sender. Callers hold the locks
+ * of the receiver (remote.h).
  */
 #include "shim/soft/fabric/copy_list.h"
 #include "shim/soft/transport/objects.h"
 
 /*
- * The entry being added carries payload for @to. Remember the range that all payload in flight goes
- * to: from the lowest address to the highest.
+ * The entry that is being added has payload for @to. Remember the address range of all payload in
+ * flight, from its lowest to its highest address.
  */
 static ALWAYS_INLINE void travel_note(struct soft_remote *r, const struct copy_list *to)
 {
@@ -31,8 +31,8 @@ bool travel_overtaken_by(struct soft_remote *r, const struct copy_list *list);
 
 /*
  * Would RDMA to or from @list, memory of the receiver, overtake payload of earlier messages that is
- * still in flight? It waits until the receiver has copied that; if that takes long, the request
- * must be retried (CARRY_LATER).
+ * still in flight? If so, wait until the receiver has copied the payload. True if that takes too
+ * long: the request must be retried (CARRY_LATER).
  */
 static inline bool travel_overtaken(struct soft_remote *r, const struct copy_list *list)
 {

@@ -3,14 +3,14 @@
  *
  * A window is an entry in the table of memory regions, in separate slots: it has an rkey while it
  * is bound, and never an lkey. The bind copies the region's data that remote access needs, so
- * access through a window costs no more. Its keys:
+ * access through a window is as fast as to the region. Its keys:
  *
- * 	| slot: 17 | generation: 7 | the program's: 8 |
+ *	| slot: 17 | generation: 7 | the program's: 8 |
  *
- * A window of type 2 belongs to the queue pair on which it was bound. It changes with the lock of
- * that queue pair held, in the process that owns it or in a peer that invalidates it. A window of
- * type 1 can be used by all queue pairs of its protection domain: a new bind waits until no request
- * uses the old one.
+ * A window of type 2 belongs to the queue pair on which it was bound. It is changed under the lock
+ * of this queue pair, by the owning process or by a peer that invalidates it. A window of type 1
+ * can be used by all queue pairs of its protection domain: a new bind waits until no request uses
+ * the old one.
  *
  * Source: ibv_alloc_mw(3), ibv_bind_mw(3), IBA 10.6.7.
  */
@@ -32,8 +32,8 @@ enum {
 };
 
 /*
- * Protects the table, binding and the release of regions. Taken inside the lock of a send queue,
- * outside those of queue pairs.
+ * Protects the table, binding and the release of regions. Taken after the lock of a send queue,
+ * before those of queue pairs.
  */
 static struct lock lock;
 static struct soft_slots slots;
@@ -56,7 +56,10 @@ static bool is_bound(const struct soft_mw *mw)
 	return __atomic_load_n(&mw->shm->rkey, __ATOMIC_ACQUIRE);
 }
 
-/* The other fields are unchanged: a peer that has found the entry may still read it. */
+/*
+ * Unbind a window. Its other fields do not change: a peer that has found the entry may still read
+ * it.
+ */
 static void unbind_window(struct soft_mw *mw)
 {
 	set_rkey(mw, 0);
@@ -64,7 +67,8 @@ static void unbind_window(struct soft_mw *mw)
 }
 
 /*
- * Wait for peers that have found an rkey: each holds the lock of one of this process's queue pairs.
+ * Wait for peers that may have found an rkey: each holds the lock of one of this process's queue
+ * pairs.
  */
 static void wait_for_users(void)
 {
@@ -80,7 +84,7 @@ static void wait_for_users(void)
 	}
 }
 
-/* When a slot is reused, the bits of the key that are not the program's change. */
+/* Assign a slot. When it is reused, the generation in its keys changes. */
 static void assign_slot(struct soft_mw *mw, uint32_t slot)
 {
 	static uint8_t generation[SHM_MW_MAX];
@@ -110,7 +114,7 @@ int window_add(struct soft_mw *mw)
 	return slot < 0 ? slot : 0;
 }
 
-/* Under the lock. */
+/* Callers hold the lock. */
 static void withdraw_window(struct soft_mw *mw)
 {
 	unbind_window(mw);
@@ -142,7 +146,7 @@ int window_set_bind(struct soft_wr *wr, struct ibv_mw *mw, uint32_t rkey,
 {
 	if (!mw || (!info->mr && (info->addr || info->length)))
 		return EINVAL;
-	/* no window is found by another window's key */
+	/* the rkey of another window finds no window */
 	wr->rkey = (rkey ^ to_mw(mw)->key) & ~KEY_PROGRAM ? 0 : rkey;
 	wr->region = info->mr ? info->mr->lkey : 0;
 	wr->bind_addr = info->addr;
@@ -179,7 +183,7 @@ static bool is_in_region(const struct shm_mr *mr, const struct soft_wr *wr)
 	return off <= mr->length && wr->bind_length <= mr->length - off;
 }
 
-/* C10-72 to C10-75 */
+/* The rules C10-72 to C10-75. */
 static bool may_bind(const struct shm_mr *mr, const struct soft_mw *mw, const struct soft_wr *wr)
 {
 	return mr && mr->pd == key_own_copy(mw->shm)->pd && mr->access & IBV_ACCESS_MW_BIND &&
@@ -212,7 +216,10 @@ static bool bind_type_1(struct soft_mw *mw, const struct shm_mr *mr, const struc
 	return true;
 }
 
-/* Not while it is bound (o10-37.2.30), and not with length 0 (o10-37.2.40). */
+/*
+ * Bind a window of type 2: not while it is bound (o10-37.2.30), and not with length 0
+ * (o10-37.2.40).
+ */
 static bool bind_type_2(struct soft_qp *qp, struct soft_mw *mw, const struct shm_mr *mr,
 			const struct soft_wr *wr)
 {

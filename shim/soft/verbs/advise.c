@@ -1,12 +1,12 @@
 /*
  * Advice about on-demand regions: faulting pages in before they are used
  *
- * Without IBV_ADVISE_MR_FLAG_FLUSH the pages may come later or never, so only the keys and ranges
- * can fail. The device looks up pages at each use, so pages that are present need no advice
- * (PREFETCH_NO_FAULT).
+ * Without IBV_ADVISE_MR_FLAG_FLUSH the pages may be faulted in later or never, so only wrong keys
+ * and ranges are errors. The device looks up pages at each use, so pages that are present need no
+ * advice (PREFETCH_NO_FAULT).
  *
- * A region that is not on demand is ENOENT: the man page has no errno for it, and mlx5, which looks
- * among the keys of on-demand regions only, does not find it (mlx5_ib_advise_mr of Linux 6.1).
+ * A region that is not on demand gives ENOENT: the man page has no errno for this, and mlx5, which
+ * searches only the keys of on-demand regions, does not find it (mlx5_ib_advise_mr of Linux 6.1).
  *
  * Source: ibv_advise_mr(3).
  */
@@ -16,7 +16,7 @@
 #include "shim/soft/fabric/pages.h"
 #include "shim/soft/verbs/enter.h"
 
-/* With the object mutex held. */
+/* Callers hold the object mutex. */
 static int check_region(const struct soft_mr *mr, const struct ibv_pd *pd,
 			const struct ibv_sge *sge, bool write)
 {
@@ -42,7 +42,7 @@ static int find_range(const struct ibv_pd *pd, const struct ibv_sge *sge, bool w
 	int err;
 
 	if (slot >= SHM_MR_MAX)
-		return EINVAL; /* of a window */
+		return EINVAL; /* the key of a window */
 	pthread_mutex_lock(&soft_mutex);
 	mr = soft_mrs[slot];
 	err = check_region(mr, pd, sge, write);
@@ -86,7 +86,7 @@ int soft_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t
 		return err;
 	for (i = 0; i < num_sge; i++) {
 		if (find_range(pd, &sg_list[i], write, &addr))
-			continue; /* deregistered meanwhile */
+			continue; /* deregistered in between */
 		err = pages_bring_in(addr, sg_list[i].length, write);
 		if (err && flags & IBV_ADVISE_MR_FLAG_FLUSH)
 			return EFAULT;

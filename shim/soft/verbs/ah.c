@@ -23,7 +23,7 @@ enum {
 
 static struct soft_tally count;
 
-/* 0, or the errno for an invalid address. */
+/* Check an address. 0, or the errno if it is invalid. */
 static int check_attr(const struct ibv_ah_attr *attr, struct port_gid *ret_sgid)
 {
 	bool roce = port_is_roce(attr->port_num);
@@ -36,7 +36,7 @@ static int check_attr(const struct ibv_ah_attr *attr, struct port_gid *ret_sgid)
 	if (!attr->is_global)
 		return 0;
 	port_gid(attr->port_num, attr->grh.sgid_index, ret_sgid);
-	/* on Ethernet, an address must be resolved */
+	/* on Ethernet, a destination must have a known MAC address */
 	return roce && !grh_is_multicast(&attr->grh.dgid) && !port_knows_gid(&attr->grh.dgid)
 		       ? ETIMEDOUT
 		       : 0;
@@ -102,7 +102,7 @@ EXPORT int ibv_destroy_ah(struct ibv_ah *ibah)
 	return 0;
 }
 
-/* Reverse the path of a datagram: to its source, from the address that it was sent to. */
+/* Reverse the path of a received datagram: the destination becomes its source. */
 static int reverse_path(struct ibv_ah_attr *attr, const struct ibv_grh *grh)
 {
 	struct ibv_global_route *to = &attr->grh;

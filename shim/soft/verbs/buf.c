@@ -1,7 +1,7 @@
 /*
  * Buffers that the library allocates, and regions registered by address, descriptor or buffer
  *
- * A buffer is ordinary memory at a page boundary, so it has no descriptor of a DMA buffer.
+ * A buffer is ordinary memory at a page boundary, so it cannot be exported as a DMA buffer.
  *
  * Source: ibv_alloc_buf(3), ibv_reg_mr(3).
  */
@@ -62,7 +62,7 @@ int soft_dm_export_dmabuf_fd(struct ibv_dm *dm)
 	return -1;
 }
 
-/* The memory is allocated by this library: only the range has to be checked. */
+/* Check a buffer: this library has allocated it, so only the range can be wrong. */
 static int check_buf(const struct ibv_pd *pd, const struct soft_mr_init_attr *attr)
 {
 	const struct soft_buf *buf = attr->buf;
@@ -78,7 +78,7 @@ static int check_buf(const struct ibv_pd *pd, const struct soft_mr_init_attr *at
 	return 0;
 }
 
-/* A region has an address, or a descriptor with an offset. */
+/* Check the attributes: a region has either an address, or a descriptor with an offset. */
 static int check_attr(const struct ibv_pd *pd, const struct soft_mr_init_attr *attr)
 {
 	const uint64_t from_fd = MR_FD | MR_FD_OFFSET;

@@ -47,7 +47,7 @@ static int check_attr(struct ibv_context *context, const struct soft_comp_cntr_i
 	return attr->flags || attr->type > COMP_CNTR_BYTES ? EINVAL : 0;
 }
 
-/* With the object mutex held. */
+/* Callers hold the object mutex. */
 static int take_slot(struct soft_comp_cntr *cntr, bool bytes)
 {
 	uint32_t slot = 0;
@@ -140,7 +140,10 @@ int soft_inc_err_comp_cntr(struct soft_comp_cntr *cntr, uint64_t amount)
 	return err;
 }
 
-/* A program that reads counters instead of polling must make progress like one that polls. */
+/*
+ * Read a value. A program that reads counters instead of polling must make progress like one that
+ * polls.
+ */
 static uint64_t read_value(const uint64_t *value)
 {
 	if (pending_any())
@@ -168,7 +171,7 @@ int soft_read_err_comp_cntr(struct soft_comp_cntr *cntr, uint64_t *value)
 	return err;
 }
 
-/* Operations that this type of queue pair does not have cannot be counted. */
+/* The operations of a queue pair that can be counted: its type may not have all of them. */
 static uint32_t ops_of(const struct soft_qp *qp)
 {
 	switch (qp->init.qp_type) {

@@ -4,10 +4,10 @@
  */
 #include "shim/soft/transport/objects.h"
 
-/* The queue pair will be destroyed, and so are its attachments; with the object mutex held. */
+/* The queue pair will be destroyed: end its attachments. Callers hold the object mutex. */
 void comp_cntr_detach(struct soft_qp *qp);
 
 void comp_cntr_close_all(struct ibv_context *context);
 
-/* In a child. */
+/* In a child: forget inherited counters. */
 void comp_cntr_forget(void);

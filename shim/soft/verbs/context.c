@@ -1,9 +1,9 @@
 /*
  * Opening and closing the device
  *
- * Every slot of verbs_context is filled, so that a program that calls a missing verb gets
- * EOPNOTSUPP and does not jump to NULL. Programs and tracers may replace the pointers; the library
- * never calls through them.
+ * Every function pointer of verbs_context is set, so that a program that calls an unsupported verb
+ * gets EOPNOTSUPP and does not jump to NULL. Programs and tracers may replace the pointers; the
+ * library never calls through them.
  *
  * A forked child has no objects: process_epoch() differs from the epoch of the inherited contexts,
  * and its first ibv_open_device() starts with an empty state.
@@ -60,9 +60,9 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int contexts;
-static struct soft_context *closed; /* closed, but their file is open in other contexts */
+static struct soft_context *closed; /* closed, but other contexts have their file open */
 
-/* Called in a child, before it uses the device itself. */
+/* In a child, before it uses the device itself: forget inherited objects. */
 static void forget_inherited(void)
 {
 	pthread_mutex_init(&soft_mutex, NULL);
@@ -90,7 +90,7 @@ static void forget_inherited(void)
 	window_forget();
 }
 
-/* Yama lets only parents write to a process, unless the target allows others. */
+/* Let peers write to this process: by default, Yama lets only parents do this. */
 static void allow_peers(void)
 {
 	int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
@@ -211,8 +211,8 @@ static void fill_verbs(struct verbs_context *verbs)
 }
 
 /*
- * Programs dup() the descriptor of a context and import it: the inode of the duplicate identifies
- * the context. MAGIC tells another process that the file belongs to a device of this kind.
+ * Create the command file of a context. A program may duplicate its descriptor and import it: the
+ * inode then identifies the context. By MAGIC another process recognises a file of this device.
  */
 static int make_file(void)
 {
@@ -235,7 +235,7 @@ static bool is_file_of_ours(int fd)
 	       !memcmp(have, MAGIC, sizeof(have));
 }
 
-/* Takes @cmd_fd. */
+/* Fill in a context. Takes ownership of @cmd_fd. */
 static int fill_context(struct soft_context *context, int cmd_fd)
 {
 	struct ibv_context *ibv = &context->verbs.context;
@@ -320,7 +320,7 @@ EXPORT struct ibv_context *ibv_open_device(struct ibv_device *device)
 	return &context->verbs.context;
 }
 
-/* Has this process opened a context of that file itself, and is it open? */
+/* Has this process itself opened a context of that file that is still open? */
 static bool is_open(uint64_t file)
 {
 	struct soft_context *c;
@@ -342,7 +342,7 @@ static int import_locked(int cmd_fd, struct soft_context *context)
 	if (!is_file_of_ours(cmd_fd))
 		return S_ISCHR(st.st_mode) ? -ENODEV : -EINVAL;
 	if (!is_open(st.st_ino))
-		return -EOPNOTSUPP; /* it belongs to another process; see import.c */
+		return -EOPNOTSUPP; /* it belongs to another process: see import.c */
 	return open_locked("import_device", context, cmd_fd);
 }
 
@@ -363,7 +363,7 @@ EXPORT struct ibv_context *ibv_import_device(int cmd_fd)
 	return &context->verbs.context;
 }
 
-/* Objects that the program did not destroy are destroyed, but their structures are not freed. */
+/* Destroy the objects that the program has left, but do not free their structures. */
 static void close_objects(struct ibv_context *context)
 {
 	flow_close_all(context);
@@ -378,7 +378,7 @@ static void close_objects(struct ibv_context *context)
 	pd_close_all(context);
 }
 
-/* Closing the last context of a file destroys the objects of all of them. */
+/* The last context of a file is closed: destroy the objects of all contexts of this file. */
 static void close_file(uint64_t file)
 {
 	struct soft_context **p = &closed, *c;
@@ -438,7 +438,7 @@ __attribute__((constructor)) static void init_fork(void)
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
-/* At exit with open contexts: remove the files, but unmap nothing. */
+/* At exit with open contexts: remove this process's files, but unmap nothing. */
 __attribute__((destructor)) static void leave_at_exit(void)
 {
 	if (contexts && process_epoch())

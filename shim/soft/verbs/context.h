@@ -1,10 +1,9 @@
 #pragma once
 /*
- * Taking part in the fabric.
+ * Joining the fabric.
  */
 /*
- * Take part in the fabric without a context; also in a child that has opened nothing yet. 0 or
- * -errno.
+ * Join the fabric without a context; also in a child that has not opened the device. 0 or -errno.
  */
 int soft_join(void);
 void soft_leave(void);

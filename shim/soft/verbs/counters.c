@@ -1,8 +1,8 @@
 /*
  * Counters of flow rules
  *
- * Each rule has its own counts; a counters object determines which count is read at which index,
- * and its values are sums over its rules.
+ * Each rule counts its packets and bytes. A counters object determines which count is read at which
+ * index; its values are sums over its rules.
  *
  * Source: ibv_create_counters(3), ibv_attach_counters_point_flow(3), ibv_read_counters(3).
  */
@@ -49,7 +49,7 @@ int soft_destroy_counters(struct ibv_counters *ibcounters)
 	return 0;
 }
 
-/* A rule uses the counters that are set up when it is created. */
+/* Set up a counter; it applies to rules that are created later. */
 int soft_attach_counters_point_flow(struct ibv_counters *ibcounters,
 				    struct ibv_counter_attach_attr *attr, struct ibv_flow *flow)
 {

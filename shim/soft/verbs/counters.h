@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Counters of flow rules: the verbs for them.
+ * Verbs for counters of flow rules.
  */
 #include "shim/soft/transport/objects.h"
 

@@ -50,7 +50,7 @@ static uint32_t flags_of(const struct ibv_cq_init_attr_ex *attr)
 	       (attr->wc_flags & STAMPS ? SHM_CQ_STAMPS : 0) | (lossy ? SHM_CQ_LOSSY : 0);
 }
 
-/* The published state of a CQ, written as soon as it gets its slot. With the object mutex held. */
+/* Set the shared part of a CQ when it gets its slot. Callers hold the object mutex. */
 static int make_ring(struct soft_cq *cq, uint32_t slot, const struct ibv_cq_init_attr_ex *attr)
 {
 	const struct soft_channel *channel = (struct soft_channel *)attr->channel;
@@ -188,7 +188,7 @@ struct ibv_cq_ex *soft_create_cq_ex(struct ibv_context *context, struct ibv_cq_i
 	return &cq->ex;
 }
 
-/* Moderation allows events to be delayed, and this device never delays them. */
+/* Moderation is only a permission to delay events: this device never delays them. */
 int soft_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 {
 	const struct ibv_cq_moderation_caps *caps = &profile_get()->attr.cq_mod_caps;
@@ -204,7 +204,7 @@ int soft_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 	return 0;
 }
 
-/* Move the entries that were not polled. */
+/* Move the entries that were not polled to the new ring. */
 static void move_entries(const struct cqring *from, struct soft_cq *cq, uint32_t num)
 {
 	struct cqring *to = &cq->ring;
@@ -214,7 +214,7 @@ static void move_entries(const struct cqring *from, struct soft_cq *cq, uint32_t
 		to->entries[pos & to->mask] = from->entries[pos & from->mask];
 }
 
-/* Called while no process can add or poll. */
+/* Resize the queue. Meanwhile no process can add or poll. */
 static int resize_locked(struct soft_cq *cq, uint32_t cqe)
 {
 	struct cqring old = cq->ring;
@@ -240,7 +240,8 @@ static int resize_locked(struct soft_cq *cq, uint32_t cqe)
 	cq->shm->size = size;
 	cq->shm->cqe = cqe;
 	cq->ring.rings++;
-	cq->shm->rings = cq->ring.rings; /* processes that add entries look the ring up again */
+	/* so that processes that add entries look the ring up again */
+	cq->shm->rings = cq->ring.rings;
 	heap_free_at(old.entries, ring_bytes(old.mask + 1));
 	cq->ex.cqe = cqe;
 	return 0;

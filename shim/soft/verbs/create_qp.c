@@ -55,7 +55,7 @@ static struct soft_rss *make_rss(const struct ibv_qp_init_attr_ex *attr)
 	return rss;
 }
 
-/* A queue pair that only spreads packets, or NULL and errno. */
+/* Create a queue pair that only distributes packets to work queues. NULL and errno on failure. */
 static struct ibv_qp *create_rss_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_qp_init_attr basic = {
@@ -72,7 +72,7 @@ static struct ibv_qp *create_rss_qp(struct ibv_context *context, struct ibv_qp_i
 	rss = make_rss(attr);
 	if (!rss)
 		return soft_fail(ENOMEM);
-	/* required, but never used */
+	/* a CQ is required, but never used */
 	basic.send_cq = basic.recv_cq = rss->table->wq[0]->wq.cq;
 	qp = qp_new(attr->pd, &basic);
 	if (!qp) {
@@ -98,7 +98,7 @@ static int check_attr(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 	const struct ibv_device_attr *limits = profile_limits();
 	uint32_t max_wr = limits->max_qp_wr, max_sge = limits->max_sge;
 	const struct ibv_qp_cap *cap = &attr->cap;
-	bool receives = qp_receives(attr) && !attr->srq; /* from its own queue */
+	bool receives = qp_receives(attr) && !attr->srq; /* has it a receive queue of its own? */
 	int err = 0;
 
 	switch (attr->qp_type) {
@@ -111,7 +111,7 @@ static int check_attr(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 		err = raw_check_allowed();
 		break;
 	case IBV_QPT_XRC_RECV:
-		err = EINVAL; /* ibv_create_qp_ex(), in a domain */
+		err = EINVAL; /* only ibv_create_qp_ex() creates these, in a domain */
 		break;
 	default:
 		err = EOPNOTSUPP;
@@ -122,7 +122,7 @@ static int check_attr(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 	if (!is_of(attr->send_cq, pd) || (qp_receives(attr) && !is_of(attr->recv_cq, pd)))
 		return EINVAL;
 	if (attr->srq && to_srq(attr->srq)->tags && attr->qp_type != IBV_QPT_RC)
-		return EINVAL; /* IBV_TM_CAP_RC */
+		return EINVAL; /* tag matching is for RC only: IBV_TM_CAP_RC */
 	if (cap->max_send_wr > max_wr || cap->max_send_sge > max_sge ||
 	    cap->max_inline_data > profile_get()->max_inline_data ||
 	    (receives && (cap->max_recv_wr > max_wr || cap->max_recv_sge > max_sge)))
@@ -131,8 +131,8 @@ static int check_attr(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 }
 
 /*
- * With a shared receive queue, the requested sizes of an own queue are returned unchanged, as with
- * the kernel's Soft-RoCE; ibv_query_qp() reports 0.
+ * Return the granted sizes. With a shared receive queue, the requested sizes of the receive queue
+ * are returned unchanged, as by the kernel's Soft-RoCE; ibv_query_qp() reports 0.
  */
 static void return_cap(struct ibv_qp_init_attr *attr, const struct ibv_qp_cap *cap)
 {

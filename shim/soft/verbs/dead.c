@@ -1,12 +1,12 @@
 /*
  * Destroyed objects that a program uses by mistake
  *
- * 	object 1 ... object 256		a ring; a new one replaces the oldest, which is freed
- * 	   |             |
- * 	   +--- the dead context: the operations of a living one, and an epoch of no process
+ *	object 1 ... object 256		a ring; a new one replaces the oldest, which is freed
+ *	   |             |
+ *	   +--- the dead context: the operations of a live one, and an epoch that no process has
  *
- * The operations are those of the context at the destroy: a recorder may have replaced them. A
- * closed context is in the ring itself.
+ * The operations are copied from the object's context when it is destroyed, since a recorder may
+ * have replaced them. A closed context is itself an element of the ring.
  */
 #include "shim/soft/verbs/dead.h"
 
@@ -21,7 +21,10 @@ static struct soft_context dead = { .epoch = NO_EPOCH };
 static void *objects[DEAD_OBJECTS];
 static uint32_t next;
 
-/* A function of AddressSanitizer, if the program has that. Not by dlsym(), which takes a lock. */
+/*
+ * A function of AddressSanitizer; NULL if the program is built without it. Not looked up by
+ * dlsym(), which takes a lock.
+ */
 extern void __asan_init(void) __attribute__((weak));
 
 static bool has_memory_checker(void)
@@ -29,7 +32,10 @@ static bool has_memory_checker(void)
 	return memcheck_valgrind() || __asan_init;
 }
 
-/* Copied word by word: other threads may copy the operations, which are equal in all contexts. */
+/*
+ * Copy the operations word by word: other threads may be copying them, too; they are equal in all
+ * contexts.
+ */
 static void copy_operations(const struct verbs_context *from)
 {
 	const uint64_t *words = (const void *)from;
@@ -40,7 +46,7 @@ static void copy_operations(const struct verbs_context *from)
 		__atomic_store_n(&to[i], words[i], __ATOMIC_RELAXED);
 }
 
-/* The oldest one is freed. */
+/* Add a destroyed object; the oldest one is freed. */
 static void add_dead(void *object)
 {
 	uint32_t at = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) % DEAD_OBJECTS;
@@ -71,7 +77,8 @@ void dead_retain_context(struct soft_context *context)
 
 void dead_retain_qp(struct soft_qp *qp)
 {
-	static uint64_t slots[2][512]; /* for requests of builders, which are never accepted */
+	/* slots for requests that builders write and that are never accepted */
+	static uint64_t slots[2][512];
 
 	qp->sq.wrs = (uint8_t *)slots;
 	qp->sq.stride = sizeof(slots[0]);

@@ -10,8 +10,8 @@
 #include "shim/soft/verbs/enter.h"
 
 /*
- * Providers store data after an ibv_device, and libmlx5 reads it to recognise its own devices: so
- * there must be memory behind the device.
+ * The device. libmlx5 reads data after an ibv_device to recognise its own devices, since providers
+ * store data there: so memory must follow the device.
  */
 static struct {
 	struct ibv_device device;
@@ -87,7 +87,7 @@ EXPORT int ibv_query_device(struct ibv_context *context, struct ibv_device_attr 
 	return 0;
 }
 
-/* The program gives its size of the structure: copy the smaller size, and clear the rest. */
+/* The program passes its size of the structure: copy at most that, and clear the rest. */
 int soft_query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 			 struct ibv_device_attr_ex *attr, size_t size)
 {
@@ -119,7 +119,7 @@ int soft_query_rt_values(struct ibv_context *context, struct ibv_values_ex *valu
 		return EINVAL;
 	values->comp_mask = asked & IBV_VALUES_MASK_RAW_CLOCK;
 	if (values->comp_mask) {
-		/* in cycles of hca_core_clock, as in completions */
+		/* in cycles of hca_core_clock, like the time stamps of completions */
 		values->raw_clock.tv_sec = 0;
 		values->raw_clock.tv_nsec = now;
 	}

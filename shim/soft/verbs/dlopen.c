@@ -2,12 +2,12 @@
  * Programs that load libibverbs themselves
  *
  * NCCL, and other programs without libibverbs at build time, call dlopen(3). A symbol that they
- * look up in the handle is the library's, even if a preload defines it. So dlopen() of libibverbs
- * is replaced and returns the handle of this library, which has the same symbols with the same
- * versions.
+ * look up in the handle comes from the installed library, even if a preload defines it. So this
+ * dlopen() returns for libibverbs the handle of this library, which has the same symbols with the
+ * same versions.
  *
- * Other libraries are passed on by a jump, not a call: dlopen() searches the RUNPATH of its caller,
- * which it finds by the return address. C has no way to guarantee a jump.
+ * For other libraries, the next dlopen() is jumped to, not called: dlopen() searches the RUNPATH of
+ * its caller, which it finds by the return address. C cannot guarantee a jump.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -19,7 +19,7 @@ typedef void *dlopen_function(const char *file, int flags);
 extern dlopen_function *dlopen_next;
 dlopen_function *dlopen_next;
 
-/* The handle of this library, or NULL if another library is requested. */
+/* The handle of this library; NULL if another library is requested. */
 void *dlopen_ours(const char *file, int flags);
 
 static bool is_verbs(const char *file)
@@ -40,7 +40,7 @@ void *dlopen_ours(const char *file, int flags)
 		dlopen_next = (dlopen_function *)dlsym(RTLD_NEXT, "dlopen");
 	if (!is_verbs(file) || !dladdr((void *)dlopen_ours, &self) ||
 	    !strstr(self.dli_fname, ".so"))
-		return NULL; /* linked into a test */
+		return NULL; /* NULL in a test, into which this code is linked */
 	return dlopen_next(self.dli_fname, flags);
 }
 

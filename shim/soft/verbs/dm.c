@@ -1,9 +1,9 @@
 /*
  * Device memory
  *
- * Memory of this process that the program reaches only by copying, and peers by its regions, which
- * begin at zero. There is little of it, and addresses and lengths are multiples of four bytes, as
- * on an adapter.
+ * Device memory is memory of this process, which the program accesses only by copying, and peers
+ * through its regions, whose addresses begin at 0. Its size is small, and addresses and lengths are
+ * multiples of four bytes, as on an adapter.
  *
  * It does not depend on the context, so a child may allocate it with an inherited context, as with
  * the kernel's file.
@@ -101,7 +101,7 @@ struct soft_dm *dm_find(struct ibv_context *context, uint32_t handle)
 	return dm;
 }
 
-/* Atomic, because a child may have been forked while the mutex was held. */
+/* Reserve @length bytes. Atomic, because a child may have been forked while the mutex was held. */
 static bool reserve_bytes(size_t length)
 {
 	if (__atomic_add_fetch(&used, length, __ATOMIC_RELAXED) <= profile_get()->attr.max_dm_size)
@@ -176,8 +176,8 @@ static bool is_busy(const struct soft_dm *dm)
 }
 
 /*
- * Destroy the object, but not the structures that the program still has; with the object mutex
- * held.
+ * Destroy the object, but not the structures that the program still has. Callers hold the object
+ * mutex.
  */
 static void destroy_dm(struct soft_dm *dm)
 {
@@ -214,7 +214,7 @@ int soft_free_dm(struct ibv_dm *ibdm)
 	int err;
 
 	if (!soft_ours(ibdm->context)) {
-		release_bytes(dm); /* inherited by a child, or allocated by it */
+		release_bytes(dm); /* a child has inherited or allocated it */
 		free(dm);
 		return 0;
 	}

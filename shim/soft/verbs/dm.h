@@ -1,13 +1,13 @@
 #pragma once
 /*
- * Device memory. With the object mutex held.
+ * Device memory. Callers hold the object mutex.
  */
 #include "shim/soft/transport/objects.h"
 
 /* The device memory with @handle in the command file of @context, or NULL. */
 struct soft_dm *dm_find(struct ibv_context *context, uint32_t handle);
 
-/* A structure for @length bytes at @memory, as the program sees it; or NULL. */
+/* Create a structure for @length bytes at @memory, as the program sees it; NULL: out of memory. */
 struct soft_dm *dm_new(struct ibv_context *context, void *memory, size_t length, uint32_t handle);
 void dm_add(struct soft_dm *dm);
 void dm_del(struct soft_dm *dm);

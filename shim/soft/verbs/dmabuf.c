@@ -1,9 +1,9 @@
 /*
- * Regions of memory given by a file descriptor
+ * Regions of memory that a file descriptor refers to
  *
  * A DMA buffer (of a GPU, of udmabuf) is mapped while it is registered. A memory file works as
  * well: a memfd, or a file of a tmpfs or hugetlbfs, so that programs with such code can run without
- * the hardware. All other files are EINVAL, as with the kernel.
+ * the hardware. All other files give EINVAL, as with the kernel.
  *
  * Source: ibv_reg_mr(3).
  */
@@ -20,10 +20,10 @@ enum {
 		 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_RELAXED_ORDERING,
 };
 
-/* The values of linux/magic.h, which does not have all of them everywhere. */
+/* Values of linux/magic.h: some versions of it lack some of them. */
 enum { DMABUF = 0x444d4142, TMPFS = 0x01021994, HUGETLBFS = 0x958458f6u };
 
-/* The size of the buffer behind @fd, or -errno. */
+/* The size of the buffer to which @fd refers, or -errno. */
 static off_t size_of(int fd)
 {
 	struct statfs fs;
@@ -37,7 +37,7 @@ static off_t size_of(int fd)
 	end = lseek(fd, 0, SEEK_END);
 	if (end < 0)
 		return -EINVAL;
-	/* the position of a memory file must not change; a buffer has no position */
+	/* restore the position of a memory file; a DMA buffer has none */
 	if (at >= 0)
 		lseek(fd, at, SEEK_SET);
 	return end;

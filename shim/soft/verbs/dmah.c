@@ -1,7 +1,7 @@
 /*
  * Handles for DMA: hints about the processor cache for the data
  *
- * There is no bus that would use the hints. They are checked, and a handle is busy while a region
+ * The hints are checked, but have no effect, since there is no bus. A handle is busy while a region
  * uses it.
  *
  * Source: ibv_alloc_dmah(3).

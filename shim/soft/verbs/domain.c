@@ -1,15 +1,16 @@
 /*
  * Thread domains and parent domains
  *
- * A parent domain is its protection domain under another pointer: it has the same number, and
- * regions and queue pairs compare only numbers. It is busy while it has objects, and keeps its
- * protection domain and thread domain busy.
+ * A parent domain is another pointer for its protection domain: it has the same number, and regions
+ * and queue pairs compare only numbers. It is busy while it has objects; while it exists, its
+ * protection domain and thread domain are busy.
  *
- * A thread domain promises that no two threads use its objects at once. The locks of queues are
- * taken nevertheless: without contention they cost almost nothing.
+ * By creating a thread domain, the program promises that no two threads use its objects at the same
+ * time. The locks of queues are taken nevertheless, since without contention they cost almost
+ * nothing.
  *
- * The allocator of a parent domain provides memory that is private to this process: that of send
- * queues. Memory that peers access is in the segment.
+ * The allocator of a parent domain provides the memory of send queues, which is private to this
+ * process. Memory that peers access is in the segment.
  *
  * Source: ibv_alloc_parent_domain(3), ibv_alloc_td(3).
  */
@@ -21,7 +22,7 @@
 
 enum {
 	/*
-	 * only newer headers have this flag: buffers may be in memory that a confidential guest
+	 * a flag that only newer headers have: a buffer may be in memory that a confidential guest
 	 * shares
 	 */
 	ALLOW_CC_UNPROTECTED_ALLOC = 1 << 2,
@@ -36,7 +37,7 @@ struct soft_td {
 
 struct soft_parent {
 	struct soft_pd *pd;
-	struct soft_td *td; /* or NULL */
+	struct soft_td *td; /* NULL: no thread domain */
 	struct ibv_pd *self;
 	void *pd_context;
 	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
@@ -151,7 +152,10 @@ void domain_drop(struct soft_pd *pd)
 	pd->parent = NULL;
 }
 
-/* The upper half of the type is the driver's number: RDMA_DRIVER_UNKNOWN, 0, for this device. */
+/*
+ * Call the allocator. The upper half of the type is the driver's number; for this device
+ * RDMA_DRIVER_UNKNOWN, 0.
+ */
 static void *call_allocator(struct soft_parent *parent, size_t size, enum domain_resource type)
 {
 	if (!parent || !parent->alloc)

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * Memory for queues from a domain's own allocator.
+ * Memory for queues from the allocator of a parent domain.
  */
 #include "shim/soft/transport/objects.h"
 
-/* The lower half of the resource_type that allocators get. */
+/* The lower half of the resource_type that an allocator gets. */
 enum domain_resource { DOMAIN_SEND_QUEUE = 1 };
 
 /*
@@ -17,7 +17,7 @@ void domain_free(struct soft_memory *memory);
 
 bool domain_is_parent(const struct ibv_pd *pd);
 
-/* Drop the references of a parent domain. */
+/* Release the references that a parent domain has. */
 void domain_drop(struct soft_pd *pd);
 
 struct ibv_td *soft_alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);

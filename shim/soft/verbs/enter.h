@@ -1,21 +1,22 @@
 #pragma once
 /*
- * The beginning of each verb, and its failures.
+ * Code at the beginning of each verb, and for its failures.
  */
 #include <errno.h>
 
 #include "shim/soft/transport/fault.h"
 #include "shim/soft/transport/objects.h"
 
-/* A function for programs. Never call one from inside the library. */
+/* Marks a function for programs. The library itself never calls one. */
 #define EXPORT __attribute__((visibility("default")))
 
-/* Apply the fault for this call of a verb: the errno with which it fails, or 0. */
+/* Apply the fault for this call of @verb. Returns the errno with which it fails, or 0. */
 int enter_fault(const char *verb);
 
 /*
- * Called at the beginning of each verb: 0, or the errno with which the verb must fail before it
- * does anything. @verb is its name without ibv_; extended forms have the name of the plain one.
+ * Called at the beginning of each verb. Returns 0, or the errno with which the verb must fail
+ * before it does anything. @verb: its name without ibv_; an extended verb has the name of the plain
+ * one.
  */
 static inline int soft_enter(struct ibv_context *context, const char *verb)
 {
@@ -33,7 +34,7 @@ static inline int soft_enter_inherited(struct ibv_context *context, const char *
 	return soft_ours(context) ? soft_enter(context, verb) : 0;
 }
 
-/* For verbs that return a pointer. */
+/* For verbs that return a pointer: set errno, and return NULL. */
 static inline void *soft_fail(int err)
 {
 	errno = err < 0 ? -err : err;

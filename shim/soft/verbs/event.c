@@ -1,9 +1,10 @@
 /*
  * Completion channels and events
  *
- * Both kinds of event come through a pipe (pipe.c), as records that name an object by slot and
- * serial number. A record whose object was destroyed is skipped; destroying an object removes its
- * records from the pipe, and waits until the program has acknowledged those that it got.
+ * Completion events and asynchronous events arrive through a pipe (pipe.c), as records that
+ * identify an object by slot and serial number. A record whose object was destroyed is skipped.
+ * Destroying an object removes its records from the pipe, and waits until the program has
+ * acknowledged the events that it got.
  */
 #include "shim/soft/verbs/event.h"
 
@@ -56,8 +57,8 @@ static bool is_record(const struct pipe_event *event)
 }
 
 /*
- * Read one record; -1 and errno as of read(2). Any process of this user can write into the pipe:
- * garbage is skipped, byte by byte.
+ * Read one record; -1 and errno as from read(2). Any process of this user can write to the pipe, so
+ * invalid data is skipped byte by byte.
  */
 static int next_event(int fd, struct pipe_event *event)
 {
@@ -168,7 +169,7 @@ static bool set_event_srq(const struct pipe_event *event, struct ibv_async_event
 	return true;
 }
 
-/* The kind of object that has events of @type. */
+/* The kind of object to which events of @type belong. */
 static uint32_t kind_of(uint32_t type)
 {
 	switch (type) {
@@ -195,7 +196,7 @@ static bool fill_async_event(const struct pipe_event *event, struct ibv_async_ev
 {
 	bool taken = false;
 
-	/* garbage: the acknowledgement would count for another kind of object, or not at all */
+	/* invalid: the acknowledgement would count for another kind of object, or not at all */
 	if (event->kind != kind_of(event->type))
 		return false;
 	out->event_type = event->type;

@@ -4,6 +4,6 @@
  */
 #include "shim/soft/transport/objects.h"
 
-/* Wait until all @given events of an object are acknowledged. */
+/* Wait until the program has acknowledged all @given events of an object. */
 void event_wait_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
 		     uint32_t given);

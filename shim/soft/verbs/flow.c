@@ -1,9 +1,9 @@
 /*
  * Flow rules
  *
- * A rule has values and masks for the fields of a packet, and the headers that must be present. It
- * is in the segment of the process that created it, so that all senders can match it; its queue
- * pair is a member of the group of all that have rules (mcast.c).
+ * A rule has values and masks for the fields of a packet, and the headers that must be present. The
+ * rule is in the segment of the process that created it, so that all senders can match it. Its
+ * queue pair is a member of the group of all queue pairs with rules (mcast.c).
  *
  * Source: ibv_create_flow(3). Tunnels, ESP and the actions of ibv_create_flow_action() are not
  * supported.
@@ -24,7 +24,7 @@
 struct soft_flow {
 	struct ibv_flow flow;
 	struct soft_qp *qp;
-	struct soft_counters *counters; /* or NULL */
+	struct soft_counters *counters; /* NULL: no counters */
 	struct shm_flow *shm;
 };
 
@@ -33,7 +33,7 @@ struct soft_flow {
 static struct soft_flow *flows[SHM_FLOW_MAX];
 static struct soft_slots slots;
 
-/* Set a field of the rule, value and mask. */
+/* Set the value and the mask of a field of the rule. */
 #define FIELD(field, filter)                                                                    \
 	do {                                                                                    \
 		_Static_assert(sizeof(rule->val.field) == sizeof(spec->val.filter), "as wide"); \
@@ -104,7 +104,7 @@ static const struct {
 };
 /* clang-format on */
 
-/* 0; EINVAL, EOPNOTSUPP. */
+/* Check a specification. 0, EINVAL or EOPNOTSUPP. */
 static int check_spec(const struct ibv_flow_spec *spec, unsigned int layers,
 		      unsigned int *ret_layer)
 {
@@ -152,7 +152,7 @@ static void add_spec(struct shm_flow *rule, const struct ibv_flow_spec *spec,
 	}
 }
 
-/* Copy a specification: they are consecutive, without alignment. */
+/* Copy a specification: in memory they follow each other without alignment. */
 static void copy_spec(const uint8_t *at, struct ibv_flow_spec *spec)
 {
 	size_t size;
@@ -221,7 +221,7 @@ static int fill_rule(struct soft_qp *qp, const struct ibv_flow_attr *attr, struc
 	return read_specs(attr, rule, counters);
 }
 
-/* With the object mutex held. */
+/* Callers hold the object mutex. */
 static int take_slot(struct soft_flow *flow, const struct shm_flow *rule)
 {
 	int slot = soft_slot(flows, SHM_FLOW_MAX, &slots);
@@ -272,7 +272,7 @@ struct ibv_flow *soft_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr)
 	return &flow->flow;
 }
 
-/* With the object mutex held. */
+/* Callers hold the object mutex. */
 static void withdraw_flow(struct soft_flow *flow)
 {
 	struct shm_flow *shm = flow->shm;
@@ -330,7 +330,7 @@ void flow_close_all(struct ibv_context *context)
 	pthread_mutex_unlock(&soft_mutex);
 }
 
-/* In a child. */
+/* In a child: forget inherited rules. */
 void flow_forget(void)
 {
 	memset(flows, 0, sizeof(flows));

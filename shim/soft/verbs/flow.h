@@ -4,7 +4,7 @@
  */
 #include "shim/soft/transport/objects.h"
 
-/* The sum of all rules of @counters so far; with the object mutex held. */
+/* Sum up the packets and bytes of all rules of @counters so far. Callers hold the object mutex. */
 void flow_count(const struct soft_counters *counters, uint64_t *packets, uint64_t *bytes);
 
 struct ibv_flow *soft_create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr);

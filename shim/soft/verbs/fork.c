@@ -1,9 +1,9 @@
 /*
  * Fork support: the verbs for it
  *
- * The device works after a fork (context.c), so there is nothing to do, as on kernels that copy
- * pinned pages at fork. VERBATIM_SOFT_FORK=disabled or =enabled makes it behave as on older
- * kernels, where ibv_fork_init() fails after a first registration.
+ * The device works after a fork (context.c), so these verbs do nothing, as on kernels that copy
+ * pinned pages on fork. With VERBATIM_SOFT_FORK=disabled or =enabled they behave as on older
+ * kernels, where ibv_fork_init() fails after the first registration.
  */
 #include "shim/soft/verbs/fork.h"
 
@@ -68,7 +68,7 @@ bool fork_is_protected(void)
 	return fork_status() == IBV_FORK_ENABLED;
 }
 
-/* For drivers; exported, and never called by this library. */
+/* Exported for drivers; this library never calls it. */
 EXPORT int ibv_dontfork_range(void *base, size_t size);
 EXPORT int ibv_dontfork_range(void *base, size_t size)
 {

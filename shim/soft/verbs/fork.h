@@ -4,5 +4,5 @@
  */
 #include <stdbool.h>
 
-/* Are registered pages excluded from children, as on older kernels? */
+/* Are registered pages not mapped in children, as on older kernels? */
 bool fork_is_protected(void);

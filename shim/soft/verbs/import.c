@@ -5,8 +5,8 @@
  * the context. Contexts of the same file see each other's objects by their numbers. An object lives
  * until it is destroyed through any of its pointers, or until the last of these contexts is closed.
  *
- * Another process recognises the descriptor, but a context's memory, queues and keys belong to the
- * process that opened the device: EOPNOTSUPP.
+ * In another process, importing fails with EOPNOTSUPP: the memory, queues and keys of a context
+ * belong to the process that opened the device.
  *
  * Source: ibv_import_device(3), ibv_import_pd(3), ibv_import_mr(3), ibv_import_dm(3).
  */
@@ -49,7 +49,10 @@ EXPORT struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_han
 	return pd ? &pd->pd : NULL;
 }
 
-/* True if the structure can be freed: the object has another structure, or was destroyed. */
+/*
+ * Unlink a structure from the ring. True if it can be freed: the object has another structure, or
+ * was destroyed.
+ */
 static bool unlink_twin(struct soft_twin *twin, bool alive, bool busy)
 {
 	if (busy || (alive && soft_twin_is_alone(twin))) {

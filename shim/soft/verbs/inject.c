@@ -1,10 +1,11 @@
 /*
  * Faults that the program itself requests
  *
- * They are for programs that know which request or call must fail, like a replay: a rule in a file
- * counts operations from the beginning, and cannot select such a request.
+ * They are for a program, such as a replay, that knows which request or call must fail: a rule in a
+ * file can only count operations from the beginning.
  *
- * A request is named by its position in the send queue, which is known before it is posted.
+ * A request is identified by its position in the send queue, which is known before the request is
+ * posted.
  *
  * Not here: the effect of a fault on a request (sq_fault.c) and on a verb (enter.c).
  */
@@ -28,7 +29,10 @@ bool inject_port_down(struct ibv_context *context, uint8_t port)
 	return __atomic_load_n(&to_context(context)->ports_down, __ATOMIC_RELAXED) & port_bit(port);
 }
 
-/* The position of the next request to be posted to queue pair @qpn. */
+/*
+ * The position of the request that will be posted next to queue pair @qpn. False: there is no such
+ * queue pair.
+ */
 static bool find_position(uint32_t qpn, uint32_t *ret_pos)
 {
 	bool found = false;
@@ -44,7 +48,9 @@ static bool find_position(uint32_t qpn, uint32_t *ret_pos)
 	return found;
 }
 
-/* Restrict the rule to one operation: this thread's next call, or a request of a queue pair. */
+/*
+ * Restrict the rule to one operation: the next call by this thread, or a request of a queue pair.
+ */
 static bool limit_rule_to_one(struct fault_rule *rule)
 {
 	uint64_t n = rule->to == UINT64_MAX ? 1 : rule->from;

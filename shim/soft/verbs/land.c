@@ -1,26 +1,26 @@
 /*
  * Copying payload to its buffers if the program does not poll
  *
- * The payload of a short message is sent beside its completion, and the poll of the completion
- * copies it. A program that does not poll must see it, too: it may watch the bytes themselves, or
- * use a buffer too early. So a thread checks each completion queue:
+ * The payload of a short message is sent together with its completion, and the poll of the
+ * completion copies it. A program that does not poll must get the payload, too: it may watch the
+ * bytes in memory, or use a buffer too early. So a thread checks each completion queue:
  *
- * 	asleep --(a sender sends payload and wakes the thread)--> awake
+ *	asleep --(a sender sends payload and wakes the thread)--> awake
  *
- * 	awake, at each check:	entries, and none was polled since the last check
- * 					-> copy their payload; senders write to memory from now on
- * 				nothing new in QUIET checks
- * 					-> asleep
+ *	awake, at each check:	entries, and none was polled since the last check
+ *					-> copy their payload; senders write to memory from now on
+ *				nothing new in QUIET checks
+ *					-> asleep
  *
- * After the next poll of an entry, payload is sent with completions again, and also after falling
- * asleep.
+ * When an entry is polled again, or when the queue is asleep, payload is sent with completions
+ * again.
  *
- * If entries are polled at once, as in a ping-pong, the thread finds nothing to do, takes no lock
- * of a poll, and costs a check every PERIOD_MAX. Without the thread, senders write all payload to
- * memory (shm_cq.written).
+ * If entries are polled at once, as in a ping-pong, the thread finds nothing to do, does not take
+ * the lock of polls, and makes one check every PERIOD_MAX. Without the thread, senders write all
+ * payload to memory (shm_cq.written).
  *
- * It stores into the program's memory by system calls: an unmapped page then causes an error, not a
- * signal.
+ * The thread writes to the program's memory by system calls: an unmapped page then causes an error,
+ * not a signal.
  */
 #include "shim/soft/verbs/land.h"
 
@@ -35,20 +35,20 @@
 #include "shim/soft/verbs/poll.h"
 
 enum {
-	PERIOD_MIN = 100000, /* ns; doubled up to */
+	PERIOD_MIN = 100000, /* ns between checks; doubled up to */
 	PERIOD_MAX = 3200000,
 	QUIET = 8,
 };
 
-/* Protected by the object mutex. */
+/* The object mutex protects these variables. */
 static pthread_t lander;
 static bool running;
-static uint16_t awake[SHM_CQ_MAX]; /* slots */
+static uint16_t awake[SHM_CQ_MAX]; /* slots of the CQs that are awake */
 static unsigned int num_awake;
 
 static bool stopping;
 
-/* Mark the queue as asleep. False: an entry was added meanwhile, or is being added. */
+/* Mark the queue as asleep. False: an entry was added in between, or is being added. */
 static bool mark_asleep(struct soft_cq *cq)
 {
 	bool sleeps;
@@ -65,7 +65,7 @@ static bool mark_asleep(struct soft_cq *cq)
 	return sleeps;
 }
 
-/* False: the queue is asleep now. */
+/* Check an awake queue. False: it is asleep now. */
 static bool check_queue(struct soft_cq *cq)
 {
 	struct soft_landing *l = &cq->landing;
@@ -84,7 +84,7 @@ static bool check_queue(struct soft_cq *cq)
 	return l->quiet < QUIET || (cons != prod && cq->shm->landed != prod) || !mark_asleep(cq);
 }
 
-/* With the object mutex held, like the next function. */
+/* Callers of this and the next function hold the object mutex. */
 static void check_queues(void)
 {
 	unsigned int i, left = 0;
@@ -113,7 +113,7 @@ static void find_awake_cqs(void)
 	}
 }
 
-/* A sender asks for its payload to be copied: RDMA must not overtake it. */
+/* Copy all payload now: a sender has requested it, since its RDMA must not overtake the payload. */
 static void copy_payload_now(void)
 {
 	unsigned int i;
@@ -123,7 +123,7 @@ static void copy_payload_now(void)
 			poll_land_new(soft_cqs[awake[i]]);
 }
 
-/* Sleep until a sender calls, or until @next (ns; 0: without limit). */
+/* Sleep until a sender wakes the thread, or until @next (ns; 0: without limit). */
 static void sleep_until(uint32_t seen, uint64_t next)
 {
 	uint64_t now = next ? process_now() : 0;
@@ -170,7 +170,7 @@ static void *run_lander(void *unused)
 	return unused;
 }
 
-/* Let payload be sent with completions on all existing queues. */
+/* From now on, payload may be sent with completions of all existing queues. */
 static void start_locked(void)
 {
 	unsigned int i;
@@ -200,7 +200,7 @@ bool land_runs(void)
 	return running;
 }
 
-/* The thread sleeps on a word that peers can write: wake it until it has ended. */
+/* End the thread. It sleeps on a word that peers can write: wake it until it has ended. */
 void land_stop(void)
 {
 	struct timespec limit;

@@ -5,15 +5,15 @@
 #include "shim/soft/fabric/peer.h"
 
 /*
- * A connection to @peer, or to any process (NULL), is made: completions may carry payload from now
- * on.
+ * A connection to @peer, or with NULL to any process, is set up: from now on completions may have
+ * payload.
  */
 void land_expect(const struct peer *peer);
 
-/* Is the copying thread running? With the object mutex held. */
+/* Is the copying thread running? Callers hold the object mutex. */
 bool land_runs(void);
 
-/* The last context is closed: end the thread. Without the object mutex. */
+/* The last context is closed: end the thread. Callers must not hold the object mutex. */
 void land_stop(void);
 
 /* In a child: the thread was not inherited. */

@@ -1,5 +1,5 @@
 /*
- * Conversion between structures of the kernel's interface and those of verbs.h
+ * Converting structures of the kernel's interface to those of verbs.h, and back
  *
  * There is no kernel driver for this device, but librdmacm calls these functions.
  */
@@ -11,7 +11,7 @@
 
 #include "shim/soft/verbs/enter.h"
 
-/* In no header that can be included together with verbs.h. */
+/* Functions that no header declares that can be included together with verbs.h. */
 void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *to, struct ib_uverbs_ah_attr *from);
 void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *to, struct ib_uverbs_qp_attr *from);
 void ibv_copy_path_rec_from_kern(struct ibv_sa_path_rec *to, struct ib_user_path_rec *from);
@@ -56,7 +56,7 @@ static void copy_limits(struct ibv_qp_attr *to, const struct ib_uverbs_qp_attr *
 
 EXPORT void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *to, struct ib_uverbs_qp_attr *from)
 {
-	/* qp_attr_mask is set by the caller; qp_state is a plain number */
+	/* the caller sets qp_attr_mask; qp_state is a plain number */
 	SAME(qp_state);
 	SAME(cur_qp_state);
 	SAME(path_mtu);

@@ -6,8 +6,8 @@
  * they are used (copy_list.c); a region at address 0 with the greatest length is the whole address
  * space (implicit).
  *
- * Deregistering first removes the keys, then waits for all that may have found them: payload in
- * flight to the buffers is copied, and the locks of each queue pair are taken once.
+ * Deregistering first removes the keys, then waits for all peers that may have found them: payload
+ * in flight to the buffers is copied, and the locks of each queue pair are taken once.
  *
  * Not here: ibv_rereg_mr() (rereg.c), imports (import.c).
  */
@@ -36,7 +36,8 @@ enum {
 	KNOWN = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 		IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
 		IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE |
-		FLUSH_ACCESS_GLOBAL, /* no memory is known to be persistent */
+		/* the only placement type: no memory is known to be persistent */
+		FLUSH_ACCESS_GLOBAL,
 };
 
 static struct soft_slots slots;
@@ -56,8 +57,8 @@ static bool is_implicit(const struct mr_range *range)
 }
 
 /*
- * Registration pins pages, so all of them must be there; with VERBATIM_SOFT_PAGES=lazy they come
- * when they are used, for programs that register much more than they use.
+ * Registration pins pages, so all of them are faulted in. With VERBATIM_SOFT_PAGES=lazy they are
+ * faulted in when they are used, for programs that register much more memory than they use.
  */
 static int bring_in(const struct mr_range *range)
 {
@@ -81,7 +82,7 @@ int mr_check_memory(const struct mr_range *range)
 		return range->iova || huge || !(odp & IBV_ODP_SUPPORT_IMPLICIT) ? EINVAL : 0;
 	if (from + range->length < from || range->length > profile_limits()->max_mr_size)
 		return EINVAL;
-	/* like the kernel, which has no page to pin for this range */
+	/* as in the kernel, which has no page to pin for this range */
 	if (!range->length && !(from % sysconf(_SC_PAGESIZE)))
 		return EINVAL;
 	if (!(range->access & IBV_ACCESS_ON_DEMAND))
@@ -89,7 +90,7 @@ int mr_check_memory(const struct mr_range *range)
 	return huge && !pages_are_huge(range->memory, range->length) ? EINVAL : 0;
 }
 
-/* A reused slot gets other keys; key.h describes their parts. */
+/* Choose new keys for the slot: they differ from its earlier keys; key.h describes their parts. */
 void mr_rekey(struct soft_mr *mr)
 {
 	static uint16_t generation[SHM_MR_MAX];
@@ -110,10 +111,10 @@ void mr_publish(struct soft_mr *mr)
 }
 
 /*
- * Is @lock free, and will its next holder not find a withdrawn key? On x86 a load is enough: the
+ * Is @lock free, so that its next owner will not find a withdrawn key? On x86 a load is enough: the
  * key is withdrawn before the fence of wait_for_users(), and looked up after the locked instruction
- * of lock_try(), which is a fence as well. It matters to programs with thousands of queue pairs:
- * each is asked when a region is deregistered. Pairs with the store_release of lock_drop().
+ * of lock_try(), which is a fence as well. This is fast, since deregistering a region checks all
+ * queue pairs, and a program may have thousands. Pairs with the store_release of lock_drop().
  */
 static inline bool is_free(const struct lock *lock)
 {
@@ -134,7 +135,7 @@ static void wait_for(struct lock *lock)
 }
 
 /*
- * Wait until no request uses a key that was found before; with the object mutex held. A peer that
+ * Wait until no request uses a key that it found before. Callers hold the object mutex. A peer that
  * delivers through an XRC queue pair holds the lock of the shared queue.
  */
 static void wait_for_users(void)
@@ -223,7 +224,7 @@ struct soft_mr *mr_new(struct ibv_pd *pd, const struct mr_range *range)
 	return mr;
 }
 
-/* Bytes of the pages that are pinned for a range. */
+/* The number of bytes in the pages that are pinned for a range. */
 static uint64_t pages_of(uint64_t addr, uint64_t length, uint32_t access)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -233,7 +234,9 @@ static uint64_t pages_of(uint64_t addr, uint64_t length, uint32_t access)
 	return ((addr + length - 1) / page - addr / page + 1) * page;
 }
 
-/* The same limit as in the kernel without CAP_IPC_LOCK, with VERBATIM_SOFT_MEMLOCK. 0 or ENOMEM. */
+/*
+ * With VERBATIM_SOFT_MEMLOCK, apply the same limit as the kernel without CAP_IPC_LOCK. 0 or ENOMEM.
+ */
 static int check_memlock(const struct mr_range *range)
 {
 	uint64_t pinned = pages_of((uintptr_t)range->memory, range->length, range->access);
@@ -309,8 +312,8 @@ struct ibv_mr *soft_alloc_null_mr(struct ibv_pd *pd)
 }
 
 /*
- * Destroy the object, but not the structures that the program still has; with the object mutex
- * held.
+ * Destroy the object, but not the structures that the program still has. Callers hold the object
+ * mutex.
  */
 static void destroy_mr(struct soft_mr *mr)
 {

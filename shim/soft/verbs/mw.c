@@ -58,7 +58,10 @@ int soft_dealloc_mw(struct ibv_mw *ibmw)
 	return 0;
 }
 
-/* The key in @mw changes only on success: programs restore it after a failure. */
+/*
+ * Bind a window of type 1. The key in @mw changes only on success: programs restore it after a
+ * failure.
+ */
 int soft_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *mw_bind)
 {
 	struct ibv_send_wr *bad, wr = {

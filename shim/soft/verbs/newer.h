@@ -2,8 +2,8 @@
 /*
  * The verbs that rdma-core 44 lacks, IBVERBS_1.15 to 1.18, and their structures
  *
- * A newer <infiniband/verbs.h> declares them too, so each has a different name in C, and the
- * library's in the object file. The structures have the layout of rdma-core 65.
+ * A newer <infiniband/verbs.h> declares them, too. So each has another name in C; the symbol in the
+ * object file has the verb's name. The structures have the layout of rdma-core 65.
  */
 #include <infiniband/verbs.h>
 
@@ -88,6 +88,6 @@ NEWER(int, read_err_comp_cntr, struct soft_comp_cntr *cntr, uint64_t *value);
 NEWER(int, qp_attach_comp_cntr, struct ibv_qp *qp, struct soft_comp_cntr *cntr,
       struct soft_qp_attach_comp_cntr_attr *attr);
 
-/* _ibv_query_comp_cntr_caps: @size is that of the caller's structure */
+/* _ibv_query_comp_cntr_caps; @size: size of the caller's structure */
 EXPORT int soft_query_comp_cntr_caps(struct ibv_context *context, struct soft_comp_cntr_caps *caps,
 				     size_t size) __asm__("_ibv_query_comp_cntr_caps");

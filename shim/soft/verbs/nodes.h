@@ -2,9 +2,9 @@
 /*
  * The private version nodes of libibverbs, of all releases of rdma-core
  *
- * The node is renamed whenever a function in it changes, and a release has one of them. A program
- * or provider refers to the node of the release that it was built for, so each imported symbol is
- * defined in all of them.
+ * The node is renamed whenever a function in it changes; each release has only one of these nodes.
+ * A program or provider refers to the node of the release for which it was built, so this library
+ * defines each symbol in all nodes.
  *
  * Source: IBVERBS_PABI_VERSION in rdma-core's CMakeLists.txt, 24.0 to 65.0.
  */
@@ -21,6 +21,6 @@
 	V(65, __VA_ARGS__)
 /* clang-format on */
 
-/* Put @name, which this file defines, into each node. The version script has the nodes. */
+/* Define @name, a function of the same file, in each node. The version script lists the nodes. */
 #define PRIVATE_NODE(node, name) ".symver " #name ", " #name "@IBVERBS_PRIVATE_" #node "\n"
 #define PRIVATE_NODES(name)      __asm__(PRIVATE_NODE_LIST(PRIVATE_NODE, name))

@@ -10,7 +10,7 @@
 #include "shim/soft/verbs/enter.h"
 
 static struct soft_pd *all;
-static unsigned int count; /* counts objects, not structures */
+static unsigned int count; /* number of objects, not of structures */
 
 struct soft_pd *pd_find(struct ibv_context *context, uint32_t handle)
 {
@@ -160,7 +160,7 @@ void pd_close_all(struct ibv_context *context)
 	pthread_mutex_unlock(&soft_mutex);
 }
 
-/* In a child. */
+/* In a child: forget inherited domains. */
 void pd_forget(void)
 {
 	all = NULL;

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * Protection domains by their number. With the object mutex held.
+ * Protection domains by their number. Callers hold the object mutex.
  */
 #include "shim/soft/transport/objects.h"
 
-/* The domain with @handle in the file of @context, or NULL. */
+/* The protection domain with @handle in the command file of @context, or NULL. */
 struct soft_pd *pd_find(struct ibv_context *context, uint32_t handle);
 
 void pd_add(struct soft_pd *pd);

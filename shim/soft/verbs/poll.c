@@ -45,7 +45,7 @@ static struct soft_srq *srq_of(const struct shm_cqe *cqe)
 				      : NULL;
 }
 
-/* The number of bytes at the beginning of the message that were not sent. */
+/* The number of bytes at the beginning of the message that the sender did not send. */
 static uint32_t absent_bytes(const struct shm_cqe *cqe)
 {
 	return unlikely(cqe->flags & SHM_CQE_DATAGRAM) && !(cqe->wc_flags & IBV_WC_GRH)
@@ -53,15 +53,15 @@ static uint32_t absent_bytes(const struct shm_cqe *cqe)
 		       : 0;
 }
 
-/* The payload that came with an entry, read once: peers can write to it. */
+/* The payload of an entry. Its fields are read once, since peers can write to them. */
 struct payload {
 	const uint8_t *from;
 	uint32_t byte_len;
-	uint32_t absent; /* number of first bytes that were not sent */
-	bool unasked;    /* copied without a poll: the memory may be unmapped */
+	uint32_t absent; /* number of bytes at the beginning that the sender did not send */
+	bool unasked;    /* copied without a poll: the program may have unmapped the memory */
 };
 
-/* False if a peer wrote invalid data. */
+/* Find the payload of an entry. False if a peer has written invalid data. */
 static bool find_payload(struct soft_cq *cq, const struct shm_cqe *cqe, struct payload *p)
 {
 	uint32_t at = __atomic_load_n(&cqe->bounce, __ATOMIC_RELAXED) % SHM_BOUNCE;
@@ -85,7 +85,7 @@ static void copy_payload_to(const struct rq *rq, uint32_t pd, uint32_t slot,
 	struct shm_wqe *wqe;
 
 	if (unlikely(!rq->wqes))
-		return;           /* this QP uses a shared queue: a peer wrote invalid data */
+		return;           /* invalid data from a peer: this QP uses a shared queue */
 	if (unlikely(p->unasked)) /* pairs with the store of rq_publish(), in another thread */
 		(void)__atomic_load_n(&rq->shm->prod, __ATOMIC_ACQUIRE);
 	wqe = rq_wqe(rq, slot);
@@ -100,7 +100,7 @@ static void copy_payload_to(const struct rq *rq, uint32_t pd, uint32_t slot,
 		copy_list_scatter(&to, p->from, p->byte_len - p->absent);
 }
 
-/* The same for a shared queue, which may grow meanwhile and thereby move its requests. */
+/* The same for a shared queue, whose requests may move meanwhile, since it may grow. */
 static void copy_to_shared(struct soft_srq *srq, uint32_t slot, const struct payload *p)
 {
 	lock_take(&srq->posting);
@@ -108,7 +108,10 @@ static void copy_to_shared(struct soft_srq *srq, uint32_t slot, const struct pay
 	lock_drop(&srq->posting);
 }
 
-/* @qp: the queue pair of the entry, or NULL. Not inline: most entries have no payload. */
+/*
+ * Copy the payload of an entry. @qp: its queue pair, or NULL. Not inline, since most entries have
+ * no payload.
+ */
 static __attribute__((noinline)) void land_payload(struct soft_cq *cq, const struct shm_cqe *cqe,
 						   struct soft_qp *qp, bool unasked)
 {
@@ -141,13 +144,16 @@ static void retire_shared(struct soft_srq *srq, uint32_t slot)
 static void retire_tag(struct soft_srq *srq, const struct shm_cqe *cqe)
 {
 	if (!srq->tags)
-		return; /* a peer wrote invalid data */
+		return; /* invalid data from a peer */
 	lock_take(&srq->posting);
 	tag_list_retire(srq->tags, cqe);
 	lock_drop(&srq->posting);
 }
 
-/* Free the slot of the request; the position only grows, whichever queue is polled. */
+/*
+ * Free the slot of the entry's request. The position only grows, whichever of several CQs is
+ * polled.
+ */
 static inline void retire_request(const struct shm_cqe *cqe, struct soft_qp *qp)
 {
 	struct soft_srq *srq;
@@ -202,7 +208,7 @@ void poll_set_written(struct soft_cq *cq, bool written)
 
 static inline void set_cons(struct soft_cq *cq, uint32_t cons)
 {
-	/* is_empty_now() reads it without the lock */
+	/* is_empty_now() reads cons without the lock */
 	__atomic_store_n(&cq->cons, cons, __ATOMIC_RELAXED);
 	__atomic_store_n(&cq->shm->cons, cons, __ATOMIC_RELEASE);
 }
@@ -211,7 +217,7 @@ static inline void consume_entry(struct soft_cq *cq, const struct shm_cqe *cqe)
 {
 	if (cqe->where == SHM_BOUNCED)
 		free_bounced(cq, cqe);
-	/* an entry of this process may contain undefined data of the program */
+	/* an entry that this process has written may contain undefined data of the program */
 	memcheck_defined(cqe, offsetof(struct shm_cqe, data));
 	set_cons(cq, cq->cons + 1);
 }
@@ -228,7 +234,7 @@ static inline bool is_empty_now(struct soft_cq *cq)
 	return !is_valid(entry_at(cq, pos), pos);
 }
 
-/* Retry waiting requests, if there are any. Returns whether there were. */
+/* Retry the requests that wait. Returns whether there were any. */
 static inline bool try_pending(void)
 {
 	if (likely(!pending_any()))
@@ -238,8 +244,9 @@ static inline bool try_pending(void)
 }
 
 /*
- * After this many empty polls, some microseconds, a thread yields. If processors are few,
- * the peer that it waits for may be waiting for this one, until the end of its time slice.
+ * After this many empty polls, some microseconds, a thread yields. If there are few processors, the
+ * peer for which the thread waits may itself be waiting for this processor, until the end of the
+ * time slice.
  */
 #define VAIN_POLLS    1024
 #define VAIN_RECEIVES 32
@@ -258,14 +265,14 @@ bool poll_finds_none(struct soft_cq *cq)
 		vain_polls = 0;
 		return false;
 	}
-	/* receiving takes longer than looking at an entry */
+	/* receiving packets takes longer than reading an entry */
 	vain_polls += unlikely(pending_receive) ? VAIN_POLLS / VAIN_RECEIVES : 1;
 	if (unlikely(vain_polls >= VAIN_POLLS))
 		let_others_run();
 	return true;
 }
 
-/* The next entry, or NULL; under the polling lock. */
+/* The next entry, or NULL. Callers hold the lock of polls. */
 static ALWAYS_INLINE struct shm_cqe *next_entry(struct soft_cq *cq)
 {
 	struct shm_cqe *cqe = entry_at(cq, cq->cons);
@@ -301,7 +308,7 @@ static inline int take_entries(struct soft_cq *cq, int max, struct ibv_wc *wc)
 	return n;
 }
 
-/* Not inline, to keep the poll of an empty queue short. */
+/* Poll entries. Not inline, to keep the poll of an empty queue short. */
 static __attribute__((noinline)) int poll_some(struct soft_cq *cq, int max, struct ibv_wc *wc)
 {
 	int n;
@@ -335,8 +342,8 @@ int soft_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 }
 
 /*
- * The program arms the queue, then polls once more: an entry that this poll misses finds the queue
- * armed (fire_event() in cqring.c).
+ * Arm the queue. The program then polls once more: an entry that this poll does not see finds the
+ * queue armed (fire_event() in cqring.c).
  */
 int soft_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
@@ -350,7 +357,10 @@ int soft_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	return 0;
 }
 
-/* Each position keeps its sequence number, so that concurrent polls find a valid one. */
+/*
+ * Move an entry. Each position retains its sequence number, so that concurrent polls find a valid
+ * one.
+ */
 static void move_cqe(struct soft_cq *cq, struct shm_cqe *cqe, struct shm_cqe *to)
 {
 	if (cqe == to)
@@ -361,7 +371,7 @@ static void move_cqe(struct soft_cq *cq, struct shm_cqe *cqe, struct shm_cqe *to
 		cq->current = to;
 }
 
-/* Purged entries must not take up space, so the others before @end are moved. */
+/* Purged entries must not occupy space: move the others before @end together. */
 static void close_gaps(struct soft_cq *cq, uint32_t end)
 {
 	struct shm_cqe last_dead = { .where = SHM_LANDED }, *cqe;
@@ -385,7 +395,7 @@ typedef void visit_fn(struct soft_cq *cq, struct shm_cqe *cqe, void *arg);
 
 /*
  * Visit all entries that were not polled yet. Programs destroy objects between ibv_start_poll() and
- * ibv_end_poll(), while they hold the lock.
+ * ibv_end_poll(); then this thread already holds the lock.
  */
 static void visit_entries(struct soft_cq *cq, visit_fn *fn, void *arg)
 {
@@ -395,7 +405,7 @@ static void visit_entries(struct soft_cq *cq, visit_fn *fn, void *arg)
 	uint32_t pos = cq->cons;
 
 	if (cq->current)
-		pos++; /* it was polled */
+		pos++; /* skip the current entry, which was polled */
 	for (;; pos++) {
 		cqe = entry_at(cq, pos);
 		if (!is_valid(cqe, pos))
@@ -417,7 +427,7 @@ static void copy_entry_payload(struct soft_cq *cq, struct shm_cqe *cqe, bool una
 	cqe->flags |= SHM_CQE_LANDED;
 }
 
-/* A purged message had arrived, so its payload is copied. */
+/* Purge an entry. Its message has arrived, so its payload is copied first. */
 static void purge_entry(struct soft_cq *cq, struct shm_cqe *cqe)
 {
 	copy_entry_payload(cq, cqe, true);
@@ -456,9 +466,9 @@ void poll_purge_srq(struct soft_cq *cq, struct soft_srq *srq)
 }
 
 /*
- * In a program with thousands of queues nearly all are empty, and each is asked for each region. A
- * thread that has just polled the last entry has copied its payload before is_empty_now() can see
- * that; one that is still between ibv_start_poll() and ibv_end_poll() holds the lock. Rings change
+ * For each region, this is called for all queues; in a program with thousands of them nearly all
+ * are empty. If is_empty_now() sees that a thread has polled the last entry, its payload is already
+ * copied; a thread between ibv_start_poll() and ibv_end_poll() holds the lock. Rings change only
  * under the object mutex, which the caller holds.
  */
 void poll_land_all(struct soft_cq *cq)
@@ -474,7 +484,7 @@ void poll_land_new(struct soft_cq *cq)
 
 	if (!lock_try(&cq->polling))
 		return;
-	/* a peer can write any number to it */
+	/* a peer can write any number to shm->landed */
 	if ((int32_t)(pos - cq->cons) < 0 || pos - cq->cons > cq->ring.mask + 1)
 		pos = cq->cons;
 	for (; is_valid(entry_at(cq, pos), pos); pos++)

@@ -8,8 +8,8 @@ int soft_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 int soft_req_notify_cq(struct ibv_cq *cq, int solicited_only);
 
 /*
- * Take the lock of polls for a verb that the program calls. False if this
- * thread has it already, between ibv_start_poll() and ibv_end_poll().
+ * Take the lock of polls for a verb that the program calls. False if this thread already has it,
+ * since it is between ibv_start_poll() and ibv_end_poll().
  */
 static inline bool poll_lock(struct soft_cq *cq)
 {
@@ -21,26 +21,26 @@ static inline bool poll_lock(struct soft_cq *cq)
 	return true;
 }
 
-/* Is the queue empty, and is there nothing to retry or to receive? */
+/* Is the queue empty, with no request to retry and no packet to receive? */
 bool poll_finds_none(struct soft_cq *cq);
 
 /*
- * The next entry, or NULL, with the lock held: its payload is copied, and the slot of its request
- * is free. It stays valid until poll_step().
+ * The next entry, or NULL: its payload is copied, and the slot of its request is free. It stays
+ * valid until poll_step(). Callers hold the lock.
  */
 struct shm_cqe *poll_entry(struct soft_cq *cq);
 void poll_step(struct soft_cq *cq, const struct shm_cqe *cqe);
 
-/* Drop all completions of queue pair @qpn, which is reset or destroyed. */
+/* Drop all completions of queue pair @qpn, which is being reset or destroyed. */
 void poll_purge(struct soft_cq *cq, uint32_t qpn);
 
-/* Drop completions of receive requests of @srq. */
+/* Drop the completions of receive requests of @srq. */
 void poll_purge_srq(struct soft_cq *cq, struct soft_srq *srq);
 
-/* Copy all payload to its buffers: a memory region will be removed. */
+/* Copy all payload to its buffers, since a memory region will be removed. */
 void poll_land_all(struct soft_cq *cq);
 
-/* Set whether senders write payload to memory. */
+/* Set whether senders write payload directly to memory. */
 void poll_set_written(struct soft_cq *cq, bool written);
 
 /* Called after entries were polled: payload may be sent with entries again. */
@@ -51,7 +51,7 @@ static inline void poll_allow_payload(struct soft_cq *cq)
 }
 
 /*
- * Copy the payload of entries added since the last call, unless another thread polls. Called from
- * the device's own thread.
+ * Copy the payload of entries that were added since the last call, unless another thread polls.
+ * Called by the device's own thread.
  */
 void poll_land_new(struct soft_cq *cq);

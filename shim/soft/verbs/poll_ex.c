@@ -2,8 +2,8 @@
  * Extended polls: start, next ... end, and a function for each field
  *
  * The thread holds the lock of polls from start to end. The current entry stays in the ring until
- * the next one or the end. There is a function only for fields that were requested; fields of an
- * error completion that are not valid are noise in strict mode.
+ * the next one or the end. Only fields that were requested have a function. In strict mode, fields
+ * that are not valid in an error completion contain noise.
  *
  * Source: ibv_create_cq_ex(3).
  */
@@ -79,7 +79,7 @@ static void end_poll(struct ibv_cq_ex *ex)
 	lock_drop(&cq->polling);
 }
 
-/* Valid with any status. */
+/* Valid with any status of the completion. */
 static uint32_t read_vendor_err(struct ibv_cq_ex *ex)
 {
 	return cq_of(ex)->current->vendor_err;
@@ -132,7 +132,7 @@ static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ex)
 	return 0;
 }
 
-/* 0 if no rule has set one. */
+/* The tag of the flow rule; 0 if no rule has set one. */
 static uint32_t read_flow_tag(struct ibv_cq_ex *ex)
 {
 	const struct shm_cqe *cqe = cq_of(ex)->shown;
@@ -140,14 +140,14 @@ static uint32_t read_flow_tag(struct ibv_cq_ex *ex)
 	return cqe->flags & SHM_CQE_TAGGED ? cqe->imm : 0;
 }
 
-/* VLAN tags remain in the packet. */
+/* Always 0: VLAN tags remain in the packet. */
 static uint16_t read_cvlan(struct ibv_cq_ex *ex)
 {
 	(void)ex;
 	return 0;
 }
 
-/* For a message received by a tagged buffer; else 0. */
+/* The tag of a message that a tagged buffer received; else 0. */
 static void read_tm_info(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *info)
 {
 	const struct shm_cqe *cqe = cq_of(ex)->shown;
@@ -163,7 +163,7 @@ static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
 	return cq_of(ex)->shown->stamp;
 }
 
-/* The same value each time it is read. */
+/* The time of the completion: each read returns the same value. */
 static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
 {
 	struct soft_cq *cq = cq_of(ex);
@@ -177,7 +177,7 @@ static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *ex)
 	return cq->wall;
 }
 
-/* flag, the function of that field */
+/* the flag of a field, and the function that reads it */
 #define FIELDS(V)                                   \
 	V(BYTE_LEN, read_byte_len)                  \
 	V(IMM, read_imm_data)                       \

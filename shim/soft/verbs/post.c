@@ -1,8 +1,8 @@
 /*
  * Posting send requests
  *
- * A request is written into the slot at head and accepted, one by one. The builders (wr.c) fill
- * theirs with the same functions.
+ * Each request is written into the slot at sq.head, and accepted before the next one. The builders
+ * (wr.c) fill in their requests by the same functions.
  *
  * Source: ibv_post_send(3); opcodes of each transport: ibv_wr_post(3).
  */
@@ -28,7 +28,7 @@ enum {
 		       BIT(ATOMIC_FETCH_AND_ADD) | BIT(ATOMIC_WRITE),
 };
 
-/* From the table in ibv_wr_post(3). */
+/* Table of ibv_wr_post(3). */
 uint32_t post_opcodes(enum ibv_qp_type type)
 {
 	switch (type) {
@@ -113,7 +113,7 @@ static int set_target(const struct soft_qp *qp, struct soft_wr *to, const struct
 	}
 }
 
-/* Does the request have data? A window and its key are none. */
+/* Does the request have data? Binding a window and invalidating a key have none. */
 static bool has_data(const struct ibv_send_wr *wr)
 {
 	return wr->opcode != IBV_WR_BIND_MW && wr->opcode != IBV_WR_LOCAL_INV;

@@ -14,10 +14,10 @@ static inline int post_check_state(const struct soft_qp *qp)
 	return state < IBV_QPS_RTS || state == IBV_QPS_UNKNOWN || !qp->sq.wrs ? EINVAL : 0;
 }
 
-/* The opcodes (enum ibv_wr_opcode) that a type of queue pair has, as bits. */
+/* The opcodes (enum ibv_wr_opcode) that a queue pair of @type can post, as bits. */
 uint32_t post_opcodes(enum ibv_qp_type type);
 
-/* Begin a request, without data and not inline. */
+/* Begin a request, which has no data and is not inline. */
 static inline void post_begin(const struct soft_qp *qp, struct soft_wr *wr, uint64_t wr_id,
 			      uint32_t opcode, uint32_t flags)
 {
@@ -31,8 +31,8 @@ static inline void post_begin(const struct soft_qp *qp, struct soft_wr *wr, uint
 }
 
 /*
- * Set the data of a request: an SGE list, or inline data piece by piece. 0, or EINVAL if it is too
- * much.
+ * Set the data of a request: an SGE list, or inline data piece by piece. 0, or EINVAL if the data
+ * is too long.
  */
 static inline int post_set_sge(const struct soft_qp *qp, struct soft_wr *wr,
 			       const struct ibv_sge *sge, uint64_t num)

@@ -4,8 +4,8 @@
  * With the drop-in, providers load with these symbols and register drivers that are never used. The
  * preload is linked without this file: providers use the real library beside it.
  *
- * The node's name changes with its contents. Each node of PRIVATE_NODE_LIST has all symbols, so
- * that a provider of any rdma-core loads.
+ * The name of the node changes with its contents. Each node of PRIVATE_NODE_LIST has all symbols,
+ * so that a provider of any rdma-core loads.
  */
 #include "shim/soft/transport/objects.h"
 
@@ -13,7 +13,7 @@
 #include "shim/soft/verbs/nodes.h"
 
 /* clang-format off */
-/* int f(...): EOPNOTSUPP */
+/* functions int f(...) that return EOPNOTSUPP */
 #define COMMANDS(V)                \
 	V(execute_ioctl)                  \
 	V(ibv_cmd_advise_mr)              \
@@ -98,13 +98,13 @@
 	V(verbs_init_cq)
 /* clang-format on */
 
-/* Newer headers declare some of them, so the C names differ. */
+/* Newer headers declare some of these functions, so their C names differ. */
 #define PRIVATE(name) private_##name
 #define DECLARE(type, name)                             \
 	EXPORT type PRIVATE(name)(void) __asm__(#name); \
 	PRIVATE_NODES(name)
 
-/* The parameters are ignored. */
+/* Functions that ignore their parameters. */
 #define V(name)                        \
 	DECLARE(int, name);            \
 	EXPORT int PRIVATE(name)(void) \
@@ -129,7 +129,7 @@ NOTHING(ibv_dmabuf_heap_destroy)
 NOTHING(ibv_dmabuf_heap_free)
 /* clang-format on */
 
-/* The name of this function contains the node's number. */
+/* The symbol of this function contains the node's number. */
 #define V(node, name)                                                                \
 	EXPORT void private_register_##node(void) __asm__("register_driver_" #node); \
 	EXPORT void private_register_##node(void)                                    \

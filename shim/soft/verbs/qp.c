@@ -37,8 +37,8 @@
 #include "shim/soft/verbs/xrc_qp.h"
 
 /*
- * VERBATIM_SOFT_LEAVE: behave like devices that do not purge their completion queues, and reuse a
- * free number at once.
+ * VERBATIM_SOFT_LEAVE: behave like a device that does not purge its completion queues, and reuse a
+ * free QP number at once.
  */
 static bool leaves_completions(void)
 {
@@ -57,7 +57,10 @@ static void purge_completions(struct soft_qp *qp)
 		poll_purge(qp->srq->cq, qp->shm->qpn);
 }
 
-/* Free the shared queue's request that a message has claimed: the rest of it will not arrive. */
+/*
+ * Free the request of the shared queue that a message has claimed: the rest of the message will not
+ * arrive.
+ */
 static void drop_claimed(struct soft_qp *qp)
 {
 	uint32_t claimed = qp->shm->claimed;
@@ -305,7 +308,9 @@ EXPORT int ibv_destroy_qp(struct ibv_qp *ibqp)
 	return 0;
 }
 
-/* Memory that a stopped process uses is not freed before the segment is. */
+/*
+ * Free a queue pair's memory; but if a stopped process uses it, it is freed only with the segment.
+ */
 static void close_qp(struct soft_qp *qp)
 {
 	if (!lock_is_stuck(&qp->shm->rq.lock)) {

@@ -2,12 +2,12 @@
  * The state machine of queue pairs
  *
  * One table has the transports, the old and the new state, and the required and allowed attributes.
- * Anything else is EINVAL and changes nothing. Any state may change to RESET or ERR, without
- * attributes, except RESET to ERR.
+ * Any other transition gives EINVAL and changes nothing. Each state may change to RESET or ERR
+ * without attributes, except RESET to ERR.
  *
  * No transition leads to SQE: the send queue of a UC or UD queue pair enters it when it fails.
  *
- * Source: ibv_modify_qp(3), and the specification's 11.2.5.2.
+ * Source: ibv_modify_qp(3), and InfiniBand specification, 11.2.5.2.
  */
 #include "shim/soft/verbs/qp.h"
 
@@ -31,8 +31,8 @@ enum {
 	RC = 1 << 0,
 	UC = 1 << 1,
 	UD = 1 << 2,
-	XS = 1 << 3, /* XRC, sends */
-	XR = 1 << 4, /* XRC, receives */
+	XS = 1 << 3, /* XRC_SEND */
+	XR = 1 << 4, /* XRC_RECV */
 	RAW = 1 << 5,
 
 	CONNECTED = RC | UC | XS | XR,
@@ -153,7 +153,7 @@ bool qp_may_go(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state 
 	return false;
 }
 
-/* Attributes that only the other end of XRC has, which are ignored. */
+/* Attributes that only the opposite XRC type has: they are ignored. */
 static int ignored_attrs(enum ibv_qp_type type)
 {
 	switch (type) {
@@ -181,11 +181,11 @@ static int check_path(const struct ibv_ah_attr *path)
 
 	if (err)
 		return err;
-	/* on Ethernet, an address must be resolved */
+	/* on Ethernet, a destination must have a known MAC address */
 	return port_is_roce(path->port_num) && !port_knows_gid(&path->grh.dgid) ? ETIMEDOUT : 0;
 }
 
-/* As with mlx5, only raw packet queue pairs have a rate limit. */
+/* Is @rate a valid rate limit? */
 static bool rate_is_valid(uint32_t rate)
 {
 	const struct ibv_packet_pacing_caps *caps = &profile_get()->attr.packet_pacing_caps;
@@ -275,7 +275,7 @@ static void merge_limits(struct ibv_qp_attr *to, const struct ibv_qp_attr *attr,
 		to->max_dest_rd_atomic = attr->max_dest_rd_atomic;
 }
 
-/* Publish the attributes that peers need; with the queue pair's lock held. */
+/* Publish the attributes that peers need. Callers hold the queue pair's lock. */
 static void publish_attrs(struct soft_qp *qp)
 {
 	struct shm_qp *shm = qp->shm;
@@ -285,13 +285,13 @@ static void publish_attrs(struct soft_qp *qp)
 	shm->max_dest_rd = qp->attr.max_dest_rd_atomic;
 	shm->min_rnr_timer = qp->attr.min_rnr_timer;
 	shm->port = qp->attr.port_num;
-	/* raw packets have none */
+	/* raw packets have no partition key */
 	if (shm->type != IBV_QPT_RAW_PACKET)
 		shm->pkey = port_pkey(qp->attr.port_num, qp->attr.pkey_index);
 	shm->qkey = qp->attr.qkey;
 }
 
-enum { RAW_HEADER = 14 + 4 }; /* Ethernet's, with a VLAN tag */
+enum { RAW_HEADER = 14 + 4 }; /* header of Ethernet, with a VLAN tag */
 
 static uint32_t longest_message(const struct soft_qp *qp, const struct port *port)
 {
@@ -314,7 +314,7 @@ static void begin_drain(struct soft_qp *qp)
 		sq_drained(qp);
 }
 
-/* The process of the peer may request copies, and may send payload with completions. */
+/* Prepare for the peer's process: it may request copies, and may send payload with completions. */
 static void expect_peer(const struct soft_qp *qp)
 {
 	struct peer *peer;
@@ -343,7 +343,7 @@ static void enter_state(struct soft_qp *qp, enum ibv_qp_state from, enum ibv_qp_
 	taken = sq_lock(&qp->sq);
 	lock_take(&qp->shm->rq.lock);
 	publish_attrs(qp);
-	/* a queue pair that a peer or a post has failed meanwhile stays failed */
+	/* if a peer or a post has failed the queue pair in between, it stays failed */
 	if (qp->shm->state == from)
 		own_qp_set_state(qp, to);
 	lock_drop(&qp->shm->rq.lock);

@@ -20,7 +20,7 @@ enum {
 	NO_VLAN = 0xffff,
 };
 
-/* The MAC address, which link-local addresses on Ethernet contain: link.c. */
+/* The MAC address, which is also part of link-local addresses on Ethernet: link.c. */
 #define MAC 0x02, 'V', 'B', 'M', 0, 1
 
 int soft_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
@@ -44,7 +44,7 @@ int soft_query_port(struct ibv_context *context, uint8_t port_num, struct ibv_po
 	return 0;
 }
 
-/* The old structure ends after link_layer: 48 bytes. */
+/* For programs built before 2016: the old structure has 48 bytes, up to link_layer. */
 EXPORT int(ibv_query_port)(struct ibv_context *context, uint8_t port_num,
 			   struct _compat_ibv_port_attr *attr)
 {
@@ -52,7 +52,7 @@ EXPORT int(ibv_query_port)(struct ibv_context *context, uint8_t port_num,
 			       offsetof(struct ibv_port_attr, port_cap_flags2));
 }
 
-/* The speed of one lane, in units of 100 Mb/s, by the bit of active_speed. */
+/* The speed of one lane in units of 100 Mb/s, by the bit number of active_speed. */
 static const uint16_t lane_speed[] = { 25, 50, 100, 100, 140, 250, 500, 1000, 2000 };
 
 static unsigned int count_lanes(uint8_t active_width)
@@ -71,7 +71,7 @@ static unsigned int count_lanes(uint8_t active_width)
 	}
 }
 
-/* The effective bandwidth of a port that is down is 0. */
+/* The effective bandwidth of a port; 0 if it is down. */
 int soft_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *speed)
 {
 	struct ibv_port_attr attr;
@@ -167,7 +167,9 @@ EXPORT ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_
 	return n;
 }
 
-/* A private function, but ibv_devinfo and pyverbs use it. 0: IB or v1, 1: RoCE v2. */
+/*
+ * A private function that ibv_devinfo and pyverbs use nevertheless. 0: IB or RoCE v1, 1: RoCE v2.
+ */
 PRIVATE_NODES(ibv_query_gid_type);
 EXPORT int ibv_query_gid_type(struct ibv_context *context, uint8_t port_num, unsigned int index,
 			      int *type);
@@ -201,7 +203,7 @@ EXPORT int ibv_get_pkey_index(struct ibv_context *context, uint8_t port_num, __b
 	int err = soft_enter(context, "get_pkey_index");
 	int i;
 
-	/* full or limited members, as the kernel compares them */
+	/* compare without the membership bit, as the kernel does */
 	for (i = 0; !err && port && i < port->attr.pkey_tbl_len; i++)
 		if (!((be16toh(pkey) ^ port->pkey[i]) & 0x7fff))
 			return i;

@@ -1,8 +1,8 @@
 /*
  * Rate limits: ibv_modify_qp_rate_limit()
  *
- * Like ibv_modify_qp() with IBV_QP_RATE_LIMIT, and the size of bursts. The typical size of packets
- * is accepted and ignored: requests are packets.
+ * It works like ibv_modify_qp() with IBV_QP_RATE_LIMIT, and also sets the size of bursts. The
+ * typical size of packets is accepted but ignored, since requests are not divided into packets.
  *
  * Source: ibv_modify_qp_rate_limit(3).
  */

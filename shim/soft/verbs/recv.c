@@ -2,9 +2,9 @@
  * Posting receive requests
  *
  * On a queue pair in the error state a request is flushed at once. The state may change during a
- * post: the thread that changes it flushes requests published before, the posting thread those
- * published after, so publishing and reading the state are sequentially consistent, as are the
- * corresponding two operations in deliver_fail().
+ * post: the thread that changes it flushes requests that were published before, the posting thread
+ * those published later. So publishing and reading the state are sequentially consistent, and so
+ * are the two corresponding operations in deliver_fail().
  */
 #include "shim/soft/verbs/recv.h"
 

@@ -1,15 +1,16 @@
 /*
  * Changing a memory region
  *
- * The error says whether the region is still valid: ibv_rereg_mr(3). Wrong arguments leave it
- * unchanged. After an error that a driver would find while it executes the command (missing pages,
- * access flags that exclude each other) the region has no keys: "MR shouldn't be used".
+ * The error code says whether the region is still valid: ibv_rereg_mr(3). Invalid arguments do not
+ * change the region. After an error that a driver detects only while it executes the command
+ * (missing pages, access flags that exclude each other), the region has no keys: "MR shouldn't be
+ * used".
  *
- * A change of only access or protection domain keeps the keys, which peers may know; other memory
- * gets other keys.
+ * A change of only access or protection domain does not change the keys, which peers may know; new
+ * memory gets new keys.
  *
- * The two errors about fork occur if fork support is enabled (fork.c) and the range to be hidden
- * from, or restored for, children is not mapped.
+ * The two errors about fork occur if fork support is enabled (fork.c) and a range that is not
+ * mapped must be excluded from children, or included again.
  */
 #include "shim/soft/verbs/mr.h"
 
@@ -51,7 +52,7 @@ static int check_command(struct soft_mr *mr, int flags, const struct mr_range *r
 	return err ? err : mr_check_memory(range);
 }
 
-/* The requested range. */
+/* The range that the region will have. */
 static struct mr_range wanted_range(struct soft_mr *mr, int flags, void *addr, size_t length,
 				    int access)
 {

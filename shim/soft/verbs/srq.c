@@ -2,8 +2,8 @@
  * Shared receive queues
  *
  * An XRC shared queue has its own number, domain and completion queue, since the queue pairs that
- * deliver to it have none. So has one with tag matching (tag_list.c), on which all messages of its
- * queue pairs complete.
+ * deliver to it have no completion queue. A shared queue with tag matching (tag_list.c) also has a
+ * completion queue, where all messages of its queue pairs complete.
  */
 #include "shim/soft/verbs/srq.h"
 
@@ -163,7 +163,7 @@ static bool is_of(const struct ibv_cq *cq, const struct ibv_context *context)
 	return cq && cq->context == context;
 }
 
-/* Completions must be read from an extended queue, as with mlx5. */
+/* Check the attributes for tag matching. Its CQ must be an extended one, as with mlx5. */
 static int check_tags(struct ibv_context *context, const struct ibv_srq_init_attr_ex *attr)
 {
 	const struct ibv_tm_caps *caps = &profile_get()->attr.tm_caps;
@@ -185,7 +185,7 @@ static int check_xrc(struct ibv_context *context, const struct ibv_srq_init_attr
 }
 
 /*
- * Attributes that a type requires in addition to its PD; others are ignored, as by libmlx5, libmlx4
+ * Attributes that a type requires in addition to its PD; others are ignored, as in libmlx5, libmlx4
  * and librxe.
  */
 static uint32_t mask_of(enum ibv_srq_type type)
@@ -238,7 +238,7 @@ struct ibv_srq *soft_create_srq_ex(struct ibv_context *context, struct ibv_srq_i
 			type == IBV_SRQT_TM ? &attr->tm_cap : NULL);
 }
 
-/* For queues with tag matching; others have no list to operate on. */
+/* Operations on the list of a queue with tag matching; other queues have no list. */
 int soft_post_srq_ops(struct ibv_srq *ibsrq, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad_wr)
 {
 	struct soft_srq *srq = to_srq(ibsrq);
@@ -292,7 +292,7 @@ static int check_change(struct soft_srq *srq, const struct ibv_srq_attr *attr, i
 	return 0;
 }
 
-/* Shrinking changes only the limit of requests: their slots stay. */
+/* Resize a queue. Shrinking changes only the limit of requests: their slots remain. */
 static int resize_srq(struct soft_srq *srq, uint32_t max_wr)
 {
 	uint32_t *free_slots;
@@ -311,7 +311,7 @@ static int resize_srq(struct soft_srq *srq, uint32_t max_wr)
 	return 0;
 }
 
-/* Arming a queue that is below its limit causes the event at once. */
+/* Arm the limit. If the queue is already below it, the event is sent at once. */
 static void arm_limit(struct soft_srq *srq, uint32_t limit)
 {
 	struct shm_rq *rq = &srq->shm->rq;
@@ -377,13 +377,13 @@ static void purge_completions(struct soft_srq *srq)
 			poll_purge_srq(soft_cqs[i], srq);
 }
 
-/* With the object mutex held. */
+/* Callers hold the object mutex. */
 static void withdraw_srq(struct soft_srq *srq)
 {
 	if (srq->xrcd)
 		registry_del_number(srq->shm->srqn);
 	lock_take(&srq->shm->rq.lock);
-	srq->shm->srqn = UINT32_MAX; /* peers that have found the queue look it up again */
+	srq->shm->srqn = UINT32_MAX; /* so that peers that have found the queue look it up again */
 	lock_drop(&srq->shm->rq.lock);
 	purge_completions(srq);
 	__atomic_store_n(&soft_srqs[srq->srq.handle], NULL, __ATOMIC_RELEASE);

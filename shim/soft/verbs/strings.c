@@ -100,7 +100,7 @@ EXPORT const char *ibv_wc_status_str(enum ibv_wc_status status)
 	return NAME(names, status, "unknown");
 }
 
-/* Private, in rdma-core since 45; newer headers declare it. */
+/* A private function, in rdma-core since version 45; newer headers declare it. */
 EXPORT const char *opcode_str(enum ibv_wr_opcode opcode) __asm__("ibv_wr_opcode_str");
 PRIVATE_NODES(ibv_wr_opcode_str);
 const char *opcode_str(enum ibv_wr_opcode opcode)

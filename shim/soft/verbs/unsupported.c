@@ -1,5 +1,6 @@
 /*
- * Verbs that this device does not support: each returns EOPNOTSUPP, in the form of its manual page
+ * Verbs that this device does not support: each returns EOPNOTSUPP in the way that its manual page
+ * describes
  *
  * docs/SOFT-DEVICE.md lists them with the reasons.
  */
@@ -8,7 +9,7 @@
 #include "shim/soft/transport/objects.h"
 #include "shim/soft/verbs/enter.h"
 
-/* name, its parameters */
+/* verbs that return a pointer: type, name, parameters */
 #define NULL_VERBS(V)                              \
 	V(ibv_flow_action, create_flow_action_esp, \
 	  (struct ibv_context * a, struct ibv_flow_action_esp_attr * b))

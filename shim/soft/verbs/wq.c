@@ -1,5 +1,5 @@
 /*
- * Work queues: receive queues that queue pairs share by hash
+ * Work queues: receive queues over which a queue pair distributes packets by a hash
  *
  * Source: ibv_create_wq(3), ibv_modify_wq(3), ibv_create_rwq_ind_table(3).
  */

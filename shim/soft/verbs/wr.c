@@ -1,15 +1,15 @@
 /*
  * The builders: ibv_wr_start() ... ibv_wr_complete()
  *
- * 	head              tail
- * 	   | built so far   | the next builder's slot
+ *	head              tail
+ *	   | built so far   | the next builder's slot
  *
- * Between start and complete the thread holds the lock of the send queue. A builder begins the
- * request in the next slot; setters add to it. Nothing is executed or visible to others until
- * complete moves head to tail.
+ * Between start and complete the thread holds the lock of the send queue. A builder begins a
+ * request in the next slot; setters add to the request. No request is executed, or visible to
+ * others, until complete moves head to tail.
  *
- * The first error is stored; from then on requests go to a spare slot, and complete drops all of
- * them and returns the error.
+ * The first error is stored. Later requests are written to a spare slot, and complete drops all
+ * requests and returns the error.
  *
  * Source: ibv_wr_post(3).
  */
@@ -40,7 +40,7 @@ static void fail_build(struct soft_qp *qp, int err)
 		qp->sq.build.err = err;
 }
 
-/* Has the last request had all setters that it needs? */
+/* Check that the last request has had all setters that it needs. */
 static void finish_request(struct soft_qp *qp)
 {
 	if (unlikely(qp->sq.build.must))
@@ -59,7 +59,7 @@ static uint8_t setters_of(const struct soft_qp *qp)
 	}
 }
 
-/* Begin a request without setters. */
+/* Begin a request that needs no setters. */
 static struct soft_wr *begin_bare(struct ibv_qp_ex *ex, uint32_t opcode)
 {
 	struct soft_qp *qp = qp_of(ex);
@@ -141,7 +141,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t re
 	begin_rdma(ex, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr)->compare_add = add;
 }
 
-/* @atomic_wr: eight bytes, which are valid only during the call. */
+/* @atomic_wr: eight bytes, which the caller may reuse after the call. */
 static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
 			    const void *atomic_wr)
 {
@@ -185,7 +185,7 @@ static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, 
 	wr->swap = level << 8 | type;
 }
 
-/* The request to which a setter applies; each setter is called once. */
+/* The request to which @setter applies; each setter may be called once per request. */
 static struct soft_wr *set_part(struct ibv_qp_ex *ex, uint8_t setter)
 {
 	struct soft_qp *qp = qp_of(ex);
@@ -311,7 +311,9 @@ static void wr_abort(struct ibv_qp_ex *ex)
 		end_build(qp);
 }
 
-/* operation and its function; the flag, the opcode and the member have the operation's name */
+/*
+ * The builder of an operation, and its function; flag, opcode and member have the operation's name.
+ */
 #define BUILDERS(V)                                  \
 	V(RDMA_WRITE, wr_rdma_write)                 \
 	V(RDMA_WRITE_WITH_IMM, wr_rdma_write_imm)    \

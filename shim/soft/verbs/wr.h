@@ -10,5 +10,5 @@
  */
 int wr_check(enum ibv_qp_type type, uint64_t send_ops_flags);
 
-/* Give the queue pair those builders; ibv_qp_to_qp_ex() then finds them. */
+/* Set the builders of the queue pair; then ibv_qp_to_qp_ex() finds them. */
 void wr_init(struct soft_qp *qp, uint64_t send_ops_flags);

@@ -1,8 +1,8 @@
 /*
  * XRC receive queue pairs: the verbs for them
  *
- * Each opened one has a separate struct soft_qp that points to the queue pair in the registry's
- * file (xrc.c). It has no queues, and no protection domain.
+ * Each time one is opened, it gets a separate struct soft_qp, which points to the queue pair in the
+ * registry's file (xrc.c). This has no queues, and no protection domain.
  */
 #include "shim/soft/verbs/xrc_qp.h"
 
@@ -92,7 +92,7 @@ struct ibv_qp *xrc_create_qp(struct ibv_context *context, const struct ibv_qp_in
 	    attr->xrcd->context != context || attr->srq)
 		return soft_fail(EINVAL);
 	ibqp = make_qp(context, attr->xrcd, attr->qp_context, 0);
-	/* the queue pair belongs to no protection domain, but librdmacm needs the pointer back */
+	/* only stored: the queue pair has no protection domain, but librdmacm needs the pointer */
 	if (ibqp && attr->comp_mask & IBV_QP_INIT_ATTR_PD)
 		ibqp->pd = attr->pd;
 	return ibqp;

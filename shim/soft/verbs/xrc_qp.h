@@ -14,5 +14,5 @@ struct ibv_qp *soft_open_qp(struct ibv_context *context, struct ibv_qp_open_attr
 void xrc_take_attr(struct soft_qp *qp);
 void xrc_give_attr(struct soft_qp *qp);
 
-/* Release the queue pair; with the object mutex held. */
+/* Release the queue pair. Callers hold the object mutex. */
 void xrc_withdraw(struct soft_qp *qp);

@@ -1,8 +1,8 @@
 /*
  * XRC domains: the verbs for them
  *
- * A shared domain belongs to a file, identified by its inode, not its name. A descriptor of it
- * stays open, so that no other file gets the inode while the domain is open.
+ * A shared domain belongs to a file, identified by its inode, not its name. A descriptor of the
+ * file stays open, so that no other file gets its inode while the domain is open.
  */
 
 #include "shim/soft/verbs/xrcd.h"
@@ -101,7 +101,7 @@ static void unlist_xrcd(struct soft_xrcd *xrcd)
 		}
 }
 
-/* With the object mutex held. */
+/* Callers hold the object mutex. */
 static void withdraw_xrcd(struct soft_xrcd *xrcd)
 {
 	unlist_xrcd(xrcd);

@@ -1,12 +1,12 @@
 /*
  * CRC-32, eight bytes at a time; on x86-64 sixty-four
  *
- * table[k][b] is the effect of byte b that is followed by k other bytes.
+ * table[k][b] is the effect of a byte b that k other bytes follow.
  *
- * Multiplication without carries moves a block over the bytes behind it: it is replaced by its
- * product with a power of x, which has the same remainder. So four blocks of 16 bytes go along the
- * data, and are put together at the end. Source: V. Gopal and others, "Fast CRC Computation for
- * Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009, whose constants these are.
+ * Carry-less multiplication moves a block over the bytes that follow it: the block is replaced by
+ * its product with a power of x, which has the same remainder. So four blocks of 16 bytes are moved
+ * along the data, and combined at the end. Source: V. Gopal and others, "Fast CRC Computation for
+ * Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009, which has these constants.
  *
  * Going back over zero bytes is a multiplication by a negative power of x, in the field of
  * polynomials modulo the generator: that is primitive, so x^-n is x^(2^32 - 1 - n).
@@ -55,11 +55,11 @@ static inline uint32_t add_eight(uint32_t crc, const uint8_t *at)
 }
 
 #if defined(__x86_64__)
-enum { FOLDED = 128 /* bytes, from which on this is faster */ };
+enum { FOLDED = 128 /* bytes: from this length on, it is faster */ };
 
 #define FOLDS __attribute__((target("pclmul")))
 
-/* @block, moved over the bytes that @powers are for, and the block there. */
+/* Move @block over the bytes for which @powers are, and add @onto, the block there. */
 FOLDS static inline __m128i fold_block(__m128i block, __m128i powers, __m128i onto)
 {
 	__m128i low = _mm_clmulepi64_si128(block, powers, 0x00);
@@ -73,7 +73,7 @@ static inline __m128i load_block(const uint8_t *at)
 	return _mm_loadu_si128((const __m128i *)at);
 }
 
-/* The CRC of @len bytes, a multiple of 16 and at least 64. */
+/* Continue @crc with @len bytes, a multiple of 16 and at least 64. */
 FOLDS static uint32_t add_folded(uint32_t crc, const uint8_t *at, size_t len)
 {
 	const __m128i over_64 = _mm_set_epi64x(0x1c6e41596, 0x154442bd4);

@@ -4,7 +4,10 @@
  */
 #include <stdint.h>
 
-/* @bit: where the next field begins. With constant arguments, these become a load or a store. */
+/*
+ * Write a field. *@bit: where it begins, then where the next one begins. With constant arguments,
+ * this becomes a store; reading becomes a load.
+ */
 static inline __attribute__((always_inline)) void field_put(uint8_t *to, unsigned int *bit,
 							    unsigned int bits, uint64_t value)
 {

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * The headers of a packet: one list of fields, from which come the structures, their encoding and
- * their decoding. All fields are big-endian, and follow each other without gaps.
+ * The headers of a packet. The structures, their encoding and their decoding are generated from one
+ * list of fields. All fields are big-endian, and follow each other without gaps.
  *
- * Source: the specification's chapter 9 and annexes A14 (XRC) and A19 (flush).
+ * Source: InfiniBand specification, chapter 9, annexes A14 (XRC) and A19 (flush).
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@
 #define HEADER_IMMDT(F)		F(32, imm)
 #define HEADER_IETH(F)		F(32, rkey)
 
-/* In the order in which they appear; the base transport header is always present. */
+/* The extended headers in their order in a packet; the base transport header is always present. */
 #define HEADERS(H)					\
 	H(DETH, deth, 8) H(XRCETH, xrceth, 4)		\
 	H(FETH, feth, 4)				\
@@ -43,7 +43,7 @@
 
 enum {
 	HEADER_BTH_SIZE = 12,
-	HEADER_MAX = 12 + 4 + 28 + 4, /* no packet has more */
+	HEADER_MAX = 12 + 4 + 28 + 4, /* maximum size of the headers of a packet */
 	HEADER_ICRC = 4,
 	HEADER_UDP_PORT = 4791,
 };
@@ -56,26 +56,26 @@ struct header {
 	HEADERS(HEADER_STRUCT)
 };
 
-/* Syndromes of the AETH: the upper 3 bits are its kind (9.7.5.2). */
+/* Syndromes of the AETH: the upper 3 bits are the kind of syndrome (9.7.5.2). */
 enum {
-	AETH_ACK = 0x1f, /* without a count of credits */
-	AETH_RNR = 0x20, /* with the timer in its lower 5 bits */
+	AETH_ACK = 0x1f, /* acknowledge without a credit count */
+	AETH_RNR = 0x20, /* RNR NAK; the lower 5 bits are the timer */
 	AETH_NAK = 0x60,
 	AETH_NAK_SEQUENCE = 0x60,
 	AETH_NAK_INVALID = 0x61,
 	AETH_NAK_ACCESS = 0x62,
 	AETH_NAK_OPERATION = 0x63,
-	AETH_KIND = 0x60, /* mask */
+	AETH_KIND = 0x60, /* mask of the kind */
 };
 
-/* The bytes that the headers of @opcode take; 0: no such opcode. */
+/* The size of the headers of @opcode; 0: there is no such opcode. */
 size_t header_size(uint8_t opcode);
 
 /* Write the headers to @to, which has HEADER_MAX bytes. Returns their size. */
 size_t header_write(const struct header *header, uint8_t *to);
 
 /*
- * Read the headers of a packet of @len bytes. Returns their size; 0: it is too short, or it has an
- * unknown opcode or version.
+ * Read the headers of a packet of @len bytes. Returns their size; 0: the packet is too short, or
+ * has an unknown opcode or version.
  */
 size_t header_read(struct header *header, const uint8_t *from, size_t len);

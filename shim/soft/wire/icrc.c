@@ -1,17 +1,17 @@
 /*
  * The invariant CRC
  *
- * It begins with 8 bytes of ones, in the place of the local route header, and masks the fields that
- * routers change with ones: type of service or traffic class and flow label, time to live or hop
- * limit, the checksums of IP and UDP, and the reserved byte of the base transport header, which
- * contains the marks of congestion.
+ * It begins with 8 bytes of ones instead of the local route header, and replaces the fields that
+ * routers change by ones: type of service or traffic class and flow label, time to live or hop
+ * limit, the checksums of IP and UDP, and the reserved byte of the base transport header, which has
+ * the congestion marks.
  *
- * The identification of an IPv4 header and its flags are not masked. A UDP socket sends packets
- * that may not be fragmented with the identification 0, or with numbers from 0 on if they are parts
- * of a train (outbox.c), but it does not show what it receives, and other senders use other values:
- * so for a packet whose CRC is not that of the likely one, the difference is taken back to these
- * fields. There it must be a difference of the identification, or of the flag DF, and of nothing
- * else. One other packet in 2^15 passes: UDP's own checksum is checked, too.
+ * The identification and the flags of an IPv4 header are not masked. A UDP socket sends packets
+ * that must not be fragmented with identification 0, or with numbers from 0 on in a train
+ * (outbox.c). But a receiving socket does not report these fields, and other senders use other
+ * values. So if the CRC differs from the one for the likely values, the difference is computed back
+ * to these fields: it must be a difference only of the identification, or of the flag DF. One wrong
+ * packet in 2^15 passes this test, but the checksum of UDP is checked, too.
  */
 #include "shim/soft/wire/icrc.h"
 
@@ -25,7 +25,7 @@
 
 #define SEED 0xdebb20e3u /* the CRC of 8 bytes of ones */
 
-enum { BTH_MASKED = 4 }; /* offset of its byte with the congestion marks */
+enum { BTH_MASKED = 4 }; /* offset of the byte with the congestion marks */
 
 static uint32_t add_udp(uint32_t crc, uint16_t src_port, size_t len)
 {
@@ -113,8 +113,9 @@ static uint32_t read_icrc(const uint8_t *from)
 }
 
 /*
- * Is @diff that of two packets of @len bytes after UDP that differ in the identification or DF? In
- * the result of crc32_back(), the first of their four bytes is the lowest.
+ * Can @diff be the difference of the CRCs of two packets, with @len bytes after UDP, that differ
+ * only in the identification or DF? In the result of crc32_back(), the first of these four bytes is
+ * the lowest.
  */
 static bool is_ipv4_id_diff(uint32_t diff, size_t len)
 {
@@ -136,7 +137,10 @@ bool icrc_is_good(const struct icrc_ends *ends, const uint8_t *packet, size_t le
 	return !crc || (is_ipv4(ends) && is_ipv4_id_diff(crc, len));
 }
 
-/* The CRC is linear: the difference of two packets is the CRC of their difference. */
+/*
+ * Would the ICRC detect a flipped bit @bit? The CRC is linear: the difference of the CRCs of two
+ * packets is the CRC of their difference.
+ */
 bool icrc_shows(size_t bit, size_t len)
 {
 	size_t at = bit / 8, end = len - HEADER_ICRC;

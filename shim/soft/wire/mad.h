@@ -1,9 +1,9 @@
 #pragma once
 /*
- * Management datagrams of connection management: a common header, one of the messages, and private
- * data up to the end. One list of fields for each message.
+ * Management datagrams of connection management: a common header, the fields of one message, and
+ * private data up to the end. There is a list of fields for each message.
  *
- * Source: the specification's 13.4.3, and tables 106 to 120 of its chapter 12.
+ * Source: InfiniBand specification, 13.4.3, and tables 106 to 120 of chapter 12.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,13 +11,13 @@
 enum {
 	MAD_SIZE = 256,
 	MAD_HEAD = 24,
-	MAD_PRIVATE = 224, /* at most */
+	MAD_PRIVATE = 224, /* maximum bytes of private data */
 	MAD_QKEY = (int)0x80010000,
 	MAD_QPN = 1,
 };
 
 /* clang-format off */
-/* All fields, F, that a message may have. */
+/* All fields that a message may have. */
 #define MAD_NAMES(F)								\
 	F(tid) F(attr_id) F(attr_mod) F(local_id) F(remote_id) F(vendor_id)	\
 	F(service_id) F(ca_guid) F(qkey) F(qpn) F(responder_resources)		\
@@ -29,7 +29,7 @@ enum {
 	F(failover) F(rejected) F(info_length) F(reason) F(info)		\
 	F(service_timeout) F(status)
 
-/* In their order: F is a field, G a gap of so many bits. */
+/* The fields of each message, in order: F is a field, G a gap, each with its number of bits. */
 #define MAD_REQ(F, G)								\
 	F(32, local_id) G(8) F(24, vendor_id) F(64, service_id) F(64, ca_guid)	\
 	G(32) F(32, qkey) F(24, qpn) F(8, responder_resources) G(24)		\
@@ -59,7 +59,7 @@ enum {
 	F(32, remote_id) F(8, status) G(24) F(24, qpn) G(8) F(64, service_id)	\
 	F(32, qkey) G(576)
 
-/* The attribute's ID, and where the private data begins. */
+/* Each message: its attribute ID, and the offset of its private data. */
 #define MADS(M)									\
 	M(REQ, 0x10, 140) M(MRA, 0x11, 10) M(REJ, 0x12, 84) M(REP, 0x13, 36)	\
 	M(RTU, 0x14, 8) M(DREQ, 0x15, 12) M(DREP, 0x16, 8)			\
@@ -79,11 +79,11 @@ struct mad {
 	uint8_t private_data[MAD_PRIVATE];
 };
 
-/* The bytes of private data of the message; 0: no such message. */
+/* The bytes of private data of message @attr_id; 0: there is no such message. */
 uint32_t mad_private(uint64_t attr_id);
 
-/* False: no such message. */
+/* Write the datagram. False: there is no such message. */
 bool mad_write(const struct mad *mad, uint8_t to[MAD_SIZE]);
 
-/* False: it is not one of connection management, or unknown. */
+/* Read a datagram. False: it is not of connection management, or an unknown message. */
 bool mad_read(struct mad *mad, const uint8_t from[MAD_SIZE]);

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * The opcodes of packets: 3 bits of transport and 5 bits of operation, and the headers that follow
- * the base transport header (9.2 of the specification, and table 38; annex A19).
+ * the base transport header (InfiniBand specification, 9.2, table 38, and annex A19).
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,10 +14,10 @@ enum opcode_transport {
 	OPCODE_TRANSPORT = 0xe0, /* mask */
 };
 
-/* Transports that have the operation. */
+/* Bits for the transports that have an operation. */
 enum { OPCODE_HAS_RC = 1, OPCODE_HAS_UC = 2, OPCODE_HAS_UD = 4, OPCODE_HAS_XRC = 8 };
 
-/* Headers after the base transport header, in the order in which they appear. */
+/* The headers after the base transport header, in their order in a packet. */
 enum opcode_header {
 	OPCODE_DETH = 1 << 0,
 	OPCODE_XRCETH = 1 << 1,
@@ -36,13 +36,13 @@ enum opcode_kind {
 	OPCODE_READ,
 	OPCODE_FLUSH,
 	OPCODE_ATOMIC_WRITE,
-	OPCODE_ATOMIC, /* the last one of requests */
+	OPCODE_ATOMIC, /* the last kind of request; responses follow */
 	OPCODE_READ_RESPONSE,
 	OPCODE_ACK,
 	OPCODE_ATOMIC_ACK,
 };
 
-/* The position of a packet in its message. */
+/* The position of a packet in its message, and whether it may have payload. */
 enum { OPCODE_FIRST = 1, OPCODE_LAST = 2, OPCODE_PAYLOAD = 4 };
 
 /* clang-format off */
@@ -89,8 +89,8 @@ struct opcode_info {
 	uint8_t place;
 };
 
-/* The entry of an opcode with its transport; NULL if there is none. */
+/* The entry of @opcode, including its transport; NULL: there is no such opcode. */
 const struct opcode_info *opcode_info(uint8_t opcode);
 
-/* The headers of an opcode, including those of its transport. */
+/* The headers of @opcode, including those of its transport: bits. */
 unsigned int opcode_headers(uint8_t opcode);

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Packet sequence numbers: 24 bits, which wrap. Of two numbers, the later one is less than half the
- * range ahead (9.7.3 of the specification).
+ * Packet sequence numbers: 24 bits, which wrap. The later of two numbers is less than half the
+ * range ahead of the other one (InfiniBand specification, 9.7.3).
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,14 +1,14 @@
 /*
  * Private stacks of the recorder
  *
- * 	used      a bit for each entry: the thread that sets it owns the stack
- * 	stacks    their addresses; allocated at the first use of an entry, never freed
+ *	used      a bit for each entry: the thread that sets it owns the stack
+ *	stacks    their addresses; allocated at the first use of an entry, never freed
  *
- * Each stack occupies some pages, so there are only as many as were ever in use at one time, not
- * one for each thread. The lowest free one is used, which limits their number.
+ * Each stack occupies some pages, so there is not one for each thread, but only as many as were
+ * ever in use at the same time: a thread takes the lowest free entry.
  *
- * The switch from one stack to the other is a frame like any other: its unwind information below
- * lets unwinders continue into the caller's stack.
+ * The switch between the stacks is a normal frame: with its unwind information below, unwinders
+ * continue into the caller's stack.
  */
 #include "shim/trace/base/aside.h"
 
@@ -29,7 +29,8 @@ enum {
 	WORDS = 4,
 	PLACES = 64 * WORDS,
 	GUARD = 4096,
-	BYTES = 128 << 10, /* constructors of loaded libraries also run on such a stack */
+	/* large, since constructors of loaded libraries also run on such a stack */
+	BYTES = 128 << 10,
 };
 
 static _Atomic uint64_t used[WORDS];
@@ -84,7 +85,7 @@ static void release_stack(int place)
 	atomic_fetch_and_explicit(&used[place / 64], ~(1ull << place % 64), memory_order_release);
 }
 
-/* The stack of an owned entry; NULL: no memory. */
+/* The stack of an entry that the thread owns; NULL: out of memory. */
 static char *stack_of(int place)
 {
 	char *at = atomic_load_explicit(&stacks[place], memory_order_relaxed);
@@ -102,7 +103,9 @@ static char *stack_of(int place)
 
 void aside_call(void (*fn)(void *arg), void *arg)
 {
-	/* drd aborts when the stack pointer moves to another stack */
+	/*
+	 * no private stack under valgrind: drd aborts when the stack pointer moves to another stack
+	 */
 	int place = RUNNING_ON_VALGRIND ? -1 : claim_stack();
 	char *at = place < 0 ? NULL : stack_of(place);
 
@@ -114,7 +117,10 @@ void aside_call(void (*fn)(void *arg), void *arg)
 		release_stack(place);
 }
 
-/* Stacks that were in use are not reused: sanitizers would take their frames for live ones. */
+/*
+ * In a child: do not reuse stacks that were in use, since sanitizers would take their frames for
+ * live ones.
+ */
 void aside_after_fork(void)
 {
 	for (int place = 0; place < PLACES; place++)

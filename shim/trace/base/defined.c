@@ -1,5 +1,5 @@
 /*
- * Under valgrind's Memcheck: what providers write is defined
+ * Under valgrind's Memcheck: marking what providers write as defined
  */
 #include "shim/trace/base/defined.h"
 
@@ -11,7 +11,7 @@
 
 bool defined_on;
 
-/* Other tools of valgrind do not answer this request. */
+/* Is this tool Memcheck? Other tools of valgrind do not answer this request. */
 void defined_begin(void)
 {
 	char here = 0;

@@ -1,26 +1,26 @@
 #pragma once
 /*
- * Under valgrind's Memcheck: what providers write is defined.
+ * Under valgrind's Memcheck: marking what providers write as defined.
  *
- * Memcheck cannot see what a device or the kernel writes. libibverbs tells it, but only if it was
- * built with valgrind's headers (README.md of rdma-core), and distributions build it without: then
- * each use of a completion, an attribute or received data is reported. The recorder sees each of
- * these at the moment when the verb returns, and tells Memcheck.
+ * Memcheck cannot see what a device or the kernel writes. libibverbs informs Memcheck, but only if
+ * it was built with valgrind's headers (README.md of rdma-core). Distributions build it without
+ * them: then Memcheck reports each use of a completion, an attribute or received data. The recorder
+ * sees this data when the verb returns, and informs Memcheck.
  *
- * Built without valgrind's headers, and under no Memcheck, these do nothing. Any thread.
+ * Built without valgrind's headers, or not under Memcheck, these functions do nothing. Any thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
 
 extern bool defined_on __attribute__((visibility("hidden")));
 
-/* A process is recorded from now on. */
+/* The recording of this process begins. */
 void defined_begin(void);
 
-/* A provider has written the bytes. As struct codec_out has it. */
+/* A provider has written these bytes. It has the type of codec_out.reads. */
 void defined_mark(const void *at, size_t bytes);
 
-/* The same, without a call if it is not needed. */
+/* The same; without Memcheck it costs no call. */
 static inline void defined_bytes(const void *at, size_t bytes)
 {
 	if (__builtin_expect(defined_on, 0))

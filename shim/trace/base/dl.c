@@ -1,8 +1,8 @@
 /*
  * dlsym() and dlvsym() of libc itself
  *
- * Both are interposed (lookup.c), so libc's own cannot be found with dlsym(). They are read from
- * its table of dynamic symbols (object.c).
+ * Both are interposed (lookup.c), so libc's own functions cannot be found with dlsym(). They are
+ * found in libc's table of dynamic symbols (object.c).
  */
 #include "shim/trace/base/dl.h"
 
@@ -28,7 +28,10 @@ static const char *base_name(const char *path)
 	return name;
 }
 
-/* Until these are found, no function of libc is called that a sanitizer interposes. */
+/*
+ * Note a library. Until both functions are found, no function of libc may be called that a
+ * sanitizer interposes.
+ */
 static void note_library(const struct link_map *map)
 {
 	const char *name = base_name(map->l_name);
@@ -44,9 +47,9 @@ static void note_library(const struct link_map *map)
 }
 
 /*
- * Any thread may be first: all find the same. libc is near the start of the loader's list and never
- * leaves it, so no lock is needed to iterate that far. dl_iterate_phdr() would take one, and
- * sanitizers interpose it.
+ * Several threads may do this at once: all find the same. libc is near the start of the loader's
+ * list and is never removed, so no lock is needed to iterate that far. dl_iterate_phdr() would take
+ * a lock, and sanitizers interpose it.
  */
 void dl_find_next(void)
 {

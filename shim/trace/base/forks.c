@@ -1,15 +1,15 @@
 /*
- * Threads that hold forks, and the thread that forks
+ * Holders (threads during whose work no fork should happen), and the thread that forks
  *
- * 	forks_hold()      holders + 1, after waiting for a fork in progress
- * 	forks_before()    forking is set; then holders are waited for
+ *	forks_hold()      holders + 1, after waiting for a fork in progress
+ *	forks_before()    sets forking, then waits for the holders
  *
  * Each side writes its own word first and then reads the other's, so one of them sees the other.
  *
  * A holder may need a lock that the forking thread holds: the loader's, if it forks in a
- * constructor, or malloc()'s, which a handler of pthread_atfork() has locked. So the wait for a
- * holder that does not run is short. The fork then happens, and in its child forks_tore() forbids
- * use of the loader.
+ * constructor, or malloc()'s, which a handler of pthread_atfork() has locked. So if a holder makes
+ * no progress, the forking thread waits only a short time. Then it forks, and in the child
+ * forks_tore() forbids the use of the loader.
  */
 #include "shim/trace/base/forks.h"
 
@@ -25,13 +25,16 @@
 
 enum { YIELDS = 100, PAUSE_NS = 20 * 1000 };
 
-#define IDLE_NS UINT64_C(2000000000)  /* for a holder that does not run: it waits for a lock */
-#define MOST_NS UINT64_C(20000000000) /* for one that runs: on a busy machine the loader is slow */
+#define IDLE_NS UINT64_C(2000000000)  /* limit for a holder that waits for a lock */
+#define MOST_NS UINT64_C(20000000000) /* limit for a holder that runs */
 
-static atomic_uint holders;          /* threads */
-static _Atomic pid_t holder, forker; /* the last of each */
-static _Atomic pid_t forking;        /* the process; differs in a child created by another thread */
-static unsigned int left;            /* other holders at the last fork */
+static atomic_uint holders; /* number of threads that hold forks */
+/* the thread that was the last holder; the last one that forked */
+static _Atomic pid_t holder, forker;
+/* the process that is forking; it differs in a child that another thread created */
+static _Atomic pid_t forking;
+/* number of other holders that were still there at the last fork */
+static unsigned int left;
 static bool tore;
 
 static __thread unsigned int held __attribute__((tls_model("initial-exec")));
@@ -48,7 +51,10 @@ bool forks_tore(void)
 	return tore;
 }
 
-/* Yields at first, then sleeps by a bare system call: nanosleep() is a cancellation point. */
+/*
+ * Wait a little: yield at first, then sleep by a bare system call, since nanosleep() is a
+ * cancellation point.
+ */
 static void back_off_once(int turn)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
@@ -64,10 +70,11 @@ static pid_t own_thread(void)
 	return permit_has(NEED_IDS) ? gettid() : 0;
 }
 
-/* A thread's processor time, which does not increase while it waits. */
+/* The processor time of a thread, which does not increase while it waits. */
 static uint64_t thread_time(pid_t thread)
 {
-	const unsigned int clock = ~(unsigned int)thread << 3 | 6; /* like libc's encoding */
+	/* the same encoding as in libc */
+	const unsigned int clock = ~(unsigned int)thread << 3 | 6;
 	struct timespec time = { 0 };
 
 	if (permit_has(NEED_FORK))
@@ -124,8 +131,8 @@ static unsigned int count_others(void)
 }
 
 /*
- * A holder whose wait timed out once (a longjmp() may have left a hold behind) is not waited
- * for again.
+ * Are there other holders? One for which the wait timed out (a longjmp() may have left it) is not
+ * waited for again.
  */
 static bool others_hold(void)
 {
@@ -140,7 +147,7 @@ void forks_before(void)
 		left = count_others();
 	wait_while(others_hold, &holder);
 	left = count_others();
-	if (!held++) /* handlers between this and the fork do not wait for it */
+	if (!held++) /* later handlers do not wait for the fork */
 		atomic_fetch_add(&holders, 1);
 }
 

@@ -11,16 +11,18 @@
 void forks_hold(void);
 void forks_release(void);
 
-/* Is a thread of this process forking? If so, forks_before() has checked the other threads. */
+/*
+ * Is a thread of this process forking? Then forks_before() has already checked the other threads.
+ */
 bool forks_is_forking(void);
 
-/* Called before and after a fork, in the thread that forks; one thread at a time. */
+/* Called before and after a fork by the forking thread; one thread at a time. */
 void forks_before(void);
 void forks_after_parent(void);
 void forks_after_child(void);
 
 /*
- * This process comes from a fork that could not wait any longer for forks_release(): the loader may
- * be locked forever.
+ * Was this process created by a fork that did not wait long enough for forks_release()? Then the
+ * loader may be locked forever.
  */
 bool forks_tore(void);

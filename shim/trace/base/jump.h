@@ -2,17 +2,17 @@
 /*
  * Functions that continue with a jump, not a call: x86-64
  *
- * The functions they replace depend on their caller (RTLD_NEXT), or return twice, or return on
- * another stack. No C compiler guarantees a jump.
+ * The replaced functions depend on their caller (RTLD_NEXT), return twice, or return on another
+ * stack. No C compiler guarantees a jump.
  */
 
 #define JUMP_PUSH(reg) "	push %" reg "\n	.cfi_adjust_cfa_offset 8\n"
 #define JUMP_POP(reg)  "	pop %" reg "\n	.cfi_adjust_cfa_offset -8\n"
 
 /*
- * Export @function: it calls ask() with its own arguments, after @before has changed them, and
- * executes @then, with the answer in rax and the original arguments. All three may use rax, r10 and
- * r11.
+ * Export @function. It executes @before, which may change the arguments, calls ask() with them, and
+ * executes @then with the result of ask() in rax and the original arguments. All three may use rax,
+ * r10 and r11.
  */
 // clang-format off
 #define JUMP_FUNCTION(function, before, ask, then)                                           \
@@ -35,12 +35,15 @@
 		".size " #function ", . - " #function "\n")
 // clang-format on
 
-/* The answer is the address to jump to. */
+/* The result of ask() is the address to which to jump. */
 #define JUMP_THERE "	jmp *%rax\n"
 
-/* The answer is the result; NULL: jump to the function that @next points to. */
+/*
+ * The result of ask() is the result of the function; NULL: jump to the function that @next points
+ * to.
+ */
 #define JUMP_UNLESS(next) \
 	"	test %rax, %rax\n	jne 1f\n	jmp *" #next "(%rip)\n1:	ret\n"
 
-/* The caller's return address, for the second argument of JUMP_FUNCTION(). */
+/* The caller's return address, in the second argument of JUMP_FUNCTION(). */
 #define JUMP_CALLER "56(%rsp)"

@@ -1,5 +1,5 @@
 /*
- * libc's functions behind the interposed ones
+ * libc's own versions of interposed functions
  *
  * They are looked up by the recorder's constructor, or at the first call, if an earlier constructor
  * makes it.
@@ -19,7 +19,9 @@ void *libc_find(enum libc_function function)
 		LIBC_FUNCTIONS(F)
 #undef F
 	};
-	/* in a running program this library is not in the global scope: nothing comes next */
+	/*
+	 * in a running program this library is not in the global scope, so RTLD_NEXT finds nothing
+	 */
 	void *at = dlsym(undo_is_on() ? RTLD_DEFAULT : RTLD_NEXT, names[function]);
 
 	atomic_store_explicit(&libc_found[function], at, memory_order_relaxed);

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * libc's functions behind the interposed ones: NEXT(posix_spawn)(...). Any thread.
+ * libc's own versions of interposed functions: NEXT(posix_spawn)(...). Any thread.
  */
 #include <stdatomic.h>
 #include <stddef.h>
 
-/* Marks a function that is exported in front of libc's. */
+/* Marks an exported function that interposes one of libc. */
 #define OURS __attribute__((visibility("default")))
 
 /* clang-format off */
@@ -25,7 +25,7 @@ enum libc_function {
 
 extern _Atomic(void *) libc_found[LIBC_COUNT];
 
-/* The slow path: it takes the loader's lock. */
+/* The slow path of NEXT(): it takes the loader's lock. */
 void *libc_find(enum libc_function function);
 
 /* Find all functions, so that no later call has to take the loader's lock. */

@@ -8,7 +8,7 @@
  * function counts as not found.
  *
  * A program with plug-ins may unload such libraries, and load them again at other addresses. So
- * after each dlclose() that has unloaded something, functions in libraries that may be unloaded are
+ * after each dlclose() that has unloaded a library, functions in libraries that can be unloaded are
  * looked up again, or forgotten.
  */
 #include "shim/trace/base/next.h"
@@ -30,14 +30,15 @@
 #include "shim/trace/base/undo.h"
 
 _Atomic(void *) next_found[VERB_COUNT];
-static _Atomic(void *) homes[VERB_COUNT]; /* identify the library; NULL: it is never unloaded */
-static atomic_bool may_go;                /* is one of @homes not NULL? */
+/* addresses that identify the libraries; NULL: never unloaded */
+static _Atomic(void *) homes[VERB_COUNT];
+static atomic_bool may_go; /* is one of @homes not NULL? */
 
 static const char cm_library[] = "librdmacm.so.1", verbs_library[] = "libibverbs.so.1";
 
 /*
- * An already loaded library gets no reference, so that the program's own dlclose() unloads it. One
- * that was not loaded gets one.
+ * No reference is taken to a library that is already loaded, so that the program's dlclose()
+ * unloads it; but to one that this function loads.
  */
 static void *find_in_library(const struct verb_info *info, int flags, const char **absent)
 {
@@ -58,10 +59,12 @@ static void *find_in_library(const struct verb_info *info, int flags, const char
 	return self_contains(at) ? NULL : at;
 }
 
-/* @flags: RTLD_NOLOAD for libraries that the program may not use. @absent: as provider_find(). */
+/* @flags: RTLD_NOLOAD for a library that the program may not use. @absent: see provider_find(). */
 static void *find_symbol(const struct verb_info *info, int flags, const char **absent)
 {
-	/* in a running program this library is not in the global scope: nothing comes next */
+	/*
+	 * in a running program this library is not in the global scope, so RTLD_NEXT finds nothing
+	 */
 	void *at = dl_symbol(undo_is_on() ? RTLD_DEFAULT : RTLD_NEXT, info->symbol, info->node);
 
 	if (at && !self_contains(at))
@@ -81,7 +84,9 @@ static void *find_library_base(const void *at)
 	return info.dli_fbase;
 }
 
-/* @was: the previous value. A concurrent reset takes precedence. */
+/*
+ * Store the function found at @at. @was: the previous value. A concurrent reset takes precedence.
+ */
 static void *note_found(enum verb verb, void *was, void *at)
 {
 	void *home = find_library_base(at);
@@ -136,7 +141,10 @@ static int count_unloads(struct dl_phdr_info *info, size_t size, void *ret_n)
 	return 1;
 }
 
-/* All functions of one library are unloaded together: one of them is checked for all. */
+/*
+ * Check whether libraries were unloaded. All functions of a library are unloaded together, so one
+ * of them is checked for all.
+ */
 static void check_libraries(void)
 {
 	void *stays = NULL;
@@ -159,8 +167,9 @@ static void forget_all(void)
 }
 
 /*
- * Two threads may call this at once. The second must not wait, since it may hold the loader's lock,
- * which the first needs. So the first checks everything again if there were more calls meanwhile.
+ * Two threads may call this at once. The second thread must not wait, since it may hold the
+ * loader's lock, which the first one needs. So the first thread checks everything again if there
+ * were other calls meanwhile.
  */
 void next_unloaded(void)
 {
@@ -188,7 +197,7 @@ void next_unloaded(void)
 int64_t missing_verb(enum verb verb)
 {
 	errno = EOPNOTSUPP;
-	if (verb_infos[verb].via == VIA_CM) /* for all of librdmacm's calls that return an int */
+	if (verb_infos[verb].via == VIA_CM) /* all of librdmacm's calls with an int result */
 		return verb_infos[verb].fail == FAIL_NONZERO ? -1 : 0;
 	switch (verb_infos[verb].fail) {
 	case FAIL_NONZERO:

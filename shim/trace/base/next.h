@@ -1,6 +1,7 @@
 #pragma once
 /*
- * The original functions: those of the libibverbs that the program would have called. Any thread.
+ * The original functions, of the libibverbs that the program would call without the recorder. Any
+ * thread.
  */
 #include <stdatomic.h>
 #include <stddef.h>
@@ -9,7 +10,7 @@
 #include "core/wire/desc.h"
 #include "shim/trace/base/callback.h"
 
-/* The slow path of next_symbol(): look it up. */
+/* The slow path of next_symbol(): look the function up. */
 void *next_find(enum verb verb);
 
 /* Look up the function of @verb again, in the loaded libraries. */
@@ -18,7 +19,7 @@ void next_find_loaded(enum verb verb);
 /* dlclose() has returned: functions of unloaded libraries are not called any more. */
 void next_unloaded(void);
 
-/* Look up all available functions, so that no verb has to take the loader's lock for this. */
+/* Look up all available functions, so that later no verb has to take the loader's lock. */
 void next_find_all(void);
 
 extern _Atomic(void *) next_found[VERB_COUNT] __attribute__((visibility("hidden")));
@@ -37,7 +38,9 @@ static inline void *next_symbol(enum verb verb)
 	return __builtin_expect(at != NULL, 1) ? at : next_find(verb);
 }
 
-/* The function to be called for @verb: @at, which was found for it, or one that calls @at. */
+/*
+ * The function to call for @verb: @at, the function that was found, or a function that calls @at.
+ */
 CALLBACK(void *, next_tamper, (enum verb verb, void *at));
 
 /* Set errno, and return what @verb returns when it is not supported. */

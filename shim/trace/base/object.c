@@ -1,13 +1,13 @@
 /*
  * The imports and exports of an object file
  *
- * 	PT_DYNAMIC -> DT_NEEDED           the libraries that it needs
- * 	           -> DT_RELA, DT_JMPREL  slot, symbol -> name
- * 	           -> DT_GNU_HASH         the number of symbols
- * 	           -> DT_SYMTAB           name, address of each, DT_STRTAB
- * 	           -> DT_VERSYM           bit 15: not the default of its name
+ *	PT_DYNAMIC -> DT_NEEDED           the libraries that the object needs
+ *	           -> DT_RELA, DT_JMPREL  slot, symbol -> name
+ *	           -> DT_GNU_HASH         the number of symbols
+ *	           -> DT_SYMTAB           name, address of each, DT_STRTAB
+ *	           -> DT_VERSYM           bit 15: not the default of its name
  *
- * A slot that is not bound yet points into its own object.
+ * A slot that is not bound yet points into the object itself.
  *
  * A sanitizer looks up symbols before its own strcmp() works, so exports are found without libc.
  */
@@ -26,7 +26,7 @@
 
 enum { VERSION_HIDDEN = 0x8000 };
 
-/* The loader has turned these into addresses, but not in every object. */
+/* Read a pointer of the dynamic section: the loader has relocated it, but not in every object. */
 static const void *read_pointer(const struct object *o, const ElfW(Dyn) *d)
 {
 	return (const void *)(d->d_un.d_ptr + (d->d_un.d_ptr < o->base ? o->base : 0));
@@ -97,7 +97,7 @@ bool object_read_map(const struct link_map *map, struct object *o)
 	return o->dynamic && read_dynamic(o);
 }
 
-/* The number of symbols: one more than the last one in any chain of the hash table. */
+/* The number of symbols: the highest index in a chain of the hash table, plus one. */
 static uint32_t count_symbols(const uint32_t *hash)
 {
 	uint32_t nbuckets = hash[0], first = hash[1], last = 0;
@@ -139,7 +139,7 @@ bool object_needs(const struct object *o, bool (*is_one)(const char *path))
 	return false;
 }
 
-/* The slot of a relocation, if it holds the address of a function of another object; else NULL. */
+/* The slot of a relocation, if it is for the address of a function of another object; else NULL. */
 static void **slot_of(const struct object *o, const ElfW(Rela) *r, const ElfW(Sym) *symbol)
 {
 	switch (ELF64_R_TYPE(r->r_info)) {
@@ -158,7 +158,7 @@ static void **slot_of(const struct object *o, const ElfW(Rela) *r, const ElfW(Sy
 	return (void **)(o->base + r->r_offset);
 }
 
-/* Only a weak symbol may stay NULL: any other is still to be relocated. */
+/* Is the slot still to be relocated? Only the slot of a weak symbol may remain NULL. */
 static bool is_raw(const struct object *o, int table, const void *slot_value,
 		   const ElfW(Sym) *symbol)
 {
@@ -190,8 +190,8 @@ void object_each_slot(const struct object *o, object_slot_fn *visit)
 
 /*
  * Is the slot read-only? A RELRO slot is writable until the loader, in another thread, has finished
- * loading the object. This is tested with a futex operation that changes nothing, and that fails if
- * the memory cannot be written.
+ * loading the object. The test is a futex operation that changes nothing, and fails if the memory
+ * is read-only.
  */
 static bool is_sealed(void **slot)
 {

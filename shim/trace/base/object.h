@@ -20,26 +20,26 @@ struct object {
 	size_t sizes[2];
 };
 
-/* False: the object has no imports and exports. */
+/* Read the dynamic section. False: the object has no imports and exports. */
 bool object_read(const struct dl_phdr_info *info, struct object *o);
 
-/* The same for an object in the loader's list; its segments remain unknown. */
+/* The same for an object in the loader's list; its segments are not known. */
 bool object_read_map(const struct link_map *map, struct object *o);
 
 /* The symbol that @o exports as @name, in the default version; or NULL. */
 void *object_symbol(const struct object *o, const char *name);
 
-/* Is is_one() true for one of the libraries that @o needs? */
+/* Is is_one() true for a library that @o needs? */
 bool object_needs(const struct object *o, bool (*is_one)(const char *path));
 
 /*
- * Called for each slot for the address of a function of another object. @raw: it has no address
- * yet, since another thread is still loading the object.
+ * Called for each slot that is for the address of a function of another object. @raw: the slot has
+ * no address yet, since another thread is still loading the object.
  */
 typedef void object_slot_fn(const struct object *o, void **slot, const char *name, bool raw);
 void object_each_slot(const struct object *o, object_slot_fn *visit);
 
-/* Is the slot bound lazily, and its function not called yet? */
+/* Is the slot bound lazily, and was its function not called yet? */
 static inline bool object_is_unbound(const struct object *o, const void *slot_value)
 {
 	return (uintptr_t)slot_value >= o->start && (uintptr_t)slot_value < o->end;

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Memory of this process that may have been unmapped: reading it must not crash. A system call, so
- * not for the fast path.
+ * Memory of this process that may have been unmapped: reading it must not crash. It is a system
+ * call, too slow for the fast path.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* False: not all of it can be read. */
+/* Copy @n bytes from @at to @to. False: some of them cannot be read. */
 static inline bool peek_memory(const void *at, void *to, size_t n)
 {
 	const struct iovec mine = { to, n }, theirs = { (void *)at, n };

@@ -1,17 +1,17 @@
 /*
- * What the recorder may still do
+ * The operations that seccomp filters forbid to the recorder
  *
- * 	permit_denied    what some thread may not do
- * 	denied_all       what a filter for all threads forbids (SECCOMP_FILTER_FLAG_TSYNC)
- * 	denied_here      what the filters of this thread forbid; of a thread that had no ring when
- * 			 filters were installed, also those, since it may have inherited them
+ *	permit_denied    what at least one thread may not do
+ *	denied_all       what a filter for all threads forbids (SECCOMP_FILTER_FLAG_TSYNC)
+ *	denied_here      what the filters of this thread forbid; in a thread that had no ring when
+ *		 filters were installed also these filters, which it may have inherited
  *
- * Filters are only ever added, so bits are, too.
+ * Filters can only be added, so bits are never cleared.
  *
  * A section (quiet.h) blocks signals first and restores them last. A filter that another thread
- * installs for all must not become active in between: its installation waits until no thread is in
- * a section, and no thread begins one before it is done. Neither wait is unlimited: the installing
- * thread may block a thread in a section, by a lock of the program.
+ * installs for all threads must not become active in between: its installation waits until no
+ * thread is in a section, and no thread begins a section before it is done. Both waits are limited:
+ * a lock of the program, which the installing thread holds, may block a thread in a section.
  */
 #include "shim/trace/base/permit.h"
 
@@ -23,9 +23,9 @@ enum { YIELDS = 10000 };
 
 _Atomic uint32_t permit_denied;
 static _Atomic uint32_t denied_all;
-static atomic_uint sections; /* threads inside one */
-static atomic_uint closing;  /* threads that are installing a filter for all threads */
-static _Atomic pid_t self;   /* the pid, read before the first filter */
+static atomic_uint sections; /* number of threads inside a section */
+static atomic_uint closing;  /* number of threads that are installing a filter for all threads */
+static _Atomic pid_t self;   /* the pid, read before the first filter is installed */
 
 static __thread uint32_t denied_here __attribute__((tls_model("initial-exec")));
 static __thread bool has_begun __attribute__((tls_model("initial-exec")));
@@ -96,7 +96,7 @@ void permit_before_filter(bool all)
 
 void permit_filter_installed(bool all, uint32_t denied)
 {
-	if (!has_begun) /* a thread without a ring may have inherited all filters so far */
+	if (!has_begun) /* may have inherited all filters so far */
 		denied_here = atomic_load(&permit_denied);
 	denied_here |= denied;
 	if (all)

@@ -2,7 +2,7 @@
 /*
  * The system calls that the recorder may still make in a program with a seccomp(2) filter.
  *
- * sandbox.c determines them; code that is about to make a system call checks here first. Any
+ * sandbox.c determines them; code must check permit_has() before it makes a system call. Any
  * thread, also in a signal handler; without a filter it is one load.
  */
 #include <stdatomic.h>
@@ -14,14 +14,14 @@
 #include "core/wire/event.h"
 
 /*
- * What at least one thread may not do, bits of enum event_need; permit_here() checks this thread.
+ * What at least one thread may not do: bits of enum event_need. permit_here() checks this thread.
  */
 extern _Atomic uint32_t permit_denied __attribute__((visibility("hidden")));
 
 /* The slow path: does this thread have all of @needs? */
 bool permit_here(uint32_t needs);
 
-/* All that at least one thread may not do. */
+/* What at least one thread may not do. */
 static inline uint32_t permit_all_denied(void)
 {
 	return atomic_load_explicit(&permit_denied, memory_order_relaxed);
@@ -44,21 +44,22 @@ void permit_yield(void);
 pid_t permit_pid(void);
 
 /*
- * All filters installed so far are taken to apply to this thread: it had no ring, and may come from
- * a thread with a filter. Called once, when it gets a ring.
+ * Assume that all filters installed so far apply to this thread: it had no ring, and a thread with
+ * a filter may have created it. Called once, when it gets a ring.
  */
 void permit_begin_thread(void);
 
 /*
- * A section that ends with a different system call than it began with. False: it may not begin, and
- * permit_leave() must not be called. No filter for all threads is installed during the section.
+ * Begin a section, which ends with another system call than it begins with. False: it must not
+ * begin, and permit_leave() must not be called. No filter for all threads is installed during the
+ * section.
  */
 bool permit_enter(uint32_t needs);
 void permit_leave(void);
 
 /*
  * Call permit_before_filter() before this thread installs a filter, for @all threads or for itself;
- * and permit_filter_installed() when it has done so, or failed.
+ * and permit_filter_installed() when it has installed it, or failed.
  */
 void permit_before_filter(bool all);
 void permit_filter_installed(bool all, uint32_t denied);

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Does @text begin with @prefix? Does not call libc: a sanitizer may interpose
- * it that is not ready yet.
+ * Does @text begin with @prefix? It does not call libc, since a sanitizer that is not ready yet may
+ * interpose the function.
  */
 #include <stdbool.h>
 

@@ -20,7 +20,7 @@ static const struct {
 	{ "libhns.so", "hnsdv_" },   { "libbnxt_re.so", "bnxt_re_dv_" },
 };
 
-/* After the prefix: functions that only query or configure, and do not bypass the verbs. */
+/* Names after the prefix of functions that only query or configure, and do not bypass the verbs. */
 static const char *const harmless[] = {
 	"is_",        "get_",     "set_context_attr", "query_device",
 	"query_port", "query_ah", "query_mr",         "query_qp_lag_port",
@@ -36,7 +36,7 @@ static bool is_harmless(const char *name)
 	return false;
 }
 
-/* The provider that offers @name; -1: none, or a harmless function. */
+/* The index of the provider that has function @name; -1: none has it, or it is harmless. */
 static int provider_of(const char *name)
 {
 	name += *name == '_';

@@ -4,15 +4,15 @@
  */
 #include <stdbool.h>
 
-/* Is @name a provider's function that may move data unseen by the recorder? */
+/* Is @name a function of a provider that may move data without the recorder's knowledge? */
 bool provider_has(const char *name);
 
-/* Is @path that of a provider's library? */
+/* Is @path the path of a provider's library? */
 bool provider_is_library(const char *path);
 
 /*
- * The provider's function of that name, or NULL if its library is not loaded. In a series of
- * look-ups *@absent, NULL at first, is the library that was last found not to be loaded, and is not
- * searched for again: that would take four system calls for each function.
+ * The provider's function @name, or NULL if its library is not loaded. In a series of look-ups,
+ * *@absent, initially NULL, is the library that was last found not to be loaded: it is not searched
+ * again, which would take four system calls per function.
  */
 void *provider_find(const char *name, const char **absent);

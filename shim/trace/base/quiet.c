@@ -1,8 +1,8 @@
 /*
  * Blocking signal handlers and cancellation
  *
- * A handler of the same thread would wait forever for a lock that the thread holds. Faults are not
- * blocked: they belong to the program, and cannot be deferred.
+ * A handler that interrupts the thread would wait forever for a lock that the thread holds. Faults
+ * are not blocked: they belong to the program, and cannot be deferred.
  */
 #include "shim/trace/base/quiet.h"
 

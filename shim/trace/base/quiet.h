@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 struct quiet {
-	bool masked; /* signals are blocked: not if the program has forbidden that (permit.h) */
+	bool masked; /* signals are blocked; false if the program has forbidden that (permit.h) */
 	sigset_t signals;
 	int cancel;
 };

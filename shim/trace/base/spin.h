@@ -2,9 +2,9 @@
 /*
  * A lock for the state of payload capture, held for a few dozen instructions.
  *
- * The holder may vanish (a thread is cancelled, a signal handler leaves by longjmp()), and a signal
- * handler may interrupt the holder. So no caller waits forever: one that does not get the lock
- * gives up the protected data, and reports that.
+ * The owner may never release it (the thread is cancelled, a signal handler leaves by longjmp()),
+ * and a signal handler may interrupt the owner. So no caller waits forever: if it does not get the
+ * lock, it gives up the protected data, and reports that.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -42,7 +42,10 @@ static inline bool spin_lock(_Atomic unsigned int *lock)
 static inline void spin_unlock(_Atomic unsigned int *lock)
 {
 	atomic_store_explicit(lock, 0, memory_order_release);
-	/* last: a signal handler in between gives up at once, and does not wait for this thread */
+	/*
+	 * last: until then a signal handler gives up at once, and does not wait for the thread that
+	 * it interrupts
+	 */
 	atomic_signal_fence(memory_order_seq_cst);
 	spin_held = false;
 }

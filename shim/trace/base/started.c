@@ -1,8 +1,8 @@
 /*
- * The object files that the program was started with
+ * The object files with which the program was started
  *
- * They are on the loader's list when this library is loaded; they are written
- * to the ring with the first verb (modules.c).
+ * They are in the loader's list when this library is loaded; the first verb writes them to the ring
+ * (modules.c).
  */
 #include "shim/trace/base/started.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 /*
- * The object files that the program was started with. Any thread, without a lock.
+ * The object files with which the program was started. Any thread, without a lock.
  */
 #include <stdbool.h>
 
@@ -13,5 +13,5 @@ bool started_has_object(const void *dynamic);
 /* Was the program itself linked with a library of verbs? */
 bool started_has_verbs(void);
 
-/* An address in each of these files. */
+/* An address in each of these files; *@ret_n: their number. */
 void *const *started_objects(unsigned int *ret_n);

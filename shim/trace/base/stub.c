@@ -1,8 +1,8 @@
 /*
  * Functions that report a call, then jump to another function
  *
- * The arguments are not known, so all registers that may hold one are saved. The stub's index is on
- * the stack meanwhile, which keeps rsp a multiple of 16 in the call.
+ * The arguments are not known, so all registers that may contain one are saved. The stub's index is
+ * on the stack, so that rsp is a multiple of 16 in the call.
  */
 #include "shim/trace/base/stub.h"
 
@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-/* The target of stub i. */
+/* stub_next[i]: the function to which stub i jumps. */
 extern void *stub_next[STUBS];
 void *stub_next[STUBS];
 

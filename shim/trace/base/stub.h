@@ -8,10 +8,10 @@
 
 enum { STUBS = 512 };
 
-/* The stub of @index, which jumps to @next from now on. */
+/* The stub with @index, which from now on jumps to @next. */
 void *stub_to(unsigned int index, void *next);
 
 bool stub_is(const void *at);
 
-/* Stub @index is called. May change errno. import.c. */
+/* Called when stub @index is called. May change errno. Defined in import.c. */
 CALLBACK(void, stub_called, (unsigned int index));

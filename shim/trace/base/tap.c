@@ -2,8 +2,9 @@
  * The tap of this process
  *
  * The library of the tracepoints is in the same folder as this one. LTTng starts threads in each
- * process that has it, so it is loaded only when the session requests it and the first verb is
- * recorded; or it was preloaded by hand. In both cases its constructor calls verbatim_tap_set().
+ * process that loads it, so the library is loaded only when the session requests it and the first
+ * verb is recorded; or the user has preloaded it. In both cases its constructor calls
+ * verbatim_tap_set().
  */
 #include "shim/trace/base/tap.h"
 

@@ -4,7 +4,7 @@
  */
 #include "core/wire/tap.h"
 
-/* NULL: none. */
+/* The tap; NULL: none. */
 const struct tap *tap_get(void);
 
 /* Load TAP_LIBRARY from the folder of this library; on failure there is no tap. */

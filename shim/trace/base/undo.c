@@ -1,9 +1,9 @@
 /*
- * A hash table of replaced pointers: the address of each, and its original value
+ * A hash table of replaced pointers: the address and the original value of each
  *
  * An address may occur several times, if an object was freed and another was created there: the
- * last value counts. Nothing is removed until all pointers are restored, so verbs that destroy an
- * object need not search for its pointers.
+ * last value is valid. No entry is removed until all pointers are restored, so verbs that destroy
+ * an object need not search for its pointers.
  */
 #include "shim/trace/base/undo.h"
 
@@ -49,7 +49,7 @@ bool undo_is_on(void)
 	return atomic_load_explicit(&on, memory_order_relaxed);
 }
 
-/* The entry of @slot, or the empty one for it. */
+/* The entry of @slot, or the empty entry for it. */
 static struct undo *find_entry(struct undo *in, size_t n, void **slot)
 {
 	size_t i = (size_t)((uintptr_t)slot / sizeof(void *) * 0x9e3779b97f4a7c15ull >> 20) % n;
@@ -103,7 +103,7 @@ void *undo_find(void **slot)
 	return was;
 }
 
-/* The memory may have been freed, and unmapped. */
+/* Restore a pointer. Its memory may have been freed and unmapped. */
 static void restore_slot(const struct undo *entry)
 {
 	void *now;

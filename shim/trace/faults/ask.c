@@ -1,8 +1,9 @@
 /*
  * The functions by which a program requests faults
  *
- * They do for any device what those of shim/soft/verbs/inject.h do for the software device. A
- * program finds them with dlsym(3); they do nothing in a program not started for this (given.h).
+ * They do the same for any device as the functions of shim/soft/verbs/inject.h for the software
+ * device. A program finds them with dlsym(3). They do nothing unless FAULTS_GIVEN_ENV is set
+ * (given.h).
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -15,13 +16,13 @@ OURS int verbatim_fault(const char *rule);
 OURS int verbatim_fault_event(struct ibv_context *context, const struct ibv_async_event *event);
 OURS unsigned int verbatim_faults_struck(void);
 
-/* ENOSYS: the program was not started for this. */
+/* ENOSYS: the program may not request faults. */
 int verbatim_fault(const char *rule)
 {
 	return plan_is_on() && given_is_on() ? given_add(rule) : ENOSYS;
 }
 
-/* Such an event is not counted by verbatim_faults_struck(). */
+/* verbatim_faults_struck() does not count such an event. */
 int verbatim_fault_event(struct ibv_context *context, const struct ibv_async_event *event)
 {
 	return plan_is_on() && given_is_on() ? async_raise(context, event) : ENOSYS;

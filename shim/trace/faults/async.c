@@ -1,12 +1,12 @@
 /*
  * Asynchronous events that the recorder injects
  *
- * 	async_inject() --> made --> async_get() --> got --> async_ack()
+ *	async_inject() --> made --> async_get() --> got --> async_ack()
  *
- * The program's descriptor is an epoll(7) of the device's descriptor and of a bell, an eventfd that
- * is readable while an injected event of the context waits. While the library works with the
- * context, it needs the device's descriptor in `async_fd`. A thread that reads the field at that
- * moment gets this descriptor, and is not woken by injected events.
+ * The program's descriptor is an epoll(7) of the device's descriptor and of `bell`, an eventfd that
+ * is readable while an injected event of the context waits. While the library uses the context, it
+ * needs the device's descriptor in `async_fd`. A thread of the program that reads the field at that
+ * moment gets the device's descriptor, and is not woken by injected events.
  */
 #include "shim/trace/faults/async.h"
 
@@ -29,7 +29,7 @@ struct made {
 	struct made *next;
 	struct ibv_context *context;
 	struct ibv_async_event event;
-	bool got; /* the program has got it, and not acknowledged it */
+	bool got; /* the program has retrieved the event, but not acknowledged it */
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -53,7 +53,7 @@ static struct opened *find_opened(const struct ibv_context *context)
 	return NULL;
 }
 
-/* An epoll(7) of both descriptors, or -1. */
+/* Create an epoll(7) of both descriptors. Returns it, or -1. */
 static int make_descriptor(int device, int bell)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -139,7 +139,7 @@ static bool fails_qp(int type)
 	       type == IBV_EVENT_QP_ACCESS_ERR;
 }
 
-/* False: there is no such object. */
+/* Set the object of an event. False: the queue pair or SRQ does not have that kind of object. */
 static bool set_element(struct ibv_async_event *event, struct ibv_qp *qp, struct ibv_srq *srq)
 {
 	switch (event_object(event->event_type)) {
@@ -171,7 +171,7 @@ static void add_injected(struct ibv_context *context, const struct ibv_async_eve
 	*at = made;
 	entry = find_opened(context);
 	if (entry && write(entry->bell, &one, sizeof(one)) < 0)
-		errno = 0; /* it is rung already */
+		errno = 0; /* the bell is already readable */
 	pthread_mutex_unlock(&mutex);
 }
 
@@ -237,7 +237,7 @@ static bool take_injected(const struct opened *own, struct ibv_async_event *even
 		found = made->got = true;
 	}
 	if (!more && read(own->bell, &rung, sizeof(rung)) < 0)
-		errno = 0; /* it was not rung */
+		errno = 0; /* the bell was not readable */
 	pthread_mutex_unlock(&mutex);
 	return found;
 }

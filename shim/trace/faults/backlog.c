@@ -1,13 +1,13 @@
 /*
  * Stores of completions
  *
- * 	device --drain--> item, item, item ... --take--> program
- * 	                    |
- * 	                    due: visible, event
+ *	device --drain--> item, item, item ... --take--> program
+ *	                    |
+ *	                    when due: visible, and an event is sent
  *
- * A rule counts completions, in the order in which they leave the device. A completion is never
- * visible before an earlier one of the same queue (the sends or the receives of a queue pair). An
- * error may be of either queue, so it waits for both.
+ * A rule counts completions in the order in which they are polled from the device. A completion is
+ * never visible before an earlier one of the same queue (the sends or the receives of a queue
+ * pair). A completion in error may belong to either queue, so it waits for both.
  *
  * Not here: events and the thread that waits for due times (backlog_channel.c).
  */
@@ -64,7 +64,7 @@ static bool is_same_queue(const struct ibv_wc *a, const struct ibv_wc *b)
 	return a->status || b->status || !(a->opcode & IBV_WC_RECV) == !(b->opcode & IBV_WC_RECV);
 }
 
-/* When @item is visible: not before earlier ones of its queue. */
+/* When @item becomes visible: not before earlier completions of its queue. */
 static uint64_t find_due(const struct backlog *backlog, const struct backlog_item *item)
 {
 	uint64_t due = item->planned.fault.kind == FAULT_NEVER ? UINT64_MAX
@@ -78,7 +78,7 @@ static uint64_t find_due(const struct backlog *backlog, const struct backlog_ite
 	return due;
 }
 
-/* If out of memory, the completion is lost: nothing better can be done in a program. */
+/* Add an item. If out of memory, the completion is lost: there is no better way to continue. */
 static struct backlog_item *new_item(struct backlog *backlog)
 {
 	struct backlog_item *more;
@@ -142,7 +142,10 @@ void backlog_arm_device(struct backlog *backlog)
 	backlog_refresh(backlog);
 }
 
-/* Called in the program's threads: the thread of the channels records nothing. */
+/*
+ * Record the faults. Called in the program's threads, since the thread of the channels records
+ * nothing.
+ */
 static void note_faults(struct backlog *backlog)
 {
 	for (size_t i = 0; i < backlog->n; i++) {

@@ -1,11 +1,11 @@
 /*
- * Channels of completions that are held back
+ * Event channels for completions that are delivered late
  *
- * 	device's descriptor --> thread --> store of the CQ --> program's descriptor (an eventfd)
+ *	device's descriptor --> thread --> store of the CQ --> program's descriptor (an eventfd)
  *
- * The thread waits for the devices' events and for due times. It acknowledges an event of a device
- * when it has drained the CQ, so that the CQ cannot be destroyed meanwhile. Locks are taken in the
- * order: store of a CQ, then the mutex of `service`.
+ * The thread waits for events of the devices and for due times. It acknowledges a device's event
+ * after it has polled the CQ until it was empty, so that the CQ cannot be destroyed meanwhile. Lock
+ * order: the store of a CQ, then the mutex of `service`.
  */
 #include "shim/trace/faults/backlog_channel.h"
 
@@ -23,7 +23,7 @@
 
 enum { CHANNELS = 256 };
 
-/* An event of @cq that the program has not got yet. */
+/* An event of @cq that the program has not retrieved yet. */
 struct event {
 	struct event *next;
 	struct ibv_cq *cq;
@@ -31,8 +31,9 @@ struct event {
 
 struct backlog_channel {
 	struct ibv_comp_channel *channel; /* NULL: it was destroyed */
-	int device, program;              /* descriptors */
-	bool ending, used;                /* being destroyed; used by the thread */
+	int device, program;              /* descriptors of the device and of the program */
+	/* ending: it is being destroyed; used: the thread uses it */
+	bool ending, used;
 	struct event *events, **last;
 };
 
@@ -40,8 +41,8 @@ static struct service service;
 static pthread_cond_t acked = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t unused = PTHREAD_COND_INITIALIZER;
 static struct backlog_channel channels[CHANNELS];
-static struct backlog *backlogs; /* of CQs with channels */
-static int bell = -1;            /* wakes the thread */
+static struct backlog *backlogs; /* stores of the CQs with channels */
+static int bell = -1;            /* an eventfd that wakes the thread */
 
 static struct backlog_channel *find_channel(const struct ibv_comp_channel *channel)
 {
@@ -72,7 +73,7 @@ static struct backlog *find_backlog(const struct ibv_cq *cq)
 
 /* The thread */
 
-/* Retrieve one event of the device, and the completions of its CQ. */
+/* Retrieve one event of the device, and the completions of the event's CQ. */
 static void fetch_device_event(const struct ibv_comp_channel *channel, int device)
 {
 	int (*get)(struct ibv_comp_channel *, struct ibv_cq **, void **) =
@@ -95,7 +96,7 @@ static void fetch_device_event(const struct ibv_comp_channel *channel, int devic
 		backlog->drain(backlog);
 		backlog_refresh(backlog);
 		if (backlog->owed && backlog->armed == BACKLOG_SOLICITED && !backlog->n) {
-			/* the program has polled that completion already */
+			/* the program has already polled that completion */
 			backlog->armed = BACKLOG_IDLE;
 			backlog->owed = false;
 			CALL_BACK(backlog_send)(backlog);
@@ -107,8 +108,9 @@ static void fetch_device_event(const struct ibv_comp_channel *channel, int devic
 }
 
 /*
- * If an event waits: use the channel, which the program cannot destroy until unclaim_channel().
- * False: the answer of ppoll() was about an earlier channel with this address and descriptor.
+ * If an event waits, mark the channel as used: the program cannot destroy it until
+ * unclaim_channel(). False: ppoll() has returned for an earlier channel with this address and
+ * descriptor.
  */
 static bool claim_channel(const struct ibv_comp_channel *channel, int device)
 {
@@ -134,7 +136,10 @@ static void unclaim_channel(const struct ibv_comp_channel *channel)
 	pthread_mutex_unlock(&service.mutex);
 }
 
-/* Make completions visible that are due, and send their events. Returns the next due time. */
+/*
+ * Make completions visible whose time has come, and send their events. Returns the next such time,
+ * ns.
+ */
 static uint64_t refresh_all(void)
 {
 	uint64_t next = UINT64_MAX, due;
@@ -146,7 +151,10 @@ static uint64_t refresh_all(void)
 		all[n++] = backlog;
 	pthread_mutex_unlock(&service.mutex);
 	for (size_t i = 0; i < n; i++) {
-		/* a program may be between ibv_start_poll() and ibv_end_poll() */
+		/*
+		 * another thread may be between ibv_start_poll() and ibv_end_poll(): try again
+		 * later
+		 */
 		if (pthread_mutex_trylock(&all[i]->mutex)) {
 			next = plan_now() + 100000;
 			continue;
@@ -199,7 +207,7 @@ static void open_wakeup(void)
 	bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 }
 
-/* In a child: channels of the parent are not served, since their events are the parent's. */
+/* In a child: forget the parent's channels, whose events belong to the parent. */
 static void forget_parent(void)
 {
 	for (int i = 0; i < CHANNELS; i++) {
@@ -221,7 +229,7 @@ static void wake_service(void)
 	int saved = errno;
 
 	if (write(bell, &one, sizeof(one)) < 0)
-		errno = saved; /* it was rung often enough */
+		errno = saved; /* a full eventfd also wakes the thread */
 }
 
 /* Channels */
@@ -314,7 +322,7 @@ void backlog_channel_add_cq(struct backlog *backlog)
 	pthread_mutex_unlock(&service.mutex);
 }
 
-/* Events that the program has not got need no acknowledgement. */
+/* Drop the events of @cq that the program has not retrieved: they need no acknowledgement. */
 static void drop_events(struct backlog_channel *channel, const struct ibv_cq *cq)
 {
 	struct event **at = &channel->events, *event;
@@ -359,7 +367,8 @@ static void send_event(struct backlog *backlog)
 	*channel->last = event;
 	channel->last = &event->next;
 	if (write(channel->program, &one, sizeof(one)) < 0)
-		channel->last = &event->next; /* full only after 2^64 events */
+		/* cannot fail: an eventfd is full only after 2^64 events */
+		channel->last = &event->next;
 	pthread_mutex_unlock(&service.mutex);
 }
 
@@ -397,7 +406,7 @@ int backlog_channel_get(struct ibv_comp_channel *channel, struct ibv_cq **ret_cq
 		if (read(channel->fd, &one, sizeof(one)) < 0)
 			return -1;
 		cq = take_first_event(channel);
-	} while (!cq); /* it was destroyed */
+	} while (!cq); /* the CQ of the event was destroyed */
 	*ret_cq = cq;
 	*ret_context = cq->cq_context;
 	return 0;

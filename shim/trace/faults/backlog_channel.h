@@ -1,10 +1,10 @@
 #pragma once
 /*
- * Events of completions that are held back.
+ * Events of completions that are delivered late.
  *
- * The program gets another descriptor in struct ibv_comp_channel: a thread of the recorder takes
- * the device's events, and events are sent to the program when completions become visible. Any
- * thread.
+ * The program gets another descriptor in struct ibv_comp_channel: a thread of the recorder
+ * retrieves the device's events, and events are sent to the program when completions become
+ * visible. Any thread.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -15,25 +15,28 @@ struct backlog_channel;
 /* A channel was created: its descriptor is replaced. */
 void backlog_channel_add(struct ibv_comp_channel *channel);
 
-/* The entry of @channel; NULL: none. */
+/* The entry of @channel; NULL: its events are not held back. */
 struct backlog_channel *backlog_channel_find(const struct ibv_comp_channel *channel);
 
-/* While the library works with @channel it has the device's descriptor, else the program's. */
+/*
+ * While the library uses @channel it must have the device's descriptor, else the program's: lend
+ * before, return after that.
+ */
 void backlog_channel_lend(struct ibv_comp_channel *channel);
 void backlog_channel_return(struct ibv_comp_channel *channel);
 
 /*
  * The program is about to destroy @channel: the recorder's thread stops using it, and @channel gets
- * the device's descriptor back. Afterwards call backlog_channel_undo_destroy() or _gone(). NULL:
- * its events are not held back.
+ * the device's descriptor back. Then call backlog_channel_undo_destroy() or
+ * backlog_channel_end_destroy(). NULL: its events are not held back.
  */
 struct backlog_channel *backlog_channel_begin_destroy(struct ibv_comp_channel *channel);
-void backlog_channel_undo_destroy(struct backlog_channel *channel); /* the destroy failed */
+void backlog_channel_undo_destroy(struct backlog_channel *channel); /* the destroy has failed */
 void backlog_channel_end_destroy(struct backlog_channel *channel);
 
 /*
- * A CQ was created; or is about to be destroyed, which waits until its events are acknowledged.
- * Nothing happens if it has no channel.
+ * A CQ was created; or will be destroyed: then wait until its events are acknowledged. Both do
+ * nothing if the CQ has no channel.
  */
 void backlog_channel_add_cq(struct backlog *backlog);
 void backlog_channel_remove_cq(struct backlog *backlog);

@@ -1,5 +1,5 @@
 /*
- * The functions behind those that inject faults
+ * The library's own functions, for those that inject faults
  */
 #include "shim/trace/faults/behind.h"
 

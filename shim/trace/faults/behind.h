@@ -1,11 +1,12 @@
 #pragma once
 /*
- * The functions behind those that inject faults: those of the library and of the provider.
+ * The original functions of the library and of the provider, which the functions that inject faults
+ * call.
  *
  * Faults are injected between the recorder and the library, so that the recorder records what the
- * program sees:
+ * program gets:
  *
- * 	program --> recorder (verbs/) --> faults (here) --> libibverbs, provider
+ *	program --> recorder (verbs/) --> faults (here) --> libibverbs, provider
  *
  * Any thread.
  */
@@ -25,7 +26,10 @@ static inline void *library_find(enum verb verb)
 	return atomic_load_explicit(&behind_verbs[verb], memory_order_relaxed);
 }
 
-/* The same if it was looked up, as when the function in front of it was called. */
+/*
+ * The library's function of @verb if it was looked up already, as it was when the function that
+ * injects faults is called.
+ */
 static inline void *behind_verb(enum verb verb)
 {
 	return atomic_load_explicit(&behind_verbs[verb], memory_order_relaxed);
@@ -34,17 +38,20 @@ static inline void *behind_verb(enum verb verb)
 struct behind_context {
 	struct known known;
 	struct ibv_context_ops ops;
-	struct verbs_context vctx; /* only the pointers of verbs in the list are set */
+	struct verbs_context vctx; /* only the pointers of listed verbs are set */
 };
 
-/* @context was patched. */
+/* The entry of @context, whose functions were replaced. */
 const struct behind_context *behind_context(const struct ibv_context *context);
 
-/* The entry of @context, added if it is new; NULL: no memory. With recording_lock() held. */
+/* The entry of @context, added if it is new; NULL: out of memory. Callers hold recording_lock(). */
 struct behind_context *behind_add(const struct ibv_context *context);
 
-/* The entry of another object, of @bytes, which begins with struct known; as above. */
+/*
+ * The entry of another object: @bytes of memory that begin with struct known. NULL and lock: as
+ * above.
+ */
 void *behind_add_object(const void *object, enum known_kind kind, size_t bytes);
 
-/* Move @qp to its error state, so that what is posted next is flushed. */
+/* Move @qp to its error state, so that requests posted later are flushed. */
 void behind_fail_qp(struct ibv_qp *qp);

@@ -1,14 +1,14 @@
 /*
- * Faults of requests that are built
+ * Faults of requests that are posted by builders
  *
- * 	ibv_wr_send()      the request is to fail: it is built, and from then on
- * 	ibv_wr_set_sge()   its memory is replaced by some that it may not access
+ *	ibv_wr_send()      if the request is to fail, it is built, and from then on
+ *	ibv_wr_set_sge()   its memory is replaced by memory that it may not access
  *
  * A request without memory (LOCAL_INV, BIND_MW) is built as a SEND, which has memory.
  *
- * From the first request of a batch that is delayed, or has to wait for others, none is built: they
- * are stored as lists for ibv_post_send(), and postponed when the batch is complete (held.c).
- * Otherwise everything is as in posts.c.
+ * From the first request of a batch that is delayed, or must wait for others, requests are not
+ * built, but stored for ibv_post_send(), and postponed when the batch is complete (held.c).
+ * Everything else is as in posts.c.
  */
 #include "shim/trace/faults/builders.h"
 
@@ -26,14 +26,14 @@ struct faulty_qp {
 	struct known known;
 	struct ibv_qp_ex behind; /* only its function pointers are set */
 	bool live;               /* the queue pair at this address still has builders */
-	bool doomed;             /* the request that is being built is to fail */
+	bool doomed;             /* the request that is being built must fail */
 	bool bare;               /* the request that is being built has no memory yet */
-	unsigned int ndoomed;    /* in this batch */
-	uint64_t wr_id;          /* of the last of them */
-	unsigned int built;      /* requests of this batch that the provider has */
-	int refused;             /* the batch, with this error; 0: not */
-	bool holds;              /* requests may be held back */
-	struct held held;        /* those */
+	unsigned int ndoomed;    /* number of requests of this batch that must fail */
+	uint64_t wr_id;          /* wr_id of the last of these requests */
+	unsigned int built;      /* number of requests of this batch that the provider has */
+	int refused;             /* errno with which the whole batch is refused; 0: it is not */
+	bool holds;              /* the requests of this queue pair can be held back */
+	struct held held;        /* requests that are held back */
 };
 
 static struct faulty_qp *find_qp(const struct ibv_qp_ex *qp)
@@ -52,7 +52,7 @@ static void set_memory(struct faulty_qp *f, struct ibv_qp_ex *qp, uint64_t addr,
 	f->bare = false;
 }
 
-/* The request that is being built is complete. */
+/* The request that is being built has all its parts. */
 static void end_request(struct faulty_qp *f, struct ibv_qp_ex *qp)
 {
 	set_memory(f, qp, 0x1000, 1);
@@ -92,8 +92,8 @@ static void delay_request(struct faulty_qp *f, struct ibv_qp_ex *qp, const struc
 }
 
 /*
- * Begin a request of @opcode. True: it was begun here, since it must fail. The provider may hold a
- * lock of the queue until the batch is complete, so nothing is posted here.
+ * Begin a request of @opcode. True: this function has begun it, since it must fail. It posts
+ * nothing: the provider may hold a lock of the queue until the batch is complete.
  */
 static bool begin_request(struct faulty_qp *f, struct ibv_qp_ex *qp, int opcode)
 {
@@ -101,7 +101,7 @@ static bool begin_request(struct faulty_qp *f, struct ibv_qp_ex *qp, int opcode)
 
 	end_request(f, qp);
 	if (!f->holds)
-		postponed_release(&qp->qp_base); /* those of ibv_post_send() */
+		postponed_release(&qp->qp_base); /* requests that ibv_post_send() has postponed */
 	f->held.on |= f->holds && (postponed_has_any() || planned.pacer);
 	f->held.ns = 0;
 	f->held.pacer = planned.pacer;
@@ -123,7 +123,7 @@ static bool begin_request(struct faulty_qp *f, struct ibv_qp_ex *qp, int opcode)
 	return begin_failing(f, qp, &planned.fault);
 }
 
-/* The requests of the batch are not posted. */
+/* Forget the requests of the batch, which is not posted. */
 static void forget_batch(struct faulty_qp *f, struct ibv_qp_ex *qp)
 {
 	if (f->ndoomed)
@@ -135,7 +135,7 @@ static void forget_batch(struct faulty_qp *f, struct ibv_qp_ex *qp)
 }
 
 /* clang-format off */
-/* name, opcode, parameters, arguments, how ibv_post_send() represents it */
+/* name, opcode, parameters, arguments, the fields in the form of ibv_post_send() */
 #define OPERATIONS(_)                                                                             \
 	_(wr_atomic_cmp_swp, IBV_WR_ATOMIC_CMP_AND_SWP,                                           \
 	  (struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr, uint64_t compare, uint64_t swap),  \
@@ -172,7 +172,7 @@ static void forget_batch(struct faulty_qp *f, struct ibv_qp_ex *qp)
 	  (struct ibv_qp_ex *qp, void *hdr, uint16_t hdr_sz, uint16_t mss),                       \
 	  (qp, hdr, hdr_sz, mss), held_set_header(&f->held, wr, hdr, hdr_sz, mss))
 
-/* name, parameters, arguments, the first address, bytes, how it is stored */
+/* name, parameters, arguments, first address, bytes, how it is stored in a held request */
 #define SETTERS(_)                                                                                \
 	_(wr_set_inline_data, (struct ibv_qp_ex *qp, void *addr, size_t length),                  \
 	  (qp, addr, length), (uintptr_t)addr, length, held_set_data(&f->held, 1,                 \
@@ -278,7 +278,7 @@ static void faulty_wr_abort(struct ibv_qp_ex *qp)
 	forget_batch(f, qp);
 }
 
-/* Only pointers that the provider has set since @was: the others are the recorder's. */
+/* Replace pointers that the provider has set since @was; the others are the recorder's. */
 #define PATCH(name)                                                           \
 	if (qp->name && qp->name != faulty_##name && qp->name != was->name) { \
 		f->behind.name = qp->name;                                    \
@@ -300,8 +300,8 @@ static void patch_pointers(struct faulty_qp *f, struct ibv_qp_ex *qp, const stru
 }
 
 /*
- * ibv_post_send() must have all operations of @flags, and they must be in the table above. A
- * vendor's own queue pairs have others.
+ * Can requests be held back? Only if ibv_post_send() has all operations of @flags, and the table
+ * above has them, too. A vendor's own queue pairs have other operations.
  */
 static bool can_hold_requests(const struct ibv_qp_ex *qp, uint64_t flags)
 {

@@ -1,11 +1,11 @@
 /*
  * Control verbs that inject faults
  *
- * They are generated from the list (scripts/gen-verbs): each asks the plan (enter.c), and then
- * calls the original function. An exported verb is reached through the recorder's table of original
- * functions, where it replaces the original (next.h); a function of struct verbs_context through
- * the context, which is patched when it is opened. Both replacements are made before the recorder's
- * own, which therefore call them.
+ * They are generated from the list (scripts/gen-verbs): each asks the plan for a fault (enter.c),
+ * and then calls the original function. An exported verb is called through the recorder's table of
+ * original functions, where it replaces the original (next.h); a function of struct verbs_context
+ * through the context, which is patched when it is opened. Both are replaced before the recorder
+ * makes its own replacements, which therefore call them.
  *
  * Not here: the calls of librdmacm (calls_cm.c).
  */
@@ -32,7 +32,7 @@
 
 static struct ibv_context *patch_context(struct ibv_context *context);
 
-/* own_VERB() is called in place of VERB; @behind is the original function. */
+/* own_VERB() is called instead of VERB; @behind is the original function. */
 static struct ibv_context *own_open_device(struct ibv_context *(*behind)(struct ibv_device *),
 					   struct ibv_device *device)
 {
@@ -193,7 +193,7 @@ own_create_qp_ex(struct ibv_qp *(*behind)(struct ibv_context *, struct ibv_qp_in
 	return qp;
 }
 
-/* A queue pair was reset or destroyed. */
+/* A queue pair was reset or destroyed: forget its completions. */
 static void forget_completions(const struct ibv_qp *qp, struct ibv_cq *send_cq,
 			       struct ibv_cq *recv_cq, uint32_t qpn)
 {

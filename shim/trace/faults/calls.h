@@ -1,6 +1,6 @@
 #pragma once
-/* The functions in place of librdmacm's that inject faults. Any thread. */
+/* Replacements of librdmacm's functions that inject faults. Any thread. */
 #include "core/wire/desc.h"
 
-/* The function that injects faults into @verb; NULL if @verb is not librdmacm's. */
+/* The function that injects faults into @verb; NULL if @verb is not in librdmacm. */
 void *calls_cm_find(enum verb verb);

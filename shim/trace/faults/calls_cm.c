@@ -1,4 +1,4 @@
-/* Functions in place of librdmacm's that inject faults */
+/* Replacements of librdmacm's functions that inject faults */
 #include <errno.h>
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
@@ -34,7 +34,7 @@ static bool ends_connection(enum rdma_cm_event_type event)
 	       event == RDMA_CM_EVENT_CONNECT_ERROR || event == RDMA_CM_EVENT_DISCONNECTED;
 }
 
-/* Change an event; if its connection is thereby not established, the queue pair must not work. */
+/* Change an event. If its connection is therefore not established, the queue pair must not work. */
 static void change_event(struct rdma_cm_event *event, const struct planned *planned)
 {
 	plan_note(planned, "the event %s is %s", fault_cm_name((int)event->event),

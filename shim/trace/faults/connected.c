@@ -1,7 +1,7 @@
 /*
  * Queue pairs and identifiers of this process, for faults that concern more than one object
  *
- * The mutex is held while they are used, so that they are not destroyed meanwhile.
+ * The mutex is held while an object is used, so that it is not destroyed meanwhile.
  */
 #include "shim/trace/faults/connected.h"
 
@@ -15,8 +15,8 @@
 
 struct connected {
 	struct connected *next;
-	struct ibv_qp *qp;     /* or: */
-	struct rdma_cm_id *id; /* the id whose queue pair has number @qpn */
+	struct ibv_qp *qp;     /* set for a queue pair; else: */
+	struct rdma_cm_id *id; /* the id whose queue pair has number qpn */
 	uint32_t qpn;
 };
 
@@ -93,7 +93,7 @@ static struct rdma_cm_id *find_id(uint32_t qpn)
 	return entry ? entry->id : NULL;
 }
 
-/* Disconnect; verbs that librdmacm calls for this are neither recorded nor counted. */
+/* Disconnect. Verbs that librdmacm calls inside this are neither recorded nor counted. */
 static void disconnect_id(struct rdma_cm_id *id)
 {
 	int (*disconnect)(struct rdma_cm_id *) = library_find(VERB_rdma_disconnect);

@@ -1,5 +1,5 @@
 /*
- * Requests that were made to fail
+ * Requests that a fault makes fail
  */
 #include "shim/trace/faults/doomed.h"
 
@@ -19,7 +19,7 @@ struct doomed {
 
 enum { DOOMED_MAX = 4096 };
 
-static struct doomed *all; /* of DOOMED_MAX, once the first is added */
+static struct doomed *all; /* DOOMED_MAX entries, allocated when the first one is added */
 static atomic_uint ndoomed;
 
 static struct doomed *find_free_entry(void)
@@ -77,7 +77,7 @@ bool doomed_any(void)
 	return atomic_load_explicit(&ndoomed, memory_order_relaxed);
 }
 
-/* Has the device itself failed such a request? A flush follows another failure. */
+/* Has the device itself failed the request? A flush is only the result of another failure. */
 static bool is_of_device(enum ibv_wc_status status)
 {
 	return status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR;

@@ -9,7 +9,10 @@
 #include "shim/trace/faults/async.h"
 #include "shim/trace/faults/plan.h"
 
-/* An object of librdmacm comes before its device, and is of the same process. */
+/*
+ * Does the verb open a device? Objects of librdmacm are created before their device is opened, but
+ * belong to the same process.
+ */
 static bool opens_device(enum verb verb)
 {
 	const struct verb_info *info = &verb_infos[verb];

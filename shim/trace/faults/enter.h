@@ -1,14 +1,14 @@
 #pragma once
 /*
- * The beginning of a verb that may be made to fail. Any thread.
+ * Code at the beginning of a verb that a fault may make fail. Any thread.
  */
 #include <stdint.h>
 
 #include "core/wire/desc.h"
 
 /*
- * Inject the fault for this call of @verb, if there is one. 0, possibly after a delay; or the errno
- * with which the call fails.
+ * Inject the fault for this call of @verb, if there is one. 0, after the fault's delay if it is
+ * one; or the errno with which the call fails.
  */
 int enter_call(enum verb verb);
 

@@ -1,7 +1,8 @@
 /*
  * Faults that the program asks for
  *
- * Each rule is for one operation: it is freed when the operation comes. There are few at a time.
+ * Each rule is for one operation, and is freed when the operation occurs. There are few rules at a
+ * time.
  */
 #include "shim/trace/faults/given.h"
 
@@ -16,7 +17,7 @@
 struct given {
 	struct given *next;
 	struct fault_rule rule;
-	uint64_t left; /* requests up to and including the one that it is for */
+	uint64_t left; /* number of requests up to and including the one for which the rule is */
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

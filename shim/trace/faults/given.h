@@ -1,7 +1,7 @@
 #pragma once
 /*
- * Faults that the program requests, for one operation each. A replay uses this, to repeat recorded
- * faults on any device.
+ * Faults that the program requests, each for one operation. A replay requests recorded faults in
+ * this way, on any device.
  *
  * The rules are those of verbatim_soft_fault() (docs/SOFT-DEVICE.md). Any thread.
  */
@@ -10,7 +10,7 @@
 
 #include "core/faults/rule.h"
 
-/* May the program ask for faults? FAULTS_GIVEN_ENV is set. */
+/* May the program request faults: is FAULTS_GIVEN_ENV set? */
 bool given_is_on(void);
 
 /*
@@ -21,12 +21,12 @@ bool given_is_on(void);
 int given_add(const char *text);
 
 /*
- * The fault for a call of @verb, a name as fault_name_verb() returns it, by this thread. False:
+ * The fault for a call of @verb by this thread; @verb is a name as from fault_name_verb(). False:
  * none.
  */
 bool given_take_call(const char *verb, struct fault *ret_fault);
 
-/* The same for a request that is posted, and is counted by this. */
+/* The same for a request that is posted; this counts the request. */
 bool given_take_request(uint32_t qpn, int opcode, struct fault *ret_fault);
 
 /* The number of rules that were used. */

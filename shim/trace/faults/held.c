@@ -2,8 +2,8 @@
  * Requests of builders that are held back
  *
  * A builder's batch cannot stay open: the provider may hold a lock of the queue until it is
- * complete. But each request can also be posted by ibv_post_send(), which is what the thread of
- * postponed.c does.
+ * complete. But each request can also be posted by ibv_post_send(): the thread of postponed.c does
+ * that.
  */
 #include "shim/trace/faults/held.h"
 
@@ -20,7 +20,7 @@ struct held_request {
 	struct held_request *next;
 	struct ibv_send_wr wr;
 	struct ibv_sge *sges;
-	char *data, *header; /* copies */
+	char *data, *header; /* copies of the data and the header */
 	uint64_t ns;
 	size_t pacer;
 };
@@ -61,7 +61,7 @@ void held_set_sges(struct held *held, size_t n, const struct ibv_sge *sges)
 	request->wr.num_sge = (int)n;
 }
 
-/* Store a copy of all buffers as one element. */
+/* Copy all buffers, and store the copy as one element. */
 void held_set_data(struct held *held, size_t n, const struct ibv_data_buf *bufs)
 {
 	struct held_request *request = held->last;
@@ -111,7 +111,7 @@ void held_set_srqn(struct held *held, uint32_t srqn)
 		held->last->wr.qp_type.xrc.remote_srqn = srqn;
 }
 
-/* How long the request is delayed. */
+/* How long the request is delayed, ns. */
 static uint64_t find_delay(const struct held_request *request, const struct ibv_qp *qp)
 {
 	struct planned planned;

@@ -11,17 +11,18 @@
 
 struct held_request;
 
-/* The requests of a batch; zeroed at first. */
+/* The requests of a batch that are held back; zeroed at first. */
 struct held {
-	bool on;      /* the requests that follow in this batch are held */
-	bool failed;  /* out of memory */
-	uint64_t ns;  /* how long the next request is delayed */
-	size_t pacer; /* or the rule that derives the delay from its bytes (plan.h); 0: none */
+	bool on;     /* the following requests of this batch are held back */
+	bool failed; /* out of memory */
+	uint64_t ns; /* delay of the next request */
+	/* or the rule that computes the delay from the number of bytes (plan.h); 0: none */
+	size_t pacer;
 	struct held_request *first, *last;
 };
 
 /*
- * The next request, of @opcode, with the flags and wr_id of @qp: the caller fills in the rest.
+ * Add the next request, with @opcode and the flags and wr_id of @qp; the caller fills in the rest.
  * NULL: out of memory.
  */
 struct ibv_send_wr *held_add(struct held *held, const struct ibv_qp_ex *qp, int opcode);
@@ -37,5 +38,5 @@ void held_set_srqn(struct held *held, uint32_t srqn);
 /* Postpone all requests (postponed.h). 0 or ENOMEM. */
 int held_postpone(const struct held *held, struct ibv_qp *qp);
 
-/* The batch is posted, or given up. */
+/* The batch was posted, or given up: free the requests. */
 void held_drop(struct held *held);

@@ -1,10 +1,10 @@
 /*
  * Names of the places of a call stack
  *
- * 	return address --libdwfl--> functions: inlined ones, then the one they are in
+ *	return address --libdwfl--> functions: inlined ones, then the function that contains them
  *
- * Each return address is looked up once: programs have few places that call verbs. Files that the
- * program loads later are added when an address is in no known file.
+ * Each return address is looked up only once, since programs call verbs from few places. Files that
+ * the program loads later are added when an address is in none of the known files.
  */
 #include "shim/trace/faults/places.h"
 
@@ -57,7 +57,7 @@ struct known_address {
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct known_address *known; /* of KNOWN */
+static struct known_address *known; /* KNOWN entries */
 static Dwfl *files;                 /* NULL: libdw is not available */
 
 static bool find_functions(void *lib)
@@ -80,7 +80,7 @@ static void add_files(void)
 
 void places_load(void)
 {
-	static char *path; /* of separate debug information: the usual one */
+	static char *path; /* where separate debug information is: NULL, the default */
 	static Dwfl_Callbacks callbacks = { .debuginfo_path = &path };
 	void *lib = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL), *frames[2];
 
@@ -90,7 +90,7 @@ void places_load(void)
 	callbacks.find_elf = dw.dwfl_linux_proc_find_elf;
 	callbacks.find_debuginfo = dw.dwfl_standard_find_debuginfo;
 	files = known ? dw.dwfl_begin(&callbacks) : NULL;
-	backtrace(frames, 2); /* the first call loads a library */
+	backtrace(frames, 2); /* now, since the first call loads a library */
 }
 
 void places_unwind(struct places *places)
@@ -112,7 +112,7 @@ static void set_line(struct fault_place *place, Dwfl_Module *module, Dwarf_Addr 
 			copy_text(dw.dwfl_lineinfo(line, NULL, &place->line, NULL, NULL, NULL));
 }
 
-/* The line where @die was inlined. */
+/* Set the line into which @die was inlined. */
 static void set_call_line(struct fault_place *place, Dwarf_Die *unit, Dwarf_Die *die)
 {
 	Dwarf_Word file = 0, line = 0;
@@ -176,7 +176,7 @@ static void find_names(struct known_address *found)
 			copy_text(dw.dwfl_module_addrname(module, address));
 }
 
-/* The entry of @address, which is added if it is new; NULL: there are too many. */
+/* The entry of @address, added if it is new; NULL: there are too many. */
 static struct known_address *get_known_address(void *address)
 {
 	size_t at = (uintptr_t)address * 0x9e3779b97f4a7c15ull >> 52;

@@ -1,6 +1,7 @@
 #pragma once
 /*
- * Where a verb is called: rules with at= ask for a function, a file or a line of the call stack.
+ * Where a verb is called, for rules with at=, which name a function, a file or a line of the call
+ * stack.
  *
  * Names come from the debug information of the program's files, by libdw, which is loaded only if a
  * rule has at=. Any thread; not while a lock of the recorder is held.
@@ -14,11 +15,11 @@ struct places {
 	int n;
 };
 
-/* Called when the process starts. Without libdw no rule with at= applies. */
+/* Called when the process starts. Without libdw, rules with at= never apply. */
 void places_load(void);
 
-/* The call stack of this thread. */
+/* Get the call stack of this thread. */
 void places_unwind(struct places *ret_places);
 
-/* Is one of the places @at, as in struct fault_rule? */
+/* Does a place of the call stack match @at, of struct fault_rule? */
 bool places_have(const struct places *places, const char *at);

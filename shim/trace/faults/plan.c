@@ -1,14 +1,14 @@
 /*
  * The rules of --faults, in the process of the program
  *
- * 	VERBATIM_FAULTS      the file, which the command has checked
- * 	VERBATIM_FAULTS_RUN  PID:FD, a memory file in which the processes of the run are counted
- * 	VERBATIM_FAULTS_GIVEN  the program may request faults (given.h)
+ *	VERBATIM_FAULTS      the file, which the command has checked
+ *	VERBATIM_FAULTS_RUN  PID:FD, a memory file in which the processes of the run are counted
+ *	VERBATIM_FAULTS_GIVEN  the program may request faults (given.h)
  *
- * The memory file is one of the recorder, or of the first process of a program that is only run: so
- * nothing remains, even if they are killed. If it is not available (the program has closed it, or
- * has no /proc), a process locks a byte of the run's range in the faults file, the lowest that no
- * other process has locked; then the numbers of processes that have ended are used again.
+ * The memory file belongs to the recorder or, if the program is only run, to its first process: so
+ * no file remains, even if they are killed. If it is not available (the program has closed it, or
+ * has no /proc), a process locks the lowest free byte of the run's range in the faults file; then
+ * the numbers of ended processes are reused.
  *
  * Not here: what a fault does (enter.c, posts.c).
  */
@@ -37,29 +37,31 @@ enum { PROCESSES = 1024 };
 bool plan_on;
 
 struct step {
-	struct fault_rule rule, fresh; /* current state, and as read from the file */
-	bool marked;                   /* its mark has been set */
-	unsigned int inside;           /* nesting depth of its phase */
-	bool paced;                    /* FAULT_RATE: a request was delayed */
-	unsigned int place;            /* number of its at= among all, from 0 */
+	/* the rule in its current state; and as read from the file */
+	struct fault_rule rule, fresh;
+	bool marked;         /* its mark has been set */
+	unsigned int inside; /* nesting depth of its phase */
+	bool paced;          /* FAULT_RATE: a request was delayed */
+	unsigned int place;  /* index of its at= among all at=, from 0 */
 };
 
-/* The at= that match the place of a call: a bit for each. */
+/* Which at= match the place of a call: a bit for each. */
 struct there {
 	uint64_t bits[FAULT_PLACES / 64];
 };
 
 static struct step *steps;
 static size_t nsteps;
-static unsigned int nplaces; /* rules with at= */
+static unsigned int nplaces; /* number of rules with at= */
 static char path[PATH_MAX];
 static int run, counter; /* PID and FD */
-static bool given;       /* the program may ask for faults */
-static int node = -1;    /* of this process; -1: it has not opened a device */
-static pid_t counted;    /* the process that @steps count for */
+static bool given;       /* the program may request faults */
+static int node = -1;    /* number of this process; -1: it has not opened a device */
+static pid_t counted;    /* the process for which @steps count */
 
 /*
- * The number of this thread among those that have called a verb, and how many have; with the lock.
+ * The number of this thread among the threads that have called a verb; and how many there are,
+ * protected by the lock.
  */
 static __thread unsigned int thread_number __attribute__((tls_model("initial-exec")));
 static unsigned int nthreads;
@@ -70,7 +72,7 @@ static int add_step(void *context, const struct fault_rule *rule)
 
 	(void)context;
 	if (rule->at[0] && nplaces == FAULT_PLACES)
-		return 0; /* the command has reported it */
+		return 0; /* too many at=: reported by the command */
 	more = reallocarray(steps, nsteps + 1, sizeof(*steps));
 	if (!more)
 		return -ENOMEM;
@@ -80,7 +82,7 @@ static int add_step(void *context, const struct fault_rule *rule)
 	return 0;
 }
 
-/* The command has reported it. */
+/* Skip an invalid line, which the command has reported. */
 static int skip_line(void *context, unsigned int line, const char *why)
 {
 	(void)context, (void)line, (void)why;
@@ -110,8 +112,8 @@ void plan_load(const char *file)
 }
 
 /*
- * Run before the program does anything: it may change its directory, its user or its environment,
- * or forbid system calls.
+ * Load the file before the program runs, which may change its directory, its user or its
+ * environment, or forbid system calls.
  */
 __attribute__((constructor)) static void load_fault_file(void)
 {
@@ -125,7 +127,7 @@ __attribute__((constructor)) static void load_fault_file(void)
 	plan_load(file);
 }
 
-/* A program that asks for faults may ask for events. */
+/* Is there a rule with this fault? A program that may request faults may also request events. */
 bool plan_has(enum fault_kind kind)
 {
 	if (kind == FAULT_EVENT && given)
@@ -147,7 +149,7 @@ static int open_counter(void)
 	return open(name, O_RDWR | O_CLOEXEC);
 }
 
-/* The number of processes before this one; -1: it cannot be known. */
+/* The number of processes that opened a device earlier; -1: it cannot be determined. */
 static int count_process(void)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -164,7 +166,7 @@ static int count_process(void)
 	return before;
 }
 
-/* The descriptor stays open: the lock is that of its file description. */
+/* Lock a byte. The descriptor stays open, since its open file description has the lock. */
 static int lock_number(void)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -198,16 +200,16 @@ void plan_open_device(void)
 	errno = saved;
 }
 
-/* Something that a rule may be for. */
+/* An operation to which a rule may apply. */
 struct operation {
 	enum { CALL, REQUEST, COMPLETION, CM_EVENT } kind;
-	const char *verb; /* of CALL */
-	uint32_t qpn;     /* of REQUEST, COMPLETION */
-	int opcode;       /* of both; the type of CM_EVENT */
-	uint64_t bytes;   /* of REQUEST */
+	const char *verb; /* the verb of a CALL */
+	uint32_t qpn;     /* of a REQUEST or COMPLETION */
+	int opcode;       /* of a REQUEST or COMPLETION; of a CM_EVENT its type */
+	uint64_t bytes;   /* of a REQUEST */
 };
 
-/* From 1. */
+/* Number this thread, from 1, when it calls its first verb. */
 static void number_thread(const struct operation *op)
 {
 	if (op->kind != COMPLETION && !thread_number)
@@ -246,7 +248,7 @@ static void apply_kill(const struct planned *planned)
 	if (planned->fault.kind != FAULT_KILL)
 		return;
 	plan_note(planned, "the process is killed");
-	record_abandon(); /* publish the post that is under way */
+	record_abandon(); /* publish the post that is being recorded */
 	kill(getpid(), SIGKILL);
 }
 
@@ -270,7 +272,10 @@ static bool is_for(const struct fault_rule *rule, const struct operation *op)
 	}
 }
 
-/* Called without the lock: libdw opens files and allocates memory. */
+/*
+ * Find the places of the call. Called without the lock, since libdw opens files and allocates
+ * memory.
+ */
 static void find_places(const struct operation *op, struct there *there)
 {
 	struct places places = { .n = -1 };

@@ -2,8 +2,8 @@
 /*
  * The faults of this process: the rules of --faults, and which of them applies now.
  *
- * Any thread. Nothing happens in a program that was started without --faults: plan_on is then false
- * forever.
+ * Any thread. In a program that was started without --faults, plan_on is always false, and nothing
+ * happens.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -22,23 +22,23 @@ static inline bool plan_is_on(void)
 /* Add the rules of @file. Called when the process starts, by one thread. */
 void plan_load(const char *file);
 
-/* Does a rule have this effect? */
+/* Is there a rule with this kind of fault? */
 bool plan_has(enum fault_kind kind);
 
-/* This process is about to open a device: it gets its number, and begins to count anew. */
+/* This process is about to open a device: it gets its number, and its rules count from 0 again. */
 void plan_open_device(void);
 
 /* A fault that was chosen, and its line in the file. */
 struct planned {
 	struct fault fault;
-	unsigned int line; /* 0: the program has asked for it */
-	bool quiet;        /* the rule's first fault was recorded, and this one need not be */
-	size_t pacer;      /* the rule with rate= for the request: plan_pace(); 0: none */
+	unsigned int line; /* 0: the program has requested the fault */
+	bool quiet;        /* it need not be recorded, since the first fault of the rule was */
+	size_t pacer;      /* the rule with rate= that applies: plan_pace(); 0: none */
 };
 
 /*
- * Count a call of @verb, and choose its fault. A call of the recorder itself is not counted.
- * FAULT_KILL does not return.
+ * Count a call of @verb, and choose its fault. Calls by the recorder itself are not counted. Does
+ * not return for FAULT_KILL.
  */
 struct planned plan_call(enum verb verb);
 
@@ -48,28 +48,26 @@ struct planned plan_call(enum verb verb);
  */
 struct planned plan_request(uint32_t qpn, int opcode, uint64_t bytes);
 
-/*
- * The same for a completion that comes from the device: FAULT_LATE or FAULT_NEVER, which are for
- * completions only.
- */
+/* The same for a completion that was polled from the device: only FAULT_LATE or FAULT_NEVER. */
 struct planned plan_completion(const struct ibv_wc *wc);
 
 /* The same for an event of librdmacm, of enum rdma_cm_event_type. */
 struct planned plan_cm_event(int event);
 
 /*
- * The fault, FAULT_DELAY or none, of a request whose bytes were not known yet when it was counted,
- * and that has @pacer.
+ * The fault, FAULT_DELAY or none, of a request with @pacer whose @bytes were not yet known when it
+ * was counted.
  */
 struct planned plan_pace(size_t pacer, uint64_t bytes);
 
 /*
- * Record that a fault is injected now: "ibv_reg_mr() fails with ENOMEM", and its line in the file.
+ * Record that a fault is injected now, for example "ibv_reg_mr() fails with ENOMEM", with its line
+ * in the file.
  */
 void plan_note(const struct planned *planned, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Now, CLOCK_MONOTONIC, ns. */
+/* The current time, CLOCK_MONOTONIC, ns. */
 uint64_t plan_now(void);
 
 /* Sleep for @ns. errno is preserved. */

@@ -1,9 +1,9 @@
 /*
- * Polls that set the status of completions of requests that were made to fail, and that delay
- * others
+ * Polls that replace the status of completions of requests that a fault made fail, and that delay
+ * completions
  *
- * If completions can be late, all those of a CQ come from a store (backlog.h), also those that an
- * iterator reads: the fields of a completion are then read when it leaves the device.
+ * If completions can be late, all completions of a CQ come from a store (backlog.h), also for an
+ * iterator: then all fields of a completion are read when it is polled from the device.
  */
 #include "shim/trace/faults/polls.h"
 
@@ -17,7 +17,7 @@
 #include "shim/trace/ring/recording.h"
 
 /* clang-format off */
-/* name, type, what a completion in a store has */
+/* name, type, where a stored completion has the field */
 #define READS(_)                                                     \
 	_(opcode, enum ibv_wc_opcode, item->wc.opcode)               \
 	_(vendor_err, uint32_t, item->wc.vendor_err)                 \
@@ -41,11 +41,11 @@
 
 struct faulty_cq {
 	struct known known;
-	bool held;               /* its completions pass through @backlog */
-	bool extended;           /* fields were requested that ibv_poll_cq() does not return */
+	bool held;               /* its completions pass through the store `backlog` */
+	bool extended;           /* it has fields that ibv_poll_cq() does not return */
 	struct ibv_cq_ex behind; /* only its function pointers are set */
-	uint64_t wc_flags;       /* that were requested */
-	bool settled;            /* the current completion has the vendor's error below */
+	uint64_t wc_flags;       /* flags with which it was created */
+	bool settled;            /* the current completion has the vendor error below */
 	uint32_t vendor_err;
 	struct backlog backlog;
 	struct backlog_item current;
@@ -74,7 +74,7 @@ static void replace_statuses(struct ibv_wc *wc, int n)
 					  &wc[i].vendor_err);
 }
 
-/* Take all completions that the device has. */
+/* Take all completions from the device. */
 static int drain_cq(struct backlog *backlog)
 {
 	struct ibv_cq *cq = backlog->cq;
@@ -145,7 +145,7 @@ static void replace_status(struct faulty_cq *f, struct ibv_cq_ex *cq)
 
 #define READ(name) (f->behind.read_##name ? f->behind.read_##name(cq) : 0)
 
-/* Read the other fields of a completion without an error. */
+/* Read the fields that are valid only in a completion without an error. */
 static void read_valid(const struct faulty_cq *f, struct ibv_cq_ex *cq, struct ibv_wc *wc,
 		       struct backlog_extra *extra)
 {
@@ -185,8 +185,9 @@ static void store_current(struct faulty_cq *f, struct ibv_cq_ex *cq)
 }
 
 /*
- * The iterator has only the fields that were requested, and some programs (UCX) call ibv_poll_cq()
- * for such a CQ: so the iterator is used only if fields were requested that nothing else returns.
+ * Take all completions of an extended CQ. Its iterator has only the fields that were requested, and
+ * some programs (UCX) call ibv_poll_cq() for such a CQ: so the iterator is used only if fields were
+ * requested that ibv_poll_cq() does not return.
  */
 static int drain_ex(struct backlog *backlog)
 {
@@ -203,7 +204,7 @@ static int drain_ex(struct backlog *backlog)
 	return ret == ENOENT ? 0 : -ret;
 }
 
-/* Make the next completion of the store the current one. */
+/* Take the next completion from the store, and make it the current one. */
 static int set_next_current(struct faulty_cq *f, struct ibv_cq_ex *cq)
 {
 	int got = backlog_take(&f->backlog, &f->current);
@@ -215,7 +216,7 @@ static int set_next_current(struct faulty_cq *f, struct ibv_cq_ex *cq)
 	return 0;
 }
 
-/* The store is locked until ibv_end_poll(), as a CQ is by its provider. */
+/* Begin a poll. The store stays locked until ibv_end_poll(), like a CQ of a provider. */
 static int start_stored_poll(struct faulty_cq *f, struct ibv_cq_ex *cq)
 {
 	int ret;
@@ -278,7 +279,7 @@ static void faulty_end_poll(struct ibv_cq_ex *cq)
 READS(READER)
 #undef READER
 
-/* The vendor's error of a completion: the one of its fault, if that replaced the status. */
+/* The vendor error of the current completion: the fault's, if a fault has replaced the status. */
 static uint32_t read_settled_err(struct ibv_cq_ex *cq)
 {
 	struct faulty_cq *f = find_cq(cq);

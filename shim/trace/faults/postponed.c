@@ -1,14 +1,14 @@
 /*
- * Requests that wait for their time
+ * Requests that are posted later
  *
- * 	program --add--> waiting, waiting ... --thread, when due--> device
+ *	program --add--> waiting, waiting ... --thread, when due--> device
  *
- * All requests wait in one list, in the order in which they were posted; within a queue none is due
- * before an earlier request. The mutex is held while a request is posted, so that its queue pair is
- * not destroyed meanwhile. If the device's queue is full the request is tried again. With any other
- * error, which the program's post cannot return any more, the queue pair fails.
+ * All requests wait in one list, in the order of their posts; no request is due before an earlier
+ * one of the same queue. The mutex is held while a request is posted, so that its queue pair is not
+ * destroyed meanwhile. If the device's queue is full, the request is tried again. After any other
+ * error the queue pair is moved to its error state, since the program's post has returned already.
  *
- * In a child of fork(), no request waits.
+ * A child of fork() begins with an empty list.
  */
 #include "shim/trace/faults/postponed.h"
 
@@ -27,7 +27,7 @@ enum { TRY_AGAIN_NS = 100000 };
 
 struct waiting {
 	struct waiting *next;
-	const void *key; /* of its queue */
+	const void *key; /* identifies its queue */
 	void *queue;
 	bool send;
 	uint64_t due;
@@ -39,11 +39,11 @@ struct waiting {
 		post_send_fn *post_send;
 		post_recv_fn *post_recv;
 	};
-	struct ibv_sge sges[]; /* then the inline data, and the header of TSO */
+	struct ibv_sge sges[]; /* followed by the inline data, and the header of TSO */
 };
 
 static struct service service;
-static pthread_cond_t changed; /* with CLOCK_MONOTONIC */
+static pthread_cond_t changed; /* uses CLOCK_MONOTONIC */
 static struct waiting *all;
 static atomic_uint nwaiting;
 
@@ -56,7 +56,7 @@ static uint64_t sum_sge_lengths(const struct ibv_sge *sges, int n)
 	return total;
 }
 
-/* Allocate a request with room for @n elements, and @bytes of data. */
+/* Allocate a request with space for @n elements, and @bytes of data. */
 static struct waiting *new_waiting(void *queue, const void *key, uint64_t ns,
 				   const struct ibv_sge *sges, int n, size_t bytes)
 {
@@ -102,14 +102,14 @@ static void drop_waiting(struct waiting **at)
 	atomic_fetch_sub(&nwaiting, 1);
 }
 
-/* Fail the queue pair of a request; a shared queue has no state. */
+/* Fail the queue pair of a request; a shared receive queue has no error state. */
 static void fail_queue(const struct waiting *w)
 {
 	if (w->send || w->key != w->queue)
 		behind_fail_qp(w->queue);
 }
 
-/* Post the request. False: it stays in the list, to be tried again. */
+/* Post the request. False: it stays in the list, and will be tried again. */
 static bool submit_waiting(struct waiting **at, uint64_t now)
 {
 	int err = post_waiting(*at);
@@ -124,7 +124,7 @@ static bool submit_waiting(struct waiting **at, uint64_t now)
 	return true;
 }
 
-/* Is an earlier request of its queue still waiting? */
+/* Does an earlier request of the same queue still wait? */
 static bool is_blocked(const struct waiting *w)
 {
 	const struct waiting *before = all;
@@ -134,7 +134,7 @@ static bool is_blocked(const struct waiting *w)
 	return before != w;
 }
 
-/* Post the requests that are due. Returns when the next one is due. */
+/* Post the requests whose time has come. Returns when the next one must be posted, ns. */
 static uint64_t post_due(void)
 {
 	uint64_t now = plan_now(), next = UINT64_MAX;
@@ -186,7 +186,7 @@ static struct service service = { .mutex = PTHREAD_MUTEX_INITIALIZER,
 				  .serve = serve_queues,
 				  .in_child = forget_parent };
 
-/* Add a request at the end of the list, not due before earlier ones of its queue. */
+/* Add a request at the end of the list; it is not due before earlier ones of its queue. */
 static int add_waiting_request(struct waiting *w)
 {
 	struct waiting **at = &all;

@@ -1,10 +1,10 @@
 #pragma once
 /*
- * Posts that reach the device late, while the program goes on.
+ * Posts that reach the device later, while the program continues.
  *
  * The program's post returns at once. Its request is copied, with its elements, inline data and
- * header, and posted by a thread when it is due. Later requests of the same queue wait behind it.
- * Any thread.
+ * header, and a thread posts it when it is due. Later requests of the same queue wait for it. Any
+ * thread.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -16,7 +16,10 @@
  */
 bool postponed_has_any(void);
 
-/* Are requests of @queue (a queue pair's sends; or its receives, a shared queue) waiting? */
+/*
+ * Do requests of @queue wait: the sends of a queue pair; or its receives (postponed_recvs_of()), or
+ * a shared queue?
+ */
 bool postponed_has_key(const void *queue);
 
 /* Functions of the provider. */
@@ -24,14 +27,15 @@ typedef int post_send_fn(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_
 typedef int post_recv_fn(void *, struct ibv_recv_wr *, struct ibv_recv_wr **);
 
 /*
- * Copy one request, to be posted by @behind in @ns, or later, behind earlier requests. 0 or ENOMEM.
+ * Copy one request. A thread posts it by @behind after @ns or later, and after earlier requests. 0
+ * or ENOMEM.
  */
 int postponed_add_send(struct ibv_qp *qp, const struct ibv_send_wr *wr, uint64_t ns,
 		       post_send_fn *behind);
 int postponed_add_recv(void *queue, const void *key, const struct ibv_recv_wr *wr, uint64_t ns,
 		       post_recv_fn *behind);
 
-/* The receives of a queue pair are another queue than its sends. */
+/* The key for the receives of a queue pair, whose own address is the key for its sends. */
 static inline const void *postponed_recvs_of(const void *queue)
 {
 	return (const char *)queue + 1;

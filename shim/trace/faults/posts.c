@@ -1,8 +1,8 @@
 /*
  * Faults of posts
  *
- * Requests of a list are posted one by one from the first that has a fault: the program's list is
- * not changed. Copies are posted, but *bad_wr is the program's request.
+ * From the first request with a fault on, the requests of a list are posted one by one. The
+ * program's list is not changed: copies are posted, but *bad_wr points to the program's request.
  *
  * Not here: builders of requests (builders.c); completions (polls.c).
  */
@@ -66,7 +66,7 @@ static struct ibv_sge forbidden_sge(const struct ibv_sge *sges, int n)
 				 .lkey = DOOMED_KEY };
 }
 
-/* Post one request, in @ns, but not before those that wait. */
+/* Post one request after @ns, but not before requests that wait. */
 static int submit_send(struct ibv_qp *qp, struct ibv_send_wr *wr, uint64_t ns, post_send_fn *behind)
 {
 	struct ibv_send_wr *bad;
@@ -78,8 +78,8 @@ static int submit_send(struct ibv_qp *qp, struct ibv_send_wr *wr, uint64_t ns, p
 }
 
 /*
- * Any operation becomes a SEND, which fails before anything is sent. A completion with an error has
- * no opcode.
+ * Post a send that fails. Any operation becomes a SEND, which fails before anything is sent; a
+ * completion in error has no valid opcode.
  */
 static int post_doomed_send(struct ibv_qp *qp, const struct ibv_send_wr *wr,
 			    const struct fault *fault, post_send_fn *behind)
@@ -100,7 +100,10 @@ static int post_doomed_send(struct ibv_qp *qp, const struct ibv_send_wr *wr,
 	return ret;
 }
 
-/* siw flushes what was posted before its queue pair failed, but nothing that is posted later. */
+/*
+ * Does the device flush requests posted after a failure? siw flushes only those that were posted
+ * before the queue pair failed.
+ */
 static bool flushes_later_posts(const struct ibv_qp *qp)
 {
 	return qp->context->device->transport_type != IBV_TRANSPORT_IWARP;
@@ -139,11 +142,11 @@ static int post_one_send(struct ibv_qp *qp, const struct ibv_send_wr *wr,
 	return submit_send(qp, &copy, ns, behind);
 }
 
-/* A receive queue, and the key of postponed requests for it. */
+/* A receive queue, and the key of its postponed requests. */
 struct receives {
 	void *queue;
 	const void *key;
-	uint32_t qpn; /* 0: a shared queue */
+	uint32_t qpn; /* 0: a shared receive queue */
 	post_recv_fn *behind;
 };
 
@@ -193,7 +196,10 @@ static int post_one_recv(const struct receives *to, const struct ibv_recv_wr *wr
 	return submit_recv(to, &copy, ns);
 }
 
-/* The number of requests from @wr on without a fault. The next one, if any, has @planned. */
+/*
+ * The number of requests from @wr on that have no fault. *@planned: the fault of the next request,
+ * if there is one.
+ */
 #define COUNT_PLAIN(name, wr_t, opcode)                                                           \
 	static unsigned int name(const struct wr_t *wr, uint32_t qpn, struct planned *planned)    \
 	{                                                                                         \

@@ -3,7 +3,7 @@
  *
  * A child has none of its parent's threads, and a service's thread may have held its mutex when the
  * child was forked. So the child begins with a new mutex, forgets the parent's objects, which it
- * cannot use, and starts a thread of its own when it needs one.
+ * cannot use, and starts its own thread when it needs one.
  */
 #include "shim/trace/faults/service.h"
 
@@ -29,7 +29,7 @@ static void *run_service(void *arg)
 {
 	const struct service *service = arg;
 
-	recorder.busy = true; /* this thread is not recorded */
+	recorder.busy = true; /* the verbs of this thread are not recorded */
 	prctl(PR_SET_TIMERSLACK, 1);
 	service->serve();
 	return NULL;
@@ -44,7 +44,7 @@ static bool is_listed(const struct service *service)
 	return s;
 }
 
-/* Start the thread with all signals blocked: they are for the program's threads. */
+/* Start the thread with all signals blocked, since signals are for the program's threads. */
 static void start_thread(struct service *service)
 {
 	sigset_t all, before;

@@ -1,9 +1,9 @@
 /*
  * Import slots of the verbs
  *
- * A program that is started with the recorder gets its functions from the loader, which finds them
- * first. In a running program, the slots already have the libraries' addresses, or, if they are
- * bound lazily and were not called yet, that of a stub in their own object; each slot is replaced.
+ * If a program is started with the recorder, the loader finds the recorder's functions first. In a
+ * running program, the slots already have the addresses of the libraries' functions or, if they are
+ * bound lazily and were not called yet, of a stub in their own object. So each slot is replaced.
  *
  * Not here: verbs that only newer libraries have (import.c); functions that the program has looked
  * up with dlsym(), which cannot be found.
@@ -57,7 +57,10 @@ static void hook_slot(const struct object *o, void **slot, const char *name, boo
 {
 	int verb = raw ? -1 : find_verb(name);
 
-	/* else it is the program's own function with that name, or another version of it */
+	/*
+	 * otherwise it is the program's own function with that name, or another version of the
+	 * function
+	 */
 	if (verb >= 0 && next_known((enum verb)verb) &&
 	    (*slot == next_known((enum verb)verb) || object_is_unbound(o, *slot)))
 		object_write_slot(o, slot, ours[verb]);

@@ -1,11 +1,14 @@
 #pragma once
 /*
- * The verbs that the program's objects import, when the recorder comes into a running program: the
- * loader has bound them to the libraries already. Takes the loader's lock.
+ * The verbs that the objects of a running program import, when the recorder is loaded into it: the
+ * loader has already bound them to the libraries. Takes the loader's lock.
  */
 
-/* Have all loaded objects call the recorder's functions. */
+/* Make all loaded objects call the recorder's functions. */
 void exports_hook(void);
 
-/* Make them call the original functions again, also those that import.c has replaced. */
+/*
+ * Make them call the original functions again, also instead of functions that import.c has
+ * replaced.
+ */
 void exports_restore(void);

@@ -1,12 +1,12 @@
 /*
  * SIGBUS after a file of the session was truncated
  *
- * A ring is memory of the program, and a file that other processes of its user can truncate: the
- * next verb would kill the program. If the program leaves SIGBUS to the system, the recorder
- * installs a handler, which repairs its own mappings (cut.h) and treats all other cases like the
- * system. The program does not see it: sigaction() and signal() return the program's own setting.
- * As soon as the program installs a handler, or ignores the signal, the recorder's handler is
- * removed.
+ * A ring is mapped from a file that other processes of the user can truncate: then the next verb
+ * would kill the program. If the program has no handler for SIGBUS, the recorder installs one,
+ * which repairs the recorder's own mappings (cut.h) and does the default action in all other cases.
+ * The program does not notice the handler: sigaction() and signal() return the program's own
+ * setting. As soon as the program installs a handler, or ignores the signal, the recorder's handler
+ * is removed.
  */
 #include "shim/trace/interpose/fault.h"
 
@@ -21,7 +21,7 @@
 #include "shim/trace/base/libc.h"
 #include "shim/trace/ring/recording.h"
 
-/* the program's setting while the recorder's handler is installed: the default */
+/* the program's setting while the recorder's handler is installed: SIG_DFL */
 static struct sigaction program;
 
 static void on_bus(int number, siginfo_t *info, void *context)
@@ -34,7 +34,7 @@ static void on_bus(int number, siginfo_t *info, void *context)
 		return;
 	}
 	NEXT(sigaction)(number, &program, NULL);
-	if (info->si_code <= 0) /* it was sent by kill(); a fault occurs again by itself */
+	if (info->si_code <= 0) /* sent by kill(): send it again; a fault occurs again by itself */
 		syscall(SYS_rt_tgsigqueueinfo, getpid(), (pid_t)syscall(SYS_gettid), number, info);
 	errno = saved;
 }
@@ -65,7 +65,7 @@ OURS int sigaction(int number, const struct sigaction *action, struct sigaction 
 	if (number != SIGBUS || NEXT(sigaction)(SIGBUS, NULL, &now) || !is_ours(&now))
 		return NEXT(sigaction)(number, action, old);
 	if (action && !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL) {
-		program = *action; /* the recorder's handler does that */
+		program = *action; /* SIG_DFL: the recorder's handler has the same effect */
 		err = 0;
 	} else {
 		err = action ? NEXT(sigaction)(number, action, NULL) : 0;
@@ -81,6 +81,6 @@ OURS sighandler_t signal(int number, sighandler_t handler)
 
 	if (number != SIGBUS || handler == SIG_ERR)
 		return NEXT(signal)(number, handler);
-	sigaddset(&action.sa_mask, number); /* like libc */
+	sigaddset(&action.sa_mask, number); /* as libc does */
 	return sigaction(number, &action, &old) ? SIG_ERR : old.sa_handler;
 }

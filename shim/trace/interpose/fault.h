@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Handles SIGBUS, if a file of the session was truncated, without the program's notice.
+ * Handles SIGBUS after a file of the session was truncated; the program does not notice.
  */
 
 /* Called once in a process image, when it has joined a session with a directory. */

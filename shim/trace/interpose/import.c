@@ -1,13 +1,13 @@
 /*
  * Imports of loaded objects, and calls that bypass the verbs
  *
- * Two kinds of functions are interposed without being exported, since a program may ask whether
- * they exist (by a weak symbol, by dlsym) and must get the answer of the real libraries:
+ * Two kinds of functions are interposed without being exported, since a program may test whether
+ * they exist (by a weak symbol or dlsym()) and must get the same answer as without the recorder:
  *
- * 	verbs that only newer libibverbs have, and what providers offer to make
- * 	objects of the verbs (mlx5dv_create_qp): in the list, recorded like others
- * 	other functions of providers (mlx5dv_init_obj): only the fact of a call is
- * 	recorded, since they let the program move data unseen
+ *	verbs that only newer versions of libibverbs have, and providers' functions that
+ *	create objects of the verbs (mlx5dv_create_qp): listed, and recorded like others
+ *	other functions of providers (mlx5dv_init_obj): only the fact of a call is
+ *	recorded, since with them the program can move data that the recorder does not see
  *
  * An object that imports such a function has a slot for its address (object.c); the address of the
  * recorder's function is written to it.
@@ -15,8 +15,8 @@
  * When the program begins, and when it calls dlsym() after it has loaded more objects, all objects
  * are processed twice: first to find their imports; then, after the real functions were looked up,
  * which cannot be done with the loader's lock held, to find the slots with their addresses. An
- * object that is first seen on a stack is processed alone. For a program that imports no such
- * function nothing is looked up or written.
+ * object that is first found in a call stack is processed separately. If a program imports no such
+ * function, nothing is looked up or written.
  *
  * Not here: recording a verb (gen/wrappers_gen.h).
  */
@@ -69,26 +69,26 @@ bool import_is_of(const char *name, const char *version)
 #ifdef __x86_64__
 
 /*
- * A function that is interposed. There may be several with one name: a provider has two versions of
- * it, or was unloaded and loaded at another address. The first import with a name has, in @now, the
- * one for slots that are not bound yet.
+ * A function that is interposed. There may be several imports with one name: a provider has two
+ * versions of the function, or was unloaded and loaded at another address. In the first import with
+ * a name, @now is the one for slots that are not bound yet.
  */
 struct import {
 	char name[NAME];
 	void *real;               /* NULL: not known yet */
-	bool asked;               /* look up its current address */
+	bool asked;               /* its current address must be looked up */
 	const struct import *now; /* the result of the last look-up; NULL: not known */
-	bool blind;               /* a slot with it could not be written */
+	bool blind;               /* a slot for it could not be written */
 	bool told;
 };
 
-static struct import imports[STUBS]; /* for providers: stub i is for imports[i] */
+static struct import imports[STUBS]; /* for functions of providers, stub i belongs to imports[i] */
 static unsigned int nimports;
-static bool missed;                             /* some did not fit into the table */
-static uint64_t wanted[(VERB_COUNT + 63) / 64]; /* verbs that are imported by an object */
+static bool missed;                             /* some imports did not fit into the table */
+static uint64_t wanted[(VERB_COUNT + 63) / 64]; /* by verb: does an object import it? */
 
 /*
- * The process whose thread works on the table: in a child, a value inherited from the parent is
+ * The process whose thread is using the table: in a child, a value inherited from the parent is
  * invalid.
  */
 static _Atomic pid_t holder;
@@ -104,7 +104,7 @@ static bool lock_imports(void)
 			return true;
 		permit_yield();
 	}
-	return false; /* the program continues; the next look-up tries again */
+	return false; /* do not wait longer: the next look-up tries again */
 }
 
 static void unlock_imports(void)
@@ -120,7 +120,7 @@ static struct import *find_first_import(const char *name)
 	return NULL;
 }
 
-/* The import with that name and address; @real is NULL if that is not known. */
+/* The import with @name and address @real; NULL: the address is not known. */
 static struct import *find_import(const char *name, const void *real)
 {
 	for (unsigned int i = 0; i < nimports; i++)
@@ -193,10 +193,11 @@ static int each_object(struct dl_phdr_info *info, size_t size, void *visit)
 }
 
 static bool fresh; /* a slot may need to be changed */
-static bool half;  /* the loader still has to write a slot */
+static bool half;  /* the loader still has to write an address into a slot */
 
 /*
- * Have @name looked up: if its library was loaded again, an unbound slot may get another address.
+ * Request a look-up of @name: if its library was loaded again, an unbound slot may get another
+ * address.
  */
 static void request_lookup(const char *name)
 {
@@ -230,12 +231,12 @@ static void hook_verb(const struct object *o, void **slot, enum verb verb)
 {
 	void *real = atomic_load_explicit(&next_found[verb], memory_order_relaxed);
 
-	/* else it is the program's own function with that name */
+	/* otherwise it is the program's own function with that name */
 	if (real && (*slot == real || object_is_unbound(o, *slot)))
 		object_write_slot(o, slot, CALL_BACK(import_later)(verb));
 }
 
-/* The function for a slot that is not bound; NULL: it must still be looked up. */
+/* The import for a slot that is not bound; NULL: it must be looked up first. */
 static const struct import *find_looked_up(const char *name)
 {
 	const struct import *first = find_first_import(name);
@@ -244,8 +245,8 @@ static const struct import *find_looked_up(const char *name)
 }
 
 /*
- * Note that a slot could not be written. If the table is full, another import with that name has
- * the note, or import_report() reports this for all.
+ * Note that a slot could not be written. If the table is full, this is noted in another import with
+ * that name, or import_report() reports it for all.
  */
 static void note_unwritable(const char *name)
 {
@@ -309,7 +310,7 @@ void import_report(void)
 }
 
 static atomic_bool looked; /* checked first: a sanitizer calls dlsym() early */
-/* number of loads and unloads when all objects were last processed; 0: never */
+/* number of loads and unloads when all objects were processed last; 0: never */
 static atomic_ullong seen;
 
 void import_scan_all(void)
@@ -349,7 +350,7 @@ void import_rescan(void)
 		return;
 	if (looking || !atomic_load_explicit(&looked, memory_order_relaxed) || !recording_is_on())
 		return;
-	looking = true; /* the recorder's own look-ups call this again */
+	looking = true; /* the recorder's own look-ups call this function again */
 	forks_hold();
 	dl_iterate_phdr(count_changes, &now);
 	if (atomic_exchange(&seen, now) != now) {
@@ -360,7 +361,7 @@ void import_rescan(void)
 	looking = false;
 }
 
-/* Functions that must be looked up are left to import_scan_all(). */
+/* Process one object. If functions must be looked up, import_scan_all() does that later. */
 void import_scan(const struct dl_phdr_info *info)
 {
 	struct dl_phdr_info object = *info;

@@ -10,22 +10,24 @@
 #include "core/wire/desc.h"
 #include "shim/trace/base/callback.h"
 
-/* Process all loaded objects. Takes the loader's lock; must not be called with it held. */
+/* Process all loaded objects. Takes the loader's lock; the caller must not hold it. */
 void import_scan_all(void);
 
-/* The same, if an object was loaded since, and the process is recorded. */
+/* The same, but only if an object was loaded since the last time, and the process is recorded. */
 void import_rescan(void);
 
 /* Process one more object. Takes no lock if it imports no such function. */
 void import_scan(const struct dl_phdr_info *info);
 
-/* Once there is a ring: report functions that may be called without being seen. */
+/*
+ * When the first ring exists: report functions that may be called without the recorder's knowledge.
+ */
 void import_report(void);
 
-/* Is @name such a function? */
+/* Is @name the name of such a function? */
 bool import_is_known(const char *name);
 
-/* Is such a function known to have version @version? */
+/* Is @name such a function, and is @version known to be a version of it? */
 bool import_is_of(const char *name, const char *version);
 
 /*
@@ -34,5 +36,5 @@ bool import_is_of(const char *name, const char *version);
  */
 void *import_replacement(const char *name, void *found);
 
-/* The recorder's function for a verb that is not exported, or NULL. wrappers.c. */
+/* The recorder's function for a verb that is not exported; NULL: none. Defined in wrappers.c. */
 CALLBACK(void *, import_later, (enum verb verb));

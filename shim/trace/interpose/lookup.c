@@ -1,15 +1,15 @@
 /*
  * Programs that look up the functions of libibverbs themselves
  *
- * NCCL, ctypes and plug-ins open the library with dlopen(3) and look up the functions that they
- * call in that handle, which no preload sees. So dlsym(3) and dlvsym(3) are interposed, and return
- * the recorder's function if the program would have got the function of that name of libibverbs,
- * librdmacm or the software device.
+ * NCCL, ctypes and plug-ins open the library with dlopen(3) and look up functions in its handle, so
+ * that a preloaded function is not found. So dlsym(3) and dlvsym(3) are interposed: they return the
+ * recorder's function if the program would get the function of that name of libibverbs, librdmacm
+ * or the software device.
  *
  * All other look-ups continue in libc by a jump: RTLD_NEXT and RTLD_DEFAULT depend on the caller,
  * which libc finds by the return address.
  *
- * Not here: libc's own two (dl.c).
+ * Not here: libc's own dlsym() and dlvsym() (dl.c).
  */
 #ifdef __x86_64__
 
@@ -29,7 +29,7 @@
 #include "shim/trace/base/started.h"
 #include "shim/trace/interpose/import.h"
 
-/* The verb that is exported as @name, or -1. */
+/* The exported verb with the name @name, or -1. */
 static int find_exported(const char *name)
 {
 	if (strncmp(name, "ibv_", 4) && strncmp(name, "_ibv_", 5) && strncmp(name, "rdma_", 5))
@@ -40,7 +40,7 @@ static int find_exported(const char *name)
 	return -1;
 }
 
-/* Is it a function of an interposed library? */
+/* Is @function in an interposed library? */
 static bool is_verb(const void *function)
 {
 	static const char *const libraries[] = { "libibverbs.so", "librdmacm.so",
@@ -58,7 +58,7 @@ static bool is_verb(const void *function)
 	return false;
 }
 
-/* The recorder's function for that verb, looked up in this library alone. */
+/* The recorder's function for @verb, looked up only in this library. */
 static void *find_our_verb(int verb)
 {
 	static _Atomic(void *) self;
@@ -77,8 +77,8 @@ static void *find_real_symbol(void *handle, const char *name, const char *versio
 }
 
 /*
- * The result of RTLD_NEXT for an object that the program was started with: the loader's list of
- * these is in search order. NULL: the object is not one of these.
+ * The result of RTLD_NEXT for an object with which the program was started: the loader's list has
+ * these objects in search order. NULL: @map is not such an object.
  */
 static void *find_next_of(const struct link_map *map, const char *name)
 {
@@ -93,7 +93,7 @@ static void *find_next_of(const struct link_map *map, const char *name)
 	return at;
 }
 
-/* RTLD_DEFAULT also searches the libraries that the calling library needs. */
+/* The result of RTLD_DEFAULT, which also searches the libraries that the calling library needs. */
 static void *find_default_of(const char *path, const char *name, const char *version)
 {
 	void *at = find_real_symbol(RTLD_DEFAULT, name, version), *handle;
@@ -106,7 +106,8 @@ static void *find_default_of(const char *path, const char *name, const char *ver
 }
 
 /*
- * The replacement of a function that is not exported, if this caller would find the real function.
+ * The replacement of a function that is not exported, if the real function would be found for this
+ * caller.
  */
 static void *replacement_of_import(void *handle, const char *name, const char *version,
 				   const void *caller)
@@ -127,8 +128,8 @@ static void *replacement_of_import(void *handle, const char *name, const char *v
 }
 
 /*
- * What the program gets instead of the requested symbol; NULL: the symbol itself. @version may be
- * NULL; @caller is an address in the calling code.
+ * The function that the program gets instead of the requested symbol; NULL: the symbol itself.
+ * @version may be NULL; @caller is an address in the calling code.
  */
 void *dl_find_replacement(void *handle, const char *name, const char *version, const void *caller);
 
@@ -138,7 +139,7 @@ void *dl_find_replacement(void *handle, const char *name, const char *version, c
 	int verb;
 
 	dl_find_next();
-	import_rescan(); /* dlsym() takes the loader's lock in any case */
+	import_rescan(); /* allowed here: dlsym() takes the loader's lock in any case */
 	if (!name)
 		return NULL;
 	if (import_is_known(name))
@@ -149,7 +150,7 @@ void *dl_find_replacement(void *handle, const char *name, const char *version, c
 	if (verb < 0 || (version && strcmp(version, verb_infos[verb].node)))
 		return NULL;
 	found = find_real_symbol(handle, name, version);
-	/* a second libibverbs (dlmopen, another path) is left to the program */
+	/* do not replace functions of a second libibverbs (dlmopen, another path) */
 	return is_verb(found) && found == next_symbol((enum verb)verb) ? find_our_verb(verb) : NULL;
 }
 

@@ -1,30 +1,30 @@
 /*
  * Programs that restrict their own system calls
  *
- * A filter of system calls (seccomp(2)) may kill the program for a call of the recorder, and this
- * cannot be determined in advance: a call cannot be tried, and an installed filter cannot be read.
- * But prctl(2) and syscall(2) are interposed, and a filter that the program installs is evaluated
- * as the kernel would do it, for each call that the recorder may make (sandbox_calls). Work that
- * needs a forbidden call is not done any more (shim/trace/base/permit.h), and the trace reports
- * that.
+ * A filter of system calls (seccomp(2)) may kill the program because of a call that the recorder
+ * makes. This cannot be found out by trying the call, or by reading an installed filter. So
+ * prctl(2) and syscall(2) are interposed, and a filter that the program installs is evaluated in
+ * the same way as by the kernel, for each call that the recorder may make (sandbox_calls). From
+ * then on, work that needs a forbidden call is not done (shim/trace/base/permit.h), and the trace
+ * reports that.
  *
- * A filter of one thread applies to it and to threads without a ring, since it may have created
- * them; with SECCOMP_FILTER_FLAG_TSYNC to all.
+ * A filter that a thread installs applies to this thread, and possibly to threads without a ring,
+ * which it may have created; with SECCOMP_FILTER_FLAG_TSYNC it applies to all threads.
  *
- * If a filter only makes the call fail (SECCOMP_RET_ERRNO), it matters only for calls whose failure
- * the recorder could not handle; others may fail, as they may without a filter.
+ * If a filter only makes a call fail (SECCOMP_RET_ERRNO), this matters only for calls whose failure
+ * the recorder cannot handle; other calls may also fail without a filter.
  *
  * process_vm_readv(2), the only unusual call, is made only if it is known to be allowed:
  *
- * 	filters the program began with   the same number as the collector has,
- * 	                                 which has tried it (cli/record/recording.c)
- * 	filters it has installed since   it is asked about like all others; a filter
- * 	                                 of one thread counts for all threads
+ *	filters the program began with   the collector has the same number of
+ *	                                 filters and has tried it (recording.c)
+ *	filters it has installed since   evaluated like all others; a filter
+ *	                                 of one thread counts for all threads
  *
- * Filters are only ever added.
+ * Filters can only be added.
  *
- * Not seen: a filter that is installed by a bare system call. Filters that the program began with
- * are assumed to allow the calls that libc makes in any program.
+ * Not noticed: a filter that is installed by a bare system call. Filters with which the program
+ * began are assumed to allow the calls that libc makes in any program.
  */
 #include "shim/trace/interpose/sandbox.h"
 
@@ -58,7 +58,7 @@ enum { ARCH = AUDIT_ARCH_X86_64 };
 enum { ARCH = AUDIT_ARCH_AARCH64 };
 #endif
 
-/* Needs of a ring; of a stack; of a dlopen() by the recorder. */
+/* Needs of creating a ring; of unwinding a stack; of a dlopen() by the recorder. */
 #define RING                   NEED_RING
 #define ROOM                   (NEED_ROOM | NEED_RING)
 #define STACK                  (NEED_STACK | NEED_RING)
@@ -131,20 +131,20 @@ const struct sandbox_call sandbox_calls[] = {
 const size_t sandbox_ncalls = sizeof(sandbox_calls) / sizeof(*sandbox_calls);
 
 /*
- * Needs whose failure does harm: a signal handler could interrupt the recorder, or a thread would
- * wait without sleeping.
+ * Needs that are denied even if the calls only fail: otherwise a signal handler could interrupt the
+ * recorder, or a thread would wait without sleeping.
  */
 enum { FAILURE_MATTERS = NEED_QUIET | NEED_PAUSE };
 
-static atomic_uint forbidden; /* reasons not to make the call */
-static atomic_uint inside;    /* threads that are making the call */
-static atomic_bool strange;   /* the filters that the program began with are a reason */
+static atomic_uint forbidden; /* number of reasons not to make the call */
+static atomic_uint inside;    /* number of threads that are making the call */
+static atomic_bool strange;   /* one reason: filters with which the program began */
 static atomic_bool asked;
-static uint32_t inherited; /* number of filters that the program began with, once known */
+static uint32_t inherited; /* number of filters with which the program began, once known */
 
 bool sandbox_enter(void)
 {
-	/* pairs with those in block_reading(): at least one thread sees the other */
+	/* pairs with those in block_reading(): at least one thread sees the other's store */
 	atomic_fetch_add(&inside, 1);
 	if (!atomic_load(&forbidden))
 		return true;
@@ -157,7 +157,7 @@ void sandbox_leave(void)
 	atomic_fetch_sub(&inside, 1);
 }
 
-/* Called before the program's own first filter is installed. */
+/* Called before the program installs its first own filter. */
 static void read_inherited(void)
 {
 	if (atomic_load(&asked))
@@ -175,7 +175,7 @@ void sandbox_begin(uint32_t known, bool child)
 		atomic_fetch_add(&forbidden, 1);
 }
 
-/* Load 32 bits of the call's description, as a filter sees it. */
+/* Load 32 bits of the call's description, as a filter does. */
 static uint32_t load_word(const struct seccomp_data *call, uint32_t offset)
 {
 	return offset <= sizeof(*call) - 4 ? *(const uint32_t *)((const char *)call + offset) : 0;
@@ -265,7 +265,7 @@ static uint32_t evaluate_filter(const struct sock_fprog *filter, int number, con
 	return sandbox_answer(filter->filter, filter->len, &call) & SECCOMP_RET_ACTION_FULL;
 }
 
-/* The needs that the filter denies. */
+/* The needs that @filter denies. */
 static uint32_t find_denied_needs(const struct sock_fprog *filter)
 {
 	uint32_t denied = 0;
@@ -290,8 +290,8 @@ static bool filter_allows_reading(const struct sock_fprog *filter, pid_t me)
 }
 
 /*
- * From here on no thread calls process_vm_readv(2). There is no wait for a thread that a signal
- * handler delays, or a longjmp() out of one has removed.
+ * From now on no thread calls process_vm_readv(2). The wait for threads that are calling it is
+ * limited: a signal handler may delay such a thread, or leave the call by longjmp().
  */
 static void block_reading(bool all)
 {
@@ -304,8 +304,8 @@ static void block_reading(bool all)
 }
 
 /*
- * The program's filter was installed, or refused. @filter may be read once the kernel has accepted
- * it; NULL: strict mode, all is forbidden.
+ * The program's filter was installed or refused. @filter may be read only after the kernel has
+ * accepted it; NULL: strict mode, where everything is forbidden.
  */
 static void unblock_reading(bool all, bool installed, const struct sock_fprog *filter)
 {
@@ -363,7 +363,7 @@ static long install_filter(long number, unsigned long operation, unsigned long f
 		return NEXT(syscall)(number, operation, flags, filter);
 	block_reading(all);
 	ret = NEXT(syscall)(number, operation, flags, filter);
-	/* a positive result is a listener, or the thread that failed to follow */
+	/* a positive result is a listener, or the thread that could not be synchronized */
 	unblock_reading(all, !ret || (ret > 0 && flags & SECCOMP_FILTER_FLAG_NEW_LISTENER),
 			operation == SECCOMP_SET_MODE_FILTER ? filter : NULL);
 	return ret;

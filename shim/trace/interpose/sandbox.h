@@ -1,7 +1,7 @@
 #pragma once
 /*
  * Checks whether a system call of the recorder might harm a program under a filter of system calls
- * (seccomp(2)), its own or an inherited one. Any thread.
+ * (seccomp(2)), the program's own or an inherited filter. Any thread.
  */
 #include <linux/filter.h>
 #include <stdbool.h>
@@ -9,22 +9,22 @@
 #include <stdint.h>
 
 /*
- * Recording of this process begins. @known: with this number of filters, process_vm_readv(2) is
- * known to be harmless (struct session_page).
+ * Recording of this process begins. @known: if the process has this number of filters,
+ * process_vm_readv(2) is known to be allowed (struct session_page).
  */
 void sandbox_begin(uint32_t known, bool child);
 
 /*
  * Between sandbox_enter() and sandbox_leave() this thread may call process_vm_readv(2) on itself;
- * false: it may not, and sandbox_leave() must not be called. The program installs no filter
- * meanwhile.
+ * False: it may not, and sandbox_leave() must not be called. Meanwhile the program cannot install a
+ * filter.
  */
 bool sandbox_enter(void);
 void sandbox_leave(void);
 
 /*
- * Report to this thread's ring, if it has one, what the process's filters prevent; once for each
- * newly forbidden kind.
+ * Report what the process's filters prevent, in this thread's ring, if it has one; each forbidden
+ * kind only once.
  */
 void sandbox_report(void);
 
@@ -33,13 +33,16 @@ struct sandbox_call {
 	int number;
 	const char *name;
 	uint32_t needs;
-	uint64_t args[6]; /* possible values; pointers are any value but NULL */
+	uint64_t args[6]; /* possible values; a pointer stands for any value except NULL */
 };
 
 extern const struct sandbox_call sandbox_calls[];
 extern const size_t sandbox_ncalls;
 
-/* The result of a filter of @n instructions, which the kernel has accepted, for @call. */
+/*
+ * The result of evaluating a filter for @call; the kernel has accepted the filter, which has @n
+ * instructions.
+ */
 struct seccomp_data;
 uint32_t sandbox_answer(const struct sock_filter *code, unsigned int n,
 			const struct seccomp_data *call);

@@ -1,7 +1,7 @@
 /*
  * The descriptors of contexts and completion channels
  *
- * An entry is taken by storing its object, and freed by storing NULL. The descriptor is stored
+ * An entry is in use from the store of its object until NULL is stored. The descriptor is stored
  * first: a thread that sees the object also sees the descriptor.
  */
 #include "shim/trace/objects/descriptors.h"
@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 static struct {
-	_Atomic(const void *) object; /* NULL: free; @taken: being filled */
+	_Atomic(const void *) object; /* NULL: free; &taken: being filled */
 	_Atomic int fd;
 } places[DESCRIPTORS];
 

@@ -1,7 +1,7 @@
 #pragma once
 /*
- * The descriptors of contexts and completion channels. Any thread, signal handlers too; no lock. At
- * most DESCRIPTORS objects are known.
+ * The descriptors of contexts and completion channels. Any thread, also in signal handlers; no
+ * lock. At most DESCRIPTORS objects are known.
  */
 #include <stdbool.h>
 
@@ -9,7 +9,10 @@
 
 enum { DESCRIPTORS = 256 };
 
-/* @object has descriptor @fd; @object is destroyed, with all its descriptors. */
+/*
+ * @object has descriptor @fd. descriptors_remove(): @object is destroyed: remove all its
+ * descriptors.
+ */
 void descriptors_add(const void *object, int fd);
 void descriptors_remove(const void *object);
 

@@ -1,9 +1,9 @@
 /*
  * Queue pairs, shared receive queues and work queues, by address and by number
  *
- * By address, they are in the table of all objects (known.c). By number, they are in lists, and an
- * entry moves from one list to another when its number is reused: a reader that did not find its
- * entry searches again if something has changed.
+ * By address, they are in the table of all objects (known.c). By number, they are in lists. An
+ * entry moves from one list to another when its number changes: a reader that has not found its
+ * entry searches again if there was a change.
  */
 #include "shim/trace/objects/endpoints.h"
 
@@ -15,7 +15,7 @@
 enum { BITS = 12, BUCKETS = 1 << BITS, TRIES = 100, NO_NUMBER = -1 };
 
 static _Atomic(struct endpoint *) by_number[BUCKETS], made;
-static _Atomic unsigned int changes; /* odd: under way */
+static _Atomic unsigned int changes; /* number of changes; odd: a change is in progress */
 
 static _Atomic(struct endpoint *) *find_bucket(uint32_t number)
 {
@@ -87,7 +87,7 @@ struct endpoint *endpoints_of_number(const struct ibv_context *context, uint32_t
 	return NULL;
 }
 
-/* An object that had the number before was destroyed. */
+/* Set the number of @e. An earlier object with this number was destroyed. */
 static void set_number(struct endpoint *e, uint32_t number)
 {
 	_Atomic(struct endpoint *) *bucket = find_bucket(number);
@@ -162,7 +162,7 @@ void endpoints_add_wq(const struct ibv_wq *wq, uint32_t max, uint32_t spans)
 	add_receiver(wq, ENDPOINT_WQ, wq->context, max, spans, wq->cq);
 }
 
-/* The queue of @e that completes to @cq; NULL: neither. */
+/* The queue of @e that completes to @cq; NULL: none. */
 static struct queue *on_cq(struct endpoint *e, const struct ibv_cq *cq, bool recv)
 {
 	struct endpoint *srq = atomic_load(&e->srq);

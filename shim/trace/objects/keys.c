@@ -1,12 +1,12 @@
 /*
  * The memory of each local key
  *
- * 	by key     bucket -> key -> key     read by any thread, without a lock
- * 	by region  bucket -> key -> key     to find it again when the region is deregistered
+ *	by key     bucket -> key -> key     read by any thread, without a lock
+ *	by region  bucket -> key -> key     to find the key when the region is deregistered
  *
  * Control verbs change keys with the recorder's lock held. The entry of a removed key is reused,
- * and moves to another bucket then: a reader compares the count of changes before and after, and
- * reads again if they differ.
+ * and then moves to another bucket. So a reader compares the count of changes before and after
+ * reading, and reads again if they differ.
  */
 #include "shim/trace/objects/keys.h"
 
@@ -31,8 +31,8 @@ struct key {
 
 static _Atomic(struct key *) by_key[BUCKETS];
 static struct key *by_region[BUCKETS];
-static struct key *unused;           /* linked by next_region */
-static _Atomic unsigned int changes; /* odd: under way */
+static struct key *unused;           /* unused entries, linked by next_region */
+static _Atomic unsigned int changes; /* number of changes; odd: a change is in progress */
 
 static unsigned int mix_bits(uint64_t x)
 {
@@ -89,7 +89,7 @@ static struct key *take_key(void)
 	return k;
 }
 
-/* The number may have been another region's, whose deregistration was not seen. */
+/* Remove an lkey. It may belong to another region, whose deregistration was not seen. */
 static void remove_number(const struct ibv_context *context, uint32_t lkey)
 {
 	struct key *k = atomic_load_explicit(bucket(lkey), memory_order_relaxed);
@@ -106,7 +106,7 @@ static void insert_key(const struct key *from)
 	struct key *k = take_key();
 
 	if (!k)
-		return; /* the key remains unknown */
+		return; /* out of memory: the key remains unknown */
 	k->context = from->context;
 	k->mr = from->mr;
 	k->lkey = from->lkey;
@@ -213,7 +213,8 @@ static enum payload_why look_up_key(const struct ibv_context *context, uint32_t 
 		return PAYLOAD_DEVICE;
 	offset = addr - k->iova;
 	if (offset > k->length || length > k->length - offset)
-		return PAYLOAD_KEY; /* the device refuses the key, or the recorder lacks it */
+		/* the device refuses the key, or the recorder does not know it */
+		return PAYLOAD_KEY;
 	*ret_at = k->addr + offset;
 	return PAYLOAD_WHOLE;
 }

@@ -3,7 +3,7 @@
  *
  *	buckets by address -> entry -> entry ...    the newest first, of all kinds
  *
- * Entries are only ever added, so a reader of a list always reaches its end.
+ * Entries are never removed, so a reader of a list always reaches its end.
  */
 #include "shim/trace/objects/known.h"
 

@@ -3,8 +3,8 @@
  * The recorder's data about contexts, CQs and queues (QPs, SRQs, WQs), by address.
  *
  * A module with data about objects has a struct that begins with struct known. An entry is not
- * removed with its object, and is reused for the next object of its kind at that address. Any
- * thread: entries are found without a lock, and added with recording_lock() held.
+ * removed with its object, and is reused for the next object of the same kind at that address. Any
+ * thread: entries are found without a lock, and added by callers that hold recording_lock().
  */
 #include <stdatomic.h>
 
@@ -13,7 +13,7 @@ enum known_kind {
 	KNOWN_CQ,
 	KNOWN_ENDPOINT,
 	KNOWN_STRICT,
-	/* for faults: */
+	/* used for faults: */
 	KNOWN_FAULTY_CONTEXT,
 	KNOWN_FAULTY_CQ,
 	KNOWN_FAULTY_QP,
@@ -26,10 +26,11 @@ struct known {
 	enum known_kind kind;
 };
 
-/* The entry, which begins with its struct known; NULL: none. */
+/* The entry, a struct that begins with struct known; NULL: none. */
 void *known_find(const void *address, enum known_kind kind);
 
 /*
- * Add an entry that known_find() has not found. Other threads see it at once, so fill it in before.
+ * Add an entry that known_find() has not found. Fill it in first, since other threads find it at
+ * once.
  */
 void known_add(struct known *known, const void *address, enum known_kind kind);

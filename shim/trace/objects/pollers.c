@@ -1,5 +1,5 @@
 /*
- * Which threads poll a CQ
+ * Noting which threads poll a CQ
  */
 #include "shim/trace/objects/pollers.h"
 
@@ -12,7 +12,7 @@
 
 struct cq_entry {
 	struct known known;
-	_Atomic(const void *) thread; /* its thread_mark */
+	_Atomic(const void *) thread; /* thread_mark of the first polling thread */
 	atomic_bool several;
 };
 

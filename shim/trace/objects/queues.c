@@ -1,14 +1,15 @@
 /*
  * The buffers of outstanding requests
  *
- * 	buckets by wr_id: first, last -> entry -> entry ...    oldest first
- * 	entries: a request and its spans, as many as the queue holds
+ *	buckets by wr_id: first, last -> entry -> entry ...    oldest first
+ *	entries: a request and its spans, as many as the queue holds
  *
- * A queue completes its requests in the order of its posts, so if several have one wr_id the oldest
- * is complete. A shared receive queue does not; if posts of two threads overlap, the order is not
- * known until all requests that were then outstanding are complete; and if several threads poll, it
- * is never known. Then any of several requests with one wr_id and different buffers may be the
- * completed one: none is chosen, and all are doubtful until the last of them is complete.
+ * A queue completes its requests in the order of its posts, so of several requests with one wr_id
+ * the oldest is the completed one. But a shared receive queue completes in any order; if posts of
+ * two threads overlap, the order is not known until all requests outstanding at that time are
+ * complete; and if several threads poll, the order is never known. Then, if several requests have
+ * one wr_id and different buffers, any of them may be the completed one: none is chosen, and all
+ * are doubtful until the last of them is complete.
  */
 #include "shim/trace/objects/queues.h"
 
@@ -21,13 +22,13 @@
 
 enum {
 	LOOKS = 64,       /* limit of the search among requests with the same wr_id */
-	PLACES = 1 << 24, /* no device's queue holds more: the number is wrong */
+	PLACES = 1 << 24, /* no queue of a device has more entries: the number is wrong */
 };
 
 struct place {
 	uint64_t wr_id;
 	uint64_t total;
-	uint32_t next; /* 0: none */
+	uint32_t next; /* next entry of the chain; 0: none */
 	uint8_t kind, why, nspans;
 	bool doubt;
 	struct span spans[];
@@ -38,12 +39,12 @@ struct chain {
 };
 
 struct table {
-	size_t bytes;     /* mapped */
+	size_t bytes;     /* size of the mapping */
 	uint32_t buckets; /* a power of two */
-	uint32_t size;    /* number of entries; counted from 1 */
-	uint32_t used;    /* entries that were ever used */
-	uint32_t count;   /* entries in use now */
-	uint32_t unused;  /* chain of free entries */
+	uint32_t size;    /* number of entries, which are counted from 1 */
+	uint32_t used;    /* number of entries that were ever used */
+	uint32_t count;   /* number of entries in use */
+	uint32_t unused;  /* first of the chain of free entries */
 	size_t place_bytes;
 	struct chain chains[];
 };
@@ -94,7 +95,7 @@ static void table_free(struct table *t)
 	errno = saved;
 }
 
-/* Append an entry; NULL: full. */
+/* Append an entry to its chain; NULL: the table is full. */
 static struct place *append_place(struct table *t, uint64_t wr_id)
 {
 	struct chain *chain = chain_of(t, wr_id);
@@ -149,7 +150,7 @@ void queue_begin(struct queue *q, uint32_t max, uint32_t spans, bool shared)
 {
 	bool held = spin_lock(&q->lock);
 
-	/* the table belongs to the previous object at this address */
+	/* the table belongs to an earlier object at this address */
 	if (held && q->table)
 		table_free(q->table);
 	q->table = NULL;
@@ -204,7 +205,7 @@ void queue_clear(struct queue *q)
 	if (!q->max)
 		return;
 	if (!spin_lock(&q->lock)) {
-		queue_lose(q); /* the requests before RESET may still be in it */
+		queue_lose(q); /* the requests before RESET may still be in the table */
 		return;
 	}
 	table_free(q->table);
@@ -227,11 +228,13 @@ void queue_post_ends(struct queue *q)
 {
 	if (!lock_queue(q))
 		return;
-	q->posting -= q->posting != 0; /* RESET may have occurred in between */
+	q->posting -= q->posting != 0; /* not below 0: RESET may have set it to 0 in between */
 	spin_unlock(&q->lock);
 }
 
-/* If nothing is outstanding, the order is known again, unless several posts have not returned. */
+/*
+ * If no request is outstanding, the order is known again, unless several posts have not returned.
+ */
 static void note_drained(struct queue *q)
 {
 	if (!q->table->count)
@@ -260,7 +263,7 @@ void queue_put(struct queue *q, const struct request *request)
 	}
 	spin_unlock(&q->lock);
 	if (!p)
-		queue_lose(q); /* no memory, or its completions were not seen */
+		queue_lose(q); /* out of memory, or its completions were not seen */
 }
 
 static bool same_buffers(const struct place *a, const struct place *b)
@@ -298,7 +301,10 @@ void queue_take_back(struct queue *q, const struct request *request)
 	spin_unlock(&q->lock);
 }
 
-/* May another request with the same wr_id be the completed one? Then all of these are doubtful. */
+/*
+ * May another request with the same wr_id be the completed one? Then all requests with this wr_id
+ * are doubtful.
+ */
 static bool is_doubtful(struct table *t, struct place *p, unsigned int kinds)
 {
 	bool doubt = p->doubt;
@@ -370,7 +376,7 @@ int queue_has(struct queue *q, uint64_t wr_id)
 
 void queue_abandon(struct queue *q)
 {
-	q->table = NULL; /* the parent's, possibly in the middle of a change */
+	q->table = NULL; /* the table belongs to the parent, and may be in the middle of a change */
 	atomic_store_explicit(&q->lock, 0, memory_order_relaxed);
 	queue_lose(q);
 }

@@ -1,11 +1,11 @@
 /*
- * The registered memory, by address
+ * Registered memory by address
  *
- * 	start | end | the largest end up to here | region	sorted by start
+ *	start | end | most: largest end up to here | region	sorted by start
  *
- * With the largest end, one search shows whether any earlier range reaches an address, however
- * ranges overlap. A reader compares the count of changes before and after, and reads again if they
- * differ. An array that has become too small is not freed.
+ * With the largest end, one search shows whether any earlier range reaches an address, whatever
+ * ranges overlap. A reader compares the count of changes before and after reading, and reads again
+ * if they differ. When the array is extended, the old one is not freed.
  */
 #include "shim/trace/objects/ranges.h"
 
@@ -26,9 +26,9 @@ atomic_bool ranges_on;
 static _Atomic(struct range *) ranges;
 static _Atomic size_t count;
 static size_t room;
-static struct range *outgrown[SIZES]; /* readers may be using them */
+static struct range *outgrown[SIZES]; /* old arrays, which readers may still be using */
 static unsigned int noutgrown;
-static _Atomic unsigned int changes; /* odd: under way */
+static _Atomic unsigned int changes; /* number of changes; odd: a change is in progress */
 
 static uint64_t read_word(const _Atomic uint64_t *at)
 {
@@ -42,7 +42,7 @@ static void set_range(struct range *to, uint64_t start, uint64_t end, const stru
 	to->mr = mr;
 }
 
-/* How many of the first @n begin before @addr. */
+/* How many of the first @n ranges begin before @addr? */
 static size_t count_before(const struct range *all, size_t n, uint64_t addr)
 {
 	size_t from = 0;
@@ -129,7 +129,7 @@ static void insert_range(const struct ibv_mr *mr, uint64_t start, uint64_t end)
 	struct range *all;
 
 	if (!make_room(n))
-		return; /* no memory: releases of this region will not be recorded */
+		return; /* out of memory: releases of this region will not be recorded */
 	all = atomic_load_explicit(&ranges, memory_order_relaxed);
 	at = count_before(all, n, start);
 	for (size_t i = n; i > at; i--)
@@ -217,7 +217,7 @@ bool ranges_within(uint64_t addr, uint64_t length)
 static struct {
 	_Atomic uint64_t start, end;
 } mappings[RANGES_HUGE];
-static _Atomic unsigned int nmappings; /* entries that were ever used */
+static _Atomic unsigned int nmappings; /* number of entries that were ever used */
 
 static void forget_mappings(uint64_t from, uint64_t to)
 {

@@ -1,16 +1,16 @@
 /*
- * Which thread is in which object
+ * Noting which thread is in which object
  *
- * 	struct ring_head      inside: the object of the data verb that the thread is in
- * 	struct strict_object  users: the thread that is in an object without locks
+ *	struct ring_head      inside: the object of the data verb that the thread is in
+ *	struct strict_object  users: the thread that is in an object without locks
  *
- * A destroy checks the objects of all threads. An object without locks (of a thread domain, or a CQ
- * for one thread) has a word for each queue: an entering thread stores itself, and finds the
- * previous one. An overlap is reported only if the previous one had not left: a thread to which the
- * object was handed over finds 0.
+ * Destroying an object checks whether any thread is in it. An object without locks (of a thread
+ * domain, or a CQ for one thread) has a word for each queue: an entering thread exchanges it with
+ * its own value, and gets that of the previous thread. An overlap is reported only if the previous
+ * thread has not left: else the value is 0.
  *
- * An object that is older than the recording, or the parent's, is not known, and nothing is
- * reported about it.
+ * An object that is older than the recording, or belongs to the parent, is not known, and nothing
+ * is reported about it.
  */
 #include "shim/trace/objects/strict.h"
 
@@ -121,7 +121,7 @@ void strict_report(const struct misuse *misuse)
 {
 	int saved = errno;
 
-	/* inside another verb the library is responsible */
+	/* inside another verb, the library is responsible for the misuse */
 	if (!recorder.busy && !recorder.depth && record_ready())
 		write_misuse(misuse);
 	errno = saved;
@@ -158,7 +158,7 @@ void strict_enter(struct strict_use *use, const void *object, enum verb verb,
 			.what = MISUSE_OVERLAP, .object = object, .verb = verb, .other = before });
 }
 
-/* Leave the object; if another thread has entered meanwhile, that remains stored. */
+/* Leave the object; if another thread has entered in between, its value remains stored. */
 void strict_leave(const struct strict_use *use)
 {
 	uint64_t me = use->me;
@@ -214,7 +214,7 @@ void strict_check_destroy(enum verb verb, const void *object)
 	if (verb == VERB_dealloc_pd) {
 		struct strict_object *o = strict_find(object);
 
-		if (o) /* an object without a thread domain may be created at its address */
+		if (o) /* a later object at this address may have no thread domain */
 			atomic_store(&o->single, false);
 	}
 	if (!object ||

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * The checks of `record --strict` on the data path: two threads in an object without a lock, or one
- * in an object that another destroys.
+ * The checks of `record --strict` on the data path: two threads in an object without a lock, or a
+ * thread in an object that another one destroys.
  *
- * Any thread, signal handlers too; a lock only if a verb destroys; errno is preserved.
+ * Any thread, also in signal handlers; only destroying takes a lock; errno is preserved.
  */
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
@@ -21,25 +21,25 @@ static inline bool strict_is_on(void)
 	return __builtin_expect(atomic_load_explicit(&strict_on, memory_order_relaxed), 0);
 }
 
-/* The queues of a QP have separate users; a CQ and an SRQ have the first. */
+/* Queues of an object, each with its own user: a QP has both, a CQ and an SRQ only the first. */
 enum strict_queue { STRICT_SEND, STRICT_RECV, STRICT_QUEUES };
 
-/* A value of `batch`: a thread that is not recorded began the batch, or another thread ended it. */
+/*
+ * A value of `batch`: a thread that is not recorded began the batch, or another thread has ended
+ * it.
+ */
 #define STRICT_SOMEBODY UINT64_MAX
 
-/* A CQ, QP or SRQ created since recording began; or a parent domain. */
+/* A CQ, QP or SRQ that was created after the recording began; or a parent domain. */
 struct strict_object {
 	struct known known;
 	atomic_bool single;     /* it has a thread domain, or was created for one thread */
-	_Atomic uint32_t epoch; /* differs between a child of fork() and its parent */
-	/* of an object for one thread: the thread that uses it; 0: none */
+	_Atomic uint32_t epoch; /* differs between parent and child of a fork() */
+	/* by queue: the thread that uses it, if the object is for one thread; 0: none */
 	_Atomic uint64_t users[STRICT_QUEUES];
-	/*
-	 * the thread between ibv_start_poll() and ibv_end_poll(), or ibv_wr_start() and
-	 * ibv_wr_complete(); 0: none
-	 */
+	/* the thread that has a batch open, by ibv_start_poll() or ibv_wr_start(); 0: none */
 	_Atomic uint64_t batch;
-	uint64_t wc_flags; /* of an extended CQ */
+	uint64_t wc_flags; /* flags of an extended CQ */
 	struct ibv_cq_ex was;
 };
 
@@ -49,16 +49,16 @@ void strict_begin(bool on, bool child);
 /* An object was created at @object. @single: only one thread at a time may use it. */
 struct strict_object *strict_made(const void *object, bool single);
 
-/* NULL: the object is not known. */
+/* The data about @object; NULL: not known. */
 struct strict_object *strict_find(const void *object);
 
 /* Does @pd have a thread domain? */
 bool strict_has_domain(const struct ibv_pd *pd);
 
-/* The value of this thread in `users` and `batch`; 0: it is not recorded. */
+/* The value for this thread in `users` and `batch`; 0: the thread is not recorded. */
 uint64_t strict_own_thread(void);
 
-/* A misuse: @other is a thread as above, or 0. */
+/* A misuse. @other: a thread, in the form of strict_own_thread(), or 0. */
 struct misuse {
 	enum event_misuse_what what;
 	const void *object, *of;
@@ -70,7 +70,7 @@ struct misuse {
 
 void strict_report(const struct misuse *misuse);
 
-/* A data verb on @object, from its begin to its return. */
+/* A thread in a data verb on an object, from the begin to the return of the verb. */
 struct strict_use {
 	struct strict_object *single; /* NULL: several threads may use it */
 	struct ring_head *head;
@@ -82,5 +82,5 @@ void strict_enter(struct strict_use *use, const void *object, enum verb verb,
 		  enum strict_queue queue);
 void strict_leave(const struct strict_use *use);
 
-/* A destroy verb is about to be called. */
+/* A verb that destroys @object will be called. */
 void strict_check_destroy(enum verb verb, const void *object);

@@ -1,9 +1,9 @@
 /*
  * Addresses of the requests of a list that is being posted
  *
- * A signal handler may post while its thread does. The stack grows down: a post whose frame is
- * above this one's is an outer post. A post that never returned, as after a longjmp() out of it,
- * usually has a frame below those of all later posts.
+ * A signal handler may post while its thread is posting. The stack grows down: a post whose frame
+ * is above this one is an outer post. A post that never returned, because of a longjmp() out of it,
+ * usually has a frame below all later posts.
  */
 #include "shim/trace/objects/wr_list.h"
 
@@ -26,7 +26,7 @@ unsigned int wr_list_find(const struct wr_list *list, const void *wr)
 {
 	if (list->n && list->first == wr)
 		return 1;
-	if (!list->rest || list->rest->frame != list->frame) /* another post uses it by now */
+	if (!list->rest || list->rest->frame != list->frame) /* another post is using it now */
 		return 0;
 	for (unsigned int i = 1; i < list->n && i < WR_LIST_MAX; i++)
 		if (list->rest->wrs[i] == wr)

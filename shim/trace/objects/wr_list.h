@@ -4,8 +4,8 @@
  *
  * A posted request belongs to the provider and must not be read, so its address is stored. The
  * first is in struct wr_list; the others are too many for a caller's stack, and are stored in the
- * thread's memory (site_spare()). A list that is posted within the post of another list stores only
- * the first address.
+ * thread's memory (site_spare()). During the post of another list, a nested post stores only the
+ * first address.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,18 +14,19 @@ enum { WR_LIST_MAX = 256 };
 
 /* Stored in the thread's memory. */
 struct wr_list_rest {
-	const void *const *frame; /* of the post that uses it; NULL: free */
+	const void *const *frame; /* frame of the post that uses it; NULL: free */
 	const void *wrs[WR_LIST_MAX];
 };
 
 struct queue; /* queues.h */
 
 struct wr_list {
-	const void *const *frame; /* of the post: __builtin_frame_address(0) of its verb */
-	unsigned int n;           /* requests in all */
+	const void *const *frame; /* frame of the post: __builtin_frame_address(0) of its verb */
+	unsigned int n;           /* number of requests */
 	const void *first;
-	struct wr_list_rest *rest; /* NULL: none, or not known */
-	struct queue *queue;       /* stores the buffers (payload.h); NULL: they are not stored */
+	struct wr_list_rest *rest; /* NULL: other addresses are not stored */
+	/* queue that stores the buffers (payload.h); NULL: they are not stored */
+	struct queue *queue;
 };
 
 static inline void wr_list_init(struct wr_list *list, const void *const *frame)
@@ -39,7 +40,7 @@ static inline void wr_list_init(struct wr_list *list, const void *const *frame)
 /* Use the thread's memory for @list, if it is free. */
 void wr_list_take_rest(struct wr_list *list);
 
-/* The next request is at @wr. */
+/* Store the address of the next request. */
 static inline void wr_list_add(struct wr_list *list, const void *wr)
 {
 	if (!list->n)

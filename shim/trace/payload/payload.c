@@ -1,10 +1,10 @@
 /*
- * Sent data is captured at the post, received data at the completion
+ * Capturing sent data at the post, and received data at the completion
  *
- * 	post of a send        -> its bytes, then the post's event
- * 	  of a read, receive  -> the addresses of its buffers are noted (queues.h)
- * 	poll                  -> the poll's event, then the bytes of those buffers
- * 	ibv_wr_set_inline_*   -> its bytes at once: the program may change them afterwards
+ *	post of a send        -> its bytes, then the post's event
+ *	  of a read, receive  -> the addresses of its buffers are noted (queues.h)
+ *	poll                  -> the poll's event, then the bytes of those buffers
+ *	ibv_wr_set_inline_*   -> its bytes at once, since the program may change them
  *
  * Addresses in requests are translated to addresses of the program by the region of their key
  * (keys.h).
@@ -59,7 +59,10 @@ static bool add_span(struct request *r, const struct ibv_context *context,
 	return r->why == PAYLOAD_WHOLE;
 }
 
-/* A list longer than any device allows is not read: the verb refuses it without reading, too. */
+/*
+ * Add the spans of @n elements. A list longer than any device allows is not read, since the verb
+ * refuses it without reading.
+ */
 static void add_spans(struct request *r, const struct ibv_context *context,
 		      const struct event_sge *sges, int n, bool by_key)
 {
@@ -78,7 +81,7 @@ static void begin_request(struct request *r, uint64_t wr_id, enum payload_kind k
 	r->nspans = 0;
 }
 
-/* PAYLOAD_KINDS: the operation has no buffer of the program. */
+/* The kind of payload; PAYLOAD_KINDS: the operation has no buffer of the program. */
 static enum payload_kind kind_of(int opcode)
 {
 	switch (opcode) {
@@ -106,7 +109,7 @@ static void read_send(struct request *r, const struct ibv_qp *qp, const struct i
 
 	begin_request(r, wr->wr_id, kind_of((int)wr->opcode));
 	if (r->kind == PAYLOAD_KINDS)
-		return; /* regardless of its fields */
+		return; /* whatever the other fields contain */
 	if (wr->opcode == IBV_WR_TSO)
 		add_span(r, qp->context,
 			 &(struct event_sge){ (uint64_t)(uintptr_t)wr->tso.hdr, wr->tso.hdr_sz, 0 },
@@ -132,7 +135,7 @@ static bool write_request(const struct request *r, const void *object, uint32_t 
 	return payload_write(&source, &payload_rule, budget);
 }
 
-/* Store the buffers that the request will have written to when it is complete. */
+/* Store the buffers into which the request will have written when it completes. */
 static void remember_buffers(struct wr_list *list, struct queue *queue, const struct request *r)
 {
 	if (!list->queue)
@@ -183,7 +186,7 @@ void payload_receives(struct wr_list *list, const void *queue, const struct ibv_
 }
 
 /*
- * Is @bad in the list? Requests before it belong to the provider: only @bad and later ones may be
+ * Is @bad in the list? Requests before @bad belong to the provider: only @bad and later ones may be
  * read.
  */
 static bool is_listed(const struct wr_list *list, const void *bad)
@@ -305,7 +308,7 @@ void payload_refused_built(const struct ibv_qp *qp, const struct builder *b)
 	}
 }
 
-/* The queue of the completed request; NULL: not known, and *@why says why. */
+/* The queue of the completed request; NULL: not known, and *@why is the reason. */
 static struct queue *queue_of(const struct ibv_cq *cq, const struct ibv_wc *wc, struct endpoint *e,
 			      enum payload_why *why)
 {
@@ -330,7 +333,10 @@ static struct queue *queue_of(const struct ibv_cq *cq, const struct ibv_wc *wc, 
 	return queue;
 }
 
-/* The kinds of request that may have completed, as bits. A tagged buffer is not posted: none. */
+/*
+ * The kinds of request that may have completed, as bits; 0 for a tagged buffer, which is not
+ * posted.
+ */
 static unsigned int kinds_of(const struct ibv_wc *wc)
 {
 	switch ((int)wc->opcode) {
@@ -356,7 +362,7 @@ static enum payload_kind first_kind(unsigned int kinds)
 	return (enum payload_kind)__builtin_ctz(kinds);
 }
 
-/* Fill in how much of the buffers was written. */
+/* Set how many bytes of the buffers were written. */
 static void fill_source(struct payload_source *s, const struct request *r, const struct ibv_wc *wc,
 			const struct endpoint *e)
 {
@@ -374,7 +380,7 @@ static void fill_source(struct payload_source *s, const struct request *r, const
 		s->why = r->why;
 }
 
-/* Only what was written: bytes behind it stay as they are. */
+/* Mark the written bytes as defined; bytes after them do not change. */
 static void mark_defined(const struct payload_source *s)
 {
 	uint64_t left = s->total;
@@ -389,9 +395,9 @@ static void mark_defined(const struct payload_source *s)
 }
 
 /*
- * After an error the opcode is not valid, so the side of the request is not
- * known. Until RESET, which forgets all its requests, nothing succeeds on the queue pair; but a
- * shared queue keeps a request that it has lost this way, and the request makes its wr_id doubtful.
+ * After an error the opcode is not valid, so the side of the request is not known. Then the request
+ * is not removed. That does no harm on a queue pair: nothing succeeds on it until RESET, which
+ * drops all its requests. But in a shared queue the request remains, and makes its wr_id doubtful.
  */
 static void complete_request(const struct ibv_cq *cq, const struct ibv_wc *wc, uint32_t seq,
 			     uint32_t index)

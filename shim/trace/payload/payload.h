@@ -3,7 +3,8 @@
  * Capture of the bytes that are sent and received, if the session requests it.
  *
  * Otherwise payload_on is false and only control verbs call these functions. The kernel reads the
- * memory (process_vm_readv(2)), so that unreadable memory is an error and not a fault. Any thread.
+ * memory (process_vm_readv(2)), so that unreadable memory causes an error and not a fault. Any
+ * thread.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -22,8 +23,8 @@ extern struct payload_rule payload_rule __attribute__((visibility("hidden")));
 void payload_begin(const struct payload_rule *rule, bool child);
 
 /*
- * Before a list is posted. @taken: the post is recorded, and so is its payload. Returns true if
- * payload was written: the post then has the flag EVENT_CARRIES.
+ * A list will be posted. @taken: the post is recorded, with its payload. Returns true if payload
+ * was written: then the post event has the flag EVENT_CARRIES.
  */
 bool payload_sends(struct wr_list *list, const struct ibv_qp *qp, const struct ibv_send_wr *wr,
 		   bool taken);
@@ -33,10 +34,10 @@ void payload_receives(struct wr_list *list, const void *queue, const struct ibv_
 void payload_refused_sends(const struct wr_list *list, const struct ibv_qp *qp, const void *bad);
 void payload_refused_receives(const struct wr_list *list, const void *queue, const void *bad);
 
-/* Capture the inline data of the last request begun. */
+/* Capture the inline data of the request that was begun last. */
 void payload_inline(const struct ibv_qp_ex *qp, struct builder *b, const struct event_sge *sge);
 
-/* The requests that were built are about to be posted; were not posted after all. */
+/* The built requests will be posted. payload_refused_built(): they were not posted. */
 bool payload_built(struct wr_list *list, const struct ibv_qp *qp, struct builder *b, bool taken);
 void payload_refused_built(const struct ibv_qp *qp, const struct builder *b);
 
@@ -48,12 +49,12 @@ static inline void payload_posted(struct wr_list *list)
 }
 
 /*
- * Capture the payload of the completions of one poll. @seq: the number of the poll's event, which
- * has all of these completions; 0: the poll is not recorded.
+ * Capture the payload of the completions of one poll. @seq: number of the poll's event, which has
+ * all these completions; 0: the poll is not recorded.
  */
 void payload_completions(const struct ibv_cq *cq, const struct ibv_wc *wc, uint32_t nwc,
 			 uint32_t seq);
 
-/* Fields that the next completion of this thread does not have. */
+/* Fields that the next completion of this thread lacks. */
 enum payload_set_unsaid { PAYLOAD_NO_LENGTH = 1, PAYLOAD_NO_QP_NUM = 2 };
 void payload_set_unsaid(unsigned int what);

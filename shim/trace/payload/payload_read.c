@@ -1,8 +1,8 @@
 /*
  * Writing payload to the ring
  *
- * Payload is read in pieces, straight into the ring, each an event of its own.
- * If only the hash is stored, the ring's free space serves as a buffer.
+ * Payload is read in pieces directly into the ring; each piece is an event. If only the hash is
+ * stored, the ring's free space is used as a buffer.
  */
 #include "shim/trace/payload/payload_read.h"
 
@@ -22,7 +22,8 @@ enum { PIECE = RING_EVENT_MAX - 4096 };
 _Static_assert(PIECE % 32 == 0, "hashed without a rest");
 
 /*
- * getpid() is a system call: each thread makes it once in each process, whose generations differ.
+ * The pid. getpid() is a system call, so each thread calls it only once per process, that is per
+ * generation.
  */
 static pid_t own_pid(void)
 {
@@ -38,7 +39,10 @@ static pid_t own_pid(void)
 	return own.pid;
 }
 
-/* Have the kernel read the memory: that cannot fault. *@why says why some could not be read. */
+/*
+ * Let the kernel read the memory, which cannot fault. *@why: the reason if some of it could not be
+ * read.
+ */
 static size_t read_memory(const struct iovec *there, unsigned int used, void *to, size_t n,
 			  enum payload_why *why)
 {
@@ -54,7 +58,10 @@ static size_t read_memory(const struct iovec *there, unsigned int used, void *to
 	return got > 0 ? (size_t)got : 0;
 }
 
-/* Read at most @n bytes of the spans, from @offset on. Returns how many could be read. */
+/*
+ * Read at most @n bytes of the spans, from @offset on. Returns the number of bytes that could be
+ * read.
+ */
 static size_t read_spans(const struct span *spans, unsigned int nspans, uint64_t offset, void *to,
 			 size_t n, enum payload_why *why)
 {
@@ -118,7 +125,7 @@ static uint64_t count_readable(const struct payload_source *s)
 	return bytes < s->total ? bytes : s->total;
 }
 
-/* Bytes below s->before are not part of the message, and are not hashed: returns their number. */
+/* The number of bytes below s->before: they are not part of the message, and are not hashed. */
 static size_t count_skipped(const struct payload_source *s, uint64_t offset, size_t n)
 {
 	size_t skip = offset < s->before ? s->before - offset : 0;
@@ -147,7 +154,8 @@ static bool write_hash(const struct payload_source *s, uint64_t want, uint64_t s
 		if (want > PIECE)
 			hash_add(&hash, bytes + skip, n - skip);
 		else
-			sum = hash_of(bytes + skip, n - skip, seed); /* faster than in parts */
+			/* hashing at once is faster than in parts */
+			sum = hash_of(bytes + skip, n - skip, seed);
 		offset += n;
 	}
 	if (offset == s->total && s->why == PAYLOAD_WHOLE) {
@@ -201,7 +209,7 @@ bool payload_write(const struct payload_source *s, const struct payload_rule *ru
 
 	if (!s->total && why == PAYLOAD_WHOLE)
 		return false;
-	if (keep < asked) /* PAYLOAD_HASH and PAYLOAD_FULL are greater than any length */
+	if (keep < asked) /* PAYLOAD_HASH and PAYLOAD_FULL are above any length */
 		asked = lesser_of(asked, keep + s->before);
 	want = lesser_of(lesser_of(asked, have), *budget);
 	if (want == asked && asked)

@@ -1,5 +1,5 @@
 /*
- * The process joins the session
+ * Joining the session
  *
  * Nothing happens before a program calls a verb. Then the process joins the
  * session of VERBATIM_DIR, and each thread that calls a verb gets a ring.
@@ -31,17 +31,19 @@
 #include "shim/trace/ring/rings.h"
 
 /*
- * Values of @state; any other is the pid of the process whose thread is joining: in a child, this
- * differs from its own pid.
+ * Values of @state; any other value is the pid of the process whose thread is joining: in a child,
+ * it differs from the child's own pid.
  */
 enum process_state { PROCESS_NEW, PROCESS_READY = -1 };
 
 static _Atomic pid_t state; /* enum process_state */
 static pid_t recorded_pid;
-static bool joined;              /* the session was found */
-static char given[SESSION_PATH]; /* session to attach to; "": that of the environment */
+static bool joined;              /* a session was found */
+static char given[SESSION_PATH]; /* session to attach to; "": the one in the environment */
 
-/* A pthread_mutex_t survives fork() only if it is free, or held by the forking thread. */
+/*
+ * After fork(), a pthread_mutex_t is usable only if it was free, or if the forking thread held it.
+ */
 static void before_fork(void)
 {
 	recording_lock();
@@ -61,9 +63,9 @@ static void after_fork_child(void)
 }
 
 /*
- * The program's own handlers before a fork may wait for a thread that needs the lock, so this one
- * has to run after them. Handlers that are registered first run last: register it before the
- * program does anything.
+ * The program's own handlers before a fork may wait for a thread that needs the lock, so the
+ * recorder's handler must run after them. Of these handlers, the one registered first runs last: so
+ * register it before the program begins.
  */
 __attribute__((constructor)) static void watch_forks(void)
 {
@@ -72,7 +74,7 @@ __attribute__((constructor)) static void watch_forks(void)
 	process_announce_forks();
 }
 
-/* The session of VERBATIM_DIR; without one a tap has a separate session. */
+/* Find the session of VERBATIM_DIR; without one, a tap has a separate session. */
 static bool find_session(void)
 {
 	const char *dir = *given ? given : getenv(SESSION_ENV);
@@ -93,8 +95,8 @@ static bool find_session(void)
 }
 
 /*
- * Done once in an image, and inherited over fork(). A fork may happen in between, so each step
- * checks whether it was done.
+ * Join the session once per image; children of fork() inherit this. A fork may happen in between,
+ * so each step checks whether it was done already.
  */
 static bool join_session(void)
 {
@@ -120,7 +122,7 @@ static bool join_session(void)
 	return recording_has_page() || !recording_make_page();
 }
 
-/* A new process: the first, or a child that continues with its parent's image. */
+/* Describe a new process: the first one, or a child that continues with its parent's image. */
 static bool start_process(void)
 {
 	bool child;
@@ -146,7 +148,7 @@ static bool start_process(void)
 	return true;
 }
 
-/* One thread joins, the others wait; false: this process is not recorded. */
+/* Let one thread join, while the others wait. False: this process is not recorded. */
 bool join_process(void)
 {
 	pid_t me = getpid(), found;

@@ -1,14 +1,14 @@
 #pragma once
 /*
- * This process joins its session. Any thread.
+ * Joining the session. Any thread.
  */
 #include <stdbool.h>
 
-/* One thread joins, the others wait; false: this process is not recorded. */
+/* Let one thread join, while the others wait. False: this process is not recorded. */
 bool join_process(void);
 
 /*
- * The next verb joins the session @dir, whatever the environment says, and whatever was recorded
- * before. No thread may have a ring of an earlier session that it can still write to.
+ * The next verb will join the session at @dir, regardless of the environment and of earlier
+ * recordings. No thread may have a ring of an earlier session to which it can still write.
  */
 void reset_join(const char *dir);

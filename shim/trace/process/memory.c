@@ -2,8 +2,8 @@
  * Registered memory that the program releases
  *
  * The interposed functions that release memory are in a separate library, libverbatim-memory.so
- * (shim/memory), which `verbatim record --memory` preloads, too: a program that is recorded without
- * it uses its own free().
+ * (shim/memory), which `verbatim record --memory` also preloads: so a program that is recorded
+ * without --memory uses its own free().
  */
 #include "shim/trace/memory.h"
 

@@ -2,11 +2,11 @@
  * Recording a process
  *
  * The first ring of a process starts with EVENT_PROCESS and an EVENT_MODULE for each object file
- * that the program was started with (modules.c).
+ * with which the program was started (modules.c).
  *
- * A fork is recorded in the parent, before it happens, with a number; the child repeats the number
- * when it calls its first verb. spawn.c handles forks that pthread_atfork() does not report, and
- * other ways to create a process.
+ * A fork is recorded in the parent, before it happens, with a number; the child records the same
+ * number when it calls its first verb. spawn.c handles forks that pthread_atfork() does not report,
+ * and other ways to create a process.
  */
 #include "shim/trace/process/process.h"
 
@@ -48,23 +48,23 @@ enum {
 };
 
 static atomic_bool written;
-static _Atomic uint32_t forks; /* numbers given out */
-static pid_t self;             /* of the recorded process */
+static _Atomic uint32_t forks; /* number of forks so far */
+static pid_t self;             /* pid of the recorded process */
 static pid_t forked_from;
 
-/* Data that the thread which created a child has stored for it. */
+/* Data for a child that the thread which created it has stored. */
 static struct origin {
-	uint32_t seq; /* 0: not known */
+	uint32_t seq; /* number of the fork; 0: not known */
 	uint64_t ticks;
 } origin;
 
 static __thread uint32_t announced_seq __attribute__((tls_model("initial-exec")));
-static struct origin process_origin; /* of this process */
+static struct origin process_origin; /* origin of this process */
 static __thread struct origin announced __attribute__((tls_model("initial-exec")));
 
 /*
- * Do everything that takes the loader's lock, before any thread can hold that lock and wait for a
- * verb. Once in an image.
+ * Do everything that takes the loader's lock now, once per image: later a thread that holds this
+ * lock may wait for a verb.
  */
 static void prepare_loader(void)
 {
@@ -85,7 +85,8 @@ void process_begin(pid_t before)
 	self = getpid();
 	forked_from = before == self ? 0 : before;
 	if (!origin.ticks)
-		origin = (struct origin){ 0, record_ticks() }; /* created by a bare system call */
+		/* no data: created by a bare system call */
+		origin = (struct origin){ 0, record_ticks() };
 	process_origin = origin;
 	origin = (struct origin){ 0 };
 	atomic_store(&written, false);
@@ -96,8 +97,8 @@ void process_begin(pid_t before)
 }
 
 /*
- * A program that is not linked with verbs may never call one; it uses the
- * loader at its first verb.
+ * Prepare at once only if the program is linked with verbs; another program may never call one, and
+ * uses the loader at its first verb.
  */
 __attribute__((constructor)) static void prepare_process(void)
 {
@@ -112,7 +113,7 @@ __attribute__((constructor)) static void prepare_process(void)
 }
 
 /*
- * libc's open() and read() are cancellation points, and may be interposed;
+ * Read a file. libc's open() and read() are cancellation points, and may be interposed;
  * start_recording() has disabled cancellation.
  */
 static size_t read_file(const char *path, char *text, size_t size)
@@ -166,7 +167,7 @@ void process_write(void)
 	if (atomic_exchange(&written, true))
 		return;
 	write_process();
-	if (!forked_from) /* a child continues with the data that its parent has written */
+	if (!forked_from) /* a child continues with the modules that its parent has written */
 		modules_list();
 	import_report();
 }
@@ -228,7 +229,7 @@ void process_forked(uint32_t seq, pid_t pid, int error)
 	errno = saved;
 }
 
-/* @seq 0: the child uses the origin's time, of a parent that has called no verb itself. */
+/* @seq 0: the child uses the time of its origin, whose thread has not called a verb. */
 void process_child(uint32_t seq)
 {
 	if (seq)
@@ -254,10 +255,10 @@ void process_exit(enum event_exit_how how, int status)
 	event->status = status;
 	record_commit(&event->head, sizeof(*event) / 8);
 	if (how == EXIT_AT_ONCE && tap_get())
-		verbatim_tap_end(); /* no destructor will call it */
+		verbatim_tap_end(); /* end the tap here: no destructor will */
 }
 
-/* One fork at a time: join.c holds its lock. */
+/* Called before a fork; one at a time, since join.c holds its lock. */
 static void before_fork(void)
 {
 	forks_before();

@@ -8,8 +8,8 @@
 #include "core/wire/event.h"
 
 /*
- * Called before a process's first ring is created. @before: the pid that this image was last
- * recorded with, or 0.
+ * Called before a process's first ring is created. @before: the pid with which this image was last
+ * recorded, or 0.
  */
 void process_begin(pid_t before);
 
@@ -25,28 +25,26 @@ void process_watch_forks(void);
 /* Record each fork. Called before the program begins, after join.c has registered its handlers. */
 void process_announce_forks(void);
 
-/* Record exit() from now on. Once for each image. */
+/* Record exit() from now on. Call it once per image. */
 void process_announce_exit(void);
 
 /*
- * This thread is about to create a child, or to execute another program. Returns the fork's number,
- * 0 if it is not recorded. errno is preserved, here and below.
+ * This thread will create a child, or execute another program. Returns the fork's number, 0 if it
+ * is not recorded. errno is preserved, here and below.
  */
 uint32_t process_fork(enum event_fork_how how);
 
-/* The number of this thread's last fork(), once; 0: it was not recorded. */
+/* The number of this thread's last fork(), returned only once; 0: it was not recorded. */
 uint32_t process_take_announced(void);
 
-/* The result of fork @seq, which may be 0; @pid 0: not known, @error 0: it succeeded. */
+/* The result of fork @seq, which may be 0. @pid 0: not known. @error 0: success. */
 void process_forked(uint32_t seq, pid_t pid, int error);
 
-/* In a child with a copy of its parent's memory, created by fork @seq. */
+/* Called in a child that has a copy of its parent's memory; fork @seq created it. */
 void process_child(uint32_t seq);
 
-/*
- * Is the process recorded? Also false in the child of a vfork, whose actions are not its parent's.
- */
+/* Is the process recorded? False in a child of vfork(), whose actions are not its parent's. */
 bool process_is_recorded(void);
 
-/* The process is about to end. Async-signal-safe once the thread has a ring. */
+/* The process will end. Async-signal-safe if the thread has a ring. */
 void process_exit(enum event_exit_how how, int status);

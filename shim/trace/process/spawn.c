@@ -1,16 +1,16 @@
 /*
  * The functions with which the program creates a child, executes another program, or ends
  *
- * Every fork() is reported by pthread_atfork(); its result by a function in this file. All others
- * are interposed by functions in this file, which inform process.c and call libc's.
+ * pthread_atfork() reports every fork(); a function in this file reports its result. This file
+ * interposes all other functions; its functions inform process.c and call libc's functions.
  *
- * 	fork-like	clone, _Fork: the child has a copy of the memory
- * 	vfork-like	vfork, clone: it runs in this thread's memory until it execs;
- * 			so vfork() must be left with a jump, it returns twice
- * 	new images	posix_spawn, system, popen; exec, in the process itself
- * 	ends		_exit, _Exit, quick_exit; exit() is reported by on_exit()
+ *	fork-like	clone, _Fork: the child has a copy of the memory
+ *	vfork-like	vfork, clone: the child runs in this thread's memory until exec; so
+ *			vfork(), which returns twice, must be called by a jump
+ *	new images	posix_spawn, system, popen; exec, in the process itself
+ *	ends		_exit, _Exit, quick_exit; on_exit() reports exit()
  *
- * A child made by a bare system call is noticed by the changed pid (join.c).
+ * A child that a bare system call creates is noticed by its changed pid (join.c).
  */
 #include <errno.h>
 #include <sched.h>
@@ -102,7 +102,7 @@ OURS int clone(int (*fn)(void *arg), void *stack, int flags, void *arg, ...)
 #ifdef __x86_64__
 void *spawn_vfork(void);
 
-/* Returns libc's own. */
+/* Called before a vfork(). Returns libc's vfork(). */
 void *spawn_vfork(void)
 {
 	uint32_t seq = process_fork(FORK_VFORK);
@@ -160,7 +160,7 @@ OURS FILE *popen(const char *command, const char *mode)
 	return file;
 }
 
-/* Another program in this process: libc's function returns only if it failed. */
+/* Executing another program in this process: libc's function returns only if it failed. */
 
 #define EXEC(name, ...)                                  \
 	({                                               \
@@ -213,7 +213,10 @@ static size_t count_words(const char *first, va_list words)
 	return n;
 }
 
-/* On the stack, as libc does it: execl() may be called after vfork() and in signal handlers. */
+/*
+ * The words are copied to the stack, as in libc: execl() may be called after vfork() and in signal
+ * handlers.
+ */
 /* clang-format off */
 #define WORDS(first)                                                   \
 	va_list words_;                                                \
@@ -247,7 +250,7 @@ OURS int execle(const char *path, const char *arg, ...)
 	return execve(path, argv, envp);
 }
 
-/* Ends */
+/* The end of the process */
 
 OURS void _exit(int status)
 {

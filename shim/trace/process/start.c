@@ -1,10 +1,10 @@
 /*
  * How a verb gets a ring: record_ready()
  *
- * 	is a child running in this thread?    vfork.c
- * 	the process joins its session         join.c
- * 	the thread gets a ring                thread.c
- * 	the process is described              process.c
+ *	is a vfork() child running in this thread?    vfork.c
+ *	the process joins its session         join.c
+ *	the thread gets a ring                thread.c
+ *	the process is described              process.c
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -19,7 +19,7 @@
 #include "shim/trace/ring/record.h"
 #include "shim/trace/ring/vfork.h"
 
-/* The thread continues unrecorded: trying again at each verb would be expensive. */
+/* The thread continues without being recorded: trying again at each verb would be too slow. */
 static void continue_unrecorded(void)
 {
 	recorder.ringless = recording_generation();
@@ -30,8 +30,8 @@ static void continue_unrecorded(void)
 }
 
 /*
- * Without a handler for its end a thread would never free its ring: then the process is not
- * recorded.
+ * Make sure that the end of a thread is noticed: otherwise its ring would never be freed, so the
+ * process is not recorded.
  */
 static bool watch_thread_end(void)
 {
@@ -43,8 +43,8 @@ static bool watch_thread_end(void)
 }
 
 /*
- * The program has forbidden system calls that a ring needs. A process that has not joined has no
- * page to count it in.
+ * Has the program forbidden system calls that a ring needs? This is counted in the session's page,
+ * which a process that has not joined does not have.
  */
 static bool is_recording_forbidden(void)
 {
@@ -60,7 +60,7 @@ static bool is_recording_forbidden(void)
 	return true;
 }
 
-/* The first verb of a process loads libraries. */
+/* Joining is done on a private stack: the first verb of a process loads libraries. */
 static void join_and_start(void *ret_ok)
 {
 	bool *ok = ret_ok;
@@ -92,7 +92,9 @@ static bool start_recording(void)
 		return false;
 	if (is_recording_forbidden())
 		return false;
-	/* a handler's verbs would not be recorded, and a signal interrupts posix_fallocate() */
+	/*
+	 * a handler's verbs would not be recorded, and a signal would interrupt posix_fallocate()
+	 */
 	quiet_begin(&quiet);
 	recorder.busy = true;
 	aside_call(join_and_start, &ok);

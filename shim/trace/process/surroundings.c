@@ -1,11 +1,11 @@
 /*
  * The environment of a process: its limits, and environment variables of RDMA libraries
  *
- * All of it is read from files of /proc/self and from memory: a filter of system calls that lets a
- * process read its command line lets it read these.
+ * All of this is read from files of /proc/self and from memory: a filter of system calls that
+ * allows reading the command line also allows reading these files.
  *
  * Not here: which variables may be recorded (core/wire/variable.c); whether the kernel copies
- * registered pages at a fork, which is the same for all processes: the recorder checks it
+ * registered pages at a fork: this is equal for all processes, and the recorder checks it
  * (cli/record/copies.c).
  */
 #include "shim/trace/process/surroundings.h"
@@ -25,7 +25,7 @@ enum {
 	NAME_BYTES = 63,
 };
 
-/* A file of /proc as text; "" if it cannot be read. */
+/* Read a file of /proc as text; "" if it cannot be read. */
 static void read_text(const char *path, char text[FILE_BYTES])
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -44,7 +44,7 @@ static const char *find_line(const char *text, const char *name)
 	return at ? at + strlen(name) : NULL;
 }
 
-/* "unlimited" or a number; advances @at. */
+/* Read "unlimited" or a number; advances @at. */
 static uint64_t read_limit(const char **at)
 {
 	uint64_t limit = EVENT_UNLIMITED;
@@ -61,8 +61,8 @@ static uint64_t read_limit(const char **at)
 }
 
 /*
- * The RDMA core checks the capability in the first user namespace: "root" of a container has the
- * bit, but not the capability.
+ * Read CAP_IPC_LOCK. The RDMA core checks the capability in the initial user namespace: "root" of a
+ * container has the bit, but not the capability.
  */
 static enum event_ipc_lock read_ipc_lock(char text[FILE_BYTES])
 {
@@ -102,7 +102,8 @@ void surroundings_limits(struct event_process *event)
 }
 
 /*
- * Variables that libibverbs, or the software device, reads while running: programs set them before.
+ * Variables that libibverbs or the software device reads later, after the program may have set
+ * them.
  */
 static const char *const asked_for[] = { "RDMAV_FORK_SAFE", "IBV_FORK_SAFE", "RDMAV_HUGEPAGES_SAFE",
 					 "VERBATIM_SOFT_FORK" };
@@ -116,8 +117,8 @@ static bool is_asked_for(const char *name, size_t n)
 }
 
 /*
- * Write NAME=VALUE after the @used bytes of @text, with the value truncated; returns the bytes used
- * after that.
+ * Write NAME=VALUE after the @used bytes of @text, with the value truncated; returns the number of
+ * bytes that are then used.
  */
 static size_t put_variable(char *text, size_t used, const char *name, size_t length,
 			   const char *value)
@@ -144,7 +145,7 @@ static size_t put_if_recorded(char *text, size_t used, const char *variable)
 	return put_variable(text, used, variable, length, equals + 1);
 }
 
-/* For a variable that is longer than @chunk, its beginning. */
+/* If a variable is longer than chunk[], only its beginning is used. */
 size_t surroundings_read(int fd, char *text, size_t used)
 {
 	char chunk[FILE_BYTES], *at, *end;
@@ -175,8 +176,9 @@ size_t surroundings_read(int fd, char *text, size_t used)
 }
 
 /*
- * Read from the kernel, which has the initial environment: another thread may change `environ`
- * unnoticed. Only variables that libibverbs itself reads later are read from `environ`.
+ * The variables are read from the kernel, which has the initial environment, since another thread
+ * may be changing `environ`. Only variables that libibverbs itself reads later are read from
+ * `environ`.
  */
 size_t surroundings_environ(char *text)
 {

@@ -1,9 +1,9 @@
 /*
- * A ring for each thread, created at its first verb
+ * Rings of threads: each gets one at its first verb
  *
- * 	first verb --> thread_make_ring(): the ring of a thread that has ended, or
- * 	               a new one
- * 	the end    --> thread_end(): the ring becomes free
+ *	first verb --> thread_make_ring(): the ring of a thread that has ended, or
+ *	               a new one
+ *	the end    --> thread_end(): the ring becomes free
  *
  * Not here: the list of rings (rings.c), preparations before a ring (start.c).
  */
@@ -33,16 +33,16 @@ void thread_end(void *unused)
 
 	(void)unused;
 	if (recorder.vfork)
-		CALL_BACK(record_start)(); /* the child that ran in this thread has ended */
+		CALL_BACK(record_start)(); /* the vfork() child that ran in this thread has ended */
 	builder_thread_end();
 	site_end();
 	if (ring->head && undo_is_on() && recording_is_off())
 		rings_drop_shared(ring);
 	if (!ring->head || recorder.generation != recording_generation())
 		return;
-	recorder.busy = true; /* meanwhile, a verb called by a signal handler gets no ring */
+	recorder.busy = true; /* from now on a verb that a signal handler calls gets no ring */
 	torn = recorder.writing !=
-	       NULL; /* ended by an asynchronous cancellation, or in a signal handler */
+	       NULL; /* the thread was ended inside an event, by cancellation or a signal handler */
 	if (torn)
 		record_drop();
 	else if (recorder.held)
@@ -104,12 +104,13 @@ static void write_thread(struct event_thread *event)
 	head->owner = event->tid;
 	atomic_store_explicit(&head->inside, 0, memory_order_relaxed);
 	record_commit(&event->head, sizeof(*event) / 8 + event->npolls * 2u);
-	/* pairs with the load in find_gone_threads(): by then the thread is this one */
+	/* pairs with the load in find_gone_threads(): it then finds this thread as the owner */
 	atomic_store_explicit(&head->idle, 0, memory_order_release);
 }
 
 /*
- * Take the ring of a thread that has ended. False: there is none, or it is full and must not wait.
+ * Take the ring of a thread that has ended. False: there is none, or it is full and this thread
+ * must not wait.
  */
 static bool take_over_ring(void)
 {
@@ -125,7 +126,7 @@ static bool take_over_ring(void)
 		rings_give(&recording_session, &recorder.ring, record_ticks(), false);
 		return false;
 	}
-	recording_lock(); /* so that no other thread reads the counters meanwhile */
+	recording_lock(); /* so that no other thread reads the counters in between */
 	write_thread(event);
 	recording_unlock();
 	return true;
@@ -157,7 +158,7 @@ static void begin_tap(void)
 bool thread_make_ring(void)
 {
 	permit_begin_thread();
-	/* after fork the ring belongs to the parent: this process has no use for it */
+	/* after fork the ring belongs to the parent: this process does not use it */
 	if (undo_is_on())
 		rings_drop_shared(&recorder.ring);
 	ring_close(&recorder.ring);

@@ -1,13 +1,13 @@
 /*
  * A program that changes its user
  *
- * 	root, before setuid() and the like --> the process joins, rings are set aside
- * 	later, as the other user           --> new threads and children get these
- * 	exec as that user                  --> the session's page counts it
+ *	root, before setuid() and the like --> the process joins, rings are set aside
+ *	later, as the other user           --> new threads and children get these
+ *	exec as the other user             --> is counted in the session's page
  *
- * The session's directory is accessible only to its own user, so that afterwards no ring can be
- * created, and a new program cannot even report that it is not recorded. A program that was not
- * linked with verbs (setpriv, su) does not join: it only maps the page, to count what it executes.
+ * Only its own user can access the session's directory. So after the change no ring can be created,
+ * and a new program cannot even report that it is not recorded. A program that was not linked with
+ * verbs (setpriv, su) does not join: it only maps the page, to count what it executes.
  *
  * Not covered: bare system calls.
  */
@@ -26,9 +26,9 @@
 #include "shim/trace/ring/rings.h"
 #include "shim/trace/ring/vfork.h"
 
-static struct session seen; /* mapped before the change if the process does not join */
-static uid_t owner;         /* of the session; valid once `left` is set */
-static _Atomic bool left;   /* the user was changed, or about to be */
+static struct session seen; /* mapped before the change of user, if the process does not join */
+static uid_t owner;         /* user of the session; valid if @left is set */
+static _Atomic bool left;   /* the process has changed its user, or is about to */
 
 static struct session_page *known_page(void)
 {
@@ -47,7 +47,7 @@ static void open_page_early(void)
 	recording_unlock();
 }
 
-/* Only a change from root matters: others lose no access. */
+/* Prepare for a change of user. Only a change from root matters: other users lose no access. */
 static void prepare_user_change(uid_t to)
 {
 	int saved = errno;

@@ -1,11 +1,11 @@
 #pragma once
 /*
- * A program that changes its user: the session's directory is closed to the new user. Any thread.
+ * A program that changes its user: the new user cannot access the session's directory. Any thread.
  */
 #include <sys/types.h>
 
 /*
- * This process is about to execute or start another program: count it if it cannot access the
+ * This process will execute or start another program: count it if that program cannot access the
  * session.
  */
 void user_exec(void);

@@ -1,15 +1,15 @@
 /*
- * Events that report gaps in the recording, written between those of verbs
+ * Events that report gaps in the recording, written between the events of verbs
  *
  * A signal handler may leave a verb by longjmp() while the verb's event is being written. That
- * event is discarded, which is reported.
+ * event is discarded, and this is reported.
  */
 #include <errno.h>
 #include <stdatomic.h>
 
 #include "shim/trace/ring/record.h"
 
-/* Does @what mean that requests or completions are not seen from now on? */
+/* Does @what mean that from now on requests or completions are not seen? */
 static bool hides_work(enum event_blind_what what)
 {
 	return what != BLIND_DM && what != BLIND_MODULES && what != BLIND_SITES &&

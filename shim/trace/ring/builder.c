@@ -1,15 +1,15 @@
 /*
  * The work requests that a thread is building
  *
- * 	builders -> BUILDERS entries, a page -> bytes of each, allocated when used
+ *	builders -> BUILDERS entries, a page -> bytes of each, allocated when used
  *
- * A queue pair's entry is found by its hash, with linear probing. After its batch is complete the
- * queue pair still has the entry, for its next batch, until another queue pair needs it. A batch
- * that was evicted before it was complete is not found, and ibv_wr_complete() reports that it was
- * not seen (qp_ex.c).
+ * A queue pair's entry is found by its hash, with linear probing. When its batch is complete, the
+ * queue pair still has the entry, for its next batch, until another queue pair needs the entry. A
+ * batch that loses its entry before it is complete is not found, and ibv_wr_complete() reports that
+ * it was not seen (qp_ex.c).
  *
  * A signal handler may interrupt at any point: an entry is taken by setting `open`, which only the
- * thread or its handler can do.
+ * thread and its signal handlers do.
  */
 #include "shim/trace/ring/builder.h"
 

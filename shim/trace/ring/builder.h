@@ -3,7 +3,7 @@
  * The work requests that a thread is building, between ibv_wr_start() and ibv_wr_complete(), in the
  * format of a ring.
  *
- * A thread may build on several queue pairs at once, and a signal handler may build, too; each
+ * A thread may build for several queue pairs at the same time, and so may a signal handler; each
  * queue pair has a separate builder, found by its address. Memory is allocated when a thread first
  * builds, and when a batch outgrows it; no lock, and errno is preserved. Each thread has its own
  * builders.
@@ -16,30 +16,31 @@
 #include "core/wire/event.h"
 
 enum {
-	BUILDERS = 64,           /* builders of a thread */
-	BUILDER_SGES = 32,       /* recorded for one request; devices allow fewer */
+	BUILDERS = 64, /* maximum builders of a thread */
+	/* maximum elements that are recorded for a request; devices allow fewer */
+	BUILDER_SGES = 32,
 	BUILDER_WR_BYTES = 1024, /* upper bound for one work request */
 	BUILDER_BYTES = 64 << 10,
-	BUILDER_MAX = 8 << 20, /* a batch that is longer is cut */
+	BUILDER_MAX = 8 << 20, /* maximum bytes of a batch; a longer one is cut */
 };
 
 struct builder {
 	const struct ibv_qp_ex *qp; /* NULL: never used */
 	_Atomic bool open;          /* started, and neither completed nor aborted */
-	bool cut;                   /* some of it did not fit */
-	bool carries;               /* some payload was captured */
+	bool cut;                   /* some requests of the batch did not fit */
+	bool carries;               /* payload of the batch was captured */
 	uint32_t nwr;
-	uint32_t payload;      /* number of its captured payload; 0: none yet */
-	uint32_t size;         /* bytes of @at */
-	char *at, *next;       /* its memory, and the end of the used part */
+	uint32_t payload;      /* number that all its captured payload has; 0: none yet */
+	uint32_t size;         /* size of the memory at @at */
+	char *at, *next;       /* memory of the batch, and the end of the used part */
 	char *most;            /* largest @next that leaves space for another request */
-	struct event_wr *last; /* the last request begun; NULL: none, or it did not fit */
+	struct event_wr *last; /* the request begun last; NULL: none, or it did not fit */
 };
 
 /* The builder used last; its qp is NULL if this thread has built nothing yet. */
 extern __thread struct builder *builder_now __attribute__((tls_model("initial-exec")));
 
-/* Find a builder other than builder_now. NULL: none. */
+/* Find a builder that is not builder_now. NULL: none. */
 struct builder *builder_search(const struct ibv_qp_ex *qp);
 
 static inline struct builder *builder_find(const struct ibv_qp_ex *qp)
@@ -49,7 +50,7 @@ static inline struct builder *builder_find(const struct ibv_qp_ex *qp)
 	return __builtin_expect(b->qp == qp, 1) ? b : builder_search(qp);
 }
 
-/* An open builder for @qp. NULL: no memory. */
+/* Take an open builder for @qp. NULL: out of memory. */
 struct builder *builder_claim(const struct ibv_qp_ex *qp);
 
 static inline void builder_open(struct builder *b)
@@ -71,13 +72,13 @@ static inline void builder_start(const struct ibv_qp_ex *qp)
 		builder_open(b);
 }
 
-/* Bytes of the batch. */
+/* Number of bytes of the batch. */
 static inline size_t builder_bytes(const struct builder *b)
 {
 	return (size_t)(b->next - b->at);
 }
 
-/* Allocate space for one more request; false: there is no memory, and the batch is cut. */
+/* Allocate space for one more request. False: out of memory, and the batch is cut. */
 bool builder_grow(struct builder *b);
 
 /* Is there space for one more request, with all its parts? */
@@ -86,7 +87,7 @@ static inline bool builder_has_room(const struct builder *b)
 	return __builtin_expect(!b->cut && b->next <= b->most, 1);
 }
 
-/* Begin a request, for which there is space. */
+/* Begin a request; there must be space for it. */
 static inline struct event_wr *builder_add(struct builder *b)
 {
 	struct event_wr *wr = (void *)b->next;
@@ -97,10 +98,10 @@ static inline struct event_wr *builder_add(struct builder *b)
 	return wr;
 }
 
-/* Add @part to the last request, in its order among the others, if it has none yet. */
+/* Add @part to the last request, in its order among the other parts, unless it is there already. */
 void *builder_part(struct builder *b, struct event_wr *wr, enum event_wr_part part);
 
-/* Add @n elements, replacing earlier ones. */
+/* Add @n elements, which replace earlier ones. */
 static inline struct event_sge *builder_elements(struct builder *b, struct event_wr *wr,
 						 unsigned int n)
 {

@@ -11,7 +11,7 @@
 
 enum { TEXT_MAX = 1000 };
 
-/* Programs find it with dlsym(): it is declared in verbatim.h only by its type. */
+/* Programs find this function with dlsym(): verbatim.h declares only its type. */
 __attribute__((visibility("default"))) void verbatim_record_mark(int kind, const char *text);
 
 static void write_mark(int kind, const char *text)

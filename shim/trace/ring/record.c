@@ -1,13 +1,13 @@
 /*
  * Writing an event into its thread's ring
  *
- * An event whose verb is still running is held: it has its place, and events that a signal handler
- * records meanwhile are written after it; all are published when the verb has returned. If the ring
- * fills up first, everything is published unfinished.
+ * An event whose verb is still running is held: it has its position in the ring, and events that a
+ * signal handler records meanwhile are written after it. All of them are published when the verb
+ * has returned; if the ring is full earlier, they are published unfinished.
  *
- * A signal handler may leave a verb by longjmp(). A held event is then published with the next one,
- * since the frame of its verb does not exist any more; one that was being written is discarded
- * (blind.c).
+ * A signal handler may leave a verb by longjmp(). Then a held event is published with the next
+ * event, since the frame of its verb does not exist any more; an event that was being written is
+ * discarded (blind.c).
  *
  * Not here: getting a ring (thread.c), a full ring (wait.c), the contents of events (call.c,
  * post.c, poll.c, process.c).
@@ -47,8 +47,8 @@ void record_abandon(void)
 }
 
 /*
- * The stack grows down: an outer frame is above this one. The stack shows whether the frame of a
- * hold still exists.
+ * The stack grows down, so an outer frame is above this one: that shows whether the frame of a held
+ * event still exists.
  */
 void record_end_hold(const void *frame)
 {
@@ -68,7 +68,7 @@ void record_tap(void)
 		const struct event_head *event =
 			(const void *)(ring->data + (recorder.tapped & ring->mask));
 
-		/* before the call, so that a signal handler continues after this event */
+		/* count the event before the call, so that a signal handler continues after it */
 		recorder.tapped += event->words * 8u;
 		atomic_store_explicit(&ring->head->tapped, event->seq, memory_order_relaxed);
 		recorder.tap->event(ring->head, &recording_session.page->clock, event);
@@ -78,7 +78,7 @@ void record_tap(void)
 	errno = saved;
 }
 
-/* Threads without a ring call this at each verb, so the flag is written only if it changes. */
+/* Threads without a ring call this at each verb, so the flag is written only when it changes. */
 void record_set_unseen(bool unseen)
 {
 	if (record_has_unseen() != unseen)

@@ -15,36 +15,40 @@
 #include "shim/trace/ring/recording.h"
 
 struct recorder {
-	uint32_t generation; /* of the process when the ring was created */
-	uint32_t ringless;   /* generation in which no ring was available: not tried again */
-	uint32_t depth;      /* verbs of this thread that have begun and not returned */
-	const void *frame;   /* of the outermost verb */
-	uint32_t cm_depth;   /* the same for calls of librdmacm */
+	uint32_t generation; /* generation of the process when the ring was created */
+	uint32_t ringless;   /* generation in which no ring was available: it is not tried again */
+	uint32_t depth;      /* number of verbs of this thread that have begun but not returned */
+	const void *frame;   /* frame of the outermost of these verbs */
+	uint32_t cm_depth;   /* the same for calls of librdmacm: */
 	const void *cm_frame;
-	bool busy;    /* the ring is being created: verbs are not recorded meanwhile */
+	/* the recorder is working, for example creating a ring: verbs are not recorded */
+	bool busy;
 	uint8_t ours; /* EVENT_OURS: the recorder itself calls verbs; else 0 */
-	/* between record_reserve() and record_commit(): a frame of the recorder */
+	/* set from record_reserve() to record_commit(): a frame of the recorder */
 	const void *writing;
-	/* generation in which this thread created a child that shares its memory; or 0 */
+	/* generation in which this thread created a child that shares its memory; else 0 */
 	uint32_t vfork;
-	uint32_t vfork_seq;                  /* the number of that fork */
-	pid_t vfork_child;                   /* the child whose verbs were reported */
-	bool special;                        /* there is a filter, or payload is captured */
-	const struct session_filter *filter; /* verbs that are left out; NULL: none */
-	uint32_t posts, polls;               /* countdown to the next one that 1/N records */
+	uint32_t vfork_seq; /* number of that fork */
+	pid_t vfork_child;  /* pid of the child whose verbs were reported */
+	bool special;       /* there is a filter, or payload is captured */
+	/* verbs that are not recorded; NULL: all are recorded */
+	const struct session_filter *filter;
+	uint32_t posts, polls; /* countdown to the next one that 1/N records */
 	uint32_t chance;
 	bool stuck;       /* the ring could not grow */
-	uint64_t gave_up; /* 1 + the reader's position when a wait timed out; or 0 */
+	uint64_t gave_up; /* 1 + the reader's position when a wait timed out; else 0 */
 	uint64_t lap;     /* ring.reserved and ticks when the thread last began to fill the ring */
 	uint64_t lap_ticks;
-	const void *hold_frame; /* of the outermost hold */
-	uint64_t held;          /* bytes after ring.reserved that wait for an outer event */
-	uint32_t holds;         /* counts published holds, so that their owner notices */
-	const struct tap *tap;  /* gets this ring's events, too; or NULL */
-	uint64_t tapped;        /* position up to which the tap got events, as ring.reserved */
+	const void *hold_frame; /* frame of the verb of the outermost held event */
+	/* bytes after ring.reserved that are held until an outer event is published */
+	uint64_t held;
+	/* counts how often held events were published, so that their owner notices */
+	uint32_t holds;
+	const struct tap *tap; /* also gets this ring's events; or NULL */
+	uint64_t tapped;       /* position, like ring.reserved, up to which the tap got events */
 	struct ring ring;
 	struct {
-		uint64_t ticks; /* of all waits of this thread */
+		uint64_t ticks; /* ticks of all waits of this thread */
 		/* waits that no event has reported yet: */
 		uint64_t begin, untold;
 		uint32_t times, why;
@@ -53,21 +57,24 @@ struct recorder {
 
 extern __thread struct recorder recorder __attribute__((tls_model("initial-exec")));
 
-/* Generations of a thread that differ from any process's, even from the 0 of a wiped page. */
+/* Generations of a thread that no process has, not even one whose page was wiped to 0. */
 #define RECORD_NO_RING (UINT32_MAX - 1)
-#define RECORD_VFORKED (UINT32_MAX - 3) /* a child may be running in its place (vfork.h) */
+#define RECORD_VFORKED (UINT32_MAX - 3) /* a child may run in its place (vfork.h) */
 
 extern _Atomic uint32_t record_clock __attribute__((visibility("hidden"))); /* enum clock_kind */
 
 /*
- * The process ends immediately: publish held events, and forget the event that was being written.
+ * The process ends immediately: publish held events, and discard the event that was being written.
  */
 void record_abandon(void);
 
-/* The slow path to a ring: join the session, create the ring. False: do not record. start.c. */
+/*
+ * The slow path to a ring: join the session, create the ring. False: do not record. Defined in
+ * start.c.
+ */
 CALLBACK(bool, record_start, (void));
 
-/* Was @writer, a frame of a verb of this thread, left by a jump? stack.c. */
+/* Was the verb with frame @writer left by a jump? Defined in stack.c. */
 CALLBACK(bool, record_is_left, (const void *writer));
 
 static inline bool record_ready(void)
@@ -85,35 +92,38 @@ static inline uint64_t record_ticks(void)
 }
 
 /*
- * Is there space for @bytes after the held events? Waits for it, if the session says so; false: the
- * event is dropped and counted. recorder.writing is set before, and after it if true; signal
- * handlers may write meanwhile.
+ * Is there space for @bytes after the held events? If the session requires it, wait for space.
+ * False: the event is dropped and counted. recorder.writing is set before the call, and after it if
+ * it returns true; in between, signal handlers may write.
  */
 bool record_room(size_t bytes);
 
 /*
- * An event is being written. False: this is a signal handler that interrupted the writing, and its
- * event is dropped and counted. True: the writer was left by a longjmp(), and its event is
- * discarded.
+ * An event is already being written. False: this is a signal handler that has interrupted the
+ * writing; its own event is dropped and counted. True: a longjmp() has left the writer, whose event
+ * is discarded.
  */
 bool record_take_over(void);
 
 /*
- * An event is held, and a verb with @frame begins: publish it if its own verb is not running any
- * more.
+ * A verb with @frame begins while an event is held: publish the held event if its verb is not
+ * running any more.
  */
 void record_end_hold(const void *frame);
 
 /* Wake the collector, if it sleeps. */
 void record_wake(void);
 
-/* Count an event that does not fit; or that of a signal handler that interrupted another event. */
+/*
+ * Count an event that does not fit; record_drop_nested(): an event of a signal handler that
+ * interrupted another event.
+ */
 void record_drop(void);
 void record_drop_nested(void);
 
 /*
- * Space for an event of at most @bytes; NULL: it is dropped, and counted. record_commit() or
- * record_hold() must follow.
+ * Reserve space for an event of at most @bytes. NULL: the event is dropped and counted.
+ * record_commit() or record_hold() must follow.
  */
 static inline void *record_reserve(size_t bytes)
 {
@@ -122,14 +132,15 @@ static inline void *record_reserve(size_t bytes)
 
 	if (__builtin_expect(recorder.writing != NULL, 0) && !record_take_over())
 		return NULL;
-	/* from now on no signal handler takes the same space */
+	/* from now on no signal handler uses the same space */
 	recorder.writing = __builtin_frame_address(0);
 	atomic_signal_fence(memory_order_seq_cst);
 	at = recorder.ring.reserved + recorder.held;
 	if (__builtin_expect(at + bytes > recorder.ring.limit, 0)) {
 		if (!record_room(bytes))
 			return NULL;
-		at = recorder.ring.reserved + recorder.held; /* it may have been published */
+		/* record_room() may have published held events */
+		at = recorder.ring.reserved + recorder.held;
 	}
 	event = recorder.ring.data + (at & recorder.ring.mask);
 	ring_fetch_ahead(event);
@@ -153,7 +164,7 @@ static inline const void *record_set_writing(const void *frame)
 /* Pass newly published events to the tap. */
 void record_tap(void);
 
-/* An event inside a held one is published with it, not before. */
+/* Commit an event after a held event: it is published with the held one, not before. */
 static inline void record_commit_held(struct event_head *event, size_t bytes)
 {
 	ring_number(&recorder.ring, event, bytes / 8);
@@ -173,8 +184,8 @@ static inline void record_commit(struct event_head *event, size_t words)
 }
 
 /*
- * Publish all held events, finished or not. An event of a signal handler between the steps would
- * have no place: it is dropped and counted.
+ * Publish all held events, finished or not. An event of a signal handler between the steps is
+ * dropped and counted.
  */
 static inline void record_publish(void)
 {
@@ -191,16 +202,17 @@ static inline void record_publish(void)
 		record_tap();
 }
 
-/* An event whose verb is still running. */
+/* A held event: its verb is still running. */
 struct hold {
-	uint32_t holds; /* recorder.holds at the time */
-	bool outer;     /* nothing was held before it */
+	uint32_t holds; /* value of recorder.holds when it was held */
+	bool outer;     /* no other event was held before it */
 };
 
 /*
- * Give @event its place and number, but do not publish it yet: the verb is still to be called, and
- * verbs called meanwhile (by a signal handler) come after it. @frame is the verb's: a hold whose
- * frame does not exist any more, as after a longjmp out of the verb, is over.
+ * Give @event its position and number, but do not publish it yet: its verb is called after this,
+ * and events of verbs that a signal handler calls meanwhile follow it. @frame is the frame of the
+ * verb: if it does not exist any more, because of a longjmp() out of the verb, the event is not
+ * held any more.
  */
 static inline struct hold record_hold(struct event_head *event, size_t bytes, const void *frame)
 {
@@ -212,15 +224,15 @@ static inline struct hold record_hold(struct event_head *event, size_t bytes, co
 	if (hold.outer)
 		recorder.hold_frame = frame;
 	record_commit_held(event, bytes);
-	/* a signal handler of this thread finds the place taken */
+	/* from here on, a signal handler of this thread writes after this event */
 	atomic_signal_fence(memory_order_seq_cst);
 	recorder.writing = NULL;
 	return hold;
 }
 
 /*
- * May the event still be written to? Not if the ring was full meanwhile, or now belongs to the
- * parent.
+ * May the event still be changed? Not if it was published because the ring was full, or if it
+ * belongs to the parent.
  */
 static inline bool record_held(struct hold hold)
 {
@@ -235,8 +247,8 @@ static inline void record_release(struct hold hold)
 }
 
 /*
- * The flags of an event at this moment. If the frame of the outer verb is below, that verb was left
- * by a jump.
+ * The flags of an event that is written now. If the frame of the outer verb is below this one, a
+ * jump has left that verb.
  */
 static inline uint8_t record_flags(void)
 {
@@ -252,15 +264,15 @@ static inline void record_head(struct event_head *head, enum event_type type, ui
 	head->ticks = ticks;
 }
 
-/* Report something that is done but not recorded. */
+/* Report an operation that is not recorded. */
 void record_blind(enum event_blind_what what, const void *object);
 
 /* Write the result of fork @seq: the child @pid, or an error. */
 void record_spawned(uint32_t seq, pid_t pid, int error);
 
 /*
- * Requests may be posted or polled without being seen: the outstanding ones are not known from now
- * on (payload.h).
+ * With @unseen, requests may be posted or polled unseen: from now on, outstanding requests are not
+ * known (payload.h).
  */
 void record_set_unseen(bool unseen);
 bool record_has_unseen(void);

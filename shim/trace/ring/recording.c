@@ -1,12 +1,12 @@
 /*
  * This process's recording
  *
- * 	generation page:  N while recording; wiped to 0 in a forked child
- * 	                  (MADV_WIPEONFORK); RECORDING_OFF when recording has ended
- * 	recorder:         a thread's ring, with the generation in which it was created
+ *	generation page:  N while recording; wiped to 0 in a forked child
+ *	                  (MADV_WIPEONFORK); RECORDING_OFF when recording has ended
+ *	recorder:         a thread's ring, with the generation in which it was created
  *
- * Equal numbers: record. Otherwise record_start finds out why. So one load distinguishes a child
- * from its parent, and "off" costs the same as "on".
+ * If both numbers are equal, a verb is recorded. Otherwise record_start finds out why they differ.
+ * So one load distinguishes a child from its parent, and "off" costs the same as "on".
  *
  * Not here: how a process joins a session (join.c).
  */
@@ -31,7 +31,7 @@ static uint32_t last_generation;
 static atomic_bool over;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct quiet locked; /* signals of the thread that holds the lock */
+static struct quiet locked; /* signal state of the thread that holds the lock */
 static __thread bool holds __attribute__((tls_model("initial-exec")));
 static __thread unsigned int nested __attribute__((tls_model("initial-exec")));
 
@@ -89,22 +89,20 @@ bool recording_is_over(void)
 void recording_forked(void)
 {
 	if (generation_page && *generation_page != RECORDING_OFF)
-		*generation_page = 0; /* if the kernel did not wipe it */
+		*generation_page = 0; /* in case the kernel did not wipe it */
 }
 
 void recording_lock(void)
 {
 	struct quiet quiet;
 
-	/*
-	 * a signal handler of this thread, which could not be blocked because of a filter
-	 * (permit.h)
-	 */
+	/* this is a signal handler, which could not be blocked because of a filter (permit.h) */
 	if (holds && !locked.masked) {
 		nested++;
 		return;
 	}
-	quiet_begin(&quiet); /* a verb of a signal handler would wait for its own thread */
+	/* a verb of a signal handler would wait for the lock of its own thread */
+	quiet_begin(&quiet);
 	pthread_mutex_lock(&lock);
 	locked = quiet;
 	holds = true;

@@ -9,7 +9,7 @@
 
 #include "core/wire/session.h"
 
-/* The session of this process, once it has joined one. */
+/* The session of this process, after it has joined one. */
 extern struct session recording_session;
 
 /* Generation of a process that is not recorded, and will not be. */
@@ -17,7 +17,7 @@ extern struct session recording_session;
 
 /*
  * Generation of the process: 0 in a child after fork (the page is wiped), so that it differs from
- * all threads' numbers and record_start is called.
+ * the generation of every thread, and record_start is called.
  */
 extern _Atomic(_Atomic uint32_t *) recording_page __attribute__((visibility("hidden")));
 
@@ -33,32 +33,31 @@ static inline bool recording_is_off(void)
 	return __builtin_expect(recording_generation() == RECORDING_OFF, 0);
 }
 
-/* Is the process recorded now? Not before its first verb, nor in a child before its own. */
+/* Is the process recorded now? False before its first verb, also in a child. */
 bool recording_is_on(void);
 
 /*
- * Create the page that distinguishes a child from its parent; once in an image. Returns 0 or
- * -errno.
+ * Create the page that distinguishes a child from its parent; once per image. Returns 0 or -errno.
  */
 int recording_make_page(void);
 bool recording_has_page(void);
 
-/* A new generation begins: this process is recorded from now on. */
+/* Begin a new generation: from now on this process is recorded. */
 void recording_begin(void);
 
 /* After recording_end(): the next verb tries to join a session again. */
 void recording_reset(void);
 
-/* Recording has ended for this process; other threads notice it. */
+/* Recording of this process has ended; other threads notice this. */
 void recording_end(void);
 bool recording_is_over(void);
 
-/* In a child of fork(): it has to join again. */
+/* In a child of fork(): it must join again. */
 void recording_forked(void);
 
 /*
- * The recorder's only lock, not for the fast path. It blocks signals and cancellation, and is held
- * over fork, so that it is free in a child.
+ * The recorder's only lock, which the fast path does not take. It blocks signals and cancellation,
+ * and is held during a fork, so that it can be released in the child.
  */
 void recording_lock(void);
 bool recording_trylock(void);

@@ -1,17 +1,17 @@
 /*
  * The rings of this process
  *
- * 	thread begins --> rings_take(), else rings_make()
- * 	thread ends   --> rings_give(): the ring stays mapped for the next thread
+ *	thread begins --> rings_take(), else rings_make()
+ *	thread ends   --> rings_give(): the ring stays mapped for the next thread
  *
- * So a program of many short threads creates only as many files as it has threads at one time. The
- * counters of the previous thread stay in the head until the next one has written EVENT_THREAD,
- * which reports the new owner.
+ * So a program with many short threads creates only as many files as it has threads at the same
+ * time. The counters of the previous thread stay in the head until the next thread has written
+ * EVENT_THREAD, which reports the new owner.
  *
  * A ring begins narrow and is extended with use (wait.c), as long as all rings of the process
- * together stay within its budget. A part of the budget is reserved for narrow rings, or a few busy
- * threads would leave nothing for later ones. The share of a closed ring is returned when the
- * collector has read it.
+ * together stay within its budget. A part of the budget is reserved for narrow rings, so that a few
+ * busy threads do not use all of it. The share of a closed ring is returned when the collector has
+ * read it.
  *
  * With a tap, rings are not reused: the tap identifies threads by their rings.
  */
@@ -29,32 +29,33 @@
 #include "shim/trace/ring/record.h"
 
 enum {
-	WAITING = 64,      /* most rings without a thread */
-	CLOSED_FEW = 64,   /* fewer are not checked */
+	WAITING = 64,      /* maximum number of rings without a thread */
+	CLOSED_FEW = 64,   /* fewer closed rings are not checked */
 	FIRST_RINGS = 2,   /* 1/FIRST_RINGS of the budget is reserved for narrow rings */
-	CHUNK = 256 << 10, /* bytes of slots at a time */
-	TRIES = 16,        /* numbers */
-	ASIDE = 32,        /* rings, for a process that changes its user */
+	CHUNK = 256 << 10, /* bytes of slots that are allocated at a time */
+	TRIES = 16,        /* ring numbers that are tried */
+	ASIDE = 32,        /* rings for a process that changes its user */
 };
 
 /*
- * CLOSED: no thread has the ring, but the collector may not have read it yet.
- * ASIDE_RING: never used; children have it, too, and the first process that takes it owns it.
+ * CLOSED: no thread has the ring, but the collector may not have read it yet. ASIDE_RING: never
+ * used; children inherit it, and the first process that takes it owns it.
  */
 enum use { FREE, WAITS, USED, CLOSED, ASIDE_RING };
 
 struct slot {
-	struct ring ring;  /* complete while it is free; only head and mask while in use */
-	struct ring *live; /* the thread's, while in use */
+	/* complete while the ring is free; while it is in use, only head and mask */
+	struct ring ring;
+	struct ring *live; /* the ring of the thread that uses it */
 	enum use use;
 	struct slot *next;
 };
 
-static struct slot *slots; /* all there are */
+static struct slot *slots; /* list of all slots */
 static unsigned int waiting, closed, closed_much = CLOSED_FEW;
-static uint64_t image; /* when this image of the process joined, in ticks */
+static uint64_t image; /* ticks when this image of the process joined */
 static uint64_t budget;
-static _Atomic uint64_t charged; /* bytes of it in use */
+static _Atomic uint64_t charged; /* bytes of the budget that are in use */
 
 static uint64_t choose_budget(const struct session_page *page)
 {
@@ -71,7 +72,7 @@ void rings_begin(const struct session *session, uint64_t begun)
 	for (struct slot *slot = slots; slot; slot = slot->next) {
 		if (slot->use == WAITS || slot->use == CLOSED)
 			ring_close(&slot->ring);
-		slot->ring.charged = 0; /* charged to another process's budget */
+		slot->ring.charged = 0; /* charged to the budget of another process */
 		if (slot->use != ASIDE_RING)
 			slot->use = FREE;
 	}
@@ -92,7 +93,7 @@ static bool charge_budget(uint64_t bytes, uint64_t most)
 
 /*
  * Count a withheld ring or growth in the shared page, for the final report. The budget is written
- * only if it is smaller than the one there.
+ * only if it is smaller than the value in the page.
  */
 static void report_withheld(struct session_page *page, _Atomic uint32_t *count)
 {
@@ -120,7 +121,7 @@ static struct slot *find_head(const struct ring_head *head)
 	return NULL;
 }
 
-/* Free the rings that the collector has read completely: their files are removed. */
+/* Unmap the closed rings that the collector has read completely; it removes their files. */
 static void forget_read(void)
 {
 	for (struct slot *slot = slots; slot && permit_has(NEED_END); slot = slot->next) {
@@ -229,7 +230,10 @@ static int make_numbered(struct session *session, uint32_t index, struct ring *r
 	return err;
 }
 
-/* Try further numbers: one can be in use only if the shared count of numbers was overwritten. */
+/*
+ * Create a ring; try further numbers if one is in use, which can happen only if the shared count
+ * was overwritten.
+ */
 static int make_ring(struct session *session, struct ring *ret_ring)
 {
 	int err = -EEXIST;
@@ -269,7 +273,10 @@ void rings_set_aside(struct session *session)
 	}
 }
 
-/* The file of a ring set aside belongs to the process's former user. False: no ring is left. */
+/*
+ * Take a ring that was set aside, whose file belongs to the process's former user. False: no such
+ * ring is left.
+ */
 static bool take_aside_ring(struct ring *ret_ring)
 {
 	const uint32_t me = (uint32_t)gettid();
@@ -281,7 +288,7 @@ static bool take_aside_ring(struct ring *ret_ring)
 
 		if (slot->use != ASIDE_RING)
 			continue;
-		/* the head is shared with parent and children, which have it in their lists, too */
+		/* parent and children have the ring in their lists, too: the head decides */
 		taken = atomic_compare_exchange_strong(&slot->ring.head->owner, &nobody, me);
 		slot->use = taken ? USED : FREE;
 		slot->live = ret_ring;
@@ -299,7 +306,7 @@ static bool take_aside_ring(struct ring *ret_ring)
 	return true;
 }
 
-/* Parts that the reader has left by now are not charged any more. */
+/* Areas that the reader has left by now are not charged any more. */
 int rings_widen(struct session *session, struct ring *ring, bool must)
 {
 	const uint64_t has = ring_footprint(ring), wants = has + ring_next_area_bytes(ring);
@@ -316,7 +323,7 @@ int rings_widen(struct session *session, struct ring *ring, bool must)
 	}
 	session_ring_name(ring->head->index, name);
 	quiet_begin(&quiet);            /* a signal would interrupt posix_fallocate() */
-	at = session_open_dir(session); /* fails if the user or root directory has changed */
+	at = session_open_dir(session); /* fails after a change of the user or the root directory */
 	err = ring_widen(ring, at, name);
 	if (at >= 0)
 		close(at);
@@ -327,7 +334,7 @@ int rings_widen(struct session *session, struct ring *ring, bool must)
 	return err;
 }
 
-/* For the final report: the directory belongs to the user that this process had before. */
+/* Count for the final report that the directory belongs to the former user of this process. */
 static void report_foreign(struct session_page *page)
 {
 	atomic_store(&page->stranger, (uint32_t)geteuid() + 1);
@@ -364,7 +371,7 @@ int rings_make(struct session *session, struct ring *ret_ring)
 	return 0;
 }
 
-/* Truncate the unused part of the ring's file; the file itself stays for the collector. */
+/* Truncate the unused part of the ring's file; the file remains for the collector. */
 static void trim_ring(struct session *session, struct ring *ring)
 {
 	uint64_t tail = atomic_load_explicit(&ring->head->tail, memory_order_relaxed);
@@ -383,12 +390,12 @@ static void trim_ring(struct session *session, struct ring *ring)
 	session_give_back(session, first + 2 * ring->head->bytes - tail);
 }
 
-/* No thread will write to the ring again. */
+/* Close a ring: no thread will write to it again. */
 static void close_ring(struct session *session, struct slot *slot, struct ring *ring,
 		       uint64_t ticks)
 {
 	trim_ring(session, ring);
-	/* pairs with the load in feed_ended(): all events are committed before it */
+	/* pairs with the load in feed_ended(): all events were committed before */
 	atomic_store_explicit(&ring->head->closed, ticks, memory_order_release);
 	if (!permit_has(NEED_END))
 		return;
@@ -416,8 +423,8 @@ void rings_give(struct session *session, struct ring *ring, uint64_t ticks, bool
 	if (slot && slot->use == WAITS) {
 		waiting++;
 		/*
-		 * pairs with the load in find_gone_threads(): the thread is not regarded as
-		 * vanished
+		 * pairs with the load in find_gone_threads(), which must not take the thread for a
+		 * vanished one
 		 */
 		atomic_store_explicit(&ring->head->idle, 1, memory_order_release);
 	} else {
@@ -484,7 +491,10 @@ static void report_end_to_tap(struct ring_head *head, void *unused)
 	tap_get()->end(head, &recording_session.page->clock);
 }
 
-/* Does not wait for the lock: exit() in a signal handler may have interrupted its holder. */
+/*
+ * Does not wait for the lock: exit() in a signal handler may have interrupted the thread that holds
+ * it.
+ */
 void verbatim_tap_end(void)
 {
 	if (!recording_generation() || !recording_trylock())

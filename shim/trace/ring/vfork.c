@@ -1,8 +1,8 @@
 /*
- * Children that run in their parent's memory, in place of one of its threads
+ * Children that run in their parent's memory, instead of one of its threads
  *
- * Until the child has ended or executed another program, the thread's ring has no owner: parent and
- * child are distinguished by their pid when they call a verb.
+ * Until the child has ended or executed another program, the thread's ring has no owner: when the
+ * thread or the child calls a verb, the pid shows which of them it is.
  *
  * Not here: the functions that create such children (spawn.c).
  */
@@ -13,7 +13,7 @@
 
 void vfork_begin(uint32_t seq)
 {
-	/* a running verb needs its ring at its end: a child created inside it is not noticed */
+	/* not for a child created inside a verb: the verb needs its ring when it returns */
 	if (!recording_is_on() || recorder.generation != recording_generation() || recorder.depth ||
 	    recorder.held)
 		return;
@@ -28,7 +28,7 @@ bool vfork_is_child(void)
 	       (pid_t)recorder.ring.head->pid != permit_pid();
 }
 
-/* The child's verbs are not recorded; an event in its parent's ring reports that. */
+/* Report the verbs of a child, which are not recorded, by an event in its parent's ring. */
 static void report_vfork(void)
 {
 	pid_t me = permit_pid();

@@ -1,28 +1,28 @@
 #pragma once
 /*
- * Children that run in their parent's memory, in place of one of its threads.
+ * Children that run in their parent's memory, instead of one of its threads.
  */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 /*
- * This thread is about to create such a child, with number @seq: verbs until the child's end may be
- * the child's.
+ * This thread will create such a child by fork @seq: verbs until the child's end may be the
+ * child's.
  */
 void vfork_begin(uint32_t seq);
 
-/* Is this such a child? Any thread, also if nothing is recorded. */
+/* Is the caller such a child? Any thread, also if nothing is recorded. */
 bool vfork_is_child(void);
 
-/* Such a child executes another program: written into its parent's ring. */
+/* Such a child executes another program: record this in its parent's ring. */
 void vfork_exec(pid_t pid);
 
 /*
- * A child shares this memory and runs concurrently with this thread: they cannot be distinguished.
- * Returns true if the thread is not recorded any more.
+ * A child shares this memory and runs concurrently with this thread: their verbs cannot be
+ * distinguished. Returns true if the thread is not recorded any more.
  */
 bool vfork_share(pid_t child);
 
-/* Does this thread own the ring again? */
+/* Does this thread have its ring again? */
 bool vfork_is_over(void);

@@ -2,10 +2,10 @@
  * A full ring: it is extended, or the thread waits or drops the event
  *
  * A ring should hold all events that its thread writes while the collector sleeps. So it is
- * extended when it is full, and also when it was filled once in less time than the collector
- * sleeps: else its thread would have to wake the collector again and again.
+ * extended when it is full, and also when it was filled in less time than the collector may sleep:
+ * otherwise its thread would wake the collector again and again.
  *
- * Held events are published first, or the reader could not free their space.
+ * Held events are published first, since the reader cannot free their space otherwise.
  *
  * The waiting time is recorded as an event, written when there is space again, since it distorts
  * the program's times.
@@ -22,20 +22,24 @@
 #include "shim/trace/ring/rings.h"
 
 enum {
-	WAIT_NS = 50 * 1000,         /* doubled each time */
-	WAIT_MOST_NS = 12800 * 1000, /* leaves the collector a processor among many threads */
-	WAIT_LEAST_NS = 1000,        /* shorter ones are not counted */
-	LOOK_NS = 100 * 1000 * 1000, /* between checks whether the collector is alive */
-	LAP_NS = 250 * 1000 * 1000,  /* the collector's longest sleep while there are rings */
+	WAIT_NS = 50 * 1000, /* first pause; doubled each time */
+	/* longest pause: with many waiting threads, the collector still gets a processor */
+	WAIT_MOST_NS = 12800 * 1000,
+	WAIT_LEAST_NS = 1000,        /* shorter waits are not counted */
+	LOOK_NS = 100 * 1000 * 1000, /* time between checks of whether the collector is alive */
+	LAP_NS = 250 * 1000 * 1000,  /* longest sleep of the collector while there are rings */
 };
 
 void record_wake(void)
 {
-	if (permit_has(NEED_WAKE)) /* else it wakes by a time-out */
+	if (permit_has(NEED_WAKE)) /* otherwise the collector wakes by its time limit */
 		session_wake(&recording_session);
 }
 
-/* Reads /proc with open() and read(), which are cancellation points; a verb must not be one. */
+/*
+ * Is the collector dead? It reads /proc by open() and read(), which are cancellation points; but a
+ * verb must not be one.
+ */
 static bool collector_died(void)
 {
 	struct session_page *page = recording_session.page;
@@ -43,7 +47,7 @@ static bool collector_died(void)
 	int cancel;
 
 	if (!permit_has(NEED_LOOK))
-		return false; /* --max-wait ends it */
+		return false; /* --max-wait ends the wait */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	alive = session_has_collector(page);
 	pthread_setcancelstate(cancel, &cancel);
@@ -81,9 +85,9 @@ static int extend_ring(struct ring *ring)
 }
 
 /*
- * The ring is not read meanwhile, so its file is extended, with all signals blocked, since one
- * would interrupt posix_fallocate(). After a failure it is not tried again: that would cost a
- * system call for each event.
+ * Extend the file of a ring that is not read during the recording. All signals are blocked, since a
+ * signal would interrupt posix_fallocate(). After a failure this is not tried again, which would
+ * cost a system call for each event.
  */
 static bool grow_ring(void)
 {
@@ -108,7 +112,7 @@ static void start_lap_clock(void)
 	recorder.lap_ticks = record_ticks();
 }
 
-/* Called if nothing is held, or everything is published. */
+/* Continue in a larger area. Called when no event is held, or all are published. */
 static bool widen_ring(bool must)
 {
 	int err;
@@ -122,7 +126,7 @@ static bool widen_ring(bool must)
 	return !err;
 }
 
-/* Was the ring filled once more, in less time than the collector may sleep? */
+/* Was the ring filled in less time than the collector may sleep? */
 static bool lap_was_fast(void)
 {
 	const struct clock *clock = &recording_session.page->clock;
@@ -135,11 +139,11 @@ static bool lap_was_fast(void)
 	return clock_ns(clock, recorder.lap_ticks) - clock_ns(clock, before) < LAP_NS;
 }
 
-/* A thread that waits for the collector. */
+/* State of a thread that waits for the collector. */
 struct patience {
-	uint64_t pause;     /* ns, the next */
-	uint64_t looked_at; /* CLOCK_MONOTONIC */
-	uint64_t seen_at;   /* the same, at the last sign of progress of the collector */
+	uint64_t pause;     /* next pause, ns */
+	uint64_t looked_at; /* time of the last check of the collector, CLOCK_MONOTONIC, ns */
+	uint64_t seen_at;   /* time of the last progress of the collector */
 	uint64_t head, time;
 	uint32_t rounds;
 };
@@ -158,8 +162,8 @@ static void init_patience(struct patience *p)
 
 /*
  * Does the collector make progress? Either this ring has fewer unread events, or the collector is
- * busy with other rings or the disk, which uses processor time. A collector that iterates over all
- * rings without reading this one makes no progress.
+ * busy with other rings or the disk, which uses processor time. If the collector has visited all
+ * rings without reading this one, it makes none.
  */
 static bool has_reader_progress(struct patience *p)
 {
@@ -180,7 +184,10 @@ static bool has_reader_progress(struct patience *p)
 	return sees;
 }
 
-/* False: the collector is dead, or has made no progress for as long as a thread may wait. */
+/*
+ * May the thread wait any longer? False: the collector is dead, or made no progress for the time
+ * that a thread may wait.
+ */
 static bool check_reader(struct patience *p)
 {
 	uint64_t now = clock_monotonic();
@@ -201,8 +208,8 @@ static bool check_reader(struct patience *p)
 }
 
 /*
- * Wait for the collector to free space. A thread whose wait timed out does not wait again before
- * the collector has read something.
+ * Wait for the collector to free space. After a time-out, the thread does not wait again until the
+ * collector has read something.
  */
 static bool wait_for_room(size_t bytes)
 {
@@ -228,7 +235,10 @@ static bool wait_for_room(size_t bytes)
 	return room;
 }
 
-/* An event that is longer than the whole ring gets an extended ring, regardless of the budget. */
+/*
+ * Wait for space. For an event that is longer than the whole ring, the ring is extended, regardless
+ * of the budget.
+ */
 static bool wait_for_bytes(size_t bytes, bool *ret_waited)
 {
 	struct ring *ring = &recorder.ring;
@@ -249,7 +259,7 @@ static bool wait_for_bytes(size_t bytes, bool *ret_waited)
 
 /*
  * The thread has waited since @begin. Waits of a signal handler in between are counted separately;
- * recorder.waits.ticks was @before at the beginning.
+ * @before: recorder.waits.ticks at @begin.
  */
 static void count_wait(uint64_t begin, uint64_t before, enum event_waited_why why)
 {
@@ -269,7 +279,7 @@ static void count_wait(uint64_t begin, uint64_t before, enum event_waited_why wh
 
 /*
  * Write the event about waits, before the event of @bytes that did not fit. Not if the thread has
- * just got its ring: the first event must identify its owner.
+ * just got its ring, whose first event must identify its owner.
  */
 static void report_waits(size_t bytes)
 {
@@ -308,7 +318,10 @@ static bool wait_or_grow(size_t bytes)
 	return room;
 }
 
-/* Also called each time a part of the ring was filled, to wake a sleeping collector in time. */
+/*
+ * Also called each time when a part of the ring was filled, to wake a sleeping collector early
+ * enough.
+ */
 bool record_room(size_t bytes)
 {
 	if (!ring_room(&recorder.ring, recorder.held + bytes))

@@ -5,26 +5,26 @@
  * the global scope of a C++ program would replace those of libgcc. Operations that are forbidden in
  * a verb, and their workarounds:
  *
- * 	dl_iterate_phdr()   libunwind calls it to find the file of an address. It takes
- * 			    the loader's lock, and a thread that holds the lock may
- * 			    wait for this one. libunwind's pointer to the function is
- * 			    replaced by ours, which needs no lock (locate.h)
- * 	malloc()            the first unwinding in a thread allocates memory, and a
- * 			    signal handler may have interrupted malloc() itself:
- * 			    libunwind is not used until a stack shows that none has
- * 	its cache           what it has found for an address is never forgotten. When
- * 			    another file is mapped in place of an unloaded one,
- * 			    libunwind is not used any more
- * 	its locks           a child of fork() inherits their state: if another thread
- * 			    was inside libunwind, it is not used in the child
- * 	its pipe            after a frame without unwind information it guesses, and
- * 			    tests whether an address can be read by writing a byte
- * 			    from there into a pipe, created at the first unwinding.
- * 			    A program that closes all descriptors may then have files
- * 			    of its own with these numbers. So libunwind's pointers to
- * 			    read() and syscall(), which it writes with, are replaced
- * 			    by functions that check the descriptors, and unwinding
- * 			    fails if they are not the pipe's
+ *	dl_iterate_phdr()   libunwind calls it to find the file of an address. It takes
+ *			    the loader's lock, and a thread that holds the lock may
+ *			    wait for this one. libunwind's pointer to the function is
+ *			    replaced by ours, which needs no lock (locate.h)
+ *	malloc()            the first unwinding in a thread allocates memory, and a
+ *			    signal handler may have interrupted malloc(): libunwind is
+ *			    not used until a stack shows that this is not the case
+ *	its cache           it never forgets what it has found for an address. When
+ *			    another file is mapped where one was unloaded, libunwind
+ *			    is not used any more
+ *	its locks           a child of fork() inherits their state: if another thread
+ *			    was inside libunwind, it is not used in the child
+ *	its pipe            after a frame without unwind information it guesses, and
+ *			    tests whether an address can be read by writing a byte
+ *			    from there into a pipe, created at the first unwinding.
+ *			    A program that closes all descriptors may then have files
+ *			    of its own with these descriptors. So libunwind's pointers to
+ *			    read() and syscall(), by which it writes, are replaced
+ *			    by functions that check the descriptors, and unwinding
+ *			    fails if they are not the pipe's
  */
 #include "shim/trace/stack/libunwind.h"
 
@@ -55,18 +55,18 @@ typedef void any_fn(void);
 
 static backtrace_fn *loaded;
 static _Atomic(backtrace_fn *) usable;
-static atomic_uint walkers; /* threads inside libunwind */
-static bool shared;         /* others were inside it when the last fork began */
+static atomic_uint walkers; /* number of threads inside libunwind */
+static bool shared;         /* other threads were inside it when the last fork began */
 
 static __thread bool warm __attribute__((tls_model("initial-exec")));
 static __thread uint32_t walking __attribute__((tls_model("initial-exec")));
-/* has the pipe been lost during this unwinding? */
+/* the pipe was lost during this unwinding */
 static __thread bool lost __attribute__((tls_model("initial-exec")));
 
 static struct {
 	int ends[2];
 	bool known;
-	struct stat stat; /* of both */
+	struct stat stat; /* of both ends */
 } probe;                  /* libunwind's pipe */
 
 static bool is_probe(int fd)
@@ -76,7 +76,7 @@ static bool is_probe(int fd)
 	return !fstat(fd, &st) && st.st_ino == probe.stat.st_ino && st.st_dev == probe.stat.st_dev;
 }
 
-/* May libunwind use @fd? Not if it was one of the pipe's, and the pipe does not exist any more. */
+/* May libunwind use @fd? Not if it was an end of the pipe, and the pipe does not exist any more. */
 static bool may_use_fd(int fd)
 {
 	if (!walking || !probe.known || (fd != probe.ends[0] && fd != probe.ends[1]))
@@ -85,7 +85,7 @@ static bool may_use_fd(int fd)
 	return !lost;
 }
 
-/* Replaces read() for libunwind. EAGAIN stands for an empty pipe. */
+/* Replaces read() for libunwind; returns EAGAIN, as for an empty pipe, if the pipe is lost. */
 static ssize_t read_probe(int fd, void *to, size_t bytes)
 {
 	if (may_use_fd(fd))
@@ -94,7 +94,10 @@ static ssize_t read_probe(int fd, void *to, size_t bytes)
 	return -1;
 }
 
-/* Replaces syscall() for libunwind. EFAULT stands for an address that cannot be read. */
+/*
+ * Replaces syscall() for libunwind; returns EFAULT, as for an unreadable address, if the pipe is
+ * lost.
+ */
 static long call_kernel(long number, long a, long b, long c, long d, long e, long f)
 {
 	if (number != SYS_write || may_use_fd((int)a))
@@ -103,7 +106,10 @@ static long call_kernel(long number, long a, long b, long c, long d, long e, lon
 	return -1;
 }
 
-/* Unwind. During a fork no thread may enter, since the child would not know of it: returns -1. */
+/*
+ * Unwind. Returns -1 during a fork: then no thread may enter libunwind, since the child would not
+ * notice it.
+ */
 static int unwind_frames(backtrace_fn *take, void **frames, int max)
 {
 	int n = -1;
@@ -112,7 +118,7 @@ static int unwind_frames(backtrace_fn *take, void **frames, int max)
 	/* pairs with the load in libunwind_fork() */
 	atomic_fetch_add(&walkers, 1);
 	if (!forks_is_forking()) {
-		VALGRIND_DISABLE_ERROR_REPORTING; /* words on a stack need not be initialized */
+		VALGRIND_DISABLE_ERROR_REPORTING; /* words on a stack may be uninitialized */
 		n = take(frames, max);
 		VALGRIND_ENABLE_ERROR_REPORTING;
 	}
@@ -163,20 +169,20 @@ void libunwind_forked(void)
 }
 
 /*
- * Replaces dl_iterate_phdr() for libunwind, which only ever searches for the file of one address.
- * That address is the first member of @arg; libunwind_test() tests that.
+ * Replaces dl_iterate_phdr() for libunwind, which only searches for the file of one address. This
+ * address is the first member of @arg, as libunwind_test() checks.
  */
 static int iterate_modules(visit_fn *visit, void *arg)
 {
 	struct located found;
 
-	if (!walking) /* the program uses libunwind, too */
+	if (!walking) /* not from our unwinding: the program uses libunwind, too */
 		return dl_iterate_phdr(visit, arg);
 	return locate_object(*(void **)arg, &found) ? visit(&found.info, sizeof(found.info), arg)
 						    : 0;
 }
 
-/* Relocations, and the symbols that they refer to. */
+/* Relocations, and the symbols to which they refer. */
 struct relocations {
 	const ElfW(Rela) *list;
 	size_t bytes;
@@ -204,7 +210,7 @@ static struct relocations relocations_of(const struct link_map *map, ElfW(Sxword
 	return r;
 }
 
-/* The pointer of @map to a function of another library. */
+/* The pointer of @map to function @name of another library. */
 static void *pointer_to(const struct link_map *map, const struct relocations *r, const char *name)
 {
 	for (size_t i = 0; i < r->bytes / sizeof(*r->list); i++) {
@@ -216,7 +222,7 @@ static void *pointer_to(const struct link_map *map, const struct relocations *r,
 	return NULL;
 }
 
-/* Is the pointer read-only? The loader makes some read-only when it has set them. */
+/* Is the pointer read-only? The loader makes some pointers read-only after it has set them. */
 static bool is_sealed(const void *at)
 {
 	struct located found = { 0 };
@@ -232,7 +238,7 @@ static bool is_sealed(const void *at)
 	return false;
 }
 
-/* Replace @map's pointer to the function @name. */
+/* Replace @map's pointer to function @name. */
 static bool redirect_pointer(const struct link_map *map, const char *name, any_fn *ours)
 {
 	struct relocations calls = relocations_of(map, DT_JMPREL, DT_PLTRELSZ);
@@ -258,8 +264,8 @@ void libunwind_open(void)
 	struct link_map *map;
 
 	/*
-	 * at a thread's end libunwind frees its memory, with mutexes that ThreadSanitizer
-	 * interposes, which does not know the thread any more by then
+	 * not under ThreadSanitizer: at the end of a thread libunwind frees its memory using
+	 * mutexes, which ThreadSanitizer interposes although it does not know the thread any more
 	 */
 	if (dlsym(RTLD_DEFAULT, "__tsan_init"))
 		return;
@@ -271,8 +277,8 @@ void libunwind_open(void)
 }
 
 /*
- * The first unwinding of libunwind creates the pipe, which gets the same descriptors as a pipe
- * created now.
+ * Find libunwind's pipe. The first unwinding creates it, with the same descriptors as a pipe that
+ * is created and closed before.
  */
 static bool find_probe(void)
 {

@@ -8,22 +8,25 @@
 void libunwind_open(void);
 
 /*
- * Test that libunwind works as expected: @outer, @n are the callers of the caller, innermost first,
- * as found by libgcc. After that libunwind_unwind() may use it.
+ * Test that libunwind works as expected. @outer: the @n callers of the caller, innermost first, as
+ * found by libgcc. After that libunwind_unwind() may use it.
  */
 void libunwind_test(void *const *outer, int n);
 
-/* This thread may allocate memory now: let libunwind allocate its memory for the thread. */
+/* This thread may allocate memory now: let libunwind allocate what it needs for the thread. */
 void libunwind_warm_up(void);
 
-/* Return addresses as backtrace() gives them; -1: libunwind is not usable now or in this thread. */
+/*
+ * Return addresses in the form of backtrace(); -1: libunwind cannot be used now, or not in this
+ * thread.
+ */
 int libunwind_unwind(void **frames, int max);
 
 /* Do not use libunwind any more in this process: its cached data is wrong. */
 void libunwind_retire(void);
 
-/* Before a fork, if forks_is_forking() is true. */
+/* Called before a fork, when forks_is_forking() is true. */
 void libunwind_fork(void);
 
-/* In a forked child: retire it if another thread was inside it. */
+/* In a forked child: retire libunwind if another thread was inside it. */
 void libunwind_forked(void);

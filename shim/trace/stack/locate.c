@@ -1,8 +1,9 @@
 /*
  * The object file at an address
  *
- * glibc 2.35 and newer find it without the loader's lock. With an older glibc a verb may wait for a
- * thread that holds it (docs/ARCHITECTURE.md). LOCATE_BY_WALK selects the older way with any glibc.
+ * glibc 2.35 and newer find it without the loader's lock. With an older glibc, a verb may wait for
+ * a thread that holds this lock (docs/ARCHITECTURE.md). LOCATE_BY_WALK selects the older method
+ * with any glibc.
  */
 #include "shim/trace/stack/locate.h"
 

@@ -6,13 +6,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A file in the loader's current list. */
+/* A file that is currently in the loader's list. */
 struct located {
 	uintptr_t start, end;
 	struct dl_phdr_info info;
 };
 
-/* False: @address is in no file that the loader lists. */
+/* Find the file at @address. False: it is in no file of the loader's list. */
 bool locate_object(const void *address, struct located *found);
 
 /*

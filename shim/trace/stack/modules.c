@@ -1,16 +1,17 @@
 /*
  * The object files of this process, without the loader's lock
  *
- * A thread may hold that lock, in a constructor or in dl_iterate_phdr(), and wait for a thread that
- * calls a verb. So a verb never takes it. The file at an address can be found without it
- * (locate.c), and that is sufficient for a stack: an EVENT_MODULE is written when a file is first
- * seen on one.
+ * A thread may hold the loader's lock, in a constructor or in dl_iterate_phdr(), while it waits for
+ * a thread that calls a verb. So a verb never takes this lock. The file at an address can be found
+ * without it (locate.c), and that is sufficient for stacks: an EVENT_MODULE is written when a file
+ * is first found in a stack.
  *
- * 	table   start of a file -> the file last seen there
+ *	table   start of a file -> the file last seen there
  *
  * Another file may be mapped at the same address later, so each file gets a serial number, and a
- * stack has the highest one of its files. After an unload (dlclose() is interposed) each file is
- * checked once more: one with the same path and build id at the same address is still the same.
+ * stack has the highest serial number of its files. After an unload (dlclose() is interposed) each
+ * file is checked once more: if it has the same path and build id at the same address, it is still
+ * the same file.
  */
 #include "shim/trace/stack/modules.h"
 
@@ -28,7 +29,7 @@
 #include "shim/trace/stack/locate.h"
 
 enum {
-	MODULES = 4096, /* most known files; an entry of the table is never freed */
+	MODULES = 4096, /* maximum known files; an entry of the table is never freed */
 	PLACES = 2 * MODULES,
 	PATH_BYTES = 1024,
 	BUILD_ID = 32,
@@ -41,7 +42,7 @@ struct module {
 	uintptr_t start, end;
 	uint64_t what; /* hash of its path and build id */
 	uint32_t serial;
-	_Atomic uint32_t checked; /* modules_unloads() when it was last verified */
+	_Atomic uint32_t checked; /* value of modules_unloads() when the file was last checked */
 };
 
 static struct module list[MODULES];
@@ -61,7 +62,7 @@ OURS int dlclose(void *handle)
 	return ret;
 }
 
-/* A header may refer to notes that were not loaded, and cannot be read. */
+/* Is the note loaded? A header may refer to notes that were not loaded and cannot be read. */
 static bool is_loaded(const struct dl_phdr_info *info, const elf_phdr *note)
 {
 	for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -108,11 +109,12 @@ static size_t module_path(const struct dl_phdr_info *info, char *text)
 		memcpy(text, info->dlpi_name, n);
 		return n;
 	}
-	exe = readlink("/proc/self/exe", text, PATH_BYTES); /* the program itself has no name */
+	/* the name of the program itself is empty */
+	exe = readlink("/proc/self/exe", text, PATH_BYTES);
 	return exe > 0 ? (size_t)exe : 0;
 }
 
-/* False: it could not be written. */
+/* Write an EVENT_MODULE. False: it could not be written. */
 static bool write_module(const struct located *found, uint32_t serial)
 {
 	const elf_nhdr *note = find_build_id(&found->info);
@@ -153,7 +155,7 @@ static uint64_t hash_module(const struct located *found)
 	return note ? hash_bytes(hash, (const char *)(note + 1) + 4, note->n_descsz) : hash;
 }
 
-/* The entry of files that start at @start, or an empty one for it; NULL: all are in use. */
+/* The entry of files that start at @start, or an empty entry for it; NULL: all are in use. */
 static _Atomic(struct module *) *index_of(uintptr_t start)
 {
 	uint64_t hash = (uint64_t)start * 0x9e3779b97f4a7c15ull >> 32;
@@ -180,7 +182,7 @@ static bool overlaps_known_module(const struct located *found)
 	return false;
 }
 
-/* A file that cannot be stored is not written: it would be written with each stack. */
+/* Give up a file that cannot be stored: if it were written, it would be written with each stack. */
 static uint32_t give_up_module(const struct located *found)
 {
 	static atomic_bool told;
@@ -192,14 +194,14 @@ static uint32_t give_up_module(const struct located *found)
 
 /*
  * Write the event of a file, then add the file to the list, unless the event was lost. Two threads
- * may both do so at once: the two events are equal.
+ * may do this at the same time: their events are equal.
  */
 static uint32_t add_module(const struct located *found, uint64_t what, uint32_t now,
 			   _Atomic(struct module *) *at)
 {
 	uint32_t serial, i = atomic_load_explicit(&known, memory_order_relaxed);
 
-	if (recorder.writing) /* in a signal handler, whose events are lost */
+	if (recorder.writing) /* in a signal handler whose events are lost */
 		return atomic_load(&serials);
 	if (i >= MODULES || !at)
 		return give_up_module(found);
@@ -216,7 +218,7 @@ static uint32_t add_module(const struct located *found, uint64_t what, uint32_t 
 	return serial;
 }
 
-/* The serial number of the file that is mapped now; it is written if it is new. */
+/* The serial number of the file that is mapped now. A new file is also written. */
 static uint32_t note_module(const struct located *found, bool *replaced)
 {
 	uint32_t now = modules_unloads();
@@ -246,7 +248,7 @@ struct modules_seen modules_note_all(void *const *addresses, unsigned int n)
 		uint32_t serial;
 
 		if (address >= found.start && address < found.end)
-			continue; /* in the same file as the previous address */
+			continue; /* same file as for the previous address */
 		if (!locate_object(addresses[i], &found)) {
 			found = (struct located){ 0 };
 			continue;

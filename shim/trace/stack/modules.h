@@ -10,21 +10,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Write the files that the program was started with. */
+/* Write the files with which the program was started. */
 void modules_list(void);
 
-/* A new session begins, which has no files yet. No other thread may take a stack. */
+/* A new session begins, to which no file was written yet. No other thread may take a stack. */
 void modules_forget(void);
 
 struct modules_seen {
-	uint32_t serial; /* of the newest file: identifies the file together with an address */
-	bool replaced;   /* one of the files is where another file was before */
+	uint32_t serial; /* of the newest file; together with an address it identifies a file */
+	bool replaced;   /* one of the files is mapped where another file was before */
 };
 
-/* Write the files of those @n addresses that are not known yet. */
+/* Write those files of the @n addresses that are not known yet. */
 struct modules_seen modules_note_all(void *const *addresses, unsigned int n);
 
-/* How often something may have been unloaded: an address known before may mean another file now. */
+/*
+ * How often a file may have been unloaded: after that, a known address may belong to another file.
+ */
 extern _Atomic uint32_t modules_unloaded __attribute__((visibility("hidden")));
 
 static inline uint32_t modules_unloads(void)

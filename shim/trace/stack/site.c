@@ -1,20 +1,20 @@
 /*
- * The places in the program that post
+ * Sites: the places in the program that post
  *
  * Two call paths may post with the same return address and the same stack pointer, if they differ
- * in functions of the same frame size. So a site also stores the positions of the next return
- * addresses, found when it was unwound, and compares these at each post:
+ * only in functions of the same frame size. So a site also stores the positions of the next return
+ * addresses, found when it was unwound, and each post compares them:
  *
- * 	frame + at[1]   return address of the caller's caller
- * 	frame + at[0]   return address of the caller
- * 	frame + 1       return address of the verb
- * 	frame           the verb's frame
+ *	frame + at[1]   return address of the caller's caller
+ *	frame + at[0]   return address of the caller
+ *	frame + 1       return address of the verb
+ *	frame           the verb's frame
  *
  * Reading these words is safe: they are near the frame, which is on a live stack.
  *
  * Each thread has a hash table with open addressing, from its first post on. After an unload each
- * site is unwound once more. A thread with more than SITES sites reports that, and ignores further
- * ones.
+ * site is unwound once more. A thread with more than SITES sites reports this, and ignores further
+ * sites.
  */
 #include "shim/trace/stack/site.h"
 
@@ -80,7 +80,7 @@ static bool is_present(const struct site *site, const void *const *frame)
 	       frame[site->at[2]] == site->above[2];
 }
 
-/* The next entry in the table: another call path may have the same hash. */
+/* The next entry in the table, since another call path may have the same hash. */
 static struct site *next_place(const struct site *site)
 {
 	size_t offset = (size_t)((const char *)(site + 1) - (const char *)sites.table);
@@ -124,8 +124,8 @@ static bool write_site(uint16_t id, const struct stack *stack)
 }
 
 /*
- * If there are fewer than SITE_ABOVE addresses above, the rest is filled with the verb's own return
- * address.
+ * Fill in a site. If there are fewer than SITE_ABOVE addresses above, the verb's own return address
+ * is used for the rest.
  */
 static void fill_site(struct site *site, const void *const *frame, uint16_t id, uint32_t stack)
 {
@@ -166,7 +166,7 @@ static uint16_t unwind_site(const void *const *frame)
 	hash = hash_of(&stack);
 	site = make_table() ? look_up_site(frame) : NULL;
 	if (site && site->frame && site->stack == hash) {
-		site->unloads = unloads; /* something else was unloaded */
+		site->unloads = unloads; /* another file was unloaded */
 		return site->id;
 	}
 	if (!stack.nframes || !write_site((uint16_t)(sites.count + 1), &stack))
@@ -190,18 +190,19 @@ static __attribute__((noinline, cold)) uint16_t unwind_new(const void *const *fr
 	struct quiet quiet;
 	int saved = errno;
 
-	if (recorder.writing) /* in a handler whose events are lost, and counted, anyway */
+	if (recorder.writing) /* in a signal handler, whose events are lost and counted */
 		return 0;
 	if (!permit_has(NEED_STACK | NEED_QUIET))
 		return 0;
-	quiet_begin(&quiet); /* a signal handler sees the table before or after the change */
+	/* so that a signal handler finds the table before or after the change */
+	quiet_begin(&quiet);
 	aside_call(unwind_aside, &unwound);
 	quiet_end(&quiet);
 	errno = saved;
 	return unwound.id;
 }
 
-/* If two call paths have the same hash, the second is always found by this slow path. */
+/* Find a site. If two call paths have the same hash, this slow path always finds the second one. */
 uint16_t site_find(const void *const *frame)
 {
 	const struct site *site = look_up_site(frame);

@@ -1,17 +1,17 @@
 /*
  * The call stack of a verb
  *
- * libunwind unwinds it, which is fast. If that would do harm (libunwind.c) libgcc does, which takes
- * no lock, allocates no memory and guesses nothing, but takes ten times as long. Neither is a
- * dependency of this library: every descendant of a recorded program loads the library, and most of
- * them call no verb. They are loaded when a program starts that is linked with verbs, else at its
- * first verb.
+ * libunwind unwinds it, which is fast. If libunwind would do harm (libunwind.c), libgcc unwinds: it
+ * takes no lock, allocates no memory and guesses nothing, but takes ten times as long. This library
+ * depends on neither of them, since every descendant of a recorded program loads it, and most
+ * descendants call no verb. They are loaded when a program that is linked with verbs starts, else
+ * at its first verb.
  *
  * The first stack of a thread is unwound by libgcc, which shows whether a signal handler is running
  * that may have interrupted malloc(). If not, libunwind may allocate the memory that it needs in
- * that thread: 256 KiB, all of it written. That takes as long as ten stacks of libgcc, and most
- * threads of a program with thousands call few control verbs: after some threads, libunwind is used
- * only from the eighth stack of another one on.
+ * this thread: 256 KiB, all of it written. That takes as long as ten stacks by libgcc, and in a
+ * program with thousands of threads most call few control verbs. So in the first threads libunwind
+ * is used at once, in later ones only from the eighth stack on.
  */
 #include "shim/trace/stack/stack.h"
 
@@ -31,12 +31,12 @@
 #include "shim/trace/stack/modules.h"
 
 enum {
-	OWN_FRAMES = 12, /* most frames of the recorder, above the application's */
+	OWN_FRAMES = 12, /* maximum frames of the recorder, which are above the application's */
 	ROOM = STACK_FRAMES + OWN_FRAMES,
-	FEW = 8,              /* stacks of a thread, before libunwind is used; */
-	AT_ONCE = 16,         /* but threads in which it is used at once */
-	DEEP = 4096,          /* frames that are searched for a signal handler */
-	STACK_NEAR = 1 << 20, /* bytes: a frame that was left is not farther below */
+	FEW = 8,              /* stacks of a thread before libunwind is used, */
+	AT_ONCE = 16,         /* except in this many threads, where it is used at once */
+	DEEP = 4096,          /* maximum frames that are searched for a signal handler */
+	STACK_NEAR = 1 << 20, /* bytes: a frame that was left is at most so far below */
 };
 
 static struct {
@@ -59,14 +59,14 @@ static _Unwind_Reason_Code store_frame(struct _Unwind_Context *context, void *ar
 	void *ip = (void *)libgcc.ip(context, &interrupted);
 
 	walk->interrupted |= interrupted;
-	walk->whole = !ip; /* the caller of the outermost */
+	walk->whole = !ip; /* the outermost frame has no caller */
 	if (ip && walk->n < walk->max)
 		walk->frames[walk->n] = ip;
 	walk->n += ip != NULL;
 	return walk->n < DEEP ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
-/* Shall libunwind allocate memory in this thread, which has just unwound another stack? */
+/* Should libunwind allocate memory in this thread, which has just unwound another stack? */
 static bool is_worth_warming(void)
 {
 	static __thread unsigned int stacks __attribute__((tls_model("initial-exec")));
@@ -123,7 +123,8 @@ void stack_begin(void)
 }
 
 /*
- * Unwind by libgcc: another file is mapped at an address now, and libunwind's cached data is wrong.
+ * Unwind by libgcc, since another file is now mapped at an address, and libunwind's cached data is
+ * wrong.
  */
 static int unwind_again(void **frames, struct stack *stack)
 {
@@ -170,16 +171,16 @@ void stack_take_here(void *to)
 	}
 }
 
-/* A search for a verb that a signal handler has interrupted, or that has called another. */
+/* A search for a verb that a signal handler has interrupted, or that has called another verb. */
 struct interrupted {
 	const void *writer, *here;
-	bool signal, other, alive, whole; /* other: a function outside of the recorder was passed */
+	bool signal, other, alive, whole; /* other: a function outside the recorder was passed */
 	const void *outermost;
 };
 
 /*
- * Functions have frame pointers: the frame is below the return address. If this is not known, the
- * answer is yes.
+ * Functions have frame pointers: the frame is below the return address. If that cannot be
+ * determined, the result is true.
  */
 static bool is_frame(struct _Unwind_Context *context, const void *frame)
 {
@@ -214,8 +215,9 @@ static bool is_on_signal_stack(const void *at)
 }
 
 /*
- * A coroutine has a separate stack, and its verb may continue later: it has ended for certain only
- * if it was on this stack, below this frame, or on the signal stack, which no handler uses now.
+ * Search the frame of the writer. A coroutine has a separate stack, and its verb may continue
+ * later. So the writer has ended for certain only if its frame was on this stack below this frame,
+ * or on the signal stack, which no handler uses now.
  */
 static void search_writer(void *arg)
 {
@@ -248,12 +250,12 @@ struct above {
 	const void *const *frame;
 	const void *const **at;
 	unsigned int n, max;
-	bool passed; /* the verb's own */
+	bool passed; /* the verb's own frame was passed */
 };
 
 /*
- * A return address is directly below the caller's stack pointer (CFA). Frames inside the verb's own
- * may be on another stack.
+ * A return address is directly below the caller's stack pointer (CFA). Frames of functions that the
+ * verb called may be on another stack.
  */
 static _Unwind_Reason_Code visit_address(struct _Unwind_Context *context, void *arg)
 {
@@ -265,7 +267,7 @@ static _Unwind_Reason_Code visit_address(struct _Unwind_Context *context, void *
 		above->passed = at == above->frame + 1;
 		return _URC_NO_REASON;
 	}
-	if (*at != (void *)libgcc.ip(context, &before)) /* not called: interrupted by a signal */
+	if (*at != (void *)libgcc.ip(context, &before)) /* a signal has interrupted the function */
 		return _URC_END_OF_STACK;
 	above->at[above->n++] = at;
 	return above->n < above->max ? _URC_NO_REASON : _URC_END_OF_STACK;

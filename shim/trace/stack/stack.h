@@ -2,8 +2,8 @@
 /*
  * The call stack of a verb.
  *
- * Any thread, also in a signal handler and while another thread holds the
- * loader's lock, once stack_begin() was called.
+ * Any thread, also in a signal handler and while another thread holds the loader's lock, after
+ * stack_begin() was called.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@
 enum { STACK_FRAMES = 48 };
 
 struct stack {
-	uint32_t modules; /* the highest serial of its files (modules.h) */
+	uint32_t modules; /* highest serial number of its files (modules.h) */
 	uint32_t nframes;
 	bool inside; /* a verb is among the frames, or this is not known */
 	/* return addresses, innermost first, without the recorder's own */
@@ -25,16 +25,19 @@ void stack_load(void);
 void stack_begin(void);
 
 /*
- * Take this thread's call stack; a newly seen file is written to its ring. Needs little of the
- * caller's stack: it runs on a private one (aside.h).
+ * Take this thread's call stack; files that are found for the first time are written to its ring.
+ * It needs little of the caller's stack, since it runs on a private stack (aside.h).
  */
 void stack_take(struct stack *ret_stack);
 
-/* The same if signals are blocked and enough stack is left. @to is the struct stack. */
+/*
+ * The same on the caller's stack: signals must be blocked, and enough stack must be left. @to:
+ * struct stack.
+ */
 void stack_take_here(void *to);
 
 /*
  * Find the positions of the return addresses above the verb's own (@frame is the verb's frame,
- * frame[1] its own): at most @max, in @ret_at. Returns how many.
+ * frame[1] the verb's return address): at most @max, in @ret_at. Returns their number.
  */
 unsigned int stack_above(const void *const *frame, const void *const **ret_at, unsigned int max);

@@ -1,14 +1,15 @@
 /*
- * The recorder comes into a running program, and leaves it
+ * Bringing the recorder into a running program, and removing it
  *
  *	verbatim_attach_begin     join the session; write the objects that exist as calls that made
  *	                          them; replace pointers of contexts and of objects, import slots
  *	verbatim_attach_end       restore all of these; no thread begins an event any more
  *	verbatim_attach_release   unmap rings and session
  *
- * `verbatim attach --record` has a thread of the program call them, with all signals blocked. That
- * thread holds no lock; others run meanwhile. Between the last two the command finds the threads
- * that are inside a verb: their rings stay mapped, and so does the session.
+ * `verbatim attach --record` makes a thread of the program call these functions, with all signals
+ * blocked. That thread holds no lock; other threads run meanwhile. Between the last two calls the
+ * command finds the threads that are inside a verb: their rings stay mapped, and so does the
+ * session.
  *
  * Existing objects are written between two marks, in the states that the device reports.
  */
@@ -43,7 +44,7 @@ EXPORTED void verbatim_attach_end(struct attach_request *request);
 EXPORTED void verbatim_attach_release(struct attach_request *request);
 extern void verbatim_record_mark(int kind, const char *text);
 
-/* Existing objects, as calls */
+/* Writing existing objects as calls */
 
 static void write_call(enum verb verb, const uint64_t *args, const void *result)
 {
@@ -90,7 +91,8 @@ static void write_pd(struct needed *needed, struct ibv_pd *pd)
 static void write_mr(struct needed *needed, struct ibv_mr *mr)
 {
 	/*
-	 * the rights are not known: grant all, so that no use of the region is taken for an error
+	 * the access rights are not known: assume all, so that no use of the region is taken for an
+	 * error
 	 */
 	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 			   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
@@ -174,7 +176,7 @@ static void write_qp(struct needed *needed, struct ibv_qp *qp)
 		write_state(qp, &attr);
 }
 
-/* Pointers, and how many of them are NULL or point to code. */
+/* A range of pointers, and how many of them are NULL or point to code. */
 struct pointers {
 	uintptr_t at[sizeof(struct verbs_context) / sizeof(uintptr_t)];
 	size_t n, good;
@@ -196,8 +198,8 @@ static int count_good(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /*
- * Are these functions, or NULL? The memory of an object that was freed may still look like it,
- * although the allocator has given out a part of it again: writing there would destroy other data.
+ * Are all these pointers functions or NULL? The memory of a freed object may still look like the
+ * object although the allocator has reused a part of it: writing there would destroy other data.
  */
 static bool are_functions(const void *from, const void *end)
 {
@@ -213,7 +215,10 @@ static bool are_functions(const void *from, const void *end)
 	return p.good == p.n;
 }
 
-/* A provider built with older headers has fewer functions, without the first ones. */
+/*
+ * Has the context its functions? A provider built with older headers has fewer, without the first
+ * ones.
+ */
 static bool has_functions(struct ibv_context *context)
 {
 	struct verbs_context *vctx = verbs_get_ctx(context);
@@ -238,8 +243,9 @@ static bool is_of(const void *object, uint64_t context)
 }
 
 /*
- * Is this still the object that the command has found? The program may have destroyed it since, and
- * freed memory may look like an object. Only microseconds pass from here to its use.
+ * Is this still the object that the command has found? The program may have destroyed it in
+ * between, and freed memory may look like an object. After this check only microseconds pass until
+ * the object is used.
  */
 static bool is_object_unchanged(const struct attach_object *object)
 {
@@ -351,7 +357,7 @@ static int write_objects(const struct attach_request *request)
 	return err;
 }
 
-/* The three calls */
+/* The three functions that the command calls */
 
 static int begin_recording(const struct attach_request *request)
 {
@@ -418,7 +424,7 @@ static bool is_inside(uint32_t tid, const void *arg)
 	return request->ninside > ATTACH_INSIDE;
 }
 
-/* A thread inside a verb may still read the session's page. */
+/* Unmap rings and session, unless a thread inside a verb may still read the session's page. */
 void verbatim_attach_release(struct attach_request *request)
 {
 	int saved = errno;

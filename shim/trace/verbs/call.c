@@ -3,13 +3,12 @@
  *
  *	EVENT_CALL    verb, frames of the stack, arguments that go in
  *	...           what is called meanwhile, marked as inner
- *	EVENT_RETURN  result, errno, arguments that came out, the new object
+ *	EVENT_RETURN  result, errno, arguments that the verb wrote, the new object
  *
- * Verbs nest: the library calls itself, providers call it. The depth is reset
- * if the outermost verb's frame is gone, as after a cancellation or a longjmp()
- * out of it: then this call is not inside it. Calls of librdmacm have a depth
- * of their own: the verbs inside them are outermost calls of libibverbs, and
- * are checked and replayed as if the program had called them itself.
+ * Verbs nest: the library calls itself, providers call it. The depth is reset if the outermost
+ * verb's frame is gone, as after a cancellation or a longjmp() out of it: then this call is not
+ * inside it. Calls of librdmacm have a separate depth: the verbs inside them are outermost calls of
+ * libibverbs, and are checked and replayed as if the program had called them itself.
  */
 #include "shim/trace/verbs/call.h"
 
@@ -25,7 +24,7 @@
 #include "shim/trace/verbs/poll_ex.h"
 #include "shim/trace/verbs/stop.h"
 
-enum { USUAL = 4096 }; /* bytes: a longer event is written once more, with room for all of it */
+enum { USUAL = 4096 }; /* bytes: a longer event is written again, with enough space */
 
 struct nesting {
 	uint32_t *depth;
@@ -39,7 +38,7 @@ static struct nesting nesting_of(enum verb verb)
 	return (struct nesting){ &recorder.depth, &recorder.frame };
 }
 
-/* @inside: the verbs that seem to be around this one cannot have been left by a jump. */
+/* Enter a call. @inside: a jump cannot have left the verbs that seem to be around this one. */
 static void enter_call(struct call *call, const void *frame, bool inside)
 {
 	struct nesting in = nesting_of(call->verb);
@@ -58,7 +57,7 @@ static size_t words_left(const void *event, const void *at, size_t room)
 	return (room - (size_t)((const char *)at - (const char *)event)) / 8;
 }
 
-/* Returns the words of the event, which is at most @room bytes long. */
+/* Fill in the event, at most @room bytes. Returns its length in words. */
 static size_t fill_call(struct event_call *event, size_t room, const struct call *call,
 			const struct stack *stack, bool *ret_cut)
 {
@@ -84,7 +83,7 @@ static size_t fill_call(struct event_call *event, size_t room, const struct call
 	return sizeof(*event) / 8 + event->nframes + out.used;
 }
 
-/* Reserve again, with all the room that an event may have. */
+/* Reserve again, with space for the longest event. */
 static void *reserve_largest(void)
 {
 	record_set_writing(NULL);
@@ -107,7 +106,7 @@ static void write_call(struct call *call, const struct stack *stack)
 			return;
 		words = fill_call(event, RING_EVENT_MAX, call, stack, &cut);
 	}
-	call->seq = recorder.ring.seq + 1; /* as record_commit() will number it */
+	call->seq = recorder.ring.seq + 1; /* the number that record_commit() will assign */
 	record_commit(&event->head, words);
 }
 

@@ -15,12 +15,12 @@ struct call {
 	enum verb verb;
 	bool on;              /* the call is recorded, and counts in recorder.depth */
 	uint32_t seq;         /* number of its EVENT_CALL; 0: dropped */
-	uint32_t depth;       /* number of verbs around it */
-	const void *frame;    /* frame of the outermost verb before it */
-	const uint64_t *args; /* for the output arguments */
+	uint32_t depth;       /* number of verbs around this one */
+	const void *frame;    /* frame of the verb that was outermost before */
+	const uint64_t *args; /* read again for the output arguments */
 };
 
-/* The work of call_begin() and call_end() if the verb is recorded. */
+/* The slow path of call_begin() and call_end(), if the verb is recorded. */
 void call_write_begin(struct call *call, enum verb verb);
 void call_write_end(struct call *call, uint64_t ret);
 

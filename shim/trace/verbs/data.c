@@ -66,7 +66,7 @@ static void *originals[OPS][SLOTS];
 
 EACH_SLOT(FUNCTIONS)
 
-/* Separate functions for record --strict, so that the normal ones cost nothing more. */
+/* Separate functions for record --strict, so that the normal functions are not slower. */
 #define STRICT_POST(verb, queue_t, wr_t, which, i)                                                \
 	static int strict_##verb##_##i(struct queue_t *queue, struct wr_t *wr, struct wr_t **bad) \
 	{                                                                                         \

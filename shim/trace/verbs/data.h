@@ -8,8 +8,7 @@
 #include <infiniband/verbs.h>
 
 /*
- * Replace the data path's pointers of @ops. Called with recording_lock() held. Returns 0, or
- * -ENOSPC if providers have more functions than there are replacements: those pointers are not
- * changed.
+ * Replace the data path's pointers of @ops. Callers hold recording_lock(). Returns 0, or -ENOSPC if
+ * providers have more functions than there are replacements: those pointers are not changed.
  */
 int data_patch(struct ibv_context_ops *ops);

@@ -1,14 +1,14 @@
 /*
- * Verbs that a filter leaves out
+ * Verbs that a filter excludes
  *
- * Data verbs are selected by verb, device, queue pair and 1 of N. Among control verbs only queries
- * are ever left out, so that every object has its lifetime and its name. Completions with an error
- * are recorded whatever 1 of N says.
+ * Data verbs are selected by verb, device, queue pair and 1 of N. Of control verbs, only queries
+ * are ever excluded, so that every object has its lifetime and its name. Completions in error are
+ * recorded regardless of 1 of N.
  *
  * A filter may also name queue pairs by their ordinal in the process or by their type. They are
  * selected when they are created, and marked by a bit per context and number, since a completion
  * has only that number. The bit is set or cleared when the number is assigned, not when the queue
- * pair is destroyed: a poll may come late.
+ * pair is destroyed: completions may be polled later.
  */
 #include "shim/trace/verbs/filter.h"
 
@@ -34,14 +34,14 @@ static bool wants_device(const struct ibv_context *context)
 	return !*recorder.filter->device || !strcmp(context->device->name, recorder.filter->device);
 }
 
-enum { NUMBERS = 1 << 24 }; /* of queue pairs */
+enum { NUMBERS = 1 << 24 }; /* number of possible queue pair numbers */
 
-/* The selected queue pairs, by number. Its unused pages take no memory. */
+/* The selected queue pairs: a bit for each number. Unused pages take no memory. */
 struct filter_qps {
 	_Atomic uint64_t bits[NUMBERS / 64];
 };
 
-static uint32_t made, made_in; /* queue pairs so far, in this generation of the process */
+static uint32_t made, made_in; /* queue pairs created so far, in this generation of the process */
 
 static struct filter_qps *find_qps(const struct ibv_context *context)
 {
@@ -80,7 +80,7 @@ static void choose_qp(const struct ibv_qp *qp)
 	uint64_t bit = 1ull << number % 64;
 
 	if (made_in != recording_generation())
-		made = 0; /* a child of fork() has its own count */
+		made = 0; /* a child of fork() counts from 0 */
 	made_in = recording_generation();
 	made++;
 	if (!qps)
@@ -133,8 +133,8 @@ static bool wants_queue(enum verb verb, const void *queue)
 }
 
 /*
- * 1 to 2N - 1, at random: with a fixed step only some queues of a program that alternates between
- * them would be recorded.
+ * A random step from 1 to 2N - 1: if a program alternates between queues, a fixed step would record
+ * only some of them.
  */
 static uint32_t choose_gap(uint32_t n)
 {
@@ -147,7 +147,7 @@ static uint32_t choose_gap(uint32_t n)
 	return 1 + (uint32_t)((uint64_t)x * (2ull * n - 1) >> 32);
 }
 
-/* Select 1 of N, on average. @left: the number to leave out before the next one. */
+/* Select 1 of N, on average. *@left: how many to skip before the next selected one. */
 static bool is_sampled(uint32_t *left)
 {
 	if (recorder.filter->one_of < 2)
@@ -157,7 +157,7 @@ static bool is_sampled(uint32_t *left)
 	return !--*left;
 }
 
-/* Only this thread writes the count. */
+/* Count an excluded verb. Only this thread writes the counter. */
 static bool count_if_filtered(bool wanted)
 {
 	_Atomic uint64_t *count = &recorder.ring.head->filtered;
@@ -184,7 +184,7 @@ bool filter_takes_poll(void)
 	return is_sampled(&recorder.polls);
 }
 
-/* A queue pair number of 0: the CQ does not report it. */
+/* Is a completion recorded? If its queue pair number is 0, the CQ does not report it. */
 bool filter_takes_completion(const struct ibv_cq *cq, bool poll_taken, const struct ibv_wc *wc)
 {
 	return count_if_filtered(wants_verb(VERB_poll_cq) && wants_device(cq->context) &&

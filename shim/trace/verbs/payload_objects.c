@@ -1,8 +1,8 @@
 /*
  * The effects of control verbs on payload capture
  *
- * If another thread uses an object between the device's answer and this hook, something remains
- * unknown: then payload is not captured, and that is reported.
+ * If another thread uses an object between the device's answer and this hook, its state remains
+ * unknown: then its payload is not captured, and that is reported.
  */
 #include "shim/trace/verbs/payload_objects.h"
 
@@ -46,7 +46,7 @@ void payload_qp_ex(const struct call *call, const struct ibv_qp *qp)
 	errno = saved;
 }
 
-/* The receiving end of an XRC connection: its receives are in SRQs. */
+/* The receiving end of an XRC connection was opened: its receives are in SRQs. */
 void payload_opened_qp(const struct call *call, const struct ibv_qp *qp)
 {
 	static const struct ibv_qp_cap none;
@@ -140,7 +140,10 @@ void hook_modify_srq(const struct call *call, int ret)
 		queue_resize(&e->recv, attr->max_wr);
 }
 
-/* Another object may be at its address by now: then its requests remain unknown. */
+/*
+ * A queue was destroyed. If another object is already at its address, the requests of that object
+ * remain unknown.
+ */
 static void forget_queues(const struct call *call, int ret)
 {
 	struct endpoint *e = payload_on && !ret ? endpoints_find(get_argument(call, 0)) : NULL;
@@ -172,7 +175,10 @@ static bool is_watched(void)
 	return atomic_load_explicit(&ranges_on, memory_order_relaxed);
 }
 
-/* Remote peers see zero-based addresses from 0; devices disagree on what local ones mean. */
+/*
+ * Remote peers see zero-based addresses from 0; local addresses have different meanings on
+ * different devices.
+ */
 static void add_region(const struct call *call, const struct ibv_mr *mr, uint64_t iova,
 		       uint64_t access)
 {
@@ -238,7 +244,7 @@ void hook_import_mr(const struct call *call, struct ibv_mr *mr)
 	add_foreign(mr);
 }
 
-/* After a failure that has destroyed the region its key is not valid any more. */
+/* If ibv_rereg_mr() fails and destroys the region, its key is not valid any more. */
 void hook_rereg_mr(const struct call *call, int ret)
 {
 	const struct ibv_mr *mr = get_argument(call, 0);

@@ -1,8 +1,8 @@
 #pragma once
 /*
  * The effects of control verbs on payload capture: which queues exist, their capacity, and the
- * memory of keys. Called after the return was written; @ret is the verb's. They do nothing if no
- * payload is captured.
+ * memory of keys. These functions are called after the return event was written; @ret is the verb's
+ * result. They do nothing if no payload is captured.
  */
 #include <infiniband/verbs.h>
 

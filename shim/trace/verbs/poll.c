@@ -3,13 +3,13 @@
  *
  * A program that waits by polling finds nothing tens of millions of times a second. Such polls are
  * counted, by CQ, in the head of the thread's ring, where the collector reads the number even if
- * the program is killed; the next poll that returns something carries the count in its event.
+ * the program is killed; the event of the next poll that returns completions has the count.
  *
- * When a CQ is destroyed, its counters in all threads are written, and their entries marked as
- * unused: another CQ at the same address starts from 0.
+ * When a CQ is destroyed, its counters in all threads are written as events, and marked as unused:
+ * another CQ at the same address starts from 0.
  *
  * A poll that fails, or returns an error other than a flush, is followed by its call stack: one for
- * all its completions. Flushes come by the thousand and are caused by an earlier error, or by the
+ * all its completions. Flushes occur by the thousand, and are caused by an earlier error or by the
  * program.
  */
 #include "shim/trace/verbs/poll.h"
@@ -78,7 +78,7 @@ bool poll_takes_stack(enum ibv_wc_status status)
 	return status != IBV_WC_SUCCESS;
 }
 
-/* Is a stack recorded for one of these completions? */
+/* Is a call stack recorded because of one of these completions? */
 static bool has_error(const struct ibv_wc *wc, uint32_t nwc)
 {
 	for (uint32_t i = 0; i < nwc; i++)
@@ -94,7 +94,7 @@ static enum verb verb_of(uint8_t flags)
 				    : VERB_poll_cq;
 }
 
-/* Write a poll with its stack. Returns the number of its event, 0 if it is lost. */
+/* Write a poll with its stack. Returns the number of the event; 0: it is lost. */
 static __attribute__((noinline)) uint32_t put_with_stack(const struct ibv_cq *cq, uint8_t flags,
 							 int ret, const struct ibv_wc *wc,
 							 uint32_t nwc)
@@ -126,7 +126,7 @@ static __attribute__((noinline)) uint32_t put_with_stack(const struct ibv_cq *cq
 	return seq;
 }
 
-/* Returns the number of its event, 0 if it is lost. */
+/* Write a poll. Returns the number of the event; 0: it is lost. */
 static inline __attribute__((always_inline)) uint32_t
 put_some(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc, uint32_t nwc)
 {
@@ -143,7 +143,7 @@ put_some(const struct ibv_cq *cq, int ret, const struct ibv_wc *wc, uint32_t nwc
 		statuses |= (unsigned int)wc[i].status;
 	}
 	if (__builtin_expect(statuses != IBV_WC_SUCCESS, 0) && has_error(wc, nwc)) {
-		record_set_writing(NULL); /* the reservation is given up */
+		record_set_writing(NULL); /* give up the reservation */
 		return put_with_stack(cq, 0, ret, wc, nwc);
 	}
 	record_commit(&event->head, (sizeof(*event) + nwc * sizeof(*wc)) / 8);
@@ -169,7 +169,7 @@ static void write_filtered(const struct ibv_cq *cq, int ret, const struct ibv_wc
 	for (int i = 0; i < ret; i++) {
 		if (filter_takes_completion(cq, take, wc + i)) {
 			kept[n++] = wc[i];
-		} else if (payload_on) { /* payload has to come in the order of completions */
+		} else if (payload_on) { /* payload must be in the order of completions */
 			if (n)
 				write_completions(cq, (int)n, kept, n);
 			n = 0;
@@ -182,7 +182,7 @@ static void write_filtered(const struct ibv_cq *cq, int ret, const struct ibv_wc
 	}
 }
 
-/* More completions than fit in one event are written as several polls. */
+/* Completions that do not fit into one event are written as several polls. */
 static __attribute__((noinline)) void write_special(const struct ibv_cq *cq, int ret,
 						    const struct ibv_wc *wc)
 {
@@ -242,7 +242,7 @@ static inline __attribute__((always_inline)) void write_one(const struct ibv_cq 
 		payload_completions(cq, wc, 1, seq);
 }
 
-/* The most common case first, with lengths that the compiler knows. */
+/* Write one completion. The most common case is first, with lengths that the compiler knows. */
 void poll_write_one(const struct ibv_cq *cq, uint8_t flags, const struct ibv_wc *wc,
 		    const struct event_wc_extra *extra)
 {

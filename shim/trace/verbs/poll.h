@@ -6,7 +6,7 @@
 
 #include "shim/trace/ring/record.h"
 
-/* The counter of this CQ in this thread's ring; NULL if there are too many. */
+/* The counter of @cq in this thread's ring; NULL: there are too many. */
 struct ring_polls *poll_counter(const void *cq);
 
 /*
@@ -16,12 +16,12 @@ struct ring_polls *poll_counter(const void *cq);
 void poll_write_one(const struct ibv_cq *cq, uint8_t flags, const struct ibv_wc *wc,
 		    const struct event_wc_extra *extra);
 
-/* Is the stack recorded for a poll that returns a completion of that status? */
+/* Is a call stack recorded for a poll that returns a completion with @status? */
 bool poll_takes_stack(enum ibv_wc_status status);
 
 /*
- * Like poll_write_one(), with a stack: for such a completion, or for a failure (@wc is NULL, @ret
- * negative).
+ * Like poll_write_one(), with a call stack: for a completion in error, or for a failed poll (@wc is
+ * NULL, @ret negative).
  */
 void poll_write_error(const struct ibv_cq *cq, uint8_t flags, int ret, const struct ibv_wc *wc);
 
@@ -36,7 +36,7 @@ static inline struct ring_polls *poll_slot(const void *cq)
 	return poll_counter(cq);
 }
 
-/* Only this thread writes the counter: no read-modify-write is needed. */
+/* Count an empty poll. Only this thread writes the counter, so no read-modify-write is needed. */
 static inline void poll_count(const void *cq)
 {
 	struct ring_polls *slot = poll_slot(cq);
@@ -61,8 +61,8 @@ static inline int poll_record(const struct ibv_cq *cq, int ret, const struct ibv
 	return now == RECORDING_OFF ? ret : poll_record_rest(cq, ret, wc);
 }
 
-/* @ticks is the time before the verb was called. */
+/* Record ibv_req_notify_cq(). @ticks: time before the verb was called. */
 void poll_record_notify(const struct ibv_cq *cq, int solicited_only, int ret, uint64_t ticks);
 
-/* The CQ at this address was destroyed. */
+/* The CQ at this address was destroyed: write its counters. */
 void poll_forget(const struct ibv_cq *cq);

@@ -2,17 +2,18 @@
  * Completions polled with the iterator of an extended CQ
  *
  * Each completion that the iterator reaches is written as a poll that returned one: status and
- * wr_id are fields of the CQ, the rest is read with the provider's own read_* functions, if the
- * program requested them when it created the CQ (else the pointer is NULL) and if they are valid
- * (after an error: vendor_err and qp_num).
+ * wr_id are fields of the CQ, the other fields are read by the provider's read_* functions, if the
+ * program requested the field when it created the CQ (else the pointer is NULL), and if the field
+ * is valid (after an error: vendor_err and qp_num).
  *
  * Providers have a dozen iterators (with and without locks, for each format of a completion);
  * combined with the requested fields beyond struct ibv_wc, MORE_SLOTS of them can be distinguished
  * (slots.h).
  *
- * A thread knows which batch it has open, and which CQ it has found empty. This is enough to report
- * a start inside a batch, a queue pair that is destroyed inside one, and a next or an end after a
- * start that found nothing. `record --strict` knows more (strict_cq.c), and reports them itself.
+ * For each thread it is known which batch is open, and which CQ was found empty. This is enough to
+ * report a start inside a batch, a queue pair that is destroyed inside a batch, and a next or an
+ * end after a start that found nothing. `record --strict` knows more (strict_cq.c), and reports
+ * these misuses itself.
  */
 #include "shim/trace/verbs/poll_ex.h"
 
@@ -34,18 +35,21 @@ static struct slot {
 	start_poll_fn *start;
 	next_poll_fn *next;
 	end_poll_fn *end;
-	uint64_t extras; /* enum event_wc_part; no padding in a key */
+	uint64_t extras; /* bits of enum event_wc_part; 64 bits, since a key must have no padding */
 } slots[MORE_SLOTS];
 
 _Static_assert(sizeof(struct slot) <= SLOT_BYTES_MAX, "a key");
 
-/* For each thread: the CQ of its open batch, and the one whose last start found nothing. */
+/* The CQ of the open batch of the thread, and the CQ whose last start found nothing. */
 static __thread struct {
 	const struct ibv_cq_ex *open, *refused;
-	unsigned int ends; /* @foreign_ends when the batch was opened */
+	unsigned int ends; /* value of foreign_ends when the batch was opened */
 } batch __attribute__((tls_model("initial-exec")));
 
-/* Ends of batches by threads that had not opened them: any open one may be meant. */
+/*
+ * Number of batches that were ended by threads that had not opened them: any open batch may be the
+ * ended one.
+ */
 static atomic_uint foreign_ends;
 
 static inline bool is_open(void)
@@ -205,7 +209,7 @@ static void *const our_start[MORE_SLOTS] = { EACH_MORE_SLOT(START) };
 static void *const our_next[MORE_SLOTS] = { EACH_MORE_SLOT(NEXT) };
 static void *const our_end[MORE_SLOTS] = { EACH_MORE_SLOT(END) };
 
-/* Fields that the program requested, and that the provider has a function for. */
+/* Fields that the program requested, and for which the provider has a function. */
 static unsigned int find_extras(const struct ibv_cq_ex *cq, uint64_t wc_flags)
 {
 	unsigned int extras = 0;
@@ -230,7 +234,7 @@ static int patch_iterator(struct ibv_cq_ex *cq, unsigned int extras)
 	int i;
 
 	if (!cq->start_poll || !cq->next_poll)
-		return 0; /* no iterator */
+		return 0; /* the CQ has no iterator */
 	if (slots_has(our_start, MORE_SLOTS, (void *)cq->start_poll))
 		return 0;
 	i = slots_find(slots, MORE_SLOTS, &key, sizeof(key));
@@ -263,7 +267,7 @@ void poll_ex_destroys(enum verb verb, const void *object)
 	const struct ibv_qp *qp = object;
 	const void *cq = batch.open; /* an extended CQ has the address of its plain one */
 
-	if (verb == VERB_destroy_cq) { /* the next CQ may have its address */
+	if (verb == VERB_destroy_cq) { /* another CQ may get its address */
 		if (object == cq)
 			batch.open = NULL;
 		if (object == batch.refused)

@@ -13,5 +13,5 @@
  */
 int poll_ex_patch(struct ibv_cq_ex *cq, uint64_t wc_flags);
 
-/* A destroy verb is about to be called by this thread. */
+/* This thread will call a verb that destroys @object. */
 void poll_ex_destroys(enum verb verb, const void *object);

@@ -1,12 +1,12 @@
 /*
  * A post in the ring
  *
- * 	EVENT_POST, object, verb, count, result | wr, parts, sges | wr, ...
+ *	EVENT_POST, object, verb, count, result | wr, parts, sges | wr, ...
  *
  * A work request takes 16 bytes, each SGE 16, and fields that only some operations have (remote
  * address, atomic operands, ...) are separate parts: a SEND of one SGE is one event of 64 bytes. A
- * list longer than PART_BYTES continues in further events. Those before the last are published
- * before the verb is called, which does no harm: readers ignore them without the last.
+ * list longer than PART_BYTES continues in further events. All events but the last are published
+ * before the verb is called. This does no harm: readers ignore them if the last one is missing.
  */
 #include "shim/trace/verbs/post.h"
 
@@ -34,7 +34,7 @@ _Static_assert(sizeof(struct event_wr) EACH_PART(PART) + SGES * sizeof(struct ev
 #undef PART
 _Static_assert(sizeof(struct event_sge) == sizeof(struct ibv_sge), "copied as they are");
 
-/* Each post uses these: a call would cost a tenth of all the rest. */
+/* Each post uses these functions: not inline, they would make it a tenth slower. */
 #define INLINE static inline __attribute__((always_inline))
 
 INLINE struct event_post *start_post(uint16_t verb, const void *object, uint16_t site)
@@ -117,7 +117,7 @@ static char *put_tso(char *at, struct event_wr *wr, const struct ibv_send_wr *fr
 	return at + sizeof(struct event_tso);
 }
 
-/* The fields that do not fit into the request's word: needs_odd_part(). */
+/* Write the fields that do not fit into the request's word: needs_odd_part(). */
 static char *put_odd(char *at, struct event_wr *wr, int opcode, uint32_t flags, int num_sge)
 {
 	*(struct event_odd *)at =
@@ -126,7 +126,7 @@ static char *put_odd(char *at, struct event_wr *wr, int opcode, uint32_t flags, 
 	return at + sizeof(struct event_odd);
 }
 
-/* The request without its parts. */
+/* Write the request without its parts. */
 static inline void put_wr(struct event_wr *wr, uint64_t wr_id, unsigned int opcode,
 			  unsigned int flags, unsigned int nsge)
 {
@@ -134,7 +134,7 @@ static inline void put_wr(struct event_wr *wr, uint64_t wr_id, unsigned int opco
 	event_wr_put_word(wr, event_wr_word(opcode, flags, nsge, 0, 0));
 }
 
-/* The parts that this operation has. */
+/* Write the parts that this operation has. */
 static inline char *put_operation(char *at, struct event_wr *wr, const struct ibv_send_wr *from)
 {
 	switch ((int)from->opcode) {
@@ -164,7 +164,7 @@ static inline char *put_operation(char *at, struct event_wr *wr, const struct ib
 	}
 }
 
-/* The part with the destination: of requests on datagram and XRC queue pairs. */
+/* Write the part with the destination, for requests on datagram and XRC queue pairs. */
 static inline char *put_address(char *at, struct event_wr *wr, const struct ibv_qp *qp,
 				const struct ibv_send_wr *from)
 {
@@ -184,7 +184,7 @@ static inline bool needs_odd_part(const struct ibv_send_wr *from)
 	       ((unsigned int)from->opcode | from->send_flags) > 255;
 }
 
-/* The number of SGEs that are read: some operations have none, whatever the fields contain. */
+/* The number of SGEs that are read: some operations use none, whatever num_sge contains. */
 static inline unsigned int sges_of(const struct ibv_send_wr *from)
 {
 	if ((unsigned int)from->num_sge > SGES || !from->sg_list ||
@@ -260,9 +260,9 @@ static inline void hold_post(struct post *post, struct event_post *event, const 
 /* A list that is being written, in as many events as needed. */
 struct list {
 	struct post *post;
-	struct event_post *event; /* NULL: there was no space */
+	struct event_post *event; /* NULL: no space */
 	char *at;
-	unsigned int before; /* requests in earlier events */
+	unsigned int before; /* number of requests in earlier events */
 };
 
 static inline struct list list_begin(struct post *post, struct event_post *event)
@@ -271,7 +271,7 @@ static inline struct list list_begin(struct post *post, struct event_post *event
 	return (struct list){ post, event, (char *)(event + 1), 0 };
 }
 
-/* Is there a further request, and space for it? */
+/* Is there another request, and space for it? */
 static inline bool list_has_next(struct list *list, const void *wr)
 {
 	struct post *post = list->post;
@@ -317,7 +317,7 @@ static __attribute__((noinline)) bool put_recvs(struct post *post, struct event_
 	return list_end(&list);
 }
 
-/* The most common case: a list of one. */
+/* Write a list of one request, the most common case. */
 INLINE bool hold_single(struct post *post, struct event_post *event, const char *end,
 			const void *wr)
 {
@@ -353,15 +353,13 @@ INLINE bool begin_recv(struct post *post, enum verb verb, const void *queue,
 	return hold_single(post, event, put_recv((char *)(event + 1), wr), wr);
 }
 
-/*
- * If recorder.special is set: a filter may leave the post out, and its payload is written before
- * it.
- */
+/* For recorder.special: a filter may exclude the post, and its payload is written before it. */
 static __attribute__((noinline)) bool begin_special_send(struct post *post, const struct ibv_qp *qp,
 							 const struct ibv_send_wr *wr)
 {
 	bool taken = !recorder.filter || filter_takes_post(VERB_post_send, qp);
-	uint16_t site = taken ? site_of(post->list.frame) : 0; /* before the payload is written */
+	/* must be determined before the payload is written */
+	uint16_t site = taken ? site_of(post->list.frame) : 0;
 	bool carries = payload_on && payload_sends(&post->list, qp, wr, taken);
 
 	return taken && begin_send(post, qp, wr, site, carries);
@@ -378,7 +376,7 @@ static __attribute__((noinline)) bool begin_special_recv(struct post *post, enum
 	return taken && begin_recv(post, verb, queue, wr);
 }
 
-/* The verb itself. @refused: forget stored payload buffers. */
+/* Defines the recorded verb. @refused: forgets the stored payload buffers. */
 #define POST(verb, queue_t, wr_t, begin, begin_special, refused)                             \
 	int verb(struct queue_t *queue, struct wr_t *wr, struct wr_t **bad, verb##_fn *next, \
 		 const void *const *frame)                                                   \
@@ -421,8 +419,8 @@ static inline void copy_word(char *to, const char *from)
 }
 
 /*
- * Built requests have the format of put_send(). Copied word by word, as they were written; most
- * batches have one request with one element, or one part.
+ * Copy built requests, which have the format of put_send(), word by word, as they were written.
+ * Most batches have one request with one element, or one part.
  */
 static inline char *put_built(char *at, const char *wrs, size_t bytes)
 {
@@ -438,7 +436,7 @@ static inline char *put_built(char *at, const char *wrs, size_t bytes)
 	return at + bytes;
 }
 
-/* More than fits into one event: copy request by request. */
+/* The batch does not fit into one event: copy request by request. */
 static __attribute__((noinline, cold)) bool put_long(struct post *post, struct event_post *event,
 						     const struct builder *b)
 {
@@ -490,7 +488,7 @@ begin_special_built(struct post *post, enum verb verb, const struct ibv_qp *qp, 
 	return taken && begin_built(post, verb, qp, b, site, carries);
 }
 
-/* The open batch of @qp in this thread; NULL: it is not known. */
+/* The open batch of @qp in this thread; NULL: unknown. */
 static inline struct builder *find_open(const struct ibv_qp_ex *qp)
 {
 	struct builder *b = builder_find(qp);
@@ -499,9 +497,9 @@ static inline struct builder *find_open(const struct ibv_qp_ex *qp)
 }
 
 /*
- * Write the batch, which is already in the format of the ring. False: nothing is written. No open
- * batch is found if recording began meanwhile, if too many are open, or if another thread has begun
- * it.
+ * Write the batch, which is already in the format of the ring. False: nothing is written. There is
+ * no open batch if the recording began after ibv_wr_start(), if too many batches are open, or if
+ * another thread has begun the batch.
  */
 INLINE bool write_built(struct post *post, enum verb verb, const struct ibv_qp_ex *qp)
 {

@@ -2,10 +2,9 @@
 /*
  * A post: its work requests, then its result, in one event.
  *
- * The requests are written before the verb is called, since they belong to the
- * provider afterwards: another thread may poll the completion and free them.
- * That holds for a post that fails, too: the requests before *bad_wr were
- * posted.
+ * The requests are written before the verb is called, since then they belong to the provider:
+ * another thread may poll the completion and free them. This is also true if the post fails: the
+ * requests before *bad_wr were posted.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>
@@ -17,7 +16,7 @@
 struct post {
 	struct event_post *event;
 	struct hold hold;
-	struct wr_list list; /* of the whole call */
+	struct wr_list list; /* requests of the whole call */
 };
 
 typedef int post_send_fn(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
@@ -40,7 +39,7 @@ typedef int wr_complete_fn(struct ibv_qp_ex *);
 /* Call @next, the provider's wr_complete, and record the batch that was built (builder.h). */
 int post_built(struct ibv_qp_ex *qp, wr_complete_fn *next, const void *const *frame);
 
-/* Record the batch as discarded: nothing of it is posted. */
+/* Record the batch as discarded: none of its requests is posted. */
 void post_aborted(const struct ibv_qp_ex *qp, const void *const *frame);
 
 /* post_end() for a result other than 0. */

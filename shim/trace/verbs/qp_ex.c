@@ -4,17 +4,17 @@
  * Each replacement adds to the batch that is being built (builder.h), then calls the provider's
  * function:
  *
- * 	ibv_wr_start()     a builder for the queue pair
- * 	ibv_wr_send() ...  a request, with the current wr_id and wr_flags
- * 	ibv_wr_set_*()     its parts and elements
- * 	ibv_wr_complete()  one EVENT_POST with all of them, like ibv_post_send()
- * 	ibv_wr_abort()     the same, with another verb: nothing was posted
+ *	ibv_wr_start()     a builder for the queue pair
+ *	ibv_wr_send() ...  a request, with the current wr_id and wr_flags
+ *	ibv_wr_set_*()     its parts and elements
+ *	ibv_wr_complete()  one EVENT_POST with all of them, like ibv_post_send()
+ *	ibv_wr_abort()     the same, with another verb: nothing was posted
  *
- * ibv_wr_flush(), which rdma-core 45 has appended, exists only if it was requested, whatever header
- * the recorder was built with.
+ * ibv_wr_flush(), which rdma-core 45 has appended, exists only if the program requested it,
+ * whatever headers were used to build the recorder.
  *
- * A request that a provider refuses makes ibv_wr_complete() fail as a whole: nothing was posted
- * then, and there is no *bad_wr.
+ * If a provider refuses a request, the whole ibv_wr_complete() fails: no request was posted, and
+ * there is no *bad_wr.
  */
 #include "shim/trace/verbs/qp_ex.h"
 
@@ -40,7 +40,7 @@ enum {
 
 /*
  * name, the flag that requests it (0: it always exists), parameters, arguments, the fast form of
- * its note (false: none), the note
+ * the function that notes it (false: none), that function
  */
 /* clang-format off */
 #define BUILDER_VERBS(_, i)                                                                       \
@@ -156,7 +156,7 @@ static void *originals[OPS][SLOTS];
 EACH_SLOT(FUNCTIONS)
 #undef V
 
-/* After wr_start: if the provider has a lock, no other thread is in a batch now. */
+/* Called after wr_start: if the provider has a lock, no other thread is in a batch now. */
 static void note_batch(const struct ibv_qp_ex *qp)
 {
 	struct strict_object *o = strict_find(&qp->qp_base);
@@ -166,8 +166,8 @@ static void note_batch(const struct ibv_qp_ex *qp)
 }
 
 /*
- * Before a batch ends. A thread that ends a batch of another thread stores itself, and the thread
- * that began it finds that, if it continues.
+ * Called before a batch ends. A thread that ends another thread's batch stores itself; if the
+ * thread that began the batch continues, it finds this.
  */
 static void note_batch_end(const struct ibv_qp_ex *qp, enum verb verb)
 {
@@ -219,8 +219,8 @@ EACH_SLOT(STRICT_FUNCTIONS)
 
 /*
  * With record --strict these replace operations that were not requested, whose pointers are NULL in
- * the provider: the batch is recorded, as one of which nothing was posted, and then the program
- * jumps to NULL as it would have.
+ * the provider: the batch is recorded as one of which nothing was posted, and then the program
+ * jumps to NULL, as without the recorder.
  */
 #define V(i, name, flag, params, args, quick, noted)             \
 	static void absent_##name params                         \
@@ -269,8 +269,8 @@ static const struct {
 /* clang-format on */
 
 /*
- * Is the operation in the first version of struct ibv_qp_ex? Later members may be the provider's
- * own data.
+ * Is the operation in the first version of struct ibv_qp_ex? Later members may be data of the
+ * provider.
  */
 static bool has_always_existed(int op)
 {
@@ -293,7 +293,7 @@ static void *const *our_op(int op)
 	return strict_is_on() && strict_ours[op][0] ? strict_ours[op] : ours[op];
 }
 
-/* With half of the functions, half of a batch would be recorded: all are replaced, or none. */
+/* Replace all functions or none: with half of them, half of a batch would be recorded. */
 static int patch_builders(struct ibv_qp_ex *qp, uint64_t asked)
 {
 	int slots[OPS];
@@ -339,7 +339,7 @@ static int watch_builders(struct ibv_qp *qp, struct ibv_qp_ex *ex, uint64_t ops)
 	if (strict_is_on())
 		set_absent_ops(ex, ops);
 	if (!e)
-		return -ENOMEM; /* a later ibv_modify_qp() may undo the patch unnoticed */
+		return -ENOMEM; /* fail: a later ibv_modify_qp() could undo the patch unnoticed */
 	e->ex = ex;
 	e->ex_ops = ops;
 	return !err && ops != QP_EX_UNKNOWN && ops & ~known_ops() ? -EOPNOTSUPP : err;

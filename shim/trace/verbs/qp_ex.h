@@ -6,10 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/*
- * Unknown operations: patch all pointers of the oldest struct ibv_qp_ex that
- * are set.
- */
+/* Operations are unknown: patch all non-NULL pointers of the first version of struct ibv_qp_ex. */
 #define QP_EX_UNKNOWN UINT64_MAX
 
 /*
@@ -20,7 +17,7 @@
  */
 int qp_ex_watch(struct ibv_qp *qp, struct ibv_qp_ex *ex, uint64_t ops);
 
-/* Are @qp's builders patched? Not if a provider's own call created @qp. */
+/* Are the builders of @qp patched? Not if a provider's own function created @qp. */
 bool qp_ex_watched(const struct ibv_qp *qp);
 
 /* Patch pointers that the provider may have set again. Does nothing if @qp has no builders. */

@@ -3,9 +3,9 @@
  * Recording of the builder calls of struct ibv_qp_ex in the current batch (builder.h), one function
  * for each kind of request, part and element. Called by the building thread; errno is preserved.
  *
- * The common ones have a fast form, note_quick_*(), which calls nothing, so that the function
- * around it saves no registers. It returns false, with nothing noted, if there is more to do:
- * another queue pair was used last, memory must be extended, flags are unusual...
+ * Common calls have a fast form, note_quick_*(), which calls no function, so that its caller saves
+ * no registers. It returns false, with nothing noted, if it cannot do the work: another queue pair
+ * was used last, memory must be extended, flags are unusual, ...
  */
 #include <infiniband/verbs.h>
 #include <stddef.h>
@@ -40,7 +40,10 @@ static inline void put_odd(struct builder *b, struct event_wr *wr, uint32_t flag
 	*odd = (struct event_odd){ .opcode = wr->opcode, .flags = flags, .num_sge = num_sge };
 }
 
-/* Write a request, for which there is space, with @imm in host order or the key to invalidate. */
+/*
+ * Write a request, for which there must be space. @imm: immediate data in host order, or the key to
+ * invalidate.
+ */
 static inline struct event_wr *put_request(const struct ibv_qp_ex *qp, struct builder *b,
 					   unsigned int opcode, unsigned int parts, uint32_t imm)
 {
@@ -138,8 +141,8 @@ static inline void note_atomic(const struct ibv_qp_ex *qp, enum ibv_wr_opcode op
 }
 
 /*
- * More elements than are recorded, or a request that has its odd part already: that part has the
- * number.
+ * Add elements if there are more than are recorded, or if the request already has the odd part:
+ * that part stores their number.
  */
 static inline struct event_sge *add_odd_elements(struct builder *b, struct event_wr *wr, size_t n)
 {
@@ -161,7 +164,7 @@ static inline struct event_sge *set_elements(struct builder *b, struct event_wr 
 	return add_odd_elements(b, wr, n);
 }
 
-/* Eight bytes that are part of the request itself. */
+/* Note an atomic write, whose eight bytes are part of the request. */
 static inline void note_atomic_write(const struct ibv_qp_ex *qp, uint32_t rkey,
 				     uint64_t remote_addr, const void *data)
 {

@@ -5,10 +5,10 @@
  * A pointer in an object of libibverbs is replaced by a function that knows the original: there are
  * SLOTS copies of it, one for each distinct original, so that no call needs a look-up:
  *
- * 	ops.post_send -> post_send_0 -> post_send(..., originals[0])
+ *	ops.post_send -> post_send_0 -> post_send(..., originals[0])
  *
- * Called with recording_lock() held. A slot is never changed once it is used: another thread may be
- * reading it.
+ * Callers hold recording_lock(). A slot is never changed after its first use, since another thread
+ * may be reading it.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 
 #include "shim/trace/base/undo.h"
 
-/* MORE_SLOTS: for functions with more variants in providers */
+/* MORE_SLOTS: for functions of which providers have more variants */
 enum { SLOTS = 8, MORE_SLOTS = 32, SLOT_BYTES_MAX = 32 };
 
 /* clang-format off */
@@ -28,13 +28,15 @@ enum { SLOTS = 8, MORE_SLOTS = 32, SLOT_BYTES_MAX = 32 };
 	_(28) _(29) _(30) _(31)
 /* clang-format on */
 
-/* For tables of replacements: SLOT_NAMES(f) is f_0, f_1, ... */
+/* For tables of replacements: SLOT_NAMES(f) is { f_0, f_1, ... }. */
 #define SLOT_NAMES(f)                                                  \
 	{                                                              \
 		f##_0, f##_1, f##_2, f##_3, f##_4, f##_5, f##_6, f##_7 \
 	}
 
-/* The index of the slot with @key, or of a free one, among @n of @bytes; -ENOSPC: all are used. */
+/*
+ * The index of the slot with @key, or of a free one, among @n of @bytes; -ENOSPC: all are in use.
+ */
 static inline int slots_find(const void *originals, int n, const void *key, size_t bytes)
 {
 	static const char none[SLOT_BYTES_MAX];
@@ -58,8 +60,8 @@ static inline bool slots_has(void *const *ours, int n, const void *at)
 }
 
 /*
- * Which of @ours replaces @at; -ENOENT: nothing to do, since it is NULL or replaced already;
- * -ENOSPC: all are in use for others.
+ * The index of the function in @ours that replaces @at; -ENOENT: @at is NULL, or a replacement
+ * already; -ENOSPC: all are in use for other functions.
  */
 static inline int slots_choose(void *const originals[SLOTS], void *const ours[SLOTS],
 			       const void *at)
@@ -78,7 +80,7 @@ static inline void slots_put(void **pointer, void *originals[SLOTS], void *const
 	*pointer = ours[i];
 }
 
-/* Replace *@pointer by one of @ours. Returns 0 or -ENOSPC: then it is unchanged. */
+/* Replace *@pointer by one of @ours. Returns 0; -ENOSPC: it is unchanged. */
 static inline int slots_patch(void **pointer, void *originals[SLOTS], void *const ours[SLOTS])
 {
 	int i = slots_choose(originals, ours, *pointer);

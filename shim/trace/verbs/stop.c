@@ -1,12 +1,12 @@
 /*
  * Stopping the program when a verb has failed
  *
- * 	claim page->spot -> describe the failure -> wake the recorder -> SIGSTOP to this thread
+ *	claim page->spot -> describe the failure -> wake the recorder -> SIGSTOP to this thread
  *
  * SIGSTOP is sent to the thread itself (tgkill): it takes effect before the system call returns,
- * and stops all other threads of the process. Sent to the process it would be handled by any
- * thread, and this one could leave the verb before. SIGCONT continues all of them: nothing has
- * changed for the program except the time.
+ * and stops all other threads of the process. If it were sent to the process, any thread could
+ * handle it, and this thread could leave the verb earlier. SIGCONT continues all threads: for the
+ * program, only time has passed.
  *
  * The program stops only while its recorder, which reports the stop, is alive.
  */
@@ -26,11 +26,12 @@
 
 enum {
 	PAUSE_NS = 1000 * 1000,
-	PAUSES = 10 * 1000, /* time for the recorder to report the previous stop */
+	PAUSES = 10 * 1000, /* limit of waiting until the recorder has reported the previous stop */
 };
 
 /*
- * NULL if nothing may stop: a verb that another verb calls may fail, which the outer one handles.
+ * The session's page; NULL if the program must not stop here: if a verb inside another one fails,
+ * the outer one handles the failure.
  */
 static struct session_page *find_page_to_stop(void)
 {
@@ -78,7 +79,7 @@ static void fill_frames(struct stop_spot *spot, const struct stack *stack)
 	memcpy(spot->frames, stack->frames, spot->nframes * sizeof(*spot->frames));
 }
 
-/* @what has all known facts; @stack may be NULL. */
+/* Stop the thread. @what: all that is known about the failure. @stack may be NULL. */
 static void stop_thread(struct session_page *page, const struct stop_spot *what,
 			const struct stack *stack)
 {
@@ -138,7 +139,10 @@ void stop_at_call(enum verb verb, const uint64_t *args, int64_t ret, int error, 
 	errno = saved;
 }
 
-/* A separate function: a failing post uses no more of its caller's stack if it does not stop. */
+/*
+ * A separate function, so that a failing post that does not stop uses no more of its caller's
+ * stack.
+ */
 static __attribute__((noinline)) void stop_at_failure(struct session_page *page, enum verb verb,
 						      int error, uint32_t n)
 {
@@ -155,7 +159,7 @@ void stop_at_data(enum verb verb, int ret, uint32_t n)
 	errno = saved;
 }
 
-/* Does this completion stop the program? */
+/* Must the program stop at this completion? */
 static bool wants_completion(const struct session_page *page, enum verb verb,
 			     const struct ibv_wc *wc)
 {

@@ -1,12 +1,12 @@
 /*
  * Checking the iterator of an extended CQ
  *
- * 	start_poll -> a batch is open -> next_poll ... -> end_poll -> none is
+ *	start_poll -> a batch is open -> next_poll ... -> end_poll -> none is
  *
  * Each of the three, and each function that reads a field, is replaced. The replacements know which
- * thread has the batch open. Their reports are certain whatever locks the provider takes: the batch
+ * thread has the batch open. Their reports are correct regardless of the provider's locks: a batch
  * is marked as open while the provider's lock is held, and as closed before the lock is released.
- * If a thread ends a batch of another one, nothing is reported until the next start.
+ * After a thread has ended a batch of another thread, nothing is reported until the next start.
  *
  * The recorder's own reads of fields, inside start_poll and next_poll, are not checked.
  */
@@ -28,7 +28,7 @@ static void set_batch(struct strict_object *o, uint64_t who)
 	atomic_store_explicit(&o->batch, who, memory_order_relaxed);
 }
 
-/* Is each start of a batch seen? Not if a provider has restored its own functions. */
+/* Is each start of a batch noticed? Not if a provider has restored its own functions. */
 static bool is_start_ours(const struct ibv_cq_ex *cq)
 {
 	return cq->start_poll == start_poll;
@@ -89,7 +89,7 @@ static void end_poll(struct ibv_cq_ex *cq)
 	o->was.end_poll(cq);
 }
 
-/* @asked: the bit of wc_flags that requests the field; 0: it always exists. */
+/* Check the reading of a field. @asked: bit of wc_flags that requests it; 0: it always exists. */
 static void check_read(const struct ibv_cq_ex *cq, const struct strict_object *o,
 		       enum event_cq_field field, uint64_t asked)
 {
@@ -149,7 +149,7 @@ static void read_tm_info(struct ibv_cq_ex *cq, struct ibv_wc_tm_info *info)
 	o->was.read_tm_info(cq, info);
 }
 
-/* A NULL pointer stays NULL: the program may check whether a function exists. */
+/* A NULL pointer remains NULL: the program may test whether a function exists. */
 #define PATCH(name, ...)                              \
 	if (cq->read_##name) {                        \
 		o->was.read_##name = cq->read_##name; \
@@ -173,7 +173,10 @@ void strict_cq_patch(struct ibv_cq_ex *cq, uint64_t wc_flags)
 	cq->end_poll = end_poll;
 }
 
-/* ibv_poll_cq(3): only wr_id, status, qp_num and vendor_err are valid. */
+/*
+ * Overwrite all fields that are not valid in an error: ibv_poll_cq(3) says that only wr_id, status,
+ * qp_num and vendor_err are.
+ */
 static void spoil_fields(struct ibv_wc *wc)
 {
 	wc->opcode = 0x5a;

@@ -5,10 +5,10 @@
 #include <infiniband/verbs.h>
 
 /*
- * Replace the functions of a new extended CQ that was created with @wc_flags, in front of those of
- * poll_ex.h if they are used.
+ * Replace the functions of a new extended CQ that was created with @wc_flags, which then call the
+ * functions of poll_ex.h, if those are used.
  */
 void strict_cq_patch(struct ibv_cq_ex *cq, uint64_t wc_flags);
 
-/* Overwrite the invalid fields of those of @n completions that are in error. */
+/* Overwrite the invalid fields of the completions in error among @n. */
 void strict_cq_spoil(struct ibv_wc *wc, int n);

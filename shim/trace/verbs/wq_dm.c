@@ -1,9 +1,8 @@
 /*
  * The function pointers in a work queue and in device memory
  *
- * A receive posted to a work queue is a post like any other. A copy to or from
- * device memory is recorded as a control verb: it moves more bytes than its
- * event has, and over a bus.
+ * A receive posted to a work queue is a post like any other. A copy to or from device memory is
+ * recorded as a control verb: recording costs little compared with moving the bytes over a bus.
  */
 #include "shim/trace/verbs/wq_dm.h"
 

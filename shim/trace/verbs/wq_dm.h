@@ -2,8 +2,8 @@
 /*
  * The function pointers in a work queue and in device memory.
  *
- * Replace them in a new object. Any thread. Return 0, or -ENOSPC if providers have more functions
- * than there are replacements: then they are unchanged.
+ * These functions replace them in a new object. Any thread. They return 0; or -ENOSPC if providers
+ * have more functions than there are replacements: then the pointers are unchanged.
  */
 #include <infiniband/verbs.h>
 

@@ -1,9 +1,9 @@
 /*
  * The exported verbs, and those of struct verbs_context
  *
- * They are generated from the list: each writes its begin, calls the provider's function, and
- * writes its return (gen/wrappers_gen.h). The hooks, which run after the return was written, are
- * written by hand.
+ * They are generated from the list: each writes the event of its begin, calls the provider's
+ * function, and writes the event of its return (gen/wrappers_gen.h). The hooks, which run after
+ * that, are written by hand.
  *
  * A context is patched in place when it is opened: its pointers are replaced, and the provider's
  * are stored in the table of contexts (context.h).
@@ -33,7 +33,7 @@
 
 #include "gen/later_gen.h"
 
-/* Private to libraries near libibverbs: exported, and in no public header. */
+/* Functions for libraries close to libibverbs: exported, but in no public header. */
 int ibv_dontfork_range(void *base, size_t size);
 int ibv_dofork_range(void *base, size_t size);
 
@@ -253,7 +253,7 @@ static void hook_modify_qp(const struct call *call, int ret)
 	payload_modified_qp(call, ret);
 }
 
-/* For a queue pair that was created by a provider's own call, which is not recorded. */
+/* A queue pair that a provider's own call has created, which is not recorded. */
 static void hook_qp_to_qp_ex(const struct call *call, struct ibv_qp_ex *ex)
 {
 	struct ibv_qp *qp = (void *)(uintptr_t)call->args[0];

@@ -6,6 +6,6 @@
 
 /*
  * Replace the provider's functions in the context itself. Any thread. Returns 0, or -errno if some
- * could not be replaced.
+ * of them could not be replaced.
  */
 int wrappers_patch(struct ibv_context *context);
