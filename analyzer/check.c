@@ -380,7 +380,7 @@ bool check_is_bad(const struct findings *findings)
 	for (const char *severity = "EWH"; *severity; severity++)
 		if (check_is_failure(findings, *severity) && findings_count(findings, *severity))
 			return true;
-	return facts_bad(findings->facts);
+	return facts_are_bad(findings->facts);
 }
 
 const struct findings *check_findings(const struct checker *checker)

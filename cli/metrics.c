@@ -122,7 +122,7 @@ static void add_buckets(const struct metrics *metrics, const struct metric_label
 		snprintf(le, sizeof(le), "%" PRIu64 ".%09" PRIu64, end / 1000000000,
 			 end % 1000000000);
 		add_sample(metrics, "_bucket", labels, "le", le);
-		text_addf(metrics->out, "%" PRIu64 "\n", histogram_between(times, 0, end));
+		text_addf(metrics->out, "%" PRIu64 "\n", histogram_count_between(times, 0, end));
 	}
 	add_sample(metrics, "_bucket", labels, "le", "+Inf");
 	text_addf(metrics->out, "%" PRIu64 "\n", times->count);

@@ -328,7 +328,7 @@ static int learn_objects(struct replay *r)
 {
 	const struct object *o;
 
-	r->lossy = (trace_whole_from(r->trace) != INT64_MIN || trace_loss(r->trace).events) &&
+	r->lossy = (trace_complete_since(r->trace) != INT64_MIN || trace_loss(r->trace).events) &&
 		   !trace_is_closed(r->trace);
 	for (r->nreplicas = 1; (o = trace_object(r->trace, r->nreplicas)); r->nreplicas++) {
 		if (!o->process || o->process >= r->nprocesses)

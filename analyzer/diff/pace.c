@@ -80,7 +80,7 @@ static double sum_long(const struct histogram *h)
 	double sum = 0;
 
 	for (unsigned int i = histogram_class_of(LONG); i < HISTOGRAM_CLASSES; i++) {
-		double n = (double)histogram_class(h, i, &from, &to);
+		double n = (double)histogram_count_class(h, i, &from, &to);
 
 		sum += n > 0 ? n * ((double)from + (double)to) / 2 : 0;
 	}

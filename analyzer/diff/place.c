@@ -45,8 +45,8 @@ static struct measure measure_place(const struct question *q, const struct diff_
 		return q->measure(place);
 	if (q->attribute)
 		return (struct measure){ 0 };
-	return (struct measure){ (double)histogram_between(gap, q->from, q->to), (double)gap->count,
-				 0 };
+	return (struct measure){ (double)histogram_count_between(gap, q->from, q->to),
+				 (double)gap->count, 0 };
 }
 
 static struct tally *find_tally(const struct tallies *tallies, int side,

@@ -73,7 +73,7 @@ static void sum_classes(struct sums *sums, const struct histogram *h)
 	uint64_t from, to;
 
 	for (unsigned int i = 0; i < HISTOGRAM_CLASSES; i++)
-		sums->below[i + 1] = sums->below[i] + histogram_class(h, i, &from, &to);
+		sums->below[i + 1] = sums->below[i] + histogram_count_class(h, i, &from, &to);
 }
 
 /* The gaps in the window, all runs of a side: least and largest share of one run; n of a total. */
@@ -146,7 +146,7 @@ static void find_edges(const struct shapes *shapes, unsigned int first, uint64_t
 
 	*ret_from = *ret_to = 0;
 	for (unsigned int i = first; i < first + WINDOW; i++) {
-		uint64_t here = histogram_class(&shapes->all[1], i, &from, &to);
+		uint64_t here = histogram_count_class(&shapes->all[1], i, &from, &to);
 
 		if (seen * 20 <= n)
 			*ret_from = from;

@@ -274,7 +274,7 @@ void activity_forget_sleeps(struct activity_note *note, bool (*is)(void *arg, ui
 			note->all[i].sleep = (struct sleep){ 0 };
 }
 
-const struct moment *activity_sleep(const struct activity_note *note, uint64_t channel)
+const struct moment *activity_find_sleep(const struct activity_note *note, uint64_t channel)
 {
 	for (size_t i = 0; i < note->n; i++)
 		if (note->all[i].sleep.at.id.thread &&
@@ -454,8 +454,8 @@ static bool has_all_completions(struct trace *trace, uint32_t process)
 	const char *filter = trace_process_meta(trace, process, "filter");
 	struct trace_loss loss = trace_process_loss(trace, process);
 
-	return !trace_is_live(trace) && trace_one_of(trace) == 1 && (!filter || !*filter) &&
-	       !loss.events && !loss.damaged && !loss.interrupted;
+	return !trace_is_live(trace) && trace_sampling_factor(trace) == 1 &&
+	       (!filter || !*filter) && !loss.events && !loss.damaged && !loss.interrupted;
 }
 
 static void describe_polls(struct telling *telling)
@@ -515,8 +515,8 @@ void activity_describe(const struct activity *activity, const struct activity_no
 			  words_span(note->time - note->last.time, when));
 }
 
-uint64_t activity_empty(const struct activity *activity, const struct activity_note *note,
-			uint32_t cq)
+uint64_t activity_count_empty(const struct activity *activity, const struct activity_note *note,
+			      uint32_t cq)
 {
 	struct telling telling = { .activity = activity, .note = note, .cq = cq };
 
@@ -524,7 +524,7 @@ uint64_t activity_empty(const struct activity *activity, const struct activity_n
 	return telling.empty;
 }
 
-uint64_t activity_rest(const struct activity *activity, uint32_t thread, uint32_t cq)
+uint64_t activity_count_thread_empty(const struct activity *activity, uint32_t thread, uint32_t cq)
 {
 	const struct thread_acts *acts =
 		thread < activity->nthreads ? &activity->threads[thread] : NULL;
@@ -563,7 +563,7 @@ bool activity_polls_at(const struct activity *activity, uint32_t thread, int64_t
 {
 	/* several parts have different clocks */
 	return trace_nparts(activity->trace) == 1 &&
-	       lookup_polls_at(trace_part(activity->trace, 0), thread, time);
+	       lookup_is_polling_at(trace_part(activity->trace, 0), thread, time);
 }
 
 struct polling {
@@ -591,14 +591,14 @@ int64_t activity_polled_since(const struct activity *activity, const struct acti
 	return polling.since;
 }
 
-bool activity_ignored(const struct activity *activity, const struct activity_note *note,
-		      uint32_t cq)
+bool activity_is_ignored(const struct activity *activity, const struct activity_note *note,
+			 uint32_t cq)
 {
 	for (size_t i = 0; i < note->n; i++)
 		if (note->all[i].cq.cq == cq)
 			return false;
 	return has_all_completions(activity->trace, note->process) &&
-	       !activity_empty(activity, note, cq);
+	       !activity_count_empty(activity, note, cq);
 }
 
 struct barren {
@@ -621,8 +621,8 @@ static void check_barren(void *arg, uint32_t thread, uint32_t cq, uint64_t empty
 	barren->fails |= !then || !then->barren || !then->cq.polled.thread;
 }
 
-bool activity_barren(const struct activity *activity, const struct activity_note *note,
-		     uint32_t thread, bool *ret_shared)
+bool activity_is_barren(const struct activity *activity, const struct activity_note *note,
+			uint32_t thread, bool *ret_shared)
 {
 	struct barren barren = { .note = note, .thread = thread };
 	bool known = activity_each_empty(activity, note, check_barren, &barren);

@@ -48,7 +48,7 @@ void activity_forget_sleeps(struct activity_note *note, bool (*is)(void *arg, ui
  * The call of a thread that waits for an event of @channel, a handle of verbs or librdmacm (0: of
  * any), or of rdma_get_request() for that identifier; NULL: there is none.
  */
-const struct moment *activity_sleep(const struct activity_note *note, uint64_t channel);
+const struct moment *activity_find_sleep(const struct activity_note *note, uint64_t channel);
 
 /*
  * "; thread 2 polled cq1 empty 119662 times after its last completion, 2:1; thread 3 was in
@@ -62,14 +62,14 @@ void activity_describe(const struct activity *activity, const struct activity_no
  * The number of empty polls of CQ @cq (object; 0: of all) after the last completions, by all
  * threads.
  */
-uint64_t activity_empty(const struct activity *activity, const struct activity_note *note,
-			uint32_t cq);
+uint64_t activity_count_empty(const struct activity *activity, const struct activity_note *note,
+			      uint32_t cq);
 
 /*
  * The number of empty polls of one thread after its last completion from @cq (object); 0 also if
  * not known.
  */
-uint64_t activity_rest(const struct activity *activity, uint32_t thread, uint32_t cq);
+uint64_t activity_count_thread_empty(const struct activity *activity, uint32_t thread, uint32_t cq);
 
 /* Did @thread poll no CQ but @cq empty more than once? False also if that is not known. */
 bool activity_polls_only(const struct activity *activity, uint32_t thread, uint32_t cq);
@@ -89,12 +89,12 @@ int64_t activity_polled_since(const struct activity *activity, const struct acti
  * completion of this thread's request from it; @ret_shared: also if any other thread had found
  * completions in it. False also if that is not known.
  */
-bool activity_barren(const struct activity *activity, const struct activity_note *note,
-		     uint32_t thread, bool *ret_shared);
+bool activity_is_barren(const struct activity *activity, const struct activity_note *note,
+			uint32_t thread, bool *ret_shared);
 
 /* Did no thread poll CQ @cq (object), up to the note? False also if that is not known. */
-bool activity_ignored(const struct activity *activity, const struct activity_note *note,
-		      uint32_t cq);
+bool activity_is_ignored(const struct activity *activity, const struct activity_note *note,
+			 uint32_t cq);
 
 /*
  * Call @each for each CQ (object) that a thread polled empty after its last completions, up to the

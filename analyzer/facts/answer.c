@@ -65,7 +65,7 @@ static void describe_claimant(struct trace *trace, const struct peers *peers,
 static char *name_former(struct trace *trace, const struct peers *peers, const struct life *life,
 			 const char *retries)
 {
-	const struct peer *former = life->peer ? peer_former(peers, life->peer) : NULL;
+	const struct peer *former = life->peer ? peer_find_former(peers, life->peer) : NULL;
 	char process[LINE], relation[TEXT], expecting[LINE], id[32], how[TEXT], when[32];
 	char *text;
 
@@ -103,10 +103,10 @@ static void describe_swapped(struct trace *trace, const struct peers *peers, uin
 			 name_qp(trace, peer));
 }
 
-static char *missing_destination(struct trace *trace, const struct peers *peers,
-				 const struct life *life)
+static char *describe_missing_destination(struct trace *trace, const struct peers *peers,
+					  const struct life *life)
 {
-	unsigned int namesakes = life->peer ? peer_namesakes(peers, life->peer) : 0;
+	unsigned int namesakes = life->peer ? peer_count_candidates(peers, life->peer) : 0;
 	const struct qp *qp = life->qp;
 	char *text = NULL, *former, retries[TEXT] = "", count[WORDS_COUNT];
 	char reversed[LINE] = "", expecting[LINE];
@@ -154,14 +154,14 @@ static void describe_retry_time(const struct qp *qp, char text[TEXT])
 			 qp->timeout, timeout_ms(qp), qp->retry_cnt);
 }
 
-char *answer_missing(struct trace *trace, const struct peers *peers, const struct life *qp,
-		     const struct peer *peer)
+char *answer_no_response(struct trace *trace, const struct peers *peers, const struct life *qp,
+			 const struct peer *peer)
 {
 	int state = peer && peer->life ? qp_state(peer->life) : QP_UNKNOWN;
 	char patience[TEXT], *text;
 
 	if (!peer)
-		return missing_destination(trace, peers, qp);
+		return describe_missing_destination(trace, peers, qp);
 	if (state != ABI_QPS_RTR && state != ABI_QPS_RTS)
 		return NULL;
 	describe_retry_time(qp->qp, patience);
@@ -322,7 +322,7 @@ static bool has_ordered_sends(const struct queue *queue, const struct life *qp)
 	return queue && queue->owner == qp && !queue->doubt && queue->poster != UINT32_MAX;
 }
 
-char *answer_short(const struct model_complete *complete, const struct peer *peer)
+char *answer_short_receive(const struct model_complete *complete, const struct peer *peer)
 {
 	const struct queue *queue = complete->queue, *there = NULL;
 	const struct queue_request *mine = complete->request, *theirs;

@@ -19,8 +19,8 @@ struct trace;
  * The reason why @qp got no response: advice if @peer, in RTR or RTS, could have responded; or, if
  * @peer is NULL, the facts about its dest_qp_num.
  */
-char *answer_missing(struct trace *trace, const struct peers *peers, const struct life *qp,
-		     const struct peer *peer);
+char *answer_no_response(struct trace *trace, const struct peers *peers, const struct life *qp,
+			 const struct peer *peer);
 
 /* XRC: no SRQ of the trace has the number that a request was sent to; NULL: not known. */
 char *answer_wrong_srq(struct trace *trace, struct model *model,
@@ -44,4 +44,4 @@ char *answer_too_long(struct model *model, const struct model_complete *complete
  * A message did not fit into its receive, which has the same message number at the peer. One of the
  * two has failed, the other is still outstanding.
  */
-char *answer_short(const struct model_complete *complete, const struct peer *peer);
+char *answer_short_receive(const struct model_complete *complete, const struct peer *peer);

@@ -233,7 +233,7 @@ static void describe_invalidated(char **text, const struct use *use, bool whole)
 			       use->number, process);
 }
 
-static void remote_key_sentence(struct causes *causes, struct model *model,
+static void describe_remote_key(struct causes *causes, struct model *model,
 				const struct model_complete *complete, const struct peer *peer,
 				struct noted *noted)
 {
@@ -371,7 +371,8 @@ static const struct peer *find_intended(struct causes *causes, struct model *mod
 	const struct peer *meant = qp->peer ? peer_find_meant(model_peers(model), qp->peer) : NULL;
 	int state = meant && meant->life && meant->life->qp ? qp_state(meant->life) : QP_UNKNOWN;
 
-	if (state == QP_UNKNOWN || trace_is_abroad(causes->trace, qp->process, meant->process))
+	if (state == QP_UNKNOWN ||
+	    trace_is_other_recording(causes->trace, qp->process, meant->process))
 		return NULL;
 	return meant->connected || state == ABI_QPS_RESET || state == ABI_QPS_INIT ? meant : NULL;
 }
@@ -388,7 +389,7 @@ static void note_no_response(struct causes *causes, struct model *model,
 		note_peer(causes, model, complete, noted, meant);
 		cause_note_misconnected(noted, qp, meant);
 	} else {
-		noted->answer = answer_missing(causes->trace, model_peers(model), qp, peer);
+		noted->answer = answer_no_response(causes->trace, model_peers(model), qp, peer);
 	}
 }
 
@@ -441,7 +442,7 @@ void causes_complete(struct causes *causes, struct model *model,
 	if (certain && wc->status == ABI_WC_LOC_PROT_ERR)
 		add_key_sentence(causes, model, complete, noted);
 	if (certain && wc->status == ABI_WC_REM_ACCESS_ERR && peer)
-		remote_key_sentence(causes, model, complete, peer, noted);
+		describe_remote_key(causes, model, complete, peer, noted);
 	if (certain && wc->status == ABI_WC_REM_INV_REQ_ERR)
 		noted->cause.key = answer_wrong_srq(causes->trace, model, complete, peer);
 	if (certain && wc->status == ABI_WC_REM_INV_REQ_ERR && !noted->cause.key)
@@ -455,7 +456,7 @@ void causes_complete(struct causes *causes, struct model *model,
 		noted->cause.key = answer_too_long(model, complete);
 	if (certain && !noted->cause.key &&
 	    (wc->status == ABI_WC_LOC_LEN_ERR || wc->status == ABI_WC_REM_INV_REQ_ERR))
-		noted->cause.key = answer_short(complete, peer);
+		noted->cause.key = answer_short_receive(complete, peer);
 	if (wc->status == ABI_WC_RETRY_EXC_ERR)
 		note_no_response(causes, model, complete, noted, peer);
 }
@@ -543,9 +544,11 @@ void causes_finish(struct causes *causes, const struct model *model)
 		if (!noted->cause.port && is_silence(noted->victim.status))
 			noted->cause.port = outages_sentence(causes->outages, &noted->theirs, true);
 		if (!noted->cause.port)
-			noted->cause.port = outages_removed(causes->trace, &noted->victim, false);
+			noted->cause.port =
+				outages_removed_device(causes->trace, &noted->victim, false);
 		if (!noted->cause.port && is_silence(noted->victim.status) && noted->theirs.process)
-			noted->cause.port = outages_removed(causes->trace, &noted->theirs, true);
+			noted->cause.port =
+				outages_removed_device(causes->trace, &noted->theirs, true);
 		cause_describe_peer(causes, model, noted, &causes->errors->all[i]);
 	}
 }

@@ -50,7 +50,7 @@ static void note_users(struct noted *noted, const struct queue *queue)
 		if (link->child->kind != OBJECT_qp)
 			continue;
 		noted->users++;
-		taken = level_consumed(queue, link->child);
+		taken = level_count_consumed(queue, link->child);
 		if (taken <= noted->taken)
 			continue;
 		noted->taken = taken;

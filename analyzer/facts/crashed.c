@@ -31,7 +31,7 @@ static bool accepts_null(enum verb verb)
 
 struct crashed_call crashed_read_call(const struct trace_event *event)
 {
-	const struct handle_list *list = handles_given(event->call->verb);
+	const struct handle_list *list = handles_of_inputs(event->call->verb);
 	struct crashed_call call = { .null = OBJECT_COUNT };
 	int64_t value;
 
@@ -138,8 +138,8 @@ static bool put_unasked(struct text *t, uint64_t fields)
 /*
  * If it read a completion of an extended CQ: functions for fields that were not requested are NULL.
  */
-static char *crashed_reading(const struct model *model, uint32_t process,
-			     const struct last_verb *last)
+static char *explain_field_read(const struct model *model, uint32_t process,
+				const struct last_verb *last)
 {
 	const struct life *cq = model_life(model, process, OBJECT_cq, last->handle);
 	struct text t = { 0 };
@@ -164,7 +164,7 @@ char *crashed_after_destroy(const struct model *model, uint32_t process)
 	struct text t = { 0 };
 
 	if (last && (last->verb == VERB_start_poll || last->verb == VERB_next_poll))
-		return crashed_reading(model, process, last);
+		return explain_field_read(model, process, last);
 	if (!info || !crash_signal(model, process) || info->effect != EFFECT_DESTROY ||
 	    !is_inline(info->object) || last->returned == last->at.time)
 		return NULL;

@@ -224,7 +224,7 @@ static bool is_bad(const struct facts *facts, enum fact_kind kind)
 	return fact_infos[kind].bad && !facts->off[kind];
 }
 
-bool facts_bad(const struct facts *facts)
+bool facts_are_bad(const struct facts *facts)
 {
 	uint64_t known[FACT_COUNT] = { 0 };
 

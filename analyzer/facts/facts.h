@@ -65,4 +65,4 @@ const struct delays *facts_delays(const struct facts *facts);
 uint64_t facts_count(const struct facts *facts, enum fact_kind kind);
 
 /* Is there a bad fact that is not muted and not known? */
-bool facts_bad(const struct facts *facts);
+bool facts_are_bad(const struct facts *facts);

@@ -188,7 +188,7 @@ void mutes_destroy(struct mutes *mutes, struct model *model, const struct trace_
 		look_at_wait(mutes, model, last, event);
 }
 
-static void keep_longest(struct mutes *mutes, uint32_t process, const struct mute_wait *wait)
+static void store_longest(struct mutes *mutes, uint32_t process, const struct mute_wait *wait)
 {
 	struct mute_wait *longest = vec_at(mutes->longest, mutes->nlongest, process);
 
@@ -210,7 +210,7 @@ static __attribute__((noinline)) void look_at_poll(struct mutes *mutes,
 	if (open->empty >= later + MANY_POLLS ||
 	    (open->empty >= SEEN_POLLS &&
 	     activity_polls_at(mutes->activity, event->id.thread, open->to)))
-		keep_longest(mutes, event->process, open);
+		store_longest(mutes, event->process, open);
 	open->from.time = 0;
 }
 
@@ -258,16 +258,16 @@ static void add_fact(const struct mutes *mutes, uint32_t process, const struct m
 }
 
 /* At the end: the waits of threads that found no completion any more. */
-static void close_waits(struct mutes *mutes)
+static void finish_open_waits(struct mutes *mutes)
 {
 	for (uint32_t thread = 1; thread < mutes->nopen; thread++) {
 		struct mute_wait *open = &mutes->open[thread];
 
 		if (!open->from.time)
 			continue;
-		open->empty = activity_rest(mutes->activity, thread, open->cq);
+		open->empty = activity_count_thread_empty(mutes->activity, thread, open->cq);
 		if (open->empty >= MANY_POLLS)
-			keep_longest(mutes, open->from.process, open);
+			store_longest(mutes, open->from.process, open);
 	}
 }
 
@@ -280,7 +280,7 @@ static bool is_certain(const struct mutes *mutes, const struct mute_wait *wait)
 
 void mutes_finish(struct mutes *mutes)
 {
-	close_waits(mutes);
+	finish_open_waits(mutes);
 	for (uint32_t id = 1; id < mutes->nlongest; id++)
 		if (is_certain(mutes, &mutes->longest[id]) && !is_waited(mutes, id))
 			add_fact(mutes, id, &mutes->longest[id]);

@@ -212,7 +212,7 @@ static void note_removed(void *arg, const struct lookup_counter *counter)
 		snprintf(name, TEXT, "%s", counter->device);
 }
 
-char *outages_removed(struct trace *trace, const struct outage_victim *victim, bool of_peer)
+char *outages_removed_device(struct trace *trace, const struct outage_victim *victim, bool of_peer)
 {
 	size_t part = trace_part_of(trace, victim->process);
 	char name[TEXT] = "", *text;

@@ -44,4 +44,4 @@ char *outages_sentence(const struct outages *outages, const struct outage_victim
  * or (@of_peer) of the peer's, if the program read no event of it. NULL as above. The caller frees
  * the text.
  */
-char *outages_removed(struct trace *trace, const struct outage_victim *victim, bool of_peer);
+char *outages_removed_device(struct trace *trace, const struct outage_victim *victim, bool of_peer);

@@ -185,7 +185,7 @@ static void put_peer(struct text *t, const struct pauses *pauses, const struct m
 	char name[TEXT], first[32], last[32], when[32];
 
 	if (!pause->other || overlap_of(&silence, pause) < lasted - lasted / PART ||
-	    trace_slack(pauses->trace, pause->other, id) > lasted / PART)
+	    trace_order_uncertainty(pauses->trace, pause->other, id) > lasted / PART)
 		return;
 	text_addf(t, "; peer %s called no verb from %s to %s, for %s",
 		  words_process(pauses->trace, pause->other, name, sizeof(name)),

@@ -299,7 +299,7 @@ bool stalls_cm_end(struct stalls_cm *cm, struct model *model, const struct activ
 		if (talk->gone)
 			continue;
 		note_qp(talk, model);
-		sleep = activity_sleep(note, talk->channel ? talk->channel : talk->id);
+		sleep = activity_find_sleep(note, talk->channel ? talk->channel : talk->id);
 		if (is_resolving(talk)) {
 			network = true;
 		} else if (is_waiting(talk, stall, sleep)) {

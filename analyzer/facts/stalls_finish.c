@@ -92,7 +92,7 @@ static bool awaits_event(const struct stall *stall, const struct stall_note *not
 			 const struct stall_link *link)
 {
 	return link->talk &&
-	       ((link->channel && activity_sleep(&note->threads, link->channel)) ||
+	       ((link->channel && activity_find_sleep(&note->threads, link->channel)) ||
 		(stall->last.verb == VERB_rdma_get_cm_event && stall->error == EAGAIN) ||
 		(stall->seen ? stall->seen == 'S' && strstr(stall->wchan, "poll")
 			     : verb_infos[stall->last.verb].via == VIA_CM));
@@ -106,9 +106,9 @@ static bool watches_link(struct looking *looking, const struct stall_note *note)
 	for (size_t i = 0; i < looking->stall->n; i++) {
 		struct stall_link *link = &looking->stalls->links[looking->stall->first + i];
 
-		link->watched |= link->armed || is_idle(link) ||
-				 awaits_event(looking->stall, note, link) ||
-				 (link->channel && activity_sleep(&note->threads, link->channel));
+		link->watched |=
+			link->armed || is_idle(link) || awaits_event(looking->stall, note, link) ||
+			(link->channel && activity_find_sleep(&note->threads, link->channel));
 		/* a CQ with an unpolled completion is no longer watched */
 		link->watched &= !note->unpolled || link->cq != note->unpolled_cq;
 		watched |= link->watched;
@@ -183,7 +183,7 @@ static void name_cq(const struct stalls *stalls, struct stall *stall, uint32_t c
 static bool is_silent(const struct stall *stall, const struct stall_note *note,
 		      const struct looking *looking)
 {
-	return looking->empty < WAIT_POLLS && !activity_sleep(&note->threads, 0) &&
+	return looking->empty < WAIT_POLLS && !activity_find_sleep(&note->threads, 0) &&
 	       stall->time - stall->last.time >= stall_patience(stall);
 }
 

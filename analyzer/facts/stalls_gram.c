@@ -84,7 +84,7 @@ static const struct peer *find_receiver(struct model *model, const struct life *
 	const struct peer *peer;
 
 	memcpy(place.gid, ah->path->dgid, sizeof(place.gid));
-	peer = peer_at(model_peers(model), from->process, number, &place);
+	peer = peer_find_at(model_peers(model), from->process, number, &place);
 	return peer && peer->id && peer->id != from->id ? peer : NULL;
 }
 

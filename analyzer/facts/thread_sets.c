@@ -138,7 +138,7 @@ static uint32_t find_sleeper(const struct life *cq, const struct activity_note *
 
 	while (link && link->parent->kind != OBJECT_comp_channel)
 		link = link->next_parent;
-	sleep = link ? activity_sleep(note, link->parent->handle) : NULL;
+	sleep = link ? activity_find_sleep(note, link->parent->handle) : NULL;
 	return sleep ? sleep->id.thread : 0;
 }
 

@@ -252,7 +252,7 @@ static void note_channel(struct wait_cq *cq, const struct life *life,
 	if (!link || !life->wake)
 		return;
 	cq->has_channel = true;
-	cq->sleeps = activity_sleep(note, link->parent->handle);
+	cq->sleeps = activity_find_sleep(note, link->parent->handle);
 	cq->wake = *life->wake;
 	if (!other)
 		return;

@@ -39,7 +39,7 @@ static bool has_polled_for(const struct waits *waits, const struct activity_note
 {
 	int64_t since = activity_polled_since(waits->activity, note);
 
-	return activity_empty(waits->activity, note, 0) >= MANY_POLLS &&
+	return activity_count_empty(waits->activity, note, 0) >= MANY_POLLS &&
 	       note->time - (since > from ? since : from) >= ns;
 }
 
@@ -47,7 +47,7 @@ static bool has_polled_for(const struct waits *waits, const struct activity_note
 static bool is_dropped_awaited(const struct waits *waits, const struct wait_dropped *dropped,
 			       const struct activity_note *note)
 {
-	return dropped->receives && (activity_sleep(note, 0) ||
+	return dropped->receives && (activity_find_sleep(note, 0) ||
 				     has_polled_for(waits, note, dropped->reset.time, PATIENCE_NS));
 }
 
@@ -104,10 +104,10 @@ static void put_threads(struct text *t, const struct waits *waits, size_t fact,
 static bool is_unsignalled_wait(const struct waits *waits, const struct wait *wait,
 				const struct activity_note *note)
 {
-	uint64_t here = activity_empty(waits->activity, note, wait->cq.id);
+	uint64_t here = activity_count_empty(waits->activity, note, wait->cq.id);
 
 	return wait->cq.sleeps ||
-	       (here >= WAIT_POLLS && activity_empty(waits->activity, note, 0) == here);
+	       (here >= WAIT_POLLS && activity_count_empty(waits->activity, note, 0) == here);
 }
 
 static bool is_awaited(const struct waits *waits, const struct wait *wait)
@@ -115,7 +115,7 @@ static bool is_awaited(const struct waits *waits, const struct wait *wait)
 	const struct activity_note *note = find_threads(waits, wait->fact);
 
 	if (wait->soon)
-		return note && activity_empty(waits->activity, note, 0) >= MANY_POLLS;
+		return note && activity_count_empty(waits->activity, note, 0) >= MANY_POLLS;
 	return !wait->mute || (note && is_unsignalled_wait(waits, wait, note));
 }
 
@@ -126,8 +126,8 @@ static void put_ignored(struct text *t, const struct waits *waits, const struct 
 	const struct wait_cq *cq = &wait->cq;
 
 	if (note && cq->id && !wait->mute && !cq->sleeps &&
-	    activity_empty(waits->activity, note, 0) >= WAIT_POLLS &&
-	    activity_ignored(waits->activity, note, cq->id))
+	    activity_count_empty(waits->activity, note, 0) >= WAIT_POLLS &&
+	    activity_is_ignored(waits->activity, note, cq->id))
 		text_addf(t, "; its completion comes to %s, which no thread polled", cq->name);
 }
 
@@ -194,7 +194,7 @@ static bool is_polling_others(const struct waits *waits, const struct wait *late
 {
 	return late->oldest.thread && late->cq.id && !late->cq.sleeps && is_long(waits, note) &&
 	       has_polled_for(waits, note, note->quiet, LONG_NS) &&
-	       activity_ignored(waits->activity, note, late->cq.id);
+	       activity_is_ignored(waits->activity, note, late->cq.id);
 }
 
 /*
@@ -209,7 +209,7 @@ static bool is_barren_awaited(const struct waits *waits, const struct wait_befor
 	bool shared;
 
 	return is_long(waits, note) && has_polled_for(waits, note, note->quiet, PATIENCE_NS) &&
-	       activity_barren(waits->activity, note, well->poster, &shared) &&
+	       activity_is_barren(waits->activity, note, well->poster, &shared) &&
 	       (!shared ||
 		(well->poster && (note->quiet - well->began) * BRIEF <= note->time - note->quiet));
 }
@@ -224,8 +224,8 @@ static bool is_standstill(const struct waits *waits, const struct wait *wait)
 	if (!work->known)
 		return false;
 	if (wait->both)
-		return activity_sleep(&wait->theirs, 0) ||
-		       activity_empty(waits->activity, &wait->theirs, 0) >= WAIT_POLLS;
+		return activity_find_sleep(&wait->theirs, 0) ||
+		       activity_count_empty(waits->activity, &wait->theirs, 0) >= WAIT_POLLS;
 	return work->received && !work->room;
 }
 
@@ -247,7 +247,7 @@ static bool is_wait_in_vain(const struct waits *waits, const struct wait_before 
 	    (late->unflushed.id.thread && is_long(waits, &well->note) &&
 	     has_polled_for(waits, &well->note, late->unflushed.time, PATIENCE_NS)))
 		return true;
-	if (activity_empty(waits->activity, &well->note, late->cq.id) < WAIT_POLLS)
+	if (activity_count_empty(waits->activity, &well->note, late->cq.id) < WAIT_POLLS)
 		return false;
 	if (late->oldest.thread)
 		return late->process && !late->arrived;

@@ -201,8 +201,8 @@ static void put_peer_work(struct text *t, const struct wait *wait)
  */
 static void put_both_wait(struct text *t, const struct waits *waits, const struct wait *wait)
 {
-	bool waits_too = activity_sleep(&wait->theirs, 0) ||
-			 activity_empty(waits->activity, &wait->theirs, 0) >= EMPTY;
+	bool waits_too = activity_find_sleep(&wait->theirs, 0) ||
+			 activity_count_empty(waits->activity, &wait->theirs, 0) >= EMPTY;
 	char n[WORDS_COUNT];
 
 	text_addf(t, "; the peer has only receives outstanding, too (%s)%s",
@@ -337,9 +337,9 @@ static int64_t armed_after_peer(const struct waits *waits, const struct wait *wa
 	int64_t slack;
 
 	if (!note || !work->last.id.thread ||
-	    activity_empty(waits->activity, note, wait->cq.id) > 0)
+	    activity_count_empty(waits->activity, note, wait->cq.id) > 0)
 		return 0;
-	slack = trace_slack(waits->trace, note->process, wait->process);
+	slack = trace_order_uncertainty(waits->trace, note->process, wait->process);
 	if (slack == INT64_MAX)
 		return 0;
 	return armed_after(wait, work->last.time + slack);
@@ -366,7 +366,8 @@ static void put_cq(struct text *t, const struct waits *waits, const struct wait 
 		return;
 	if (!(cq->lying || sent || (cq->sleeps && !cq->wake.is_armed) || wait->arrived)) {
 		put_unpolled(t, wait,
-			     note ? activity_empty(waits->activity, note, cq->id) : UINT64_MAX);
+			     note ? activity_count_empty(waits->activity, note, cq->id)
+				  : UINT64_MAX);
 		return;
 	}
 	text_addf(t, "%s", cq->lying ? "; it " : "; ");

@@ -268,7 +268,7 @@ static void bound_by_cause(struct clock_edge *edge, const struct cm_end *from, i
 			   int64_t effect)
 {
 	if (cause && effect)
-		clock_edge_before(edge, &edge->objects, from->part, cause, effect);
+		clock_edge_add_order(edge, &edge->objects, from->part, cause, effect);
 }
 
 static int64_t earlier_time(int64_t a, int64_t b)

@@ -282,11 +282,11 @@ static void match_flow(struct clock_datagrams *grams, struct gram_flow *flow)
 		int64_t sent = flow->sent[flow->sent_first++].time;
 		struct gram_time receive = flow->received[flow->received_first++];
 
-		clock_edge_before(flow->edge, &flow->edge->all, flow->part, sent, receive.time);
+		clock_edge_add_order(flow->edge, &flow->edge->all, flow->part, sent, receive.time);
 		if (receive.posted >= 0)
-			clock_edge_before(flow->edge, &flow->edge->likely,
-					  flow->edge->a ^ flow->edge->b ^ flow->part,
-					  receive.posted, sent);
+			clock_edge_add_order(flow->edge, &flow->edge->likely,
+					     flow->edge->a ^ flow->edge->b ^ flow->part,
+					     receive.posted, sent);
 		flow->edge->messages++;
 		if (!flow->matched)
 			count_pair(grams, flow);
@@ -305,7 +305,7 @@ static void begin_flow(struct clock_datagrams *grams, struct gram_flow *flow,
 	    !has_all_messages(grams, to->part))
 		break_flow(flow);
 	if (flow->edge && to->made >= 0)
-		clock_edge_before(flow->edge, &flow->edge->objects, to->part, to->made, time);
+		clock_edge_add_order(flow->edge, &flow->edge->objects, to->part, to->made, time);
 }
 
 static void add_datagram(struct clock_datagrams *grams, const struct gram_end *from,

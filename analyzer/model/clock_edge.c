@@ -42,8 +42,8 @@ struct clock_edge *clock_edge_get(struct clock_edges *edges, uint32_t one, uint3
 	return edge;
 }
 
-void clock_edge_before(const struct clock_edge *edge, struct bounds *bounds, uint32_t part,
-		       int64_t cause, int64_t effect)
+void clock_edge_add_order(const struct clock_edge *edge, struct bounds *bounds, uint32_t part,
+			  int64_t cause, int64_t effect)
 {
 	if (part == edge->a)
 		bounds_at_least(bounds, cause - effect, effect);
@@ -57,6 +57,6 @@ bool clock_has_messages(struct trace *trace)
 	struct trace_loss loss = trace_loss(trace);
 	const char *filter = trace_meta(trace, "filter");
 
-	return !loss.events && !loss.damaged && trace_one_of(trace) == 1 && !(filter && *filter) &&
-	       !coverage_hides_data(trace);
+	return !loss.events && !loss.damaged && trace_sampling_factor(trace) == 1 &&
+	       !(filter && *filter) && !coverage_hides_data(trace);
 }

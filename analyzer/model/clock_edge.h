@@ -38,8 +38,8 @@ struct clock_edge *clock_edge_get(struct clock_edges *edges, uint32_t one, uint3
  * @cause, in trace @part, was before @effect, in the other trace of @edge. Adds this to @bounds,
  * which belong to @edge.
  */
-void clock_edge_before(const struct clock_edge *edge, struct bounds *bounds, uint32_t part,
-		       int64_t cause, int64_t effect);
+void clock_edge_add_order(const struct clock_edge *edge, struct bounds *bounds, uint32_t part,
+			  int64_t cause, int64_t effect);
 
 /* Does the trace contain all its messages? */
 bool clock_has_messages(struct trace *trace);

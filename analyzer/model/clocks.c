@@ -109,9 +109,9 @@ static void add_pair(void *arg, const struct peer *peer, const struct peer *othe
 	pair->ends[1].order.broken = pair->ends[0].order.broken;
 	edge->pairs++;
 	if (mine->created.thread)
-		clock_edge_before(edge, &edge->objects, a, mine->created_at, other->since);
+		clock_edge_add_order(edge, &edge->objects, a, mine->created_at, other->since);
 	if (theirs->created.thread)
-		clock_edge_before(edge, &edge->objects, b, theirs->created_at, peer->since);
+		clock_edge_add_order(edge, &edge->objects, b, theirs->created_at, peer->since);
 }
 
 static void on_modify(void *arg, const struct model_modify *modify)
@@ -154,7 +154,7 @@ static int find_pairs(struct clocks *clocks)
 		cursor_close(cursor);
 	}
 	for (size_t i = 0; i < clocks->nnumbers && !err; i++)
-		peer_abroad(model_peers(model), clocks->numbers[i], add_pair, clocks);
+		peer_each_abroad(model_peers(model), clocks->numbers[i], add_pair, clocks);
 	if (!err)
 		clock_cm_finish(clocks->cm, &clocks->edges);
 	model_free(model);
@@ -179,8 +179,8 @@ static void match_messages(struct pair *pair, int from)
 	struct times *sent = &pair->ends[from].sent, *received = &pair->ends[!from].received;
 
 	while (sent->first < sent->n && received->first < received->n) {
-		clock_edge_before(pair->edge, &pair->edge->all, pair->ends[from].part,
-				  sent->at[sent->first++], received->at[received->first++]);
+		clock_edge_add_order(pair->edge, &pair->edge->all, pair->ends[from].part,
+				     sent->at[sent->first++], received->at[received->first++]);
 		pair->edge->messages++;
 	}
 }
@@ -191,8 +191,8 @@ static void match_receives(struct pair *pair, int from)
 	int64_t posted, done;
 
 	while (receive_order_next(&pair->ends[from].order, &posted, &done))
-		clock_edge_before(pair->edge, &pair->edge->all, pair->ends[!from].part, posted,
-				  done);
+		clock_edge_add_order(pair->edge, &pair->edge->all, pair->ends[!from].part, posted,
+				     done);
 }
 
 static struct pair *find_pair(const struct clocks *clocks, uint32_t qp, int64_t time, int *ret_end)

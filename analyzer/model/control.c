@@ -82,7 +82,7 @@ struct life *control_element(struct model *model, const struct trace_event *even
 
 static void note_uses(struct model *model, const struct parsed *p)
 {
-	const struct handle_list *list = handles_given(p->call->verb);
+	const struct handle_list *list = handles_of_inputs(p->call->verb);
 
 	for (unsigned int i = 0; i < list->n; i++) {
 		const struct handle *handle = &list->handles[i];
@@ -204,13 +204,13 @@ static int creation_returns(struct model *model, const struct parsed *p)
 		err = peer_add(&model->peers, life,
 			       model_find(model, life->process, OBJECT_context, life->context));
 	if (!err)
-		err = link_handles(model, p, p->args, handles_given(p->call->verb), life);
+		err = link_handles(model, p, p->args, handles_of_inputs(p->call->verb), life);
 	if (!err)
 		err = link_to_id(model, p->event, life);
 	if (!err && kind == OBJECT_cq)
 		err = make_wake(model, life);
 	if (!err)
-		err = link_handles(model, p, p->out, handles_made(kind), life);
+		err = link_handles(model, p, p->out, handles_of_new_object(kind), life);
 	if (!err && p->call->verb == VERB_create_rwq_ind_table)
 		err = link_wqs(model, p, life);
 	return err < 0 ? log_err(err, "model of live objects") : 0;
@@ -287,7 +287,7 @@ static int note_mcast_change(struct model *model, const struct parsed *p)
 /* A verb has changed a queue of its object. */
 static void note_queue_change(struct model *model, const struct parsed *p)
 {
-	struct life *life = find_argument(model, p, handles_self(p->call->verb),
+	struct life *life = find_argument(model, p, handles_acted_on(p->call->verb),
 					  verb_infos[p->call->verb].object);
 
 	if (life && !life->inherited)

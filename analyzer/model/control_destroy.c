@@ -58,7 +58,7 @@ static struct life *find_older(struct model *model, const struct trace_event *ev
 int control_destroy_begins(struct model *model, const struct trace_event *event)
 {
 	enum verb verb = event->call->verb;
-	enum arg self = handles_self(verb);
+	enum arg self = handles_acted_on(verb);
 	struct pending *pending;
 	struct life *life;
 
@@ -156,7 +156,7 @@ static int end_destroy(struct model *model, struct pending *pending, const struc
 static void note_child_destroy(struct model *model, const struct trace_event *event)
 {
 	const struct call *call = event->call;
-	enum arg self = handles_self(call->verb);
+	enum arg self = handles_acted_on(call->verb);
 	struct life *copy, *own;
 
 	if (!self || call->failed)

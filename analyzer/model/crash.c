@@ -82,7 +82,7 @@ const struct crash_thread *crash_thread(const struct model *model, uint32_t thre
 }
 
 /* A thread whose end is not known may have ended. */
-bool crash_is_over(const struct model *model, uint32_t thread)
+bool crash_has_thread_ended(const struct model *model, uint32_t thread)
 {
 	const struct thread *its = trace_thread(model->trace, thread);
 	const struct last_verb *last = last_of_thread(model, thread);
@@ -102,7 +102,7 @@ void crash_killed(struct model *model, uint32_t process, int64_t time)
 
 		if (thread->destroyed.id.thread && is_last_verb(model, thread) &&
 		    thread->last.process == process && time < thread->destroyed.time + CRASH_SOON &&
-		    !crash_is_over(model, thread->last.id.thread))
+		    !crash_has_thread_ended(model, thread->last.id.thread))
 			model->watcher.crash(model->watcher.arg, &crash);
 	}
 }

@@ -37,7 +37,7 @@ int crash_signal(const struct model *model, uint32_t process);
 const struct crash_thread *crash_thread(const struct model *model, uint32_t thread);
 
 /* Did the thread end before its process? */
-bool crash_is_over(const struct model *model, uint32_t thread);
+bool crash_has_thread_ended(const struct model *model, uint32_t thread);
 
 /* @process has been killed at @time. */
 void crash_killed(struct model *model, uint32_t process, int64_t time);

@@ -41,7 +41,7 @@ static const struct life *find_receiver(struct model *model, const struct life *
 	place.is_global = path->is_global;
 	place.lid = path->dlid;
 	memcpy(place.gid, path->dgid, sizeof(place.gid));
-	peer = peer_at(&model->peers, from->process, wr->remote_qpn, &place);
+	peer = peer_find_at(&model->peers, from->process, wr->remote_qpn, &place);
 	if (!peer || !peer->life || !peer->life->qp || peer->life->qp->type != ABI_QPT_UD ||
 	    peer_slack(&model->peers, from->process, peer->process))
 		return NULL;

@@ -53,7 +53,7 @@ static const struct life *find_other_kind(struct model *model, uint32_t process,
 
 void foreign_check(struct model *model, const struct trace_event *event)
 {
-	const struct handle_list *list = handles_given(event->call->verb);
+	const struct handle_list *list = handles_of_inputs(event->call->verb);
 	struct model_foreign foreign = { .event = event };
 	int64_t value;
 

@@ -5,17 +5,17 @@
 
 #include "gen/handles_gen.h"
 
-const struct handle_list *handles_given(enum verb verb)
+const struct handle_list *handles_of_inputs(enum verb verb)
 {
 	return &verb_handles[verb].given;
 }
 
-const struct handle_list *handles_made(enum object_kind kind)
+const struct handle_list *handles_of_new_object(enum object_kind kind)
 {
 	return &made_handles[kind];
 }
 
-enum arg handles_self(enum verb verb)
+enum arg handles_acted_on(enum verb verb)
 {
 	return verb_handles[verb].self;
 }

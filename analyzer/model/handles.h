@@ -18,10 +18,10 @@ struct handle_list {
 };
 
 /* The handles among the inputs. */
-const struct handle_list *handles_given(enum verb verb);
+const struct handle_list *handles_of_inputs(enum verb verb);
 
 /* The handles among the fields of a new object: "ret.pd". */
-const struct handle_list *handles_made(enum object_kind kind);
+const struct handle_list *handles_of_new_object(enum object_kind kind);
 
 /* The argument that @verb acts on; ARG_NONE if there is none. */
-enum arg handles_self(enum verb verb);
+enum arg handles_acted_on(enum verb verb);

@@ -220,7 +220,7 @@ void hot_destroyed(struct model *model, const struct life *life)
 		count_brief(hot, life);
 }
 
-void hot_left(struct model *model, const struct life *life)
+void hot_queue_ended(struct model *model, const struct life *life)
 {
 	if (life->process < model->nhots && model->hots[life->process].posted_to == life->sq)
 		model->hots[life->process].posted_to = NULL;

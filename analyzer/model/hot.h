@@ -79,7 +79,7 @@ void hot_made(struct model *model, struct life *life);
 void hot_destroyed(struct model *model, const struct life *life);
 
 /* The send queue of @life ends. */
-void hot_left(struct model *model, const struct life *life);
+void hot_queue_ended(struct model *model, const struct life *life);
 
 /* The process has ended. */
 void hot_forget(struct model *model, uint32_t process);

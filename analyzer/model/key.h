@@ -138,10 +138,10 @@ const struct key *keys_find_holder(const struct keys *keys, const struct key *ke
 				   uint64_t length);
 
 /* A region that had @rkey until its last ibv_rereg_mr(). */
-const struct key *keys_renamed(const struct keys *keys, uint32_t process, uint32_t rkey);
+const struct key *keys_find_renamed(const struct keys *keys, uint32_t process, uint32_t rkey);
 
 /* A window whose rkey differs from @rkey only in the low 8 bits, which change with each bind. */
-const struct key *keys_sibling(const struct keys *keys, uint32_t process, uint32_t rkey);
+const struct key *keys_find_sibling(const struct keys *keys, uint32_t process, uint32_t rkey);
 
 /* A key with lkey or rkey @number, of a process that is neither @process nor @other. */
 const struct key *keys_find_elsewhere(const struct keys *keys, uint32_t process, uint32_t other,

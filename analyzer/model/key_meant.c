@@ -33,7 +33,7 @@ static const struct key *find_renamed(const struct key_list *list, uint32_t proc
 	return NULL;
 }
 
-const struct key *keys_renamed(const struct keys *keys, uint32_t process, uint32_t rkey)
+const struct key *keys_find_renamed(const struct keys *keys, uint32_t process, uint32_t rkey)
 {
 	return find_renamed(&keys->live, process, rkey) ?: find_renamed(&keys->dead, process, rkey);
 }
@@ -49,7 +49,7 @@ static const struct key *find_sibling(const struct key_list *list, uint32_t proc
 	return NULL;
 }
 
-const struct key *keys_sibling(const struct keys *keys, uint32_t process, uint32_t rkey)
+const struct key *keys_find_sibling(const struct keys *keys, uint32_t process, uint32_t rkey)
 {
 	const struct key *key = find_sibling(&keys->live, process, rkey);
 

@@ -49,7 +49,7 @@ void level_completed(struct queue *queue, const struct life *qp, const struct tr
 	of->consumed++;
 }
 
-uint64_t level_consumed(const struct queue *queue, const struct life *qp)
+uint64_t level_count_consumed(const struct queue *queue, const struct life *qp)
 {
 	return qp->qp && qp->qp->fill == queue->level.fills ? qp->qp->consumed : 0;
 }

@@ -21,4 +21,4 @@ void level_posted(struct queue *queue);
 void level_completed(struct queue *queue, const struct life *qp, const struct trace_event *event);
 
 /* How many receives of an SRQ @qp has consumed since the SRQ was last full. */
-uint64_t level_consumed(const struct queue *queue, const struct life *qp);
+uint64_t level_count_consumed(const struct queue *queue, const struct life *qp);

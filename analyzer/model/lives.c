@@ -230,7 +230,7 @@ struct life *lives_next(const struct lives *lives, uint32_t process, const struc
 	return next;
 }
 
-ssize_t lives_of(const struct lives *lives, uint32_t process, struct life ***ret_found)
+ssize_t lives_list_process(const struct lives *lives, uint32_t process, struct life ***ret_found)
 {
 	struct life *life, **found;
 	size_t n = 0, i = 0;

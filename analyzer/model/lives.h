@@ -150,7 +150,7 @@ struct life *lives_next(const struct lives *lives, uint32_t process, const struc
  * All objects of @process in order of creation; the caller frees the array. Their number or
  * -ENOMEM.
  */
-ssize_t lives_of(const struct lives *lives, uint32_t process, struct life ***ret_found);
+ssize_t lives_list_process(const struct lives *lives, uint32_t process, struct life ***ret_found);
 
 /* @child depends on @parent; linking twice changes nothing. Returns 0 or -ENOMEM. */
 int life_link(struct life *parent, struct life *child);

@@ -71,7 +71,8 @@ static unsigned int find_doubt(struct trace *trace)
 	const char *filter = trace_meta(trace, "filter");
 	struct trace_loss loss = trace_loss(trace);
 
-	return loss.damaged || trace_one_of(trace) > 1 || (filter && *filter) ? QUEUE_LOST : 0;
+	return loss.damaged || trace_sampling_factor(trace) > 1 || (filter && *filter) ? QUEUE_LOST
+										       : 0;
 }
 
 int model_new(struct trace *trace, const struct model_watcher *watcher, struct model **ret_model)
@@ -86,7 +87,7 @@ int model_new(struct trace *trace, const struct model_watcher *watcher, struct m
 	model->doubt = trace ? find_doubt(trace) : 0;
 	model->peers.trace = trace;
 	model->pendings = POOL_OF(struct pending);
-	model->whole_from = trace ? trace_whole_from(trace) : INT64_MIN;
+	model->whole_from = trace ? trace_complete_since(trace) : INT64_MIN;
 	if (lives_init(&model->lives) < 0) {
 		model_free(model);
 		return log_err(-ENOMEM, "model of live objects");
@@ -160,7 +161,7 @@ static int on_post(struct model *model, const struct trace_event *event)
 
 	if (watcher_needs(life))
 		watcher_report_use(&model->watcher, event, post->verb, life,
-				   arg_path(handles_self(post->verb)), 0);
+				   arg_path(handles_acted_on(post->verb)), 0);
 	if (model->watcher.states_only)
 		return queues_post(model, event, life);
 	if (life && life->state == LIFE_LIVE && !life->inherited)
@@ -274,7 +275,7 @@ static int inherit_objects(struct model *model, uint32_t child, const struct mom
 
 	if (!forked)
 		return log_err(-ENOMEM, "objects of a forked process");
-	n = lives_of(&model->lives, moment->process, &lives);
+	n = lives_list_process(&model->lives, moment->process, &lives);
 	if (n >= 0 && model->lives.count + (size_t)n > COPIES_MAX) {
 		log_note("processes inherited more than %d objects by forks, which is more than "
 			 "can be followed",
@@ -445,7 +446,7 @@ int model_event(struct model *model, const struct trace_event *event)
 	case TRACE_FORK:
 		return on_fork(model, event);
 	case TRACE_MEMORY:
-		keys_memory(model, event);
+		keys_memory_released(model, event);
 		return 0;
 	case TRACE_MISUSE:
 		return misuse_seen(model, event);
@@ -498,7 +499,7 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 	if (how == MODEL_KILLED)
 		crash_killed(model, process, time);
 	model->watcher.end(model->watcher.arg, &end);
-	n = lives_of(&model->lives, process, &lives);
+	n = lives_list_process(&model->lives, process, &lives);
 	if (n < 0)
 		return log_err((int)n, "objects of a process that ended");
 	for (ssize_t i = 0; i < n; i++) {

@@ -152,12 +152,12 @@ static bool fits_psn(const struct peer *peer, const struct peer *other)
 
 static bool is_on_other_host(const struct peers *peers, uint32_t process, uint32_t other)
 {
-	return peers->trace && trace_is_abroad(peers->trace, process, other);
+	return peers->trace && trace_is_other_recording(peers->trace, process, other);
 }
 
 int64_t peer_slack(const struct peers *peers, uint32_t process, uint32_t other)
 {
-	return trace_slack(peers->trace, process, other);
+	return trace_order_uncertainty(peers->trace, process, other);
 }
 
 /* Do the attributes of the two ends, without their times, make them peers? */
@@ -196,9 +196,9 @@ static const struct peer *find_abroad(const struct peers *peers, const struct pe
 	return found;
 }
 
-void peer_abroad(const struct peers *peers, uint32_t number,
-		 void (*tell)(void *arg, const struct peer *peer, const struct peer *other),
-		 void *arg)
+void peer_each_abroad(const struct peers *peers, uint32_t number,
+		      void (*tell)(void *arg, const struct peer *peer, const struct peer *other),
+		      void *arg)
 {
 	const struct peer *peer = get_pointer(&peers->by_number, number);
 
@@ -237,8 +237,8 @@ struct peer *peer_other(struct peers *peers, struct peer *peer)
 	return peer->other;
 }
 
-struct peer *peer_at(const struct peers *peers, uint32_t process, uint32_t number,
-		     const struct place *place)
+struct peer *peer_find_at(const struct peers *peers, uint32_t process, uint32_t number,
+			  const struct place *place)
 {
 	struct peer *other = get_pointer(&peers->by_number, number), *found = NULL;
 
@@ -257,7 +257,8 @@ struct peer *peer_at(const struct peers *peers, uint32_t process, uint32_t numbe
 
 struct peer *peer_find_meant(struct peers *peers, const struct peer *peer)
 {
-	return peer->connected ? peer_at(peers, peer->process, peer->dest, &peer->place) : NULL;
+	return peer->connected ? peer_find_at(peers, peer->process, peer->dest, &peer->place)
+			       : NULL;
 }
 
 struct peer *peer_find_misled(struct peers *peers, const struct peer *peer)
@@ -272,7 +273,7 @@ const struct peer *peer_next(const struct peers *peers, uint32_t number, const s
 	return peer ? peer->same : get_pointer(&peers->by_number, number);
 }
 
-unsigned int peer_namesakes(const struct peers *peers, const struct peer *peer)
+unsigned int peer_count_candidates(const struct peers *peers, const struct peer *peer)
 {
 	const struct peer *other = get_pointer(&peers->by_number, peer->dest);
 	unsigned int n = 0;
@@ -297,7 +298,7 @@ static struct peer *find_former(const struct peers *peers, const struct peer *pe
 	return found;
 }
 
-const struct peer *peer_former(const struct peers *peers, const struct peer *peer)
+const struct peer *peer_find_former(const struct peers *peers, const struct peer *peer)
 {
 	return find_former(peers, peer);
 }

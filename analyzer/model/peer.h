@@ -103,8 +103,8 @@ struct peer *peer_find_misled(struct peers *peers, const struct peer *peer);
 struct peer *peer_find_given(struct peers *peers, const struct peer *peer);
 
 /* The only live queue pair with @number at @place, as seen by @process; NULL: none or several. */
-struct peer *peer_at(const struct peers *peers, uint32_t process, uint32_t number,
-		     const struct place *place);
+struct peer *peer_find_at(const struct peers *peers, uint32_t process, uint32_t number,
+			  const struct place *place);
 
 /*
  * Iterate over all queue pairs that have or had @number: the one after @peer (NULL: the first);
@@ -116,15 +116,15 @@ const struct peer *peer_next(const struct peers *peers, uint32_t number, const s
  * How many queue pairs, alive or destroyed, @peer may be connected to, as far as addresses are
  * known.
  */
-unsigned int peer_namesakes(const struct peers *peers, const struct peer *peer);
+unsigned int peer_count_candidates(const struct peers *peers, const struct peer *peer);
 
 /*
  * Call @tell for each queue pair with @number, and the only queue pair of another trace that it can
  * be connected to, regardless of clocks.
  */
-void peer_abroad(const struct peers *peers, uint32_t number,
-		 void (*tell)(void *arg, const struct peer *peer, const struct peer *other),
-		 void *arg);
+void peer_each_abroad(const struct peers *peers, uint32_t number,
+		      void (*tell)(void *arg, const struct peer *peer, const struct peer *other),
+		      void *arg);
 
 /* Is @peer the only queue pair that has its number, or recently had it? */
 bool peer_is_only(const struct peers *peers, const struct peer *peer);
@@ -133,7 +133,7 @@ bool peer_is_only(const struct peers *peers, const struct peer *peer);
  * The last queue pair with the number that @peer is connected to, if all of them were destroyed;
  * NULL: one is alive, or none existed.
  */
-const struct peer *peer_former(const struct peers *peers, const struct peer *peer);
+const struct peer *peer_find_former(const struct peers *peers, const struct peer *peer);
 
 /* The last live queue pair that is connected to the number of @peer; NULL: none. */
 const struct peer *peer_find_claimant(const struct peers *peers, const struct peer *peer);

@@ -58,7 +58,8 @@ static struct pinned *make_pinned(struct model *model, uint32_t process)
 	return &model->pinned[process - 1];
 }
 
-uint64_t pinned_pages(const struct model *model, uint32_t process, uint64_t addr, uint64_t length)
+uint64_t pinned_page_bytes(const struct model *model, uint32_t process, uint64_t addr,
+			   uint64_t length)
 {
 	const struct process *p = model->trace ? trace_process(model->trace, process) : NULL;
 	uint64_t page = p && p->page_size ? p->page_size : PAGE, first = addr / page;
@@ -69,7 +70,7 @@ uint64_t pinned_pages(const struct model *model, uint32_t process, uint64_t addr
 	return ((last - 1) / page - first + 1) * page;
 }
 
-bool pinned_request(const struct trace_event *event, uint64_t *ret_addr, uint64_t *ret_length)
+bool pinned_read_request(const struct trace_event *event, uint64_t *ret_addr, uint64_t *ret_length)
 {
 	const struct args *args = event->call->args;
 	int64_t addr, length, access = 0;
@@ -123,7 +124,7 @@ static void pin_region(struct model *model, struct pinned *p, struct life *life,
 {
 	unpin_region(p, life);
 	life->addr = addr;
-	life->pinned = pinned_pages(model, life->process, addr, length);
+	life->pinned = pinned_page_bytes(model, life->process, addr, length);
 	p->bytes += life->pinned;
 	p->regions += life->pinned != 0;
 }
@@ -134,7 +135,7 @@ static void note_registration(struct model *model, struct pinned *p,
 	struct life *life = model_find(model, event->process, OBJECT_mr, event->call->handle);
 	uint64_t addr, length;
 
-	if (!life || life->inherited || !pinned_request(event, &addr, &length))
+	if (!life || life->inherited || !pinned_read_request(event, &addr, &length))
 		return;
 	pin_region(model, p, life, addr, length);
 	if (!p->streak++ || life->created.time - p->streak_began > SECOND_NS) {
@@ -146,7 +147,7 @@ static void note_registration(struct model *model, struct pinned *p,
 		p->first = life->created;
 }
 
-ssize_t model_regions(struct model *model, uint32_t process, struct life ***ret_found)
+ssize_t model_take_regions(struct model *model, uint32_t process, struct life ***ret_found)
 {
 	struct pinned *p = make_pinned(model, process);
 	uint32_t last = p ? p->last.id.thread : 0;
@@ -155,7 +156,7 @@ ssize_t model_regions(struct model *model, uint32_t process, struct life ***ret_
 	*ret_found = NULL;
 	if (!last || (p->given.thread == last && p->given.n == p->last.id.n))
 		return 0;
-	n = lives_of(&model->lives, process, ret_found);
+	n = lives_list_process(&model->lives, process, ret_found);
 	for (ssize_t i = 0; i < n; i++) {
 		struct life *life = (*ret_found)[i];
 

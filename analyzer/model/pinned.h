@@ -29,7 +29,7 @@ struct pinned {
 	struct moment first, last; /* registrations that succeeded */
 	uint32_t streak;           /* registrations since streak_began, at most a second ago */
 	int64_t streak_began;
-	struct event_id given; /* `last` at the last call of model_regions() */
+	struct event_id given; /* `last` at the last call of model_take_regions() */
 	int64_t given_to;
 	int copies; /* does the kernel copy pages? 1, 0; -1 not known; valid once `asked` */
 	bool asked;
@@ -45,7 +45,7 @@ const struct pinned *model_pinned(const struct model *model, uint32_t process);
  * The live regions of @process that pin memory and were not returned before, in order of creation;
  * the caller frees the array. Their number or -ENOMEM.
  */
-ssize_t model_regions(struct model *model, uint32_t process, struct life ***ret_found);
+ssize_t model_take_regions(struct model *model, uint32_t process, struct life ***ret_found);
 
 /* The live region at @handle that pins memory; NULL if there is none. */
 const struct life *model_region(const struct model *model, uint32_t process, uint64_t handle);
@@ -60,10 +60,11 @@ enum fork_safety model_fork_safety(struct model *model, uint32_t process);
 bool model_asked_fork_safety(struct model *model, uint32_t process);
 
 /* Bytes of the pages that @length bytes at @addr touch. */
-uint64_t pinned_pages(const struct model *model, uint32_t process, uint64_t addr, uint64_t length);
+uint64_t pinned_page_bytes(const struct model *model, uint32_t process, uint64_t addr,
+			   uint64_t length);
 
 /* The memory that registration @event requests. False: it pins no memory. */
-bool pinned_request(const struct trace_event *event, uint64_t *ret_addr, uint64_t *ret_length);
+bool pinned_read_request(const struct trace_event *event, uint64_t *ret_addr, uint64_t *ret_length);
 
 /*
  * What applies RLIMIT_MEMLOCK to @process on @device (NULL: not known) although the process has

@@ -91,7 +91,7 @@ static void note_wr_id(struct model *model, struct queue *queue, const struct wr
 	enum unique_found found = unique_add(&queue->wr_ids, wr->wr_id, kind_of(wr), queue->high);
 
 	if (found == UNIQUE_TWICE && !twice_is_message(queue))
-		strain_duplicate(&model->watcher, queue, false);
+		strain_report_duplicate(&model->watcher, queue, false);
 	else if (found == UNIQUE_ONCE)
 		twice_found(queue);
 }
@@ -100,7 +100,7 @@ static void note_wr_id(struct model *model, struct queue *queue, const struct wr
 static void note_buffer(struct model *model, struct queue *queue, const struct wr *wr)
 {
 	if (unique_add(&queue->buffers, wr->sge[0].addr, kind_of(wr), queue->high) == UNIQUE_TWICE)
-		strain_duplicate(&model->watcher, queue, true);
+		strain_report_duplicate(&model->watcher, queue, true);
 }
 
 static bool takes_key_back(const struct wr *wr)
@@ -341,8 +341,8 @@ static struct life *find_qp(struct model *model, uint32_t id)
  * The queue in which the request of @wc is outstanding, and its position there. NULL: not known,
  * and *@ret_at is -1.
  */
-static struct queue *find_place(const struct life *qp, const struct life *cq, const struct wc *wc,
-				int64_t *ret_at)
+static struct queue *find_queue_of_wc(const struct life *qp, const struct life *cq,
+				      const struct wc *wc, int64_t *ret_at)
 {
 	bool success = wc->status == ABI_WC_SUCCESS, receive = wc->opcode & ABI_WC_RECV;
 	struct queue *queue = NULL;
@@ -437,7 +437,7 @@ static void process_completion(struct model *model, const struct trace_event *ev
 	if (qp && qp->process != event->process)
 		qp = NULL;
 	if (wc->request.thread)
-		queue = find_place(qp, cq, wc, &at);
+		queue = find_queue_of_wc(qp, cq, wc, &at);
 	if (wc->candidates > 1 && qp) {
 		mark_queue_doubt(qp->sq, QUEUE_GUESSED);
 		mark_queue_doubt(qp->rq, QUEUE_GUESSED);

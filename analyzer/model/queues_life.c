@@ -413,7 +413,7 @@ void queues_leave(struct model *model, struct life *life, bool freed)
 	if (life->rq && life->rq->owner != life && life->sq && life->sq->draining &&
 	    !life->rq->user_gone)
 		life->rq->user_gone = life->destroyed.time;
-	hot_left(model, life);
+	hot_queue_ended(model, life);
 	end_queue(life, &life->sq);
 	end_queue(life, &life->rq);
 	if (life->cq) {

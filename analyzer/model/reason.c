@@ -56,7 +56,7 @@ int reason_error(const struct trace_event *event)
 /* The first argument that is an object of the model. */
 static const struct life *find_argument(struct model *model, const struct trace_event *event)
 {
-	const struct handle_list *list = handles_given(event->call->verb);
+	const struct handle_list *list = handles_of_inputs(event->call->verb);
 
 	for (unsigned int i = 0; i < list->n; i++) {
 		int64_t handle;

@@ -265,7 +265,7 @@ static const struct queue_request *find_earlier(const struct queue *queue, bool 
 	return NULL;
 }
 
-void strain_duplicate(const struct model_watcher *watcher, struct queue *queue, bool buffer)
+void strain_report_duplicate(const struct model_watcher *watcher, struct queue *queue, bool buffer)
 {
 	const struct queue_request *last = queue_at(queue, queue->count - 1);
 	struct model_strain strain = { .kind = buffer ? STRAIN_BUFFER : STRAIN_WR_ID,

@@ -24,7 +24,7 @@ int strain_post(const struct model_watcher *watcher, const struct trace_event *e
 const char *strain_reason(const struct queue *queue, char *text, size_t size);
 
 /* The last request has the wr_id, or (@buffer) the buffer, of another outstanding request. */
-void strain_duplicate(const struct model_watcher *watcher, struct queue *queue, bool buffer);
+void strain_report_duplicate(const struct model_watcher *watcher, struct queue *queue, bool buffer);
 
 /* The queue is about to be destroyed, or its process was @killed. */
 void strain_end(const struct model_watcher *watcher, struct queue *queue, bool killed);

@@ -55,7 +55,7 @@ static void count_datagram(struct model *model, const struct trace_event *event,
 	place.is_global = ah->path->is_global;
 	place.lid = ah->path->dlid;
 	memcpy(place.gid, ah->path->dgid, sizeof(place.gid));
-	peer = peer_at(&model->peers, process, request->remote_qpn, &place);
+	peer = peer_find_at(&model->peers, process, request->remote_qpn, &place);
 	if (peer && peer->life->qp && peer->life->qp->type == ABI_QPT_UD)
 		compare_receives(peer->life, peer_slack(&model->peers, process, peer->process),
 				 event->time);

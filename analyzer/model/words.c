@@ -122,7 +122,7 @@ const char *words_holder(struct trace *trace, const struct keys *keys, const str
 const char *words_renamed(struct trace *trace, const struct keys *keys, uint32_t process,
 			  uint32_t rkey, int64_t time, char text[WORDS_HOLDER])
 {
-	const struct key *key = keys_renamed(keys, process, rkey);
+	const struct key *key = keys_find_renamed(keys, process, rkey);
 	char name[WORDS_HOLDER / 3], id[32], when[32];
 
 	text[0] = '\0';

@@ -37,7 +37,7 @@ static struct span span_of(int64_t at)
 
 static uint64_t count_span(const struct histogram *h, int64_t from, int64_t to)
 {
-	return from < 0 ? 0 : histogram_between(h, (uint64_t)from, (uint64_t)to);
+	return from < 0 ? 0 : histogram_count_between(h, (uint64_t)from, (uint64_t)to);
 }
 
 /* Narrow the cluster to the first and last class of @span that have values. */
@@ -48,7 +48,7 @@ static void narrow_span(const struct histogram *h, struct cluster *cluster, stru
 	cluster->from = 0;
 	for (unsigned int i = histogram_class_of((uint64_t)span.from);
 	     i <= histogram_class_of((uint64_t)span.to); i++) {
-		if (!histogram_class(h, i, &from, &to))
+		if (!histogram_count_class(h, i, &from, &to))
 			continue;
 		if (!cluster->from)
 			cluster->from = (int64_t)from;

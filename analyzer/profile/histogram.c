@@ -82,7 +82,7 @@ static void bound_values(struct histogram *histogram)
 	uint64_t from, to, max = 0, least = UINT64_MAX;
 
 	for (unsigned int c = 0; c < HISTOGRAM_CLASSES; c++)
-		if (histogram_class(histogram, c, &from, &to)) {
+		if (histogram_count_class(histogram, c, &from, &to)) {
 			least = least < from ? least : from;
 			max = to;
 		}
@@ -133,8 +133,8 @@ int64_t histogram_mean(const struct histogram *histogram)
 	return histogram->count ? (int64_t)(histogram->total / histogram->count) : -1;
 }
 
-uint64_t histogram_class(const struct histogram *histogram, unsigned int i, uint64_t *ret_from,
-			 uint64_t *ret_to)
+uint64_t histogram_count_class(const struct histogram *histogram, unsigned int i,
+			       uint64_t *ret_from, uint64_t *ret_to)
 {
 	const uint64_t *row = histogram->rows[i / HISTOGRAM_ROW];
 
@@ -143,11 +143,11 @@ uint64_t histogram_class(const struct histogram *histogram, unsigned int i, uint
 	return row ? row[i % HISTOGRAM_ROW] : 0;
 }
 
-uint64_t histogram_between(const struct histogram *histogram, uint64_t from, uint64_t to)
+uint64_t histogram_count_between(const struct histogram *histogram, uint64_t from, uint64_t to)
 {
 	uint64_t n = 0, begin, end;
 
 	for (unsigned int i = histogram_class_of(from); i <= histogram_class_of(to); i++)
-		n += histogram_class(histogram, i, &begin, &end);
+		n += histogram_count_class(histogram, i, &begin, &end);
 	return n;
 }

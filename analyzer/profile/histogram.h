@@ -46,11 +46,11 @@ int64_t histogram_percentile(const struct histogram *histogram, double percent);
 int64_t histogram_mean(const struct histogram *histogram);
 
 /* The number of values in class @i, which covers @ret_from to @ret_to. */
-uint64_t histogram_class(const struct histogram *histogram, unsigned int i, uint64_t *ret_from,
-			 uint64_t *ret_to);
+uint64_t histogram_count_class(const struct histogram *histogram, unsigned int i,
+			       uint64_t *ret_from, uint64_t *ret_to);
 
 /* The class of @value. */
 unsigned int histogram_class_of(uint64_t value);
 
 /* The number of values from @from to @to, in whole classes, including the classes of both ends. */
-uint64_t histogram_between(const struct histogram *histogram, uint64_t from, uint64_t to);
+uint64_t histogram_count_between(const struct histogram *histogram, uint64_t from, uint64_t to);

@@ -317,7 +317,7 @@ void lanes_end(struct lanes *lanes)
 			judge_block(lanes, lanes->blocks[i]);
 }
 
-uint64_t lanes_total(const struct lanes *lanes)
+uint64_t lanes_count(const struct lanes *lanes)
 {
 	return lanes->total;
 }

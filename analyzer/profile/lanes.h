@@ -60,7 +60,7 @@ void lanes_modify(struct lanes *lanes, const struct model_modify *modify);
 void lanes_end(struct lanes *lanes);
 
 /* The number of requests, stored or not. */
-uint64_t lanes_total(const struct lanes *lanes);
+uint64_t lanes_count(const struct lanes *lanes);
 
 /* The stored block after @block (NULL: the first), in order of posts; NULL after the last. */
 const struct lanes_block *lanes_next(const struct lanes *lanes, const struct lanes_block *block);

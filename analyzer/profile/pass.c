@@ -229,9 +229,9 @@ static void describe_trace(struct profiler *p)
 	profile->from = select->from;
 	profile->to = select->to ? select->to : INT64_MAX;
 	profile->partial = select->from || select->to || select->process || select->nphases;
-	profile->one_of = trace_one_of(p->trace);
+	profile->one_of = trace_sampling_factor(p->trace);
 	profile->filtered = filter && *filter;
-	profile->whole_from = trace_whole_from(p->trace);
+	profile->whole_from = trace_complete_since(p->trace);
 	profile->first = profile->last = profile->first_post = profile->last_completion = -1;
 }
 

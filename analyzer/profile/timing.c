@@ -125,7 +125,7 @@ int timing_new(struct trace *trace, struct model *model, struct lanes *lanes,
 {
 	struct timing *t = calloc(1, sizeof(*t));
 
-	if (!t || !(t->timeline = timeline_new(trace_one_of(trace)))) {
+	if (!t || !(t->timeline = timeline_new(trace_sampling_factor(trace)))) {
 		free(t);
 		return log_err(-ENOMEM, "time line");
 	}

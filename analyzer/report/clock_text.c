@@ -14,7 +14,7 @@
 /* A drift that is not significantly different from zero is not shown. */
 static void add_drift(struct text *text, const struct trace_clock *clock)
 {
-	double fast = trace_clock_fast(clock), error = clock->drift_error * 1e6;
+	double fast = trace_clock_ppm(clock), error = clock->drift_error * 1e6;
 
 	if (fabs(fast) > error)
 		text_addf(text, " and %.1f +- %.1f ppm %s", fabs(fast), error,

@@ -72,7 +72,7 @@ static void put_event(struct text *t, const char *key, struct event_id id)
 /* A process number within its trace, with the name of the trace if there are several. */
 static void put_process(struct text *t, uint32_t process)
 {
-	const struct id_range *of = ids_range(0, process);
+	const struct id_range *of = ids_find_range(0, process);
 
 	if (of)
 		put_text(t, "trace", of->name);
@@ -81,7 +81,7 @@ static void put_process(struct text *t, uint32_t process)
 
 static void put_thread(struct text *t, uint32_t thread)
 {
-	const struct id_range *of = thread ? ids_range(thread, 0) : NULL;
+	const struct id_range *of = thread ? ids_find_range(thread, 0) : NULL;
 
 	put_number(t, "thread", of ? thread - of->threads : thread);
 }
@@ -92,7 +92,7 @@ static void add_process(struct text *t, uint32_t process)
 	char name[PROCESS_TEXT];
 
 	start_element(t);
-	if (ids_range(0, process))
+	if (ids_find_range(0, process))
 		text_addf(t, "\"%s\"", process_id_text(process, name));
 	else
 		text_addf(t, "%u", process);
@@ -381,7 +381,7 @@ static void put_clock(struct text *t, const struct trace_clock clock, int64_t ah
 	put_text(t, "clock", sources[clock.source]);
 	put_number(t, "offset", clock.offset);
 	put_number(t, "ahead", ahead);
-	put_ppm(t, "fast_ppm", trace_clock_fast(&clock));
+	put_ppm(t, "fast_ppm", trace_clock_ppm(&clock));
 	if (clock.error != INT64_MAX) {
 		put_number(t, "error", clock.error);
 		put_ppm(t, "fast_error_ppm", clock.drift_error * 1e6);

@@ -109,7 +109,7 @@ static void put_step(struct sarif *s, const struct finding_step *step, unsigned 
 /* The steps of one thread; executionOrder gives the order of steps of several threads. */
 static void put_thread_flow(struct sarif *s, const struct finding *f, uint32_t thread)
 {
-	const struct id_range *of = ids_range(thread, 0);
+	const struct id_range *of = ids_find_range(thread, 0);
 	char name[48];
 
 	json_open(&s->json, NULL, '{');
@@ -161,7 +161,7 @@ static void put_locations(struct sarif *s, const struct finding *f)
 static void put_moment(struct sarif *s, struct event_id event, int64_t time, uint32_t process,
 		       uint32_t thread)
 {
-	const struct id_range *of = ids_range(0, process);
+	const struct id_range *of = ids_find_range(0, process);
 	char id[32];
 
 	if (event.thread)

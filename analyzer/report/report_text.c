@@ -179,7 +179,7 @@ enum {
 /* "in 3 processes: 1, 2, 3" */
 static void print_others(FILE *out, const struct finding *finding)
 {
-	bool joint = ids_range(0, finding->process);
+	bool joint = ids_find_range(0, finding->process);
 	char text[PROCESS_TEXT];
 
 	if (finding->nalso && joint)
@@ -210,7 +210,7 @@ static void print_head(const struct report *report, const struct finding *findin
 	const struct process *process = trace_process(report->trace, finding->process);
 	const struct thread *thread = trace_thread(report->trace, finding->thread);
 	const struct rule *rule = &rules[finding->rule];
-	const struct id_range *of = ids_range(0, finding->process);
+	const struct id_range *of = ids_find_range(0, finding->process);
 	char id[32], when[32], text[PROCESS_TEXT];
 	FILE *out = report->out;
 

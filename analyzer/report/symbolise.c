@@ -311,7 +311,7 @@ static enum symbolise_problem load_binary(struct binary *binary, int fd, const c
 }
 
 /* The slot of file @file among the open ones; NULL if out of memory. */
-static struct binary *make_place(uint32_t file)
+static struct binary *get_binary(uint32_t file)
 {
 	struct binary *more;
 
@@ -328,7 +328,7 @@ static struct binary *make_place(uint32_t file)
 
 static void open_file(const struct symbolise_ask *ask, int fd, struct symbolise_answer *ret)
 {
-	struct binary *binary = fd < 0 ? NULL : make_place(ask->file);
+	struct binary *binary = fd < 0 ? NULL : get_binary(ask->file);
 	int64_t size = size_of(fd);
 
 	ret->problem = binary ? load_binary(binary, fd, ask->id) : SYMBOLISE_MEMORY_OUT;

@@ -56,13 +56,13 @@ void env_001(struct check *check, const struct trace_event *returned)
 	const char *limiter;
 
 	if (!returned->call->failed || returned->call->error != ENOMEM ||
-	    !pinned_request(returned, &addr, &length))
+	    !pinned_read_request(returned, &addr, &length))
 		return;
 	limiter = pinned_limiter(check->model, returned->process,
 				 pinned_device_of(check->model, returned));
 	if (!process || !limiter)
 		return;
-	wanted = pinned_pages(check->model, returned->process, addr, length);
+	wanted = pinned_page_bytes(check->model, returned->process, addr, length);
 	if (pinned->bytes + wanted <= process->memlock)
 		return;
 	finding = findings_add(

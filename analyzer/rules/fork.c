@@ -260,7 +260,7 @@ void fork_004(struct check *check, const struct trace_event *fork)
 	if (!is_fork(fork) || !pinned->regions || !process || !process->page_size ||
 	    model_fork_safety(check->model, fork->process) != FORK_KEPT)
 		return;
-	n = model_regions(check->model, fork->process, &lives);
+	n = model_take_regions(check->model, fork->process, &lives);
 	for (ssize_t i = 0; i < n; i++)
 		judge_shared(check, lives[i], fork, process->page_size);
 	if (n >= 0)

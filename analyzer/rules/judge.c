@@ -203,7 +203,7 @@ static bool may_acknowledge(const struct check *check, const struct model_destro
 	const struct thread *thread = trace_thread(check->trace, got->thread);
 
 	/* the last one is the return of that call */
-	return thread && !crash_is_over(check->model, thread->id) &&
+	return thread && !crash_has_thread_ended(check->model, thread->id) &&
 	       thread->id != destroy->moment.id.thread && thread->events <= got->n + 1;
 }
 

@@ -36,7 +36,7 @@ static const char *guess_key(const struct check *check, const struct model_key *
 			     char hint[2 * TEXT])
 {
 	const struct keys *keys = model_keys(check->model);
-	const struct key *key = keys_sibling(keys, use->peer->process, use->number);
+	const struct key *key = keys_find_sibling(keys, use->peer->process, use->number);
 	char name[TEXT], process[PROCESS_TEXT];
 
 	hint[0] = '\0';

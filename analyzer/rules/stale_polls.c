@@ -110,7 +110,7 @@ static void report_crash(void *arg, const struct lookup_count *count)
 	struct finding *finding;
 
 	if (!cq || !count->empty || counts->end->time > cq->destroyed.time + CRASH_SOON ||
-	    !does_only_poll(counts, thread, cq) || crash_is_over(check->model, thread))
+	    !does_only_poll(counts, thread, cq) || crash_has_thread_ended(check->model, thread))
 		return;
 	finding = judge_hazard(check, RULE_THREAD_002, &cq->destroyed, cq, "cq");
 	if (!finding)

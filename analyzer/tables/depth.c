@@ -208,7 +208,7 @@ static void put_depth(const struct depth_row *row, int column, struct made_value
 {
 	switch (column) {
 	case SIDE:
-		made_text(value, row->send ? "send" : "recv");
+		made_set_text(value, row->send ? "send" : "recv");
 		break;
 	case DEPTH:
 		made_int(value, row->depth);
@@ -224,7 +224,7 @@ static void put_depth(const struct depth_row *row, int column, struct made_value
 			made_int(value, row->room);
 		break;
 	default:
-		made_text(value, pass_doubt(row->doubt));
+		made_set_text(value, pass_doubt(row->doubt));
 	}
 }
 
@@ -246,7 +246,7 @@ static void depth_value(void *rows, int column, struct made_value *value)
 		made_int(value, (int64_t)row->id.n);
 		break;
 	case EVENT:
-		made_text(value, row->id.thread ? event_id_text(row->id, text) : NULL);
+		made_set_text(value, row->id.thread ? event_id_text(row->id, text) : NULL);
 		break;
 	case PROCESS:
 		made_int(value, row->process);
@@ -256,7 +256,7 @@ static void depth_value(void *rows, int column, struct made_value *value)
 		break;
 	case NAME:
 		object = trace_object(r->pass.trace, row->object);
-		made_text(value, object ? object->name : NULL);
+		made_set_text(value, object ? object->name : NULL);
 		break;
 	default:
 		put_depth(row, column, value);

@@ -267,7 +267,7 @@ static void put_counts(const struct qp_row *row, int column, struct made_value *
 	switch (column) {
 	case STATE:
 		if (row->qp.state != QP_UNKNOWN)
-			made_text(value, qp_state_name(row->qp.state));
+			made_set_text(value, qp_state_name(row->qp.state));
 		break;
 	case SENDS:
 		put_known(value, row->send.known, (int64_t)row->send.posted);
@@ -282,7 +282,7 @@ static void put_counts(const struct qp_row *row, int column, struct made_value *
 		put_known(value, row->recv.known, row->recv.high);
 		break;
 	case DOUBT:
-		made_text(value, pass_doubt(row->doubt));
+		made_set_text(value, pass_doubt(row->doubt));
 		break;
 	default:
 		put_attr(&row->qp, column, value);
@@ -296,7 +296,7 @@ static void put_made(const struct qp_row *row, int column, struct made_value *va
 	switch (column) {
 	case TYPE:
 		if (qp->type != QP_UNKNOWN)
-			made_text(value, qp_type_name(qp->type));
+			made_set_text(value, qp_type_name(qp->type));
 		break;
 	case SEND_CQ:
 		put_known(value, row->send_cq, row->send_cq);
@@ -341,7 +341,7 @@ static void qps_value(void *rows, int column, struct made_value *value)
 		made_int(value, object->id);
 		break;
 	case NAME:
-		made_text(value, object->name);
+		made_set_text(value, object->name);
 		break;
 	case PROCESS:
 		made_int(value, object->process);
@@ -359,7 +359,7 @@ static void qps_value(void *rows, int column, struct made_value *value)
 		put_known(value, peer, peer ? peer->process : 0);
 		break;
 	case PEER_NAME:
-		made_text(value, peer ? peer->name : NULL);
+		made_set_text(value, peer ? peer->name : NULL);
 		break;
 	case CREATED_AT:
 		put_known(value, object->created.thread, object->created_at);

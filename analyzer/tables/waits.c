@@ -138,7 +138,7 @@ static void put_event(struct made_value *value, struct event_id id)
 	char text[32];
 
 	if (id.thread)
-		made_text(value, event_id_text(id, text));
+		made_set_text(value, event_id_text(id, text));
 }
 
 static void put_object(struct made_value *value, struct trace *trace, uint32_t id, bool name)
@@ -146,7 +146,7 @@ static void put_object(struct made_value *value, struct trace *trace, uint32_t i
 	const struct object *object = trace_object(trace, id);
 
 	if (object && name)
-		made_text(value, object->name);
+		made_set_text(value, object->name);
 	else if (object)
 		made_int(value, id);
 }
@@ -171,7 +171,7 @@ static void put_link(const struct waits_rows *rows, const struct stall_link *lin
 			made_int(value, link->their_thread);
 		break;
 	case WHY:
-		made_text(value, stall_whys[link->why]);
+		made_set_text(value, stall_whys[link->why]);
 		break;
 	case OLDEST:
 		put_event(value, link->request);
@@ -223,7 +223,7 @@ static void put_sentence(const struct waits_rows *rows, const struct waits_row *
 	else
 		waits_put_state(&text, rows->trace, row->stall);
 	if (!text.failed)
-		made_text(value, text.at);
+		made_set_text(value, text.at);
 	text_fini(&text);
 }
 
@@ -240,7 +240,7 @@ static void waits_value(void *rows, int column, struct made_value *value)
 		made_int(value, stall->process);
 		break;
 	case STATE:
-		made_text(value, stall_states[stall->state]);
+		made_set_text(value, stall_states[stall->state]);
 		break;
 	case SAYS:
 		put_sentence(cursor->rows, row, value);

@@ -154,7 +154,7 @@ static int add_thread(struct reader *reader, const uint8_t *desc, size_t n)
 	if (reader->nstops == 1)
 		reader->core->signal = status.pr_cursig;
 	thread->tid = stop->tid = status.pr_pid;
-	stop_keep_registers(stop, &status.pr_reg, &thread->syscall, thread->arguments);
+	stop_fill_registers(stop, &status.pr_reg, &thread->syscall, thread->arguments);
 	return 0;
 }
 

@@ -198,7 +198,7 @@ static const char *judge_stack(const struct inject *inject, bool asleep)
 	uint64_t arguments[6];
 	long number;
 
-	stop_keep_registers(&stop, &inject->regs, &number, arguments);
+	stop_fill_registers(&stop, &inject->regs, &number, arguments);
 	if (!map || (strcmp(map->path, "[stack]") != 0 && stop.sp - map->start < STACK))
 		return why;
 	stop.nstack = map->end - stop.sp < STOP_STACK ? map->end - stop.sp : STOP_STACK;

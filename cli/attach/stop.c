@@ -63,7 +63,7 @@ static void store_registers(struct stop *stop, const struct user_regs_struct *r)
 #error "map this processor's registers to their numbers in DWARF here"
 #endif
 
-void stop_keep_registers(struct stop *stop, const void *registers, long *ret_syscall,
+void stop_fill_registers(struct stop *stop, const void *registers, long *ret_syscall,
 			 uint64_t ret_arguments[6])
 {
 	struct user_regs_struct r;

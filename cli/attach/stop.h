@@ -40,7 +40,7 @@ void stop_free(struct stop *stops, size_t n);
  * Fill the registers, SP and PC of @stop from @registers, as NT_PRSTATUS has them; and the system
  * call that the thread is in, -1 for none, with its arguments.
  */
-void stop_keep_registers(struct stop *stop, const void *registers, long *ret_syscall,
+void stop_fill_registers(struct stop *stop, const void *registers, long *ret_syscall,
 			 uint64_t ret_arguments[6]);
 
 /* Would an interruption of this system call be visible: would it fail with EINTR? */

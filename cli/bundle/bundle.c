@@ -199,7 +199,7 @@ static int write_archive(const struct bundle *b, const char *to)
 }
 
 /* Print the line of --json: what was written or, with --list, what would be. */
-static int put_bundle(const struct bundle *b, const char *to, const struct settings *set)
+static int print_result(const struct bundle *b, const char *to, const struct settings *set)
 {
 	return written_put(
 		"bundle", to,
@@ -222,7 +222,7 @@ static int make_bundle(struct trace *from, const char *to, const struct settings
 	if (!err && !set->list)
 		err = write_archive(&b, to);
 	if (!err && set->json)
-		err = put_bundle(&b, to, set);
+		err = print_result(&b, to, set);
 	folder_remove(&b.folder);
 	return err;
 }

@@ -97,7 +97,7 @@ static int read_manifest(struct unbundle *u)
 }
 
 /* A bundle may claim to contain more than any disk holds. */
-static int check_room(const struct unbundle *u)
+static int check_disk_space(const struct unbundle *u)
 {
 	unsigned long long room, need = (unsigned long long)u->manifest.bytes;
 	struct statvfs fs;
@@ -239,7 +239,7 @@ static int unpack_bundle(struct unbundle *u, const char *where, bool list, bool 
 	int err = read_manifest(u);
 
 	if (!err && !list)
-		err = folder_make(&u->folder, where) ?: check_room(u);
+		err = folder_make(&u->folder, where) ?: check_disk_space(u);
 	if (!err)
 		err = unpack_entries(u, list);
 	if (!err && !list)

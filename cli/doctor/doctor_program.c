@@ -163,7 +163,7 @@ static void follow_needed(struct closure *c, const struct elf *elf)
 	char path[PATH_MAX];
 	const char *name;
 
-	for (unsigned int i = 0; (name = elf_needed(elf, i)); i++)
+	for (unsigned int i = 0; (name = elf_find_needed(elf, i)); i++)
 		if (c->n < LIBRARIES && !has_library(c, base_name(name)) &&
 		    !elf_find(elf, name, path) && !elf_open(path, &c->files[c->n]))
 			c->n++;

@@ -194,7 +194,7 @@ void elf_close(struct elf *elf)
 	elf->file = NULL;
 }
 
-const char *elf_needed(const struct elf *elf, unsigned int index)
+const char *elf_find_needed(const struct elf *elf, unsigned int index)
 {
 	return dynamic_string(elf, DT_NEEDED, index);
 }

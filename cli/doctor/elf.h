@@ -31,7 +31,7 @@ int elf_open(const char *path, struct elf *ret_elf);
 void elf_close(struct elf *elf);
 
 /* The @index-th library that @elf needs, NULL after the last. */
-const char *elf_needed(const struct elf *elf, unsigned int index);
+const char *elf_find_needed(const struct elf *elf, unsigned int index);
 
 /* Is @text anywhere in the file? */
 bool elf_mentions(const struct elf *elf, const char *text);

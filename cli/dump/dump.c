@@ -153,7 +153,7 @@ static void print_failure(struct dump *d, const struct trace_event *event)
 }
 
 /* If a line has no room for the name of the thread, T identifies it. */
-static void print_place(struct dump *d, FILE *out, const struct trace_event *event)
+static void print_thread(struct dump *d, FILE *out, const struct trace_event *event)
 {
 	const struct thread *thread = trace_thread(d->trace, event->id.thread);
 	char id[32], tag[40] = "-", shown[PRINTABLE_GROWS * sizeof(tag)];
@@ -185,7 +185,7 @@ static void print_line(struct dump *d, const struct trace_event *event)
 		style_put(d->render.out, marked ? STYLE_WARNING : STYLE_PLAIN);
 		fputs(marked ? "> " : "  ", d->render.out);
 	}
-	print_place(d, d->render.out, event);
+	print_thread(d, d->render.out, event);
 	render_event(&d->render, event);
 	print_failure(d, event);
 	print_brief_stack(d, event);

@@ -15,7 +15,7 @@ bool objects_is(const struct trace *trace, const struct object *object, const ch
 	char id[16];
 
 	snprintf(id, sizeof(id), "%u", object->id);
-	return trace_object_is(trace, object, name) || (!ids_range(0, 1) && !strcmp(name, id));
+	return trace_object_is(trace, object, name) || (!ids_find_range(0, 1) && !strcmp(name, id));
 }
 
 /* Offer @object in the form of @name: with its process and trace, if that has them. */

@@ -92,7 +92,7 @@ static void put_number(const struct values *v, const struct field_info *field, i
 		break;
 	case FIELD_UINT:
 	case FIELD_BE:
-		fprintf(v->out, hex_suits(field->name) ? "0x%" PRIx64 : "%" PRIu64, number);
+		fprintf(v->out, hex_is_usual_for(field->name) ? "0x%" PRIx64 : "%" PRIu64, number);
 		if (args_is(field, ARG(attr.dest_qp_num)))
 			names_peer(v->names, v->out, v->queue, (uint32_t)number, v->time);
 		break;

@@ -179,7 +179,7 @@ static int end_silent_peer(struct maker *maker, const struct post *post)
 	for (uint32_t i = 0; !err && peer && post_is_send(post) && i < post->nwr; i++) {
 		uint32_t process = trace_object(program->trace, peer)->process;
 
-		if (links_status(&maker->links, program->at, i) == IBV_WC_RETRY_EXC_ERR &&
+		if (links_find_status(&maker->links, program->at, i) == IBV_WC_RETRY_EXC_ERR &&
 		    process != program->process && !maker->ended[process] &&
 		    was_killed(maker, process))
 			err = end_process(maker, process);
@@ -264,9 +264,9 @@ static int check_whole(struct program *program)
 		return program_refuse_all("the trace lacks %llu events; --allow-partial generates "
 					  "a program from the rest",
 					  (unsigned long long)loss.events);
-	if (trace_one_of(program->trace) > 1)
+	if (trace_sampling_factor(program->trace) > 1)
 		return program_refuse_all("only one of %u posts and polls was recorded",
-					  trace_one_of(program->trace));
+					  trace_sampling_factor(program->trace));
 	if (filter && *filter)
 		return program_refuse_all("the trace was recorded with --filter; --allow-partial "
 					  "generates a program from the rest");

@@ -142,8 +142,8 @@ static int add_builder_calls(struct maker *maker, const struct post *post, const
 		part_add_far_number(maker, post->object, wr);
 		phrase_addf(phrase, ", 0x%x);", wr->remote_qkey);
 	}
-	if (wr->remote_srqn && links_srq(&maker->links, (uint32_t)wr->remote_srqn)) {
-		uint32_t srq = links_srq(&maker->links, (uint32_t)wr->remote_srqn);
+	if (wr->remote_srqn && links_find_srq(&maker->links, (uint32_t)wr->remote_srqn)) {
+		uint32_t srq = links_find_srq(&maker->links, (uint32_t)wr->remote_srqn);
 
 		program->objects[srq].number = true;
 		phrase_addf(phrase, "\nibv_wr_set_xrc_srqn(qpx, %s_num);",

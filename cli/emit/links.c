@@ -109,28 +109,28 @@ uint32_t links_find(const struct links *links, uint32_t qp, int64_t time)
 	return c ? c->peer : 0;
 }
 
-uint32_t links_target(const struct links *links, uint32_t qp, uint32_t number, uint32_t ah,
-		      int64_t time)
+uint32_t links_find_target(const struct links *links, uint32_t qp, uint32_t number, uint32_t ah,
+			   int64_t time)
 {
 	return peers_find_datagram(links->connections->peers, qp, number,
 				   connections_handle(links->connections, ah), time);
 }
 
-uint32_t links_sender(const struct links *links, const struct wc *wc, int64_t time)
+uint32_t links_find_sender(const struct links *links, const struct wc *wc, int64_t time)
 {
 	const struct place place = { .lid = (uint16_t)wc->slid };
 
 	return peers_find_datagram(links->connections->peers, wc->qp, wc->src_qp, &place, time);
 }
 
-uint32_t links_srq(const struct links *links, uint32_t number)
+uint32_t links_find_srq(const struct links *links, uint32_t number)
 {
 	uint64_t object;
 
 	return map_get(&links->srqs, number, &object) ? (uint32_t)object : 0;
 }
 
-int links_status(const struct links *links, struct event_id id, uint32_t i)
+int links_find_status(const struct links *links, struct event_id id, uint32_t i)
 {
 	uint64_t status;
 

@@ -35,17 +35,17 @@ bool links_is_connected(const struct links *links, uint32_t qp, int64_t time);
 struct event_id links_next_connection(const struct links *links, uint32_t qp, int64_t time);
 
 /* The queue pair of that number that a datagram of @qp goes to by address handle @ah; or 0. */
-uint32_t links_target(const struct links *links, uint32_t qp, uint32_t number, uint32_t ah,
-		      int64_t time);
+uint32_t links_find_target(const struct links *links, uint32_t qp, uint32_t number, uint32_t ah,
+			   int64_t time);
 
 /* The queue pair that the datagram of a completion comes from; or 0. */
-uint32_t links_sender(const struct links *links, const struct wc *wc, int64_t time);
+uint32_t links_find_sender(const struct links *links, const struct wc *wc, int64_t time);
 
 /* The SRQ of that number, as ibv_get_srq_num() returned it; or 0. */
-uint32_t links_srq(const struct links *links, uint32_t number);
+uint32_t links_find_srq(const struct links *links, uint32_t number);
 
 /*
  * The status of the completion of request @i of the post @id; IBV_WC_SUCCESS also if it has no
  * completion.
  */
-int links_status(const struct links *links, struct event_id id, uint32_t i);
+int links_find_status(const struct links *links, struct event_id id, uint32_t i);

@@ -450,7 +450,7 @@ static int flush_statement(struct order *order, uint32_t thread, const struct st
 	err = loops_add(&program->blocks[thread], s, values);
 	if (!err && is_counted(order, s))
 		err = add_done(order, thread, s);
-	return err ? log_err(err, "emit") : program_limit(program);
+	return err ? log_err(err, "emit") : program_check_size(program);
 }
 
 /* Move the first @n statements of the thread to its loops. */

@@ -119,8 +119,8 @@ uint32_t part_find_ah(const struct maker *maker, const struct wr *wr)
 
 uint32_t part_find_target(const struct maker *maker, uint32_t qp, const struct wr *wr)
 {
-	return links_target(&maker->links, qp, wr->remote_qpn, part_find_ah(maker, wr),
-			    maker->program->time);
+	return links_find_target(&maker->links, qp, wr->remote_qpn, part_find_ah(maker, wr),
+				 maker->program->time);
 }
 
 /* Add a datagram's destination number: of a queue pair in the trace, or of a multicast group. */

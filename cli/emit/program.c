@@ -196,7 +196,7 @@ int program_refuse_all(const char *format, ...)
 	return err;
 }
 
-int program_limit(struct program *program)
+int program_check_size(struct program *program)
 {
 	size_t bytes = program->texts.bytes;
 

@@ -108,7 +108,7 @@ int program_refuse(const struct program *program, const char *format, ...)
 int program_refuse_all(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* May another statement be added? 0, or as program_refuse_all(). */
-int program_limit(struct program *program);
+int program_check_size(struct program *program);
 
 /*
  * Add the statement in program->phrase: @event: of the current event, else a wait before it. If

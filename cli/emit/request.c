@@ -128,7 +128,8 @@ static void add_parts(struct maker *maker, uint32_t qp, const struct wr *wr)
 
 static void add_xrc(struct maker *maker, const struct wr *wr)
 {
-	uint32_t srq = wr->remote_srqn ? links_srq(&maker->links, (uint32_t)wr->remote_srqn) : 0;
+	uint32_t srq =
+		wr->remote_srqn ? links_find_srq(&maker->links, (uint32_t)wr->remote_srqn) : 0;
 	char name[NAME_TEXT];
 
 	if (!srq)
@@ -220,7 +221,7 @@ int request_add_post(struct maker *maker, const struct post *post)
 	int err;
 
 	for (uint32_t i = 0; !post_is_send(post) && i < post->nwr; i++) {
-		if (!links_status(&maker->links, maker->program->at, i))
+		if (!links_find_status(&maker->links, maker->program->at, i))
 			continue;
 		err = map_put(&maker->order.receives, event_key(maker->program->at), 1);
 		if (err)

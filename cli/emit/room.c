@@ -57,7 +57,7 @@ static struct posted *get_posted(const struct room *room, size_t i)
 }
 
 /* The current event completes @requests. */
-static int make_room(struct rooms *rooms, struct room *room, uint64_t requests)
+static int free_entries(struct rooms *rooms, struct room *room, uint64_t requests)
 {
 	while (fifo_count(&room->made) < requests && fifo_count(&room->made) < room->posted) {
 		struct place *place = fifo_add(&room->made, sizeof(*place));
@@ -80,9 +80,9 @@ int rooms_reset(struct rooms *rooms, uint32_t queue)
 {
 	struct room *sends = find_room(rooms, queue, true);
 	struct room *receives = find_room(rooms, queue, false);
-	int err = make_room(rooms, sends, sends->posted);
+	int err = free_entries(rooms, sends, sends->posted);
 
-	return err ? err : make_room(rooms, receives, receives->posted);
+	return err ? err : free_entries(rooms, receives, receives->posted);
 }
 
 int rooms_take(struct rooms *rooms, uint32_t queue, bool send, uint32_t requests)
@@ -129,5 +129,5 @@ int rooms_make(struct rooms *rooms, uint32_t queue, bool send, struct event_id i
 	bool known = send && id.thread && order_has_begun(rooms->order, id);
 	uint64_t done = known ? count_done(room, id, i) : fifo_count(&room->made) + 1;
 
-	return room->size ? make_room(rooms, room, done) : 0;
+	return room->size ? free_entries(rooms, room, done) : 0;
 }

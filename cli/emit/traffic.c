@@ -52,7 +52,7 @@ static uint32_t find_queue(struct maker *maker, uint32_t qp, const struct wr *wr
 {
 	uint32_t srq, to = maker->order.peer[qp];
 
-	if (wr->remote_srqn && (srq = links_srq(&maker->links, (uint32_t)wr->remote_srqn)))
+	if (wr->remote_srqn && (srq = links_find_srq(&maker->links, (uint32_t)wr->remote_srqn)))
 		return srq;
 	if (wr->ah)
 		to = part_find_target(maker, qp, wr);
@@ -74,7 +74,7 @@ static uint32_t find_sender(struct maker *maker, const struct wc *wc)
 
 	if (maker->order.type[wc->qp] != IBV_QPT_UD)
 		return maker->order.peer[wc->qp];
-	from = links_sender(&maker->links, wc, maker->program->time);
+	from = links_find_sender(&maker->links, wc, maker->program->time);
 	return maker->order.goes_to[from] == wc->qp ? from : 0;
 }
 
@@ -104,7 +104,8 @@ static int order_message(struct maker *maker, uint32_t qp, const struct wr *wr, 
 	if (!err && to && !status && maker->order.type[qp] != IBV_QPT_UC)
 		err = order_connection(maker, to);
 	if (!err && wr->remote_srqn) /* its number must be known */
-		err = order_read(&maker->order, links_srq(&maker->links, (uint32_t)wr->remote_srqn),
+		err = order_read(&maker->order,
+				 links_find_srq(&maker->links, (uint32_t)wr->remote_srqn),
 				 ROLE_MADE);
 	if (!err && queue && takes_receive(wr, status))
 		err = order_take_receive(&maker->order, queue);
@@ -182,7 +183,7 @@ static int order_post(struct maker *maker, const struct post *post)
 		err = rooms_take(&maker->rooms, post->object, send, post_taken(post));
 	for (uint32_t i = 0; !err && i < post->nwr; i++) {
 		const struct wr *wr = &post->wr[i];
-		int status = links_status(&maker->links, program->at, i);
+		int status = links_find_status(&maker->links, program->at, i);
 
 		program->helpers |= has_more(wr) ? HELPER_MORE : 0;
 		err = order_keys(maker, post->object, wr, status);
@@ -288,7 +289,7 @@ static void add_success(struct maker *maker, const struct wc *wc)
 	}
 	if (maker->order.type[wc->qp] != IBV_QPT_UD || !(wc->opcode & IBV_WC_RECV))
 		return;
-	from = links_sender(&maker->links, wc, maker->program->time);
+	from = links_find_sender(&maker->links, wc, maker->program->time);
 	if (!from)
 		return;
 	maker->program->objects[from].number = true;

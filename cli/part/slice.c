@@ -139,7 +139,7 @@ static int find_from(const char *command, const struct slice *slice, struct trac
 	if (status || !id.thread)
 		return status;
 	status = find_place(command, trace, slice->last ? "last" : "from", id, true, ret_place);
-	if (!status && !excerpt_reaches(excerpt, ret_place->id, ret_place->time))
+	if (!status && !excerpt_includes_time(excerpt, ret_place->id, ret_place->time))
 		return cli_misuse(command, "--%s %u:%" PRIu64 " is not before --to %s",
 				  slice->last ? "last begins at" : "from", id.thread, id.n,
 				  slice->range.to.text);

@@ -144,7 +144,7 @@ void answer_process(struct table *table, uint32_t process)
 {
 	char text[PROCESS_TEXT];
 
-	if (ids_range(0, process))
+	if (ids_find_range(0, process))
 		table_text(table, process_id_text(process, text));
 	else
 		table_number(table, process);

@@ -118,8 +118,8 @@ static struct life *find_life(const struct view *view, const struct object *obje
 }
 
 /* When and how to view @object instead, if it no longer exists at @asked. */
-static struct instant last_instant(struct answer *answer, const struct object *object,
-				   const struct instant *asked, char why[VIEW_TEXT])
+static struct instant find_last_instant(struct answer *answer, const struct object *object,
+					const struct instant *asked, char why[VIEW_TEXT])
 {
 	bool given = answer->question->at.given;
 	char id[32];
@@ -146,7 +146,7 @@ static int view_object(struct answer *answer, const struct object *object, char 
 	*ret_life = find_life(ret_view, object);
 	if (*ret_life || object->created_at > ret_view->at.time)
 		return 0;
-	at = last_instant(answer, object, &ret_view->at, why);
+	at = find_last_instant(answer, object, &ret_view->at, why);
 	view_close(ret_view);
 	err = view_open(answer->trace, at, false, NULL, ret_view);
 	if (!err) {

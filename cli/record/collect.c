@@ -146,7 +146,7 @@ static int create_trace(struct collecting *c)
 
 static int drain_leftover(struct collecting *c)
 {
-	int fullest, err = collector_leftover(c->collector);
+	int fullest, err = collector_note_leftover(c->collector);
 
 	if (err)
 		return err;
@@ -179,7 +179,7 @@ static int collect_session(struct collecting *c)
 		return err;
 	if (!err)
 		err = drain_leftover(c);
-	unreadable = c->collector && collector_unreadable(c->collector);
+	unreadable = c->collector && collector_has_unreadable(c->collector);
 	collector_free(c->collector);
 	err = writer_stop(c->writer, err) ?: err;
 	totals = writer_totals(c->writer);

@@ -467,7 +467,7 @@ int collector_update(struct collector *c)
 	return err ? fail_collecting(c, err) : 0;
 }
 
-int collector_lost(struct collector *c)
+int collector_write_losses(struct collector *c)
 {
 	int err = c->error;
 
@@ -476,7 +476,7 @@ int collector_lost(struct collector *c)
 	return err ? fail_collecting(c, err) : 0;
 }
 
-int collector_leftover(struct collector *c)
+int collector_note_leftover(struct collector *c)
 {
 	return ring_search_leftover(&c->search);
 }
@@ -504,7 +504,7 @@ int64_t collector_last_event(const struct collector *c)
 	return c->seen;
 }
 
-bool collector_waiting(const struct collector *c)
+bool collector_has_events(const struct collector *c)
 {
 	if (ring_search_waiting(&c->search))
 		return !c->error;
@@ -514,7 +514,7 @@ bool collector_waiting(const struct collector *c)
 	return false;
 }
 
-bool collector_idle(const struct collector *c)
+bool collector_is_idle(const struct collector *c)
 {
 	return !c->nfeeds && !c->nguests && !c->search.nmissing;
 }
@@ -529,7 +529,7 @@ int collector_session_gone(struct collector *c)
 	return err ? fail_collecting(c, err) : 0;
 }
 
-bool collector_busy(const struct collector *c)
+bool collector_has_live_rings(const struct collector *c)
 {
 	for (unsigned int i = 0; i < c->nfeeds && !c->error; i++)
 		if (!c->feeds[i].foreign)
@@ -562,12 +562,12 @@ bool collector_has_guest(const struct collector *c, pid_t pid)
 	return guest && guest->foreign;
 }
 
-bool collector_unreadable(const struct collector *c)
+bool collector_has_unreadable(const struct collector *c)
 {
 	return c->unreadable;
 }
 
-unsigned int collector_processes(const struct collector *c)
+unsigned int collector_count_processes(const struct collector *c)
 {
 	return c->processes;
 }
@@ -582,7 +582,7 @@ static int end_all_feeds(struct collector *c)
 	return err;
 }
 
-bool collector_unrecordable(const struct collector *c)
+bool collector_has_unrecordable(const struct collector *c)
 {
 	return atomic_load(&c->session->page->strangers) != 0;
 }
@@ -601,7 +601,7 @@ int collector_finish(struct collector *c)
 		collector_update(c);
 	err = c->error;
 	if (!err && !c->search.leftover)
-		err = writer_until(c->writer, now_of(c));
+		err = writer_set_until(c->writer, now_of(c));
 	if (!err)
 		err = end_all_feeds(c);
 	if (!err)

@@ -45,10 +45,10 @@ int collector_update(struct collector *collector);
  * Note that all processes of the session are dead: each ended with its last event, and the files do
  * not change any more.
  */
-int collector_leftover(struct collector *collector);
+int collector_note_leftover(struct collector *collector);
 
 /* Write the losses of running threads so far into the trace. Returns 0 or -errno. */
-int collector_lost(struct collector *collector);
+int collector_write_losses(struct collector *collector);
 
 /* Time of the trace up to which all events in the rings were passed to the writer. */
 int64_t collector_last_event(const struct collector *collector);
@@ -70,28 +70,28 @@ void collector_ended(struct collector *collector, int status);
 void collector_note_end(struct collector *collector, pid_t pid, int status);
 
 /* Does a ring hold events, or is there a new ring? */
-bool collector_waiting(const struct collector *collector);
+bool collector_has_events(const struct collector *collector);
 
 /* Is there no ring, and no process that had one? */
-bool collector_idle(const struct collector *collector);
+bool collector_is_idle(const struct collector *collector);
 
 /* The session's directory was removed: note that in the trace. Returns 0 or -errno. */
 int collector_session_gone(struct collector *collector);
 
 /* Is there a ring that has not ended, of a process that can be watched? */
-bool collector_busy(const struct collector *collector);
+bool collector_has_live_rings(const struct collector *collector);
 
 /* After collector_finish(): was there a ring that could not be read? */
-bool collector_unreadable(const struct collector *collector);
+bool collector_has_unreadable(const struct collector *collector);
 
 /* Were programs started as another user, so that they could not be recorded? Reported already. */
-bool collector_unrecordable(const struct collector *collector);
+bool collector_has_unrecordable(const struct collector *collector);
 
 /* Has the living process @pid had a ring: has it called a verb? */
 bool collector_has_guest(const struct collector *collector, pid_t pid);
 
 /* The number of processes that have had a ring so far. */
-unsigned int collector_processes(const struct collector *collector);
+unsigned int collector_count_processes(const struct collector *collector);
 
 /* Read the rest, end all threads and close the session. Returns 0 or -errno. */
 int collector_finish(struct collector *collector);

@@ -116,7 +116,7 @@ bool descendants_have_ended(struct descendants *d)
 		return false;
 	/* the last descendants may have written events that were not read */
 	d->scanned_at = 0;
-	return d->recorded || !collector_busy(d->collector);
+	return d->recorded || !collector_has_live_rings(d->collector);
 }
 
 void descendants_report_left(struct descendants *d)

@@ -237,7 +237,7 @@ bool feed_has_lost_thread(const struct feed *feed)
 	const struct ring_head *head = feed->ring.head;
 	pid_t tid;
 
-	/* pairs with the stores in rings_give() and write_thread() */
+	/* pairs with the stores in rings_release() and write_thread() */
 	if (feed->foreign || atomic_load_explicit(&head->idle, memory_order_acquire))
 		return false;
 	tid = (pid_t)atomic_load(&head->owner);

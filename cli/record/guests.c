@@ -486,7 +486,7 @@ static bool sweep_session(const struct leftovers *leftovers, const char *dir)
 }
 
 /* Report sessions that remain, in one line: @first is the directory of one of them. */
-static void report_kept(unsigned int n, const char *first)
+static void report_remaining(unsigned int n, const char *first)
 {
 	if (n == 1)
 		log_note("a recorder died and left events in %s: 'verbatim collect %s' converts "
@@ -513,6 +513,6 @@ void guests_remove_leftovers(const struct session *ours, bool quiet)
 		    !n++)
 			first = leftovers.all[i].dir;
 	if (!quiet)
-		report_kept(n, first);
+		report_remaining(n, first);
 	free(leftovers.all);
 }

@@ -70,7 +70,7 @@ static void sleep_long(const struct idle *idle, const struct collector *collecto
 	session_will_sleep(idle->session);
 	sigemptyset(&caught);
 	sigprocmask(SIG_UNBLOCK, &idle->signals, NULL);
-	if (!collector_waiting(collector))
+	if (!collector_has_events(collector))
 		session_sleep(idle->session, ns);
 	sigprocmask(SIG_BLOCK, &idle->signals, NULL);
 	atomic_store(&idle->session->page->asleep, 0);

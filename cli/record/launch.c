@@ -109,7 +109,7 @@ static _Noreturn void become_program(char **argv, const sigset_t *mask, int repo
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	execvp(argv[0], argv);
 	err = -errno;
-	_exit(write(report, &err, sizeof(err)) < 0 ? CLI_CANNOT_RUN : launch_failure(err));
+	_exit(write(report, &err, sizeof(err)) < 0 ? CLI_CANNOT_RUN : launch_failure_status(err));
 }
 
 int launch_program(char **argv, const sigset_t *mask, pid_t *ret_pid)
@@ -130,7 +130,7 @@ int launch_program(char **argv, const sigset_t *mask, pid_t *ret_pid)
 		status = CLI_ENVIRONMENT;
 	} else if (read(fds[0], &err, sizeof(err)) == sizeof(err)) {
 		waitpid(pid, NULL, 0);
-		status = launch_failure(log_err(err, "start '%s'", argv[0]));
+		status = launch_failure_status(log_err(err, "start '%s'", argv[0]));
 	}
 	close(fds[0]);
 	if (!status)
@@ -218,7 +218,7 @@ int launch_release(struct launch_held *held, const sigset_t *mask)
 	write_environment(held->go, mask);
 	if (read(held->report, &err, sizeof(err)) == sizeof(err)) {
 		waitpid(held->pid, NULL, 0);
-		status = launch_failure(log_err(err, "start the program"));
+		status = launch_failure_status(log_err(err, "start the program"));
 	}
 	close(held->report);
 	*held = (struct launch_held){ 0 };
@@ -236,7 +236,7 @@ void launch_drop(struct launch_held *held)
 	*held = (struct launch_held){ 0 };
 }
 
-int launch_failure(int err)
+int launch_failure_status(int err)
 {
 	return err == -ENOENT ? CLI_NOT_FOUND : CLI_CANNOT_RUN;
 }

@@ -44,7 +44,7 @@ int launch_release(struct launch_held *held, const sigset_t *mask);
 void launch_drop(struct launch_held *held);
 
 /* The status a shell would return for a program that could not be started. */
-int launch_failure(int err);
+int launch_failure_status(int err);
 
 /* The status a shell would return for a status of waitpid(). */
 int launch_status(int status);

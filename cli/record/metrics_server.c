@@ -209,7 +209,7 @@ static void send_response(struct client *client)
 }
 
 /* A free entry, or the entry of the oldest client. */
-static struct client *find_place(struct client *clients)
+static struct client *find_client_slot(struct client *clients)
 {
 	struct client *oldest = &clients[0];
 
@@ -230,7 +230,7 @@ static void accept_client(int fd, struct client *clients)
 
 	if (client < 0)
 		return;
-	place = find_place(clients);
+	place = find_client_slot(clients);
 	place->fd = client;
 	place->since = clock_monotonic();
 }

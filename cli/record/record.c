@@ -198,7 +198,7 @@ int cli_record(int argc, char **argv)
 		return CLI_ENVIRONMENT;
 	err = launch_check(set.program[0]);
 	if (err)
-		return launch_failure(err);
+		return launch_failure_status(err);
 	if (set.faults && faults_prepare(set.faults, false))
 		return CLI_ENVIRONMENT;
 	err = set.check ? check_settings_open("record", &set.findings, &set.known) : 0;

@@ -163,7 +163,7 @@ static uint64_t longest_sleep(const struct recording *r)
 		return descendants_pause(&r->descendants);
 	if (r->set->node)
 		return (vitals_is_on(r->vitals) || r->set->check ? IDLE_CHECK_MS : IDLE_MS) * MS;
-	if (collector_idle(r->collector) && !vitals_is_on(r->vitals))
+	if (collector_is_idle(r->collector) && !vitals_is_on(r->vitals))
 		return r->retention.rotate_ns ? IDLE_ROTATE_MS * MS : IDLE_FOREVER;
 	if (r->set->stop.finding || r->spot.nstopped || r->spot.core.writer)
 		return IDLE_STOP_MS * MS;
@@ -258,7 +258,7 @@ static int update_trace(struct recording *r)
 	if (!err)
 		err = sample_counters(r, false);
 	if (!err)
-		err = collector_lost(r->collector);
+		err = collector_write_losses(r->collector);
 	if (!err)
 		err = retention_update(&r->retention);
 	return err;
@@ -267,7 +267,7 @@ static int update_trace(struct recording *r)
 /* Lost events are counted before later events are checked. */
 static bool step_watch(struct recording *r, int fullest)
 {
-	int err = collector_lost(r->collector);
+	int err = collector_write_losses(r->collector);
 
 	if (err)
 		fail_recording(r, err);
@@ -400,8 +400,8 @@ static void report_end(struct recording *r, const struct totals *totals,
 
 static void report_no_process(struct recording *r)
 {
-	if (collector_processes(r->collector) || collector_unreadable(r->collector) ||
-	    collector_unrecordable(r->collector) || r->error || r->progress.quiet)
+	if (collector_count_processes(r->collector) || collector_has_unreadable(r->collector) ||
+	    collector_has_unrecordable(r->collector) || r->error || r->progress.quiet)
 		return;
 	progress_clear(&r->progress);
 	log_note("no process of '%s' called a verb, or it is statically linked or set-user-ID: "

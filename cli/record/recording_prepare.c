@@ -69,7 +69,7 @@ static int create_trace(struct recording *r)
 		.one_of = r->set->filter.one_of,
 		.payload = r->session.page->payload,
 		.cuts = retention_has_cuts(&r->retention),
-		.most = retention_most(&r->retention),
+		.most = retention_max_file_size(&r->retention),
 		.redact = redact_writer(r->redact),
 		.passwords = r->set->redact & REDACT_NOTHING,
 	};

@@ -60,7 +60,8 @@ static int write_copy(struct retention *retention, const char *why)
 
 	watch_store(retention->watch);
 	err = device_counters_store(retention->counters, retention->writer)
-		      ?: writer_until(retention->writer, clock_ns(clock, clock_ticks(clock->kind)));
+		      ?: writer_set_until(retention->writer,
+					  clock_ns(clock, clock_ticks(clock->kind)));
 	if (err)
 		return err;
 	for (int i = 0; i < TRIES; i++) {
@@ -144,7 +145,7 @@ static bool should_wait_for_post(struct retention *retention, int64_t time)
 static int cut_trace(struct retention *retention)
 {
 	const struct clock *clock = &retention->session->clock;
-	bool by_time = !retention_most(retention);
+	bool by_time = !retention_max_file_size(retention);
 	uint64_t ticks =
 		by_time ? clock_ticks(clock->kind) : collector_ordered_until(retention->collector);
 	int64_t time = clock_ns(clock, ticks);
@@ -240,7 +241,7 @@ static int cut_flight(struct retention *retention)
 {
 	uint64_t most = retention->flight;
 	struct writer *writer = retention->writer;
-	bool due = writer_uncut(writer) >= most / CUTS;
+	bool due = writer_bytes_since_cut(writer) >= most / CUTS;
 	int err = due ? cut_trace(retention) : 0;
 
 	if (err == -EAGAIN)
@@ -261,7 +262,7 @@ static int cut_if_due(void *arg)
 
 	if (writer_error(retention->writer))
 		return writer_error(retention->writer);
-	if (!writer_has_more(retention->writer))
+	if (!writer_may_need_cut(retention->writer))
 		return 0;
 	if (retention->flight)
 		return cut_flight(retention);
@@ -270,7 +271,7 @@ static int cut_if_due(void *arg)
 
 void retention_start(struct retention *retention)
 {
-	uint64_t most = retention_most(retention);
+	uint64_t most = retention_max_file_size(retention);
 
 	retention->begun = clock_monotonic();
 	if (retention_has_cuts(retention))
@@ -278,7 +279,7 @@ void retention_start(struct retention *retention)
 				     cut_if_due, retention);
 }
 
-uint64_t retention_most(const struct retention *retention)
+uint64_t retention_max_file_size(const struct retention *retention)
 {
 	return retention->flight ? retention->flight : retention->rotate_bytes;
 }

@@ -46,7 +46,7 @@ void retention_start(struct retention *retention);
 bool retention_has_cuts(const struct retention *retention);
 
 /* The maximal size of a file in bytes; 0: no limit. */
-uint64_t retention_most(const struct retention *retention);
+uint64_t retention_max_file_size(const struct retention *retention);
 
 /*
  * Make the copies that are due; call it several times a second. The session may request one

@@ -47,11 +47,11 @@ int cli_run(int argc, char **argv)
 		device_report_closed(set.device, "");
 	err = launch_check(arguments.at[0]);
 	if (err)
-		return launch_failure(err);
+		return launch_failure_status(err);
 	if (set.faults && faults_prepare(set.faults, true))
 		return CLI_ENVIRONMENT;
 	if (device_environment(NULL, soft))
 		return CLI_ENVIRONMENT;
 	execvp(arguments.at[0], arguments.at);
-	return launch_failure(log_err(-errno, "start '%s'", arguments.at[0]));
+	return launch_failure_status(log_err(-errno, "start '%s'", arguments.at[0]));
 }

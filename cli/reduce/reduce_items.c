@@ -41,7 +41,7 @@ static void remove_process(struct reduction *r, struct removal *gone, uint32_t p
 /* Remove a queue pair, with the identifier that it was created on. */
 static void remove_connection_end(struct reduction *r, struct removal *gone, uint32_t qp)
 {
-	uint32_t unit = units_maker(&r->units, qp);
+	uint32_t unit = units_find_creator(&r->units, qp);
 
 	for (size_t i = units_first_call(&r->units, unit);
 	     i < r->units.ncalls && r->units.calls[i].who == unit; i++) {

@@ -194,7 +194,7 @@ bool units_creates_object(const struct units *units, uint32_t unit)
 	return at < units->nmade && units->made[at].who == unit;
 }
 
-uint32_t units_maker(const struct units *units, uint32_t object)
+uint32_t units_find_creator(const struct units *units, uint32_t object)
 {
 	for (size_t i = 0; i < units->nmade; i++)
 		if (units->made[i].object == object)

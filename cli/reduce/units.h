@@ -70,7 +70,7 @@ size_t units_rows(const struct units *units, struct event_id id, const struct un
 bool units_creates_object(const struct units *units, uint32_t unit);
 
 /* The unit that creates @object; UINT32_MAX: none. */
-uint32_t units_maker(const struct units *units, uint32_t object);
+uint32_t units_find_creator(const struct units *units, uint32_t object);
 
 /* The index in units->calls of the first need of @unit, or where it would be. */
 size_t units_first_call(const struct units *units, uint32_t unit);

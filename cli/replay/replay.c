@@ -172,11 +172,11 @@ static void choose_link(struct trace *trace)
 /* A random sample of posts cannot be replayed: the other side of each may be missing. */
 static int refuse_sample(struct trace *trace)
 {
-	if (trace_one_of(trace) == 1)
+	if (trace_sampling_factor(trace) == 1)
 		return 0;
 	log_note("replay: only one in %u posts and polls was recorded (--filter %s): record "
 		 "without 1/N for a replay",
-		 trace_one_of(trace), trace_meta(trace, "filter"));
+		 trace_sampling_factor(trace), trace_meta(trace, "filter"));
 	return CLI_TRACE;
 }
 

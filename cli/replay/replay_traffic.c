@@ -24,11 +24,11 @@ enum { PATH_LENGTH = 4096 };
 /* Refuse a random sample of posts: it has neither the rate nor the gaps of the traffic. */
 static int refuse_sample(const char *command, struct trace *trace)
 {
-	if (trace_one_of(trace) == 1)
+	if (trace_sampling_factor(trace) == 1)
 		return CLI_FINE;
 	log_note("%s: only one in %u posts was recorded (--filter %s): record without 1/N for the "
 		 "traffic",
-		 command, trace_one_of(trace), trace_meta(trace, "filter"));
+		 command, trace_sampling_factor(trace), trace_meta(trace, "filter"));
 	return CLI_TRACE;
 }
 

@@ -164,7 +164,7 @@ void page_lanes_put(struct json *json, struct trace *trace, const struct lanes *
 	for (const struct lanes_block *block = NULL; (block = lanes_next(lanes, block));)
 		kept += block->used;
 	json_open(json, "lanes", '{');
-	json_put_uint(json, "requests", lanes_total(lanes));
+	json_put_uint(json, "requests", lanes_count(lanes));
 	json_put_uint(json, "kept", kept);
 	put_runs(json, lanes);
 	put_rows(json, &named, lanes);

@@ -36,7 +36,7 @@ static void put_histogram(struct json *json, const char *name, const struct hist
 {
 	json_open(json, name, '[');
 	for (unsigned int i = 0; i < HISTOGRAM_CLASSES; i++) {
-		uint64_t from, to, n = histogram_class(h, i, &from, &to);
+		uint64_t from, to, n = histogram_count_class(h, i, &from, &to);
 
 		if (!n)
 			continue;

@@ -365,7 +365,7 @@ static void print_octaves(const struct histogram *h)
 	uint64_t counts[64] = { 0 }, most = 1, rest = h->count;
 
 	for (unsigned int i = 0; i < HISTOGRAM_CLASSES; i++) {
-		uint64_t least, last, here = histogram_class(h, i, &least, &last);
+		uint64_t least, last, here = histogram_count_class(h, i, &least, &last);
 
 		if (here)
 			counts[least ? 63 - __builtin_clzll(least) : 0] += here;

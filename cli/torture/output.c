@@ -44,7 +44,7 @@ bool output_find(const char *text, const char *word, char *line, size_t size)
 	return true;
 }
 
-bool output_says(const struct run *run, const char *word, char *line, size_t size)
+bool output_find_in_run(const struct run *run, const char *word, char *line, size_t size)
 {
 	static const char *const names[] = { "err", "out" };
 	bool found = false;

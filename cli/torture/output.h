@@ -17,4 +17,4 @@ void output_mask(char *text);
 bool output_find(const char *text, const char *word, char *line, size_t size);
 
 /* The same, in what the run has written to stderr or stdout. */
-bool output_says(const struct run *run, const char *word, char *line, size_t size);
+bool output_find_in_run(const struct run *run, const char *word, char *line, size_t size);

@@ -23,7 +23,7 @@
 enum { PATH = 512 };
 #define GRACE_NS 30000000000ull /* additional time, for trying the whole trace once */
 
-bool reduced_rule(const char *says, char rule[16])
+bool reduced_find_rule(const char *says, char rule[16])
 {
 	const char *at = says, *end;
 
@@ -120,9 +120,9 @@ void reduced_make(struct results *results, uint64_t ns, const volatile sig_atomi
 	for (size_t i = 0; i < results->n && !*stopped; i++) {
 		struct result *result = &results->all[i];
 
-		if (!result_is_bad(result) || result->known || results_repeat(results, i))
+		if (!result_is_bad(result) || result->known || results_is_repeat(results, i))
 			continue;
-		if (reduced_rule(result->judgement.says, rule))
+		if (reduced_find_rule(result->judgement.says, rule))
 			reduce_trace(results, result, rule, ns, stopped);
 		else
 			strcpy(result->reduced,

@@ -11,7 +11,7 @@
  * The rule that @says names, "LIFE-004 ibv_alloc_pd(): ..." or "SIGSEGV after ...; LIFE-002 ...";
  * false: none.
  */
-bool reduced_rule(const char *says, char rule[16]);
+bool reduced_find_rule(const char *says, char rule[16]);
 
 /*
  * Reduce the traces of @results, DIR/N.db, to DIR/N.reduced.db, one of each group with the same

@@ -69,7 +69,7 @@ static bool is_alike(const struct result *a, const struct result *b)
 	       !strcmp(a->judgement.says, b->judgement.says);
 }
 
-bool results_repeat(const struct results *results, size_t i)
+bool results_is_repeat(const struct results *results, size_t i)
 {
 	for (size_t j = 0; j < i; j++)
 		if (is_alike(&results->all[j], &results->all[i]))
@@ -143,7 +143,7 @@ int results_print_text(const struct results *results)
 		for (size_t i = 0; i < results->n; i++)
 			if (is_shown(&results->all[i]) &&
 			    (int)results->all[i].judgement.verdict == verdict &&
-			    !results_repeat(results, i)) {
+			    !results_is_repeat(results, i)) {
 				print_result(results, i);
 				any = true;
 			}

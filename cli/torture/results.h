@@ -40,7 +40,7 @@ int results_mark_known(struct results *results, const char *baseline);
 bool result_is_bad(const struct result *result);
 
 /* Does an earlier result say the same? */
-bool results_repeat(const struct results *results, size_t i);
+bool results_is_repeat(const struct results *results, size_t i);
 
 /*
  * Identifies a failure that was not handled: by failure, place and verdict, not by number. Returns

@@ -358,7 +358,7 @@ static bool prints_success(const struct reference *reference, const struct trial
 	char line[160];
 
 	if (!trial->failure->error || reference->success ||
-	    !output_says(run, "Success", line, sizeof(line)))
+	    !output_find_in_run(run, "Success", line, sizeof(line)))
 		return false;
 	snprintf(ret->says, sizeof(ret->says), "it prints \"%s\" for %s", line,
 		 strerrorname_np(trial->failure->error));
@@ -685,7 +685,7 @@ int reference_learn(struct reference *reference, const struct run *run, const st
 		err = learn_reports(reference, run);
 	if (!err)
 		err = learn_output(reference, run, first);
-	reference->success |= output_says(run, "Success", line, sizeof(line));
+	reference->success |= output_find_in_run(run, "Success", line, sizeof(line));
 	if (end->took > reference->took)
 		reference->took = end->took;
 	trial_fini(&trial);

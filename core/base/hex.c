@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-bool hex_suits(const char *name)
+bool hex_is_usual_for(const char *name)
 {
 	static const char *const ends[] = { "key",  "qp_num", "qpn",   "psn",
 					    "guid", "lid",    "wr_id", "imm_data" };

@@ -5,4 +5,4 @@
 #include <stdbool.h>
 
 /* Does the last part of @name say that the number is a key, queue pair number, wr_id, ...? */
-bool hex_suits(const char *name);
+bool hex_is_usual_for(const char *name);

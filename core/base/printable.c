@@ -107,7 +107,7 @@ static size_t escape_char(char escape[ESCAPE], const char *text, size_t n)
 }
 
 /* How many bytes of an escape of @span bytes fit into @room without cutting a character? */
-static size_t fit_escape(const char *text, size_t span, size_t room)
+static size_t fit_whole_chars(const char *text, size_t span, size_t room)
 {
 	if (span <= room)
 		return span;
@@ -123,7 +123,7 @@ static size_t write_printable(char *to, size_t size, const char *text, size_t n,
 
 	while (n) {
 		size_t span = plain_span(text, n, lines),
-		       fits = fit_escape(text, span, room - used);
+		       fits = fit_whole_chars(text, span, room - used);
 
 		memcpy(to + used, text, fits);
 		used += fits;

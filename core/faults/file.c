@@ -19,7 +19,7 @@ static char *find_link(char *text)
 }
 
 /* @text without "process=N", whose N is stored in *@node; else *@node does not change. */
-static char *skip_process(char *text, int *node)
+static char *read_link_process(char *text, int *node)
 {
 	char *end;
 	long n;
@@ -43,7 +43,7 @@ static int read_link(const struct faults_reader *reader, char *parts, unsigned i
 
 	if (reader->maker != FAULT_BY_DEVICE)
 		return reader->wrong(reader->context, line, "only the software device has a link");
-	wrong = link_model_read(skip_process(parts, &node), &model);
+	wrong = link_model_read(read_link_process(parts, &node), &model);
 	if (!wrong)
 		return reader->link ? reader->link(reader->context, &model, node) : 0;
 	snprintf(why, sizeof(why), "not a part of a link: '%.40s'", wrong);
@@ -62,7 +62,7 @@ static int read_line(const struct faults_reader *reader, char *text, unsigned in
 	got = fault_parse(text, &rule, &why);
 
 	if (got > 0)
-		why = fault_why_unsuited(&rule, reader->maker);
+		why = fault_why_impossible(&rule, reader->maker);
 	if (got < 0 || (got > 0 && why))
 		return reader->wrong(reader->context, line, why);
 	rule.line = line;

@@ -503,7 +503,7 @@ static bool check_cm(const struct fault_rule *rule, const char **why)
 }
 
 /* Check at= and thread=: they need a call, which a completion does not have. */
-static bool check_place(const struct fault_rule *rule, const char **why)
+static bool check_call_conditions(const struct fault_rule *rule, const char **why)
 {
 	*why = "at= and thread= are for verbs, requests and events of librdmacm, not for "
 	       "completions";
@@ -512,11 +512,11 @@ static bool check_place(const struct fault_rule *rule, const char **why)
 }
 
 /* Check that the fault is possible for what the rule matches: requests or verbs. */
-static bool check_fit(const struct fault_rule *rule, const char **why)
+static bool check_fault_applies(const struct fault_rule *rule, const char **why)
 {
 	bool verb = rule->verb[0];
 
-	if (!check_spread(rule, why) || !check_place(rule, why))
+	if (!check_spread(rule, why) || !check_call_conditions(rule, why))
 		return false;
 	if (rule->cm_event >= 0 || rule->fault.kind == FAULT_BECOMES)
 		return check_cm(rule, why);
@@ -576,7 +576,7 @@ int fault_parse(char *line, struct fault_rule *rule, const char **why)
 		*why = "opcode= and qp= are for requests, not for a verb";
 		return -EINVAL;
 	}
-	return check_fit(rule, why) ? 1 : -EINVAL;
+	return check_fault_applies(rule, why) ? 1 : -EINVAL;
 }
 
 /* clang-format off */
@@ -605,7 +605,7 @@ static const struct {
 };
 /* clang-format on */
 
-const char *fault_why_unsuited(const struct fault_rule *rule, enum fault_maker maker)
+const char *fault_why_impossible(const struct fault_rule *rule, enum fault_maker maker)
 {
 	for (size_t i = 0; i < sizeof(unsuited) / sizeof(unsuited[0]); i++)
 		if (unsuited[i].kind == rule->fault.kind && unsuited[i].maker == maker)

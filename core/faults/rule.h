@@ -86,7 +86,7 @@ struct fault_rule {
 int fault_parse(char *line, struct fault_rule *rule, const char **why);
 
 /* The reason why @maker cannot inject the fault; NULL: it can. */
-const char *fault_why_unsuited(const struct fault_rule *rule, enum fault_maker maker);
+const char *fault_why_impossible(const struct fault_rule *rule, enum fault_maker maker);
 
 /*
  * The name of @verb, "ibv_create_qp_ex", in a rule: an extended verb has the name of the plain one.

@@ -383,7 +383,7 @@ static bool is_connected_to(const struct qp *qp, uint32_t dest)
 	return false;
 }
 
-bool peers_claimed(const struct peers *p, uint32_t id)
+bool peers_is_claimed(const struct peers *p, uint32_t id)
 {
 	const struct qp *me = get_pointer(&p->by_id, id);
 	const struct link *link = me ? get_pointer(&p->by_dest, me->is.number) : NULL;
@@ -395,7 +395,8 @@ bool peers_claimed(const struct peers *p, uint32_t id)
 	return false;
 }
 
-const struct place *peers_place(const struct peers *p, uint32_t device, uint8_t port, size_t i)
+const struct place *peers_known_place(const struct peers *p, uint32_t device, uint8_t port,
+				      size_t i)
 {
 	const struct known *known = get_pointer(&p->by_port, make_port_key(device, port));
 

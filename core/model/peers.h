@@ -83,10 +83,11 @@ uint32_t peers_find_datagram(const struct peers *peers, uint32_t id, uint32_t nu
  * Was a queue pair certainly connected to @id, although @id was never connected to it? Then the
  * peer of @id is in the trace, whatever number @id was connected to.
  */
-bool peers_claimed(const struct peers *peers, uint32_t id);
+bool peers_is_claimed(const struct peers *peers, uint32_t id);
 
 /* Known address @i, from 0, of port @port of @device; NULL past the last. */
-const struct place *peers_place(const struct peers *peers, uint32_t device, uint8_t port, size_t i);
+const struct place *peers_known_place(const struct peers *peers, uint32_t device, uint8_t port,
+				      size_t i);
 
 /* The name of @known as in table `connection`, such as "both"; NULL: unknown. */
 const char *peers_known_name(enum peers_known known);

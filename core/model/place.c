@@ -15,7 +15,7 @@ static enum family find_family(const uint8_t gid[PLACE_GID])
 	return memcmp(gid, mapped, sizeof(mapped)) ? FAMILY_OTHER : FAMILY_IPV4;
 }
 
-bool place_is_alike(const uint8_t a[PLACE_GID], const uint8_t b[PLACE_GID])
+bool place_is_same_family(const uint8_t a[PLACE_GID], const uint8_t b[PLACE_GID])
 {
 	return find_family(a) == find_family(b);
 }
@@ -39,7 +39,7 @@ enum placed place_compare(const struct place *known, const struct place *to)
 		return (to->lid & ~path) == (known->lid & ~path) ? PLACED_THERE : PLACED_ELSEWHERE;
 	if (!memcmp(known->gid, to->gid, PLACE_GID))
 		return PLACED_THERE;
-	return place_is_alike(known->gid, to->gid) ? PLACED_ELSEWHERE : PLACED_PERHAPS;
+	return place_is_same_family(known->gid, to->gid) ? PLACED_ELSEWHERE : PLACED_PERHAPS;
 }
 
 bool place_parse_gid(const char *text, uint8_t gid[PLACE_GID])

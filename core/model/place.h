@@ -32,7 +32,7 @@ enum placed place_compare(const struct place *known, const struct place *to);
  * Are the GIDs of one family: link-local, IPv4, others? If not, they say nothing about whether the
  * ports are the same.
  */
-bool place_is_alike(const uint8_t a[PLACE_GID], const uint8_t b[PLACE_GID]);
+bool place_is_same_family(const uint8_t a[PLACE_GID], const uint8_t b[PLACE_GID]);
 
 /* "fe80:0000:..." or 32 hexadecimal digits; false, and @gid untouched, if it is something else. */
 bool place_parse_gid(const char *text, uint8_t gid[PLACE_GID]);

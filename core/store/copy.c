@@ -36,7 +36,7 @@ static int hide_variables(sqlite3 *from, sqlite3 *to)
 int trace_copy(struct trace *trace, const char *to)
 {
 	sqlite3 *db = NULL;
-	int err = file_make_way(to);
+	int err = file_create_replacing(to);
 
 	if (err)
 		return err;

@@ -225,7 +225,7 @@ int ring_grow(struct ring *ring, int at, const char *name)
 	close(fd);
 	if (err)
 		return err;
-	/* ring_room() computes the free space from this position */
+	/* ring_has_room() computes the free space from this position */
 	atomic_store_explicit(&ring->head->head, first, memory_order_release);
 	ring->limit = first + bytes;
 	return 0;

@@ -99,7 +99,7 @@ struct ring {
 	uint64_t charged;       /* writer: bytes charged to the budget of its process */
 	bool withheld;          /* writer: a larger charge was refused */
 	uint64_t reserved;      /* writer: next free byte; reader: next byte to read */
-	uint64_t limit;         /* writer: up to this position no ring_room() is needed; */
+	uint64_t limit;         /* writer: up to this position no ring_has_room() is needed; */
 				/* reader of a growing ring: end of the first piece mapped */
 	uint64_t room;          /* reader: maximum of bytes that may be unread */
 	uint32_t seq;           /* number of the last event */
@@ -152,7 +152,8 @@ int ring_create_alone(struct ring *ring, uint64_t bytes, uint32_t index);
 
 /*
  * Create a ring that is not read during the recording: instead of waiting for space, its writer
- * extends the file by @bytes. ring_room() returns false after every @bytes; call ring_grow() then.
+ * extends the file by @bytes. ring_has_room() returns false after every @bytes; call ring_grow()
+ * then.
  */
 int ring_create_growing(struct ring *ring, int at, const char *name, uint64_t bytes, uint32_t index,
 			uint64_t image);
@@ -205,14 +206,14 @@ static inline bool ring_is_read(const struct ring *ring)
 	       atomic_load_explicit(&ring->head->tail, memory_order_relaxed);
 }
 
-/* Is there space for @bytes according to the last ring_room()? If not, ring_room() checks again. */
+/* Is there space for @bytes according to the last ring_has_room()? If not, that is to be asked. */
 static inline bool ring_fits(const struct ring *ring, size_t bytes)
 {
 	return __builtin_expect(ring->reserved + bytes <= ring->limit, 1);
 }
 
 /* Is there space for @bytes? After that, ring_fits() is valid for at most a quarter of the ring. */
-static inline bool ring_room(struct ring *ring, size_t bytes)
+static inline bool ring_has_room(struct ring *ring, size_t bytes)
 {
 	/* pairs with the store in ring_consume() */
 	uint64_t end =
@@ -223,7 +224,7 @@ static inline bool ring_room(struct ring *ring, size_t bytes)
 	return ring->reserved + bytes <= end;
 }
 
-/* The address of the next event; ring_fits() or ring_room() must have returned true. */
+/* The address of the next event; ring_fits() or ring_has_room() must have returned true. */
 static inline void *ring_next(struct ring *ring)
 {
 	return ring->data + (ring->reserved & ring->mask);
@@ -324,7 +325,7 @@ static inline void ring_step(struct ring *ring, size_t bytes)
 /* Free the space of the skipped events before position @to for the writer. */
 static inline void ring_consume_to(struct ring *ring, uint64_t to)
 {
-	/* pairs with the load in ring_room() */
+	/* pairs with the load in ring_has_room() */
 	atomic_store_explicit(&ring->head->head, to, memory_order_release);
 }
 

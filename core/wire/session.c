@@ -350,7 +350,7 @@ static bool was_by_collector(const char *dir)
 	return session_is_by_collector(slash ? slash + 1 : dir);
 }
 
-bool session_take(struct session *session, uint64_t bytes)
+bool session_reserve(struct session *session, uint64_t bytes)
 {
 	struct session_page *page = session->page;
 
@@ -358,11 +358,11 @@ bool session_take(struct session *session, uint64_t bytes)
 		return true;
 	if (atomic_fetch_add(&page->used, bytes) + bytes <= page->limit)
 		return true;
-	session_give_back(session, bytes);
+	session_unreserve(session, bytes);
 	return false;
 }
 
-void session_give_back(struct session *session, uint64_t bytes)
+void session_unreserve(struct session *session, uint64_t bytes)
 {
 	if (session->page->on_full == ON_FULL_GROW)
 		atomic_fetch_sub(&session->page->used, bytes);

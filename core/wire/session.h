@@ -183,10 +183,10 @@ uint32_t session_new_ring(struct session *session);
 uint32_t session_count_rings(const struct session *session);
 
 /* Reserve @bytes of session_page.limit. False: this would exceed the limit. */
-bool session_take(struct session *session, uint64_t bytes);
+bool session_reserve(struct session *session, uint64_t bytes);
 
-/* Return @bytes that session_take() reserved and that were not used. */
-void session_give_back(struct session *session, uint64_t bytes);
+/* Return @bytes that session_reserve() reserved and that were not used. */
+void session_unreserve(struct session *session, uint64_t bytes);
 
 /* A session of this process only, without directory and collector: events go only to a tap. */
 void session_make_private(struct session *session);

@@ -404,7 +404,7 @@ void devices_translate(const struct device *from, const struct device *to, uint8
 	if (!gids_has(&source->gids, index))
 		index = source->best_gid;
 	its = gids_choose(&target->gids, index, &source->gids.at[index]);
-	if (!place_is_alike(source->gids.at[index].raw.raw, target->gids.at[its].raw.raw)) {
+	if (!place_is_same_family(source->gids.at[index].raw.raw, target->gids.at[its].raw.raw)) {
 		index = source->best_gid;
 		its = gids_choose(&target->gids, index, &source->gids.at[index]);
 	}

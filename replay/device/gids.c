@@ -38,7 +38,7 @@ static unsigned int rate_gid(const struct gid *here, bool at_index, const struct
 
 	if (wanted && is_of_kind(here->kind, wanted->kind))
 		rate += KIND;
-	if (wanted && place_is_alike(here->raw.raw, wanted->raw.raw))
+	if (wanted && place_is_same_family(here->raw.raw, wanted->raw.raw))
 		rate += FAMILY;
 	return rate;
 }

@@ -219,7 +219,7 @@ static bool has_effect(enum verb verb)
 static const char *field_text(const char *path, const struct enum_info *names, int64_t value,
 			      char text[96])
 {
-	if (names || !hex_suits(path))
+	if (names || !hex_is_usual_for(path))
 		return value_text(names, value, text);
 	snprintf(text, 96, "0x%" PRIx64, (uint64_t)value);
 	return text;

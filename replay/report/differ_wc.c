@@ -36,7 +36,7 @@ static bool is_of_other_end(uint64_t status)
 static void write_value(const char *field, const struct enum_info *names, uint64_t value,
 			char text[96])
 {
-	if (hex_suits(field))
+	if (hex_is_usual_for(field))
 		snprintf(text, 96, "0x%" PRIx64, value);
 	else
 		value_text(names, (int64_t)value, text);

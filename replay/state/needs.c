@@ -216,7 +216,7 @@ static int find_calls(struct replay *r, struct needs *n, unsigned int i)
 	struct search search = { .needs = n, .i = i };
 
 	snprintf(n->why[i], WHY, "%s, which %s lacks", needs[i].what, name_of(n));
-	return needing_calls(r->trace, needs[i].calls, add_call, &search);
+	return needing_each_call(r->trace, needs[i].calls, add_call, &search);
 }
 
 /* Check whether more objects exist at a time than all devices together support. */
@@ -231,7 +231,7 @@ static void check_limit(struct replay *r, struct needs *n, const struct limit *l
 		memcpy(&own, (const char *)&n->abilities[i].device->attr + limit->at, sizeof(own));
 		here += own;
 	}
-	if (here <= 0 || needing_objects(r->trace, limit->kind) <= here)
+	if (here <= 0 || needing_count_objects(r->trace, limit->kind) <= here)
 		return;
 	there = needing_most_live(r->trace, limit->kind);
 	if (there <= here)

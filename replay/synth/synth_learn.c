@@ -31,7 +31,7 @@ static int resolve_links(struct pass *p, struct synth_plan *plan)
 		struct synth_link *link = &plan->links[i];
 
 		if (pair_has(p->r, plan->object, link->time) ||
-		    peers_claimed(p->r->connections->peers, plan->object) ||
+		    peers_is_claimed(p->r->connections->peers, plan->object) ||
 		    recorded_peer(p->r, plan->object, link->time))
 			continue;
 		link->host = synth_host_find(p, plan, &link->av);

@@ -63,7 +63,7 @@ static uint32_t find_port(struct pass *s, uint32_t object, uint8_t number)
 		return UINT32_MAX;
 	port->here = here->ports[device_port(here, number)];
 	for (size_t i = 0;
-	     device && (place = peers_place(s->r->connections->peers, device->id, number, i));
+	     device && (place = peers_known_place(s->r->connections->peers, device->id, number, i));
 	     i++) {
 		struct place *known = vec_push(port->known, port->nknown);
 
@@ -167,7 +167,7 @@ static void note_psns(struct pair_life *life, const struct args *args)
 /* May the peer of the queue pair be in this trace? */
 static bool is_inside(const struct pass *s, const struct pair_life *life, int64_t time)
 {
-	return peers_claimed(s->r->connections->peers, life->object) ||
+	return peers_is_claimed(s->r->connections->peers, life->object) ||
 	       recorded_peer(s->r, life->object, time);
 }
 

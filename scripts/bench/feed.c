@@ -98,7 +98,7 @@ static void put_poll(struct feed *feed, uint64_t cq, uint32_t opcode)
 
 static void fill_rings(struct feed *feed)
 {
-	while (ring_room(&feed->in, 512)) {
+	while (ring_has_room(&feed->in, 512)) {
 		put_post(feed, VERB_post_recv);
 		put_post(feed, VERB_post_send);
 		put_poll(feed, 0x55550002000, IBV_WC_SEND);

@@ -27,7 +27,7 @@ static void has_none(struct story *s)
 	story_check(s, NULL);
 	for (int kind = 0; kind < FACT_COUNT; kind++)
 		assert_int_equal(facts_count(s->findings->facts, (enum fact_kind)kind), 0);
-	assert_false(facts_bad(s->findings->facts));
+	assert_false(facts_are_bad(s->findings->facts));
 	story_end(s);
 }
 
@@ -48,7 +48,7 @@ TEST(a_failed_verb_says_what_and_why)
 	assert_string_equal(fact->what, "ibv_dealloc_pd(pd1)");
 	assert_int_equal(fact->error, EBUSY);
 	assert_string_equal(fact->because, "pd1 is in use by mr1, created by thread 1 at 1:6");
-	assert_false(facts_bad(s.findings->facts));
+	assert_false(facts_are_bad(s.findings->facts));
 	story_end(&s);
 }
 
@@ -194,7 +194,7 @@ static void a_connection_that_failed_is_reported(void **state)
 	assert_int_equal(fact->error, row->error);
 	assert_true(row->because ? fact->because && !strcmp(fact->because, row->because)
 				 : !fact->because);
-	assert_false(facts_bad(s.findings->facts));
+	assert_false(facts_are_bad(s.findings->facts));
 	story_end(&s);
 }
 
@@ -371,7 +371,7 @@ TEST(a_call_that_never_returned_is_reported_with_its_time)
 	fact = only_fact(&s, FACT_HUNG);
 	assert_string_equal(fact->what, "ibv_dealloc_pd(pd1)");
 	assert_int_equal(fact->lasted, 1000001000);
-	assert_true(facts_bad(s.findings->facts));
+	assert_true(facts_are_bad(s.findings->facts));
 	story_end(&s);
 }
 
@@ -426,7 +426,7 @@ TEST(a_killed_process_is_reported_with_its_objects)
 	assert_int_equal(fact->live, 2);
 	assert_int_equal(fact->event.n, 4);
 	assert_int_equal(fact->verb, VERB_alloc_pd);
-	assert_true(facts_bad(s.findings->facts));
+	assert_true(facts_are_bad(s.findings->facts));
 	story_end(&s);
 }
 
@@ -451,7 +451,7 @@ TEST(muted_facts_are_counted_and_not_bad)
 	story_exit(&s, STORY_PID, SIGKILL);
 	story_check(&s, &options);
 	assert_int_equal(facts_count(s.findings->facts, FACT_KILLED), 1);
-	assert_false(facts_bad(s.findings->facts));
+	assert_false(facts_are_bad(s.findings->facts));
 	story_end(&s);
 }
 

@@ -140,8 +140,8 @@ TEST(merged_is_as_if_all_were_added_to_one)
 	for (unsigned int i = 0; i < HISTOGRAM_CLASSES; i++) {
 		uint64_t from, to;
 
-		assert_int_equal(histogram_class(&a, i, &from, &to),
-				 histogram_class(&h, i, &from, &to));
+		assert_int_equal(histogram_count_class(&a, i, &from, &to),
+				 histogram_count_class(&h, i, &from, &to));
 	}
 	histogram_fini(&a);
 	histogram_fini(&b);
@@ -152,7 +152,7 @@ TEST(classes_follow_each_other_without_a_gap)
 	uint64_t from, to, last = 0;
 
 	for (unsigned int i = 0; i < HISTOGRAM_CLASSES - HISTOGRAM_ROW; i++) {
-		histogram_class(&h, i, &from, &to);
+		histogram_count_class(&h, i, &from, &to);
 		assert_int_equal(from, last);
 		assert_int_equal(histogram_class_of(from), i);
 		assert_int_equal(histogram_class_of(to), i);
@@ -164,10 +164,10 @@ TEST(between_counts_whole_classes)
 {
 	for (int i = 0; i < 1000; i++)
 		histogram_add(&h, i);
-	assert_int_equal(histogram_between(&h, 10, 20), 11);
-	assert_int_equal(histogram_between(&h, 0, 5000), 1000);
-	assert_int_equal(histogram_between(&h, 64, 65), 2);
-	assert_int_equal(histogram_between(&h, 65, 66), 4);
+	assert_int_equal(histogram_count_between(&h, 10, 20), 11);
+	assert_int_equal(histogram_count_between(&h, 0, 5000), 1000);
+	assert_int_equal(histogram_count_between(&h, 64, 65), 2);
+	assert_int_equal(histogram_count_between(&h, 65, 66), 4);
 }
 
 TEST(what_was_added_since_is_left)

@@ -299,7 +299,7 @@ TEST(messages_in_one_direction_bound_both_sides)
 		assert_true(fabs((double)trace_clock_time(&clock, (int64_t)time) -
 				 (double)trace_clock(two.trace, 0).offset -
 				 true_time(&two, time)) <= (double)clock.error);
-	assert_true(fabs(trace_clock_fast(&clock) - 50) <= clock.drift_error * 1e6);
+	assert_true(fabs(trace_clock_ppm(&clock) - 50) <= clock.drift_error * 1e6);
 	end_two(&two);
 }
 
@@ -324,7 +324,7 @@ static void offset_and_drift_are_within_what_is_said(void **state)
 		assert_true(fabs((double)trace_clock_time(&clock, (int64_t)time) -
 				 (double)first.offset - true_time(&two, time)) <=
 			    (double)clock.error);
-	assert_true(fabs(trace_clock_fast(&clock) - apart->fast * 1e6) <= clock.drift_error * 1e6);
+	assert_true(fabs(trace_clock_ppm(&clock) - apart->fast * 1e6) <= clock.drift_error * 1e6);
 	assert_true(fabs(apart->fast) * (last - AHEAD) / 2 > (double)clock.error);
 	assert_true(clock.error < NEAR);
 	end_two(&two);

@@ -102,7 +102,7 @@ TEST(those_of_a_process_come_in_order)
 	assert_int_equal(lives_init(&lives), 0);
 	for (uint64_t i = 20; i > 0; i--)
 		add_life(&lives, i % 2 ? 1 : 2, OBJECT_mr, i * 64);
-	assert_int_equal(lives_of(&lives, 1, &found), 10);
+	assert_int_equal(lives_list_process(&lives, 1, &found), 10);
 	for (int i = 1; i < 10; i++)
 		assert_true(found[i - 1]->created.time < found[i]->created.time);
 	free(found);
@@ -142,7 +142,7 @@ TEST(processes_with_the_same_addresses_are_kept_apart)
 		while ((life = lives_next(&lives, p, life)))
 			n += life->process == p;
 		assert_int_equal(n, OBJECTS - 1);
-		assert_int_equal(lives_of(&lives, p, &found), OBJECTS - 1);
+		assert_int_equal(lives_list_process(&lives, p, &found), OBJECTS - 1);
 		for (unsigned int i = 1; i < n; i++)
 			assert_true(found[i - 1]->created.time < found[i]->created.time);
 		free(found);

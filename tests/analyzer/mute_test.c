@@ -61,7 +61,7 @@ static const char *wait_of(struct story *s)
 		if (list->all[i].kind == FACT_WAITED)
 			snprintf(text, sizeof(text), "%s: %s", list->all[i].what,
 				 list->all[i].because);
-	assert_false(facts_bad(s->findings->facts));
+	assert_false(facts_are_bad(s->findings->facts));
 	story_end(s);
 	return text;
 }

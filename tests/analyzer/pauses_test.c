@@ -54,7 +54,7 @@ static void pause_says(struct story *s, const char *what, const char *because)
 	fact = only_pause(s);
 	assert_string_equal(fact->what, what);
 	assert_string_equal(fact->because, because);
-	assert_false(facts_bad(s->findings->facts));
+	assert_false(facts_are_bad(s->findings->facts));
 	story_end(s);
 }
 

@@ -66,7 +66,7 @@ static void waited_in_vain(struct story *s, int end, const char *text)
 	assert_non_null(fact->because);
 	if (!strstr(fact->because, text))
 		fail_msg("no '%s' in: %s", text, fact->because);
-	assert_false(facts_bad(s->findings->facts));
+	assert_false(facts_are_bad(s->findings->facts));
 	story_end(s);
 }
 

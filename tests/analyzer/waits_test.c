@@ -185,7 +185,7 @@ TEST(a_process_that_gave_up_is_reported_with_its_status)
 		"1 receive of qp1 outstanding, no completion polled for 1.00 s; peer "
 		"process 2 (app) qp1: 0 sends posted by the peer, 0 received by this one; "
 		"process 2 called no verb after 2:18, for 1.00 s");
-	assert_false(facts_bad(s.findings->facts));
+	assert_false(facts_are_bad(s.findings->facts));
 	story_end(&s);
 }
 

@@ -73,7 +73,7 @@ static bool read_elf(const uint8_t *bytes, size_t n)
 
 	if (elf_open(inside_file(bytes, n), &elf))
 		return false;
-	for (unsigned int i = 0; i < 64 && (needed = elf_needed(&elf, i)); i++)
+	for (unsigned int i = 0; i < 64 && (needed = elf_find_needed(&elf, i)); i++)
 		elf_find(&elf, needed, path);
 	elf_mentions(&elf, "dlopen");
 	elf_close(&elf);

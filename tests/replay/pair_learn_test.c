@@ -81,7 +81,7 @@ uint8_t device_port(const struct device *of, uint8_t port)
 	return of->ports[port].there ? port : 1;
 }
 
-bool peers_claimed(const struct peers *peers, uint32_t id)
+bool peers_is_claimed(const struct peers *peers, uint32_t id)
 {
 	(void)peers;
 	(void)id;
@@ -123,7 +123,8 @@ uint32_t peers_find_datagram(const struct peers *peers, uint32_t id, uint32_t nu
 }
 
 /* Port 1 of the recorded device was known by two addresses. */
-const struct place *peers_place(const struct peers *peers, uint32_t id, uint8_t port, size_t i)
+const struct place *peers_known_place(const struct peers *peers, uint32_t id, uint8_t port,
+				      size_t i)
 {
 	static const struct place places[] = { { .lid = 5 }, { .lid = 6 } };
 

@@ -36,7 +36,7 @@ bool pair_has(const struct replay *r, uint32_t object, int64_t time)
 	return time == 30; /* the other half has that */
 }
 
-bool peers_claimed(const struct peers *peers, uint32_t object)
+bool peers_is_claimed(const struct peers *peers, uint32_t object)
 {
 	(void)peers;
 	return object == claimed;

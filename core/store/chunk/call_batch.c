@@ -288,7 +288,7 @@ int call_batch_add(struct call_batch *batch, const struct call_shape *shape,
 
 	if (is_too_large(shape, values))
 		return -E2BIG;
-	if (shapes_number(&batch->shapes, shape->hash, &shape->key, values, &number) ||
+	if (shapes_find_or_add(&batch->shapes, shape->hash, &shape->key, values, &number) ||
 	    put_own(batch, shapes_columns(&batch->shapes, number), shape, row))
 		return -ENOMEM;
 	batch->extent.verbs |= call_verb_bit(row->verb);
@@ -312,7 +312,8 @@ bool call_batch_is_full(const struct call_batch *batch)
 static int put_common_columns(const struct call_batch *batch, struct shapes_packer *packer)
 {
 	uint32_t calls = batch->extent.calls;
-	uint64_t *common = shapes_words(packer, (size_t)calls * (CALL_COMMON + CALL_TIMES_WORDS));
+	uint64_t *common =
+		shapes_reserve_words(packer, (size_t)calls * (CALL_COMMON + CALL_TIMES_WORDS));
 	bool failed = !common;
 
 	for (size_t i = 0; i < CALL_COMMON && !failed; i++) {

@@ -435,7 +435,7 @@ static bool pack_columns(struct text *to, struct column *column, const uint64_t 
 static bool pack_common(const struct call_block *block, struct shapes_packer *packer,
 			struct column *column)
 {
-	uint64_t *words = shapes_words(packer, (size_t)block->calls * CALL_TIMES_WORDS);
+	uint64_t *words = shapes_reserve_words(packer, (size_t)block->calls * CALL_TIMES_WORDS);
 
 	for (size_t i = 0; i < CALL_COMMON && words; i++)
 		if (i != CALL_BEGIN && i != CALL_LASTED &&

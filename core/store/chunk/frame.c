@@ -24,9 +24,3 @@ int frame_add(struct frame *frame, const void *bytes, size_t n, int level, struc
 	to->at[to->used] = '\0';
 	return 0;
 }
-
-void frame_fini(struct frame *frame)
-{
-	ZSTD_freeCCtx(frame->context);
-	frame->context = NULL;
-}

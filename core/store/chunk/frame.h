@@ -6,11 +6,10 @@
 
 struct text;
 
-/* All zero at first; frame_fini() frees it. */
+/* All zero at first; never freed, for a program has one. */
 struct frame {
 	void *context;
 };
 
 /* Append the frame of the @n bytes, by zstd's @level, to @to. 0 or -ENOMEM. */
 int frame_add(struct frame *frame, const void *bytes, size_t n, int level, struct text *to);
-void frame_fini(struct frame *frame);

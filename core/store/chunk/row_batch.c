@@ -77,8 +77,8 @@ int row_batch_add(struct row_batch *batch, const struct row_value *values, uint3
 		n += put_value(&batch->key, &values[i], &numbers[n]);
 	}
 	if (batch->key.failed ||
-	    shapes_number(&batch->shapes, hash_of(batch->key.at, batch->key.used, 0), &batch->key,
-			  n, &shape))
+	    shapes_find_or_add(&batch->shapes, hash_of(batch->key.at, batch->key.used, 0),
+			       &batch->key, n, &shape))
 		return -ENOMEM;
 	column_put(&batch->shape, shape);
 	to = shapes_columns(&batch->shapes, shape);

@@ -121,8 +121,8 @@ static int add_columns(struct shapes *shapes, size_t count)
 	return 0;
 }
 
-int shapes_number(struct shapes *shapes, uint64_t hash, const struct text *key, size_t columns,
-		  size_t *ret_number)
+int shapes_find_or_add(struct shapes *shapes, uint64_t hash, const struct text *key, size_t columns,
+		       size_t *ret_number)
 {
 	if (text_index_number(&shapes->keys, hash, key->at, key->used, ret_number))
 		return -ENOMEM;
@@ -210,14 +210,14 @@ void shapes_put_times(struct shapes_packer *packer, const uint64_t *values, size
 	}
 }
 
-uint64_t *shapes_words(struct shapes_packer *packer, size_t n)
+uint64_t *shapes_reserve_words(struct shapes_packer *packer, size_t n)
 {
 	return vec_reserve(packer->words, packer->words_size, n + 1) ? NULL : packer->words;
 }
 
 static void put_as_times(struct shapes_packer *packer, const struct column *column)
 {
-	uint64_t *values = shapes_words(packer, column->count);
+	uint64_t *values = shapes_reserve_words(packer, column->count);
 
 	if (values && !column_values(column, values))
 		shapes_put_times(packer, values, column->count);

@@ -38,8 +38,8 @@ struct shapes {
 };
 
 /* Find the number of shape @key, or add it, with @columns columns. 0 or -ENOMEM. */
-int shapes_number(struct shapes *shapes, uint64_t hash, const struct text *key, size_t columns,
-		  size_t *ret_number);
+int shapes_find_or_add(struct shapes *shapes, uint64_t hash, const struct text *key, size_t columns,
+		       size_t *ret_number);
 void shapes_clear(struct shapes *shapes);
 void shapes_fini(struct shapes *shapes);
 
@@ -62,14 +62,14 @@ struct shapes_packer {
 		struct text bytes;
 		unsigned last, used; /* the bits of an incomplete byte */
 	} bits;
-	uint64_t *words; /* memory for shapes_words() */
+	uint64_t *words; /* memory for shapes_reserve_words() */
 	size_t words_size;
 	struct text block; /* the block packed last */
 };
 void shapes_packer_fini(struct shapes_packer *packer);
 
 /* Memory of @n words, valid until the next call. NULL if out of memory. */
-uint64_t *shapes_words(struct shapes_packer *packer, size_t n);
+uint64_t *shapes_reserve_words(struct shapes_packer *packer, size_t n);
 
 /* Begin a block. */
 void shapes_pack_begin(struct shapes_packer *packer);

@@ -64,7 +64,7 @@ static int check_header(const char *path, const uint8_t *head, int64_t bytes)
  * read, and a WAL has part of the content. Both are in the directory of the file itself, not of a
  * link to it.
  */
-static bool has_more(const char *path)
+static bool has_journal_or_wal(const char *path)
 {
 	static const char *const tails[] = { "-journal", "-wal" };
 	char *real = realpath(path, NULL), name[4096 + 16];
@@ -104,7 +104,7 @@ int file_check(const char *path, bool *ret_unfinished)
 	else
 		err = check_header(path, head, st.st_size);
 	if (!err)
-		*ret_unfinished = head[18] == 2 || has_more(path);
+		*ret_unfinished = head[18] == 2 || has_journal_or_wal(path);
 out:
 	close(fd);
 	return err;
@@ -203,7 +203,7 @@ int file_check_replace(const char *path)
 	return lstat(old, &st) ? 0 : check_replaceable(old, &st);
 }
 
-int file_make_way(const char *path)
+int file_create_replacing(const char *path)
 {
 	int fd, err = file_check_replace(path);
 
@@ -288,7 +288,7 @@ int file_make_beside(const char *to, char beside[FILE_BESIDE])
 {
 	if (snprintf(beside, FILE_BESIDE, "%s.part", to) >= FILE_BESIDE)
 		return log_err(-ENAMETOOLONG, "write %s", to);
-	return file_check_replace(to) ?: file_make_way(beside);
+	return file_check_replace(to) ?: file_create_replacing(beside);
 }
 
 int file_sync(const char *path)

@@ -21,11 +21,12 @@ bool file_is_trace(const char *path);
  * Create an empty file at @path. An existing trace is removed first unless it is being recorded;
  * any other file there is an error: -EEXIST, -ELOOP, -EACCES, -EBUSY, after log_err().
  */
-int file_make_way(const char *path);
+int file_create_replacing(const char *path);
 
 /*
  * May a trace be written to @path? Yes if @path does not exist, or is a trace that is not being
- * recorded and can be renamed to @path.old. Changes no file; returns the same as file_make_way().
+ * recorded and can be renamed to @path.old. Changes no file; returns the same as
+ * file_create_replacing().
  */
 int file_check_replace(const char *path);
 
@@ -33,7 +34,7 @@ int file_check_replace(const char *path);
  * Rename the trace at @path, with its journal and WAL, to @path.before, until it is known whether a
  * new one will replace it. An existing @path.before is not replaced: it belongs to a recorder that
  * was killed before it wrote to @path. Returns 1 if @path.before now exists, 0 if not, or -errno
- * after log_err(), as file_make_way().
+ * after log_err(), as file_create_replacing().
  */
 int file_set_aside(const char *path);
 

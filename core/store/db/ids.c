@@ -6,27 +6,27 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Set by ids_name(): the parts of the joint trace that is open; a process opens at most one. */
+/* Set by ids_set_ranges(): the parts of the open joint trace; a process opens one at most. */
 static const struct id_range *ranges;
 static size_t nranges;
 
-/* Set by ids_rank(): the names of the processes in the open trace of a job. */
+/* Set by ids_set_process_names(): the names of the processes in the open trace of a job. */
 static const struct process_name *ranks;
 static uint32_t nranks;
 
-void ids_name(const struct id_range *of, size_t n)
+void ids_set_ranges(const struct id_range *of, size_t n)
 {
 	ranges = of;
 	nranges = n;
 }
 
-void ids_rank(const struct process_name *names, uint32_t n)
+void ids_set_process_names(const struct process_name *names, uint32_t n)
 {
 	ranks = names;
 	nranks = n;
 }
 
-const struct id_range *ids_range(uint32_t thread, uint32_t process)
+const struct id_range *ids_find_range(uint32_t thread, uint32_t process)
 {
 	size_t i = nranges;
 
@@ -38,14 +38,14 @@ const struct id_range *ids_range(uint32_t thread, uint32_t process)
 
 uint32_t thread_number(uint32_t thread)
 {
-	const struct id_range *of = thread ? ids_range(thread, 0) : NULL;
+	const struct id_range *of = thread ? ids_find_range(thread, 0) : NULL;
 
 	return of ? thread - of->threads : thread;
 }
 
 const char *event_id_text(struct event_id id, char text[32])
 {
-	const struct id_range *of = id.thread ? ids_range(id.thread, 0) : NULL;
+	const struct id_range *of = id.thread ? ids_find_range(id.thread, 0) : NULL;
 
 	if (of)
 		snprintf(text, 32, "%s:%u:%" PRIu64, of->name, id.thread - of->threads, id.n);
@@ -58,7 +58,7 @@ const char *event_id_text(struct event_id id, char text[32])
 
 const char *process_id_text(uint32_t process, char text[PROCESS_TEXT])
 {
-	const struct id_range *of = ids_range(0, process);
+	const struct id_range *of = ids_find_range(0, process);
 
 	if (process && process <= nranks && *ranks[process - 1].text)
 		snprintf(text, PROCESS_TEXT, "%s", ranks[process - 1].text);

@@ -46,17 +46,20 @@ struct id_range {
  * Use the ranges @of in names of events and processes from now on; NULL: plain numbers. @of is
  * borrowed. No other thread may format names during this call.
  */
-void ids_name(const struct id_range *of, size_t n);
+void ids_set_ranges(const struct id_range *of, size_t n);
 
 struct process_name {
 	char text[PROCESS_TEXT]; /* "": only the number of the process is known */
 };
 
-/* Use these names for processes 1 to @n from now on. @names is borrowed; threads: as ids_name(). */
-void ids_rank(const struct process_name *names, uint32_t n);
+/*
+ * Use these names for processes 1 to @n from now on. @names is borrowed; threads: as
+ * ids_set_ranges().
+ */
+void ids_set_process_names(const struct process_name *names, uint32_t n);
 
 /* The part that contains @thread, or @process if @thread is 0; NULL: the trace is not joint. */
-const struct id_range *ids_range(uint32_t thread, uint32_t process);
+const struct id_range *ids_find_range(uint32_t thread, uint32_t process);
 
 /* An object of the trace: table `object`. Never changes while the trace is open. */
 struct object {

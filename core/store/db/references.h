@@ -28,15 +28,6 @@ extern const struct references references[];
  */
 int references_check(sqlite3 *db);
 
-/* Is column @i of a row NULL, or a number from 0 to @most? */
-static inline bool references_are_in(sqlite3_stmt *row, int i, uint32_t most)
-{
-	int type = sqlite3_column_type(row, i);
-	int64_t value = type == SQLITE_INTEGER ? sqlite3_column_int64(row, i) : -1;
-
-	return type == SQLITE_NULL || (value >= 0 && value <= most);
-}
-
 /*
  * references_check() in two parts, which may use two connections: the small tables; `call` and
  * `ref`. Neither part checks table `object`: opening a trace reads all its rows, and objects_load()

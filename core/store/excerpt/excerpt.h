@@ -82,7 +82,7 @@ int excerpt_find(struct trace *trace, struct event_id id, bool begin,
 		 struct excerpt_place *ret_place);
 
 /* Is event @id at @time included by excerpt->until? */
-bool excerpt_reaches(const struct excerpt *excerpt, struct event_id id, int64_t time);
+bool excerpt_includes_time(const struct excerpt *excerpt, struct event_id id, int64_t time);
 
 /*
  * Write the excerpt of @trace as @to, replacing an existing trace as writer_create() does: a new

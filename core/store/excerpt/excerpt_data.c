@@ -455,7 +455,7 @@ static int load_counts(struct copy_data *d)
 static int store_count(struct copy_data *d, sqlite3_stmt *insert, const struct poll_count *count)
 {
 	struct event_id none = { d->thread, 0 };
-	bool early = !excerpt_reaches(d->copy->excerpt, none, count->last);
+	bool early = !excerpt_includes_time(d->copy->excerpt, none, count->last);
 
 	if (early && !count->polls)
 		return 0;

@@ -23,7 +23,7 @@ struct copy_table {
 	int (*take)(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to);
 };
 
-bool excerpt_reaches(const struct excerpt *excerpt, struct event_id id, int64_t time)
+bool excerpt_includes_time(const struct excerpt *excerpt, struct event_id id, int64_t time)
 {
 	const struct excerpt_place *until = &excerpt->until;
 
@@ -38,7 +38,7 @@ bool excerpt_has(const struct excerpt_copy *copy, const struct excerpt_item *ite
 {
 	const struct excerpt *excerpt = copy->excerpt;
 
-	return excerpt_reaches(excerpt, item->id, item->time) &&
+	return excerpt_includes_time(excerpt, item->id, item->time) &&
 	       (!excerpt->has || excerpt->has(excerpt->arg, item));
 }
 
@@ -79,7 +79,7 @@ static int includes_call(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_s
 	if (!excerpt_has(copy, &item))
 		return 0;
 	excerpt_need_stack(copy, sql_u32(row, CALL_STACK));
-	if (ends && !excerpt_reaches(copy->excerpt, end, sql_time(row, CALL_END))) {
+	if (ends && !excerpt_includes_time(copy->excerpt, end, sql_time(row, CALL_END))) {
 		ends = false;
 		for (size_t i = 0; i < sizeof(returned) / sizeof(*returned); i++)
 			sqlite3_bind_null(to, returned[i] + 1);
@@ -152,7 +152,7 @@ static int includes_note(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_s
 
 	(void)to;
 	return sqlite3_column_type(row, 3) == SQLITE_NULL ||
-	       excerpt_reaches(copy->excerpt, id, sql_time(row, 3));
+	       excerpt_includes_time(copy->excerpt, id, sql_time(row, 3));
 }
 
 static int includes_loss(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
@@ -160,7 +160,7 @@ static int includes_loss(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_s
 	struct event_id id = { sql_u32(row, 0), 0 };
 
 	(void)to;
-	return excerpt_reaches(copy->excerpt, id, sql_time(row, 3));
+	return excerpt_includes_time(copy->excerpt, id, sql_time(row, 3));
 }
 
 static int includes_sample(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)
@@ -168,7 +168,7 @@ static int includes_sample(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3
 	struct event_id id = { sql_u32(row, 0), 0 };
 
 	(void)to;
-	return excerpt_reaches(copy->excerpt, id, sql_time(row, 1));
+	return excerpt_includes_time(copy->excerpt, id, sql_time(row, 1));
 }
 
 static int includes_stack(struct excerpt_copy *copy, sqlite3_stmt *row, sqlite3_stmt *to)

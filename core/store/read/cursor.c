@@ -66,7 +66,7 @@ int cursor_init_one(struct cursor *cursor, const struct reading *reading)
 	cursor->reading = reading;
 	cursor->carried = -1;
 	if (!cursor->filter.control_only && !cursor->filter.unmatched &&
-	    trace_one_of(cursor->trace) == 1)
+	    trace_sampling_factor(cursor->trace) == 1)
 		err = match_new(&cursor->match);
 	return err ?: reading->open(cursor);
 }

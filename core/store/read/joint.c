@@ -421,7 +421,7 @@ static int publish_names(struct joint *joint)
 		return log_err(-ENOMEM, "join traces");
 	for (size_t i = 0; i < joint->n; i++)
 		joint->ranges[i] = joint->parts[i].ids;
-	ids_name(joint->ranges, joint->n);
+	ids_set_ranges(joint->ranges, joint->n);
 	return 0;
 }
 
@@ -573,7 +573,7 @@ static int64_t merged_slack(const struct trace *trace, uint32_t process, uint32_
 	return a == b ? 0 : add_errors(&trace->merged[a].clock, &trace->merged[b].clock);
 }
 
-int64_t trace_slack(const struct trace *trace, uint32_t process, uint32_t other)
+int64_t trace_order_uncertainty(const struct trace *trace, uint32_t process, uint32_t other)
 {
 	const struct joint_part *a, *b;
 
@@ -582,11 +582,12 @@ int64_t trace_slack(const struct trace *trace, uint32_t process, uint32_t other)
 	a = joint_of_process(trace->joint, process);
 	b = joint_of_process(trace->joint, other);
 	if (a == b)
-		return trace_slack(a->trace, process - a->ids.processes, other - a->ids.processes);
+		return trace_order_uncertainty(a->trace, process - a->ids.processes,
+					       other - a->ids.processes);
 	return add_errors(&a->clock, &b->clock);
 }
 
-bool trace_is_abroad(const struct trace *trace, uint32_t process, uint32_t other)
+bool trace_is_other_recording(const struct trace *trace, uint32_t process, uint32_t other)
 {
 	const struct joint_part *a, *b;
 
@@ -594,8 +595,8 @@ bool trace_is_abroad(const struct trace *trace, uint32_t process, uint32_t other
 		return trace_merged_of(trace, process) != trace_merged_of(trace, other);
 	a = joint_of_process(trace->joint, process);
 	b = joint_of_process(trace->joint, other);
-	return a != b ||
-	       trace_is_abroad(a->trace, process - a->ids.processes, other - a->ids.processes);
+	return a != b || trace_is_other_recording(a->trace, process - a->ids.processes,
+						  other - a->ids.processes);
 }
 
 const char *trace_process_meta(struct trace *trace, uint32_t process, const char *key)

@@ -75,7 +75,7 @@ int trace_set_start(struct trace *joint);
  * The minimum distance of a time of @process and one of @other for which their order is certain: 0
  * within one trace; INT64_MAX: it is never certain.
  */
-int64_t trace_slack(const struct trace *trace, uint32_t process, uint32_t other);
+int64_t trace_order_uncertainty(const struct trace *trace, uint32_t process, uint32_t other);
 
 /* The value of @key in table meta of the trace, joined or merged, that has @process; NULL: none. */
 const char *trace_process_meta(struct trace *trace, uint32_t process, const char *key);
@@ -84,4 +84,4 @@ const char *trace_process_meta(struct trace *trace, uint32_t process, const char
 struct trace_loss trace_process_loss(struct trace *trace, uint32_t process);
 
 /* Do the processes belong to two traces that were joined or merged? */
-bool trace_is_abroad(const struct trace *trace, uint32_t process, uint32_t other);
+bool trace_is_other_recording(const struct trace *trace, uint32_t process, uint32_t other);

@@ -87,9 +87,9 @@ static bool place_filter(const struct joint_part *part, const struct trace_filte
 		ret_filter->thread = filter->thread - part->ids.threads;
 	}
 	if (filter->from)
-		ret_filter->from = trace_clock_back(&part->clock, filter->from) - margin;
+		ret_filter->from = trace_clock_to_own_time(&part->clock, filter->from) - margin;
 	if (filter->to && filter->to < INT64_MAX)
-		ret_filter->to = trace_clock_back(&part->clock, filter->to) + margin;
+		ret_filter->to = trace_clock_to_own_time(&part->clock, filter->to) + margin;
 	return !filter->to || ret_filter->to > 0;
 }
 

@@ -355,7 +355,7 @@ void lookup_last_samples(struct trace *trace,
 	sqlite3_finalize(stmt);
 }
 
-bool lookup_polls_at(struct trace *trace, uint32_t thread, int64_t time)
+bool lookup_is_polling_at(struct trace *trace, uint32_t thread, int64_t time)
 {
 	sqlite3_stmt *stmt = NULL;
 	bool polls;

@@ -119,7 +119,7 @@ void lookup_last_samples(struct trace *trace,
 /*
  * Did @thread poll without result at @time, according to its samples? (It recorded no event then.)
  */
-bool lookup_polls_at(struct trace *trace, uint32_t thread, int64_t time);
+bool lookup_is_polling_at(struct trace *trace, uint32_t thread, int64_t time);
 
 /* Why events could not be written, or "". */
 void lookup_unwritten(struct trace *trace, char *why, size_t size);

@@ -44,8 +44,8 @@ static const char *const conditions[NEEDING_COUNT] = {
 };
 /* clang-format on */
 
-int needing_calls(struct trace *trace, enum needing what,
-		  int (*each)(void *arg, struct event_id call), void *arg)
+int needing_each_call(struct trace *trace, enum needing what,
+		      int (*each)(void *arg, struct event_id call), void *arg)
 {
 	sqlite3_stmt *stmt = NULL;
 	char *sql = NULL;
@@ -75,7 +75,7 @@ static int64_t count_kind(struct trace *trace, const char *format, enum object_k
 	return sql_int(trace_db(trace), sql, 0);
 }
 
-int64_t needing_objects(struct trace *trace, enum object_kind kind)
+int64_t needing_count_objects(struct trace *trace, enum object_kind kind)
 {
 	return count_kind(trace, "SELECT count(*) FROM object WHERE kind = '%s'", kind);
 }

@@ -45,15 +45,15 @@ const char *trace_meta(struct trace *trace, const char *key)
 	return NULL;
 }
 
-uint32_t trace_one_of(struct trace *trace)
+uint32_t trace_sampling_factor(struct trace *trace)
 {
 	const char *text = trace_meta(trace, "one_of");
 	uint32_t most = 1;
 	unsigned long n = text ? strtoul(text, NULL, 10) : 1;
 
 	for (size_t i = 0; trace->joint && i < trace->joint->n; i++)
-		if (trace_one_of(trace->joint->parts[i].trace) > most)
-			most = trace_one_of(trace->joint->parts[i].trace);
+		if (trace_sampling_factor(trace->joint->parts[i].trace) > most)
+			most = trace_sampling_factor(trace->joint->parts[i].trace);
 	return !trace->joint && n > 1 && n <= UINT32_MAX ? (uint32_t)n : most;
 }
 
@@ -137,7 +137,7 @@ bool trace_is_closed(const struct trace *trace)
 	       !trace->loss.damaged;
 }
 
-int64_t trace_whole_from(const struct trace *trace)
+int64_t trace_complete_since(const struct trace *trace)
 {
 	return trace->live ? INT64_MIN : trace->whole_from;
 }

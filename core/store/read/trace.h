@@ -298,7 +298,7 @@ struct sqlite3 *trace_db(struct trace *trace);
 const char *trace_meta(struct trace *trace, const char *key);
 
 /* N if only one of N posts and one of N polls was recorded, at random; else 1. */
-uint32_t trace_one_of(struct trace *trace);
+uint32_t trace_sampling_factor(struct trace *trace);
 
 /* Process @id, from 1; NULL after the last. Borrowed until trace_close(). */
 const struct process *trace_process(struct trace *trace, uint32_t id);
@@ -406,7 +406,7 @@ const char *trace_nth_fault(const struct trace *trace, size_t n, struct event_id
 uint64_t trace_events(struct trace *trace);
 
 /* Posts and polls before this time may be missing; INT64_MIN: none are. */
-int64_t trace_whole_from(const struct trace *trace);
+int64_t trace_complete_since(const struct trace *trace);
 
 /*
  * The time at which the trace begins. Of the data plane before it, only requests that were

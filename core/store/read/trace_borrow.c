@@ -59,7 +59,7 @@ static void free_joint(struct joint *joint)
 {
 	if (!joint)
 		return;
-	ids_name(NULL, 0);
+	ids_set_ranges(NULL, 0);
 	for (size_t i = 0; i < joint->n; i++) {
 		trace_close(joint->parts[i].trace);
 		free(joint->parts[i].rares);
@@ -75,7 +75,7 @@ void trace_close(struct trace *trace)
 		return;
 	sqlite3_finalize(trace->frames);
 	if (trace->names)
-		ids_rank(NULL, 0);
+		ids_set_process_names(NULL, 0);
 	free(trace->names);
 	trace_payloads_fini(trace);
 	connections_fini(&trace->connections);

@@ -37,14 +37,14 @@ int64_t trace_clock_time(const struct trace_clock *clock, int64_t time)
 	return span_limit(time + clock->offset + (int64_t)(clock->drift * (double)time));
 }
 
-int64_t trace_clock_back(const struct trace_clock *clock, int64_t time)
+int64_t trace_clock_to_own_time(const struct trace_clock *clock, int64_t time)
 {
 	int64_t moved = span_limit(time) - clock->offset;
 
 	return moved - (int64_t)(clock->drift / (1 + clock->drift) * (double)moved);
 }
 
-double trace_clock_fast(const struct trace_clock *clock)
+double trace_clock_ppm(const struct trace_clock *clock)
 {
 	return (1 / (1 + clock->drift) - 1) * 1e6;
 }

@@ -38,7 +38,7 @@ void trace_clock_bound(struct trace_clock *clock);
 
 int64_t trace_clock_time(const struct trace_clock *clock, int64_t time);
 /* the reverse: joint time to trace's time */
-int64_t trace_clock_back(const struct trace_clock *clock, int64_t time);
+int64_t trace_clock_to_own_time(const struct trace_clock *clock, int64_t time);
 
 /* How much faster the clock runs than the first trace's, in ppm; negative: slower. */
-double trace_clock_fast(const struct trace_clock *clock);
+double trace_clock_ppm(const struct trace_clock *clock);

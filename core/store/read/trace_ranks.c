@@ -64,7 +64,7 @@ int trace_name_ranks(struct trace *trace)
 
 	if (!names)
 		return log_err(-ENOMEM, "name the ranks");
-	ids_rank(NULL, 0);
+	ids_set_process_names(NULL, 0);
 	for (uint32_t i = 0; i < trace->nprocesses; i++) {
 		const struct process *p = &trace->processes[i];
 
@@ -74,6 +74,6 @@ int trace_name_ranks(struct trace *trace)
 	map_fini(&seen);
 	free(trace->names);
 	trace->names = names;
-	ids_rank(names, trace->nprocesses);
+	ids_set_process_names(names, trace->nprocesses);
 	return 0;
 }

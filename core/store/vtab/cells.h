@@ -65,11 +65,11 @@ static inline void cells_value(const struct cells *cells, uint32_t i, struct mad
 			made_int(value, cells->numbers[i]);
 		break;
 	case CELLS_TEXTS:
-		made_text(value, cells->texts[i]);
+		made_set_text(value, cells->texts[i]);
 		break;
 	case CELLS_EVENTS:
-		made_event(value,
-			   (struct event_id){ cells->threads[i], (uint64_t)cells->numbers[i] });
+		made_set_event(value,
+			       (struct event_id){ cells->threads[i], (uint64_t)cells->numbers[i] });
 		break;
 	case CELLS_NONE:
 		break;

@@ -122,7 +122,7 @@ static void put_connection(void *arg, int column, struct made_value *value)
 		put_known(value, c->peer, 0);
 		break;
 	case KNOWN:
-		made_text(value, peers_known_name(c->how));
+		made_set_text(value, peers_known_name(c->how));
 		break;
 	case DEST:
 		made_int(value, c->dest);
@@ -131,7 +131,7 @@ static void put_connection(void *arg, int column, struct made_value *value)
 		put_known(value, c->place.lid, 0);
 		break;
 	case GID:
-		made_text(value, connection_gid(c, gid));
+		made_set_text(value, connection_gid(c, gid));
 		break;
 	default:
 		put_event(column, c->id, c->process, c->since, c->until, value);
@@ -149,7 +149,7 @@ static void put_queue(void *arg, int column, struct made_value *value)
 		made_int(value, row->object);
 		break;
 	case SIDE:
-		made_text(value, queue_side_name(row->side));
+		made_set_text(value, queue_side_name(row->side));
 		break;
 	case CQ:
 		put_known(value, row->cq, 0);

@@ -279,7 +279,7 @@ void made_int(struct made_value *value, int64_t number)
 	value->number = number;
 }
 
-void made_text(struct made_value *value, const char *text)
+void made_set_text(struct made_value *value, const char *text)
 {
 	if (!text)
 		return;
@@ -316,7 +316,7 @@ const char *made_event_text(struct event_id id, char text[MADE_EVENT_TEXT], size
 {
 	char *end = text + MADE_EVENT_TEXT - 1, *at;
 
-	if (ids_range(id.thread, 0)) { /* in a joint trace */
+	if (ids_find_range(id.thread, 0)) { /* in a joint trace */
 		event_id_text(id, text);
 		*ret_length = strlen(text);
 		return text;
@@ -329,13 +329,13 @@ const char *made_event_text(struct event_id id, char text[MADE_EVENT_TEXT], size
 	return at;
 }
 
-void made_event(struct made_value *value, struct event_id id)
+void made_set_event(struct made_value *value, struct event_id id)
 {
 	char text[MADE_EVENT_TEXT];
 	size_t length;
 
 	if (id.thread)
-		made_text(value, made_event_text(id, text, &length));
+		made_set_text(value, made_event_text(id, text, &length));
 }
 
 static const sqlite3_module module = {

@@ -80,9 +80,9 @@ struct made_table {
 
 void made_int(struct made_value *value, int64_t number);
 /* copied; if @text is NULL, no value */
-void made_text(struct made_value *value, const char *text);
+void made_set_text(struct made_value *value, const char *text);
 /* the event's name; thread 0: no value */
-void made_event(struct made_value *value, struct event_id id);
+void made_set_event(struct made_value *value, struct event_id id);
 
 /* Write the name of an event into @text; returns where it begins in @text. */
 enum { MADE_EVENT_TEXT = 48 };

@@ -171,7 +171,7 @@ static const char *redact_args(struct writer *writer, const struct pending *call
 			       const struct text *args)
 {
 	return verb_infos[call->verb].via == VIA_CM
-		       ? writer_redacted(writer, WRITER_ARGUMENTS, args->at)
+		       ? writer_redact_text(writer, WRITER_ARGUMENTS, args->at)
 		       : args->at;
 }
 
@@ -446,8 +446,8 @@ int calls_begin(struct writer *writer, struct thread_log *log, const struct even
 	call->verb = event->verb;
 	call->depth = event->depth ? event->depth : !!(event->head.flags & EVENT_INNER);
 	call->ours = event->head.flags & EVENT_OURS;
-	if (stacks_number(writer, log->process, event->modules, frames, event->nframes,
-			  &call->stack))
+	if (stacks_find_or_add(writer, log->process, event->modules, frames, event->nframes,
+			       &call->stack))
 		return writer->err;
 	if (!read_args(writer, log, call, frames + event->nframes, event->nargs))
 		return cover_cut(writer, log, &event->head, n, time);

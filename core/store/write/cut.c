@@ -79,7 +79,7 @@ uint64_t writer_size(struct writer *writer)
 	return writer->size + rows * 3 / 8 + writer->derived;
 }
 
-bool writer_has_more(struct writer *writer)
+bool writer_may_need_cut(struct writer *writer)
 {
 	bool more =
 		writer->events - writer->looked_at >= MORE || writer->kept != writer->looked_kept;
@@ -91,7 +91,7 @@ bool writer_has_more(struct writer *writer)
 	return more;
 }
 
-uint64_t writer_uncut(struct writer *writer)
+uint64_t writer_bytes_since_cut(struct writer *writer)
 {
 	measure_file(writer);
 	return writer->grown - writer->grown_to_cut + writer->derived - writer->derived_to_cut;
@@ -182,13 +182,13 @@ static int show_base(struct writer *writer)
 	return writer_fail(writer, schema_set_meta_int(writer->db, "cut", base->time));
 }
 
-int cuts_show(struct writer *writer)
+int cuts_insert_carried(struct writer *writer)
 {
 	return writer->base ? show_base(writer) : 0;
 }
 
 /* Hide carried events from a live reader, which has read them in the previous trace. */
-int cuts_hide(struct writer *writer)
+int cuts_delete_carried(struct writer *writer)
 {
 	return writer->followed ? hide_base(writer) : 0;
 }

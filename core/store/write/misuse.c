@@ -40,8 +40,8 @@ int misuse_event(struct writer *writer, struct thread_log *log, const struct eve
 
 	if (!is_sound(event))
 		return -EBADMSG;
-	if (stacks_number(writer, log->process, event->modules, (const void *)(event + 1),
-			  event->nframes, &stack))
+	if (stacks_find_or_add(writer, log->process, event->modules, (const void *)(event + 1),
+			       event->nframes, &stack))
 		return writer->err;
 	read = event->verb >= VERB_COUNT;
 	other = event->tid ? polls_find_log(writer, event->ring, event->tid) : NULL;

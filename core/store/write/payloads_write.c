@@ -43,8 +43,8 @@ int payloads_flush(struct writer *writer, struct thread_log *log)
 	return writer->err;
 }
 
-int payloads_take(struct writer *writer, struct thread_log *log, const struct event_head *event,
-		  uint64_t n, int64_t time)
+int payloads_process_event(struct writer *writer, struct thread_log *log,
+			   const struct event_head *event, uint64_t n, int64_t time)
 {
 	const struct payload_rows *ready = &log->payloads.ready;
 	int err;
@@ -62,7 +62,7 @@ int payloads_take(struct writer *writer, struct thread_log *log, const struct ev
 }
 
 /* Note in `coverage` how many payloads are missing or incomplete, by reason. */
-int payloads_cover(struct writer *writer, struct thread_log *log)
+int payloads_note_missing(struct writer *writer, struct thread_log *log)
 {
 	if (payloads_end(&log->payloads))
 		return writer_fail(writer, log_err(-ENOMEM, "store payload"));

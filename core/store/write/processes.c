@@ -106,7 +106,7 @@ static void join_words(struct writer *writer, const char *words, size_t n, struc
 static char *copy_path(struct writer *writer, const char *path, size_t n)
 {
 	char *whole = strndup(path, n);
-	char *copy = whole ? strdup(writer_redacted(writer, WRITER_PATH, whole)) : NULL;
+	char *copy = whole ? strdup(writer_redact_text(writer, WRITER_PATH, whole)) : NULL;
 
 	free(whole);
 	return copy;
@@ -144,7 +144,7 @@ static int add_environ(struct writer *writer, uint32_t process, const char *at, 
 		if (!variable_is_recorded(name, (size_t)(equals - at), equals + 1))
 			continue;
 		WRITER_RUN(writer, environ, "utt", process, name,
-			   writer_redacted(writer, WRITER_VARIABLE, equals + 1));
+			   writer_redact_text(writer, WRITER_VARIABLE, equals + 1));
 	}
 	return writer->err;
 }
@@ -194,7 +194,7 @@ int processes_event(struct writer *writer, struct thread_log *log,
 		writer_fail(writer, -ENOMEM);
 	else
 		WRITER_RUN(writer, process_is, "uuttuizuii", p->id, event->ppid, exe,
-			   writer_redacted(writer, WRITER_COMMAND, command.at ? command.at : ""),
+			   writer_redact_text(writer, WRITER_COMMAND, command.at ? command.at : ""),
 			   log->id, n, (int64_t)event->forked_from, event->fork_seq,
 			   event->forked_from ? writer_time(writer, event->fork_ticks, time) : time,
 			   time);
@@ -246,7 +246,7 @@ int processes_module(struct writer *writer, struct thread_log *log,
 	for (unsigned int i = 0; i < n; i++)
 		snprintf(id + 2 * i, 3, "%02x", (unsigned char)tail[event->path_bytes + i]);
 	if (WRITER_RUN(writer, module, "uiiittui", log->process, event->base, event->start,
-		       event->end, writer_redacted(writer, WRITER_PATH, path), n ? id : NULL,
+		       event->end, writer_redact_text(writer, WRITER_PATH, path), n ? id : NULL,
 		       event->serial, time))
 		return writer->err;
 	return writer->needed ? note_covered(writer, log->process, event) : 0;
@@ -284,8 +284,8 @@ int processes_fork(struct writer *writer, struct thread_log *log, const struct e
 	    event->ndescriptors * sizeof(struct event_descriptor) >
 		    bytes - sizeof(*event) - event->nframes * 8u)
 		return -EBADMSG;
-	if (stacks_number(writer, log->process, event->modules, (const void *)(event + 1),
-			  event->nframes, &stack))
+	if (stacks_find_or_add(writer, log->process, event->modules, (const void *)(event + 1),
+			       event->nframes, &stack))
 		return writer->err;
 	log->fork_seq = event->fork_seq;
 	log->fork_n = n;
@@ -312,8 +312,8 @@ int processes_memory(struct writer *writer, struct thread_log *log,
 	if (bytes < sizeof(*event) || event->nframes > (bytes - sizeof(*event)) / 8 ||
 	    event->what >= MEMORY_WHATS)
 		return -EBADMSG;
-	if (stacks_number(writer, log->process, event->modules, (const void *)(event + 1),
-			  event->nframes, &stack))
+	if (stacks_find_or_add(writer, log->process, event->modules, (const void *)(event + 1),
+			       event->nframes, &stack))
 		return writer->err;
 	return WRITER_RUN(writer, memory, "uiuitiiz", log->id, n, log->process, time,
 			  whats[event->what], event->addr, event->length, (int64_t)stack);

@@ -84,10 +84,10 @@ int writer_snapshot(struct writer *writer, const char *path, const char *why)
 	int err = writer_flush(writer);
 
 	if (!err)
-		err = cuts_show(writer);
+		err = cuts_insert_carried(writer);
 	if (err)
 		return err;
 	err = write_copy(writer, path, why);
-	cuts_hide(writer);
+	cuts_delete_carried(writer);
 	return err;
 }

@@ -163,8 +163,8 @@ static struct known_stack *find_stack(struct writer *writer, uint32_t process, u
 	return *place;
 }
 
-int stacks_number(struct writer *writer, uint32_t process, uint32_t modules, const uint64_t *frames,
-		  uint32_t nframes, uint32_t *ret_stack)
+int stacks_find_or_add(struct writer *writer, uint32_t process, uint32_t modules,
+		       const uint64_t *frames, uint32_t nframes, uint32_t *ret_stack)
 {
 	struct known_stack *stack =
 		nframes ? find_stack(writer, process, modules, frames, nframes) : NULL;
@@ -173,7 +173,7 @@ int stacks_number(struct writer *writer, uint32_t process, uint32_t modules, con
 	return nframes ? writer->err : 0;
 }
 
-int stacks_site(struct writer *writer, struct thread_log *log, const struct event_site *event)
+int stacks_note_site(struct writer *writer, struct thread_log *log, const struct event_site *event)
 {
 	size_t bytes = event->head.words * 8u;
 	struct known_stack **more, *stack;

@@ -266,7 +266,7 @@ int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_
 	batch_close(log->batch);
 	if (writer_thread_lost(writer, thread, head) || cover_late_start(writer, log) ||
 	    cover_handlers(writer, log, head) || cover_uncounted(writer, log, head) ||
-	    cover_filtered(writer, log, head) || payloads_cover(writer, log) ||
+	    cover_filtered(writer, log, head) || payloads_note_missing(writer, log) ||
 	    polls_store_final(writer, log, head) || thread_log_store(writer, log))
 		return writer->err;
 	free_batch(log);

@@ -123,7 +123,7 @@ int writer_create(const char *path, const struct writer_info *info, struct write
 		return err;
 	}
 	writer->before = err;
-	err = file_make_way(path);
+	err = file_create_replacing(path);
 	if (err)
 		goto fail;
 	writer->clock = *info->clock;
@@ -163,7 +163,7 @@ int writer_describe(struct writer *writer, const char *command, const char *devi
 	if (command && !writer->err)
 		writer_fail(writer,
 			    schema_set_meta(writer->db, "command",
-					    writer_redacted(writer, WRITER_COMMAND, command)));
+					    writer_redact_text(writer, WRITER_COMMAND, command)));
 	if (device && !writer->err)
 		writer_fail(writer, schema_set_meta(writer->db, "device", device));
 	return writer->err;
@@ -249,8 +249,8 @@ static int write_poll_event(struct writer *writer, struct thread_log *log,
 	stack = event_poll_stack(poll, event->words * 8u);
 	alarms_poll(writer, log, poll, n, time);
 	if (polls_count_event(writer, log, poll, time, &empty) ||
-	    (stack && stacks_number(writer, log->process, stack->modules, (const void *)(stack + 1),
-				    stack->nframes, &number)))
+	    (stack && stacks_find_or_add(writer, log->process, stack->modules,
+					 (const void *)(stack + 1), stack->nframes, &number)))
 		return writer->err;
 	if (writer->outstanding && cuts_poll(writer, log, poll, n, time, number))
 		return writer->err;
@@ -378,7 +378,7 @@ static int write_rare_event(struct writer *writer, struct thread_log *log,
 	case EVENT_BLIND:
 		return write_blind_event(writer, log, event, n, time);
 	case EVENT_SITE:
-		return stacks_site(writer, log, body);
+		return stacks_note_site(writer, log, body);
 	case EVENT_MARK:
 		return write_mark_event(writer, log, event, n, time);
 	case EVENT_MEMORY:
@@ -415,10 +415,10 @@ static int write_log_event(struct writer *writer, struct thread_log *log,
 			   const struct event_head *event, uint64_t n, int64_t time)
 {
 	if (event->type == EVENT_PAYLOAD)
-		return payloads_take(writer, log, event, n, time);
+		return payloads_process_event(writer, log, event, n, time);
 	if (event->type == EVENT_POST) {
 		int err = log->payloads.waiting && !log->batch->open
-				  ? payloads_take(writer, log, event, n, time)
+				  ? payloads_process_event(writer, log, event, n, time)
 				  : 0;
 
 		return err ? err : write_post_event(writer, log, (const void *)event, n, time);

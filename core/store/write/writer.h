@@ -195,7 +195,7 @@ struct stored_sample {
 int writer_sample(struct writer *writer, const struct stored_sample *sample);
 
 /* The recording, or this copy of it, ends at @time: set meta.until. 0 or -errno. */
-int writer_until(struct writer *writer, int64_t time);
+int writer_set_until(struct writer *writer, int64_t time);
 
 /* The connection of @writer, borrowed. */
 struct sqlite3 *writer_db(struct writer *writer);
@@ -287,10 +287,10 @@ bool writer_is_cuttable(const struct writer *writer, int64_t time);
 uint64_t writer_size(struct writer *writer);
 
 /* Have enough events come since the last call to check whether a cut is due? */
-bool writer_has_more(struct writer *writer);
+bool writer_may_need_cut(struct writer *writer);
 
 /* The growth in bytes since the last cut. */
-uint64_t writer_uncut(struct writer *writer);
+uint64_t writer_bytes_since_cut(struct writer *writer);
 
 /*
  * While writer_size() is above @keep, delete the events before the oldest cut, except those that

@@ -37,7 +37,7 @@ sqlite3_stmt *writer_statement(struct writer *writer, enum statement which)
 	return writer->statements[which];
 }
 
-const char *writer_redacted(struct writer *writer, enum writer_text kind, const char *text)
+const char *writer_redact_text(struct writer *writer, enum writer_text kind, const char *text)
 {
 	struct text *to = &writer->redacted;
 

@@ -71,7 +71,7 @@ static int commit_rest(struct writer *writer)
 	for (size_t i = 0; i < writer->nlogs; i++)
 		if (writer->logs[i] && writer->logs[i]->batch)
 			batch_close(writer->logs[i]->batch);
-	if (cuts_show(writer) || writer_store(writer) || writer_check_file(writer) ||
+	if (cuts_insert_carried(writer) || writer_store(writer) || writer_check_file(writer) ||
 	    writer_fail(writer, sql_exec(writer->db, "COMMIT")))
 		return writer->err;
 	writer->committed = writer->events;

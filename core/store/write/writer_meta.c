@@ -60,10 +60,10 @@ int writer_describe_run(struct writer *writer, const struct writer_info *info)
 		err = schema_set_meta(db, texts[i].key, texts[i].value ? texts[i].value : "");
 	if (!err)
 		err = schema_set_meta(db, "command",
-				      writer_redacted(writer, WRITER_COMMAND, info->command));
+				      writer_redact_text(writer, WRITER_COMMAND, info->command));
 	if (!err)
 		err = schema_set_meta(db, "host",
-				      writer_redacted(writer, WRITER_HOST, host.nodename));
+				      writer_redact_text(writer, WRITER_HOST, host.nodename));
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers) && !err; i++)
 		err = schema_set_meta_int(db, numbers[i].key, numbers[i].value);
 	return err;
@@ -87,7 +87,7 @@ int writer_sample(struct writer *writer, const struct stored_sample *s)
 			  s->wchan);
 }
 
-int writer_until(struct writer *writer, int64_t time)
+int writer_set_until(struct writer *writer, int64_t time)
 {
 	return writer_fail(writer, schema_set_meta_int(writer->db, "until", time));
 }

@@ -304,9 +304,9 @@ struct writer {
 	int64_t time;          /* time of the current event */
 	uint64_t size, grown;  /* bytes in use at the last measurement; growth of them so far */
 	uint64_t grown_to_cut; /* the growth at the last cut */
-	uint64_t looked_at;    /* number of events at the last measurement of writer_has_more() */
-	uint64_t looked_kept;  /* size of chunks at that time */
-	int64_t last_cut;      /* time of the last cut, ns */
+	uint64_t looked_at; /* number of events at the last measurement of writer_may_need_cut() */
+	uint64_t looked_kept; /* size of chunks at that time */
+	int64_t last_cut;     /* time of the last cut, ns */
 	/* deletes the events before it when the live reader allows; time INT64_MIN: none */
 	struct control_cut due;
 	int64_t read_to;       /* the live reader has read events before this time */
@@ -326,7 +326,7 @@ struct writer {
 	/* ids of the carried chunks of @base; 0: they are not in the table */
 	int64_t base_first, base_last;
 	struct writer_redact redact;
-	struct text redacted; /* result of writer_redacted() */
+	struct text redacted; /* result of writer_redact_text() */
 	bool passwords;       /* passwords in command lines are not masked */
 	struct writer_alarms alarms;
 	void (*on_alarm)(void *arg, const struct writer_alarm *alarm); /* NULL: none */
@@ -342,7 +342,7 @@ struct writer {
 };
 
 /* writer_base.c: @text or its replacement, valid until the next call. */
-const char *writer_redacted(struct writer *writer, enum writer_text kind, const char *text);
+const char *writer_redact_text(struct writer *writer, enum writer_text kind, const char *text);
 
 /*
  * alarms.c: count the failures of @call, which has returned; of a post; of a poll, whose length was
@@ -415,8 +415,8 @@ int cuts_call(struct writer *writer, const struct thread_log *log, const struct 
 	      const char *out, int64_t time);
 void cut_control_fini(struct control_cut *cut);
 /* cut.c: put carried events into the tables; remove them if a live reader would read them again. */
-int cuts_show(struct writer *writer);
-int cuts_hide(struct writer *writer);
+int cuts_insert_carried(struct writer *writer);
+int cuts_delete_carried(struct writer *writer);
 void cuts_fini(struct writer *writer);
 
 /* Table `meta` of a new trace: what is recorded, on which machine, and by whom. 0 or -errno. */
@@ -495,13 +495,13 @@ int direct_flush(struct writer *writer);
 void direct_forget(struct writer *writer, uint32_t process);
 
 /* stacks.c: the number of a stack, 0 for none; @modules: the newest of its modules. */
-int stacks_number(struct writer *writer, uint32_t process, uint32_t modules, const uint64_t *frames,
-		  uint32_t nframes, uint32_t *ret_stack);
+int stacks_find_or_add(struct writer *writer, uint32_t process, uint32_t modules,
+		       const uint64_t *frames, uint32_t nframes, uint32_t *ret_stack);
 /*
- * stacks_site(): the thread has posted from a new site: note its stack. The others return the
+ * stacks_note_site(): the thread has posted from a new site: note its stack. The others return the
  * number of a stack, or of the stack of a site.
  */
-int stacks_site(struct writer *writer, struct thread_log *log, const struct event_site *event);
+int stacks_note_site(struct writer *writer, struct thread_log *log, const struct event_site *event);
 uint32_t stacks_note_use(struct writer *writer, struct known_stack *stack);
 static inline uint32_t stacks_of_site(struct writer *writer, const struct thread_log *log,
 				      uint16_t site)
@@ -539,10 +539,10 @@ void polls_carry(struct thread_log *log);
  * payloads_write.c: add a piece, or a post that may have payloads; write complete payloads as a
  * chunk; note missing payloads in table `coverage`.
  */
-int payloads_take(struct writer *writer, struct thread_log *log, const struct event_head *event,
-		  uint64_t n, int64_t time);
+int payloads_process_event(struct writer *writer, struct thread_log *log,
+			   const struct event_head *event, uint64_t n, int64_t time);
 int payloads_flush(struct writer *writer, struct thread_log *log);
-int payloads_cover(struct writer *writer, struct thread_log *log);
+int payloads_note_missing(struct writer *writer, struct thread_log *log);
 
 /* misuse.c */
 int misuse_event(struct writer *writer, struct thread_log *log, const struct event_misuse *event,

@@ -25,7 +25,7 @@ static size_t size_of(int family)
 	}
 }
 
-int cm_addr_from(struct cm_addr *addr, const void *sockaddr, size_t size)
+int cm_addr_from_sockaddr(struct cm_addr *addr, const void *sockaddr, size_t size)
 {
 	struct sockaddr_in6 in6;
 	struct sockaddr_in in;
@@ -53,7 +53,7 @@ int cm_addr_from(struct cm_addr *addr, const void *sockaddr, size_t size)
 	return 0;
 }
 
-size_t cm_addr_to(const struct cm_addr *addr, void *sockaddr, size_t size)
+size_t cm_addr_to_sockaddr(const struct cm_addr *addr, void *sockaddr, size_t size)
 {
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
 				    .sin6_port = addr->port,
@@ -117,7 +117,8 @@ static bool is_on_interface(const struct cm_addr *addr, const struct ifaddrs *in
 	struct cm_addr have;
 
 	return interface->ifa_addr &&
-	       !cm_addr_from(&have, interface->ifa_addr, size_of(interface->ifa_addr->sa_family)) &&
+	       !cm_addr_from_sockaddr(&have, interface->ifa_addr,
+				      size_of(interface->ifa_addr->sa_family)) &&
 	       cm_addr_same_ip(addr, &have);
 }
 

@@ -20,10 +20,10 @@ enum { CM_SOCKADDR = 128 };
  * Convert the socket address at @sockaddr of @size bytes. 0, -EINVAL, or -EAFNOSUPPORT for AF_IB:
  * librdmacm then uses IP addresses.
  */
-int cm_addr_from(struct cm_addr *addr, const void *sockaddr, size_t size);
+int cm_addr_from_sockaddr(struct cm_addr *addr, const void *sockaddr, size_t size);
 
 /* Write @addr as a sockaddr, and return its length; the rest of the @size bytes is zeroed. */
-size_t cm_addr_to(const struct cm_addr *addr, void *sockaddr, size_t size);
+size_t cm_addr_to_sockaddr(const struct cm_addr *addr, void *sockaddr, size_t size);
 
 bool cm_addr_is_any(const struct cm_addr *addr);
 bool cm_addr_is_multicast(const struct cm_addr *addr);

@@ -67,7 +67,7 @@ static int bind_to(struct cm_channel *channel, uint32_t handle, const void *sock
 	int err = cm_id_get(channel, handle, &id);
 
 	if (!err)
-		err = cm_addr_from(&addr, sockaddr, size);
+		err = cm_addr_from_sockaddr(&addr, sockaddr, size);
 	return err < 0 ? err : cm_route_bind(id, &addr);
 }
 
@@ -94,11 +94,11 @@ static int resolve_sockaddr(struct cm_channel *channel, uint32_t handle, const v
 	int err = cm_id_get(channel, handle, &id);
 
 	if (!err)
-		err = cm_addr_from(&dst, dst_addr, dst_size);
+		err = cm_addr_from_sockaddr(&dst, dst_addr, dst_size);
 	if (src_size >= sizeof(family))
 		memcpy(&family, src_addr, sizeof(family));
 	if (!err && family)
-		err = cm_addr_from(&src, src_addr, src_size);
+		err = cm_addr_from_sockaddr(&src, src_addr, src_size);
 	return err < 0 ? err : cm_route_resolve_addr(id, &src, &dst);
 }
 
@@ -207,7 +207,7 @@ static int join_ip_mcast(struct cm_channel *channel, const struct rdma_ucm_join_
 	int err = cm_id_get(channel, cmd->id, &id);
 
 	if (!err)
-		err = cm_addr_from(&addr, &cmd->addr, sizeof(cmd->addr));
+		err = cm_addr_from_sockaddr(&addr, &cmd->addr, sizeof(cmd->addr));
 	return err < 0 ? err : cm_mcast_join(id, &addr, cmd->uid, &resp->id);
 }
 
@@ -222,7 +222,7 @@ static int join_mcast(struct cm_channel *channel, const struct rdma_ucm_join_mca
 	    (cmd->addr_size > sizeof(cmd->addr) || cmd->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED))
 		err = -EINVAL;
 	if (!err)
-		err = cm_addr_from(&addr, &cmd->addr, cmd->addr_size);
+		err = cm_addr_from_sockaddr(&addr, &cmd->addr, cmd->addr_size);
 	return err < 0 ? err : cm_mcast_join(id, &addr, cmd->uid, &resp->id);
 }
 

@@ -82,7 +82,7 @@ static uint16_t mlid_of(const uint8_t mgid[16])
 static void fill_ud(const struct cm_id *id, const struct cm_addr *addr,
 		    struct rdma_ucm_ud_param *ud)
 {
-	cm_path_ah(id, &ud->ah_attr);
+	cm_path_fill_ah(id, &ud->ah_attr);
 	make_mgid(id->ps, addr, ud->ah_attr.grh.dgid);
 	ud->ah_attr.dlid = mlid_of(ud->ah_attr.grh.dgid);
 	ud->ah_attr.is_global = 1;

@@ -101,7 +101,7 @@ static uint16_t own_pkey(void)
 	return htobe16(port ? port->pkey[0] : 0xffff);
 }
 
-void cm_path_ah(const struct cm_id *id, struct ib_uverbs_ah_attr *ah)
+void cm_path_fill_ah(const struct cm_id *id, struct ib_uverbs_ah_attr *ah)
 {
 	memset(ah, 0, sizeof(*ah));
 	remote_gid(id, ah->grh.dgid);
@@ -146,7 +146,7 @@ static int to_rtr(const struct cm_id *id, struct ib_uverbs_qp_attr *attr)
 {
 	if (id->state < CM_REQ_RCVD || id->state > CM_DREQ_RCVD)
 		return -EINVAL;
-	cm_path_ah(id, &attr->ah_attr);
+	cm_path_fill_ah(id, &attr->ah_attr);
 	attr->path_mtu = id->mtu ? id->mtu : own_mtu();
 	attr->dest_qp_num = id->remote_qpn;
 	attr->rq_psn = id->rq_psn;
@@ -223,8 +223,8 @@ static void fill_path(const struct cm_id *id, struct ib_user_path_rec *path)
 void cm_path_route(const struct cm_id *id, struct rdma_ucm_query_route_resp *resp)
 {
 	memset(resp, 0, sizeof(*resp));
-	cm_addr_to(&id->src, &resp->src_addr, sizeof(resp->src_addr));
-	cm_addr_to(&id->dst, &resp->dst_addr, sizeof(resp->dst_addr));
+	cm_addr_to_sockaddr(&id->src, &resp->src_addr, sizeof(resp->src_addr));
+	cm_addr_to_sockaddr(&id->dst, &resp->dst_addr, sizeof(resp->dst_addr));
 	if (!id->device)
 		return;
 	resp->node_guid = profile_limits()->node_guid;
@@ -246,8 +246,8 @@ static void fill_device(const struct cm_id *id, struct rdma_ucm_query_addr_resp 
 void cm_path_addr(const struct cm_id *id, struct rdma_ucm_query_addr_resp *resp)
 {
 	fill_device(id, resp);
-	resp->src_size = cm_addr_to(&id->src, &resp->src_addr, sizeof(resp->src_addr));
-	resp->dst_size = cm_addr_to(&id->dst, &resp->dst_addr, sizeof(resp->dst_addr));
+	resp->src_size = cm_addr_to_sockaddr(&id->src, &resp->src_addr, sizeof(resp->src_addr));
+	resp->dst_size = cm_addr_to_sockaddr(&id->dst, &resp->dst_addr, sizeof(resp->dst_addr));
 }
 
 void cm_path_gid(const struct cm_id *id, struct rdma_ucm_query_addr_resp *resp)

@@ -12,7 +12,7 @@
 enum { CM_PATH_LIFETIME = 14 };
 
 /* Fill in the address vector of the peer. */
-void cm_path_ah(const struct cm_id *id, struct ib_uverbs_ah_attr *ah);
+void cm_path_fill_ah(const struct cm_id *id, struct ib_uverbs_ah_attr *ah);
 
 /* Attributes for a transition to attr->qp_state; -EINVAL in a state that has no attributes. */
 int cm_path_qp_attr(const struct cm_id *id, struct ib_uverbs_qp_attr *attr);

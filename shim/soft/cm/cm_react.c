@@ -66,7 +66,7 @@ static void fill_ud(struct cm_event *event, const struct cm_id *id, const struct
 	ud->qp_num = msg->qpn;
 	ud->qkey = msg->qkey;
 	if (msg->type == CM_SIDR_REP)
-		cm_path_ah(id, &ud->ah_attr);
+		cm_path_fill_ah(id, &ud->ah_attr);
 }
 
 static void copy_parameters(struct cm_id *id, const struct cm_msg *msg)

@@ -17,7 +17,7 @@ static void copy_entry(struct shm_mr *shm, const struct shm_mr *own)
 	shm->qpn = own->qpn;
 }
 
-void key_show(struct shm_mr *shm, uint32_t lkey, uint32_t rkey)
+void key_publish(struct shm_mr *shm, uint32_t lkey, uint32_t rkey)
 {
 	struct shm_mr *own = key_own_copy(shm);
 

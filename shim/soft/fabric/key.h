@@ -23,7 +23,7 @@ static inline struct shm_mr *key_own_copy(const struct shm_mr *shm)
 }
 
 /* Publish an entry with its keys to peers, or withdraw the keys with 0. */
-void key_show(struct shm_mr *shm, uint32_t lkey, uint32_t rkey);
+void key_publish(struct shm_mr *shm, uint32_t lkey, uint32_t rkey);
 
 /* Allocate memory for @slot of the table of regions. 0 or -ENOMEM. */
 int key_reserve(uint32_t slot);
@@ -31,7 +31,7 @@ int key_reserve(uint32_t slot);
 /* Regions that are not plain memory, and need special copying. */
 #define KEY_SPECIAL (SHM_MR_NULL | IBV_ACCESS_ON_DEMAND)
 
-/* The key of @mr; pairs with the store_release of key_show(). */
+/* The key of @mr; pairs with the store_release of key_publish(). */
 static inline uint32_t key_of(const struct shm_mr *mr, bool remote)
 {
 	return __atomic_load_n(remote ? &mr->rkey : &mr->lkey, __ATOMIC_ACQUIRE);

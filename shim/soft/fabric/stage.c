@@ -200,7 +200,7 @@ static void await_jobs(struct shm_stage *stage)
 	unsigned int n;
 
 	for (n = 0; n < SPINS; n++) {
-		if (stage_asked())
+		if (stage_is_requested())
 			return;
 		relax_cpu(n);
 	}
@@ -373,7 +373,7 @@ static int await_job(struct peer *peer, struct shm_job *job)
 		state = __atomic_load_n(&job->state, __ATOMIC_SEQ_CST);
 		if (state == SHM_JOB_DONE)
 			return 0;
-		if (stage_asked())
+		if (stage_is_requested())
 			stage_serve();
 		if (n < SPINS) {
 			relax_cpu(n);

@@ -20,7 +20,7 @@ int stage_get(struct peer *peer, struct copy_list *local, struct copy_list *remo
 void stage_expect(const struct peer *peer);
 
 /* Has a peer requested a copy? One load; call it only while the fabric is joined. */
-static inline bool stage_asked(void)
+static inline bool stage_is_requested(void)
 {
 	/* pairs with the store of wake_owner() */
 	return unlikely(__atomic_load_n(&segment_own->stage.asked, __ATOMIC_ACQUIRE));

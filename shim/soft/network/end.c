@@ -55,8 +55,8 @@ static uint64_t change_value(const struct header *h, uint64_t old)
 	return old == h->atomic.compare ? h->atomic.swap_add : old;
 }
 
-int end_change(struct soft_remote *end, const struct header *h, struct copy_list *there,
-	       uint64_t *old)
+int end_execute_atomic(struct soft_remote *end, const struct header *h, struct copy_list *there,
+		       uint64_t *old)
 {
 	struct shm_seg *seg = end->peer->seg;
 	struct copy_list here = { .count = 1 }, from = *there;

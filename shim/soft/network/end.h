@@ -16,8 +16,8 @@ int end_put(struct soft_remote *end, struct copy_list *from, struct copy_list *t
 bool end_would_overtake(struct soft_remote *end, const struct copy_list *list);
 
 /* Execute an atomic; *@old: the value before. Same errors as copy_put(). */
-int end_change(struct soft_remote *end, const struct header *h, struct copy_list *there,
-	       uint64_t *old);
+int end_execute_atomic(struct soft_remote *end, const struct header *h, struct copy_list *there,
+		       uint64_t *old);
 
 /*
  * Make the memory of a response accessible in this process until @box is sent. Returns a completion

@@ -23,7 +23,7 @@ struct network_read *reads_first(struct network_qp *n)
 	return &n->resp.read[n->resp.first_read];
 }
 
-void reads_end(struct network_qp *n)
+void reads_remove_first(struct network_qp *n)
 {
 	n->resp.first_read = (n->resp.first_read + 1) % NETWORK_RD_ATOMIC;
 	n->resp.reads--;
@@ -38,7 +38,7 @@ uint32_t reads_packets(const struct network_qp *n)
 	return owed;
 }
 
-bool reads_elsewhere(const struct network_qp *n, const struct soft_remote *end)
+bool reads_has_other_end(const struct network_qp *n, const struct soft_remote *end)
 {
 	const struct responder *resp = &n->resp;
 	unsigned int i;

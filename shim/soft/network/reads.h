@@ -11,10 +11,10 @@ bool reads_add(struct network_qp *n, const struct network_read *read);
 
 struct network_read *reads_first(struct network_qp *n);
 /* The first read has been answered: remove it. */
-void reads_end(struct network_qp *n);
+void reads_remove_first(struct network_qp *n);
 
 /* The number of packets of the answers to all reads. */
 uint32_t reads_packets(const struct network_qp *n);
 
 /* Is a read from another end than @end in the list? */
-bool reads_elsewhere(const struct network_qp *n, const struct soft_remote *end);
+bool reads_has_other_end(const struct network_qp *n, const struct soft_remote *end);

@@ -206,7 +206,7 @@ static int execute_send(struct network_qp *n, const struct arrival *a)
 /* Fail the queue pair: the program has unmapped memory that is registered. */
 static int fail_unmapped(struct network_qp *n)
 {
-	return deliver_break(failing_end(n), IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
+	return deliver_fail_responder(failing_end(n), IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
 }
 
 /* Store the payload of a write, whose range in the region was checked with the first packet. */
@@ -349,7 +349,7 @@ static int execute_atomic(struct network_qp *n, const struct arrival *a)
 		return fail_responder_qp(n, IBV_EVENT_QP_ACCESS_ERR, IBV_WC_REM_ACCESS_ERR);
 	if (end_would_overtake(n->end, &there))
 		return CARRY_LATER;
-	err = end_change(n->end, h, &there, &old);
+	err = end_execute_atomic(n->end, h, &there, &old);
 	if (err < 0)
 		return err == -EFAULT ? fail_unmapped(n) : deliver_copy_error(err);
 	resp->atomic[resp->atomics++ % NETWORK_RD_ATOMIC] =
@@ -431,7 +431,7 @@ static int answer_reads(struct network_qp *n, struct outbox *box)
 		if (!read->empty)
 			count_request(n->end->peer->seg, n->end->shm, SHM_COUNT_REMOTE_READ,
 				      IBV_WC_SUCCESS, 0);
-		reads_end(n);
+		reads_remove_first(n);
 	}
 	return status;
 }
@@ -448,7 +448,8 @@ static void fail_reads(struct network_qp *n, struct outbox *box, int status)
 	n->resp.reads = 0;
 	if (status < 0)
 		return;
-	deliver_break(failing_end(n), denied ? IBV_EVENT_QP_ACCESS_ERR : IBV_EVENT_QP_FATAL, 0);
+	deliver_fail_responder(failing_end(n),
+			       denied ? IBV_EVENT_QP_ACCESS_ERR : IBV_EVENT_QP_FATAL, 0);
 	add_answer(n, box, &h, OPCODE_ACKNOWLEDGE, psn, syndrome_of(status));
 }
 
@@ -647,7 +648,7 @@ static bool is_failed(const struct network_qp *n)
 /* Answer the reads from ends other than @end, whose locks differ. False: they are too long. */
 static bool finish_others(struct network_qp *n, const struct soft_remote *end)
 {
-	while (reads_elsewhere(n, end)) {
+	while (reads_has_other_end(n, end)) {
 		if (reads_packets(n) > SHORT)
 			return false;
 		responder_answer(n);

@@ -2,7 +2,7 @@
  * Requests of one packet that are answered by one packet
  *
  * A flush and an atomic write are answered like a read of 0 bytes. If such a request arrives again,
- * it is only answered again. Atomics are executed by end_change().
+ * it is only answered again. Atomics are executed by end_execute_atomic().
  *
  * Source: InfiniBand specification, annex A19.
  */

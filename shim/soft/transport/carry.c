@@ -89,7 +89,7 @@ static int write_to(struct soft_qp *qp, struct soft_remote *r, struct soft_wr *w
 		return CARRY_LATER;
 	err = copy_put(r->peer, from, &to);
 	if (err == -EFAULT)
-		return deliver_break(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
+		return deliver_fail_responder(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
 	if (err < 0)
 		return deliver_copy_error(err);
 	return has_imm(wr) ? notify_of_write(qp, r, wr) : IBV_WC_SUCCESS;
@@ -127,7 +127,7 @@ static int read_from(const struct soft_qp *qp, struct soft_remote *r, struct sof
 		return err;
 	err = copy_get(r->peer, to, &from);
 	if (err == -EFAULT)
-		return deliver_break(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
+		return deliver_fail_responder(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
 	return deliver_copy_error(err);
 }
 
@@ -176,7 +176,7 @@ static int atomic_at(const struct soft_qp *qp, struct soft_remote *r, struct sof
 		return err;
 	err = change_remote(r, wr, &there, &old);
 	if (err == -EFAULT)
-		return deliver_break(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
+		return deliver_fail_responder(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
 	if (!err)
 		copy_list_scatter(to, (uint8_t *)&old, sizeof(old));
 	return deliver_copy_error(err);
@@ -196,7 +196,7 @@ static int atomic_write_to(const struct soft_qp *qp, struct soft_remote *r, stru
 	err = copy_put(r->peer, from, &to);
 	lock_drop(&r->peer->seg->atomics);
 	if (err == -EFAULT)
-		return deliver_break(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
+		return deliver_fail_responder(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
 	return deliver_copy_error(err);
 }
 
@@ -240,7 +240,7 @@ static int carry_locked(struct soft_qp *qp, struct soft_remote *r, struct soft_w
 	int status;
 
 	if (unlikely(r->xrc && (status = remote_check_xrc(r))))
-		return deliver_break(
+		return deliver_fail_responder(
 			r, status == IBV_WC_REM_OP_ERR ? IBV_EVENT_QP_FATAL : IBV_EVENT_QP_REQ_ERR,
 			status);
 	if (likely(!qp->sq.doom))
@@ -374,6 +374,6 @@ void carry_fail_remote(struct soft_qp *qp, const struct soft_wr *wr, int event)
 
 	if (!r || !remote_lock(qp, r))
 		return;
-	deliver_break(r, event, 0);
+	deliver_fail_responder(r, event, 0);
 	remote_unlock(r);
 }

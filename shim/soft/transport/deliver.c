@@ -284,7 +284,7 @@ void deliver_fail(struct soft_qp *qp)
 	fail_responder(&r, -1);
 }
 
-int deliver_break(struct soft_remote *r, int event, int status)
+int deliver_fail_responder(struct soft_remote *r, int event, int status)
 {
 	fail_responder(r, event);
 	return status;
@@ -295,12 +295,12 @@ static int fail_overrun(struct soft_remote *r)
 {
 	if (r->xrc)
 		raise_srq_error(r->peer->seg, r->srq);
-	return deliver_break(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
+	return deliver_fail_responder(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
 }
 
 int deliver_refuse(struct soft_remote *r, int event, int status)
 {
-	return is_reliable(r) ? deliver_break(r, event, status) : status;
+	return is_reliable(r) ? deliver_fail_responder(r, event, status) : status;
 }
 
 static void complete_with(struct soft_remote *r, struct shm_wqe *wqe, uint32_t slot, int status)
@@ -319,7 +319,7 @@ static int fail_recv(struct soft_remote *r, struct shm_wqe *wqe, uint32_t slot, 
 		     int status)
 {
 	complete_with(r, wqe, slot, recv_status);
-	return deliver_break(r, -1, status);
+	return deliver_fail_responder(r, -1, status);
 }
 
 static int fail_too_long(struct soft_remote *r, struct shm_wqe *wqe, uint32_t slot)
@@ -523,7 +523,7 @@ bool deliver_list_claimed(struct soft_remote *r, uint32_t len, struct copy_list 
 int deliver_fail_claimed(struct soft_remote *r, int recv_status, int status)
 {
 	complete_claimed(r, recv_status);
-	return deliver_break(r, -1, status);
+	return deliver_fail_responder(r, -1, status);
 }
 
 int deliver_finish_claimed(struct soft_remote *r, const struct message *m)

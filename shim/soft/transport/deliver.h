@@ -57,7 +57,7 @@ int deliver_finish_claimed(struct soft_remote *r, const struct message *m);
 int deliver_fail_claimed(struct soft_remote *r, int recv_status, int status);
 
 /* The responder fails; @event is sent to its owner (-1: none). Returns @status. */
-int deliver_break(struct soft_remote *r, int event, int status);
+int deliver_fail_responder(struct soft_remote *r, int event, int status);
 
 /*
  * The request is not allowed: a reliable responder fails, an unreliable one drops the request.

@@ -180,7 +180,7 @@ void fault_note_struck(void)
 	__atomic_add_fetch(&struck, 1, __ATOMIC_RELAXED);
 }
 
-unsigned int fault_struck(void)
+unsigned int fault_count_struck(void)
 {
 	return __atomic_load_n(&struck, __ATOMIC_RELAXED);
 }

@@ -43,6 +43,6 @@ int fault_give(const struct fault_rule *rule);
 /* Drop the unused added rules: for calls of @thread; if that is 0, for requests of @qpn. */
 void fault_take_back(uint64_t thread, uint32_t qpn);
 
-/* Count a fault that was applied. fault_struck(): the number of faults that were applied. */
+/* Count a fault that was applied. fault_count_struck(): the number of faults that were applied. */
 void fault_note_struck(void);
-unsigned int fault_struck(void);
+unsigned int fault_count_struck(void);

@@ -70,7 +70,7 @@ static void retry_queues(void)
 
 void pending_try(void)
 {
-	if (stage_asked())
+	if (stage_is_requested())
 		stage_serve();
 	if (pthread_mutex_trylock(&mutex))
 		return;

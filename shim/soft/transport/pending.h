@@ -50,7 +50,7 @@ void pending_try(void);
 
 static inline bool pending_any(void)
 {
-	return unlikely(__atomic_load_n(&pending_count, __ATOMIC_RELAXED)) || stage_asked();
+	return unlikely(__atomic_load_n(&pending_count, __ATOMIC_RELAXED)) || stage_is_requested();
 }
 
 /*

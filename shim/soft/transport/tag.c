@@ -102,7 +102,7 @@ static void repair_list(struct soft_remote *r)
 /* The completion queue overruns: fail the sender's request, as with any receive queue. */
 static int fail_overrun(struct soft_remote *r)
 {
-	return deliver_break(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
+	return deliver_fail_responder(r, IBV_EVENT_QP_FATAL, IBV_WC_REM_OP_ERR);
 }
 
 /* Fail a tag that has matched. */
@@ -111,7 +111,7 @@ static int fail_matched(struct soft_remote *r, uint32_t slot, int recv_status, i
 	count_request(r->peer->seg, r->shm, SHM_COUNT_RECV, recv_status, 0);
 	if (!finish_tag(r, slot, begin_matched(r, slot, recv_status), true))
 		return fail_overrun(r);
-	return deliver_break(r, -1, status);
+	return deliver_fail_responder(r, -1, status);
 }
 
 static void fill_matched(struct shm_cqe *cqe, const struct message *m, const struct ibv_tmh *tmh,
@@ -281,7 +281,7 @@ static int deliver_rendezvous(struct soft_qp *qp, struct soft_remote *r, struct 
 	}
 	queue_fin(&qp->sq, fin, tmh, status == IBV_WC_REM_ACCESS_ERR);
 	if (status != IBV_WC_SUCCESS)
-		deliver_break(r, -1, 0);
+		deliver_fail_responder(r, -1, 0);
 	return IBV_WC_SUCCESS;
 }
 

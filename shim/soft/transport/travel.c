@@ -103,7 +103,7 @@ static bool await_payload(struct soft_remote *r)
 	unsigned int n;
 
 	__atomic_add_fetch(&r->peer->seg->payload_asked, 1, __ATOMIC_RELAXED);
-	cqring_call(r->peer->seg);
+	cqring_wake_land_thread(r->peer->seg);
 	for (n = 1; !has_payload_arrived(r); n++) {
 		sched_yield();
 		if (n % LOOKS == 0 && !may_arrive_soon(r, until))

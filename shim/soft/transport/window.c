@@ -48,7 +48,7 @@ void window_forget(void)
 
 static void set_rkey(struct soft_mw *mw, uint32_t rkey)
 {
-	key_show(mw->shm, 0, rkey);
+	key_publish(mw->shm, 0, rkey);
 }
 
 static bool is_bound(const struct soft_mw *mw)

@@ -84,7 +84,7 @@ EXPORT int verbatim_soft_fault(const char *text)
 
 EXPORT unsigned int verbatim_soft_faults_struck(void)
 {
-	return fault_struck();
+	return fault_count_struck();
 }
 
 EXPORT unsigned int verbatim_soft_memory_refused(void)

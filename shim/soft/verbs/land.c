@@ -209,7 +209,7 @@ void land_stop(void)
 		return;
 	__atomic_store_n(&stopping, true, __ATOMIC_RELEASE);
 	do {
-		cqring_call(segment_own);
+		cqring_wake_land_thread(segment_own);
 		clock_gettime(CLOCK_REALTIME, &limit);
 		limit.tv_sec++;
 	} while (pthread_timedjoin_np(lander, NULL, &limit) == ETIMEDOUT);

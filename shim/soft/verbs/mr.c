@@ -107,7 +107,7 @@ void mr_publish(struct soft_mr *mr)
 {
 	mr->mr.lkey = mr->key;
 	mr->mr.rkey = key_own_copy(mr->shm)->access & SHM_MR_NULL ? 0 : mr->key | 1;
-	key_show(mr->shm, mr->mr.lkey, mr->mr.rkey);
+	key_publish(mr->shm, mr->mr.lkey, mr->mr.rkey);
 }
 
 /*
@@ -170,7 +170,7 @@ static void copy_all_payload(void)
 void mr_withdraw(struct soft_mr *mr)
 {
 	copy_all_payload();
-	key_show(mr->shm, 0, 0);
+	key_publish(mr->shm, 0, 0);
 	wait_for_users();
 }
 

@@ -9,7 +9,7 @@
  * A holder may need a lock that the forking thread holds: the loader's, if it forks in a
  * constructor, or malloc()'s, which a handler of pthread_atfork() has locked. So if a holder makes
  * no progress, the forking thread waits only a short time. Then it forks, and in the child
- * forks_tore() forbids the use of the loader.
+ * forks_is_torn() forbids the use of the loader.
  */
 #include "shim/trace/base/forks.h"
 
@@ -46,7 +46,7 @@ bool forks_is_forking(void)
 	return pid && pid == permit_pid();
 }
 
-bool forks_tore(void)
+bool forks_is_torn(void)
 {
 	return tore;
 }

@@ -25,4 +25,4 @@ void forks_after_child(void);
  * Was this process created by a fork that did not wait long enough for forks_release()? Then the
  * loader may be locked forever.
  */
-bool forks_tore(void);
+bool forks_is_torn(void);

@@ -30,7 +30,7 @@ static _Atomic pid_t self;   /* the pid, read before the first filter is install
 static __thread uint32_t denied_here __attribute__((tls_model("initial-exec")));
 static __thread bool has_begun __attribute__((tls_model("initial-exec")));
 
-bool permit_here(uint32_t needs)
+bool permit_thread_has(uint32_t needs)
 {
 	uint32_t denied =
 		has_begun ? denied_here | atomic_load(&denied_all) : atomic_load(&permit_denied);

@@ -14,12 +14,13 @@
 #include "core/wire/event.h"
 
 /*
- * What at least one thread may not do: bits of enum event_need. permit_here() checks this thread.
+ * What at least one thread may not do: bits of enum event_need. permit_thread_has() checks this
+ * thread.
  */
 extern _Atomic uint32_t permit_denied __attribute__((visibility("hidden")));
 
 /* The slow path: does this thread have all of @needs? */
-bool permit_here(uint32_t needs);
+bool permit_thread_has(uint32_t needs);
 
 /* What at least one thread may not do. */
 static inline uint32_t permit_all_denied(void)
@@ -31,7 +32,7 @@ static inline uint32_t permit_all_denied(void)
 static inline bool permit_has(uint32_t needs)
 {
 	return !(atomic_load_explicit(&permit_denied, memory_order_relaxed) & needs) ||
-	       permit_here(needs);
+	       permit_thread_has(needs);
 }
 
 /* calloc(); NULL if its system calls are forbidden. */

@@ -30,7 +30,7 @@ static inline void *library_find(enum verb verb)
  * The library's function of @verb if it was looked up already, as it was when the function that
  * injects faults is called.
  */
-static inline void *behind_verb(enum verb verb)
+static inline void *library_found(enum verb verb)
 {
 	return atomic_load_explicit(&behind_verbs[verb], memory_order_relaxed);
 }

@@ -203,7 +203,7 @@ static bool is_address_at(void *address, const char *at)
 	return false;
 }
 
-bool places_have(const struct places *places, const char *at)
+bool places_match(const struct places *places, const char *at)
 {
 	bool found = false;
 

@@ -22,4 +22,4 @@ void places_load(void);
 void places_unwind(struct places *ret_places);
 
 /* Does a place of the call stack match @at, of struct fault_rule? */
-bool places_have(const struct places *places, const char *at);
+bool places_match(const struct places *places, const char *at);

@@ -289,7 +289,7 @@ static void find_places(const struct operation *op, struct there *there)
 			continue;
 		if (places.n < 0)
 			places_unwind(&places);
-		if (places_have(&places, step->rule.at))
+		if (places_match(&places, step->rule.at))
 			there->bits[step->place / 64] |= 1ull << step->place % 64;
 	}
 	errno = saved;

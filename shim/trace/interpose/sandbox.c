@@ -209,8 +209,8 @@ static bool is_jump_taken(unsigned int op, uint32_t a, uint32_t b)
 }
 /* clang-format on */
 
-uint32_t sandbox_answer(const struct sock_filter *code, unsigned int n,
-			const struct seccomp_data *call)
+uint32_t sandbox_evaluate(const struct sock_filter *code, unsigned int n,
+			  const struct seccomp_data *call)
 {
 	uint32_t a = 0, x = 0, memory[BPF_MEMWORDS] = { 0 };
 
@@ -262,7 +262,7 @@ static uint32_t evaluate_filter(const struct sock_fprog *filter, int number, con
 
 	for (int i = 0; i < 6; i++)
 		call.args[i] = args[i];
-	return sandbox_answer(filter->filter, filter->len, &call) & SECCOMP_RET_ACTION_FULL;
+	return sandbox_evaluate(filter->filter, filter->len, &call) & SECCOMP_RET_ACTION_FULL;
 }
 
 /* The needs that @filter denies. */

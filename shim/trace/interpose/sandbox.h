@@ -44,5 +44,5 @@ extern const size_t sandbox_ncalls;
  * instructions.
  */
 struct seccomp_data;
-uint32_t sandbox_answer(const struct sock_filter *code, unsigned int n,
-			const struct seccomp_data *call);
+uint32_t sandbox_evaluate(const struct sock_filter *code, unsigned int n,
+			  const struct seccomp_data *call);

@@ -37,8 +37,8 @@ struct endpoint *endpoints_get(const void *object)
 	if (!e)
 		return NULL;
 	atomic_store_explicit(&e->number, (uint32_t)NO_NUMBER, memory_order_relaxed);
-	queue_lose(&e->send);
-	queue_lose(&e->recv);
+	queue_forget_requests(&e->send);
+	queue_forget_requests(&e->recv);
 	known_add(&e->known, object, KNOWN_ENDPOINT);
 	e->next_made = atomic_load_explicit(&made, memory_order_relaxed);
 	/* pairs with the load in endpoints_search() */

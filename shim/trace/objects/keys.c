@@ -161,7 +161,7 @@ void keys_add_foreign(const struct ibv_mr *mr)
 		.context = mr->context, .mr = mr, .lkey = mr->lkey, .foreign = true });
 }
 
-void keys_rename(const struct ibv_mr *mr)
+void keys_change_key(const struct ibv_mr *mr)
 {
 	struct key copy = { .mr = NULL };
 	const struct key *k;

@@ -19,7 +19,7 @@ void keys_add(const struct ibv_mr *mr, uint64_t iova, const void *addr, uint64_t
 void keys_add_foreign(const struct ibv_mr *mr);
 
 /* A region has a new key, and the same memory. */
-void keys_rename(const struct ibv_mr *mr);
+void keys_change_key(const struct ibv_mr *mr);
 
 /* The region at this address was deregistered. */
 void keys_remove(const struct ibv_mr *mr);

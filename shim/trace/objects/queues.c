@@ -142,7 +142,7 @@ static bool lock_queue(struct queue *q)
 		return false;
 	if (spin_lock(&q->lock))
 		return true;
-	queue_lose(q);
+	queue_forget_requests(q);
 	return false;
 }
 
@@ -205,7 +205,7 @@ void queue_clear(struct queue *q)
 	if (!q->max)
 		return;
 	if (!spin_lock(&q->lock)) {
-		queue_lose(q); /* the requests before RESET may still be in the table */
+		queue_forget_requests(q); /* the requests before RESET may still be in the table */
 		return;
 	}
 	table_free(q->table);
@@ -241,7 +241,7 @@ static void note_drained(struct queue *q)
 		q->mixed = q->posting > 1;
 }
 
-void queue_put(struct queue *q, const struct request *request)
+void queue_add_request(struct queue *q, const struct request *request)
 {
 	struct place *p = NULL;
 
@@ -263,7 +263,7 @@ void queue_put(struct queue *q, const struct request *request)
 	}
 	spin_unlock(&q->lock);
 	if (!p)
-		queue_lose(q); /* out of memory, or its completions were not seen */
+		queue_forget_requests(q); /* out of memory, or its completions were not seen */
 }
 
 static bool same_buffers(const struct place *a, const struct place *b)
@@ -329,8 +329,8 @@ static void copy_request(const struct place *p, struct request *request)
 	memcpy(request->spans, p->spans, p->nspans * sizeof(*p->spans));
 }
 
-enum payload_why queue_get(struct queue *q, uint64_t wr_id, unsigned int kinds, bool in_order,
-			   struct request *ret_request)
+enum payload_why queue_take_request(struct queue *q, uint64_t wr_id, unsigned int kinds,
+				    bool in_order, struct request *ret_request)
 {
 	enum payload_why why = PAYLOAD_REQUEST;
 	uint32_t before = 0, i;
@@ -378,5 +378,5 @@ void queue_abandon(struct queue *q)
 {
 	q->table = NULL; /* the table belongs to the parent, and may be in the middle of a change */
 	atomic_store_explicit(&q->lock, 0, memory_order_relaxed);
-	queue_lose(q);
+	queue_forget_requests(q);
 }

@@ -61,13 +61,13 @@ void queue_post_begins(struct queue *queue);
 void queue_post_ends(struct queue *queue);
 
 /* @request will be posted. */
-void queue_put(struct queue *queue, const struct request *request);
+void queue_add_request(struct queue *queue, const struct request *request);
 
 /* @request was not posted. */
 void queue_take_back(struct queue *queue, const struct request *request);
 
 /* From now on the queue's requests are not known. */
-static inline void queue_lose(struct queue *queue)
+static inline void queue_forget_requests(struct queue *queue)
 {
 	atomic_store_explicit(&queue->unsure, true, memory_order_relaxed);
 }
@@ -76,8 +76,8 @@ static inline void queue_lose(struct queue *queue)
  * Remove the completed request with @wr_id; its kind is one of the bits in @kinds. @in_order: only
  * one thread polls the completions. Returns PAYLOAD_WHOLE, or why the request is not known.
  */
-enum payload_why queue_get(struct queue *queue, uint64_t wr_id, unsigned int kinds, bool in_order,
-			   struct request *ret_request);
+enum payload_why queue_take_request(struct queue *queue, uint64_t wr_id, unsigned int kinds,
+				    bool in_order, struct request *ret_request);
 
 /* Is a request with @wr_id outstanding? 1, 0, or -1: not known. Does not change the queue. */
 int queue_has(struct queue *queue, uint64_t wr_id);

@@ -141,7 +141,7 @@ static void remember_buffers(struct wr_list *list, struct queue *queue, const st
 	if (!list->queue)
 		queue_post_begins(queue);
 	list->queue = queue;
-	queue_put(queue, r);
+	queue_add_request(queue, r);
 }
 
 bool payload_sends(struct wr_list *list, const struct ibv_qp *qp, const struct ibv_send_wr *wr,
@@ -203,7 +203,7 @@ void payload_refused_sends(const struct wr_list *list, const struct ibv_qp *qp, 
 	if (!e)
 		return;
 	if (!is_listed(list, bad)) {
-		queue_lose(&e->send);
+		queue_forget_requests(&e->send);
 		return;
 	}
 	for (uint32_t n = 0; wr && n < LIST_MAX; wr = wr->next, n++) {
@@ -223,7 +223,7 @@ void payload_refused_receives(const struct wr_list *list, const void *queue, con
 	if (!e)
 		return;
 	if (!is_listed(list, bad)) {
-		queue_lose(&e->recv);
+		queue_forget_requests(&e->recv);
 		return;
 	}
 	for (uint32_t n = 0; wr && n < LIST_MAX; wr = wr->next, n++) {
@@ -419,7 +419,7 @@ static void complete_request(const struct ibv_cq *cq, const struct ibv_wc *wc, u
 	if (!e && wc->opcode & IBV_WC_RECV)
 		e = endpoints_owner(queue);
 	if (queue)
-		s.why = queue_get(queue, wc->wr_id, kinds, pollers_is_single(cq), &r);
+		s.why = queue_take_request(queue, wc->wr_id, kinds, pollers_is_single(cq), &r);
 	if (!seq || wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
 		return;
 	if (record_has_unseen())

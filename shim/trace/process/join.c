@@ -129,7 +129,7 @@ static bool start_process(void)
 
 	if ((!recording_has_page() || !joined) && !join_session())
 		return false;
-	if (forks_tore()) {
+	if (forks_is_torn()) {
 		atomic_fetch_add(&recording_session.page->ringless, 1);
 		return false;
 	}

@@ -168,7 +168,7 @@ void process_write(void)
 		return;
 	write_process();
 	if (!forked_from) /* a child continues with the modules that its parent has written */
-		modules_list();
+		modules_write_started();
 	import_report();
 }
 

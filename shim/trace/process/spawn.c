@@ -65,7 +65,7 @@ static int child_start(void *arg)
 
 static void share_memory(pid_t pid)
 {
-	if (vfork_share(pid))
+	if (vfork_note_sharing(pid))
 		thread_end(NULL);
 }
 

@@ -53,7 +53,7 @@ void thread_end(void *unused)
 	if (recorder.tap)
 		recorder.tap->end(ring->head, &recording_session.page->clock);
 	recorder.tap = NULL;
-	rings_give(&recording_session, ring, record_ticks(), torn);
+	rings_release(&recording_session, ring, record_ticks(), torn);
 	recorder.busy = false;
 }
 
@@ -119,11 +119,11 @@ static bool take_over_ring(void)
 
 	if (!rings_take(&recorder.ring))
 		return false;
-	if (recording_session.page->on_full != ON_FULL_DROP || ring_room(&recorder.ring, bytes))
+	if (recording_session.page->on_full != ON_FULL_DROP || ring_has_room(&recorder.ring, bytes))
 		event = record_reserve(bytes);
 	if (!event) {
 		recorder.stuck = false;
-		rings_give(&recording_session, &recorder.ring, record_ticks(), false);
+		rings_release(&recording_session, &recorder.ring, record_ticks(), false);
 		return false;
 	}
 	recording_lock(); /* so that no other thread reads the counters in between */

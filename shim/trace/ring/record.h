@@ -96,7 +96,7 @@ static inline uint64_t record_ticks(void)
  * False: the event is dropped and counted. recorder.writing is set before the call, and after it if
  * it returns true; in between, signal handlers may write.
  */
-bool record_room(size_t bytes);
+bool record_make_room(size_t bytes);
 
 /*
  * An event is already being written. False: this is a signal handler that has interrupted the
@@ -137,9 +137,9 @@ static inline void *record_reserve(size_t bytes)
 	atomic_signal_fence(memory_order_seq_cst);
 	at = recorder.ring.reserved + recorder.held;
 	if (__builtin_expect(at + bytes > recorder.ring.limit, 0)) {
-		if (!record_room(bytes))
+		if (!record_make_room(bytes))
 			return NULL;
-		/* record_room() may have published held events */
+		/* record_make_room() may have published held events */
 		at = recorder.ring.reserved + recorder.held;
 	}
 	event = recorder.ring.data + (at & recorder.ring.mask);

@@ -2,7 +2,7 @@
  * The rings of this process
  *
  *	thread begins --> rings_take(), else rings_make()
- *	thread ends   --> rings_give(): the ring stays mapped for the next thread
+ *	thread ends   --> rings_release(): the ring stays mapped for the next thread
  *
  * So a program with many short threads creates only as many files as it has threads at the same
  * time. The counters of the previous thread stay in the head until the next thread has written
@@ -172,11 +172,11 @@ static int make_growing(struct session *session, int at, const char *name, uint6
 {
 	int err;
 
-	if (!session_take(session, RING_PAGE + 2 * bytes))
+	if (!session_reserve(session, RING_PAGE + 2 * bytes))
 		return -EDQUOT;
 	err = ring_create_growing(ret_ring, at, name, bytes, index, image);
 	if (err)
-		session_give_back(session, RING_PAGE + 2 * bytes);
+		session_unreserve(session, RING_PAGE + 2 * bytes);
 	return err;
 }
 
@@ -387,7 +387,7 @@ static void trim_ring(struct session *session, struct ring *ring)
 		ring_trim(ring, at, name);
 		close(at);
 	}
-	session_give_back(session, first + 2 * ring->head->bytes - tail);
+	session_unreserve(session, first + 2 * ring->head->bytes - tail);
 }
 
 /* Close a ring: no thread will write to it again. */
@@ -409,7 +409,7 @@ static void close_ring(struct session *session, struct slot *slot, struct ring *
 	closed++;
 }
 
-void rings_give(struct session *session, struct ring *ring, uint64_t ticks, bool torn)
+void rings_release(struct session *session, struct ring *ring, uint64_t ticks, bool torn)
 {
 	struct slot *slot;
 

@@ -2,7 +2,7 @@
 /*
  * The rings of this process: each belongs to a thread, or waits for one.
  *
- * Any thread; rings_each() and rings_give() take the recorder's lock. Memory is allocated with
+ * Any thread; rings_each() and rings_release() take the recorder's lock. Memory is allocated with
  * mmap(), in pieces that are never freed.
  */
 #include <stdbool.h>
@@ -45,7 +45,7 @@ int rings_widen(struct session *session, struct ring *ring, bool must);
  * instead if enough rings are free, or with @torn: an event was being written. The caller must not
  * use it any more.
  */
-void rings_give(struct session *session, struct ring *ring, uint64_t ticks, bool torn);
+void rings_release(struct session *session, struct ring *ring, uint64_t ticks, bool torn);
 
 /* The thread of @ring ends after the end of the recording: unmap the ring. */
 void rings_drop_shared(struct ring *ring);

@@ -48,7 +48,7 @@ void vfork_exec(pid_t pid)
 	recorder.generation = RECORD_VFORKED;
 }
 
-bool vfork_share(pid_t child)
+bool vfork_note_sharing(pid_t child)
 {
 	if (!recorder.vfork)
 		return false;

@@ -22,7 +22,7 @@ void vfork_exec(pid_t pid);
  * A child shares this memory and runs concurrently with this thread: their verbs cannot be
  * distinguished. Returns true if the thread is not recorded any more.
  */
-bool vfork_share(pid_t child);
+bool vfork_note_sharing(pid_t child);
 
 /* Does this thread have its ring again? */
 bool vfork_is_over(void);

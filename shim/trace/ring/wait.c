@@ -101,7 +101,7 @@ static bool grow_ring(void)
 	if (recorder.stuck || !session_is_running(&recording_session))
 		return false;
 	quiet_begin(&quiet);
-	recorder.stuck = !session_take(&recording_session, ring->mask + 1) || extend_ring(ring);
+	recorder.stuck = !session_reserve(&recording_session, ring->mask + 1) || extend_ring(ring);
 	quiet_end(&quiet);
 	return !recorder.stuck;
 }
@@ -223,7 +223,7 @@ static bool wait_for_room(size_t bytes)
 	init_patience(&patience);
 	while (session_is_running(&recording_session) && check_reader(&patience)) {
 		record_wake();
-		room = ring_room(&recorder.ring, bytes);
+		room = ring_has_room(&recorder.ring, bytes);
 		if (room || ring_is_truncated(&recorder.ring))
 			break;
 		record_set_writing(NULL);
@@ -245,7 +245,7 @@ static bool wait_for_bytes(size_t bytes, bool *ret_waited)
 
 	if (recorder.held)
 		record_publish();
-	while (!ring_room(ring, bytes)) {
+	while (!ring_has_room(ring, bytes)) {
 		bool must = bytes > ring->mask + 1;
 
 		if (widen_ring(must))
@@ -287,7 +287,7 @@ static void report_waits(size_t bytes)
 	struct event_waited *event;
 
 	if (!recorder.waits.times || recorder.held || recorder.busy ||
-	    !ring_room(ring, bytes + sizeof(*event)))
+	    !ring_has_room(ring, bytes + sizeof(*event)))
 		return;
 	event = (void *)(ring->data + (ring->reserved & ring->mask));
 	record_head(&event->head, EVENT_WAITED, recorder.waits.begin);
@@ -322,16 +322,16 @@ static bool wait_or_grow(size_t bytes)
  * Also called each time when a part of the ring was filled, to wake a sleeping collector early
  * enough.
  */
-bool record_room(size_t bytes)
+bool record_make_room(size_t bytes)
 {
-	if (!ring_room(&recorder.ring, recorder.held + bytes))
+	if (!ring_has_room(&recorder.ring, recorder.held + bytes))
 		return wait_or_grow(bytes);
 	if (__builtin_expect(!recorder.held && lap_was_fast(), 0)) {
 		uint64_t begin = record_ticks(), before = recorder.waits.ticks;
 		int saved = errno;
 
 		if (widen_ring(false)) {
-			ring_room(&recorder.ring, bytes);
+			ring_has_room(&recorder.ring, bytes);
 			count_wait(begin, before, WAITED_LONGER);
 		}
 		errno = saved;

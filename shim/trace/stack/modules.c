@@ -260,7 +260,7 @@ struct modules_seen modules_note_all(void *const *addresses, unsigned int n)
 	return seen;
 }
 
-void modules_list(void)
+void modules_write_started(void)
 {
 	unsigned int n;
 	void *const *objects = started_objects(&n);

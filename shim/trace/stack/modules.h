@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 /* Write the files with which the program was started. */
-void modules_list(void);
+void modules_write_started(void);
 
 /* A new session begins, to which no file was written yet. No other thread may take a stack. */
 void modules_forget(void);

@@ -92,7 +92,7 @@ static void choose_qp(const struct ibv_qp *qp)
 		atomic_fetch_and_explicit(&qps->bits[number / 64], ~bit, memory_order_relaxed);
 }
 
-void filter_made_qp(const struct ibv_qp *qp)
+void filter_note_qp(const struct ibv_qp *qp)
 {
 	int saved = errno;
 

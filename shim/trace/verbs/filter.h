@@ -13,7 +13,7 @@
 bool filter_takes_call(enum verb verb);
 
 /* A queue pair was created: does the filter select it by its number or type? Accepts NULL. */
-void filter_made_qp(const struct ibv_qp *qp);
+void filter_note_qp(const struct ibv_qp *qp);
 
 /* Is a post to @queue recorded? @queue is of the kind to which @verb posts. */
 bool filter_takes_post(enum verb verb, const void *queue);

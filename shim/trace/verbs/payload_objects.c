@@ -262,7 +262,7 @@ void hook_rereg_mr(const struct call *call, int ret)
 	else if (call->args[1] & IBV_REREG_MR_CHANGE_TRANSLATION)
 		keys_add(mr, (uint64_t)(uintptr_t)mr->addr, mr->addr, mr->length);
 	else
-		keys_rename(mr);
+		keys_change_key(mr);
 	errno = saved;
 }
 

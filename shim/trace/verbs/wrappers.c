@@ -208,7 +208,7 @@ static void watch_builders(struct ibv_qp *qp, struct ibv_qp_ex *ex, uint64_t ops
 static void forget_qp_before(const struct ibv_qp *qp, const struct ibv_pd *pd)
 {
 	qp_ex_forget(qp);
-	filter_made_qp(qp);
+	filter_note_qp(qp);
 	if (strict_is_on() && qp)
 		strict_made(qp, strict_has_domain(pd));
 }

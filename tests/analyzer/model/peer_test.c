@@ -153,16 +153,16 @@ TEST(what_is_gone_is_still_the_peer)
 	connect_to(0, 1, 5);
 	connect_to(1, 0, 6);
 	lives[1].destroyed = (struct moment){ .id = { 1, 40 }, .time = 70 };
-	assert_null(peer_former(&peers, lives[0].peer));
+	assert_null(peer_find_former(&peers, lives[0].peer));
 	peer_leave(&peers, &lives[1], 99);
 	assert_null(lives[1].peer);
 	assert_null(was->life);
 	assert_int_equal(was->gone, 70);
 	assert_int_equal(was->destroyed.id.n, 40);
 	assert_ptr_equal(peer_other(&peers, lives[0].peer), was);
-	assert_ptr_equal(peer_former(&peers, lives[0].peer), was);
+	assert_ptr_equal(peer_find_former(&peers, lives[0].peer), was);
 	assert_null(peer_find_claimant(&peers, lives[0].peer));
-	assert_null(peer_at(&peers, 1, NUMBER + 1, &was->place));
+	assert_null(peer_find_at(&peers, 1, NUMBER + 1, &was->place));
 	peer_leave(&peers, &lives[1], 100); /* once */
 	assert_int_equal(peers.ngone, 1);
 }
@@ -189,23 +189,23 @@ TEST(an_earlier_one_of_the_number_is_not_the_peer)
 	assert_null(peer_other(&peers, lives[0].peer));
 	connect_to(0, 1, 19);
 	assert_ptr_equal(peer_other(&peers, lives[0].peer), was);
-	assert_int_equal(peer_namesakes(&peers, lives[0].peer), 1);
+	assert_int_equal(peer_count_candidates(&peers, lives[0].peer), 1);
 	again.qp = &qp;
 	again.peer = NULL;
 	assert_int_equal(peer_add(&peers, &again, NULL), 0);
-	assert_int_equal(peer_namesakes(&peers, lives[0].peer), 2);
+	assert_int_equal(peer_count_candidates(&peers, lives[0].peer), 2);
 	assert_false(peer_is_only(&peers, again.peer));
 	assert_false(peer_is_only(&peers, was));
 	assert_true(peer_is_only(&peers, lives[0].peer));
-	assert_null(peer_former(&peers, lives[0].peer));
+	assert_null(peer_find_former(&peers, lives[0].peer));
 	qp = (struct qp){ .set = ABI_QP_DEST_QPN | ABI_QP_AV,
 			  .dest_qp_num = NUMBER,
 			  .rtr.time = 21 };
 	peer_connect(&peers, &again);
 	assert_ptr_equal(peer_other(&peers, lives[0].peer), again.peer);
 	peer_leave(&peers, &again, 30);
-	assert_ptr_equal(peer_former(&peers, lives[0].peer)->life, NULL);
-	assert_int_equal(peer_former(&peers, lives[0].peer)->gone, 30);
+	assert_ptr_equal(peer_find_former(&peers, lives[0].peer)->life, NULL);
+	assert_int_equal(peer_find_former(&peers, lives[0].peer)->gone, 30);
 	assert_int_equal(peer_other(&peers, lives[0].peer)->gone, 30);
 }
 
@@ -259,9 +259,9 @@ TEST(the_oldest_is_forgotten)
 	assert_null(second->older);
 	qps[0] = (struct qp){ .set = ABI_QP_DEST_QPN | ABI_QP_AV, .dest_qp_num = FAR };
 	peer_connect(&peers, &lives[0]);
-	assert_int_equal(peer_namesakes(&peers, lives[0].peer), 0);
+	assert_int_equal(peer_count_candidates(&peers, lives[0].peer), 0);
 	qps[0].dest_qp_num = FAR + 1;
 	qps[0].rtr.time = 1;
 	peer_connect(&peers, &lives[0]);
-	assert_int_equal(peer_namesakes(&peers, lives[0].peer), 1);
+	assert_int_equal(peer_count_candidates(&peers, lives[0].peer), 1);
 }

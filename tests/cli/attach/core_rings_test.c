@@ -46,7 +46,7 @@ static void put_event(uint8_t type, enum verb verb)
 		event.call.verb = verb;
 	else
 		event.back.verb = verb;
-	assert_true(ring_room(&ring, bytes));
+	assert_true(ring_has_room(&ring, bytes));
 	memcpy(ring_next(&ring), &event, bytes);
 	ring_commit(&ring, ring_next(&ring), bytes / 8);
 }

@@ -109,7 +109,7 @@ static unsigned int count_needed(const struct elf *elf)
 {
 	unsigned int n = 0;
 
-	while (elf_needed(elf, n))
+	while (elf_find_needed(elf, n))
 		n++;
 	return n;
 }
@@ -122,9 +122,9 @@ TEST(all_of_a_file_is_read)
 	assert_int_equal(open_image(&elf), 0);
 	assert_string_equal(elf.interp, "/lib64/ld.so");
 	assert_string_equal(elf.runpath, "$ORIGIN/lib");
-	assert_string_equal(elf_needed(&elf, 0), "libone.so");
-	assert_string_equal(elf_needed(&elf, 1), "libtwo.so");
-	assert_null(elf_needed(&elf, 2));
+	assert_string_equal(elf_find_needed(&elf, 0), "libone.so");
+	assert_string_equal(elf_find_needed(&elf, 1), "libtwo.so");
+	assert_null(elf_find_needed(&elf, 2));
 	assert_true(elf_mentions(&elf, "libtwo"));
 	assert_true(elf_mentions(&elf, "/lib64/ld"));
 	assert_false(elf_mentions(&elf, "libthree"));
@@ -274,7 +274,7 @@ TEST(this_program_is_read)
 
 	assert_int_equal(elf_open("/proc/self/exe", &elf), 0);
 	assert_non_null(strstr(elf.interp, "ld-linux"));
-	for (unsigned int i = 0; (name = elf_needed(&elf, i)); i++)
+	for (unsigned int i = 0; (name = elf_find_needed(&elf, i)); i++)
 		has_libc = has_libc || !strcmp(name, "libc.so.6");
 	assert_true(has_libc);
 	assert_int_equal(elf_find(&elf, "libc.so.6", found), 0);

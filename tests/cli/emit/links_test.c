@@ -124,8 +124,8 @@ TEST(a_connection_within_another_verb_cannot_be_waited_for)
 TEST(an_srq_is_found_by_its_number)
 {
 	learn_call(VERB_get_srq_num, SRQ, 1, "{}", "{\"srq_num\":300}", false);
-	assert_int_equal(links_srq(&links, 300), SRQ);
-	assert_int_equal(links_srq(&links, 301), 0);
+	assert_int_equal(links_find_srq(&links, 300), SRQ);
+	assert_int_equal(links_find_srq(&links, 301), 0);
 }
 
 TEST(a_request_has_the_status_it_completed_with)
@@ -136,8 +136,8 @@ TEST(a_request_has_the_status_it_completed_with)
 	};
 
 	poll_one(10, VERB_poll_cq, &wc);
-	assert_int_equal(links_status(&links, post, 2), IBV_WC_REM_ACCESS_ERR);
-	assert_int_equal(links_status(&links, post, 1), IBV_WC_SUCCESS);
+	assert_int_equal(links_find_status(&links, post, 2), IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(links_find_status(&links, post, 1), IBV_WC_SUCCESS);
 }
 
 TEST(a_queue_that_is_polled_as_extended_is_known)

@@ -15,7 +15,7 @@ static int add_statements(struct program *program)
 	int err = 0;
 
 	for (int i = 0; !err && i < STATEMENTS; i++)
-		err = program_limit(program);
+		err = program_check_size(program);
 	return err;
 }
 

@@ -81,7 +81,7 @@ static void put_event(struct ring *ring)
 {
 	struct event_notify *event;
 
-	assert_true(ring_room(ring, sizeof(*event)));
+	assert_true(ring_has_room(ring, sizeof(*event)));
 	event = ring_next(ring);
 	memset(event, 0, sizeof(*event));
 	event->head.type = EVENT_NOTIFY;
@@ -109,7 +109,7 @@ TEST(drain_takes_what_is_there)
 	assert_true(collector_drain(collector) > 0);
 	assert_int_equal(collector_drain(collector), 0);
 	assert_int_equal(count_taken(), 100);
-	assert_true(collector_busy(collector));
+	assert_true(collector_has_live_rings(collector));
 	ring_close(&ring);
 }
 
@@ -236,7 +236,7 @@ TEST(closed_ring_is_read_to_its_end_and_removed)
 	assert_int_equal(collector_update(collector), 0);
 	assert_int_equal(count_taken(), 1);
 	assert_false(ring_is_there(0));
-	assert_false(collector_busy(collector));
+	assert_false(collector_has_live_rings(collector));
 	ring_close(&ring);
 }
 
@@ -258,8 +258,8 @@ TEST(ring_of_a_dead_process_is_read_to_its_end)
 	assert_int_equal(collector_update(collector), 0);
 	assert_int_equal(collector_update(collector), 0);
 	assert_int_equal(count_taken(), 2);
-	assert_false(collector_busy(collector));
-	assert_int_equal(collector_processes(collector), 1);
+	assert_false(collector_has_live_rings(collector));
+	assert_int_equal(collector_count_processes(collector), 1);
 }
 
 TEST(damaged_event_is_stepped_over_and_all_goes_on)
@@ -290,10 +290,10 @@ TEST(loss_is_reported_while_the_ring_lives)
 	make_ring(&ring, next_number());
 	put_event(&ring);
 	assert_true(collector_drain(collector) > 0);
-	assert_int_equal(collector_lost(collector), 0);
+	assert_int_equal(collector_write_losses(collector), 0);
 	assert_int_equal(writer_progress(writer).lost, 0);
 	atomic_store(&ring.head->dropped, 5);
-	assert_int_equal(collector_lost(collector), 0);
+	assert_int_equal(collector_write_losses(collector), 0);
 	assert_int_equal(writer_progress(writer).lost, 5);
 	assert_int_equal(collector_finish(collector), 0);
 	assert_int_equal(writer_progress(writer).lost, 5);
@@ -367,7 +367,7 @@ TEST(leftover_is_all_that_is_there)
 		ring_close(&ring);
 	}
 	assert_int_equal(next_number(), 0);
-	assert_int_equal(collector_leftover(collector), 0);
+	assert_int_equal(collector_note_leftover(collector), 0);
 	assert_true(collector_drain(collector) > 0);
 	assert_int_equal(collector_drain(collector), 0);
 	assert_int_equal(collector_finish(collector), 0);
@@ -402,7 +402,7 @@ TEST(ring_cut_between_two_events_is_damage)
 	put_event(&ring);
 	ring_close(&ring);
 	assert_int_equal(truncate(path, RING_PAGE + sizeof(struct event_notify)), 0);
-	assert_int_equal(collector_leftover(collector), 0);
+	assert_int_equal(collector_note_leftover(collector), 0);
 	assert_true(collector_drain(collector) >= 0);
 	assert_int_equal(collector_drain(collector), 0);
 	assert_int_equal(collector_finish(collector), 0);
@@ -421,7 +421,7 @@ static bool is_told_of_empty_ring(uint32_t made)
 	atomic_store(&session.page->made, made);
 	assert_int_equal(collector_drain(collector), 0);
 	assert_int_equal(collector_finish(collector), 0);
-	return collector_unreadable(collector);
+	return collector_has_unreadable(collector);
 }
 
 TEST(ring_whose_maker_was_killed_is_no_loss)

@@ -61,7 +61,7 @@ bool collector_has_guest(const struct collector *collector, pid_t pid)
 	return find_process(pid)->recorded;
 }
 
-bool collector_busy(const struct collector *collector)
+bool collector_has_live_rings(const struct collector *collector)
 {
 	assert_ptr_equal(collector, &d);
 	return is_busy;

@@ -198,7 +198,7 @@ static void record_program(void)
 
 	assert_int_equal(writer_create(trace_path, &info, &writer), 0);
 	assert_int_equal(collector_new(&session, writer, &collector), 0);
-	collector_leftover(collector);
+	collector_note_leftover(collector);
 	while (collector_drain(collector) > 0)
 		;
 	assert_int_equal(collector_finish(collector), 0);

@@ -105,7 +105,7 @@ TEST(event_keeps_it_from_sleeping)
 	assert_int_equal(ring_create(&ring, path, RING_MIN, 0, 0), 0);
 	ring.head->ticks = clock_ticks(session.page->clock.kind);
 	assert_int_equal(collector_drain(collector), 0);
-	assert_true(ring_room(&ring, sizeof(*event)));
+	assert_true(ring_has_room(&ring, sizeof(*event)));
 	event = ring_next(&ring);
 	memset(event, 0, sizeof(*event));
 	event->head.type = EVENT_NOTIFY;

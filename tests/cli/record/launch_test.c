@@ -149,8 +149,8 @@ TEST(what_cannot_be_started_has_the_status_of_a_shell)
 	assert_int_equal(launch_program(none, &mask, &pid), 127);
 	assert_int_equal(launch_program(denied, &mask, &pid), 126);
 	assert_int_equal(pid, 0);
-	assert_int_equal(launch_failure(-ENOENT), CLI_NOT_FOUND);
-	assert_int_equal(launch_failure(-EACCES), CLI_CANNOT_RUN);
+	assert_int_equal(launch_failure_status(-ENOENT), CLI_NOT_FOUND);
+	assert_int_equal(launch_failure_status(-EACCES), CLI_CANNOT_RUN);
 }
 
 TEST(a_signal_is_a_status_as_in_a_shell)

@@ -304,7 +304,7 @@ TEST(calls_that_only_ask_or_fail_are_idle)
 	assert_false(units.units[unit_of(outer)].idle);
 	assert_false(units_creates_object(&units, unit_of(asked)));
 	assert_true(units_creates_object(&units, unit_of(world.mr_n)));
-	assert_int_equal(units_maker(&units, find_object("mr1")), unit_of(world.mr_n));
+	assert_int_equal(units_find_creator(&units, find_object("mr1")), unit_of(world.mr_n));
 }
 
 TEST(a_call_is_one_unit_with_those_inside_it)

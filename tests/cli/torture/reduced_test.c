@@ -22,7 +22,7 @@ TEST(rule_is_found_in_what_is_said)
 	char rule[16];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		assert_int_equal(reduced_rule(cases[i].says, rule), cases[i].rule != NULL);
+		assert_int_equal(reduced_find_rule(cases[i].says, rule), cases[i].rule != NULL);
 		if (cases[i].rule)
 			assert_string_equal(rule, cases[i].rule);
 	}

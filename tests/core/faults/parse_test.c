@@ -137,8 +137,8 @@ static bool parse_line(const char *text, struct fault_rule *rule, const char **w
 
 static void show_makers(const struct fault_rule *rule)
 {
-	const char *device = fault_why_unsuited(rule, FAULT_BY_DEVICE);
-	const char *recorder = fault_why_unsuited(rule, FAULT_BY_RECORDER);
+	const char *device = fault_why_impossible(rule, FAULT_BY_DEVICE);
+	const char *recorder = fault_why_impossible(rule, FAULT_BY_RECORDER);
 
 	if (device)
 		text_addf(&out, "\n\t\tdevice: %s", device);

@@ -233,11 +233,11 @@ TEST(one_connected_to_it_for_sure_is_its_peer)
 	peers_add_place(p, 50, 1, &(struct place){ .lid = 4 });
 	connect_qp(p, 1, 99, &here); /* a number that is not in the trace */
 	connect_qp(p, 2, 17, &here);
-	assert_true(peers_claimed(p, 1));
-	assert_false(peers_claimed(p, 2));
+	assert_true(peers_is_claimed(p, 1));
+	assert_false(peers_is_claimed(p, 2));
 	add_qp(p, 3, 50, 19, 0, INT64_MAX);
 	connect_qp(p, 3, 18, &there); /* of another host */
-	assert_false(peers_claimed(p, 2));
+	assert_false(peers_is_claimed(p, 2));
 	peers_free(p);
 }
 

@@ -112,7 +112,7 @@ static inline void *make_room(struct maker *m, enum event_type type, unsigned in
 			      size_t bytes)
 {
 	struct event_head *head;
-	bool room = ring_room(&m->in, bytes);
+	bool room = ring_has_room(&m->in, bytes);
 
 	assert(room && bytes % 8 == 0);
 	head = ring_next(&m->in);

@@ -117,7 +117,7 @@ TEST(any_sequence_comes_out_the_same)
 		size_t words =
 			2 + next_random() % (next_random() % 50 ? 40 : RING_EVENT_MAX / 8 - 2);
 
-		if (next_random() % 3 && ring_room(&in, words * 8)) {
+		if (next_random() % 3 && ring_has_room(&in, words * 8)) {
 			waiting[written % (1 << 16)].words = words;
 			waiting[written % (1 << 16)].value = next_random();
 			put_event(words, waiting[written % (1 << 16)].value);
@@ -140,13 +140,13 @@ TEST(empty_ring_has_no_event)
 TEST(full_ring_has_no_room_until_read)
 {
 	for (int i = 0; i < RING_MIN / 64; i++) {
-		assert_true(ring_room(&in, 64));
+		assert_true(ring_has_room(&in, 64));
 		put_event(8, 1);
 	}
-	assert_false(ring_room(&in, 64));
+	assert_false(ring_has_room(&in, 64));
 	take_event(8, 1);
-	assert_true(ring_room(&in, 64));
-	assert_false(ring_room(&in, 128));
+	assert_true(ring_has_room(&in, 64));
+	assert_false(ring_has_room(&in, 128));
 }
 
 TEST(number_goes_on_after_2_to_the_32)
@@ -490,7 +490,7 @@ static void *write_many(void *arg)
 	for (uint64_t i = 0; i < MANY; i++) {
 		size_t words = 2 + i % 13;
 
-		while (!ring_room(&in, words * 8))
+		while (!ring_has_room(&in, words * 8))
 			sched_yield();
 		put_event(words, i);
 	}
@@ -515,7 +515,7 @@ TEST(reader_follows_a_writer_in_another_thread)
 static int write_growing(uint64_t events, size_t words)
 {
 	for (uint64_t i = 0; i < events; i++) {
-		if (!ring_room(&in, words * 8) && ring_must_move(&in, 0) &&
+		if (!ring_has_room(&in, words * 8) && ring_must_move(&in, 0) &&
 		    ring_grow(&in, AT_FDCWD, path))
 			return -1;
 		put_event(words, i);
@@ -653,10 +653,10 @@ TEST(any_sequence_crosses_turns)
 
 			if (next_random() % 1000 == 0 && ring_next_area_bytes(&in))
 				assert_int_equal(ring_widen(&in, AT_FDCWD, path), 0);
-			while (!ring_room(&in, words * 8) && ring_next_area_bytes(&in) &&
+			while (!ring_has_room(&in, words * 8) && ring_next_area_bytes(&in) &&
 			       (words * 8 > in.mask || next_random() % 4 == 0))
 				assert_int_equal(ring_widen(&in, AT_FDCWD, path), 0);
-			if (next_random() % 3 && ring_room(&in, words * 8)) {
+			if (next_random() % 3 && ring_has_room(&in, words * 8)) {
 				waiting[written % (1 << 18)].words = words;
 				waiting[written % (1 << 18)].value = next_random();
 				put_event(words, waiting[written % (1 << 18)].value);
@@ -679,8 +679,8 @@ TEST(reader_follows_several_turns_at_once)
 	make_narrow(RING_BYTES);
 	assert_int_equal(ring_widen(&in, AT_FDCWD, path), 0); /* before the first event */
 	assert_int_equal(ring_peek(&out, &head), 0);
-	for (; in.mask + 1 < RING_BYTES || ring_room(&in, 64); n++) {
-		if (!ring_room(&in, 64))
+	for (; in.mask + 1 < RING_BYTES || ring_has_room(&in, 64); n++) {
+		if (!ring_has_room(&in, 64))
 			assert_int_equal(ring_widen(&in, AT_FDCWD, path), 0);
 		put_event(8, n);
 	}
@@ -698,7 +698,7 @@ TEST(what_the_reader_has_left_is_given_back)
 
 	make_narrow(RING_BYTES);
 	for (; ring_next_area_bytes(&in); n++) {
-		if (!ring_room(&in, 64))
+		if (!ring_has_room(&in, 64))
 			assert_int_equal(ring_widen(&in, AT_FDCWD, path), 0);
 		put_event(8, n);
 	}
@@ -792,7 +792,7 @@ TEST(leftover_of_a_turn_is_read_from_where_it_can_be)
 
 	make_narrow(RING_BYTES);
 	for (; in.area < 2; n++) {
-		if (!ring_room(&in, 64))
+		if (!ring_has_room(&in, 64))
 			assert_int_equal(ring_widen(&in, AT_FDCWD, path), 0);
 		put_event(8, n);
 	}
@@ -891,7 +891,7 @@ static void *write_and_widen(void *arg)
 		if (i % 10000 == 9999 && ring_next_area_bytes(&in) &&
 		    ring_widen(&in, AT_FDCWD, path))
 			return NULL;
-		while (!ring_room(&in, words * 8))
+		while (!ring_has_room(&in, words * 8))
 			sched_yield();
 		put_event(words, i);
 	}

@@ -203,10 +203,10 @@ TEST(limit_is_for_all_rings)
 	setenv("VERBATIM_LIMIT", "1M", 1);
 	assert_int_equal(session_join_or_make(&session, dir), 0);
 	unsetenv("VERBATIM_LIMIT");
-	assert_true(session_take(&session, 1 << 20));
-	assert_false(session_take(&session, 1));
-	session_give_back(&session, 1);
-	assert_true(session_take(&session, 1));
+	assert_true(session_reserve(&session, 1 << 20));
+	assert_false(session_reserve(&session, 1));
+	session_unreserve(&session, 1);
+	assert_true(session_reserve(&session, 1));
 	session_remove(&session);
 }
 

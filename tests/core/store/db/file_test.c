@@ -137,7 +137,7 @@ TEST(file_in_place_of_the_kept_trace_is_refused)
 	write_file(beside, "precious", 8);
 	assert_int_equal(file_check_replace(path), -EEXIST);
 	assert_int_equal(file_set_aside(path), -EEXIST);
-	assert_int_equal(file_make_way(path), -EEXIST);
+	assert_int_equal(file_create_replacing(path), -EEXIST);
 	assert_int_equal(read_mark(path), 'a');
 }
 

@@ -33,7 +33,7 @@ static uint32_t number_stack(uint32_t process, uint32_t modules, uint64_t first)
 	uint64_t frames[FRAMES] = { first, 2, 3, 4, 5, 6, 7, 8 };
 	uint32_t id;
 
-	assert_int_equal(stacks_number(writer, process, modules, frames, FRAMES, &id), 0);
+	assert_int_equal(stacks_find_or_add(writer, process, modules, frames, FRAMES, &id), 0);
 	return id;
 }
 

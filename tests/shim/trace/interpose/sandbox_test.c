@@ -135,7 +135,7 @@ static int our_answer(const struct sock_filter *code)
 	uint32_t answer;
 
 	memcpy(call.args, args, sizeof(args));
-	answer = sandbox_answer(code, LENGTH, &call);
+	answer = sandbox_evaluate(code, LENGTH, &call);
 	return answer == SECCOMP_RET_KILL ? KILLED : (int)(answer & SECCOMP_RET_DATA);
 }
 
@@ -173,8 +173,8 @@ TEST(bad_programs_end)
 				 away = BPF_STMT(BPF_JMP | BPF_JA, 0xfffffff0);
 	const struct seccomp_data call = { 0 };
 
-	assert_int_equal(sandbox_answer(&nothing, 1, &call), SECCOMP_RET_KILL_PROCESS);
-	assert_int_equal(sandbox_answer(&away, 1, &call), SECCOMP_RET_KILL_PROCESS);
+	assert_int_equal(sandbox_evaluate(&nothing, 1, &call), SECCOMP_RET_KILL_PROCESS);
+	assert_int_equal(sandbox_evaluate(&away, 1, &call), SECCOMP_RET_KILL_PROCESS);
 }
 
 static int filters_of_itself(void)

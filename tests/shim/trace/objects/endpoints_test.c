@@ -26,7 +26,7 @@ static void put_request(struct queue *queue, uint64_t wr_id)
 {
 	struct request r = { .wr_id = wr_id, .kind = PAYLOAD_RECV };
 
-	queue_put(queue, &r);
+	queue_add_request(queue, &r);
 }
 
 static void remove_object(const void *object)
@@ -99,7 +99,7 @@ TEST(an_unsure_queue_makes_it_doubtful)
 	endpoints_add_qp(&a, &cap, false, true);
 	endpoints_add_qp(&b, &cap, false, true);
 	put_request(&endpoints_find(&a)->recv, 1);
-	queue_lose(&endpoints_find(&b)->recv);
+	queue_forget_requests(&endpoints_find(&b)->recv);
 	assert_null(endpoints_search(&cq_a, 1, true, false, &several));
 	assert_true(several);
 	remove_object(&a);
@@ -162,11 +162,13 @@ TEST(of_a_parents_queues_nothing_is_known)
 	endpoints_add_qp(&a, &cap, false, true);
 	put_request(&endpoints_find(&a)->recv, 1);
 	endpoints_abandon();
-	assert_int_equal(queue_get(&endpoints_find(&a)->recv, 1, 1u << PAYLOAD_RECV, true, &r),
-			 PAYLOAD_REQUEST);
+	assert_int_equal(
+		queue_take_request(&endpoints_find(&a)->recv, 1, 1u << PAYLOAD_RECV, true, &r),
+		PAYLOAD_REQUEST);
 	endpoints_add_qp(&a, &cap, false, true);
 	put_request(&endpoints_find(&a)->recv, 2);
-	assert_int_equal(queue_get(&endpoints_find(&a)->recv, 2, 1u << PAYLOAD_RECV, true, &r),
-			 PAYLOAD_WHOLE);
+	assert_int_equal(
+		queue_take_request(&endpoints_find(&a)->recv, 2, 1u << PAYLOAD_RECV, true, &r),
+		PAYLOAD_WHOLE);
 	remove_object(&a);
 }

@@ -99,7 +99,7 @@ TEST(a_region_may_be_given_another_key)
 	fill_region(&mr, &one, 5);
 	keys_add(&mr, 0x1000, (void *)0x70000, 4096);
 	mr.lkey = 9;
-	keys_rename(&mr);
+	keys_change_key(&mr);
 	assert_int_equal(keys_find(&one, 5, 0x1000, 1, &at), PAYLOAD_KEY);
 	assert_int_equal(keys_find(&one, 9, 0x1000, 1, &at), PAYLOAD_WHOLE);
 	assert_int_equal(at, 0x70000);

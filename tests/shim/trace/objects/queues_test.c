@@ -22,7 +22,7 @@ static void put_request(struct queue *q, uint64_t wr_id, uint64_t at)
 {
 	struct request r = make_request(wr_id, at);
 
-	queue_put(q, &r);
+	queue_add_request(q, &r);
 }
 
 /* The address of the completed request's buffer; 0 if unknown, with *@why. */
@@ -30,7 +30,7 @@ static uint64_t get_request(struct queue *q, uint64_t wr_id, enum payload_why *w
 {
 	struct request r = { 0 };
 
-	*why = queue_get(q, wr_id, RECV, true, &r);
+	*why = queue_take_request(q, wr_id, RECV, true, &r);
 	return *why == PAYLOAD_WHOLE ? r.spans[0].at : 0;
 }
 

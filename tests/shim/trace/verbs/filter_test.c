@@ -25,7 +25,7 @@ static struct ibv_qp make_qp(struct ibv_context *context, uint32_t number, enum 
 {
 	struct ibv_qp qp = { .context = context, .qp_num = number, .qp_type = type };
 
-	filter_made_qp(&qp);
+	filter_note_qp(&qp);
 	return qp;
 }
 
@@ -47,7 +47,7 @@ static void nth_body(void)
 	struct ibv_qp first, second, third;
 
 	begin_filter(&filter);
-	filter_made_qp(NULL); /* failed */
+	filter_note_qp(NULL); /* failed */
 	first = make_qp(&a, 16, IBV_QPT_RC);
 	second = make_qp(&b, 16, IBV_QPT_RC); /* the same number, another device */
 	third = make_qp(&b, 17, IBV_QPT_RC);

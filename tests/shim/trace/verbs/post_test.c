@@ -215,7 +215,7 @@ static void begin_filtered(enum ibv_qp_type taken)
 					  .qp_types = session_qp_type(taken) };
 	begin_posts(IBV_QPT_RC);
 	HOLDS(record_ready() && recorder.filter);
-	filter_made_qp(&qp);
+	filter_note_qp(&qp);
 }
 
 static void post_one_each(void)
