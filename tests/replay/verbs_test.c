@@ -31,7 +31,6 @@ static const char *const replays[] = {
 	"replay udaddy",
 	"replay xrc",
 	"replay limits",
-	"replay payload",
 	"replay statuses_send",
 	"replay refused",
 	"replay rdma_server",
