@@ -291,7 +291,10 @@ static void put_arming(struct text *t, const struct wait_cq *cq, int64_t after, 
 			  id, words_span(wake->armed.time - after, when), what);
 	else
 		text_addf(t, "was armed by %s%s", id,
-			  cq->lying ? " before that: its event was not retrieved" : "");
+			  !cq->lying ? ""
+			  : wake->sent > wake->armed.time
+				  ? " before that: its event was not retrieved"
+				  : ": a completion that was in the CQ by then gives no event");
 	if (cq->other[0])
 		text_addf(t, "; %s of the same channel was armed by %s", cq->other,
 			  event_id_text(cq->other_armed, id));

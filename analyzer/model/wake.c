@@ -116,24 +116,28 @@ static bool is_received(const struct queue_request *request)
 
 /* A send of @qp is done: its receive is in the CQ of the other end. */
 static void note_arrival(struct model *model, const struct trace_event *event, struct life *qp,
-			 bool solicited)
+			 const struct queue_request *send)
 {
 	struct peer *other = qp->peer ? peer_other(&model->peers, qp->peer) : NULL;
 	struct life *there = other ? other->life : NULL;
 	struct wake *wake;
+	int64_t slack;
 
 	if (!there || there->state != LIFE_LIVE || there->unwatched || !there->rq ||
 	    there->rq->doubt)
 		return;
 	if (there->arrived++ < there->taken)
 		return;
-	there->arrival = event->time + peer_slack(&model->peers, qp->process, there->process);
+	slack = peer_slack(&model->peers, qp->process, there->process);
+	there->arrival = event->time + slack;
 	wake = model->wakes ? wake_of(model, there) : NULL;
 	if (!wake)
 		return;
-	wake->asked = solicited + (wake->lying ? wake->asked : 0);
-	if (!wake->lying++)
+	wake->asked = !!(send->flags & ABI_SEND_SOLICITED) + (wake->lying ? wake->asked : 0);
+	if (!wake->lying++) {
 		wake->since = there->arrival;
+		wake->sent = send->time - slack;
+	}
 }
 
 /* The same for @request, and for the requests before it, which have no completion of their own. */
@@ -146,7 +150,7 @@ static void note_arrivals(struct model *model, const struct trace_event *event, 
 	for (uint32_t i = 0; sends && i < sends->count; i++) {
 		one = queue_at(sends, i);
 		if (is_received(one) && (one == request || (!one->done && !one->signalled)))
-			note_arrival(model, event, qp, one->flags & ABI_SEND_SOLICITED);
+			note_arrival(model, event, qp, one);
 		if (one == request)
 			break;
 	}

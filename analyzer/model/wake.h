@@ -50,9 +50,10 @@ struct wake {
 	bool solicited;              /* armed for solicited events only */
 	uint64_t lying;              /* completions */
 	uint64_t asked;              /* completions of solicited messages, since the CQ was empty */
-	/* when the first of them arrived, or remained after the last poll */
+	/* when the first of them had arrived for certain, or remained after the last poll */
 	int64_t since;
-	bool got; /* an event, since the last poll */
+	int64_t sent; /* when the first was posted by the peer: it did not arrive earlier */
+	bool got;     /* an event, since the last poll */
 	/* a completion, whose event was not retrieved, was in the CQ when it was armed, */
 	bool lain;
 	bool looked;            /* the CQ was polled since it was armed */
