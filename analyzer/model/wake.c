@@ -364,23 +364,9 @@ static bool is_refused(const struct trace_event *event)
 	return event->call->failed && event->call->error == EAGAIN;
 }
 
-/* Has @thread posted to a queue pair of @cq after its event @n? */
-static bool has_posted_since(const struct life *cq, uint32_t thread, uint64_t n)
-{
-	for (const struct life_link *link = cq->children; link; link = link->next_child) {
-		const struct queue *queues[] = { link->child->sq, link->child->rq };
-
-		for (int i = 0; i < 2; i++)
-			if (queues[i] && queues[i]->stats.last_thread == thread &&
-			    queues[i]->stats.last_number > n)
-				return true;
-	}
-	return false;
-}
-
 /*
  * The event of @cq was retrieved. If nothing could complete when the CQ was armed, or if the thread
- * posted something since, the thread may know that the CQ was empty then.
+ * called another verb since, such as a post, it may know that the CQ was empty then.
  */
 static void note_wait(const struct life *cq, const struct trace_event *event)
 {
@@ -392,9 +378,8 @@ static void note_wait(const struct life *cq, const struct trace_event *event)
 		return;
 	if (cq->wake->polled.time > armed->time)
 		blind->checked++;
-	else if (event->id.n - armed->id.n <= NEXT)
-		blind->open = event->id.n - armed->id.n == 1 ||
-			      !has_posted_since(cq, armed->id.thread, armed->id.n);
+	else
+		blind->open = event->id.n == armed->id.n + 1;
 }
 
 void wake_got(struct model *model, const struct trace_event *event, struct life *cq)

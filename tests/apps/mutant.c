@@ -383,6 +383,8 @@ int main(int argc, char **argv)
 		list_kinds();
 		return 0;
 	}
+	if (mistake && mistake->make == use_in_child)
+		MUST(ibv_fork_init()); /* only the child makes a mistake */
 	dice = (argc > 1 ? strtoull(argv[1], NULL, 0) : 1) * 0x9e3779b97f4a7c15ull | 1;
 	numbered = roll_dice(2);
 	context = open_first_device();

@@ -30,7 +30,7 @@ one_end_alone_says_that_nobody_answered() {
 	says "IBV_WC_RETRY_EXC_ERR" line &&
 		says "no response within 7 retries of 67.1 ms; dest_qp_num 0x[0-9a-f]* matches" line
 }
-killed='process 2 (ib_write_bw) qp1.* killed by SIGKILL \(at [0-9.]* m\?s, .* before\|about\)'
+killed='process 2 (ib_write_bw) qp1.* killed by SIGKILL \(at [0-9.]* m\?s, .* earlier\|about\)'
 both_say_who_was_killed_and_when() {
 	"$VERBATIM" merge c.db s.db -o all.db >out && "$VERBATIM" check all.db >out
 	tr -s ' \n' ' ' <out >line

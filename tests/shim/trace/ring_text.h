@@ -76,12 +76,13 @@ static inline void ring_text_bytes(struct ring_text *r, const char *name, const 
 				   size_t n)
 {
 	const uint8_t *at = bytes;
-	/* of a socket, with a port that may be chosen by the kernel */
+	/* of a socket, with a port that may be chosen by the kernel, and this machine's address */
 	bool is_address = n >= 16 && !at[1] && (at[0] == AF_INET || at[0] == AF_INET6);
+	size_t own = r->loose && is_address ? at[0] == AF_INET ? 8 : 4 : 0;
 
 	text_addf(r->out, " %s '", name);
 	for (size_t i = 0; i < n; i++)
-		if (r->loose && is_address && (i == 2 || i == 3))
+		if (i >= 2 && i < own)
 			text_addf(r->out, i == 2 ? "PORT" : "");
 		else if (at[i] >= ' ' && at[i] < 127)
 			text_char(r->out, (char)at[i]);
