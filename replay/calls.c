@@ -1,7 +1,7 @@
 /*
  * Replaying control verbs
  *
- * 	recorded JSON -> structures in memory -> translated -> called -> compared
+ *	recorded JSON -> structures in memory -> translated -> called -> compared
  *
  * A verb is called at the time when it began, so that its object exists before anything uses it. A
  * verb that destroys or waits is called at the time when it returned: the event that it waited for
@@ -203,7 +203,7 @@ static void note_no_flow(struct replay *r, const struct trace_event *event)
 		replica->qp->no_flow = true;
 }
 
-/* @missing: the missing object that prevents the call; 0: none, or not known. */
+/* Leave the call out. @missing: the missing object that prevents it; 0: none, or not known. */
 static void skip_call(struct replay *r, const struct trace_event *event, uint32_t missing,
 		      const char *why)
 {

@@ -8,8 +8,8 @@ struct replay;
 struct trace_event;
 
 /*
- * Is @event (TRACE_CALL or TRACE_RETURN) the event at which its call is replayed, if the call is
- * replayed?
+ * Would the call of @event be replayed at @event? A call is replayed either at its begin
+ * (TRACE_CALL) or at its return (TRACE_RETURN).
  */
 bool calls_is_replayed(const struct trace_event *event);
 

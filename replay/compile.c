@@ -1,7 +1,7 @@
 /*
  * Compiling a trace
  *
- * 	source -> order -> schedule -> tapes
+ *	source -> order -> schedule -> tapes
  *
  * A separate thread of the source reads, decodes and matches; this one does the rest.
  */
@@ -22,12 +22,12 @@
 
 enum { PLAYERS_MAX = 256 };
 
-#define MEMORY (256ul << 20) /* bytes of tapes, before they go into a file */
+#define MEMORY (256ul << 20) /* bytes of tapes in memory; more go into a file */
 
 struct compile {
 	struct replay *r;
 	struct source *source;
-	/* at the position of the order's look-ahead, and at that of the returned events */
+	/* up to the event that the order has read ahead; up to the event that it returned last */
 	struct relations ahead, here;
 	struct order *order;
 	struct schedule *schedule; /* NULL: one thread plays */
@@ -83,8 +83,8 @@ static void note_retry_errors(struct compile *c, const struct trace_event *event
 
 /*
  * A replay may be slower than the recorded program, and on a busy machine its processes wait long
- * for a processor: what was only late there must not fail here. A request that still fails does so
- * before its completion has been awaited for too long.
+ * for a processor: a request that was only late when recorded must not fail in the replay. One that
+ * must fail still fails before the wait for its completion times out.
  */
 static int set_soft_lag(const struct compile *c)
 {
@@ -102,7 +102,7 @@ static int put_step(struct compile *c, const struct ordered *event)
 
 	if (c->schedule) {
 		schedule_step(c->schedule, event, &step);
-	} else { /* without clearing the places of waits, which takes longer than all of this */
+	} else { /* without clearing step.waits, which takes longer than all of this */
 		step.event = *event;
 		step.seq = ++c->steps;
 		step.player = 1;

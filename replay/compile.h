@@ -9,5 +9,5 @@
 
 struct replay;
 
-/* Returns 0 and tapes, one for each recorded thread unless it is @serial; or -errno. */
+/* One tape for each recorded thread, or with @serial one for all. Returns 0 or -errno. */
 int compile_trace(struct replay *r, bool serial, struct tapes **ret_tapes, uint32_t *ret_players);

@@ -15,7 +15,7 @@
 #include "replay/state/sent.h"
 #include "replay/state/state.h"
 
-/* The address from which offsets in a new region count. */
+/* Note the recorded and the replayed base address of the offsets in a new region. */
 static int note_base(struct replica *replica, const struct call *call, const uint64_t *args)
 {
 	int64_t addr = 0, iova = 0, access = 0, length = 0;
@@ -66,7 +66,7 @@ void effect_note_skipped(struct replay *r, const struct call *call, const char *
 		r->nlacking++;
 }
 
-/* On an iWARP device librdmacm connects, within the kernel: the trace lacks the calls for it. */
+/* Stop replaying an iWARP queue pair: the kernel connected it, so the trace lacks the calls. */
 static void cut_iwarp(struct replay *r, uint32_t id)
 {
 	static const char why[] =

@@ -36,7 +36,7 @@ static const char no_event[] = "a request for an event that returned without one
 #define CUT_SHARE    50000000 /* longest wait if a queue pair is not replayed */
 #define OUTSIDE_NS   200000000 /* wait for an event that no verb causes: it may come all the same */
 
-/* A number among the results of a call. */
+/* The numeric result @arg of a call. */
 static uint64_t find_result(const struct call *call, enum arg arg)
 {
 	return args_number(call->out, arg);
@@ -99,8 +99,8 @@ void events_armed(struct replica *cq)
 }
 
 /*
- * If events were waiting to be read, this one belongs to the oldest arming. If the recorded call
- * had to wait for it, none were waiting: then drop the armings before the last event, except for
+ * If other events were waiting to be read, this event belongs to the oldest arming. If the recorded
+ * call had to wait, no event was waiting: then drop the armings before the last event, except for
  * the newest of them, to which this event may belong.
  */
 static void begin_arming(struct replica *cq, const struct call *call)
@@ -132,7 +132,7 @@ static bool has_come_before_arming(struct replay *r, struct replica *cq)
 /* The replayed queue pairs that complete on a CQ, or receive from an SRQ. */
 struct users {
 	unsigned int driven;
-	const char *cut; /* why one is not replayed, or NULL */
+	const char *cut; /* why one of them is not replayed; NULL: all are */
 };
 
 static struct users find_users(const struct replay *r, const void *queue)
@@ -303,7 +303,7 @@ static int fetch_async_event(struct replay *r, uint32_t context)
 	return 0;
 }
 
-/* A stored event of that type and element that a recorded call has (@taken), or has not, taken. */
+/* A stored event of @type and @element: already read by a recorded call (@taken), or not. */
 static struct async **find_async(struct replay *r, uint32_t context, enum ibv_event_type type,
 				 const void *element, bool taken)
 {
@@ -340,7 +340,7 @@ static uint32_t object_at(const struct replay *r, const void *handle)
 	return handle && map_get(&r->handles, (uintptr_t)handle, &id) ? (uint32_t)id : 0;
 }
 
-/* Report that the event did not come; that of a queue may be due to a post not in the trace. */
+/* Report that the event did not come; a post that the trace lacks may have caused it. */
 static void report_no_async(struct replay *r, const struct trace_event *event,
 			    struct replica *context, enum ibv_event_type type, const void *element)
 {
@@ -372,7 +372,7 @@ static struct ibv_async_event replayed_async(const struct call *call, enum ibv_e
 	return async;
 }
 
-/* Another device may have fewer ports. */
+/* Compare the port of an event: another device may have fewer ports. */
 static void compare_port(struct replay *r, const struct trace_event *event, uint32_t context,
 			 const struct ibv_async_event *here)
 {

@@ -12,7 +12,7 @@ struct trace_event;
 int events_get_cq(struct replay *r, const struct trace_event *event);
 int events_get_async(struct replay *r, const struct trace_event *event);
 
-/* The CQ was armed. */
+/* Note that @cq was armed. */
 void events_armed(struct replica *cq);
 
 /* Acknowledge as recorded, but not more events than have come in the replay. */

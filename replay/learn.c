@@ -253,8 +253,8 @@ static int learn_event(struct replay *r, const struct trace_event *event)
 }
 
 /*
- * Find objects whose destruction was removed from the trace: that is a divergence, but that other
- * objects then cannot be destroyed is not.
+ * Find objects whose destruction was removed from the trace: that is a divergence. Its effect, that
+ * other objects cannot be destroyed, is not.
  */
 static void mark_undestroyed(struct replay *r, const struct map *destroys)
 {
@@ -366,15 +366,15 @@ static int learn_processes(struct replay *r)
 	return 0;
 }
 
-/* In MiB, with room for the queues of the software device. */
+/* The memory that @size bytes of regions need, in MiB, with queues of the software device. */
 static uint64_t estimate_mib(uint64_t size)
 {
 	return size / MIB + size / MIB / QUEUES_SHARE + QUEUES_MIB;
 }
 
 /*
- * Check the size of the regions, and leave the rest to the queues of the software device, which
- * reads its limit when it creates the first one. On any device a whole region is in memory.
+ * Check the size of the regions, and leave the rest of the limit to the queues of the software
+ * device, which reads its limit when it creates the first queue. Whole regions are in memory.
  */
 static int limit_memory(struct replay *r)
 {
@@ -396,7 +396,7 @@ static int limit_memory(struct replay *r)
 	return processes_setenv("VERBATIM_SOFT_MEMORY", left);
 }
 
-/* Calls that the recorder may have left out are not damage if they are missing. */
+/* Learn whether the recorder may have left out calls: then missing calls are not damage. */
 static void learn_gaps(struct replay *r)
 {
 	const struct trace_loss loss = trace_loss(r->trace);

@@ -4,5 +4,5 @@
  */
 struct replay;
 
-/* Objects, memory, connections, ports. Returns 0 or -errno after log_err(). */
+/* Learn objects, memory, connections and ports. Returns 0 or -errno after log_err(). */
 int learn_trace(struct replay *r);

@@ -1,8 +1,8 @@
 /*
  * Iterating over the events of a trace
  *
- * 	serial:    tape -> replay
- * 	threads:   tapes -> players -> replay
+ *	serial:    tape -> replay
+ *	threads:   tapes -> players -> replay
  *
  * The trace has been compiled before. Posts and polls that go as recorded (fast.h) are done by many
  * players at once, each with its own queues; for all other events a player has exclusive access to
@@ -32,7 +32,7 @@
  * thread is faster, since no message goes from one processor to another.
  */
 
-enum { IDLE = 8 }; /* events, as a fraction of the busiest: 1/8 */
+enum { IDLE = 8 }; /* idle: a thread with at most 1/8 of the busiest thread's events */
 
 static unsigned int count_processors(void)
 {
@@ -63,7 +63,7 @@ static bool choose_serial(struct replay *r)
 	if (r->options->threads != THREADS_AUTO)
 		return r->options->threads == THREADS_SERIAL;
 	/*
-	 * one order on each host, so that no wait of one host depends on a later one of the other
+	 * one order on each host, so that no wait of one host depends on a later wait of the other
 	 */
 	if (r->pair)
 		return true;
@@ -120,7 +120,7 @@ static void wait_until_due(const struct replay *r, const struct trace_event *eve
 struct progress {
 	uint32_t done; /* completions of a poll */
 	bool all;      /* the step is finished */
-	bool waits;    /* for a completion; try the fast path again */
+	bool waits;    /* it waits for a completion; try the fast path again */
 };
 
 /* Try the fast path. @alone: the caller has exclusive access to the replay. */
@@ -154,13 +154,13 @@ static int play_slow_path(struct play *p, const struct ready *step, uint32_t fro
 		return expect_poll(r, event, from);
 	if (event->kind == TRACE_POST || event->kind == TRACE_POLL || event->kind == TRACE_NOTIFY)
 		return p->event(r, event);
-	r->changes++; /* before: other threads may play while it waits */
+	r->changes++; /* before the event, too: other threads may play while it waits */
 	err = p->event(r, event);
 	r->changes++;
 	return err;
 }
 
-/* With exclusive access to the replay. */
+/* Play a step with exclusive access to the replay. */
 static int play_alone(struct play *p, struct ready *step, struct progress *so_far)
 {
 	struct replay *r = p->r;
@@ -246,8 +246,8 @@ static bool enter_gate(struct play *p)
 
 /*
  * A wake-up takes as long as thousands of polls, and delays the threads that wait for the sleeper:
- * so poll that long before sleeping. With few processors polling only takes time from the other
- * thread: if it did not help, poll less the next times, but sometimes try the full time again.
+ * so poll that long before sleeping. With few processors polling only takes time from the awaited
+ * thread: if polling did not help, poll less the next times, but sometimes the full time again.
  */
 static void adapt_spins(unsigned int *spins, bool helped)
 {

@@ -65,7 +65,7 @@ static int replay_notify(struct replay *r, const struct trace_event *event)
 	return 0;
 }
 
-/* The child of a fork inherits the current objects. */
+/* Replay a fork: the child inherits the current objects. */
 static void replay_fork(struct replay *r, const struct trace_event *event)
 {
 	const struct fork_event *fork = event->fork;
@@ -145,7 +145,7 @@ static int dispatch_event(struct replay *r, const struct trace_event *event)
 	return 0;
 }
 
-/* Leave an event out: its replayed process has ended, which was reported. */
+/* Leave an event out, because its replayed process has ended; that was reported. */
 static int skip_event(struct replay *r, const struct trace_event *event, const char *why)
 {
 	if (trace_verb(event) != VERB_COUNT && !event->inner &&

@@ -122,8 +122,8 @@ static void drop_held(struct replica *replica)
 }
 
 /*
- * Objects of a destroyed context do not exist any more: all that were created from it, whatever
- * parent the trace has.
+ * Forget the objects of a destroyed context: all that were created from it, even if the trace has
+ * another parent for them.
  */
 static void forget_context(struct replay *r, const struct ibv_context *context)
 {

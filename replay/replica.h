@@ -8,10 +8,10 @@
 
 struct replay;
 
-/* @object was created as @handle: note its keys and numbers. Returns 0 or -ENOMEM. */
+/* Note that @object was created as @handle, its keys and numbers. Returns 0 or -ENOMEM. */
 int replica_made(struct replay *r, uint32_t object, void *handle);
 
-/* @object was destroyed; if it is a context, so were all objects made from it. */
+/* Note that @object was destroyed; if it is a context, with all objects created from it. */
 void replica_gone(struct replay *r, uint32_t object);
 
 /* Destroy @object, unless it was destroyed already. */

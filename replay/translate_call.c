@@ -1,7 +1,7 @@
 /*
  * The arguments of single control verbs, beyond handles and addresses
  *
- * A row for each verb whose arguments have numbers that were valid only when recorded.
+ * A row for each verb whose arguments have numbers that were valid only in the recording.
  *
  * Not here: memory (translate_memory.c).
  */
@@ -90,7 +90,7 @@ static void cut_without_peer(struct translation *t, uint32_t number, bool known,
 	t->missing = t->text;
 }
 
-/* Has the object not been created yet, but may still be? */
+/* Has the object not been created yet, but may it be created later? */
 static bool may_be_created(const struct replica *replica)
 {
 	return replica && replica->created && !replica->made && !replica->why;
@@ -148,7 +148,7 @@ static bool may_lower_limits(const struct translation *t)
 	return outcome_is_other_device(t->r->outcome) && !t->event->call->failed;
 }
 
-/* Limits that the device of the replay does not reach are lowered to its own. */
+/* Lower a value above the limit of the replay's device to that limit. */
 #define LOWER(t, value, max)                                                                 \
 	do {                                                                                 \
 		if (may_lower_limits(t) && (max) > 0 && (int64_t)(value) > (int64_t)(max)) { \
@@ -188,8 +188,8 @@ static void raise_size(const struct translation *t, enum arg arg, uint32_t *size
 }
 
 /*
- * Another device may grant less than the recorded one did, and the program used what it was
- * granted; so the replay asks for that. translate_lower() lowers it again.
+ * Another device may grant less than the recorded one, and the program used what was granted: the
+ * replay requests the granted sizes. translate_lower() lowers them again.
  */
 static void raise_caps(struct translation *t, bool ex, struct ibv_qp_cap *cap)
 {
@@ -293,7 +293,7 @@ static bool is_multicast(const union ibv_gid *gid)
 	       (!memcmp(gid->raw, mapped, sizeof(mapped)) && gid->raw[12] >> 4 == 0xe);
 }
 
-/* Is it the address of a group? With a GRH its GID decides: on Ethernet the LID means nothing. */
+/* Is it the address of a group? With a GRH the GID decides: on Ethernet LIDs have no meaning. */
 static bool leads_to_group(const struct ibv_ah_attr *av)
 {
 	enum { MULTICAST_LID = 0xc000, PERMISSIVE_LID = 0xffff };
@@ -349,8 +349,8 @@ static void make_grh(const struct port *port, struct ibv_grh *grh)
 }
 
 /*
- * Change a completion to one from the replay's device, as all packets come from it. A completion
- * that was invalid in the recording must stay invalid.
+ * Replace the addresses in a completion by those of the replay's device, which sends all packets. A
+ * completion that was invalid in the recording must stay invalid.
  */
 static void translate_wc(struct translation *t, struct ibv_context *context, uint8_t number,
 			 struct ibv_wc *wc, struct ibv_grh *grh)
@@ -403,7 +403,7 @@ int translate_xrc_file(void)
 	return open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 }
 
-/* XRC domains that processes shared through a file share one in the replay, too. */
+/* Open an XRC domain: domains that processes shared by a file are also shared in the replay. */
 static void open_xrcd(struct translation *t, uint64_t *a)
 {
 	struct ibv_xrcd_init_attr *attr = to_pointer(a[1]);
@@ -502,7 +502,7 @@ static void port_argument(struct translation *t, uint64_t *a)
 		a[1] = device_port(devices_of(t->r->devices, to_pointer(a[0])), (uint8_t)a[1]);
 }
 
-/* Did the table have that entry, even an empty one? */
+/* Did the recorded table have the entry, even an empty one? */
 static bool was_in_table(const struct call *call)
 {
 	return !call->failed || call->ret == ENODATA;

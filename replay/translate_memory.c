@@ -19,7 +19,7 @@ static uint64_t find_hole(const struct translation *t)
 	return (uintptr_t)memory_guard_page(t->r->memory[t->event->process]);
 }
 
-/* Replace an address outside of the replay's memory by one without memory. */
+/* Replace an address outside of the replay's memory by one that is not mapped. */
 static void limit_range(struct translation *t, uint64_t *addr, uint64_t length)
 {
 	if (*addr && length && !memory_is_all(0, length) && !is_replay_memory(t, *addr, length))
@@ -36,7 +36,7 @@ static void reg_mr(struct translation *t, uint64_t *a)
 		a[1] = find_hole(t);
 }
 
-/* Translate the virtual address at which the region starts: the memory's own, or a chosen one. */
+/* Translate the iova of a region: the address of its memory, or a value that the program chose. */
 static void reg_mr_iova(struct translation *t, uint64_t *a)
 {
 	int64_t there = 0;
@@ -46,7 +46,7 @@ static void reg_mr_iova(struct translation *t, uint64_t *a)
 		a[3] = a[1];
 }
 
-/* Translate a copy by the processor: without memory the call cannot be replayed. */
+/* Check the memory of a copy by the processor: without it the call cannot be replayed. */
 static void check_device_copy(struct translation *t, uint64_t addr, uint64_t length)
 {
 	if (length && !is_replay_memory(t, addr, length))

@@ -29,7 +29,7 @@ int cm_begin(struct replay *r);
 
 void cm_fini(struct replay *r);
 
-/* After cm_begin(): the same map as in struct order_source; NULL: there is none. */
+/* Valid after cm_begin(): the map for order_source.heard; NULL: none. */
 const struct map *cm_early_listeners(const struct replay *r);
 
 /* Is @event (TRACE_CALL or TRACE_RETURN) the event at which its call may be replayed? */
@@ -39,8 +39,8 @@ bool cm_takes(const struct trace_event *event);
 int cm_replay(struct replay *r, const struct trace_event *event);
 
 /*
- * End the connection of queue pair @qp, an object, as rdma_disconnect() does; both ends notice. It
- * is a recorded fault (made.h).
+ * End the connection of queue pair @qp (an object number), as rdma_disconnect() does; both ends
+ * notice. Called to repeat a recorded fault (made.h).
  */
 void cm_end_connection(struct replay *r, uint32_t qp);
 
@@ -51,8 +51,8 @@ bool cm_connects(const struct replay *r, uint32_t object);
 
 /*
  * Replay ibv_modify_qp() of queue pair @qp, which is connected to @peer (0: not in the trace).
- * Returns whether librdmacm handles it: then *@ret_needless is set if no call was needed, *@ret_why
- * if it could not.
+ * Returns whether librdmacm connects the queue pair instead. Then *@ret_needless is set if no call
+ * was needed, and *@ret_why if librdmacm could not connect it.
  */
 bool cm_modify(struct replay *r, uint32_t qp, uint32_t peer, const struct ibv_qp_attr *attr,
 	       int mask, const char **ret_needless, const char **ret_why);

@@ -3,11 +3,11 @@
  *
  * A recorded IP address is replaced by an address of the replay's device: by itself, if the device
  * has it, else by the first address of this machine by which librdmacm finds the device. A recorded
- * port is replaced by a free one: other programs may use it, and no other program must connect to
+ * port is replaced by a free one: other programs may use the recorded port, and must not connect to
  * the replay's listeners.
  *
- * 	10.0.0.1:7471  ->  192.0.2.7:40017	bound, or reserved for connections to it
- * 	0.0.0.0:7471   ->  0.0.0.0:40018
+ *	10.0.0.1:7471  ->  192.0.2.7:40017	bound, or reserved for connections to it
+ *	0.0.0.0:7471   ->  0.0.0.0:40018
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -73,7 +73,7 @@ static bool is_loopback(const struct sockaddr_storage *address)
 	return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
 }
 
-/* Does @context's device replace a recorded device; if @name is not NULL, is it that device? */
+/* Has @context's device the name @name? If that is NULL: does it replace a recorded device? */
 static bool is_replay_device(const struct replay *r, const struct ibv_context *context,
 			     const char *name)
 {
@@ -87,7 +87,7 @@ static bool is_replay_device(const struct replay *r, const struct ibv_context *c
 	return false;
 }
 
-/* Does the address lead librdmacm to the device? */
+/* Does librdmacm find @device by @address? */
 static bool finds_device(struct replay *r, const struct sockaddr_storage *address,
 			 const char *device)
 {
@@ -105,7 +105,7 @@ static bool finds_device(struct replay *r, const struct sockaddr_storage *addres
 	return found;
 }
 
-/* An address of this machine, of @family, that leads to the device. */
+/* Find an address of this machine, of @family, by which librdmacm finds @device. */
 static bool find_own_address(struct replay *r, const char *device, int family, bool loopback,
 			     struct sockaddr_storage *ret_own)
 {

@@ -32,7 +32,7 @@ static const char *find_bound_address(const struct cm_task *t, const char *there
 	return *t->end->src && !*t->end->dst ? t->end->src : NULL;
 }
 
-/* Bind to the replacement of the recorded port; or to a free one, if there is none yet. */
+/* Bind to the replacement of the recorded port; or to a free port, if it has none yet. */
 static int bind_end(struct cm_task *t, const char *there, struct sockaddr_storage *address)
 {
 	const char *bound = find_bound_address(t, there, *cm_address_port(address));

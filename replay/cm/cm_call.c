@@ -1,12 +1,12 @@
 /*
  * Replaying calls of librdmacm
  *
- * A call that waits, because its identifier is synchronous, is only begun: the event that ended it
- * is a separate call in the trace, inside. The calls that rdma_create_ep() and similar functions
- * make are separate calls, too.
+ * A call that waits, because its identifier is synchronous, is only begun: the trace has the event
+ * that ended it as a separate, inner call. The calls that rdma_create_ep() and similar functions
+ * make are inner calls, too.
  *
- * Not here: addresses and groups (cm_bind.c), events (cm_event.c); queue pairs, which the verbs
- * inside create and connect.
+ * Not here: addresses and groups (cm_bind.c), events (cm_event.c); queue pairs, which inner
+ * calls create and connect.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -32,7 +32,7 @@ static struct rdma_event_channel *find_channel(const struct cm_task *t)
 
 static int create_channel(struct cm_task *t)
 {
-	/* of a synchronous identifier: all of them use the replay's channel */
+	/* channel of a synchronous identifier: these use the replay's own channel */
 	if (t->call->depth) {
 		t->needless = true;
 		return 0;
@@ -92,7 +92,7 @@ static int resolve_addr(struct cm_task *t)
 			  (int)args_number(t->args, ARG(timeout_ms)));
 }
 
-/* Apart from its inner calls, rdma_create_ep() has addresses, which may appear in none of these. */
+/* Replay rdma_create_ep(): the identifier; and its addresses, unless its inner calls have them. */
 static int create_ep(struct cm_task *t)
 {
 	enum { MS = 2000 };
@@ -112,8 +112,8 @@ static int resolve_route(struct cm_task *t)
 }
 
 /*
- * Is there a listener now? A recorded request may have been sent before it existed, and still have
- * been received: networks are slow, and devices retry.
+ * Is there a listener now? A recorded request may have been sent before its listener existed, and
+ * still have been received: networks are slow, and devices retry.
  */
 static bool is_listened(struct replay *r, const struct cm_end *end)
 {
@@ -176,7 +176,7 @@ static const struct cm_end *find_shown_end(const struct cm_task *t)
 	return t->end->qp ? NULL : cm_end_of(t->r, t->end->partner);
 }
 
-/* The replayed number of the queue pair of @t->end, or of the one that the program passed. */
+/* The replayed number of the queue pair of @t->end, or else of the recorded number @named. */
 static uint32_t find_qpn(const struct cm_task *t, uint32_t named)
 {
 	const struct replica *replica = replica_of(t->r, t->end->qp);
@@ -341,7 +341,7 @@ static int set_option(struct cm_task *t)
 
 static int migrate_id(struct cm_task *t)
 {
-	if (t->call->depth) { /* to a channel of its own, when it becomes synchronous */
+	if (t->call->depth) { /* an identifier becomes synchronous, with its own channel */
 		t->needless = true;
 		return 0;
 	}
@@ -392,7 +392,7 @@ static bool makes_cm_object(enum verb verb)
 	       verb == VERB_rdma_create_event_channel || verb == VERB_rdma_destroy_event_channel;
 }
 
-/* Did the call wait for its event inside? Then its own result only says that it was begun. */
+/* Did the recorded call wait for its event? The replayed result only says that it was begun. */
 static bool has_waited(const struct cm_task *t)
 {
 	uint64_t waited;
@@ -420,7 +420,7 @@ static void compare_result(const struct cm_task *t, int ret, int err)
 	differ_result(t->r->outcome, t->event->id, &there, ret, err);
 }
 
-/* Is it a verb for a connection, not only for its identifier? */
+/* Is @verb for a connection, not only for its identifier? */
 static bool is_of_connection(enum verb verb)
 {
 	switch (verb) {
@@ -437,7 +437,7 @@ static bool is_of_connection(enum verb verb)
 	}
 }
 
-/* Why it is not replayed; NULL: it is. */
+/* Why the call is not replayed; NULL: it is. */
 static const char *why_cm_skipped(const struct cm_task *t)
 {
 	const char *unmade = cm_why_unmade(t->r, t->end);

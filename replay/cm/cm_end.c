@@ -2,8 +2,8 @@
  * Identifiers in the replay: creation, destruction, and their events
  *
  * Events are stored with their identifier until a recorded call gets them, since events of
- * different identifiers may come in another order. A request is stored with the end that sent it,
- * which is identified by its source port.
+ * different identifiers may come in another order. A connection request is stored with the end that
+ * sent it, which its source port identifies.
  *
  * Events are acknowledged as soon as they have been copied, so that no destroy waits for them.
  */
@@ -73,7 +73,7 @@ int cm_note_port(struct replay *r, struct cm_end *end)
 	return port ? map_put(&r->cm->ports, port_key(end->id->ps, port), (uintptr_t)end) : 0;
 }
 
-/* The end of this replay that sent a request; NULL: another program, whose request is rejected. */
+/* The end of this replay that sent the request @id; NULL: another program, which is rejected. */
 static struct cm_end *find_asking_end(struct replay *r, struct rdma_cm_id *id)
 {
 	uint64_t end;
@@ -202,7 +202,7 @@ int cm_open_end(struct replay *r, struct cm_end *end, struct rdma_event_channel 
 	return 0;
 }
 
-/* librdmacm frees its state of a group only when the group is left. */
+/* Leave all groups: only then librdmacm frees its state of them. */
 static void leave_groups(struct replay *r, struct cm_end *end)
 {
 	for (size_t i = 0; end->id && i < end->ngroups; i++)

@@ -21,7 +21,7 @@ static const char padded[] = "the length of private data, which depends on the t
 
 /*
  * librdmacm itself establishes an identifier that has a queue pair, when the program gets the
- * reply. In a trace that begins in the middle, that queue pair may be missing.
+ * reply. If the trace begins later than the program, that queue pair may be missing.
  */
 static void establish_end(struct replay *r, struct cm_end *end)
 {
@@ -35,7 +35,7 @@ static void establish_end(struct replay *r, struct cm_end *end)
 }
 
 /*
- * Wait until the other end is established: in the recording it was, before this call returned.
+ * Wait until the partner is established: in the recording it was established before this return.
  */
 static bool await_established(struct replay *r, struct cm_end *end, int64_t deadline)
 {
@@ -58,7 +58,7 @@ struct comparison {
 	const struct args *there;
 	const struct cm_arrival *here;
 	uint32_t object;
-	bool verbatim; /* the other end passes the recorded numbers on */
+	bool verbatim; /* the other end sends the recorded numbers */
 };
 
 static void differ_field(const struct comparison *c, const char *path, int64_t there, int64_t here)
@@ -218,7 +218,7 @@ static int64_t last_time(struct replay *r, uint32_t process)
 	return cm->last && process < r->nprocesses ? cm->last[process] : INT64_MAX;
 }
 
-/* End the partner of @end: the kernel has reported its end, which the recorder noticed later. */
+/* Close the partner of @end: the kernel reported the partner's end earlier than the recorder. */
 static void end_partner(struct replay *r, struct cm_end *end, const struct trace_event *event,
 			const char *type)
 {
@@ -232,7 +232,7 @@ static void end_partner(struct replay *r, struct cm_end *end, const struct trace
 		cm_close_end(r, partner);
 }
 
-/* Wait for the event that @end got according to @event: true if anything has come for it. */
+/* Wait for the event that @end got according to @event. True: some event has come for @end. */
 static bool await_event(struct replay *r, struct cm_end *end, const struct trace_event *event,
 			const char *type)
 {
@@ -263,7 +263,7 @@ static void report_no_event(struct replay *r, const struct trace_event *event, s
 			type ? type : "an event");
 }
 
-/* Events that the replay cannot cause. */
+/* Why the replay cannot cause events of @type; NULL: it can. */
 static const char *why_not_caused(const char *type)
 {
 	if (type && (!strcmp(type, "RDMA_CM_EVENT_DEVICE_REMOVAL") ||
@@ -289,7 +289,7 @@ static bool ends_connection(enum rdma_cm_event_type type)
 	       type == RDMA_CM_EVENT_CONNECT_ERROR || type == RDMA_CM_EVENT_DISCONNECTED;
 }
 
-/* The recorder has given the program another event than the one, @came, that came. */
+/* In the recording event @came came, but the recorder gave the program another one. */
 static void change_event(struct replay *r, const struct trace_event *event, struct cm_end *end,
 			 struct cm_arrival *arrival, const char *came)
 {

@@ -1,14 +1,14 @@
 /*
  * Queue pairs of an iWARP device, which librdmacm alone connects
  *
- * 	recorded with librdmacm	by its rdma_connect() and rdma_accept(), which are replayed
- * 	by ibv_modify_qp()	when the first of both is moved to RTR: one of them listens at an
- * 				address of the device, the other connects there
+ *	recorded with librdmacm	by its rdma_connect() and rdma_accept(), which are replayed
+ *	by ibv_modify_qp()	when the first of both is moved to RTR: one of them listens at an
+ *				address of the device, the other connects there
  *
- * It is connected once: events of a queue pair after a reset and another connect are left out.
+ * A queue pair is connected only once: its events after a reset and another connect are left out.
  * ibv_modify_qp() to RTR and RTS is not called then. Synthesized ends (synth.c, cm_made.c) are not
  * connected: an iWARP reply needs a queue pair, which is then in RTS, and the first message must
- * come from the connecting side. So if only one side was recorded its connections are left out.
+ * come from the connecting side. If only one side was recorded, its connections are left out.
  */
 #include <stdlib.h>
 
@@ -20,7 +20,7 @@
 
 static const char by_librdmacm[] = "queue pairs of an iWARP device are connected by librdmacm";
 
-/* In map joined. READY: this side was moved to RTR, too; WAS_READY: and reset after that. */
+/* Values of map joined. READY: this side was moved to RTR, too; WAS_READY: later it was reset. */
 enum { JOINED = 1, READY, WAS_READY };
 
 static bool is_iwarp(const struct ibv_device *device)
@@ -136,7 +136,7 @@ static bool connect_locally(struct replay *r, struct cm_end *asking, struct cm_e
 	       !lib->connect(asking->id, &param) && cm_await_request(r, asking, deadline);
 }
 
-/* The queue pairs stay connected until their identifiers are destroyed, at the end. */
+/* Connect by librdmacm. The identifiers exist until the end: their destruction disconnects. */
 static bool connect_by_cm(struct replay *r, uint32_t qp, uint32_t peer)
 {
 	int64_t deadline = pace_now() + r->options->timeout;

@@ -1,11 +1,11 @@
 /*
  * Facts about identifiers that must be known before the first one is created
  *
- * For each identifier: its addresses, and its queue pair, which was created on it, or which the
- * program connected with its help: librdmacm moves it to RTR when it accepts, or gets the reply.
+ * For each identifier: its addresses, and its queue pair, which was created on the identifier, or
+ * which librdmacm moved to RTR when the program accepted a request or got the reply.
  *
- * Then the pairs: the source address and port of one is the destination of the other, and the n-th
- * identifier with an address pair was connected to the n-th with the reverse pair.
+ * Then the pairs: the source address and port of one end is the destination of the other, and the
+ * n-th identifier with an address pair was connected to the n-th with the reverse pair.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -89,7 +89,7 @@ static void copy_address(char *to, const char *address)
 		snprintf(to, SOCKADDR_TEXT, "%s", address);
 }
 
-/* Was it rejected by a listener? iWARP has only one status. */
+/* Did a listener reject the request? iWARP has only one status. */
 static bool is_consumer_reject(int64_t status, int64_t length)
 {
 	return status < 0 ? length : status == CM_REJ_CONSUMER || status == CM_REJ_VENDOR;
@@ -117,7 +117,7 @@ static int64_t end_of_call(const struct call *call)
 	return call->end < 0 ? INT64_MAX : call->end;
 }
 
-/* An event shows the queue pair of the other end, which may have been destroyed before a cut. */
+/* Learn the queue pair of the other end, which may have been destroyed before the trace begins. */
 static void learn_far_queue(const struct args *out, struct cm_end *end)
 {
 	int64_t number = 0, srq = 0;
@@ -164,7 +164,7 @@ static void learn_got_event(struct replay *r, const struct trace_event *event,
 		end->refused = true;
 }
 
-/* Learn the time at which an identifier listened, or connected. */
+/* Learn the call, and its time, by which an identifier listened or connected. */
 static void learn_begin_time(struct replay *r, const struct trace_event *event)
 {
 	const struct call *call = event->call;
@@ -194,7 +194,7 @@ static bool may_wait(enum verb verb)
 	}
 }
 
-/* An address that failed in the recording is not translated. */
+/* Note an address that failed in the recording: it is not translated. */
 static void learn_failed_address(struct replay *r, const struct call *call)
 {
 	struct cm_end *end = cm_end_of(r, call->object);
@@ -204,7 +204,7 @@ static void learn_failed_address(struct replay *r, const struct call *call)
 		end->lost = true;
 }
 
-/* librdmacm may set rdma_create_ep()'s addresses without calling recorded functions. */
+/* Learn the addresses of rdma_create_ep(): librdmacm may set them without inner calls. */
 static int learn_ep(struct replay *r, const struct trace_event *event, struct cm_inside *inside)
 {
 	const struct call *call = event->call;
@@ -315,7 +315,7 @@ static int add_asking_end(struct map *asking, struct cm_end *end)
 	return 0;
 }
 
-/* Note a listener that received the request of @asking before it listened. */
+/* Note @listener if it received the request of @asking although it listened only later. */
 static int note_early_listener(struct replay *r, const struct cm_end *asking,
 			       const struct cm_end *listener)
 {
@@ -334,7 +334,7 @@ static int pair_end(struct replay *r, struct map *asking, struct cm_end *end)
 		return 0;
 	other = (void *)(uintptr_t)at;
 	map_put(asking, key, (uintptr_t)other->next_alike);
-	other->refused = false; /* no longer, even if an error was reported */
+	other->refused = false; /* it was connected, even if an error was reported */
 	end->partner = other->object;
 	other->partner = end->object;
 	return note_early_listener(r, other, cm_end_of(r, end->listener));
@@ -352,7 +352,7 @@ const struct map *cm_early_listeners(const struct replay *r)
 	return r->cm && r->cm->driven && r->cm->heard.used ? &r->cm->heard : NULL;
 }
 
-/* Objects are sorted by creation. */
+/* Match the ends of connections. Objects are sorted by creation. */
 int cm_pair(struct replay *r)
 {
 	struct map asking = { 0 };

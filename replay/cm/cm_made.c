@@ -1,14 +1,14 @@
 /*
  * The other end of a connection of librdmacm, if it is not in the trace
  *
- * 	recorded side got	the synthesized end
- * 	CONNECT_REQUEST		connects, with the private data and parameters of that event
- * 	ESTABLISHED		accepts the request, with those of the event; or completes it
- * 	CONNECT_RESPONSE	accepts
- * 	REJECTED		rejects, with the private data; without a listener, creates none
- * 	DISCONNECTED		disconnects
+ *	recorded side got	the synthesized end
+ *	CONNECT_REQUEST		connects, with the private data and parameters of that event
+ *	ESTABLISHED		accepts the request, with the data of the event; or completes it
+ *	CONNECT_RESPONSE	accepts
+ *	REJECTED		rejects, with the private data; without a listener, creates none
+ *	DISCONNECTED		disconnects
  *
- * It does each of these just before the recorded event that shows it.
+ * Each action is done just before the recorded event that shows it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ struct cm_end *cm_made_new(struct replay *r)
 	return *slot;
 }
 
-/* An end that has the replacement of that recorded address, and listens there if @listens. */
+/* An end bound to the replacement of recorded address @there; with @listens it listens there. */
 static struct cm_end *make_listener(struct replay *r, enum rdma_port_space ps,
 				    const struct sockaddr_storage *there, bool listens)
 {
@@ -86,8 +86,8 @@ static struct rdma_conn_param mirror_parameters(const struct args *out, uint8_t 
 }
 
 /*
- * The listener that got the request of @end: that of the trace; or a synthesized one, if it ended
- * before the trace begins.
+ * The address of the listener that got the request of @end: that of the trace; or, if it ended
+ * before the trace begins, a synthesized one.
  */
 static bool find_listener(struct replay *r, const struct cm_end *end, enum rdma_port_space ps,
 			  struct sockaddr_storage *ret_address)
@@ -178,7 +178,7 @@ static void disconnect_far(struct replay *r, struct cm_end *end)
 		r->cm->lib.disconnect(far->id);
 }
 
-/* Is it an event that the synthesized end causes by its answer? */
+/* Does the answer of a synthesized end cause events of @type? */
 static bool is_answer(const struct cm_end *end, const char *type)
 {
 	return !strcmp(type, "RDMA_CM_EVENT_ESTABLISHED") ||

@@ -2,12 +2,12 @@
 /*
  * What the files that replay calls of librdmacm (cm*.c) share.
  *
- * 	end      an identifier: a recorded one, or a synthesized other end of one
- * 	arrival  an event that came in the replay and that no recorded call has got yet
- * 	place    a recorded address and port, and the port that replaces it
+ *	end      an identifier: a recorded one, or the synthesized other end of a connection
+ *	arrival  an event that came in the replay and that no recorded call has got yet
+ *	place    a recorded address and port, and the port that replaces it
  *
  * The ends of a connection are matched by their addresses: the source of one is the destination of
- * the other. In the replay, a request is identified by the port that it comes from.
+ * the other. In the replay, a connection request is identified by its source port.
  */
 #include <netinet/in.h>
 
@@ -20,8 +20,8 @@
 enum { CM_DATA = 256 }; /* private data: its length is a byte */
 
 /*
- * Reasons of a rejection that a program can give, and one for datagrams: InfiniBand specification,
- * 12.6
+ * Reject reasons that a program can give, and a SIDR status for datagrams: InfiniBand
+ * specification, 12.6
  */
 enum { CM_REJ_CONSUMER = 28, CM_REJ_VENDOR = 35, CM_SIDR_NO_SERVICE = 1 };
 
@@ -37,7 +37,7 @@ struct cm_arrival {
 
 struct cm_end {
 	/* learned */
-	uint32_t object; /* 0: made */
+	uint32_t object; /* 0: synthesized */
 	uint32_t process;
 	uint32_t partner; /* object of the other end; 0: not in the trace */
 	uint32_t qp;      /* object: its queue pair when it was connected; 0: none */
@@ -45,25 +45,25 @@ struct cm_end {
 	bool passive;   /* it was created by a connection request */
 	bool refused;   /* there was no listener at its destination */
 	bool lost;      /* its address was not found */
-	bool completed; /* it asked, and librdmacm itself completed the connection */
+	bool completed; /* it sent the request, and librdmacm itself completed the connection */
 	struct {
 		uint32_t qp_num; /* 0: none */
 		uint8_t srq;
-	} far_queue; /* the queue pair of the other end, as events of this one show it */
+	} far_queue; /* the queue pair of the other end, as events of this end show it */
 	struct cm_end *next_alike;
-	/* object that received its request; 0: it is not passive, or not known */
+	/* object: the listener that got its request; 0: this end is not passive, or not known */
 	uint32_t listener;
 	struct event_id
 		call;   /* the rdma_listen() or rdma_connect() that took effect; thread 0: none */
-	int64_t called; /* its begin */
-	/* here */
+	int64_t called; /* when that call began */
+	/* replayed */
 	struct rdma_cm_id *id;
 	struct cm_arrival *first, **last;
 	struct cm_end *asked; /* the other end, while its request has arrived but is not accepted */
 	struct cm_end *far;   /* the synthesized other end */
 	bool answered;        /* by a synthesized end */
 	bool foreign_queue;   /* its queue pair is not in the trace: it has the recorded number */
-	bool waits;           /* to connect, until there is a listener, with `param' and `data' */
+	bool waits;           /* its connect, with `param' and `data', waits for a listener */
 	struct rdma_conn_param param;
 	uint8_t data[CM_DATA];
 	struct sockaddr_storage *groups; /* groups that it has joined */
@@ -79,17 +79,17 @@ struct cm_channel {
 
 struct cm_place {
 	char there[SOCKADDR_TEXT];
-	bool datagrams; /* a port of RDMA_PS_UDP, which may have the number of another one */
+	bool datagrams; /* a port of RDMA_PS_UDP; another port may have the same number */
 	bool refused;
 	bool listened;         /* an identifier of the trace listens at it */
 	uint16_t port;         /* in the replay, network order */
-	struct cm_end *keeper; /* the synthesized end that owns it, or listens on it */
+	struct cm_end *keeper; /* the synthesized end that has this port, or listens at it */
 };
 
 /* Used in the first pass, for each recorded thread: its last calls, which may enclose others. */
 struct cm_inside {
-	uint32_t id;        /* object, of rdma_create_qp() */
-	int64_t id_end;     /* when that ended */
+	uint32_t id;        /* object: the identifier of rdma_create_qp() */
+	int64_t id_end;     /* when that call ended */
 	struct event_id ep; /* rdma_create_ep() */
 	int64_t ep_end;
 	struct event_id call; /* the waiting call, if the identifier is synchronous */
@@ -102,25 +102,25 @@ struct cm {
 	struct cm_lib lib;
 	bool driven;
 	struct cm_end **ends; /* by object */
-	uint32_t nends;       /* objects and one */
+	uint32_t nends;       /* number of objects, plus one */
 	struct cm_end **made;
 	size_t nmade;
 	struct cm_inside *inside; /* by thread */
 	size_t ninside;
 	struct map waited; /* calls on synchronous identifiers, which got events inside them */
 	struct map of_qp;  /* recorded queue pairs of identifiers, to the identifiers (objects) */
-	/* those that librdmacm has connected on an iWARP device of this machine */
+	/* queue pairs that librdmacm has connected on an iWARP device of this machine */
 	struct map joined;
-	/* rdma_connect() to the later rdma_listen() that received it, by event_key() */
+	/* event_key(): from rdma_connect() to the later rdma_listen() that got its request */
 	struct map heard;
 	/* calls of rdma_create_ep() whose addresses are in calls inside them */
 	struct map inside_ep;
-	struct map ports; /* port of the replay, to the end that has it (address) */
+	struct map ports; /* port in the replay, to the address of its struct cm_end */
 	struct cm_channel *channels;
 	size_t nchannels;
 	struct cm_place *places;
 	size_t nplaces;
-	struct sockaddr_storage *hosts; /* pairs of a recorded IP address and the replay's */
+	struct sockaddr_storage *hosts; /* pairs: a recorded IP address, and its replacement */
 	size_t nhosts;
 	int64_t *last; /* by process: the time of its last event; NULL: not computed yet */
 };
@@ -133,10 +133,11 @@ struct cm_end *cm_end_at(struct replay *r, const struct trace_event *event, uint
 			 int64_t time);
 int cm_pair(struct replay *r);
 /*
- * Does a listener of the trace get the request of @end? It may have ended before the trace begins.
+ * Does a listener of the trace get the request of @end? The listener may have ended before the
+ * trace begins.
  */
 bool cm_has_listener(const struct replay *r, const struct cm_end *end);
-/* Does nothing if the trace has no calls of librdmacm: 0 or -ENOMEM. */
+/* Create r->cm if the first pass has not, since it found no calls of librdmacm. 0 or -ENOMEM. */
 int cm_learn_nothing(struct replay *r);
 
 /* cm_address.c: parse @text, in the form of core/store/db/sockaddr.h */
@@ -144,11 +145,11 @@ bool cm_address_parse(const char *text, struct sockaddr_storage *ret_address);
 uint16_t *cm_address_port(struct sockaddr_storage *address);
 /* Does the address mean the same on each machine: a group, or the wildcard? */
 bool cm_address_is_general(const struct sockaddr_storage *address);
-/* Does any address of this machine lead to the device? */
+/* Does librdmacm find the replay's device by any address of this machine? */
 bool cm_address_probe(struct replay *r);
 /* The address of device @device on this machine. */
 bool cm_address_find_own(struct replay *r, const char *device, struct sockaddr_storage *ret_own);
-/* Translate the IP address only. */
+/* Replace the recorded IP address of @address; its port is unchanged. */
 void cm_address_translate(struct replay *r, struct sockaddr_storage *address);
 struct cm_place *cm_place_find(struct replay *r, const char *there, bool datagrams, bool refused);
 /*
@@ -157,24 +158,24 @@ struct cm_place *cm_place_find(struct replay *r, const char *there, bool datagra
  */
 int cm_place_note(struct replay *r, const char *there, bool datagrams, bool refused, uint16_t port,
 		  struct cm_end *keeper);
-/* In the report. */
+/* Note the replacements of addresses in the report. */
 void cm_place_report(struct replay *r);
 
-/* cm_end.c: create its identifier in the replay: 0 or -errno. */
+/* cm_end.c: create the identifier of @end in the replay: 0 or -errno. */
 int cm_open_end(struct replay *r, struct cm_end *end, struct rdma_event_channel *channel,
 		enum rdma_port_space ps);
 void cm_close_end(struct replay *r, struct cm_end *end);
-/* Remember that @end has the port that it was bound to. */
+/* Note the port that the identifier of @end is bound to. */
 int cm_note_port(struct replay *r, struct cm_end *end);
 struct rdma_event_channel *cm_channel_of(struct replay *r, uint32_t object);
 /* Read all events that have come. */
 void cm_read_events(struct replay *r);
 struct cm_arrival *cm_arrival_take(struct cm_end *end);
 void cm_arrivals_drop(struct cm_end *end);
-/* Wait for the next event of @end. Returns its type, or false if no event comes. */
+/* Wait for the next event of @end. False: no event has come by @deadline. */
 bool cm_await(struct replay *r, struct cm_end *end, int64_t deadline);
 bool cm_await_request(struct replay *r, struct cm_end *end, int64_t deadline);
-/* Wait for an event of @type; events before it are dropped. */
+/* Wait for an event of @type; earlier events of @end are dropped. */
 bool cm_await_type(struct replay *r, struct cm_end *end, enum rdma_cm_event_type type,
 		   int64_t deadline);
 /*
@@ -195,7 +196,8 @@ struct cm_parameters {
 extern const struct cm_parameters cm_connection, cm_datagrams;
 
 /*
- * The private data that @of names: its length, and the bytes, or zeros if they were not recorded.
+ * Copy the private data, an argument that @of names, to @data; zeros if they were not
+ * recorded. Returns its length.
  */
 uint8_t cm_private(const struct args *args, const struct cm_parameters *of, uint8_t data[CM_DATA],
 		   bool *ret_known);
@@ -214,7 +216,7 @@ struct cm_task {
 	bool needless; /* out: the call was not needed */
 };
 
-/* cm_bind.c: fetch an argument by its name; returns as the functions of librdmacm do */
+/* cm_bind.c: replay a call; @arg, @from, @to: its address. Returns 0, or -1 and errno. */
 int cm_bind(struct cm_task *t, enum arg arg);
 int cm_resolve(struct cm_task *t, enum arg from, enum arg to, int timeout_ms);
 int cm_join(struct cm_task *t);

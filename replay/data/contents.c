@@ -1,13 +1,13 @@
 /*
  * Recorded contents of messages
  *
- * 	post of a send    recorded bytes -> the replay's buffers
- * 	post of a receive its buffers are noted with the request
- * 	completion        the replay's buffers = recorded bytes?
+ *	post of a send    recorded bytes -> the replay's buffers
+ *	post of a receive its buffers are noted with the request
+ *	completion        the replay's buffers = recorded bytes?
  *
  * Received bytes are compared only if the sender, too, sent the recorded bytes. If the recorder
  * could not determine which request a message consumed, the sent bytes are used as the expected
- * bytes. A buffer that was posted again since is not compared if another message may be in it.
+ * bytes. A buffer that was posted again later is not compared if another message may be in it.
  *
  * Not here: data fetched by reads and atomics (fetched.c).
  */
@@ -43,10 +43,10 @@ struct span {
 /* The buffers of a receive. */
 struct landing {
 	uint32_t nspans;
-	uint32_t next_free; /* of an unused entry */
+	uint32_t next_free; /* if unused: the next unused entry */
 	struct span *spans; /* NULL: not used */
 	uint32_t place;     /* for a read or atomic: fetched.h */
-	uint32_t process;   /* that posted it */
+	uint32_t process;   /* the process that posted the receive */
 };
 
 struct contents {
@@ -125,7 +125,7 @@ int contents_begin(struct replay *r, const struct post *post)
 	return 0;
 }
 
-/* Copy one element's part of the recorded bytes; the rest is unchanged. */
+/* Copy the recorded bytes of one SGE to the replay's buffer; its other bytes are unchanged. */
 static void fill_element(struct replay *r, uint32_t process, const struct sge *there,
 			 struct ibv_sge *here, bool inlined, const uint8_t *bytes, uint64_t n)
 {
@@ -146,7 +146,7 @@ static void fill_element(struct replay *r, uint32_t process, const struct sge *t
 		process_write(process, at, bytes, n);
 }
 
-/* A message that waits at a shared receive queue is sent later than recorded. */
+/* Note a message for refilled.h if its receive queue is shared: it may be sent later. */
 static int note_refill(struct replay *r, const struct trace_event *event, uint32_t i)
 {
 	const struct replica *from = replica_of(r, event->post->object);
@@ -314,7 +314,7 @@ static void report_difference(const struct check *c, uint64_t at, const struct p
 								.object = c->wc->qp });
 }
 
-/* The sent bytes: 1 and a payload, 0: not recorded, or -errno. */
+/* Find the sent bytes: 1 and *@ret_sent; 0: not recorded; or -errno. */
 static int find_sent(const struct check *c, struct payload *ret_sent)
 {
 	if (!c->arrival->sender.thread)
@@ -323,8 +323,8 @@ static int find_sent(const struct check *c, struct payload *ret_sent)
 }
 
 /*
- * Were the recorded received bytes equal to the posted ones? If another byte came, that must be
- * reported.
+ * Were the recorded received bytes equal to the posted ones? If so, a byte that differs in the
+ * replay must be reported.
  */
 static bool was_received_as_posted(const struct check *c, const uint8_t *bytes, uint64_t n)
 {
@@ -334,7 +334,7 @@ static bool was_received_as_posted(const struct check *c, const uint8_t *bytes, 
 	       !memcmp(bytes, sent.bytes, sent.nbytes < n ? sent.nbytes : n);
 }
 
-/* Are the @n replayed bytes those of messages that replaced this one before it was sent? */
+/* Do the @n replayed bytes belong to a message that replaced this one before it was sent? */
 static bool is_refilled(const struct check *c, const uint8_t *bytes, uint64_t n)
 {
 	struct refill over = { c->arrival->sender, c->arrival->sender_index };
@@ -368,7 +368,7 @@ static void compare_message(const struct check *c, const struct payload *payload
 		return;
 	outcome_count(c->r->outcome, OUTCOME_PAYLOADS, 1);
 	at = compare_bytes(c->landing, bytes, payload->before, n, &here);
-	there = at < n ? bytes[at] : 0; /* they are borrowed until others are read */
+	there = at < n ? bytes[at] : 0; /* the bytes are borrowed until others are read */
 	if (at < n && (payload->before || !is_refilled(c, bytes, n)))
 		report_difference(c, at, payload, there, here);
 }

@@ -34,8 +34,8 @@ int contents_fill(struct replay *r, const struct trace_event *event, uint32_t i,
 		  struct ibv_sge *sges);
 
 /*
- * Note the buffers of receive @wr of @process. Returns a number for struct request, 0 if they are
- * not known.
+ * Note the buffers of receive @wr of @process. Returns the value for request.landing; 0: not
+ * known.
  */
 uint32_t contents_landing(struct replay *r, uint32_t process, const struct wr *wr);
 

@@ -12,7 +12,7 @@
 #include "replay/data/polls.h"
 
 /*
- * Is it a completion of ibv_post_srq_ops(), which has no queue pair? The opcode of a failed one is
+ * Is @wc a completion of ibv_post_srq_ops(), which has no queue pair? The opcode of a failed one is
  * not valid.
  */
 static bool is_of_list(const struct wc *wc)
@@ -53,7 +53,7 @@ static const char *why_not_expected(struct expected *e)
 	return NULL;
 }
 
-/* Later completions of its side must wait, so it stays in the list until it has been compared. */
+/* An entry stays listed until it is compared: later completions of its side wait for it. */
 int expect_compare_late(struct replay *r, struct replica_qp *qp, enum side side, enum settle which)
 {
 	const struct late *late;
@@ -71,7 +71,7 @@ int expect_compare_late(struct replay *r, struct replica_qp *qp, enum side side,
 	return err;
 }
 
-/* Completions of its side that were deferred come first. */
+/* Compare the deferred completions of the same side first. */
 static int compare_deferred(struct expected *e)
 {
 	enum side side = e->qp->late[SIDE_SEND] || e->qp->late[SIDE_RECV] ? expect_side(e) : SIDES;
@@ -151,7 +151,7 @@ static void note_poll(struct replica *cq, const struct trace_event *event)
 	cq->poll = event->id;
 }
 
-/* A poll that returned more completions than the trace has. */
+/* Note a poll that returned more completions than the trace has. */
 static int note_surplus_poll(struct replay *r, const struct trace_event *event, struct replica *cq)
 {
 	const struct wc none = { 0 };

@@ -8,7 +8,7 @@ struct replay;
 struct replica_qp;
 struct trace_event;
 
-/* TRACE_POLL, from completion @from on. Returns 0 or -errno after log_err(). */
+/* Replay a TRACE_POLL, from completion @from on. Returns 0 or -errno after log_err(). */
 int expect_poll(struct replay *r, const struct trace_event *event, uint32_t from);
 
 /* The first part of expect_poll(): note that the completion was polled. */

@@ -1,15 +1,15 @@
 /*
  * Completions that are left over
  *
- * In the replay: completions that no recorded poll returned. In the recording: those of a queue
- * pair, or from a sender, that the trace does not have, and those that the trace lacks. At the end
- * one kind may explain the other:
+ * In the replay: completions that no recorded poll returned. In the recording: completions of a
+ * queue pair, or from a sender, that the trace does not have, and completions missing in the trace.
+ * At the end, replayed ones may explain recorded ones:
  *
- * 	left in replay  recorded                        conclusion for the recording
- * 	a completion    one of no queue pair, its wr_id the queue pair had another number
- * 	a datagram      of an unknown sender, same length the sender was another one
- * 	a completion    a poll that had more            it is missing in the trace
- * 	a completion    polls in vain for long          it never came
+ *	left in replay  recorded                        conclusion for the recording
+ *	a completion    one of no queue pair, its wr_id the queue pair had another number
+ *	a datagram      of an unknown sender, same length the sender was another one
+ *	a completion    a poll that had more            it is missing in the trace
+ *	a completion    polls in vain for long          it never came
  *
  * A program often ends without polling everything, so the rest is only counted.
  */
@@ -27,8 +27,8 @@
 enum { IN_VAIN = 1000 };
 
 /*
- * ns: limits of a long wait with more than IN_VAIN empty polls, and of such a poll: at least and at
- * most
+ * ns: the shortest long wait, with more than IN_VAIN empty polls; the shortest and the longest time
+ * of an empty poll
  */
 #define HANGS_AFTER 1000000000ll
 enum { POLL_NS = 10, SLOW_POLL_NS = 200 };
@@ -74,7 +74,7 @@ static void report_unmatched(struct replay *r, const struct kept_stranger *k, ui
 						 .object = qp });
 }
 
-/* A flight recorder's trace counts polls from before its beginning, too. */
+/* Are polls counted from the begin of the trace? A flight recorder also counts earlier ones. */
 static bool are_polls_counted(const struct replay *r)
 {
 	return r->cut == INT64_MIN || trace_meta(r->trace, "carried");
@@ -141,7 +141,7 @@ static uint64_t polls_empty(struct replay *r, uint32_t cq, uint32_t qp, uint64_t
 	return after > IN_VAIN && end - time > HANGS_AFTER ? after : 0;
 }
 
-/* The time of @event, or @time, if that is later. */
+/* The time of @event, or @time: the later one. */
 static int64_t later_time(struct replay *r, struct event_id event, int64_t time)
 {
 	int64_t found;
@@ -159,7 +159,7 @@ static int64_t arrival_time(struct replay *r, const struct arrival *a)
 	return later_time(r, a->sender, later_time(r, a->request.event, a->time));
 }
 
-/* Was its queue polled in vain for long, after the completion had come in the replay? */
+/* Was the recorded CQ polled in vain for long, after completion @a had come in the replay? */
 static bool was_never_polled(struct replay *r, uint32_t qp, const struct arrival *a,
 			     uint64_t *ret_empty)
 {
@@ -221,8 +221,8 @@ static void report_surplus_wc(struct replay *r, uint32_t qp, const struct arriva
 }
 
 /*
- * The trace ends while its programs continue (a part, a copy): what they got next is not known. An
- * error is noted, since it may not have occurred in the recording.
+ * The trace ends while its programs continue (a part, a copy): their later completions are unknown.
+ * An error is noted, since it may not have occurred in the recording.
  */
 static bool may_program_continue(struct replay *r, const struct arrival *a)
 {
@@ -286,7 +286,7 @@ static void report_unmatched_wc(struct replay *r, const struct kept_stranger *k)
 		outcome_skipped(r->outcome, k->event, k->verb, k->qp, k->why);
 }
 
-/* A program that waited in vain for a request until its end would do so in the replay, too. */
+/* A program that waited in vain for a request until its end would wait so in the replay, too. */
 static void report_same_hang(struct replay *r, uint32_t id, enum side side, const void *handle)
 {
 	const struct replica *cq, *qp = replica_of(r, id);
@@ -318,7 +318,7 @@ void expect_leave(struct replay *r, uint32_t object)
 	if (!replica || !replica->handle)
 		return;
 	peer = replica->qp ? replica_of(r, replica->qp->peer) : NULL;
-	if (peer && peer->qp) /* its messages to this queue pair would fail from now on */
+	if (peer && peer->qp) /* the peer's messages to this queue pair would fail from now on */
 		expect_compare_late(r, peer->qp, SIDE_SEND, SETTLE_ALL);
 	r->leaving = true;
 	if (replica->qp)

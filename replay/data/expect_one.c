@@ -1,14 +1,14 @@
 /*
  * Selects the replayed completion that a recorded one is compared with
  *
- * Usually the next one of its queue pair and side. The exceptions have no single queue order:
+ * Usually the next completion of its queue pair and side. The exceptions have no single order:
  *
- * 	datagrams             the next of its sender
- * 	several threads       that of the same request, whenever it came: what is passed over may be
- * 	                      asked for later
- * 	a shared queue        the next of the connection, whichever request it consumed
+ *	datagrams             the next one of the same sender
+ *	several threads       that of the same request, whenever it came: those passed over may be
+ *	                      needed later
+ *	a shared queue        the next of the connection, whichever request it consumed
  *
- * Not here: which of their differences are tolerated (differ_wc.c), whether it can come at all
+ * Not here: which differences are tolerated (differ_wc.c), whether it can come at all
  * (expect.c), and completions left at the end (expect_end.c).
  */
 #include <stdio.h>
@@ -24,7 +24,7 @@
 #include "replay/report/differ.h"
 #include "replay/report/pace.h"
 
-#define RACE_NS 50000000 /* time to wait for a completion other than the next */
+#define RACE_NS 50000000 /* how long to wait for a completion that is not the next one */
 
 static const char died_before[] = "a message to a receiver that was killed before it received it";
 static const char shared_order[] = "the choice of a receive from a shared receive queue";
@@ -45,8 +45,8 @@ static bool has_arrived_next(const struct expected *e, enum side side)
 }
 
 /*
- * Only its request shows whether an error completion was a send. If the request is not known, use
- * the side on which a completion came or is outstanding.
+ * The side of an error completion: only its request shows it. If the request is not known, the side
+ * on which a completion has come or is outstanding.
  */
 static enum side side_of_failed(const struct expected *e)
 {
@@ -94,11 +94,11 @@ static enum order order_of(const struct expected *e, enum side side)
 	return expect_is_shared(e, side) ? ORDER_ARRIVED : ORDER_POSTED;
 }
 
-/* The arrival that is waited for. */
+/* The replayed completion that is waited for. */
 struct wanted {
 	enum { NEXT, OF_REQUEST, OF_SENDER, ALIKE } what;
 	enum side side;
-	uint32_t sender; /* its number in the replay; 0: any */
+	uint32_t sender; /* its QP number in the replay; 0: any */
 };
 
 /* Do all fields that distinguish messages agree? */
@@ -167,7 +167,7 @@ static const struct arrival *find_wanted(const struct expected *e, const struct 
 	}
 }
 
-/* May a request that the completion fits still complete? Only a private queue can show that. */
+/* May a request still complete to which the completion fits? Only a private queue shows that. */
 static bool may_still_complete(const struct expected *e, const struct wanted *wanted)
 {
 	if (!e->wc->request.thread || order_of(e, wanted->side) != ORDER_POSTED)
@@ -303,7 +303,7 @@ static int move_to_passed(struct expected *e, enum side side, const struct arriv
 	return err;
 }
 
-/* The request is of a private queue, and another one completes next in the replay. */
+/* Another request of the private queue than the expected one completes next in the replay. */
 static int check_posted(struct expected *e, enum side side)
 {
 	const struct wanted wanted = { .what = OF_REQUEST, .side = side };
@@ -321,7 +321,7 @@ static int check_posted(struct expected *e, enum side side)
 	return err;
 }
 
-/* Was its queue polled by several threads in the recording? */
+/* Did several threads poll the CQ in the recording? */
 static bool is_polled_by_several(const struct expected *e)
 {
 	struct lookup_polls polls;
@@ -342,8 +342,8 @@ static bool is_polled_by_several(const struct expected *e)
 
 /*
  * The polls of several threads may be written in another order than they were done. If the request
- * does not identify the completion, its other fields do: take the first with equal fields, wherever
- * it is.
+ * does not identify the completion, its other fields do: take the first one with equal fields, at
+ * any position.
  */
 static bool compare_any_order(struct expected *e, enum side side, uint32_t sender)
 {
@@ -424,8 +424,8 @@ static bool is_next(const struct expected *e, enum order order, const struct arr
 
 /*
  * Another message has come, which a later event may expect: a thread may have been stopped between
- * the beginning of its poll, which is its recorded time, and the poll itself. If none does until
- * the end, it was polled by an event that the trace lacks, since the program was killed.
+ * the recorded time of its poll and the poll itself. If no event expects it by the end, the trace
+ * lacks the poll that returned it, because the program was killed.
  */
 static bool may_come_later(struct expected *e, enum side side)
 {

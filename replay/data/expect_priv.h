@@ -13,7 +13,7 @@ struct expected {
 	struct replica_qp *qp;
 	bool starved; /* it needs a receive request that a later event posts */
 	bool settled; /* it was deferred and is compared now */
-	bool last;    /* no later event will post one */
+	bool last;    /* no later event will post that request */
 	bool again;   /* it must be deferred again */
 };
 
@@ -22,41 +22,41 @@ static inline bool is_same_event(struct event_id a, struct event_id b)
 	return a.thread == b.thread && a.n == b.n;
 }
 
-/* expect_one.c: compare a completion that may have come. 0 or -ENOMEM. */
+/* expect_one.c: compare a completion that can come in the replay. 0 or -ENOMEM. */
 int expect_one(struct expected *e);
 enum side expect_side(const struct expected *e);
 /* Do the requests of this side come from a shared receive queue? */
 bool expect_is_shared(const struct expected *e, enum side side);
-extern const char expect_cut_short[]; /* the reason why it does not come: its sender was killed */
+extern const char expect_cut_short[]; /* why a completion does not come: its sender was killed */
 
 /* expect_late.c: is there no receive request for its message? */
 bool expect_is_starved(const struct expected *e, enum side side);
 
-/* Leave the request of a completion that does not come in the shared queue of the replay. */
+/* The completion does not come: note that its request stays in the replay's shared queue. */
 void expect_note_spare(const struct expected *e);
 
 /* Defer the comparison. 0 or -ENOMEM. */
 int expect_defer(const struct expected *e, enum side side);
-/* Move the first deferred completion to *@ret_e; NULL: there is none. */
+/* The first deferred completion of @side, also in *@ret_e; NULL: none. */
 const struct late *expect_late(struct replay *r, struct replica_qp *qp, enum side side,
 			       struct expected *ret_e);
 /*
- * Has the replay more messages for the queue pair than deferred completions? Then others of its
- * completions are not in the trace: a thread polled them that was cut off earlier than others.
+ * Does the replay have more messages for the queue pair than deferred completions? Then the trace
+ * lacks completions: they were polled by a thread whose recording was cut off earlier.
  */
 bool expect_has_surplus(const struct expected *e, enum side side);
 void expect_late_drop(struct replay *r, struct replica_qp *qp, enum side side);
 
 /*
- * expect.c: compare deferred completions: those that have come; those with a receive request
- * available; or all, if no later event posts one. 0 or -ENOMEM.
+ * expect.c: compare deferred completions: those that have come; those for which there is a receive
+ * request; or all, since no later event posts a request. 0 or -ENOMEM.
  */
 enum settle { SETTLE_COME, SETTLE_FED, SETTLE_ALL };
 int expect_compare_late(struct replay *r, struct replica_qp *qp, enum side side, enum settle which);
 
 /*
- * expect_killed.c: was the sender killed during the post, so that the trace has the message but no
- * event? On a reliable connection the replay knows the messages in flight and need not wait;
+ * expect_killed.c: was the sender killed during the post, so that the trace has the message but not
+ * the post? On a reliable connection the replay knows the messages in flight and need not wait;
  * @waited: the replay has waited.
  */
 bool expect_sender_died(const struct expected *e, enum side side, bool waited);
@@ -73,7 +73,7 @@ enum stranger {
 	STRANGER_QUEUE,  /* its queue pair is not in the trace */
 	STRANGER_SENDER, /* the sender of the datagram is not in the trace either */
 	STRANGER_MADE,   /* likewise, but a synthesized peer sends it: compared */
-	/* the completion is not in the trace: its poll had more than the trace has */
+	/* the trace lacks the completion: its poll returned more than the trace has */
 	STRANGER_LOST,
 };
 

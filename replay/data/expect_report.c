@@ -15,7 +15,7 @@ uint32_t expect_sender(const struct expected *e)
 	return recorded_datagram(e->r, e->wc->qp, e->wc->src_qp, NULL, e->event->time);
 }
 
-/* On a connection, messages after a missing one consume other requests. */
+/* Is @qp connected? Then messages after a missing one consume other requests than recorded. */
 static bool is_connected(const struct replica_qp *qp)
 {
 	return qp->type != IBV_QPT_UD && qp->type != IBV_QPT_RAW_PACKET;
@@ -30,7 +30,7 @@ enum { EXPLAINED = 6 }; /* how often the wait is halved after an explaining dive
 
 #define RETRIES_MAX 300000000000 /* ns, whatever the trace says */
 
-/* How long the transport may retry before it gives up: as long as in the recording, and again. */
+/* How long the transport may retry before it gives up: twice as long as in the recording. */
 static int64_t retry_time(const struct expected *e)
 {
 	const struct wc *wc = e->wc;

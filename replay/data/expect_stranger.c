@@ -1,6 +1,6 @@
 /*
- * Recorded completions that are compared with no replayed one, and the replayed ones that each may
- * be
+ * Recorded completions that are compared with no replayed one, and for each the replayed ones that
+ * may match it
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ void expect_fini(struct replay *r)
 	r->strangers = NULL;
 }
 
-/* Did other datagrams come from this sender? Then it is one that was not recorded. */
+/* Did other datagrams come from this sender? Then the sender was not recorded. */
 static bool has_other_datagrams(const struct strangers *s, const struct kept_stranger *k)
 {
 	size_t n = 0;

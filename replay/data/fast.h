@@ -25,7 +25,7 @@ bool fast_post(struct replay *r, struct ready *step, bool alone);
 enum { FAST_NOT = -1 };
 
 /*
- * Poll for the step's completions from @from on, up to @spins times in vain. Returns the number of
+ * Poll for the step's completions from @from on, until @spins were empty. Returns the number of
  * completions that have come and were as recorded; FAST_NOT: nothing was done. Other completions
  * are stored for polls_take(), which must be called before the fast path is possible again.
  */

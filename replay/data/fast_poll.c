@@ -1,9 +1,9 @@
 /*
  * Polls whose completions are as recorded
  *
- * 	CQ -> polled -> is it the next recorded one?
- * 		yes: compared, done
- * 		no:  left to polls_take(), with all after it
+ *	CQ -> polled -> is it the next recorded one?
+ *		yes: compared, done
+ *		no:  left to polls_take(), with all after it
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 /* The replayed source of a recorded completion. */
 struct origin {
-	struct replica *replica; /* that of the queue pair */
+	struct replica *replica; /* of the queue pair */
 	struct replica_qp *qp;
 	enum side side;
 	bool has_peer;
@@ -94,7 +94,7 @@ static struct fast_poll *prepare_poll(struct replay *r, struct ready *step)
 	return f->usable && !f->cq->nunsorted ? f : NULL;
 }
 
-/* Is no earlier completion of the side pending, neither a replayed nor a recorded one? */
+/* Is no earlier completion of the side still stored, neither a replayed nor a recorded one? */
 static bool is_next_completion(const struct origin *o)
 {
 	const struct arrivals *in = &o->qp->in[o->side], *passed = &o->qp->passed[o->side];
@@ -124,7 +124,7 @@ static bool is_as_recorded(const struct wc *there, const struct ibv_wc *here)
 	       !(here->wc_flags & IBV_WC_WITH_INV);
 }
 
-/* The completion is as recorded: its request is complete. */
+/* If the completion is as recorded, complete its request. Returns whether it is. */
 static bool complete_if_recorded(const struct origin *o, const struct wc *there,
 				 const struct ibv_wc *here)
 {
@@ -153,8 +153,8 @@ static void store_unsorted(struct replica *cq, const struct ibv_wc *wcs, int n)
 }
 
 /*
- * Returns whether all were as recorded; @done: number of completions of the poll that were
- * compared, updated.
+ * Complete the requests of @wcs as long as they are as recorded. Returns whether all were; @done:
+ * the number of completions of the poll that were compared, updated.
  */
 static bool complete_all_recorded(struct replay *r, struct fast_poll *f, const struct poll *poll,
 				  const struct ibv_wc *wcs, int n, uint32_t *done)

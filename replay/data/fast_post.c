@@ -195,7 +195,7 @@ static void prepare_request(struct replay *r, struct fast_post *f, const struct 
 		      (f->send.opcode == IBV_WR_SEND && !(f->send.send_flags & IBV_SEND_INLINE)));
 }
 
-/* The queue, the verb, and the number of buffers of a form never change. */
+/* Update the translated request: the queue, verb and number of buffers of a form never change. */
 static void update_request(const struct replay *r, struct fast_post *f,
 			   const struct trace_event *event, const struct wr *wr)
 {
@@ -210,7 +210,7 @@ static bool is_alike(const struct fast_post *f, const struct wr *wr)
 					f->send.send_flags == wr->send_flags);
 }
 
-/* If only the address of its single buffer has changed, translate that. Returns whether it did. */
+/* If only the address of its single buffer has changed, translate that; false: more may have. */
 static bool move_buffer(const struct replay *r, struct fast_post *f,
 			const struct trace_event *event)
 {

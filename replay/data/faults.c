@@ -1,32 +1,32 @@
 /*
  * Injecting recorded errors that the traffic alone does not cause
  *
- * A retry exceeded by a real network, a local error of an adapter, a port that went down, a
- * creation without memory: no event in the trace causes them, so on a device without errors of its
- * own they would not occur, and the program's reaction would not be replayed. The software device
+ * Retries exceeded on a real network, a local error of an adapter, a port that went down, memory
+ * that a creation lacked: no event in the trace causes these errors. On a device without errors of
+ * its own they would not occur, and the program would not react to them. The software device
  * can inject them at a request, a call or immediately; on other devices the recorder's library does
  * (replay/device/fault_maker.h).
  *
  * Errors that the replayed calls cause by themselves (a wrong key, a missing receive, a destroyed
  * peer) must not be injected as well, so the status alone decides nothing:
  *
- * 	a request	the device makes all its checks, and forces the status only on a request
- * 			that would succeed, or wait and then end in another status
- * 	a creation	is called, and if it succeeds, undone and called again to fail
- * 	ibv_modify_qp	is checked by the device first, as a request is
- * 	other calls	fail for lack of a resource (ENOMEM, EIO); EINVAL comes by itself
- * 	a post		ENOMEM only if the replay's queue has room
- * 	an event	of a port or device at once, others if they do not come
- * 	a queue pair	that was flushed without a cause fails where that was first seen, unless
- * 			it has failed by itself, or its peer had an error
+ *	a request	the device makes all its checks, and forces the status only on a request
+ *			that would succeed, or wait and then end in another status
+ *	a creation	is called; if it succeeds, it is undone, and called again to fail
+ *	ibv_modify_qp	is checked by the device first, as a request is
+ *	other calls	fail for lack of a resource (ENOMEM, EIO); EINVAL occurs by itself
+ *	a post		ENOMEM only if the replay's queue has free entries
+ *	an event	of a port or device at once, others if they do not come
+ *	a queue pair	that was flushed without a cause fails at the first poll with a flush,
+ *			unless it has failed by itself, or its peer had an error
  *
- * The recorder's library cannot let a request fail only where it would succeed: it posts one that
- * fails (docs/FAULTS.md), of which the peer notices nothing. So what would have come by itself is
- * injected, too, and a peer that failed with it. It does not change the state of a port: the replay
- * gets its event, and the recorded state where it asks for that.
+ * The recorder's library cannot check first whether a request would succeed: in its place it posts
+ * a request that fails (docs/FAULTS.md), and the peer notices nothing. So failures that would occur
+ * by themselves are injected, too, and so is the failure of the peer. The library does not change
+ * the state of a port: the replay gets the event, and queries return the recorded state.
  *
- * What the recorder made in the recording is known exactly (made.h). A verb that it made fail was
- * not called, and is not called here.
+ * Faults that the recorder injected are known exactly (made.h). A verb that the recorder made
+ * fail was not called, and is not called in the replay.
  *
  * If an injected error has consequences that were not recorded, it is the divergence.
  *
@@ -142,7 +142,7 @@ static bool is_resource_error(int error)
 	}
 }
 
-/* Objects may belong to another process: dispatch_call() handles that. */
+/* Call ibv_query_qp() by dispatch_call(): the queue pair may belong to another process. */
 static int query_qp(struct ibv_qp *qp, int mask, struct ibv_qp_attr *attr,
 		    struct ibv_qp_init_attr *init)
 {
@@ -179,7 +179,7 @@ static uint32_t queue_size(const struct trace_event *event, const struct replica
 	return post_is_send(event->post) ? init.cap.max_send_wr : init.cap.max_recv_wr;
 }
 
-/* Did the recorded post fail at its first request, for lack of something that the replay has? */
+/* Did the recorded post fail at its first request, because of a resource that the replay has? */
 static bool is_refused(const struct trace_event *event, const struct replica *queue,
 		       uint32_t under_way)
 {
@@ -212,9 +212,9 @@ static uint64_t count_struck(const struct fault_plan *plan)
 }
 
 /*
- * Is the failure of the post's request to be injected? The recorder's library makes a request fail
- * in any case; so not if the failure is due to the peer's receive. A receive only if its failure
- * was injected in the recording: other failures result from the message.
+ * Is the failure of the post's request to be injected? Not by the recorder's library, which makes a
+ * request fail in any case, if the failure is due to the peer's receive. Failures of a receive only
+ * if they were injected in the recording: others result from the message.
  */
 static bool must_inject(const struct replay *r, const struct trace_event *event,
 			const struct replica *queue)
@@ -240,7 +240,7 @@ static bool find_event_type(const char *name, int64_t *ret_type)
 	return false;
 }
 
-/* As the recorder does: the queue pairs that complete to @cq fail, and it still works. */
+/* Make the queue pairs that complete to @cq fail; @cq still works. As the recorder did it. */
 static void fail_users(struct replay *r, const struct ibv_cq *cq)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
@@ -255,7 +255,7 @@ static void fail_users(struct replay *r, const struct ibv_cq *cq)
 	}
 }
 
-/* Before the post, as the recorder did it. */
+/* Inject the asynchronous event before the post, as the recorder did it. */
 static void raise_injected_event(struct replay *r, const struct trace_event *event,
 				 const struct replica *queue)
 {
@@ -281,7 +281,7 @@ static void raise_injected_event(struct replay *r, const struct trace_event *eve
 		__atomic_add_fetch(&r->faults->raised, 1, __ATOMIC_RELAXED);
 }
 
-/* Only the first request of a list: the mark does not say which. */
+/* Delay the first request of a list: the fault's mark does not say which one it was. */
 static void delay_request(struct fault_plan *plan, const struct ibv_qp *qp, uint64_t ns)
 {
 	char rule[64];

@@ -2,7 +2,7 @@
 /*
  * Injecting recorded errors that the traffic alone does not cause.
  *
- * By the software device, or by the recorder's library on any device. Any thread, after
+ * The software device injects them, or the recorder's library on any device. Any thread, after
  * faults_new().
  */
 #include <infiniband/verbs.h>
@@ -37,15 +37,15 @@ bool faults_are_due(const struct replay *r, const struct trace_event *event);
 int64_t faults_call(struct replay *r, const struct trace_event *event, const uint64_t *args);
 
 /*
- * @event will be polled next: if it is the first to show a queue pair flushed, make that queue pair
- * fail.
+ * The poll @event will be replayed next: if it is the first poll that returned flushes of a queue
+ * pair, make that queue pair fail.
  */
 void faults_begin_poll(struct replay *r, const struct trace_event *event);
 
 /*
- * The recorded asynchronous event @async has not come after @waited of @limit ns: cause it if
- * enough time has passed; @outside: it is an event of a port or the device, which no verb causes.
- * Returns whether it did.
+ * The recorded asynchronous event @async has not come after @waited of @limit ns: inject it if
+ * enough time has passed. @outside: it is an event of a port or the device, which no verb causes.
+ * Returns whether the event was injected.
  */
 bool faults_raise(struct replay *r, struct ibv_context *context,
 		  const struct ibv_async_event *async, bool outside, int64_t waited, int64_t limit);

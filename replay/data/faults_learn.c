@@ -1,5 +1,5 @@
 /*
- * Finds the errors of a trace, and where it shows them, so that faults.c can inject them
+ * Finds the errors of a trace, and the events that show them, so that faults.c can inject them
  */
 #include "replay/data/faults_priv.h"
 
@@ -88,7 +88,7 @@ static int learn_poll(struct study *s, const struct trace_event *event)
 	return err;
 }
 
-/* An event reports why a queue pair has failed. */
+/* Learn an asynchronous event: it may report why a queue pair has failed. */
 static int learn_async(struct study *s, const struct trace_event *event)
 {
 	const struct call *call = event->call;
@@ -157,7 +157,7 @@ static int study_events(struct study *s)
 	return err;
 }
 
-/* The whole trace is read only if it has failures, which is checked quickly. */
+/* Read the whole trace only if it has failures, which is checked quickly. */
 int faults_learn(struct replay *r, struct fault_plan *plan)
 {
 	struct study s = { .r = r, .plan = plan };

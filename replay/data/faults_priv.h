@@ -24,7 +24,7 @@ struct fault_plan {
 	uint64_t struck;   /* errors that were injected before a post */
 	struct map sudden; /* event of a poll, to the failure before it: pack_sudden() */
 	bool *erred;       /* by object: a queue pair with failed requests or receives */
-	uint64_t raised;   /* asynchronous events that were caused */
+	uint64_t raised;   /* number of asynchronous events that were injected */
 };
 
 /* faults_learn.c: the errors of the trace. 0 or -errno after log_err(). */

@@ -5,8 +5,8 @@
  * But if only one queue pair adds to a number, the recorded and replayed values differ by a
  * constant, which depends on the initial value and on the program's writes:
  *
- * 	recorded - replayed:  7 7 7 7 9 9 9     written by the program
- * 	               7 7 7 8 7 7 7     no write does that: this value is wrong
+ *	recorded - replayed:  7 7 7 7 9 9 9     written by the program
+ *	               7 7 7 8 7 7 7     no write does that: this value is wrong
  *
  * A read that differs, although other reads of that address do not, is only noted.
  */
@@ -28,13 +28,13 @@ struct place {
 	bool several;                /* several queue pairs, or not only additions */
 	bool adds, known, pending;
 	uint64_t offset;      /* recorded - replayed value, so far */
-	struct fetch suspect; /* the last read if its offset differs from @offset; undecided yet */
+	struct fetch suspect; /* last read, if its offset differs from @offset; not judged yet */
 	uint64_t agreed, differed;
 	struct fetch first; /* the first read that differed */
 };
 
 struct fetched {
-	struct map by_address; /* hash of address and key, to place */
+	struct map by_address; /* hash of address and key, to index in @places */
 	struct place *places;  /* from 1 */
 	uint32_t n, size;
 };

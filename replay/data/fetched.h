@@ -17,16 +17,16 @@ int fetched_new(struct fetched **ret_fetched);
 /* Accepts NULL. */
 void fetched_free(struct fetched *fetched);
 
-/* @wr is posted to @qp: set *@ret_place to the address that @wr fetches from. 0 or -ENOMEM. */
+/* Note @wr, posted to @qp. *@ret_place: the index of its remote address; 0: none. 0 or -ENOMEM. */
 int fetched_post(struct fetched *fetched, const struct wr *wr, const struct replica_qp *qp,
 		 uint32_t *ret_place);
 
 /* Data that a completion has fetched. */
 struct fetch {
 	struct event_id event, about; /* the poll, and the post */
-	uint32_t index, object;       /* in the poll; the queue pair */
-	bool same;                    /* all bytes are */
-	uint64_t at, total;           /* else: the first that differs, and the count */
+	uint32_t index, object;       /* index in the poll; queue pair */
+	bool same;                    /* all bytes are equal */
+	uint64_t at, total;           /* else: index of the first that differs; length */
 	uint8_t there_byte, here_byte;
 	uint64_t there, here; /* the recorded and the replayed value of an atomic */
 };

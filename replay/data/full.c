@@ -1,19 +1,19 @@
 /*
  * Requests that a full queue has refused
  *
- * 	recorded:   a b c d e f g h     its queue had 8 entries
- * 	replayed:   a b c d             this one has 4; e to h are copied, and wait
- * 	               a b c d e f         two have completed, and were polled
+ *	recorded:   a b c d e f g h     its queue had 8 entries
+ *	replayed:   a b c d             this one has 4; e to h are copied, and wait
+ *	               a b c d e f         two have completed, and were polled
  *
  * A queue may be shorter than the recorded one, because the device has a lower limit: then requests
  * wait in order, which only delays their posts. The queue may also be full of completions that the
  * recorded program polled in a way that is not recorded: posts_wait.c polls them.
  *
- * Unsignaled requests leave a queue when a later one completes. In a shorter queue there may be
- * none, so some of them become signaled. Their completions are dropped.
+ * Unsignaled requests leave a queue when a later signaled one completes. A shorter queue may
+ * contain no signaled request, so some become signaled. Their completions are dropped.
  *
- * The number of a request in struct requests is that of the recorded order, so waiting requests
- * already have their number.
+ * The numbers of requests in struct requests are in the recorded order, so waiting requests already
+ * have their numbers.
  */
 #include "replay/data/full.h"
 
@@ -212,7 +212,7 @@ static void free_first_held(struct requests *requests)
 	free(held);
 }
 
-/* The queue had room, but the request was refused for another reason. */
+/* Report a request that was refused although the queue had free entries. */
 static void report_refusal(struct replay *r, const struct replica *replica, const struct held *held,
 			   int ret)
 {

@@ -20,8 +20,8 @@ void full_note_lengths(struct replica *replica, const struct call *call, const u
 bool full_is_shorter(const struct requests *requests);
 
 /*
- * Must a send be signaled although the recorded one was not, since the queue is too short to wait
- * for it?
+ * Must a send be signaled, although the recorded one was not, to free entries of a queue that is
+ * shorter than the recorded one?
  */
 bool full_must_signal(struct requests *requests, bool signaled);
 

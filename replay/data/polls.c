@@ -3,10 +3,10 @@
  *
  * Each is assigned to its queue pair and side, with the request that it completes:
  *
- * 	CQ -> poll -> qp1 send | qp1 recv | qp2 send | ...
+ *	CQ -> poll -> qp1 send | qp1 recv | qp2 send | ...
  *
  * A queue pair's own queues complete in order: on a receive queue the oldest request, on a send
- * queue the oldest signaled one, or one before it that failed. So requests are posted with their
+ * queue the oldest signaled one, or an earlier one that failed. So requests are posted with their
  * recorded wr_ids, and the device and its driver see the program's values. The replay uses its own
  * number (request_cookie()) if the order is not sufficient: in shared receive queues, and if wr_ids
  * repeat so that a failed request could be one of several (posts_fill.c).
@@ -30,7 +30,7 @@ struct owner {
 	enum side side;
 };
 
-/* The queue pair with that number; most often that of the queue's last completion. */
+/* The queue pair with that QP number; most often that of the CQ's last completion. */
 static struct replica *find_queue_pair(struct replay *r, struct replica *cq, uint32_t number)
 {
 	struct replica *replica = cq->last;
@@ -117,7 +117,7 @@ static bool is_of_sender(enum ibv_wc_status status)
 	}
 }
 
-/* Find a failed request: only wr_id and the queues tell its side. Not one of a shared queue. */
+/* Find a failed request: only wr_id and the queues show its side. Not for shared queues. */
 static void find_failed(struct owner *o, const struct replica *cq, const struct ibv_wc *wc)
 {
 	const struct ibv_qp *qp = o->replica->handle;
@@ -171,7 +171,7 @@ static bool find_datagram(struct replica_qp *qp, const struct ibv_wc *wc, struct
 		if (ret_sent->length + GRH == wc->byte_len)
 			return true;
 	}
-	while (requests_count(sent) > KEPT_MAX) /* to a queue pair without receives */
+	while (requests_count(sent) > KEPT_MAX) /* datagrams to a queue pair without receives */
 		requests_complete(sent, sent->head, false);
 	return false;
 }
@@ -196,7 +196,7 @@ static void find_sender(struct replay *r, struct replica_qp *qp, struct arrival 
 	arrival->sender_index = sent.index;
 }
 
-/* @tag: of the flow rule, or NULL if the CQ does not report it. */
+/* Store a completion. @tag: of the flow rule; NULL: the CQ does not report it. */
 static int assign_completion(struct replay *r, struct replica *cq, const struct ibv_wc *wc,
 			     const uint32_t *tag)
 {
@@ -302,7 +302,7 @@ bool polls_by_iterator(const struct replica *cq)
 	return ex && ex->read_qp_num && ex->start_poll;
 }
 
-/* Sort in the completions that fast_poll() has polled but could not handle. */
+/* Assign the completions that fast_poll() has polled but could not handle. */
 static int assign_unsorted(struct replay *r, struct replica *cq)
 {
 	int err = 0, n = (int)cq->nunsorted;

@@ -16,8 +16,8 @@ bool polls_by_iterator(const struct replica *cq);
 void polls_drain(struct replay *r, struct replica *replica);
 
 /*
- * Poll the queues where requests wait for room, and post the requests that fit then. Returns the
- * number of requests.
+ * Poll the queues in which requests wait for free entries, and post the requests that then fit.
+ * Returns their number.
  */
 unsigned int polls_make_room(struct replay *r);
 

@@ -26,9 +26,9 @@ struct posting {
 	struct wrs *wrs;
 	bool built; /* by ibv_wr_*(), in the recording and in the replay */
 	enum side side;
-	struct ibv_sge *sge; /* next free */
-	const char *missing; /* why it cannot be posted; NULL */
-	uint32_t lacking;    /* the missing object that is the reason; 0 */
+	struct ibv_sge *sge; /* next unused one */
+	const char *missing; /* why the post is not possible; NULL: it is */
+	uint32_t lacking;    /* the missing object that is the reason; 0: none */
 	char text[160];
 };
 
@@ -70,7 +70,7 @@ bool posts_are_built(const struct posting *p);
 int posts_build(struct posting *p);
 
 /*
- * posts_wait.c: the queue has no room for the requests from @from on. Returns how many requests of
- * the post are posted, or will be when there is room; or -ENOMEM.
+ * posts_wait.c: the queue has too few free entries for the requests from @from on. Returns how many
+ * requests of the post are posted, or will be posted once entries are free; or -ENOMEM.
  */
 int64_t posts_wait(struct posting *p, uint32_t from);

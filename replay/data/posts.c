@@ -3,7 +3,7 @@
  *
  * A recorded list is posted as a list, and a batch that was built with ibv_wr_*() is built again;
  * the result is compared with the recorded one. If the device refuses requests that the recorded
- * one accepted, its queue may have no room for them (posts_wait.c).
+ * one accepted, its queue may be full (posts_wait.c).
  *
  * Not here: translating requests (posts_fill.c), builders (posts_build.c).
  */
@@ -84,7 +84,7 @@ static void forget_sent(struct posting *p, uint32_t taken)
 	}
 }
 
-/* Returns the verb's result, and how many requests were accepted. */
+/* Post the list. Returns the verb's result; *@ret_taken: the number of accepted requests. */
 static int post_list(struct posting *p, uint32_t *ret_taken)
 {
 	struct wrs *wrs = p->wrs;
@@ -113,7 +113,7 @@ static int post_list(struct posting *p, uint32_t *ret_taken)
 	return ret;
 }
 
-/* The recorder refused it at this request: what was before it in the list is posted. */
+/* The recorder refused the list from one request on: post the requests before that one. */
 static bool refuse_from_failed(struct posting *p, int *ret_ret, uint32_t *ret_taken)
 {
 	uint32_t before = p->post->bad > 1 && !p->built ? p->post->bad - 1 : 0;
@@ -136,7 +136,7 @@ static bool refuse_from_failed(struct posting *p, int *ret_ret, uint32_t *ret_ta
 }
 
 /*
- * Post the list, waiting for room if needed. *@ret_ret is the verb's result, which some devices
+ * Post the list; if needed, wait for entries. *@ret_ret is the verb's result, which some devices
  * return negated, *@ret_taken the number of accepted requests. 0 or -ENOMEM.
  */
 static int post_or_wait(struct posting *p, int *ret_ret, uint32_t *ret_taken)
@@ -166,7 +166,7 @@ static int post_or_wait(struct posting *p, int *ret_ret, uint32_t *ret_taken)
 	return 0;
 }
 
-/* Set the new keys of bound windows, if these still exist after a wait for room. */
+/* Set the new keys of bound windows, if these still exist after a wait for free entries. */
 static void note_binds(const struct posting *p, uint32_t taken)
 {
 	const struct ibv_send_wr *wr = p->wrs->send;
@@ -274,7 +274,7 @@ static int replay_post(struct posting *p)
 	p->wrs = r->wrs ? r->wrs : calloc(1, sizeof(*p->wrs));
 	if (!p->wrs)
 		return -ENOMEM;
-	r->wrs = p->wrs->next; /* others may post while this one waits for room */
+	r->wrs = p->wrs->next; /* other threads may post while this one waits for free entries */
 	err = fill_and_post(p);
 	p->wrs->next = r->wrs;
 	r->wrs = p->wrs;

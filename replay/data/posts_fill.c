@@ -23,8 +23,8 @@
 static struct ibv_sge no_sges[SGES_MAX];
 
 /*
- * The number of SGEs that @wr needs. No writer stores part of a list, but an edited trace may have
- * a part.
+ * The number of SGEs that @wr needs. No writer stores a part of a list, but an edited trace may
+ * have only a part.
  */
 static uint32_t sges_of(const struct wr *wr)
 {
@@ -182,7 +182,7 @@ static void put_flush(struct posting *p, const struct wr *wr, struct ibv_send_wr
 	to->wr.atomic.swap = wr->flush_level << 8 | (uint8_t)wr->flush_type;
 }
 
-/* Is it an atomic write as the recorder notes one? A damaged trace may have another. */
+/* Is it an atomic write in the form that the recorder writes? A damaged trace may have others. */
 static bool has_own_bytes(const struct wr *wr)
 {
 	return wr->send_flags & IBV_SEND_INLINE && wr->nsge == 1 && wr->num_sge == 1 &&

@@ -1,7 +1,7 @@
 /*
  * Posts to a full queue
  *
- * Completions are polled, and the rest is posted as long as an outstanding request of the queue can
+ * Completions are polled, and the rest is posted, while an outstanding request of the queue can
  * still complete. If the queue is shorter than the recorded one, requests keep waiting while the
  * replay continues.
  */
@@ -13,7 +13,7 @@
 #include "replay/data/posting.h"
 #include "replay/state/sent.h"
 
-#define TRIES_NS 50000000 /* for completions that may never arrive */
+#define TRIES_NS 50000000 /* longest wait for completions that may never come */
 
 static const char shared[] = "the choice of a receive from a shared receive queue";
 static const char shorter[] = "a queue shorter than the recorded one: its requests waited for "
@@ -28,7 +28,7 @@ static bool may_receive(const struct posting *p)
 	return !peer || !peer->qp || requests_count(&peer->qp->out[SIDE_SEND]);
 }
 
-/* Was a message sent for which the peer has no receive request? A later event must post that. */
+/* Was a message sent for which the peer has no receive request? A later event must post one. */
 static bool lacks_receive(const struct posting *p)
 {
 	const struct replica_qp *qp = p->replica->qp;
@@ -54,7 +54,7 @@ static bool may_complete(const struct posting *p)
 	return false;
 }
 
-/* Wait for room as long as an entry may be freed. */
+/* Wait for a free entry as long as a request may still complete. */
 static void await_room(struct posting *p)
 {
 	int64_t most = p->r->options->timeout, deadline;

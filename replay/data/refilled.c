@@ -1,10 +1,10 @@
 /*
  * Buffers that were filled again before their message was sent
  *
- * The last messages are in a ring, each with the number of the message that replaced it:
+ * The latest messages are in a ring, each with the number of the message that replaced it:
  *
- * 	address -> number of the last message at it
- * 	message -> number -> number of the next at its address, 0: none
+ *	address -> number of the last message at it
+ *	message -> number -> number of the next at its address, 0: none
  */
 #include "replay/data/refilled.h"
 

@@ -31,7 +31,7 @@ int refilled_note(struct refilled *refilled, const void *at, struct refill messa
 		  const struct replica_qp *sender);
 
 /*
- * The message that replaced @message in its buffer. False: no message replaced it before it was
- * sent, or it is no longer in the ring.
+ * Set @message to the message that replaced it in its buffer. False: none replaced it before it was
+ * sent, or @message is no longer in the ring.
  */
 bool refilled_next(const struct refilled *refilled, struct refill *message);

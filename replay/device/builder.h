@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /*
- * ibv_wr_flush(), which not every header has. Such a request has the form of an atomic one:
+ * ibv_wr_flush(), which not every header has. A flush uses the fields of an atomic request:
  * compare_add is the length, swap is level << 8 | type.
  */
 enum {

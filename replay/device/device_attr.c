@@ -1,7 +1,7 @@
 /*
  * Compares a device with the recorded one
  *
- * The name means little: many hosts have an mlx5_0. So vendor, part, hardware and firmware and all
+ * The name means little: many hosts have an mlx5_0. So vendor, part, hardware, firmware and all
  * limits are compared, field by field in the order of the list of structures. GUIDs differ between
  * devices of the same kind, which behave the same.
  */

@@ -20,7 +20,7 @@
 #include "replay/report/outcome.h"
 #include "core/model/place.h"
 
-/* A GID in the answer to a query of the program, or the recorder. */
+/* A GID that a query by the program or the recorder returned. */
 struct recorded_gid {
 	uint8_t port;
 	int64_t index;
@@ -31,7 +31,7 @@ struct role {
 	char name[64];
 	unsigned int device;
 	struct args *attr; /* NULL: not in the trace */
-	enum arg in;       /* of that */
+	enum arg in;       /* the argument of attr that has them */
 	struct recorded_gid *gids;
 	size_t ngids;
 };
@@ -224,7 +224,7 @@ bool devices_lack(const struct devices *ds, const char *name)
 	return !search_role(ds, name);
 }
 
-/* @text: the differences, if the trace has the attributes. */
+/* Compare a role with its device. @text: the differences, if the trace has the attributes. */
 static enum device_likeness compare_role(const struct role *role, const struct device *device,
 					 char *text, size_t size)
 {

@@ -47,19 +47,19 @@ void devices_close(struct devices *devices);
 const struct device *devices_first(const struct devices *devices);
 
 /*
- * The device that replaces recorded device @name: the one with the same name, else each device in
- * turn. Never NULL.
+ * The device that replaces recorded device @name: the one with the same name; the other recorded
+ * devices are replaced by the devices of this machine in turn. Never NULL.
  */
 const struct device *devices_role(struct devices *devices, const char *name);
 
 /*
- * The result of ibv_query_device() for recorded device @name: argument @in of @out has the
- * attributes. Takes a reference.
+ * Note the result of ibv_query_device() for recorded device @name: argument @in of @out has the
+ * attributes. Takes a reference to @out.
  */
 void devices_recorded_attr(struct devices *devices, const char *name, struct args *out,
 			   enum arg in);
 
-/* Recorded device @name is an iWARP one, whose queue pairs only librdmacm connects. */
+/* Note that recorded device @name is an iWARP device: only librdmacm connects its queue pairs. */
 void devices_recorded_iwarp(struct devices *devices, const char *name);
 bool devices_was_iwarp(const struct devices *devices, const char *name);
 
@@ -88,8 +88,8 @@ uint8_t device_port(const struct device *device, uint8_t port);
 void devices_names(const struct devices *devices, char *text, size_t size);
 
 /*
- * A recorded destination of packets: @lid of port @port of recorded device @name; or @gid, at
- * @index of that port's table.
+ * Note a recorded address: @lid of port @port of recorded device @name; or @gid, at @index of the
+ * GID table of that port.
  */
 int devices_recorded_lid(struct devices *devices, const char *name, uint8_t port, uint16_t lid);
 int devices_recorded_gid(struct devices *devices, const char *name, uint8_t port, int64_t index,
@@ -103,8 +103,8 @@ void devices_translate(const struct device *from, const struct device *to, uint8
 		       struct ibv_ah_attr *av);
 
 /*
- * The same for the sender alone, a port of recorded device @name: sets the port, and the index of
- * the GID that replaces the recorded one. Call it first.
+ * Set the sender's part of @av, which was used on recorded device @name: the port, and the index of
+ * the GID that replaces the recorded one. Call it before devices_translate().
  */
 void devices_translate_source(const struct devices *devices, const char *name,
 			      const struct device *from, struct ibv_ah_attr *av);

@@ -38,7 +38,7 @@ static int64_t fail_unsupported(enum verb verb)
 		vctx_->slot(__VA_ARGS__);                                  \
 	})
 
-/* For a library that may be older than the verb. */
+/* Call a verb that the installed library may lack, since the library is older. */
 #define later_call(type, symbol, ...)                            \
 	({                                                       \
 		type next_ = (type)dlsym(RTLD_DEFAULT, #symbol); \

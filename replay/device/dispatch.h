@@ -8,7 +8,7 @@
 #include "core/wire/desc.h"
 
 /*
- * Call @verb. errno is as the verb left it, 0 if it did not set it. A data verb: -EOPNOTSUPP.
+ * Call @verb. errno is the value that the verb set, or 0. -EOPNOTSUPP: it is a data verb.
  */
 int64_t dispatch_call(enum verb verb, const uint64_t *args);
 

@@ -8,7 +8,7 @@
 
 /* The functions of shim/soft/verbs/inject.h, or those of shim/trace/faults/ask.c. */
 struct fault_maker {
-	bool recorder; /* not the software device */
+	bool recorder; /* the recorder's library, not the software device */
 	int (*fault)(const char *rule);
 	int (*event)(struct ibv_context *context, const struct ibv_async_event *event);
 	unsigned int (*struck)(void);

@@ -24,7 +24,7 @@ bool gids_has(const struct gids *gids, int index)
 	return index >= 0 && index < gids->n && !gid_is_zero(&gids->at[index].raw);
 }
 
-/* Is @here of the wanted kind? For a GID of InfiniBand that is RoCE v2, which can be routed. */
+/* Is @here of the wanted kind? RoCE v2, which can be routed, replaces a GID of InfiniBand. */
 static bool is_of_kind(enum gid_kind here, enum gid_kind wanted)
 {
 	return wanted != GID_UNTYPED &&

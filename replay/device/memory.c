@@ -1,9 +1,9 @@
 /*
  * Memory of a recorded process: mapping its addresses to those of the replay
  *
- * 	rec.    |==A==|   |====B====|                |=C=|
- * 	              |=====B2====|
- * 	replay  |==A==|====B====B2|=C=|     one mapping, whole pages
+ *	rec.    |==A==|   |====B====|                |=C=|
+ *	              |=====B2====|
+ *	replay  |==A==|====B====B2|=C=|     one mapping, whole pages
  *
  * Not here: the ranges of memory regions (replica.h).
  */
@@ -102,7 +102,7 @@ static uint64_t place_ranges(struct memory *m)
 	return offset;
 }
 
-/* The same memory is often used again: merge ranges before extending the array. */
+/* Merge ranges before extending the array: the same memory is often used again. */
 static int make_room(struct memory *m)
 {
 	size_t room = m->room ? m->room * 2 : 16;

@@ -51,5 +51,5 @@ bool memory_holds(const struct memory *memory, const void *at, uint64_t length);
 /* At least @length bytes, for addresses in no range; contents do not matter. NULL: no memory. */
 void *memory_scratch(struct memory *memory, uint64_t length);
 
-/* An address without memory, for calls that failed with EFAULT. */
+/* An address that is not mapped, for calls that failed with EFAULT. */
 void *memory_guard_page(struct memory *memory);

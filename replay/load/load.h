@@ -2,8 +2,8 @@
 /*
  * Traffic: which rank sends what to which, and when
  *
- * 	load --> classes --> edges, from rank to rank: a sender each
- * 	            \-----> tracks, the requests of a sender; edge i has track i modulo their number
+ *	load --> classes --> edges, from rank to rank: a sender each
+ *	            \-----> tracks, the requests of a sender; edge i has track i % ntracks
  *
  * It comes from a trace (load_learn.h), with the recorded times, or from a text of rates and shares
  * (load_spread.h makes tracks of these), may be changed (load_change.h), and is sent by load_run.h.
@@ -20,7 +20,7 @@
 
 enum load_transport { LOAD_RC, LOAD_UC, LOAD_UD, LOAD_TRANSPORTS };
 
-/* An operation, enum ibv_wr_opcode, and its bytes. */
+/* A kind of request: opcode (enum ibv_wr_opcode), and length. */
 struct load_kind {
 	int opcode;
 	uint32_t bytes;
@@ -37,7 +37,7 @@ enum {
 #define LOAD_KIND_MOST (1u << LOAD_KIND_BITS)
 
 struct load_request {
-	/* ns since the previous request; of the first: since the last, if the track is repeated */
+	/* ns since the previous request; of the first: since the last one, if the track repeats */
 	uint64_t gap : LOAD_GAP_BITS;
 	uint64_t kind : LOAD_KIND_BITS; /* index */
 };
@@ -46,7 +46,7 @@ struct load_track {
 	struct load_request *requests;
 	size_t n;
 	uint64_t count; /* requests to be sent; if more than n, the track begins again */
-	int64_t start;  /* of its first request, ns */
+	int64_t start;  /* time of its first request, ns */
 };
 
 struct load_edge {
@@ -87,7 +87,7 @@ int load_add_request(struct load_track *track, uint64_t gap, uint32_t kind);
 /* A new class without edges and tracks; NULL if out of memory. */
 struct load_class *load_add_class(struct load *load);
 
-/* Free what is in @class, or in @load. Zeroed ones are accepted. */
+/* Free the contents of @class, or of @load; all zeros are accepted. */
 void load_fini_class(struct load_class *class);
 void load_fini(struct load *load);
 
@@ -102,6 +102,6 @@ struct load_totals load_totals(const struct load *load);
 /* From the first request of a track to its last, all repetitions included, ns. */
 double load_track_duration(const struct load_track *track);
 
-/* The requests that a track sends of those for which @is is true. */
+/* The number of requests that a track sends with an opcode for which @is returns true. */
 uint64_t load_track_count(const struct load *load, const struct load_track *track,
 			  bool (*is)(int opcode));

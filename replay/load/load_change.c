@@ -14,7 +14,7 @@
 #include "core/wire/log.h"
 #include "replay/load/load_join.h"
 
-/* senders of no more requests set connections up: UCX's exchange of addresses has at most 8 */
+/* senders with at most 8 requests set connections up: UCX exchanges addresses so */
 enum { BYTES_MOST = INT32_MAX, SETUP_REQUESTS = 8 };
 
 static const double share_dropped = 0.05;
@@ -156,7 +156,7 @@ int load_scale_sizes(struct load *load, double factor)
 	return 0;
 }
 
-/* Stretch a track to @period ns with all its repetitions; it is repeated until @end. */
+/* Stretch a track by @factor to @period ns, all repetitions included; repeat it until @end. */
 static void stretch_track(struct load_track *track, double factor, double period, double end)
 {
 	double over = 0, lasts = load_track_duration(track) * factor;
@@ -217,7 +217,7 @@ static int move_classes(struct load *load, struct load *other)
 			from->edges[k].to += load->nranks;
 		}
 		*class = *from;
-		class->pattern = LOAD_LIST; /* among a part of the ranks only */
+		class->pattern = LOAD_LIST; /* its pattern is now among only a part of the ranks */
 		*from = (struct load_class){ 0 };
 	}
 	load->nranks += other->nranks;
@@ -236,7 +236,7 @@ int load_mix(struct load *load, double own, struct load *other, double others)
 		return log_why(-EINVAL,
 			       "--mix: all requests of a trace have the same time: no rate");
 	sum = (double)a.requests / (double)a.end + (double)b.requests / (double)b.end;
-	/* the time that each needs for its requests at its share of the rate */
+	/* the time that each traffic needs for its requests at its share of the rate */
 	period[0] = (double)a.requests / (sum * own / (own + others));
 	period[1] = (double)b.requests / (sum * others / (own + others));
 	factor[0] = period[0] / (double)a.end;

@@ -7,8 +7,8 @@
 #include "replay/load/load.h"
 
 /*
- * @factor times as many ranks: each pattern goes on. A new sender has the track of one of its
- * class. Senders that belong to no pattern are dropped if they have at most a twentieth of all
+ * Create @factor times as many ranks: patterns are continued. A new sender has the track of one of
+ * its class. Senders that belong to no pattern are dropped if they have at most a twentieth of all
  * requests and bytes (a job exchanges addresses when it starts), and counted; else -ENOTSUP.
  */
 int load_scale_ranks(struct load *load, uint32_t factor);

@@ -1,9 +1,9 @@
 /*
  * Classes of senders, and their patterns
  *
- * 	one class for each sender -> alike ones joined -> edges that are a pattern split off
+ *	one class for each sender -> alike ones joined -> edges that are a pattern split off
  *
- * A class has a pattern if it has all edges of that, each equally often.
+ * A class has a pattern if it has all edges of the pattern, each equally often.
  */
 #include "replay/load/load_join.h"
 
@@ -232,7 +232,7 @@ static bool number_ring(const struct load_class *class, uint32_t n, uint32_t *nu
 	for (size_t i = 0; is && i < n; i++) {
 		const struct load_edge *edge = &class->edges[i];
 
-		is = !next[edge->from]; /* + 1, so that 0 is none */
+		is = !next[edge->from]; /* next[] is rank + 1; 0: none */
 		next[edge->from] = edge->to + 1;
 		back &= load_pattern_has(LOAD_RING_BACK, edge->from, edge->to, n);
 	}
@@ -272,7 +272,7 @@ static void renumber_edges(struct load *load, const uint32_t *number)
 		}
 }
 
-/* Number ranks by a pattern; without a launcher their numbers depend on which verb came first. */
+/* Number ranks by a pattern: without a launcher they are numbered by the time of the first verb. */
 static int number_ranks(struct load *load)
 {
 	bool (*const ways[])(const struct load_class *class, uint32_t n,

@@ -15,6 +15,6 @@
  */
 int load_join(struct load *load);
 
-/* Edges of @pattern among @n ranks, @times each; 0 or -ENOMEM. */
+/* Give @class the edges of @pattern among @n ranks, each @times times; 0 or -ENOMEM. */
 int load_make_edges(struct load_class *class, enum load_pattern pattern, uint32_t n,
 		    uint32_t times);

@@ -27,7 +27,7 @@ enum { GRH = 40, OUTSIDE = 1u << 31 /* of a party: it is not in the trace */ };
 /* What is known of a sender besides its class, which has the same index. */
 struct sender {
 	int64_t last;      /* time of its latest request */
-	uint64_t signaled; /* of its requests */
+	uint64_t signaled; /* number of its signaled requests */
 };
 
 /* A queue pair, by object. */
@@ -48,7 +48,7 @@ struct learning {
 	struct map sender_of;  /* key of a queue pair and its peer, to an index */
 	struct map outside_of; /* hash of an address, to a number */
 	uint32_t noutside;
-	int64_t origin; /* the first request; -1: none yet */
+	int64_t origin; /* time of the first request; -1: none yet */
 	uint64_t memory, most;
 };
 
@@ -167,7 +167,7 @@ static int add_request(struct learning *l, size_t index, int opcode, uint64_t by
 		       (unsigned long long)(l->most >> 20));
 }
 
-/* The peer that a request of @qp goes to: its object, or 0, and where it is. */
+/* The peer that a request of @qp goes to: its object, or 0; *@ret_place: its address. */
 static uint32_t find_peer(const struct learning *l, const struct trace_event *event, uint32_t qp,
 			  const struct wr *wr, const struct place **ret_place)
 {
@@ -185,7 +185,7 @@ static uint32_t find_peer(const struct learning *l, const struct trace_event *ev
 	return c ? c->peer : 0;
 }
 
-/* The party that @peer, an object, belongs to; 0: that of its address. */
+/* The party of @peer, an object; if @peer is 0, the party at address @place. */
 static int find_party(struct learning *l, uint32_t peer, const struct place *place,
 		      uint32_t *ret_party)
 {

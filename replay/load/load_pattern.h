@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* With fewer ranks, edges fit several patterns: of 2, ring, tree and all-to-all are the same. */
+/* With fewer ranks, edges fit several patterns: for 2, ring, tree and all-to-all are the same. */
 enum { LOAD_PATTERN_RANKS = 4 };
 
 /* In the order of the search: a pattern that contains others precedes them. */

@@ -1,7 +1,7 @@
 /*
  * Sending traffic: the plan, and its workers
  *
- * 	load -> flows, links -> workers: set up | connect | begin at one time | send | results
+ *	load -> flows, links -> workers: set up | connect | begin at one time | send | results
  *
  * One worker in this thread, or one for each rank in a thread or a process of its own. After each
  * step they wait for each other by polling the board, the only data that threads and processes
@@ -27,7 +27,7 @@
 #include "replay/load/load_worker.h"
 #include "replay/load/load_send.h"
 
-enum { LEAD_NS = 2000000 /* from the last worker being ready to time 0 */ };
+enum { LEAD_NS = 2000000 /* time 0 is this long after the last worker is ready */ };
 
 uint32_t load_workers(const struct load *load, const struct load_options *options)
 {
@@ -40,7 +40,7 @@ static uint64_t link_key(const struct load_edge *edge)
 	return (uint64_t)edge->from << 32 | edge->to;
 }
 
-/* Assign to a flow the link of a flow of the opposite direction, or a new one. */
+/* Assign a link to a flow: that of a flow in the opposite direction, or a new one. */
 static int link_flow(struct load_plan *plan, uint32_t index, struct map *open)
 {
 	struct load_flow *flow = &plan->flows[index];
@@ -122,7 +122,7 @@ static int reach_phase(const struct load_plan *plan, enum load_phase phase)
 	return await_workers(plan->board, &plan->board->reached[phase], plan->nworkers);
 }
 
-/* Open in the order of ranks: a recording numbers processes by their first verbs. */
+/* Open devices in the order of ranks: a recording numbers processes by their first verbs. */
 static int open_by_rank(struct load_worker *w)
 {
 	struct load_board *board = w->plan->board;

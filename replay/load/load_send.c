@@ -1,11 +1,11 @@
 /*
  * The loop of a worker
  *
- * 	senders by due time (a heap) -> due: post, even if earlier requests are not complete
- * 	                             -> none is due yet: poll, post receives again
+ *	senders by due time (a heap) -> due: post, even if earlier requests are not complete
+ *	                             -> none is due yet: poll, post receives again
  *
- * A sender whose queue is full when its request is due leaves the heap, until a completion makes
- * room; the others keep their times. Requests due at the same time (the recorded program has posted
+ * A sender whose queue is full when its request is due leaves the heap, until a completion frees
+ * an entry; others keep their times. Requests due at the same time (the recorded program has posted
  * them as one list) are posted as one list. Even if all are late, the loop polls after every
  * POLL_AFTER posts.
  *
@@ -27,10 +27,10 @@ enum {
 	BATCH = 16,
 	POLL_AFTER = 16,
 	SPIN_NS = 2000,           /* before a request is due, no poll */
-	SLEEP_NS = 50000,         /* of one sleep */
-	AWAKE_NS = 400000,        /* no sleep this long before the next request, */
-	BUSY_NS = 200000,         /* nor this long after the latest completion */
-	STRAGGLER_NS = 500000000, /* for datagrams that may be lost */
+	SLEEP_NS = 50000,         /* length of one sleep */
+	AWAKE_NS = 400000,        /* no sleep if the next request is due sooner, */
+	BUSY_NS = 200000,         /* or if the latest completion is more recent */
+	STRAGGLER_NS = 500000000, /* how long to wait for datagrams, which may be lost */
 };
 
 /* The loop's own state. */
@@ -141,7 +141,7 @@ static void fill_request(struct load_worker *w, struct load_sender *s, struct ib
 				    .num_sge = 1,
 				    .opcode = (enum ibv_wr_opcode)kind->opcode };
 	wr->send_flags = must_signal(w, s) ? IBV_SEND_SIGNALED : 0;
-	/* its completion completes all up to it */
+	/* its completion also completes all earlier requests */
 	wr->wr_id = (s->sent + 1) << 25 | (uint64_t)(s - w->senders) << 1;
 	if (flow->class->transport == LOAD_UD) {
 		wr->wr.ud.ah = w->ends[s->end].ah;
@@ -374,7 +374,7 @@ static bool has_ended(const struct loop *l, int64_t now)
 	return now - l->moved > STRAGGLER_NS; /* the report has the difference */
 }
 
-/* Was the run asked to stop? Returns 0, or -errno after log_err(). */
+/* Stop if the user or a time limit requires it. Returns 0, or -errno after log_err(). */
 static int check_time(struct loop *l, int64_t now)
 {
 	const struct load_plan *plan = l->w->plan;

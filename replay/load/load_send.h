@@ -5,7 +5,7 @@
 #include "replay/load/load_worker.h"
 
 /*
- * From time 0 on, until all is sent and received, something has failed, or the run is stopped. 0 or
+ * Send from time 0 on, until all is sent and received, something fails, or the run stops. 0 or
  * -errno after log_err().
  */
 int load_send(struct load_worker *worker);

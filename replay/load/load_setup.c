@@ -1,8 +1,8 @@
 /*
  * The objects of a worker: a device, a region, completion queues, queue pairs
  *
- * All requests of a worker read and write the same memory, whose contents are not looked at: its
- * size is that of the largest request. Both ends of a link are ports of one device.
+ * All requests of a worker read and write the same memory, which has the size of the largest
+ * request; its contents do not matter. Both ends of a link are ports of one device.
  */
 #include <errno.h>
 #include <stdlib.h>

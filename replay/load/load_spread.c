@@ -1,7 +1,7 @@
 /*
  * Shares of sizes and gaps, from tracks and to tracks
  *
- * 	gaps of all tracks of a class -> classes of 1/16 of a power of two -> LOAD_SHARES shares
+ *	gaps of all tracks of a class -> classes of 1/16 of a power of two -> LOAD_SHARES shares
  *
  * Each share has the mean of its values, so that totals are exact. The first neighbours to be
  * joined are those with the least product of weight and distance on a logarithmic scale: rare long
@@ -20,7 +20,7 @@
 enum {
 	FINE = 16, /* of a power of two */
 	FINES = LOAD_GAP_BITS * FINE + 1,
-	TRACK_MOST = 1 << 16, /* requests of a generated track; then it begins again */
+	TRACK_MOST = 1 << 16, /* requests of a generated track, which is repeated */
 };
 
 static int compare_shares(const void *a, const void *b)
@@ -247,7 +247,7 @@ static double scale_of(const struct load_summary *summary, const uint32_t *of, s
 	return sum > 0 ? mean * (double)n / sum : 0;
 }
 
-/* Set the gaps of all requests; the rounding error of each is carried to the next. */
+/* Set the gaps of all requests; the rounding error of each is added to the next. */
 static void set_gaps(const struct load_summary *summary, const uint32_t *of,
 		     struct load_track *track)
 {

@@ -19,8 +19,8 @@ struct load_summary {
 	struct load_share *gaps; /* ascending; likewise */
 	size_t ngaps;
 	uint64_t requests; /* the mean of its senders */
-	double rate;       /* requests per second, from the first to the last; 0: there is one */
-	int64_t start;     /* of the first sender, ns */
+	double rate;       /* requests per second, from the first to the last; 0: only one */
+	int64_t start;     /* time of the first request of the first sender, ns */
 };
 
 /* 0 or -ENOMEM, after log_err(). */

@@ -29,7 +29,7 @@ struct load_flow {
 /* Two queue pairs, connected. Flows of both directions may share them. */
 struct load_link {
 	uint32_t rank[2];
-	uint32_t flow[2]; /* sent by that end; LOAD_NONE */
+	uint32_t flow[2]; /* sent by that end; LOAD_NONE: none */
 	enum load_transport transport;
 };
 
@@ -123,7 +123,7 @@ static inline bool load_is_message(int opcode)
 	return operation_takes_receive(opcode);
 }
 
-/* Open the device of a worker. 0 or -errno after log_err(), as the next two. */
+/* Open the device of a worker. 0 or -errno after log_err(), also of the next two. */
 int load_open(struct load_worker *worker);
 
 /* Create the worker's objects, and write its notices. */

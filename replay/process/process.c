@@ -1,10 +1,10 @@
 /*
  * One process for each recorded process
  *
- * 	engine: an object's copy -> channel -> replayed process: the object
+ *	engine: an object's copy -> channel -> replayed process: the object
  *
- * A call goes to the process of the event that is replayed, or else to the process that created the
- * object, since the engine polls completions of one process while it replays another.
+ * A call goes to the process of the event that is replayed, or to the process that created the
+ * object, if the engine polls completions of one process while it replays an event of another.
  */
 #include "replay/process/process.h"
 
@@ -181,8 +181,8 @@ static int64_t fail_call(enum verb verb)
 }
 
 /*
- * Replace a handle of a copy by that of its process; with @process, the process's handle by the
- * copy again.
+ * Replace the address of a copy at @at by the handle in its process; with @process not 0, replace
+ * the handle by the address of the copy again.
  */
 static void unmask_object(char *at, uint32_t process)
 {
@@ -231,7 +231,7 @@ static void unmask_struct(const struct struct_info *info, char *base, uint32_t p
 	}
 }
 
-/* The call was translated by hand-written code, not by its descriptor. */
+/* Unmask the queues of an indirection table, which hand-written code has translated. */
 static void unmask_table(enum verb verb, const uint64_t *args, uint32_t process)
 {
 	struct ibv_rwq_ind_table_init_attr *attr = (void *)(uintptr_t)args[1];
@@ -455,7 +455,7 @@ int processes_setenv(const char *name, const char *value)
 	return send_command(c, PROCESS_SETENV) || c->ret ? -ENOMEM : 0;
 }
 
-/* Copy memory to or from a process, in pieces of the size of the room. */
+/* Copy memory to or from a process, in pieces of the size of the channel's buffer. */
 static void copy_memory(uint32_t process, enum process_command command, char *there, char *here,
 			size_t n)
 {

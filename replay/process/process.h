@@ -4,8 +4,8 @@
  *
  * Order, comparison and report are in the first process. Each verb is called in the process that
  * replays its recorded process and that was forked as the recorded one was. The first process has
- * copies of the objects of such a process, which these functions, dispatch_call() and the inline
- * functions of verbs.h take like any other. Without --processes the objects are the device's.
+ * copies of the objects of these processes: the functions below, dispatch_call() and the inline
+ * functions of verbs.h accept them like objects of a device. Without --processes no copies exist.
  *
  * Any thread.
  */
@@ -55,7 +55,7 @@ bool process_has(uint32_t process, const void *object);
 void process_fork(uint32_t child);
 
 /*
- * @process ends in the way @how: column `ending` of table `process`, or NULL. Returns the child
+ * End @process in the way @how: column `ending` of table `process`, or NULL. Returns the child
  * that owns its objects from now on; 0: the objects ended with it.
  */
 uint32_t process_end(uint32_t process, const char *how);

@@ -1,8 +1,8 @@
 /*
  * Executing commands in a replayed process
  *
- * 	process 0 --fork--> root process --fork--> its child
- * 	                    main thread: its channel; a thread for each recorded thread
+ *	process 0 --fork--> root process --fork--> its child
+ *	                    main thread: its channel; a thread for each recorded thread
  *
  * Handles in commands are those of this process. After a command, copies of the objects that it
  * created or changed are returned. The main thread notices the end of the replaying process, and
@@ -67,7 +67,7 @@ static size_t size_of(enum object_kind kind, bool whole)
 	}
 }
 
-/* @extended: a new object of an extended kind: copy also the part that never changes. */
+/* Copy an object. @extended: it is new and of an extended kind: copy its constant part, too. */
 static void copy_object(struct process_copy *copy, enum object_kind kind, void *object,
 			bool extended)
 {

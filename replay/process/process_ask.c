@@ -25,8 +25,8 @@
 #include "replay/process/process_agent.h"
 
 /*
- * Spins before a sleep. There is no sched_yield() between them: on a busy machine it returns after
- * the time slices of all others, while a thread that is woken runs soon.
+ * Spins before a sleep. No sched_yield() between them: on a busy machine it returns only after the
+ * time slices of all other threads, while a thread that is woken runs soon.
  */
 enum { SPINS = 500, GRACE_MS = 5000 };
 
@@ -51,7 +51,7 @@ struct process_ask {
 	int alive; /* the writing end */
 	struct replayed *replayed;
 	uint32_t nprocesses, nthreads;
-	uint32_t *home;       /* by thread: the process in which it was started; 0 */
+	uint32_t *home;       /* by thread: the process in which it was started; 0: none */
 	pthread_mutex_t lock; /* protects the list of started processes */
 };
 
@@ -319,7 +319,7 @@ static int count_trace(struct process_ask *ask)
 	return 0;
 }
 
-/* The channels, followed by their rooms. */
+/* Map the channels, followed by their buffers. */
 static int map_wire(struct process_ask *ask)
 {
 	size_t n = ask->nprocesses + ask->nthreads, page = 4096, head, room = ROOM_ALL / n;
@@ -363,7 +363,7 @@ static int start_first_process(struct process_ask *ask)
 	ask->wire->alive = fds[0];
 	ask->alive = fds[1];
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	fflush(NULL); /* or an exiting process writes it again */
+	fflush(NULL); /* or an exiting child writes the same data again */
 	pid = fork();
 	if (!pid)
 		run_first_agent(ask);
@@ -394,7 +394,7 @@ int process_ask_new(struct trace *trace, const struct process_told *told,
 	return 0;
 }
 
-/* A process that does not end by itself, since it hangs in its device, is killed. */
+/* End all processes; kill those that do not end by themselves, since they hang in a device. */
 static void end_all(struct process_ask *ask)
 {
 	if (ask->alive >= 0)

@@ -52,7 +52,7 @@ void *process_room_take(struct process_room *room, size_t size)
 	return at;
 }
 
-/* Inline data may be in memory that is not shared. */
+/* Copy SGEs, and inline data, which may be in memory that is not shared. */
 static struct ibv_sge *pack_sges(struct process_room *room, const struct ibv_sge *from, int n,
 				 bool inlined)
 {
@@ -81,8 +81,9 @@ void *process_data_real(const struct channel *c, const void *object)
 }
 
 /*
- * The used members of a union depend on the operation, or the type. False: the process does not
- * have one of the objects. A request that waited may be posted while another process is entered.
+ * Replace the objects of a request; which union members are used depends on the opcode or @type.
+ * False: the process lacks one of the objects: a request that waited may be posted while another
+ * process is entered.
  */
 static bool pack_objects(const struct channel *c, struct ibv_send_wr *wr, enum ibv_qp_type type)
 {

@@ -5,15 +5,15 @@
  */
 #include "replay/process/process_mirror.h"
 
-/* The data of a command, allocated one after the other in a channel's room. */
+/* The data of a command, allocated one after the other in a channel's buffer. */
 struct process_room {
 	char *at, *end;
 };
 
-/* The part of the room that is not for arguments of a call. */
+/* The part of the channel's buffer that is not for arguments of a call. */
 struct process_room process_room_of(const struct channel *channel);
 
-/* Allocate zeroed memory; NULL: the room is full. */
+/* Allocate zeroed memory; NULL: the buffer is full. */
 void *process_room_take(struct process_room *room, size_t size);
 
 /* Get the channel to the process of an object, for commands; process_data_end() releases it. */
@@ -35,7 +35,7 @@ struct process_data_doors {
 	bool (*owns)(const struct channel *channel, const struct mirror *mirror);
 };
 
-/* NULL: there are no replayed processes. */
+/* Use these functions; NULL: there are no replayed processes. */
 void process_data_open(const struct process_data_doors *doors);
 
 /* Set the functions of @mirror to the functions of this file. */

@@ -102,7 +102,7 @@ int process_get_async_event(struct ibv_context *context, struct ibv_async_event 
 	return ret;
 }
 
-/* A copy of @event for the process, in @c's room; element NULL: the process does not have it. */
+/* A copy of @event for the process, in @c's buffer; element NULL: the process does not have it. */
 static uint64_t pack_event(struct channel *c, const struct ibv_async_event *event)
 {
 	struct process_room room = process_room_of(c);
@@ -114,7 +114,7 @@ static uint64_t pack_event(struct channel *c, const struct ibv_async_event *even
 	return (uintptr_t)packed;
 }
 
-/* The acknowledgement counts only events about an object. */
+/* With --processes only events about an object are acknowledged: others are not counted. */
 void process_ack_async_event(struct ibv_async_event *event)
 {
 	const struct mirror *mirror =

@@ -9,13 +9,13 @@ struct mirrors;
 
 struct mirror {
 	uint64_t real;    /* its address in its process */
-	uint32_t process; /* that created it, or that owns it since (mirrors_hand_down()) */
+	uint32_t process; /* its creator, or its owner since mirrors_hand_down() */
 	uint32_t holders; /* processes that have it */
 	enum object_kind kind;
 	bool builds;            /* QP: it has ibv_wr_*() builders */
 	bool extended;          /* CQ */
-	struct mirror *next;    /* free */
-	struct process_wc *wcs; /* CQ: taken from an iterator, but not polled yet */
+	struct mirror *next;    /* next unused mirror */
+	struct process_wc *wcs; /* CQ: got from an iterator, but not polled yet */
 	uint32_t at, n;
 	_Alignas(16) char copy[PROCESS_COPY];
 };
@@ -36,7 +36,7 @@ uint64_t mirror_real(uint64_t object);
 void *mirror_at(struct mirrors *mirrors, uint32_t process, uint64_t real);
 
 /*
- * Does @process have the object? That is so if it created the object, or was forked while its
+ * Does @process have the object? Yes, if it created the object, or was forked while its
  * parent had it, and has not destroyed it since.
  */
 bool mirror_has(struct mirrors *mirrors, uint32_t process, const struct mirror *mirror);

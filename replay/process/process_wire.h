@@ -3,8 +3,8 @@
  * Memory shared by the replaying process and the replayed ones: a channel for each recorded thread,
  * and one for each process.
  *
- * 	replaying process: command, args, room -> asked ------> replayed process
- * 	                   ret, error, copies  <- answered <---
+ *	replaying process: command, args, room -> asked ------> replayed process
+ *	                   ret, error, copies  <- answered <---
  *
  * All of it is one mapping that is made before the first fork, so an address in it is the same
  * everywhere. A channel has one command in progress at a time.
@@ -28,7 +28,7 @@ enum process_command {
 	PROCESS_REAP,      /* a child's pid; its status as from waitpid(), or -1 */
 	PROCESS_MAP,       /* address, length, protection */
 	PROCESS_SETENV,    /* name, value */
-	PROCESS_WRITE,     /* address, length; bytes in the room */
+	PROCESS_WRITE,     /* address, length; bytes in channel.room */
 	PROCESS_READ,      /* the same */
 	PROCESS_CALL,      /* arguments of the verb */
 	PROCESS_POST_SEND, /* QP, first request; returns the index of the refused one in args[2] */
@@ -56,7 +56,7 @@ enum { PROCESS_COPY = 1024, PROCESS_COPIES = 3, PROCESS_DEVICE = 64 };
 struct process_copy {
 	uint64_t real; /* its address in its process; 0: none */
 	enum object_kind kind;
-	bool builds;   /* QP: ibv_qp_to_qp_ex() has it */
+	bool builds;   /* QP: it has an ibv_qp_ex */
 	bool extended; /* CQ: a struct ibv_cq_ex */
 	_Alignas(16) char bytes[PROCESS_COPY];
 };
@@ -83,7 +83,7 @@ struct channel {
 	size_t size;
 };
 
-/* channel[0..nprocesses-1] of processes, of which 0 starts the others; then those of threads */
+/* channels[0..nprocesses-1]: for processes, of which 0 starts the others; then for threads */
 struct process_wire {
 	int alive; /* the reading end of a pipe, closed when the replaying process ends */
 	uint32_t nprocesses, nchannels;

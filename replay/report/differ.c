@@ -56,7 +56,7 @@ const struct tolerance tolerances[] = {
 	{ "*", "ret.ind_tbl_*", numbers, false },
 	{ "get_srq_num", "srq_num", numbers, false },
 	{ "get_device_index", "ret", numbers, false },
-	{ "get_device_guid", "ret", limits, false }, /* also for a device of the same kind */
+	{ "get_device_guid", "ret", limits, false }, /* also if the device is of the same model */
 	{ "query_device*", "*_guid", limits, false },
 	{ "open_device", "ret.num_comp_vectors", vectors, false },
 	{ "query_device*", "*attr.*", limits, true },
@@ -215,7 +215,7 @@ static bool has_effect(enum verb verb)
 	}
 }
 
-/* In the form of `verbatim dump`. */
+/* A value in the form of `verbatim dump`. */
 static const char *field_text(const char *path, const struct enum_info *names, int64_t value,
 			      char text[96])
 {
@@ -383,7 +383,7 @@ static int differ_output(void *arg, const struct field_info *field, const char *
 	case FIELD_OBJ:
 	case FIELD_OBJS:
 	case FIELD_ADDR:
-		return 0; /* addresses: they have already served to find their objects */
+		return 0; /* addresses: their objects were already found by them */
 	case FIELD_STR:
 	case FIELD_TEXT:
 	case FIELD_BYTES:

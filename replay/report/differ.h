@@ -11,10 +11,10 @@
 
 struct outcome;
 
-/* A class of differences that is tolerated. The table ends with a NULL reason. */
+/* A class of tolerated differences. A row without a reason ends the table. */
 struct tolerance {
 	const char *verb; /* without "ibv_"; a pattern of fnmatch(3) */
-	const char *path; /* likewise */
+	const char *path; /* a pattern, too */
 	const char *reason;
 	bool other; /* only if the device is not the recorded one */
 };
@@ -57,7 +57,7 @@ struct differ_wc {
 	enum ibv_qp_type type;
 	const struct wc *there;
 	const struct ibv_wc *here;
-	uint64_t wr_id;             /* of the replayed request, as recorded */
+	uint64_t wr_id;             /* recorded wr_id of the replayed request */
 	const struct ibv_cq_ex *ex; /* the CQ that it came from, if that is extended */
 	bool tagged;                /* the replay's CQ reports flow tags */
 	uint32_t flow_tag;

@@ -32,7 +32,7 @@ static bool is_of_other_end(uint64_t status)
 	return status == IBV_WC_REM_OP_ERR || status == IBV_WC_REM_INV_REQ_ERR;
 }
 
-/* In the form of `verbatim dump`. */
+/* Write a value in the form of `verbatim dump`. */
 static void write_value(const char *field, const struct enum_info *names, uint64_t value,
 			char text[96])
 {
@@ -71,7 +71,7 @@ static void report_difference(struct outcome *outcome, struct differ_wc *d, cons
 	d->differs = true;
 }
 
-/* @names: of an enum, or NULL. */
+/* Compare two numbers of @d. @names: the enum of their names, or NULL. */
 static inline void report_numbers(struct outcome *outcome, struct differ_wc *d, const char *field,
 				  const char *names, uint64_t recorded, uint64_t replayed)
 {
@@ -86,7 +86,7 @@ static void tolerate_numbers(struct outcome *outcome, uint64_t recorded, uint64_
 		outcome_tolerated(outcome, reason);
 }
 
-/* Devices do not report the length of a send or a write, which its poster knows. */
+/* Is byte_len valid? Not for a send or a write: its poster knows the length. */
 static bool has_length(const struct differ_wc *d)
 {
 	if (d->ex && !d->ex->read_byte_len)

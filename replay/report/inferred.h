@@ -20,8 +20,8 @@ struct inferred {
 	uint64_t queue_pairs;
 	uint64_t receives; /* number posted, each as long as the received message */
 	uint64_t messages; /* sent */
-	uint64_t placed;   /* of them, written with immediate data to an unknown address */
-	uint64_t regions;  /* keys */
+	uint64_t placed;   /* of these, RDMA writes with immediate data to an unknown address */
+	uint64_t regions;  /* number of their rkeys */
 	struct inferred_range *ranges;
 	size_t nranges;
 };

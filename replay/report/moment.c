@@ -80,7 +80,7 @@ void moment_text(const struct moment *moment, FILE *to)
 		fprintf(to, "  and %zu more\n", moment->nobjects - OBJECTS_PRINTED);
 }
 
-/* The requests of object @i, those that are @completed, or the others. */
+/* Print the requests of object @i that are @completed, or those that are not. */
 static void put_requests(const struct moment *moment, size_t i, bool completed, FILE *to)
 {
 	const char *before = "";

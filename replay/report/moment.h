@@ -21,7 +21,7 @@ struct moment_object {
 	void *handle; /* the replay's struct ibv_qp *, ... */
 	int state;    /* QP: enum ibv_qp_state, as the device reports it; -1 not known */
 	uint32_t under_way[MOMENT_SIDES]; /* requests */
-	uint32_t completed[MOMENT_SIDES]; /* completions of them; CQ: all in the first */
+	uint32_t completed[MOMENT_SIDES]; /* completions of these; CQ: all are in [0] */
 };
 
 /* A request of a queue, or its completion, which was polled to be shown. */

@@ -45,7 +45,7 @@ struct replay_options {
 	bool stands_in;        /* the device is the software device, in place of the recorded one */
 	bool described;        /* the software device has another device's attributes */
 	bool moment;           /* list the objects that are alive at the end */
-	/* called after that, while they are alive; or NULL */
+	/* called with that list, while the objects are alive; or NULL */
 	void (*look)(const struct moment *moment);
 	const struct pair_options *pair; /* the other half on another host; NULL: none */
 	uint64_t max_memory; /* bytes, for regions and for queues of the software device */

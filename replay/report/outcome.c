@@ -123,7 +123,7 @@ static void copy_divergence(struct divergence *to, const struct divergence *d)
 	to->replayed = strdup(d->replayed);
 }
 
-/* Add a cause; its number is its index in the list, even if that is full. */
+/* Add a cause; its number is its index in the list, even if the list is full. */
 static uint64_t add_cause(struct outcome *r, const struct divergence *d)
 {
 	uint64_t number = r->ncauses++;
@@ -167,9 +167,9 @@ static void add_consequence(struct outcome *r, uint64_t number, uint32_t object)
 }
 
 /*
- * The cause of a flush, or of a missing completion, may be polled later: it then replaces the
- * symptom. A status about the other end is replaced only by that end's own completion. Returns the
- * stored symptom if @d is its cause.
+ * The cause of a flush, or of a missing completion, may be polled later than this symptom, and then
+ * replaces it. A status about the other end is replaced only by that end's own completion. Returns
+ * the stored symptom if @d is its cause.
  */
 static struct cause *find_symptom(struct outcome *r, uint64_t number, const struct divergence *d)
 {
@@ -289,7 +289,7 @@ static enum skip_kind print_skip_kind(enum verb verb)
 	}
 }
 
-/* The injected error @i is the cause of @d. */
+/* Make the injected error @i the cause of @d. */
 static uint64_t blame_injected(struct outcome *r, struct injected *i, const struct divergence *d)
 {
 	struct divergence first = i->d;

@@ -2,8 +2,8 @@
 /*
  * The results of a replay: counts, divergences, and events left out.
  *
- * A divergence is a cause, or a consequence of one: it is at an object whose state differs from the
- * recorded one since an earlier divergence, or at an object that such an object explains. Causes
+ * A divergence is a cause or a consequence. It is a consequence if the state of its object differs
+ * since an earlier divergence, or if such an object explains its object (outcome_relate()). Causes
  * are listed and counted; consequences are counted with their cause.
  *
  * Any thread, except for creating, printing and freeing it.
@@ -94,10 +94,10 @@ struct outcome_tally {
 
 extern _Thread_local struct outcome_tally outcome_tally;
 
-/* For the first count of a thread, or for one of the many threads that share counters. */
+/* Count for a thread that has no counters of its own yet, or that shares them. */
 void outcome_count_first(struct outcome *outcome, enum outcome_count what, uint64_t n);
 
-/* Other threads may read the counter. */
+/* Add @n to a counter, which other threads may read meanwhile. */
 static inline void outcome_count(struct outcome *outcome, enum outcome_count what, uint64_t n)
 {
 	uint64_t *at;
@@ -110,7 +110,7 @@ static inline void outcome_count(struct outcome *outcome, enum outcome_count wha
 	__atomic_store_n(at, *at + n, __ATOMIC_RELAXED);
 }
 
-/* One post of @requests. */
+/* Count one post of @requests work requests. */
 static inline void outcome_posted(struct outcome *outcome, uint64_t requests)
 {
 	outcome_count(outcome, OUTCOME_POSTS, 1);
@@ -124,8 +124,8 @@ void outcome_called(struct outcome *outcome, enum verb verb);
 void outcome_divergence(struct outcome *outcome, const struct divergence *divergence);
 
 /*
- * A recorded error was injected: if what follows at its object is not as recorded, the error is the
- * cause, and @divergence is reported, whose replayed value is not set. Stores a copy.
+ * A recorded error was injected: if later results of its object differ, the error is their cause,
+ * and @divergence is reported; its replayed value is not set. Stores a copy.
  */
 void outcome_injected(struct outcome *outcome, const struct divergence *divergence);
 
@@ -135,13 +135,13 @@ void outcome_injected(struct outcome *outcome, const struct divergence *divergen
  */
 void outcome_relate(struct outcome *outcome, uint32_t from, uint32_t to);
 
-/* A value of @object is as recorded: the last differing one does not explain later differences. */
+/* A value of @object is as recorded: an earlier one that differed explains no later difference. */
 void outcome_note_agreement(struct outcome *outcome, uint32_t object);
 
 /* The state of the object is as recorded again, as after a RESET of a queue pair. */
 void outcome_note_repair(struct outcome *outcome, uint32_t object);
 
-/* Would a difference at @object follow from a reported one? Then waits for it are short. */
+/* Would a difference at @object follow from a reported one? Then waits for @object are short. */
 bool outcome_is_explained(struct outcome *outcome, uint32_t object);
 
 /* @object does not exist, or is not replayed, because of @from. */
@@ -171,23 +171,23 @@ void outcome_moment(struct outcome *outcome, struct moment *moment);
 /* The outcome is one of several rounds that the report summarizes; copied. */
 void outcome_rounds(struct outcome *outcome, const struct rounds *rounds);
 
-/* Seconds of playing, as given to outcome_time(). */
+/* Seconds of replaying, as passed to outcome_time(). */
 double outcome_seconds(const struct outcome *outcome);
 
-/* The replay covers a part of the trace, "until 1:60", which begins the first line. Copied. */
+/* The replay covers a part of the trace, "until 1:60": the report begins with it. Copied. */
 int outcome_part(struct outcome *outcome, const char *part);
 
 /* Events that are missing in the trace, so that the replay cannot be judged as a whole. */
 void outcome_gap(struct outcome *outcome, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* A tolerated difference; @reason must stay valid. */
+/* Count a tolerated difference; @reason must stay valid. */
 void outcome_tolerated(struct outcome *outcome, const char *reason);
 
 /* The durations of the recording, of compiling and of replaying, in seconds. */
 void outcome_time(struct outcome *outcome, double recorded, double compiled, double replayed);
 
-/* The longest wait of a replay by one thread that was not in vain, in ns. */
+/* Set the longest successful wait, in ns, of a replay by one thread. */
 void outcome_waited(struct outcome *outcome, int64_t ns);
 
 /*

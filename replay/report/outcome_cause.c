@@ -1,11 +1,11 @@
 /*
  * Which divergence explains a difference at an object
  *
- * An object is broken by a divergence after which its state is not the recorded one: all its later
- * differences are consequences. So are differences at objects that it explains, up to two steps
- * away:
+ * A divergence breaks an object if the object's state then differs from the recorded one: all later
+ * differences of the object are consequences. So are differences at objects that it explains, up to
+ * two steps away:
  *
- * 	qp1 --its peer--> qp2 --its completion queue--> cq2: no event
+ *	qp1 --its peer--> qp2 --its completion queue--> cq2: no event
  *
  * A completion that differs in a value breaks nothing; but if the next ones differ, too (after a
  * missing one, each has the wr_id of its successor), they are consequences of the first, until one

@@ -10,7 +10,7 @@
 #include "core/base/lines.h"
 #include "replay/report/outcome_priv.h"
 
-/* The last one is shared by all further threads. */
+/* The last shard is shared by all further threads. */
 enum { SHARDS = 64 };
 
 struct outcome_shard {
@@ -36,7 +36,7 @@ void outcome_count_fini(struct outcome *r)
 /* The number of the calling thread, from 0. */
 static unsigned int shard_number(void)
 {
-	static _Thread_local unsigned int mine; /* + 1 */
+	static _Thread_local unsigned int mine; /* number + 1; 0: none yet */
 	static unsigned int given;
 
 	if (!mine)
@@ -44,7 +44,7 @@ static unsigned int shard_number(void)
 	return mine - 1;
 }
 
-/* Each shard except the last is written by one thread; others may read it. */
+/* Add to a counter; only the last shard has several writers (@shared), but any may be read. */
 static void add_to(uint64_t *at, uint64_t n, bool shared)
 {
 	if (shared)

@@ -38,16 +38,16 @@ struct cause {
 	uint64_t consequences;
 	/* objects of the consequences, in the order they were found */
 	uint32_t objects[OBJECTS_NAMED];
-	uint32_t nobjects; /* number of elements; objects beyond them: */
+	uint32_t nobjects; /* length of objects; more_objects: there are others */
 	bool more_objects;
-	bool tolerated; /* since its cause is, by this line: */
+	bool tolerated; /* its cause is tolerated, by @line of --tolerate */
 	size_t line;
 };
 
 /* An error that was injected. */
 struct injected {
 	struct divergence d;
-	uint64_t cause; /* 1 + its number; 0: what followed was as recorded */
+	uint64_t cause; /* 1 + its number; 0: later results were as recorded */
 };
 
 struct outcome {
@@ -57,10 +57,10 @@ struct outcome {
 	struct trace *trace;
 	bool other_device, fail_fast;
 	bool is_compiled;
-	bool diverged; /* also if that was tolerated; or an error was injected */
+	bool diverged; /* a difference was found, even a tolerated one, or an error was injected */
 	const char *why_stopped;
 	struct outcome_shard *shards;
-	struct tolerate *tolerate; /* the user's; NULL */
+	struct tolerate *tolerate; /* file of --tolerate; NULL: none */
 	struct cause *kept;
 	size_t nkept;
 	uint64_t ncauses;                     /* not all are stored */

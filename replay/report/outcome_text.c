@@ -190,7 +190,7 @@ static void print_left_out(const struct outcome *r, FILE *to)
 	}
 }
 
-/* The most frequent reason. */
+/* Print the most frequent reason for leaving events out. */
 static void print_main_reason(const struct outcome *r, FILE *to)
 {
 	const struct skip *most = &r->skips[0];
@@ -288,7 +288,7 @@ static void print_skips(const struct outcome *r, FILE *to)
 		fprintf(to, "  and %zu more reasons\n", r->nskips - OUTCOME_PRINTED);
 }
 
-/* The effect of the lines of --tolerate. */
+/* Print the effect of the lines of --tolerate. */
 static void print_lines(const struct outcome *r, FILE *to)
 {
 	const struct tolerate_line *line;

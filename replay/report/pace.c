@@ -19,8 +19,8 @@ static const struct pace_sharing *shared;
 static _Thread_local int64_t behind_since; /* 0: not behind */
 static _Thread_local int64_t was_behind;   /* ns in all */
 static struct {
-	int64_t begin, lasted; /* of the last wait; 0: without a sleep; it ended in vain */
-	int64_t longest;       /* of the waits before it */
+	int64_t begin, lasted; /* of the last wait; 0: no sleep; it failed */
+	int64_t longest;       /* of the waits before the last one */
 } waits;                       /* used only if one thread replays */
 static bool ended;
 static bool (*other_moves)(void *);
@@ -79,7 +79,7 @@ static void yield_turn(unsigned int turns, bool wanted, unsigned int spins)
 		sched_yield();
 }
 
-/* Stop the clock of this thread, or let it continue. */
+/* Stop the clock of this thread while it is behind. Returns whether it is. */
 static bool note_if_behind(void)
 {
 	bool behind = shared->is_behind(shared->arg);

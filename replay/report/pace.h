@@ -14,13 +14,13 @@
 int64_t pace_now(void);
 
 /*
- * Wait briefly, longer with each of @turns, up to 50 us. Returns false after @deadline. If the
+ * Wait briefly, and longer each time (*@turns counts), up to 50 us. False after @deadline. If the
  * state of the replay is shared, other threads may change it meanwhile: borrowed pointers must be
  * looked up again.
  */
 bool pace_wait(unsigned int *turns, int64_t deadline);
 
-/* Is an earlier recorded event still pending? Never, if one thread replays. */
+/* Is an earlier recorded event not done yet? Never, if one thread replays. */
 bool pace_is_behind(void);
 
 void pace_sleep_until(int64_t due);
@@ -48,11 +48,11 @@ void pace_on_wait(void (*tell)(void *arg), void *arg);
 struct pace_sharing {
 	bool (*leave)(void *arg); /* returns whether another thread is waiting to enter */
 	void (*enter)(void *arg);
-	bool (*is_behind)(void *arg);    /* is an earlier event still pending? */
-	void (*await_others)(void *arg); /* for a while, or until it is no longer behind */
-	void (*note_sleep)(void *arg);   /* the thread sleeps until its time, and is not blocked */
+	bool (*is_behind)(void *arg);    /* is an earlier event not done yet? */
+	void (*await_others)(void *arg); /* wait a while, or until no longer behind */
+	void (*note_sleep)(void *arg);   /* the thread sleeps until its event is due; not blocked */
 	void *arg;
 };
 
-/* NULL: one thread uses it. */
+/* NULL: only one thread uses the replay. */
 void pace_share(const struct pace_sharing *sharing);

@@ -91,7 +91,7 @@ static bool read_object(struct rule *rule, char *text)
 	return read_number(&at, &rule->process) && !*at && rule->process;
 }
 
-/* A name that no verb has is an error; patterns may be for future verbs. */
+/* Is @pattern valid? A name that no verb has is an error; a pattern may be for future verbs. */
 static bool is_verb(const char *pattern)
 {
 	char name[96];

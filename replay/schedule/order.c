@@ -1,23 +1,23 @@
 /*
  * The order in which events are replayed
  *
- * 	source -> | window of events, in the order of their keys | -> order_next()
- * 	     evidence is added at the right, and moves earlier events
+ *	source -> | window of events, in the order of their keys | -> order_next()
+ *	     evidence is added at the right, and moves earlier events
  *
  * Times alone do not determine the order of calls that overlapped: a post has the time when it
  * began, a destroy is done when it returned, and the end of a process has the time when the
  * recorder noticed it. Later events are evidence:
  *
- * 	a send failed because its region was destroyed           the destroy comes before the send
- * 	a send failed because the peer did not answer any more   the peer's destroy, or the end of
- * 	                                                         its process, comes before the send
- * 	a request of two threads' queue completed after another  it was posted after that
- * 	a listener got a request sent before it listened         order_listen.c
- * 	an event of an identifier was received                   the destroy, which had begun, comes
- * 	                                                         after it
+ *	a send failed because its region was destroyed           the destroy comes before the send
+ *	a send failed because the peer did not answer any more   the peer's destroy, or the end of
+ *	                                                         its process, comes before the send
+ *	a request of two threads' queue completed after another  it was posted after that
+ *	a listener got a request sent before it listened         order_listen.c
+ *	an event of an identifier was received                   the destroy, which had begun, comes
+ *	                                                         after it
  *
  * A call is not moved to before it began, and not across another event of its thread. The evidence
- * comes after the event that it moves; if that has left the window, it is not moved.
+ * comes after the event that it moves; an event that has left the window is not moved.
  */
 #include "replay/schedule/order.h"
 
@@ -33,7 +33,7 @@ enum {
 	WINDOW = 2048,         /* events looked ahead, */
 	WINDOW_MAX = 32768,    /* or this many while the outcome of the first is unknown */
 	ROOM = 2 * WINDOW_MAX, /* size of the array that contains the moving window */
-	SPARE = 64,            /* for events that one event may add */
+	SPARE = 64,            /* free entries for events that one event may add */
 };
 
 #define KEY_STEP (1ull << 20) /* distance between the keys of two consecutive events */
@@ -42,7 +42,7 @@ enum {
 struct made {
 	struct made *next;
 	struct trace_event event;
-	bool instead; /* the source's own event is still to come, and must be dropped */
+	bool instead; /* the source's own event comes later, and must be dropped */
 };
 
 /* A post to a queue that several threads post to. */
@@ -61,9 +61,9 @@ struct racing {
 struct order {
 	struct order_source source;
 	struct relations *relations;
-	struct entry *entries; /* of ROOM; the window is from head to tail */
+	struct entry *entries; /* ROOM entries; the window is from head to tail */
 	unsigned int head, tail;
-	uint64_t key;          /* of the last event */
+	uint64_t key;          /* key of the last event */
 	int end;               /* 1: there are more events; else the result of the source */
 	int64_t newest;        /* the time of the last event of the source */
 	struct racing *racing; /* by object and side */
@@ -153,7 +153,7 @@ static struct made *make_event(struct order *o, const struct trace_event *like,
 	return made;
 }
 
-/* Was @event of the source already replayed by an added one? It must be dropped then. */
+/* Has an added event already replaced @event of the source? Then @event must be dropped. */
 static bool is_replaced(struct order *o, const struct trace_event *event)
 {
 	for (struct made *m = o->made; m; m = m->next)
@@ -167,8 +167,8 @@ static bool is_replaced(struct order *o, const struct trace_event *event)
 }
 
 /*
- * A call that is replayed at its return is replayed at its begin instead, which would otherwise do
- * nothing. Returns its index, or the tail if it did not begin in the window.
+ * Replay a call at its begin, not at its return. Returns the index of the begin, or the tail if the
+ * call did not begin in the window.
  */
 static unsigned int replay_at_begin(struct order *o, struct event_id call)
 {
@@ -207,7 +207,7 @@ static void place_destroy(struct order *o, struct event_id post, struct event_id
 		if (begin != o->tail && begin > p)
 			move_before_post(o, p, begin);
 		else if (begin < p && !has_thread(o, destroyed.thread, begin + 1, p))
-			/* calls that succeeded until then come before */
+			/* calls that succeeded until then come before the destroy */
 			move_entry(o, begin, p - 1);
 	} else if (begin == o->tail || begin < p) {
 		if (!has_thread(o, destroyed.thread, p, end))
@@ -307,7 +307,7 @@ static void order_unanswered(struct order *o, const struct trace_event *poll, co
 	}
 }
 
-/* Move the call that stopped @qp, or its begin, behind a successful request. */
+/* Move the call that stopped @qp, or the begin of that call, behind a successful request. */
 static void move_behind_request(struct order *o, const struct wc *wc, uint32_t qp)
 {
 	const struct relation *of = relation_of(o->relations, qp);
@@ -329,7 +329,7 @@ static void order_success(struct order *o, const struct wc *wc)
 	move_behind_request(o, wc, relation_of(o->relations, wc->qp)->peer);
 }
 
-/* Two posts to one queue: @first completed before @second, so it was posted before it. */
+/* Two posts to one queue: @first completed before @second: put the posts in this order. */
 static void swap_posts(struct order *o, const struct posted *first, struct posted *second)
 {
 	unsigned int a = find_key(o, first->key), b = find_key(o, second->key);
@@ -420,7 +420,7 @@ static int note_post(struct order *o, const struct trace_event *event)
 	return remember_post(o, racing, &racing->last);
 }
 
-/* Note a send to a process that had its last event: its completion shows if that was alive. */
+/* Note a send to a process after its last event: the completion shows if the process was alive. */
 static int note_late_send(struct order *o, const struct trace_event *event)
 {
 	uint32_t peer = relation_of(o->relations, event->post->object)->peer;
@@ -480,7 +480,7 @@ static bool is_destroying(const struct order *o, const struct trace_event *begun
 
 /*
  * The last event is a return of rdma_get_cm_event(): the identifier of its event existed until
- * then. Its destroy returns only after the event has been acknowledged.
+ * then. rdma_destroy_id() returns only after the event has been acknowledged.
  */
 static int place_destroy_id(struct order *o, const struct trace_event *event)
 {

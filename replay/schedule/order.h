@@ -27,12 +27,12 @@ struct order_source {
 	void *arg;
 	/* The time of the last event of @process; INT64_MAX: not known, or it did not end. */
 	int64_t (*last_time)(void *arg, uint32_t process);
-	int64_t soonest; /* of the process that ended first */
+	int64_t soonest; /* last_time() of the process that ended first */
 	/* The object with @rkey in @process at @time, if a call destroyed it; or NULL. */
 	const struct object *(*destroyed)(void *arg, uint32_t process, uint32_t rkey, int64_t time);
 	/* The object with number @id; NULL if there is none. */
 	const struct object *(*object)(void *arg, uint32_t id);
-	/* rdma_connect() to the later rdma_listen() that received it; or NULL */
+	/* event_key() of rdma_connect() to the later rdma_listen() that got its request; or NULL */
 	const struct map *heard;
 };
 

@@ -1,8 +1,8 @@
 /*
  * Connection requests that were sent before the listener existed
  *
- * 	client: connect,  create queue pairs ...                     connect
- * 	server:                              create, bind, listen
+ *	client: connect,  create queue pairs ...                     connect
+ *	server:                              create, bind, listen
  *
  * The server's calls are moved before the first request. That is possible if the calls depend on
  * nothing else: the server creates its listener itself, no other thread of its process has events
@@ -35,7 +35,7 @@ static bool is_private(const struct trace_event *event)
 	}
 }
 
-/* May the events of the thread of @listen from @from on be moved before those of other threads? */
+/* May the events from @from to @listen, of its thread, be moved before those of other threads? */
 static bool may_move_earlier(const struct entry *from, const struct trace_event *listen)
 {
 	for (const struct entry *at = from; at->event != listen; at++) {

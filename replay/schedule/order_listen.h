@@ -15,9 +15,9 @@ struct entry {
 };
 
 /*
- * In @count ordered events, the last of which is a rdma_listen(): the index of the first
- * rdma_connect() that it received according to @heard, and before which the events of the listening
- * thread may be moved. @count if there is none.
+ * In @count ordered events, the last of which is an rdma_listen(): the index of the first
+ * rdma_connect() whose request the listener got (@heard), if the events of the listening thread may
+ * be moved before that rdma_connect(). @count if there is none.
  */
 unsigned int order_find_unheard(const struct entry *events, unsigned int count,
 				const struct map *heard);

@@ -1,7 +1,7 @@
 /*
  * The threads that play a compiled trace
  *
- * 	tape -> player: wait, play, done
+ *	tape -> player: wait, play, done
  *
  * A player's progress is the number of its current step. It publishes that only every few steps,
  * and before it waits, since each store takes the cache line from its readers. A waiting player
@@ -36,7 +36,7 @@ enum {
 };
 
 #define SLICE 100000000 /* longest sleep, in ns, before another check */
-#define BRIEF 1000000   /* if another check may have a new result */
+#define BRIEF 1000000   /* shorter sleep, if the next check may have a new result */
 
 struct player {
 	struct players *all;
@@ -44,7 +44,7 @@ struct player {
 	pthread_t thread;
 	bool started;
 	uint64_t last;   /* number of its last step */
-	uint64_t now;    /* its current step, possibly not published yet, */
+	uint64_t now;    /* its current step, possibly not published yet */
 	uint32_t untold; /* number of unpublished steps */
 	uint64_t *seen;  /* `at` of each player, as last read by this one */
 	/* read by other players */
@@ -97,7 +97,7 @@ static void note_progress(struct player *p)
 	__atomic_store_n(&p->alive, p->alive + 1, __ATOMIC_RELAXED);
 }
 
-/* The sum grows on any progress. */
+/* The sum of the progress of all players: it grows on any progress. */
 static uint64_t sum_progress(struct players *all)
 {
 	uint64_t n = 0;
@@ -107,7 +107,7 @@ static uint64_t sum_progress(struct players *all)
 	return n;
 }
 
-/* Player @p has reached step @seq: wake players that wait for smaller numbers. */
+/* Player @p has reached step @seq: wake players that wait for earlier steps. */
 static void wake_for(struct player *p, uint64_t seq)
 {
 	if (load(p->wanted) >= seq)
@@ -149,7 +149,7 @@ static void advance_player(struct player *p, uint64_t seq)
 		report_step(p);
 }
 
-/* Like has_done(); uses the value cached in @own, to avoid access to the line of @p. */
+/* Like has_done(); first uses the value cached in @own, to avoid access to the cache line of @p. */
 static bool has_done_for(struct player *own, const struct player *p, uint64_t seq)
 {
 	uint64_t *seen = &own->seen[p - own->all->player];
@@ -191,7 +191,7 @@ static void sleep_for(struct player *p, uint64_t seq, long ns)
 		sleep_on(&p->moves, moves, ns);
 }
 
-/* False if there was no progress anywhere for longer than the patience. */
+/* Wait for a blocking player. False: no player made progress for longer than the patience. */
 static bool await_blocking(struct players *all, const struct ready *step, const struct wait *wait)
 {
 	uint64_t alive = sum_progress(all);
@@ -224,7 +224,7 @@ static bool await_step(struct players *all, const struct ready *step, const stru
 {
 	if (!find_blocking(all, step, wait))
 		return true;
-	report_step(&all->player[step->player]); /* they may wait for this player */
+	report_step(&all->player[step->player]); /* other players may wait for this one */
 	return await_blocking(all, step, wait);
 }
 

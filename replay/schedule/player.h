@@ -13,9 +13,9 @@
 struct player_work {
 	/* Returns 0; or -errno, which ends all players. */
 	int (*play)(void *arg, struct ready *step);
-	/* A step that it waits for is not done in time; it is played nevertheless. */
+	/* Called if @wait of @step is not done in time; @step is played nevertheless. */
 	void (*miss)(void *arg, const struct ready *step, const struct wait *wait);
-	/* The player waits for a step of another one, or has ended. */
+	/* Called when the player waits for a step of another player, or has ended. */
 	void (*rest)(void *arg);
 	void *arg;
 	int64_t patience; /* ns until miss() */
@@ -27,7 +27,7 @@ struct player_work {
  */
 int players_run(const struct player_work *work, struct tapes *tapes, uint32_t most);
 
-/* Is a step of another player that precedes the calling player's step still pending? */
+/* Is a step of another player that precedes the calling player's step not done yet? */
 bool player_is_behind(void);
 
 /*

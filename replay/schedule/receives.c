@@ -5,7 +5,7 @@
  * steps of requests that no message of its peer has consumed yet.
  *
  * A message that waits only for its own request may be earlier than recorded, and so may its
- * completion: that requires a completion queue with room for all completions of its queues.
+ * completion: so the CQ must have entries for all completions of its queues.
  */
 #include "core/model/operation.h"
 #include "replay/schedule/receives.h"
@@ -51,7 +51,7 @@ static bool grow_steps(struct count *c)
 	return true;
 }
 
-/* @sent: messages of the peer. */
+/* Add a receive request. @sent: number of messages that the peer has sent. */
 static void add_receive(struct count *c, uint64_t sent, struct mark mark)
 {
 	if (c->uneven)

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * Which receive request a message takes: of a reliable connection without a shared receive queue
- * the first message takes the first request, and so on.
+ * Which receive request a message consumes: on a reliable connection without a shared receive queue
+ * the first message consumes the first request, and so on.
  *
- * Counted while the posts are read. If the count might be wrong, there is no answer.
+ * Both are counted while the posts are read. If a count might be wrong, the request is not known.
  *
  * Used by one thread.
  */
@@ -27,7 +27,7 @@ int receives_new(const struct relations *relations, uint32_t nobjects,
 /* Accepts NULL. */
 void receives_free(struct receives *receives);
 
-/* @mark is the step of @post, to a queue pair or a shared queue. */
+/* Note @post, to a queue pair or a shared queue; @mark is its step. */
 void receives_note(struct receives *receives, const struct post *post, struct mark mark);
 
 /* Queue pair @qp has failed, or was stopped: its outstanding requests are lost. */

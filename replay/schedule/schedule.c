@@ -4,19 +4,19 @@
  * For each queue the last step that used it is stored: the steps of one queue form a chain, so the
  * last one represents all. Edges, in addition to the order within a thread:
  *
- * 	post       <- the last post to its queue, and the polls that freed entries of it
- * 	send       <- the receive that it takes (receives.h), or the last one posted where it goes;
- * 	              and the last arming of the completion queues at both ends; for a datagram's
- * 	              sake receives wait for sends, too
- * 	poll       <- the last poll or arming of its completion queue
- * 	completion event           <- the last poll or arming of that queue
- * 	asynchronous event         <- all earlier steps
- * 	any        <- the last control verb that changes something
- * 	destroy, modify, query, the end of a process   <- all earlier steps
+ *	post       <- the last post to its queue, and the polls that freed entries of it
+ *	send       <- the receive that it consumes (receives.h), or the last one of its destination;
+ *	              and the last arming of the completion queues at both ends; because of
+ *	              datagrams, receives wait for sends, too
+ *	poll       <- the last poll or arming of its completion queue
+ *	completion event           <- the last poll or arming of that queue
+ *	asynchronous event         <- all earlier steps
+ *	any        <- the last control verb that changes something
+ *	destroy, modify, query, the end of a process   <- all earlier steps
  *
  * A send to an unknown address waits for all earlier steps. So does one that reads or writes the
- * memory of another process, if contents are compared, and an event before which a synthesized peer
- * lets a queue pair fail.
+ * memory of another process, if contents are compared; and so does an event before which a
+ * synthesized peer lets a queue pair fail.
  */
 #include "replay/schedule/schedule.h"
 
@@ -40,7 +40,7 @@ struct schedule {
 	const struct relations *relations;
 	struct queue *queues;      /* by object */
 	struct receives *receives; /* NULL: messages wait for all receives posted before */
-	uint64_t *known;           /* by player, for each: steps that it has waited for */
+	uint64_t *known;           /* by player: for each player, steps it has waited for */
 	uint32_t nobjects, players;
 	struct scoring how;
 	uint64_t seq;
@@ -86,7 +86,7 @@ static struct queue *queue_of(struct schedule *schedule, uint32_t object)
 	return object && object < schedule->nobjects ? &schedule->queues[object] : NULL;
 }
 
-/* Add a step to a chain. */
+/* Add a step to a chain: it waits for @last, and becomes the last. */
 static void add_to_chain(struct step *step, struct mark *last)
 {
 	add_wait(step, *last);
@@ -265,7 +265,7 @@ static void schedule_event(struct schedule *schedule, struct step *step)
 		wait_for_all(step);
 }
 
-/* Add the waits of a call. A creation needs none: nobody uses the object before it exists. */
+/* Add the waits of a call. A creation needs none: no event uses the object before it exists. */
 static void schedule_call(struct schedule *schedule, struct step *step, const struct call *call)
 {
 	enum verb_effect effect = verb_infos[call->verb].effect;

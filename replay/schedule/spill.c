@@ -18,7 +18,7 @@ static const char *find_directory(void)
 	return dir && *dir ? dir : "/var/tmp";
 }
 
-/* Not every file system can create files without a name (O_TMPFILE). */
+/* Create a file with a name: not every file system can create files without one (O_TMPFILE). */
 static int open_named(const char *dir)
 {
 	char path[4096];

@@ -30,7 +30,7 @@ struct ready {
 	 * of its completions' posts), times and empty polls. The player clears it.
 	 */
 	bool changed;
-	/* Data of the form that the player caches; It is freed with free(). NULL at first. */
+	/* Data that the player caches with the form; freed with free(). NULL at first. */
 	void *kept;
 };
 

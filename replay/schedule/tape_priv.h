@@ -2,16 +2,16 @@
 /*
  * The layout of a tape: shared by the files that write and read it.
  *
- * 	chunk: | op waits runs | op waits runs | op waits whole | ...
+ *	chunk: | op waits runs | op waits runs | op waits whole | ...
  *
  * An op begins a step, and has the fields in which most steps differ. A run replaces some of the
  * words of its form; `whole` has all of them, and the kind of the form. The words of a form are
  *
- * 	post      struct post, struct wr ..., struct sge ...
- * 	poll      struct poll, struct wc ..., the posts of their requests
- * 	arming    struct notify
- * 	call      struct call, lengths of its texts, the texts
- * 	others    the pointer of the event
+ *	post      struct post, struct wr ..., struct sge ...
+ *	poll      struct poll, struct wc ..., the posts of their requests
+ *	arming    struct notify
+ *	call      struct call, lengths of its texts, the texts
+ *	others    the pointer of the event
  *
  * with 0 in place of pointers and numbers of requests, which the reader fills in.
  */
@@ -75,12 +75,12 @@ struct tape {
 	struct chunk *first, *last;
 	uint64_t last_seq;
 	/* written */
-	struct map forms; /* hash of its kind, to index */
+	struct map forms; /* hash of a form's kind, to its index */
 	struct form *form;
 	uint32_t nforms, forms_size;
 	uint32_t recent[RECENT_FORMS]; /* the last form of an object, looked at first; 0: none */
 	/* read */
-	struct chunk *chunk; /* its chunk; freed after it */
+	struct chunk *chunk; /* the chunk that is read; freed afterwards */
 	const char *at, *end;
 	char *buffer; /* memory for a chunk of the file */
 	size_t buffer_size;
@@ -103,8 +103,8 @@ struct tapes {
 };
 
 /*
- * Is the request's post by the poll's own thread? After the completions their posts are stored; for
- * such a post only the distance.
+ * Did the polling thread itself post the request? The posts of the completions are stored after
+ * them; for such a post only the distance is stored.
  */
 static inline bool is_near(const struct wc *wc, uint32_t thread)
 {

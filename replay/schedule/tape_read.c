@@ -10,14 +10,14 @@
 #include "core/wire/log.h"
 #include "replay/schedule/tape_priv.h"
 
-enum { AHEAD = 512 }; /* bytes to prefetch ahead: some steps */
+enum { AHEAD = 512 }; /* bytes to prefetch: some steps */
 
 struct instance {
 	struct ready ready;
 	struct form_kind kind;
 	word *words;
 	uint32_t size;
-	uint32_t steady; /* words; the numbers of posts follow them */
+	uint32_t steady; /* number of words before those with the numbers of posts */
 };
 
 static void free_chunk(struct chunk *chunk)
@@ -42,7 +42,7 @@ static int load_chunk(struct tape *tape, const struct chunk *chunk)
 	return spill_get(&tape->tapes->spill, chunk->at, tape->buffer, chunk->used);
 }
 
-/* 1, 0 at the end, or -errno. */
+/* Go to the next chunk: 1, 0 at the end, or -errno. */
 static int next_chunk(struct tape *tape)
 {
 	struct chunk *chunk = tape->first;
@@ -181,7 +181,7 @@ static int load_whole_form(struct tape *tape, struct instance *in, const word *b
 	return 0;
 }
 
-/* Runs are sorted by the index of their words. */
+/* Apply the runs, which are sorted by the index of their words. */
 static void load_runs(struct instance *in, const word *body, uint32_t n)
 {
 	in->ready.changed |= n && ((const struct run *)body)->at < in->steady;

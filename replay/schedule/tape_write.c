@@ -67,7 +67,7 @@ static int write_post(struct tapes *tapes, const struct post *post, struct form_
 	return 0;
 }
 
-/* Write what the replay needs of a completion; the time of its post only if it took long. */
+/* Write the needed fields of a completion; the time of its post only if the request took long. */
 static void write_completion(struct wc *to, const struct wc *wc)
 {
 	*to = *wc;
@@ -288,7 +288,7 @@ static size_t find_runs(word *to, word *before, const word *now, uint32_t n, uin
 	return (size_t)(to - begin);
 }
 
-/* A bound: each run has one word more than it replaces, and runs are a word or more apart. */
+/* An upper bound: a run has one word more than it replaces; runs are at least a word apart. */
 static size_t most_runs(uint32_t nwords)
 {
 	return nwords + nwords / 2 + 1;

@@ -12,7 +12,7 @@
 
 struct gate {
 	pthread_mutex_t lock; /* held by the thread with exclusive access */
-	uint32_t waiting;     /* for the lock */
+	uint32_t waiting;     /* number of threads that wait for the lock */
 	bool closed;          /* no thread may enter */
 	uint32_t inside __attribute__((aligned(64)));
 };

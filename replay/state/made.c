@@ -1,9 +1,9 @@
 /*
  * Which event met a fault
  *
- * The mark of a fault comes before its verb has returned, so behind the begin of its call or post
- * in the same thread, with calls that the library makes in between. Polls and notification requests
- * are recorded when they have returned: their marks come before them.
+ * The mark of a fault is recorded before its verb returns: after the begin of the call or post in
+ * its thread, with inner calls in between. Polls and notification requests are recorded when they
+ * have returned: their marks come before them.
  */
 #include "replay/state/made.h"
 
@@ -17,7 +17,7 @@
 #include "replay/report/outcome.h"
 #include "replay/state/state.h"
 
-/* What a thread did last, by kind. */
+/* Kinds of events: the last one of each kind is noted for each thread. */
 enum last { LAST_CALL, LAST_CM_EVENT, LAST_POST, LASTS };
 
 struct study {
@@ -79,7 +79,7 @@ static int learn_mark(struct study *s, const struct trace_event *event)
 	return map_put(&s->made->texts, key, (uintptr_t)text);
 }
 
-/* A poll, or a request for a notification. */
+/* Assign the mark of the thread to a poll, or to a request for a notification. */
 static int assign_mark(struct study *s, const struct trace_event *event)
 {
 	enum verb verb = event->kind == TRACE_POLL ? event->poll->verb : VERB_req_notify_cq;
@@ -232,7 +232,7 @@ void made_count(struct replay *r)
 	__atomic_add_fetch(&r->faults_made->again, 1, __ATOMIC_RELAXED);
 }
 
-/* What follows from the failure of its object must be as recorded, too. */
+/* Note a repeated fault: consequences that were not recorded are divergences. */
 static void note_reinjected(struct replay *r, struct event_id event, enum verb verb,
 			    uint32_t object, const char *field, const char *text)
 {

@@ -12,7 +12,7 @@ struct replay;
 
 struct made {
 	struct map texts; /* event_key() of a call, post, poll or notification, to its text */
-	uint64_t again;   /* those that the replay has made again without the device */
+	uint64_t again;   /* faults that the replay has repeated without calling the device */
 };
 
 /*
@@ -28,8 +28,8 @@ const char *made_at(const struct replay *r, struct event_id id);
 int made_error(const struct replay *r, struct event_id id);
 
 /*
- * The name of the event of librdmacm that came, where the program got another one:
- * "RDMA_CM_EVENT_ESTABLISHED", into @name. False: it got that which came.
+ * Copy to @name the event of librdmacm that came, "RDMA_CM_EVENT_ESTABLISHED", if the recorder gave
+ * the program another one. False: the program got the event that came.
  */
 bool made_cm_event(const struct replay *r, struct event_id id, char name[64]);
 
@@ -42,13 +42,13 @@ bool made_end(const struct replay *r, struct event_id id);
 /* The delay of a request of this post, in ns; 0: none. */
 uint64_t made_delay(const struct replay *r, struct event_id id);
 
-/* Count a fault that the replay makes again without the device. */
+/* Count a fault that the replay repeats without calling the device. */
 void made_count(struct replay *r);
 
 /*
  * Did the recorder make this call, post, poll or notification of @object fail? Then the recorder
  * did not call the device, and the replay must not, either: count the fault. Returns the errno; 0:
- * no.
+ * it did not fail.
  */
 int made_refuse(struct replay *r, struct event_id event, enum verb verb, uint32_t object);
 

@@ -3,9 +3,9 @@
  *
  * A table: the feature, whether a device has it, and which calls of the trace need it. The trace is
  * searched only if the device lacks the feature, and only successful calls count. If several
- * devices replace recorded ones, it is enough that one of them has it.
+ * devices replace recorded ones, it is enough that one of them has the feature.
  *
- * Not here: queue lengths and the like, which are lowered to what the device can
+ * Not here: queue lengths and similar limits, which are lowered to those of the device
  * (translate_call.c).
  */
 #include "replay/state/needs.h"
@@ -116,7 +116,7 @@ static const struct need needs[] = {
 	{ "UD queue pairs", is_iwarp, NEEDING_UD },
 	{ "UC queue pairs", is_iwarp, NEEDING_UC },
 	{ "address handles", is_iwarp, NEEDING_HANDLES },
-	/* the kernel does this: the trace lacks the calls */
+	/* the kernel connects them: the trace lacks the calls */
 	{ "iWARP queue pairs, connected by librdmacm", is_no_iwarp, NEEDING_IWARP },
 	{ "an Ethernet port for raw packets", lacks_ethernet, NEEDING_RAW_PACKETS },
 	{ "on-demand paging", lacks_odp, NEEDING_ODP },
@@ -135,7 +135,7 @@ static const struct need needs[] = {
 struct limit {
 	const char *what;
 	enum object_kind kind;
-	size_t at; /* offset of an int in struct ibv_device_attr */
+	size_t at; /* offset of the limit, an int, in struct ibv_device_attr */
 };
 
 static const struct limit limits[] = {

@@ -1,5 +1,5 @@
 /*
- * What is under way on a queue
+ * Outstanding requests and completions of a queue
  *
  *	cells   | . | . | r | r | d | r | . |     r under way, d done
  *	                 head             tail
@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Copy a ring to one of twice the size, each element to its place by the new mask. */
+/* Copy a ring to one of twice the size, each element to its index by the new mask. */
 static void *double_cells(const void *cells, size_t each, uint32_t size, uint32_t head,
 			  uint32_t tail)
 {
@@ -170,7 +170,7 @@ const struct arrival *arrivals_find(const struct arrivals *a, struct event_id ev
 	return NULL;
 }
 
-/* Remove an element: those before it move up by one. */
+/* Remove an element: earlier elements move up by one. */
 void arrivals_remove(struct arrivals *a, const struct arrival *arrival)
 {
 	uint32_t at = a->head;

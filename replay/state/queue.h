@@ -15,7 +15,7 @@ struct request {
 	uint64_t wr_id;        /* as recorded */
 	uint64_t posted;       /* wr_id as posted in the replay: the same, or request_cookie() */
 	struct event_id event; /* the post */
-	uint32_t index;        /* index of its request */
+	uint32_t index;        /* index of the request in that post */
 	uint32_t length;       /* bytes in all of its buffers */
 	bool done;
 	bool signaled;    /* a send: it completes even if it does not fail */
@@ -27,8 +27,8 @@ struct request {
  * The replay's wr_id of a request whose recorded one is ambiguous: the object of its queue, the
  * side, and its number in the queue.
  *
- * 	63          33 32   31          0
- * 	| object      |side| number      |
+ *	63          33 32   31          0
+ *	| object      |side| number      |
  */
 static inline uint64_t request_cookie(uint32_t object, unsigned int side, uint32_t number)
 {
@@ -43,18 +43,18 @@ struct requests {
 	/* the oldest, and one past the newest; they are not reduced modulo the size */
 	uint32_t head, tail;
 	uint32_t length, length_there; /* of the replayed and of the recorded queue; 0: not known */
-	struct held *held;             /* the last of the requests that wait for room: full.c */
+	struct held *held;             /* the last request that waits for an entry: full.c */
 	/* requests since the last signaled one, if the queue is shorter than recorded */
 	uint32_t silent;
 	uint64_t last_wr_id; /* the wr_id of the last request posted with its recorded wr_id */
-	bool stuck;          /* waiting for room has failed */
+	bool stuck;          /* waiting for a free entry has failed */
 };
 
 /* Double the ring; 0 or -ENOMEM. */
 int requests_grow(struct requests *requests);
 int arrivals_grow(struct arrivals *arrivals);
 
-/* Add a request, to be filled in; its number is the tail before that. NULL if out of memory. */
+/* Add a request, to be filled in; its number is the tail before the call. NULL if out of memory. */
 static inline struct request *requests_add(struct requests *requests)
 {
 	if (__builtin_expect(requests->tail - requests->head == requests->size, 0) &&
@@ -96,7 +96,7 @@ bool requests_next(struct requests *requests, struct request *ret_request);
 /* Is a request of this post outstanding? */
 bool requests_has(const struct requests *requests, struct event_id event, uint32_t index);
 
-/* May that request, or any with @wr_id, still complete? @signaled: only if it is signaled. */
+/* May that request, or any with @wr_id, still complete? @signaled: look at signaled ones only. */
 bool requests_await(const struct requests *requests, struct event_id event, uint32_t index,
 		    uint64_t wr_id, bool signaled);
 
@@ -119,12 +119,12 @@ struct arrival {
 	struct event_id sender;    /* of a receive: the post of the received message; 0:0 unknown */
 	uint32_t sender_index;     /* index of its request */
 	struct event_id passed_by; /* the recorded poll that returned a later completion */
-	bool unasked;              /* polled before its queue was destroyed */
+	bool unasked;              /* polled by the replay before the queue was destroyed */
 	uint32_t cq;               /* the CQ that it came from */
 	int64_t time;              /* the time in the recording when it came, ns */
 	int64_t polled;            /* the time of that CQ's last recorded poll with a completion */
 	uint64_t empty;            /* recorded empty polls of that queue until then */
-	/* and the thread that posted the request of that poll's completion */
+	/* the thread that posted the request of passed_by's completion */
 	uint32_t passed_for;
 };
 

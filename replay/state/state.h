@@ -49,7 +49,7 @@ struct replica_qp {
 };
 
 /*
- * When a CQ was armed: how many of its completions had been asked for by then. An event without an
+ * When a CQ was armed: how many completions recorded polls had returned. An event without an
  * earlier arming that explains it announces a completion that came, in the replay, before the queue
  * was armed.
  */
@@ -79,7 +79,7 @@ struct replica {
 	uint32_t spare, spare_of;
 	bool tags; /* SRQ: it matches tags */
 	struct replica *next_holder;
-	bool holds;            /* it has requests that wait for room: full.c */
+	bool holds;            /* it has requests that wait for free entries: full.c */
 	bool implicit;         /* MR: of the whole address space; only its used parts are memory */
 	struct replica *last;  /* CQ: the queue pair of its last completion */
 	bool extended;         /* CQ: created by create_cq_ex */
@@ -94,8 +94,8 @@ struct replica {
 	uint64_t empty, given; /* CQ: recorded empty polls so far, and completions */
 	unsigned int pollers;  /* CQ: threads that polled it in the recording; 0: not computed */
 	uint32_t polled_by;    /* CQ: a thread that has a poll of it in the trace; 0: none */
-	bool polled_by_others; /* CQ: and other threads have */
-	struct event_id poll;  /* CQ: the last recorded one */
+	bool polled_by_others; /* CQ: other threads have, too */
+	struct event_id poll;  /* CQ: its last recorded poll */
 	int64_t polled;        /* CQ: when the last recorded poll had a completion, ns */
 	unsigned int silent;   /* CQ, context: events that did not come */
 	/* CQ: polled, but not matched yet; POLLS_BATCH of them, or NULL */
@@ -126,7 +126,7 @@ struct replay {
 	struct made *far;                      /* the synthesized peer; NULL: none is needed */
 	struct pair *pair;                     /* pair.c; NULL: there is no other half */
 	struct cm *cm;                         /* cm.c; NULL: the trace has no calls of librdmacm */
-	uint64_t cm_calls;                     /* of librdmacm, by the program */
+	uint64_t cm_calls;                     /* number of calls of librdmacm by the program */
 	struct replica *replicas;              /* by object */
 	uint32_t nreplicas;                    /* number of objects, plus one */
 	uint32_t *made;                        /* created objects, in order */
@@ -138,7 +138,7 @@ struct replay {
 	bool undestroyed;        /* some object has replica.undestroyed */
 	uint32_t nlacking;       /* regions of the trace that could not be created */
 	const char *no_posts;    /* why the trace has no posts; NULL: it has */
-	const char *no_arming;   /* the same of ibv_req_notify_cq() */
+	const char *no_arming;   /* why it has no ibv_req_notify_cq(); NULL: it has */
 	bool leaving;            /* polling completions that no recorded poll returned */
 	bool lossy;              /* events are missing in the trace */
 	uint32_t *nthreads;      /* by process: number of threads with events */
@@ -150,7 +150,7 @@ struct replay {
 	/* posts that were left out: event, to the first such request + 1 */
 	struct map left_out;
 	struct async *asyncs;
-	struct replica *holders; /* queues where requests wait for room: full.c */
+	struct replica *holders; /* queues in which requests wait for free entries: full.c */
 	bool resuming;
 	/* completions that are deferred until a shared queue has a request: expect_late.c */
 	unsigned int nlate;
@@ -164,7 +164,7 @@ struct replay {
 	struct contents *contents; /* contents.c; NULL: the trace has no contents */
 	void *scratch;             /* a page for unused outputs */
 	int xrc_file;
-	/* before it the trace lacks posts and polls, except for requests outstanding at it */
+	/* before it the trace has no polls, and only posts of requests outstanding at it */
 	int64_t cut;
 	uint64_t changes; /* incremented when objects, keys or connections may have changed */
 	int64_t start;    /* ns of the replay's clock at its start */

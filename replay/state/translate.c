@@ -3,7 +3,7 @@
  *
  * A handle is found by its object, a buffer by the memory region of its key:
  *
- * 	here = there - base_there + base_here
+ *	replayed = recorded - base_there + base_here
  *
  * so that an address outside its region is outside by the same distance as in the recording. A
  * number that was invalid in the recording must be invalid in the replay: it is not translated,
@@ -55,7 +55,7 @@ static uint64_t note_unknown_object(struct translation *t, enum object_kind kind
 	return note_missing_object(t, kind, why);
 }
 
-/* Set why the replay lacks the object: because the trace lacks the call that created it? */
+/* Set the reason why the replay lacks the object, such as a creation that the trace lacks. */
 static uint64_t note_uncreated_object(struct translation *t, const struct object *o,
 				      struct replica *replica)
 {
@@ -190,7 +190,7 @@ static struct replica *find_key(struct replay *r, const struct map *keys, uint32
 		if (map_get(keys, process_key(process, key), &id))
 			return replica_of(r, (uint32_t)id);
 		p = trace_process(r->trace,
-				  /* it may use a key of the process that it was forked from */
+				  /* it may use a key of the process it was forked from */
 				  process);
 	}
 	return NULL;

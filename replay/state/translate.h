@@ -23,7 +23,7 @@ struct translation {
 	const uint64_t *args; /* the call's arguments translated so far; NULL: not for a call */
 	/* out: why something has no counterpart in the replay; NULL if everything has */
 	const char *missing;
-	uint32_t missing_object; /* that object, if the trace has it; else 0 */
+	uint32_t missing_object; /* the missing object, if the trace has it; else 0 */
 	/* out: objects whose handles are among the translated arguments */
 	uint32_t used[TRANSLATE_USED];
 	unsigned int nused;
@@ -49,7 +49,7 @@ void translate_memory(struct translation *t, uint64_t *args);
 void translate_check_used(struct translation *t);
 
 /*
- * Ask for the sizes that the program asked for, not for those granted. False: done before.
+ * Request the sizes that the program requested, not the granted ones. False: done before.
  */
 bool translate_lower(struct translation *t);
 
@@ -94,7 +94,7 @@ uint32_t translate_qpn(struct replay *r, uint32_t qpn, int64_t time);
 
 /*
  * Does @process use an object of the process that it was forked from, without a process of its own
- * in the replay? If that failed in the recording it would not fail in the replay, and is left out
+ * in the replay? A call that failed so in the recording would succeed in the replay: it is left out
  * with the reason translate_inherited.
  */
 bool translate_is_inherited(const struct replay *r, uint32_t object, uint32_t process);

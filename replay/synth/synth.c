@@ -1,16 +1,16 @@
 /*
- * Do what the other end did, just before the recorded event that shows it
+ * Repeat the actions of the other end, each just before the recorded event that shows it
  *
- * 	recorded                          synthesized end, before it
- * 	post of a send                    posts a receive that fits
- * 	  ... that got RNR_RETRY_EXC      posts no more
- * 	  ... that got REM_INV_REQ_ERR    posts one that is too short
- * 	  ... that got RETRY_EXC_ERR      is gone
- * 	  ... that was flushed            posts none for it
- * 	post of a read, an atomic         puts the result there, if its bytes were recorded
- * 	poll of a received message        sends it: length, immediate data, invalidated key, bytes
- * 	event that announced it           the same, if the event came before the poll
- * 	event after which none arrived    the same (synth_stop.c)
+ *	recorded                          synthesized end, before it
+ *	post of a send                    posts a receive that fits
+ *	  ... that got RNR_RETRY_EXC      posts no more
+ *	  ... that got REM_INV_REQ_ERR    posts one that is too short
+ *	  ... that got RETRY_EXC_ERR      no longer answers
+ *	  ... that was flushed            posts none for it
+ *	post of a read, an atomic         writes the result to its memory, if it was recorded
+ *	poll of a received message        sends it: length, immediate data, invalidated key, bytes
+ *	event that announced it           the same, if the event came before the poll
+ *	event after which none arrived    the same (synth_stop.c)
  *
  * Not here: messages (synth_message.c), queue pairs (synth_end.c), memory (synth_memory.c), what is
  * known ahead (synth_learn.c). RDMA writes and reads of the other end to recorded memory without a
@@ -103,7 +103,7 @@ bool synth_has(const struct replay *r, uint32_t object)
 	return plan && plan->ends;
 }
 
-/* Post until there is room: poll completed requests meanwhile. Returns the verb's result. */
+/* Post; while the queue is full, poll completed requests. Returns the verb's result. */
 static int post_receive_patiently(struct replay *r, struct synth_end *end, struct ibv_srq *srq,
 				  struct ibv_recv_wr *wr)
 {
@@ -129,7 +129,7 @@ static uint64_t length_of(const struct wr *wr)
 	return length;
 }
 
-/* Post the receive that request @wr will fill, and that makes it end with @status. */
+/* Post the receive that request @wr will fill, so that @wr ends with @status. */
 static int post_receive(struct replay *r, struct synth_end *end, const struct wr *wr, int status)
 {
 	struct synth_host *host = end->host;

@@ -2,8 +2,8 @@
 /*
  * The synthesized peer: the other end of a queue pair whose other end is not in the trace.
  *
- * The events of the recorded side show the actions of the other end, and when each was done at the
- * latest. The synthesized end does the same, just before the recorded event that shows it, in a
+ * The events of the recorded side show the actions of the other end, and the latest time of
+ * each. The synthesized end repeats each action just before the recorded event that shows it, in a
  * separate context on the same device. r->far is NULL if all ends are in the trace; these functions
  * then do nothing.
  *
@@ -44,8 +44,8 @@ bool synth_comes_after_all(const void *replay, struct event_id event);
 int synth_prepare(struct replay *r, const struct trace_event *event);
 
 /*
- * Connect the synthesized end of queue pair @object, which will be connected next, with @attr in
- * the recording. Returns false if its other end is not synthesized; else *@ret_number is that end's
+ * Connect the synthesized end of queue pair @object, which will be connected next, in the recording
+ * with @attr. Returns false if its other end is not synthesized; else *@ret_number is that end's
  * number in the replay.
  */
 bool synth_connect(struct replay *r, uint32_t object, const struct ibv_qp_attr *attr,

@@ -1,6 +1,6 @@
 /*
- * What control verbs show of the other ends: to which of them queue pairs were connected, their
- * sequence numbers, the program's own regions
+ * What control verbs show of the other ends: which queue pair was connected to which end, sequence
+ * numbers; and the program's own regions
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /*
  * Synthesized ends: hosts and queue pairs
  *
- * 	host    context - domain - one region for all messages (synth_memory.c has the others)
- * 	end     completion queue - queue pair, in RTS before the recorded one is in RTR
+ *	host    context - domain - one region for all messages (synth_memory.c has the others)
+ *	end     completion queue - queue pair, in RTS before the recorded one is in RTR
  *
  * The end mirrors the recorded one: its sequence numbers swapped, the same MTU and timers. What
- * only the other program knew is not in the trace: the sizes of its queues, and when it existed.
+ * only the other program knew is not in the trace: queue sizes, and when its queue pair existed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -201,8 +201,8 @@ static struct synth_end *new_end(struct synth_plan *plan, struct synth_host *hos
 }
 
 /*
- * The path from a port to itself: the recorded queue pair is on the same port. It uses the same GID
- * as the recorded queue pair's own path, @recorded: Soft-RoCE drops packets from a GID other than
+ * The path from a port to itself: the recorded queue pair is on the same port. The path has the GID
+ * of the recorded queue pair's own path, @recorded: Soft-RoCE drops packets from a GID other than
  * the connected one.
  */
 static struct ibv_ah_attr loopback_path(struct replay *r, const struct synth_plan *plan,

@@ -8,7 +8,7 @@
 
 enum { PAGE = 4096 };
 
-/* The device of the replay on which @object will be made. */
+/* The device of the replay on which @object will be created. */
 static const struct device *device_of(const struct replay *r, uint32_t object)
 {
 	const struct object *o = trace_object(r->trace, object);
@@ -52,7 +52,7 @@ uint32_t synth_host_find(const struct pass *p, const struct synth_plan *plan,
 	return (uint32_t)i + 1;
 }
 
-/* If the sender of a datagram has no known address: the host that is known already. */
+/* If @av is not known, as for the sender of a datagram: the host that is known already. */
 uint32_t synth_host_at(const struct pass *p, const struct synth_plan *plan,
 		       const struct ibv_ah_attr *av)
 {

@@ -1,12 +1,12 @@
 /*
  * What is known of the other ends before the first event is replayed
  *
- * 	control verbs    queue pairs, to which ends they were connected, sequence numbers
- * 	sends            how each ended: a successful one names memory, a failed one is stored
- * 	completions      what was received, and which event announced it before it was polled
+ *	control verbs    queue pairs, the ends that they were connected to, sequence numbers
+ *	sends            how each ended: a successful send names memory, a failed one is stored
+ *	completions      what was received, and which event announced it before it was polled
  *
- * Requests are stored until they end, at most as many as the queue's depth; permanently stored are
- * only failures and the like, and a message for each completion event.
+ * Requests are stored until they end, at most as many as the queue's depth; only failures, and a
+ * message for each completion event, are stored permanently.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static bool is_connected(enum ibv_qp_type type)
 	       type == IBV_QPT_XRC_RECV;
 }
 
-/* Find which connections of a queue pair lead out of the trace. */
+/* Find the connections of a queue pair whose other end is not in the trace. */
 static int resolve_links(struct pass *p, struct synth_plan *plan)
 {
 	for (size_t i = 0; i < plan->nlinks && is_connected(plan->type); i++) {
@@ -59,7 +59,7 @@ static int learn_events(struct pass *p)
 }
 
 /*
- * Drop datagrams to a number that no queue pair of the trace has, if as many datagrams within the
+ * Drop datagrams to a QP number that no queue pair of the trace has, if as many datagrams in the
  * trace came from an unknown sender: then the number is wrong, and no other end is missing.
  */
 static void drop_unmatched(struct synth_plan *plan)
@@ -78,7 +78,7 @@ static void drop_unmatched(struct synth_plan *plan)
 	}
 }
 
-/* Requests that never completed are assumed to have been carried out. */
+/* End the first pass: requests that never completed are assumed to have succeeded. */
 static int end_learning(struct pass *p)
 {
 	bool needed = false;

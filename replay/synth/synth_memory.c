@@ -1,8 +1,8 @@
 /*
  * Memory of a synthesized end: the ranges that the recorded side named
  *
- * 	recorded  rkey 7:  |==read==|...|=write=|          |==write==|
- * 	replayed           |=======one region===|          |==region=|
+ *	recorded  rkey 7:  |==read==|...|=write=|          |==write==|
+ *	replayed           |=======one region===|          |==region=|
  *
  * Ranges of one key that lie close together form one region. Distances are kept, so that recorded
  * ranges that overlapped, even with another key, overlap in the replay. A request that was refused
@@ -248,8 +248,8 @@ static uint64_t length_of(const struct wr *wr)
 }
 
 /*
- * Put the recorded bytes that request @index of @event read or fetched into the memory of the end
- * before the request reads them.
+ * Before request @index of @event reads or fetches: write the recorded bytes into the memory of the
+ * end.
  */
 int synth_fill(struct replay *r, const struct synth_end *end, const struct trace_event *event,
 	       uint32_t index)

@@ -16,11 +16,11 @@ enum { GRH = 40 };
 /* A message to be sent to the recorded side. */
 struct message {
 	const struct synth_plan *plan;
-	struct event_id poll; /* its completion @index */
+	struct event_id poll; /* completion @index of it shows the message */
 	uint32_t index, length, imm, flags;
 	bool write, solicited;
 	struct event_id request; /* the receive request that it consumes, if known */
-	uint32_t cq;             /* on which it completes; 0: not known */
+	uint32_t cq;             /* the CQ on which it completes; 0: not known */
 };
 
 /* The region that @message is written to: one of the program with remote write access. */
@@ -150,7 +150,7 @@ static struct synth_end *end_of(struct replay *r, struct synth_plan *plan, uint3
 	return plan->type == IBV_QPT_UD ? synth_datagram_end(r, plan, src_qp) : plan->ends;
 }
 
-/* A length that exceeds the receive. */
+/* Choose a length that exceeds the receive @request. */
 static uint32_t choose_excess_length(struct replay *r, const struct synth_plan *plan,
 				     struct event_id request)
 {
@@ -165,7 +165,7 @@ static uint32_t choose_excess_length(struct replay *r, const struct synth_plan *
 	return 1;
 }
 
-/* Was it sent before an event that announced it? It counts as sent from now on. */
+/* Was the message sent before an event that announced it? It counts as sent from now on. */
 static bool is_sent(struct replay *r, const struct trace_event *event, uint32_t index)
 {
 	bool sent;
@@ -313,7 +313,7 @@ static int break_queue_pair(struct replay *r, const struct synth_break *cause)
 	return err;
 }
 
-/* Wait until those sent messages have arrived that must arrive before the event. */
+/* Wait until the messages have arrived that must arrive before the event. */
 static void await_due_messages(struct replay *r, uint32_t at)
 {
 	for (; at; at = r->far->dues[at - 1].next) {

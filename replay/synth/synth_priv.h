@@ -2,9 +2,9 @@
 /*
  * Shared by the files of the synthesized peer (synth*.c).
  *
- * 	plan     a recorded queue pair, and the known properties of its other end
- * 	host     an address that the plans lead to: one context, one memory
- * 	end      a queue pair of a host, created for a plan
+ *	plan     a recorded queue pair, and the known properties of its other end
+ *	host     an address that the plans lead to: one context, one memory
+ *	end      a queue pair of a host, created for a plan
  *
  * Protected by made.lock, except in the first pass.
  */
@@ -37,14 +37,14 @@ struct synth_host {
 	bool global;
 	union ibv_gid gid;           /* there */
 	uint16_t lid;                /* likewise, if it is not global */
-	const struct device *device; /* here */
+	const struct device *device; /* of the replay */
 	uint64_t nends, receives, messages, placed;
 	struct synth_region *regions;
 	size_t nregions;
 	struct map by_rkey; /* to their index */
 	uint64_t longest;   /* message to or from it */
 	bool bind;          /* its windows are invalidated by messages */
-	/* here */
+	/* replayed */
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct memory *memory; /* behind the regions */
@@ -65,19 +65,19 @@ struct synth_end {
 	struct ibv_qp *qp;
 	struct ibv_cq *cq;
 	struct ibv_ah *ah; /* for datagrams: to the recorded queue pair's port */
-	uint32_t there;    /* its number */
+	uint32_t there;    /* recorded QP number of the end */
 	/* the peer posts no more receives: the recorded side saw RNR_RETRY_EXC */
 	bool deaf;
 	bool dead;
 	bool closed;         /* it allows no remote reads or writes */
 	bool stuck;          /* its messages did not arrive in time */
-	unsigned int unsent; /* sends under way */
+	unsigned int unsent; /* outstanding sends */
 };
 
 /* The connections of a plan's queue pair, in order of time. */
 struct synth_link {
 	uint32_t host;   /* index + 1; 0: the other end is in the trace */
-	uint32_t number; /* there */
+	uint32_t number; /* recorded QP number of the other end */
 	uint32_t sq_psn;
 	struct ibv_ah_attr av;
 	int64_t time;
@@ -166,7 +166,7 @@ struct synth_plan {
 	enum ibv_event_type breaks; /* how the other end made it fail, if known */
 	struct synth_life life;     /* first pass: since it was connected */
 	uint64_t sent_to, heard; /* datagrams from queue pairs of the trace: sent to it, received */
-	struct synth_request *open; /* learning: [first, nopen) */
+	struct synth_request *open; /* first pass: outstanding ones, [first, nopen) */
 	size_t first, nopen, room;
 	struct synth_end *ends; /* one; for datagrams one for each number */
 };

@@ -4,13 +4,13 @@
  * A program may tear its queue pair down before it polls what has arrived. The synthesized peer
  * must then send a message before the event that stopped the queue pair, not before its poll.
  *
- * 	ibv_modify_qp() to ERR, RESET      messages that are polled afterwards
- * 	ibv_destroy_qp()                   likewise
- * 	a request that failed              likewise, from its post on
- * 	ibv_dereg_mr() of their memory     likewise
- * 	a failure caused by the peer       likewise; and that cause itself comes before all events
- * 	                                   that announced flushes, and the post of the first send
- * 	                                   that was flushed
+ *	ibv_modify_qp() to ERR, RESET      messages that are polled afterwards
+ *	ibv_destroy_qp()                   likewise
+ *	a request that failed              likewise, from its post on
+ *	ibv_dereg_mr() of their memory     likewise
+ *	a failure caused by the peer       likewise; and the peer causes it before all events that
+ *	                                   announced flushes, and before the post of the first
+ *	                                   send that was flushed
  *
  * The failure may be polled after such messages, or before them from another completion queue. For
  * the first case the last RECENT messages of each queue pair are remembered.
@@ -118,7 +118,7 @@ static bool may_have_ended(const struct pass *p, struct event_id request)
 	       request.n <= p->seen[request.thread].at_end;
 }
 
-/* Send the message before the end of each region of its receive that ended before its poll. */
+/* Send the message before each region of its receive ends that ended before the poll. */
 static int put_before_ends(struct pass *p, const struct synth_plan *plan,
 			   const struct synth_early *message, uint32_t index)
 {
@@ -220,7 +220,7 @@ static int learn_flush(struct pass *p, struct synth_plan *plan, const struct tra
 	return err ?: break_at(p, plan, (struct synth_spot){ event->id, event->time });
 }
 
-/* A message of the other end caused the failure of the receive that it took. */
+/* A message of the other end caused the failure of the receive that it consumed. */
 static int learn_bad_message(struct pass *p, struct synth_plan *plan,
 			     const struct trace_event *event, uint32_t index)
 {

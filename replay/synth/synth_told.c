@@ -1,13 +1,13 @@
 /*
  * Events that announce messages before their completions
  *
- * 	ibv_get_cq_event()       the messages of the first poll behind it, of queue pairs that
- * 	                         were connected before it: events may have been left unread
- * 	IBV_EVENT_COMM_EST       the first message of that queue pair
- * 	IBV_EVENT_SRQ_LIMIT_...  the next messages of that SRQ, until the event comes here
- * 	IBV_EVENT_QP_..._ERR     a request of the other end that was refused
+ *	ibv_get_cq_event()       the messages of the first poll behind it, of queue pairs that
+ *	                         were connected before it: events may have been left unread
+ *	IBV_EVENT_COMM_EST       the first message of that queue pair
+ *	IBV_EVENT_SRQ_LIMIT_...  the next messages of that SRQ, until the event comes in the replay
+ *	IBV_EVENT_QP_..._ERR     a request of the other end that was refused
  *
- * 	IBV_EVENT_QP_LAST_WQE_...  likewise, if flushes follow
+ *	IBV_EVENT_QP_LAST_WQE_...  likewise, if flushes follow
  *
  * The synthesized peer sends these messages before the event, and not again at the poll.
  */
@@ -61,7 +61,7 @@ static bool is_message(const struct pass *p, const struct wc *wc)
 	       synth_plan_now(p, wc->qp);
 }
 
-/* The SRQ of the message, if the limit event of that SRQ came before; or NULL. */
+/* The SRQ of the message, if the limit event of that SRQ came before the message; or NULL. */
 static struct told *find_limited_srq(const struct pass *p, const struct wc *wc)
 {
 	const struct synth_plan *plan = synth_plan_now(p, wc->qp);

@@ -58,7 +58,7 @@ static uint64_t length_of(const struct wr *wr)
 	return length;
 }
 
-/* The address of a recorded handle, if it is known. */
+/* The address in a recorded address handle; NULL: not known. */
 static const struct ibv_ah_attr *find_av(const struct pass *p, const struct trace_event *event,
 					 uint64_t handle)
 {

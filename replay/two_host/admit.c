@@ -1,11 +1,11 @@
 /*
  * Finds the other replay among the connecting hosts
  *
- * 	listener -> accept -> a thread for each: hello, proof (wire.c) -> done -> take the first
+ *	listener -> accept -> a thread for each: hello, proof (wire.c) -> done -> take the first
  *
- * Anybody may connect: a scan of ports, a browser, a replay with another key. Each has a few
- * seconds, in parallel with the others, so that a silent one delays no other. If there are too
- * many, the oldest is dropped.
+ * Any program may connect: a port scan, a browser, a replay with another key. Each connection has a
+ * few seconds, in parallel with the others, so that a silent one delays no other. If there are too
+ * many connections, the oldest is dropped.
  *
  * A thread owns its visitor from the start until it has written to @done, and is joined then.
  */
@@ -31,7 +31,7 @@ struct visitor {
 	bool here;
 	uint64_t number; /* counts all visitors */
 	int fd;          /* the thread's */
-	int shut;        /* duplicate of fd, to shut the socket down: the thread may close fd */
+	int shut;        /* a duplicate of fd, for shutdown(): the thread may close fd */
 	int done;
 	pthread_t thread;
 	char name[MEET_NAME];
@@ -58,7 +58,7 @@ static void *open_visitor_wire(void *arg)
 
 	v->err = wire_open(v->fd, WIRE_LISTENER, o->key, o->key_length, wire_now() + o->patience,
 			   v->why, &v->wire);
-	while (write(v->done, &v, sizeof(v)) < 0 && errno == EINTR) /* the pipe has room for all */
+	while (write(v->done, &v, sizeof(v)) < 0 && errno == EINTR) /* all fit into the pipe */
 		;
 	return NULL;
 }

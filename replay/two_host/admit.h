@@ -13,7 +13,7 @@ struct admit_options {
 	const void *key;
 	size_t key_length;
 	int64_t deadline; /* CLOCK_MONOTONIC, ns: no connection is accepted after that */
-	int64_t patience; /* ns that a connection has to prove it */
+	int64_t patience; /* ns in which a connection must prove the key */
 	bool (*ended)(void);
 };
 

@@ -1,7 +1,7 @@
 /*
- * The connection to the other replay while both go on
+ * The connection to the other replay while both run
  *
- * 	any thread -> pending -> the line's thread -> socket -> the line's thread there -> take()
+ *	any thread -> pending -> the line's thread -> socket -> other line's thread -> take()
  *
  * So no player waits for the network, and the messages of many steps go in one packet. A line is
  * lost if nothing arrives for a long time, since each end sends something every second.
@@ -23,7 +23,7 @@
 
 #define TICK     100           /* ms */
 #define SILENCE  30000000000ll /* ns */
-#define PATIENCE 20000000000ll /* ns, until there is room to send */
+#define PATIENCE 20000000000ll /* ns, until data can be sent */
 
 struct head {
 	uint32_t length;
@@ -81,7 +81,7 @@ void line_send(struct line *line, uint16_t type, const void *bytes, size_t lengt
 	line_wake(line);
 }
 
-/* Send all that is pending. */
+/* Send all messages that wait. */
 static int send_pending(struct line *line, struct bytes *own)
 {
 	struct bytes taken;

@@ -14,7 +14,7 @@ struct wire;
 struct line_user {
 	/* a message came: 0, or -EBADMSG if it is not valid, which ends the line */
 	int (*take)(void *arg, uint16_t type, const uint8_t *bytes, size_t length);
-	/* called from time to time, and before sending: it may send more; ns */
+	/* called from time to time, and before sending: it may send more; @now: ns */
 	void (*before)(void *arg, int64_t now);
 	/* the line has ended: -ECONNRESET, -EBADMSG, -ETIMEDOUT; not after line_close() */
 	void (*lost)(void *arg, int err);

@@ -2,8 +2,8 @@
  * How the two replays of a pair find each other
  *
  * Without an address the replay listens on all addresses of this host, since it does not know which
- * of them leads to the other host; so anybody may connect, and admit.c finds out which is the other
- * replay.
+ * of them leads to the other host; so any program may connect, and admit.c finds out which is the
+ * other replay.
  */
 #include "replay/two_host/meet.h"
 

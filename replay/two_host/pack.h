@@ -55,7 +55,7 @@ static inline void pack_u64(struct pack *p, uint64_t value)
 	pack_number(p, value, 8);
 }
 
-/* Without its terminating zero. */
+/* Append @text without its terminating zero. */
 static inline void pack_text(struct pack *p, const char *text)
 {
 	size_t n = strlen(text);

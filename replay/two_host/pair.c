@@ -1,11 +1,11 @@
 /*
  * A pair: two replays on two hosts at the same time, each of one half of a program
  *
- * 	open      connect, prove that both have the key               meet.c, admit.c, wire.c
- * 	meet      learn this half, send it, match queue pairs          pair_learn.c, pair_match.c
- * 	begin     wait until both are ready
- * 	  events  wait for what came before on the other host, report what is done   pair_order.c
- * 	end       wait until both are done, and only then destroy
+ *	open      connect, prove that both have the key               meet.c, admit.c, wire.c
+ *	meet      learn this half, send it, match queue pairs          pair_learn.c, pair_match.c
+ *	begin     wait until both are ready
+ *	  events  wait for earlier events of the other host, report progress         pair_order.c
+ *	end       wait until both are done, and only then destroy the objects
  *
  * Not here: messages (pair_talk.c), waiting (pair_wait.c).
  */
@@ -26,7 +26,7 @@
 #include "replay/report/pace.h"
 #include "replay/state/recorded.h"
 
-#define HELLO 5000000000ll /* ns for both to prove their key */
+#define HELLO 5000000000ll /* ns in which both must prove that they have the key */
 
 static int admit_peer_replay(struct pair *p, const struct meet_address *at)
 {
@@ -125,7 +125,7 @@ static bool has_peer_ended(const struct pair *p, uint64_t a, uint64_t b)
 	return p->its_end;
 }
 
-/* Wait for a condition before the replays begin, or when they end; @what: the complaint. */
+/* Wait for a condition before the replays begin, or when they end; @what: for the message. */
 static int await_condition(struct pair *p, pair_condition *is_so, const char *what)
 {
 	int64_t wait = p->r->options->pair->wait;
@@ -443,6 +443,6 @@ uint32_t pair_source(struct replay *r, const struct wc *wc)
 	uint32_t other = p ? pair_match_datagram(&p->its, wc->src_qp, NULL) : 0;
 	uint32_t own = p ? recorded_datagram(r, 0, wc->src_qp, NULL, r->last) : 0;
 
-	/* its own number probably equals one of the other host */
+	/* the program's own QP number probably equals one of the other host */
 	return other && (!own || own == wc->qp) ? await_qp_num(p, other) : 0;
 }

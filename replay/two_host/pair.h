@@ -3,8 +3,8 @@
  * A replay whose other half is replayed on another host at the same time.
  *
  * Each host has the trace of its own half. Queue pairs that were connected to the other host are
- * connected to it again. Numbers, keys and addresses, which only the other host's device knows, are
- * received over one connection, and so is the progress, which keeps the order between the two.
+ * connected to it again. QP numbers, keys and addresses, which only the other host's device knows,
+ * come over one connection; so does the other replay's progress, which keeps the order of both.
  * r->pair is NULL if there is no other half; these functions then do nothing. A pair is the two
  * replays together, as in --pair; hence pair_*.
  *
@@ -80,7 +80,7 @@ void pair_path(struct replay *r, uint32_t object, const struct device *from,
 /* The same for an address handle; false: it does not lead to the other host. */
 bool pair_address(struct replay *r, const struct device *from, struct ibv_ah_attr *av);
 
-/* Replace *@addr and *@rkey by the address and rkey of the other host's memory. */
+/* Set *@addr and *@rkey to the other host's memory for request @index of post @event. */
 void pair_remote(struct replay *r, const struct trace_event *event, uint32_t index, uint64_t *addr,
 		 uint32_t *rkey);
 

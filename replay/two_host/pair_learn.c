@@ -2,12 +2,12 @@
  * The facts about this half from the trace, before the replay
  *
  *	control verbs   the lives of queue pairs, where they were connected to, address handles
- *	posts           requests, in their order; receives, in that of their queue
+ *	posts           requests, in their order; receives, in the order of their queue
  *	completions     which requests succeeded and which failed, what memory they named; which
- *	                receive each message took
+ *	                receive each message consumed
  *
- * Requests are stored until they complete, at most as many as the queue's depth; permanently stored
- * are only failures, and a number for each message of a shared queue or of datagrams.
+ * Requests are stored until they complete, at most as many as the queue's depth; only failures,
+ * and a number for each message of a shared queue or of datagrams, are stored permanently.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -217,7 +217,7 @@ static int learn_handle(struct pass *s, const struct call *call)
 	return map_put(&s->p->avs, call->object, s->p->nav);
 }
 
-/* Add a request, also one without a post that completes like a posted one (a bind). */
+/* Add a request: of a post, or of a call that completes like a post (a bind). */
 static int add_request(struct pass *s, struct pair_life *life, struct request_there request)
 {
 	struct requests_there *all = &s->requests[index_of(s, life)];

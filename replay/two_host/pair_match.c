@@ -1,9 +1,9 @@
 /*
  * Match the queue pairs of one host with those of the other
  *
- * Two hosts that were booted alike have the same numbers, and numbers are reused. So each must have
- * been connected to the other's number, at an address that is not known to be another port's, and
- * expect the sequence number that the other one begins with. The best match is taken first; equal
+ * Two hosts that were booted alike have the same QP numbers, and numbers are reused. So each queue
+ * pair must have been connected to the other's number, at an address not known to be another
+ * port's, and expect the PSN that the other one begins with. The best match is taken first; equal
  * ones are taken in their order.
  */
 #include "replay/two_host/pair_match.h"

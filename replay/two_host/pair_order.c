@@ -1,17 +1,17 @@
 /*
  * The order between the two halves, as revealed by verbs
  *
- * 	here                              waits until there
- * 	a request that was carried out    the queue pair is in RTR
- * 	a message that was received       the receive is posted that it takes
- * 	a request to a key                the region is registered (pair_remote())
- * 	RETRY_EXC_ERR                     the queue pair is gone
- * 	REM_ACCESS_ERR                    the region is gone, if it goes
- * 	a reset, an error, a destroy      the requests are complete that needed what goes
+ *	event of this half                waits until, on the other host
+ *	a request that succeeded          the queue pair is in RTR
+ *	a message that was received       the receive is posted that it consumes
+ *	a request to a key                the region is registered (pair_remote())
+ *	RETRY_EXC_ERR                     the queue pair is gone
+ *	REM_ACCESS_ERR                    the region is gone, if it goes
+ *	a reset, an error, a destroy      the requests are complete that needed the object
  *
  * All of these held when the trace was recorded, except three that are uncertain: a list of
  * requests may have been posted before the receives that its last ones consume, the network may
- * have lost a connection, a key may have been refused for another reason. So the wait for these is
+ * have lost a connection, a key may have been refused for another reason. So these three waits are
  * shorter, and a queue pair that has waited in vain twice no longer waits for receives.
  */
 #include "core/model/operation.h"
@@ -83,7 +83,7 @@ uint32_t pair_target(struct pair *p, const struct trace_event *event, const stru
 	return pair_match_datagram(&p->its, wr->remote_qpn, av);
 }
 
-/* Wait for room for message @n of one of its streams. */
+/* Wait until a receive is posted for message @n of @stream of @life. */
 static void await_room(struct pair *p, uint32_t life, uint32_t stream, uint64_t n)
 {
 	struct pair_own *own = &p->own[life - 1];
@@ -167,7 +167,7 @@ static bool has_finished(const struct pair *p, uint64_t other, uint64_t n)
 	return p->there[other].done >= n || p->there[other].gone;
 }
 
-/* Wait until no outstanding request of the other half needs what is about to be destroyed. */
+/* Wait until no outstanding request of the other half needs @object, which will be destroyed. */
 static void await_finished(struct pair *p, uint32_t object)
 {
 	uint32_t other = pair_other_of(p, object);

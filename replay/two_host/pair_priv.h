@@ -2,9 +2,9 @@
 /*
  * Shared by the files of a pair (pair*.c).
  *
- * 	mine, its	the tables of this half, and of the other host's
- * 	life        of a queue pair: pair_table.h
- * 	stream      messages that a life receives
+ *	mine, its	the tables of this half, and of the other host's
+ *	life        of a queue pair: pair_table.h
+ *	stream      messages that a life receives
  *
  * pair.lock protects the fields that the line's thread changes; the others belong to the replay.
  */
@@ -20,7 +20,7 @@
 enum pair_message {
 	/* the parts of the tables, PAIR_PORT and so on, come first */
 	PAIR_TABLE_END = PAIR_PARTS,
-	PAIR_READY,  /* to begin */
+	PAIR_READY,  /* ready to begin */
 	PAIR_STEPS,  /* number of steps that are done */
 	PAIR_MADE,   /* life, queue pair's number */
 	PAIR_LISTEN, /* life: it is in RTR */
@@ -30,14 +30,14 @@ enum pair_message {
 	PAIR_KEY,    /* process, recorded rkey, replayed rkey, recorded base, replayed base */
 	PAIR_CLOSED, /* process, recorded rkey: its region is deregistered */
 	PAIR_END,    /* everything is replayed */
-	PAIR_BYE,    /* it ends early: text */
+	PAIR_BYE,    /* this replay ends early: the reason, a text */
 };
 
 enum { PAIR_WHY = 128 };
 
 /* A life of this half, beyond the table. */
 struct pair_own {
-	uint32_t next;   /* life of the same queue pair, after a reset: 1 + its index; or 0 */
+	uint32_t next;   /* the life after a reset: 1 + its index; 0: none */
 	int64_t time;    /* when it was connected */
 	uint32_t stream; /* 1 + its index, for a connected one */
 	uint32_t queue;  /* object to which its receives are posted: itself, or a shared queue */
@@ -111,10 +111,10 @@ struct pair {
 	size_t nkeys;
 	struct map key_of; /* process << 32 | recorded rkey, to 1 + the index */
 	struct pair_counts credit, done;
-	uint64_t steps, told; /* mine */
+	uint64_t steps, told; /* of this half: done; reported to the other */
 	int64_t told_at;
 	uint64_t its_steps;
-	int64_t moved; /* time of its last progress, wire_now() */
+	int64_t moved; /* time of the other replay's last progress, wire_now() */
 	bool its_table, its_ready, its_end, its_differs;
 	int err; /* why the line was lost */
 	char bye[PAIR_WHY];
@@ -137,7 +137,7 @@ typedef bool pair_condition(const struct pair *p, uint64_t a, uint64_t b);
  */
 bool pair_await(struct pair *p, pair_condition *is_so, uint64_t a, uint64_t b, int64_t patience);
 /*
- * For pair_await(): how long, if the awaited event is certain to come, and if it is only likely.
+ * For pair_await(): how long to wait for an event that is certain to come, and for a likely one.
  */
 int64_t pair_wait_limit(const struct pair *p);
 int64_t pair_check_interval(const struct pair *p);
@@ -145,7 +145,7 @@ bool pair_has_progress(void *arg);
 
 /* pair_order.c */
 uint32_t pair_life_of(const struct pair *p, uint32_t object); /* 1 + its index, or 0 */
-/* the same for its end in the other half */
+/* the life of its peer in the other half, likewise */
 uint32_t pair_other_of(const struct pair *p, uint32_t object);
 enum ibv_wc_status pair_status_of(const struct pair *p, const struct trace_event *event,
 				  uint32_t index);

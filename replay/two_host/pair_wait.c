@@ -1,9 +1,9 @@
 /*
  * Waiting for the other replay
  *
- * It reports its number of finished steps. As long as the number grows no thread of this replay
- * gives up a wait, neither for the other replay nor for its own device; a time-out runs only while
- * the number stands still.
+ * The other replay reports how many steps it has done. As long as that number grows, no thread of
+ * this replay gives up a wait, neither for the other replay nor for its own device; a time-out runs
+ * only while the number does not change.
  */
 #include "replay/two_host/pair_priv.h"
 #include "replay/report/pace.h"

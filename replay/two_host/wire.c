@@ -80,7 +80,7 @@ struct wire {
 	gnutls_psk_client_credentials_t client;
 	gnutls_psk_server_credentials_t server;
 	gnutls_datum_t key; /* borrowed until the handshake is complete */
-	int err;            /* after it nothing is accepted */
+	int err;            /* once set, no data is accepted */
 	size_t begin, end;  /* of the data in the buffer */
 	uint8_t buffer[BUFFER];
 	uint8_t message[HEAD + WIRE_MOST]; /* already sent */
