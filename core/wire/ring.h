@@ -206,13 +206,10 @@ static inline bool ring_is_read(const struct ring *ring)
 	       atomic_load_explicit(&ring->head->tail, memory_order_relaxed);
 }
 
-/* Is there space for @bytes according to the last ring_has_room()? If not, that is to be asked. */
-static inline bool ring_fits(const struct ring *ring, size_t bytes)
-{
-	return __builtin_expect(ring->reserved + bytes <= ring->limit, 1);
-}
-
-/* Is there space for @bytes? After that, ring_fits() is valid for at most a quarter of the ring. */
+/*
+ * Is there space for @bytes? Sets ring->limit, up to which a writer may write without asking again,
+ * at most a quarter of the ring.
+ */
 static inline bool ring_has_room(struct ring *ring, size_t bytes)
 {
 	/* pairs with the store in ring_consume() */
@@ -224,7 +221,7 @@ static inline bool ring_has_room(struct ring *ring, size_t bytes)
 	return ring->reserved + bytes <= end;
 }
 
-/* The address of the next event; ring_fits() or ring_has_room() must have returned true. */
+/* The address of the next event; ring_has_room() must have returned true. */
 static inline void *ring_next(struct ring *ring)
 {
 	return ring->data + (ring->reserved & ring->mask);
