@@ -311,7 +311,7 @@ static bool put_failed(const struct causes *causes, struct noted *noted,
 		       const struct first_error *own)
 {
 	const struct first_list *errors = causes->errors;
-	char id[32], when[32], what[CAUSE_TEXT];
+	char id[32], when[48], what[CAUSE_TEXT];
 
 	for (size_t i = 0; i < errors->n; i++) {
 		const struct first_error *error = &errors->all[i];
@@ -320,13 +320,8 @@ static bool put_failed(const struct causes *causes, struct noted *noted,
 			continue;
 		name_failure(noted, error, what);
 		event_id_text(error->event, id);
-		words_span(llabs(noted->time - error->time), when);
-		if (llabs(noted->time - error->time) <= noted->slack)
-			cause_set_text(&noted->cause.peer, "%s at %s, at about the same time", what,
-				       id);
-		else
-			cause_set_text(&noted->cause.peer, "%s at %s, %s %s", what, id, when,
-				       error->time < noted->time ? "earlier" : "later");
+		words_earlier(noted->time - error->time, noted->slack, when);
+		cause_set_text(&noted->cause.peer, "%s at %s, %s", what, id, when);
 		return true;
 	}
 	return false;

@@ -173,17 +173,6 @@ static void name_port(const struct outage *o, bool of_peer, char *text, size_t s
 			 process_id_text(o->process, process));
 }
 
-static void name_time(int64_t before, int64_t slack, char text[48])
-{
-	char when[32];
-
-	if (slack && llabs(before) <= slack)
-		snprintf(text, 48, "at about the same time");
-	else
-		snprintf(text, 48, "%s %s", words_span(llabs(before), when),
-			 before < 0 ? "later" : "earlier");
-}
-
 char *outages_sentence(const struct outages *outages, const struct outage_victim *victim,
 		       bool of_peer)
 {
@@ -195,7 +184,7 @@ char *outages_sentence(const struct outages *outages, const struct outage_victim
 		return NULL;
 	wording = find_wording(o->type);
 	name_port(o, of_peer, name, sizeof(name));
-	name_time(victim->failed - o->from, victim->slack, when);
+	words_earlier(victim->failed - o->from, victim->slack, when);
 	if (asprintf(&text, "%s%s %s: %s %s, %s", wording->before, name, wording->after,
 		     enum_name(enum_find("ibv_event_type"), o->type), event_id_text(o->told, id),
 		     when) < 0)

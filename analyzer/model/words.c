@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/model/key.h"
@@ -22,6 +23,16 @@ const char *words_span(int64_t ns, char text[32])
 		snprintf(text, 32, "%.1f ms", (double)ns / 1e6);
 	else
 		snprintf(text, 32, "%.2f s", (double)ns / 1e9);
+	return text;
+}
+
+const char *words_earlier(int64_t ns, int64_t slack, char text[48])
+{
+	char span[32];
+
+	if (slack && llabs(ns) <= slack)
+		return strcpy(text, "at about the same time");
+	snprintf(text, 48, "%s %s", words_span(llabs(ns), span), ns < 0 ? "later" : "earlier");
 	return text;
 }
 

@@ -14,6 +14,9 @@ struct trace;
 /* 1234567 as "1.2 ms". */
 const char *words_span(int64_t ns, char text[32]);
 
+/* "1.2 ms earlier"; of a negative span "1.2 ms later"; "at about the same time" within @slack. */
+const char *words_earlier(int64_t ns, int64_t slack, char text[48]);
+
 /* 65536 as "64 KiB". */
 const char *words_bytes(uint64_t bytes, char text[32]);
 

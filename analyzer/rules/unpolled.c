@@ -7,7 +7,6 @@
  * Only for queues whose content is certain (analyzer/model/queue.h).
  */
 
-#include <stdio.h>
 #include "analyzer/model/key.h"
 #include "analyzer/model/lost.h"
 #include "analyzer/model/model.h"
@@ -129,16 +128,6 @@ static void describe_silence(struct finding *finding, const struct queue *sq, in
 			     finding->says ?: "", cq->name, id);
 }
 
-/* "2.0 ms earlier"; another thread may have posted after the destroy began: "1000 ns later". */
-static const char *name_wait(int64_t ns, char text[48])
-{
-	char span[32];
-
-	snprintf(text, 48, "%s %s", judge_span(ns < 0 ? -ns : ns, span),
-		 ns < 0 ? "later" : "earlier");
-	return text;
-}
-
 static void describe_unpolled(const struct left *left, struct finding *finding)
 {
 	const struct queue *sq = left->qp->sq;
@@ -150,7 +139,7 @@ static void describe_unpolled(const struct left *left, struct finding *finding)
 		     "completions were not polled.",
 		     judge_name(left->qp, name, sizeof(name)),
 		     words_count(sq->signalled, "signalled send", sends),
-		     event_id_text(queue_id(left->last), id), name_wait(waited, when));
+		     event_id_text(queue_id(left->last), id), words_earlier(waited, 0, when));
 	describe_silence(finding, sq, waited);
 }
 
@@ -200,7 +189,7 @@ static void describe_unsignalled(const struct left *left, struct finding *findin
 		     judge_name(left->qp, name, sizeof(name)),
 		     words_count(left->qp->sq->outstanding, "send", sends),
 		     event_id_text(queue_id(left->last), id),
-		     name_wait(left->now - left->last->time, when));
+		     words_earlier(left->now - left->last->time, 0, when));
 }
 
 /*
