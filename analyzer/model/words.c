@@ -30,7 +30,7 @@ const char *words_earlier(int64_t ns, int64_t slack, char text[48])
 {
 	char span[32];
 
-	if (slack && llabs(ns) <= slack)
+	if (llabs(ns) <= slack)
 		return strcpy(text, "at about the same time");
 	snprintf(text, 48, "%s %s", words_span(llabs(ns), span), ns < 0 ? "later" : "earlier");
 	return text;

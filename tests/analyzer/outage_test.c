@@ -77,7 +77,7 @@ static const struct window {
 	{ "posted_at_last_moment",        UP - 1,        UP + 50 * MS,    ", 150.0 ms earlier" },
 	{ "posted_when_it_was_up_again",      UP,            UP + 50 * MS,    NULL },
 	{ "posted_later",                     UP + 1,        UP + 50 * MS,    NULL },
-	{ "failed_when_it_was_told",          0,             DOWN,            ", 0 ns earlier" },
+	{ "failed_when_told",          0,             DOWN,            ", at about the same time" },
 	{ "failed_before_it_was_told",        0,             DOWN - 20 * MS,  ", 20.0 ms later" },
 	{ "failed_just_less_than_a_second_before", -2 * (int64_t)LATE, DOWN - LATE + 1,
 	  ", 1.00 s later" },

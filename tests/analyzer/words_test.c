@@ -7,6 +7,17 @@
 #include "analyzer/model/queue.h"
 #include "tests/analyzer/ends.h"
 
+TEST(a_span_is_earlier_later_or_about_now)
+{
+	char text[48];
+
+	assert_string_equal(words_earlier(2000, 0, text), "2000 ns earlier");
+	assert_string_equal(words_earlier(-2000, 1999, text), "2000 ns later");
+	assert_string_equal(words_earlier(2000, 2000, text), "at about the same time");
+	assert_string_equal(words_earlier(-2000, 2000, text), "at about the same time");
+	assert_string_equal(words_earlier(0, 0, text), "at about the same time");
+}
+
 TEST(spans_have_no_unit_too_small)
 {
 	static const struct {
