@@ -319,7 +319,9 @@ static void enter_state(struct qp *qp, int state, const struct moment *moment)
 	qp->moved = *moment;
 	qp->state = state;
 	memset(qp->after, 0, sizeof(qp->after));
+	memset(qp->marked, 0, sizeof(qp->marked));
 	memset(&qp->late, 0, sizeof(qp->late));
+	memset(&qp->spare, 0, sizeof(qp->spare));
 }
 
 void qp_modify_begins(struct life *life)

@@ -54,7 +54,13 @@ struct qp {
 	int64_t reset;           /* when it was last put into RESET; 0 never */
 	uint32_t polled;         /* completions of the poll that reported an error */
 	uint32_t after[2];       /* requests posted since it went to ERR: receives, sends */
+	bool marked[2];          /* and one without data, in addition */
 	bool judged;             /* the watcher was notified of posts in ERR */
+	/* requests posted in ERR: a mistake, unless the program waits until they are flushed */
+	struct {
+		struct moment first; /* their post; id 0:0: there are none */
+		uint32_t posted, flushed;
+	} spare;
 	struct {
 		uint32_t thread, posts; /* the last other thread that posted then, and how often */
 		bool flushed; /* the thread that polled the error has polled another error since */

@@ -9,6 +9,16 @@
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
 
+static void report_misfit(struct model *model, const struct trace_event *event,
+			  const struct life *life, enum misfit what, uint32_t index)
+{
+	struct model_misfit misfit = {
+		.event = event, .object = life, .what = what, .index = index
+	};
+
+	model->watcher.misfit(model->watcher.arg, &misfit);
+}
+
 /* Calls */
 
 /* Note a queue pair that librdmacm moves to RTR without receives: then the peer may send. */
@@ -57,6 +67,8 @@ static void modify_returns(struct model *model, const struct trace_event *event,
 	modify.wrong = !transition_check(life->qp->type, modify.from, modify.to, modify.mask,
 					 &modify.fault);
 	life->qp->by_cm |= cm_call_of(model, event)->inside;
+	if (change.to == ABI_QPS_RESET && life->qp->spare.posted && !event->call->failed)
+		report_misfit(model, event, life, MISFIT_SPARE, 0);
 	qp_modified(life, event);
 	note_no_receives(model, event, life, change.to);
 	peer_connect(&model->peers, life);
@@ -88,16 +100,6 @@ void qp_call(struct model *model, const struct trace_event *event)
 }
 
 /* Posts */
-
-static void report_misfit(struct model *model, const struct trace_event *event,
-			  const struct life *life, enum misfit what, uint32_t index)
-{
-	struct model_misfit misfit = {
-		.event = event, .object = life, .what = what, .index = index
-	};
-
-	model->watcher.misfit(model->watcher.arg, &misfit);
-}
 
 /* An opcode that is not among the 32 possible ones is not checked. */
 static void check_opcodes(struct model *model, const struct trace_event *event, struct life *life)
@@ -134,6 +136,12 @@ static bool is_allowed_post(const struct life *life, const struct trace_event *e
 	       (qp->moved.id.thread != event->id.thread && event->time < qp->moved.time + NEWS);
 }
 
+/* After an error a request without data may be posted for its flush, too. */
+static bool is_mark(const struct qp *qp, const struct post *post, bool send)
+{
+	return qp->told && qp->status && !qp->marked[send] && post->nwr == 1 && !post->wr->nsge;
+}
+
 /*
  * Does another thread still post, although the thread that polled the error had time to stop it? It
  * had time if it has polled another completion in error since.
@@ -150,6 +158,46 @@ static bool is_late_post(struct qp *qp, const struct trace_event *event)
 	return qp->late.posts == POSTS && qp->late.flushed;
 }
 
+/*
+ * A program that knows of the error by its own call or an event may wait until its requests are
+ * flushed. It does not if it posts again after such a flush.
+ */
+static bool may_await_flush(const struct life *life, const struct post *post)
+{
+	const struct qp *qp = life->qp;
+
+	return !(qp->told && qp->status) && post_taken(post) == post->nwr && !qp->spare.flushed;
+}
+
+static void note_spare(struct qp *qp, const struct trace_event *event)
+{
+	if (!qp->spare.posted)
+		qp->spare.first = moment_of(event);
+	qp->spare.posted += event->post->nwr;
+}
+
+static void judge_in_error(struct model *model, const struct trace_event *event, struct life *life,
+			   bool send)
+{
+	struct qp *qp = life->qp;
+
+	if (is_mark(qp, event->post, send))
+		qp->marked[send] = true;
+	else
+		qp->after[send] += event->post->nwr;
+	if (qp->judged)
+		return;
+	if (is_allowed_post(life, event, send)) {
+		if (send && is_late_post(qp, event))
+			report_misfit(model, event, life, MISFIT_LATE, 0);
+	} else if (may_await_flush(life, event->post)) {
+		note_spare(qp, event);
+	} else {
+		qp->judged = true;
+		report_misfit(model, event, life, MISFIT_ERROR, 0);
+	}
+}
+
 void qp_post(struct model *model, const struct trace_event *event, struct life *life)
 {
 	const struct post *post = event->post;
@@ -164,13 +212,7 @@ void qp_post(struct model *model, const struct trace_event *event, struct life *
 	if (post->verb == VERB_wr_abort)
 		return;
 	if (state == ABI_QPS_ERR) {
-		life->qp->after[send] += post->nwr;
-		if (!life->qp->judged && !is_allowed_post(life, event, send)) {
-			life->qp->judged = true;
-			report_misfit(model, event, life, MISFIT_ERROR, 0);
-		} else if (send && !life->qp->judged && is_late_post(life->qp, event)) {
-			report_misfit(model, event, life, MISFIT_LATE, 0);
-		}
+		judge_in_error(model, event, life, send);
 	} else if (!send && life->qp->srq) {
 		report_misfit(model, event, life, MISFIT_SRQ, 0);
 	} else if (send ? state < ABI_QPS_RTS : state == ABI_QPS_RESET) {
@@ -204,6 +246,13 @@ static void report_unreached(struct model *model, const struct trace_event *even
 		model->watcher.unreached(model->watcher.arg, &unreached);
 }
 
+/* A request that failed: was it posted in ERR? */
+static void note_flush(struct qp *qp, const struct wc *wc)
+{
+	if (qp && qp->spare.posted && wc->request.thread && wc->posted_at >= qp->spare.first.time)
+		qp->spare.flushed++;
+}
+
 void qp_completion(struct model *model, const struct trace_event *event, const struct wc *wc)
 {
 	const struct object *object =
@@ -220,6 +269,7 @@ void qp_completion(struct model *model, const struct trace_event *event, const s
 	if (!life || life->number != object->number)
 		return;
 	report_unreached(model, event, life, wc);
+	note_flush(life->qp, wc);
 	if (life->qp && life->qp->told && life->qp->moved.id.thread == event->id.thread &&
 	    life->qp->moved.id.n != event->id.n)
 		life->qp->late.flushed = true;

@@ -198,6 +198,7 @@ enum misfit {
 	MISFIT_SRQ,    /* a receive on a queue pair that has an SRQ */
 	MISFIT_ERROR,  /* the queue pair is in ERR, and the program was notified of that */
 	MISFIT_LATE,   /* in ERR, too, but another thread posts, which may not know yet */
+	MISFIT_SPARE,  /* qp->spare, at a modify to RESET */
 	MISFIT_OPCODE, /* its type does not allow the opcode */
 	MISFIT_OPS,    /* send_ops_flags do not include the opcode */
 };

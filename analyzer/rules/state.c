@@ -71,35 +71,41 @@ void state_001(struct check *check, const struct model_modify *modify)
 }
 
 /* "ibv_post_send() returned 22 (Invalid argument)", "... accepted this" */
-static const char *describe_outcome(const struct post *post, char *text, size_t size)
+static const char *describe_outcome(enum verb verb, int ret, char *text, size_t size)
 {
-	const char *verb = verb_infos[post->verb].name;
+	const char *name = verb_infos[verb].name;
 
-	if (post->verb == VERB_wr_abort)
+	if (verb == VERB_wr_abort)
 		snprintf(text, size, "nothing of its batch was posted");
-	else if (post->ret)
-		snprintf(text, size, "%s() returned %d (%s)", verb, post->ret,
-			 strerror(post->ret < 0 ? -post->ret : post->ret));
+	else if (ret)
+		snprintf(text, size, "%s() returned %d (%s)", name, ret,
+			 strerror(ret < 0 ? -ret : ret));
 	else
-		snprintf(text, size, "%s() accepted this", verb);
+		snprintf(text, size, "%s() accepted this", name);
 	return text;
 }
 
 /* Add the steps that all findings about a post have. */
-static struct finding *add_post(struct check *check, enum rule_id rule,
-				const struct model_misfit *misfit)
+static struct finding *add_post(struct check *check, enum rule_id rule, const struct life *qp,
+				const struct moment *moment)
 {
-	const struct life *qp = misfit->object;
-	struct moment moment = moment_of(misfit->event);
-	struct finding *finding = add_finding(check, rule, qp, &moment);
+	struct finding *finding = add_finding(check, rule, qp, moment);
 
 	if (!finding)
 		return NULL;
 	finding_step(finding, "created", &qp->created);
 	if (qp->qp->moved.verb != qp->created.verb)
 		finding_step(finding, "changed state", &qp->qp->moved);
-	finding_step(finding, "posted", &moment);
+	finding_step(finding, "posted", moment);
 	return finding;
+}
+
+static struct finding *add_misfit(struct check *check, enum rule_id rule,
+				  const struct model_misfit *misfit)
+{
+	struct moment moment = moment_of(misfit->event);
+
+	return add_post(check, rule, misfit->object, &moment);
 }
 
 /* STATE-002 */
@@ -112,11 +118,11 @@ void state_002(struct check *check, const struct model_misfit *misfit)
 
 	if (misfit->what != MISFIT_STATE && misfit->what != MISFIT_SRQ)
 		return;
-	finding = add_post(check, RULE_STATE_002, misfit);
+	finding = add_misfit(check, RULE_STATE_002, misfit);
 	if (!finding)
 		return;
 	judge_name(qp, name, sizeof(name));
-	describe_outcome(post, outcome, sizeof(outcome));
+	describe_outcome(post->verb, post->ret, outcome, sizeof(outcome));
 	if (misfit->what == MISFIT_SRQ)
 		finding_text(&finding->says,
 			     "%s uses a shared receive queue, but a receive was posted to the "
@@ -149,22 +155,21 @@ static const char *describe_cause(const struct life *qp, char *text, size_t size
 }
 
 /* Report once per error. */
-static void report_error(struct check *check, enum rule_id rule, const struct model_misfit *misfit)
+static void report_error(struct check *check, enum rule_id rule, const struct life *qp,
+			 const struct moment *posted, int ret)
 {
-	const struct life *qp = misfit->object;
-	const struct post *post = misfit->event->post;
 	char name[64], outcome[128], cause[96], when[32];
 	struct finding *finding;
 
-	finding = add_post(check, rule, misfit);
+	finding = add_post(check, rule, qp, posted);
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "%s had entered ERR %s, and %s later a %s was posted to it; %s.",
 		     judge_name(qp, name, sizeof(name)), describe_cause(qp, cause, sizeof(cause)),
-		     judge_span(misfit->event->time - qp->qp->moved.time, when),
-		     post_is_send(post) ? "send" : "receive",
-		     describe_outcome(post, outcome, sizeof(outcome)));
+		     judge_span(posted->time - qp->qp->moved.time, when),
+		     verb_is_send(posted->verb) ? "send" : "receive",
+		     describe_outcome(posted->verb, ret, outcome, sizeof(outcome)));
 }
 
 /* Did the program learn of the error from a completion, and not from its own call or an event? */
@@ -173,11 +178,26 @@ static bool is_polled(const struct model_misfit *misfit)
 	return misfit->object->qp->told && misfit->object->qp->status;
 }
 
+/* STATE-003: the program did not wait until all that it posted in ERR was flushed. */
+void state_003_spare(struct check *check, const struct life *life)
+{
+	const struct qp *qp = life->kind == OBJECT_qp ? life->qp : NULL;
+
+	if (qp && !qp->judged && qp->spare.flushed < qp->spare.posted)
+		report_error(check, RULE_STATE_003, life, &qp->spare.first, 0);
+}
+
 /* STATE-003 */
 void state_003(struct check *check, const struct model_misfit *misfit)
 {
-	if (misfit->what == MISFIT_ERROR && !is_polled(misfit))
-		report_error(check, RULE_STATE_003, misfit);
+	struct moment posted;
+
+	if (misfit->what == MISFIT_SPARE)
+		state_003_spare(check, misfit->object);
+	if (misfit->what != MISFIT_ERROR || is_polled(misfit))
+		return;
+	posted = moment_of(misfit->event);
+	report_error(check, RULE_STATE_003, misfit->object, &posted, misfit->event->post->ret);
 }
 
 /*
@@ -213,8 +233,11 @@ static void report_late(struct check *check, const struct model_misfit *misfit)
 /* COMPL-007 */
 void compl_007(struct check *check, const struct model_misfit *misfit)
 {
+	struct moment posted = moment_of(misfit->event);
+
 	if (misfit->what == MISFIT_ERROR && is_polled(misfit))
-		report_error(check, RULE_COMPL_007, misfit);
+		report_error(check, RULE_COMPL_007, misfit->object, &posted,
+			     misfit->event->post->ret);
 	if (misfit->what == MISFIT_LATE)
 		report_late(check, misfit);
 }
@@ -230,14 +253,14 @@ void state_004(struct check *check, const struct model_misfit *misfit)
 
 	if (misfit->what != MISFIT_OPCODE && misfit->what != MISFIT_OPS)
 		return;
-	finding = add_post(check, RULE_STATE_004, misfit);
+	finding = add_misfit(check, RULE_STATE_004, misfit);
 	if (!finding)
 		return;
 	done = post->verb == VERB_wr_abort ? "built" : "posted";
 	snprintf(number, sizeof(number), "opcode %d", post->wr[misfit->index].opcode);
 	opcode = enum_name(enum_find("ibv_wr_opcode"), post->wr[misfit->index].opcode);
 	judge_name(qp, name, sizeof(name));
-	describe_outcome(post, outcome, sizeof(outcome));
+	describe_outcome(post->verb, post->ret, outcome, sizeof(outcome));
 	finding_text(&finding->where, "%s(): wr[%u].opcode", verb_infos[post->verb].name,
 		     misfit->index);
 	if (misfit->what == MISFIT_OPS)

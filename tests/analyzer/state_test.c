@@ -1,5 +1,6 @@
 /* The rules of analyzer/rules/state.c over stored traces. */
 #include <errno.h>
+#include <signal.h>
 
 #include "tests/analyzer/story.h"
 #include "tests/test.h"
@@ -20,7 +21,8 @@ static void modify_in(struct story *s, int thread, int state, int mask, uint64_t
 				    .port_num = 1,
 				    .timeout = 14,
 				    .retry_cnt = 7,
-				    .rnr_retry = 7 };
+				    .rnr_retry = 7,
+				    .min_rnr_timer = 12 };
 
 	story_do(s, thread, VERB_modify_qp, 30, ret, W(&a_qp), W(&attr), W(mask));
 }
@@ -270,11 +272,59 @@ TEST(posts_after_err_are_found_once)
 	post_recv(&s);
 	post_recv(&s);
 	post_recv(&s);
+	story_exit(&s, STORY_PID, SIGKILL);
 	story_check(&s, NULL);
 	f = story_only(&s, RULE_STATE_003);
 	assert_int_equal(f->event.n, 20);
 	assert_non_null(strstr(f->says, "had entered ERR by ibv_modify_qp() at 1:16"));
 	story_end(&s);
+}
+
+static void flush_receives(struct story *s, uint64_t from, uint64_t n)
+{
+	for (uint64_t i = from; i < from + n; i++)
+		story_post(s, 0, VERB_post_recv, &a_qp, i, 0, a_sge);
+	for (uint64_t i = from; i < from + n; i++)
+		story_poll(s, 0, &a_cq, i, IBV_WC_WR_FLUSH_ERR, a_qp.qp_num);
+}
+
+TEST(requests_whose_flush_is_awaited_may_be_posted)
+{
+	struct story s;
+
+	begin_story(&s);
+	connect_qp(&s);
+	modify_to(&s, IBV_QPS_ERR, IBV_QP_STATE, 0);
+	flush_receives(&s, 10, 3);
+	destroy_qp(&s, 0);
+	story_finds_nothing(&s);
+}
+
+TEST(a_post_for_each_flush_never_ends)
+{
+	struct story s;
+
+	begin_story(&s);
+	connect_qp(&s);
+	modify_to(&s, IBV_QPS_ERR, IBV_QP_STATE, 0);
+	for (uint64_t i = 0; i < 3; i++)
+		flush_receives(&s, 10 + i, 1);
+	destroy_qp(&s, 0);
+	story_tells(&s, RULE_STATE_003, "a receive was posted to it");
+}
+
+TEST(a_reset_ends_the_flushes)
+{
+	struct story s;
+
+	begin_story(&s);
+	connect_qp(&s);
+	modify_to(&s, IBV_QPS_ERR, IBV_QP_STATE, 0);
+	post_recv(&s);
+	post_recv(&s);
+	modify_to(&s, IBV_QPS_RESET, IBV_QP_STATE, 0);
+	destroy_qp(&s, 0);
+	story_tells(&s, RULE_STATE_003, "a receive was posted to it");
 }
 
 TEST(one_request_drains_each_queue)
@@ -458,6 +508,34 @@ TEST(a_post_after_an_error_completion_is_found)
 	story_tells(&s, RULE_COMPL_007, "by IBV_WC_RETRY_EXC_ERR, polled at");
 }
 
+static void post_mark(struct story *s, uint64_t wr_id)
+{
+	struct event_post *event = (struct event_post *)s->words;
+	struct event_wr *wr = (struct event_wr *)(event + 1);
+
+	event->object = W(&a_qp);
+	event->verb = VERB_post_send;
+	event->nwr = 1;
+	*wr = (struct event_wr){ .wr_id = wr_id,
+				 .opcode = IBV_WR_RDMA_WRITE,
+				 .flags = IBV_SEND_SIGNALED };
+	story_event(s, 0, EVENT_POST, (sizeof(*event) + sizeof(*wr)) / 8);
+}
+
+/* Its flush shows that all requests before it were flushed. */
+TEST(a_mark_without_data_may_follow_an_error)
+{
+	struct story s;
+
+	begin_failed(&s, 0, IBV_WC_RETRY_EXC_ERR);
+	post_mark(&s, 8);
+	story_finds_nothing(&s);
+	begin_failed(&s, 0, IBV_WC_RETRY_EXC_ERR);
+	for (uint64_t i = 8; i < 10; i++)
+		post_mark(&s, i);
+	story_tells(&s, RULE_COMPL_007, "by IBV_WC_RETRY_EXC_ERR, polled at");
+}
+
 TEST(another_thread_has_time_to_learn_of_an_error)
 {
 	struct story s;
@@ -552,6 +630,7 @@ TEST(a_fatal_event_ends_the_service)
 	story_do(&s, 0, VERB_get_async_event, 34, 0, W(&a_context), W(&fatal));
 	post_send(&s);
 	story_do(&s, 0, VERB_ack_async_event, 35, 0, W(&fatal));
+	destroy_qp(&s, 0);
 	story_tells(&s, RULE_STATE_003, "reported by ibv_get_async_event() at");
 }
 
@@ -727,6 +806,7 @@ TEST(the_state_of_an_answer_counts)
 	query_state(&s, IBV_QPS_ERR);
 	post_send(&s);
 	post_send(&s);
+	destroy_qp(&s, 0);
 	story_tells(&s, RULE_STATE_003, "reported by ibv_query_qp() at");
 }
 

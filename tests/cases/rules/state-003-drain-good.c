@@ -1,0 +1,2 @@
+#define GOOD
+#include "state-003-drain-bad.c"
