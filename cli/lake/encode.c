@@ -15,7 +15,9 @@ enum {
 	MINIBLOCK = BLOCK / 4, /* values of one width */
 	SAMPLES = 32,          /* blocks */
 	KNOWN = 8,             /* threads whose last event is known */
-	STEP_MAX = 1000,       /* between two events of a thread whose names are alike */
+	DIGITS = 4,            /* at the end of a name, that mostly are all that changes */
+	NAMES = 256,           /* that are written together */
+	COPIED = 16,           /* bytes of a name that are copied at once */
 };
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied");
@@ -106,46 +108,77 @@ struct block {
 	unsigned int widths[BLOCK / MINIBLOCK];
 };
 
-/* Fill a block from the @n values after values[0]; arithmetic is modulo 2^64. */
-static void fill_block(struct block *block, const int64_t *values, size_t n)
+/*
+ * Fill a block from the @n values after values[0]; arithmetic is modulo 2^64. Inlined, so that the
+ * loops of a whole block have a constant length.
+ */
+static inline __attribute__((always_inline)) void fill_deltas(struct block *block,
+							      const int64_t *values, size_t n)
 {
-	uint64_t all[BLOCK / MINIBLOCK] = { 0 };
+	uint64_t all[BLOCK / MINIBLOCK] = { 0 }, *deltas = block->deltas;
+	int64_t least = INT64_MAX, last = values[0];
 
-	block->least = INT64_MAX;
+#pragma GCC unroll 8
 	for (size_t i = 0; i < n; i++) {
-		int64_t delta = (int64_t)((uint64_t)values[i + 1] - (uint64_t)values[i]);
+		int64_t next = values[i + 1], delta = (int64_t)((uint64_t)next - (uint64_t)last);
 
-		block->deltas[i] = (uint64_t)delta;
-		block->least = delta < block->least ? delta : block->least;
-	}
-	for (size_t i = 0; i < n; i++) {
-		block->deltas[i] -= (uint64_t)block->least;
-		all[i / MINIBLOCK] |= block->deltas[i];
+		deltas[i] = (uint64_t)delta;
+		least = delta < least ? delta : least;
+		last = next;
 	}
 	for (size_t i = n; i < BLOCK; i++)
-		block->deltas[i] = 0;
-	for (int m = 0; m < BLOCK / MINIBLOCK; m++)
+		deltas[i] = (uint64_t)least;
+	for (int m = 0; m < BLOCK / MINIBLOCK; m++) {
+#pragma GCC unroll 8
+		for (size_t i = 0; i < MINIBLOCK; i++)
+			all[m] |= deltas[m * MINIBLOCK + i] -= (uint64_t)least;
 		block->widths[m] = encode_width(all[m]);
+	}
+	block->least = least;
 }
 
-/* Pack a miniblock into MINIBLOCK / 8 * @width bytes; writes up to 8 bytes more. */
-static char *pack_miniblock(char *to, const uint64_t *values, unsigned int width)
+static void fill_block(struct block *block, const int64_t *values, size_t n)
 {
-	uint64_t bits = 0;
-	unsigned int used = 0;
+	if (n == BLOCK)
+		fill_deltas(block, values, BLOCK);
+	else
+		fill_deltas(block, values, n);
+}
 
-	for (int i = 0; width && i < MINIBLOCK; i++) {
-		bits |= values[i] << used;
-		used += width;
+/* Pack a miniblock, @joined values at a time, which fit in 64 bits. */
+static inline __attribute__((always_inline)) char *
+pack_joined(char *to, const uint64_t *values, unsigned int width, unsigned int joined)
+{
+	unsigned int used = 0, all = width * joined;
+	uint64_t bits = 0;
+
+	for (int i = 0; i < MINIBLOCK; i += (int)joined) {
+		uint64_t some = 0;
+
+#pragma GCC unroll 4
+		for (unsigned int k = joined; k > 0; k--)
+			some = (joined > 1 ? some << width : 0) | values[(unsigned int)i + k - 1];
+		bits |= some << used;
+		used += all;
 		if (used < 64)
 			continue;
 		memcpy(to, &bits, sizeof(bits));
 		to += sizeof(bits);
 		used -= 64;
-		bits = used ? values[i] >> (width - used) : 0;
+		bits = used ? some >> (all - used) : 0;
 	}
 	memcpy(to, &bits, sizeof(bits));
 	return to + used / 8;
+}
+
+/* Pack a miniblock into MINIBLOCK / 8 * @width bytes; writes up to 8 bytes more. */
+static char *pack_miniblock(char *to, const uint64_t *values, unsigned int width)
+{
+	if (!width)
+		return to;
+	return width <= 16   ? pack_joined(to, values, width, 4)
+	       : width <= 32 ? pack_joined(to, values, width, 2)
+			     : pack_joined(to, values, width, 1);
 }
 
 static void put_block(struct text *to, const struct block *block, size_t count)
@@ -204,11 +237,20 @@ static size_t count_common(const char *a, size_t na, const char *b, size_t nb)
 	return n;
 }
 
-/* The last event of a thread, and its name at the beginning of @text. */
+/*
+ * The last event of a thread, and its name at the beginning of @text. The names of the @span events
+ * from @from on have the same length, and differ in the last digits only.
+ */
 struct spelled {
-	int64_t thread, n;
+	int64_t thread;
+	uint64_t from, span; /* 0: there is none */
+	unsigned int first;  /* the last digits of @from, as a number */
 	size_t length;
-	char text[MADE_EVENT_TEXT];
+	char text[MADE_EVENT_TEXT + COPIED];
+};
+
+struct speller {
+	struct spelled known[KNOWN], *last;
 };
 
 /* The length that two names have in common. */
@@ -228,59 +270,107 @@ static size_t count_common_names(const struct spelled *a, const struct spelled *
 	return n < most ? n : most;
 }
 
-/* Add a small number to the digits that end the name. False: it becomes longer. */
-static bool add_to_digits(struct spelled *spelled, unsigned int step)
+/* Find the events whose names differ in the last digits from that of event @n, if there are any. */
+static void find_span(struct spelled *spelled, uint64_t n)
 {
-	for (char *at = &spelled->text[spelled->length - 1]; step; at--) {
-		if (*at == ':')
-			return false;
-		step += (unsigned int)(*at - '0');
-		*at = (char)('0' + step % 10);
-		step /= 10;
-	}
-	return true;
+	unsigned int digits = 0, number = 0, unit = 1;
+	const char *at = spelled->text + spelled->length;
+
+	for (; digits <= DIGITS && *--at >= '0' && *at <= '9'; digits++, unit *= 10)
+		number += digits < DIGITS ? unit * (unsigned int)(*at - '0') : 0;
+	spelled->first = digits > DIGITS ? 0 : unit / 10;
+	spelled->from = n - (number - spelled->first);
+	spelled->span = digits > DIGITS ? unit / 10 : digits == DIGITS ? unit - unit / 10 : 0;
 }
 
-/* Write the name of an event. The next one of a thread is mostly a few numbers later. */
-static void spell_event(struct spelled *spelled, int64_t thread, int64_t n)
+static void spell_event(struct spelled *spelled, int64_t thread, uint64_t n)
 {
-	uint64_t step = (uint64_t)n - (uint64_t)spelled->n;
 	char text[MADE_EVENT_TEXT];
-	const char *at;
+	const char *at =
+		made_event_text((struct event_id){ (uint32_t)thread, n }, text, &spelled->length);
 
-	spelled->n = n;
-	if (spelled->thread == thread && spelled->length && step < STEP_MAX &&
-	    add_to_digits(spelled, (unsigned int)step))
-		return;
-	at = made_event_text((struct event_id){ (uint32_t)thread, (uint64_t)n }, text,
-			     &spelled->length);
 	memset(spelled->text, 0, sizeof(spelled->text));
 	memcpy(spelled->text, at, spelled->length);
 	spelled->thread = thread;
+	find_span(spelled, n);
+}
+
+/* Four digits, the first one in the lowest byte. */
+static inline uint32_t make_digits(unsigned int number)
+{
+	uint32_t high = number / 100, pairs = high | (number - high * 100) << 16;
+	uint32_t tens = pairs * 103 >> 10 & 0x000f000f;
+
+	return 0x30303030 | tens | (pairs - tens * 10) << 8;
+}
+
+/* Replace the digits that end the name. Returns the length of what has not changed. */
+static inline size_t replace_digits(struct spelled *spelled, unsigned int number)
+{
+	char *at = spelled->text + spelled->length - DIGITS;
+	uint32_t old, new = make_digits(number);
+
+	memcpy(&old, at, sizeof(old));
+	memcpy(at, &new, sizeof(new));
+	return old == new ? spelled->length
+			  : spelled->length - DIGITS + (size_t)__builtin_ctz(old ^ new) / 8;
+}
+
+/* The name of the next event, and the length that it has in common with the last one. */
+static inline const struct spelled *spell_next(struct speller *speller, int64_t thread, uint64_t n,
+					       size_t *ret_common)
+{
+	struct spelled *now = &speller->known[(uint64_t)thread % KNOWN], *last = speller->last;
+	uint64_t number = n - now->from;
+	struct spelled before;
+	size_t unchanged;
+
+	speller->last = now;
+	if (now->thread == thread && number < now->span) {
+		unchanged = replace_digits(now, now->first + (unsigned int)number);
+		*ret_common = now == last ? unchanged : count_common_names(last, now);
+		return now;
+	}
+	before = *last;
+	spell_event(now, thread, n);
+	*ret_common = count_common_names(&before, now);
+	return now;
+}
+
+/* Write what the names of the events, at most NAMES, do not have in common with the last one. */
+static void put_names(struct speller *speller, const int64_t *threads, const int64_t *numbers,
+		      size_t n, int64_t *common, int64_t *rest, struct text *tails)
+{
+	char *start = text_space(tails, NAMES * MADE_EVENT_TEXT + COPIED), *to = start;
+
+	for (size_t i = 0; start && i < n; i++) {
+		size_t same, length;
+		const struct spelled *now =
+			spell_next(speller, threads[i], (uint64_t)numbers[i], &same);
+
+		length = now->length - same;
+		for (size_t at = 0; at < length; at += COPIED)
+			memcpy(to + at, now->text + same + at, COPIED);
+		to += length;
+		common[i] = (int64_t)same;
+		rest[i] = (int64_t)length;
+	}
+	tails->used += (size_t)(to - start);
 }
 
 void encode_events(struct text *to, const int64_t *threads, const int64_t *numbers, size_t n)
 {
 	int64_t *common = malloc(2 * (n + 1) * sizeof(*common)), *rest = common + n + 1;
-	struct spelled known[KNOWN] = { 0 }, before = { 0 };
+	struct speller speller = { .last = speller.known };
 	struct text tails = { 0 };
 
 	if (!common) {
 		to->failed = true;
 		return;
 	}
-	for (size_t i = 0; i < n; i++) {
-		struct spelled *now = &known[(uint64_t)threads[i] % KNOWN];
-		size_t same, length;
-
-		spell_event(now, threads[i], numbers[i]);
-		same = count_common_names(&before, now);
-		length = now->length - same;
-		common[i] = (int64_t)same;
-		rest[i] = (int64_t)length;
-		text_add(&tails, now->text + same, length);
-		before = *now;
-	}
+	for (size_t at = 0; at < n; at += NAMES)
+		put_names(&speller, threads + at, numbers + at, n - at < NAMES ? n - at : NAMES,
+			  common + at, rest + at, &tails);
 	encode_delta(to, common, n);
 	encode_delta(to, rest, n);
 	text_add(to, tails.at ? tails.at : "", tails.used);

@@ -174,26 +174,23 @@ TEST(texts_share_what_the_one_before_has)
 }
 
 /* As encode_texts() writes the same names, to the byte. */
-TEST(events_are_encoded_as_their_names)
+enum { EVENTS = 5000 };
+static int64_t threads[EVENTS], numbers[EVENTS];
+
+/* Are the events of both arrays encoded as the texts that are their names? */
+static void assert_names(void)
 {
-	enum { EVENTS = 5000 };
-	static int64_t threads[EVENTS], numbers[EVENTS], which[EVENTS];
+	static int64_t which[EVENTS];
 	static uint64_t ends[EVENTS];
-	static const int64_t steps[] = { 1, 0, 3, 9, 10, 1, 97, -2, 1, 1000000007 };
 	struct text names = { 0 }, wanted = { 0 }, got = { 0 };
-	int64_t n = 0;
 
 	for (int i = 0; i < EVENTS; i++) {
 		char text[MADE_EVENT_TEXT];
 		size_t length;
-		const char *name;
-
-		n += steps[i % 10] + (i % 13 == 0);
-		threads[i] = i % 100 < 50 ? 1 + i % 2 : 1 + i % 11 * 8;
-		numbers[i] = i % 1000 == 999 ? -1 : n;
-		name = made_event_text(
+		const char *name = made_event_text(
 			(struct event_id){ (uint32_t)threads[i], (uint64_t)numbers[i] }, text,
 			&length);
+
 		text_add(&names, name, length);
 		ends[i] = names.used;
 		which[i] = i;
@@ -205,4 +202,28 @@ TEST(events_are_encoded_as_their_names)
 	text_fini(&names);
 	text_fini(&wanted);
 	text_fini(&got);
+}
+
+TEST(events_are_encoded_as_their_names)
+{
+	static const int64_t steps[] = { 1, 0, 3, 9, 10, 1, 97, -2, 1, 1000000007 };
+	int64_t n = 0;
+
+	for (int i = 0; i < EVENTS; i++) {
+		n += steps[i % 10] + (i % 13 == 0);
+		threads[i] = i % 100 < 50 ? 1 + i % 2 : 1 + i % 11 * 8;
+		numbers[i] = i % 1000 == 999 ? -1 : n;
+	}
+	assert_names();
+}
+
+TEST(names_of_events_become_longer_and_shorter)
+{
+	for (int i = 0; i < EVENTS; i++) {
+		int64_t n = i < EVENTS / 2 ? i : EVENTS - 1 - i;
+
+		threads[i] = 1 + i / 7 % 3;
+		numbers[i] = n < 1100 ? n : 1100 + (n - 1100) * 71;
+	}
+	assert_names();
 }
