@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/model/last.h"
+#include "analyzer/model/last_verb.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/rules/alike.h"
 #include "analyzer/rules/evidence.h"
@@ -136,7 +136,7 @@ static void on_wait(void *arg, const struct model_wait *wait)
 	tell_wait(arg, wait);
 }
 
-static void on_strain(void *arg, const struct model_strain *strain)
+static void on_overflow(void *arg, const struct model_strain *strain)
 {
 	tell_strain(arg, strain);
 }
@@ -218,7 +218,7 @@ static int prepare_checker(struct checker *checker, const struct check_options *
 		.end = on_end,
 		.modify = on_modify,
 		.misfit = on_misfit,
-		.strain = on_strain,
+		.strain = on_overflow,
 		.astray = on_astray,
 		.wait = on_wait,
 		.batch = on_batch,
@@ -251,7 +251,7 @@ static int prepare_checker(struct checker *checker, const struct check_options *
 	if (!err)
 		err = model_new(check->trace, &watcher, &check->model);
 	if (!err && check->findings->bypassed)
-		model_bypassed(check->model);
+		model_note_bypassed(check->model);
 	if (!err)
 		err = facts_new(check->trace, &check->findings->facts);
 	if (!err)
@@ -327,7 +327,7 @@ static int process_event(struct checker *checker, const struct trace_event *even
 	if (!err)
 		err = facts_event(findings->facts, checker->check.model, event);
 	if (!err)
-		err = last_note(checker->check.model, event);
+		err = last_verb_note(checker->check.model, event);
 	if (!err && !event->inner && !is_data(event))
 		pass_event(checker, event);
 	return err;
@@ -356,7 +356,7 @@ int check_gaps(struct checker *checker)
 	bool more = (now.blind && !findings->blind) || (now.bypassed && !findings->bypassed);
 
 	if (now.bypassed)
-		model_bypassed(checker->check.model);
+		model_note_bypassed(checker->check.model);
 	findings->blind |= now.blind;
 	findings->bypassed |= now.bypassed;
 	for (int rule = 0; rule < RULE_COUNT; rule++) {

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/model/last.h"
+#include "analyzer/model/last_verb.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
@@ -223,7 +223,7 @@ static bool is_barren(const struct model *model, uint32_t process, uint64_t hand
 /* A call whose return is not in the trace ends at the next verb at the latest. */
 static bool is_asleep(const struct model *model, uint32_t thread, const struct sleep *sleep)
 {
-	const struct last_verb *last = last_of_thread(model, thread);
+	const struct last_verb *last = last_verb_of_thread(model, thread);
 
 	return sleep->at.id.thread && last && last->at.id.n == sleep->at.id.n;
 }
@@ -231,14 +231,14 @@ static bool is_asleep(const struct model *model, uint32_t thread, const struct s
 void activity_capture(const struct activity *activity, const struct model *model, uint32_t process,
 		      int64_t time, struct activity_note *ret_note)
 {
-	const struct last_verb *last = last_of_process(model, process);
+	const struct last_verb *last = last_verb_of_process(model, process);
 
 	activity_drop(ret_note);
 	ret_note->process = process;
 	ret_note->time = time;
 	if (last)
-		ret_note->last = last_moment(last);
-	ret_note->quiet = last_progress(model, process);
+		ret_note->last = last_verb_moment(last);
+	ret_note->quiet = last_verb_progress(model, process);
 	for (uint32_t thread = 1; thread < activity->nthreads; thread++) {
 		const struct thread_acts *acts = &activity->threads[thread];
 		struct activity_then *then;

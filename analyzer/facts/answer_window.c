@@ -104,7 +104,7 @@ char *answer_window(struct trace *trace, struct model *model, const struct model
 	if (request->opcode == ABI_WR_LOCAL_INV) {
 		const struct key *key = keys_find_rkey(keys, process, qp->context, request->rkey);
 
-		if (key || keys_saw_all(model, qp))
+		if (key || keys_has_seen_all(model, qp))
 			describe_invalidation(trace, key, request->rkey, queue_id(request), &t);
 	} else if (request->opcode == ABI_WR_BIND_MW) {
 		const struct key *window = find_bound(model, process, request);

@@ -238,7 +238,7 @@ static void describe_remote_key(struct causes *causes, struct model *model,
 				struct noted *noted)
 {
 	const struct queue_request *request = complete->request;
-	bool whole = !noted->slack && peer->life && keys_saw_all(model, peer->life);
+	bool whole = !noted->slack && peer->life && keys_has_seen_all(model, peer->life);
 	struct use use = { .trace = causes->trace,
 			   .model = model,
 			   .key = keys_find_rkey(model_keys(model), peer->process, peer->context,

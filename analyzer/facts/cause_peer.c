@@ -19,8 +19,8 @@
 #include <sys/wait.h>
 
 #include "analyzer/facts/answer.h"
-#include "analyzer/model/last.h"
-#include "analyzer/model/level.h"
+#include "analyzer/model/last_verb.h"
+#include "analyzer/model/receive_level.h"
 #include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
@@ -50,7 +50,7 @@ static void note_users(struct noted *noted, const struct queue *queue)
 		if (link->child->kind != OBJECT_qp)
 			continue;
 		noted->users++;
-		taken = level_count_consumed(queue, link->child);
+		taken = receive_level_count_consumed(queue, link->child);
 		if (taken <= noted->taken)
 			continue;
 		noted->taken = taken;
@@ -69,7 +69,7 @@ void cause_note_receives(struct noted *noted, const struct life *other)
 	noted->dropped = queue->dropped;
 	noted->last_posted = (struct moment){
 		.id = { queue->stats.last_thread, queue->stats.last_number },
-		.time = queue->stats.last_time,
+		.time = queue->stats.last_verb_time,
 	};
 	noted->room = queue->limits.given ? queue->limits.given : queue->limits.asked;
 	noted->queue = queue->owner ? queue->owner->handle : 0;
@@ -96,7 +96,7 @@ void cause_note_cq(struct noted *noted, const struct life *other)
 	memcpy(noted->cq.name, cq->owner->name, sizeof(noted->cq.name));
 	noted->cq.entries = cq->given;
 	noted->cq.could = cq->signalled;
-	noted->cq.polled = cq->stats.last_time;
+	noted->cq.polled = cq->stats.last_verb_time;
 }
 
 void cause_note_misconnected(struct noted *noted, const struct life *qp, const struct peer *peer)
@@ -273,7 +273,7 @@ static bool put_killed(const struct causes *causes, const struct model *model, s
 	    (noted->status != ABI_WC_RETRY_EXC_ERR || apart < -noted->slack))
 		return false;
 	describe_exit(process, what);
-	words_span(last_time(model, process->id), last);
+	words_span(last_verb_time(model, process->id), last);
 	if (apart < noted->slack)
 		cause_set_text(&noted->cause.peer, "%s at about the same time, last verb at %s",
 			       what, last);
@@ -382,7 +382,7 @@ static bool was_peer_alive(const struct causes *causes, const struct model *mode
 			   const struct noted *noted)
 {
 	const struct process *process = trace_process(causes->trace, noted->cause.process);
-	int64_t last = last_time(model, noted->cause.process);
+	int64_t last = last_verb_time(model, noted->cause.process);
 
 	if (process && process->end >= 0)
 		return process->end - NOTICE_NS - noted->slack >= noted->time;
@@ -401,7 +401,7 @@ static void put_unexplained(const struct causes *causes, const struct model *mod
 		noted->answer = NULL;
 		return;
 	}
-	words_span(last_time(model, noted->cause.process), last);
+	words_span(last_verb_time(model, noted->cause.process), last);
 	if (was_peer_alive(causes, model, noted)) {
 		cause_set_text(&noted->cause.peer, "in %s, so it could respond: %s",
 			       qp_state_name(noted->state), noted->answer);

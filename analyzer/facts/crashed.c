@@ -17,7 +17,7 @@
 
 #include "analyzer/model/crash.h"
 #include "analyzer/model/handles.h"
-#include "analyzer/model/last.h"
+#include "analyzer/model/last_verb.h"
 #include "analyzer/model/lives.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/queue.h"
@@ -86,7 +86,7 @@ char *crashed_cause(const struct model *model, uint32_t process, const struct mo
 	struct text t = { 0 };
 	char at[32];
 
-	if (!crash_signal(model, process))
+	if (!crash_note_signal(model, process))
 		return NULL;
 	if (call->null == OBJECT_context || call->null == OBJECT_pd || call->null == OBJECT_qp)
 		id = find_unresolved(model, process, 0);
@@ -145,7 +145,7 @@ static char *explain_field_read(const struct model *model, uint32_t process,
 	struct text t = { 0 };
 	char at[32];
 
-	if (!cq || !cq->cq || cq->cq->fields < 0 || crash_signal(model, process) != SIGSEGV)
+	if (!cq || !cq->cq || cq->cq->fields < 0 || crash_note_signal(model, process) != SIGSEGV)
 		return NULL;
 	text_addf(&t,
 		  "possibly it read a field of the completion of %s, %s, that wc_flags of "
@@ -159,13 +159,13 @@ static char *explain_field_read(const struct model *model, uint32_t process,
 
 char *crashed_after_destroy(const struct model *model, uint32_t process)
 {
-	const struct last_verb *last = last_of_process(model, process);
+	const struct last_verb *last = last_verb_of_process(model, process);
 	const struct verb_info *info = last ? &verb_infos[last->verb] : NULL;
 	struct text t = { 0 };
 
 	if (last && (last->verb == VERB_start_poll || last->verb == VERB_next_poll))
 		return explain_field_read(model, process, last);
-	if (!info || !crash_signal(model, process) || info->effect != EFFECT_DESTROY ||
+	if (!info || !crash_note_signal(model, process) || info->effect != EFFECT_DESTROY ||
 	    !is_inline(info->object) || last->returned == last->at.time)
 		return NULL;
 	text_addf(&t,

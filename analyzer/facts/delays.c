@@ -24,7 +24,7 @@
 #include <stdlib.h>
 
 #include "analyzer/model/abi.h"
-#include "analyzer/model/last.h"
+#include "analyzer/model/last_verb.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/peer.h"
 #include "analyzer/model/queue.h"
@@ -198,7 +198,7 @@ static void note_late_peer(const struct delay *delay, int64_t from, int64_t to)
 				     .verb = stats->last_verb,
 				     .process = delay->peer,
 				     .stack = stats->last_stack,
-				     .time = stats->last_time };
+				     .time = stats->last_verb_time };
 	of->qp = delay->queue->owner ? delay->queue->owner->id : 0;
 }
 
@@ -327,7 +327,7 @@ static void note_act(struct delays *delays, const struct trace_event *event, int
 void delays_return(struct delays *delays, const struct model *model,
 		   const struct trace_event *event)
 {
-	const struct last_verb *last = last_of_thread(model, event->id.thread);
+	const struct last_verb *last = last_verb_of_thread(model, event->id.thread);
 	struct delay_sleep *sleep;
 
 	if (!last)
@@ -347,13 +347,13 @@ static __attribute__((noinline)) void look_at_delay(struct delays *delays, struc
 	const struct queue *queue = find_queue(delays, model, event);
 	struct delay delay = { .delays = delays, .waiter = event->process, .queue = queue };
 
-	if (!queue || !queue->owner || queue->stats.last_time <= begin ||
-	    queue->stats.last_time > event->time ||
+	if (!queue || !queue->owner || queue->stats.last_verb_time <= begin ||
+	    queue->stats.last_verb_time > event->time ||
 	    (!queue->send && event->time - begin < LEAST_SEND_NS))
 		return;
 	delay.peer = queue->owner->process;
 	delay.from = begin;
-	delay.to = queue->stats.last_time;
+	delay.to = queue->stats.last_verb_time;
 	if (is_rank(delays, delay.waiter) && is_rank(delays, delay.peer))
 		split_delay(&delay);
 }
@@ -367,14 +367,14 @@ static __attribute__((noinline)) void look_at_poll(struct delays *delays, struct
 
 	if (!queue || !queue->send)
 		return;
-	come = queue->stats.last_time > begin ? queue->stats.last_time : begin;
+	come = queue->stats.last_verb_time > begin ? queue->stats.last_verb_time : begin;
 	if (event->time - come >= LEAST_POLL_NS)
 		note_act(delays, event, come, DELAY_POLL);
 }
 
 void delays_poll(struct delays *delays, struct model *model, const struct trace_event *event)
 {
-	const struct last_verb *last = last_of_thread(model, event->id.thread);
+	const struct last_verb *last = last_verb_of_thread(model, event->id.thread);
 	int64_t begin = last ? find_begin(delays, last, event) : INT64_MAX;
 
 	if (begin < event->time - LEAST_NS)
@@ -413,7 +413,7 @@ void delays_finish(struct delays *delays, const struct model *model)
 		if (!delays->processes[i].waited || !process)
 			continue;
 		delays->waiters++;
-		delays->run += last_time(model, i) - process->start;
+		delays->run += last_verb_time(model, i) - process->start;
 	}
 	if (delays->waiters + 1 < LEAST_RANKS)
 		return;

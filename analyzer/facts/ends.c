@@ -23,7 +23,7 @@
 #include "analyzer/facts/place.h"
 #include "analyzer/facts/stalls.h"
 #include "analyzer/facts/waits.h"
-#include "analyzer/model/last.h"
+#include "analyzer/model/last_verb.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/reason.h"
 #include "core/base/vec.h"
@@ -265,7 +265,7 @@ static void add_ended(struct ends *ends, struct model *model, const struct model
 {
 	const struct process *process = trace_process(ends->trace, end->process);
 	int signal = find_signal(process), status = find_status(process);
-	const struct last_verb *last = last_of_process(model, end->process);
+	const struct last_verb *last = last_verb_of_process(model, end->process);
 	struct fact *fact = fact_count(ends->facts, status ? FACT_EXITED : FACT_KILLED,
 				       fact_key((uint64_t)end->process, 0, 0), end->process);
 

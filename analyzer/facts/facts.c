@@ -14,7 +14,7 @@
 #include "analyzer/facts/ends.h"
 #include "analyzer/facts/failed.h"
 #include "analyzer/model/abi.h"
-#include "analyzer/model/last.h"
+#include "analyzer/model/last_verb.h"
 #include "core/wire/log.h"
 
 struct facts_work {
@@ -185,7 +185,7 @@ void facts_misfit(struct facts *facts, const struct model_key *key)
 
 void facts_end(struct facts *facts, struct model *model, const struct model_exit *end)
 {
-	struct event_id last = last_process(model, end->process).at.id;
+	struct event_id last = last_verb_process(model, end->process).at.id;
 	bool failed = false;
 
 	for (size_t i = 0; i < facts->errors.n && !failed; i++)

@@ -20,7 +20,7 @@
 
 #include "analyzer/facts/activity.h"
 #include "analyzer/facts/fact.h"
-#include "analyzer/model/last.h"
+#include "analyzer/model/last_verb.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
@@ -137,7 +137,7 @@ static __attribute__((noinline)) void look_at_wait(struct mutes *mutes, struct m
 						   const struct last_verb *last,
 						   const struct trace_event *next)
 {
-	const struct life *qp = last_kind(last) == OBJECT_qp
+	const struct life *qp = last_verb_kind(last) == OBJECT_qp
 					? model_life(model, last->process, OBJECT_qp, last->handle)
 					: NULL;
 	const struct queue *queue = qp && verb_is_send(last->verb) ? qp->sq : NULL;
@@ -157,7 +157,7 @@ static __attribute__((noinline)) void look_at_wait(struct mutes *mutes, struct m
 	mutes->any = true;
 	open->waited = open->qp == qp->id ? open->waited + 1 : 1;
 	open->qp = qp->id;
-	open->from = last_moment(last);
+	open->from = last_verb_moment(last);
 	open->next = next->id;
 	open->to = next->time;
 	open->cq = queue->cq->owner->id;
@@ -168,7 +168,7 @@ static __attribute__((noinline)) void look_at_wait(struct mutes *mutes, struct m
 
 void mutes_post(struct mutes *mutes, struct model *model, const struct trace_event *event)
 {
-	const struct last_verb *last = last_of_thread(model, event->id.thread);
+	const struct last_verb *last = last_verb_of_thread(model, event->id.thread);
 
 	if (last && event->time - last->returned >= PATIENCE_NS)
 		look_at_wait(mutes, model, last, event);
@@ -182,7 +182,8 @@ void mutes_destroy(struct mutes *mutes, struct model *model, const struct trace_
 		args_get(event->call->args, ARG(qp), &handle)
 			? model_life(model, event->process, OBJECT_qp, (uint64_t)handle)
 			: NULL;
-	const struct last_verb *last = qp && qp->sq ? last_of_thread(model, qp->sq->poster) : NULL;
+	const struct last_verb *last =
+		qp && qp->sq ? last_verb_of_thread(model, qp->sq->poster) : NULL;
 
 	if (last && last->process == event->process && event->time - last->returned >= PATIENCE_NS)
 		look_at_wait(mutes, model, last, event);

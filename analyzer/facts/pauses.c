@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/model/last.h"
+#include "analyzer/model/last_verb.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/peer.h"
 #include "analyzer/model/words.h"
@@ -147,7 +147,7 @@ static __attribute__((noinline)) void look_at_pause(struct pauses *pauses, struc
 
 void pauses_poll(struct pauses *pauses, struct model *model, const struct trace_event *event)
 {
-	const struct last_verb *last = last_of_thread(model, event->id.thread);
+	const struct last_verb *last = last_verb_of_thread(model, event->id.thread);
 
 	if (last && (event->time - last->returned >= LONG_NS || pauses->nsleeps))
 		look_at_pause(pauses, model, event, last);
@@ -156,7 +156,7 @@ void pauses_poll(struct pauses *pauses, struct model *model, const struct trace_
 void pauses_return(struct pauses *pauses, const struct model *model,
 		   const struct trace_event *event)
 {
-	const struct last_verb *last = last_of_thread(model, event->id.thread);
+	const struct last_verb *last = last_verb_of_thread(model, event->id.thread);
 	struct sleep *sleep;
 
 	if (!last || event->call->verb != VERB_get_cq_event || event->call->failed ||
@@ -180,7 +180,7 @@ static int64_t overlap_of(const struct last_silence *silence, const struct pause
 static void put_peer(struct text *t, const struct pauses *pauses, const struct model *model,
 		     uint32_t id, const struct pause *pause)
 {
-	struct last_silence silence = last_process(model, pause->other).silence;
+	struct last_silence silence = last_verb_process(model, pause->other).silence;
 	int64_t lasted = pause->to.time - pause->from.time;
 	char name[TEXT], first[32], last[32], when[32];
 

@@ -88,7 +88,7 @@ static int64_t time_of(const struct sampled *sampled, int64_t time)
 	return trace_clock_time(&clock, time);
 }
 
-static void see_sample(void *arg, const struct lookup_sample *sample)
+static void note_sample(void *arg, const struct lookup_sample *sample)
 {
 	struct sampled *sampled = arg;
 	struct trace *trace = sampled->stalls->work->trace;
@@ -130,7 +130,7 @@ int stalls_read_samples(struct stalls *stalls)
 	if (!sampled.idle || !sampled.active)
 		err = -1;
 	for (; !err && !trace_is_live(trace) && sampled.part < trace_nparts(trace); sampled.part++)
-		lookup_last_samples(trace_part(trace, sampled.part), see_sample, &sampled);
+		lookup_last_samples(trace_part(trace, sampled.part), note_sample, &sampled);
 	for (size_t i = 0; i < stalls->n && i < stalls->work->n && !err; i++)
 		stalls->work->notes[i].idle =
 			sampled.idle[i] && !sampled.active[i] &&

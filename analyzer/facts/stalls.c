@@ -21,12 +21,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/model/last.h"
+#include "analyzer/model/last_verb.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
-#include "analyzer/model/wake.h"
+#include "analyzer/model/cq_event.h"
 #include "core/base/vec.h"
 #include "core/store/read/joint.h"
 #include "core/wire/log.h"
@@ -225,7 +225,7 @@ static void note_full(struct taking *taking, const struct life *qp, const struct
 		return;
 	taking->note->full = true;
 	taking->stall->qp = qp->id;
-	taking->stall->since = sends->stats.last_time;
+	taking->stall->since = sends->stats.last_verb_time;
 }
 
 static const struct life *find_cq(const struct taking *taking, const struct life *qp, bool send)
@@ -438,8 +438,8 @@ static void examine_qp(struct taking *taking, const struct life *qp)
 	for (int send = 0; send < 2; send++) {
 		const struct queue *queue = send ? qp->sq : qp->rq;
 
-		if (queue && queue->stats.last_time > taking->posted) {
-			taking->posted = queue->stats.last_time;
+		if (queue && queue->stats.last_verb_time > taking->posted) {
+			taking->posted = queue->stats.last_verb_time;
 			if (!taking->stall->last.stack)
 				taking->stall->stack = queue->stats.last_stack;
 		}
@@ -453,7 +453,7 @@ static void fill_last_verb(struct taking *taking, const struct last_verb *last, 
 	struct stall *stall = taking->stall;
 
 	stall->quiet = quiet;
-	stall->last = last_moment(last);
+	stall->last = last_verb_moment(last);
 	stall->stack = last->stack;
 	stall->error = 0;
 	stall->forked.id.thread = 0;
@@ -562,7 +562,7 @@ static void examine_process(struct taking *taking)
 
 void stalls_end(struct stalls *stalls, struct model *model, const struct model_exit *end)
 {
-	const struct last_verb *last = last_of_process(model, end->process);
+	const struct last_verb *last = last_verb_of_process(model, end->process);
 	struct taking taking = { .stalls = stalls, .model = model };
 	uint32_t sets[THREAD_SETS];
 	size_t n;
@@ -578,7 +578,7 @@ void stalls_end(struct stalls *stalls, struct model *model, const struct model_e
 	taking.stall->process = end->process;
 	taking.stall->first = stalls->nlinks;
 	stall_fill_end(taking.stall, stalls->work->trace, end->time);
-	fill_last_verb(&taking, last, last_progress(model, last->process));
+	fill_last_verb(&taking, last, last_verb_progress(model, last->process));
 	if (taking.stall->well)
 		return;
 	activity_capture(stalls->work->activity, model, end->process, taking.stall->time,

@@ -221,12 +221,12 @@ size_t thread_sets_find(struct thread_sets *sets, struct model *model, uint32_t 
 const struct last_verb *thread_sets_last(const struct thread_sets *sets, const struct model *model,
 					 uint32_t set, int64_t *ret_progress)
 {
-	const struct last_verb *first = last_of_thread(model, set), *found = NULL, *last;
+	const struct last_verb *first = last_verb_of_thread(model, set), *found = NULL, *last;
 
 	*ret_progress = 0;
 	for (uint32_t thread = 1; thread < sets->npolls || thread < sets->nparents || thread <= set;
 	     thread++) {
-		last = last_of_thread(model, thread);
+		last = last_verb_of_thread(model, thread);
 		if (!first || !last || last->process != first->process ||
 		    thread_sets_of_thread(sets, thread) != set)
 			continue;

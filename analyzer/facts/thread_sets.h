@@ -4,7 +4,7 @@
  *
  * Not thread-safe.
  */
-#include "analyzer/model/last.h"
+#include "analyzer/model/last_verb.h"
 #include "core/store/read/trace.h"
 
 enum { THREAD_SETS = 64 /* of a process, at most */ };

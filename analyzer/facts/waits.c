@@ -19,8 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/model/hot.h"
-#include "analyzer/model/last.h"
+#include "analyzer/model/steady.h"
+#include "analyzer/model/last_verb.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/qp.h"
 #include "core/base/vec.h"
@@ -140,7 +140,7 @@ static bool note_oldest_request(void *arg, const struct queue *queue,
 		found->sends = queue;
 		found->oldest = request;
 	}
-	if ((!found->mute || queue->stats.last_time > found->mute->stats.last_time) &&
+	if ((!found->mute || queue->stats.last_verb_time > found->mute->stats.last_verb_time) &&
 	    is_never_signalled(queue))
 		found->mute = queue;
 	return false;
@@ -212,7 +212,7 @@ static void note_peer(struct wait *wait, struct model *model, const struct life 
 static int64_t no_completion_since(const struct model *model, uint32_t process,
 				   const struct queue *receives)
 {
-	int64_t polled = last_process(model, process).polled;
+	int64_t polled = last_verb_process(model, process).polled;
 	const struct queue_request *oldest = receives ? queue_oldest(receives) : NULL;
 	const struct life *receiver = receives ? queue_receiver(receives) : NULL;
 	const struct qp *qp = receiver ? receiver->qp : NULL;
@@ -237,7 +237,7 @@ static bool do_both_wait(const struct model *model, const struct wait *wait, con
 	own = queues_peer_work(qp);
 	return own.known && work->to_receives == own.received &&
 	       own.to_receives == work->received &&
-	       wait->end - last_progress(model, wait->process) >= PATIENCE_NS;
+	       wait->end - last_verb_progress(model, wait->process) >= PATIENCE_NS;
 }
 
 /* Note the state of the CQ's channel, and another armed CQ of that channel. */
@@ -245,7 +245,7 @@ static void note_channel(struct wait_cq *cq, const struct life *life,
 			 const struct activity_note *note)
 {
 	const struct life_link *link = life->parents;
-	const struct life *other = wake_find_other(life);
+	const struct life *other = cq_event_find_other(life);
 
 	while (link && link->parent->kind != OBJECT_comp_channel)
 		link = link->next_parent;
@@ -361,8 +361,9 @@ static bool find_late_request(struct model *model, uint32_t process, int64_t end
 			      struct found *found)
 {
 	queues_each(model, process, note_oldest_request, found);
-	return found->sends ? end - found->oldest->time >= PATIENCE_NS
-			    : found->receives && end - last_progress(model, process) >= PATIENCE_NS;
+	return found->sends
+		       ? end - found->oldest->time >= PATIENCE_NS
+		       : found->receives && end - last_verb_progress(model, process) >= PATIENCE_NS;
 }
 
 /*
@@ -378,7 +379,7 @@ static bool is_send_waiting(const struct found *found, int64_t end)
 static bool is_stuck(const struct model *model, const struct found *found, uint32_t process,
 		     int64_t end)
 {
-	return found->mute && end - last_progress(model, process) >= PATIENCE_NS;
+	return found->mute && end - last_verb_progress(model, process) >= PATIENCE_NS;
 }
 
 static void fill_unsignalled(struct wait *wait, struct model *model, const struct queue *queue,
@@ -446,22 +447,22 @@ static struct wait_dropped find_dropped(const struct model *model, uint32_t proc
 static void note_idle_process(struct waits *waits, struct model *model, uint32_t process,
 			      int64_t time, struct wait_before *before)
 {
-	const struct hot *hot = hot_of(model, process);
+	const struct steady *steady = steady_of(model, process);
 
-	if (time - last_progress(model, process) < PATIENCE_NS)
+	if (time - last_verb_progress(model, process) < PATIENCE_NS)
 		return;
 	drop_wait_before(before);
 	before->process = process;
 	before->dropped = find_dropped(model, process, time);
-	before->poster = hot && hot->nposters == 1 ? hot->posters[0] : 0;
-	before->began = hot ? hot->first_send : 0;
+	before->poster = steady && steady->nposters == 1 ? steady->posters[0] : 0;
+	before->began = steady ? steady->first_send : 0;
 	activity_capture(waits->activity, model, process, time, &before->note);
 }
 
 /* Has the process made no progress since @before? */
 static bool is_wait_current(const struct model *model, const struct wait_before *before)
 {
-	return before->process && last_progress(model, before->process) <= before->note.time;
+	return before->process && last_verb_progress(model, before->process) <= before->note.time;
 }
 
 /* A process destroys all its queue pairs: the first destroy determines its wait. */
@@ -547,7 +548,7 @@ bool waits_note(struct waits *waits, struct model *model, const struct model_exi
 {
 	const struct fact *killed = &waits->facts->all[fact];
 	struct found found = { 0 };
-	bool late, stuck, idle = end->time - last_progress(model, end->process) >= PATIENCE_NS;
+	bool late, stuck, idle = end->time - last_verb_progress(model, end->process) >= PATIENCE_NS;
 	struct wait_threads *threads;
 	struct wait *wait;
 

@@ -7,7 +7,7 @@
 #include "analyzer/facts/waits.h"
 #include "analyzer/model/peer.h"
 #include "analyzer/model/queue.h"
-#include "analyzer/model/wake.h"
+#include "analyzer/model/cq_event.h"
 
 enum { PATIENCE_NS = 250000000 };
 
@@ -18,7 +18,7 @@ struct wait_cq {
 	uint64_t lying;       /* completions of the queue pair that are in the CQ, not polled */
 	bool has_channel;     /* the rest is valid */
 	bool sleeps;          /* a thread is in ibv_get_cq_event() for its channel */
-	struct wake wake;
+	struct cq_event wake;
 	char other[LIFE_NAME]; /* another CQ of the channel that is armed; "": none */
 	struct event_id other_armed;
 };

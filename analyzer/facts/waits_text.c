@@ -265,7 +265,7 @@ static void put_sent(struct text *t, const struct waits *waits, const struct wai
  */
 static void put_arming(struct text *t, const struct wait_cq *cq, int64_t after, const char *what)
 {
-	const struct wake *wake = &cq->wake;
+	const struct cq_event *wake = &cq->wake;
 	char id[32], when[32];
 
 	event_id_text(wake->armed.id, id);
@@ -303,7 +303,7 @@ static void put_arming(struct text *t, const struct wait_cq *cq, int64_t after, 
 /* @time, if the CQ was armed after it, and no completion was polled after that; else 0. */
 static int64_t armed_after(const struct wait *wait, int64_t time)
 {
-	const struct wake *wake = &wait->cq.wake;
+	const struct cq_event *wake = &wait->cq.wake;
 
 	return wake->armed.id.thread && wake->armed.time > time &&
 			       wake->polled.time <= wake->armed.time && !wait->mute

@@ -241,8 +241,8 @@ static void begin_astray(struct queue *queue, const struct trace_event *event, u
 	memcpy(seen->fact.group, path->dgid, sizeof(seen->fact.group));
 }
 
-void astray_posted(struct model *model, const struct trace_event *event, struct queue *queue,
-		   uint32_t index, const struct qp_path *path)
+void astray_note_post(struct model *model, const struct trace_event *event, struct queue *queue,
+		      uint32_t index, const struct qp_path *path)
 {
 	const struct wr *wr = &event->post->wr[index];
 	struct astray_seen *seen = queue->astray;
@@ -278,7 +278,7 @@ static const struct peer *find_idle(struct model *model, const struct queue *que
 	return NULL;
 }
 
-void astray_end(struct model *model, const struct life *qp)
+void astray_end_process(struct model *model, const struct life *qp)
 {
 	struct queue *queue = qp->sq;
 	const struct peer *peer;

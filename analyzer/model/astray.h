@@ -53,11 +53,11 @@ struct model_astray {
 };
 
 /* The datagram @index of @event has no receiver in the trace; @path: of its address handle. */
-void astray_posted(struct model *model, const struct trace_event *event, struct queue *queue,
-		   uint32_t index, const struct qp_path *path);
+void astray_note_post(struct model *model, const struct trace_event *event, struct queue *queue,
+		      uint32_t index, const struct qp_path *path);
 
 /* @qp ends, its queues still known. */
-void astray_end(struct model *model, const struct life *qp);
+void astray_end_process(struct model *model, const struct life *qp);
 
 /* The key of a multicast group in life->groups: life_attach(). */
 uint64_t astray_group(const uint8_t gid[16]);

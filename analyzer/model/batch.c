@@ -40,7 +40,7 @@ static void note_completion_found(struct model *model, const struct trace_event 
 	batch->started = true; /* one finding per CQ is enough */
 }
 
-int batch_poll_seen(struct model *model, const struct trace_event *event, struct life *cq)
+int batch_note_poll(struct model *model, const struct trace_event *event, struct life *cq)
 {
 	const struct poll *poll = event->poll;
 	struct moment moment;
@@ -72,7 +72,7 @@ static void note_loss(struct model *model, const struct life *qp, uint64_t handl
 	memcpy(batch->name, qp->name, sizeof(batch->name));
 }
 
-void batch_lost_qp(struct model *model, const struct life *qp, const struct moment *destroy)
+void batch_note_lost_qp(struct model *model, const struct life *qp, const struct moment *destroy)
 {
 	bool reported = qp->misuse && qp->misuse->inside.id.thread; /* by the recorder */
 

@@ -21,7 +21,7 @@ struct batch {
 };
 
 /* A poll of @cq, which may be NULL. 0 or -ENOMEM. */
-int batch_poll_seen(struct model *model, const struct trace_event *event, struct life *cq);
+int batch_note_poll(struct model *model, const struct trace_event *event, struct life *cq);
 
 /* @qp was destroyed. */
-void batch_lost_qp(struct model *model, const struct life *qp, const struct moment *destroy);
+void batch_note_lost_qp(struct model *model, const struct life *qp, const struct moment *destroy);

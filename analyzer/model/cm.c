@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "analyzer/model/control.h"
-#include "analyzer/model/inside.h"
+#include "analyzer/model/destroy_race.h"
 #include "analyzer/model/model_state.h"
 #include "core/wire/log.h"
 
@@ -211,7 +211,7 @@ static int call_begins(struct model *model, const struct trace_event *event)
 		note_cm_ack(model, event);
 	if (verb_infos[event->call->verb].effect == EFFECT_DESTROY && event->call->args)
 		return control_destroy_begins(model, event);
-	return event->call->args ? inside_begins(model, event) : 0;
+	return event->call->args ? destroy_race_begin_call(model, event) : 0;
 }
 
 static int call_returns(struct model *model, const struct trace_event *event)
@@ -219,7 +219,7 @@ static int call_returns(struct model *model, const struct trace_event *event)
 	const struct call *call = event->call;
 	enum verb_effect effect = verb_infos[call->verb].effect;
 
-	inside_returns(model, event);
+	destroy_race_end_call(model, event);
 	if (effect == EFFECT_DESTROY)
 		return control_destroy_returns(model, event);
 	if (call->failed)

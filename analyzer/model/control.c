@@ -17,16 +17,16 @@
 #include "analyzer/model/batch.h"
 #include "analyzer/model/device.h"
 #include "analyzer/model/key_call.h"
-#include "analyzer/model/hot.h"
-#include "analyzer/model/inside.h"
+#include "analyzer/model/steady.h"
+#include "analyzer/model/destroy_race.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/qp_events.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/queues.h"
-#include "analyzer/model/slow.h"
+#include "analyzer/model/no_response.h"
 #include "analyzer/model/vectors.h"
-#include "analyzer/model/wake.h"
+#include "analyzer/model/cq_event.h"
 #include "core/wire/log.h"
 
 enum { REREG_CHANGE_PD = 2 }; /* enum ibv_rereg_mr_flags */
@@ -153,12 +153,12 @@ static int link_to_id(struct model *model, const struct trace_event *event, stru
 	return id && id->state == LIFE_LIVE && !id->inherited ? life_link(id, life) : 0;
 }
 
-static int make_wake(struct model *model, struct life *cq)
+static int create_cq_event(struct model *model, struct life *cq)
 {
 	for (const struct life_link *link = cq->parents; link; link = link->next_parent)
 		if (link->parent->kind == OBJECT_comp_channel) {
 			model->wakes = true;
-			return wake_made(cq, true);
+			return cq_event_note_created(cq, true);
 		}
 	return 0;
 }
@@ -186,20 +186,20 @@ static int creation_returns(struct model *model, const struct parsed *p)
 		life->bytes = (uint64_t)bytes;
 	if (kind == OBJECT_dm && p->args && args_get(p->args, ARG(attr.length), &bytes))
 		life->bytes = (uint64_t)bytes;
-	hot_made(model, life);
-	if (kind == OBJECT_context && device_opened(&life->device, p->call))
+	steady_note_created(model, life);
+	if (kind == OBJECT_context && device_note_opened(&life->device, p->call))
 		return log_err(-ENOMEM, "model of live objects");
 	lives_add(&model->lives, life);
 	err = kind == OBJECT_qp || kind == OBJECT_wq || kind == OBJECT_srq
-		      ? qp_created(life, p->call->verb, p->args, p->out)
+		      ? qp_note_created(life, p->call->verb, p->args, p->out)
 		      : 0;
 	if (!err && kind == OBJECT_ah)
-		err = qp_ah_created(life, p->call->verb, p->args);
+		err = qp_note_ah_created(life, p->call->verb, p->args);
 	if (!err && kind == OBJECT_qp && life->qp)
 		life->qp->iwarp = device_lists_is_iwarp(&model->device_lists, life->process,
 							life->qp->context);
 	if (!err)
-		err = queues_make(model, life, p->event);
+		err = queues_add_object(model, life, p->event);
 	if (!err && kind == OBJECT_qp)
 		err = peer_add(&model->peers, life,
 			       model_find(model, life->process, OBJECT_context, life->context));
@@ -208,7 +208,7 @@ static int creation_returns(struct model *model, const struct parsed *p)
 	if (!err)
 		err = link_to_id(model, p->event, life);
 	if (!err && kind == OBJECT_cq)
-		err = make_wake(model, life);
+		err = create_cq_event(model, life);
 	if (!err)
 		err = link_handles(model, p, p->out, handles_of_new_object(kind), life);
 	if (!err && p->call->verb == VERB_create_rwq_ind_table)
@@ -291,7 +291,7 @@ static void note_queue_change(struct model *model, const struct parsed *p)
 					  verb_infos[p->call->verb].object);
 
 	if (life && !life->inherited)
-		queues_change(model, life, p->event);
+		queues_process_call(model, life, p->event);
 }
 
 static int note_use_return(struct model *model, const struct parsed *p)
@@ -335,14 +335,14 @@ static int note_event(struct model *model, const struct parsed *p)
 	life->got = moment_of(p->event);
 	if (completion) {
 		life->events++;
-		return vectors_event(model, life, p->event->id.thread);
+		return vectors_note_event(model, life, p->event->id.thread);
 	}
 	life->async_events++;
 	if (!args_get(p->out, ARG(event.event_type), &type))
 		return 0;
 	if (life->cq && type == ABI_EVENT_CQ_ERR)
 		life->cq->strained = true; /* no more completions come from it */
-	qp_async(life, p->event, type);
+	qp_process_async(life, p->event, type);
 	return 0;
 }
 
@@ -395,7 +395,7 @@ static int wait_begins(struct model *model, const struct parsed *p)
 	int64_t channel = 0;
 
 	args_get(p->args, ARG(channel), &channel);
-	return wake_waits(model, p->event, (uint64_t)channel);
+	return cq_event_begin_wait(model, p->event, (uint64_t)channel);
 }
 
 /* A wait for an event has returned, maybe with an error. 0 or -errno after log_err(). */
@@ -410,8 +410,8 @@ static int end_event_wait(struct model *model, const struct trace_event *event)
 	cq = event->call->failed || !p.out
 		     ? NULL
 		     : model_argument(model, p.event, p.out, ARG(cq), OBJECT_cq);
-	wake_got(model, event, cq);
-	slow_woken(cq, event);
+	cq_event_end_wait(model, event, cq);
+	no_response_note_event(cq, event);
 	return 0;
 }
 
@@ -430,14 +430,15 @@ int control_call(struct model *model, const struct trace_event *event)
 	if (p.args && effect == EFFECT_DESTROY)
 		err = control_destroy_begins(model, event);
 	else if (p.args)
-		err = inside_begins(model, event);
+		err = destroy_race_begin_call(model, event);
 	if (effect == EFFECT_ACK)
 		note_acks(model, &p);
 	if (!err && p.call->verb == VERB_get_cq_event && p.args)
 		err = wait_begins(model, &p);
 	/* another thread may poll its completion before ibv_bind_mw() returns */
 	if (p.call->verb == VERB_bind_mw && !p.call->failed && p.call->end >= 0)
-		err = queues_bind(model, find_argument(model, &p, ARG(qp), OBJECT_qp), event);
+		err = queues_process_bind(model, find_argument(model, &p, ARG(qp), OBJECT_qp),
+					  event);
 	return err;
 }
 
@@ -447,7 +448,7 @@ int control_return(struct model *model, const struct trace_event *event)
 	struct parsed p = { .event = event, .call = event->call };
 	int err;
 
-	hot_call(model, event);
+	steady_note_call(model, event);
 	if (effect == EFFECT_DESTROY)
 		return control_destroy_returns(model, event);
 	if (event->call->verb == VERB_get_cq_event) {

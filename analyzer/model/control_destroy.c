@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "analyzer/model/batch.h"
-#include "analyzer/model/hot.h"
+#include "analyzer/model/steady.h"
 #include "analyzer/model/crash.h"
-#include "analyzer/model/inside.h"
-#include "analyzer/model/lost.h"
+#include "analyzer/model/destroy_race.h"
+#include "analyzer/model/lost_buffers.h"
 #include "analyzer/model/misuse.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/queues.h"
@@ -81,8 +81,8 @@ int control_destroy_begins(struct model *model, const struct trace_event *event)
 	note_children(&pending->destroy, life);
 	pending->next = model->pending;
 	model->pending = pending;
-	crash_destroyed(model, life, &life->ending);
-	return model->inside ? inside_destroyed(model, life, &life->ending) : 0;
+	crash_note_destroyed(model, life, &life->ending);
+	return model->inside ? destroy_race_note_destroy(model, life, &life->ending) : 0;
 }
 
 /*
@@ -122,26 +122,26 @@ static int end_destroy(struct model *model, struct pending *pending, const struc
 	if (!call->failed) {
 		note_children(destroy, life);
 		life->destroyed = destroy->moment;
-		queues_end(model, life, false);
+		queues_end_process(model, life, false);
 	}
 	model->watcher.destroy(model->watcher.arg, destroy);
 	if (call->failed && life->hashed) {
 		life->state = LIFE_LIVE;
 		life->refused = destroy->moment;
-		inside_forget(model, &destroy->moment);
+		destroy_race_forget(model, &destroy->moment);
 		crash_forget(model, &destroy->moment);
 		misuse_forget(life);
 		return 0;
 	}
-	hot_destroyed(model, life);
+	steady_note_destroyed(model, life);
 	if (life->kind == OBJECT_mr && model->lost)
-		lost_forget(model, life->process, life->number);
-	if (life->kind == OBJECT_qp && lost_destroyed(model, life, &destroy->moment))
+		lost_buffers_forget(model, life->process, life->number);
+	if (life->kind == OBJECT_qp && lost_buffers_note_destroy(model, life, &destroy->moment))
 		return log_err(-ENOMEM, "receives of a queue pair that was destroyed");
 	if (life->kind == OBJECT_context)
 		close_children(model, life);
 	if (life->kind == OBJECT_qp)
-		batch_lost_qp(model, life, &destroy->moment);
+		batch_note_lost_qp(model, life, &destroy->moment);
 	if (life->kind == OBJECT_cm_id)
 		for (struct life_link *link = life->children; link; link = link->next_child)
 			link->child->orphaned = destroy->moment;

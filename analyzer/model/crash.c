@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "analyzer/model/last.h"
+#include "analyzer/model/last_verb.h"
 #include "analyzer/model/model_state.h"
 #include "core/base/vec.h"
 
@@ -20,7 +20,7 @@ enum { JUST = 100000000 }; /* ns, at most, from the thread's last verb to the de
 /* Is the remembered verb still the last one of its thread? */
 static bool is_last_verb(const struct model *model, const struct crash_thread *crash)
 {
-	const struct last_verb *last = last_of_thread(model, crash->last.id.thread);
+	const struct last_verb *last = last_verb_of_thread(model, crash->last.id.thread);
 
 	return last && last->at.id.n == crash->last.id.n;
 }
@@ -34,19 +34,19 @@ static struct crash_thread *get_crash_entry(struct model *model, uint32_t thread
 	return vec_push(model->crashes, model->ncrashes);
 }
 
-void crash_destroyed(struct model *model, const struct life *life, const struct moment *moment)
+void crash_note_destroyed(struct model *model, const struct life *life, const struct moment *moment)
 {
 	for (uint32_t thread = 1; thread < model->nlasts; thread++) {
 		const struct last_verb *last = &model->lasts[thread];
 		struct crash_thread *crash;
 
-		if (last->handle != life->handle || last_kind(last) != life->kind ||
+		if (last->handle != life->handle || last_verb_kind(last) != life->kind ||
 		    last->process != life->process || thread == moment->id.thread ||
 		    last->at.time < life->created.time || moment->time > last->at.time + JUST ||
 		    !(crash = get_crash_entry(model, thread)))
 			continue;
 		crash->kind = life->kind;
-		crash->last = last_moment(last);
+		crash->last = last_verb_moment(last);
 		crash->created = life->created;
 		crash->destroyed = *moment;
 		memcpy(crash->name, life->name, sizeof(crash->name));
@@ -61,7 +61,7 @@ void crash_forget(struct model *model, const struct moment *moment)
 			model->crashes[i].destroyed.id.thread = 0;
 }
 
-int crash_signal(const struct model *model, uint32_t process)
+int crash_note_signal(const struct model *model, uint32_t process)
 {
 	const struct process *its = model->trace ? trace_process(model->trace, process) : NULL;
 	int signal =
@@ -85,14 +85,14 @@ const struct crash_thread *crash_thread(const struct model *model, uint32_t thre
 bool crash_has_thread_ended(const struct model *model, uint32_t thread)
 {
 	const struct thread *its = trace_thread(model->trace, thread);
-	const struct last_verb *last = last_of_thread(model, thread);
+	const struct last_verb *last = last_verb_of_thread(model, thread);
 
 	return !its || its->end == INT64_MIN || (last && its->end > last->returned);
 }
 
-void crash_killed(struct model *model, uint32_t process, int64_t time)
+void crash_note_killed(struct model *model, uint32_t process, int64_t time)
 {
-	int signal = crash_signal(model, process);
+	int signal = crash_note_signal(model, process);
 
 	for (size_t i = 0; i < model->ncrashes && signal; i++) {
 		const struct crash_thread *thread = &model->crashes[i];

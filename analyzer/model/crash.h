@@ -27,11 +27,12 @@ struct model_crash {
 };
 
 /* The destroy of @life has begun at @moment. crash_forget(): it has failed. */
-void crash_destroyed(struct model *model, const struct life *life, const struct moment *moment);
+void crash_note_destroyed(struct model *model, const struct life *life,
+			  const struct moment *moment);
 void crash_forget(struct model *model, const struct moment *moment);
 
 /* The signal of a fault that has killed @process; 0: none has, or it is not known. */
-int crash_signal(const struct model *model, uint32_t process);
+int crash_note_signal(const struct model *model, uint32_t process);
 
 /* The entry of @thread; NULL: it was not using a destroyed object. */
 const struct crash_thread *crash_thread(const struct model *model, uint32_t thread);
@@ -40,5 +41,5 @@ const struct crash_thread *crash_thread(const struct model *model, uint32_t thre
 bool crash_has_thread_ended(const struct model *model, uint32_t thread);
 
 /* @process has been killed at @time. */
-void crash_killed(struct model *model, uint32_t process, int64_t time);
+void crash_note_killed(struct model *model, uint32_t process, int64_t time);
 void crash_fini(struct model *model);

@@ -114,8 +114,8 @@ static void check_receive_size(struct model *model, const struct queue *queue,
 	model->watcher.strain(model->watcher.arg, &strain);
 }
 
-void datagram_posted(struct model *model, const struct trace_event *event, struct queue *queue,
-		     uint32_t taken)
+void datagram_check_post(struct model *model, const struct trace_event *event, struct queue *queue,
+			 uint32_t taken)
 {
 	struct model_strain sent = { .moment = moment_of(event),
 				     .object = queue->owner,
@@ -131,7 +131,7 @@ void datagram_posted(struct model *model, const struct trace_event *event, struc
 		sent.index = i;
 		sent.other = path ? find_receiver(model, queue->owner, wr, path) : NULL;
 		if (path && !sent.other)
-			astray_posted(model, event, queue, i, path);
+			astray_note_post(model, event, queue, i, path);
 		if (!sent.other)
 			continue;
 		check_qkey(model, queue, &sent, wr);

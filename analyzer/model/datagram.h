@@ -15,5 +15,5 @@ struct queue;
 struct trace_event;
 
 /* @taken requests of @event were posted to @queue, the send queue of a UD queue pair. */
-void datagram_posted(struct model *model, const struct trace_event *event, struct queue *queue,
-		     uint32_t taken);
+void datagram_check_post(struct model *model, const struct trace_event *event, struct queue *queue,
+			 uint32_t taken);

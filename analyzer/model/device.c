@@ -199,7 +199,7 @@ int device_learn(struct device **device, const struct call *call)
 	}
 }
 
-int device_opened(struct device **device, const struct call *call)
+int device_note_opened(struct device **device, const struct call *call)
 {
 	if (!*device)
 		*device = make_device();

@@ -61,7 +61,7 @@ struct device {
 int device_learn(struct device **device, const struct call *call);
 
 /* A context was opened. Makes *@device. 0 or -ENOMEM. */
-int device_opened(struct device **device, const struct call *call);
+int device_note_opened(struct device **device, const struct call *call);
 
 /* One more reference to *@device, which is made if need be; NULL if out of memory. */
 struct device *device_get(struct device **device);

@@ -67,8 +67,8 @@ static __attribute__((noinline)) void look_at_senders(struct model *model,
 		queue->dry.waiting = sent - posted;
 }
 
-void dry_posted(struct model *model, const struct trace_event *event, const struct life *object,
-		struct queue *queue, uint32_t taken)
+void dry_note_post(struct model *model, const struct trace_event *event, const struct life *object,
+		   struct queue *queue, uint32_t taken)
 {
 	if (taken && queue->outstanding == taken && !queue->doubt && event->time >= queue->dry.next)
 		look_at_senders(model, event, object, queue, taken);
@@ -115,7 +115,7 @@ static void add_delay(struct queue_dry *dry, const struct queue_request *request
 	}
 }
 
-void dry_completed(struct model *model, const struct model_complete *complete)
+void dry_note_completion(struct model *model, const struct model_complete *complete)
 {
 	const struct queue_request *request = complete->request;
 	int64_t now = complete->event->time;

@@ -16,8 +16,8 @@ struct model;
 struct model_complete;
 
 /* Receives were posted to @queue of @object, the last @taken of queue->messages. */
-void dry_posted(struct model *model, const struct trace_event *event, const struct life *object,
-		struct queue *queue, uint32_t taken);
+void dry_note_post(struct model *model, const struct trace_event *event, const struct life *object,
+		   struct queue *queue, uint32_t taken);
 
 /* A completion was polled. */
-void dry_completed(struct model *model, const struct model_complete *complete);
+void dry_note_completion(struct model *model, const struct model_complete *complete);

@@ -51,7 +51,7 @@ static void forget_received(struct queue *receives, uint64_t addr)
 			receives->received[i] = 0;
 }
 
-void grh_pushed(struct model *model, struct queue *queue)
+void grh_note_receive(struct model *model, struct queue *queue)
 {
 	const struct queue_request *request = queue_at(queue, queue->count - 1);
 	const struct life *owner = queue->owner;
@@ -70,7 +70,7 @@ void grh_pushed(struct model *model, struct queue *queue)
 	}
 }
 
-void grh_polled(struct queue *queue, uint32_t at)
+void grh_note_completion(struct queue *queue, uint32_t at)
 {
 	const struct queue_request *request = queue_at(queue, at);
 

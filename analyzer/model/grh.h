@@ -15,7 +15,7 @@ struct queue;
 enum { GRH_BYTES = 40 };
 
 /* A request has been pushed to @queue, which belongs to a UD queue pair. */
-void grh_pushed(struct model *model, struct queue *queue);
+void grh_note_receive(struct model *model, struct queue *queue);
 
 /* The request at @at of @queue, a receive, completes without an error. */
-void grh_polled(struct queue *queue, uint32_t at);
+void grh_note_completion(struct queue *queue, uint32_t at);

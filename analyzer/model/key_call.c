@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/model/hot.h"
+#include "analyzer/model/steady.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/pinned.h"
 #include "analyzer/model/queue.h"
@@ -210,7 +210,7 @@ static void end_argument_key(struct model *model, const struct trace_event *even
 		keys_mark_dead(&model->keys, key, &moment);
 }
 
-int keys_call(struct model *model, const struct trace_event *event)
+int keys_process_call(struct model *model, const struct trace_event *event)
 {
 	const struct verb_info *info = &verb_infos[event->call->verb];
 	bool ends = info->effect == EFFECT_DESTROY;
@@ -243,7 +243,7 @@ static int read_return(struct model *model, const struct trace_event *event)
 	return 0;
 }
 
-int keys_return(struct model *model, const struct trace_event *event)
+int keys_process_return(struct model *model, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	enum object_kind kind = verb_infos[call->verb].object;
@@ -272,7 +272,7 @@ static bool is_idle(const struct model *model, const struct life *region)
 void keys_memory_released(struct model *model, const struct trace_event *event)
 {
 	const struct memory_event *memory = event->memory;
-	const struct hot *hot = hot_of(model, event->process);
+	const struct steady *steady = steady_of(model, event->process);
 	bool unmapped = memory->what && is_one_of(memory->what, "munmap", "mmap");
 
 	if (!unmapped && (!memory->what || !is_one_of(memory->what, "free", "realloc")))
@@ -287,7 +287,7 @@ void keys_memory_released(struct model *model, const struct trace_event *event)
 		key->released = moment_of(event);
 		key->released_by = memory->what;
 		key->unmapped = unmapped;
-		key->posts = hot ? hot->posts : 0;
+		key->posts = steady ? steady->posts : 0;
 	}
 }
 

@@ -9,8 +9,8 @@
 struct model;
 
 /* A call begins, or has returned, from any caller. 0 or -errno after log_err(). */
-int keys_call(struct model *model, const struct trace_event *event);
-int keys_return(struct model *model, const struct trace_event *event);
+int keys_process_call(struct model *model, const struct trace_event *event);
+int keys_process_return(struct model *model, const struct trace_event *event);
 
 /* @call has created @life: note its context and protection domain. */
 void keys_note_parents(struct model *model, struct life *life, const struct call *call);

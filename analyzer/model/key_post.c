@@ -218,7 +218,7 @@ static inline void count_remote(const struct looked *l, struct key *key, uint64_
 {
 	key->remote++;
 	if (__builtin_expect(key->access & ABI_ACCESS_RELAXED_ORDERING, 0))
-		unordered_write(l->queue->sq, l->event, &l->post->wr[l->i], key, length);
+		unordered_note_write(l->queue->sq, l->event, &l->post->wr[l->i], key, length);
 }
 
 static void check_remote_range(const struct looked *l, const struct wr *wr)
@@ -274,7 +274,7 @@ static uint32_t count_checked(const struct post *post)
 	return !post->ret ? post->nwr : post->bad < post->nwr ? post->bad : post->nwr;
 }
 
-int keys_post(struct model *model, const struct trace_event *event, struct life *queue)
+int keys_check_post(struct model *model, const struct trace_event *event, struct life *queue)
 {
 	const struct post *post = event->post;
 	struct looked l = { model, event, post, queue, post_is_send(post), 0 };
@@ -292,7 +292,7 @@ int keys_post(struct model *model, const struct trace_event *event, struct life 
 			err = check_bind(&l, wr);
 		if (l.send &&
 		    (wr->opcode == ABI_WR_LOCAL_INV || wr->opcode == ABI_WR_SEND_WITH_INV))
-			window_invalidated(model, event, queue, l.i);
+			window_note_invalidated(model, event, queue, l.i);
 	}
 	return err;
 }
@@ -333,7 +333,7 @@ static bool blames_key(int status, bool remote)
 	return status == ABI_WC_LOC_PROT_ERR || status == ABI_WC_LOC_ACCESS_ERR;
 }
 
-bool keys_saw_all(struct model *model, const struct life *queue)
+bool keys_has_seen_all(struct model *model, const struct life *queue)
 {
 	const struct life *pd = model_find(model, queue->process, OBJECT_pd, queue->pd);
 
@@ -361,11 +361,11 @@ static void report_suspect(struct model *model, const struct suspect *s, int sta
 		use.peer = owner->peer ? peer_other(&model->peers, owner->peer) : NULL;
 		owner = use.peer ? use.peer->life : NULL;
 	}
-	if (owner && keys_saw_all(model, owner))
+	if (owner && keys_has_seen_all(model, owner))
 		model->watcher.key(model->watcher.arg, &use);
 }
 
-void keys_error(struct model *model, const struct trace_event *event, const struct wc *wc)
+void keys_note_error(struct model *model, const struct trace_event *event, const struct wc *wc)
 {
 	struct keys *keys = &model->keys;
 	uint64_t n = keys->nsuspects < KEYS_SUSPECT ? keys->nsuspects : KEYS_SUSPECT;

@@ -44,7 +44,7 @@ struct life {
 	uint64_t bytes;      /* of an MR, or device memory */
 	uint64_t addr;       /* of an MR that pins memory: the program's address; pinned.h */
 	uint64_t pinned;     /* bytes of its pages; 0: nothing */
-	uint64_t made_after; /* sends of its process before it, of some kinds; hot.h */
+	uint64_t made_after; /* sends of its process before it, of some kinds; steady.h */
 	char name[LIFE_NAME];
 	bool inherited;     /* created by a process that this one was forked from */
 	bool usurped;       /* a process forked from this one has destroyed it */
@@ -80,7 +80,7 @@ struct life {
 	struct queue_cq *cq;   /* of a CQ */
 	struct batch *batch;   /* of an extended CQ: batch.h */
 	struct misuse *misuse; /* of a QP, CQ or SRQ: misuse.h; NULL: none was seen */
-	struct wake *wake;     /* of a CQ with a channel: wake.h */
+	struct cq_event *wake; /* of a CQ with a channel: cq_event.h */
 	/* of a QP: receives that completed as seen by the peer; receives that were polled */
 	uint64_t arrived, taken;
 	int64_t arrival; /* when the last one had arrived */

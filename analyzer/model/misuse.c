@@ -37,7 +37,7 @@ static int note_misuse(struct model *model, const struct trace_event *event, str
 	return 0;
 }
 
-int misuse_seen(struct model *model, const struct trace_event *event)
+int misuse_note(struct model *model, const struct trace_event *event)
 {
 	const struct misuse_event *seen = event->misuse;
 	enum object_kind kind =

@@ -20,7 +20,7 @@ struct misuse {
 };
 
 /* 0 or -ENOMEM. */
-int misuse_seen(struct model *model, const struct trace_event *event);
+int misuse_note(struct model *model, const struct trace_event *event);
 
 /* The destroy failed: the object is unchanged. */
 void misuse_forget(struct life *life);

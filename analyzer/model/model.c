@@ -19,21 +19,21 @@
 #include "analyzer/model/device.h"
 #include "analyzer/model/foreign.h"
 #include "analyzer/model/handles.h"
-#include "analyzer/model/hot.h"
-#include "analyzer/model/inside.h"
+#include "analyzer/model/steady.h"
+#include "analyzer/model/destroy_race.h"
 #include "analyzer/model/key_call.h"
 #include "analyzer/model/key_post.h"
-#include "analyzer/model/last.h"
-#include "analyzer/model/lost.h"
+#include "analyzer/model/last_verb.h"
+#include "analyzer/model/lost_buffers.h"
 #include "analyzer/model/misuse.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/pinned.h"
 #include "analyzer/model/qp_events.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/queues.h"
-#include "analyzer/model/slow.h"
+#include "analyzer/model/no_response.h"
 #include "analyzer/model/vectors.h"
-#include "analyzer/model/wake.h"
+#include "analyzer/model/cq_event.h"
 #include "core/wire/log.h"
 
 /* The most copies of inherited objects: 1.4 GB. */
@@ -47,10 +47,10 @@ static void on_leave(void *arg, struct life *life, bool freed)
 		life->peer->left = queues_peer_work(life);
 	if (model->watcher.leave && (life->state == LIFE_LIVE || life->state == LIFE_DYING))
 		model->watcher.leave(model->watcher.arg, life);
-	queues_leave(model, life, freed);
+	queues_remove_object(model, life, freed);
 	pinned_leave(model, life);
 	if (life->kind == OBJECT_qp && !life->inherited)
-		wake_reset(model, life);
+		cq_event_reset(model, life);
 	if (freed) {
 		free(life->wake);
 		free(life->batch);
@@ -98,7 +98,7 @@ int model_new(struct trace *trace, const struct model_watcher *watcher, struct m
 	return 0;
 }
 
-void model_bypassed(struct model *model)
+void model_note_bypassed(struct model *model)
 {
 	model->doubt |= QUEUE_UNSEEN;
 }
@@ -117,7 +117,7 @@ void model_free(struct model *model)
 	if (!model)
 		return;
 	control_end(model, 0, 0, false);
-	wake_end(model, 0, 0);
+	cq_event_end_process(model, 0, 0);
 	while (model->forks)
 		free_fork(model, model->forks);
 	map_fini(&model->fork_of);
@@ -126,14 +126,14 @@ void model_free(struct model *model)
 	peer_fini(&model->peers);
 	device_lists_fini(&model->device_lists);
 	map_fini(&model->by_id);
-	inside_end(model, 0);
+	destroy_race_end_process(model, 0);
 	crash_fini(model);
-	last_fini(model);
+	last_verb_fini(model);
 	while (model->lost)
-		lost_forget(model, model->lost->process, 0);
+		lost_buffers_forget(model, model->lost->process, 0);
 	vectors_forget(model, 0);
 	pool_fini(&model->pendings);
-	free(model->hots);
+	free(model->steadies);
 	free(model->left);
 	free(model->in_cm);
 	free(model->pinned);
@@ -159,18 +159,18 @@ static int on_post(struct model *model, const struct trace_event *event)
 		model_find(model, event->process, verb_infos[post->verb].object, post->handle);
 	int err = 0;
 
-	if (watcher_needs(life))
+	if (watcher_wants(life))
 		watcher_report_use(&model->watcher, event, post->verb, life,
 				   arg_path(handles_acted_on(post->verb)), 0);
 	if (model->watcher.states_only)
-		return queues_post(model, event, life);
+		return queues_process_post(model, event, life);
 	if (life && life->state == LIFE_LIVE && !life->inherited)
-		err = keys_post(model, event, life);
-	qp_post(model, event, life);
+		err = keys_check_post(model, event, life);
+	qp_process_post(model, event, life);
 	for (uint32_t i = 0; i < post->nwr; i++)
 		if (post->wr[i].ah)
 			note_ah_use(model, event, life, i);
-	return err < 0 ? log_err(err, "keys of memory") : queues_post(model, event, life);
+	return err < 0 ? log_err(err, "keys of memory") : queues_process_post(model, event, life);
 }
 
 /* A memory window whose bind has failed is not bound. */
@@ -192,16 +192,16 @@ static int on_poll(struct model *model, const struct trace_event *event)
 			continue;
 		if (model->binds && poll->wc[i].request.thread)
 			bind_failed(model, event->process, poll->wc[i].request);
-		qp_completion(model, event, &poll->wc[i]);
+		qp_process_completion(model, event, &poll->wc[i]);
 		if (poll->wc[i].request.thread)
-			keys_error(model, event, &poll->wc[i]);
+			keys_note_error(model, event, &poll->wc[i]);
 	}
 	watcher_use(&model->watcher, event, poll->verb, cq, "cq", 0);
-	queues_poll(model, event, cq);
+	queues_process_poll(model, event, cq);
 	if (model->watcher.states_only)
 		return 0;
-	wake_polled(cq, event);
-	return poll->verb == VERB_poll_cq ? 0 : batch_poll_seen(model, event, cq);
+	cq_event_note_polled(cq, event);
+	return poll->verb == VERB_poll_cq ? 0 : batch_note_poll(model, event, cq);
 }
 
 static void on_notify(struct model *model, const struct trace_event *event)
@@ -209,8 +209,8 @@ static void on_notify(struct model *model, const struct trace_event *event)
 	struct life *cq = model_find(model, event->process, OBJECT_cq, event->notify->handle);
 
 	watcher_use(&model->watcher, event, VERB_req_notify_cq, cq, "cq", 0);
-	wake_armed(cq, event);
-	slow_armed(cq, event);
+	cq_event_note_armed(cq, event);
+	no_response_note_armed(cq, event);
 }
 
 /* Processes */
@@ -377,7 +377,7 @@ static bool is_application(const struct trace_event *event)
 static int on_call(struct model *model, const struct trace_event *event)
 {
 	bool returns = event->kind == TRACE_RETURN;
-	int err = returns ? keys_return(model, event) : keys_call(model, event);
+	int err = returns ? keys_process_return(model, event) : keys_process_call(model, event);
 	struct model_device stale;
 
 	if (!err)
@@ -388,7 +388,7 @@ static int on_call(struct model *model, const struct trace_event *event)
 		return err < 0 ? err : 0;
 	if (!returns)
 		return control_call(model, event);
-	inside_returns(model, event);
+	destroy_race_end_call(model, event);
 	foreign_check(model, event);
 	err = control_return(model, event);
 	return err ? err : pinned_return(model, event);
@@ -428,7 +428,7 @@ int model_event(struct model *model, const struct trace_event *event)
 	    verb_infos[event->call->verb].via == VIA_CM)
 		return is_application(event) ? cm_event(model, event) : 0;
 	if (event->kind == TRACE_CALL || event->kind == TRACE_RETURN)
-		qp_call(model, event);
+		qp_process_call(model, event);
 	if (event->kind == TRACE_RETURN && on_query(model, event) < 0)
 		return log_err(-ENOMEM, "model of live objects");
 	switch (event->kind) {
@@ -449,7 +449,7 @@ int model_event(struct model *model, const struct trace_event *event)
 		keys_memory_released(model, event);
 		return 0;
 	case TRACE_MISUSE:
-		return misuse_seen(model, event);
+		return misuse_note(model, event);
 	case TRACE_PROCESS:
 		return on_process(model, event);
 	default:
@@ -493,11 +493,11 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 	ssize_t n;
 
 	model->now = time;
-	wake_end(model, process, time);
+	cq_event_end_process(model, process, time);
 	control_end(model, process, time, how != MODEL_UNKNOWN);
-	inside_end(model, process);
+	destroy_race_end_process(model, process);
 	if (how == MODEL_KILLED)
-		crash_killed(model, process, time);
+		crash_note_killed(model, process, time);
 	model->watcher.end(model->watcher.arg, &end);
 	n = lives_list_process(&model->lives, process, &lives);
 	if (n < 0)
@@ -509,7 +509,7 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 	}
 	for (ssize_t i = 0; i < n; i++)
 		if (how == MODEL_EXITED || how == MODEL_KILLED)
-			queues_end(model, lives[i], how == MODEL_KILLED);
+			queues_end_process(model, lives[i], how == MODEL_KILLED);
 	for (ssize_t i = 0; i < n; i++)
 		lives_drop(&model->lives, lives[i]);
 	free(lives);
@@ -517,8 +517,8 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 	device_lists_end(&model->device_lists, process);
 	if (map_get(&model->fork_of, process, &forked))
 		free_fork(model, (struct forked *)forked);
-	hot_forget(model, process);
-	lost_forget(model, process, 0);
+	steady_forget(model, process);
+	lost_buffers_forget(model, process, 0);
 	vectors_forget(model, process);
 	return 0;
 }

@@ -45,7 +45,7 @@ struct model {
 	int64_t now; /* of the last event */
 	struct pending *pending;
 	struct pool pendings;    /* of these */
-	struct waiting *waiting; /* wake.h */
+	struct waiting *waiting; /* cq_event.h */
 	bool wakes;              /* there is a CQ with a channel */
 	struct forked *forks;
 	struct map fork_of; /* by process, to struct forked */
@@ -60,16 +60,16 @@ struct model {
 	uint32_t npinned;
 	struct queue_left *left; /* LEFT entries; NULL: none */
 	unsigned int nleft;      /* how many there ever were */
-	struct hot *hots;        /* by process */
-	uint32_t nhots;
-	struct lost_pool *lost;     /* lost.h */
-	struct vectors *vectors;    /* vectors.h */
-	struct inside_call *inside; /* inside.h: calls that have not returned */
-	struct inside_call *spare;  /* unused memory for the next such call, or NULL */
-	struct inside_met *met;     /* calls whose object is being destroyed */
-	struct last_verb *lasts;    /* by thread: last.h */
+	struct steady *steadies; /* by process */
+	uint32_t nsteadies;
+	struct lost_pool *lost;       /* lost_buffers.h */
+	struct vectors *vectors;      /* vectors.h */
+	struct inside_call *inside;   /* destroy_race.h: calls that have not returned */
+	struct inside_call *spare;    /* unused memory for the next such call, or NULL */
+	struct destroy_race_met *met; /* calls whose object is being destroyed */
+	struct last_verb *lasts;      /* by thread: last_verb.h */
 	size_t nlasts;
-	struct last_process *last_of; /* by process */
+	struct last_verb_process *last_of; /* by process */
 	size_t nlast_of;
 	struct crash_thread *crashes; /* crash.h */
 	size_t ncrashes;

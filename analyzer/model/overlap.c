@@ -381,7 +381,7 @@ static __attribute__((noinline)) void look_at_last(struct model *model, struct q
 }
 
 /* Requests posted to a queue pair that the program has moved to ERR are flushed without data. */
-void overlap_pushed(struct model *model, struct queue *queue)
+void overlap_check_request(struct model *model, struct queue *queue)
 {
 	if (may_check_more(model, queue) && !queue->draining)
 		look_at_last(model, queue);

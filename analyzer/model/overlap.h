@@ -49,4 +49,4 @@ struct overlaps {
 };
 
 /* The last request of @queue has been pushed. */
-void overlap_pushed(struct model *model, struct queue *queue);
+void overlap_check_request(struct model *model, struct queue *queue);

@@ -283,7 +283,8 @@ static void read_init(struct qp *qp, const struct json_node *init)
 	}
 }
 
-int qp_created(struct life *life, enum verb verb, const struct args *args, const struct args *out)
+int qp_note_created(struct life *life, enum verb verb, const struct args *args,
+		    const struct args *out)
 {
 	struct qp *qp = calloc(1, sizeof(*qp));
 
@@ -424,7 +425,7 @@ static void reverse_path_of_wc(const struct args *args, struct qp_path *path)
 		reverse_route(args, path);
 }
 
-int qp_ah_created(struct life *life, enum verb verb, const struct args *args)
+int qp_note_ah_created(struct life *life, enum verb verb, const struct args *args)
 {
 	const struct json_node *attr = args_find(args, ARG(attr));
 
@@ -446,7 +447,7 @@ static void read_attrs(struct qp *qp, const struct json_node *attr)
 		read_attr(qp, n);
 }
 
-void qp_modified(struct life *life, const struct trace_event *event)
+void qp_note_modified(struct life *life, const struct trace_event *event)
 {
 	const struct args *args = event->call->args;
 	struct moment moment = moment_of(event);
@@ -478,7 +479,7 @@ void qp_modified(struct life *life, const struct trace_event *event)
 		enter_state(qp, is_state_hidden(qp, state) ? QP_UNKNOWN : state, &moment);
 }
 
-void qp_queried(struct life *life, const struct trace_event *event)
+void qp_note_queried(struct life *life, const struct trace_event *event)
 {
 	struct qp *qp = life->qp;
 	struct moment moment = moment_of(event);
@@ -496,7 +497,7 @@ void qp_queried(struct life *life, const struct trace_event *event)
 		enter_state(qp, state, &moment);
 }
 
-void qp_failed(struct life *life, const struct moment *moment, int status, int64_t posted)
+void qp_note_failed(struct life *life, const struct moment *moment, int status, int64_t posted)
 {
 	struct qp *qp = life->qp;
 	bool reliable;

@@ -109,7 +109,8 @@ const char *qp_state_name(int state);
 const char *qp_type_name(int type);
 
 /* A queue has been created by a call with these arguments. Returns 0 or -ENOMEM. */
-int qp_created(struct life *life, enum verb verb, const struct args *args, const struct args *out);
+int qp_note_created(struct life *life, enum verb verb, const struct args *args,
+		    const struct args *out);
 
 /* The arguments of a modify. */
 struct qp_change {
@@ -124,17 +125,17 @@ struct qp_change qp_read_change(const struct life *life, const struct args *args
 bool qp_read_path(const struct args *args, struct qp_path *ret_path);
 
 /* An address handle, @life, was created by @verb with @args. 0 or -ENOMEM. */
-int qp_ah_created(struct life *life, enum verb verb, const struct args *args);
+int qp_note_ah_created(struct life *life, enum verb verb, const struct args *args);
 
 /* A modify of @life has begun; it has returned, with success or not. */
 void qp_modify_begins(struct life *life);
-void qp_modified(struct life *life, const struct trace_event *event);
+void qp_note_modified(struct life *life, const struct trace_event *event);
 
 /* The program queried the attributes of @life: the state in the answer is valid. */
-void qp_queried(struct life *life, const struct trace_event *event);
+void qp_note_queried(struct life *life, const struct trace_event *event);
 
 /*
  * The program was notified at @moment that @life has failed: by a completion with @status of a
  * request posted at @posted (0: not known), or by an event (0, INT64_MAX).
  */
-void qp_failed(struct life *life, const struct moment *moment, int status, int64_t posted);
+void qp_note_failed(struct life *life, const struct moment *moment, int status, int64_t posted);

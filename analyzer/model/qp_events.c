@@ -69,7 +69,7 @@ static void modify_returns(struct model *model, const struct trace_event *event,
 	life->qp->by_cm |= cm_call_of(model, event)->inside;
 	if (change.to == ABI_QPS_RESET && life->qp->spare.posted && !event->call->failed)
 		report_misfit(model, event, life, MISFIT_SPARE, 0);
-	qp_modified(life, event);
+	qp_note_modified(life, event);
 	note_no_receives(model, event, life, change.to);
 	peer_connect(&model->peers, life);
 	if (life->peer && change.to == ABI_QPS_RTR && life->qp->type == ABI_QPT_RC)
@@ -78,7 +78,7 @@ static void modify_returns(struct model *model, const struct trace_event *event,
 		model->watcher.modify(model->watcher.arg, &modify);
 }
 
-void qp_call(struct model *model, const struct trace_event *event)
+void qp_process_call(struct model *model, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	enum object_kind kind = call->verb == VERB_modify_wq ? OBJECT_wq : OBJECT_qp;
@@ -92,7 +92,7 @@ void qp_call(struct model *model, const struct trace_event *event)
 	if (!life || !life->qp)
 		return;
 	if (call->verb == VERB_query_qp && event->kind == TRACE_RETURN)
-		qp_queried(life, event);
+		qp_note_queried(life, event);
 	else if (call->verb != VERB_query_qp && event->kind == TRACE_CALL)
 		qp_modify_begins(life);
 	else if (call->verb != VERB_query_qp)
@@ -198,7 +198,7 @@ static void judge_in_error(struct model *model, const struct trace_event *event,
 	}
 }
 
-void qp_post(struct model *model, const struct trace_event *event, struct life *life)
+void qp_process_post(struct model *model, const struct trace_event *event, struct life *life)
 {
 	const struct post *post = event->post;
 	bool send = post_is_send(post);
@@ -253,7 +253,7 @@ static void note_flush(struct qp *qp, const struct wc *wc)
 		qp->spare.flushed++;
 }
 
-void qp_completion(struct model *model, const struct trace_event *event, const struct wc *wc)
+void qp_process_completion(struct model *model, const struct trace_event *event, const struct wc *wc)
 {
 	const struct object *object =
 		wc->qp && model->trace ? trace_object(model->trace, wc->qp) : NULL;
@@ -275,14 +275,14 @@ void qp_completion(struct model *model, const struct trace_event *event, const s
 		life->qp->late.flushed = true;
 	if (life->qp && !life->qp->told && life->qp->state != ABI_QPS_ERR)
 		life->qp->polled = event->poll->nwc;
-	qp_failed(life, &moment, wc->status, wc->request.thread ? wc->posted_at : 0);
+	qp_note_failed(life, &moment, wc->status, wc->request.thread ? wc->posted_at : 0);
 }
 
-void qp_async(struct life *life, const struct trace_event *event, int64_t type)
+void qp_process_async(struct life *life, const struct trace_event *event, int64_t type)
 {
 	struct moment moment = moment_of(event);
 
 	if (type == ABI_EVENT_QP_FATAL || type == ABI_EVENT_QP_REQ_ERR ||
 	    type == ABI_EVENT_QP_ACCESS_ERR)
-		qp_failed(life, &moment, 0, INT64_MAX);
+		qp_note_failed(life, &moment, 0, INT64_MAX);
 }

@@ -54,8 +54,8 @@ void queue_put(struct queue *queue)
 	free(queue->astray);
 	free(queue->unordered);
 	free(queue->twice);
-	unique_fini(&queue->wr_ids);
-	unique_fini(&queue->buffers);
+	wr_id_set_fini(&queue->wr_ids);
+	wr_id_set_fini(&queue->buffers);
 	free(queue);
 }
 
@@ -185,9 +185,9 @@ static inline void uncount_request(struct queue *queue, const struct queue_reque
 	queue->with_ah -= request->ah != 0;
 	queue->reads -= queue_reads(request->opcode);
 	if (!queue->wr_ids.off && request->signalled)
-		unique_remove(&queue->wr_ids, request->wr_id);
+		wr_id_set_remove(&queue->wr_ids, request->wr_id);
 	if (!queue->buffers.off && queue_fills(request))
-		unique_remove(&queue->buffers, queue_sge(queue, request, 0)->addr);
+		wr_id_set_remove(&queue->buffers, queue_sge(queue, request, 0)->addr);
 	if (!queue->cq)
 		return;
 	queue->cq->could--;
@@ -273,8 +273,8 @@ void queue_clear(struct queue *queue)
 	queue->sge_first = queue->sge_end = queue->sge_size = 0;
 	queue->run = 0;
 	queue->draining = false;
-	unique_clear(&queue->wr_ids);
-	unique_clear(&queue->buffers);
+	wr_id_set_clear(&queue->wr_ids);
+	wr_id_set_clear(&queue->buffers);
 }
 
 int64_t queue_search(const struct queue *queue, struct event_id id, uint32_t index)
@@ -316,7 +316,7 @@ static struct moment last_post(const struct queue *queue)
 	return (struct moment){ .id = { stats->last_thread, stats->last_number },
 				.verb = stats->last_verb,
 				.stack = stats->last_stack,
-				.time = stats->last_time };
+				.time = stats->last_verb_time };
 }
 
 uint64_t queue_count_sent(const struct queue *sends)
@@ -373,7 +373,7 @@ struct peer_work queues_peer_work(const struct life *qp)
 	work.sending = sq->signalled;
 	work.messages = queue_count_sent(sq);
 	work.interrupted = qp->qp && (qp->qp->reset || work.state != ABI_QPS_RTS);
-	work.last = last_post(sq->stats.last_time > rq->stats.last_time ? sq : rq);
+	work.last = last_post(sq->stats.last_verb_time > rq->stats.last_verb_time ? sq : rq);
 	return work;
 }
 

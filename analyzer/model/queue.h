@@ -19,11 +19,11 @@
 #include "analyzer/model/abi.h"
 #include "analyzer/model/lives.h"
 #include "analyzer/model/peer.h"
-#include "analyzer/model/unique.h"
+#include "analyzer/model/wr_id_set.h"
 
 struct model;
 struct overlaps;
-struct twice;
+struct same_wr_id;
 
 enum {
 	QUEUE_RECEIVE = -1,   /* opcode of a receive */
@@ -121,7 +121,7 @@ struct queue_singles {
 	int64_t run_ns, since;
 };
 
-/* The number of posted receives, over time: level.h. */
+/* The number of posted receives, over time: receive_level.h. */
 struct queue_level {
 	uint32_t top, peak;    /* the first peak, and the last; 0: none */
 	uint64_t falls, rises; /* from one to the next */
@@ -168,7 +168,7 @@ struct queue_stats {
 	uint32_t last_thread, last_stack;
 	uint64_t last_number; /* of the event */
 	uint64_t last_n;      /* the same; 0 if the post had several requests */
-	int64_t last_time;
+	int64_t last_verb_time;
 	uint32_t turn;  /* the thread that posted last, at first the one that made the queue pair */
 	uint32_t turns; /* posts of another thread than that */
 };
@@ -202,7 +202,7 @@ struct queue_cq_stats {
 	uint64_t switches; /* polls of another thread than the last */
 	uint64_t last_n;
 	bool last_single;
-	int64_t first_time, last_time;
+	int64_t first_time, last_verb_time;
 	struct queue_singles steady;
 	/* batches of QUEUE_BATCH or more, of a CQ that no thread had polled for some time */
 	uint64_t late, late_wcs;
@@ -258,9 +258,9 @@ struct queue {
 	bool draining;         /* the program itself has moved it to ERR */
 	uint64_t drained_from; /* `completed` at that time */
 	struct moment drain;
-	struct unique wr_ids;        /* of signalled requests */
-	struct twice *twice;         /* twice.h; NULL: none */
-	struct unique buffers;       /* that the device writes to, by address */
+	struct wr_id_set wr_ids;     /* of signalled requests */
+	struct same_wr_id *twice;    /* same_wr_id.h; NULL: none */
+	struct wr_id_set buffers;    /* that the device writes to, by address */
 	struct overlaps *overlaps;   /* overlap.h; NULL: nothing was looked at */
 	struct astray_seen *astray;  /* astray.h; NULL: nothing was */
 	struct unordered *unordered; /* unordered.h; NULL: no such request was posted */
@@ -327,7 +327,7 @@ struct queue_cq {
 	/* `high_signalled` when it was compared with what its queues may have */
 	uint64_t compared;
 	struct queue_cq_stats stats;
-	struct queue_look look; /* slow.h */
+	struct queue_look look; /* no_response.h */
 };
 
 static inline struct event_id queue_id(const struct queue_request *request)

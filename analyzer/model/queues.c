@@ -19,20 +19,20 @@
 #include "analyzer/model/datagram.h"
 #include "analyzer/model/dry.h"
 #include "analyzer/model/grh.h"
-#include "analyzer/model/hot.h"
-#include "analyzer/model/level.h"
-#include "analyzer/model/lost.h"
+#include "analyzer/model/steady.h"
+#include "analyzer/model/receive_level.h"
+#include "analyzer/model/lost_buffers.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/overlap.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue_priv.h"
 #include "analyzer/model/serial.h"
-#include "analyzer/model/slow.h"
+#include "analyzer/model/no_response.h"
 #include "analyzer/model/starved.h"
-#include "analyzer/model/strain.h"
-#include "analyzer/model/twice.h"
+#include "analyzer/model/overflow.h"
+#include "analyzer/model/same_wr_id.h"
 #include "analyzer/model/unreceived.h"
-#include "analyzer/model/wake.h"
+#include "analyzer/model/cq_event.h"
 #include "analyzer/model/window.h"
 #include "core/base/span.h"
 #include "core/wire/log.h"
@@ -88,19 +88,20 @@ static uint64_t kind_of(const struct wr *wr)
 /* Report the last request of the queue if another outstanding one has its wr_id. */
 static void note_wr_id(struct model *model, struct queue *queue, const struct wr *wr)
 {
-	enum unique_found found = unique_add(&queue->wr_ids, wr->wr_id, kind_of(wr), queue->high);
+	enum wr_id_found found = wr_id_set_add(&queue->wr_ids, wr->wr_id, kind_of(wr), queue->high);
 
-	if (found == UNIQUE_TWICE && !twice_is_message(queue))
-		strain_report_duplicate(&model->watcher, queue, false);
-	else if (found == UNIQUE_ONCE)
-		twice_found(queue);
+	if (found == WR_ID_TWICE && !same_wr_id_is_message(queue))
+		overflow_report_duplicate(&model->watcher, queue, false);
+	else if (found == WR_ID_ONCE)
+		same_wr_id_note(queue);
 }
 
 /* Report the last request of the queue if another outstanding one fills the same buffer. */
 static void note_buffer(struct model *model, struct queue *queue, const struct wr *wr)
 {
-	if (unique_add(&queue->buffers, wr->sge[0].addr, kind_of(wr), queue->high) == UNIQUE_TWICE)
-		strain_report_duplicate(&model->watcher, queue, true);
+	if (wr_id_set_add(&queue->buffers, wr->sge[0].addr, kind_of(wr), queue->high) ==
+	    WR_ID_TWICE)
+		overflow_report_duplicate(&model->watcher, queue, true);
 }
 
 static bool takes_key_back(const struct wr *wr)
@@ -112,11 +113,11 @@ static bool takes_key_back(const struct wr *wr)
 static void check_pushed(struct model *model, struct queue *queue,
 			 const struct queue_request *request, const struct wr *wr)
 {
-	overlap_pushed(model, queue);
+	overlap_check_request(model, queue);
 	if (queue->datagrams)
-		grh_pushed(model, queue);
+		grh_note_receive(model, queue);
 	if (model->lost && !queue->send && wr->nsge && queue->owner)
-		lost_posted(model, queue, &wr->sge[0]);
+		lost_buffers_note_post(model, queue, &wr->sge[0]);
 	if (!queue->wr_ids.off && request->signalled)
 		note_wr_id(model, queue, wr);
 	if (!queue->buffers.off && queue_fills(request) && !queue->draining)
@@ -224,7 +225,7 @@ static void count_single(struct queue_singles *singles, int64_t time, int64_t ns
 static void count_post(struct queue *queue, const struct trace_event *event, uint32_t taken)
 {
 	struct queue_stats *stats = &queue->stats;
-	int64_t ns = event->time - stats->last_time;
+	int64_t ns = event->time - stats->last_verb_time;
 	bool chased = event->post->nwr == 1 && event->id.n == stats->last_n + 1 &&
 		      event->id.thread == stats->last_thread && ns < QUEUE_CHASED;
 
@@ -237,7 +238,7 @@ static void count_post(struct queue *queue, const struct trace_event *event, uin
 		count_single(&stats->steady, event->time, chased ? ns : -1);
 	stats->last_n = event->post->nwr == 1 ? event->id.n : 0;
 	stats->last_thread = event->id.thread;
-	stats->last_time = event->time;
+	stats->last_verb_time = event->time;
 	stats->last_number = event->id.n;
 	stats->last_verb = event->post->verb;
 	stats->last_stack = event->post->stack;
@@ -256,29 +257,29 @@ static void notify_post(struct model *model, const struct trace_event *event,
 }
 
 /* Pass a post to the functions that judge it for the rules. 0 or -ENOMEM. */
-static int judge_post(struct model *model, const struct trace_event *event, struct life *object,
-		      struct queue *queue, uint32_t taken)
+static int run_post_checks(struct model *model, const struct trace_event *event,
+			   struct life *object, struct queue *queue, uint32_t taken)
 {
 	bool send = post_is_send(event->post);
 
 	if (queue && taken)
 		count_post(queue, event, taken);
 	if (queue && send && taken)
-		serial_posted(model, queue, event);
+		serial_note_post(model, queue, event);
 	if (queue && taken && !send)
-		level_posted(queue);
+		receive_level_note_posts(queue);
 	if (queue && !send)
-		starved_note(model, event, object, queue, taken);
+		starved_note_post(model, event, object, queue, taken);
 	if (queue && !send)
-		dry_posted(model, event, object, queue, taken);
+		dry_note_post(model, event, object, queue, taken);
 	if (queue && !send && object->lacking)
-		unreceived_posted(object, event, taken);
+		unreceived_note_post(object, event, taken);
 	if (queue && send && queue->datagrams)
-		datagram_posted(model, event, queue, taken);
-	return hot_post(model, event);
+		datagram_check_post(model, event, queue, taken);
+	return steady_note_post(model, event);
 }
 
-int queues_post(struct model *model, const struct trace_event *event, struct life *object)
+int queues_process_post(struct model *model, const struct trace_event *event, struct life *object)
 {
 	const struct post *post = event->post;
 	bool send = post_is_send(post);
@@ -294,16 +295,16 @@ int queues_post(struct model *model, const struct trace_event *event, struct lif
 	for (uint32_t i = 0; queue && i < taken; i++)
 		if (push_wr(model, queue, event, &post->wr[i], i, post->stack))
 			return log_err(-ENOMEM, "outstanding requests");
-	if (!model->watcher.states_only && judge_post(model, event, object, queue, taken))
+	if (!model->watcher.states_only && run_post_checks(model, event, object, queue, taken))
 		return log_err(-ENOMEM, "posts of a process");
 	notify_post(model, event, object, queue, taken);
 	if (queue && !model->watcher.states_only &&
-	    strain_post(&model->watcher, event, queue, taken))
+	    overflow_note_post(&model->watcher, event, queue, taken))
 		return log_err(-ENOMEM, "refused posts");
 	return 0;
 }
 
-int queues_bind(struct model *model, struct life *qp, const struct trace_event *event)
+int queues_process_bind(struct model *model, struct life *qp, const struct trace_event *event)
 {
 	const struct args *in = event->call->args;
 	struct wr wr = { .opcode = ABI_WR_BIND_MW };
@@ -388,8 +389,8 @@ static struct queue *doubt_stray(const struct life *qp, const struct wc *wc)
 }
 
 /* Pass a completion to the functions that judge it for the rules. */
-static void judge_completion(struct model *model, const struct model_complete *complete,
-			     const struct wc *wc)
+static void run_completion_checks(struct model *model, const struct model_complete *complete,
+				  const struct wc *wc)
 {
 	const struct queue_request *request = complete->request;
 	const struct trace_event *event = complete->event;
@@ -397,32 +398,32 @@ static void judge_completion(struct model *model, const struct model_complete *c
 	bool received = wc->status == ABI_WC_SUCCESS && wc->opcode & ABI_WC_RECV;
 
 	if (received)
-		hot_received(model, event->process);
+		steady_note_receive(model, event->process);
 	if (wc->status != ABI_WC_SUCCESS && request &&
 	    (request->opcode == ABI_WR_LOCAL_INV || request->opcode == ABI_WR_SEND_WITH_INV))
 		window_restore(model, event, request);
 	if (received && complete->qp && wc->wc_flags & ABI_WC_WITH_INV)
-		window_reported(model, event, qp, wc);
-	wake_complete(model, event, wc, complete->qp ? qp : NULL, request);
+		window_note_reported(model, event, qp, wc);
+	cq_event_note_completion(model, event, wc, complete->qp ? qp : NULL, request);
 }
 
 /* Pass a request that is about to be retired to the functions that judge it for the rules. */
-static void judge_request(struct model *model, const struct model_complete *complete, uint32_t at,
-			  struct queue *queue)
+static void run_request_checks(struct model *model, const struct model_complete *complete,
+			       uint32_t at, struct queue *queue)
 {
 	const struct trace_event *event = complete->event;
 	bool success = !event->poll->wc[complete->index].status;
 
 	if (queue->send)
-		dry_completed(model, complete);
+		dry_note_completion(model, complete);
 	if (queue->datagrams && !queue->send && success)
-		grh_polled(queue, at);
+		grh_note_completion(queue, at);
 	if (queue->unreliable && success)
-		unreceived_sent(model, event, queue, at);
+		unreceived_note_send(model, event, queue, at);
 	if (queue->send)
-		serial_completed(model, queue, event);
+		serial_note_completion(model, queue, event);
 	else if (success)
-		level_completed(queue, complete->qp, event);
+		receive_level_note_completion(queue, complete->qp, event);
 }
 
 static void process_completion(struct model *model, const struct trace_event *event, uint32_t i,
@@ -446,14 +447,14 @@ static void process_completion(struct model *model, const struct trace_event *ev
 	told.queue = at < 0 ? doubt_stray(qp, wc) : queue;
 	told.request = at < 0 ? NULL : queue_at(queue, (uint32_t)at);
 	if (!model->watcher.states_only)
-		judge_completion(model, &told, wc);
+		run_completion_checks(model, &told, wc);
 	if (model->watcher.complete)
 		model->watcher.complete(model->watcher.arg, &told);
 	if (at < 0)
 		return;
 	note_thread(&queue->poller, event->id.thread);
 	if (!model->watcher.states_only)
-		judge_request(model, &told, (uint32_t)at, queue);
+		run_request_checks(model, &told, (uint32_t)at, queue);
 	queue->completed++;
 	queue->polled = event->time;
 	queue_retire(queue, (uint32_t)at);
@@ -466,13 +467,13 @@ static void process_completion(struct model *model, const struct trace_event *ev
 static int64_t idle_ns(const struct model *model, const struct queue_cq_stats *stats,
 		       const struct trace_event *event)
 {
-	const struct hot *hot = hot_of(model, event->process);
-	int64_t since = stats->last_time;
+	const struct steady *steady = steady_of(model, event->process);
+	int64_t since = stats->last_verb_time;
 
 	if (event->poll->empty > QUEUE_LATE || event->time - since < QUEUE_LATE)
 		return 0;
-	if (hot && hot->thread == event->id.thread && hot->until > since)
-		since = hot->until;
+	if (steady && steady->thread == event->id.thread && steady->until > since)
+		since = steady->until;
 	return (event->time - since) / (int64_t)(event->poll->empty + 1);
 }
 
@@ -538,7 +539,8 @@ static void count_poll(const struct model *model, struct queue_cq *cq,
 	stats->wcs += poll->nwc;
 	stats->empty += poll->empty;
 	stats->chased += chased;
-	count_single(&stats->steady, event->time, chased ? event->time - stats->last_time : -1);
+	count_single(&stats->steady, event->time,
+		     chased ? event->time - stats->last_verb_time : -1);
 	stats->bursts += poll->nwc >= QUEUE_BURST;
 	if (poll->nwc > stats->most)
 		stats->most = poll->nwc;
@@ -546,10 +548,10 @@ static void count_poll(const struct model *model, struct queue_cq *cq,
 	stats->switches += event->id.thread != stats->last_thread;
 	stats->last_thread = event->id.thread;
 	stats->last_n = event->id.n;
-	stats->last_time = event->time;
+	stats->last_verb_time = event->time;
 }
 
-void queues_poll(struct model *model, const struct trace_event *event, struct life *cq)
+void queues_process_poll(struct model *model, const struct trace_event *event, struct life *cq)
 {
 	if (cq && cq->inherited)
 		cq = NULL;
@@ -558,5 +560,5 @@ void queues_poll(struct model *model, const struct trace_event *event, struct li
 	for (uint32_t i = 0; i < event->poll->nwc; i++)
 		process_completion(model, event, i, cq);
 	if (!model->watcher.states_only)
-		slow_polled(model, event, cq);
+		no_response_note_poll(model, event, cq);
 }

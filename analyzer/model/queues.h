@@ -11,22 +11,22 @@ struct model;
 struct trace_event;
 
 /* A post on @object, which may be NULL: 0 or -errno after log_err(). A poll of @cq. */
-int queues_post(struct model *model, const struct trace_event *event, struct life *object);
-void queues_poll(struct model *model, const struct trace_event *event, struct life *cq);
+int queues_process_post(struct model *model, const struct trace_event *event, struct life *object);
+void queues_process_poll(struct model *model, const struct trace_event *event, struct life *cq);
 
 /*
  * A QP, SRQ, WQ or CQ was created: create its queues, from the arguments of the call. 0 or -ENOMEM.
  */
-int queues_make(struct model *model, struct life *life, const struct trace_event *event);
+int queues_add_object(struct model *model, struct life *life, const struct trace_event *event);
 
 /* A control verb on @life returned 0: a reset, or a new size. */
-void queues_change(struct model *model, struct life *life, const struct trace_event *event);
+void queues_process_call(struct model *model, struct life *life, const struct trace_event *event);
 
 /* ibv_bind_mw() posts to the send queue. 0 or -ENOMEM. */
-int queues_bind(struct model *model, struct life *qp, const struct trace_event *event);
+int queues_process_bind(struct model *model, struct life *qp, const struct trace_event *event);
 
 /* The object is destroyed, or its process has ended, @killed or not: report unresolved states. */
-void queues_end(struct model *model, struct life *life, bool killed);
+void queues_end_process(struct model *model, struct life *life, bool killed);
 
 /* The object is dead; @freed: it will not be remembered. */
-void queues_leave(struct model *model, struct life *life, bool freed);
+void queues_remove_object(struct model *model, struct life *life, bool freed);

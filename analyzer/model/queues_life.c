@@ -16,12 +16,12 @@
 
 #include "analyzer/model/abi.h"
 #include "analyzer/model/astray.h"
-#include "analyzer/model/hot.h"
+#include "analyzer/model/steady.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue_priv.h"
-#include "analyzer/model/strain.h"
-#include "analyzer/model/wake.h"
+#include "analyzer/model/overflow.h"
+#include "analyzer/model/cq_event.h"
 
 /* Creations */
 
@@ -198,7 +198,7 @@ static int make_cq(struct life *life, const struct trace_event *event)
 	return 0;
 }
 
-int queues_make(struct model *model, struct life *life, const struct trace_event *event)
+int queues_add_object(struct model *model, struct life *life, const struct trace_event *event)
 {
 	life->id = event->call->object;
 	switch (life->kind) {
@@ -249,7 +249,7 @@ static void modify_qp(struct model *model, struct life *qp, const struct trace_e
 	bool resized = false;
 
 	if (in && args_get(in, ARG(attr.qp_state), &state) && state == ABI_QPS_RESET) {
-		wake_reset(model, qp);
+		cq_event_reset(model, qp);
 		reset_queue(model, qp->sq, event);
 		if (qp->rq && qp->rq->owner == qp)
 			reset_queue(model, qp->rq, event);
@@ -319,7 +319,7 @@ static void moderate_cq(struct life *life, const struct trace_event *event)
 	life->cq->moderated = moment_of(event);
 }
 
-void queues_change(struct model *model, struct life *life, const struct trace_event *event)
+void queues_process_call(struct model *model, struct life *life, const struct trace_event *event)
 {
 	const struct args *in = event->call->args;
 	int64_t value;
@@ -353,15 +353,15 @@ void queues_change(struct model *model, struct life *life, const struct trace_ev
 	}
 }
 
-void queues_end(struct model *model, struct life *life, bool killed)
+void queues_end_process(struct model *model, struct life *life, bool killed)
 {
 	if ((life->sq || life->rq || life->cq) && model->watcher.retire)
 		model->watcher.retire(model->watcher.arg, life);
-	astray_end(model, life);
+	astray_end_process(model, life);
 	if (life->sq)
-		strain_end(&model->watcher, life->sq, killed);
+		overflow_end_queue(&model->watcher, life->sq, killed);
 	if (life->rq && life->rq->owner == life)
-		strain_end(&model->watcher, life->rq, killed);
+		overflow_end_queue(&model->watcher, life->rq, killed);
 }
 
 static void unlink_pool(struct queue *queue)
@@ -404,7 +404,7 @@ static void remember_unpolled(struct model *model, const struct life *qp)
 	memcpy(left->name, qp->name, sizeof(left->name));
 }
 
-void queues_leave(struct model *model, struct life *life, bool freed)
+void queues_remove_object(struct model *model, struct life *life, bool freed)
 {
 	if (life->sq && life->sq->signalled && !life->sq->doubt)
 		remember_unpolled(model, life);
@@ -413,7 +413,7 @@ void queues_leave(struct model *model, struct life *life, bool freed)
 	if (life->rq && life->rq->owner != life && life->sq && life->sq->draining &&
 	    !life->rq->user_gone)
 		life->rq->user_gone = life->destroyed.time;
-	hot_queue_ended(model, life);
+	steady_end_queue(model, life);
 	end_queue(life, &life->sq);
 	end_queue(life, &life->rq);
 	if (life->cq) {

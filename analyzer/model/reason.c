@@ -17,7 +17,7 @@
 #include "analyzer/model/refused_call.h"
 #include "analyzer/model/refused_make.h"
 #include "analyzer/model/refused_qp.h"
-#include "analyzer/model/strain.h"
+#include "analyzer/model/overflow.h"
 #include "analyzer/model/words.h"
 
 static bool is_call(const struct trace_event *event)
@@ -198,7 +198,7 @@ static bool is_queue_full(const struct refused *r, char *text, size_t size)
 	if (r->event->kind != TRACE_POST || !object)
 		return false;
 	queue = post_is_send(r->event->post) ? object->sq : object->rq;
-	return queue && queue->owner == object && strain_reason(queue, text, size);
+	return queue && queue->owner == object && overflow_reason(queue, text, size);
 }
 
 /* An ibv_wr_*() request whose opcode needs data, but without data. */

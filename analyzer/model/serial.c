@@ -6,7 +6,7 @@
  */
 #include "analyzer/model/serial.h"
 
-#include "analyzer/model/hot.h"
+#include "analyzer/model/steady.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
@@ -85,22 +85,22 @@ static __attribute__((noinline)) void note_crossed(struct model *model, struct q
 						   const struct trace_event *event,
 						   const struct queue_serial *own)
 {
-	struct hot *hot = &model->hots[event->process];
+	struct steady *steady = &model->steadies[event->process];
 	const struct queue_serial *last =
-		hot->posted_to ? find_crossed(model, queue, hot->posted_to, own) : NULL;
+		steady->posted_to ? find_crossed(model, queue, steady->posted_to, own) : NULL;
 
-	unordered_posted(model, queue, hot->posted_to, event);
+	unordered_note_post(model, queue, steady->posted_to, event);
 	queue->serial.crossed = last;
 	queue->serial.since = last ? last->polled : 0;
 	if (queue->owner->process == event->process)
-		hot->posted_to = queue;
+		steady->posted_to = queue;
 }
 
-void serial_posted(struct model *model, struct queue *queue, const struct trace_event *event)
+void serial_note_post(struct model *model, struct queue *queue, const struct trace_event *event)
 {
 	const struct post *post = event->post;
 	const struct wr *wr = &post->wr[0];
-	const struct hot *hot = hot_of(model, event->process);
+	const struct steady *steady = steady_of(model, event->process);
 	const struct queue_serial last = queue->serial;
 	struct queue_serial *now = &queue->serial;
 
@@ -109,8 +109,8 @@ void serial_posted(struct model *model, struct queue *queue, const struct trace_
 	now->posted_n = event->id.n;
 	now->polled_n = 0;
 	now->posted = event->time;
-	now->sends = hot ? hot->sends : 0;
-	now->received = hot ? hot->received : 0;
+	now->sends = steady ? steady->sends : 0;
+	now->received = steady ? steady->received : 0;
 	now->stride = (int64_t)(wr->remote_addr - last.remote);
 	now->local = buffer_of(wr);
 	now->remote = wr->remote_addr;
@@ -121,7 +121,7 @@ void serial_posted(struct model *model, struct queue *queue, const struct trace_
 		now->ready &= now->others == last.others;
 	}
 	now->crossed = false;
-	if (hot && hot->posted_to != queue)
+	if (steady && steady->posted_to != queue)
 		note_crossed(model, queue, event, &last);
 }
 
@@ -130,20 +130,22 @@ static __attribute__((noinline)) void count_crossed(struct model *model, struct 
 						    int64_t flight)
 {
 	struct queue_serial *last = &queue->serial;
-	struct hot *hot =
-		queue->owner->process < model->nhots ? &model->hots[queue->owner->process] : NULL;
+	struct steady *steady = queue->owner->process < model->nsteadies
+					? &model->steadies[queue->owner->process]
+					: NULL;
 	int64_t gap = span_limit(last->posted - last->since);
 
 	last->crossed = false;
-	if (!hot || gap > flight || queue->doubt)
+	if (!steady || gap > flight || queue->doubt)
 		return;
-	hot->turns.n++;
-	hot->turns.flight_ns = span_limit(hot->turns.flight_ns + flight);
-	hot->turns.gap_ns = span_limit(hot->turns.gap_ns + gap);
-	hot->turns.last = queue_moment(queue, queue_oldest(queue));
+	steady->turns.n++;
+	steady->turns.flight_ns = span_limit(steady->turns.flight_ns + flight);
+	steady->turns.gap_ns = span_limit(steady->turns.gap_ns + gap);
+	steady->turns.last = queue_moment(queue, queue_oldest(queue));
 }
 
-void serial_completed(struct model *model, struct queue *queue, const struct trace_event *event)
+void serial_note_completion(struct model *model, struct queue *queue,
+			    const struct trace_event *event)
 {
 	struct queue_serial *last = &queue->serial;
 	int64_t gap = span_limit(last->posted - last->polled);

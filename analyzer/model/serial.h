@@ -21,8 +21,9 @@ struct model;
 struct queue;
 struct trace_event;
 
-/* Requests were posted to @queue, a send queue. Before hot_post() sees the post. */
-void serial_posted(struct model *model, struct queue *queue, const struct trace_event *event);
+/* Requests were posted to @queue, a send queue. Before steady_note_post() sees the post. */
+void serial_note_post(struct model *model, struct queue *queue, const struct trace_event *event);
 
 /* A completion of @queue was polled; its request is still outstanding. */
-void serial_completed(struct model *model, struct queue *queue, const struct trace_event *event);
+void serial_note_completion(struct model *model, struct queue *queue,
+			    const struct trace_event *event);

@@ -53,8 +53,8 @@ static void note_lack(const struct trace_event *event, const struct life *sender
 			queue->dry.lacked = queue_moment(sends, queue_at(sends, i));
 }
 
-void starved_note(struct model *model, const struct trace_event *event, const struct life *qp,
-		  struct queue *queue, uint32_t taken)
+void starved_note_post(struct model *model, const struct trace_event *event, const struct life *qp,
+		       struct queue *queue, uint32_t taken)
 {
 	const struct peer *other = NULL;
 	struct queue *sends;
@@ -103,7 +103,7 @@ static int64_t find_starved(struct model *model, const struct life *qp,
 		return INT64_MAX;
 	slack = peer_slack(&model->peers, qp->process, other->process);
 	if (slack > LONGEST || request->time - slack <= life->qp->rtr.time)
-		return INT64_MAX; /* starved_note() */
+		return INT64_MAX; /* starved_note_post() */
 	return request->starved || slack ? request->starved + 2 * slack + LONGEST : 0;
 }
 

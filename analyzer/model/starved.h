@@ -17,8 +17,8 @@ struct model;
  * Receives were posted to @queue of @qp, the last @taken of queue->messages: set
  * queue_request.starved of the messages that waited for them, and queue->starved.
  */
-void starved_note(struct model *model, const struct trace_event *event, const struct life *qp,
-		  struct queue *queue, uint32_t taken);
+void starved_note_post(struct model *model, const struct trace_event *event, const struct life *qp,
+		       struct queue *queue, uint32_t taken);
 
 /*
  * Did the RNR timer of the peer, @timer ns, make @request wait until @end? There was no receive,

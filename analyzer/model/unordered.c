@@ -69,8 +69,8 @@ static void note_message(struct model *model, const struct queue *queue, struct 
 	}
 }
 
-void unordered_posted(struct model *model, struct queue *queue, struct queue *before,
-		      const struct trace_event *event)
+void unordered_note_post(struct model *model, struct queue *queue, struct queue *before,
+			 const struct trace_event *event)
 {
 	int opcode = event->post->nwr ? event->post->wr[0].opcode : -1;
 
@@ -80,8 +80,8 @@ void unordered_posted(struct model *model, struct queue *queue, struct queue *be
 		note_message(model, queue, before, event);
 }
 
-void unordered_write(struct queue *queue, const struct trace_event *event, const struct wr *wr,
-		     const struct key *key, uint64_t length)
+void unordered_note_write(struct queue *queue, const struct trace_event *event, const struct wr *wr,
+			  const struct key *key, uint64_t length)
 {
 	struct unordered *unordered = queue ? unordered_of(queue) : NULL;
 	struct unordered_flag *flag = unordered ? &unordered->flag : NULL;

@@ -36,9 +36,9 @@ struct unordered {
 };
 
 /* The last request of @event was posted to the send queue @queue, the one before to @before. */
-void unordered_posted(struct model *model, struct queue *queue, struct queue *before,
-		      const struct trace_event *event);
+void unordered_note_post(struct model *model, struct queue *queue, struct queue *before,
+			 const struct trace_event *event);
 
 /* @wr writes @length bytes to the region of @key, which has relaxed ordering. */
-void unordered_write(struct queue *queue, const struct trace_event *event, const struct wr *wr,
-		     const struct key *key, uint64_t length);
+void unordered_note_write(struct queue *queue, const struct trace_event *event, const struct wr *wr,
+			  const struct key *key, uint64_t length);

@@ -29,7 +29,7 @@ static void compare_receives(struct life *life, int64_t slack, int64_t now)
 	life->lacking_since = now;
 }
 
-void unreceived_posted(struct life *qp, const struct trace_event *event, uint32_t taken)
+void unreceived_note_post(struct life *qp, const struct trace_event *event, uint32_t taken)
 {
 	if (event->time - qp->lacking_since < UNRECEIVED_NS) {
 		qp->lacking -= qp->lacking < taken ? qp->lacking : taken;
@@ -73,8 +73,8 @@ static void count_message(struct model *model, const struct trace_event *event,
 				 event->time);
 }
 
-void unreceived_sent(struct model *model, const struct trace_event *event,
-		     const struct queue *queue, uint32_t at)
+void unreceived_note_send(struct model *model, const struct trace_event *event,
+			  const struct queue *queue, uint32_t at)
 {
 	for (uint32_t i = 0; i <= at; i++) {
 		const struct queue_request *request = queue_at(queue, i);

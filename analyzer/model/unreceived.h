@@ -20,11 +20,11 @@ enum { UNRECEIVED_NS = 10000000 }; /* a network may take that long */
  * The request at @at of @queue, of a UD or UC queue pair, completes: it and those before it were
  * sent.
  */
-void unreceived_sent(struct model *model, const struct trace_event *event,
-		     const struct queue *queue, uint32_t at);
+void unreceived_note_send(struct model *model, const struct trace_event *event,
+			  const struct queue *queue, uint32_t at);
 
 /* @qp->lacking is not 0, and @taken receives were posted to it. */
-void unreceived_posted(struct life *qp, const struct trace_event *event, uint32_t taken);
+void unreceived_note_post(struct life *qp, const struct trace_event *event, uint32_t taken);
 
 struct unreceived {
 	uint64_t sent, receives; /* messages to it, and receives posted in all */

@@ -36,7 +36,7 @@ static struct vectors *make_vectors(struct model *model, const struct life *cq, 
 	return v;
 }
 
-int vectors_event(struct model *model, struct life *cq, uint32_t thread)
+int vectors_note_event(struct model *model, struct life *cq, uint32_t thread)
 {
 	struct queue_cq_stats *stats = cq->cq ? &cq->cq->stats : NULL;
 	struct vectors *v;

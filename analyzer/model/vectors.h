@@ -27,7 +27,7 @@ struct vectors {
 };
 
 /* @thread retrieved an event of @cq. 0 or -ENOMEM. */
-int vectors_event(struct model *model, struct life *cq, uint32_t thread);
+int vectors_note_event(struct model *model, struct life *cq, uint32_t thread);
 
 /* The vectors of @process after @vectors; NULL: the first; returns NULL after the last. */
 const struct vectors *vectors_next(const struct model *model, uint32_t process,

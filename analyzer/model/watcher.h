@@ -125,12 +125,12 @@ struct model_batch {
 	uint64_t empty; /* calls of ibv_start_poll() just before it that found nothing */
 };
 
-struct wake;
+struct cq_event;
 
-/* ibv_get_cq_event() has waited for a CQ's event while completions were in the CQ: wake.h. */
+/* ibv_get_cq_event() has waited for a CQ's event while completions were in the CQ: cq_event.h. */
 struct model_wait {
 	const struct life *cq;
-	const struct wake *wake;
+	const struct cq_event *wake;
 	struct moment at; /* of the call */
 	int64_t from, to; /* while the call waited and completions were in the CQ */
 };
@@ -270,7 +270,7 @@ struct model_watcher {
 	/* a live or dying object is about to become dead or be dropped; may be NULL */
 	void (*leave)(void *arg, const struct life *object);
 	void (*unreached)(void *arg, const struct model_unreached *unreached);
-	void (*inside)(void *arg, const struct model_inside *inside); /* inside.h */
+	void (*inside)(void *arg, const struct model_inside *inside); /* destroy_race.h */
 	void (*crash)(void *arg, const struct model_crash *crash);    /* crash.h */
 	void (*device)(void *arg, const struct model_device *device);
 	void (*foreign)(void *arg, const struct model_foreign *foreign);
@@ -289,7 +289,7 @@ void watcher_fill(struct model_watcher *watcher);
  * Is a use of @object, which may be NULL, worth a report? Nearly all objects are alive, and need no
  * report.
  */
-static inline bool watcher_needs(const struct life *object)
+static inline bool watcher_wants(const struct life *object)
 {
 	return object && (object->state != LIFE_LIVE || object->inherited);
 }
@@ -302,6 +302,6 @@ static inline void watcher_use(const struct model_watcher *watcher, const struct
 			       enum verb verb, struct life *object, const char *path,
 			       unsigned int index)
 {
-	if (watcher_needs(object))
+	if (watcher_wants(object))
 		watcher_report_use(watcher, event, verb, object, path, index);
 }

@@ -96,8 +96,8 @@ static struct key *find_window(struct model *model, uint32_t process, uint64_t c
 	return key && key->kind == OBJECT_mw && key->state != KEY_DEAD ? key : NULL;
 }
 
-void window_invalidated(struct model *model, const struct trace_event *event,
-			const struct life *queue, uint32_t i)
+void window_note_invalidated(struct model *model, const struct trace_event *event,
+			     const struct life *queue, uint32_t i)
 {
 	const struct peer *other = queue->peer ? peer_other(&model->peers, queue->peer) : NULL;
 	const struct wr *wr = &event->post->wr[i];
@@ -132,8 +132,8 @@ void window_restore(struct model *model, const struct trace_event *event,
 	}
 }
 
-void window_reported(struct model *model, const struct trace_event *event, const struct life *qp,
-		     const struct wc *wc)
+void window_note_reported(struct model *model, const struct trace_event *event,
+			  const struct life *qp, const struct wc *wc)
 {
 	struct key *key = find_window(model, event->process, qp->context, wc->imm);
 

@@ -40,13 +40,13 @@ const char *window_invalid_text(const struct key *key, int64_t time, char text[W
 int window_bind(struct keys *keys, struct key *key, const struct key_bind *bind, uint32_t rkey);
 
 /* Request @i of a post to @queue invalidates an rkey of its own process or of its peer's. */
-void window_invalidated(struct model *model, const struct trace_event *event,
-			const struct life *queue, uint32_t i);
+void window_note_invalidated(struct model *model, const struct trace_event *event,
+			     const struct life *queue, uint32_t i);
 
 /* The invalidating request has failed: the key is valid, or unknown for SEND_WITH_INV. */
 void window_restore(struct model *model, const struct trace_event *event,
 		    const struct queue_request *request);
 
 /* Completion @wc of a receive of @qp reports that a key was invalidated. */
-void window_reported(struct model *model, const struct trace_event *event, const struct life *qp,
-		     const struct wc *wc);
+void window_note_reported(struct model *model, const struct trace_event *event,
+			  const struct life *qp, const struct wc *wc);

@@ -10,7 +10,7 @@
 #include "analyzer/model/device.h"
 #include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
-#include "analyzer/model/hot.h"
+#include "analyzer/model/steady.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/serial.h"
 #include "analyzer/model/vectors.h"
@@ -130,13 +130,13 @@ void perf_008(struct check *check, const struct life *life)
 /* PERF-008: the queue pairs of a process in turn. */
 void perf_008_turns(struct check *check, const struct model_exit *end)
 {
-	const struct hot *hot = hot_of(check->model, end->process);
-	const struct hot_turns *turns = hot ? &hot->turns : NULL;
+	const struct steady *steady = steady_of(check->model, end->process);
+	const struct steady_turns *turns = steady ? &steady->turns : NULL;
 	struct finding *finding;
 	char flight[32], whole[32];
 	int64_t both;
 
-	if (!turns || turns->n < TURNS || turns->n * 100 < hot->sends * OFTEN)
+	if (!turns || turns->n < TURNS || turns->n * 100 < steady->sends * OFTEN)
 		return;
 	finding = findings_add(check->findings, RULE_PERF_008,
 			       findings_key(end->process, turns->last.stack, 1));
@@ -150,7 +150,7 @@ void perf_008_turns(struct check *check, const struct model_exit *end)
 		     "directly after the completion of one on another queue pair, though each "
 		     "queue was empty. One request was outstanding in %s of %s, %.0f %% of the "
 		     "time.",
-		     turns->n, hot->sends, judge_span(turns->flight_ns, flight),
+		     turns->n, steady->sends, judge_span(turns->flight_ns, flight),
 		     judge_span(both, whole), 100 * (double)turns->flight_ns / ((double)both + 1));
 	finding_step(finding, "the last", &turns->last);
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "analyzer/model/queue.h"
-#include "analyzer/model/wake.h"
+#include "analyzer/model/cq_event.h"
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
@@ -118,7 +118,7 @@ void compl_003_over(struct check *check, const struct model_destroy *destroy)
 }
 
 /* "armed at 2:101, after its last poll at 2:99" */
-static void describe_order(const struct wake *wake, char *text, size_t size)
+static void describe_order(const struct cq_event *wake, char *text, size_t size)
 {
 	char armed[32], polled[32];
 
@@ -191,14 +191,14 @@ enum { OFTEN = 3, LONG_NS = 250000000 };
  * waits for an event without a poll in between has lost the completion, though another completion
  * may wake it up.
  */
-static bool is_repeated_late(const struct wake_late *late)
+static bool is_repeated_late(const struct cq_event_late *late)
 {
 	return !late->prompt && (late->times >= OFTEN || late->events > 1 ||
 				 (late->times && (late->events || late->shortest >= LONG_NS)));
 }
 
 /* The CQ was never armed: another CQ of its channel was. */
-static void describe_other_armed(struct finding *finding, const struct wake_late *late,
+static void describe_other_armed(struct finding *finding, const struct cq_event_late *late,
 				 const char *cq, const char *armed)
 {
 	char span[32], id[32];
@@ -210,7 +210,7 @@ static void describe_other_armed(struct finding *finding, const struct wake_late
 		     judge_span(late->longest, span), armed);
 }
 
-static void describe_late(struct finding *finding, const struct wake_late *late, const char *cq)
+static void describe_late(struct finding *finding, const struct cq_event_late *late, const char *cq)
 {
 	char span[32], n[WORDS_COUNT], id[32];
 
@@ -268,7 +268,7 @@ void compl_004_moderated(struct check *check, const struct life *life)
  */
 void compl_004_blind(struct check *check, const struct life *cq)
 {
-	const struct wake_blind *blind = cq->wake ? &cq->wake->blind : NULL;
+	const struct cq_event_blind *blind = cq->wake ? &cq->wake->blind : NULL;
 	uint64_t times = blind ? blind->none + blind->one : 0;
 	struct finding *finding;
 	char id[32];
@@ -293,7 +293,7 @@ void compl_004_blind(struct check *check, const struct life *cq)
 /* COMPL-004 of a thread that waits in poll(2), which is not in the trace. */
 void compl_004_late(struct check *check, const struct life *cq)
 {
-	const struct wake_late *late = cq->wake ? &cq->wake->late : NULL;
+	const struct cq_event_late *late = cq->wake ? &cq->wake->late : NULL;
 	const struct object *instead =
 		late && late->instead ? trace_object(check->trace, late->instead) : NULL;
 	struct finding *finding;

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/model/hot.h"
+#include "analyzer/model/steady.h"
 #include "analyzer/model/key.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/qp.h"
@@ -120,9 +120,9 @@ static uint64_t hash_object(const struct check *check, const struct life *life)
 	}
 }
 
-static void count_leftover(struct ones *ones, const struct hot *hot, const struct life *life)
+static void count_leftover(struct ones *ones, const struct steady *steady, const struct life *life)
 {
-	uint64_t quarter = life->made_after * TAIL / (hot->sends + 1);
+	uint64_t quarter = life->made_after * TAIL / (steady->sends + 1);
 
 	ones->left++;
 	ones->quarter[quarter < TAIL ? quarter : TAIL - 1]++;
@@ -143,19 +143,19 @@ static bool add_leftover(struct ones *ones, const struct life *life, uint64_t ha
 
 /* Objects of @kind that were created after the first send. */
 static bool collect_objects(const struct check *check, uint32_t process, enum object_kind kind,
-			    const struct hot *hot, struct ones *ones)
+			    const struct steady *steady, struct ones *ones)
 {
 	const struct life *life = NULL;
 
 	while ((life = model_next_life(check->model, process, life))) {
 		bool made = life->kind == kind && !life->inherited &&
-			    life->created.time > hot->first_send;
+			    life->created.time > steady->first_send;
 		bool counts = made && life_awaits_destroy(life);
 
 		ones->gone += made && life->state == LIFE_GONE;
 		if (!counts)
 			continue;
-		count_leftover(ones, hot, life);
+		count_leftover(ones, steady, life);
 		if (!add_leftover(ones, life, hash_object(check, life)))
 			return false;
 	}
@@ -172,15 +172,16 @@ static int compare_leftovers(const void *a, const void *b)
 	       (x->life->created.time < y->life->created.time);
 }
 
-static bool report_growth(struct check *check, const struct model_exit *end, const struct hot *hot,
-			  const struct growth *growth, const struct one *first, size_t n)
+static bool report_growth(struct check *check, const struct model_exit *end,
+			  const struct steady *steady, const struct growth *growth,
+			  const struct one *first, size_t n)
 {
 	const struct life *last = first[n - 1].life, *old = first->life;
 	char process[PROCESS_TEXT], count[WORDS_COUNT];
 	struct finding *finding;
 
 	if (n < growth->least ||
-	    hot->until - last->created.time > (hot->until - hot->first_send) / TAIL)
+	    steady->until - last->created.time > (steady->until - steady->first_send) / TAIL)
 		return false;
 	finding = judge_hazard(check, RULE_LIFE_004, &last->created, last, "");
 	if (!finding)
@@ -206,7 +207,7 @@ static bool is_growing(const struct ones *ones)
 }
 
 static void report_different(struct check *check, const struct model_exit *end,
-			     const struct hot *hot, const struct growth *growth,
+			     const struct steady *steady, const struct growth *growth,
 			     const struct ones *ones)
 {
 	const struct life *last = ones->last;
@@ -220,40 +221,40 @@ static void report_different(struct check *check, const struct model_exit *end,
 		     "its %s sends, and %s of those created since the first send %s destroyed.",
 		     process_id_text(end->process, process),
 		     words_count(ones->left, growth->noun, count), ones->first->name, last->name,
-		     COUNT_OF(hot->sends), ones->gone ? COUNT_OF(ones->gone) : "none",
+		     COUNT_OF(steady->sends), ones->gone ? COUNT_OF(ones->gone) : "none",
 		     ones->gone == 1 ? "was" : "were");
 	finding_text(&finding->breaks, "it runs longer: %s", growth->limit);
 	finding_step(finding, "the first", &ones->first->created);
 	finding_step(finding, "the last", &last->created);
 }
 
-static void judge_growth(struct check *check, const struct model_exit *end, const struct hot *hot,
-			 const struct growth *growth)
+static void judge_growth(struct check *check, const struct model_exit *end,
+			 const struct steady *steady, const struct growth *growth)
 {
 	struct ones ones = { 0 };
 	size_t begin = 0;
 	bool told = false;
 
-	if (collect_objects(check, end->process, growth->kind, hot, &ones) && ones.n)
+	if (collect_objects(check, end->process, growth->kind, steady, &ones) && ones.n)
 		qsort(ones.all, ones.n, sizeof(*ones.all), compare_leftovers);
 	for (size_t i = 0; i < ones.n; i++)
 		if (i + 1 == ones.n || ones.all[i + 1].sameness != ones.all[i].sameness) {
-			told |= report_growth(check, end, hot, growth, ones.all + begin,
+			told |= report_growth(check, end, steady, growth, ones.all + begin,
 					      i + 1 - begin);
 			begin = i + 1;
 		}
 	if (!told && (growth->kind == OBJECT_mr || growth->kind == OBJECT_ah) && is_growing(&ones))
-		report_different(check, end, hot, growth, &ones);
+		report_different(check, end, steady, growth, &ones);
 	free(ones.all);
 }
 
 /* LIFE-004, of a process that was killed, or whose end is not known. */
 void life_004_growth(struct check *check, const struct model_exit *end)
 {
-	const struct hot *hot = hot_of(check->model, end->process);
+	const struct steady *steady = steady_of(check->model, end->process);
 
-	if (end->how == MODEL_EXITED || end->how == MODEL_REPLACED || !hot || !hot->sends)
+	if (end->how == MODEL_EXITED || end->how == MODEL_REPLACED || !steady || !steady->sends)
 		return;
 	for (size_t i = 0; i < sizeof(growths) / sizeof(growths[0]); i++)
-		judge_growth(check, end, hot, &growths[i]);
+		judge_growth(check, end, steady, &growths[i]);
 }

@@ -106,7 +106,7 @@ void judge_last_post(struct finding *finding, const struct queue *queue, uint32_
 			       .verb = stats->last_verb,
 			       .process = process,
 			       .stack = stats->last_stack,
-			       .time = stats->last_time };
+			       .time = stats->last_verb_time };
 
 	finding_step(finding, "posted last", &last);
 }

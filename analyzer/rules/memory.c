@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "analyzer/model/abi.h"
-#include "analyzer/model/hot.h"
+#include "analyzer/model/steady.h"
 #include "analyzer/model/key.h"
 #include "analyzer/model/pinned.h"
 #include "analyzer/model/queue.h"
@@ -304,10 +304,10 @@ void mkey_006_late(struct check *check, const struct model_destroy *destroy)
  */
 static bool is_late(struct check *check, const struct key *key, const struct model_destroy *destroy)
 {
-	const struct hot *hot = hot_of(check->model, key->process);
+	const struct steady *steady = steady_of(check->model, key->process);
 
 	return key->released.id.thread == destroy->moment.id.thread &&
-	       key->posts == (hot ? hot->posts : 0) && !key->unmapped && is_own(check, key) &&
+	       key->posts == (steady ? steady->posts : 0) && !key->unmapped && is_own(check, key) &&
 	       model_fork_safety(check->model, key->process) != FORK_KEPT;
 }
 

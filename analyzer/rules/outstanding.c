@@ -10,7 +10,7 @@
 
 #include "analyzer/model/model.h"
 #include "analyzer/model/queue.h"
-#include "analyzer/model/twice.h"
+#include "analyzer/model/same_wr_id.h"
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
@@ -95,7 +95,7 @@ void compl_006(struct check *check, const struct model_strain *strain)
 
 static void report_twice(struct check *check, const struct life *life, const struct queue *queue)
 {
-	const struct twice *twice = twice_of(queue);
+	const struct same_wr_id *twice = same_wr_id_of(queue);
 	struct finding *finding;
 	char name[64], where[32], id[32], others[WORDS_COUNT];
 

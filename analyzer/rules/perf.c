@@ -7,29 +7,29 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "analyzer/model/hot.h"
+#include "analyzer/model/steady.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 #include "core/base/count.h"
 
 enum {
-	LEAST = 10000,    /* posts, polls, events: fewer take only a few milliseconds */
-	FEW = 256,        /* the same, if they take a large part of the time */
-	RUNS = 16,        /* in at least as many runs: fewer may just refill an empty queue */
-	MOST = 75,        /* percent of them: it is a habit of the program */
-	DEEP = 16,        /* outstanding requests: with fewer there is nothing to save */
-	HOT_CALLS = 16,   /* calls: fewer are made for one queue pair connected late */
-	HOT_SHARE = 5,    /* percent of the time: two runs differ by about as much */
-	EARLY_SHARE = 33, /* the same, where less than HOT_POSTS were posted */
-	ASKED_POSTS = 8,  /* for so many posts at most one query */
-	ASKED = 48,       /* calls, if there is one for every second post */
-	BRIEF_SENDS = 8,  /* number of sends for each short-lived region */
-	SMALL = 256,      /* small sends, MOST of the queue: a ping-pong has fewer, or is inline */
-	SIGNALLED = 1024, /* sends */
-	MESSAGE = 1024,   /* bytes: a doorbell and a completion are a small part of longer ones */
-	BURSTS = 16,      /* polls of QUEUE_BURST: fewer follow a stop of the program */
-	LATE_SHARE = 25,  /* percent of the time in which completions were not polled */
+	LEAST = 10000,     /* posts, polls, events: fewer take only a few milliseconds */
+	FEW = 256,         /* the same, if they take a large part of the time */
+	RUNS = 16,         /* in at least as many runs: fewer may just refill an empty queue */
+	MOST = 75,         /* percent of them: it is a habit of the program */
+	DEEP = 16,         /* outstanding requests: with fewer there is nothing to save */
+	STEADY_CALLS = 16, /* calls: fewer are made for one queue pair connected late */
+	STEADY_SHARE = 5,  /* percent of the time: two runs differ by about as much */
+	EARLY_SHARE = 33,  /* the same, where less than STEADY_POSTS were posted */
+	ASKED_POSTS = 8,   /* for so many posts at most one query */
+	ASKED = 48,        /* calls, if there is one for every second post */
+	BRIEF_SENDS = 8,   /* number of sends for each short-lived region */
+	SMALL = 256,       /* small sends, MOST of the queue: a ping-pong has fewer, or is inline */
+	SIGNALLED = 1024,  /* sends */
+	MESSAGE = 1024,    /* bytes: a doorbell and a completion are a small part of longer ones */
+	BURSTS = 16,       /* polls of QUEUE_BURST: fewer follow a stop of the program */
+	LATE_SHARE = 25,   /* percent of the time in which completions were not polled */
 };
 
 static bool is_majority(uint64_t part, uint64_t all)
@@ -37,8 +37,8 @@ static bool is_majority(uint64_t part, uint64_t all)
 	return all >= LEAST && part * 100 >= all * MOST;
 }
 
-static struct finding *add_hot_finding(struct check *check, const struct model_exit *end,
-				       enum rule_id rule, const struct moment *longest)
+static struct finding *add_steady_finding(struct check *check, const struct model_exit *end,
+					  enum rule_id rule, const struct moment *longest)
 {
 	struct finding *finding =
 		findings_add(check->findings, rule, findings_key(end->process, longest->stack, 0));
@@ -68,45 +68,46 @@ static const char *share_text(const struct moment *at, int64_t longest_ns, int64
 }
 
 /* Is memory registered for single messages, or for a great part of the time? */
-static bool is_register_hot(const struct hot *hot, int64_t time)
+static bool registers_too_often(const struct steady *steady, int64_t time)
 {
-	return (hot->registered >= HOT_CALLS && hot->register_ns >= time / 100 * EARLY_SHARE) ||
-	       (hot->brief >= HOT_CALLS && hot->brief * BRIEF_SENDS >= hot->sends);
+	return (steady->registered >= STEADY_CALLS &&
+		steady->register_ns >= time / 100 * EARLY_SHARE) ||
+	       (steady->brief >= STEADY_CALLS && steady->brief * BRIEF_SENDS >= steady->sends);
 }
 
 /* Are there queries or address handles for every few messages, or for a great part of the time? */
-static bool is_query_hot(const struct hot *hot, int64_t time)
+static bool queries_too_often(const struct steady *steady, int64_t time)
 {
-	int share = hot->posts >= HOT_POSTS ? HOT_SHARE : EARLY_SHARE;
+	int share = steady->posts >= STEADY_POSTS ? STEADY_SHARE : EARLY_SHARE;
 
-	return (hot->asked >= HOT_CALLS && hot->asked_ns >= time / 100 * share) ||
-	       (hot->asked >= FEW && hot->asked * ASKED_POSTS >= hot->posts) ||
-	       (hot->queries >= ASKED && hot->queries * 2 >= hot->posts);
+	return (steady->asked >= STEADY_CALLS && steady->asked_ns >= time / 100 * share) ||
+	       (steady->asked >= FEW && steady->asked * ASKED_POSTS >= steady->posts) ||
+	       (steady->queries >= ASKED && steady->queries * 2 >= steady->posts);
 }
 
-static bool is_brief(const struct hot *hot, enum object_kind kind)
+static bool is_brief(const struct steady *steady, enum object_kind kind)
 {
-	return hot->made[kind].brief >= HOT_CALLS &&
-	       hot->made[kind].brief * BRIEF_SENDS >= hot->sends;
+	return steady->made[kind].brief >= STEADY_CALLS &&
+	       steady->made[kind].brief * BRIEF_SENDS >= steady->sends;
 }
 
 /*
  * The kind of object of which most were made for a few sends each; OBJECT_COUNT: too few of each
  * kind.
  */
-static enum object_kind find_short_lived(const struct hot *hot)
+static enum object_kind find_short_lived(const struct steady *steady)
 {
 	enum object_kind most = OBJECT_COUNT;
 
 	for (enum object_kind kind = 0; kind < OBJECT_COUNT; kind++)
-		if (kind != OBJECT_ah && is_brief(hot, kind) &&
-		    (most == OBJECT_COUNT || hot->made[kind].brief > hot->made[most].brief))
+		if (kind != OBJECT_ah && is_brief(steady, kind) &&
+		    (most == OBJECT_COUNT || steady->made[kind].brief > steady->made[most].brief))
 			most = kind;
 	return most;
 }
 
 static void report_short_lived(struct check *check, const struct model_exit *end,
-			       const struct hot *hot, enum object_kind kind)
+			       const struct steady *steady, enum object_kind kind)
 {
 	const char *name = kind == OBJECT_qp        ? "queue pair"
 			   : kind == OBJECT_cq      ? "CQ"
@@ -114,8 +115,8 @@ static void report_short_lived(struct check *check, const struct model_exit *end
 			   : kind == OBJECT_context ? "context"
 			   : kind == OBJECT_ah      ? "address handle"
 						    : "SRQ";
-	const struct hot_kind *made = &hot->made[kind];
-	struct finding *finding = add_hot_finding(
+	const struct steady_kind *made = &steady->made[kind];
+	struct finding *finding = add_steady_finding(
 		check, end, kind == OBJECT_ah ? RULE_PERF_010 : RULE_PERF_001, &made->longest);
 	char all[32], longest[32], id[32];
 
@@ -126,82 +127,83 @@ static void report_short_lived(struct check *check, const struct model_exit *end
 			"for %s sends in total. Creating and destroying them took %s; the "
 			"longest, %s, took %s.",
 			COUNT_OF(made->brief), name, kind == OBJECT_ah ? " of one path" : "",
-			HOT_BRIEF, COUNT_OF(hot->sends), judge_span(made->ns, all),
+			STEADY_BRIEF, COUNT_OF(steady->sends), judge_span(made->ns, all),
 			event_id_text(made->longest.id, id), judge_span(made->longest_ns, longest));
 }
 
 /* PERF-010 */
 void perf_010(struct check *check, const struct model_exit *end)
 {
-	const struct hot *hot = hot_of(check->model, end->process);
-	int64_t sending = hot ? hot->until - hot->first_send : 0;
+	const struct steady *steady = steady_of(check->model, end->process);
+	int64_t sending = steady ? steady->until - steady->first_send : 0;
 	struct finding *finding;
 	char text[192];
 
-	if (!hot)
+	if (!steady)
 		return;
-	if (is_brief(hot, OBJECT_ah)) {
-		report_short_lived(check, end, hot, OBJECT_ah);
+	if (is_brief(steady, OBJECT_ah)) {
+		report_short_lived(check, end, steady, OBJECT_ah);
 		return;
 	}
-	if (!is_query_hot(hot, sending))
+	if (!queries_too_often(steady, sending))
 		return;
-	finding = add_hot_finding(check, end, RULE_PERF_010, &hot->asked_longest);
+	finding = add_steady_finding(check, end, RULE_PERF_010, &steady->asked_longest);
 	if (finding)
 		finding_text(&finding->says,
 			     "%s calls such as %s() between %s "
 			     "posts: they took %s",
-			     COUNT_OF(hot->asked), verb_infos[hot->asked_longest.verb].name,
-			     COUNT_OF(hot->posts),
-			     share_text(&hot->asked_longest, hot->asked_longest_ns, hot->asked_ns,
-					sending, text));
+			     COUNT_OF(steady->asked), verb_infos[steady->asked_longest.verb].name,
+			     COUNT_OF(steady->posts),
+			     share_text(&steady->asked_longest, steady->asked_longest_ns,
+					steady->asked_ns, sending, text));
 }
 
-static void describe_registering(struct finding *finding, const struct hot *hot, int64_t sending)
+static void describe_registering(struct finding *finding, const struct steady *steady,
+				 int64_t sending)
 {
 	char text[192];
 
-	share_text(&hot->longest, hot->longest_ns, hot->register_ns, sending, text);
-	if (hot->brief)
+	share_text(&steady->longest, steady->longest_ns, steady->register_ns, sending, text);
+	if (steady->brief)
 		finding_text(&finding->says,
 			     "%s regions were deregistered at most %d sends after they had been "
 			     "registered, for %s sends in total. Registering and deregistering "
 			     "took %s",
-			     COUNT_OF(hot->brief), HOT_BRIEF, COUNT_OF(hot->sends), text);
+			     COUNT_OF(steady->brief), STEADY_BRIEF, COUNT_OF(steady->sends), text);
 	else
 		finding_text(&finding->says,
 			     "%s registrations and deregistrations between %s sends took %s",
-			     COUNT_OF(hot->registered), COUNT_OF(hot->sends), text);
+			     COUNT_OF(steady->registered), COUNT_OF(steady->sends), text);
 }
 
 /* PERF-001 */
 void perf_001(struct check *check, const struct model_exit *end)
 {
-	const struct hot *hot = hot_of(check->model, end->process);
-	int64_t steady, sending;
+	const struct steady *steady = steady_of(check->model, end->process);
+	int64_t ns, sending;
 	struct finding *finding;
 	char text[192];
 
-	if (!hot || !hot->sends)
+	if (!steady || !steady->sends)
 		return;
-	steady = hot->until - hot->since;
-	sending = hot->until - hot->first_send;
-	if (hot->posts >= HOT_POSTS && hot->calls >= HOT_CALLS &&
-	    hot->ns >= steady / 100 * HOT_SHARE) {
-		finding = add_hot_finding(check, end, RULE_PERF_001, &hot->longest);
+	ns = steady->until - steady->since;
+	sending = steady->until - steady->first_send;
+	if (steady->posts >= STEADY_POSTS && steady->calls >= STEADY_CALLS &&
+	    steady->ns >= ns / 100 * STEADY_SHARE) {
+		finding = add_steady_finding(check, end, RULE_PERF_001, &steady->longest);
 		if (finding)
-			finding_text(
-				&finding->says,
-				"%s calls that register memory or create queue pairs "
-				"took %s",
-				COUNT_OF(hot->calls),
-				share_text(&hot->longest, hot->longest_ns, hot->ns, steady, text));
-	} else if (is_register_hot(hot, sending)) {
-		finding = add_hot_finding(check, end, RULE_PERF_001, &hot->longest);
+			finding_text(&finding->says,
+				     "%s calls that register memory or create queue pairs "
+				     "took %s",
+				     COUNT_OF(steady->calls),
+				     share_text(&steady->longest, steady->longest_ns, steady->ns,
+						ns, text));
+	} else if (registers_too_often(steady, sending)) {
+		finding = add_steady_finding(check, end, RULE_PERF_001, &steady->longest);
 		if (finding)
-			describe_registering(finding, hot, sending);
-	} else if (find_short_lived(hot) != OBJECT_COUNT) {
-		report_short_lived(check, end, hot, find_short_lived(hot));
+			describe_registering(finding, steady, sending);
+	} else if (find_short_lived(steady) != OBJECT_COUNT) {
+		report_short_lived(check, end, steady, find_short_lived(steady));
 	}
 }
 
@@ -357,7 +359,7 @@ void perf_004(struct check *check, const struct life *life)
 /* Did most completions wait, during a great part of the time? */
 static bool is_late(const struct queue_cq_stats *stats)
 {
-	int64_t time = stats->last_time - stats->first_time;
+	int64_t time = stats->last_verb_time - stats->first_time;
 
 	return stats->late >= BURSTS && stats->late_wcs * 100 >= stats->wcs * MOST &&
 	       stats->late_ns >= time / 100 * LATE_SHARE;
@@ -384,7 +386,7 @@ static void report_late(struct check *check, const struct life *life)
 /* Were most messages found by polls that came late, during a great part of the time? */
 static bool is_asleep(const struct queue_cq_stats *stats)
 {
-	int64_t time = stats->last_time - stats->first_time;
+	int64_t time = stats->last_verb_time - stats->first_time;
 
 	return stats->slept >= BURSTS && stats->slept_wcs * 100 >= stats->wcs * MOST &&
 	       stats->slept_ns >= time / 100 * LATE_SHARE;
@@ -405,7 +407,7 @@ static void report_asleep(struct check *check, const struct life *life)
 			     COUNT_OF(stats->slept),
 			     judge_span(stats->slept_ns / (int64_t)stats->slept, wait),
 			     judge_span(stats->slept_ns, all),
-			     judge_span(stats->last_time - stats->first_time, whole));
+			     judge_span(stats->last_verb_time - stats->first_time, whole));
 }
 
 static void report_bursts(struct check *check, const struct life *life)

@@ -1,7 +1,7 @@
 /*
  * QUEUE: the capacity of queues
  *
- * The model has found the events (analyzer/model/strain.c), and that the counts of the queue are
+ * The model has found the events (analyzer/model/overflow.c), and that the counts of the queue are
  * certain. This file has the rules that the events break, and the sentences.
  */
 #include <errno.h>
@@ -503,7 +503,7 @@ void queue_008(struct check *check, const struct life *life)
 		     "in %" PRIu64 " steps, and never rose: all were posted until %s, and %" PRIu32
 		     " completed ones were not posted again.",
 		     judge_name(life, name, sizeof(name)), level->top, level->peak,
-		     judge_span(queue->stats.last_time - level->full.time, span), level->falls,
+		     judge_span(queue->stats.last_verb_time - level->full.time, span), level->falls,
 		     event_id_text(level->full.id, id), level->top - level->peak);
 	finding_text(&finding->breaks,
 		     "the connection stays open: after as many more messages the queue is empty, "

@@ -6,7 +6,7 @@
  */
 #include "analyzer/model/astray.h"
 #include "analyzer/model/crash.h"
-#include "analyzer/model/inside.h"
+#include "analyzer/model/destroy_race.h"
 #include "analyzer/model/watcher.h"
 
 struct check;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "analyzer/model/crash.h"
-#include "analyzer/model/last.h"
+#include "analyzer/model/last_verb.h"
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 #include "core/store/read/joint.h"
@@ -94,10 +94,10 @@ void life_001_polls(struct check *check, const struct model_exit *end)
 static bool does_only_poll(const struct counts *counts, uint32_t thread, const struct life *cq)
 {
 	const struct model *model = counts->check->model;
-	const struct last_verb *last = last_of_thread(model, thread);
+	const struct last_verb *last = last_verb_of_thread(model, thread);
 
 	return thread != cq->destroyed.id.thread && !crash_thread(model, thread) &&
-	       (!last || last_kind(last) == OBJECT_cq);
+	       (!last || last_verb_kind(last) == OBJECT_cq);
 }
 
 static void report_crash(void *arg, const struct lookup_count *count)
@@ -121,7 +121,7 @@ static void report_crash(void *arg, const struct lookup_count *count)
 		"polls: that thread had found the CQ empty %s, had done nothing else since, and "
 		"had not ended.",
 		process_id_text(counts->end->process, process),
-		sigabbrev_np(crash_signal(check->model, counts->end->process)),
+		sigabbrev_np(crash_note_signal(check->model, counts->end->process)),
 		judge_span(counts->end->time - cq->destroyed.time, when),
 		thread_number(cq->destroyed.id.thread), verb_infos[cq->destroyed.verb].name,
 		cq->name, thread_number(thread), words_count(count->empty, "time", polls));
@@ -136,6 +136,6 @@ static void report_crash(void *arg, const struct lookup_count *count)
 /* THREAD-002: a poll that crashes is not counted. */
 void thread_002_polls(struct check *check, const struct model_exit *end)
 {
-	if (end->how == MODEL_KILLED && crash_signal(check->model, end->process))
+	if (end->how == MODEL_KILLED && crash_note_signal(check->model, end->process))
 		each_count(check, end, report_crash);
 }

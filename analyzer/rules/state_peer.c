@@ -12,7 +12,7 @@
 #include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
-#include "analyzer/model/slow.h"
+#include "analyzer/model/no_response.h"
 #include "analyzer/model/starved.h"
 #include "analyzer/model/unreceived.h"
 #include "analyzer/model/words.h"
@@ -607,7 +607,7 @@ void state_007_timer(struct check *check, const struct life *life)
 }
 
 /* "cq1 was polled empty 123456 times meanwhile" */
-static void name_waiting(const struct model_complete *complete, const struct slow *slow,
+static void name_waiting(const struct model_complete *complete, const struct no_response *slow,
 			 char text[MOST])
 {
 	char when[32];
@@ -627,9 +627,9 @@ void state_010(struct check *check, const struct model_complete *complete)
 	char name[MOST], waiting[MOST], took[32], most[32];
 	struct finding *finding;
 	struct moment moment, polled = moment_of(complete->event);
-	struct slow slow;
+	struct no_response slow;
 
-	if (!slow_find(check->model, complete, &slow))
+	if (!no_response_find(check->model, complete, &slow))
 		return;
 	moment = request_moment(qp, complete->request);
 	finding = judge_hazard(check, RULE_STATE_010, &moment, qp, "wr");

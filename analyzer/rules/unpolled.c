@@ -8,12 +8,12 @@
  */
 
 #include "analyzer/model/key.h"
-#include "analyzer/model/lost.h"
+#include "analyzer/model/lost_buffers.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
-#include "analyzer/model/wake.h"
+#include "analyzer/model/cq_event.h"
 #include "analyzer/model/words.h"
 #include "analyzer/rules/judge.h"
 
@@ -110,7 +110,7 @@ static bool has_unpolled(struct left *left)
 static void describe_silence(struct finding *finding, const struct queue *sq, int64_t waited)
 {
 	const struct life *cq = sq->cq ? sq->cq->owner : NULL;
-	const struct wake *wake = cq ? cq->wake : NULL;
+	const struct cq_event *wake = cq ? cq->wake : NULL;
 	char id[32];
 
 	if (!wake || !wake->armed.id.thread || waited < UNREAD_NS)
@@ -404,7 +404,7 @@ void compl_002_pool(struct check *check, const struct model_destroy *destroy)
 
 	if (mr->kind != OBJECT_mr || !destroy->returned || destroy->failed)
 		return;
-	pool = lost_find_pool(check->model, mr->process, mr->number);
+	pool = lost_buffers_find(check->model, mr->process, mr->number);
 	if (pool)
 		report_lost(check, pool, mr->name);
 }
@@ -413,7 +413,7 @@ void compl_002_end(struct check *check, const struct model_exit *end)
 {
 	const struct lost_pool *pool = NULL;
 
-	while ((pool = lost_next(check->model, end->process, pool))) {
+	while ((pool = lost_buffers_next(check->model, end->process, pool))) {
 		const struct key *key =
 			keys_find_lkey(model_keys(check->model), end->process, 0, pool->lkey);
 		const struct object *mr = key ? trace_object(check->trace, key->object) : NULL;

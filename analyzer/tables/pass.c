@@ -52,7 +52,7 @@ int pass_init(struct pass *pass, struct trace *trace, const struct made_bounds *
 	if (!err)
 		err = model_new(trace, watcher, &pass->model);
 	if (!err && pass->findings->bypassed)
-		model_bypassed(pass->model);
+		model_note_bypassed(pass->model);
 	return err ? err : cursor_open(trace, &filter, &pass->cursor);
 }
 

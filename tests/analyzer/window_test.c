@@ -189,7 +189,7 @@ static const struct key *invalidate_by(int opcode, uint32_t rkey)
 	};
 
 	own.invalid = its.invalid = (struct key_invalid){ 0 };
-	window_invalidated(&model, &event, &life, 1);
+	window_note_invalidated(&model, &event, &life, 1);
 	return own.invalid.at.id.thread ? &own : its.invalid.at.id.thread ? &its : NULL;
 }
 
@@ -263,7 +263,7 @@ static void report_key(uint32_t rkey)
 		.kind = TRACE_POLL, .id = { 2, 60 }, .process = 3, .time = 60, .poll = &poll
 	};
 
-	window_reported(&model, &event, &life, &wc);
+	window_note_reported(&model, &event, &life, &wc);
 }
 
 TEST(a_receive_reports_what_was_invalidated)

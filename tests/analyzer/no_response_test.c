@@ -1,4 +1,4 @@
-/* analyzer/model/slow.c, STATE-010: a request that takes much longer than the timeout. */
+/* analyzer/model/no_response.c, STATE-010: a request that takes much longer than the timeout. */
 #include "tests/analyzer/ends.h"
 #include "tests/test.h"
 

@@ -23,12 +23,13 @@ struct model_inside {
 };
 
 /* The application calls a control verb; the verb returns. 0 or -ENOMEM. */
-int inside_begins(struct model *model, const struct trace_event *event);
-void inside_returns(struct model *model, const struct trace_event *event);
+int destroy_race_begin_call(struct model *model, const struct trace_event *event);
+void destroy_race_end_call(struct model *model, const struct trace_event *event);
 
-/* The destroy of @life begins at @moment; inside_forget(): it has failed. 0 or -ENOMEM. */
-int inside_destroyed(struct model *model, const struct life *life, const struct moment *moment);
-void inside_forget(struct model *model, const struct moment *moment);
+/* The destroy of @life begins at @moment; destroy_race_forget(): it has failed. 0 or -ENOMEM. */
+int destroy_race_note_destroy(struct model *model, const struct life *life,
+			      const struct moment *moment);
+void destroy_race_forget(struct model *model, const struct moment *moment);
 
 /* @process has ended; 0: forget all processes, without reports. */
-void inside_end(struct model *model, uint32_t process);
+void destroy_race_end_process(struct model *model, uint32_t process);

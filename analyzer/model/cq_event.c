@@ -6,7 +6,7 @@
  * 	its receive is polled		taken++
  * 	arrived > taken			the difference is in its CQ
  */
-#include "analyzer/model/wake.h"
+#include "analyzer/model/cq_event.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -33,14 +33,14 @@ static struct moment moment_of_verb(const struct trace_event *event, enum verb v
 				.time = event->time };
 }
 
-int wake_made(struct life *cq, bool channel)
+int cq_event_note_created(struct life *cq, bool channel)
 {
 	if (channel && !cq->wake)
 		cq->wake = calloc(1, sizeof(*cq->wake));
 	return channel && !cq->wake ? -ENOMEM : 0;
 }
 
-void wake_armed(struct life *cq, const struct trace_event *event)
+void cq_event_note_armed(struct life *cq, const struct trace_event *event)
 {
 	if (!cq || !cq->wake || event->notify->ret)
 		return;
@@ -53,7 +53,7 @@ void wake_armed(struct life *cq, const struct trace_event *event)
 }
 
 /* Was the wait before this poll one without a poll between the arming and the wait? */
-static void check_blind_wait(struct wake_blind *blind, const struct wake *wake,
+static void check_blind_wait(struct cq_event_blind *blind, const struct cq_event *wake,
 			     const struct trace_event *event)
 {
 	uint64_t empty = event->poll->empty;
@@ -74,7 +74,7 @@ static void check_blind_wait(struct wake_blind *blind, const struct wake *wake,
 static void note_poll(const struct life *cq, const struct trace_event *event)
 {
 	const struct moment *polled = &cq->wake->polled;
-	struct wake_blind *blind = &cq->wake->blind;
+	struct cq_event_blind *blind = &cq->wake->blind;
 	uint32_t most = cq->cq ? cq->cq->stats.most : 0;
 
 	if (blind->open)
@@ -87,7 +87,7 @@ static void note_poll(const struct life *cq, const struct trace_event *event)
 	blind->last_nwc = event->poll->nwc;
 }
 
-void wake_polled(struct life *cq, const struct trace_event *event)
+void cq_event_note_polled(struct life *cq, const struct trace_event *event)
 {
 	if (!cq || !cq->wake)
 		return;
@@ -97,14 +97,14 @@ void wake_polled(struct life *cq, const struct trace_event *event)
 	cq->wake->since = event->time;
 }
 
-static struct life *wake_cq(struct model *model, const struct life *qp)
+static struct life *note_poll_of_cq(struct model *model, const struct life *qp)
 {
 	return model_find(model, qp->process, OBJECT_cq, qp->qp ? qp->qp->recv_cq : 0);
 }
 
-static struct wake *wake_of(struct model *model, const struct life *qp)
+static struct cq_event *cq_event_of(struct model *model, const struct life *qp)
 {
-	struct life *cq = wake_cq(model, qp);
+	struct life *cq = note_poll_of_cq(model, qp);
 
 	return cq && cq->state == LIFE_LIVE && !cq->inherited ? cq->wake : NULL;
 }
@@ -120,7 +120,7 @@ static void note_arrival(struct model *model, const struct trace_event *event, s
 {
 	struct peer *other = qp->peer ? peer_other(&model->peers, qp->peer) : NULL;
 	struct life *there = other ? other->life : NULL;
-	struct wake *wake;
+	struct cq_event *wake;
 	int64_t slack;
 
 	if (!there || there->state != LIFE_LIVE || there->unwatched || !there->rq ||
@@ -130,7 +130,7 @@ static void note_arrival(struct model *model, const struct trace_event *event, s
 		return;
 	slack = peer_slack(&model->peers, qp->process, there->process);
 	there->arrival = event->time + slack;
-	wake = model->wakes ? wake_of(model, there) : NULL;
+	wake = model->wakes ? cq_event_of(model, there) : NULL;
 	if (!wake)
 		return;
 	wake->asked = !!(send->flags & ABI_SEND_SOLICITED) + (wake->lying ? wake->asked : 0);
@@ -156,7 +156,7 @@ static void note_arrivals(struct model *model, const struct trace_event *event, 
 	}
 }
 
-static void note_first_late(struct wake *wake)
+static void note_first_late(struct cq_event *wake)
 {
 	if (wake->late.events || wake->late.times || wake->late.instead)
 		return;
@@ -164,7 +164,7 @@ static void note_first_late(struct wake *wake)
 	wake->late.solicited = !wake->lain;
 }
 
-const struct life *wake_find_other(const struct life *cq)
+const struct life *cq_event_find_other(const struct life *cq)
 {
 	const struct life_link *link = cq->parents;
 	const struct life *found = NULL;
@@ -178,9 +178,9 @@ const struct life *wake_find_other(const struct life *cq)
 	return found;
 }
 
-static void note_late(struct wake *wake, int64_t time)
+static void note_late(struct cq_event *wake, int64_t time)
 {
-	struct wake_late *late = &wake->late;
+	struct cq_event_late *late = &wake->late;
 
 	note_first_late(wake);
 	if (!late->times++ || time < late->shortest)
@@ -194,7 +194,7 @@ static void note_late(struct wake *wake, int64_t time)
  * late. A thread other than the one that armed the CQ, or one that called other verbs meanwhile,
  * may not have waited.
  */
-static void check_late_poll(struct wake *wake, const struct trace_event *event)
+static void check_late_poll(struct cq_event *wake, const struct trace_event *event)
 {
 	const struct moment *armed = &wake->armed;
 	bool mute = wake->lain || (wake->solicited && !wake->asked);
@@ -214,9 +214,9 @@ static void check_late_poll(struct wake *wake, const struct trace_event *event)
 /* The same for @cq, which was never armed, by a thread that has armed another CQ of its channel. */
 static void check_wrong_armed(const struct life *cq, const struct trace_event *event)
 {
-	const struct life *other = wake_find_other(cq);
+	const struct life *other = cq_event_find_other(cq);
 	const struct moment *armed = other ? &other->wake->armed : NULL;
-	struct wake *wake = cq->wake;
+	struct cq_event *wake = cq->wake;
 	int64_t from;
 
 	if (!other || armed->id.thread != event->id.thread || event->id.n - armed->id.n > NEXT ||
@@ -226,19 +226,20 @@ static void check_wrong_armed(const struct life *cq, const struct trace_event *e
 	from = wake->since > armed->time ? wake->since : armed->time;
 	if (event->time - from >= LATE_NS) {
 		if (!wake->late.times)
-			wake->late = (struct wake_late){ .prompt = wake->late.prompt,
-							 .armed = *armed,
-							 .instead = other->id };
+			wake->late = (struct cq_event_late){ .prompt = wake->late.prompt,
+							     .armed = *armed,
+							     .instead = other->id };
 		note_late(wake, event->time - from);
 	} else {
 		wake->late.prompt += event->time - from <= PROMPT_NS;
 	}
 }
 
-void wake_complete(struct model *model, const struct trace_event *event, const struct wc *wc,
-		   struct life *qp, const struct queue_request *request)
+void cq_event_note_completion(struct model *model, const struct trace_event *event,
+			      const struct wc *wc, struct life *qp,
+			      const struct queue_request *request)
 {
-	struct wake *wake;
+	struct cq_event *wake;
 
 	if (!qp || wc->status != ABI_WC_SUCCESS || !qp->qp || qp->qp->type != ABI_QPT_RC)
 		return;
@@ -249,19 +250,19 @@ void wake_complete(struct model *model, const struct trace_event *event, const s
 	}
 	if (qp->taken++ >= qp->arrived || !model->wakes)
 		return;
-	wake = wake_of(model, qp);
+	wake = cq_event_of(model, qp);
 	if (!wake || !wake->lying)
 		return;
 	if (wake->armed.id.thread)
 		check_late_poll(wake, event);
 	else
-		check_wrong_armed(wake_cq(model, qp), event);
+		check_wrong_armed(note_poll_of_cq(model, qp), event);
 	wake->lying--;
 }
 
-void wake_reset(struct model *model, struct life *qp)
+void cq_event_reset(struct model *model, struct life *qp)
 {
-	struct wake *wake = qp->arrived > qp->taken ? wake_of(model, qp) : NULL;
+	struct cq_event *wake = qp->arrived > qp->taken ? cq_event_of(model, qp) : NULL;
 	uint64_t lying = qp->arrived - qp->taken;
 
 	if (wake)
@@ -270,7 +271,7 @@ void wake_reset(struct model *model, struct life *qp)
 	qp->unwatched = true; /* sends posted before may complete later */
 }
 
-int wake_waits(struct model *model, const struct trace_event *event, uint64_t channel)
+int cq_event_begin_wait(struct model *model, const struct trace_event *event, uint64_t channel)
 {
 	struct waiting *waiting = calloc(1, sizeof(*waiting));
 
@@ -292,7 +293,7 @@ int wake_waits(struct model *model, const struct trace_event *event, uint64_t ch
 static void check_missed_event(struct model *model, const struct waiting *waiting,
 			       const struct life *cq, const struct life *got, int64_t time)
 {
-	const struct wake *wake = cq->wake;
+	const struct cq_event *wake = cq->wake;
 	struct model_wait wait = { .cq = cq, .wake = wake, .at = waiting->at, .to = time };
 
 	if (!wake || !wake->is_armed || wake->lying < (cq == got ? 2 : 1) ||
@@ -310,7 +311,7 @@ static void check_missed_event(struct model *model, const struct waiting *waitin
 static void check_unarmed(struct model *model, const struct waiting *waiting, const struct life *cq,
 			  int64_t time)
 {
-	const struct wake *wake = cq->wake;
+	const struct cq_event *wake = cq->wake;
 	struct model_wait wait = { .cq = cq, .wake = wake, .at = waiting->at, .to = time };
 
 	if (!wake || !wake->lying || !wake->armed.id.thread)
@@ -371,7 +372,7 @@ static bool is_refused(const struct trace_event *event)
 static void note_wait(const struct life *cq, const struct trace_event *event)
 {
 	const struct moment *armed = &cq->wake->armed;
-	struct wake_blind *blind = &cq->wake->blind;
+	struct cq_event_blind *blind = &cq->wake->blind;
 
 	if (!cq->wake->is_armed || !cq->wake->polled.id.thread || !cq->wake->may_complete ||
 	    cq->wake->solicited || armed->id.thread != event->id.thread)
@@ -382,7 +383,7 @@ static void note_wait(const struct life *cq, const struct trace_event *event)
 		blind->open = event->id.n == armed->id.n + 1;
 }
 
-void wake_got(struct model *model, const struct trace_event *event, struct life *cq)
+void cq_event_end_wait(struct model *model, const struct trace_event *event, struct life *cq)
 {
 	struct waiting **at = &model->waiting, *waiting;
 
@@ -415,7 +416,7 @@ static int64_t end_of_wait(struct model *model, const struct waiting *waiting, i
 	return end == INT64_MIN || end > process_end ? process_end : end;
 }
 
-void wake_end(struct model *model, uint32_t process, int64_t time)
+void cq_event_end_process(struct model *model, uint32_t process, int64_t time)
 {
 	struct waiting **at = &model->waiting, *waiting;
 

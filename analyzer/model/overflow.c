@@ -11,7 +11,7 @@
  * capacity that the device has granted, and one thread that posts and polls, since the order of two
  * threads is not exact.
  */
-#include "analyzer/model/strain.h"
+#include "analyzer/model/overflow.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -42,8 +42,8 @@ static uint32_t known_capacity(const struct queue *queue)
 	return larger_of(queue->limits.asked, queue->limits.given);
 }
 
-static void report_strain(const struct model_watcher *watcher, struct queue *queue,
-			  struct model_strain *strain)
+static void report_overflow_of(const struct model_watcher *watcher, struct queue *queue,
+			       struct model_strain *strain)
 {
 	strain->object = queue->owner;
 	strain->queue = queue;
@@ -72,10 +72,10 @@ static void check_request(const struct model_watcher *watcher, const struct trac
 		return;
 	}
 	strain.moment = moment_of(event);
-	report_strain(watcher, queue, &strain);
+	report_overflow_of(watcher, queue, &strain);
 }
 
-const char *strain_reason(const struct queue *queue, char *text, size_t size)
+const char *overflow_reason(const struct queue *queue, char *text, size_t size)
 {
 	if (queue->owner->kind == OBJECT_qp && queue->limits.known && !known_capacity(queue)) {
 		snprintf(text, size, "%s was created with %s 0", queue->owner->name,
@@ -212,7 +212,7 @@ static int note_refused_wr(const struct model_watcher *watcher, const struct tra
 	queue->beyond = true;
 	strain.moment = queue->refusal->at;
 	strain.limit = queue->refusal->limit;
-	report_strain(watcher, queue, &strain);
+	report_overflow_of(watcher, queue, &strain);
 	return 0;
 }
 
@@ -228,7 +228,7 @@ static void resolve_refusal(const struct model_watcher *watcher, const struct tr
 	    !is_same(&refusal->first, &refusal->bad) && refusal->list == hash_list(post)) {
 		refusal->open = false;
 		strain.moment = moment_of(event);
-		report_strain(watcher, queue, &strain);
+		report_overflow_of(watcher, queue, &strain);
 		return;
 	}
 	for (uint32_t i = 0; i < taken; i++) {
@@ -265,7 +265,8 @@ static const struct queue_request *find_earlier(const struct queue *queue, bool 
 	return NULL;
 }
 
-void strain_report_duplicate(const struct model_watcher *watcher, struct queue *queue, bool buffer)
+void overflow_report_duplicate(const struct model_watcher *watcher, struct queue *queue,
+			       bool buffer)
 {
 	const struct queue_request *last = queue_at(queue, queue->count - 1);
 	struct model_strain strain = { .kind = buffer ? STRAIN_BUFFER : STRAIN_WR_ID,
@@ -278,7 +279,7 @@ void strain_report_duplicate(const struct model_watcher *watcher, struct queue *
 		return;
 	queue->buffer_told |= buffer;
 	strain.moment = queue_moment(queue, last);
-	report_strain(watcher, queue, &strain);
+	report_overflow_of(watcher, queue, &strain);
 }
 
 static void check_room(const struct model_watcher *watcher, const struct trace_event *event,
@@ -297,7 +298,7 @@ static void check_room(const struct model_watcher *watcher, const struct trace_e
 	if (queue->send && !queue->signalled)
 		strain.kind = STRAIN_STUCK;
 	strain.moment = moment_of(event);
-	report_strain(watcher, queue, &strain);
+	report_overflow_of(watcher, queue, &strain);
 }
 
 static void check_cq(const struct model_watcher *watcher, const struct trace_event *event,
@@ -316,7 +317,7 @@ static void check_cq(const struct model_watcher *watcher, const struct trace_eve
 					.number = cq->signalled,
 					.limit = limit,
 					.moment = moment_of(event) };
-	report_strain(watcher, queue, &strain);
+	report_overflow_of(watcher, queue, &strain);
 }
 
 static __attribute__((noinline)) int check_post(const struct model_watcher *watcher,
@@ -361,8 +362,8 @@ static bool is_strained(const struct queue *queue, const struct post *post, uint
 	return strained;
 }
 
-int strain_post(const struct model_watcher *watcher, const struct trace_event *event,
-		struct queue *queue, uint32_t taken)
+int overflow_note_post(const struct model_watcher *watcher, const struct trace_event *event,
+		       struct queue *queue, uint32_t taken)
 {
 	if (__builtin_expect(event->post->ret || is_strained(queue, event->post, taken), 0))
 		return check_post(watcher, event, queue, taken);
@@ -383,7 +384,7 @@ static bool is_unsignalled(const struct queue *queue, bool killed)
 	return !killed && queue->run == queue->posted && queue->run >= FEW &&
 	       (queue->run >= room / 2 ||
 		(queue->run >= room / SHARE && is_posted_in_loop(queue)) ||
-		(queue->limits.given && stats->last_time - stats->first_time >= LONG_NS));
+		(queue->limits.given && stats->last_verb_time - stats->first_time >= LONG_NS));
 }
 
 /* The requests that @queue may have outstanding, if it was used and they complete in @cq. */
@@ -411,7 +412,7 @@ static void check_flushed(const struct model_watcher *watcher, struct queue *que
 	strain.number = cq->high;
 	strain.limit = cq->given;
 	strain.moment = cq->owner->created;
-	report_strain(watcher, queue, &strain);
+	report_overflow_of(watcher, queue, &strain);
 }
 
 /*
@@ -441,10 +442,10 @@ static void check_narrow(const struct model_watcher *watcher, struct queue *queu
 	cq->strained = true;
 	strain.limit = cq->given;
 	strain.moment = cq->owner->created;
-	report_strain(watcher, queue, &strain);
+	report_overflow_of(watcher, queue, &strain);
 }
 
-void strain_end(const struct model_watcher *watcher, struct queue *queue, bool killed)
+void overflow_end_queue(const struct model_watcher *watcher, struct queue *queue, bool killed)
 {
 	struct model_strain strain = { .kind = STRAIN_GIVEN_UP, .refusal = queue->refusal };
 	const struct queue_request *last;
@@ -456,7 +457,7 @@ void strain_end(const struct model_watcher *watcher, struct queue *queue, bool k
 		queue->refusal->open = false;
 		strain.moment = queue->refusal->at;
 		strain.index = queue->refusal->taken;
-		report_strain(watcher, queue, &strain);
+		report_overflow_of(watcher, queue, &strain);
 		return;
 	}
 	if (!queue->send || queue->signalled || queue->beyond || !is_certain(queue) ||
@@ -467,5 +468,5 @@ void strain_end(const struct model_watcher *watcher, struct queue *queue, bool k
 	strain.limit = known_capacity(queue);
 	strain.index = last->index;
 	strain.moment = queue_moment(queue, last);
-	report_strain(watcher, queue, &strain);
+	report_overflow_of(watcher, queue, &strain);
 }

@@ -9,12 +9,12 @@
  * added up. Some of the empty polls around the post, or around the last completion of any send of
  * the process, may have come before it: as many as fit into the time before.
  */
-#include "analyzer/model/slow.h"
+#include "analyzer/model/no_response.h"
 
 #include <string.h>
 
 #include "analyzer/model/abi.h"
-#include "analyzer/model/hot.h"
+#include "analyzer/model/steady.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
@@ -30,13 +30,13 @@ enum {
 	PER_BYTE = 100,           /* ns: a path has 10 MB/s at least */
 };
 
-void slow_armed(struct life *cq, const struct trace_event *event)
+void no_response_note_armed(struct life *cq, const struct trace_event *event)
 {
 	if (cq && cq->cq && !event->notify->ret)
 		cq->cq->look.armed = event->notify->solicited_only ? 0 : event->time;
 }
 
-void slow_woken(struct life *cq, const struct trace_event *event)
+void no_response_note_event(struct life *cq, const struct trace_event *event)
 {
 	struct queue_look *look = cq && cq->cq ? &cq->cq->look : NULL;
 
@@ -60,18 +60,19 @@ static bool has_sent(const struct poll *poll)
 	return false;
 }
 
-static void note_poll_time(struct hot *hot, int64_t ns, uint64_t polls)
+static void note_poll_time(struct steady *steady, int64_t ns, uint64_t polls)
 {
 	double pace = (double)ns / (double)polls;
 
-	if (!hot->pace || pace < hot->pace)
-		hot->pace = pace;
+	if (!steady->pace || pace < steady->pace)
+		steady->pace = pace;
 }
 
-static void note_poll(struct hot *hot, struct queue_look *look, const struct trace_event *event)
+static void note_poll(struct steady *steady, struct queue_look *look,
+		      const struct trace_event *event)
 {
-	if (hot && event->poll->empty >= MANY && look->polls[0].thread == event->id.thread)
-		note_poll_time(hot, event->time - look->polls[0].time, event->poll->empty + 1);
+	if (steady && event->poll->empty >= MANY && look->polls[0].thread == event->id.thread)
+		note_poll_time(steady, event->time - look->polls[0].time, event->poll->empty + 1);
 	memmove(&look->polls[1], &look->polls[0], sizeof(look->polls) - sizeof(look->polls[0]));
 	look->polls[0].time = event->time;
 	look->polls[0].empty = event->poll->empty;
@@ -79,14 +80,15 @@ static void note_poll(struct hot *hot, struct queue_look *look, const struct tra
 	look->slept = 0;
 }
 
-void slow_polled(struct model *model, const struct trace_event *event, struct life *cq)
+void no_response_note_poll(struct model *model, const struct trace_event *event, struct life *cq)
 {
-	struct hot *hot = event->process < model->nhots ? &model->hots[event->process] : NULL;
+	struct steady *steady =
+		event->process < model->nsteadies ? &model->steadies[event->process] : NULL;
 
-	if (hot && has_sent(event->poll))
-		hot->completed = event->time;
+	if (steady && has_sent(event->poll))
+		steady->completed = event->time;
 	if (cq && cq->cq && event->poll->nwc)
-		note_poll(hot, &cq->cq->look, event);
+		note_poll(steady, &cq->cq->look, event);
 }
 
 /*
@@ -113,8 +115,8 @@ static double add_polls(const struct queue_look *look, const struct trace_event 
 }
 
 /* How long the CQ was certainly without a completion between @since and the poll. */
-static int64_t prove_wait(const struct model_complete *complete, const struct hot *hot,
-			  int64_t since, struct slow *slow)
+static int64_t prove_wait(const struct model_complete *complete, const struct steady *steady,
+			  int64_t since, struct no_response *slow)
 {
 	const struct trace_event *event = complete->event;
 	const struct queue_look *look = &complete->cq->cq->look;
@@ -128,7 +130,7 @@ static int64_t prove_wait(const struct model_complete *complete, const struct ho
 		slow->slept = look->woken - from;
 		return slow->slept;
 	}
-	polls = add_polls(look, event, hot->pace < SLOWEST ? hot->pace : SLOWEST, since,
+	polls = add_polls(look, event, steady->pace < SLOWEST ? steady->pace : SLOWEST, since,
 			  &slow->empty);
 	return polls < (double)(event->time - since) ? (int64_t)polls : event->time - since;
 }
@@ -184,26 +186,27 @@ static bool is_ready(const struct qp *qp, int64_t since)
 	       qp->settled <= since && (qp->set & needed) == needed && qp->timeout & 31;
 }
 
-bool slow_find(struct model *model, const struct model_complete *complete, struct slow *ret_slow)
+bool no_response_find(struct model *model, const struct model_complete *complete,
+		      struct no_response *ret_slow)
 {
 	const struct queue_request *request = complete->request;
 	const struct queue *queue = complete->queue;
-	const struct hot *hot = hot_of(model, complete->event->process);
+	const struct steady *steady = steady_of(model, complete->event->process);
 	const struct qp *qp = complete->qp ? complete->qp->qp : NULL;
-	struct slow slow = { 0 };
+	struct no_response slow = { 0 };
 	int64_t since, waited, rnr;
 
-	if (!request || !queue->send || queue->doubt || !qp || !hot || !complete->cq ||
+	if (!request || !queue->send || queue->doubt || !qp || !steady || !complete->cq ||
 	    !complete->cq->cq || complete->event->poll->wc[complete->index].status)
 		return false;
 	slow.took = complete->event->time - request->time;
 	if (slow.took < LEAST)
 		return false;
-	since = request->time > hot->completed ? request->time : hot->completed;
+	since = request->time > steady->completed ? request->time : steady->completed;
 	slow.most = TIMES * (INT64_C(4096) << (qp->timeout & 31));
 	if (!is_ready(qp, since))
 		return false;
-	waited = prove_wait(complete, hot, since, &slow);
+	waited = prove_wait(complete, steady, since, &slow);
 	if (waited < LEAST || waited <= slow.most)
 		return false;
 	rnr = find_rnr(model, complete);

@@ -8,7 +8,7 @@
  * that stands for a kind of request, or for a length, is not found twice, but comes again with the
  * next request of that kind.
  */
-#include "analyzer/model/unique.h"
+#include "analyzer/model/wr_id_set.h"
 
 #include <stdlib.h>
 
@@ -16,18 +16,18 @@
 
 enum { SMALL = 32, ROUNDS = 4, LEAST = 256 };
 
-struct unique_cell {
+struct wr_id_cell {
 	uint64_t number;
 	bool full;
 };
 
-static uint32_t home_cell(const struct unique *unique, uint64_t number)
+static uint32_t home_cell(const struct wr_id_set *unique, uint64_t number)
 {
 	return (uint32_t)map_hash(number) & (unique->size - 1);
 }
 
 /* The cell of @number, or the free one where it belongs. */
-static struct unique_cell *find_cell(const struct unique *unique, uint64_t number)
+static struct wr_id_cell *find_cell(const struct wr_id_set *unique, uint64_t number)
 {
 	uint32_t at = home_cell(unique, number);
 
@@ -36,9 +36,9 @@ static struct unique_cell *find_cell(const struct unique *unique, uint64_t numbe
 	return &unique->cells[at];
 }
 
-static bool grow_cells(struct unique *unique)
+static bool grow_cells(struct wr_id_set *unique)
 {
-	struct unique old = *unique;
+	struct wr_id_set old = *unique;
 
 	unique->size = old.size ? old.size * 2 : SMALL;
 	unique->cells = calloc(unique->size, sizeof(*unique->cells));
@@ -53,16 +53,16 @@ static bool grow_cells(struct unique *unique)
 	return true;
 }
 
-static void disable_unique(struct unique *unique)
+static void stop_wr_id_check(struct wr_id_set *unique)
 {
-	unique_fini(unique);
+	wr_id_set_fini(unique);
 	unique->off = true;
 }
 
 /* How many requests of this kind had unique numbers before this one? */
-static uint64_t count_unique(struct unique *unique, uint64_t number, uint64_t kind)
+static uint64_t count_unique_wr_id(struct wr_id_set *unique, uint64_t number, uint64_t kind)
 {
-	typeof(unique->kinds[0]) *of = &unique->kinds[map_hash(kind) % UNIQUE_KINDS];
+	typeof(unique->kinds[0]) *of = &unique->kinds[map_hash(kind) % WR_ID_KINDS];
 	uint64_t clean;
 
 	if (of->kind != kind) {
@@ -76,36 +76,37 @@ static uint64_t count_unique(struct unique *unique, uint64_t number, uint64_t ki
 	return clean;
 }
 
-enum unique_found unique_add(struct unique *unique, uint64_t number, uint64_t kind, uint32_t room)
+enum wr_id_found wr_id_set_add(struct wr_id_set *unique, uint64_t number, uint64_t kind,
+			       uint32_t room)
 {
-	uint64_t clean = count_unique(unique, number, kind);
+	uint64_t clean = count_unique_wr_id(unique, number, kind);
 	bool known = clean >= LEAST && clean / ROUNDS >= room;
-	struct unique_cell *cell;
+	struct wr_id_cell *cell;
 
 	if (unique->off)
-		return UNIQUE_OFF;
+		return WR_ID_OFF;
 	if (unique->used >= unique->size / 2 && !grow_cells(unique)) {
-		disable_unique(unique);
-		return UNIQUE_OFF;
+		stop_wr_id_check(unique);
+		return WR_ID_OFF;
 	}
 	cell = find_cell(unique, number);
 	if (!cell->full) {
-		*cell = (struct unique_cell){ number, true };
+		*cell = (struct wr_id_cell){ number, true };
 		unique->used++;
-		return UNIQUE_NEW;
+		return WR_ID_NEW;
 	}
 	if (!known && !unique->once) {
 		unique->once = true;
-		return UNIQUE_ONCE;
+		return WR_ID_ONCE;
 	}
-	disable_unique(unique);
-	return known && !unique->once ? UNIQUE_TWICE : UNIQUE_OFF;
+	stop_wr_id_check(unique);
+	return known && !unique->once ? WR_ID_TWICE : WR_ID_OFF;
 }
 
-void unique_remove(struct unique *unique, uint64_t number)
+void wr_id_set_remove(struct wr_id_set *unique, uint64_t number)
 {
 	uint32_t mask = unique->size - 1, hole, at;
-	struct unique_cell *cell;
+	struct wr_id_cell *cell;
 
 	if (unique->off || !unique->size)
 		return;
@@ -128,14 +129,14 @@ void unique_remove(struct unique *unique, uint64_t number)
 	}
 }
 
-void unique_clear(struct unique *unique)
+void wr_id_set_clear(struct wr_id_set *unique)
 {
 	for (uint32_t i = 0; i < unique->size; i++)
 		unique->cells[i].full = false;
 	unique->used = 0;
 }
 
-void unique_fini(struct unique *unique)
+void wr_id_set_fini(struct wr_id_set *unique)
 {
 	free(unique->cells);
 	unique->cells = NULL;

@@ -6,7 +6,7 @@
  *
  * This runs for each event, so values that are rarely needed are not computed here.
  */
-#include "analyzer/model/last.h"
+#include "analyzer/model/last_verb.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static bool grow_entries(struct model *model, uint32_t thread, uint32_t process)
 	return true;
 }
 
-static __attribute__((noinline)) void note_silence(struct last_process *of,
+static __attribute__((noinline)) void note_silence(struct last_verb_process *of,
 						   const struct trace_event *event)
 {
 	if (!of->thread)
@@ -36,7 +36,7 @@ static __attribute__((noinline)) void note_silence(struct last_process *of,
 	of->longest = event->time - of->at.time;
 }
 
-static void note_verb(struct last_verb *last, struct last_process *of,
+static void note_verb(struct last_verb *last, struct last_verb_process *of,
 		      const struct trace_event *event, enum verb verb, uint32_t stack)
 {
 	if (event->time - of->at.time > of->longest)
@@ -49,7 +49,7 @@ static void note_verb(struct last_verb *last, struct last_process *of,
 	last->stack = stack;
 }
 
-static void note_call(struct last_verb *last, struct last_process *of,
+static void note_call(struct last_verb *last, struct last_verb_process *of,
 		      const struct trace_event *event)
 {
 	const struct call *call = event->call;
@@ -63,7 +63,7 @@ static void note_call(struct last_verb *last, struct last_process *of,
 }
 
 /* A verb of the data plane. */
-static void note_data(struct last_verb *last, struct last_process *of,
+static void note_data(struct last_verb *last, struct last_verb_process *of,
 		      const struct trace_event *event)
 {
 	enum verb verb = VERB_req_notify_cq;
@@ -90,13 +90,13 @@ static __attribute__((noinline)) int note_new(struct model *model, const struct 
 {
 	if (!grow_entries(model, event->id.thread, event->process))
 		return log_err(-ENOMEM, "threads of a trace");
-	return last_note(model, event);
+	return last_verb_note(model, event);
 }
 
-int last_note(struct model *model, const struct trace_event *event)
+int last_verb_note(struct model *model, const struct trace_event *event)
 {
 	uint32_t thread = event->id.thread;
-	struct last_process *of;
+	struct last_verb_process *of;
 	struct last_verb *last;
 
 	if (!thread)
@@ -115,41 +115,43 @@ int last_note(struct model *model, const struct trace_event *event)
 	return 0;
 }
 
-const struct last_verb *last_of_thread(const struct model *model, uint32_t thread)
+const struct last_verb *last_verb_of_thread(const struct model *model, uint32_t thread)
 {
 	return thread < model->nlasts && model->lasts[thread].at.id.thread ? &model->lasts[thread]
 									   : NULL;
 }
 
-const struct last_verb *last_of_process(const struct model *model, uint32_t process)
+const struct last_verb *last_verb_of_process(const struct model *model, uint32_t process)
 {
-	return process < model->nlast_of ? last_of_thread(model, model->last_of[process].thread)
-					 : NULL;
+	return process < model->nlast_of
+		       ? last_verb_of_thread(model, model->last_of[process].thread)
+		       : NULL;
 }
 
-struct last_process last_process(const struct model *model, uint32_t process)
+struct last_verb_process last_verb_process(const struct model *model, uint32_t process)
 {
-	return process < model->nlast_of ? model->last_of[process] : (struct last_process){ 0 };
+	return process < model->nlast_of ? model->last_of[process]
+					 : (struct last_verb_process){ 0 };
 }
 
-int64_t last_time(const struct model *model, uint32_t process)
+int64_t last_verb_time(const struct model *model, uint32_t process)
 {
-	return last_process(model, process).at.time;
+	return last_verb_process(model, process).at.time;
 }
 
-int64_t last_progress(const struct model *model, uint32_t process)
+int64_t last_verb_progress(const struct model *model, uint32_t process)
 {
-	struct last_process last = last_process(model, process);
+	struct last_verb_process last = last_verb_process(model, process);
 
 	return last.polled > last.posted ? last.polled : last.posted;
 }
 
-enum object_kind last_kind(const struct last_verb *last)
+enum object_kind last_verb_kind(const struct last_verb *last)
 {
 	return last->handle ? verb_infos[last->verb].object : OBJECT_COUNT;
 }
 
-struct moment last_moment(const struct last_verb *last)
+struct moment last_verb_moment(const struct last_verb *last)
 {
 	return (struct moment){ .id = last->at.id,
 				.verb = last->verb,
@@ -158,7 +160,7 @@ struct moment last_moment(const struct last_verb *last)
 				.time = last->at.time };
 }
 
-void last_fini(struct model *model)
+void last_verb_fini(struct model *model)
 {
 	free(model->lasts);
 	free(model->last_of);

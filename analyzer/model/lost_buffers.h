@@ -27,18 +27,21 @@ struct lost_pool {
 };
 
 /* Queue pair @qp is destroyed, and its receives are still outstanding. 0 or -ENOMEM. */
-int lost_destroyed(struct model *model, const struct life *qp, const struct moment *destroyed);
+int lost_buffers_note_destroy(struct model *model, const struct life *qp,
+			      const struct moment *destroyed);
 
 /* A receive of @queue was posted. */
-void lost_posted(struct model *model, const struct queue *queue, const struct sge *first);
+void lost_buffers_note_post(struct model *model, const struct queue *queue,
+			    const struct sge *first);
 
 /*
  * The pool of a region (@lkey), or the next pool of @process after @pool (NULL: the first); or
  * NULL.
  */
-const struct lost_pool *lost_find_pool(const struct model *model, uint32_t process, uint32_t lkey);
-const struct lost_pool *lost_next(const struct model *model, uint32_t process,
-				  const struct lost_pool *pool);
+const struct lost_pool *lost_buffers_find(const struct model *model, uint32_t process,
+					  uint32_t lkey);
+const struct lost_pool *lost_buffers_next(const struct model *model, uint32_t process,
+					  const struct lost_pool *pool);
 
 /* The region of @lkey was deregistered, or @process has ended (@lkey 0). */
-void lost_forget(struct model *model, uint32_t process, uint32_t lkey);
+void lost_buffers_forget(struct model *model, uint32_t process, uint32_t lkey);

@@ -3,7 +3,7 @@
  *
  *	call --> open --> destroy by another thread --> met --> return, or the end: reported
  */
-#include "analyzer/model/inside.h"
+#include "analyzer/model/destroy_race.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,12 +19,12 @@ struct inside_call {
 	struct inside_call *next;
 };
 
-struct inside_met {
+struct destroy_race_met {
 	struct model_inside told;
-	struct inside_met *next;
+	struct destroy_race_met *next;
 };
 
-int inside_begins(struct model *model, const struct trace_event *event)
+int destroy_race_begin_call(struct model *model, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	enum object_kind kind = verb_infos[call->verb].object;
@@ -56,16 +56,16 @@ static bool is_event(const struct moment *moment, struct event_id id)
 	return moment->id.thread == id.thread && moment->id.n == id.n;
 }
 
-static void report_meeting(struct model *model, struct inside_met **at)
+static void report_meeting(struct model *model, struct destroy_race_met **at)
 {
-	struct inside_met *met = *at;
+	struct destroy_race_met *met = *at;
 
 	*at = met->next;
 	model->watcher.inside(model->watcher.arg, &met->told);
 	free(met);
 }
 
-void inside_returns(struct model *model, const struct trace_event *event)
+void destroy_race_end_call(struct model *model, const struct trace_event *event)
 {
 	struct inside_call **at = &model->inside, *open;
 
@@ -76,7 +76,7 @@ void inside_returns(struct model *model, const struct trace_event *event)
 		free(model->spare);
 		model->spare = open; /* most calls return before the next one begins */
 	}
-	for (struct inside_met **met = &model->met; *met;) {
+	for (struct destroy_race_met **met = &model->met; *met;) {
 		if (!is_event(&(*met)->told.call, event->id)) {
 			met = &(*met)->next;
 			continue;
@@ -95,10 +95,11 @@ static bool acts_on(const struct inside_call *open, const struct life *life)
 	       (life->kind == OBJECT_context && open->context == life->handle);
 }
 
-int inside_destroyed(struct model *model, const struct life *life, const struct moment *moment)
+int destroy_race_note_destroy(struct model *model, const struct life *life,
+			      const struct moment *moment)
 {
 	for (const struct inside_call *open = model->inside; open; open = open->next) {
-		struct inside_met *met;
+		struct destroy_race_met *met;
 
 		if (open->moment.id.thread == moment->id.thread || !acts_on(open, life))
 			continue;
@@ -116,9 +117,9 @@ int inside_destroyed(struct model *model, const struct life *life, const struct 
 	return 0;
 }
 
-void inside_forget(struct model *model, const struct moment *moment)
+void destroy_race_forget(struct model *model, const struct moment *moment)
 {
-	for (struct inside_met **at = &model->met, *met; (met = *at);) {
+	for (struct destroy_race_met **at = &model->met, *met; (met = *at);) {
 		if (!is_event(&met->told.destroy, moment->id)) {
 			at = &met->next;
 			continue;
@@ -128,10 +129,10 @@ void inside_forget(struct model *model, const struct moment *moment)
 	}
 }
 
-void inside_end(struct model *model, uint32_t process)
+void destroy_race_end_process(struct model *model, uint32_t process)
 {
 	struct inside_call **open = &model->inside, *call;
-	struct inside_met **at = &model->met, *met;
+	struct destroy_race_met **at = &model->met, *met;
 
 	while ((call = *open)) {
 		if (process && call->moment.process != process) {

@@ -15,10 +15,11 @@ struct queue;
 struct trace_event;
 
 /* Receives were posted to @queue. */
-void level_posted(struct queue *queue);
+void receive_level_note_posts(struct queue *queue);
 
 /* A receive of @queue has completed on @qp; it is not yet removed from @queue. */
-void level_completed(struct queue *queue, const struct life *qp, const struct trace_event *event);
+void receive_level_note_completion(struct queue *queue, const struct life *qp,
+				   const struct trace_event *event);
 
 /* How many receives of an SRQ @qp has consumed since the SRQ was last full. */
-uint64_t level_count_consumed(const struct queue *queue, const struct life *qp);
+uint64_t receive_level_count_consumed(const struct queue *queue, const struct life *qp);

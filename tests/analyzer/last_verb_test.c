@@ -1,5 +1,5 @@
-/* analyzer/model/last.c: the last verb of each thread and process. */
-#include "analyzer/model/last.h"
+/* analyzer/model/last_verb.c: the last verb of each thread and process. */
+#include "analyzer/model/last_verb.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static struct model model;
 
 static void forget_all(void)
 {
-	last_fini(&model);
+	last_verb_fini(&model);
 	model = (struct model){ 0 };
 }
 
@@ -22,7 +22,7 @@ static void note_event(struct trace_event *event, uint32_t thread, uint64_t n, i
 	event->id = (struct event_id){ thread, n };
 	event->process = PROCESS;
 	event->time = time;
-	assert_int_equal(last_note(&model, event), 0);
+	assert_int_equal(last_verb_note(&model, event), 0);
 }
 
 static void note_post(uint32_t thread, uint64_t n, int64_t time, int ret)
@@ -56,12 +56,12 @@ static void note_call(enum trace_event_kind kind, uint32_t thread, uint64_t n, i
 TEST(nothing_is_known_of_a_thread_without_a_verb)
 {
 	forget_all();
-	assert_null(last_of_thread(&model, 1));
-	assert_null(last_of_process(&model, PROCESS));
-	assert_int_equal(last_time(&model, PROCESS), 0);
-	assert_int_equal(last_progress(&model, PROCESS), 0);
+	assert_null(last_verb_of_thread(&model, 1));
+	assert_null(last_verb_of_process(&model, PROCESS));
+	assert_int_equal(last_verb_time(&model, PROCESS), 0);
+	assert_int_equal(last_verb_progress(&model, PROCESS), 0);
 	note_call(TRACE_CALL, 2, 1, 100, 1); /* inside another one */
-	assert_null(last_of_thread(&model, 2));
+	assert_null(last_verb_of_thread(&model, 2));
 }
 
 TEST(the_last_verb_has_its_object_and_its_end)
@@ -71,23 +71,23 @@ TEST(the_last_verb_has_its_object_and_its_end)
 	forget_all();
 	note_call(TRACE_CALL, 1, 1, 100, 0);
 	note_call(TRACE_RETURN, 1, 1, 140, 0);
-	last = last_of_thread(&model, 1);
+	last = last_verb_of_thread(&model, 1);
 	assert_int_equal(last->at.time, 100);
 	assert_int_equal(last->returned, 140);
 	assert_int_equal(last->stack, 7);
-	assert_int_equal(last_kind(last), OBJECT_COUNT);
+	assert_int_equal(last_verb_kind(last), OBJECT_COUNT);
 	note_post(1, 2, 150, 0);
 	assert_int_equal(last->at.id.n, 2);
 	assert_int_equal(last->returned, 150);
 	assert_int_equal(last->handle, 0x10);
-	assert_int_equal(last_kind(last), OBJECT_qp);
+	assert_int_equal(last_verb_kind(last), OBJECT_qp);
 	note_poll(1, 3, 160, 0);
-	assert_int_equal(last_kind(last), OBJECT_cq);
-	assert_int_equal(last_moment(last).verb, VERB_poll_cq);
+	assert_int_equal(last_verb_kind(last), OBJECT_cq);
+	assert_int_equal(last_verb_moment(last).verb, VERB_poll_cq);
 	/* an event that is not a verb of the program shows that it continued */
 	note_event(&(struct trace_event){ .kind = TRACE_MEMORY }, 1, 4, 170);
 	assert_int_equal(last->at.id.n, 3);
-	assert_int_equal(last_kind(last), OBJECT_COUNT);
+	assert_int_equal(last_verb_kind(last), OBJECT_COUNT);
 }
 
 TEST(the_last_verb_of_a_process_is_that_of_any_thread)
@@ -95,10 +95,10 @@ TEST(the_last_verb_of_a_process_is_that_of_any_thread)
 	forget_all();
 	note_post(2, 1, 100, 0);
 	note_poll(1, 1, 120, 0);
-	assert_int_equal(last_of_process(&model, PROCESS)->at.id.thread, 1);
+	assert_int_equal(last_verb_of_process(&model, PROCESS)->at.id.thread, 1);
 	note_post(2, 2, 130, ENOMEM);
-	assert_int_equal(last_of_process(&model, PROCESS)->at.id.thread, 2);
-	assert_int_equal(last_time(&model, PROCESS), 130);
+	assert_int_equal(last_verb_of_process(&model, PROCESS)->at.id.thread, 2);
+	assert_int_equal(last_verb_time(&model, PROCESS), 130);
 }
 
 TEST(only_requests_taken_and_completions_are_progress)
@@ -107,13 +107,13 @@ TEST(only_requests_taken_and_completions_are_progress)
 	note_post(1, 1, 100, 0);
 	note_post(1, 2, 110, ENOMEM);
 	note_poll(1, 3, 120, 0);
-	assert_int_equal(last_progress(&model, PROCESS), 100);
+	assert_int_equal(last_verb_progress(&model, PROCESS), 100);
 	note_poll(1, 4, 130, 1);
-	assert_int_equal(last_progress(&model, PROCESS), 130);
-	assert_int_equal(last_process(&model, PROCESS).polled, 130);
-	assert_int_equal(last_process(&model, PROCESS).posted, 100);
+	assert_int_equal(last_verb_progress(&model, PROCESS), 130);
+	assert_int_equal(last_verb_process(&model, PROCESS).polled, 130);
+	assert_int_equal(last_verb_process(&model, PROCESS).posted, 100);
 	note_post(1, 5, 140, 0);
-	assert_int_equal(last_progress(&model, PROCESS), 140);
+	assert_int_equal(last_verb_progress(&model, PROCESS), 140);
 }
 
 TEST(the_longest_silence_is_between_two_verbs_of_any_threads)
@@ -122,15 +122,15 @@ TEST(the_longest_silence_is_between_two_verbs_of_any_threads)
 
 	forget_all();
 	note_post(1, 1, 1000, 0); /* the time before it does not count */
-	assert_int_equal(last_process(&model, PROCESS).silence.to.time, 0);
+	assert_int_equal(last_verb_process(&model, PROCESS).silence.to.time, 0);
 	note_post(2, 1, 1300, 0);
 	note_post(1, 2, 1500, 0);
 	note_post(1, 3, 1799, 0);
-	silence = last_process(&model, PROCESS).silence;
+	silence = last_verb_process(&model, PROCESS).silence;
 	assert_int_equal(silence.from.time, 1000);
 	assert_int_equal(silence.to.time, 1300);
 	assert_int_equal(silence.to.id.thread, 2);
 	note_post(2, 2, 2100, 0);
-	assert_int_equal(last_process(&model, PROCESS).silence.from.time, 1799);
+	assert_int_equal(last_verb_process(&model, PROCESS).silence.from.time, 1799);
 	forget_all();
 }

@@ -13,7 +13,7 @@
 
 struct queue;
 
-struct twice {
+struct same_wr_id {
 	uint64_t wr_id;
 	struct moment earlier, later; /* their posts */
 	uint32_t index;               /* of the later one in its list */
@@ -21,10 +21,10 @@ struct twice {
 };
 
 /* The last request of @queue is the first with the wr_id of another outstanding request. */
-void twice_found(struct queue *queue);
+void same_wr_id_note(struct queue *queue);
 
 /* Are the last request of @queue, and the other request with its wr_id, parts of one message? */
-bool twice_is_message(const struct queue *queue);
+bool same_wr_id_is_message(const struct queue *queue);
 
 /* The two requests of @queue; NULL: it has none, or more than two. */
-const struct twice *twice_of(const struct queue *queue);
+const struct same_wr_id *same_wr_id_of(const struct queue *queue);

@@ -31,7 +31,7 @@ struct last_silence {
 	struct last_point from, to;
 };
 
-struct last_process {
+struct last_verb_process {
 	uint32_t thread; /* the thread that called the last verb; 0: none */
 	struct last_point at;
 	struct last_silence silence;
@@ -44,24 +44,24 @@ struct last_process {
  * Store the last verb of the thread and process of @event, which the model has processed. 0 or
  * -ENOMEM.
  */
-int last_note(struct model *model, const struct trace_event *event);
+int last_verb_note(struct model *model, const struct trace_event *event);
 
-/* NULL: the thread or process called no verb. Valid until the next last_note(). */
-const struct last_verb *last_of_thread(const struct model *model, uint32_t thread);
-const struct last_verb *last_of_process(const struct model *model, uint32_t process);
+/* NULL: the thread or process called no verb. Valid until the next last_verb_note(). */
+const struct last_verb *last_verb_of_thread(const struct model *model, uint32_t thread);
+const struct last_verb *last_verb_of_process(const struct model *model, uint32_t process);
 
 /* All zero if the process called no verb. */
-struct last_process last_process(const struct model *model, uint32_t process);
+struct last_verb_process last_verb_process(const struct model *model, uint32_t process);
 
 /* The time of the last verb of @process; 0: it called none. */
-int64_t last_time(const struct model *model, uint32_t process);
+int64_t last_verb_time(const struct model *model, uint32_t process);
 
 /* When a request of @process was last accepted, or it last polled a completion; 0: never. */
-int64_t last_progress(const struct model *model, uint32_t process);
+int64_t last_verb_progress(const struct model *model, uint32_t process);
 
 /* The kind of the object of @last; OBJECT_COUNT: it is not a data verb. */
-enum object_kind last_kind(const struct last_verb *last);
+enum object_kind last_verb_kind(const struct last_verb *last);
 
-struct moment last_moment(const struct last_verb *last);
+struct moment last_verb_moment(const struct last_verb *last);
 
-void last_fini(struct model *model);
+void last_verb_fini(struct model *model);

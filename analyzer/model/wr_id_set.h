@@ -8,28 +8,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct unique_cell;
+struct wr_id_cell;
 
-enum { UNIQUE_KINDS = 8 /* a new kind replaces an older one */ };
+enum { WR_ID_KINDS = 8 /* a new kind replaces an older one */ };
 
 /* Empty when zeroed. */
-struct unique {
-	struct unique_cell *cells;
+struct wr_id_set {
+	struct wr_id_cell *cells;
 	uint32_t size, used; /* size is 0 or a power of two */
 	bool off;            /* not followed any more */
 	bool once;           /* there was a duplicate, before it was clear that none is usual */
 	struct {
 		uint64_t kind, last;
 		uint64_t clean; /* numbers that differed from the last one of this kind */
-	} kinds[UNIQUE_KINDS];
+	} kinds[WR_ID_KINDS];
 };
 
-/* What unique_add() found. */
-enum unique_found {
-	UNIQUE_NEW,
-	UNIQUE_TWICE, /* it is a duplicate, after a long time without any */
-	UNIQUE_ONCE,  /* it is the first duplicate, earlier than that; the next ends the check */
-	UNIQUE_OFF,   /* not followed */
+/* What wr_id_set_add() found. */
+enum wr_id_found {
+	WR_ID_NEW,
+	WR_ID_TWICE, /* it is a duplicate, after a long time without any */
+	WR_ID_ONCE,  /* it is the first duplicate, earlier than that; the next ends the check */
+	WR_ID_OFF,   /* not followed */
 };
 
 /*
@@ -38,12 +38,13 @@ enum unique_found {
  * @kind: requests of one kind have the same number in programs whose numbers stand for kinds.
  * @room: largest number of entries at a time.
  */
-enum unique_found unique_add(struct unique *unique, uint64_t number, uint64_t kind, uint32_t room);
+enum wr_id_found wr_id_set_add(struct wr_id_set *unique, uint64_t number, uint64_t kind,
+			       uint32_t room);
 
 /* Does nothing if it is not in the set. */
-void unique_remove(struct unique *unique, uint64_t number);
+void wr_id_set_remove(struct wr_id_set *unique, uint64_t number);
 
 /* Remove all; the learned state remains. */
-void unique_clear(struct unique *unique);
+void wr_id_set_clear(struct wr_id_set *unique);
 
-void unique_fini(struct unique *unique);
+void wr_id_set_fini(struct wr_id_set *unique);

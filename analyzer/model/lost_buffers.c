@@ -3,7 +3,7 @@
  *
  * There are few pools, so a list is enough. A buffer is identified by the address of its first SGE.
  */
-#include "analyzer/model/lost.h"
+#include "analyzer/model/lost_buffers.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -59,7 +59,8 @@ static int store_buffer(struct model *model, const struct life *qp, const struct
 	return 0;
 }
 
-int lost_destroyed(struct model *model, const struct life *qp, const struct moment *destroyed)
+int lost_buffers_note_destroy(struct model *model, const struct life *qp,
+			      const struct moment *destroyed)
 {
 	const struct queue *queue = qp->rq;
 	int err = 0;
@@ -75,7 +76,7 @@ int lost_destroyed(struct model *model, const struct life *qp, const struct mome
 	return err;
 }
 
-void lost_posted(struct model *model, const struct queue *queue, const struct sge *first)
+void lost_buffers_note_post(struct model *model, const struct queue *queue, const struct sge *first)
 {
 	struct lost_pool *pool = find_pool(model, queue->owner->process, first->lkey);
 	uint64_t known;
@@ -90,13 +91,14 @@ void lost_posted(struct model *model, const struct queue *queue, const struct sg
 	}
 }
 
-const struct lost_pool *lost_find_pool(const struct model *model, uint32_t process, uint32_t lkey)
+const struct lost_pool *lost_buffers_find(const struct model *model, uint32_t process,
+					  uint32_t lkey)
 {
 	return find_pool(model, process, lkey);
 }
 
-const struct lost_pool *lost_next(const struct model *model, uint32_t process,
-				  const struct lost_pool *pool)
+const struct lost_pool *lost_buffers_next(const struct model *model, uint32_t process,
+					  const struct lost_pool *pool)
 {
 	for (pool = pool ? pool->next : model->lost; pool; pool = pool->next)
 		if (pool->process == process)
@@ -104,7 +106,7 @@ const struct lost_pool *lost_next(const struct model *model, uint32_t process,
 	return NULL;
 }
 
-void lost_forget(struct model *model, uint32_t process, uint32_t lkey)
+void lost_buffers_forget(struct model *model, uint32_t process, uint32_t lkey)
 {
 	struct lost_pool *pool = model->lost, *next;
 

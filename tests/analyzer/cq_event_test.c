@@ -1,4 +1,4 @@
-/* analyzer/model/wake.c, COMPL-004: process 1 sends, process 2 waits for the event of its CQ. */
+/* analyzer/model/cq_event.c, COMPL-004: process 1 sends, process 2 waits for an event of its CQ. */
 #include <errno.h>
 
 #include "tests/analyzer/ends.h"

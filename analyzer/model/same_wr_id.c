@@ -10,7 +10,7 @@
  * Requests whose buffers follow each other in memory, each with a wr_id of its own, are not the
  * parts of one message.
  */
-#include "analyzer/model/twice.h"
+#include "analyzer/model/same_wr_id.h"
 
 #include <stdlib.h>
 
@@ -77,7 +77,7 @@ static uint32_t find_earlier(const struct queue *queue)
 	return at;
 }
 
-bool twice_is_message(const struct queue *queue)
+bool same_wr_id_is_message(const struct queue *queue)
 {
 	const struct queue_request *later = queue_at(queue, queue->count - 1);
 	uint32_t at = find_earlier(queue);
@@ -86,7 +86,7 @@ bool twice_is_message(const struct queue *queue)
 	       is_one_message(queue, at);
 }
 
-void twice_found(struct queue *queue)
+void same_wr_id_note(struct queue *queue)
 {
 	const struct queue_request *later = queue_at(queue, queue->count - 1), *earlier;
 	uint32_t at;
@@ -100,14 +100,14 @@ void twice_found(struct queue *queue)
 	    (is_wr_id_length(queue, earlier) && is_wr_id_length(queue, later)) ||
 	    !(queue->twice = calloc(1, sizeof(*queue->twice))))
 		return;
-	*queue->twice = (struct twice){ .wr_id = later->wr_id,
-					.earlier = queue_moment(queue, earlier),
-					.later = queue_moment(queue, later),
-					.index = later->index,
-					.others = queue->signalled - 2 };
+	*queue->twice = (struct same_wr_id){ .wr_id = later->wr_id,
+					     .earlier = queue_moment(queue, earlier),
+					     .later = queue_moment(queue, later),
+					     .index = later->index,
+					     .others = queue->signalled - 2 };
 }
 
-const struct twice *twice_of(const struct queue *queue)
+const struct same_wr_id *same_wr_id_of(const struct queue *queue)
 {
 	return queue->wr_ids.off || queue->doubt || queue->stats.signalled < LEAST ? NULL
 										   : queue->twice;

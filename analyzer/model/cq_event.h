@@ -19,9 +19,9 @@ struct queue_request;
  * first: it polled them late, as its next verb, after it had got an event of another CQ or slept in
  * poll(2) or the like.
  */
-struct wake_late {
+struct cq_event_late {
 	uint64_t events;           /* that came */
-	uint64_t times;            /* how often it polled after at least LATE_NS (wake.c) */
+	uint64_t times;            /* how often it polled after at least LATE_NS (cq_event.c) */
 	uint64_t prompt;           /* how often it polled at once: it did not wait */
 	int64_t shortest, longest; /* time until it did */
 	struct moment armed;       /* the first time */
@@ -34,7 +34,7 @@ struct wake_late {
  * counted, not recorded: one before the next recorded poll was the end of the loop that drained the
  * CQ, if the thread polls until it finds nothing.
  */
-struct wake_blind {
+struct cq_event_blind {
 	uint64_t none, one; /* waits, by the number of empty polls */
 	uint64_t checked;   /* waits after a poll, or perhaps after one */
 	bool loops;         /* it polled again after a poll that had not filled its array */
@@ -44,7 +44,7 @@ struct wake_blind {
 };
 
 /* The state of a CQ with a channel. */
-struct wake {
+struct cq_event {
 	struct moment armed, polled; /* the last known arming and poll; id 0:0: none */
 	bool is_armed;               /* and no event was retrieved since */
 	bool solicited;              /* armed for solicited events only */
@@ -58,9 +58,9 @@ struct wake {
 	bool lain;
 	bool looked;            /* the CQ was polled since it was armed */
 	struct event_id passed; /* the last examined poll, if the CQ was never armed */
-	struct wake_late late;
+	struct cq_event_late late;
 	bool may_complete; /* requests were outstanding when it was armed */
-	struct wake_blind blind;
+	struct cq_event_blind blind;
 };
 
 /* A call of ibv_get_cq_event() in progress. */
@@ -71,24 +71,25 @@ struct waiting {
 };
 
 /* A CQ was created, with or without @channel. 0 or -ENOMEM. */
-int wake_made(struct life *cq, bool channel);
+int cq_event_note_created(struct life *cq, bool channel);
 
 /* Another CQ of the channel of @cq that is armed; NULL: none. */
-const struct life *wake_find_other(const struct life *cq);
+const struct life *cq_event_find_other(const struct life *cq);
 
-void wake_armed(struct life *cq, const struct trace_event *event);
+void cq_event_note_armed(struct life *cq, const struct trace_event *event);
 
 /* A completion of @qp (NULL: not known) was polled; all completions of the poll were passed. */
-void wake_complete(struct model *model, const struct trace_event *event, const struct wc *wc,
-		   struct life *qp, const struct queue_request *request);
-void wake_polled(struct life *cq, const struct trace_event *event);
+void cq_event_note_completion(struct model *model, const struct trace_event *event,
+			      const struct wc *wc, struct life *qp,
+			      const struct queue_request *request);
+void cq_event_note_polled(struct life *cq, const struct trace_event *event);
 
 /* Drop the completions of @qp: it was reset, or is about to be destroyed. */
-void wake_reset(struct model *model, struct life *qp);
+void cq_event_reset(struct model *model, struct life *qp);
 
 /* ibv_get_cq_event() begins; it returns with an event of @cq (NULL: without one). 0 or -ENOMEM. */
-int wake_waits(struct model *model, const struct trace_event *event, uint64_t channel);
-void wake_got(struct model *model, const struct trace_event *event, struct life *cq);
+int cq_event_begin_wait(struct model *model, const struct trace_event *event, uint64_t channel);
+void cq_event_end_wait(struct model *model, const struct trace_event *event, struct life *cq);
 
 /* @process ends at @time; 0: drop the state of all processes. */
-void wake_end(struct model *model, uint32_t process, int64_t time);
+void cq_event_end_process(struct model *model, uint32_t process, int64_t time);

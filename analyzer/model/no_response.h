@@ -17,7 +17,7 @@ struct model;
 struct model_complete;
 struct trace_event;
 
-struct slow {
+struct no_response {
 	int64_t took;   /* from the post to the poll */
 	int64_t most;   /* without a response, the request is sent again after this at the latest */
 	int64_t slept;  /* how long a thread waited for the event of its CQ; 0: it did not */
@@ -25,14 +25,15 @@ struct slow {
 };
 
 /* ibv_req_notify_cq() was called for @cq; an event of @cq came. Both accept NULL. */
-void slow_armed(struct life *cq, const struct trace_event *event);
-void slow_woken(struct life *cq, const struct trace_event *event);
+void no_response_note_armed(struct life *cq, const struct trace_event *event);
+void no_response_note_event(struct life *cq, const struct trace_event *event);
 
 /* @cq (NULL: not known) was polled; all completions of the poll were passed. */
-void slow_polled(struct model *model, const struct trace_event *event, struct life *cq);
+void no_response_note_poll(struct model *model, const struct trace_event *event, struct life *cq);
 
 /*
  * Did no response come, to the request of @complete or to any other of its process, for longer than
  * the queue pair's timeout, the peer's RNR timer and the bytes in flight explain?
  */
-bool slow_find(struct model *model, const struct model_complete *complete, struct slow *ret_slow);
+bool no_response_find(struct model *model, const struct model_complete *complete,
+		      struct no_response *ret_slow);

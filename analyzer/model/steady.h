@@ -2,10 +2,10 @@
 /*
  * Registrations and new queue pairs in steady state.
  *
- * A process is in steady state from its HOT_POSTS-th post to its last: what comes before is set-up,
- * what comes after tear-down. Only calls of threads that post count, as only these calls delay
- * posts. Registrations are also counted from the first send on, for programs with fewer than
- * HOT_POSTS posts.
+ * A process is in steady state from its STEADY_POSTS-th post to its last: earlier calls set up,
+ * later ones tear down. Only calls of threads that post count, as only these calls delay posts.
+ * Registrations are also counted from the first send on, for programs with fewer than STEADY_POSTS
+ * posts.
  *
  * Not thread-safe.
  */
@@ -13,18 +13,18 @@
 
 #include "analyzer/model/lives.h"
 
-enum { HOT_POSTS = 1000, HOT_BRIEF = 4, HOT_THREADS = 8 };
+enum { STEADY_POSTS = 1000, STEADY_BRIEF = 4, STEADY_THREADS = 8 };
 
 struct model;
 struct queue;
 struct trace_event;
 
-struct hot {
+struct steady {
 	uint64_t posts;
-	uint32_t thread;                         /* of the last post */
-	uint32_t posters[HOT_THREADS], nposters; /* threads that have posted: the first few */
-	int64_t since, until;                    /* steady state */
-	uint64_t calls;                          /* in steady state, and their time */
+	uint32_t thread;                            /* of the last post */
+	uint32_t posters[STEADY_THREADS], nposters; /* threads that have posted: the first few */
+	int64_t since, until;                       /* steady state */
+	uint64_t calls;                             /* in steady state, and their time */
 	int64_t ns;
 	struct moment longest;
 	int64_t longest_ns;
@@ -45,18 +45,18 @@ struct hot {
 	struct moment asked_longest;
 	int64_t asked_longest_ns;
 	int64_t completed; /* when a completion of a send was polled last */
-	double pace;       /* shortest time between two empty polls, ns: slow.h; 0: not known */
-	/* regions deregistered at most HOT_BRIEF sends after their registration */
+	double pace; /* shortest time between two empty polls, ns: no_response.h; 0: not known */
+	/* regions deregistered at most STEADY_BRIEF sends after their registration */
 	uint64_t brief;
 	/* and objects of other kinds, with the time of the calls that create and destroy them */
-	struct hot_kind {
+	struct steady_kind {
 		uint64_t brief, counted; /* counted: value of `sends` at the last one */
 		int64_t ns, longest_ns;
 		struct moment longest;
 	} made[OBJECT_COUNT]; /* an address handle counts if its path is the last one, ah_path */
 	uint64_t ah_path;
 	struct queue *posted_to; /* the send queue of the last request; NULL: none */
-	struct hot_turns {       /* requests one at a time over several queues: serial.h */
+	struct steady_turns {    /* requests one at a time over several queues: serial.h */
 		uint64_t n;
 		int64_t flight_ns, gap_ns;
 		struct moment last; /* the post of the last such request */
@@ -64,25 +64,25 @@ struct hot {
 };
 
 /* A post of the application. 0 or -ENOMEM. */
-int hot_post(struct model *model, const struct trace_event *event);
+int steady_note_post(struct model *model, const struct trace_event *event);
 
 /* A receive has completed. */
-void hot_received(struct model *model, uint32_t process);
+void steady_note_receive(struct model *model, uint32_t process);
 
 /* A control verb of the application has returned. */
-void hot_call(struct model *model, const struct trace_event *event);
+void steady_note_call(struct model *model, const struct trace_event *event);
 
 /* An object was created; only those count whose creation may be followed by few sends. */
-void hot_made(struct model *model, struct life *life);
+void steady_note_created(struct model *model, struct life *life);
 
 /* An object was destroyed. */
-void hot_destroyed(struct model *model, const struct life *life);
+void steady_note_destroyed(struct model *model, const struct life *life);
 
 /* The send queue of @life ends. */
-void hot_queue_ended(struct model *model, const struct life *life);
+void steady_end_queue(struct model *model, const struct life *life);
 
 /* The process has ended. */
-void hot_forget(struct model *model, uint32_t process);
+void steady_forget(struct model *model, uint32_t process);
 
 /* The state of @process; NULL: it has posted nothing. */
-const struct hot *hot_of(const struct model *model, uint32_t process);
+const struct steady *steady_of(const struct model *model, uint32_t process);

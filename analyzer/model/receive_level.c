@@ -4,13 +4,13 @@
  *	level	64 63 64 63 62 63 62 61 62
  *	peaks	64    64       63       62	fell twice; full until the 4th column
  */
-#include "analyzer/model/level.h"
+#include "analyzer/model/receive_level.h"
 
 #include "analyzer/model/moment.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
 
-void level_posted(struct queue *queue)
+void receive_level_note_posts(struct queue *queue)
 {
 	struct queue_level *level = &queue->level;
 
@@ -31,7 +31,8 @@ static void end_peak(struct queue_level *level, uint32_t peak)
 	level->peak = peak;
 }
 
-void level_completed(struct queue *queue, const struct life *qp, const struct trace_event *event)
+void receive_level_note_completion(struct queue *queue, const struct life *qp,
+				   const struct trace_event *event)
 {
 	struct queue_level *level = &queue->level;
 	struct qp *of = qp ? qp->qp : NULL;
@@ -49,7 +50,7 @@ void level_completed(struct queue *queue, const struct life *qp, const struct tr
 	of->consumed++;
 }
 
-uint64_t level_count_consumed(const struct queue *queue, const struct life *qp)
+uint64_t receive_level_count_consumed(const struct queue *queue, const struct life *qp)
 {
 	return qp->qp && qp->qp->fill == queue->level.fills ? qp->qp->consumed : 0;
 }
