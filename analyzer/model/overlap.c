@@ -349,6 +349,17 @@ static void check_other_queues(struct model *model, struct queue *queue,
 	}
 }
 
+static bool begin_overlaps(struct queue *queue)
+{
+	const struct queue *receives = queue->owner->rq;
+
+	queue->overlaps = calloc(1, sizeof(*queue->overlaps));
+	if (!queue->overlaps)
+		return false;
+	queue->overlaps->answers = queue->send && receives && receives->completed;
+	return true;
+}
+
 static __attribute__((noinline)) void look_at_last(struct model *model, struct queue *queue)
 {
 	const struct queue_request *request = queue_at(queue, queue->count - 1);
@@ -356,7 +367,7 @@ static __attribute__((noinline)) void look_at_last(struct model *model, struct q
 
 	if (!request->nsge)
 		return;
-	if (!queue->overlaps && !(queue->overlaps = calloc(1, sizeof(*queue->overlaps))))
+	if (!queue->overlaps && !begin_overlaps(queue))
 		return; /* if out of memory, one finding is missing */
 	queue->overlaps->looked++;
 	if (queue_fills(request))

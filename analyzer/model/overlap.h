@@ -46,6 +46,7 @@ struct overlaps {
 	uint64_t looked; /* requests that were compared */
 	uint64_t first;  /* the address of the first that the device writes to */
 	bool apart;      /* other buffers had another address */
+	bool answers;    /* of sends: the first was posted after a message had come */
 };
 
 /* The last request of @queue has been pushed. */

@@ -88,12 +88,24 @@ static void report_filled(struct check *check, const struct life *life, const st
 			     "a second message comes before the first one has been read");
 }
 
+/*
+ * Does a server have one buffer for its messages and answers? Not if two receives are outstanding
+ * in it, as in ping-pongs. A client may have one: the message that it receives answers what it sent.
+ */
+static bool serves_from_one(const struct life *life)
+{
+	const struct overlaps *sends = life->sq ? life->sq->overlaps : NULL;
+
+	return sends && sends->answers && !life->rq->overlaps->filled.n;
+}
+
 static void report_resent(struct check *check, const struct life *life, const struct queue *queue)
 {
 	const struct overlaps *overlaps = queue->overlaps;
 	struct finding *finding;
 
-	if (!overlaps || !overlaps->resent.n || !overlaps->apart || queue->doubt)
+	if (!overlaps || !overlaps->resent.n || queue->doubt ||
+	    (!overlaps->apart && (overlaps->resent.n < HABIT || !serves_from_one(life))))
 		return;
 	finding = add_pair(check, RULE_MKEY_007, life, &overlaps->resent);
 	if (!finding)
@@ -136,7 +148,7 @@ static void report_received(struct check *check, const struct life *life)
 	struct finding *finding;
 
 	if (!pair || pair->n < HABIT || life->sq->doubt || life->rq->doubt || !life->rq->overlaps ||
-	    !life->rq->overlaps->apart)
+	    (!life->rq->overlaps->apart && !serves_from_one(life)))
 		return;
 	finding = add_pair(check, RULE_MKEY_007, life, pair);
 	if (!finding)

@@ -293,6 +293,60 @@ TEST(an_answer_from_where_the_next_message_may_come)
 	story_finds_nothing(&s);
 }
 
+/* How a program with one buffer answers messages, or asks. */
+struct echo {
+	uint64_t n;
+	uint32_t receives; /* outstanding */
+	bool asks, first, waits;
+};
+
+static void echo_messages(struct story *s, struct echo e)
+{
+	static const struct one receive = { RECEIVE, 1, 0x1000, 64, 0 };
+
+	begin_with(s, wide, wide);
+	for (uint32_t i = 1; i < e.receives; i++)
+		post_one(s, &receive);
+	if (!e.asks)
+		post_one(s, &receive);
+	for (uint64_t i = 0; i < e.n; i++) {
+		if (!e.asks || i)
+			poll_receive(s, 0, 1);
+		if (e.first)
+			post_one(s, &receive);
+		post_one(s, &(struct one){ IBV_WR_SEND, 10 + i, 0x1000, 64, IBV_SEND_SIGNALED });
+		if (e.waits)
+			poll_sends(s, 10 + i, 1);
+		if (!e.first)
+			post_one(s, &receive);
+		if (!e.waits)
+			poll_sends(s, 10 + i, 1);
+	}
+	end_well(s);
+}
+
+TEST(a_server_with_one_buffer)
+{
+	struct story s;
+
+	echo_messages(&s, (struct echo){ .n = 4, .receives = 1 });
+	story_warns(&s, RULE_MKEY_007, "receives into 64 bytes at 0x1000 of the IBV_WR_SEND");
+	echo_messages(&s, (struct echo){ .n = 4, .receives = 1, .first = true });
+	story_warns(&s, RULE_MKEY_007, "sends 64 bytes at 0x1000 of the receive with wr_id 0x1");
+	echo_messages(&s, (struct echo){ .n = 3, .receives = 1 });
+	story_finds_nothing(&s);
+	echo_messages(&s, (struct echo){ .n = 4, .receives = 1, .waits = true });
+	story_finds_nothing(&s);
+	/* the message that it receives is the answer, which follows the send */
+	echo_messages(&s, (struct echo){ .n = 4, .receives = 1, .asks = true });
+	story_finds_nothing(&s);
+	echo_messages(&s, (struct echo){ .n = 4, .receives = 1, .asks = true, .first = true });
+	story_finds_nothing(&s);
+	/* a pingpong, which ignores what it receives */
+	echo_messages(&s, (struct echo){ .n = 4, .receives = 2 });
+	story_finds_nothing(&s);
+}
+
 /* It is not built from a message. */
 TEST(a_send_from_where_a_message_may_come)
 {

@@ -1,0 +1,2 @@
+#define GOOD
+#include "echo-one-bad.c"
