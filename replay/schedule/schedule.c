@@ -8,6 +8,8 @@
  *	send       <- the receive that it consumes (receives.h), or the last one of its destination;
  *	              and the last arming of the completion queues at both ends; because of
  *	              datagrams, receives wait for sends, too
+ *	write, read, atomic        <- the last bind or invalidation of a window at its peer, and
+ *	              its completion; a bind or invalidation <- the sends of the peer before it
  *	poll       <- the last poll or arming of its completion queue
  *	completion event           <- the last poll or arming of that queue
  *	asynchronous event         <- all earlier steps
@@ -24,6 +26,7 @@
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 
+#include "core/model/operation.h"
 #include "replay/schedule/receives.h"
 
 enum { FREED = 3 };
@@ -31,7 +34,9 @@ enum { FREED = 3 };
 struct queue {
 	struct mark posted[2]; /* by side: sends, receives */
 	struct mark freed[2][FREED];
-	struct mark sent;   /* the last message to an unreliable receive queue */
+	struct mark sent; /* the last message to an unreliable receive queue */
+	/* the last bind or invalidation of a memory window, and the last poll that completed one */
+	struct mark bound, bound_polled;
 	struct mark polled; /* CQ: the last poll or arming */
 	struct mark armed;  /* CQ */
 };
@@ -159,7 +164,31 @@ static bool is_remote(const struct wr *wr)
 	       wr->opcode != IBV_WR_SEND_WITH_INV;
 }
 
-static void schedule_sends(struct schedule *schedule, struct step *step, const struct post *post)
+static bool changes_window(const struct wr *wr)
+{
+	return wr->opcode == IBV_WR_BIND_MW || wr->opcode == IBV_WR_LOCAL_INV;
+}
+
+/* A window of type 2 is changed by requests, and used only by the peer of its queue pair. */
+static void schedule_window(struct schedule *schedule, struct step *step, const struct wr *wr,
+			    struct queue *queue, uint32_t peer)
+{
+	const struct queue *other = queue_of(schedule, peer);
+
+	if (changes_window(wr)) {
+		queue->bound = mark_of(step);
+		if (other) {
+			add_wait(step, other->posted[0]);
+			wait_for_freeing(step, other->freed[0]);
+		}
+	} else if (other && operation_has_rkey(wr->opcode)) {
+		add_wait(step, other->bound);
+		add_wait(step, other->bound_polled);
+	}
+}
+
+static void schedule_sends(struct schedule *schedule, struct step *step, const struct post *post,
+			   struct queue *queue)
 {
 	const struct relation *of = relation_of(schedule->relations, post->object);
 	bool datagrams = of->unreliable && !of->peer;
@@ -171,6 +200,7 @@ static void schedule_sends(struct schedule *schedule, struct step *step, const s
 	for (uint32_t i = 0; i < post->nwr; i++) {
 		const struct wr *wr = &post->wr[i];
 
+		schedule_window(schedule, step, wr, queue, of->peer);
 		if (datagrams)
 			schedule_message(schedule, step,
 					 relations_datagram(schedule->relations, step->event.event,
@@ -196,7 +226,7 @@ static void schedule_post(struct schedule *schedule, struct step *step, const st
 	if (side)
 		add_wait(step, queue->sent);
 	else
-		schedule_sends(schedule, step, post);
+		schedule_sends(schedule, step, post, queue);
 }
 
 /* Wait for the post of its request, if another thread has posted it. */
@@ -214,6 +244,11 @@ static void wait_for_request(struct schedule *schedule, struct step *step, const
 		add_wait(step, receives->posted[1]);
 }
 
+static bool has_changed_window(const struct wc *wc)
+{
+	return !wc->status && (wc->opcode == IBV_WC_BIND_MW || wc->opcode == IBV_WC_LOCAL_INV);
+}
+
 static void schedule_poll(struct schedule *schedule, struct step *step, const struct poll *poll)
 {
 	struct queue *cq = queue_of(schedule, poll->object);
@@ -228,6 +263,8 @@ static void schedule_poll(struct schedule *schedule, struct step *step, const st
 		struct queue *receives = queue_of(schedule, of->receives);
 
 		wait_for_request(schedule, step, &poll->wc[i]);
+		if (sends && has_changed_window(&poll->wc[i]))
+			sends->bound_polled = mark_of(step);
 		if (poll->wc[i].status && schedule->receives)
 			receives_mark_uneven(schedule->receives, poll->wc[i].qp);
 		/* an error does not show the side */

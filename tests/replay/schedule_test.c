@@ -41,13 +41,19 @@ static struct step schedule_event(struct trace_event event)
 	return step;
 }
 
-static struct step schedule_post(uint32_t thread, enum verb verb, uint32_t object)
+static struct step schedule_request(uint32_t thread, enum verb verb, uint32_t object,
+				    enum ibv_wr_opcode opcode)
 {
-	static const struct wr wr = { .opcode = IBV_WR_SEND };
+	const struct wr wr = { .opcode = opcode };
 	const struct post p = { .verb = verb, .object = object, .nwr = 1, .wr = &wr };
 
 	return schedule_event(
 		(struct trace_event){ .kind = TRACE_POST, .id = { thread, 1 }, .post = &p });
+}
+
+static struct step schedule_post(uint32_t thread, enum verb verb, uint32_t object)
+{
+	return schedule_request(thread, verb, object, IBV_WR_SEND);
 }
 
 static struct step poll_one(uint32_t thread, uint32_t cq, struct wc wc)
@@ -388,6 +394,67 @@ TEST(a_send_to_an_unknown_place_waits_for_all)
 
 	send = schedule_post(1, VERB_post_send, DATAGRAMS);
 	assert_true(waits_for(&send, EVERY_PLAYER, receive.seq));
+}
+
+static const enum ibv_wr_opcode reaching[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,
+					       IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD };
+
+TEST(a_request_waits_for_the_bind_of_a_window_before_it)
+{
+	for (size_t i = 0; i < sizeof(reaching) / sizeof(*reaching); i++) {
+		struct step bind, reach;
+
+		end_score(NULL);
+		assert_int_equal(begin_score(NULL), 0);
+		bind = schedule_request(2, VERB_post_send, PEER, IBV_WR_BIND_MW);
+		reach = schedule_request(1, VERB_post_send, QP, reaching[i]);
+		assert_true(waits_for(&reach, 2, bind.seq));
+	}
+}
+
+TEST(a_request_waits_for_the_invalidation_of_a_window_before_it)
+{
+	struct step invalidation = schedule_request(2, VERB_post_send, PEER, IBV_WR_LOCAL_INV);
+	struct step reach = schedule_request(1, VERB_post_send, QP, IBV_WR_RDMA_READ);
+
+	assert_true(waits_for(&reach, 2, invalidation.seq));
+}
+
+TEST(a_request_waits_until_a_window_is_known_to_be_bound)
+{
+	const struct wc bound = { .qp = PEER, .opcode = IBV_WC_BIND_MW, .request = { 2, 1 } };
+	struct step bind = schedule_request(2, VERB_post_send, PEER, IBV_WR_BIND_MW), poll, reach;
+
+	poll = poll_one(3, PEER_CQ, bound);
+	reach = schedule_request(1, VERB_post_send, QP, IBV_WR_RDMA_WRITE);
+	assert_true(waits_for(&reach, 2, bind.seq) && waits_for(&reach, 3, poll.seq));
+}
+
+TEST(a_message_waits_for_no_window)
+{
+	struct step send;
+
+	schedule_request(2, VERB_post_send, PEER, IBV_WR_BIND_MW);
+	send = schedule_post(1, VERB_post_send, QP);
+	assert_int_equal(send.nwaits, 0);
+}
+
+/* A request that came before a window was changed reached it as it was before. */
+TEST(a_window_is_changed_after_the_requests_before_it)
+{
+	static const enum ibv_wr_opcode changes[] = { IBV_WR_BIND_MW, IBV_WR_LOCAL_INV };
+	const struct wc written = { .qp = QP, .opcode = IBV_WC_RDMA_WRITE, .request = { 1, 1 } };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct step write, poll, change;
+
+		end_score(NULL);
+		assert_int_equal(begin_score(NULL), 0);
+		write = schedule_request(1, VERB_post_send, QP, IBV_WR_RDMA_WRITE);
+		poll = poll_one(3, CQ, written);
+		change = schedule_request(2, VERB_post_send, PEER, changes[i]);
+		assert_true(waits_for(&change, 1, write.seq) && waits_for(&change, 3, poll.seq));
+	}
 }
 
 /* So one thread can always proceed, whatever the events are. */
