@@ -26,7 +26,8 @@
 enum {
 	WINDOW_NS = 100 * MS, /* by how much events of different threads may be out of order */
 	ROUND_NS = 100 * MS,
-	BUSY = 25, /* percent of a ring: reading comes first */
+	HOLD_NS = 100 * MS, /* for how long a viewer delays the deletion of events */
+	BUSY = 25,          /* percent of a ring: reading comes first */
 };
 
 /* Latencies of a queue pair that had a row, at the last publication. */
@@ -534,18 +535,31 @@ void vitals_event(struct vitals *v, const struct trace_event *event)
 		fail_vitals(v);
 }
 
+/* Count all events of the range, or until the clock is at @end. 1: there are more; 0 or -errno. */
+static int count_until(struct vitals *v, uint64_t end)
+{
+	uint64_t now;
+	int more = v->follow.more;
+
+	while (more > 0 && (now = clock_monotonic()) < end)
+		more = follow_for_slice(&v->follow, now, count_event, v);
+	return more;
+}
+
 void vitals_read_until(struct vitals *v, int64_t time)
 {
-	int err = 0;
+	uint64_t end = v->each ? UINT64_MAX : clock_monotonic() + HOLD_NS;
+	int more;
 
 	if (v->over || v->attached || !v->profiler)
 		return;
-	if (v->follow.more)
-		err = follow_to_end(&v->follow, count_event, v);
-	if (!err && v->follow.to < time)
-		err = follow_extend(&v->follow, time) ?: follow_to_end(&v->follow, count_event, v);
-	if (err)
+	more = count_until(v, end);
+	if (!more && v->follow.to < time)
+		more = follow_extend(&v->follow, time) ?: count_until(v, end);
+	if (more < 0)
 		fail_vitals(v);
+	else if (more)
+		stop_counting(v); /* the next round begins anew, with the events that are left */
 }
 
 void vitals_detach(struct vitals *v)

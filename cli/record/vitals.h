@@ -35,7 +35,10 @@ void vitals_free(struct vitals *vitals);
  */
 bool vitals_step(struct vitals *vitals, int64_t seen, int fullest);
 
-/* Read all events up to @time now, since they are dropped afterwards. */
+/*
+ * Events up to @time are dropped afterwards: read them now. For a viewer this takes 100 ms at most,
+ * since the program may wait; if they are not read by then, counting begins anew with those left.
+ */
 void vitals_read_until(struct vitals *vitals, int64_t time);
 
 /* Is a viewer attached? Then the recorder must not sleep for long. */

@@ -37,7 +37,7 @@ static size_t nevents, at_event;
 static int64_t extended_to;
 static unsigned int nextended, nfollowing;
 static bool is_alive;
-static uint64_t now_ns;
+static uint64_t now_ns, slice_ns;
 
 int clock_gettime(clockid_t clock, struct timespec *ret_time)
 {
@@ -183,6 +183,7 @@ int follow_for_slice(struct follow *follow, uint64_t start, follow_visit *visit,
 	int err;
 
 	assert_true(start > 0);
+	now_ns += slice_ns;
 	if (at_event == nevents || events[at_event].time > follow->to) {
 		follow->more = false;
 		return 0;
@@ -204,6 +205,7 @@ static int begin_vitals(void **state)
 {
 	(void)state;
 	now_ns = 77000ull * MS;
+	slice_ns = 0;
 	page_fd = dup(1);
 	has_page = asks = is_alive = false;
 	nshown = nopen = nfinished = nextended = nfollowing = 0;
@@ -450,6 +452,41 @@ TEST(events_are_read_before_they_are_dropped)
 	visit_error = -EIO;
 	vitals_read_until(vitals, 2000);
 	expect_failed(2);
+}
+
+/* The program waits meanwhile. Then events are dropped, and counting begins with those left. */
+TEST(a_viewer_delays_no_drop_for_long)
+{
+	(void)state;
+	nevents = 10;
+	has_page = asks = true;
+	step_on(100 * MS);
+	slice_ns = 30 * MS;
+	vitals_read_until(vitals, 1009);
+	assert_int_equal(at_event, 4);
+	assert_int_equal(nfollowing, 0);
+	assert_true(vitals_is_on(vitals));
+	step_round(200 * MS);
+	assert_int_equal(nfollowing, 1);
+	assert_int_equal(at_event, 1);
+}
+
+static void see_state(void *arg, const struct vitals_now *now)
+{
+	(void)arg;
+	(void)now;
+}
+
+TEST(metrics_count_all_events)
+{
+	(void)state;
+	nevents = 10;
+	vitals_each(vitals, see_state, NULL);
+	step_on(100 * MS);
+	slice_ns = 30 * MS;
+	vitals_read_until(vitals, 1009);
+	assert_int_equal(at_event, 10);
+	assert_int_equal(nfollowing, 1);
 }
 
 TEST(a_check_passes_its_events_on)
