@@ -36,7 +36,7 @@ waits_for() { # reason words [command...]
 AWAIT_SECONDS=60
 try "receiver not ready" waits_for rnr 'not ready (RNR): queue pair .* has 1 request outstanding'
 try "lost wake-up" waits_for wakeup 'lost wake-up: waits for an event, but 1 completion'
-try "dead peer" waits_for peer 'or one whose process has ended'
+try "dead peer" waits_for peer 'or whose process has ended'
 try "lost credit" waits_for credit 'waits for a message: queue pair .* has 4 receives posted'
 try "connection manager" waits_for cm 'rdma_get_cm_event() for an event of the connection manager'
 try "destroy that waits" waits_for destroy 'ibv_destroy_cq() until .* acknowledged'
