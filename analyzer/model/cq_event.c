@@ -21,6 +21,7 @@ enum {
 	LONG_NS = 500000000, /* only a lost wake-up takes that long */
 	LATE_NS = 5000000,
 	PROMPT_NS = 1000000,
+	SLEPT_NS = 100000,
 	NEXT = 3, /* events that a thread may get between arming a CQ and polling it */
 };
 
@@ -48,6 +49,7 @@ void cq_event_note_armed(struct life *cq, const struct trace_event *event)
 	cq->wake->armed = moment_of_verb(event, VERB_req_notify_cq);
 	cq->wake->is_armed = true;
 	cq->wake->lain = cq->wake->lying && cq->wake->since <= event->time && !cq->wake->got;
+	cq->wake->left.before = cq->wake->last <= event->time ? cq->wake->lying : 0;
 	cq->wake->looked = false;
 	cq->wake->may_complete = cq->cq && (cq->cq->signalled || !queues_expect_none(cq));
 }
@@ -71,6 +73,21 @@ static void check_blind_wait(struct cq_event_blind *blind, const struct cq_event
 		blind->none++;
 }
 
+/* Was the CQ not polled between the wait and this poll, so that it had not been emptied? */
+static void check_left(struct cq_event *wake, const struct trace_event *event)
+{
+	struct wake_left *left = &wake->left;
+
+	left->drained += left->led && !wake->got;
+	left->led = wake->got;
+	if (left->asleep && !event->poll->empty && event->id.thread == wake->armed.id.thread) {
+		left->times++;
+		if (left->asleep > left->longest)
+			left->longest = left->asleep;
+	}
+	left->asleep = 0;
+}
+
 static void note_poll(const struct life *cq, const struct trace_event *event)
 {
 	const struct moment *polled = &cq->wake->polled;
@@ -92,6 +109,7 @@ void cq_event_note_polled(struct life *cq, const struct trace_event *event)
 	if (!cq || !cq->wake)
 		return;
 	note_poll(cq, event);
+	check_left(cq->wake, event);
 	cq->wake->polled = moment_of_verb(event, event->poll->verb);
 	cq->wake->got = false;
 	cq->wake->since = event->time;
@@ -133,6 +151,7 @@ static void note_arrival(struct model *model, const struct trace_event *event, s
 	wake = model->wakes ? cq_event_of(model, there) : NULL;
 	if (!wake)
 		return;
+	wake->last = there->arrival;
 	wake->asked = !!(send->flags & ABI_SEND_SOLICITED) + (wake->lying ? wake->asked : 0);
 	if (!wake->lying++) {
 		wake->since = there->arrival;
@@ -258,6 +277,7 @@ void cq_event_note_completion(struct model *model, const struct trace_event *eve
 	else
 		check_wrong_armed(note_poll_of_cq(model, qp), event);
 	wake->lying--;
+	wake->left.before -= wake->left.before > 0;
 }
 
 void cq_event_reset(struct model *model, struct life *qp)
@@ -265,8 +285,10 @@ void cq_event_reset(struct model *model, struct life *qp)
 	struct cq_event *wake = qp->arrived > qp->taken ? cq_event_of(model, qp) : NULL;
 	uint64_t lying = qp->arrived - qp->taken;
 
-	if (wake)
+	if (wake) {
 		wake->lying -= wake->lying < lying ? wake->lying : lying;
+		wake->left.before = 0;
+	}
 	qp->arrived = qp->taken = 0;
 	qp->unwatched = true; /* sends posted before may complete later */
 }
@@ -383,6 +405,21 @@ static void note_wait(const struct life *cq, const struct trace_event *event)
 		blind->open = event->id.n == armed->id.n + 1;
 }
 
+/* The same: did it leave completions in the CQ when it had polled, and then sleep? */
+static void note_left(struct cq_event *wake, const struct trace_event *event)
+{
+	struct wake_left *left = &wake->left;
+	const uint32_t thread = event->id.thread;
+
+	if (!left->before || !wake->is_armed || wake->armed.id.thread != thread ||
+	    wake->polled.id.thread != thread || wake->polled.time <= wake->armed.time ||
+	    event->time - wake->polled.time < SLEPT_NS)
+		return;
+	left->asleep = event->time - wake->polled.time;
+	if (!left->times)
+		left->armed = wake->armed;
+}
+
 void cq_event_end_wait(struct model *model, const struct trace_event *event, struct life *cq)
 {
 	struct waiting **at = &model->waiting, *waiting;
@@ -399,6 +436,7 @@ void cq_event_end_wait(struct model *model, const struct trace_event *event, str
 	if (!cq || !cq->wake)
 		return;
 	note_wait(cq, event);
+	note_left(cq->wake, event);
 	if (cq->wake->is_armed && cq->wake->lain && !cq->wake->looked &&
 	    event->id.thread == cq->wake->armed.id.thread) {
 		note_first_late(cq->wake);

@@ -43,6 +43,20 @@ struct cq_event_blind {
 	struct moment armed; /* the first time */
 };
 
+/*
+ * Completions that were in the CQ when it was armed, and that the thread left there when it had
+ * polled others: no event leads to them.
+ */
+struct wake_left {
+	uint64_t before;     /* completions that are there since the last arming */
+	uint64_t times;      /* such waits, until the next event came */
+	uint64_t drained;    /* polls that no event had led to, after one that did */
+	int64_t asleep;      /* the last wait, which the next poll confirms; 0: none */
+	int64_t longest;     /* of the waits */
+	struct moment armed; /* the first time */
+	bool led;            /* the last poll followed an event */
+};
+
 /* The state of a CQ with a channel. */
 struct cq_event {
 	struct moment armed, polled; /* the last known arming and poll; id 0:0: none */
@@ -53,6 +67,7 @@ struct cq_event {
 	/* when the first of them had arrived for certain, or remained after the last poll */
 	int64_t since;
 	int64_t sent; /* when the first was posted by the peer: it did not arrive earlier */
+	int64_t last; /* when the last of them had arrived */
 	bool got;     /* an event, since the last poll */
 	/* a completion, whose event was not retrieved, was in the CQ when it was armed, */
 	bool lain;
@@ -61,6 +76,7 @@ struct cq_event {
 	struct cq_event_late late;
 	bool may_complete; /* requests were outstanding when it was armed */
 	struct cq_event_blind blind;
+	struct wake_left left;
 };
 
 /* A call of ibv_get_cq_event() in progress. */

@@ -290,6 +290,34 @@ void compl_004_blind(struct check *check, const struct life *cq)
 	finding_step(finding, "armed", &blind->armed);
 }
 
+/*
+ * COMPL-004: for each event a thread polls once, and leaves what is there. Some polls without an
+ * event may be those of a time-out; not if they are as many.
+ */
+void compl_004_left(struct check *check, const struct life *cq)
+{
+	const struct wake_left *left = cq->wake ? &cq->wake->left : NULL;
+	struct finding *finding;
+	char id[32], span[32];
+
+	if (check->findings->blind || !left || left->times < OFTEN ||
+	    left->drained >= left->times || cq->cq->doubt || cq->cq->stats.switches > 1)
+		return;
+	finding = judge_hazard(check, RULE_COMPL_004, &left->armed, cq, "cq");
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%" PRIu64 " times, first at %s, a completion was in %s when it was armed, "
+		     "the thread polled others, and waited for the next event, up to %s.",
+		     left->times, event_id_text(left->armed.id, id), cq->name,
+		     judge_span(left->longest, span));
+	finding_text(&finding->breaks,
+		     "no other message follows: what was there before the arming gives no event, "
+		     "so it stays there unless the CQ is polled until it is empty");
+	finding_step(finding, "created", &cq->created);
+	finding_step(finding, "armed", &left->armed);
+}
+
 /* COMPL-004 of a thread that waits in poll(2), which is not in the trace. */
 void compl_004_late(struct check *check, const struct life *cq)
 {

@@ -720,3 +720,62 @@ TEST(a_thread_arms_and_waits_without_a_poll)
 	/* other messages may lie there: it waits for the solicited ones only */
 	assert_int_equal(wait_blindly(0, false, false, 1), 0);
 }
+
+/* Messages come in pairs, and each event leads to some polls of one completion. */
+struct pairs {
+	int n;
+	uint64_t polls; /* after each event */
+	int64_t pause;  /* between pairs */
+	uint64_t empty; /* polls that find nothing, after each event */
+};
+
+static uint64_t poll_pairs(struct pairs p)
+{
+	uint64_t found, wr_id = 0;
+	struct story_call call;
+	struct story s;
+
+	nothing_found = 0;
+	peer_channel = &channel;
+	begin_story(&s);
+	for (uint64_t i = 0; i < 2 * (uint64_t)p.n; i++)
+		story_post(&s, 1, VERB_post_recv, &ends[1].qp, i, 0,
+			   (struct event_sge){ AT, 8, ends[1].mr.lkey });
+	arm_cq(&s, 0);
+	for (int i = 0; i < p.n; i++) {
+		send_one(&s);
+		send_one(&s);
+		call = wait_begins(&s);
+		story_return(&s, &call, 0);
+		story_do(&s, 1, VERB_ack_cq_events, 13, 0, W(&ends[1].cq), W(1));
+		arm_cq(&s, 0);
+		for (uint64_t k = 0; k < p.polls; k++)
+			poll_one(&s, wr_id++, !k && i ? p.empty : 0);
+		s.now += (uint64_t)p.pause;
+	}
+	end_peer(&s);
+	story_check(&s, NULL);
+	found = s.findings->hazards[RULE_COMPL_004];
+	assert_int_equal(s.findings->rules[RULE_COMPL_004], 0);
+	story_end(&s);
+	return found;
+}
+
+TEST(one_completion_is_polled_for_each_event)
+{
+	const struct pairs p = { .n = 4, .polls = 1, .pause = 1000000 };
+	struct pairs other = p;
+
+	assert_int_equal(poll_pairs(p), 1);
+	other.n = 3; /* it has done so twice, and the last wait is not known */
+	assert_int_equal(poll_pairs(other), 0);
+	other = p;
+	other.polls = 2;
+	assert_int_equal(poll_pairs(other), 0);
+	other = p;
+	other.pause = 0; /* it has not slept */
+	assert_int_equal(poll_pairs(other), 0);
+	other = p;
+	other.empty = 1; /* the CQ was empty for it, whatever the other end knew */
+	assert_int_equal(poll_pairs(other), 0);
+}
