@@ -14,9 +14,9 @@
 
 #include "analyzer/model/last_verb.h"
 #include "analyzer/model/queue.h"
-#include "analyzer/rules/alike.h"
+#include "analyzer/rules/dedup.h"
 #include "analyzer/rules/evidence.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
 #include "analyzer/rules/rule_hook.h"
 #include "core/store/read/reader.h"
 #include "core/wire/log.h"
@@ -25,7 +25,7 @@ enum { FUNCTIONS = 64 }; /* maximum per hook; enforced by choose_functions() */
 
 struct checker {
 	struct check check;
-	struct alike *alike;
+	struct dedup *alike;
 	/* the functions of the enabled rules; NULL ends the list */
 #define FUNCTION_LIST(hook, fact) hook##_fn *hook[FUNCTIONS + 1];
 	EACH_HOOK(FUNCTION_LIST)
@@ -61,7 +61,7 @@ static void on_key(void *arg, const struct model_key *key)
 {
 	struct checker *checker = arg;
 
-	facts_misfit(checker->check.findings->facts, key);
+	facts_note_invalid_sge(checker->check.findings->facts, key);
 	tell_key(checker, key);
 }
 
@@ -69,7 +69,7 @@ static void on_end(void *arg, const struct model_exit *end)
 {
 	struct checker *checker = arg;
 
-	facts_end(checker->check.findings->facts, checker->check.model, end);
+	facts_note_exit(checker->check.findings->facts, checker->check.model, end);
 	tell_end(checker, end);
 }
 
@@ -111,7 +111,7 @@ static void on_modify(void *arg, const struct model_modify *modify)
 	tell_modify(arg, modify);
 }
 
-static void on_misfit(void *arg, const struct model_misfit *misfit)
+static void on_invalid_post(void *arg, const struct model_misfit *misfit)
 {
 	tell_misfit(arg, misfit);
 }
@@ -203,7 +203,7 @@ void check_close(struct checker *checker)
 	if (!checker)
 		return;
 	model_free(checker->check.model);
-	alike_free(checker->alike);
+	dedup_free(checker->alike);
 	findings_free(checker->check.findings);
 	free(checker);
 }
@@ -217,7 +217,7 @@ static int prepare_checker(struct checker *checker, const struct check_options *
 		.key = on_key,
 		.end = on_end,
 		.modify = on_modify,
-		.misfit = on_misfit,
+		.misfit = on_invalid_post,
 		.strain = on_overflow,
 		.astray = on_astray,
 		.wait = on_wait,
@@ -255,7 +255,7 @@ static int prepare_checker(struct checker *checker, const struct check_options *
 	if (!err)
 		err = facts_new(check->trace, &check->findings->facts);
 	if (!err)
-		err = alike_new(check->trace, check->findings, &checker->alike);
+		err = dedup_new(check->trace, check->findings, &checker->alike);
 	for (int i = 0; !err && options && i < FACT_COUNT; i++)
 		check->findings->facts->off[i] = options->mute_fact[i];
 	return err;
@@ -325,7 +325,7 @@ static int process_event(struct checker *checker, const struct trace_event *even
 		return end_process(checker, event->process, event->time);
 	err = model_event(checker->check.model, event);
 	if (!err)
-		err = facts_event(findings->facts, checker->check.model, event);
+		err = facts_note_event(findings->facts, checker->check.model, event);
 	if (!err)
 		err = last_verb_note(checker->check.model, event);
 	if (!err && !event->inner && !is_data(event))
@@ -345,7 +345,7 @@ int check_event(struct checker *checker, const struct trace_event *event)
 	findings->carried = event->carried;
 	err = process_event(checker, event);
 	if (findings->n > found)
-		alike_merge(checker->alike);
+		dedup_merge(checker->alike);
 	return err;
 }
 
@@ -403,7 +403,7 @@ int check_finish(struct checker *checker, struct findings **ret_findings)
 		err = facts_finish(findings->facts, checker->check.model);
 	if (!err)
 		tell_finish(checker, findings);
-	alike_merge(checker->alike);
+	dedup_merge(checker->alike);
 	findings_sort_unchecked(findings);
 	if (!err && findings->err)
 		err = log_err(findings->err, "findings");

@@ -33,7 +33,7 @@ bool spread_is_disjoint(const struct spread *a, const struct spread *b)
 	return a->known && b->known && a->n && b->n && (a->most < b->least || b->most < a->least);
 }
 
-double spread_worse(const struct spread *before, const struct spread *after, enum diff_unit unit,
+double spread_worst(const struct spread *before, const struct spread *after, enum diff_unit unit,
 		    int worse)
 {
 	double by = (after->mean - before->mean) * worse;
@@ -77,7 +77,7 @@ void change_add_test(struct diff *diff, const char *what, const struct diff_pair
 	snprintf(made->of, sizeof(made->of), "%s", pair->function);
 }
 
-void change_judge(struct diff *diff, struct diff_change *change, double worse)
+void change_set_verdict(struct diff *diff, struct diff_change *change, double worse)
 {
 	if (worse > diff->threshold)
 		change->verdict = DIFF_WORSE;

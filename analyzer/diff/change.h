@@ -19,7 +19,7 @@ void spread_add(struct spread *spread, double value);
 bool spread_is_disjoint(const struct spread *a, const struct spread *b);
 
 /* How much worse @after is, in percent, or percentage points for a share; below 0: better. */
-double spread_worse(const struct spread *before, const struct spread *after, enum diff_unit unit,
+double spread_worst(const struct spread *before, const struct spread *after, enum diff_unit unit,
 		    int worse);
 
 /* Add a change without values, which the caller sets; NULL if out of memory. */
@@ -33,7 +33,7 @@ void change_add_test(struct diff *diff, const char *what, const struct diff_pair
 		     const struct diff_test *test);
 
 /* Set the verdict: a regression if @worse, in percent, exceeds the threshold. */
-void change_judge(struct diff *diff, struct diff_change *change, double worse);
+void change_set_verdict(struct diff *diff, struct diff_change *change, double worse);
 
 /* Set a number, or a text, before and after. */
 void change_number(struct diff_change *change, enum diff_unit unit, const struct spread *before,

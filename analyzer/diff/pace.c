@@ -197,8 +197,8 @@ static const struct pace paces[] = {
 };
 /* clang-format on */
 
-static double number_run(const struct diff *diff, const struct pace *pace,
-			 const struct diff_pair *pair, int side, size_t i)
+static double sample_of_run(const struct diff *diff, const struct pace *pace,
+			    const struct diff_pair *pair, int side, size_t i)
 {
 	if (!pair)
 		return pace->run(diff->sides[side].runs[i]);
@@ -211,7 +211,7 @@ static bool fill_sample(const struct diff *diff, const struct pace *pace,
 {
 	for (int side = 0; side < 2; side++)
 		for (size_t i = 0; i < sample->n[side]; i++) {
-			double number = number_run(diff, pace, pair, side, i);
+			double number = sample_of_run(diff, pace, pair, side, i);
 
 			if (isnan(number))
 				return false;
@@ -310,7 +310,7 @@ static void add_pace(struct diff *diff, const struct pace *pace, const struct di
 	else if (pair)
 		place_percentile(diff, change, pair, pace->applies == makes_cq);
 	if (!has_one_run(sample)) {
-		change_judge(diff, change, by * worse);
+		change_set_verdict(diff, change, by * worse);
 		return;
 	}
 	change->verdict = DIFF_UNCLEAR;

@@ -116,7 +116,7 @@ static bool is_peak(const struct shapes *shapes, unsigned int first, const struc
 }
 
 /* The increase of the share of gaps in the window; 0: it is not a new mode. */
-static double judge_window(const struct shapes *shapes, unsigned int first)
+static double compare_window(const struct shapes *shapes, unsigned int first)
 {
 	struct window before = sum_window(shapes, 0, first), after = sum_window(shapes, 1, first);
 	bool one = shapes->n[0] < 2 || shapes->n[1] < 2;
@@ -184,7 +184,7 @@ static void add_mode(struct diff *diff, const struct shapes *shapes, const struc
 	snprintf(change->note, sizeof(change->note), "new mode at %s to %s: %llu gaps, before %llu",
 		 print_time(from, least), print_time(to, last), (unsigned long long)after.n,
 		 (unsigned long long)before.n);
-	change_judge(diff, change, INFINITY);
+	change_set_verdict(diff, change, INFINITY);
 }
 
 /* Find the largest windows above the medians that do not touch each other. */
@@ -200,7 +200,7 @@ static void find_modes(struct diff *diff, const struct shapes *shapes, const str
 		double most = 0;
 
 		for (unsigned int at = from; at < last; at += STEP) {
-			double more = judge_window(shapes, at);
+			double more = compare_window(shapes, at);
 
 			for (unsigned int i = 0; i < n; i++)
 				if (at < found[i] + WINDOW && found[i] < at + WINDOW)

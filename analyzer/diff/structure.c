@@ -249,7 +249,7 @@ static bool add_metric(struct diff *diff, const struct metric *metric, const str
 	enum diff_unit unit = metric->kind == SHARE   ? DIFF_SHARE
 			      : metric->kind == BATCH ? DIFF_RATIO
 						      : DIFF_COUNT;
-	double worse = spread_worse(&a.value, &b.value, unit, metric->worse);
+	double worse = spread_worst(&a.value, &b.value, unit, metric->worse);
 	struct diff_change *change;
 	char name[96];
 
@@ -274,7 +274,7 @@ static bool add_metric(struct diff *diff, const struct metric *metric, const str
 		snprintf(change->note, sizeof(change->note),
 			 "not judged: the lists of requests differ in length");
 	} else {
-		change_judge(diff, change, worse);
+		change_set_verdict(diff, change, worse);
 	}
 	return true;
 }
@@ -363,9 +363,9 @@ static bool read_number(const char *text, double *ret_number)
 	return end > text && !*end;
 }
 
-static void judge_attribute(struct diff *diff, struct diff_change *change,
-			    const struct attribute_info *info, const char *before,
-			    const char *after)
+static void set_attribute_verdict(struct diff *diff, struct diff_change *change,
+				  const struct attribute_info *info, const char *before,
+				  const char *after)
 {
 	struct spread a, b;
 	double from, to;
@@ -376,7 +376,7 @@ static void judge_attribute(struct diff *diff, struct diff_change *change,
 	spread_begin(&b);
 	spread_add(&a, from);
 	spread_add(&b, to);
-	change_judge(diff, change, spread_worse(&a, &b, DIFF_COUNT, info->worse));
+	change_set_verdict(diff, change, spread_worst(&a, &b, DIFF_COUNT, info->worse));
 }
 
 static void compare_attribute(struct diff *diff, const struct diff_pair *pair, const char *name)
@@ -391,7 +391,7 @@ static void compare_attribute(struct diff *diff, const struct diff_pair *pair, c
 	if (change) {
 		change_text(diff, change, before.at, after.at);
 		place_attribute(diff, change, pair, name);
-		judge_attribute(diff, change, attribute_find(name), before.at, after.at);
+		set_attribute_verdict(diff, change, attribute_find(name), before.at, after.at);
 	}
 	text_fini(&before);
 	text_fini(&after);
@@ -431,7 +431,7 @@ static void compare_errors(struct diff *diff)
 		return;
 	change_number(change, DIFF_COUNT, &spreads[0], &spreads[1]);
 	snprintf(change->note, sizeof(change->note), "see 'verbatim check'");
-	change_judge(diff, change, spread_worse(&spreads[0], &spreads[1], DIFF_COUNT, 1));
+	change_set_verdict(diff, change, spread_worst(&spreads[0], &spreads[1], DIFF_COUNT, 1));
 }
 
 void structure_compare(struct diff *diff)

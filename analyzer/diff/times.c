@@ -27,8 +27,8 @@ enum {
 static const double class_width = 1.0 / HISTOGRAM_ROW;
 
 /* @error: the factor by which a number may be wrong, minus 1. */
-static void judge_sample(struct diff *diff, struct diff_change *change, const struct sample *sample,
-			 int worse, double error)
+static void set_verdict(struct diff *diff, struct diff_change *change, const struct sample *sample,
+			int worse, double error)
 {
 	double by = sample_mean(sample, 1) - sample_mean(sample, 0);
 	double width = sample_width(sample) + log1p(error), near;
@@ -42,7 +42,7 @@ static void judge_sample(struct diff *diff, struct diff_change *change, const st
 	}
 	/* a regression only if even the nearer bound of the interval exceeds the threshold */
 	near = change->low > 0 ? change->low : change->high;
-	change_judge(diff, change, near * worse);
+	change_set_verdict(diff, change, near * worse);
 }
 
 /* Returns the change; NULL if out of memory. */
@@ -57,7 +57,7 @@ static struct diff_change *add_sample(struct diff *diff, const char *what, enum 
 	change->before = round(exp(sample_mean(sample, 0)));
 	change->after = round(exp(sample_mean(sample, 1)));
 	if (sample->n[0] > 1 && sample->n[1] > 1) {
-		judge_sample(diff, change, sample, worse, error);
+		set_verdict(diff, change, sample, worse, error);
 		return change;
 	}
 	change->verdict = DIFF_UNCLEAR;
@@ -171,8 +171,8 @@ static size_t find_rows(const struct diff *diff, struct row rows[PROFILE_OPCODES
  * With few runs, if the interval gives no verdict on the rate: is each run of one side slower than
  * each run of the other?
  */
-static void judge_few_runs(struct diff *diff, struct diff_change *change,
-			   const struct sample *sample)
+static void set_verdict_of_few(struct diff *diff, struct diff_change *change,
+			       const struct sample *sample)
 {
 	double between = sample_gap(sample);
 
@@ -182,7 +182,7 @@ static void judge_few_runs(struct diff *diff, struct diff_change *change,
 		 "each run after is %s than each run before, by at least %.3g %%",
 		 between < 0 ? "slower" : "faster", 100 * fabs(expm1(between)));
 	if (sample_is_apart(sample))
-		change_judge(diff, change, -100 * expm1(between));
+		change_set_verdict(diff, change, -100 * expm1(between));
 }
 
 /* Requests per second, from the first post to the last completion. */
@@ -206,7 +206,7 @@ static void compare_rates(struct diff *diff)
 	if (known)
 		change = add_sample(diff, "requests a second", DIFF_COUNT, &sample, -1, 0);
 	if (change)
-		judge_few_runs(diff, change, &sample);
+		set_verdict_of_few(diff, change, &sample);
 	sample_end(&sample);
 }
 

@@ -135,7 +135,7 @@ static struct polled_cq *find_cq(struct thread_acts *acts, const struct poll *po
 	return add_cq(acts, poll);
 }
 
-void activity_poll(struct activity *activity, const struct trace_event *event)
+void activity_note_poll(struct activity *activity, const struct trace_event *event)
 {
 	struct thread_acts *acts = thread_of(activity, event->id.thread);
 	const struct poll *poll = event->poll;
@@ -159,7 +159,7 @@ void activity_poll(struct activity *activity, const struct trace_event *event)
 	}
 }
 
-void activity_call(struct activity *activity, const struct trace_event *event)
+void activity_note_call(struct activity *activity, const struct trace_event *event)
 {
 	bool waits = verb_infos[event->call->verb].blocks;
 	struct thread_acts *acts = waits ? thread_of(activity, event->id.thread) : NULL;
@@ -174,7 +174,7 @@ void activity_call(struct activity *activity, const struct trace_event *event)
 	acts->sleep.channel = (uint64_t)channel;
 }
 
-void activity_return(struct activity *activity, const struct trace_event *event)
+void activity_note_return(struct activity *activity, const struct trace_event *event)
 {
 	struct sleep *sleep;
 
@@ -228,8 +228,8 @@ static bool is_asleep(const struct model *model, uint32_t thread, const struct s
 	return sleep->at.id.thread && last && last->at.id.n == sleep->at.id.n;
 }
 
-void activity_capture(const struct activity *activity, const struct model *model, uint32_t process,
-		      int64_t time, struct activity_note *ret_note)
+void activity_store_sleep(const struct activity *activity, const struct model *model,
+			  uint32_t process, int64_t time, struct activity_note *ret_note)
 {
 	const struct last_verb *last = last_verb_of_process(model, process);
 

@@ -21,9 +21,9 @@ struct activity *activity_new(struct trace *trace);
 void activity_free(struct activity *activity);
 
 /* The application has polled a CQ; has called a control verb; that call has returned. */
-void activity_poll(struct activity *activity, const struct trace_event *event);
-void activity_call(struct activity *activity, const struct trace_event *event);
-void activity_return(struct activity *activity, const struct trace_event *event);
+void activity_note_poll(struct activity *activity, const struct trace_event *event);
+void activity_note_call(struct activity *activity, const struct trace_event *event);
+void activity_note_return(struct activity *activity, const struct trace_event *event);
 
 /* The threads of a process at one moment. */
 struct activity_note {
@@ -36,8 +36,8 @@ struct activity_note {
 };
 
 /* Remember what the threads of @process do at @time. The caller frees it by activity_drop(). */
-void activity_capture(const struct activity *activity, const struct model *model, uint32_t process,
-		      int64_t time, struct activity_note *ret_note);
+void activity_store_sleep(const struct activity *activity, const struct model *model,
+			  uint32_t process, int64_t time, struct activity_note *ret_note);
 void activity_drop(struct activity_note *note);
 
 /* Forget the waits for an event of those threads for which @is returns true. */

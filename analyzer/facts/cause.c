@@ -1,8 +1,8 @@
 /*
  * The cause of the first error of a queue pair
  *
- * 	completion in error --> causes_complete(): its keys and its other end at that time
- * 	first_event()       --> causes_note(): that was the first error of a queue pair
+ * 	completion in error --> causes_note_error(): its keys and its other end at that time
+ * 	first_errors_note_poll()       --> causes_bind_errors(): that was the first error of a queue pair
  * 	end of the trace    --> causes_finish(): what happened to the other end
  */
 #include "analyzer/facts/cause_priv.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/facts/answer.h"
+#include "analyzer/facts/why.h"
 #include "analyzer/facts/outage.h"
 #include "analyzer/model/key.h"
 #include "analyzer/model/key_judge.h"
@@ -389,7 +389,7 @@ static void note_no_response(struct causes *causes, struct model *model,
 		note_peer(causes, model, complete, noted, meant);
 		cause_note_misconnected(noted, qp, meant);
 	} else {
-		noted->answer = answer_no_response(causes->trace, model_peers(model), qp, peer);
+		noted->answer = why_no_response(causes->trace, model_peers(model), qp, peer);
 	}
 }
 
@@ -401,8 +401,8 @@ static void note_history(struct cause *cause, const struct life *qp)
 	cause->xrc = !qp->qp || qp->qp->type == ABI_QPT_XRC_SEND || qp->qp->type == QP_UNKNOWN;
 }
 
-void causes_complete(struct causes *causes, struct model *model,
-		     const struct model_complete *complete)
+void causes_note_error(struct causes *causes, struct model *model,
+		       const struct model_complete *complete)
 {
 	const struct wc *wc = &complete->event->poll->wc[complete->index];
 	bool certain = complete->request && complete->queue && wc->candidates <= 1;
@@ -444,19 +444,19 @@ void causes_complete(struct causes *causes, struct model *model,
 	if (certain && wc->status == ABI_WC_REM_ACCESS_ERR && peer)
 		describe_remote_key(causes, model, complete, peer, noted);
 	if (certain && wc->status == ABI_WC_REM_INV_REQ_ERR)
-		noted->cause.key = answer_wrong_srq(causes->trace, model, complete, peer);
+		noted->cause.key = why_no_srq(causes->trace, model, complete, peer);
 	if (certain && wc->status == ABI_WC_REM_INV_REQ_ERR && !noted->cause.key)
-		noted->cause.key = answer_refused(complete->request, peer,
-						  peer ? qp_name(causes, peer) : NULL);
+		noted->cause.key =
+			why_refused(complete->request, peer, peer ? qp_name(causes, peer) : NULL);
 	if (certain && wc->status == ABI_WC_LOC_QP_OP_ERR)
-		noted->cause.key = answer_no_reads(complete->request, complete->qp);
+		noted->cause.key = why_reads_failed(complete->request, complete->qp);
 	if (certain && wc->status == ABI_WC_MW_BIND_ERR)
-		noted->cause.key = answer_window(causes->trace, model, complete);
+		noted->cause.key = why_window_failed(causes->trace, model, complete);
 	if (certain && wc->status == ABI_WC_LOC_LEN_ERR)
-		noted->cause.key = answer_too_long(model, complete);
+		noted->cause.key = why_too_long(model, complete);
 	if (certain && !noted->cause.key &&
 	    (wc->status == ABI_WC_LOC_LEN_ERR || wc->status == ABI_WC_REM_INV_REQ_ERR))
-		noted->cause.key = answer_short_receive(complete, peer);
+		noted->cause.key = why_receive_too_short(complete, peer);
 	if (wc->status == ABI_WC_RETRY_EXC_ERR)
 		note_no_response(causes, model, complete, noted, peer);
 }
@@ -475,7 +475,7 @@ static struct noted *take_new_note(struct causes *causes, const struct first_err
 	return NULL;
 }
 
-void causes_note(struct causes *causes)
+void causes_bind_errors(struct causes *causes)
 {
 	while (causes->n < causes->errors->n) {
 		const struct first_error *error = &causes->errors->all[causes->n];
@@ -497,7 +497,7 @@ void causes_note(struct causes *causes)
 	causes->nfresh = 0;
 }
 
-void causes_post(struct causes *causes, const struct trace_event *event)
+void causes_note_post(struct causes *causes, const struct trace_event *event)
 {
 	if (!causes->waiting || post_is_send(event->post) || !post_taken(event->post))
 		return;
@@ -514,16 +514,16 @@ void causes_post(struct causes *causes, const struct trace_event *event)
 	}
 }
 
-void causes_modify(struct causes *causes, const struct trace_event *event)
+void causes_note_modify(struct causes *causes, const struct trace_event *event)
 {
 	for (size_t i = 0; i < causes->n; i++)
 		if (causes->all[i])
 			cause_note_modify(causes, causes->all[i], event);
 }
 
-void causes_event(struct causes *causes, const struct trace_event *event)
+void causes_note_event(struct causes *causes, const struct trace_event *event)
 {
-	outages_event(causes->outages, event);
+	outages_note_event(causes->outages, event);
 }
 
 /* Does the status mean that the other end did not respond? */
@@ -540,15 +540,15 @@ void causes_finish(struct causes *causes, const struct model *model)
 		if (!noted)
 			continue;
 		free(noted->cause.port);
-		noted->cause.port = outages_sentence(causes->outages, &noted->victim, false);
+		noted->cause.port = outages_describe(causes->outages, &noted->victim, false);
 		if (!noted->cause.port && is_silence(noted->victim.status))
-			noted->cause.port = outages_sentence(causes->outages, &noted->theirs, true);
+			noted->cause.port = outages_describe(causes->outages, &noted->theirs, true);
 		if (!noted->cause.port)
 			noted->cause.port =
-				outages_removed_device(causes->trace, &noted->victim, false);
+				outages_describe_removed(causes->trace, &noted->victim, false);
 		if (!noted->cause.port && is_silence(noted->victim.status) && noted->theirs.process)
 			noted->cause.port =
-				outages_removed_device(causes->trace, &noted->theirs, true);
+				outages_describe_removed(causes->trace, &noted->theirs, true);
 		cause_describe_peer(causes, model, noted, &causes->errors->all[i]);
 	}
 }

@@ -7,7 +7,7 @@
  *
  * Not thread-safe.
  */
-#include "analyzer/facts/first.h"
+#include "analyzer/facts/first_errors.h"
 #include "analyzer/model/watcher.h"
 
 struct model;
@@ -33,21 +33,21 @@ int causes_new(struct trace *trace, const struct first_list *errors, struct caus
 /* Accepts NULL. */
 void causes_free(struct causes *causes);
 
-/* A completion in error; call it before first_event(). */
-void causes_complete(struct causes *causes, struct model *model,
-		     const struct model_complete *complete);
+/* A completion in error; call it before first_errors_note_poll(). */
+void causes_note_error(struct causes *causes, struct model *model,
+		       const struct model_complete *complete);
 
-/* The errors that first_event() has added belong to the completions of causes_complete(). */
-void causes_note(struct causes *causes);
+/* The errors that first_errors_note_poll() has added belong to the completions of causes_note_error(). */
+void causes_bind_errors(struct causes *causes);
 
 /* ibv_get_async_event() has returned an event: the port may be down. */
-void causes_event(struct causes *causes, const struct trace_event *event);
+void causes_note_event(struct causes *causes, const struct trace_event *event);
 
 /* ibv_modify_qp() has succeeded, called by the application or a library. */
-void causes_modify(struct causes *causes, const struct trace_event *event);
+void causes_note_modify(struct causes *causes, const struct trace_event *event);
 
 /* Receives were posted: perhaps the first ones of a peer whose empty queue caused an error. */
-void causes_post(struct causes *causes, const struct trace_event *event);
+void causes_note_post(struct causes *causes, const struct trace_event *event);
 
 /* Complete the sentences about the other ends. */
 void causes_finish(struct causes *causes, const struct model *model);

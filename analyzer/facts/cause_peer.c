@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "analyzer/facts/answer.h"
+#include "analyzer/facts/why.h"
 #include "analyzer/model/last_verb.h"
 #include "analyzer/model/receive_level.h"
 #include "analyzer/model/peer.h"

@@ -71,7 +71,7 @@ struct causes {
 	struct noted **all; /* by index in errors->all; NULL: nothing is known */
 	size_t n;
 	struct outages *outages;
-	struct noted **fresh; /* for completions that first_event() has not seen */
+	struct noted **fresh; /* for completions that first_errors_note_poll() has not seen */
 	size_t nfresh;
 	unsigned int waiting;
 };

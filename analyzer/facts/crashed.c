@@ -79,8 +79,8 @@ static void put_unresolved(struct text *t, const struct life *id)
 				: "rdma_resolve_addr() was not called)");
 }
 
-char *crashed_cause(const struct model *model, uint32_t process, const struct moment *moment,
-		    const struct crashed_call *call)
+char *crashed_describe_cause(const struct model *model, uint32_t process,
+			     const struct moment *moment, const struct crashed_call *call)
 {
 	const struct life *id = NULL;
 	struct text t = { 0 };
@@ -157,7 +157,7 @@ static char *explain_field_read(const struct model *model, uint32_t process,
 	return NULL;
 }
 
-char *crashed_after_destroy(const struct model *model, uint32_t process)
+char *crashed_describe_destroyed(const struct model *model, uint32_t process)
 {
 	const struct last_verb *last = last_verb_of_process(model, process);
 	const struct verb_info *info = last ? &verb_infos[last->verb] : NULL;

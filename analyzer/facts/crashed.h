@@ -20,11 +20,11 @@ struct crashed_call crashed_read_call(const struct trace_event *event);
  * Why @process crashed in the call that began at @moment; NULL: it did not crash, the reason is not
  * known, or out of memory. The caller frees it.
  */
-char *crashed_cause(const struct model *model, uint32_t process, const struct moment *moment,
-		    const struct crashed_call *call);
+char *crashed_describe_cause(const struct model *model, uint32_t process,
+			     const struct moment *moment, const struct crashed_call *call);
 
 /*
  * The same if the last verb of @process had destroyed an object, or found a completion of an
  * extended CQ, of which some fields cannot be read.
  */
-char *crashed_after_destroy(const struct model *model, uint32_t process);
+char *crashed_describe_destroyed(const struct model *model, uint32_t process);

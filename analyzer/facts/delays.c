@@ -302,8 +302,8 @@ static bool is_registering(enum verb verb)
 }
 
 /* Consecutive calls count as one act. */
-static void note_act(struct delays *delays, const struct trace_event *event, int64_t from,
-		     enum delay_how how)
+static void note_activity(struct delays *delays, const struct trace_event *event, int64_t from,
+			  enum delay_how how)
 {
 	struct delay_process *of =
 		is_rank(delays, event->process)
@@ -324,8 +324,8 @@ static void note_act(struct delays *delays, const struct trace_event *event, int
 		(struct delay_act){ from, event->time, event->id.thread, how };
 }
 
-void delays_return(struct delays *delays, const struct model *model,
-		   const struct trace_event *event)
+void delays_note_return(struct delays *delays, const struct model *model,
+			const struct trace_event *event)
 {
 	const struct last_verb *last = last_verb_of_thread(model, event->id.thread);
 	struct delay_sleep *sleep;
@@ -333,7 +333,7 @@ void delays_return(struct delays *delays, const struct model *model,
 	if (!last)
 		return;
 	if (is_registering(event->call->verb))
-		note_act(delays, event, last->at.time, DELAY_REGISTER);
+		note_activity(delays, event, last->at.time, DELAY_REGISTER);
 	if (event->call->verb != VERB_get_cq_event || event->call->failed)
 		return;
 	sleep = vec_at(delays->sleeps, delays->nsleeps, event->id.thread);
@@ -341,7 +341,7 @@ void delays_return(struct delays *delays, const struct model *model,
 		*sleep = (struct delay_sleep){ last->at.time, event->time };
 }
 
-static __attribute__((noinline)) void look_at_delay(struct delays *delays, struct model *model,
+static __attribute__((noinline)) void examine_delay(struct delays *delays, struct model *model,
 						    const struct trace_event *event, int64_t begin)
 {
 	const struct queue *queue = find_queue(delays, model, event);
@@ -359,7 +359,7 @@ static __attribute__((noinline)) void look_at_delay(struct delays *delays, struc
 }
 
 /* If this is the first poll since a message arrived long before it, note the act. */
-static __attribute__((noinline)) void look_at_poll(struct delays *delays, struct model *model,
+static __attribute__((noinline)) void examine_poll(struct delays *delays, struct model *model,
 						   const struct trace_event *event, int64_t begin)
 {
 	const struct queue *queue = find_queue(delays, model, event);
@@ -369,19 +369,19 @@ static __attribute__((noinline)) void look_at_poll(struct delays *delays, struct
 		return;
 	come = queue->stats.last_verb_time > begin ? queue->stats.last_verb_time : begin;
 	if (event->time - come >= LEAST_POLL_NS)
-		note_act(delays, event, come, DELAY_POLL);
+		note_activity(delays, event, come, DELAY_POLL);
 }
 
-void delays_poll(struct delays *delays, struct model *model, const struct trace_event *event)
+void delays_note_poll(struct delays *delays, struct model *model, const struct trace_event *event)
 {
 	const struct last_verb *last = last_verb_of_thread(model, event->id.thread);
 	int64_t begin = last ? find_begin(delays, last, event) : INT64_MAX;
 
 	if (begin < event->time - LEAST_NS)
-		look_at_delay(delays, model, event, begin);
+		examine_delay(delays, model, event, begin);
 	if (last && event->poll->empty <= FEW_POLLS &&
 	    event->time - last->returned >= LEAST_POLL_NS)
-		look_at_poll(delays, model, event, last->returned);
+		examine_poll(delays, model, event, last->returned);
 }
 
 enum delay_how delays_main_reason(const struct delay_cause *cause)

@@ -72,11 +72,11 @@ struct delays *delays_new(struct trace *trace);
 void delays_free(struct delays *delays);
 
 /* A control verb of the application has returned. */
-void delays_return(struct delays *delays, const struct model *model,
-		   const struct trace_event *event);
+void delays_note_return(struct delays *delays, const struct model *model,
+			const struct trace_event *event);
 
 /* Completions were polled; the model's last verb of the thread is still the one before the poll. */
-void delays_poll(struct delays *delays, struct model *model, const struct trace_event *event);
+void delays_note_poll(struct delays *delays, struct model *model, const struct trace_event *event);
 
 /* What made @cause late most of the time. */
 enum delay_how delays_main_reason(const struct delay_cause *cause);

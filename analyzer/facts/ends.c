@@ -17,7 +17,7 @@
 #include "analyzer/facts/activity.h"
 #include "analyzer/facts/crashed.h"
 #include "analyzer/facts/delays.h"
-#include "analyzer/facts/mute.h"
+#include "analyzer/facts/unsignalled_waits.h"
 #include "analyzer/facts/outside.h"
 #include "analyzer/facts/pauses.h"
 #include "analyzer/facts/place.h"
@@ -50,7 +50,7 @@ struct ends {
 	struct pauses *pauses;
 	struct stalls *stalls;
 	struct delays *delays;
-	struct mutes *mutes;
+	struct unsignalled_waits *unsignalled;
 };
 
 int ends_new(struct trace *trace, struct fact_list *facts, struct ends **ret_ends)
@@ -65,8 +65,9 @@ int ends_new(struct trace *trace, struct fact_list *facts, struct ends **ret_end
 	ends->activity = activity_new(trace);
 	ends->pauses = pauses_new(trace, facts);
 	ends->delays = delays_new(trace);
-	ends->mutes = ends->activity ? mutes_new(trace, facts, ends->activity) : NULL;
-	err = ends->mutes && ends->pauses && ends->delays
+	ends->unsignalled =
+		ends->activity ? unsignalled_waits_new(trace, facts, ends->activity) : NULL;
+	err = ends->unsignalled && ends->pauses && ends->delays
 		      ? waits_new(trace, facts, ends->activity, &ends->waits)
 		      : log_err(-ENOMEM, "the last verbs of threads");
 	if (!err)
@@ -90,7 +91,7 @@ void ends_free(struct ends *ends)
 	pauses_free(ends->pauses);
 	stalls_free(ends->stalls);
 	delays_free(ends->delays);
-	mutes_free(ends->mutes);
+	unsignalled_waits_free(ends->unsignalled);
 	activity_free(ends->activity);
 	free(ends);
 }
@@ -101,14 +102,14 @@ static struct under_way *call_of(struct ends *ends, uint32_t thread)
 }
 
 /* In a finished trace the return of the call is already known. */
-void ends_call(struct ends *ends, struct model *model, const struct trace_event *event)
+void ends_note_call(struct ends *ends, struct model *model, const struct trace_event *event)
 {
 	bool returns = event->call->end >= 0 && !trace_is_live(ends->trace);
 	struct under_way *call = returns ? NULL : call_of(ends, event->id.thread);
 	char text[TEXT];
 
-	activity_call(ends->activity, event);
-	stalls_call(ends->stalls, event);
+	activity_note_call(ends->activity, event);
+	stalls_note_call(ends->stalls, event);
 	if (!call || call->moment.id.thread)
 		return;
 	call->moment = moment_of(event);
@@ -118,15 +119,15 @@ void ends_call(struct ends *ends, struct model *model, const struct trace_event 
 	call->what = strdup(reason_call(model, event, text, sizeof(text)));
 }
 
-void ends_return(struct ends *ends, const struct model *model, const struct trace_event *event)
+void ends_note_return(struct ends *ends, const struct model *model, const struct trace_event *event)
 {
 	struct under_way *call;
 
-	waits_changed(ends->waits);
-	activity_return(ends->activity, event);
-	stalls_return(ends->stalls, event);
-	pauses_return(ends->pauses, model, event);
-	delays_return(ends->delays, model, event);
+	waits_note_change(ends->waits);
+	activity_note_return(ends->activity, event);
+	stalls_note_return(ends->stalls, event);
+	pauses_note_return(ends->pauses, model, event);
+	delays_note_return(ends->delays, model, event);
 	if (event->id.thread >= ends->ncalls)
 		return;
 	call = &ends->calls[event->id.thread];
@@ -134,25 +135,25 @@ void ends_return(struct ends *ends, const struct model *model, const struct trac
 		call->moment.id.thread = 0;
 }
 
-void ends_poll(struct ends *ends, struct model *model, const struct trace_event *event)
+void ends_note_poll(struct ends *ends, struct model *model, const struct trace_event *event)
 {
 	if (event->poll->nwc) {
-		pauses_poll(ends->pauses, model, event);
-		delays_poll(ends->delays, model, event);
-		mutes_poll(ends->mutes, event);
+		pauses_note_poll(ends->pauses, model, event);
+		delays_note_poll(ends->delays, model, event);
+		unsignalled_waits_note_poll(ends->unsignalled, event);
 	}
-	activity_poll(ends->activity, event);
-	stalls_poll(ends->stalls, event);
+	activity_note_poll(ends->activity, event);
+	stalls_note_poll(ends->stalls, event);
 }
 
-void ends_destroy(struct ends *ends, struct model *model, const struct trace_event *event)
+void ends_note_destroy(struct ends *ends, struct model *model, const struct trace_event *event)
 {
 	const struct verb_info *info = &verb_infos[event->call->verb];
 
 	if (info->object != OBJECT_qp || info->effect != EFFECT_DESTROY)
 		return;
-	waits_destroy(ends->waits, model, event);
-	mutes_destroy(ends->mutes, model, event);
+	waits_note_destroy(ends->waits, model, event);
+	unsignalled_waits_note_destroy(ends->unsignalled, model, event);
 }
 
 static bool has_ended(const struct ends *ends, uint32_t id)
@@ -255,8 +256,8 @@ static char *find_crash(const struct ends *ends, const struct model *model, uint
 		found = call;
 	}
 	if (found)
-		return crashed_cause(model, process, &found->moment, &found->given);
-	return is_end_reported(ends, process) ? NULL : crashed_after_destroy(model, process);
+		return crashed_describe_cause(model, process, &found->moment, &found->given);
+	return is_end_reported(ends, process) ? NULL : crashed_describe_destroyed(model, process);
 }
 
 /* Takes @crash. */
@@ -285,8 +286,8 @@ static void add_ended(struct ends *ends, struct model *model, const struct model
 	fact->verb = last->verb;
 	fact->stack = last->stack;
 	fact->because = crash;
-	if (!crash && !waits_note(ends->waits, model, end, (size_t)(fact - ends->facts->all)))
-		fact->because = outside_cause(model, end->process, status, expected);
+	if (!crash && !waits_store_wait(ends->waits, model, end, (size_t)(fact - ends->facts->all)))
+		fact->because = outside_describe_cause(model, end->process, status, expected);
 }
 
 /* Add a fact for an end that is a failure or a crash, or that left objects behind. */
@@ -306,26 +307,26 @@ static void note_end(struct ends *ends, struct model *model, const struct model_
 		add_ended(ends, model, end, expected, crash);
 }
 
-void ends_post(struct ends *ends, struct model *model, const struct trace_event *event)
+void ends_note_post(struct ends *ends, struct model *model, const struct trace_event *event)
 {
 	if (post_is_send(event->post)) {
-		waits_post(ends->waits, model, event);
-		mutes_post(ends->mutes, model, event);
+		waits_note_post(ends->waits, model, event);
+		unsignalled_waits_note_post(ends->unsignalled, model, event);
 	}
-	stalls_post(ends->stalls, model, event);
+	stalls_note_post(ends->stalls, model, event);
 }
 
-void ends_fork(struct ends *ends, const struct trace_event *event)
+void ends_note_fork(struct ends *ends, const struct trace_event *event)
 {
-	stalls_fork(ends->stalls, event);
+	stalls_note_fork(ends->stalls, event);
 }
 
-const struct stalls *ends_stalls(const struct ends *ends)
+const struct stalls *ends_get_stalls(const struct ends *ends)
 {
 	return ends->stalls;
 }
 
-const struct delays *ends_delays(const struct ends *ends)
+const struct delays *ends_get_delays(const struct ends *ends)
 {
 	return ends->delays;
 }
@@ -333,18 +334,18 @@ const struct delays *ends_delays(const struct ends *ends)
 void ends_finish(struct ends *ends, const struct model *model)
 {
 	waits_finish(ends->waits);
-	mutes_finish(ends->mutes);
+	unsignalled_waits_finish(ends->unsignalled);
 	pauses_finish(ends->pauses, model);
 	stalls_finish(ends->stalls, ends->facts);
 	delays_finish(ends->delays, model);
 }
 
-void ends_process(struct ends *ends, struct model *model, const struct model_exit *end, bool failed,
-		  const char *expected)
+void ends_note_exit(struct ends *ends, struct model *model, const struct model_exit *end,
+		    bool failed, const char *expected)
 {
 	bool whole = is_end_known(ends, end);
 
-	stalls_end(ends->stalls, model, end);
+	stalls_end_process(ends->stalls, model, end);
 	note_end(ends, model, end, failed, expected);
 	for (size_t i = 0; i < ends->ncalls; i++) {
 		struct under_way *call = &ends->calls[i];

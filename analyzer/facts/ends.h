@@ -18,33 +18,34 @@ int ends_new(struct trace *trace, struct fact_list *facts, struct ends **ret_end
 void ends_free(struct ends *ends);
 
 /* The application begins to destroy an object. */
-void ends_destroy(struct ends *ends, struct model *model, const struct trace_event *event);
+void ends_note_destroy(struct ends *ends, struct model *model, const struct trace_event *event);
 
 /* A control verb of the application begins, returns. */
-void ends_call(struct ends *ends, struct model *model, const struct trace_event *event);
-void ends_return(struct ends *ends, const struct model *model, const struct trace_event *event);
+void ends_note_call(struct ends *ends, struct model *model, const struct trace_event *event);
+void ends_note_return(struct ends *ends, const struct model *model,
+		      const struct trace_event *event);
 
 /* The application has called a post verb. */
-void ends_post(struct ends *ends, struct model *model, const struct trace_event *event);
+void ends_note_post(struct ends *ends, struct model *model, const struct trace_event *event);
 
 /* The application has polled a CQ. */
-void ends_poll(struct ends *ends, struct model *model, const struct trace_event *event);
+void ends_note_poll(struct ends *ends, struct model *model, const struct trace_event *event);
 
 /* The application has forked a process. */
-void ends_fork(struct ends *ends, const struct trace_event *event);
+void ends_note_fork(struct ends *ends, const struct trace_event *event);
 
 /*
  * A process has ended, or the trace ends; the model still knows its objects. @failed: a completion
- * in error explains it. @expected: the last failure that is not a fact (failed.h), or NULL.
+ * in error explains it. @expected: the last failure that is not a fact (failed_verbs.h), or NULL.
  */
-void ends_process(struct ends *ends, struct model *model, const struct model_exit *end, bool failed,
-		  const char *expected);
+void ends_note_exit(struct ends *ends, struct model *model, const struct model_exit *end,
+		    bool failed, const char *expected);
 
 /* The last event has been seen: complete the sentences. */
 void ends_finish(struct ends *ends, const struct model *model);
 
 /* What each process waited for; complete after ends_finish(). */
-const struct stalls *ends_stalls(const struct ends *ends);
+const struct stalls *ends_get_stalls(const struct ends *ends);
 
 /* Which ranks were late; complete after ends_finish(). */
-const struct delays *ends_delays(const struct ends *ends);
+const struct delays *ends_get_delays(const struct ends *ends);

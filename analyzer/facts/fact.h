@@ -13,7 +13,7 @@
 enum fact_kind {
 	FACT_FAILED, /* a verb */
 	FACT_HUNG,   /* a call that never returned */
-	FACT_ERROR,  /* the first completion in error of a queue pair: see first.h */
+	FACT_ERROR,  /* the first completion in error of a queue pair: see first_errors.h */
 	FACT_KILLED, /* a process that had live objects */
 	FACT_FATAL,  /* an asynchronous event */
 	FACT_EXITED, /* a process ended with an exit status that no other fact explains */

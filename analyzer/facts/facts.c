@@ -1,9 +1,9 @@
 /*
  * Failures in a trace that are not findings of rules
  *
- * 	control verb	ends.c (under way), failed.c (its result)
- * 	post, notify	failed.c, if it failed
- * 	poll		first.c (completions in error), failed.c, if it failed
+ * 	control verb	ends.c (under way), failed_verbs.c (its result)
+ * 	post, notify	failed_verbs.c, if it failed
+ * 	poll		first_errors.c (completions in error), failed_verbs.c, if it failed
  * 	end of process	ends.c
  */
 #include "analyzer/facts/facts.h"
@@ -12,15 +12,15 @@
 #include <stdlib.h>
 
 #include "analyzer/facts/ends.h"
-#include "analyzer/facts/failed.h"
+#include "analyzer/facts/failed_verbs.h"
 #include "analyzer/model/abi.h"
 #include "analyzer/model/last_verb.h"
 #include "core/wire/log.h"
 
 struct facts_work {
-	struct failed *failed;
+	struct failed_verbs *failed;
 	struct ends *ends;
-	struct first *first;
+	struct first_errors *first;
 	struct causes *causes;
 };
 
@@ -32,11 +32,11 @@ int facts_new(struct trace *trace, struct facts **ret_facts)
 	if (!facts || !(facts->work = calloc(1, sizeof(*facts->work))))
 		err = log_err(-ENOMEM, "facts");
 	if (!err)
-		err = failed_new(trace, &facts->list, &facts->work->failed);
+		err = failed_verbs_new(trace, &facts->list, &facts->work->failed);
 	if (!err)
 		err = ends_new(trace, &facts->list, &facts->work->ends);
 	if (!err)
-		err = first_new(trace, &facts->errors, &facts->work->first);
+		err = first_errors_new(trace, &facts->errors, &facts->work->first);
 	if (!err)
 		err = causes_new(trace, &facts->errors, &facts->work->causes);
 	if (err) {
@@ -52,9 +52,9 @@ void facts_free(struct facts *facts)
 	if (!facts)
 		return;
 	if (facts->work) {
-		failed_free(facts->work->failed);
+		failed_verbs_free(facts->work->failed);
 		ends_free(facts->work->ends);
-		first_free(facts->work->first);
+		first_errors_free(facts->work->first);
 		causes_free(facts->work->causes);
 	}
 	free(facts->work);
@@ -75,23 +75,23 @@ static void note_call(struct facts *facts, struct model *model, const struct tra
 		return;
 	facts->sums.verbs += !event->carried;
 	facts->sums.unfinished += !event->carried;
-	ends_destroy(facts->work->ends, model, event);
-	ends_call(facts->work->ends, model, event);
+	ends_note_destroy(facts->work->ends, model, event);
+	ends_note_call(facts->work->ends, model, event);
 }
 
 static void note_return(struct facts *facts, struct model *model, const struct trace_event *event)
 {
 	if (event->call->verb == VERB_modify_qp && !event->call->ours && !event->call->failed)
-		causes_modify(facts->work->causes, event);
+		causes_note_modify(facts->work->causes, event);
 	if (!is_own(event))
 		return;
-	ends_return(facts->work->ends, model, event);
+	ends_note_return(facts->work->ends, model, event);
 	facts->sums.unfinished -= !event->carried;
 	facts->sums.failed += !event->carried && event->call->failed;
 	if (event->call->verb == VERB_get_async_event && !event->call->failed)
-		causes_event(facts->work->causes, event);
+		causes_note_event(facts->work->causes, event);
 	if (!event->carried)
-		failed_return(facts->work->failed, model, event);
+		failed_verbs_note_return(facts->work->failed, model, event);
 }
 
 /* Count completions. Is one of them in error? */
@@ -116,11 +116,11 @@ static int note_poll(struct facts *facts, struct model *model, const struct trac
 {
 	int err;
 
-	ends_poll(facts->work->ends, model, event);
+	ends_note_poll(facts->work->ends, model, event);
 	if (!sum_completions(&facts->sums, event))
 		return 0;
-	err = first_event(facts->work->first, event);
-	causes_note(facts->work->causes);
+	err = first_errors_note_poll(facts->work->first, event);
+	causes_bind_errors(facts->work->causes);
 	return err;
 }
 
@@ -135,17 +135,17 @@ static int note_data(struct facts *facts, struct model *model, const struct trac
 	facts->sums.verbs += !event->carried;
 	facts->sums.failed += failed && !event->carried;
 	if (failed)
-		failed_data(facts->work->failed, model, event);
+		failed_verbs_note_data(facts->work->failed, model, event);
 	if (event->kind == TRACE_POST) {
-		causes_post(facts->work->causes, event);
-		ends_post(facts->work->ends, model, event);
+		causes_note_post(facts->work->causes, event);
+		ends_note_post(facts->work->ends, model, event);
 	}
 	return event->kind == TRACE_POLL ? note_poll(facts, model, event) : 0;
 }
 
 void facts_complete(struct facts *facts, struct model *model, const struct model_complete *complete)
 {
-	causes_complete(facts->work->causes, model, complete);
+	causes_note_error(facts->work->causes, model, complete);
 }
 
 const struct cause *facts_cause(const struct facts *facts, const struct first_error *error)
@@ -153,7 +153,7 @@ const struct cause *facts_cause(const struct facts *facts, const struct first_er
 	return causes_of(facts->work->causes, (size_t)(error - facts->errors.all));
 }
 
-int facts_event(struct facts *facts, struct model *model, const struct trace_event *event)
+int facts_note_event(struct facts *facts, struct model *model, const struct trace_event *event)
 {
 	switch (event->kind) {
 	case TRACE_CALL:
@@ -167,7 +167,7 @@ int facts_event(struct facts *facts, struct model *model, const struct trace_eve
 	case TRACE_NOTIFY:
 		return note_data(facts, model, event);
 	case TRACE_FORK:
-		ends_fork(facts->work->ends, event);
+		ends_note_fork(facts->work->ends, event);
 		return 0;
 	default:
 		return 0;
@@ -177,27 +177,27 @@ int facts_event(struct facts *facts, struct model *model, const struct trace_eve
 /*
  * A key that only a completion has shown does not prove which queue pair the completion belongs to.
  */
-void facts_misfit(struct facts *facts, const struct model_key *key)
+void facts_note_invalid_sge(struct facts *facts, const struct model_key *key)
 {
 	if (key->sge >= 0 && !key->status)
-		first_misfit(facts->work->first, key->at.id, key->index);
+		first_errors_note_invalid_sge(facts->work->first, key->at.id, key->index);
 }
 
-void facts_end(struct facts *facts, struct model *model, const struct model_exit *end)
+void facts_note_exit(struct facts *facts, struct model *model, const struct model_exit *end)
 {
 	struct event_id last = last_verb_process(model, end->process).at.id;
 	bool failed = false;
 
 	for (size_t i = 0; i < facts->errors.n && !failed; i++)
 		failed = facts->errors.all[i].process == end->process;
-	ends_process(facts->work->ends, model, end, failed,
-		     failed_expected(facts->work->failed, end->process, last));
+	ends_note_exit(facts->work->ends, model, end, failed,
+		       failed_verbs_last_expected(facts->work->failed, end->process, last));
 }
 
 int facts_finish(struct facts *facts, const struct model *model)
 {
 	int err = facts->list.err ? log_err(facts->list.err, "facts")
-				  : first_finish(facts->work->first);
+				  : first_errors_finish(facts->work->first);
 
 	causes_finish(facts->work->causes, model);
 	ends_finish(facts->work->ends, model);
@@ -206,12 +206,12 @@ int facts_finish(struct facts *facts, const struct model *model)
 
 const struct stalls *facts_stalls(const struct facts *facts)
 {
-	return ends_stalls(facts->work->ends);
+	return ends_get_stalls(facts->work->ends);
 }
 
 const struct delays *facts_delays(const struct facts *facts)
 {
-	return ends_delays(facts->work->ends);
+	return ends_get_delays(facts->work->ends);
 }
 
 uint64_t facts_count(const struct facts *facts, enum fact_kind kind)

@@ -7,7 +7,7 @@
  */
 #include "analyzer/facts/cause.h"
 #include "analyzer/facts/fact.h"
-#include "analyzer/facts/first.h"
+#include "analyzer/facts/first_errors.h"
 #include "analyzer/model/watcher.h"
 
 struct model;
@@ -37,17 +37,17 @@ int facts_new(struct trace *trace, struct facts **ret_facts);
 void facts_free(struct facts *facts);
 
 /* The next event; the model has processed it already. Returns 0 or -errno after log_err(). */
-int facts_event(struct facts *facts, struct model *model, const struct trace_event *event);
+int facts_note_event(struct facts *facts, struct model *model, const struct trace_event *event);
 
 /* A request of a post uses memory outside of its region. */
-void facts_misfit(struct facts *facts, const struct model_key *key);
+void facts_note_invalid_sge(struct facts *facts, const struct model_key *key);
 
-/* A completion in error that is not a flush; call it before facts_event(). */
+/* A completion in error that is not a flush; call it before facts_note_event(). */
 void facts_complete(struct facts *facts, struct model *model,
 		    const struct model_complete *complete);
 
 /* A process has ended, or the trace ends; its objects are still known. */
-void facts_end(struct facts *facts, struct model *model, const struct model_exit *end);
+void facts_note_exit(struct facts *facts, struct model *model, const struct model_exit *end);
 
 /* The last event has been seen. Returns 0 or -errno after log_err(). */
 int facts_finish(struct facts *facts, const struct model *model);

@@ -96,7 +96,7 @@ static struct outage *find_open(struct outages *outages, const struct outage *li
 	return NULL;
 }
 
-void outages_event(struct outages *outages, const struct trace_event *event)
+void outages_note_event(struct outages *outages, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	struct outage now = {
@@ -173,7 +173,7 @@ static void name_port(const struct outage *o, bool of_peer, char *text, size_t s
 			 process_id_text(o->process, process));
 }
 
-char *outages_sentence(const struct outages *outages, const struct outage_victim *victim,
+char *outages_describe(const struct outages *outages, const struct outage_victim *victim,
 		       bool of_peer)
 {
 	const struct outage *o = find_outage(outages, victim);
@@ -201,7 +201,8 @@ static void note_removed(void *arg, const struct lookup_counter *counter)
 		snprintf(name, TEXT, "%s", counter->device);
 }
 
-char *outages_removed_device(struct trace *trace, const struct outage_victim *victim, bool of_peer)
+char *outages_describe_removed(struct trace *trace, const struct outage_victim *victim,
+			       bool of_peer)
 {
 	size_t part = trace_part_of(trace, victim->process);
 	char name[TEXT] = "", *text;

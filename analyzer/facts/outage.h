@@ -28,7 +28,7 @@ struct outages *outages_new(void);
 void outages_free(struct outages *outages);
 
 /* ibv_get_async_event() has returned an event. */
-void outages_event(struct outages *outages, const struct trace_event *event);
+void outages_note_event(struct outages *outages, const struct trace_event *event);
 
 /*
  * "port 1 was down: IBV_EVENT_PORT_ERR 1:47, 16 ms earlier", "the GIDs of port 1 had changed": an
@@ -36,7 +36,7 @@ void outages_event(struct outages *outages, const struct trace_event *event);
  * also shortly before the post. @of_peer: name the process. The caller frees the text; NULL:
  * nothing is known, or a link failure cannot cause this status.
  */
-char *outages_sentence(const struct outages *outages, const struct outage_victim *victim,
+char *outages_describe(const struct outages *outages, const struct outage_victim *victim,
 		       bool of_peer);
 
 /*
@@ -44,4 +44,5 @@ char *outages_sentence(const struct outages *outages, const struct outage_victim
  * or (@of_peer) of the peer's, if the program read no event of it. NULL as above. The caller frees
  * the text.
  */
-char *outages_removed_device(struct trace *trace, const struct outage_victim *victim, bool of_peer);
+char *outages_describe_removed(struct trace *trace, const struct outage_victim *victim,
+			       bool of_peer);

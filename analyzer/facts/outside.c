@@ -74,7 +74,7 @@ static const struct life *find_id(const struct life *qp)
 static bool is_unanswered(const struct life *id, uint32_t number)
 {
 	return id->kind == OBJECT_cm_id && id->state == LIFE_LIVE && id->asked == number &&
-	       !id->talk.id.thread && !id->inherited;
+	       !id->cm_call.id.thread && !id->inherited;
 }
 
 /*
@@ -109,7 +109,7 @@ static void put_cm_request(struct text *t, const struct model *model, const stru
 			  id->name, event_id_text(id->created.id, at));
 		return;
 	}
-	if (!id->talk.id.thread) {
+	if (!id->cm_call.id.thread) {
 		text_addf(t,
 			  "; neither rdma_connect() nor rdma_accept() of its identifier %s was "
 			  "called",
@@ -117,8 +117,8 @@ static void put_cm_request(struct text *t, const struct model *model, const stru
 		return;
 	}
 	text_addf(t, "; %s() of its identifier %s was called at %s, and no connection established",
-		  verb_infos[id->talk.verb].name, id->name, event_id_text(id->talk.id, at));
-	if (request && id->talk.verb == VERB_rdma_connect)
+		  verb_infos[id->cm_call.verb].name, id->name, event_id_text(id->cm_call.id, at));
+	if (request && id->cm_call.verb == VERB_rdma_connect)
 		text_addf(t, ": %s got the request at %s, %s, and neither accepted nor rejected it",
 			  process_id_text(request->process, process),
 			  event_id_text(request->created.id, got), request->name);
@@ -149,7 +149,8 @@ static void put_unconnected(struct text *t, const struct model *model,
 		  qp_state_name(qp_state(life)), wants);
 }
 
-char *outside_cause(const struct model *model, uint32_t process, bool exited, const char *expected)
+char *outside_describe_cause(const struct model *model, uint32_t process, bool exited,
+			     const char *expected)
 {
 	struct unconnected found = find_unconnected(model, process);
 	struct text t = { 0 };

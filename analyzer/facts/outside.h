@@ -14,4 +14,5 @@ struct model;
  * error, also its last failure @expected or, if that is NULL, the remark that the trace shows no
  * reason. The caller frees the text; NULL: nothing to report, or no memory.
  */
-char *outside_cause(const struct model *model, uint32_t process, bool exited, const char *expected);
+char *outside_describe_cause(const struct model *model, uint32_t process, bool exited,
+			     const char *expected);

@@ -117,7 +117,7 @@ static void note_qp(const struct pauses *pauses, struct model *model,
 }
 
 /* @last: what the thread did before the poll. */
-static __attribute__((noinline)) void look_at_pause(struct pauses *pauses, struct model *model,
+static __attribute__((noinline)) void examine_pause(struct pauses *pauses, struct model *model,
 						    const struct trace_event *event,
 						    const struct last_verb *last)
 {
@@ -145,16 +145,16 @@ static __attribute__((noinline)) void look_at_pause(struct pauses *pauses, struc
 	note_qp(pauses, model, event, longest);
 }
 
-void pauses_poll(struct pauses *pauses, struct model *model, const struct trace_event *event)
+void pauses_note_poll(struct pauses *pauses, struct model *model, const struct trace_event *event)
 {
 	const struct last_verb *last = last_verb_of_thread(model, event->id.thread);
 
 	if (last && (event->time - last->returned >= LONG_NS || pauses->nsleeps))
-		look_at_pause(pauses, model, event, last);
+		examine_pause(pauses, model, event, last);
 }
 
-void pauses_return(struct pauses *pauses, const struct model *model,
-		   const struct trace_event *event)
+void pauses_note_return(struct pauses *pauses, const struct model *model,
+			const struct trace_event *event)
 {
 	const struct last_verb *last = last_verb_of_thread(model, event->id.thread);
 	struct sleep *sleep;

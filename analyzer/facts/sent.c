@@ -10,7 +10,7 @@
 #include "analyzer/model/qp.h"
 #include "core/base/vec.h"
 
-void sent_changed(struct sent *sent)
+void sent_forget_peers(struct sent *sent)
 {
 	sent->process = 0;
 }
@@ -49,7 +49,7 @@ static bool takes_receive(int opcode)
 	return opcode == ABI_WR_SEND || opcode == ABI_WR_SEND_WITH_IMM;
 }
 
-void sent_post(struct sent *sent, struct model *model, const struct trace_event *event)
+void sent_note_post(struct sent *sent, struct model *model, const struct trace_event *event)
 {
 	const struct post *post = event->post;
 	uint32_t dest, taken;

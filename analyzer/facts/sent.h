@@ -22,17 +22,17 @@ struct sent {
 	struct map by_number; /* 1 + index in `all` */
 	struct sent_to *all;
 	size_t n;
-	/* the sender of the last post, with its peer if it is UC; cleared by sent_changed() */
+	/* the sender of the last post, with its peer if it is UC; cleared by sent_forget_peers() */
 	uint64_t handle;
 	uint32_t process, dest;
 	bool refuses; /* it is RC, which refuses messages that do not fit */
 };
 
 /* Note the messages in a post of the application; if out of memory, they are not known. */
-void sent_post(struct sent *sent, struct model *model, const struct trace_event *event);
+void sent_note_post(struct sent *sent, struct model *model, const struct trace_event *event);
 
 /* A queue pair may have been created, connected or destroyed. */
-void sent_changed(struct sent *sent);
+void sent_forget_peers(struct sent *sent);
 
 /* NULL: nothing is known. */
 const struct sent_to *sent_find(const struct sent *sent, uint32_t number);

@@ -40,7 +40,7 @@ struct stall_link {
 	uint64_t received;       /* messages that the queue pair has received */
 	bool armed;              /* the CQ is armed, and no event was retrieved */
 	uint64_t channel;        /* event channel of the CQ or identifier: handle, 0: none */
-	uint32_t talk;           /* 1 + index of a librdmacm connection (stalls_cm.c); 0: verbs */
+	uint32_t cmid;           /* 1 + index of a librdmacm connection (stalls_cm.c); 0: verbs */
 	bool watched;            /* a thread polls the CQ, or waits for its event */
 	bool used;               /* it is a link of the graph */
 };

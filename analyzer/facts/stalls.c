@@ -8,12 +8,12 @@
  * A job that hangs is ended from outside, by its launcher or by hand: all processes end at about
  * the same time, and when a process ends its objects are still known.
  *
- * Not here: connections of librdmacm (stalls_cm.c), datagram partners (stalls_gram.c); whether a
+ * Not here: connections of librdmacm (stalls_cm.c), datagram partners (stalls_datagram.c); whether a
  * thread polls the CQ, which is known only at the end of the trace (stalls_finish.c); which process
  * is to blame (wait_graph.c); the sentences (analyzer/report/waits_text.c).
  */
 #include "analyzer/facts/stalls_cm.h"
-#include "analyzer/facts/stalls_gram.h"
+#include "analyzer/facts/stalls_datagram.h"
 #include "analyzer/facts/stalls_priv.h"
 
 #include <errno.h>
@@ -52,7 +52,7 @@ int stalls_new(struct trace *trace, const struct activity *activity, struct stal
 	if (!stalls || !(stalls->work = calloc(1, sizeof(*stalls->work))) ||
 	    !(stalls->work->cm = stalls_cm_new(trace)) ||
 	    !(stalls->work->sets = thread_sets_new()) ||
-	    !(stalls->work->grams = stalls_gram_new())) {
+	    !(stalls->work->grams = stalls_datagram_new())) {
 		stalls_free(stalls);
 		return log_err(-ENOMEM, "waits of processes");
 	}
@@ -76,7 +76,7 @@ void stalls_free(struct stalls *stalls)
 		free(stalls->work->parts);
 		free(stalls->work->part_of);
 		stalls_cm_free(stalls->work->cm);
-		stalls_gram_free(stalls->work->grams);
+		stalls_datagram_free(stalls->work->grams);
 		free(stalls->work->notes);
 	}
 	free(stalls->work);
@@ -92,7 +92,7 @@ static struct stall_note *note_of(struct stalls *stalls, uint32_t process)
 	return vec_at(work->notes, work->n, process);
 }
 
-void stalls_fork(struct stalls *stalls, const struct trace_event *event)
+void stalls_note_fork(struct stalls *stalls, const struct trace_event *event)
 {
 	struct stall_note *note = note_of(stalls, event->process);
 
@@ -106,28 +106,28 @@ void stalls_fork(struct stalls *stalls, const struct trace_event *event)
 	snprintf(note->how, sizeof(note->how), "%s", event->fork->how ?: "fork");
 }
 
-void stalls_call(struct stalls *stalls, const struct trace_event *event)
+void stalls_note_call(struct stalls *stalls, const struct trace_event *event)
 {
-	stalls_cm_call(stalls->work->cm, event);
+	stalls_cm_note_call(stalls->work->cm, event);
 }
 
-void stalls_post(struct stalls *stalls, struct model *model, const struct trace_event *event)
+void stalls_note_post(struct stalls *stalls, struct model *model, const struct trace_event *event)
 {
-	thread_sets_post(stalls->work->sets, event);
+	thread_sets_note_post(stalls->work->sets, event);
 	if (post_is_send(event->post))
-		stalls_gram_post(stalls->work->grams, model, event);
+		stalls_datagram_note_post(stalls->work->grams, model, event);
 }
 
-void stalls_poll(struct stalls *stalls, const struct trace_event *event)
+void stalls_note_poll(struct stalls *stalls, const struct trace_event *event)
 {
-	thread_sets_poll(stalls->work->sets, event);
+	thread_sets_note_poll(stalls->work->sets, event);
 }
 
-void stalls_return(struct stalls *stalls, const struct trace_event *event)
+void stalls_note_return(struct stalls *stalls, const struct trace_event *event)
 {
 	struct stall_note *note;
 
-	stalls_cm_return(stalls->work->cm, event);
+	stalls_cm_note_return(stalls->work->cm, event);
 	note = event->call->failed ? note_of(stalls, event->process) : NULL;
 
 	if (!note)
@@ -245,7 +245,7 @@ static uint64_t channel_of(const struct life *cq)
 	return link ? link->parent->handle : 0;
 }
 
-/* The receives of a UD queue pair wait for all its partners (stalls_gram.h). */
+/* The receives of a UD queue pair wait for all its partners (stalls_datagram.h). */
 struct gram_links {
 	struct taking *taking;
 	const struct life *qp;
@@ -271,7 +271,7 @@ static void fill_link(struct stall_link *link, struct taking *taking, const stru
 		snprintf(taking->note->cq, LIFE_NAME, "%s", cq->name);
 }
 
-static void add_datagram_link(void *arg, const struct stall_gram *gram)
+static void add_datagram_link(void *arg, const struct stall_datagram *gram)
 {
 	struct gram_links *grams = arg;
 	struct stalls *stalls = grams->taking->stalls;
@@ -304,12 +304,13 @@ static void add_cm_link(void *arg, const struct stall_link *link)
 	taking->stall->listens |= link->why == STALL_REQUEST;
 }
 
-static void add_grams(struct taking *taking, const struct life *qp)
+static void add_datagram_links(struct taking *taking, const struct life *qp)
 {
 	struct gram_links grams = { taking, qp, find_cq(taking, qp, false), false };
 
 	if (grams.cq)
-		stalls_gram_each(taking->stalls->work->grams, qp->id, add_datagram_link, &grams);
+		stalls_datagram_each(taking->stalls->work->grams, qp->id, add_datagram_link,
+				     &grams);
 	taking->note->unknown |= !grams.any;
 }
 
@@ -414,7 +415,7 @@ static void examine_receives(struct taking *taking, const struct life *qp)
 	if (time - taking->stall->quiet < stall_patience(taking->stall))
 		return;
 	if (qp->qp->type == ABI_QPT_UD)
-		add_grams(taking, qp);
+		add_datagram_links(taking, qp);
 	else
 		add_link(taking, qp, qp->rq, NULL);
 }
@@ -490,8 +491,8 @@ static bool is_connecting(struct taking *taking)
 {
 	size_t n = 0;
 
-	return stalls_cm_end(taking->stalls->work->cm, taking->model, &taking->note->threads,
-			     taking->stall, count_cm_link, &n) ||
+	return stalls_cm_end_process(taking->stalls->work->cm, taking->model,
+				     &taking->note->threads, taking->stall, count_cm_link, &n) ||
 	       n;
 }
 
@@ -513,8 +514,8 @@ static void examine_set(struct taking *taking, uint32_t set)
 	last = thread_sets_last(taking->stalls->work->sets, taking->model, set, &progress);
 	if (last)
 		fill_last_verb(taking, last, progress);
-	activity_capture(taking->stalls->work->activity, taking->model, taking->stall->process,
-			 taking->stall->time, &taking->note->threads);
+	activity_store_sleep(taking->stalls->work->activity, taking->model, taking->stall->process,
+			     taking->stall->time, &taking->note->threads);
 	activity_forget_sleeps(&taking->note->threads, is_of_other_set, taking);
 	examine_qps(taking);
 	taking->stall->n = taking->stalls->nlinks - taking->stall->first;
@@ -555,12 +556,12 @@ static void examine_process(struct taking *taking)
 {
 	examine_qps(taking);
 	taking->note->unknown |=
-		stalls_cm_end(taking->stalls->work->cm, taking->model, &taking->note->threads,
-			      taking->stall, add_cm_link, taking);
+		stalls_cm_end_process(taking->stalls->work->cm, taking->model,
+				      &taking->note->threads, taking->stall, add_cm_link, taking);
 	taking->stall->n = taking->stalls->nlinks - taking->stall->first;
 }
 
-void stalls_end(struct stalls *stalls, struct model *model, const struct model_exit *end)
+void stalls_end_process(struct stalls *stalls, struct model *model, const struct model_exit *end)
 {
 	const struct last_verb *last = last_verb_of_process(model, end->process);
 	struct taking taking = { .stalls = stalls, .model = model };
@@ -581,8 +582,8 @@ void stalls_end(struct stalls *stalls, struct model *model, const struct model_e
 	fill_last_verb(&taking, last, last_verb_progress(model, last->process));
 	if (taking.stall->well)
 		return;
-	activity_capture(stalls->work->activity, model, end->process, taking.stall->time,
-			 &taking.note->threads);
+	activity_store_sleep(stalls->work->activity, model, end->process, taking.stall->time,
+			     &taking.note->threads);
 	n = thread_sets_find(stalls->work->sets, model, end->process, &taking.note->threads, sets);
 	if (n > 1 && !is_connecting(&taking))
 		examine_sets(&taking, sets, n);

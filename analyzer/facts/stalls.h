@@ -41,18 +41,18 @@ int stalls_new(struct trace *trace, const struct activity *activity, struct stal
 void stalls_free(struct stalls *stalls);
 
 /* The application has forked a process. */
-void stalls_fork(struct stalls *stalls, const struct trace_event *event);
+void stalls_note_fork(struct stalls *stalls, const struct trace_event *event);
 
 /* The application calls a control verb; has posted requests; has polled a CQ. */
-void stalls_call(struct stalls *stalls, const struct trace_event *event);
-void stalls_post(struct stalls *stalls, struct model *model, const struct trace_event *event);
-void stalls_poll(struct stalls *stalls, const struct trace_event *event);
+void stalls_note_call(struct stalls *stalls, const struct trace_event *event);
+void stalls_note_post(struct stalls *stalls, struct model *model, const struct trace_event *event);
+void stalls_note_poll(struct stalls *stalls, const struct trace_event *event);
 
 /* A control verb of the application has returned. */
-void stalls_return(struct stalls *stalls, const struct trace_event *event);
+void stalls_note_return(struct stalls *stalls, const struct trace_event *event);
 
 /* A process has ended, or the trace ends; the model still knows its objects. */
-void stalls_end(struct stalls *stalls, struct model *model, const struct model_exit *end);
+void stalls_end_process(struct stalls *stalls, struct model *model, const struct model_exit *end);
 
 /* The last event has been seen, and all facts are known. */
 void stalls_finish(struct stalls *stalls, const struct fact_list *facts);

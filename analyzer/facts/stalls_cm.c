@@ -27,7 +27,7 @@
 enum { ADDRESS = 64 };
 
 /* An identifier. */
-struct talk {
+struct cm_identifier {
 	uint32_t process;
 	uint32_t next;   /* next identifier of the process: 1 + index; 0: this is the last */
 	uint32_t qp;     /* object; 0: none, or not known */
@@ -45,10 +45,10 @@ struct talk {
 
 struct stalls_cm {
 	struct trace *trace;
-	struct talk *talks;
+	struct cm_identifier *cmids;
 	size_t n;
-	struct map by_id;     /* 1 + index of the last talk with that identifier */
-	uint32_t *by_process; /* 1 + index of the process's last talk; 0: none */
+	struct map by_id;     /* 1 + index of the last entry of that identifier */
+	uint32_t *by_process; /* 1 + index of the process's last identifier; 0: none */
 	size_t nprocesses;
 	struct map by_ends; /* hash of both addresses: 1 + index; built at the end */
 	struct map by_own;  /* hash of a listener's address: 1 + index */
@@ -67,7 +67,7 @@ void stalls_cm_free(struct stalls_cm *cm)
 {
 	if (!cm)
 		return;
-	free(cm->talks);
+	free(cm->cmids);
 	free(cm->by_process);
 	map_fini(&cm->by_id);
 	map_fini(&cm->by_ends);
@@ -77,33 +77,33 @@ void stalls_cm_free(struct stalls_cm *cm)
 
 /* Identifiers */
 
-static struct talk *find_talk(struct stalls_cm *cm, uint32_t process, uint64_t id)
+static struct cm_identifier *find_cm_id(struct stalls_cm *cm, uint32_t process, uint64_t id)
 {
 	uint64_t at;
 
 	if (!id || !map_get(&cm->by_id, map_hash(process) ^ id, &at) ||
-	    cm->talks[at - 1].process != process || cm->talks[at - 1].id != id)
+	    cm->cmids[at - 1].process != process || cm->cmids[at - 1].id != id)
 		return NULL;
-	return &cm->talks[at - 1];
+	return &cm->cmids[at - 1];
 }
 
 /* A new identifier may have the pointer of a destroyed one, and replaces it. */
-static struct talk *add_talk(struct stalls_cm *cm, uint32_t process, uint64_t id)
+static struct cm_identifier *add_cm_id(struct stalls_cm *cm, uint32_t process, uint64_t id)
 {
-	struct talk *talk = find_talk(cm, process, id);
+	struct cm_identifier *cmid = find_cm_id(cm, process, id);
 	uint32_t *last = vec_at(cm->by_process, cm->nprocesses, process), next;
 
 	if (!id || !last)
 		return NULL;
-	next = talk ? talk->next : *last;
-	if (!talk) {
-		talk = vec_push(cm->talks, cm->n);
-		if (!talk || map_put(&cm->by_id, map_hash(process) ^ id, cm->n))
+	next = cmid ? cmid->next : *last;
+	if (!cmid) {
+		cmid = vec_push(cm->cmids, cm->n);
+		if (!cmid || map_put(&cm->by_id, map_hash(process) ^ id, cm->n))
 			return NULL;
 		*last = (uint32_t)cm->n;
 	}
-	*talk = (struct talk){ .process = process, .id = id, .next = next };
-	return talk;
+	*cmid = (struct cm_identifier){ .process = process, .id = id, .next = next };
+	return cmid;
 }
 
 static void copy_address_text(char *own, const struct args *args, enum arg arg)
@@ -120,38 +120,38 @@ static bool is_pending_verb(enum verb verb)
 	       verb == VERB_rdma_resolve_addr || verb == VERB_rdma_resolve_route;
 }
 
-void stalls_cm_call(struct stalls_cm *cm, const struct trace_event *event)
+void stalls_cm_note_call(struct stalls_cm *cm, const struct trace_event *event)
 {
 	const struct call *call = event->call;
-	struct talk *talk;
+	struct cm_identifier *cmid;
 
 	if (verb_infos[call->verb].via != VIA_CM || !call->args)
 		return;
-	talk = find_talk(cm, event->process, (uint64_t)args_number(call->args, ARG(id)));
-	if (!talk || talk->gone)
+	cmid = find_cm_id(cm, event->process, (uint64_t)args_number(call->args, ARG(id)));
+	if (!cmid || cmid->gone)
 		return;
 	if (is_pending_verb(call->verb))
-		talk->pending = moment_of(event);
+		cmid->pending = moment_of(event);
 	if (call->verb == VERB_rdma_resolve_addr)
-		copy_address_text(talk->to, call->args, ARG(dst_addr));
+		copy_address_text(cmid->to, call->args, ARG(dst_addr));
 	else if (call->verb == VERB_rdma_bind_addr)
-		copy_address_text(talk->own, call->args, ARG(addr));
+		copy_address_text(cmid->own, call->args, ARG(addr));
 }
 
-static void note_request(struct stalls_cm *cm, struct talk *talk, const struct args *out)
+static void note_request(struct stalls_cm *cm, struct cm_identifier *cmid, const struct args *out)
 {
-	struct talk *listener =
-		find_talk(cm, talk->process, (uint64_t)args_number(out, ARG(event.listen_id)));
+	struct cm_identifier *listener =
+		find_cm_id(cm, cmid->process, (uint64_t)args_number(out, ARG(event.listen_id)));
 
-	talk->passive = true;
-	talk->number = (uint32_t)args_number(out, ARG(event.conn.qp_num));
+	cmid->passive = true;
+	cmid->number = (uint32_t)args_number(out, ARG(event.conn.qp_num));
 	if (!listener)
 		return;
-	talk->channel = listener->channel;
-	talk->also = listener->asked_by;
-	listener->asked_by = (uint32_t)(talk - cm->talks) + 1;
-	if (talk->own[0]) /* the port that the library has chosen */
-		snprintf(listener->own, ADDRESS, "%s", talk->own);
+	cmid->channel = listener->channel;
+	cmid->also = listener->asked_by;
+	listener->asked_by = (uint32_t)(cmid - cm->cmids) + 1;
+	if (cmid->own[0]) /* the port that the library has chosen */
+		snprintf(listener->own, ADDRESS, "%s", cmid->own);
 }
 
 static void learn_cm_arrival(struct stalls_cm *cm, const struct trace_event *event)
@@ -161,49 +161,49 @@ static void learn_cm_arrival(struct stalls_cm *cm, const struct trace_event *eve
 		   *type = args_text(out, ARG(event.qp_type));
 	uint64_t id = (uint64_t)args_number(out, ARG(event.id));
 	bool made = name && !strcmp(name, "RDMA_CM_EVENT_CONNECT_REQUEST");
-	struct talk *talk =
-		made ? add_talk(cm, event->process, id) : find_talk(cm, event->process, id);
+	struct cm_identifier *cmid =
+		made ? add_cm_id(cm, event->process, id) : find_cm_id(cm, event->process, id);
 
-	if (!name || !talk)
+	if (!name || !cmid)
 		return;
-	talk->pending.id.thread = 0;
-	talk->datagram = type && !strcmp(type, "IBV_QPT_UD");
-	copy_address_text(talk->own, out, ARG(event.src_addr));
-	copy_address_text(talk->to, out, ARG(event.dst_addr));
+	cmid->pending.id.thread = 0;
+	cmid->datagram = type && !strcmp(type, "IBV_QPT_UD");
+	copy_address_text(cmid->own, out, ARG(event.src_addr));
+	copy_address_text(cmid->to, out, ARG(event.dst_addr));
 	if (made)
-		note_request(cm, talk, out);
+		note_request(cm, cmid, out);
 	else if (!strcmp(name, "RDMA_CM_EVENT_ESTABLISHED"))
-		talk->established = !talk->datagram;
+		cmid->established = !cmid->datagram;
 	else if (!strcmp(name, "RDMA_CM_EVENT_DISCONNECTED"))
-		talk->established = false;
+		cmid->established = false;
 }
 
 /* A call on an existing identifier has succeeded; without a channel, the call itself has waited. */
-static void note_return(struct talk *talk, const struct call *call)
+static void note_return(struct cm_identifier *cmid, const struct call *call)
 {
-	if (!talk->channel || (talk->passive && talk->datagram))
-		talk->pending.id.thread = 0;
+	if (!cmid->channel || (cmid->passive && cmid->datagram))
+		cmid->pending.id.thread = 0;
 	switch (call->verb) {
 	case VERB_rdma_listen:
-		talk->listens = true;
+		cmid->listens = true;
 		break;
 	case VERB_rdma_connect:
 	case VERB_rdma_accept:
-		talk->accepted |= call->verb == VERB_rdma_accept;
-		talk->established |= !talk->channel;
+		cmid->accepted |= call->verb == VERB_rdma_accept;
+		cmid->established |= !cmid->channel;
 		break;
 	case VERB_rdma_migrate_id:
-		talk->channel = (uint64_t)args_number(call->args, ARG(channel));
+		cmid->channel = (uint64_t)args_number(call->args, ARG(channel));
 		break;
 	default:
-		talk->gone = verb_infos[call->verb].effect == EFFECT_DESTROY;
+		cmid->gone = verb_infos[call->verb].effect == EFFECT_DESTROY;
 	}
 }
 
-void stalls_cm_return(struct stalls_cm *cm, const struct trace_event *event)
+void stalls_cm_note_return(struct stalls_cm *cm, const struct trace_event *event)
 {
 	const struct call *call = event->call;
-	struct talk *talk;
+	struct cm_identifier *cmid;
 
 	if (verb_infos[call->verb].via != VIA_CM || !call->args)
 		return;
@@ -213,97 +213,97 @@ void stalls_cm_return(struct stalls_cm *cm, const struct trace_event *event)
 		return;
 	}
 	if (verb_infos[call->verb].effect == EFFECT_CREATE) {
-		talk = call->failed || verb_infos[call->verb].object != OBJECT_cm_id
+		cmid = call->failed || verb_infos[call->verb].object != OBJECT_cm_id
 			       ? NULL
-			       : add_talk(cm, event->process, call->handle);
-		if (talk)
-			talk->channel = (uint64_t)args_number(call->args, ARG(channel));
+			       : add_cm_id(cm, event->process, call->handle);
+		if (cmid)
+			cmid->channel = (uint64_t)args_number(call->args, ARG(channel));
 		return;
 	}
-	talk = find_talk(cm, event->process, (uint64_t)args_number(call->args, ARG(id)));
-	if (!talk)
+	cmid = find_cm_id(cm, event->process, (uint64_t)args_number(call->args, ARG(id)));
+	if (!cmid)
 		return;
 	if (call->failed)
-		talk->pending.id.thread = 0;
+		cmid->pending.id.thread = 0;
 	else
-		note_return(talk, call);
+		note_return(cmid, call);
 }
 
 /* One process at its end */
 
-static void note_qp(struct talk *talk, struct model *model)
+static void note_qp(struct cm_identifier *cmid, struct model *model)
 {
-	const struct life *life = model_life(model, talk->process, OBJECT_cm_id, talk->id);
+	const struct life *life = model_life(model, cmid->process, OBJECT_cm_id, cmid->id);
 
 	for (const struct life_link *link = life ? life->children : NULL; link;
 	     link = link->next_child)
 		if (link->child->kind == OBJECT_qp) {
-			talk->qp = link->child->id;
-			if (!talk->passive)
-				talk->number = link->child->number;
+			cmid->qp = link->child->id;
+			if (!cmid->passive)
+				cmid->number = link->child->number;
 		}
 }
 
 static struct stall_link make_link(const struct stalls_cm *cm, const struct stall *stall,
-				   const struct talk *talk, const struct moment *sleep)
+				   const struct cm_identifier *cmid, const struct moment *sleep)
 {
-	bool pending = talk->pending.id.thread;
-	struct stall_link link = { .process = talk->process,
-				   .talk = (uint32_t)(talk - cm->talks) + 1,
-				   .qp = talk->qp,
-				   .channel = talk->channel,
-				   .why = talk->listens ? STALL_REQUEST : STALL_EVENT,
+	bool pending = cmid->pending.id.thread;
+	struct stall_link link = { .process = cmid->process,
+				   .cmid = (uint32_t)(cmid - cm->cmids) + 1,
+				   .qp = cmid->qp,
+				   .channel = cmid->channel,
+				   .why = cmid->listens ? STALL_REQUEST : STALL_EVENT,
 				   .since = sleep ? sleep->time : stall->quiet,
 				   .stack = sleep ? sleep->stack : 0,
 				   .until = stall->time,
-				   .watched = pending && !talk->channel };
+				   .watched = pending && !cmid->channel };
 
 	if (!pending)
 		return link;
-	link.why = talk->passive ? STALL_ACCEPT : STALL_CONNECT;
-	link.request = talk->pending.id;
-	link.since = talk->pending.time;
-	link.stack = talk->pending.stack;
+	link.why = cmid->passive ? STALL_ACCEPT : STALL_CONNECT;
+	link.request = cmid->pending.id;
+	link.since = cmid->pending.time;
+	link.stack = cmid->pending.stack;
 	return link;
 }
 
-static bool is_resolving(const struct talk *talk)
+static bool is_resolving(const struct cm_identifier *cmid)
 {
-	return talk->pending.id.thread && (talk->pending.verb == VERB_rdma_resolve_addr ||
-					   talk->pending.verb == VERB_rdma_resolve_route);
+	return cmid->pending.id.thread && (cmid->pending.verb == VERB_rdma_resolve_addr ||
+					   cmid->pending.verb == VERB_rdma_resolve_route);
 }
 
-/* Has @talk waited long enough? @sleep: the call in which a thread waits for events, or NULL. */
-static bool is_waiting(const struct talk *talk, const struct stall *stall,
+/* Has @cmid waited long enough? @sleep: the call in which a thread waits for events, or NULL. */
+static bool is_waiting(const struct cm_identifier *cmid, const struct stall *stall,
 		       const struct moment *sleep)
 {
 	int64_t since = stall->time - stall_patience(stall);
 
-	if (talk->pending.id.thread)
-		return talk->pending.time <= since;
-	return sleep && sleep->time <= since && (talk->listens || talk->established);
+	if (cmid->pending.id.thread)
+		return cmid->pending.time <= since;
+	return sleep && sleep->time <= since && (cmid->listens || cmid->established);
 }
 
-bool stalls_cm_end(struct stalls_cm *cm, struct model *model, const struct activity_note *note,
-		   const struct stall *stall,
-		   void (*each)(void *arg, const struct stall_link *link), void *arg)
+bool stalls_cm_end_process(struct stalls_cm *cm, struct model *model,
+			   const struct activity_note *note, const struct stall *stall,
+			   void (*each)(void *arg, const struct stall_link *link), void *arg)
 {
 	uint32_t at = stall->process < cm->nprocesses ? cm->by_process[stall->process] : 0;
 	bool network = false;
 
-	for (struct talk *talk; at; at = talk->next) {
+	for (struct cm_identifier *cmid; at; at = cmid->next) {
 		const struct moment *sleep;
 		struct stall_link link;
 
-		talk = &cm->talks[at - 1];
-		if (talk->gone)
+		cmid = &cm->cmids[at - 1];
+		if (cmid->gone)
 			continue;
-		note_qp(talk, model);
-		sleep = activity_find_sleep(note, talk->channel ? talk->channel : talk->id);
-		if (is_resolving(talk)) {
+		note_qp(cmid, model);
+		sleep = activity_find_sleep(note, cmid->channel ? cmid->channel : cmid->id);
+		if (is_resolving(cmid)) {
 			network = true;
-		} else if (is_waiting(talk, stall, sleep)) {
-			link = make_link(cm, stall, talk, sleep);
+		} else if (is_waiting(cmid, stall, sleep)) {
+			link = make_link(cm, stall, cmid, sleep);
 			each(arg, &link);
 		}
 	}
@@ -325,10 +325,10 @@ static uint64_t ends_key(const char *own, const char *to)
 	return hash_text(hash_text(0xcbf29ce484222325ull, own) ^ '>', to);
 }
 
-/* If several talks have the same key, they are found only by the number of a queue pair. */
+/* If several identifiers have the same key, they are found only by the number of a queue pair. */
 enum { SEVERAL = 0 };
 
-static void index_talk(struct map *map, uint64_t key, size_t at)
+static void index_cm_id(struct map *map, uint64_t key, size_t at)
 {
 	uint64_t had;
 
@@ -349,23 +349,23 @@ static bool is_wildcard(const char *address)
 	return !strncmp(address, "0.0.0.0:", 8) || !strncmp(address, "[::]:", 5);
 }
 
-static void index_talks(struct stalls_cm *cm)
+static void index_cm_ids(struct stalls_cm *cm)
 {
 	for (size_t i = 0; i < cm->n; i++) {
-		const struct talk *talk = &cm->talks[i];
+		const struct cm_identifier *cmid = &cm->cmids[i];
 
-		if (talk->own[0] && talk->to[0])
-			index_talk(&cm->by_ends, ends_key(talk->own, talk->to), i);
-		if (!talk->listens)
+		if (cmid->own[0] && cmid->to[0])
+			index_cm_id(&cm->by_ends, ends_key(cmid->own, cmid->to), i);
+		if (!cmid->listens)
 			continue;
-		index_talk(&cm->by_own,
-			   ends_key(is_wildcard(talk->own) ? find_port(talk->own) : talk->own, ""),
-			   i);
+		index_cm_id(&cm->by_own,
+			    ends_key(is_wildcard(cmid->own) ? find_port(cmid->own) : cmid->own, ""),
+			    i);
 	}
 }
 
-static const struct talk *look_up_talk(const struct stalls_cm *cm, const struct map *map,
-				       uint64_t key, bool *several)
+static const struct cm_identifier *look_up_cm_id(const struct stalls_cm *cm, const struct map *map,
+						 uint64_t key, bool *several)
 {
 	uint64_t at;
 
@@ -373,56 +373,59 @@ static const struct talk *look_up_talk(const struct stalls_cm *cm, const struct 
 		return NULL;
 	if (at == SEVERAL)
 		*several = true;
-	return at == SEVERAL ? NULL : &cm->talks[at - 1];
+	return at == SEVERAL ? NULL : &cm->cmids[at - 1];
 }
 
 /* The request that names the queue pair of @active. */
-static const struct talk *find_by_number(const struct stalls_cm *cm, const struct talk *active)
+static const struct cm_identifier *find_by_number(const struct stalls_cm *cm,
+						  const struct cm_identifier *active)
 {
-	const struct talk *found = NULL;
+	const struct cm_identifier *found = NULL;
 
 	for (size_t i = 0; i < cm->n && active->number; i++) {
-		const struct talk *talk = &cm->talks[i];
+		const struct cm_identifier *cmid = &cm->cmids[i];
 
-		if (!talk->passive || talk->number != active->number ||
-		    strcmp(talk->own, active->to) != 0)
+		if (!cmid->passive || cmid->number != active->number ||
+		    strcmp(cmid->own, active->to) != 0)
 			continue;
 		if (found)
 			return NULL;
-		found = talk;
+		found = cmid;
 	}
 	return found;
 }
 
 /* The only listener at the address, or at its port on all addresses. */
-static const struct talk *find_listener(const struct stalls_cm *cm, const char *address)
+static const struct cm_identifier *find_listener(const struct stalls_cm *cm, const char *address)
 {
 	bool several = false;
-	const struct talk *found = look_up_talk(cm, &cm->by_own, ends_key(address, ""), &several);
+	const struct cm_identifier *found =
+		look_up_cm_id(cm, &cm->by_own, ends_key(address, ""), &several);
 
 	if (!found && !several)
-		found = look_up_talk(cm, &cm->by_own, ends_key(find_port(address), ""), &several);
+		found = look_up_cm_id(cm, &cm->by_own, ends_key(find_port(address), ""), &several);
 	return found;
 }
 
-static const struct talk *find_peer_talk(const struct stalls_cm *cm, const struct talk *talk)
+static const struct cm_identifier *find_peer_cm_id(const struct stalls_cm *cm,
+						   const struct cm_identifier *cmid)
 {
 	bool several = false;
-	const struct talk *other =
-		look_up_talk(cm, &cm->by_ends, ends_key(talk->to, talk->own), &several);
+	const struct cm_identifier *other =
+		look_up_cm_id(cm, &cm->by_ends, ends_key(cmid->to, cmid->own), &several);
 
-	if (other || talk->passive)
+	if (other || cmid->passive)
 		return other;
-	other = several || !talk->own[0] ? find_by_number(cm, talk) : NULL;
-	return other || several ? other : find_listener(cm, talk->to);
+	other = several || !cmid->own[0] ? find_by_number(cm, cmid) : NULL;
+	return other || several ? other : find_listener(cm, cmid->to);
 }
 
 /* Set the link's other end; if that end has answered already, drop the link. */
-static void set_link_peer(struct stall_link *link, const struct talk *other)
+static void set_link_peer(struct stall_link *link, const struct cm_identifier *other)
 {
 	if ((link->why == STALL_CONNECT && other->accepted) ||
 	    (link->why == STALL_ACCEPT && other->established)) {
-		link->talk = 0;
+		link->cmid = 0;
 		link->channel = 0;
 		link->watched = false;
 		return;
@@ -437,15 +440,16 @@ void stalls_cm_finish(struct stalls_cm *cm, struct stall_link *links, size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		struct stall_link *link = &links[i];
-		const struct talk *talk = link->talk ? &cm->talks[link->talk - 1] : NULL, *other;
+		const struct cm_identifier *cmid = link->cmid ? &cm->cmids[link->cmid - 1] : NULL,
+					   *other;
 
-		if (!talk || link->why == STALL_REQUEST)
+		if (!cmid || link->why == STALL_REQUEST)
 			continue;
 		if (!indexed)
-			index_talks(cm);
+			index_cm_ids(cm);
 		indexed = true;
-		other = find_peer_talk(cm, talk);
-		if (other && other->process != talk->process)
+		other = find_peer_cm_id(cm, cmid);
+		if (other && other->process != cmid->process)
 			set_link_peer(link, other);
 	}
 }
@@ -453,10 +457,10 @@ void stalls_cm_finish(struct stalls_cm *cm, struct stall_link *links, size_t n)
 void stalls_cm_mark_asked(const struct stalls_cm *cm, const struct stall_link *link, bool *asked,
 			  size_t nprocesses)
 {
-	uint32_t at = cm->talks[link->talk - 1].asked_by;
+	uint32_t at = cm->cmids[link->cmid - 1].asked_by;
 
-	for (size_t left = cm->n; at && left; left--, at = cm->talks[at - 1].also) {
-		const struct talk *other = find_peer_talk(cm, &cm->talks[at - 1]);
+	for (size_t left = cm->n; at && left; left--, at = cm->cmids[at - 1].also) {
+		const struct cm_identifier *other = find_peer_cm_id(cm, &cm->cmids[at - 1]);
 
 		if (other && other->process < nprocesses)
 			asked[other->process] = true;

@@ -17,16 +17,16 @@ struct stalls_cm *stalls_cm_new(struct trace *trace);
 void stalls_cm_free(struct stalls_cm *cm);
 
 /* The application calls librdmacm; the call has returned. */
-void stalls_cm_call(struct stalls_cm *cm, const struct trace_event *event);
-void stalls_cm_return(struct stalls_cm *cm, const struct trace_event *event);
+void stalls_cm_note_call(struct stalls_cm *cm, const struct trace_event *event);
+void stalls_cm_note_return(struct stalls_cm *cm, const struct trace_event *event);
 
 /*
  * The process of @stall has ended: call @each with a link for each connection that it waits for;
  * the other ends are not known yet. True: it also waits for the network, not for a process.
  */
-bool stalls_cm_end(struct stalls_cm *cm, struct model *model, const struct activity_note *note,
-		   const struct stall *stall,
-		   void (*each)(void *arg, const struct stall_link *link), void *arg);
+bool stalls_cm_end_process(struct stalls_cm *cm, struct model *model,
+			   const struct activity_note *note, const struct stall *stall,
+			   void (*each)(void *arg, const struct stall_link *link), void *arg);
 
 /*
  * The last process has ended: find the other ends of all links of librdmacm. `to` remains 0 if

@@ -91,7 +91,7 @@ static bool is_idle(const struct stall_link *link)
 static bool awaits_event(const struct stall *stall, const struct stall_note *note,
 			 const struct stall_link *link)
 {
-	return link->talk &&
+	return link->cmid &&
 	       ((link->channel && activity_find_sleep(&note->threads, link->channel)) ||
 		(stall->last.verb == VERB_rdma_get_cm_event && stall->error == EAGAIN) ||
 		(stall->seen ? stall->seen == 'S' && strstr(stall->wchan, "poll")
@@ -144,7 +144,7 @@ static bool is_call_of_link(const struct stalls *stalls, const struct stall *sta
 	for (size_t i = 0; i < stall->n; i++) {
 		const struct stall_link *link = &stall_links(stalls, stall)[i];
 
-		if (link->talk && link->watched && link->request.thread == call.thread &&
+		if (link->cmid && link->watched && link->request.thread == call.thread &&
 		    link->request.n == call.n)
 			return true;
 	}
@@ -226,7 +226,7 @@ static enum stall_state find_state(struct stalls *stalls, struct stall *stall,
 	return stall->time - stall->last.time >= stall_patience(stall) ? STALL_QUIET : STALL_BUSY;
 }
 
-static void judge_node(struct stalls *stalls, uint32_t node, const struct fact_list *facts)
+static void set_node_state(struct stalls *stalls, uint32_t node, const struct fact_list *facts)
 {
 	struct stall *stall = &stalls->all[node];
 	struct stall_note *note = &stalls->work->notes[node];
@@ -380,7 +380,7 @@ static int make_graph(struct stalls *stalls, bool *waits, struct wait_link *link
 	}
 	for (uint32_t i = 0; i < stalls->n; i++)
 		waits[i] = is_waiting(stalls, i);
-	return wait_graph_make(waits, stalls->n, links, n, &stalls->graph);
+	return wait_graph_build(waits, stalls->n, links, n, &stalls->graph);
 }
 
 static int find_blames(struct stalls *stalls)
@@ -450,7 +450,7 @@ void stalls_finish(struct stalls *stalls, const struct fact_list *facts)
 	stalls_cm_finish(stalls->work->cm, stalls->links, stalls->nlinks);
 	stalls_find_nodes(stalls);
 	for (uint32_t i = 1; i < stalls->n && i < stalls->work->n; i++)
-		judge_node(stalls, i, facts);
+		set_node_state(stalls, i, facts);
 	if (stalls->err || expand_all(stalls) || find_blames(stalls)) {
 		stalls->err = true;
 		return;

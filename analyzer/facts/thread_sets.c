@@ -100,12 +100,12 @@ static inline void note_user(struct thread_sets *sets, uint32_t object, bool sen
 		change_user(sets, user, thread);
 }
 
-void thread_sets_post(struct thread_sets *sets, const struct trace_event *event)
+void thread_sets_note_post(struct thread_sets *sets, const struct trace_event *event)
 {
 	note_user(sets, event->post->object, post_is_send(event->post), event->id.thread);
 }
 
-void thread_sets_poll(struct thread_sets *sets, const struct trace_event *event)
+void thread_sets_note_poll(struct thread_sets *sets, const struct trace_event *event)
 {
 	bool *polls = vec_at(sets->polls, sets->npolls, event->id.thread);
 

@@ -19,8 +19,8 @@ struct thread_sets *thread_sets_new(void);
 void thread_sets_free(struct thread_sets *sets);
 
 /* The application has posted requests; has polled a CQ. */
-void thread_sets_post(struct thread_sets *sets, const struct trace_event *event);
-void thread_sets_poll(struct thread_sets *sets, const struct trace_event *event);
+void thread_sets_note_post(struct thread_sets *sets, const struct trace_event *event);
+void thread_sets_note_poll(struct thread_sets *sets, const struct trace_event *event);
 
 /*
  * The sets of @process, which ends: one thread of each; @note: what the threads do. Returns their

@@ -227,7 +227,7 @@ static int find_circles(struct search *s, bool firm)
 
 /* Nodes that do not wait */
 
-static int find_culprits(struct search *s)
+static int find_blamed(struct search *s)
 {
 	int err = 0;
 
@@ -284,8 +284,8 @@ static void assign_nodes(struct search *s)
 	}
 }
 
-int wait_graph_make(const bool *waits, size_t nnodes, const struct wait_link *links, size_t nlinks,
-		    struct wait_graph *ret_graph)
+int wait_graph_build(const bool *waits, size_t nnodes, const struct wait_link *links, size_t nlinks,
+		     struct wait_graph *ret_graph)
 {
 	struct wait_graph graph = { 0 };
 	struct search s = {
@@ -296,7 +296,7 @@ int wait_graph_make(const bool *waits, size_t nnodes, const struct wait_link *li
 	if (!err)
 		err = find_circles(&s, true);
 	if (!err)
-		err = find_culprits(&s);
+		err = find_blamed(&s);
 	if (!err) {
 		exclude_unknown(&s);
 		err = find_circles(&s, false);

@@ -37,8 +37,8 @@ struct wait_graph {
  * @waits, by node: the node waits for one of its links or, if it has none, for something unknown.
  * Links of nodes that do not wait are ignored. Free by wait_graph_fini(). 0 or -ENOMEM.
  */
-int wait_graph_make(const bool *waits, size_t nnodes, const struct wait_link *links, size_t nlinks,
-		    struct wait_graph *ret_graph);
+int wait_graph_build(const bool *waits, size_t nnodes, const struct wait_link *links, size_t nlinks,
+		     struct wait_graph *ret_graph);
 
 bool wait_blame_has(const struct wait_blame *blame, uint32_t node);
 

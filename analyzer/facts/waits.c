@@ -70,14 +70,14 @@ void waits_free(struct waits *waits)
 	free(waits);
 }
 
-void waits_post(struct waits *waits, struct model *model, const struct trace_event *event)
+void waits_note_post(struct waits *waits, struct model *model, const struct trace_event *event)
 {
-	sent_post(&waits->sent, model, event);
+	sent_note_post(&waits->sent, model, event);
 }
 
-void waits_changed(struct waits *waits)
+void waits_note_change(struct waits *waits)
 {
-	sent_changed(&waits->sent);
+	sent_forget_peers(&waits->sent);
 }
 
 /* Did a user or another program end the process? A process that crashed waited for nothing. */
@@ -353,7 +353,8 @@ static void fill_wait(struct waits *waits, struct wait *wait, struct model *mode
 		wait->both = qp && do_both_wait(model, wait, qp);
 	}
 	if (wait->process)
-		activity_capture(waits->activity, model, wait->process, wait->end, &wait->theirs);
+		activity_store_sleep(waits->activity, model, wait->process, wait->end,
+				     &wait->theirs);
 }
 
 /* Did the process wait for a request until @end? Sets @found to it. */
@@ -406,7 +407,7 @@ static bool note_wait_before(struct waits *waits, struct model *model, uint32_t 
 		return false;
 	drop_wait_before(before);
 	before->process = process;
-	activity_capture(waits->activity, model, process, time, &before->note);
+	activity_store_sleep(waits->activity, model, process, time, &before->note);
 	if (late)
 		fill_wait(waits, &before->late, model, found.sends ?: found.receives, found.oldest,
 			  &before->note);
@@ -456,7 +457,7 @@ static void note_idle_process(struct waits *waits, struct model *model, uint32_t
 	before->dropped = find_dropped(model, process, time);
 	before->poster = steady && steady->nposters == 1 ? steady->posters[0] : 0;
 	before->began = steady ? steady->first_send : 0;
-	activity_capture(waits->activity, model, process, time, &before->note);
+	activity_store_sleep(waits->activity, model, process, time, &before->note);
 }
 
 /* Has the process made no progress since @before? */
@@ -466,7 +467,7 @@ static bool is_wait_current(const struct model *model, const struct wait_before 
 }
 
 /* A process destroys all its queue pairs: the first destroy determines its wait. */
-void waits_destroy(struct waits *waits, struct model *model, const struct trace_event *event)
+void waits_note_destroy(struct waits *waits, struct model *model, const struct trace_event *event)
 {
 	struct wait_before *before = wait_before_of(waits, event->process);
 
@@ -495,7 +496,7 @@ static void push_wait(struct waits *waits, struct wait *wait, size_t fact)
 	*wait = (struct wait){ 0 };
 }
 
-void waits_push(struct waits *waits, struct wait_before *before, size_t fact)
+void waits_push_all(struct waits *waits, struct wait_before *before, size_t fact)
 {
 	struct wait_threads *threads = add_threads(waits, fact);
 
@@ -517,7 +518,7 @@ static bool push_wait_before(struct waits *waits, uint32_t process, size_t fact)
 	struct wait_before *before = &waits->before[process];
 	bool late = before->late.end;
 
-	waits_push(waits, before, fact);
+	waits_push_all(waits, before, fact);
 	return late;
 }
 
@@ -544,7 +545,8 @@ static void add_unsignalled(struct waits *waits, struct model *model, const stru
 	wait->fact = threads->fact;
 }
 
-bool waits_note(struct waits *waits, struct model *model, const struct model_exit *end, size_t fact)
+bool waits_store_wait(struct waits *waits, struct model *model, const struct model_exit *end,
+		      size_t fact)
 {
 	const struct fact *killed = &waits->facts->all[fact];
 	struct found found = { 0 };
@@ -562,7 +564,7 @@ bool waits_note(struct waits *waits, struct model *model, const struct model_exi
 	threads = add_threads(waits, fact);
 	if (!threads)
 		return late;
-	activity_capture(waits->activity, model, end->process, end->time, &threads->note);
+	activity_store_sleep(waits->activity, model, end->process, end->time, &threads->note);
 	if (stuck)
 		add_unsignalled(waits, model, found.mute, threads);
 	if (!late && idle)

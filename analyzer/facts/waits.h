@@ -18,21 +18,21 @@ int waits_new(struct trace *trace, struct fact_list *facts, const struct activit
 void waits_free(struct waits *waits);
 
 /* The application has posted; a control verb has returned, so queue pairs may have changed. */
-void waits_post(struct waits *waits, struct model *model, const struct trace_event *event);
-void waits_changed(struct waits *waits);
+void waits_note_post(struct waits *waits, struct model *model, const struct trace_event *event);
+void waits_note_change(struct waits *waits);
 
 /*
  * A process ends, and facts->all[@fact] is the fact of its end; the model still knows its objects.
  * False: the process was not waiting for a completion.
  */
-bool waits_note(struct waits *waits, struct model *model, const struct model_exit *end,
-		size_t fact);
+bool waits_store_wait(struct waits *waits, struct model *model, const struct model_exit *end,
+		      size_t fact);
 
 /*
  * The application begins to destroy a queue pair: the wait of the process until now counts if the
  * process waits for nothing when it ends.
  */
-void waits_destroy(struct waits *waits, struct model *model, const struct trace_event *event);
+void waits_note_destroy(struct waits *waits, struct model *model, const struct trace_event *event);
 
 /* The process ends with success: a wait that it gave up is a fact if it was in vain. */
 void waits_note_success(struct waits *waits, struct model *model, const struct model_exit *end);

@@ -97,7 +97,7 @@ static void put_threads(struct text *t, const struct waits *waits, size_t fact,
 	if (!begin && t->used)
 		memmove(t->at, t->at + 2, t->used - 1);
 	if (wait && !has_fact(waits, wait->process))
-		waits_put_peers(t, waits, wait);
+		waits_describe_peers(t, waits, wait);
 }
 
 /* Did the process wait only for completions that cannot come? */
@@ -145,7 +145,7 @@ static void put_sentences(struct text *t, const struct waits *waits, size_t fact
 		if (!first)
 			first = &waits->all[i];
 		text_addf(t, "%s", t->used ? "; " : "");
-		waits_put(t, waits, &waits->all[i], find_threads(waits, fact));
+		waits_describe(t, waits, &waits->all[i], find_threads(waits, fact));
 		put_ignored(t, waits, &waits->all[i]);
 	}
 	put_dropped(t, waits, fact);
@@ -272,7 +272,7 @@ static void add_vain_wait(struct waits *waits, struct wait_before *well)
 	if (asprintf(&fact->what, "%s for %s, until %s", name, words_span(fact->lasted, lasted),
 		     words_span(note->time, end)) < 0)
 		fact->what = NULL;
-	waits_push(waits, well, (size_t)(fact - waits->facts->all));
+	waits_push_all(waits, well, (size_t)(fact - waits->facts->all));
 }
 
 void waits_finish(struct waits *waits)

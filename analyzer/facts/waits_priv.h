@@ -102,12 +102,12 @@ struct waits {
 enum { WAIT_POLLS = 3 /* empty polls: fewer are not a wait */ };
 
 /* The contents of @before belong to facts->all[@fact] from now on. */
-void waits_push(struct waits *waits, struct wait_before *before, size_t fact);
+void waits_push_all(struct waits *waits, struct wait_before *before, size_t fact);
 
 /*
  * Add the sentence about @wait, whose threads meanwhile did @note (NULL: not known); the sentence
  * about the threads of the other end's process.
  */
-void waits_put(struct text *t, const struct waits *waits, const struct wait *wait,
-	       const struct activity_note *note);
-void waits_put_peers(struct text *t, const struct waits *waits, const struct wait *wait);
+void waits_describe(struct text *t, const struct waits *waits, const struct wait *wait,
+		    const struct activity_note *note);
+void waits_describe_peers(struct text *t, const struct waits *waits, const struct wait *wait);

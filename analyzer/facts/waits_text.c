@@ -391,8 +391,8 @@ static void put_unsignalled(struct text *t, const struct wait *wait)
 		  wait->cq.name);
 }
 
-void waits_put(struct text *t, const struct waits *waits, const struct wait *wait,
-	       const struct activity_note *note)
+void waits_describe(struct text *t, const struct waits *waits, const struct wait *wait,
+		    const struct activity_note *note)
 {
 	char id[32];
 
@@ -421,7 +421,7 @@ void waits_put(struct text *t, const struct waits *waits, const struct wait *wai
 	put_cq(t, waits, wait, note);
 }
 
-void waits_put_peers(struct text *t, const struct waits *waits, const struct wait *wait)
+void waits_describe_peers(struct text *t, const struct waits *waits, const struct wait *wait)
 {
 	const struct process *other = trace_process(waits->trace, wait->process);
 	char process[PROCESS_TEXT];

@@ -183,7 +183,7 @@ static const struct peer *find_holder(struct model *model, const struct queue *q
 	return found;
 }
 
-static void judge_number_holder(struct model *model, struct queue *queue, const struct peer *holder)
+static void check_holder(struct model *model, struct queue *queue, const struct peer *holder)
 {
 	struct astray_seen *seen = queue->astray;
 
@@ -199,7 +199,7 @@ static void judge_number_holder(struct model *model, struct queue *queue, const 
 }
 
 /* Judge the number by its first datagram. */
-static void judge_number(struct model *model, struct queue *queue)
+static void check_number(struct model *model, struct queue *queue)
 {
 	const struct peer *holder, *meant;
 	bool sure;
@@ -208,7 +208,7 @@ static void judge_number(struct model *model, struct queue *queue)
 	if (!sure)
 		return;
 	if (holder) {
-		judge_number_holder(model, queue, holder);
+		check_holder(model, queue, holder);
 		return;
 	}
 	meant = find_swapped_qp(model, queue);
@@ -218,7 +218,7 @@ static void judge_number(struct model *model, struct queue *queue)
 		queue->astray->what = queue->astray->idle_id ? ASTRAY_NOBODY : ASTRAY_NONE;
 }
 
-static void judge_group(struct model *model, struct queue *queue)
+static void check_group(struct model *model, struct queue *queue)
 {
 	if (queue->astray->fact.number != MULTICAST)
 		report_astray(model, queue, ASTRAY_GROUP, NULL);
@@ -258,9 +258,9 @@ void astray_note_post(struct model *model, const struct trace_event *event, stru
 			return;
 		begin_astray(queue, event, index, path);
 		if (is_group(path))
-			judge_group(model, queue);
+			check_group(model, queue);
 		else
-			judge_number(model, queue);
+			check_number(model, queue);
 	}
 	seen->fact.count++;
 	if (seen->what == ASTRAY_GONE && seen->fact.count == ASTRAY_FEW)

@@ -185,7 +185,7 @@ static void note_use(struct model *model, const struct trace_event *event)
 	id->listens |= call->verb == VERB_rdma_listen;
 	if (call->verb == VERB_rdma_connect || call->verb == VERB_rdma_accept ||
 	    call->verb == VERB_rdma_reject || call->verb == VERB_rdma_disconnect)
-		id->talk = moment_of(event);
+		id->cm_call = moment_of(event);
 }
 
 /* A call has created an object: rdma_create_id() an identifier, other calls other objects. */

@@ -45,7 +45,7 @@ static uint64_t count_sent(struct model *model, const struct trace_event *event,
 	return n;
 }
 
-static __attribute__((noinline)) void look_at_senders(struct model *model,
+static __attribute__((noinline)) void examine_senders(struct model *model,
 						      const struct trace_event *event,
 						      const struct life *object,
 						      struct queue *queue, uint32_t taken)
@@ -71,7 +71,7 @@ void dry_note_post(struct model *model, const struct trace_event *event, const s
 		   struct queue *queue, uint32_t taken)
 {
 	if (taken && queue->outstanding == taken && !queue->doubt && event->time >= queue->dry.next)
-		look_at_senders(model, event, object, queue, taken);
+		examine_senders(model, event, object, queue, taken);
 }
 
 /* The queue that receives the messages of @qp, if its timer is known; else NULL. */

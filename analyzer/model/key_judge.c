@@ -28,8 +28,8 @@ struct key_use keys_remote_use(const struct queue *queue, const struct queue_req
 	return use;
 }
 
-static enum key_fault judge_lifetime(const struct model *model, const struct key *key,
-				     const struct key_use *use)
+static enum key_fault find_lifetime_fault(const struct model *model, const struct key *key,
+					  const struct key_use *use)
 {
 	bool window = key->kind == OBJECT_mw;
 	enum window_state state = window ? window_state(model, key) : WINDOW_BOUND;
@@ -73,7 +73,7 @@ void key_judge(const struct model *model, const struct key *key, const struct ke
 	*ret = (struct key_judgement){ .fault = KEY_UNKNOWN, .life = KEY_UNKNOWN };
 	if (!key)
 		return;
-	ret->life = judge_lifetime(model, key, use);
+	ret->life = find_lifetime_fault(model, key, use);
 	ret->same_pd = key->pd && key->pd == use->pd;
 	ret->other_pd = key->pd && use->pd && key->pd != use->pd;
 	ret->ranged = find_range(model, key, use, &ret->range);

@@ -72,7 +72,7 @@ static void add_suspect(const struct looked *l, const struct model_key *use)
 }
 
 /* Check an element that the fast test did not accept. */
-static void judge_element(const struct looked *l, int j, const struct key *key)
+static void check_element(const struct looked *l, int j, const struct key *key)
 {
 	struct model_key use = describe_use(l, j);
 	const struct key_use access = { .pd = l->queue->pd,
@@ -90,7 +90,7 @@ static void judge_element(const struct looked *l, int j, const struct key *key)
 }
 
 /* An element's region is still registered, but all of its memory was unmapped. */
-static __attribute__((noinline)) void judge_released_element(const struct looked *l, int j,
+static __attribute__((noinline)) void check_released_element(const struct looked *l, int j,
 							     const struct key *key)
 {
 	const struct key_judgement judgement = { .fault = KEY_RELEASED };
@@ -125,9 +125,9 @@ static void check_sges(const struct looked *l, const struct wr *wr)
 			seen->changes = keys->changes;
 		}
 		if (sge->length && (!seen->key || !element_fits(seen->key, l->queue, sge, sink)))
-			judge_element(l, (int)j, seen->key);
+			check_element(l, (int)j, seen->key);
 		else if (sge->length && __builtin_expect(seen->key->unmapped, 0))
-			judge_released_element(l, (int)j, seen->key);
+			check_released_element(l, (int)j, seen->key);
 	}
 }
 
@@ -174,7 +174,7 @@ static struct model_key describe_remote(const struct looked *l, const struct pee
 }
 
 /* The peer must exist: keys that ended with its process are not a mistake. */
-static void judge_remote(const struct looked *l, const struct key *key, const struct peer *other,
+static void check_remote(const struct looked *l, const struct key *key, const struct peer *other,
 			 uint64_t length)
 {
 	struct model_key use = describe_remote(l, other, length);
@@ -203,7 +203,7 @@ static bool is_peer_gone(const struct looked *l, const struct peer *other)
 }
 
 /* Report a remote range whose region is still registered, but whose memory the process released. */
-static void judge_released_range(const struct looked *l, const struct key *key,
+static void check_released_range(const struct looked *l, const struct key *key,
 				 const struct peer *other, uint64_t length)
 {
 	const struct key_judgement judgement = { .fault = KEY_RELEASED };
@@ -240,11 +240,11 @@ static void check_remote_range(const struct looked *l, const struct wr *wr)
 	if (!key || key->state != KEY_LIVE || key->kind == OBJECT_mw || key->pd != other->pd ||
 	    !key_holds(key, wr->remote_addr, length) ||
 	    operation_needs_remote(wr->opcode) & ~key->access)
-		judge_remote(l, key, other, length);
+		check_remote(l, key, other, length);
 	else if (!key->unmapped)
 		count_remote(l, key, length);
 	else
-		judge_released_range(l, key, other, length);
+		check_released_range(l, key, other, length);
 }
 
 static int check_bind(const struct looked *l, const struct wr *wr)

@@ -46,18 +46,18 @@ struct life {
 	uint64_t pinned;     /* bytes of its pages; 0: nothing */
 	uint64_t made_after; /* sends of its process before it, of some kinds; steady.h */
 	char name[LIFE_NAME];
-	bool inherited;     /* created by a process that this one was forked from */
-	bool usurped;       /* a process forked from this one has destroyed it */
-	bool borrowed;      /* imported, or owned by librdmacm: the program must not destroy it */
-	bool hashed;        /* found by lives_find() */
-	bool placed;        /* of a librdmacm identifier: its address was resolved or bound */
-	bool bound;         /* rdma_bind_addr() was called for it */
-	bool ended;         /* its connection has ended, or could not be made */
-	bool resolved;      /* RDMA_CM_EVENT_ADDR_RESOLVED has come */
-	bool listens;       /* rdma_listen() was called for it */
-	bool routed;        /* RDMA_CM_EVENT_ROUTE_RESOLVED has come */
-	bool ps_datagrams;  /* created with a port space of datagrams, RDMA_PS_UDP or _IPOIB */
-	struct moment talk; /* its last connect, accept, reject or disconnect; 0:0: none */
+	bool inherited;    /* created by a process that this one was forked from */
+	bool usurped;      /* a process forked from this one has destroyed it */
+	bool borrowed;     /* imported, or owned by librdmacm: the program must not destroy it */
+	bool hashed;       /* found by lives_find() */
+	bool placed;       /* of a librdmacm identifier: its address was resolved or bound */
+	bool bound;        /* rdma_bind_addr() was called for it */
+	bool ended;        /* its connection has ended, or could not be made */
+	bool resolved;     /* RDMA_CM_EVENT_ADDR_RESOLVED has come */
+	bool listens;      /* rdma_listen() was called for it */
+	bool routed;       /* RDMA_CM_EVENT_ROUTE_RESOLVED has come */
+	bool ps_datagrams; /* created with a port space of datagrams, RDMA_PS_UDP or _IPOIB */
+	struct moment cm_call; /* its last connect, accept, reject or disconnect; 0:0: none */
 	/* created by a connection request: the number of the requesting queue pair, or 0 */
 	uint32_t asked;
 	struct moment created, destroyed;

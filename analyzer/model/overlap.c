@@ -360,7 +360,7 @@ static bool begin_overlaps(struct queue *queue)
 	return true;
 }
 
-static __attribute__((noinline)) void look_at_last(struct model *model, struct queue *queue)
+static __attribute__((noinline)) void examine_last(struct model *model, struct queue *queue)
 {
 	const struct queue_request *request = queue_at(queue, queue->count - 1);
 	const struct life *owner = queue->owner;
@@ -395,5 +395,5 @@ static __attribute__((noinline)) void look_at_last(struct model *model, struct q
 void overlap_check_request(struct model *model, struct queue *queue)
 {
 	if (may_check_more(model, queue) && !queue->draining)
-		look_at_last(model, queue);
+		examine_last(model, queue);
 }

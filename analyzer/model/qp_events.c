@@ -9,8 +9,8 @@
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
 
-static void report_misfit(struct model *model, const struct trace_event *event,
-			  const struct life *life, enum misfit what, uint32_t index)
+static void report_invalid_post(struct model *model, const struct trace_event *event,
+				const struct life *life, enum misfit what, uint32_t index)
 {
 	struct model_misfit misfit = {
 		.event = event, .object = life, .what = what, .index = index
@@ -68,7 +68,7 @@ static void modify_returns(struct model *model, const struct trace_event *event,
 					 &modify.fault);
 	life->qp->by_cm |= cm_call_of(model, event)->inside;
 	if (change.to == ABI_QPS_RESET && life->qp->spare.posted && !event->call->failed)
-		report_misfit(model, event, life, MISFIT_SPARE, 0);
+		report_invalid_post(model, event, life, MISFIT_SPARE, 0);
 	qp_note_modified(life, event);
 	note_no_receives(model, event, life, change.to);
 	peer_connect(&model->peers, life);
@@ -115,8 +115,9 @@ static void check_opcodes(struct model *model, const struct trace_event *event, 
 
 		if (opcode > 31 || allowed >> opcode & 1)
 			continue;
-		report_misfit(model, event, life,
-			      life->qp->opcodes >> opcode & 1 ? MISFIT_OPS : MISFIT_OPCODE, i);
+		report_invalid_post(model, event, life,
+				    life->qp->opcodes >> opcode & 1 ? MISFIT_OPS : MISFIT_OPCODE,
+				    i);
 		return;
 	}
 }
@@ -189,12 +190,12 @@ static void judge_in_error(struct model *model, const struct trace_event *event,
 		return;
 	if (is_allowed_post(life, event, send)) {
 		if (send && is_late_post(qp, event))
-			report_misfit(model, event, life, MISFIT_LATE, 0);
+			report_invalid_post(model, event, life, MISFIT_LATE, 0);
 	} else if (may_await_flush(life, event->post)) {
 		note_spare(qp, event);
 	} else {
 		qp->judged = true;
-		report_misfit(model, event, life, MISFIT_ERROR, 0);
+		report_invalid_post(model, event, life, MISFIT_ERROR, 0);
 	}
 }
 
@@ -214,9 +215,9 @@ void qp_process_post(struct model *model, const struct trace_event *event, struc
 	if (state == ABI_QPS_ERR) {
 		judge_in_error(model, event, life, send);
 	} else if (!send && life->qp->srq) {
-		report_misfit(model, event, life, MISFIT_SRQ, 0);
+		report_invalid_post(model, event, life, MISFIT_SRQ, 0);
 	} else if (send ? state < ABI_QPS_RTS : state == ABI_QPS_RESET) {
-		report_misfit(model, event, life, MISFIT_STATE, 0);
+		report_invalid_post(model, event, life, MISFIT_STATE, 0);
 	}
 }
 
@@ -253,7 +254,8 @@ static void note_flush(struct qp *qp, const struct wc *wc)
 		qp->spare.flushed++;
 }
 
-void qp_process_completion(struct model *model, const struct trace_event *event, const struct wc *wc)
+void qp_process_completion(struct model *model, const struct trace_event *event,
+			   const struct wc *wc)
 {
 	const struct object *object =
 		wc->qp && model->trace ? trace_object(model->trace, wc->qp) : NULL;

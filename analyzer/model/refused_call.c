@@ -194,8 +194,8 @@ bool refused_reconnect(const struct refused *r, char *text, size_t size)
 
 	if (!id || id->kind != OBJECT_cm_id || id->inherited)
 		return false;
-	before = id->talk.id.thread ? id->talk.verb : VERB_COUNT;
-	event_id_text(id->talk.id, at);
+	before = id->cm_call.id.thread ? id->cm_call.verb : VERB_COUNT;
+	event_id_text(id->cm_call.id, at);
 	if (before == VERB_rdma_reject && verb != VERB_rdma_connect)
 		snprintf(text, size, "%s was rejected by rdma_reject() at %s", id->name, at);
 	else if (before == VERB_rdma_disconnect && verb != VERB_rdma_disconnect)

@@ -75,7 +75,7 @@ static void remember_call(struct profiler *p, struct worker *worker, size_t plac
 	*call = (struct pending_call){ .place = place, .n = 1, .ns = took };
 }
 
-void calls_posted(struct profiler *p, struct worker *worker)
+void calls_note_post(struct profiler *p, struct worker *worker)
 {
 	worker->sent = true;
 	for (size_t i = 0; i < worker->npending; i++) {

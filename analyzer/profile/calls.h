@@ -11,4 +11,4 @@ void calls_note_cq(struct profiler *p, const struct trace_event *event);
 void calls_count(struct profiler *p, const struct trace_event *event);
 
 /* @worker posts to a send queue: the calls since its last post delayed this one. */
-void calls_posted(struct profiler *p, struct worker *worker);
+void calls_note_post(struct profiler *p, struct worker *worker);

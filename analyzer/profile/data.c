@@ -252,7 +252,7 @@ static bool find_posting(struct profiler *p, const struct model_post *told, stru
 	return true;
 }
 
-void data_post(struct profiler *p, const struct model_post *told)
+void data_count_post(struct profiler *p, const struct model_post *told)
 {
 	const struct trace_event *event = told->event;
 	struct worker *worker = rows_worker(p, event->id.thread);
@@ -260,7 +260,7 @@ void data_post(struct profiler *p, const struct model_post *told)
 	struct posting to;
 
 	if (worker && told->taken && post_is_send(event->post))
-		calls_posted(p, worker);
+		calls_note_post(p, worker);
 	if (!p->counts || !find_posting(p, told, &to))
 		return;
 	thread = rows_thread(p, event->id.thread, event->process);
@@ -282,14 +282,14 @@ void data_post(struct profiler *p, const struct model_post *told)
 		count_accepted(p, &to, event, told->taken);
 	note_queue(p, to.side, told->queue);
 	if (to.side && told->queue)
-		depth_post(to.side, told, counted_since(p, event->process));
+		depth_count_post(to.side, told, counted_since(p, event->process));
 	if (to.row && told->queue && !told->queue->send)
-		depth_starved(&to.row->starved, told);
+		depth_count_starved(&to.row->starved, told);
 	if (to.row && told->queue && told->queue->send)
 		to.row->max_inline = told->queue->limits.inline_given;
 }
 
-void data_modify(struct profiler *p, const struct model_modify *told)
+void data_note_modify(struct profiler *p, const struct model_modify *told)
 {
 	uint32_t id = told->object ? told->object->id : 0;
 	struct profile_queue *queue = id < p->profile->nobjects ? p->profile->queues[id] : NULL;
@@ -422,7 +422,7 @@ static void note_depth_before(struct profiler *p, const struct model_complete *t
 
 	note_queue(p, side, queue);
 	if (side && queue)
-		depth_complete(side, told, counted_since(p, told->event->process));
+		depth_count_completion(side, told, counted_since(p, told->event->process));
 	if (queue && !queue->cq && !queue->send && told->cq && told->cq->id) {
 		struct profile_cq *cq = rows_cq(p, told->cq->id, told->event->process);
 
@@ -431,7 +431,7 @@ static void note_depth_before(struct profiler *p, const struct model_complete *t
 	}
 }
 
-void data_complete(struct profiler *p, const struct model_complete *told)
+void data_count_completion(struct profiler *p, const struct model_complete *told)
 {
 	const struct wc *wc = &told->event->poll->wc[told->index];
 	struct profile_queue *queue = rows_queue(p, wc->qp, told->event->process);
@@ -514,7 +514,7 @@ static void count_cq(struct profiler *p, const struct trace_event *event)
 		cq->most = poll->nwc;
 }
 
-void data_poll(struct profiler *p, const struct trace_event *event)
+void data_count_poll(struct profiler *p, const struct trace_event *event)
 {
 	const struct poll *poll = event->poll;
 	struct profile_thread *thread = rows_thread(p, event->id.thread, event->process);
@@ -540,7 +540,7 @@ void data_poll(struct profiler *p, const struct trace_event *event)
 }
 
 /* The program may sleep until an event of the CQ. */
-void data_notify(struct profiler *p, const struct trace_event *event)
+void data_count_notify(struct profiler *p, const struct trace_event *event)
 {
 	struct profile_cq *cq = rows_cq(p, event->notify->object, event->process);
 

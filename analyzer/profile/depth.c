@@ -30,14 +30,15 @@ static void add_depth(struct profile_depth *depth, uint32_t n, int64_t now, int6
 	depth->last = now;
 }
 
-void depth_post(struct profile_side *side, const struct model_post *post, int64_t since)
+void depth_count_post(struct profile_side *side, const struct model_post *post, int64_t since)
 {
 	if (post->taken && !post->queue->doubt)
 		add_depth(&side->depth, post->queue->outstanding - post->taken, post->event->time,
 			  since);
 }
 
-void depth_complete(struct profile_side *side, const struct model_complete *complete, int64_t since)
+void depth_count_completion(struct profile_side *side, const struct model_complete *complete,
+			    int64_t since)
 {
 	if (!complete->queue->doubt)
 		add_depth(&side->depth, complete->queue->outstanding, complete->event->time, since);
@@ -48,7 +49,7 @@ void depth_reset(struct profile_side *side)
 	side->depth.last = 0;
 }
 
-void depth_starved(struct profile_starved *starved, const struct model_post *post)
+void depth_count_starved(struct profile_starved *starved, const struct model_post *post)
 {
 	const struct queue *queue = post->queue;
 	int64_t now = post->event->time, from = queue->starved_since, ns;

@@ -101,7 +101,7 @@ static void double_distance(struct lanes *lanes)
 	}
 }
 
-static void judge_block(struct lanes *lanes, struct lanes_block *block)
+static void choose_rows_of_block(struct lanes *lanes, struct lanes_block *block)
 {
 	block->judged = true;
 	lanes->held--;
@@ -123,19 +123,19 @@ static bool is_full(const struct lanes_block *block)
  * Judge the block that is no longer among the last. If too many blocks wait for completions, the
  * oldest is judged without them.
  */
-static void judge_older_blocks(struct lanes *lanes)
+static void choose_rows_of_older_blocks(struct lanes *lanes)
 {
 	if (lanes->nblocks > LANES_LAST) {
 		struct lanes_block *block = lanes->blocks[lanes->nblocks - 1 - LANES_LAST];
 
 		if (block && !block->judged && !block->open)
-			judge_block(lanes, block);
+			choose_rows_of_block(lanes, block);
 	}
 	for (; lanes->held > LANES_HELD; lanes->oldest++) {
 		struct lanes_block *block = lanes->blocks[lanes->oldest];
 
 		if (block && !block->judged)
-			judge_block(lanes, block);
+			choose_rows_of_block(lanes, block);
 	}
 }
 
@@ -157,7 +157,7 @@ static struct lanes_block *last_block(struct lanes *lanes)
 	}
 	(*slot)->number = lanes->nblocks - 1;
 	lanes->held++;
-	judge_older_blocks(lanes);
+	choose_rows_of_older_blocks(lanes);
 	return *slot;
 }
 
@@ -194,7 +194,7 @@ static int add_request(struct lanes *lanes, const struct model_post *told, uint3
 	return map_put(&lanes->numbers, request_key(event->id, i), lanes->total++);
 }
 
-int lanes_post(struct lanes *lanes, const struct model_post *post)
+int lanes_note_post(struct lanes *lanes, const struct model_post *post)
 {
 	int err = 0;
 
@@ -234,7 +234,7 @@ static void end_request(struct lanes *lanes, struct lanes_block *block,
 		block->slowest = took;
 	if (!--block->open && is_full(block) && !block->judged &&
 	    block->number + LANES_LAST < lanes->nblocks)
-		judge_block(lanes, block);
+		choose_rows_of_block(lanes, block);
 }
 
 /* A completion also retires the unsignalled sends before @last. */
@@ -274,7 +274,8 @@ static uint32_t find_sender(struct lanes *lanes, struct model *model, const stru
 	return other->id;
 }
 
-int lanes_complete(struct lanes *lanes, struct model *model, const struct model_complete *told)
+int lanes_note_completion(struct lanes *lanes, struct model *model,
+			  const struct model_complete *told)
 {
 	const struct wc *wc = &told->event->poll->wc[told->index];
 	struct lanes_block *block;
@@ -302,7 +303,7 @@ int lanes_complete(struct lanes *lanes, struct model *model, const struct model_
 	return 0;
 }
 
-void lanes_modify(struct lanes *lanes, const struct model_modify *modify)
+void lanes_note_modify(struct lanes *lanes, const struct model_modify *modify)
 {
 	if (modify->to == ABI_QPS_RESET)
 		map_remove(&lanes->received, modify->object->id);
@@ -314,7 +315,7 @@ void lanes_end(struct lanes *lanes)
 {
 	for (size_t i = 0; i + LANES_LAST < lanes->nblocks; i++)
 		if (lanes->blocks[i] && !lanes->blocks[i]->judged)
-			judge_block(lanes, lanes->blocks[i]);
+			choose_rows_of_block(lanes, lanes->blocks[i]);
 }
 
 uint64_t lanes_count(const struct lanes *lanes)

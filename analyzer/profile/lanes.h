@@ -52,9 +52,10 @@ void lanes_free(struct lanes *lanes);
 struct model;
 
 /* Pass on all reports of @model, in order. 0 or -ENOMEM. */
-int lanes_post(struct lanes *lanes, const struct model_post *post);
-int lanes_complete(struct lanes *lanes, struct model *model, const struct model_complete *complete);
-void lanes_modify(struct lanes *lanes, const struct model_modify *modify);
+int lanes_note_post(struct lanes *lanes, const struct model_post *post);
+int lanes_note_completion(struct lanes *lanes, struct model *model,
+			  const struct model_complete *complete);
+void lanes_note_modify(struct lanes *lanes, const struct model_modify *modify);
 
 /* After the last event. */
 void lanes_end(struct lanes *lanes);

@@ -100,7 +100,7 @@ static void push_message(struct sender *sender, const struct message *message)
 	*message_at(sender, sender->end++) = *message;
 }
 
-void messages_post(struct profiler *p, const struct model_post *told)
+void messages_note_post(struct profiler *p, const struct model_post *told)
 {
 	const struct trace_event *event = told->event;
 	const struct life *qp = told->object;
@@ -187,7 +187,7 @@ static struct sender *sender_of_peer(struct profiler *p, const struct life *qp)
 	return find_sender(p, other->id);
 }
 
-void messages_complete(struct profiler *p, const struct model_complete *told)
+void messages_note_completion(struct profiler *p, const struct model_complete *told)
 {
 	const struct wc *wc = &told->event->poll->wc[told->index];
 	struct sender *own, *other;
@@ -211,7 +211,7 @@ void messages_complete(struct profiler *p, const struct model_complete *told)
 	}
 }
 
-void messages_modify(struct profiler *p, const struct model_modify *modify)
+void messages_note_modify(struct profiler *p, const struct model_modify *modify)
 {
 	struct life *qp = (struct life *)modify->object;
 
@@ -221,7 +221,7 @@ void messages_modify(struct profiler *p, const struct model_modify *modify)
 	give_up_sender(sender_of_peer(p, qp));
 }
 
-void messages_retire(struct profiler *p, const struct life *object)
+void messages_note_retired(struct profiler *p, const struct life *object)
 {
 	struct sender *sender = object->kind == OBJECT_qp ? find_sender(p, object->id) : NULL;
 

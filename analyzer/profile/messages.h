@@ -7,9 +7,9 @@
 #include "analyzer/profile/profiler.h"
 
 /* Reports of the model, whether counted or not: no message may be left out. */
-void messages_post(struct profiler *p, const struct model_post *post);
-void messages_complete(struct profiler *p, const struct model_complete *complete);
-void messages_modify(struct profiler *p, const struct model_modify *modify);
-void messages_retire(struct profiler *p, const struct life *object);
+void messages_note_post(struct profiler *p, const struct model_post *post);
+void messages_note_completion(struct profiler *p, const struct model_complete *complete);
+void messages_note_modify(struct profiler *p, const struct model_modify *modify);
+void messages_note_retired(struct profiler *p, const struct life *object);
 
 void messages_fini(struct profiler *p);

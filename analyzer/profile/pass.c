@@ -151,35 +151,35 @@ static void on_post(void *arg, const struct model_post *post)
 {
 	struct profiler *p = arg;
 
-	data_post(arg, post);
-	messages_post(arg, post);
+	data_count_post(arg, post);
+	messages_note_post(arg, post);
 	if (p->timing)
-		timing_post(p->timing, post);
+		timing_note_post(p->timing, post);
 }
 
 static void on_complete(void *arg, const struct model_complete *complete)
 {
 	struct profiler *p = arg;
 
-	data_complete(arg, complete);
-	messages_complete(arg, complete);
+	data_count_completion(arg, complete);
+	messages_note_completion(arg, complete);
 	if (p->timing)
-		timing_complete(p->timing, complete);
+		timing_note_completion(p->timing, complete);
 }
 
 static void on_modify(void *arg, const struct model_modify *modify)
 {
 	struct profiler *p = arg;
 
-	data_modify(arg, modify);
-	messages_modify(arg, modify);
+	data_note_modify(arg, modify);
+	messages_note_modify(arg, modify);
 	if (p->timing)
-		timing_modify(p->timing, modify);
+		timing_note_modify(p->timing, modify);
 }
 
 static void on_retire(void *arg, const struct life *object)
 {
-	messages_retire(arg, object);
+	messages_note_retired(arg, object);
 }
 
 static void on_leave(void *arg, const struct life *object)
@@ -434,14 +434,14 @@ static void count_event(struct profiler *p, const struct trace_event *event)
 	if (event->kind == TRACE_CALL)
 		calls_count(p, event);
 	else if (event->kind == TRACE_POLL)
-		data_poll(p, event);
+		data_count_poll(p, event);
 	else if (event->kind == TRACE_NOTIFY)
-		data_notify(p, event);
+		data_count_notify(p, event);
 }
 
 static int process_event(struct profiler *p, const struct trace_event *event)
 {
-	if (p->timing && timing_event(p->timing, event))
+	if (p->timing && timing_note_event(p->timing, event))
 		return -ENOMEM;
 	p->now = event->time;
 	if (event->time >= p->next_wait.time && count_waits(p, event->time))

@@ -36,7 +36,7 @@ static void note_depth(struct timeline_queue *to, const struct queue *queue, siz
 }
 
 /* The outstanding requests include the accepted ones. */
-void timing_post(struct timing *t, const struct model_post *told)
+void timing_note_post(struct timing *t, const struct model_post *told)
 {
 	const struct post *post = told->event->post;
 	size_t bin;
@@ -45,7 +45,7 @@ void timing_post(struct timing *t, const struct model_post *told)
 
 	if (!t->counts || !told->taken)
 		return;
-	t->no_memory |= t->lanes && lanes_post(t->lanes, told);
+	t->no_memory |= t->lanes && lanes_note_post(t->lanes, told);
 	bin = timeline_bin_of(t->timeline, told->event->time);
 	to = &t->timeline->bins[bin];
 	to->doorbells += post_is_send(post);
@@ -80,7 +80,7 @@ static void note_latency(struct timing *t, const struct model_complete *told, si
 }
 
 /* The request that the completion retires is still outstanding. */
-void timing_complete(struct timing *t, const struct model_complete *told)
+void timing_note_completion(struct timing *t, const struct model_complete *told)
 {
 	const struct wc *wc = &told->event->poll->wc[told->index];
 	struct timeline_queue *queue;
@@ -88,7 +88,7 @@ void timing_complete(struct timing *t, const struct model_complete *told)
 
 	if (!t->counts)
 		return;
-	t->no_memory |= t->lanes && lanes_complete(t->lanes, t->model, told);
+	t->no_memory |= t->lanes && lanes_note_completion(t->lanes, t->model, told);
 	bin = timeline_bin_of(t->timeline, told->event->time);
 	t->timeline->bins[bin].completions++;
 	t->timeline->bins[bin].errors += wc->status != ABI_WC_SUCCESS;
@@ -100,13 +100,13 @@ void timing_complete(struct timing *t, const struct model_complete *told)
 			   told->queue->outstanding - (told->queue->outstanding > 0));
 }
 
-void timing_modify(struct timing *t, const struct model_modify *modify)
+void timing_note_modify(struct timing *t, const struct model_modify *modify)
 {
 	if (t->lanes)
-		lanes_modify(t->lanes, modify);
+		lanes_note_modify(t->lanes, modify);
 }
 
-int timing_event(struct timing *t, const struct trace_event *event)
+int timing_note_event(struct timing *t, const struct trace_event *event)
 {
 	t->counts = !event->inner && !event->carried;
 	return t->no_memory ? log_err(-ENOMEM, "time line") : 0;

@@ -12,12 +12,12 @@ int timing_new(struct trace *trace, struct model *model, struct lanes *lanes,
 	       struct timing **ret_timing);
 
 /* Call it before the model gets @event. 0, or -ENOMEM after log_err(). */
-int timing_event(struct timing *timing, const struct trace_event *event);
+int timing_note_event(struct timing *timing, const struct trace_event *event);
 
 /* Pass on all reports of the model. */
-void timing_post(struct timing *timing, const struct model_post *post);
-void timing_complete(struct timing *timing, const struct model_complete *complete);
-void timing_modify(struct timing *timing, const struct model_modify *modify);
+void timing_note_post(struct timing *timing, const struct model_post *post);
+void timing_note_completion(struct timing *timing, const struct model_complete *complete);
+void timing_note_modify(struct timing *timing, const struct model_modify *modify);
 
 /* After the last event: the time line, for timeline_free(). */
 struct timeline *timing_finish(struct timing *timing);

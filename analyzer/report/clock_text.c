@@ -6,7 +6,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "analyzer/rules/judge.h"
+#include "analyzer/model/words.h"
+#include "analyzer/rules/add_finding.h"
 #include "core/base/text.h"
 #include "core/store/read/joint.h"
 #include "core/store/read/merged.h"
@@ -25,10 +26,10 @@ static void add_estimate(struct text *text, const struct trace_clock *clock, int
 {
 	char apart[32], error[32];
 
-	text_addf(text, "its clock is %s %s", judge_span(ahead < 0 ? -ahead : ahead, apart),
+	text_addf(text, "its clock is %s %s", words_span(ahead < 0 ? -ahead : ahead, apart),
 		  ahead < 0 ? "behind" : "ahead");
 	add_drift(text, clock);
-	text_addf(text, ", +- %s, ", judge_span(clock->error, error));
+	text_addf(text, ", +- %s, ", words_span(clock->error, error));
 }
 
 static void add_clock(struct text *text, const char *name, const struct trace_clock clock,

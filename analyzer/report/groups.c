@@ -73,8 +73,8 @@ uint64_t group_key_of_error(struct trace *trace, const struct first_error *error
 	return error_key(trace, NULL, error);
 }
 
-int groups_of_errors(struct trace *trace, const struct first_list *errors,
-		     struct groups *ret_groups)
+int groups_add_errors(struct trace *trace, const struct first_list *errors,
+		      struct groups *ret_groups)
 {
 	struct map places = { 0 };
 

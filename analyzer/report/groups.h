@@ -5,7 +5,7 @@
  *
  * Not thread-safe.
  */
-#include "analyzer/facts/first.h"
+#include "analyzer/facts/first_errors.h"
 #include "core/base/map.h"
 
 struct group {
@@ -29,8 +29,8 @@ struct group *groups_add(struct groups *groups, uint64_t key, size_t i, uint32_t
 			 uint64_t count);
 
 /* Group errors by status, request and place. Returns 0 or -ENOMEM after log_err(). */
-int groups_of_errors(struct trace *trace, const struct first_list *errors,
-		     struct groups *ret_groups);
+int groups_add_errors(struct trace *trace, const struct first_list *errors,
+		      struct groups *ret_groups);
 
 /* Equal for errors of one group. */
 uint64_t group_key_of_error(struct trace *trace, const struct first_error *error);

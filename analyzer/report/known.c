@@ -265,8 +265,8 @@ static bool matches_suppression(const struct suppression *s, const struct report
 	return false;
 }
 
-static unsigned int judge_subject(struct known *known, const struct report *report,
-				  const struct subject *subject)
+static unsigned int mark_subject(struct known *known, const struct report *report,
+				 const struct subject *subject)
 {
 	unsigned int is = FINDING_NEW;
 
@@ -315,7 +315,7 @@ static struct subject subject_of_error(const struct report *report, const struct
 	return subject;
 }
 
-void known_judge(struct known *known, const struct report *report)
+void known_mark_findings(struct known *known, const struct report *report)
 {
 	const struct findings *findings = report->findings;
 
@@ -323,11 +323,11 @@ void known_judge(struct known *known, const struct report *report)
 		struct finding *f = findings->all[known->judged];
 		struct subject subject = subject_of_finding(report, f);
 
-		f->known = judge_subject(known, report, &subject);
+		f->known = mark_subject(known, report, &subject);
 	}
 }
 
-void known_judge_facts(struct known *known, const struct report *report)
+void known_mark_facts(struct known *known, const struct report *report)
 {
 	struct facts *facts = report->findings->facts;
 
@@ -335,12 +335,12 @@ void known_judge_facts(struct known *known, const struct report *report)
 		struct subject subject = subject_of_fact(report, &facts->list.all[i]);
 
 		if (facts->list.all[i].count)
-			facts->list.all[i].known = judge_subject(known, report, &subject);
+			facts->list.all[i].known = mark_subject(known, report, &subject);
 	}
 	for (size_t i = 0; known && i < facts->errors.n; i++) {
 		struct subject subject = subject_of_error(report, &facts->errors.all[i]);
 
-		facts->errors.all[i].known = judge_subject(known, report, &subject);
+		facts->errors.all[i].known = mark_subject(known, report, &subject);
 	}
 }
 

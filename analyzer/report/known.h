@@ -28,10 +28,10 @@ int known_open(const char *suppress, const char *baseline, char complaint[KNOWN_
 void known_close(struct known *known);
 
 /* Set @known of all findings of the report that are new since the last call. NULL does nothing. */
-void known_judge(struct known *known, const struct report *report);
+void known_mark_findings(struct known *known, const struct report *report);
 
 /* The same for all facts, after the last event. They are reported nevertheless. */
-void known_judge_facts(struct known *known, const struct report *report);
+void known_mark_facts(struct known *known, const struct report *report);
 
 /*
  * Note on stderr which suppressions matched nothing, and which entries of the baseline are missing

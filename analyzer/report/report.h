@@ -25,14 +25,14 @@ struct report {
 int report_text(const struct report *report);
 
 /* The part after the first screen. Returns 0 or -ENOMEM. */
-int report_details(const struct report *report);
+int report_print_details(const struct report *report);
 
 /*
  * Parts of the report. @told has RULE_COUNT elements: rules whose advice has been printed already.
  */
-void report_first(const struct report *report, const struct first_error *error);
-void report_finding(const struct report *report, const struct finding *finding, bool *told);
-void report_unchecked(const struct report *report);
+void report_print_error(const struct report *report, const struct first_error *error);
+void report_print_finding(const struct report *report, const struct finding *finding, bool *told);
+void report_print_unchecked(const struct report *report);
 
 /* The failures, in at most 24 lines. Returns 0 or -ENOMEM after log_err(). */
 int report_screen(const struct report *report);

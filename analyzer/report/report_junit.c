@@ -13,7 +13,7 @@
 #include "analyzer/report/junit.h"
 #include "analyzer/model/words.h"
 #include "analyzer/report/report.h"
-#include "analyzer/report/told.h"
+#include "analyzer/report/fact_list.h"
 
 /* The findings of @rule as text, for free(); NULL: none. */
 static char *print_findings(const struct report *report, enum rule_id rule)
@@ -30,7 +30,7 @@ static char *print_findings(const struct report *report, enum rule_id rule)
 		return NULL;
 	for (size_t i = 0; i < findings->n; i++)
 		if (findings->all[i]->rule == rule && findings->all[i]->known == FINDING_NEW) {
-			report_finding(&part, findings->all[i], told);
+			report_print_finding(&part, findings->all[i], told);
 			n++;
 		}
 	fclose(part.out);
@@ -89,7 +89,7 @@ struct kind_told {
 	bool fails;
 };
 
-static int put_fact(void *arg, const struct told_fact *fact)
+static int put_fact(void *arg, const struct listed_fact *fact)
 {
 	struct kind_told *told = arg;
 	struct text line = { 0 };
@@ -117,7 +117,7 @@ static void put_facts(struct junit *junit, const struct report *report, enum fac
 	bool fails;
 	char sum[64];
 
-	told_each(report, put_fact, &told);
+	fact_list_each(report, put_fact, &told);
 	fails = told.fails && info->bad && !facts->off[kind];
 	snprintf(sum, sizeof(sum), "%s: %" PRIu64, info->title, facts_count(facts, kind));
 	junit_case(junit, "facts", info->name,

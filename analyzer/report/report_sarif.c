@@ -20,7 +20,7 @@
 #include "analyzer/report/report.h"
 #include "analyzer/report/sarif.h"
 #include "analyzer/report/sentence.h"
-#include "analyzer/report/told.h"
+#include "analyzer/report/fact_list.h"
 #include "core/base/json.h"
 #include "core/wire/log.h"
 
@@ -355,7 +355,7 @@ static void put_invocation(struct sarif *s, int status)
 }
 
 /* A result that is a fact. */
-static int put_fact(void *arg, const struct told_fact *fact)
+static int put_fact(void *arg, const struct listed_fact *fact)
 {
 	struct sarif *s = arg;
 	const struct fact_info *info = &fact_infos[fact->kind];
@@ -396,7 +396,7 @@ static void put_run(struct sarif *s, int status)
 	json_put_text(&s->json, "columnKind", "unicodeCodePoints");
 	put_invocation(s, status);
 	json_open(&s->json, "results", '[');
-	told_each(s->report, put_fact, s);
+	fact_list_each(s->report, put_fact, s);
 	for (size_t i = 0; i < findings->n; i++)
 		put_result(s, findings->all[i]);
 	json_close(&s->json, ']');

@@ -26,7 +26,7 @@
 #include "analyzer/report/sentence.h"
 #include "analyzer/report/wrap.h"
 #include "analyzer/rules/evidence.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
 #include "core/base/count.h"
 #include "core/base/span.h"
 #include "core/base/text.h"
@@ -362,7 +362,7 @@ static void print_error(struct screen *screen, struct text *t, const struct grou
 	const struct cause *cause = facts_cause(facts, error);
 	char id[32], when[32], status[32];
 
-	text_addf(t, "%s  %s  ", event_id_text(error->event, id), judge_span(error->time, when));
+	text_addf(t, "%s  %s  ", event_id_text(error->event, id), words_span(error->time, when));
 	screen_put_styled(t, screen, STYLE_ERROR, report_status(error->status, status));
 	text_addf(t, "  ");
 	if (group->count > 1)
@@ -525,7 +525,8 @@ static void print_screen(struct screen *screen)
 int report_screen(const struct report *report)
 {
 	struct screen screen = { .report = report, .left = SCREEN };
-	int err = groups_of_errors(report->trace, &report->findings->facts->errors, &screen.errors);
+	int err =
+		groups_add_errors(report->trace, &report->findings->facts->errors, &screen.errors);
 
 	screen.places = places_new(report->trace, report->symbols);
 	if (!err)

@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
 #include "analyzer/model/words.h"
 #include "analyzer/report/groups.h"
 #include "analyzer/report/report.h"
@@ -100,7 +100,7 @@ static void print_posted(const struct report *report, const struct first_error *
 
 	fprintf(report->out, "%sposted at %s wr[%u], %s earlier", before,
 		event_id_text(request->id, id), request->index,
-		judge_span(error->time - request->posted_at, when));
+		words_span(error->time - request->posted_at, when));
 }
 
 /* Print the other request that may have failed: it has the same wr_id, on the other side. */
@@ -121,7 +121,7 @@ static void print_injected_fault(const struct report *report, const struct first
 		fprintf(report->out, "  a fault injected by the recorder: %s\n", made);
 }
 
-void report_first(const struct report *report, const struct first_error *error)
+void report_print_error(const struct report *report, const struct first_error *error)
 {
 	char id[32], when[32], status[32], process[PROCESS_TEXT];
 	bool either = error->other.id.thread;
@@ -134,7 +134,7 @@ void report_first(const struct report *report, const struct first_error *error)
 	fprintf(out, " (number 0x%x) of %s at ", error->qp_num,
 		process_id_text(error->process, process));
 	style_text(out, STYLE_NAME, event_id_text(error->event, id));
-	fprintf(out, ", %s: ", judge_span(error->time, when));
+	fprintf(out, ", %s: ", words_span(error->time, when));
 	if (error->request.id.thread)
 		print_request(out, &error->request);
 	else
@@ -166,7 +166,7 @@ static void print_step(const struct report *report, const struct finding_step *s
 	print_name(report->out, event_id_text(moment->id, id));
 	if (moment->verb != VERB_COUNT)
 		fprintf(report->out, "  %s()", verb_infos[moment->verb].name);
-	fprintf(report->out, "  at %s%s\n", judge_span(moment->time, when),
+	fprintf(report->out, "  at %s%s\n", words_span(moment->time, when),
 		moment->stack ? "" : "  (no call stack)");
 	print_stack(report, moment->stack);
 }
@@ -220,7 +220,7 @@ static void print_head(const struct report *report, const struct finding *findin
 	style_put(out, STYLE_PLAIN);
 	fprintf(out, "  ");
 	print_name(out, event_id_text(finding->event, id));
-	fprintf(out, "  %s", judge_span(finding->time, when));
+	fprintf(out, "  %s", words_span(finding->time, when));
 	if (finding->process)
 		fprintf(out, "  %s", process_id_text(finding->process, text));
 	if (process) {
@@ -251,7 +251,7 @@ static void print_advice(const struct report *report, enum rule_id rule, bool *t
 		    &(const struct wrap_spans){ 1, { { 0, SIZE_MAX, STYLE_DIM } } });
 }
 
-void report_finding(const struct report *report, const struct finding *finding, bool *told)
+void report_print_finding(const struct report *report, const struct finding *finding, bool *told)
 {
 	const struct finding_site *site = finding->site;
 	bool last = finding->of_site == site->kept;
@@ -334,7 +334,7 @@ static void print_same_gaps(const struct report *report, size_t first)
 			n == 1 ? "" : "es");
 }
 
-void report_unchecked(const struct report *report)
+void report_print_unchecked(const struct report *report)
 {
 	const struct findings *findings = report->findings;
 
@@ -361,7 +361,7 @@ static void print_errors(const struct report *report, const struct groups *group
 		const struct group *group = &groups->all[i];
 
 		fputc('\n', report->out);
-		report_first(report, &report->findings->facts->errors.all[group->first]);
+		report_print_error(report, &report->findings->facts->errors.all[group->first]);
 		if (group->count > 1)
 			fprintf(report->out, "  and %" PRIu64 " more like it\n", group->count - 1);
 	}
@@ -374,19 +374,19 @@ static void print_findings(const struct report *report)
 
 	for (size_t i = 0; i < findings->n; i++)
 		if (findings->all[i]->known == FINDING_NEW)
-			report_finding(report, findings->all[i], told);
+			report_print_finding(report, findings->all[i], told);
 }
 
-int report_details(const struct report *report)
+int report_print_details(const struct report *report)
 {
 	struct groups groups;
-	int err = groups_of_errors(report->trace, &report->findings->facts->errors, &groups);
+	int err = groups_add_errors(report->trace, &report->findings->facts->errors, &groups);
 
 	if (err)
 		return err;
 	print_errors(report, &groups);
 	print_findings(report);
-	report_unchecked(report);
+	report_print_unchecked(report);
 	if (report->findings->n)
 		fprintf(report->out, "\nSee `verbatim explain ID` for a rule\n");
 	groups_fini(&groups);
@@ -395,5 +395,5 @@ int report_details(const struct report *report)
 
 int report_text(const struct report *report)
 {
-	return report_screen(report) ?: report_details(report);
+	return report_screen(report) ?: report_print_details(report);
 }

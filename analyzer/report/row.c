@@ -8,13 +8,13 @@
 #include <string.h>
 
 #include "analyzer/report/sentence.h"
-#include "analyzer/report/told.h"
+#include "analyzer/report/fact_list.h"
 #include "core/base/vec.h"
 #include "core/store/read/joint.h"
 #include "core/wire/log.h"
 
-struct stored_finding row_of(const struct report *report, const struct finding *f,
-			     char fingerprint[FINGERPRINT], struct text *says)
+struct stored_finding row_of_finding(const struct report *report, const struct finding *f,
+				     char fingerprint[FINGERPRINT], struct text *says)
 {
 	struct trace_clock clock =
 		trace_clock(report->trace, trace_part_of(report->trace, f->process));
@@ -34,7 +34,7 @@ struct stored_finding row_of(const struct report *report, const struct finding *
 					.count = finding_times(f) };
 }
 
-static struct stored_finding row_of_fact(struct trace *trace, const struct told_fact *fact)
+static struct stored_finding row_of_fact(struct trace *trace, const struct listed_fact *fact)
 {
 	struct trace_clock clock = trace_clock(trace, trace_part_of(trace, fact->process));
 	const struct fact_info *info = &fact_infos[fact->kind];
@@ -62,7 +62,7 @@ struct taker {
 	void *arg;
 };
 
-static int pass_fact(void *arg, const struct told_fact *fact)
+static int pass_fact(void *arg, const struct listed_fact *fact)
 {
 	const struct taker *taker = arg;
 	const struct report *report = taker->report;
@@ -77,7 +77,7 @@ static int pass_fact(void *arg, const struct told_fact *fact)
 int row_for_each_fact(const struct report *report, size_t part,
 		      int (*take)(void *arg, const struct stored_finding *row), void *arg)
 {
-	return told_each(report, pass_fact, &(struct taker){ report, part, take, arg });
+	return fact_list_each(report, pass_fact, &(struct taker){ report, part, take, arg });
 }
 
 /* Append a copy of @row; its texts are copied, too, except constant ones. */
@@ -104,7 +104,8 @@ int rows_init(struct rows *rows, const struct report *report, size_t part)
 	for (size_t i = 0; i < findings->n && !err; i++) {
 		char fingerprint[FINGERPRINT];
 		struct text says = { 0 };
-		struct stored_finding row = row_of(report, findings->all[i], fingerprint, &says);
+		struct stored_finding row =
+			row_of_finding(report, findings->all[i], fingerprint, &says);
 
 		if (!findings->all[i]->known &&
 		    trace_part_of(report->trace, findings->all[i]->process) == part)

@@ -7,8 +7,8 @@
 #include "core/store/db/finding.h"
 
 /* A finding's row; its texts are borrowed of the finding, @fingerprint, @says and the rules. */
-struct stored_finding row_of(const struct report *report, const struct finding *finding,
-			     char fingerprint[FINGERPRINT], struct text *says);
+struct stored_finding row_of_finding(const struct report *report, const struct finding *finding,
+				     char fingerprint[FINGERPRINT], struct text *says);
 
 /*
  * Call @take with a row, valid during the call, for each fact of trace @part that is neither muted

@@ -12,9 +12,10 @@
 #include <string.h>
 
 #include "analyzer/report/known.h"
+#include "analyzer/model/words.h"
 #include "analyzer/report/screen.h"
 #include "analyzer/report/sentence.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
 #include "core/wire/hash.h"
 
 enum {
@@ -105,7 +106,7 @@ static void put_finding(struct text *t, struct screen *screen, const struct grou
 	text_addf(t, "%c %s %s", finding_severity(finding), rule->id, rule->name);
 	wrap_mark(&screen->spans, 0, t->used, style_of_severity(finding_severity(finding)));
 	text_addf(t, "  %s  %s", event_id_text(finding->event, id),
-		  judge_span(finding->time, when));
+		  words_span(finding->time, when));
 	screen_put_place(t, screen, SCREEN_FINDINGS, find_place(finding));
 	screen_put_times(t, finding->site->group ? 1 : group->count, group->nprocesses);
 }

@@ -152,7 +152,7 @@ static void print_circle(struct screen *screen, const struct wait_blame *blame)
 
 /* The other findings, in groups of similar ones */
 
-struct alike {
+struct dedup {
 	uint64_t key;
 	uint32_t *processes; /* in the order of their numbers, or of ranks */
 	size_t n;
@@ -160,7 +160,7 @@ struct alike {
 };
 
 struct alikes {
-	struct alike *all;
+	struct dedup *all;
 	size_t n;
 };
 
@@ -181,7 +181,7 @@ static const struct stall_link *find_main_link(const struct stalls *stalls, uint
 }
 
 /* Add a process; several sets of threads of one process count once. */
-static void add_member(struct alike *alike, const struct stall_link *link)
+static void add_member(struct dedup *alike, const struct stall_link *link)
 {
 	uint32_t *member;
 
@@ -196,7 +196,7 @@ static void add_member(struct alike *alike, const struct stall_link *link)
 static void add_alike(struct screen *screen, struct alikes *alikes, uint32_t node)
 {
 	const struct stall_link *link = find_main_link(stalls_of(screen), node);
-	struct alike *alike = alikes->all, *end = alikes->all + alikes->n;
+	struct dedup *alike = alikes->all, *end = alikes->all + alikes->n;
 	uint64_t key;
 
 	if (!link)
@@ -208,21 +208,21 @@ static void add_alike(struct screen *screen, struct alikes *alikes, uint32_t nod
 		alike = vec_push(alikes->all, alikes->n);
 		if (!alike)
 			return;
-		*alike = (struct alike){ .key = key, .link = link };
+		*alike = (struct dedup){ .key = key, .link = link };
 	}
 	add_member(alike, link);
 }
 
 static int compare_alikes(const void *a, const void *b)
 {
-	const struct alike *x = a, *y = b;
+	const struct dedup *x = a, *y = b;
 
 	if (x->n != y->n)
 		return x->n > y->n ? -1 : 1;
 	return x->processes[0] < y->processes[0] ? -1 : 1;
 }
 
-static void print_alike(struct screen *screen, const struct alike *alike)
+static void print_alike(struct screen *screen, const struct dedup *alike)
 {
 	struct trace *trace = screen->report->trace;
 	struct text t = { 0 };
@@ -254,7 +254,7 @@ static void print_blamed_waits(struct screen *screen, uint32_t nth)
 	if (alikes.n)
 		qsort(alikes.all, alikes.n, sizeof(*alikes.all), compare_alikes);
 	for (size_t i = 0; i < alikes.n; i++) {
-		const struct alike *alike = &alikes.all[i];
+		const struct dedup *alike = &alikes.all[i];
 
 		if ((alike->n > 1 || alike->link != direct) && shown < GROUPS_SHOWN) {
 			print_alike(screen, alike);

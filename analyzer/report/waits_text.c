@@ -197,7 +197,7 @@ static void put_awaited(struct text *t, const struct stall_link *link)
 	const char *opcode = enum_name(opcodes, link->opcode);
 	char n[WORDS_COUNT], id[32];
 
-	if (link->talk)
+	if (link->cmid)
 		put_connecting(t, link);
 	else if (link->request.thread)
 		text_addf(t, "%s %s", opcode ?: "a request", event_id_text(link->request, id));
@@ -222,9 +222,9 @@ void waits_put_link(struct text *t, struct trace *trace, const struct stall_link
 {
 	char when[32];
 
-	put_end(t, trace, link->process, link->thread, link->qp, link->talk);
+	put_end(t, trace, link->process, link->thread, link->qp, link->cmid);
 	text_addf(t, " -> ");
-	put_end(t, trace, link->to, link->their_thread, link->other, link->talk);
+	put_end(t, trace, link->to, link->their_thread, link->other, link->cmid);
 	text_addf(t, ": ");
 	put_awaited(t, link);
 	text_addf(t, " for %s", words_span(link->until - link->since, when));

@@ -14,7 +14,8 @@
 #include "analyzer/model/queue.h"
 #include "analyzer/model/serial.h"
 #include "analyzer/model/vectors.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/model/words.h"
+#include "analyzer/rules/add_finding.h"
 #include "core/base/span.h"
 
 enum {
@@ -45,7 +46,7 @@ void perf_006(struct check *check, const struct model_exit *end)
 	for (const struct vectors *v = NULL; (v = vectors_next(check->model, end->process, v));) {
 		if (v->several || v->cqs < 2 || v->threads < 2 || v->available < 2)
 			continue;
-		finding = judge_add(check, RULE_PERF_006, &v->created, NULL, "comp_vector");
+		finding = check_add_finding(check, RULE_PERF_006, &v->created, NULL, "comp_vector");
 		if (!finding)
 			continue;
 		finding_text(&finding->object, "%s", v->last);
@@ -87,7 +88,8 @@ void perf_007(struct check *check, const struct life *life)
 	allowed = allowed_reads(check, life);
 	if (allowed < TIMES * (int64_t)qp->max_rd_atomic)
 		return;
-	finding = judge_life(check, RULE_PERF_007, life, "ibv_modify_qp(): attr.max_rd_atomic", 0);
+	finding = check_add_life(check, RULE_PERF_007, life, "ibv_modify_qp(): attr.max_rd_atomic",
+				 0);
 	if (!finding)
 		return;
 	finding_text(&finding->says,
@@ -95,9 +97,9 @@ void perf_007(struct check *check, const struct life *life)
 		     " (max_rd_atomic) or more were outstanding, at most %" PRIu32 "; the device "
 		     "allows %" PRId64 " at once.",
 		     queue->stats.reads_waiting, queue->stats.reads,
-		     judge_name(life, name, sizeof(name)), qp->max_rd_atomic, queue->most_reads,
-		     allowed);
-	judge_last_post(finding, queue, life->process);
+		     object_name_text(life, name, sizeof(name)), qp->max_rd_atomic,
+		     queue->most_reads, allowed);
+	finding_set_last_post(finding, queue, life->process);
 }
 
 /* PERF-008 */
@@ -113,7 +115,7 @@ void perf_008(struct check *check, const struct life *life)
 	    serial->turns < TURNS || queue->limits.given < SERIAL_ROOM ||
 	    queue->high >= SERIAL_ROOM || serial->turns * 100 < queue->posted * OFTEN)
 		return;
-	finding = judge_life(check, RULE_PERF_008, life, "ibv_post_send(): wr", 0);
+	finding = check_add_life(check, RULE_PERF_008, life, "ibv_post_send(): wr", 0);
 	if (!finding)
 		return;
 	both = span_limit(serial->flight_ns + serial->gap_ns);
@@ -121,10 +123,10 @@ void perf_008(struct check *check, const struct life *life)
 		     "%" PRIu64 " of %" PRIu64 " requests of %s were posted alone, directly after "
 		     "the completion of the one before, though the queue has room for %" PRIu32 ". "
 		     "One request was outstanding in %s of %s, %.0f %% of the time.",
-		     serial->turns, queue->posted, judge_name(life, name, sizeof(name)),
-		     queue->limits.given, judge_span(serial->flight_ns, flight),
-		     judge_span(both, whole), 100 * (double)serial->flight_ns / ((double)both + 1));
-	judge_last_post(finding, queue, life->process);
+		     serial->turns, queue->posted, object_name_text(life, name, sizeof(name)),
+		     queue->limits.given, words_span(serial->flight_ns, flight),
+		     words_span(both, whole), 100 * (double)serial->flight_ns / ((double)both + 1));
+	finding_set_last_post(finding, queue, life->process);
 }
 
 /* PERF-008: the queue pairs of a process in turn. */
@@ -150,8 +152,8 @@ void perf_008_turns(struct check *check, const struct model_exit *end)
 		     "directly after the completion of one on another queue pair, though each "
 		     "queue was empty. One request was outstanding in %s of %s, %.0f %% of the "
 		     "time.",
-		     turns->n, steady->sends, judge_span(turns->flight_ns, flight),
-		     judge_span(both, whole), 100 * (double)turns->flight_ns / ((double)both + 1));
+		     turns->n, steady->sends, words_span(turns->flight_ns, flight),
+		     words_span(both, whole), 100 * (double)turns->flight_ns / ((double)both + 1));
 	finding_step(finding, "the last", &turns->last);
 }
 
@@ -201,16 +203,16 @@ void perf_009(struct check *check, const struct life *life)
 	other = other_mtu(check, life);
 	if (!port || port->active_mtu <= qp->path_mtu || (other && other <= qp->path_mtu))
 		return;
-	finding = judge_life(check, RULE_PERF_009, life, "ibv_modify_qp(): attr.path_mtu", 0);
+	finding = check_add_life(check, RULE_PERF_009, life, "ibv_modify_qp(): attr.path_mtu", 0);
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "path_mtu of %s is %" PRIu32 " bytes; the active MTU of %s is %" PRIu32
 		     "%s. Its %" PRIu64 " requests had %" PRIu64 " packets each on average.",
-		     judge_name(life, name, sizeof(name)), mtu_bytes(qp->path_mtu),
+		     object_name_text(life, name, sizeof(name)), mtu_bytes(qp->path_mtu),
 		     other ? "the ports at both ends" : "its port",
 		     mtu_bytes(other && other < port->active_mtu ? other : port->active_mtu),
 		     other ? " or more" : ", and the port at the other end is not in the trace",
 		     queue->posted, queue->stats.bytes / queue->posted / mtu_bytes(qp->path_mtu));
-	judge_last_post(finding, queue, life->process);
+	finding_set_last_post(finding, queue, life->process);
 }

@@ -7,7 +7,7 @@
 #include "analyzer/model/peer.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/words.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
 
 enum { MOST = 256 };
 
@@ -57,7 +57,7 @@ static void describe_all(struct check *check, struct finding *finding,
 			     "%s sent %s to number 0x%x, the first %s after %s, which had this "
 			     "number, was destroyed; %s has since been created there.",
 			     mine, count, astray->number,
-			     judge_span(astray->moment.time - astray->peer->gone, span), theirs,
+			     words_span(astray->moment.time - astray->peer->gone, span), theirs,
 			     name_qp(check, successor ? successor->process : 0, astray->successor,
 				     since));
 	else if (astray->what == ASTRAY_NOBODY)
@@ -96,7 +96,7 @@ void state_005_astray(struct check *check, const struct model_astray *astray)
 
 	snprintf(where, sizeof(where), "wr[%u].wr.ud.%s", astray->index,
 		 astray->what == ASTRAY_EMPTY ? "ah" : "remote_qpn");
-	finding = judge_hazard(check, RULE_STATE_005, &astray->moment, astray->object, where);
+	finding = check_add_hazard(check, RULE_STATE_005, &astray->moment, astray->object, where);
 	if (!finding)
 		return;
 	name_qp(check, astray->object->process, astray->object->id, mine);

@@ -4,7 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
+#include "analyzer/model/words.h"
 
 /* "qp1", "cm_id1, cm_id2 and 3 more" */
 static void list_names(const struct model_destroy *destroy, char *text, size_t size)
@@ -29,7 +30,7 @@ void cm_001_channel(struct check *check, const struct model_destroy *destroy)
 	if (object->kind != OBJECT_cm_channel || object->borrowed || !destroy->returned ||
 	    !destroy->nchildren)
 		return;
-	finding = judge_destroy(check, RULE_CM_001, destroy);
+	finding = check_add_destroy(check, RULE_CM_001, destroy);
 	if (!finding)
 		return;
 	list_names(destroy, names, sizeof(names));
@@ -49,7 +50,7 @@ void cm_001_late(struct check *check, const struct model_destroy *destroy)
 
 	if (qp->kind != OBJECT_qp || !gone->id.thread || !destroy->returned || destroy->failed)
 		return;
-	finding = judge_hazard(check, RULE_CM_001, gone, qp, "id");
+	finding = check_add_hazard(check, RULE_CM_001, gone, qp, "id");
 	if (!finding)
 		return;
 	finding_text(&finding->says,
@@ -97,15 +98,15 @@ void cm_002(struct check *check, const struct model_destroy *destroy)
 	struct finding *finding;
 
 	if (object->kind != OBJECT_cm_id || !object->events || destroy->returned ||
-	    object->inherited || !judge_ack_wait(check, RULE_CM_002, destroy))
+	    object->inherited || !check_ack_wait(check, RULE_CM_002, destroy))
 		return;
-	finding = judge_destroy(check, RULE_CM_002, destroy);
+	finding = check_add_destroy(check, RULE_CM_002, destroy);
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "%s(%s) never returned (%s, until the %s ended): %" PRIu64 " event%s "
 		     "retrieved for it, the last by %s, but not acknowledged.",
-		     verb, object->name, judge_span(destroy->end - destroy->moment.time, when),
+		     verb, object->name, words_span(destroy->end - destroy->moment.time, when),
 		     destroy->ended ? "process" : "trace", object->events,
 		     object->events == 1 ? " was" : "s were", event_id_text(object->got.id, id));
 	finding_step(finding, "created", &object->created);

@@ -7,7 +7,7 @@
 #include "analyzer/model/queue.h"
 #include "analyzer/model/cq_event.h"
 #include "analyzer/model/words.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
 
 enum { OWED = 96, MODERATE_US = 1000 };
 
@@ -30,8 +30,8 @@ static void describe_unacked(struct finding *finding, const struct model_destroy
 	char events[OWED], when[33] = " ", name[64];
 
 	list_unacked(destroy->object, events);
-	judge_name(destroy->object, name, sizeof(name));
-	judge_span(waited, when + 1);
+	object_name_text(destroy->object, name, sizeof(name));
+	words_span(waited, when + 1);
 	if (destroy->returned)
 		finding_text(&finding->says,
 			     "%s of %s had been retrieved but not acknowledged when %s() destroyed "
@@ -59,9 +59,9 @@ void compl_003(struct check *check, const struct model_destroy *destroy)
 		return;
 	if (object->kind == OBJECT_cm_id) /* CM-002 */
 		return;
-	if (!destroy->returned && !judge_ack_wait(check, RULE_COMPL_003, destroy))
+	if (!destroy->returned && !check_ack_wait(check, RULE_COMPL_003, destroy))
 		return;
-	finding = judge_destroy(check, RULE_COMPL_003, destroy);
+	finding = check_add_destroy(check, RULE_COMPL_003, destroy);
 	if (!finding)
 		return;
 	describe_unacked(finding, destroy);
@@ -99,13 +99,13 @@ void compl_003_over(struct check *check, const struct model_destroy *destroy)
 	if (!object->over || object->inherited || (destroy->returned && destroy->failed) ||
 	    has_older_events(check->trace))
 		return;
-	finding = judge_destroy(check, RULE_COMPL_003, destroy);
+	finding = check_add_destroy(check, RULE_COMPL_003, destroy);
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "%s: %" PRIu64 " more event%s acknowledged than retrieved, first at %s: %s() "
 		     "waits until both numbers are equal%s.",
-		     judge_name(object, name, sizeof(name)), object->over,
+		     object_name_text(object, name, sizeof(name)), object->over,
 		     object->over == 1 ? " was" : "s were", event_id_text(object->over_at.id, id),
 		     verb_infos[destroy->moment.verb].name,
 		     destroy->returned ? "; this device accepted this, others wait forever"
@@ -168,7 +168,7 @@ void compl_004(struct check *check, const struct model_wait *wait)
 		     "%" PRIu64 " completion%s waited in %s for %s while %s() waited for its "
 		     "event: %s was %s.",
 		     wait->wake->lying, wait->wake->lying == 1 ? "" : "s", wait->cq->name,
-		     judge_span(wait->to - wait->from, when), verb_infos[wait->at.verb].name,
+		     words_span(wait->to - wait->from, when), verb_infos[wait->at.verb].name,
 		     wait->cq->name, order);
 	if (!wait->wake->is_armed)
 		finding_text(&finding->breaks,
@@ -207,7 +207,7 @@ static void describe_other_armed(struct finding *finding, const struct cq_event_
 		     "%s, first at %s, messages in %s were polled up to %s after they had come: it "
 		     "was never armed, but %s of the same channel was.",
 		     WORDS_N(late->times, "time"), event_id_text(late->armed.id, id), cq,
-		     judge_span(late->longest, span), armed);
+		     words_span(late->longest, span), armed);
 }
 
 static void describe_late(struct finding *finding, const struct cq_event_late *late, const char *cq)
@@ -222,13 +222,13 @@ static void describe_late(struct finding *finding, const struct cq_event_late *l
 			"%s, first at %s, %s was armed for solicited events only, and messages "
 			"without IBV_SEND_SOLICITED were polled up to %s after they had come, "
 			"without an event.",
-			n, id, cq, judge_span(late->longest, span));
+			n, id, cq, words_span(late->longest, span));
 	else
 		finding_text(&finding->says,
 			     "%s, first at %s, a completion was in %s when it was armed, which "
 			     "gives no event, and the thread waited without polling it again%s%s.",
 			     n, id, cq, late->times ? ", up to " : " until another event came",
-			     late->times ? judge_span(late->longest, span) : "");
+			     late->times ? words_span(late->longest, span) : "");
 }
 
 /*
@@ -245,10 +245,10 @@ void compl_004_moderated(struct check *check, const struct life *life)
 	    !cq->high || cq->moderate_us < MODERATE_US || cq->moderate_count <= cq->stats.most ||
 	    cq->moderate_count < 2)
 		return;
-	finding = judge_hazard(check, RULE_COMPL_004, &cq->moderated, life, "attr");
+	finding = check_add_hazard(check, RULE_COMPL_004, &cq->moderated, life, "attr");
 	if (!finding)
 		return;
-	judge_span(INT64_C(1000) * cq->moderate_us, span);
+	words_span(INT64_C(1000) * cq->moderate_us, span);
 	finding_text(&finding->says,
 		     "%s gives an event after %u completions or %s (ibv_modify_cq()), and no poll "
 		     "found more than %s in it.",
@@ -276,7 +276,7 @@ void compl_004_blind(struct check *check, const struct life *cq)
 	if (check->findings->blind || times < OFTEN || blind->checked ||
 	    (blind->one && !blind->loops) || cq->cq->doubt || is_repeated_late(&cq->wake->late))
 		return;
-	finding = judge_hazard(check, RULE_COMPL_004, &blind->armed, cq, "cq");
+	finding = check_add_hazard(check, RULE_COMPL_004, &blind->armed, cq, "cq");
 	if (!finding)
 		return;
 	finding_text(&finding->says,
@@ -303,14 +303,14 @@ void compl_004_left(struct check *check, const struct life *cq)
 	if (check->findings->blind || !left || left->times < OFTEN ||
 	    left->drained >= left->times || cq->cq->doubt || cq->cq->stats.switches > 1)
 		return;
-	finding = judge_hazard(check, RULE_COMPL_004, &left->armed, cq, "cq");
+	finding = check_add_hazard(check, RULE_COMPL_004, &left->armed, cq, "cq");
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "%" PRIu64 " times, first at %s, a completion was in %s when it was armed, "
 		     "the thread polled others, and waited for the next event, up to %s.",
 		     left->times, event_id_text(left->armed.id, id), cq->name,
-		     judge_span(left->longest, span));
+		     words_span(left->longest, span));
 	finding_text(&finding->breaks,
 		     "no other message follows: what was there before the arming gives no event, "
 		     "so it stays there unless the CQ is polled until it is empty");

@@ -123,12 +123,12 @@ static void describe_in_flight(struct finding *finding, const struct in_flight *
 	finding_text(&finding->says,
 		     "%s was %s while %" PRIu64 " request%s that use%s it %s "
 		     "outstanding on %s: %s of %s at %s, %s earlier, had not completed.",
-		     judge_name(change->mr, name, sizeof(name)), change->what, found->n,
+		     object_name_text(change->mr, name, sizeof(name)), change->what, found->n,
 		     found->n == 1 ? "" : "s", found->n == 1 ? "s" : "",
 		     found->n == 1 ? "was" : "were", found->first.queue->name,
 		     key_place(&found->first, place), key_request(found->first.opcode),
 		     event_id_text(found->first.at.id, id),
-		     judge_span(change->at.time - found->first.at.time, when));
+		     words_span(change->at.time - found->first.at.time, when));
 	finding_step(finding, "registered", &change->mr->created);
 	finding_step(finding, "posted", &found->first.at);
 	finding_step(finding, change->what, &change->at);
@@ -140,7 +140,8 @@ static void report_hazard(struct check *check, const struct in_flight *found, co
 
 	if (!found->n)
 		return;
-	finding = judge_hazard(check, RULE_MKEY_005, &found->change->at, found->change->mr, "mr");
+	finding =
+		check_add_hazard(check, RULE_MKEY_005, &found->change->at, found->change->mr, "mr");
 	if (!finding)
 		return;
 	describe_in_flight(finding, found);
@@ -157,14 +158,15 @@ static struct in_flight find_requests(struct check *check, const struct change *
 	return found;
 }
 
-static void judge_change(struct check *check, const struct change *change)
+static void check_change(struct check *check, const struct change *change)
 {
 	struct in_flight signalled = find_requests(check, change, is_signalled);
 	struct in_flight unsignalled, receives;
 	struct finding *finding;
 
-	finding =
-		signalled.n ? judge_add(check, RULE_MKEY_005, &change->at, change->mr, "mr") : NULL;
+	finding = signalled.n
+			  ? check_add_finding(check, RULE_MKEY_005, &change->at, change->mr, "mr")
+			  : NULL;
 	if (finding)
 		describe_in_flight(finding, &signalled);
 	if (signalled.n)
@@ -193,7 +195,7 @@ void mkey_005(struct check *check, const struct model_destroy *destroy)
 	if (!change.key || !change.key->lkey)
 		return;
 	change.lkey = change.key->lkey;
-	judge_change(check, &change);
+	check_change(check, &change);
 }
 
 /*
@@ -218,7 +220,7 @@ void mkey_005_rereg(struct check *check, const struct trace_event *event)
 		return;
 	change.lkey = change.key->lkey_before;
 	change.stays = !(flags & ABI_REREG_MR_CHANGE_PD) && change.lkey == change.key->lkey;
-	judge_change(check, &change);
+	check_change(check, &change);
 }
 
 /* The SGE, if any, whose dead region made a receive fail; -1: none. */
@@ -273,5 +275,5 @@ void mkey_005_late(struct check *check, const struct model_complete *complete)
 			     key_name(check, use.key, name),
 			     verb_infos[use.key->destroyed.verb].name,
 			     event_id_text(use.key->destroyed.id, id),
-			     judge_span(complete->event->time - use.key->destroyed.time, when));
+			     words_span(complete->event->time - use.key->destroyed.time, when));
 }

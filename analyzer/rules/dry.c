@@ -8,7 +8,7 @@
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
 #include "core/base/count.h"
 
 enum {
@@ -37,13 +37,13 @@ void state_007_lack(struct check *check, const struct life *life)
 	if (!dry || queue->owner != life || queue->doubt || dry->lack < LONG_NS ||
 	    is_too_small(queue))
 		return;
-	finding = judge_life_hazard(check, RULE_STATE_007, life, "ibv_post_recv(): wr");
+	finding = check_add_life_hazard(check, RULE_STATE_007, life, "ibv_post_recv(): wr");
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "%s had no receive left for %s, until %s: %s %s waiting for one, the first "
 		     "posted at %s.",
-		     judge_name(life, name, sizeof(name)), words_span(dry->lack, lack),
+		     object_name_text(life, name, sizeof(name)), words_span(dry->lack, lack),
 		     event_id_text(dry->replenished.id, id), WORDS_N(dry->lacking, "message"),
 		     dry->lacking == 1 ? "was" : "were", event_id_text(dry->lacked.id, first));
 	finding_text(&finding->breaks,
@@ -65,16 +65,16 @@ void state_007_dry(struct check *check, const struct life *life)
 
 	if (!dry || queue->owner != life || queue->doubt || !dry->timer || !is_too_small(queue))
 		return;
-	finding = judge_life_hazard(check, RULE_STATE_007, life,
-				    life->kind == OBJECT_srq ? "ibv_post_srq_recv()"
-							     : "ibv_post_recv()");
+	finding = check_add_life_hazard(check, RULE_STATE_007, life,
+					life->kind == OBJECT_srq ? "ibv_post_srq_recv()"
+								 : "ibv_post_recv()");
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "%s never had more than %s, and up to %s waited while it was empty. %" PRIu64
 		     " of %" PRIu64 " messages took %s (min_rnr_timer %u) or more, up "
 		     "to %s: a sender waited during %s of %s.",
-		     judge_name(life, name, sizeof(name)), WORDS_N(queue->high, "receive"),
+		     object_name_text(life, name, sizeof(name)), WORDS_N(queue->high, "receive"),
 		     WORDS_N(dry->waiting, "message"), dry->delayed, dry->messages,
 		     words_span(qp_rnr_time(dry->timer), timer), dry->timer,
 		     words_span(dry->longest, longest), words_span(dry->ns, delayed),
@@ -91,8 +91,8 @@ void state_007_dry(struct check *check, const struct life *life)
 static void report_unread_limit(struct check *check, const struct life *life)
 {
 	const struct queue *queue = life->rq;
-	struct finding *finding =
-		judge_hazard(check, RULE_STATE_007, &queue->limited, life, "srq_attr->srq_limit");
+	struct finding *finding = check_add_hazard(check, RULE_STATE_007, &queue->limited, life,
+						   "srq_attr->srq_limit");
 
 	if (!finding)
 		return;
@@ -124,7 +124,8 @@ void state_007_limit(struct check *check, const struct life *life)
 			report_unread_limit(check, life);
 		return;
 	}
-	finding = judge_hazard(check, RULE_STATE_007, &queue->limited, life, "srq_attr->srq_limit");
+	finding = check_add_hazard(check, RULE_STATE_007, &queue->limited, life,
+				   "srq_attr->srq_limit");
 	if (!finding)
 		return;
 	finding_text(&finding->says,

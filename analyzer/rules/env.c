@@ -11,7 +11,7 @@
 #include "analyzer/model/pinned.h"
 #include "analyzer/model/words.h"
 #include "analyzer/rules/evidence.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
 #include "core/base/text.h"
 #include "core/store/read/coverage.h"
 #include "core/store/read/joint.h"
@@ -33,9 +33,9 @@ static void fill_memlock(struct finding *finding, const struct trace_event *even
 		&finding->says,
 		"%s() of %s failed with ENOMEM: %s had %s pinned by %s, "
 		"RLIMIT_MEMLOCK is %s, %s%s%s.",
-		verb, judge_bytes(wanted, asked), process_id_text(event->process, process_name),
-		judge_bytes(pinned->bytes, have), words_count(pinned->regions, "region", regions),
-		judge_bytes(process->memlock, limit), *limiter ? "which " : "",
+		verb, words_bytes(wanted, asked), process_id_text(event->process, process_name),
+		words_bytes(pinned->bytes, have), words_count(pinned->regions, "region", regions),
+		words_bytes(process->memlock, limit), *limiter ? "which " : "",
 		*limiter ? limiter : "and it had no CAP_IPC_LOCK",
 		*limiter ? " applies to all users, including root" : "");
 	if (pinned->regions)

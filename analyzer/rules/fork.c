@@ -10,7 +10,7 @@
 #include "analyzer/model/pinned.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
 
 enum { CHURN = 1000 }; /* registrations within a second */
 
@@ -21,7 +21,7 @@ static void describe_inherited(struct check *check, struct finding *finding,
 	char name[64], outcome[128], id[32];
 	char its[PROCESS_TEXT], parent[PROCESS_TEXT], maker[PROCESS_TEXT];
 
-	judge_name(use->object, name, sizeof(name));
+	object_name_text(use->object, name, sizeof(name));
 	finding_text(&finding->says,
 		     "%s (pid %d), forked from %s at %s, called %s() on %s, which %s had "
 		     "created%s.",
@@ -29,7 +29,7 @@ static void describe_inherited(struct check *check, struct finding *finding,
 		     process_id_text(fork ? fork->process : 0, parent),
 		     fork ? event_id_text(fork->id, id) : "-", verb_infos[use->verb].name, name,
 		     process_id_text(use->object->created.process, maker),
-		     judge_outcome(use, outcome, sizeof(outcome)));
+		     use_result_text(use, outcome, sizeof(outcome)));
 }
 
 /* "2 qps, 1 pd" */
@@ -67,15 +67,15 @@ static void describe_destroyed(struct check *check, struct finding *finding,
 static void fill_inherited(struct finding *finding, const struct model_use *use,
 			   const struct moment *fork)
 {
-	struct moment moment = judge_moment(use);
+	struct moment moment = use_moment(use);
 
 	finding_at(finding, &moment);
-	judge_where(finding, use);
+	finding_set_use(finding, use);
 	finding_text(&finding->object, "%s", use->object->name);
 	finding_step(finding, "created", &use->object->created);
 	if (fork)
 		finding_step(finding, "forked", fork);
-	finding_step(finding, judge_effect(use), &moment);
+	finding_step(finding, use_effect_text(use), &moment);
 }
 
 /* One finding per child: an exit handler or destructor destroys all inherited objects. */
@@ -102,7 +102,7 @@ static void destroy_inherited(struct check *check, const struct model_use *use,
 void fork_003(struct check *check, const struct model_use *use)
 {
 	const struct moment *fork = model_fork(check->model, use->event->process);
-	struct moment moment = judge_moment(use);
+	struct moment moment = use_moment(use);
 	struct finding *finding;
 
 	if (!use->object->inherited)
@@ -176,7 +176,7 @@ void fork_001(struct check *check, const struct trace_event *fork)
 		     "RDMAV_FORK_SAFE=1).",
 		     fork->process, fork->fork->how ? fork->fork->how : "fork",
 		     words_count(pinned->regions, "region", regions),
-		     judge_bytes(pinned->bytes, bytes), pinned->regions == 1 ? "was" : "were");
+		     words_bytes(pinned->bytes, bytes), pinned->regions == 1 ? "was" : "were");
 	moment = moment_of(fork);
 	finding_step(finding, "registered last", &pinned->last);
 	finding_step(finding, "forked", &moment);
@@ -206,7 +206,7 @@ void fork_002(struct check *check, const struct trace_event *returned)
 			"ibv_fork_init() returned EINVAL: the first memory had been registered "
 			"at %s, %s earlier. Fork support is off.",
 			event_id_text(pinned->first.id, id),
-			judge_span(moment.time - pinned->first.time, span));
+			words_span(moment.time - pinned->first.time, span));
 	else
 		finding_text(&finding->says, "ibv_fork_init() returned EINVAL: memory had been "
 					     "registered before, by a library or a provider. Fork "
@@ -225,15 +225,15 @@ static void describe_shared(struct finding *finding, const struct life *mr,
 		     "%s has 0x%" PRIx64 " to 0x%" PRIx64 ", which are not whole pages of %" PRIu64
 		     " "
 		     "bytes: other data in these pages is missing in the child forked at %s.",
-		     judge_name(mr, name, sizeof(name)), mr->addr, mr->addr + mr->bytes, page,
+		     object_name_text(mr, name, sizeof(name)), mr->addr, mr->addr + mr->bytes, page,
 		     event_id_text(fork->id, id));
 	finding_text(&finding->object, "%s", mr->name);
 	finding_step(finding, "registered", &mr->created);
 	finding_step(finding, "forked", &moment);
 }
 
-static void judge_shared(struct check *check, const struct life *mr, const struct trace_event *fork,
-			 uint64_t page)
+static void report_shared(struct check *check, const struct life *mr,
+			  const struct trace_event *fork, uint64_t page)
 {
 	struct moment moment = moment_of(fork);
 	struct finding *finding;
@@ -262,7 +262,7 @@ void fork_004(struct check *check, const struct trace_event *fork)
 		return;
 	n = model_take_regions(check->model, fork->process, &lives);
 	for (ssize_t i = 0; i < n; i++)
-		judge_shared(check, lives[i], fork, process->page_size);
+		report_shared(check, lives[i], fork, process->page_size);
 	if (n >= 0)
 		free(lives);
 }
@@ -390,7 +390,7 @@ void fork_001_copied(struct check *check, const struct trace_event *fork)
 		     "child.",
 		     fork->process, fork->fork->how ? fork->fork->how : "fork",
 		     words_count(pinned->regions, "region", regions),
-		     judge_bytes(pinned->bytes, bytes), pinned->regions == 1 ? "was" : "were");
+		     words_bytes(pinned->bytes, bytes), pinned->regions == 1 ? "was" : "were");
 	finding_text(&finding->breaks,
 		     "the kernel is older than 5.12: if the process writes to a registered page "
 		     "while the child exists, it gets a new page, and the device uses the old one");
@@ -422,7 +422,7 @@ void fork_007(struct check *check, const struct trace_event *returned)
 	finding_text(&finding->says,
 		     "Process %u registered memory %d times within %s under fork support, and "
 		     "then had %s.",
-		     moment.process, CHURN, judge_span(moment.time - pinned->streak_began, span),
+		     moment.process, CHURN, words_span(moment.time - pinned->streak_began, span),
 		     words_count(pinned->regions, "region", regions));
 	finding_step(finding, "registered", &moment);
 }

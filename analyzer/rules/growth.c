@@ -20,7 +20,7 @@
 #include "analyzer/model/model.h"
 #include "analyzer/model/qp.h"
 #include "analyzer/model/words.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
 #include "core/base/count.h"
 #include "core/base/map.h"
 #include "core/base/vec.h"
@@ -183,7 +183,7 @@ static bool report_growth(struct check *check, const struct model_exit *end,
 	if (n < growth->least ||
 	    steady->until - last->created.time > (steady->until - steady->first_send) / TAIL)
 		return false;
-	finding = judge_hazard(check, RULE_LIFE_004, &last->created, last, "");
+	finding = check_add_hazard(check, RULE_LIFE_004, &last->created, last, "");
 	if (!finding)
 		return true;
 	finding_text(&finding->says,
@@ -212,7 +212,7 @@ static void report_different(struct check *check, const struct model_exit *end,
 {
 	const struct life *last = ones->last;
 	char process[PROCESS_TEXT], count[WORDS_COUNT];
-	struct finding *finding = judge_hazard(check, RULE_LIFE_004, &last->created, last, "");
+	struct finding *finding = check_add_hazard(check, RULE_LIFE_004, &last->created, last, "");
 
 	if (!finding)
 		return;
@@ -228,7 +228,7 @@ static void report_different(struct check *check, const struct model_exit *end,
 	finding_step(finding, "the last", &last->created);
 }
 
-static void judge_growth(struct check *check, const struct model_exit *end,
+static void check_growth(struct check *check, const struct model_exit *end,
 			 const struct steady *steady, const struct growth *growth)
 {
 	struct ones ones = { 0 };
@@ -256,5 +256,5 @@ void life_004_growth(struct check *check, const struct model_exit *end)
 	if (end->how == MODEL_EXITED || end->how == MODEL_REPLACED || !steady || !steady->sends)
 		return;
 	for (size_t i = 0; i < sizeof(growths) / sizeof(growths[0]); i++)
-		judge_growth(check, end, steady, &growths[i]);
+		check_growth(check, end, steady, &growths[i]);
 }

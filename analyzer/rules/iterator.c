@@ -4,7 +4,7 @@
  * Not here: findings of `record --strict` (misuse.c).
  */
 #include "analyzer/model/batch.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
 
 /* A trace that continues another one may begin in the middle of a batch. */
 static bool is_cut_off(struct trace *trace)
@@ -37,7 +37,7 @@ void life_007(struct check *check, const struct model_batch *told)
 	struct finding *finding;
 
 	if (!gone->id.thread || gone->id.thread != told->at.id.thread || told->empty ||
-	    judge_is_strict(check))
+	    check_is_strict(check))
 		return;
 	finding =
 		begin_finding(check, RULE_LIFE_007, gone, findings_key(gone->verb, gone->stack, 0));
@@ -62,7 +62,7 @@ void compl_005(struct check *check, const struct model_batch *told)
 	struct finding *finding;
 
 	if ((told->batch->started && !told->empty) || is_cut_off(check->trace) ||
-	    judge_is_strict(check))
+	    check_is_strict(check))
 		return;
 	finding = begin_finding(check, RULE_COMPL_005, &told->at,
 				findings_key(told->at.process, (uintptr_t)told->cq->handle, 0));

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 #include "analyzer/model/words.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
 
 /* objects of one kind that were left: from this number on, leaked before the program's end */
 enum { MANY = 10 };
@@ -21,17 +21,17 @@ static bool is_dead(const struct life *object)
 /* A place in the program is a stack; without a stack, the whole process. */
 static uint64_t key_of_use(const struct model_use *use)
 {
-	struct moment moment = judge_moment(use);
+	struct moment moment = use_moment(use);
 
 	return findings_key(use->verb, moment.stack, moment.stack ? 0 : moment.process);
 }
 
 static void fill_use(struct finding *finding, const struct model_use *use, const char *used)
 {
-	struct moment moment = judge_moment(use);
+	struct moment moment = use_moment(use);
 
 	finding_at(finding, &moment);
-	judge_where(finding, use);
+	finding_set_use(finding, use);
 	finding_text(&finding->object, "%s", use->object->name);
 	finding_step(finding, "created", &use->object->created);
 	finding_step(finding, use->object->state == LIFE_CLOSED ? "closed" : "destroyed",
@@ -57,10 +57,10 @@ void life_001(struct check *check, const struct model_use *use)
 		end = "left behind";
 	finding_text(
 		&finding->says, "%s was %s by %s() at %s, %s earlier, and %s() used it again%s.",
-		judge_name(object, name, sizeof(name)), end,
+		object_name_text(object, name, sizeof(name)), end,
 		verb_infos[object->destroyed.verb].name, event_id_text(object->destroyed.id, id),
-		judge_span(use->event->time - object->destroyed.time, when),
-		verb_infos[use->verb].name, judge_outcome(use, outcome, sizeof(outcome)));
+		words_span(use->event->time - object->destroyed.time, when),
+		verb_infos[use->verb].name, use_result_text(use, outcome, sizeof(outcome)));
 }
 
 /* LIFE-002 */
@@ -79,11 +79,11 @@ void life_002(struct check *check, const struct model_use *use)
 	finding_text(&finding->says,
 		     "%s was destroyed by %s() at %s, and again %s later, although no object had "
 		     "been created at its address in between%s.",
-		     judge_name(object, name, sizeof(name)),
+		     object_name_text(object, name, sizeof(name)),
 		     verb_infos[object->destroyed.verb].name,
 		     event_id_text(object->destroyed.id, id),
-		     judge_span(use->event->time - object->destroyed.time, when),
-		     judge_outcome(use, outcome, sizeof(outcome)));
+		     words_span(use->event->time - object->destroyed.time, when),
+		     use_result_text(use, outcome, sizeof(outcome)));
 }
 
 /* "mr1, created by thread 3 at 1:20,"; "qp1, qp2 and 3 more" */
@@ -112,7 +112,7 @@ static void describe_children(struct finding *finding, const struct model_destro
 {
 	char name[64], children[MODEL_SHOWN * (LIFE_NAME + 2) + 64], groups[WORDS_COUNT];
 
-	judge_name(destroy->object, name, sizeof(name));
+	object_name_text(destroy->object, name, sizeof(name));
 	list_children(destroy, children, sizeof(children));
 	if (destroy->failed && destroy->nchildren)
 		finding_text(&finding->says,
@@ -144,7 +144,7 @@ void life_003(struct check *check, const struct model_destroy *destroy)
 		return;
 	if (destroy->failed && destroy->ret != EBUSY)
 		return;
-	finding = judge_destroy(check, RULE_LIFE_003, destroy);
+	finding = check_add_destroy(check, RULE_LIFE_003, destroy);
 	if (!finding)
 		return;
 	describe_children(finding, destroy);
@@ -198,7 +198,7 @@ static void describe_leak(struct check *check, struct finding *finding,
 
 	if (finding->bytes)
 		snprintf(bytes, sizeof(bytes), n > 1 ? ", %s together" : " of %s",
-			 judge_bytes(finding->bytes, size));
+			 words_bytes(finding->bytes, size));
 	describe_leak_end(check, leak, end, sizeof(end));
 	list_lost_with(finding, with, sizeof(with));
 	if (n <= 1)
@@ -256,7 +256,7 @@ void life_009(struct check *check, const struct model_device *device)
 {
 	const struct call *call = device->event->call;
 	struct moment used = moment_of(device->event);
-	struct finding *finding = judge_add(check, RULE_LIFE_009, &used, NULL, "device");
+	struct finding *finding = check_add_finding(check, RULE_LIFE_009, &used, NULL, "device");
 	char when[32], id[32];
 
 	if (!finding)
@@ -266,7 +266,7 @@ void life_009(struct check *check, const struct model_device *device)
 		     "%s() was given device %s %s after ibv_free_device_list() at %s had freed the "
 		     "last list with this device, and no context had opened it.",
 		     verb_infos[call->verb].name, device->name,
-		     judge_span(call->begin - device->freed.time, when),
+		     words_span(call->begin - device->freed.time, when),
 		     event_id_text(device->freed.id, id));
 	finding_step(finding, "freed", &device->freed);
 	finding_step(finding, "used", &used);
@@ -307,7 +307,7 @@ void life_010(struct check *check, const struct model_foreign *foreign)
 {
 	struct moment used = moment_of(foreign->event);
 	struct finding *finding =
-		judge_add(check, RULE_LIFE_010, &used, foreign->object, foreign->path);
+		check_add_finding(check, RULE_LIFE_010, &used, foreign->object, foreign->path);
 
 	if (!finding)
 		return;

@@ -18,7 +18,7 @@
 #include "analyzer/model/pinned.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
 
 /* A region that lost some of its memory, and the first request that needs it. */
 struct lost {
@@ -98,9 +98,10 @@ static void report_in_use(struct check *check, const struct trace_event *event,
 	finding_text(&finding->says,
 		     "%s() released 0x%" PRIx64 " to 0x%" PRIx64 " of %s while %" PRIu64 " work "
 		     "request%s needed it, %s wr_id 0x%" PRIx64 " on %s posted at %s.",
-		     event->memory->what, lost->from, lost->to, judge_name(mr, name, sizeof(name)),
-		     lost->n, lost->n == 1 ? "" : "s", lost->n == 1 ? "with" : "first",
-		     lost->request.wr_id, lost->queue->owner->name, event_id_text(posted.id, id));
+		     event->memory->what, lost->from, lost->to,
+		     object_name_text(mr, name, sizeof(name)), lost->n, lost->n == 1 ? "" : "s",
+		     lost->n == 1 ? "with" : "first", lost->request.wr_id, lost->queue->owner->name,
+		     event_id_text(posted.id, id));
 	finding_step(finding, "posted", &posted);
 	finding_step(finding, "given back", &given);
 }
@@ -117,20 +118,21 @@ static void report_early_release(struct check *check, const struct trace_event *
 	finding_text(&finding->says,
 		     "%s() released 0x%" PRIx64 " to 0x%" PRIx64 " of %s, which was still "
 		     "registered: under fork support, these pages stay excluded from children.",
-		     event->memory->what, lost->from, lost->to, judge_name(mr, name, sizeof(name)));
+		     event->memory->what, lost->from, lost->to,
+		     object_name_text(mr, name, sizeof(name)));
 	finding_step(finding, "given back", &given);
 }
 
-static void judge_in_use(struct check *check, const struct trace_event *event,
-			 const struct life *mr, const struct lost *lost)
+static void report_regions_in_use(struct check *check, const struct trace_event *event,
+				  const struct life *mr, const struct lost *lost)
 {
 	if (lost->n)
 		report_in_use(check, event, mr, lost);
 }
 
 /* Not if a request is outstanding: then MKEY-006 reports the region. */
-static void judge_early_release(struct check *check, const struct trace_event *event,
-				const struct life *mr, const struct lost *lost)
+static void report_early_releases(struct check *check, const struct trace_event *event,
+				  const struct life *mr, const struct lost *lost)
 {
 	if (!lost->n && strcmp(event->memory->what, "madvise") != 0 &&
 	    model_fork_safety(check->model, event->process) == FORK_KEPT)
@@ -140,7 +142,7 @@ static void judge_early_release(struct check *check, const struct trace_event *e
 typedef void judge_fn(struct check *check, const struct trace_event *event, const struct life *mr,
 		      const struct lost *lost);
 
-static void judge_region(struct check *check, const struct trace_event *event,
+static void check_region(struct check *check, const struct trace_event *event,
 			 const struct key *key, const struct life *mr, judge_fn *judge)
 {
 	const struct memory_event *memory = event->memory;
@@ -154,7 +156,7 @@ static void judge_region(struct check *check, const struct trace_event *event,
 }
 
 /* Only the process's own regions, and none with on-demand paging. */
-static void judge_memory(struct check *check, const struct trace_event *event, judge_fn *judge)
+static void check_memory(struct check *check, const struct trace_event *event, judge_fn *judge)
 {
 	const struct memory_event *memory = event->memory;
 
@@ -168,14 +170,14 @@ static void judge_memory(struct check *check, const struct trace_event *event, j
 		mr = model_region(check->model, event->process, key->handle);
 		if (mr && key->memory < memory->addr + memory->length &&
 		    key->memory + mr->bytes > memory->addr)
-			judge_region(check, event, key, mr, judge);
+			check_region(check, event, key, mr, judge);
 	}
 }
 
 /* MKEY-006 */
 void mkey_006(struct check *check, const struct trace_event *memory)
 {
-	judge_memory(check, memory, judge_in_use);
+	check_memory(check, memory, report_regions_in_use);
 }
 
 static void report_released(struct check *check, const struct key *key, const struct life *mr,
@@ -192,7 +194,7 @@ static void report_released(struct check *check, const struct key *key, const st
 	finding_text(&finding->where, "%s()", key->released_by);
 	finding_text(&finding->object, "%s", mr->name);
 	finding_text(&finding->says, "%s() released the memory of %s, which %s.", key->released_by,
-		     judge_name(mr, name, sizeof(name)), how);
+		     object_name_text(mr, name, sizeof(name)), how);
 	finding_text(&finding->breaks,
 		     "a peer accesses it then, and nothing else maps this memory: what it reads is "
 		     "old, and what it writes is lost");
@@ -218,9 +220,9 @@ static void report_stale(struct check *check, const struct model_key *use, const
 	finding_text(&finding->says,
 		     "wr[%u].sg_list[%d] has 0x%" PRIx64 " of %s, whose memory %s() released at "
 		     "%s, %s earlier: the device uses the old pages, not what is mapped there now.",
-		     use->index, use->sge, use->addr, judge_name(mr, name, sizeof(name)),
+		     use->index, use->sge, use->addr, object_name_text(mr, name, sizeof(name)),
 		     use->key->released_by, event_id_text(use->key->released.id, id),
-		     judge_span(use->at.time - use->key->released.time, when));
+		     words_span(use->at.time - use->key->released.time, when));
 	finding_step(finding, "registered", &mr->created);
 	finding_step(finding, "given back", &use->key->released);
 	finding_step(finding, "posted", &use->at);
@@ -242,7 +244,7 @@ void mkey_006_key(struct check *check, const struct model_key *use)
 	}
 	snprintf(how, sizeof(how), "a request of a peer used at %s, %s later",
 		 event_id_text(use->at.id, id),
-		 judge_span(use->at.time - use->key->released.time, when));
+		 words_span(use->at.time - use->key->released.time, when));
 	report_released(check, use->key, mr, "named", &use->at, how);
 }
 
@@ -294,7 +296,7 @@ void mkey_006_late(struct check *check, const struct model_destroy *destroy)
 		 "%s of its peers had used, and which stayed registered for %s, longer than the "
 		 "queue pairs lived",
 		 words_count(key->remote, "request", requests),
-		 judge_span(destroy->moment.time - key->released.time, when));
+		 words_span(destroy->moment.time - key->released.time, when));
 	report_released(check, key, mr, "deregistered", &destroy->moment, how);
 }
 
@@ -324,13 +326,13 @@ void fork_005_late(struct check *check, const struct model_destroy *destroy)
 	key = keys_find_object(model_keys(check->model), mr->process, OBJECT_mr, mr->handle);
 	if (!key || !key->released.id.thread || !is_late(check, key, destroy))
 		return;
-	finding = judge_destroy_hazard(check, RULE_FORK_005, destroy);
+	finding = check_add_destroy_hazard(check, RULE_FORK_005, destroy);
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "%s() released the memory of %s, which was deregistered %s later.",
-		     key->released_by, judge_name(mr, name, sizeof(name)),
-		     judge_span(destroy->moment.time - key->released.time, when));
+		     key->released_by, object_name_text(mr, name, sizeof(name)),
+		     words_span(destroy->moment.time - key->released.time, when));
 	finding_text(
 		&finding->breaks,
 		"fork support is on (ibv_fork_init(), RDMAV_FORK_SAFE), or a request is still "
@@ -344,7 +346,7 @@ void fork_005_late(struct check *check, const struct model_destroy *destroy)
 /* FORK-005 */
 void fork_005(struct check *check, const struct trace_event *memory)
 {
-	judge_memory(check, memory, judge_early_release);
+	check_memory(check, memory, report_early_releases);
 }
 
 /* FORK-009: one finding for each place that registers huge pages. */
@@ -368,6 +370,6 @@ void fork_009(struct check *check, const struct trace_event *event)
 	finding_text(&finding->says,
 		     "Process %u registered %s of huge pages at 0x%" PRIx64
 		     " under fork support, and RDMAV_HUGEPAGES_SAFE is not set.",
-		     event->process, judge_bytes(memory->length, bytes), memory->addr);
+		     event->process, words_bytes(memory->length, bytes), memory->addr);
 	finding_step(finding, "registered", &moment);
 }

@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 #include "analyzer/model/misuse.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
 
-bool judge_is_strict(const struct check *check)
+bool check_is_strict(const struct check *check)
 {
 	const char *strict = trace_meta(check->trace, "strict");
 
@@ -154,7 +154,7 @@ void life_007_strict(struct check *check, const struct model_destroy *destroy)
 
 	if (!note || !note->inside.id.thread || (destroy->returned && destroy->failed))
 		return;
-	finding = judge_destroy(check, RULE_LIFE_007, destroy);
+	finding = check_add_destroy(check, RULE_LIFE_007, destroy);
 	if (!finding)
 		return;
 	finding_text(&finding->says,
@@ -177,10 +177,10 @@ void thread_002_strict(struct check *check, const struct model_destroy *destroy)
 	if (!note || !note->crowded.at.id.thread || object->met.id.thread ||
 	    (destroy->returned && destroy->failed))
 		return;
-	finding = judge_destroy(check, RULE_THREAD_002, destroy);
+	finding = check_add_destroy(check, RULE_THREAD_002, destroy);
 	if (!finding)
 		return;
-	judge_name(object, name, sizeof(name));
+	object_name_text(object, name, sizeof(name));
 	finding_text(
 		&finding->says, "When thread %u called %s() on %s, %s was in %s() on it.",
 		thread_number(destroy->moment.id.thread), verb_infos[destroy->moment.verb].name,

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "analyzer/model/key.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
 #include "analyzer/model/words.h"
 #include "analyzer/rules/mkey_text.h"
 
@@ -42,7 +42,7 @@ static void describe_gone(struct check *check, struct finding *finding, const st
 		     key_place(use, place), key_request(use->opcode), use->number,
 		     key_name(check, key, name), verb_infos[key->destroyed.verb].name,
 		     event_id_text(key->destroyed.id, id),
-		     judge_span(use->at.time - key->destroyed.time, when),
+		     words_span(use->at.time - key->destroyed.time, when),
 		     key_outcome(use, outcome));
 }
 

@@ -109,7 +109,7 @@ static void describe_known(struct check *check, struct finding *finding,
 		snprintf(what, sizeof(what), "was %s of %s until %s() at %s, %s earlier", name,
 			 process, verb_infos[key->destroyed.verb].name,
 			 event_id_text(key->destroyed.id, id),
-			 judge_span(use->at.time - key->destroyed.time, when));
+			 words_span(use->at.time - key->destroyed.time, when));
 	else if (use->fault == KEY_OTHER_PD)
 		snprintf(what, sizeof(what), "is %s of %s, and %s of that process is in %s", name,
 			 process, qp_name(check, use->peer),
@@ -221,8 +221,8 @@ static struct model_key describe_refused(const struct model_complete *complete,
 }
 
 /* Judge the key of a refused request. False: it was not refused, or its peer is not known. */
-static bool judge_refused(struct check *check, const struct model_complete *complete,
-			  struct refused *ret)
+static bool report_refused(struct check *check, const struct model_complete *complete,
+			   struct refused *ret)
 {
 	const struct wc *wc = &complete->event->poll->wc[complete->index];
 	const struct queue_request *request = complete->request;
@@ -256,7 +256,7 @@ void mkey_004_late(struct check *check, const struct model_complete *complete)
 	struct finding *finding;
 	struct refused refused;
 
-	if (!judge_refused(check, complete, &refused) || refused.judgement.fault != KEY_GONE)
+	if (!report_refused(check, complete, &refused) || refused.judgement.fault != KEY_GONE)
 		return;
 	destroyed = &refused.use.key->destroyed;
 	if (!destroyed->id.thread || destroyed->time < refused.range.posted - refused.range.slack)
@@ -271,7 +271,7 @@ void mkey_004_late(struct check *check, const struct model_complete *complete)
 			     refused.use.number, key_name(check, refused.use.key, name),
 			     process_id_text(refused.peer->process, process),
 			     verb_infos[destroyed->verb].name, event_id_text(destroyed->id, id),
-			     judge_span(complete->event->time - destroyed->time, when));
+			     words_span(complete->event->time - destroyed->time, when));
 }
 
 /* MKEY-004: the peer had invalidated the key of its window before it refused the request. */
@@ -281,7 +281,7 @@ void mkey_004_invalid(struct check *check, const struct model_complete *complete
 	struct finding *finding;
 	struct refused refused;
 
-	if (!judge_refused(check, complete, &refused) || refused.judgement.fault != KEY_INVALID)
+	if (!report_refused(check, complete, &refused) || refused.judgement.fault != KEY_INVALID)
 		return;
 	refused.use.fault = KEY_GONE;
 	finding = key_finding(check, RULE_MKEY_004, &refused.use);
@@ -305,7 +305,7 @@ void mkey_004_window(struct check *check, const struct model_complete *complete)
 	struct finding *finding;
 	struct refused refused;
 
-	if (!judge_refused(check, complete, &refused) || !refused.judgement.outside ||
+	if (!report_refused(check, complete, &refused) || !refused.judgement.outside ||
 	    refused.use.key->kind != OBJECT_mw)
 		return;
 	refused.use.fault = KEY_OUTSIDE;
@@ -333,7 +333,7 @@ void mkey_003_peer(struct check *check, const struct model_complete *complete)
 	struct refused refused;
 	uint32_t missing;
 
-	if (!judge_refused(check, complete, &refused))
+	if (!report_refused(check, complete, &refused))
 		return;
 	missing = keys_qp_lacks(refused.peer->life, refused.range.needed);
 	if (!missing)

@@ -5,7 +5,7 @@
  * Not thread-safe.
  */
 #include "analyzer/model/key.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
 
 enum { TEXT = 160 };
 

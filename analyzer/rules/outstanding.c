@@ -12,7 +12,7 @@
 #include "analyzer/model/queue.h"
 #include "analyzer/model/same_wr_id.h"
 #include "analyzer/model/words.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
 
 /* LIFE-008: an AH is destroyed under outstanding requests. Later posts break other rules. */
 void life_008(struct check *check, const struct model_destroy *destroy)
@@ -27,11 +27,11 @@ void life_008(struct check *check, const struct model_destroy *destroy)
 	named = queues_find_users(check->model, destroy->object);
 	if (!named.n || named.request->time > destroy->moment.time)
 		return;
-	finding = judge_destroy(check, RULE_LIFE_008, destroy);
+	finding = check_add_destroy(check, RULE_LIFE_008, destroy);
 	if (!finding)
 		return;
 	posted = queue_moment(named.queue, named.request);
-	judge_name(named.queue->owner, name, sizeof(name));
+	object_name_text(named.queue->owner, name, sizeof(name));
 	finding_text(&finding->says,
 		     "%s was destroyed while %" PRIu64 " request%s that used it %s outstanding on "
 		     "%s; the oldest, wr_id 0x%" PRIx64 ", was posted at %s.",
@@ -82,7 +82,7 @@ void compl_006(struct check *check, const struct model_strain *strain)
 	finding = add_twice(check, RULE_COMPL_006, strain);
 	if (!finding)
 		return;
-	judge_name(strain->object, name, sizeof(name));
+	object_name_text(strain->object, name, sizeof(name));
 	finding_text(&finding->where, "%s(): wr[%u].wr_id", verb_infos[strain->moment.verb].name,
 		     strain->index);
 	finding_text(&finding->says,
@@ -102,14 +102,14 @@ static void report_twice(struct check *check, const struct life *life, const str
 	if (!twice)
 		return;
 	snprintf(where, sizeof(where), "wr[%u].wr_id", twice->index);
-	finding = judge_hazard(check, RULE_COMPL_006, &twice->later, life, where);
+	finding = check_add_hazard(check, RULE_COMPL_006, &twice->later, life, where);
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "%s: wr_id 0x%" PRIx64 " was used for another request while that of %s was "
 		     "outstanding, along with %s with other wr_ids. No other of its %" PRIu64
 		     " signalled requests reused a wr_id.",
-		     judge_name(life, name, sizeof(name)), twice->wr_id,
+		     object_name_text(life, name, sizeof(name)), twice->wr_id,
 		     event_id_text(twice->earlier.id, id),
 		     words_count(twice->others, "request", others), queue->stats.signalled);
 	finding_text(&finding->breaks,
@@ -140,7 +140,7 @@ void mkey_007(struct check *check, const struct model_strain *strain)
 	finding = add_twice(check, RULE_MKEY_007, strain);
 	if (!finding)
 		return;
-	judge_name(strain->object, name, sizeof(name));
+	object_name_text(strain->object, name, sizeof(name));
 	finding_text(&finding->where, "%s(): wr[%u].sg_list[0].addr",
 		     verb_infos[strain->moment.verb].name, strain->index);
 	finding_text(&finding->says,
@@ -193,12 +193,12 @@ void life_005(struct check *check, const struct model_complete *complete)
 	finding = add_completion(check, RULE_LIFE_005, complete);
 	if (!finding)
 		return;
-	finding_text(&finding->says,
-		     "A completion of %s, wr_id 0x%" PRIx64
-		     ", was polled %s after the queue pair had "
-		     "been destroyed.",
-		     judge_name(qp, name, sizeof(name)), event->poll->wc[complete->index].wr_id,
-		     judge_span(event->time - qp->destroyed.time, when));
+	finding_text(
+		&finding->says,
+		"A completion of %s, wr_id 0x%" PRIx64 ", was polled %s after the queue pair had "
+		"been destroyed.",
+		object_name_text(qp, name, sizeof(name)), event->poll->wc[complete->index].wr_id,
+		words_span(event->time - qp->destroyed.time, when));
 	finding_step(finding, "created", &qp->created);
 	finding_step(finding, "destroyed", &qp->destroyed);
 	add_poll(finding, event);
@@ -231,7 +231,7 @@ void life_006(struct check *check, const struct model_complete *complete)
 		     "%s: %s had this number before, and was destroyed at %s with %u signalled "
 		     "requests not yet polled.",
 		     qp->number, event->poll->wc[complete->index].wr_id,
-		     judge_name(qp, name, sizeof(name)), before->name,
+		     object_name_text(qp, name, sizeof(name)), before->name,
 		     event_id_text(before->destroyed.id, id), before->requests);
 	finding_step(finding, "first created", &before->created);
 	finding_step(finding, "destroyed", &before->destroyed);

@@ -12,7 +12,7 @@
 #include "analyzer/model/overlap.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
 
 enum { HABIT = 4 };
 
@@ -23,8 +23,8 @@ static struct finding *add_finding(struct check *check, enum rule_id rule, const
 	struct finding *finding;
 
 	snprintf(where, sizeof(where), "wr[%u].sg_list", pair->index);
-	finding = certain ? judge_add(check, rule, &pair->later, life, where)
-			  : judge_hazard(check, rule, &pair->later, life, where);
+	finding = certain ? check_add_finding(check, rule, &pair->later, life, where)
+			  : check_add_hazard(check, rule, &pair->later, life, where);
 	if (!finding)
 		return NULL;
 	finding_step(finding, "created", &life->created);
@@ -62,7 +62,7 @@ static void describe_pair(struct finding *finding, const struct life *life,
 			 pair->n == 2 ? "does" : "do", pair->n - 1, pair->n == 2 ? "" : "s");
 	finding_text(&finding->says,
 		     "%s: the %s, %s %s at 0x%" PRIx64 " of the %s, which was outstanding%s%s%s.",
-		     judge_name(life, name, sizeof(name)),
+		     object_name_text(life, name, sizeof(name)),
 		     name_request(pair->later_opcode, pair->later_id, &pair->later, later), how,
 		     words_bytes(pair->length, bytes), pair->addr,
 		     name_request(pair->earlier_opcode, pair->earlier_id, &pair->earlier, earlier),
@@ -174,7 +174,7 @@ static void report_entered(struct check *check, const struct life *life)
 	finding_text(&finding->says,
 		     "%s: the %s, writes to %s at 0x%" PRIx64 " of the peer's %s, which was "
 		     "outstanding, and so do %" PRIu64 " others.",
-		     judge_name(life, name, sizeof(name)),
+		     object_name_text(life, name, sizeof(name)),
 		     name_request(pair->later_opcode, pair->later_id, &pair->later, later),
 		     words_bytes(pair->length, bytes), pair->addr,
 		     name_request(pair->earlier_opcode, pair->earlier_id, &pair->earlier, earlier),
@@ -277,7 +277,7 @@ static void report_overtaken(struct check *check, const struct life *life)
 		     "%s: the %s, writes to the peer's memory at 0x%" PRIx64
 		     ", where the %s, which was outstanding, reads, and so do %" PRIu64 " "
 		     "others.",
-		     judge_name(life, name, sizeof(name)),
+		     object_name_text(life, name, sizeof(name)),
 		     name_request(pair->later_opcode, pair->later_id, &pair->later, later),
 		     pair->addr,
 		     name_request(pair->earlier_opcode, pair->earlier_id, &pair->earlier, earlier),

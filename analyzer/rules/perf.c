@@ -10,7 +10,7 @@
 #include "analyzer/model/steady.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
 #include "core/base/count.h"
 
 enum {
@@ -61,9 +61,9 @@ static const char *share_text(const struct moment *at, int64_t longest_ns, int64
 	snprintf(text, 192,
 		 "%s of the %s in which the process posted, %" PRId64 " %%; the longest, "
 		 "%s, took %s.",
-		 judge_span(ns, share), judge_span(time, whole),
+		 words_span(ns, share), words_span(time, whole),
 		 time / 100 ? ns / (time / 100) : 100, event_id_text(at->id, id),
-		 judge_span(longest_ns, longest));
+		 words_span(longest_ns, longest));
 	return text;
 }
 
@@ -127,8 +127,8 @@ static void report_short_lived(struct check *check, const struct model_exit *end
 			"for %s sends in total. Creating and destroying them took %s; the "
 			"longest, %s, took %s.",
 			COUNT_OF(made->brief), name, kind == OBJECT_ah ? " of one path" : "",
-			STEADY_BRIEF, COUNT_OF(steady->sends), judge_span(made->ns, all),
-			event_id_text(made->longest.id, id), judge_span(made->longest_ns, longest));
+			STEADY_BRIEF, COUNT_OF(steady->sends), words_span(made->ns, all),
+			event_id_text(made->longest.id, id), words_span(made->longest_ns, longest));
 }
 
 /* PERF-010 */
@@ -229,8 +229,8 @@ static bool find_singles(struct queue_singles all, const struct queue_singles *s
 	*ret_singles = *steady;
 	if (!is_costly(steady))
 		return false;
-	snprintf(text, 128, " They took %s of %s.", judge_span(steady->costly_ns, chased),
-		 judge_span(steady->whole_ns, whole));
+	snprintf(text, 128, " They took %s of %s.", words_span(steady->costly_ns, chased),
+		 words_span(steady->whole_ns, whole));
 	return true;
 }
 
@@ -248,12 +248,12 @@ static void report_singles(struct check *check, const struct life *life, const s
 
 	if (!find_singles(all, is_short(queue) ? &stats->steady : &all, &s, took))
 		return;
-	finding = judge_life(check, RULE_PERF_002, life,
-			     queue->send ? "ibv_post_send(): wr" : "ibv_post_recv(): wr",
-			     queue->send);
+	finding = check_add_life(check, RULE_PERF_002, life,
+				 queue->send ? "ibv_post_send(): wr" : "ibv_post_recv(): wr",
+				 queue->send);
 	if (!finding)
 		return;
-	judge_name(life, name, sizeof(name));
+	object_name_text(life, name, sizeof(name));
 	finding_text(&finding->says,
 		     "%s of %s posts to the %s queue of %s%s had one request and "
 		     "came within %d us of another such post, without a verb in between: %.1f "
@@ -261,7 +261,7 @@ static void report_singles(struct check *check, const struct life *life, const s
 		     COUNT_OF(s.chased), COUNT_OF(s.all), queue->send ? "send" : "receive", name,
 		     *took ? " after its first completion" : "", QUEUE_CHASED / 1000,
 		     (double)s.all / (double)(s.all - s.chased + 1), took);
-	judge_last_post(finding, queue, life->process);
+	finding_set_last_post(finding, queue, life->process);
 }
 
 /* PERF-002 */
@@ -286,7 +286,8 @@ void perf_003(struct check *check, const struct life *life)
 	s.all = stats->polls;
 	s.chased = stats->chased;
 	if (find_singles(s, &stats->steady, &s, took)) {
-		finding = judge_life(check, RULE_PERF_003, life, "ibv_poll_cq(): num_entries", 0);
+		finding =
+			check_add_life(check, RULE_PERF_003, life, "ibv_poll_cq(): num_entries", 0);
 		if (finding)
 			finding_text(&finding->says,
 				     "%s of %s polls of %s returned one "
@@ -298,7 +299,7 @@ void perf_003(struct check *check, const struct life *life)
 	}
 	if (stats->acks < LEAST || stats->acks != stats->acked)
 		return;
-	finding = judge_life(check, RULE_PERF_003, life, "ibv_ack_cq_events(): nevents", true);
+	finding = check_add_life(check, RULE_PERF_003, life, "ibv_ack_cq_events(): nevents", true);
 	if (finding)
 		finding_text(&finding->says,
 			     "Each of the %s events of %s was acknowledged by a separate "
@@ -310,7 +311,7 @@ static void report_signalled(struct check *check, const struct life *life, const
 {
 	const struct queue *queue = life->sq;
 	struct finding *finding =
-		judge_life(check, RULE_PERF_004, life, "ibv_post_send(): wr.send_flags", true);
+		check_add_life(check, RULE_PERF_004, life, "ibv_post_send(): wr.send_flags", true);
 
 	if (!finding)
 		return;
@@ -318,14 +319,14 @@ static void report_signalled(struct check *check, const struct life *life, const
 		     "All %s sends of %s were signalled%s, and up to %u were outstanding.",
 		     COUNT_OF(queue->posted), name, queue->all_signalled ? " (sq_sig_all)" : "",
 		     queue->high);
-	judge_last_post(finding, queue, life->process);
+	finding_set_last_post(finding, queue, life->process);
 }
 
 static void report_small_sends(struct check *check, const struct life *life, const char *name)
 {
 	const struct queue *queue = life->sq;
 	struct finding *finding =
-		judge_life(check, RULE_PERF_004, life, "ibv_post_send(): wr.send_flags", false);
+		check_add_life(check, RULE_PERF_004, life, "ibv_post_send(): wr.send_flags", false);
 
 	if (!finding)
 		return;
@@ -334,7 +335,7 @@ static void report_small_sends(struct check *check, const struct life *life, con
 		     "inline, but none was sent inline.",
 		     COUNT_OF(queue->stats.small), COUNT_OF(queue->posted), name,
 		     queue->limits.inline_given);
-	judge_last_post(finding, queue, life->process);
+	finding_set_last_post(finding, queue, life->process);
 }
 
 /* PERF-004 */
@@ -345,7 +346,7 @@ void perf_004(struct check *check, const struct life *life)
 
 	if (!queue)
 		return;
-	judge_name(life, name, sizeof(name));
+	object_name_text(life, name, sizeof(name));
 	if (queue->stats.signalled == queue->posted && queue->high >= DEEP &&
 	    (queue->posted >= LEAST ||
 	     (queue->posted >= SIGNALLED && queue->stats.bytes / queue->posted < MESSAGE)))
@@ -368,7 +369,7 @@ static bool is_late(const struct queue_cq_stats *stats)
 static void report_late(struct check *check, const struct life *life)
 {
 	const struct queue_cq_stats *stats = &life->cq->stats;
-	struct finding *finding = judge_life(check, RULE_PERF_005, life, "ibv_poll_cq()", 1);
+	struct finding *finding = check_add_life(check, RULE_PERF_005, life, "ibv_poll_cq()", 1);
 	char wait[32], all[32];
 
 	if (!finding)
@@ -379,8 +380,8 @@ static void report_late(struct check *check, const struct life *life)
 		     "each: %s in total.",
 		     COUNT_OF(stats->late_wcs), COUNT_OF(stats->wcs), life->name,
 		     COUNT_OF(stats->late), QUEUE_BATCH,
-		     judge_span(stats->late_ns / (int64_t)stats->late, wait),
-		     judge_span(stats->late_ns, all));
+		     words_span(stats->late_ns / (int64_t)stats->late, wait),
+		     words_span(stats->late_ns, all));
 }
 
 /* Were most messages found by polls that came late, during a great part of the time? */
@@ -395,7 +396,7 @@ static bool is_asleep(const struct queue_cq_stats *stats)
 static void report_asleep(struct check *check, const struct life *life)
 {
 	const struct queue_cq_stats *stats = &life->cq->stats;
-	struct finding *finding = judge_life(check, RULE_PERF_005, life, "ibv_poll_cq()", 2);
+	struct finding *finding = check_add_life(check, RULE_PERF_005, life, "ibv_poll_cq()", 2);
 	char wait[32], all[32], whole[32];
 
 	if (finding)
@@ -405,16 +406,16 @@ static void report_asleep(struct check *check, const struct life *life)
 			     "long, and so does its sender if it waits for an answer.",
 			     COUNT_OF(stats->slept_wcs), COUNT_OF(stats->wcs), life->name,
 			     COUNT_OF(stats->slept),
-			     judge_span(stats->slept_ns / (int64_t)stats->slept, wait),
-			     judge_span(stats->slept_ns, all),
-			     judge_span(stats->last_verb_time - stats->first_time, whole));
+			     words_span(stats->slept_ns / (int64_t)stats->slept, wait),
+			     words_span(stats->slept_ns, all),
+			     words_span(stats->last_verb_time - stats->first_time, whole));
 }
 
 static void report_bursts(struct check *check, const struct life *life)
 {
 	const struct queue_cq_stats *stats = &life->cq->stats;
 	struct finding *finding =
-		judge_life(check, RULE_PERF_005, life, "ibv_poll_cq(): num_entries", 0);
+		check_add_life(check, RULE_PERF_005, life, "ibv_poll_cq(): num_entries", 0);
 
 	if (finding)
 		finding_text(&finding->says,

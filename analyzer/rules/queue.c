@@ -14,7 +14,7 @@
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
 
 enum {
 	TURNS = 8,  /* times that a queue was filled: by then all buffers were used */
@@ -75,7 +75,7 @@ static void report_overflow(struct check *check, enum rule_id rule,
 
 	if (!finding)
 		return;
-	judge_name(strain->object, name, sizeof(name));
+	object_name_text(strain->object, name, sizeof(name));
 	if (strain->kind == STRAIN_BEYOND)
 		finding_text(&finding->says,
 			     "%s has %s in its %s queue, but %" PRIu64 " requests were outstanding "
@@ -148,14 +148,14 @@ static void report_unnoticed(struct check *check, enum rule_id rule,
 	struct finding *finding;
 
 	snprintf(where, sizeof(where), "wr[%u]", strain->index);
-	finding = judge_hazard(check, rule, &strain->moment, strain->object, where);
+	finding = check_add_hazard(check, rule, &strain->moment, strain->object, where);
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "%s: %u of %u were outstanding, and %s in a row were refused with ENOMEM, the "
 		     "first wr_id 0x%" PRIx64 ". None was posted again, although %" PRIu64 " have "
 		     "completed since.",
-		     judge_name(strain->object, name, sizeof(name)), refusal->outstanding,
+		     object_name_text(strain->object, name, sizeof(name)), refusal->outstanding,
 		     refusal->limit,
 		     words_count(refusal->nmore + 1, send ? "send" : "receive", requests),
 		     refusal->bad.wr_id, strain->queue->completed - refusal->completed);
@@ -185,7 +185,7 @@ static void report_resized(struct check *check, const struct model_strain *strai
 {
 	const struct queue_cq *cq = strain->queue->cq;
 	struct finding *finding =
-		judge_hazard(check, RULE_QUEUE_003, &cq->resized, cq->owner, "cqe");
+		check_add_hazard(check, RULE_QUEUE_003, &cq->resized, cq->owner, "cqe");
 
 	if (!finding)
 		return;
@@ -206,7 +206,7 @@ static void report_small_cq(struct check *check, const struct model_strain *stra
 {
 	const struct queue_cq *cq = strain->queue->cq;
 	struct finding *finding =
-		judge_hazard(check, RULE_QUEUE_003, &strain->moment, cq->owner, "cqe");
+		check_add_hazard(check, RULE_QUEUE_003, &strain->moment, cq->owner, "cqe");
 	char more[WORDS_COUNT];
 
 	if (!finding)
@@ -229,7 +229,7 @@ static void report_flushed_cq(struct check *check, const struct model_strain *st
 {
 	const struct queue_cq *cq = strain->queue->cq;
 	struct finding *finding =
-		judge_hazard(check, RULE_QUEUE_003, &strain->moment, cq->owner, "cqe");
+		check_add_hazard(check, RULE_QUEUE_003, &strain->moment, cq->owner, "cqe");
 
 	if (!finding)
 		return;
@@ -310,16 +310,17 @@ static void report_unsignalled(struct check *check, const struct model_strain *s
 {
 	const struct queue *queue = strain->queue;
 	uint64_t room = strain->limit - queue->outstanding;
-	struct finding *finding = judge_hazard(check, RULE_QUEUE_004, &strain->moment,
-					       strain->object, "wr.send_flags");
+	struct finding *finding = check_add_hazard(check, RULE_QUEUE_004, &strain->moment,
+						   strain->object, "wr.send_flags");
 	char name[64], more[WORDS_COUNT];
 
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "%s: the last %s %s unsignalled, and its send queue holds %" PRIu64 ".",
-		     judge_name(strain->object, name, sizeof(name)), WORDS_N(queue->run, "request"),
-		     queue->run == 1 ? "was" : "were", strain->limit);
+		     object_name_text(strain->object, name, sizeof(name)),
+		     WORDS_N(queue->run, "request"), queue->run == 1 ? "was" : "were",
+		     strain->limit);
 	finding_text(&finding->breaks,
 		     "it posts %s more: no completion will ever free a slot, and the post fails "
 		     "with ENOMEM",
@@ -344,7 +345,7 @@ void queue_004(struct check *check, const struct model_strain *strain)
 	finding_text(&finding->says,
 		     "%s: %u of %" PRIu64 " outstanding, 0 of them signalled. No completion will "
 		     "ever free a place in its send queue.",
-		     judge_name(strain->object, name, sizeof(name)), queue->outstanding,
+		     object_name_text(strain->object, name, sizeof(name)), queue->outstanding,
 		     strain->limit);
 	add_steps(finding, strain);
 }
@@ -361,7 +362,7 @@ void queue_005(struct check *check, const struct model_strain *strain)
 	finding = add_strain(check, RULE_QUEUE_005, strain);
 	if (!finding)
 		return;
-	judge_name(strain->object, name, sizeof(name));
+	object_name_text(strain->object, name, sizeof(name));
 	if (elements)
 		finding_text(&finding->says,
 			     "wr[%u] has %" PRIu64 " SGEs; %s supports %u, and %u were requested "
@@ -399,7 +400,7 @@ void queue_006(struct check *check, const struct model_strain *strain)
 	finding = add_strain(check, RULE_QUEUE_006, strain);
 	if (!finding)
 		return;
-	judge_name(strain->object, name, sizeof(name));
+	object_name_text(strain->object, name, sizeof(name));
 	event_id_text(refusal->at.id, id);
 	if (strain->kind == STRAIN_REPEATED)
 		finding_text(&finding->says,
@@ -430,7 +431,7 @@ static void report_short_receive(struct check *check, const struct model_strain 
 	struct finding *finding;
 
 	snprintf(where, sizeof(where), "wr[%u].sg_list", strain->index);
-	finding = judge_hazard(check, RULE_QUEUE_007, &strain->moment, strain->object, where);
+	finding = check_add_hazard(check, RULE_QUEUE_007, &strain->moment, strain->object, where);
 	if (!finding)
 		return;
 	words_process(check->trace, strain->other->process, sender, sizeof(sender));
@@ -438,8 +439,9 @@ static void report_short_receive(struct check *check, const struct model_strain 
 		     "The receives of %s, which is of type UD, have up to %s, and a datagram of "
 		     "%" PRIu64 " that %s of %s sent needs %" PRIu64 ", 40 of them for "
 		     "the GRH.",
-		     judge_name(strain->object, name, sizeof(name)), WORDS_N(strain->limit, "byte"),
-		     strain->number, strain->other->name, sender, strain->number + 40);
+		     object_name_text(strain->object, name, sizeof(name)),
+		     WORDS_N(strain->limit, "byte"), strain->number, strain->other->name, sender,
+		     strain->number + 40);
 	finding_text(&finding->breaks,
 		     "the datagram comes: it is dropped, or its receive fails with "
 		     "IBV_WC_LOC_LEN_ERR, and the sender gets no error");
@@ -458,10 +460,10 @@ void queue_007(struct check *check, const struct model_strain *strain)
 	if (!room && strain->kind != STRAIN_GRH_SENT)
 		return;
 	snprintf(where, sizeof(where), "wr[%u].sg_list", strain->index);
-	finding = judge_hazard(check, RULE_QUEUE_007, &strain->moment, strain->object, where);
+	finding = check_add_hazard(check, RULE_QUEUE_007, &strain->moment, strain->object, where);
 	if (!finding)
 		return;
-	judge_name(strain->object, name, sizeof(name));
+	object_name_text(strain->object, name, sizeof(name));
 	if (room)
 		finding_text(
 			&finding->says,
@@ -493,21 +495,21 @@ void queue_008(struct check *check, const struct life *life)
 	if (!level || queue->owner != life || queue->doubt || level->top < LEVEL ||
 	    level->falls < FALLS || level->rises || level->peak > level->top / 2)
 		return;
-	finding = judge_life_hazard(check, RULE_QUEUE_008, life,
-				    life->kind == OBJECT_srq ? "ibv_post_srq_recv()"
-							     : "ibv_post_recv()");
+	finding = check_add_life_hazard(check, RULE_QUEUE_008, life,
+					life->kind == OBJECT_srq ? "ibv_post_srq_recv()"
+								 : "ibv_post_recv()");
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "The posted receives of %s fell from %" PRIu32 " to %" PRIu32 " within %s, "
 		     "in %" PRIu64 " steps, and never rose: all were posted until %s, and %" PRIu32
 		     " completed ones were not posted again.",
-		     judge_name(life, name, sizeof(name)), level->top, level->peak,
-		     judge_span(queue->stats.last_verb_time - level->full.time, span), level->falls,
+		     object_name_text(life, name, sizeof(name)), level->top, level->peak,
+		     words_span(queue->stats.last_verb_time - level->full.time, span), level->falls,
 		     event_id_text(level->full.id, id), level->top - level->peak);
 	finding_text(&finding->breaks,
 		     "the connection stays open: after as many more messages the queue is empty, "
 		     "and the sender waits or fails with IBV_WC_RNR_RETRY_EXC_ERR");
 	finding_step(finding, "last full", &level->full);
-	judge_last_post(finding, queue, life->process);
+	finding_set_last_post(finding, queue, life->process);
 }

@@ -12,7 +12,7 @@
 #include "analyzer/model/crash.h"
 #include "analyzer/model/last_verb.h"
 #include "analyzer/model/words.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
 #include "core/store/read/joint.h"
 #include "core/store/read/lookup.h"
 
@@ -71,14 +71,15 @@ static void report_stale(void *arg, const struct lookup_count *count)
 	    before.life + 1 != count->life || count->polls || count->empty < 2)
 		return;
 	cq = find_cq(counts, &before);
-	finding = cq ? judge_add(counts->check, RULE_LIFE_001, &cq->destroyed, cq, "cq") : NULL;
+	finding = cq ? check_add_finding(counts->check, RULE_LIFE_001, &cq->destroyed, cq, "cq")
+		     : NULL;
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "Thread %u polled %s %s after %s() had returned, and found nothing.",
 		     thread_number(thread_in_joint(counts, count->thread)),
-		     judge_name(cq, name, sizeof(name)), words_count(count->empty, "time", polls),
-		     verb_infos[cq->destroyed.verb].name);
+		     object_name_text(cq, name, sizeof(name)),
+		     words_count(count->empty, "time", polls), verb_infos[cq->destroyed.verb].name);
 	finding_step(finding, "created", &cq->created);
 	finding_step(finding, "destroyed", &cq->destroyed);
 }
@@ -112,7 +113,7 @@ static void report_crash(void *arg, const struct lookup_count *count)
 	if (!cq || !count->empty || counts->end->time > cq->destroyed.time + CRASH_SOON ||
 	    !does_only_poll(counts, thread, cq) || crash_has_thread_ended(check->model, thread))
 		return;
-	finding = judge_hazard(check, RULE_THREAD_002, &cq->destroyed, cq, "cq");
+	finding = check_add_hazard(check, RULE_THREAD_002, &cq->destroyed, cq, "cq");
 	if (!finding)
 		return;
 	finding_text(
@@ -122,7 +123,7 @@ static void report_crash(void *arg, const struct lookup_count *count)
 		"had not ended.",
 		process_id_text(counts->end->process, process),
 		sigabbrev_np(crash_note_signal(check->model, counts->end->process)),
-		judge_span(counts->end->time - cq->destroyed.time, when),
+		words_span(counts->end->time - cq->destroyed.time, when),
 		thread_number(cq->destroyed.id.thread), verb_infos[cq->destroyed.verb].name,
 		cq->name, thread_number(thread), words_count(count->empty, "time", polls));
 	if (finding->says && finding->says[0] == 'p')

@@ -12,7 +12,7 @@
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
 
 /* PATIENCE in minutes: a dead peer should be detected sooner */
 #define MINUTE INT64_C(60000000000)
@@ -21,7 +21,7 @@ enum { PATIENCE = 10, HURRY = 1000000 /* ns */ };
 static struct finding *add_finding(struct check *check, enum rule_id rule,
 				   const struct life *object, const struct moment *moment)
 {
-	return judge_add(check, rule, moment, object, object_names[object->kind]);
+	return check_add_finding(check, rule, moment, object, object_names[object->kind]);
 }
 
 /* "to RTR at 1:20" */
@@ -61,7 +61,7 @@ void state_001(struct check *check, const struct model_modify *modify)
 	finding_text(&finding->says,
 		     "%s of type %s was in %s (%s); ibv_modify_qp() to %s returned %" PRId64
 		     " (%s): %s.",
-		     judge_name(qp, name, sizeof(name)), qp_type_name(qp->qp->type),
+		     object_name_text(qp, name, sizeof(name)), qp_type_name(qp->qp->type),
 		     qp_state_name(modify->from), describe_last_step(qp, step, sizeof(step)),
 		     qp_state_name(modify->to), call->ret, strerror((int)call->ret), why);
 	finding_step(finding, "created", &qp->created);
@@ -121,7 +121,7 @@ void state_002(struct check *check, const struct model_misfit *misfit)
 	finding = add_misfit(check, RULE_STATE_002, misfit);
 	if (!finding)
 		return;
-	judge_name(qp, name, sizeof(name));
+	object_name_text(qp, name, sizeof(name));
 	describe_outcome(post->verb, post->ret, outcome, sizeof(outcome));
 	if (misfit->what == MISFIT_SRQ)
 		finding_text(&finding->says,
@@ -164,12 +164,12 @@ static void report_error(struct check *check, enum rule_id rule, const struct li
 	finding = add_post(check, rule, qp, posted);
 	if (!finding)
 		return;
-	finding_text(&finding->says,
-		     "%s had entered ERR %s, and %s later a %s was posted to it; %s.",
-		     judge_name(qp, name, sizeof(name)), describe_cause(qp, cause, sizeof(cause)),
-		     judge_span(posted->time - qp->qp->moved.time, when),
-		     verb_is_send(posted->verb) ? "send" : "receive",
-		     describe_outcome(posted->verb, ret, outcome, sizeof(outcome)));
+	finding_text(
+		&finding->says, "%s had entered ERR %s, and %s later a %s was posted to it; %s.",
+		object_name_text(qp, name, sizeof(name)), describe_cause(qp, cause, sizeof(cause)),
+		words_span(posted->time - qp->qp->moved.time, when),
+		verb_is_send(posted->verb) ? "send" : "receive",
+		describe_outcome(posted->verb, ret, outcome, sizeof(outcome)));
 }
 
 /* Did the program learn of the error from a completion, and not from its own call or an event? */
@@ -212,17 +212,17 @@ static void report_late(struct check *check, const struct model_misfit *misfit)
 	char name[64], cause[96], when[32];
 	struct finding *finding;
 
-	finding = judge_hazard(check, RULE_COMPL_007, &moment, qp, object_names[qp->kind]);
+	finding = check_add_hazard(check, RULE_COMPL_007, &moment, qp, object_names[qp->kind]);
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "%s had entered ERR %s; thread %u, which polled that error, has polled others "
 		     "of this queue pair since. But thread %u has posted %s more than 10 ms after "
 		     "the error, the last time %s after it.",
-		     judge_name(qp, name, sizeof(name)), describe_cause(qp, cause, sizeof(cause)),
-		     thread_number(moved->id.thread), thread_number(moment.id.thread),
-		     WORDS_N(qp->qp->late.posts, "time"),
-		     judge_span(moment.time - moved->time, when));
+		     object_name_text(qp, name, sizeof(name)),
+		     describe_cause(qp, cause, sizeof(cause)), thread_number(moved->id.thread),
+		     thread_number(moment.id.thread), WORDS_N(qp->qp->late.posts, "time"),
+		     words_span(moment.time - moved->time, when));
 	finding_text(&finding->breaks, "the posting thread assumes that its requests are sent: all "
 				       "of them are flushed, until it learns of the error");
 	finding_step(finding, "created", &qp->created);
@@ -259,7 +259,7 @@ void state_004(struct check *check, const struct model_misfit *misfit)
 	done = post->verb == VERB_wr_abort ? "built" : "posted";
 	snprintf(number, sizeof(number), "opcode %d", post->wr[misfit->index].opcode);
 	opcode = enum_name(enum_find("ibv_wr_opcode"), post->wr[misfit->index].opcode);
-	judge_name(qp, name, sizeof(name));
+	object_name_text(qp, name, sizeof(name));
 	describe_outcome(post->verb, post->ret, outcome, sizeof(outcome));
 	finding_text(&finding->where, "%s(): wr[%u].opcode", verb_infos[post->verb].name,
 		     misfit->index);
@@ -288,22 +288,23 @@ void state_004_crash(struct check *check, const struct model_exit *end)
 	char name[64], process[PROCESS_TEXT], ready[32];
 	struct finding *finding;
 
-	if (end->how != MODEL_KILLED || judge_is_strict(check) ||
+	if (end->how != MODEL_KILLED || check_is_strict(check) ||
 	    crash_note_signal(check->model, end->process) != SIGSEGV)
 		return;
 	for (const struct life *qp = NULL;
 	     (qp = model_next_life(check->model, end->process, qp));) {
 		if (!may_have_jumped(qp))
 			continue;
-		finding = judge_hazard(check, RULE_STATE_004, &qp->qp->moved, qp, "qp");
+		finding = check_add_hazard(check, RULE_STATE_004, &qp->qp->moved, qp, "qp");
 		if (!finding)
 			continue;
 		finding_text(
 			&finding->says,
 			"%s was killed by SIGSEGV. %s was created with send_ops_flags 0x%" PRIx64
 			", and nothing was posted to it in the %s after it went to RTS.",
-			process_id_text(end->process, process), judge_name(qp, name, sizeof(name)),
-			qp->qp->send_ops, judge_span(end->time - qp->qp->moved.time, ready));
+			process_id_text(end->process, process),
+			object_name_text(qp, name, sizeof(name)), qp->qp->send_ops,
+			words_span(end->time - qp->qp->moved.time, ready));
 		if (finding->says && finding->says[0] == 'p')
 			finding->says[0] = 'P';
 		finding_text(&finding->breaks,
@@ -360,10 +361,11 @@ static void describe_rtr(struct finding *finding, const struct model_modify *mod
 	if (call->failed)
 		snprintf(outcome, sizeof(outcome),
 			 "; ibv_modify_qp() returned %" PRId64 " (%s) after %s", call->ret,
-			 strerror((int)call->ret), judge_span(call->end - call->begin, when));
+			 strerror((int)call->ret), words_span(call->end - call->begin, when));
 	finding_text(&finding->says, "%s goes to %s from %s%s%s%s.",
-		     judge_name(modify->object, name, sizeof(name)), gid_text(path->dgid, peer),
-		     own, unsuited ? ", which is link-local" : "", outcome,
+		     object_name_text(modify->object, name, sizeof(name)),
+		     gid_text(path->dgid, peer), own, unsuited ? ", which is link-local" : "",
+		     outcome,
 		     unsuited ? suggest_gid(device, path->port, better, sizeof(better)) : "");
 }
 
@@ -393,11 +395,12 @@ static void report_long_timeout(struct check *check, const struct model_modify *
 	struct finding *finding;
 	char name[64];
 
-	finding = judge_hazard(check, RULE_STATE_009, &moment, modify->object, "attr.timeout");
+	finding = check_add_hazard(check, RULE_STATE_009, &moment, modify->object, "attr.timeout");
 	if (!finding)
 		return;
 	finding_text(&finding->says, "%s went to RTS with timeout %u and retry_cnt %u.",
-		     judge_name(modify->object, name, sizeof(name)), qp->timeout, qp->retry_cnt);
+		     object_name_text(modify->object, name, sizeof(name)), qp->timeout,
+		     qp->retry_cnt);
 	finding_text(&finding->breaks,
 		     "the peer or the path to it fails: no completion reports it for %" PRId64
 		     " minutes",
@@ -413,15 +416,15 @@ static void report_short_timeout(struct check *check, const struct model_modify 
 	const struct qp *qp = modify->object->qp;
 	char name[64], when[32];
 	struct finding *finding =
-		judge_hazard(check, RULE_STATE_009, &moment, modify->object, "attr.timeout");
+		check_add_hazard(check, RULE_STATE_009, &moment, modify->object, "attr.timeout");
 
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "%s went to RTS with timeout %u and retry_cnt %u: it gives up %s after a "
 		     "request.",
-		     judge_name(modify->object, name, sizeof(name)), qp->timeout, qp->retry_cnt,
-		     judge_span(qp_retry_time(qp), when));
+		     object_name_text(modify->object, name, sizeof(name)), qp->timeout,
+		     qp->retry_cnt, words_span(qp_retry_time(qp), when));
 	finding_text(&finding->breaks,
 		     "a response is delayed for that time, as by congestion: the connection ends "
 		     "with IBV_WC_RETRY_EXC_ERR (some devices round such a timeout up)");
@@ -453,11 +456,11 @@ void state_009(struct check *check, const struct model_modify *modify)
 			report_short_timeout(check, modify);
 		return;
 	}
-	finding = judge_hazard(check, RULE_STATE_009, &moment, modify->object, "attr");
+	finding = check_add_hazard(check, RULE_STATE_009, &moment, modify->object, "attr");
 	if (!finding)
 		return;
 	finding_text(&finding->says, "%s went to RTS with %s.",
-		     judge_name(modify->object, name, sizeof(name)), zeros);
+		     object_name_text(modify->object, name, sizeof(name)), zeros);
 	if (qp->set & ABI_QP_TIMEOUT && !qp->timeout)
 		finding_text(&finding->breaks,
 			     "a packet or its response is lost: the request waits forever, and "
@@ -529,7 +532,7 @@ void state_008_unreached(struct check *check, const struct model_unreached *unre
 	finding_text(&finding->says,
 		     "%s sends to %s from %s, and the first completion reports no response "
 		     "(IBV_WC_RETRY_EXC_ERR)%s.",
-		     judge_name(object, name, sizeof(name)), gid_text(qp->path.dgid, peer),
+		     object_name_text(object, name, sizeof(name)), gid_text(qp->path.dgid, peer),
 		     format_gid(gid, own, sizeof(own)),
 		     suggest_gid(device, qp->path.port, better, sizeof(better)));
 	finding_step(finding, "created", &object->created);
@@ -567,12 +570,12 @@ void state_008_type(struct check *check, const struct life *life)
 	better = gid && gid->type == ABI_GID_TYPE_ROCE_V1 ? find_routable(device, gid) : NULL;
 	if (!better)
 		return;
-	finding = judge_hazard(check, RULE_STATE_008, &qp->rtr, life, "attr->ah_attr.grh");
+	finding = check_add_hazard(check, RULE_STATE_008, &qp->rtr, life, "attr->ah_attr.grh");
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "%s sends from %s; the port has %s for RoCE v2 at sgid_index %u.",
-		     judge_name(life, name, sizeof(name)), format_gid(gid, own, sizeof(own)),
+		     object_name_text(life, name, sizeof(name)), format_gid(gid, own, sizeof(own)),
 		     gid_text(better->raw, address), better->index);
 	finding_text(&finding->breaks,
 		     "the other end is behind a router, or switches classify traffic by IP "

@@ -16,7 +16,7 @@
 #include "analyzer/model/starved.h"
 #include "analyzer/model/unreceived.h"
 #include "analyzer/model/words.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
 
 enum { PSN_BITS = 0xffffff, MOST = 512 };
 
@@ -108,7 +108,7 @@ static void describe_mismatch(struct check *check, const struct life *qp, const 
 
 	if (!told->id.thread)
 		return;
-	finding = judge_add(check, RULE_STATE_005, told, qp, "attr");
+	finding = check_add_finding(check, RULE_STATE_005, told, qp, "attr");
 	if (!finding)
 		return;
 	finding_text(&finding->says,
@@ -182,7 +182,7 @@ void state_005_self(struct check *check, const struct model_complete *complete)
 		return;
 	itself = other_end(check, qp);
 	other = itself && itself->life == qp ? find_claimant(check, qp) : NULL;
-	finding = other ? judge_add(check, RULE_STATE_005, &qp->qp->rtr, qp, "attr") : NULL;
+	finding = other ? check_add_finding(check, RULE_STATE_005, &qp->qp->rtr, qp, "attr") : NULL;
 	if (!finding)
 		return;
 	finding_text(&finding->says,
@@ -203,8 +203,8 @@ static void report_reconnected(struct check *check, const struct life *qp, const
 	qp->peer->alone = false;
 	if (other->peer->since > qp->peer->since || !qp->qp->rtr.id.thread)
 		return;
-	finding = (failed ? judge_add : judge_hazard)(check, RULE_STATE_005, &qp->qp->rtr, qp,
-						      "attr");
+	finding = (failed ? check_add_finding : check_add_hazard)(check, RULE_STATE_005,
+								  &qp->qp->rtr, qp, "attr");
 	if (!finding)
 		return;
 	finding_text(&finding->says,
@@ -306,7 +306,7 @@ void state_005_reads(struct check *check, const struct life *life)
 	    life->peer->reads_refused || !(qp->set & ABI_QP_MAX_QP_RD_ATOMIC) ||
 	    qp->max_rd_atomic <= other->takes_reads || !qp->rtr.id.thread)
 		return;
-	finding = judge_hazard(check, RULE_STATE_005, &qp->rtr, life, "attr");
+	finding = check_add_hazard(check, RULE_STATE_005, &qp->rtr, life, "attr");
 	if (!finding)
 		return;
 	finding_text(&finding->says,
@@ -335,7 +335,7 @@ void state_005_qkey(struct check *check, const struct model_strain *strain)
 	if (strain->kind != STRAIN_QKEY)
 		return;
 	snprintf(where, sizeof(where), "wr[%u].wr.ud.remote_qkey", strain->index);
-	finding = judge_hazard(check, RULE_STATE_005, &strain->moment, strain->object, where);
+	finding = check_add_hazard(check, RULE_STATE_005, &strain->moment, strain->object, where);
 	if (!finding)
 		return;
 	finding_text(&finding->says,
@@ -391,7 +391,7 @@ void state_006(struct check *check, const struct model_post *post)
 		return;
 	moment = request_moment(other->life, first);
 	here = moment_of(post->event);
-	finding = judge_add(check, RULE_STATE_006, &moment, other->life, "wr");
+	finding = check_add_finding(check, RULE_STATE_006, &moment, other->life, "wr");
 	if (!finding)
 		return;
 	finding_text(
@@ -420,7 +420,7 @@ void state_006_bare(struct check *check, const struct model_complete *complete)
 		return;
 	posted = queue_moment(queue, complete->request);
 	polled = moment_of(complete->event);
-	finding = judge_hazard(check, RULE_STATE_006, &posted, qp, "wr");
+	finding = check_add_hazard(check, RULE_STATE_006, &posted, qp, "wr");
 	if (!finding)
 		return;
 	finding_text(&finding->says,
@@ -451,7 +451,7 @@ void state_006_lost(struct check *check, const struct life *qp)
 	if (qp->kind != OBJECT_qp || check->findings->blind ||
 	    !unreceived_find(check->model, qp, &lost) || (lost.lost < 2 && !lost.late))
 		return;
-	finding = judge_hazard(check, RULE_STATE_006, &qp->created, qp, "qp");
+	finding = check_add_hazard(check, RULE_STATE_006, &qp->created, qp, "qp");
 	if (!finding)
 		return;
 	if (lost.late)
@@ -488,7 +488,7 @@ void state_006_failed(struct check *check, const struct model_complete *complete
 		    complete->event->time - complete->request->time)
 		return;
 	moment = request_moment(complete->qp, complete->request);
-	finding = judge_add(check, RULE_STATE_006, &moment, complete->qp, "wr");
+	finding = check_add_finding(check, RULE_STATE_006, &moment, complete->qp, "wr");
 	if (!finding)
 		return;
 	finding_text(&finding->says,
@@ -503,7 +503,8 @@ static void report_early_give_up(struct check *check, const struct model_complet
 {
 	struct moment moment = request_moment(complete->qp, complete->request);
 	struct moment polled = moment_of(complete->event);
-	struct finding *finding = judge_add(check, RULE_STATE_007, &moment, complete->qp, "wr");
+	struct finding *finding =
+		check_add_finding(check, RULE_STATE_007, &moment, complete->qp, "wr");
 	char name[MOST];
 
 	if (!finding)
@@ -568,7 +569,7 @@ void state_007(struct check *check, const struct model_complete *complete)
 	    !is_stalled(qp->peer, request, complete->event->time))
 		return;
 	moment = request_moment(qp, request);
-	finding = judge_add(check, RULE_STATE_007, &moment, qp, "wr");
+	finding = check_add_finding(check, RULE_STATE_007, &moment, qp, "wr");
 	if (!finding)
 		return;
 	finding_text(&finding->says,
@@ -592,13 +593,13 @@ void state_007_timer(struct check *check, const struct life *life)
 	    !(qp->set & ABI_QP_MIN_RNR_TIMER) || qp->min_rnr_timer || !qp->rtr.id.thread ||
 	    !life->rq || !life->rq->posted)
 		return;
-	finding = judge_hazard(check, RULE_STATE_007, &qp->rtr, life, "attr->min_rnr_timer");
+	finding = check_add_hazard(check, RULE_STATE_007, &qp->rtr, life, "attr->min_rnr_timer");
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "%s, which receives, went to RTR with min_rnr_timer 0: 655.36 ms, the longest "
 		     "time.",
-		     judge_name(life, name, sizeof(name)));
+		     object_name_text(life, name, sizeof(name)));
 	finding_text(&finding->breaks,
 		     "a message arrives before its receive is posted: the sender tries again only "
 		     "after 0.66 s");
@@ -632,7 +633,7 @@ void state_010(struct check *check, const struct model_complete *complete)
 	if (!no_response_find(check->model, complete, &slow))
 		return;
 	moment = request_moment(qp, complete->request);
-	finding = judge_hazard(check, RULE_STATE_010, &moment, qp, "wr");
+	finding = check_add_hazard(check, RULE_STATE_010, &moment, qp, "wr");
 	if (!finding)
 		return;
 	name_waiting(complete, &slow, waiting);

@@ -11,7 +11,8 @@
 
 #include "analyzer/model/moment.h"
 #include "analyzer/model/queue.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/model/words.h"
+#include "analyzer/rules/add_finding.h"
 
 enum {
 	FRAMES = 32,
@@ -24,11 +25,11 @@ static void describe_race(struct finding *finding, const struct model_destroy *d
 	const struct life *object = destroy->object;
 	char name[64], began[32], end[32], id[32], other[32];
 
-	judge_name(object, name, sizeof(name));
-	judge_span(object->met.time - destroy->moment.time, began);
+	object_name_text(object, name, sizeof(name));
+	words_span(object->met.time - destroy->moment.time, began);
 	if (destroy->returned)
 		snprintf(end, sizeof(end), "took %s",
-			 judge_span(destroy->end - destroy->moment.time, other));
+			 words_span(destroy->end - destroy->moment.time, other));
 	else
 		snprintf(end, sizeof(end), "never returned");
 	finding_text(
@@ -47,7 +48,7 @@ void thread_002(struct check *check, const struct model_destroy *destroy)
 
 	if (!object->met.id.thread || (destroy->returned && destroy->failed))
 		return;
-	finding = judge_destroy(check, RULE_THREAD_002, destroy);
+	finding = check_add_destroy(check, RULE_THREAD_002, destroy);
 	if (!finding)
 		return;
 	describe_race(finding, destroy);
@@ -63,10 +64,10 @@ static const char *end_text(const struct model_inside *inside, char text[96])
 
 	if (inside->returned >= 0)
 		snprintf(text, 96, "and returned %s later",
-			 judge_span(inside->returned - inside->destroy.time, when));
+			 words_span(inside->returned - inside->destroy.time, when));
 	else if (inside->ended < INT64_MAX)
 		snprintf(text, 96, "and its thread ended within it, %s later",
-			 judge_span(inside->ended - inside->destroy.time, when));
+			 words_span(inside->ended - inside->destroy.time, when));
 	else
 		snprintf(text, 96, "and never returned");
 	return text;
@@ -77,8 +78,8 @@ void thread_002_inside(struct check *check, const struct model_inside *inside)
 {
 	const struct life *object = &inside->object;
 	const struct moment *call = &inside->call, *destroy = &inside->destroy;
-	struct finding *finding =
-		judge_add(check, RULE_THREAD_002, destroy, object, object_names[object->kind]);
+	struct finding *finding = check_add_finding(check, RULE_THREAD_002, destroy, object,
+						    object_names[object->kind]);
 	char name[64], id[32], since[32], end[96];
 
 	if (!finding)
@@ -87,9 +88,9 @@ void thread_002_inside(struct check *check, const struct model_inside *inside)
 		     "Thread %u called %s() on %s while thread %u was inside %s(), %s, for %s: "
 		     "the call was under way %s.",
 		     thread_number(destroy->id.thread), verb_infos[destroy->verb].name,
-		     judge_name(object, name, sizeof(name)), thread_number(call->id.thread),
+		     object_name_text(object, name, sizeof(name)), thread_number(call->id.thread),
 		     verb_infos[call->verb].name, event_id_text(call->id, id),
-		     judge_span(destroy->time - call->time, since), end_text(inside, end));
+		     words_span(destroy->time - call->time, since), end_text(inside, end));
 	finding_step(finding, "created", &object->created);
 	finding_step(finding, "called", call);
 	finding_step(finding, "destroyed", destroy);
@@ -102,7 +103,7 @@ void thread_002_crash(struct check *check, const struct model_crash *crash)
 	const struct moment *last = &thread->last, *destroy = &thread->destroyed;
 	char process[PROCESS_TEXT], end[32], before[32], id[32];
 	struct finding *finding =
-		judge_hazard(check, RULE_THREAD_002, destroy, NULL, object_names[thread->kind]);
+		check_add_hazard(check, RULE_THREAD_002, destroy, NULL, object_names[thread->kind]);
 
 	if (!finding)
 		return;
@@ -111,9 +112,9 @@ void thread_002_crash(struct check *check, const struct model_crash *crash)
 		     "%s was killed by SIG%s %s after thread %u had called %s() on %s. The last "
 		     "verb of thread %u, %s before that, is %s() on it (%s), and it had not ended.",
 		     process_id_text(destroy->process, process), sigabbrev_np(crash->signal),
-		     judge_span(crash->end - destroy->time, end), thread_number(destroy->id.thread),
+		     words_span(crash->end - destroy->time, end), thread_number(destroy->id.thread),
 		     verb_infos[destroy->verb].name, thread->name, thread_number(last->id.thread),
-		     judge_span(destroy->time - last->time, before), verb_infos[last->verb].name,
+		     words_span(destroy->time - last->time, before), verb_infos[last->verb].name,
 		     event_id_text(last->id, id));
 	if (finding->says && finding->says[0] == 'p')
 		finding->says[0] = 'P';
@@ -161,17 +162,17 @@ void thread_001_domain(struct check *check, const struct life *life)
 	struct finding *finding;
 	char name[64];
 
-	if (!takes_turns(life) || judge_is_strict(check))
+	if (!takes_turns(life) || check_is_strict(check))
 		return;
 	domain = find_domain(life);
-	finding = domain ? judge_life_hazard(check, RULE_THREAD_001, life,
-					     life->cq ? "ibv_poll_cq()" : "ibv_post_send()")
+	finding = domain ? check_add_life_hazard(check, RULE_THREAD_001, life,
+						 life->cq ? "ibv_poll_cq()" : "ibv_post_send()")
 			 : NULL;
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "%s belongs to thread domain %s, and several threads %s it in turn.",
-		     judge_name(life, name, sizeof(name)), domain->name,
+		     object_name_text(life, name, sizeof(name)), domain->name,
 		     life->cq ? "polled" : "posted to");
 	finding_text(&finding->breaks,
 		     "two of them do so at the same time, without a lock of the program: a thread "
@@ -179,9 +180,9 @@ void thread_001_domain(struct check *check, const struct life *life)
 	finding_text(&finding->settles, "record --strict");
 	finding_step(finding, "domain created", &domain->created);
 	if (!life->cq)
-		judge_last_post(finding,
-				life->sq && life->sq->stats.turns >= 2 ? life->sq : life->rq,
-				life->process);
+		finding_set_last_post(finding,
+				      life->sq && life->sq->stats.turns >= 2 ? life->sq : life->rq,
+				      life->process);
 }
 
 static bool is_of_module(const struct frame *frame, const char *const *names)
@@ -239,14 +240,14 @@ void thread_001_signal(struct check *check, const struct model_post *post)
 	if (!object || !is_in_handler(check->trace, stack))
 		return;
 	moment = moment_of(post->event);
-	finding = judge_hazard(check, RULE_THREAD_001, &moment, object, "wr");
+	finding = check_add_hazard(check, RULE_THREAD_001, &moment, object, "wr");
 	if (!finding)
 		return;
 	finding_text(&finding->says,
 		     "%s() on %s was called by a signal handler, which had interrupted a verb of "
 		     "the same thread.",
 		     verb_infos[post->event->post->verb].name,
-		     judge_name(object, name, sizeof(name)));
+		     object_name_text(object, name, sizeof(name)));
 	finding_text(&finding->breaks,
 		     "the interrupted verb holds a lock that the post takes: the thread waits for "
 		     "itself, forever");

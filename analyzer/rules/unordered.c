@@ -10,7 +10,7 @@
 #include "analyzer/model/queue.h"
 #include "analyzer/model/unordered.h"
 #include "analyzer/model/words.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
 
 enum { HABIT = 3 };
 
@@ -27,7 +27,8 @@ static void report_elsewhere(struct check *check, const struct life *life)
 {
 	const struct unordered *unordered = life->sq->unordered;
 	const struct object *object = trace_object(check->trace, unordered->other);
-	struct finding *finding = judge_hazard(check, RULE_MKEY_009, &unordered->send, life, "wr");
+	struct finding *finding =
+		check_add_hazard(check, RULE_MKEY_009, &unordered->send, life, "wr");
 	char name[64], id[32];
 
 	if (!finding)
@@ -35,7 +36,7 @@ static void report_elsewhere(struct check *check, const struct life *life)
 	finding_text(&finding->says,
 		     "%s only writes. %" PRIu64 " times, first at %s, a message followed on %s to "
 		     "the same process while the write was outstanding.",
-		     judge_name(life, name, sizeof(name)), unordered->told,
+		     object_name_text(life, name, sizeof(name)), unordered->told,
 		     event_id_text(unordered->send.id, id),
 		     object && object->name ? object->name : "another queue pair");
 	finding_text(&finding->breaks,
@@ -50,7 +51,7 @@ static void report_flag(struct check *check, const struct life *life)
 {
 	const struct unordered_flag *flag = &life->sq->unordered->flag;
 	const struct object *region = trace_object(check->trace, flag->region);
-	struct finding *finding = judge_hazard(check, RULE_MKEY_009, &flag->first, life, "wr");
+	struct finding *finding = check_add_hazard(check, RULE_MKEY_009, &flag->first, life, "wr");
 	char name[64], bytes[32], before[32];
 
 	if (!finding)
@@ -59,7 +60,7 @@ static void report_flag(struct check *check, const struct life *life)
 		     "%s only writes, and %" PRIu64 " times a small write (the first of %s) "
 		     "followed a larger one (%s), as a flag follows its data. It goes to %s, which "
 		     "was registered with IBV_ACCESS_RELAXED_ORDERING.",
-		     judge_name(life, name, sizeof(name)), flag->n,
+		     object_name_text(life, name, sizeof(name)), flag->n,
 		     words_bytes(flag->length, bytes), words_bytes(flag->before, before),
 		     region && region->name ? region->name : "a region");
 	finding_text(&finding->breaks,

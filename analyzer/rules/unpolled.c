@@ -15,7 +15,7 @@
 #include "analyzer/model/queue.h"
 #include "analyzer/model/cq_event.h"
 #include "analyzer/model/words.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
 
 enum {
 	LOSERS = 3, /* queue pairs: with fewer, the program may just have ended */
@@ -96,8 +96,9 @@ static void describe_drained(const struct left *left, struct finding *finding)
 	finding_text(&finding->says,
 		     "%s was moved to ERR at %s and destroyed with %s and %s outstanding: none of "
 		     "them was polled in between.",
-		     judge_name(left->qp, name, sizeof(name)), event_id_text(left->drain->id, id),
-		     WORDS_N(left->sends, "signalled send"), WORDS_N(left->receives, "receive"));
+		     object_name_text(left->qp, name, sizeof(name)),
+		     event_id_text(left->drain->id, id), WORDS_N(left->sends, "signalled send"),
+		     WORDS_N(left->receives, "receive"));
 }
 
 static bool has_unpolled(struct left *left)
@@ -137,7 +138,7 @@ static void describe_unpolled(const struct left *left, struct finding *finding)
 	finding_text(&finding->says,
 		     "%s was destroyed with %s outstanding, the last posted at %s, %s: their "
 		     "completions were not polled.",
-		     judge_name(left->qp, name, sizeof(name)),
+		     object_name_text(left->qp, name, sizeof(name)),
 		     words_count(sq->signalled, "signalled send", sends),
 		     event_id_text(queue_id(left->last), id), words_earlier(waited, 0, when));
 	describe_silence(finding, sq, waited);
@@ -186,7 +187,7 @@ static void describe_unsignalled(const struct left *left, struct finding *findin
 	finding_text(&finding->says,
 		     "%s was destroyed with %s outstanding, the last posted at %s, %s: "
 		     "none was signalled, and no message of the peer followed.",
-		     judge_name(left->qp, name, sizeof(name)),
+		     object_name_text(left->qp, name, sizeof(name)),
 		     words_count(left->qp->sq->outstanding, "send", sends),
 		     event_id_text(queue_id(left->last), id),
 		     words_earlier(left->now - left->last->time, 0, when));
@@ -227,10 +228,10 @@ static void describe_unread(const struct left *left, struct finding *finding)
 	finding_text(&finding->says,
 		     "%s was destroyed in %s while %s %s in its CQ: the peer's sends had "
 		     "completed, the last %s earlier, and none of their receives was polled%s%s.",
-		     judge_name(qp, name, sizeof(name)), qp_state_name(qp_state(qp)),
+		     object_name_text(qp, name, sizeof(name)), qp_state_name(qp_state(qp)),
 		     WORDS_N(qp->arrived - qp->taken, "message"),
 		     qp->arrived - qp->taken == 1 ? "was" : "were",
-		     judge_span(left->now - qp->arrival, when),
+		     words_span(left->now - qp->arrival, when),
 		     left->cq ? ", nor anything of " : "", left->cq ? left->cq->name : "");
 }
 
@@ -275,7 +276,8 @@ static void describe_no_last_wqe(const struct left *left, struct finding *findin
 	finding_text(&finding->says,
 		     "%s has an SRQ, was moved to ERR at %s, and destroyed before "
 		     "IBV_EVENT_QP_LAST_WQE_REACHED was retrieved.",
-		     judge_name(left->qp, name, sizeof(name)), event_id_text(left->drain->id, id));
+		     object_name_text(left->qp, name, sizeof(name)),
+		     event_id_text(left->drain->id, id));
 }
 
 static const struct kind {
@@ -302,7 +304,7 @@ static void report_leftover(const struct left *left, const struct kind *kind,
 			    const struct model_destroy *destroy)
 {
 	const struct life *qp = left->qp;
-	struct finding *finding = (kind->breaks ? judge_destroy_hazard : judge_destroy)(
+	struct finding *finding = (kind->breaks ? check_add_destroy_hazard : check_add_destroy)(
 		left->check, RULE_COMPL_002, destroy);
 	struct moment posted;
 
@@ -357,16 +359,16 @@ void compl_002_reset(struct check *check, const struct model_modify *modify)
 	last = find_unpolled(qp);
 	if (!last || is_called_by_cm(check->trace, moment.stack))
 		return;
-	finding = judge_hazard(check, RULE_COMPL_002, &moment, qp, "attr.qp_state");
+	finding = check_add_hazard(check, RULE_COMPL_002, &moment, qp, "attr.qp_state");
 	if (!finding)
 		return;
 	posted = queue_moment(qp->sq, last);
 	finding_text(&finding->says,
 		     "%s went from RTS to RESET with %s outstanding, the last posted at %s, %s "
 		     "earlier: their completions were not polled, and RESET removes them.",
-		     judge_name(qp, name, sizeof(name)),
+		     object_name_text(qp, name, sizeof(name)),
 		     words_count(qp->sq->signalled, "signalled send", sends),
-		     event_id_text(posted.id, id), judge_span(moment.time - posted.time, when));
+		     event_id_text(posted.id, id), words_span(moment.time - posted.time, when));
 	finding_text(&finding->breaks, "the device has not carried them out by then: the peer gets "
 				       "nothing, or only a part, and no error");
 	finding_step(finding, "posted", &posted);
@@ -380,7 +382,7 @@ static void report_lost(struct check *check, const struct lost_pool *pool, const
 
 	if (pool->queues < LOSERS || !pool->buffers || !pool->others)
 		return;
-	finding = judge_hazard(check, RULE_COMPL_002, moment, NULL, "qp");
+	finding = check_add_hazard(check, RULE_COMPL_002, moment, NULL, "qp");
 	if (!finding)
 		return;
 	finding_text(&finding->object, "%s", name);

@@ -63,8 +63,8 @@ static int make_report(struct report *report, const struct settings *set, struct
 
 	if (err < 0)
 		return cli_status(err);
-	known_judge(report->known, report);
-	known_judge_facts(report->known, report);
+	known_mark_findings(report->known, report);
+	known_mark_facts(report->known, report);
 	status = check_is_bad(report->findings) ? CLI_FINDINGS : CLI_FINE;
 	err = print_report(report, set->format, status);
 	known_report(report->known, report->findings);

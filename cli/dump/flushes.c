@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 
-#include "analyzer/facts/first.h"
+#include "analyzer/facts/first_errors.h"
 #include "cli/format.h"
 
 bool flushes_only(const struct trace_event *event)

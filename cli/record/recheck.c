@@ -96,7 +96,7 @@ static int print_again(struct report *report, const struct printed_list *told)
 	if (!report->out)
 		return log_err(-ENOMEM, "print findings");
 	printed_retract(told, report->findings);
-	err = report_details(report);
+	err = report_print_details(report);
 	fputc('\n', report->out);
 	if (!err)
 		err = report_screen(report);
@@ -116,8 +116,8 @@ static int report_again(struct report *report, const struct check_settings *sett
 	if (err < 0)
 		return err;
 	report->findings = findings;
-	known_judge(report->known, report);
-	known_judge_facts(report->known, report);
+	known_mark_findings(report->known, report);
+	known_mark_facts(report->known, report);
 	err = print_again(report, told);
 	known_report(report->known, findings);
 	if (!err && settings->write_baseline)

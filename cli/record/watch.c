@@ -189,7 +189,7 @@ static void show_error(struct watch *w, const struct first_error *error)
 	struct block block = { 0 };
 
 	if (!was_shown(w, error) && block_begin(w, &block)) {
-		report_first(&w->report, error);
+		report_print_error(&w->report, error);
 		block_end(w, &block);
 	}
 	stop_process(w, error->process, error->time);
@@ -200,7 +200,7 @@ static void show_finding(struct watch *w, const struct finding *finding)
 	struct block block = { 0 };
 
 	if (block_begin(w, &block)) {
-		report_finding(&w->report, finding, w->told);
+		report_print_finding(&w->report, finding, w->told);
 		block_end(w, &block);
 	}
 	if (rules[finding->rule].severity == 'E')
@@ -215,7 +215,7 @@ static void report_finding_row(struct watch *w, const struct finding *finding)
 
 	if (!w->options.each)
 		return;
-	row = row_of(&w->report, finding, fingerprint, &says);
+	row = row_of_finding(&w->report, finding, fingerprint, &says);
 	w->options.each(w->options.each_arg, &row);
 	text_fini(&says);
 }
@@ -233,7 +233,7 @@ static int show_findings(struct watch *w, const struct findings *findings)
 	if (!said)
 		return log_err(-ENOMEM, "print findings");
 	w->said = said;
-	known_judge(w->options.known, &w->report);
+	known_mark_findings(w->options.known, &w->report);
 	for (; w->findings < findings->n; w->findings++) {
 		said[w->findings] = findings->all[w->findings]->site->count;
 		if (findings->all[w->findings]->known != FINDING_NEW)
@@ -331,7 +331,7 @@ static void show_summary(struct watch *w, const struct findings *findings)
 		    findings->all[i]->known == FINDING_NEW)
 			show_finding(w, findings->all[i]);
 	if (block_begin(w, &block)) {
-		report_unchecked(&w->report);
+		report_print_unchecked(&w->report);
 		fputc('\n', w->report.out);
 		report_screen(&w->report);
 		block_end(w, &block);
@@ -357,7 +357,7 @@ static int store_finding(struct watch *w, const struct finding *f, uint64_t n)
 {
 	char fingerprint[FINGERPRINT];
 	struct text says = { 0 };
-	struct stored_finding row = row_of(&w->report, f, fingerprint, &says);
+	struct stored_finding row = row_of_finding(&w->report, f, fingerprint, &says);
 	int err;
 
 	row.count = n;
@@ -425,7 +425,7 @@ static int finish_watch(struct watch *w)
 		return err;
 	err = show_findings(w, findings);
 	report_uncertain(w, findings);
-	known_judge_facts(w->options.known, &w->report);
+	known_mark_facts(w->options.known, &w->report);
 	if (!err) {
 		show_summary(w, findings);
 		err = row_for_each_fact(&w->report, 0, store_fact, w->options.writer);

@@ -100,8 +100,8 @@ static void add_judged(struct known *known)
 	struct text text = { 0 };
 
 	report.known = known;
-	known_judge(known, &report);
-	known_judge_facts(known, &report);
+	known_mark_findings(known, &report);
+	known_mark_facts(known, &report);
 	printed_begin(true);
 	report.out = stdout;
 	known_print_sum(&report);

@@ -42,7 +42,7 @@ static void get_event(uint32_t process, uint64_t context, int type, unsigned int
 	snprintf(out, sizeof(out), "{\"event\":{\"event_type\":%d,\"port_num\":%u}}", type, port);
 	call.args = args_new(in, strlen(in));
 	call.out = args_new(out, strlen(out));
-	outages_event(outages, &event);
+	outages_note_event(outages, &event);
 	args_unref((struct args *)(uintptr_t)call.args);
 	args_unref((struct args *)(uintptr_t)call.out);
 }
@@ -56,7 +56,7 @@ static void lose_port(void)
 
 static void expect_sentence(const struct outage_victim *victim, const char *text)
 {
-	char *sentence = outages_sentence(outages, victim, false);
+	char *sentence = outages_describe(outages, victim, false);
 
 	if (!text)
 		assert_null(sentence);

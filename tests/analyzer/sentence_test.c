@@ -7,7 +7,7 @@
 #include <signal.h>
 
 #include "analyzer/facts/cause.h"
-#include "analyzer/facts/first.h"
+#include "analyzer/facts/first_errors.h"
 #include "tests/analyzer/story.h"
 #include "tests/test.h"
 

@@ -9,7 +9,7 @@ static void post_one(struct thread_sets *sets, uint32_t thread, enum verb verb)
 	const struct post post = { .verb = verb, .object = QP };
 	const struct trace_event event = { .id = { thread, 1 }, .kind = TRACE_POST, .post = &post };
 
-	thread_sets_post(sets, &event);
+	thread_sets_note_post(sets, &event);
 }
 
 static void poll_one(struct thread_sets *sets, uint32_t thread)
@@ -17,7 +17,7 @@ static void poll_one(struct thread_sets *sets, uint32_t thread)
 	const struct poll poll = { .object = CQ };
 	const struct trace_event event = { .id = { thread, 1 }, .kind = TRACE_POLL, .poll = &poll };
 
-	thread_sets_poll(sets, &event);
+	thread_sets_note_poll(sets, &event);
 }
 
 static bool are_together(const struct thread_sets *sets, uint32_t a, uint32_t b)

@@ -28,7 +28,7 @@ static struct wait_graph make_graph(const struct graph_case *of)
 		waits[i] = !of->idle[i];
 	while (n < LINKS && of->links[n].from != of->links[n].to)
 		n++;
-	assert_int_equal(wait_graph_make(waits, NODES, of->links, n, &graph), 0);
+	assert_int_equal(wait_graph_build(waits, NODES, of->links, n, &graph), 0);
 	return graph;
 }
 

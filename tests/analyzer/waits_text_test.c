@@ -207,7 +207,7 @@ TEST(each_end_of_a_link_is_named)
 		SWEEP(a_link.since, 2 * S),
 		SWEEP(a_link.until, 9 * S),
 		SWEEP(a_link.outstanding, 0, 1, 2),
-		SWEEP(a_link.talk, 1),
+		SWEEP(a_link.cmid, 1),
 	};
 
 	begin_story(&story);
@@ -230,7 +230,7 @@ TEST(each_end_of_a_link_is_named)
 
 static void print_wait(struct text *to)
 {
-	waits_put(to, &waits, &wait_of, note_of);
+	waits_describe(to, &waits, &wait_of, note_of);
 }
 
 static struct moment moment_at(int64_t time, uint64_t n)

@@ -168,7 +168,7 @@ TEST(files_that_may_not_be_read_are_counted)
 static void assert_suspected(struct story *s, uint32_t status, const char *expected)
 {
 	const struct outage_victim victim = { .process = 1, .status = status };
-	char *text = outages_removed_device(s->trace, &victim, false);
+	char *text = outages_describe_removed(s->trace, &victim, false);
 
 	if (expected)
 		assert_string_equal(text, expected);

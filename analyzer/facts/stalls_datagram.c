@@ -8,7 +8,7 @@
  *	queue pair --> its partners, newest first: a list
  *	address handle, number of a queue pair --> where datagrams go: looked up once
  */
-#include "analyzer/facts/stalls_gram.h"
+#include "analyzer/facts/stalls_datagram.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,12 +23,12 @@
 enum { MULTICAST = 0xffffff, MOST = 64 /* partners of a queue pair */ };
 
 struct partner {
-	struct stall_gram gram;
+	struct stall_datagram gram;
 	uint32_t of;   /* object */
 	uint32_t next; /* next partner of that queue pair: 1 + index; 0: this is the last */
 };
 
-struct stalls_gram {
+struct stalls_datagram {
 	struct partner *all;
 	size_t n;
 	struct map pairs; /* (object, object) to 1 + index */
@@ -42,12 +42,12 @@ struct stalls_gram {
 	uint64_t changes; /* model's count of peer changes at that time */
 };
 
-struct stalls_gram *stalls_gram_new(void)
+struct stalls_datagram *stalls_datagram_new(void)
 {
-	return calloc(1, sizeof(struct stalls_gram));
+	return calloc(1, sizeof(struct stalls_datagram));
 }
 
-void stalls_gram_free(struct stalls_gram *grams)
+void stalls_datagram_free(struct stalls_datagram *grams)
 {
 	if (!grams)
 		return;
@@ -58,7 +58,8 @@ void stalls_gram_free(struct stalls_gram *grams)
 }
 
 /* The index of the partner + 1; 0: no memory. */
-static uint32_t get_partner(struct stalls_gram *grams, uint32_t of, uint32_t process, uint32_t qp)
+static uint32_t get_partner(struct stalls_datagram *grams, uint32_t of, uint32_t process,
+			    uint32_t qp)
 {
 	uint64_t key = (uint64_t)of << 32 | qp, at;
 	struct partner *partner;
@@ -89,14 +90,14 @@ static const struct peer *find_receiver(struct model *model, const struct life *
 }
 
 /* Does the datagram go to the same queue pair as the last one? */
-static bool is_same_destination(const struct stalls_gram *grams, const struct life *from,
+static bool is_same_destination(const struct stalls_datagram *grams, const struct life *from,
 				const struct life *ah, uint32_t number, uint64_t changes)
 {
 	return grams->from == from->id && grams->ah == ah->handle && grams->number == number &&
 	       grams->after == ah->created.time && grams->changes == changes;
 }
 
-static void find_far_qp(struct stalls_gram *grams, struct model *model, const struct life *from,
+static void find_far_qp(struct stalls_datagram *grams, struct model *model, const struct life *from,
 			const struct life *ah, uint32_t number)
 {
 	const struct peer *peer = find_receiver(model, from, ah, number);
@@ -111,8 +112,8 @@ static void find_far_qp(struct stalls_gram *grams, struct model *model, const st
 		grams->there = get_partner(grams, peer->id, from->process, from->id);
 }
 
-static void count_datagram(struct stalls_gram *grams, struct model *model, const struct life *from,
-			   const struct wr *wr)
+static void count_datagram(struct stalls_datagram *grams, struct model *model,
+			   const struct life *from, const struct wr *wr)
 {
 	const struct life *ah = model_life(model, from->process, OBJECT_ah, wr->ah);
 	uint32_t number = (uint32_t)wr->remote_qpn;
@@ -125,8 +126,8 @@ static void count_datagram(struct stalls_gram *grams, struct model *model, const
 		grams->all[grams->there - 1].gram.received++;
 }
 
-void stalls_gram_post(struct stalls_gram *grams, struct model *model,
-		      const struct trace_event *event)
+void stalls_datagram_note_post(struct stalls_datagram *grams, struct model *model,
+			       const struct trace_event *event)
 {
 	const struct post *post = event->post;
 	uint32_t taken = post_taken(post);
@@ -141,8 +142,8 @@ void stalls_gram_post(struct stalls_gram *grams, struct model *model,
 		count_datagram(grams, model, from, &post->wr[i]);
 }
 
-void stalls_gram_each(const struct stalls_gram *grams, uint32_t qp,
-		      void (*each)(void *arg, const struct stall_gram *gram), void *arg)
+void stalls_datagram_each(const struct stalls_datagram *grams, uint32_t qp,
+			  void (*each)(void *arg, const struct stall_datagram *gram), void *arg)
 {
 	uint32_t at = qp < grams->nqps ? grams->by_qp[qp] : 0;
 

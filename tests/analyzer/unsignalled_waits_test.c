@@ -1,4 +1,4 @@
-/* analyzer/facts/mute.c: waits, in the middle of a run, for requests that are not signalled. */
+/* analyzer/facts/unsignalled_waits.c: waits, in the middle of a run, for requests that are not signalled. */
 #include "tests/analyzer/ends.h"
 #include "tests/test.h"
 

@@ -3,7 +3,7 @@
  *
  * Not here: the state of the other end (cause.c), keys.
  */
-#include "analyzer/facts/answer.h"
+#include "analyzer/facts/why.h"
 
 #include <byteswap.h>
 #include <inttypes.h>
@@ -154,8 +154,8 @@ static void describe_retry_time(const struct qp *qp, char text[TEXT])
 			 qp->timeout, timeout_ms(qp), qp->retry_cnt);
 }
 
-char *answer_no_response(struct trace *trace, const struct peers *peers, const struct life *qp,
-			 const struct peer *peer)
+char *why_no_response(struct trace *trace, const struct peers *peers, const struct life *qp,
+		      const struct peer *peer)
 {
 	int state = peer && peer->life ? qp_state(peer->life) : QP_UNKNOWN;
 	char patience[TEXT], *text;
@@ -177,7 +177,7 @@ static bool is_atomic(int opcode)
 }
 
 /* The responder checks its queue pair before it checks the key. */
-char *answer_refused(const struct queue_request *request, const struct peer *peer, const char *name)
+char *why_refused(const struct queue_request *request, const struct peer *peer, const char *name)
 {
 	uint32_t needed = operation_needs_remote(request->opcode);
 	uint32_t lacks = peer ? keys_qp_lacks(peer->life, needed) : 0;
@@ -200,7 +200,7 @@ char *answer_refused(const struct queue_request *request, const struct peer *pee
 	return n < 0 ? NULL : text;
 }
 
-char *answer_no_reads(const struct queue_request *request, const struct life *qp)
+char *why_reads_failed(const struct queue_request *request, const struct life *qp)
 {
 	char *text = NULL;
 
@@ -228,8 +228,8 @@ static const struct life *find_srq(struct model *model, uint32_t process, uint32
 	return NULL;
 }
 
-char *answer_wrong_srq(struct trace *trace, struct model *model,
-		       const struct model_complete *complete, const struct peer *peer)
+char *why_no_srq(struct trace *trace, struct model *model, const struct model_complete *complete,
+		 const struct peer *peer)
 {
 	const struct qp *qp = complete->qp->qp;
 	uint32_t srqn = complete->request->srqn;
@@ -272,7 +272,7 @@ static uint64_t sum_bytes(const struct queue *queue, const struct queue_request 
 }
 
 /* The result of an atomic has 8 bytes. */
-static char *answer_atomic(const struct queue *queue, const struct queue_request *request)
+static char *why_atomic_failed(const struct queue *queue, const struct queue_request *request)
 {
 	uint64_t bytes = sum_bytes(queue, request);
 	char *text;
@@ -284,7 +284,7 @@ static char *answer_atomic(const struct queue *queue, const struct queue_request
 	return text;
 }
 
-char *answer_too_long(struct model *model, const struct model_complete *complete)
+char *why_too_long(struct model *model, const struct model_complete *complete)
 {
 	const struct life *qp = complete->qp, *context = model_context(model, qp);
 	bool datagram = qp->qp && qp->qp->type == ABI_QPT_UD;
@@ -297,7 +297,7 @@ char *answer_too_long(struct model *model, const struct model_complete *complete
 	if (!complete->queue->send)
 		return NULL;
 	if (is_atomic(complete->request->opcode))
-		return answer_atomic(complete->queue, complete->request);
+		return why_atomic_failed(complete->queue, complete->request);
 	bytes = sum_bytes(complete->queue, complete->request);
 	most = find_max_bytes(device_find_port(device, number), datagram, &name);
 	if (!most || bytes <= most ||
@@ -322,7 +322,7 @@ static bool has_ordered_sends(const struct queue *queue, const struct life *qp)
 	return queue && queue->owner == qp && !queue->doubt && queue->poster != UINT32_MAX;
 }
 
-char *answer_short_receive(const struct model_complete *complete, const struct peer *peer)
+char *why_receive_too_short(const struct model_complete *complete, const struct peer *peer)
 {
 	const struct queue *queue = complete->queue, *there = NULL;
 	const struct queue_request *mine = complete->request, *theirs;

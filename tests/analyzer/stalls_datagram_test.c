@@ -1,4 +1,4 @@
-/* analyzer/facts/stalls_gram.c: a rank that waits for a datagram, and for whom. */
+/* analyzer/facts/stalls_datagram.c: a rank that waits for a datagram, and for whom. */
 #include <signal.h>
 
 #include "analyzer/facts/stalls.h"

@@ -5,7 +5,7 @@
  * requests are read from the trace a second time, in one pass after the end: remembering every
  * request would cost more. In a trace that is still being written, they are looked up at once.
  */
-#include "analyzer/facts/first.h"
+#include "analyzer/facts/first_errors.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ struct misfit {
 	uint32_t index;
 };
 
-struct first {
+struct first_errors {
 	struct trace *trace;
 	struct cursor *cursor; /* to look up requests while it is written, or NULL */
 	struct first_list *errors;
@@ -33,9 +33,10 @@ struct first {
 	uint64_t nmisfits;
 };
 
-int first_new(struct trace *trace, struct first_list *errors, struct first **ret_first)
+int first_errors_new(struct trace *trace, struct first_list *errors,
+		     struct first_errors **ret_first)
 {
-	struct first *first = calloc(1, sizeof(*first));
+	struct first_errors *first = calloc(1, sizeof(*first));
 
 	if (!first)
 		return log_err(-ENOMEM, "first errors");
@@ -45,7 +46,7 @@ int first_new(struct trace *trace, struct first_list *errors, struct first **ret
 	return 0;
 }
 
-void first_free(struct first *first)
+void first_errors_free(struct first_errors *first)
 {
 	if (!first)
 		return;
@@ -55,7 +56,8 @@ void first_free(struct first *first)
 }
 
 /* A queue pair that is not in the trace is identified by its number. */
-static uint32_t *slot_of(const struct first *first, uint32_t process, uint32_t qp, uint32_t qp_num)
+static uint32_t *slot_of(const struct first_errors *first, uint32_t process, uint32_t qp,
+			 uint32_t qp_num)
 {
 	uint64_t key = qp ? fact_key(qp, 0, 0) : fact_key(0, process, qp_num);
 	const struct first_error *error;
@@ -70,7 +72,7 @@ static uint32_t *slot_of(const struct first *first, uint32_t process, uint32_t q
 	}
 }
 
-static struct first_error *find_error(const struct first *first, uint32_t process,
+static struct first_error *find_error(const struct first_errors *first, uint32_t process,
 				      const struct wc *wc)
 {
 	uint32_t slot = first->nslots ? *slot_of(first, process, wc->qp, wc->qp_num) : 0;
@@ -79,7 +81,7 @@ static struct first_error *find_error(const struct first *first, uint32_t proces
 }
 
 /* Double the table when it is half full. */
-static int double_slots(struct first *first)
+static int double_slots(struct first_errors *first)
 {
 	const struct first_list *errors = first->errors;
 	size_t n = first->nslots ? first->nslots * 2 : 64;
@@ -101,7 +103,7 @@ static int double_slots(struct first *first)
 	return 0;
 }
 
-static int reserve_error(struct first *first)
+static int reserve_error(struct first_errors *first)
 {
 	struct first_list *errors = first->errors;
 	size_t room = first->room ? first->room * 2 : 16;
@@ -143,7 +145,7 @@ static void copy_from_bind(struct first_request *request, const struct call *cal
 	request->opcode = ABI_WR_BIND_MW;
 }
 
-static int look_up_post(struct first *first, struct first_request *request)
+static int look_up_post(struct first_errors *first, struct first_request *request)
 {
 	const struct post *post;
 	int err = 0;
@@ -161,12 +163,12 @@ static int look_up_post(struct first *first, struct first_request *request)
 	return err < 0 ? err : 0;
 }
 
-void first_misfit(struct first *first, struct event_id id, uint32_t index)
+void first_errors_note_invalid_sge(struct first_errors *first, struct event_id id, uint32_t index)
 {
 	first->misfits[first->nmisfits++ % MISFITS] = (struct misfit){ id, index };
 }
 
-static bool is_invalid_post(const struct first *first, const struct first_request *request)
+static bool is_invalid_post(const struct first_errors *first, const struct first_request *request)
 {
 	for (uint64_t i = 0; i < MISFITS && i < first->nmisfits; i++)
 		if (first->misfits[i].id.thread == request->id.thread &&
@@ -179,7 +181,7 @@ static bool is_invalid_post(const struct first *first, const struct first_reques
 /*
  * If either of two requests may have failed, choose the request whose buffer is outside its region.
  */
-static void choose_request(const struct first *first, struct first_error *error)
+static void choose_request(const struct first_errors *first, struct first_error *error)
 {
 	bool request = is_invalid_post(first, &error->request),
 	     other = is_invalid_post(first, &error->other);
@@ -196,7 +198,7 @@ static void choose_request(const struct first *first, struct first_error *error)
  * Store the name when the error is found: a trace that is still being written forgets destroyed
  * objects.
  */
-static void name_qp(struct first *first, struct first_error *error)
+static void name_qp(struct first_errors *first, struct first_error *error)
 {
 	const struct object *qp = error->qp ? trace_object(first->trace, error->qp) : NULL;
 
@@ -204,7 +206,7 @@ static void name_qp(struct first *first, struct first_error *error)
 		snprintf(error->name, sizeof(error->name), "%s", qp->name);
 }
 
-static int add_error(struct first *first, const struct trace_event *event, uint32_t index)
+static int add_error(struct first_errors *first, const struct trace_event *event, uint32_t index)
 {
 	const struct wc *wc = &event->poll->wc[index];
 	struct first_error *error;
@@ -239,7 +241,7 @@ static int add_error(struct first *first, const struct trace_event *event, uint3
 	return look_up_post(first, &error->request) ?: look_up_post(first, &error->other);
 }
 
-int first_event(struct first *first, const struct trace_event *event)
+int first_errors_note_poll(struct first_errors *first, const struct trace_event *event)
 {
 	const struct poll *poll = event->poll;
 	struct first_error *error;
@@ -332,7 +334,7 @@ static void match_wanted(struct sought *sought, const struct trace_event *event)
 }
 
 /* Look up all wanted requests in one pass, which ends with the last of them. */
-static int look_up_wanted(struct first *first, struct sought *sought)
+static int look_up_wanted(struct first_errors *first, struct sought *sought)
 {
 	struct trace_filter filter = { .from = sought->from,
 				       .to = sought->to + 1,
@@ -351,7 +353,7 @@ static int look_up_wanted(struct first *first, struct sought *sought)
 	return err < 0 ? err : 0;
 }
 
-int first_finish(struct first *first)
+int first_errors_finish(struct first_errors *first)
 {
 	struct first_list *errors = first->errors;
 	struct sought sought = { 0 };

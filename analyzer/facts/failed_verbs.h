@@ -7,22 +7,26 @@
 #include "analyzer/facts/fact.h"
 
 struct model;
-struct failed;
+struct failed_verbs;
 
-int failed_new(struct trace *trace, struct fact_list *facts, struct failed **ret_failed);
+int failed_verbs_new(struct trace *trace, struct fact_list *facts,
+		     struct failed_verbs **ret_failed);
 
 /* Accepts NULL. */
-void failed_free(struct failed *failed);
+void failed_verbs_free(struct failed_verbs *failed);
 
 /* A call of the application has returned; the model has seen it. */
-void failed_return(struct failed *failed, struct model *model, const struct trace_event *event);
+void failed_verbs_note_return(struct failed_verbs *failed, struct model *model,
+			      const struct trace_event *event);
 
 /*
  * The last failure of @process that is not a fact, since programs expect it, as
  * "ibv_create_cq_ex(context1) = EOPNOTSUPP at 1:23"; NULL: none. A failure because nothing had come
  * yet (EAGAIN) counts only if it was the @last verb. Valid until the next call.
  */
-const char *failed_expected(struct failed *failed, uint32_t process, struct event_id last);
+const char *failed_verbs_last_expected(struct failed_verbs *failed, uint32_t process,
+				       struct event_id last);
 
 /* A post, poll or notification has failed. */
-void failed_data(struct failed *failed, struct model *model, const struct trace_event *event);
+void failed_verbs_note_data(struct failed_verbs *failed, struct model *model,
+			    const struct trace_event *event);

@@ -1,4 +1,4 @@
-/* analyzer/rules/alike.c over stored traces. */
+/* analyzer/rules/dedup.c over stored traces. */
 #include "tests/analyzer/story.h"
 #include "tests/test.h"
 

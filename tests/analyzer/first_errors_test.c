@@ -1,4 +1,4 @@
-/* analyzer/facts/first.c over stored traces. */
+/* analyzer/facts/first_errors.c over stored traces. */
 #include "tests/analyzer/story.h"
 #include "tests/test.h"
 

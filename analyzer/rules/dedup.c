@@ -6,7 +6,7 @@
  * must be equal, too. Within a process they stay separate: how often a place breaks a rule is
  * counted elsewhere (findings.h).
  */
-#include "analyzer/rules/alike.h"
+#include "analyzer/rules/dedup.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,16 +18,16 @@
 #include "core/wire/hash.h"
 #include "core/wire/log.h"
 
-struct alike {
+struct dedup {
 	struct trace *trace;
 	struct findings *findings;
 	size_t seen;       /* of the findings */
 	struct map by_key; /* to the first struct finding */
 };
 
-int alike_new(struct trace *trace, struct findings *findings, struct alike **ret_alike)
+int dedup_new(struct trace *trace, struct findings *findings, struct dedup **ret_alike)
 {
-	struct alike *alike = calloc(1, sizeof(*alike));
+	struct dedup *alike = calloc(1, sizeof(*alike));
 
 	if (!alike)
 		return log_err(-ENOMEM, "findings of several processes");
@@ -37,7 +37,7 @@ int alike_new(struct trace *trace, struct findings *findings, struct alike **ret
 	return 0;
 }
 
-void alike_free(struct alike *alike)
+void dedup_free(struct dedup *alike)
 {
 	if (!alike)
 		return;
@@ -50,7 +50,7 @@ static void add_text(struct hash *hash, const char *text)
 	hash_add(hash, text ? text : "", text ? strlen(text) + 1 : 1);
 }
 
-static uint64_t make_key(const struct alike *alike, const struct finding *finding)
+static uint64_t make_key(const struct dedup *alike, const struct finding *finding)
 {
 	const struct process *process = trace_process(alike->trace, finding->process);
 	bool has_stack = false;
@@ -83,7 +83,7 @@ static bool is_in_process(const struct finding *finding, uint32_t process)
 }
 
 /* An equal finding of another process, reported before; NULL if there is none. */
-static struct finding *find_reported(struct alike *alike, const struct finding *finding)
+static struct finding *find_reported(struct dedup *alike, const struct finding *finding)
 {
 	uint64_t key = make_key(alike, finding), at;
 	struct finding *first;
@@ -107,7 +107,7 @@ static struct finding *find_reported(struct alike *alike, const struct finding *
 	return first;
 }
 
-void alike_merge(struct alike *alike)
+void dedup_merge(struct dedup *alike)
 {
 	struct findings *findings = alike->findings;
 	size_t keep = alike->seen;

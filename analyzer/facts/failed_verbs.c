@@ -12,7 +12,7 @@
  * refusal of a search. Such a failure may still end a program that did not expect it: the last one
  * of each process is remembered.
  */
-#include "analyzer/facts/failed.h"
+#include "analyzer/facts/failed_verbs.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ struct search {
 	unsigned int steps;
 };
 
-struct failed {
+struct failed_verbs {
 	struct trace *trace;
 	struct fact_list *facts;
 	struct search *searches; /* by thread */
@@ -63,16 +63,16 @@ struct failed {
 		int error;
 	} * not_yet;
 	size_t nnot_yet;
-	char text[LAST_TEXT]; /* of failed_expected() */
+	char text[LAST_TEXT]; /* of failed_verbs_last_expected() */
 	struct {
 		uint32_t stack;
 		uint64_t key;
 	} places[PLACES]; /* the keys computed last */
 };
 
-int failed_new(struct trace *trace, struct fact_list *facts, struct failed **ret_failed)
+int failed_verbs_new(struct trace *trace, struct fact_list *facts, struct failed_verbs **ret_failed)
 {
-	struct failed *failed = calloc(1, sizeof(*failed));
+	struct failed_verbs *failed = calloc(1, sizeof(*failed));
 
 	if (!failed)
 		return log_err(-ENOMEM, "failed verbs");
@@ -82,7 +82,7 @@ int failed_new(struct trace *trace, struct fact_list *facts, struct failed **ret
 	return 0;
 }
 
-void failed_free(struct failed *failed)
+void failed_verbs_free(struct failed_verbs *failed)
 {
 	if (!failed)
 		return;
@@ -94,7 +94,7 @@ void failed_free(struct failed *failed)
 	free(failed);
 }
 
-static uint64_t find_place(struct failed *failed, uint32_t stack)
+static uint64_t find_place(struct failed_verbs *failed, uint32_t stack)
 {
 	if (failed->places[stack % PLACES].stack != stack) {
 		failed->places[stack % PLACES].stack = stack;
@@ -157,7 +157,7 @@ static uint64_t hash_failure(struct model *model, const struct trace_event *even
 	return hash_end(&hash);
 }
 
-static struct fact *count_failure(struct failed *failed, struct model *model,
+static struct fact *count_failure(struct failed_verbs *failed, struct model *model,
 				  const struct trace_event *event, enum verb verb, uint32_t stack,
 				  int error)
 {
@@ -194,7 +194,7 @@ static bool is_optional(enum verb verb)
 	return verb == VERB_query_ece || verb == VERB_set_ece;
 }
 
-static void note_expected(struct failed *failed, struct model *model,
+static void note_expected(struct failed_verbs *failed, struct model *model,
 			  const struct trace_event *event, int error)
 {
 	char what[TEXT], why[TEXT], id[32], **place;
@@ -213,7 +213,8 @@ static void note_expected(struct failed *failed, struct model *model,
 		*place = NULL;
 }
 
-static void note_retry_error(struct failed *failed, const struct trace_event *event, int error)
+static void note_retry_error(struct failed_verbs *failed, const struct trace_event *event,
+			     int error)
 {
 	while (failed->nnot_yet <= event->process)
 		if (!vec_push(failed->not_yet, failed->nnot_yet))
@@ -223,7 +224,7 @@ static void note_retry_error(struct failed *failed, const struct trace_event *ev
 }
 
 /* If the failed verb was the last verb of all, the program ended because of it. */
-static const char *name_last_error(struct failed *failed, const struct not_yet *last)
+static const char *name_last_error(struct failed_verbs *failed, const struct not_yet *last)
 {
 	char id[32];
 
@@ -232,7 +233,8 @@ static const char *name_last_error(struct failed *failed, const struct not_yet *
 	return failed->text;
 }
 
-const char *failed_expected(struct failed *failed, uint32_t process, struct event_id last)
+const char *failed_verbs_last_expected(struct failed_verbs *failed, uint32_t process,
+				       struct event_id last)
 {
 	const struct not_yet *not_yet =
 		process < failed->nnot_yet ? &failed->not_yet[process] : NULL;
@@ -244,12 +246,12 @@ const char *failed_expected(struct failed *failed, uint32_t process, struct even
 
 /* Searches for the most inline data */
 
-static struct search *search_of(struct failed *failed, uint32_t thread)
+static struct search *search_of(struct failed_verbs *failed, uint32_t thread)
 {
 	return vec_at(failed->searches, failed->nsearches, thread);
 }
 
-static struct fact *last_refusal(struct failed *failed, const struct search *search)
+static struct fact *last_refusal(struct failed_verbs *failed, const struct search *search)
 {
 	return search->refusal ? &failed->facts->all[search->refusal - 1] : NULL;
 }
@@ -262,7 +264,7 @@ static bool asks_for_inline(const struct call *call, int64_t *ret_bytes)
 }
 
 /* The thread has retried with less than was refused: undo the fact. */
-static void undo_refusal(struct failed *failed, const struct trace_event *event)
+static void undo_refusal(struct failed_verbs *failed, const struct trace_event *event)
 {
 	struct search *search;
 	struct fact *fact;
@@ -279,7 +281,8 @@ static void undo_refusal(struct failed *failed, const struct trace_event *event)
 	search->refusal = 0;
 }
 
-static void note_refusal(struct failed *failed, const struct trace_event *event, struct fact *fact)
+static void note_refusal(struct failed_verbs *failed, const struct trace_event *event,
+			 struct fact *fact)
 {
 	struct search *search;
 	int64_t bytes;
@@ -311,7 +314,7 @@ static bool is_fatal(const char *type)
 	return false;
 }
 
-static void note_fatal_event(struct failed *failed, struct model *model,
+static void note_fatal_event(struct failed_verbs *failed, struct model *model,
 			     const struct trace_event *event)
 {
 	const char *type = args_text(event->call->out, ARG(event.event_type));
@@ -407,10 +410,10 @@ static enum verb find_cm_verb(const struct model *model, const struct trace_even
 	if (row->verb != VERB_rdma_connect || !args_get(event->call->out, ARG(event.id), &handle))
 		return row->verb;
 	id = model_life(model, event->process, OBJECT_cm_id, (uint64_t)handle);
-	return id && id->talk.verb == VERB_rdma_accept ? VERB_rdma_accept : row->verb;
+	return id && id->cm_call.verb == VERB_rdma_accept ? VERB_rdma_accept : row->verb;
 }
 
-static void name_cm_failure(struct failed *failed, const struct trace_event *event,
+static void name_cm_failure(struct failed_verbs *failed, const struct trace_event *event,
 			    struct fact *fact, const struct cm_failure *row)
 {
 	const char *to = args_text(event->call->out, ARG(event.dst_addr));
@@ -427,7 +430,7 @@ static void name_cm_failure(struct failed *failed, const struct trace_event *eve
 		fact->what = NULL;
 }
 
-static void note_cm_failure(struct failed *failed, const struct model *model,
+static void note_cm_failure(struct failed_verbs *failed, const struct model *model,
 			    const struct trace_event *event)
 {
 	const struct args *out = event->call->out;
@@ -456,7 +459,8 @@ static void note_cm_failure(struct failed *failed, const struct model *model,
 	name_cm_failure(failed, event, fact, row);
 }
 
-void failed_return(struct failed *failed, struct model *model, const struct trace_event *event)
+void failed_verbs_note_return(struct failed_verbs *failed, struct model *model,
+			      const struct trace_event *event)
 {
 	int error = reason_error(event);
 
@@ -481,7 +485,8 @@ void failed_return(struct failed *failed, struct model *model, const struct trac
 	}
 }
 
-void failed_data(struct failed *failed, struct model *model, const struct trace_event *event)
+void failed_verbs_note_data(struct failed_verbs *failed, struct model *model,
+			    const struct trace_event *event)
 {
 	bool post = event->kind == TRACE_POST;
 	enum verb verb = post                        ? event->post->verb

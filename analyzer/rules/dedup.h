@@ -7,13 +7,13 @@
  */
 #include "analyzer/rules/findings.h"
 
-struct alike;
+struct dedup;
 
 /* Returns 0 or -errno after log_err(). */
-int alike_new(struct trace *trace, struct findings *findings, struct alike **ret_alike);
+int dedup_new(struct trace *trace, struct findings *findings, struct dedup **ret_alike);
 
 /* Accepts NULL. */
-void alike_free(struct alike *alike);
+void dedup_free(struct dedup *alike);
 
 /* Process the findings that were added since the last call. Sets findings->err. */
-void alike_merge(struct alike *alike);
+void dedup_merge(struct dedup *alike);

@@ -2,7 +2,7 @@
  * Sentences that several rules need
  */
 #include "analyzer/model/crash.h"
-#include "analyzer/rules/judge.h"
+#include "analyzer/rules/add_finding.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
 
-void judge_where(struct finding *finding, const struct model_use *use)
+void finding_set_use(struct finding *finding, const struct model_use *use)
 {
 	const char *name = verb_infos[use->verb].name, *gap = strstr(use->path, "[]");
 
@@ -40,22 +40,24 @@ static uint64_t key_of_place(const struct moment *moment)
 	return findings_key(moment->verb, moment->stack, moment->stack ? 0 : moment->process);
 }
 
-struct finding *judge_add(struct check *check, enum rule_id rule, const struct moment *moment,
-			  const struct life *object, const char *where)
+struct finding *check_add_finding(struct check *check, enum rule_id rule,
+				  const struct moment *moment, const struct life *object,
+				  const char *where)
 {
 	return set_finding_place(findings_add(check->findings, rule, key_of_place(moment)), moment,
 				 object, where);
 }
 
-struct finding *judge_hazard(struct check *check, enum rule_id rule, const struct moment *moment,
-			     const struct life *object, const char *where)
+struct finding *check_add_hazard(struct check *check, enum rule_id rule,
+				 const struct moment *moment, const struct life *object,
+				 const char *where)
 {
 	return set_finding_place(findings_add_hazard(check->findings, rule, key_of_place(moment)),
 				 moment, object, where);
 }
 
-struct finding *judge_destroy(struct check *check, enum rule_id rule,
-			      const struct model_destroy *destroy)
+struct finding *check_add_destroy(struct check *check, enum rule_id rule,
+				  const struct model_destroy *destroy)
 {
 	const struct moment *moment = &destroy->moment;
 	uint64_t key = findings_key(moment->verb, moment->stack, 0);
@@ -64,11 +66,11 @@ struct finding *judge_destroy(struct check *check, enum rule_id rule,
 				 object_names[destroy->object->kind]);
 }
 
-struct finding *judge_destroy_hazard(struct check *check, enum rule_id rule,
-				     const struct model_destroy *destroy)
+struct finding *check_add_destroy_hazard(struct check *check, enum rule_id rule,
+					 const struct model_destroy *destroy)
 {
-	return judge_hazard(check, rule, &destroy->moment, destroy->object,
-			    object_names[destroy->object->kind]);
+	return check_add_hazard(check, rule, &destroy->moment, destroy->object,
+				object_names[destroy->object->kind]);
 }
 
 static struct finding *set_life_place(struct finding *finding, const struct life *life,
@@ -83,23 +85,23 @@ static struct finding *set_life_place(struct finding *finding, const struct life
 	return finding;
 }
 
-struct finding *judge_life(struct check *check, enum rule_id rule, const struct life *life,
-			   const char *where, uint64_t part)
+struct finding *check_add_life(struct check *check, enum rule_id rule, const struct life *life,
+			       const char *where, uint64_t part)
 {
 	uint64_t key = findings_key(life->kind, life->created.stack, part);
 
 	return set_life_place(findings_add(check->findings, rule, key), life, where);
 }
 
-struct finding *judge_life_hazard(struct check *check, enum rule_id rule, const struct life *life,
-				  const char *where)
+struct finding *check_add_life_hazard(struct check *check, enum rule_id rule,
+				      const struct life *life, const char *where)
 {
 	uint64_t key = findings_key(life->kind, life->created.stack, 0);
 
 	return set_life_place(findings_add_hazard(check->findings, rule, key), life, where);
 }
 
-void judge_last_post(struct finding *finding, const struct queue *queue, uint32_t process)
+void finding_set_last_post(struct finding *finding, const struct queue *queue, uint32_t process)
 {
 	const struct queue_stats *stats = &queue->stats;
 	struct moment last = { .id = { stats->last_thread, stats->last_number },
@@ -111,7 +113,7 @@ void judge_last_post(struct finding *finding, const struct queue *queue, uint32_
 	finding_step(finding, "posted last", &last);
 }
 
-struct moment judge_moment(const struct model_use *use)
+struct moment use_moment(const struct model_use *use)
 {
 	struct moment moment = moment_of(use->event);
 
@@ -120,7 +122,7 @@ struct moment judge_moment(const struct model_use *use)
 	return moment;
 }
 
-const char *judge_effect(const struct model_use *use)
+const char *use_effect_text(const struct model_use *use)
 {
 	if (!use->destroys || use->event->kind != TRACE_CALL)
 		return "used";
@@ -146,7 +148,7 @@ static const char *call_outcome(const struct call *call, char *text, size_t size
 	return text;
 }
 
-const char *judge_outcome(const struct model_use *use, char *text, size_t size)
+const char *use_result_text(const struct model_use *use, char *text, size_t size)
 {
 	int ret = 0;
 
@@ -164,17 +166,7 @@ const char *judge_outcome(const struct model_use *use, char *text, size_t size)
 	return text;
 }
 
-const char *judge_span(int64_t ns, char text[32])
-{
-	return words_span(ns, text);
-}
-
-const char *judge_bytes(uint64_t bytes, char text[32])
-{
-	return words_bytes(bytes, text);
-}
-
-const char *judge_name(const struct life *object, char *text, size_t size)
+const char *object_name_text(const struct life *object, char *text, size_t size)
 {
 	const char *what = NULL;
 
@@ -212,7 +204,7 @@ static bool may_acknowledge(const struct check *check, const struct model_destro
  * is a copy of one that was still recorded. A wait of length 0, as in an imported trace, means that
  * its end was not seen.
  */
-bool judge_ack_wait(struct check *check, enum rule_id rule, const struct model_destroy *destroy)
+bool check_ack_wait(struct check *check, enum rule_id rule, const struct model_destroy *destroy)
 {
 	int64_t waited = destroy->end - destroy->moment.time;
 	char when[32], id[32];
@@ -223,7 +215,7 @@ bool judge_ack_wait(struct check *check, enum rule_id rule, const struct model_d
 	findings_unchecked(check->findings, rule, true,
 			   "%s(), %s, had not returned %s later, when the %s ended",
 			   verb_infos[destroy->moment.verb].name,
-			   event_id_text(destroy->moment.id, id), judge_span(waited, when),
+			   event_id_text(destroy->moment.id, id), words_span(waited, when),
 			   destroy->ended ? "process" : "trace");
 	return false;
 }

@@ -12,7 +12,7 @@
  * wait. So the request must be an exception on its queue, or the program must have waited for each
  * of them.
  */
-#include "analyzer/facts/mute.h"
+#include "analyzer/facts/unsignalled_waits.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ enum {
 };
 
 /* The wait of a thread; .from.time is 0: none. */
-struct mute_wait {
+struct unsignalled_wait {
 	struct moment from;   /* the post that was not signalled */
 	struct event_id next; /* the event after the wait, of this or another thread */
 	int64_t to;
@@ -49,37 +49,37 @@ struct mute_wait {
 	uint32_t qp;
 };
 
-struct mutes {
+struct unsignalled_waits {
 	struct trace *trace;
 	struct fact_list *facts;
 	const struct activity *activity;
-	struct mute_wait *open; /* by thread: the last one */
+	struct unsignalled_wait *open; /* by thread: the last one */
 	size_t nopen;
-	bool any;                  /* there was one */
-	struct mute_wait *longest; /* by process */
+	bool any;                         /* there was one */
+	struct unsignalled_wait *longest; /* by process */
 	size_t nlongest;
 };
 
-struct mutes *mutes_new(struct trace *trace, struct fact_list *facts,
-			const struct activity *activity)
+struct unsignalled_waits *unsignalled_waits_new(struct trace *trace, struct fact_list *facts,
+						const struct activity *activity)
 {
-	struct mutes *mutes = calloc(1, sizeof(*mutes));
+	struct unsignalled_waits *unsignalled = calloc(1, sizeof(*unsignalled));
 
-	if (mutes) {
-		mutes->trace = trace;
-		mutes->facts = facts;
-		mutes->activity = activity;
+	if (unsignalled) {
+		unsignalled->trace = trace;
+		unsignalled->facts = facts;
+		unsignalled->activity = activity;
 	}
-	return mutes;
+	return unsignalled;
 }
 
-void mutes_free(struct mutes *mutes)
+void unsignalled_waits_free(struct unsignalled_waits *unsignalled)
 {
-	if (!mutes)
+	if (!unsignalled)
 		return;
-	free(mutes->open);
-	free(mutes->longest);
-	free(mutes);
+	free(unsignalled->open);
+	free(unsignalled->longest);
+	free(unsignalled);
 }
 
 /* Requests that @next of count_added(), a post to the same CQ, has added. */
@@ -108,7 +108,7 @@ static struct added count_added(struct model *model, const struct trace_event *n
 }
 
 /* Was the request an exception on its queue, or did the program wait for each request so far? */
-static bool is_expected(const struct mute_wait *before, const struct queue *queue,
+static bool is_expected(const struct unsignalled_wait *before, const struct queue *queue,
 			const struct added *added)
 {
 	uint64_t posted = queue->posted - added->requests;
@@ -133,7 +133,8 @@ static bool is_mute(const struct queue *queue, const struct added *added)
 }
 
 /* @last: the verb of the thread after which it only polled in vain, until @next. */
-static __attribute__((noinline)) void look_at_wait(struct mutes *mutes, struct model *model,
+static __attribute__((noinline)) void examine_wait(struct unsignalled_waits *unsignalled,
+						   struct model *model,
 						   const struct last_verb *last,
 						   const struct trace_event *next)
 {
@@ -141,7 +142,8 @@ static __attribute__((noinline)) void look_at_wait(struct mutes *mutes, struct m
 					? model_life(model, last->process, OBJECT_qp, last->handle)
 					: NULL;
 	const struct queue *queue = qp && verb_is_send(last->verb) ? qp->sq : NULL;
-	struct mute_wait *open = vec_at(mutes->open, mutes->nopen, last->at.id.thread);
+	struct unsignalled_wait *open =
+		vec_at(unsignalled->open, unsignalled->nopen, last->at.id.thread);
 	const struct queue_request *request;
 	struct added added;
 
@@ -154,7 +156,7 @@ static __attribute__((noinline)) void look_at_wait(struct mutes *mutes, struct m
 	if (request->done || request->signalled || request->n != last->at.id.n ||
 	    request->thread != last->at.id.thread || !is_expected(open, queue, &added))
 		return;
-	mutes->any = true;
+	unsignalled->any = true;
 	open->waited = open->qp == qp->id ? open->waited + 1 : 1;
 	open->qp = qp->id;
 	open->from = last_verb_moment(last);
@@ -166,16 +168,18 @@ static __attribute__((noinline)) void look_at_wait(struct mutes *mutes, struct m
 	snprintf(open->name, sizeof(open->name), "%s", queue->cq->owner->name);
 }
 
-void mutes_post(struct mutes *mutes, struct model *model, const struct trace_event *event)
+void unsignalled_waits_note_post(struct unsignalled_waits *unsignalled, struct model *model,
+				 const struct trace_event *event)
 {
 	const struct last_verb *last = last_verb_of_thread(model, event->id.thread);
 
 	if (last && event->time - last->returned >= PATIENCE_NS)
-		look_at_wait(mutes, model, last, event);
+		examine_wait(unsignalled, model, last, event);
 }
 
 /* A queue pair that one thread has posted to may be destroyed by another. */
-void mutes_destroy(struct mutes *mutes, struct model *model, const struct trace_event *event)
+void unsignalled_waits_note_destroy(struct unsignalled_waits *unsignalled, struct model *model,
+				    const struct trace_event *event)
 {
 	int64_t handle;
 	const struct life *qp =
@@ -186,22 +190,24 @@ void mutes_destroy(struct mutes *mutes, struct model *model, const struct trace_
 		qp && qp->sq ? last_verb_of_thread(model, qp->sq->poster) : NULL;
 
 	if (last && last->process == event->process && event->time - last->returned >= PATIENCE_NS)
-		look_at_wait(mutes, model, last, event);
+		examine_wait(unsignalled, model, last, event);
 }
 
-static void store_longest(struct mutes *mutes, uint32_t process, const struct mute_wait *wait)
+static void store_longest(struct unsignalled_waits *unsignalled, uint32_t process,
+			  const struct unsignalled_wait *wait)
 {
-	struct mute_wait *longest = vec_at(mutes->longest, mutes->nlongest, process);
+	struct unsignalled_wait *longest =
+		vec_at(unsignalled->longest, unsignalled->nlongest, process);
 
 	if (longest && wait->to - wait->from.time > longest->to - longest->from.time)
 		*longest = *wait;
 }
 
-static __attribute__((noinline)) void look_at_poll(struct mutes *mutes,
+static __attribute__((noinline)) void examine_poll(struct unsignalled_waits *unsignalled,
 						   const struct trace_event *event)
 {
-	struct mute_wait *open =
-		event->id.thread < mutes->nopen ? &mutes->open[event->id.thread] : NULL;
+	struct unsignalled_wait *open =
+		event->id.thread < unsignalled->nopen ? &unsignalled->open[event->id.thread] : NULL;
 	uint64_t later;
 
 	if (!open || !open->from.time || open->cq != event->poll->object)
@@ -210,30 +216,32 @@ static __attribute__((noinline)) void look_at_poll(struct mutes *mutes,
 	open->empty = event->poll->empty;
 	if (open->empty >= later + MANY_POLLS ||
 	    (open->empty >= SEEN_POLLS &&
-	     activity_polls_at(mutes->activity, event->id.thread, open->to)))
-		store_longest(mutes, event->process, open);
+	     activity_polls_at(unsignalled->activity, event->id.thread, open->to)))
+		store_longest(unsignalled, event->process, open);
 	open->from.time = 0;
 }
 
-void mutes_poll(struct mutes *mutes, const struct trace_event *event)
+void unsignalled_waits_note_poll(struct unsignalled_waits *unsignalled,
+				 const struct trace_event *event)
 {
-	if (mutes->any)
-		look_at_poll(mutes, event);
+	if (unsignalled->any)
+		examine_poll(unsignalled, event);
 }
 
-static bool is_waited(const struct mutes *mutes, uint32_t process)
+static bool is_waited(const struct unsignalled_waits *unsignalled, uint32_t process)
 {
-	for (size_t i = 0; i < mutes->facts->n; i++)
-		if (mutes->facts->all[i].kind == FACT_WAITED &&
-		    mutes->facts->all[i].process == process)
+	for (size_t i = 0; i < unsignalled->facts->n; i++)
+		if (unsignalled->facts->all[i].kind == FACT_WAITED &&
+		    unsignalled->facts->all[i].process == process)
 			return true;
 	return false;
 }
 
-static void add_fact(const struct mutes *mutes, uint32_t process, const struct mute_wait *wait)
+static void add_fact(const struct unsignalled_waits *unsignalled, uint32_t process,
+		     const struct unsignalled_wait *wait)
 {
-	struct fact *fact =
-		fact_count(mutes->facts, FACT_WAITED, fact_key(process, FACT_WAITED, 0), process);
+	struct fact *fact = fact_count(unsignalled->facts, FACT_WAITED,
+				       fact_key(process, FACT_WAITED, 0), process);
 	char name[LIFE_NAME + 64], lasted[32], id[32], next[32], n[WORDS_COUNT];
 
 	if (!fact)
@@ -244,7 +252,7 @@ static void add_fact(const struct mutes *mutes, uint32_t process, const struct m
 	fact->stack = wait->from.stack;
 	fact->time = wait->from.time;
 	fact->lasted = wait->to - wait->from.time;
-	words_process(mutes->trace, process, name, sizeof(name));
+	words_process(unsignalled->trace, process, name, sizeof(name));
 	if (asprintf(&fact->what, "%s for %s, from %s to %s", name,
 		     words_span(fact->lasted, lasted), event_id_text(wait->from.id, id),
 		     event_id_text(wait->next, next)) < 0)
@@ -259,30 +267,32 @@ static void add_fact(const struct mutes *mutes, uint32_t process, const struct m
 }
 
 /* At the end: the waits of threads that found no completion any more. */
-static void finish_open_waits(struct mutes *mutes)
+static void finish_open_waits(struct unsignalled_waits *unsignalled)
 {
-	for (uint32_t thread = 1; thread < mutes->nopen; thread++) {
-		struct mute_wait *open = &mutes->open[thread];
+	for (uint32_t thread = 1; thread < unsignalled->nopen; thread++) {
+		struct unsignalled_wait *open = &unsignalled->open[thread];
 
 		if (!open->from.time)
 			continue;
-		open->empty = activity_count_thread_empty(mutes->activity, thread, open->cq);
+		open->empty = activity_count_thread_empty(unsignalled->activity, thread, open->cq);
 		if (open->empty >= MANY_POLLS)
-			store_longest(mutes, open->from.process, open);
+			store_longest(unsignalled, open->from.process, open);
 	}
 }
 
 /* A thread that polls other CQs, too, may have waited for their completions. */
-static bool is_certain(const struct mutes *mutes, const struct mute_wait *wait)
+static bool is_certain(const struct unsignalled_waits *unsignalled,
+		       const struct unsignalled_wait *wait)
 {
 	return wait->from.time &&
-	       activity_polls_only(mutes->activity, wait->from.id.thread, wait->cq);
+	       activity_polls_only(unsignalled->activity, wait->from.id.thread, wait->cq);
 }
 
-void mutes_finish(struct mutes *mutes)
+void unsignalled_waits_finish(struct unsignalled_waits *unsignalled)
 {
-	finish_open_waits(mutes);
-	for (uint32_t id = 1; id < mutes->nlongest; id++)
-		if (is_certain(mutes, &mutes->longest[id]) && !is_waited(mutes, id))
-			add_fact(mutes, id, &mutes->longest[id]);
+	finish_open_waits(unsignalled);
+	for (uint32_t id = 1; id < unsignalled->nlongest; id++)
+		if (is_certain(unsignalled, &unsignalled->longest[id]) &&
+		    !is_waited(unsignalled, id))
+			add_fact(unsignalled, id, &unsignalled->longest[id]);
 }

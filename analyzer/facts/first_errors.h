@@ -57,19 +57,20 @@ struct first_list {
 	size_t n;
 };
 
-struct first;
+struct first_errors;
 
 /* Adds the errors to @errors. Returns 0 or -ENOMEM after log_err(). */
-int first_new(struct trace *trace, struct first_list *errors, struct first **ret_first);
+int first_errors_new(struct trace *trace, struct first_list *errors,
+		     struct first_errors **ret_first);
 
 /* Accepts NULL. */
-void first_free(struct first *first);
+void first_errors_free(struct first_errors *first);
 
 /* Examine a poll. Returns 0 or -errno after log_err(). */
-int first_event(struct first *first, const struct trace_event *event);
+int first_errors_note_poll(struct first_errors *first, const struct trace_event *event);
 
 /* An SGE of request @index of post @id is not in its memory region. */
-void first_misfit(struct first *first, struct event_id id, uint32_t index);
+void first_errors_note_invalid_sge(struct first_errors *first, struct event_id id, uint32_t index);
 
 /* Look up the work requests in the trace. Returns 0 or -errno after log_err(). */
-int first_finish(struct first *first);
+int first_errors_finish(struct first_errors *first);

@@ -7,7 +7,7 @@
  */
 #include "analyzer/report/fingerprint.h"
 
-struct told_fact {
+struct listed_fact {
 	enum fact_kind kind;
 	struct event_id event;
 	int64_t time;
@@ -22,5 +22,5 @@ struct told_fact {
 };
 
 /* Call @tell for each fact, also muted or known. Returns 0, the result of @tell, or -ENOMEM. */
-int told_each(const struct report *report, int (*tell)(void *arg, const struct told_fact *fact),
-	      void *arg);
+int fact_list_each(const struct report *report,
+		   int (*tell)(void *arg, const struct listed_fact *fact), void *arg);

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "analyzer/facts/answer.h"
+#include "analyzer/facts/why.h"
 #include "analyzer/model/key.h"
 #include "analyzer/model/key_post.h"
 #include "analyzer/model/model.h"
@@ -93,7 +93,8 @@ static void describe_invalidation(struct trace *trace, const struct key *key, ui
 			  event_id_text(key->invalid.at.id, id));
 }
 
-char *answer_window(struct trace *trace, struct model *model, const struct model_complete *complete)
+char *why_window_failed(struct trace *trace, struct model *model,
+			const struct model_complete *complete)
 {
 	const struct queue_request *request = complete->request;
 	const struct life *qp = complete->qp;
