@@ -150,6 +150,19 @@ struct queue_dry {
 	struct moment lacked, replenished; /* the first such message; the next receive's post */
 };
 
+/* Messages to the sender of a receive queue, before it had a receive for the next one: credit.h. */
+struct queue_credit {
+	uint64_t needs;     /* the message that the last one lets the peer send; 0: none is open */
+	struct moment sent; /* the last one */
+	int64_t refilled;   /* when the next receive was posted; 0: not yet */
+	bool followed;      /* that message has been posted */
+	bool beyond;     /* the peer does not count: it has sent more than receives were posted */
+	uint32_t looked; /* sends that were examined */
+	uint64_t times;
+	int64_t longest;     /* from such a message to the receive */
+	struct moment first; /* such message */
+};
+
 /* Usage of a queue: for rules about time. */
 struct queue_stats {
 	uint64_t posts;     /* that were accepted */
@@ -268,6 +281,7 @@ struct queue {
 	struct queue_serial serial;
 	struct queue_level level;
 	struct queue_dry dry;
+	struct queue_credit credit;
 	uint32_t limit; /* of an SRQ: the largest srq_limit; 0: none was armed */
 	struct moment limited;
 	struct moment armed;           /* the last time that a limit was; its event disarms it */

@@ -16,6 +16,7 @@
 #include <errno.h>
 
 #include "analyzer/model/abi.h"
+#include "analyzer/model/credit.h"
 #include "analyzer/model/datagram.h"
 #include "analyzer/model/dry.h"
 #include "analyzer/model/grh.h"
@@ -266,8 +267,12 @@ static int run_post_checks(struct model *model, const struct trace_event *event,
 		count_post(queue, event, taken);
 	if (queue && send && taken)
 		serial_note_post(model, queue, event);
-	if (queue && taken && !send)
+	if (queue && send && taken && queue->owner->kind == OBJECT_qp)
+		credit_sent(model, event, queue);
+	if (queue && taken && !send) {
 		receive_level_note_posts(queue);
+		credit_refilled(queue, event);
+	}
 	if (queue && !send)
 		starved_note_post(model, event, object, queue, taken);
 	if (queue && !send)

@@ -230,6 +230,7 @@ static void reset_queue(const struct model *model, struct queue *queue,
 	queue->dropped = queue->outstanding;
 	queue_clear(queue);
 	queue->messages = 0;
+	queue->credit.needs = 0;
 	queue->doubt = first_doubt(model, event);
 }
 

@@ -11,6 +11,8 @@
 #include "analyzer/rules/add_finding.h"
 #include "core/base/count.h"
 
+enum { CREDITS = 4 };
+
 enum {
 	STALLS = 4, /* that do not overlap */
 	SHARE = 20, /* percent of the time from the first message to the last */
@@ -85,6 +87,34 @@ void state_007_dry(struct check *check, const struct life *life)
 		     "IBV_WC_RNR_RETRY_EXC_ERR when rnr_retry, if not 7, is exhausted");
 	finding_step(finding, "created", &life->created);
 	finding_step(finding, "sent", &dry->example);
+}
+
+/* STATE-007: the peer counts receives, and may use each before it is posted. */
+void state_007_credit(struct check *check, const struct life *life)
+{
+	const struct queue *queue = life->rq;
+	const struct queue_credit *credit = queue && queue->owner == life ? &queue->credit : NULL;
+	char name[64], id[32], span[32];
+	struct finding *finding;
+
+	if (!credit || credit->times < CREDITS || credit->beyond || queue->doubt)
+		return;
+	finding = check_add_hazard(check, RULE_STATE_007, &credit->first, life, "qp");
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s: %" PRIu64 " times, first at %s, a message was sent when the peer had "
+		     "used all receives, and the next receive was posted after it, up to %s later. "
+		     "The peer received that message before it sent its next one.",
+		     object_name_text(life, name, sizeof(name)), credit->times,
+		     event_id_text(credit->first.id, id), words_span(credit->longest, span));
+	finding_text(
+		&finding->breaks,
+		"the peer answers sooner, or this thread is held up between the two: the "
+		"answer finds no receive, and is sent again after min_rnr_timer, or fails with "
+		"IBV_WC_RNR_RETRY_EXC_ERR when rnr_retry, if not 7, is exhausted");
+	finding_step(finding, "created", &life->created);
+	finding_step(finding, "sent", &credit->first);
 }
 
 /* Report a limit event that has come, since fewer receives are left, and was not retrieved. */

@@ -90,7 +90,7 @@ static void report_filled(struct check *check, const struct life *life, const st
 
 /*
  * Does a server have one buffer for its messages and answers? Not if two receives are outstanding
- * in it, as in ping-pongs. A client may have one: the message that it receives answers what it sent.
+ * in it, as in ping-pongs. A client may have one: the message that it receives answers its own.
  */
 static bool serves_from_one(const struct life *life)
 {
@@ -148,7 +148,7 @@ static void report_received(struct check *check, const struct life *life)
 	struct finding *finding;
 
 	if (!pair || pair->n < HABIT || life->sq->doubt || life->rq->doubt || !life->rq->overlaps ||
-	    (!life->rq->overlaps->apart && !serves_from_one(life)))
+	    !life->rq->overlaps->apart)
 		return;
 	finding = add_pair(check, RULE_MKEY_007, life, pair);
 	if (!finding)

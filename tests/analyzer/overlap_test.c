@@ -331,8 +331,6 @@ TEST(a_server_with_one_buffer)
 
 	echo_messages(&s, (struct echo){ .n = 4, .receives = 1 });
 	story_warns(&s, RULE_MKEY_007, "receives into 64 bytes at 0x1000 of the IBV_WR_SEND");
-	echo_messages(&s, (struct echo){ .n = 4, .receives = 1, .first = true });
-	story_warns(&s, RULE_MKEY_007, "sends 64 bytes at 0x1000 of the receive with wr_id 0x1");
 	echo_messages(&s, (struct echo){ .n = 3, .receives = 1 });
 	story_finds_nothing(&s);
 	echo_messages(&s, (struct echo){ .n = 4, .receives = 1, .waits = true });
@@ -340,7 +338,8 @@ TEST(a_server_with_one_buffer)
 	/* the message that it receives is the answer, which follows the send */
 	echo_messages(&s, (struct echo){ .n = 4, .receives = 1, .asks = true });
 	story_finds_nothing(&s);
-	echo_messages(&s, (struct echo){ .n = 4, .receives = 1, .asks = true, .first = true });
+	/* a latency test, as qperf has it */
+	echo_messages(&s, (struct echo){ .n = 4, .receives = 1, .first = true });
 	story_finds_nothing(&s);
 	/* a pingpong, which ignores what it receives */
 	echo_messages(&s, (struct echo){ .n = 4, .receives = 2 });

@@ -1,8 +1,8 @@
 /*
- * An echo server has one buffer: it answers from where the request came, and posts the buffer again
- * for the next one.
+ * An echo server answers from where the request came, and posts the buffer again for the next one.
  *
- * Bad: it does so while the answer is in flight. GOOD: it waits for the completion of the answer.
+ * Bad: it has one buffer, and posts it while the answer is in flight. GOOD: it has two, and posts
+ * the other one before it answers.
  */
 #include "rep.h"
 
@@ -12,18 +12,18 @@ static void serve(struct end *e)
 {
 	struct ibv_wc wc;
 
-	need(!recv_post(e, 1, 0, SIZE));
+	need(!recv_post(e, 0, 0, SIZE));
 	end_sync(e);
 	for (int i = 0; i < REQUESTS; i++) {
 		need(wait_wc(e->rcq, &wc, 5000) && !wc.status);
-		need(!send_post(e, 2, 0, wc.byte_len, IBV_SEND_SIGNALED));
 #ifdef GOOD
-		need(wait_wc(e->scq, &wc, 5000) && !wc.status);
+		need(!recv_post(e, !wc.wr_id, !wc.wr_id * SIZE, SIZE));
 #endif
-		need(!recv_post(e, 1, 0, SIZE));
+		need(!send_post(e, 2, wc.wr_id * SIZE, wc.byte_len, IBV_SEND_SIGNALED));
 #ifndef GOOD
-		need(wait_wc(e->scq, &wc, 5000) && !wc.status);
+		need(!recv_post(e, 0, 0, SIZE));
 #endif
+		need(wait_wc(e->scq, &wc, 5000) && !wc.status);
 	}
 }
 

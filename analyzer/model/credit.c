@@ -1,0 +1,97 @@
+/*
+ * Messages that let the peer send, posted before the receive for what it will send
+ *
+ *	peer	m1		polls c1, m2		as many messages as receives,
+ *	here	r1	polls m1, c1	 r2		so c1 was posted before the receive of m2
+ */
+#include "analyzer/model/credit.h"
+
+#include "analyzer/model/model_state.h"
+#include "analyzer/model/peer.h"
+#include "analyzer/model/qp.h"
+
+enum { LOOK = 512 };
+
+static bool is_ready(const struct life *qp)
+{
+	return qp->state == LIFE_LIVE && qp_state(qp) == ABI_QPS_RTS && qp->sq && !qp->sq->doubt &&
+	       qp->rq && qp->rq->owner == qp && !qp->rq->doubt;
+}
+
+/* The other end of @qp, if its messages of this connection are known; else NULL. */
+static struct life *find_other(struct model *model, const struct life *qp)
+{
+	const struct peer *other = qp->peer ? peer_other(&model->peers, qp->peer) : NULL;
+	struct life *life = other && other->is_rc ? other->life : NULL;
+
+	return life && is_ready(life) && other->since >= qp->qp->reset ? life : NULL;
+}
+
+static void end_credit(struct queue_credit *credit)
+{
+	if (credit->refilled - credit->sent.time > credit->longest)
+		credit->longest = credit->refilled - credit->sent.time;
+	if (!credit->times++)
+		credit->first = credit->sent;
+	credit->needs = 0;
+}
+
+/*
+ * Is one of the last messages of @qp that which the open credit of @other was a sign for? A thread
+ * that has both ends needs no sign.
+ */
+static void check_answer(struct model *model, const struct trace_event *event,
+			 const struct life *qp, const struct life *other)
+{
+	struct queue_credit *credit = &other->rq->credit;
+
+	if (!credit->needs || credit->followed || qp->sq->messages < credit->needs)
+		return;
+	if (event->id.thread == credit->sent.id.thread ||
+	    qp->rq->polled <=
+		    credit->sent.time + peer_slack(&model->peers, qp->process, other->process)) {
+		credit->needs = 0; /* it did not wait for it */
+		return;
+	}
+	credit->followed = true;
+	if (credit->refilled)
+		end_credit(credit);
+}
+
+void credit_sent(struct model *model, const struct trace_event *event, struct queue *sends)
+{
+	const struct life *qp = sends->owner;
+	struct queue_credit *credit = qp->rq ? &qp->rq->credit : NULL;
+	const struct life *other;
+	uint64_t sent;
+
+	if (!credit || credit->looked > LOOK || !is_ready(qp))
+		return;
+	credit->looked++;
+	other = find_other(model, qp);
+	if (!other)
+		return;
+	check_answer(model, event, qp, other);
+	sent = other->sq->messages;
+	credit->beyond |= sent > qp->rq->messages;
+	if (!sent || sent != qp->rq->messages || credit->needs ||
+	    !queue_takes_receive(queue_at(sends, sends->count - 1)->opcode))
+		return;
+	credit->needs = sent + 1;
+	credit->sent = moment_of(event);
+	credit->refilled = 0;
+	credit->followed = false;
+}
+
+void credit_refilled(struct queue *receives, const struct trace_event *event)
+{
+	struct queue_credit *credit = &receives->credit;
+
+	if (!credit->needs || credit->refilled)
+		return;
+	credit->refilled = event->time;
+	if (event->id.thread != credit->sent.id.thread)
+		credit->needs = 0;
+	else if (credit->followed)
+		end_credit(credit);
+}
