@@ -134,7 +134,8 @@ static void insert_entry(struct order *o, unsigned int at, const struct trace_ev
 {
 	memmove(&o->entries[at + 1], &o->entries[at], (o->tail - at) * sizeof(*o->entries));
 	o->entries[at] =
-		(struct entry){ event, NULL, at < o->tail ? o->entries[at + 1].key : o->key + 1 };
+		(struct entry){ event, NULL, at < o->tail ? o->entries[at + 1].key : o->key + 1,
+				false };
 	o->tail++;
 }
 
@@ -432,6 +433,15 @@ static int note_late_send(struct order *o, const struct trace_event *event)
 	return map_put(&o->pending, event_key(event->id), 1);
 }
 
+/* Note that the request failed by itself, and not only because its queue pair had stopped. */
+static void note_failed(struct order *o, const struct wc *wc)
+{
+	unsigned int p = find_event(o, TRACE_POST, wc->request);
+
+	if (p != o->tail && post_is_send(o->entries[p].event->post))
+		o->entries[p].stops = true;
+}
+
 static void note_poll(struct order *o, const struct trace_event *event)
 {
 	for (uint32_t i = 0; i < event->poll->nwc; i++) {
@@ -443,6 +453,8 @@ static void note_poll(struct order *o, const struct trace_event *event)
 		order_racing_posts(o, wc);
 		if (wc->status == IBV_WC_SUCCESS)
 			order_success(o, wc);
+		else if (wc->status != IBV_WC_WR_FLUSH_ERR)
+			note_failed(o, wc);
 		if (wc->status == IBV_WC_REM_ACCESS_ERR)
 			order_invalid_key(o, event, wc);
 		else if (wc->status == IBV_WC_RETRY_EXC_ERR)
@@ -508,7 +520,7 @@ static int take_event(struct order *o, const struct trace_event *event)
 		return 0;
 	}
 	o->key += KEY_STEP;
-	o->entries[o->tail++] = (struct entry){ event, event, o->key };
+	o->entries[o->tail++] = (struct entry){ event, event, o->key, false };
 	if (!err && event->kind == TRACE_POST && !event->inner)
 		err = note_post(o, event)
 			      ?: event->time > o->soonest ? note_late_send(o, event)
@@ -576,7 +588,8 @@ int order_next(struct order *o, struct ordered *ret_event)
 	fill_window(o);
 	if (o->head == o->tail)
 		return o->end;
-	*ret_event = (struct ordered){ o->entries[o->head].event, o->entries[o->head].origin };
+	*ret_event = (struct ordered){ o->entries[o->head].event, o->entries[o->head].origin,
+				       o->entries[o->head].stops };
 	if (o->pending.used && o->entries[o->head].event->kind == TRACE_POST)
 		map_remove(&o->pending, event_key(o->entries[o->head].event->id));
 	o->head++;

@@ -15,6 +15,7 @@ struct map;
 struct ordered {
 	const struct trace_event *event;
 	const struct trace_event *origin; /* the source's event to release; or NULL */
+	bool stops; /* a post: a request of it failed, which stopped the queue pair, or its peer */
 };
 
 /* The source of the events, in the order of their times. */

@@ -12,6 +12,7 @@
 struct entry {
 	const struct trace_event *event, *origin;
 	uint64_t key;
+	bool stops; /* a request of the post failed, which stops its queue pair */
 };
 
 /*

@@ -13,7 +13,9 @@
  *	poll       <- the last poll or arming of its completion queue
  *	completion event           <- the last poll or arming of that queue
  *	asynchronous event         <- all earlier steps
- *	any        <- the last control verb that changes something
+ *	any        <- the last control verb that changes something, or the last request that
+ *	              failed, and the poll that showed it
+ *	a request that fails       <- all earlier steps, since it stops queue pairs
  *	destroy, modify, query, the end of a process   <- all earlier steps
  *
  * A send to an unknown address waits for all earlier steps. So does one that reads or writes the
@@ -210,6 +212,13 @@ static void schedule_sends(struct schedule *schedule, struct step *step, const s
 	}
 }
 
+/* The step stops a queue pair, like a control verb. */
+static void schedule_stop(struct schedule *schedule, struct step *step)
+{
+	wait_for_all(step);
+	schedule->control = mark_of(step);
+}
+
 static void schedule_post(struct schedule *schedule, struct step *step, const struct post *post)
 {
 	unsigned int side = !post_is_send(post);
@@ -227,6 +236,8 @@ static void schedule_post(struct schedule *schedule, struct step *step, const st
 		add_wait(step, queue->sent);
 	else
 		schedule_sends(schedule, step, post, queue);
+	if (step->event.stops)
+		schedule_stop(schedule, step);
 }
 
 /* Wait for the post of its request, if another thread has posted it. */
@@ -267,6 +278,8 @@ static void schedule_poll(struct schedule *schedule, struct step *step, const st
 			sends->bound_polled = mark_of(step);
 		if (poll->wc[i].status && schedule->receives)
 			receives_mark_uneven(schedule->receives, poll->wc[i].qp);
+		if (poll->wc[i].status && poll->wc[i].status != IBV_WC_WR_FLUSH_ERR)
+			schedule->control = mark_of(step);
 		/* an error does not show the side */
 		if (sends && (poll->wc[i].status || !(poll->wc[i].opcode & IBV_WC_RECV)))
 			note_freeing_step(step, sends->freed[0]);
@@ -367,8 +380,7 @@ void schedule_step(struct schedule *schedule, const struct ordered *ordered, str
 		break;
 	case TRACE_FORK:
 	case TRACE_EXIT:
-		wait_for_all(step);
-		schedule->control = mark_of(step);
+		schedule_stop(schedule, step);
 		break;
 	default:
 		break;

@@ -164,8 +164,10 @@ static const struct order_source source = {
 	.heard = &recorded.heard,
 };
 
-static void print_event(const struct trace_event *e)
+static void print_event(const struct ordered *ordered)
 {
+	const struct trace_event *e = ordered->event;
+
 	static const char *const kinds[] = { [TRACE_CALL] = "begin",
 					     [TRACE_RETURN] = "end",
 					     [TRACE_POST] = "post",
@@ -173,9 +175,10 @@ static void print_event(const struct trace_event *e)
 					     [TRACE_EXIT] = "exit" };
 	size_t used = strlen(recorded.text);
 
-	snprintf(recorded.text + used, sizeof(recorded.text) - used, "%s%s %u:%u", used ? ", " : "",
-		 kinds[e->kind], e->kind == TRACE_EXIT ? e->process : e->id.thread,
-		 (unsigned int)e->id.n);
+	snprintf(recorded.text + used, sizeof(recorded.text) - used, "%s%s %u:%u%s",
+		 used ? ", " : "", kinds[e->kind],
+		 e->kind == TRACE_EXIT ? e->process : e->id.thread, (unsigned int)e->id.n,
+		 ordered->stops ? " fails" : "");
 }
 
 /* All events in their order; the peer has been stopped by @stop, if that has a thread. */
@@ -194,7 +197,7 @@ static const char *put_in_order(struct event_id stop, bool print)
 	assert_int_equal(order_new(&source, &relations, &order), 0);
 	for (; order_next(order, &event) > 0; given++) {
 		if (print)
-			print_event(event.event);
+			print_event(&event);
 		order_release(order, &event);
 	}
 	assert_int_equal(recorded.released, recorded.count);
@@ -220,6 +223,15 @@ TEST(posts_of_two_threads_are_in_the_order_of_their_completions)
 	add_poll(3, 1, IBV_WC_SUCCESS, (struct event_id){ 2, 1 });
 	add_poll(3, 2, IBV_WC_SUCCESS, (struct event_id){ 1, 1 });
 	assert_order("post 2:1, post 1:1, poll 3:1, poll 3:2");
+}
+
+TEST(a_request_that_was_flushed_did_not_fail_by_itself)
+{
+	add_post(1, 1);
+	add_post(1, 2);
+	add_poll(1, 3, IBV_WC_LOC_PROT_ERR, (struct event_id){ 1, 1 });
+	add_poll(1, 4, IBV_WC_WR_FLUSH_ERR, (struct event_id){ 1, 2 });
+	assert_order("post 1:1 fails, post 1:2, poll 1:3, poll 1:4");
 }
 
 TEST(a_post_does_not_pass_another_event_of_its_thread)
@@ -251,7 +263,7 @@ TEST(a_dereg_that_began_before_comes_before_what_failed_by_it)
 	add_post(1, 1);
 	add_poll(1, 2, IBV_WC_REM_ACCESS_ERR, (struct event_id){ 1, 1 });
 	add_call(TRACE_RETURN, 10, 1, VERB_dereg_mr);
-	assert_order("end 10:1, post 1:1, poll 1:2");
+	assert_order("end 10:1, post 1:1 fails, poll 1:2");
 }
 
 TEST(a_dereg_that_has_not_returned_comes_after_what_went_well)
@@ -262,7 +274,7 @@ TEST(a_dereg_that_has_not_returned_comes_after_what_went_well)
 	add_post(1, 3);
 	add_poll(1, 4, IBV_WC_REM_ACCESS_ERR, (struct event_id){ 1, 3 });
 	add_call(TRACE_RETURN, 10, 1, VERB_dereg_mr);
-	assert_order("post 1:1, poll 1:2, end 10:1, post 1:3, poll 1:4");
+	assert_order("post 1:1, poll 1:2, end 10:1, post 1:3 fails, poll 1:4");
 }
 
 TEST(what_failed_by_a_dereg_that_began_later_comes_after_it)
@@ -271,7 +283,7 @@ TEST(what_failed_by_a_dereg_that_began_later_comes_after_it)
 	add_call(TRACE_CALL, 10, 1, VERB_dereg_mr);
 	add_call(TRACE_RETURN, 10, 1, VERB_dereg_mr);
 	add_poll(1, 2, IBV_WC_REM_ACCESS_ERR, (struct event_id){ 1, 1 });
-	assert_order("begin 10:1, end 10:1, post 1:1, poll 1:2");
+	assert_order("begin 10:1, end 10:1, post 1:1 fails, poll 1:2");
 }
 
 TEST(a_dereg_stays_after_what_went_well)
@@ -292,7 +304,7 @@ TEST(an_end_that_was_noticed_late_comes_before_what_failed_by_it)
 	add_post(1, 3);
 	add_poll(1, 4, IBV_WC_RETRY_EXC_ERR, (struct event_id){ 1, 3 });
 	add_exit(2);
-	assert_order("begin 10:1, post 1:1, poll 1:2, exit 2:0, post 1:3, poll 1:4");
+	assert_order("begin 10:1, post 1:1, poll 1:2, exit 2:0, post 1:3 fails, poll 1:4");
 }
 
 /* The exit comes thousands of events after the evidence. */
@@ -305,7 +317,7 @@ TEST(an_end_that_is_not_in_the_window_is_made)
 		add_call(TRACE_CALL, 1, i, VERB_query_port);
 	add_exit(2);
 	put_in_order((struct event_id){ 0 }, true);
-	assert_true(!strncmp(recorded.text, "exit 2:0, post 1:1, poll 1:2, ", 30));
+	assert_true(!strncmp(recorded.text, "exit 2:0, post 1:1 fails, poll 1:2, ", 36));
 	assert_null(strstr(recorded.text + 1, "exit"));
 }
 
@@ -316,7 +328,7 @@ TEST(an_end_is_not_before_the_last_event_of_its_process)
 	recorded.last[2] = recorded.time;
 	add_poll(1, 2, IBV_WC_RETRY_EXC_ERR, (struct event_id){ 1, 1 });
 	add_exit(2);
-	assert_order("begin 10:1, exit 2:0, post 1:1, poll 1:2");
+	assert_order("begin 10:1, exit 2:0, post 1:1 fails, poll 1:2");
 }
 
 TEST(an_end_stays_where_nothing_shows_it)
@@ -345,7 +357,7 @@ TEST(a_post_comes_after_the_stop_that_it_failed_by)
 	add_call(TRACE_RETURN, 10, 1, VERB_modify_qp);
 	add_poll(1, 2, IBV_WC_RETRY_EXC_ERR, (struct event_id){ 1, 1 });
 	assert_string_equal(put_in_order((struct event_id){ 10, 1 }, true),
-			    "begin 10:1, post 1:1, end 10:1, poll 1:2");
+			    "begin 10:1, post 1:1 fails, end 10:1, poll 1:2");
 }
 
 /* By thread 1, before thread 10 listened. */

@@ -37,7 +37,7 @@ static struct step schedule_event(struct trace_event event)
 {
 	struct step step;
 
-	schedule_step(schedule, &(struct ordered){ &event, NULL }, &step);
+	schedule_step(schedule, &(struct ordered){ &event, NULL, false }, &step);
 	return step;
 }
 
@@ -377,6 +377,41 @@ TEST(a_destroy_waits_for_all_and_all_wait_for_it)
 
 	assert_true(waits_for(&destroy, EVERY_PLAYER, send.seq));
 	assert_true(waits_for(&next, 2, destroy.seq));
+}
+
+/* It stops the queue pairs at both ends. */
+TEST(a_request_that_fails_waits_for_all_and_all_wait_for_it)
+{
+	static const struct wr wr = { .opcode = IBV_WR_RDMA_WRITE };
+	const struct post post = { .verb = VERB_post_send, .object = QP, .nwr = 1, .wr = &wr };
+	const struct trace_event event = { .kind = TRACE_POST, .id = { 1, 1 }, .post = &post };
+	struct step before = schedule_post(2, VERB_post_send, PEER), fails, after;
+
+	schedule_step(schedule, &(struct ordered){ &event, NULL, true }, &fails);
+	after = schedule_post(2, VERB_post_send, PEER);
+	assert_true(waits_for(&fails, EVERY_PLAYER, before.seq));
+	assert_true(waits_for(&after, 1, fails.seq));
+}
+
+TEST(all_wait_for_the_poll_of_a_request_that_failed)
+{
+	static const struct {
+		int status;
+		bool stops;
+	} rows[] = { { IBV_WC_SUCCESS, false },
+		     { IBV_WC_WR_FLUSH_ERR, false }, /* the consequence of another failure */
+		     { IBV_WC_REM_ACCESS_ERR, true },
+		     { IBV_WC_RNR_RETRY_EXC_ERR, true } };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct step poll, after;
+
+		end_score(NULL);
+		assert_int_equal(begin_score(NULL), 0);
+		poll = poll_one(1, CQ, (struct wc){ .qp = QP, .status = rows[i].status });
+		after = schedule_post(2, VERB_post_recv, PEER);
+		assert_int_equal(waits_for(&after, 1, poll.seq), rows[i].stops);
+	}
 }
 
 TEST(a_creation_waits_for_no_traffic)
