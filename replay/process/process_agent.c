@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +23,7 @@
 #include "replay/device/dispatch.h"
 #include "replay/device/fault_maker.h"
 
-enum { SPINS = 200, YIELDS = 10 };
+enum { SPINS = 500 /* before a sleep, as in process_ask.c */ };
 
 #define SLICE 100000000 /* ns */
 
@@ -386,10 +385,6 @@ static uint32_t await_command(struct channel *c, uint32_t seen, bool watches)
 	for (unsigned int turn = 0; process_load(c->asked) == seen; turn++) {
 		if (turn < SPINS) {
 			__builtin_ia32_pause();
-			continue;
-		}
-		if (turn < SPINS + YIELDS) {
-			sched_yield();
 			continue;
 		}
 		process_store(c->agent_sleeps, 1);

@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +24,11 @@
 #include "core/wire/log.h"
 #include "replay/process/process_agent.h"
 
-enum { SPINS = 200, YIELDS = 20, GRACE_MS = 5000 };
+/*
+ * Spins before a sleep. No sched_yield() between them: on a busy machine it returns only after the
+ * time slices of all other threads, while a thread that is woken runs soon.
+ */
+enum { SPINS = 500, GRACE_MS = 5000 };
 
 #define SLICE      20000000 /* ns */
 #define ROOM_MOST  (16ul << 20)
@@ -126,10 +129,6 @@ static bool await_answer(struct process_ask *ask, struct channel *c, uint32_t nu
 	for (unsigned int turn = 0; (answered = process_load(c->answered)) != number; turn++) {
 		if (turn < SPINS) {
 			__builtin_ia32_pause();
-			continue;
-		}
-		if (turn < SPINS + YIELDS) {
-			sched_yield();
 			continue;
 		}
 		process_store(c->we_sleep, 1);
