@@ -143,6 +143,21 @@ int block_need(struct block *block, enum column_id id)
 	return err;
 }
 
+int block_spread(struct block *block, enum column_id id)
+{
+	struct column_view *view = &block->views[id];
+	uint64_t value = view->base;
+
+	if (!view->count || view->values)
+		return 0;
+	if (values_size(block, id, view->count))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < view->count; i++, value += view->step)
+		block->values[id][i] = value;
+	view->values = block->values[id];
+	return 0;
+}
+
 /* Does the column have rows, and do all have the same value? */
 static bool is_constant(const struct block *block, enum column_id id)
 {

@@ -48,6 +48,9 @@ void block_fini(struct block *block);
 /* Decode the column; 0, -EBADMSG or -ENOMEM. After that block_get() may be used. */
 int block_need(struct block *block, enum column_id id);
 
+/* After block_need(): the values of a linear column, too, are in view->values. 0 or -ENOMEM. */
+int block_spread(struct block *block, enum column_id id);
+
 static inline uint32_t block_count(const struct block *block, enum column_id id)
 {
 	return block->views[id].count;

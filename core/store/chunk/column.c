@@ -83,11 +83,34 @@ static uint64_t decode_eight(uint64_t word, uint64_t value, uint64_t *values)
 	return value;
 }
 
+/* Put the seven low bits of each byte together. */
+static inline uint64_t join_bits(uint64_t word)
+{
+	word = (word & 0x007f007f007f007f) | (word & 0x7f007f007f007f00) >> 1;
+	word = (word & 0x00003fff00003fff) | (word & 0x3fff00003fff0000) >> 2;
+	return (word & 0x0fffffff) | (word & 0x0fffffff00000000) >> 4;
+}
+
+/* Read a varint of up to eight bytes, without a branch on its length. */
+static size_t get_word(const uint8_t *at, size_t left, uint64_t *ret)
+{
+	uint64_t word, ends;
+
+	if (left < sizeof(word))
+		return varint_get(at, left, ret);
+	memcpy(&word, at, sizeof(word));
+	ends = ~word & CONTINUED;
+	if (!ends)
+		return varint_get(at, left, ret);
+	*ret = join_bits(word & (ends ^ (ends - 1)));
+	return (size_t)__builtin_ctzll(ends) / 8 + 1;
+}
+
 /*
  * Read a varint. In the usual case of one or two bytes no branch depends on the length, which is
  * often unpredictable. Returns the number of bytes; 0: damaged.
  */
-static size_t get_short(const uint8_t *at, size_t left, uint64_t *ret)
+static inline size_t get_short(const uint8_t *at, size_t left, uint64_t *ret)
 {
 	uint32_t low, high, more;
 
@@ -97,7 +120,7 @@ static size_t get_short(const uint8_t *at, size_t left, uint64_t *ret)
 	high = at[1];
 	more = low >> 7;
 	if (__builtin_expect(more & high >> 7, 0))
-		return varint_get(at, left, ret);
+		return get_word(at, left, ret);
 	*ret = (low & 0x7f) | (high << 7 & -more);
 	return 1 + more;
 }

@@ -70,11 +70,33 @@ static inline bool kind_is_poll(uint32_t kind)
 	return KINDS_OF_POLLS >> kind & 1;
 }
 
-/*
- * The verb of a post or a poll; VERB_COUNT if @kind is neither. kind_of_verb() is the inverse; 0 if
- * @verb is neither.
- */
-enum verb kind_verb(uint32_t kind);
+/* The verb of each kind of post and poll. */
+#define EACH_KIND_OF_VERB(_)                 \
+	_(KIND_POST_SEND, post_send)         \
+	_(KIND_POST_RECV, post_recv)         \
+	_(KIND_POST_SRQ_RECV, post_srq_recv) \
+	_(KIND_POLL, poll_cq)                \
+	_(KIND_BUILT, wr_complete)           \
+	_(KIND_ABORTED, wr_abort)            \
+	_(KIND_POST_WQ_RECV, post_wq_recv)   \
+	_(KIND_START_POLL, start_poll)       \
+	_(KIND_NEXT_POLL, next_poll)
+
+/* The verb of a post or a poll; VERB_COUNT if @kind is neither. */
+static inline enum verb kind_verb(uint32_t kind)
+{
+	switch (kind) {
+#define KIND(kind, verb) \
+	case kind:       \
+		return VERB_##verb;
+		EACH_KIND_OF_VERB(KIND)
+#undef KIND
+	default:
+		return VERB_COUNT;
+	}
+}
+
+/* The inverse of kind_verb(); 0 if @verb is neither. */
 uint32_t kind_of_verb(enum verb verb);
 
 static const unsigned char column_family[COLUMN_COUNT] = {

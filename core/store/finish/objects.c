@@ -525,11 +525,12 @@ static int64_t qp_number_end(const struct objects *objects, uint32_t process, ui
 uint32_t objects_cache_qp(struct objects_cache *cache, const struct objects *objects,
 			  uint32_t process, uint32_t number, uint32_t cq, int64_t time)
 {
-	struct objects_cached *e = replace_entry(cache, objects_entry(process, -1, number, cq));
+	struct objects_cached *e =
+		replace_entry(cache, objects_entry(process, OBJECTS_QP_NUMBER, number, cq));
 	const struct object *o = find_qp(objects, process, number, cq, time);
 
 	*e = (struct objects_cached){ .process = process,
-				      .kind = -1,
+				      .kind = OBJECTS_QP_NUMBER,
 				      .handle = number,
 				      .cq = cq,
 				      .id = o ? o->id : 0,

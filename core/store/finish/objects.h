@@ -61,13 +61,15 @@ int object_read_made(enum object_kind kind, const struct args *out, struct objec
 /* Build table `object` from table `call`, and resolve the references to it (refs.h). */
 int objects_build(sqlite3 *db);
 
+enum { OBJECTS_QP_NUMBER = -1 }; /* as a kind: a queue pair, by its number */
+
 /*
  * A cache for objects_at(): a scan asks for the same few objects
  * millions of times. Empty when zeroed.
  */
 struct objects_cached {
 	uint32_t process, cq, id;
-	int kind;            /* enum object_kind; -1: a queue pair, by its number */
+	int kind;            /* enum object_kind, or OBJECTS_QP_NUMBER */
 	uint64_t handle;     /* the handle, or the queue pair number */
 	int64_t from, until; /* the answer is valid for these times */
 };
@@ -135,6 +137,6 @@ static inline uint32_t objects_cached_qp(struct objects_cache *cache, const stru
 
 	if (!number)
 		return 0;
-	e = objects_cached(cache, process, -1, number, cq, time);
+	e = objects_cached(cache, process, OBJECTS_QP_NUMBER, number, cq, time);
 	return e ? e->id : objects_cache_qp(cache, objects, process, number, cq, time);
 }

@@ -85,9 +85,37 @@ void cursor_fini_one(struct cursor *cursor)
 	match_free(cursor->match);
 }
 
-static uint32_t find_object(struct cursor *cursor, enum object_kind kind, uint64_t handle)
+static inline uint32_t find_object(struct cursor *cursor, enum object_kind kind, uint64_t handle)
 {
-	return cursor->reading->object_at(cursor, kind, handle);
+	const struct objects_cached *known = objects_cached(
+		&cursor->cache, cursor->event.process, (int)kind, handle, 0, cursor->event.time);
+
+	return known ? known->id : cursor->reading->object_at(cursor, kind, handle);
+}
+
+static inline uint32_t find_qp(struct cursor *cursor, uint32_t number, uint32_t cq)
+{
+	const struct objects_cached *known =
+		objects_cached(&cursor->cache, cursor->event.process, OBJECTS_QP_NUMBER, number, cq,
+			       cursor->event.time);
+
+	return known ? known->id : cursor->reading->qp_at(cursor, number, cq);
+}
+
+static void match_unusual(struct cursor *cursor, const struct poll *poll, struct wc *wc)
+{
+	struct match_found found;
+
+	if (!wc->qp && !wc->qp_num)
+		wc->qp = match_guess(cursor->match, poll->object, wc);
+	match_wc(cursor->match, wc->qp, poll->object, wc, &found);
+	wc->request = found.request;
+	wc->request_index = found.index;
+	wc->posted_at = found.posted_at;
+	wc->candidates = found.candidates;
+	wc->other = found.other;
+	wc->other_index = found.other_index;
+	wc->other_posted_at = found.other_posted_at;
 }
 
 static void match_poll(struct cursor *cursor, struct poll *poll)
@@ -96,22 +124,9 @@ static void match_poll(struct cursor *cursor, struct poll *poll)
 	struct wc *wcs = (struct wc *)poll->wc;
 
 	for (uint32_t i = 0; i < poll->nwc; i++) {
-		struct wc *wc = &wcs[i];
-		struct match_found found;
-
-		wc->qp = cursor->reading->qp_at(cursor, wc->qp_num, poll->object);
-		if (!cursor->match)
-			continue;
-		if (!wc->qp && !wc->qp_num)
-			wc->qp = match_guess(cursor->match, poll->object, wc);
-		match_wc(cursor->match, wc->qp, poll->object, wc, &found);
-		wc->request = found.request;
-		wc->request_index = found.index;
-		wc->posted_at = found.posted_at;
-		wc->candidates = found.candidates;
-		wc->other = found.other;
-		wc->other_index = found.other_index;
-		wc->other_posted_at = found.other_posted_at;
+		wcs[i].qp = find_qp(cursor, wcs[i].qp_num, poll->object);
+		if (cursor->match && !match_oldest(cursor->match, &wcs[i]))
+			match_unusual(cursor, poll, &wcs[i]);
 	}
 }
 
@@ -131,7 +146,10 @@ static int resolve_event(struct cursor *cursor)
 	case TRACE_POST:
 		post = (struct post *)event->post;
 		post->object = find_object(cursor, verb_infos[post->verb].object, post->handle);
-		break;
+		if (!cursor->match)
+			return 0;
+		match_at(cursor->match, event->time, event->process);
+		return match_post(cursor->match, post->object, post, event->id, event->time);
 	case TRACE_POLL:
 		poll = (struct poll *)event->poll;
 		poll->object = find_object(cursor, OBJECT_cq, poll->handle);
@@ -176,11 +194,20 @@ static int next_of_threads(struct cursor *cursor)
 	return err == -ENOMEM ? log_err(err, "match completions") : err;
 }
 
+/* Is one of the children of the top before it? */
+static inline bool is_top_late(const struct cursor *cursor)
+{
+	const struct leaf *heap = cursor->heap;
+
+	return (cursor->count > 1 && is_before(&heap[1], &heap[0])) ||
+	       (cursor->count > 2 && is_before(&heap[2], &heap[0]));
+}
+
 /*
  * Put the top stream at its new position. Only when the next event is requested: the event returned
  * last is in this stream's memory.
  */
-static void restore_heap(struct cursor *cursor)
+static inline void restore_heap(struct cursor *cursor)
 {
 	struct leaf *top = &cursor->heap[0];
 
@@ -191,7 +218,7 @@ static void restore_heap(struct cursor *cursor)
 			cursor->reading->at_end(cursor, top->thread);
 		*top = cursor->heap[--cursor->count];
 	}
-	if (cursor->count)
+	if (is_top_late(cursor))
 		sift_down(cursor, 0);
 }
 

@@ -239,7 +239,12 @@ int match_post(struct match *match, uint32_t object, const struct post *post, st
 		return object ? -ENOMEM : 0;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct wr *wr = &post->wr[i];
-		struct match_request request = {
+		struct match_request *request =
+			match_queue_push(send ? &state->sq : &state->rq, wr->wr_id);
+
+		if (!request)
+			return -ENOMEM;
+		*request = (struct match_request){
 			wr->wr_id,
 			id.n,
 			time,
@@ -247,9 +252,6 @@ int match_post(struct match *match, uint32_t object, const struct post *post, st
 			i,
 			!send || state->info.sq_sig_all || (wr->send_flags & ABI_SEND_SIGNALED)
 		};
-
-		if (match_queue_push(send ? &state->sq : &state->rq, &request))
-			return -ENOMEM;
 	}
 	return 0;
 }
@@ -406,6 +408,28 @@ static struct match_queue *find_by_cq(struct match *match, uint32_t cq, const st
 		*ret_at = at;
 	}
 	return oldest;
+}
+
+bool match_oldest(struct match *match, struct wc *wc)
+{
+	struct state *state = find_state(match, wc->qp);
+	const struct match_request *request;
+	struct match_queue *queue;
+
+	if (!state || wc->status != ABI_WC_SUCCESS ||
+	    abi_is_of_tags((uint32_t)wc->status, (uint32_t)wc->opcode, wc->wc_flags))
+		return false;
+	queue = wc->opcode & ABI_WC_RECV ? receive_queue(match, state) : &state->sq;
+	if (!queue->count || queue->unsure)
+		return false;
+	request = match_queue_at(queue, 0);
+	if (request->wr_id != wc->wr_id || !request->signaled)
+		return false;
+	wc->request = (struct event_id){ request->thread, request->n };
+	wc->request_index = request->index;
+	wc->posted_at = request->time;
+	match_queue_take(queue, 0);
+	return true;
 }
 
 bool match_wc(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc,

@@ -83,6 +83,12 @@ struct match_found {
 	int64_t other_posted_at;
 };
 
+/*
+ * The usual completion: if it is a success of the oldest request in the queue of wc->qp, fill in
+ * the request. False: it is not, and nothing has changed; call match_wc().
+ */
+bool match_oldest(struct match *match, struct wc *wc);
+
 /* A completion of @qp was polled from @cq. False if there is no matching request. */
 bool match_wc(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc,
 	      struct match_found *ret_found);
@@ -95,7 +101,7 @@ bool match_wc(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc
 uint32_t match_guess(struct match *match, uint32_t cq, const struct wc *wc);
 
 /*
- * Apply the effect of a control verb or a post to the queues; @event comes from a cursor. For
- * completions, call match_wc() instead. 0 or -ENOMEM.
+ * Apply the effect of a control verb to the queues; @event comes from a cursor. For posts and
+ * completions, call match_post() and match_wc() instead. 0 or -ENOMEM.
  */
 int match_event(struct match *match, struct trace *trace, const struct trace_event *event);

@@ -2,7 +2,7 @@
  * Effects of verbs on the queues of a matcher
  *
  * Control verbs create, reset and destroy queues, and their arguments have the sizes of queues;
- * posts and ibv_bind_mw() add requests.
+ * ibv_bind_mw() adds a request.
  *
  * Not here: the queues, and completions (match.c).
  */
@@ -165,8 +165,6 @@ int match_event(struct match *match, struct trace *trace, const struct trace_eve
 	match_at(match, event->time, event->process);
 	if (event->kind == TRACE_EXIT)
 		forget_dead(match, trace, event->process, event->time);
-	if (event->kind == TRACE_POST)
-		return match_post(match, event->post->object, event->post, event->id, event->time);
 	if (event->kind != TRACE_CALL && event->kind != TRACE_RETURN)
 		return 0;
 	call = event->call;

@@ -99,21 +99,19 @@ static int learn_wr_id(struct match_queue *queue, uint64_t wr_id)
 	return 0;
 }
 
-int match_queue_push(struct match_queue *queue, const struct match_request *request)
+struct match_request *match_queue_make_room(struct match_queue *queue, uint64_t wr_id)
 {
 	uint32_t max = queue->max ? queue->max : UNKNOWN_MAX;
 
-	if (__builtin_expect(queue->unsure, 0) && !queue->repeats &&
-	    learn_wr_id(queue, request->wr_id))
-		return -ENOMEM;
+	if (queue->unsure && !queue->repeats && learn_wr_id(queue, wr_id))
+		return NULL;
 	if (queue->count >= max) {
 		queue->first = (queue->first + 1) & (queue->size - 1);
 		queue->count--;
 	}
 	if (queue->count == queue->size && grow_queue(queue))
-		return -ENOMEM;
-	*match_queue_at(queue, queue->count++) = *request;
-	return 0;
+		return NULL;
+	return match_queue_at(queue, queue->count++);
 }
 
 int64_t match_queue_search(const struct match_queue *queue, uint64_t wr_id, bool signaled)

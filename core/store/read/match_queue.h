@@ -29,12 +29,24 @@ struct match_queue {
 /* Empty the queue; @unsure: its content is not known. */
 void match_queue_clear(struct match_queue *queue, bool unsure);
 
-/* Add a request; drops the oldest if the queue is full. 0 or -ENOMEM. */
-int match_queue_push(struct match_queue *queue, const struct match_request *request);
-
 static inline struct match_request *match_queue_at(const struct match_queue *queue, uint32_t i)
 {
 	return &queue->ring[(queue->first + i) & (queue->size - 1)];
+}
+
+/* Slow path of match_queue_push(): call match_queue_push() instead. */
+struct match_request *match_queue_make_room(struct match_queue *queue, uint64_t wr_id);
+
+/*
+ * Add a request with @wr_id, which the caller fills in; drops the oldest if the queue is full. NULL
+ * if out of memory.
+ */
+static inline struct match_request *match_queue_push(struct match_queue *queue, uint64_t wr_id)
+{
+	if (__builtin_expect(
+		    queue->count < queue->size && queue->count < queue->max && !queue->unsure, 1))
+		return match_queue_at(queue, queue->count++);
+	return match_queue_make_room(queue, wr_id);
 }
 
 /* Slow path of match_queue_find(): call match_queue_find() instead. */

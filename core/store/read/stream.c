@@ -199,7 +199,7 @@ static int return_data_event(struct stream *s, struct trace_event *event)
 	if (err)
 		return err;
 	s->loaded = true;
-	kind = walk_kind(&s->block, &s->walk);
+	kind = (uint32_t)s->block.views[COLUMN_kind].values[s->walk.at[FAMILY_EVENT]];
 	event->inner = kind & KIND_INNER;
 	event->id = (struct event_id){ s->thread, s->due[DATA].n };
 	if (kind_is_post(kind & KIND_MASK))

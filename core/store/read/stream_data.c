@@ -52,67 +52,119 @@ static inline void *reserve_elements(struct stream *s, void *memory, uint32_t *s
 
 #define GET_FIELD(family, column, name, member, type, wire) to->name = (type)GET(s, column, family);
 
-static const struct varying wc_members[] = {
-#define MEMBER_OF_WC(family, column, name, member, type, wire) \
-	{ COLUMN_##column, sizeof(type), offsetof(struct wc, name) },
-	FIELDS_WC(MEMBER_OF_WC)
-#undef MEMBER_OF_WC
+/* A member of a structure, and the column with its values. */
+struct member {
+	uint8_t column, size;
+	uint16_t offset;
 };
 
-static const struct varying wr_members[] = {
-	{ COLUMN_wr_id, sizeof(uint64_t), offsetof(struct wr, wr_id) },
-	{ COLUMN_opcode, sizeof(int), offsetof(struct wr, opcode) },
-	{ COLUMN_send_flags, sizeof(uint32_t), offsetof(struct wr, send_flags) },
-	{ COLUMN_nsge, sizeof(uint32_t), offsetof(struct wr, nsge) },
-	{ COLUMN_nsge, sizeof(int), offsetof(struct wr, num_sge) },
-	{ COLUMN_imm, sizeof(uint32_t), offsetof(struct wr, imm) },
+#define MEMBER(column, structure, name)                                                       \
+	{                                                                                     \
+		COLUMN_##column, sizeof(((structure *)NULL)->name), offsetof(structure, name) \
+	}
+#define MEMBER_OF_WC(family, column, name, member, type, wire)  MEMBER(column, struct wc, name),
+#define MEMBER_OF_SGE(family, column, name, member, type, wire) MEMBER(column, struct sge, name),
+
+static const struct member post_members[] = {
+	MEMBER(post_handle, struct post, handle), MEMBER(post_ret, struct post, ret),
+	MEMBER(post_bad, struct post, bad),       MEMBER(nwr, struct post, nwr),
+	MEMBER(post_stack, struct post, stack),
 };
+
+static const struct member poll_members[] = {
+	MEMBER(poll_handle, struct poll, handle), MEMBER(poll_ret, struct poll, ret),
+	MEMBER(empty, struct poll, empty),        MEMBER(nwc, struct poll, nwc),
+	MEMBER(poll_stack, struct poll, stack),
+};
+
+static const struct member wr_members[] = {
+	MEMBER(wr_id, struct wr, wr_id),           MEMBER(opcode, struct wr, opcode),
+	MEMBER(send_flags, struct wr, send_flags), MEMBER(nsge, struct wr, nsge),
+	MEMBER(nsge, struct wr, num_sge),          MEMBER(imm, struct wr, imm),
+};
+
+static const struct member wc_members[] = { FIELDS_WC(MEMBER_OF_WC) };
+static const struct member sge_members[] = { FIELDS_SGE(MEMBER_OF_SGE) };
 
 /* Store a member. All members are little-endian numbers of 1 to 8 bytes. */
-static inline void set_member(void *structure, const struct varying *v, uint64_t value)
+static inline void set_member(void *structure, unsigned int offset, unsigned int size,
+			      uint64_t value)
 {
-	char *at = (char *)structure + v->offset;
+	char *at = (char *)structure + offset;
 
-	if (v->size == sizeof(uint64_t))
+	if (size == sizeof(uint64_t))
 		memcpy(at, &value, sizeof(uint64_t));
-	else if (v->size == sizeof(uint32_t))
+	else if (size == sizeof(uint32_t))
 		memcpy(at, &value, sizeof(uint32_t));
 	else
-		memcpy(at, &value, v->size);
+		memcpy(at, &value, size);
 }
 
-static void note_members(const struct block *block, struct template *t, void *structure,
-			 const struct varying *members, unsigned int n)
+/* Add a member to the list, which is sorted by size, the largest first, and ends with size 0. */
+static void add_varying(struct template *t, const uint64_t *values, const struct member *member)
 {
-	for (unsigned int i = 0; i < n; i++) {
+	struct varying *at = t->varying;
+
+	while (at->size >= member->size)
+		at++;
+	memmove(at + 1, at, sizeof(t->varying) - sizeof(*at) * (size_t)(at + 1 - t->varying));
+	*at = (struct varying){ values, member->offset, member->size };
+}
+
+static int note_members(struct block *block, struct template *t, const struct member *members,
+			unsigned int n)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; i < n && !err; i++) {
 		const struct column_view *view = &block->views[members[i].column];
 
-		if (!view->count || (view->code == COLUMN_LINEAR && !view->step))
-			set_member(structure, &members[i], view->count ? view->base : 0);
-		else
-			t->varying[t->nvarying++] = members[i];
+		if (!view->count || (view->code == COLUMN_LINEAR && !view->step)) {
+			set_member(&t->post, members[i].offset, members[i].size,
+				   view->count ? view->base : 0);
+			continue;
+		}
+		err = block_spread(block, members[i].column);
+		add_varying(t, view->values, &members[i]);
 	}
+	return err;
 }
 
-static inline void set_varying_members(const struct stream *s, const struct template *t,
-				       uint32_t row, void *structure)
+static inline void set_varying_members(const struct template *t, uint32_t row, void *structure)
 {
-	for (unsigned int i = 0; i < t->nvarying; i++)
-		set_member(structure, &t->varying[i],
-			   block_get(&s->block, t->varying[i].column, row));
+	const struct varying *v = t->varying;
+
+	for (; v->size == sizeof(uint64_t); v++)
+		memcpy((char *)structure + v->offset, &v->values[row], sizeof(uint64_t));
+	for (; v->size == sizeof(uint32_t); v++)
+		memcpy((char *)structure + v->offset, &v->values[row], sizeof(uint32_t));
+	for (; v->size; v++)
+		set_member(structure, v->offset, v->size, v->values[row]);
 }
 
-void stream_note_block(struct stream *s)
-{
-	enum { WC = sizeof(wc_members) / sizeof(*wc_members) };
-	enum { WR = sizeof(wr_members) / sizeof(*wr_members) };
+#define NOTE_MEMBERS(s, name)                                           \
+	note_members(&(s)->block, &(s)->templates.name, name##_members, \
+		     sizeof(name##_members) / sizeof(*name##_members))
 
-	_Static_assert(WC <= sizeof(s->wc_template.varying) / sizeof(*s->wc_template.varying),
+int stream_note_block(struct stream *s)
+{
+	static const enum column_id of_events[] = { COLUMN_n, COLUMN_time, COLUMN_kind };
+	const struct column_view *nsge = &s->block.views[COLUMN_nsge];
+	int err = 0;
+
+	_Static_assert(sizeof(wc_members) / sizeof(*wc_members) < VARYING_MAX,
 		       "struct template: all may vary");
-	s->wc_template = (struct template){ .wc = { .posted_at = -1 } };
-	note_members(&s->block, &s->wc_template, &s->wc_template.wc, wc_members, WC);
-	s->wr_template = (struct template){ .nvarying = 0 };
-	note_members(&s->block, &s->wr_template, &s->wr_template.wr, wr_members, WR);
+	for (int i = 0; i < 3 && !err; i++)
+		err = block_spread(&s->block, of_events[i]);
+	s->templates = (struct templates){ .wc.wc = { .posted_at = -1, .other_posted_at = -1 } };
+	if (!err)
+		err = NOTE_MEMBERS(s, post) ?: NOTE_MEMBERS(s, poll);
+	if (!err)
+		err = NOTE_MEMBERS(s, wr) ?: NOTE_MEMBERS(s, sge);
+	if (!err)
+		err = NOTE_MEMBERS(s, wc);
+	s->nsge_varies = !err && nsge->values;
+	return err ? log_err(err, "read events") : 0;
 }
 
 static void fill_rare_parts(struct stream *s, struct wr *to, unsigned int parts)
@@ -131,12 +183,12 @@ static void fill_rare_parts(struct stream *s, struct wr *to, unsigned int parts)
 }
 
 /* Create the current request in @to, and skip it. */
-static void fill_wr(struct stream *s, struct wr *to, bool receive)
+static inline void fill_wr(struct stream *s, struct wr *to, bool receive)
 {
 	unsigned int parts = (unsigned int)GET(s, parts, WR);
 
-	*to = s->wr_template.wr;
-	set_varying_members(s, &s->wr_template, s->walk.at[FAMILY_WR], to);
+	*to = s->templates.wr.wr;
+	set_varying_members(&s->templates.wr, s->walk.at[FAMILY_WR], to);
 	if (parts & ~WR_RDMA) {
 		fill_rare_parts(s, to, parts);
 	} else if (parts) {
@@ -148,44 +200,51 @@ static void fill_wr(struct stream *s, struct wr *to, bool receive)
 }
 
 /* Read the elements of all requests of the event, from the iterator's position on. */
-static void fill_sges(struct stream *s, struct sge *sges, uint32_t count)
+static inline void fill_sges(struct stream *s, struct sge *sges, uint32_t count)
 {
 	uint32_t at = s->walk.at[FAMILY_SGE];
 
-	for (uint32_t i = 0; i < count; i++, at++) {
-#define GET_SGE(family, column, name, member, type, wire) \
-	sges[i].name = (type)block_get(&s->block, COLUMN_##column, at);
-		FIELDS_SGE(GET_SGE);
-#undef GET_SGE
+	for (uint32_t i = 0; i < count; i++) {
+		sges[i] = s->templates.sge.sge;
+		set_varying_members(&s->templates.sge, at + i, &sges[i]);
 	}
 }
 
-static struct sge *reserve_sges(struct stream *s, uint32_t nwr, uint32_t *ret_nsge)
+/* The number of elements of the next @nwr requests. */
+static inline uint32_t count_sges(const struct stream *s, uint32_t nwr)
 {
 	uint32_t nsge = 0;
 
+	if (!s->nsge_varies)
+		return nwr * s->templates.wr.wr.nsge;
 	for (uint32_t i = 0; i < nwr; i++)
 		nsge += (uint32_t)block_get(&s->block, COLUMN_nsge, s->walk.at[FAMILY_WR] + i);
-	*ret_nsge = nsge;
-	return nsge ? reserve_elements(s, &s->sges, &s->sges_size, nsge, sizeof(*s->sges)) : NULL;
+	return nsge;
+}
+
+static inline struct post *make_post(struct stream *s)
+{
+	struct post *post = s->room ? room_take(s->room, sizeof(*post)) : &s->post;
+
+	if (!post)
+		return NULL;
+	*post = s->templates.post.post;
+	set_varying_members(&s->templates.post, s->walk.at[FAMILY_POST], post);
+	return post;
 }
 
 int stream_post(struct stream *s, struct trace_event *event, uint32_t kind)
 {
-	uint32_t nwr = (uint32_t)GET(s, nwr, POST), nsge;
-	struct post *post = s->room ? room_take(s->room, sizeof(*post)) : &s->post;
+	struct post *post = make_post(s);
+	uint32_t nwr = post ? post->nwr : 0, nsge = count_sges(s, nwr);
 	struct wr *wrs = reserve_elements(s, &s->wrs, &s->wrs_size, nwr, sizeof(*wrs));
-	struct sge *sges = reserve_sges(s, nwr, &nsge);
+	struct sge *sges =
+		nsge ? reserve_elements(s, &s->sges, &s->sges_size, nsge, sizeof(*sges)) : NULL;
 
 	if (!post || (nwr && !wrs) || (nsge && !sges))
 		return log_err(-ENOMEM, "read an event");
-	*post = (struct post){ .verb = kind_verb(kind),
-			       .handle = GET(s, post_handle, POST),
-			       .ret = (int)GET(s, post_ret, POST),
-			       .bad = (uint32_t)GET(s, post_bad, POST),
-			       .nwr = nwr,
-			       .stack = (uint32_t)GET(s, post_stack, POST),
-			       .wr = wrs };
+	post->verb = kind_verb(kind);
+	post->wr = wrs;
 	fill_sges(s, sges, nsge);
 	for (uint32_t i = 0, at = 0; i < nwr; i++) {
 		fill_wr(s, &wrs[i], !post_is_send(post));
@@ -197,10 +256,10 @@ int stream_post(struct stream *s, struct trace_event *event, uint32_t kind)
 	return 0;
 }
 
-static void fill_wc(struct stream *s, struct wc *to)
+static inline void fill_wc(struct stream *s, struct wc *to)
 {
-	*to = s->wc_template.wc;
-	set_varying_members(s, &s->wc_template, s->walk.at[FAMILY_WC], to);
+	*to = s->templates.wc.wc;
+	set_varying_members(&s->templates.wc, s->walk.at[FAMILY_WC], to);
 }
 
 static void fill_extra(struct stream *s, struct wc *to)
@@ -208,21 +267,27 @@ static void fill_extra(struct stream *s, struct wc *to)
 	FIELDS_EXTRA(GET_FIELD);
 }
 
+static inline struct poll *make_poll(struct stream *s)
+{
+	struct poll *poll = s->room ? room_take(s->room, sizeof(*poll)) : &s->poll;
+
+	if (!poll)
+		return NULL;
+	*poll = s->templates.poll.poll;
+	set_varying_members(&s->templates.poll, s->walk.at[FAMILY_POLL], poll);
+	return poll;
+}
+
 int stream_poll(struct stream *s, struct trace_event *event, uint32_t kind)
 {
-	uint32_t nwc = (uint32_t)GET(s, nwc, POLL);
-	struct poll *poll = s->room ? room_take(s->room, sizeof(*poll)) : &s->poll;
+	struct poll *poll = make_poll(s);
+	uint32_t nwc = poll ? poll->nwc : 0;
 	struct wc *wcs = reserve_elements(s, &s->wcs, &s->wcs_size, nwc, sizeof(*wcs));
 
 	if (!poll || (nwc && !wcs))
 		return log_err(-ENOMEM, "read an event");
-	*poll = (struct poll){ .verb = kind_verb(kind & KIND_MASK),
-			       .handle = GET(s, poll_handle, POLL),
-			       .ret = (int)GET(s, poll_ret, POLL),
-			       .empty = GET(s, empty, POLL),
-			       .nwc = nwc,
-			       .stack = (uint32_t)GET(s, poll_stack, POLL),
-			       .wc = wcs };
+	poll->verb = kind_verb(kind & KIND_MASK);
+	poll->wc = wcs;
 	for (uint32_t i = 0; i < nwc; i++) {
 		fill_wc(s, &wcs[i]);
 		if (kind & KIND_EXTRA)

@@ -52,6 +52,8 @@ extern const struct sources sources_chunks; /* stream_whole.c */
 extern const struct sources sources_plain;
 extern const struct sources sources_live; /* stream_live.c */
 
+enum { VARYING_MAX = 24 };
+
 /*
  * A structure for the rows of a block's family: the members that are equal in all rows, as most
  * are, have their values; the others are in a list.
@@ -59,14 +61,21 @@ extern const struct sources sources_live; /* stream_live.c */
 struct template
 {
 	union {
+		struct post post;
+		struct poll poll;
 		struct wc wc;
 		struct wr wr;
+		struct sge sge;
 	};
-	unsigned int nvarying;
 	struct varying {
-		uint8_t column, size;
+		const uint64_t *values; /* by row */
 		uint16_t offset;
-	} varying[24];
+		uint8_t size;
+	} varying[VARYING_MAX]; /* by size; the last one has size 0 */
+};
+
+struct templates {
+	struct template post, poll, wr, sge, wc;
 };
 
 /* The calls of a thread that are in blocks, and its next call that is a row. */
@@ -118,7 +127,8 @@ struct stream {
 	sqlite3_stmt *rares;
 	struct rare rare_now;
 	char staying[EVENT_FORK_DESCRIPTORS * 36]; /* of the fork in rare_now */
-	struct template wc_template, wr_template;
+	struct templates templates;                /* of the loaded block */
+	bool nsge_varies;                          /* requests have different numbers of elements */
 	struct room *room; /* memory for the data of events; NULL: the members below */
 	/* if @room is NULL: the data of the last event */
 	struct post post;
@@ -142,8 +152,10 @@ int stream_post(struct stream *s, struct trace_event *event, uint32_t kind);
 int stream_poll(struct stream *s, struct trace_event *event, uint32_t kind);
 int stream_notify(struct stream *s, struct trace_event *event);
 
-/* A block was loaded: note which members are equal in all of its rows. */
-void stream_note_block(struct stream *s);
+/*
+ * A block was loaded: note which members are equal in all of its rows. 0 or -ENOMEM after log_err().
+ */
+int stream_note_block(struct stream *s);
 
 void stream_count_held(struct stream *s); /* brings s->held up to date */
 
@@ -186,6 +198,6 @@ static inline void stream_find_due_data(struct stream *s)
 {
 	uint32_t at = s->walk.at[FAMILY_EVENT];
 
-	s->due[DATA].n = block_get(&s->block, COLUMN_n, at);
-	s->due[DATA].time = span_limit((int64_t)block_get(&s->block, COLUMN_time, at));
+	s->due[DATA].n = s->block.views[COLUMN_n].values[at];
+	s->due[DATA].time = span_limit((int64_t)s->block.views[COLUMN_time].values[at]);
 }

@@ -96,7 +96,7 @@ int stream_load_chunk(struct stream *s)
 
 	if (err)
 		return bad_chunk(s, err);
-	stream_note_block(s);
+	err = stream_note_block(s);
 	stream_count_held(s);
-	return 0;
+	return err;
 }

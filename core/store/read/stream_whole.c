@@ -36,15 +36,15 @@ static int due_chunk(struct stream *s)
 /* Reads the rows immediately: a block of plain rows has no head that could be read first. */
 static int due_plain(struct stream *s)
 {
-	int more = s->plain ? plain_load(s->plain, &s->block) : 0;
+	int more = s->plain ? plain_load(s->plain, &s->block) : 0, err = 0;
 
 	s->due[DATA] = stream_never;
 	s->loaded = more > 0;
 	if (s->loaded)
-		stream_note_block(s);
-	if (more > 0)
+		err = stream_note_block(s);
+	if (s->loaded && !err)
 		stream_find_due_data(s);
-	return more < 0 ? more : 0;
+	return more < 0 ? more : err;
 }
 
 static bool is_rare_before(const void *rare, const void *thread)
