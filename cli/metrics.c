@@ -9,6 +9,9 @@
  *
  * A family is named verbatim_NAME_UNIT, its samples have a suffix that depends on the type. Text of
  * a program is first made printable, and its backslashes are then escaped as the format requires.
+ *
+ * Readers of the older text format, such as node_exporter's collector of files, must read it, too:
+ * so no family has a type that the older format lacks, such as info.
  */
 #include "cli/metrics.h"
 
@@ -24,8 +27,9 @@ enum { LEAST = 8, MOST = 34 }; /* buckets: powers of two, in ns */
 static const struct {
 	const char *name, *suffix;
 } types[] = {
-	[METRIC_COUNTER] = { "counter", "_total" }, [METRIC_GAUGE] = { "gauge", "" },
-	[METRIC_INFO] = { "info", "_info" },        [METRIC_HISTOGRAM] = { "histogram", "" },
+	[METRIC_COUNTER] = { "counter", "_total" },
+	[METRIC_GAUGE] = { "gauge", "" },
+	[METRIC_HISTOGRAM] = { "histogram", "" },
 	[METRIC_SUMMARY] = { "summary", "" },
 };
 

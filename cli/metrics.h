@@ -12,7 +12,6 @@ struct text;
 enum metric_type {
 	METRIC_COUNTER,
 	METRIC_GAUGE,
-	METRIC_INFO,      /* one sample, whose information is in its labels */
 	METRIC_HISTOGRAM, /* in buckets with doubling bounds, from 256 ns to 17 s */
 	METRIC_SUMMARY,   /* median, 90th and 99th percentile */
 };

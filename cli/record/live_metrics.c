@@ -353,7 +353,7 @@ static void write_findings(struct metrics *metrics, const uint64_t *findings)
 
 static void begin_metrics(struct metrics *metrics)
 {
-	static const struct metric metric = { "recording", METRIC_INFO, NULL,
+	static const struct metric metric = { "recording_info", METRIC_GAUGE, NULL,
 					      "The version of the recorder." };
 
 	metrics_begin(metrics, &metric);

@@ -253,7 +253,7 @@ static const struct family families[] = {
 };
 /* clang-format on */
 
-static const struct metric recording = { "recording", METRIC_INFO, NULL,
+static const struct metric recording = { "recording_info", METRIC_GAUGE, NULL,
 					 "The recorded command and the version of the recorder." };
 
 /* A family that is being written. */

@@ -34,8 +34,7 @@ TEST(suffix_goes_with_the_type)
 		enum metric_type type;
 		const char *sample;
 	} cases[] = { { METRIC_COUNTER, "verbatim_x_total 7\n" },
-		      { METRIC_GAUGE, "verbatim_x 7\n" },
-		      { METRIC_INFO, "verbatim_x_info 7\n" } };
+		      { METRIC_GAUGE, "verbatim_x 7\n" } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct text text = { 0 };
