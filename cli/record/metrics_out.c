@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,8 +43,27 @@ static int read_port(const char *setting)
 										   : -1;
 }
 
+/* The port in "HOST:PORT" or "PORT", which would otherwise be a file; NULL: it is neither. */
+static const char *find_misplaced_port(const char *setting)
+{
+	const char *colon = strrchr(setting, ':'), *digits = colon ? colon + 1 : setting;
+
+	return !strchr(setting, '/') && *digits && !digits[strspn(digits, "0123456789")] ? digits
+											 : NULL;
+}
+
+/* Would writing wait for another process? Then the recorder and the program would wait, too. */
+static bool is_pipe(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
+}
+
 int metrics_out_check(const char *setting)
 {
+	const char *port = find_misplaced_port(setting);
+
 	if (*setting == ':' && read_port(setting) < 0)
 		return cli_misuse("record",
 				  "--metrics takes a file, or ':' and a port from 0 to 65535, not "
@@ -51,7 +71,17 @@ int metrics_out_check(const char *setting)
 				  setting);
 	if (!*setting)
 		return cli_misuse("record", "--metrics takes a file or ':' and a port");
-	return *setting == ':' ? 0 : output_check("record", setting);
+	if (*setting == ':')
+		return 0;
+	if (port)
+		return cli_misuse(
+			"record",
+			"--metrics ':%s' is a port of 127.0.0.1, the only address; './%s' "
+			"is a file",
+			port, setting);
+	if (is_pipe(setting))
+		return cli_misuse("record", "--metrics takes a file, and '%s' is a pipe", setting);
+	return output_check("record", setting);
 }
 
 static int listen_at(int port, int *ret_port)

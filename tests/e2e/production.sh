@@ -27,6 +27,17 @@ metrics_never_replace_a_trace() {
 	"$VERBATIM" record -q -d soft -o u.db --metrics t.db "$apps/refused" >out 2>err
 	is $? 2 && says 'is a trace' err && cmp t.db good.db
 }
+# A port is no file, and an address is not chosen; the recorder would wait for the reader of a pipe.
+metrics_are_refused() {
+	local each
+	mkfifo pipe
+	for each in 9464 0.0.0.0:9464 localhost:9464 :99999 pipe; do
+		"$VERBATIM" record -q -d soft -o t.db --metrics $each "$apps/refused" >out 2>err
+		is "$each" $? 2 && says '--metrics' err || return
+	done
+	rm pipe
+	[ ! -e t.db ] && ! ls | grep 9464
+}
 port_answers_whatever_clients_do() {
 	stall --metrics :0
 	await has 127.0.0.1 err
@@ -98,6 +109,12 @@ rules_are_rules() {
 	says '8 rules found' out && cp "$examples"/{verbatim-alerts,prometheus}.yml . &&
 		promtool check config prometheus.yml >out 2>&1 || { cat out; return 1; }
 }
+# by readers of the older text format, too, such as node_exporter
+files_can_be_read() {
+	"$VERBATIM" record -q -d soft -o t.db --metrics m.txt "$apps/first_error" >out 2>err
+	promtool check metrics <m.txt >out 2>&1
+	! grep 'error while' out
+}
 # each metric of the rules and of the dashboard is one that the recorder writes
 rules_name_metrics_that_exist() {
 	"$VERBATIM" record -q -d soft --check -o t.db --metrics m.txt "$apps/first_error" >out 2>err
@@ -135,14 +152,14 @@ alert_fires_in_time() {
 		is "$(echo "$alerted - $scraped <= 2" | bc)" 1
 }
 
-for each in metrics_show_a_stall_while_it_lasts metrics_never_replace_a_trace \
+for each in metrics_show_a_stall_while_it_lasts metrics_never_replace_a_trace metrics_are_refused \
 	port_answers_whatever_clients_do error_runs_the_hook_once \
 	facts_are_no_part_of_the_command finding_runs_the_hook hook_that_hangs_harms_nothing \
 	systemd_hears_of_begin_and_end rules_name_metrics_that_exist; do
 	try $each
 done
 if type prometheus promtool >/dev/null 2>&1; then
-	for each in rules_are_rules alert_fires_in_time; do try $each; done
+	for each in rules_are_rules files_can_be_read alert_fires_in_time; do try $each; done
 else
 	skip "alerts of Prometheus" "not installed: scripts/install-deps production"
 fi
