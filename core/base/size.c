@@ -1,5 +1,5 @@
 /*
- * Sizes as users write them: a number, and k, K, M or G
+ * Sizes as users write them: a number, and K, M or G, in lower case, too
  */
 #include "core/base/size.h"
 
@@ -10,8 +10,8 @@
 
 uint64_t size_parse(const char *text)
 {
-	static const char units[] = "kKMG";
-	static const int shifts[] = { 10, 10, 20, 30 };
+	static const char units[] = "kKmMgG";
+	static const int shifts[] = { 10, 10, 20, 20, 30, 30 };
 	const char *unit;
 	char *end;
 	uint64_t n;

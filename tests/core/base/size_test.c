@@ -10,7 +10,9 @@ TEST(numbers_and_units)
 	assert_int_equal(size_parse("256k"), 256 << 10);
 	assert_int_equal(size_parse("256K"), 256 << 10);
 	assert_int_equal(size_parse("4M"), 4 << 20);
+	assert_int_equal(size_parse("4m"), 4 << 20);
 	assert_int_equal(size_parse("2G"), 2ull << 30);
+	assert_int_equal(size_parse("2g"), 2ull << 30);
 	assert_true(size_parse("18446744073709551615") == UINT64_MAX);
 }
 
