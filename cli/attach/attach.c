@@ -311,6 +311,9 @@ int cli_attach(int argc, char **argv)
 	if (set.core && set.record)
 		return cli_misuse("attach",
 				  "--record needs a running process, not the core file of --core");
+	if (set.record && (set.facts || set.no_stop))
+		return cli_misuse("attach", "--record does not describe the process: leave out "
+					    "--facts and --no-stop");
 	if (set.duration && !set.record)
 		return cli_misuse("attach", "--for limits --record: give --record FILE, too");
 	if (set.core && arguments.n)

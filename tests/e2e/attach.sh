@@ -151,6 +151,7 @@ refuses() { # status words arguments
 }
 no_process_is_refused() {
 	refuses 2 'no PID given' && refuses 2 'is not a PID' x12 &&
+		refuses 2 'leave out --facts' --record x --facts 1 &&
 		refuses 2 'is not a PID' -- -5 && refuses 2 'unexpected' 1 2 &&
 		refuses 2 'is not a PID' 99999999999 &&
 		refuses 4 'no process 2147483647' 2147483647
