@@ -122,6 +122,17 @@ const char *enter_refuse(const struct facts *facts)
 
 /* Functions that are called in the process */
 
+/* Has the process ended meanwhile? That is then reported, as the reason why something failed. */
+static bool has_ended(const struct entered *entered)
+{
+	const struct target *process = &entered->facts->process;
+
+	if (target_is_same(process))
+		return false;
+	log_why(-ESRCH, "process %d (%s) has ended", (int)process->pid, process->name);
+	return true;
+}
+
 /* The process must see the same file, whatever its root directory is. */
 static int open_library(const struct entered *entered)
 {
@@ -132,6 +143,8 @@ static int open_library(const struct entered *entered)
 		return fd;
 	if (fd >= 0)
 		close(fd);
+	if (has_ended(entered))
+		return -ESRCH;
 	return log_why(-ENOENT,
 		       "the process cannot open %s: if it runs in a container, make the "
 		       "file visible there",
@@ -150,6 +163,8 @@ static int find_exports(struct entered *entered)
 	if (fd < 0 || st.st_ino != libc->inode) {
 		if (fd >= 0)
 			close(fd);
+		if (has_ended(entered))
+			return -ESRCH;
 		return log_why(-ENOENT, "the process has loaded a C library that is no longer the "
 					"file at its path (upgraded?): restart the process");
 	}
@@ -239,6 +254,8 @@ static int report_no_thread(const struct entered *entered, int err, const char *
 {
 	int pid = (int)entered->facts->process.pid;
 
+	if (has_ended(entered))
+		return -ESRCH;
 	if (err == -EAGAIN)
 		return log_why(err,
 			       "no thread of process %d can start the recorder now, try again; the "

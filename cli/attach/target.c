@@ -117,7 +117,10 @@ static uint64_t read_start(pid_t pid)
 
 bool target_is_same(const struct target *process)
 {
-	return read_start(process->pid) == process->start;
+	struct proc_stat stat;
+
+	return proc_stat_read(process->pid, 0, &stat) && stat.start == process->start &&
+	       stat.state != 'Z' && stat.state != 'X';
 }
 
 /* Limits */

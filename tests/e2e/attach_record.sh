@@ -127,6 +127,7 @@ pair_under_attach() { # program with its arguments
 		times=$((times + 1))
 	done # a thread that polls may be in the recorder at each look: then a ring stays mapped
 	wait $pid && wait $server || { cat server client; return 1; }
+	says ended said || return
 	[ $times -ge 3 ] || { echo "only $times: $(cat said)"; return 1; } # on a busy machine
 	echo "$times attached to: $*" >>times
 }

@@ -1,6 +1,8 @@
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/attach/target.h"
@@ -128,6 +130,25 @@ TEST(read_itself)
 	assert_non_null(target_map_at(&target, (uintptr_t)&target));
 	assert_null(target_map_at(&target, 1));
 	assert_non_null(target_fd_find(&target, 0));
+	target_fini(&target);
+}
+
+TEST(ended_process_is_another)
+{
+	struct target target;
+	siginfo_t info;
+	pid_t pid = fork();
+
+	if (!pid)
+		for (;;)
+			pause();
+	assert_int_equal(target_read(pid, &target), 0);
+	assert_true(target_is_same(&target));
+	kill(pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	assert_false(target_is_same(&target)); /* a zombie */
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_false(target_is_same(&target));
 	target_fini(&target);
 }
 
