@@ -57,6 +57,7 @@ enum {
 	LOOK = 1000000, /* ns between checks of whether the program polls */
 	OFTEN = 100,    /* the program polls if it has polled so often in this time */
 	TELLING = 200,  /* ms within which another process announces that it uses the port */
+	UNREAD = 64,    /* batches that are received before a timer expires */
 };
 
 struct inbox {
@@ -494,6 +495,15 @@ static uint64_t run_qp_timers(struct network_qp *n, uint64_t now)
 	return due ? due : UINT64_MAX;
 }
 
+/* If this process had no processor, the answer to a request may have been waiting for long. */
+static void receive_unread(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < UNREAD && receive_batch(true); i++)
+		;
+}
+
 static void expire_timers(void)
 {
 	uint64_t now = process_now(), due, first;
@@ -502,6 +512,7 @@ static void expire_timers(void)
 
 	if (now < alarm_expected())
 		return;
+	receive_unread();
 	alarm_begin();
 	first = impair_is_active() ? impair_release(now) : UINT64_MAX;
 	for (i = 0; i < BUCKETS; i++)

@@ -29,7 +29,8 @@ struct requester {
 	uint32_t *packets;                    /* by slot: its number of packets */
 	uint32_t read_end[NETWORK_RD_ATOMIC]; /* last PSN of each outstanding read and atomic */
 	uint8_t reads, first_read;
-	uint8_t tries, rnr_tries;
+	uint32_t tries, rnr_tries;
+	uint32_t late;    /* timers in a row that were noticed late */
 	bool ready;       /* the queue pair may send requests */
 	bool asked_again; /* packets were sent again, and no progress was made since then */
 	uint64_t hold;    /* the receiver is not ready before this time, ns */

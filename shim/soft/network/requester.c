@@ -34,8 +34,10 @@
 
 enum {
 	WINDOW_BEGIN = 32,
-	READ_PART = 16, /* packets requested at a time */
-	ASK_ACK = 16,   /* request an acknowledge for every 16th packet */
+	READ_PART = 16,  /* packets requested at a time */
+	ASK_ACK = 16,    /* request an acknowledge for every 16th packet */
+	LATE = 10000000, /* ns after which a timer is noticed late */
+	LATE_MAX = 3,    /* such timers in a row that do not count */
 };
 
 void requester_start(struct network_qp *n, uint32_t psn)
@@ -362,17 +364,21 @@ static bool send_next(struct network_qp *n, struct outbox *box)
 	return send_next_packets(n, box);
 }
 
+static uint64_t timer_ns(const struct network_qp *n)
+{
+	return 4096ull << n->qp->attr.timeout;
+}
+
 static void set_timer(struct network_qp *n, bool again)
 {
 	const struct requester *req = &n->req;
-	uint8_t timeout = n->qp->attr.timeout;
 
 	if (req->hold)
 		alarm_set(n, req->hold);
-	else if (req->unacked == req->psn || !timeout)
+	else if (req->unacked == req->psn || !n->qp->attr.timeout)
 		alarm_set(n, 0);
 	else if (again || !n->due)
-		alarm_set(n, process_now() + (4096ull << timeout));
+		alarm_set(n, process_now() + timer_ns(n));
 }
 
 static void run_reliable(struct network_qp *n)
@@ -474,6 +480,7 @@ static void note_progress_to(struct network_qp *n, uint32_t psn)
 
 	req->unacked = psn;
 	req->tries = 0;
+	req->late = 0;
 	req->rnr_tries = 0;
 	req->asked_again = false;
 	if (req->window < NETWORK_WINDOW_MAX)
@@ -521,7 +528,8 @@ static void wait_for_receiver(struct network_qp *n, uint8_t timer)
 	uint8_t most = n->qp->attr.rnr_retry;
 
 	port_counters_add(n->qp->attr.port_num, PORT_COUNTER_RNR);
-	if (most != 7 && ++req->rnr_tries > most) {
+	if (most != 7 && ++req->rnr_tries > most &&
+	    req->rnr_tries * patience_rnr_ns(timer) >= patience_lag_ns()) {
 		complete_next(n, IBV_WC_RNR_RETRY_EXC_ERR);
 		return;
 	}
@@ -532,7 +540,8 @@ static void wait_for_receiver(struct network_qp *n, uint8_t timer)
 
 static void send_again(struct network_qp *n)
 {
-	if (++n->req.tries > n->qp->attr.retry_cnt) {
+	if (++n->req.tries > n->qp->attr.retry_cnt &&
+	    n->req.tries * timer_ns(n) >= patience_lag_ns()) {
 		complete_next(n, IBV_WC_RETRY_EXC_ERR);
 		return;
 	}
@@ -679,19 +688,44 @@ void requester_take(struct network_qp *n, const struct arrival *arrival)
 	end_drain(qp);
 }
 
+/*
+ * The timer was noticed late: this process had no processor. The peer, if it is another process of
+ * this machine, probably had none either, so the timer starts again.
+ */
+static bool was_noticed_late(struct network_qp *n, uint64_t due)
+{
+	uint64_t late = process_now() - due;
+
+	if (late > LATE && late > timer_ns(n) / 2 && n->req.late < LATE_MAX) {
+		n->req.late++;
+		return true;
+	}
+	n->req.late = 0;
+	return false;
+}
+
+static void expire_ack_timer(struct network_qp *n, uint64_t due)
+{
+	if (was_noticed_late(n, due)) {
+		set_timer(n, true);
+		return;
+	}
+	port_counters_add(n->qp->attr.port_num, PORT_COUNTER_ACK_TIMEOUT);
+	send_again(n);
+}
+
 void requester_expire(struct network_qp *n)
 {
 	struct requester *req = &n->req;
+	uint64_t due = n->due;
 
 	alarm_set(n, 0);
 	if (!is_open(n))
 		return;
-	if (req->hold) {
+	if (req->hold)
 		req->hold = 0;
-	} else if (req->unacked != req->psn) {
-		port_counters_add(n->qp->attr.port_num, PORT_COUNTER_ACK_TIMEOUT);
-		send_again(n);
-	}
+	else if (req->unacked != req->psn)
+		expire_ack_timer(n, due);
 	run_reliable(n);
 	end_drain(n->qp);
 }

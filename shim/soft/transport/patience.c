@@ -35,7 +35,7 @@ void patience_load_lag(void)
 	__atomic_store_n(&least, value ? strtoull(value, NULL, 10) * 1000000 : 0, __ATOMIC_RELAXED);
 }
 
-static uint64_t least_wait(void)
+uint64_t patience_lag_ns(void)
 {
 	return __atomic_load_n(&least, __ATOMIC_RELAXED);
 }
@@ -66,7 +66,7 @@ static uint64_t transport_patience(const struct ibv_qp_attr *attr)
 static uint64_t processor_patience(const struct soft_remote *r)
 {
 	bool elsewhere = !r->peer || r->peer->seg != segment_own;
-	uint64_t lag = least_wait() > PATIENCE_LAG ? least_wait() : PATIENCE_LAG;
+	uint64_t lag = patience_lag_ns() > PATIENCE_LAG ? patience_lag_ns() : PATIENCE_LAG;
 
 	return elsewhere || (r->rq.shm && r->rq.shm->prod) ? lag : 0;
 }
@@ -85,7 +85,7 @@ uint64_t patience_ns(struct soft_qp *qp, enum soft_wait wait)
 	uint64_t ns = transport_patience(attr);
 
 	if (wait == WAIT_PEER)
-		return ns > least_wait() ? ns : least_wait();
+		return ns > patience_lag_ns() ? ns : patience_lag_ns();
 	if (patience_is_unreliable(qp))
 		return UINT64_MAX; /* no limit: carry_request() ends the wait */
 	if (wait == WAIT_COPY)

@@ -22,6 +22,8 @@ void patience_load(void);
  * opened one.
  */
 void patience_load_lag(void);
+/* VERBATIM_SOFT_LAG, ns; 0: not set. */
+uint64_t patience_lag_ns(void);
 
 /* Is the transport of @qp one whose sender does not learn the fate of its requests? */
 bool patience_is_unreliable(const struct soft_qp *qp);
