@@ -251,7 +251,7 @@ static int prepare_checker(struct checker *checker, const struct check_options *
 	if (!err)
 		err = model_new(check->trace, &watcher, &check->model);
 	if (!err && check->findings->bypassed)
-		model_note_bypassed(check->model);
+		model_set_bypassed(check->model);
 	if (!err)
 		err = facts_new(check->trace, &check->findings->facts);
 	if (!err)
@@ -356,7 +356,7 @@ int check_gaps(struct checker *checker)
 	bool more = (now.blind && !findings->blind) || (now.bypassed && !findings->bypassed);
 
 	if (now.bypassed)
-		model_note_bypassed(checker->check.model);
+		model_set_bypassed(checker->check.model);
 	findings->blind |= now.blind;
 	findings->bypassed |= now.bypassed;
 	for (int rule = 0; rule < RULE_COUNT; rule++) {

@@ -30,7 +30,7 @@ bool command_runs_program(const struct command *command)
 	return !strncmp(command->arguments, "[--]", 4);
 }
 
-/* A replay prints only its report at the end through a pager (cli/replay/replay_here.c). */
+/* A replay prints only its report at the end through a pager (cli/replay/replay_in_process.c). */
 bool command_is_paged(const struct command *command)
 {
 	static const char *const names[] = { "info",  "dump",   "stat",  "diff",

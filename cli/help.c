@@ -129,7 +129,7 @@ static void print_topics(void)
 			}
 }
 
-static void print_table_columns(const struct table *table)
+static void print_table_columns(const struct data_table *table)
 {
 	for (const struct table_column *c = table->columns; c->name; c++)
 		print_fact("column", c->name);
@@ -138,9 +138,9 @@ static void print_table_columns(const struct table *table)
 /* Print the columns of a view: its own, or those of its table. */
 static void print_columns(const struct view *view)
 {
-	struct made_column *columns = view_columns(view->name);
+	struct computed_column *columns = view_columns(view->name);
 
-	for (struct made_column *c = columns; c && c->name; c++)
+	for (struct computed_column *c = columns; c && c->name; c++)
 		print_fact("column", c->name);
 	for (int table = 0; table < TABLES && !view->columns; table++)
 		if (!strcmp(tables[table].name, view->table))
@@ -151,9 +151,9 @@ static void print_columns(const struct view *view)
 /* Print the tables that the file does not store. */
 static void print_tables(void)
 {
-	for (const struct made_table *const *made = model_tables; *made; made++) {
+	for (const struct computed_table *const *made = model_tables; *made; made++) {
 		print_fact("table", (*made)->name);
-		for (const struct made_column *c = (*made)->columns; c->name; c++)
+		for (const struct computed_column *c = (*made)->columns; c->name; c++)
 			if (!c->argument)
 				print_fact("column", c->name);
 	}

@@ -134,7 +134,7 @@ static void add_listed_cell(struct table *table, const struct listing *listing, 
 		table_number(table, listing_integer(listing, column));
 }
 
-int table_list(struct table *table, struct trace *trace, enum listing_kind list)
+int table_add_listing(struct table *table, struct trace *trace, enum listing_kind list)
 {
 	struct listing *listing;
 	int err = listing_open(trace, list, &listing);

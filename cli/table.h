@@ -37,7 +37,7 @@ void table_number(struct table *table, int64_t value);
 void table_text(struct table *table, const char *text); /* copied; NULL: nothing */
 
 /* Add the rows of @list, which has the columns of the table. 0 or -errno after log_err(). */
-int table_list(struct table *table, struct trace *trace, enum listing_kind list);
+int table_add_listing(struct table *table, struct trace *trace, enum listing_kind list);
 
 /* As text; nothing if there are no rows. */
 void table_print(const struct table *table);

@@ -258,7 +258,7 @@ static int build_and_call(struct replay *r, const struct trace_event *event)
 	const struct call *call = event->call;
 	uint64_t args[16] = { 0 };
 	struct translation t = { .r = r, .event = event, .time = call->begin, .args = args };
-	struct build *build;
+	struct args_build *build;
 	size_t size;
 	void *at = process_arguments(&size);
 	int err = prepare_destroy(r, event);

@@ -1,9 +1,9 @@
 /*
  * The cause of the first error of a queue pair
  *
- * 	completion in error --> causes_note_error(): its keys and its other end at that time
- * 	first_errors_note_poll()       --> causes_bind_errors(): that was the first error of a queue pair
- * 	end of the trace    --> causes_finish(): what happened to the other end
+ *	completion in error       --> causes_note_error(): its keys and its peer at that time
+ *	first_errors_note_poll()  --> causes_bind_errors(): that was the first error of a queue pair
+ *	end of the trace          --> causes_finish(): what happened to the peer
  */
 #include "analyzer/facts/cause_priv.h"
 

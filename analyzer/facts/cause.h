@@ -37,7 +37,10 @@ void causes_free(struct causes *causes);
 void causes_note_error(struct causes *causes, struct model *model,
 		       const struct model_complete *complete);
 
-/* The errors that first_errors_note_poll() has added belong to the completions of causes_note_error(). */
+/*
+ * The errors that first_errors_note_poll() has added belong to the completions of
+ * causes_note_error().
+ */
 void causes_bind_errors(struct causes *causes);
 
 /* ibv_get_async_event() has returned an event: the port may be down. */

@@ -69,7 +69,7 @@ void cause_note_receives(struct noted *noted, const struct life *other)
 	noted->dropped = queue->dropped;
 	noted->last_posted = (struct moment){
 		.id = { queue->stats.last_thread, queue->stats.last_number },
-		.time = queue->stats.last_verb_time,
+		.time = queue->stats.last_time,
 	};
 	noted->room = queue->limits.given ? queue->limits.given : queue->limits.asked;
 	noted->queue = queue->owner ? queue->owner->handle : 0;
@@ -96,7 +96,7 @@ void cause_note_cq(struct noted *noted, const struct life *other)
 	memcpy(noted->cq.name, cq->owner->name, sizeof(noted->cq.name));
 	noted->cq.entries = cq->given;
 	noted->cq.could = cq->signalled;
-	noted->cq.polled = cq->stats.last_verb_time;
+	noted->cq.polled = cq->stats.last_time;
 }
 
 void cause_note_misconnected(struct noted *noted, const struct life *qp, const struct peer *peer)

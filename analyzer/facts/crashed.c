@@ -86,7 +86,7 @@ char *crashed_describe_cause(const struct model *model, uint32_t process,
 	struct text t = { 0 };
 	char at[32];
 
-	if (!crash_note_signal(model, process))
+	if (!crash_signal_of(model, process))
 		return NULL;
 	if (call->null == OBJECT_context || call->null == OBJECT_pd || call->null == OBJECT_qp)
 		id = find_unresolved(model, process, 0);
@@ -145,7 +145,7 @@ static char *explain_field_read(const struct model *model, uint32_t process,
 	struct text t = { 0 };
 	char at[32];
 
-	if (!cq || !cq->cq || cq->cq->fields < 0 || crash_note_signal(model, process) != SIGSEGV)
+	if (!cq || !cq->cq || cq->cq->fields < 0 || crash_signal_of(model, process) != SIGSEGV)
 		return NULL;
 	text_addf(&t,
 		  "possibly it read a field of the completion of %s, %s, that wc_flags of "
@@ -165,7 +165,7 @@ char *crashed_describe_destroyed(const struct model *model, uint32_t process)
 
 	if (last && (last->verb == VERB_start_poll || last->verb == VERB_next_poll))
 		return explain_field_read(model, process, last);
-	if (!info || !crash_note_signal(model, process) || info->effect != EFFECT_DESTROY ||
+	if (!info || !crash_signal_of(model, process) || info->effect != EFFECT_DESTROY ||
 	    !is_inline(info->object) || last->returned == last->at.time)
 		return NULL;
 	text_addf(&t,

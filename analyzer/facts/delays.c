@@ -198,7 +198,7 @@ static void note_late_peer(const struct delay *delay, int64_t from, int64_t to)
 				     .verb = stats->last_verb,
 				     .process = delay->peer,
 				     .stack = stats->last_stack,
-				     .time = stats->last_verb_time };
+				     .time = stats->last_time };
 	of->qp = delay->queue->owner ? delay->queue->owner->id : 0;
 }
 
@@ -347,13 +347,13 @@ static __attribute__((noinline)) void examine_delay(struct delays *delays, struc
 	const struct queue *queue = find_queue(delays, model, event);
 	struct delay delay = { .delays = delays, .waiter = event->process, .queue = queue };
 
-	if (!queue || !queue->owner || queue->stats.last_verb_time <= begin ||
-	    queue->stats.last_verb_time > event->time ||
+	if (!queue || !queue->owner || queue->stats.last_time <= begin ||
+	    queue->stats.last_time > event->time ||
 	    (!queue->send && event->time - begin < LEAST_SEND_NS))
 		return;
 	delay.peer = queue->owner->process;
 	delay.from = begin;
-	delay.to = queue->stats.last_verb_time;
+	delay.to = queue->stats.last_time;
 	if (is_rank(delays, delay.waiter) && is_rank(delays, delay.peer))
 		split_delay(&delay);
 }
@@ -367,7 +367,7 @@ static __attribute__((noinline)) void examine_poll(struct delays *delays, struct
 
 	if (!queue || !queue->send)
 		return;
-	come = queue->stats.last_verb_time > begin ? queue->stats.last_verb_time : begin;
+	come = queue->stats.last_time > begin ? queue->stats.last_time : begin;
 	if (event->time - come >= LEAST_POLL_NS)
 		note_activity(delays, event, come, DELAY_POLL);
 }

@@ -286,7 +286,7 @@ static void add_ended(struct ends *ends, struct model *model, const struct model
 	fact->verb = last->verb;
 	fact->stack = last->stack;
 	fact->because = crash;
-	if (!crash && !waits_store_wait(ends->waits, model, end, (size_t)(fact - ends->facts->all)))
+	if (!crash && !waits_note_exit(ends->waits, model, end, (size_t)(fact - ends->facts->all)))
 		fact->because = outside_describe_cause(model, end->process, status, expected);
 }
 

@@ -8,9 +8,9 @@
  * A job that hangs is ended from outside, by its launcher or by hand: all processes end at about
  * the same time, and when a process ends its objects are still known.
  *
- * Not here: connections of librdmacm (stalls_cm.c), datagram partners (stalls_datagram.c); whether a
- * thread polls the CQ, which is known only at the end of the trace (stalls_finish.c); which process
- * is to blame (wait_graph.c); the sentences (analyzer/report/waits_text.c).
+ * Not here: connections of librdmacm (stalls_cm.c), datagram partners (stalls_datagram.c); whether
+ * a thread polls the CQ, which is known only at the end of the trace (stalls_finish.c); which
+ * process is to blame (wait_graph.c); the sentences (analyzer/report/waits_text.c).
  */
 #include "analyzer/facts/stalls_cm.h"
 #include "analyzer/facts/stalls_datagram.h"
@@ -225,7 +225,7 @@ static void note_full(struct taking *taking, const struct life *qp, const struct
 		return;
 	taking->note->full = true;
 	taking->stall->qp = qp->id;
-	taking->stall->since = sends->stats.last_verb_time;
+	taking->stall->since = sends->stats.last_time;
 }
 
 static const struct life *find_cq(const struct taking *taking, const struct life *qp, bool send)
@@ -439,8 +439,8 @@ static void examine_qp(struct taking *taking, const struct life *qp)
 	for (int send = 0; send < 2; send++) {
 		const struct queue *queue = send ? qp->sq : qp->rq;
 
-		if (queue && queue->stats.last_verb_time > taking->posted) {
-			taking->posted = queue->stats.last_verb_time;
+		if (queue && queue->stats.last_time > taking->posted) {
+			taking->posted = queue->stats.last_time;
 			if (!taking->stall->last.stack)
 				taking->stall->stack = queue->stats.last_stack;
 		}

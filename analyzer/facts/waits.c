@@ -140,7 +140,7 @@ static bool note_oldest_request(void *arg, const struct queue *queue,
 		found->sends = queue;
 		found->oldest = request;
 	}
-	if ((!found->mute || queue->stats.last_verb_time > found->mute->stats.last_verb_time) &&
+	if ((!found->mute || queue->stats.last_time > found->mute->stats.last_time) &&
 	    is_never_signalled(queue))
 		found->mute = queue;
 	return false;
@@ -496,7 +496,7 @@ static void push_wait(struct waits *waits, struct wait *wait, size_t fact)
 	*wait = (struct wait){ 0 };
 }
 
-void waits_push_all(struct waits *waits, struct wait_before *before, size_t fact)
+void waits_store_before(struct waits *waits, struct wait_before *before, size_t fact)
 {
 	struct wait_threads *threads = add_threads(waits, fact);
 
@@ -518,7 +518,7 @@ static bool push_wait_before(struct waits *waits, uint32_t process, size_t fact)
 	struct wait_before *before = &waits->before[process];
 	bool late = before->late.end;
 
-	waits_push_all(waits, before, fact);
+	waits_store_before(waits, before, fact);
 	return late;
 }
 
@@ -545,8 +545,8 @@ static void add_unsignalled(struct waits *waits, struct model *model, const stru
 	wait->fact = threads->fact;
 }
 
-bool waits_store_wait(struct waits *waits, struct model *model, const struct model_exit *end,
-		      size_t fact)
+bool waits_note_exit(struct waits *waits, struct model *model, const struct model_exit *end,
+		     size_t fact)
 {
 	const struct fact *killed = &waits->facts->all[fact];
 	struct found found = { 0 };

@@ -25,8 +25,8 @@ void waits_note_change(struct waits *waits);
  * A process ends, and facts->all[@fact] is the fact of its end; the model still knows its objects.
  * False: the process was not waiting for a completion.
  */
-bool waits_store_wait(struct waits *waits, struct model *model, const struct model_exit *end,
-		      size_t fact);
+bool waits_note_exit(struct waits *waits, struct model *model, const struct model_exit *end,
+		     size_t fact);
 
 /*
  * The application begins to destroy a queue pair: the wait of the process until now counts if the

@@ -272,7 +272,7 @@ static void add_vain_wait(struct waits *waits, struct wait_before *well)
 	if (asprintf(&fact->what, "%s for %s, until %s", name, words_span(fact->lasted, lasted),
 		     words_span(note->time, end)) < 0)
 		fact->what = NULL;
-	waits_push_all(waits, well, (size_t)(fact - waits->facts->all));
+	waits_store_before(waits, well, (size_t)(fact - waits->facts->all));
 }
 
 void waits_finish(struct waits *waits)

@@ -102,7 +102,7 @@ struct waits {
 enum { WAIT_POLLS = 3 /* empty polls: fewer are not a wait */ };
 
 /* The contents of @before belong to facts->all[@fact] from now on. */
-void waits_push_all(struct waits *waits, struct wait_before *before, size_t fact);
+void waits_store_before(struct waits *waits, struct wait_before *before, size_t fact);
 
 /*
  * Add the sentence about @wait, whose threads meanwhile did @note (NULL: not known); the sentence

@@ -61,7 +61,7 @@ void crash_forget(struct model *model, const struct moment *moment)
 			model->crashes[i].destroyed.id.thread = 0;
 }
 
-int crash_note_signal(const struct model *model, uint32_t process)
+int crash_signal_of(const struct model *model, uint32_t process)
 {
 	const struct process *its = model->trace ? trace_process(model->trace, process) : NULL;
 	int signal =
@@ -92,7 +92,7 @@ bool crash_has_thread_ended(const struct model *model, uint32_t thread)
 
 void crash_note_killed(struct model *model, uint32_t process, int64_t time)
 {
-	int signal = crash_note_signal(model, process);
+	int signal = crash_signal_of(model, process);
 
 	for (size_t i = 0; i < model->ncrashes && signal; i++) {
 		const struct crash_thread *thread = &model->crashes[i];

@@ -32,7 +32,7 @@ void crash_note_destroyed(struct model *model, const struct life *life,
 void crash_forget(struct model *model, const struct moment *moment);
 
 /* The signal of a fault that has killed @process; 0: none has, or it is not known. */
-int crash_note_signal(const struct model *model, uint32_t process);
+int crash_signal_of(const struct model *model, uint32_t process);
 
 /* The entry of @thread; NULL: it was not using a destroyed object. */
 const struct crash_thread *crash_thread(const struct model *model, uint32_t thread);

@@ -39,7 +39,7 @@ static int note_misuse(struct model *model, const struct trace_event *event, str
 
 int misuse_note(struct model *model, const struct trace_event *event)
 {
-	const struct misuse_event *seen = event->misuse;
+	const struct writer_note_misuse *seen = event->misuse;
 	enum object_kind kind =
 		seen->verb == VERB_COUNT ? OBJECT_cq : verb_infos[seen->verb].object;
 	struct life *life = model_find(model, event->process, kind, seen->handle);

@@ -98,7 +98,7 @@ int model_new(struct trace *trace, const struct model_watcher *watcher, struct m
 	return 0;
 }
 
-void model_note_bypassed(struct model *model)
+void model_set_bypassed(struct model *model)
 {
 	model->doubt |= QUEUE_UNSEEN;
 }

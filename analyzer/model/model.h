@@ -23,7 +23,7 @@ struct model;
 int model_new(struct trace *trace, const struct model_watcher *watcher, struct model **ret_model);
 
 /* Posts or polls are not in the trace: no queue's content is certain. Before the first event. */
-void model_note_bypassed(struct model *model);
+void model_set_bypassed(struct model *model);
 
 /* Accepts NULL. */
 void model_free(struct model *model);

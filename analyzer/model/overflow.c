@@ -384,7 +384,7 @@ static bool is_unsignalled(const struct queue *queue, bool killed)
 	return !killed && queue->run == queue->posted && queue->run >= FEW &&
 	       (queue->run >= room / 2 ||
 		(queue->run >= room / SHARE && is_posted_in_loop(queue)) ||
-		(queue->limits.given && stats->last_verb_time - stats->first_time >= LONG_NS));
+		(queue->limits.given && stats->last_time - stats->first_time >= LONG_NS));
 }
 
 /* The requests that @queue may have outstanding, if it was used and they complete in @cq. */

@@ -316,7 +316,7 @@ static struct moment last_post(const struct queue *queue)
 	return (struct moment){ .id = { stats->last_thread, stats->last_number },
 				.verb = stats->last_verb,
 				.stack = stats->last_stack,
-				.time = stats->last_verb_time };
+				.time = stats->last_time };
 }
 
 uint64_t queue_count_sent(const struct queue *sends)
@@ -373,7 +373,7 @@ struct peer_work queues_peer_work(const struct life *qp)
 	work.sending = sq->signalled;
 	work.messages = queue_count_sent(sq);
 	work.interrupted = qp->qp && (qp->qp->reset || work.state != ABI_QPS_RTS);
-	work.last = last_post(sq->stats.last_verb_time > rq->stats.last_verb_time ? sq : rq);
+	work.last = last_post(sq->stats.last_time > rq->stats.last_time ? sq : rq);
 	return work;
 }
 

@@ -181,7 +181,7 @@ struct queue_stats {
 	uint32_t last_thread, last_stack;
 	uint64_t last_number; /* of the event */
 	uint64_t last_n;      /* the same; 0 if the post had several requests */
-	int64_t last_verb_time;
+	int64_t last_time;
 	uint32_t turn;  /* the thread that posted last, at first the one that made the queue pair */
 	uint32_t turns; /* posts of another thread than that */
 };
@@ -215,7 +215,7 @@ struct queue_cq_stats {
 	uint64_t switches; /* polls of another thread than the last */
 	uint64_t last_n;
 	bool last_single;
-	int64_t first_time, last_verb_time;
+	int64_t first_time, last_time;
 	struct queue_singles steady;
 	/* batches of QUEUE_BATCH or more, of a CQ that no thread had polled for some time */
 	uint64_t late, late_wcs;

@@ -226,7 +226,7 @@ static void count_single(struct queue_singles *singles, int64_t time, int64_t ns
 static void count_post(struct queue *queue, const struct trace_event *event, uint32_t taken)
 {
 	struct queue_stats *stats = &queue->stats;
-	int64_t ns = event->time - stats->last_verb_time;
+	int64_t ns = event->time - stats->last_time;
 	bool chased = event->post->nwr == 1 && event->id.n == stats->last_n + 1 &&
 		      event->id.thread == stats->last_thread && ns < QUEUE_CHASED;
 
@@ -239,7 +239,7 @@ static void count_post(struct queue *queue, const struct trace_event *event, uin
 		count_single(&stats->steady, event->time, chased ? ns : -1);
 	stats->last_n = event->post->nwr == 1 ? event->id.n : 0;
 	stats->last_thread = event->id.thread;
-	stats->last_verb_time = event->time;
+	stats->last_time = event->time;
 	stats->last_number = event->id.n;
 	stats->last_verb = event->post->verb;
 	stats->last_stack = event->post->stack;
@@ -473,7 +473,7 @@ static int64_t idle_ns(const struct model *model, const struct queue_cq_stats *s
 		       const struct trace_event *event)
 {
 	const struct steady *steady = steady_of(model, event->process);
-	int64_t since = stats->last_verb_time;
+	int64_t since = stats->last_time;
 
 	if (event->poll->empty > QUEUE_LATE || event->time - since < QUEUE_LATE)
 		return 0;
@@ -544,8 +544,7 @@ static void count_poll(const struct model *model, struct queue_cq *cq,
 	stats->wcs += poll->nwc;
 	stats->empty += poll->empty;
 	stats->chased += chased;
-	count_single(&stats->steady, event->time,
-		     chased ? event->time - stats->last_verb_time : -1);
+	count_single(&stats->steady, event->time, chased ? event->time - stats->last_time : -1);
 	stats->bursts += poll->nwc >= QUEUE_BURST;
 	if (poll->nwc > stats->most)
 		stats->most = poll->nwc;
@@ -553,7 +552,7 @@ static void count_poll(const struct model *model, struct queue_cq *cq,
 	stats->switches += event->id.thread != stats->last_thread;
 	stats->last_thread = event->id.thread;
 	stats->last_n = event->id.n;
-	stats->last_verb_time = event->time;
+	stats->last_time = event->time;
 }
 
 void queues_process_poll(struct model *model, const struct trace_event *event, struct life *cq)

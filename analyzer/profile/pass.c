@@ -214,7 +214,7 @@ static int make_model(struct profiler *p)
 	if (!err)
 		err = model_new(p->trace, &watcher, &p->model);
 	if (!err && bypassed)
-		model_note_bypassed(p->model);
+		model_set_bypassed(p->model);
 	if (!err && p->more->ret_timeline)
 		err = timing_new(p->trace, p->model, p->more->lanes, &p->timing);
 	return err;

@@ -113,13 +113,13 @@ void highlight_text(FILE *out, const char *text)
 
 		if (!length)
 			at = n;
-		print_foreign_bytes(out, text, blanks + at);
+		print_untrusted_bytes(out, text, blanks + at);
 		text += blanks + at;
 		if (length) {
 			style_put(out, STYLE_NAME);
-			print_foreign_bytes(out, text, length);
+			print_untrusted_bytes(out, text, length);
 			style_put(out, STYLE_PLAIN);
-			print_foreign_bytes(out, text + length, n - at - length);
+			print_untrusted_bytes(out, text + length, n - at - length);
 			text += n - at;
 		}
 	}

@@ -412,7 +412,7 @@ static void print_sum(FILE *out, uint64_t n, const char *how, const char *path)
 	if (!path)
 		return;
 	fprintf(out, "; %" PRIu64 " %s ", n, how);
-	print_foreign(out, path);
+	print_untrusted(out, path);
 }
 
 void known_print_sum(const struct report *report)

@@ -35,7 +35,7 @@ static const char *base_name(const char *path)
 static void print_named(FILE *out, const char *before, const char *name, const char *behind)
 {
 	fputs(before, out);
-	print_foreign(out, name);
+	print_untrusted(out, name);
 	fputs(behind, out);
 }
 
@@ -43,7 +43,7 @@ static void print_named(FILE *out, const char *before, const char *name, const c
 static void print_name(FILE *out, const char *name)
 {
 	style_put(out, STYLE_NAME);
-	print_foreign(out, name);
+	print_untrusted(out, name);
 	style_put(out, STYLE_PLAIN);
 }
 
@@ -73,7 +73,7 @@ static void print_frame(FILE *out, const char *text)
 {
 	fprintf(out, "        ");
 	style_put(out, STYLE_DIM);
-	print_foreign(out, text);
+	print_untrusted(out, text);
 	style_put(out, STYLE_PLAIN);
 	fputc('\n', out);
 }

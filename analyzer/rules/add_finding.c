@@ -108,7 +108,7 @@ void finding_set_last_post(struct finding *finding, const struct queue *queue, u
 			       .verb = stats->last_verb,
 			       .process = process,
 			       .stack = stats->last_stack,
-			       .time = stats->last_verb_time };
+			       .time = stats->last_time };
 
 	finding_step(finding, "posted last", &last);
 }

@@ -16,7 +16,7 @@ bool check_is_strict(const struct check *check)
 	return strict && *strict;
 }
 
-static void put_call(const struct misuse_event *seen, char text[64])
+static void put_call(const struct writer_note_misuse *seen, char text[64])
 {
 	if (seen->field)
 		snprintf(text, 64, "ibv_wc_read_%s()", seen->field);
@@ -28,7 +28,7 @@ static void put_call(const struct misuse_event *seen, char text[64])
 static struct finding *begin_misuse(struct check *check, enum rule_id rule,
 				    const struct model_misuse *misuse)
 {
-	const struct misuse_event *seen = misuse->event->misuse;
+	const struct writer_note_misuse *seen = misuse->event->misuse;
 	struct finding *finding =
 		findings_add(check->findings, rule,
 			     findings_key(misuse->at.stack, seen->what,
@@ -56,7 +56,7 @@ static void end_misuse(struct finding *finding, const struct model_misuse *misus
 /* COMPL-001 */
 void compl_001(struct check *check, const struct model_misuse *misuse)
 {
-	const struct misuse_event *seen = misuse->event->misuse;
+	const struct writer_note_misuse *seen = misuse->event->misuse;
 	const char *status = enum_name(enum_find("ibv_wc_status"), seen->status);
 	struct finding *finding;
 
@@ -81,7 +81,7 @@ void compl_001(struct check *check, const struct model_misuse *misuse)
 /* COMPL-005 */
 void compl_005_strict(struct check *check, const struct model_misuse *misuse)
 {
-	const struct misuse_event *seen = misuse->event->misuse;
+	const struct writer_note_misuse *seen = misuse->event->misuse;
 	const char *name = misuse->object->name;
 	struct finding *finding;
 	char call[64];
@@ -116,7 +116,7 @@ static const char *put_thread(uint32_t thread, char text[32])
 /* THREAD-001 */
 void thread_001(struct check *check, const struct model_misuse *misuse)
 {
-	const struct misuse_event *seen = misuse->event->misuse;
+	const struct writer_note_misuse *seen = misuse->event->misuse;
 	const struct life *object = misuse->object;
 	struct finding *finding;
 	char call[64], other[32];

@@ -360,7 +360,7 @@ void perf_004(struct check *check, const struct life *life)
 /* Did most completions wait, during a great part of the time? */
 static bool is_late(const struct queue_cq_stats *stats)
 {
-	int64_t time = stats->last_verb_time - stats->first_time;
+	int64_t time = stats->last_time - stats->first_time;
 
 	return stats->late >= BURSTS && stats->late_wcs * 100 >= stats->wcs * MOST &&
 	       stats->late_ns >= time / 100 * LATE_SHARE;
@@ -387,7 +387,7 @@ static void report_late(struct check *check, const struct life *life)
 /* Were most messages found by polls that came late, during a great part of the time? */
 static bool is_asleep(const struct queue_cq_stats *stats)
 {
-	int64_t time = stats->last_verb_time - stats->first_time;
+	int64_t time = stats->last_time - stats->first_time;
 
 	return stats->slept >= BURSTS && stats->slept_wcs * 100 >= stats->wcs * MOST &&
 	       stats->slept_ns >= time / 100 * LATE_SHARE;
@@ -408,7 +408,7 @@ static void report_asleep(struct check *check, const struct life *life)
 			     COUNT_OF(stats->slept),
 			     words_span(stats->slept_ns / (int64_t)stats->slept, wait),
 			     words_span(stats->slept_ns, all),
-			     words_span(stats->last_verb_time - stats->first_time, whole));
+			     words_span(stats->last_time - stats->first_time, whole));
 }
 
 static void report_bursts(struct check *check, const struct life *life)

@@ -505,7 +505,7 @@ void queue_008(struct check *check, const struct life *life)
 		     "in %" PRIu64 " steps, and never rose: all were posted until %s, and %" PRIu32
 		     " completed ones were not posted again.",
 		     object_name_text(life, name, sizeof(name)), level->top, level->peak,
-		     words_span(queue->stats.last_verb_time - level->full.time, span), level->falls,
+		     words_span(queue->stats.last_time - level->full.time, span), level->falls,
 		     event_id_text(level->full.id, id), level->top - level->peak);
 	finding_text(&finding->breaks,
 		     "the connection stays open: after as many more messages the queue is empty, "

@@ -122,7 +122,7 @@ static void report_crash(void *arg, const struct lookup_count *count)
 		"polls: that thread had found the CQ empty %s, had done nothing else since, and "
 		"had not ended.",
 		process_id_text(counts->end->process, process),
-		sigabbrev_np(crash_note_signal(check->model, counts->end->process)),
+		sigabbrev_np(crash_signal_of(check->model, counts->end->process)),
 		words_span(counts->end->time - cq->destroyed.time, when),
 		thread_number(cq->destroyed.id.thread), verb_infos[cq->destroyed.verb].name,
 		cq->name, thread_number(thread), words_count(count->empty, "time", polls));
@@ -137,6 +137,6 @@ static void report_crash(void *arg, const struct lookup_count *count)
 /* THREAD-002: a poll that crashes is not counted. */
 void thread_002_polls(struct check *check, const struct model_exit *end)
 {
-	if (end->how == MODEL_KILLED && crash_note_signal(check->model, end->process))
+	if (end->how == MODEL_KILLED && crash_signal_of(check->model, end->process))
 		each_count(check, end, report_crash);
 }

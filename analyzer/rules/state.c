@@ -289,7 +289,7 @@ void state_004_crash(struct check *check, const struct model_exit *end)
 	struct finding *finding;
 
 	if (end->how != MODEL_KILLED || check_is_strict(check) ||
-	    crash_note_signal(check->model, end->process) != SIGSEGV)
+	    crash_signal_of(check->model, end->process) != SIGSEGV)
 		return;
 	for (const struct life *qp = NULL;
 	     (qp = model_next_life(check->model, end->process, qp));) {

@@ -12,14 +12,14 @@
 
 enum { COLUMNS_MAX = sizeof(tables[0].columns) / sizeof(tables[0].columns[0]) };
 
-const struct made_column *completions_columns(void)
+const struct computed_column *completions_columns(void)
 {
-	static struct made_column columns[COLUMNS_MAX + 1];
+	static struct computed_column columns[COLUMNS_MAX + 1];
 	const struct table_column *from = tables[TABLE_wc].columns;
 
 	for (int i = 0; from[i].name && !columns[i].name; i++)
-		columns[i] = (struct made_column){ .name = from[i].name,
-						   .type = table_column_type(&from[i]) };
+		columns[i] = (struct computed_column){ .name = from[i].name,
+						       .type = table_column_type(&from[i]) };
 	return columns;
 }
 

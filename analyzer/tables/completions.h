@@ -9,7 +9,7 @@
 #include "core/store/vtab/cells.h"
 
 /* The columns of `wc`; the last one has no name. */
-const struct made_column *completions_columns(void);
+const struct computed_column *completions_columns(void);
 
 /* More than the members of a completion, two to a word; an array of unsigned int. */
 enum { COMPLETIONS_KEY = 12 };

@@ -48,15 +48,15 @@ struct depth_rows {
 enum { TIME, THREAD, N, EVENT, PROCESS, OBJECT, NAME, SIDE, DEPTH, CHANGE, SIGNALED, ROOM, DOUBT,
        QP };
 
-static const struct made_column columns[] = {
-	[TIME] = BOUND_COLUMN("time", MADE_TIME), [THREAD] = INTEGER_COLUMN("thread"),
+static const struct computed_column columns[] = {
+	[TIME] = BOUND_COLUMN("time", COMPUTED_TIME), [THREAD] = INTEGER_COLUMN("thread"),
 	[N] = INTEGER_COLUMN("n"), [EVENT] = TEXT_COLUMN("event"),
-	[PROCESS] = BOUND_COLUMN("process", MADE_PROCESS),
-	[OBJECT] = BOUND_COLUMN("object", MADE_OBJECT), [NAME] = TEXT_COLUMN("name"),
+	[PROCESS] = BOUND_COLUMN("process", COMPUTED_PROCESS),
+	[OBJECT] = BOUND_COLUMN("object", COMPUTED_OBJECT), [NAME] = TEXT_COLUMN("name"),
 	[SIDE] = TEXT_COLUMN("side"), [DEPTH] = INTEGER_COLUMN("depth"),
 	[CHANGE] = INTEGER_COLUMN("change"), [SIGNALED] = INTEGER_COLUMN("signaled"),
 	[ROOM] = INTEGER_COLUMN("room"), [DOUBT] = TEXT_COLUMN("doubt"),
-	[QP] = { "qp", "", MADE_OBJECT, true }, { 0 },
+	[QP] = { "qp", "", COMPUTED_OBJECT, true }, { 0 },
 };
 /* clang-format on */
 
@@ -162,7 +162,7 @@ static void depth_close(void *rows)
 	free(r);
 }
 
-static int depth_open(void *arg, const struct made_bounds *bounds, void **ret_rows)
+static int depth_open(void *arg, const struct computed_bounds *bounds, void **ret_rows)
 {
 	struct depth_rows *rows = calloc(1, sizeof(*rows));
 	struct model_watcher watcher = { .post = on_post,
@@ -204,31 +204,31 @@ static int depth_next(void *rows)
 	return 1;
 }
 
-static void put_depth(const struct depth_row *row, int column, struct made_value *value)
+static void put_depth(const struct depth_row *row, int column, struct computed_value *value)
 {
 	switch (column) {
 	case SIDE:
-		made_set_text(value, row->send ? "send" : "recv");
+		computed_set_text(value, row->send ? "send" : "recv");
 		break;
 	case DEPTH:
-		made_int(value, row->depth);
+		computed_set_int(value, row->depth);
 		break;
 	case CHANGE:
-		made_int(value, row->change);
+		computed_set_int(value, row->change);
 		break;
 	case SIGNALED:
-		made_int(value, row->signalled);
+		computed_set_int(value, row->signalled);
 		break;
 	case ROOM:
 		if (row->room)
-			made_int(value, row->room);
+			computed_set_int(value, row->room);
 		break;
 	default:
-		made_set_text(value, pass_doubt(row->doubt));
+		computed_set_text(value, pass_doubt(row->doubt));
 	}
 }
 
-static void depth_value(void *rows, int column, struct made_value *value)
+static void depth_value(void *rows, int column, struct computed_value *value)
 {
 	const struct depth_rows *r = rows;
 	const struct depth_row *row = &r->rows[r->at];
@@ -237,33 +237,33 @@ static void depth_value(void *rows, int column, struct made_value *value)
 
 	switch (column) {
 	case TIME:
-		made_int(value, row->time);
+		computed_set_int(value, row->time);
 		break;
 	case THREAD:
-		made_int(value, row->id.thread);
+		computed_set_int(value, row->id.thread);
 		break;
 	case N:
-		made_int(value, (int64_t)row->id.n);
+		computed_set_int(value, (int64_t)row->id.n);
 		break;
 	case EVENT:
-		made_set_text(value, row->id.thread ? event_id_text(row->id, text) : NULL);
+		computed_set_text(value, row->id.thread ? event_id_text(row->id, text) : NULL);
 		break;
 	case PROCESS:
-		made_int(value, row->process);
+		computed_set_int(value, row->process);
 		break;
 	case OBJECT:
-		made_int(value, row->object);
+		computed_set_int(value, row->object);
 		break;
 	case NAME:
 		object = trace_object(r->pass.trace, row->object);
-		made_set_text(value, object ? object->name : NULL);
+		computed_set_text(value, object ? object->name : NULL);
 		break;
 	default:
 		put_depth(row, column, value);
 	}
 }
 
-const struct made_table depth_table = {
+const struct computed_table depth_table = {
 	.name = "queue_depth",
 	.key = "thread, n, object, side",
 	.columns = columns,

@@ -25,7 +25,7 @@ static bool is_readable_alone(struct trace *trace, uint32_t process)
 }
 
 /* The process of the wanted rows; 0: any. */
-static uint32_t narrow_process(struct trace *trace, const struct made_bounds *bounds)
+static uint32_t narrow_process(struct trace *trace, const struct computed_bounds *bounds)
 {
 	const struct object *object = trace_object(trace, bounds->object);
 	uint32_t process = object ? object->process : bounds->process;
@@ -33,7 +33,7 @@ static uint32_t narrow_process(struct trace *trace, const struct made_bounds *bo
 	return process && is_readable_alone(trace, process) ? process : 0;
 }
 
-int pass_init(struct pass *pass, struct trace *trace, const struct made_bounds *bounds,
+int pass_init(struct pass *pass, struct trace *trace, const struct computed_bounds *bounds,
 	      bool control, const struct model_watcher *watcher)
 {
 	struct trace_filter filter = { .control_only = control };
@@ -52,7 +52,7 @@ int pass_init(struct pass *pass, struct trace *trace, const struct made_bounds *
 	if (!err)
 		err = model_new(trace, watcher, &pass->model);
 	if (!err && pass->findings->bypassed)
-		model_note_bypassed(pass->model);
+		model_set_bypassed(pass->model);
 	return err ? err : cursor_open(trace, &filter, &pass->cursor);
 }
 

@@ -6,7 +6,7 @@
  * Not thread-safe.
  */
 #include "analyzer/model/model.h"
-#include "core/store/vtab/made.h"
+#include "core/store/vtab/computed.h"
 
 struct pass {
 	struct trace *trace;
@@ -26,7 +26,7 @@ struct pass {
  * Begin. @bounds may narrow it to a process, and to events up to a time; NULL: all. @control:
  * without the data plane. Returns 0, or -errno after log_err(); call pass_fini() in either case.
  */
-int pass_init(struct pass *pass, struct trace *trace, const struct made_bounds *bounds,
+int pass_init(struct pass *pass, struct trace *trace, const struct computed_bounds *bounds,
 	      bool control, const struct model_watcher *watcher);
 void pass_fini(struct pass *pass);
 

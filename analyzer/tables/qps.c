@@ -49,7 +49,7 @@ struct qps {
 struct qps_rows {
 	const struct qps *qps;
 	size_t at; /* 1 + index of the current one */
-	struct made_bounds bounds;
+	struct computed_bounds bounds;
 };
 
 /* clang-format off */
@@ -58,9 +58,9 @@ enum { OBJECT, NAME, PROCESS, TYPE, NUMBER, STATE, PEER, PEER_PROCESS, PEER_NAME
        PORT, PATH_MTU, DEST_QP_NUM, TIMEOUT, RETRY_CNT, RNR_RETRY, MIN_RNR_TIMER, CREATED_AT,
        DESTROYED_AT, SENDS, SEND_HIGH, RECVS, RECV_HIGH, DOUBT };
 
-static const struct made_column columns[] = {
-	[OBJECT] = BOUND_COLUMN("object", MADE_OBJECT), [NAME] = TEXT_COLUMN("name"),
-	[PROCESS] = BOUND_COLUMN("process", MADE_PROCESS), [TYPE] = TEXT_COLUMN("type"),
+static const struct computed_column columns[] = {
+	[OBJECT] = BOUND_COLUMN("object", COMPUTED_OBJECT), [NAME] = TEXT_COLUMN("name"),
+	[PROCESS] = BOUND_COLUMN("process", COMPUTED_PROCESS), [TYPE] = TEXT_COLUMN("type"),
 	[NUMBER] = INTEGER_COLUMN("number"), [STATE] = TEXT_COLUMN("state"),
 	[PEER] = INTEGER_COLUMN("peer"), [PEER_PROCESS] = INTEGER_COLUMN("peer_process"),
 	[PEER_NAME] = TEXT_COLUMN("peer_name"), [SEND_CQ] = INTEGER_COLUMN("send_cq"),
@@ -197,7 +197,7 @@ static int read_qps(struct qps *qps, bool counted)
 
 /* Rows */
 
-static int qps_open(void *arg, const struct made_bounds *bounds, void **ret_rows)
+static int qps_open(void *arg, const struct computed_bounds *bounds, void **ret_rows)
 {
 	struct qps *qps = arg;
 	struct qps_rows *rows = calloc(1, sizeof(*rows));
@@ -227,13 +227,13 @@ static int qps_next(void *rows)
 	return r->at++ < r->qps->nrows;
 }
 
-static void put_known(struct made_value *value, bool known, int64_t number)
+static void put_known(struct computed_value *value, bool known, int64_t number)
 {
 	if (known)
-		made_int(value, number);
+		computed_set_int(value, number);
 }
 
-static void put_attr(const struct qp *qp, int column, struct made_value *value)
+static void put_attr(const struct qp *qp, int column, struct computed_value *value)
 {
 	bool known;
 
@@ -262,12 +262,12 @@ static void put_attr(const struct qp *qp, int column, struct made_value *value)
 	}
 }
 
-static void put_counts(const struct qp_row *row, int column, struct made_value *value)
+static void put_counts(const struct qp_row *row, int column, struct computed_value *value)
 {
 	switch (column) {
 	case STATE:
 		if (row->qp.state != QP_UNKNOWN)
-			made_set_text(value, qp_state_name(row->qp.state));
+			computed_set_text(value, qp_state_name(row->qp.state));
 		break;
 	case SENDS:
 		put_known(value, row->send.known, (int64_t)row->send.posted);
@@ -282,21 +282,21 @@ static void put_counts(const struct qp_row *row, int column, struct made_value *
 		put_known(value, row->recv.known, row->recv.high);
 		break;
 	case DOUBT:
-		made_set_text(value, pass_doubt(row->doubt));
+		computed_set_text(value, pass_doubt(row->doubt));
 		break;
 	default:
 		put_attr(&row->qp, column, value);
 	}
 }
 
-static void put_made(const struct qp_row *row, int column, struct made_value *value)
+static void put_made(const struct qp_row *row, int column, struct computed_value *value)
 {
 	const struct qp *qp = &row->qp;
 
 	switch (column) {
 	case TYPE:
 		if (qp->type != QP_UNKNOWN)
-			made_set_text(value, qp_type_name(qp->type));
+			computed_set_text(value, qp_type_name(qp->type));
 		break;
 	case SEND_CQ:
 		put_known(value, row->send_cq, row->send_cq);
@@ -308,29 +308,29 @@ static void put_made(const struct qp_row *row, int column, struct made_value *va
 		put_known(value, row->srq, row->srq);
 		break;
 	case MAX_SEND_WR:
-		made_int(value, qp->cap.max_send_wr);
+		computed_set_int(value, qp->cap.max_send_wr);
 		break;
 	case MAX_RECV_WR:
-		made_int(value, qp->cap.max_recv_wr);
+		computed_set_int(value, qp->cap.max_recv_wr);
 		break;
 	case MAX_SEND_SGE:
-		made_int(value, qp->cap.max_send_sge);
+		computed_set_int(value, qp->cap.max_send_sge);
 		break;
 	case MAX_RECV_SGE:
-		made_int(value, qp->cap.max_recv_sge);
+		computed_set_int(value, qp->cap.max_recv_sge);
 		break;
 	case MAX_INLINE_DATA:
-		made_int(value, qp->cap.max_inline_data);
+		computed_set_int(value, qp->cap.max_inline_data);
 		break;
 	case SQ_SIG_ALL:
-		made_int(value, row->all_signalled);
+		computed_set_int(value, row->all_signalled);
 		break;
 	default:
 		put_counts(row, column, value);
 	}
 }
 
-static void qps_value(void *rows, int column, struct made_value *value)
+static void qps_value(void *rows, int column, struct computed_value *value)
 {
 	const struct qps_rows *r = rows;
 	const struct qp_row *row = &r->qps->rows[r->at - 1];
@@ -338,16 +338,16 @@ static void qps_value(void *rows, int column, struct made_value *value)
 
 	switch (column) {
 	case OBJECT:
-		made_int(value, object->id);
+		computed_set_int(value, object->id);
 		break;
 	case NAME:
-		made_set_text(value, object->name);
+		computed_set_text(value, object->name);
 		break;
 	case PROCESS:
-		made_int(value, object->process);
+		computed_set_int(value, object->process);
 		break;
 	case NUMBER:
-		made_int(value, object->number);
+		computed_set_int(value, object->number);
 		break;
 	case PD:
 		put_known(value, object->parent, object->parent);
@@ -359,7 +359,7 @@ static void qps_value(void *rows, int column, struct made_value *value)
 		put_known(value, peer, peer ? peer->process : 0);
 		break;
 	case PEER_NAME:
-		made_set_text(value, peer ? peer->name : NULL);
+		computed_set_text(value, peer ? peer->name : NULL);
 		break;
 	case CREATED_AT:
 		put_known(value, object->created.thread, object->created_at);
@@ -373,7 +373,7 @@ static void qps_value(void *rows, int column, struct made_value *value)
 	}
 }
 
-const struct made_table qps_table = {
+const struct computed_table qps_table = {
 	.name = "qps",
 	.key = "object",
 	.columns = columns,

@@ -2,7 +2,7 @@
 /*
  * Table `qps`: each queue pair with its peer, capabilities and last state.
  */
-#include "core/store/vtab/made.h"
+#include "core/store/vtab/computed.h"
 
 struct trace;
 struct qps;
@@ -23,4 +23,4 @@ int qps_begin(struct qps *qps);
 void qps_leave(void *qps, const struct life *life);
 int qps_end(struct qps *qps);
 
-extern const struct made_table qps_table; /* its argument is a struct qps */
+extern const struct computed_table qps_table; /* its argument is a struct qps */

@@ -64,11 +64,11 @@ enum { THREAD, N, I, EVENT, TIME, PROCESS, OBJECT, NAME, SIDE, OPCODE, OPCODE_NA
        NUM_SGE, SEND_FLAGS, IS_INLINE, IS_SIGNALED, REMOTE_ADDR, RKEY, STACK, OUTCOME, STATUS,
        STATUS_NAME, COMPLETED, LATENCY, RETIRED_BY, RETIRED_THREAD, RETIRED_N, RETIRED_I, DOUBT };
 
-static const struct made_column columns[] = {
+static const struct computed_column columns[] = {
 	[THREAD] = INTEGER_COLUMN("thread"), [N] = INTEGER_COLUMN("n"),
 	[I] = INTEGER_COLUMN("i"), [EVENT] = TEXT_COLUMN("event"),
-	[TIME] = INTEGER_COLUMN("time"), [PROCESS] = BOUND_COLUMN("process", MADE_PROCESS),
-	[OBJECT] = BOUND_COLUMN("object", MADE_OBJECT), [NAME] = TEXT_COLUMN("name"),
+	[TIME] = INTEGER_COLUMN("time"), [PROCESS] = BOUND_COLUMN("process", COMPUTED_PROCESS),
+	[OBJECT] = BOUND_COLUMN("object", COMPUTED_OBJECT), [NAME] = TEXT_COLUMN("name"),
 	[SIDE] = TEXT_COLUMN("side"), [OPCODE] = INTEGER_COLUMN("opcode"),
 	[OPCODE_NAME] = TEXT_COLUMN("opcode_name"), [WR_ID] = INTEGER_COLUMN("wr_id"),
 	[BYTES] = INTEGER_COLUMN("bytes"), [NUM_SGE] = INTEGER_COLUMN("num_sge"),
@@ -236,7 +236,7 @@ static void requests_close(void *rows)
 	free(r);
 }
 
-static int requests_open(void *arg, const struct made_bounds *bounds, void **ret_rows)
+static int requests_open(void *arg, const struct computed_bounds *bounds, void **ret_rows)
 {
 	struct request_rows *rows = calloc(1, sizeof(*rows));
 	struct model_watcher watcher = { .post = on_post,
@@ -245,7 +245,7 @@ static int requests_open(void *arg, const struct made_bounds *bounds, void **ret
 					 .leave = on_leave,
 					 .states_only = true,
 					 .arg = rows };
-	struct made_bounds all = *bounds;
+	struct computed_bounds all = *bounds;
 	int err;
 
 	if (!rows)
@@ -470,7 +470,7 @@ const void *requests_key(const void *rows, uint32_t ahead)
 	return &r->rows[r->at + ahead].class;
 }
 
-static void requests_value(void *rows, int column, struct made_value *value)
+static void requests_value(void *rows, int column, struct computed_value *value)
 {
 	struct cells cells;
 
@@ -478,7 +478,7 @@ static void requests_value(void *rows, int column, struct made_value *value)
 	cells_value(&cells, 0, value);
 }
 
-const struct made_table requests_table = {
+const struct computed_table requests_table = {
 	.name = "requests",
 	.key = "thread, n, i",
 	.columns = columns,

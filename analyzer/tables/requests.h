@@ -8,7 +8,7 @@
 
 struct trace_event;
 
-extern const struct made_table requests_table; /* its argument is the trace */
+extern const struct computed_table requests_table; /* its argument is the trace */
 
 struct life;
 

@@ -12,8 +12,8 @@
 #include "analyzer/tables/waits.h"
 #include "core/wire/log.h"
 
-const struct made_table *const model_tables[] = { &requests_table, &qps_table,    &depth_table,
-						  &waits_table,    &delays_table, NULL };
+const struct computed_table *const model_tables[] = { &requests_table, &qps_table,    &depth_table,
+						      &waits_table,    &delays_table, NULL };
 
 struct model_tables {
 	struct qps *qps;
@@ -44,15 +44,15 @@ int model_tables_add(struct trace *trace, struct model_tables **ret_tables)
 		model_tables_free(tables);
 		return log_err(-ENOMEM, "tables of queue pairs");
 	}
-	err = made_add(trace, &requests_table, trace);
+	err = computed_add(trace, &requests_table, trace);
 	if (!err)
-		err = made_add(trace, &depth_table, trace);
+		err = computed_add(trace, &depth_table, trace);
 	if (!err)
-		err = made_add(trace, &qps_table, tables->qps);
+		err = computed_add(trace, &qps_table, tables->qps);
 	if (!err)
-		err = made_add(trace, &waits_table, tables->waits);
+		err = computed_add(trace, &waits_table, tables->waits);
 	if (!err)
-		err = made_add(trace, &delays_table, tables->waits);
+		err = computed_add(trace, &delays_table, tables->waits);
 	if (err)
 		model_tables_free(tables);
 	else

@@ -4,14 +4,14 @@
  *
  * Not thread-safe.
  */
-#include "core/store/vtab/made.h"
+#include "core/store/vtab/computed.h"
 
 struct trace;
 struct model_tables;
 struct qps;
 
 /* All tables, terminated by NULL: for listings. */
-extern const struct made_table *const model_tables[];
+extern const struct computed_table *const model_tables[];
 
 /* Add the tables to the trace's connection. 0 or -errno; free after the trace is closed. */
 int model_tables_add(struct trace *trace, struct model_tables **ret_tables);

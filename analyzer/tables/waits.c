@@ -40,7 +40,7 @@ struct waits_cursor {
 enum { PROCESS, STATE, SAYS, EVENT, TIME, STACK, OBJECT, NAME, PEER_PROCESS, PEER, PEER_NAME, WHY,
        OLDEST, SINCE, OUTSTANDING, RECEIVED, BLAMED, DIRECT, TOTAL, THREAD, PEER_THREAD };
 
-static const struct made_column columns[] = {
+static const struct computed_column columns[] = {
 	[PROCESS] = INTEGER_COLUMN("process"), [STATE] = TEXT_COLUMN("state"),
 	[SAYS] = TEXT_COLUMN("says"), [EVENT] = TEXT_COLUMN("event"),
 	[TIME] = INTEGER_COLUMN("time"), [STACK] = INTEGER_COLUMN("stack"),
@@ -111,7 +111,7 @@ static int read_rows(struct waits_rows *rows)
 	return err;
 }
 
-static int waits_open(void *arg, const struct made_bounds *bounds, void **ret_rows)
+static int waits_open(void *arg, const struct computed_bounds *bounds, void **ret_rows)
 {
 	struct waits_cursor *cursor = calloc(1, sizeof(*cursor));
 	int err = cursor ? read_rows(arg) : log_err(-ENOMEM, "waits of processes");
@@ -133,26 +133,26 @@ static int waits_next(void *rows)
 	return cursor->at++ < cursor->rows->n;
 }
 
-static void put_event(struct made_value *value, struct event_id id)
+static void put_event(struct computed_value *value, struct event_id id)
 {
 	char text[32];
 
 	if (id.thread)
-		made_set_text(value, event_id_text(id, text));
+		computed_set_text(value, event_id_text(id, text));
 }
 
-static void put_object(struct made_value *value, struct trace *trace, uint32_t id, bool name)
+static void put_object(struct computed_value *value, struct trace *trace, uint32_t id, bool name)
 {
 	const struct object *object = trace_object(trace, id);
 
 	if (object && name)
-		made_set_text(value, object->name);
+		computed_set_text(value, object->name);
 	else if (object)
-		made_int(value, id);
+		computed_set_int(value, id);
 }
 
 static void put_link(const struct waits_rows *rows, const struct stall_link *link, int column,
-		     struct made_value *value)
+		     struct computed_value *value)
 {
 	switch (column) {
 	case OBJECT:
@@ -160,7 +160,7 @@ static void put_link(const struct waits_rows *rows, const struct stall_link *lin
 		put_object(value, rows->trace, link->qp, column == NAME);
 		break;
 	case PEER_PROCESS:
-		made_int(value, link->to);
+		computed_set_int(value, link->to);
 		break;
 	case PEER:
 	case PEER_NAME:
@@ -168,22 +168,22 @@ static void put_link(const struct waits_rows *rows, const struct stall_link *lin
 		break;
 	case PEER_THREAD:
 		if (link->their_thread)
-			made_int(value, link->their_thread);
+			computed_set_int(value, link->their_thread);
 		break;
 	case WHY:
-		made_set_text(value, stall_whys[link->why]);
+		computed_set_text(value, stall_whys[link->why]);
 		break;
 	case OLDEST:
 		put_event(value, link->request);
 		break;
 	case SINCE:
-		made_int(value, link->since);
+		computed_set_int(value, link->since);
 		break;
 	case OUTSTANDING:
-		made_int(value, (int64_t)link->outstanding);
+		computed_set_int(value, (int64_t)link->outstanding);
 		break;
 	default:
-		made_int(value, (int64_t)link->received);
+		computed_set_int(value, (int64_t)link->received);
 	}
 }
 
@@ -199,22 +199,23 @@ static const struct wait_blame *find_blame(const struct stalls *stalls, uint32_t
 }
 
 static void put_blame(const struct stalls *stalls, uint32_t node, int column,
-		      struct made_value *value)
+		      struct computed_value *value)
 {
 	const struct wait_blame *blame = find_blame(stalls, node);
 	const struct wait_graph *graph = &stalls->graph;
 
 	if (column == BLAMED && graph->nblames && graph->blamed[node])
-		made_int(value,
-			 stalls->all[graph->blames[graph->blamed[node] - 1].nodes[0]].process);
+		computed_set_int(
+			value,
+			stalls->all[graph->blames[graph->blamed[node] - 1].nodes[0]].process);
 	else if (blame && column == DIRECT)
-		made_int(value, (int64_t)blame->direct);
+		computed_set_int(value, (int64_t)blame->direct);
 	else if (blame && column == TOTAL)
-		made_int(value, (int64_t)blame->all);
+		computed_set_int(value, (int64_t)blame->all);
 }
 
 static void put_sentence(const struct waits_rows *rows, const struct waits_row *row,
-			 struct made_value *value)
+			 struct computed_value *value)
 {
 	struct text text = { 0 };
 
@@ -223,11 +224,11 @@ static void put_sentence(const struct waits_rows *rows, const struct waits_row *
 	else
 		waits_put_state(&text, rows->trace, row->stall);
 	if (!text.failed)
-		made_set_text(value, text.at);
+		computed_set_text(value, text.at);
 	text_fini(&text);
 }
 
-static void waits_value(void *rows, int column, struct made_value *value)
+static void waits_value(void *rows, int column, struct computed_value *value)
 {
 	const struct waits_cursor *cursor = rows;
 	const struct waits_row *row = &cursor->rows->all[cursor->at - 1];
@@ -237,10 +238,10 @@ static void waits_value(void *rows, int column, struct made_value *value)
 
 	switch (column) {
 	case PROCESS:
-		made_int(value, stall->process);
+		computed_set_int(value, stall->process);
 		break;
 	case STATE:
-		made_set_text(value, stall_states[stall->state]);
+		computed_set_text(value, stall_states[stall->state]);
 		break;
 	case SAYS:
 		put_sentence(cursor->rows, row, value);
@@ -249,11 +250,11 @@ static void waits_value(void *rows, int column, struct made_value *value)
 		put_event(value, stall->last.id);
 		break;
 	case TIME:
-		made_int(value, stall->last.time);
+		computed_set_int(value, stall->last.time);
 		break;
 	case STACK:
 		if (stall->stack)
-			made_int(value, stall->stack);
+			computed_set_int(value, stall->stack);
 		break;
 	case BLAMED:
 	case DIRECT:
@@ -262,7 +263,7 @@ static void waits_value(void *rows, int column, struct made_value *value)
 		break;
 	case THREAD:
 		if (stalls_thread(stalls, node))
-			made_int(value, stalls_thread(stalls, node));
+			computed_set_int(value, stalls_thread(stalls, node));
 		break;
 	default:
 		if (row->link)
@@ -270,7 +271,7 @@ static void waits_value(void *rows, int column, struct made_value *value)
 	}
 }
 
-const struct made_table waits_table = {
+const struct computed_table waits_table = {
 	.name = "waits",
 	.key = "process, object, why",
 	.columns = columns,
@@ -286,7 +287,7 @@ const struct made_table waits_table = {
 /* clang-format off */
 enum { WAITER, CAUSE, NS, TIMES, HOWS };
 
-static const struct made_column delay_columns[] = {
+static const struct computed_column delay_columns[] = {
 	[WAITER] = INTEGER_COLUMN("process"), [CAUSE] = INTEGER_COLUMN("cause"),
 	[NS] = INTEGER_COLUMN("ns"), [TIMES] = INTEGER_COLUMN("times"),
 	[HOWS + DELAY_SEND] = INTEGER_COLUMN("send"),
@@ -303,7 +304,7 @@ static int delays_next(void *rows)
 	return cursor->at++ < facts_delays(cursor->rows->findings->facts)->npairs;
 }
 
-static void delays_value(void *rows, int column, struct made_value *value)
+static void delays_value(void *rows, int column, struct computed_value *value)
 {
 	const struct waits_cursor *cursor = rows;
 	const struct delays *delays = facts_delays(cursor->rows->findings->facts);
@@ -311,23 +312,23 @@ static void delays_value(void *rows, int column, struct made_value *value)
 
 	switch (column) {
 	case WAITER:
-		made_int(value, pair->waiter);
+		computed_set_int(value, pair->waiter);
 		break;
 	case CAUSE:
-		made_int(value, pair->cause);
+		computed_set_int(value, pair->cause);
 		break;
 	case NS:
-		made_int(value, pair->ns);
+		computed_set_int(value, pair->ns);
 		break;
 	case TIMES:
-		made_int(value, (int64_t)pair->times);
+		computed_set_int(value, (int64_t)pair->times);
 		break;
 	default:
-		made_int(value, pair->by[column - HOWS]);
+		computed_set_int(value, pair->by[column - HOWS]);
 	}
 }
 
-const struct made_table delays_table = {
+const struct computed_table delays_table = {
 	.name = "delays",
 	.key = "process, cause",
 	.columns = delay_columns,

@@ -3,7 +3,7 @@
  * Table `waits`: what each process waited for when it ended, and the process to blame. Table
  * `delays`: how long each rank waited because of each other rank.
  */
-#include "core/store/vtab/made.h"
+#include "core/store/vtab/computed.h"
 
 struct trace;
 struct waits_rows;
@@ -15,4 +15,4 @@ struct waits_rows *waits_rows_new(struct trace *trace);
 void waits_rows_free(struct waits_rows *rows);
 
 /* The argument of these tables is a struct waits_rows. */
-extern const struct made_table waits_table, delays_table;
+extern const struct computed_table waits_table, delays_table;

@@ -514,7 +514,7 @@ int enter_record(struct facts *facts, const char *path, int64_t duration)
 		.end = end_recording,
 		.arg = &entered,
 	};
-	if (device_library(library_name, entered.library))
+	if (device_find_library(library_name, entered.library))
 		return CLI_ENVIRONMENT;
 	return record_running(&running, path, facts->process.name, facts->fabric.instance != 0);
 }

@@ -44,7 +44,7 @@ enum {
 #define SEARCH_CORE_TIME 20000000000ull
 #define SEARCH_TIME      600000000ull /* ns, for both */
 
-struct search {
+struct memory_search {
 	struct facts *facts;
 	const struct memory *memory;
 	struct handles *handles;
@@ -60,7 +60,7 @@ struct search {
 /* Reading memory */
 
 /* Which of @n pages from @at on are in memory or swapped out; all, if that is not known. */
-static void find_present(const struct search *search, uint64_t at, size_t n,
+static void find_present(const struct memory_search *search, uint64_t at, size_t n,
 			 bool present[CHUNK_PAGES])
 {
 	uint64_t entries[CHUNK_PAGES];
@@ -73,9 +73,10 @@ static void find_present(const struct search *search, uint64_t at, size_t n,
 		present[i] = !known || entries[i] >> 62;
 }
 
-typedef void see_word(struct search *search, uint64_t at, uint64_t word);
+typedef void see_word(struct memory_search *search, uint64_t at, uint64_t word);
 
-static void visit_words(struct search *search, uint64_t at, size_t n, see_word *see, bool ones)
+static void visit_words(struct memory_search *search, uint64_t at, size_t n, see_word *see,
+			bool ones)
 {
 	const uint64_t *words = (const uint64_t *)search->buffer;
 	/* nearly no word is between these */
@@ -93,7 +94,8 @@ static void visit_words(struct search *search, uint64_t at, size_t n, see_word *
 }
 
 /* Search the present pages from @at on; consecutive pages are read at once. */
-static void search_chunk(struct search *search, uint64_t at, size_t n, see_word *see, bool ones)
+static void search_chunk(struct memory_search *search, uint64_t at, size_t n, see_word *see,
+			 bool ones)
 {
 	bool present[CHUNK_PAGES];
 	size_t pages = n / PAGE, end, got;
@@ -111,13 +113,13 @@ static void search_chunk(struct search *search, uint64_t at, size_t n, see_word 
 	}
 }
 
-static bool is_search_over(const struct search *search)
+static bool is_search_over(const struct memory_search *search)
 {
 	return search->err || search->bytes >= SEARCH_MOST || clock_monotonic() > search->until;
 }
 
-static void search_range(struct search *search, const struct memory_range *range, see_word *see,
-			 bool ones)
+static void search_range(struct memory_search *search, const struct memory_range *range,
+			 see_word *see, bool ones)
 {
 	uint64_t at = range->start, n, before;
 
@@ -141,8 +143,8 @@ static int compare_sizes(const void *a, const void *b)
 	return n < m ? -1 : n > m;
 }
 
-static void search_all(struct search *search, const struct memory_range *sorted, see_word *see,
-		       bool ones)
+static void search_all(struct memory_search *search, const struct memory_range *sorted,
+		       see_word *see, bool ones)
 {
 	search->bytes = 0;
 	search->handles->skipped = 0;
@@ -154,7 +156,7 @@ static void search_all(struct search *search, const struct memory_range *sorted,
 
 /* Contexts */
 
-static bool is_open(const struct search *search, int fd)
+static bool is_open(const struct memory_search *search, int fd)
 {
 	const struct target *process = &search->facts->process;
 
@@ -175,7 +177,7 @@ static bool is_name(const char *name)
 	return n && n < HANDLES_NAME;
 }
 
-static void visit_ones(struct search *search, uint64_t at, uint64_t word)
+static void visit_ones(struct memory_search *search, uint64_t at, uint64_t word)
 {
 	struct ibv_context context;
 	struct ibv_device device;
@@ -208,7 +210,7 @@ static void visit_ones(struct search *search, uint64_t at, uint64_t word)
 /* Objects of a context */
 
 /* Does @object, an address in the program, begin with the address @context? */
-static bool is_of_context(const struct search *search, const void *object, uint64_t context)
+static bool is_of_context(const struct memory_search *search, const void *object, uint64_t context)
 {
 	uint64_t first;
 
@@ -216,7 +218,7 @@ static bool is_of_context(const struct search *search, const void *object, uint6
 	       first == context;
 }
 
-static bool is_known(struct search *search, uint64_t at)
+static bool is_known(struct memory_search *search, uint64_t at)
 {
 	uint64_t ignored;
 
@@ -234,7 +236,7 @@ static bool is_qp_type(unsigned int type)
 }
 
 /* A channel of @context, with an open descriptor for events, in *@ret. */
-static bool read_channel(const struct search *search, uint64_t at, uint64_t context,
+static bool read_channel(const struct memory_search *search, uint64_t at, uint64_t context,
 			 struct ibv_comp_channel *ret)
 {
 	const struct target *process = &search->facts->process;
@@ -256,7 +258,7 @@ static bool is_mutex(const pthread_mutex_t *mutex)
 }
 
 /* Add the object at @at, if it is a CQ and not known yet. With @sure it need not have a channel. */
-static void add_cq(struct search *search, uint64_t at, uint64_t context, bool sure)
+static void add_cq(struct memory_search *search, uint64_t at, uint64_t context, bool sure)
 {
 	struct handles *handles = search->handles;
 	struct ibv_comp_channel channel = { .fd = -1 };
@@ -289,7 +291,7 @@ static void add_cq(struct search *search, uint64_t at, uint64_t context, bool su
 }
 
 /* Is the queue pair alive? Checked on a device whose queue pairs are known from elsewhere. */
-static bool is_alive(const struct search *search, uint32_t qpn)
+static bool is_alive(const struct memory_search *search, uint32_t qpn)
 {
 	const struct facts *facts = search->facts;
 
@@ -302,7 +304,7 @@ static bool is_alive(const struct search *search, uint32_t qpn)
 	return !facts->kernel.n;
 }
 
-static bool add_qp(struct search *search, uint64_t at, uint64_t context)
+static bool add_qp(struct memory_search *search, uint64_t at, uint64_t context)
 {
 	struct handles *handles = search->handles;
 	struct handle_qp *added;
@@ -346,14 +348,14 @@ static bool add_qp(struct search *search, uint64_t at, uint64_t context)
 	return true;
 }
 
-static bool is_mapped(const struct search *search, uint64_t at, uint64_t n)
+static bool is_mapped(const struct memory_search *search, uint64_t at, uint64_t n)
 {
 	const struct memory_range *range = memory_range_at(search->memory, at);
 
 	return range && n <= range->end - at;
 }
 
-static bool add_mr(struct search *search, uint64_t at, uint64_t context)
+static bool add_mr(struct memory_search *search, uint64_t at, uint64_t context)
 {
 	struct handles *handles = search->handles;
 	struct handle_mr *added;
@@ -372,7 +374,7 @@ static bool add_mr(struct search *search, uint64_t at, uint64_t context)
 	return true;
 }
 
-static void visit_context(struct search *search, uint64_t at, uint64_t context)
+static void visit_context(struct memory_search *search, uint64_t at, uint64_t context)
 {
 	if (!add_qp(search, at, context) && !add_mr(search, at, context))
 		add_cq(search, at, context, false);
@@ -392,7 +394,7 @@ int handles_find(struct facts *facts, struct handles *ret_handles)
 {
 	const struct memory *memory = &facts->memory;
 	struct memory_range *sorted = calloc(memory->nranges + 1, sizeof(*sorted));
-	struct search search = {
+	struct memory_search search = {
 		.facts = facts,
 		.memory = memory,
 		.handles = ret_handles,

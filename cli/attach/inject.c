@@ -66,7 +66,7 @@ enum {
 };
 
 /* The kernel's struct sigcontext, struct ucontext and struct rt_sigframe. */
-struct frame {
+struct signal_frame {
 	uint64_t restorer;
 	uint64_t flags, link;
 	uint64_t stack, stack_flags, stack_size;
@@ -189,7 +189,7 @@ static bool read_registers(struct inject *inject)
 }
 
 /* Unwind the stopped thread, and check whether it may be borrowed. */
-static const char *judge_stack(const struct inject *inject, bool asleep)
+static const char *find_stack_problem(const struct inject *inject, bool asleep)
 {
 	const struct target_map *map = target_map_at(inject->in.process, inject->regs.rsp);
 	struct stop stop = { .tid = inject->tid };
@@ -284,7 +284,7 @@ static enum tried try_stopped_thread(struct inject *inject, bool visible, const 
 		return GONE;
 	asleep = is_call_restarted(&inject->regs) || visible;
 	if (asleep || !is_in_library(inject))
-		*ret_why = judge_stack(inject, asleep);
+		*ret_why = find_stack_problem(inject, asleep);
 	if (!*ret_why && is_in_rseq(inject))
 		*ret_why = "it is in a restartable sequence";
 	if (!prepare_registers(inject, visible) && !*ret_why)
@@ -437,10 +437,10 @@ static size_t copy_vectors(const struct inject *inject, uint8_t to[XSTATE_MAX])
 	return n + sizeof(magic);
 }
 
-static struct frame make_frame(const struct user_regs_struct *r, uint64_t restorer, uint64_t xstate,
-			       uint64_t mask)
+static struct signal_frame make_frame(const struct user_regs_struct *r, uint64_t restorer,
+				      uint64_t xstate, uint64_t mask)
 {
-	return (struct frame){
+	return (struct signal_frame){
 		.restorer = restorer,
 		.flags = UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS,
 		.stack_flags = STACK_INVALID, /* the alternate stack stays as it is */
@@ -507,7 +507,7 @@ int inject_call(struct inject *inject, uint64_t function, void *data, size_t n, 
 	struct user_regs_struct regs = inject->regs;
 	uint64_t xstate, copy, at, mask;
 	size_t nvectors = copy_vectors(inject, vectors);
-	struct frame frame;
+	struct signal_frame frame;
 	int err;
 
 	if (!nvectors || n > DATA_MAX ||

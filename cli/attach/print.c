@@ -449,11 +449,11 @@ static void print_stack(const struct unwind_stack *stack)
 
 		printf("    ");
 		if (frame->function[0])
-			print_foreign(stdout, frame->function);
+			print_untrusted(stdout, frame->function);
 		else
 			printf("0x%" PRIx64, frame->pc);
 		printf(" (");
-		print_foreign(stdout, frame->module[0] ? frame->module : "?");
+		print_untrusted(stdout, frame->module[0] ? frame->module : "?");
 		printf(")\n");
 	}
 }
@@ -478,14 +478,14 @@ static void print_note(const char *note, void *arg)
 {
 	(void)arg;
 	printf("not known: ");
-	print_foreign(stdout, note);
+	print_untrusted(stdout, note);
 	putchar('\n');
 }
 
 static void print_head(const struct facts *facts, const struct reasons *reasons)
 {
 	printf("%sprocess %d (", facts->is_core ? "core of " : "", (int)facts->process.pid);
-	print_foreign(stdout, facts->process.name);
+	print_untrusted(stdout, facts->process.name);
 	printf(")");
 	if (facts->signal)
 		printf(", ended by signal %d", facts->signal);
@@ -496,7 +496,7 @@ static void print_head(const struct facts *facts, const struct reasons *reasons)
 		style_put(stdout, i ? STYLE_PLAIN : STYLE_HEAD);
 		if (reasons->at[i].tid)
 			printf("thread %d ", (int)reasons->at[i].tid);
-		print_foreign(stdout, reasons->at[i].text);
+		print_untrusted(stdout, reasons->at[i].text);
 		style_put(stdout, STYLE_PLAIN);
 		putchar('\n');
 	}

@@ -111,7 +111,7 @@ static bool is_in_wait(const struct unwind_stack *stack, size_t i)
 			      waits);
 }
 
-static const char *judge_frame(const struct unwind_stack *stack, size_t i, bool event)
+static const char *find_frame_problem(const struct unwind_stack *stack, size_t i, bool event)
 {
 	const struct unwind_frame *frame = &stack->frames[i];
 
@@ -141,7 +141,7 @@ const char *safe_point_check(const struct unwind_stack *stack, bool asleep)
 		if (stack->frames[i].interrupted)
 			return "it is in a signal handler";
 	for (size_t i = 0; i < own && !why; i++)
-		why = judge_frame(stack, i, event);
+		why = find_frame_problem(stack, i, event);
 	return why;
 }
 

@@ -161,7 +161,7 @@ static int print_list(const struct bundle *b, struct trace *from, const char *pa
 {
 	char bytes[FORMAT_TEXT];
 
-	print_foreign(stdout, path);
+	print_untrusted(stdout, path);
 	printf(":\n");
 	for (size_t i = 0; i < b->manifest.n; i++)
 		printf("  %-14s %10s  %s\n", b->manifest.files[i].name,

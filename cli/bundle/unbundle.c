@@ -214,7 +214,7 @@ static void print_files(const struct unbundle *u, const char *where)
 	char bytes[FORMAT_TEXT];
 
 	if (where) {
-		print_foreign(stdout, where);
+		print_untrusted(stdout, where);
 		printf(": ");
 	}
 	printf("%zu files, matching the manifest%s\n", u->manifest.n,

@@ -88,7 +88,7 @@ static void print_line(const char *lead, const char *text, enum style style)
 	snprintf(line, sizeof(line), "%.*s", (int)(LINE - n), text);
 	printf("%14s%s", "", lead);
 	style_put(stdout, style);
-	print_foreign(stdout, line);
+	print_untrusted(stdout, line);
 	style_put(stdout, STYLE_PLAIN);
 	putchar('\n');
 }
@@ -146,7 +146,7 @@ static void print_change(const struct diff_change *change, bool first)
 	format_values(change, values);
 	format_bounds(change, bounds);
 	print_title(first ? section_names[change->section] : "");
-	print_foreign(stdout, change->what);
+	print_untrusted(stdout, change->what);
 	if (strlen(change->what) > WHAT)
 		printf("\n%*s", 12 + WHAT + 1, "");
 	else
@@ -156,7 +156,7 @@ static void print_change(const struct diff_change *change, bool first)
 		print_verdict(change);
 		print_texts(change);
 	} else {
-		print_foreign(stdout, values);
+		print_untrusted(stdout, values);
 		printf("%*s", strlen(values) < VALUES ? (int)(VALUES - strlen(values)) : 0, "");
 		print_verdict(change);
 	}
@@ -177,7 +177,7 @@ static void print_side(const char *name, const struct diff_side *side)
 	printf("%-8s%zu run%s: ", name, side->n, side->n == 1 ? "" : "s");
 	for (size_t i = 0; i < side->n; i++) {
 		printf(!i ? "" : wide < LINE ? ", " : "\n                ");
-		print_foreign(stdout, side->runs[i]->path);
+		print_untrusted(stdout, side->runs[i]->path);
 	}
 	putchar('\n');
 }

@@ -76,7 +76,7 @@ static void print_text(const struct doctor *doctor)
 		printf("%-8s", verdicts[f->verdict]);
 		style_put(stdout, STYLE_PLAIN);
 		printf(" %-8s ", f->check);
-		print_foreign(stdout, f->text); /* untrusted: has names of files and devices */
+		print_untrusted(stdout, f->text); /* untrusted: has names of files and devices */
 		printf("%s%s\n", f->remedy ? "; " : "", f->remedy ? f->remedy : "");
 	}
 }

@@ -207,7 +207,7 @@ void doctor_guest(struct doctor *doctor)
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (device_library(names[i], path)) {
+		if (device_find_library(names[i], path)) {
 			doctor_report(
 				doctor, DOCTOR_PROBLEM,
 				"'make install' installs it next to the command; its path must "
@@ -215,7 +215,7 @@ void doctor_guest(struct doctor *doctor)
 				"%s cannot be found or preloaded", names[i]);
 			return;
 		}
-	device_library(names[0], path);
+	device_find_library(names[0], path);
 	doctor_report(doctor, DOCTOR_OK, NULL, "%s", path);
 }
 

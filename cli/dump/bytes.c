@@ -8,14 +8,14 @@
 
 #include "core/base/printable.h"
 
-void bytes_short(FILE *out, const struct payload *p)
+void bytes_print_short(FILE *out, const struct payload *p)
 {
 	fprintf(out, "%" PRIu64 " byte%s", p->total, p->total == 1 ? "" : "s");
 	if (p->hashed)
 		fprintf(out, ", hash %016" PRIx64, p->hash);
 	if (p->why) {
 		fputs(", ", out);
-		print_foreign(out, p->why);
+		print_untrusted(out, p->why);
 	}
 }
 
@@ -34,7 +34,7 @@ static void put_line(FILE *out, const uint8_t *at, uint64_t offset, uint64_t n, 
 	fputs("|\n", out);
 }
 
-void bytes_dump(FILE *out, const struct payload *p, uint64_t max, const char *indent)
+void bytes_print_dump(FILE *out, const struct payload *p, uint64_t max, const char *indent)
 {
 	uint64_t end = p->nbytes < max ? p->nbytes : max;
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/dump/about.h"
+#include "cli/dump/event_object.h"
 #include "cli/dump/bytes.h"
 #include "cli/dump/flushes.h"
 #include "cli/cli.h"
@@ -94,7 +94,7 @@ static bool is_shown(const struct dump *d)
 static int print_json(struct dump *d, const struct trace_event *event)
 {
 	text_cut(&d->text, 0);
-	if (json_event_put(&d->events, event, stacks_find(d->stacks, about_find_stack(event)),
+	if (json_event_put(&d->events, event, stacks_find(d->stacks, event_find_stack(event)),
 			   select_is_around(&d->select, event)))
 		return log_err(-ENOMEM, "print an event");
 	fwrite(d->text.at, 1, d->text.used, stdout);
@@ -117,7 +117,7 @@ static FILE *begin_continuation(struct dump *d)
 /* " by to_rts (app.c:20) < main (app.c:66)" */
 static void print_brief_stack(struct dump *d, const struct trace_event *event)
 {
-	const struct stack *stack = stacks_find(d->stacks, about_find_stack(event));
+	const struct stack *stack = stacks_find(d->stacks, event_find_stack(event));
 	FILE *out;
 
 	if (!stack || !stack->brief || d->select.nasked)
@@ -125,7 +125,7 @@ static void print_brief_stack(struct dump *d, const struct trace_event *event)
 	out = begin_continuation(d);
 	fputs(d->line.columns ? "by " : " by ", out);
 	style_put(out, STYLE_DIM);
-	print_foreign(out, stack->brief);
+	print_untrusted(out, stack->brief);
 	style_put(out, STYLE_PLAIN);
 }
 
@@ -144,7 +144,7 @@ static void print_failure(struct dump *d, const struct trace_event *event)
 			continue;
 		out = begin_continuation(d);
 		style_put(out, STYLE_ERROR);
-		values_enum(out, enum_find("ibv_wc_status"), wc->status);
+		values_print_enum(out, enum_find("ibv_wc_status"), wc->status);
 		style_put(out, STYLE_PLAIN);
 		if (wc->request.thread)
 			fprintf(out, " of %s", event_id_text(wc->request, id));
@@ -199,9 +199,9 @@ static int print_bytes(const struct dump *d, struct event_id id, uint32_t i)
 	if (found <= 0 || !payload.nbytes)
 		return found;
 	printf("    ");
-	print_foreign(stdout, payload.kind);
+	print_untrusted(stdout, payload.kind);
 	printf("[%u]\n", i);
-	bytes_dump(stdout, &payload, d->payload, "      ");
+	bytes_print_dump(stdout, &payload, d->payload, "      ");
 	return 0;
 }
 
@@ -288,7 +288,7 @@ static void print_stack(const struct dump *d, uint32_t id)
 	for (size_t i = 0; i < stack->n; i++) {
 		style_put(stdout, STYLE_DIM);
 		printf("  #%-2zu ", i);
-		print_foreign(stdout, stack->functions[i]);
+		print_untrusted(stdout, stack->functions[i]);
 		style_put(stdout, STYLE_PLAIN);
 		putchar('\n');
 	}
@@ -304,7 +304,7 @@ static void print_object(const struct dump *d, uint32_t id)
 	if (!object)
 		return;
 	putchar('\n');
-	print_foreign(stdout, object->name);
+	print_untrusted(stdout, object->name);
 	printf(": object %u, handle 0x%" PRIx64 ", created by %s, ",
 	       trace_part_object(d->trace, object->process, object->id), object->handle,
 	       event_id_text(object->created, made));
@@ -323,8 +323,8 @@ static bool are_lines_over(const struct dump *d)
 
 static void print_details(const struct dump *d, const struct trace_event *event)
 {
-	print_object(d, about_find_object(event));
-	print_stack(d, about_find_stack(event));
+	print_object(d, event_find_object(event));
+	print_stack(d, event_find_stack(event));
 }
 
 static int read_events(struct dump *d)

@@ -80,15 +80,15 @@ static void put_field(const struct values *values, const struct field *field, co
 		fprintf(values->out, "%" PRIu64, value);
 		break;
 	case FIELDS_OBJECT:
-		values_handle(values, field->object, value);
+		values_print_handle(values, field->object, value);
 		break;
 	case FIELDS_FLAGS:
-		values_flags(values->out, enum_find(field->names), value);
+		values_print_flags(values->out, enum_find(field->names), value);
 		break;
 	}
 	if (is_rkey(field))
-		names_rkey(values->names, values->out, values->queue, (uint32_t)value,
-			   values->time);
+		names_print_rkey(values->names, values->out, values->queue, (uint32_t)value,
+				 values->time);
 	fputs(field->behind, values->out);
 }
 

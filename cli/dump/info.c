@@ -133,7 +133,7 @@ static const char *format_date(int64_t ns, char text[FORMAT_TEXT])
 static void print_meta(const char *title, struct trace *trace, const char *key, const char *end)
 {
 	fputs(title, stdout);
-	print_foreign(stdout, meta_text(trace, key));
+	print_untrusted(stdout, meta_text(trace, key));
 	fputs(end, stdout);
 }
 
@@ -165,7 +165,7 @@ static void print_unwritten(struct trace *trace, uint64_t events)
 	lookup_unwritten(trace, why, sizeof(why));
 	if (*why) {
 		printf(": ");
-		print_foreign(stdout, why);
+		print_untrusted(stdout, why);
 	}
 	putchar('\n');
 }
@@ -267,7 +267,7 @@ static void print_head(struct trace *trace, const char *path)
 	print_faults(trace);
 	print_withheld(trace);
 	printf("trace     ");
-	print_foreign(stdout, path);
+	print_untrusted(stdout, path);
 	printf(", %s\n", format_bytes((uint64_t)st.st_size, text));
 	print_meta("program   ", trace, "command", "\n");
 	printf("recorded  %s, %s", format_date(meta_number(trace, "realtime"), text),
@@ -331,7 +331,7 @@ static void print_scope(struct trace *trace)
 static int print_part(struct trace *trace, const struct part *part, bool json)
 {
 	struct table *table = table_new(part->name, part->columns);
-	int err = table_list(table, trace, part->list);
+	int err = table_add_listing(table, trace, part->list);
 
 	if (!err && json) {
 		printf(",\n");

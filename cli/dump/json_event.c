@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "cli/dump/about.h"
+#include "cli/dump/event_object.h"
 #include "cli/dump/fields.h"
 #include "cli/dump/names.h"
 #include "cli/dump/stacks.h"
@@ -38,7 +38,7 @@ static void put_id(struct json *json, const char *name, struct event_id id)
 
 static void put_object_name(struct json_values *jv, const char *name, uint32_t id)
 {
-	json_values_object(jv, name, id ? trace_object(jv->values.trace, id) : NULL);
+	json_values_put_object(jv, name, id ? trace_object(jv->values.trace, id) : NULL);
 }
 
 /* Control verbs */
@@ -57,7 +57,7 @@ static void put_return(struct json_values *jv, const struct call *call)
 	else if (verb->fail == FAIL_NULL)
 		json_put_uint(&jv->json, "ret", (uint64_t)call->ret);
 	else if (verb->returns && verb->ret.kind == FIELD_ENUM)
-		json_values_enum(jv, "ret", verb->ret.names, call->ret);
+		json_values_put_enum(jv, "ret", verb->ret.names, call->ret);
 	else if (verb->returns)
 		json_put_int(&jv->json, "ret", call->ret);
 }
@@ -73,7 +73,7 @@ static void put_args(struct json_values *jv, const char *name, const struct call
 		const struct json_node *value = args_field(args, &info->fields[i]);
 
 		if (value)
-			json_values_field(jv, info->fields[i].name, &info->fields[i], value);
+			json_values_put_field(jv, info->fields[i].name, &info->fields[i], value);
 	}
 	json_close(&jv->json, '}');
 }
@@ -95,7 +95,7 @@ static void put_call(struct json_values *jv, const struct call *call)
 		json_put_int(json, "duration_ns", call->end - call->begin);
 	}
 	if (call->failed)
-		put_error(json, about_error(call));
+		put_error(json, call_error(call));
 	if (call->ours)
 		json_put_bool(json, "recorder", true);
 }
@@ -142,7 +142,7 @@ static void put_sges(struct json_values *jv, const struct wr *wr)
 		json_put_uint(json, "addr", wr->sge[i].addr);
 		json_put_uint(json, "length", wr->sge[i].length);
 		json_put_uint(json, "lkey", wr->sge[i].lkey);
-		names_lkey(v->names, v->out, v->queue, wr->sge[i].lkey, v->time);
+		names_print_lkey(v->names, v->out, v->queue, wr->sge[i].lkey, v->time);
 		json_values_put_printed(jv, "region");
 		json_close(json, '}');
 	}
@@ -155,14 +155,14 @@ static void put_field(const struct field_value *field, void *arg)
 	struct values *v = &jv->values;
 
 	if (field->form == FIELDS_OBJECT)
-		json_values_handle(jv, field->name, field->object, field->value);
+		json_values_put_handle(jv, field->name, field->object, field->value);
 	else if (field->form == FIELDS_FLAGS)
-		json_values_flags(jv, field->name, field->names, field->value);
+		json_values_put_flags(jv, field->name, field->names, field->value);
 	else
 		json_put_uint(&jv->json, field->name, field->value);
 	if (!field->rkey)
 		return;
-	names_rkey(v->names, v->out, v->queue, (uint32_t)field->value, v->time);
+	names_print_rkey(v->names, v->out, v->queue, (uint32_t)field->value, v->time);
 	json_values_put_printed(jv, "remote_region");
 }
 
@@ -172,8 +172,8 @@ static void put_wr(struct json_values *jv, const struct wr *wr)
 
 	json_put_uint(json, "wr_id", wr->wr_id);
 	if (wr->opcode >= 0) {
-		json_values_enum(jv, "opcode", enum_find("ibv_wr_opcode"), wr->opcode);
-		json_values_flags(jv, "send_flags", "ibv_send_flags", wr->send_flags);
+		json_values_put_enum(jv, "opcode", enum_find("ibv_wr_opcode"), wr->opcode);
+		json_values_put_flags(jv, "send_flags", "ibv_send_flags", wr->send_flags);
 	}
 	put_sges(jv, wr);
 	fields_each_wr(wr, put_field, jv);
@@ -189,7 +189,7 @@ static void put_post(const struct json_event *je, struct json_values *jv,
 	struct json *json = &jv->json;
 
 	json_put_text(json, "verb", verb_infos[post->verb].name);
-	json_values_handle(jv, "object", verb_infos[post->verb].object, post->handle);
+	json_values_put_handle(jv, "object", verb_infos[post->verb].object, post->handle);
 	json_open(json, "requests", '[');
 	for (uint32_t i = 0; i < post->nwr; i++) {
 		json_open(json, NULL, '{');
@@ -208,10 +208,10 @@ static void put_success(const struct json_event *je, struct json_values *jv, con
 {
 	struct json *json = &jv->json;
 
-	json_values_enum(jv, "opcode", enum_find("ibv_wc_opcode"), wc->opcode);
+	json_values_put_enum(jv, "opcode", enum_find("ibv_wc_opcode"), wc->opcode);
 	json_put_uint(json, "byte_len", wc->byte_len);
 	if (wc->wc_flags)
-		json_values_flags(jv, "wc_flags", "ibv_wc_flags", wc->wc_flags);
+		json_values_put_flags(jv, "wc_flags", "ibv_wc_flags", wc->wc_flags);
 	if (wc->wc_flags & IBV_WC_WITH_IMM)
 		json_put_uint(json, "imm_data", wc->imm);
 	else if (wc->wc_flags & IBV_WC_WITH_INV)
@@ -226,7 +226,7 @@ static void put_wc(const struct json_event *je, struct json_values *jv, const st
 	struct json *json = &jv->json;
 
 	json_put_uint(json, "wr_id", wc->wr_id);
-	json_values_enum(jv, "status", enum_find("ibv_wc_status"), wc->status);
+	json_values_put_enum(jv, "status", enum_find("ibv_wc_status"), wc->status);
 	if (wc->status)
 		json_put_uint(json, "vendor_err", wc->vendor_err);
 	else
@@ -249,7 +249,7 @@ static void put_poll(const struct json_event *je, struct json_values *jv,
 	bool iterator = poll->verb != VERB_poll_cq;
 
 	json_put_text(json, "verb", verb_infos[poll->verb].name);
-	json_values_handle(jv, "object", OBJECT_cq, poll->handle);
+	json_values_put_handle(jv, "object", OBJECT_cq, poll->handle);
 	/* the iterator returned 0 if it has a completion, or the error */
 	json_put_int(json, "ret", !iterator ? poll->ret : poll->ret < 0 ? -poll->ret : 0);
 	if (iterator && poll->ret < 0)
@@ -268,7 +268,7 @@ static void put_poll(const struct json_event *je, struct json_values *jv,
 static void put_notify(struct json_values *jv, const struct notify *notify)
 {
 	json_put_text(&jv->json, "verb", "ibv_req_notify_cq");
-	json_values_handle(jv, "object", OBJECT_cq, notify->handle);
+	json_values_put_handle(jv, "object", OBJECT_cq, notify->handle);
 	json_put_int(&jv->json, "solicited_only", notify->solicited_only);
 	json_put_int(&jv->json, "ret", notify->ret);
 	put_error(&jv->json, notify->ret);
@@ -328,7 +328,7 @@ static void put_memory(struct json_values *jv, const struct memory_event *memory
 	json_put_uint(&jv->json, "length", memory->length);
 }
 
-static void put_misuse(struct json_values *jv, const struct misuse_event *seen)
+static void put_misuse(struct json_values *jv, const struct writer_note_misuse *seen)
 {
 	bool known = seen->verb < VERB_COUNT;
 	struct json *json = &jv->json;
@@ -339,12 +339,12 @@ static void put_misuse(struct json_values *jv, const struct misuse_event *seen)
 		json_put_text(json, "field", seen->field);
 	else
 		json_put_text(json, "verb", known ? verb_infos[seen->verb].name : NULL);
-	json_values_handle(jv, "object", known ? verb_infos[seen->verb].object : OBJECT_cq,
-			   seen->handle);
+	json_values_put_handle(jv, "object", known ? verb_infos[seen->verb].object : OBJECT_cq,
+			       seen->handle);
 	if (seen->of)
-		json_values_handle(jv, "batch_of", OBJECT_cq, seen->of);
+		json_values_put_handle(jv, "batch_of", OBJECT_cq, seen->of);
 	if (seen->field)
-		json_values_enum(jv, "status", enum_find("ibv_wc_status"), seen->status);
+		json_values_put_enum(jv, "status", enum_find("ibv_wc_status"), seen->status);
 	if (seen->other)
 		json_put_uint(json, "other_thread", seen->other);
 }
@@ -438,14 +438,14 @@ int json_event_put(struct json_event *je, const struct trace_event *event,
 	json->comma = false;
 	jv->values.process = event->process;
 	jv->values.time = event->time;
-	jv->values.queue = about_queue(event);
+	jv->values.queue = event_find_queue(event);
 	json_open(json, NULL, '{');
 	put_place(jv, event);
 	if (marked)
 		json_put_bool(json, "around", true);
 	put_event(je, jv, event);
 	if (je->render->full)
-		put_life(jv, about_find_object(event));
+		put_life(jv, event_find_object(event));
 	if (stack) {
 		json_open(json, "stack", '[');
 		for (size_t i = 0; i < stack->n; i++)

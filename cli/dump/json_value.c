@@ -50,7 +50,7 @@ void json_values_put_printed(struct json_values *jv, const char *name)
 	text_json(jv->json.out, text + quoted, n - 2 * quoted);
 }
 
-void json_values_object(struct json_values *jv, const char *name, const struct object *object)
+void json_values_put_object(struct json_values *jv, const char *name, const struct object *object)
 {
 	const struct values *v = &jv->values;
 	char beside[NAME];
@@ -58,13 +58,13 @@ void json_values_object(struct json_values *jv, const char *name, const struct o
 	json_put_text(&jv->json, name, object ? object->name : NULL);
 	if (!jv->beside || !name)
 		return;
-	names_object(v->names, v->out, object, v->time);
+	names_print_object(v->names, v->out, object, v->time);
 	snprintf(beside, sizeof(beside), "%s_is", name);
 	json_values_put_printed(jv, beside);
 }
 
-void json_values_handle(struct json_values *jv, const char *name, enum object_kind kind,
-			uint64_t handle)
+void json_values_put_handle(struct json_values *jv, const char *name, enum object_kind kind,
+			    uint64_t handle)
 {
 	const struct values *v = &jv->values;
 	const struct object *object = NULL;
@@ -73,21 +73,21 @@ void json_values_handle(struct json_values *jv, const char *name, enum object_ki
 	if (handle)
 		object = trace_object_at(v->trace, v->process, kind, handle, v->time);
 	if (object || !handle) {
-		json_values_object(jv, name, object);
+		json_values_put_object(jv, name, object);
 		return;
 	}
 	snprintf(address, sizeof(address), "0x%llx", (unsigned long long)handle);
 	json_put_text(&jv->json, name, address);
 }
 
-void json_values_flags(struct json_values *jv, const char *name, const char *of, uint64_t value)
+void json_values_put_flags(struct json_values *jv, const char *name, const char *of, uint64_t value)
 {
-	values_flags(jv->values.out, enum_find(of), value);
+	values_print_flags(jv->values.out, enum_find(of), value);
 	json_values_put_printed(jv, name);
 }
 
-void json_values_enum(struct json_values *jv, const char *name, const struct enum_info *of,
-		      int64_t value)
+void json_values_put_enum(struct json_values *jv, const char *name, const struct enum_info *of,
+			  int64_t value)
 {
 	if (enum_name(of, value))
 		json_put_text(&jv->json, name, enum_name(of, value));
@@ -128,7 +128,7 @@ static void put_peer(struct json_values *jv, const struct field_info *field, uin
 
 	if (!args_is(field, ARG(attr.dest_qp_num)))
 		return;
-	names_peer(v->names, v->out, v->queue, (uint32_t)number, v->time);
+	names_print_peer(v->names, v->out, v->queue, (uint32_t)number, v->time);
 	json_values_put_printed(jv, "dest_qp");
 }
 
@@ -140,10 +140,10 @@ static void put_number(struct json_values *jv, const char *name, const struct fi
 	switch (field->kind) {
 	case FIELD_OBJ:
 	case FIELD_OBJS:
-		json_values_handle(jv, name, field->object, (uint64_t)value);
+		json_values_put_handle(jv, name, field->object, (uint64_t)value);
 		break;
 	case FIELD_FLAGS:
-		values_flags(jv->values.out, field->names, number);
+		values_print_flags(jv->values.out, field->names, number);
 		json_values_put_printed(jv, name);
 		break;
 	case FIELD_ADDR:
@@ -166,7 +166,7 @@ static void put_text(struct json_values *jv, const char *name, const struct fiel
 		put_node(jv, name, value);
 		return;
 	}
-	values_field(&jv->values, field, value);
+	values_print_field(&jv->values, field, value);
 	json_values_put_printed(jv, name);
 }
 
@@ -197,7 +197,7 @@ static int open_value(void *arg, const struct args_place *place)
 	if (values_is_outside(&jv->values, place))
 		return ARGS_SKIP;
 	if (raw) {
-		json_values_field(jv, place->name, &place->type->fields[0], raw);
+		json_values_put_field(jv, place->name, &place->type->fields[0], raw);
 		return ARGS_SKIP;
 	}
 	json_open(&jv->json, place->name, place->value->kind == JSON_ARRAY ? '[' : '{');
@@ -212,8 +212,8 @@ static int close_value(void *arg, const struct args_place *place)
 	return 0;
 }
 
-void json_values_field(struct json_values *jv, const char *name, const struct field_info *field,
-		       const struct json_node *value)
+void json_values_put_field(struct json_values *jv, const char *name, const struct field_info *field,
+			   const struct json_node *value)
 {
 	static const struct args_visitor visitor = {
 		.value = put_value, .open = open_value, .close = close_value, .unknown = true

@@ -26,15 +26,16 @@ const char *json_values_get_text(struct json_values *jv);
 void json_values_put_printed(struct json_values *jv, const char *name);
 
 /* Add the name of an object; null for NULL. */
-void json_values_object(struct json_values *jv, const char *name, const struct object *object);
+void json_values_put_object(struct json_values *jv, const char *name, const struct object *object);
 
 /* "qp1"; its address as text if it is not known; null for 0. */
-void json_values_handle(struct json_values *jv, const char *name, enum object_kind kind,
-			uint64_t handle);
-void json_values_flags(struct json_values *jv, const char *name, const char *of, uint64_t value);
-void json_values_enum(struct json_values *jv, const char *name, const struct enum_info *of,
-		      int64_t value);
+void json_values_put_handle(struct json_values *jv, const char *name, enum object_kind kind,
+			    uint64_t handle);
+void json_values_put_flags(struct json_values *jv, const char *name, const char *of,
+			   uint64_t value);
+void json_values_put_enum(struct json_values *jv, const char *name, const struct enum_info *of,
+			  int64_t value);
 
 /* The value of @field among a call's arguments. */
-void json_values_field(struct json_values *jv, const char *name, const struct field_info *field,
-		       const struct json_node *value);
+void json_values_put_field(struct json_values *jv, const char *name, const struct field_info *field,
+			   const struct json_node *value);

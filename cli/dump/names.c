@@ -119,7 +119,7 @@ static const struct object *find_named(const struct names *names, const struct m
 static void put_object(FILE *out, const struct object *object)
 {
 	if (object)
-		print_foreign(out, object->name);
+		print_untrusted(out, object->name);
 }
 
 /* "<mr2 of pd1>", "<process 2 mr1, deregistered 2.00 ms earlier>" */
@@ -143,7 +143,7 @@ static void put_key(const struct names *names, FILE *out, const struct object *o
 	fputc('>', out);
 }
 
-void names_lkey(struct names *names, FILE *out, uint32_t queue, uint32_t lkey, int64_t time)
+void names_print_lkey(struct names *names, FILE *out, uint32_t queue, uint32_t lkey, int64_t time)
 {
 	const struct object *owner = names ? trace_object(names->trace, queue) : NULL, *region;
 
@@ -184,7 +184,7 @@ static const struct object *find_peer(struct names *names, uint32_t queue, uint3
 	return found ? trace_object(names->trace, found->peer) : NULL;
 }
 
-void names_rkey(struct names *names, FILE *out, uint32_t queue, uint32_t rkey, int64_t time)
+void names_print_rkey(struct names *names, FILE *out, uint32_t queue, uint32_t rkey, int64_t time)
 {
 	const struct object *owner = names ? trace_object(names->trace, queue) : NULL;
 	const struct object *other, *region;
@@ -199,7 +199,7 @@ void names_rkey(struct names *names, FILE *out, uint32_t queue, uint32_t rkey, i
 		put_key(names, out, region, owner->process, time);
 }
 
-void names_peer(struct names *names, FILE *out, uint32_t queue, uint32_t number, int64_t time)
+void names_print_peer(struct names *names, FILE *out, uint32_t queue, uint32_t number, int64_t time)
 {
 	const struct object *other = names && number ? find_peer(names, queue, number, time) : NULL;
 	char text[PROCESS_TEXT];
@@ -226,7 +226,7 @@ static void put_queue(struct names *names, FILE *out, const struct object *qp, i
 	fputc('>', out);
 }
 
-void names_object(struct names *names, FILE *out, const struct object *object, int64_t time)
+void names_print_object(struct names *names, FILE *out, const struct object *object, int64_t time)
 {
 	if (!names || !object)
 		return;

@@ -23,12 +23,13 @@ void names_free(struct names *names);
  * 2.00 ms earlier>"; "<process 2 mr1>" for an rkey of its peer; "<process 2 qp1>" for the number of
  * its peer. Nothing is printed for what is not known. @names may be NULL.
  */
-void names_lkey(struct names *names, FILE *out, uint32_t queue, uint32_t lkey, int64_t time);
-void names_rkey(struct names *names, FILE *out, uint32_t queue, uint32_t rkey, int64_t time);
-void names_peer(struct names *names, FILE *out, uint32_t queue, uint32_t number, int64_t time);
+void names_print_lkey(struct names *names, FILE *out, uint32_t queue, uint32_t lkey, int64_t time);
+void names_print_rkey(struct names *names, FILE *out, uint32_t queue, uint32_t rkey, int64_t time);
+void names_print_peer(struct names *names, FILE *out, uint32_t queue, uint32_t number,
+		      int64_t time);
 
 /*
  * Print other identifiers of @object: "<0x12, peer process 2 qp1>" for a queue pair that is
  * connected by @time, "<lkey 0x2, rkey 0x3>" for a region; nothing if there are none.
  */
-void names_object(struct names *names, FILE *out, const struct object *object, int64_t time);
+void names_print_object(struct names *names, FILE *out, const struct object *object, int64_t time);

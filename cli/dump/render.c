@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "cli/dump/about.h"
+#include "cli/dump/event_object.h"
 #include "cli/dump/bytes.h"
 #include "cli/dump/choice.h"
 #include "cli/format.h"
@@ -78,19 +78,19 @@ static void put_return(const struct values *v, const struct call *call)
 		made = trace_object(v->trace, call->object);
 	if (made && call->ret) {
 		fputs(" = ", v->out);
-		values_object(v, made);
+		values_print_object(v, made);
 	} else if (text && text->kind == JSON_TEXT) {
 		fputs(" = ", v->out);
-		print_foreign_bytes(v->out, text->raw, text->raw_length);
+		print_untrusted_bytes(v->out, text->raw, text->raw_length);
 	} else if (verb->fail == FAIL_NULL)
 		fprintf(v->out, call->ret ? " = 0x%" PRIx64 : " = NULL", (uint64_t)call->ret);
 	else if (verb->returns && verb->ret.kind == FIELD_ENUM) {
 		fputs(" = ", v->out);
-		values_enum(v->out, verb->ret.names, call->ret);
+		values_print_enum(v->out, verb->ret.names, call->ret);
 	} else if (verb->returns)
 		fprintf(v->out, " = %" PRId64, call->ret);
 	if (call->failed)
-		put_error(v->out, about_error(call));
+		put_error(v->out, call_error(call));
 	fprintf(v->out, " <%s>", format_time(call->end - call->begin, time));
 }
 
@@ -123,13 +123,13 @@ static void put_call(const struct values *v, const struct call *call)
 
 		fputs(i ? ", " : "", v->out);
 		if (in)
-			values_field(v, field, in);
+			values_print_field(v, field, in);
 		if (in && out)
 			fputs(" => ", v->out);
 		if (out && field->after)
 			put_keys(v, out);
 		else if (out)
-			values_field(v, field, out);
+			values_print_field(v, field, out);
 		if (!in && !out)
 			fputc('?', v->out);
 	}
@@ -145,7 +145,7 @@ static void put_sge(const struct values *v, const struct wr *wr)
 	for (uint32_t i = 0; i < wr->nsge; i++) {
 		fprintf(v->out, "%s{addr=0x%" PRIx64 ", length=%u, lkey=0x%x", i ? ", " : "",
 			wr->sge[i].addr, wr->sge[i].length, wr->sge[i].lkey);
-		names_lkey(v->names, v->out, v->queue, wr->sge[i].lkey, v->time);
+		names_print_lkey(v->names, v->out, v->queue, wr->sge[i].lkey, v->time);
 		fputc('}', v->out);
 	}
 	fputc(']', v->out);
@@ -162,7 +162,7 @@ static void put_payload(const struct render *r, const struct values *v, struct e
 	if (!r->payloads || trace_payload(v->trace, id, i, &payload) <= 0)
 		return;
 	fputs(", payload={", v->out);
-	bytes_short(v->out, &payload);
+	bytes_print_short(v->out, &payload);
 	fputc('}', v->out);
 }
 
@@ -176,9 +176,9 @@ static void put_wr(const struct values *v, const struct wr *wr)
 	fprintf(v->out, "{wr_id=0x%" PRIx64, wr->wr_id);
 	if (wr->opcode >= 0) {
 		fputs(", opcode=", v->out);
-		values_enum(v->out, wr_opcodes, wr->opcode);
+		values_print_enum(v->out, wr_opcodes, wr->opcode);
 		fputs(", send_flags=", v->out);
-		values_flags(v->out, send_flags, wr->send_flags);
+		values_print_flags(v->out, send_flags, wr->send_flags);
 	}
 	put_sge(v, wr);
 	fields_put_wr(v, wr);
@@ -223,7 +223,7 @@ static void put_post(const struct render *r, const struct values *v,
 	const char *sep = r->full ? ",\n    " : ", ";
 
 	put_verb(v->out, verb_infos[post->verb].name);
-	values_handle(v, verb_infos[post->verb].object, post->handle);
+	values_print_handle(v, verb_infos[post->verb].object, post->handle);
 	fputs(r->full ? ", [\n    " : ", [", v->out);
 	for (uint32_t i = 0; i < post->nwr; i++) {
 		fputs(i ? sep : "", v->out);
@@ -262,11 +262,11 @@ bool render_has_sender(const struct render *r, const struct wc *wc)
 static void put_success(const struct render *r, const struct values *v, const struct wc *wc)
 {
 	fputs(", opcode=", v->out);
-	values_enum(v->out, wc_opcodes, wc->opcode);
+	values_print_enum(v->out, wc_opcodes, wc->opcode);
 	fprintf(v->out, ", byte_len=%u", wc->byte_len);
 	if (wc->wc_flags) {
 		fputs(", wc_flags=", v->out);
-		values_flags(v->out, wc_flags, wc->wc_flags);
+		values_print_flags(v->out, wc_flags, wc->wc_flags);
 	}
 	if (wc->wc_flags & IBV_WC_WITH_IMM)
 		fprintf(v->out, ", imm_data=0x%x", wc->imm);
@@ -280,7 +280,7 @@ static void put_status(FILE *out, int status)
 {
 	if (status)
 		style_put(out, status == WC_FLUSHED ? STYLE_WARNING : STYLE_ERROR);
-	values_enum(out, wc_statuses, status);
+	values_print_enum(out, wc_statuses, status);
 	if (status)
 		style_put(out, STYLE_PLAIN);
 }
@@ -299,7 +299,7 @@ static void put_wc(const struct render *r, const struct values *v, const struct 
 	fprintf(v->out, ", qp_num=0x%x", wc->qp_num);
 	if (qp) {
 		fputs(" (", v->out);
-		values_object(v, qp);
+		values_print_object(v, qp);
 		fputc(')', v->out);
 	}
 	fields_put_wc(v, wc);
@@ -327,7 +327,7 @@ static void put_poll(const struct render *r, const struct values *v,
 	bool iterator = poll->verb != VERB_poll_cq;
 
 	put_verb(v->out, verb_infos[poll->verb].name);
-	values_handle(v, OBJECT_cq, poll->handle);
+	values_print_handle(v, OBJECT_cq, poll->handle);
 	/* the iterator returned 0 if it has a completion, or the error */
 	fprintf(v->out, ") = %d", !iterator ? poll->ret : poll->ret < 0 ? -poll->ret : 0);
 	if (iterator && poll->ret < 0)
@@ -356,7 +356,7 @@ static void put_poll(const struct render *r, const struct values *v,
 static void put_notify(const struct values *v, const struct notify *notify)
 {
 	put_verb(v->out, "ibv_req_notify_cq");
-	values_handle(v, OBJECT_cq, notify->handle);
+	values_print_handle(v, OBJECT_cq, notify->handle);
 	fprintf(v->out, ", %d) = %d", notify->solicited_only, notify->ret);
 	if (notify->ret)
 		put_error(v->out, notify->ret);
@@ -372,13 +372,13 @@ static void put_process_end(FILE *out, const struct process *p)
 		fputs(" by exec", out);
 	else if (p->status != -1 && WIFEXITED(p->status)) {
 		fputs(" by ", out);
-		print_foreign(out, *how ? how : "exit");
+		print_untrusted(out, *how ? how : "exit");
 		fprintf(out, "(%d)", WEXITSTATUS(p->status));
 	} else if (p->status != -1) {
 		fprintf(out, ", killed by signal %d", WTERMSIG(p->status));
 	} else if (*how) {
 		fputs(", ", out);
-		print_foreign(out, how);
+		print_untrusted(out, how);
 	}
 	fputs(" +++", out);
 }
@@ -395,7 +395,7 @@ static void put_process(const struct values *v, bool began)
 		return;
 	}
 	fprintf(v->out, "+++ %s: pid %d, ", process_id_text(p->id, text), p->pid);
-	print_foreign(v->out, p->cmdline && *p->cmdline ? p->cmdline : p->exe ? p->exe : "?");
+	print_untrusted(v->out, p->cmdline && *p->cmdline ? p->cmdline : p->exe ? p->exe : "?");
 	fputs(" +++", v->out);
 }
 
@@ -406,7 +406,7 @@ static void put_fork(const struct values *v, const struct fork_event *fork)
 	const char *who = fork->kind == TRACE_REPLACED ? "new program" : "child";
 	char text[PROCESS_TEXT];
 
-	print_foreign(v->out, how);
+	print_untrusted(v->out, how);
 	fputs("()", v->out);
 	if (fork->error) {
 		fputs(" failed", v->out);
@@ -436,7 +436,7 @@ static void put_mark(const struct values *v, const struct mark_event *mark)
 					     [TRACE_MARK_FAULT] = "!!! injected fault:" };
 
 	fprintf(v->out, "%s ", kinds[mark->kind]);
-	print_foreign(v->out, mark->text);
+	print_untrusted(v->out, mark->text);
 }
 
 static void put_memory(const struct values *v, const struct memory_event *memory)
@@ -446,7 +446,7 @@ static void put_memory(const struct values *v, const struct memory_event *memory
 		memory->addr + memory->length);
 }
 
-static void put_misuse(const struct values *v, const struct misuse_event *seen)
+static void put_misuse(const struct values *v, const struct writer_note_misuse *seen)
 {
 	const struct enum_info *statuses = enum_find("ibv_wc_status");
 	bool known = seen->verb < VERB_COUNT;
@@ -456,12 +456,12 @@ static void put_misuse(const struct values *v, const struct misuse_event *seen)
 		fprintf(v->out, ": ibv_wc_read_%s(", seen->field);
 	else
 		fprintf(v->out, ": %s(", known ? verb_infos[seen->verb].name : "?");
-	values_handle(v, known ? verb_infos[seen->verb].object : OBJECT_cq, seen->handle);
+	values_print_handle(v, known ? verb_infos[seen->verb].object : OBJECT_cq, seen->handle);
 	fputc(')', v->out);
 	if (seen->of)
-		fputs(", in a batch of ", v->out), values_handle(v, OBJECT_cq, seen->of);
+		fputs(", in a batch of ", v->out), values_print_handle(v, OBJECT_cq, seen->of);
 	if (seen->field)
-		fputs(", status ", v->out), values_enum(v->out, statuses, seen->status);
+		fputs(", status ", v->out), values_print_enum(v->out, statuses, seen->status);
 	if (seen->other)
 		fprintf(v->out, ", thread %u is in it",
 			trace_part_event(v->trace, (struct event_id){ .thread = seen->other })
@@ -476,7 +476,7 @@ void render_event(const struct render *r, const struct trace_event *event)
 			    .time = event->time,
 			    .names = r->names,
 			    .beside = r->beside,
-			    .queue = about_queue(event) };
+			    .queue = event_find_queue(event) };
 
 	find_names();
 	switch (event->kind) {

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/dump/about.h"
+#include "cli/dump/event_object.h"
 #include "cli/dump/job.h"
 #include "cli/dump/objects.h"
 #include "core/base/vec.h"
@@ -177,7 +177,7 @@ static bool concerns_object(const struct select *s, struct trace *trace,
 			    const struct trace_event *event)
 {
 	for (size_t i = 0; i < s->nobjects; i++)
-		if (about_concerns(trace, event, trace_object(trace, s->objects[i])))
+		if (event_concerns(trace, event, trace_object(trace, s->objects[i])))
 			return true;
 	return !s->object;
 }
@@ -199,7 +199,7 @@ bool select_has(const struct select *s, struct trace *trace, const struct trace_
 		return false;
 	if (event->kind == TRACE_CALL && event->call->ours)
 		return false;
-	return has_verb(&s->verbs, trace_verb(event)) && (!s->failed || about_failed(event)) &&
+	return has_verb(&s->verbs, trace_verb(event)) && (!s->failed || event_failed(event)) &&
 	       choice_has_event(&s->choice, event) && concerns_object(s, trace, event);
 }
 

@@ -19,7 +19,7 @@
 #include "core/base/style.h"
 #include "core/store/db/args_walk.h"
 
-void values_flags(FILE *out, const struct enum_info *names, uint64_t value)
+void values_print_flags(FILE *out, const struct enum_info *names, uint64_t value)
 {
 	const char *sep = "";
 
@@ -36,7 +36,7 @@ void values_flags(FILE *out, const struct enum_info *names, uint64_t value)
 		fprintf(out, value ? "%s0x%" PRIx64 : "%s%" PRIu64, sep, value);
 }
 
-void values_enum(FILE *out, const struct enum_info *names, int64_t value)
+void values_print_enum(FILE *out, const struct enum_info *names, int64_t value)
 {
 	const char *name = enum_name(names, value);
 
@@ -46,23 +46,23 @@ void values_enum(FILE *out, const struct enum_info *names, int64_t value)
 		fprintf(out, "%" PRId64, value);
 }
 
-void values_object(const struct values *v, const struct object *object)
+void values_print_object(const struct values *v, const struct object *object)
 {
 	style_put(v->out, STYLE_NAME);
-	print_foreign(v->out, object->name);
+	print_untrusted(v->out, object->name);
 	style_put(v->out, STYLE_PLAIN);
 	if (v->beside)
-		names_object(v->names, v->out, object, v->time);
+		names_print_object(v->names, v->out, object, v->time);
 }
 
-void values_handle(const struct values *v, enum object_kind kind, uint64_t handle)
+void values_print_handle(const struct values *v, enum object_kind kind, uint64_t handle)
 {
 	const struct object *object = NULL;
 
 	if (handle)
 		object = trace_object_at(v->trace, v->process, kind, handle, v->time);
 	if (object)
-		values_object(v, object);
+		values_print_object(v, object);
 	else if (handle)
 		fprintf(v->out, "0x%" PRIx64, handle);
 	else
@@ -82,10 +82,10 @@ static void put_number(const struct values *v, const struct field_info *field, i
 	switch (field->kind) {
 	case FIELD_OBJ:
 	case FIELD_OBJS:
-		values_handle(v, field->object, (uint64_t)value);
+		values_print_handle(v, field->object, (uint64_t)value);
 		break;
 	case FIELD_FLAGS:
-		values_flags(v->out, field->names, number);
+		values_print_flags(v->out, field->names, number);
 		break;
 	case FIELD_ADDR:
 		fprintf(v->out, value ? "0x%" PRIx64 : "NULL", number);
@@ -94,7 +94,7 @@ static void put_number(const struct values *v, const struct field_info *field, i
 	case FIELD_BE:
 		fprintf(v->out, hex_is_usual_for(field->name) ? "0x%" PRIx64 : "%" PRIu64, number);
 		if (args_is(field, ARG(attr.dest_qp_num)))
-			names_peer(v->names, v->out, v->queue, (uint32_t)number, v->time);
+			names_print_peer(v->names, v->out, v->queue, (uint32_t)number, v->time);
 		break;
 	default:
 		fprintf(v->out, "%" PRId64, value);
@@ -105,9 +105,9 @@ static void put_number(const struct values *v, const struct field_info *field, i
 static void put_string(FILE *out, const struct json_node *value, bool quoted)
 {
 	if (quoted)
-		print_foreign_bytes(out, value->raw, value->raw_length);
+		print_untrusted_bytes(out, value->raw, value->raw_length);
 	else
-		print_foreign_bytes(out, value->raw + 1, value->raw_length - 2);
+		print_untrusted_bytes(out, value->raw + 1, value->raw_length - 2);
 }
 
 /* Read two digits; sscanf() would scan the whole text each time. */
@@ -159,7 +159,7 @@ const struct json_node *values_raw(const struct args_place *place)
 static void put_raw(FILE *out, const struct json_node *value)
 {
 	if (value->raw)
-		print_foreign_bytes(out, value->raw, value->raw_length);
+		print_untrusted_bytes(out, value->raw, value->raw_length);
 	else
 		fprintf(out, "%" PRId64, value->number);
 }
@@ -198,7 +198,7 @@ static void put_separator(struct printer *p, const struct args_place *place)
 	fputs(p->sep, out);
 	p->sep = ", ";
 	if (place->name) {
-		print_foreign(out, place->name);
+		print_untrusted(out, place->name);
 		fputc('=', out);
 	}
 }
@@ -233,7 +233,7 @@ static int open_value(void *arg, const struct args_place *place)
 		return ARGS_SKIP;
 	put_separator(p, place);
 	if (raw) {
-		values_field(p->values, &place->type->fields[0], raw);
+		values_print_field(p->values, &place->type->fields[0], raw);
 		return ARGS_SKIP;
 	}
 	fputc(place->value->kind == JSON_ARRAY ? '[' : '{', p->values->out);
@@ -250,8 +250,8 @@ static int close_value(void *arg, const struct args_place *place)
 	return 0;
 }
 
-void values_field(const struct values *v, const struct field_info *field,
-		  const struct json_node *value)
+void values_print_field(const struct values *v, const struct field_info *field,
+			const struct json_node *value)
 {
 	static const struct args_visitor visitor = {
 		.value = put_value, .open = open_value, .close = close_value, .unknown = true

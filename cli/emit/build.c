@@ -277,7 +277,7 @@ static int check_whole(struct program *program)
 static int init_pass(struct maker *maker)
 {
 	const struct program *program = maker->program;
-	int err = rooms_init(&maker->rooms, &maker->order);
+	int err = credits_init(&maker->credits, &maker->order);
 
 	if (err)
 		return err;
@@ -309,12 +309,12 @@ static void fini_pass(struct maker *maker)
 	free(maker->sent);
 	free(maker->received);
 	maker->sent = maker->received = NULL;
-	if (maker->rooms.order)
-		rooms_fini(&maker->rooms);
+	if (maker->credits.order)
+		credits_fini(&maker->credits);
 	maker->named = maker->needed = NULL;
 	maker->untold = NULL;
 	maker->armed = maker->ended = NULL;
-	maker->rooms = (struct rooms){ 0 };
+	maker->credits = (struct credits){ 0 };
 }
 
 /* Begin one more pass, and discard what the last one made. */

@@ -8,7 +8,7 @@
 
 #include "cli/emit/arguments.h"
 #include "cli/emit/names.h"
-#include "cli/emit/part.h"
+#include "cli/emit/request_field.h"
 
 const char *builder_name(int opcode)
 {
@@ -45,12 +45,13 @@ static void add_arguments(struct maker *maker, uint32_t qp, const struct wr *wr)
 	uint32_t mw = arguments_object(maker, OBJECT_mw, wr->bind_mw);
 	char name[NAME_TEXT];
 
-	if (part_is_remote(wr)) {
+	if (field_is_remote(wr)) {
 		phrase_addf(phrase, ", ");
-		part_add_rkey(maker, qp, wr);
+		field_add_rkey(maker, qp, wr);
 		phrase_addf(phrase, ", ");
-		memory_add_address(&maker->memory, maker->program, part_find_remote(maker, qp, wr),
-				   part_find_far_process(maker, qp), wr->remote_addr, false);
+		memory_add_address(&maker->memory, maker->program,
+				   field_find_remote_region(maker, qp, wr),
+				   field_find_peer_process(maker, qp), wr->remote_addr, false);
 	}
 	if (wr->opcode == IBV_WR_SEND_WITH_IMM || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM) {
 		phrase_addf(phrase, ", htobe32(");
@@ -58,7 +59,7 @@ static void add_arguments(struct maker *maker, uint32_t qp, const struct wr *wr)
 		phrase_addf(phrase, ")");
 	} else if (wr->opcode == IBV_WR_SEND_WITH_INV || wr->opcode == IBV_WR_LOCAL_INV) {
 		phrase_addf(phrase, ", ");
-		part_add_invalidated(maker, qp, wr);
+		field_add_invalidated(maker, qp, wr);
 	} else if (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
 		phrase_addf(phrase, ", ");
 		phrase_number(phrase, 'x', (int64_t)wr->compare_add);
@@ -69,9 +70,9 @@ static void add_arguments(struct maker *maker, uint32_t qp, const struct wr *wr)
 		phrase_number(phrase, 'x', (int64_t)wr->compare_add);
 	} else if (wr->opcode == IBV_WR_BIND_MW && mw) {
 		phrase_addf(phrase, ", %s, ", names_variable(maker->program, mw, name));
-		part_add_window_key(maker, wr, mw);
+		field_add_window_key(maker, wr, mw);
 		phrase_addf(phrase, ",\n\t&(struct ibv_mw_bind_info)");
-		part_add_bind_info(maker, wr);
+		field_add_bind_info(maker, wr);
 	}
 }
 
@@ -89,8 +90,8 @@ static void add_data(struct maker *maker, const struct wr *wr)
 			    wr->nsge);
 		for (uint32_t i = 0; i < wr->nsge; i++) {
 			phrase_addf(phrase, wr->nsge > 1 ? "\n\t{ " : "");
-			part_add_address(maker, wr, &wr->sge[i],
-					 part_find_local(maker, &wr->sge[i]), true);
+			field_add_address(maker, wr, &wr->sge[i],
+					  field_find_local_region(maker, &wr->sge[i]), true);
 			phrase_addf(phrase, ", ");
 			phrase_number(phrase, 'd', wr->sge[i].length);
 			phrase_addf(phrase, wr->nsge > 1 ? " }," : "");
@@ -98,10 +99,11 @@ static void add_data(struct maker *maker, const struct wr *wr)
 		phrase_addf(phrase, wr->nsge > 1 ? " });" : ");");
 	} else if (wr->nsge == 1) {
 		phrase_addf(phrase, "\nibv_wr_set_sge(qpx, ");
-		part_add_key(maker, part_find_local(maker, wr->sge), wr->sge->lkey, false,
-			     wr->sge->length);
+		field_add_key(maker, field_find_local_region(maker, wr->sge), wr->sge->lkey, false,
+			      wr->sge->length);
 		phrase_addf(phrase, ", ");
-		part_add_address(maker, wr, wr->sge, part_find_local(maker, wr->sge), false);
+		field_add_address(maker, wr, wr->sge, field_find_local_region(maker, wr->sge),
+				  false);
 		phrase_addf(phrase, ", ");
 		phrase_number(phrase, 'd', wr->sge->length);
 		phrase_addf(phrase, ");");
@@ -109,7 +111,7 @@ static void add_data(struct maker *maker, const struct wr *wr)
 		phrase_addf(phrase, "\nibv_wr_set_sge_list(qpx, %u, (struct ibv_sge[]){", wr->nsge);
 		for (uint32_t i = 0; i < wr->nsge; i++) {
 			phrase_addf(phrase, "\n\t");
-			part_add_sge(maker, wr, &wr->sge[i]);
+			field_add_sge(maker, wr, &wr->sge[i]);
 			phrase_addf(phrase, ",");
 		}
 		phrase_addf(phrase, " });");
@@ -137,9 +139,9 @@ static int add_builder_calls(struct maker *maker, const struct post *post, const
 	phrase_addf(phrase, ");");
 	if (wr->ah) {
 		phrase_addf(phrase, "\nibv_wr_set_ud_addr(qpx, ");
-		names_add_handle(program, &phrase->text, part_find_ah(maker, wr));
+		names_add_handle(program, &phrase->text, field_find_ah(maker, wr));
 		phrase_addf(phrase, ", ");
-		part_add_far_number(maker, post->object, wr);
+		field_add_peer_number(maker, post->object, wr);
 		phrase_addf(phrase, ", 0x%x);", wr->remote_qkey);
 	}
 	if (wr->remote_srqn && links_find_srq(&maker->links, (uint32_t)wr->remote_srqn)) {
@@ -172,6 +174,6 @@ int builder_add_post(struct maker *maker, const struct post *post)
 	phrase_addf(phrase, "\nsame(" SLOT "n, ibv_wr_complete(qpx), ");
 	names_add_errno(&phrase->text, post->ret);
 	phrase_addf(phrase, ");");
-	part_add_bound(maker, post);
+	field_add_bound(maker, post);
 	return err;
 }

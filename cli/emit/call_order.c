@@ -108,7 +108,7 @@ static int order_call(struct maker *maker, const struct call *call)
 		err = order_change(&maker->order, o->id, ROLE_EVENTS);
 	if (!err && o && call->verb == VERB_modify_qp &&
 	    args_get(call->args, ARG(attr.qp_state), &state) && state == IBV_QPS_RESET)
-		err = rooms_reset(&maker->rooms, o->id);
+		err = credits_reset(&maker->credits, o->id);
 	if (!err && o && (info->effect == EFFECT_CREATE || call->verb == VERB_get_srq_num))
 		err = order_change(&maker->order, o->id, ROLE_MADE);
 	for (size_t i = 0;
@@ -131,8 +131,8 @@ static void learn_sizes(struct maker *maker, const struct call *call)
 		row = queue_table_at(maker->links.queues, call->object, (enum queue_side)side,
 				     call->end);
 		if (row && row->asked >= 0)
-			rooms_set_size(&maker->rooms, call->object, side == QUEUE_SEND,
-				       (uint64_t)row->asked);
+			credits_set_size(&maker->credits, call->object, side == QUEUE_SEND,
+					 (uint64_t)row->asked);
 	}
 }
 

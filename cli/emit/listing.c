@@ -20,26 +20,26 @@
 enum { TABLE_WIDTH = 92, TABLE_HEAD = 16, TABLE_NAME = 44 };
 
 /* State while a loop is printed. */
-struct frame {
+struct loop_frame {
 	struct nest nest;
 	bool counts;   /* events of the loop are counted */
 	char turn[24]; /* the variable that counts the statement's iterations; "": none yet */
 };
 
-static void add_indent(struct listing *l, const struct frame *frame)
+static void add_indent(struct listing *l, const struct loop_frame *frame)
 {
 	for (size_t i = 0; i <= frame->nest.depth; i++)
 		text_char(&l->text, '\t');
 }
 
 /* The body of a table, in one line if it fits. */
-struct table {
+struct value_table {
 	struct text text;
 	size_t columns;
 	bool broken;
 };
 
-static void add_element(struct table *t, const char *element)
+static void add_element(struct value_table *t, const char *element)
 {
 	size_t length = strlen(element) + 1;
 
@@ -68,7 +68,7 @@ static unsigned int find_table(const struct listing *l, const struct text *body,
 }
 
 /* The number of the finished table; equal tables are shared. */
-static unsigned int finish_table(struct listing *l, struct table *t, const char *type,
+static unsigned int finish_table(struct listing *l, struct value_table *t, const char *type,
 				 const char *name)
 {
 	struct text body = { 0 };
@@ -97,7 +97,7 @@ static unsigned int finish_table(struct listing *l, struct table *t, const char 
 /* The number of the new table. */
 static unsigned int add_table(struct listing *l, const int64_t *values, size_t n)
 {
-	struct table table = { 0 };
+	struct value_table table = { 0 };
 
 	for (size_t i = 0; i < n; i++) {
 		char element[32];
@@ -115,7 +115,7 @@ static unsigned int add_table(struct listing *l, const int64_t *values, size_t n
  * Name the index of a table's element: the loop's variable, or a variable that counts the
  * iterations.
  */
-static void name_turn(struct listing *l, struct frame *frame)
+static void name_turn(struct listing *l, struct loop_frame *frame)
 {
 	if (*frame->turn)
 		return;
@@ -127,7 +127,7 @@ static void name_turn(struct listing *l, struct frame *frame)
 }
 
 /* @letter as in statement.h. */
-static int add_number(struct listing *l, struct frame *frame, struct text *text, char letter,
+static int add_number(struct listing *l, struct loop_frame *frame, struct text *text, char letter,
 		      const struct numbers *values, size_t n)
 {
 	struct turns turns;
@@ -164,13 +164,13 @@ static int add_number(struct listing *l, struct frame *frame, struct text *text,
 }
 
 /* Value @v of the statement, from 1; 0: the event's n. */
-static int add_value(struct listing *l, struct frame *frame, struct text *text, char letter,
+static int add_value(struct listing *l, struct loop_frame *frame, struct text *text, char letter,
 		     const struct node *node, uint32_t v)
 {
 	return add_number(l, frame, text, letter, &node->values[v], node->nturns);
 }
 
-static int add_event(struct listing *l, struct frame *frame, struct text *text,
+static int add_event(struct listing *l, struct loop_frame *frame, struct text *text,
 		     const struct node *node)
 {
 	int err;
@@ -196,7 +196,7 @@ static int add_event(struct listing *l, struct frame *frame, struct text *text,
 	return err;
 }
 
-static int add_kept_element(struct listing *l, struct frame *frame, const struct node *node,
+static int add_kept_element(struct listing *l, struct loop_frame *frame, const struct node *node,
 			    uint32_t object, uint32_t v)
 {
 	struct text index = { 0 }, lines = { 0 };
@@ -239,7 +239,7 @@ static bool is_constant(const struct numbers *values)
 static int render_literal(struct listing *l, const struct node *node, const char *at, size_t length,
 			  uint32_t v, struct text *ret_source)
 {
-	struct frame frame = { 0 };
+	struct loop_frame frame = { 0 };
 	int err = 0;
 
 	for (uint32_t i = v; i < v + count_values(at, length); i++)
@@ -293,10 +293,10 @@ static int add_repeated(struct listing *l, const struct node *node, const char *
 	return err;
 }
 
-static int add_statement(struct listing *l, const struct frame *of, const struct node *node)
+static int add_statement(struct listing *l, const struct loop_frame *of, const struct node *node)
 {
 	const char *at = l->texts->at[node->text - 1];
-	struct frame frame = *of;
+	struct loop_frame frame = *of;
 	uint32_t v = 1;
 	int err = 0;
 
@@ -341,12 +341,12 @@ static int add_statement(struct listing *l, const struct frame *of, const struct
 struct tour {
 	struct listing *l;
 	bool began;
-	uint64_t first, before; /* n of the first event, and of the last one named so far */
-	uint64_t last;          /* n of the last */
-	uint64_t *votes;        /* by text */
-	uint64_t times;         /* number of consecutive events */
-	int64_t more;           /* distance of these events from the n that the steps give */
-	struct table table;     /* of those runs */
+	uint64_t first, before;   /* n of the first event, and of the last one named so far */
+	uint64_t last;            /* n of the last */
+	uint64_t *votes;          /* by text */
+	uint64_t times;           /* number of consecutive events */
+	int64_t more;             /* distance of these events from the n that the steps give */
+	struct value_table table; /* of those runs */
 };
 
 static bool is_named_event(const struct listing *l, const struct node *node)
@@ -366,7 +366,7 @@ static void note_ends(void *arg, const struct node *node, uint64_t n)
 }
 
 /* Find the most frequent step to each statement, by text (Boyer and Moore's vote). */
-static void vote_step(void *arg, const struct node *node, uint64_t n)
+static void count_step_vote(void *arg, const struct node *node, uint64_t n)
 {
 	struct tour *tour = arg;
 	int64_t *step = &tour->l->steps[node->text];
@@ -379,7 +379,7 @@ static void vote_step(void *arg, const struct node *node, uint64_t n)
 	tour->before = n;
 }
 
-static int vote_steps(struct listing *l, struct node *node)
+static int count_step_votes(struct listing *l, struct node *node)
 {
 	size_t texts = l->texts->n + 1;
 	struct tour tour = { .l = l, .votes = calloc(texts, sizeof(*tour.votes)) };
@@ -391,12 +391,12 @@ static int vote_steps(struct listing *l, struct node *node)
 		return -ENOMEM;
 	}
 	tour.before = (uint64_t)numbers_first(&loops_first(node)->values[0]);
-	loops_visit(node, vote_step, &tour);
+	loops_visit(node, count_step_vote, &tour);
 	free(tour.votes);
 	return 0;
 }
 
-static void add_run(struct table *table, uint64_t times, int64_t more)
+static void add_run(struct value_table *table, uint64_t times, int64_t more)
 {
 	char element[64];
 
@@ -456,7 +456,7 @@ static bool needs_count(const struct listing *l, const struct nest *nest, const 
 	return false;
 }
 
-static int add_node(struct listing *l, struct frame *frame, struct node *node);
+static int add_node(struct listing *l, struct loop_frame *frame, struct node *node);
 
 static bool runs_once(const struct node *node)
 {
@@ -464,7 +464,7 @@ static bool runs_once(const struct node *node)
 	       !node->rounds.last.step;
 }
 
-static int add_rounds(struct listing *l, struct frame *frame, const struct node *node)
+static int add_rounds(struct listing *l, struct loop_frame *frame, const struct node *node)
 {
 	const char *variable = turns_variable(frame->nest.depth);
 	int err;
@@ -492,9 +492,9 @@ static void remove_brace(struct text *text, size_t body)
 	text_cut(text, text->used - 2);
 }
 
-static int add_loop(struct listing *l, struct frame *frame, struct node *node)
+static int add_loop(struct listing *l, struct loop_frame *frame, struct node *node)
 {
-	struct frame inner = *frame;
+	struct loop_frame inner = *frame;
 	char turn[24];
 	size_t body;
 	int err = add_rounds(l, &inner, node);
@@ -522,7 +522,7 @@ static int add_loop(struct listing *l, struct frame *frame, struct node *node)
 /* Count the events of a loop. */
 static int begin_count(struct listing *l, struct node *node)
 {
-	int err = vote_steps(l, node);
+	int err = count_step_votes(l, node);
 	unsigned int runs;
 	uint64_t n;
 
@@ -546,10 +546,10 @@ static bool is_short_loop(const struct listing *l, const struct node *node)
 	return node->nparts == 1 && !node->parts[0]->parts && l->named[node->parts[0]->text];
 }
 
-static int add_node(struct listing *l, struct frame *frame, struct node *node)
+static int add_node(struct listing *l, struct loop_frame *frame, struct node *node)
 {
 	struct tour ends = { 0 };
-	struct frame outer = *frame;
+	struct loop_frame outer = *frame;
 	int err = 0;
 
 	if (!node->parts)
@@ -577,7 +577,7 @@ static int add_node(struct listing *l, struct frame *frame, struct node *node)
 
 int listing_add(struct listing *l, const struct block *block)
 {
-	struct frame frame = { 0 };
+	struct loop_frame frame = { 0 };
 	int err = 0;
 
 	l->named = calloc(l->texts->n + 1, sizeof(*l->named));

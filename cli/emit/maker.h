@@ -6,7 +6,7 @@
 #include "cli/emit/order.h"
 #include "cli/emit/links.h"
 #include "cli/emit/program.h"
-#include "cli/emit/room.h"
+#include "cli/emit/credits.h"
 
 /* Regions and windows that outstanding requests of a send queue use. */
 struct named {
@@ -19,7 +19,7 @@ struct maker {
 	struct memory memory;
 	struct links links;
 	struct order order;
-	struct rooms rooms;
+	struct credits credits;
 	struct named *named;  /* by queue pair */
 	struct named *needed; /* the objects that an object was created from, by object */
 	uint32_t *untold;     /* by CQ: events that are left out and not acknowledged yet */

@@ -21,8 +21,8 @@ enum {
 
 /* An object in one of its roles: its last change, and its last use by each thread since. */
 struct shared {
-	struct place change;
-	struct place *uses;
+	struct order_place change;
+	struct order_place *uses;
 	size_t nuses;
 };
 
@@ -37,8 +37,8 @@ struct counter {
 };
 
 /* The receives of a queue, and what the senders of its messages knew. */
-struct queue {
-	struct fifo receives; /* struct place: one for each request */
+struct receive_queue {
+	struct fifo receives; /* struct order_place: one for each request */
 	uint64_t taken;
 	struct fifo sent; /* of a sending queue pair: known of each message, nthreads + 1 each */
 	uint64_t received;
@@ -158,8 +158,8 @@ int order_begin(struct order *order, const char *name, const char *what)
 
 	stpcpy(stpcpy(stpcpy(text, name), "_"), what);
 	names_strip(text);
-	order->now = (struct place){ program->at.thread, program->at.n,
-				     find_counter(order, program->at.thread, text), 0 };
+	order->now = (struct order_place){ program->at.thread, program->at.n,
+					   find_counter(order, program->at.thread, text), 0 };
 	if (!order->now.counter)
 		return log_err(-ENOMEM, "emit");
 	order->now.ordinal = ++order->counters[order->now.counter - 1].count;
@@ -191,7 +191,7 @@ static void await_ordinal(struct counter *counter, uint32_t ordinal)
 	counter->awaited[at] = ordinal;
 }
 
-int order_wait_for(struct order *order, const struct place *place)
+int order_wait_for(struct order *order, const struct order_place *place)
 {
 	struct program *program = order->program;
 	struct script *script = &program->scripts[order->now.thread];
@@ -224,7 +224,7 @@ int order_wait_for(struct order *order, const struct place *place)
 
 int order_await(struct order *order, struct event_id id, const char *name)
 {
-	struct place place = { id.thread, id.n, find_counter(order, id.thread, name), 0 };
+	struct order_place place = { id.thread, id.n, find_counter(order, id.thread, name), 0 };
 
 	if (!place.counter)
 		return log_err(-ENOMEM, "emit");
@@ -240,7 +240,7 @@ static struct shared *find_shared(const struct order *order, uint32_t object, en
 int order_note_use(struct order *order, uint32_t object, enum role role)
 {
 	struct shared *shared = find_shared(order, object, role);
-	struct place *use;
+	struct order_place *use;
 
 	if (!object)
 		return 0;
@@ -280,10 +280,10 @@ int order_change(struct order *order, uint32_t object, enum role role)
 
 int order_post_receive(struct order *order, uint32_t queue, uint32_t requests)
 {
-	struct queue *q = &order->queues[queue];
+	struct receive_queue *q = &order->queues[queue];
 
 	for (uint32_t i = 0; i < requests; i++) {
-		struct place *place = fifo_add(&q->receives, sizeof(*place));
+		struct order_place *place = fifo_add(&q->receives, sizeof(*place));
 
 		if (!place)
 			return log_err(-ENOMEM, "emit");
@@ -298,8 +298,8 @@ int order_post_receive(struct order *order, uint32_t queue, uint32_t requests)
  */
 int order_take_receive(struct order *order, uint32_t queue)
 {
-	struct queue *q = &order->queues[queue];
-	const struct place *place = fifo_get(&q->receives, sizeof(*place), q->taken);
+	struct receive_queue *q = &order->queues[queue];
+	const struct order_place *place = fifo_get(&q->receives, sizeof(*place), q->taken);
 	int err = 0;
 
 	if (place)
@@ -313,7 +313,7 @@ int order_take_receive(struct order *order, uint32_t queue)
 int order_send(struct order *order, uint32_t qp)
 {
 	size_t threads = order->program->nthreads + 1;
-	struct queue *q = &order->queues[qp];
+	struct receive_queue *q = &order->queues[qp];
 	uint64_t *sent;
 
 	if (threads > 32) /* the tables would take more memory than they save lines */
@@ -330,7 +330,7 @@ int order_send(struct order *order, uint32_t qp)
 int order_receive(struct order *order, uint32_t peer)
 {
 	size_t threads = order->program->nthreads + 1;
-	struct queue *q = &order->queues[peer];
+	struct receive_queue *q = &order->queues[peer];
 	const uint64_t *sent = fifo_get(&q->sent, threads * sizeof(*sent), q->received);
 
 	if (q->received < fifo_count(&q->sent))

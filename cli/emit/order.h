@@ -29,7 +29,7 @@ enum role {
 #define ORDER_SEVERAL UINT32_MAX
 
 /* An event with a counter. */
-struct place {
+struct order_place {
 	uint32_t thread;
 	uint64_t n;
 	uint32_t counter, ordinal;
@@ -42,7 +42,7 @@ struct order {
 	size_t ncounters;
 	struct map by_name; /* number of a text, and the thread, to a counter */
 	uint64_t *known;    /* [thread][other]: up to this n, events of the other thread are over */
-	struct queue *queues;
+	struct receive_queue *queues;
 	/* by object of a queue pair: its peer, SRQ, completion queues, and enum ibv_qp_type */
 	uint32_t *peer, *srq, *send_cq, *recv_cq;
 	uint8_t *type;
@@ -50,7 +50,7 @@ struct order {
 	/* for a queue pair: the destination of all its datagrams; ORDER_SEVERAL; or 0 */
 	uint32_t *goes_to;
 	struct map receives; /* posts of receives with a failed one, by thread and n */
-	struct place now;
+	struct order_place now;
 };
 
 int order_init(struct order *order, struct program *program);
@@ -72,7 +72,7 @@ int order_change(struct order *order, uint32_t object, enum role role);
 /*
  * The current event waits for @place, unless the event of @place is known to be over. 0 or -errno.
  */
-int order_wait_for(struct order *order, const struct place *place);
+int order_wait_for(struct order *order, const struct order_place *place);
 
 /*
  * The current event waits for event @id, the next in its thread that increments counter @name. 0 or

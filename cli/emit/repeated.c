@@ -40,7 +40,7 @@ static bool has_type(const char *at, enum repeated_kind kind)
 	return !strncmp(at, kinds[kind].type, strlen(kinds[kind].type));
 }
 
-static size_t find_length(const char *at)
+static size_t literal_length(const char *at)
 {
 	const char *end = strchr(at, '{');
 	int depth = 0;
@@ -57,7 +57,7 @@ const char *repeated_find(const char *text, size_t *ret_length)
 	for (const char *at = strstr(text, "&(struct "); at; at = strstr(at + 1, "&(struct "))
 		for (int kind = 0; kind < REPEATED_KINDS; kind++)
 			if (has_type(at, (enum repeated_kind)kind)) {
-				*ret_length = find_length(at);
+				*ret_length = literal_length(at);
 				return at;
 			}
 	return NULL;

@@ -10,7 +10,7 @@
 #include "cli/emit/arguments.h"
 #include "cli/emit/builder.h"
 #include "cli/emit/names.h"
-#include "cli/emit/part.h"
+#include "cli/emit/request_field.h"
 #include "cli/emit/result.h"
 #include "core/wire/log.h"
 
@@ -25,10 +25,10 @@ size_t request_objects(struct maker *maker, uint32_t qp, const struct wr *wr,
 	const struct region *region = NULL;
 	size_t n = 0;
 
-	if (part_is_remote(wr))
-		region = part_find_remote(maker, qp, wr);
+	if (field_is_remote(wr))
+		region = field_find_remote_region(maker, qp, wr);
 	else if (wr->opcode == IBV_WR_SEND_WITH_INV)
-		region = memory_find(&maker->memory, part_find_far_process(maker, qp), wr->imm,
+		region = memory_find(&maker->memory, field_find_peer_process(maker, qp), wr->imm,
 				     true, maker->program->time);
 	if (region)
 		objects[n++] = region->object;
@@ -60,7 +60,7 @@ static void add_sges(struct maker *maker, const struct wr *wr)
 		phrase_addf(phrase, wr->nsge == 1 ? "\n\t.sg_list = &(struct ibv_sge)"
 						  : "\n\t.sg_list = (struct ibv_sge[]){\n\t\t");
 	for (uint32_t i = 0; i < wr->nsge; i++) {
-		part_add_sge(maker, wr, &wr->sge[i]);
+		field_add_sge(maker, wr, &wr->sge[i]);
 		phrase_addf(phrase, wr->nsge == 1 ? "" : i + 1 < wr->nsge ? ",\n\t\t" : " }");
 	}
 	phrase_addf(phrase,
@@ -71,10 +71,10 @@ static void add_sges(struct maker *maker, const struct wr *wr)
 static void add_remote(struct maker *maker, uint32_t qp, const struct wr *wr)
 {
 	struct phrase *phrase = &maker->program->phrase;
-	const struct region *region = part_find_remote(maker, qp, wr);
+	const struct region *region = field_find_remote_region(maker, qp, wr);
 
-	memory_add_address(&maker->memory, maker->program, region, part_find_far_process(maker, qp),
-			   wr->remote_addr, false);
+	memory_add_address(&maker->memory, maker->program, region,
+			   field_find_peer_process(maker, qp), wr->remote_addr, false);
 	phrase_addf(phrase, ", ");
 }
 
@@ -92,10 +92,10 @@ static void add_parts(struct maker *maker, uint32_t qp, const struct wr *wr)
 		phrase_addf(phrase, "),");
 	} else if (wr->opcode == IBV_WR_SEND_WITH_INV || wr->opcode == IBV_WR_LOCAL_INV) {
 		phrase_addf(phrase, "\n\t.invalidate_rkey = ");
-		part_add_invalidated(maker, qp, wr);
+		field_add_invalidated(maker, qp, wr);
 		phrase_addf(phrase, ",");
 	}
-	if (part_is_remote(wr)) {
+	if (field_is_remote(wr)) {
 		phrase_addf(phrase, atomic ? "\n\t.wr.atomic = { " : "\n\t.wr.rdma = { ");
 		add_remote(maker, qp, wr);
 		if (atomic) {
@@ -104,14 +104,14 @@ static void add_parts(struct maker *maker, uint32_t qp, const struct wr *wr)
 			phrase_number(phrase, 'x', (int64_t)wr->swap);
 			phrase_addf(phrase, ", ");
 		}
-		part_add_rkey(maker, qp, wr);
+		field_add_rkey(maker, qp, wr);
 		phrase_addf(phrase, " },");
 	}
 	if (wr->ah) {
 		phrase_addf(phrase, "\n\t.wr.ud = { ");
-		names_add_handle(maker->program, &phrase->text, part_find_ah(maker, wr));
+		names_add_handle(maker->program, &phrase->text, field_find_ah(maker, wr));
 		phrase_addf(phrase, ", ");
-		part_add_far_number(maker, qp, wr);
+		field_add_peer_number(maker, qp, wr);
 		phrase_addf(phrase, ", 0x%x },", wr->remote_qkey);
 	}
 	if (wr->opcode == IBV_WR_BIND_MW && mw) {
@@ -119,9 +119,9 @@ static void add_parts(struct maker *maker, uint32_t qp, const struct wr *wr)
 
 		phrase_addf(phrase, "\n\t.bind_mw = { %s, ",
 			    names_variable(maker->program, mw, name));
-		part_add_window_key(maker, wr, mw);
+		field_add_window_key(maker, wr, mw);
 		phrase_addf(phrase, ",\n\t\t");
-		part_add_bind_info(maker, wr);
+		field_add_bind_info(maker, wr);
 		phrase_addf(phrase, " },");
 	}
 }
@@ -212,7 +212,7 @@ static int add_list(struct maker *maker, const struct post *post)
 	phrase_addf(phrase, ", %s)", bad[send]);
 	program->helpers |= send ? HELPER_BAD_SEND : HELPER_BAD_RECV;
 	result_check(program, post->ret);
-	part_add_bound(maker, post);
+	field_add_bound(maker, post);
 	return 0;
 }
 

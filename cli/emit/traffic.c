@@ -14,7 +14,7 @@
 
 #include "cli/emit/calls.h"
 #include "cli/emit/names.h"
-#include "cli/emit/part.h"
+#include "cli/emit/request_field.h"
 #include "cli/emit/request.h"
 #include "cli/emit/result.h"
 #include "core/base/vec.h"
@@ -22,7 +22,7 @@
 #include "core/wire/log.h"
 
 /* Refuse a queue whose creation is not in the trace: the program cannot create it. */
-static int check_made(struct maker *maker, uint32_t object, const char *what)
+static int check_object(struct maker *maker, uint32_t object, const char *what)
 {
 	const struct object *o = object ? trace_object(maker->program->trace, object) : NULL;
 
@@ -55,7 +55,7 @@ static uint32_t find_queue(struct maker *maker, uint32_t qp, const struct wr *wr
 	if (wr->remote_srqn && (srq = links_find_srq(&maker->links, (uint32_t)wr->remote_srqn)))
 		return srq;
 	if (wr->ah)
-		to = part_find_target(maker, qp, wr);
+		to = field_find_target(maker, qp, wr);
 	if (!to)
 		return 0;
 	srq = maker->order.srq[to];
@@ -99,7 +99,7 @@ static int order_message(struct maker *maker, uint32_t qp, const struct wr *wr, 
 	int err;
 
 	if (wr->ah)
-		to = part_find_target(maker, qp, wr);
+		to = field_find_target(maker, qp, wr);
 	err = order_read(&maker->order, to, ROLE_STATE);
 	if (!err && to && !status && maker->order.type[qp] != IBV_QPT_UC)
 		err = order_connection(maker, to);
@@ -180,7 +180,7 @@ static int order_post(struct maker *maker, const struct post *post)
 	if (!err && send) /* its completion makes an event, if the CQ was armed */
 		err = order_read(&maker->order, maker->order.send_cq[post->object], ROLE_ARMED);
 	if (!err)
-		err = rooms_take(&maker->rooms, post->object, send, post_taken(post));
+		err = credits_take(&maker->credits, post->object, send, post_taken(post));
 	for (uint32_t i = 0; !err && i < post->nwr; i++) {
 		const struct wr *wr = &post->wr[i];
 		int status = links_find_status(&maker->links, program->at, i);
@@ -197,7 +197,7 @@ static int order_post(struct maker *maker, const struct post *post)
 
 int traffic_add_post(struct maker *maker, const struct post *post)
 {
-	int err = check_made(maker, post->object, "queue");
+	int err = check_object(maker, post->object, "queue");
 
 	if (!err && post->verb == VERB_post_wq_recv)
 		err = program_refuse(maker->program, "ibv_post_wq_recv is not supported in a "
@@ -232,8 +232,8 @@ static int free_queue_slot(struct maker *maker, const struct wc *wc)
 	bool receive = is_receive(maker, wc);
 	uint32_t srq = receive ? maker->order.srq[wc->qp] : 0;
 
-	return rooms_make(&maker->rooms, srq ? srq : wc->qp, !receive, wc->request,
-			  wc->request_index);
+	return credits_give_back(&maker->credits, srq ? srq : wc->qp, !receive, wc->request,
+				 wc->request_index);
 }
 
 /* Order a completion after the events of other threads that it shows. */
@@ -407,7 +407,7 @@ int traffic_add_poll(struct maker *maker, const struct poll *poll)
 {
 	struct program *program = maker->program;
 	char name[NAME_TEXT];
-	int err = check_made(maker, poll->object, "completion queue");
+	int err = check_object(maker, poll->object, "completion queue");
 
 	if (err)
 		return err;
@@ -462,7 +462,7 @@ int traffic_add_notify(struct maker *maker, const struct notify *notify)
 {
 	struct program *program = maker->program;
 	char name[NAME_TEXT];
-	int err = check_made(maker, notify->object, "completion queue");
+	int err = check_object(maker, notify->object, "completion queue");
 
 	if (!err)
 		err = order_begin(&maker->order, names_variable(program, notify->object, name),

@@ -68,7 +68,7 @@ static int find_interface(struct traffic *traffic, const struct life *context, u
 	if (device)
 		snprintf(shown, sizeof(shown), "%s", device->name);
 	snprintf(name, sizeof(name), "%s/%u", shown, port);
-	pcapng_interface(traffic->capture.file, name);
+	pcapng_write_interface(traffic->capture.file, name);
 	*ret_interface = traffic->ninterfaces;
 	return map_put(&traffic->interfaces, key, traffic->ninterfaces++);
 }

@@ -58,14 +58,14 @@ void message_write(const struct capture *capture, const struct way *way,
 	__builtin_memcpy(packet.from, way->from, ROCE_GID);
 	__builtin_memcpy(packet.to, way->to, ROCE_GID);
 	for (uint32_t i = 0; !capture->off && i < n; i++) {
-		struct pcapng_packet written = { .interface = way->interface,
-						 .time = capture->time,
-						 .bytes = bytes,
-						 .comment = capture->comment };
+		struct pcapng_write_packet written = { .interface = way->interface,
+						       .time = capture->time,
+						       .bytes = bytes,
+						       .comment = capture->comment };
 
 		fill_packet(&packet, message, i, n);
 		fill_payload(&packet, message, (uint64_t)i * way->mtu, way->mtu);
 		written.nbytes = roce_write(&packet, bytes);
-		pcapng_packet(capture->file, &written);
+		pcapng_write_packet(capture->file, &written);
 	}
 }

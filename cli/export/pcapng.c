@@ -84,7 +84,7 @@ static void put_block(FILE *file, const struct pcapng_block *block)
 	put_word(file, (uint32_t)length);
 }
 
-void pcapng_section(FILE *file, const char *comment, const char *application)
+void pcapng_write_section(FILE *file, const char *comment, const char *application)
 {
 	struct {
 		uint32_t order;
@@ -101,7 +101,7 @@ void pcapng_section(FILE *file, const char *comment, const char *application)
 						.noptions = 2 });
 }
 
-void pcapng_interface(FILE *file, const char *name)
+void pcapng_write_interface(FILE *file, const char *name)
 {
 	static const uint8_t nanoseconds = 9;
 	struct {
@@ -118,7 +118,7 @@ void pcapng_interface(FILE *file, const char *name)
 						.noptions = 2 });
 }
 
-void pcapng_packet(FILE *file, const struct pcapng_packet *packet)
+void pcapng_write_packet(FILE *file, const struct pcapng_write_packet *packet)
 {
 	uint32_t fields[] = { packet->interface, (uint32_t)(packet->time >> 32),
 			      (uint32_t)packet->time, (uint32_t)packet->nbytes,

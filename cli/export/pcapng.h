@@ -11,12 +11,12 @@
 enum { PCAPNG_SNAP = 65535 };
 
 /* The first block, of a capture made by @application. */
-void pcapng_section(FILE *file, const char *comment, const char *application);
+void pcapng_write_section(FILE *file, const char *comment, const char *application);
 
 /* The next interface: Ethernet, with times in ns; they are numbered from 0. */
-void pcapng_interface(FILE *file, const char *name);
+void pcapng_write_interface(FILE *file, const char *name);
 
-struct pcapng_packet {
+struct pcapng_write_packet {
 	uint32_t interface;
 	uint64_t time; /* ns since 1970 */
 	const void *bytes;
@@ -24,4 +24,4 @@ struct pcapng_packet {
 	const char *comment;
 };
 
-void pcapng_packet(FILE *file, const struct pcapng_packet *packet);
+void pcapng_write_packet(FILE *file, const struct pcapng_write_packet *packet);

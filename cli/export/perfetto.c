@@ -150,7 +150,7 @@ static struct lanes *find_lanes(struct perfetto *p, uint32_t object, int side, b
 	return *slot;
 }
 
-static uint32_t claim_lane(struct perfetto *p, struct lanes *lanes)
+static uint32_t reserve_lane(struct perfetto *p, struct lanes *lanes)
 {
 	bool *busy;
 
@@ -213,9 +213,9 @@ static void begin_instant(struct perfetto *p, const struct trace_event *event, e
 {
 	char text[32];
 
-	tracks_event(&p->tracks, TRACK_INSTANT, thread_track(p, event->id.thread),
-		     NAME_VERB + verb);
-	tracks_note_text(&p->tracks, NOTE_EVENT, event_id_text(event->id, text));
+	tracks_begin_event(&p->tracks, TRACK_INSTANT, thread_track(p, event->id.thread),
+			   NAME_VERB + verb);
+	tracks_add_text_note(&p->tracks, NOTE_EVENT, event_id_text(event->id, text));
 }
 
 static void begin_request(struct perfetto *p, const struct trace_event *event, uint32_t index,
@@ -224,7 +224,7 @@ static void begin_request(struct perfetto *p, const struct trace_event *event, u
 	const struct post *post = event->post;
 	const struct wr *wr = &post->wr[index];
 	int side = post_is_send(post) ? SENDS : RECEIVES;
-	uint32_t lane = claim_lane(p, lanes);
+	uint32_t lane = reserve_lane(p, lanes);
 	uint64_t track = lane_track(p, (uint64_t)post->object << 1 | (unsigned int)side, lane);
 	struct outstanding *request = add_outstanding(p, lanes);
 	uint32_t name = side == RECEIVES ? NAME_RECEIVE
@@ -238,13 +238,13 @@ static void begin_request(struct perfetto *p, const struct trace_event *event, u
 	*request = (struct outstanding){ event->id, index, lane, flow, false };
 	if (side == SENDS && operation_takes_receive(wr->opcode) && !lanes->broken)
 		push_message(p, lanes, flow);
-	tracks_event(&p->tracks, TRACK_BEGIN, track, name);
+	tracks_begin_event(&p->tracks, TRACK_BEGIN, track, name);
 	snprintf(whole, sizeof(whole), "%s[%u]", event_id_text(event->id, text), index);
-	tracks_note_text(&p->tracks, NOTE_EVENT, whole);
-	tracks_note(&p->tracks, NOTE_ID, (int64_t)wr->wr_id);
-	tracks_note(&p->tracks, NOTE_BYTES, (int64_t)wr_bytes(wr));
-	tracks_flow(&p->tracks, flow);
-	tracks_put(&p->tracks, event->time);
+	tracks_add_text_note(&p->tracks, NOTE_EVENT, whole);
+	tracks_add_note(&p->tracks, NOTE_ID, (int64_t)wr->wr_id);
+	tracks_add_note(&p->tracks, NOTE_BYTES, (int64_t)wr_bytes(wr));
+	tracks_add_flow(&p->tracks, flow);
+	tracks_end_event(&p->tracks, event->time);
 }
 
 static void put_post_event(struct perfetto *p, const struct trace_event *event)
@@ -256,10 +256,10 @@ static void put_post_event(struct perfetto *p, const struct trace_event *event)
 	uint32_t n = post_taken(post);
 
 	begin_instant(p, event, post->verb);
-	tracks_note(&p->tracks, NOTE_RESULT, post->ret);
+	tracks_add_note(&p->tracks, NOTE_RESULT, post->ret);
 	for (uint32_t i = 0; i < n; i++)
-		tracks_flow(&p->tracks, ++p->flows);
-	tracks_put(&p->tracks, event->time);
+		tracks_add_flow(&p->tracks, ++p->flows);
+	tracks_end_event(&p->tracks, event->time);
 	for (uint32_t i = 0; lanes && i < n; i++)
 		begin_request(p, event, i, lanes, first + i);
 	if (n)
@@ -282,10 +282,10 @@ static void end_request(struct perfetto *p, uint64_t key, struct lanes *lanes,
 {
 	if (request->over)
 		return;
-	tracks_event(&p->tracks, TRACK_END, lane_track(p, key, request->lane), 0);
+	tracks_begin_event(&p->tracks, TRACK_END, lane_track(p, key, request->lane), 0);
 	if (wc)
-		tracks_note(&p->tracks, NOTE_STATUS, wc->status);
-	tracks_put(&p->tracks, time);
+		tracks_add_note(&p->tracks, NOTE_STATUS, wc->status);
+	tracks_end_event(&p->tracks, time);
 	request->over = true;
 	lanes->busy[request->lane] = false;
 	lanes->nout--;
@@ -364,19 +364,19 @@ static void put_poll_event(struct perfetto *p, const struct trace_event *event)
 	const struct poll *poll = event->poll;
 
 	begin_instant(p, event, poll->verb);
-	tracks_note(&p->tracks, NOTE_RESULT, poll->ret);
+	tracks_add_note(&p->tracks, NOTE_RESULT, poll->ret);
 	for (uint32_t i = 0; i < poll->nwc; i++) {
 		struct lanes *lanes;
 		uint64_t key, message;
 		const struct outstanding *request = find_request(p, &poll->wc[i], &lanes, &key);
 
 		if (request)
-			tracks_flow(&p->tracks, request->flow);
+			tracks_add_flow(&p->tracks, request->flow);
 		message = request && key & 1 ? pop_message(p, &poll->wc[i]) : 0;
 		if (message)
-			tracks_flow(&p->tracks, message);
+			tracks_add_flow(&p->tracks, message);
 	}
-	tracks_put(&p->tracks, event->time);
+	tracks_end_event(&p->tracks, event->time);
 	for (uint32_t i = 0; i < poll->nwc; i++)
 		end_completed(p, &poll->wc[i], event->time);
 }
@@ -409,15 +409,15 @@ static void put_call_event(struct perfetto *p, const struct trace_event *event)
 		return;
 	}
 	if (event->kind == TRACE_CALL) {
-		tracks_event(&p->tracks, TRACK_BEGIN, thread_track(p, thread),
-			     NAME_VERB + event->call->verb);
-		tracks_note_text(&p->tracks, NOTE_EVENT, event_id_text(event->id, text));
-		tracks_put(&p->tracks, event->time);
+		tracks_begin_event(&p->tracks, TRACK_BEGIN, thread_track(p, thread),
+				   NAME_VERB + event->call->verb);
+		tracks_add_text_note(&p->tracks, NOTE_EVENT, event_id_text(event->id, text));
+		tracks_end_event(&p->tracks, event->time);
 		++*depth;
 	} else if (*depth) {
-		tracks_event(&p->tracks, TRACK_END, thread_track(p, thread), 0);
-		tracks_note(&p->tracks, NOTE_RESULT, event->call->ret);
-		tracks_put(&p->tracks, event->time);
+		tracks_begin_event(&p->tracks, TRACK_END, thread_track(p, thread), 0);
+		tracks_add_note(&p->tracks, NOTE_RESULT, event->call->ret);
+		tracks_end_event(&p->tracks, event->time);
 		--*depth;
 		count_pinned(p, event);
 	}
@@ -472,8 +472,8 @@ static void end_open_slices(struct perfetto *p)
 			end_request(p, p->keys[i], p->all[i], &p->all[i]->requests[j], NULL, 0);
 	for (uint32_t thread = 1; thread < p->ndepths; thread++)
 		for (; p->depths[thread]; p->depths[thread]--) {
-			tracks_event(&p->tracks, TRACK_END, thread_track(p, thread), 0);
-			tracks_put(&p->tracks, 0);
+			tracks_begin_event(&p->tracks, TRACK_END, thread_track(p, thread), 0);
+			tracks_end_event(&p->tracks, 0);
 		}
 }
 

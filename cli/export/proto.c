@@ -26,13 +26,13 @@ static void add_key(struct text *to, unsigned int field, unsigned int type)
 	add_varint(to, (uint64_t)field << 3 | type);
 }
 
-void proto_number(struct text *to, unsigned int field, uint64_t number)
+void proto_put_number(struct text *to, unsigned int field, uint64_t number)
 {
 	add_key(to, field, WIRE_VARINT);
 	add_varint(to, number);
 }
 
-void proto_fixed(struct text *to, unsigned int field, uint64_t number)
+void proto_put_fixed(struct text *to, unsigned int field, uint64_t number)
 {
 	add_key(to, field, WIRE_FIXED64);
 	for (int i = 0; i < 8; i++)
@@ -47,12 +47,12 @@ static void add_bytes(struct text *to, unsigned int field, const char *bytes, si
 		text_add(to, bytes, n);
 }
 
-void proto_string(struct text *to, unsigned int field, const char *string)
+void proto_put_string(struct text *to, unsigned int field, const char *string)
 {
 	add_bytes(to, field, string, strlen(string));
 }
 
-void proto_message(struct text *to, unsigned int field, const struct text *message)
+void proto_put_message(struct text *to, unsigned int field, const struct text *message)
 {
 	add_bytes(to, field, message->at, message->used);
 	to->failed = to->failed || message->failed;

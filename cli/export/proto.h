@@ -6,7 +6,7 @@
 
 struct text;
 
-void proto_number(struct text *to, unsigned int field, uint64_t number);
-void proto_fixed(struct text *to, unsigned int field, uint64_t number); /* fixed64 */
-void proto_string(struct text *to, unsigned int field, const char *string);
-void proto_message(struct text *to, unsigned int field, const struct text *message);
+void proto_put_number(struct text *to, unsigned int field, uint64_t number);
+void proto_put_fixed(struct text *to, unsigned int field, uint64_t number); /* fixed64 */
+void proto_put_string(struct text *to, unsigned int field, const char *string);
+void proto_put_message(struct text *to, unsigned int field, const struct text *message);

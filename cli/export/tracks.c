@@ -91,7 +91,7 @@ static const char *const opcodes[NAME_VERB - NAME_OPCODE] = {
 static void put_packet(struct tracks *tracks)
 {
 	text_cut(&tracks->part, 0);
-	proto_message(&tracks->part, TRACE_PACKET, &tracks->packet);
+	proto_put_message(&tracks->part, TRACE_PACKET, &tracks->packet);
 	tracks->failed = tracks->failed || tracks->part.failed;
 	if (!tracks->failed)
 		fwrite(tracks->part.at, 1, tracks->part.used, tracks->file);
@@ -101,21 +101,21 @@ static void put_packet(struct tracks *tracks)
 static void begin_packet(struct tracks *tracks, unsigned int flags)
 {
 	text_cut(&tracks->packet, 0);
-	proto_number(&tracks->packet, PACKET_SEQUENCE, SEQUENCE);
-	proto_number(&tracks->packet, PACKET_FLAGS, flags);
+	proto_put_number(&tracks->packet, PACKET_SEQUENCE, SEQUENCE);
+	proto_put_number(&tracks->packet, PACKET_FLAGS, flags);
 }
 
 static void add_part(struct tracks *tracks, struct text *to, unsigned int field)
 {
-	proto_message(to, field, &tracks->part);
+	proto_put_message(to, field, &tracks->part);
 	text_cut(&tracks->part, 0);
 }
 
 static void intern_text(struct tracks *tracks, unsigned int field, uint64_t id, const char *string)
 {
 	text_cut(&tracks->part, 0);
-	proto_number(&tracks->part, STRING_ID, id);
-	proto_string(&tracks->part, STRING_TEXT, string);
+	proto_put_number(&tracks->part, STRING_ID, id);
+	proto_put_string(&tracks->part, STRING_TEXT, string);
 	add_part(tracks, &tracks->message, field);
 }
 
@@ -136,8 +136,8 @@ static void intern_all(struct tracks *tracks)
 static void add_clock(struct tracks *tracks, unsigned int id, uint64_t time)
 {
 	text_cut(&tracks->part, 0);
-	proto_number(&tracks->part, CLOCK_ID, id);
-	proto_number(&tracks->part, CLOCK_TIME, time);
+	proto_put_number(&tracks->part, CLOCK_ID, id);
+	proto_put_number(&tracks->part, CLOCK_TIME, time);
 	add_part(tracks, &tracks->message, CLOCKS_CLOCK);
 }
 
@@ -146,13 +146,13 @@ void tracks_begin(struct tracks *tracks, uint64_t realtime)
 	begin_packet(tracks, FLAG_CLEARED);
 	text_cut(&tracks->message, 0);
 	intern_all(tracks);
-	proto_message(&tracks->packet, PACKET_INTERNED, &tracks->message);
+	proto_put_message(&tracks->packet, PACKET_INTERNED, &tracks->message);
 	put_packet(tracks);
 	begin_packet(tracks, FLAG_NEEDED);
 	text_cut(&tracks->message, 0);
 	add_clock(tracks, CLOCK_BOOTTIME, 0);
 	add_clock(tracks, CLOCK_REALTIME, realtime);
-	proto_message(&tracks->packet, PACKET_CLOCKS, &tracks->message);
+	proto_put_message(&tracks->packet, PACKET_CLOCKS, &tracks->message);
 	put_packet(tracks);
 }
 
@@ -170,10 +170,10 @@ static void add_owner(struct tracks *tracks, const struct track *track)
 	if (!track->pid)
 		return;
 	text_cut(&tracks->part, 0);
-	proto_number(&tracks->part, thread ? THREAD_PID : PROCESS_PID, (uint64_t)track->pid);
+	proto_put_number(&tracks->part, thread ? THREAD_PID : PROCESS_PID, (uint64_t)track->pid);
 	if (thread)
-		proto_number(&tracks->part, THREAD_TID, (uint64_t)track->tid);
-	proto_string(&tracks->part, thread ? THREAD_NAME : PROCESS_NAME, track->name);
+		proto_put_number(&tracks->part, THREAD_TID, (uint64_t)track->tid);
+	proto_put_string(&tracks->part, thread ? THREAD_NAME : PROCESS_NAME, track->name);
 	add_part(tracks, &tracks->message, thread ? TRACK_THREAD : TRACK_PROCESS);
 }
 
@@ -184,67 +184,68 @@ void tracks_describe(struct tracks *tracks, const struct track *track)
 	tracks->failed = map_put(&tracks->known, track->id, 1) || tracks->failed;
 	begin_packet(tracks, FLAG_NEEDED);
 	text_cut(&tracks->message, 0);
-	proto_number(&tracks->message, TRACK_ID, track->id);
-	proto_string(&tracks->message, TRACK_NAME, track->name);
+	proto_put_number(&tracks->message, TRACK_ID, track->id);
+	proto_put_string(&tracks->message, TRACK_NAME, track->name);
 	if (track->parent)
-		proto_number(&tracks->message, TRACK_PARENT, track->parent);
+		proto_put_number(&tracks->message, TRACK_PARENT, track->parent);
 	add_owner(tracks, track);
 	if (track->counter) {
 		text_cut(&tracks->part, 0);
-		proto_number(&tracks->part, COUNTER_UNIT, track->bytes ? UNIT_BYTES : UNIT_COUNT);
+		proto_put_number(&tracks->part, COUNTER_UNIT,
+				 track->bytes ? UNIT_BYTES : UNIT_COUNT);
 		add_part(tracks, &tracks->message, TRACK_COUNTS);
 	}
-	proto_message(&tracks->packet, PACKET_TRACK, &tracks->message);
+	proto_put_message(&tracks->packet, PACKET_TRACK, &tracks->message);
 	put_packet(tracks);
 }
 
-void tracks_event(struct tracks *tracks, enum track_event type, uint64_t track, uint32_t name)
+void tracks_begin_event(struct tracks *tracks, enum track_event type, uint64_t track, uint32_t name)
 {
 	text_cut(&tracks->message, 0);
-	proto_number(&tracks->message, EVENT_TYPE, type);
-	proto_number(&tracks->message, EVENT_TRACK, track);
+	proto_put_number(&tracks->message, EVENT_TYPE, type);
+	proto_put_number(&tracks->message, EVENT_TRACK, track);
 	if (name) {
-		proto_number(&tracks->message, EVENT_CATEGORY, CATEGORY);
-		proto_number(&tracks->message, EVENT_NAME, name);
+		proto_put_number(&tracks->message, EVENT_CATEGORY, CATEGORY);
+		proto_put_number(&tracks->message, EVENT_NAME, name);
 	}
 }
 
-void tracks_note(struct tracks *tracks, enum track_note note, int64_t number)
+void tracks_add_note(struct tracks *tracks, enum track_note note, int64_t number)
 {
 	text_cut(&tracks->part, 0);
-	proto_number(&tracks->part, NOTE_NAME, note);
-	proto_number(&tracks->part, NOTE_NUMBER, (uint64_t)number);
+	proto_put_number(&tracks->part, NOTE_NAME, note);
+	proto_put_number(&tracks->part, NOTE_NUMBER, (uint64_t)number);
 	add_part(tracks, &tracks->message, EVENT_NOTE);
 }
 
-void tracks_note_text(struct tracks *tracks, enum track_note note, const char *text)
+void tracks_add_text_note(struct tracks *tracks, enum track_note note, const char *text)
 {
 	text_cut(&tracks->part, 0);
-	proto_number(&tracks->part, NOTE_NAME, note);
-	proto_string(&tracks->part, NOTE_TEXT, text);
+	proto_put_number(&tracks->part, NOTE_NAME, note);
+	proto_put_string(&tracks->part, NOTE_TEXT, text);
 	add_part(tracks, &tracks->message, EVENT_NOTE);
 }
 
-void tracks_flow(struct tracks *tracks, uint64_t flow)
+void tracks_add_flow(struct tracks *tracks, uint64_t flow)
 {
-	proto_fixed(&tracks->message, EVENT_FLOW, flow);
+	proto_put_fixed(&tracks->message, EVENT_FLOW, flow);
 }
 
-void tracks_put(struct tracks *tracks, int64_t time)
+void tracks_end_event(struct tracks *tracks, int64_t time)
 {
 	if (time > tracks->time)
 		tracks->time = time;
 	begin_packet(tracks, FLAG_NEEDED);
-	proto_number(&tracks->packet, PACKET_TIME, (uint64_t)tracks->time);
-	proto_message(&tracks->packet, PACKET_EVENT, &tracks->message);
+	proto_put_number(&tracks->packet, PACKET_TIME, (uint64_t)tracks->time);
+	proto_put_message(&tracks->packet, PACKET_EVENT, &tracks->message);
 	put_packet(tracks);
 }
 
 void tracks_count(struct tracks *tracks, uint64_t track, int64_t time, uint64_t value)
 {
-	tracks_event(tracks, TRACK_COUNTER, track, 0);
-	proto_number(&tracks->message, EVENT_VALUE, value);
-	tracks_put(tracks, time);
+	tracks_begin_event(tracks, TRACK_COUNTER, track, 0);
+	proto_put_number(&tracks->message, EVENT_VALUE, value);
+	tracks_end_event(tracks, time);
 }
 
 void tracks_fini(struct tracks *tracks)

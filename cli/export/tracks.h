@@ -2,7 +2,7 @@
 /*
  * Packets of a Perfetto trace: tracks, and events on them. Not thread-safe.
  *
- * Times of packets never decrease: tracks_event() ensures that.
+ * Times of packets never decrease: tracks_begin_event() ensures that.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,11 +42,12 @@ void tracks_describe(struct tracks *tracks, const struct track *track);
 bool tracks_has(const struct tracks *tracks, uint64_t id);
 
 /* Begin an event, add notes and flows, end it. */
-void tracks_event(struct tracks *tracks, enum track_event type, uint64_t track, uint32_t name);
-void tracks_note(struct tracks *tracks, enum track_note note, int64_t number);
-void tracks_note_text(struct tracks *tracks, enum track_note note, const char *text);
-void tracks_flow(struct tracks *tracks, uint64_t flow);
-void tracks_put(struct tracks *tracks, int64_t time);
+void tracks_begin_event(struct tracks *tracks, enum track_event type, uint64_t track,
+			uint32_t name);
+void tracks_add_note(struct tracks *tracks, enum track_note note, int64_t number);
+void tracks_add_text_note(struct tracks *tracks, enum track_note note, const char *text);
+void tracks_add_flow(struct tracks *tracks, uint64_t flow);
+void tracks_end_event(struct tracks *tracks, int64_t time);
 
 /* The value of a counter. */
 void tracks_count(struct tracks *tracks, uint64_t track, int64_t time, uint64_t value);

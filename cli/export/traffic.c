@@ -434,7 +434,7 @@ int traffic_write(FILE *file, struct trace *trace, const struct profile_select *
 				   .start = start ? strtoull(start, NULL, 10) : 0 };
 	int err;
 
-	pcapng_section(file, traffic_inferred, "verbatim " VERBATIM_VERSION);
+	pcapng_write_section(file, traffic_inferred, "verbatim " VERBATIM_VERSION);
 	err = run_traffic(&traffic);
 	if (!err && traffic.left_out)
 		log_note("export: %" PRIu64 " requests have no packets: their queue pairs do not "

@@ -21,7 +21,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/import/apart.h"
+#include "cli/import/confined.h"
 #include "core/base/library.h"
 #include "core/base/vec.h"
 #include "core/wire/log.h"
@@ -301,7 +301,7 @@ consume_messages(bt_message_iterator *messages, void *arg)
 
 	if (status != BT_MESSAGE_ITERATOR_NEXT_STATUS_OK)
 		return (bt_graph_simple_sink_component_consume_func_status)status;
-	apart_note_progress();
+	confined_note_progress();
 	reader->messages += n;
 	/* damaged metadata may declare events of 0 bits: these never end */
 	if (!reader->status && reader->messages > MESSAGES + 8 * nbytes)
@@ -424,7 +424,7 @@ static int read_found_traces(struct reader *reader, const char *dir)
 			err = complain(-EBADMSG, "%s/metadata is truncated or damaged", found[i]);
 		else if (!add_trace(reader, class, found[i]))
 			err = report_failure(found[i]);
-		apart_note_progress();
+		confined_note_progress();
 	}
 	if (!err && reader->inputs && !add_sink(reader))
 		err = report_failure(dir);

@@ -10,8 +10,8 @@
  * other. So an event that comes too early is held until the events before it have come, or until
  * HELD events are held; then the missing events count as lost.
  *
- * All this is done in a child (apart.h): untrusted CTF can make babeltrace2 abort, divide by zero,
- * or allocate all memory.
+ * All this is done in a child (confined.h): untrusted CTF can make babeltrace2 abort, divide by
+ * zero, or allocate all memory.
  */
 #include <errno.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/import/apart.h"
+#include "cli/import/confined.h"
 #include "cli/cli.h"
 #include "cli/import/ctf.h"
 #include "core/base/vec.h"
@@ -124,7 +124,7 @@ static int new_log(struct import *import, const struct ctf_event *event,
 		(uint32_t)import->nlogs; /* unique in the trace, not only in its process */
 	log->last = event->since;
 	*ret_log = log;
-	return writer_thread(import->writer, &log->head, &log->thread);
+	return writer_begin_thread(import->writer, &log->head, &log->thread);
 }
 
 static int find_or_make_log(struct import *import, const struct ctf_event *event,
@@ -210,7 +210,7 @@ static int write_to_writer(struct import *import, struct thread_log *log, struct
 		name_ring(import, log, (struct event_count *)event);
 	err = describe_trace(import, event);
 	if (!err)
-		err = writer_event(import->writer, log->thread, event);
+		err = writer_add_event(import->writer, log->thread, event);
 	log->seq = event->seq;
 	log->last = event->ticks;
 	import->events++;
@@ -250,7 +250,7 @@ static int write_held(struct import *import, struct thread_log *log, bool gap)
 		if (missing && began_late(log)) {
 			import->late += missing;
 			import->late_threads++;
-			err = writer_thread_began_late(import->writer, log->thread, missing);
+			err = writer_note_late_thread(import->writer, log->thread, missing);
 		} else if (missing) {
 			count_lost(import, log, missing, event->ticks);
 		}
@@ -355,7 +355,7 @@ static int on_event(void *arg, const struct ctf_event *event)
 	}
 	if (!is_whole(event)) {
 		import->damaged++;
-		return writer_damage(import->writer, log->thread, event->words * 8, 1);
+		return writer_note_damage(import->writer, log->thread, event->words * 8, 1);
 	}
 	head->ticks = event->time;
 	if (head->type == EVENT_PROCESS && event->words * 8 >= sizeof(struct event_process))
@@ -394,7 +394,7 @@ static int end_log(struct import *import, struct thread_log *log)
 		log->head.drop_last = log->lost_last;
 		log->head.dropped += log->lost;
 	}
-	return writer_thread_end(import->writer, log->thread, &log->head);
+	return writer_end_thread(import->writer, log->thread, &log->head);
 }
 
 /* End each process once, at the last event of its last thread. */
@@ -413,7 +413,7 @@ static int end_process(struct import *import, size_t log)
 		last = other->last > last ? other->last : last;
 	}
 	import->processes++;
-	return writer_process_end(import->writer, (int)pid, (int64_t)(last - import->start), -1);
+	return writer_end_process(import->writer, (int)pid, (int64_t)(last - import->start), -1);
 }
 
 /* Report events that LTTng has discarded and that no thread is known to miss. */
@@ -425,7 +425,7 @@ static int report_discarded(struct import *import)
 		all_ended = all_ended && import->logs[i]->ended;
 	if (all_ended || import->discarded <= import->lost)
 		return 0;
-	return writer_discarded(import->writer, import->discarded - import->lost);
+	return writer_note_discarded(import->writer, import->discarded - import->lost);
 }
 
 static int finish_import(struct import *import, int err)
@@ -440,7 +440,7 @@ static int finish_import(struct import *import, int err)
 	if (!end_err)
 		end_err = report_discarded(import);
 	if (!end_err && cut)
-		end_err = writer_damage(import->writer, import->logs[0]->thread, 0, 1);
+		end_err = writer_note_damage(import->writer, import->logs[0]->thread, 0, 1);
 	writer_stop(import->writer, end_err);
 	err = writer_finish(import->writer);
 	return end_err ? end_err : err ? err : cut;
@@ -494,7 +494,7 @@ static int import_from(struct import *import)
 	}
 	if (!import->writer)
 		return err;
-	apart_disable_timer();
+	confined_disable_timer();
 	err = finish_import(import, err);
 	if (!err || err == -EBADMSG)
 		send_result(import, err);
@@ -528,13 +528,13 @@ static int report_end(const struct import *import, int signal)
 
 static int import_in_child(struct import *import)
 {
-	const struct apart_limits limits = { (uint64_t)GIGABYTES << 30, SECONDS };
+	const struct confined_limits limits = { (uint64_t)GIGABYTES << 30, SECONDS };
 	int signal, status;
 
-	import->made = apart_share(sizeof(*import->made));
+	import->made = confined_share(sizeof(*import->made));
 	if (!import->made)
 		return cli_status(log_err(-ENOMEM, "import %s", import->dir));
-	status = apart_run(import_in_process, import, &limits, &signal);
+	status = confined_run(import_in_process, import, &limits, &signal);
 	if (status < 0 && !signal)
 		return cli_status(log_err(status, "start a process to read %s", import->dir));
 	return signal ? report_end(import, signal) : status;

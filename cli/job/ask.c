@@ -25,12 +25,12 @@
 
 enum { LOOK_NS = 5 * 1000 * 1000 };
 
-struct asked {
+struct node_query {
 	pid_t pid; /* 0: not started yet, or ended */
 	uint64_t until;
 };
 
-void ask_path(const struct ask *ask, const char *node, const char *kind, char path[4096])
+void ask_format_path(const struct ask *ask, const char *node, const char *kind, char path[4096])
 {
 	snprintf(path, 4096, "%s/%s.%s", ask->dir, node, kind);
 }
@@ -113,7 +113,7 @@ static int open_file(const struct ask *ask, const char *node, const char *kind)
 {
 	char path[4096];
 
-	ask_path(ask, node, kind, path);
+	ask_format_path(ask, node, kind, path);
 	return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 }
 
@@ -137,7 +137,7 @@ static void note_failure(const struct ask *ask, const char *node, const char *wh
 	char path[4096];
 	FILE *file;
 
-	ask_path(ask, node, "err", path);
+	ask_format_path(ask, node, "err", path);
 	file = fopen(path, "ae");
 	if (!file)
 		return;
@@ -146,7 +146,7 @@ static void note_failure(const struct ask *ask, const char *node, const char *wh
 }
 
 /* Returns whether it has ended. */
-static bool check_asked(const struct ask *ask, struct asked *asked, const char *node,
+static bool check_query(const struct ask *ask, struct node_query *asked, const char *node,
 			bool *answered)
 {
 	int status;
@@ -163,7 +163,7 @@ static bool check_asked(const struct ask *ask, struct asked *asked, const char *
 	return true;
 }
 
-static bool start_asking(const struct ask *ask, const char *node, struct asked *asked)
+static bool start_asking(const struct ask *ask, const char *node, struct node_query *asked)
 {
 	pid_t pid = fork();
 
@@ -171,18 +171,18 @@ static bool start_asking(const struct ask *ask, const char *node, struct asked *
 		become_command(ask, node);
 	if (pid > 0)
 		setpgid(pid,
-			/* the parent, too: check_asked() may kill the group before that */
+			/* the parent, too: check_query() may kill the group before that */
 			pid);
 	else
 		note_failure(ask, node, "no process could be started to query the node");
-	*asked = (struct asked){ pid, clock_monotonic() + (uint64_t)ask->patience };
+	*asked = (struct node_query){ pid, clock_monotonic() + (uint64_t)ask->patience };
 	return pid > 0;
 }
 
 int ask_nodes(const struct ask *ask, const struct nodes *nodes, bool *answered)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
-	struct asked *all = calloc(nodes->n, sizeof(*all));
+	struct node_query *all = calloc(nodes->n, sizeof(*all));
 	size_t next = 0, first = 0, running = 0;
 
 	if (!all)
@@ -194,7 +194,7 @@ int ask_nodes(const struct ask *ask, const struct nodes *nodes, bool *answered)
 		}
 		for (size_t i = first; i < next; i++)
 			if (all[i].pid > 0 &&
-			    check_asked(ask, &all[i], nodes->names[i], &answered[i]))
+			    check_query(ask, &all[i], nodes->names[i], &answered[i]))
 				running--;
 		while (first < next && all[first].pid <= 0)
 			first++;

@@ -23,4 +23,4 @@ struct ask {
 int ask_nodes(const struct ask *ask, const struct nodes *nodes, bool *answered);
 
 /* The path of what @node has printed: @kind is "out" or "err". */
-void ask_path(const struct ask *ask, const char *node, const char *kind, char path[4096]);
+void ask_format_path(const struct ask *ask, const char *node, const char *kind, char path[4096]);

@@ -243,7 +243,7 @@ static void report_no_answer(const struct job *job, const char *node)
 	char path[4096], *text = NULL, *line, *end;
 	size_t n;
 
-	ask_path(&job->ask, node, "err", path);
+	ask_format_path(&job->ask, node, "err", path);
 	if (read_file(path, &text, &n) || !n) {
 		log_note("%s has not answered", node);
 		free(text);
@@ -254,7 +254,7 @@ static void report_no_answer(const struct job *job, const char *node)
 	end = strrchr(text, '\n');
 	line = end ? end + 1 : text;
 	fprintf(stderr, "verbatim: %s has not answered: ", node);
-	print_foreign(stderr, line);
+	print_untrusted(stderr, line);
 	fputc('\n', stderr);
 	free(text);
 }
@@ -268,7 +268,7 @@ static bool unpack_sum(const struct job *job, const char *node)
 	int used = 0;
 	FILE *to;
 
-	ask_path(&job->ask, node, "out", path);
+	ask_format_path(&job->ask, node, "out", path);
 	if (read_file(path, &text, &n))
 		return false;
 	head = memmem(text, n, FACTS_HEAD, strlen(FACTS_HEAD));
@@ -283,7 +283,7 @@ static bool unpack_sum(const struct job *job, const char *node)
 		log_note("%s: only the last %" PRIu64 " of %" PRIu64
 			 " events were sent (raise --most)",
 			 node, events, of);
-	ask_path(&job->ask, node, "db", path);
+	ask_format_path(&job->ask, node, "db", path);
 	to = fopen(path, "wxe");
 	if (to)
 		fwrite(head + used + 1, 1, bytes, to);
@@ -408,7 +408,7 @@ static int print_answers(const struct job *job)
 		char path[4096], *text;
 		size_t n;
 
-		ask_path(&job->ask, job->nodes.names[i], "out", path);
+		ask_format_path(&job->ask, job->nodes.names[i], "out", path);
 		if (!job->answered[i] || read_file(path, &text, &n))
 			continue;
 		printf("%s:\n", job->nodes.names[i]);

@@ -29,7 +29,7 @@ static void put_value(struct text *to, const struct rowset *rowset, unsigned int
 {
 	const struct rowset_column *column = &rowset->columns[c];
 	bool set = rowset_is_set(column, row);
-	char event[MADE_EVENT_TEXT];
+	char event[COMPUTED_EVENT_TEXT];
 	const char *word;
 	size_t n;
 
@@ -42,7 +42,7 @@ static void put_value(struct text *to, const struct rowset *rowset, unsigned int
 		return;
 	}
 	word = rowset_text(column, row, event, &n);
-	thrift_varint(to, n);
+	thrift_put_varint(to, n);
 	text_add(to, word, n);
 }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/lake/thrift.h"
-#include "core/store/vtab/made.h"
+#include "core/store/vtab/computed.h"
 
 enum {
 	GROUP = 8,             /* values that are packed together */
@@ -41,7 +41,7 @@ static size_t count_run(const uint16_t *values, size_t n)
 
 void encode_run(struct text *to, uint32_t value, size_t n, unsigned int width)
 {
-	thrift_varint(to, n << 1);
+	thrift_put_varint(to, n << 1);
 	encode_plain(to, value, (width + 7) / 8);
 }
 
@@ -69,7 +69,7 @@ static void put_groups(struct text *to, const uint16_t *values, size_t n, unsign
 
 	if (!n)
 		return;
-	thrift_varint(to, groups << 1 | 1);
+	thrift_put_varint(to, groups << 1 | 1);
 	at = text_space(to, groups * width + sizeof(unsigned __int128));
 	if (!at)
 		return;
@@ -185,7 +185,7 @@ static void put_block(struct text *to, const struct block *block, size_t count)
 {
 	char *start, *at;
 
-	thrift_varint(to, thrift_zigzag(block->least));
+	thrift_put_varint(to, thrift_zigzag(block->least));
 	at = start = text_space(to, sizeof(block->deltas) + sizeof(block->widths) + 8);
 	if (!at)
 		return;
@@ -200,10 +200,10 @@ void encode_delta(struct text *to, const int64_t *values, size_t n)
 {
 	struct block block;
 
-	thrift_varint(to, BLOCK);
-	thrift_varint(to, BLOCK / MINIBLOCK);
-	thrift_varint(to, n);
-	thrift_varint(to, thrift_zigzag(n ? values[0] : 0));
+	thrift_put_varint(to, BLOCK);
+	thrift_put_varint(to, BLOCK / MINIBLOCK);
+	thrift_put_varint(to, n);
+	thrift_put_varint(to, thrift_zigzag(n ? values[0] : 0));
 	for (size_t at = 1; at < n; at += BLOCK) {
 		size_t count = n - at < BLOCK ? n - at : BLOCK;
 
@@ -246,7 +246,7 @@ struct spelled {
 	uint64_t from, span; /* 0: there is none */
 	unsigned int first;  /* the last digits of @from, as a number */
 	size_t length;
-	char text[MADE_EVENT_TEXT + COPIED];
+	char text[COMPUTED_EVENT_TEXT + COPIED];
 };
 
 struct speller {
@@ -285,9 +285,9 @@ static void find_span(struct spelled *spelled, uint64_t n)
 
 static void spell_event(struct spelled *spelled, int64_t thread, uint64_t n)
 {
-	char text[MADE_EVENT_TEXT];
-	const char *at =
-		made_event_text((struct event_id){ (uint32_t)thread, n }, text, &spelled->length);
+	char text[COMPUTED_EVENT_TEXT];
+	const char *at = computed_event_text((struct event_id){ (uint32_t)thread, n }, text,
+					     &spelled->length);
 
 	memset(spelled->text, 0, sizeof(spelled->text));
 	memcpy(spelled->text, at, spelled->length);
@@ -341,7 +341,7 @@ static inline const struct spelled *spell_next(struct speller *speller, int64_t 
 static void put_names(struct speller *speller, const int64_t *threads, const int64_t *numbers,
 		      size_t n, int64_t *common, int64_t *rest, struct text *tails)
 {
-	char *start = text_space(tails, NAMES * MADE_EVENT_TEXT + COPIED), *to = start;
+	char *start = text_space(tails, NAMES * COMPUTED_EVENT_TEXT + COPIED), *to = start;
 
 	for (size_t i = 0; start && i < n; i++) {
 		size_t same, length;

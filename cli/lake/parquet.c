@@ -40,7 +40,7 @@ enum { SHOWN_MAX = 64 }; /* bytes of a least text */
 enum { LEVEL = 1 };
 
 /* Shared by all files: reused memory. */
-static struct frame frame;
+static struct zstd_frame frame;
 
 static bool is_in_path(unsigned int column)
 {
@@ -50,18 +50,18 @@ static bool is_in_path(unsigned int column)
 static void describe_data(struct thrift *t, const struct values *values)
 {
 	thrift_open(t, 5);
-	thrift_int(t, 1, THRIFT_I32, values->rows);
-	thrift_int(t, 2, THRIFT_I32, values->encoding);
-	thrift_int(t, 3, THRIFT_I32, RLE);
-	thrift_int(t, 4, THRIFT_I32, RLE);
+	thrift_put_int(t, 1, THRIFT_I32, values->rows);
+	thrift_put_int(t, 2, THRIFT_I32, values->encoding);
+	thrift_put_int(t, 3, THRIFT_I32, RLE);
+	thrift_put_int(t, 4, THRIFT_I32, RLE);
 	thrift_close(t);
 }
 
 static void describe_dictionary(struct thrift *t, const struct values *values)
 {
 	thrift_open(t, 7);
-	thrift_int(t, 1, THRIFT_I32, (int64_t)values->ndistinct);
-	thrift_int(t, 2, THRIFT_I32, PLAIN);
+	thrift_put_int(t, 1, THRIFT_I32, (int64_t)values->ndistinct);
+	thrift_put_int(t, 2, THRIFT_I32, PLAIN);
 	thrift_close(t);
 }
 
@@ -95,9 +95,9 @@ static int put_page(struct lake_file *file, struct values *values, int type,
 	err = frame_add(&frame, bytes->at ? bytes->at : "", bytes->used, LEVEL, &values->packed);
 	if (err || bytes->failed)
 		return -ENOMEM;
-	thrift_int(&t, 1, THRIFT_I32, type);
-	thrift_int(&t, 2, THRIFT_I32, (int64_t)bytes->used);
-	thrift_int(&t, 3, THRIFT_I32, (int64_t)values->packed.used);
+	thrift_put_int(&t, 1, THRIFT_I32, type);
+	thrift_put_int(&t, 2, THRIFT_I32, (int64_t)bytes->used);
+	thrift_put_int(&t, 3, THRIFT_I32, (int64_t)values->packed.used);
 	if (type == DATA_PAGE)
 		describe_data(&t, values);
 	else
@@ -123,18 +123,18 @@ static void put_bound(struct thrift *t, int id, const struct values *values, int
 	size_t n;
 
 	if (!values->from->text) {
-		thrift_bytes(t, id, &bound, sizeof(bound));
+		thrift_put_bytes(t, id, &bound, sizeof(bound));
 		return;
 	}
 	word = word_at(&values->from->words, (uint64_t)bound, &n);
 	if (n <= SHOWN_MAX)
-		thrift_bytes(t, id, word, n);
+		thrift_put_bytes(t, id, word, n);
 }
 
 static void describe_statistics(struct thrift *t, const struct values *values)
 {
 	thrift_open(t, 12);
-	thrift_int(t, 3, THRIFT_I64, values->rows - values->n);
+	thrift_put_int(t, 3, THRIFT_I64, values->rows - values->n);
 	if (values->n && values->bounded) {
 		put_bound(t, 5, values, values->most);
 		put_bound(t, 6, values, values->least);
@@ -149,23 +149,23 @@ static void describe_column(struct thrift *t, const struct values *values, const
 	bool dictionary = values->ndistinct;
 
 	thrift_open(t, 0);
-	thrift_int(t, 2, THRIFT_I64, (int64_t)at);
+	thrift_put_int(t, 2, THRIFT_I64, (int64_t)at);
 	thrift_open(t, 3);
-	thrift_int(t, 1, THRIFT_I32, values->from->text ? BYTE_ARRAY : INT64);
+	thrift_put_int(t, 1, THRIFT_I32, values->from->text ? BYTE_ARRAY : INT64);
 	thrift_list(t, 2, THRIFT_I32, dictionary ? 3 : 2);
 	if (dictionary)
-		thrift_element_int(t, PLAIN);
-	thrift_element_int(t, RLE);
-	thrift_element_int(t, values->encoding);
+		thrift_put_element_int(t, PLAIN);
+	thrift_put_element_int(t, RLE);
+	thrift_put_element_int(t, values->encoding);
 	thrift_list(t, 3, THRIFT_BINARY, 1);
-	thrift_element_text(t, name);
-	thrift_int(t, 4, THRIFT_I32, ZSTD);
-	thrift_int(t, 5, THRIFT_I64, values->rows);
-	thrift_int(t, 6, THRIFT_I64, (int64_t)values->plain);
-	thrift_int(t, 7, THRIFT_I64, (int64_t)values->compressed);
-	thrift_int(t, 9, THRIFT_I64, (int64_t)data);
+	thrift_put_element_text(t, name);
+	thrift_put_int(t, 4, THRIFT_I32, ZSTD);
+	thrift_put_int(t, 5, THRIFT_I64, values->rows);
+	thrift_put_int(t, 6, THRIFT_I64, (int64_t)values->plain);
+	thrift_put_int(t, 7, THRIFT_I64, (int64_t)values->compressed);
+	thrift_put_int(t, 9, THRIFT_I64, (int64_t)data);
 	if (dictionary)
-		thrift_int(t, 11, THRIFT_I64, (int64_t)at);
+		thrift_put_int(t, 11, THRIFT_I64, (int64_t)at);
 	describe_statistics(t, values);
 	thrift_close(t);
 	thrift_close(t);
@@ -206,16 +206,16 @@ static int column_number(int column)
 /* The end of a RowGroup, after its columns. */
 static void end_group(struct thrift *t, const struct lake_file *file, uint64_t from, uint64_t plain)
 {
-	thrift_int(t, 2, THRIFT_I64, (int64_t)plain);
-	thrift_int(t, 3, THRIFT_I64, file->rowset.rows);
+	thrift_put_int(t, 2, THRIFT_I64, (int64_t)plain);
+	thrift_put_int(t, 3, THRIFT_I64, file->rowset.rows);
 	thrift_list(t, 4, THRIFT_STRUCT, 1);
 	thrift_open(t, 0);
-	thrift_int(t, 1, THRIFT_I32, column_number(file->rowset.order));
-	thrift_bool(t, 2, false); /* descending */
-	thrift_bool(t, 3, true);  /* NULL first */
+	thrift_put_int(t, 1, THRIFT_I32, column_number(file->rowset.order));
+	thrift_put_bool(t, 2, false); /* descending */
+	thrift_put_bool(t, 3, true);  /* NULL first */
 	thrift_close(t);
-	thrift_int(t, 5, THRIFT_I64, (int64_t)from);
-	thrift_int(t, 6, THRIFT_I64, (int64_t)(file->size - from));
+	thrift_put_int(t, 5, THRIFT_I64, (int64_t)from);
+	thrift_put_int(t, 6, THRIFT_I64, (int64_t)(file->size - from));
 	thrift_close(t);
 }
 
@@ -243,14 +243,14 @@ static int put_group(struct lake_file *file)
 }
 
 /* SchemaElement. */
-static void describe_type(struct thrift *t, const struct made_column *column, bool text)
+static void describe_type(struct thrift *t, const struct computed_column *column, bool text)
 {
 	thrift_open(t, 0);
-	thrift_int(t, 1, THRIFT_I32, text ? BYTE_ARRAY : INT64);
-	thrift_int(t, 3, THRIFT_I32, OPTIONAL);
-	thrift_text(t, 4, column->name);
+	thrift_put_int(t, 1, THRIFT_I32, text ? BYTE_ARRAY : INT64);
+	thrift_put_int(t, 3, THRIFT_I32, OPTIONAL);
+	thrift_put_text(t, 4, column->name);
 	if (text) {
-		thrift_int(t, 6, THRIFT_I32, UTF8);
+		thrift_put_int(t, 6, THRIFT_I32, UTF8);
 		thrift_open(t, 10); /* LogicalType: STRING */
 		thrift_open(t, 1);
 		thrift_close(t);
@@ -265,8 +265,8 @@ static void describe_schema(struct thrift *t, const struct lake_file *file)
 
 	thrift_list(t, 2, THRIFT_STRUCT, 1 + count_columns(rowset));
 	thrift_open(t, 0);
-	thrift_text(t, 4, file->table->name);
-	thrift_int(t, 5, THRIFT_I32, count_columns(rowset));
+	thrift_put_text(t, 4, file->table->name);
+	thrift_put_int(t, 5, THRIFT_I32, count_columns(rowset));
 	thrift_close(t);
 	for (unsigned int c = 0; c < rowset->ncolumns; c++)
 		if (!is_in_path(c))
@@ -276,12 +276,12 @@ static void describe_schema(struct thrift *t, const struct lake_file *file)
 /* FileMetaData. */
 static void describe_file(struct thrift *t, const struct lake_file *file)
 {
-	thrift_int(t, 1, THRIFT_I32, 2); /* version */
+	thrift_put_int(t, 1, THRIFT_I32, 2); /* version */
 	describe_schema(t, file);
-	thrift_int(t, 3, THRIFT_I64, (int64_t)file->rows);
+	thrift_put_int(t, 3, THRIFT_I64, (int64_t)file->rows);
 	thrift_list(t, 4, THRIFT_STRUCT, file->nnotes);
 	text_add(t->to, file->notes.at ? file->notes.at : "", file->notes.used);
-	thrift_text(t, 6, "verbatim version " VERBATIM_VERSION);
+	thrift_put_text(t, 6, "verbatim version " VERBATIM_VERSION);
 	/* ColumnOrder: TYPE_ORDER; without it the bounds would not be used */
 	thrift_list(t, 7, THRIFT_STRUCT, count_columns(&file->rowset));
 	for (unsigned int c = 0; c < count_columns(&file->rowset); c++) {

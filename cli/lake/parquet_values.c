@@ -131,7 +131,7 @@ static void select_set(struct values *values)
 }
 
 /* Number the distinct values if they are close together: each has a slot in an array. */
-static bool number_dense_values(struct values *values)
+static bool assign_dense_numbers(struct values *values)
 {
 	uint16_t indexes[DISTINCT_SLOTS] = { 0 };
 
@@ -149,7 +149,7 @@ static bool number_dense_values(struct values *values)
 	return true;
 }
 
-static bool number_sparse_values(struct values *values)
+static bool assign_sparse_numbers(struct values *values)
 {
 	uint16_t slots[DISTINCT_SLOTS] = { 0 };
 
@@ -171,11 +171,11 @@ static bool number_sparse_values(struct values *values)
 }
 
 /* Number the distinct values; gives up if there are too many. */
-static bool number_distinct(struct values *values)
+static bool assign_numbers(struct values *values)
 {
 	bool near = (uint64_t)values->most - (uint64_t)values->least < DISTINCT_SLOTS;
 
-	return near ? number_dense_values(values) : number_sparse_values(values);
+	return near ? assign_dense_numbers(values) : assign_sparse_numbers(values);
 }
 
 static unsigned int index_width(const struct values *values)
@@ -211,7 +211,7 @@ static bool choose_dictionary(struct values *values)
 	}
 	if (values->from->text)
 		return choose_words(values);
-	if (!number_distinct(values))
+	if (!assign_numbers(values))
 		return false;
 	size = values->ndistinct * 8 + (size_t)values->n * index_width(values) / 8;
 	return values->ndistinct <= 2 || size <= encode_delta_size(values->numbers, values->n);
@@ -264,7 +264,7 @@ static void put_levels(struct values *values)
 }
 
 /* The value of each class as an index into the dictionary. False: there are too many. */
-static bool number_classes(struct values *values, uint16_t *indexes)
+static bool assign_class_numbers(struct values *values, uint16_t *indexes)
 {
 	const struct rowset_column *from = values->from;
 	uint32_t classes = values->rowset->nclasses, at = 0;
@@ -276,7 +276,7 @@ static bool number_classes(struct values *values, uint16_t *indexes)
 		values->room[values->n] = from->values[i];
 		values->n += !from->nulls || from->set[i];
 	}
-	few = from->text ? choose_words(values) : number_sparse_values(values);
+	few = from->text ? choose_words(values) : assign_sparse_numbers(values);
 	for (uint32_t i = 0; few && i < classes; i++) {
 		bool set = !from->nulls || from->set[i];
 
@@ -328,7 +328,7 @@ static bool encode_classes(struct values *values)
 {
 	uint16_t *indexes = malloc(values->rowset->nclasses * sizeof(*indexes));
 
-	if (!indexes || !number_classes(values, indexes)) {
+	if (!indexes || !assign_class_numbers(values, indexes)) {
 		values->page.failed |= !indexes;
 		values->ndistinct = values->n = 0;
 		free(indexes);

@@ -36,14 +36,14 @@ static const struct {
 	[ROWS_STACKS] = { "stacks", "stack" },
 };
 
-static const struct made_column before[ROWS_BEFORE] = {
+static const struct computed_column before[ROWS_BEFORE] = {
 	[ROWS_TRACE] = TEXT_COLUMN("trace"), [ROWS_JOB] = TEXT_COLUMN("job"),
 	[ROWS_NODE] = TEXT_COLUMN("node"), [ROWS_RANK] = INTEGER_COLUMN("rank"),
 };
 /* clang-format on */
 
 /* Is the column one of those that precede every table? Then do not repeat it. */
-static bool is_before(const struct made_column *column)
+static bool is_before(const struct computed_column *column)
 {
 	for (int i = 0; i < ROWS_BEFORE; i++)
 		if (!strcmp(column->name, before[i].name))
@@ -51,7 +51,7 @@ static bool is_before(const struct made_column *column)
 	return false;
 }
 
-static const struct made_column *find_own_columns(enum rows_table table)
+static const struct computed_column *find_own_columns(enum rows_table table)
 {
 	switch (table) {
 	case ROWS_REQUESTS:
@@ -65,7 +65,7 @@ static const struct made_column *find_own_columns(enum rows_table table)
 	}
 }
 
-static int find_column(const struct made_column *columns, const char *name)
+static int find_column(const struct computed_column *columns, const char *name)
 {
 	for (int i = 0; columns[i].name; i++)
 		if (!strcmp(columns[i].name, name))
@@ -96,8 +96,8 @@ static void relate_columns(enum rows_table table, struct rows_columns *columns)
 
 static bool join_columns(enum rows_table table, struct rows_columns *ret_columns)
 {
-	const struct made_column *own = find_own_columns(table);
-	struct made_column *all;
+	const struct computed_column *own = find_own_columns(table);
+	struct computed_column *all;
 	size_t n = 0, at = ROWS_BEFORE;
 
 	while (own && own[n].name)
@@ -247,7 +247,7 @@ static int read_requests(void *requests, struct pass_rows *rows)
 static int read_data(struct trace *trace, struct pass_rows *rows)
 {
 	struct requests_watcher watcher = { add_poll_rows, add_left_qp, rows };
-	struct made_bounds all = { .to = INT64_MAX, .used = UINT64_MAX };
+	struct computed_bounds all = { .to = INT64_MAX, .used = UINT64_MAX };
 	void *requests;
 	int err = qps_begin(rows->qps);
 

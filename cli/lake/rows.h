@@ -24,9 +24,9 @@ enum rows_table {
 };
 
 struct rows_columns {
-	const char *name;                  /* of the table */
-	const struct made_column *columns; /* the last one has no name */
-	int process, order;                /* columns: the process, and the time of a row */
+	const char *name;                      /* of the table */
+	const struct computed_column *columns; /* the last one has no name */
+	int process, order;                    /* columns: the process, and the time of a row */
 	/*
 	 * The columns that have equal values in rows of equal keys, as bits; 0: the rows of this
 	 * table have no keys.

@@ -13,7 +13,7 @@
 
 enum { SLOTS = 4 * ROWSET_WORDS, KNOWN = 16, CLASS_SLOTS = 256 };
 
-int rowset_init(struct rowset *rowset, const struct made_column *columns, int order)
+int rowset_init(struct rowset *rowset, const struct computed_column *columns, int order)
 {
 	*rowset = (struct rowset){ .order = order };
 	while (columns[rowset->ncolumns].name)
@@ -74,7 +74,7 @@ static int64_t append_word(struct words *words, const char *text, size_t n)
 }
 
 /* The number of the word @text, which is added if it is a new one; or -ENOMEM. */
-static int64_t number_word(struct words *words, const char *text, size_t n)
+static int64_t intern_word(struct words *words, const char *text, size_t n)
 {
 	uint32_t *slot;
 	int64_t number;
@@ -110,7 +110,7 @@ static bool is_one_text(const struct cells *cells, uint32_t n)
 	return !differ;
 }
 
-static int number_texts(struct words *words, struct cells *cells, uint32_t n)
+static int intern_texts(struct words *words, struct cells *cells, uint32_t n)
 {
 	struct known_texts known = { 0 };
 
@@ -119,7 +119,7 @@ static int number_texts(struct words *words, struct cells *cells, uint32_t n)
 		unsigned int at = map_hash((uintptr_t)text) % KNOWN;
 
 		if (text && known.texts[at] != text) {
-			known.numbers[at] = number_word(words, text, strlen(text));
+			known.numbers[at] = intern_word(words, text, strlen(text));
 			known.texts[at] = text;
 		}
 		cells->set[i] = text;
@@ -131,7 +131,7 @@ static int number_texts(struct words *words, struct cells *cells, uint32_t n)
 }
 
 /* Number events like texts. Most occur in one row: only adjacent rows are compared. */
-static int number_events(struct words *words, struct cells *cells, uint32_t n)
+static int intern_events(struct words *words, struct cells *cells, uint32_t n)
 {
 	struct event_id last = { 0 };
 	int64_t number = 0;
@@ -139,13 +139,13 @@ static int number_events(struct words *words, struct cells *cells, uint32_t n)
 	words->many = true;
 	for (uint32_t i = 0; i < n; i++) {
 		struct event_id id = { cells->threads[i], (uint64_t)cells->numbers[i] };
-		char text[MADE_EVENT_TEXT];
+		char text[COMPUTED_EVENT_TEXT];
 		const char *at;
 		size_t length;
 
 		cells->set[i] = id.thread;
 		if (id.thread && (id.thread != last.thread || id.n != last.n)) {
-			at = made_event_text(id, text, &length);
+			at = computed_event_text(id, text, &length);
 			number = append_word(words, at, length);
 			last = id;
 		}
@@ -177,7 +177,7 @@ static int find_common_value(struct rowset_column *column, const struct cells *c
 	ret_same->set = cells->texts[0];
 	if (ret_same->set)
 		ret_same->number =
-			number_word(&column->words, cells->texts[0], strlen(cells->texts[0]));
+			intern_word(&column->words, cells->texts[0], strlen(cells->texts[0]));
 	return ret_same->number < 0 ? (int)ret_same->number : 1;
 }
 
@@ -192,7 +192,7 @@ static void fill_same(struct cells *cells, uint32_t n, const struct same *same)
  * Make numbers of cells that are not numbers. 1: the cells have the one value that all rows have so
  * far, so that nothing need be stored; 0; or -ENOMEM.
  */
-static int number_cells(struct rowset_column *column, struct cells *cells, uint32_t n, bool begins)
+static int intern_cells(struct rowset_column *column, struct cells *cells, uint32_t n, bool begins)
 {
 	struct same same;
 	int one, err = 0;
@@ -208,8 +208,8 @@ static int number_cells(struct rowset_column *column, struct cells *cells, uint3
 	if (one)
 		fill_same(cells, n, &same);
 	else
-		err = cells->kind == CELLS_EVENTS ? number_events(&column->words, cells, n)
-						  : number_texts(&column->words, cells, n);
+		err = cells->kind == CELLS_EVENTS ? intern_events(&column->words, cells, n)
+						  : intern_texts(&column->words, cells, n);
 	cells->kind = CELLS_NUMBERS;
 	cells->some = true;
 	return err;
@@ -266,7 +266,7 @@ static int put_set_flags(struct rowset_column *column, uint32_t row, const struc
 /* Set the values from @row on, a row or a class. */
 static int put_cells(struct rowset_column *column, uint32_t row, uint32_t n, struct cells *cells)
 {
-	int same = number_cells(column, cells, n, !row);
+	int same = intern_cells(column, cells, n, !row);
 
 	if (same)
 		return same < 0 ? same : 0;
@@ -380,7 +380,7 @@ int rowset_put_class(struct rowset *rowset, unsigned int column, struct cells *c
 }
 
 const char *rowset_text(const struct rowset_column *column, uint32_t row,
-			char event[static MADE_EVENT_TEXT], size_t *ret_length)
+			char event[static COMPUTED_EVENT_TEXT], size_t *ret_length)
 {
 	struct event_id id;
 
@@ -388,7 +388,7 @@ const char *rowset_text(const struct rowset_column *column, uint32_t row,
 		return word_at(&column->words, (uint64_t)rowset_value(column, row), ret_length);
 	id.thread = (uint32_t)rowset_value(column->thread, row);
 	id.n = (uint64_t)rowset_value(column->n, row);
-	return made_event_text(id, event, ret_length);
+	return computed_event_text(id, event, ret_length);
 }
 
 void rowset_clear(struct rowset *rowset)

@@ -69,7 +69,7 @@ struct rowset {
 };
 
 /* @columns ends with a column without a name. 0 or -ENOMEM; rowset_fini() in either case. */
-int rowset_init(struct rowset *rowset, const struct made_column *columns, int order);
+int rowset_init(struct rowset *rowset, const struct computed_column *columns, int order);
 void rowset_fini(struct rowset *rowset);
 
 /* Before the first row: rows have keys, and the columns with a bit values by class. */
@@ -122,7 +122,7 @@ static inline int64_t rowset_value(const struct rowset_column *column, uint32_t 
 
 /* The text of a row that has a value, in @event if it is that of an event; and its length. */
 const char *rowset_text(const struct rowset_column *column, uint32_t row,
-			char event[static MADE_EVENT_TEXT], size_t *ret_length);
+			char event[static COMPUTED_EVENT_TEXT], size_t *ret_length);
 
 /* Word @number, and its length. */
 static inline const char *word_at(const struct words *words, uint64_t number, size_t *ret_length)

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-void thrift_varint(struct text *to, uint64_t number)
+void thrift_put_varint(struct text *to, uint64_t number)
 {
 	for (; number >= 128; number >>= 7)
 		text_char(to, (char)(number | 128));
@@ -22,34 +22,34 @@ static void put_field(struct thrift *t, int id, enum thrift_type type)
 
 	if (step > 15) {
 		text_char(t->to, (char)type);
-		thrift_varint(t->to, thrift_zigzag(id));
+		thrift_put_varint(t->to, thrift_zigzag(id));
 	} else {
 		text_char(t->to, (char)(step << 4 | (int)type));
 	}
 	t->last[t->depth] = id;
 }
 
-void thrift_int(struct thrift *t, int id, enum thrift_type type, int64_t number)
+void thrift_put_int(struct thrift *t, int id, enum thrift_type type, int64_t number)
 {
 	put_field(t, id, type);
-	thrift_element_int(t, number);
+	thrift_put_element_int(t, number);
 }
 
-void thrift_bool(struct thrift *t, int id, int value)
+void thrift_put_bool(struct thrift *t, int id, int value)
 {
 	put_field(t, id, value ? THRIFT_TRUE : THRIFT_FALSE);
 }
 
-void thrift_bytes(struct thrift *t, int id, const void *bytes, size_t n)
+void thrift_put_bytes(struct thrift *t, int id, const void *bytes, size_t n)
 {
 	put_field(t, id, THRIFT_BINARY);
-	thrift_varint(t->to, n);
+	thrift_put_varint(t->to, n);
 	text_add(t->to, bytes, n);
 }
 
-void thrift_text(struct thrift *t, int id, const char *text)
+void thrift_put_text(struct thrift *t, int id, const char *text)
 {
-	thrift_bytes(t, id, text, strlen(text));
+	thrift_put_bytes(t, id, text, strlen(text));
 }
 
 void thrift_list(struct thrift *t, int id, enum thrift_type type, size_t n)
@@ -57,17 +57,17 @@ void thrift_list(struct thrift *t, int id, enum thrift_type type, size_t n)
 	put_field(t, id, THRIFT_LIST);
 	text_char(t->to, (char)((n < 15 ? n : 15) << 4 | type));
 	if (n >= 15)
-		thrift_varint(t->to, n);
+		thrift_put_varint(t->to, n);
 }
 
-void thrift_element_int(struct thrift *t, int64_t number)
+void thrift_put_element_int(struct thrift *t, int64_t number)
 {
-	thrift_varint(t->to, thrift_zigzag(number));
+	thrift_put_varint(t->to, thrift_zigzag(number));
 }
 
-void thrift_element_text(struct thrift *t, const char *text)
+void thrift_put_element_text(struct thrift *t, const char *text)
 {
-	thrift_varint(t->to, strlen(text));
+	thrift_put_varint(t->to, strlen(text));
 	text_add(t->to, text, strlen(text));
 }
 

@@ -32,16 +32,16 @@ struct thrift {
 };
 
 /* Fields of the open structure, in ascending order of @id. */
-void thrift_int(struct thrift *t, int id, enum thrift_type type, int64_t number);
-void thrift_bool(struct thrift *t, int id, int value);
-void thrift_text(struct thrift *t, int id, const char *text);
-void thrift_bytes(struct thrift *t, int id, const void *bytes, size_t n);
+void thrift_put_int(struct thrift *t, int id, enum thrift_type type, int64_t number);
+void thrift_put_bool(struct thrift *t, int id, int value);
+void thrift_put_text(struct thrift *t, int id, const char *text);
+void thrift_put_bytes(struct thrift *t, int id, const void *bytes, size_t n);
 
 /* A list, whose @n elements follow: structures, between thrift_open() and thrift_close(), ... */
 void thrift_list(struct thrift *t, int id, enum thrift_type type, size_t n);
 /* ... or these. */
-void thrift_element_int(struct thrift *t, int64_t number);
-void thrift_element_text(struct thrift *t, const char *text);
+void thrift_put_element_int(struct thrift *t, int64_t number);
+void thrift_put_element_text(struct thrift *t, const char *text);
 
 /* A field that is a structure, with an id above 0, or an element of a list, with 0. */
 void thrift_open(struct thrift *t, int id);
@@ -51,7 +51,7 @@ void thrift_close(struct thrift *t);
 void thrift_end(struct thrift *t);
 
 /* A number of 7 bits a byte, least first. */
-void thrift_varint(struct text *to, uint64_t number);
+void thrift_put_varint(struct text *to, uint64_t number);
 
 static inline uint64_t thrift_zigzag(int64_t number)
 {

@@ -75,7 +75,7 @@ static void print_size(const struct settings *set, struct trace *joint)
 	char events[FORMAT_TEXT];
 
 	style_put(stdout, STYLE_HEAD);
-	print_foreign(stdout, set->path);
+	print_untrusted(stdout, set->path);
 	style_put(stdout, STYLE_PLAIN);
 	printf(": %zu traces, %u process%s, %s events\n", trace_nparts(joint), processes,
 	       processes == 1 ? "" : "es", format_count(trace_events(joint), events));
@@ -99,7 +99,7 @@ static int report_clocks(struct trace *joint)
 			break;
 		printf("  ");
 		style_put(stdout, clock.source == CLOCK_ASSUMED ? STYLE_WARNING : STYLE_PLAIN);
-		print_foreign(stdout, text.at);
+		print_untrusted(stdout, text.at);
 		style_put(stdout, STYLE_PLAIN);
 		printf("\n");
 		text_cut(&text, 0);

@@ -45,7 +45,7 @@ static void print_head(struct answer *answer, const struct view *view, const str
 
 	if (object) {
 		style_put(stdout, STYLE_HEAD);
-		print_foreign(stdout, name_object(answer->trace, object, name));
+		print_untrusted(stdout, name_object(answer->trace, object, name));
 		style_put(stdout, STYLE_PLAIN);
 		printf("%s", view ? ", " : "\n");
 	}

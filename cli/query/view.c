@@ -42,7 +42,7 @@ int view_open(struct trace *trace, struct instant at, bool ends,
 	      const struct model_watcher *watcher, struct view *ret_view)
 {
 	static const struct model_watcher none;
-	struct made_bounds bounds = { .to = at.id.thread ? 0 : at.time > 0 ? at.time : 1 };
+	struct computed_bounds bounds = { .to = at.id.thread ? 0 : at.time > 0 ? at.time : 1 };
 	int err;
 
 	*ret_view = (struct view){ .trace = trace,

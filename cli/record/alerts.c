@@ -125,7 +125,7 @@ static int read_severity(const char *severity)
 	return !strcmp(severity, "error") ? 0 : !strcmp(severity, "warning") ? 1 : 2;
 }
 
-void alerts_finding(void *arg, const struct stored_finding *f)
+void alerts_note_finding(void *arg, const struct stored_finding *f)
 {
 	struct alerts *a = arg;
 	char event[40], kind[96];
@@ -154,7 +154,7 @@ void alerts_finding(void *arg, const struct stored_finding *f)
 
 /* Numbers */
 
-static void publish_metrics(void *arg, const struct vitals_now *now)
+static void publish_metrics(void *arg, const struct live_now *now)
 {
 	struct alerts *a = arg;
 	struct writer_alarms alarms = writer_alarms(a->writer);
@@ -168,24 +168,24 @@ static void publish_metrics(void *arg, const struct vitals_now *now)
 	text_fini(&text);
 }
 
-void alerts_attach(struct alerts *a, struct writer *writer, struct vitals *vitals)
+void alerts_attach(struct alerts *a, struct writer *writer, struct live_stats *vitals)
 {
 	a->writer = writer;
 	if (a->set.on_error || a->journal)
 		writer_on_alarm(writer, report_writer_alarm, a);
 	if (a->out)
-		vitals_each(vitals, publish_metrics, a);
+		live_stats_each(vitals, publish_metrics, a);
 }
 
 /* systemd */
 
-void alerts_ready(struct alerts *a)
+void alerts_notify_ready(struct alerts *a)
 {
 	service_notify("READY=1\nSTATUS=recording");
 	a->fed_at = clock_monotonic();
 }
 
-void alerts_stopping(struct alerts *a)
+void alerts_notify_stopping(struct alerts *a)
 {
 	(void)a;
 	service_notify("STOPPING=1\nSTATUS=completing the trace");

@@ -10,7 +10,7 @@
 
 struct alerts;
 struct stored_finding;
-struct vitals;
+struct live_stats;
 struct writer;
 
 struct alerts_settings {
@@ -33,14 +33,14 @@ int alerts_new(const struct alerts_settings *settings, const char *trace, bool q
 void alerts_free(struct alerts *alerts);
 
 /* From now on get failures of @writer and numbers of @vitals. */
-void alerts_attach(struct alerts *alerts, struct writer *writer, struct vitals *vitals);
+void alerts_attach(struct alerts *alerts, struct writer *writer, struct live_stats *vitals);
 
 /* A new finding of the check: @arg is the alerts. */
-void alerts_finding(void *arg, const struct stored_finding *finding);
+void alerts_note_finding(void *arg, const struct stored_finding *finding);
 
 /* The program was started; the recording ends. */
-void alerts_ready(struct alerts *alerts);
-void alerts_stopping(struct alerts *alerts);
+void alerts_notify_ready(struct alerts *alerts);
+void alerts_notify_stopping(struct alerts *alerts);
 
 /* Several times a second. */
 void alerts_update(struct alerts *alerts);

@@ -136,9 +136,9 @@ static int add_feed(void *arg, const struct ring *ring, uint32_t index)
 	feed.foreign = guest->foreign;
 	feed.ring.holds = c->holding.on;
 	end_older_images(c, feed.pid, feed.image);
-	err = writer_thread(c->writer, &head, &feed.thread);
+	err = writer_begin_thread(c->writer, &head, &feed.thread);
 	if (!err && ring->seq)
-		err = writer_thread_began_late(c->writer, feed.thread, ring->seq);
+		err = writer_note_late_thread(c->writer, feed.thread, ring->seq);
 	if (!err)
 		c->feeds[c->nfeeds++] = feed;
 	return err;
@@ -343,7 +343,7 @@ static int end_feed(struct collector *c, struct feed *feed)
 	if (!err && !c->search.leftover)
 		err = samples_end(&c->samples, feed, c->writer, now_of(c));
 	if (!err)
-		err = writer_thread_end(c->writer, feed->thread, &head);
+		err = writer_end_thread(c->writer, feed->thread, &head);
 	if (!c->search.leftover)
 		holding_end_feed(&c->holding, feed, c->at);
 	else
@@ -391,7 +391,7 @@ static int end_guest(struct collector *c, const struct guest *guest)
 
 	int64_t now = c->search.leftover ? 0 : clock_ns(clock, clock_ticks(clock->kind));
 
-	return writer_process_end(c->writer, guest->pid, now, said);
+	return writer_end_process(c->writer, guest->pid, now, said);
 }
 
 static bool is_guest_alive(const struct collector *c, const struct guest *guest)
@@ -481,12 +481,12 @@ int collector_note_leftover(struct collector *c)
 	return ring_search_leftover(&c->search);
 }
 
-void collector_child(struct collector *c, pid_t pid)
+void collector_note_child(struct collector *c, pid_t pid)
 {
 	c->child = pid;
 }
 
-void collector_ended(struct collector *c, int status)
+void collector_note_ended(struct collector *c, int status)
 {
 	c->child_ended = true;
 	c->child_status = status;
@@ -519,13 +519,14 @@ bool collector_is_idle(const struct collector *c)
 	return !c->nfeeds && !c->nguests && !c->search.nmissing;
 }
 
-int collector_session_gone(struct collector *c)
+int collector_note_session_gone(struct collector *c)
 {
 	const struct clock *clock = &c->session->clock;
 	int err = c->error;
 
 	if (!err)
-		err = writer_session_gone(c->writer, clock_ns(clock, clock_ticks(clock->kind)));
+		err = writer_note_session_gone(c->writer,
+					       clock_ns(clock, clock_ticks(clock->kind)));
 	return err ? fail_collecting(c, err) : 0;
 }
 
@@ -607,11 +608,11 @@ int collector_finish(struct collector *c)
 	if (!err)
 		err = end_guests(c);
 	if (!err)
-		err = unrecorded_threads(c->session, c->writer);
+		err = unrecorded_report_threads(c->session, c->writer);
 	if (!err)
-		err = unrecorded_memory(c->session, c->writer);
+		err = unrecorded_report_memory(c->session, c->writer);
 	if (!err)
-		err = unrecorded_rings(&c->search, c->writer, &c->unreadable);
+		err = unrecorded_report_rings(&c->search, c->writer, &c->unreadable);
 	return err ? fail_collecting(c, err) : 0;
 }
 

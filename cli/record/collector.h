@@ -60,11 +60,11 @@ int64_t collector_last_event(const struct collector *collector);
 void collector_hold(struct collector *collector);
 void collector_mark(struct collector *collector);
 
-/* @pid is a child of this process: collector_ended() will be called when it ends. */
-void collector_child(struct collector *collector, pid_t pid);
+/* @pid is a child of this process: collector_note_ended() will be called when it ends. */
+void collector_note_child(struct collector *collector, pid_t pid);
 
 /* The child has ended with @status, as of waitpid(). */
-void collector_ended(struct collector *collector, int status);
+void collector_note_ended(struct collector *collector, int status);
 
 /* The process @pid, a child of another recorder, has ended with @status, as of waitpid(). */
 void collector_note_end(struct collector *collector, pid_t pid, int status);
@@ -76,7 +76,7 @@ bool collector_has_events(const struct collector *collector);
 bool collector_is_idle(const struct collector *collector);
 
 /* The session's directory was removed: note that in the trace. Returns 0 or -errno. */
-int collector_session_gone(struct collector *collector);
+int collector_note_session_gone(struct collector *collector);
 
 /* Is there a ring that has not ended, of a process that can be watched? */
 bool collector_has_live_rings(const struct collector *collector);

@@ -112,7 +112,7 @@ void device_report_closed(const char *asked, const char *root)
 		closedir(dir);
 }
 
-int device_library(const char *name, char path[PATH_MAX])
+int device_find_library(const char *name, char path[PATH_MAX])
 {
 	static const char *const places[] = { "", "../lib/verbatim/" };
 	char self[PATH_MAX], tried[PATH_MAX + 64];
@@ -157,7 +157,7 @@ static int prepend_variable(const char *name, const char *value)
 static int preload_library(const char *library)
 {
 	char path[PATH_MAX];
-	int err = device_library(library, path);
+	int err = device_find_library(library, path);
 
 	return err ? err : prepend_variable("LD_PRELOAD", path);
 }
@@ -186,7 +186,7 @@ static int is_of_this_version(const char *path)
 static int preload_recorder(void)
 {
 	char path[PATH_MAX];
-	int err = device_library("libverbatim.so", path);
+	int err = device_find_library("libverbatim.so", path);
 
 	if (err)
 		return err;
@@ -204,7 +204,7 @@ static int preload_device(void)
 {
 	const char *before = getenv("LD_PRELOAD");
 	char path[PATH_MAX];
-	int err = device_library("libverbatim-soft.so", path);
+	int err = device_find_library("libverbatim-soft.so", path);
 
 	if (err || (before && strstr(before, path)))
 		return err;
@@ -230,7 +230,7 @@ static bool has_rdma_core(void)
 static int use_drop_in(void)
 {
 	char path[PATH_MAX];
-	int err = device_library("dropin/libibverbs.so.1", path);
+	int err = device_find_library("dropin/libibverbs.so.1", path);
 
 	if (err)
 		return err;
@@ -261,7 +261,7 @@ int device_watch_memory(void)
 	return preload_library("libverbatim-memory.so");
 }
 
-int device_environment(const char *dir, bool soft)
+int device_set_environment(const char *dir, bool soft)
 {
 	int err = 0;
 

@@ -34,10 +34,10 @@ void device_report_closed(const char *asked, const char *root);
  * needs into our environment, for the program to inherit. Returns 0 or -errno after one line: our
  * libraries are missing, or their path is not usable.
  */
-int device_environment(const char *dir, bool soft);
+int device_set_environment(const char *dir, bool soft);
 
 /* Preload the library that records calls that release memory. 0 or -errno after log_err(). */
 int device_watch_memory(void);
 
 /* The path of @name, one of our libraries. Returns 0, or -errno as above. */
-int device_library(const char *name, char path[PATH_MAX]);
+int device_find_library(const char *name, char path[PATH_MAX]);

@@ -218,12 +218,12 @@ static int store_removed(const struct device_counters *counters, struct writer *
 		const char *device = counters->all[i].device;
 
 		if (strcmp(device, before) != 0 && !is_present(counters, device))
-			err = writer_counter(writer, &(struct stored_counter){
-							     .device = device,
-							     .folder = COUNTER_OF_DEVICE,
-							     .name = COUNTER_REMOVED,
-							     .last = 1,
-						     });
+			err = writer_store_counter(writer, &(struct stored_counter){
+								   .device = device,
+								   .folder = COUNTER_OF_DEVICE,
+								   .name = COUNTER_REMOVED,
+								   .last = 1,
+							   });
 		before = device;
 	}
 	return err;
@@ -237,14 +237,14 @@ int device_counters_store(const struct device_counters *counters, struct writer 
 	for (size_t i = 0; i < now.n && !err; i++) {
 		const struct device_counter *c = &now.all[i];
 
-		err = writer_counter(writer, &(struct stored_counter){
-						     .device = c->device,
-						     .port = c->port,
-						     .folder = c->folder,
-						     .name = c->name,
-						     .first = first_of(counters, c),
-						     .last = c->value,
-					     });
+		err = writer_store_counter(writer, &(struct stored_counter){
+							   .device = c->device,
+							   .port = c->port,
+							   .folder = c->folder,
+							   .name = c->name,
+							   .first = first_of(counters, c),
+							   .last = c->value,
+						   });
 	}
 	if (!err)
 		err = store_removed(counters, writer);
@@ -273,14 +273,14 @@ static int sample_counter(struct device_counters *counters, struct device_counte
 	if (!name_file(counters, c, path) || read_value(path, &value) || value == c->seen)
 		return 0;
 	c->seen = value;
-	return writer_counter_sample(writer, &(struct stored_counter_sample){
-						     .device = c->device,
-						     .port = c->port,
-						     .folder = c->folder,
-						     .name = c->name,
-						     .time = now,
-						     .value = value,
-					     });
+	return writer_store_counter_sample(writer, &(struct stored_counter_sample){
+							   .device = c->device,
+							   .port = c->port,
+							   .folder = c->folder,
+							   .name = c->name,
+							   .time = now,
+							   .value = value,
+						   });
 }
 
 int device_counters_sample(struct device_counters *counters, struct writer *writer, int64_t now)

@@ -146,7 +146,7 @@ static int check_file(const char *path, enum fault_maker maker)
 		return CLI_FINDINGS;
 	if (err)
 		return CLI_ENVIRONMENT;
-	print_foreign(stdout, path);
+	print_untrusted(stdout, path);
 	printf(": %u rule%s\n", v.rules, v.rules == 1 ? "" : "s");
 	return CLI_FINE;
 }

@@ -60,7 +60,7 @@ int feed_report_lost(struct feed *feed, struct writer *writer)
 		return 0;
 	feed_read_head(feed, &head);
 	feed->dropped = head.dropped;
-	return writer_thread_lost(writer, feed->thread, &head);
+	return writer_note_lost_thread(writer, feed->thread, &head);
 }
 
 static int next_thread(struct feed *feed, struct writer *writer, const struct event_head *event)
@@ -112,7 +112,7 @@ static int64_t skip_damaged(struct feed *feed, struct writer *writer)
 		return bytes;
 	report_damage(feed);
 	if (bytes)
-		err = writer_damage(writer, feed->thread, (uint64_t)bytes, events);
+		err = writer_note_damage(writer, feed->thread, (uint64_t)bytes, events);
 	else
 		feed->stuck = bytes_waiting(feed);
 	return err ? err : bytes;
@@ -125,21 +125,21 @@ int feed_report_stuck(struct feed *feed, struct writer *writer)
 	/* truncated before anything was read: nothing waits, and nothing is wrong */
 	if (!feed->damaged && ring_is_damaged(&feed->ring)) {
 		report_damage(feed);
-		return writer_damage(writer, feed->thread, feed->ring.mask + 1, 1);
+		return writer_note_damage(writer, feed->thread, feed->ring.mask + 1, 1);
 	}
 	if (!feed->stuck || !bytes)
 		return 0;
 	/* the tail may be damaged, too, and have any value */
 	if (!feed->ring.grows && bytes > feed->ring.most)
 		bytes = feed->ring.most;
-	return writer_damage(writer, feed->thread, bytes, 1);
+	return writer_note_damage(writer, feed->thread, bytes, 1);
 }
 
 static int pass_to_writer(struct feed *feed, struct writer *writer, const struct event_head *event,
 			  int n)
 {
 	int err = event->type == EVENT_THREAD ? next_thread(feed, writer, event)
-					      : writer_event(writer, feed->thread, event);
+					      : writer_add_event(writer, feed->thread, event);
 
 	if (err && err != -EBADMSG)
 		return err;

@@ -18,7 +18,7 @@
 #include "analyzer/profile/pass.h"
 #include "cli/metrics.h"
 #include "cli/record/live_devices.h"
-#include "cli/record/vitals_page.h"
+#include "cli/record/live_page.h"
 #include "core/base/text.h"
 #include "core/base/vec.h"
 #include "core/wire/desc.h"
@@ -29,7 +29,7 @@ enum { NAME = 64, NUMBER = 16 };
 struct group {
 	char device[NAME], process[NUMBER], rank[NUMBER];
 	const char *type; /* "RC" */
-	struct vitals_counts counts;
+	struct live_counts counts;
 	uint64_t queues;                      /* alive */
 	uint64_t outstanding[2], capacity[2]; /* of these queues: sends, receives */
 	int64_t oldest;                       /* age of the oldest outstanding send, ns; 0: none */
@@ -53,7 +53,7 @@ static const char *find_type(struct live_types *types, uint32_t object, const st
 	return place ? *place : NULL;
 }
 
-static void name_group(const struct vitals_now *now, const struct profile_queue *queue,
+static void name_group(const struct live_now *now, const struct profile_queue *queue,
 		       struct group *group)
 {
 	const struct process *process = trace_process(now->trace, queue->process);
@@ -103,7 +103,7 @@ static void add_depth(struct group *group, const struct queue *queue, int side, 
 		group->oldest = time - oldest->time;
 }
 
-static void add_queue(struct groups *groups, const struct vitals_now *now, struct live_types *types,
+static void add_queue(struct groups *groups, const struct live_now *now, struct live_types *types,
 		      const struct profile_queue *queue)
 {
 	const struct object *object = trace_object(now->trace, queue->object);
@@ -130,7 +130,7 @@ static void add_queue(struct groups *groups, const struct vitals_now *now, struc
 	add_depth(group, life->rq, 1, now->state->time);
 }
 
-static void collect_groups(struct groups *groups, const struct vitals_now *now,
+static void collect_groups(struct groups *groups, const struct live_now *now,
 			   struct live_types *types)
 {
 	const struct profile *profile = profiler_profile(now->profiler);
@@ -258,9 +258,9 @@ static const struct {
 };
 /* clang-format on */
 
-static struct numbers sum_up(const struct vitals_now *now, const struct writer_alarms *alarms)
+static struct numbers sum_up(const struct live_now *now, const struct writer_alarms *alarms)
 {
-	const struct vitals_state *state = now->state;
+	const struct live_state *state = now->state;
 
 	return (struct numbers){
 		.events = state->events,
@@ -369,7 +369,7 @@ void live_metrics_begin(struct text *out)
 	metrics_end(&metrics);
 }
 
-void live_metrics_write(const struct vitals_now *now, const struct live_facts *facts,
+void live_metrics_write(const struct live_now *now, const struct live_facts *facts,
 			struct text *out)
 {
 	struct numbers numbers = sum_up(now, facts->alarms);

@@ -6,7 +6,7 @@
  * pairs are summed up in groups by device, type and process, LIVE_GROUPS at most, so that the text
  * is bounded; process numbers are those of the trace.
  */
-#include "cli/record/vitals.h"
+#include "cli/record/live_stats.h"
 
 enum { LIVE_GROUPS = 128 };
 
@@ -29,7 +29,7 @@ struct live_facts {
 };
 
 /* Append the metrics to @out; the caller checks whether that failed. */
-void live_metrics_write(const struct vitals_now *now, const struct live_facts *facts,
+void live_metrics_write(const struct live_now *now, const struct live_facts *facts,
 			struct text *out);
 
 /* The text before the first event: the recorder alone. */

@@ -39,7 +39,7 @@ static int collect_node(void *arg, struct node *node)
 
 static int start_program(struct member *m, const struct recording_settings *set)
 {
-	int err = device_environment(m->node.session.dir, set->soft);
+	int err = device_set_environment(m->node.session.dir, set->soft);
 
 	if (!err && m->node.session.page->memory)
 		err = device_watch_memory();

@@ -14,7 +14,7 @@
 #include "cli/record/launch.h"
 #include "cli/record/member.h"
 #include "cli/record/node.h"
-#include "cli/record/onlooker.h"
+#include "cli/record/live_view.h"
 #include "cli/record/output_name.h"
 #include "cli/record/recording.h"
 #include "cli/record/redact_list.h"
@@ -103,7 +103,7 @@ const struct option_row cli_record_options[] = {
 	  FLAG_AT(SET, live) },
 	{ "stop-on", 0, "error|finding|VERB|STATUS", "stop the program at a failure, for a "
 						     "debugger",
-	  PARSED_AT(SET, stop, stop_read) },
+	  PARSED_AT(SET, stop, stop_point_parse) },
 	{ "core", 0, NULL, "write a core file at a failure with gdb's gcore, and continue",
 	  FLAG_AT(SET, core) },
 	{ .help = recorded },
@@ -138,7 +138,7 @@ static int complete_settings(struct recording_settings *set, const struct argume
 				  "--live shows one program, but the trace is that of all "
 				  "ranks of this node: use `verbatim top`");
 	if (set->live) {
-		int status = onlooker_check();
+		int status = live_view_check();
 
 		if (status)
 			return status;
@@ -192,7 +192,7 @@ int cli_record(int argc, char **argv)
 		device_report_soft();
 	if (!set.soft && !set.quiet)
 		device_report_closed(set.device, "");
-	if (set.lttng && device_library(TAP_LIBRARY, library))
+	if (set.lttng && device_find_library(TAP_LIBRARY, library))
 		return CLI_ENVIRONMENT;
 	if (set.core && core_find(library))
 		return CLI_ENVIRONMENT;

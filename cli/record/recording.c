@@ -25,7 +25,7 @@
 #include "cli/format.h"
 #include "cli/record/launch.h"
 #include "cli/record/node.h"
-#include "cli/record/onlooker.h"
+#include "cli/record/live_view.h"
 #include "cli/record/recording_priv.h"
 #include "cli/record/running.h"
 #include "core/wire/log.h"
@@ -85,7 +85,7 @@ static void reap_child(struct recording *r)
 	r->ended = true;
 	r->descendants.ended_at = clock_monotonic();
 	r->status = launch_status(status);
-	collector_ended(r->collector, status);
+	collector_note_ended(r->collector, status);
 }
 
 static bool asks_to_end(int signal)
@@ -149,7 +149,7 @@ static void pass_signals_on(struct recording *r)
 	sigemptyset(&r->pending);
 	r->pending_at = 0;
 	if (r->asked_at)
-		spot_release(&r->spot); /* a stopped program does not see the signal */
+		stop_point_release(&r->spot); /* a stopped program does not see the signal */
 }
 
 /* The longest sleep that is not noticeable. */
@@ -162,12 +162,14 @@ static uint64_t longest_sleep(const struct recording *r)
 	if (r->ended)
 		return descendants_pause(&r->descendants);
 	if (r->set->node)
-		return (vitals_is_on(r->vitals) || r->set->check ? IDLE_CHECK_MS : IDLE_MS) * MS;
-	if (collector_is_idle(r->collector) && !vitals_is_on(r->vitals))
+		return (live_stats_has_viewer(r->vitals) || r->set->check ? IDLE_CHECK_MS
+									  : IDLE_MS) *
+		       MS;
+	if (collector_is_idle(r->collector) && !live_stats_has_viewer(r->vitals))
 		return r->retention.rotate_ns ? IDLE_ROTATE_MS * MS : IDLE_FOREVER;
 	if (r->set->stop.finding || r->spot.nstopped || r->spot.core.writer)
 		return IDLE_STOP_MS * MS;
-	return (r->set->check || vitals_is_on(r->vitals) ? IDLE_CHECK_MS : IDLE_MS) * MS;
+	return (r->set->check || live_stats_has_viewer(r->vitals) ? IDLE_CHECK_MS : IDLE_MS) * MS;
 }
 
 static void sleep_until_due(struct recording *r, int fullest)
@@ -224,7 +226,7 @@ static void check_session(struct recording *r)
 	r->gone = true;
 	progress_clear(&r->progress);
 	log_note("%s was removed: new programs and threads are not recorded", r->session.dir);
-	if (!r->error && collector_session_gone(r->collector))
+	if (!r->error && collector_note_session_gone(r->collector))
 		fail_recording(r, -EIO);
 }
 
@@ -279,7 +281,8 @@ static bool step_followers(struct recording *r, int fullest)
 {
 	bool more = r->watch && step_watch(r, fullest);
 
-	return (!r->error && vitals_step(r->vitals, collector_last_event(r->collector), fullest)) ||
+	return (!r->error &&
+		live_stats_step(r->vitals, collector_last_event(r->collector), fullest)) ||
 	       more;
 }
 
@@ -303,7 +306,7 @@ static void follow_program(struct recording *r)
 			fail_recording(r, fullest);
 		else
 			more = step_followers(r, fullest);
-		more |= spot_check(&r->spot);
+		more |= stop_point_check(&r->spot);
 		if (clock_monotonic() - r->tended_at >= TEND_MS * MS) {
 			r->tended_at = clock_monotonic();
 			reap_child(r);
@@ -379,7 +382,7 @@ static int start_program(struct recording *r)
 			      : launch_program(r->set->program, &r->witness.before, &r->child);
 	if (status)
 		return status;
-	collector_child(r->collector, r->child);
+	collector_note_child(r->collector, r->child);
 	wake_by = r->witness.signals;
 	sigaddset(&wake_by, SIGCHLD);
 	idle_start(&r->idle, &r->session, &wake_by);
@@ -444,7 +447,7 @@ static int finish_recording(struct recording *r)
 	bool before, found;
 	int err;
 
-	alerts_stopping(r->alerts);
+	alerts_notify_stopping(r->alerts);
 	err = collector_finish(r->collector);
 	if (err)
 		fail_recording(r, err);
@@ -453,8 +456,8 @@ static int finish_recording(struct recording *r)
 	if (!err)
 		err = device_counters_store(&r->counters, r->writer);
 	watch_finish(r->watch);
-	vitals_finish(r->vitals);
-	vitals_free(r->vitals);
+	live_stats_finish(r->vitals);
+	live_stats_free(r->vitals);
 	end_standby(r);
 	err = writer_stop(r->writer, err);
 	if (err)
@@ -466,7 +469,7 @@ static int finish_recording(struct recording *r)
 	collector_free(r->collector);
 	report_stalls(r);
 	report_withheld(r);
-	onlooker_wait(r->onlooker);
+	live_view_wait(r->onlooker);
 	session_remove(&r->session);
 	err = writer_finish(r->writer);
 	redact_free(r->redact);
@@ -488,10 +491,10 @@ static int undo_prepare(struct recording *r, int status)
 {
 	signal_witness_stop(&r->witness);
 	watch_free(r->watch);
-	vitals_free(r->vitals);
+	live_stats_free(r->vitals);
 	device_counters_end(&r->counters);
 	collector_free(r->collector);
-	onlooker_stop(r->onlooker);
+	live_view_stop(r->onlooker);
 	if (r->session.page)
 		session_remove(&r->session);
 	if (r->writer)
@@ -512,12 +515,12 @@ static int run_recording(struct recording *r)
 	if (status)
 		return undo_prepare(r, status);
 	writer_on_direct(r->writer, report_bypass, r);
-	alerts_ready(r->alerts);
+	alerts_notify_ready(r->alerts);
 	retention_start(&r->retention);
-	r->spot = (struct spot){ .session = &r->session,
-				 .writer = r->writer,
-				 .progress = &r->progress,
-				 .path = r->set->path };
+	r->spot = (struct stop_point){ .session = &r->session,
+				       .writer = r->writer,
+				       .progress = &r->progress,
+				       .path = r->set->path };
 	r->descendants = (struct descendants){ .dir = r->session.dir,
 					       .collector = r->collector,
 					       .progress = &r->progress,
@@ -527,7 +530,7 @@ static int run_recording(struct recording *r)
 	detach_from_program(r);
 	if (r->ended && !r->set->running)
 		descendants_report_left(&r->descendants);
-	spot_end(&r->spot);
+	stop_point_end(&r->spot);
 	return finish_recording(r);
 }
 

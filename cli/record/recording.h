@@ -9,7 +9,7 @@
 #include "cli/record/alerts.h"
 #include "cli/record/launch.h"
 #include "cli/record/retention.h"
-#include "cli/record/spot.h"
+#include "cli/record/stop_point.h"
 #include "core/wire/session.h"
 
 struct node;

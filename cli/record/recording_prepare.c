@@ -15,7 +15,7 @@
 #include "cli/record/device.h"
 #include "cli/record/guests.h"
 #include "cli/record/node.h"
-#include "cli/record/onlooker.h"
+#include "cli/record/live_view.h"
 #include "cli/record/recording_priv.h"
 #include "cli/record/test_clock.h"
 #include "core/wire/log.h"
@@ -99,10 +99,10 @@ static int start_followers(struct recording *r)
 					 .check = &r->set->findings,
 					 .known = r->set->known,
 					 .stop = r->set->stop.finding,
-					 .each = alerts_finding,
+					 .each = alerts_note_finding,
 					 .each_arg = r->alerts,
 					 .in_parts = retention_has_cuts(&r->retention) };
-	int err = vitals_new(&r->session, r->writer, r->onlooker, &r->vitals);
+	int err = live_stats_new(&r->session, r->writer, r->onlooker, &r->vitals);
 
 	options.vitals = r->vitals;
 	if (!err)
@@ -151,9 +151,9 @@ static void set_wait_and_budget(const struct recording_settings *set, struct ses
 	page->max_wait = (uint64_t)set->max_wait;
 }
 
-static int start_onlooker(struct recording *r)
+static int start_live_view(struct recording *r)
 {
-	pid_t pid = r->set->live ? onlooker_start(&r->session) : 0;
+	pid_t pid = r->set->live ? live_view_start(&r->session) : 0;
 
 	r->onlooker = pid > 0 ? pid : 0;
 	return pid < 0 ? pid : 0;
@@ -216,9 +216,9 @@ int recording_prepare(struct recording *r)
 	r->session.page->strict = r->set->strict;
 	err = test_clock_set(&r->session);
 	if (!err)
-		err = start_onlooker(r);
+		err = start_live_view(r);
 	if (!err)
-		err = device_environment(r->session.dir, r->set->soft);
+		err = device_set_environment(r->session.dir, r->set->soft);
 	if (!err && r->set->memory)
 		err = device_watch_memory();
 	if (!err)

@@ -11,7 +11,7 @@
 #include "cli/record/recording.h"
 #include "cli/record/signal_witness.h"
 #include "cli/record/standby.h"
-#include "cli/record/vitals.h"
+#include "cli/record/live_stats.h"
 #include "cli/record/watch.h"
 #include "core/store/anonymise/redact.h"
 
@@ -20,11 +20,11 @@ struct recording {
 	struct session session;
 	struct writer *writer;
 	struct collector *collector;
-	struct vitals *vitals;
+	struct live_stats *vitals;
 	pid_t onlooker;      /* 0 without --live */
 	struct watch *watch; /* NULL without --check */
 	struct signal_witness witness;
-	struct spot spot;
+	struct stop_point spot;
 	struct progress progress;
 	struct retention retention;
 	struct alerts *alerts;

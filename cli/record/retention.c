@@ -183,7 +183,7 @@ static int delete_all_but(struct retention *retention, uint64_t keep)
 	if (err || writer_awaits_reader(writer) == INT64_MIN || writer_size(writer) <= keep)
 		return err;
 	watch_read_until(retention->watch, writer_awaits_reader(writer));
-	vitals_read_until(retention->vitals, writer_awaits_reader(writer));
+	live_stats_read_until(retention->vitals, writer_awaits_reader(writer));
 	return writer_forget(writer, keep);
 }
 

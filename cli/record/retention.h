@@ -9,7 +9,7 @@
 
 #include "cli/record/collector.h"
 #include "cli/record/device_counters.h"
-#include "cli/record/vitals.h"
+#include "cli/record/live_stats.h"
 #include "cli/record/watch.h"
 #include "core/store/write/writer.h"
 #include "core/wire/session.h"
@@ -20,7 +20,7 @@ struct retention {
 	uint64_t rotate_bytes; /* 0: no limit on the size */
 	int64_t rotate_ns;     /* 0: no limit on the age */
 	struct watch *watch;   /* its findings are stored in the copies; may be NULL */
-	struct vitals *vitals;
+	struct live_stats *vitals;
 	bool quiet;
 	bool asked;                  /* a signal has requested a copy */
 	struct collector *collector; /* borrowed, like the next two */

@@ -50,7 +50,7 @@ int cli_run(int argc, char **argv)
 		return launch_failure_status(err);
 	if (set.faults && faults_prepare(set.faults, true))
 		return CLI_ENVIRONMENT;
-	if (device_environment(NULL, soft))
+	if (device_set_environment(NULL, soft))
 		return CLI_ENVIRONMENT;
 	execvp(arguments.at[0], arguments.at);
 	return launch_failure_status(log_err(-errno, "start '%s'", arguments.at[0]));

@@ -124,13 +124,13 @@ static int write_row(struct sample_thread *thread, uint32_t id, struct writer *w
 	thread->written = *seen;
 	if (thread->rows++ >= SAMPLES_ROWS)
 		return 0;
-	return writer_sample(writer, &(struct stored_sample){
-					     .thread = id,
-					     .time = thread->since,
-					     .doing = seen->doing,
-					     .state = seen->state ? state : NULL,
-					     .wchan = seen->wchan[0] ? seen->wchan : NULL,
-				     });
+	return writer_store_sample(writer, &(struct stored_sample){
+						   .thread = id,
+						   .time = thread->since,
+						   .doing = seen->doing,
+						   .state = seen->state ? state : NULL,
+						   .wchan = seen->wchan[0] ? seen->wchan : NULL,
+					   });
 }
 
 static int sample_feed(struct samples *samples, const struct feed *feed, struct writer *writer,

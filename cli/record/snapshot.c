@@ -59,7 +59,7 @@ static int print_snapshot(struct session *session)
 			       find_session_text(session->page->trace, text));
 	if (err)
 		return err;
-	print_foreign(stdout, path);
+	print_untrusted(stdout, path);
 	putchar('\n');
 	return 0;
 }

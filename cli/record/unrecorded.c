@@ -30,7 +30,7 @@ static void report_unrecorded(const struct session_page *page, uint32_t foreign)
 		 atomic_load(&page->stranger) - 1);
 }
 
-int unrecorded_threads(const struct session *session, struct writer *writer)
+int unrecorded_report_threads(const struct session *session, struct writer *writer)
 {
 	const struct session_page *page = session->page;
 	uint32_t n = atomic_load(&page->ringless), denied = atomic_load(&page->denied);
@@ -59,20 +59,20 @@ int unrecorded_threads(const struct session *session, struct writer *writer)
 	return writer_note_ringless(writer, n);
 }
 
-int unrecorded_memory(const struct session *session, struct writer *writer)
+int unrecorded_report_memory(const struct session *session, struct writer *writer)
 {
 	const struct session_page *page = session->page;
-	const struct writer_withheld withheld = {
+	const struct writer_note_withheld withheld = {
 		.rings = atomic_load(&page->withheld),
 		.threads = atomic_load(&page->denied),
 		.budget = atomic_load(&page->withheld_budget),
 		.waits = atomic_load(&page->gave_up),
 	};
 
-	return writer_withheld(writer, &withheld);
+	return writer_note_withheld(writer, &withheld);
 }
 
-int unrecorded_rings(struct ring_search *search, struct writer *writer, uint32_t *ret_rings)
+int unrecorded_report_rings(struct ring_search *search, struct writer *writer, uint32_t *ret_rings)
 {
 	char path[SESSION_PATH + 16];
 

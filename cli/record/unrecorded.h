@@ -12,10 +12,10 @@
 #include "core/wire/session.h"
 
 /* Threads without a ring, most often for lack of shared memory; programs of other users. */
-int unrecorded_threads(const struct session *session, struct writer *writer);
+int unrecorded_report_threads(const struct session *session, struct writer *writer);
 
 /* Memory that threads did not get, and waits that threads gave up. */
-int unrecorded_memory(const struct session *session, struct writer *writer);
+int unrecorded_report_memory(const struct session *session, struct writer *writer);
 
 /* Files of rings that cannot be read: *@ret_rings of them. */
-int unrecorded_rings(struct ring_search *search, struct writer *writer, uint32_t *ret_rings);
+int unrecorded_report_rings(struct ring_search *search, struct writer *writer, uint32_t *ret_rings);

@@ -31,7 +31,7 @@
 #include "analyzer/report/row.h"
 #include "cli/record/follow.h"
 #include "cli/record/guests.h"
-#include "cli/record/vitals.h"
+#include "cli/record/live_stats.h"
 #include "cli/record/recheck.h"
 #include "cli/screen.h"
 #include "core/wire/log.h"
@@ -70,7 +70,7 @@ struct watch {
 
 static void close_watch(struct watch *w)
 {
-	vitals_detach(w->options.vitals);
+	live_stats_detach(w->options.vitals);
 	w->options.vitals = NULL;
 	check_close(w->checker);
 	w->checker = NULL;
@@ -100,7 +100,7 @@ int watch_new(const struct watch_options *options, struct watch **ret_watch)
 	w->options = *options;
 	err = follow_open(&w->follow, options->writer);
 	if (!err)
-		err = vitals_attach(options->vitals, w->follow.trace);
+		err = live_stats_attach(options->vitals, w->follow.trace);
 	if (!err)
 		err = check_open(w->follow.trace, &options->check->check, &w->checker);
 	if (!err)
@@ -256,7 +256,7 @@ static int check_and_show(void *arg, const struct trace_event *event)
 	if (!err)
 		err = show_findings(w, check_findings(w->checker));
 	if (!err)
-		vitals_event(w->options.vitals, event);
+		live_stats_count_event(w->options.vitals, event);
 	return err;
 }
 
@@ -361,7 +361,7 @@ static int store_finding(struct watch *w, const struct finding *f, uint64_t n)
 	int err;
 
 	row.count = n;
-	err = writer_finding(w->options.writer, &row);
+	err = writer_store_finding(w->options.writer, &row);
 	text_fini(&says);
 	return err;
 }
@@ -390,7 +390,7 @@ static int store_findings(struct watch *w, const struct findings *findings)
 
 static int store_fact(void *arg, const struct stored_finding *row)
 {
-	return writer_finding(arg, row);
+	return writer_store_finding(arg, row);
 }
 
 void watch_store(struct watch *w)
@@ -409,7 +409,7 @@ static int finish_watch(struct watch *w)
 	err = extend_cursor(w, INT64_MAX);
 	if (!err)
 		err = follow_to_end(&w->follow, check_and_show, w);
-	vitals_finish(w->options.vitals);
+	live_stats_finish(w->options.vitals);
 	w->again =
 		!err && !w->options.in_parts && (w->unsure || cursor_late_events(w->follow.cursor));
 	if (w->again) {

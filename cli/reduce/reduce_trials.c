@@ -117,7 +117,7 @@ int reduce_wait(struct reduction *r, struct trial *trial, struct trial_end *ret_
 }
 
 /* Wait for a trial: 1 it shows the goal, 0 it does not, or -errno. */
-static int judge_trial(struct reduction *r, size_t i)
+static int evaluate_trial(struct reduction *r, size_t i)
 {
 	struct trial *trial = &r->trials[i];
 	const char *argv[GOAL_ARGUMENTS];
@@ -175,7 +175,7 @@ int reduce_try(struct reduction *r, size_t n)
 	for (size_t i = 0; i < n && !err; i++)
 		err = start_trial(r, i, &sizes[i]);
 	for (size_t i = 0; i < n && !err && taken == (int)n; i++) {
-		int shown = judge_trial(r, i);
+		int shown = evaluate_trial(r, i);
 
 		if (shown > 0)
 			taken = (int)i;

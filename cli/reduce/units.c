@@ -66,7 +66,7 @@ size_t units_rows(const struct units *units, struct event_id id, const struct un
 }
 
 /* Number the units that are not part of others, in the order of time. */
-static int number_units(struct reading *r)
+static int assign_unit_numbers(struct reading *r)
 {
 	struct units *units = r->units;
 	uint32_t *numbers = calloc(units->count + 1, sizeof(*numbers));
@@ -117,7 +117,7 @@ int units_read(struct trace *trace, struct units *units)
 	*units = (struct units){ 0 };
 	err = reading_run(&r);
 	if (!err)
-		err = number_units(&r);
+		err = assign_unit_numbers(&r);
 	if (!err && units->nrows)
 		qsort(units->rows, units->nrows, sizeof(*units->rows), compare_rows);
 	if (!err && units->ncalls)

@@ -6,7 +6,7 @@
  * starts itself again for a part of a trace, which is first written as a trace
  * (VERBATIM_REPLAY_PART) and removed afterwards.
  *
- * Not here: which part (slice.c), the replay in this process (replay_here.c).
+ * Not here: which part (slice.c), the replay in this process (replay_in_process.c).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -349,7 +349,7 @@ static int replay_trace(struct replay_settings *set, const char *path, struct tr
 	if (!replay_child_is())
 		device_report_closed(set->device, "");
 	slice_describe(&set->slice, &part);
-	status = replay_here(trace, set, path, slice ? part.at : NULL, tolerate);
+	status = replay_in_process(trace, set, path, slice ? part.at : NULL, tolerate);
 	text_fini(&part);
 	return status;
 }

@@ -35,7 +35,7 @@ static void exec_replay(char **argv, const char *fabric, const sigset_t *unblock
 		_exit(CLI_ENVIRONMENT);
 	if (fabric && setenv(FABRIC_ENV, fabric, 1))
 		_exit(CLI_ENVIRONMENT);
-	if ((fabric || getenv(FAULTS_GIVEN_ENV)) && device_environment(NULL, fabric))
+	if ((fabric || getenv(FAULTS_GIVEN_ENV)) && device_set_environment(NULL, fabric))
 		_exit(CLI_ENVIRONMENT);
 	for (size_t i = 0; i < ENDS; i++)
 		if (!sigaction(ends[i], NULL, &old) && old.sa_handler != SIG_IGN)

@@ -38,7 +38,7 @@ static void print_verdict(const struct load_report *report, FILE *to)
 	struct load_totals totals = load_totals(report->load);
 	char n[FORMAT_TEXT], all[FORMAT_TEXT], time[FORMAT_TEXT];
 
-	print_foreign(to, report->name);
+	print_untrusted(to, report->name);
 	if (r->errors) {
 		fputs(": ", to);
 		style_text(to, STYLE_ERROR, status_name(r->failure.status));

@@ -39,8 +39,8 @@ enum replay_format { REPLAY_TEXT, REPLAY_JSON, REPLAY_JUNIT };
  * Replay @trace in this process, once or as often as requested, and print its report. @path and
  * @part, which may be NULL, are its name and description. Returns the exit status.
  */
-int replay_here(struct trace *trace, const struct replay_settings *set, const char *path,
-		const char *part, struct tolerate *tolerate);
+int replay_in_process(struct trace *trace, const struct replay_settings *set, const char *path,
+		      const char *part, struct tolerate *tolerate);
 
 /*
  * --suite: replay all traces of a folder, each on each device. @again are the command's arguments

@@ -183,7 +183,7 @@ static void add_message(struct suite_run *run)
 	free(text);
 }
 
-static void judge_report(struct suite_run *run, const struct json_node *report)
+static void read_report(struct suite_run *run, const struct json_node *report)
 {
 	int64_t divergences = number_of(report, "divergences"), tolerated;
 	const struct json_node *whole = find_member(report, "whole");
@@ -213,7 +213,7 @@ static void judge_report(struct suite_run *run, const struct json_node *report)
 }
 
 /* Judge a replay that did not begin by its messages. */
-static void judge_messages(struct suite_run *run)
+static void read_messages(struct suite_run *run)
 {
 	add_message(run);
 	run->kind = run->status == CLI_ENVIRONMENT && run->why.at && strstr(run->why.at, " lacks;")
@@ -236,10 +236,10 @@ int suite_run_end(struct suite_run *run, int status)
 	if (err)
 		return log_err(err, "read the report of %s", run->path);
 	if (n && !json_parse(text, n, &report)) {
-		judge_report(run, report);
+		read_report(run, report);
 		free(report);
 	} else {
-		judge_messages(run);
+		read_messages(run);
 	}
 	if (!WIFEXITED(status))
 		text_addf(&run->why, "ended by signal %d (%s)\n", WTERMSIG(status),

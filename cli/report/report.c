@@ -45,7 +45,7 @@ struct settings {
 };
 
 /* A trace that the page shows: its path, and the name that the page shows. */
-struct source {
+struct shown_trace {
 	const char *path, *name;
 };
 
@@ -340,7 +340,7 @@ static int put_opened_trace(struct json *json, struct trace *trace)
 }
 
 /* Replace the path of a slice's private file in @text, which is JSON, by the name on the page. */
-static void rename_source(struct text *text, const struct source *source)
+static void rename_source(struct text *text, const struct shown_trace *source)
 {
 	struct text path = { 0 }, renamed = { 0 };
 	const char *at;
@@ -359,7 +359,7 @@ static void rename_source(struct text *text, const struct source *source)
 }
 
 /* The description of a trace: @base is NULL, or the trace it is compared with. */
-static int put_trace(struct json *json, const struct source *source, const char *base,
+static int put_trace(struct json *json, const struct shown_trace *source, const char *base,
 		     struct named *named)
 {
 	struct arguments arguments = { .at = (char *[]){ (char *)source->path }, .n = 1 };
@@ -394,9 +394,9 @@ static int put_trace(struct json *json, const struct source *source, const char 
 	return status;
 }
 
-static int put_page_data(struct text *data, const struct source *source, const char *base)
+static int put_page_data(struct text *data, const struct shown_trace *source, const char *base)
 {
-	const struct source before = { base, base };
+	const struct shown_trace before = { base, base };
 	struct json json = { .out = data };
 	struct named named = { .n = 0 };
 	int status;
@@ -419,7 +419,7 @@ static int put_page_data(struct text *data, const struct source *source, const c
 	return status;
 }
 
-static int make_page(const struct source *source, const struct settings *set)
+static int make_page(const struct shown_trace *source, const struct settings *set)
 {
 	struct text data = { 0 }, page = { 0 };
 	int status = put_page_data(&data, source, set->base);
@@ -451,7 +451,7 @@ static int make_page_of_slice(const struct arguments *arguments, const struct se
 	if (!status && name.failed)
 		status = cli_status(log_err(-ENOMEM, "report"));
 	if (!status)
-		status = make_page(&(struct source){ part.path, name.at }, set);
+		status = make_page(&(struct shown_trace){ part.path, name.at }, set);
 	slice_file_remove(&part);
 	text_fini(&name);
 	return status;
@@ -493,5 +493,5 @@ int cli_report(int argc, char **argv)
 	cli_show_work("report");
 	if (slice_is_part(&set.slice))
 		return make_page_of_slice(&arguments, &set);
-	return make_page(&(struct source){ arguments.at[0], arguments.at[0] }, &set);
+	return make_page(&(struct shown_trace){ arguments.at[0], arguments.at[0] }, &set);
 }

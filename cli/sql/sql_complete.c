@@ -42,7 +42,7 @@ static void read_names(void)
 {
 	if (nnames)
 		return;
-	sql_names(from, add_completion_name, NULL);
+	sql_each_name(from, add_completion_name, NULL);
 	for (size_t i = 0; i < sizeof(keywords) / sizeof(*keywords); i++)
 		add_completion_name(NULL, keywords[i]);
 }

@@ -34,7 +34,7 @@ static void put_csv(const char *text, size_t n)
 	while (n) {
 		size_t span = count_until("\"\n", text, n);
 
-		print_foreign_bytes(stdout, text, span);
+		print_untrusted_bytes(stdout, text, span);
 		text += span;
 		n -= span;
 		if (!n)
@@ -53,7 +53,7 @@ static void put_plain(enum sql_format format, const char *text, size_t n)
 	if (format == SQL_CSV)
 		put_csv(text, n);
 	else
-		print_foreign_bytes(stdout, text, n);
+		print_untrusted_bytes(stdout, text, n);
 }
 
 /* A text may contain NULs. */

@@ -177,7 +177,7 @@ static int print_columns(sqlite3_stmt *stmt)
 			column = printf("\n%*s", INDENT, "") - 1;
 		else if (column > INDENT)
 			column += printf(" ");
-		print_foreign(stdout, text);
+		print_untrusted(stdout, text);
 		column += n;
 	} while ((code = sqlite3_step(stmt)) == SQLITE_ROW);
 	putchar('\n');
@@ -272,7 +272,7 @@ bool sql_explain(sqlite3 *db, const char *name)
 	return any;
 }
 
-void sql_names(sqlite3 *db, sql_take_name *take, void *arg)
+void sql_each_name(sqlite3 *db, sql_take_name *take, void *arg)
 {
 	char name[SQL_NAME];
 	bool failed;
@@ -331,6 +331,6 @@ const char *sql_hint(sqlite3 *db, const char *error)
 		return ": this trace does not have it; --tables lists what it has";
 	snprintf(word, sizeof(word), "%s", unknown);
 	near = (struct suggestion){ .word = word };
-	sql_names(db, offer_name, &near);
+	sql_each_name(db, offer_name, &near);
 	return suggest_text(&near);
 }

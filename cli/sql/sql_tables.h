@@ -24,4 +24,4 @@ const char *sql_hint(sqlite3 *db, const char *error);
 
 /* Call @take with the name of each table, column and function; names may be repeated. */
 typedef void sql_take_name(void *arg, const char *name);
-void sql_names(sqlite3 *db, sql_take_name *take, void *arg);
+void sql_each_name(sqlite3 *db, sql_take_name *take, void *arg);

@@ -221,7 +221,7 @@ static int mark_table(const struct stat_view *view, struct table **ret_table)
 	/* clang-format on */
 
 	*ret_table = table_new("marks", columns);
-	return table_list(*ret_table, view->trace, LISTING_MARKS);
+	return table_add_listing(*ret_table, view->trace, LISTING_MARKS);
 }
 
 static int payload_table(const struct stat_view *view, struct table **ret_table)
@@ -237,7 +237,7 @@ static int payload_table(const struct stat_view *view, struct table **ret_table)
 
 	*ret_table = table_new("payloads", columns);
 	return trace_has_payloads(view->trace)
-		       ? table_list(*ret_table, view->trace, LISTING_PAYLOADS)
+		       ? table_add_listing(*ret_table, view->trace, LISTING_PAYLOADS)
 		       : 0;
 }
 
@@ -254,22 +254,22 @@ static int counter_table(const struct stat_view *view, struct table **ret_table)
 
 	*ret_table = table_new("device_counters", columns);
 	return lookup_has_counter_samples(view->trace)
-		       ? table_list(*ret_table, view->trace, LISTING_COUNTERS)
+		       ? table_add_listing(*ret_table, view->trace, LISTING_COUNTERS)
 		       : 0;
 }
 
 static void print_text(const struct stat_view *view, struct table *const *tables, unsigned int n)
 {
-	stat_head(view);
-	stat_rates(view);
+	stat_print_head(view);
+	stat_print_rates(view);
 	print_requests(view);
-	stat_latency(view);
-	stat_posting(view);
-	stat_gaps(view);
-	stat_registrations(view);
+	stat_print_latency(view);
+	stat_print_posting(view);
+	stat_print_gaps(view);
+	stat_print_registrations(view);
 	print_processes(view);
 	print_threads(view);
-	stat_queues(view);
+	stat_print_queues(view);
 	for (unsigned int i = 0; i < n; i++) {
 		table_print_within(tables[i], STAT_WIDTH);
 		if (i == VERBS)

@@ -212,7 +212,7 @@ static void print_depths(const struct stat_view *view)
 		       unsure);
 }
 
-void stat_queues(const struct stat_view *view)
+void stat_print_queues(const struct stat_view *view)
 {
 	uint64_t more;
 	struct table *table = stat_queue_table(view, false, &more);

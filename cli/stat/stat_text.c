@@ -85,7 +85,7 @@ static void print_part(const struct stat_view *view)
 		printf(" %s", process_id_text(part->process, process));
 	for (size_t i = 0; i < part->phases.n; i++) {
 		printf(i ? ", " : " phase ");
-		print_foreign(stdout, part->phases.at[i]);
+		print_untrusted(stdout, part->phases.at[i]);
 	}
 	printf(": %s; all numbers below are for this part\n",
 	       format_time(view->profile->duration, took));
@@ -167,7 +167,7 @@ static void print_size(const struct stat_view *view)
 	printf("%s\n", format_time(profile->duration, text));
 }
 
-void stat_head(const struct stat_view *view)
+void stat_print_head(const struct stat_view *view)
 {
 	const struct profile *profile = view->profile;
 
@@ -187,7 +187,7 @@ static uint64_t rate_of(uint64_t n, int64_t ns)
 }
 
 /* Numbers per second over the time in which there was work. */
-void stat_rates(const struct stat_view *view)
+void stat_print_rates(const struct stat_view *view)
 {
 	const struct profile *profile = view->profile;
 	bool phases = view->part->phases.n;
@@ -219,7 +219,7 @@ static void print_owners(const struct stat_view *view, const struct cluster *clu
 		if (!object || !cluster_has(cluster, queue) || n++ >= SHOWN)
 			continue;
 		printf("%s", n > 1 ? ", " : "");
-		print_foreign(stdout, object->name);
+		print_untrusted(stdout, object->name);
 		printf("/%u", object->process);
 	}
 	if (n > SHOWN)
@@ -257,7 +257,7 @@ static void print_starved(const struct profile *profile)
 }
 
 /* Below the latencies: where they cluster, and the share of a CQ. */
-void stat_latency(const struct stat_view *view)
+void stat_print_latency(const struct stat_view *view)
 {
 	const struct profile_messages *m = &view->profile->messages;
 	struct cluster clusters[CLUSTERS];
@@ -338,7 +338,7 @@ static void print_polls(const struct profile *profile)
 	putchar('\n');
 }
 
-void stat_posting(const struct stat_view *view)
+void stat_print_posting(const struct stat_view *view)
 {
 	const struct profile *profile = view->profile;
 	char n[FORMAT_TEXT], flushed[FORMAT_TEXT];
@@ -401,7 +401,7 @@ static void print_gap(const char *what, const char *note, const struct histogram
 	       format_time(histogram_percentile(h, 99.9), p999), format_time((int64_t)h->max, max));
 }
 
-void stat_gaps(const struct stat_view *view)
+void stat_print_gaps(const struct stat_view *view)
 {
 	const struct profile *profile = view->profile;
 	struct histogram polls = { 0 };
@@ -519,7 +519,7 @@ static void print_post_places(const struct stat_view *view)
 	free(places);
 }
 
-void stat_registrations(const struct stat_view *view)
+void stat_print_registrations(const struct stat_view *view)
 {
 	const struct profile *profile = view->profile;
 	const struct profile_place **places;

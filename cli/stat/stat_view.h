@@ -38,12 +38,12 @@ const char *stat_size(const struct profile_requests *row, unsigned int class, ch
 uint64_t stat_regions(const struct stat_view *view);
 
 /* The text above the tables; stat_text.c. */
-void stat_head(const struct stat_view *view);
-void stat_rates(const struct stat_view *view);
-void stat_latency(const struct stat_view *view);
-void stat_posting(const struct stat_view *view);
-void stat_gaps(const struct stat_view *view);
-void stat_registrations(const struct stat_view *view);
+void stat_print_head(const struct stat_view *view);
+void stat_print_rates(const struct stat_view *view);
+void stat_print_latency(const struct stat_view *view);
+void stat_print_posting(const struct stat_view *view);
+void stat_print_gaps(const struct stat_view *view);
+void stat_print_registrations(const struct stat_view *view);
 
 /*
  * The tables of queues and of completion queues; stat_queues.c. @ret_more: rows that text omits.
@@ -53,7 +53,7 @@ struct table *stat_queue_table(const struct stat_view *view, bool json, uint64_t
 struct table *stat_cq_table(const struct stat_view *view, bool json);
 
 /* The table of queues as text, and how many requests were outstanding. */
-void stat_queues(const struct stat_view *view);
+void stat_print_queues(const struct stat_view *view);
 
 /* Add members to the JSON object that is being printed; stat_json.c. */
 void stat_json(const struct stat_view *view);

@@ -164,7 +164,7 @@ static void put_row(const struct display *display, int row, enum style style, co
 	curses.wattrset(*curses.stdscr, A_NORMAL);
 }
 
-void display_show(struct display *display, const struct frame *frame, const char *keys)
+void display_show(struct display *display, const struct screen_frame *frame, const char *keys)
 {
 	int rows = *curses.LINES - 1;
 

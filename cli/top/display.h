@@ -23,7 +23,7 @@ unsigned int display_columns(const struct display *display);
 unsigned int display_rows(const struct display *display);
 
 /* Draw the frame, and @keys in the last line. */
-void display_show(struct display *display, const struct frame *frame, const char *keys);
+void display_show(struct display *display, const struct screen_frame *frame, const char *keys);
 
 enum display_key { DISPLAY_NONE, DISPLAY_OTHER, DISPLAY_RESIZED, DISPLAY_GONE };
 

@@ -29,7 +29,7 @@ static const char *phase_name(uint32_t phase)
 	return phase <= VITALS_FAILED ? phases[phase] : "?";
 }
 
-static double rate_of(const struct vitals_state *state, uint64_t n)
+static double rate_of(const struct live_state *state, uint64_t n)
 {
 	return state->interval > 0 ? (double)n * 1e9 / (double)state->interval : 0;
 }
@@ -55,42 +55,42 @@ static const char *short_count(uint64_t n, char text[CELL])
 }
 
 /* Are all events that were recorded before the viewer attached still uncounted? */
-static bool is_uncounted(const struct vitals_state *state)
+static bool is_uncounted(const struct live_state *state)
 {
 	return state->phase == VITALS_BEHIND && state->time <= 0;
 }
 
 /* The total so far; "?" if it is not known. */
-static const char *short_total(const struct vitals_state *state, uint64_t n, char text[CELL])
+static const char *short_total(const struct live_state *state, uint64_t n, char text[CELL])
 {
 	if (is_uncounted(state))
 		return "?";
 	return short_count(n, text);
 }
 
-static const char *total_bytes(const struct vitals_state *state, uint64_t n, char text[FORMAT_TEXT])
+static const char *total_bytes(const struct live_state *state, uint64_t n, char text[FORMAT_TEXT])
 {
 	return is_uncounted(state) ? "?" : format_bytes(n, text);
 }
 
 /* Is the rate known? While nothing is counted yet it is unknown, not 0. */
-static bool has_rate(const struct vitals_state *state)
+static bool has_rate(const struct live_state *state)
 {
 	return state->phase != VITALS_BEHIND || state->interval > 0;
 }
 
-static const char *short_rate(const struct vitals_state *state, uint64_t n, char text[CELL])
+static const char *short_rate(const struct live_state *state, uint64_t n, char text[CELL])
 {
 	return has_rate(state) ? short_number(rate_of(state, n), text) : "?";
 }
 
-static const char *byte_rate(const struct vitals_state *state, uint64_t n, char text[FORMAT_TEXT])
+static const char *byte_rate(const struct live_state *state, uint64_t n, char text[FORMAT_TEXT])
 {
 	return has_rate(state) ? format_bytes((uint64_t)rate_of(state, n), text) : "?";
 }
 
 /* Add a line; NULL if the frame is full. */
-static struct frame_line *next_line(struct frame *frame, unsigned int rows)
+static struct frame_line *next_line(struct screen_frame *frame, unsigned int rows)
 {
 	if (frame->n >= rows || frame->n >= FRAME_LINES)
 		return NULL;
@@ -98,8 +98,8 @@ static struct frame_line *next_line(struct frame *frame, unsigned int rows)
 }
 
 struct page {
-	const struct vitals_state *state;
-	struct frame *frame;
+	const struct live_state *state;
+	struct screen_frame *frame;
 	unsigned int columns, rows;
 };
 
@@ -136,7 +136,7 @@ static const char *fit_text(const char *text, size_t columns, char to[FRAME_COLU
 
 static void add_head(struct page *page, const char *trace, const char *command)
 {
-	const struct vitals_state *s = page->state;
+	const struct live_state *s = page->state;
 	char text[FRAME_COLUMNS + 1], time[FORMAT_TEXT], behind[FORMAT_TEXT], what[80];
 
 	format_time(s->time, time);
@@ -153,8 +153,8 @@ static void add_head(struct page *page, const char *trace, const char *command)
 
 static void add_totals(struct page *page)
 {
-	const struct vitals_state *s = page->state;
-	const struct vitals_counts *r = &s->since.data, *a = &s->all.data;
+	const struct live_state *s = page->state;
+	const struct live_counts *r = &s->since.data, *a = &s->all.data;
 	char c[8][CELL], b[4][FORMAT_TEXT];
 
 	add_line(page, STYLE_DIM, "%-11s %8s %8s %11s %11s %11s %7s %6s",
@@ -174,8 +174,8 @@ static void add_totals(struct page *page)
 
 static void add_rest(struct page *page)
 {
-	const struct vitals_state *s = page->state;
-	const struct vitals_totals *a = &s->all;
+	const struct live_state *s = page->state;
+	const struct live_totals *a = &s->all;
 	char c[4][CELL], b[FORMAT_TEXT], t[2][FORMAT_TEXT];
 
 	add_line(page, STYLE_PLAIN, "%-11s %s process%s, %s thread%s, %s queue%s", "program",
@@ -198,7 +198,7 @@ static void add_rest(struct page *page)
 
 static void add_latencies(struct page *page)
 {
-	const struct vitals_state *s = page->state;
+	const struct live_state *s = page->state;
 	char c[CELL], t[3][FORMAT_TEXT];
 	uint32_t n = page->rows < 40 && s->nlatencies > LATENCIES ? LATENCIES : s->nlatencies;
 
@@ -208,7 +208,7 @@ static void add_latencies(struct page *page)
 	add_line(page, STYLE_DIM, "%-24s %8s %10s %10s %10s", "from post to poll", "requests",
 		 "p50", "p99", "longest");
 	for (uint32_t i = 0; i < n; i++) {
-		const struct vitals_latency *l = &s->latencies[i];
+		const struct live_latency *l = &s->latencies[i];
 
 		add_line(page, STYLE_PLAIN, "%-24s %8s %10s %10s %10s",
 			 profile_opcode_name(l->opcode < PROFILE_OPCODES ? l->opcode
@@ -219,7 +219,7 @@ static void add_latencies(struct page *page)
 }
 
 /* "12/128"; "?" if it is uncertain */
-static const char *depth_text(const struct vitals_depth *depth, bool gone, char text[CELL])
+static const char *depth_text(const struct live_depth *depth, bool gone, char text[CELL])
 {
 	if (gone)
 		snprintf(text, CELL, "-");
@@ -232,9 +232,9 @@ static const char *depth_text(const struct vitals_depth *depth, bool gone, char 
 	return text;
 }
 
-static void add_queue(struct page *page, const struct vitals_queue *q)
+static void add_queue(struct page *page, const struct live_queue *q)
 {
-	const struct vitals_state *s = page->state;
+	const struct live_state *s = page->state;
 	char name[FRAME_COLUMNS + 1], c[2][CELL], d[2][CELL], b[FORMAT_TEXT], t[2][FORMAT_TEXT];
 
 	add_line(page,
@@ -249,7 +249,7 @@ static void add_queue(struct page *page, const struct vitals_queue *q)
 		 short_count(q->all.errors, c[1]));
 }
 
-static uint64_t value_of(const struct vitals_queue *queue, enum frame_sort sort)
+static uint64_t value_of(const struct live_queue *queue, enum frame_sort sort)
 {
 	switch (sort) {
 	case FRAME_ERRORS:
@@ -264,8 +264,8 @@ static uint64_t value_of(const struct vitals_queue *queue, enum frame_sort sort)
 }
 
 /* Sort the queues; equal ones remain in the recorder's order, by traffic. */
-static void sort_queues(const struct vitals_state *state, enum frame_sort sort,
-			const struct vitals_queue *order[VITALS_QUEUES])
+static void sort_queues(const struct live_state *state, enum frame_sort sort,
+			const struct live_queue *order[VITALS_QUEUES])
 {
 	for (uint32_t i = 0; i < state->nqueues; i++) {
 		uint32_t at = i;
@@ -279,7 +279,7 @@ static void sort_queues(const struct vitals_state *state, enum frame_sort sort,
 
 static void add_queues(struct page *page, enum frame_sort sort)
 {
-	const struct vitals_queue *order[VITALS_QUEUES];
+	const struct live_queue *order[VITALS_QUEUES];
 
 	if (!page->state->nqueues)
 		return;
@@ -291,9 +291,9 @@ static void add_queues(struct page *page, enum frame_sort sort)
 		add_queue(page, order[i]);
 }
 
-void frame_make(const struct vitals_state *state, const char *trace, const char *command,
-		enum frame_sort sort, unsigned int columns, unsigned int rows,
-		struct frame *ret_frame)
+void screen_frame_fill(const struct live_state *state, const char *trace, const char *command,
+		       enum frame_sort sort, unsigned int columns, unsigned int rows,
+		       struct screen_frame *ret_frame)
 {
 	struct page page = { state, ret_frame, columns, rows };
 
@@ -307,7 +307,7 @@ void frame_make(const struct vitals_state *state, const char *trace, const char 
 
 /* JSON */
 
-static void put_counts(struct json *json, const char *name, const struct vitals_counts *counts)
+static void put_counts(struct json *json, const char *name, const struct live_counts *counts)
 {
 	json_open(json, name, '{');
 	json_put_int(json, "requests", (int64_t)counts->requests);
@@ -319,7 +319,7 @@ static void put_counts(struct json *json, const char *name, const struct vitals_
 	json_close(json, '}');
 }
 
-static void put_totals(struct json *json, const char *name, const struct vitals_totals *totals)
+static void put_totals(struct json *json, const char *name, const struct live_totals *totals)
 {
 	json_open(json, name, '{');
 	put_counts(json, "data", &totals->data);
@@ -333,7 +333,7 @@ static void put_totals(struct json *json, const char *name, const struct vitals_
 	json_close(json, '}');
 }
 
-static void put_latency(struct json *json, const struct vitals_latency *latency)
+static void put_latency(struct json *json, const struct live_latency *latency)
 {
 	json_put_int(json, "timed", (int64_t)latency->count);
 	json_put_int(json, "p50_ns", latency->half);
@@ -341,7 +341,7 @@ static void put_latency(struct json *json, const struct vitals_latency *latency)
 	json_put_int(json, "max_ns", latency->longest);
 }
 
-static void put_depth(struct json *json, const char *name, const struct vitals_depth *depth)
+static void put_depth(struct json *json, const char *name, const struct live_depth *depth)
 {
 	json_open(json, name, '{');
 	json_put_bool(json, "known", depth->known);
@@ -350,7 +350,7 @@ static void put_depth(struct json *json, const char *name, const struct vitals_d
 	json_close(json, '}');
 }
 
-static void put_queue(struct json *json, const struct vitals_queue *queue)
+static void put_queue(struct json *json, const struct live_queue *queue)
 {
 	json_open(json, NULL, '{');
 	json_put_text(json, "queue", queue->name);
@@ -365,8 +365,8 @@ static void put_queue(struct json *json, const struct vitals_queue *queue)
 	json_close(json, '}');
 }
 
-void frame_json(const struct vitals_state *state, const char *trace, const char *command,
-		struct text *to)
+void screen_frame_json(const struct live_state *state, const char *trace, const char *command,
+		       struct text *to)
 {
 	struct json json = { .out = to };
 

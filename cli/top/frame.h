@@ -1,10 +1,10 @@
 #pragma once
 /*
- * Live statistics (cli/record/vitals_page.h), as lines for a terminal or as JSON. Not thread-safe.
+ * Live statistics (cli/record/live_page.h), as lines for a terminal or as JSON. Not thread-safe.
  */
 #include <stdbool.h>
 
-#include "cli/record/vitals_page.h"
+#include "cli/record/live_page.h"
 #include "core/base/style.h"
 #include "core/base/text.h"
 
@@ -20,7 +20,7 @@ struct frame_line {
 	enum style style;
 };
 
-struct frame {
+struct screen_frame {
 	unsigned int n;
 	struct frame_line lines[FRAME_LINES];
 };
@@ -29,10 +29,10 @@ struct frame {
  * At most @rows lines of at most @columns each (80 show everything); the queue pairs sorted by
  * @sort. @trace and @command are foreign text.
  */
-void frame_make(const struct vitals_state *state, const char *trace, const char *command,
-		enum frame_sort sort, unsigned int columns, unsigned int rows,
-		struct frame *ret_frame);
+void screen_frame_fill(const struct live_state *state, const char *trace, const char *command,
+		       enum frame_sort sort, unsigned int columns, unsigned int rows,
+		       struct screen_frame *ret_frame);
 
 /* The whole state as one line of JSON. */
-void frame_json(const struct vitals_state *state, const char *trace, const char *command,
-		struct text *to);
+void screen_frame_json(const struct live_state *state, const char *trace, const char *command,
+		       struct text *to);

@@ -1,7 +1,7 @@
 /*
  * verbatim top: shows what a recorded program does, once a second
  *
- * The recorder computes the numbers (cli/record/vitals.c); this file requests and shows them.
+ * The recorder computes the numbers (cli/record/live_stats.c); this file requests and shows them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 
 #include "cli/cli.h"
 #include "cli/record/find_session.h"
-#include "cli/record/vitals_page.h"
+#include "cli/record/live_page.h"
 #include "cli/screen.h"
 #include "cli/top/display.h"
 #include "cli/top/frame.h"
@@ -49,7 +49,7 @@ struct top {
 	uint32_t turn;
 	uint64_t asked_at;
 	char trace[SESSION_TEXT], command[SESSION_TEXT];
-	struct vitals_state state;
+	struct live_state state;
 	struct display *display; /* NULL with --batch */
 	enum frame_sort sort;
 	bool paused;
@@ -75,10 +75,10 @@ static void catch_signals(void)
 
 static int print_frame(const struct top *top)
 {
-	struct frame frame;
+	struct screen_frame frame;
 
-	frame_make(&top->state, top->trace, top->command, top->sort, BATCH_COLUMNS, FRAME_LINES,
-		   &frame);
+	screen_frame_fill(&top->state, top->trace, top->command, top->sort, BATCH_COLUMNS,
+			  FRAME_LINES, &frame);
 	for (unsigned int i = 0; i < frame.n; i++)
 		printf("%s\n", frame.lines[i].text);
 	return 0;
@@ -88,7 +88,7 @@ static int print_json(const struct top *top)
 {
 	struct text text = { 0 };
 
-	frame_json(&top->state, top->trace, top->command, &text);
+	screen_frame_json(&top->state, top->trace, top->command, &text);
 	if (!text.failed)
 		fwrite(text.at, 1, text.used, stdout);
 	text_fini(&text);
@@ -109,13 +109,13 @@ static int print_sample(struct top *top)
 
 static void draw_sample(struct top *top)
 {
-	struct frame frame;
+	struct screen_frame frame;
 	char keys[128];
 
 	snprintf(keys, sizeof(keys), " q end   s sorted by: %-12s p %-9s  Verbatim ",
 		 frame_sorts[top->sort], top->paused ? "go on" : "pause");
-	frame_make(&top->state, top->trace, top->command, top->sort, display_columns(top->display),
-		   display_rows(top->display) - 1, &frame);
+	screen_frame_fill(&top->state, top->trace, top->command, top->sort,
+			  display_columns(top->display), display_rows(top->display) - 1, &frame);
 	display_show(top->display, &frame, keys);
 }
 
@@ -142,7 +142,7 @@ static void ask_recorder(struct top *top)
 
 	if (top->asked_at && now - top->asked_at < ASK_NS)
 		return;
-	vitals_page_ask(top->fd);
+	live_page_note_viewer(top->fd);
 	if (!top->asked_at)
 		session_wake(&top->session);
 	top->asked_at = now;
@@ -175,7 +175,7 @@ static bool wait_for_more(struct top *top)
 /* Check once more at the end, as the last publication may be new. 1: it is; 0 or -errno. */
 static int check_end(struct top *top)
 {
-	if (vitals_page_get(top->fd, &top->state, &top->turn) == 1)
+	if (live_page_read(top->fd, &top->state, &top->turn) == 1)
 		return 1;
 	read_names(top);
 	if (top->state.phase == VITALS_NONE)
@@ -191,7 +191,7 @@ static int next_sample(struct top *top)
 		int found;
 
 		ask_recorder(top);
-		found = top->paused ? 0 : vitals_page_get(top->fd, &top->state, &top->turn);
+		found = top->paused ? 0 : live_page_read(top->fd, &top->state, &top->turn);
 		if (found < 0)
 			return log_err(found, "read the statistics of the recorder in %s",
 				       top->session.dir);
@@ -235,10 +235,11 @@ static int close_screen(struct top *top, int err)
 /* Skip numbers that were published for an earlier viewer, unless they are the recorder's last. */
 static void skip_old_numbers(struct top *top)
 {
-	if (!vitals_page_asked(top->fd) && vitals_page_get(top->fd, &top->state, &top->turn) == 1 &&
+	if (!live_page_has_viewer(top->fd) &&
+	    live_page_read(top->fd, &top->state, &top->turn) == 1 &&
 	    (top->state.phase == VITALS_ENDED || top->state.phase == VITALS_FAILED))
 		top->turn = 0;
-	top->state = (struct vitals_state){ 0 };
+	top->state = (struct live_state){ 0 };
 }
 
 static int join_recorder(struct top *top, const char *name)
@@ -247,7 +248,7 @@ static int join_recorder(struct top *top, const char *name)
 
 	if (err)
 		return err;
-	top->fd = vitals_page_make(&top->session);
+	top->fd = live_page_create(&top->session);
 	if (top->fd < 0)
 		return log_err(top->fd, "make a file in %s", top->session.dir);
 	skip_old_numbers(top);

@@ -26,7 +26,7 @@
 #include "core/model/operation.h"
 #include "core/wire/log.h"
 
-struct list {
+struct failure_list {
 	const struct sites *sites;
 	struct failures *failures;
 	bool every, failed;
@@ -46,7 +46,7 @@ static const char *opcode_name(int opcode)
 	return name ? name + strlen("IBV_WR_") : "";
 }
 
-static struct failure *add_failure(struct list *list, const struct site *site)
+static struct failure *add_failure(struct failure_list *list, const struct site *site)
 {
 	struct failure *failure = vec_push(list->failures->all, list->failures->n);
 
@@ -84,7 +84,8 @@ static void set_what(struct failure *failure, const char *format, ...)
 	va_end(args);
 }
 
-static struct failure *add_error(struct list *list, const struct site *site, uint64_t n, int error)
+static struct failure *add_error(struct failure_list *list, const struct site *site, uint64_t n,
+				 int error)
 {
 	struct failure *failure = add_failure(list, site);
 
@@ -110,7 +111,7 @@ static int choose_error(const struct site *site)
 	}
 }
 
-static void add_errors(struct list *list, const struct site *site, uint64_t n)
+static void add_errors(struct failure_list *list, const struct site *site, uint64_t n)
 {
 	int usual = choose_error(site);
 
@@ -134,7 +135,7 @@ static const int *statuses_of(const struct site *site)
 	return operation_has_rkey(site->opcode) ? remote : message;
 }
 
-static void add_statuses(struct list *list, const struct site *site, uint64_t n)
+static void add_statuses(struct failure_list *list, const struct site *site, uint64_t n)
 {
 	for (const int *status = statuses_of(site); *status; status++) {
 		struct failure *failure = add_failure(list, site);
@@ -150,7 +151,7 @@ static void add_statuses(struct list *list, const struct site *site, uint64_t n)
 	}
 }
 
-static void add_delay(struct list *list, const struct site *site, uint64_t n)
+static void add_delay(struct failure_list *list, const struct site *site, uint64_t n)
 {
 	struct failure *failure = add_failure(list, site);
 
@@ -173,7 +174,7 @@ static bool can_fail(const struct site *site)
 	       site->verb != VERB_poll_cq;
 }
 
-static void add_site(struct list *list, const struct site *site, uint64_t n)
+static void add_site(struct failure_list *list, const struct site *site, uint64_t n)
 {
 	if (site->cm_event >= 0)
 		return;
@@ -190,8 +191,8 @@ static void add_site(struct list *list, const struct site *site, uint64_t n)
 	}
 }
 
-static void add_happening(struct list *list, const struct site *site, const char *rule,
-			  const char *what)
+static void add_event_failure(struct failure_list *list, const struct site *site, const char *rule,
+			      const char *what)
 {
 	struct failure *failure = add_failure(list, site);
 
@@ -201,7 +202,8 @@ static void add_happening(struct list *list, const struct site *site, const char
 	set_what(failure, "%s", what);
 }
 
-static void add_death(struct list *list, const struct site *site, uint64_t n, const char *when)
+static void add_death(struct failure_list *list, const struct site *site, uint64_t n,
+		      const char *when)
 {
 	struct failure *failure = add_failure(list, site);
 
@@ -213,7 +215,7 @@ static void add_death(struct list *list, const struct site *site, uint64_t n, co
 }
 
 /* Kill the process at the middle request of @site; with --every also at its first and last. */
-static void add_deaths(struct list *list, const struct site *site)
+static void add_deaths(struct failure_list *list, const struct site *site)
 {
 	uint64_t middle = site->first + (site->last - site->first) / 2;
 
@@ -225,7 +227,7 @@ static void add_deaths(struct list *list, const struct site *site)
 }
 
 /* Add the events that hit process @node at the middle request of its busiest site. */
-static void add_happenings(struct list *list, uint32_t node)
+static void add_event_failures(struct failure_list *list, uint32_t node)
 {
 	const struct site *site = NULL;
 
@@ -237,17 +239,17 @@ static void add_happenings(struct list *list, uint32_t node)
 	}
 	if (!site)
 		return;
-	add_happening(list, site, list->sites->by_recorder ? "late=300ms" : "delay=300ms",
-		      "completions come 300 ms late");
-	add_happening(list, site, "event=QP_FATAL", "QP_FATAL comes");
-	add_happening(list, site, "event=DEVICE_FATAL", "DEVICE_FATAL comes");
+	add_event_failure(list, site, list->sites->by_recorder ? "late=300ms" : "delay=300ms",
+			  "completions come 300 ms late");
+	add_event_failure(list, site, "event=QP_FATAL", "QP_FATAL comes");
+	add_event_failure(list, site, "event=DEVICE_FATAL", "DEVICE_FATAL comes");
 	if (list->sites->by_recorder) {
-		add_happening(list, site, "event=PORT_ERR", "PORT_ERR comes");
+		add_event_failure(list, site, "event=PORT_ERR", "PORT_ERR comes");
 		if (list->every) /* many programs wait forever on purpose */
-			add_happening(list, site, "never", "a completion never comes");
+			add_event_failure(list, site, "never", "a completion never comes");
 	} else {
-		add_happening(list, site, "port=down for=200ms", "the port is down for 200 ms");
-		add_happening(list, site, "overrun", "the CQ overruns");
+		add_event_failure(list, site, "port=down for=200ms", "the port is down for 200 ms");
+		add_event_failure(list, site, "overrun", "the CQ overruns");
 	}
 	if (list->sites->nodes > 1)
 		add_deaths(list, site);
@@ -288,7 +290,7 @@ static bool is_active(const struct sites *sites, uint32_t node)
 	return false;
 }
 
-static void add_events(struct list *list, const struct site *site)
+static void add_events(struct failure_list *list, const struct site *site)
 {
 	const int *events = events_for(site, is_active(list->sites, site->node));
 
@@ -334,7 +336,7 @@ static bool is_setup_verb(enum verb verb)
  * Fail a list of requests at a later one: the requests before it are posted. Builders post all or
  * nothing, which is another failure.
  */
-static void add_refusal(struct list *list, const struct site *site)
+static void add_refusal(struct failure_list *list, const struct site *site)
 {
 	struct failure *failure = add_error(list, site, site->behind, ENOMEM);
 
@@ -347,7 +349,7 @@ static void add_refusal(struct list *list, const struct site *site)
 /*
  * Fail the first arming, and the second if there is one: the places in the program are not known.
  */
-static void add_arming(struct list *list, const struct site *site)
+static void add_arming(struct failure_list *list, const struct site *site)
 {
 	add_error(list, site, site->first, EINVAL);
 	if (site->calls > 1)
@@ -355,7 +357,7 @@ static void add_arming(struct list *list, const struct site *site)
 }
 
 /* Failures that the recorder makes, or that have no place. */
-static void add_unplaced(struct list *list, const struct site *site)
+static void add_unplaced(struct failure_list *list, const struct site *site)
 {
 	struct failure *failure = NULL;
 
@@ -373,7 +375,7 @@ static void add_unplaced(struct list *list, const struct site *site)
 
 int failures_list(const struct sites *sites, bool every, struct failures *ret_failures)
 {
-	struct list list = { .sites = sites, .failures = ret_failures, .every = every };
+	struct failure_list list = { .sites = sites, .failures = ret_failures, .every = every };
 
 	*ret_failures = (struct failures){ 0 };
 	for (size_t i = 0; i < sites->n; i++) {
@@ -384,7 +386,7 @@ int failures_list(const struct sites *sites, bool every, struct failures *ret_fa
 			add_site(&list, site, site->last);
 	}
 	for (uint32_t node = 0; node < sites->nodes; node++)
-		add_happenings(&list, node);
+		add_event_failures(&list, node);
 	for (size_t i = 0; i < sites->n; i++)
 		add_unplaced(&list, &sites->all[i]);
 	if (!list.failed)
@@ -435,7 +437,7 @@ int failures_chaos(uint32_t seed, uint32_t runs, struct failures *ret_failures)
 	static const char *const holds[] = { "200us", "2ms", "50ms" };
 	static const unsigned int threads[] = { 1, 2, 0 };
 	static const struct site nowhere = { .opcode = -1, .cm_event = -1, .verb = VERB_COUNT };
-	struct list list = { .failures = ret_failures };
+	struct failure_list list = { .failures = ret_failures };
 
 	*ret_failures = (struct failures){ 0 };
 	for (uint32_t i = 0; i < runs; i++) {

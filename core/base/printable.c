@@ -151,7 +151,7 @@ size_t printable_lines(char *to, size_t size, const char *text, size_t n)
 	return write_printable(to, size, text, n, true);
 }
 
-void print_foreign_bytes(FILE *out, const char *text, size_t n)
+void print_untrusted_bytes(FILE *out, const char *text, size_t n)
 {
 	char escape[ESCAPE];
 
@@ -168,8 +168,8 @@ void print_foreign_bytes(FILE *out, const char *text, size_t n)
 	}
 }
 
-void print_foreign(FILE *out, const char *text)
+void print_untrusted(FILE *out, const char *text)
 {
 	if (text)
-		print_foreign_bytes(out, text, strlen(text));
+		print_untrusted_bytes(out, text, strlen(text));
 }

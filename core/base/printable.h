@@ -35,5 +35,5 @@ size_t printable_text(char *to, size_t size, const char *text, size_t n);
 size_t printable_lines(char *to, size_t size, const char *text, size_t n);
 
 /* Print the result of printable_text(). NULL prints nothing. */
-void print_foreign(FILE *out, const char *text);
-void print_foreign_bytes(FILE *out, const char *text, size_t n);
+void print_untrusted(FILE *out, const char *text);
+void print_untrusted_bytes(FILE *out, const char *text, size_t n);

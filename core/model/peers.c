@@ -42,9 +42,9 @@ struct qp {
 };
 
 /* A known address of a port. */
-struct known {
-	struct known *next; /* another address of the same port */
-	struct known *all;
+struct known_address {
+	struct known_address *next; /* another address of the same port */
+	struct known_address *all;
 	struct place place;
 };
 
@@ -52,9 +52,9 @@ struct peers {
 	struct map by_number; /* to struct qp */
 	struct map by_id;
 	struct map by_dest; /* to struct link */
-	struct map by_port; /* to struct known */
+	struct map by_port; /* to struct known_address */
 	struct qp *all;
-	struct known *places;
+	struct known_address *places;
 };
 
 static void *get_pointer(const struct map *map, uint64_t key)
@@ -88,7 +88,7 @@ static void free_qp(struct qp *qp)
 static void free_places(struct peers *p)
 {
 	while (p->places) {
-		struct known *known = p->places;
+		struct known_address *known = p->places;
 
 		p->places = known->all;
 		free(known);
@@ -151,7 +151,7 @@ static bool is_same_place(const struct place *a, const struct place *b)
 int peers_add_place(struct peers *p, uint32_t device, uint8_t port, const struct place *place)
 {
 	uint64_t key = make_port_key(device, port);
-	struct known *first = get_pointer(&p->by_port, key), *known;
+	struct known_address *first = get_pointer(&p->by_port, key), *known;
 
 	if (!place_is_known(place))
 		return 0;
@@ -161,7 +161,7 @@ int peers_add_place(struct peers *p, uint32_t device, uint8_t port, const struct
 	known = calloc(1, sizeof(*known));
 	if (!known)
 		return -ENOMEM;
-	*known = (struct known){ first, p->places, *place };
+	*known = (struct known_address){ first, p->places, *place };
 	p->places = known;
 	return map_put(&p->by_port, key, (uintptr_t)known);
 }
@@ -218,7 +218,7 @@ static int64_t measure_distance(const struct qp *qp, int64_t time)
 /* Does @place lead to the port of @qp? */
 static enum placed find_place(const struct peers *p, const struct qp *qp, const struct place *place)
 {
-	const struct known *known =
+	const struct known_address *known =
 		get_pointer(&p->by_port, make_port_key(qp->is.device, qp->port));
 	enum placed found = PLACED_PERHAPS;
 
@@ -398,7 +398,7 @@ bool peers_is_claimed(const struct peers *p, uint32_t id)
 const struct place *peers_known_place(const struct peers *p, uint32_t device, uint8_t port,
 				      size_t i)
 {
-	const struct known *known = get_pointer(&p->by_port, make_port_key(device, port));
+	const struct known_address *known = get_pointer(&p->by_port, make_port_key(device, port));
 
 	while (known && i--)
 		known = known->next;

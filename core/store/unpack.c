@@ -108,7 +108,7 @@ static int copy_control(sqlite3 *from, sqlite3 *to)
 }
 
 /* Fill a plain table of the data plane; the names of enumerators are generated columns. */
-static int copy_table(sqlite3 *from, sqlite3 *to, const struct table *table)
+static int copy_table(sqlite3 *from, sqlite3 *to, const struct data_table *table)
 {
 	struct text create = { 0 }, columns = { 0 }, select = { 0 };
 	int err;

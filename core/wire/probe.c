@@ -13,13 +13,13 @@
 enum { ANY_EFFECT = -1, ACCESS_ON_DEMAND = 1 << 6 /* enum ibv_access_flags */ };
 
 /* A failed call, for the functions of the table. */
-struct asked {
+struct failed_call {
 	const struct verb_info *info;
 	probe_argument *argument;
 	const void *call;
 };
 
-static bool get_argument(const struct asked *asked, const char *name, int64_t *ret_value)
+static bool get_argument(const struct failed_call *asked, const char *name, int64_t *ret_value)
 {
 	const struct struct_info *args = &asked->info->args;
 
@@ -29,7 +29,7 @@ static bool get_argument(const struct asked *asked, const char *name, int64_t *r
 	return false;
 }
 
-static bool has_on_demand(const struct asked *asked)
+static bool has_on_demand(const struct failed_call *asked)
 {
 	int64_t access;
 
@@ -37,19 +37,19 @@ static bool has_on_demand(const struct asked *asked)
 }
 
 /* Is there no file descriptor? Then the call only tests whether the device supports the verb. */
-static bool has_no_file(const struct asked *asked)
+static bool has_no_file(const struct failed_call *asked)
 {
 	int64_t fd;
 
 	return get_argument(asked, "fd", &fd) && fd < 0;
 }
 
-static bool may_wait(const struct asked *asked)
+static bool may_wait(const struct failed_call *asked)
 {
 	return asked->info->blocks;
 }
 
-static bool is_of_cm(const struct asked *asked)
+static bool is_of_cm(const struct failed_call *asked)
 {
 	return asked->info->via == VIA_CM;
 }
@@ -59,7 +59,7 @@ static const struct probe {
 	enum verb verb; /* VERB_COUNT: any */
 	int effect;     /* enum verb_effect, ANY_EFFECT */
 	int error;
-	bool (*fits)(const struct asked *asked); /* NULL: any */
+	bool (*fits)(const struct failed_call *asked); /* NULL: any */
 } probes[] = {
 	/* non-blocking descriptors: no event has arrived yet, or a signal interrupted the call */
 	{ VERB_COUNT, ANY_EFFECT, EAGAIN, may_wait },
@@ -100,7 +100,7 @@ static const struct probe {
 
 bool probe_is_expected(enum verb verb, int error, probe_argument *argument, const void *call)
 {
-	const struct asked asked = { &verb_infos[verb], argument, call };
+	const struct failed_call asked = { &verb_infos[verb], argument, call };
 
 	for (size_t i = 0; i < sizeof(probes) / sizeof(probes[0]); i++) {
 		const struct probe *p = &probes[i];

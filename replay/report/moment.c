@@ -61,7 +61,7 @@ static void print_object(const struct moment *moment, size_t i, FILE *to)
 	const char *before = "  ";
 
 	fputs("  ", to);
-	print_foreign(to, o->name);
+	print_untrusted(to, o->name);
 	fprintf(to, "  %s  %p", o->kind == OBJECT_qp ? state_name(o->state) : "-", o->handle);
 	for (int side = 0; side < MOMENT_SIDES; side++)
 		print_under_way(moment, i, side, &before, to);

@@ -37,9 +37,9 @@ static void print_total(const struct outcome *r, FILE *to)
 		count_text(n[i], text[i]);
 	}
 	fputs("replayed ", to);
-	print_foreign(to, r->path ? r->path : "-");
+	print_untrusted(to, r->path ? r->path : "-");
 	fputs(" on ", to);
-	print_foreign(to, r->device ? r->device : "-");
+	print_untrusted(to, r->device ? r->device : "-");
 	fprintf(to,
 		": %s calls, %s posts of %s work requests, %s polls with %s completions, %s "
 		"notification requests, %s events\n",
@@ -79,11 +79,11 @@ static void print_difference(const struct divergence *d, FILE *to)
 	char about[32], sender[32];
 
 	fprintf(to, "%s: ", divergence_verb(d));
-	print_foreign(to, d->field);
+	print_untrusted(to, d->field);
 	fputs(": recorded ", to);
-	print_foreign(to, d->recorded);
+	print_untrusted(to, d->recorded);
 	fputs(", replayed ", to);
-	print_foreign(to, d->replayed);
+	print_untrusted(to, d->replayed);
 	if (d->about.thread)
 		fprintf(to, " (request of %s%s%s)", event_id_text(d->about, about),
 			d->sender.thread ? ", sent by " : "",
@@ -103,7 +103,7 @@ static void print_consequences(const struct outcome *r, const struct cause *caus
 		      : i + 1 < cause->nobjects || cause->more_objects ? ", "
 								       : " and ",
 		      to);
-		print_foreign(to, outcome_object_text(r, cause->objects[i], object));
+		print_untrusted(to, outcome_object_text(r, cause->objects[i], object));
 	}
 	if (cause->more_objects)
 		fputs(" and others", to);
@@ -202,7 +202,7 @@ static void print_main_reason(const struct outcome *r, FILE *to)
 	for (size_t i = 0; i < r->nskips; i++)
 		others += strcmp(r->skips[i].why, most->why) != 0;
 	fputs(" left out: ", to);
-	print_foreign(to, most->why);
+	print_untrusted(to, most->why);
 	if (others)
 		fputs(", and other reasons below", to);
 }
@@ -211,7 +211,7 @@ static void print_gaps(const struct outcome *r, FILE *to)
 {
 	for (size_t i = 0; i < r->ngaps && i < GAPS_SHOWN; i++) {
 		fputs("; ", to);
-		print_foreign(to, r->gaps[i]);
+		print_untrusted(to, r->gaps[i]);
 	}
 	if (r->ngaps > GAPS_SHOWN)
 		fprintf(to, "; and %zu more missing, see below", r->ngaps - GAPS_SHOWN);
@@ -224,7 +224,7 @@ void outcome_verdict(const struct outcome *r, FILE *to)
 	print_stopped(r, to);
 	rounds_verdict(&r->rounds, to);
 	if (r->part) {
-		print_foreign(to, r->part);
+		print_untrusted(to, r->part);
 		fputs(": ", to);
 	}
 	if (r->ndivergences) {
@@ -271,7 +271,7 @@ bool outcome_print_skip(const struct outcome *r, size_t i, FILE *to)
 		return false;
 	fprintf(to, "%s x %s, first at %s: ", count_text(s->n, n), verb_infos[s->verb].name,
 		event_id_text(s->event, event));
-	print_foreign(to, s->why);
+	print_untrusted(to, s->why);
 	return true;
 }
 
@@ -296,11 +296,11 @@ static void print_lines(const struct outcome *r, FILE *to)
 
 	for (size_t i = 0; (line = tolerate_line(r->tolerate, i)); i++) {
 		fputs(line->used ? "tolerated by " : "unused: ", to);
-		print_foreign(to, tolerate_path(r->tolerate));
+		print_untrusted(to, tolerate_path(r->tolerate));
 		fprintf(to, ":%u: ", line->number);
 		if (line->used)
 			fprintf(to, "%s x ", count_text(line->used, n));
-		print_foreign(to, line->reason);
+		print_untrusted(to, line->reason);
 		if (line->consequences)
 			fprintf(to, "; %s consequence%s", count_text(line->consequences, n),
 				line->consequences == 1 ? "" : "s");
@@ -334,12 +334,12 @@ void outcome_text(const struct outcome *r, FILE *to)
 		fprintf(to, "  %" PRIu64 " x %s\n", r->tolerated[i].n, r->tolerated[i].reason);
 	for (size_t i = GAPS_SHOWN; i < r->ngaps; i++) {
 		fputs("lacking: ", to);
-		print_foreign(to, r->gaps[i]);
+		print_untrusted(to, r->gaps[i]);
 		fputc('\n', to);
 	}
 	for (size_t i = 0; i < r->nnotes; i++) {
 		fputs("note: ", to);
-		print_foreign(to, r->notes[i]);
+		print_untrusted(to, r->notes[i]);
 		fputc('\n', to);
 	}
 }

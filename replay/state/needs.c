@@ -18,7 +18,7 @@
 
 #include "core/base/count.h"
 #include "core/base/text.h"
-#include "core/store/read/needing.h"
+#include "core/store/read/requirement.h"
 #include "core/wire/log.h"
 #include "replay/state/state.h"
 
@@ -216,7 +216,7 @@ static int find_calls(struct replay *r, struct needs *n, unsigned int i)
 	struct search search = { .needs = n, .i = i };
 
 	snprintf(n->why[i], WHY, "%s, which %s lacks", needs[i].what, name_of(n));
-	return needing_each_call(r->trace, needs[i].calls, add_call, &search);
+	return requirement_each_call(r->trace, needs[i].calls, add_call, &search);
 }
 
 /* Check whether more objects exist at a time than all devices together support. */
@@ -231,9 +231,9 @@ static void check_limit(struct replay *r, struct needs *n, const struct limit *l
 		memcpy(&own, (const char *)&n->abilities[i].device->attr + limit->at, sizeof(own));
 		here += own;
 	}
-	if (here <= 0 || needing_count_objects(r->trace, limit->kind) <= here)
+	if (here <= 0 || requirement_count_objects(r->trace, limit->kind) <= here)
 		return;
-	there = needing_most_live(r->trace, limit->kind);
+	there = requirement_most_live(r->trace, limit->kind);
 	if (there <= here)
 		return;
 	snprintf(line, sizeof(line), "%s %s at a time, but %s has %s",
@@ -252,7 +252,7 @@ static void check_regions(struct replay *r, struct needs *n)
 			here = n->abilities[i].device->attr.max_mr_size;
 	if (!here || here >= r->options->max_memory) /* --max-memory is checked elsewhere */
 		return;
-	there = needing_largest_region(r->trace);
+	there = requirement_largest_region(r->trace);
 	if (there <= here)
 		return;
 	snprintf(line, sizeof(line), "a region of %s bytes, but %s supports %s",

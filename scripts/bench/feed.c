@@ -113,7 +113,7 @@ static int drain_rings(struct feed *feed)
 	int bytes, err = 0;
 
 	while (!err && (bytes = ring_peek(&feed->out, &event)) > 0) {
-		err = writer_event(feed->writer, feed->thread, event);
+		err = writer_add_event(feed->writer, feed->thread, event);
 		ring_step(&feed->out, (size_t)bytes);
 	}
 	ring_consume(&feed->out);
@@ -137,7 +137,7 @@ static int open_feed(struct feed *feed, const char *path)
 	unlink(ring);
 	if (!err)
 		err = writer_create(path, &info, &feed->writer);
-	return err ? err : writer_thread(feed->writer, feed->out.head, &feed->thread);
+	return err ? err : writer_begin_thread(feed->writer, feed->out.head, &feed->thread);
 }
 
 /* Samples, in million events a second; their number. */
@@ -177,7 +177,7 @@ int main(int argc, char **argv)
 		return 1;
 	sample_print("sustained", samples, n);
 	seconds = cpu_seconds();
-	if (writer_thread_end(feed.writer, feed.thread, feed.out.head) ||
+	if (writer_end_thread(feed.writer, feed.thread, feed.out.head) ||
 	    writer_finish(feed.writer))
 		return 1;
 	seconds = cpu_seconds() - seconds;

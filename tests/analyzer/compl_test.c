@@ -137,7 +137,7 @@ TEST(one_whose_process_ended_at_a_time_that_nobody_saw_is_judged)
 	begin_story(&s);
 	get_event(&s, 0);
 	story_call(&s, 0, VERB_destroy_cq, 7, W(&a_cq));
-	assert_int_equal(writer_process_end(s.writer, STORY_PID, (int64_t)s.now, 9), 0);
+	assert_int_equal(writer_end_process(s.writer, STORY_PID, (int64_t)s.now, 9), 0);
 	story_tells(&s, RULE_COMPL_003, "had not returned when the process ended");
 }
 

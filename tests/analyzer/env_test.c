@@ -255,12 +255,12 @@ static void add_counter(struct story *s, const char *device, uint32_t port, cons
 			uint64_t first, uint64_t last)
 {
 	assert_int_equal(
-		writer_counter(s->writer, &(struct stored_counter){ .device = device,
-								    .port = port,
-								    .folder = "hw_counters",
-								    .name = name,
-								    .first = first,
-								    .last = last }),
+		writer_store_counter(s->writer, &(struct stored_counter){ .device = device,
+									  .port = port,
+									  .folder = "hw_counters",
+									  .name = name,
+									  .first = first,
+									  .last = last }),
 		0);
 }
 
@@ -274,7 +274,7 @@ static void story_begins_plain(struct story *s)
 static void add_sample(struct story *s, int64_t time, uint64_t value)
 {
 	assert_int_equal(
-		writer_counter_sample(
+		writer_store_counter_sample(
 			s->writer, &(struct stored_counter_sample){ .device = "rxe0",
 								    .port = 1,
 								    .folder = "hw_counters",

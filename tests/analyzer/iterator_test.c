@@ -33,7 +33,7 @@ static void poll_by_iterator(struct story *s, int thread, uint8_t how, uint64_t 
 	event->head.flags = how;
 	event->head.seq = ++s->threads[thread].seq;
 	event->head.ticks = s->now += 1000;
-	assert_int_equal(writer_event(s->writer, s->threads[thread].id, &event->head), 0);
+	assert_int_equal(writer_add_event(s->writer, s->threads[thread].id, &event->head), 0);
 	memset(s->words, 0, words * 8);
 }
 

@@ -104,7 +104,7 @@ static void finish_story(struct story *s, const char *boot)
 
 	for (int i = 0; i < s->nthreads; i++)
 		assert_int_equal(
-			writer_thread_end(s->writer, s->threads[i].id, &s->threads[i].head), 0);
+			writer_end_thread(s->writer, s->threads[i].id, &s->threads[i].head), 0);
 	assert_int_equal(writer_finish(s->writer), 0);
 	if (!boot)
 		return;

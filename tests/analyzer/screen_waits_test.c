@@ -289,7 +289,7 @@ static void sample_rank(struct story *s, const char *state, const char *wchan)
 	wait_from(s, 1);
 	sample.thread = s->threads[0].id;
 	sample.time = (int64_t)s->now + 100 * MS;
-	assert_int_equal(writer_sample(s->writer, &sample), 0);
+	assert_int_equal(writer_store_sample(s->writer, &sample), 0);
 	kill_job(s, 0);
 }
 
@@ -324,7 +324,7 @@ static void ranks_that_gave_up(struct story *s)
 						      .doing = "nothing",
 						      .state = "S" };
 
-		assert_int_equal(writer_sample(s->writer, &sample), 0);
+		assert_int_equal(writer_store_sample(s->writer, &sample), 0);
 	}
 	kill_job(s, 0);
 }

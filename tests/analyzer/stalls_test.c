@@ -223,7 +223,7 @@ static void record_hanging_job(struct story *s, int64_t ms)
 	polls_in_vain(s, 0);
 	for (int i = 0; i < s->nthreads; i++)
 		assert_int_equal(
-			writer_thread_end(s->writer, s->threads[i].id, &s->threads[i].head), 0);
+			writer_end_thread(s->writer, s->threads[i].id, &s->threads[i].head), 0);
 	assert_int_equal(writer_set_until(s->writer, (int64_t)s->now + ms * 1000000), 0);
 	assert_int_equal(writer_finish(s->writer), 0);
 	assert_int_equal(trace_open(s->path, &s->trace), 0);

@@ -75,7 +75,7 @@ static inline void story_event(struct story *s, int thread, int type, size_t wor
 	head->flags |= s->inner ? EVENT_INNER : 0;
 	head->seq = ++s->threads[thread].seq;
 	head->ticks = s->now += 1000;
-	assert_int_equal(writer_event(s->writer, s->threads[thread].id, head), 0);
+	assert_int_equal(writer_add_event(s->writer, s->threads[thread].id, head), 0);
 	memset(s->words, 0, sizeof(s->words));
 }
 
@@ -92,7 +92,7 @@ static inline int story_thread(struct story *s, int pid, int forked_from, uint32
 						 .tid = (uint32_t)(pid + t),
 						 .ticks = s->now,
 						 .comm = "story" };
-	assert_int_equal(writer_thread(s->writer, &s->threads[t].head, &s->threads[t].id), 0);
+	assert_int_equal(writer_begin_thread(s->writer, &s->threads[t].head, &s->threads[t].id), 0);
 	for (int i = 0; i < t; i++)
 		if (s->threads[i].head.pid == (uint32_t)pid)
 			return t;
@@ -325,7 +325,7 @@ static inline void story_misuses(struct story *s, int thread, const struct event
 /* Process @pid ends with @status of waitpid(). */
 static inline void story_exit(struct story *s, int pid, int status)
 {
-	assert_int_equal(writer_process_end(s->writer, pid, (int64_t)(s->now += 1000), status), 0);
+	assert_int_equal(writer_end_process(s->writer, pid, (int64_t)(s->now += 1000), status), 0);
 }
 
 /* End the recording and check it. */
@@ -333,7 +333,7 @@ static inline struct findings *story_check(struct story *s, const struct check_o
 {
 	for (int i = 0; i < s->nthreads; i++)
 		assert_int_equal(
-			writer_thread_end(s->writer, s->threads[i].id, &s->threads[i].head), 0);
+			writer_end_thread(s->writer, s->threads[i].id, &s->threads[i].head), 0);
 	assert_int_equal(writer_finish(s->writer), 0);
 	assert_int_equal(trace_open(s->path, &s->trace), 0);
 	assert_int_equal(check_trace(s->trace, options, &s->findings), 0);

@@ -1,4 +1,4 @@
-/* analyzer/facts/unsignalled_waits.c: waits, in the middle of a run, for requests that are not signalled. */
+/* analyzer/facts/unsignalled_waits.c: waits during a run for requests that are not signalled. */
 #include "tests/analyzer/ends.h"
 #include "tests/test.h"
 
@@ -105,7 +105,7 @@ TEST(few_polls_that_were_sampled)
 	send_some(&s, 10, 1);
 	sample.thread = s.threads[0].id;
 	sample.time = (int64_t)s.now + SECOND / 2;
-	assert_int_equal(writer_sample(s.writer, &sample), 0);
+	assert_int_equal(writer_store_sample(s.writer, &sample), 0);
 	assert_non_null(strstr(go_on(&s, 40), "empty 40 times"));
 }
 

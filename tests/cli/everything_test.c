@@ -63,7 +63,7 @@ static void record_job(struct story *s)
 		story_exit(s, STORY_PID + r, SIGTERM);
 	for (int i = 0; i < s->nthreads; i++)
 		assert_int_equal(
-			writer_thread_end(s->writer, s->threads[i].id, &s->threads[i].head), 0);
+			writer_end_thread(s->writer, s->threads[i].id, &s->threads[i].head), 0);
 	assert_int_equal(writer_finish(s->writer), 0);
 }
 

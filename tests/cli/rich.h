@@ -192,7 +192,7 @@ static inline void rich_record(struct example *x)
 	rich_send_datagram(one);
 	rich_use_memory(one);
 	rich_end(one, two);
-	writer_process_end(x->writer, 100, 3100000, 0);
-	writer_process_end(x->writer, 200, 3200000, 1 << 8);
+	writer_end_process(x->writer, 100, 3100000, 0);
+	writer_end_process(x->writer, 200, 3200000, 1 << 8);
 	example_finish(x);
 }

@@ -213,9 +213,9 @@ static inline void run_record(const char *name, bool v4)
 	example_begin_connected(&example, IBV_QPT_RC, v4, false);
 	example_story(&example);
 	if (v4)
-		writer_process_end(example.writer, 200, 900000, 9);
+		writer_end_process(example.writer, 200, 900000, 9);
 	else
-		writer_process_end(example.writer, 100, 950000, 3 << 8);
+		writer_end_process(example.writer, 100, 950000, 3 << 8);
 	example_finish(&example);
 	run_name(name);
 }

@@ -9,7 +9,7 @@
 
 static void walk_all(const struct block *block)
 {
-	struct walk walk = { 0 };
+	struct block_walk walk = { 0 };
 
 	while (walk.at[FAMILY_EVENT] < block_count(block, COLUMN_kind)) {
 		uint32_t kind = walk_kind(block, &walk);

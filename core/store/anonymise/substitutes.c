@@ -20,7 +20,7 @@
 
 enum { TRIES = 64 }; /* attempts to draw an unused number */
 
-struct entry {
+struct substitute {
 	char text[40];
 	uint64_t number;
 	size_t n;
@@ -28,9 +28,9 @@ struct entry {
 };
 
 struct substitutes {
-	struct map by_hash;     /* to the index of an entry */
-	struct map drawn;       /* numbers in use, combined with their kind */
-	struct entry **entries; /* each is allocated separately: their texts are borrowed */
+	struct map by_hash;          /* to the index of an entry */
+	struct map drawn;            /* numbers in use, combined with their kind */
+	struct substitute **entries; /* each is allocated separately: their texts are borrowed */
 	size_t nentries;
 	uint64_t seed;
 	unsigned int counts[SUBSTITUTE_HASH + 1];
@@ -84,17 +84,17 @@ int substitutes_error(const struct substitutes *s)
 	return s->err;
 }
 
-static struct entry *fail_memory(struct substitutes *s)
+static struct substitute *fail_memory(struct substitutes *s)
 {
 	if (!s->err)
 		s->err = log_err(-ENOMEM, "anonymise");
 	return NULL;
 }
 
-static struct entry *add_entry(struct substitutes *s, uint64_t hash, const char *key, size_t n)
+static struct substitute *add_entry(struct substitutes *s, uint64_t hash, const char *key, size_t n)
 {
-	struct entry *entry = calloc(1, sizeof(*entry) + n);
-	struct entry **at = entry ? vec_push(s->entries, s->nentries) : NULL;
+	struct substitute *entry = calloc(1, sizeof(*entry) + n);
+	struct substitute **at = entry ? vec_push(s->entries, s->nentries) : NULL;
 
 	if (!at) {
 		free(entry);
@@ -110,7 +110,8 @@ static struct entry *add_entry(struct substitutes *s, uint64_t hash, const char 
  * The entry of @key, whose first byte is its kind. *@ret_new: the entry was created. NULL: out of
  * memory.
  */
-static struct entry *find_entry(struct substitutes *s, const char *key, size_t n, bool *ret_new)
+static struct substitute *find_entry(struct substitutes *s, const char *key, size_t n,
+				     bool *ret_new)
 {
 	uint64_t hash = hash_of(key, n, s->seed), at;
 
@@ -126,7 +127,7 @@ static struct entry *find_entry(struct substitutes *s, const char *key, size_t n
 const char *substitute_text(struct substitutes *s, enum substitute_kind kind, const char *text,
 			    size_t n)
 {
-	struct entry *entry;
+	struct substitute *entry;
 	bool is_new;
 	char *key;
 
@@ -165,7 +166,7 @@ static uint64_t draw_unused_number(struct substitutes *s, enum substitute_kind k
 uint64_t substitute_number(struct substitutes *s, enum substitute_kind kind, uint64_t value,
 			   unsigned int bits)
 {
-	struct entry *entry;
+	struct substitute *entry;
 	char key[1 + sizeof(value)];
 	bool is_new;
 

@@ -400,7 +400,7 @@ void block_fini(struct block *block)
 	*block = (struct block){ 0 };
 }
 
-void walk_next_wr(const struct block *block, struct walk *walk)
+void walk_next_wr(const struct block *block, struct block_walk *walk)
 {
 	uint32_t at = walk->at[FAMILY_WR];
 
@@ -408,7 +408,7 @@ void walk_next_wr(const struct block *block, struct walk *walk)
 		     (uint32_t)block_get(block, COLUMN_nsge, at));
 }
 
-void walk_next_event(const struct block *block, struct walk *walk, bool skip)
+void walk_next_event(const struct block *block, struct block_walk *walk, bool skip)
 {
 	uint32_t flags = walk_kind(block, walk), kind = flags & KIND_MASK;
 

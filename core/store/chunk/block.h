@@ -69,7 +69,7 @@ static inline uint64_t block_get(const struct block *block, enum column_id id, u
 }
 
 /* An iterator over the events: the current row of each family. */
-struct walk {
+struct block_walk {
 	uint32_t at[FAMILY_COUNT];
 };
 
@@ -78,13 +78,13 @@ struct walk {
 #define FAMILIES_ALL     ((1u << FAMILY_COUNT) - 1)
 
 /* The kind of the current event, with KIND_FLAGS. */
-static inline uint32_t walk_kind(const struct block *block, const struct walk *walk)
+static inline uint32_t walk_kind(const struct block *block, const struct block_walk *walk)
 {
 	return (uint32_t)block_get(block, COLUMN_kind, walk->at[FAMILY_EVENT]);
 }
 
 /* Skip the current work request, which has these @parts and @nsge elements. */
-static inline void walk_past_wr(struct walk *walk, unsigned int parts, uint32_t nsge)
+static inline void walk_past_wr(struct block_walk *walk, unsigned int parts, uint32_t nsge)
 {
 	walk->at[FAMILY_WR]++;
 	walk->at[FAMILY_SGE] += nsge;
@@ -97,16 +97,16 @@ static inline void walk_past_wr(struct walk *walk, unsigned int parts, uint32_t 
 }
 
 /* Skip the current work request, with its parts and elements. */
-void walk_next_wr(const struct block *block, struct walk *walk);
+void walk_next_wr(const struct block *block, struct block_walk *walk);
 
 /* Skip the current completion of the current event, whose kind is @kind. */
-static inline void walk_past_wc(struct walk *walk, uint32_t kind)
+static inline void walk_past_wc(struct block_walk *walk, uint32_t kind)
 {
 	walk->at[FAMILY_WC]++;
 	walk->at[FAMILY_EXTRA] += !!(kind & KIND_EXTRA);
 }
 
-static inline void walk_next_wc(const struct block *block, struct walk *walk)
+static inline void walk_next_wc(const struct block *block, struct block_walk *walk)
 {
 	walk_past_wc(walk, walk_kind(block, walk));
 }
@@ -114,7 +114,7 @@ static inline void walk_next_wc(const struct block *block, struct walk *walk)
 /*
  * Skip the current event, of kind @kind, whose requests or completions have been skipped already.
  */
-static inline void walk_past_event(struct walk *walk, uint32_t kind)
+static inline void walk_past_event(struct block_walk *walk, uint32_t kind)
 {
 	walk->at[kind_is_post(kind & KIND_MASK)   ? FAMILY_POST
 		 : kind_is_poll(kind & KIND_MASK) ? FAMILY_POLL
@@ -126,4 +126,4 @@ static inline void walk_past_event(struct walk *walk, uint32_t kind)
  * Skip the current event. @skip: also its requests or completions, which otherwise must have been
  * skipped already.
  */
-void walk_next_event(const struct block *block, struct walk *walk, bool skip);
+void walk_next_event(const struct block *block, struct block_walk *walk, bool skip);

@@ -9,7 +9,7 @@
 #include "core/base/text.h"
 #include "core/base/vec.h"
 
-int frame_add(struct frame *frame, const void *bytes, size_t n, int level, struct text *to)
+int frame_add(struct zstd_frame *frame, const void *bytes, size_t n, int level, struct text *to)
 {
 	size_t bound = ZSTD_compressBound(n), used;
 

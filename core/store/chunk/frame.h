@@ -7,9 +7,9 @@
 struct text;
 
 /* All zero at first; never freed, for a program has one. */
-struct frame {
+struct zstd_frame {
 	void *context;
 };
 
 /* Append the frame of the @n bytes, by zstd's @level, to @to. 0 or -ENOMEM. */
-int frame_add(struct frame *frame, const void *bytes, size_t n, int level, struct text *to);
+int frame_add(struct zstd_frame *frame, const void *bytes, size_t n, int level, struct text *to);

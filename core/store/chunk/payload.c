@@ -126,11 +126,11 @@ int payload_pack(const struct payload_rows *rows, uint8_t **ret_data, size_t *re
 }
 
 /* The unread bytes of a chunk. */
-struct source {
+struct payload_source {
 	const uint8_t *at, *end;
 };
 
-static bool get_varint(struct source *s, uint64_t *ret_value)
+static bool get_varint(struct payload_source *s, uint64_t *ret_value)
 {
 	size_t n = varint_get(s->at, (size_t)(s->end - s->at), ret_value);
 
@@ -138,7 +138,7 @@ static bool get_varint(struct source *s, uint64_t *ret_value)
 	return n;
 }
 
-static bool get_bytes(struct source *s, void *to, size_t n)
+static bool get_bytes(struct payload_source *s, void *to, size_t n)
 {
 	if ((size_t)(s->end - s->at) < n)
 		return false;
@@ -147,7 +147,7 @@ static bool get_bytes(struct source *s, void *to, size_t n)
 	return true;
 }
 
-static bool get_row(struct source *s, struct payload_row *row)
+static bool get_row(struct payload_source *s, struct payload_row *row)
 {
 	uint64_t n, time, i;
 
@@ -166,7 +166,7 @@ static bool get_row(struct source *s, struct payload_row *row)
 	return get_varint(s, &row->total) && get_varint(s, &row->bytes);
 }
 
-static int get_rows(struct source *s, uint64_t nrows, struct payload_rows *rows)
+static int get_rows(struct payload_source *s, uint64_t nrows, struct payload_rows *rows)
 {
 	struct payload_row row = { 0 };
 	size_t at = 0;
@@ -195,7 +195,7 @@ static int get_rows(struct source *s, uint64_t nrows, struct payload_rows *rows)
 
 int payload_unpack(const void *data, size_t size, struct payload_rows *rows)
 {
-	struct source s = { data, (const uint8_t *)data + size };
+	struct payload_source s = { data, (const uint8_t *)data + size };
 	uint64_t nrows, code, bytes;
 	uint8_t version, *all;
 	int err = -EBADMSG;
@@ -213,7 +213,7 @@ int payload_unpack(const void *data, size_t size, struct payload_rows *rows)
 	if (!all)
 		return -ENOMEM;
 	if (ZSTD_decompress(all, bytes, s.at, (size_t)(s.end - s.at)) == bytes) {
-		s = (struct source){ all, all + bytes };
+		s = (struct payload_source){ all, all + bytes };
 		err = get_rows(&s, nrows, rows);
 	}
 	free(all);

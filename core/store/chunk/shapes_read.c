@@ -136,14 +136,14 @@ bool shapes_at_end(const struct shapes_in *in)
 }
 
 /* A compressed part of a block. */
-struct frame {
+struct block_frame {
 	const char *at;
 	size_t size, unpacked;
 };
 
-static struct frame get_frame(struct shapes_in *in)
+static struct block_frame get_frame(struct shapes_in *in)
 {
-	struct frame frame = { .unpacked = shapes_get_varint(in, SHAPES_BYTES_MAX) };
+	struct block_frame frame = { .unpacked = shapes_get_varint(in, SHAPES_BYTES_MAX) };
 
 	frame.size =
 		in->version == 1 ? (size_t)(in->end - in->at) : shapes_get_varint(in, SIZE_MAX);
@@ -152,7 +152,7 @@ static struct frame get_frame(struct shapes_in *in)
 	return frame;
 }
 
-static int unpack_frame(const struct shapes_plain *plain, const struct frame *frame, char *to)
+static int unpack_frame(const struct shapes_plain *plain, const struct block_frame *frame, char *to)
 {
 	size_t n = ZSTD_decompressDCtx(plain->context, to, frame->unpacked, frame->at, frame->size);
 
@@ -160,8 +160,8 @@ static int unpack_frame(const struct shapes_plain *plain, const struct frame *fr
 }
 
 /* Decompress the frames; one more byte, NUL, terminates any text in the first one. */
-static int unpack_frames(struct shapes_plain *plain, const struct frame *parts,
-			 const struct frame *sizes, struct shapes_in *in)
+static int unpack_frames(struct shapes_plain *plain, const struct block_frame *parts,
+			 const struct block_frame *sizes, struct shapes_in *in)
 {
 	char *second;
 
@@ -188,7 +188,7 @@ int shapes_open(struct shapes_plain *plain, const void *data, size_t size, uint3
 		uint32_t *ret_rows, struct shapes_in *ret_in)
 {
 	struct shapes_in in = { .at = data, .end = (const uint8_t *)data + size, .bad = !size };
-	struct frame parts, sizes = { 0 };
+	struct block_frame parts, sizes = { 0 };
 	int err;
 
 	in.version = (char)shapes_get_varint(&in, SHAPES_VERSION);

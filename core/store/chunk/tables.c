@@ -23,7 +23,7 @@
 		      V(PROCESS, "process")
 #define PART(FAMILY, part) SQL_##FAMILY(P, NAME)
 
-const struct table tables[TABLES] = {
+const struct data_table tables[TABLES] = {
 	[TABLE_post] = { "post", "thread, n", FAMILY_BIT(POST), {
 		EVENT_COLUMNS, V(OBJECT, "object"), C_AS(post_handle, "handle"), V(VERB, "verb"),
 		C_AS(post_ret, "ret"), C_AS(post_bad, "bad"), C(nwr), V(INNER, "inner"),
@@ -90,7 +90,7 @@ const char *table_column_type(const struct table_column *column)
 	}
 }
 
-void table_declare(const struct table *table, bool plain, struct text *sql)
+void table_declare(const struct data_table *table, bool plain, struct text *sql)
 {
 	text_addf(sql, "%s(", table->name);
 	for (const struct table_column *c = table->columns; c->name; c++) {

@@ -53,7 +53,7 @@ struct table_column {
 
 enum { TABLE_COLUMNS = 40 };
 
-struct table {
+struct data_table {
 	const char *name;
 	const char *key; /* "thread, n, i" */
 	/* FAMILY_BIT() of the families that an iteration needs */
@@ -73,14 +73,14 @@ enum table_id {
 	TABLES_OF_EVENTS = TABLE_payload
 };
 
-extern const struct table tables[TABLES];
+extern const struct data_table tables[TABLES];
 
 /*
  * "NAME(thread INTEGER, ...)" for CREATE TABLE: of a virtual table, or of a plain one, where the
  * names of enumerators are generated from their numbers. In a query with OR, SQLite needs the key
  * to recognise a row that it has returned already.
  */
-void table_declare(const struct table *table, bool plain, struct text *sql);
+void table_declare(const struct data_table *table, bool plain, struct text *sql);
 
 /* The declared type of the column, such as "INTEGER". */
 const char *table_column_type(const struct table_column *column);

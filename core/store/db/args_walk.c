@@ -135,7 +135,7 @@ int args_visit(const struct args_visitor *visitor, void *arg, const char *name,
 }
 
 /* The visitor of args_walk(), which passes on only values and their paths. */
-struct walk {
+struct path_walk {
 	const char *prefix;
 	args_walker *visit;
 	void *arg;
@@ -156,7 +156,8 @@ static size_t put_text(char path[PATH], size_t n, const char *text)
  * Add the path of @place to @path; returns its length. It does not use snprintf(), which is slow: a
  * replay needs the path of each result of a verb.
  */
-static size_t put_path(const struct walk *walk, const struct args_place *place, char path[PATH])
+static size_t put_path(const struct path_walk *walk, const struct args_place *place,
+		       char path[PATH])
 {
 	size_t n;
 
@@ -169,7 +170,7 @@ static size_t put_path(const struct walk *walk, const struct args_place *place, 
 	return n < PATH ? n : PATH - 1;
 }
 
-static int walk_leaf(const struct walk *walk, const struct args_place *place)
+static int walk_leaf(const struct path_walk *walk, const struct args_place *place)
 {
 	char path[PATH];
 
@@ -198,7 +199,7 @@ static const struct args_visitor walker = { .value = walk_value, .open = walk_op
 int args_walk_field(const struct field_info *field, const struct json_node *value,
 		    const struct json_node *other, const char *path, args_walker *visit, void *arg)
 {
-	struct walk walk = { path, visit, arg };
+	struct path_walk walk = { path, visit, arg };
 	const struct traversal t = { &walker, &walk };
 	struct args_place place = make_place(NULL, field, value, other);
 
@@ -208,7 +209,7 @@ int args_walk_field(const struct field_info *field, const struct json_node *valu
 int args_walk(const struct struct_info *info, const struct json_node *json,
 	      const struct json_node *other, const char *prefix, args_walker *visit, void *arg)
 {
-	struct walk walk = { prefix, visit, arg };
+	struct path_walk walk = { prefix, visit, arg };
 	const struct traversal t = { &walker, &walk };
 	const struct args_place whole = { .type = info, .value = json, .other = other };
 

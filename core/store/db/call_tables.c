@@ -949,7 +949,7 @@ static int add_module(struct home *home, const char *name, bool of_refs)
 	return 0;
 }
 
-static bool is_shown(sqlite3 *db)
+static bool has_call_table(sqlite3 *db)
 {
 	return !sqlite3_table_column_metadata(db, "temp", "call", NULL, NULL, NULL, NULL, NULL,
 					      NULL);
@@ -960,7 +960,7 @@ int call_tables_follow(sqlite3 *db)
 	struct home *home;
 	int err;
 
-	if (is_shown(db))
+	if (has_call_table(db))
 		return 0;
 	home = calloc(1, sizeof(*home));
 	if (!home)
@@ -974,7 +974,7 @@ int call_tables_follow(sqlite3 *db)
 				  "CREATE VIRTUAL TABLE temp.ref USING verbatim_ref");
 }
 
-int call_tables_show(sqlite3 *db)
+int call_tables_create(sqlite3 *db)
 {
 	/* an older format has no such table */
 	if (sqlite3_table_column_metadata(db, "main", "call_chunk", NULL, NULL, NULL, NULL, NULL,

@@ -11,7 +11,7 @@
 #include "core/store/db/sql.h"
 
 /* Add the temporary tables if the trace has blocks. 0 or -errno after log_err(). */
-int call_tables_show(sqlite3 *db);
+int call_tables_create(sqlite3 *db);
 
 /* Add them even if the trace has no blocks yet: it is still being written. */
 int call_tables_follow(sqlite3 *db);

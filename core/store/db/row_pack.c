@@ -167,5 +167,5 @@ int row_tables_end(sqlite3 *db, int64_t least)
 		if (err == -EDOM)
 			err = drop_blocks(db, t) ?: copy_table(db, t);
 	}
-	return err ?: run_each(db, "DROP TABLE temp.%s") ?: row_tables_show(db);
+	return err ?: run_each(db, "DROP TABLE temp.%s") ?: row_tables_create(db);
 }

@@ -503,13 +503,13 @@ static const sqlite3_module module = {
 	.xRowid = put_rowid,
 };
 
-static bool is_shown(sqlite3 *db, const struct row_table *table)
+static bool has_table(sqlite3 *db, const struct row_table *table)
 {
 	return !sqlite3_table_column_metadata(db, "temp", table->name, NULL, NULL, NULL, NULL, NULL,
 					      NULL);
 }
 
-static int show_table(sqlite3 *db, const struct row_table *table)
+static int create_virtual_table(sqlite3 *db, const struct row_table *table)
 {
 	char name[32], sql[96];
 
@@ -521,12 +521,12 @@ static int show_table(sqlite3 *db, const struct row_table *table)
 	return sql_exec(db, sql);
 }
 
-int row_tables_show(sqlite3 *db)
+int row_tables_create(sqlite3 *db)
 {
 	int err = 0;
 
 	for (const struct row_table *t = row_tables; t->name && !err; t++)
-		if (!is_shown(db, t) && row_blocks_exist(db, t->name))
-			err = show_table(db, t);
+		if (!has_table(db, t) && row_blocks_exist(db, t->name))
+			err = create_virtual_table(db, t);
 	return err;
 }

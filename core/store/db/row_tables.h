@@ -14,7 +14,7 @@
 enum { ROW_TABLE_LEAST = 256 };
 
 /* Add temporary tables for the tables that are in blocks. 0 or -errno after log_err(). */
-int row_tables_show(sqlite3 *db);
+int row_tables_create(sqlite3 *db);
 
 /*
  * Writing: between row_tables_begin() and row_tables_end(), temporary tables of the connection have

@@ -46,8 +46,8 @@ enum {
 };
 
 /* A trace that is open for writing, and the directory of its journal and WAL. */
-struct place {
-	struct place *next;
+struct vfs_place {
+	struct vfs_place *next;
 	int dir;
 	size_t length; /* of @path */
 	char path[];
@@ -56,11 +56,11 @@ struct place {
 struct file {
 	sqlite3_file base;
 	int fd;
-	struct place *place; /* NULL: opened for reading, or not the trace itself */
+	struct vfs_place *place; /* NULL: opened for reading, or not the trace itself */
 };
 
 static pthread_mutex_t places_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct place *places;
+static struct vfs_place *places;
 
 static __thread int failure; /* errno of the last call that failed */
 
@@ -94,7 +94,7 @@ static int dir_of(const char *name)
 	int dir = -1;
 
 	pthread_mutex_lock(&places_lock);
-	for (struct place *p = places; p && dir < 0; p = p->next)
+	for (struct vfs_place *p = places; p && dir < 0; p = p->next)
 		if (!strncmp(name, p->path, p->length) &&
 		    (!strcmp(name + p->length, "-journal") || !strcmp(name + p->length, "-wal")))
 			dir = p->dir;
@@ -102,12 +102,12 @@ static int dir_of(const char *name)
 	return dir;
 }
 
-static void place_free(struct place *place)
+static void place_free(struct vfs_place *place)
 {
 	if (!place)
 		return;
 	pthread_mutex_lock(&places_lock);
-	for (struct place **p = &places; *p; p = &(*p)->next)
+	for (struct vfs_place **p = &places; *p; p = &(*p)->next)
 		if (*p == place) {
 			*p = place->next;
 			break;
@@ -130,9 +130,9 @@ static int open_dir(const char *path)
 	return open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-static int place_new(const char *path, struct place **ret_place)
+static int place_new(const char *path, struct vfs_place **ret_place)
 {
-	struct place *place = malloc(sizeof(*place) + strlen(path) + 1);
+	struct vfs_place *place = malloc(sizeof(*place) + strlen(path) + 1);
 
 	if (!place)
 		return -ENOMEM;

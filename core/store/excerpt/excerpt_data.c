@@ -32,7 +32,7 @@ struct copy_data {
 	struct excerpt_copy *copy;
 	uint32_t thread, process;
 	struct block block;
-	struct walk walk;
+	struct block_walk walk;
 	struct batch batch;
 	struct packer packer;
 	sqlite3_stmt *insert;
@@ -122,7 +122,7 @@ static void copy_event(struct copy_data *d, uint32_t kind)
 /* Copy the request at the iterator's position, with its parts and elements. */
 static void copy_request(struct copy_data *d)
 {
-	const struct walk *at = &d->walk;
+	const struct block_walk *at = &d->walk;
 	uint32_t row = at->at[FAMILY_WR];
 	unsigned int parts = (unsigned int)block_get(&d->block, COLUMN_parts, row);
 	uint32_t nsge = (uint32_t)block_get(&d->block, COLUMN_nsge, row);
@@ -376,7 +376,7 @@ static int copy_block_events(struct copy_data *d)
 	uint32_t events = block_count(&d->block, COLUMN_n);
 	int err = 0;
 
-	d->walk = (struct walk){ 0 };
+	d->walk = (struct block_walk){ 0 };
 	while (!err && d->walk.at[FAMILY_EVENT] < events) {
 		err = copy_next_event(d);
 		if (!err && batch_full(&d->batch))

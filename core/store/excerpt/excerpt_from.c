@@ -86,7 +86,7 @@ static int follow_post(struct following *f, const struct trace_event *event)
 					   .verb = post->verb & 0x1ff,
 					   .nwr = 1 };
 		put_request((uint8_t *)(to + 1), &post->wr[i]);
-		err = outstanding_post(f->outstanding, &at, to, i);
+		err = outstanding_note_post(f->outstanding, &at, to, i);
 	}
 	return err;
 }
@@ -111,7 +111,7 @@ static int follow_poll(struct following *f, const struct trace_event *event)
 					    .qp_num = poll->wc[i].qp_num,
 					    .src_qp = poll->wc[i].src_qp,
 					    .wc_flags = poll->wc[i].wc_flags };
-	return outstanding_poll(f->outstanding, &at, to);
+	return outstanding_note_poll(f->outstanding, &at, to);
 }
 
 static int follow_notify(struct following *f, const struct trace_event *event)
@@ -119,25 +119,25 @@ static int follow_notify(struct following *f, const struct trace_event *event)
 	const struct event_notify to = { .cq = event->notify->handle, .ret = event->notify->ret };
 	struct event_place at = index_of(event);
 
-	return outstanding_notify(f->outstanding, &at, &to);
+	return outstanding_note_arming(f->outstanding, &at, &to);
 }
 
 static int follow_return(struct following *f, const struct trace_event *event)
 {
 	const struct call *call = event->call;
-	struct outstanding_call now = { .process = event->process,
-					.verb = call->verb,
-					.handle = call->handle,
-					.in = call->args,
-					.out = call->out,
-					.time = event->time };
+	struct outstanding_note_call now = { .process = event->process,
+					     .verb = call->verb,
+					     .handle = call->handle,
+					     .in = call->args,
+					     .out = call->out,
+					     .time = event->time };
 	int64_t cq;
 
 	if (call->failed)
 		return 0;
 	if (call->verb == VERB_get_cq_event && call->out && args_get(call->out, ARG(cq), &cq))
 		now.got = (uint64_t)cq;
-	return outstanding_call(f->outstanding, &now);
+	return outstanding_note_call(f->outstanding, &now);
 }
 
 static int follow_event(struct following *f, const struct trace_event *event)
@@ -155,7 +155,7 @@ static int follow_event(struct following *f, const struct trace_event *event)
 	else if (event->kind == TRACE_RETURN)
 		err = follow_return(f, event);
 	else if (event->kind == TRACE_EXIT)
-		outstanding_exit(f->outstanding, event->process);
+		outstanding_end_process(f->outstanding, event->process);
 	return err == -ENOMEM ? log_err(err, "track outstanding requests") : err;
 }
 

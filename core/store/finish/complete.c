@@ -284,7 +284,7 @@ static bool is_blank(sqlite3 *db)
 
 static int derive_rows(sqlite3 *db)
 {
-	int err = call_tables_show(db);
+	int err = call_tables_create(db);
 
 	if (!err)
 		err = row_tables_begin(db);

@@ -62,7 +62,7 @@ static int add_host(struct pass *p, uint32_t process)
 	return 0;
 }
 
-static int load_hosts(struct pass *p, const struct told_calls *from)
+static int load_hosts(struct pass *p, const struct source_calls *from)
 {
 	sqlite3_stmt *stmt;
 	int err = add_host(p, from->processes + 1);
@@ -102,7 +102,7 @@ static int add_qps(struct pass *p)
 
 /* Addresses of ports */
 
-static int learn_port(struct pass *p, const struct told_call *t)
+static int learn_port(struct pass *p, const struct source_call *t)
 {
 	struct place place = { .lid = (uint16_t)args_number(t->out, ARG(port_attr.lid)),
 			       .lmc = (uint8_t)args_number(t->out, ARG(port_attr.lmc)) };
@@ -111,7 +111,7 @@ static int learn_port(struct pass *p, const struct told_call *t)
 			       (uint8_t)args_number(t->args, ARG(port_num)), &place);
 }
 
-static int learn_gid(struct pass *p, const struct told_call *t, int64_t port, const char *gid)
+static int learn_gid(struct pass *p, const struct source_call *t, int64_t port, const char *gid)
 {
 	struct place place = { .is_global = true };
 
@@ -121,7 +121,7 @@ static int learn_gid(struct pass *p, const struct told_call *t, int64_t port, co
 			       &place);
 }
 
-static int learn_gids(struct pass *p, const struct told_call *t)
+static int learn_gids(struct pass *p, const struct source_call *t)
 {
 	int64_t port;
 	int err = 0;
@@ -149,7 +149,7 @@ static struct place make_place(uint64_t lid, uint64_t is_global, const char *gid
 	return place;
 }
 
-static int learn_handle(struct pass *p, const struct told_call *t)
+static int learn_handle(struct pass *p, const struct source_call *t)
 {
 	struct place *place = vec_push(p->c->handles, p->c->nhandles);
 
@@ -161,7 +161,7 @@ static int learn_handle(struct pass *p, const struct told_call *t)
 	return map_put(&p->c->handle_of, t->object, p->c->nhandles);
 }
 
-static int learn_connection(struct pass *p, const struct told_call *t, uint32_t dest)
+static int learn_connection(struct pass *p, const struct source_call *t, uint32_t dest)
 {
 	struct peers_link link = { .dest = dest, .time = t->begin };
 	struct connection *connection;
@@ -185,7 +185,7 @@ static int learn_connection(struct pass *p, const struct told_call *t, uint32_t 
 	return peers_connect(p->c->peers, t->object, &link);
 }
 
-static int learn_modify(struct pass *p, const struct told_call *t)
+static int learn_modify(struct pass *p, const struct source_call *t)
 {
 	int64_t value;
 	int err = 0;
@@ -203,7 +203,7 @@ static int learn_modify(struct pass *p, const struct told_call *t)
 	return err;
 }
 
-static int learn_call(void *arg, const struct told_call *t)
+static int learn_call(void *arg, const struct source_call *t)
 {
 	struct pass *p = arg;
 
@@ -286,7 +286,7 @@ static int index_connections(struct connections *c, uint32_t nobjects)
 	return 0;
 }
 
-int connections_learn(const struct told_calls *sources, size_t n, const struct objects *objects,
+int connections_learn(const struct source_calls *sources, size_t n, const struct objects *objects,
 		      struct connections *ret)
 {
 	struct connections c = { 0 };
@@ -300,7 +300,7 @@ int connections_learn(const struct told_calls *sources, size_t n, const struct o
 		err = load_hosts(&p, &sources[i]);
 	err = err ?: add_qps(&p);
 	for (size_t i = 0; i < n && !err; i++)
-		err = told_calls_each(&sources[i], is_wanted_verb, NULL, learn_call, &p);
+		err = source_calls_each(&sources[i], is_wanted_verb, NULL, learn_call, &p);
 	if (!err) {
 		find_all_peers(&p);
 		err = index_connections(&c, objects->count);
@@ -408,7 +408,7 @@ int connections_build(sqlite3 *db)
 	struct objects objects = { 0 };
 	sqlite3_stmt *stmt = NULL;
 	int err = objects_load(db, NULL, &objects)
-			  ?: connections_learn(&(struct told_calls){ .db = db }, 1, &objects, &c);
+			  ?: connections_learn(&(struct source_calls){ .db = db }, 1, &objects, &c);
 
 	if (!err)
 		err = sql_exec(db, "DELETE FROM connection");

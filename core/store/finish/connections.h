@@ -9,7 +9,7 @@
 
 #include "core/base/map.h"
 #include "core/model/peers.h"
-#include "core/store/finish/told_calls.h"
+#include "core/store/finish/source_calls.h"
 
 struct objects;
 
@@ -41,7 +41,7 @@ struct connections {
  * Find the connections from the calls of @sources, whose objects are @objects. 0 or -errno after
  * log_err().
  */
-int connections_learn(const struct told_calls *sources, size_t n, const struct objects *objects,
+int connections_learn(const struct source_calls *sources, size_t n, const struct objects *objects,
 		      struct connections *ret);
 
 /* Accepts zeroed connections. */

@@ -42,16 +42,16 @@ struct creation {
 };
 
 /* An ordinal that was assigned before the trace was cut (core/store/write/forget.c). */
-struct given {
+struct given_ordinal {
 	/* thread 0: @ordinal is the number of objects that were created before the cut */
 	struct event_id made;
 	uint32_t process, ordinal;
 	int kind;
 };
 
-struct build {
+struct object_build {
 	sqlite3 *db;
-	struct given *given; /* sorted by @made */
+	struct given_ordinal *given; /* sorted by @made */
 	size_t ngiven;
 	struct map processes; /* by thread */
 	struct action *actions;
@@ -68,7 +68,7 @@ struct build {
 	size_t slots_size, slots_used;
 };
 
-static struct creation *add_creation(struct build *b, const struct action *call)
+static struct creation *add_creation(struct object_build *b, const struct action *call)
 {
 	struct creation *creation = vec_push(b->creations, b->ncreations);
 	struct action *action = creation ? vec_push(b->actions, b->nactions) : NULL;
@@ -82,7 +82,7 @@ static struct creation *add_creation(struct build *b, const struct action *call)
 	return creation;
 }
 
-static uint32_t process_of(const struct build *b, const struct action *action)
+static uint32_t process_of(const struct object_build *b, const struct action *action)
 {
 	uint64_t process;
 
@@ -94,7 +94,7 @@ static uint64_t end_of(const struct action *action)
 	return action->n + action->lasts;
 }
 
-int object_read_made(enum object_kind kind, const struct args *out, struct object_made *ret_made)
+int object_read_created(enum object_kind kind, const struct args *out, struct object_made *ret_made)
 {
 	struct object_made made = { .parent_kind = OBJECT_pd };
 	int err = args_parse(out);
@@ -132,7 +132,7 @@ int object_read_made(enum object_kind kind, const struct args *out, struct objec
 }
 
 /* Add an action for each device of a list. */
-static int read_devices(struct build *b, const struct action *call, const struct args *out)
+static int read_devices(struct object_build *b, const struct action *call, const struct args *out)
 {
 	int64_t handle;
 	int err = args_parse(out);
@@ -155,7 +155,7 @@ static int read_devices(struct build *b, const struct action *call, const struct
 }
 
 /* Add an action for a connection request, which creates an identifier. */
-static int read_request(struct build *b, const struct action *call, const struct args *out)
+static int read_request(struct object_build *b, const struct action *call, const struct args *out)
 {
 	const char *type;
 	int64_t id;
@@ -178,14 +178,14 @@ static int read_request(struct build *b, const struct action *call, const struct
 /* Columns of read_calls(). */
 enum { THREAD, N, VERB, BEGIN, END, END_N, HANDLE, OUT };
 
-static int read_creation(struct build *b, const struct action *call, const struct args *out)
+static int read_creation(struct object_build *b, const struct action *call, const struct args *out)
 {
 	struct creation *creation = add_creation(b, call);
 
-	return creation ? object_read_made(call->kind, out, &creation->made) : -ENOMEM;
+	return creation ? object_read_created(call->kind, out, &creation->made) : -ENOMEM;
 }
 
-static int add_destruction(struct build *b, const struct action *call)
+static int add_destruction(struct object_build *b, const struct action *call)
 {
 	struct action *action = vec_push(b->actions, b->nactions);
 
@@ -195,7 +195,7 @@ static int add_destruction(struct build *b, const struct action *call)
 	return 0;
 }
 
-static int read_call(struct build *b, sqlite3_stmt *stmt, const struct args *out)
+static int read_call(struct object_build *b, sqlite3_stmt *stmt, const struct args *out)
 {
 	int verb = verb_find((const char *)sqlite3_column_text(stmt, VERB));
 	const struct verb_info *info = &verb_infos[verb];
@@ -219,7 +219,7 @@ static int read_call(struct build *b, sqlite3_stmt *stmt, const struct args *out
 	return create ? read_creation(b, &call, out) : add_destruction(b, &call);
 }
 
-static int read_row(struct build *b, sqlite3_stmt *stmt)
+static int read_row(struct object_build *b, sqlite3_stmt *stmt)
 {
 	const char *json = (const char *)sqlite3_column_text(stmt, OUT);
 	struct args *out = json ? args_new(json, strlen(json)) : NULL;
@@ -233,7 +233,7 @@ static int read_row(struct build *b, sqlite3_stmt *stmt)
  * Read all calls that succeeded and make or destroy objects. In one pass: without the "+", SQLite
  * would pass each verb to the table, and search all blocks once for each verb.
  */
-static int read_calls(struct build *b)
+static int read_calls(struct object_build *b)
 {
 	struct text sql = { 0 };
 	sqlite3_stmt *stmt = NULL;
@@ -255,7 +255,7 @@ static int read_calls(struct build *b)
 	return err;
 }
 
-static int read_threads(struct build *b)
+static int read_threads(struct object_build *b)
 {
 	sqlite3_stmt *stmt;
 	int err = sql_prepare(b->db, "SELECT id, process FROM thread", &stmt);
@@ -300,7 +300,8 @@ static uint64_t hash_place(uint32_t process, enum object_kind kind, uint64_t han
 }
 
 /* The slot of the last object at that address, or the empty one where it would be. */
-static uint32_t *slot_of(struct build *b, uint32_t process, enum object_kind kind, uint64_t handle)
+static uint32_t *slot_of(struct object_build *b, uint32_t process, enum object_kind kind,
+			 uint64_t handle)
 {
 	size_t i = hash_place(process, kind, handle) & (b->slots_size - 1);
 
@@ -314,7 +315,7 @@ static uint32_t *slot_of(struct build *b, uint32_t process, enum object_kind kin
 }
 
 /* Make space for one more address. */
-static int reserve_slot(struct build *b)
+static int reserve_slot(struct object_build *b)
 {
 	uint32_t *old = b->slots;
 	size_t size = b->slots_size;
@@ -334,14 +335,14 @@ static int reserve_slot(struct build *b)
 }
 
 /* Was the object created by a call inside @outer? Then @outer counts as its creator. */
-static bool is_made_inside(const struct build *b, const struct object *o,
-			   const struct action *outer)
+static bool is_created_inside(const struct object_build *b, const struct object *o,
+			      const struct action *outer)
 {
 	return o->created.thread == outer->thread && o->created.n > outer->n && o->id &&
 	       end_of(&b->actions[o->id - 1]) < end_of(outer);
 }
 
-static void add_object(struct build *b, uint32_t *slot, const struct action *action)
+static void add_object(struct object_build *b, uint32_t *slot, const struct action *action)
 {
 	struct creation none = { 0 };
 	struct creation *creation = action->creation ? &b->creations[action->creation - 1] : &none;
@@ -359,14 +360,14 @@ static void add_object(struct build *b, uint32_t *slot, const struct action *act
 	*slot = ++b->objects.count;
 }
 
-static void play_create(struct build *b, const struct action *action)
+static void play_create(struct object_build *b, const struct action *action)
 {
 	uint32_t *slot = slot_of(b, process_of(b, action), action->kind, action->handle);
 	struct object *o = *slot ? &b->objects.list[*slot - 1] : NULL;
 
 	if (o && action->kind == OBJECT_device)
 		return;
-	if (!o || o->destroyed_at != INT64_MAX || !is_made_inside(b, o, action)) {
+	if (!o || o->destroyed_at != INT64_MAX || !is_created_inside(b, o, action)) {
 		add_object(b, slot, action);
 		o = &b->objects.list[*slot - 1];
 	}
@@ -376,7 +377,8 @@ static void play_create(struct build *b, const struct action *action)
 }
 
 /* May the handle belong to an object of an ancestor? Then it is not an unknown object. */
-static bool is_inherited(struct build *b, uint32_t process, enum object_kind kind, uint64_t handle)
+static bool is_inherited(struct object_build *b, uint32_t process, enum object_kind kind,
+			 uint64_t handle)
 {
 	while (process && process <= b->objects.nlineages) {
 		uint32_t parent = b->objects.lineages[process - 1].parent;
@@ -388,7 +390,7 @@ static bool is_inherited(struct build *b, uint32_t process, enum object_kind kin
 	return false;
 }
 
-static void play_destroy(struct build *b, const struct action *action)
+static void play_destroy(struct object_build *b, const struct action *action)
 {
 	uint32_t process = process_of(b, action);
 	uint32_t *slot = slot_of(b, process, action->kind, action->handle);
@@ -407,7 +409,7 @@ static void play_destroy(struct build *b, const struct action *action)
 	o->destroyed_at = action->time;
 }
 
-static int play_action(struct build *b, const struct action *action)
+static int play_action(struct object_build *b, const struct action *action)
 {
 	uint32_t process = process_of(b, action);
 
@@ -422,7 +424,7 @@ static int play_action(struct build *b, const struct action *action)
 	return 0;
 }
 
-static int play_actions(struct build *b)
+static int play_actions(struct object_build *b)
 {
 	uint32_t *order = sort_indexes(b->nactions, b->actions, by_time);
 	int err = 0;
@@ -442,7 +444,7 @@ static int play_actions(struct build *b)
 /*
  * Add an object that existed before the recording for each handle in arguments that no object has.
  */
-static int add_unknown(struct build *b)
+static int add_unknown(struct object_build *b)
 {
 	sqlite3_stmt *stmt;
 	int err = sql_prepare(b->db,
@@ -507,19 +509,20 @@ static void move_objects(struct object *list, uint32_t *order, uint32_t count)
 	}
 }
 
-static int compare_made(struct event_id a, struct event_id b)
+static int compare_event_ids(struct event_id a, struct event_id b)
 {
 	if (a.thread != b.thread)
 		return a.thread < b.thread ? -1 : 1;
 	return a.n < b.n ? -1 : a.n > b.n;
 }
 
-static int by_made(const void *a, const void *b)
+static int by_creation_event(const void *a, const void *b)
 {
-	return compare_made(((const struct given *)a)->made, ((const struct given *)b)->made);
+	return compare_event_ids(((const struct given_ordinal *)a)->made,
+				 ((const struct given_ordinal *)b)->made);
 }
 
-static int read_given(struct build *b)
+static int read_given(struct object_build *b)
 {
 	sqlite3_stmt *stmt;
 	int err = sql_prepare(b->db,
@@ -528,11 +531,11 @@ static int read_given(struct build *b)
 			      &stmt);
 
 	while (!err && (err = sql_step(stmt)) > 0) {
-		struct given *given = vec_push(b->given, b->ngiven);
+		struct given_ordinal *given = vec_push(b->given, b->ngiven);
 
 		err = given ? 0 : log_err(-ENOMEM, "number objects");
 		if (given)
-			*given = (struct given){
+			*given = (struct given_ordinal){
 				{ sql_u32(stmt, 0), (uint64_t)sqlite3_column_int64(stmt, 1) },
 				sql_u32(stmt, 2),
 				sql_u32(stmt, 3),
@@ -541,29 +544,30 @@ static int read_given(struct build *b)
 	}
 	sqlite3_finalize(stmt);
 	if (b->ngiven)
-		qsort(b->given, b->ngiven, sizeof(*b->given), by_made);
+		qsort(b->given, b->ngiven, sizeof(*b->given), by_creation_event);
 	return err;
 }
 
-static bool is_made_before(const void *given, const void *id)
+static bool is_created_before(const void *given, const void *id)
 {
-	return compare_made(((const struct given *)given)->made, *(const struct event_id *)id) < 0;
+	return compare_event_ids(((const struct given_ordinal *)given)->made,
+				 *(const struct event_id *)id) < 0;
 }
 
 /* The ordinal that was assigned to the object before the cut; 0: none. */
-static uint32_t given_ordinal(const struct build *b, const struct object *o)
+static uint32_t given_ordinal(const struct object_build *b, const struct object *o)
 {
-	size_t at = vec_count_before(b->given, b->ngiven, sizeof(*b->given), is_made_before,
+	size_t at = vec_count_before(b->given, b->ngiven, sizeof(*b->given), is_created_before,
 				     &o->created);
 
-	for (; at < b->ngiven && !compare_made(b->given[at].made, o->created); at++)
+	for (; at < b->ngiven && !compare_event_ids(b->given[at].made, o->created); at++)
 		if (o->created.thread && b->given[at].kind == (int)o->kind)
 			return b->given[at].ordinal;
 	return 0;
 }
 
 /* The numbers of objects that were numbered before the trace was cut, by process and kind. */
-static uint32_t *count_given(const struct build *b)
+static uint32_t *count_given(const struct object_build *b)
 {
 	uint32_t *ordinals = calloc((b->objects.nlineages + 1ul) * OBJECT_COUNT, sizeof(*ordinals));
 
@@ -575,7 +579,7 @@ static uint32_t *count_given(const struct build *b)
 }
 
 /* Assign ids in the order of creation, and ordinals for each process and kind. */
-static int number_objects(struct build *b)
+static int assign_ordinals(struct object_build *b)
 {
 	uint32_t *ordinals = count_given(b);
 	uint32_t *order = sort_indexes(b->objects.count, b->objects.list, by_creation);
@@ -599,7 +603,7 @@ static int number_objects(struct build *b)
 	return 0;
 }
 
-static void find_parents(struct build *b)
+static void find_parents(struct object_build *b)
 {
 	for (uint32_t i = 0; i < b->objects.count; i++) {
 		struct object *o = &b->objects.list[i], *parent = NULL;
@@ -614,7 +618,7 @@ static void find_parents(struct build *b)
 	}
 }
 
-static int write_objects(struct build *b)
+static int write_objects(struct object_build *b)
 {
 	sqlite3_stmt *stmt;
 	int err = sql_exec(b->db, "DELETE FROM object");
@@ -643,7 +647,7 @@ static int write_objects(struct build *b)
 	return err;
 }
 
-static void free_creations(struct build *b)
+static void free_creations(struct object_build *b)
 {
 	for (size_t i = 0; i < b->ncreations; i++)
 		free(b->creations[i].name);
@@ -652,7 +656,7 @@ static void free_creations(struct build *b)
 	b->ncreations = 0;
 }
 
-static void build_fini(struct build *b)
+static void build_fini(struct object_build *b)
 {
 	free_creations(b);
 	map_fini(&b->processes);
@@ -664,7 +668,7 @@ static void build_fini(struct build *b)
 
 int objects_build(sqlite3 *db)
 {
-	struct build b = { .db = db };
+	struct object_build b = { .db = db };
 	int err = objects_load_lineages(db, &b.objects);
 
 	if (!err)
@@ -678,7 +682,7 @@ int objects_build(sqlite3 *db)
 	if (!err)
 		err = add_unknown(&b);
 	if (!err)
-		err = number_objects(&b);
+		err = assign_ordinals(&b);
 	if (!err)
 		err = objects_index(&b.objects);
 	if (err) {

@@ -56,7 +56,8 @@ struct object_made {
 	enum object_kind parent_kind;
 	uint64_t parent;
 };
-int object_read_made(enum object_kind kind, const struct args *out, struct object_made *ret_made);
+int object_read_created(enum object_kind kind, const struct args *out,
+			struct object_made *ret_made);
 
 /* Build table `object` from table `call`, and resolve the references to it (refs.h). */
 int objects_build(sqlite3 *db);

@@ -80,8 +80,8 @@ static int64_t find_depth(const struct args *args, enum queue_side side)
 	return -1;
 }
 
-static uint32_t find_object(const struct pass *p, const struct told_call *t, enum object_kind kind,
-			    enum arg arg)
+static uint32_t find_object(const struct pass *p, const struct source_call *t,
+			    enum object_kind kind, enum arg arg)
 {
 	uint64_t handle = args_number(t->out, arg);
 	const struct object *o =
@@ -104,7 +104,7 @@ static int add_row(struct pass *p, const struct queue_row *row)
 	return 0;
 }
 
-static int add_made(struct pass *p, const struct told_call *t, enum queue_side side, uint32_t cq,
+static int add_made(struct pass *p, const struct source_call *t, enum queue_side side, uint32_t cq,
 		    uint32_t srq)
 {
 	return add_row(p, &(struct queue_row){ .id = t->id,
@@ -119,7 +119,7 @@ static int add_made(struct pass *p, const struct told_call *t, enum queue_side s
 					       .until = INT64_MAX });
 }
 
-static int learn_created(struct pass *p, const struct told_call *t)
+static int learn_created(struct pass *p, const struct source_call *t)
 {
 	switch (verb_infos[t->verb].object) {
 	case OBJECT_qp:
@@ -137,7 +137,7 @@ static int learn_created(struct pass *p, const struct told_call *t)
 	}
 }
 
-static int learn_change(struct pass *p, const struct told_call *t)
+static int learn_change(struct pass *p, const struct source_call *t)
 {
 	int err = 0;
 
@@ -159,7 +159,7 @@ static int learn_change(struct pass *p, const struct told_call *t)
 	return err;
 }
 
-static int learn_call(void *arg, const struct told_call *t)
+static int learn_call(void *arg, const struct source_call *t)
 {
 	struct pass *p = arg;
 
@@ -204,7 +204,7 @@ static int index_rows(struct pass *p)
 	return 0;
 }
 
-int queue_table_learn(const struct told_calls *sources, size_t n, const struct objects *objects,
+int queue_table_learn(const struct source_calls *sources, size_t n, const struct objects *objects,
 		      struct queue_table *ret)
 {
 	/* of the calls of ibv_modify_qp() only the few with "cap" change the queues */
@@ -217,7 +217,7 @@ int queue_table_learn(const struct told_calls *sources, size_t n, const struct o
 	if (!p.last)
 		err = -ENOMEM;
 	for (size_t i = 0; i < n && !err; i++)
-		err = told_calls_each(&sources[i], is_wanted_verb, changes, learn_call, &p);
+		err = source_calls_each(&sources[i], is_wanted_verb, changes, learn_call, &p);
 	err = err ?: index_rows(&p);
 	free(p.last);
 	if (err) {
@@ -278,7 +278,7 @@ int queue_table_build(sqlite3 *db)
 	int err = objects_load(db, NULL, &objects);
 
 	if (!err)
-		err = queue_table_learn(&(struct told_calls){ .db = db }, 1, &objects, &t);
+		err = queue_table_learn(&(struct source_calls){ .db = db }, 1, &objects, &t);
 	if (!err)
 		err = sql_exec(db, "DELETE FROM queue");
 	if (!err)

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/store/finish/told_calls.h"
+#include "core/store/finish/source_calls.h"
 
 struct objects;
 
@@ -36,7 +36,7 @@ struct queue_table {
  * Find the queues from the calls of @sources, whose objects are @objects. 0 or -errno after
  * log_err().
  */
-int queue_table_learn(const struct told_calls *sources, size_t n, const struct objects *objects,
+int queue_table_learn(const struct source_calls *sources, size_t n, const struct objects *objects,
 		      struct queue_table *ret);
 
 /* Accepts a zeroed table. */

@@ -32,7 +32,7 @@ static const struct object *find_intended(const struct objects *objects, uint32_
 	return next && next->created.thread == call.thread && next->created.n < call.n ? next : o;
 }
 
-struct row {
+struct unresolved_row {
 	struct event_id id;
 	uint32_t process;
 	int kind;
@@ -55,12 +55,13 @@ static int resolve_refs(sqlite3 *db, const struct objects *objects, const char *
 		err = sql_prepare(db, update, &to);
 	while (!err && (err = sql_step(from)) > 0) {
 		const char *kind = (const char *)sqlite3_column_text(from, 3);
-		struct row r = { { sql_u32(from, 0), (uint64_t)sqlite3_column_int64(from, 1) },
-				 sql_u32(from, 2),
-				 kind ? object_find(kind) : -1,
-				 (uint64_t)sqlite3_column_int64(from, 4),
-				 sqlite3_column_int64(from, 5),
-				 sqlite3_column_int(from, 6) };
+		struct unresolved_row r = { { sql_u32(from, 0),
+					      (uint64_t)sqlite3_column_int64(from, 1) },
+					    sql_u32(from, 2),
+					    kind ? object_find(kind) : -1,
+					    (uint64_t)sqlite3_column_int64(from, 4),
+					    sqlite3_column_int64(from, 5),
+					    sqlite3_column_int(from, 6) };
 		const struct object *o =
 			find_intended(objects, r.process, r.kind, r.handle, r.time, r.id, r.depth);
 

@@ -23,7 +23,7 @@ struct piece {
 	_Alignas(16) char bytes[];
 };
 
-struct build {
+struct args_build {
 	struct piece *pieces;
 	char *at, *end; /* free part of the provided memory; NULL: the heap */
 	build_resolve *resolve;
@@ -31,7 +31,7 @@ struct build {
 	bool failed; /* out of memory */
 };
 
-static void put_struct(struct build *build, const struct struct_info *info, char *base,
+static void put_struct(struct args_build *build, const struct struct_info *info, char *base,
 		       const struct json_node *from);
 
 static _Thread_local struct {
@@ -45,7 +45,7 @@ void build_lend(void *at, size_t size)
 	lent.size = size;
 }
 
-static void *take_lent_memory(struct build *build, size_t bytes)
+static void *take_lent_memory(struct args_build *build, size_t bytes)
 {
 	char *at = build->at;
 
@@ -59,7 +59,7 @@ static void *take_lent_memory(struct build *build, size_t bytes)
 	return at;
 }
 
-static void *take_memory(struct build *build, size_t bytes)
+static void *take_memory(struct args_build *build, size_t bytes)
 {
 	struct piece *piece = build->at ? NULL : calloc(1, sizeof(*piece) + bytes);
 
@@ -112,7 +112,7 @@ static void put_hex(const struct field_info *field, char *at, const char *hex)
 		at[i] = (char)(hex_digit(hex[2 * i]) << 4 | hex_digit(hex[2 * i + 1]));
 }
 
-static void put_text(struct build *build, char *at, const char *text)
+static void put_text(struct args_build *build, char *at, const char *text)
 {
 	char *copy = text ? take_memory(build, strlen(text) + 1) : NULL;
 
@@ -121,7 +121,7 @@ static void put_text(struct build *build, char *at, const char *text)
 	memcpy(at, &copy, sizeof(copy));
 }
 
-static void put_element(struct build *build, const struct struct_info *type, char *at,
+static void put_element(struct args_build *build, const struct struct_info *type, char *at,
 			const struct json_node *from)
 {
 	if (!type->scalar)
@@ -134,7 +134,7 @@ static void put_element(struct build *build, const struct struct_info *type, cha
  * Store a pointer to the elements of the JSON, with space for at least @more elements, which
  * another argument counts.
  */
-static void put_pointer(struct build *build, const struct field_info *field, char *at,
+static void put_pointer(struct args_build *build, const struct field_info *field, char *at,
 			const struct json_node *from, size_t more)
 {
 	bool many = from->kind == JSON_ARRAY;
@@ -163,7 +163,7 @@ static size_t count_elements(const struct struct_info *info, const struct field_
 	return field->shift ? (size_t)1 << n : n;
 }
 
-static void put_field(struct build *build, const struct field_info *field, char *at,
+static void put_field(struct args_build *build, const struct field_info *field, char *at,
 		      const struct json_node *from)
 {
 	switch (field->kind) {
@@ -206,7 +206,7 @@ static bool is_counted(const struct field_info *field)
 	return field->kind == FIELD_PTR && field->count >= 0;
 }
 
-static void put_struct(struct build *build, const struct struct_info *info, char *base,
+static void put_struct(struct args_build *build, const struct struct_info *info, char *base,
 		       const struct json_node *from)
 {
 	for (unsigned int i = 0; i < info->nfields; i++) {
@@ -237,7 +237,7 @@ static size_t count_room(const struct struct_info *info, const struct field_info
 }
 
 /* Reserve memory for an argument that the verb only writes: the JSON has no value for it. */
-static void reserve_out(struct build *build, const struct struct_info *info, uint64_t *args,
+static void reserve_out(struct args_build *build, const struct struct_info *info, uint64_t *args,
 			unsigned int index)
 {
 	const struct field_info *field = &info->fields[index];
@@ -250,7 +250,8 @@ static void reserve_out(struct build *build, const struct struct_info *info, uin
 	args[index] = (uint64_t)(uintptr_t)take_memory(build, size * count_room(info, field, args));
 }
 
-static void put_out_arguments(struct build *build, const struct struct_info *info, uint64_t *args)
+static void put_out_arguments(struct args_build *build, const struct struct_info *info,
+			      uint64_t *args)
 {
 	for (unsigned int i = 0; i < info->nfields; i++)
 		if (info->fields[i].kind == FIELD_PTR && info->fields[i].dir == DIR_OUT)
@@ -258,10 +259,10 @@ static void put_out_arguments(struct build *build, const struct struct_info *inf
 }
 
 int build_args(enum verb verb, const struct args *from, build_resolve *resolve, void *arg,
-	       uint64_t args[BUILD_ARGS], struct build **ret_build)
+	       uint64_t args[BUILD_ARGS], struct args_build **ret_build)
 {
 	const struct struct_info *info = &verb_infos[verb].args;
-	struct build *build;
+	struct args_build *build;
 
 	if (args_parse(from))
 		return -ENOMEM;
@@ -285,7 +286,7 @@ int build_args(enum verb verb, const struct args *from, build_resolve *resolve, 
 	return 0;
 }
 
-void build_free(struct build *build)
+void build_free(struct args_build *build)
 {
 	while (build && build->pieces) {
 		struct piece *next = build->pieces->next;

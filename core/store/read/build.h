@@ -14,7 +14,7 @@
 enum { BUILD_ARGS = 16 }; /* more than any verb has */
 
 /* The memory to which one call's arguments point. */
-struct build;
+struct args_build;
 
 /* Translate a recorded handle or address (FIELD_OBJ, FIELD_ADDR) to one of this process. */
 typedef uint64_t build_resolve(void *arg, const struct field_info *field, uint64_t recorded);
@@ -27,7 +27,7 @@ typedef uint64_t build_resolve(void *arg, const struct field_info *field, uint64
  * or -ENOMEM.
  */
 int build_args(enum verb verb, const struct args *from, build_resolve *resolve, void *arg,
-	       uint64_t args[BUILD_ARGS], struct build **ret_build);
+	       uint64_t args[BUILD_ARGS], struct args_build **ret_build);
 
 /*
  * From now on the builds of this thread, one at a time, use the @size bytes at @at instead of the
@@ -36,7 +36,7 @@ int build_args(enum verb verb, const struct args *from, build_resolve *resolve, 
 void build_lend(void *at, size_t size);
 
 /* Accepts NULL. */
-void build_free(struct build *build);
+void build_free(struct args_build *build);
 
 /*
  * The results of a call in the JSON form of column `out` of table `call`; the caller frees

@@ -108,7 +108,7 @@ static void match_unusual(struct cursor *cursor, const struct poll *poll, struct
 
 	if (!wc->qp && !wc->qp_num)
 		wc->qp = match_guess(cursor->match, poll->object, wc);
-	match_wc(cursor->match, wc->qp, poll->object, wc, &found);
+	match_find_request(cursor->match, wc->qp, poll->object, wc, &found);
 	wc->request = found.request;
 	wc->request_index = found.index;
 	wc->posted_at = found.posted_at;
@@ -148,8 +148,8 @@ static int resolve_event(struct cursor *cursor)
 		post->object = find_object(cursor, verb_infos[post->verb].object, post->handle);
 		if (!cursor->match)
 			return 0;
-		match_at(cursor->match, event->time, event->process);
-		return match_post(cursor->match, post->object, post, event->id, event->time);
+		match_set_position(cursor->match, event->time, event->process);
+		return match_note_post(cursor->match, post->object, post, event->id, event->time);
 	case TRACE_POLL:
 		poll = (struct poll *)event->poll;
 		poll->object = find_object(cursor, OBJECT_cq, poll->handle);
@@ -168,7 +168,7 @@ static int resolve_event(struct cursor *cursor)
 	default:
 		return 0;
 	}
-	return cursor->match ? match_event(cursor->match, cursor->trace, event) : 0;
+	return cursor->match ? match_process_event(cursor->match, cursor->trace, event) : 0;
 }
 
 /*
@@ -258,7 +258,7 @@ static int return_exit(struct cursor *cursor, const struct process *p)
 					      .process = p->id,
 					      .time = p->end,
 					      .carried = p->end <= cursor->carried };
-	err = cursor->match ? match_event(cursor->match, cursor->trace, &cursor->event) : 0;
+	err = cursor->match ? match_process_event(cursor->match, cursor->trace, &cursor->event) : 0;
 	count_event(cursor);
 	return err ? err : 1;
 }

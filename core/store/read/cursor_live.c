@@ -33,7 +33,8 @@ static uint32_t qp_at(struct cursor *cursor, uint32_t number, uint32_t cq)
 static int take_call(struct cursor *cursor)
 {
 	/* the call is in the stream's memory, so it may be changed */
-	return live_call(cursor->trace->live, &cursor->event, (struct call *)cursor->event.call);
+	return live_note_call(cursor->trace->live, &cursor->event,
+			      (struct call *)cursor->event.call);
 }
 
 /*
@@ -54,7 +55,7 @@ static const struct process *next_exit(struct cursor *cursor)
 		cursor->exits[i] = p;
 		while (cursor->exit < cursor->nexits && cursor->exits[cursor->exit])
 			cursor->exit++;
-		live_exit(trace->live, p->id);
+		live_end_process(trace->live, p->id);
 		return p;
 	}
 	return NULL;

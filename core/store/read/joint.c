@@ -241,17 +241,17 @@ static int64_t place_part_time(const void *part, int64_t time)
 	return place_time(part, time);
 }
 
-void joint_sources(const struct trace *whole, struct told_calls *ret_sources)
+void joint_sources(const struct trace *whole, struct source_calls *ret_sources)
 {
 	for (size_t i = 0; i < whole->joint->n; i++) {
 		const struct joint_part *part = &whole->joint->parts[i];
 
-		ret_sources[i] = (struct told_calls){ .db = part->trace->db,
-						      .threads = part->ids.threads,
-						      .processes = part->ids.processes,
-						      .objects = part->objects,
-						      .place_time = place_part_time,
-						      .arg = part };
+		ret_sources[i] = (struct source_calls){ .db = part->trace->db,
+							.threads = part->ids.threads,
+							.processes = part->ids.processes,
+							.objects = part->objects,
+							.place_time = place_part_time,
+							.arg = part };
 	}
 }
 

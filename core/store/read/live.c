@@ -137,7 +137,7 @@ int live_new(struct trace *trace, struct writer *writer, struct live **ret_live)
 
 int live_read_chunk(struct live *live, uint32_t thread, uint64_t first_n)
 {
-	return writer_followed(live->writer, thread, first_n);
+	return writer_note_followed(live->writer, thread, first_n);
 }
 
 void live_free(struct live *live)
@@ -277,7 +277,7 @@ static int add_object(struct live *live, const struct object *object, struct liv
 }
 
 /* Was the object created inside @outer? Then @outer counts as its creator: lifetimes.c. */
-static bool is_made_inside(const struct living *l, const struct trace_event *outer)
+static bool is_created_inside(const struct living *l, const struct trace_event *outer)
 {
 	return !l->dead && l->object.created.thread == outer->id.thread &&
 	       l->object.created.n > outer->id.n;
@@ -293,12 +293,12 @@ static int note_creation(struct live *live, const struct trace_event *event,
 	struct object_made made;
 	int err;
 
-	if (l && !is_made_inside(l, event)) {
+	if (l && !is_created_inside(l, event)) {
 		supersede_object(live, l);
 		l = NULL;
 	}
 	if (!l) {
-		err = object_read_made(kind, call->out, &made);
+		err = object_read_created(kind, call->out, &made);
 		if (err)
 			return log_err(err, "objects of the program");
 		parent = live_at(live, event->process, made.parent_kind, made.parent);
@@ -332,7 +332,7 @@ static int note_request(struct live *live, const struct trace_event *event, cons
 	return err;
 }
 
-int live_call(struct live *live, const struct trace_event *event, struct call *call)
+int live_note_call(struct live *live, const struct trace_event *event, struct call *call)
 {
 	const struct verb_info *verb = &verb_infos[call->verb];
 	const struct object *o;
@@ -360,7 +360,7 @@ int live_call(struct live *live, const struct trace_event *event, struct call *c
 	return 0;
 }
 
-void live_exit(struct live *live, uint32_t process)
+void live_end_process(struct live *live, uint32_t process)
 {
 	struct tally **at, *tally;
 

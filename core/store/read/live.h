@@ -52,10 +52,10 @@ const struct object *live_qp(const struct live *live, uint32_t process, uint32_t
  * Process a call event before it is returned to the reader: set call.object; when a call that
  * creates or destroys an object returns, update the objects. 0 or -errno.
  */
-int live_call(struct live *live, const struct trace_event *event, struct call *call);
+int live_note_call(struct live *live, const struct trace_event *event, struct call *call);
 
 /* The process has ended: mark its objects as dead. */
-void live_exit(struct live *live, uint32_t process);
+void live_end_process(struct live *live, uint32_t process);
 
 /* Like trace_alive(), at the current time; objects of a process that has ended are dead. */
 uint64_t live_alive(const struct live *live, enum object_kind kind);

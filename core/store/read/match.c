@@ -149,13 +149,13 @@ static struct state *make_state(struct match *match, uint32_t object)
 	return state;
 }
 
-void match_at(struct match *match, int64_t time, uint32_t process)
+void match_set_position(struct match *match, int64_t time, uint32_t process)
 {
 	match->time = time;
 	match->process = process;
 }
 
-void match_exit(struct match *match, uint32_t process)
+void match_end_process(struct match *match, uint32_t process)
 {
 	drop_all(match, false, process);
 }
@@ -228,8 +228,8 @@ void match_remove(struct match *match, uint32_t object)
 		drop_state(match, state);
 }
 
-int match_post(struct match *match, uint32_t object, const struct post *post, struct event_id id,
-	       int64_t time)
+int match_note_post(struct match *match, uint32_t object, const struct post *post,
+		    struct event_id id, int64_t time)
 {
 	struct state *state = make_state(match, object);
 	bool send = post_is_send(post);
@@ -432,8 +432,8 @@ bool match_oldest(struct match *match, struct wc *wc)
 	return true;
 }
 
-bool match_wc(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc,
-	      struct match_found *ret_found)
+bool match_find_request(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc,
+			struct match_found *ret_found)
 {
 	struct state *state = find_state(match, qp);
 	bool receive = wc->opcode & ABI_WC_RECV;

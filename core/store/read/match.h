@@ -31,7 +31,7 @@ void match_free(struct match *match);
 void match_set_kept_from(struct match *match, int64_t time);
 
 /* Set the time and the process (numbers of any kind) for the following calls. */
-void match_at(struct match *match, int64_t time, uint32_t process);
+void match_set_position(struct match *match, int64_t time, uint32_t process);
 
 /* The properties of a queue pair; 0: not known. */
 struct match_qp {
@@ -61,11 +61,11 @@ void match_reset(struct match *match, uint32_t qp);
 void match_remove(struct match *match, uint32_t object);
 
 /* Forget all objects that were first used in @process. */
-void match_exit(struct match *match, uint32_t process);
+void match_end_process(struct match *match, uint32_t process);
 
 /* Add the requests of a post; of a failed post, those before *bad_wr. 0 or -ENOMEM. */
-int match_post(struct match *match, uint32_t object, const struct post *post, struct event_id id,
-	       int64_t time);
+int match_note_post(struct match *match, uint32_t object, const struct post *post,
+		    struct event_id id, int64_t time);
 
 struct match_found {
 	struct event_id request; /* 0:0: unknown */
@@ -85,13 +85,13 @@ struct match_found {
 
 /*
  * The usual completion: if it is a success of the oldest request in the queue of wc->qp, fill in
- * the request. False: it is not, and nothing has changed; call match_wc().
+ * the request. False: it is not, and nothing has changed; call match_find_request().
  */
 bool match_oldest(struct match *match, struct wc *wc);
 
 /* A completion of @qp was polled from @cq. False if there is no matching request. */
-bool match_wc(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc,
-	      struct match_found *ret_found);
+bool match_find_request(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc,
+			struct match_found *ret_found);
 
 /*
  * The queue pair of a completion from @cq that has no queue pair number (an extended CQ need not
@@ -102,6 +102,6 @@ uint32_t match_guess(struct match *match, uint32_t cq, const struct wc *wc);
 
 /*
  * Apply the effect of a control verb to the queues; @event comes from a cursor. For posts and
- * completions, call match_post() and match_wc() instead. 0 or -ENOMEM.
+ * completions, call match_note_post() and match_find_request() instead. 0 or -ENOMEM.
  */
-int match_event(struct match *match, struct trace *trace, const struct trace_event *event);
+int match_process_event(struct match *match, struct trace *trace, const struct trace_event *event);

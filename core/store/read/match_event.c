@@ -97,7 +97,7 @@ static int add_bind(struct match *match, struct trace *trace, const struct trace
 	args_get(in, ARG(mw_bind.send_flags), &flags);
 	wr.wr_id = (uint64_t)wr_id;
 	wr.send_flags = (uint32_t)flags;
-	return match_post(match, qp, &post, event->id, event->time);
+	return match_note_post(match, qp, &post, event->id, event->time);
 }
 
 static int match_call(struct match *match, struct trace *trace, const struct trace_event *event)
@@ -152,17 +152,17 @@ static void forget_dead(struct match *match, struct trace *trace, uint32_t id, i
 	while (id && !is_process_used(trace, id, time)) {
 		const struct process *p = trace_process(trace, id);
 
-		match_exit(match, id);
+		match_end_process(match, id);
 		id = p && p->parent < id ? p->parent : 0;
 	}
 }
 
-int match_event(struct match *match, struct trace *trace, const struct trace_event *event)
+int match_process_event(struct match *match, struct trace *trace, const struct trace_event *event)
 {
 	const struct verb_info *verb;
 	const struct call *call;
 
-	match_at(match, event->time, event->process);
+	match_set_position(match, event->time, event->process);
 	if (event->kind == TRACE_EXIT)
 		forget_dead(match, trace, event->process, event->time);
 	if (event->kind != TRACE_CALL && event->kind != TRACE_RETURN)

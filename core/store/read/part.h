@@ -8,7 +8,7 @@
 #include "core/store/read/trace_clock.h"
 
 struct rare;
-struct told_calls;
+struct source_calls;
 struct trace;
 
 struct joint_part {
@@ -32,8 +32,8 @@ static inline uint32_t joint_number(uint32_t number, uint32_t before)
 	return number ? number + before : 0;
 }
 
-/* The sources of calls (told_calls.h), one for each part. */
-void joint_sources(const struct trace *whole, struct told_calls *ret_sources);
+/* The sources of calls (source_calls.h), one for each part. */
+void joint_sources(const struct trace *whole, struct source_calls *ret_sources);
 
 /* The part that has a process, a thread or a stack. */
 struct joint_part *joint_of_process(struct joint *joint, uint32_t process);

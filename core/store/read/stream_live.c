@@ -124,9 +124,9 @@ static const char *copy_staying(struct stream *s)
 	return s->staying;
 }
 
-static struct misuse_event read_misuse(sqlite3_stmt *stmt)
+static struct writer_note_misuse read_misuse(sqlite3_stmt *stmt)
 {
-	return (struct misuse_event){
+	return (struct writer_note_misuse){
 		.what = trace_misuse_what((const char *)sqlite3_column_text(stmt, 5)),
 		.handle = (uint64_t)sqlite3_column_int64(stmt, 6),
 		.status = sqlite3_column_int(stmt, 7),

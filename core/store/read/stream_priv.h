@@ -29,7 +29,7 @@ struct due {
  * A source of events. due() reads only the number and time of the next event; row() reads the rest
  * when the event is returned. Both return 0 or -errno after log_err().
  */
-struct source {
+struct event_source {
 	/*
 	 * Store number and time of the next event in s->due[]; the previous event has been
 	 * returned.
@@ -42,7 +42,7 @@ struct source {
 
 /* The sources of a thread's events. */
 struct sources {
-	struct source of[SOURCES]; /* without RETURN */
+	struct event_source of[SOURCES]; /* without RETURN */
 	int (*open)(struct stream *s, bool data);
 	/* the trace is still being written: calls may return later, see stream_more() */
 	bool grows;
@@ -114,7 +114,7 @@ struct stream {
 	const struct rare *rare; /* the rare event that is returned next */
 	struct block block;
 	bool loaded;
-	struct walk walk;
+	struct block_walk walk;
 	size_t *held, own; /* decoded bytes: of all streams of a cursor; of this stream */
 	/* stream_whole.c */
 	struct stream_blocks blocks;

@@ -180,7 +180,7 @@ struct memory_event {
 };
 
 /* A misuse found by `record --strict`, before the verb was called: table `misuse`. */
-struct misuse_event {
+struct writer_note_misuse {
 	enum event_misuse_what what;
 	enum verb verb;    /* VERB_COUNT: a field was read */
 	const char *field; /* the field that was read, such as "byte_len"; or NULL */
@@ -224,7 +224,7 @@ struct trace_event {
 		const struct fork_event *fork;
 		const struct mark_event *mark;
 		const struct memory_event *memory;
-		const struct misuse_event *misuse;
+		const struct writer_note_misuse *misuse;
 	};
 };
 

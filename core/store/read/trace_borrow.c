@@ -24,7 +24,7 @@ int trace_borrow(sqlite3 *db, bool again, struct trace **ret_trace)
 	trace->db = db;
 	trace->borrowed = true;
 	trace->again = again;
-	err = call_tables_show(db) ?: row_tables_show(db) ?: trace_load(trace);
+	err = call_tables_create(db) ?: row_tables_create(db) ?: trace_load(trace);
 	if (err) {
 		trace_close(trace);
 		return err;

@@ -30,7 +30,7 @@ int trace_open_again(const struct trace *trace, sqlite3 **ret_db)
 	    sql_open(path, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, &db))
 		return -1;
 	if (sql_distrust(db) || sqlite3_exec(db, "BEGIN; SELECT 1 FROM meta", NULL, NULL, NULL) ||
-	    call_tables_show(db) || row_tables_show(db)) {
+	    call_tables_create(db) || row_tables_create(db)) {
 		sqlite3_close(db); /* the trace's own connection may hold the file exclusively */
 		return -1;
 	}

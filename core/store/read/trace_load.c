@@ -267,7 +267,7 @@ static int read_misuse(struct trace *trace, sqlite3_stmt *stmt)
 
 	if (!rare)
 		return log_err(-ENOMEM, "read misuses");
-	rare->misuse = (struct misuse_event){
+	rare->misuse = (struct writer_note_misuse){
 		.what = trace_misuse_what((const char *)sqlite3_column_text(stmt, 4)),
 		.verb = trace_misuse_verb((const char *)sqlite3_column_text(stmt, 5)),
 		.field = trace_misuse_field((const char *)sqlite3_column_text(stmt, 6)),

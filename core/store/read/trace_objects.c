@@ -44,10 +44,10 @@ uint64_t trace_alive(struct trace *trace, enum object_kind kind, uint32_t proces
 }
 
 /* List the traces from which calls are read, one for each part; the caller frees the list. */
-static int list_sources(struct trace *trace, struct told_calls **ret_sources, size_t *ret_n)
+static int list_sources(struct trace *trace, struct source_calls **ret_sources, size_t *ret_n)
 {
 	size_t n = trace->joint ? trace->joint->n : 1;
-	struct told_calls *sources = calloc(n, sizeof(*sources));
+	struct source_calls *sources = calloc(n, sizeof(*sources));
 
 	if (!sources)
 		return log_err(-ENOMEM, "read calls");
@@ -62,7 +62,7 @@ static int list_sources(struct trace *trace, struct told_calls **ret_sources, si
 
 int trace_connections(struct trace *trace, const struct connections **ret_connections)
 {
-	struct told_calls *sources = NULL;
+	struct source_calls *sources = NULL;
 	size_t n = 0;
 	int err = trace->connections.peers ? 0 : list_sources(trace, &sources, &n);
 
@@ -76,7 +76,7 @@ int trace_connections(struct trace *trace, const struct connections **ret_connec
 
 int trace_queues(struct trace *trace, const struct queue_table **ret_queues)
 {
-	struct told_calls *sources = NULL;
+	struct source_calls *sources = NULL;
 	size_t n = 0;
 	int err = trace->queues.first ? 0 : list_sources(trace, &sources, &n);
 

@@ -26,7 +26,7 @@ struct rare {
 		struct fork_event fork;
 		struct mark_event mark;
 		struct memory_event memory;
-		struct misuse_event misuse;
+		struct writer_note_misuse misuse;
 	};
 };
 

@@ -4,7 +4,7 @@
  *
  * Not thread-safe.
  */
-#include "core/store/vtab/made.h"
+#include "core/store/vtab/computed.h"
 
 enum { CELLS_ROWS = 256 };
 
@@ -57,19 +57,19 @@ struct cells {
 	} while (0)
 
 /* Convert row @i to a single value. */
-static inline void cells_value(const struct cells *cells, uint32_t i, struct made_value *value)
+static inline void cells_value(const struct cells *cells, uint32_t i, struct computed_value *value)
 {
 	switch (cells->kind) {
 	case CELLS_NUMBERS:
 		if (!cells->some || cells->set[i])
-			made_int(value, cells->numbers[i]);
+			computed_set_int(value, cells->numbers[i]);
 		break;
 	case CELLS_TEXTS:
-		made_set_text(value, cells->texts[i]);
+		computed_set_text(value, cells->texts[i]);
 		break;
 	case CELLS_EVENTS:
-		made_set_event(value,
-			       (struct event_id){ cells->threads[i], (uint64_t)cells->numbers[i] });
+		computed_set_event(
+			value, (struct event_id){ cells->threads[i], (uint64_t)cells->numbers[i] });
 		break;
 	case CELLS_NONE:
 		break;

@@ -7,7 +7,7 @@
 #include "core/store/finish/connections.h"
 #include "core/store/finish/queue_table.h"
 #include "core/store/read/trace.h"
-#include "core/store/vtab/made.h"
+#include "core/store/vtab/computed.h"
 #include "core/wire/log.h"
 
 enum { THREAD, N, PROCESS, SINCE, UNTIL, QP, PEER, KNOWN, DEST, LID, GID };
@@ -19,14 +19,14 @@ enum { OBJECT = QP, SIDE, CQ, SRQ, ASKED, GIVEN };
 	[PROCESS] = INTEGER_COLUMN("process"), [SINCE] = INTEGER_COLUMN("since"),       \
 	[UNTIL] = INTEGER_COLUMN("until")
 
-static const struct made_column connection_columns[] = {
+static const struct computed_column connection_columns[] = {
 	EVENT_COLUMNS, [QP] = INTEGER_COLUMN("qp"),
 	[PEER] = INTEGER_COLUMN("peer"), [KNOWN] = TEXT_COLUMN("known"),
 	[DEST] = INTEGER_COLUMN("dest_qp_num"), [LID] = INTEGER_COLUMN("dlid"),
 	[GID] = TEXT_COLUMN("dgid"), { 0 },
 };
 
-static const struct made_column queue_columns[] = {
+static const struct computed_column queue_columns[] = {
 	EVENT_COLUMNS, [OBJECT] = INTEGER_COLUMN("object"), [SIDE] = TEXT_COLUMN("side"),
 	[CQ] = INTEGER_COLUMN("cq"), [SRQ] = INTEGER_COLUMN("srq"),
 	[ASKED] = INTEGER_COLUMN("asked"), [GIVEN] = INTEGER_COLUMN("given"), { 0 },
@@ -40,14 +40,14 @@ struct rows {
 };
 
 /* Shared argument of both tables. */
-struct source {
+struct table_source {
 	struct trace *(*find)(void *arg);
 	void (*release)(void *arg);
 	void *arg;
 	unsigned int tables; /* number of tables that refer to it */
 };
 
-static int find_rows(struct rows *rows, const struct source *source, bool queues)
+static int find_rows(struct rows *rows, const struct table_source *source, bool queues)
 {
 	struct trace *trace = source->find(source->arg);
 	int err = -EINVAL;
@@ -60,7 +60,7 @@ static int find_rows(struct rows *rows, const struct source *source, bool queues
 	return err;
 }
 
-static int open_rows(const struct source *source, bool queues, void **ret_rows)
+static int open_rows(const struct table_source *source, bool queues, void **ret_rows)
 {
 	struct rows *rows = calloc(1, sizeof(*rows));
 	int err = rows ? find_rows(rows, source, queues) : log_err(-ENOMEM, "derived tables");
@@ -72,13 +72,13 @@ static int open_rows(const struct source *source, bool queues, void **ret_rows)
 	return err;
 }
 
-static int open_connections(void *arg, const struct made_bounds *bounds, void **ret_rows)
+static int open_connections(void *arg, const struct computed_bounds *bounds, void **ret_rows)
 {
 	(void)bounds;
 	return open_rows(arg, false, ret_rows);
 }
 
-static int open_queues(void *arg, const struct made_bounds *bounds, void **ret_rows)
+static int open_queues(void *arg, const struct computed_bounds *bounds, void **ret_rows)
 {
 	(void)bounds;
 	return open_rows(arg, true, ret_rows);
@@ -91,24 +91,24 @@ static int next_row(void *arg)
 	return rows->next++ < rows->count;
 }
 
-static void put_known(struct made_value *value, int64_t number, int64_t unknown)
+static void put_known(struct computed_value *value, int64_t number, int64_t unknown)
 {
 	if (number != unknown)
-		made_int(value, number);
+		computed_set_int(value, number);
 }
 
 static void put_event(int column, struct event_id id, uint32_t process, int64_t since,
-		      int64_t until, struct made_value *value)
+		      int64_t until, struct computed_value *value)
 {
 	const int64_t values[] = { id.thread, (int64_t)id.n, process, since };
 
 	if (column == UNTIL)
 		put_known(value, until, INT64_MAX);
 	else
-		made_int(value, values[column]);
+		computed_set_int(value, values[column]);
 }
 
-static void put_connection(void *arg, int column, struct made_value *value)
+static void put_connection(void *arg, int column, struct computed_value *value)
 {
 	const struct rows *rows = arg;
 	const struct connection *c = &rows->connections->list[rows->next - 1];
@@ -116,22 +116,22 @@ static void put_connection(void *arg, int column, struct made_value *value)
 
 	switch (column) {
 	case QP:
-		made_int(value, c->qp);
+		computed_set_int(value, c->qp);
 		break;
 	case PEER:
 		put_known(value, c->peer, 0);
 		break;
 	case KNOWN:
-		made_set_text(value, peers_known_name(c->how));
+		computed_set_text(value, peers_known_name(c->how));
 		break;
 	case DEST:
-		made_int(value, c->dest);
+		computed_set_int(value, c->dest);
 		break;
 	case LID:
 		put_known(value, c->place.lid, 0);
 		break;
 	case GID:
-		made_set_text(value, connection_gid(c, gid));
+		computed_set_text(value, connection_gid(c, gid));
 		break;
 	default:
 		put_event(column, c->id, c->process, c->since, c->until, value);
@@ -139,17 +139,17 @@ static void put_connection(void *arg, int column, struct made_value *value)
 	}
 }
 
-static void put_queue(void *arg, int column, struct made_value *value)
+static void put_queue(void *arg, int column, struct computed_value *value)
 {
 	const struct rows *rows = arg;
 	const struct queue_row *row = &rows->queues->list[rows->next - 1];
 
 	switch (column) {
 	case OBJECT:
-		made_int(value, row->object);
+		computed_set_int(value, row->object);
 		break;
 	case SIDE:
-		made_set_text(value, queue_side_name(row->side));
+		computed_set_text(value, queue_side_name(row->side));
 		break;
 	case CQ:
 		put_known(value, row->cq, 0);
@@ -169,7 +169,7 @@ static void put_queue(void *arg, int column, struct made_value *value)
 	}
 }
 
-static const struct made_table derived[] = {
+static const struct computed_table derived[] = {
 	{ "connection", "thread, n", connection_columns, false, open_connections, next_row,
 	  put_connection, free },
 	{ "queue", "thread, n, side", queue_columns, false, open_queues, next_row, put_queue,
@@ -178,7 +178,7 @@ static const struct made_table derived[] = {
 
 static void release_source(void *arg)
 {
-	struct source *source = arg;
+	struct table_source *source = arg;
 
 	if (--source->tables)
 		return;
@@ -189,20 +189,20 @@ static void release_source(void *arg)
 int derived_add(struct sqlite3 *db, struct trace *(*find)(void *arg), void (*release)(void *arg),
 		void *arg)
 {
-	struct source *source = malloc(sizeof(*source));
+	struct table_source *source = malloc(sizeof(*source));
 	int err = 0;
 
 	if (!source) {
 		release(arg);
 		return log_err(-ENOMEM, "derived tables");
 	}
-	*source = (struct source){ find, release, arg, 1 };
+	*source = (struct table_source){ find, release, arg, 1 };
 	for (size_t i = 0; i < sizeof(derived) / sizeof(*derived) && !err; i++) {
 		if (!sqlite3_table_column_metadata(db, "main", derived[i].name, NULL, NULL, NULL,
 						   NULL, NULL, NULL))
 			continue;
 		source->tables++;
-		err = made_add_released(db, &derived[i], source, release_source);
+		err = computed_add_released(db, &derived[i], source, release_source);
 	}
 	release_source(source);
 	return err;

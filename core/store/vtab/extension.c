@@ -178,7 +178,7 @@ sqlite3_extension_init(sqlite3 *db, char **ret_error, const sqlite3_api_routines
 int sqlite3_extension_init(sqlite3 *db, char **ret_error, const sqlite3_api_routines *given)
 {
 	api = given;
-	if (call_tables_show(db) || row_tables_show(db) || vtab_register(db, NULL) ||
+	if (call_tables_create(db) || row_tables_create(db) || vtab_register(db, NULL) ||
 	    views_create(db, false, NULL)) {
 		*ret_error = sqlite3_mprintf("cannot add the tables and views of verbatim");
 		return SQLITE_ERROR;

@@ -19,7 +19,7 @@ struct matched {
 	uint32_t i; /* index among the event's completions */
 };
 
-static int matched_new(struct trace *trace, const struct table *table, void **ret_rows)
+static int matched_new(struct trace *trace, const struct data_table *table, void **ret_rows)
 {
 	struct matched *matched = calloc(1, sizeof(*matched));
 

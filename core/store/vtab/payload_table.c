@@ -14,7 +14,7 @@
 
 struct table_rows {
 	struct trace *trace;
-	const struct table *table;
+	const struct data_table *table;
 	sqlite3_stmt *chunks;
 	struct payload_reader reader;
 	struct rows_bounds bounds;
@@ -38,7 +38,7 @@ static void free_rows(void *rows)
 	free(r);
 }
 
-static int new_rows(struct trace *trace, const struct table *table, void **ret_rows)
+static int new_rows(struct trace *trace, const struct data_table *table, void **ret_rows)
 {
 	struct table_rows *r = calloc(1, sizeof(*r));
 	int err;

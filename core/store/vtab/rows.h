@@ -17,7 +17,7 @@ struct rows_bounds {
 
 struct rows_source {
 	/* 0 or -errno after log_err(). */
-	int (*new)(struct trace *trace, const struct table *table, void **ret_rows);
+	int (*new)(struct trace *trace, const struct data_table *table, void **ret_rows);
 
 	/* Accepts NULL. */
 	void (*free)(void *rows);

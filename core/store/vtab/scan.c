@@ -42,7 +42,7 @@ static void scan_free(void *rows)
 	free(scan);
 }
 
-static int scan_new(struct trace *trace, const struct table *table, void **ret_rows)
+static int scan_new(struct trace *trace, const struct data_table *table, void **ret_rows)
 {
 	struct scan *scan = calloc(1, sizeof(*scan));
 	int err;

@@ -13,14 +13,14 @@ struct cached_chunk {
 	uint64_t first_n, last_n;
 	bool loaded;
 	struct block block;
-	struct walk walk;         /* at the beginning of an event */
-	struct walk marks[MARKS]; /* earlier positions to which the iterator may move back */
+	struct block_walk walk;         /* at the beginning of an event */
+	struct block_walk marks[MARKS]; /* earlier positions to which the iterator may move back */
 	uint32_t nmarks;
 };
 
 struct scan {
 	struct trace *trace;
-	const struct table *table;
+	const struct data_table *table;
 	enum table_id id;
 	sqlite3_stmt *range, *point;
 	bool ranging; /* the statement @range may have more chunks */
@@ -29,7 +29,7 @@ struct scan {
 	struct cached_chunk cached[CACHED];
 	unsigned int turn;          /* index of the cached chunk to be replaced next */
 	struct cached_chunk *chunk; /* the current one */
-	struct walk walk;           /* at the current row */
+	struct block_walk walk;     /* at the current row */
 	uint32_t i, j, rows, elements;
 	struct objects_cache cache;
 	const char *names_of; /* name of the enum that was looked up last */

@@ -148,23 +148,23 @@ const struct view views[] = {
 /* clang-format on */
 
 /* Cut the next column off the list at @at, which is a copy. */
-static char *cut_column(char *at, struct made_column *column)
+static char *cut_column(char *at, struct computed_column *column)
 {
 	char *end = at + strcspn(at, ","), *next = *end ? end + strlen(", ") : end;
 	char *blank;
 
 	*end = '\0';
 	blank = strchr(at, ' ');
-	*column = (struct made_column){ .name = at, .type = blank ? blank + 1 : "INTEGER" };
+	*column = (struct computed_column){ .name = at, .type = blank ? blank + 1 : "INTEGER" };
 	if (blank)
 		*blank = '\0';
 	return next;
 }
 
-struct made_column *view_columns(const char *name)
+struct computed_column *view_columns(const char *name)
 {
 	const struct view *view = views;
-	struct made_column *columns;
+	struct computed_column *columns;
 	size_t n = 2; /* the last column, and the end of the list */
 	char *at;
 
@@ -200,7 +200,7 @@ static int has_table(sqlite3 *db, const char *name)
 
 static int create_view(sqlite3 *db, const struct view *view)
 {
-	struct made_column *columns = view->columns ? view_columns(view->name) : NULL;
+	struct computed_column *columns = view->columns ? view_columns(view->name) : NULL;
 	struct text sql = { 0 };
 	int err = view->columns && view->table ? has_table(db, view->table) : 1;
 

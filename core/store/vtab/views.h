@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "core/store/db/sql.h"
-#include "core/store/vtab/made.h"
+#include "core/store/vtab/computed.h"
 
 struct view {
 	const char *name;
@@ -31,7 +31,7 @@ extern const struct view views[]; /* the last has no name */
  * The columns of a view with its own list of columns; the last one has no name. The caller frees
  * them. NULL if there is no such view, or no memory.
  */
-struct made_column *view_columns(const char *name);
+struct computed_column *view_columns(const char *name);
 
 /*
  * Create the views that @query may use (NULL: all) and whose tables the trace has; views that need

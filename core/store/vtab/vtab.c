@@ -36,7 +36,7 @@ struct home {
 struct vtab {
 	sqlite3_vtab base;
 	struct home *home;
-	const struct table *table;
+	const struct data_table *table;
 	const struct rows_source *kept_source; /* source of @kept; NULL: none */
 	void *kept;
 };
@@ -77,7 +77,7 @@ static int home_trace(struct home *home, char **ret_error)
 /* Argument of each module. */
 struct module_arg {
 	struct home *home;
-	const struct table *table;
+	const struct data_table *table;
 };
 
 static void module_arg_free(void *arg)
@@ -190,7 +190,7 @@ static void estimate_cost(sqlite3_index_info *info, const char *letters, bool ma
 
 static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
-	const struct table *table = ((struct vtab *)base)->table;
+	const struct data_table *table = ((struct vtab *)base)->table;
 	char letters[32] = "";
 	int n = 0;
 
@@ -400,7 +400,7 @@ static int add_name(struct home *home)
 	return 0;
 }
 
-static int add_module(struct home *home, const struct table *table)
+static int add_module(struct home *home, const struct data_table *table)
 {
 	struct module_arg *m = malloc(sizeof(*m));
 

@@ -68,8 +68,8 @@ static bool is_expected(const struct pending *call, int error)
 	return expected;
 }
 
-void alarms_call(struct writer *writer, const struct thread_log *log, const struct pending *call,
-		 const struct event_return *event, int64_t time)
+void alarms_note_call(struct writer *writer, const struct thread_log *log,
+		      const struct pending *call, const struct event_return *event, int64_t time)
 {
 	bool is_errno = verb_infos[call->verb].fail == FAIL_NONZERO && event->ret > 0;
 	int error = is_errno ? (int)event->ret : event->error;
@@ -80,8 +80,8 @@ void alarms_call(struct writer *writer, const struct thread_log *log, const stru
 	fail_verb(writer, log, call->verb, error, call->n, time);
 }
 
-void alarms_event(struct writer *writer, const struct thread_log *log, const struct pending *call,
-		  const char *type, int64_t time)
+void alarms_note_event(struct writer *writer, const struct thread_log *log,
+		       const struct pending *call, const char *type, int64_t time)
 {
 	struct writer_alarm alarm = { .kind = ALARM_EVENT, .error = type };
 
@@ -94,8 +94,8 @@ void alarms_event(struct writer *writer, const struct thread_log *log, const str
 
 /* The data path */
 
-void alarms_post(struct writer *writer, const struct thread_log *log,
-		 const struct event_post *event, uint64_t n, int64_t time)
+void alarms_note_post(struct writer *writer, const struct thread_log *log,
+		      const struct event_post *event, uint64_t n, int64_t time)
 {
 	if (event->head.words * 8u < sizeof(*event) || event->verb >= VERB_COUNT || !event->ret ||
 	    event->head.flags & (EVENT_PART | EVENT_INNER))
@@ -118,8 +118,8 @@ static void fail_completion(struct writer *writer, const struct thread_log *log,
 	report_alarm(writer, &alarm, log, n, time);
 }
 
-void alarms_poll(struct writer *writer, const struct thread_log *log, const struct event_poll *poll,
-		 uint64_t n, int64_t time)
+void alarms_note_poll(struct writer *writer, const struct thread_log *log,
+		      const struct event_poll *poll, uint64_t n, int64_t time)
 {
 	const struct event_wc *wc = (const void *)(poll + 1);
 
@@ -138,7 +138,7 @@ void alarms_poll(struct writer *writer, const struct thread_log *log, const stru
 
 /* Processes */
 
-void alarms_crash(struct writer *writer, uint32_t process, int signal, int64_t time)
+void alarms_note_crash(struct writer *writer, uint32_t process, int signal, int64_t time)
 {
 	char name[WRITER_ALARM_NAME] = "killed";
 	struct writer_alarm alarm = {

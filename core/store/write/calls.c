@@ -145,7 +145,7 @@ static int store_async(struct writer *writer, struct thread_log *log, struct pen
 		call->handle = call->async_element;
 	if (call->verb != VERB_get_async_event)
 		return writer->err;
-	alarms_event(writer, log, call, type, time);
+	alarms_note_event(writer, log, call, type, time);
 	return WRITER_RUN(writer, event, "uiuitzz", log->id, call->n, log->process, time, type,
 			  kind >= 0 ? (int64_t)call->async_element : 0,
 			  kind >= 0 ? 0 : (int64_t)(uint32_t)call->async_element);
@@ -426,8 +426,8 @@ static int cover_cut(struct writer *writer, struct thread_log *log, const struct
 	return writer_cover(writer, log, n, time, "cut", 0, "arguments are missing");
 }
 
-int calls_begin(struct writer *writer, struct thread_log *log, const struct event_call *event,
-		uint64_t n, int64_t time)
+int calls_note_begin(struct writer *writer, struct thread_log *log, const struct event_call *event,
+		     uint64_t n, int64_t time)
 {
 	const uint64_t *frames = (const void *)(event + 1);
 	size_t words = event->head.words, fixed = sizeof(*event) / 8;
@@ -532,8 +532,8 @@ static void note_return(struct writer *writer, struct pending *call,
 		writer_fail(writer, -ENOMEM);
 }
 
-int calls_end(struct writer *writer, struct thread_log *log, const struct event_return *event,
-	      uint64_t n, int64_t time)
+int calls_note_end(struct writer *writer, struct thread_log *log, const struct event_return *event,
+		   uint64_t n, int64_t time)
 {
 	size_t words = event->head.words, fixed = sizeof(*event) / 8;
 	struct pending *call;
@@ -552,9 +552,9 @@ int calls_end(struct writer *writer, struct thread_log *log, const struct event_
 		call->handle = (uint64_t)event->ret;
 	if (call->verb == VERB_get_async_event && !event->ret && event->nouts)
 		store_async(writer, log, call, time);
-	alarms_call(writer, log, call, event, time);
+	alarms_note_call(writer, log, call, event, time);
 	if (writer->outstanding && !verb_failed(call->verb, event->ret))
-		cuts_call(writer, log, call, writer->out.at, time);
+		writer_note_outstanding_call(writer, log, call, writer->out.at, time);
 	if (writer->needed && !verb_failed(call->verb, event->ret))
 		note_needed(writer, log, call, event, n, time);
 	if (!writer->err)
@@ -592,7 +592,7 @@ void calls_fini(struct thread_log *log)
 	log->calls_stored = 0;
 }
 
-void calls_end_all(struct writer *writer)
+void calls_free_all(struct writer *writer)
 {
 	map_fini(&writer->shapes);
 	call_shape_fini(&writer->shape);

@@ -34,7 +34,7 @@ static void free_base(struct writer *writer)
 	writer->base = NULL;
 }
 
-void cuts_fini(struct writer *writer)
+void writer_free_cuts(struct writer *writer)
 {
 	free_base(writer);
 	for (size_t i = 0; i < writer->ncuts; i++)
@@ -182,13 +182,13 @@ static int show_base(struct writer *writer)
 	return writer_fail(writer, schema_set_meta_int(writer->db, "cut", base->time));
 }
 
-int cuts_insert_carried(struct writer *writer)
+int writer_insert_carried(struct writer *writer)
 {
 	return writer->base ? show_base(writer) : 0;
 }
 
 /* Hide carried events from a live reader, which has read them in the previous trace. */
-int cuts_delete_carried(struct writer *writer)
+int writer_delete_carried(struct writer *writer)
 {
 	return writer->followed ? hide_base(writer) : 0;
 }
@@ -206,7 +206,7 @@ int writer_follow(struct writer *writer)
 	return err;
 }
 
-int writer_followed(struct writer *writer, uint32_t thread, uint64_t first_n)
+int writer_note_followed(struct writer *writer, uint32_t thread, uint64_t first_n)
 {
 	struct thread_log *log = writer->logs[thread - 1];
 	char sql[128];
@@ -267,7 +267,7 @@ static int forget_oldest(struct writer *writer, int64_t chunk, int64_t payload_c
 		return writer->err;
 	if ((payload ? WRITER_RUN(writer, forget_payload, "i", id)
 		     : WRITER_RUN(writer, forget, "i", id)) ||
-	    writer_loss(writer, writer->logs[thread - 1]))
+	    writer_store_loss(writer, writer->logs[thread - 1]))
 		return writer->err;
 	return 1;
 }

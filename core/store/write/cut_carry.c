@@ -53,7 +53,7 @@ static bool has_thread(const struct cut *cut, uint32_t thread)
 	return false;
 }
 
-bool cuts_have_thread(const struct writer *writer, uint32_t thread)
+bool cut_has_thread(const struct writer *writer, uint32_t thread)
 {
 	if (writer->base && has_thread(writer->base, thread))
 		return true;
@@ -70,8 +70,8 @@ static void mark_cut_stacks(const struct cut *cut, void (*mark)(void *arg, uint3
 		mark(arg, cut->stacks[i]);
 }
 
-void cuts_mark_stacks(const struct writer *writer, void (*mark)(void *arg, uint32_t stack),
-		      void *arg)
+void cut_mark_stacks(const struct writer *writer, void (*mark)(void *arg, uint32_t stack),
+		     void *arg)
 {
 	if (writer->base)
 		mark_cut_stacks(writer->base, mark, arg);
@@ -87,42 +87,44 @@ static struct event_place index_of(const struct thread_log *log, uint64_t n, int
 	return (struct event_place){ log->id, log->process, stack, n, time };
 }
 
-int cuts_post(struct writer *writer, struct thread_log *log, const struct event_post *event,
-	      const struct cut_part *part)
+int writer_note_outstanding_post(struct writer *writer, struct thread_log *log,
+				 const struct event_post *event, const struct cut_part *part)
 {
 	struct event_place at = index_of(log, part->n, part->time, part->stack);
 
-	return writer_fail(writer, outstanding_post(writer->outstanding, &at, event, part->first));
+	return writer_fail(writer,
+			   outstanding_note_post(writer->outstanding, &at, event, part->first));
 }
 
-int cuts_poll(struct writer *writer, struct thread_log *log, const struct event_poll *event,
-	      uint64_t n, int64_t time, uint32_t stack)
+int writer_note_outstanding_poll(struct writer *writer, struct thread_log *log,
+				 const struct event_poll *event, uint64_t n, int64_t time,
+				 uint32_t stack)
 {
 	struct event_place at = index_of(log, n, time, stack);
 
-	return writer_fail(writer, outstanding_poll(writer->outstanding, &at, event));
+	return writer_fail(writer, outstanding_note_poll(writer->outstanding, &at, event));
 }
 
-int cuts_notify(struct writer *writer, struct thread_log *log, const struct event_notify *event,
-		uint64_t n, int64_t time)
+int writer_note_outstanding_arming(struct writer *writer, struct thread_log *log,
+				   const struct event_notify *event, uint64_t n, int64_t time)
 {
 	struct event_place at = index_of(log, n, time, 0);
 
-	return writer_fail(writer, outstanding_notify(writer->outstanding, &at, event));
+	return writer_fail(writer, outstanding_note_arming(writer->outstanding, &at, event));
 }
 
 /*
  * Pass a call on to needed.c and outstanding.c. Its arguments are parsed again only if these need
  * them.
  */
-int cuts_call(struct writer *writer, const struct thread_log *log, const struct pending *call,
-	      const char *out, int64_t time)
+int writer_note_outstanding_call(struct writer *writer, const struct thread_log *log,
+				 const struct pending *call, const char *out, int64_t time)
 {
-	struct outstanding_call now = { .process = log->process,
-					.verb = call->verb,
-					.handle = call->handle,
-					.got = call->got,
-					.time = time };
+	struct outstanding_note_call now = { .process = log->process,
+					     .verb = call->verb,
+					     .handle = call->handle,
+					     .got = call->got,
+					     .time = time };
 	bool needs = outstanding_needs_args(call->verb);
 	struct args *in = needs && call->args ? args_new(call->args, strlen(call->args)) : NULL;
 	struct args *made = needs && out ? args_new(out, strlen(out)) : NULL;
@@ -130,7 +132,7 @@ int cuts_call(struct writer *writer, const struct thread_log *log, const struct 
 
 	now.in = in;
 	now.out = made;
-	err = outstanding_call(writer->outstanding, &now);
+	err = outstanding_note_call(writer->outstanding, &now);
 	args_unref(in);
 	args_unref(made);
 	return writer_fail(writer, err);

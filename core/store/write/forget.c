@@ -153,7 +153,7 @@ static int count_events(struct writer *writer, struct thread_log *log, uint64_t 
 		return writer->err;
 	writer_count_over(writer, log, events, log->start,
 			  writer->due.time < log->last ? writer->due.time : log->last);
-	return writer_loss(writer, log);
+	return writer_store_loss(writer, log);
 }
 
 static int drop_row(struct writer *writer, struct event_id id)
@@ -178,7 +178,7 @@ static int drop_call(void *arg, struct event_id id)
 	return log && id.n <= log->past ? drop_row(writer, id) : writer->err;
 }
 
-static int number_object(void *arg, const struct needed_object *object)
+static int assign_number(void *arg, const struct needed_object *object)
 {
 	struct writer *writer = arg;
 	int64_t counter = -1 - ((int64_t)object->process * OBJECT_COUNT + object->kind);
@@ -191,7 +191,7 @@ static int number_object(void *arg, const struct needed_object *object)
 			  object->made.n);
 }
 
-static int unnumber_object(void *arg, uint64_t row)
+static int remove_number(void *arg, uint64_t row)
 {
 	struct writer *writer = arg;
 
@@ -375,7 +375,7 @@ static int forget_threads(struct writer *writer)
 int forget_past(struct writer *writer)
 {
 	const struct control_cut *cut = &writer->due;
-	const struct needed_sink sink = { writer, drop_call, number_object, unnumber_object };
+	const struct needed_sink sink = { writer, drop_call, assign_number, remove_number };
 	int err = writer->err;
 
 	if (err || !writer->needed || cut->time == INT64_MIN ||

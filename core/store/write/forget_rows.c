@@ -28,7 +28,7 @@ static bool has_late_calls(const struct writer *writer, uint32_t thread)
 static bool is_forgettable(const struct writer *writer, const struct thread_log *log)
 {
 	return log->ended && log->past == log->n && !needed_has_thread(writer->needed, log->id) &&
-	       !has_late_calls(writer, log->id) && !cuts_have_thread(writer, log->id);
+	       !has_late_calls(writer, log->id) && !cut_has_thread(writer, log->id);
 }
 
 /* Count all events of the thread as deleted. */
@@ -109,7 +109,7 @@ static int forget_ended_processes(struct writer *writer)
 		if (!p || !p->over || p->over_at >= writer->due.time || p->children)
 			continue;
 		if (!p->left)
-			needed_exit(writer->needed, p->id, p->over_at);
+			needed_note_exit(writer->needed, p->id, p->over_at);
 		p->left = true;
 		if (!p->logs)
 			err = forget_process(writer, p);

@@ -31,8 +31,8 @@ static bool is_sound(const struct event_misuse *event)
 	       event->what < MISUSES && event->field < CQ_FIELDS;
 }
 
-int misuse_event(struct writer *writer, struct thread_log *log, const struct event_misuse *event,
-		 uint64_t n, int64_t time)
+int writer_note_misuse(struct writer *writer, struct thread_log *log,
+		       const struct event_misuse *event, uint64_t n, int64_t time)
 {
 	const struct thread_log *other;
 	bool read;

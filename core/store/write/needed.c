@@ -220,7 +220,7 @@ static struct thing *add_thing(struct needed *needed, uint32_t process, int kind
 	return thing;
 }
 
-struct thing *needed_process(struct needed *needed, uint32_t process)
+struct thing *needed_add_process(struct needed *needed, uint32_t process)
 {
 	struct thing *thing = needed_find(needed, process, KIND_PROCESS, 0);
 
@@ -231,10 +231,10 @@ struct thing *needed_process(struct needed *needed, uint32_t process)
 	return thing;
 }
 
-struct thing *needed_make(struct needed *needed, const struct needed_call *call, int kind,
-			  uint64_t handle, struct thing *parent)
+struct thing *needed_add_object(struct needed *needed, const struct needed_call *call, int kind,
+				uint64_t handle, struct thing *parent)
 {
-	struct thing *process = needed_process(needed, call->process);
+	struct thing *process = needed_add_process(needed, call->process);
 	struct thing *thing = process ? add_thing(needed, call->process, kind, handle) : NULL;
 
 	if (!thing)
@@ -259,7 +259,7 @@ static void release_children(struct needed *needed, struct thing *thing, struct 
 		struct thing *child = thing->children;
 
 		if (thing->kind == OBJECT_context || thing->kind == KIND_PROCESS) {
-			needed_end(needed, child, time);
+			needed_end_object(needed, child, time);
 		} else {
 			unlink_thing(child);
 			link_thing(child, parent);
@@ -267,7 +267,7 @@ static void release_children(struct needed *needed, struct thing *thing, struct 
 	}
 }
 
-void needed_end(struct needed *needed, struct thing *thing, int64_t time)
+void needed_end_object(struct needed *needed, struct thing *thing, int64_t time)
 {
 	struct thing *parent = thing->parent;
 
@@ -282,12 +282,12 @@ void needed_end(struct needed *needed, struct thing *thing, int64_t time)
 	/* a device that no list contained existed only for its contexts */
 	if (parent && parent->kind == OBJECT_device && !parent->listed && !parent->children &&
 	    parent->gone_at == INT64_MAX)
-		needed_end(needed, parent, time);
+		needed_end_object(needed, parent, time);
 }
 
-int needed_fork(struct needed *needed, uint32_t child, uint32_t parent)
+int needed_note_fork(struct needed *needed, uint32_t child, uint32_t parent)
 {
-	struct thing *thing = needed_process(needed, child);
+	struct thing *thing = needed_add_process(needed, child);
 
 	if (!thing)
 		return -ENOMEM;
@@ -295,12 +295,12 @@ int needed_fork(struct needed *needed, uint32_t child, uint32_t parent)
 	return 0;
 }
 
-void needed_exit(struct needed *needed, uint32_t process, int64_t time)
+void needed_note_exit(struct needed *needed, uint32_t process, int64_t time)
 {
 	struct thing *thing = needed_find(needed, process, KIND_PROCESS, 0);
 
 	if (thing)
-		needed_end(needed, thing, time);
+		needed_end_object(needed, thing, time);
 }
 
 /* Calls of the objects */
@@ -340,8 +340,8 @@ int needed_append(struct needed *needed, struct thing *thing, const struct held_
 	return 0;
 }
 
-int needed_hold(struct needed *needed, struct thing *thing, const struct held_call *held,
-		int64_t time)
+int needed_hold_call(struct needed *needed, struct thing *thing, const struct held_call *held,
+		     int64_t time)
 {
 	int err = 0;
 
@@ -360,8 +360,8 @@ static bool is_thread_before(const void *open, const void *thread)
 	return ((const struct event_id *)open)->thread < *(const uint32_t *)thread;
 }
 
-/* May the object have been created by a call that has not returned yet? See is_made_inside(). */
-static bool is_made_in_open_call(const struct thing *thing, const struct needed_cut *cut)
+/* May the object have been created by a call that has not returned yet? See is_created_inside(). */
+static bool is_created_in_open_call(const struct thing *thing, const struct needed_cut *cut)
 {
 	size_t at = vec_count_before(cut->open, cut->nopen, sizeof(*cut->open), is_thread_before,
 				     &thing->made.thread);
@@ -439,7 +439,7 @@ static int count_objects(struct needed *needed, const struct needed_cut *cut)
 	int err = 0;
 
 	while (!err && (thing = needed->fresh.first) && thing->made_at < cut->time &&
-	       !is_made_in_open_call(thing, cut)) {
+	       !is_created_in_open_call(thing, cut)) {
 		pop_new(&needed->fresh);
 		err = count_object(needed, &noted, thing, cut->time);
 		thing->brief = thing->told = is_brief(needed, thing, cut->limit);
@@ -517,8 +517,8 @@ static int drop_call(struct needed *needed, const struct needed_sink *sink, stru
 	return sink->drop(sink->arg, id);
 }
 
-static int tell_objects(struct needed *needed, int64_t time, int64_t limit,
-			const struct needed_sink *sink)
+static int report_objects(struct needed *needed, int64_t time, int64_t limit,
+			  const struct needed_sink *sink)
 {
 	struct thing *thing;
 	int err = 0;
@@ -536,7 +536,7 @@ static int tell_objects(struct needed *needed, int64_t time, int64_t limit,
 	return err;
 }
 
-static int tell_counts(struct needed *needed, int64_t time, const struct needed_sink *sink)
+static int report_counts(struct needed *needed, int64_t time, const struct needed_sink *sink)
 {
 	size_t i = needed->first_count;
 	int err = 0;
@@ -608,9 +608,9 @@ int needed_forget(struct needed *needed, int64_t time, int64_t limit,
 	int err = count_objects(needed, &(struct needed_cut){ .time = time, .limit = INT64_MIN });
 
 	if (!err)
-		err = tell_objects(needed, time, limit, sink);
+		err = report_objects(needed, time, limit, sink);
 	if (!err)
-		err = tell_counts(needed, time, sink);
+		err = report_counts(needed, time, sink);
 	if (!err)
 		err = drop_expired_calls(needed, limit, sink);
 	if (!err)

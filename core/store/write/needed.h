@@ -40,10 +40,10 @@ struct needed_call {
 int needed_call(struct needed *needed, const struct needed_call *call);
 
 /* @child has copies of the objects of @parent. 0 or -ENOMEM. */
-int needed_fork(struct needed *needed, uint32_t child, uint32_t parent);
+int needed_note_fork(struct needed *needed, uint32_t child, uint32_t parent);
 
 /* The process has ended, and no other process has its objects. */
-void needed_exit(struct needed *needed, uint32_t process, int64_t time);
+void needed_note_exit(struct needed *needed, uint32_t process, int64_t time);
 
 /* A time at which a trace may begin, after all calls that were added. */
 struct needed_cut {

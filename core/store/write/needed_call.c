@@ -95,7 +95,7 @@ static int hold_call(struct needed *needed, struct thing *thing, const struct ne
 {
 	struct held_call held = make_held_call(call, key);
 
-	return needed_hold(needed, thing, &held, call->end);
+	return needed_hold_call(needed, thing, &held, call->end);
 }
 
 /* Creating and destroying objects */
@@ -103,7 +103,7 @@ static int hold_call(struct needed *needed, struct thing *thing, const struct ne
 /*
  * Did a library create the object inside @outer? Then @outer counts as its creation: lifetimes.c.
  */
-static bool is_made_inside(const struct thing *thing, const struct needed_call *outer)
+static bool is_created_inside(const struct thing *thing, const struct needed_call *outer)
 {
 	return thing->made.thread == outer->id.thread && thing->made.n > outer->id.n &&
 	       thing->end_n < outer->end_n;
@@ -114,7 +114,7 @@ static int make_object(struct needed *needed, const struct needed_call *call, in
 {
 	struct thing *thing = needed_find(needed, call->process, kind, handle);
 
-	if (thing && is_made_inside(thing, call) && !thing->counted) {
+	if (thing && is_created_inside(thing, call) && !thing->counted) {
 		thing->made = call->id;
 		thing->end_n = call->end_n;
 		thing->made_at = call->end;
@@ -122,8 +122,8 @@ static int make_object(struct needed *needed, const struct needed_call *call, in
 		if (thing && thing->made_at > call->end)
 			return 0; /* destroyed already: a later object has its address */
 		if (thing)
-			needed_end(needed, thing, call->end);
-		thing = needed_make(needed, call, kind, handle, parent);
+			needed_end_object(needed, thing, call->end);
+		thing = needed_add_object(needed, call, kind, handle, parent);
 	}
 	return thing ? hold_call(needed, thing, call, 0) : -ENOMEM;
 }
@@ -144,7 +144,7 @@ static int end_object(struct needed *needed, const struct needed_call *call, int
 		return 0;
 	err = hold_call(needed, thing, call, 0);
 	/* at its end, since the call may return after a cut */
-	needed_end(needed, thing, call->end);
+	needed_end_object(needed, thing, call->end);
 	return err;
 }
 
@@ -185,7 +185,7 @@ static int free_list(struct needed *needed, const struct needed_call *call)
 
 static int list_devices(struct needed *needed, const struct needed_call *call)
 {
-	struct thing *process = needed_process(needed, call->process), *next;
+	struct thing *process = needed_add_process(needed, call->process), *next;
 	struct args *out = read_json(call->out);
 	int64_t handle;
 	int err = process ? 0 : -ENOMEM;
@@ -200,7 +200,7 @@ static int list_devices(struct needed *needed, const struct needed_call *call)
 	for (struct thing *thing = err ? NULL : process->children; thing; thing = next) {
 		next = thing->sibling;
 		if (thing->kind == OBJECT_device && !thing->listed && !thing->children)
-			needed_end(needed, thing, call->end);
+			needed_end_object(needed, thing, call->end);
 	}
 	args_unref(out);
 	return err;
@@ -284,7 +284,7 @@ static int modify_qp(struct needed *needed, struct thing *qp, const struct neede
 	held.state = (int)state;
 	if (state == ABI_QPS_RESET) {
 		err = reset_qp(needed, qp, call->end);
-		return err ? err : needed_hold(needed, qp, &held, call->end);
+		return err ? err : needed_hold_call(needed, qp, &held, call->end);
 	}
 	err = needed_append(needed, qp, &held, call->end);
 	return err ? err : drop_state_cycle(needed, qp, call->end);
@@ -374,7 +374,7 @@ int needed_call(struct needed *needed, const struct needed_call *call)
 	if (verb->effect != EFFECT_USE && !is_state_query(call->verb))
 		return 0;
 	if (is_for_process(call->verb))
-		thing = needed_process(needed, call->process);
+		thing = needed_add_process(needed, call->process);
 	else
 		thing = call->handle ? needed_find_inherited(needed, call->process, verb->object,
 							     call->handle)

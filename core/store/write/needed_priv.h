@@ -88,14 +88,17 @@ struct thing *needed_find(const struct needed *needed, uint32_t process, int kin
 struct thing *needed_find_inherited(const struct needed *needed, uint32_t process, int kind,
 				    uint64_t handle);
 /* Create a thing; NULL if out of memory. @parent NULL: the process. */
-struct thing *needed_make(struct needed *needed, const struct needed_call *call, int kind,
-			  uint64_t handle, struct thing *parent);
-struct thing *needed_process(struct needed *needed, uint32_t process);
-void needed_end(struct needed *needed, struct thing *thing, int64_t time);
-/* Add @held to @thing; 0 or -ENOMEM. needed_hold(): it replaces one with the same verb and key. */
+struct thing *needed_add_object(struct needed *needed, const struct needed_call *call, int kind,
+				uint64_t handle, struct thing *parent);
+struct thing *needed_add_process(struct needed *needed, uint32_t process);
+void needed_end_object(struct needed *needed, struct thing *thing, int64_t time);
+/*
+ * Add @held to @thing; 0 or -ENOMEM. needed_hold_call(): it replaces one with the same verb and
+ * key.
+ */
 int needed_append(struct needed *needed, struct thing *thing, const struct held_call *held,
 		  int64_t time);
-int needed_hold(struct needed *needed, struct thing *thing, const struct held_call *held,
-		int64_t time);
+int needed_hold_call(struct needed *needed, struct thing *thing, const struct held_call *held,
+		     int64_t time);
 /* Call @i of @thing is not needed after @time. */
 int needed_release(struct needed *needed, struct thing *thing, size_t i, int64_t time);

@@ -200,7 +200,7 @@ int outstanding_connect_qp(struct outstanding *o, uint32_t process, uint64_t han
 	return map_put(&o->connections, outstanding_pair_key(queue->qp.number, dest), 1);
 }
 
-void outstanding_exit(struct outstanding *o, uint32_t process)
+void outstanding_end_process(struct outstanding *o, uint32_t process)
 {
 	for (struct queue *queue = o->queues, *after; queue; queue = after) {
 		after = queue->after;
@@ -275,8 +275,8 @@ static void refuse_requests(struct request_list *list, const struct event_place 
 	}
 }
 
-int outstanding_bind(struct outstanding *o, uint32_t process, uint64_t handle, uint64_t wr_id,
-		     bool signaled)
+int outstanding_note_bind(struct outstanding *o, uint32_t process, uint64_t handle, uint64_t wr_id,
+			  bool signaled)
 {
 	const struct event_wr wr = { .wr_id = wr_id, .flags = signaled ? ABI_SEND_SIGNALED : 0 };
 	const struct event_place at = { .process = process };
@@ -417,8 +417,8 @@ static int end_completion(struct outstanding *o, const struct completion *comple
 	return end_request(o, qp, request, receive) ?: err ?: 1;
 }
 
-int outstanding_post(struct outstanding *o, const struct event_place *at,
-		     const struct event_post *event, uint32_t first)
+int outstanding_note_post(struct outstanding *o, const struct event_place *at,
+			  const struct event_post *event, uint32_t first)
 {
 	struct queue *queue = find_queue(o, at->process, event->object);
 	const uint8_t *wr = (const uint8_t *)(event + 1);
@@ -439,8 +439,8 @@ int outstanding_post(struct outstanding *o, const struct event_place *at,
 	return err || !o->nearly ? err : early_match(o, queue, at->time, end_completion);
 }
 
-int outstanding_poll(struct outstanding *o, const struct event_place *at,
-		     const struct event_poll *event)
+int outstanding_note_poll(struct outstanding *o, const struct event_place *at,
+			  const struct event_poll *event)
 {
 	const struct event_wc *wcs = (const void *)(event + 1);
 	const struct event_wc_extra *extras =
@@ -484,8 +484,8 @@ static struct armed *get_armed(struct outstanding *o, uint32_t process, uint64_t
 	return armed;
 }
 
-int outstanding_notify(struct outstanding *o, const struct event_place *at,
-		       const struct event_notify *event)
+int outstanding_note_arming(struct outstanding *o, const struct event_place *at,
+			    const struct event_notify *event)
 {
 	struct armed *armed;
 

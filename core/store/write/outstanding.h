@@ -33,12 +33,12 @@ struct event_place {
  * one of several events of a post: its first request has index @first in the post. All return 0 or
  * -ENOMEM.
  */
-int outstanding_post(struct outstanding *outstanding, const struct event_place *at,
-		     const struct event_post *event, uint32_t first);
-int outstanding_poll(struct outstanding *outstanding, const struct event_place *at,
-		     const struct event_poll *event);
-int outstanding_notify(struct outstanding *outstanding, const struct event_place *at,
-		       const struct event_notify *event);
+int outstanding_note_post(struct outstanding *outstanding, const struct event_place *at,
+			  const struct event_post *event, uint32_t first);
+int outstanding_note_poll(struct outstanding *outstanding, const struct event_place *at,
+			  const struct event_poll *event);
+int outstanding_note_arming(struct outstanding *outstanding, const struct event_place *at,
+			    const struct event_notify *event);
 
 /* ibv_get_cq_event() has returned an event of @cq at @time. */
 void outstanding_note_fetch(struct outstanding *outstanding, uint32_t process, uint64_t cq,
@@ -63,13 +63,13 @@ void outstanding_reset_qp(struct outstanding *outstanding, uint32_t process, uin
 int outstanding_connect_qp(struct outstanding *outstanding, uint32_t process, uint64_t handle,
 			   uint32_t dest);
 /* ibv_bind_mw() has posted a request, for which there is no post event. 0 or -ENOMEM. */
-int outstanding_bind(struct outstanding *outstanding, uint32_t process, uint64_t handle,
-		     uint64_t wr_id, bool signaled);
-void outstanding_exit(struct outstanding *outstanding, uint32_t process);
+int outstanding_note_bind(struct outstanding *outstanding, uint32_t process, uint64_t handle,
+			  uint64_t wr_id, bool signaled);
+void outstanding_end_process(struct outstanding *outstanding, uint32_t process);
 
 /* A control verb that has returned successfully. */
 struct args;
-struct outstanding_call {
+struct outstanding_note_call {
 	uint32_t process;
 	enum verb verb;
 	uint64_t handle;
@@ -79,7 +79,8 @@ struct outstanding_call {
 };
 bool outstanding_needs_args(enum verb verb);
 /* Process a control verb. 0 or -ENOMEM. */
-int outstanding_call(struct outstanding *outstanding, const struct outstanding_call *call);
+int outstanding_note_call(struct outstanding *outstanding,
+			  const struct outstanding_note_call *call);
 
 /*
  * Has the post of each completion been read by @time? A post may be missing if its thread has not

@@ -26,7 +26,7 @@ static uint64_t arg_of(const struct args *args, enum arg arg, enum arg arg_ex)
 	return (uint64_t)value;
 }
 
-static int create_queue(struct outstanding *o, const struct outstanding_call *call)
+static int create_queue(struct outstanding *o, const struct outstanding_note_call *call)
 {
 	struct outstanding_qp qp;
 
@@ -46,15 +46,15 @@ static int create_queue(struct outstanding *o, const struct outstanding_call *ca
 	return outstanding_create_qp(o, call->process, call->handle, &qp, call->time);
 }
 
-static int modify_queue(struct outstanding *o, const struct outstanding_call *call)
+static int modify_queue(struct outstanding *o, const struct outstanding_note_call *call)
 {
 	int64_t value;
 
 	if (call->verb == VERB_bind_mw)
-		return outstanding_bind(o, call->process, arg_of(call->in, ARG(qp), ARG_NONE),
-					arg_of(call->in, ARG(mw_bind.wr_id), ARG_NONE),
-					arg_of(call->in, ARG(mw_bind.send_flags), ARG_NONE) &
-						ABI_SEND_SIGNALED);
+		return outstanding_note_bind(o, call->process, arg_of(call->in, ARG(qp), ARG_NONE),
+					     arg_of(call->in, ARG(mw_bind.wr_id), ARG_NONE),
+					     arg_of(call->in, ARG(mw_bind.send_flags), ARG_NONE) &
+						     ABI_SEND_SIGNALED);
 	if (args_get(call->in, ARG(attr.qp_state), &value) && value == ABI_QPS_RESET)
 		outstanding_reset_qp(o, call->process, call->handle, call->time);
 	if (args_get(call->in, ARG(attr.dest_qp_num), &value))
@@ -62,7 +62,7 @@ static int modify_queue(struct outstanding *o, const struct outstanding_call *ca
 	return 0;
 }
 
-int outstanding_call(struct outstanding *o, const struct outstanding_call *call)
+int outstanding_note_call(struct outstanding *o, const struct outstanding_note_call *call)
 {
 	if (call->verb == VERB_get_cq_event)
 		outstanding_note_fetch(o, call->process, call->got, call->time);

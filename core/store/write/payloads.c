@@ -99,7 +99,7 @@ static int finish_old_payloads(struct payloads *p, unsigned int keep)
 }
 
 /* Drop the oldest payloads that wait for posts: their posts were lost. */
-static void drop_stale(struct payloads *p)
+static void drop_stale_payloads(struct payloads *p)
 {
 	while (p->waiting_bytes > STALE_BYTES) {
 		struct waiting **last = &p->waiting;
@@ -168,7 +168,7 @@ int payloads_add_piece(struct payloads *p, const struct event_payload *e, uint64
 	at = find_waiting(p, e);
 	if (!*at) {
 		err = e->object ? 0 : finish_old_payloads(p, OPEN_MAX);
-		drop_stale(p);
+		drop_stale_payloads(p);
 		if (err || !begin_payload(p, e, n, time))
 			return err ? err : -ENOMEM;
 		at = &p->waiting;
@@ -195,7 +195,7 @@ static int by_index(const void *a, const void *b)
 	return x->i < y->i ? -1 : x->i > y->i;
 }
 
-int payloads_post(struct payloads *p, const struct event_post *event, uint64_t n)
+int payloads_note_post(struct payloads *p, const struct event_post *event, uint64_t n)
 {
 	bool carries = event->head.flags & EVENT_CARRIES, any = false;
 	struct waiting **at = &p->waiting;

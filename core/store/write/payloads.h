@@ -23,7 +23,7 @@ int payloads_add_piece(struct payloads *payloads, const struct event_payload *ev
 		       int64_t time);
 
 /* Add the post of event @n: the payloads that wait for a post belong to it. 0 or -ENOMEM. */
-int payloads_post(struct payloads *payloads, const struct event_post *event, uint64_t n);
+int payloads_note_post(struct payloads *payloads, const struct event_post *event, uint64_t n);
 
 /* The thread has ended: no more pieces arrive. 0 or -ENOMEM. */
 int payloads_end(struct payloads *payloads);

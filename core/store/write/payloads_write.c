@@ -52,7 +52,7 @@ int payloads_process_event(struct writer *writer, struct thread_log *log,
 	if (event->words * 8u < sizeof(struct event_post))
 		return -EBADMSG;
 	err = event->type == EVENT_POST
-		      ? payloads_post(&log->payloads, (const void *)event, n)
+		      ? payloads_note_post(&log->payloads, (const void *)event, n)
 		      : payloads_add_piece(&log->payloads, (const void *)event, n, time);
 	if (err == -ENOMEM)
 		return writer_fail(writer, log_err(err, "store payload"));

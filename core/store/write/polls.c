@@ -124,7 +124,7 @@ int polls_adopt(struct writer *writer, struct thread_log *log)
 		struct event_count count = writer->counts[i];
 
 		if (count.ring == log->ring && count.tid == log->tid)
-			polls_destroyed(writer, &count, sizeof(count));
+			polls_note_destroyed(writer, &count, sizeof(count));
 		else
 			writer->counts[left++] = count;
 	}
@@ -132,7 +132,7 @@ int polls_adopt(struct writer *writer, struct thread_log *log)
 	return writer->err;
 }
 
-int polls_destroyed(struct writer *writer, const struct event_count *event, size_t bytes)
+int polls_note_destroyed(struct writer *writer, const struct event_count *event, size_t bytes)
 {
 	struct poll_counter *counter;
 	struct thread_log *log;

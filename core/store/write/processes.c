@@ -164,12 +164,13 @@ static int note_parent(struct writer *writer, struct known_process *p,
 	p->parent = parent->id;
 	p->fork_seq = event->fork_seq;
 	parent->children++;
-	return writer->needed ? writer_fail(writer, needed_fork(writer->needed, p->id, parent->id))
-			      : 0;
+	return writer->needed
+		       ? writer_fail(writer, needed_note_fork(writer->needed, p->id, parent->id))
+		       : 0;
 }
 
-int processes_event(struct writer *writer, struct thread_log *log,
-		    const struct event_process *event, uint64_t n, int64_t time)
+int processes_note_process(struct writer *writer, struct thread_log *log,
+			   const struct event_process *event, uint64_t n, int64_t time)
 {
 	const char *tail = (const char *)(event + 1);
 	size_t bytes = event->head.words * 8u;
@@ -229,8 +230,8 @@ static int note_covered(struct writer *writer, uint32_t process, const struct ev
 	return writer_fail(writer, err);
 }
 
-int processes_module(struct writer *writer, struct thread_log *log,
-		     const struct event_module *event, int64_t time)
+int processes_note_module(struct writer *writer, struct thread_log *log,
+			  const struct event_module *event, int64_t time)
 {
 	size_t bytes = event->head.words * 8u;
 	const char *tail = (const char *)(event + 1);
@@ -271,8 +272,8 @@ static const char *list_staying(const struct event_fork *event, char *text, size
 	return used ? text : NULL;
 }
 
-int processes_fork(struct writer *writer, struct thread_log *log, const struct event_fork *event,
-		   uint64_t n, int64_t time)
+int processes_note_fork(struct writer *writer, struct thread_log *log,
+			const struct event_fork *event, uint64_t n, int64_t time)
 {
 	size_t bytes = event->head.words * 8u;
 	struct known_process *p = writer->processes[log->process - 1];
@@ -298,8 +299,8 @@ int processes_fork(struct writer *writer, struct thread_log *log, const struct e
 			  list_staying(event, staying, sizeof(staying)));
 }
 
-int processes_memory(struct writer *writer, struct thread_log *log,
-		     const struct event_memory *event, uint64_t n, int64_t time)
+int processes_note_memory(struct writer *writer, struct thread_log *log,
+			  const struct event_memory *event, uint64_t n, int64_t time)
 {
 	static const char *const whats[MEMORY_WHATS] = {
 		[MEMORY_MUNMAP] = "munmap",   [MEMORY_MMAP] = "mmap", [MEMORY_MREMAP] = "mremap",
@@ -319,8 +320,8 @@ int processes_memory(struct writer *writer, struct thread_log *log,
 			  whats[event->what], event->addr, event->length, (int64_t)stack);
 }
 
-int processes_spawned(struct writer *writer, struct thread_log *log,
-		      const struct event_spawned *event)
+int processes_note_spawned(struct writer *writer, struct thread_log *log,
+			   const struct event_spawned *event)
 {
 	struct known_process *p = writer->processes[log->process - 1];
 
@@ -337,8 +338,8 @@ int processes_spawned(struct writer *writer, struct thread_log *log,
 	return WRITER_RUN(writer, spawned, "uidd", log->id, log->fork_n, event->pid, event->error);
 }
 
-int processes_exit(struct writer *writer, struct thread_log *log, const struct event_exit *event,
-		   int64_t time)
+int processes_note_exit(struct writer *writer, struct thread_log *log,
+			const struct event_exit *event, int64_t time)
 {
 	static const char *const endings[EXIT_HOWS] = { "exit", "_exit" };
 	struct known_process *p = writer->processes[log->process - 1];
@@ -379,6 +380,6 @@ int processes_end(struct writer *writer, struct known_process *p, int64_t time, 
 	else if (has_all_events(writer, p))
 		ending = "killed";
 	if (ending && !strcmp(ending, "killed"))
-		alarms_crash(writer, p->id, status > 0 ? WTERMSIG(status) : 0, time);
+		alarms_note_crash(writer, p->id, status > 0 ? WTERMSIG(status) : 0, time);
 	return WRITER_RUN(writer, process_end, "uidt", p->id, time, status, ending);
 }

@@ -84,10 +84,10 @@ int writer_snapshot(struct writer *writer, const char *path, const char *why)
 	int err = writer_flush(writer);
 
 	if (!err)
-		err = cuts_insert_carried(writer);
+		err = writer_insert_carried(writer);
 	if (err)
 		return err;
 	err = write_copy(writer, path, why);
-	cuts_delete_carried(writer);
+	writer_delete_carried(writer);
 	return err;
 }

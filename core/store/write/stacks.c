@@ -262,7 +262,7 @@ static int mark_stacks(struct writer *writer, int64_t time)
 	if (!err) {
 		mark_pending(writer, &marking);
 		needed_stacks(writer->needed, mark_stack, &marking);
-		cuts_mark_stacks(writer, mark_stack, &marking);
+		cut_mark_stacks(writer, mark_stack, &marking);
 		err = mark_forks(writer, &marking);
 	}
 	map_fini(&marking.by_id);

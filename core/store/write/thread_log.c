@@ -62,7 +62,7 @@ static struct thread_log *add_log(struct writer *writer)
 	return log;
 }
 
-int writer_thread(struct writer *writer, const struct ring_head *head, uint32_t *ret_thread)
+int writer_begin_thread(struct writer *writer, const struct ring_head *head, uint32_t *ret_thread)
 {
 	struct known_process *process;
 	struct thread_log *log;
@@ -92,7 +92,7 @@ int writer_thread(struct writer *writer, const struct ring_head *head, uint32_t 
 	return polls_adopt(writer, log);
 }
 
-int writer_thread_began_late(struct writer *writer, uint32_t thread, uint64_t events)
+int writer_note_late_thread(struct writer *writer, uint32_t thread, uint64_t events)
 {
 	struct thread_log *log = writer->logs[thread - 1];
 
@@ -144,7 +144,7 @@ uint64_t thread_logs_open(const struct writer *writer)
 	return events;
 }
 
-int writer_thread_lost(struct writer *writer, uint32_t thread, const struct ring_head *head)
+int writer_note_lost_thread(struct writer *writer, uint32_t thread, const struct ring_head *head)
 {
 	struct thread_log *log = writer->logs[thread - 1];
 
@@ -164,7 +164,7 @@ int writer_thread_lost(struct writer *writer, uint32_t thread, const struct ring
 	log->lost = lost;
 	log->lost_first = writer_time(writer, first, log->start);
 	log->lost_last = writer_time(writer, last, log->lost_first);
-	return writer_loss(writer, log);
+	return writer_store_loss(writer, log);
 }
 
 int thread_log_note_wait(struct writer *writer, struct thread_log *log,
@@ -255,7 +255,7 @@ static void note_end(struct writer *writer, struct thread_log *log, const struct
 		log->gone = time;
 }
 
-int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_head *head)
+int writer_end_thread(struct writer *writer, uint32_t thread, const struct ring_head *head)
 {
 	struct thread_log *log = writer->logs[thread - 1];
 
@@ -264,7 +264,7 @@ int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_
 	log->ended = true;
 	note_end(writer, log, head);
 	batch_close(log->batch);
-	if (writer_thread_lost(writer, thread, head) || cover_late_start(writer, log) ||
+	if (writer_note_lost_thread(writer, thread, head) || cover_late_start(writer, log) ||
 	    cover_handlers(writer, log, head) || cover_uncounted(writer, log, head) ||
 	    cover_filtered(writer, log, head) || payloads_note_missing(writer, log) ||
 	    polls_store_final(writer, log, head) || thread_log_store(writer, log))

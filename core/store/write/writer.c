@@ -97,9 +97,9 @@ void writer_free(struct writer *writer)
 	free(writer->counts);
 	free(writer->directs);
 	stacks_fini(writer);
-	cuts_fini(writer);
+	writer_free_cuts(writer);
 	packer_fini(&writer->packer);
-	calls_end_all(writer);
+	calls_free_all(writer);
 	text_fini(&writer->args);
 	text_fini(&writer->out);
 	text_fini(&writer->redacted);
@@ -247,12 +247,12 @@ static int write_poll_event(struct writer *writer, struct thread_log *log,
 	if (!event_poll_fits(poll, event->words * 8u))
 		return -EBADMSG;
 	stack = event_poll_stack(poll, event->words * 8u);
-	alarms_poll(writer, log, poll, n, time);
+	alarms_note_poll(writer, log, poll, n, time);
 	if (polls_count_event(writer, log, poll, time, &empty) ||
 	    (stack && stacks_find_or_add(writer, log->process, stack->modules,
 					 (const void *)(stack + 1), stack->nframes, &number)))
 		return writer->err;
-	if (writer->outstanding && cuts_poll(writer, log, poll, n, time, number))
+	if (writer->outstanding && writer_note_outstanding_poll(writer, log, poll, n, time, number))
 		return writer->err;
 	return batch_poll(log->batch, poll, n, time, empty, number);
 }
@@ -262,7 +262,9 @@ static int write_notify_event(struct writer *writer, struct thread_log *log,
 {
 	int err = batch_notify(log->batch, event, n, time);
 
-	return err || !writer->outstanding ? err : cuts_notify(writer, log, event, n, time);
+	return err || !writer->outstanding
+		       ? err
+		       : writer_note_outstanding_arming(writer, log, event, n, time);
 }
 
 enum { SANDBOX_TEXT = 400 };
@@ -356,25 +358,25 @@ static int write_rare_event(struct writer *writer, struct thread_log *log,
 
 	switch (event->type) {
 	case EVENT_PROCESS:
-		return processes_event(writer, log, body, n, time);
+		return processes_note_process(writer, log, body, n, time);
 	case EVENT_MODULE:
-		return processes_module(writer, log, body, time);
+		return processes_note_module(writer, log, body, time);
 	case EVENT_FORK:
-		return processes_fork(writer, log, body, n, time);
+		return processes_note_fork(writer, log, body, n, time);
 	case EVENT_THREAD:
 		return event->words * 8u < sizeof(struct event_thread) ? -EBADMSG : 0;
 	case EVENT_SPAWNED:
-		return processes_spawned(writer, log, body);
+		return processes_note_spawned(writer, log, body);
 	case EVENT_EXIT:
-		return processes_exit(writer, log, body, time);
+		return processes_note_exit(writer, log, body, time);
 	case EVENT_CALL:
-		return calls_begin(writer, log, body, n, time);
+		return calls_note_begin(writer, log, body, n, time);
 	case EVENT_RETURN:
-		return calls_end(writer, log, body, n, time);
+		return calls_note_end(writer, log, body, n, time);
 	case EVENT_NOTIFY:
 		return write_notify_event(writer, log, body, n, time);
 	case EVENT_COUNT:
-		return polls_destroyed(writer, body, event->words * 8u);
+		return polls_note_destroyed(writer, body, event->words * 8u);
 	case EVENT_BLIND:
 		return write_blind_event(writer, log, event, n, time);
 	case EVENT_SITE:
@@ -382,11 +384,11 @@ static int write_rare_event(struct writer *writer, struct thread_log *log,
 	case EVENT_MARK:
 		return write_mark_event(writer, log, event, n, time);
 	case EVENT_MEMORY:
-		return processes_memory(writer, log, body, n, time);
+		return processes_note_memory(writer, log, body, n, time);
 	case EVENT_WAITED:
 		return thread_log_note_wait(writer, log, body, n, time);
 	case EVENT_MISUSE:
-		return misuse_event(writer, log, body, n, time);
+		return writer_note_misuse(writer, log, body, n, time);
 	case EVENT_DIRECT:
 		return direct_add_call(writer, log, body, n, time);
 	default:
@@ -406,9 +408,11 @@ static int write_post_event(struct writer *writer, struct thread_log *log,
 	if (batch->open && batch->open_handle == event->object)
 		part = (struct cut_part){ batch->open_n, batch->open_time, batch->open_nwr,
 					  batch->open_stack };
-	alarms_post(writer, log, event, part.n, time);
+	alarms_note_post(writer, log, event, part.n, time);
 	err = batch_post(log->batch, event, n, time, part.stack);
-	return err || !writer->outstanding ? err : cuts_post(writer, log, event, &part);
+	return err || !writer->outstanding
+		       ? err
+		       : writer_note_outstanding_post(writer, log, event, &part);
 }
 
 static int write_log_event(struct writer *writer, struct thread_log *log,
@@ -475,7 +479,7 @@ static int count_damaged(struct writer *writer, struct thread_log *log, uint64_t
 	return writer->err ? writer->err : -EBADMSG;
 }
 
-int writer_event(struct writer *writer, uint32_t thread, const struct event_head *event)
+int writer_add_event(struct writer *writer, uint32_t thread, const struct event_head *event)
 {
 	struct thread_log *log = writer->logs[thread - 1];
 	int64_t time = clock_ns(&writer->clock, event->ticks);
@@ -517,7 +521,7 @@ int writer_next_thread(struct writer *writer, uint32_t *thread, const struct rin
 	if (event->words * 8u < sizeof(*next) || next->npolls > RING_POLLS ||
 	    next->npolls * sizeof(*polls) > event->words * 8u - sizeof(*next) ||
 	    (next->dropped | next->in_handlers | next->uncounted | next->filtered) >> 48)
-		return writer_event(writer, *thread, event); /* counts it as damaged */
+		return writer_add_event(writer, *thread, event); /* counts it as damaged */
 	before.dropped = next->dropped;
 	before.drop_first = next->drop_first;
 	before.drop_last = next->drop_last;
@@ -530,13 +534,14 @@ int writer_next_thread(struct writer *writer, uint32_t *thread, const struct rin
 	after.tid = next->tid;
 	after.ticks = event->ticks;
 	memcpy(after.comm, next->comm, sizeof(after.comm));
-	if (writer_thread_end(writer, *thread, &before) || writer_thread(writer, &after, thread))
+	if (writer_end_thread(writer, *thread, &before) ||
+	    writer_begin_thread(writer, &after, thread))
 		return writer->err;
 	writer->logs[*thread - 1]->base = event->seq - 1;
-	return writer_event(writer, *thread, event);
+	return writer_add_event(writer, *thread, event);
 }
 
-int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes, uint64_t events)
+int writer_note_damage(struct writer *writer, uint32_t thread, uint64_t bytes, uint64_t events)
 {
 	struct thread_log *log = writer->logs[thread - 1];
 	char detail[96];
@@ -555,7 +560,7 @@ int writer_note_ringless(struct writer *writer, uint32_t threads)
 	return writer_cover(writer, &none, 0, 0, "thread", 0, detail);
 }
 
-int writer_withheld(struct writer *writer, const struct writer_withheld *withheld)
+int writer_note_withheld(struct writer *writer, const struct writer_note_withheld *withheld)
 {
 	const struct {
 		const char *key;
@@ -574,28 +579,28 @@ int writer_withheld(struct writer *writer, const struct writer_withheld *withhel
 	return writer->err;
 }
 
-int writer_session_gone(struct writer *writer, int64_t time)
+int writer_note_session_gone(struct writer *writer, int64_t time)
 {
 	static const struct thread_log none;
 
 	return writer_cover(writer, &none, 0, time, "session", 0, "its directory was removed");
 }
 
-int writer_discarded(struct writer *writer, uint64_t events)
+int writer_note_discarded(struct writer *writer, uint64_t events)
 {
 	writer->lost += events;
 	writer->discarded += events;
 	return writer_store_gone(writer);
 }
 
-int writer_process_end(struct writer *writer, int pid, int64_t time, int status)
+int writer_end_process(struct writer *writer, int pid, int64_t time, int status)
 {
 	struct known_process *process = processes_of_pid(writer, pid);
 
 	if (writer->err || !process)
 		return writer->err;
 	if (writer->outstanding)
-		outstanding_exit(writer->outstanding, process->id);
+		outstanding_end_process(writer->outstanding, process->id);
 	return processes_end(writer, process, time, status);
 }
 
@@ -641,7 +646,7 @@ int64_t writer_last_stored(const struct writer *writer, uint32_t thread)
 	return writer->logs[thread - 1]->last;
 }
 
-int writer_finding(struct writer *writer, const struct stored_finding *finding)
+int writer_store_finding(struct writer *writer, const struct stored_finding *finding)
 {
 	return writer_fail(writer,
 			   finding_insert(writer_statement(writer, STATEMENT_finding), finding));

@@ -76,14 +76,14 @@ int writer_create(const char *path, const struct writer_info *info, struct write
 int writer_describe(struct writer *writer, const char *command, const char *device);
 
 /* Add the thread of a new ring, and its process if that is new, too. Returns 0 or -errno. */
-int writer_thread(struct writer *writer, const struct ring_head *head, uint32_t *ret_thread);
+int writer_begin_thread(struct writer *writer, const struct ring_head *head, uint32_t *ret_thread);
 
 /*
  * Store an event of @thread; its length is valid (ring_peek() has checked it) but its body is not
  * trusted. Returns 0; -EBADMSG, and the event is counted as damaged; or another -errno after
  * log_err().
  */
-int writer_event(struct writer *writer, uint32_t thread, const struct event_head *event);
+int writer_add_event(struct writer *writer, uint32_t thread, const struct event_head *event);
 
 /*
  * EVENT_THREAD: @thread has ended, and the ring with @head is used by another thread from now on.
@@ -96,13 +96,13 @@ int writer_next_thread(struct writer *writer, uint32_t *thread, const struct rin
  * The next @events of @thread, @bytes of its ring, cannot be read: count them as damaged, and note
  * them in `coverage`.
  */
-int writer_damage(struct writer *writer, uint32_t thread, uint64_t bytes, uint64_t events);
+int writer_note_damage(struct writer *writer, uint32_t thread, uint64_t bytes, uint64_t events);
 
 /*
  * The first @events of @thread are unavailable: they count as lost, and as `late` in table
  * `coverage`. Call it before the first event of the thread.
  */
-int writer_thread_began_late(struct writer *writer, uint32_t thread, uint64_t events);
+int writer_note_late_thread(struct writer *writer, uint32_t thread, uint64_t events);
 
 /* Note that @threads threads could not create a ring: nothing else about them is in the trace. */
 int writer_note_ringless(struct writer *writer, uint32_t threads);
@@ -111,29 +111,29 @@ int writer_note_ringless(struct writer *writer, uint32_t threads);
  * Resources that threads were denied, to limit the load on their program. Values other than 0 are
  * stored in `meta`.
  */
-struct writer_withheld {
+struct writer_note_withheld {
 	uint32_t rings;   /* rings that could not grow */
 	uint32_t threads; /* threads without a ring; also counted by writer_note_ringless() */
 	uint64_t budget;  /* bytes: the smallest budget that caused this */
 	uint32_t waits;   /* waits for a stalled recorder that timed out */
 };
 
-int writer_withheld(struct writer *writer, const struct writer_withheld *withheld);
+int writer_note_withheld(struct writer *writer, const struct writer_note_withheld *withheld);
 
 /* Processes that start after @time cannot join the recording: noted in `coverage`. */
-int writer_session_gone(struct writer *writer, int64_t time);
+int writer_note_session_gone(struct writer *writer, int64_t time);
 
 /*
  * Note in table `loss` that @events events of unknown threads were lost before the collector read
  * them.
  */
-int writer_discarded(struct writer *writer, uint64_t events);
+int writer_note_discarded(struct writer *writer, uint64_t events);
 
 /* The thread has ended, or sends no more events: store its last poll counters and its losses. */
-int writer_thread_end(struct writer *writer, uint32_t thread, const struct ring_head *head);
+int writer_end_thread(struct writer *writer, uint32_t thread, const struct ring_head *head);
 
 /* The process has ended. @status: as from waitpid(); -1: not known. */
-int writer_process_end(struct writer *writer, int pid, int64_t time, int status);
+int writer_end_process(struct writer *writer, int pid, int64_t time, int status);
 
 /*
  * Call @before(@arg) before each commit, when all events are in the transaction. It may fork: when
@@ -160,7 +160,7 @@ int writer_store_logs(struct writer *writer);
 int64_t writer_last_stored(const struct writer *writer, uint32_t thread);
 
 /* Store a finding of a check: a row of table `finding`. 0 or -errno. */
-int writer_finding(struct writer *writer, const struct stored_finding *finding);
+int writer_store_finding(struct writer *writer, const struct stored_finding *finding);
 
 /* A counter of a device, as it was when the trace began and now: a row of table `counter`. */
 struct stored_counter {
@@ -172,7 +172,7 @@ struct stored_counter {
 };
 
 /* Replaces an earlier row of the same counter. 0 or -errno. */
-int writer_counter(struct writer *writer, const struct stored_counter *counter);
+int writer_store_counter(struct writer *writer, const struct stored_counter *counter);
 
 /* The new value of a counter that has changed, at @time: a row of table `counter_sample`. */
 struct stored_counter_sample {
@@ -182,7 +182,7 @@ struct stored_counter_sample {
 	int64_t time;
 	uint64_t value;
 };
-int writer_counter_sample(struct writer *writer, const struct stored_counter_sample *sample);
+int writer_store_counter_sample(struct writer *writer, const struct stored_counter_sample *sample);
 
 /* What a thread did from @time on: a row of table `sample`. Texts may be NULL. */
 struct stored_sample {
@@ -192,7 +192,7 @@ struct stored_sample {
 };
 
 /* 0 or -errno. */
-int writer_sample(struct writer *writer, const struct stored_sample *sample);
+int writer_store_sample(struct writer *writer, const struct stored_sample *sample);
 
 /* The recording, or this copy of it, ends at @time: set meta.until. 0 or -errno. */
 int writer_set_until(struct writer *writer, int64_t time);
@@ -263,8 +263,8 @@ struct writer_alarm {
 void writer_on_alarm(struct writer *writer,
 		     void (*each)(void *arg, const struct writer_alarm *alarm), void *arg);
 
-/* Note the losses of @thread so far, while it runs; @head: see writer_thread_end(). */
-int writer_thread_lost(struct writer *writer, uint32_t thread, const struct ring_head *head);
+/* Note the losses of @thread so far, while it runs; @head: see writer_end_thread(). */
+int writer_note_lost_thread(struct writer *writer, uint32_t thread, const struct ring_head *head);
 
 /*
  * Call @each with the name of each provider's own function, at the first call by a process.

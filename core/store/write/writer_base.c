@@ -84,7 +84,7 @@ int64_t writer_time(struct writer *writer, uint64_t ticks, int64_t otherwise)
 	return writer_is_timely(writer, time) ? time : otherwise;
 }
 
-int writer_loss(struct writer *writer, struct thread_log *log)
+int writer_store_loss(struct writer *writer, struct thread_log *log)
 {
 	uint64_t events = log->lost + log->over.events;
 	int64_t first = log->lost_first, last = log->lost_last;

@@ -71,7 +71,7 @@ static int commit_rest(struct writer *writer)
 	for (size_t i = 0; i < writer->nlogs; i++)
 		if (writer->logs[i] && writer->logs[i]->batch)
 			batch_close(writer->logs[i]->batch);
-	if (cuts_insert_carried(writer) || writer_store(writer) || writer_check_file(writer) ||
+	if (writer_insert_carried(writer) || writer_store(writer) || writer_check_file(writer) ||
 	    writer_fail(writer, sql_exec(writer->db, "COMMIT")))
 		return writer->err;
 	writer->committed = writer->events;
@@ -142,7 +142,7 @@ int writer_finish(struct writer *writer)
 		writer->statements[i] = NULL;
 	}
 	/* free memory: completing needs memory for each object */
-	cuts_fini(writer);
+	writer_free_cuts(writer);
 	malloc_trim(0);
 	log_silence(err);
 	incomplete = complete_trace(writer->db, err ? COMPLETE_INTERRUPTED : COMPLETE_WHOLE);

@@ -69,19 +69,19 @@ int writer_describe_run(struct writer *writer, const struct writer_info *info)
 	return err;
 }
 
-int writer_counter(struct writer *writer, const struct stored_counter *c)
+int writer_store_counter(struct writer *writer, const struct stored_counter *c)
 {
 	return WRITER_RUN(writer, counter, "tuttii", c->device, c->port, c->folder, c->name,
 			  (int64_t)c->first, (int64_t)c->last);
 }
 
-int writer_counter_sample(struct writer *writer, const struct stored_counter_sample *s)
+int writer_store_counter_sample(struct writer *writer, const struct stored_counter_sample *s)
 {
 	return WRITER_RUN(writer, counter_sample, "tuttii", s->device, s->port, s->folder, s->name,
 			  s->time, (int64_t)s->value);
 }
 
-int writer_sample(struct writer *writer, const struct stored_sample *s)
+int writer_store_sample(struct writer *writer, const struct stored_sample *s)
 {
 	return WRITER_RUN(writer, sample, "uittt", s->thread, s->time, s->doing, s->state,
 			  s->wchan);

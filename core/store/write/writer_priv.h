@@ -348,19 +348,19 @@ const char *writer_redact_text(struct writer *writer, enum writer_text kind, con
  * alarms.c: count the failures of @call, which has returned; of a post; of a poll, whose length was
  * checked.
  */
-void alarms_call(struct writer *writer, const struct thread_log *log, const struct pending *call,
-		 const struct event_return *event, int64_t time);
-void alarms_post(struct writer *writer, const struct thread_log *log,
-		 const struct event_post *event, uint64_t n, int64_t time);
-void alarms_poll(struct writer *writer, const struct thread_log *log, const struct event_poll *poll,
-		 uint64_t n, int64_t time);
+void alarms_note_call(struct writer *writer, const struct thread_log *log,
+		      const struct pending *call, const struct event_return *event, int64_t time);
+void alarms_note_post(struct writer *writer, const struct thread_log *log,
+		      const struct event_post *event, uint64_t n, int64_t time);
+void alarms_note_poll(struct writer *writer, const struct thread_log *log,
+		      const struct event_poll *poll, uint64_t n, int64_t time);
 
 /* @call has read an asynchronous event of @type, which may be NULL. */
-void alarms_event(struct writer *writer, const struct thread_log *log, const struct pending *call,
-		  const char *type, int64_t time);
+void alarms_note_event(struct writer *writer, const struct thread_log *log,
+		       const struct pending *call, const char *type, int64_t time);
 
 /* @signal has killed @process; 0: not known which signal. */
-void alarms_crash(struct writer *writer, uint32_t process, int signal, int64_t time);
+void alarms_note_crash(struct writer *writer, uint32_t process, int signal, int64_t time);
 
 /* writer_base.c: a statement of the list; NULL, after log_err(), if it cannot be prepared. */
 sqlite3_stmt *writer_statement(struct writer *writer, enum statement which);
@@ -371,7 +371,7 @@ sqlite3_stmt *writer_statement(struct writer *writer, enum statement which);
 
 /* cut.c: a live reader begins to follow the trace; it has read a chunk; it ends. */
 int writer_follow(struct writer *writer);
-int writer_followed(struct writer *writer, uint32_t thread, uint64_t first_n);
+int writer_note_followed(struct writer *writer, uint32_t thread, uint64_t first_n);
 void writer_unfollow(struct writer *writer);
 
 /*
@@ -398,26 +398,27 @@ int forget_rows_init(struct writer *writer);
 int forget_rows(struct writer *writer);
 
 /* cut_carry.c: does the trace need requests of the thread from before the cut? */
-bool cuts_have_thread(const struct writer *writer, uint32_t thread);
+bool cut_has_thread(const struct writer *writer, uint32_t thread);
 /* Call @mark with the stack of each of these requests. */
-void cuts_mark_stacks(const struct writer *writer, void (*mark)(void *arg, uint32_t stack),
-		      void *arg);
+void cut_mark_stacks(const struct writer *writer, void (*mark)(void *arg, uint32_t stack),
+		     void *arg);
 
 /* Track events for cuts, unless writer->outstanding is NULL. Return 0 or the writer's failure. */
-int cuts_post(struct writer *writer, struct thread_log *log, const struct event_post *event,
-	      const struct cut_part *part);
-int cuts_poll(struct writer *writer, struct thread_log *log, const struct event_poll *event,
-	      uint64_t n, int64_t time, uint32_t stack);
-int cuts_notify(struct writer *writer, struct thread_log *log, const struct event_notify *event,
-		uint64_t n, int64_t time);
+int writer_note_outstanding_post(struct writer *writer, struct thread_log *log,
+				 const struct event_post *event, const struct cut_part *part);
+int writer_note_outstanding_poll(struct writer *writer, struct thread_log *log,
+				 const struct event_poll *event, uint64_t n, int64_t time,
+				 uint32_t stack);
+int writer_note_outstanding_arming(struct writer *writer, struct thread_log *log,
+				   const struct event_notify *event, uint64_t n, int64_t time);
 /* Note a control verb that has succeeded; @out: its outputs as JSON. */
-int cuts_call(struct writer *writer, const struct thread_log *log, const struct pending *call,
-	      const char *out, int64_t time);
+int writer_note_outstanding_call(struct writer *writer, const struct thread_log *log,
+				 const struct pending *call, const char *out, int64_t time);
 void cut_control_fini(struct control_cut *cut);
 /* cut.c: put carried events into the tables; remove them if a live reader would read them again. */
-int cuts_insert_carried(struct writer *writer);
-int cuts_delete_carried(struct writer *writer);
-void cuts_fini(struct writer *writer);
+int writer_insert_carried(struct writer *writer);
+int writer_delete_carried(struct writer *writer);
+void writer_free_cuts(struct writer *writer);
 
 /* Table `meta` of a new trace: what is recorded, on which machine, and by whom. 0 or -errno. */
 int writer_describe_run(struct writer *writer, const struct writer_info *info);
@@ -448,7 +449,7 @@ int64_t writer_time(struct writer *writer, uint64_t ticks, int64_t otherwise);
 void writer_count_over(struct writer *writer, struct thread_log *log, uint64_t events,
 		       int64_t begin, int64_t end);
 /* Update the thread's row of table `loss`. writer_store_gone(): the row without a thread. */
-int writer_loss(struct writer *writer, struct thread_log *log);
+int writer_store_loss(struct writer *writer, struct thread_log *log);
 int writer_store_gone(struct writer *writer);
 
 /* The reason why data written to the file would be lost; NULL: it is not lost. */
@@ -473,19 +474,19 @@ void thread_log_free(struct thread_log *log);
  * calls.c; @n and @time: number and time of the event. All return 0, -EBADMSG or the writer's
  * failure.
  */
-int calls_begin(struct writer *writer, struct thread_log *log, const struct event_call *event,
-		uint64_t n, int64_t time);
-int calls_end(struct writer *writer, struct thread_log *log, const struct event_return *event,
-	      uint64_t n, int64_t time);
+int calls_note_begin(struct writer *writer, struct thread_log *log, const struct event_call *event,
+		     uint64_t n, int64_t time);
+int calls_note_end(struct writer *writer, struct thread_log *log, const struct event_return *event,
+		   uint64_t n, int64_t time);
 /* Store the calls that have not returned yet, and those that are in no block of the trace yet. */
 int calls_flush(struct writer *writer, struct thread_log *log);
 /* The next call begins a new block, so that the trace can be cut before it. */
 void calls_cut(struct thread_log *log);
 /* Store a call as a row of `call`, with rows of `ref`. */
 int calls_put_row(struct writer *writer, uint32_t thread, const struct call_row *row);
-/* Free calls: calls_fini() when a thread is deleted, calls_end_all() when the writer ends. */
+/* Free calls: calls_fini() when a thread is deleted, calls_free_all() when the writer ends. */
 void calls_fini(struct thread_log *log);
-void calls_end_all(struct writer *writer);
+void calls_free_all(struct writer *writer);
 
 /* direct.c: add a call of a provider's own function; update all rows. */
 int direct_add_call(struct writer *writer, struct thread_log *log, const struct event_direct *event,
@@ -522,7 +523,7 @@ void stacks_fini(struct writer *writer);
 int polls_count_event(struct writer *writer, struct thread_log *log, const struct event_poll *event,
 		      int64_t time, uint64_t *ret_empty);
 /* Store the final value of a counter: its CQ was destroyed. */
-int polls_destroyed(struct writer *writer, const struct event_count *event, size_t bytes);
+int polls_note_destroyed(struct writer *writer, const struct event_count *event, size_t bytes);
 /* Add the counters that arrived before the first event of their thread, @log. */
 int polls_adopt(struct writer *writer, struct thread_log *log);
 /* Add the counters from the head of a ring whose thread has ended. */
@@ -545,8 +546,8 @@ int payloads_flush(struct writer *writer, struct thread_log *log);
 int payloads_note_missing(struct writer *writer, struct thread_log *log);
 
 /* misuse.c */
-int misuse_event(struct writer *writer, struct thread_log *log, const struct event_misuse *event,
-		 uint64_t n, int64_t time);
+int writer_note_misuse(struct writer *writer, struct thread_log *log,
+		       const struct event_misuse *event, uint64_t n, int64_t time);
 
 /* processes.c */
 int processes_new(struct writer *writer, int pid, int64_t start, uint32_t *ret_process);
@@ -555,17 +556,17 @@ static inline struct known_process *processes_find(const struct writer *writer, 
 {
 	return id && id <= writer->nprocesses ? writer->processes[id - 1] : NULL;
 }
-int processes_event(struct writer *writer, struct thread_log *log,
-		    const struct event_process *event, uint64_t n, int64_t time);
-int processes_module(struct writer *writer, struct thread_log *log,
-		     const struct event_module *event, int64_t time);
-int processes_fork(struct writer *writer, struct thread_log *log, const struct event_fork *event,
-		   uint64_t n, int64_t time);
-int processes_spawned(struct writer *writer, struct thread_log *log,
-		      const struct event_spawned *event);
-int processes_memory(struct writer *writer, struct thread_log *log,
-		     const struct event_memory *event, uint64_t n, int64_t time);
-int processes_exit(struct writer *writer, struct thread_log *log, const struct event_exit *event,
-		   int64_t time);
+int processes_note_process(struct writer *writer, struct thread_log *log,
+			   const struct event_process *event, uint64_t n, int64_t time);
+int processes_note_module(struct writer *writer, struct thread_log *log,
+			  const struct event_module *event, int64_t time);
+int processes_note_fork(struct writer *writer, struct thread_log *log,
+			const struct event_fork *event, uint64_t n, int64_t time);
+int processes_note_spawned(struct writer *writer, struct thread_log *log,
+			   const struct event_spawned *event);
+int processes_note_memory(struct writer *writer, struct thread_log *log,
+			  const struct event_memory *event, uint64_t n, int64_t time);
+int processes_note_exit(struct writer *writer, struct thread_log *log,
+			const struct event_exit *event, int64_t time);
 /* The process is dead. @status: as from waitpid(); -1: not known. */
 int processes_end(struct writer *writer, struct known_process *process, int64_t time, int status);

@@ -40,7 +40,7 @@ struct endpoint *endpoints_get(const void *object)
 	queue_forget_requests(&e->send);
 	queue_forget_requests(&e->recv);
 	known_add(&e->known, object, KNOWN_ENDPOINT);
-	e->next_made = atomic_load_explicit(&made, memory_order_relaxed);
+	e->next_computed = atomic_load_explicit(&made, memory_order_relaxed);
 	/* pairs with the load in endpoints_search() */
 	atomic_store_explicit(&made, e, memory_order_release);
 	return e;
@@ -184,7 +184,7 @@ struct queue *endpoints_search(const struct ibv_cq *cq, uint64_t wr_id, bool rec
 	struct queue *found = NULL;
 
 	*ret_several = false;
-	for (; e; e = e->next_made) {
+	for (; e; e = e->next_computed) {
 		struct queue *queue =
 			number_known && e->kind == ENDPOINT_QP ? NULL : on_cq(e, cq, recv);
 		int has = queue && queue != found ? queue_has(queue, wr_id) : 0;
@@ -210,7 +210,7 @@ struct endpoint *endpoints_owner(struct queue *recv)
 
 void endpoints_abandon(void)
 {
-	for (struct endpoint *e = atomic_load(&made); e; e = e->next_made) {
+	for (struct endpoint *e = atomic_load(&made); e; e = e->next_computed) {
 		queue_abandon(&e->send);
 		queue_abandon(&e->recv);
 	}

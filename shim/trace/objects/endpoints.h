@@ -13,7 +13,7 @@ enum endpoint_kind { ENDPOINT_QP, ENDPOINT_SRQ, ENDPOINT_WQ };
 struct endpoint {
 	struct known known;
 	_Atomic(struct endpoint *) next_number;
-	struct endpoint *next_made; /* list of all, newest first */
+	struct endpoint *next_computed; /* list of all, newest first */
 	enum endpoint_kind kind;
 	const struct ibv_context *context;
 	_Atomic uint32_t number;                /* QP number of a QP */

@@ -63,7 +63,7 @@ static bool claim_spot(struct session_page *page)
 	for (int i = 0; i < PAUSES && session_is_running(&recording_session); i++) {
 		uint32_t state = STOP_FREE;
 
-		/* pairs with the store in spot_report() */
+		/* pairs with the store in report_stopped() */
 		if (atomic_compare_exchange_strong(&page->spot.state, &state, STOP_CLAIMED))
 			return true;
 		if (!page->stop.every)
@@ -101,7 +101,7 @@ static void stop_thread(struct session_page *page, const struct stop_spot *what,
 	spot->qp_num = what->qp_num;
 	spot->wr_id = what->wr_id;
 	fill_frames(spot, stack);
-	/* pairs with the load in spot_report() */
+	/* pairs with the load in report_stopped() */
 	atomic_store_explicit(&spot->state, STOP_TAKEN, memory_order_release);
 	record_wake();
 	syscall(SYS_tgkill, spot->pid, spot->tid, SIGSTOP);

@@ -33,8 +33,8 @@ static int make_trace(void **state)
 	make_thread(&other, w, 2, 300, 300);
 	make_process(&other, 100, 100, 2, make_now);
 	make_end(&other);
-	writer_process_end(w, 200, (int64_t)make_now, SIGKILL);
-	writer_process_end(w, 300, (int64_t)make_now, 3 << 8);
+	writer_end_process(w, 200, (int64_t)make_now, SIGKILL);
+	writer_end_process(w, 300, (int64_t)make_now, 3 << 8);
 	make_end(&m);
 	return writer_finish(w) ?: trace_open(path, &trace);
 }
@@ -157,16 +157,16 @@ TEST(memory_that_went_has_its_range)
 
 TEST(misuse_names_the_call_or_the_field)
 {
-	const struct misuse_event field = { .what = MISUSE_ERROR_FIELD,
-					    .verb = VERB_COUNT,
-					    .field = "byte_len",
-					    .status = IBV_WC_WR_FLUSH_ERR,
-					    .handle = MAKE_PTR(&world.cq) };
-	const struct misuse_event call = { .what = MISUSE_OVERLAP,
-					   .verb = VERB_post_send,
-					   .handle = MAKE_PTR(&world.qp),
-					   .of = MAKE_PTR(&world.cq),
-					   .other = 1 };
+	const struct writer_note_misuse field = { .what = MISUSE_ERROR_FIELD,
+						  .verb = VERB_COUNT,
+						  .field = "byte_len",
+						  .status = IBV_WC_WR_FLUSH_ERR,
+						  .handle = MAKE_PTR(&world.cq) };
+	const struct writer_note_misuse call = { .what = MISUSE_OVERLAP,
+						 .verb = VERB_post_send,
+						 .handle = MAKE_PTR(&world.qp),
+						 .of = MAKE_PTR(&world.cq),
+						 .other = 1 };
 	struct trace_event event = event_of(TRACE_MISUSE, &field);
 
 	expect_forms(&event,

@@ -70,7 +70,7 @@ TEST(a_section_names_what_made_it)
 	size_t at = 24;
 
 	open_file();
-	pcapng_section(file, "of t.db", "verbatim");
+	pcapng_write_section(file, "of t.db", "verbatim");
 	expect_block(0x0a0d0d0a);
 	assert_int_equal(word_at(8), 0x1a2b3c4d);
 	assert_int_equal(half_at(12), 1); /* the version */
@@ -89,7 +89,7 @@ TEST(an_interface_has_times_in_nanoseconds)
 	size_t at = 16;
 
 	open_file();
-	pcapng_interface(file, "rxe0");
+	pcapng_write_interface(file, "rxe0");
 	expect_block(1);
 	assert_int_equal(half_at(8), 1); /* LINKTYPE_ETHERNET */
 	assert_int_equal(half_at(10), 0);
@@ -116,11 +116,11 @@ static void packet_is_as_given(void **state)
 	size_t at = 28 + row->length;
 
 	open_file();
-	pcapng_packet(file, &(struct pcapng_packet){ .interface = 3,
-						     .time = 0x0123456789abcdef,
-						     .bytes = "abcdefgh",
-						     .nbytes = row->length,
-						     .comment = row->comment });
+	pcapng_write_packet(file, &(struct pcapng_write_packet){ .interface = 3,
+								 .time = 0x0123456789abcdef,
+								 .bytes = "abcdefgh",
+								 .nbytes = row->length,
+								 .comment = row->comment });
 	expect_block(6);
 	assert_int_equal(word_at(8), 3);
 	assert_int_equal(word_at(12), 0x01234567); /* the upper half of the time comes first */
@@ -143,7 +143,7 @@ TEST(a_comment_that_is_too_long_for_its_length_is_cut)
 	memset(comment, 'x', (1 << 17) - 1);
 	comment[(1 << 17) - 1] = '\0';
 	open_file();
-	pcapng_packet(file, &(struct pcapng_packet){ .comment = comment });
+	pcapng_write_packet(file, &(struct pcapng_write_packet){ .comment = comment });
 	expect_block(6);
 	expect_option(&at, COMMENT, comment, 65532);
 	expect_end(at);

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "core/store/vtab/made.h"
+#include "core/store/vtab/computed.h"
 #include "tests/test.h"
 
 static const unsigned char *at;
@@ -185,9 +185,9 @@ static void assert_names(void)
 	struct text names = { 0 }, wanted = { 0 }, got = { 0 };
 
 	for (int i = 0; i < EVENTS; i++) {
-		char text[MADE_EVENT_TEXT];
+		char text[COMPUTED_EVENT_TEXT];
 		size_t length;
-		const char *name = made_event_text(
+		const char *name = computed_event_text(
 			(struct event_id){ (uint32_t)threads[i], (uint64_t)numbers[i] }, text,
 			&length);
 

@@ -6,7 +6,7 @@
 #include "tests/test.h"
 
 /* clang-format off */
-static const struct made_column columns[] = {
+static const struct computed_column columns[] = {
 	INTEGER_COLUMN("time"), TEXT_COLUMN("name"), INTEGER_COLUMN("same"), { 0 },
 };
 /* clang-format on */
@@ -223,10 +223,10 @@ TEST(rows_of_a_class_share_its_values)
 
 TEST(names_of_events_follow_from_their_columns)
 {
-	static const struct made_column three[] = {
+	static const struct computed_column three[] = {
 		INTEGER_COLUMN("thread"), TEXT_COLUMN("event"), INTEGER_COLUMN("n"), { 0 }
 	};
-	char event[MADE_EVENT_TEXT];
+	char event[COMPUTED_EVENT_TEXT];
 	struct cells cells;
 	const char *text;
 	size_t n;

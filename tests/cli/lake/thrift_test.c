@@ -43,7 +43,7 @@ static void varint_has_these_bytes(void **state)
 	const struct varint_row *row = *state;
 
 	text_cut(&written, 0);
-	thrift_varint(&written, row->number);
+	thrift_put_varint(&written, row->number);
 	expect_bytes(row->bytes);
 }
 
@@ -64,10 +64,10 @@ TEST(fields_have_the_step_from_the_one_before)
 {
 	struct thrift t = begin_struct();
 
-	thrift_int(&t, 1, THRIFT_I32, 3);
-	thrift_int(&t, 16, THRIFT_I64, -3);
-	thrift_int(&t, 32, THRIFT_I16, 64);
-	thrift_int(&t, 33, THRIFT_I16, 0);
+	thrift_put_int(&t, 1, THRIFT_I32, 3);
+	thrift_put_int(&t, 16, THRIFT_I64, -3);
+	thrift_put_int(&t, 32, THRIFT_I16, 64);
+	thrift_put_int(&t, 33, THRIFT_I16, 0);
 	thrift_end(&t);
 	expect_bytes("15 06 f6 05 04 40 80 01 14 00 00");
 }
@@ -76,11 +76,11 @@ TEST(values_of_each_type)
 {
 	struct thrift t = begin_struct();
 
-	thrift_bool(&t, 1, 1);
-	thrift_bool(&t, 2, 0);
-	thrift_text(&t, 3, "ab");
-	thrift_bytes(&t, 4, "\0c", 2);
-	thrift_text(&t, 6, "");
+	thrift_put_bool(&t, 1, 1);
+	thrift_put_bool(&t, 2, 0);
+	thrift_put_text(&t, 3, "ab");
+	thrift_put_bytes(&t, 4, "\0c", 2);
+	thrift_put_text(&t, 6, "");
 	thrift_end(&t);
 	expect_bytes("11 12 18 02 61 62 18 02 00 63 28 00 00");
 }
@@ -101,10 +101,10 @@ TEST(elements_have_no_ids)
 	struct thrift t = begin_struct();
 
 	thrift_list(&t, 5, THRIFT_I32, 2);
-	thrift_element_int(&t, -1);
-	thrift_element_int(&t, 150);
+	thrift_put_element_int(&t, -1);
+	thrift_put_element_int(&t, 150);
 	thrift_list(&t, 6, THRIFT_BINARY, 1);
-	thrift_element_text(&t, "xyz");
+	thrift_put_element_text(&t, "xyz");
 	expect_bytes("59 25 01 ac 02 19 18 03 78 79 7a");
 }
 
@@ -113,15 +113,15 @@ TEST(each_structure_counts_its_own_ids)
 {
 	struct thrift t = begin_struct();
 
-	thrift_int(&t, 4, THRIFT_I32, 1);
+	thrift_put_int(&t, 4, THRIFT_I32, 1);
 	thrift_open(&t, 5);
-	thrift_int(&t, 2, THRIFT_I32, 2);
+	thrift_put_int(&t, 2, THRIFT_I32, 2);
 	thrift_open(&t, 3);
-	thrift_int(&t, 1, THRIFT_I32, 3);
+	thrift_put_int(&t, 1, THRIFT_I32, 3);
 	thrift_close(&t);
-	thrift_int(&t, 4, THRIFT_I32, 4);
+	thrift_put_int(&t, 4, THRIFT_I32, 4);
 	thrift_close(&t);
-	thrift_int(&t, 6, THRIFT_I32, 5);
+	thrift_put_int(&t, 6, THRIFT_I32, 5);
 	thrift_end(&t);
 	expect_bytes("45 02 1c 25 04 1c 15 06 00 15 08 00 15 0a 00");
 }
@@ -133,10 +133,10 @@ TEST(elements_that_are_structures_have_no_head)
 	thrift_list(&t, 1, THRIFT_STRUCT, 2);
 	for (int i = 0; i < 2; i++) {
 		thrift_open(&t, 0);
-		thrift_int(&t, 1, THRIFT_I32, i);
+		thrift_put_int(&t, 1, THRIFT_I32, i);
 		thrift_close(&t);
 	}
-	thrift_bool(&t, 2, 1);
+	thrift_put_bool(&t, 2, 1);
 	thrift_end(&t);
 	expect_bytes("19 2c 15 00 00 15 02 00 11 00");
 	text_fini(&written);

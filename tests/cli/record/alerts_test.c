@@ -14,7 +14,7 @@
 
 #include "cli/record/hooks.h"
 #include "cli/record/service.h"
-#include "cli/record/vitals.h"
+#include "cli/record/live_stats.h"
 #include "core/store/db/finding.h"
 #include "core/store/write/writer.h"
 #include "tests/core/store/example.h"
@@ -112,7 +112,7 @@ static void record_story(const char *on_error, const char *on_finding)
 	example_begin_connected(&example, IBV_QPT_RC, true, false);
 	alerts_attach(alerts, example.writer, NULL);
 	example_story(&example);
-	writer_process_end(example.writer, 200, 900000, 9);
+	writer_end_process(example.writer, 200, 900000, 9);
 	example_finish(&example);
 	unlink(example.path);
 	alerts_free(alerts);
@@ -152,7 +152,7 @@ static void show_findings(void)
 			finding.message = "pd1 was not destroyed";
 			finding.fingerprint = "0123";
 		}
-		alerts_finding(alerts, &finding);
+		alerts_note_finding(alerts, &finding);
 	}
 	alerts_free(alerts);
 }
@@ -169,13 +169,13 @@ static void show_service(void)
 		alerts = open_alerts(NULL, NULL);
 		text_addf(&out, "== watchdog %d, pause %llu\n", (int)watchdog,
 			  (unsigned long long)alerts_pause(alerts));
-		alerts_ready(alerts);
+		alerts_notify_ready(alerts);
 		for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
 			now_ns = 1000 + times[i];
 			text_addf(&out, "at %d\n", (int)times[i]);
 			alerts_update(alerts);
 		}
-		alerts_stopping(alerts);
+		alerts_notify_stopping(alerts);
 		alerts_free(alerts);
 	}
 }

@@ -108,7 +108,7 @@ static void end_process(int pid, int status)
 	make_thread(&m, retention.writer, (uint32_t)(pid - FIRST_PID), pid, pid);
 	make_process(&m, 1, 0, 0, 0);
 	make_end(&m);
-	assert_int_equal(writer_process_end(retention.writer, pid, (int64_t)make_now, status), 0);
+	assert_int_equal(writer_end_process(retention.writer, pid, (int64_t)make_now, status), 0);
 }
 
 static void expect_copies(unsigned int n)

@@ -26,7 +26,7 @@ int clock_gettime(clockid_t clock, struct timespec *ret_time)
 	return 0;
 }
 
-int writer_sample(struct writer *writer, const struct stored_sample *sample)
+int writer_store_sample(struct writer *writer, const struct stored_sample *sample)
 {
 	size_t used = strlen(rows);
 

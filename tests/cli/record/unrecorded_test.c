@@ -26,7 +26,7 @@ int writer_note_ringless(struct writer *writer, uint32_t threads)
 	return 5;
 }
 
-int writer_withheld(struct writer *writer, const struct writer_withheld *withheld)
+int writer_note_withheld(struct writer *writer, const struct writer_note_withheld *withheld)
 {
 	assert_null(writer);
 	text_addf(&out, "in the trace: %u rings, %u threads, %u bytes, %u waits\n", withheld->rings,
@@ -58,7 +58,7 @@ static void show_threads(uint32_t all, uint32_t denied, uint32_t foreign, uint32
 	text_addf(&out, "== %u: %u denied, %u foreign, %u sandboxed; %u programs\n", all, denied,
 		  foreign, sandboxed, programs);
 	printed_begin(true);
-	ret = unrecorded_threads(&session, NULL);
+	ret = unrecorded_report_threads(&session, NULL);
 	printed_end(&out);
 	text_addf(&out, "returned %d\n", ret);
 }
@@ -71,7 +71,7 @@ static void show_rings(uint32_t n)
 	unreadable = n;
 	text_addf(&out, "== %u unreadable rings\n", n);
 	printed_begin(true);
-	ret = unrecorded_rings(NULL, NULL, &rings);
+	ret = unrecorded_report_rings(NULL, NULL, &rings);
 	printed_end(&out);
 	text_addf(&out, "%u rings, returned %d\n", rings, ret);
 }
@@ -116,7 +116,7 @@ TEST(withheld_memory_is_in_the_trace)
 	atomic_store(&page.denied, 2);
 	atomic_store(&page.withheld_budget, 3);
 	atomic_store(&page.gave_up, 4);
-	assert_int_equal(unrecorded_memory(&session, NULL), 6);
+	assert_int_equal(unrecorded_report_memory(&session, NULL), 6);
 	assert_string_equal(out.at, "in the trace: 1 rings, 2 threads, 3 bytes, 4 waits\n");
 	text_fini(&out);
 }

@@ -12,7 +12,7 @@
 #include "cli/command.h"
 #include "cli/record/alerts.h"
 #include "cli/record/progress.h"
-#include "cli/record/vitals.h"
+#include "cli/record/live_stats.h"
 #include "cli/record/watch.h"
 #include "core/store/db/finding.h"
 #include "core/wire/session.h"
@@ -33,7 +33,7 @@ static char metrics[256];
 
 static void put_finding(void *arg, const struct stored_finding *finding)
 {
-	alerts_finding(arg, finding);
+	alerts_note_finding(arg, finding);
 	text_addf(&out, "new: %s of %s at %u:%u, %s\n", finding->rule, finding->object ?: "-",
 		  (unsigned int)finding->event.thread, (unsigned int)finding->event.n,
 		  finding->severity);
@@ -66,7 +66,7 @@ struct followed {
 	struct check_settings check;
 	struct known *known;
 	struct alerts *alerts;
-	struct vitals *vitals;
+	struct live_stats *vitals;
 	struct watch *watch;
 };
 
@@ -86,7 +86,7 @@ static void begin_following(struct followed *f, const struct story *story)
 	snprintf(metrics, sizeof(metrics), "%s", make_path("metrics"));
 	assert_int_equal(check_settings_open("record", &f->check, &f->known), 0);
 	assert_int_equal(alerts_new(&alerts, TRACE, true, &f->alerts), 0);
-	assert_int_equal(vitals_new(&session, example.writer, false, &f->vitals), 0);
+	assert_int_equal(live_stats_new(&session, example.writer, false, &f->vitals), 0);
 	alerts_attach(f->alerts, example.writer, f->vitals);
 	options.known = f->known;
 	options.vitals = f->vitals;
@@ -113,9 +113,9 @@ static void end_following(struct followed *f, bool has_metrics)
 	text_addf(&out, "-- the end\n");
 	printed_begin(true);
 	watch_finish(f->watch);
-	vitals_finish(f->vitals);
+	live_stats_finish(f->vitals);
 	printed_end(&out);
-	vitals_free(f->vitals);
+	live_stats_free(f->vitals);
 	totals = writer_totals(example.writer);
 	assert_int_equal(writer_finish(example.writer), 0);
 	printed_begin(true);
@@ -160,7 +160,7 @@ static void step_once(struct followed *f, const struct story *story)
 static void lose_events(void)
 {
 	text_addf(&out, "-- three events of thread 1 are damaged\n");
-	assert_int_equal(writer_damage(example.writer, example.ends[0].m.thread, 640, 3), 0);
+	assert_int_equal(writer_note_damage(example.writer, example.ends[0].m.thread, 640, 3), 0);
 }
 
 static void show_story(const struct story *story)
@@ -172,7 +172,7 @@ static void show_story(const struct story *story)
 	assert_int_equal(symlink(example.path, TRACE), 0);
 	begin_following(&f, story);
 	example_story(&example);
-	writer_process_end(example.writer, 200, 900000, 9);
+	writer_end_process(example.writer, 200, 900000, 9);
 	if (story->seen)
 		step_once(&f, story);
 	for (const int64_t *step = story->steps; *step; step++)

@@ -86,23 +86,23 @@ TEST(rates_are_those_of_the_time_with_work)
 	profile.last_completion = 3000000000;
 	profile.sent = 8 << 20;
 	profile.received = 4 << 20;
-	assert_string_equal(print_text(stat_rates), "");
+	assert_string_equal(print_text(stat_print_rates), "");
 	profile.send.requests = 3000;
 	assert_string_equal(
-		print_text(stat_rates),
+		print_text(stat_print_rates),
 		"\n"
 		"rate       3,000 requests sent in 2.00 s (first post to last completion)\n"
 		"           1,500 requests/s, 4 MiB/s sent, 2 MiB/s received\n");
 	part.phases.n = 1;
-	assert_string_equal(print_text(stat_rates),
+	assert_string_equal(print_text(stat_print_rates),
 			    "\n"
 			    "rate       3,000 requests sent in 10.0 s (in the phase)\n"
 			    "           300 requests/s, 819 KiB/s sent, 410 KiB/s received\n");
 	profile.duration = 0;
-	assert_string_equal(print_text(stat_rates), "");
+	assert_string_equal(print_text(stat_print_rates), "");
 	part.phases.n = 0;
 	profile.first_post = -1;
-	assert_string_equal(print_text(stat_rates), "");
+	assert_string_equal(print_text(stat_print_rates), "");
 }
 
 TEST(rates_of_a_damaged_trace_have_a_bound)
@@ -110,9 +110,10 @@ TEST(rates_of_a_damaged_trace_have_a_bound)
 	profile.first_post = 0;
 	profile.last_completion = 1;
 	profile.send.requests = UINT64_MAX;
-	assert_non_null(strstr(print_text(stat_rates), "1,000,000,000,000,000,000 requests/s"));
+	assert_non_null(
+		strstr(print_text(stat_print_rates), "1,000,000,000,000,000,000 requests/s"));
 	profile.last_completion = 0;
-	assert_string_equal(print_text(stat_rates), "");
+	assert_string_equal(print_text(stat_print_rates), "");
 }
 
 /* Posts */
@@ -141,7 +142,7 @@ TEST(posts_are_counted_with_their_doorbells)
 	profile.flushed = 1;
 	profile.lengthless = 7;
 	assert_string_equal(
-		print_text(stat_posting),
+		print_text(stat_print_posting),
 		"\n"
 		"send       10 requests in 4 posts: 2.50 a doorbell (p50 2, most 4)\n"
 		"           2 posts were refused\n"
@@ -156,14 +157,14 @@ TEST(posts_are_counted_with_their_doorbells)
 
 TEST(nothing_is_said_of_what_did_not_happen)
 {
-	assert_string_equal(print_text(stat_posting), "");
-	assert_string_equal(print_text(stat_gaps), "");
-	assert_string_equal(print_text(stat_latency), "");
+	assert_string_equal(print_text(stat_print_posting), "");
+	assert_string_equal(print_text(stat_print_gaps), "");
+	assert_string_equal(print_text(stat_print_latency), "");
 	profile.empty = 3;
-	assert_string_equal(print_text(stat_posting), "\npolls      3, 100.0 % empty\n");
+	assert_string_equal(print_text(stat_print_posting), "\npolls      3, 100.0 % empty\n");
 	profile.empty = 0;
 	profile.errors = 1;
-	assert_string_equal(print_text(stat_posting),
+	assert_string_equal(print_text(stat_print_posting),
 			    "errors     1 completion in error, 0 of them flushed\n");
 }
 
@@ -172,7 +173,7 @@ TEST(requests_of_queues_that_are_older_are_not_judged)
 	profile.send = (struct profile_posts){ .posts = 2, .requests = 2, .judged = 1 };
 	add_all(&profile.send.list, 1, 2);
 	assert_string_equal(
-		print_text(stat_posting),
+		print_text(stat_print_posting),
 		"\n"
 		"send       2 requests in 2 posts: 1.00 a doorbell (p50 1, most 1)\n"
 		"inline     no request was small enough to be sent inline\n"
@@ -180,7 +181,7 @@ TEST(requests_of_queues_that_are_older_are_not_judged)
 		"           unknown for 1 requests: their queue is older than the trace\n");
 	profile.send.judged = 0;
 	assert_string_equal(
-		print_text(stat_posting),
+		print_text(stat_print_posting),
 		"\n"
 		"send       2 requests in 2 posts: 1.00 a doorbell (p50 1, most 1)\n"
 		"           unknown for 2 requests: their queue is older than the trace\n");
@@ -202,7 +203,7 @@ TEST(shares_near_the_ends_are_not_rounded_to_them)
 		profile.send = (struct profile_posts){ .requests = 10000,
 						       .judged = 10000,
 						       .signalled = rows[i].signalled };
-		assert_non_null(strstr(print_text(stat_posting), rows[i].text));
+		assert_non_null(strstr(print_text(stat_print_posting), rows[i].text));
 	}
 }
 
@@ -217,7 +218,7 @@ TEST(gaps_are_shown_by_octaves)
 	add_all(&profile.send.gap, 1 << 30, 1);
 	add_all(&profile.receive.gap, 2000, 10);
 	assert_string_equal(
-		print_text(stat_gaps),
+		print_text(stat_print_gaps),
 		"\n"
 		"gap between two posts to a send queue\n"
 		"  p50 1.05 us, p90 1.05 us, p99 1.08 ms, p99.9 1.08 ms, max 1.07 s\n"
@@ -241,7 +242,7 @@ TEST(gaps_between_polls_are_those_of_all_cqs)
 	add_all(&cqs[0].gap, 100, 1);
 	add_all(&cqs[1].gap, 50000, 1);
 	assert_string_equal(
-		print_text(stat_gaps),
+		print_text(stat_print_gaps),
 		"\n"
 		"gap between two polls of a CQ, mean from one that found completions to the "
 		"next\n"
@@ -259,7 +260,7 @@ TEST(messages_have_bounds_of_their_times)
 	add_all(&profile.messages.lay_received, 7, 99);
 	add_all(&profile.messages.lay_received, 9, 2);
 	assert_string_equal(
-		print_text(stat_latency),
+		print_text(stat_print_latency),
 		"\n"
 		"messages with both ends recorded: 101\n"
 		"  network time (upper bound)    p50  101 ns  p99 4.00 us\n"
@@ -277,13 +278,13 @@ TEST(receivers_without_a_receive_are_reported)
 	profile.queues = of;
 	profile.nobjects = 3;
 	assert_string_equal(
-		print_text(stat_latency),
+		print_text(stat_print_latency),
 		"\n"
 		"starved    1 message was posted 10 us or more before a receive for it\n"
 		"           no receive was posted for 20.0 us in 1 stall, the longest 20.0 us\n");
 	queue.starved = (struct profile_starved){ 5, 2, 90000, 70000, 0, 0 };
 	assert_string_equal(
-		print_text(stat_latency),
+		print_text(stat_print_latency),
 		"\n"
 		"starved    5 messages were posted 10 us or more before a receive for them\n"
 		"           no receive was posted for 90.0 us in 2 stalls, the longest 70.0 us\n");
@@ -340,7 +341,7 @@ TEST(registrations_are_shown_by_place)
 	profile.registered = 13;
 	profile.registered_bytes = 3 << 20;
 	profile.to = (int64_t)make_now - 1;
-	assert_string_equal(print_traced(stat_registrations),
+	assert_string_equal(print_traced(stat_print_registrations),
 			    "\n"
 			    "registered 13 regions, 3 MiB, 1 alive at the end; while posting 7\n"
 			    "        7    1 MiB  7.00 us  unknown place\n"
@@ -359,7 +360,7 @@ TEST(one_region_is_no_plural)
 	profile.nplaces = 1;
 	profile.registered = 1;
 	profile.registered_bytes = 64;
-	assert_string_equal(print_traced(stat_registrations),
+	assert_string_equal(print_traced(stat_print_registrations),
 			    "\n"
 			    "registered 1 region, 64 B, 0 alive at the end; while posting 0\n"
 			    "        1     64 B     0 ns  unknown place\n");
@@ -385,13 +386,14 @@ TEST(eight_places_are_shown)
 	}
 	profile.nplaces = 20;
 	profile.registered = 10;
-	text = print_traced(stat_registrations);
+	text = print_traced(stat_print_registrations);
 	assert_int_equal(count_lines(text, "    0 ns  unknown place\n"), 8);
 	assert_int_equal(count_lines(text, "  ibv_reg_mr            unknown place\n"), 8);
 	assert_int_equal(count_lines(text, "  ibv_post_send "), 8);
 	assert_int_equal(count_lines(text, "  and 2 more places\n"), 2);
 	profile.nplaces = 18;
-	assert_int_equal(count_lines(print_traced(stat_registrations), "  and 2 more places\n"), 1);
+	assert_int_equal(
+		count_lines(print_traced(stat_print_registrations), "  and 2 more places\n"), 1);
 }
 
 TEST(places_that_post_have_their_shares)
@@ -409,7 +411,7 @@ TEST(places_that_post_have_their_shares)
 					    .small_inline = 3 };
 	places[2] = (struct profile_place){ .verb = VERB_post_send, .calls = 1, .requests = 0 };
 	profile.nplaces = 3;
-	assert_string_equal(print_traced(stat_registrations),
+	assert_string_equal(print_traced(stat_print_registrations),
 			    "\n"
 			    "places that post       requests  a doorbell  signalled  inline\n"
 			    "  ibv_post_send              10        2.50     25.0 %    75 %\n"
@@ -431,12 +433,14 @@ TEST(size_of_a_trace_is_its_first_line)
 	profile.nobjects = 2;
 	profile.nverbs = 1;
 	profile.duration = 1500;
-	assert_string_equal(print_traced(stat_head), "1 process, 1 thread, 1 queue, 15 events, "
-						     "0 lost, 1 verb, 1.50 us\n");
+	assert_string_equal(print_traced(stat_print_head),
+			    "1 process, 1 thread, 1 queue, 15 events, "
+			    "0 lost, 1 verb, 1.50 us\n");
 	profile.nobjects = 1;
 	profile.nverbs = 1234;
-	assert_string_equal(print_traced(stat_head), "1 process, 1 thread, 0 queues, 15 events, "
-						     "0 lost, 1,234 verbs, 1.50 us\n");
+	assert_string_equal(print_traced(stat_print_head),
+			    "1 process, 1 thread, 0 queues, 15 events, "
+			    "0 lost, 1,234 verbs, 1.50 us\n");
 }
 
 TEST(size_of_a_part_is_that_of_its_events)
@@ -457,7 +461,7 @@ TEST(size_of_a_part_is_that_of_its_events)
 	part.process = 2;
 	part.phases = (struct part_phases){ 2, { "warm", "run\033" } };
 	assert_string_equal(
-		print_traced(stat_head),
+		print_traced(stat_print_head),
 		"2 processes, 2 threads, 0 queues, 0 verbs, 2.00 us\n"
 		"PART: from 1s to end process 2 phase warm, run\\x1b: 2.00 us; all numbers "
 		"below are for this part\n");
@@ -469,14 +473,14 @@ TEST(estimates_and_filters_are_reported)
 
 	profile.one_of = 10;
 	profile.filtered = true;
-	text = print_traced(stat_head);
+	text = print_traced(stat_print_head);
 	assert_non_null(strstr(
 		text, "\nSAMPLED: one in 10 data verbs was recorded; their counts and bytes are "
 		      "estimates,\n  10 times the recorded ones. Requests and completions cannot "
 		      "be matched, so\n  latencies are not available.\n"));
 	assert_null(strstr(text, "FILTERED"));
 	profile.one_of = 1;
-	text = print_traced(stat_head);
+	text = print_traced(stat_print_head);
 	assert_null(strstr(text, "SAMPLED"));
 	assert_non_null(
 		strstr(text, "\nFILTERED: counts are of the events that passed --filter\n"));
@@ -485,7 +489,7 @@ TEST(estimates_and_filters_are_reported)
 TEST(waits_for_the_recorder_are_reported)
 {
 	profile.waited.known = false;
-	assert_non_null(strstr(print_traced(stat_head),
+	assert_non_null(strstr(print_traced(stat_print_head),
 			       "\nwaits for the recorder: not recorded in this trace\n"));
 	profile.waited = (struct profile_waited){ .known = true,
 						  .times = 3,
@@ -496,11 +500,11 @@ TEST(waits_for_the_recorder_are_reported)
 						  .worst = { 2, 41 },
 						  .worst_at = 1000000 };
 	assert_non_null(
-		strstr(print_traced(stat_head),
+		strstr(print_traced(stat_print_head),
 		       "\nWAITED: the recorder made the program wait 9.00 us, in 3 waits\n"
 		       "  (2 for a full ring, 1 for a longer one), the longest 7.00 us\n"
 		       "  at 2:41 (1.00 ms). Durations that include a wait are overstated by "
 		       "it.\n"));
 	profile.waited.times = 1;
-	assert_non_null(strstr(print_traced(stat_head), "wait 9.00 us, in 1 wait\n"));
+	assert_non_null(strstr(print_traced(stat_print_head), "wait 9.00 us, in 1 wait\n"));
 }

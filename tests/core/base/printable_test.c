@@ -21,7 +21,7 @@ static void assert_printed(const char *text, size_t n, const char *printed)
 	assert_string_equal(to, printed);
 	assert_int_equal(length, strlen(printed));
 	assert_true(length <= PRINTABLE_GROWS * n);
-	print_foreign_bytes(out, text, n);
+	print_untrusted_bytes(out, text, n);
 	fclose(out);
 	assert_string_equal(streamed, printed);
 	free(streamed);

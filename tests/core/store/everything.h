@@ -114,7 +114,7 @@ static inline void make_silent(struct writer *writer)
 	struct maker m;
 
 	make_thread(&m, writer, 6, EVERYTHING_CHILD, EVERYTHING_CHILD + 2);
-	writer_damage(writer, m.thread, 8, 1);
+	writer_note_damage(writer, m.thread, 8, 1);
 	make_end(&m);
 }
 
@@ -268,12 +268,12 @@ static inline void write_everything(void)
 	static const struct stored_counter counter = { "dev0", 1, "hw_counters", "retries", 5, 9 };
 	static const struct stored_counter_sample sample = { "dev0",    1,    "hw_counters",
 							     "retries", 4000, 7 };
-	static const struct writer_withheld withheld = { 1, 2, 3, 4 };
+	static const struct writer_note_withheld withheld = { 1, 2, 3, 4 };
 	static const struct stored_finding finding = { "RULE-1",  "name",  "error", { 1, 2 },
 						       3,         1,       "place", "object",
 						       "message", "print", 4 };
 
-	writer_thread_began_late(example.writer, one->m.thread, 0);
+	writer_note_late_thread(example.writer, one->m.thread, 0);
 	put_modules();
 	put_children();
 	put_descriptors();
@@ -290,19 +290,19 @@ static inline void write_everything(void)
 	put_calls();
 	put_payloads();
 	put_damaged();
-	writer_damage(example.writer, one->m.thread, 64, 2);
+	writer_note_damage(example.writer, one->m.thread, 64, 2);
 	writer_note_ringless(example.writer, 3);
-	writer_withheld(example.writer, &withheld);
-	writer_session_gone(example.writer, 5000);
+	writer_note_withheld(example.writer, &withheld);
+	writer_note_session_gone(example.writer, 5000);
 	if (everything_loses)
-		writer_discarded(example.writer, 6);
-	writer_counter(example.writer, &counter);
-	writer_counter_sample(example.writer, &sample);
-	writer_finding(example.writer, &finding);
+		writer_note_discarded(example.writer, 6);
+	writer_store_counter(example.writer, &counter);
+	writer_store_counter_sample(example.writer, &sample);
+	writer_store_finding(example.writer, &finding);
 	writer_describe(example.writer, "another command", "another device");
 	PUT(EVENT_EXIT, 0, event_exit, .how = EXIT_AT_ONCE, .status = 7);
-	writer_process_end(example.writer, 200, 6000, SIGKILL);
-	writer_process_end(example.writer, EVERYTHING_CHILD, 7000, 3 << 8);
+	writer_end_process(example.writer, 200, 6000, SIGKILL);
+	writer_end_process(example.writer, EVERYTHING_CHILD, 7000, 3 << 8);
 }
 
 /* The whole recording, open. */

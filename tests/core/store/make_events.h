@@ -69,7 +69,7 @@ static inline void make_drain(struct maker *m)
 	int bytes;
 
 	while (m->writer && (bytes = ring_peek(&m->out, &event)) > 0) {
-		writer_event(m->writer, m->thread, event);
+		writer_add_event(m->writer, m->thread, event);
 		ring_step(&m->out, (size_t)bytes);
 		ring_consume(&m->out);
 	}
@@ -92,7 +92,7 @@ static inline void make_thread(struct maker *m, struct writer *writer, uint32_t 
 	err = ring_open(&m->out, m->path);
 	assert(!err);
 	if (writer) {
-		err = writer_thread(writer, m->out.head, &m->thread);
+		err = writer_begin_thread(writer, m->out.head, &m->thread);
 		assert(!err);
 	}
 }
@@ -101,7 +101,7 @@ static inline void make_end(struct maker *m)
 {
 	make_drain(m);
 	if (m->writer)
-		writer_thread_end(m->writer, m->thread, m->out.head);
+		writer_end_thread(m->writer, m->thread, m->out.head);
 	ring_close(&m->in);
 	ring_close(&m->out);
 	unlink(m->path);

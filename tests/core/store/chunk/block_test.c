@@ -131,7 +131,7 @@ TEST(impossible_lengths_add_nothing)
 /* Traverse as the reader does; block_load() guarantees that this is safe. */
 static void walk_all(void)
 {
-	struct walk walk = { 0 };
+	struct block_walk walk = { 0 };
 	uint32_t events = 0;
 
 	while (walk.at[FAMILY_EVENT] < block_count(&block, COLUMN_n) && events++ < 100000)

@@ -162,7 +162,7 @@ TEST(blocks_that_are_not_in_order_are_refused)
 		exec_both("DROP TABLE IF EXISTS temp.object");
 		assert_int_equal(sql_exec(blocks_db, "SAVEPOINT damage"), 0);
 		assert_int_equal(sql_exec(blocks_db, damages[i]), 0);
-		if (!row_tables_show(blocks_db))
+		if (!row_tables_create(blocks_db))
 			assert_int_not_equal(sqlite3_exec(blocks_db, "SELECT id FROM object", NULL,
 							  NULL, &error),
 					     SQLITE_OK);

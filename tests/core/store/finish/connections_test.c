@@ -203,7 +203,7 @@ TEST(a_peer_is_known_when_both_ends_are_connected)
 	connect_at(20, 4, 17, 4);
 	connect_at(30, 5, 17, 4); /* 3 was never connected to it */
 	assert_int_equal(objects_load(db, NULL, &objects), 0);
-	assert_int_equal(connections_learn(&(struct told_calls){ .db = db }, 1, &objects, &c), 0);
+	assert_int_equal(connections_learn(&(struct source_calls){ .db = db }, 1, &objects, &c), 0);
 	assert_int_equal(connections_peer(&c, 3, 19), 0);
 	assert_int_equal(connections_peer(&c, 3, 20), 4);
 	assert_int_equal(connections_peer(&c, 4, INT64_MAX), 3);
@@ -225,7 +225,7 @@ TEST(connections_and_handles_are_found)
 	connect_at(20, 3, 19, 4);
 	add_call(30, "ibv_create_ah", 4, 0, "{\"attr\":{\"dlid\":6,\"is_global\":0}}", "{}");
 	assert_int_equal(objects_load(db, NULL, &objects), 0);
-	assert_int_equal(connections_learn(&(struct told_calls){ .db = db }, 1, &objects, &c), 0);
+	assert_int_equal(connections_learn(&(struct source_calls){ .db = db }, 1, &objects, &c), 0);
 	assert_null(connections_at(&c, 3, 9));
 	assert_int_equal(connections_at(&c, 3, 10)->dest, 18);
 	assert_int_equal(connections_at(&c, 3, 100)->dest, 19);

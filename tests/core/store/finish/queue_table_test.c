@@ -122,7 +122,7 @@ TEST(calls_that_never_returned_make_none)
 
 TEST(queues_are_found_by_time)
 {
-	const struct told_calls calls = { .db = db };
+	const struct source_calls calls = { .db = db };
 	struct objects objects = { 0 };
 	struct queue_table t = { 0 };
 

@@ -32,7 +32,7 @@ static char *record_args(enum verb verb, const uint64_t *args)
 }
 
 static int build_json(enum verb verb, const char *json, build_resolve *resolve, void *arg,
-		      uint64_t args[BUILD_ARGS], struct build **ret_build)
+		      uint64_t args[BUILD_ARGS], struct args_build **ret_build)
 {
 	struct args *from = args_new(json, strlen(json));
 	int err = build_args(verb, from, resolve, arg, args, ret_build);
@@ -45,7 +45,7 @@ static int build_json(enum verb verb, const char *json, build_resolve *resolve, 
 static void assert_round(enum verb verb, const uint64_t *args)
 {
 	uint64_t again[BUILD_ARGS];
-	struct build *build;
+	struct args_build *build;
 	char *first = record_args(verb, args), *second;
 
 	assert_int_equal(build_json(verb, first, resolve_same, NULL, again, &build), 0);
@@ -99,7 +99,7 @@ static uint64_t plus_one(void *arg, const struct field_info *field, uint64_t val
 TEST(handles_and_addresses_are_translated)
 {
 	uint64_t args[BUILD_ARGS];
-	struct build *build;
+	struct args_build *build;
 	int asked = 0;
 
 	assert_int_equal(build_json(VERB_reg_mr,
@@ -117,7 +117,7 @@ TEST(handles_and_addresses_are_translated)
 TEST(outs_have_room_as_declared)
 {
 	uint64_t args[BUILD_ARGS];
-	struct build *build;
+	struct args_build *build;
 
 	assert_int_equal(build_json(VERB_query_port,
 				    "{\"context\":1,\"port_num\":1,"
@@ -139,7 +139,7 @@ TEST(wrong_counts_and_sizes_have_room)
 {
 	uint64_t args[BUILD_ARGS];
 	struct ibv_rwq_ind_table_init_attr *table;
-	struct build *build;
+	struct args_build *build;
 
 	assert_int_equal(build_json(VERB_query_port,
 				    "{\"context\":1,\"port_num\":1,"
@@ -191,7 +191,7 @@ TEST(outs_are_as_recorded)
 TEST(no_json_is_einval)
 {
 	uint64_t args[BUILD_ARGS];
-	struct build *build = (void *)-1;
+	struct args_build *build = (void *)-1;
 
 	assert_int_equal(build_json(VERB_reg_mr, "{", resolve_same, NULL, args, &build), -EINVAL);
 	assert_ptr_equal(build, (void *)-1);

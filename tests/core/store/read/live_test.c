@@ -207,7 +207,7 @@ static uint32_t make_pd(struct live *live, enum verb verb, uint64_t handle)
 	struct call call = { .verb = verb, .end = 1, .handle = handle };
 	struct trace_event event = { .kind = TRACE_RETURN, .process = 1, .call = &call };
 
-	assert_int_equal(live_call(live, &event, &call), 0);
+	assert_int_equal(live_note_call(live, &event, &call), 0);
 	assert_int_not_equal(call.object, 0);
 	return call.object;
 }
@@ -217,7 +217,7 @@ static uint32_t make_pd_at(struct live *live, struct event_id id, uint64_t handl
 	struct call call = { .verb = VERB_alloc_pd, .end = 1, .handle = handle };
 	struct trace_event event = { .kind = TRACE_RETURN, .id = id, .process = 1, .call = &call };
 
-	assert_int_equal(live_call(live, &event, &call), 0);
+	assert_int_equal(live_note_call(live, &event, &call), 0);
 	return call.object;
 }
 
@@ -410,7 +410,7 @@ static void live_and_die(struct writer *w, struct cursor *cursor, int pid)
 			make_post(&m, VERB_post_recv, &qps[q], i, 0, 0);
 	}
 	make_end(&m);
-	assert_int_equal(writer_process_end(w, pid, (int64_t)make_now, 0), 0);
+	assert_int_equal(writer_end_process(w, pid, (int64_t)make_now, 0), 0);
 	assert_int_equal(writer_store_logs(w), 0);
 	assert_int_equal(cursor_extend(cursor, INT64_MAX / 2), 0);
 	while (cursor_next(cursor, &e) > 0)

@@ -37,8 +37,8 @@ static uint64_t post_list(enum verb verb, uint32_t object, const uint64_t *ids, 
 		wrs[i].send_flags = flags;
 	}
 	last_n++;
-	assert_int_equal(match_post(match, object, &post, (struct event_id){ 1, last_n },
-				    (int64_t)last_n * 10),
+	assert_int_equal(match_note_post(match, object, &post, (struct event_id){ 1, last_n },
+					 (int64_t)last_n * 10),
 			 0);
 	return last_n;
 }
@@ -58,7 +58,7 @@ static struct match_found complete_on(uint32_t qp, uint32_t cq, uint64_t wr_id, 
 {
 	struct wc wc = { .wr_id = wr_id, .status = status, .opcode = opcode };
 	struct match_found found;
-	bool fits = match_wc(match, qp, cq, &wc, &found);
+	bool fits = match_find_request(match, qp, cq, &wc, &found);
 
 	assert_int_equal(fits, found.request.thread != 0);
 	return found;
@@ -376,7 +376,7 @@ TEST(tag_matching_list_takes_no_receive)
 	match_add_qp(match, QP, &info);
 	post_list(VERB_post_srq_recv, SRQ, ids, 2, 0, 0, 0);
 	for (size_t i = 0; i < sizeof(of_list) / sizeof(*of_list); i++)
-		assert_false(match_wc(match, QP, RECV_CQ, &of_list[i], &found));
+		assert_false(match_find_request(match, QP, RECV_CQ, &of_list[i], &found));
 	assert_int_equal(complete_on(QP, RECV_CQ, 1, 0, IBV_WC_TM_RECV).index, 0);
 	assert_int_equal(complete_on(QP, RECV_CQ, 1, 0, IBV_WC_TM_NO_TAG).index, 1);
 }
@@ -640,11 +640,11 @@ TEST(what_a_process_had_goes_with_it)
 {
 	uint64_t other, wr_id = 7;
 
-	match_at(match, 1, 1);
+	match_set_position(match, 1, 1);
 	post_send(7, IBV_SEND_SIGNALED);
-	match_at(match, 2, 2);
+	match_set_position(match, 2, 2);
 	other = post_list(VERB_post_send, OTHER, &wr_id, 1, IBV_SEND_SIGNALED, 0, 0);
-	match_exit(match, 1);
+	match_end_process(match, 1);
 	assert_int_equal(complete_send(7), 0);
 	assert_int_equal(complete_on(OTHER, 0, 7, 0, IBV_WC_SEND).request.n, other);
 }

@@ -793,7 +793,7 @@ TEST(damage_of_a_ring_is_reported)
 	struct maker m;
 
 	w = begin_trace(&m, &world);
-	assert_int_equal(writer_damage(w, m.thread, 4096, 3), 0);
+	assert_int_equal(writer_note_damage(w, m.thread, 4096, 3), 0);
 	make_end(&m);
 	assert_int_equal(writer_finish(w), 0);
 	assert_int_equal(trace_open(path, &trace), 0);
@@ -821,7 +821,7 @@ TEST(any_event_bodies_do_no_harm)
 		head->words = (uint16_t)(2 + rand() % 62);
 		head->seq = m.in.seq + 1u + (unsigned int)i;
 		head->ticks = make_now++;
-		refused += writer_event(w, m.thread, head) == -EBADMSG;
+		refused += writer_add_event(w, m.thread, head) == -EBADMSG;
 	}
 	assert_true(refused > 1000);
 	assert_true(refused < 30000);

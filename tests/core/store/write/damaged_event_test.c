@@ -55,7 +55,7 @@ static int tell_event(enum event_type type, size_t words, const struct field *fi
 	for (size_t i = 0; i < n; i++)
 		if (fields[i].at + fields[i].bytes <= words * 8)
 			put_field(event, &fields[i]);
-	err = writer_event(writer, m.thread, (const struct event_head *)(void *)event);
+	err = writer_add_event(writer, m.thread, (const struct event_head *)(void *)event);
 	free(event);
 	return err;
 }

@@ -176,7 +176,7 @@ TEST(processes_that_have_ended_go_with_what_they_had)
 		make_process(&other, 100, 0, 0, 0);
 		make_world(&other, &own, 18);
 		make_end(&other);
-		writer_process_end(writer, 100 + i, (int64_t)make_now++, 0);
+		writer_end_process(writer, 100 + i, (int64_t)make_now++, 0);
 		cut_and_forget();
 		cut_and_forget();
 	}

@@ -360,7 +360,7 @@ TEST(what_a_process_has_ends_with_it)
 	call_with(VERB_fork_init, 0, OBJECT_context, 0, "{}");
 	forget_until(now + 1);
 	assert_int_equal(needed_size(needed).calls, 2);
-	needed_exit(needed, 1, now + 1);
+	needed_note_exit(needed, 1, now + 1);
 	forget_until(now + 2);
 	assert_int_equal(needed_size(needed).calls, 0);
 }

@@ -67,7 +67,7 @@ static void post_some(uint32_t process, uint64_t n, uint64_t queue, enum verb ve
 		event.wrs[i] = (struct event_wr){ .wr_id = wr_id + i,
 						  .opcode = kind < WRITE ? ABI_WR_SEND : 0,
 						  .flags = kind % 2 ? 0 : ABI_SEND_SIGNALED };
-	assert_int_equal(outstanding_post(o, &at, &event.post, 0), 0);
+	assert_int_equal(outstanding_note_post(o, &at, &event.post, 0), 0);
 }
 
 static void send_one(uint64_t n, int kind, uint64_t wr_id)
@@ -93,7 +93,7 @@ static void poll_one(uint32_t process, uint64_t n, uint64_t wr_id, uint32_t opco
 			    .src_qp = NUMBER_A,
 			    .qp_num = process == 1 ? NUMBER_A : NUMBER_B } };
 
-	assert_int_equal(outstanding_poll(o, &at, &event.poll), 0);
+	assert_int_equal(outstanding_note_poll(o, &at, &event.poll), 0);
 }
 
 static void poll_sent(uint64_t n, uint64_t wr_id)
@@ -237,13 +237,13 @@ static void sq_sig_all_is_read(void **state)
 	static const char out[] = "{\"ret\":{\"qp_num\":17,\"send_cq\":202,\"recv_cq\":202}}";
 	const struct made *row = *state;
 	struct args *made = args_new(out, strlen(out)), *in = args_new(row->in, strlen(row->in));
-	const struct outstanding_call call = {
+	const struct outstanding_note_call call = {
 		.process = 1, .verb = row->verb, .handle = A, .in = in, .out = made
 	};
 
 	assert_int_equal(outstanding_new(&o), 0);
 	assert_true(outstanding_needs_args(row->verb));
-	assert_int_equal(outstanding_call(o, &call), 0);
+	assert_int_equal(outstanding_note_call(o, &call), 0);
 	send_one(1, WRITE_QUIET, 7);
 	send_one(2, WRITE, 8);
 	poll_sent(3, 8);
@@ -522,7 +522,7 @@ TEST(lost_datagram_is_given_up)
 	memcpy(event.wrs, wr, sizeof(*wr));
 	memcpy(event.wrs + 1, &ud, sizeof(ud));
 	event.post.verb = VERB_post_send & 0x1ff;
-	assert_int_equal(outstanding_post(o, &at, &event.post, 0), 0);
+	assert_int_equal(outstanding_note_post(o, &at, &event.post, 0), 0);
 	poll_sent(2, 7);
 	assert_left_at(1000, "1:1 post 7, 1:2 poll 7");
 	assert_left_at(2000000000, "");
@@ -533,7 +533,7 @@ TEST(queue_stays_armed_until_its_event_is_fetched)
 	const struct event_notify notify = { .cq = CQ_A };
 	struct event_place at = index_of(1, 3);
 
-	assert_int_equal(outstanding_notify(o, &at, &notify), 0);
+	assert_int_equal(outstanding_note_arming(o, &at, &notify), 0);
 	assert_left("1:3 arm 202");
 	outstanding_note_fetch(o, 1, CQ_A, 5);
 	assert_left("");
@@ -554,7 +554,7 @@ TEST(message_that_was_received_before_its_sender_went_is_gone)
 	post_receive(1, 1);
 	send_one(1, SEND, 7);
 	poll_received(2, 1);
-	outstanding_exit(o, 1);
+	outstanding_end_process(o, 1);
 	assert_left("");
 }
 
@@ -571,6 +571,6 @@ TEST(process_that_ends_leaves_nothing_outstanding)
 {
 	post_receive(1, 1);
 	send_one(1, WRITE, 7);
-	outstanding_exit(o, 2);
+	outstanding_end_process(o, 2);
 	assert_left("1:1 post 7");
 }

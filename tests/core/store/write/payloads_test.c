@@ -68,9 +68,9 @@ TEST(a_posts_come_with_it_in_order)
 	for (uint32_t i = 0; i < 3; i++)
 		payloads_add_piece(&p, make_piece(9, 1, i, 4 + i, 0, 4 + i, PAYLOAD_LAST), 5 + i,
 				   0);
-	payloads_post(&p, &other, 8);
+	payloads_note_post(&p, &other, 8);
 	assert_int_equal(p.ready.nrows, 0);
-	payloads_post(&p, &post, 9);
+	payloads_note_post(&p, &post, 9);
 	assert_int_equal(p.ready.nrows, 3);
 	for (uint32_t i = 0; i < 3; i++) {
 		assert_int_equal(p.ready.rows[i].i, i);
@@ -87,11 +87,11 @@ TEST(of_a_post_that_never_came_nothing_stays)
 	struct payloads p = { 0 };
 
 	payloads_add_piece(&p, make_piece(9, 1, 0, 4, 0, 4, PAYLOAD_LAST), 1, 0);
-	payloads_post(&p, &plain, 2);
+	payloads_note_post(&p, &plain, 2);
 	assert_null(p.waiting);
 	payloads_add_piece(&p, make_piece(9, 2, 0, 4, 0, 4, PAYLOAD_LAST), 3, 0);
 	payloads_add_piece(&p, make_piece(9, 3, 1, 5, 0, 5, PAYLOAD_LAST), 4, 0);
-	payloads_post(&p, &post, 5);
+	payloads_note_post(&p, &post, 5);
 	assert_int_equal(p.ready.nrows, 1);
 	assert_int_equal(p.ready.rows[0].total, 5);
 	payloads_fini(&p);
@@ -124,7 +124,7 @@ TEST(a_long_list_is_taken_in_at_once)
 		assert_int_equal(
 			payloads_add_piece(&p, make_piece(7, 1, i, 4, 0, 4, PAYLOAD_LAST), i, 0),
 			0);
-	assert_int_equal(payloads_post(&p, &post, LONG), 0);
+	assert_int_equal(payloads_note_post(&p, &post, LONG), 0);
 	assert_int_equal(p.ready.nrows, LONG);
 	assert_int_equal(p.ready.rows[LONG - 1].i, LONG - 1);
 	payloads_fini(&p);
@@ -281,7 +281,7 @@ TEST(of_too_much_for_a_chunk_only_lengths_are_kept)
 					   make_piece(9, 1, i, EACH, at, 512,
 						      at + 512 < EACH ? 0 : PAYLOAD_LAST),
 					   1, 0);
-	assert_int_equal(payloads_post(&p, &post, 2), 0);
+	assert_int_equal(payloads_note_post(&p, &post, 2), 0);
 	assert_int_equal(p.ready.nrows, N);
 	assert_true(p.ready.used <= PAYLOAD_BYTES_MAX);
 	assert_true(p.missed[PAYLOAD_LOST] > 0);

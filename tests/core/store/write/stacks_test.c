@@ -64,7 +64,7 @@ static void live_and_die(int pid)
 	assert_int_equal(processes_new(writer, pid, 0, &process), 0);
 	for (uint64_t i = 0; i < STACKS; i++)
 		number_stack(process, 0, i);
-	assert_int_equal(writer_process_end(writer, pid, pid, 0), 0);
+	assert_int_equal(writer_end_process(writer, pid, pid, 0), 0);
 }
 
 /* A recording of days sees any number of processes. */

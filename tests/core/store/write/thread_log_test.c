@@ -83,7 +83,7 @@ TEST(events_before_the_first_are_late_and_lost)
 	struct maker late;
 
 	make_thread(&late, writer, 1, 100, 102);
-	assert_int_equal(writer_thread_began_late(writer, late.thread, 5), 0);
+	assert_int_equal(writer_note_late_thread(writer, late.thread, 5), 0);
 	make_end(&late);
 	finish_trace();
 	expect_text("SELECT what || ' ' || times || ' ' || detail FROM coverage WHERE thread = 2",
@@ -96,7 +96,7 @@ static void drop_events(uint64_t n, uint64_t first, uint64_t last)
 	atomic_store(&maker.in.head->drop_first, first);
 	atomic_store(&maker.in.head->drop_last, last);
 	atomic_store(&maker.in.head->dropped, n);
-	assert_int_equal(writer_thread_lost(writer, maker.thread, maker.out.head), 0);
+	assert_int_equal(writer_note_lost_thread(writer, maker.thread, maker.out.head), 0);
 }
 
 TEST(lost_events_are_one_row_with_their_times)

@@ -23,7 +23,7 @@ struct stop_setting {
 /*
  * Parse --stop-on=WHAT,...: error, finding, every, a verb, a completion's status. As option_parse.
  */
-int stop_read(const char *text, void *field, char complaint[OPTIONS_COMPLAINT]);
+int stop_point_parse(const char *text, void *field, char complaint[OPTIONS_COMPLAINT]);
 
 enum { SPOTS_MAX = 32 };
 
@@ -36,7 +36,7 @@ struct stopped {
 	uint64_t switches;  /* context switches of that thread when it had stopped */
 };
 
-struct spot {
+struct stop_point {
 	struct session *session;
 	struct writer *writer;
 	struct progress *progress;
@@ -52,10 +52,10 @@ struct spot {
  * Report a stopped process, and continue processes that a debugger has left. Call it after the
  * rings were drained. True: call it again soon.
  */
-bool spot_check(struct spot *spot);
+bool stop_point_check(struct stop_point *spot);
 
 /* Continue all stopped processes that no debugger is attached to. */
-void spot_release(struct spot *spot);
+void stop_point_release(struct stop_point *spot);
 
 /* The recording ends: wait for a core that is being written, then do the same. */
-void spot_end(struct spot *spot);
+void stop_point_end(struct stop_point *spot);

@@ -15,7 +15,7 @@
  * A trace whose calls are read. If it is part of a joint trace: the numbers of threads, processes
  * and objects of earlier parts, and the conversion of its times; NULL: unchanged.
  */
-struct told_calls {
+struct source_calls {
 	sqlite3 *db;
 	uint32_t threads, processes, objects;
 	int64_t (*place_time)(const void *arg, int64_t time);
@@ -23,7 +23,7 @@ struct told_calls {
 };
 
 /* A call that succeeded, or that never returned. */
-struct told_call {
+struct source_call {
 	struct event_id id;
 	enum verb verb;
 	uint32_t process, object;
@@ -37,6 +37,6 @@ struct told_call {
  * begins. @condition, in SQL, excludes calls before their arguments are read; NULL: none. Ends when
  * @each returns a value other than 0. 0 or -errno after log_err().
  */
-int told_calls_each(const struct told_calls *from, bool (*is_wanted)(enum verb verb),
-		    const char *condition, int (*each)(void *arg, const struct told_call *told),
-		    void *arg);
+int source_calls_each(const struct source_calls *from, bool (*is_wanted)(enum verb verb),
+		      const char *condition, int (*each)(void *arg, const struct source_call *told),
+		      void *arg);

@@ -10,7 +10,7 @@
  *
  * The limit is processor time, so that a busy machine ends no child.
  */
-#include "cli/import/apart.h"
+#include "cli/import/confined.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ enum { LINE = 8192 };
 
 static volatile sig_atomic_t went_on;
 
-void apart_note_progress(void)
+void confined_note_progress(void)
 {
 	went_on = 1;
 }
@@ -55,7 +55,7 @@ static void watch_time(unsigned int seconds)
 	setitimer(ITIMER_PROF, &every, NULL);
 }
 
-void apart_disable_timer(void)
+void confined_disable_timer(void)
 {
 	watch_time(0);
 }
@@ -80,7 +80,7 @@ static void forget_handlers(void)
 }
 
 /* Never returns. */
-static void work_in_child(int (*work)(void *arg), void *arg, const struct apart_limits *limits,
+static void work_in_child(int (*work)(void *arg), void *arg, const struct confined_limits *limits,
 			  pid_t parent, int says)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -128,7 +128,8 @@ static void forward_output(int says)
 		close(says);
 }
 
-int apart_run(int (*work)(void *arg), void *arg, const struct apart_limits *limits, int *ret_signal)
+int confined_run(int (*work)(void *arg), void *arg, const struct confined_limits *limits,
+		 int *ret_signal)
 {
 	pid_t parent = getpid(), child;
 	int says[2], status;
@@ -154,7 +155,7 @@ int apart_run(int (*work)(void *arg), void *arg, const struct apart_limits *limi
 	return -ECHILD;
 }
 
-void *apart_share(uint64_t bytes)
+void *confined_share(uint64_t bytes)
 {
 	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 

@@ -7,7 +7,7 @@
  * A process that stops by SIGSTOP is stopped again when a debugger detaches from it (ptrace(2)),
  * which is unexpected: so we send SIGCONT after a debugger has detached.
  */
-#include "cli/record/spot.h"
+#include "cli/record/stop_point.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -68,7 +68,7 @@ static int read_word(struct stop_setting *set, const char *word, char complaint[
 	return 0;
 }
 
-int stop_read(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
+int stop_point_parse(const char *text, void *field, char complaint[OPTIONS_COMPLAINT])
 {
 	struct stop_setting set = { .finding = false };
 	char words[512], *rest = NULL;
@@ -150,7 +150,7 @@ static void name_place(void *arg, const char *path, const char *build_id, uint64
 }
 
 /* The place of the call of @spot: "to_rts+0x1f (app.c:20)"; or "". */
-static const char *find_place(struct spot *s, const struct stop_spot *spot, char text[PLACE])
+static const char *find_place(struct stop_point *s, const struct stop_spot *spot, char text[PLACE])
 {
 	struct spot_place place = { .text = text, .of_verbs = true };
 
@@ -178,7 +178,7 @@ static void describe_spot(const struct stop_spot *spot, char *text, size_t size)
 }
 
 /* "ibv_modify_qp() failed with 22 (Invalid argument) at 1:39 in to_rts+0x1f (app.c:20)" */
-static void describe_place(struct spot *s, const struct stop_spot *spot, uint32_t thread,
+static void describe_place(struct stop_point *s, const struct stop_spot *spot, uint32_t thread,
 			   char *text, size_t size)
 {
 	char what[160], place[PLACE], id[48] = "";
@@ -190,7 +190,7 @@ static void describe_place(struct spot *s, const struct stop_spot *spot, uint32_
 	snprintf(text, size, "%s%s%s%s", what, id, *place ? " in " : "", place);
 }
 
-static void report_spot(struct spot *s, const struct stop_spot *spot, uint32_t thread)
+static void report_spot(struct stop_point *s, const struct stop_spot *spot, uint32_t thread)
 {
 	char text[sizeof(s->core.what)];
 
@@ -201,7 +201,7 @@ static void report_spot(struct spot *s, const struct stop_spot *spot, uint32_t t
 		 text, spot->pid, spot->tid, spot->pid, spot->tid, spot->pid);
 }
 
-static void free_spot(struct spot *s)
+static void free_spot(struct stop_point *s)
 {
 	/* pairs with the exchange in claim_spot() */
 	atomic_store(&s->session->page->spot.state,
@@ -209,7 +209,7 @@ static void free_spot(struct spot *s)
 }
 
 /* "t.db.1-39.core", to which gcore appends the pid. */
-static void begin_core(struct spot *s, const struct stop_spot *spot, uint32_t thread)
+static void begin_core(struct stop_point *s, const struct stop_spot *spot, uint32_t thread)
 {
 	char prefix[sizeof(s->core.path) - 16];
 
@@ -221,7 +221,7 @@ static void begin_core(struct spot *s, const struct stop_spot *spot, uint32_t th
 	}
 }
 
-static void finish_core(struct spot *s, bool wait)
+static void finish_core(struct stop_point *s, bool wait)
 {
 	if (!core_ended(&s->core, wait))
 		return;
@@ -231,7 +231,7 @@ static void finish_core(struct spot *s, bool wait)
 	free_spot(s);
 }
 
-static void add_stopped(struct spot *s, pid_t pid, pid_t tid)
+static void add_stopped(struct stop_point *s, pid_t pid, pid_t tid)
 {
 	unsigned int i = 0;
 
@@ -247,7 +247,7 @@ static void add_stopped(struct spot *s, pid_t pid, pid_t tid)
  * A stop point was claimed, and the rings were drained since: report it once the process has
  * stopped and the trace has the thread.
  */
-static void spot_report(struct spot *s)
+static void report_stopped(struct stop_point *s)
 {
 	struct stop_spot *at = &s->session->page->spot;
 	struct thread_state state;
@@ -272,7 +272,7 @@ static void spot_report(struct spot *s)
 	}
 }
 
-static bool is_stopped_in(const struct spot *s, pid_t pid)
+static bool is_stopped_in(const struct stop_point *s, pid_t pid)
 {
 	const struct stop_spot *spot = &s->session->page->spot;
 
@@ -296,7 +296,7 @@ static bool debugger_left(const struct stopped *stopped, const struct thread_sta
  * Does the process run, or has it ended? While a debugger attaches or detaches, it is briefly
  * neither stopped nor traced: it counts as running only if it is in neither state for some time.
  */
-static bool watch_stopped(struct spot *s, struct stopped *stopped)
+static bool watch_stopped(struct stop_point *s, struct stopped *stopped)
 {
 	struct thread_state state = read_state(stopped->pid, stopped->tid);
 
@@ -311,7 +311,7 @@ static bool watch_stopped(struct spot *s, struct stopped *stopped)
 	return !state.state || stopped->moved > LOOKS;
 }
 
-static void watch_all_stopped(struct spot *s)
+static void watch_all_stopped(struct stop_point *s)
 {
 	for (unsigned int i = 0; i < s->nstopped;)
 		if (watch_stopped(s, &s->stopped[i]))
@@ -320,7 +320,7 @@ static void watch_all_stopped(struct spot *s)
 			i++;
 }
 
-bool spot_check(struct spot *s)
+bool stop_point_check(struct stop_point *s)
 {
 	if (s->core.writer) {
 		finish_core(s, false);
@@ -328,7 +328,7 @@ bool spot_check(struct spot *s)
 	}
 	watch_all_stopped(s);
 	if (s->seen_at)
-		spot_report(s);
+		report_stopped(s);
 	/* pairs with the store in stop_here() */
 	else if (atomic_load_explicit(&s->session->page->spot.state, memory_order_acquire) ==
 		 STOP_TAKEN)
@@ -336,7 +336,7 @@ bool spot_check(struct spot *s)
 	return s->seen_at;
 }
 
-void spot_release(struct spot *s)
+void stop_point_release(struct stop_point *s)
 {
 	for (unsigned int i = 0; i < s->nstopped; i++)
 		if (!read_state(s->stopped[i].pid, s->stopped[i].tid).tracer)
@@ -344,9 +344,9 @@ void spot_release(struct spot *s)
 	s->nstopped = 0;
 }
 
-void spot_end(struct spot *s)
+void stop_point_end(struct stop_point *s)
 {
 	if (s->core.writer)
 		finish_core(s, true);
-	spot_release(s);
+	stop_point_release(s);
 }

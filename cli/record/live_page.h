@@ -18,7 +18,7 @@ enum {
 	VITALS_ROUND_NS = 1000000000,
 };
 
-enum vitals_phase {
+enum live_phase {
 	VITALS_NONE,    /* nothing was published yet */
 	VITALS_BEHIND,  /* earlier events are still being counted */
 	VITALS_RUNNING, /* everything up to a moment ago is counted */
@@ -27,12 +27,12 @@ enum vitals_phase {
 };
 
 /* Requests are those of send queues, receives those posted; bytes and completions as in stat. */
-struct vitals_counts {
+struct live_counts {
 	uint64_t requests, receives, sent, received, completions, errors;
 };
 
-struct vitals_totals {
-	struct vitals_counts data;
+struct live_totals {
+	struct live_counts data;
 	uint64_t flushed;       /* of the errors */
 	uint64_t calls, failed; /* of control verbs */
 	uint64_t registered, registered_bytes;
@@ -41,29 +41,29 @@ struct vitals_totals {
 };
 
 /* Since the last publication; ns, -1: none. */
-struct vitals_latency {
+struct live_latency {
 	uint32_t opcode; /* of struct profile */
 	uint64_t count;
 	int64_t half, most_of_all, longest; /* p50, p99 */
 };
 
 /* Currently outstanding requests; `known` is false if that is not certain. */
-struct vitals_depth {
+struct live_depth {
 	uint32_t outstanding, capacity; /* 0: not known */
 	bool known;
 };
 
-struct vitals_queue {
+struct live_queue {
 	char name[VITALS_NAME];
 	uint32_t object, process, number;
-	struct vitals_counts all, since;
-	struct vitals_depth send, receive;
-	struct vitals_latency latency;
+	struct live_counts all, since;
+	struct live_depth send, receive;
+	struct live_latency latency;
 	bool gone; /* it was destroyed */
 };
 
-struct vitals_state {
-	uint32_t phase;        /* enum vitals_phase */
+struct live_state {
+	uint32_t phase;        /* enum live_phase */
 	uint32_t one_of;       /* one in this many data verbs was recorded: counts are estimates */
 	int64_t time;          /* of the trace, up to which everything is counted */
 	int64_t seen;          /* the same, recorded */
@@ -73,29 +73,29 @@ struct vitals_state {
 	uint64_t bytes;
 	uint32_t processes, threads;
 	uint64_t regions; /* memory regions that are alive */
-	struct vitals_totals all, since;
-	struct vitals_latency latencies[VITALS_OPCODES];
+	struct live_totals all, since;
+	struct live_latency latencies[VITALS_OPCODES];
 	uint32_t nlatencies;
 	uint32_t nqueues, queues_of_all; /* number of rows; number of used queues */
-	struct vitals_queue queues[VITALS_QUEUES];
+	struct live_queue queues[VITALS_QUEUES];
 };
 
 /*
  * For a viewer: create the file, or open the existing one. For the recorder: open it, -ENOENT as
  * long as there was no viewer. A descriptor or -errno.
  */
-int vitals_page_make(const struct session *session);
-int vitals_page_find(const struct session *session);
+int live_page_create(const struct session *session);
+int live_page_open(const struct session *session);
 
 /* 0 or -errno. */
-int vitals_page_put(int fd, const struct vitals_state *state);
+int live_page_write(int fd, const struct live_state *state);
 
 /*
  * The last published state, with valid row counts; @turn is 0 at first. 1, or 0: it has not changed
  * since @turn, which is updated; -errno.
  */
-int vitals_page_get(int fd, struct vitals_state *ret_state, uint32_t *turn);
+int live_page_read(int fd, struct live_state *ret_state, uint32_t *turn);
 
 /* Note that a viewer is attached; is a viewer attached? */
-int vitals_page_ask(int fd);
-bool vitals_page_asked(int fd);
+int live_page_note_viewer(int fd);
+bool live_page_has_viewer(int fd);

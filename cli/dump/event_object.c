@@ -1,9 +1,9 @@
 /*
  * Finds the events that are about an object
  */
-#include "cli/dump/about.h"
+#include "cli/dump/event_object.h"
 
-static bool poll_concerns(const struct poll *poll, uint32_t object)
+static bool poll_is_about(const struct poll *poll, uint32_t object)
 {
 	for (uint32_t i = 0; i < poll->nwc; i++)
 		if (poll->wc[i].qp == object)
@@ -33,7 +33,7 @@ static bool call_names(struct trace *trace, const struct trace_event *event,
 		       object;
 }
 
-bool about_concerns(struct trace *trace, const struct trace_event *event,
+bool event_concerns(struct trace *trace, const struct trace_event *event,
 		    const struct object *object)
 {
 	switch (event->kind) {
@@ -43,7 +43,7 @@ bool about_concerns(struct trace *trace, const struct trace_event *event,
 	case TRACE_POST:
 		return event->post->object == object->id;
 	case TRACE_POLL:
-		return poll_concerns(event->poll, object->id);
+		return poll_is_about(event->poll, object->id);
 	case TRACE_NOTIFY:
 		return event->notify->object == object->id;
 	default:
@@ -59,7 +59,7 @@ static bool poll_failed(const struct poll *poll)
 	return poll->ret < 0;
 }
 
-bool about_failed(const struct trace_event *event)
+bool event_failed(const struct trace_event *event)
 {
 	switch (event->kind) {
 	case TRACE_CALL:
@@ -76,7 +76,7 @@ bool about_failed(const struct trace_event *event)
 	}
 }
 
-uint32_t about_find_stack(const struct trace_event *event)
+uint32_t event_find_stack(const struct trace_event *event)
 {
 	switch (event->kind) {
 	case TRACE_CALL:
@@ -96,7 +96,7 @@ uint32_t about_find_stack(const struct trace_event *event)
 	}
 }
 
-uint32_t about_find_object(const struct trace_event *event)
+uint32_t event_find_object(const struct trace_event *event)
 {
 	switch (event->kind) {
 	case TRACE_CALL:
@@ -112,14 +112,14 @@ uint32_t about_find_object(const struct trace_event *event)
 	}
 }
 
-uint32_t about_queue(const struct trace_event *event)
+uint32_t event_find_queue(const struct trace_event *event)
 {
 	if (event->kind == TRACE_POST)
 		return event->post->object;
 	return event->kind == TRACE_CALL || event->kind == TRACE_RETURN ? event->call->object : 0;
 }
 
-int about_error(const struct call *call)
+int call_error(const struct call *call)
 {
 	if (verb_infos[call->verb].fail == FAIL_NONZERO && call->ret > 0)
 		return (int)call->ret;

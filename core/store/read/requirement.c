@@ -1,5 +1,5 @@
 /* What a replay of a trace requires of a device */
-#include "core/store/read/needing.h"
+#include "core/store/read/requirement.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -44,8 +44,8 @@ static const char *const conditions[NEEDING_COUNT] = {
 };
 /* clang-format on */
 
-int needing_each_call(struct trace *trace, enum needing what,
-		      int (*each)(void *arg, struct event_id call), void *arg)
+int requirement_each_call(struct trace *trace, enum needing what,
+			  int (*each)(void *arg, struct event_id call), void *arg)
 {
 	sqlite3_stmt *stmt = NULL;
 	char *sql = NULL;
@@ -75,12 +75,12 @@ static int64_t count_kind(struct trace *trace, const char *format, enum object_k
 	return sql_int(trace_db(trace), sql, 0);
 }
 
-int64_t needing_count_objects(struct trace *trace, enum object_kind kind)
+int64_t requirement_count_objects(struct trace *trace, enum object_kind kind)
 {
 	return count_kind(trace, "SELECT count(*) FROM object WHERE kind = '%s'", kind);
 }
 
-int64_t needing_most_live(struct trace *trace, enum object_kind kind)
+int64_t requirement_most_live(struct trace *trace, enum object_kind kind)
 {
 	return count_kind(trace,
 			  "SELECT max(live) FROM (SELECT sum(d) OVER (ORDER BY t, d) live FROM ("
@@ -90,7 +90,7 @@ int64_t needing_most_live(struct trace *trace, enum object_kind kind)
 			  kind);
 }
 
-uint64_t needing_largest_region(struct trace *trace)
+uint64_t requirement_largest_region(struct trace *trace)
 {
 	return (uint64_t)sql_int(trace_db(trace),
 				 "SELECT max(json_extract(args, '$.length')) FROM call"

@@ -33,14 +33,14 @@ enum needing {
  * Call @each for each successful call that needs @what, in order of time, until @each returns an
  * error. Returns that error, 0, or -errno after log_err().
  */
-int needing_each_call(struct trace *trace, enum needing what,
-		      int (*each)(void *arg, struct event_id call), void *arg);
+int requirement_each_call(struct trace *trace, enum needing what,
+			  int (*each)(void *arg, struct event_id call), void *arg);
 
 /*
  * The number of objects of @kind: all of them; the maximum at a time. 0 if the table is unreadable.
  */
-int64_t needing_count_objects(struct trace *trace, enum object_kind kind);
-int64_t needing_most_live(struct trace *trace, enum object_kind kind);
+int64_t requirement_count_objects(struct trace *trace, enum object_kind kind);
+int64_t requirement_most_live(struct trace *trace, enum object_kind kind);
 
 /* The length of the largest memory region, bytes. */
-uint64_t needing_largest_region(struct trace *trace);
+uint64_t requirement_largest_region(struct trace *trace);

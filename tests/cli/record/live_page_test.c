@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/record/vitals_page.h"
+#include "cli/record/live_page.h"
 #include "tests/test.h"
 
 static struct session session;
@@ -17,8 +17,8 @@ static int make_page(void **state)
 {
 	(void)state;
 	assert_int_equal(session_create(&session, "/tmp", 1 << 16, ON_FULL_WAIT), 0);
-	assert_int_equal(vitals_page_find(&session), -ENOENT); /* nobody has looked */
-	fd = vitals_page_make(&session);
+	assert_int_equal(live_page_open(&session), -ENOENT); /* nobody has looked */
+	fd = live_page_create(&session);
 	return fd < 0;
 }
 
@@ -35,33 +35,33 @@ FIXTURE(make_page, remove_page);
 
 TEST(nothing_is_there_until_it_is_published)
 {
-	struct vitals_state vitals;
+	struct live_state vitals;
 	uint32_t turn = 0;
 
-	assert_int_equal(vitals_page_get(fd, &vitals, &turn), 0);
+	assert_int_equal(live_page_read(fd, &vitals, &turn), 0);
 }
 
 TEST(what_is_published_is_read_once)
 {
-	struct vitals_state vitals = { .phase = VITALS_RUNNING, .nqueues = 1, .events = 7 }, got;
+	struct live_state vitals = { .phase = VITALS_RUNNING, .nqueues = 1, .events = 7 }, got;
 	uint32_t turn = 0;
 
-	assert_int_equal(vitals_page_put(fd, &vitals), 0);
-	assert_int_equal(vitals_page_get(fd, &got, &turn), 1);
+	assert_int_equal(live_page_write(fd, &vitals), 0);
+	assert_int_equal(live_page_read(fd, &got, &turn), 1);
 	assert_memory_equal(&got, &vitals, sizeof(vitals));
-	assert_int_equal(vitals_page_get(fd, &got, &turn), 0);
-	assert_int_equal(vitals_page_put(fd, &vitals), 0);
-	assert_int_equal(vitals_page_get(fd, &got, &turn), 1);
+	assert_int_equal(live_page_read(fd, &got, &turn), 0);
+	assert_int_equal(live_page_write(fd, &vitals), 0);
+	assert_int_equal(live_page_read(fd, &got, &turn), 1);
 }
 
 TEST(several_may_look)
 {
-	int other = vitals_page_make(&session), recorder = vitals_page_find(&session);
+	int other = live_page_create(&session), recorder = live_page_open(&session);
 
 	assert_true(other >= 0 && recorder >= 0);
-	assert_false(vitals_page_asked(recorder));
-	assert_int_equal(vitals_page_ask(other), 0);
-	assert_true(vitals_page_asked(recorder));
+	assert_false(live_page_has_viewer(recorder));
+	assert_int_equal(live_page_note_viewer(other), 0);
+	assert_true(live_page_has_viewer(recorder));
 	close(other);
 	close(recorder);
 }
@@ -74,9 +74,9 @@ TEST(half_made_page_is_completed)
 	assert_int_equal(unlinkat(at, "session.vitals", 0), 0);
 	half = openat(at, "session.vitals", O_RDWR | O_CREAT, 0600);
 	assert_int_equal(ftruncate(half, 1 << 16), 0);
-	assert_int_equal(vitals_page_find(&session), -EPROTO);
+	assert_int_equal(live_page_open(&session), -EPROTO);
 	close(fd);
-	fd = vitals_page_make(&session);
+	fd = live_page_create(&session);
 	assert_true(fd >= 0);
 	close(half);
 	close(at);
@@ -84,12 +84,12 @@ TEST(half_made_page_is_completed)
 
 TEST(nothing_in_it_is_believed)
 {
-	struct vitals_state vitals = { .nqueues = UINT32_MAX, .nlatencies = UINT32_MAX };
+	struct live_state vitals = { .nqueues = UINT32_MAX, .nlatencies = UINT32_MAX };
 	uint32_t turn = 0;
 
 	memset(vitals.queues, 'x', sizeof(vitals.queues));
-	assert_int_equal(vitals_page_put(fd, &vitals), 0);
-	assert_int_equal(vitals_page_get(fd, &vitals, &turn), 1);
+	assert_int_equal(live_page_write(fd, &vitals), 0);
+	assert_int_equal(live_page_read(fd, &vitals, &turn), 1);
 	assert_int_equal(vitals.nqueues, VITALS_QUEUES);
 	assert_int_equal(vitals.nlatencies, VITALS_OPCODES);
 	assert_int_equal(strlen(vitals.queues[0].name), VITALS_NAME - 1);
@@ -97,14 +97,14 @@ TEST(nothing_in_it_is_believed)
 
 TEST(one_that_was_cut_off_is_an_error)
 {
-	struct vitals_state vitals = { 0 };
+	struct live_state vitals = { 0 };
 	uint32_t turn = 0;
 
 	assert_int_equal(ftruncate(fd, 4), 0);
-	assert_int_equal(vitals_page_get(fd, &vitals, &turn), -EPROTO);
-	assert_int_equal(vitals_page_put(fd, &vitals), -EPROTO);
-	assert_false(vitals_page_asked(fd));
-	assert_int_equal(vitals_page_find(&session), -EPROTO);
+	assert_int_equal(live_page_read(fd, &vitals, &turn), -EPROTO);
+	assert_int_equal(live_page_write(fd, &vitals), -EPROTO);
+	assert_false(live_page_has_viewer(fd));
+	assert_int_equal(live_page_open(&session), -EPROTO);
 }
 
 TEST(a_link_is_not_followed)
@@ -114,33 +114,33 @@ TEST(a_link_is_not_followed)
 	snprintf(path, sizeof(path), "%s/session.vitals", session.dir);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(symlink("/tmp/elsewhere", path), 0);
-	assert_int_equal(vitals_page_make(&session), -ELOOP);
-	assert_int_equal(vitals_page_find(&session), -ELOOP);
+	assert_int_equal(live_page_create(&session), -ELOOP);
+	assert_int_equal(live_page_open(&session), -ELOOP);
 }
 
 /* All fields have the same number, whenever they are read. */
 static void *publish_numbers(void *arg)
 {
-	static struct vitals_state vitals;
+	static struct live_state vitals;
 
 	(void)arg;
 	for (uint64_t i = 1; i <= 2000; i++) {
 		vitals.events = i;
 		vitals.queues[VITALS_QUEUES - 1].all.errors = i;
-		assert_int_equal(vitals_page_put(fd, &vitals), 0);
+		assert_int_equal(live_page_write(fd, &vitals), 0);
 	}
 	return NULL;
 }
 
 TEST(a_state_is_read_as_a_whole)
 {
-	static struct vitals_state vitals;
+	static struct live_state vitals;
 	uint32_t turn = 0;
 	pthread_t writer;
 
 	assert_int_equal(pthread_create(&writer, NULL, publish_numbers, NULL), 0);
 	while (vitals.events < 2000)
-		if (vitals_page_get(fd, &vitals, &turn) == 1)
+		if (live_page_read(fd, &vitals, &turn) == 1)
 			assert_int_equal(vitals.events,
 					 vitals.queues[VITALS_QUEUES - 1].all.errors);
 	pthread_join(writer, NULL);

@@ -6,15 +6,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/import/apart.h"
+#include "cli/import/confined.h"
 #include "core/wire/log.h"
 #include "tests/test.h"
 
-static const struct apart_limits limits = { 1 << 30, 1 };
+static const struct confined_limits limits = { 1 << 30, 1 };
 
 static int run_apart(int (*work)(void *arg), void *arg, int *ret_signal)
 {
-	return apart_run(work, arg, &limits, ret_signal);
+	return confined_run(work, arg, &limits, ret_signal);
 }
 
 static int add_one(void *arg)
@@ -24,7 +24,7 @@ static int add_one(void *arg)
 
 TEST(status_comes_back_and_memory_does_not)
 {
-	int own = 41, *shared = apart_share(sizeof(*shared)), signal;
+	int own = 41, *shared = confined_share(sizeof(*shared)), signal;
 
 	assert_int_equal(run_apart(add_one, &own, &signal), 42);
 	assert_int_equal(signal, 0);
@@ -96,7 +96,7 @@ static int spin_and_go_on(void *arg)
 
 	(void)arg;
 	while (clock() < end)
-		apart_note_progress();
+		confined_note_progress();
 	return 7;
 }
 

@@ -7,16 +7,16 @@
 struct session;
 
 /* Can `verbatim top` use the terminal? 0, or the exit status after one line. */
-int onlooker_check(void);
+int live_view_check(void);
 
 /*
  * Start `verbatim top` on the terminal, before the environment for the program is set. Returns its
  * pid, or -errno after log_err().
  */
-pid_t onlooker_start(const struct session *session);
+pid_t live_view_start(const struct session *session);
 
 /* Wait for `verbatim top`, which ends when the recording ends. Accepts 0. */
-void onlooker_wait(pid_t pid);
+void live_view_wait(pid_t pid);
 
 /* End `verbatim top`, since there is nothing to show, and restore the terminal. Accepts 0. */
-void onlooker_stop(pid_t pid);
+void live_view_stop(pid_t pid);

@@ -1,5 +1,5 @@
 /*
- * cli/record/vitals.c: what `verbatim top` is shown, and when the recorder counts it
+ * cli/record/live_stats.c: what `verbatim top` is shown, and when the recorder counts it
  *
  * The profile, the page, the trace and the clock are the test's: each event counts as one request
  * of queue pair 1.
@@ -13,15 +13,15 @@
 #include "analyzer/model/queue.h"
 #include "analyzer/profile/pass.h"
 #include "cli/record/follow.h"
-#include "cli/record/vitals.h"
-#include "cli/record/vitals_page.h"
+#include "cli/record/live_stats.h"
+#include "cli/record/live_page.h"
 #include "tests/test.h"
 
 enum { MS = 1000000, OBJECTS = 70 };
 
 static struct session session;
-static struct vitals *vitals;
-static struct vitals_state shown;
+static struct live_stats *vitals;
+static struct live_state shown;
 static unsigned int nshown, nopen, nfinished;
 static bool has_page, asks;
 static int page_fd, page_error, profiler_error, finish_error, visit_error;
@@ -47,19 +47,19 @@ int clock_gettime(clockid_t clock, struct timespec *ret_time)
 	return 0;
 }
 
-int vitals_page_make(const struct session *of)
+int live_page_create(const struct session *of)
 {
 	assert_ptr_equal(of, &session);
 	return page_error ? page_error : dup(page_fd);
 }
 
-int vitals_page_find(const struct session *of)
+int live_page_open(const struct session *of)
 {
 	assert_ptr_equal(of, &session);
 	return has_page ? dup(page_fd) : -ENOENT;
 }
 
-int vitals_page_put(int fd, const struct vitals_state *state)
+int live_page_write(int fd, const struct live_state *state)
 {
 	assert_true(fd >= 0);
 	shown = *state;
@@ -67,7 +67,7 @@ int vitals_page_put(int fd, const struct vitals_state *state)
 	return page_error;
 }
 
-bool vitals_page_asked(int fd)
+bool live_page_has_viewer(int fd)
 {
 	assert_true(fd >= 0);
 	return asks;
@@ -224,13 +224,13 @@ static int begin_vitals(void **state)
 	for (int i = 0; i < 16; i++)
 		events[i] = (struct trace_event){ .time = 1000 + i };
 	nevents = 3;
-	return vitals_new(&session, NULL, false, &vitals);
+	return live_stats_new(&session, NULL, false, &vitals);
 }
 
 static int end_vitals(void **state)
 {
 	(void)state;
-	vitals_free(vitals);
+	live_stats_free(vitals);
 	assert_int_equal(nopen, 0);
 	assert_int_equal(nfollowing, 0);
 	close(page_fd);
@@ -244,28 +244,28 @@ FIXTURE(begin_vitals, end_vitals);
 static bool step_round(int64_t seen)
 {
 	now_ns += 100 * MS;
-	return vitals_step(vitals, seen, 0);
+	return live_stats_step(vitals, seen, 0);
 }
 
 static bool step_on(int64_t seen)
 {
-	return vitals_step(vitals, seen, 0);
+	return live_stats_step(vitals, seen, 0);
 }
 
 /* A viewer comes, and all events so far are counted. */
 static void show_all(void)
 {
 	has_page = asks = true;
-	vitals_finish(vitals);
+	live_stats_finish(vitals);
 }
 
 TEST(nothing_is_counted_without_a_viewer)
 {
 	(void)state;
 	assert_false(step_on(1000 * MS));
-	assert_false(vitals_is_on(vitals));
+	assert_false(live_stats_has_viewer(vitals));
 	has_page = true;
-	vitals_finish(vitals);
+	live_stats_finish(vitals);
 	assert_int_equal(nopen, 0);
 	assert_int_equal(nshown, 0);
 	assert_false(step_on(1000 * MS)); /* it is over */
@@ -277,7 +277,7 @@ TEST(a_viewer_is_noticed_at_the_next_round)
 	has_page = asks = true;
 	events[2].time = 901 * MS; /* in the window: others may still be published before */
 	assert_true(step_on(1000 * MS));
-	assert_true(vitals_is_on(vitals));
+	assert_true(live_stats_has_viewer(vitals));
 	assert_int_equal(nopen, 1);
 	assert_int_equal(extended_to, 900 * MS);
 	assert_int_equal(nshown, 1);
@@ -291,7 +291,7 @@ TEST(a_viewer_is_noticed_at_the_next_round)
 	assert_int_equal(nextended, 1);
 	asks = false;
 	step_round(1001 * MS);
-	assert_false(vitals_is_on(vitals));
+	assert_false(live_stats_has_viewer(vitals));
 	assert_int_equal(nopen, 0);
 	assert_int_equal(nextended, 1);
 }
@@ -335,38 +335,38 @@ TEST(reading_comes_first)
 {
 	(void)state;
 	has_page = asks = true;
-	assert_true(vitals_step(vitals, 1000 * MS, 26));
+	assert_true(live_stats_step(vitals, 1000 * MS, 26));
 	assert_int_equal(at_event, 0);
-	assert_true(vitals_step(vitals, 1000 * MS, 25));
+	assert_true(live_stats_step(vitals, 1000 * MS, 25));
 	assert_int_equal(at_event, 1);
 }
 
 TEST(an_awaited_viewer_gets_at_least_the_end)
 {
 	(void)state;
-	vitals_free(vitals);
+	live_stats_free(vitals);
 	page_error = -EACCES;
-	assert_int_equal(vitals_new(&session, NULL, true, &vitals), -EACCES);
+	assert_int_equal(live_stats_new(&session, NULL, true, &vitals), -EACCES);
 	page_error = 0;
-	assert_int_equal(vitals_new(&session, NULL, true, &vitals), 0);
+	assert_int_equal(live_stats_new(&session, NULL, true, &vitals), 0);
 	step_on(1000 * MS);
-	assert_true(vitals_is_on(vitals));
-	vitals_finish(vitals);
+	assert_true(live_stats_has_viewer(vitals));
+	live_stats_finish(vitals);
 	assert_int_equal(shown.phase, VITALS_ENDED);
 	assert_int_equal(shown.all.data.requests, 3);
-	assert_false(vitals_is_on(vitals));
+	assert_false(live_stats_has_viewer(vitals));
 }
 
 TEST(an_awaited_viewer_that_came_may_go)
 {
 	(void)state;
-	vitals_free(vitals);
-	assert_int_equal(vitals_new(&session, NULL, true, &vitals), 0);
+	live_stats_free(vitals);
+	assert_int_equal(live_stats_new(&session, NULL, true, &vitals), 0);
 	asks = true;
 	step_on(1000 * MS);
 	asks = false;
 	step_round(1001 * MS);
-	assert_false(vitals_is_on(vitals));
+	assert_false(live_stats_has_viewer(vitals));
 }
 
 TEST(the_end_counts_all)
@@ -388,7 +388,7 @@ TEST(the_end_counts_all)
 	assert_int_equal(shown.threads, 3);
 	assert_int_equal(shown.regions, 104);
 	assert_int_equal(shown.one_of, 1);
-	vitals_finish(vitals);
+	live_stats_finish(vitals);
 	assert_int_equal(nshown, 1);
 }
 
@@ -396,7 +396,7 @@ static void expect_failed(unsigned int n)
 {
 	assert_int_equal(nshown, n);
 	assert_int_equal(shown.phase, VITALS_FAILED);
-	assert_false(vitals_is_on(vitals));
+	assert_false(live_stats_has_viewer(vitals));
 	assert_int_equal(nopen, 0);
 	assert_false(step_round(1000 * MS));
 	assert_int_equal(nshown, n);
@@ -440,17 +440,17 @@ TEST(a_page_that_cannot_be_written_ends_it)
 TEST(events_are_read_before_they_are_dropped)
 {
 	(void)state;
-	vitals_read_until(vitals, 1001);
+	live_stats_read_until(vitals, 1001);
 	assert_int_equal(nextended, 0); /* it does not count */
 	has_page = asks = true;
 	step_on(100 * MS);
-	vitals_read_until(vitals, 1001);
+	live_stats_read_until(vitals, 1001);
 	assert_int_equal(extended_to, 1001);
 	assert_int_equal(at_event, 2);
-	vitals_read_until(vitals, 1001);
+	live_stats_read_until(vitals, 1001);
 	assert_int_equal(nextended, 2);
 	visit_error = -EIO;
-	vitals_read_until(vitals, 2000);
+	live_stats_read_until(vitals, 2000);
 	expect_failed(2);
 }
 
@@ -462,16 +462,16 @@ TEST(a_viewer_delays_no_drop_for_long)
 	has_page = asks = true;
 	step_on(100 * MS);
 	slice_ns = 30 * MS;
-	vitals_read_until(vitals, 1009);
+	live_stats_read_until(vitals, 1009);
 	assert_int_equal(at_event, 4);
 	assert_int_equal(nfollowing, 0);
-	assert_true(vitals_is_on(vitals));
+	assert_true(live_stats_has_viewer(vitals));
 	step_round(200 * MS);
 	assert_int_equal(nfollowing, 1);
 	assert_int_equal(at_event, 1);
 }
 
-static void see_state(void *arg, const struct vitals_now *now)
+static void see_state(void *arg, const struct live_now *now)
 {
 	(void)arg;
 	(void)now;
@@ -481,10 +481,10 @@ TEST(metrics_count_all_events)
 {
 	(void)state;
 	nevents = 10;
-	vitals_each(vitals, see_state, NULL);
+	live_stats_each(vitals, see_state, NULL);
 	step_on(100 * MS);
 	slice_ns = 30 * MS;
-	vitals_read_until(vitals, 1009);
+	live_stats_read_until(vitals, 1009);
 	assert_int_equal(at_event, 10);
 	assert_int_equal(nfollowing, 1);
 }
@@ -492,29 +492,29 @@ TEST(metrics_count_all_events)
 TEST(a_check_passes_its_events_on)
 {
 	(void)state;
-	assert_int_equal(vitals_attach(NULL, NULL), 0);
-	vitals_event(NULL, &events[0]);
-	vitals_detach(NULL);
-	vitals_detach(vitals);
-	assert_int_equal(vitals_attach(vitals, (struct trace *)(void *)&session), 0);
+	assert_int_equal(live_stats_attach(NULL, NULL), 0);
+	live_stats_count_event(NULL, &events[0]);
+	live_stats_detach(NULL);
+	live_stats_detach(vitals);
+	assert_int_equal(live_stats_attach(vitals, (struct trace *)(void *)&session), 0);
 	assert_int_equal(nopen, 1);
 	has_page = asks = true;
-	vitals_event(vitals, &events[0]);
+	live_stats_count_event(vitals, &events[0]);
 	assert_false(step_on(1000 * MS));
 	assert_int_equal(nfollowing, 0);
 	assert_int_equal(shown.all.data.requests, 1);
 	assert_int_equal(shown.phase, VITALS_RUNNING);
-	vitals_read_until(vitals, 2000);
+	live_stats_read_until(vitals, 2000);
 	assert_int_equal(nextended, 0);
 	asks = false; /* it counts all the same */
 	step_round(1000 * MS);
 	assert_int_equal(nopen, 1);
 	asks = true;
-	vitals_event(vitals, &events[1]);
-	vitals_finish(vitals);
+	live_stats_count_event(vitals, &events[1]);
+	live_stats_finish(vitals);
 	assert_int_equal(nextended, 0);
 	assert_int_equal(shown.all.data.requests, 2);
-	vitals_detach(vitals);
+	live_stats_detach(vitals);
 	assert_int_equal(shown.phase, VITALS_ENDED);
 	assert_int_equal(nopen, 0);
 }
@@ -522,27 +522,27 @@ TEST(a_check_passes_its_events_on)
 TEST(a_check_that_fails_ends_it)
 {
 	(void)state;
-	vitals_attach(vitals, (struct trace *)(void *)&session);
+	live_stats_attach(vitals, (struct trace *)(void *)&session);
 	has_page = asks = true;
 	step_on(1000 * MS);
-	vitals_detach(vitals);
+	live_stats_detach(vitals);
 	expect_failed(2);
-	vitals_detach(vitals);
+	live_stats_detach(vitals);
 	assert_int_equal(nshown, 2);
 }
 
 TEST(an_event_that_fails_ends_it)
 {
 	(void)state;
-	vitals_attach(vitals, (struct trace *)(void *)&session);
+	live_stats_attach(vitals, (struct trace *)(void *)&session);
 	has_page = asks = true;
 	step_on(1000 * MS);
 	visit_error = -ENOMEM;
-	vitals_event(vitals, &events[0]);
+	live_stats_count_event(vitals, &events[0]);
 	expect_failed(2);
-	vitals_event(vitals, &events[0]);
+	live_stats_count_event(vitals, &events[0]);
 	assert_int_equal(nshown, 2);
-	vitals_detach(vitals);
+	live_stats_detach(vitals);
 }
 
 static void set_counts(uint64_t n)
@@ -562,7 +562,7 @@ static void set_counts(uint64_t n)
 	waited = (struct profile_waited){ .times = 12 * n, .ns = (int64_t)(13 * n), .most = 14 };
 }
 
-static void expect_totals(const struct vitals_totals *t, uint64_t n, uint64_t of)
+static void expect_totals(const struct live_totals *t, uint64_t n, uint64_t of)
 {
 	assert_int_equal(t->data.requests, 1 * n * of);
 	assert_int_equal(t->data.receives, 2 * n * of);
@@ -594,7 +594,7 @@ TEST(totals_are_shown_since_the_last_time_too)
 	assert_int_equal(shown.waited_most, 14);
 	assert_int_equal(shown.interval, 4);
 	set_counts(20); /* at the end it is an estimate already */
-	vitals_finish(vitals);
+	live_stats_finish(vitals);
 	expect_totals(&shown.all, 20, 1);
 	assert_int_equal(shown.since.data.requests, 20 - 10);
 	assert_int_equal(shown.since.data.errors, 5 * 19);
@@ -613,7 +613,7 @@ TEST(totals_are_shown_since_the_last_time_too)
 
 TEST(a_queue_pair_has_a_row)
 {
-	const struct vitals_queue *row = &shown.queues[0];
+	const struct live_queue *row = &shown.queues[0];
 
 	(void)state;
 	nevents = 0;
@@ -684,7 +684,7 @@ TEST(rows_are_of_what_happened_since)
 	queues[0].send.requests = 50;
 	histogram_add(&latencies, 20);
 	histogram_add(&latencies, 20);
-	vitals_finish(vitals);
+	live_stats_finish(vitals);
 	assert_int_equal(shown.queues[0].all.requests, 50);
 	assert_int_equal(shown.queues[0].since.requests, 10);
 	assert_int_equal(shown.queues[0].latency.count, 2);
@@ -725,7 +725,7 @@ TEST(the_busiest_queue_pairs_have_rows)
 	queues[3].receive.requests = 2; /* since then; they go before those with more in all */
 	queues[5].receive.completions = 1;
 	queues[4].send.requests++;
-	vitals_finish(vitals);
+	live_stats_finish(vitals);
 	assert_int_equal(shown.queues[0].object, 3);
 	assert_int_equal(shown.queues[1].object, 5); /* 6 in all */
 	assert_int_equal(shown.queues[2].object, 4); /* 5 */
@@ -766,7 +766,7 @@ TEST(latencies_are_shown_by_opcode)
 	assert_int_equal(shown.latencies[1].half, 9);
 	histogram_add(&requests[1].latency, 11);
 	profile.one_of = 2; /* of a sample there are none */
-	vitals_finish(vitals);
+	live_stats_finish(vitals);
 	assert_int_equal(shown.nlatencies, 0);
 	histogram_fini(&requests[0].latency);
 	histogram_fini(&requests[1].latency);

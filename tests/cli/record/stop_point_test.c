@@ -13,7 +13,7 @@
 #include <infiniband/verbs.h>
 
 #include "cli/record/guests.h"
-#include "cli/record/spot.h"
+#include "cli/record/stop_point.h"
 #include "core/store/write/writer.h"
 #include "core/wire/desc.h"
 #include "core/wire/session.h"
@@ -25,7 +25,7 @@ static struct stop_setting setting_of(const char *text)
 	struct stop_setting set = { .finding = false };
 	char complaint[OPTIONS_COMPLAINT];
 
-	assert_int_equal(stop_read(text, &set, complaint), 0);
+	assert_int_equal(stop_point_parse(text, &set, complaint), 0);
 	return set;
 }
 
@@ -57,7 +57,7 @@ TEST(what_means_nothing_is_refused)
 		struct stop_setting set = { .finding = true };
 		char complaint[OPTIONS_COMPLAINT];
 
-		assert_int_equal(stop_read(texts[i], &set, complaint), -EINVAL);
+		assert_int_equal(stop_point_parse(texts[i], &set, complaint), -EINVAL);
 		assert_true(set.finding && *complaint);
 	}
 }
@@ -67,7 +67,7 @@ TEST(what_means_nothing_is_refused)
 static struct session_page page;
 static struct session session = { .page = &page, .dir = "/sessions/x" };
 static struct progress progress = { .quiet = true };
-static struct spot spot;
+static struct stop_point spot;
 static struct text said;
 static uint32_t thread; /* of the trace; 0: it is not there yet */
 static bool is_guest, core_fails, core_is_done;
@@ -146,7 +146,7 @@ static int begin_stopped(void **state)
 {
 	(void)state;
 	memset(&page, 0, sizeof(page));
-	spot = (struct spot){ .session = &session, .progress = &progress, .path = "t.db" };
+	spot = (struct stop_point){ .session = &session, .progress = &progress, .path = "t.db" };
 	thread = 4;
 	is_guest = true;
 	core_fails = false;
@@ -182,7 +182,7 @@ static bool look_once(void)
 	bool soon;
 
 	printed_begin(true);
-	soon = spot_check(&spot);
+	soon = stop_point_check(&spot);
 	printed_end(&said);
 	return soon;
 }
@@ -279,7 +279,7 @@ TEST(the_end_continues_it)
 {
 	look_once();
 	look_once();
-	spot_end(&spot);
+	stop_point_end(&spot);
 	await_state(WCONTINUED | WUNTRACED); /* it stops again */
 	assert_int_equal(spot.nstopped, 0);
 }
@@ -336,7 +336,7 @@ TEST(a_core_is_waited_for_at_the_end)
 	page.stop.core = true;
 	look_once();
 	look_once();
-	spot_end(&spot);
+	stop_point_end(&spot);
 	assert_int_equal(nreports, 1);
 	await_state(WCONTINUED | WUNTRACED); /* it stops again */
 }

@@ -1,7 +1,7 @@
 #include <errno.h>
 
 #include "core/store/open.h"
-#include "core/store/read/needing.h"
+#include "core/store/read/requirement.h"
 #include "core/store/read/trace.h"
 #include "tests/core/store/make_events.h"
 #include "tests/test.h"
@@ -57,20 +57,22 @@ TEST(each_need_finds_its_calls)
 	for (int what = 0; what < NEEDING_COUNT; what++) {
 		int n = 0;
 
-		assert_int_equal(needing_each_call(trace, (enum needing)what, count_call, &n), 0);
+		assert_int_equal(requirement_each_call(trace, (enum needing)what, count_call, &n),
+				 0);
 		assert_int_equal(n, what == NEEDING_ATOMICS);
 	}
 }
 
 TEST(error_of_the_callback_is_returned)
 {
-	assert_int_equal(needing_each_call(trace, NEEDING_ATOMICS, refuse_call, NULL), -ENOBUFS);
-	assert_int_equal(needing_each_call(trace, NEEDING_XRC, refuse_call, NULL), 0);
+	assert_int_equal(requirement_each_call(trace, NEEDING_ATOMICS, refuse_call, NULL),
+			 -ENOBUFS);
+	assert_int_equal(requirement_each_call(trace, NEEDING_XRC, refuse_call, NULL), 0);
 }
 
 TEST(objects_are_counted_in_all_and_at_a_time)
 {
-	assert_int_equal(needing_count_objects(trace, OBJECT_qp), 1);
-	assert_int_equal(needing_most_live(trace, OBJECT_qp), 1);
-	assert_int_equal(needing_count_objects(trace, OBJECT_srq), 0);
+	assert_int_equal(requirement_count_objects(trace, OBJECT_qp), 1);
+	assert_int_equal(requirement_most_live(trace, OBJECT_qp), 1);
+	assert_int_equal(requirement_count_objects(trace, OBJECT_srq), 0);
 }

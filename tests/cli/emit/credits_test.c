@@ -1,7 +1,7 @@
 /*
  * Posts that wait for room
  */
-#include "cli/emit/room.h"
+#include "cli/emit/credits.h"
 
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ enum { QUEUE = 1, OBJECTS = 1, POSTER = 1, POLLER = 2, THREADS = 2, SIZE = 2 };
 
 static struct program program;
 static struct order order;
-static struct rooms rooms;
+static struct credits credits;
 static uint64_t now;
 
 static int make_rooms(void **state)
@@ -22,17 +22,17 @@ static int make_rooms(void **state)
 	program.objects = calloc(OBJECTS + 1, sizeof(*program.objects));
 	program.nobjects = OBJECTS;
 	program.nthreads = THREADS;
-	if (!program.objects || order_init(&order, &program) || rooms_init(&rooms, &order))
+	if (!program.objects || order_init(&order, &program) || credits_init(&credits, &order))
 		return -1;
-	rooms_set_size(&rooms, QUEUE, true, SIZE);
-	rooms_set_size(&rooms, QUEUE, false, SIZE);
+	credits_set_size(&credits, QUEUE, true, SIZE);
+	credits_set_size(&credits, QUEUE, false, SIZE);
 	return 0;
 }
 
 static int free_rooms(void **state)
 {
 	(void)state;
-	rooms_fini(&rooms);
+	credits_fini(&credits);
 	order_fini(&order);
 	program_fini(&program);
 	return 0;
@@ -50,7 +50,7 @@ static void begin_event(uint32_t thread, const char *name)
 static uint64_t post_requests(uint32_t thread, bool send, uint32_t requests)
 {
 	begin_event(thread, "posts");
-	assert_int_equal(rooms_take(&rooms, QUEUE, send, requests), 0);
+	assert_int_equal(credits_take(&credits, QUEUE, send, requests), 0);
 	return now;
 }
 
@@ -59,7 +59,7 @@ static void poll_one(bool send, uint64_t n, uint32_t i)
 	struct event_id id = { n ? POSTER : 0, n };
 
 	begin_event(POLLER, "polls");
-	assert_int_equal(rooms_make(&rooms, QUEUE, send, id, i), 0);
+	assert_int_equal(credits_give_back(&credits, QUEUE, send, id, i), 0);
 }
 
 /* The number of waits of the poster. */
@@ -119,14 +119,14 @@ TEST(a_reset_makes_all_room)
 {
 	post_requests(POSTER, true, 2);
 	begin_event(POLLER, "reset");
-	assert_int_equal(rooms_reset(&rooms, QUEUE), 0);
+	assert_int_equal(credits_reset(&credits, QUEUE), 0);
 	post_requests(POSTER, true, 2);
 	assert_int_equal(count_waits(), 1);
 }
 
 TEST(a_queue_whose_size_is_not_known_is_not_waited_for)
 {
-	rooms_set_size(&rooms, QUEUE, true, 0);
+	credits_set_size(&credits, QUEUE, true, 0);
 	post_requests(POSTER, true, 100);
 	poll_one(true, 0, 0);
 	post_requests(POSTER, true, 100);

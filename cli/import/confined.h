@@ -4,10 +4,10 @@
  */
 #include <stdint.h>
 
-struct apart_limits {
+struct confined_limits {
 	uint64_t bytes; /* limit of its own memory */
-	unsigned int
-		seconds; /* processor time between two apart_note_progress(); at most twice this */
+	/* processor time between two calls of confined_note_progress(); at most twice this */
+	unsigned int seconds;
 };
 
 /*
@@ -16,14 +16,14 @@ struct apart_limits {
  * *ret_signal; or -errno: -ECHILD if signal *ret_signal ended the child, SIGXCPU if it made no
  * progress.
  */
-int apart_run(int (*work)(void *arg), void *arg, const struct apart_limits *limits,
-	      int *ret_signal);
+int confined_run(int (*work)(void *arg), void *arg, const struct confined_limits *limits,
+		 int *ret_signal);
 
 /* The work calls this from time to time, so that it is not ended for want of progress. */
-void apart_note_progress(void);
+void confined_note_progress(void);
 
 /* From here on the work has no time limit. */
-void apart_disable_timer(void);
+void confined_disable_timer(void);
 
 /* @bytes of zeroed memory that parent and child share; NULL if memory runs out. Never freed. */
-void *apart_share(uint64_t bytes);
+void *confined_share(uint64_t bytes);

@@ -1,7 +1,7 @@
 /*
  * The calls of a trace from which other tables are derived
  */
-#include "core/store/finish/told_calls.h"
+#include "core/store/finish/source_calls.h"
 
 #include <errno.h>
 #include <string.h>
@@ -19,25 +19,25 @@ static struct args *read_args(sqlite3_stmt *stmt, int column, int *err)
 	return args;
 }
 
-static int64_t place_time(const struct told_calls *from, int64_t time)
+static int64_t place_time(const struct source_calls *from, int64_t time)
 {
 	return from->place_time && time != INT64_MAX ? from->place_time(from->arg, time) : time;
 }
 
-static int read_call(const struct told_calls *from, sqlite3_stmt *stmt,
-		     int (*each)(void *arg, const struct told_call *told), void *arg)
+static int read_call(const struct source_calls *from, sqlite3_stmt *stmt,
+		     int (*each)(void *arg, const struct source_call *told), void *arg)
 {
 	int verb = verb_find((const char *)sqlite3_column_text(stmt, 2)), err = 0;
 	struct args *args = read_args(stmt, 7, &err), *out = read_args(stmt, 8, &err);
-	struct told_call told = { .id = { from->threads + sql_u32(stmt, 0),
-					  (uint64_t)sqlite3_column_int64(stmt, 1) },
-				  .verb = verb < 0 ? VERB_COUNT : (enum verb)verb,
-				  .process = from->processes + sql_u32(stmt, 3),
-				  .object = from->objects + sql_u32(stmt, 4),
-				  .begin = place_time(from, sql_time(stmt, 5)),
-				  .end = place_time(from, sql_time_or(stmt, 6, INT64_MAX)),
-				  .args = args,
-				  .out = out };
+	struct source_call told = { .id = { from->threads + sql_u32(stmt, 0),
+					    (uint64_t)sqlite3_column_int64(stmt, 1) },
+				    .verb = verb < 0 ? VERB_COUNT : (enum verb)verb,
+				    .process = from->processes + sql_u32(stmt, 3),
+				    .object = from->objects + sql_u32(stmt, 4),
+				    .begin = place_time(from, sql_time(stmt, 5)),
+				    .end = place_time(from, sql_time_or(stmt, 6, INT64_MAX)),
+				    .args = args,
+				    .out = out };
 
 	err = err ?: args_parse(args) ?: args_parse(out) ?: each(arg, &told);
 	args_unref(args);
@@ -45,9 +45,9 @@ static int read_call(const struct told_calls *from, sqlite3_stmt *stmt,
 	return err;
 }
 
-int told_calls_each(const struct told_calls *from, bool (*is_wanted)(enum verb verb),
-		    const char *condition, int (*each)(void *arg, const struct told_call *told),
-		    void *arg)
+int source_calls_each(const struct source_calls *from, bool (*is_wanted)(enum verb verb),
+		      const char *condition, int (*each)(void *arg, const struct source_call *told),
+		      void *arg)
 {
 	const char *comma = "";
 	struct text sql = { 0 };

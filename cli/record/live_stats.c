@@ -5,7 +5,7 @@
  *
  * Not here: the reader (cli/top/).
  */
-#include "cli/record/vitals.h"
+#include "cli/record/live_stats.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include "analyzer/profile/pass.h"
 #include "cli/record/follow.h"
 #include "cli/record/live_devices.h"
-#include "cli/record/vitals_page.h"
+#include "cli/record/live_page.h"
 #include "core/wire/log.h"
 
 #define MS 1000000
@@ -36,7 +36,7 @@ struct before {
 	struct histogram latency;
 };
 
-struct vitals {
+struct live_stats {
 	const struct session *session;
 	struct writer *writer;
 	int fd;                    /* of the page; -1: no viewer yet */
@@ -47,7 +47,7 @@ struct vitals {
 	struct profiler *profiler; /* NULL: there is no reader */
 	bool attached;             /* another reader follows, and passes on events */
 	bool over;                 /* after a failure, or the end */
-	void (*each)(void *arg, const struct vitals_now *now); /* vitals_each(); NULL: none */
+	void (*each)(void *arg, const struct live_now *now); /* live_stats_each(); NULL: none */
 	void *each_arg;
 	struct live_devices devices; /* with @each */
 	uint64_t looked_at;          /* CLOCK_MONOTONIC: last check whether there is a reader */
@@ -57,25 +57,25 @@ struct vitals {
 	int64_t seen;  /* of the trace: what was read from the rings */
 
 	/* as last published */
-	struct vitals_totals totals;
+	struct live_totals totals;
 	int64_t time;
-	struct vitals_counts *counts; /* by object */
+	struct live_counts *counts; /* by object */
 	size_t ncounts;
 	struct before befores[VITALS_QUEUES];
 	struct histogram opcodes[PROFILE_OPCODES];
 };
 
-int vitals_new(const struct session *session, struct writer *writer, bool awaited,
-	       struct vitals **ret_vitals)
+int live_stats_new(const struct session *session, struct writer *writer, bool awaited,
+		   struct live_stats **ret_vitals)
 {
-	struct vitals *v = calloc(1, sizeof(*v));
+	struct live_stats *v = calloc(1, sizeof(*v));
 
 	if (!v)
 		return log_err(-ENOMEM, "compute the live statistics");
 	v->session = session;
 	v->writer = writer;
 	v->awaited = awaited;
-	v->fd = awaited ? vitals_page_make(session) : -1;
+	v->fd = awaited ? live_page_create(session) : -1;
 	if (awaited && v->fd < 0) {
 		int err = log_err(v->fd, "make a file in %s", session->dir);
 
@@ -87,12 +87,12 @@ int vitals_new(const struct session *session, struct writer *writer, bool awaite
 }
 
 /* Forget the last publication, so that the next one has no predecessor. */
-static void forget_before(struct vitals *v)
+static void forget_before(struct live_stats *v)
 {
 	free(v->counts);
 	v->counts = NULL;
 	v->ncounts = 0;
-	v->totals = (struct vitals_totals){ 0 };
+	v->totals = (struct live_totals){ 0 };
 	v->time = 0;
 	for (size_t i = 0; i < VITALS_QUEUES; i++)
 		histogram_fini(&v->befores[i].latency);
@@ -100,7 +100,7 @@ static void forget_before(struct vitals *v)
 		histogram_fini(&v->opcodes[i]);
 }
 
-static void stop_counting(struct vitals *v)
+static void stop_counting(struct live_stats *v)
 {
 	profiler_close(v->profiler);
 	follow_close(&v->follow);
@@ -109,7 +109,7 @@ static void stop_counting(struct vitals *v)
 	forget_before(v);
 }
 
-void vitals_free(struct vitals *v)
+void live_stats_free(struct live_stats *v)
 {
 	if (!v)
 		return;
@@ -121,14 +121,14 @@ void vitals_free(struct vitals *v)
 	free(v);
 }
 
-static void fail_vitals(struct vitals *v)
+static void fail_vitals(struct live_stats *v)
 {
-	struct vitals_state state = { .phase = VITALS_FAILED };
+	struct live_state state = { .phase = VITALS_FAILED };
 
 	stop_counting(v);
 	v->over = true;
 	if (v->fd >= 0)
-		vitals_page_put(v->fd, &state);
+		live_page_write(v->fd, &state);
 	if (v->asked)
 		log_note("`verbatim top` gets no more statistics; the recording continues");
 }
@@ -141,10 +141,10 @@ static uint64_t scale_completions(uint64_t n, uint64_t completions, uint64_t err
 	return (completions - errors) * n + errors;
 }
 
-static struct vitals_counts subtract_counts(const struct vitals_counts *now,
-					    const struct vitals_counts *before)
+static struct live_counts subtract_counts(const struct live_counts *now,
+					  const struct live_counts *before)
 {
-	return (struct vitals_counts){
+	return (struct live_counts){
 		.requests = now->requests - before->requests,
 		.receives = now->receives - before->receives,
 		.sent = now->sent - before->sent,
@@ -154,9 +154,9 @@ static struct vitals_counts subtract_counts(const struct vitals_counts *now,
 	};
 }
 
-static struct vitals_totals sum_profile(const struct profile *profile, uint64_t n)
+static struct live_totals sum_profile(const struct profile *profile, uint64_t n)
 {
-	struct vitals_totals totals = {
+	struct live_totals totals = {
 		.data = { .requests = n * profile->send.requests,
 			  .receives = n * profile->receive.requests,
 			  .sent = n * profile->sent,
@@ -177,11 +177,11 @@ static struct vitals_totals sum_profile(const struct profile *profile, uint64_t 
 	return totals;
 }
 
-static int put_totals(struct vitals *v, struct vitals_state *state, const struct profile *profile,
+static int put_totals(struct live_stats *v, struct live_state *state, const struct profile *profile,
 		      uint64_t n)
 {
-	struct vitals_totals *all = &state->all;
-	const struct vitals_totals *was = &v->totals;
+	struct live_totals *all = &state->all;
+	const struct live_totals *was = &v->totals;
 	struct profile_waited waited;
 	int err = profiler_waits(v->profiler, &waited);
 
@@ -189,7 +189,7 @@ static int put_totals(struct vitals *v, struct vitals_state *state, const struct
 	all->waits = waited.times;
 	all->waited_ns = waited.ns;
 	state->waited_most = waited.most;
-	state->since = (struct vitals_totals){
+	state->since = (struct live_totals){
 		.data = subtract_counts(&all->data, &was->data),
 		.flushed = all->flushed - was->flushed,
 		.calls = all->calls - was->calls,
@@ -204,14 +204,14 @@ static int put_totals(struct vitals *v, struct vitals_state *state, const struct
 }
 
 /* Latencies since @before, which is then set to @all. */
-static struct vitals_latency compute_latency(const struct histogram *all, struct histogram *before)
+static struct live_latency compute_latency(const struct histogram *all, struct histogram *before)
 {
 	struct histogram since = { 0 };
-	struct vitals_latency latency;
+	struct live_latency latency;
 
 	histogram_merge(&since, all);
 	histogram_subtract(&since, before);
-	latency = (struct vitals_latency){
+	latency = (struct live_latency){
 		.count = since.count,
 		.half = histogram_percentile(&since, 50),
 		.most_of_all = histogram_percentile(&since, 99),
@@ -223,12 +223,12 @@ static struct vitals_latency compute_latency(const struct histogram *all, struct
 	return latency;
 }
 
-static void put_latencies(struct vitals *v, struct vitals_state *state,
+static void put_latencies(struct live_stats *v, struct live_state *state,
 			  const struct profile *profile)
 {
 	for (unsigned int o = 0; o < PROFILE_OPCODES && profile->one_of < 2; o++) {
 		struct histogram all = { 0 };
-		struct vitals_latency latency;
+		struct live_latency latency;
 
 		profile_latency(profile, o, &all);
 		latency = compute_latency(&all, &v->opcodes[o]);
@@ -241,9 +241,9 @@ static void put_latencies(struct vitals *v, struct vitals_state *state,
 
 /* Queue pairs */
 
-static struct vitals_counts count_queue(const struct profile_queue *queue, uint64_t n)
+static struct live_counts count_queue(const struct profile_queue *queue, uint64_t n)
 {
-	return (struct vitals_counts){
+	return (struct live_counts){
 		.requests = n * queue->send.requests,
 		.receives = n * queue->receive.requests,
 		.sent = n * queue->sent,
@@ -257,10 +257,10 @@ static struct vitals_counts count_queue(const struct profile_queue *queue, uint6
 /* Queues with most traffic since the last publication come first, then those with most in total. */
 struct candidate {
 	const struct profile_queue *queue;
-	struct vitals_counts all, since;
+	struct live_counts all, since;
 };
 
-static uint64_t traffic_of(const struct vitals_counts *counts)
+static uint64_t traffic_of(const struct live_counts *counts)
 {
 	return counts->requests + counts->receives + counts->completions;
 }
@@ -280,12 +280,11 @@ static int compare_candidates(const void *a, const void *b)
 }
 
 /* Compute the counts of each queue since the last time, and store the totals. NULL: no memory. */
-static struct candidate *list_candidates(struct vitals *v, const struct profile *profile,
+static struct candidate *list_candidates(struct live_stats *v, const struct profile *profile,
 					 uint64_t n, size_t *ret_n)
 {
 	struct candidate *all = calloc(profile->nobjects + 1, sizeof(*all));
-	struct vitals_counts *counts =
-		realloc(v->counts, (profile->nobjects + 1) * sizeof(*counts));
+	struct live_counts *counts = realloc(v->counts, (profile->nobjects + 1) * sizeof(*counts));
 
 	*ret_n = 0;
 	v->counts = counts ? counts : v->counts;
@@ -294,7 +293,7 @@ static struct candidate *list_candidates(struct vitals *v, const struct profile 
 		return NULL;
 	}
 	for (; v->ncounts < profile->nobjects; v->ncounts++)
-		counts[v->ncounts] = (struct vitals_counts){ 0 };
+		counts[v->ncounts] = (struct live_counts){ 0 };
 	for (size_t i = 0; i < profile->nobjects; i++) {
 		struct candidate *each = &all[*ret_n];
 
@@ -309,11 +308,11 @@ static struct candidate *list_candidates(struct vitals *v, const struct profile 
 	return all;
 }
 
-static struct vitals_depth depth_of(const struct queue *queue)
+static struct live_depth depth_of(const struct queue *queue)
 {
 	if (!queue)
-		return (struct vitals_depth){ 0 };
-	return (struct vitals_depth){
+		return (struct live_depth){ 0 };
+	return (struct live_depth){
 		.outstanding = queue->outstanding,
 		.capacity = queue->limits.given ? queue->limits.given : queue->limits.asked,
 		.known = !queue->doubt,
@@ -321,7 +320,8 @@ static struct vitals_depth depth_of(const struct queue *queue)
 }
 
 /* The latencies of @object at the last publication, or an empty entry for them. */
-static struct histogram *find_last_latency(struct vitals *v, uint32_t object, struct before *next)
+static struct histogram *find_last_latency(struct live_stats *v, uint32_t object,
+					   struct before *next)
 {
 	for (size_t i = 0; i < VITALS_QUEUES; i++)
 		if (v->befores[i].object == object) {
@@ -333,7 +333,7 @@ static struct histogram *find_last_latency(struct vitals *v, uint32_t object, st
 	return &next->latency;
 }
 
-static void put_queue(struct vitals *v, struct vitals_queue *row, const struct candidate *from,
+static void put_queue(struct live_stats *v, struct live_queue *row, const struct candidate *from,
 		      struct before *next)
 {
 	static const struct histogram none;
@@ -341,12 +341,12 @@ static void put_queue(struct vitals *v, struct vitals_queue *row, const struct c
 	const struct object *object = trace_object(v->trace, queue->object);
 	const struct life *life = object ? profiler_life(v->profiler, object) : NULL;
 
-	*row = (struct vitals_queue){ .object = queue->object,
-				      .process = queue->process,
-				      .number = object ? object->number : 0,
-				      .all = from->all,
-				      .since = from->since,
-				      .gone = !life };
+	*row = (struct live_queue){ .object = queue->object,
+				    .process = queue->process,
+				    .number = object ? object->number : 0,
+				    .all = from->all,
+				    .since = from->since,
+				    .gone = !life };
 	snprintf(row->name, sizeof(row->name), "%s", object ? object->name : "?");
 	if (life) {
 		row->send = depth_of(life->sq);
@@ -356,7 +356,7 @@ static void put_queue(struct vitals *v, struct vitals_queue *row, const struct c
 				       find_last_latency(v, queue->object, next));
 }
 
-static int put_queues(struct vitals *v, struct vitals_state *state, const struct profile *profile,
+static int put_queues(struct live_stats *v, struct live_state *state, const struct profile *profile,
 		      uint64_t n)
 {
 	struct before next[VITALS_QUEUES] = { 0 };
@@ -378,14 +378,14 @@ static int put_queues(struct vitals *v, struct vitals_state *state, const struct
 
 /* Publishing */
 
-static int publish_state(struct vitals *v, enum vitals_phase phase)
+static int publish_state(struct live_stats *v, enum live_phase phase)
 {
 	const struct profile *profile = profiler_profile(v->profiler);
 	struct writer_progress done = writer_progress(v->writer);
 	struct totals totals = trace_totals(v->trace);
 	/* the final profile already has estimates */
 	uint64_t n = phase == VITALS_ENDED || !profile->one_of ? 1 : profile->one_of;
-	struct vitals_state *state = calloc(1, sizeof(*state));
+	struct live_state *state = calloc(1, sizeof(*state));
 	int err = state ? put_totals(v, state, profile, n) : log_err(-ENOMEM, "publish counts");
 
 	if (!err) {
@@ -405,18 +405,18 @@ static int publish_state(struct vitals *v, enum vitals_phase phase)
 		err = put_queues(v, state, profile, n);
 	}
 	if (!err && v->fd >= 0) {
-		err = vitals_page_put(v->fd, state);
+		err = live_page_write(v->fd, state);
 		err = err ? log_err(err, "publish counts") : 0;
 	}
 	if (!err && v->each)
 		v->each(v->each_arg,
-			&(struct vitals_now){ &v->devices, v->trace, v->profiler, state, n });
+			&(struct live_now){ &v->devices, v->trace, v->profiler, state, n });
 	v->published_at = clock_monotonic();
 	free(state);
 	return err;
 }
 
-static int publish_if_due(struct vitals *v, bool behind)
+static int publish_if_due(struct live_stats *v, bool behind)
 {
 	if (!v->asked || clock_monotonic() - v->published_at < VITALS_ROUND_NS)
 		return 0;
@@ -425,7 +425,7 @@ static int publish_if_due(struct vitals *v, bool behind)
 
 /* Steps */
 
-static int start_counting(struct vitals *v)
+static int start_counting(struct live_stats *v)
 {
 	int err = follow_open(&v->follow, v->writer);
 
@@ -439,7 +439,7 @@ static int start_counting(struct vitals *v)
 
 static int count_event(void *arg, const struct trace_event *event)
 {
-	struct vitals *v = arg;
+	struct live_stats *v = arg;
 
 	v->now = event->time;
 	if (v->each)
@@ -447,23 +447,24 @@ static int count_event(void *arg, const struct trace_event *event)
 	return profiler_event(v->profiler, event);
 }
 
-static void find_viewer(struct vitals *v)
+static void find_viewer(struct live_stats *v)
 {
 	if (v->fd < 0)
-		v->fd = vitals_page_find(v->session);
-	v->asked = v->fd >= 0 && vitals_page_asked(v->fd);
+		v->fd = live_page_open(v->session);
+	v->asked = v->fd >= 0 && live_page_has_viewer(v->fd);
 	v->awaited = v->awaited && !v->asked;
 	v->asked |= v->awaited || v->each;
 }
 
-void vitals_each(struct vitals *v, void (*each)(void *arg, const struct vitals_now *now), void *arg)
+void live_stats_each(struct live_stats *v, void (*each)(void *arg, const struct live_now *now),
+		     void *arg)
 {
 	v->each = each;
 	v->each_arg = arg;
 }
 
 /* Once in a round: find whether there is a reader, and how far to count. */
-static int begin_round(struct vitals *v, uint64_t start)
+static int begin_round(struct live_stats *v, uint64_t start)
 {
 	int err = 0;
 
@@ -482,7 +483,7 @@ static int begin_round(struct vitals *v, uint64_t start)
 }
 
 /* 1: there is more to count; 0 or -errno. */
-static int count_slice(struct vitals *v, uint64_t start, int fullest)
+static int count_slice(struct live_stats *v, uint64_t start, int fullest)
 {
 	int more;
 
@@ -494,7 +495,7 @@ static int count_slice(struct vitals *v, uint64_t start, int fullest)
 	return more;
 }
 
-bool vitals_step(struct vitals *v, int64_t seen, int fullest)
+bool live_stats_step(struct live_stats *v, int64_t seen, int fullest)
 {
 	uint64_t start = clock_monotonic();
 	int err = 0, more = 0;
@@ -513,14 +514,14 @@ bool vitals_step(struct vitals *v, int64_t seen, int fullest)
 	return !err && more;
 }
 
-bool vitals_is_on(const struct vitals *v)
+bool live_stats_has_viewer(const struct live_stats *v)
 {
 	return v->asked && !v->over;
 }
 
 /* Beside a check, which reads the trace whether there is a reader or not */
 
-int vitals_attach(struct vitals *v, struct trace *trace)
+int live_stats_attach(struct live_stats *v, struct trace *trace)
 {
 	if (!v)
 		return 0;
@@ -529,14 +530,14 @@ int vitals_attach(struct vitals *v, struct trace *trace)
 	return profiler_open(trace, NULL, &v->profiler);
 }
 
-void vitals_event(struct vitals *v, const struct trace_event *event)
+void live_stats_count_event(struct live_stats *v, const struct trace_event *event)
 {
 	if (v && !v->over && count_event(v, event))
 		fail_vitals(v);
 }
 
 /* Count all events of the range, or until the clock is at @end. 1: there are more; 0 or -errno. */
-static int count_until(struct vitals *v, uint64_t end)
+static int count_until(struct live_stats *v, uint64_t end)
 {
 	uint64_t now;
 	int more = v->follow.more;
@@ -546,7 +547,7 @@ static int count_until(struct vitals *v, uint64_t end)
 	return more;
 }
 
-void vitals_read_until(struct vitals *v, int64_t time)
+void live_stats_read_until(struct live_stats *v, int64_t time)
 {
 	uint64_t end = v->each ? UINT64_MAX : clock_monotonic() + HOLD_NS;
 	int more;
@@ -562,7 +563,7 @@ void vitals_read_until(struct vitals *v, int64_t time)
 		stop_counting(v); /* the next round begins anew, with the events that are left */
 }
 
-void vitals_detach(struct vitals *v)
+void live_stats_detach(struct live_stats *v)
 {
 	if (!v || !v->attached)
 		return;
@@ -574,7 +575,7 @@ void vitals_detach(struct vitals *v)
 
 /* The end */
 
-static int count_to_end(struct vitals *v)
+static int count_to_end(struct live_stats *v)
 {
 	int err = v->profiler ? 0 : start_counting(v);
 	int64_t end;
@@ -589,7 +590,7 @@ static int count_to_end(struct vitals *v)
 	return profiler_finish(v->profiler);
 }
 
-void vitals_finish(struct vitals *v)
+void live_stats_finish(struct live_stats *v)
 {
 	if (v->over)
 		return;

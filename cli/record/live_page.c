@@ -1,7 +1,7 @@
 /*
  * The state of a recorded program, as its recorder publishes it
  */
-#include "cli/record/vitals_page.h"
+#include "cli/record/live_page.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,11 +23,11 @@ struct head {
 	uint32_t version;
 };
 
-struct vitals_page {
+struct live_page {
 	struct head head;
 	uint32_t turn;  /* odd while it is being written */
 	uint64_t asked; /* CLOCK_MONOTONIC: last access of a reader */
-	struct vitals_state state;
+	struct live_state state;
 };
 
 /* Opens NAME in the session's directory. A descriptor or -errno. */
@@ -44,9 +44,9 @@ static int open_file(const struct session *session, int flags)
 }
 
 #define PUT(fd, member, value) \
-	put_bytes(fd, value, sizeof(*(value)), offsetof(struct vitals_page, member))
+	put_bytes(fd, value, sizeof(*(value)), offsetof(struct live_page, member))
 #define GET(fd, member, value) \
-	get_bytes(fd, value, sizeof(*(value)), offsetof(struct vitals_page, member))
+	get_bytes(fd, value, sizeof(*(value)), offsetof(struct live_page, member))
 
 static int put_bytes(int fd, const void *bytes, size_t n, size_t at)
 {
@@ -63,7 +63,7 @@ static int get_bytes(int fd, void *bytes, size_t n, size_t at)
 }
 
 /* Several viewers may call it at once, and find an incomplete page; nothing is undone. */
-int vitals_page_make(const struct session *session)
+int live_page_create(const struct session *session)
 {
 	struct head head = { 0 };
 	int fd = open_file(session, O_CREAT | O_NONBLOCK), err;
@@ -73,15 +73,15 @@ int vitals_page_make(const struct session *session)
 	err = get_bytes(fd, &head, sizeof(head), 0);
 	if (err == -EPROTO || !head.magic) {
 		head = (struct head){ .magic = MAGIC, .version = VERSION };
-		err = -posix_fallocate(fd, 0, sizeof(struct vitals_page));
+		err = -posix_fallocate(fd, 0, sizeof(struct live_page));
 		if (!err)
 			err = put_bytes(fd, &head, sizeof(head), 0);
 	}
 	close(fd);
-	return err ? err : vitals_page_find(session);
+	return err ? err : live_page_open(session);
 }
 
-int vitals_page_find(const struct session *session)
+int live_page_open(const struct session *session)
 {
 	struct head head;
 	int fd = open_file(session, O_NONBLOCK), err;
@@ -95,7 +95,7 @@ int vitals_page_find(const struct session *session)
 	return err ? err : -EPROTO;
 }
 
-int vitals_page_put(int fd, const struct vitals_state *state)
+int live_page_write(int fd, const struct live_state *state)
 {
 	uint32_t turn = 0;
 	int err = GET(fd, turn, &turn);
@@ -110,7 +110,7 @@ int vitals_page_put(int fd, const struct vitals_state *state)
 }
 
 /* Terminate the texts, and limit counts to their arrays. */
-static void bound_state(struct vitals_state *state)
+static void bound_state(struct live_state *state)
 {
 	if (state->nqueues > VITALS_QUEUES)
 		state->nqueues = VITALS_QUEUES;
@@ -120,7 +120,7 @@ static void bound_state(struct vitals_state *state)
 		state->queues[i].name[VITALS_NAME - 1] = '\0';
 }
 
-int vitals_page_get(int fd, struct vitals_state *ret_state, uint32_t *turn)
+int live_page_read(int fd, struct live_state *ret_state, uint32_t *turn)
 {
 	for (int i = 0; i < TRIES; i++) {
 		uint32_t before, after;
@@ -143,14 +143,14 @@ int vitals_page_get(int fd, struct vitals_state *ret_state, uint32_t *turn)
 	return 0;
 }
 
-int vitals_page_ask(int fd)
+int live_page_note_viewer(int fd)
 {
 	uint64_t now = clock_monotonic();
 
 	return PUT(fd, asked, &now);
 }
 
-bool vitals_page_asked(int fd)
+bool live_page_has_viewer(int fd)
 {
 	uint64_t asked;
 

@@ -1,7 +1,7 @@
 /*
  * Keys, addresses and windows in both forms of posts
  */
-#include "cli/emit/part.h"
+#include "cli/emit/request_field.h"
 
 #include <inttypes.h>
 #include <infiniband/verbs.h>
@@ -10,27 +10,28 @@
 #include "cli/emit/names.h"
 #include "core/model/operation.h"
 
-uint32_t part_find_far_process(const struct maker *maker, uint32_t qp)
+uint32_t field_find_peer_process(const struct maker *maker, uint32_t qp)
 {
 	uint32_t peer = maker->order.peer[qp];
 
 	return peer ? trace_object(maker->program->trace, peer)->process : maker->program->process;
 }
 
-bool part_is_remote(const struct wr *wr)
+bool field_is_remote(const struct wr *wr)
 {
 	return operation_needs_remote(wr->opcode);
 }
 
-const struct region *part_find_remote(const struct maker *maker, uint32_t qp, const struct wr *wr)
+const struct region *field_find_remote_region(const struct maker *maker, uint32_t qp,
+					      const struct wr *wr)
 {
-	return memory_find(&maker->memory, part_find_far_process(maker, qp), (uint32_t)wr->rkey,
+	return memory_find(&maker->memory, field_find_peer_process(maker, qp), (uint32_t)wr->rkey,
 			   true, maker->program->time);
 }
 
 /* The key of a region: of the region itself while it exists, a saved copy later. */
-void part_add_key(struct maker *maker, const struct region *region, uint32_t key, bool remote,
-		  uint32_t length)
+void field_add_key(struct maker *maker, const struct region *region, uint32_t key, bool remote,
+		   uint32_t length)
 {
 	struct program *program = maker->program;
 	struct phrase *phrase = &program->phrase;
@@ -67,8 +68,8 @@ static bool is_loose(const struct maker *maker, const struct wr *wr, const struc
 	       !memory_has(&maker->memory, maker->program->process, sge->addr);
 }
 
-void part_add_address(struct maker *maker, const struct wr *wr, const struct sge *sge,
-		      const struct region *region, bool pointer)
+void field_add_address(struct maker *maker, const struct wr *wr, const struct sge *sge,
+		       const struct region *region, bool pointer)
 {
 	struct program *program = maker->program;
 
@@ -83,51 +84,51 @@ void part_add_address(struct maker *maker, const struct wr *wr, const struct sge
 	phrase_addf(&program->phrase, pointer ? "inline_data" : "(uintptr_t)inline_data");
 }
 
-const struct region *part_find_local(const struct maker *maker, const struct sge *sge)
+const struct region *field_find_local_region(const struct maker *maker, const struct sge *sge)
 {
 	return memory_find(&maker->memory, maker->program->process, sge->lkey, false,
 			   maker->program->time);
 }
 
-void part_add_sge(struct maker *maker, const struct wr *wr, const struct sge *sge)
+void field_add_sge(struct maker *maker, const struct wr *wr, const struct sge *sge)
 {
 	struct phrase *phrase = &maker->program->phrase;
-	const struct region *region = part_find_local(maker, sge);
+	const struct region *region = field_find_local_region(maker, sge);
 
 	phrase_addf(phrase, "{ ");
-	part_add_address(maker, wr, sge, region, false);
+	field_add_address(maker, wr, sge, region, false);
 	phrase_addf(phrase, ", ");
 	phrase_number(phrase, 'd', sge->length);
 	phrase_addf(phrase, ", ");
 	if (wr->opcode >= 0 && wr->send_flags & IBV_SEND_INLINE)
 		phrase_addf(phrase, "0");
 	else
-		part_add_key(maker, region, sge->lkey, false, sge->length);
+		field_add_key(maker, region, sge->lkey, false, sge->length);
 	phrase_addf(phrase, " }");
 }
 
-void part_add_rkey(struct maker *maker, uint32_t qp, const struct wr *wr)
+void field_add_rkey(struct maker *maker, uint32_t qp, const struct wr *wr)
 {
-	part_add_key(maker, part_find_remote(maker, qp, wr), (uint32_t)wr->rkey, true,
-		     (uint32_t)wr_bytes(wr));
+	field_add_key(maker, field_find_remote_region(maker, qp, wr), (uint32_t)wr->rkey, true,
+		      (uint32_t)wr_bytes(wr));
 }
 
-uint32_t part_find_ah(const struct maker *maker, const struct wr *wr)
+uint32_t field_find_ah(const struct maker *maker, const struct wr *wr)
 {
 	return arguments_object(maker, OBJECT_ah, wr->ah);
 }
 
-uint32_t part_find_target(const struct maker *maker, uint32_t qp, const struct wr *wr)
+uint32_t field_find_target(const struct maker *maker, uint32_t qp, const struct wr *wr)
 {
-	return links_find_target(&maker->links, qp, wr->remote_qpn, part_find_ah(maker, wr),
+	return links_find_target(&maker->links, qp, wr->remote_qpn, field_find_ah(maker, wr),
 				 maker->program->time);
 }
 
 /* Add a datagram's destination number: of a queue pair in the trace, or of a multicast group. */
-void part_add_far_number(struct maker *maker, uint32_t qp, const struct wr *wr)
+void field_add_peer_number(struct maker *maker, uint32_t qp, const struct wr *wr)
 {
 	struct phrase *phrase = &maker->program->phrase;
-	uint32_t to = part_find_target(maker, qp, wr);
+	uint32_t to = field_find_target(maker, qp, wr);
 	char name[NAME_TEXT];
 
 	if (!to) {
@@ -138,18 +139,18 @@ void part_add_far_number(struct maker *maker, uint32_t qp, const struct wr *wr)
 	phrase_addf(phrase, "%s_num", names_variable(maker->program, to, name));
 }
 
-void part_add_invalidated(struct maker *maker, uint32_t qp, const struct wr *wr)
+void field_add_invalidated(struct maker *maker, uint32_t qp, const struct wr *wr)
 {
 	uint32_t process = wr->opcode == IBV_WR_LOCAL_INV ? maker->program->process
-							  : part_find_far_process(maker, qp);
+							  : field_find_peer_process(maker, qp);
 
-	part_add_key(maker,
-		     memory_find(&maker->memory, process, wr->imm, true, maker->program->time),
-		     wr->imm, true, 1);
+	field_add_key(maker,
+		      memory_find(&maker->memory, process, wr->imm, true, maker->program->time),
+		      wr->imm, true, 1);
 }
 
 /* Add the new key of a window: its rkey with another low byte. */
-void part_add_window_key(struct maker *maker, const struct wr *wr, uint32_t mw)
+void field_add_window_key(struct maker *maker, const struct wr *wr, uint32_t mw)
 {
 	char name[NAME_TEXT];
 
@@ -157,7 +158,7 @@ void part_add_window_key(struct maker *maker, const struct wr *wr, uint32_t mw)
 		    names_variable(maker->program, mw, name), (unsigned int)(wr->bind_rkey & 0xff));
 }
 
-void part_add_bind_info(struct maker *maker, const struct wr *wr)
+void field_add_bind_info(struct maker *maker, const struct wr *wr)
 {
 	struct phrase *phrase = &maker->program->phrase;
 	uint32_t mr = arguments_object(maker, OBJECT_mr, wr->bind_mr);
@@ -174,7 +175,7 @@ void part_add_bind_info(struct maker *maker, const struct wr *wr)
 }
 
 /* Type 2 windows: the program itself saves the new key, once the bind is posted. */
-void part_add_bound(struct maker *maker, const struct post *post)
+void field_add_bound(struct maker *maker, const struct post *post)
 {
 	char name[NAME_TEXT];
 
@@ -185,7 +186,7 @@ void part_add_bound(struct maker *maker, const struct post *post)
 			continue;
 		phrase_addf(&maker->program->phrase,
 			    "\n%s->rkey = ", names_variable(maker->program, mw, name));
-		part_add_window_key(maker, &post->wr[i], mw);
+		field_add_window_key(maker, &post->wr[i], mw);
 		phrase_addf(&maker->program->phrase, ";" OBJECT_KEPT_SLOT, mw);
 	}
 }

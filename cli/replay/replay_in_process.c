@@ -321,8 +321,8 @@ static int report_rounds(struct run *run)
 	return status;
 }
 
-int replay_here(struct trace *trace, const struct replay_settings *set, const char *path,
-		const char *part, struct tolerate *tolerate)
+int replay_in_process(struct trace *trace, const struct replay_settings *set, const char *path,
+		      const char *part, struct tolerate *tolerate)
 {
 	struct run run = { .set = set,
 			   .path = path,

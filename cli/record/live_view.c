@@ -4,7 +4,7 @@
  * It is a separate process: a terminal that is stopped (Ctrl-S), slow or gone must not block the
  * recorder, for which the program would wait.
  */
-#include "cli/record/onlooker.h"
+#include "cli/record/live_view.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 
 #define TERMINAL "/dev/tty"
 
-int onlooker_check(void)
+int live_view_check(void)
 {
 	int fd;
 
@@ -50,7 +50,7 @@ static void run_top(const struct session *session)
 	_exit(CLI_ENVIRONMENT);
 }
 
-pid_t onlooker_start(const struct session *session)
+pid_t live_view_start(const struct session *session)
 {
 	pid_t pid = fork();
 
@@ -59,15 +59,15 @@ pid_t onlooker_start(const struct session *session)
 	return pid < 0 ? log_err(-errno, "start the screen of --live") : pid;
 }
 
-void onlooker_wait(pid_t pid)
+void live_view_wait(pid_t pid)
 {
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		continue;
 }
 
-void onlooker_stop(pid_t pid)
+void live_view_stop(pid_t pid)
 {
 	if (pid > 0)
 		kill(pid, SIGTERM);
-	onlooker_wait(pid);
+	live_view_wait(pid);
 }

@@ -4,7 +4,7 @@
  * The plan passed from xBestIndex to xFilter: idxStr is the set of used columns, in hex, then a
  * letter for each argument: p process, o object, n object or its name, t time.
  */
-#include "core/store/vtab/made.h"
+#include "core/store/vtab/computed.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,31 +14,31 @@
 #include "core/store/db/sql.h"
 #include "core/store/read/trace_priv.h"
 
-struct made_module {
+struct computed_module {
 	struct trace *trace;
-	const struct made_table *table;
+	const struct computed_table *table;
 	void *arg;
 	void (*release)(void *arg);
 };
 
-struct made_vtab {
+struct computed_vtab {
 	sqlite3_vtab base;
-	const struct made_module *module;
+	const struct computed_module *module;
 };
 
-struct made_cursor {
+struct computed_cursor {
 	sqlite3_vtab_cursor base;
 	void *rows;
 	sqlite3_value *argument;
 	bool end;
 };
 
-static int connect_made(sqlite3 *db, void *aux, int argc, const char *const *argv,
-			sqlite3_vtab **ret_vtab, char **ret_error)
+static int connect_computed(sqlite3 *db, void *aux, int argc, const char *const *argv,
+			    sqlite3_vtab **ret_vtab, char **ret_error)
 {
-	const struct made_module *module = aux;
-	const struct made_column *c = module->table->columns;
-	struct made_vtab *vtab;
+	const struct computed_module *module = aux;
+	const struct computed_column *c = module->table->columns;
+	struct computed_vtab *vtab;
 	struct text sql = { 0 };
 	int status;
 
@@ -61,23 +61,23 @@ static int connect_made(sqlite3 *db, void *aux, int argc, const char *const *arg
 	return SQLITE_OK;
 }
 
-static int disconnect_made(sqlite3_vtab *base)
+static int disconnect_computed(sqlite3_vtab *base)
 {
 	free(base);
 	return SQLITE_OK;
 }
 
 /* The letter of a constraint; 0: it does not limit the rows. */
-static char letter_of(const struct made_column *column, unsigned char op)
+static char letter_of(const struct computed_column *column, unsigned char op)
 {
 	bool equal = op == SQLITE_INDEX_CONSTRAINT_EQ;
 
 	switch (column->key) {
-	case MADE_PROCESS:
+	case COMPUTED_PROCESS:
 		return equal ? 'p' : 0;
-	case MADE_OBJECT:
+	case COMPUTED_OBJECT:
 		return !equal ? 0 : column->argument ? 'n' : 'o';
-	case MADE_TIME:
+	case COMPUTED_TIME:
 		return equal || op == SQLITE_INDEX_CONSTRAINT_LE || op == SQLITE_INDEX_CONSTRAINT_LT
 			       ? 't'
 			       : 0;
@@ -86,9 +86,9 @@ static char letter_of(const struct made_column *column, unsigned char op)
 	}
 }
 
-static int plan_made(sqlite3_vtab *base, sqlite3_index_info *info)
+static int plan_computed(sqlite3_vtab *base, sqlite3_index_info *info)
 {
-	const struct made_table *table = ((struct made_vtab *)base)->module->table;
+	const struct computed_table *table = ((struct computed_vtab *)base)->module->table;
 	char letters[16] = "";
 	int n = 0;
 
@@ -115,9 +115,9 @@ static int plan_made(sqlite3_vtab *base, sqlite3_index_info *info)
 	return SQLITE_OK;
 }
 
-static int open_made(sqlite3_vtab *base, sqlite3_vtab_cursor **ret_cursor)
+static int open_computed(sqlite3_vtab *base, sqlite3_vtab_cursor **ret_cursor)
 {
-	struct made_cursor *cursor = calloc(1, sizeof(*cursor));
+	struct computed_cursor *cursor = calloc(1, sizeof(*cursor));
 
 	(void)base;
 	if (!cursor)
@@ -126,12 +126,12 @@ static int open_made(sqlite3_vtab *base, sqlite3_vtab_cursor **ret_cursor)
 	return SQLITE_OK;
 }
 
-static const struct made_module *module_of(const struct made_cursor *cursor)
+static const struct computed_module *module_of(const struct computed_cursor *cursor)
 {
-	return ((const struct made_vtab *)cursor->base.pVtab)->module;
+	return ((const struct computed_vtab *)cursor->base.pVtab)->module;
 }
 
-static void release_made(struct made_cursor *cursor)
+static void release_computed(struct computed_cursor *cursor)
 {
 	module_of(cursor)->table->close(cursor->rows);
 	sqlite3_value_free(cursor->argument);
@@ -139,15 +139,15 @@ static void release_made(struct made_cursor *cursor)
 	cursor->argument = NULL;
 }
 
-static int close_made(sqlite3_vtab_cursor *base)
+static int close_computed(sqlite3_vtab_cursor *base)
 {
-	release_made((struct made_cursor *)base);
+	release_computed((struct computed_cursor *)base);
 	free(base);
 	return SQLITE_OK;
 }
 
 /* Find the only object with that name: 0 and its number; or an SQLite error, with a message. */
-static int find_name(struct made_cursor *cursor, const char *name, int64_t *ret_object)
+static int find_name(struct computed_cursor *cursor, const char *name, int64_t *ret_object)
 {
 	struct trace *trace = module_of(cursor)->trace;
 	const char *table = module_of(cursor)->table->name;
@@ -179,7 +179,7 @@ static bool narrow_id(uint32_t *id, int64_t value)
 }
 
 /* Add a bound. Returns an SQLite error code; *@empty: no row can match. */
-static int add_bound(struct made_cursor *cursor, struct made_bounds *bounds, char letter,
+static int add_bound(struct computed_cursor *cursor, struct computed_bounds *bounds, char letter,
 		     sqlite3_value *value, bool *empty)
 {
 	int type = sqlite3_value_type(value);
@@ -215,27 +215,27 @@ static int failed_with(int err)
 	return err == -ETIME ? SQLITE_INTERRUPT : SQLITE_CORRUPT_VTAB;
 }
 
-static int next_made(sqlite3_vtab_cursor *base)
+static int next_computed(sqlite3_vtab_cursor *base)
 {
-	struct made_cursor *cursor = (struct made_cursor *)base;
+	struct computed_cursor *cursor = (struct computed_cursor *)base;
 	int more = module_of(cursor)->table->next(cursor->rows);
 
 	cursor->end = more <= 0;
 	return more < 0 ? failed_with(more) : SQLITE_OK;
 }
 
-static int filter_made(sqlite3_vtab_cursor *base, int number, const char *plan, int argc,
-		       sqlite3_value **argv)
+static int filter_computed(sqlite3_vtab_cursor *base, int number, const char *plan, int argc,
+			   sqlite3_value **argv)
 {
-	struct made_cursor *cursor = (struct made_cursor *)base;
-	const struct made_module *module = module_of(cursor);
-	struct made_bounds bounds = { .to = INT64_MAX };
+	struct computed_cursor *cursor = (struct computed_cursor *)base;
+	const struct computed_module *module = module_of(cursor);
+	struct computed_bounds bounds = { .to = INT64_MAX };
 	bool empty = false;
 	char *letters;
 	int err;
 
 	(void)number;
-	release_made(cursor);
+	release_computed(cursor);
 	bounds.used = strtoull(plan, &letters, 16);
 	cursor->end = true;
 	for (int i = 0; i < argc; i++) {
@@ -247,19 +247,19 @@ static int filter_made(sqlite3_vtab_cursor *base, int number, const char *plan, 
 	if (empty)
 		return SQLITE_OK;
 	err = module->table->open(module->arg, &bounds, &cursor->rows);
-	return err < 0 ? failed_with(err) : next_made(base);
+	return err < 0 ? failed_with(err) : next_computed(base);
 }
 
 static int at_end(sqlite3_vtab_cursor *base)
 {
-	return ((struct made_cursor *)base)->end;
+	return ((struct computed_cursor *)base)->end;
 }
 
 static int put_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
-	struct made_cursor *cursor = (struct made_cursor *)base;
-	const struct made_table *table = module_of(cursor)->table;
-	struct made_value value;
+	struct computed_cursor *cursor = (struct computed_cursor *)base;
+	const struct computed_table *table = module_of(cursor)->table;
+	struct computed_value value;
 
 	value.context = context;
 	if (!table->columns[column].argument)
@@ -269,17 +269,17 @@ static int put_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int c
 	return SQLITE_OK;
 }
 
-void made_int(struct made_value *value, int64_t number)
+void computed_set_int(struct computed_value *value, int64_t number)
 {
 	if (value->context) {
 		sqlite3_result_int64(value->context, number);
 		return;
 	}
-	value->kind = MADE_INT;
+	value->kind = COMPUTED_INT;
 	value->number = number;
 }
 
-void made_set_text(struct made_value *value, const char *text)
+void computed_set_text(struct computed_value *value, const char *text)
 {
 	if (!text)
 		return;
@@ -287,7 +287,7 @@ void made_set_text(struct made_value *value, const char *text)
 		sqlite3_result_text(value->context, text, -1, SQLITE_TRANSIENT);
 		return;
 	}
-	value->kind = MADE_TEXT;
+	value->kind = COMPUTED_TEXT;
 	value->length = strlen(text);
 	value->text = text;
 	if (value->length < sizeof(value->room))
@@ -312,9 +312,10 @@ static char *put_digits(char *end, uint64_t number)
 	return end;
 }
 
-const char *made_event_text(struct event_id id, char text[MADE_EVENT_TEXT], size_t *ret_length)
+const char *computed_event_text(struct event_id id, char text[COMPUTED_EVENT_TEXT],
+				size_t *ret_length)
 {
-	char *end = text + MADE_EVENT_TEXT - 1, *at;
+	char *end = text + COMPUTED_EVENT_TEXT - 1, *at;
 
 	if (ids_find_range(id.thread, 0)) { /* in a joint trace */
 		event_id_text(id, text);
@@ -329,39 +330,39 @@ const char *made_event_text(struct event_id id, char text[MADE_EVENT_TEXT], size
 	return at;
 }
 
-void made_set_event(struct made_value *value, struct event_id id)
+void computed_set_event(struct computed_value *value, struct event_id id)
 {
-	char text[MADE_EVENT_TEXT];
+	char text[COMPUTED_EVENT_TEXT];
 	size_t length;
 
 	if (id.thread)
-		made_set_text(value, made_event_text(id, text, &length));
+		computed_set_text(value, computed_event_text(id, text, &length));
 }
 
 static const sqlite3_module module = {
-	.xConnect = connect_made, /* no xCreate: eponymous only */
-	.xBestIndex = plan_made,
-	.xDisconnect = disconnect_made,
-	.xOpen = open_made,
-	.xClose = close_made,
-	.xFilter = filter_made,
-	.xNext = next_made,
+	.xConnect = connect_computed, /* no xCreate: eponymous only */
+	.xBestIndex = plan_computed,
+	.xDisconnect = disconnect_computed,
+	.xOpen = open_computed,
+	.xClose = close_computed,
+	.xFilter = filter_computed,
+	.xNext = next_computed,
 	.xEof = at_end,
 	.xColumn = put_column,
 };
 
 static void free_module(void *arg)
 {
-	struct made_module *m = arg;
+	struct computed_module *m = arg;
 
 	if (m->release)
 		m->release(m->arg);
 	free(m);
 }
 
-static int add_module(sqlite3 *db, const struct made_module *from)
+static int add_module(sqlite3 *db, const struct computed_module *from)
 {
-	struct made_module *m = malloc(sizeof(*m));
+	struct computed_module *m = malloc(sizeof(*m));
 
 	if (!m) {
 		if (from->release)
@@ -374,13 +375,13 @@ static int add_module(sqlite3 *db, const struct made_module *from)
 	return 0;
 }
 
-int made_add(struct trace *trace, const struct made_table *table, void *arg)
+int computed_add(struct trace *trace, const struct computed_table *table, void *arg)
 {
-	return add_module(trace->db, &(struct made_module){ trace, table, arg, NULL });
+	return add_module(trace->db, &(struct computed_module){ trace, table, arg, NULL });
 }
 
-int made_add_released(struct sqlite3 *db, const struct made_table *table, void *arg,
-		      void (*release)(void *arg))
+int computed_add_released(struct sqlite3 *db, const struct computed_table *table, void *arg,
+			  void (*release)(void *arg))
 {
-	return add_module(db, &(struct made_module){ NULL, table, arg, release });
+	return add_module(db, &(struct computed_module){ NULL, table, arg, release });
 }
