@@ -32,6 +32,7 @@
 #include "analyzer/model/queue.h"
 #include "analyzer/model/queues.h"
 #include "analyzer/model/no_response.h"
+#include "analyzer/model/swapped.h"
 #include "analyzer/model/vectors.h"
 #include "analyzer/model/cq_event.h"
 #include "core/wire/log.h"
@@ -132,6 +133,7 @@ void model_free(struct model *model)
 	while (model->lost)
 		lost_buffers_forget(model, model->lost->process, 0);
 	vectors_forget(model, 0);
+	swapped_fini(model);
 	pool_fini(&model->pendings);
 	free(model->steadies);
 	free(model->left);

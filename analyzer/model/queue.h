@@ -23,6 +23,7 @@
 
 struct model;
 struct overlaps;
+struct swapped;
 struct same_wr_id;
 
 enum {
@@ -277,6 +278,8 @@ struct queue {
 	struct overlaps *overlaps;   /* overlap.h; NULL: nothing was looked at */
 	struct astray_seen *astray;  /* astray.h; NULL: nothing was */
 	struct unordered *unordered; /* unordered.h; NULL: no such request was posted */
+	struct swapped *swaps;       /* swapped.h: the last word of a compare-and-swap; or NULL */
+	struct moment swapped;       /* that request; id 0:0: the word was written since */
 	struct queue_stats stats;
 	struct queue_serial serial;
 	struct queue_level level;

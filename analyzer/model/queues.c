@@ -31,6 +31,7 @@
 #include "analyzer/model/no_response.h"
 #include "analyzer/model/starved.h"
 #include "analyzer/model/overflow.h"
+#include "analyzer/model/swapped.h"
 #include "analyzer/model/same_wr_id.h"
 #include "analyzer/model/unreceived.h"
 #include "analyzer/model/cq_event.h"
@@ -257,6 +258,14 @@ static void notify_post(struct model *model, const struct trace_event *event,
 		model->watcher.post(model->watcher.arg, &told);
 }
 
+static void note_sends(struct model *model, const struct trace_event *event, struct queue *queue,
+		       uint32_t taken)
+{
+	credit_sent(model, event, queue);
+	if (model->reads)
+		swapped_posted(model, event, queue, taken);
+}
+
 /* Pass a post to the functions that judge it for the rules. 0 or -ENOMEM. */
 static int run_post_checks(struct model *model, const struct trace_event *event,
 			   struct life *object, struct queue *queue, uint32_t taken)
@@ -268,7 +277,7 @@ static int run_post_checks(struct model *model, const struct trace_event *event,
 	if (queue && send && taken)
 		serial_note_post(model, queue, event);
 	if (queue && send && taken && queue->owner->kind == OBJECT_qp)
-		credit_sent(model, event, queue);
+		note_sends(model, event, queue, taken);
 	if (queue && taken && !send) {
 		receive_level_note_posts(queue);
 		credit_refilled(queue, event);

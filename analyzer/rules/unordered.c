@@ -1,5 +1,5 @@
 /*
- * MKEY-009: WRITEs that nothing announces in order
+ * MKEY-009: WRITEs that nothing announces in order, or that are not atomic
  *
  * Hazards: devices mostly carry them out in the order of their posts. Reported for a queue that
  * never sent a message itself, when it ends.
@@ -8,11 +8,15 @@
 #include <stdio.h>
 
 #include "analyzer/model/queue.h"
+#include "analyzer/model/swapped.h"
 #include "analyzer/model/unordered.h"
 #include "analyzer/model/words.h"
 #include "analyzer/rules/add_finding.h"
 
-enum { HABIT = 3 };
+enum {
+	HABIT = 3,
+	TURNS = 3, /* of queue pairs: the first one comes back */
+};
 
 /*
  * Was nearly each batch of WRITEs followed by a message on another queue pair? If only some are,
@@ -81,4 +85,36 @@ void mkey_009_unordered(struct check *check, const struct life *life)
 		report_elsewhere(check, life);
 	if (queue->unordered->flag.n >= HABIT)
 		report_flag(check, life);
+}
+
+/* MKEY-009: a lock is taken by compare-and-swap, and released by a WRITE. */
+void mkey_009_swapped(struct check *check, const struct life *life)
+{
+	struct swapped *word = life->sq ? life->sq->swaps : NULL;
+	char name[64], id[32];
+	const struct object *other;
+	struct finding *finding;
+
+	if (!word || word->reported || word->written < HABIT || word->turns < TURNS ||
+	    life->sq->doubt)
+		return;
+	word->reported = true;
+	other = trace_object(check->trace, word->last == life->id ? word->other : word->last);
+	finding = check_add_hazard(check, RULE_MKEY_009, &word->write, life, "wr");
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s: %" PRIu64 " times, first at %s, the 8 bytes at 0x%" PRIx64
+		     " of the peer were written by IBV_WR_RDMA_WRITE after a compare-and-swap of "
+		     "them, as a lock is released; %s uses compare-and-swap there, too.",
+		     object_name_text(life, name, sizeof(name)), word->written,
+		     event_id_text(word->write.id, id), word->addr,
+		     other && other->name ? other->name : "another queue pair");
+	finding_text(&finding->breaks,
+		     "the write comes while the device carries out an atomic of another queue "
+		     "pair, which then writes the old value back: the lock is never released. Only "
+		     "atomics are atomic to each other (IBV_ATOMIC_HCA)");
+	finding_step(finding, "created", &life->created);
+	finding_step(finding, "swapped", &word->swap);
+	finding_step(finding, "written", &word->write);
 }

@@ -1,7 +1,7 @@
 /*
  * What the program does while it runs, counted for `verbatim top`
  *
- * 	trace, as it is written --> profile --> state, once a second --> vitals_page.c
+ * 	trace, as it is written --> profile --> state, once a second --> live_page.c
  *
  * Not here: the reader (cli/top/).
  */

@@ -57,7 +57,7 @@ struct live_now {
 	const struct live_devices *devices;
 	struct trace *trace;
 	struct profiler *profiler;
-	struct live_state *state; /* vitals_page.h */
+	struct live_state *state; /* live_page.h */
 	uint64_t one_of;          /* factor of the profile's counts */
 };
 

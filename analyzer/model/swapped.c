@@ -1,0 +1,85 @@
+/*
+ * Words that several queue pairs use by compare-and-swap, and that are also written by RDMA WRITE
+ *
+ * Each word has an entry in a table by its address; words that find their entry used by another one
+ * are not examined. A program has few locks that it uses often.
+ */
+#include "analyzer/model/swapped.h"
+
+#include <stdlib.h>
+
+#include "analyzer/model/model_state.h"
+#include "analyzer/model/peer.h"
+#include "analyzer/model/queue.h"
+
+enum { WORDS = 256, WORD = 8 /* bytes */ };
+
+static struct swapped *entry_of(const struct model *model, uint64_t addr)
+{
+	return &model->swapped[(addr / WORD ^ addr / 4096) % WORDS];
+}
+
+static uint32_t peer_process(struct model *model, const struct queue *queue)
+{
+	const struct life *qp = queue->owner;
+	const struct peer *other = qp->peer ? peer_other(&model->peers, qp->peer) : NULL;
+
+	return other ? other->process : 0;
+}
+
+static void note_swap(struct model *model, const struct trace_event *event, struct queue *queue,
+		      uint64_t addr)
+{
+	uint32_t process = peer_process(model, queue), id = queue->owner->id;
+	struct swapped *word;
+
+	if (!model->swapped)
+		model->swapped = calloc(WORDS, sizeof(*model->swapped));
+	if (!model->swapped || !process)
+		return; /* if out of memory, one hazard is missing */
+	word = entry_of(model, addr);
+	if (!word->process)
+		*word = (struct swapped){ .process = process, .addr = addr, .last = id };
+	if (word->process != process || word->addr != addr)
+		return;
+	if (word->last != id) {
+		word->turns++;
+		word->other = word->last;
+		word->last = id;
+	}
+	queue->swaps = word;
+	queue->swapped = moment_of(event);
+}
+
+static void note_write(const struct trace_event *event, struct queue *queue, uint64_t addr)
+{
+	struct swapped *word = queue->swaps;
+
+	if (!word || word->addr != addr || !queue->swapped.id.thread)
+		return;
+	if (!word->written++) {
+		word->swap = queue->swapped;
+		word->write = moment_of(event);
+	}
+	queue->swapped.id.thread = 0;
+}
+
+void swapped_posted(struct model *model, const struct trace_event *event, struct queue *queue,
+		    uint32_t taken)
+{
+	const struct post *post = event->post;
+
+	for (uint32_t i = 0; i < taken; i++) {
+		const struct wr *wr = &post->wr[i];
+
+		if (wr->opcode == ABI_WR_ATOMIC_CMP_AND_SWP)
+			note_swap(model, event, queue, wr->remote_addr);
+		else if (wr->opcode == ABI_WR_RDMA_WRITE && wr_bytes(wr) == WORD)
+			note_write(event, queue, wr->remote_addr);
+	}
+}
+
+void swapped_fini(struct model *model)
+{
+	free(model->swapped);
+}

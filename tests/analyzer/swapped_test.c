@@ -1,0 +1,90 @@
+/* analyzer/model/swapped.c, MKEY-009: ranks 0 and 2 use words of rank 1. */
+#include "tests/analyzer/job.h"
+#include "tests/test.h"
+
+/* How a lock is used. */
+struct locking {
+	int n;
+	int release;      /* opcode */
+	bool alone;       /* only rank 0 uses it */
+	uint64_t between; /* from the words of rank 0 to those of rank 2 */
+	bool elsewhere;   /* what is written is another word */
+};
+
+static void post_word(struct story *s, int r, int side, int opcode, uint64_t addr)
+{
+	struct event_post *event = (struct event_post *)s->words;
+	struct event_wr *wr = (struct event_wr *)(event + 1);
+	struct event_rdma *rdma = (struct event_rdma *)(wr + 1);
+	bool swaps = opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
+	struct event_atomic *atomic = (struct event_atomic *)(rdma + 1);
+	struct event_sge *sge =
+		swaps ? (struct event_sge *)(atomic + 1) : (struct event_sge *)(rdma + 1);
+
+	event->object = W(&job[r].qp[side]);
+	event->verb = VERB_post_send;
+	event->nwr = 1;
+	*wr = (struct event_wr){ .wr_id = 1,
+				 .opcode = (uint8_t)opcode,
+				 .flags = IBV_SEND_SIGNALED,
+				 .nsge = 1,
+				 .parts = WR_RDMA | (swaps ? WR_ATOMIC : 0) };
+	*rdma = (struct event_rdma){ .remote_addr = addr, .rkey = 0x11 };
+	if (swaps)
+		*atomic = (struct event_atomic){ .compare_add = 0, .swap = 1 };
+	*sge = (struct event_sge){ AT, 8, 0x10 };
+	story_event(s, r, EVENT_POST, (size_t)((char *)(sge + 1) - (char *)event) / 8);
+	poll_one(s, r, side, swaps ? IBV_WC_COMP_SWAP : IBV_WC_RDMA_WRITE, 0);
+}
+
+static void lock_once(struct story *s, int r, int side, struct locking l, uint64_t addr)
+{
+	post_word(s, r, side, IBV_WR_ATOMIC_CMP_AND_SWP, addr);
+	post_word(s, r, side, l.release, addr + 8 * l.elsewhere);
+}
+
+static uint64_t use_lock(struct locking l)
+{
+	struct story s;
+	uint64_t found;
+
+	begin_job(&s);
+	for (int i = 0; i < l.n; i++) {
+		lock_once(&s, 0, NEXT, l, 0x7100);
+		if (!l.alone)
+			lock_once(&s, 2, PREVIOUS, l, 0x7100 + l.between);
+	}
+	story_do(&s, 0, VERB_destroy_qp, 9, 0, W(&job[0].qp[NEXT]));
+	story_do(&s, 2, VERB_destroy_qp, 9, 0, W(&job[2].qp[PREVIOUS]));
+	story_check(&s, NULL);
+	found = s.findings->hazards[RULE_MKEY_009];
+	for (size_t i = 0; i < s.findings->n && found; i++)
+		if (s.findings->all[i]->rule == RULE_MKEY_009)
+			assert_non_null(strstr(s.findings->all[i]->says,
+					       "as a lock is released; qp2 uses compare-and-swap"));
+	story_end(&s);
+	return found;
+}
+
+TEST(a_lock_is_released_by_a_write)
+{
+	const struct locking l = { .n = 2, .release = IBV_WR_RDMA_WRITE };
+	struct locking other = l;
+
+	assert_int_equal(use_lock(l), 1);
+	other.n = 1;
+	assert_int_equal(use_lock(other), 0);
+	other = l;
+	other.release = IBV_WR_ATOMIC_CMP_AND_SWP;
+	assert_int_equal(use_lock(other), 0);
+	other = l;
+	other.n = 9;
+	other.alone = true; /* requests of one queue pair are in order */
+	assert_int_equal(use_lock(other), 0);
+	other = l;
+	other.between = 64;
+	assert_int_equal(use_lock(other), 0);
+	other = l;
+	other.elsewhere = true;
+	assert_int_equal(use_lock(other), 0);
+}
