@@ -71,6 +71,13 @@ static uint64_t share_buffer(struct model *model, const struct queue *of_earlier
 	return 0;
 }
 
+/* Is @request a signalled atomic? */
+static bool takes_value(const struct queue_request *request)
+{
+	return queue_reads(request->opcode) && request->opcode != ABI_WR_RDMA_READ &&
+	       request->signalled;
+}
+
 static void store_pair(struct overlap_pair *pair, const struct queue *of_earlier,
 		       const struct queue_request *earlier, const struct queue *of_later,
 		       const struct queue_request *later)
@@ -78,6 +85,9 @@ static void store_pair(struct overlap_pair *pair, const struct queue *of_earlier
 	pair->gathered += earlier->opcode == ABI_WR_RDMA_READ &&
 			  later->opcode == ABI_WR_RDMA_READ &&
 			  earlier->remote_addr != later->remote_addr;
+	pair->returned += takes_value(earlier) && takes_value(later) &&
+			  earlier->wr_id != later->wr_id &&
+			  (!pair->n || later->wr_id == pair->later_id);
 	if (pair->n++)
 		return;
 	pair->earlier = queue_moment(of_earlier, earlier);
@@ -247,20 +257,65 @@ static bool sends_buffer(const struct queue_request *request)
 	return takes_data(request) && !(request->flags & ABI_SEND_INLINE) && request->nsge;
 }
 
+/* Are the messages to @qp polled in the order in which they come? */
+static bool is_in_order(const struct life *qp)
+{
+	const struct queue *rq = qp->rq;
+
+	return rq && rq->owner == qp && !rq->doubt && rq->poller != UINT32_MAX;
+}
+
+/* How many messages to @rq, which are polled in order, have been. */
+static uint64_t count_polled(const struct queue *rq)
+{
+	const struct queue_request *oldest = queue_oldest(rq);
+
+	return oldest ? oldest->message - 1 : rq->messages;
+}
+
 /*
- * Is @earlier a send that may not have left: it is not done, and no message that was polled since
- * can be the answer? An unsignalled one may be known to be done by an answer in memory, unless both
- * are of one post.
+ * What the peer had received when it posted the last message that @queue's queue pair has polled.
+ * false: not known.
  */
-static bool may_be_unsent(const struct queue *queue, const struct queue_request *earlier,
-			  const struct queue_request *later)
+static bool find_seen(struct model *model, const struct queue *queue, uint64_t *ret_seen)
 {
 	const struct life *qp = queue->owner;
+	const struct peer *other = qp->peer ? peer_other(&model->peers, qp->peer) : NULL;
+	const struct queue *sq = other && other->life ? other->life->sq : NULL;
+	uint64_t polled = is_in_order(qp) ? count_polled(qp->rq) : 0;
 
+	if (!polled || polled > LOOK || !sq || sq->doubt || !sq->seen)
+		return false;
+	*ret_seen = sq->seen[polled - 1];
+	return (*ret_seen)--;
+}
+
+/*
+ * Has no message that was polled since shown that @earlier has arrived? The peer may have posted it
+ * before it received @earlier.
+ */
+static bool is_unanswered(struct model *model, const struct queue *queue,
+			  const struct queue_request *earlier)
+{
+	const struct queue *rq = queue->owner->rq;
+	uint64_t seen;
+
+	if (!rq || earlier->time > rq->polled)
+		return true;
+	return earlier->message && find_seen(model, queue, &seen) && seen < earlier->message;
+}
+
+/*
+ * Is @earlier a send that may not have left? An unsignalled one may be known to be done by an
+ * answer in memory, unless both are of one post.
+ */
+static bool may_be_unsent(struct model *model, const struct queue *queue,
+			  const struct queue_request *earlier, const struct queue_request *later)
+{
 	return !earlier->done && sends_buffer(earlier) &&
 	       (earlier->signalled ||
 		(earlier->n == later->n && earlier->thread == later->thread)) &&
-	       (!qp->rq || earlier->time > qp->rq->polled);
+	       is_unanswered(model, queue, earlier);
 }
 
 /* Do both go to different places of the peer? Only then can the peer want different bytes. */
@@ -290,7 +345,7 @@ static unsigned int count_same(struct model *model, const struct queue *queue,
 
 		model->compared++;
 		if (earlier->nsge && queue_sge(queue, earlier, 0)->addr == addr &&
-		    may_be_unsent(queue, earlier, later) && !n++)
+		    may_be_unsent(model, queue, earlier, later) && !n++)
 			*ret_earlier = earlier;
 	}
 	return n;
@@ -317,6 +372,22 @@ static void check_reused(struct model *model, struct queue *queue,
 		overlaps->reused.length =
 			share_buffer(model, queue, earlier, queue, later, &overlaps->reused.addr);
 	}
+}
+
+/* Store what the queue pair of @message, the last of @queue, had received when it was posted. */
+static void note_seen(struct queue *queue, const struct queue_request *message)
+{
+	const struct life *qp = queue->owner;
+	uint64_t polled;
+
+	if (message->message > LOOK || !is_in_order(qp))
+		return;
+	if (!queue->seen)
+		queue->seen = calloc(LOOK, sizeof(*queue->seen));
+	if (!queue->seen)
+		return; /* a finding is missing */
+	polled = count_polled(qp->rq);
+	queue->seen[message->message - 1] = polled < UINT16_MAX ? (uint16_t)(polled + 1) : 0;
 }
 
 static void note_place(struct queue *queue, const struct queue_request *request)
@@ -380,6 +451,8 @@ static __attribute__((noinline)) void examine_last(struct model *model, struct q
 		check_earlier(model, queue, owner->sq, request);
 	if (!queue->send)
 		return;
+	if (request->message)
+		note_seen(queue, request);
 	if (sends_buffer(request) && owner->kind == OBJECT_qp)
 		check_reused(model, queue, request);
 	if (queue->reads && request->rkey && is_write(request))

@@ -28,6 +28,7 @@ struct overlap_pair {
 	uint32_t other;    /* object: the queue pair of the earlier one */
 	bool apart;        /* the buffers do not begin at the same address */
 	uint64_t gathered; /* pairs of READs from different remote addresses */
+	uint64_t returned; /* pairs of atomics of which the later one has the wr_id of the first */
 };
 
 struct overlaps {

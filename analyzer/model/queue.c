@@ -51,6 +51,7 @@ void queue_put(struct queue *queue)
 	queue_cq_put(queue->cq);
 	free(queue->refusal);
 	free(queue->overlaps);
+	free(queue->seen);
 	free(queue->astray);
 	free(queue->unordered);
 	free(queue->twice);

@@ -272,10 +272,13 @@ struct queue {
 	bool draining;         /* the program itself has moved it to ERR */
 	uint64_t drained_from; /* `completed` at that time */
 	struct moment drain;
-	struct wr_id_set wr_ids;     /* of signalled requests */
-	struct same_wr_id *twice;    /* same_wr_id.h; NULL: none */
-	struct wr_id_set buffers;    /* that the device writes to, by address */
-	struct overlaps *overlaps;   /* overlap.h; NULL: nothing was looked at */
+	struct wr_id_set wr_ids;   /* of signalled requests */
+	struct same_wr_id *twice;  /* same_wr_id.h; NULL: none */
+	struct wr_id_set buffers;  /* that the device writes to, by address */
+	struct overlaps *overlaps; /* overlap.h; NULL: nothing was looked at */
+	/* of the first messages sent: 1 and how many had been received when it was posted; 0: not
+	   known; NULL: of none (overlap.c) */
+	uint16_t *seen;
 	struct astray_seen *astray;  /* astray.h; NULL: nothing was */
 	struct unordered *unordered; /* unordered.h; NULL: no such request was posted */
 	struct swapped *swaps;       /* swapped.h: the last word of a compare-and-swap; or NULL */

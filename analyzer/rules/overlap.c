@@ -4,7 +4,8 @@
  * Hazards: whether bytes were lost depends on when messages come. Reported when the queue ends,
  * since only then is it known whether the program keeps its buffers apart at all. A program that
  * receives everything into one buffer does it on purpose, as ping-pongs do: it ignores the
- * contents. But a program that READs from different addresses needs what it gets.
+ * contents. But a program that READs from different addresses needs what it gets, and so does one
+ * whose atomics have different wr_ids, which return: these are the slots that wait for the values.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -75,7 +76,8 @@ static void report_filled(struct check *check, const struct life *life, const st
 	struct finding *finding;
 
 	if (!overlaps || !overlaps->filled.n || queue->buffer_told || queue->doubt ||
-	    (!overlaps->apart && overlaps->filled.gathered < HABIT))
+	    (!overlaps->apart && overlaps->filled.gathered < HABIT &&
+	     overlaps->filled.returned < HABIT))
 		return;
 	finding = add_pair(check, RULE_MKEY_007, life, &overlaps->filled);
 	if (!finding)

@@ -625,12 +625,50 @@ TEST(different_places_are_read_into_one_buffer)
 	assert_int_equal(read_places(0), 0);
 }
 
+/* In each of @rounds, two atomics into one word, of which the later one has the wr_id @second. */
+static uint64_t take_values(uint64_t rounds, uint64_t step, uint64_t second, uint8_t flags)
+{
+	struct story s;
+	uint64_t found;
+
+	begin_with(&s, wide, wide);
+	for (uint64_t i = 0; i < rounds; i++) {
+		post_remote(&s, &(struct one){ IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0x1000, 8, flags },
+			    0x8000, 0x20);
+		post_remote(&s,
+			    &(struct one){ IBV_WR_ATOMIC_FETCH_AND_ADD, second + i * step, 0x1000,
+					   8, IBV_SEND_SIGNALED },
+			    0x8000, 0x20);
+		if (flags)
+			poll_sends(&s, 1, 1);
+		poll_sends(&s, second + i * step, 1);
+	}
+	end_well(&s);
+	story_check(&s, NULL);
+	found = s.findings->hazards[RULE_MKEY_007];
+	story_end(&s);
+	return found;
+}
+
+TEST(slots_take_values_into_one_word)
+{
+	assert_int_equal(take_values(4, 0, 2, IBV_SEND_SIGNALED), 1);
+	assert_int_equal(take_values(3, 0, 2, IBV_SEND_SIGNALED), 0);
+	assert_int_equal(take_values(4, 0, 1, IBV_SEND_SIGNALED),
+			 0); /* they are not distinguished */
+	assert_int_equal(take_values(4, 1, 2, IBV_SEND_SIGNALED), 0); /* they are counted */
+	assert_int_equal(take_values(4, 0, 2, 0), 0); /* the value of the first is not waited for */
+}
+
 /* Sends from one buffer, without waiting, to a peer whose receives are @step bytes apart. */
 struct resent {
 	uint64_t n, step;
 	int opcode;
 	unsigned int flags;
 	bool polls;
+	/* a message of the peer is polled before each send: the peer posted it before it received
+	   any, or after it had received the last one */
+	enum { NONE, CALLS, ANSWERS } comes;
 	uint64_t (*hash)(uint64_t i); /* of the bytes of message i; NULL: not recorded */
 };
 
@@ -673,6 +711,41 @@ static void send_as(struct story *s, const struct resent *r, uint64_t i)
 	story_event(s, 0, EVENT_POST, (size_t)((char *)(sge + 1) - (char *)event) / 8);
 }
 
+static void poll_message(struct story *s, int thread, uint64_t wr_id)
+{
+	struct event_poll *event = (struct event_poll *)s->words;
+	struct event_wc *wc = (struct event_wc *)(event + 1);
+
+	event->cq = W(&ends[thread].cq);
+	event->ret = 1;
+	event->nwc = 1;
+	wc->wr_id = wr_id;
+	wc->opcode = IBV_WC_RECV;
+	wc->qp_num = ends[thread].qp.qp_num;
+	story_event(s, thread, EVENT_POLL, (sizeof(*event) + sizeof(*wc)) / 8);
+}
+
+static void message_comes(struct story *s, const struct resent *r, uint64_t i)
+{
+	if (r->comes == ANSWERS && i)
+		poll_message(s, 1, i - 1);
+	if (r->comes == ANSWERS)
+		story_post(s, 1, VERB_post_send, &ends[1].qp, 50 + i, IBV_WR_SEND,
+			   (struct event_sge){ AT + 2048, 8, ends[1].mr.lkey });
+	if (r->comes)
+		poll_message(s, 0, 100 + i);
+}
+
+static void begin_messages(struct story *s, const struct resent *r)
+{
+	for (uint64_t i = 0; i < r->n && r->comes; i++)
+		story_post(s, 0, VERB_post_recv, &ends[0].qp, 100 + i, 0,
+			   (struct event_sge){ AT + 2048 + 16 * i, 8, ends[0].mr.lkey });
+	for (uint64_t i = 0; i < r->n && r->comes == CALLS; i++)
+		story_post(s, 1, VERB_post_send, &ends[1].qp, 50 + i, IBV_WR_SEND,
+			   (struct event_sge){ AT + 2048, 8, ends[1].mr.lkey });
+}
+
 static uint64_t send_again(struct resent r)
 {
 	struct story s;
@@ -682,7 +755,9 @@ static uint64_t send_again(struct resent r)
 	for (uint64_t i = 0; i < r.n; i++)
 		story_post(&s, 1, VERB_post_recv, &ends[1].qp, i, 0,
 			   (struct event_sge){ AT + i * r.step, 8, ends[1].mr.lkey });
+	begin_messages(&s, &r);
 	for (uint64_t i = 0; i < r.n; i++) {
+		message_comes(&s, &r, i);
 		send_as(&s, &r, i);
 		if (r.polls)
 			story_poll(&s, 0, &ends[0].cq, i, IBV_WC_SUCCESS, ends[0].qp.qp_num);
@@ -700,7 +775,7 @@ static uint64_t send_again(struct resent r)
 
 TEST(a_buffer_is_filled_anew_for_each_message)
 {
-	const struct resent r = { 8, 16, IBV_WR_SEND, IBV_SEND_SIGNALED, false, NULL };
+	const struct resent r = { 8, 16, IBV_WR_SEND, IBV_SEND_SIGNALED, false, NONE, NULL };
 	struct resent other = r;
 
 	assert_int_equal(send_again(r), 1);
@@ -722,10 +797,20 @@ TEST(a_buffer_is_filled_anew_for_each_message)
 	assert_int_equal(send_again(other), 0);
 }
 
+/* Only a message that the peer posted after it had received a send shows that it has arrived. */
+TEST(messages_that_came_before_prove_nothing)
+{
+	struct resent r = { 8, 16, IBV_WR_SEND, IBV_SEND_SIGNALED, false, CALLS, NULL };
+
+	assert_int_equal(send_again(r), 1);
+	r.comes = ANSWERS;
+	assert_int_equal(send_again(r), 0);
+}
+
 TEST(a_buffer_that_is_copied_may_be_filled_anew)
 {
-	const struct resent r = { 8,     16,  IBV_WR_SEND, IBV_SEND_SIGNALED | IBV_SEND_INLINE,
-				  false, NULL };
+	const struct resent r = { 8,     16,   IBV_WR_SEND, IBV_SEND_SIGNALED | IBV_SEND_INLINE,
+				  false, NONE, NULL };
 
 	assert_int_equal(send_again(r), 0);
 }
@@ -743,7 +828,7 @@ static uint64_t other_bytes(uint64_t i)
 
 TEST(the_bytes_of_two_messages_of_one_buffer_are_compared)
 {
-	struct resent r = { 8, 16, IBV_WR_SEND, IBV_SEND_SIGNALED, false, other_bytes };
+	struct resent r = { 8, 16, IBV_WR_SEND, IBV_SEND_SIGNALED, false, NONE, other_bytes };
 
 	assert_int_equal(send_again(r), 10); /* it is certain */
 	r.hash = same_bytes;

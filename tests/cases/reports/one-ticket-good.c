@@ -1,0 +1,2 @@
+#define GOOD
+#include "one-ticket-bad.c"

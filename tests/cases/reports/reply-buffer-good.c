@@ -1,0 +1,2 @@
+#define GOOD
+#include "reply-buffer-bad.c"
