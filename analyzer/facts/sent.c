@@ -6,9 +6,14 @@
 #include <stdlib.h>
 
 #include "analyzer/model/abi.h"
+#include "analyzer/model/astray.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/qp.h"
 #include "core/base/vec.h"
+
+enum { MULTICAST = 0xffffff };
+
+#define GROUP (UINT64_C(1) << 63)
 
 void sent_forget_peers(struct sent *sent)
 {
@@ -33,7 +38,7 @@ static uint32_t find_dest(struct sent *sent, struct model *model, const struct t
 	return sent->dest;
 }
 
-static struct sent_to *to_number(struct sent *sent, uint32_t number)
+static struct sent_to *to_number(struct sent *sent, uint64_t number)
 {
 	struct sent_to *to;
 	uint64_t at;
@@ -49,6 +54,17 @@ static bool takes_receive(int opcode)
 	return opcode == ABI_WR_SEND || opcode == ABI_WR_SEND_WITH_IMM;
 }
 
+/* The number, or the group, that a datagram is sent to; 0: not known. */
+static uint64_t find_number(struct model *model, uint32_t process, const struct wr *wr)
+{
+	const struct life *ah;
+
+	if (wr->remote_qpn != MULTICAST)
+		return wr->remote_qpn;
+	ah = model_life(model, process, OBJECT_ah, wr->ah);
+	return ah && ah->path ? GROUP | astray_group(ah->path->dgid) : 0;
+}
+
 void sent_note_post(struct sent *sent, struct model *model, const struct trace_event *event)
 {
 	const struct post *post = event->post;
@@ -62,7 +78,7 @@ void sent_note_post(struct sent *sent, struct model *model, const struct trace_e
 	dest = find_dest(sent, model, event);
 	for (uint32_t i = 0; i < taken; i++) {
 		const struct wr *wr = &post->wr[i];
-		uint32_t number = wr->remote_qpn ?: dest;
+		uint64_t number = wr->remote_qpn ? find_number(model, event->process, wr) : dest;
 		struct sent_to *to =
 			number && takes_receive(wr->opcode) ? to_number(sent, number) : NULL;
 
@@ -75,11 +91,21 @@ void sent_note_post(struct sent *sent, struct model *model, const struct trace_e
 	}
 }
 
-const struct sent_to *sent_find(const struct sent *sent, uint32_t number)
+static const struct sent_to *find_sent(const struct sent *sent, uint64_t number)
 {
 	uint64_t at;
 
 	return map_get(&sent->by_number, number, &at) ? &sent->all[at - 1] : NULL;
+}
+
+const struct sent_to *sent_find(const struct sent *sent, uint32_t number)
+{
+	return find_sent(sent, number);
+}
+
+const struct sent_to *sent_find_group(const struct sent *sent, uint64_t group)
+{
+	return find_sent(sent, GROUP | (group & ASTRAY_GROUP_MASK));
 }
 
 void sent_fini(struct sent *sent)

@@ -11,7 +11,7 @@
 
 struct model;
 
-/* The messages sent to one queue pair number. */
+/* The messages sent to one queue pair number, or multicast group. */
 struct sent_to {
 	uint64_t messages;
 	uint64_t bytes; /* of the last message */
@@ -19,7 +19,7 @@ struct sent_to {
 };
 
 struct sent {
-	struct map by_number; /* 1 + index in `all` */
+	struct map by_number; /* 1 + index in `all`; groups have GROUP in their number */
 	struct sent_to *all;
 	size_t n;
 	/* the sender of the last post, with its peer if it is UC; cleared by sent_forget_peers() */
@@ -36,5 +36,8 @@ void sent_forget_peers(struct sent *sent);
 
 /* NULL: nothing is known. */
 const struct sent_to *sent_find(const struct sent *sent, uint32_t number);
+
+/* The messages sent to the multicast group @group of life.last_group. */
+const struct sent_to *sent_find_group(const struct sent *sent, uint64_t group);
 
 void sent_fini(struct sent *sent);

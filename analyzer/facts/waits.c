@@ -304,6 +304,7 @@ static void note_receive_size(struct wait *wait, struct model *model, const stru
 		return;
 	wait->number = qp->peer->number;
 	wait->datagrams = qp->qp->type == ABI_QPT_UD;
+	wait->group = qp->last_group;
 	for (uint32_t i = 0; oldest && i < oldest->nsge; i++)
 		wait->room += queue_sge(queue, oldest, i)->length;
 }

@@ -56,7 +56,8 @@ struct wait {
 	struct wait_pool pool; /* of the other end, if it waits for a message to be received */
 	uint32_t number; /* of the queue pair, if it is UC or UD and its number unique; else 0 */
 	bool datagrams;
-	uint64_t room; /* bytes of the oldest receive */
+	uint64_t group; /* the multicast group that it was in; 0: none */
+	uint64_t room;  /* bytes of the oldest receive */
 };
 
 /* A queue pair that went to RESET at @reset, which dropped its @receives. */

@@ -234,6 +234,20 @@ static void put_peer(struct text *t, const struct waits *waits, const struct wai
 		put_both_wait(t, waits, wait);
 }
 
+/* Whether any of these datagrams should have come depends on who was in the group when. */
+static void put_sent_to_group(struct text *t, const struct waits *waits, const struct wait *wait)
+{
+	const struct sent_to *to = sent_find_group(&waits->sent, wait->group);
+	const struct object *qp = to ? trace_object(waits->trace, to->qp) : NULL;
+	char name[TEXT], n[WORDS_COUNT];
+
+	if (to && to->process != waits->facts->all[wait->fact].process)
+		text_addf(t, "; %s %s has sent %s to its multicast group, and it received %" PRIu64,
+			  words_process(waits->trace, to->process, name, sizeof(name)),
+			  qp && qp->name ? qp->name : "queue pair",
+			  words_count(to->messages, "datagram", n), wait->completed);
+}
+
 /* Report messages that were too long for the receive of a queue pair that cannot refuse them. */
 static void put_sent(struct text *t, const struct waits *waits, const struct wait *wait)
 {
@@ -242,7 +256,9 @@ static void put_sent(struct text *t, const struct waits *waits, const struct wai
 	uint64_t bytes = to ? to->bytes + (wait->datagrams ? GRH : 0) : 0;
 	char name[TEXT], n[WORDS_COUNT];
 
-	if (!to && wait->datagrams)
+	if (wait->datagrams && wait->group)
+		put_sent_to_group(t, waits, wait);
+	if (!to && wait->datagrams && !wait->group)
 		text_addf(t, "; no process in this trace has sent to this queue pair");
 	if (!to || (!wait->datagrams && bytes <= wait->room))
 		return;

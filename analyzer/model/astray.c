@@ -21,8 +21,6 @@
 
 enum { MULTICAST = 0xffffff, LOOKS = 16 /* numbers of a queue */ };
 
-#define GROUP_MASK ((UINT64_C(1) << 48) - 1)
-
 /* The datagrams of a queue to a suspect number, until ASTRAY_FEW have gone to one. */
 struct astray_seen {
 	bool told;
@@ -41,10 +39,10 @@ uint64_t astray_group(const uint8_t gid[16])
 
 	for (int i = 0; i < 16; i++)
 		h = (h ^ gid[i]) * 0x100000001b3ull;
-	return h & GROUP_MASK;
+	return h & ASTRAY_GROUP_MASK;
 }
 
-static bool is_group(const struct qp_path *path)
+bool astray_is_group(const struct qp_path *path)
 {
 	return path->is_global && path->dgid[0] == 0xff;
 }
@@ -70,6 +68,23 @@ static const struct life *next_ud(struct model *model, uint32_t *process, const 
 			 life->qp->type == ABI_QPT_UD && life->peer && !life->inherited)
 			return life;
 	}
+	return NULL;
+}
+
+static bool is_member(const struct life *life, uint64_t group)
+{
+	for (unsigned int i = 0; i < life->ngroups; i++)
+		if ((life->groups[i] & ASTRAY_GROUP_MASK) == group)
+			return true;
+	return false;
+}
+
+const struct life *astray_next_member(struct model *model, uint64_t group, uint32_t *process,
+				      const struct life *life)
+{
+	while ((life = next_ud(model, process, life)))
+		if (is_member(life, group))
+			return life;
 	return NULL;
 }
 
@@ -153,9 +168,8 @@ static bool has_members(struct model *model, struct queue *queue)
 	uint32_t process = 1;
 
 	while ((life = next_ud(model, &process, life))) {
-		for (unsigned int i = 0; i < life->ngroups; i++)
-			if ((life->groups[i] & GROUP_MASK) == group)
-				return true;
+		if (is_member(life, group))
+			return true;
 		nmembers += life->ngroups > 0;
 		member = life->ngroups ? life : member;
 	}
@@ -257,7 +271,7 @@ void astray_note_post(struct model *model, const struct trace_event *event, stru
 		    seen->looks == LOOKS)
 			return;
 		begin_astray(queue, event, index, path);
-		if (is_group(path))
+		if (astray_is_group(path))
 			check_group(model, queue);
 		else
 			check_number(model, queue);

@@ -59,5 +59,16 @@ void astray_note_post(struct model *model, const struct trace_event *event, stru
 /* @qp ends, its queues still known. */
 void astray_end_process(struct model *model, const struct life *qp);
 
-/* The key of a multicast group in life->groups: life_attach(). */
+/* The key of a multicast group: the lower bits of those in life->groups. */
 uint64_t astray_group(const uint8_t gid[16]);
+
+#define ASTRAY_GROUP_MASK ((UINT64_C(1) << 48) - 1)
+
+bool astray_is_group(const struct qp_path *path);
+
+/*
+ * The next live UD queue pair that is in group @group after @life; begin with *@process 1 and @life
+ * NULL.
+ */
+const struct life *astray_next_member(struct model *model, uint64_t group, uint32_t *process,
+				      const struct life *life);

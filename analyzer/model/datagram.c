@@ -2,6 +2,7 @@
  * Datagrams whose receiver is in the trace, too
  *
  *	address handle, number --> the only queue pair with both: its Q_Key, its receives
+ *	address handle of a multicast group --> its members: their Q_Keys
  *
  * A datagram takes the oldest receive that is outstanding when it arrives. If all receives posted
  * before it was sent are too short for it, it cannot be received, whenever it arrives.
@@ -17,7 +18,12 @@
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
 
-enum { LOOK = 512 /* datagrams of a queue */, MULTICAST = 0xffffff, OWN_QKEY = 1u << 31 };
+enum {
+	LOOK = 512 /* datagrams of a queue */,
+	LOOK_GROUP = 16,
+	MULTICAST = 0xffffff,
+	OWN_QKEY = 1u << 31
+};
 
 /* The path of the datagram, from its address handle; NULL: not known. */
 static const struct qp_path *find_path(struct model *model, const struct life *from,
@@ -59,21 +65,53 @@ static bool find_qkey(const struct life *from, const struct wr *wr, uint32_t *re
 	return from->qp && from->qp->set & ABI_QP_QKEY;
 }
 
+static void report_qkey(struct model *model, struct queue *queue, const struct model_strain *sent,
+			uint32_t qkey)
+{
+	struct model_strain strain = *sent;
+
+	queue->qkey_told = true;
+	strain.kind = STRAIN_QKEY;
+	strain.number = qkey;
+	strain.limit = sent->other->qp->qkey;
+	model->watcher.strain(model->watcher.arg, &strain);
+}
+
 static void check_qkey(struct model *model, struct queue *queue, const struct model_strain *sent,
 		       const struct wr *wr)
 {
 	const struct qp *to = sent->other->qp;
-	struct model_strain strain = *sent;
 	uint32_t qkey;
 
-	if (queue->qkey_told || !(to->set & ABI_QP_QKEY) || !find_qkey(queue->owner, wr, &qkey) ||
-	    qkey == to->qkey)
+	if (!queue->qkey_told && to->set & ABI_QP_QKEY && find_qkey(queue->owner, wr, &qkey) &&
+	    qkey != to->qkey)
+		report_qkey(model, queue, sent, qkey);
+}
+
+/*
+ * A datagram to a multicast group whose members in the trace, apart from the sender, all have
+ * another Q_Key.
+ */
+static void check_group_qkey(struct model *model, struct queue *queue, struct model_strain *sent,
+			     const struct wr *wr, const struct qp_path *path)
+{
+	const uint64_t group = astray_group(path->dgid);
+	const struct life *life = NULL;
+	uint32_t process = 1, qkey;
+
+	if (queue->qkey_told || queue->posted > LOOK_GROUP || wr->remote_qpn != MULTICAST ||
+	    !astray_is_group(path) || !find_qkey(queue->owner, wr, &qkey))
 		return;
-	queue->qkey_told = true;
-	strain.kind = STRAIN_QKEY;
-	strain.number = qkey;
-	strain.limit = to->qkey;
-	model->watcher.strain(model->watcher.arg, &strain);
+	while ((life = astray_next_member(model, group, &process, life))) {
+		if (life == queue->owner)
+			continue;
+		if (!(life->qp->set & ABI_QP_QKEY) || life->qp->qkey == qkey ||
+		    peer_slack(&model->peers, queue->owner->process, life->process))
+			return;
+		sent->other = life;
+	}
+	if (sent->other)
+		report_qkey(model, queue, sent, qkey);
 }
 
 /* The bytes of the longest outstanding receive. */
@@ -130,8 +168,11 @@ void datagram_check_post(struct model *model, const struct trace_event *event, s
 
 		sent.index = i;
 		sent.other = path ? find_receiver(model, queue->owner, wr, path) : NULL;
-		if (path && !sent.other)
+		if (path && !sent.other) {
 			astray_note_post(model, event, queue, i, path);
+			check_group_qkey(model, queue, &sent, wr, path);
+			continue;
+		}
 		if (!sent.other)
 			continue;
 		check_qkey(model, queue, &sent, wr);

@@ -348,6 +348,7 @@ int life_attach(struct life *qp, uint64_t group)
 		return -ENOMEM;
 	qp->groups = groups;
 	groups[qp->ngroups++] = group;
+	qp->last_group = group;
 	return 0;
 }
 

@@ -72,6 +72,7 @@ struct life {
 	struct moment over_at;  /* the first of these acknowledgements */
 	uint64_t *groups;       /* multicast groups that a QP is attached to, hashed */
 	unsigned int ngroups;
+	uint64_t last_group;   /* the last group that it was attached to; 0: none */
 	struct qp *qp;         /* of a QP, SRQ or WQ: model/qp.h; NULL: not known */
 	struct qp_path *path;  /* of an AH: model/qp.h; NULL: not known */
 	struct device *device; /* of a context: model/device.h; NULL: not known */

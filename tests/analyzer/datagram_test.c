@@ -58,6 +58,46 @@ TEST(a_datagram_with_the_senders_own_qkey)
 	ends_with(&s, RULE_STATE_005, "with Q_Key 0x77 to");
 }
 
+/* The address handle is that of a multicast group; both ends, or the sender alone, are in it. */
+static void join_group(struct story *s, bool both)
+{
+	struct ibv_ah_attr attr = { .dlid = 0xc001, .is_global = 1, .port_num = 1 };
+	static union ibv_gid group = { .raw = { 0xff, 0x12, [15] = 1 } };
+
+	attr.grh.dgid = group;
+	story_do(s, 0, VERB_destroy_ah, 8, 0, W(&handle));
+	story_do(s, 0, VERB_create_ah, 7, W(&handle), W(&ends[0].pd), W(&attr));
+	for (int i = 0; i <= both; i++)
+		story_do(s, i, VERB_attach_mcast, 9, 0, W(&ends[i].qp), W(&group), W(0xc001));
+}
+
+static void send_to_group(struct story *s, bool both, uint32_t qkey)
+{
+	begin_grams(s, 0x77, 0x22, BYTES + 40);
+	join_group(s, both);
+	send_gram(s, 0xffffff, qkey, BYTES);
+}
+
+TEST(a_multicast_with_another_qkey)
+{
+	struct story s;
+
+	send_to_group(&s, true, 0x11111111);
+	ends_with(&s, RULE_STATE_005, "sent a datagram with Q_Key 0x11111111 to qp1 of process 2");
+	send_to_group(&s, true, QKEY);
+	ends_with(&s, RULE_COUNT, NULL);
+	send_to_group(&s, true, OWN | 5);
+	ends_with(&s, RULE_STATE_005, "with Q_Key 0x77 to");
+}
+
+TEST(a_multicast_to_nobody_else)
+{
+	struct story s;
+
+	send_to_group(&s, false, 0x11111111);
+	ends_with(&s, RULE_COUNT, NULL);
+}
+
 /* It goes elsewhere: to another port, or another number. */
 TEST(a_datagram_to_another)
 {

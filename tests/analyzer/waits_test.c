@@ -629,8 +629,7 @@ static void receive_into(struct story *s, uint32_t bytes)
 	story_post(s, 0, VERB_post_recv, &ends[0].qp, 1, 0, sge);
 }
 
-/* Process 2 sends a datagram of @bytes to process 1. */
-static void send_datagram(struct story *s, uint32_t bytes)
+static void send_datagram_to(struct story *s, uint64_t ah, uint32_t number, uint32_t bytes)
 {
 	struct event_post *event = (struct event_post *)s->words;
 	struct event_wr *wr = (struct event_wr *)(event + 1);
@@ -645,10 +644,16 @@ static void send_datagram(struct story *s, uint32_t bytes)
 	wr->flags = IBV_SEND_SIGNALED;
 	wr->nsge = 1;
 	wr->parts = WR_UD;
-	*ud = (struct event_ud){ .ah = 0x9000, .remote_qpn = 0x21 };
+	*ud = (struct event_ud){ .ah = ah, .remote_qpn = number };
 	*sge = (struct event_sge){ AT, bytes, 0x20 };
 	story_event(s, 1, EVENT_POST,
 		    (sizeof(*event) + sizeof(*wr) + sizeof(*ud) + sizeof(*sge)) / 8);
+}
+
+/* Process 2 sends a datagram of @bytes to process 1. */
+static void send_datagram(struct story *s, uint32_t bytes)
+{
+	send_datagram_to(s, 0x9000, 0x21, bytes);
 }
 
 TEST(a_datagram_that_the_grh_makes_too_long)
@@ -685,6 +690,38 @@ TEST(no_datagram)
 	says_of_it(&s, SIGTERM,
 		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; no process in "
 		   "this trace has sent to this queue pair");
+}
+
+/* Process 1 is in a multicast group, to which process 2 may send. */
+static void join_group(struct story *s, bool sends)
+{
+	static union ibv_gid group = { .raw = { 0xff, 0x12, [15] = 1 } };
+	struct ibv_ah_attr attr = { .dlid = 0xc001, .is_global = 1, .port_num = 1 };
+	static struct ibv_ah handle;
+
+	story_do(s, 0, VERB_attach_mcast, 9, 0, W(&ends[0].qp), W(&group), W(0xc001));
+	if (!sends)
+		return;
+	handle = (struct ibv_ah){ .context = &ends[1].context, .pd = &ends[1].pd };
+	attr.grh.dgid = group;
+	story_do(s, 1, VERB_create_ah, 7, W(&handle), W(&ends[1].pd), W(&attr));
+	send_datagram_to(s, W(&handle), 0xffffff, 64);
+}
+
+TEST(a_datagram_to_its_multicast_group)
+{
+	struct story s;
+
+	begin_datagrams(&s);
+	receive_into(&s, 104);
+	join_group(&s, true);
+	says_of_it(&s, SIGTERM,
+		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; process 2 (app) "
+		   "qp1 has sent 1 datagram to its multicast group, and it received 0");
+	begin_datagrams(&s);
+	receive_into(&s, 104);
+	join_group(&s, false); /* others may have, who are not in the trace */
+	says_of_it(&s, SIGTERM, "1 receive of qp1 outstanding, no completion polled for 1.00 s");
 }
 
 TEST(a_message_of_uc_that_is_too_long)

@@ -74,20 +74,26 @@ static inline void ud_receive(struct ud *u, int n)
 	}
 }
 
-/* A datagram to @number at the same port, until it has left. */
-static inline void ud_send(struct ud *u, uint32_t number)
+/* A datagram, until it has left. */
+static inline void ud_send_by(struct ud *u, struct ibv_ah *ah, uint32_t number, uint32_t qkey)
 {
 	struct ibv_sge sge = { (uintptr_t)u->mem + UD_SIZE - UD_SLOT, 64, u->mr->lkey };
 	struct ibv_send_wr wr = { .sg_list = &sge,
 				  .num_sge = 1,
 				  .opcode = IBV_WR_SEND,
 				  .send_flags = IBV_SEND_SIGNALED,
-				  .wr.ud = { u->ah, number, UD_QKEY } },
+				  .wr.ud = { ah, number, qkey } },
 			   *bad;
 	struct ibv_wc wc;
 
 	need(!ibv_post_send(u->qp, &wr, &bad));
 	need(wait_wc(u->scq, &wc, 5000) && !wc.status);
+}
+
+/* To @number at the same port. */
+static inline void ud_send(struct ud *u, uint32_t number)
+{
+	ud_send_by(u, u->ah, number, UD_QKEY);
 }
 
 /* Has one come? */
