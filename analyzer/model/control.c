@@ -333,6 +333,8 @@ static int note_event(struct model *model, const struct parsed *p)
 	if (!life)
 		return 0;
 	life->got = moment_of(p->event);
+	if (life->kind == OBJECT_srq && life->rq)
+		life->rq->posted_at_event = life->rq->posted;
 	if (completion) {
 		life->events++;
 		return vectors_note_event(model, life, p->event->id.thread);

@@ -280,6 +280,12 @@ void cq_event_note_completion(struct model *model, const struct trace_event *eve
 	wake->left.before -= wake->left.before > 0;
 }
 
+bool cq_event_has_unread(const struct life *qp, int64_t now)
+{
+	return qp->arrived > qp->taken && !qp->unwatched && qp->arrival <= now && qp->rq &&
+	       !qp->rq->doubt && qp_state(qp) != ABI_QPS_ERR;
+}
+
 void cq_event_reset(struct model *model, struct life *qp)
 {
 	struct cq_event *wake = qp->arrived > qp->taken ? cq_event_of(model, qp) : NULL;

@@ -100,6 +100,9 @@ void cq_event_note_completion(struct model *model, const struct trace_event *eve
 			      const struct queue_request *request);
 void cq_event_note_polled(struct life *cq, const struct trace_event *event);
 
+/* Had messages arrived on @qp by @now that were not polled? Not of one in ERR, or not known. */
+bool cq_event_has_unread(const struct life *qp, int64_t now);
+
 /* Drop the completions of @qp: it was reset, or is about to be destroyed. */
 void cq_event_reset(struct model *model, struct life *qp);
 

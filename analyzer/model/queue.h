@@ -244,6 +244,9 @@ struct queue {
 	uint32_t users;    /* number of queue pairs that ever used the SRQ; @user is valid if 1 */
 	/* of an SRQ: when the first of them that the program moved to ERR was destroyed; or 0 */
 	int64_t user_gone;
+	/* of an SRQ: queue pairs destroyed with messages in their CQ, and when the first one was */
+	uint32_t unread_users;
+	int64_t unread_gone;
 	struct queue_limits limits;
 	/* its completion queue; NULL: not known, or that of each QP (SRQ) */
 	struct queue_cq *cq;
@@ -291,6 +294,7 @@ struct queue {
 	uint32_t limit; /* of an SRQ: the largest srq_limit; 0: none was armed */
 	struct moment limited;
 	struct moment armed;           /* the last time that a limit was; its event disarms it */
+	uint64_t posted_at_event;      /* `posted` when the last event of the SRQ was retrieved */
 	struct queue_refusal *refusal; /* the first that is open, or the last; NULL: none */
 	int easy_sges;                 /* requests with more SGEs, or inline ones, are examined */
 	bool beyond;                   /* it was reported that it holds more than it can */

@@ -405,6 +405,16 @@ static void remember_unpolled(struct model *model, const struct life *qp)
 	memcpy(left->name, qp->name, sizeof(left->name));
 }
 
+static void note_lost_receives(const struct life *life)
+{
+	if (!life->rq || life->rq->owner == life ||
+	    !cq_event_has_unread(life, life->destroyed.time))
+		return;
+	life->rq->unread_users++;
+	if (!life->rq->unread_gone)
+		life->rq->unread_gone = life->destroyed.time;
+}
+
 void queues_remove_object(struct model *model, struct life *life, bool freed)
 {
 	if (life->sq && life->sq->signalled && !life->sq->doubt)
@@ -414,6 +424,7 @@ void queues_remove_object(struct model *model, struct life *life, bool freed)
 	if (life->rq && life->rq->owner != life && life->sq && life->sq->draining &&
 	    !life->rq->user_gone)
 		life->rq->user_gone = life->destroyed.time;
+	note_lost_receives(life);
 	steady_end_queue(model, life);
 	end_queue(life, &life->sq);
 	end_queue(life, &life->rq);

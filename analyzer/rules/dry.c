@@ -137,6 +137,44 @@ static void report_unread_limit(struct check *check, const struct life *life)
 }
 
 /*
+ * Has the program posted receives after the event of the limit, for more messages, and not armed it
+ * again?
+ */
+static bool is_disarmed(const struct life *life)
+{
+	const struct queue *queue = life->rq;
+
+	return life->got.id.thread && life->got.time > queue->armed.time &&
+	       queue->polled > life->got.time &&
+	       queue->posted - queue->posted_at_event >= queue->limit;
+}
+
+/* Report a limit that was armed once and for which the next event does not come. */
+static void report_disarmed(struct check *check, const struct life *life)
+{
+	const struct queue *queue = life->rq;
+	struct finding *finding =
+		judge_hazard(check, RULE_STATE_007, &life->got, life, "srq_attr->srq_limit");
+	char armed[32], got[32];
+
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s was left with %s, and its srq_limit was %s: it was armed last at %s, its "
+		     "event was retrieved at %s, %s were posted then, and no ibv_modify_srq() "
+		     "armed it again.",
+		     life->name, WORDS_N(queue->outstanding, "receive"), COUNT_OF(queue->limit),
+		     event_id_text(queue->armed.id, armed), event_id_text(life->got.id, got),
+		     WORDS_N(queue->posted - queue->posted_at_event, "receive"));
+	finding_text(&finding->breaks,
+		     "more messages come: the event disarms the limit, so nothing "
+		     "tells the program that receives run low again");
+	finding_step(finding, "created", &life->created);
+	finding_step(finding, "armed", &queue->armed);
+	finding_step(finding, "disarmed", &life->got);
+}
+
+/*
  * The limit event comes when a receive is taken and fewer than the limit are left, or at once. A
  * queue that never held as many receives as the limit gives the event with its first message, and
  * none later.
@@ -149,9 +187,12 @@ void state_007_limit(struct check *check, const struct life *life)
 	if (!queue || queue->doubt || !queue->polled || !queue->limit)
 		return;
 	if (queue->high > queue->limit) {
-		if (queue->outstanding < queue->limit && queue->polled > queue->limited.time &&
-		    !life->got.id.thread)
+		if (queue->outstanding >= queue->limit || queue->polled <= queue->limited.time)
+			return;
+		if (!life->got.id.thread)
 			report_unread_limit(check, life);
+		else if (is_disarmed(life))
+			report_disarmed(check, life);
 		return;
 	}
 	finding = check_add_hazard(check, RULE_STATE_007, &queue->limited, life,

@@ -205,6 +205,36 @@ static const struct life *find_unread_cq(const struct life *qp, int64_t now)
 										   : NULL;
 }
 
+/* Does @qp use an SRQ that lost receives in the same way before this queue pair was created? */
+static bool takes_receives_along(const struct life *qp)
+{
+	return qp->rq->owner != qp && qp->rq->unread_gone && qp->rq->unread_gone < qp->created.time;
+}
+
+/*
+ * Each message in the CQ has a receive of the SRQ, which other queue pairs need. The last queue
+ * pairs of a program need not return theirs.
+ */
+static bool has_receives_of_srq(struct left *left)
+{
+	return cq_event_has_unread(left->qp, left->now) && !left->check->findings->blind &&
+	       left->qp->rq->owner && takes_receives_along(left->qp);
+}
+
+static void describe_receives_of_srq(const struct left *left, struct finding *finding)
+{
+	const struct life *qp = left->qp;
+	const uint64_t n = qp->arrived - qp->taken;
+	char name[64];
+
+	finding_text(&finding->says,
+		     "%s was destroyed in %s while %s %s in its CQ: no completion returns %s "
+		     "buffer, which is lost to %s, as with %s before.",
+		     judge_name(qp, name, sizeof(name)), qp_state_name(qp_state(qp)),
+		     WORDS_N(n, "message"), n == 1 ? "was" : "were", n == 1 ? "its" : "each",
+		     qp->rq->owner->name, WORDS_N(qp->rq->unread_users, "queue pair"));
+}
+
 /*
  * Messages that had arrived before the destroy, since the sends of the other end had completed. One
  * or two may be the last messages of a protocol, or credits.
@@ -213,8 +243,8 @@ static bool has_unread_messages(struct left *left)
 {
 	const struct life *qp = left->qp;
 
-	if (qp->arrived <= qp->taken || qp->unwatched || qp->arrival > left->now || !qp->rq ||
-	    qp->rq->doubt || left->check->findings->blind || qp_state(qp) == ABI_QPS_ERR)
+	if (!cq_event_has_unread(qp, left->now) || left->check->findings->blind ||
+	    takes_receives_along(qp))
 		return false;
 	left->cq = find_unread_cq(qp, left->now);
 	return left->cq || qp->arrived >= qp->taken + UNREAD;
@@ -295,6 +325,8 @@ static const struct kind {
 	{ has_unread_messages, describe_unread,
 	  "the program needs these messages: they are lost, and the peer, whose sends succeeded, "
 	  "does not send them again" },
+	{ has_receives_of_srq, describe_receives_of_srq,
+	  "more clients come and go: each takes receives out of the SRQ, until none is left" },
 	{ has_no_last_wqe, describe_no_last_wqe,
 	  "a message arrives at that time: its receive is taken out of the SRQ, and no completion "
 	  "gives the buffer back" },

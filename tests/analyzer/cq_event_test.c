@@ -572,6 +572,75 @@ TEST(messages_are_unread_when_their_queue_pair_is_destroyed)
 	assert_int_equal(destroyed_with(3, 0, true, 0), 0); /* that is another finding */
 }
 
+static void make_qp(struct story *s, int thread, struct ibv_srq *srq)
+{
+	struct end *end = &ends[thread];
+	struct ibv_qp_init_attr attr = { .send_cq = &end->cq,
+					 .recv_cq = &end->cq,
+					 .srq = srq,
+					 .cap = { .max_send_wr = 8, .max_recv_wr = srq ? 0 : 8 },
+					 .qp_type = IBV_QPT_RC };
+
+	end->qp.srq = srq;
+	story_do(s, thread, VERB_create_qp, 4, W(&end->qp), W(&end->pd), W(&attr));
+}
+
+static void connect_by_srq(struct story *s, struct ibv_srq *srq)
+{
+	make_qp(s, 1, srq);
+	connect_end(s, 0, 0x22, 0x22, FAR);
+	connect_end(s, 1, 0x21, 0x21, FAR);
+}
+
+/*
+ * Process 2 receives from an SRQ; each of its @turns queue pairs is destroyed with a message in the
+ * CQ, or with none.
+ */
+static uint64_t take_receives_along(int turns, bool polled)
+{
+	struct ibv_srq_init_attr of_srq = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct ibv_srq srq;
+	struct story s;
+	uint64_t hazards;
+
+	peer_channel = NULL;
+	begin_ends(&s);
+	srq = (struct ibv_srq){ .context = &ends[1].context, .pd = &ends[1].pd };
+	story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
+	story_do(&s, 1, VERB_create_srq, 5, W(&srq), W(&ends[1].pd), W(&of_srq));
+	register_as(&s, 0, &ends[0].mr, IBV_ACCESS_LOCAL_WRITE);
+	register_as(&s, 1, &ends[1].mr, FAR);
+	for (uint64_t i = 0; i < 4; i++)
+		story_post(&s, 1, VERB_post_srq_recv, &srq, i, 0,
+			   (struct event_sge){ AT, 8, ends[1].mr.lkey });
+	for (int i = 0; i < turns; i++) {
+		connect_by_srq(&s, &srq);
+		send_one(&s);
+		if (polled)
+			poll_receive(&s, (uint64_t)i);
+		story_do(&s, 0, VERB_destroy_qp, 9, 0, W(&ends[0].qp));
+		story_do(&s, 1, VERB_destroy_qp, 9, 0, W(&ends[1].qp));
+		make_qp(&s, 0, NULL);
+	}
+	story_check(&s, NULL);
+	hazards = s.findings->hazards[RULE_COMPL_002];
+	if (hazards)
+		assert_non_null(
+			strstr(story_only(&s, RULE_COMPL_002)->says,
+			       "was destroyed in RTS while 1 message was in its CQ: no completion "
+			       "returns its buffer, which is lost to srq1, as with 1 queue pair "
+			       "before."));
+	story_end(&s);
+	return hazards;
+}
+
+TEST(queue_pairs_take_receives_of_an_srq_along)
+{
+	assert_int_equal(take_receives_along(2, false), 1);
+	assert_int_equal(take_receives_along(1, false), 0); /* the end of a program */
+	assert_int_equal(take_receives_along(2, true), 0);
+}
+
 /* The last of four sends is signalled, and its completion shows that all have arrived. */
 TEST(unsignalled_messages_are_unread)
 {

@@ -897,6 +897,46 @@ TEST(the_event_of_a_limit_is_not_retrieved)
 	story_finds_nothing(&s);
 }
 
+/* After the event of the limit, @receives are posted; the limit is armed again or not. */
+static void refill(struct story *s, struct ibv_srq *srq, uint64_t receives, bool again)
+{
+	struct ibv_srq_attr armed = { .srq_limit = 2 };
+
+	receive_by_srq(s, srq, 0);
+	for (uint64_t wr_id = 3; wr_id <= 4; wr_id++)
+		story_post(s, 0, VERB_post_srq_recv, srq, wr_id, 0,
+			   (struct event_sge){ 0x1000 * wr_id, 64, 0x10 });
+	story_do(s, 0, VERB_modify_srq, 6, 0, W(srq), W(&armed), W(IBV_SRQ_LIMIT));
+	poll_receive(s, 0, 2);
+	poll_receive(s, 0, 3);
+	get_event(s, IBV_EVENT_SRQ_LIMIT_REACHED, srq);
+	for (uint64_t wr_id = 5; wr_id < 5 + receives; wr_id++)
+		story_post(s, 0, VERB_post_srq_recv, srq, wr_id, 0,
+			   (struct event_sge){ 0x1000 * wr_id, 64, 0x10 });
+	if (again)
+		story_do(s, 0, VERB_modify_srq, 6, 0, W(srq), W(&armed), W(IBV_SRQ_LIMIT));
+	poll_receive(s, 0, 4);
+	for (uint64_t wr_id = 5; wr_id < 4 + receives; wr_id++)
+		poll_receive(s, 0, wr_id);
+	end_srq(s, srq);
+}
+
+TEST(a_limit_is_not_armed_again)
+{
+	struct ibv_srq srq;
+	struct story s;
+
+	refill(&s, &srq, 2, false);
+	story_warns(&s, RULE_STATE_007,
+		    "srq1 was left with 1 receive, and its srq_limit was 2: it was armed last at "
+		    "1:17, its event was retrieved at 1:21, 2 receives were posted then, and no "
+		    "ibv_modify_srq() armed it again.");
+	refill(&s, &srq, 2, true);
+	story_finds_nothing(&s);
+	refill(&s, &srq, 1, false); /* it may end */
+	story_finds_nothing(&s);
+}
+
 /* The SRQ serves one queue pair after the other, and needs the receives of each. */
 static uint64_t serve_two(bool served)
 {

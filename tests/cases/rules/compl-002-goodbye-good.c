@@ -1,0 +1,2 @@
+#define GOOD
+#include "compl-002-goodbye-bad.c"
