@@ -57,6 +57,7 @@ struct collector {
 	unsigned int nguests;
 	size_t guests_size;
 	unsigned int processes; /* guests so far */
+	bool detached;          /* collector_detach() */
 	struct ring_search search;
 	struct samples samples;
 	uint64_t flushed; /* CLOCK_MONOTONIC of the last commit */
@@ -398,7 +399,7 @@ static bool is_guest_alive(const struct collector *c, const struct guest *guest)
 {
 	if (c->search.leftover)
 		return false;
-	if (guest->foreign)
+	if (guest->foreign || c->detached)
 		return true; /* as far as is visible from here */
 	if (guest->pid == c->child)
 		return !c->child_ended;
@@ -479,6 +480,11 @@ int collector_write_losses(struct collector *c)
 int collector_note_leftover(struct collector *c)
 {
 	return ring_search_leftover(&c->search);
+}
+
+void collector_detach(struct collector *c)
+{
+	c->detached = true;
 }
 
 void collector_note_child(struct collector *c, pid_t pid)

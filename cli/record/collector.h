@@ -60,6 +60,12 @@ int64_t collector_last_event(const struct collector *collector);
 void collector_hold(struct collector *collector);
 void collector_mark(struct collector *collector);
 
+/*
+ * The processes are not recorded any more. When one ends now, its end is not part of the recording:
+ * what it did until then is not known.
+ */
+void collector_detach(struct collector *collector);
+
 /* @pid is a child of this process: collector_note_ended() will be called when it ends. */
 void collector_note_child(struct collector *collector, pid_t pid);
 

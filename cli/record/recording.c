@@ -355,8 +355,10 @@ static void detach_from_program(struct recording *r)
 {
 	const struct recording_running *running = r->set->running;
 
-	if (running && !r->ended)
-		running->end(running->arg, drain_while_injecting, r);
+	if (!running || r->ended)
+		return;
+	running->end(running->arg, drain_while_injecting, r);
+	collector_detach(r->collector);
 }
 
 /* Returns 0 or the exit status. */

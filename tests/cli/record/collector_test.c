@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 #include <sys/wait.h>
 
@@ -260,6 +261,79 @@ TEST(ring_of_a_dead_process_is_read_to_its_end)
 	assert_int_equal(count_taken(), 2);
 	assert_false(collector_has_live_rings(collector));
 	assert_int_equal(collector_count_processes(collector), 1);
+}
+
+/* A process with two events: it lives on until it is killed. */
+static pid_t start_process(void)
+{
+	struct ring ring;
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	next_number();
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		make_ring(&ring, 0);
+		put_event(&ring);
+		put_event(&ring);
+		close(ready[1]);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 0); /* the child has closed it, too */
+	close(ready[0]);
+	return pid;
+}
+
+static void kill_process(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* How many processes ended, as the trace has it. */
+static int finish_and_count_ends(void)
+{
+	sqlite3_stmt *stmt;
+	sqlite3 *db;
+	int ends;
+
+	assert_int_equal(collector_finish(collector), 0);
+	assert_int_equal(writer_finish(writer), 0);
+	writer = NULL;
+	assert_int_equal(sqlite3_open(trace, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db, "SELECT count(end) FROM process", -1, &stmt, NULL),
+			 SQLITE_OK);
+	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+	ends = sqlite3_column_int(stmt, 0);
+	sqlite3_finalize(stmt);
+	sqlite3_close(db);
+	return ends;
+}
+
+TEST(end_of_a_process_is_noted)
+{
+	pid_t pid = start_process();
+
+	collector_drain(collector);
+	assert_int_equal(collector_update(collector), 0);
+	kill_process(pid);
+	assert_int_equal(finish_and_count_ends(), 1);
+}
+
+/* What it did until its end was not recorded. */
+TEST(end_after_the_recording_is_not_noted)
+{
+	pid_t pid = start_process();
+
+	collector_drain(collector);
+	assert_int_equal(collector_update(collector), 0);
+	collector_detach(collector);
+	kill_process(pid);
+	assert_int_equal(finish_and_count_ends(), 0);
 }
 
 TEST(damaged_event_is_stepped_over_and_all_goes_on)
