@@ -154,7 +154,7 @@ static void report_disarmed(struct check *check, const struct life *life)
 {
 	const struct queue *queue = life->rq;
 	struct finding *finding =
-		judge_hazard(check, RULE_STATE_007, &life->got, life, "srq_attr->srq_limit");
+		check_add_hazard(check, RULE_STATE_007, &life->got, life, "srq_attr->srq_limit");
 	char armed[32], got[32];
 
 	if (!finding)
