@@ -110,6 +110,8 @@ void ends_note_call(struct ends *ends, struct model *model, const struct trace_e
 
 	activity_note_call(ends->activity, event);
 	stalls_note_call(ends->stalls, event);
+	if (event->call->verb == VERB_modify_qp)
+		waits_leave(ends->waits, model, event);
 	if (!call || call->moment.id.thread)
 		return;
 	call->moment = moment_of(event);
@@ -141,6 +143,7 @@ void ends_note_poll(struct ends *ends, struct model *model, const struct trace_e
 		pauses_note_poll(ends->pauses, model, event);
 		delays_note_poll(ends->delays, model, event);
 		unsignalled_waits_note_poll(ends->unsignalled, event);
+		waits_poll(ends->waits, event);
 	}
 	activity_note_poll(ends->activity, event);
 	stalls_note_poll(ends->stalls, event);
@@ -153,6 +156,7 @@ void ends_note_destroy(struct ends *ends, struct model *model, const struct trac
 	if (info->object != OBJECT_qp || info->effect != EFFECT_DESTROY)
 		return;
 	waits_note_destroy(ends->waits, model, event);
+	waits_leave(ends->waits, model, event);
 	unsignalled_waits_note_destroy(ends->unsignalled, model, event);
 }
 
@@ -311,6 +315,7 @@ void ends_note_post(struct ends *ends, struct model *model, const struct trace_e
 {
 	if (post_is_send(event->post)) {
 		waits_note_post(ends->waits, model, event);
+		waits_resume(ends->waits, event);
 		unsignalled_waits_note_post(ends->unsignalled, model, event);
 	}
 	stalls_note_post(ends->stalls, model, event);

@@ -63,6 +63,9 @@ void waits_free(struct waits *waits)
 		drop_wait_before(&waits->before[i]);
 	for (size_t i = 0; i < waits->nwell; i++)
 		drop_wait_before(&waits->well[i]);
+	for (size_t i = 0; i < waits->ngiven_up; i++)
+		activity_drop(&waits->given_up[i].late.theirs);
+	free(waits->given_up);
 	free(waits->well);
 	free(waits->all);
 	free(waits->threads);
@@ -222,6 +225,12 @@ static int64_t no_completion_since(const struct model *model, uint32_t process,
 	return qp && qp->rtr.time > oldest->time ? qp->rtr.time : oldest->time;
 }
 
+/* The state of a queue pair until the modify that has just begun. */
+static int state_before(const struct life *qp)
+{
+	return qp->qp->changing == 1 ? qp->qp->state : qp_state(qp);
+}
+
 /*
  * All messages of both ends have been received, and both have receives for more: no message in
  * flight will make either of them send.
@@ -232,7 +241,7 @@ static bool do_both_wait(const struct model *model, const struct wait *wait, con
 	struct peer_work own;
 
 	if (!work->known || !work->room || wait->gone <= wait->end - PATIENCE_NS ||
-	    work->state != ABI_QPS_RTS || qp_state(qp) != ABI_QPS_RTS || wait->qp == qp->id)
+	    work->state != ABI_QPS_RTS || state_before(qp) != ABI_QPS_RTS || wait->qp == qp->id)
 		return false;
 	own = queues_peer_work(qp);
 	return own.known && work->to_receives == own.received &&
@@ -327,10 +336,9 @@ static struct moment find_unflushed(const struct life *srq)
 	return last;
 }
 
-/* @oldest: the send that is waited for; NULL: receives. */
-static void fill_wait(struct waits *waits, struct wait *wait, struct model *model,
-		      const struct queue *queue, const struct queue_request *oldest,
-		      const struct activity_note *note)
+void waits_fill(struct waits *waits, struct wait *wait, struct model *model,
+		const struct queue *queue, const struct queue_request *oldest,
+		const struct activity_note *note)
 {
 	const struct life *qp = queue_receiver(queue);
 
@@ -410,8 +418,8 @@ static bool note_wait_before(struct waits *waits, struct model *model, uint32_t 
 	before->process = process;
 	activity_store_sleep(waits->activity, model, process, time, &before->note);
 	if (late)
-		fill_wait(waits, &before->late, model, found.sends ?: found.receives, found.oldest,
-			  &before->note);
+		waits_fill(waits, &before->late, model, found.sends ?: found.receives, found.oldest,
+			   &before->note);
 	if (stuck)
 		fill_unsignalled(&before->mute, model, found.mute, &before->note);
 	return true;
@@ -530,7 +538,7 @@ static struct wait *add_wait(struct waits *waits, struct model *model, const str
 
 	if (!wait)
 		return NULL;
-	fill_wait(waits, wait, model, queue, oldest, &threads->note);
+	waits_fill(waits, wait, model, queue, oldest, &threads->note);
 	wait->fact = threads->fact;
 	return wait;
 }

@@ -34,6 +34,14 @@ bool waits_note_exit(struct waits *waits, struct model *model, const struct mode
  */
 void waits_note_destroy(struct waits *waits, struct model *model, const struct trace_event *event);
 
+/*
+ * The application begins to destroy a queue pair, or to modify it, as it does to connect again; has
+ * posted sends; has polled completions.
+ */
+void waits_leave(struct waits *waits, struct model *model, const struct trace_event *event);
+void waits_resume(struct waits *waits, const struct trace_event *event);
+void waits_poll(struct waits *waits, const struct trace_event *event);
+
 /* The process ends with success: a wait that it gave up is a fact if it was in vain. */
 void waits_note_success(struct waits *waits, struct model *model, const struct model_exit *end);
 

@@ -10,6 +10,7 @@
 
 #include "analyzer/facts/waits_priv.h"
 #include "analyzer/model/words.h"
+#include "core/base/vec.h"
 
 enum {
 	LONG_NS = 500000000,
@@ -275,6 +276,43 @@ static void add_vain_wait(struct waits *waits, struct wait_before *well)
 	waits_store_before(waits, well, (size_t)(fact - waits->facts->all));
 }
 
+static bool have_both_polled(const struct wait_given_up *given_up)
+{
+	return given_up->empty >= WAIT_POLLS && (given_up->their_empty >= WAIT_POLLS ||
+						 activity_find_sleep(&given_up->late.theirs, 0));
+}
+
+/* Add the wait of @process that it gave up to send the rest over another connection. */
+static void add_given_up(struct waits *waits, uint32_t process, struct wait_given_up *given_up)
+{
+	char name[LIFE_NAME + 64], lasted[32], end[32];
+	struct wait *wait;
+	struct fact *fact;
+
+	if (!given_up->resumed || !have_both_polled(given_up) || has_fact(waits, process) ||
+	    has_fact(waits, given_up->late.process))
+		return;
+	wait = vec_push(waits->all, waits->n);
+	fact = wait ? fact_count(waits->facts, FACT_WAITED, fact_key(process, FACT_WAITED, 0),
+				 process)
+		    : NULL;
+	if (!fact)
+		return;
+	fact->event = given_up->last.id;
+	fact->verb = given_up->last.verb;
+	fact->time = given_up->quiet;
+	fact->lasted = given_up->late.end - given_up->quiet;
+	words_process(waits->trace, process, name, sizeof(name));
+	if (asprintf(&fact->what, "%s for %s, until %s, and connected again", name,
+		     words_span(fact->lasted, lasted), words_span(given_up->late.end, end)) < 0)
+		fact->what = NULL;
+	*wait = given_up->late;
+	wait->fact = (size_t)(fact - waits->facts->all);
+	wait->both_polled = true;
+	given_up->late = (struct wait){ 0 };
+	finish_fact(waits, wait->fact);
+}
+
 void waits_finish(struct waits *waits)
 {
 	for (size_t i = 0; i < waits->nwell; i++)
@@ -282,4 +320,7 @@ void waits_finish(struct waits *waits)
 			add_vain_wait(waits, &waits->well[i]);
 	for (size_t i = 0; i < waits->nthreads; i++)
 		finish_fact(waits, waits->threads[i].fact);
+	for (size_t i = 0; i < waits->ngiven_up; i++)
+		if (waits->given_up[i].late.end)
+			add_given_up(waits, (uint32_t)i, &waits->given_up[i]);
 }

@@ -51,6 +51,7 @@ struct wait {
 	bool mute;            /* no request of its CQ is signalled: no completion comes */
 	bool arrived;         /* the message arrived: the peer has completed its receive */
 	bool both; /* the peer had only receives outstanding as well, and its process was idle */
+	bool both_polled; /* the peer's process polled meanwhile, as a later poll has shown */
 	struct activity_note theirs; /* threads of the peer's process, if it is another */
 	struct peer_work work;
 	struct wait_pool pool; /* of the other end, if it waits for a message to be received */
@@ -84,6 +85,17 @@ struct wait_before {
 	struct activity_note note;
 };
 
+/* The longest wait that a process gave up, to connect again. */
+struct wait_given_up {
+	struct wait late;            /* .end is 0: none */
+	struct moment last;          /* verb of the process until then */
+	int64_t quiet;               /* its last progress */
+	uint64_t empty, their_empty; /* polls until the next completion, here and at the peer */
+	bool polled, they_polled;    /* these are known */
+	bool resumed;                /* the process has sent at once */
+	uint32_t peer_of;            /* the process that gave up a wait for this one; 0: none */
+};
+
 struct waits {
 	struct trace *trace;
 	struct fact_list *facts;
@@ -97,10 +109,20 @@ struct waits {
 	/* of processes that ended well: whether they waited is known at the end */
 	struct wait_before *well;
 	size_t nwell;
+	struct wait_given_up *given_up; /* by process */
+	size_t ngiven_up;
 	struct sent sent;
 };
 
 enum { WAIT_POLLS = 3 /* empty polls: fewer are not a wait */ };
+
+/*
+ * Describe the wait for completions of @queue: for @oldest, a send; NULL: for receives. @note has
+ * what the threads of the process do.
+ */
+void waits_fill(struct waits *waits, struct wait *wait, struct model *model,
+		const struct queue *queue, const struct queue_request *oldest,
+		const struct activity_note *note);
 
 /* The contents of @before belong to facts->all[@fact] from now on. */
 void waits_store_before(struct waits *waits, struct wait_before *before, size_t fact);

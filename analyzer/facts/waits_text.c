@@ -201,7 +201,7 @@ static void put_peer_work(struct text *t, const struct wait *wait)
  */
 static void put_both_wait(struct text *t, const struct waits *waits, const struct wait *wait)
 {
-	bool waits_too = activity_find_sleep(&wait->theirs, 0) ||
+	bool waits_too = wait->both_polled || activity_find_sleep(&wait->theirs, 0) ||
 			 activity_count_empty(waits->activity, &wait->theirs, 0) >= EMPTY;
 	char n[WORDS_COUNT];
 

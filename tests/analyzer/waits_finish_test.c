@@ -286,6 +286,80 @@ TEST(both_ends_wait_for_a_message)
 	waited_in_vain(&s, 0, "each end waits for a message of the other");
 }
 
+/* How a process gives up a connection on which both ends wait. */
+struct renewal {
+	bool resets;    /* the queue pair, instead of another one */
+	int64_t pause;  /* until it sends again */
+	uint64_t empty; /* polls, until then */
+	uint64_t theirs;
+	bool peer_busy;
+};
+
+static void connect_again(struct story *s, const struct renewal *r)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	struct ibv_qp_init_attr init = { .send_cq = &ends[0].cq,
+					 .recv_cq = &ends[0].cq,
+					 .cap = { .max_send_wr = 8, .max_recv_wr = 8 },
+					 .qp_type = IBV_QPT_RC };
+
+	if (r->resets) {
+		story_do(s, 0, VERB_modify_qp, 30, 0, W(&ends[0].qp), W(&attr), W(IBV_QP_STATE));
+	} else {
+		story_do(s, 0, VERB_destroy_qp, 9, 0, W(&ends[0].qp));
+		story_do(s, 0, VERB_create_qp, 4, W(&ends[0].qp), W(&ends[0].pd), W(&init));
+	}
+	connect_end(s, 0, 0x22, 0x22, FAR);
+	s->now += (uint64_t)r->pause;
+	post_send(s, IBV_SEND_SIGNALED);
+	((struct event_poll *)s->words)->empty = r->empty;
+	poll_as(s, IBV_WC_SUCCESS);
+	((struct event_poll *)s->words)->empty = r->theirs;
+	poll_receive(s, 1);
+}
+
+static uint64_t renew_connection(struct renewal r)
+{
+	struct story s;
+	uint64_t found;
+
+	begin_story(&s);
+	for (int i = 0; i < 2; i++)
+		post_receive(&s, i);
+	s.now += SECOND;
+	if (r.peer_busy)
+		post_receive(&s, 1);
+	connect_again(&s, &r);
+	story_do(&s, 0, VERB_destroy_qp, 9, 0, W(&ends[0].qp));
+	story_exit(&s, STORY_PID, 0);
+	story_check(&s, NULL);
+	found = facts_count(s.findings->facts, FACT_WAITED);
+	story_end(&s);
+	return found;
+}
+
+TEST(a_connection_is_renewed_since_both_ends_wait)
+{
+	const struct renewal r = { .empty = 9, .theirs = 9 };
+	struct renewal other = r;
+
+	assert_int_equal(renew_connection(r), 1);
+	other.resets = true;
+	assert_int_equal(renew_connection(other), 1);
+	other = r;
+	other.pause = 2000000000; /* it had nothing to send */
+	assert_int_equal(renew_connection(other), 0);
+	other = r;
+	other.empty = 0; /* it has not polled */
+	assert_int_equal(renew_connection(other), 0);
+	other = r;
+	other.theirs = 0;
+	assert_int_equal(renew_connection(other), 0);
+	other = r;
+	other.peer_busy = true;
+	assert_int_equal(renew_connection(other), 0);
+}
+
 /* The peer does something else. */
 TEST(one_end_waits_for_a_message)
 {

@@ -1,0 +1,2 @@
+#define GOOD
+#include "credit-lost-bad.c"
