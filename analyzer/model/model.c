@@ -16,6 +16,7 @@
 #include "analyzer/model/cm.h"
 #include "analyzer/model/control.h"
 #include "analyzer/model/crash.h"
+#include "analyzer/model/crossing.h"
 #include "analyzer/model/device.h"
 #include "analyzer/model/foreign.h"
 #include "analyzer/model/handles.h"
@@ -123,6 +124,7 @@ void model_free(struct model *model)
 		free_fork(model, model->forks);
 	map_fini(&model->fork_of);
 	keys_fini(&model->keys);
+	crossing_fini(model);
 	lives_fini(&model->lives);
 	peer_fini(&model->peers);
 	device_lists_fini(&model->device_lists);

@@ -13,7 +13,8 @@
  *	receive, the peer's WRITE	a message overwrites the data written, or vice versa
  *
  * A receive queue may be an SRQ's; sends are compared with receives only within one queue pair.
- * Across queue pairs only sends of the data of a READ are examined: a fence does not help there.
+ * Across queue pairs only sends of the data of a READ are examined here: a fence does not help
+ * there. Other requests of different queues are in crossing.c.
  */
 #include "analyzer/model/overlap.h"
 
@@ -290,19 +291,15 @@ static bool find_seen(struct model *model, const struct queue *queue, uint64_t *
 	return (*ret_seen)--;
 }
 
-/*
- * Has no message that was polled since shown that @earlier has arrived? The peer may have posted it
- * before it received @earlier.
- */
-static bool is_unanswered(struct model *model, const struct queue *queue,
-			  const struct queue_request *earlier)
+bool overlap_is_unanswered(struct model *model, const struct queue *queue,
+			   const struct queue_request *send)
 {
 	const struct queue *rq = queue->owner->rq;
 	uint64_t seen;
 
-	if (!rq || earlier->time > rq->polled)
+	if (!rq || send->time > rq->polled)
 		return true;
-	return earlier->message && find_seen(model, queue, &seen) && seen < earlier->message;
+	return send->message && find_seen(model, queue, &seen) && seen < send->message;
 }
 
 /*
@@ -315,7 +312,7 @@ static bool may_be_unsent(struct model *model, const struct queue *queue,
 	return !earlier->done && sends_buffer(earlier) &&
 	       (earlier->signalled ||
 		(earlier->n == later->n && earlier->thread == later->thread)) &&
-	       is_unanswered(model, queue, earlier);
+	       overlap_is_unanswered(model, queue, earlier);
 }
 
 /* Do both go to different places of the peer? Only then can the peer want different bytes. */

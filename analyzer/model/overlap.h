@@ -15,6 +15,7 @@
 
 struct model;
 struct queue;
+struct queue_request;
 
 /* Two outstanding requests that share bytes of a buffer. */
 struct overlap_pair {
@@ -41,14 +42,28 @@ struct overlaps {
 	struct overlap_pair entered;   /* a receive of the peer, a WRITE to its buffer */
 	struct overlap_pair abroad; /* a READ or atomic of another queue pair, a send of its data */
 	struct overlap_pair reused; /* two sends of one buffer; or two WRITEs to two places */
-	uint64_t sent_from;         /* the address of the first send that was compared for that */
-	bool sent_apart;            /* others were from other addresses */
-	uint64_t deep;   /* those of `reused` for which four such sends were outstanding */
-	uint64_t looked; /* requests that were compared */
-	uint64_t first;  /* the address of the first that the device writes to */
-	bool apart;      /* other buffers had another address */
-	bool answers;    /* of sends: the first was posted after a message had come */
+	/* with requests of other queues (crossing.h): */
+	struct overlap_pair kept; /* a send that may not be done, a receive in its buffer */
+	struct overlap_pair lent; /* a receive, a send of its buffer */
+	/* two WRITEs with immediate data to the same bytes, on one queue pair and on two */
+	struct overlap_pair overrun, trampled;
+	uint64_t written; /* the remote address of the first such WRITE */
+	bool written_apart;
+	uint64_t sent_from; /* the address of the first send that was compared for that */
+	bool sent_apart;    /* others were from other addresses */
+	uint64_t deep;      /* those of `reused` for which four such sends were outstanding */
+	uint64_t looked;    /* requests that were compared */
+	uint64_t first;     /* the address of the first that the device writes to */
+	bool apart;         /* other buffers had another address */
+	bool answers;       /* of sends: the first was posted after a message had come */
 };
+
+/*
+ * Has no message that the queue pair of @queue has polled shown that @send, of @queue, has arrived?
+ * The peer may have posted it before it received @send.
+ */
+bool overlap_is_unanswered(struct model *model, const struct queue *queue,
+			   const struct queue_request *send);
 
 /* The last request of @queue has been pushed. */
 void overlap_check_request(struct model *model, struct queue *queue);

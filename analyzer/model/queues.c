@@ -17,6 +17,7 @@
 
 #include "analyzer/model/abi.h"
 #include "analyzer/model/credit.h"
+#include "analyzer/model/crossing.h"
 #include "analyzer/model/datagram.h"
 #include "analyzer/model/dry.h"
 #include "analyzer/model/grh.h"
@@ -116,6 +117,7 @@ static void check_pushed(struct model *model, struct queue *queue,
 			 const struct queue_request *request, const struct wr *wr)
 {
 	overlap_check_request(model, queue);
+	crossing_check_request(model, queue);
 	if (queue->datagrams)
 		grh_note_receive(model, queue);
 	if (model->lost && !queue->send && wr->nsge && queue->owner)

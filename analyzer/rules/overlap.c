@@ -248,6 +248,82 @@ static void report_reused(struct check *check, const struct life *life)
 		     "have those of the last");
 }
 
+/* "qp2", or "process 2 qp1" if @life is of another process */
+static const char *name_other(const struct check *check, const struct life *life, uint32_t id,
+			      char text[64])
+{
+	const struct object *object = trace_object(check->trace, id);
+
+	if (!object || !object->name)
+		return "another queue pair";
+	if (object->process == life->process)
+		snprintf(text, 64, "%s", object->name);
+	else
+		snprintf(text, 64, "process %" PRIu32 " %s", object->process, object->name);
+	return text;
+}
+
+/* A receive in the buffer of another queue pair's send, or a send from that of its receive. */
+static void report_crossed(struct check *check, const struct life *life,
+			   const struct overlap_pair *pair, const char *how, const char *breaks)
+{
+	char other[64];
+	struct finding *finding =
+		pair->n >= HABIT ? add_pair(check, RULE_MKEY_007, life, pair) : NULL;
+
+	if (!finding)
+		return;
+	describe_pair(finding, life, pair, how, name_other(check, life, pair->other, other));
+	finding_text(&finding->breaks, "%s", breaks);
+}
+
+/* WRITEs with immediate data to bytes that an earlier one wrote, and that were not read yet. */
+static void report_overwritten(struct check *check, const struct life *life,
+			       const struct overlap_pair *pair)
+{
+	char name[64], earlier[96], later[96], bytes[32], other[64];
+	bool same = pair->other == life->id;
+	struct finding *finding = pair->n < HABIT || compare_contents(check, pair) == CONTENTS_SAME
+					  ? NULL
+					  : add_pair(check, RULE_MKEY_007, life, pair);
+
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s: the %s, writes to %s at 0x%" PRIx64 " of the peer, where the %s%s%s, had "
+		     "written: its receive had not been polled. So do %" PRIu64 " others.",
+		     object_name_text(life, name, sizeof(name)),
+		     name_request(pair->later_opcode, pair->later_id, &pair->later, later),
+		     words_bytes(pair->length, bytes), pair->addr,
+		     name_request(pair->earlier_opcode, pair->earlier_id, &pair->earlier, earlier),
+		     same ? "" : " on ", same ? "" : name_other(check, life, pair->other, other),
+		     pair->n - 1);
+	finding_text(&finding->settles, "record --payload hash");
+	finding_text(&finding->breaks,
+		     "the peer needs what each of them wrote: it finds the bytes of the later one");
+}
+
+static void report_crossings(struct check *check, const struct life *life)
+{
+	const struct overlaps *receives =
+		life->rq && life->rq->owner == life && !life->rq->doubt ? life->rq->overlaps : NULL;
+	const struct overlaps *sends = life->sq && !life->sq->doubt ? life->sq->overlaps : NULL;
+
+	if (receives && receives->apart)
+		report_crossed(check, life, &receives->kept, "receives into",
+			       "a message comes before the send is complete: the send, or its "
+			       "retry, transfers the bytes of that message");
+	if (!sends)
+		return;
+	report_crossed(check, life, &sends->lent, "sends",
+		       "a message arrives before the send has left: the message is sent in place "
+		       "of the program's data");
+	if (sends->written_apart)
+		report_overwritten(check, life, &sends->overrun);
+	if (sends->overrun.n < HABIT)
+		report_overwritten(check, life, &sends->trampled);
+}
+
 /* MKEY-007 */
 void mkey_007_overlap(struct check *check, const struct life *life)
 {
@@ -263,6 +339,7 @@ void mkey_007_overlap(struct check *check, const struct life *life)
 		report_reused(check, life);
 		report_entered(check, life);
 	}
+	report_crossings(check, life);
 }
 
 /* WRITEs to memory that an earlier request reads from the peer: reported if frequent. */

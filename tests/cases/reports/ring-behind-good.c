@@ -1,0 +1,2 @@
+#define GOOD
+#include "ring-behind-bad.c"

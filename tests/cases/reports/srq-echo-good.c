@@ -1,0 +1,2 @@
+#define GOOD
+#include "srq-echo-bad.c"
