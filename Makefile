@@ -179,7 +179,7 @@ $(BUILD)/libtest.a: $(filter-out %/cli/main.o,$(COMMAND))
 	$(call say,AR,$@)rm -f $@ && $(AR) rcsT $@ $^
 
 # lld takes half the time of ld, and there are 300 tests to link. Not with the recorder, whose
-# private stack (aside.c) is not unwound then
+# private stack (private_stack.c) is not unwound then
 LLD := $(if $(SAN),,$(if $(shell command -v ld.lld),-fuse-ld=lld))
 link_test = $(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $(filter %.o,$^)
 link_alone = $(CC) $(ALLCFLAGS) $(ALLLDFLAGS) -o $@ $@.o $(SANITIZED)
@@ -211,12 +211,12 @@ $(BUILD)/tests/shim/trace/recorder_test: $(PRINTS) | $(BUILD)/dropin/libibverbs.
 # all that these modules call is the test's
 $(BUILD)/tests/shim/trace/verbs/attach_test: ALLLDFLAGS += $(patsubst %,-Wl$(comma)--wrap=%, \
 	undo_begin undo_all undo_is_on recording_end recording_is_on recording_is_over \
-	modules_forget exports_hook exports_restore aside_call aside_release reset_join \
-	session_has_collector session_leave session_open_dir rings_end descriptors_add \
-	wrappers_patch qp_ex_watch record_blind verbatim_record_mark call_write_begin \
+	modules_forget exports_hook exports_restore private_stack_call private_stack_release \
+	reset_join session_has_collector session_leave session_open_dir rings_end descriptors_add \
+	wrappers_patch qp_ex_watch record_report_blind verbatim_record_mark call_write_begin \
 	call_write_end)
 $(BUILD)/tests/shim/trace/faults/calls_cm_test: ALLLDFLAGS += $(patsubst %,-Wl$(comma)--wrap=%, \
-	enter_call enter_fail plan_cm_event plan_note plan_wait postponed_release behind_fail_qp \
+	enter_call enter_fail plan_cm_event plan_note plan_wait postponed_release original_fail_qp \
 	connected_add_id connected_remove_id)
 $(BUILD)/tests/shim/trace/process/user_test: ALLLDFLAGS += $(patsubst %,-Wl$(comma)--wrap=%, \
 	recording_is_on started_has_verbs vfork_is_child recording_lock recording_unlock \

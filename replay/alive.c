@@ -14,7 +14,7 @@
 #include "core/base/vec.h"
 #include "replay/data/polls.h"
 #include "replay/device/dispatch.h"
-#include "replay/report/moment.h"
+#include "replay/report/alive_objects.h"
 #include "replay/state/state.h"
 
 enum { QUIET_ROUNDS = 20, ROUND_NS = 1000000 };
@@ -60,48 +60,49 @@ static int query_current_state(void *qp)
 	return dispatch_call(VERB_query_qp, args) ? -1 : (int)attr.qp_state;
 }
 
-static int list_objects(struct replay *r, struct moment *m, size_t *places)
+static int list_objects(struct replay *r, struct alive_objects *m, size_t *places)
 {
 	for (uint32_t i = 0; i < r->nmade; i++) {
 		const struct object *o = trace_object(r->trace, r->made[i]);
 		const struct replica *replica = &r->replicas[r->made[i]];
-		struct moment_object *to;
+		struct alive_object *to;
 
 		if (!replica->handle)
 			continue;
 		to = vec_push(m->objects, m->nobjects);
 		if (!to)
 			return -ENOMEM;
-		*to = (struct moment_object){
-			.kind = o->kind,
-			.handle = replica->handle,
-			.state = replica->qp ? query_current_state(replica->handle) : -1
-		};
+		*to = (struct alive_object){ .kind = o->kind,
+					     .handle = replica->handle,
+					     .state = replica->qp
+							      ? query_current_state(replica->handle)
+							      : -1 };
 		snprintf(to->name, sizeof(to->name), "%s/%u", o->name, o->process);
 		places[r->made[i]] = m->nobjects;
 	}
 	return 0;
 }
 
-static int list_request(struct moment *m, size_t object, const struct request *request,
+static int list_request(struct alive_objects *m, size_t object, const struct request *request,
 			bool receive, const struct ibv_wc *wc, size_t cq)
 {
-	struct moment_request *to = vec_push(m->requests, m->nrequests);
+	struct alive_request *to = vec_push(m->requests, m->nrequests);
 
 	if (!to)
 		return -ENOMEM;
-	*to = (struct moment_request){ .object = object - 1,
-				       .cq = cq ? cq - 1 : 0,
-				       .post = request->event,
-				       .index = request->index,
-				       .receive = receive,
-				       .completed = cq };
+	*to = (struct alive_request){ .object = object - 1,
+				      .cq = cq ? cq - 1 : 0,
+				      .post = request->event,
+				      .index = request->index,
+				      .receive = receive,
+				      .completed = cq };
 	if (wc)
 		to->wc = *wc;
 	return 0;
 }
 
-static int list_requests(struct moment *m, size_t object, const struct requests *requests, int side)
+static int list_requests(struct alive_objects *m, size_t object, const struct requests *requests,
+			 int side)
 {
 	int err = 0;
 
@@ -116,8 +117,8 @@ static int list_requests(struct moment *m, size_t object, const struct requests 
 	return err;
 }
 
-static int list_arrivals(struct moment *m, size_t object, const struct arrivals *arrivals, int side,
-			 const size_t *places)
+static int list_arrivals(struct alive_objects *m, size_t object, const struct arrivals *arrivals,
+			 int side, const size_t *places)
 {
 	int err = 0;
 
@@ -134,7 +135,7 @@ static int list_arrivals(struct moment *m, size_t object, const struct arrivals 
 	return err;
 }
 
-static int list_queues(struct replay *r, struct moment *m, uint32_t id, const size_t *places)
+static int list_queues(struct replay *r, struct alive_objects *m, uint32_t id, const size_t *places)
 {
 	const struct replica *replica = &r->replicas[id];
 	int err = 0;
@@ -154,7 +155,7 @@ static int list_queues(struct replay *r, struct moment *m, uint32_t id, const si
 	return err;
 }
 
-static int list_all(struct replay *r, struct moment *m)
+static int list_all(struct replay *r, struct alive_objects *m)
 {
 	/* for each object, and one more */
 	size_t *places = calloc(r->nreplicas + 1ul, sizeof(*places));
@@ -168,7 +169,7 @@ static int list_all(struct replay *r, struct moment *m)
 
 int alive_show(struct replay *r)
 {
-	struct moment *m = calloc(1, sizeof(*m));
+	struct alive_objects *m = calloc(1, sizeof(*m));
 	int err = m ? 0 : -ENOMEM;
 
 	if (!err) {
@@ -176,11 +177,11 @@ int alive_show(struct replay *r)
 		err = list_all(r, m);
 	}
 	if (err) {
-		moment_free(m);
+		alive_objects_free(m);
 		return err;
 	}
 	replay_moment = m;
-	outcome_moment(r->outcome, m);
+	outcome_set_alive(r->outcome, m);
 	if (r->options->look && !outcome_stopped(r->outcome))
 		r->options->look(m);
 	return 0;

@@ -80,7 +80,8 @@ static int compare_outputs(struct replay *r, const struct trace_event *event, co
 	err = args_out_json(call->verb, args, ret, &json);
 	if (err)
 		return err;
-	err = differ_outputs(r->outcome, event->id, call->verb, call->object, call->out, json);
+	err = differ_check_outputs(r->outcome, event->id, call->verb, call->object, call->out,
+				   json);
 	free(json);
 	return err;
 }
@@ -130,7 +131,7 @@ static int prepare_destroy(struct replay *r, const struct trace_event *event)
 }
 
 /* An object that could not be destroyed explains failures to destroy its parents. */
-static void explain_busy(struct replay *r, const struct call *call, int64_t ret)
+static void report_busy(struct replay *r, const struct call *call, int64_t ret)
 {
 	const struct object *o = trace_object(r->trace, call->object);
 	const struct replica *replica = replica_of(r, call->object);
@@ -138,9 +139,9 @@ static void explain_busy(struct replay *r, const struct call *call, int64_t ret)
 	if (!o || verb_infos[call->verb].effect != EFFECT_DESTROY || call->failed ||
 	    !verb_failed(call->verb, ret))
 		return;
-	outcome_relate(r->outcome, o->id, o->parent);
+	outcome_relate_objects(r->outcome, o->id, o->parent);
 	if (o->kind == OBJECT_cq && replica->handle)
-		outcome_relate(
+		outcome_relate_objects(
 			r->outcome, o->id,
 			effect_object(r, (uintptr_t)((struct ibv_cq *)replica->handle)->channel));
 }
@@ -181,10 +182,10 @@ static int call_again(struct translation *t, const uint64_t *args)
 	}
 	if (verb_failed(call->verb, ret) && !call->failed && process_refused() != refused)
 		return report_limit(r, event);
-	outcome_called(r->outcome, call->verb);
-	differ_result(r->outcome, event->id, call, ret, err);
+	outcome_count_call(r->outcome, call->verb);
+	differ_check_result(r->outcome, event->id, call, ret, err);
 	cut_failed(r, call, args, ret);
-	explain_busy(r, call, ret);
+	report_busy(r, call, ret);
 	err = compare_outputs(r, event, args, ret);
 	return err ? err : effect_note(r, event, args, ret);
 }
@@ -209,10 +210,10 @@ static void skip_call(struct replay *r, const struct trace_event *event, uint32_
 {
 	struct replica *replica = replica_of(r, event->call->object);
 
-	outcome_skipped(r->outcome, event->id, event->call->verb,
-			missing ? missing : event->call->object, why);
+	outcome_note_skipped(r->outcome, event->id, event->call->verb,
+			     missing ? missing : event->call->object, why);
 	if (missing && verb_infos[event->call->verb].effect == EFFECT_CREATE)
-		outcome_inherit(r->outcome, event->call->object, missing);
+		outcome_inherit_cause(r->outcome, event->call->object, missing);
 	if (event->call->verb == VERB_bind_mw) /* completes like a request */
 		map_put(&r->left_out, event_key(event->id), 1);
 	if (event->call->verb == VERB_create_flow && !event->call->failed)
@@ -278,7 +279,7 @@ static int build_and_call(struct replay *r, const struct trace_event *event)
 	if (t.missing)
 		skip_call(r, event, t.missing_object, t.missing);
 	else if (t.needless)
-		outcome_tolerated(r->outcome, t.needless);
+		outcome_note_tolerated(r->outcome, t.needless);
 	else
 		err = call_again(&t, args);
 	build_free(build);
@@ -293,8 +294,8 @@ static int list_devices(struct replay *r, const struct trace_event *event)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 
-	outcome_called(r->outcome, event->call->verb);
-	differ_result(r->outcome, event->id, event->call, (int64_t)(uintptr_t)list, errno);
+	outcome_count_call(r->outcome, event->call->verb);
+	differ_check_result(r->outcome, event->id, event->call, (int64_t)(uintptr_t)list, errno);
 	if (list)
 		ibv_free_device_list(list);
 	return 0;
@@ -302,7 +303,7 @@ static int list_devices(struct replay *r, const struct trace_event *event)
 
 static int free_devices(struct replay *r, const struct trace_event *event)
 {
-	outcome_called(r->outcome, event->call->verb);
+	outcome_count_call(r->outcome, event->call->verb);
 	return 0;
 }
 
@@ -377,11 +378,11 @@ int calls_replay(struct replay *r, const struct trace_event *event)
 	if (verb_infos[call->verb].via == VIA_CM)
 		return cm_replay(r, event);
 	if (call->end < 0 && trace_meta(r->trace, "snapshot")) {
-		outcome_tolerated(r->outcome, under_way);
+		outcome_note_tolerated(r->outcome, under_way);
 		return 0;
 	}
 	if (call->end < 0 && verb_infos[call->verb].blocks) {
-		outcome_tolerated(r->outcome, still_waiting);
+		outcome_note_tolerated(r->outcome, still_waiting);
 		return 0;
 	}
 	why = why_call_skipped(r, event);
@@ -390,7 +391,7 @@ int calls_replay(struct replay *r, const struct trace_event *event)
 		return 0;
 	}
 	if (needless[call->verb]) {
-		outcome_tolerated(r->outcome, needless[call->verb]);
+		outcome_note_tolerated(r->outcome, needless[call->verb]);
 		return 0;
 	}
 	err = call_as_recorded(r, event);

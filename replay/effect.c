@@ -8,7 +8,7 @@
 #include "replay/device/builder.h"
 #include "replay/device/dispatch.h"
 #include "replay/process/process.h"
-#include "replay/data/full.h"
+#include "replay/data/held_requests.h"
 #include "replay/synth/synth.h"
 #include "replay/state/recorded.h"
 #include "replay/replica.h"
@@ -140,9 +140,9 @@ static int note_created(struct replay *r, const struct call *call, const uint64_
 	replica->extended = call->verb == VERB_create_cq_ex;
 	if (call->verb == VERB_open_device)
 		note_vectors(replica, call);
-	err = replica_made(r, call->object, (void *)(uintptr_t)ret);
+	err = replica_created(r, call->object, (void *)(uintptr_t)ret);
 	if (!err)
-		full_note_lengths(replica, call, args);
+		held_note_lengths(replica, call, args);
 	if (!err && verb_infos[call->verb].object == OBJECT_mr)
 		err = note_base(replica, call, args);
 	if (!err && verb_infos[call->verb].object == OBJECT_qp)
@@ -165,7 +165,7 @@ static void note_queue_pair(struct replay *r, const struct call *call, const uin
 		return;
 	synth_disconnect(r, call->object);
 	for (int side = 0; side < SIDES; side++) {
-		full_drop(&replica->qp->out[side]);
+		held_drop_all(&replica->qp->out[side]);
 		requests_clear(&replica->qp->out[side]);
 	}
 	sent_remove_counted(r, replica->qp);
@@ -225,7 +225,7 @@ int effect_note(struct replay *r, const struct trace_event *event, const uint64_
 	if (gone && processes_are_used() && trace_object(r->trace, gone)->process != event->process)
 		return 0; /* only a forked process's copy */
 	if (gone)
-		replica_gone(r, gone);
+		replica_destroyed(r, gone);
 	else if (call->verb == VERB_modify_qp)
 		note_queue_pair(r, call, args);
 	else if (call->verb == VERB_rereg_mr && replica_of(r, call->object))

@@ -60,9 +60,9 @@ static struct replica *find_object(struct replay *r, const struct trace_event *e
 static int skip_event(struct replay *r, const struct trace_event *event,
 		      const struct replica *replica, const char *why)
 {
-	outcome_skipped(r->outcome, event->id, event->call->verb,
-			replica ? (uint32_t)(replica - r->replicas) : 0,
-			replica && replica->why ? replica->why : why);
+	outcome_note_skipped(r->outcome, event->id, event->call->verb,
+			     replica ? (uint32_t)(replica - r->replicas) : 0,
+			     replica && replica->why ? replica->why : why);
 	return 0;
 }
 
@@ -91,7 +91,7 @@ static void drop_oldest_armings(struct arming *a, unsigned int n)
 	memmove(a->asked, a->asked + n, a->n * sizeof(*a->asked));
 }
 
-void events_armed(struct replica *cq)
+void events_note_armed(struct replica *cq)
 {
 	if (cq->arming.n == ARMINGS_MAX)
 		drop_oldest_armings(&cq->arming, 1);
@@ -167,13 +167,13 @@ static void report_no_cq_event(struct replay *r, const struct trace_event *event
 			       struct replica *cq, const struct users *users)
 {
 	if (users->cut) {
-		outcome_skipped(r->outcome, event->id, event->call->verb,
-				(uint32_t)(cq - r->replicas), users->cut);
+		outcome_note_skipped(r->outcome, event->id, event->call->verb,
+				     (uint32_t)(cq - r->replicas), users->cut);
 		return;
 	}
 	cq->silent++;
-	differ_no_event(r->outcome, event->id, event->call->verb, (uint32_t)(cq - r->replicas),
-			"cq", "an event");
+	differ_report_no_event(r->outcome, event->id, event->call->verb,
+			       (uint32_t)(cq - r->replicas), "cq", "an event");
 }
 
 /* Returns whether the event came, or need not come. Other threads may destroy the objects. */
@@ -191,12 +191,12 @@ static bool await_cq_event(struct replay *r, const struct replica *channel, stru
 			continue;
 		}
 		if (pace_now() - start > SILENT_AFTER && has_come_before_arming(r, cq)) {
-			outcome_tolerated(r->outcome, merged);
+			outcome_note_tolerated(r->outcome, merged);
 			return true;
 		}
 		/* the completion that it announces may have been polled before the cut */
 		if (pace_now() - start > SILENT_AFTER && cq->armed <= r->cut) {
-			outcome_tolerated(r->outcome, at_cut);
+			outcome_note_tolerated(r->outcome, at_cut);
 			return true;
 		}
 		if (pace_now() - start > SILENT_AFTER && !ret_users->driven && !ret_users->cut) {
@@ -221,9 +221,9 @@ static void compare_context(struct replay *r, const struct trace_event *event,
 		return;
 	here = (uintptr_t)((struct ibv_cq *)cq->handle)->cq_context;
 	if (here != there)
-		differ_numbers(r->outcome, event->id, event->call->verb,
-			       (uint32_t)(cq - r->replicas), "cq_context", (int64_t)there,
-			       (int64_t)here);
+		differ_check_numbers(r->outcome, event->id, event->call->verb,
+				     (uint32_t)(cq - r->replicas), "cq_context", (int64_t)there,
+				     (int64_t)here);
 }
 
 static void wait_cq_event(struct replay *r, const struct trace_event *event,
@@ -246,7 +246,7 @@ int events_get_cq(struct replay *r, const struct trace_event *event)
 	uint32_t id;
 
 	if (call->failed || event->time <= r->cut) {
-		outcome_tolerated(r->outcome, call->failed ? no_event : before_cut);
+		outcome_note_tolerated(r->outcome, call->failed ? no_event : before_cut);
 		return 0;
 	}
 	channel =
@@ -262,7 +262,7 @@ int events_get_cq(struct replay *r, const struct trace_event *event)
 				  "replay");
 	if (r->no_posts || r->no_arming)
 		return skip_event(r, event, NULL, r->no_posts ? r->no_posts : r->no_arming);
-	outcome_called(r->outcome, call->verb);
+	outcome_count_call(r->outcome, call->verb);
 	outcome_count(r->outcome, OUTCOME_EVENTS, 1);
 	wait_cq_event(r, event, channel, cq);
 	return 0;
@@ -279,7 +279,7 @@ int events_ack_cq(struct replay *r, const struct trace_event *event)
 		return skip_event(r, event, cq,
 				  "its completion queue does not exist in the "
 				  "replay");
-	outcome_called(r->outcome, call->verb);
+	outcome_count_call(r->outcome, call->verb);
 	n = n < cq->unacked ? n : cq->unacked;
 	if (n)
 		process_ack_cq_events(cq->handle, n);
@@ -355,8 +355,8 @@ static void report_no_async(struct replay *r, const struct trace_event *event,
 	}
 	if (event_object(type) != OBJECT_device)
 		context->silent++;
-	differ_no_event(r->outcome, event->id, event->call->verb, object_at(r, element),
-			"event.event_type", ibv_event_type_str(type));
+	differ_report_no_event(r->outcome, event->id, event->call->verb, object_at(r, element),
+			       "event.event_type", ibv_event_type_str(type));
 }
 
 /* The recorded event, as it should come in the replay. */
@@ -382,8 +382,8 @@ static void compare_port(struct replay *r, const struct trace_event *event, uint
 	    here->event_type == IBV_EVENT_DEVICE_FATAL || outcome_is_other_device(r->outcome))
 		return;
 	if (there != (uint64_t)here->element.port_num)
-		differ_numbers(r->outcome, event->id, event->call->verb, context, "event.port_num",
-			       (int64_t)there, here->element.port_num);
+		differ_check_numbers(r->outcome, event->id, event->call->verb, context,
+				     "event.port_num", (int64_t)there, here->element.port_num);
 }
 
 /* @about: the object of the event, NULL: the device. Another thread may destroy it meanwhile. */
@@ -433,7 +433,7 @@ int events_get_async(struct replay *r, const struct trace_event *event)
 	uint32_t id;
 
 	if (call->failed || event->time <= r->cut) {
-		outcome_tolerated(r->outcome, call->failed ? no_event : before_cut);
+		outcome_note_tolerated(r->outcome, call->failed ? no_event : before_cut);
 		return 0;
 	}
 	about = replayed_element(r, event, type, find_result(call, ARG(event.element)));
@@ -442,7 +442,7 @@ int events_get_async(struct replay *r, const struct trace_event *event)
 		return skip_event(r, event, context, "its context does not exist in the replay");
 	if ((!about || !about->handle) && event_object(type) != OBJECT_device)
 		return skip_event(r, event, about, "its object does not exist in the replay");
-	outcome_called(r->outcome, call->verb);
+	outcome_count_call(r->outcome, call->verb);
 	outcome_count(r->outcome, OUTCOME_EVENTS, 1);
 	return wait_async(r, event, id, type, about);
 }
@@ -464,7 +464,7 @@ int events_ack_async(struct replay *r, const struct trace_event *event)
 		replayed_element(r, event, type, find_argument(call, ARG(event.element)));
 	struct async **at = find_async(r, 0, type, about ? about->handle : NULL, true);
 
-	outcome_called(r->outcome, call->verb);
+	outcome_count_call(r->outcome, call->verb);
 	if (*at)
 		ack_async(at);
 	return 0;

@@ -13,7 +13,7 @@ int events_get_cq(struct replay *r, const struct trace_event *event);
 int events_get_async(struct replay *r, const struct trace_event *event);
 
 /* Note that @cq was armed. */
-void events_armed(struct replica *cq);
+void events_note_armed(struct replica *cq);
 
 /* Acknowledge as recorded, but not more events than have come in the replay. */
 int events_ack_cq(struct replay *r, const struct trace_event *event);

@@ -32,7 +32,7 @@ static int learn_port(struct replay *r, const struct call *call, const struct ar
 	uint8_t port = (uint8_t)args_number(in, ARG(port_num));
 	uint16_t lid = (uint16_t)args_number(out, ARG(port_attr.lid));
 
-	return devices_recorded_lid(r->devices, recorded_device_name(r, call->object), port, lid);
+	return devices_note_lid(r->devices, recorded_device_name(r, call->object), port, lid);
 }
 
 static int learn_gid_entry(struct replay *r, const struct call *call, uint8_t port, int64_t index,
@@ -42,8 +42,8 @@ static int learn_gid_entry(struct replay *r, const struct call *call, uint8_t po
 
 	if (!text || !place_parse_gid(text, gid.raw.raw))
 		return 0;
-	return devices_recorded_gid(r->devices, recorded_device_name(r, call->object), port, index,
-				    &gid);
+	return devices_note_gid(r->devices, recorded_device_name(r, call->object), port, index,
+				&gid);
 }
 
 static int learn_entry(struct replay *r, const struct call *call, uint8_t port, int64_t index,
@@ -178,7 +178,7 @@ static int learn_transports(struct replay *r, const struct args *out)
 			break;
 		name = args_text_at(out, ARG(ret.name), i);
 		if (name && type == IBV_TRANSPORT_IWARP)
-			devices_recorded_iwarp(r->devices, name);
+			devices_note_iwarp(r->devices, name);
 	}
 	return 0;
 }
@@ -198,10 +198,10 @@ static int learn_call(struct replay *r, const struct trace_event *event, const s
 	case VERB_query_device:
 	case VERB_query_device_ex:
 		if (!call->failed && call->out)
-			devices_recorded_attr(
-				r->devices, recorded_device_name(r, call->object), call->out,
-				call->verb == VERB_query_device ? ARG(device_attr)
-								: ARG(attr.orig_attr));
+			devices_note_attr(r->devices, recorded_device_name(r, call->object),
+					  call->out,
+					  call->verb == VERB_query_device ? ARG(device_attr)
+									  : ARG(attr.orig_attr));
 		return 0;
 	case VERB_reg_mr:
 	case VERB_reg_mr_iova:
@@ -271,13 +271,14 @@ static void mark_undestroyed(struct replay *r, const struct map *destroys)
 		r->undestroyed = r->replicas[i].undestroyed = true;
 		snprintf(name, sizeof(name), "%s of %s destroyed", o->name,
 			 process_id_text(o->process, process));
-		outcome_divergence(r->outcome,
-				   &(struct divergence){ .event = o->destroyed,
-							 .verb = (enum verb)verb,
-							 .field = object_names[o->kind],
-							 .recorded = name,
-							 .replayed = "the call is not in the trace",
-							 .object = i });
+		outcome_add_divergence(
+			r->outcome,
+			&(struct divergence){ .event = o->destroyed,
+					      .verb = (enum verb)verb,
+					      .field = object_names[o->kind],
+					      .recorded = name,
+					      .replayed = "the call is not in the trace",
+					      .object = i });
 	}
 }
 

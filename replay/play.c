@@ -316,12 +316,13 @@ static void report_lost_step(void *arg, const struct ready *step, const struct w
 			 wait->player);
 	leave_shared_gate(p);
 	enter_replay(p);
-	outcome_divergence(p->r->outcome, &(struct divergence){ .event = event->id,
-								.verb = trace_verb(event),
-								.field = "order",
-								.recorded = there,
-								.replayed = "the earlier events "
-									    "did not end" });
+	outcome_add_divergence(p->r->outcome,
+			       &(struct divergence){ .event = event->id,
+						     .verb = trace_verb(event),
+						     .field = "order",
+						     .recorded = there,
+						     .replayed = "the earlier events "
+								 "did not end" });
 	gate_open(&p->gate);
 }
 
@@ -348,17 +349,17 @@ int play_trace(struct replay *r, play_event *event)
 	bool serial = choose_serial(r);
 	int err = compile_trace(r, serial, &p.tapes, &p.players);
 
-	outcome_compiled(r->outcome);
+	outcome_set_compiled(r->outcome);
 	err = err ?: pair_begin(r);
 	r->start = pace_now();
 	if (!err)
 		err = serial ? play_serial_tape(&p) : play_threads(&p);
 	if (!err && !outcome_stopped(r->outcome))
 		r->last = tapes_time(p.tapes);
-	outcome_time(r->outcome, (double)r->last / 1e9, (double)(r->start - start) / 1e9,
-		     (double)(pace_now() - r->start) / 1e9);
+	outcome_set_times(r->outcome, (double)r->last / 1e9, (double)(r->start - start) / 1e9,
+			  (double)(pace_now() - r->start) / 1e9);
 	if (serial)
-		outcome_waited(r->outcome, pace_longest_wait());
+		outcome_note_wait(r->outcome, pace_longest_wait());
 	tapes_free(p.tapes);
 	return err;
 }

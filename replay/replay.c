@@ -26,7 +26,7 @@
 #include "replay/data/faults.h"
 #include "replay/replica.h"
 #include "replay/learn.h"
-#include "replay/state/made.h"
+#include "replay/state/recorded_fault.h"
 #include "replay/state/needs.h"
 #include "replay/synth/synth.h"
 #include "replay/two_host/pair.h"
@@ -50,18 +50,18 @@ static int replay_notify(struct replay *r, const struct trace_event *event)
 	if (event->inner)
 		return 0;
 	if (!cq || !cq->handle) {
-		outcome_skipped(r->outcome, event->id, VERB_req_notify_cq, n->object,
-				"its completion queue does not exist in the replay");
+		outcome_note_skipped(r->outcome, event->id, VERB_req_notify_cq, n->object,
+				     "its completion queue does not exist in the replay");
 		return 0;
 	}
-	ret = made_refuse(r, event->id, VERB_req_notify_cq, n->object);
+	ret = recorded_fault_repeat(r, event->id, VERB_req_notify_cq, n->object);
 	if (!ret) {
 		cq->armed = event->time;
 		ret = ibv_req_notify_cq(cq->handle, n->solicited_only);
 	}
-	events_armed(cq);
+	events_note_armed(cq);
 	outcome_count(r->outcome, OUTCOME_NOTIFIES, 1);
-	differ_ret(r->outcome, event->id, VERB_req_notify_cq, n->object, n->ret, ret);
+	differ_check_ret(r->outcome, event->id, VERB_req_notify_cq, n->object, n->ret, ret);
 	return 0;
 }
 
@@ -106,7 +106,8 @@ static bool was_refused(const struct replay *r, const struct trace_event *event)
 static int skip_refused(struct replay *r, const struct trace_event *event)
 {
 	if (!event->inner)
-		outcome_skipped(r->outcome, event->id, trace_verb(event), 0, translate_inherited);
+		outcome_note_skipped(r->outcome, event->id, trace_verb(event), 0,
+				     translate_inherited);
 	return 0;
 }
 
@@ -121,7 +122,7 @@ static int dispatch_event(struct replay *r, const struct trace_event *event)
 	case TRACE_POST:
 		return posts_replay(r, event);
 	case TRACE_POLL:
-		if (made_refuse(r, event->id, event->poll->verb, event->poll->object)) {
+		if (recorded_fault_repeat(r, event->id, event->poll->verb, event->poll->object)) {
 			expect_note(r, event);
 			return 0;
 		}
@@ -151,7 +152,7 @@ static int skip_event(struct replay *r, const struct trace_event *event, const c
 	if (trace_verb(event) != VERB_COUNT && !event->inner &&
 	    (event->kind != TRACE_CALL && event->kind != TRACE_RETURN ? true
 								      : calls_is_replayed(event)))
-		outcome_skipped(r->outcome, event->id, trace_verb(event), 0, why);
+		outcome_note_skipped(r->outcome, event->id, trace_verb(event), 0, why);
 	return 0;
 }
 
@@ -166,11 +167,11 @@ static int replay_event(struct replay *r, const struct trace_event *event)
 	err = synth_prepare(r, event);
 	if (err < 0)
 		return err;
-	pair_before(r, event);
+	pair_wait_before(r, event);
 	why = process_enter(event);
 	err = why ? skip_event(r, event, why) : dispatch_event(r, event);
 	process_leave();
-	pair_after(r, event);
+	pair_report_after(r, event);
 	return err;
 }
 
@@ -244,10 +245,10 @@ int replay_run(struct trace *trace, const struct replay_options *options, struct
 		devices_names(r.devices, names, sizeof(names));
 		if (options->described)
 			strncat(names, ", the software device", sizeof(names) - strlen(names) - 1);
-		outcome_device(outcome, names);
+		outcome_set_device(outcome, names);
 		devices_report(r.devices, outcome);
 		if (options->stands_in)
-			outcome_other_device(outcome);
+			outcome_set_other_device(outcome);
 		err = needs_check(&r) ?: play_trace(&r, replay_event);
 		err = outcome_stopped(outcome) && err == -ECANCELED ? 0 : err;
 		if (options->moment && !err)

@@ -13,7 +13,7 @@
 #include "replay/device/dispatch.h"
 #include "replay/events.h"
 #include "replay/data/expect.h"
-#include "replay/data/full.h"
+#include "replay/data/held_requests.h"
 #include "replay/synth/synth.h"
 #include "replay/state/state.h"
 
@@ -38,12 +38,12 @@ static int synth_mw(struct replay *r, uint32_t id, struct replica *replica)
 }
 
 /* A failure of queue pair @id explains missing events of its CQ, and a full SRQ. */
-static void explain_queue(struct replay *r, uint32_t id, const void *handle)
+static void relate_queue(struct replay *r, uint32_t id, const void *handle)
 {
 	uint64_t queue;
 
 	if (handle && map_get(&r->handles, (uintptr_t)handle, &queue))
-		outcome_relate(r->outcome, id, (uint32_t)queue);
+		outcome_relate_objects(r->outcome, id, (uint32_t)queue);
 }
 
 static int synth_qp(struct replay *r, uint32_t id, struct replica *replica)
@@ -58,9 +58,9 @@ static int synth_qp(struct replay *r, uint32_t id, struct replica *replica)
 	replica->qp->one_cq = qp->send_cq == qp->recv_cq;
 	replica->qp->shared = qp->srq || qp->qp_type == IBV_QPT_XRC_RECV;
 	replica->number = qp->qp_num;
-	explain_queue(r, id, qp->send_cq);
-	explain_queue(r, id, qp->recv_cq);
-	explain_queue(r, id, qp->srq);
+	relate_queue(r, id, qp->send_cq);
+	relate_queue(r, id, qp->recv_cq);
+	relate_queue(r, id, qp->srq);
 	return map_put(&r->numbers, qp->qp_num, id);
 }
 
@@ -77,7 +77,7 @@ static struct ibv_context *context_of(enum object_kind kind, void *handle)
 	}
 }
 
-int replica_made(struct replay *r, uint32_t id, void *handle)
+int replica_created(struct replay *r, uint32_t id, void *handle)
 {
 	struct replica *replica = replica_of(r, id);
 	int err;
@@ -116,9 +116,9 @@ static void forget_handle(struct replica *replica, const char *why)
 static void drop_held(struct replica *replica)
 {
 	if (replica->requests)
-		full_drop(replica->requests);
+		held_drop_all(replica->requests);
 	for (int side = 0; replica->qp && side < SIDES; side++)
-		full_drop(&replica->qp->out[side]);
+		held_drop_all(&replica->qp->out[side]);
 }
 
 /*
@@ -138,7 +138,7 @@ static void forget_context(struct replay *r, const struct ibv_context *context)
 	}
 }
 
-void replica_gone(struct replay *r, uint32_t id)
+void replica_destroyed(struct replay *r, uint32_t id)
 {
 	struct replica *replica = replica_of(r, id);
 
@@ -168,7 +168,7 @@ void replica_destroy(struct replay *r, uint32_t id)
 	if (!args[0]) /* another thread has destroyed it during the wait */
 		return;
 	dispatch_call((enum verb)verb, args);
-	replica_gone(r, id);
+	replica_destroyed(r, id);
 	replica->why = ended;
 }
 
@@ -196,7 +196,7 @@ void replica_forget(struct replay *r, uint32_t process)
 
 		if (!replica->handle || trace_object(r->trace, r->made[i])->process != process)
 			continue;
-		replica_gone(r, r->made[i]);
+		replica_destroyed(r, r->made[i]);
 		replica->why = ended;
 	}
 }
@@ -211,13 +211,13 @@ void replica_fini(struct replay *r)
 			requests_fini(&replica->qp->sent);
 		}
 		for (int side = 0; replica->qp && side < SIDES; side++) {
-			full_drop(&replica->qp->out[side]);
+			held_drop_all(&replica->qp->out[side]);
 			requests_fini(&replica->qp->out[side]);
 			arrivals_fini(&replica->qp->in[side]);
 			arrivals_fini(&replica->qp->passed[side]);
 		}
 		if (replica->requests) {
-			full_drop(replica->requests);
+			held_drop_all(replica->requests);
 			requests_fini(replica->requests);
 		}
 		free(replica->requests);

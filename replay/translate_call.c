@@ -61,7 +61,7 @@ static void connect_path(struct translation *t, struct ibv_qp *qp, uint32_t peer
 	av->port_num = replica_of(t->r, t->event->call->object)->qp->port;
 	translate_source(t, from, av);
 	if (!peer && pair_is_joined(t->r, t->event->call->object)) {
-		pair_path(t->r, t->event->call->object, from, av);
+		pair_translate_path(t->r, t->event->call->object, from, av);
 		return;
 	}
 	devices_translate(from, to ? to : from, to ? replica->qp->port : av->port_num, av);
@@ -135,8 +135,8 @@ static void connect_qp(struct translation *t, const struct ibv_qp *qp, struct ib
 	} else {
 		sent_remove_counted(t->r, mine->qp);
 		mine->qp->peer = peer;
-		outcome_relate(t->r->outcome, me, peer);
-		outcome_relate(t->r->outcome, peer, me);
+		outcome_relate_objects(t->r->outcome, me, peer);
+		outcome_relate_objects(t->r->outcome, peer, me);
 		attr->dest_qp_num = replica->number;
 	}
 }
@@ -153,7 +153,7 @@ static bool may_lower_limits(const struct translation *t)
 	do {                                                                                 \
 		if (may_lower_limits(t) && (max) > 0 && (int64_t)(value) > (int64_t)(max)) { \
 			(value) = (typeof(value))(max);                                      \
-			outcome_tolerated((t)->r->outcome, too_large);                       \
+			outcome_note_tolerated((t)->r->outcome, too_large);                  \
 		}                                                                            \
 	} while (0)
 
@@ -166,7 +166,7 @@ static void lower_mtu(struct translation *t, const struct device *device, uint8_
 	    t->event->call->failed)
 		return;
 	attr->path_mtu = mtu;
-	outcome_tolerated(t->r->outcome, "a path MTU above that of this port");
+	outcome_note_tolerated(t->r->outcome, "a path MTU above that of this port");
 }
 
 static void lower_caps(struct translation *t, const struct device *device, struct ibv_qp_cap *cap)
@@ -389,7 +389,7 @@ static void resolve_gid(struct translation *t, uint64_t *a)
 		translate_av(t, to_pointer(a[0]), to_pointer(a[1]));
 }
 
-static void parent_domain(struct translation *t, uint64_t *a)
+static void alloc_parent_domain(struct translation *t, uint64_t *a)
 {
 	struct ibv_parent_domain_init_attr *attr = to_pointer(a[1]);
 
@@ -415,7 +415,7 @@ static void open_xrcd(struct translation *t, uint64_t *a)
 	attr->fd = t->r->xrc_file;
 }
 
-static void ind_table(struct translation *t, uint64_t *a)
+static void create_ind_table(struct translation *t, uint64_t *a)
 {
 	static const struct field_info wq = { .name = "ind_tbl",
 					      .kind = FIELD_OBJ,
@@ -454,7 +454,7 @@ static bool is_qp_replayed(struct translation *t, uint64_t qp)
 
 	if (!map_get(&t->r->handles, qp, &id))
 		return true;
-	outcome_relate(t->r->outcome, (uint32_t)id, t->event->call->object);
+	outcome_relate_objects(t->r->outcome, (uint32_t)id, t->event->call->object);
 	replica = replica_of(t->r, (uint32_t)id);
 	if (!replica->qp || !replica->qp->cut)
 		return true;
@@ -568,9 +568,9 @@ static void (*const translators[VERB_COUNT])(struct translation *, uint64_t *) =
 	[VERB_create_ah_from_wc] = create_ah_from_wc,
 	[VERB_init_ah_from_wc] = init_ah_from_wc,
 	[VERB_resolve_eth_l2_from_gid] = resolve_gid,
-	[VERB_alloc_parent_domain] = parent_domain,
+	[VERB_alloc_parent_domain] = alloc_parent_domain,
 	[VERB_open_xrcd] = open_xrcd,
-	[VERB_create_rwq_ind_table] = ind_table,
+	[VERB_create_rwq_ind_table] = create_ind_table,
 	[VERB_bind_mw] = bind_mw,
 	[VERB_advise_mr] = advise_mr,
 	[VERB_open_qp] = open_qp,

@@ -1,5 +1,5 @@
 /*
- * Room in queues
+ * Free entries of queues
  */
 #include "cli/emit/credits.h"
 
@@ -19,8 +19,8 @@ struct posted {
 struct queue_credits {
 	uint32_t size;   /* requests; 0: not known */
 	uint64_t posted; /* number of requests posted */
-	struct fifo
-		made; /* struct order_place: the polls that freed the cells, one for each request */
+	/* struct order_place: the polls that freed the entries, one for each request */
+	struct fifo made;
 	struct fifo sends; /* struct posted */
 };
 

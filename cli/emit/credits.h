@@ -1,6 +1,6 @@
 #pragma once
 /*
- * Room in queues: a post waits for the completion that freed its entry, if another thread polled
+ * Free entries of queues: a post waits for the completion that freed one, if another thread polled
  * it. (The trace does not show how the recorded program synchronised.)
  *
  * Not thread-safe.

@@ -26,7 +26,7 @@
 #include "core/store/read/trace.h"
 #include "core/wire/clock.h"
 #include "core/wire/log.h"
-#include "replay/report/moment.h"
+#include "replay/report/alive_objects.h"
 #include "replay/report/outcome.h"
 #include "replay/report/rounds.h"
 #include "replay/report/tolerate.h"
@@ -67,9 +67,9 @@ static void report_unseen(void *arg, const struct lookup_unseen *unseen)
 			     unseen->what, n, unseen->times == 1 ? "" : "s", unseen->first,
 			     process);
 	else
-		outcome_gap(outcome,
-			    "not in the trace, so not replayed: %s, %s time%s, first %s of %s",
-			    unseen->what, n, unseen->times == 1 ? "" : "s", unseen->first, process);
+		outcome_note_gap(
+			outcome, "not in the trace, so not replayed: %s, %s time%s, first %s of %s",
+			unseen->what, n, unseen->times == 1 ? "" : "s", unseen->first, process);
 }
 
 static void report_coverage(struct trace *trace, struct outcome *outcome)
@@ -77,10 +77,10 @@ static void report_coverage(struct trace *trace, struct outcome *outcome)
 	const char *filter = trace_meta(trace, "filter");
 
 	if (filter && *filter)
-		outcome_gap(outcome,
-			    "left out by --filter %s, so not replayed: dependent events may "
-			    "differ",
-			    filter);
+		outcome_note_gap(outcome,
+				 "left out by --filter %s, so not replayed: dependent events may "
+				 "differ",
+				 filter);
 	lookup_unseen(trace, report_unseen, outcome);
 }
 
@@ -95,10 +95,11 @@ static void report_loss(struct trace *trace, struct outcome *outcome)
 			     "outstanding ones",
 			     format_time(trace_cut(trace), n));
 	else if (loss.events)
-		outcome_gap(outcome, "the recording lost %s event%s; dependent events may differ",
-			    format_count(loss.events, n), loss.events == 1 ? "" : "s");
+		outcome_note_gap(outcome,
+				 "the recording lost %s event%s; dependent events may differ",
+				 format_count(loss.events, n), loss.events == 1 ? "" : "s");
 	if (loss.damaged)
-		outcome_gap(outcome, "a part of the recording is unreadable");
+		outcome_note_gap(outcome, "a part of the recording is unreadable");
 	if (loss.interrupted)
 		outcome_note(outcome, "the recording was cut short: later events are missing");
 }
@@ -168,12 +169,12 @@ static void finish_hung(void *arg, int number)
 }
 
 /* All live objects stay alive for a debugger. */
-static void wait_for_debugger(const struct moment *moment)
+static void wait_for_debugger(const struct alive_objects *moment)
 {
 	int pid = (int)getpid();
 
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
-	moment_text(moment, stderr);
+	alive_objects_text(moment, stderr);
 	if (!moment->nobjects)
 		log_note("replay: the recorded programs had destroyed all objects by then; "
 			 "give an earlier time or event with --to");
@@ -204,13 +205,13 @@ static int begin_round(struct trace *trace, struct run *run)
 	int err = outcome_new(&run->outcome);
 
 	if (!err && run->part)
-		err = outcome_part(run->outcome, run->part);
+		err = outcome_set_part(run->outcome, run->part);
 	if (err)
 		return log_err(err, "make a report");
-	outcome_trace(run->outcome, run->path, trace);
-	outcome_tolerate(run->outcome, run->tolerate);
+	outcome_set_trace(run->outcome, run->path, trace);
+	outcome_set_tolerate(run->outcome, run->tolerate);
 	if (run->set->fail_fast)
-		outcome_fail_fast(run->outcome);
+		outcome_set_fail_fast(run->outcome);
 	report_loss(trace, run->outcome);
 	report_coverage(trace, run->outcome);
 	return 0;
@@ -310,7 +311,7 @@ static int report_rounds(struct run *run)
 	if (run->shown)
 		run->outcome = run->shown;
 	if (run->times)
-		outcome_rounds(run->outcome, rounds);
+		outcome_set_rounds(run->outcome, rounds);
 	replay_watch_leave();
 	if (!run->signal && !common.no_pager)
 		pager_offer();

@@ -6,7 +6,7 @@
  * 	cm_call.c	calls
  * 	cm_bind.c	calls with an address
  * 	cm_event.c	events
- * 	cm_made.c	the synthesized other end
+ * 	cm_synth.c	the synthesized other end
  * 	cm_iwarp.c	queue pairs of iWARP devices
  * 	cm_lib.c	librdmacm itself
  *
@@ -44,7 +44,7 @@ int cm_begin(struct replay *r)
 
 	if (!r->cm_calls && !cm_has_iwarp(r))
 		return 0;
-	err = cm_learn_nothing(r) ?: cm_pair(r);
+	err = cm_learn_begin(r) ?: cm_pair(r);
 	if (err)
 		return log_err(err, "prepare the calls of librdmacm");
 	why = r->pair ? "part of the other host's trace" : prepare_library(r);
@@ -73,7 +73,7 @@ int cm_replay(struct replay *r, const struct trace_event *event)
 }
 
 /* Report how many other ends were synthesized. */
-static void report_made(struct replay *r)
+static void report_synth(struct replay *r)
 {
 	char n[COUNT_TEXT];
 	uint64_t made = 0;
@@ -101,7 +101,7 @@ void cm_fini(struct replay *r)
 	if (!cm)
 		return;
 	if (cm->driven)
-		report_made(r);
+		report_synth(r);
 	cm_clear(r, 0);
 	for (size_t i = 0; i < cm->nmade; i++) {
 		cm_close_end(r, cm->made[i]);

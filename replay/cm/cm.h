@@ -40,7 +40,7 @@ int cm_replay(struct replay *r, const struct trace_event *event);
 
 /*
  * End the connection of queue pair @qp (an object number), as rdma_disconnect() does; both ends
- * notice. Called to repeat a recorded fault (made.h).
+ * notice. Called to repeat a recorded fault (recorded_fault.h).
  */
 void cm_end_connection(struct replay *r, uint32_t qp);
 

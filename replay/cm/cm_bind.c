@@ -33,7 +33,7 @@ static const char *find_bound_address(const struct cm_task *t, const char *there
 }
 
 /* Bind to the replacement of the recorded port; or to a free port, if it has none yet. */
-static int bind_end(struct cm_task *t, const char *there, struct sockaddr_storage *address)
+static int bind_id(struct cm_task *t, const char *there, struct sockaddr_storage *address)
 {
 	const char *bound = find_bound_address(t, there, *cm_address_port(address));
 	struct cm_place *place =
@@ -64,7 +64,7 @@ static bool find_address(struct cm_task *t, enum arg arg, const char **ret_text,
 	if (*ret_text && cm_address_parse(*ret_text, ret_address))
 		return true;
 	t->needless = true;
-	outcome_tolerated(t->r->outcome, other_family);
+	outcome_note_tolerated(t->r->outcome, other_family);
 	return false;
 }
 
@@ -76,7 +76,7 @@ static bool is_foreign_address(struct cm_task *t, const char *text)
 	if (t->call->error != EADDRINUSE || cm_place_find(t->r, text, t->end->datagrams, false))
 		return t->call->error == EADDRNOTAVAIL || t->call->error == ENODEV;
 	t->needless = true;
-	outcome_tolerated(t->r->outcome, in_use);
+	outcome_note_tolerated(t->r->outcome, in_use);
 	return true;
 }
 
@@ -90,7 +90,7 @@ int cm_bind(struct cm_task *t, enum arg arg)
 	if (is_foreign_address(t, text))
 		return t->needless ? 0 : t->lib->bind_addr(t->end->id, (struct sockaddr *)&address);
 	cm_address_translate(t->r, &address);
-	return bind_end(t, text, &address);
+	return bind_id(t, text, &address);
 }
 
 /* The replacement of the address that the recorded program connected to. */
@@ -102,7 +102,7 @@ static int find_destination(struct cm_task *t, const char *text, struct sockaddr
 	if (t->end->lost || cm_address_is_general(dst))
 		return 0;
 	place = cm_place_find(t->r, text, t->end->datagrams, t->end->refused);
-	port = place ? place->port : cm_made_listen(t->r, t->end, dst);
+	port = place ? place->port : cm_synth_listen(t->r, t->end, dst);
 	if (!port)
 		return -errno;
 	if (!place && cm_place_note(t->r, text, t->end->datagrams, t->end->refused, port,
@@ -124,7 +124,7 @@ int cm_resolve(struct cm_task *t, enum arg src_arg, enum arg dst_arg, int timeou
 	if (from && cm_address_parse(from, &src)) {
 		cm_address_translate(t->r, &src);
 		if (*cm_address_port(&src)) { /* like that of rdma_bind_addr() */
-			ret = bind_end(t, from, &src);
+			ret = bind_id(t, from, &src);
 			if (ret)
 				return ret;
 			from = NULL;

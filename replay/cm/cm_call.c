@@ -15,7 +15,7 @@
 #include "core/wire/log.h"
 #include "replay/cm/cm_priv.h"
 #include "replay/report/differ.h"
-#include "replay/state/made.h"
+#include "replay/state/recorded_fault.h"
 
 static const char gave_up[] = "an identifier that librdmacm created and destroyed inside another "
 			      "call";
@@ -54,8 +54,8 @@ static enum rdma_port_space port_space(const struct cm_task *t, enum arg arg)
 	return ps ? (enum rdma_port_space)ps : RDMA_PS_TCP;
 }
 
-static int open_new_end(struct cm_task *t, struct rdma_event_channel *channel,
-			enum rdma_port_space ps)
+static int open_new_id(struct cm_task *t, struct rdma_event_channel *channel,
+		       enum rdma_port_space ps)
 {
 	int err;
 
@@ -72,7 +72,7 @@ static int open_new_end(struct cm_task *t, struct rdma_event_channel *channel,
 
 static int create_id(struct cm_task *t)
 {
-	return open_new_end(t, find_channel(t), port_space(t, ARG(ps)));
+	return open_new_id(t, find_channel(t), port_space(t, ARG(ps)));
 }
 
 static int destroy_id(struct cm_task *t)
@@ -96,7 +96,7 @@ static int resolve_addr(struct cm_task *t)
 static int create_ep(struct cm_task *t)
 {
 	enum { MS = 2000 };
-	int ret = open_new_end(t, cm_channel_of(t->r, 0), port_space(t, ARG(res.ai_port_space)));
+	int ret = open_new_id(t, cm_channel_of(t->r, 0), port_space(t, ARG(res.ai_port_space)));
 	uint64_t inside;
 
 	if (ret || t->needless || map_get(&t->r->cm->inside_ep, event_key(t->event->id), &inside))
@@ -122,7 +122,7 @@ static bool is_listened(struct replay *r, const struct cm_end *end)
 	return place && place->listened;
 }
 
-static void connect_waiting_ends(struct replay *r)
+static void connect_waiting_ids(struct replay *r)
 {
 	for (uint32_t i = 1; i < r->cm->nends; i++) {
 		struct cm_end *end = r->cm->ends[i];
@@ -156,14 +156,14 @@ static int note_listener(struct cm_task *t)
 	return cm_note_port(t->r, t->end);
 }
 
-static int listen_end(struct cm_task *t)
+static int listen_id(struct cm_task *t)
 {
 	int ret = t->lib->listen(t->end->id, (int)args_number(t->args, ARG(backlog)));
 
 	if (!ret && note_listener(t))
 		return log_err(-ENOMEM, "note a port");
 	if (!ret)
-		connect_waiting_ends(t->r);
+		connect_waiting_ids(t->r);
 	return ret;
 }
 
@@ -171,7 +171,7 @@ static int listen_end(struct cm_task *t)
  * The queue pair of @t->end as its partner saw it, if the trace has none: it was destroyed before
  * the trace begins.
  */
-static const struct cm_end *find_shown_end(const struct cm_task *t)
+static const struct cm_end *find_matching_id(const struct cm_task *t)
 {
 	return t->end->qp ? NULL : cm_end_of(t->r, t->end->partner);
 }
@@ -180,7 +180,7 @@ static const struct cm_end *find_shown_end(const struct cm_task *t)
 static uint32_t find_qpn(const struct cm_task *t, uint32_t named)
 {
 	const struct replica *replica = replica_of(t->r, t->end->qp);
-	const struct cm_end *shown = find_shown_end(t);
+	const struct cm_end *shown = find_matching_id(t);
 	const struct object *o;
 
 	t->end->foreign_queue = false;
@@ -218,7 +218,7 @@ static uint8_t uses_srq(const struct cm_task *t, uint8_t named)
 {
 	const struct replica *replica = replica_of(t->r, t->end->qp);
 	const struct ibv_qp *qp = replica ? replica->handle : NULL;
-	const struct cm_end *shown = find_shown_end(t);
+	const struct cm_end *shown = find_matching_id(t);
 
 	return qp ? qp->srq != NULL : !named && shown ? shown->far_queue.srq : named;
 }
@@ -255,7 +255,7 @@ static struct rdma_conn_param read_parameters(const struct cm_task *t, uint8_t d
 	return param;
 }
 
-static int connect_end(struct cm_task *t)
+static int connect_id(struct cm_task *t)
 {
 	struct cm_end *end = t->end;
 	struct rdma_conn_param param = read_parameters(t, end->data);
@@ -270,7 +270,7 @@ static int connect_end(struct cm_task *t)
 	return 0;
 }
 
-static int accept_end(struct cm_task *t)
+static int accept_id(struct cm_task *t)
 {
 	uint8_t data[CM_DATA];
 	struct rdma_conn_param param = read_parameters(t, data);
@@ -278,7 +278,7 @@ static int accept_end(struct cm_task *t)
 	return cm_note_connected(t->r, t->end) ?: t->lib->accept(t->end->id, &param);
 }
 
-static int establish_end(struct cm_task *t)
+static int establish_id(struct cm_task *t)
 {
 	return t->lib->establish(t->end->id);
 }
@@ -294,7 +294,7 @@ static uint8_t read_private(const struct cm_task *t, uint8_t data[CM_DATA])
 	return (uint8_t)length;
 }
 
-static int reject_end(struct cm_task *t)
+static int reject_id(struct cm_task *t)
 {
 	uint8_t data[CM_DATA], length = read_private(t, data);
 
@@ -303,12 +303,12 @@ static int reject_end(struct cm_task *t)
 	return t->lib->reject(t->end->id, data, length);
 }
 
-static int notify_end(struct cm_task *t)
+static int notify_id(struct cm_task *t)
 {
 	return t->lib->notify(t->end->id, (enum ibv_event_type)args_number(t->args, ARG(event)));
 }
 
-static int disconnect_end(struct cm_task *t)
+static int disconnect_id(struct cm_task *t)
 {
 	return t->lib->disconnect(t->end->id);
 }
@@ -329,7 +329,7 @@ static int set_option(struct cm_task *t)
 	size_t length = (size_t)args_number(t->args, ARG(optlen));
 
 	if (args_number(t->args, ARG(level)) != RDMA_OPTION_ID || length > sizeof(value) || !hex) {
-		outcome_tolerated(t->r->outcome, option);
+		outcome_note_tolerated(t->r->outcome, option);
 		t->needless = true;
 		return 0;
 	}
@@ -358,14 +358,14 @@ static int (*const calls[VERB_COUNT])(struct cm_task *) = {
 	[VERB_rdma_bind_addr] = bind_addr,
 	[VERB_rdma_resolve_addr] = resolve_addr,
 	[VERB_rdma_resolve_route] = resolve_route,
-	[VERB_rdma_listen] = listen_end,
-	[VERB_rdma_connect] = connect_end,
-	[VERB_rdma_accept] = accept_end,
-	[VERB_rdma_establish] = establish_end,
-	[VERB_rdma_reject] = reject_end,
-	[VERB_rdma_reject_ece] = reject_end,
-	[VERB_rdma_notify] = notify_end,
-	[VERB_rdma_disconnect] = disconnect_end,
+	[VERB_rdma_listen] = listen_id,
+	[VERB_rdma_connect] = connect_id,
+	[VERB_rdma_accept] = accept_id,
+	[VERB_rdma_establish] = establish_id,
+	[VERB_rdma_reject] = reject_id,
+	[VERB_rdma_reject_ece] = reject_id,
+	[VERB_rdma_notify] = notify_id,
+	[VERB_rdma_disconnect] = disconnect_id,
 	[VERB_rdma_join_multicast] = cm_join,
 	[VERB_rdma_join_multicast_ex] = cm_join,
 	[VERB_rdma_leave_multicast] = cm_leave,
@@ -414,10 +414,10 @@ static void compare_result(const struct cm_task *t, int ret, int err)
 		if (!there.ret == !ret)
 			return;
 	} else if (verb_infos[there.verb].fail == FAIL_NULL) {
-		differ_result(t->r->outcome, t->event->id, &there, !ret, err);
+		differ_check_result(t->r->outcome, t->event->id, &there, !ret, err);
 		return;
 	}
-	differ_result(t->r->outcome, t->event->id, &there, ret, err);
+	differ_check_result(t->r->outcome, t->event->id, &there, ret, err);
 }
 
 /* Is @verb for a connection, not only for its identifier? */
@@ -487,17 +487,18 @@ int cm_call(struct replay *r, const struct trace_event *event)
 		t.end = cm_end_at(r, event, args_number(t.args, ARG(id)), event->time);
 	why = why_cm_skipped(&t);
 	if (why && call->depth) { /* rdma_create_ep() that failed; a request that is not accepted */
-		outcome_tolerated(r->outcome, gave_up);
+		outcome_note_tolerated(r->outcome, gave_up);
 		return 0;
 	}
 	if (why) {
-		outcome_skipped(r->outcome, event->id, call->verb, t.end ? t.end->object : 0, why);
+		outcome_note_skipped(r->outcome, event->id, call->verb, t.end ? t.end->object : 0,
+				     why);
 		return 0;
 	}
 	errno = 0;
-	err = made_refuse(r, event->id, call->verb, t.end ? t.end->object : 0);
+	err = recorded_fault_repeat(r, event->id, call->verb, t.end ? t.end->object : 0);
 	if (err) {
-		outcome_called(r->outcome, call->verb);
+		outcome_count_call(r->outcome, call->verb);
 		compare_result(&t, -1, err);
 		return 0;
 	}
@@ -507,7 +508,7 @@ int cm_call(struct replay *r, const struct trace_event *event)
 		return ret;
 	if (t.needless)
 		return 0;
-	outcome_called(r->outcome, call->verb);
+	outcome_count_call(r->outcome, call->verb);
 	compare_result(&t, ret, err);
 	return 0;
 }

@@ -17,7 +17,7 @@
 #include "replay/cm/cm_priv.h"
 #include "replay/device/dispatch.h"
 #include "replay/report/pace.h"
-#include "replay/state/made.h"
+#include "replay/state/recorded_fault.h"
 
 struct rdma_event_channel *cm_channel_of(struct replay *r, uint32_t object)
 {
@@ -282,7 +282,7 @@ void cm_end_connection(struct replay *r, uint32_t qp)
 
 		if (end && end->id && end->qp == qp) {
 			r->cm->lib.disconnect(end->id);
-			made_count(r);
+			recorded_faults_count(r);
 			return;
 		}
 	}

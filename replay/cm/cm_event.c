@@ -12,7 +12,7 @@
 #include "replay/cm/cm_priv.h"
 #include "replay/report/differ.h"
 #include "replay/report/pace.h"
-#include "replay/state/made.h"
+#include "replay/state/recorded_fault.h"
 
 static const char no_event[] = "a request for an event that returned without one";
 static const char still_waiting[] = "a call that waited for an event until its process ended";
@@ -23,7 +23,7 @@ static const char padded[] = "the length of private data, which depends on the t
  * librdmacm itself establishes an identifier that has a queue pair, when the program gets the
  * reply. If the trace begins later than the program, that queue pair may be missing.
  */
-static void establish_end(struct replay *r, struct cm_end *end)
+static void establish_id(struct replay *r, struct cm_end *end)
 {
 	struct cm_arrival *arrival = end->first;
 
@@ -44,7 +44,7 @@ static bool await_established(struct replay *r, struct cm_end *end, int64_t dead
 
 	for (cm_read_events(r); !end->first; cm_read_events(r)) {
 		if (partner)
-			establish_end(r, partner);
+			establish_id(r, partner);
 		if (!pace_wait(&turns, deadline))
 			return false;
 	}
@@ -64,8 +64,8 @@ struct comparison {
 static void differ_field(const struct comparison *c, const char *path, int64_t there, int64_t here)
 {
 	if (there != here)
-		differ_numbers(c->r->outcome, c->event->id, c->event->call->verb, c->object, path,
-			       there, here);
+		differ_check_numbers(c->r->outcome, c->event->id, c->event->call->verb, c->object,
+				     path, there, here);
 }
 
 static void differ_argument(const struct comparison *c, enum arg arg, int64_t here)
@@ -97,13 +97,13 @@ static void compare_private(const struct comparison *c, const struct cm_paramete
 	char a[2 * CM_DATA + 1], b[2 * CM_DATA + 1];
 
 	if (length != here)
-		outcome_tolerated(c->r->outcome, padded);
+		outcome_note_tolerated(c->r->outcome, padded);
 	if (!known || !memcmp(there, c->here->data, sizeof(there)))
 		return;
 	print_bytes(there, used_length(there, length), a);
 	print_bytes(c->here->data, used_length(c->here->data, here), b);
-	differ_texts(c->r->outcome, c->event->id, c->event->call->verb, c->object,
-		     arg_path(of->private_data), a, b);
+	differ_check_texts(c->r->outcome, c->event->id, c->event->call->verb, c->object,
+			   arg_path(of->private_data), a, b);
 }
 
 /* The recorded number of the queue pair that is @here; @here itself if it is not in the trace. */
@@ -147,15 +147,15 @@ static void compare_datagrams(const struct comparison *c)
 static void differ_event(const struct comparison *c, const char *field, const char *there,
 			 const char *here)
 {
-	outcome_divergence(c->r->outcome, &(struct divergence){
-						  .event = c->event->id,
-						  .verb = c->event->call->verb,
-						  .field = field,
-						  .recorded = there,
-						  .replayed = here,
-						  .object = c->object,
-						  .breaks = true,
-					  });
+	outcome_add_divergence(c->r->outcome, &(struct divergence){
+						      .event = c->event->id,
+						      .verb = c->event->call->verb,
+						      .field = field,
+						      .recorded = there,
+						      .replayed = here,
+						      .object = c->object,
+						      .breaks = true,
+					      });
 }
 
 static void compare_event(const struct comparison *c)
@@ -200,8 +200,8 @@ static void take_over_request(struct replay *r, struct cm_end *end, struct cm_en
 	end->last = end->first ? asked->last : &end->first;
 	free(asked);
 	if (end->object && asking->object) {
-		outcome_relate(r->outcome, end->object, asking->object);
-		outcome_relate(r->outcome, asking->object, end->object);
+		outcome_relate_objects(r->outcome, end->object, asking->object);
+		outcome_relate_objects(r->outcome, asking->object, end->object);
 	}
 }
 
@@ -242,7 +242,7 @@ static bool await_event(struct replay *r, struct cm_end *end, const struct trace
 	if (outcome_is_explained(r->outcome, end->object) && end->silent < 20)
 		end->silent++;
 	deadline = pace_now() + (r->options->timeout >> (end->silent < 20 ? end->silent : 20));
-	cm_made_prepare(r, end, event, deadline);
+	cm_synth_prepare(r, end, event, deadline);
 	end_partner(r, end, event, type);
 	if (!is_request(type))
 		return type && !strcmp(type, "RDMA_CM_EVENT_ESTABLISHED")
@@ -259,8 +259,8 @@ static void report_no_event(struct replay *r, const struct trace_event *event, s
 			    const char *type)
 {
 	end->silent++;
-	differ_no_event(r->outcome, event->id, event->call->verb, end->object, "event.event",
-			type ? type : "an event");
+	differ_report_no_event(r->outcome, event->id, event->call->verb, end->object, "event.event",
+			       type ? type : "an event");
 }
 
 /* Why the replay cannot cause events of @type; NULL: it can. */
@@ -302,7 +302,7 @@ static void change_event(struct replay *r, const struct trace_event *event, stru
 		return;
 	args_get(out, ARG(event.status), &status);
 	arrival->status = (int)status;
-	made_change(r, event, end->object, type);
+	recorded_fault_count_event(r, event, end->object, type);
 	if (!ends_connection(arrival->type))
 		return;
 	arrival->conn.private_data = NULL;
@@ -327,7 +327,7 @@ static int get_event(struct replay *r, const struct trace_event *event, struct c
 	struct cm_arrival *arrival;
 	struct cm_end *partner;
 	char came[64];
-	bool changed = made_cm_event(r, event->id, came);
+	bool changed = recorded_fault_cm_event(r, event->id, came);
 
 	if (!why && type && strncmp(type, "RDMA_CM_EVENT_ADDR", 18) &&
 	    strncmp(type, "RDMA_CM_EVENT_ROUTE", 19))
@@ -335,20 +335,20 @@ static int get_event(struct replay *r, const struct trace_event *event, struct c
 	if (!why && !is_request(type) && !end->id)
 		why = "its identifier does not exist in the replay";
 	if (why) {
-		outcome_skipped(r->outcome, event->id, event->call->verb, end->object, why);
+		outcome_note_skipped(r->outcome, event->id, event->call->verb, end->object, why);
 		return 0;
 	}
-	outcome_called(r->outcome, event->call->verb);
+	outcome_count_call(r->outcome, event->call->verb);
 	outcome_count(r->outcome, OUTCOME_EVENTS, 1);
 	if (!changed && is_silence(out, type)) {
-		outcome_tolerated(r->outcome, silence);
+		outcome_note_tolerated(r->outcome, silence);
 		return 0;
 	}
 	if (!await_event(r, end, event, changed ? came : type)) {
 		report_no_event(r, event, end, type);
 		return 0;
 	}
-	establish_end(r, end);
+	establish_id(r, end);
 	arrival = cm_arrival_take(end);
 	if (changed)
 		change_event(r, event, end, arrival, came);
@@ -367,7 +367,7 @@ int cm_get_event(struct replay *r, const struct trace_event *event)
 	int err;
 
 	if (call->end < 0 || call->failed) {
-		outcome_tolerated(r->outcome, call->end < 0 ? still_waiting : no_event);
+		outcome_note_tolerated(r->outcome, call->end < 0 ? still_waiting : no_event);
 		return 0;
 	}
 	err = args_parse(call->out);
@@ -377,6 +377,7 @@ int cm_get_event(struct replay *r, const struct trace_event *event)
 	end = cm_end_at(r, event, (uint64_t)id, call->end);
 	if (end)
 		return get_event(r, event, end);
-	outcome_skipped(r->outcome, event->id, call->verb, 0, "its identifier is not in the trace");
+	outcome_note_skipped(r->outcome, event->id, call->verb, 0,
+			     "its identifier is not in the trace");
 	return 0;
 }

@@ -6,7 +6,7 @@
  *				address of the device, the other connects there
  *
  * A queue pair is connected only once: its events after a reset and another connect are left out.
- * ibv_modify_qp() to RTR and RTS is not called then. Synthesized ends (synth.c, cm_made.c) are not
+ * ibv_modify_qp() to RTR and RTS is not called then. Synthesized ends (synth.c, cm_synth.c) are not
  * connected: an iWARP reply needs a queue pair, which is then in RTS, and the first message must
  * come from the connecting side. If only one side was recorded, its connections are left out.
  */
@@ -90,8 +90,8 @@ static void note_peers(struct replay *r, uint32_t a, uint32_t b)
 		return;
 	one->qp->peer = b;
 	other->qp->peer = a;
-	outcome_relate(r->outcome, a, b);
-	outcome_relate(r->outcome, b, a);
+	outcome_relate_objects(r->outcome, a, b);
+	outcome_relate_objects(r->outcome, b, a);
 }
 
 int cm_note_connected(struct replay *r, const struct cm_end *end)
@@ -140,7 +140,7 @@ static bool connect_locally(struct replay *r, struct cm_end *asking, struct cm_e
 static bool connect_by_cm(struct replay *r, uint32_t qp, uint32_t peer)
 {
 	int64_t deadline = pace_now() + r->options->timeout;
-	struct cm_end *listening = cm_made_new(r), *asking = cm_made_new(r);
+	struct cm_end *listening = cm_synth_new(r), *asking = cm_synth_new(r);
 	struct rdma_conn_param param = make_parameters(r, peer);
 
 	if (!listening || !asking || map_put(&r->cm->joined, qp, JOINED) ||

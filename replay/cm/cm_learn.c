@@ -71,7 +71,7 @@ static int begin_learning(struct replay *r)
 	return 0;
 }
 
-int cm_learn_nothing(struct replay *r)
+int cm_learn_begin(struct replay *r)
 {
 	return r->cm ? 0 : begin_learning(r);
 }
@@ -118,7 +118,7 @@ static int64_t end_of_call(const struct call *call)
 }
 
 /* Learn the queue pair of the other end, which may have been destroyed before the trace begins. */
-static void learn_far_queue(const struct args *out, struct cm_end *end)
+static void learn_peer_queue(const struct args *out, struct cm_end *end)
 {
 	int64_t number = 0, srq = 0;
 
@@ -146,7 +146,7 @@ static void learn_got_event(struct replay *r, const struct trace_event *event,
 		return;
 	inside->connecting = end->object;
 	inside->connecting_end = end_of_call(event->call);
-	learn_far_queue(out, end);
+	learn_peer_queue(out, end);
 	end->completed |= !end->passive && !strcmp(type, "RDMA_CM_EVENT_ESTABLISHED");
 	if (strcmp(type, "RDMA_CM_EVENT_ADDR_ERROR")) {
 		copy_address(end->src, args_text(out, ARG(event.src_addr)));

@@ -138,7 +138,7 @@ int cm_pair(struct replay *r);
  */
 bool cm_has_listener(const struct replay *r, const struct cm_end *end);
 /* Create r->cm if the first pass has not, since it found no calls of librdmacm. 0 or -ENOMEM. */
-int cm_learn_nothing(struct replay *r);
+int cm_learn_begin(struct replay *r);
 
 /* cm_address.c: parse @text, in the form of core/store/db/sockaddr.h */
 bool cm_address_parse(const char *text, struct sockaddr_storage *ret_address);
@@ -232,12 +232,12 @@ const char *cm_why_unmade(const struct replay *r, const struct cm_end *end);
 /* rdma_connect() or rdma_accept() of @end was called: 0 or -ENOMEM. */
 int cm_note_connected(struct replay *r, const struct cm_end *end);
 
-/* cm_made.c: a synthesized end; NULL if out of memory */
-struct cm_end *cm_made_new(struct replay *r);
+/* cm_synth.c: a synthesized end; NULL if out of memory */
+struct cm_end *cm_synth_new(struct replay *r);
 /* Let the other end cause @event, which @end received */
-void cm_made_prepare(struct replay *r, struct cm_end *end, const struct trace_event *event,
-		     int64_t deadline);
+void cm_synth_prepare(struct replay *r, struct cm_end *end, const struct trace_event *event,
+		      int64_t deadline);
 /*
  * Before @end resolves its destination: make sure that there is a listener. Returns its port, or 0.
  */
-uint16_t cm_made_listen(struct replay *r, struct cm_end *end, const struct sockaddr_storage *dst);
+uint16_t cm_synth_listen(struct replay *r, struct cm_end *end, const struct sockaddr_storage *dst);

@@ -304,14 +304,15 @@ static void report_difference(const struct check *c, uint64_t at, const struct p
 	snprintf(there_text, sizeof(there_text), "byte %" PRIu64 " of %" PRIu64 " is 0x%02x", at,
 		 payload->total, there);
 	snprintf(here_text, sizeof(here_text), "0x%02x", here);
-	outcome_divergence(c->r->outcome, &(struct divergence){ .event = c->event->id,
-								.verb = VERB_poll_cq,
-								.field = field,
-								.recorded = there_text,
-								.replayed = here_text,
-								.about = c->arrival->request.event,
-								.sender = c->arrival->sender,
-								.object = c->wc->qp });
+	outcome_add_divergence(c->r->outcome,
+			       &(struct divergence){ .event = c->event->id,
+						     .verb = VERB_poll_cq,
+						     .field = field,
+						     .recorded = there_text,
+						     .replayed = here_text,
+						     .about = c->arrival->request.event,
+						     .sender = c->arrival->sender,
+						     .object = c->wc->qp });
 }
 
 /* Find the sent bytes: 1 and *@ret_sent; 0: not recorded; or -errno. */
@@ -353,7 +354,7 @@ static bool is_refilled(const struct check *c, const uint8_t *bytes, uint64_t n)
 	}
 	free(there);
 	if (is)
-		outcome_tolerated(c->r->outcome, refilled);
+		outcome_note_tolerated(c->r->outcome, refilled);
 	return is;
 }
 
@@ -457,7 +458,7 @@ void contents_check(struct replay *r, const struct trace_event *event, uint32_t 
 		return;
 	c.landing = &r->contents->landings[landing];
 	if (success && doubt && was_buffer_reposted(r, landing)) {
-		outcome_tolerated(r->outcome, reposted);
+		outcome_note_tolerated(r->outcome, reposted);
 	} else if (success) {
 		if (arrival->wc.opcode == IBV_WC_RECV)
 			err = check_received(&c);

@@ -63,7 +63,7 @@ int expect_compare_late(struct replay *r, struct replica_qp *qp, enum side side,
 	while (!err && (late = expect_late(r, qp, side, &e)) &&
 	       (which != SETTLE_COME || arrivals_first(&qp->in[side]))) {
 		e.last = which == SETTLE_ALL;
-		err = expect_one(&e);
+		err = expect_compare_one(&e);
 		if (e.again || qp->late[side] != late)
 			break;
 		expect_late_drop(r, qp, side);
@@ -124,12 +124,12 @@ static int expect_completion(struct replay *r, const struct trace_event *event, 
 	e.qp = e.replica ? e.replica->qp : NULL;
 	why = why_not_expected(&e);
 	if (!why)
-		return compare_deferred(&e) ?: expect_one(&e);
+		return compare_deferred(&e) ?: expect_compare_one(&e);
 	if (!e.qp && !is_of_list(wc))
-		return expect_stranger(&e, STRANGER_QUEUE, why);
+		return expect_note_unmatched(&e, STRANGER_QUEUE, why);
 	if (e.qp)
 		expect_note_spare(&e);
-	outcome_skipped(r->outcome, event->id, event->poll->verb, wc->qp, why);
+	outcome_note_skipped(r->outcome, event->id, event->poll->verb, wc->qp, why);
 	return 0;
 }
 
@@ -139,8 +139,8 @@ static void replay_failed(struct replay *r, const struct trace_event *event, str
 	int n = cq && cq->handle ? polls_take(r, cq, 1) : -EINVAL;
 
 	if (n >= 0)
-		differ_numbers(r->outcome, event->id, event->poll->verb, event->poll->object, "ret",
-			       event->poll->ret, n);
+		differ_check_numbers(r->outcome, event->id, event->poll->verb, event->poll->object,
+				     "ret", event->poll->ret, n);
 }
 
 static void note_poll(struct replica *cq, const struct trace_event *event)
@@ -159,7 +159,7 @@ static int note_surplus_poll(struct replay *r, const struct trace_event *event, 
 		.r = r, .event = event, .wc = &none, .index = event->poll->nwc, .cq = cq
 	};
 
-	return expect_stranger(&e, STRANGER_LOST, "");
+	return expect_note_unmatched(&e, STRANGER_LOST, "");
 }
 
 void expect_note(struct replay *r, const struct trace_event *event)

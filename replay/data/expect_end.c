@@ -44,7 +44,7 @@ static uint32_t recorded_number(struct replay *r, uint32_t here)
 	return o ? o->number : here;
 }
 
-static void report_unmatched(struct replay *r, const struct kept_stranger *k, uint32_t qp,
+static void report_unmatched(struct replay *r, const struct unmatched_wc *k, uint32_t qp,
 			     const struct arrival *a)
 {
 	bool queue = k->kind == STRANGER_QUEUE, lost = k->kind == STRANGER_LOST;
@@ -64,14 +64,14 @@ static void report_unmatched(struct replay *r, const struct kept_stranger *k, ui
 	else
 		snprintf(here, sizeof(here), "%u (numbered as recorded)",
 			 recorded_number(r, queue ? a->wc.qp_num : a->wc.src_qp));
-	outcome_divergence(r->outcome,
-			   &(struct divergence){ .event = k->event,
-						 .verb = k->verb,
-						 .field = field,
-						 .recorded = there,
-						 .replayed = here,
-						 .about = a ? a->request.event : k->event,
-						 .object = qp });
+	outcome_add_divergence(r->outcome,
+			       &(struct divergence){ .event = k->event,
+						     .verb = k->verb,
+						     .field = field,
+						     .recorded = there,
+						     .replayed = here,
+						     .about = a ? a->request.event : k->event,
+						     .object = qp });
 }
 
 /* Are polls counted from the begin of the trace? A flight recorder also counts earlier ones. */
@@ -179,7 +179,7 @@ static void report_hang(struct replay *r, uint32_t qp, enum side side, const str
 	char there[96];
 
 	snprintf(there, sizeof(there), "none, in %" PRIu64 " empty polls", empty);
-	outcome_divergence(
+	outcome_add_divergence(
 		r->outcome,
 		&(struct divergence){ .event = a->request.event,
 				      .verb = side == SIDE_SEND ? VERB_post_send : VERB_post_recv,
@@ -210,14 +210,14 @@ static void report_surplus_wc(struct replay *r, uint32_t qp, const struct arriva
 	snprintf(there, sizeof(there),
 		 "%" PRIu64 " completions of its queue, but the trace has %" PRIu64, counted,
 		 cq->given - 1);
-	outcome_divergence(r->outcome,
-			   &(struct divergence){ .event = cq->poll,
-						 .verb = VERB_poll_cq,
-						 .field = "wc",
-						 .recorded = there,
-						 .replayed = ibv_wc_status_str(a->wc.status),
-						 .about = a->request.event,
-						 .object = qp });
+	outcome_add_divergence(r->outcome,
+			       &(struct divergence){ .event = cq->poll,
+						     .verb = VERB_poll_cq,
+						     .field = "wc",
+						     .recorded = there,
+						     .replayed = ibv_wc_status_str(a->wc.status),
+						     .about = a->request.event,
+						     .object = qp });
 }
 
 /*
@@ -237,10 +237,10 @@ static bool may_program_continue(struct replay *r, const struct arrival *a)
 	return true;
 }
 
-static void explain_leftover(struct replay *r, uint32_t qp, enum side side, const struct arrival *a,
-			     bool passed)
+static void report_leftover(struct replay *r, uint32_t qp, enum side side, const struct arrival *a,
+			    bool passed)
 {
-	struct kept_stranger *k = expect_find_stranger(r->strangers, qp, side, a);
+	struct unmatched_wc *k = expect_find_unmatched(r->strangers, qp, side, a);
 	bool usual = a->wc.status == IBV_WC_SUCCESS || a->wc.status == IBV_WC_WR_FLUSH_ERR;
 	struct lookup_polls polled;
 	uint64_t empty;
@@ -262,7 +262,7 @@ static void explain_leftover(struct replay *r, uint32_t qp, enum side side, cons
 	}
 }
 
-static void explain_leftovers(struct replay *r, uint32_t id, enum side side)
+static void report_leftovers(struct replay *r, uint32_t id, enum side side)
 {
 	struct replica_qp *qp = r->replicas[id].qp;
 	struct arrivals *passed = &qp->passed[side], *in = &qp->in[side];
@@ -270,20 +270,20 @@ static void explain_leftovers(struct replay *r, uint32_t id, enum side side)
 
 	expect_compare_late(r, qp, side, SETTLE_ALL);
 	for (; (a = arrivals_first(passed)); arrivals_drop(passed))
-		explain_leftover(r, id, side, a, true);
+		report_leftover(r, id, side, a, true);
 	for (; (a = arrivals_first(in)); arrivals_drop(in))
-		explain_leftover(r, id, side, a, false);
+		report_leftover(r, id, side, a, false);
 }
 
 /* Report a recorded completion of an unknown sender that matched no replayed one. */
-static void report_unmatched_wc(struct replay *r, const struct kept_stranger *k)
+static void report_unmatched_completion(struct replay *r, const struct unmatched_wc *k)
 {
 	if (k->found || k->kind == STRANGER_MADE)
 		return;
 	if (k->kind == STRANGER_LOST)
 		report_unmatched(r, k, k->cq, NULL);
 	else
-		outcome_skipped(r->outcome, k->event, k->verb, k->qp, k->why);
+		outcome_note_skipped(r->outcome, k->event, k->verb, k->qp, k->why);
 }
 
 /* A program that waited in vain for a request until its end would wait so in the replay, too. */
@@ -338,8 +338,8 @@ void expect_end(struct replay *r)
 {
 	for (uint32_t i = 0; i < r->nreplicas; i++)
 		for (int side = 0; r->replicas[i].qp && side < SIDES; side++)
-			explain_leftovers(r, i, (enum side)side);
+			report_leftovers(r, i, (enum side)side);
 	for (size_t i = 0; r->strangers && i < r->strangers->n; i++)
-		report_unmatched_wc(r, &r->strangers->kept[i]);
+		report_unmatched_completion(r, &r->strangers->kept[i]);
 	contents_end(r);
 }

@@ -95,7 +95,7 @@ static enum order order_of(const struct expected *e, enum side side)
 }
 
 /* The replayed completion that is waited for. */
-struct wanted {
+struct wanted_wc {
 	enum { NEXT, OF_REQUEST, OF_SENDER, ALIKE } what;
 	enum side side;
 	uint32_t sender; /* its QP number in the replay; 0: any */
@@ -151,7 +151,7 @@ static const struct arrival *find_queue_arrival(const struct expected *e, const 
 	return NULL;
 }
 
-static const struct arrival *find_wanted(const struct expected *e, const struct wanted *wanted)
+static const struct arrival *find_wanted(const struct expected *e, const struct wanted_wc *wanted)
 {
 	const struct arrivals *in = &e->qp->in[wanted->side];
 
@@ -168,7 +168,7 @@ static const struct arrival *find_wanted(const struct expected *e, const struct 
 }
 
 /* May a request still complete to which the completion fits? Only a private queue shows that. */
-static bool may_still_complete(const struct expected *e, const struct wanted *wanted)
+static bool may_still_complete(const struct expected *e, const struct wanted_wc *wanted)
 {
 	if (!e->wc->request.thread || order_of(e, wanted->side) != ORDER_POSTED)
 		return true;
@@ -178,7 +178,7 @@ static bool may_still_complete(const struct expected *e, const struct wanted *wa
 }
 
 /* Wait for the wanted completion. Invalidates pointers to arrivals. */
-static const struct arrival *await_arrival(struct expected *e, const struct wanted *wanted)
+static const struct arrival *await_arrival(struct expected *e, const struct wanted_wc *wanted)
 {
 	const struct arrival *a;
 	int64_t start = 0;
@@ -249,9 +249,9 @@ static void compare_completion(struct expected *e, enum side side, const struct 
 	d.ex = find_partial_cq(e);
 	d.other = find_reorder_reason(e, side, a);
 	if (e->wc->status != IBV_WC_SUCCESS && expect_died_before(e, side, a->wc.status))
-		outcome_tolerated(e->r->outcome, died_before);
+		outcome_note_tolerated(e->r->outcome, died_before);
 	else
-		differ_completion(e->r->outcome, &d);
+		differ_check_completion(e->r->outcome, &d);
 	outcome_count(e->r->outcome, OUTCOME_COMPLETIONS, 1);
 	e->cq->asked++;
 	if (e->cq->fresh)
@@ -276,7 +276,7 @@ static bool compare_passed(struct expected *e, enum side side)
 		return false;
 	if (a->passed_by.thread != e->event->id.thread ||
 	    a->passed_for != a->request.event.thread) {
-		outcome_tolerated(e->r->outcome, threads_order);
+		outcome_note_tolerated(e->r->outcome, threads_order);
 	} else {
 		snprintf(there, sizeof(there), "after %s", event_id_text(a->passed_by, text));
 		expect_report_order(e, a, there);
@@ -306,7 +306,7 @@ static int move_to_passed(struct expected *e, enum side side, const struct arriv
 /* Another request of the private queue than the expected one completes next in the replay. */
 static int check_posted(struct expected *e, enum side side)
 {
-	const struct wanted wanted = { .what = OF_REQUEST, .side = side };
+	const struct wanted_wc wanted = { .what = OF_REQUEST, .side = side };
 	const struct arrival *a;
 	int err;
 
@@ -347,14 +347,14 @@ static bool is_polled_by_several(const struct expected *e)
  */
 static bool compare_any_order(struct expected *e, enum side side, uint32_t sender)
 {
-	const struct wanted wanted = { .what = ALIKE, .side = side, .sender = sender };
+	const struct wanted_wc wanted = { .what = ALIKE, .side = side, .sender = sender };
 	bool asked = e->settled && !e->last; /* and will be again */
 	const struct arrival *a = asked ? find_wanted(e, &wanted) : await_arrival(e, &wanted);
 
 	e->starved = false;
 	if (!a)
 		return false;
-	outcome_tolerated(e->r->outcome, threads_order);
+	outcome_note_tolerated(e->r->outcome, threads_order);
 	compare_completion(e, side, a);
 	arrivals_remove(&e->qp->in[side], a);
 	return true;
@@ -366,19 +366,19 @@ static bool compare_any_order(struct expected *e, enum side side, uint32_t sende
  */
 static int check_datagram(struct expected *e)
 {
-	struct wanted wanted = { .what = OF_SENDER, .side = SIDE_RECV };
+	struct wanted_wc wanted = { .what = OF_SENDER, .side = SIDE_RECV };
 	uint32_t far = pair_source(e->r, e->wc), inside = expect_sender(e);
 	const struct replica *sender;
 	const struct arrival *a;
 	int err = 0;
 
 	if (!far && (!inside || inside == e->wc->qp)) /* two hosts may have the same numbers */
-		far = synth_datagram(e->r, e->wc->qp, e->wc->src_qp);
+		far = synth_datagram_qpn(e->r, e->wc->qp, e->wc->src_qp);
 	sender = far ? NULL : replica_of(e->r, inside);
 	wanted.sender = sender ? sender->number : far;
 	if (!sender)
-		err = expect_stranger(e, wanted.sender ? STRANGER_MADE : STRANGER_SENDER,
-				      "its sender is not in the trace");
+		err = expect_note_unmatched(e, wanted.sender ? STRANGER_MADE : STRANGER_SENDER,
+					    "its sender is not in the trace");
 	if (!wanted.sender || err)
 		return err;
 	a = await_arrival(e, &wanted);
@@ -403,7 +403,7 @@ const char expect_cut_short[] = "its sender was killed while it posted";
 /* Wait for the next completion on the side; a failed one may turn out to be of the other side. */
 static const struct arrival *await_next_arrival(struct expected *e, enum side *side)
 {
-	const struct wanted wanted = { .what = NEXT, .side = *side };
+	const struct wanted_wc wanted = { .what = NEXT, .side = *side };
 	const struct arrival *a = await_arrival(e, &wanted);
 
 	if (a || e->wc->status == IBV_WC_SUCCESS)
@@ -434,11 +434,11 @@ static bool may_come_later(struct expected *e, enum side side)
 		return true;
 	if (!expect_has_surplus(e, side))
 		return false;
-	outcome_tolerated(e->r->outcome, threads_order);
+	outcome_note_tolerated(e->r->outcome, threads_order);
 	return true;
 }
 
-int expect_one(struct expected *e)
+int expect_compare_one(struct expected *e)
 {
 	enum side side = expect_side(e);
 	enum order order = order_of(e, side);
@@ -452,19 +452,20 @@ int expect_one(struct expected *e)
 		return expect_defer(e, side);
 	a = await_next_arrival(e, &side);
 	if (!a && e->starved && e->last) { /* another queue pair has consumed the last request */
-		outcome_tolerated(e->r->outcome, shared_order);
+		outcome_note_tolerated(e->r->outcome, shared_order);
 		return 0;
 	}
 	e->again = !a && e->starved && e->settled;
 	if (!a && e->starved)
 		return e->settled ? 0 : expect_defer(e, side);
 	if (!a && expect_sender_died(e, side, true)) {
-		outcome_skipped(e->r->outcome, e->event->id, e->event->poll->verb, e->wc->qp,
-				expect_cut_short);
+		outcome_note_skipped(e->r->outcome, e->event->id, e->event->poll->verb, e->wc->qp,
+				     expect_cut_short);
 		return 0;
 	}
 	if (!a) {
-		expect_report_missing(e, may_still_complete(e, &(struct wanted){ .side = side }));
+		expect_report_missing(e,
+				      may_still_complete(e, &(struct wanted_wc){ .side = side }));
 		return 0;
 	}
 	if (!is_next(e, order, a))

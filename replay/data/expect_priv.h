@@ -23,7 +23,7 @@ static inline bool is_same_event(struct event_id a, struct event_id b)
 }
 
 /* expect_one.c: compare a completion that can come in the replay. 0 or -ENOMEM. */
-int expect_one(struct expected *e);
+int expect_compare_one(struct expected *e);
 enum side expect_side(const struct expected *e);
 /* Do the requests of this side come from a shared receive queue? */
 bool expect_is_shared(const struct expected *e, enum side side);
@@ -79,7 +79,7 @@ enum stranger {
 
 enum { STRANGERS_MAX = 4096 };
 
-struct kept_stranger {
+struct unmatched_wc {
 	struct event_id event;
 	enum verb verb;
 	enum stranger kind;
@@ -91,17 +91,17 @@ struct kept_stranger {
 
 struct strangers {
 	size_t n, unfound;
-	struct kept_stranger kept[STRANGERS_MAX];
+	struct unmatched_wc kept[STRANGERS_MAX];
 };
 
 /*
- * expect_stranger.c: store @e until the end: an unmatched replayed completion may turn out to be
+ * expect_unmatched.c: store @e until the end: an unmatched replayed completion may turn out to be
  * its counterpart. 0 or -ENOMEM.
  */
-int expect_stranger(const struct expected *e, enum stranger kind, const char *why);
+int expect_note_unmatched(const struct expected *e, enum stranger kind, const char *why);
 
 /* The stored recorded completion that @a of queue pair @qp may match; NULL: none. */
-struct kept_stranger *expect_find_stranger(struct strangers *s, uint32_t qp, enum side side,
+struct unmatched_wc *expect_find_unmatched(struct strangers *s, uint32_t qp, enum side side,
 					   const struct arrival *a);
 
 /* expect_report.c: the queue pair that sent a datagram; 0 if it is not known. */

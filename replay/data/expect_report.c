@@ -62,17 +62,17 @@ void expect_report_missing(struct expected *e, bool waited)
 		snprintf(here, sizeof(here), "no completion in %.1f s",
 			 (double)expect_wait_time(e) / 1e9);
 	snprintf(field, sizeof(field), "wc[%u]", e->index);
-	outcome_divergence(e->r->outcome, &(struct divergence){ .event = e->event->id,
-								.verb = e->event->poll->verb,
-								.field = field,
-								.recorded = there,
-								.replayed = here,
-								.about = wc->request,
-								.object = wc->qp,
-								.peer = expect_sender(e),
-								.class = class_of_missing(wc),
-								.breaks = is_connected(e->qp),
-								.symptom = waited });
+	outcome_add_divergence(e->r->outcome, &(struct divergence){ .event = e->event->id,
+								    .verb = e->event->poll->verb,
+								    .field = field,
+								    .recorded = there,
+								    .replayed = here,
+								    .about = wc->request,
+								    .object = wc->qp,
+								    .peer = expect_sender(e),
+								    .class = class_of_missing(wc),
+								    .breaks = is_connected(e->qp),
+								    .symptom = waited });
 	e->qp->missed += waited;
 	expect_note_spare(e);
 }
@@ -82,13 +82,13 @@ void expect_report_order(const struct expected *e, const struct arrival *a, cons
 	char field[64];
 
 	snprintf(field, sizeof(field), "wc[%u] order", e->index);
-	outcome_divergence(e->r->outcome, &(struct divergence){ .event = e->event->id,
-								.verb = e->event->poll->verb,
-								.field = field,
-								.recorded = there,
-								.replayed = "before it",
-								.about = a->request.event,
-								.object = e->wc->qp });
+	outcome_add_divergence(e->r->outcome, &(struct divergence){ .event = e->event->id,
+								    .verb = e->event->poll->verb,
+								    .field = field,
+								    .recorded = there,
+								    .replayed = "before it",
+								    .about = a->request.event,
+								    .object = e->wc->qp });
 }
 
 void expect_report_extra(struct replay *r, struct event_id event, const struct arrival *a)
@@ -100,7 +100,7 @@ void expect_report_extra(struct replay *r, struct event_id event, const struct a
 	map_get(&r->numbers, a->wc.qp_num, &qp);
 
 	value_text(enum_find("ibv_wc_status"), a->wc.status, here);
-	outcome_divergence(
+	outcome_add_divergence(
 		r->outcome,
 		&(struct divergence){ .event = event,
 				      .verb = VERB_poll_cq,

@@ -9,7 +9,7 @@
 
 #include "replay/data/fast.h"
 #include "replay/data/faults.h"
-#include "replay/data/full.h"
+#include "replay/data/held_requests.h"
 #include "replay/data/posting.h"
 #include "replay/state/sent.h"
 #include "replay/schedule/tape.h"
@@ -189,7 +189,7 @@ static void prepare_request(struct replay *r, struct fast_post *f, const struct 
 	f->owned = f->replica->owner == player;
 	f->side = post_is_send(post) ? SIDE_SEND : SIDE_RECV;
 	f->own = &f->replica->qp->out[f->side];
-	f->usable = !full_is_shorter(f->own) && put_request(r, f, event, &post->wr[0]);
+	f->usable = !held_queue_is_shorter(f->own) && put_request(r, f, event, &post->wr[0]);
 	f->movable = post->wr[0].nsge == 1 &&
 		     (f->side == SIDE_RECV ||
 		      (f->send.opcode == IBV_WR_SEND && !(f->send.send_flags & IBV_SEND_INLINE)));
@@ -338,6 +338,6 @@ bool fast_post(struct replay *r, struct ready *step, bool alone)
 			requests_undo(&f->replica->qp->sent, 1);
 		return false;
 	}
-	outcome_posted(r->outcome, 1);
+	outcome_count_post(r->outcome, 1);
 	return true;
 }

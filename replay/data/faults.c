@@ -25,8 +25,8 @@
  * by themselves are injected, too, and so is the failure of the peer. The library does not change
  * the state of a port: the replay gets the event, and queries return the recorded state.
  *
- * Faults that the recorder injected are known exactly (made.h). A verb that the recorder made
- * fail was not called, and is not called in the replay.
+ * Faults that the recorder injected are known exactly (recorded_fault.h). A verb that the recorder
+ * made fail was not called, and is not called in the replay.
  *
  * If an injected error has consequences that were not recorded, it is the divergence.
  *
@@ -44,7 +44,7 @@
 #include "replay/device/dispatch.h"
 #include "replay/report/pace.h"
 #include "replay/process/process.h"
-#include "replay/state/made.h"
+#include "replay/state/recorded_fault.h"
 #include "replay/state/state.h"
 
 #define OWN_FAILURE_NS 50000000 /* how long to wait until a queue pair fails by itself */
@@ -80,7 +80,7 @@ void faults_free(struct replay *r)
 	map_fini(&r->faults->doomed);
 	map_fini(&r->faults->sudden);
 	map_fini(&r->faults->shown_of);
-	made_free(r);
+	recorded_faults_free(r);
 	free(r->faults->shown);
 	free(r->faults->erred);
 	free(r->faults);
@@ -200,7 +200,7 @@ bool faults_are_due(const struct replay *r, const struct trace_event *event)
 
 	if (!r->faults)
 		return false;
-	if (made_at(r, event->id))
+	if (recorded_fault_at(r, event->id))
 		return true;
 	plan = event->kind == TRACE_POLL ? &r->faults->sudden : &r->faults->doomed;
 	return plan->used && map_get(plan, event_key(event->id), &what);
@@ -264,7 +264,8 @@ static void raise_injected_event(struct replay *r, const struct trace_event *eve
 	char name[64];
 	int64_t type;
 
-	if (!queue->qp || !made_async(r, event->id, name) || !find_event_type(name, &type))
+	if (!queue->qp || !recorded_fault_async(r, event->id, name) ||
+	    !find_event_type(name, &type))
 		return;
 	async = (struct ibv_async_event){ .element.qp = qp,
 					  .event_type = (enum ibv_event_type)type };
@@ -298,10 +299,10 @@ void faults_begin_post(struct replay *r, const struct trace_event *event,
 
 	if (!r->faults)
 		return;
-	if (r->faults_made) {
+	if (r->recorded_faults) {
 		raise_injected_event(r, event, queue);
-		if (queue->qp && post_is_send(event->post) && made_delay(r, event->id))
-			delay_request(r->faults, queue->handle, made_delay(r, event->id));
+		if (queue->qp && post_is_send(event->post) && recorded_fault_delay(r, event->id))
+			delay_request(r->faults, queue->handle, recorded_fault_delay(r, event->id));
 	}
 	if (event->post->ret || faults_are_due(r, event))
 		r->faults->struck = count_struck(r->faults);
@@ -319,7 +320,7 @@ static void note_injected(struct replay *r, const struct divergence *d)
 
 	injected.replayed = "";
 	injected.breaks = true;
-	outcome_injected(r->outcome, &injected);
+	outcome_note_injected(r->outcome, &injected);
 }
 
 static void note_status(struct replay *r, const struct shown *shown)
@@ -414,7 +415,7 @@ static void relate_to_queue(struct replay *r, uint32_t from, const void *handle)
 	uint64_t to;
 
 	if (handle && map_get(&r->handles, (uintptr_t)handle, &to))
-		outcome_relate(r->outcome, from, (uint32_t)to);
+		outcome_relate_objects(r->outcome, from, (uint32_t)to);
 }
 
 /* An object whose destruction failed explains why its parents cannot be destroyed. */
@@ -427,7 +428,7 @@ static void note_call(struct replay *r, const struct trace_event *event, int err
 	note_error(r, event->id, call->verb, call->object, error);
 	if (!o || verb_infos[call->verb].effect != EFFECT_DESTROY)
 		return;
-	outcome_relate(r->outcome, o->id, o->parent);
+	outcome_relate_objects(r->outcome, o->id, o->parent);
 	if (o->kind == OBJECT_qp && replica_of(r, o->id))
 		qp = replica_of(r, o->id)->handle;
 	if (!qp)
@@ -466,8 +467,8 @@ int64_t faults_call(struct replay *r, const struct trace_event *event, const uin
 		set_port_state(r, call, args);
 	if (!r->faults || !error)
 		return query_as_recorded(r, call, args, dispatch_call(call->verb, args));
-	if (made_error(r, event->id)) {
-		made_count(r);
+	if (recorded_fault_error(r, event->id)) {
+		recorded_faults_count(r);
 		note_call(r, event, error);
 		errno = call->error;
 		return call->ret;
@@ -559,6 +560,7 @@ uint64_t faults_caused(const struct replay *r)
 	if (!r->faults)
 		return 0;
 	return r->faults->maker.struck() + processes_struck() +
-	       (r->faults_made ? __atomic_load_n(&r->faults_made->again, __ATOMIC_RELAXED) : 0) +
+	       (r->recorded_faults ? __atomic_load_n(&r->recorded_faults->again, __ATOMIC_RELAXED)
+				   : 0) +
 	       __atomic_load_n(&r->faults->raised, __ATOMIC_RELAXED);
 }

@@ -8,7 +8,7 @@
 
 #include "core/base/vec.h"
 #include "core/wire/log.h"
-#include "replay/state/made.h"
+#include "replay/state/recorded_fault.h"
 #include "replay/state/state.h"
 
 /* The known state of a queue pair, up to a recorded time. */
@@ -161,10 +161,10 @@ static int study_events(struct study *s)
 int faults_learn(struct replay *r, struct fault_plan *plan)
 {
 	struct study s = { .r = r, .plan = plan };
-	int err = made_learn(r);
+	int err = recorded_faults_learn(r);
 
 	if (!err)
-		r->failing = r->faults_made;
+		r->failing = r->recorded_faults;
 	if (err || !trace_has_errors(r->trace))
 		return err;
 	s.suspects = calloc(r->nreplicas, sizeof(*s.suspects));

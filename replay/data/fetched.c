@@ -21,7 +21,7 @@
 #include "core/base/map.h"
 #include "replay/report/outcome.h"
 
-struct place {
+struct fetched_place {
 	uint64_t remote_addr;
 	uint32_t rkey;
 	const struct replica_qp *qp; /* the first that accessed it */
@@ -34,8 +34,8 @@ struct place {
 };
 
 struct fetched {
-	struct map by_address; /* hash of address and key, to index in @places */
-	struct place *places;  /* from 1 */
+	struct map by_address;        /* hash of address and key, to index in @places */
+	struct fetched_place *places; /* from 1 */
 	uint32_t n, size;
 };
 
@@ -54,10 +54,10 @@ void fetched_free(struct fetched *f)
 	free(f);
 }
 
-static struct place *new_place(struct fetched *f, uint64_t key)
+static struct fetched_place *new_place(struct fetched *f, uint64_t key)
 {
 	uint32_t size = f->size ? f->size * 2 : 64;
-	struct place *more;
+	struct fetched_place *more;
 
 	if (f->n + 1 >= f->size) {
 		more = reallocarray(f->places, size, sizeof(*more));
@@ -68,7 +68,7 @@ static struct place *new_place(struct fetched *f, uint64_t key)
 	}
 	if (map_put(&f->by_address, key, f->n + 1))
 		return NULL;
-	f->places[++f->n] = (struct place){ 0 };
+	f->places[++f->n] = (struct fetched_place){ 0 };
 	return &f->places[f->n];
 }
 
@@ -76,16 +76,16 @@ int fetched_post(struct fetched *f, const struct wr *wr, const struct replica_qp
 		 uint32_t *ret_place)
 {
 	uint64_t key = map_hash(wr->remote_addr ^ (uint64_t)wr->rkey << 32), found;
-	struct place *place;
+	struct fetched_place *place;
 
 	*ret_place = 0;
 	place = map_get(&f->by_address, key, &found) ? &f->places[found] : new_place(f, key);
 	if (!place)
 		return -ENOMEM;
 	if (!place->qp)
-		*place = (struct place){ .remote_addr = wr->remote_addr,
-					 .rkey = wr->rkey,
-					 .qp = qp };
+		*place = (struct fetched_place){ .remote_addr = wr->remote_addr,
+						 .rkey = wr->rkey,
+						 .qp = qp };
 	if (place->remote_addr != wr->remote_addr || place->rkey != wr->rkey)
 		return 0; /* another address with the same hash */
 	place->several |= place->qp != qp || wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
@@ -94,7 +94,7 @@ int fetched_post(struct fetched *f, const struct wr *wr, const struct replica_qp
 	return 0;
 }
 
-static void report_value(struct outcome *outcome, const struct place *place)
+static void report_value(struct outcome *outcome, const struct fetched_place *place)
 {
 	const struct fetch *suspect = &place->suspect;
 	char field[40], there[32], here[32];
@@ -102,16 +102,17 @@ static void report_value(struct outcome *outcome, const struct place *place)
 	snprintf(field, sizeof(field), "wc[%u].payload", suspect->index);
 	snprintf(there, sizeof(there), "%" PRIu64 " fetched", suspect->there);
 	snprintf(here, sizeof(here), "%" PRIu64, suspect->here + place->offset);
-	outcome_divergence(outcome, &(struct divergence){ .event = suspect->event,
-							  .verb = VERB_poll_cq,
-							  .field = field,
-							  .recorded = there,
-							  .replayed = here,
-							  .about = suspect->about,
-							  .object = suspect->object });
+	outcome_add_divergence(outcome, &(struct divergence){ .event = suspect->event,
+							      .verb = VERB_poll_cq,
+							      .field = field,
+							      .recorded = there,
+							      .replayed = here,
+							      .about = suspect->about,
+							      .object = suspect->object });
 }
 
-static void check_value(struct outcome *outcome, struct place *place, const struct fetch *fetch)
+static void check_value(struct outcome *outcome, struct fetched_place *place,
+			const struct fetch *fetch)
 {
 	uint64_t offset = fetch->there - fetch->here;
 
@@ -134,7 +135,7 @@ static void check_value(struct outcome *outcome, struct place *place, const stru
 void fetched_check(struct fetched *f, struct outcome *outcome, uint32_t i,
 		   const struct fetch *fetch)
 {
-	struct place *place = &f->places[i];
+	struct fetched_place *place = &f->places[i];
 
 	if (place->adds) {
 		check_value(outcome, place, fetch);
@@ -152,7 +153,7 @@ void fetched_report(const struct fetched *f, struct outcome *outcome)
 	char text[32];
 
 	for (uint32_t i = 1; i <= f->n; i++) {
-		const struct place *place = &f->places[i];
+		const struct fetched_place *place = &f->places[i];
 
 		if (!place->agreed || !place->differed)
 			continue;

@@ -17,7 +17,7 @@
 
 #include <errno.h>
 
-#include "replay/data/full.h"
+#include "replay/data/held_requests.h"
 #include "replay/state/sent.h"
 #include "replay/state/state.h"
 
@@ -382,5 +382,5 @@ unsigned int polls_make_room(struct replay *r)
 	for (; holder; holder = holder->next_holder)
 		drain_holding_queue(r, holder);
 	r->resuming = false;
-	return full_resume(r);
+	return held_post_all(r);
 }

@@ -21,7 +21,7 @@
 #include "replay/data/faults.h"
 #include "replay/data/posting.h"
 #include "replay/process/process.h"
-#include "replay/state/made.h"
+#include "replay/state/recorded_fault.h"
 #include "replay/state/sent.h"
 #include "replay/state/translate.h"
 
@@ -117,7 +117,7 @@ static int post_list(struct posting *p, uint32_t *ret_taken)
 static bool refuse_from_failed(struct posting *p, int *ret_ret, uint32_t *ret_taken)
 {
 	uint32_t before = p->post->bad > 1 && !p->built ? p->post->bad - 1 : 0;
-	int error = made_refuse(p->r, p->event->id, p->post->verb, p->post->object);
+	int error = recorded_fault_repeat(p->r, p->event->id, p->post->verb, p->post->object);
 
 	if (!error)
 		return false;
@@ -148,7 +148,7 @@ static int post_or_wait(struct posting *p, int *ret_ret, uint32_t *ret_taken)
 	if (!p->requests->held && refuse_from_failed(p, ret_ret, ret_taken))
 		return 0;
 	if (!p->requests->held) {
-		if (p->replica->qp && made_end(p->r, p->event->id))
+		if (p->replica->qp && recorded_fault_ended(p->r, p->event->id))
 			cm_end_connection(p->r, p->post->object);
 		faults_begin_post(p->r, p->event, p->replica,
 				  requests_count(p->requests) - p->post->nwr);
@@ -187,10 +187,10 @@ static int compare_result(struct posting *p, int ret, uint32_t taken)
 {
 	const struct post *post = p->post;
 
-	differ_ret(p->r->outcome, p->event->id, post->verb, post->object, post->ret, ret);
+	differ_check_ret(p->r->outcome, p->event->id, post->verb, post->object, post->ret, ret);
 	if (ret && ret == post->ret && post->bad && post->bad != taken + 1)
-		differ_numbers(p->r->outcome, p->event->id, post->verb, post->object, "bad_wr",
-			       post->bad - 1, taken);
+		differ_check_numbers(p->r->outcome, p->event->id, post->verb, post->object,
+				     "bad_wr", post->bad - 1, taken);
 	if (!ret)
 		return 0;
 	requests_undo(p->requests, post->nwr - taken);
@@ -199,8 +199,8 @@ static int compare_result(struct posting *p, int ret, uint32_t taken)
 
 static int skip_post(struct posting *p, const char *why)
 {
-	outcome_skipped(p->r->outcome, p->event->id, p->post->verb,
-			p->lacking ? p->lacking : p->post->object, why);
+	outcome_note_skipped(p->r->outcome, p->event->id, p->post->verb,
+			     p->lacking ? p->lacking : p->post->object, why);
 	return note_skipped_from(p, 0);
 }
 
@@ -348,7 +348,8 @@ static int skip_for_spare(struct posting *p)
 				    "not arrive";
 
 	p->replica->spare -= p->post->nwr;
-	outcome_skipped(p->r->outcome, p->event->id, p->post->verb, p->replica->spare_of, spare);
+	outcome_note_skipped(p->r->outcome, p->event->id, p->post->verb, p->replica->spare_of,
+			     spare);
 	return note_skipped_from(p, 0);
 }
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "replay/data/contents.h"
-#include "replay/data/full.h"
+#include "replay/data/held_requests.h"
 #include "replay/synth/synth.h"
 #include "replay/two_host/pair.h"
 #include "replay/data/posting.h"
@@ -99,7 +99,7 @@ static void put_datagram(struct posting *p, const struct wr *wr, struct ibv_send
 
 	to->wr.ud.ah = (void *)(uintptr_t)translate_field(&t, &ah, wr->ah);
 	to->wr.ud.remote_qpn = pair_datagram(p->r, p->event, wr)
-				       ?: synth_datagram(p->r, p->post->object, wr->remote_qpn);
+				       ?: synth_datagram_qpn(p->r, p->post->object, wr->remote_qpn);
 	if (!to->wr.ud.remote_qpn)
 		to->wr.ud.remote_qpn =
 			wr->remote_qpn == 0xffffff
@@ -155,12 +155,12 @@ static uint64_t put_remote(const struct posting *p, const struct wr *wr, uint32_
 	uint64_t addr = wr->remote_addr;
 
 	if (pair_is_joined(p->r, p->post->object)) {
-		pair_remote(p->r, p->event, (uint32_t)(wr - p->post->wr), &addr, rkey);
+		pair_translate_remote(p->r, p->event, (uint32_t)(wr - p->post->wr), &addr, rkey);
 		return addr;
 	}
 	if (!synth_has(p->r, p->post->object))
 		return translate_remote(p->r, peer, addr, rkey);
-	synth_remote(p->r, p->event, (uint32_t)(wr - p->post->wr), &addr, rkey);
+	synth_remote_address(p->r, p->event, (uint32_t)(wr - p->post->wr), &addr, rkey);
 	return addr;
 }
 
@@ -207,7 +207,7 @@ static void put_operation(struct posting *p, const struct wr *wr, struct ibv_sen
 			to->invalidate_rkey = rkey;
 			break;
 		}
-		to->invalidate_rkey = synth_window(p->r, p->event, (uint32_t)(wr - p->post->wr))
+		to->invalidate_rkey = synth_window_key(p->r, p->event, (uint32_t)(wr - p->post->wr))
 					      ?: translate_rkey(p->r, peer, wr->imm);
 		break;
 	case IBV_WR_LOCAL_INV:
@@ -331,7 +331,7 @@ static int fill_send(struct posting *p, uint32_t i)
 
 	*to = (struct ibv_send_wr){ .next = i + 1 < p->post->nwr ? to + 1 : NULL };
 	put_send(p, &p->post->wr[i], to);
-	forced = full_must_signal(p->requests, is_signaled(p, &p->post->wr[i]));
+	forced = held_must_signal(p->requests, is_signaled(p, &p->post->wr[i]));
 	if (forced)
 		to->send_flags |= IBV_SEND_SIGNALED;
 	if (contents_fill(p->r, p->event, i, to->sg_list))

@@ -7,7 +7,7 @@
  */
 #include <errno.h>
 
-#include "replay/data/full.h"
+#include "replay/data/held_requests.h"
 #include "replay/report/pace.h"
 #include "replay/data/polls.h"
 #include "replay/data/posting.h"
@@ -44,7 +44,7 @@ static bool lacks_receive(const struct posting *p)
 static bool may_complete(const struct posting *p)
 {
 	const struct requests *requests = p->requests;
-	uint32_t end = requests->tail - full_count(requests);
+	uint32_t end = requests->tail - held_count_requests(requests);
 
 	if (p->side == SIDE_RECV)
 		return may_receive(p);
@@ -93,21 +93,21 @@ int64_t posts_wait(struct posting *p, uint32_t from)
 {
 	uint32_t n = p->post->nwr - from;
 
-	if (full_hold(p, from))
+	if (held_add_requests(p, from))
 		return -ENOMEM;
 	polls_make_room(p->r);
 	if (!p->requests->held)
 		return p->post->nwr;
-	if (full_is_shorter(p->requests)) {
+	if (held_queue_is_shorter(p->requests)) {
 		note_limit(p);
 		for (uint32_t i = 0; i < n; i++)
-			outcome_tolerated(p->r->outcome, shorter);
+			outcome_note_tolerated(p->r->outcome, shorter);
 		return p->post->nwr;
 	}
 	if (p->r->nlate) { /* the completion that would free an entry waits for a shared queue */
-		outcome_tolerated(p->r->outcome, shared);
+		outcome_note_tolerated(p->r->outcome, shared);
 		return p->post->nwr;
 	}
 	await_room(p);
-	return p->post->nwr - full_withdraw(p->requests, n);
+	return p->post->nwr - held_withdraw(p->requests, n);
 }

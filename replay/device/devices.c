@@ -193,7 +193,7 @@ const struct device *devices_role(struct devices *ds, const char *name)
 	return &ds->devices[ds->roles[find_role(ds, name)].device];
 }
 
-void devices_recorded_attr(struct devices *ds, const char *name, struct args *out, enum arg in)
+void devices_note_attr(struct devices *ds, const char *name, struct args *out, enum arg in)
 {
 	struct role *role = &ds->roles[find_role(ds, name)];
 
@@ -202,7 +202,7 @@ void devices_recorded_attr(struct devices *ds, const char *name, struct args *ou
 	role->in = in;
 }
 
-void devices_recorded_iwarp(struct devices *ds, const char *name)
+void devices_note_iwarp(struct devices *ds, const char *name)
 {
 	if (ds->niwarp < DEVICES_MAX && !devices_was_iwarp(ds, name))
 		snprintf(ds->iwarp[ds->niwarp++], sizeof(ds->iwarp[0]), "%s", name);
@@ -250,7 +250,7 @@ static void report_role(const struct role *role, const struct device *device,
 	enum device_likeness likeness = compare_role(role, device, text, sizeof(text));
 
 	if (likeness == DEVICE_OTHER)
-		outcome_other_device(outcome);
+		outcome_set_other_device(outcome);
 	if (!role->attr && !is_named(role))
 		outcome_note(outcome, "the trace does not describe the recorded device");
 	else if (likeness != DEVICE_SAME)
@@ -320,7 +320,7 @@ static uint64_t gid_key(const union ibv_gid *gid)
 	return gid->global.subnet_prefix * 31 + gid->global.interface_id;
 }
 
-int devices_recorded_lid(struct devices *ds, const char *name, uint8_t port, uint16_t lid)
+int devices_note_lid(struct devices *ds, const char *name, uint8_t port, uint16_t lid)
 {
 	return lid ? map_put(&ds->lids, lid, find_role(ds, name) << 8 | port) : 0;
 }
@@ -349,8 +349,8 @@ static int store_gid(struct role *role, uint8_t port, int64_t index, const struc
 	return 0;
 }
 
-int devices_recorded_gid(struct devices *ds, const char *name, uint8_t port, int64_t index,
-			 const struct gid *gid)
+int devices_note_gid(struct devices *ds, const char *name, uint8_t port, int64_t index,
+		     const struct gid *gid)
 {
 	unsigned int role = find_role(ds, name);
 

@@ -56,11 +56,10 @@ const struct device *devices_role(struct devices *devices, const char *name);
  * Note the result of ibv_query_device() for recorded device @name: argument @in of @out has the
  * attributes. Takes a reference to @out.
  */
-void devices_recorded_attr(struct devices *devices, const char *name, struct args *out,
-			   enum arg in);
+void devices_note_attr(struct devices *devices, const char *name, struct args *out, enum arg in);
 
 /* Note that recorded device @name is an iWARP device: only librdmacm connects its queue pairs. */
-void devices_recorded_iwarp(struct devices *devices, const char *name);
+void devices_note_iwarp(struct devices *devices, const char *name);
 bool devices_was_iwarp(const struct devices *devices, const char *name);
 
 /* Was recorded device @name only listed, not opened, and is it missing on this machine? */
@@ -91,9 +90,9 @@ void devices_names(const struct devices *devices, char *text, size_t size);
  * Note a recorded address: @lid of port @port of recorded device @name; or @gid, at @index of the
  * GID table of that port.
  */
-int devices_recorded_lid(struct devices *devices, const char *name, uint8_t port, uint16_t lid);
-int devices_recorded_gid(struct devices *devices, const char *name, uint8_t port, int64_t index,
-			 const struct gid *gid);
+int devices_note_lid(struct devices *devices, const char *name, uint8_t port, uint16_t lid);
+int devices_note_gid(struct devices *devices, const char *name, uint8_t port, int64_t index,
+		     const struct gid *gid);
 
 /*
  * Change the address @av, used by @from with a GID of its port, to one that reaches port @to_port

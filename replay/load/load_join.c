@@ -224,7 +224,7 @@ static int split_class(struct load *load, size_t index, size_t counts[LOAD_PATTE
  * If @class is one ring, number its ranks along the ring, from rank 0 on. False: it is not one
  * ring, or is ring-back with the numbers that the ranks have.
  */
-static bool number_ring(const struct load_class *class, uint32_t n, uint32_t *number)
+static bool assign_ring_ranks(const struct load_class *class, uint32_t n, uint32_t *number)
 {
 	uint32_t *next = calloc(n, sizeof(*next)), at = 0, done = 0;
 	bool is = next && class->nedges == n, back = true;
@@ -246,7 +246,7 @@ static bool number_ring(const struct load_class *class, uint32_t n, uint32_t *nu
 }
 
 /* If all ranks of @class send to one, or one sends to all, number that rank 0. */
-static bool number_root(const struct load_class *class, uint32_t n, uint32_t *number)
+static bool assign_root_rank(const struct load_class *class, uint32_t n, uint32_t *number)
 {
 	const struct load_edge *first = class->edges, *second = first + 1;
 	bool to = class->nedges > 1 && first->to == second->to;
@@ -273,10 +273,10 @@ static void renumber_edges(struct load *load, const uint32_t *number)
 }
 
 /* Number ranks by a pattern: without a launcher they are numbered by the time of the first verb. */
-static int number_ranks(struct load *load)
+static int assign_ranks(struct load *load)
 {
 	bool (*const ways[])(const struct load_class *class, uint32_t n,
-			     uint32_t *number) = { number_ring, number_root };
+			     uint32_t *number) = { assign_ring_ranks, assign_root_rank };
 	uint32_t n = load->nranks, *number = calloc(n ?: 1, sizeof(*number));
 	bool found = false;
 
@@ -319,7 +319,7 @@ int load_join(struct load *load)
 	int err = merge_similar(load);
 
 	if (!err && !load->numbered)
-		err = number_ranks(load);
+		err = assign_ranks(load);
 	n = load->nclasses;
 	for (size_t i = 0; !err && i < n; i++)
 		err = split_class(load, i, counts);

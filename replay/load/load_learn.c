@@ -31,7 +31,7 @@ struct sender {
 };
 
 /* A queue pair, by object. */
-struct pair {
+struct qp_pair {
 	bool known, signals_all;
 	uint8_t type; /* enum ibv_qp_type */
 };
@@ -43,7 +43,7 @@ struct learning {
 	const struct queue_table *queues;
 	struct sender *senders;
 	size_t nsenders;
-	struct pair *pairs;
+	struct qp_pair *pairs;
 	size_t npairs;
 	struct map sender_of;  /* key of a queue pair and its peer, to an index */
 	struct map outside_of; /* hash of an address, to a number */
@@ -52,9 +52,9 @@ struct learning {
 	uint64_t memory, most;
 };
 
-static const struct pair *find_pair(const struct learning *l, uint32_t qp)
+static const struct qp_pair *find_pair(const struct learning *l, uint32_t qp)
 {
-	static const struct pair unknown = { .type = IBV_QPT_RC };
+	static const struct qp_pair unknown = { .type = IBV_QPT_RC };
 
 	return qp < l->npairs && l->pairs[qp].known ? &l->pairs[qp] : &unknown;
 }
@@ -62,7 +62,7 @@ static const struct pair *find_pair(const struct learning *l, uint32_t qp)
 static int learn_pair(struct learning *l, const struct call *call)
 {
 	bool ex = call->verb == VERB_create_qp_ex;
-	struct pair *pair;
+	struct qp_pair *pair;
 
 	if (call->failed || !call->object || (!ex && call->verb != VERB_create_qp))
 		return 0;
@@ -76,7 +76,7 @@ static int learn_pair(struct learning *l, const struct call *call)
 }
 
 /* LOAD_TRANSPORTS: requests of this type of queue pair are not repeated. */
-static enum load_transport find_transport(const struct pair *pair)
+static enum load_transport find_transport(const struct qp_pair *pair)
 {
 	switch (pair->type) {
 	case IBV_QPT_RC:
@@ -206,7 +206,7 @@ static bool moves_bytes(int opcode)
 static int learn_request(struct learning *l, const struct trace_event *event, const struct wr *wr)
 {
 	uint32_t qp = event->post->object, peer;
-	const struct pair *pair = find_pair(l, qp);
+	const struct qp_pair *pair = find_pair(l, qp);
 	struct load_class like = { .transport = find_transport(pair),
 				   .depth = find_depth(l, qp, event->time) };
 	bool ud = like.transport == LOAD_UD;
@@ -355,7 +355,7 @@ static int add_party(struct party **parties, size_t *n, struct map *known, struc
 }
 
 /* Change the parties of all edges to ranks. */
-static void number_edges(struct load *load, const struct map *rank_of)
+static void assign_edge_numbers(struct load *load, const struct map *rank_of)
 {
 	for (size_t i = 0; i < load->nclasses; i++) {
 		struct load_edge *edge = load->classes[i].edges;
@@ -367,7 +367,7 @@ static void number_edges(struct load *load, const struct map *rank_of)
 	}
 }
 
-static int number_ranks(struct learning *l)
+static int assign_ranks(struct learning *l)
 {
 	struct party *parties = NULL;
 	struct map known = { 0 };
@@ -388,7 +388,7 @@ static int number_ranks(struct learning *l)
 		l->load->outside += !!(parties[i].id & OUTSIDE);
 	}
 	if (!err)
-		number_edges(l->load, &known);
+		assign_edge_numbers(l->load, &known);
 	l->load->nranks = (uint32_t)n;
 	map_fini(&known);
 	free(parties);
@@ -412,7 +412,7 @@ int load_learn(struct trace *trace, uint64_t most, struct load *ret_load)
 	int err = read_events(&l);
 
 	if (!err)
-		err = number_ranks(&l);
+		err = assign_ranks(&l);
 	if (!err)
 		set_signals(&l);
 	free(l.senders);

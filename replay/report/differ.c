@@ -164,13 +164,14 @@ static void report_divergence(struct outcome *outcome, const char *path, const s
 	const char *reason = find_tolerance(d->verb, path, outcome_is_other_device(outcome));
 
 	if (reason)
-		outcome_tolerated(outcome, reason);
+		outcome_note_tolerated(outcome, reason);
 	else
-		outcome_divergence(outcome, d);
+		outcome_add_divergence(outcome, d);
 }
 
-void differ_texts(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
-		  const char *path, const char *recorded, const char *replayed)
+void differ_check_texts(struct outcome *outcome, struct event_id event, enum verb verb,
+			uint32_t object, const char *path, const char *recorded,
+			const char *replayed)
 {
 	report_divergence(outcome, path,
 			  &(struct divergence){ .event = event,
@@ -181,8 +182,8 @@ void differ_texts(struct outcome *outcome, struct event_id event, enum verb verb
 						.object = object });
 }
 
-void differ_no_event(struct outcome *outcome, struct event_id event, enum verb verb,
-		     uint32_t object, const char *path, const char *recorded)
+void differ_report_no_event(struct outcome *outcome, struct event_id event, enum verb verb,
+			    uint32_t object, const char *path, const char *recorded)
 {
 	report_divergence(outcome, path,
 			  &(struct divergence){ .event = event,
@@ -232,18 +233,19 @@ static void differ_values(struct outcome *outcome, struct event_id event, enum v
 	const struct enum_info *names = field && field->kind == FIELD_ENUM ? field->names : NULL;
 	char there[96], here[96];
 
-	differ_texts(outcome, event, verb, object, path, field_text(path, names, recorded, there),
-		     field_text(path, names, replayed, here));
+	differ_check_texts(outcome, event, verb, object, path,
+			   field_text(path, names, recorded, there),
+			   field_text(path, names, replayed, here));
 }
 
-void differ_numbers(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
-		    const char *path, int64_t recorded, int64_t replayed)
+void differ_check_numbers(struct outcome *outcome, struct event_id event, enum verb verb,
+			  uint32_t object, const char *path, int64_t recorded, int64_t replayed)
 {
 	differ_values(outcome, event, verb, object, NULL, path, recorded, replayed);
 }
 
-void differ_ret(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
-		int recorded, int replayed)
+void differ_check_ret(struct outcome *outcome, struct event_id event, enum verb verb,
+		      uint32_t object, int recorded, int replayed)
 {
 	char there[64], here[64];
 
@@ -323,16 +325,16 @@ static void differ_pointer(struct outcome *outcome, struct event_id event, const
 			       false);
 }
 
-void differ_result(struct outcome *outcome, struct event_id event, const struct call *call,
-		   int64_t ret, int err)
+void differ_check_result(struct outcome *outcome, struct event_id event, const struct call *call,
+			 int64_t ret, int err)
 {
 	bool failed = verb_failed(call->verb, ret), both = !call->failed && !failed;
 
 	switch (verb_infos[call->verb].fail) {
 	case FAIL_NEVER:
 		if (call->ret != ret && verb_infos[call->verb].ret.kind != FIELD_OBJ)
-			differ_numbers(outcome, event, call->verb, call->object, "ret", call->ret,
-				       ret);
+			differ_check_numbers(outcome, event, call->verb, call->object, "ret",
+					     call->ret, ret);
 		return;
 	case FAIL_NULL:
 		differ_pointer(outcome, event, call, ret, err);
@@ -368,7 +370,7 @@ static void differ_output_numbers(const struct outputs *o, const struct field_in
 				  const char *path, int64_t there, int64_t here)
 {
 	if (there != here && is_ignored(o, path))
-		outcome_tolerated(o->outcome, ignored);
+		outcome_note_tolerated(o->outcome, ignored);
 	else if (there != here)
 		differ_values(o->outcome, o->event, o->verb, o->object, field, path, there, here);
 }
@@ -389,8 +391,8 @@ static int differ_output(void *arg, const struct field_info *field, const char *
 	case FIELD_BYTES:
 		if (here && there->kind == JSON_TEXT && here->kind == JSON_TEXT &&
 		    strcmp(there->text, here->text))
-			differ_texts(o->outcome, o->event, o->verb, o->object, path, there->text,
-				     here->text);
+			differ_check_texts(o->outcome, o->event, o->verb, o->object, path,
+					   there->text, here->text);
 		return 0;
 	default:
 		if (args_value(there, &a) && args_value(here, &b))
@@ -411,8 +413,8 @@ static void differ_argument(struct outputs *o, const struct field_info *field,
 		args_walk(&object_infos[field->object], there, here, field->name, differ_output, o);
 }
 
-int differ_outputs(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
-		   const struct args *recorded, const char *replayed)
+int differ_check_outputs(struct outcome *outcome, struct event_id event, enum verb verb,
+			 uint32_t object, const struct args *recorded, const char *replayed)
 {
 	const struct verb_info *v = &verb_infos[verb];
 	struct args *here = args_new(replayed, strlen(replayed));

@@ -27,26 +27,27 @@ const char *errno_text(int64_t err, char text[64]);
 const char *value_text(const struct enum_info *names, int64_t value, char text[96]);
 
 /* Report a divergence of @object (0: of none), or a tolerated difference. */
-void differ_numbers(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
-		    const char *path, int64_t recorded, int64_t replayed);
-void differ_texts(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
-		  const char *path, const char *recorded, const char *replayed);
+void differ_check_numbers(struct outcome *outcome, struct event_id event, enum verb verb,
+			  uint32_t object, const char *path, int64_t recorded, int64_t replayed);
+void differ_check_texts(struct outcome *outcome, struct event_id event, enum verb verb,
+			uint32_t object, const char *path, const char *recorded,
+			const char *replayed);
 
 /* The return value of a post or a notification: 0 or an errno. */
-void differ_ret(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
-		int recorded, int replayed);
+void differ_check_ret(struct outcome *outcome, struct event_id event, enum verb verb,
+		      uint32_t object, int recorded, int replayed);
 
 /* Report a recorded event of @object that does not come in the replay. */
-void differ_no_event(struct outcome *outcome, struct event_id event, enum verb verb,
-		     uint32_t object, const char *path, const char *recorded);
+void differ_report_no_event(struct outcome *outcome, struct event_id event, enum verb verb,
+			    uint32_t object, const char *path, const char *recorded);
 
 /* The result of a control verb: recorded in @call, replayed @ret and errno @err. */
-void differ_result(struct outcome *outcome, struct event_id event, const struct call *call,
-		   int64_t ret, int err);
+void differ_check_result(struct outcome *outcome, struct event_id event, const struct call *call,
+			 int64_t ret, int err);
 
 /* The outputs and new objects of a control verb: JSON in the form of args_out_json(). */
-int differ_outputs(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
-		   const struct args *recorded, const char *replayed);
+int differ_check_outputs(struct outcome *outcome, struct event_id event, enum verb verb,
+			 uint32_t object, const struct args *recorded, const char *replayed);
 
 /* A recorded completion and the replayed one. */
 struct differ_wc {
@@ -66,4 +67,4 @@ struct differ_wc {
 	struct event_id about, sender; /* as in struct divergence */
 	bool differs;                  /* out */
 };
-void differ_completion(struct outcome *outcome, struct differ_wc *d);
+void differ_check_completion(struct outcome *outcome, struct differ_wc *d);

@@ -67,7 +67,7 @@ static void report_difference(struct outcome *outcome, struct differ_wc *d, cons
 	divergence.remote = status && !divergence.symptom &&
 			    (is_of_other_end(replayed) || is_of_other_end(recorded));
 	divergence.symptom |= divergence.remote;
-	outcome_divergence(outcome, &divergence);
+	outcome_add_divergence(outcome, &divergence);
 	d->differs = true;
 }
 
@@ -83,7 +83,7 @@ static void tolerate_numbers(struct outcome *outcome, uint64_t recorded, uint64_
 			     const char *reason)
 {
 	if (recorded != replayed)
-		outcome_tolerated(outcome, reason);
+		outcome_note_tolerated(outcome, reason);
 }
 
 /* Is byte_len valid? Not for a send or a write: its poster knows the length. */
@@ -119,7 +119,7 @@ static void differ_extras(struct outcome *outcome, struct differ_wc *d)
 		tolerate_numbers(outcome, there->flow_tag, 0,
 				 "tags of flow rules, which are not in the trace");
 	if (there->parts & (WC_TIMESTAMP | WC_WALLCLOCK))
-		outcome_tolerated(outcome, "the time of a completion");
+		outcome_note_tolerated(outcome, "the time of a completion");
 	if (there->parts & WC_CVLAN)
 		tolerate_numbers(outcome, there->cvlan, 0,
 				 "flags of the link (GRH, checksums, VLAN)");
@@ -184,7 +184,7 @@ static void differ_success(struct outcome *outcome, struct differ_wc *d)
 		report_numbers(outcome, d, "imm_data", NULL, there->imm, be32toh(here->imm_data));
 }
 
-void differ_completion(struct outcome *outcome, struct differ_wc *d)
+void differ_check_completion(struct outcome *outcome, struct differ_wc *d)
 {
 	const struct wc *there = d->there;
 	const struct ibv_wc *here = d->here;

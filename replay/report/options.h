@@ -25,7 +25,7 @@ enum replay_threads {
 	THREADS_AUTO,     /* one if that is faster */
 };
 
-struct moment;
+struct alive_objects;
 struct pair_options;
 
 struct replay_options {
@@ -46,7 +46,7 @@ struct replay_options {
 	bool described;        /* the software device has another device's attributes */
 	bool moment;           /* list the objects that are alive at the end */
 	/* called with that list, while the objects are alive; or NULL */
-	void (*look)(const struct moment *moment);
+	void (*look)(const struct alive_objects *moment);
 	const struct pair_options *pair; /* the other half on another host; NULL: none */
 	uint64_t max_memory; /* bytes, for regions and for queues of the software device */
 	/* called after all processes are forked: from now on there may be more threads */

@@ -58,7 +58,7 @@ void outcome_free(struct outcome *r)
 	free(r->skips);
 	free(r->notes);
 	inferred_fini(&r->inferred);
-	moment_free(r->moment);
+	alive_objects_free(r->moment);
 	free(r->part);
 	free(r->path);
 	free(r->device);
@@ -68,20 +68,20 @@ void outcome_free(struct outcome *r)
 	free(r);
 }
 
-void outcome_trace(struct outcome *r, const char *path, struct trace *trace)
+void outcome_set_trace(struct outcome *r, const char *path, struct trace *trace)
 {
 	free(r->path);
 	r->path = strdup(path);
 	r->trace = trace;
 }
 
-void outcome_device(struct outcome *r, const char *names)
+void outcome_set_device(struct outcome *r, const char *names)
 {
 	free(r->device);
 	r->device = strdup(names);
 }
 
-void outcome_other_device(struct outcome *r)
+void outcome_set_other_device(struct outcome *r)
 {
 	__atomic_store_n(&r->other_device, true, __ATOMIC_RELAXED);
 }
@@ -91,7 +91,7 @@ bool outcome_is_other_device(const struct outcome *r)
 	return __atomic_load_n(&r->other_device, __ATOMIC_RELAXED);
 }
 
-void outcome_compiled(struct outcome *r)
+void outcome_set_compiled(struct outcome *r)
 {
 	__atomic_store_n(&r->is_compiled, true, __ATOMIC_RELAXED);
 }
@@ -231,12 +231,12 @@ void outcome_stop(struct outcome *r, const char *why)
 	pthread_mutex_unlock(&r->lock);
 }
 
-void outcome_tolerate(struct outcome *r, struct tolerate *tolerate)
+void outcome_set_tolerate(struct outcome *r, struct tolerate *tolerate)
 {
 	r->tolerate = tolerate;
 }
 
-void outcome_fail_fast(struct outcome *r)
+void outcome_set_fail_fast(struct outcome *r)
 {
 	r->fail_fast = true;
 }
@@ -322,7 +322,7 @@ static uint64_t resolve_cause(struct outcome *r, uint64_t cause, const struct di
 	return i->cause ? i->cause - 1 : OUTCOME_NO_CAUSE;
 }
 
-void outcome_injected(struct outcome *r, const struct divergence *d)
+void outcome_note_injected(struct outcome *r, const struct divergence *d)
 {
 	if (!begin_report(r))
 		return;
@@ -357,7 +357,7 @@ static void add_divergence(struct outcome *r, const struct divergence *d)
 		outcome_cause_note(&r->causes, d->object, cause, d->breaks);
 }
 
-void outcome_divergence(struct outcome *r, const struct divergence *d)
+void outcome_add_divergence(struct outcome *r, const struct divergence *d)
 {
 	if (!begin_report(r))
 		return;
@@ -367,10 +367,10 @@ void outcome_divergence(struct outcome *r, const struct divergence *d)
 	pthread_mutex_unlock(&r->lock);
 }
 
-void outcome_relate(struct outcome *r, uint32_t from, uint32_t to)
+void outcome_relate_objects(struct outcome *r, uint32_t from, uint32_t to)
 {
 	pthread_mutex_lock(&r->lock);
-	outcome_cause_edge(&r->causes, from, to);
+	outcome_cause_add_edge(&r->causes, from, to);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -391,12 +391,12 @@ static void report_causes(struct outcome *r, uint32_t object,
 
 void outcome_note_agreement(struct outcome *r, uint32_t object)
 {
-	report_causes(r, object, outcome_cause_agree);
+	report_causes(r, object, outcome_cause_note_agreement);
 }
 
 void outcome_note_repair(struct outcome *r, uint32_t object)
 {
-	report_causes(r, object, outcome_cause_repair);
+	report_causes(r, object, outcome_cause_note_repair);
 }
 
 bool outcome_is_explained(struct outcome *r, uint32_t object)
@@ -418,7 +418,7 @@ static void inherit_cause(struct outcome *r, uint32_t object, uint64_t cause)
 		outcome_cause_note(&r->causes, object, cause, true);
 }
 
-void outcome_inherit(struct outcome *r, uint32_t object, uint32_t from)
+void outcome_inherit_cause(struct outcome *r, uint32_t object, uint32_t from)
 {
 	pthread_mutex_lock(&r->lock);
 	inherit_cause(r, object, outcome_cause_of(&r->causes, from, 0));
@@ -450,8 +450,8 @@ static void add_skip(struct outcome *r, struct event_id event, enum verb verb, c
 		free(copy);
 }
 
-void outcome_skipped(struct outcome *r, struct event_id event, enum verb verb, uint32_t object,
-		     const char *why)
+void outcome_note_skipped(struct outcome *r, struct event_id event, enum verb verb, uint32_t object,
+			  const char *why)
 {
 	uint64_t cause;
 
@@ -492,7 +492,7 @@ void outcome_note(struct outcome *r, const char *format, ...)
 	pthread_mutex_unlock(&r->lock);
 }
 
-void outcome_gap(struct outcome *r, const char *format, ...)
+void outcome_note_gap(struct outcome *r, const char *format, ...)
 {
 	va_list args;
 	char *text;
@@ -514,20 +514,20 @@ bool outcome_is_whole(const struct outcome *r)
 	return !r->nskips && !r->ngaps && !r->state.stopped;
 }
 
-void outcome_inferred(struct outcome *r, struct inferred_list *list)
+void outcome_set_inferred(struct outcome *r, struct inferred_list *list)
 {
 	inferred_fini(&r->inferred);
 	r->inferred = *list;
 	*list = (struct inferred_list){ 0 };
 }
 
-void outcome_moment(struct outcome *r, struct moment *moment)
+void outcome_set_alive(struct outcome *r, struct alive_objects *moment)
 {
-	moment_free(r->moment);
+	alive_objects_free(r->moment);
 	r->moment = moment;
 }
 
-void outcome_rounds(struct outcome *r, const struct rounds *rounds)
+void outcome_set_rounds(struct outcome *r, const struct rounds *rounds)
 {
 	r->rounds = *rounds;
 }
@@ -537,7 +537,7 @@ double outcome_seconds(const struct outcome *r)
 	return r->replayed;
 }
 
-int outcome_part(struct outcome *r, const char *part)
+int outcome_set_part(struct outcome *r, const char *part)
 {
 	char *copy = strdup(part);
 
@@ -562,7 +562,7 @@ static void add_tolerated(struct outcome *r, const char *reason)
 		r->ntolerated++;
 }
 
-void outcome_tolerated(struct outcome *r, const char *reason)
+void outcome_note_tolerated(struct outcome *r, const char *reason)
 {
 	if (!begin_report(r))
 		return;
@@ -570,14 +570,14 @@ void outcome_tolerated(struct outcome *r, const char *reason)
 	pthread_mutex_unlock(&r->lock);
 }
 
-void outcome_time(struct outcome *r, double recorded, double compiled, double replayed)
+void outcome_set_times(struct outcome *r, double recorded, double compiled, double replayed)
 {
 	r->recorded = recorded;
 	r->compiled = compiled;
 	r->replayed = replayed;
 }
 
-void outcome_waited(struct outcome *r, int64_t ns)
+void outcome_note_wait(struct outcome *r, int64_t ns)
 {
 	r->waited = ns;
 }

@@ -3,8 +3,8 @@
  * The results of a replay: counts, divergences, and events left out.
  *
  * A divergence is a cause or a consequence. It is a consequence if the state of its object differs
- * since an earlier divergence, or if such an object explains its object (outcome_relate()). Causes
- * are listed and counted; consequences are counted with their cause.
+ * since an earlier divergence, or if such an object explains its object (outcome_relate_objects()).
+ * Causes are listed and counted; consequences are counted with their cause.
  *
  * Any thread, except for creating, printing and freeing it.
  */
@@ -17,7 +17,7 @@
 enum { OUTCOME_PRINTED = 20 }; /* divergences and reasons in the text; all are counted */
 
 struct inferred_list;
-struct moment;
+struct alive_objects;
 struct rounds;
 
 enum outcome_count {
@@ -79,11 +79,11 @@ void outcome_free(struct outcome *outcome);
  * The trace and the device of the replay; texts are copied, @trace gives names of objects (NULL:
  * none).
  */
-void outcome_trace(struct outcome *outcome, const char *path, struct trace *trace);
-void outcome_device(struct outcome *outcome, const char *names);
+void outcome_set_trace(struct outcome *outcome, const char *path, struct trace *trace);
+void outcome_set_device(struct outcome *outcome, const char *names);
 
 /* The devices are not the recorded ones: their limits may differ. */
-void outcome_other_device(struct outcome *outcome);
+void outcome_set_other_device(struct outcome *outcome);
 bool outcome_is_other_device(const struct outcome *outcome);
 
 /* The counters of the calling thread in @of. */
@@ -111,29 +111,29 @@ static inline void outcome_count(struct outcome *outcome, enum outcome_count wha
 }
 
 /* Count one post of @requests work requests. */
-static inline void outcome_posted(struct outcome *outcome, uint64_t requests)
+static inline void outcome_count_post(struct outcome *outcome, uint64_t requests)
 {
 	outcome_count(outcome, OUTCOME_POSTS, 1);
 	outcome_count(outcome, OUTCOME_REQUESTS, requests);
 }
 
 uint64_t outcome_total(const struct outcome *outcome, enum outcome_count what);
-void outcome_called(struct outcome *outcome, enum verb verb);
+void outcome_count_call(struct outcome *outcome, enum verb verb);
 
 /* Report a divergence, of which a copy is stored. */
-void outcome_divergence(struct outcome *outcome, const struct divergence *divergence);
+void outcome_add_divergence(struct outcome *outcome, const struct divergence *divergence);
 
 /*
  * A recorded error was injected: if later results of its object differ, the error is their cause,
  * and @divergence is reported; its replayed value is not set. Stores a copy.
  */
-void outcome_injected(struct outcome *outcome, const struct divergence *divergence);
+void outcome_note_injected(struct outcome *outcome, const struct divergence *divergence);
 
 /*
  * A failure of @from explains differences at @to, such as those of a queue pair at its peer or its
  * CQ.
  */
-void outcome_relate(struct outcome *outcome, uint32_t from, uint32_t to);
+void outcome_relate_objects(struct outcome *outcome, uint32_t from, uint32_t to);
 
 /* A value of @object is as recorded: an earlier one that differed explains no later difference. */
 void outcome_note_agreement(struct outcome *outcome, uint32_t object);
@@ -145,17 +145,17 @@ void outcome_note_repair(struct outcome *outcome, uint32_t object);
 bool outcome_is_explained(struct outcome *outcome, uint32_t object);
 
 /* @object does not exist, or is not replayed, because of @from. */
-void outcome_inherit(struct outcome *outcome, uint32_t object, uint32_t from);
+void outcome_inherit_cause(struct outcome *outcome, uint32_t object, uint32_t from);
 
 /*
  * The event was left out; @why is a sentence without its full stop. Copied. If a divergence
  * explains the failure of @object (0: none), this is one of its consequences.
  */
-void outcome_skipped(struct outcome *outcome, struct event_id event, enum verb verb,
-		     uint32_t object, const char *why);
+void outcome_note_skipped(struct outcome *outcome, struct event_id event, enum verb verb,
+			  uint32_t object, const char *why);
 
 /* Everything is compiled; replaying starts. */
-void outcome_compiled(struct outcome *outcome);
+void outcome_set_compiled(struct outcome *outcome);
 bool outcome_is_compiled(const struct outcome *outcome);
 
 /* A note for the reader, printed once. */
@@ -163,32 +163,32 @@ void outcome_note(struct outcome *outcome, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* The synthesized ends. Takes ownership of the list's contents. */
-void outcome_inferred(struct outcome *outcome, struct inferred_list *list);
+void outcome_set_inferred(struct outcome *outcome, struct inferred_list *list);
 
 /* The objects that are alive at the end of the replay. Takes ownership of @moment. */
-void outcome_moment(struct outcome *outcome, struct moment *moment);
+void outcome_set_alive(struct outcome *outcome, struct alive_objects *moment);
 
 /* The outcome is one of several rounds that the report summarizes; copied. */
-void outcome_rounds(struct outcome *outcome, const struct rounds *rounds);
+void outcome_set_rounds(struct outcome *outcome, const struct rounds *rounds);
 
-/* Seconds of replaying, as passed to outcome_time(). */
+/* Seconds of replaying, as passed to outcome_set_times(). */
 double outcome_seconds(const struct outcome *outcome);
 
 /* The replay covers a part of the trace, "until 1:60": the report begins with it. Copied. */
-int outcome_part(struct outcome *outcome, const char *part);
+int outcome_set_part(struct outcome *outcome, const char *part);
 
 /* Events that are missing in the trace, so that the replay cannot be judged as a whole. */
-void outcome_gap(struct outcome *outcome, const char *format, ...)
+void outcome_note_gap(struct outcome *outcome, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* Count a tolerated difference; @reason must stay valid. */
-void outcome_tolerated(struct outcome *outcome, const char *reason);
+void outcome_note_tolerated(struct outcome *outcome, const char *reason);
 
 /* The durations of the recording, of compiling and of replaying, in seconds. */
-void outcome_time(struct outcome *outcome, double recorded, double compiled, double replayed);
+void outcome_set_times(struct outcome *outcome, double recorded, double compiled, double replayed);
 
 /* Set the longest successful wait, in ns, of a replay by one thread. */
-void outcome_waited(struct outcome *outcome, int64_t ns);
+void outcome_note_wait(struct outcome *outcome, int64_t ns);
 
 /*
  * Close the report: later differences are not in it, since they may be an effect of ending. @why
@@ -209,10 +209,10 @@ static inline bool outcome_stopped(const struct outcome *outcome)
 }
 
 /* Tolerate divergences that match lines of @tolerate, and their consequences. Borrowed; or NULL. */
-void outcome_tolerate(struct outcome *outcome, struct tolerate *tolerate);
+void outcome_set_tolerate(struct outcome *outcome, struct tolerate *tolerate);
 
 /* Stop at the first divergence. */
-void outcome_fail_fast(struct outcome *outcome);
+void outcome_set_fail_fast(struct outcome *outcome);
 
 /* Was nothing left out, is the trace complete, and was it replayed to the end? */
 bool outcome_is_whole(const struct outcome *outcome);

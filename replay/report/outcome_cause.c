@@ -53,7 +53,7 @@ uint64_t outcome_cause_last(const struct outcome_causes *c, uint32_t object)
 	return cause;
 }
 
-void outcome_cause_edge(struct outcome_causes *c, uint32_t from, uint32_t to)
+void outcome_cause_add_edge(struct outcome_causes *c, uint32_t from, uint32_t to)
 {
 	struct outcome_edge *more;
 	uint64_t first = 0;
@@ -80,12 +80,12 @@ void outcome_cause_note(struct outcome_causes *c, uint32_t object, uint64_t caus
 		(void)map_put(breaks ? &c->broken : &c->last, object, cause);
 }
 
-void outcome_cause_agree(struct outcome_causes *c, uint32_t object)
+void outcome_cause_note_agreement(struct outcome_causes *c, uint32_t object)
 {
 	map_remove(&c->last, object);
 }
 
-void outcome_cause_repair(struct outcome_causes *c, uint32_t object)
+void outcome_cause_note_repair(struct outcome_causes *c, uint32_t object)
 {
 	map_remove(&c->broken, object);
 	map_remove(&c->last, object);

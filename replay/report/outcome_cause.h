@@ -34,14 +34,14 @@ uint64_t outcome_cause_of(const struct outcome_causes *causes, uint32_t object, 
 uint64_t outcome_cause_last(const struct outcome_causes *causes, uint32_t object);
 
 /* A failure of @from explains a failure of @to. If out of memory, only the explanation is lost. */
-void outcome_cause_edge(struct outcome_causes *causes, uint32_t from, uint32_t to);
+void outcome_cause_add_edge(struct outcome_causes *causes, uint32_t from, uint32_t to);
 
 /* @object differs because of @cause: its state (@breaks), or one of its completions. */
 void outcome_cause_note(struct outcome_causes *causes, uint32_t object, uint64_t cause,
 			bool breaks);
 
 /* A completion of @object is as recorded; the state of @object is the recorded one. */
-void outcome_cause_agree(struct outcome_causes *causes, uint32_t object);
-void outcome_cause_repair(struct outcome_causes *causes, uint32_t object);
+void outcome_cause_note_agreement(struct outcome_causes *causes, uint32_t object);
+void outcome_cause_note_repair(struct outcome_causes *causes, uint32_t object);
 
 void outcome_cause_fini(struct outcome_causes *causes);

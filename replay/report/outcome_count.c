@@ -64,7 +64,7 @@ void outcome_count_first(struct outcome *r, enum outcome_count what, uint64_t n)
 		outcome_tally = (struct outcome_tally){ r, counts };
 }
 
-void outcome_called(struct outcome *r, enum verb verb)
+void outcome_count_call(struct outcome *r, enum verb verb)
 {
 	unsigned int i = shard_number();
 	bool shared = i >= SHARDS - 1;

@@ -151,7 +151,7 @@ static void put_lines(const struct outcome *r, FILE *to)
 static void put_tolerated(const struct outcome *r, FILE *to)
 {
 	inferred_json(&r->inferred, to);
-	moment_json(r->moment, to);
+	alive_objects_json(r->moment, to);
 	rounds_json(&r->rounds, to);
 	fprintf(to, "  \"tolerated\": [");
 	for (size_t i = 0; i < r->ntolerated; i++) {

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "replay/report/inferred.h"
-#include "replay/report/moment.h"
+#include "replay/report/alive_objects.h"
 #include "replay/report/outcome.h"
 #include "replay/report/outcome_cause.h"
 #include "replay/report/rounds.h"
@@ -77,7 +77,7 @@ struct outcome {
 	char **notes;
 	size_t nnotes;
 	struct inferred_list inferred;
-	struct moment *moment;
+	struct alive_objects *moment;
 	struct rounds rounds;
 	struct tolerated tolerated[REASONS_MAX];
 	size_t ntolerated;

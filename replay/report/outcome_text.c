@@ -324,7 +324,7 @@ void outcome_text(const struct outcome *r, FILE *to)
 	print_divergences(r, to);
 	print_total(r, to);
 	inferred_text(&r->inferred, to);
-	moment_text(r->moment, to);
+	alive_objects_text(r->moment, to);
 	rounds_text(&r->rounds, to);
 	print_skips(r, to);
 	print_lines(r, to);

@@ -39,8 +39,8 @@ enum {
 #define KEY_STEP (1ull << 20) /* distance between the keys of two consecutive events */
 
 /* An event that was added to those of the source: a call or a process ends earlier. */
-struct made {
-	struct made *next;
+struct moved_event {
+	struct moved_event *next;
 	struct trace_event event;
 	bool instead; /* the source's own event comes later, and must be dropped */
 };
@@ -69,7 +69,7 @@ struct order {
 	struct racing *racing; /* by object and side */
 	struct map pending;    /* posts whose outcome may move an event */
 	int64_t soonest;       /* the time of the last event of the first process that ended */
-	struct made *made;
+	struct moved_event *made;
 };
 
 static bool is_same(struct event_id a, struct event_id b)
@@ -139,10 +139,10 @@ static void insert_entry(struct order *o, unsigned int at, const struct trace_ev
 	o->tail++;
 }
 
-static struct made *make_event(struct order *o, const struct trace_event *like,
-			       enum trace_event_kind kind)
+static struct moved_event *make_event(struct order *o, const struct trace_event *like,
+				      enum trace_event_kind kind)
 {
-	struct made *made = calloc(1, sizeof(*made));
+	struct moved_event *made = calloc(1, sizeof(*made));
 
 	if (!made)
 		return NULL;
@@ -157,7 +157,7 @@ static struct made *make_event(struct order *o, const struct trace_event *like,
 /* Has an added event already replaced @event of the source? Then @event must be dropped. */
 static bool is_replaced(struct order *o, const struct trace_event *event)
 {
-	for (struct made *m = o->made; m; m = m->next)
+	for (struct moved_event *m = o->made; m; m = m->next)
 		if (m->instead && m->event.kind == event->kind &&
 		    (event->kind == TRACE_EXIT ? m->event.process == event->process
 					       : is_same(m->event.id, event->id))) {
@@ -174,7 +174,7 @@ static bool is_replaced(struct order *o, const struct trace_event *event)
 static unsigned int replay_at_begin(struct order *o, struct event_id call)
 {
 	unsigned int i = find_event(o, TRACE_CALL, call);
-	struct made *made;
+	struct moved_event *made;
 
 	if (i == o->tail)
 		return i;
@@ -234,9 +234,9 @@ static void order_invalid_key(struct order *o, const struct trace_event *poll, c
 		place_destroy(o, wc->request, region->destroyed);
 }
 
-static bool is_made_exit(const struct order *o, uint32_t process)
+static bool has_moved_exit(const struct order *o, uint32_t process)
 {
-	for (const struct made *m = o->made; m; m = m->next)
+	for (const struct moved_event *m = o->made; m; m = m->next)
 		if (m->event.kind == TRACE_EXIT && m->event.process == process)
 			return true;
 	return false;
@@ -258,9 +258,9 @@ static void place_exit(struct order *o, struct event_id request, uint32_t id, in
 	const struct trace_event like = { .process = id, .time = last };
 	unsigned int p = find_event(o, TRACE_POST, request), at = p;
 	unsigned int exit = find_exit(o, id);
-	struct made *made;
+	struct moved_event *made;
 
-	if (p == o->tail || is_made_exit(o, id))
+	if (p == o->tail || has_moved_exit(o, id))
 		return; /* the first evidence has moved it */
 	while (at < o->tail && o->entries[at].event->time <= last)
 		at++;
@@ -628,7 +628,7 @@ void order_free(struct order *o)
 	if (!o)
 		return;
 	while (o->made) {
-		struct made *made = o->made;
+		struct moved_event *made = o->made;
 
 		o->made = made->next;
 		free(made);

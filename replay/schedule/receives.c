@@ -16,7 +16,7 @@
 
 enum { LEAST = 64, MOST = 1 << 16 }; /* number of stored requests */
 
-struct count {
+struct receive_count {
 	uint64_t posted, sent;
 	struct mark *steps; /* of the last requests */
 	uint32_t size;      /* capacity: 0 or a power of two */
@@ -26,17 +26,17 @@ struct count {
 struct receives {
 	const struct relations *relations;
 	uint32_t nobjects;
-	struct count of[];
+	struct receive_count of[];
 };
 
-static struct count *count_of(const struct receives *receives, uint32_t object)
+static struct receive_count *count_of(const struct receives *receives, uint32_t object)
 {
 	struct receives *all = (struct receives *)receives;
 
 	return object && object < all->nobjects ? &all->of[object] : NULL;
 }
 
-static bool grow_steps(struct count *c)
+static bool grow_steps(struct receive_count *c)
 {
 	uint32_t size = c->size ? 2 * c->size : LEAST;
 	struct mark *steps = size > MOST ? NULL : malloc(size * sizeof(*steps));
@@ -52,7 +52,7 @@ static bool grow_steps(struct count *c)
 }
 
 /* Add a receive request. @sent: number of messages that the peer has sent. */
-static void add_receive(struct count *c, uint64_t sent, struct mark mark)
+static void add_receive(struct receive_count *c, uint64_t sent, struct mark mark)
 {
 	if (c->uneven)
 		return;
@@ -65,8 +65,8 @@ static void add_receive(struct count *c, uint64_t sent, struct mark mark)
 void receives_note(struct receives *receives, const struct post *post, struct mark mark)
 {
 	const struct relation *of = relation_of(receives->relations, post->object);
-	const struct count *peer = count_of(receives, of->peer);
-	struct count *c = count_of(receives, post->object);
+	const struct receive_count *peer = count_of(receives, of->peer);
+	struct receive_count *c = count_of(receives, post->object);
 
 	if (!c || post->verb == VERB_wr_abort)
 		return;
@@ -81,19 +81,20 @@ void receives_note(struct receives *receives, const struct post *post, struct ma
 
 void receives_mark_uneven(struct receives *receives, uint32_t qp)
 {
-	struct count *c = count_of(receives, qp);
+	struct receive_count *c = count_of(receives, qp);
 
 	if (c)
 		c->uneven = true;
 }
 
 /* The count of the peer whose receive requests the messages of @qp consume, one each; or NULL. */
-static const struct count *receiver_of(const struct receives *receives, uint32_t qp)
+static const struct receive_count *receiver_of(const struct receives *receives, uint32_t qp)
 {
 	const struct relation *of = relation_of(receives->relations, qp);
 	const struct relation *to = relation_of(receives->relations, of->peer);
 	const struct relation *cq = relation_of(receives->relations, to->recv_cq);
-	const struct count *own = count_of(receives, qp), *other = count_of(receives, of->peer);
+	const struct receive_count *own = count_of(receives, qp),
+				   *other = count_of(receives, of->peer);
 
 	if (!own || own->uneven || !other || other->uneven)
 		return NULL;
@@ -105,7 +106,7 @@ static const struct count *receiver_of(const struct receives *receives, uint32_t
 
 bool receives_find(const struct receives *receives, uint32_t qp, struct mark *ret_mark)
 {
-	const struct count *to = receiver_of(receives, qp), *own = count_of(receives, qp);
+	const struct receive_count *to = receiver_of(receives, qp), *own = count_of(receives, qp);
 
 	*ret_mark = (struct mark){ 0 };
 	if (!to || own->sent > to->posted || own->sent + to->size <= to->posted)

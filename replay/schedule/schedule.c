@@ -33,7 +33,7 @@
 
 enum { FREED = 3 };
 
-struct queue {
+struct queue_marks {
 	struct mark posted[2]; /* by side: sends, receives */
 	struct mark freed[2][FREED];
 	struct mark sent; /* the last message to an unreliable receive queue */
@@ -45,9 +45,9 @@ struct queue {
 
 struct schedule {
 	const struct relations *relations;
-	struct queue *queues;      /* by object */
-	struct receives *receives; /* NULL: messages wait for all receives posted before */
-	uint64_t *known;           /* by player: for each player, steps it has waited for */
+	struct queue_marks *queues; /* by object */
+	struct receives *receives;  /* NULL: messages wait for all receives posted before */
+	uint64_t *known;            /* by player: for each player, steps it has waited for */
 	uint32_t nobjects, players;
 	struct scoring how;
 	uint64_t seq;
@@ -88,7 +88,7 @@ static struct mark mark_of(const struct step *step)
 	return (struct mark){ step->player, step->seq };
 }
 
-static struct queue *queue_of(struct schedule *schedule, uint32_t object)
+static struct queue_marks *queue_of(struct schedule *schedule, uint32_t object)
 {
 	return object && object < schedule->nobjects ? &schedule->queues[object] : NULL;
 }
@@ -121,7 +121,7 @@ static void wait_for_freeing(struct step *step, const struct mark freed[FREED])
 
 static void wait_for_armed(struct schedule *schedule, struct step *step, uint32_t cq)
 {
-	struct queue *queue = queue_of(schedule, cq);
+	struct queue_marks *queue = queue_of(schedule, cq);
 
 	if (queue)
 		add_wait(step, queue->armed);
@@ -132,7 +132,7 @@ static void wait_for_armed(struct schedule *schedule, struct step *step, uint32_
  * destination.
  */
 static void wait_for_receive(struct schedule *schedule, struct step *step,
-			     const struct queue *receives)
+			     const struct queue_marks *receives)
 {
 	struct mark mark;
 
@@ -147,7 +147,7 @@ static void wait_for_receive(struct schedule *schedule, struct step *step,
 static void schedule_message(struct schedule *schedule, struct step *step, uint32_t qp)
 {
 	const struct relation *to = relation_of(schedule->relations, qp);
-	struct queue *receives = queue_of(schedule, to->receives);
+	struct queue_marks *receives = queue_of(schedule, to->receives);
 
 	if (!receives) {
 		wait_for_all(step);
@@ -173,9 +173,9 @@ static bool changes_window(const struct wr *wr)
 
 /* A window of type 2 is changed by requests, and used only by the peer of its queue pair. */
 static void schedule_window(struct schedule *schedule, struct step *step, const struct wr *wr,
-			    struct queue *queue, uint32_t peer)
+			    struct queue_marks *queue, uint32_t peer)
 {
-	const struct queue *other = queue_of(schedule, peer);
+	const struct queue_marks *other = queue_of(schedule, peer);
 
 	if (changes_window(wr)) {
 		queue->bound = mark_of(step);
@@ -190,7 +190,7 @@ static void schedule_window(struct schedule *schedule, struct step *step, const 
 }
 
 static void schedule_sends(struct schedule *schedule, struct step *step, const struct post *post,
-			   struct queue *queue)
+			   struct queue_marks *queue)
 {
 	const struct relation *of = relation_of(schedule->relations, post->object);
 	bool datagrams = of->unreliable && !of->peer;
@@ -222,7 +222,7 @@ static void schedule_stop(struct schedule *schedule, struct step *step)
 static void schedule_post(struct schedule *schedule, struct step *step, const struct post *post)
 {
 	unsigned int side = !post_is_send(post);
-	struct queue *queue = queue_of(schedule, post->object);
+	struct queue_marks *queue = queue_of(schedule, post->object);
 
 	if (!queue) {
 		wait_for_all(step);
@@ -243,8 +243,8 @@ static void schedule_post(struct schedule *schedule, struct step *step, const st
 /* Wait for the post of its request, if another thread has posted it. */
 static void wait_for_request(struct schedule *schedule, struct step *step, const struct wc *wc)
 {
-	struct queue *sends = queue_of(schedule, wc->qp);
-	struct queue *receives =
+	struct queue_marks *sends = queue_of(schedule, wc->qp);
+	struct queue_marks *receives =
 		queue_of(schedule, relation_of(schedule->relations, wc->qp)->receives);
 
 	if (!wc->request.thread || player_of(schedule, wc->request) == step->player)
@@ -262,7 +262,7 @@ static bool has_changed_window(const struct wc *wc)
 
 static void schedule_poll(struct schedule *schedule, struct step *step, const struct poll *poll)
 {
-	struct queue *cq = queue_of(schedule, poll->object);
+	struct queue_marks *cq = queue_of(schedule, poll->object);
 
 	if (!cq)
 		wait_for_all(step);
@@ -270,8 +270,8 @@ static void schedule_poll(struct schedule *schedule, struct step *step, const st
 		add_to_chain(step, &cq->polled);
 	for (uint32_t i = 0; i < poll->nwc; i++) {
 		const struct relation *of = relation_of(schedule->relations, poll->wc[i].qp);
-		struct queue *sends = queue_of(schedule, poll->wc[i].qp);
-		struct queue *receives = queue_of(schedule, of->receives);
+		struct queue_marks *sends = queue_of(schedule, poll->wc[i].qp);
+		struct queue_marks *receives = queue_of(schedule, of->receives);
 
 		wait_for_request(schedule, step, &poll->wc[i]);
 		if (sends && has_changed_window(&poll->wc[i]))
@@ -290,7 +290,7 @@ static void schedule_poll(struct schedule *schedule, struct step *step, const st
 
 static void schedule_notify(struct schedule *schedule, struct step *step, uint32_t object)
 {
-	struct queue *cq = queue_of(schedule, object);
+	struct queue_marks *cq = queue_of(schedule, object);
 
 	if (!cq)
 		return;
@@ -303,7 +303,7 @@ static void schedule_notify(struct schedule *schedule, struct step *step, uint32
 static void schedule_event(struct schedule *schedule, struct step *step)
 {
 	const struct trace_event *event = step->event.event;
-	struct queue *cq = NULL;
+	struct queue_marks *cq = NULL;
 
 	if (event->call->failed)
 		return;

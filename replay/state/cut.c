@@ -14,10 +14,10 @@ void cut_connection(struct replay *r, uint32_t id, uint32_t from, const char *wh
 	replica->qp->cut = why;
 	r->changes++;
 	if (from)
-		outcome_inherit(r->outcome, id, from);
+		outcome_inherit_cause(r->outcome, id, from);
 	peer = replica_of(r, replica->qp->peer);
 	if (peer && peer->qp && !peer->qp->cut) {
 		peer->qp->cut = "the peer of its queue pair is not replayed";
-		outcome_inherit(r->outcome, replica->qp->peer, id);
+		outcome_inherit_cause(r->outcome, replica->qp->peer, id);
 	}
 }

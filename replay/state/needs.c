@@ -190,7 +190,7 @@ static void add_missing(struct needs *n, const char *between, const char *text)
 	text_addf(&n->missing, "%s%s", n->missing.used ? between : "needs ", text);
 }
 
-struct search {
+struct feature_search {
 	struct needs *needs;
 	unsigned int i; /* of needs[] */
 	bool found;
@@ -199,7 +199,7 @@ struct search {
 /* Count a call that needs the feature, and name the first. */
 static int add_call(void *arg, struct event_id call)
 {
-	struct search *search = arg;
+	struct feature_search *search = arg;
 	char text[32], line[WHY + 64];
 
 	if (!search->found) {
@@ -213,7 +213,7 @@ static int add_call(void *arg, struct event_id call)
 
 static int find_calls(struct replay *r, struct needs *n, unsigned int i)
 {
-	struct search search = { .needs = n, .i = i };
+	struct feature_search search = { .needs = n, .i = i };
 
 	snprintf(n->why[i], WHY, "%s, which %s lacks", needs[i].what, name_of(n));
 	return requirement_each_call(r->trace, needs[i].calls, add_call, &search);
@@ -261,7 +261,7 @@ static void check_regions(struct replay *r, struct needs *n)
 }
 
 /* Report missing features; calls that are left out are reported when they would be replayed. */
-static int judge_missing(struct replay *r, struct needs *n)
+static int report_missing(struct replay *r, struct needs *n)
 {
 	if (n->missing.failed)
 		return log_err(-ENOMEM, "find the requirements of the trace");
@@ -295,7 +295,7 @@ int needs_check(struct replay *r)
 		check_limit(r, n, &limits[i]);
 	if (!err)
 		check_regions(r, n);
-	return err ? err : judge_missing(r, n);
+	return err ? err : report_missing(r, n);
 }
 
 const char *needs_lacks(const struct replay *r, struct event_id event)

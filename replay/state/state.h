@@ -79,7 +79,7 @@ struct replica {
 	uint32_t spare, spare_of;
 	bool tags; /* SRQ: it matches tags */
 	struct replica *next_holder;
-	bool holds;            /* it has requests that wait for free entries: full.c */
+	bool holds;            /* it has requests that wait for free entries: held_requests.c */
 	bool implicit;         /* MR: of the whole address space; only its used parts are memory */
 	struct replica *last;  /* CQ: the queue pair of its last completion */
 	bool extended;         /* CQ: created by create_cq_ex */
@@ -114,7 +114,8 @@ struct async {
 
 struct cm;
 struct connections;
-struct made;
+struct recorded_faults;
+struct synthesized;
 struct pair;
 
 struct replay {
@@ -123,7 +124,7 @@ struct replay {
 	struct outcome *outcome;
 	struct devices *devices;
 	const struct connections *connections; /* the trace's */
-	struct made *far;                      /* the synthesized peer; NULL: none is needed */
+	struct synthesized *far;               /* the synthesized peer; NULL: none is needed */
 	struct pair *pair;                     /* pair.c; NULL: there is no other half */
 	struct cm *cm;                         /* cm.c; NULL: the trace has no calls of librdmacm */
 	uint64_t cm_calls;                     /* number of calls of librdmacm by the program */
@@ -150,17 +151,18 @@ struct replay {
 	/* posts that were left out: event, to the first such request + 1 */
 	struct map left_out;
 	struct async *asyncs;
-	struct replica *holders; /* queues in which requests wait for free entries: full.c */
+	/* queues in which requests wait for free entries: held_requests.c */
+	struct replica *holders;
 	bool resuming;
 	/* completions that are deferred until a shared queue has a request: expect_late.c */
 	unsigned int nlate;
 	struct wrs *wrs;             /* posts.c */
 	struct strangers *strangers; /* expect_end.c */
 	struct fault_plan *faults;   /* faults.c; NULL: no faults are injected */
-	struct made
-		*faults_made; /* recorded faults; NULL: none are injected, or the trace has none */
-	bool failing;         /* some posts or polls must fail */
-	struct needs *needs;  /* needs.c; NULL: no feature is missing */
+	/* NULL: none are injected, or the trace has none */
+	struct recorded_faults *recorded_faults;
+	bool failing;              /* some posts or polls must fail */
+	struct needs *needs;       /* needs.c; NULL: no feature is missing */
 	struct contents *contents; /* contents.c; NULL: the trace has no contents */
 	void *scratch;             /* a page for unused outputs */
 	int xrc_file;

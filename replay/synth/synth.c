@@ -28,7 +28,7 @@
 
 int synth_init(struct replay *r)
 {
-	struct made *far = calloc(1, sizeof(*far));
+	struct synthesized *far = calloc(1, sizeof(*far));
 
 	if (!far)
 		return -ENOMEM;
@@ -56,7 +56,7 @@ static void free_plan(struct synth_plan *plan)
 
 void synth_fini(struct replay *r)
 {
-	struct made *far = r->far;
+	struct synthesized *far = r->far;
 
 	if (!far)
 		return;
@@ -195,7 +195,7 @@ static int prepare_peer_request(struct replay *r, struct synth_end *end,
 			       : post_receive(r, end, wr, (int)status);
 	if (status == IBV_WC_REM_INV_REQ_ERR)
 		close_end(end);
-	return synth_fill(r, end, event, index);
+	return synth_fill_message(r, end, event, index);
 }
 
 static int prepare_peer_post(struct replay *r, const struct trace_event *event)

@@ -58,11 +58,11 @@ void synth_disconnect(struct replay *r, uint32_t object);
 bool synth_has(const struct replay *r, uint32_t object);
 
 /* Set *@addr and *@rkey to the synthesized end's memory for request @index of post @event. */
-void synth_remote(struct replay *r, const struct trace_event *event, uint32_t index, uint64_t *addr,
-		  uint32_t *rkey);
+void synth_remote_address(struct replay *r, const struct trace_event *event, uint32_t index,
+			  uint64_t *addr, uint32_t *rkey);
 
 /* The replay's key of the window that request @index of post @event invalidates; 0: none. */
-uint32_t synth_window(struct replay *r, const struct trace_event *event, uint32_t index);
+uint32_t synth_window_key(struct replay *r, const struct trace_event *event, uint32_t index);
 
 /* The replay's number of the synthesized shared receive queue @srqn of @object's other end. */
 uint32_t synth_srqn(struct replay *r, uint32_t object, uint32_t srqn);
@@ -71,7 +71,7 @@ uint32_t synth_srqn(struct replay *r, uint32_t object, uint32_t srqn);
  * The replay's number of the synthesized datagram queue pair with recorded number @qpn, for
  * @object. 0: the trace has it.
  */
-uint32_t synth_datagram(struct replay *r, uint32_t object, uint32_t qpn);
+uint32_t synth_datagram_qpn(struct replay *r, uint32_t object, uint32_t qpn);
 
 /* Report what was inferred: 0 or -ENOMEM. */
 int synth_report(struct replay *r);

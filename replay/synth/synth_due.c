@@ -47,7 +47,7 @@ uint32_t synth_due_number(struct pass *p, const struct synth_early *message)
 
 static struct synth_dues *find_list(struct pass *p, struct event_id at)
 {
-	struct made *far = p->far;
+	struct synthesized *far = p->far;
 	struct synth_dues *list;
 	uint64_t number;
 
@@ -58,14 +58,14 @@ static struct synth_dues *find_list(struct pass *p, struct event_id at)
 }
 
 /* The sort key of an element of a list; failures come last. */
-static uint64_t order_of(const struct made *far, const struct synth_due *due)
+static uint64_t order_of(const struct synthesized *far, const struct synth_due *due)
 {
 	return due->message ? far->early[due->message - 1].order : UINT64_MAX;
 }
 
 static int insert_due(struct pass *p, struct event_id at, struct synth_due due)
 {
-	struct made *far = p->far;
+	struct synthesized *far = p->far;
 	struct synth_due *new = vec_push(far->dues, far->ndues);
 	struct synth_dues *list = new ? find_list(p, at) : NULL;
 	uint64_t order = order_of(far, &due);

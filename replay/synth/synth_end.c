@@ -54,7 +54,7 @@ static int open_host(struct synth_host *host)
 	err = open_buffer(host);
 	if (err)
 		return log_err(err, "create the message buffer of the synthesized peers");
-	return synth_map(host);
+	return synth_map_regions(host);
 }
 
 void synth_close(struct synth_host *host)
@@ -407,7 +407,7 @@ struct synth_end *synth_datagram_end(struct replay *r, struct synth_plan *plan, 
 	return end ? end : new_datagram_end(r, plan, &plan->links[i]);
 }
 
-uint32_t synth_datagram(struct replay *r, uint32_t object, uint32_t qpn)
+uint32_t synth_datagram_qpn(struct replay *r, uint32_t object, uint32_t qpn)
 {
 	struct synth_plan *plan = synth_plan_of(r, object);
 	struct synth_end *end;

@@ -31,7 +31,7 @@ uint32_t synth_host_find(const struct pass *p, const struct synth_plan *plan,
 			 const struct ibv_ah_attr *av)
 {
 	const struct device *device = device_of(p->r, plan->object);
-	struct made *far = p->far;
+	struct synthesized *far = p->far;
 	struct synth_host *host;
 	size_t i = 0;
 

@@ -135,7 +135,7 @@ static int register_region(struct synth_host *host, struct synth_region *region)
 	return 0;
 }
 
-int synth_map(struct synth_host *host)
+int synth_map_regions(struct synth_host *host)
 {
 	int err = add_ranges(host);
 
@@ -172,8 +172,8 @@ static const struct synth_range *find_range(const struct synth_host *host, uint3
 	return region && region->nranges ? &region->ranges[0] : NULL;
 }
 
-void synth_remote(struct replay *r, const struct trace_event *event, uint32_t index, uint64_t *addr,
-		  uint32_t *rkey)
+void synth_remote_address(struct replay *r, const struct trace_event *event, uint32_t index,
+			  uint64_t *addr, uint32_t *rkey)
 {
 	const struct synth_plan *plan = synth_plan_of(r, event->post->object);
 	const struct synth_host *host = plan && plan->ends ? plan->ends->host : NULL;
@@ -229,7 +229,7 @@ int synth_bind(struct replay *r, struct synth_end *end, const struct trace_event
 	return map_put(&r->far->closes, event_part_key(event->id, index), (*window)->rkey);
 }
 
-uint32_t synth_window(struct replay *r, const struct trace_event *event, uint32_t index)
+uint32_t synth_window_key(struct replay *r, const struct trace_event *event, uint32_t index)
 {
 	uint64_t rkey;
 
@@ -251,8 +251,8 @@ static uint64_t length_of(const struct wr *wr)
  * Before request @index of @event reads or fetches: write the recorded bytes into the memory of the
  * end.
  */
-int synth_fill(struct replay *r, const struct synth_end *end, const struct trace_event *event,
-	       uint32_t index)
+int synth_fill_message(struct replay *r, const struct synth_end *end,
+		       const struct trace_event *event, uint32_t index)
 {
 	const struct wr *wr = &event->post->wr[index];
 	const struct synth_range *range = find_range(end->host, wr->rkey, wr->remote_addr);

@@ -1,7 +1,7 @@
 #pragma once
 /*
  * The first pass over a trace, before peers are synthesized: shared by synth_learn.c,
- * synth_traffic.c, synth_told.c, synth_stop.c, synth_due.c and synth_host.c. Not thread-safe.
+ * synth_traffic.c, synth_announced.c, synth_stop.c, synth_due.c and synth_host.c. Not thread-safe.
  */
 #include "replay/synth/synth_priv.h"
 
@@ -24,7 +24,7 @@ struct synth_seen {
 
 struct pass {
 	struct replay *r;
-	struct made *far;
+	struct synthesized *far;
 	struct cursor *cursor;
 	uint64_t longest; /* the longest receive of the recorded side */
 	uint64_t npolls;
@@ -53,7 +53,7 @@ int synth_learn_event(struct pass *p, const struct trace_event *event);
 /* Note that open requests before index @end have succeeded. */
 int synth_close_requests(struct pass *p, struct synth_plan *plan, size_t end);
 
-/* synth_told.c: learn messages of a poll that an event had announced; learn an event. */
+/* synth_announced.c: learn messages of a poll that an event had announced; learn an event. */
 int synth_learn_announced(struct pass *p, const struct trace_event *poll);
 int synth_learn_return(struct pass *p, const struct trace_event *event);
 
@@ -62,13 +62,13 @@ int synth_learn_return(struct pass *p, const struct trace_event *event);
  * region; the message that completion @index shows; a completion in error, of @request or (NULL) of
  * a receive; a failure that event @at reported.
  */
-void synth_stop_event(struct pass *p, const struct trace_event *event);
-int synth_stop_call(struct pass *p, const struct trace_event *event);
-int synth_stop_message(struct pass *p, struct synth_plan *plan, const struct trace_event *event,
-		       uint32_t index);
-int synth_stop_failed(struct pass *p, struct synth_plan *plan, const struct trace_event *event,
-		      uint32_t index, const struct synth_request *request);
-int synth_stop_announced(struct pass *p, struct synth_plan *plan, struct synth_spot at);
+void synth_stop_note_event(struct pass *p, const struct trace_event *event);
+int synth_stop_note_call(struct pass *p, const struct trace_event *event);
+int synth_stop_note_message(struct pass *p, struct synth_plan *plan,
+			    const struct trace_event *event, uint32_t index);
+int synth_stop_note_failed(struct pass *p, struct synth_plan *plan, const struct trace_event *event,
+			   uint32_t index, const struct synth_request *request);
+int synth_stop_note_announced(struct pass *p, struct synth_plan *plan, struct synth_spot at);
 
 /* synth_due.c: what completion @index of a poll shows */
 struct synth_early synth_due_message(const struct pass *p, const struct trace_event *event,

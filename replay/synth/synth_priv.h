@@ -177,7 +177,7 @@ struct synth_fetch {
 	uint32_t index;
 };
 
-struct made {
+struct synthesized {
 	pthread_mutex_t lock;
 	struct synth_plan **plans; /* by object */
 	struct synth_host *hosts;
@@ -235,9 +235,9 @@ int synth_before_due(struct replay *r, const struct trace_event *event);
 int synth_add_range(struct synth_host *host, uint32_t rkey, uint64_t addr, uint64_t length,
 		    int access);
 uint64_t synth_host_bytes(const struct synth_host *host);
-int synth_fill(struct replay *r, const struct synth_end *end, const struct trace_event *event,
-	       uint32_t index);
+int synth_fill_message(struct replay *r, const struct synth_end *end,
+		       const struct trace_event *event, uint32_t index);
 int synth_bind(struct replay *r, struct synth_end *end, const struct trace_event *event,
 	       uint32_t index);
-int synth_map(struct synth_host *host);
+int synth_map_regions(struct synth_host *host);
 void synth_unmap(struct synth_host *host);

@@ -70,6 +70,6 @@ int synth_report(struct replay *r)
 			err = report_host(&r->far->hosts[i], &list);
 	if (list.n)
 		list.open = count_open(r);
-	outcome_inferred(r->outcome, &list);
+	outcome_set_inferred(r->outcome, &list);
 	return err;
 }

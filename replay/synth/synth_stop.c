@@ -65,7 +65,7 @@ static int learn_state(struct pass *p, struct synth_plan *plan, const struct tra
 	return stop_at(p, plan, (struct synth_spot){ event->id, event->time });
 }
 
-void synth_stop_event(struct pass *p, const struct trace_event *event)
+void synth_stop_note_event(struct pass *p, const struct trace_event *event)
 {
 	if (event->id.thread < p->nseen)
 		p->seen[event->id.thread].now = event->id.n;
@@ -87,7 +87,7 @@ static int note_region(struct pass *p, const struct trace_event *event)
 	return map_put(&p->gone, process_key(mr->process, mr->number), p->nends);
 }
 
-int synth_stop_call(struct pass *p, const struct trace_event *event)
+int synth_stop_note_call(struct pass *p, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	const struct verb_info *v = &verb_infos[call->verb];
@@ -150,8 +150,8 @@ static int remember_message(struct synth_life *life, const struct synth_early *m
 	return 0;
 }
 
-int synth_stop_message(struct pass *p, struct synth_plan *plan, const struct trace_event *event,
-		       uint32_t index)
+int synth_stop_note_message(struct pass *p, struct synth_plan *plan,
+			    const struct trace_event *event, uint32_t index)
 {
 	struct synth_early message = synth_due_message(p, event, index);
 	struct synth_life *life = &plan->life;
@@ -191,7 +191,7 @@ static int new_cause(struct pass *p, struct synth_plan *plan)
 	return 0;
 }
 
-int synth_stop_announced(struct pass *p, struct synth_plan *plan, struct synth_spot at)
+int synth_stop_note_announced(struct pass *p, struct synth_plan *plan, struct synth_spot at)
 {
 	return new_cause(p, plan) ?: break_at(p, plan, at);
 }
@@ -238,8 +238,8 @@ static int learn_bad_message(struct pass *p, struct synth_plan *plan,
 	return err;
 }
 
-int synth_stop_failed(struct pass *p, struct synth_plan *plan, const struct trace_event *event,
-		      uint32_t index, const struct synth_request *request)
+int synth_stop_note_failed(struct pass *p, struct synth_plan *plan, const struct trace_event *event,
+			   uint32_t index, const struct synth_request *request)
 {
 	struct synth_life *life = &plan->life;
 

@@ -223,9 +223,9 @@ static int learn_connected(struct pass *p, struct synth_plan *plan, const struct
 		if (!(wc->opcode & IBV_WC_RECV))
 			return 0;
 		note_length(synth_host_now(p, plan), wc->byte_len);
-		return synth_stop_message(p, plan, event, index);
+		return synth_stop_note_message(p, plan, event, index);
 	}
-	if (synth_stop_failed(p, plan, event, index, at == SIZE_MAX ? NULL : &plan->open[at]))
+	if (synth_stop_note_failed(p, plan, event, index, at == SIZE_MAX ? NULL : &plan->open[at]))
 		return -ENOMEM;
 	if (at != SIZE_MAX)
 		return learn_failed_request(p, plan, wc, at);
@@ -265,7 +265,7 @@ static int learn_received_datagram(struct pass *p, struct synth_plan *plan,
 	if (err)
 		return err;
 	find_link(plan, wc->src_qp)->heard++;
-	return synth_stop_message(p, plan, event, index);
+	return synth_stop_note_message(p, plan, event, index);
 }
 
 static int learn_poll(struct pass *p, const struct trace_event *event)
@@ -301,7 +301,7 @@ int synth_learn_event(struct pass *p, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 
-	synth_stop_event(p, event);
+	synth_stop_note_event(p, event);
 	if (event->inner)
 		return 0;
 	switch (event->kind) {
@@ -315,10 +315,10 @@ int synth_learn_event(struct pass *p, const struct trace_event *event)
 		return 0;
 	case TRACE_CALL:
 		if (call->verb == VERB_modify_qp && !call->failed && !call->ours && !call->depth)
-			return synth_stop_call(p, event) ?: learn_connection(p, call);
+			return synth_stop_note_call(p, event) ?: learn_connection(p, call);
 		return 0;
 	case TRACE_RETURN:
-		return synth_stop_call(p, event) ?: synth_learn_return(p, event);
+		return synth_stop_note_call(p, event) ?: synth_learn_return(p, event);
 	default:
 		return 0;
 	}

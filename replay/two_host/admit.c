@@ -91,7 +91,7 @@ static void accept_peer(struct admit *a, const struct visitor *v)
 }
 
 /* Join the thread of a visitor that is done, and admit or refuse the visitor. */
-static void judge_visitor(struct admit *a)
+static void check_visitor(struct admit *a)
 {
 	struct visitor *v = NULL;
 	ssize_t n;
@@ -127,7 +127,7 @@ static struct visitor *find_free_visitor(struct admit *a)
 
 	if (a->here == VISITORS) {
 		shutdown(find_oldest(a)->shut, SHUT_RDWR);
-		judge_visitor(a);
+		check_visitor(a);
 	}
 	while (a->visitors[i].here)
 		i++;
@@ -189,7 +189,7 @@ static int await_peer(struct admit *a)
 		if (poll(look, late ? 1 : 2, LOOK) <= 0)
 			continue;
 		if (look[0].revents)
-			judge_visitor(a);
+			check_visitor(a);
 		else if (!late && look[1].revents)
 			accept_visitor(a);
 	}
@@ -212,7 +212,7 @@ int admit_peer(int listener, const struct admit_options *options, struct wire **
 		if (a.visitors[i].here)
 			shutdown(a.visitors[i].shut, SHUT_RDWR);
 	while (a.here)
-		judge_visitor(&a);
+		check_visitor(&a);
 	close(a.done[0]);
 	close(a.done[1]);
 	if (a.wire)

@@ -7,7 +7,7 @@
  *	  events  wait for earlier events of the other host, report progress         pair_order.c
  *	end       wait until both are done, and only then destroy the objects
  *
- * Not here: messages (pair_talk.c), waiting (pair_wait.c).
+ * Not here: messages (pair_exchange.c), waiting (pair_wait.c).
  */
 #include "replay/two_host/pair.h"
 
@@ -81,7 +81,7 @@ int pair_open(struct replay *r)
 	p->done.message = PAIR_DONE;
 	pthread_mutex_init(&p->lock, NULL);
 	r->pair = p;
-	return open_wire_to_peer(p) ?: pair_talk(p);
+	return open_wire_to_peer(p) ?: pair_exchange(p);
 }
 
 /* Report why the line to the other replay was lost: -errno; 0: it was not. */
@@ -202,9 +202,10 @@ static void report_pairs(struct pair *p)
 	for (size_t i = 0; i < p->its.nlives; i++)
 		datagrams += p->its.lives[i].type == IBV_QPT_UD;
 	if (!joined && !datagrams)
-		outcome_gap(p->r->outcome,
-			    "no queue pair of this trace has its peer in the trace of the other "
-			    "host");
+		outcome_note_gap(
+			p->r->outcome,
+			"no queue pair of this trace has its peer in the trace of the other "
+			"host");
 	else if (joined > TOLD_MOST)
 		outcome_note(p->r->outcome, "%zu queue pairs are connected in total", joined);
 }
@@ -372,7 +373,8 @@ static void translate_path(const struct device *from, const struct port *to, str
 	devices_translate(from, &device, 1, av);
 }
 
-void pair_path(struct replay *r, uint32_t object, const struct device *from, struct ibv_ah_attr *av)
+void pair_translate_path(struct replay *r, uint32_t object, const struct device *from,
+			 struct ibv_ah_attr *av)
 {
 	translate_path(from, port_of(r->pair, pair_other_of(r->pair, object)), av);
 }
@@ -406,8 +408,8 @@ static bool needs_key(const struct pair *p, const struct trace_event *event, uin
 	return length && pair_status_of(p, event, index) == IBV_WC_SUCCESS;
 }
 
-void pair_remote(struct replay *r, const struct trace_event *event, uint32_t index, uint64_t *addr,
-		 uint32_t *rkey)
+void pair_translate_remote(struct replay *r, const struct trace_event *event, uint32_t index,
+			   uint64_t *addr, uint32_t *rkey)
 {
 	struct pair *p = r->pair;
 	uint32_t other = pair_other_of(p, event->post->object);

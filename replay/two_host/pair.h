@@ -45,8 +45,8 @@ int pair_begin(struct replay *r);
 /*
  * Before @event is replayed: wait for the other half's earlier events. After it: report progress.
  */
-void pair_before(struct replay *r, const struct trace_event *event);
-void pair_after(struct replay *r, const struct trace_event *event);
+void pair_wait_before(struct replay *r, const struct trace_event *event);
+void pair_report_after(struct replay *r, const struct trace_event *event);
 
 /*
  * After the last event, while all objects still exist: wait for the other replay's last event.
@@ -74,15 +74,15 @@ bool pair_is_joined(const struct replay *r, uint32_t object);
 bool pair_connect(struct replay *r, uint32_t object, uint32_t *ret_number, enum ibv_mtu *ret_mtu);
 
 /* Replace @av, as recorded on device @from, by the address of the other host's end of @object. */
-void pair_path(struct replay *r, uint32_t object, const struct device *from,
-	       struct ibv_ah_attr *av);
+void pair_translate_path(struct replay *r, uint32_t object, const struct device *from,
+			 struct ibv_ah_attr *av);
 
 /* The same for an address handle; false: it does not lead to the other host. */
 bool pair_address(struct replay *r, const struct device *from, struct ibv_ah_attr *av);
 
 /* Set *@addr and *@rkey to the other host's memory for request @index of post @event. */
-void pair_remote(struct replay *r, const struct trace_event *event, uint32_t index, uint64_t *addr,
-		 uint32_t *rkey);
+void pair_translate_remote(struct replay *r, const struct trace_event *event, uint32_t index,
+			   uint64_t *addr, uint32_t *rkey);
 
 /*
  * The datagram queue pair that request @wr of @event goes to: its number on the other host; 0: not

@@ -45,7 +45,7 @@ static bool is_connected_type(uint32_t type)
 }
 
 /* How well they match; -1: they do not. */
-static int judge_pair(const struct pair_table *one, const struct pair_life *a,
+static int check_pair(const struct pair_table *one, const struct pair_life *a,
 		      const struct pair_table *other, const struct pair_life *b)
 {
 	enum placed there, back;
@@ -69,7 +69,7 @@ static void take_pairs(const struct pair_table *listener, const struct pair_tabl
 {
 	for (size_t i = 0; i < listener->nlives; i++)
 		for (size_t k = 0; k < peer->nlives && !ret_listener[i]; k++) {
-			if (ret_peer[k] || judge_pair(listener, &listener->lives[i], peer,
+			if (ret_peer[k] || check_pair(listener, &listener->lives[i], peer,
 						      &peer->lives[k]) != schedule)
 				continue;
 			ret_listener[i] = (uint32_t)k + 1;
@@ -103,7 +103,7 @@ const char *pair_match_why(const struct pair_table *mine, size_t i, const struct
 		else if (!other->connected || other->dest != life->number)
 			why = "the queue pair of the other host with this number was connected "
 			      "elsewhere";
-		else if (judge_pair(mine, life, its, other) < 0)
+		else if (check_pair(mine, life, its, other) < 0)
 			why = "the queue pair of the other host with this number started with "
 			      "another PSN";
 		else

@@ -4,7 +4,7 @@
  *	event of this half                waits until, on the other host
  *	a request that succeeded          the queue pair is in RTR
  *	a message that was received       the receive is posted that it consumes
- *	a request to a key                the region is registered (pair_remote())
+ *	a request to a key                the region is registered (pair_translate_remote())
  *	RETRY_EXC_ERR                     the queue pair is gone
  *	REM_ACCESS_ERR                    the region is gone, if it goes
  *	a reset, an error, a destroy      the requests are complete that needed the object
@@ -254,7 +254,7 @@ static void before_call(struct pair *p, const struct trace_event *event)
 		await_unused(p, call->object);
 }
 
-void pair_before(struct replay *r, const struct trace_event *event)
+void pair_wait_before(struct replay *r, const struct trace_event *event)
 {
 	struct pair *p = r->pair;
 
@@ -461,7 +461,7 @@ static void after_poll(struct pair *p, const struct trace_event *event)
 	}
 }
 
-void pair_after(struct replay *r, const struct trace_event *event)
+void pair_report_after(struct replay *r, const struct trace_event *event)
 {
 	struct pair *p = r->pair;
 

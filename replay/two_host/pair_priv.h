@@ -123,8 +123,8 @@ struct pair {
 /* pair_learn.c: collect the facts of this half from the trace. 0 or -errno after log_err(). */
 int pair_learn(struct pair *p);
 
-/* pair_talk.c */
-int pair_talk(struct pair *p);
+/* pair_exchange.c */
+int pair_exchange(struct pair *p);
 void pair_send(struct pair *p, enum pair_message message, const uint64_t *numbers, size_t n);
 void pair_send_count(struct pair *p, struct pair_counts *counts, uint32_t index, uint64_t value);
 int pair_send_table(struct pair *p);

@@ -14,7 +14,7 @@
  *
  *	message  length u32 | type u16 | 0 u16 | bytes
  *
- * Not here: the messages (pair_talk.c), how the replays find each other (meet.c, admit.c).
+ * Not here: the messages (pair_exchange.c), how the replays find each other (meet.c, admit.c).
  */
 #include "replay/two_host/wire.h"
 
@@ -170,7 +170,7 @@ static enum wire_role other_role(enum wire_role role)
 	return role == WIRE_LISTENER ? WIRE_PEER : WIRE_LISTENER;
 }
 
-static int judge_hello(const struct hello *hello, enum wire_role role, char why[WIRE_WHY])
+static int check_hello(const struct hello *hello, enum wire_role role, char why[WIRE_WHY])
 {
 	if (memcmp(hello->magic, magic, MAGIC))
 		return send_reason(why, -EPROTO, "the other end is not a replay");
@@ -202,7 +202,7 @@ static int exchange_hellos(int fd, enum wire_role role, int64_t deadline, char w
 		return send_reason(
 			why, err,
 			"the other end closed the connection before it identified itself");
-	return judge_hello(&its, role, why);
+	return check_hello(&its, role, why);
 }
 
 /* TLS */

@@ -123,7 +123,7 @@ TEST(a_port_that_is_in_use_is_another)
 
 TEST(a_synthesized_end_leaves_its_port)
 {
-	struct cm_end *keeper = cm_made_new(&replay);
+	struct cm_end *keeper = cm_synth_new(&replay);
 
 	(void)state;
 	cm_open_end(&replay, keeper, cm_channel_of(&replay, 0), RDMA_PS_TCP);

@@ -382,14 +382,14 @@ static inline void begin_interfaces(void)
 	cm_nfreed = 0;
 }
 
-void outcome_tolerated(struct outcome *outcome, const char *reason)
+void outcome_note_tolerated(struct outcome *outcome, const char *reason)
 {
 	(void)outcome;
 	log_cm("tolerated %.*s", 30, reason);
 }
 
-void outcome_skipped(struct outcome *outcome, struct event_id event, enum verb verb,
-		     uint32_t object, const char *why)
+void outcome_note_skipped(struct outcome *outcome, struct event_id event, enum verb verb,
+			  uint32_t object, const char *why)
 {
 	(void)outcome;
 	(void)event;
@@ -397,7 +397,7 @@ void outcome_skipped(struct outcome *outcome, struct event_id event, enum verb v
 	log_cm("skipped %u %s", object, why);
 }
 
-void outcome_called(struct outcome *outcome, enum verb verb)
+void outcome_count_call(struct outcome *outcome, enum verb verb)
 {
 	(void)outcome;
 	(void)verb;
@@ -420,13 +420,13 @@ void outcome_note_agreement(struct outcome *outcome, uint32_t object)
 	cm_told.agreed++;
 }
 
-void outcome_injected(struct outcome *outcome, const struct divergence *d)
+void outcome_note_injected(struct outcome *outcome, const struct divergence *d)
 {
 	(void)outcome;
 	log_cm("%u %s %s injected", d->object, d->field, d->recorded);
 }
 
-void outcome_relate(struct outcome *outcome, uint32_t from, uint32_t to)
+void outcome_relate_objects(struct outcome *outcome, uint32_t from, uint32_t to)
 {
 	(void)outcome;
 	log_cm("related %u to %u", from, to);
@@ -450,15 +450,15 @@ void outcome_note(struct outcome *outcome, const char *format, ...)
 	log_cm("note %s", text);
 }
 
-void outcome_divergence(struct outcome *outcome, const struct divergence *d)
+void outcome_add_divergence(struct outcome *outcome, const struct divergence *d)
 {
 	(void)outcome;
 	log_cm("%u %s %s, not %s%s", d->object, d->field, d->replayed, d->recorded,
 	       d->breaks ? "" : "?");
 }
 
-void differ_numbers(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
-		    const char *path, int64_t recorded, int64_t replayed)
+void differ_check_numbers(struct outcome *outcome, struct event_id event, enum verb verb,
+			  uint32_t object, const char *path, int64_t recorded, int64_t replayed)
 {
 	(void)outcome;
 	(void)event;
@@ -466,8 +466,9 @@ void differ_numbers(struct outcome *outcome, struct event_id event, enum verb ve
 	log_cm("%u %s %d, not %d", object, path, (int)replayed, (int)recorded);
 }
 
-void differ_texts(struct outcome *outcome, struct event_id event, enum verb verb, uint32_t object,
-		  const char *path, const char *recorded, const char *replayed)
+void differ_check_texts(struct outcome *outcome, struct event_id event, enum verb verb,
+			uint32_t object, const char *path, const char *recorded,
+			const char *replayed)
 {
 	(void)outcome;
 	(void)event;
@@ -475,8 +476,8 @@ void differ_texts(struct outcome *outcome, struct event_id event, enum verb verb
 	log_cm("%u %s %s, not %s", object, path, replayed, recorded);
 }
 
-void differ_no_event(struct outcome *outcome, struct event_id event, enum verb verb,
-		     uint32_t object, const char *path, const char *recorded)
+void differ_report_no_event(struct outcome *outcome, struct event_id event, enum verb verb,
+			    uint32_t object, const char *path, const char *recorded)
 {
 	(void)outcome;
 	(void)event;
@@ -484,8 +485,8 @@ void differ_no_event(struct outcome *outcome, struct event_id event, enum verb v
 	log_cm("%u %s none, not %s", object, path, recorded);
 }
 
-void differ_result(struct outcome *outcome, struct event_id event, const struct call *call,
-		   int64_t ret, int err)
+void differ_check_result(struct outcome *outcome, struct event_id event, const struct call *call,
+			 int64_t ret, int err)
 {
 	(void)outcome;
 	(void)event;
@@ -623,7 +624,7 @@ static inline int begin_cm(void **state)
 static inline void drive_cm(void)
 {
 	replay.nreplicas = nobjects + 1;
-	assert_int_equal(cm_learn_nothing(&replay), 0);
+	assert_int_equal(cm_learn_begin(&replay), 0);
 	replay.cm->driven = true;
 #define SET(name) replay.cm->lib.name = fake_##name;
 	CM_LIB(SET)

@@ -108,7 +108,7 @@ TEST(half_of_a_pair_is_part_of_the_other_host)
 TEST(ends_are_paired_before_they_are_replayed)
 {
 	(void)state;
-	assert_int_equal(cm_learn_nothing(&replay), 0);
+	assert_int_equal(cm_learn_begin(&replay), 0);
 	strcpy(cm_end_of(&replay, END)->src, "10.0.0.1:1");
 	strcpy(cm_end_of(&replay, END)->dst, "10.0.0.2:2");
 	strcpy(cm_end_of(&replay, REQUEST)->dst, "10.0.0.1:1");
@@ -144,7 +144,7 @@ TEST(synthesized_peers_are_counted)
 {
 	(void)state;
 	open_all();
-	cm_end_of(&replay, REQUEST)->far = cm_made_new(&replay);
+	cm_end_of(&replay, REQUEST)->far = cm_synth_new(&replay);
 	cm_fini(&replay);
 	expect_log("note synthesized the peer of 1 connection of librdmacm, with its recorded "
 		   "private data; destroy 1; destroy 2; destroy 3");
@@ -158,7 +158,7 @@ TEST(both_kinds_of_synthesized_peers_are_counted)
 
 	(void)state;
 	open_all();
-	made = cm_made_new(&replay);
+	made = cm_synth_new(&replay);
 	cm_open_end(&replay, made, cm_channel_of(&replay, 0), RDMA_PS_TCP);
 	*cm_log = 0;
 	cm_end_of(&replay, REQUEST)->far = made;

@@ -50,7 +50,7 @@ static const struct made {
 static struct ibv_device ibv_devices[MADE];
 static struct ibv_context contexts[MADE];
 static struct ibv_device *made_list[MADE + 1];
-static int made_error; /* of ibv_open_device(), or negative, of ibv_query_device() */
+static int recorded_fault_error; /* of ibv_open_device(), or negative, of ibv_query_device() */
 static int nopen, nlists;
 
 static struct text out;
@@ -81,8 +81,8 @@ const char *ibv_get_device_name(struct ibv_device *device)
 
 struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
-	errno = made_error;
-	if (made_error > 0)
+	errno = recorded_fault_error;
+	if (recorded_fault_error > 0)
 		return NULL;
 	nopen++;
 	contexts[device - ibv_devices].device = device;
@@ -98,8 +98,8 @@ int ibv_close_device(struct ibv_context *context)
 
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
-	if (made_error < 0)
-		return -made_error;
+	if (recorded_fault_error < 0)
+		return -recorded_fault_error;
 	*attr = (struct ibv_device_attr){ .phys_port_cnt = find_made(context)->ports,
 					  .vendor_part_id = (uint32_t)(context - contexts) };
 	return 0;
@@ -148,7 +148,7 @@ static int begin_machine(void **state)
 	(void)state;
 	for (int i = 0; i < MADE; i++)
 		made_list[i] = &ibv_devices[i];
-	made_error = 0;
+	recorded_fault_error = 0;
 	return 0;
 }
 
@@ -197,7 +197,7 @@ static void show_devices(const char *only)
 	printed_begin(true);
 	err = devices_open(only, &devices);
 	printed_end(&out);
-	text_addf(&out, "open %s, error %d: %d\n", only ?: "all", made_error, err);
+	text_addf(&out, "open %s, error %d: %d\n", only ?: "all", recorded_fault_error, err);
 	if (err)
 		return;
 	devices_names(devices, names, sizeof(names));
@@ -217,11 +217,11 @@ static void show_all_devices(void)
 	show_devices(NULL);
 	show_devices("roce0");
 	show_devices("none");
-	made_error = EACCES;
+	recorded_fault_error = EACCES;
 	show_devices(NULL);
-	made_error = -EIO;
+	recorded_fault_error = -EIO;
 	show_devices("ib0");
-	made_error = 0;
+	recorded_fault_error = 0;
 	made_list[0] = NULL;
 	show_devices(NULL);
 	made_list[0] = &ibv_devices[0];
@@ -276,16 +276,16 @@ static void record_addresses(struct devices *devices)
 			 untyped = make_gid("::ffff:9.9.9.9", GID_UNTYPED),
 			 none = make_gid("::", GID_ROCE_V1);
 
-	assert_int_equal(devices_recorded_lid(devices, "ib0", 1, 21), 0);
-	assert_int_equal(devices_recorded_lid(devices, "ib0", 2, 22), 0);
-	assert_int_equal(devices_recorded_lid(devices, "ib0", 3, 23), 0);
-	assert_int_equal(devices_recorded_lid(devices, "ib0", 1, 0), 0);
-	assert_int_equal(devices_recorded_gid(devices, "roce0", 1, 0, &v1), 0);
-	assert_int_equal(devices_recorded_gid(devices, "roce0", 1, 1, &v2), 0);
-	assert_int_equal(devices_recorded_gid(devices, "roce0", 1, 2, &v4), 0);
-	assert_int_equal(devices_recorded_gid(devices, "roce0", 1, 2, &untyped), 0);
-	assert_int_equal(devices_recorded_gid(devices, "roce0", 1, 3, &none), 0);
-	assert_int_equal(devices_recorded_gid(devices, "another", 2, 5, &v4), 0);
+	assert_int_equal(devices_note_lid(devices, "ib0", 1, 21), 0);
+	assert_int_equal(devices_note_lid(devices, "ib0", 2, 22), 0);
+	assert_int_equal(devices_note_lid(devices, "ib0", 3, 23), 0);
+	assert_int_equal(devices_note_lid(devices, "ib0", 1, 0), 0);
+	assert_int_equal(devices_note_gid(devices, "roce0", 1, 0, &v1), 0);
+	assert_int_equal(devices_note_gid(devices, "roce0", 1, 1, &v2), 0);
+	assert_int_equal(devices_note_gid(devices, "roce0", 1, 2, &v4), 0);
+	assert_int_equal(devices_note_gid(devices, "roce0", 1, 2, &untyped), 0);
+	assert_int_equal(devices_note_gid(devices, "roce0", 1, 3, &none), 0);
+	assert_int_equal(devices_note_gid(devices, "another", 2, 5, &v4), 0);
 }
 
 static void show_sources(struct devices *devices)
@@ -369,9 +369,9 @@ TEST(iwarp_devices_are_known_by_their_name)
 	assert_int_equal(devices_open(NULL, &devices), 0);
 	for (int i = 0; i < DEVICES_MAX + 1; i++) {
 		snprintf(name, sizeof(name), "iw%d", i);
-		devices_recorded_iwarp(devices, "iw0");
+		devices_note_iwarp(devices, "iw0");
 		assert_int_equal(devices_was_iwarp(devices, name), i == 0);
-		devices_recorded_iwarp(devices, name);
+		devices_note_iwarp(devices, name);
 		assert_int_equal(devices_was_iwarp(devices, name), i < DEVICES_MAX);
 	}
 	devices_close(devices);
@@ -402,7 +402,7 @@ static void show_judgement(const char *name, const char *json)
 	assert_int_equal(outcome_new(&outcome), 0);
 	devices_role(devices, name);
 	if (attr)
-		devices_recorded_attr(devices, name, attr, ARG(attr.orig_attr));
+		devices_note_attr(devices, name, attr, ARG(attr.orig_attr));
 	devices_report(devices, outcome);
 	printed_begin(false);
 	printf("%s %s: alike %d\n", name, json ?: "-", devices_are_alike(devices));

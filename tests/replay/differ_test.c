@@ -44,7 +44,7 @@ static int differ_json(struct outcome *outcome, struct event_id event, enum verb
 		       const char *recorded, const char *replayed)
 {
 	struct args *there = args_new(recorded, strlen(recorded));
-	int err = differ_outputs(outcome, event, verb, 0, there, replayed);
+	int err = differ_check_outputs(outcome, event, verb, 0, there, replayed);
 
 	args_unref(there);
 	return err;
@@ -141,7 +141,7 @@ TEST(limits_of_another_device_are_tolerated_by_name)
 	struct outcome *r = make_outcome();
 
 	assert_int_equal(count_differences("query_device", there, replayed), 2);
-	outcome_other_device(r);
+	outcome_set_other_device(r);
 	differ_json(r, here, VERB_query_device, there, replayed);
 	assert_int_equal(outcome_divergences(r), 0);
 	assert_says(r, "2 x attributes of the device");
@@ -157,8 +157,8 @@ static uint64_t count_results(enum verb verb, int64_t recorded, int64_t replayed
 	uint64_t n;
 
 	if (other)
-		outcome_other_device(r);
-	differ_result(r, here, &call, replayed, 22);
+		outcome_set_other_device(r);
+	differ_check_result(r, here, &call, replayed, 22);
 	n = outcome_divergences(r);
 	outcome_free(r);
 	return n;
@@ -195,8 +195,8 @@ static uint64_t count_other_errors(bool other)
 	uint64_t n;
 
 	if (other)
-		outcome_other_device(r);
-	differ_result(r, here, &call, 0, EOPNOTSUPP);
+		outcome_set_other_device(r);
+	differ_check_result(r, here, &call, 0, EOPNOTSUPP);
 	n = outcome_divergences(r);
 	outcome_free(r);
 	return n;
@@ -251,7 +251,7 @@ static void is_told_apart(void **state)
 	struct outcome *r = make_outcome();
 
 	assert_int_equal(count_differences(row->verb, row->there, row->here), row->same);
-	outcome_other_device(r);
+	outcome_set_other_device(r);
 	differ_json(r, here, (enum verb)verb_find(row->verb), row->there, row->here);
 	assert_int_equal(outcome_divergences(r), row->other);
 	outcome_free(r);
@@ -265,7 +265,7 @@ TEST(sizes_differ_on_another_device_only)
 
 	differ_json(r, here, VERB_create_cq, there, replayed);
 	assert_int_equal(outcome_divergences(r), 1);
-	outcome_other_device(r);
+	outcome_set_other_device(r);
 	differ_json(r, here, VERB_create_cq, there, replayed);
 	assert_int_equal(outcome_divergences(r), 1);
 	outcome_free(r);
@@ -285,7 +285,7 @@ TEST(errno_is_named)
 	const struct call call = { .verb = VERB_modify_qp, .ret = 0 };
 	struct outcome *r = make_outcome();
 
-	differ_result(r, here, &call, 22, 22);
+	differ_check_result(r, here, &call, 22, 22);
 	assert_says(r, "3:7 ibv_modify_qp: ret: recorded 0, replayed EINVAL (22)");
 	outcome_free(r);
 }
@@ -296,12 +296,12 @@ TEST(the_same_failure_does_not_diverge)
 	const struct call create = { .verb = VERB_create_cq, .error = 22, .failed = true };
 	struct outcome *r = make_outcome();
 
-	differ_result(r, here, &call, 16, 16);
-	differ_result(r, here, &create, 0, 22);
+	differ_check_result(r, here, &call, 16, 16);
+	differ_check_result(r, here, &create, 0, 22);
 	assert_int_equal(outcome_divergences(r), 0);
-	differ_result(r, here, &create, 0, 12);
+	differ_check_result(r, here, &create, 0, 12);
 	assert_int_equal(outcome_divergences(r), 1);
-	differ_result(r, here, &create, 0x1000, 0);
+	differ_check_result(r, here, &create, 0x1000, 0);
 	assert_int_equal(outcome_divergences(r), 2);
 	outcome_free(r);
 }
@@ -318,7 +318,7 @@ static uint64_t count_completions(const struct wc *there, const struct ibv_wc *w
 	struct outcome *r = make_outcome();
 	uint64_t n;
 
-	differ_completion(r, &d);
+	differ_check_completion(r, &d);
 	n = outcome_divergences(r);
 	outcome_free(r);
 	return n;
@@ -358,12 +358,12 @@ TEST(a_flow_tag_is_compared_and_a_time_is_not)
 	};
 	struct outcome *r = make_outcome();
 
-	differ_completion(r, &d);
+	differ_check_completion(r, &d);
 	d.flow_tag = 0; /* the rule is not here */
-	differ_completion(r, &d);
+	differ_check_completion(r, &d);
 	assert_int_equal(outcome_divergences(r), 0);
 	d.flow_tag = 8;
-	differ_completion(r, &d);
+	differ_check_completion(r, &d);
 	assert_int_equal(outcome_divergences(r), 1);
 	outcome_free(r);
 }
@@ -398,14 +398,14 @@ TEST(a_service_level_diverges_unless_it_is_the_kind_of_a_packet)
 	};
 	struct outcome *r = make_outcome();
 
-	differ_completion(r, &d);
+	differ_check_completion(r, &d);
 	assert_int_equal(outcome_divergences(r), 0);
 	wc.sl = 3;
-	differ_completion(r, &d);
+	differ_check_completion(r, &d);
 	assert_int_equal(outcome_divergences(r), 1);
 	wc.sl = 9;
 	wc.wc_flags = 0;
-	differ_completion(r, &d);
+	differ_check_completion(r, &d);
 	assert_true(outcome_divergences(r) > 1);
 	outcome_free(r);
 }
@@ -469,7 +469,7 @@ static uint64_t count_lengths(const struct length *row, const struct ibv_cq_ex *
 	struct outcome *r = make_outcome();
 	uint64_t n;
 
-	differ_completion(r, &d);
+	differ_check_completion(r, &d);
 	n = outcome_divergences(r);
 	outcome_free(r);
 	return n;
@@ -492,7 +492,7 @@ TEST(twenty_are_printed_and_all_counted)
 	struct outcome *r = make_outcome();
 
 	for (int i = 0; i < 25; i++)
-		differ_result(r, here, &call, 22, 22);
+		differ_check_result(r, here, &call, 22, 22);
 	assert_says(r, "25 divergences (25 recorded successes fail in the replay)");
 	assert_says(r, "and 5 more");
 	outcome_free(r);
@@ -505,7 +505,7 @@ TEST(json_escapes_what_it_must)
 	size_t size;
 	FILE *to = open_memstream(&text, &size);
 
-	outcome_trace(r, "a\"b\\c\n", NULL);
+	outcome_set_trace(r, "a\"b\\c\n", NULL);
 	outcome_json(r, to);
 	fclose(to);
 	assert_non_null(strstr(text, "\"a\\\"b\\\\c\\u000a\""));

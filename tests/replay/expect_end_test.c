@@ -22,7 +22,7 @@ static struct replay replay;
 static struct replica replicas[NOBJECTS];
 static struct replica_qp queue_pair, peer;
 static struct strangers *strangers;
-static struct kept_stranger *matching;
+static struct unmatched_wc *matching;
 static struct lookup_polls polls;
 static int polls_error;
 static struct process process;
@@ -87,7 +87,7 @@ const struct process *trace_process(struct trace *trace, uint32_t id)
 	return id == 1 ? &process : NULL;
 }
 
-struct kept_stranger *expect_find_stranger(struct strangers *s, uint32_t of, enum side side,
+struct unmatched_wc *expect_find_unmatched(struct strangers *s, uint32_t of, enum side side,
 					   const struct arrival *a)
 {
 	assert_ptr_equal(s, replay.strangers);
@@ -136,7 +136,7 @@ void outcome_count_first(struct outcome *outcome, enum outcome_count what, uint6
 	nunpolled += n;
 }
 
-void outcome_divergence(struct outcome *outcome, const struct divergence *d)
+void outcome_add_divergence(struct outcome *outcome, const struct divergence *d)
 {
 	(void)outcome;
 	log_line("%u:%u %s of %u: %s, not %s, about %u:%u%s", d->event.thread,
@@ -145,8 +145,8 @@ void outcome_divergence(struct outcome *outcome, const struct divergence *d)
 		 d->class == DIVERGENCE_FAILED_THERE ? " (failed there)" : "");
 }
 
-void outcome_skipped(struct outcome *outcome, struct event_id event, enum verb verb,
-		     uint32_t object, const char *why)
+void outcome_note_skipped(struct outcome *outcome, struct event_id event, enum verb verb,
+			  uint32_t object, const char *why)
 {
 	(void)outcome;
 	(void)verb;
@@ -269,18 +269,18 @@ TEST(a_completion_that_was_passed_over_is_extra_there)
 	expect_log("extra at 1:6");
 }
 
-static struct kept_stranger *add_stranger(enum stranger kind)
+static struct unmatched_wc *add_stranger(enum stranger kind)
 {
-	struct kept_stranger *k = &strangers->kept[strangers->n++];
+	struct unmatched_wc *k = &strangers->kept[strangers->n++];
 
-	*k = (struct kept_stranger){ .event = { 2, 3 },
-				     .verb = VERB_poll_cq,
-				     .kind = kind,
-				     .index = 1,
-				     .cq = CQ,
-				     .qp = PEER,
-				     .wc = { .qp_num = 0x11, .src_qp = 0x12 },
-				     .why = "why" };
+	*k = (struct unmatched_wc){ .event = { 2, 3 },
+				    .verb = VERB_poll_cq,
+				    .kind = kind,
+				    .index = 1,
+				    .cq = CQ,
+				    .qp = PEER,
+				    .wc = { .qp_num = 0x11, .src_qp = 0x12 },
+				    .why = "why" };
 	strangers->unfound++;
 	return k;
 }

@@ -32,7 +32,7 @@ bool outcome_is_explained(struct outcome *outcome, uint32_t object)
 	return is_explained;
 }
 
-void outcome_divergence(struct outcome *outcome, const struct divergence *d)
+void outcome_add_divergence(struct outcome *outcome, const struct divergence *d)
 {
 	(void)outcome;
 	snprintf(log_text, sizeof(log_text),
@@ -50,7 +50,7 @@ bool outcome_is_other_device(const struct outcome *outcome)
 	return false;
 }
 
-void outcome_tolerated(struct outcome *outcome, const char *reason)
+void outcome_note_tolerated(struct outcome *outcome, const char *reason)
 {
 	(void)outcome;
 	(void)reason;

@@ -10,7 +10,7 @@
 
 #include "replay/data/fast.h"
 #include "replay/data/faults.h"
-#include "replay/data/full.h"
+#include "replay/data/held_requests.h"
 #include "replay/data/posting.h"
 #include "replay/schedule/tape.h"
 #include "replay/state/sent.h"
@@ -40,7 +40,7 @@ static struct sge sges[2];
 static struct post post;
 static struct ready ready;
 
-bool full_is_shorter(const struct requests *requests)
+bool held_queue_is_shorter(const struct requests *requests)
 {
 	assert_ptr_equal(requests, &queue_pair.out[post.verb == VERB_post_recv]);
 	return is_shorter;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "replay/data/faults_priv.h"
-#include "replay/state/made.h"
+#include "replay/state/recorded_fault.h"
 #include "replay/state/state.h"
 #include "tests/test.h"
 
@@ -28,7 +28,7 @@ bool trace_has_errors(struct trace *trace)
 	return has_errors;
 }
 
-int made_learn(struct replay *r)
+int recorded_faults_learn(struct replay *r)
 {
 	(void)r;
 	return 0;

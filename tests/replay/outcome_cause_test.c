@@ -30,7 +30,7 @@ TEST(a_broken_object_explains_what_follows)
 	assert_int_equal(outcome_cause_of(&causes, QP, 0), CAUSE);
 	assert_int_equal(outcome_cause_of(&causes, PEER, 0), OUTCOME_NO_CAUSE);
 	assert_int_equal(outcome_cause_last(&causes, QP), OUTCOME_NO_CAUSE);
-	outcome_cause_repair(&causes, QP);
+	outcome_cause_note_repair(&causes, QP);
 	assert_int_equal(outcome_cause_of(&causes, QP, 0), OUTCOME_NO_CAUSE);
 }
 
@@ -45,9 +45,9 @@ TEST(a_broken_peer_explains_it_too)
 /* OTHER --> FAR --> PEER --> QP */
 TEST(two_steps_explain_and_no_third)
 {
-	outcome_cause_edge(&causes, PEER, QP);
-	outcome_cause_edge(&causes, FAR, PEER);
-	outcome_cause_edge(&causes, OTHER, FAR);
+	outcome_cause_add_edge(&causes, PEER, QP);
+	outcome_cause_add_edge(&causes, FAR, PEER);
+	outcome_cause_add_edge(&causes, OTHER, FAR);
 	outcome_cause_note(&causes, OTHER, CAUSE, true);
 	assert_int_equal(outcome_cause_of(&causes, QP, 0), OUTCOME_NO_CAUSE);
 	assert_int_equal(outcome_cause_of(&causes, PEER, 0), CAUSE);
@@ -61,17 +61,17 @@ TEST(two_steps_explain_and_no_third)
 TEST(each_of_several_may_explain)
 {
 	for (uint32_t from = 10; from < 20; from++)
-		outcome_cause_edge(&causes, from, CQ);
+		outcome_cause_add_edge(&causes, from, CQ);
 	assert_int_equal(causes.nedges, 10);
-	outcome_cause_edge(&causes, 19, CQ); /* known */
-	outcome_cause_edge(&causes, CQ, CQ);
-	outcome_cause_edge(&causes, 0, CQ);
-	outcome_cause_edge(&causes, CQ, 0);
+	outcome_cause_add_edge(&causes, 19, CQ); /* known */
+	outcome_cause_add_edge(&causes, CQ, CQ);
+	outcome_cause_add_edge(&causes, 0, CQ);
+	outcome_cause_add_edge(&causes, CQ, 0);
 	assert_int_equal(causes.nedges, 10);
 	for (uint32_t from = 10; from < 20; from++) {
 		outcome_cause_note(&causes, from, from + 100, true);
 		assert_int_equal(outcome_cause_of(&causes, CQ, 0), from + 100);
-		outcome_cause_repair(&causes, from);
+		outcome_cause_note_repair(&causes, from);
 	}
 }
 
@@ -82,9 +82,9 @@ TEST(a_completion_explains_the_next_until_one_agrees)
 	assert_int_equal(outcome_cause_last(&causes, QP), CAUSE);
 	assert_int_equal(outcome_cause_last(&causes, 0), OUTCOME_NO_CAUSE);
 	assert_int_equal(outcome_cause_of(&causes, QP, 0), OUTCOME_NO_CAUSE);
-	outcome_cause_agree(&causes, QP);
+	outcome_cause_note_agreement(&causes, QP);
 	assert_int_equal(outcome_cause_last(&causes, QP), OUTCOME_NO_CAUSE);
 	outcome_cause_note(&causes, QP, CAUSE, false);
-	outcome_cause_repair(&causes, QP);
+	outcome_cause_note_repair(&causes, QP);
 	assert_int_equal(outcome_cause_last(&causes, QP), OUTCOME_NO_CAUSE);
 }

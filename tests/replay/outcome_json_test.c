@@ -85,15 +85,15 @@ TEST(a_replay_of_nothing)
 
 TEST(counts_and_calls_have_their_names)
 {
-	outcome_trace(outcome, "a\"b\n.db", NULL);
-	outcome_device(outcome, "soft0");
-	outcome_time(outcome, 1.5, 0.25, 2);
+	outcome_set_trace(outcome, "a\"b\n.db", NULL);
+	outcome_set_device(outcome, "soft0");
+	outcome_set_times(outcome, 1.5, 0.25, 2);
 	for (int i = 0; i < OUTCOME_COUNTS; i++)
 		if (i != OUTCOME_CALLS)
 			outcome_count(outcome, (enum outcome_count)i, 10 + (uint64_t)i);
-	outcome_called(outcome, VERB_alloc_pd);
-	outcome_called(outcome, VERB_reg_mr);
-	outcome_called(outcome, VERB_reg_mr);
+	outcome_count_call(outcome, VERB_alloc_pd);
+	outcome_count_call(outcome, VERB_reg_mr);
+	outcome_count_call(outcome, VERB_reg_mr);
 	expect_lines("{", "  \"whole\"",
 		     "{\n"
 		     "  \"trace\": \"a\\\"b\\u000a.db\",\n"
@@ -109,26 +109,26 @@ TEST(counts_and_calls_have_their_names)
 
 TEST(divergences_have_their_members)
 {
-	outcome_relate(outcome, 1, 2);
-	outcome_relate(outcome, 1, 3);
-	outcome_divergence(outcome, &(struct divergence){ .event = { 1, 60 },
-							  .verb = VERB_poll_cq,
-							  .field = "ret",
-							  .recorded = "0",
-							  .replayed = "1",
-							  .class = DIVERGENCE_FAILED_THERE });
+	outcome_relate_objects(outcome, 1, 2);
+	outcome_relate_objects(outcome, 1, 3);
+	outcome_add_divergence(outcome, &(struct divergence){ .event = { 1, 60 },
+							      .verb = VERB_poll_cq,
+							      .field = "ret",
+							      .recorded = "0",
+							      .replayed = "1",
+							      .class = DIVERGENCE_FAILED_THERE });
 	for (uint32_t i = 1; i < 4; i++)
-		outcome_divergence(outcome,
-				   &(struct divergence){ .event = { 1, 60 + i },
-							 .verb = VERB_post_send,
-							 .field = "f",
-							 .recorded = "A",
-							 .replayed = "B",
-							 .about = { 1, 50 },
-							 .sender = { 2, 40 },
-							 .object = i,
-							 .breaks = true,
-							 .class = DIVERGENCE_FAILED_HERE });
+		outcome_add_divergence(outcome,
+				       &(struct divergence){ .event = { 1, 60 + i },
+							     .verb = VERB_post_send,
+							     .field = "f",
+							     .recorded = "A",
+							     .replayed = "B",
+							     .about = { 1, 50 },
+							     .sender = { 2, 40 },
+							     .object = i,
+							     .breaks = true,
+							     .class = DIVERGENCE_FAILED_HERE });
 	expect_lines("  \"divergences\"", "  \"skipped\"",
 		     "  \"divergences\": 2,\n"
 		     "  \"consequences\": 2,\n"
@@ -146,12 +146,14 @@ TEST(divergences_have_their_members)
 
 TEST(what_was_left_out_has_its_reasons)
 {
-	outcome_skipped(outcome, (struct event_id){ 3, 10 }, VERB_post_send, 0, "a \"reason\"");
-	outcome_skipped(outcome, (struct event_id){ 3, 11 }, VERB_post_send, 0, "a \"reason\"");
-	outcome_skipped(outcome, (struct event_id){ 3, 12 }, VERB_poll_cq, 0, "another");
-	outcome_gap(outcome, "a gap");
-	outcome_gap(outcome, "a second");
-	assert_int_equal(outcome_part(outcome, "until 1:60"), 0);
+	outcome_note_skipped(outcome, (struct event_id){ 3, 10 }, VERB_post_send, 0,
+			     "a \"reason\"");
+	outcome_note_skipped(outcome, (struct event_id){ 3, 11 }, VERB_post_send, 0,
+			     "a \"reason\"");
+	outcome_note_skipped(outcome, (struct event_id){ 3, 12 }, VERB_poll_cq, 0, "another");
+	outcome_note_gap(outcome, "a gap");
+	outcome_note_gap(outcome, "a second");
+	assert_int_equal(outcome_set_part(outcome, "until 1:60"), 0);
 	outcome_stop(outcome, "ended by SIGTERM");
 	expect_lines("  \"whole\"", "  \"divergences\"",
 		     "  \"whole\": false,\n"
@@ -171,9 +173,9 @@ TEST(what_was_left_out_has_its_reasons)
 
 TEST(tolerated_differences_and_notes_are_lists)
 {
-	outcome_tolerated(outcome, "reason a");
-	outcome_tolerated(outcome, "reason b");
-	outcome_tolerated(outcome, "reason a");
+	outcome_note_tolerated(outcome, "reason a");
+	outcome_note_tolerated(outcome, "reason b");
+	outcome_note_tolerated(outcome, "reason a");
 	outcome_note(outcome, "note %d", 1);
 	outcome_note(outcome, "note %d", 2);
 	print_json();

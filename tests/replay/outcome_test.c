@@ -16,10 +16,10 @@ static int make_outcome(void **state)
 
 	if (outcome_new(&r))
 		return -1;
-	outcome_relate(r, QP, PEER);
-	outcome_relate(r, PEER, QP);
-	outcome_relate(r, QP, CQ);
-	outcome_relate(r, PEER, PEER_CQ);
+	outcome_relate_objects(r, QP, PEER);
+	outcome_relate_objects(r, PEER, QP);
+	outcome_relate_objects(r, QP, CQ);
+	outcome_relate_objects(r, PEER, PEER_CQ);
 	*state = r;
 	return 0;
 }
@@ -47,8 +47,9 @@ static void assert_says(struct outcome *outcome, const char *what)
 
 static void differ_at(struct outcome *r, uint32_t object, uint32_t n, bool breaks)
 {
-	outcome_divergence(r, &(struct divergence){
-				      .event = { 1, n },
+	outcome_add_divergence(
+		r,
+		&(struct divergence){ .event = { 1, n },
 				      .verb = VERB_poll_cq,
 				      .field = breaks ? "wc[0].status" : "wc[0].wr_id",
 				      .recorded = "1",
@@ -100,13 +101,13 @@ TEST_ROWS(explained, what_a_broken_queue_pair_explains);
 
 static void inject_at(struct outcome *r, uint32_t object, uint32_t n)
 {
-	outcome_injected(r, &(struct divergence){ .event = { 1, n },
-						  .verb = VERB_poll_cq,
-						  .field = "wc[0].status",
-						  .recorded = "IBV_WC_LOC_PROT_ERR (4)",
-						  .replayed = "",
-						  .object = object,
-						  .breaks = true });
+	outcome_note_injected(r, &(struct divergence){ .event = { 1, n },
+						       .verb = VERB_poll_cq,
+						       .field = "wc[0].status",
+						       .recorded = "IBV_WC_LOC_PROT_ERR (4)",
+						       .replayed = "",
+						       .object = object,
+						       .breaks = true });
 }
 
 TEST(an_injected_error_is_none_if_what_follows_is_as_recorded)
@@ -118,7 +119,7 @@ TEST(an_injected_error_is_none_if_what_follows_is_as_recorded)
 	differ_at(r, OTHER, 60, true);
 	assert_int_equal(outcome_divergences(r), 1);
 	assert_int_equal(outcome_nth(r, 0)->event.n, 60);
-	outcome_skipped(r, (struct event_id){ 1, 61 }, VERB_post_send, QP, "it is left out");
+	outcome_note_skipped(r, (struct event_id){ 1, 61 }, VERB_post_send, QP, "it is left out");
 	assert_int_equal(outcome_consequences(r), 0);
 	assert_false(outcome_is_whole(r));
 }
@@ -174,12 +175,12 @@ TEST(calls_of_one_object_are_apart)
 	struct outcome *r = *state;
 
 	for (uint32_t i = 0; i < 3; i++)
-		outcome_divergence(r, &(struct divergence){ .event = { 1, i },
-							    .verb = VERB_query_gid,
-							    .field = "ret",
-							    .recorded = "-1",
-							    .replayed = "0",
-							    .object = OTHER });
+		outcome_add_divergence(r, &(struct divergence){ .event = { 1, i },
+								.verb = VERB_query_gid,
+								.field = "ret",
+								.recorded = "-1",
+								.replayed = "0",
+								.object = OTHER });
 	assert_int_equal(outcome_divergences(r), 3);
 }
 
@@ -197,16 +198,16 @@ TEST(an_agreeing_value_mends_no_broken_queue_pair)
 /* At PEER, noticed before the failure at QP. */
 static void show_symptom(struct outcome *r, bool remote)
 {
-	outcome_divergence(r, &(struct divergence){ .event = { 2, 9 },
-						    .verb = VERB_poll_cq,
-						    .field = "wc[0].status",
-						    .recorded = "success",
-						    .replayed = remote ? "remote" : "flush",
-						    .object = PEER,
-						    .class = DIVERGENCE_FAILED_HERE,
-						    .breaks = true,
-						    .symptom = true,
-						    .remote = remote });
+	outcome_add_divergence(r, &(struct divergence){ .event = { 2, 9 },
+							.verb = VERB_poll_cq,
+							.field = "wc[0].status",
+							.recorded = "success",
+							.replayed = remote ? "remote" : "flush",
+							.object = PEER,
+							.class = DIVERGENCE_FAILED_HERE,
+							.breaks = true,
+							.symptom = true,
+							.remote = remote });
 }
 
 TEST(a_flush_gives_way_to_its_reason)
@@ -245,7 +246,7 @@ static struct tolerate *judge_event(struct outcome *r)
 	assert_int_equal(tolerate_open(path, complaint, &tolerate), 0);
 	close(fd);
 	unlink(path);
-	outcome_tolerate(r, tolerate);
+	outcome_set_tolerate(r, tolerate);
 	return tolerate;
 }
 
@@ -292,7 +293,7 @@ TEST(fail_fast_waits_for_the_reason_of_a_symptom_that_may_be_tolerated)
 	struct outcome *r = *state;
 	struct tolerate *tolerate = judge_event(r);
 
-	outcome_fail_fast(r);
+	outcome_set_fail_fast(r);
 	show_symptom(r, false);
 	assert_false(outcome_stopped(r));
 	differ_at(r, QP, 60, true);
@@ -307,8 +308,8 @@ TEST(what_is_left_out_because_of_a_divergence_is_its_consequence)
 	struct outcome *r = *state;
 
 	differ_at(r, OTHER, 60, true);
-	outcome_inherit(r, QP, OTHER);
-	outcome_skipped(r, (struct event_id){ 1, 61 }, VERB_post_send, QP, "not made");
+	outcome_inherit_cause(r, QP, OTHER);
+	outcome_note_skipped(r, (struct event_id){ 1, 61 }, VERB_post_send, QP, "not made");
 	assert_int_equal(outcome_consequences(r), 1);
 	assert_says(r, "; 1 consequence on object 1\n");
 }
@@ -319,12 +320,12 @@ TEST(classes_are_counted_apart)
 
 	differ_at(r, QP, 60, true);
 	differ_at(r, OTHER, 61, false);
-	outcome_divergence(r, &(struct divergence){ .event = { 1, 62 },
-						    .verb = VERB_dereg_mr,
-						    .field = "ret",
-						    .recorded = "EINVAL (22)",
-						    .replayed = "0",
-						    .class = DIVERGENCE_FAILED_THERE });
+	outcome_add_divergence(r, &(struct divergence){ .event = { 1, 62 },
+							.verb = VERB_dereg_mr,
+							.field = "ret",
+							.recorded = "EINVAL (22)",
+							.replayed = "0",
+							.class = DIVERGENCE_FAILED_THERE });
 	assert_says(r, "3 divergences (1 recorded success fails in the replay, 1 recorded failure "
 		       "succeeds in the replay, 1 other)\n");
 }
@@ -334,13 +335,13 @@ TEST(what_differs_where_no_verb_is_called_is_reported)
 	struct outcome *r = *state;
 	FILE *json = tmpfile();
 
-	outcome_divergence(r, &(struct divergence){ .event = { 1, 63 },
-						    .verb = VERB_COUNT,
-						    .field = "process",
-						    .recorded = "process 1 continues",
-						    .replayed = "ended by signal 11",
-						    .class = DIVERGENCE_FAILED_HERE,
-						    .breaks = true });
+	outcome_add_divergence(r, &(struct divergence){ .event = { 1, 63 },
+							.verb = VERB_COUNT,
+							.field = "process",
+							.recorded = "process 1 continues",
+							.replayed = "ended by signal 11",
+							.class = DIVERGENCE_FAILED_HERE,
+							.breaks = true });
 	assert_says(r, "1:63 no verb: process: recorded process 1 continues, replayed ended by"
 		       " signal 11\n");
 	outcome_json(r, json);

@@ -48,20 +48,20 @@ static void expect_verdict(const char *wanted)
 
 static void differ_at(uint32_t n, enum divergence_class class, uint32_t about, uint32_t sender)
 {
-	outcome_divergence(outcome, &(struct divergence){ .event = { 1, n },
-							  .verb = VERB_poll_cq,
-							  .field = "wc[0].status",
-							  .recorded = "A",
-							  .replayed = "B",
-							  .about = { about ? 1 : 0, about },
-							  .sender = { sender ? 2 : 0, sender },
-							  .class = class });
+	outcome_add_divergence(outcome, &(struct divergence){ .event = { 1, n },
+							      .verb = VERB_poll_cq,
+							      .field = "wc[0].status",
+							      .recorded = "A",
+							      .replayed = "B",
+							      .about = { about ? 1 : 0, about },
+							      .sender = { sender ? 2 : 0, sender },
+							      .class = class });
 }
 
 static void skip_times(unsigned int n, enum verb verb, const char *why)
 {
 	for (unsigned int i = 0; i < n; i++)
-		outcome_skipped(outcome, (struct event_id){ 3, 10 + i }, verb, 0, why);
+		outcome_note_skipped(outcome, (struct event_id){ 3, 10 + i }, verb, 0, why);
 }
 
 #define NOTHING                                                                 \
@@ -76,12 +76,12 @@ TEST(a_replay_of_nothing)
 
 TEST(counts_are_those_of_the_replay)
 {
-	outcome_trace(outcome, "a\033.db", NULL);
-	outcome_device(outcome, "soft0");
-	outcome_time(outcome, 1.5, 0.25, 2);
+	outcome_set_trace(outcome, "a\033.db", NULL);
+	outcome_set_device(outcome, "soft0");
+	outcome_set_times(outcome, 1.5, 0.25, 2);
 	outcome_count(outcome, OUTCOME_CALLS, 1);
-	outcome_posted(outcome, 3);
-	outcome_posted(outcome, 4);
+	outcome_count_post(outcome, 3);
+	outcome_count_post(outcome, 4);
 	outcome_count(outcome, OUTCOME_POLLS, 4);
 	outcome_count(outcome, OUTCOME_COMPLETIONS, 5);
 	outcome_count(outcome, OUTCOME_NOTIFIES, 6);
@@ -184,13 +184,13 @@ TEST(twenty_divergences_and_reasons_are_printed)
 
 static void differ_broken(uint32_t object, uint32_t n)
 {
-	outcome_divergence(outcome, &(struct divergence){ .event = { 1, n },
-							  .verb = VERB_poll_cq,
-							  .field = "f",
-							  .recorded = "A",
-							  .replayed = "B",
-							  .object = object,
-							  .breaks = true });
+	outcome_add_divergence(outcome, &(struct divergence){ .event = { 1, n },
+							      .verb = VERB_poll_cq,
+							      .field = "f",
+							      .recorded = "A",
+							      .replayed = "B",
+							      .object = object,
+							      .breaks = true });
 }
 
 TEST(consequences_are_at_their_objects)
@@ -204,7 +204,7 @@ TEST(consequences_are_at_their_objects)
 	char wanted[512];
 
 	for (uint32_t i = 2; i < 8; i++)
-		outcome_relate(outcome, 1, i);
+		outcome_relate_objects(outcome, 1, i);
 	differ_broken(1, 60);
 	for (uint32_t i = 0; i < 5; i++) {
 		differ_broken(2 + i, 61 + i);
@@ -244,12 +244,12 @@ TEST(what_was_left_out_is_in_the_verdict)
 
 TEST(gaps_are_in_the_verdict_and_below)
 {
-	outcome_gap(outcome, "gap %d", 1);
+	outcome_note_gap(outcome, "gap %d", 1);
 	expect_verdict("no divergence; gap 1");
-	outcome_gap(outcome, "gap %d", 2);
+	outcome_note_gap(outcome, "gap %d", 2);
 	expect_verdict("no divergence; gap 1; gap 2");
-	outcome_gap(outcome, "gap %d", 3);
-	outcome_gap(outcome, "gap %d", 4);
+	outcome_note_gap(outcome, "gap %d", 3);
+	outcome_note_gap(outcome, "gap %d", 4);
 	outcome_note(outcome, "a note");
 	expect_print(outcome_text,
 		     "no divergence; gap 1; gap 2; and 2 more missing, see below\n" NOTHING
@@ -260,9 +260,9 @@ TEST(gaps_are_in_the_verdict_and_below)
 
 TEST(tolerated_differences_are_counted_by_reason)
 {
-	outcome_tolerated(outcome, "reason a");
-	outcome_tolerated(outcome, "reason b");
-	outcome_tolerated(outcome, "reason a");
+	outcome_note_tolerated(outcome, "reason a");
+	outcome_note_tolerated(outcome, "reason b");
+	outcome_note_tolerated(outcome, "reason a");
 	expect_print(outcome_text, "no divergence\n" NOTHING "ignored differences (expected):\n"
 				   "  2 x reason a\n"
 				   "  1 x reason b\n");
@@ -282,7 +282,7 @@ static struct tolerate *tolerate_lines(const char *lines)
 	fclose(file);
 	assert_int_equal(tolerate_open(path, complaint, &tolerate), 0);
 	unlink(path);
-	outcome_tolerate(outcome, tolerate);
+	outcome_set_tolerate(outcome, tolerate);
 	return tolerate;
 }
 
@@ -294,7 +294,7 @@ TEST(lines_of_tolerate_are_used_or_not)
 	char wanted[1024];
 	int pid = (int)getpid();
 
-	outcome_relate(outcome, 1, 2);
+	outcome_relate_objects(outcome, 1, 2);
 	differ_broken(1, 60);
 	differ_broken(2, 70);
 	differ_broken(9, 61);
@@ -310,7 +310,7 @@ TEST(lines_of_tolerate_are_used_or_not)
 
 TEST(a_part_and_a_stop_begin_the_verdict)
 {
-	assert_int_equal(outcome_part(outcome, "until 1:60"), 0);
+	assert_int_equal(outcome_set_part(outcome, "until 1:60"), 0);
 	expect_verdict("until 1:60: no divergence");
 	outcome_count(outcome, OUTCOME_SEEN, 1234);
 	outcome_stop(outcome, "ended by SIGTERM");
@@ -355,7 +355,7 @@ TEST(only_a_whole_replay_is_good)
 
 TEST(a_gap_is_a_warning)
 {
-	outcome_gap(outcome, "a gap");
+	outcome_note_gap(outcome, "a gap");
 	expect_style(STYLE_WARNING);
 }
 

@@ -218,8 +218,8 @@ static void make_post(enum verb verb, uint32_t object, uint32_t n, int ret)
 		.kind = TRACE_POST, .id = { 1, 10 }, .process = 1, .post = &post
 	};
 
-	pair_before(&replay, &event);
-	pair_after(&replay, &event);
+	pair_wait_before(&replay, &event);
+	pair_report_after(&replay, &event);
 }
 
 static void post_one(uint32_t object, int opcode, uint32_t rkey)
@@ -240,8 +240,8 @@ static void call_verb(enum trace_event_kind kind, enum verb verb, uint32_t objec
 
 	nwaited = 0;
 	sent[0] = '\0';
-	pair_before(&replay, &event);
-	pair_after(&replay, &event);
+	pair_wait_before(&replay, &event);
+	pair_report_after(&replay, &event);
 	args_unref(in);
 	args_unref(after);
 }
@@ -459,16 +459,16 @@ TEST(a_process_that_ends_leaves_what_it_has)
 	(void)state;
 	uses[0] = (struct pair_use){ .life = 1, .rkey = 0x300, .last = 4 };
 	pair.its.nuses = 1;
-	pair_before(&replay, &event);
+	pair_wait_before(&replay, &event);
 	assert_int_equal(nwaited, 2);
 	expect_wait(0, 1, 4, TIMEOUT, false); /* the region, which was made last */
 	expect_wait(1, 1, 8, TIMEOUT, false);
 	replicas[MR].handle = NULL;
 	event.process = 2;
-	pair_before(&replay, &event);
+	pair_wait_before(&replay, &event);
 	assert_int_equal(nwaited, 2);
 	event.process = 1;
-	pair_before(&replay, &event);
+	pair_wait_before(&replay, &event);
 	assert_int_equal(nwaited, 3);
 	assert_int_equal(pair.steps, 3);
 }
@@ -487,8 +487,8 @@ TEST(calls_that_did_nothing_wait_for_nothing)
 		call.depth = i == 3;
 		call.failed = i == 4;
 		call.end = i == 5 ? -1 : 0;
-		pair_before(&replay, &event);
-		pair_after(&replay, &event);
+		pair_wait_before(&replay, &event);
+		pair_report_after(&replay, &event);
 		assert_int_equal(nwaited, 1);
 		assert_string_equal(sent, "gone 0");
 	}
@@ -621,10 +621,10 @@ TEST(completed_requests_are_counted_from_where_the_life_began)
 	(void)state;
 	qp_state.out[SIDE_SEND].head = 9;
 	own[0].base = 2;
-	pair_after(&replay, &event);
+	pair_report_after(&replay, &event);
 	assert_string_equal(sent, "done 0 7");
 	event.inner = true;
-	pair_after(&replay, &event);
+	pair_report_after(&replay, &event);
 	assert_string_equal(sent, "done 0 7");
 }
 
@@ -634,8 +634,8 @@ TEST(without_a_pair_nothing_is_done)
 
 	(void)state;
 	replay.pair = NULL;
-	pair_before(&replay, &event);
-	pair_after(&replay, &event);
+	pair_wait_before(&replay, &event);
+	pair_report_after(&replay, &event);
 	assert_int_equal(pair.steps, 0);
 }
 

@@ -156,7 +156,7 @@ void line_send(struct line *to, uint16_t type, const void *bytes, size_t length)
 	log_line("bye %.*s", (int)length - 2, (const char *)bytes + 2);
 }
 
-int pair_talk(struct pair *p)
+int pair_exchange(struct pair *p)
 {
 	assert_ptr_equal(p->wire, wire);
 	p->wire = NULL;
@@ -314,7 +314,7 @@ void outcome_note(struct outcome *to, const char *format, ...)
 	va_end(args);
 }
 
-void outcome_gap(struct outcome *to, const char *format, ...)
+void outcome_note_gap(struct outcome *to, const char *format, ...)
 {
 	va_list args;
 
@@ -667,7 +667,7 @@ TEST(addresses_are_those_of_its_port)
 	assert_true(pair_address(&replay, &from, &av));
 	assert_int_equal(av.dlid, 44);
 	av.dlid = 3;
-	pair_path(&replay, MINE, &from, &av);
+	pair_translate_path(&replay, MINE, &from, &av);
 	assert_int_equal(av.dlid, 44);
 }
 
@@ -680,7 +680,7 @@ static void expect_remote(uint64_t addr, uint32_t rkey, const char *log)
 	uint64_t at = 0x1000;
 	uint32_t key = 7;
 
-	pair_remote(&replay, &event, 0, &at, &key);
+	pair_translate_remote(&replay, &event, 0, &at, &key);
 	assert_int_equal(at, addr);
 	assert_int_equal(key, rkey);
 	expect_log(log);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "replay/data/contents.h"
-#include "replay/data/full.h"
+#include "replay/data/held_requests.h"
 #include "replay/data/posting.h"
 #include "replay/device/builder.h"
 #include "replay/state/translate.h"
@@ -112,8 +112,8 @@ bool pair_is_joined(const struct replay *r, uint32_t object)
 	return found.joined;
 }
 
-void pair_remote(struct replay *r, const struct trace_event *of, uint32_t index, uint64_t *addr,
-		 uint32_t *rkey)
+void pair_translate_remote(struct replay *r, const struct trace_event *of, uint32_t index,
+			   uint64_t *addr, uint32_t *rkey)
 {
 	assert_ptr_equal(r, &replay);
 	assert_ptr_equal(of, &event);
@@ -136,8 +136,8 @@ bool synth_has(const struct replay *r, uint32_t object)
 	return found.synthesized;
 }
 
-void synth_remote(struct replay *r, const struct trace_event *of, uint32_t index, uint64_t *addr,
-		  uint32_t *rkey)
+void synth_remote_address(struct replay *r, const struct trace_event *of, uint32_t index,
+			  uint64_t *addr, uint32_t *rkey)
 {
 	assert_ptr_equal(r, &replay);
 	assert_ptr_equal(of, &event);
@@ -145,7 +145,7 @@ void synth_remote(struct replay *r, const struct trace_event *of, uint32_t index
 	*rkey += 2 * index;
 }
 
-uint32_t synth_window(struct replay *r, const struct trace_event *of, uint32_t index)
+uint32_t synth_window_key(struct replay *r, const struct trace_event *of, uint32_t index)
 {
 	assert_ptr_equal(r, &replay);
 	assert_ptr_equal(of, &event);
@@ -159,7 +159,7 @@ uint32_t synth_srqn(struct replay *r, uint32_t object, uint32_t srqn)
 	return found.srqn ? found.srqn + srqn : 0;
 }
 
-uint32_t synth_datagram(struct replay *r, uint32_t object, uint32_t qpn)
+uint32_t synth_datagram_qpn(struct replay *r, uint32_t object, uint32_t qpn)
 {
 	assert_ptr_equal(r, &replay);
 	assert_int_equal(object, QP);
@@ -203,7 +203,7 @@ uint32_t contents_fetch(struct replay *r, const struct trace_event *of, const st
 	return 80 + (uint32_t)wr->wr_id;
 }
 
-bool full_must_signal(struct requests *requests, bool signaled)
+bool held_must_signal(struct requests *requests, bool signaled)
 {
 	assert_ptr_equal(requests, posting.requests);
 	return found.must_signal && !signaled;

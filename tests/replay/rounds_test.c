@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/report/moment.h"
+#include "replay/report/alive_objects.h"
 #include "replay/report/rounds.h"
 #include "tests/test.h"
 
@@ -50,7 +50,7 @@ TEST(rounds_that_differ_are_counted)
 
 TEST(what_is_alive_is_listed_with_what_is_under_way)
 {
-	struct moment_object objects[] = {
+	struct alive_object objects[] = {
 		{ .name = "cq1/1", .kind = OBJECT_cq, .state = -1, .completed = { 1, 0 } },
 		{ .name = "qp1/1",
 		  .kind = OBJECT_qp,
@@ -59,18 +59,18 @@ TEST(what_is_alive_is_listed_with_what_is_under_way)
 		  .under_way = { 1, 2 },
 		  .completed = { 0, 1 } },
 	};
-	struct moment_request requests[] = {
+	struct alive_request requests[] = {
 		{ .object = 1, .post = { 1, 2 }, .completed = true },
 		{ .object = 1, .post = { 1, 7 }, .receive = true },
 		{ .object = 1, .post = { 1, 8 }, .receive = true },
 	};
-	struct moment moment = { objects, requests, 2, 3 };
+	struct alive_objects moment = { objects, requests, 2, 3 };
 	char *text = NULL;
 	size_t size;
 	FILE *to = open_memstream(&text, &size);
 
-	moment_text(NULL, to);
-	moment_text(&moment, to);
+	alive_objects_text(NULL, to);
+	alive_objects_text(&moment, to);
 	fclose(to);
 	assert_string_equal(text, "alive: 2 objects\n"
 				  "  cq1/1  -  (nil)  1 completion not polled\n"

@@ -4,13 +4,13 @@
 #include "replay/synth/synth_pass.h"
 #include "tests/test.h"
 
-static struct made far;
+static struct synthesized far;
 static struct pass pass;
 
 static int begin_pass(void **state)
 {
 	(void)state;
-	far = (struct made){ 0 };
+	far = (struct synthesized){ 0 };
 	pass = (struct pass){ .far = &far };
 	return 0;
 }

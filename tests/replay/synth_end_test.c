@@ -16,7 +16,7 @@ enum { RC = 1, UC, SEND, RECV, UD, NOBJECTS, PAGE = 4096 };
 
 static char log_text[2048];
 static struct replay replay;
-static struct made far;
+static struct synthesized far;
 static struct synth_plan plan_list[NOBJECTS], *plans[NOBJECTS];
 static struct synth_link links[NOBJECTS][3];
 static struct synth_host hosts[2];
@@ -65,7 +65,7 @@ static bool is_failing(const char *name)
 	return fails && !strcmp(fails, name);
 }
 
-int synth_map(struct synth_host *host)
+int synth_map_regions(struct synth_host *host)
 {
 	log_line("map %d", (int)(host - hosts));
 	return is_failing("map") ? -EPERM : 0;
@@ -371,7 +371,7 @@ static int begin_ends(void **state)
 	verbs.close_xrcd = close_xrcd;
 	verbs.create_srq_ex = create_srq_ex;
 	verbs.get_srq_num = get_srq_num;
-	far = (struct made){ .plans = plans, .hosts = hosts, .nhosts = 2 };
+	far = (struct synthesized){ .plans = plans, .hosts = hosts, .nhosts = 2 };
 	replay = (struct replay){ .far = &far, .replicas = replicas, .nreplicas = NOBJECTS };
 	return pthread_mutex_init(&far.lock, NULL);
 }
@@ -567,16 +567,16 @@ TEST(a_host_that_cannot_be_opened_is_not_tried_again)
 TEST(each_number_that_sends_datagrams_is_an_end)
 {
 	(void)state;
-	assert_int_equal(synth_datagram(&replay, UD, 21), 70);
+	assert_int_equal(synth_datagram_qpn(&replay, UD, 21), 70);
 	expect_log(DATAGRAMS);
-	assert_int_equal(synth_datagram(&replay, UD, 22), 71);
+	assert_int_equal(synth_datagram_qpn(&replay, UD, 22), 71);
 	expect_log("region 8192 1; region 1 1; map 1; cq 768; qp 4 256/256 1/1; init port 2; "
 		   "qkey 68; rts psn 0; ah 1004 port 1");
-	assert_int_equal(synth_datagram(&replay, UD, 21), 70);
-	assert_int_equal(synth_datagram(&replay, UD, 22), 71);
-	assert_int_equal(synth_datagram(&replay, UD, 20), 0); /* the trace has it */
-	assert_int_equal(synth_datagram(&replay, UD, 23), 0);
-	assert_int_equal(synth_datagram(&replay, RC, 21), 0);
+	assert_int_equal(synth_datagram_qpn(&replay, UD, 21), 70);
+	assert_int_equal(synth_datagram_qpn(&replay, UD, 22), 71);
+	assert_int_equal(synth_datagram_qpn(&replay, UD, 20), 0); /* the trace has it */
+	assert_int_equal(synth_datagram_qpn(&replay, UD, 23), 0);
+	assert_int_equal(synth_datagram_qpn(&replay, RC, 21), 0);
 	expect_log("");
 }
 
@@ -584,16 +584,16 @@ TEST(datagrams_need_a_queue_pair_here)
 {
 	(void)state;
 	replicas[UD].handle = NULL;
-	assert_int_equal(synth_datagram(&replay, UD, 21), 0);
+	assert_int_equal(synth_datagram_qpn(&replay, UD, 21), 0);
 	replicas[UD].handle = &pd;
 	replicas[UD].qp = NULL;
-	assert_int_equal(synth_datagram(&replay, UD, 21), 0);
+	assert_int_equal(synth_datagram_qpn(&replay, UD, 21), 0);
 	replicas[UD].qp = &queue_pair;
 	fails = "ah";
-	assert_int_equal(synth_datagram(&replay, UD, 21), 0);
+	assert_int_equal(synth_datagram_qpn(&replay, UD, 21), 0);
 	expect_log(DATAGRAMS "; destroy 70");
 	fails = "modify";
-	assert_int_equal(synth_datagram(&replay, UD, 21), 0);
+	assert_int_equal(synth_datagram_qpn(&replay, UD, 21), 0);
 	expect_log("cq 768; qp 4 256/256 1/1; init port 2; qkey 68; destroy 71");
 	assert_null(plan_list[UD].ends);
 }
@@ -603,7 +603,7 @@ TEST(sends_that_completed_are_not_under_way)
 	struct synth_end *end;
 
 	(void)state;
-	synth_datagram(&replay, UD, 21);
+	synth_datagram_qpn(&replay, UD, 21);
 	*log_text = 0;
 	end = plan_list[UD].ends;
 	end->unsent = 36;

@@ -8,7 +8,7 @@
 enum { QP = 1, OTHER_QP, DEVICE, OTHER_DEVICE, NOBJECTS };
 
 static struct replay replay;
-static struct made far;
+static struct synthesized far;
 static struct pass pass;
 static struct synth_plan plan, other_plan;
 static struct synth_plan *plans[NOBJECTS] = { [QP] = &plan, [OTHER_QP] = &other_plan };
@@ -30,7 +30,7 @@ static int begin_hosts(void **state)
 	add_object(OBJECT_device, 1, 0)->name = "other";
 	plan = (struct synth_plan){ .object = QP, .type = IBV_QPT_RC };
 	other_plan = (struct synth_plan){ .object = OTHER_QP, .type = IBV_QPT_UD };
-	far = (struct made){ .plans = plans };
+	far = (struct synthesized){ .plans = plans };
 	replay = (struct replay){ .nreplicas = NOBJECTS };
 	pass = (struct pass){ .r = &replay, .far = &far };
 	return 0;

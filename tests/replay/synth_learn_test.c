@@ -19,7 +19,7 @@ enum { RC = 1, UD, RAW, NOBJECTS };
 
 static struct connections connections;
 static struct replay replay;
-static struct made far;
+static struct synthesized far;
 static struct synth_plan *plans[NOBJECTS];
 static struct synth_plan *rc, *ud;
 static struct trace_event events[3];
@@ -137,7 +137,7 @@ static struct synth_plan *add_plan(uint32_t object, enum ibv_qp_type type)
 static int begin_learning(void **state)
 {
 	(void)state;
-	far = (struct made){ .plans = plans };
+	far = (struct synthesized){ .plans = plans };
 	replay = (struct replay){ .nreplicas = NOBJECTS, .far = &far, .connections = &connections };
 	nevents = 3;
 	at_event = nlearned = 0;

@@ -14,7 +14,7 @@ static int access_of[MOST];
 static uint64_t reg_fails; /* the length that cannot be registered */
 
 static struct replay replay;
-static struct made far;
+static struct synthesized far;
 static struct synth_plan plan;
 static struct synth_plan *plans[2] = { NULL, &plan };
 static struct synth_end end;
@@ -104,7 +104,7 @@ static int begin_host(void **state)
 	host = (struct synth_host){ .pd = &pd, .buffer_mr = &buffer_mr, .closed = &closed };
 	end = (struct synth_end){ .host = &host, .qp = &qp };
 	plan = (struct synth_plan){ .needed = true, .ends = &end };
-	far = (struct made){ .plans = plans };
+	far = (struct synthesized){ .plans = plans };
 	replay = (struct replay){ .far = &far, .nreplicas = 2 };
 	return 0;
 }
@@ -227,7 +227,7 @@ static const struct trace_event event = { .kind = TRACE_POST, .id = { 1, 5 }, .p
 
 static void expect_remote(uint32_t rkey, uint64_t addr, uint32_t here, uint64_t at)
 {
-	synth_remote(&replay, &event, 1, &addr, &rkey);
+	synth_remote_address(&replay, &event, 1, &addr, &rkey);
 	assert_int_equal(rkey, here);
 	assert_int_equal(addr, at);
 }
@@ -239,7 +239,7 @@ TEST(a_recorded_address_is_translated_within_its_range)
 	(void)state;
 	add_range(10 * MB, 100);
 	add_range(20 * MB, 200);
-	assert_int_equal(synth_map(&host), 0);
+	assert_int_equal(synth_map_regions(&host), 0);
 	assert_int_equal(nmrs, 2);
 	assert_int_equal(access_of[1], IBV_ACCESS_REMOTE_READ | IBV_ACCESS_LOCAL_WRITE);
 	assert_int_equal(mrs[0].length, 100);
@@ -259,7 +259,7 @@ TEST(a_request_that_was_refused_gets_a_key_without_access)
 {
 	(void)state;
 	add_range(10 * MB, 100);
-	assert_int_equal(synth_map(&host), 0);
+	assert_int_equal(synth_map_regions(&host), 0);
 	map_put(&far.failed, event_part_key(event.id, 1), IBV_WC_REM_OP_ERR);
 	expect_remote(7, 10 * MB, 1001, (uintptr_t)mrs[0].addr);
 	map_put(&far.failed, event_part_key(event.id, 1), IBV_WC_REM_ACCESS_ERR);
@@ -275,7 +275,7 @@ TEST(memory_that_cannot_be_registered_is_an_error)
 	add_range(20 * MB, 200);
 	reg_fails = 200;
 	errno = EPERM;
-	assert_int_equal(synth_map(&host), -EPERM);
+	assert_int_equal(synth_map_regions(&host), -EPERM);
 }
 
 TEST(a_message_that_invalidates_has_a_window_to_close)
@@ -289,10 +289,10 @@ TEST(a_message_that_invalidates_has_a_window_to_close)
 	assert_int_equal(bound.bind_mw.bind_info.addr, (uintptr_t)buffer_mr.addr);
 	assert_int_equal(bound.bind_mw.bind_info.length, 1);
 	assert_int_equal(bound.bind_mw.bind_info.mw_access_flags, IBV_ACCESS_REMOTE_WRITE);
-	assert_int_equal(synth_window(&replay, &event, 1), 0x101);
-	assert_int_equal(synth_window(&replay, &event, 0), 0);
+	assert_int_equal(synth_window_key(&replay, &event, 1), 0x101);
+	assert_int_equal(synth_window_key(&replay, &event, 0), 0);
 	replay.far = NULL;
-	assert_int_equal(synth_window(&replay, &event, 1), 0);
+	assert_int_equal(synth_window_key(&replay, &event, 1), 0);
 }
 
 TEST(a_window_that_cannot_be_bound_is_an_error)
@@ -300,7 +300,7 @@ TEST(a_window_that_cannot_be_bound_is_an_error)
 	(void)state;
 	post_result = EINVAL;
 	assert_int_equal(synth_bind(&replay, &end, &event, 1), -EINVAL);
-	assert_int_equal(synth_window(&replay, &event, 1), 0);
+	assert_int_equal(synth_window_key(&replay, &event, 1), 0);
 }
 
 static char *memory_of_read(void)
@@ -308,7 +308,7 @@ static char *memory_of_read(void)
 	static struct synth_fetch fetch = { { 1, 77 }, 3 };
 
 	add_range(10 * MB, 100);
-	assert_int_equal(synth_map(&host), 0);
+	assert_int_equal(synth_map_regions(&host), 0);
 	far.fetched = &fetch;
 	map_put(&far.reads, event_part_key(event.id, 0), 1);
 	payload = (struct payload){ .bytes = "abcdefgh", .nbytes = 8 };
@@ -324,7 +324,7 @@ static int fill_read(uint64_t addr, uint32_t length)
 	struct trace_event with = event;
 
 	with.post = &of;
-	return synth_fill(&replay, &end, &with, 0);
+	return synth_fill_message(&replay, &end, &with, 0);
 }
 
 TEST(bytes_that_were_read_are_there_before)

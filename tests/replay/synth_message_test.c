@@ -21,7 +21,7 @@ static char log_text[1024];
 static char buffer[2 * LONGEST];
 static struct replay replay;
 static struct replay_options options;
-static struct made far;
+static struct synthesized far;
 static struct synth_plan plan_list[4], *plans[NOBJECTS];
 static struct replica replicas[NOBJECTS];
 static struct replica_qp queue_pair;
@@ -194,11 +194,11 @@ static int begin_messages(void **state)
 	plan_list[QP].ends = plan_list[XRC].ends = &end;
 	plan_list[UD].qkey = 0x44;
 	options = (struct replay_options){ .timeout = 25 };
-	far = (struct made){ .plans = plans,
-			     .early = early,
-			     .dues = dues,
-			     .due_lists = &due_list,
-			     .breaks = breaks };
+	far = (struct synthesized){ .plans = plans,
+				    .early = early,
+				    .dues = dues,
+				    .due_lists = &due_list,
+				    .breaks = breaks };
 	replay = (struct replay){ .options = &options,
 				  .far = &far,
 				  .replicas = replicas,

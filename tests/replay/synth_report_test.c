@@ -7,11 +7,11 @@
 enum { MR = 1, READ_MR, OWN_MR, QP, NOBJECTS };
 
 static struct replay replay;
-static struct made far;
+static struct synthesized far;
 static struct inferred_list told;
 static unsigned int ntold;
 
-void outcome_inferred(struct outcome *outcome, struct inferred_list *list)
+void outcome_set_inferred(struct outcome *outcome, struct inferred_list *list)
 {
 	(void)outcome;
 	told = *list;
@@ -27,7 +27,7 @@ static int begin_report(void **state)
 	ntold = 0;
 	for (uint32_t i = MR; i < NOBJECTS; i++)
 		add_object(i == QP ? OBJECT_qp : OBJECT_mr, 1, 0);
-	far = (struct made){ 0 };
+	far = (struct synthesized){ 0 };
 	replay = (struct replay){ .far = &far, .made = made, .nmade = 4 };
 	map_put(&far.access, MR, IBV_ACCESS_REMOTE_ATOMIC);
 	map_put(&far.access, READ_MR, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_LOCAL_WRITE);

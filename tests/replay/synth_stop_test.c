@@ -12,7 +12,7 @@
 enum { QP = 1, MR, CQ, NOBJECTS, LKEY = 0x77 };
 
 static struct replay replay;
-static struct made far;
+static struct synthesized far;
 static struct pass pass;
 static struct synth_plan plan, *plans[NOBJECTS];
 static struct synth_seen seen[5];
@@ -41,7 +41,7 @@ static int begin_pass(void **state)
 	plan = (struct synth_plan){ .object = QP, .process = 7, .type = IBV_QPT_RC };
 	plans[QP] = &plan;
 	replay = (struct replay){ .nreplicas = NOBJECTS };
-	far = (struct made){ .plans = plans };
+	far = (struct synthesized){ .plans = plans };
 	pass = (struct pass){ .r = &replay, .far = &far, .seen = seen, .nseen = 5 };
 	return 0;
 }
@@ -65,7 +65,7 @@ FIXTURE(begin_pass, end_pass);
 
 static void see_event(const struct trace_event *event)
 {
-	synth_stop_event(&pass, event);
+	synth_stop_note_event(&pass, event);
 }
 
 static void see_call(enum trace_event_kind kind, enum verb verb, uint32_t object, uint64_t n,
@@ -78,7 +78,7 @@ static void see_call(enum trace_event_kind kind, enum verb verb, uint32_t object
 	};
 
 	see_event(&event);
-	assert_int_equal(synth_stop_call(&pass, &event), 0);
+	assert_int_equal(synth_stop_note_call(&pass, &event), 0);
 	args_unref(args);
 }
 
@@ -106,9 +106,10 @@ static void see_poll(uint64_t n, enum ibv_wc_status status, uint64_t request, ui
 	pass.npolls++;
 	see_event(&event);
 	if (status == IBV_WC_SUCCESS)
-		assert_int_equal(synth_stop_message(&pass, &plan, &event, 0), 0);
+		assert_int_equal(synth_stop_note_message(&pass, &plan, &event, 0), 0);
 	else
-		assert_int_equal(synth_stop_failed(&pass, &plan, &event, 0, sent ? &of : NULL), 0);
+		assert_int_equal(synth_stop_note_failed(&pass, &plan, &event, 0, sent ? &of : NULL),
+				 0);
 }
 
 static void see_message(uint64_t n, uint64_t request)
@@ -274,8 +275,8 @@ TEST(an_event_may_tell_of_the_failure)
 {
 	(void)state;
 	see_message(20, 1);
-	assert_int_equal(synth_stop_announced(&pass, &plan, (struct synth_spot){ { 3, 30 }, 300 }),
-			 0);
+	assert_int_equal(
+		synth_stop_note_announced(&pass, &plan, (struct synth_spot){ { 3, 30 }, 300 }), 0);
 	see_message(40, 2);
 	see_poll(50, IBV_WC_WR_FLUSH_ERR, 0, 0);
 	assert_string_equal(list_due(30), "40 failure 1");

@@ -117,8 +117,8 @@ uint64_t synth_host_bytes(const struct synth_host *of)
 	return host_bytes;
 }
 
-int synth_fill(struct replay *r, const struct synth_end *of, const struct trace_event *event,
-	       uint32_t index)
+int synth_fill_message(struct replay *r, const struct synth_end *of,
+		       const struct trace_event *event, uint32_t index)
 {
 	(void)r;
 	(void)event;

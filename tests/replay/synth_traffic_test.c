@@ -2,7 +2,7 @@
  * replay/synth/synth_traffic.c: what posts and completions show of ends that are not in the trace
  *
  * QP was connected to such an end; UD is a queue pair for datagrams. What completion events show is
- * another module's (synth_told_test.c), memory too (synth_memory_test.c).
+ * another module's (synth_announced_test.c), memory too (synth_memory_test.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static const struct synth_request *failed_request;
 static unsigned int nfailures;
 
 static struct replay replay;
-static struct made far;
+static struct synthesized far;
 static struct pass pass;
 static struct synth_plan *plans[NOBJECTS];
 static struct synth_plan connected, datagrams;
@@ -83,14 +83,14 @@ int synth_learn_return(struct pass *p, const struct trace_event *event)
 	return 0;
 }
 
-void synth_stop_event(struct pass *p, const struct trace_event *event)
+void synth_stop_note_event(struct pass *p, const struct trace_event *event)
 {
 	assert_ptr_equal(p, &pass);
 	assert_non_null(event);
 	nevents++;
 }
 
-int synth_stop_call(struct pass *p, const struct trace_event *event)
+int synth_stop_note_call(struct pass *p, const struct trace_event *event)
 {
 	(void)p;
 	assert_true(event->kind == TRACE_CALL || event->kind == TRACE_RETURN);
@@ -98,8 +98,8 @@ int synth_stop_call(struct pass *p, const struct trace_event *event)
 	return 0;
 }
 
-int synth_stop_message(struct pass *p, struct synth_plan *plan, const struct trace_event *event,
-		       uint32_t index)
+int synth_stop_note_message(struct pass *p, struct synth_plan *plan,
+			    const struct trace_event *event, uint32_t index)
 {
 	(void)p;
 	assert_true(plan == &connected || plan == &datagrams);
@@ -108,8 +108,8 @@ int synth_stop_message(struct pass *p, struct synth_plan *plan, const struct tra
 	return 0;
 }
 
-int synth_stop_failed(struct pass *p, struct synth_plan *plan, const struct trace_event *event,
-		      uint32_t index, const struct synth_request *request)
+int synth_stop_note_failed(struct pass *p, struct synth_plan *plan, const struct trace_event *event,
+			   uint32_t index, const struct synth_request *request)
 {
 	(void)p;
 	assert_ptr_equal(plan, &connected);
@@ -161,7 +161,7 @@ static int begin_pass(void **state)
 	plans[UD] = &datagrams;
 	avs[0] = (struct ibv_ah_attr){ .dlid = 9 };
 	replay = (struct replay){ .nreplicas = NOBJECTS };
-	far = (struct made){ .plans = plans, .hosts = hosts, .nhosts = 2, .avs = avs };
+	far = (struct synthesized){ .plans = plans, .hosts = hosts, .nhosts = 2, .avs = avs };
 	pass = (struct pass){ .r = &replay, .far = &far, .told = told };
 	return map_put(&far.av_of, AH, 1);
 }

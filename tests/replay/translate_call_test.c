@@ -127,7 +127,7 @@ bool outcome_is_other_device(const struct outcome *outcome)
 	return found.other_device;
 }
 
-void outcome_relate(struct outcome *outcome, uint32_t from, uint32_t to)
+void outcome_relate_objects(struct outcome *outcome, uint32_t from, uint32_t to)
 {
 	(void)outcome;
 	assert_int_not_equal(from, to);
@@ -137,7 +137,7 @@ void outcome_relate(struct outcome *outcome, uint32_t from, uint32_t to)
 	told.nrelated++;
 }
 
-void outcome_tolerated(struct outcome *outcome, const char *reason)
+void outcome_note_tolerated(struct outcome *outcome, const char *reason)
 {
 	(void)outcome;
 	told.tolerated = reason;
@@ -173,7 +173,8 @@ bool pair_connect(struct replay *r, uint32_t object, uint32_t *ret_number, enum 
 	return true;
 }
 
-void pair_path(struct replay *r, uint32_t object, const struct device *from, struct ibv_ah_attr *av)
+void pair_translate_path(struct replay *r, uint32_t object, const struct device *from,
+			 struct ibv_ah_attr *av)
 {
 	(void)r;
 	assert_int_equal(object, QP);

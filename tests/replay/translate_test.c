@@ -106,7 +106,7 @@ const struct process *trace_process(struct trace *trace, uint32_t id)
 	return id >= 1 && id <= 3 ? &processes[id - 1] : NULL;
 }
 
-void outcome_divergence(struct outcome *outcome, const struct divergence *divergence)
+void outcome_add_divergence(struct outcome *outcome, const struct divergence *divergence)
 {
 	(void)outcome;
 	told = *divergence;

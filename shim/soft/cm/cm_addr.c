@@ -135,7 +135,7 @@ bool cm_addr_is_local(const struct cm_addr *addr)
 	return found;
 }
 
-void cm_addr_source(struct cm_addr *src, const struct cm_addr *dst)
+void cm_addr_set_source(struct cm_addr *src, const struct cm_addr *dst)
 {
 	static const uint8_t localhost[] = { 127, 0, 0, 1 };
 	uint16_t port = src->port;

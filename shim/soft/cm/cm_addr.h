@@ -41,4 +41,4 @@ void cm_addr_set_ip(struct cm_addr *addr, const uint8_t gid[16]);
 bool cm_addr_is_local(const struct cm_addr *addr);
 
 /* Set the source address of packets to the local address @dst; the port does not change. */
-void cm_addr_source(struct cm_addr *src, const struct cm_addr *dst);
+void cm_addr_set_source(struct cm_addr *src, const struct cm_addr *dst);

@@ -49,11 +49,11 @@ struct ends {
 	uint8_t src[16], dst[16];
 };
 
-struct pair {
+struct cm_attribute {
 	uint8_t type, attr_id;
 };
 
-static const struct pair pairs[] = {
+static const struct cm_attribute pairs[] = {
 	{ CM_REQ, MAD_ATTR_REQ },           { CM_REP, MAD_ATTR_REP },
 	{ CM_RTU, MAD_ATTR_RTU },           { CM_REJ, MAD_ATTR_REJ },
 	{ CM_DREQ, MAD_ATTR_DREQ },         { CM_DREP, MAD_ATTR_DREP },

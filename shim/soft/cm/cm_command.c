@@ -127,7 +127,7 @@ static int query_route(struct cm_channel *channel, const struct rdma_ucm_query *
 	int err = cm_id_get(channel, cmd->id, &id);
 
 	if (!err)
-		cm_path_route(id, resp);
+		cm_path_fill_route(id, resp);
 	return err;
 }
 
@@ -153,10 +153,10 @@ static int query_id(struct cm_channel *channel, const struct rdma_ucm_query *cmd
 		return err;
 	switch (cmd->option) {
 	case RDMA_USER_CM_QUERY_ADDR:
-		cm_path_addr(id, &resp->addr);
+		cm_path_fill_addr(id, &resp->addr);
 		return 0;
 	case RDMA_USER_CM_QUERY_GID:
-		cm_path_gid(id, &resp->addr);
+		cm_path_fill_gid(id, &resp->addr);
 		return 0;
 	case RDMA_USER_CM_QUERY_PATH:
 		resp->path.num_paths = cm_path_data(id, &resp->path.data);
@@ -177,7 +177,7 @@ static int init_qp_attr(struct cm_channel *channel, const struct rdma_ucm_init_q
 	if (!id->device || cmd->qp_state > IBV_QPS_ERR)
 		return -EINVAL;
 	resp->qp_state = cmd->qp_state;
-	return cm_path_qp_attr(id, resp);
+	return cm_path_fill_qp_attr(id, resp);
 }
 
 /* Return the next event of the channel; -EAGAIN: there is none. */

@@ -105,7 +105,7 @@ void cm_conn_extend_wait(struct cm_id *id)
 	id->resend = process_now() + AWAY_LAST_NS;
 }
 
-void cm_conn_peer_died(struct cm_id *id)
+void cm_conn_note_peer_death(struct cm_id *id)
 {
 	switch (id->state) {
 	case CM_REQ_SENT:

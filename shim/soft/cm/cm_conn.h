@@ -52,7 +52,7 @@ void cm_conn_refuse(struct cm_id *id, bool full);
 void cm_conn_retry(struct cm_id *id);
 
 /* The peer's process has ended. */
-void cm_conn_peer_died(struct cm_id *id);
+void cm_conn_note_peer_death(struct cm_id *id);
 
 /* The id is destroyed: notify the other end. */
 void cm_conn_hang_up(struct cm_id *id);

@@ -80,11 +80,11 @@ int cm_id_new(struct cm_channel *channel, uint16_t ps, uint8_t qp_type, struct c
 	id->qp_type = qp_type;
 	id->serial = ++last_serial;
 	id->rq_psn = next_unique();
-	err = cm_wire_name(channel->number, id->serial);
+	err = cm_wire_add_name(channel->number, id->serial);
 	if (!err) {
 		err = take_handle(id);
 		if (err < 0)
-			cm_wire_unname(id->serial);
+			cm_wire_remove_name(id->serial);
 	}
 	if (err < 0) {
 		free(id);
@@ -161,7 +161,7 @@ void cm_id_request_done(const struct cm_event *event)
 {
 	struct cm_name name = cm_id_name(event->id);
 
-	cm_port_accepted(event->id->port, &name);
+	cm_port_note_accepted(event->id->port, &name);
 }
 
 void cm_id_free(struct cm_id *id)

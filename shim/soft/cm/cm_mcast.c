@@ -28,7 +28,7 @@ enum {
 
 static uint32_t last_handle;
 
-static void ib_mgid(uint16_t ps, const struct cm_addr *addr, uint8_t mgid[16])
+static void make_ib_mgid(uint16_t ps, const struct cm_addr *addr, uint8_t mgid[16])
 {
 	bool ip4 = addr->family == AF_INET;
 
@@ -64,7 +64,7 @@ static void make_mgid(uint16_t ps, const struct cm_addr *addr, uint8_t mgid[16])
 		memset(mgid + 10, 0xff, 2);
 		memcpy(mgid + 12, addr->ip, 4);
 	} else {
-		ib_mgid(ps, addr, mgid);
+		make_ib_mgid(ps, addr, mgid);
 	}
 }
 

@@ -2,8 +2,8 @@
  * Paths: from a port to itself, or to another machine
  *
  * A path is identified by the LID on InfiniBand, and by the GID of the requested family on RoCE.
- * The program's queue pair gets the same attributes as from the kernel: cm_path_qp_attr() follows
- * section 12.9 of the InfiniBand specification.
+ * The program's queue pair gets the same attributes as from the kernel: cm_path_fill_qp_attr()
+ * follows section 12.9 of the InfiniBand specification.
  */
 #include "shim/soft/cm/cm_path.h"
 
@@ -61,7 +61,7 @@ static uint32_t gid_index(const struct cm_id *id)
 	return found;
 }
 
-static void path_gid(const struct cm_id *id, uint8_t raw[16])
+static void copy_path_gid(const struct cm_id *id, uint8_t raw[16])
 {
 	struct port_gid entry;
 
@@ -71,12 +71,12 @@ static void path_gid(const struct cm_id *id, uint8_t raw[16])
 }
 
 /* The GID of the peer: this port's, unless the peer is on another machine. */
-static void remote_gid(const struct cm_id *id, uint8_t raw[16])
+static void copy_remote_gid(const struct cm_id *id, uint8_t raw[16])
 {
 	if (cm_name_is_away(&id->peer))
 		memcpy(raw, id->peer.away, 16);
 	else
-		path_gid(id, raw);
+		copy_path_gid(id, raw);
 }
 
 static uint16_t own_lid(void)
@@ -104,7 +104,7 @@ static uint16_t own_pkey(void)
 void cm_path_fill_ah(const struct cm_id *id, struct ib_uverbs_ah_attr *ah)
 {
 	memset(ah, 0, sizeof(*ah));
-	remote_gid(id, ah->grh.dgid);
+	copy_remote_gid(id, ah->grh.dgid);
 	ah->grh.sgid_index = gid_index(id);
 	ah->grh.hop_limit = port_is_roce(PORT) ? HOPS : 0;
 	ah->grh.traffic_class = id->tos;
@@ -178,7 +178,7 @@ static int to_rts(const struct cm_id *id, struct ib_uverbs_qp_attr *attr)
 	return 0;
 }
 
-int cm_path_qp_attr(const struct cm_id *id, struct ib_uverbs_qp_attr *attr)
+int cm_path_fill_qp_attr(const struct cm_id *id, struct ib_uverbs_qp_attr *attr)
 {
 	switch (attr->qp_state) {
 	case IBV_QPS_INIT:
@@ -199,11 +199,11 @@ static bool has_path(const struct cm_id *id)
 
 static void fill_path(const struct cm_id *id, struct ib_user_path_rec *path)
 {
-	path_gid(id, path->sgid);
+	copy_path_gid(id, path->sgid);
 	path->pkey = own_pkey();
 	if (id->state < CM_ADDR_RESOLVED || id->state == CM_LISTENING)
 		return;
-	remote_gid(id, path->dgid);
+	copy_remote_gid(id, path->dgid);
 	if (!has_path(id))
 		return;
 	path->dlid = htobe16(own_lid());
@@ -220,7 +220,7 @@ static void fill_path(const struct cm_id *id, struct ib_user_path_rec *path)
 	path->packet_life_time = CM_PATH_LIFETIME;
 }
 
-void cm_path_route(const struct cm_id *id, struct rdma_ucm_query_route_resp *resp)
+void cm_path_fill_route(const struct cm_id *id, struct rdma_ucm_query_route_resp *resp)
 {
 	memset(resp, 0, sizeof(*resp));
 	cm_addr_to_sockaddr(&id->src, &resp->src_addr, sizeof(resp->src_addr));
@@ -243,23 +243,23 @@ static void fill_device(const struct cm_id *id, struct rdma_ucm_query_addr_resp 
 	resp->pkey = own_pkey();
 }
 
-void cm_path_addr(const struct cm_id *id, struct rdma_ucm_query_addr_resp *resp)
+void cm_path_fill_addr(const struct cm_id *id, struct rdma_ucm_query_addr_resp *resp)
 {
 	fill_device(id, resp);
 	resp->src_size = cm_addr_to_sockaddr(&id->src, &resp->src_addr, sizeof(resp->src_addr));
 	resp->dst_size = cm_addr_to_sockaddr(&id->dst, &resp->dst_addr, sizeof(resp->dst_addr));
 }
 
-void cm_path_gid(const struct cm_id *id, struct rdma_ucm_query_addr_resp *resp)
+void cm_path_fill_gid(const struct cm_id *id, struct rdma_ucm_query_addr_resp *resp)
 {
 	struct sockaddr_gid gid = { .family = FAMILY_IB, .pkey = own_pkey() };
 
 	fill_device(id, resp);
 	if (id->device)
-		path_gid(id, gid.gid);
+		copy_path_gid(id, gid.gid);
 	memcpy(&resp->src_addr, &gid, sizeof(gid));
 	if (id->device)
-		remote_gid(id, gid.gid);
+		copy_remote_gid(id, gid.gid);
 	if (id->state < CM_ADDR_RESOLVED || id->state == CM_LISTENING)
 		memset(gid.gid, 0, sizeof(gid.gid));
 	memcpy(&resp->dst_addr, &gid, sizeof(gid));
@@ -285,8 +285,8 @@ uint32_t cm_path_data(const struct cm_id *id, struct ib_path_rec_data *data)
 	memset(data, 0, sizeof(*data));
 	if (!has_path(id))
 		return 0;
-	path_gid(id, path.sgid.raw);
-	remote_gid(id, path.dgid.raw);
+	copy_path_gid(id, path.sgid.raw);
+	copy_remote_gid(id, path.dgid.raw);
 	data->flags = IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL;
 	memcpy(data->path_rec, &path, sizeof(path));
 	return 1;

@@ -15,13 +15,13 @@ enum { CM_PATH_LIFETIME = 14 };
 void cm_path_fill_ah(const struct cm_id *id, struct ib_uverbs_ah_attr *ah);
 
 /* Attributes for a transition to attr->qp_state; -EINVAL in a state that has no attributes. */
-int cm_path_qp_attr(const struct cm_id *id, struct ib_uverbs_qp_attr *attr);
+int cm_path_fill_qp_attr(const struct cm_id *id, struct ib_uverbs_qp_attr *attr);
 
-void cm_path_route(const struct cm_id *id, struct rdma_ucm_query_route_resp *resp);
+void cm_path_fill_route(const struct cm_id *id, struct rdma_ucm_query_route_resp *resp);
 
 /* RDMA_USER_CM_QUERY_ADDR and _GID; the addresses of the latter are AF_IB. */
-void cm_path_addr(const struct cm_id *id, struct rdma_ucm_query_addr_resp *resp);
-void cm_path_gid(const struct cm_id *id, struct rdma_ucm_query_addr_resp *resp);
+void cm_path_fill_addr(const struct cm_id *id, struct rdma_ucm_query_addr_resp *resp);
+void cm_path_fill_gid(const struct cm_id *id, struct rdma_ucm_query_addr_resp *resp);
 
 /* RDMA_USER_CM_QUERY_PATH: returns the number of paths, 0 or 1. */
 uint32_t cm_path_data(const struct cm_id *id, struct ib_path_rec_data *path);

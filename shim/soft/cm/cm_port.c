@@ -38,14 +38,14 @@ enum {
 	LAST_PORT = 60999,
 };
 
-struct table {
+struct port_table {
 	uint32_t high; /* entries from this index on were never used */
 	struct cm_port port[PORTS];
 };
 
 /* needed since the lock of the file is per process */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct table *table;
+static struct port_table *table;
 static int fd = -1;
 
 static int map_table(void)
@@ -303,7 +303,7 @@ int cm_port_request(uint16_t ps, const struct cm_addr *addr,
 	return err;
 }
 
-void cm_port_accepted(uint32_t slot, const struct cm_name *owner)
+void cm_port_note_accepted(uint32_t slot, const struct cm_name *owner)
 {
 	struct cm_port *port;
 

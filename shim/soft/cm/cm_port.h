@@ -63,7 +63,7 @@ int cm_port_request(uint16_t ps, const struct cm_addr *addr,
 		    int (*send)(const struct cm_name *to, void *arg), void *arg);
 
 /* A request of the listener was delivered to its program, or dropped. */
-void cm_port_accepted(uint32_t slot, const struct cm_name *owner);
+void cm_port_note_accepted(uint32_t slot, const struct cm_name *owner);
 
 /*
  * Unmap the table when the last channel is closed; in a child, where it is not mapped, forget it.

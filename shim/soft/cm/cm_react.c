@@ -113,7 +113,7 @@ static void repeat_answer(struct cm_id *listener, struct cm_id *id)
 	struct cm_name name = cm_id_name(listener);
 
 	if (listener->has_port)
-		cm_port_accepted(listener->port, &name);
+		cm_port_note_accepted(listener->port, &name);
 	if (id->unsent.type == CM_SIDR_REP || id->unsent.type == CM_REJ)
 		cm_away_send(&id->peer, &id->unsent);
 }
@@ -168,7 +168,7 @@ static void receive_reply(struct cm_id *id, struct cm_msg *msg)
 		fill_conn(event, msg, REP_BYTES);
 }
 
-static void sidr_reply(struct cm_id *id, struct cm_msg *msg)
+static void receive_sidr_reply(struct cm_id *id, struct cm_msg *msg)
 {
 	struct cm_event *event;
 
@@ -247,7 +247,7 @@ static void dispatch_message(struct cm_id *id, struct cm_msg *msg)
 			cm_conn_enter(id, CM_TIMEWAIT);
 		break;
 	case CM_SIDR_REP:
-		sidr_reply(id, msg);
+		receive_sidr_reply(id, msg);
 		break;
 	case CM_MRA:
 		cm_conn_extend_wait(id);
@@ -327,7 +327,7 @@ void cm_react_destroy_id(struct cm_id *id)
 	cm_conn_hang_up(id);
 	if (id->has_port)
 		cm_port_release(id->port, &name);
-	cm_wire_unname(id->serial);
+	cm_wire_remove_name(id->serial);
 	drain_mailbox(id->channel);
 	drop_events(id);
 	cm_mcast_free_all(id);
@@ -353,7 +353,7 @@ int cm_react_migrate_id(struct cm_id *id, struct cm_channel *channel)
 
 	if (from == channel)
 		return 0;
-	err = cm_wire_name(channel->number, id->serial);
+	err = cm_wire_add_name(channel->number, id->serial);
 	if (err < 0)
 		return err;
 	cm_id_change_channel(id, channel);
@@ -414,7 +414,7 @@ static void notify_peer_death(struct cm_channel *channel, const struct cm_name *
 		next = id->next;
 		if (id->watching && id->peer.node == process->node &&
 		    id->peer.instance == process->instance)
-			cm_conn_peer_died(id);
+			cm_conn_note_peer_death(id);
 	}
 }
 

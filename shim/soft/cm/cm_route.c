@@ -109,7 +109,7 @@ static int resolve_destination(struct cm_id *id, const struct cm_addr *dst)
 	if (!cm_addr_is_local(&id->dst))
 		return resolve_on_wire(id);
 	if (cm_addr_is_any(&id->src))
-		cm_addr_source(&id->src, &id->dst);
+		cm_addr_set_source(&id->src, &id->dst);
 	return 0;
 }
 

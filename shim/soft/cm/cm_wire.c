@@ -35,12 +35,12 @@ enum { MAILBOX = 1 << 20, MOVES = 16 };
 
 _Static_assert(sizeof(struct cm_msg) <= PIPE_BUF, "messages are atomic");
 
-static void mailbox_path(char path[DIRECTORY_FILE], uint32_t id)
+static void format_mailbox_path(char path[DIRECTORY_FILE], uint32_t id)
 {
 	directory_file(path, "cmbox", segment_own->node, segment_own->instance, id);
 }
 
-static void id_path(char path[DIRECTORY_FILE], uint32_t serial)
+static void format_id_path(char path[DIRECTORY_FILE], uint32_t serial)
 {
 	directory_file(path, "cmid", segment_own->node, segment_own->instance, serial);
 }
@@ -50,7 +50,7 @@ int cm_wire_open(uint32_t id)
 	char path[DIRECTORY_FILE];
 	int fd, err;
 
-	mailbox_path(path, id);
+	format_mailbox_path(path, id);
 	if (mkfifo(path, 0600) < 0)
 		return -errno;
 	/* also open for writing, so that a reader never sees the end of file */
@@ -69,17 +69,17 @@ void cm_wire_close(int fd, uint32_t id)
 {
 	char path[DIRECTORY_FILE];
 
-	mailbox_path(path, id);
+	format_mailbox_path(path, id);
 	unlink(path);
 	close(fd);
 }
 
-int cm_wire_name(uint32_t id, uint32_t serial)
+int cm_wire_add_name(uint32_t id, uint32_t serial)
 {
 	char box[DIRECTORY_FILE], name[DIRECTORY_FILE], new[DIRECTORY_FILE];
 
-	mailbox_path(box, id);
-	id_path(name, serial);
+	format_mailbox_path(box, id);
+	format_id_path(name, serial);
 	directory_file(new, "cmnew", segment_own->node, segment_own->instance, serial);
 	if (link(box, new) < 0)
 		return -errno;
@@ -90,11 +90,11 @@ int cm_wire_name(uint32_t id, uint32_t serial)
 	return 0;
 }
 
-void cm_wire_unname(uint32_t serial)
+void cm_wire_remove_name(uint32_t serial)
 {
 	char path[DIRECTORY_FILE];
 
-	id_path(path, serial);
+	format_id_path(path, serial);
 	unlink(path);
 }
 

@@ -65,8 +65,8 @@ int cm_wire_open(uint32_t id);
 void cm_wire_close(int fd, uint32_t id);
 
 /* Let the name of id @serial refer to mailbox @id, too. */
-int cm_wire_name(uint32_t id, uint32_t serial);
-void cm_wire_unname(uint32_t serial);
+int cm_wire_add_name(uint32_t id, uint32_t serial);
+void cm_wire_remove_name(uint32_t serial);
 
 /*
  * Put @msg into the mailbox of @to. -ENOENT: the id does not exist any more; -EAGAIN: the mailbox

@@ -115,7 +115,7 @@ void heap_free(uint64_t off, uint64_t size)
 		return;
 	size = round_to_pages(size);
 	madvise((uint8_t *)segment_own + off, size, MADV_REMOVE);
-	memcheck_defined((uint8_t *)segment_own + off, size); /* memcheck: they become zeros */
+	memcheck_mark_defined((uint8_t *)segment_own + off, size); /* memcheck: they become zeros */
 	e = malloc(sizeof(*e));
 	if (!e)
 		return; /* the address space is lost, but its memory was freed */

@@ -84,7 +84,7 @@ bool link_has_gid(const struct port *port, uint32_t index)
 	return index < link_num_gids(port) && memcmp(&port->gid[index].gid, &unset, sizeof(unset));
 }
 
-void link_own_port(uint32_t num, bool roce, struct port *out)
+void link_fill_port(uint32_t num, bool roce, struct port *out)
 {
 	uint32_t i;
 

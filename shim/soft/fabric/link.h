@@ -21,7 +21,7 @@ struct port {
 };
 
 /* Port @num of this device when no profile is used. */
-void link_own_port(uint32_t num, bool roce, struct port *out);
+void link_fill_port(uint32_t num, bool roce, struct port *out);
 
 /* Does VERBATIM_SOFT_LINK select RoCE? */
 bool link_wants_roce(void);

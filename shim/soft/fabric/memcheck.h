@@ -53,7 +53,7 @@ static inline void memcheck_hide(const void *at, size_t len)
 }
 
 /* Mark bytes that peers may have written as defined. */
-static inline void memcheck_defined(const void *at, size_t len)
+static inline void memcheck_mark_defined(const void *at, size_t len)
 {
 	if (__builtin_expect(memcheck_watches, 0))
 		(void)VALGRIND_MAKE_MEM_DEFINED(at, len);

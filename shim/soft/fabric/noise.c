@@ -26,7 +26,7 @@ bool noise_wanted(void)
 	return value && *value && *value != '0';
 }
 
-void noise_wc(struct ibv_wc *wc)
+void noise_fill_wc(struct ibv_wc *wc)
 {
 	wc->opcode = noise_entry.opcode;
 	wc->byte_len = noise_entry.byte_len;

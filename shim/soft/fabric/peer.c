@@ -17,12 +17,12 @@
 #include "shim/soft/fabric/process.h"
 #include "shim/soft/fabric/segment.h"
 
-struct entry {
+struct peer_entry {
 	struct peer peer; /* must be the first member: peer_put() casts */
-	struct entry *next;
+	struct peer_entry *next;
 };
 
-static struct entry *entries;
+static struct peer_entry *entries;
 
 static int map_node(uint32_t node, uint64_t instance, struct shm_seg **ret_seg)
 {
@@ -56,7 +56,7 @@ static void unmap_segment(struct shm_seg *seg)
 int peer_get(uint32_t node, int pid, uint64_t start, uint64_t instance, struct peer **ret_peer)
 {
 	struct shm_seg *seg;
-	struct entry *e;
+	struct peer_entry *e;
 	int err;
 
 	for (e = entries; e; e = e->next)
@@ -88,7 +88,7 @@ int peer_get(uint32_t node, int pid, uint64_t start, uint64_t instance, struct p
 
 void peer_put(struct peer *peer)
 {
-	struct entry **p;
+	struct peer_entry **p;
 
 	if (--peer->refs)
 		return;
@@ -103,7 +103,7 @@ void peer_put(struct peer *peer)
 
 void peer_forget(void)
 {
-	struct entry *e;
+	struct peer_entry *e;
 
 	while ((e = entries)) {
 		entries = e->next;

@@ -24,7 +24,7 @@ enum {
 
 static uint32_t last_id;
 
-static void own_path(char path[DIRECTORY_FILE], uint32_t id)
+static void format_own_path(char path[DIRECTORY_FILE], uint32_t id)
 {
 	directory_file(path, "pipe", node_self.node, node_self.instance, id);
 }
@@ -35,7 +35,7 @@ int pipe_open(uint32_t *ret_id)
 	char path[DIRECTORY_FILE];
 	int fd, err;
 
-	own_path(path, id);
+	format_own_path(path, id);
 	if (mkfifo(path, 0600) < 0)
 		return -errno;
 	/* also open for writing, so that a reader never sees the end of file */
@@ -53,7 +53,7 @@ void pipe_close(int fd, uint32_t id)
 {
 	char path[DIRECTORY_FILE];
 
-	own_path(path, id);
+	format_own_path(path, id);
 	unlink(path);
 	close(fd);
 }
@@ -111,7 +111,7 @@ void pipe_purge(uint32_t id, uint32_t kind, uint32_t index, uint32_t serial)
 	char path[DIRECTORY_FILE];
 	int fd, saved = errno; /* saved: an empty pipe must not change it */
 
-	own_path(path, id);
+	format_own_path(path, id);
 	fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return;

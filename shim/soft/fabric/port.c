@@ -71,8 +71,8 @@ static struct port wired;
 
 __attribute__((constructor)) static void init_own_ports(void)
 {
-	link_own_port(1, false, &own[0]);
-	link_own_port(1, true, &own[1]);
+	link_fill_port(1, false, &own[0]);
+	link_fill_port(1, true, &own[1]);
 }
 
 /* Make a RoCE v2 port whose only GID is the address of the network. */
@@ -80,7 +80,7 @@ static void make_wired(void)
 {
 	const struct uplink *uplink = uplink_get();
 
-	link_own_port(1, true, &wired);
+	link_fill_port(1, true, &wired);
 	memset(wired.gid, 0, sizeof(wired.gid));
 	memcpy(&wired.gid[0].gid, &uplink->addr, sizeof(uplink->addr));
 	wired.gid[0].type = IBV_GID_TYPE_ROCE_V2;

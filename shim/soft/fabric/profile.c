@@ -389,7 +389,7 @@ static void add_ports(struct profile *out, uint32_t num)
 
 	while (out->num_ports < num) {
 		out->num_ports++;
-		link_own_port(out->num_ports, roce, &out->port[out->num_ports - 1]);
+		link_fill_port(out->num_ports, roce, &out->port[out->num_ports - 1]);
 	}
 }
 
@@ -399,7 +399,7 @@ static int put_link(struct reading *r, uint32_t num, const char *text)
 
 	if (read_number(r, "link_layer", text, links, IBV_LINK_LAYER_ETHERNET, &value))
 		return -EINVAL;
-	link_own_port(num, value == IBV_LINK_LAYER_ETHERNET, &r->out->port[num - 1]);
+	link_fill_port(num, value == IBV_LINK_LAYER_ETHERNET, &r->out->port[num - 1]);
 	return 0;
 }
 
@@ -428,7 +428,7 @@ static int put_port(struct reading *r, const char *name, char *text)
 	item = find_item(port_items, rest);
 	if (!item)
 		return complain_line(r, "port.%s: there is no such item", name);
-	link_own_port(num, port->attr.link_layer == IBV_LINK_LAYER_ETHERNET, &own);
+	link_fill_port(num, port->attr.link_layer == IBV_LINK_LAYER_ETHERNET, &own);
 	return put_item(r, item, &port->attr, &own.attr, text);
 }
 
@@ -541,7 +541,7 @@ int profile_read(const char *path, struct profile *out, char why[PROFILE_WHY])
 		snprintf(why, PROFILE_WHY, "%s: %s", path, unread);
 		return err;
 	}
-	profile_own(&r.own);
+	profile_fill_own(&r.own);
 	read = r.own;
 	r.links_only = true;
 	err = put_lines(&r, text);
@@ -564,7 +564,7 @@ static void load_file(void)
 {
 	const char *path = getenv("VERBATIM_SOFT_PERSONA");
 
-	profile_own(&profile);
+	profile_fill_own(&profile);
 	if (path && *path)
 		error = profile_read(path, &profile, why);
 	loaded = true;

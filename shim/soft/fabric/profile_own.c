@@ -77,7 +77,7 @@ static void add_raw(struct ibv_device_attr_ex *attr)
 }
 
 /* Features that are not mentioned, such as TSO and PCI atomics, are not supported. */
-void profile_own(struct profile *out)
+void profile_fill_own(struct profile *out)
 {
 	*out = (struct profile){
 		.attr = {

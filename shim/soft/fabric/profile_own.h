@@ -28,4 +28,4 @@ enum {
 };
 
 /* The default profile, without ports. */
-void profile_own(struct profile *out);
+void profile_fill_own(struct profile *out);

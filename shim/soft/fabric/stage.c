@@ -161,7 +161,7 @@ static int copy_job(struct shm_job *job)
 		copy_list_gather(job->bytes, &list);
 		return 0;
 	}
-	memcheck_defined(job->bytes, len);
+	memcheck_mark_defined(job->bytes, len);
 	copy_list_scatter(&list, job->bytes, len);
 	return 0;
 }
@@ -415,7 +415,7 @@ static int move_piece(struct peer *peer, struct shm_job *job, bool write,
 	err = run_job(peer, job, write, there);
 	if (err || write)
 		return err;
-	memcheck_defined(job->bytes, len);
+	memcheck_mark_defined(job->bytes, len);
 	copy_list_scatter(here, job->bytes, len);
 	return 0;
 }

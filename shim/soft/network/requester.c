@@ -27,7 +27,7 @@
 #include "shim/soft/network/outbox.h"
 #include "shim/soft/network/single.h"
 #include "shim/soft/transport/carry.h"
-#include "shim/soft/transport/patience.h"
+#include "shim/soft/transport/retry_timeout.h"
 #include "shim/soft/transport/pending.h"
 #include "shim/soft/transport/sq.h"
 #include "shim/soft/transport/window.h"
@@ -529,11 +529,11 @@ static void wait_for_receiver(struct network_qp *n, uint8_t timer)
 
 	port_counters_add(n->qp->attr.port_num, PORT_COUNTER_RNR);
 	if (most != 7 && ++req->rnr_tries > most &&
-	    req->rnr_tries * patience_rnr_ns(timer) >= patience_lag_ns()) {
+	    req->rnr_tries * retry_timeout_rnr_ns(timer) >= patience_lag_ns()) {
 		complete_next(n, IBV_WC_RNR_RETRY_EXC_ERR);
 		return;
 	}
-	req->hold = process_now() + patience_rnr_ns(timer);
+	req->hold = process_now() + retry_timeout_rnr_ns(timer);
 	rewind_requests(n);
 	set_timer(n, true);
 }
@@ -663,7 +663,7 @@ static bool was_sent(const struct requester *req, uint32_t psn)
 static void end_drain(struct soft_qp *qp)
 {
 	if (qp->sq.draining && !requester_is_busy(qp))
-		sq_drained(qp);
+		sq_note_drained(qp);
 }
 
 void requester_take(struct network_qp *n, const struct arrival *arrival)

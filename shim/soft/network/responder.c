@@ -247,7 +247,7 @@ static int finish_write(struct network_qp *n, const struct arrival *a)
 	int status = IBV_WC_SUCCESS;
 
 	if (opcode_headers(a->header.bth.opcode) & OPCODE_IMMDT)
-		status = deliver_notice(n->end, &m);
+		status = deliver_completion_only(n->end, &m);
 	if (status >= 0)
 		count_request(n->end->peer->seg, n->end->shm, SHM_COUNT_REMOTE_WRITE, status,
 			      m.length);

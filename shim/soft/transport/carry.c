@@ -67,7 +67,7 @@ static int notify_of_write(struct soft_qp *qp, struct soft_remote *r, struct sof
 {
 	struct message m = message_of(qp, wr, NULL);
 
-	return deliver_notice(r, &m);
+	return deliver_completion_only(r, &m);
 }
 
 static int write_to(struct soft_qp *qp, struct soft_remote *r, struct soft_wr *wr,

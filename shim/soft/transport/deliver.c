@@ -47,7 +47,7 @@ void deliver_notify(const struct soft_remote *r, int type)
 	pipe_send(r->peer->seg, r->shm->async, &event);
 }
 
-void deliver_established(struct soft_remote *r)
+void deliver_note_established(struct soft_remote *r)
 {
 	r->shm->established = 1;
 	if (state_of(r->shm) == IBV_QPS_RTR)
@@ -474,7 +474,7 @@ int deliver_message(struct soft_remote *r, struct message *m)
 	return IBV_WC_SUCCESS;
 }
 
-int deliver_notice(struct soft_remote *r, const struct message *m)
+int deliver_completion_only(struct soft_remote *r, const struct message *m)
 {
 	struct shm_cqe *cqe;
 	struct shm_wqe *wqe;

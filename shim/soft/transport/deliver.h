@@ -40,7 +40,7 @@ bool deliver_ready(struct soft_remote *r);
 int deliver_message(struct soft_remote *r, struct message *m);
 
 /* Deliver only a completion: the data was written before. */
-int deliver_notice(struct soft_remote *r, const struct message *m);
+int deliver_completion_only(struct soft_remote *r, const struct message *m);
 
 /*
  * A message that arrives in packets takes a receive request with its first packet. The queue pair
@@ -71,12 +71,12 @@ int deliver_copy_error(int err);
 /*
  * The first message on a connection has arrived: send COMM_EST if the receiver is not in RTS yet.
  */
-void deliver_established(struct soft_remote *r);
+void deliver_note_established(struct soft_remote *r);
 
 static inline void deliver_establish(struct soft_remote *r)
 {
 	if (unlikely(!r->shm->established))
-		deliver_established(r);
+		deliver_note_established(r);
 }
 
 /* Send an event of type @type to the receiver. */

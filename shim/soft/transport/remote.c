@@ -17,7 +17,7 @@
 #include "shim/soft/fabric/registry.h"
 #include "shim/soft/fabric/segment.h"
 #include "shim/soft/fabric/xrc.h"
-#include "shim/soft/transport/patience.h"
+#include "shim/soft/transport/retry_timeout.h"
 #include "shim/soft/transport/port_state.h"
 #include "shim/soft/transport/tag_list.h"
 
@@ -295,7 +295,7 @@ bool remote_lags(struct soft_remote *r)
 	now = process_now();
 	if (prod != r->lag_prod) {
 		r->lag_prod = prod;
-		r->lag_until = now + PATIENCE_LAG;
+		r->lag_until = now + RETRY_TIMEOUT_LAG;
 	}
 	if (now >= r->lag_until)
 		return false;

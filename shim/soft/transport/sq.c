@@ -25,7 +25,7 @@
 #include "shim/soft/transport/migrate.h"
 #include "shim/soft/transport/own_qp.h"
 #include "shim/soft/transport/pace.h"
-#include "shim/soft/transport/patience.h"
+#include "shim/soft/transport/retry_timeout.h"
 #include "shim/soft/transport/sq_fault.h"
 #include "shim/soft/transport/tag.h"
 
@@ -198,7 +198,7 @@ void sq_fail(struct soft_qp *qp)
  */
 static void stop_queue(struct soft_qp *qp)
 {
-	if (!patience_is_unreliable(qp)) {
+	if (!retry_timeout_is_unreliable(qp)) {
 		sq_fail(qp);
 		return;
 	}
@@ -216,7 +216,7 @@ static bool may_wait(struct soft_qp *qp, enum soft_wait wait)
 	uint64_t now = process_now(), ns;
 
 	if (sq->wait != wait) {
-		ns = patience_ns(qp, wait);
+		ns = retry_timeout_ns(qp, wait);
 		sq->wait = wait;
 		sq->wait_until = ns == UINT64_MAX ? 0 : now + ns;
 	}
@@ -291,7 +291,7 @@ static bool finish_or_migrate(struct soft_qp *qp, struct soft_wr *wr, int status
 
 static bool takes_timer(const struct soft_qp *qp, int reason)
 {
-	return !patience_is_unreliable(qp) && (reason == CARRY_RNR || reason == CARRY_NO_PEER);
+	return !retry_timeout_is_unreliable(qp) && (reason == CARRY_RNR || reason == CARRY_NO_PEER);
 }
 
 static bool wait_for_timer(struct soft_qp *qp, struct soft_wr *wr, int reason)
@@ -307,11 +307,11 @@ static bool wait_for_timer(struct soft_qp *qp, struct soft_wr *wr, int reason)
 /* The request could not be executed (@reason: CARRY_...): wait, or give up. False: wait. */
 static bool defer_request(struct soft_qp *qp, struct soft_wr *wr, int reason)
 {
-	int status = qp->sq.doom ? sq_fault_doom(qp, wr, reason) : reason;
+	int status = qp->sq.doom ? sq_fault_force_status(qp, wr, reason) : reason;
 
 	if (unlikely(status >= 0))
 		return finish_request(qp, wr, status);
-	if (unlikely(patience_real) && takes_timer(qp, reason))
+	if (unlikely(retry_timeout_is_real) && takes_timer(qp, reason))
 		return wait_for_timer(qp, wr, reason);
 	switch (reason) {
 	case CARRY_HELD:
@@ -331,7 +331,7 @@ static bool defer_request(struct soft_qp *qp, struct soft_wr *wr, int reason)
 static ALWAYS_INLINE bool run_one(struct soft_qp *qp)
 {
 	struct soft_wr *wr = sq_slot(&qp->sq, qp->sq.next);
-	bool timed = unlikely(fault_is_any()) || unlikely(patience_real);
+	bool timed = unlikely(fault_is_any()) || unlikely(retry_timeout_is_real);
 	int status;
 
 	if (unlikely(qp->sq.owes))
@@ -346,7 +346,7 @@ static ALWAYS_INLINE bool run_one(struct soft_qp *qp)
 	return unlikely(status < 0) ? defer_request(qp, wr, status) : finish_now(qp, wr, status);
 }
 
-void sq_drained(struct soft_qp *qp)
+void sq_note_drained(struct soft_qp *qp)
 {
 	qp->sq.draining = false;
 	if (qp->attr.en_sqd_async_notify)
@@ -360,7 +360,7 @@ static bool drain_head(struct soft_qp *qp)
 		return false;
 	qp->sq.draining = false;
 	if (state_of(qp) == IBV_QPS_SQD)
-		sq_drained(qp);
+		sq_note_drained(qp);
 	return true;
 }
 

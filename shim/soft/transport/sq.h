@@ -33,7 +33,7 @@ static inline bool sq_waits(const struct soft_sq *sq)
 void sq_reset(struct soft_qp *qp);
 
 /* In SQD, the last request that had begun is done. Callers hold the lock. */
-void sq_drained(struct soft_qp *qp);
+void sq_note_drained(struct soft_qp *qp);
 
 /*
  * The request at sq.next is done with @status. Callers hold the lock. False: its completion must

@@ -10,8 +10,8 @@
  * (CARRY_DOOMED). The request fails by itself if a check fails; it fails with the forced status if
  * it would succeed, or if it would wait and then end with a different status.
  *
- * With real timers (patience.h) a receiver that is not ready, and a peer that does not answer, are
- * treated like the corresponding fault.
+ * With real timers (retry_timeout.h) a receiver that is not ready, and a peer that does not answer,
+ * are treated like the corresponding fault.
  *
  * Not here: selecting the request for a fault (fault.c).
  */
@@ -24,7 +24,7 @@
 #include "shim/soft/transport/cqring.h"
 #include "shim/soft/transport/deliver.h"
 #include "shim/soft/transport/fault.h"
-#include "shim/soft/transport/patience.h"
+#include "shim/soft/transport/retry_timeout.h"
 #include "shim/soft/transport/port_state.h"
 #include "shim/soft/transport/remote.h"
 
@@ -57,7 +57,7 @@ static uint64_t rnr_ns(struct soft_qp *qp, const struct soft_wr *wr)
 {
 	const struct soft_remote *r = remote_find(qp, wr);
 
-	return patience_rnr_ns(r ? r->shm->min_rnr_timer : qp->attr.min_rnr_timer);
+	return retry_timeout_rnr_ns(r ? r->shm->min_rnr_timer : qp->attr.min_rnr_timer);
 }
 
 static int retry_rnr(struct soft_qp *qp, const struct soft_wr *wr)
@@ -216,7 +216,7 @@ static bool ends_in_forced(const struct soft_sq *sq, int reason)
 	}
 }
 
-int sq_fault_doom(struct soft_qp *qp, struct soft_wr *wr, int reason)
+int sq_fault_force_status(struct soft_qp *qp, struct soft_wr *wr, int reason)
 {
 	struct fault fault = { .value = qp->sq.doom, .vendor_err = qp->sq.doom_vendor_err };
 

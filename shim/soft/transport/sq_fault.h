@@ -11,7 +11,7 @@ int sq_fault_carry(struct soft_qp *qp, struct soft_wr *wr);
  * @wr has a forced status, and was deferred for @reason (CARRY_*). Returns the status with which it
  * fails, or @reason if it will fail with that status by itself.
  */
-int sq_fault_doom(struct soft_qp *qp, struct soft_wr *wr, int reason);
+int sq_fault_force_status(struct soft_qp *qp, struct soft_wr *wr, int reason);
 
 /*
  * With real timers: @wr was deferred, since the receiver is not ready, or does not answer. Returns

@@ -149,7 +149,7 @@ static uint64_t read_value(const uint64_t *value)
 	if (pending_any())
 		pending_try();
 	pending_network();
-	/* pairs with the additions of count_in() */
+	/* pairs with the additions of count_traffic() */
 	return __atomic_load_n(value, __ATOMIC_ACQUIRE);
 }
 

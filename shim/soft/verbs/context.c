@@ -27,7 +27,7 @@
 #include "shim/soft/network/network.h"
 #include "shim/soft/transport/fault.h"
 #include "shim/soft/transport/latency.h"
-#include "shim/soft/transport/patience.h"
+#include "shim/soft/transport/retry_timeout.h"
 #include "shim/soft/transport/pending.h"
 #include "shim/soft/transport/window.h"
 #include "shim/soft/verbs/advise.h"
@@ -123,9 +123,9 @@ static int begin_use(void)
 		fabric_leave();
 		return err;
 	}
-	patience_load_lag();
+	retry_timeout_load_lag();
 	if (!contexts++) {
-		patience_load();
+		retry_timeout_load();
 		allow_peers();
 		port_publish();
 		port_counters_publish();

@@ -188,7 +188,7 @@ static inline void fill_wc(const struct shm_cqe *cqe, struct ibv_wc *wc)
 	wc->sl = cqe->sl;
 	wc->dlid_path_bits = 0;
 	if (unlikely(wc->status != IBV_WC_SUCCESS && noise_wanted()))
-		noise_wc(wc);
+		noise_fill_wc(wc);
 }
 
 /* Free the bytes of the entry's payload in the bounce ring. */
@@ -218,7 +218,7 @@ static inline void consume_entry(struct soft_cq *cq, const struct shm_cqe *cqe)
 	if (cqe->where == SHM_BOUNCED)
 		free_bounced(cq, cqe);
 	/* an entry that this process has written may contain undefined data of the program */
-	memcheck_defined(cqe, offsetof(struct shm_cqe, data));
+	memcheck_mark_defined(cqe, offsetof(struct shm_cqe, data));
 	set_cons(cq, cq->cons + 1);
 }
 

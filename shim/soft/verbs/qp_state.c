@@ -38,7 +38,7 @@ enum {
 	CONNECTED = RC | UC | XS | XR,
 };
 
-struct step {
+struct transition {
 	int transports;
 	enum ibv_qp_state from, to;
 	int must;
@@ -63,7 +63,7 @@ struct step {
 #define SQE   IBV_QPS_SQE
 
 /* clang-format off */
-static const struct step steps[] = {
+static const struct transition steps[] = {
 	{ CONNECTED,	RESET, INIT,	PORT | IBV_QP_ACCESS_FLAGS, 0 },
 	{ UD,		RESET, INIT,	PORT | IBV_QP_QKEY, 0 },
 	{ RAW,		RESET, INIT,	IBV_QP_PORT, 0 },
@@ -136,7 +136,7 @@ static int transport_of(enum ibv_qp_type type)
 bool qp_may_go(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to, int mask)
 {
 	int transport = transport_of(type);
-	const struct step *step;
+	const struct transition *step;
 	size_t i;
 
 	mask &= ~IBV_QP_STATE;
@@ -311,7 +311,7 @@ static void begin_drain(struct soft_qp *qp)
 {
 	qp->sq.draining = qp->sq.wait != WAIT_NONE || (qp->wire && qp->wire->is_busy(qp));
 	if (!qp->sq.draining)
-		sq_drained(qp);
+		sq_note_drained(qp);
 }
 
 /* Prepare for the peer's process: it may request copies, and may send payload with completions. */

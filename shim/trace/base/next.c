@@ -171,7 +171,7 @@ static void forget_all(void)
  * loader's lock, which the first one needs. So the first thread checks everything again if there
  * were other calls meanwhile.
  */
-void next_unloaded(void)
+void next_forget_unloaded(void)
 {
 	static atomic_ullong seen;
 	static atomic_bool checking;
@@ -194,7 +194,7 @@ void next_unloaded(void)
 	errno = saved;
 }
 
-int64_t missing_verb(enum verb verb)
+int64_t fail_missing_verb(enum verb verb)
 {
 	errno = EOPNOTSUPP;
 	if (verb_infos[verb].via == VIA_CM) /* all of librdmacm's calls with an int result */

@@ -17,7 +17,7 @@ void *next_find(enum verb verb);
 void next_find_loaded(enum verb verb);
 
 /* dlclose() has returned: functions of unloaded libraries are not called any more. */
-void next_unloaded(void);
+void next_forget_unloaded(void);
 
 /* Look up all available functions, so that later no verb has to take the loader's lock. */
 void next_find_all(void);
@@ -44,4 +44,4 @@ static inline void *next_symbol(enum verb verb)
 CALLBACK(void *, next_tamper, (enum verb verb, void *at));
 
 /* Set errno, and return what @verb returns when it is not supported. */
-int64_t missing_verb(enum verb verb);
+int64_t fail_missing_verb(enum verb verb);

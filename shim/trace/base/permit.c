@@ -106,7 +106,7 @@ void permit_filter_installed(bool all, uint32_t denied)
 		atomic_fetch_sub(&closing, 1);
 }
 
-void permit_forked(bool inside)
+void permit_after_fork(bool inside)
 {
 	atomic_store(&closing, 0);
 	atomic_store(&sections, inside);

@@ -66,4 +66,4 @@ void permit_before_filter(bool all);
 void permit_filter_installed(bool all, uint32_t denied);
 
 /* Call it in the child of a fork. @inside: the thread that forked was inside a section. */
-void permit_forked(bool inside);
+void permit_after_fork(bool inside);

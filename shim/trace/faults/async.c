@@ -22,11 +22,11 @@
 
 #include "core/wire/desc.h"
 #include "core/wire/event_object.h"
-#include "shim/trace/faults/behind.h"
+#include "shim/trace/faults/original.h"
 #include "shim/trace/faults/connected.h"
 
-struct made {
-	struct made *next;
+struct async_event {
+	struct async_event *next;
 	struct ibv_context *context;
 	struct ibv_async_event event;
 	bool got; /* the program has retrieved the event, but not acknowledged it */
@@ -34,7 +34,7 @@ struct made {
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t acked = PTHREAD_COND_INITIALIZER;
-static struct made *all;
+static struct async_event *all;
 static struct ibv_context *last_opened;
 
 enum { CONTEXTS = 64 };
@@ -67,7 +67,7 @@ static int make_descriptor(int device, int bell)
 	return fd;
 }
 
-void async_opened(struct ibv_context *context)
+void async_note_opened(struct ibv_context *context)
 {
 	struct opened *entry;
 
@@ -157,7 +157,7 @@ static bool set_element(struct ibv_async_event *event, struct ibv_qp *qp, struct
 
 static void add_injected(struct ibv_context *context, const struct ibv_async_event *event)
 {
-	struct made *made = calloc(1, sizeof(*made)), **at;
+	struct async_event *made = calloc(1, sizeof(*made)), **at;
 	const uint64_t one = 1;
 	struct opened *entry;
 
@@ -194,7 +194,7 @@ void async_inject(const struct planned *planned, struct ibv_qp *qp, struct ibv_s
 	if (planned->fault.value == IBV_EVENT_CQ_ERR)
 		connected_fail_users(qp->send_cq);
 	else if (qp && fails_qp(planned->fault.value))
-		behind_fail_qp(qp);
+		original_fail_qp(qp);
 	add_injected(context, &event);
 	errno = saved;
 }
@@ -214,7 +214,7 @@ int async_raise(struct ibv_context *context, const struct ibv_async_event *event
 	if (type == IBV_EVENT_CQ_ERR)
 		connected_fail_users(event->element.cq);
 	else if (fails_qp(type))
-		behind_fail_qp(event->element.qp);
+		original_fail_qp(event->element.qp);
 	add_injected(context, event);
 	return 0;
 }
@@ -226,7 +226,7 @@ static bool take_injected(const struct opened *own, struct ibv_async_event *even
 	uint64_t rung;
 
 	pthread_mutex_lock(&mutex);
-	for (struct made *made = all; made; made = made->next) {
+	for (struct async_event *made = all; made; made = made->next) {
 		if (made->got || made->context != own->context)
 			continue;
 		if (found) {
@@ -294,7 +294,7 @@ int async_get(async_get_fn *behind, struct ibv_context *context, struct ibv_asyn
 	}
 }
 
-static bool is_for_object(const struct made *made, const void *object)
+static bool is_for_object(const struct async_event *made, const void *object)
 {
 	enum object_kind kind = event_object(made->event.event_type);
 
@@ -304,7 +304,7 @@ static bool is_for_object(const struct made *made, const void *object)
 
 bool async_ack(const struct ibv_async_event *event)
 {
-	struct made **at = &all, *found;
+	struct async_event **at = &all, *found;
 	bool made;
 
 	pthread_mutex_lock(&mutex);
@@ -321,9 +321,9 @@ bool async_ack(const struct ibv_async_event *event)
 	return made;
 }
 
-static struct made **find_injected(const void *object, bool got)
+static struct async_event **find_injected(const void *object, bool got)
 {
-	struct made **at = &all;
+	struct async_event **at = &all;
 
 	while (*at && !((*at)->got == got && is_for_object(*at, object)))
 		at = &(*at)->next;
@@ -332,7 +332,7 @@ static struct made **find_injected(const void *object, bool got)
 
 void async_release(const void *object)
 {
-	struct made **at, *made;
+	struct async_event **at, *made;
 
 	pthread_mutex_lock(&mutex);
 	while (*find_injected(object, true))

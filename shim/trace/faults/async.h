@@ -17,7 +17,7 @@
  * @context was opened. Events without a queue pair are injected into the context that was opened
  * last.
  */
-void async_opened(struct ibv_context *context);
+void async_note_opened(struct ibv_context *context);
 
 /* The context is about to be closed. */
 void async_forget_context(struct ibv_context *context);

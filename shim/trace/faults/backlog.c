@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "shim/trace/faults/behind.h"
+#include "shim/trace/faults/original.h"
 
 bool backlog_is_on(void)
 {
@@ -137,7 +137,8 @@ void backlog_arm_device(struct backlog *backlog)
 
 	if (backlog->armed == BACKLOG_IDLE)
 		return;
-	behind_context(cq->context)->ops.req_notify_cq(cq, backlog->armed == BACKLOG_SOLICITED);
+	original_of_context(cq->context)
+		->ops.req_notify_cq(cq, backlog->armed == BACKLOG_SOLICITED);
 	backlog->drain(backlog);
 	backlog_refresh(backlog);
 }

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shim/trace/faults/behind.h"
+#include "shim/trace/faults/original.h"
 #include "shim/trace/faults/backlog.h"
 #include "shim/trace/faults/service.h"
 
@@ -77,8 +77,8 @@ static struct backlog *find_backlog(const struct ibv_cq *cq)
 static void fetch_device_event(const struct ibv_comp_channel *channel, int device)
 {
 	int (*get)(struct ibv_comp_channel *, struct ibv_cq **, void **) =
-		library_find(VERB_get_cq_event);
-	void (*ack)(struct ibv_cq *, unsigned int) = library_find(VERB_ack_cq_events);
+		original_find(VERB_get_cq_event);
+	void (*ack)(struct ibv_cq *, unsigned int) = original_find(VERB_ack_cq_events);
 	struct ibv_comp_channel copy = *channel;
 	struct backlog *backlog;
 	struct ibv_cq *cq;
@@ -239,8 +239,8 @@ void backlog_channel_add(struct ibv_comp_channel *channel)
 	struct backlog_channel *entry;
 	int fd;
 
-	library_find(VERB_get_cq_event);
-	library_find(VERB_ack_cq_events);
+	original_find(VERB_get_cq_event);
+	original_find(VERB_ack_cq_events);
 	service_start(&service);
 	fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
 	pthread_mutex_lock(&service.mutex);

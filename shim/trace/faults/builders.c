@@ -13,7 +13,7 @@
 #include "shim/trace/faults/builders.h"
 
 #include "shim/trace/faults/async.h"
-#include "shim/trace/faults/behind.h"
+#include "shim/trace/faults/original.h"
 #include "shim/trace/faults/doomed.h"
 #include "shim/trace/faults/enter.h"
 #include "shim/trace/faults/held.h"
@@ -117,7 +117,7 @@ static bool begin_request(struct faulty_qp *f, struct ibv_qp_ex *qp, int opcode)
 		return false;
 	posts_note_status(&planned, qp->qp_base.qp_num);
 	if (planned.fault.value == IBV_WC_WR_FLUSH_ERR) {
-		behind_fail_qp(&qp->qp_base);
+		original_fail_qp(&qp->qp_base);
 		return false;
 	}
 	return begin_failing(f, qp, &planned.fault);
@@ -321,7 +321,7 @@ void builders_patch(struct ibv_qp_ex *qp, uint64_t flags)
 	struct faulty_qp *f;
 
 	recording_lock();
-	f = behind_add_object(qp, KNOWN_FAULTY_QP, sizeof(*f));
+	f = original_add_object(qp, KNOWN_FAULTY_QP, sizeof(*f));
 	if (f) {
 		f->doomed = f->bare = false;
 		f->ndoomed = f->built = 0;

@@ -17,7 +17,7 @@
 #include "shim/trace/faults/async.h"
 #include "shim/trace/faults/backlog.h"
 #include "shim/trace/faults/backlog_channel.h"
-#include "shim/trace/faults/behind.h"
+#include "shim/trace/faults/original.h"
 #include "shim/trace/faults/builders.h"
 #include "shim/trace/faults/connected.h"
 #include "shim/trace/faults/doomed.h"
@@ -32,28 +32,28 @@
 
 static struct ibv_context *patch_context(struct ibv_context *context);
 
-/* own_VERB() is called instead of VERB; @behind is the original function. */
-static struct ibv_context *own_open_device(struct ibv_context *(*behind)(struct ibv_device *),
-					   struct ibv_device *device)
+/* wrap_VERB() is called instead of VERB; @behind is the original function. */
+static struct ibv_context *wrap_open_device(struct ibv_context *(*behind)(struct ibv_device *),
+					    struct ibv_device *device)
 {
 	return patch_context(behind(device));
 }
 
-static struct ibv_context *own_import_device(struct ibv_context *(*behind)(int), int fd)
+static struct ibv_context *wrap_import_device(struct ibv_context *(*behind)(int), int fd)
 {
 	return patch_context(behind(fd));
 }
 
-static struct ibv_context *own_mlx5dv_open_device(struct ibv_context *(*behind)(struct ibv_device *,
-										void *),
-						  struct ibv_device *device, void *attr)
+static struct ibv_context *
+wrap_mlx5dv_open_device(struct ibv_context *(*behind)(struct ibv_device *, void *),
+			struct ibv_device *device, void *attr)
 {
 	return patch_context(behind(device, attr));
 }
 
 static struct ibv_cq_ex *
-own_create_cq_ex(struct ibv_cq_ex *(*behind)(struct ibv_context *, struct ibv_cq_init_attr_ex *),
-		 struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+wrap_create_cq_ex(struct ibv_cq_ex *(*behind)(struct ibv_context *, struct ibv_cq_init_attr_ex *),
+		  struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
 	struct ibv_cq_ex *cq;
 
@@ -65,10 +65,10 @@ own_create_cq_ex(struct ibv_cq_ex *(*behind)(struct ibv_context *, struct ibv_cq
 	return cq;
 }
 
-static struct ibv_cq *own_create_cq(struct ibv_cq *(*behind)(struct ibv_context *, int, void *,
-							     struct ibv_comp_channel *, int),
-				    struct ibv_context *context, int cqe, void *cq_context,
-				    struct ibv_comp_channel *channel, int comp_vector)
+static struct ibv_cq *wrap_create_cq(struct ibv_cq *(*behind)(struct ibv_context *, int, void *,
+							      struct ibv_comp_channel *, int),
+				     struct ibv_context *context, int cqe, void *cq_context,
+				     struct ibv_comp_channel *channel, int comp_vector)
 {
 	struct ibv_cq *cq;
 
@@ -80,7 +80,7 @@ static struct ibv_cq *own_create_cq(struct ibv_cq *(*behind)(struct ibv_context 
 	return cq;
 }
 
-static int own_destroy_cq(int (*behind)(struct ibv_cq *), struct ibv_cq *cq)
+static int wrap_destroy_cq(int (*behind)(struct ibv_cq *), struct ibv_cq *cq)
 {
 	bool held = polls_release(cq);
 	int ret;
@@ -94,8 +94,8 @@ static int own_destroy_cq(int (*behind)(struct ibv_cq *), struct ibv_cq *cq)
 }
 
 static struct ibv_comp_channel *
-own_create_comp_channel(struct ibv_comp_channel *(*behind)(struct ibv_context *),
-			struct ibv_context *context)
+wrap_create_comp_channel(struct ibv_comp_channel *(*behind)(struct ibv_context *),
+			 struct ibv_context *context)
 {
 	struct ibv_comp_channel *channel = behind(context);
 
@@ -104,8 +104,8 @@ own_create_comp_channel(struct ibv_comp_channel *(*behind)(struct ibv_context *)
 	return channel;
 }
 
-static int own_destroy_comp_channel(int (*behind)(struct ibv_comp_channel *),
-				    struct ibv_comp_channel *channel)
+static int wrap_destroy_comp_channel(int (*behind)(struct ibv_comp_channel *),
+				     struct ibv_comp_channel *channel)
 {
 	struct backlog_channel *held = backlog_channel_begin_destroy(channel);
 	int ret = behind(channel);
@@ -117,16 +117,17 @@ static int own_destroy_comp_channel(int (*behind)(struct ibv_comp_channel *),
 	return ret;
 }
 
-static int own_get_cq_event(int (*behind)(struct ibv_comp_channel *, struct ibv_cq **, void **),
-			    struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context)
+static int wrap_get_cq_event(int (*behind)(struct ibv_comp_channel *, struct ibv_cq **, void **),
+			     struct ibv_comp_channel *channel, struct ibv_cq **cq,
+			     void **cq_context)
 {
 	if (backlog_channel_find(channel))
 		return backlog_channel_get(channel, cq, cq_context);
 	return behind(channel, cq, cq_context);
 }
 
-static void own_ack_cq_events(void (*behind)(struct ibv_cq *, unsigned int), struct ibv_cq *cq,
-			      unsigned int n)
+static void wrap_ack_cq_events(void (*behind)(struct ibv_cq *, unsigned int), struct ibv_cq *cq,
+			       unsigned int n)
 {
 	if (cq->channel && backlog_channel_find(cq->channel))
 		backlog_channel_ack(cq, n);
@@ -134,29 +135,29 @@ static void own_ack_cq_events(void (*behind)(struct ibv_cq *, unsigned int), str
 		behind(cq, n);
 }
 
-static int own_close_device(int (*behind)(struct ibv_context *), struct ibv_context *context)
+static int wrap_close_device(int (*behind)(struct ibv_context *), struct ibv_context *context)
 {
 	async_forget_context(context);
 	return behind(context);
 }
 
-static int own_get_async_event(async_get_fn *behind, struct ibv_context *context,
-			       struct ibv_async_event *event)
+static int wrap_get_async_event(async_get_fn *behind, struct ibv_context *context,
+				struct ibv_async_event *event)
 {
 	return plan_has(FAULT_EVENT) ? async_get(behind, context, event) : behind(context, event);
 }
 
-static void own_ack_async_event(void (*behind)(struct ibv_async_event *),
-				struct ibv_async_event *event)
+static void wrap_ack_async_event(void (*behind)(struct ibv_async_event *),
+				 struct ibv_async_event *event)
 {
 	if (!async_ack(event))
 		behind(event);
 }
 
 /* An earlier queue pair at this address may have requests that were never polled: forget them. */
-static struct ibv_qp *own_create_qp(struct ibv_qp *(*behind)(struct ibv_pd *,
-							     struct ibv_qp_init_attr *),
-				    struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+static struct ibv_qp *wrap_create_qp(struct ibv_qp *(*behind)(struct ibv_pd *,
+							      struct ibv_qp_init_attr *),
+				     struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	struct ibv_qp *qp = behind(pd, attr);
 
@@ -169,14 +170,14 @@ static struct ibv_qp *own_create_qp(struct ibv_qp *(*behind)(struct ibv_pd *,
 
 static struct ibv_qp_ex *find_builders(struct ibv_qp *qp)
 {
-	struct ibv_qp_ex *(*find)(struct ibv_qp *) = library_find(VERB_qp_to_qp_ex);
+	struct ibv_qp_ex *(*find)(struct ibv_qp *) = original_find(VERB_qp_to_qp_ex);
 
 	return find ? find(qp) : NULL;
 }
 
 static struct ibv_qp *
-own_create_qp_ex(struct ibv_qp *(*behind)(struct ibv_context *, struct ibv_qp_init_attr_ex *),
-		 struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+wrap_create_qp_ex(struct ibv_qp *(*behind)(struct ibv_context *, struct ibv_qp_init_attr_ex *),
+		  struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_qp *qp = behind(context, attr);
 	struct ibv_qp_ex *ex = NULL;
@@ -204,8 +205,8 @@ static void forget_completions(const struct ibv_qp *qp, struct ibv_cq *send_cq,
 		polls_purge(recv_cq, qpn);
 }
 
-static int own_modify_qp(int (*behind)(struct ibv_qp *, struct ibv_qp_attr *, int),
-			 struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+static int wrap_modify_qp(int (*behind)(struct ibv_qp *, struct ibv_qp_attr *, int),
+			  struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	struct ibv_qp_ex was;
 	bool builders = builders_save(qp, &was);
@@ -221,7 +222,7 @@ static int own_modify_qp(int (*behind)(struct ibv_qp *, struct ibv_qp_attr *, in
 	return ret;
 }
 
-static int own_destroy_qp(int (*behind)(struct ibv_qp *), struct ibv_qp *qp)
+static int wrap_destroy_qp(int (*behind)(struct ibv_qp *), struct ibv_qp *qp)
 {
 	struct ibv_cq *send_cq = qp->send_cq, *recv_cq = qp->recv_cq;
 	uint32_t qpn = qp->qp_num;
@@ -239,7 +240,7 @@ static int own_destroy_qp(int (*behind)(struct ibv_qp *), struct ibv_qp *qp)
 	return ret;
 }
 
-static int own_destroy_srq(int (*behind)(struct ibv_srq *), struct ibv_srq *srq)
+static int wrap_destroy_srq(int (*behind)(struct ibv_srq *), struct ibv_srq *srq)
 {
 	async_release(srq);
 	postponed_forget(srq);
@@ -262,7 +263,7 @@ static int own_destroy_srq(int (*behind)(struct ibv_srq *), struct ibv_srq *srq)
 		context->ops.slot = faulty_ops_##verb;                     \
 	}
 
-static void patch_pointers(struct ibv_context *context, struct behind_context *behind)
+static void patch_pointers(struct ibv_context *context, struct original_of_context *behind)
 {
 	struct verbs_context *vctx = verbs_get_ctx(context);
 
@@ -276,17 +277,17 @@ static void patch_pointers(struct ibv_context *context, struct behind_context *b
 
 static struct ibv_context *patch_context(struct ibv_context *context)
 {
-	struct behind_context *behind;
+	struct original_of_context *behind;
 	int saved = errno;
 
 	if (!context)
 		return NULL;
 	recording_lock();
-	behind = behind_add(context);
+	behind = original_add_context(context);
 	if (behind)
 		patch_pointers(context, behind);
 	recording_unlock();
-	async_opened(context);
+	async_note_opened(context);
 	errno = saved;
 	return context;
 }
@@ -308,7 +309,7 @@ static void *insert_faulty(enum verb verb, void *at)
 {
 	if (!plan_is_on())
 		return at;
-	atomic_store_explicit(&behind_verbs[verb], at, memory_order_relaxed);
+	atomic_store_explicit(&original_verbs[verb], at, memory_order_relaxed);
 	return find_faulty(verb);
 }
 

@@ -3,7 +3,7 @@
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
 
-#include "shim/trace/faults/behind.h"
+#include "shim/trace/faults/original.h"
 #include "shim/trace/faults/calls.h"
 #include "shim/trace/faults/connected.h"
 #include "shim/trace/faults/enter.h"
@@ -47,13 +47,13 @@ static void change_event(struct rdma_cm_event *event, const struct planned *plan
 	event->param.conn.private_data_len = 0;
 	if (event->id && event->id->qp) {
 		postponed_release(event->id->qp);
-		behind_fail_qp(event->id->qp);
+		original_fail_qp(event->id->qp);
 	}
 }
 
-static int own_rdma_get_cm_event(int (*behind)(struct rdma_event_channel *,
-					       struct rdma_cm_event **),
-				 struct rdma_event_channel *channel, struct rdma_cm_event **event)
+static int wrap_rdma_get_cm_event(int (*behind)(struct rdma_event_channel *,
+						struct rdma_cm_event **),
+				  struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
 	int ret = behind(channel, event);
 	struct planned planned;
@@ -78,21 +78,21 @@ static void note_id(struct rdma_cm_id *id, const struct rdma_conn_param *param)
 		connected_add_id(id, id->qp ? id->qp->qp_num : param->qp_num);
 }
 
-static int own_rdma_connect(int (*behind)(struct rdma_cm_id *, struct rdma_conn_param *),
+static int wrap_rdma_connect(int (*behind)(struct rdma_cm_id *, struct rdma_conn_param *),
+			     struct rdma_cm_id *id, struct rdma_conn_param *param)
+{
+	note_id(id, param);
+	return behind(id, param);
+}
+
+static int wrap_rdma_accept(int (*behind)(struct rdma_cm_id *, struct rdma_conn_param *),
 			    struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
 	note_id(id, param);
 	return behind(id, param);
 }
 
-static int own_rdma_accept(int (*behind)(struct rdma_cm_id *, struct rdma_conn_param *),
-			   struct rdma_cm_id *id, struct rdma_conn_param *param)
-{
-	note_id(id, param);
-	return behind(id, param);
-}
-
-static int own_rdma_destroy_id(int (*behind)(struct rdma_cm_id *), struct rdma_cm_id *id)
+static int wrap_rdma_destroy_id(int (*behind)(struct rdma_cm_id *), struct rdma_cm_id *id)
 {
 	connected_remove_id(id);
 	return behind(id);

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "shim/trace/faults/behind.h"
+#include "shim/trace/faults/original.h"
 #include "shim/trace/faults/postponed.h"
 #include "shim/trace/ring/record.h"
 
@@ -79,7 +79,7 @@ void connected_fail_users(const struct ibv_cq *cq)
 	for (const struct connected *entry = all; entry; entry = entry->next)
 		if (entry->qp && (entry->qp->send_cq == cq || entry->qp->recv_cq == cq)) {
 			postponed_release(entry->qp);
-			behind_fail_qp(entry->qp);
+			original_fail_qp(entry->qp);
 		}
 	pthread_mutex_unlock(&mutex);
 }
@@ -96,7 +96,7 @@ static struct rdma_cm_id *find_id(uint32_t qpn)
 /* Disconnect. Verbs that librdmacm calls inside this are neither recorded nor counted. */
 static void disconnect_id(struct rdma_cm_id *id)
 {
-	int (*disconnect)(struct rdma_cm_id *) = library_find(VERB_rdma_disconnect);
+	int (*disconnect)(struct rdma_cm_id *) = original_find(VERB_rdma_disconnect);
 	bool busy = recorder.busy;
 	uint8_t ours = recorder.ours;
 
@@ -117,7 +117,7 @@ bool connected_disconnect(struct ibv_qp *qp)
 	id = find_id(qp->qp_num);
 	if (id) {
 		postponed_release(qp);
-		behind_fail_qp(
+		original_fail_qp(
 			qp); /* rdma_disconnect() does this only for a QP of rdma_create_qp() */
 		disconnect_id(id);
 	}

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/trace/faults/behind.h"
+#include "shim/trace/faults/original.h"
 #include "shim/trace/faults/plan.h"
 #include "shim/trace/faults/posts.h"
 #include "shim/trace/faults/postponed.h"
@@ -127,7 +127,7 @@ static uint64_t find_delay(const struct held_request *request, const struct ibv_
 
 int held_postpone(const struct held *held, struct ibv_qp *qp)
 {
-	post_send_fn *behind = behind_context(qp->context)->ops.post_send;
+	post_send_fn *behind = original_of_context(qp->context)->ops.post_send;
 	int err = held->failed ? ENOMEM : 0;
 
 	for (const struct held_request *r = held->first; r && !err; r = r->next)

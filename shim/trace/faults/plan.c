@@ -3,7 +3,7 @@
  *
  *	VERBATIM_FAULTS      the file, which the command has checked
  *	VERBATIM_FAULTS_RUN  PID:FD, a memory file in which the processes of the run are counted
- *	VERBATIM_FAULTS_GIVEN  the program may request faults (given.h)
+ *	VERBATIM_FAULTS_GIVEN  the program may request faults (requested.h)
  *
  * The memory file belongs to the recorder or, if the program is only run, to its first process: so
  * no file remains, even if they are killed. If it is not available (the program has closed it, or
@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #include "core/faults/file.h"
-#include "shim/trace/faults/given.h"
+#include "shim/trace/faults/requested.h"
 #include "shim/trace/faults/places.h"
 #include "shim/trace/ring/mark.h"
 #include "shim/trace/ring/record.h"
@@ -36,7 +36,7 @@ enum { PROCESSES = 1024 };
 
 bool plan_on;
 
-struct step {
+struct fault_step {
 	/* the rule in its current state; and as read from the file */
 	struct fault_rule rule, fresh;
 	bool marked;         /* its mark has been set */
@@ -50,7 +50,7 @@ struct there {
 	uint64_t bits[FAULT_PLACES / 64];
 };
 
-static struct step *steps;
+static struct fault_step *steps;
 static size_t nsteps;
 static unsigned int nplaces; /* number of rules with at= */
 static char path[PATH_MAX];
@@ -68,7 +68,7 @@ static unsigned int nthreads;
 
 static int add_step(void *context, const struct fault_rule *rule)
 {
-	struct step *more;
+	struct fault_step *more;
 
 	(void)context;
 	if (rule->at[0] && nplaces == FAULT_PLACES)
@@ -77,7 +77,7 @@ static int add_step(void *context, const struct fault_rule *rule)
 	if (!more)
 		return -ENOMEM;
 	steps = more;
-	steps[nsteps++] = (struct step){ .rule = *rule, .fresh = *rule, .place = nplaces };
+	steps[nsteps++] = (struct fault_step){ .rule = *rule, .fresh = *rule, .place = nplaces };
 	nplaces += rule->at[0] != '\0';
 	return 0;
 }
@@ -119,7 +119,7 @@ __attribute__((constructor)) static void load_fault_file(void)
 {
 	const char *file = getenv(FAULTS_ENV), *number = getenv(FAULTS_RUN_ENV);
 
-	plan_on = given = given_is_on();
+	plan_on = given = requested_is_allowed();
 	if (!file || !*file)
 		return;
 	if (!number || sscanf(number, "%d:%d", &run, &counter) != 2)
@@ -216,7 +216,7 @@ static void number_thread(const struct operation *op)
 		thread_number = ++nthreads;
 }
 
-static bool step_applies_now(const struct step *step)
+static bool step_applies_now(const struct fault_step *step)
 {
 	const struct fault_rule *rule = &step->rule;
 
@@ -225,7 +225,7 @@ static bool step_applies_now(const struct step *step)
 	       (!rule->mark[0] || step->marked) && (!rule->phase[0] || step->inside);
 }
 
-static struct planned draw_fault(struct step *step, uint64_t bytes)
+static struct planned draw_fault(struct fault_step *step, uint64_t bytes)
 {
 	bool paces = step->rule.fault.kind == FAULT_RATE;
 	struct planned planned = { .fault = fault_draw(&step->rule, bytes),
@@ -237,7 +237,7 @@ static struct planned draw_fault(struct step *step, uint64_t bytes)
 	return planned;
 }
 
-static void choose_step(struct planned *planned, struct step *step, uint64_t bytes)
+static void choose_step(struct planned *planned, struct fault_step *step, uint64_t bytes)
 {
 	if (fault_applies(&step->rule, false) && !planned->fault.kind)
 		*planned = draw_fault(step, bytes);
@@ -283,7 +283,7 @@ static void find_places(const struct operation *op, struct there *there)
 
 	*there = (struct there){ 0 };
 	for (size_t i = 0; nplaces && i < nsteps; i++) {
-		const struct step *step = &steps[i];
+		const struct fault_step *step = &steps[i];
 
 		if (!step->rule.at[0] || !is_for(&step->rule, op))
 			continue;
@@ -295,7 +295,7 @@ static void find_places(const struct operation *op, struct there *there)
 	errno = saved;
 }
 
-static bool is_step_here(const struct step *step, const struct there *there)
+static bool is_step_here(const struct fault_step *step, const struct there *there)
 {
 	return !step->rule.at[0] || there->bits[step->place / 64] >> step->place % 64 & 1;
 }
@@ -327,7 +327,7 @@ struct planned plan_call(enum verb verb)
 	if (recorder.ours)
 		return (struct planned){ 0 };
 	fault_name_verb(verb_infos[verb].name, name);
-	if (given && given_take_call(name, &planned.fault))
+	if (given && requested_take_call(name, &planned.fault))
 		return planned;
 	return choose_fault(&(struct operation){ .kind = CALL, .verb = name });
 }
@@ -336,7 +336,7 @@ struct planned plan_request(uint32_t qpn, int opcode, uint64_t bytes)
 {
 	struct planned planned = { 0 };
 
-	if (given && given_take_request(qpn, opcode, &planned.fault))
+	if (given && requested_take_request(qpn, opcode, &planned.fault))
 		return planned;
 	return choose_fault(&(struct operation){
 		.kind = REQUEST, .qpn = qpn, .opcode = opcode, .bytes = bytes });
@@ -370,7 +370,7 @@ static void note_mark(int kind, const char *text)
 		return;
 	recording_lock();
 	for (size_t i = 0; i < nsteps; i++) {
-		struct step *step = &steps[i];
+		struct fault_step *step = &steps[i];
 
 		if (kind == MARK_POINT && !strcmp(step->rule.mark, text))
 			step->marked = true;
@@ -399,7 +399,7 @@ void plan_note(const struct planned *planned, const char *format, ...)
 		snprintf(text, sizeof(text), "%s (line %u)", what, planned->line);
 	else
 		snprintf(text, sizeof(text), "%s", what);
-	mark_fault(text);
+	record_mark_fault(text);
 	errno = saved;
 }
 

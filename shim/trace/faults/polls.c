@@ -11,7 +11,7 @@
 
 #include "shim/trace/faults/backlog.h"
 #include "shim/trace/faults/backlog_channel.h"
-#include "shim/trace/faults/behind.h"
+#include "shim/trace/faults/original.h"
 #include "shim/trace/faults/doomed.h"
 #include "shim/trace/faults/enter.h"
 #include "shim/trace/ring/recording.h"
@@ -61,7 +61,7 @@ static struct faulty_cq *add_cq(const void *cq)
 	struct faulty_cq *f;
 
 	recording_lock();
-	f = behind_add_object(cq, KNOWN_FAULTY_CQ, sizeof(*f));
+	f = original_add_object(cq, KNOWN_FAULTY_CQ, sizeof(*f));
 	recording_unlock();
 	return f;
 }
@@ -79,7 +79,7 @@ static int drain_cq(struct backlog *backlog)
 {
 	struct ibv_cq *cq = backlog->cq;
 	int (*poll)(struct ibv_cq *, int, struct ibv_wc *) =
-		behind_context(cq->context)->ops.poll_cq;
+		original_of_context(cq->context)->ops.poll_cq;
 	struct ibv_wc wc[16];
 	int got;
 
@@ -113,7 +113,7 @@ static int faulty_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 		return (int)enter_fail(VERB_poll_cq, error);
 	if (f && f->held)
 		return poll_held(&f->backlog, n, wc);
-	got = behind_context(cq->context)->ops.poll_cq(cq, n, wc);
+	got = original_of_context(cq->context)->ops.poll_cq(cq, n, wc);
 	if (got > 0 && doomed_any())
 		replace_statuses(wc, got);
 	return got;
@@ -131,7 +131,7 @@ static int faulty_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 		backlog_arm(&f->backlog, solicited_only);
 		backlog_unlock(&f->backlog);
 	}
-	return behind_context(cq->context)->ops.req_notify_cq(cq, solicited_only);
+	return original_of_context(cq->context)->ops.req_notify_cq(cq, solicited_only);
 }
 
 static void replace_status(struct faulty_cq *f, struct ibv_cq_ex *cq)

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "shim/trace/faults/behind.h"
+#include "shim/trace/faults/original.h"
 #include "shim/trace/faults/plan.h"
 #include "shim/trace/faults/service.h"
 
@@ -106,7 +106,7 @@ static void drop_waiting(struct waiting **at)
 static void fail_queue(const struct waiting *w)
 {
 	if (w->send || w->key != w->queue)
-		behind_fail_qp(w->queue);
+		original_fail_qp(w->queue);
 }
 
 /* Post the request. False: it stays in the list, and will be tried again. */

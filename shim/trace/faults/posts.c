@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "shim/trace/faults/async.h"
-#include "shim/trace/faults/behind.h"
+#include "shim/trace/faults/original.h"
 #include "shim/trace/faults/connected.h"
 #include "shim/trace/faults/doomed.h"
 #include "shim/trace/faults/enter.h"
@@ -123,7 +123,7 @@ static int post_one_send(struct ibv_qp *qp, const struct ibv_send_wr *wr,
 		if (planned->fault.value != IBV_WC_WR_FLUSH_ERR || !flushes_later_posts(qp))
 			return post_doomed_send(qp, wr, &planned->fault, behind);
 		postponed_release(qp);
-		behind_fail_qp(qp);
+		original_fail_qp(qp);
 		break;
 	case FAULT_EVENT:
 		postponed_release(qp);
@@ -219,7 +219,7 @@ COUNT_PLAIN(count_plain_recvs, ibv_recv_wr, FAULT_OPCODE_RECV)
 
 static int faulty_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-	post_send_fn *behind = behind_context(qp->context)->ops.post_send;
+	post_send_fn *behind = original_of_context(qp->context)->ops.post_send;
 	const struct planned none = { 0 };
 	int ret = enter_call(VERB_post_send);
 	struct planned planned;
@@ -275,8 +275,10 @@ static int post_recvs(enum verb verb, const struct receives *to, struct ibv_recv
 
 static int faulty_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-	const struct receives to = { qp, postponed_recvs_of(qp), qp->qp_num,
-				     (post_recv_fn *)behind_context(qp->context)->ops.post_recv };
+	const struct receives to = {
+		qp, postponed_recvs_of(qp), qp->qp_num,
+		(post_recv_fn *)original_of_context(qp->context)->ops.post_recv
+	};
 
 	return post_recvs(VERB_post_recv, &to, wr, bad);
 }
@@ -285,7 +287,7 @@ static int faulty_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 				struct ibv_recv_wr **bad)
 {
 	const struct receives to = {
-		srq, srq, 0, (post_recv_fn *)behind_context(srq->context)->ops.post_srq_recv
+		srq, srq, 0, (post_recv_fn *)original_of_context(srq->context)->ops.post_srq_recv
 	};
 
 	return post_recvs(VERB_post_srq_recv, &to, wr, bad);

@@ -306,7 +306,7 @@ void import_report(void)
 		imports[i].told |= imports[i].blind;
 	}
 	if (missed && !atomic_exchange(&told, true))
-		record_blind(BLIND_IMPORTS, NULL);
+		record_report_blind(BLIND_IMPORTS, NULL);
 }
 
 static atomic_bool looked; /* checked first: a sanitizer calls dlsym() early */

@@ -327,7 +327,7 @@ void sandbox_report(void)
 
 	if (recorder.generation == recording_generation() && recording_is_on() &&
 	    (denied & ~atomic_fetch_or(&told, denied)))
-		record_blind(BLIND_SANDBOX, (void *)(uintptr_t)denied);
+		record_report_blind(BLIND_SANDBOX, (void *)(uintptr_t)denied);
 }
 
 OURS int prctl(int option, ...)

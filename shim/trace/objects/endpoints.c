@@ -163,7 +163,7 @@ void endpoints_add_wq(const struct ibv_wq *wq, uint32_t max, uint32_t spans)
 }
 
 /* The queue of @e that completes to @cq; NULL: none. */
-static struct queue *on_cq(struct endpoint *e, const struct ibv_cq *cq, bool recv)
+static struct payload_queue *on_cq(struct endpoint *e, const struct ibv_cq *cq, bool recv)
 {
 	struct endpoint *srq = atomic_load(&e->srq);
 
@@ -176,16 +176,16 @@ static struct queue *on_cq(struct endpoint *e, const struct ibv_cq *cq, bool rec
 	return e->kind != ENDPOINT_QP || e->has_recv ? &e->recv : NULL;
 }
 
-struct queue *endpoints_search(const struct ibv_cq *cq, uint64_t wr_id, bool recv,
-			       bool number_known, bool *ret_several)
+struct payload_queue *endpoints_search(const struct ibv_cq *cq, uint64_t wr_id, bool recv,
+				       bool number_known, bool *ret_several)
 {
 	/* pairs with the store in endpoints_get() */
 	struct endpoint *e = atomic_load_explicit(&made, memory_order_acquire);
-	struct queue *found = NULL;
+	struct payload_queue *found = NULL;
 
 	*ret_several = false;
 	for (; e; e = e->next_computed) {
-		struct queue *queue =
+		struct payload_queue *queue =
 			number_known && e->kind == ENDPOINT_QP ? NULL : on_cq(e, cq, recv);
 		int has = queue && queue != found ? queue_has(queue, wr_id) : 0;
 
@@ -201,7 +201,7 @@ struct queue *endpoints_search(const struct ibv_cq *cq, uint64_t wr_id, bool rec
 	return found;
 }
 
-struct endpoint *endpoints_owner(struct queue *recv)
+struct endpoint *endpoints_owner(struct payload_queue *recv)
 {
 	struct endpoint *e = recv ? (void *)((char *)recv - offsetof(struct endpoint, recv)) : NULL;
 

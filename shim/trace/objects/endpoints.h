@@ -23,7 +23,7 @@ struct endpoint {
 	bool all_signaled;
 	bool has_recv;    /* a QP has its own receive queue */
 	bool unknown_srq; /* it receives from an SRQ that was created before the recording began */
-	struct queue send, recv;
+	struct payload_queue send, recv;
 	struct ibv_qp_ex *ex; /* a QP with watched builders (qp_ex.c); protected by the lock */
 	uint64_t ex_ops;
 };
@@ -52,11 +52,11 @@ struct endpoint *endpoints_of_number(const struct ibv_context *context, uint32_t
  * @number_known), of XRC SRQs and of WQs. NULL: there is none, or with *@ret_several possibly more
  * than one.
  */
-struct queue *endpoints_search(const struct ibv_cq *cq, uint64_t wr_id, bool recv,
-			       bool number_known, bool *ret_several);
+struct payload_queue *endpoints_search(const struct ibv_cq *cq, uint64_t wr_id, bool recv,
+				       bool number_known, bool *ret_several);
 
 /* The queue pair with receive queue @recv; NULL: the queue does not belong to a queue pair. */
-struct endpoint *endpoints_owner(struct queue *recv);
+struct endpoint *endpoints_owner(struct payload_queue *recv);
 
 /* In a child of fork(): the requests that the parent has posted are unknown. */
 void endpoints_abandon(void);

@@ -25,7 +25,7 @@ enum {
 	PLACES = 1 << 24, /* no queue of a device has more entries: the number is wrong */
 };
 
-struct place {
+struct queue_place {
 	uint64_t wr_id;
 	uint64_t total;
 	uint32_t next; /* next entry of the chain; 0: none */
@@ -38,7 +38,7 @@ struct chain {
 	uint32_t first, last;
 };
 
-struct table {
+struct place_table {
 	size_t bytes;     /* size of the mapping */
 	uint32_t buckets; /* a power of two */
 	uint32_t size;    /* number of entries, which are counted from 1 */
@@ -49,22 +49,22 @@ struct table {
 	struct chain chains[];
 };
 
-static struct place *place_at(const struct table *t, uint32_t i)
+static struct queue_place *place_at(const struct place_table *t, uint32_t i)
 {
 	return (void *)((char *)t + sizeof(*t) + t->buckets * sizeof(struct chain) +
 			(size_t)(i - 1) * t->place_bytes);
 }
 
-static struct chain *chain_of(struct table *t, uint64_t wr_id)
+static struct chain *chain_of(struct place_table *t, uint64_t wr_id)
 {
 	return &t->chains[(wr_id * 0x9e3779b97f4a7c15ull >> 32) & (t->buckets - 1)];
 }
 
-static struct table *table_new(uint32_t max, uint32_t spans)
+static struct place_table *table_new(uint32_t max, uint32_t spans)
 {
 	uint32_t size = 2 * max + 64, buckets = 64;
-	size_t each = sizeof(struct place) + spans * sizeof(struct span), bytes;
-	struct table *t;
+	size_t each = sizeof(struct queue_place) + spans * sizeof(struct span), bytes;
+	struct place_table *t;
 	int saved = errno;
 
 	if (max > PLACES)
@@ -86,7 +86,7 @@ static struct table *table_new(uint32_t max, uint32_t spans)
 	return t;
 }
 
-static void table_free(struct table *t)
+static void table_free(struct place_table *t)
 {
 	int saved = errno;
 
@@ -96,11 +96,11 @@ static void table_free(struct table *t)
 }
 
 /* Append an entry to its chain; NULL: the table is full. */
-static struct place *append_place(struct table *t, uint64_t wr_id)
+static struct queue_place *append_place(struct place_table *t, uint64_t wr_id)
 {
 	struct chain *chain = chain_of(t, wr_id);
 	uint32_t i = t->unused;
-	struct place *p;
+	struct queue_place *p;
 
 	if (!i && t->used == t->size)
 		return NULL;
@@ -121,9 +121,9 @@ static struct place *append_place(struct table *t, uint64_t wr_id)
 }
 
 /* Remove entry @i from its chain. @before: the entry before it; 0: it is the first. */
-static void unlink_place(struct table *t, struct chain *chain, uint32_t before, uint32_t i)
+static void unlink_place(struct place_table *t, struct chain *chain, uint32_t before, uint32_t i)
 {
-	struct place *p = place_at(t, i);
+	struct queue_place *p = place_at(t, i);
 
 	if (before)
 		place_at(t, before)->next = p->next;
@@ -136,7 +136,7 @@ static void unlink_place(struct table *t, struct chain *chain, uint32_t before, 
 	t->count--;
 }
 
-static bool lock_queue(struct queue *q)
+static bool lock_queue(struct payload_queue *q)
 {
 	if (atomic_load_explicit(&q->unsure, memory_order_relaxed))
 		return false;
@@ -146,7 +146,7 @@ static bool lock_queue(struct queue *q)
 	return false;
 }
 
-void queue_begin(struct queue *q, uint32_t max, uint32_t spans, bool shared)
+void queue_begin(struct payload_queue *q, uint32_t max, uint32_t spans, bool shared)
 {
 	bool held = spin_lock(&q->lock);
 
@@ -164,12 +164,12 @@ void queue_begin(struct queue *q, uint32_t max, uint32_t spans, bool shared)
 		spin_unlock(&q->lock);
 }
 
-static void copy_requests(struct table *to, const struct table *from)
+static void copy_requests(struct place_table *to, const struct place_table *from)
 {
 	for (uint32_t b = 0; b < from->buckets; b++) {
 		for (uint32_t i = from->chains[b].first; i;) {
-			const struct place *p = place_at(from, i);
-			struct place *copy = append_place(to, p->wr_id);
+			const struct queue_place *p = place_at(from, i);
+			struct queue_place *copy = append_place(to, p->wr_id);
 			uint32_t next;
 
 			if (!copy)
@@ -182,9 +182,9 @@ static void copy_requests(struct table *to, const struct table *from)
 	}
 }
 
-void queue_resize(struct queue *q, uint32_t max)
+void queue_resize(struct payload_queue *q, uint32_t max)
 {
-	struct table *more;
+	struct place_table *more;
 
 	if (!lock_queue(q))
 		return;
@@ -200,7 +200,7 @@ void queue_resize(struct queue *q, uint32_t max)
 	spin_unlock(&q->lock);
 }
 
-void queue_clear(struct queue *q)
+void queue_clear(struct payload_queue *q)
 {
 	if (!q->max)
 		return;
@@ -216,7 +216,7 @@ void queue_clear(struct queue *q)
 	spin_unlock(&q->lock);
 }
 
-void queue_post_begins(struct queue *q)
+void queue_post_begins(struct payload_queue *q)
 {
 	if (!lock_queue(q))
 		return;
@@ -224,7 +224,7 @@ void queue_post_begins(struct queue *q)
 	spin_unlock(&q->lock);
 }
 
-void queue_post_ends(struct queue *q)
+void queue_post_ends(struct payload_queue *q)
 {
 	if (!lock_queue(q))
 		return;
@@ -235,15 +235,15 @@ void queue_post_ends(struct queue *q)
 /*
  * If no request is outstanding, the order is known again, unless several posts have not returned.
  */
-static void note_drained(struct queue *q)
+static void note_drained(struct payload_queue *q)
 {
 	if (!q->table->count)
 		q->mixed = q->posting > 1;
 }
 
-void queue_add_request(struct queue *q, const struct request *request)
+void queue_add_request(struct payload_queue *q, const struct request *request)
 {
-	struct place *p = NULL;
+	struct queue_place *p = NULL;
 
 	if (!lock_queue(q))
 		return;
@@ -266,20 +266,20 @@ void queue_add_request(struct queue *q, const struct request *request)
 		queue_forget_requests(q); /* out of memory, or its completions were not seen */
 }
 
-static bool same_buffers(const struct place *a, const struct place *b)
+static bool same_buffers(const struct queue_place *a, const struct queue_place *b)
 {
 	return a->nspans == b->nspans && a->total == b->total && a->why == b->why &&
 	       !memcmp(a->spans, b->spans, a->nspans * sizeof(*a->spans));
 }
 
-static bool is_request(const struct place *p, const struct request *request)
+static bool is_request(const struct queue_place *p, const struct request *request)
 {
 	return p->wr_id == request->wr_id && p->kind == request->kind &&
 	       p->total == request->total &&
 	       (!p->nspans || !memcmp(p->spans, request->spans, p->nspans * sizeof(*p->spans)));
 }
 
-void queue_take_back(struct queue *q, const struct request *request)
+void queue_take_back(struct payload_queue *q, const struct request *request)
 {
 	uint32_t before = 0, found = 0, found_before = 0;
 	struct chain *chain;
@@ -305,7 +305,7 @@ void queue_take_back(struct queue *q, const struct request *request)
  * May another request with the same wr_id be the completed one? Then all requests with this wr_id
  * are doubtful.
  */
-static bool is_doubtful(struct table *t, struct place *p, unsigned int kinds)
+static bool is_doubtful(struct place_table *t, struct queue_place *p, unsigned int kinds)
 {
 	bool doubt = p->doubt;
 	int looks = 0;
@@ -319,7 +319,7 @@ static bool is_doubtful(struct table *t, struct place *p, unsigned int kinds)
 	return doubt;
 }
 
-static void copy_request(const struct place *p, struct request *request)
+static void copy_request(const struct queue_place *p, struct request *request)
 {
 	request->wr_id = p->wr_id;
 	request->kind = (enum payload_kind)p->kind;
@@ -329,7 +329,7 @@ static void copy_request(const struct place *p, struct request *request)
 	memcpy(request->spans, p->spans, p->nspans * sizeof(*p->spans));
 }
 
-enum payload_why queue_take_request(struct queue *q, uint64_t wr_id, unsigned int kinds,
+enum payload_why queue_take_request(struct payload_queue *q, uint64_t wr_id, unsigned int kinds,
 				    bool in_order, struct request *ret_request)
 {
 	enum payload_why why = PAYLOAD_REQUEST;
@@ -340,7 +340,7 @@ enum payload_why queue_take_request(struct queue *q, uint64_t wr_id, unsigned in
 		return why;
 	chain = q->table ? chain_of(q->table, wr_id) : NULL;
 	for (i = chain ? chain->first : 0; i; before = i, i = place_at(q->table, i)->next) {
-		struct place *p = place_at(q->table, i);
+		struct queue_place *p = place_at(q->table, i);
 
 		if (p->wr_id != wr_id || !(kinds >> p->kind & 1))
 			continue;
@@ -358,7 +358,7 @@ enum payload_why queue_take_request(struct queue *q, uint64_t wr_id, unsigned in
 	return why;
 }
 
-int queue_has(struct queue *q, uint64_t wr_id)
+int queue_has(struct payload_queue *q, uint64_t wr_id)
 {
 	uint32_t i = 0;
 
@@ -374,7 +374,7 @@ int queue_has(struct queue *q, uint64_t wr_id)
 	return i != 0;
 }
 
-void queue_abandon(struct queue *q)
+void queue_abandon(struct payload_queue *q)
 {
 	q->table = NULL; /* the table belongs to the parent, and may be in the middle of a change */
 	atomic_store_explicit(&q->lock, 0, memory_order_relaxed);

@@ -2,10 +2,10 @@
 /*
  * The buffers of outstanding requests.
  *
- * A struct queue has the receives of a queue, or its reads and atomics, from post to completion,
- * found by wr_id. If it is not certain which request has completed, this is reported, so that bytes
- * are not attributed to a wrong request. Any thread; memory is allocated at the first post to a
- * queue.
+ * A struct payload_queue has the receives of a queue, or its reads and atomics, from post to
+ * completion, found by wr_id. If it is not certain which request has completed, this is reported,
+ * so that bytes are not attributed to a wrong request. Any thread; memory is allocated at the first
+ * post to a queue.
  */
 #include <infiniband/verbs.h>
 #include <stdatomic.h>
@@ -30,44 +30,44 @@ struct request {
 	struct span spans[QUEUE_SPANS];
 };
 
-struct table; /* queues.c */
+struct place_table; /* queues.c */
 
 /* The outstanding requests of one queue. */
-struct queue {
+struct payload_queue {
 	_Atomic unsigned int lock;
 	_Atomic bool unsure; /* the outstanding requests are not known any more */
 	bool shared;         /* requests complete in any order */
 	/* posts overlapped: the order of the outstanding requests is not known */
 	bool mixed;
-	uint32_t posting;    /* number of posts that have begun but not returned */
-	uint32_t max, spans; /* maximum number of requests; spans of each */
-	struct table *table; /* NULL until the first post */
+	uint32_t posting;          /* number of posts that have begun but not returned */
+	uint32_t max, spans;       /* maximum number of requests; spans of each */
+	struct place_table *table; /* NULL until the first post */
 };
 
 /*
  * The queue was created, possibly at the address of an earlier queue. @max 0: the object does not
  * have this queue.
  */
-void queue_begin(struct queue *queue, uint32_t max, uint32_t spans, bool shared);
+void queue_begin(struct payload_queue *queue, uint32_t max, uint32_t spans, bool shared);
 
 /* From now on the queue can have @max requests. */
-void queue_resize(struct queue *queue, uint32_t max);
+void queue_resize(struct payload_queue *queue, uint32_t max);
 
 /* RESET: no request is outstanding. */
-void queue_clear(struct queue *queue);
+void queue_clear(struct payload_queue *queue);
 
 /* A post begins; it has returned. In between, its requests are added. */
-void queue_post_begins(struct queue *queue);
-void queue_post_ends(struct queue *queue);
+void queue_post_begins(struct payload_queue *queue);
+void queue_post_ends(struct payload_queue *queue);
 
 /* @request will be posted. */
-void queue_add_request(struct queue *queue, const struct request *request);
+void queue_add_request(struct payload_queue *queue, const struct request *request);
 
 /* @request was not posted. */
-void queue_take_back(struct queue *queue, const struct request *request);
+void queue_take_back(struct payload_queue *queue, const struct request *request);
 
 /* From now on the queue's requests are not known. */
-static inline void queue_forget_requests(struct queue *queue)
+static inline void queue_forget_requests(struct payload_queue *queue)
 {
 	atomic_store_explicit(&queue->unsure, true, memory_order_relaxed);
 }
@@ -76,14 +76,14 @@ static inline void queue_forget_requests(struct queue *queue)
  * Remove the completed request with @wr_id; its kind is one of the bits in @kinds. @in_order: only
  * one thread polls the completions. Returns PAYLOAD_WHOLE, or why the request is not known.
  */
-enum payload_why queue_take_request(struct queue *queue, uint64_t wr_id, unsigned int kinds,
+enum payload_why queue_take_request(struct payload_queue *queue, uint64_t wr_id, unsigned int kinds,
 				    bool in_order, struct request *ret_request);
 
 /* Is a request with @wr_id outstanding? 1, 0, or -1: not known. Does not change the queue. */
-int queue_has(struct queue *queue, uint64_t wr_id);
+int queue_has(struct payload_queue *queue, uint64_t wr_id);
 
 /*
  * In a child of fork(): drop the requests, whose locks threads may hold that do not exist in the
  * child.
  */
-void queue_abandon(struct queue *queue);
+void queue_abandon(struct payload_queue *queue);

@@ -47,7 +47,7 @@ static void init_strict_object(struct strict_object *o, bool single)
 	atomic_store(&o->single, single);
 }
 
-struct strict_object *strict_made(const void *object, bool single)
+struct strict_object *strict_note_created(const void *object, bool single)
 {
 	struct strict_object *o;
 	int saved = errno;

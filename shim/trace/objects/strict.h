@@ -47,7 +47,7 @@ struct strict_object {
 void strict_begin(bool on, bool child);
 
 /* An object was created at @object. @single: only one thread at a time may use it. */
-struct strict_object *strict_made(const void *object, bool single);
+struct strict_object *strict_note_created(const void *object, bool single);
 
 /* The data about @object; NULL: not known. */
 struct strict_object *strict_find(const void *object);

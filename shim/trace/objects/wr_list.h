@@ -18,7 +18,7 @@ struct wr_list_rest {
 	const void *wrs[WR_LIST_MAX];
 };
 
-struct queue; /* queues.h */
+struct payload_queue; /* queues.h */
 
 struct wr_list {
 	const void *const *frame; /* frame of the post: __builtin_frame_address(0) of its verb */
@@ -26,7 +26,7 @@ struct wr_list {
 	const void *first;
 	struct wr_list_rest *rest; /* NULL: other addresses are not stored */
 	/* queue that stores the buffers (payload.h); NULL: they are not stored */
-	struct queue *queue;
+	struct payload_queue *queue;
 };
 
 static inline void wr_list_init(struct wr_list *list, const void *const *frame)

@@ -136,7 +136,8 @@ static bool write_request(const struct request *r, const void *object, uint32_t 
 }
 
 /* Store the buffers into which the request will have written when it completes. */
-static void remember_buffers(struct wr_list *list, struct queue *queue, const struct request *r)
+static void remember_buffers(struct wr_list *list, struct payload_queue *queue,
+			     const struct request *r)
 {
 	if (!list->queue)
 		queue_post_begins(queue);
@@ -144,8 +145,8 @@ static void remember_buffers(struct wr_list *list, struct queue *queue, const st
 	queue_add_request(queue, r);
 }
 
-bool payload_sends(struct wr_list *list, const struct ibv_qp *qp, const struct ibv_send_wr *wr,
-		   bool taken)
+bool payload_capture_sends(struct wr_list *list, const struct ibv_qp *qp,
+			   const struct ibv_send_wr *wr, bool taken)
 {
 	struct endpoint *e = endpoints_find(qp);
 	uint64_t budget = PAYLOAD_CALL_MAX;
@@ -172,7 +173,7 @@ static void read_recv(struct request *r, const struct endpoint *e, const struct 
 	add_spans(r, e->context, (const void *)wr->sg_list, wr->num_sge, true);
 }
 
-void payload_receives(struct wr_list *list, const void *queue, const struct ibv_recv_wr *wr)
+void payload_note_receives(struct wr_list *list, const void *queue, const struct ibv_recv_wr *wr)
 {
 	struct endpoint *e = endpoints_find(queue);
 	struct request r;
@@ -194,7 +195,7 @@ static bool is_listed(const struct wr_list *list, const void *bad)
 	return wr_list_find(list, bad);
 }
 
-void payload_refused_sends(const struct wr_list *list, const struct ibv_qp *qp, const void *bad)
+void payload_forget_sends(const struct wr_list *list, const struct ibv_qp *qp, const void *bad)
 {
 	struct endpoint *e = endpoints_find(qp);
 	const struct ibv_send_wr *wr = bad;
@@ -214,7 +215,7 @@ void payload_refused_sends(const struct wr_list *list, const struct ibv_qp *qp, 
 	}
 }
 
-void payload_refused_receives(const struct wr_list *list, const void *queue, const void *bad)
+void payload_forget_receives(const struct wr_list *list, const void *queue, const void *bad)
 {
 	struct endpoint *e = endpoints_find(queue);
 	const struct ibv_recv_wr *wr = bad;
@@ -232,7 +233,8 @@ void payload_refused_receives(const struct wr_list *list, const void *queue, con
 	}
 }
 
-void payload_inline(const struct ibv_qp_ex *qp, struct builder *b, const struct event_sge *sge)
+void payload_capture_inline(const struct ibv_qp_ex *qp, struct builder *b,
+			    const struct event_sge *sge)
 {
 	const struct event_wr *wr = b->last;
 	uint64_t budget = PAYLOAD_CALL_MAX;
@@ -273,7 +275,8 @@ static bool is_remembered(const struct endpoint *e, const struct event_wr *wr,
 	       (e->all_signaled || wr->flags & IBV_SEND_SIGNALED);
 }
 
-bool payload_built(struct wr_list *list, const struct ibv_qp *qp, struct builder *b, bool taken)
+bool payload_capture_built(struct wr_list *list, const struct ibv_qp *qp, struct builder *b,
+			   bool taken)
 {
 	const struct event_wr *wr = (const void *)b->at;
 	struct endpoint *e = endpoints_find(qp);
@@ -295,7 +298,7 @@ bool payload_built(struct wr_list *list, const struct ibv_qp *qp, struct builder
 	return carries;
 }
 
-void payload_refused_built(const struct ibv_qp *qp, const struct builder *b)
+void payload_forget_built(const struct ibv_qp *qp, const struct builder *b)
 {
 	const struct event_wr *wr = (const void *)b->at;
 	struct endpoint *e = endpoints_find(qp);
@@ -309,12 +312,12 @@ void payload_refused_built(const struct ibv_qp *qp, const struct builder *b)
 }
 
 /* The queue of the completed request; NULL: not known, and *@why is the reason. */
-static struct queue *queue_of(const struct ibv_cq *cq, const struct ibv_wc *wc, struct endpoint *e,
-			      enum payload_why *why)
+static struct payload_queue *queue_of(const struct ibv_cq *cq, const struct ibv_wc *wc,
+				      struct endpoint *e, enum payload_why *why)
 {
 	struct endpoint *srq = e ? atomic_load(&e->srq) : NULL;
 	bool recv = wc->opcode & IBV_WC_RECV, several;
-	struct queue *queue;
+	struct payload_queue *queue;
 
 	*why = PAYLOAD_REQUEST;
 	if (e && !recv)
@@ -408,7 +411,7 @@ static void complete_request(const struct ibv_cq *cq, const struct ibv_wc *wc, u
 				     : NULL;
 	struct payload_source s = { .of = seq, .index = index };
 	uint64_t budget = PAYLOAD_CALL_MAX;
-	struct queue *queue;
+	struct payload_queue *queue;
 	struct request r;
 
 	if (!kinds)
@@ -433,8 +436,8 @@ static void complete_request(const struct ibv_cq *cq, const struct ibv_wc *wc, u
 	payload_write(&s, &payload_rule, &budget);
 }
 
-void payload_completions(const struct ibv_cq *cq, const struct ibv_wc *wc, uint32_t nwc,
-			 uint32_t seq)
+void payload_capture_completions(const struct ibv_cq *cq, const struct ibv_wc *wc, uint32_t nwc,
+				 uint32_t seq)
 {
 	for (uint32_t i = 0; i < nwc; i++)
 		complete_request(cq, &wc[i], seq, i);

@@ -26,23 +26,25 @@ void payload_begin(const struct payload_rule *rule, bool child);
  * A list will be posted. @taken: the post is recorded, with its payload. Returns true if payload
  * was written: then the post event has the flag EVENT_CARRIES.
  */
-bool payload_sends(struct wr_list *list, const struct ibv_qp *qp, const struct ibv_send_wr *wr,
-		   bool taken);
-void payload_receives(struct wr_list *list, const void *queue, const struct ibv_recv_wr *wr);
+bool payload_capture_sends(struct wr_list *list, const struct ibv_qp *qp,
+			   const struct ibv_send_wr *wr, bool taken);
+void payload_note_receives(struct wr_list *list, const void *queue, const struct ibv_recv_wr *wr);
 
 /* The post failed: forget the requests from @bad on, which were not posted. */
-void payload_refused_sends(const struct wr_list *list, const struct ibv_qp *qp, const void *bad);
-void payload_refused_receives(const struct wr_list *list, const void *queue, const void *bad);
+void payload_forget_sends(const struct wr_list *list, const struct ibv_qp *qp, const void *bad);
+void payload_forget_receives(const struct wr_list *list, const void *queue, const void *bad);
 
 /* Capture the inline data of the request that was begun last. */
-void payload_inline(const struct ibv_qp_ex *qp, struct builder *b, const struct event_sge *sge);
+void payload_capture_inline(const struct ibv_qp_ex *qp, struct builder *b,
+			    const struct event_sge *sge);
 
-/* The built requests will be posted. payload_refused_built(): they were not posted. */
-bool payload_built(struct wr_list *list, const struct ibv_qp *qp, struct builder *b, bool taken);
-void payload_refused_built(const struct ibv_qp *qp, const struct builder *b);
+/* The built requests will be posted. payload_forget_built(): they were not posted. */
+bool payload_capture_built(struct wr_list *list, const struct ibv_qp *qp, struct builder *b,
+			   bool taken);
+void payload_forget_built(const struct ibv_qp *qp, const struct builder *b);
 
 /* The post has returned. */
-static inline void payload_posted(struct wr_list *list)
+static inline void payload_end_post(struct wr_list *list)
 {
 	if (__builtin_expect(list->queue != NULL, 0))
 		queue_post_ends(list->queue);
@@ -52,8 +54,8 @@ static inline void payload_posted(struct wr_list *list)
  * Capture the payload of the completions of one poll. @seq: number of the poll's event, which has
  * all these completions; 0: the poll is not recorded.
  */
-void payload_completions(const struct ibv_cq *cq, const struct ibv_wc *wc, uint32_t nwc,
-			 uint32_t seq);
+void payload_capture_completions(const struct ibv_cq *cq, const struct ibv_wc *wc, uint32_t nwc,
+				 uint32_t seq);
 
 /* Fields that the next completion of this thread lacks. */
 enum payload_set_unsaid { PAYLOAD_NO_LENGTH = 1, PAYLOAD_NO_QP_NUM = 2 };

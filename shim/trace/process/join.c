@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "shim/trace/base/aside.h"
+#include "shim/trace/base/private_stack.h"
 #include "shim/trace/base/defined.h"
 #include "shim/trace/base/forks.h"
 #include "shim/trace/base/permit.h"
@@ -56,10 +56,10 @@ static void after_fork_parent(void)
 
 static void after_fork_child(void)
 {
-	aside_after_fork();
-	permit_forked(recording_lock_is_quiet());
+	private_stack_after_fork();
+	permit_after_fork(recording_lock_is_quiet());
 	recording_unlock();
-	recording_forked();
+	recording_after_fork();
 }
 
 /*

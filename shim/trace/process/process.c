@@ -220,17 +220,17 @@ uint32_t process_fork(enum event_fork_how how)
 	return seq;
 }
 
-void process_forked(uint32_t seq, pid_t pid, int error)
+void process_write_fork(uint32_t seq, pid_t pid, int error)
 {
 	int saved = errno;
 
 	if (seq && process_is_recorded() && record_ready())
-		record_spawned(seq, pid, error);
+		record_write_fork_result(seq, pid, error);
 	errno = saved;
 }
 
 /* @seq 0: the child uses the time of its origin, whose thread has not called a verb. */
-void process_child(uint32_t seq)
+void process_begin_child(uint32_t seq)
 {
 	if (seq)
 		origin = announced;
@@ -262,13 +262,13 @@ void process_exit(enum event_exit_how how, int status)
 static void before_fork(void)
 {
 	forks_before();
-	libunwind_fork();
+	libunwind_before_fork();
 }
 
 static void after_fork_child(void)
 {
 	forks_after_child();
-	libunwind_forked();
+	libunwind_after_fork();
 }
 
 void process_watch_forks(void)
@@ -291,7 +291,7 @@ uint32_t process_take_announced(void)
 
 static void note_announced_child(void)
 {
-	process_child(announced_seq);
+	process_begin_child(announced_seq);
 }
 
 static void announce_exit(int status, void *unused)

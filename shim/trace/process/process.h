@@ -38,10 +38,10 @@ uint32_t process_fork(enum event_fork_how how);
 uint32_t process_take_announced(void);
 
 /* The result of fork @seq, which may be 0. @pid 0: not known. @error 0: success. */
-void process_forked(uint32_t seq, pid_t pid, int error);
+void process_write_fork(uint32_t seq, pid_t pid, int error);
 
 /* Called in a child that has a copy of its parent's memory; fork @seq created it. */
-void process_child(uint32_t seq);
+void process_begin_child(uint32_t seq);
 
 /* Is the process recorded? False in a child of vfork(), whose actions are not its parent's. */
 bool process_is_recorded(void);

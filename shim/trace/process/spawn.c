@@ -31,7 +31,8 @@ OURS pid_t fork(void)
 	pid_t pid = NEXT(fork)();
 
 	if (pid)
-		process_forked(process_take_announced(), pid > 0 ? pid : 0, pid < 0 ? errno : 0);
+		process_write_fork(process_take_announced(), pid > 0 ? pid : 0,
+				   pid < 0 ? errno : 0);
 	return pid;
 }
 
@@ -41,9 +42,9 @@ OURS pid_t _Fork(void)
 	pid_t pid = NEXT(_Fork)();
 
 	if (!pid)
-		process_child(seq);
+		process_begin_child(seq);
 	else
-		process_forked(seq, pid > 0 ? pid : 0, pid < 0 ? errno : 0);
+		process_write_fork(seq, pid > 0 ? pid : 0, pid < 0 ? errno : 0);
 	return pid;
 }
 
@@ -59,7 +60,7 @@ static int child_start(void *arg)
 {
 	struct start start = *(struct start *)arg;
 
-	process_child(start.seq);
+	process_begin_child(start.seq);
 	return start.fn(start.arg);
 }
 
@@ -93,7 +94,7 @@ OURS int clone(int (*fn)(void *arg), void *stack, int flags, void *arg, ...)
 	} else {
 		pid = NEXT(clone)(child_start, stack, flags, &start, parent_tid, tls, child_tid);
 	}
-	process_forked(start.seq, pid > 0 ? pid : 0, pid < 0 ? errno : 0);
+	process_write_fork(start.seq, pid > 0 ? pid : 0, pid < 0 ? errno : 0);
 	return pid;
 }
 
@@ -126,7 +127,7 @@ OURS int posix_spawn(pid_t *ret_pid, const char *path, const posix_spawn_file_ac
 
 	if (!err && ret_pid)
 		*ret_pid = pid;
-	process_forked(seq, err ? 0 : pid, err);
+	process_write_fork(seq, err ? 0 : pid, err);
 	return err;
 }
 
@@ -139,7 +140,7 @@ OURS int posix_spawnp(pid_t *ret_pid, const char *file, const posix_spawn_file_a
 
 	if (!err && ret_pid)
 		*ret_pid = pid;
-	process_forked(seq, err ? 0 : pid, err);
+	process_write_fork(seq, err ? 0 : pid, err);
 	return err;
 }
 
@@ -156,7 +157,7 @@ OURS FILE *popen(const char *command, const char *mode)
 	FILE *file = NEXT(popen)(command, mode);
 
 	if (!file)
-		process_forked(seq, 0, errno);
+		process_write_fork(seq, 0, errno);
 	return file;
 }
 
@@ -166,7 +167,7 @@ OURS FILE *popen(const char *command, const char *mode)
 	({                                               \
 		uint32_t seq_ = process_fork(FORK_EXEC); \
 		int ret_ = NEXT(name)(__VA_ARGS__);      \
-		process_forked(seq_, 0, errno);          \
+		process_write_fork(seq_, 0, errno);      \
 		ret_;                                    \
 	})
 

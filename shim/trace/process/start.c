@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-#include "shim/trace/base/aside.h"
+#include "shim/trace/base/private_stack.h"
 #include "shim/trace/base/permit.h"
 #include "shim/trace/base/quiet.h"
 #include "shim/trace/interpose/sandbox.h"
@@ -97,7 +97,7 @@ static bool start_recording(void)
 	 */
 	quiet_begin(&quiet);
 	recorder.busy = true;
-	aside_call(join_and_start, &ok);
+	private_stack_call(join_and_start, &ok);
 	recorder.busy = false;
 	quiet_end(&quiet);
 	errno = saved;

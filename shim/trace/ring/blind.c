@@ -16,7 +16,7 @@ static bool hides_work(enum event_blind_what what)
 	       what != BLIND_SANDBOX;
 }
 
-void record_blind(enum event_blind_what what, const void *object)
+void record_report_blind(enum event_blind_what what, const void *object)
 {
 	struct event_blind *event;
 
@@ -49,11 +49,11 @@ bool record_take_over(void)
 	recorder.holds++;
 	atomic_signal_fence(memory_order_seq_cst);
 	recorder.writing = NULL;
-	record_blind(BLIND_JUMP, NULL);
+	record_report_blind(BLIND_JUMP, NULL);
 	return true;
 }
 
-void record_spawned(uint32_t seq, pid_t pid, int error)
+void record_write_fork_result(uint32_t seq, pid_t pid, int error)
 {
 	struct event_spawned *event = record_reserve(sizeof(*event));
 

@@ -42,7 +42,7 @@ void verbatim_record_mark(int kind, const char *text)
 	errno = saved;
 }
 
-void mark_fault(const char *text)
+void record_mark_fault(const char *text)
 {
 	int saved = errno;
 

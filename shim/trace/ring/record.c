@@ -59,7 +59,7 @@ void record_end_hold(const void *frame)
 	errno = saved;
 }
 
-void record_tap(void)
+void record_pass_to_tap(void)
 {
 	struct ring *ring = &recorder.ring;
 	int saved = errno;

@@ -162,7 +162,7 @@ static inline const void *record_set_writing(const void *frame)
 }
 
 /* Pass newly published events to the tap. */
-void record_tap(void);
+void record_pass_to_tap(void);
 
 /* Commit an event after a held event: it is published with the held one, not before. */
 static inline void record_commit_held(struct event_head *event, size_t bytes)
@@ -180,7 +180,7 @@ static inline void record_commit(struct event_head *event, size_t words)
 	atomic_signal_fence(memory_order_seq_cst);
 	recorder.writing = NULL;
 	if (__builtin_expect(recorder.tap != NULL, 0))
-		record_tap();
+		record_pass_to_tap();
 }
 
 /*
@@ -199,7 +199,7 @@ static inline void record_publish(void)
 			      memory_order_release);
 	record_set_writing(before);
 	if (__builtin_expect(recorder.tap != NULL, 0))
-		record_tap();
+		record_pass_to_tap();
 }
 
 /* A held event: its verb is still running. */
@@ -265,10 +265,10 @@ static inline void record_head(struct event_head *head, enum event_type type, ui
 }
 
 /* Report an operation that is not recorded. */
-void record_blind(enum event_blind_what what, const void *object);
+void record_report_blind(enum event_blind_what what, const void *object);
 
 /* Write the result of fork @seq: the child @pid, or an error. */
-void record_spawned(uint32_t seq, pid_t pid, int error);
+void record_write_fork_result(uint32_t seq, pid_t pid, int error);
 
 /*
  * With @unseen, requests may be posted or polled unseen: from now on, outstanding requests are not

@@ -86,7 +86,7 @@ bool recording_is_over(void)
 	return atomic_load_explicit(&over, memory_order_relaxed);
 }
 
-void recording_forked(void)
+void recording_after_fork(void)
 {
 	if (generation_page && *generation_page != RECORDING_OFF)
 		*generation_page = 0; /* in case the kernel did not wipe it */

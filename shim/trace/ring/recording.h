@@ -53,7 +53,7 @@ void recording_end(void);
 bool recording_is_over(void);
 
 /* In a child of fork(): it must join again. */
-void recording_forked(void);
+void recording_after_fork(void);
 
 /*
  * The recorder's only lock, which the fast path does not take. It blocks signals and cancellation,

@@ -37,14 +37,14 @@ static void report_vfork(void)
 		return;
 	recorder.vfork_child = me;
 	recorder.generation = recorder.vfork;
-	record_blind(BLIND_VFORK, (void *)(uintptr_t)me);
+	record_report_blind(BLIND_VFORK, (void *)(uintptr_t)me);
 	recorder.generation = RECORD_VFORKED;
 }
 
 void vfork_exec(pid_t pid)
 {
 	recorder.generation = recorder.vfork;
-	record_spawned(recorder.vfork_seq, pid, 0);
+	record_write_fork_result(recorder.vfork_seq, pid, 0);
 	recorder.generation = RECORD_VFORKED;
 }
 
@@ -54,8 +54,8 @@ bool vfork_note_sharing(pid_t child)
 		return false;
 	recorder.generation = recorder.vfork;
 	recorder.vfork = 0;
-	record_spawned(recorder.vfork_seq, child, 0);
-	record_blind(BLIND_VFORK, (void *)(uintptr_t)child);
+	record_write_fork_result(recorder.vfork_seq, child, 0);
+	record_report_blind(BLIND_VFORK, (void *)(uintptr_t)child);
 	recorder.ringless = recorder.generation;
 	return true;
 }

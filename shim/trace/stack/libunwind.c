@@ -115,7 +115,7 @@ static int unwind_frames(backtrace_fn *take, void **frames, int max)
 	int n = -1;
 
 	walking++;
-	/* pairs with the load in libunwind_fork() */
+	/* pairs with the load in libunwind_before_fork() */
 	atomic_fetch_add(&walkers, 1);
 	if (!forks_is_forking()) {
 		VALGRIND_DISABLE_ERROR_REPORTING; /* words on a stack may be uninitialized */
@@ -156,12 +156,12 @@ void libunwind_retire(void)
 	atomic_store(&usable, NULL);
 }
 
-void libunwind_fork(void)
+void libunwind_before_fork(void)
 {
 	shared = atomic_load(&walkers) > walking;
 }
 
-void libunwind_forked(void)
+void libunwind_after_fork(void)
 {
 	atomic_store(&walkers, walking);
 	if (shared)

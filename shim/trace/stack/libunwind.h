@@ -26,7 +26,7 @@ int libunwind_unwind(void **frames, int max);
 void libunwind_retire(void);
 
 /* Called before a fork, when forks_is_forking() is true. */
-void libunwind_fork(void);
+void libunwind_before_fork(void);
 
 /* In a forked child: retire libunwind if another thread was inside it. */
-void libunwind_forked(void);
+void libunwind_after_fork(void);

@@ -11,14 +11,14 @@
 #include <elf.h>
 #include <string.h>
 
-struct search {
+struct object_search {
 	const void *address;
 	struct located *found;
 };
 
 static int find_in_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	const struct search *search = arg;
+	const struct object_search *search = arg;
 	uintptr_t start = UINTPTR_MAX, end = 0;
 
 	(void)size;
@@ -39,7 +39,7 @@ static int find_in_module(struct dl_phdr_info *info, size_t size, void *arg)
 
 bool locate_by_walk(const void *address, struct located *found)
 {
-	struct search search = { address, found };
+	struct object_search search = { address, found };
 
 	return dl_iterate_phdr(find_in_module, &search);
 }

@@ -58,7 +58,7 @@ OURS int dlclose(void *handle)
 
 	atomic_fetch_add_explicit(&modules_unloaded, 1, memory_order_release);
 	if (!ret)
-		next_unloaded();
+		next_forget_unloaded();
 	return ret;
 }
 
@@ -188,7 +188,7 @@ static uint32_t give_up_module(const struct located *found)
 	static atomic_bool told;
 
 	if (!atomic_exchange(&told, true))
-		record_blind(BLIND_MODULES, (const void *)found->start);
+		record_report_blind(BLIND_MODULES, (const void *)found->start);
 	return atomic_load(&serials);
 }
 

@@ -24,7 +24,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "shim/trace/base/aside.h"
+#include "shim/trace/base/private_stack.h"
 #include "shim/trace/base/permit.h"
 #include "shim/trace/base/quiet.h"
 #include "shim/trace/ring/record.h"
@@ -145,7 +145,7 @@ static void fill_site(struct site *site, const void *const *frame, uint16_t id, 
 static uint16_t give_up_site(const void *const *frame)
 {
 	if (sites.count++ == SITES)
-		record_blind(BLIND_SITES, frame[1]);
+		record_report_blind(BLIND_SITES, frame[1]);
 	return 0;
 }
 
@@ -196,7 +196,7 @@ static __attribute__((noinline, cold)) uint16_t unwind_new(const void *const *fr
 		return 0;
 	/* so that a signal handler finds the table before or after the change */
 	quiet_begin(&quiet);
-	aside_call(unwind_aside, &unwound);
+	private_stack_call(unwind_aside, &unwound);
 	quiet_end(&quiet);
 	errno = saved;
 	return unwound.id;

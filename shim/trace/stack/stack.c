@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <unwind.h>
 
-#include "shim/trace/base/aside.h"
+#include "shim/trace/base/private_stack.h"
 #include "shim/trace/base/permit.h"
 #include "shim/trace/base/quiet.h"
 #include "shim/trace/base/self.h"
@@ -45,7 +45,7 @@ static struct {
 	typeof(_Unwind_GetCFA) *cfa;
 } libgcc;
 
-struct walk {
+struct unwind {
 	void **frames;
 	int n, max;
 	bool interrupted; /* a signal handler is among the frames */
@@ -54,7 +54,7 @@ struct walk {
 
 static _Unwind_Reason_Code store_frame(struct _Unwind_Context *context, void *arg)
 {
-	struct walk *walk = arg;
+	struct unwind *walk = arg;
 	int interrupted = 0;
 	void *ip = (void *)libgcc.ip(context, &interrupted);
 
@@ -78,7 +78,7 @@ static bool is_worth_warming(void)
 
 static int unwind_by_libgcc(void **frames, int max)
 {
-	struct walk walk = { .frames = frames, .max = max };
+	struct unwind walk = { .frames = frames, .max = max };
 
 	if (!libgcc.backtrace)
 		return 0;
@@ -145,7 +145,7 @@ void stack_take(struct stack *stack)
 	if (!permit_has(NEED_STACK | NEED_QUIET))
 		return;
 	quiet_begin(&quiet);
-	aside_call(stack_take_here, stack);
+	private_stack_call(stack_take_here, stack);
 	quiet_end(&quiet);
 }
 
@@ -239,7 +239,7 @@ static bool is_writer_gone(const void *writer)
 	if (!libgcc.backtrace || !permit_has(NEED_STACK | NEED_QUIET))
 		return false;
 	quiet_begin(&quiet);
-	aside_call(search_writer, &search);
+	private_stack_call(search_writer, &search);
 	quiet_end(&quiet);
 	return search.whole && !search.alive;
 }

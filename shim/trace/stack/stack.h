@@ -26,7 +26,7 @@ void stack_begin(void);
 
 /*
  * Take this thread's call stack; files that are found for the first time are written to its ring.
- * It needs little of the caller's stack, since it runs on a private stack (aside.h).
+ * It needs little of the caller's stack, since it runs on a private stack (private_stack.h).
  */
 void stack_take(struct stack *ret_stack);
 

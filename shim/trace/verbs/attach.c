@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "core/wire/attach.h"
-#include "shim/trace/base/aside.h"
+#include "shim/trace/base/private_stack.h"
 #include "shim/trace/base/next.h"
 #include "shim/trace/base/peek.h"
 #include "shim/trace/base/undo.h"
@@ -309,12 +309,12 @@ static void patch_object(const struct attach_object *object)
 	struct ibv_qp_ex *ex = NULL;
 
 	if (object->kind == ATTACH_CONTEXT && wrappers_patch(at))
-		record_blind(BLIND_PROVIDERS, at);
+		record_report_blind(BLIND_PROVIDERS, at);
 	if (object->kind == ATTACH_QP && find)
 		ex = find(at);
 	if (ex && are_functions(&ex->wr_atomic_cmp_swp, ex + 1) && ex->wr_start &&
 	    qp_ex_watch(at, ex, QP_EX_UNKNOWN))
-		record_blind(BLIND_EXTENDED_QP, at);
+		record_report_blind(BLIND_EXTENDED_QP, at);
 }
 
 static int read_objects(const struct attach_request *request, const struct attach_object **ret)
@@ -347,7 +347,7 @@ static int write_objects(const struct attach_request *request)
 			if (is_object_unchanged(&objects[i]))
 				write_object(&needed, &objects[i]);
 		verbatim_record_mark(MARK_END, "objects made before the recording");
-		record_blind(BLIND_BEFORE, NULL);
+		record_report_blind(BLIND_BEFORE, NULL);
 		for (size_t i = 0; i < n; i++)
 			if (is_object_unchanged(&objects[i]))
 				patch_object(&objects[i]);
@@ -392,7 +392,7 @@ void verbatim_attach_begin(struct attach_request *request)
 {
 	int saved = errno;
 
-	aside_call(begin_aside, request);
+	private_stack_call(begin_aside, request);
 	errno = saved;
 }
 
@@ -410,7 +410,7 @@ void verbatim_attach_end(struct attach_request *request)
 {
 	int saved = errno;
 
-	aside_call(end_aside, request);
+	private_stack_call(end_aside, request);
 	errno = saved;
 }
 
@@ -433,7 +433,7 @@ void verbatim_attach_release(struct attach_request *request)
 		request->result = (int)rings_end(is_inside, request);
 		if (!request->ninside) {
 			session_leave(&recording_session);
-			aside_release();
+			private_stack_release();
 		}
 	} else {
 		request->result = 0;

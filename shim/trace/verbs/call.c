@@ -120,7 +120,7 @@ void call_write_begin(struct call *call, enum verb verb)
 	if (verb_infos[verb].effect == EFFECT_DESTROY) {
 		const void *object = (const void *)(uintptr_t)call->args[0];
 
-		poll_ex_destroys(verb, object);
+		poll_ex_note_destroy(verb, object);
 		if (strict_is_on())
 			strict_check_destroy(verb, object);
 	}

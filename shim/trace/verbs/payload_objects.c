@@ -21,7 +21,7 @@ static const void *get_argument(const struct call *call, int i)
 	return (const void *)(uintptr_t)call->args[i];
 }
 
-void payload_qp(const struct call *call, const struct ibv_qp *qp)
+void payload_note_qp(const struct call *call, const struct ibv_qp *qp)
 {
 	const struct ibv_qp_init_attr *attr = get_argument(call, 1);
 	int saved = errno;
@@ -33,7 +33,7 @@ void payload_qp(const struct call *call, const struct ibv_qp *qp)
 	errno = saved;
 }
 
-void payload_qp_ex(const struct call *call, const struct ibv_qp *qp)
+void payload_note_qp_ex(const struct call *call, const struct ibv_qp *qp)
 {
 	const struct ibv_qp_init_attr_ex *attr = get_argument(call, 1);
 	int saved = errno;
@@ -47,7 +47,7 @@ void payload_qp_ex(const struct call *call, const struct ibv_qp *qp)
 }
 
 /* The receiving end of an XRC connection was opened: its receives are in SRQs. */
-void payload_opened_qp(const struct call *call, const struct ibv_qp *qp)
+void payload_note_opened_qp(const struct call *call, const struct ibv_qp *qp)
 {
 	static const struct ibv_qp_cap none;
 	int saved = errno;
@@ -58,7 +58,7 @@ void payload_opened_qp(const struct call *call, const struct ibv_qp *qp)
 	errno = saved;
 }
 
-void payload_modified_qp(const struct call *call, int ret)
+void payload_note_modified_qp(const struct call *call, int ret)
 {
 	const struct ibv_qp_attr *attr = get_argument(call, 1);
 	struct endpoint *e;
@@ -73,7 +73,7 @@ void payload_modified_qp(const struct call *call, int ret)
 	queue_clear(&e->recv);
 }
 
-void payload_wq(const struct call *call, const struct ibv_wq *wq)
+void payload_note_wq(const struct call *call, const struct ibv_wq *wq)
 {
 	const struct ibv_wq_init_attr *attr = get_argument(call, 1);
 	int saved = errno;
@@ -83,7 +83,7 @@ void payload_wq(const struct call *call, const struct ibv_wq *wq)
 	errno = saved;
 }
 
-void payload_cq(const struct ibv_cq *cq)
+void payload_note_cq(const struct ibv_cq *cq)
 {
 	int saved = errno;
 
@@ -96,8 +96,8 @@ void hook_create_cq(const struct call *call, struct ibv_cq *cq)
 {
 	(void)call;
 	if (strict_is_on() && cq)
-		strict_made(cq, false);
-	payload_cq(cq);
+		strict_note_created(cq, false);
+	payload_note_cq(cq);
 }
 
 void hook_create_srq(const struct call *call, struct ibv_srq *srq)
@@ -106,7 +106,7 @@ void hook_create_srq(const struct call *call, struct ibv_srq *srq)
 	int saved = errno;
 
 	if (strict_is_on() && srq)
-		strict_made(srq, strict_has_domain(get_argument(call, 0)));
+		strict_note_created(srq, strict_has_domain(get_argument(call, 0)));
 	if (payload_on && srq)
 		endpoints_add_srq(srq, &attr->attr, NULL);
 	errno = saved;
@@ -119,8 +119,8 @@ void hook_create_srq_ex(const struct call *call, struct ibv_srq *srq)
 	int saved = errno;
 
 	if (strict_is_on() && srq)
-		strict_made(srq,
-			    attr->comp_mask & IBV_SRQ_INIT_ATTR_PD && strict_has_domain(attr->pd));
+		strict_note_created(srq, attr->comp_mask & IBV_SRQ_INIT_ATTR_PD &&
+						 strict_has_domain(attr->pd));
 	if (payload_on && srq) {
 		has_cq = attr->comp_mask & IBV_SRQ_INIT_ATTR_CQ;
 		endpoints_add_srq(srq, &attr->attr, has_cq ? attr->cq : NULL);

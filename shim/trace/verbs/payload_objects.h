@@ -8,12 +8,12 @@
 
 #include "shim/trace/verbs/call.h"
 
-void payload_qp(const struct call *call, const struct ibv_qp *qp);
-void payload_qp_ex(const struct call *call, const struct ibv_qp *qp);
-void payload_opened_qp(const struct call *call, const struct ibv_qp *qp);
-void payload_modified_qp(const struct call *call, int ret);
-void payload_wq(const struct call *call, const struct ibv_wq *wq);
-void payload_cq(const struct ibv_cq *cq);
+void payload_note_qp(const struct call *call, const struct ibv_qp *qp);
+void payload_note_qp_ex(const struct call *call, const struct ibv_qp *qp);
+void payload_note_opened_qp(const struct call *call, const struct ibv_qp *qp);
+void payload_note_modified_qp(const struct call *call, int ret);
+void payload_note_wq(const struct call *call, const struct ibv_wq *wq);
+void payload_note_cq(const struct ibv_cq *cq);
 
 void hook_create_cq(const struct call *call, struct ibv_cq *cq);
 void hook_create_srq(const struct call *call, struct ibv_srq *srq);

@@ -156,7 +156,7 @@ static void write_completions(const struct ibv_cq *cq, int ret, const struct ibv
 	uint32_t seq = put_some(cq, ret, wc, nwc);
 
 	if (payload_on)
-		payload_completions(cq, wc, nwc, seq);
+		payload_capture_completions(cq, wc, nwc, seq);
 }
 
 /* Write the completions of a poll that the filter selects. */
@@ -173,7 +173,7 @@ static void write_filtered(const struct ibv_cq *cq, int ret, const struct ibv_wc
 			if (n)
 				write_completions(cq, (int)n, kept, n);
 			n = 0;
-			payload_completions(cq, wc + i, 1, 0);
+			payload_capture_completions(cq, wc + i, 1, 0);
 		}
 		if (n && (n == FILTERED_WCS || i == ret - 1)) {
 			write_completions(cq, (int)n, kept, n);
@@ -239,7 +239,7 @@ static inline __attribute__((always_inline)) void write_one(const struct ibv_cq 
 	if (event)
 		write_event(event, bytes, cq, flags, wc, extra);
 	if (__builtin_expect(payload_on, 0))
-		payload_completions(cq, wc, 1, seq);
+		payload_capture_completions(cq, wc, 1, seq);
 }
 
 /* Write one completion. The most common case is first, with lengths that the compiler knows. */
@@ -259,7 +259,7 @@ void poll_write_error(const struct ibv_cq *cq, uint8_t flags, int ret, const str
 	uint32_t seq = left_out ? 0 : put_with_stack(cq, flags, ret, wc, !!wc);
 
 	if (payload_on && wc)
-		payload_completions(cq, wc, 1, seq);
+		payload_capture_completions(cq, wc, 1, seq);
 }
 
 void poll_record_notify(const struct ibv_cq *cq, int solicited_only, int ret, uint64_t ticks)

@@ -262,7 +262,7 @@ int poll_ex_patch(struct ibv_cq_ex *cq, uint64_t wc_flags)
 	return err;
 }
 
-void poll_ex_destroys(enum verb verb, const void *object)
+void poll_ex_note_destroy(enum verb verb, const void *object)
 {
 	const struct ibv_qp *qp = object;
 	const void *cq = batch.open; /* an extended CQ has the address of its plain one */

@@ -14,4 +14,4 @@
 int poll_ex_patch(struct ibv_cq_ex *cq, uint64_t wc_flags);
 
 /* This thread will call a verb that destroys @object. */
-void poll_ex_destroys(enum verb verb, const void *object);
+void poll_ex_note_destroy(enum verb verb, const void *object);

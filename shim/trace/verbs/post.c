@@ -258,21 +258,21 @@ static inline void hold_post(struct post *post, struct event_post *event, const 
 }
 
 /* A list that is being written, in as many events as needed. */
-struct list {
+struct post_list_writer {
 	struct post *post;
 	struct event_post *event; /* NULL: no space */
 	char *at;
 	unsigned int before; /* number of requests in earlier events */
 };
 
-static inline struct list list_begin(struct post *post, struct event_post *event)
+static inline struct post_list_writer list_begin(struct post *post, struct event_post *event)
 {
 	post->list.n = 0;
-	return (struct list){ post, event, (char *)(event + 1), 0 };
+	return (struct post_list_writer){ post, event, (char *)(event + 1), 0 };
 }
 
 /* Is there another request, and space for it? */
-static inline bool list_has_next(struct list *list, const void *wr)
+static inline bool list_has_next(struct post_list_writer *list, const void *wr)
 {
 	struct post *post = list->post;
 
@@ -289,7 +289,7 @@ static inline bool list_has_next(struct list *list, const void *wr)
 	return true;
 }
 
-static inline bool list_end(const struct list *list)
+static inline bool list_end(const struct post_list_writer *list)
 {
 	if (list->event)
 		hold_post(list->post, list->event, list->at, list->post->list.n - list->before);
@@ -300,7 +300,7 @@ static __attribute__((noinline)) bool put_sends(struct post *post, struct event_
 						const struct ibv_qp *qp,
 						const struct ibv_send_wr *wr)
 {
-	struct list list = list_begin(post, event);
+	struct post_list_writer list = list_begin(post, event);
 
 	for (; list_has_next(&list, wr); wr = wr->next)
 		list.at = put_send(list.at, qp, wr);
@@ -310,7 +310,7 @@ static __attribute__((noinline)) bool put_sends(struct post *post, struct event_
 static __attribute__((noinline)) bool put_recvs(struct post *post, struct event_post *event,
 						const struct ibv_recv_wr *wr)
 {
-	struct list list = list_begin(post, event);
+	struct post_list_writer list = list_begin(post, event);
 
 	for (; list_has_next(&list, wr); wr = wr->next)
 		list.at = put_recv(list.at, wr);
@@ -360,7 +360,7 @@ static __attribute__((noinline)) bool begin_special_send(struct post *post, cons
 	bool taken = !recorder.filter || filter_takes_post(VERB_post_send, qp);
 	/* must be determined before the payload is written */
 	uint16_t site = taken ? site_of(post->list.frame) : 0;
-	bool carries = payload_on && payload_sends(&post->list, qp, wr, taken);
+	bool carries = payload_on && payload_capture_sends(&post->list, qp, wr, taken);
 
 	return taken && begin_send(post, qp, wr, site, carries);
 }
@@ -372,7 +372,7 @@ static __attribute__((noinline)) bool begin_special_recv(struct post *post, enum
 	bool taken = !recorder.filter || filter_takes_post((uint16_t)verb, queue);
 
 	if (payload_on)
-		payload_receives(&post->list, queue, wr);
+		payload_note_receives(&post->list, queue, wr);
 	return taken && begin_recv(post, verb, queue, wr);
 }
 
@@ -392,7 +392,7 @@ static __attribute__((noinline)) bool begin_special_recv(struct post *post, enum
 		ret = next(queue, wr, bad);                                                  \
 		if (__builtin_expect(ret && payload_on, 0))                                  \
 			refused(&post.list, queue, bad ? *bad : NULL);                       \
-		payload_posted(&post.list);                                                  \
+		payload_end_post(&post.list);                                                \
 		if (on)                                                                      \
 			post_end(&post, ret, ret &&bad ? *bad : NULL);                       \
 		wr_list_fini(&post.list);                                                    \
@@ -400,13 +400,13 @@ static __attribute__((noinline)) bool begin_special_recv(struct post *post, enum
 	}
 
 POST(post_send, ibv_qp, ibv_send_wr, begin_send(&post, queue, wr, site_of(frame), false),
-     begin_special_send(&post, queue, wr), payload_refused_sends)
+     begin_special_send(&post, queue, wr), payload_forget_sends)
 POST(post_recv, ibv_qp, ibv_recv_wr, begin_recv(&post, VERB_post_recv, queue, wr),
-     begin_special_recv(&post, VERB_post_recv, queue, wr), payload_refused_receives)
+     begin_special_recv(&post, VERB_post_recv, queue, wr), payload_forget_receives)
 POST(post_srq_recv, ibv_srq, ibv_recv_wr, begin_recv(&post, VERB_post_srq_recv, queue, wr),
-     begin_special_recv(&post, VERB_post_srq_recv, queue, wr), payload_refused_receives)
+     begin_special_recv(&post, VERB_post_srq_recv, queue, wr), payload_forget_receives)
 POST(post_wq_recv, ibv_wq, ibv_recv_wr, begin_recv(&post, VERB_post_wq_recv, queue, wr),
-     begin_special_recv(&post, VERB_post_wq_recv, queue, wr), payload_refused_receives)
+     begin_special_recv(&post, VERB_post_wq_recv, queue, wr), payload_forget_receives)
 
 static size_t built_bytes(const struct event_wr *wr)
 {
@@ -482,8 +482,8 @@ begin_special_built(struct post *post, enum verb verb, const struct ibv_qp *qp, 
 {
 	bool taken = !recorder.filter || filter_takes_post((uint16_t)verb, qp);
 	uint16_t site = taken ? site_of(post->list.frame) : 0;
-	bool carries =
-		payload_on && verb == VERB_wr_complete && payload_built(&post->list, qp, b, taken);
+	bool carries = payload_on && verb == VERB_wr_complete &&
+		       payload_capture_built(&post->list, qp, b, taken);
 
 	return taken && begin_built(post, verb, qp, b, site, carries);
 }
@@ -511,7 +511,7 @@ INLINE bool write_built(struct post *post, enum verb verb, const struct ibv_qp_e
 		return false;
 	b = find_open(qp);
 	if (__builtin_expect(!b || b->cut, 0) && (b || verb == VERB_wr_complete))
-		record_blind(BLIND_EXTENDED_QP, base);
+		record_report_blind(BLIND_EXTENDED_QP, base);
 	if (!b)
 		return false;
 	on = __builtin_expect(recorder.special, 0)
@@ -527,10 +527,10 @@ static __attribute__((noinline, cold)) void take_back(const struct ibv_qp_ex *qp
 	const struct builder *b = builder_find(qp);
 
 	if (b)
-		payload_refused_built(&qp->qp_base, b);
+		payload_forget_built(&qp->qp_base, b);
 }
 
-int post_built(struct ibv_qp_ex *qp, wr_complete_fn *next, const void *const *frame)
+int post_complete_batch(struct ibv_qp_ex *qp, wr_complete_fn *next, const void *const *frame)
 {
 	struct post post;
 	bool on;
@@ -541,13 +541,13 @@ int post_built(struct ibv_qp_ex *qp, wr_complete_fn *next, const void *const *fr
 	ret = next(qp);
 	if (__builtin_expect(ret && payload_on, 0))
 		take_back(qp);
-	payload_posted(&post.list);
+	payload_end_post(&post.list);
 	if (on)
 		post_end(&post, ret, NULL);
 	return ret;
 }
 
-void post_aborted(const struct ibv_qp_ex *qp, const void *const *frame)
+void post_discard_batch(const struct ibv_qp_ex *qp, const void *const *frame)
 {
 	struct post post;
 

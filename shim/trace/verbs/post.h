@@ -37,10 +37,10 @@ int post_wq_recv(struct ibv_wq *wq, struct ibv_recv_wr *wr, struct ibv_recv_wr *
 typedef int wr_complete_fn(struct ibv_qp_ex *);
 
 /* Call @next, the provider's wr_complete, and record the batch that was built (builder.h). */
-int post_built(struct ibv_qp_ex *qp, wr_complete_fn *next, const void *const *frame);
+int post_complete_batch(struct ibv_qp_ex *qp, wr_complete_fn *next, const void *const *frame);
 
 /* Record the batch as discarded: none of its requests is posted. */
-void post_aborted(const struct ibv_qp_ex *qp, const void *const *frame);
+void post_discard_batch(const struct ibv_qp_ex *qp, const void *const *frame);
 
 /* post_end() for a result other than 0. */
 void post_fail(const struct post *post, int ret, const void *bad);

@@ -139,11 +139,12 @@ static void *originals[OPS][SLOTS];
 	BUILDER_VERBS(V, i)                                                                      \
 	static int wr_complete_##i(struct ibv_qp_ex *qp)                                         \
 	{                                                                                        \
-		return post_built(qp, ORIGINAL(wr_complete, i), __builtin_frame_address(0));     \
+		return post_complete_batch(qp, ORIGINAL(wr_complete, i),                         \
+					   __builtin_frame_address(0));                          \
 	}                                                                                        \
 	static void wr_abort_##i(struct ibv_qp_ex *qp)                                           \
 	{                                                                                        \
-		post_aborted(qp, __builtin_frame_address(0));                                    \
+		post_discard_batch(qp, __builtin_frame_address(0));                              \
 		ORIGINAL(wr_abort, i)(qp);                                                       \
 	}                                                                                        \
 	static void wr_flush_##i(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t addr,             \
@@ -187,32 +188,33 @@ static void note_batch_end(const struct ibv_qp_ex *qp, enum verb verb)
 }
 
 /* With record --strict these replace wr_start, wr_complete and wr_abort. */
-#define STRICT_FUNCTIONS(i)                                                                 \
-	static void strict_wr_start_##i(struct ibv_qp_ex *qp)                               \
-	{                                                                                   \
-		struct strict_use use;                                                      \
-                                                                                            \
-		strict_enter(&use, &qp->qp_base, VERB_wr_start, STRICT_SEND);               \
-		wr_start_##i(qp);                                                           \
-		note_batch(qp);                                                             \
-		strict_leave(&use);                                                         \
-	}                                                                                   \
-	static int strict_wr_complete_##i(struct ibv_qp_ex *qp)                             \
-	{                                                                                   \
-		struct strict_use use;                                                      \
-		int ret;                                                                    \
-                                                                                            \
-		note_batch_end(qp, VERB_wr_complete);                                       \
-		strict_enter(&use, &qp->qp_base, VERB_wr_complete, STRICT_SEND);            \
-		ret = post_built(qp, ORIGINAL(wr_complete, i), __builtin_frame_address(0)); \
-		strict_leave(&use);                                                         \
-		return ret;                                                                 \
-	}                                                                                   \
-	static void strict_wr_abort_##i(struct ibv_qp_ex *qp)                               \
-	{                                                                                   \
-		note_batch_end(qp, VERB_wr_abort);                                          \
-		post_aborted(qp, __builtin_frame_address(0));                               \
-		ORIGINAL(wr_abort, i)(qp);                                                  \
+#define STRICT_FUNCTIONS(i)                                                      \
+	static void strict_wr_start_##i(struct ibv_qp_ex *qp)                    \
+	{                                                                        \
+		struct strict_use use;                                           \
+                                                                                 \
+		strict_enter(&use, &qp->qp_base, VERB_wr_start, STRICT_SEND);    \
+		wr_start_##i(qp);                                                \
+		note_batch(qp);                                                  \
+		strict_leave(&use);                                              \
+	}                                                                        \
+	static int strict_wr_complete_##i(struct ibv_qp_ex *qp)                  \
+	{                                                                        \
+		struct strict_use use;                                           \
+		int ret;                                                         \
+                                                                                 \
+		note_batch_end(qp, VERB_wr_complete);                            \
+		strict_enter(&use, &qp->qp_base, VERB_wr_complete, STRICT_SEND); \
+		ret = post_complete_batch(qp, ORIGINAL(wr_complete, i),          \
+					  __builtin_frame_address(0));           \
+		strict_leave(&use);                                              \
+		return ret;                                                      \
+	}                                                                        \
+	static void strict_wr_abort_##i(struct ibv_qp_ex *qp)                    \
+	{                                                                        \
+		note_batch_end(qp, VERB_wr_abort);                               \
+		post_discard_batch(qp, __builtin_frame_address(0));              \
+		ORIGINAL(wr_abort, i)(qp);                                       \
 	}
 
 EACH_SLOT(STRICT_FUNCTIONS)
@@ -222,12 +224,12 @@ EACH_SLOT(STRICT_FUNCTIONS)
  * the provider: the batch is recorded as one of which nothing was posted, and then the program
  * jumps to NULL, as without the recorder.
  */
-#define V(i, name, flag, params, args, quick, noted)             \
-	static void absent_##name params                         \
-	{                                                        \
-		noted;                                           \
-		post_aborted(qp, __builtin_frame_address(0));    \
-		((typeof(((struct ibv_qp_ex *)0)->name))0) args; \
+#define V(i, name, flag, params, args, quick, noted)                \
+	static void absent_##name params                            \
+	{                                                           \
+		noted;                                              \
+		post_discard_batch(qp, __builtin_frame_address(0)); \
+		((typeof(((struct ibv_qp_ex *)0)->name))0) args;    \
 	}
 BUILDER_VERBS(V, 0)
 #undef V

@@ -179,7 +179,7 @@ static inline void note_atomic_write(const struct ibv_qp_ex *qp, uint32_t rkey,
 	sge = set_elements(b, wr, 1);
 	*sge = (struct event_sge){ (uint64_t)(uintptr_t)data, 8, 0 };
 	if (__builtin_expect(payload_on, 0))
-		payload_inline(qp, b, sge);
+		payload_capture_inline(qp, b, sge);
 }
 
 static inline void note_flush(const struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr,
@@ -315,7 +315,7 @@ static inline void note_inlines(const struct ibv_qp_ex *qp, size_t n,
 		sge[i] = (struct event_sge){ (uint64_t)(uintptr_t)from[i].addr,
 					     (uint32_t)from[i].length, 0 };
 	if (__builtin_expect(payload_on, 0))
-		payload_inline(qp, b, sge);
+		payload_capture_inline(qp, b, sge);
 }
 
 static inline void note_inline(const struct ibv_qp_ex *qp, void *addr, size_t length)

@@ -152,7 +152,7 @@ static void patch_opened(struct ibv_context *context)
 	descriptors_add(context, context->cmd_fd);
 	descriptors_add(context, context->async_fd);
 	if (wrappers_patch(context))
-		record_blind(BLIND_PROVIDERS, context);
+		record_report_blind(BLIND_PROVIDERS, context);
 	if (!recorder.ours && !recorder.depth && permit_has(NEED_DEVICE))
 		snapshot_device(context);
 	errno = saved;
@@ -200,7 +200,7 @@ static void watch_builders(struct ibv_qp *qp, struct ibv_qp_ex *ex, uint64_t ops
 	int saved = errno;
 
 	if (ex && qp_ex_watch(qp, ex, ops))
-		record_blind(BLIND_EXTENDED_QP, qp);
+		record_report_blind(BLIND_EXTENDED_QP, qp);
 	errno = saved;
 }
 
@@ -210,7 +210,7 @@ static void forget_qp_before(const struct ibv_qp *qp, const struct ibv_pd *pd)
 	qp_ex_forget(qp);
 	filter_note_qp(qp);
 	if (strict_is_on() && qp)
-		strict_made(qp, strict_has_domain(pd));
+		strict_note_created(qp, strict_has_domain(pd));
 }
 
 static void hook_alloc_parent_domain(const struct call *call, struct ibv_pd *pd)
@@ -218,19 +218,19 @@ static void hook_alloc_parent_domain(const struct call *call, struct ibv_pd *pd)
 	const struct ibv_parent_domain_init_attr *attr = (const void *)(uintptr_t)call->args[1];
 
 	if (strict_is_on() && pd)
-		strict_made(pd, attr->td != NULL);
+		strict_note_created(pd, attr->td != NULL);
 }
 
 static void hook_create_qp(const struct call *call, struct ibv_qp *qp)
 {
 	forget_qp_before(qp, (const void *)(uintptr_t)call->args[0]);
-	payload_qp(call, qp);
+	payload_note_qp(call, qp);
 }
 
 static void hook_open_qp(const struct call *call, struct ibv_qp *qp)
 {
 	forget_qp_before(qp, NULL);
-	payload_opened_qp(call, qp);
+	payload_note_opened_qp(call, qp);
 }
 
 static void hook_create_qp_ex(const struct call *call, struct ibv_qp *qp)
@@ -241,7 +241,7 @@ static void hook_create_qp_ex(const struct call *call, struct ibv_qp *qp)
 	forget_qp_before(qp, attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : NULL);
 	if (qp && find && attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		watch_builders(qp, find(qp), attr->send_ops_flags);
-	payload_qp_ex(call, qp);
+	payload_note_qp_ex(call, qp);
 }
 
 static void hook_modify_qp(const struct call *call, int ret)
@@ -249,8 +249,8 @@ static void hook_modify_qp(const struct call *call, int ret)
 	const struct ibv_qp *qp = (const void *)(uintptr_t)call->args[0];
 
 	if (!ret && qp_ex_repatch(qp))
-		record_blind(BLIND_EXTENDED_QP, qp);
-	payload_modified_qp(call, ret);
+		record_report_blind(BLIND_EXTENDED_QP, qp);
+	payload_note_modified_qp(call, ret);
 }
 
 /* A queue pair that a provider's own call has created, which is not recorded. */
@@ -275,25 +275,25 @@ static void hook_create_cq_ex(const struct call *call, struct ibv_cq_ex *cq)
 	const struct ibv_cq_init_attr_ex *attr = (const void *)(uintptr_t)call->args[1];
 
 	if (cq && poll_ex_patch(cq, attr->wc_flags))
-		record_blind(BLIND_EXTENDED_CQ, cq);
-	if (cq && strict_is_on() && strict_made(cq, is_for_one_thread(attr)))
+		record_report_blind(BLIND_EXTENDED_CQ, cq);
+	if (cq && strict_is_on() && strict_note_created(cq, is_for_one_thread(attr)))
 		strict_cq_patch(cq, attr->wc_flags);
 	if (cq)
-		payload_cq(ibv_cq_ex_to_cq(cq));
+		payload_note_cq(ibv_cq_ex_to_cq(cq));
 }
 
 static void hook_create_wq(const struct call *call, struct ibv_wq *wq)
 {
 	if (wq && wq_patch(wq))
-		record_blind(BLIND_WQ, wq);
-	payload_wq(call, wq);
+		record_report_blind(BLIND_WQ, wq);
+	payload_note_wq(call, wq);
 }
 
 static void hook_alloc_dm(const struct call *call, struct ibv_dm *dm)
 {
 	(void)call;
 	if (dm && dm_patch(dm))
-		record_blind(BLIND_DM, dm);
+		record_report_blind(BLIND_DM, dm);
 }
 
 static void hook_import_dm(const struct call *call, struct ibv_dm *dm)

@@ -53,7 +53,7 @@ TEST(compiling_is_told_apart_from_replaying)
 	assert_int_equal(replay_watch_start(&set), 0);
 	outcome_count(set.outcome, OUTCOME_COMPILED, 5678);
 	await_texts(terminal, "replay: compiling 5,678 of ", "1,000,000,000 events");
-	outcome_compiled(set.outcome);
+	outcome_set_compiled(set.outcome);
 	outcome_count(set.outcome, OUTCOME_SEEN, 999999999);
 	/* one event of so many takes no longer, however busy the machine is */
 	await_texts(terminal, "replay: 999,999,999 of 1,000,000,000 events, ", " ns left");

@@ -192,7 +192,7 @@ TEST(empty_file_is_the_device_itself)
 	struct profile out, own;
 	char why[PROFILE_WHY];
 
-	profile_own(&own);
+	profile_fill_own(&own);
 	assert_int_equal(read_text("", &out, why), 0);
 	assert_memory_equal(&out.attr, &own.attr, sizeof(own.attr));
 	assert_string_equal(out.name, own.name);
@@ -204,7 +204,7 @@ TEST(what_it_cannot_do_is_lowered)
 	struct profile out, own;
 	char why[PROFILE_WHY];
 
-	profile_own(&own);
+	profile_fill_own(&own);
 	assert_int_equal(read_text("max_qp 262144\nmax_ee 7\ndevice_cap_flags 0xffffffff\n"
 				   "hca_core_clock 5\ntm_caps.max_num_tags 100000\n"
 				   "tm_caps.max_ops 7\ntso_caps.max_tso 9\n"

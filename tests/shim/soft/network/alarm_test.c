@@ -8,7 +8,7 @@
 #include "shim/soft/network/alarm.h"
 #include "shim/soft/network/engine.h"
 #include "shim/soft/network/requester.h"
-#include "shim/soft/transport/patience.h"
+#include "shim/soft/transport/retry_timeout.h"
 
 GROUP(open_device, close_device);
 
@@ -38,7 +38,7 @@ FIXTURE(begin_test, NULL);
 static void set_lag(const char *ms)
 {
 	setenv("VERBATIM_SOFT_LAG", ms, 1);
-	patience_load_lag();
+	retry_timeout_load_lag();
 	unsetenv("VERBATIM_SOFT_LAG");
 }
 
@@ -182,7 +182,7 @@ TEST(lag_is_the_least_time_for_a_receiver)
 	set_lag("1");
 	post_send();
 	n = hold_engine();
-	for (i = 1; i * patience_rnr_ns(NOT_READY) < 1000000; i++) {
+	for (i = 1; i * retry_timeout_rnr_ns(NOT_READY) < 1000000; i++) {
 		requester_take(n, &a);
 		assert_int_equal(n->req.rnr_tries, i);
 		n->req.hold = 0;

@@ -33,7 +33,7 @@ static void load_rules(void)
 static void open_device(struct ibv_context *which)
 {
 	which->async_fd = device[0];
-	async_opened(which);
+	async_note_opened(which);
 	assert_int_not_equal(which->async_fd, device[0]);
 	assert_int_equal(fcntl(which->async_fd, F_SETFL, O_NONBLOCK), 0);
 }

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "shim/trace/faults/backlog.h"
-#include "shim/trace/faults/behind.h"
+#include "shim/trace/faults/original.h"
 #include "shim/trace/ring/recording.h"
 #include "tests/shim/trace/fixture.h"
 #include "tests/test.h"
@@ -70,7 +70,7 @@ static int drain_device(struct backlog *b)
 static void set_behind(enum verb verb, void *function)
 {
 	atomic_store(&next_found[verb], function);
-	atomic_store(&behind_verbs[verb], function);
+	atomic_store(&original_verbs[verb], function);
 }
 
 /* Each in a page of its own, so that it can go. */
@@ -89,13 +89,13 @@ static void make_channel(int i)
 
 static void make_channels(int n)
 {
-	struct behind_context *behind;
+	struct original_of_context *behind;
 
 	parent = getpid();
 	set_behind(VERB_get_cq_event, (void *)get_event);
 	set_behind(VERB_ack_cq_events, (void *)ack_events);
 	recording_lock();
-	behind = behind_add(&context);
+	behind = original_add_context(&context);
 	recording_unlock();
 	behind->ops.req_notify_cq = arm_device;
 	for (int i = 0; i < n; i++)

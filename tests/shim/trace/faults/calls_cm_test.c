@@ -7,7 +7,7 @@
 #include <rdma/rdma_cma.h>
 
 #include "core/base/text.h"
-#include "shim/trace/faults/behind.h"
+#include "shim/trace/faults/original.h"
 #include "shim/trace/faults/calls.h"
 #include "shim/trace/faults/plan.h"
 #include "tests/test.h"
@@ -25,7 +25,7 @@ void __wrap_plan_note(const struct planned *of, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void __wrap_plan_wait(uint64_t ns);
 void __wrap_postponed_release(const struct ibv_qp *of);
-void __wrap_behind_fail_qp(struct ibv_qp *of);
+void __wrap_original_fail_qp(struct ibv_qp *of);
 void __wrap_connected_add_id(struct rdma_cm_id *id, uint32_t qpn);
 void __wrap_connected_remove_id(const struct rdma_cm_id *id);
 
@@ -69,7 +69,7 @@ void __wrap_postponed_release(const struct ibv_qp *of)
 	text_addf(&out, " release %u;", of->qp_num);
 }
 
-void __wrap_behind_fail_qp(struct ibv_qp *of)
+void __wrap_original_fail_qp(struct ibv_qp *of)
 {
 	text_addf(&out, " fail %u;", of->qp_num);
 }
@@ -119,10 +119,10 @@ static int begin_calls(void **state)
 	(void)state;
 	planned = (struct planned){ .line = 5 };
 	error = result = 0;
-	behind_verbs[VERB_rdma_get_cm_event] = (void *)get_event;
-	behind_verbs[VERB_rdma_connect] = (void *)connect_id;
-	behind_verbs[VERB_rdma_accept] = (void *)connect_id;
-	behind_verbs[VERB_rdma_destroy_id] = (void *)destroy_id;
+	original_verbs[VERB_rdma_get_cm_event] = (void *)get_event;
+	original_verbs[VERB_rdma_connect] = (void *)connect_id;
+	original_verbs[VERB_rdma_accept] = (void *)connect_id;
+	original_verbs[VERB_rdma_destroy_id] = (void *)destroy_id;
 	return 0;
 }
 

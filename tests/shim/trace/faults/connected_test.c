@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include "shim/trace/faults/behind.h"
+#include "shim/trace/faults/original.h"
 #include "shim/trace/ring/record.h"
 #include "tests/test.h"
 
@@ -41,8 +41,8 @@ static int end_id(struct rdma_cm_id *id)
 static int add_all(void **state)
 {
 	(void)state;
-	atomic_store(&behind_verbs[VERB_modify_qp], (void *)fail_qp);
-	atomic_store(&behind_verbs[VERB_rdma_disconnect], (void *)end_id);
+	atomic_store(&original_verbs[VERB_modify_qp], (void *)fail_qp);
+	atomic_store(&original_verbs[VERB_rdma_disconnect], (void *)end_id);
 	for (int i = 0; i < 4; i++)
 		connected_add(&qps[i]);
 	failed = disconnected = 0;

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "shim/trace/faults/behind.h"
+#include "shim/trace/faults/original.h"
 #include "shim/trace/ring/recording.h"
 #include "tests/shim/trace/fixture.h"
 #include "tests/test.h"
@@ -37,7 +37,7 @@ static int note_send(struct ibv_qp *of, struct ibv_send_wr *wr, struct ibv_send_
 static void begin_device(void)
 {
 	recording_lock();
-	behind_add(&context)->ops.post_send = note_send;
+	original_add_context(&context)->ops.post_send = note_send;
 	recording_unlock();
 }
 

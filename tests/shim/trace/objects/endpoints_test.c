@@ -22,7 +22,7 @@ static struct ibv_qp qp_of(struct ibv_context *context, uint32_t number, struct 
 				.qp_type = IBV_QPT_RC };
 }
 
-static void put_request(struct queue *queue, uint64_t wr_id)
+static void put_request(struct payload_queue *queue, uint64_t wr_id)
 {
 	struct request r = { .wr_id = wr_id, .kind = PAYLOAD_RECV };
 

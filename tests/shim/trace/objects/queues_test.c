@@ -18,7 +18,7 @@ static struct request make_request(uint64_t wr_id, uint64_t at)
 				 .spans = { { at, 64 } } };
 }
 
-static void put_request(struct queue *q, uint64_t wr_id, uint64_t at)
+static void put_request(struct payload_queue *q, uint64_t wr_id, uint64_t at)
 {
 	struct request r = make_request(wr_id, at);
 
@@ -26,7 +26,7 @@ static void put_request(struct queue *q, uint64_t wr_id, uint64_t at)
 }
 
 /* The address of the completed request's buffer; 0 if unknown, with *@why. */
-static uint64_t get_request(struct queue *q, uint64_t wr_id, enum payload_why *why)
+static uint64_t get_request(struct payload_queue *q, uint64_t wr_id, enum payload_why *why)
 {
 	struct request r = { 0 };
 
@@ -34,16 +34,16 @@ static uint64_t get_request(struct queue *q, uint64_t wr_id, enum payload_why *w
 	return *why == PAYLOAD_WHOLE ? r.spans[0].at : 0;
 }
 
-static void make_queue(struct queue *q, uint32_t max, bool shared)
+static void make_queue(struct payload_queue *q, uint32_t max, bool shared)
 {
-	*q = (struct queue){ 0 };
+	*q = (struct payload_queue){ 0 };
 	queue_begin(q, max, 2, shared);
 }
 
 TEST(each_is_found_by_its_wr_id)
 {
 	enum payload_why why;
-	struct queue q;
+	struct payload_queue q;
 
 	make_queue(&q, 4, true);
 	for (uint64_t i = 1; i <= 4; i++)
@@ -58,7 +58,7 @@ TEST(each_is_found_by_its_wr_id)
 TEST(of_one_wr_id_the_oldest_is_first)
 {
 	enum payload_why why;
-	struct queue q;
+	struct payload_queue q;
 
 	make_queue(&q, 16, false);
 	for (int round = 0; round < 5; round++) {
@@ -73,7 +73,7 @@ TEST(of_one_wr_id_the_oldest_is_first)
 TEST(in_a_shared_queue_one_wr_id_is_doubtful)
 {
 	enum payload_why why;
-	struct queue q;
+	struct payload_queue q;
 
 	make_queue(&q, 8, true);
 	put_request(&q, 7, 1);
@@ -97,7 +97,7 @@ TEST(in_a_shared_queue_one_wr_id_is_doubtful)
 TEST(posts_of_threads_one_after_the_other_are_in_order)
 {
 	enum payload_why why;
-	struct queue q;
+	struct payload_queue q;
 
 	make_queue(&q, 8, false);
 	for (uint64_t i = 1; i <= 8; i++) {
@@ -113,7 +113,7 @@ TEST(posts_of_threads_one_after_the_other_are_in_order)
 TEST(posts_that_overlap_are_in_doubt_until_all_are_complete)
 {
 	enum payload_why why;
-	struct queue q;
+	struct payload_queue q;
 
 	make_queue(&q, 8, false);
 	queue_post_begins(&q);
@@ -142,7 +142,7 @@ TEST(posts_that_overlap_are_in_doubt_until_all_are_complete)
 TEST(an_empty_queue_is_no_order_for_posts_that_overlap)
 {
 	enum payload_why why;
-	struct queue q;
+	struct payload_queue q;
 
 	make_queue(&q, 8, false);
 	queue_post_begins(&q);
@@ -159,7 +159,7 @@ TEST(what_was_refused_is_not_under_way)
 {
 	struct request second = make_request(7, 2);
 	enum payload_why why;
-	struct queue q;
+	struct payload_queue q;
 
 	make_queue(&q, 8, false);
 	put_request(&q, 7, 1);
@@ -174,7 +174,7 @@ TEST(what_was_refused_is_not_under_way)
 TEST(more_than_it_holds_is_unsure_until_reset)
 {
 	enum payload_why why;
-	struct queue q;
+	struct payload_queue q;
 
 	make_queue(&q, 4, false);
 	for (uint64_t i = 1; i < 200; i++)
@@ -191,7 +191,7 @@ TEST(more_than_it_holds_is_unsure_until_reset)
 TEST(a_resized_queue_keeps_what_it_has)
 {
 	enum payload_why why;
-	struct queue q;
+	struct payload_queue q;
 
 	make_queue(&q, 4, false);
 	for (uint64_t i = 1; i <= 4; i++)
@@ -208,7 +208,7 @@ TEST(a_resized_queue_keeps_what_it_has)
 TEST(a_lock_that_we_hold_is_not_waited_for)
 {
 	enum payload_why why;
-	struct queue q;
+	struct payload_queue q;
 
 	make_queue(&q, 4, false);
 	put_request(&q, 1, 1);
@@ -238,7 +238,7 @@ TEST(threads_agree)
 {
 	enum payload_why why;
 	pthread_t thread;
-	struct queue q;
+	struct payload_queue q;
 
 	make_queue(&q, MANY, true);
 	assert_int_equal(pthread_create(&thread, NULL, post_many, &q), 0);

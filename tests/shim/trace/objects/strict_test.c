@@ -14,7 +14,7 @@ static void begin_strict(bool single)
 	session_begin(RING_MIN, ON_FULL_WAIT);
 	session.page->strict = 1;
 	HOLDS(strict_own_thread() && strict_is_on());
-	HOLDS(strict_made(&object, single));
+	HOLDS(strict_note_created(&object, single));
 }
 
 static void enter_by_other(enum verb verb, enum strict_queue queue)

@@ -45,10 +45,10 @@ TEST(operations_without_buffers_have_none)
 	struct wr_list list;
 
 	wr_list_init(&list, __builtin_frame_address(0));
-	assert_false(payload_sends(&list, &qp, &wr, false));
-	payload_refused_sends(&list, &qp, &wr);
+	assert_false(payload_capture_sends(&list, &qp, &wr, false));
+	payload_forget_sends(&list, &qp, &wr);
 	wr.opcode = IBV_WR_BIND_MW;
-	assert_false(payload_sends(&list, &qp, &wr, false));
+	assert_false(payload_capture_sends(&list, &qp, &wr, false));
 }
 
 /* As many as no device has: the verb refuses it, and does not look at them. */
@@ -65,11 +65,11 @@ TEST(more_elements_than_there_can_be_are_not_read)
 
 	wr_list_init(&list, __builtin_frame_address(0));
 	assert_int_equal(mprotect(two, page, PROT_READ | PROT_WRITE), 0);
-	assert_false(payload_sends(&list, &qp, &wr, false));
-	payload_refused_sends(&list, &qp, &wr);
+	assert_false(payload_capture_sends(&list, &qp, &wr, false));
+	payload_forget_sends(&list, &qp, &wr);
 	assert_int_equal(queue_has(&endpoints_find(&qp)->send, 0), 0);
-	payload_receives(&list, &qp, &recv);
-	payload_refused_receives(&list, &qp, &recv);
+	payload_note_receives(&list, &qp, &recv);
+	payload_forget_receives(&list, &qp, &recv);
 	assert_int_equal(queue_has(&endpoints_find(&qp)->recv, 0), 0);
 	munmap(two, 2 * page);
 }
@@ -85,8 +85,8 @@ TEST(a_list_that_runs_in_a_circle_ends)
 	wr_list_init(&list, __builtin_frame_address(0));
 	b.next = &a;
 	d.next = &c;
-	payload_sends(&list, &qp, &a, false);
-	payload_refused_sends(&list, &qp, &a);
-	payload_receives(&list, &qp, &c);
-	payload_refused_receives(&list, &qp, &c);
+	payload_capture_sends(&list, &qp, &a, false);
+	payload_forget_sends(&list, &qp, &a);
+	payload_note_receives(&list, &qp, &c);
+	payload_forget_receives(&list, &qp, &c);
 }

@@ -90,7 +90,7 @@ NOTED(recording_end)
 NOTED(modules_forget)
 NOTED(exports_hook)
 NOTED(exports_restore)
-NOTED(aside_release)
+NOTED(private_stack_release)
 
 #define ANSWERED(function, answer)     \
 	bool __wrap_##function(void);  \
@@ -103,7 +103,7 @@ ANSWERED(recording_is_on, on)
 ANSWERED(recording_is_over, over)
 
 bool __wrap_session_has_collector(const struct session_page *page);
-void __wrap_aside_call(void (*fn)(void *arg), void *arg);
+void __wrap_private_stack_call(void (*fn)(void *arg), void *arg);
 void __wrap_reset_join(const char *dir);
 void __wrap_session_leave(struct session *session);
 int __wrap_session_open_dir(const struct session *session);
@@ -111,7 +111,7 @@ unsigned int __wrap_rings_end(bool (*is_inside)(uint32_t tid, const void *arg), 
 void __wrap_descriptors_add(const void *object, int fd);
 int __wrap_wrappers_patch(struct ibv_context *patched);
 int __wrap_qp_ex_watch(struct ibv_qp *watched, struct ibv_qp_ex *of, uint64_t ops);
-void __wrap_record_blind(enum event_blind_what what, const void *object);
+void __wrap_record_report_blind(enum event_blind_what what, const void *object);
 void __wrap_verbatim_record_mark(int kind, const char *text);
 void __wrap_call_write_begin(struct call *call, enum verb verb);
 void __wrap_call_write_end(struct call *call, uint64_t ret);
@@ -122,7 +122,7 @@ bool __wrap_session_has_collector(const struct session_page *page)
 	return answers.collector;
 }
 
-void __wrap_aside_call(void (*fn)(void *arg), void *arg)
+void __wrap_private_stack_call(void (*fn)(void *arg), void *arg)
 {
 	errno = EBUSY; /* the program does not see it */
 	fn(arg);
@@ -178,7 +178,7 @@ int __wrap_qp_ex_watch(struct ibv_qp *watched, struct ibv_qp_ex *of, uint64_t op
 	return answers.no_watch;
 }
 
-void __wrap_record_blind(enum event_blind_what what, const void *object)
+void __wrap_record_report_blind(enum event_blind_what what, const void *object)
 {
 	text_addf(&out, "\trecord_blind %d", what);
 	show_value((uintptr_t)object);

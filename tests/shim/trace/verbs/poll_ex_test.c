@@ -273,8 +273,8 @@ static void do_step(struct ibv_cq_ex *cq, char step)
 	else if (step == 't')
 		end_by_another_thread(cq);
 	else
-		poll_ex_destroys(step == 'c' ? VERB_destroy_cq : VERB_destroy_qp,
-				 step == 'c' ? (void *)plain : &qp);
+		poll_ex_note_destroy(step == 'c' ? VERB_destroy_cq : VERB_destroy_qp,
+				     step == 'c' ? (void *)plain : &qp);
 }
 
 static const struct misuse_row *row;

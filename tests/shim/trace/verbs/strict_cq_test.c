@@ -107,7 +107,7 @@ static void walk_body(void)
 	session_begin(RING_MIN, ON_FULL_WAIT);
 	session.page->strict = 1;
 	HOLDS(strict_own_thread() && strict_is_on());
-	HOLDS(strict_made(&cq, false));
+	HOLDS(strict_note_created(&cq, false));
 	strict_cq_patch(&cq, IBV_WC_EX_WITH_QP_NUM);
 	HOLDS(cq.start_poll != start_poll && !cq.read_src_qp);
 	for (const char *step = steps; *step; step++)

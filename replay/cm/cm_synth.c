@@ -17,7 +17,7 @@
 #include "core/base/vec.h"
 #include "replay/cm/cm_priv.h"
 
-struct cm_end *cm_made_new(struct replay *r)
+struct cm_end *cm_synth_new(struct replay *r)
 {
 	struct cm_end **slot = vec_push(r->cm->made, r->cm->nmade);
 
@@ -38,7 +38,7 @@ static struct cm_end *make_listener(struct replay *r, enum rdma_port_space ps,
 {
 	const struct cm_lib *lib = &r->cm->lib;
 	struct sockaddr_storage here = *there;
-	struct cm_end *made = cm_made_new(r);
+	struct cm_end *made = cm_synth_new(r);
 
 	if (!made || cm_open_end(r, made, cm_channel_of(r, 0), ps))
 		return NULL;
@@ -54,7 +54,7 @@ static struct cm_end *make_listener(struct replay *r, enum rdma_port_space ps,
  * Create an end that listens, or that reserves a port if there was no listener; the port is also
  * reserved for a listener of the trace that does not exist yet.
  */
-uint16_t cm_made_listen(struct replay *r, struct cm_end *end, const struct sockaddr_storage *dst)
+uint16_t cm_synth_listen(struct replay *r, struct cm_end *end, const struct sockaddr_storage *dst)
 {
 	struct cm_end *made =
 		make_listener(r, end->id->ps, dst, !end->refused && !cm_has_listener(r, end));
@@ -122,7 +122,7 @@ static void ask_listener(struct replay *r, struct cm_end *end, const struct trac
 	int64_t datagrams;
 	enum rdma_port_space ps =
 		args_get(out, ARG(event.ud.qp_num), &datagrams) ? RDMA_PS_UDP : RDMA_PS_TCP;
-	struct cm_end *made = find_listener(r, end, ps, &dst) ? cm_made_new(r) : NULL;
+	struct cm_end *made = find_listener(r, end, ps, &dst) ? cm_synth_new(r) : NULL;
 
 	if (!made || cm_open_end(r, made, cm_channel_of(r, 0), ps))
 		return;
@@ -169,7 +169,7 @@ static void answer_reply(struct replay *r, struct cm_end *end, const struct trac
 		r->cm->lib.reject(end->far->id, param.private_data, param.private_data_len);
 }
 
-static void disconnect_far(struct replay *r, struct cm_end *end)
+static void disconnect_peer(struct replay *r, struct cm_end *end)
 {
 	struct cm_end *far = end->far ? end->far : end->asked;
 
@@ -187,8 +187,8 @@ static bool is_answer(const struct cm_end *end, const char *type)
 	       (!strcmp(type, "RDMA_CM_EVENT_UNREACHABLE") && end->datagrams);
 }
 
-void cm_made_prepare(struct replay *r, struct cm_end *end, const struct trace_event *event,
-		     int64_t deadline)
+void cm_synth_prepare(struct replay *r, struct cm_end *end, const struct trace_event *event,
+		      int64_t deadline)
 {
 	const char *type = args_text(event->call->out, ARG(event.event));
 	bool accepts;
@@ -200,7 +200,7 @@ void cm_made_prepare(struct replay *r, struct cm_end *end, const struct trace_ev
 	if (!strcmp(type, "RDMA_CM_EVENT_CONNECT_REQUEST"))
 		ask_listener(r, end, event, deadline);
 	else if (!strcmp(type, "RDMA_CM_EVENT_DISCONNECTED"))
-		disconnect_far(r, end);
+		disconnect_peer(r, end);
 	else if (is_answer(end, type) && end->passive)
 		answer_reply(r, end, event, accepts, deadline);
 	else if (is_answer(end, type))

@@ -4,7 +4,7 @@
  * Each rule is for one operation, and is freed when the operation occurs. There are few rules at a
  * time.
  */
-#include "shim/trace/faults/given.h"
+#include "shim/trace/faults/requested.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,24 +14,24 @@
 
 #include "core/faults/file.h"
 
-struct given {
-	struct given *next;
+struct requested_fault {
+	struct requested_fault *next;
 	struct fault_rule rule;
 	uint64_t left; /* number of requests up to and including the one for which the rule is */
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct given *all;
+static struct requested_fault *all;
 static atomic_uint ngiven, used;
 
-bool given_is_on(void)
+bool requested_is_allowed(void)
 {
 	return getenv(FAULTS_GIVEN_ENV);
 }
 
-static void drop_given(struct given **at)
+static void drop_requested(struct requested_fault **at)
 {
-	struct given *given = *at;
+	struct requested_fault *given = *at;
 
 	*at = given->next;
 	free(given);
@@ -40,12 +40,12 @@ static void drop_given(struct given **at)
 
 static void drop_calls(uint64_t thread)
 {
-	struct given **at = &all;
+	struct requested_fault **at = &all;
 
 	pthread_mutex_lock(&mutex);
 	while (*at)
 		if ((*at)->rule.verb[0] && (*at)->rule.thread == thread)
-			drop_given(at);
+			drop_requested(at);
 		else
 			at = &(*at)->next;
 	pthread_mutex_unlock(&mutex);
@@ -59,9 +59,9 @@ static bool is_single_use(const struct fault_rule *rule)
 	       (rule->fault.kind == FAULT_STATUS || rule->fault.kind == FAULT_DELAY);
 }
 
-int given_add(const char *text)
+int requested_add(const char *text)
 {
-	struct given *given;
+	struct requested_fault *given;
 	char line[256];
 	const char *why;
 
@@ -95,38 +95,39 @@ static bool rule_applies_to(const struct fault_rule *rule, const char *verb, uin
 	return fault_is_for_request(rule, qpn, opcode);
 }
 
-static bool take_given_fault(const char *verb, uint32_t qpn, int opcode, struct fault *ret_fault)
+static bool take_requested_fault(const char *verb, uint32_t qpn, int opcode,
+				 struct fault *ret_fault)
 {
 	bool found = false;
 
 	if (!atomic_load_explicit(&ngiven, memory_order_relaxed))
 		return false;
 	pthread_mutex_lock(&mutex);
-	for (struct given **at = &all; *at;) {
+	for (struct requested_fault **at = &all; *at;) {
 		if (!rule_applies_to(&(*at)->rule, verb, qpn, opcode) || (!verb && --(*at)->left)) {
 			at = &(*at)->next;
 			continue;
 		}
 		*ret_fault = (*at)->rule.fault;
 		found = true;
-		drop_given(at);
+		drop_requested(at);
 	}
 	pthread_mutex_unlock(&mutex);
 	atomic_fetch_add(&used, found);
 	return found;
 }
 
-bool given_take_call(const char *verb, struct fault *ret_fault)
+bool requested_take_call(const char *verb, struct fault *ret_fault)
 {
-	return take_given_fault(verb, 0, 0, ret_fault);
+	return take_requested_fault(verb, 0, 0, ret_fault);
 }
 
-bool given_take_request(uint32_t qpn, int opcode, struct fault *ret_fault)
+bool requested_take_request(uint32_t qpn, int opcode, struct fault *ret_fault)
 {
-	return take_given_fault(NULL, qpn, opcode, ret_fault);
+	return take_requested_fault(NULL, qpn, opcode, ret_fault);
 }
 
-unsigned int given_count_used(void)
+unsigned int requested_count_used(void)
 {
 	return atomic_load(&used);
 }

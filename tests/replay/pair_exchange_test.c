@@ -1,5 +1,6 @@
 /*
- * replay/two_host/pair_talk.c: messages that are sent, and which of the received ones are accepted.
+ * replay/two_host/pair_exchange.c: messages that are sent, and which of the received ones are
+ * accepted.
  */
 #include <errno.h>
 
@@ -93,7 +94,7 @@ static int begin_talk(void **state)
 			      .credit = { PAIR_CREDIT, counts[0], changed[0], 0 },
 			      .done = { PAIR_DONE, counts[1], changed[1], 0 } };
 	pthread_mutex_init(&pair.lock, NULL);
-	return pair_talk(&pair);
+	return pair_exchange(&pair);
 }
 
 static int end_talk(void **state)

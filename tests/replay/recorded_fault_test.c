@@ -1,12 +1,12 @@
 /*
- * replay/state/made.c: which event met a fault that the recorder made
+ * replay/state/recorded_fault.c: which event met a fault that the recorder made
  *
  * The events of the trace come from functions of the test.
  */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "replay/state/made.h"
+#include "replay/state/recorded_fault.h"
 #include "replay/state/state.h"
 #include "tests/test.h"
 
@@ -111,7 +111,7 @@ static int begin_test(void **state)
 static int end_test(void **state)
 {
 	(void)state;
-	made_free(&replay);
+	recorded_faults_free(&replay);
 	return 0;
 }
 
@@ -119,14 +119,14 @@ FIXTURE(begin_test, end_test);
 
 static void learn_made(void)
 {
-	assert_int_equal(made_learn(&replay), 0);
+	assert_int_equal(recorded_faults_learn(&replay), 0);
 }
 
 TEST(a_trace_without_faults_has_none)
 {
 	learn_made();
-	assert_null(replay.faults_made);
-	assert_int_equal(made_error(&replay, (struct event_id){ 1, 1 }), 0);
+	assert_null(replay.recorded_faults);
+	assert_int_equal(recorded_fault_error(&replay, (struct event_id){ 1, 1 }), 0);
 }
 
 TEST(a_call_fails_with_its_errno)
@@ -135,8 +135,8 @@ TEST(a_call_fails_with_its_errno)
 
 	add_mark("ibv_reg_mr() fails with ENOMEM (line 3)");
 	learn_made();
-	assert_int_equal(made_error(&replay, first), 0);
-	assert_int_equal(made_error(&replay, second), ENOMEM);
+	assert_int_equal(recorded_fault_error(&replay, first), 0);
+	assert_int_equal(recorded_fault_error(&replay, second), ENOMEM);
 }
 
 TEST(an_unknown_errno_is_none)
@@ -145,7 +145,7 @@ TEST(an_unknown_errno_is_none)
 
 	add_mark("ibv_reg_mr() fails with EVERYTHING (line 3)");
 	learn_made();
-	assert_int_equal(made_error(&replay, id), 0);
+	assert_int_equal(recorded_fault_error(&replay, id), 0);
 }
 
 TEST(a_call_that_is_late_does_not_fail)
@@ -154,7 +154,7 @@ TEST(a_call_that_is_late_does_not_fail)
 
 	add_mark("ibv_reg_mr() is delayed by 2000 us (line 1)");
 	learn_made();
-	assert_int_equal(made_error(&replay, id), 0);
+	assert_int_equal(recorded_fault_error(&replay, id), 0);
 }
 
 TEST(a_request_is_refused_in_its_post)
@@ -164,7 +164,7 @@ TEST(a_request_is_refused_in_its_post)
 	add_call(VERB_modify_qp);
 	add_mark("a request of QP 0x11 is refused with EPERM (line 1)");
 	learn_made();
-	assert_int_equal(made_error(&replay, id), EPERM);
+	assert_int_equal(recorded_fault_error(&replay, id), EPERM);
 }
 
 TEST(a_poll_has_the_mark_before_it)
@@ -175,9 +175,9 @@ TEST(a_poll_has_the_mark_before_it)
 	failed = add_poll();
 	after = add_poll();
 	learn_made();
-	assert_int_equal(made_error(&replay, before), 0);
-	assert_int_equal(made_error(&replay, failed), EIO);
-	assert_int_equal(made_error(&replay, after), 0);
+	assert_int_equal(recorded_fault_error(&replay, before), 0);
+	assert_int_equal(recorded_fault_error(&replay, failed), EIO);
+	assert_int_equal(recorded_fault_error(&replay, after), 0);
 }
 
 TEST(a_notification_has_the_mark_before_it_not_that_of_a_poll)
@@ -188,8 +188,8 @@ TEST(a_notification_has_the_mark_before_it_not_that_of_a_poll)
 	poll = add_poll();
 	notify = add_notify();
 	learn_made();
-	assert_int_equal(made_error(&replay, poll), 0);
-	assert_int_equal(made_error(&replay, notify), EIO);
+	assert_int_equal(recorded_fault_error(&replay, poll), 0);
+	assert_int_equal(recorded_fault_error(&replay, notify), EIO);
 }
 
 TEST(librdmacm_calls_verbs_before_its_event_is_changed)
@@ -199,9 +199,9 @@ TEST(librdmacm_calls_verbs_before_its_event_is_changed)
 	add_call(VERB_modify_qp);
 	add_mark("the event ESTABLISHED is REJECTED (line 1)");
 	learn_made();
-	assert_true(made_cm_event(&replay, id, name));
+	assert_true(recorded_fault_cm_event(&replay, id, name));
 	assert_string_equal(name, "RDMA_CM_EVENT_ESTABLISHED");
-	assert_false(made_async(&replay, id, name));
+	assert_false(recorded_fault_async(&replay, id, name));
 }
 
 TEST(a_late_event_of_librdmacm_is_not_another_one)
@@ -210,7 +210,7 @@ TEST(a_late_event_of_librdmacm_is_not_another_one)
 
 	add_mark("the event ESTABLISHED is delayed by 50000 us (line 1)");
 	learn_made();
-	assert_false(made_cm_event(&replay, id, name));
+	assert_false(recorded_fault_cm_event(&replay, id, name));
 }
 
 TEST(an_asynchronous_event_comes_with_a_post)
@@ -219,10 +219,10 @@ TEST(an_asynchronous_event_comes_with_a_post)
 
 	add_mark("the event QP_FATAL (line 1)");
 	learn_made();
-	assert_true(made_async(&replay, id, name));
+	assert_true(recorded_fault_async(&replay, id, name));
 	assert_string_equal(name, "IBV_EVENT_QP_FATAL");
-	assert_false(made_cm_event(&replay, id, name));
-	assert_false(made_end(&replay, id));
+	assert_false(recorded_fault_cm_event(&replay, id, name));
+	assert_false(recorded_fault_ended(&replay, id));
 }
 
 TEST(a_connection_ends_with_a_post)
@@ -231,8 +231,8 @@ TEST(a_connection_ends_with_a_post)
 
 	add_mark("the connection of QP 0x11 is ended (line 1)");
 	learn_made();
-	assert_true(made_end(&replay, id));
-	assert_int_equal(made_delay(&replay, id), 0);
+	assert_true(recorded_fault_ended(&replay, id));
+	assert_int_equal(recorded_fault_delay(&replay, id), 0);
 }
 
 TEST(a_request_is_delayed_by_its_time)
@@ -241,6 +241,6 @@ TEST(a_request_is_delayed_by_its_time)
 
 	add_mark("a request of QP 0x11 is delayed by 2000 us (line 1)");
 	learn_made();
-	assert_int_equal(made_delay(&replay, id), 2000000);
-	assert_false(made_end(&replay, id));
+	assert_int_equal(recorded_fault_delay(&replay, id), 2000000);
+	assert_false(recorded_fault_ended(&replay, id));
 }

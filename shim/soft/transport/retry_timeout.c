@@ -1,7 +1,7 @@
 /*
  * How long the request at the head of a send queue may wait
  */
-#include "shim/soft/transport/patience.h"
+#include "shim/soft/transport/retry_timeout.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,18 +17,18 @@ static const uint32_t rnr_timer[32] = {
 };
 /* clang-format on */
 
-bool patience_real;
+bool retry_timeout_is_real;
 
 static uint64_t least; /* minimum of each wait for the peer, ns; 0: only the requested time */
 
-void patience_load(void)
+void retry_timeout_load(void)
 {
 	const char *value = getenv("VERBATIM_SOFT_TIMERS");
 
-	patience_real = value && !strcmp(value, "real");
+	retry_timeout_is_real = value && !strcmp(value, "real");
 }
 
-void patience_load_lag(void)
+void retry_timeout_load_lag(void)
 {
 	const char *value = getenv("VERBATIM_SOFT_LAG");
 
@@ -40,19 +40,19 @@ uint64_t patience_lag_ns(void)
 	return __atomic_load_n(&least, __ATOMIC_RELAXED);
 }
 
-bool patience_is_unreliable(const struct soft_qp *qp)
+bool retry_timeout_is_unreliable(const struct soft_qp *qp)
 {
 	return qp->shm->type == IBV_QPT_UC || qp->shm->type == IBV_QPT_UD ||
 	       qp->shm->type == IBV_QPT_RAW_PACKET;
 }
 
-uint64_t patience_rnr_ns(uint8_t timer)
+uint64_t retry_timeout_rnr_ns(uint8_t timer)
 {
 	return rnr_timer[timer & 31] * 10000ull;
 }
 
 /* Time in ns until a request without an answer fails: IBA 9.7.6.1.3. */
-static uint64_t transport_patience(const struct ibv_qp_attr *attr)
+static uint64_t transport_timeout(const struct ibv_qp_attr *attr)
 {
 	return attr->timeout ? (attr->retry_cnt + 1) * (4096ull << (attr->timeout & 31))
 			     : UINT64_MAX;
@@ -63,34 +63,35 @@ static uint64_t transport_patience(const struct ibv_qp_attr *attr)
  * thread of this one, if the receiver has posted requests before. On a real network, neither shares
  * a processor with the sender.
  */
-static uint64_t processor_patience(const struct soft_remote *r)
+static uint64_t processor_timeout(const struct soft_remote *r)
 {
 	bool elsewhere = !r->peer || r->peer->seg != segment_own;
-	uint64_t lag = patience_lag_ns() > PATIENCE_LAG ? patience_lag_ns() : PATIENCE_LAG;
+	uint64_t lag =
+		patience_lag_ns() > RETRY_TIMEOUT_LAG ? patience_lag_ns() : RETRY_TIMEOUT_LAG;
 
 	return elsewhere || (r->rq.shm && r->rq.shm->prod) ? lag : 0;
 }
 
-static uint64_t rnr_patience(const struct soft_qp *qp)
+static uint64_t rnr_timeout(const struct soft_qp *qp)
 {
-	uint64_t asked = qp->attr.rnr_retry * patience_rnr_ns(qp->remote.shm->min_rnr_timer);
-	uint64_t processor = processor_patience(&qp->remote);
+	uint64_t asked = qp->attr.rnr_retry * retry_timeout_rnr_ns(qp->remote.shm->min_rnr_timer);
+	uint64_t processor = processor_timeout(&qp->remote);
 
 	return asked > processor ? asked : processor;
 }
 
-uint64_t patience_ns(struct soft_qp *qp, enum soft_wait wait)
+uint64_t retry_timeout_ns(struct soft_qp *qp, enum soft_wait wait)
 {
 	const struct ibv_qp_attr *attr = &qp->attr;
-	uint64_t ns = transport_patience(attr);
+	uint64_t ns = transport_timeout(attr);
 
 	if (wait == WAIT_PEER)
 		return ns > patience_lag_ns() ? ns : patience_lag_ns();
-	if (patience_is_unreliable(qp))
+	if (retry_timeout_is_unreliable(qp))
 		return UINT64_MAX; /* no limit: carry_request() ends the wait */
 	if (wait == WAIT_COPY)
 		return ns > COPY_PATIENCE ? ns : COPY_PATIENCE;
 	if (attr->rnr_retry == 7)
 		return UINT64_MAX;
-	return rnr_patience(qp);
+	return rnr_timeout(qp);
 }

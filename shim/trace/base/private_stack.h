@@ -12,10 +12,10 @@
  * the caller's alternate stack as unused, and a handler could overflow the private one. Nests.
  * Unwinding in @fn continues into the caller's stack.
  */
-void aside_call(void (*fn)(void *arg), void *arg);
+void private_stack_call(void (*fn)(void *arg), void *arg);
 
 /* In the child of a fork: the parent's other threads do not exist. */
-void aside_after_fork(void);
+void private_stack_after_fork(void);
 
 /* Unmap the stacks. No thread is in the recorder, and none will enter it for now. */
-void aside_release(void);
+void private_stack_release(void);

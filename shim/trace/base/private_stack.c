@@ -10,7 +10,7 @@
  * The switch between the stacks is a normal frame: with its unwind information below, unwinders
  * continue into the caller's stack.
  */
-#include "shim/trace/base/aside.h"
+#include "shim/trace/base/private_stack.h"
 
 #ifdef __x86_64__
 
@@ -101,7 +101,7 @@ static char *stack_of(int place)
 	return at;
 }
 
-void aside_call(void (*fn)(void *arg), void *arg)
+void private_stack_call(void (*fn)(void *arg), void *arg)
 {
 	/*
 	 * no private stack under valgrind: drd aborts when the stack pointer moves to another stack
@@ -121,7 +121,7 @@ void aside_call(void (*fn)(void *arg), void *arg)
  * In a child: do not reuse stacks that were in use, since sanitizers would take their frames for
  * live ones.
  */
-void aside_after_fork(void)
+void private_stack_after_fork(void)
 {
 	for (int place = 0; place < PLACES; place++)
 		if (atomic_load_explicit(&used[place / 64], memory_order_relaxed) >> place % 64 & 1)
@@ -130,7 +130,7 @@ void aside_after_fork(void)
 		atomic_store_explicit(&used[w], 0, memory_order_relaxed);
 }
 
-void aside_release(void)
+void private_stack_release(void)
 {
 	for (int place = 0; place < PLACES; place++) {
 		char *at = atomic_load_explicit(&stacks[place], memory_order_relaxed);
@@ -145,16 +145,16 @@ void aside_release(void)
 
 #else
 
-void aside_release(void)
+void private_stack_release(void)
 {
 }
 
-void aside_call(void (*fn)(void *arg), void *arg)
+void private_stack_call(void (*fn)(void *arg), void *arg)
 {
 	fn(arg);
 }
 
-void aside_after_fork(void)
+void private_stack_after_fork(void)
 {
 }
 

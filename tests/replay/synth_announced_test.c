@@ -1,4 +1,4 @@
-/* replay/synth/synth_told.c: messages that an event announced before they were polled. */
+/* replay/synth/synth_announced.c: messages that an event announced before they were polled. */
 #include <stdlib.h>
 
 #include "replay/synth/synth_pass.h"
@@ -8,7 +8,7 @@
 enum { QP = 1, CQ, SRQ, UD, NOBJECTS };
 
 static struct replay replay;
-static struct made far;
+static struct synthesized far;
 static struct pass pass;
 static struct synth_plan plan, datagrams;
 static struct told told[NOBJECTS];
@@ -17,7 +17,7 @@ static struct synth_spot failed_at;
 static unsigned int nfailures;
 static int64_t now; /* of the events */
 
-int synth_stop_announced(struct pass *p, struct synth_plan *of, struct synth_spot at)
+int synth_stop_note_announced(struct pass *p, struct synth_plan *of, struct synth_spot at)
 {
 	assert_ptr_equal(p, &pass);
 	assert_ptr_equal(of, &plan);
@@ -47,7 +47,7 @@ static int begin_pass(void **state)
 	plan = (struct synth_plan){ .object = QP, .type = IBV_QPT_RC };
 	datagrams = (struct synth_plan){ .object = UD, .type = IBV_QPT_UD };
 	replay = (struct replay){ .nreplicas = NOBJECTS };
-	far = (struct made){ 0 };
+	far = (struct synthesized){ 0 };
 	pass = (struct pass){ .r = &replay, .far = &far, .told = told };
 	return 0;
 }

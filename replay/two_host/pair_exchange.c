@@ -237,7 +237,7 @@ static void note_lost(void *arg, int err)
 	pthread_mutex_unlock(&p->lock);
 }
 
-int pair_talk(struct pair *p)
+int pair_exchange(struct pair *p)
 {
 	const struct line_user user = { read_any_message, add_pending_counts, note_lost, p };
 	struct wire *wire = p->wire;

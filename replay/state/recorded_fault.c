@@ -5,7 +5,7 @@
  * its thread, with inner calls in between. Polls and notification requests are recorded when they
  * have returned: their marks come before them.
  */
-#include "replay/state/made.h"
+#include "replay/state/recorded_fault.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 enum last { LAST_CALL, LAST_CM_EVENT, LAST_POST, LASTS };
 
 struct study {
-	struct made *made;
+	struct recorded_faults *made;
 	struct map last;  /* thread and enum last, to event_key() */
 	struct map marks; /* thread, to the text of its mark for the next poll or notification */
 };
@@ -128,36 +128,36 @@ static int study_trace(struct study *s, struct trace *trace)
 	return err;
 }
 
-int made_learn(struct replay *r)
+int recorded_faults_learn(struct replay *r)
 {
 	struct study s = { 0 };
 	int err;
 
 	if (!trace_count_faults(r->trace))
 		return 0;
-	r->faults_made = calloc(1, sizeof(*r->faults_made));
-	if (!r->faults_made)
+	r->recorded_faults = calloc(1, sizeof(*r->recorded_faults));
+	if (!r->recorded_faults)
 		return log_err(-ENOMEM, "prepare the replay");
-	s.made = r->faults_made;
+	s.made = r->recorded_faults;
 	err = study_trace(&s, r->trace);
 	map_fini(&s.last);
 	map_fini(&s.marks);
 	return err;
 }
 
-void made_free(struct replay *r)
+void recorded_faults_free(struct replay *r)
 {
-	if (r->faults_made)
-		map_fini(&r->faults_made->texts);
-	free(r->faults_made);
-	r->faults_made = NULL;
+	if (r->recorded_faults)
+		map_fini(&r->recorded_faults->texts);
+	free(r->recorded_faults);
+	r->recorded_faults = NULL;
 }
 
-const char *made_at(const struct replay *r, struct event_id id)
+const char *recorded_fault_at(const struct replay *r, struct event_id id)
 {
 	uint64_t text;
 
-	if (!r->faults_made || !map_get(&r->faults_made->texts, event_key(id), &text))
+	if (!r->recorded_faults || !map_get(&r->recorded_faults->texts, event_key(id), &text))
 		return NULL;
 	return (const char *)(uintptr_t)text;
 }
@@ -175,9 +175,9 @@ static int find_errno(const char *name)
 	return 0;
 }
 
-int made_error(const struct replay *r, struct event_id id)
+int recorded_fault_error(const struct replay *r, struct event_id id)
 {
-	const char *text = made_at(r, id), *with;
+	const char *text = recorded_fault_at(r, id), *with;
 
 	if (!text)
 		return 0;
@@ -194,32 +194,32 @@ static bool find_event(const char *text, const char *prefix, char name[64])
 	return true;
 }
 
-bool made_cm_event(const struct replay *r, struct event_id id, char name[64])
+bool recorded_fault_cm_event(const struct replay *r, struct event_id id, char name[64])
 {
-	const char *text = made_at(r, id);
+	const char *text = recorded_fault_at(r, id);
 
 	return text && is_of_cm(text) && !strstr(text, " is delayed ") &&
 	       find_event(text, "RDMA_CM_EVENT_", name);
 }
 
-bool made_async(const struct replay *r, struct event_id id, char name[64])
+bool recorded_fault_async(const struct replay *r, struct event_id id, char name[64])
 {
-	const char *text = made_at(r, id);
+	const char *text = recorded_fault_at(r, id);
 
 	return text && has_prefix(text, "the event ") && !is_of_cm(text) &&
 	       find_event(text, "IBV_EVENT_", name);
 }
 
-bool made_end(const struct replay *r, struct event_id id)
+bool recorded_fault_ended(const struct replay *r, struct event_id id)
 {
-	const char *text = made_at(r, id);
+	const char *text = recorded_fault_at(r, id);
 
 	return text && has_prefix(text, "the connection of ");
 }
 
-uint64_t made_delay(const struct replay *r, struct event_id id)
+uint64_t recorded_fault_delay(const struct replay *r, struct event_id id)
 {
-	const char *text = made_at(r, id);
+	const char *text = recorded_fault_at(r, id);
 	const char *by =
 		text && has_prefix(text, "a request of ") ? strstr(text, " delayed by ") : NULL;
 	unsigned long long us;
@@ -227,28 +227,28 @@ uint64_t made_delay(const struct replay *r, struct event_id id)
 	return by && sscanf(by, " delayed by %llu us", &us) == 1 ? us * 1000 : 0;
 }
 
-void made_count(struct replay *r)
+void recorded_faults_count(struct replay *r)
 {
-	__atomic_add_fetch(&r->faults_made->again, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&r->recorded_faults->again, 1, __ATOMIC_RELAXED);
 }
 
 /* Note a repeated fault: consequences that were not recorded are divergences. */
 static void note_reinjected(struct replay *r, struct event_id event, enum verb verb,
 			    uint32_t object, const char *field, const char *text)
 {
-	made_count(r);
-	outcome_injected(r->outcome, &(struct divergence){ .event = event,
-							   .verb = verb,
-							   .field = field,
-							   .recorded = text,
-							   .replayed = "",
-							   .object = object,
-							   .breaks = true });
+	recorded_faults_count(r);
+	outcome_note_injected(r->outcome, &(struct divergence){ .event = event,
+								.verb = verb,
+								.field = field,
+								.recorded = text,
+								.replayed = "",
+								.object = object,
+								.breaks = true });
 }
 
-int made_refuse(struct replay *r, struct event_id event, enum verb verb, uint32_t object)
+int recorded_fault_repeat(struct replay *r, struct event_id event, enum verb verb, uint32_t object)
 {
-	int error = made_error(r, event);
+	int error = recorded_fault_error(r, event);
 	char text[64];
 
 	if (!error)
@@ -258,8 +258,8 @@ int made_refuse(struct replay *r, struct event_id event, enum verb verb, uint32_
 	return error;
 }
 
-void made_change(struct replay *r, const struct trace_event *event, uint32_t object,
-		 const char *text)
+void recorded_fault_count_event(struct replay *r, const struct trace_event *event, uint32_t object,
+				const char *text)
 {
 	note_reinjected(r, event->id, event->call->verb, object, "event.event", text);
 }

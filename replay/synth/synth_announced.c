@@ -71,7 +71,7 @@ static struct told *find_limited_srq(const struct pass *p, const struct wc *wc)
 }
 
 /* Find the messages that an event announced: those of the first poll after it. */
-static int learn_told_queue(struct pass *p, const struct trace_event *event, struct told *cq)
+static int learn_announced_queue(struct pass *p, const struct trace_event *event, struct told *cq)
 {
 	const struct poll *poll = event->poll;
 	int err = 0;
@@ -100,7 +100,7 @@ int synth_learn_announced(struct pass *p, const struct trace_event *event)
 
 	p->npolls++;
 	p->announced = cq ? (struct synth_spot){ cq->id, cq->time } : (struct synth_spot){ 0 };
-	err = learn_told_queue(p, event, cq);
+	err = learn_announced_queue(p, event, cq);
 	for (uint32_t i = 0; i < poll->nwc && !err; i++) {
 		const struct wc *wc = &poll->wc[i];
 		struct told *srq = find_limited_srq(p, wc);
@@ -152,7 +152,7 @@ static int note_break(struct pass *p, const struct trace_event *event, const str
 	plan->breaks = type;
 	if (plan->life.broken)
 		return 0;
-	return synth_stop_announced(p, plan, (struct synth_spot){ event->id, event->time });
+	return synth_stop_note_announced(p, plan, (struct synth_spot){ event->id, event->time });
 }
 
 /* Note an event IBV_EVENT_QP_LAST_WQE_REACHED: the queue pair had failed before it. */

@@ -12,7 +12,7 @@ static uint32_t id_of(const struct replay *r, const struct replica *replica)
 	return replica ? (uint32_t)(replica - r->replicas) : 0;
 }
 
-int expect_stranger(const struct expected *e, enum stranger kind, const char *why)
+int expect_note_unmatched(const struct expected *e, enum stranger kind, const char *why)
 {
 	struct strangers *s = e->r->strangers;
 
@@ -21,17 +21,18 @@ int expect_stranger(const struct expected *e, enum stranger kind, const char *wh
 	if (!s)
 		return -ENOMEM;
 	if (s->n < STRANGERS_MAX) {
-		s->kept[s->n++] = (struct kept_stranger){ .event = e->event->id,
-							  .verb = e->event->poll->verb,
-							  .kind = kind,
-							  .index = e->index,
-							  .cq = id_of(e->r, e->cq),
-							  .qp = e->wc->qp,
-							  .wc = *e->wc,
-							  .why = why };
+		s->kept[s->n++] = (struct unmatched_wc){ .event = e->event->id,
+							 .verb = e->event->poll->verb,
+							 .kind = kind,
+							 .index = e->index,
+							 .cq = id_of(e->r, e->cq),
+							 .qp = e->wc->qp,
+							 .wc = *e->wc,
+							 .why = why };
 		s->unfound++;
 	} else if (kind == STRANGER_QUEUE || kind == STRANGER_SENDER) {
-		outcome_skipped(e->r->outcome, e->event->id, e->event->poll->verb, e->wc->qp, why);
+		outcome_note_skipped(e->r->outcome, e->event->id, e->event->poll->verb, e->wc->qp,
+				     why);
 	}
 	return 0;
 }
@@ -43,7 +44,7 @@ void expect_fini(struct replay *r)
 }
 
 /* Did other datagrams come from this sender? Then the sender was not recorded. */
-static bool has_other_datagrams(const struct strangers *s, const struct kept_stranger *k)
+static bool has_other_datagrams(const struct strangers *s, const struct unmatched_wc *k)
 {
 	size_t n = 0;
 
@@ -58,7 +59,7 @@ static bool is_same_datagram(const struct wc *there, const struct ibv_wc *here)
 	       (!(there->wc_flags & IBV_WC_WITH_IMM) || there->imm == be32toh(here->imm_data));
 }
 
-static bool may_match_arrival(const struct strangers *s, const struct kept_stranger *k, uint32_t qp,
+static bool may_match_arrival(const struct strangers *s, const struct unmatched_wc *k, uint32_t qp,
 			      enum side side, const struct arrival *a)
 {
 	switch (k->kind) {
@@ -74,7 +75,7 @@ static bool may_match_arrival(const struct strangers *s, const struct kept_stran
 	}
 }
 
-struct kept_stranger *expect_find_stranger(struct strangers *s, uint32_t qp, enum side side,
+struct unmatched_wc *expect_find_unmatched(struct strangers *s, uint32_t qp, enum side side,
 					   const struct arrival *a)
 {
 	for (size_t i = 0; s && s->unfound && i < s->n; i++)

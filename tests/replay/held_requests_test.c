@@ -1,8 +1,11 @@
-/* replay/data/full.c: requests wait where the replay's queue is shorter than the recorded one. */
+/*
+ * replay/data/held_requests.c: requests wait where the replay's queue is shorter than the recorded
+ * one.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "replay/data/full.h"
+#include "replay/data/held_requests.h"
 #include "replay/data/posting.h"
 #include "replay/report/differ.h"
 #include "replay/state/translate.h"
@@ -83,8 +86,8 @@ bool translate_has_object(const struct replay *r, const void *handle, enum objec
 	return handle != gone;
 }
 
-void differ_texts(struct outcome *outcome, struct event_id at, enum verb verb, uint32_t object,
-		  const char *field, const char *there, const char *here)
+void differ_check_texts(struct outcome *outcome, struct event_id at, enum verb verb,
+			uint32_t object, const char *field, const char *there, const char *here)
 {
 	(void)outcome;
 	assert_int_equal(at.n, 40);
@@ -126,8 +129,8 @@ static int end_queues(void **state)
 {
 	(void)state;
 	for (int side = 0; side < SIDES; side++)
-		full_drop(&queues.out[side]);
-	full_drop(&shared);
+		held_drop_all(&queues.out[side]);
+	held_drop_all(&shared);
 	map_fini(&replay.left_out);
 	return 0;
 }
@@ -148,23 +151,23 @@ static void hold_from(enum verb verb, uint32_t from)
 				    .requests = is_shared ? &shared : &queues.out[side],
 				    .wrs = &prepared,
 				    .side = side };
-	assert_int_equal(full_hold(&posting, from), 0);
+	assert_int_equal(held_add_requests(&posting, from), 0);
 }
 
 TEST(requests_wait_in_order)
 {
 	hold_from(VERB_post_send, 2);
-	assert_int_equal(full_count(&queues.out[SIDE_SEND]), 2);
+	assert_int_equal(held_count_requests(&queues.out[SIDE_SEND]), 2);
 	hold_from(VERB_post_send, 3);
-	assert_int_equal(full_count(&queues.out[SIDE_SEND]), 3);
-	assert_int_equal(full_count(&queues.out[SIDE_RECV]), 0);
-	assert_int_equal(full_resume(&replay), 0);
+	assert_int_equal(held_count_requests(&queues.out[SIDE_SEND]), 3);
+	assert_int_equal(held_count_requests(&queues.out[SIDE_RECV]), 0);
+	assert_int_equal(held_post_all(&replay), 0);
 	device.room = 2;
-	assert_int_equal(full_resume(&replay), 2);
+	assert_int_equal(held_post_all(&replay), 2);
 	assert_ptr_equal(replay.holders, &replicas[QP]);
 	assert_true(replicas[QP].holds);
 	device.room = 2;
-	assert_int_equal(full_resume(&replay), 1);
+	assert_int_equal(held_post_all(&replay), 1);
 	assert_null(replay.holders);
 	assert_false(replicas[QP].holds);
 	assert_int_equal(device.n, 3);
@@ -179,15 +182,15 @@ TEST(each_queue_has_requests_of_its_own)
 	hold_from(VERB_post_send, 3);
 	hold_from(VERB_post_srq_recv, 2);
 	hold_from(VERB_post_recv, 3);
-	assert_int_equal(full_count(&shared), 2);
+	assert_int_equal(held_count_requests(&shared), 2);
 	assert_ptr_equal(replay.holders, &replicas[SRQ]);
 	assert_ptr_equal(replicas[SRQ].next_holder, &replicas[QP]);
 	assert_null(replicas[QP].next_holder);
 	device.room = 3;
-	assert_int_equal(full_resume(&replay), 3);
+	assert_int_equal(held_post_all(&replay), 3);
 	assert_ptr_equal(replay.holders, &replicas[QP]);
 	device.room = 9;
-	assert_int_equal(full_resume(&replay), 1);
+	assert_int_equal(held_post_all(&replay), 1);
 	assert_null(replay.holders);
 	assert_int_equal(device.posted[0], 203);
 	assert_int_equal(device.posted[1], 204);
@@ -208,7 +211,7 @@ TEST(elements_and_inline_bytes_are_copied)
 	memset(first, 'x', 3);
 	memset(sges, 0, sizeof(sges));
 	device.room = 1;
-	assert_int_equal(full_resume(&replay), 1);
+	assert_int_equal(held_post_all(&replay), 1);
 	assert_string_equal(device.bytes, "abcde");
 	assert_int_equal(device.num_sge, 1);
 
@@ -217,12 +220,12 @@ TEST(elements_and_inline_bytes_are_copied)
 	hold_from(VERB_post_recv, 3);
 	recvs[3].num_sge = 0;
 	device.room = 1;
-	assert_int_equal(full_resume(&replay), 1);
+	assert_int_equal(held_post_all(&replay), 1);
 	assert_int_equal(device.num_sge, 2);
 	recvs[3].num_sge = -1;
 	hold_from(VERB_post_recv, 3);
 	device.room = 1;
-	assert_int_equal(full_resume(&replay), 1);
+	assert_int_equal(held_post_all(&replay), 1);
 	assert_int_equal(device.num_sge, -1);
 }
 
@@ -237,7 +240,7 @@ TEST(a_single_inline_element_is_copied)
 	hold_from(VERB_post_send, 3);
 	memset(bytes, 'x', 3);
 	device.room = 1;
-	assert_int_equal(full_resume(&replay), 1);
+	assert_int_equal(held_post_all(&replay), 1);
 	assert_string_equal(device.bytes, "abc");
 }
 
@@ -248,7 +251,7 @@ TEST(a_refusal_is_reported_and_the_next_one_posted)
 	hold_from(VERB_post_send, 2);
 	device.room = 1;
 	device.refusal = EINVAL;
-	assert_int_equal(full_resume(&replay), 2);
+	assert_int_equal(held_post_all(&replay), 2);
 	assert_string_equal(told, "1 ret success 22");
 	assert_int_equal(device.n, 0);
 	assert_true(map_get(&replay.left_out, event_key(event.id), &left_out));
@@ -264,12 +267,12 @@ TEST(a_request_whose_objects_are_gone_is_refused)
 	gone = &shared;
 	device.room = 9;
 	hold_from(VERB_post_send, 2);
-	assert_int_equal(full_resume(&replay), 2);
+	assert_int_equal(held_post_all(&replay), 2);
 	assert_int_equal(device.n, 1);
 	assert_int_equal(device.posted[0], 3);
 	gone = &window;
 	hold_from(VERB_post_send, 2);
-	assert_int_equal(full_resume(&replay), 2);
+	assert_int_equal(held_post_all(&replay), 2);
 	assert_int_equal(device.n, 1);
 }
 
@@ -279,14 +282,14 @@ TEST(a_datagram_needs_its_address_handle)
 	sends[3].wr.ud.ah = (void *)&window;
 	device.room = 9;
 	hold_from(VERB_post_send, 3);
-	assert_int_equal(full_resume(&replay), 1);
+	assert_int_equal(held_post_all(&replay), 1);
 	assert_int_equal(device.n, 1);
 	queues.type = IBV_QPT_UD;
 	hold_from(VERB_post_send, 3);
-	assert_int_equal(full_resume(&replay), 1);
+	assert_int_equal(held_post_all(&replay), 1);
 	assert_int_equal(device.n, 1);
 	hold_from(VERB_post_recv, 3);
-	assert_int_equal(full_resume(&replay), 1);
+	assert_int_equal(held_post_all(&replay), 1);
 	assert_int_equal(device.n, 2);
 }
 
@@ -295,30 +298,30 @@ TEST(requests_of_a_destroyed_queue_are_refused)
 	hold_from(VERB_post_send, 3);
 	replicas[QP].handle = NULL;
 	device.room = 9;
-	assert_int_equal(full_resume(&replay), 1);
+	assert_int_equal(held_post_all(&replay), 1);
 	assert_int_equal(device.n, 0);
 }
 
 TEST(the_last_ones_are_withdrawn)
 {
 	hold_from(VERB_post_send, 0);
-	assert_int_equal(full_withdraw(&queues.out[SIDE_SEND], 3), 3);
-	assert_int_equal(full_count(&queues.out[SIDE_SEND]), 1);
+	assert_int_equal(held_withdraw(&queues.out[SIDE_SEND], 3), 3);
+	assert_int_equal(held_count_requests(&queues.out[SIDE_SEND]), 1);
 	device.room = 9;
-	assert_int_equal(full_resume(&replay), 1);
+	assert_int_equal(held_post_all(&replay), 1);
 	assert_int_equal(device.posted[0], 1);
 	hold_from(VERB_post_send, 2);
-	assert_int_equal(full_withdraw(&queues.out[SIDE_SEND], 3), 2);
-	assert_int_equal(full_count(&queues.out[SIDE_SEND]), 0);
-	assert_int_equal(full_withdraw(&queues.out[SIDE_SEND], 1), 0);
+	assert_int_equal(held_withdraw(&queues.out[SIDE_SEND], 3), 2);
+	assert_int_equal(held_count_requests(&queues.out[SIDE_SEND]), 0);
+	assert_int_equal(held_withdraw(&queues.out[SIDE_SEND], 1), 0);
 }
 
 TEST(a_queue_is_shorter_if_both_lengths_are_known)
 {
-	assert_false(full_is_shorter(&(struct requests){ .length = 4, .length_there = 4 }));
-	assert_true(full_is_shorter(&(struct requests){ .length = 3, .length_there = 4 }));
-	assert_false(full_is_shorter(&(struct requests){ .length_there = 4 }));
-	assert_false(full_is_shorter(&(struct requests){ .length = 4 }));
+	assert_false(held_queue_is_shorter(&(struct requests){ .length = 4, .length_there = 4 }));
+	assert_true(held_queue_is_shorter(&(struct requests){ .length = 3, .length_there = 4 }));
+	assert_false(held_queue_is_shorter(&(struct requests){ .length_there = 4 }));
+	assert_false(held_queue_is_shorter(&(struct requests){ .length = 4 }));
 }
 
 /* At least one of each half of the queue. */
@@ -326,18 +329,18 @@ TEST(some_requests_of_a_short_queue_are_signaled)
 {
 	struct requests requests = { .length = 5, .length_there = 9 };
 
-	assert_false(full_must_signal(&requests, false));
-	assert_false(full_must_signal(&requests, false));
-	assert_true(full_must_signal(&requests, false));
-	assert_false(full_must_signal(&requests, false));
-	assert_false(full_must_signal(&requests, false));
-	assert_false(full_must_signal(&requests, true));
-	assert_false(full_must_signal(&requests, false));
-	assert_false(full_must_signal(&requests, false));
-	assert_true(full_must_signal(&requests, false));
+	assert_false(held_must_signal(&requests, false));
+	assert_false(held_must_signal(&requests, false));
+	assert_true(held_must_signal(&requests, false));
+	assert_false(held_must_signal(&requests, false));
+	assert_false(held_must_signal(&requests, false));
+	assert_false(held_must_signal(&requests, true));
+	assert_false(held_must_signal(&requests, false));
+	assert_false(held_must_signal(&requests, false));
+	assert_true(held_must_signal(&requests, false));
 	requests.length = 9;
 	for (int i = 0; i < 9; i++)
-		assert_false(full_must_signal(&requests, false));
+		assert_false(held_must_signal(&requests, false));
 }
 
 static void note_lengths(uint32_t replica, enum verb verb, const char *out, const void *attr)
@@ -346,7 +349,7 @@ static void note_lengths(uint32_t replica, enum verb verb, const char *out, cons
 	struct call call = { .verb = verb, .out = args };
 
 	assert_int_equal(args_parse(args), 0);
-	full_note_lengths(&replicas[replica], &call, (uint64_t[]){ 0, (uintptr_t)attr });
+	held_note_lengths(&replicas[replica], &call, (uint64_t[]){ 0, (uintptr_t)attr });
 	args_unref(args);
 }
 

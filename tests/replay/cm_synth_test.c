@@ -1,5 +1,5 @@
 /*
- * replay/cm/cm_made.c: the other end of a connection, if it is not in the trace
+ * replay/cm/cm_synth.c: the other end of a connection, if it is not in the trace
  *
  * END connects, REQUEST is the identifier of a request that LISTENER got.
  */
@@ -46,14 +46,14 @@ static void expect_before(struct cm_end *of, const char *type, const char *more,
 	char text[512];
 
 	snprintf(text, sizeof(text), "{\"event\":{\"event\":\"RDMA_CM_EVENT_%s\"%s}}", type, more);
-	cm_made_prepare(&replay, of, add_call(VERB_rdma_get_cm_event, 0, NULL, text), 0);
+	cm_synth_prepare(&replay, of, add_call(VERB_rdma_get_cm_event, 0, NULL, text), 0);
 	expect_log(expected);
 }
 
 /* END has sent its request to an end that was synthesized. */
 static struct rdma_cm_id *bring_request(void)
 {
-	struct cm_end *made = cm_made_new(&replay);
+	struct cm_end *made = cm_synth_new(&replay);
 
 	cm_open_end(&replay, made, cm_channel_of(&replay, 0), RDMA_PS_TCP);
 	((struct sockaddr_in *)&end->id->route.addr.src_storage)->sin_port = htons(40);
@@ -242,7 +242,7 @@ static uint16_t listen_for(const char *there, const char *expected)
 	uint16_t port;
 
 	assert_true(cm_address_parse(there, &dst));
-	port = cm_made_listen(&replay, end, &dst);
+	port = cm_synth_listen(&replay, end, &dst);
 	expect_log(expected);
 	return port;
 }

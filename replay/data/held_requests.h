@@ -14,30 +14,30 @@ struct call;
 struct requests;
 
 /* The lengths of the queues that @call created in the recording, and with @args in the replay. */
-void full_note_lengths(struct replica *replica, const struct call *call, const uint64_t *args);
+void held_note_lengths(struct replica *replica, const struct call *call, const uint64_t *args);
 
 /* Is the queue shorter than the recorded one? */
-bool full_is_shorter(const struct requests *requests);
+bool held_queue_is_shorter(const struct requests *requests);
 
 /*
  * Must a send be signaled, although the recorded one was not, to free entries of a queue that is
  * shorter than the recorded one?
  */
-bool full_must_signal(struct requests *requests, bool signaled);
+bool held_must_signal(struct requests *requests, bool signaled);
 
 /* Hold back the requests of @p from @from on, behind those that wait already. 0 or -ENOMEM. */
-int full_hold(struct posting *p, uint32_t from);
+int held_add_requests(struct posting *p, uint32_t from);
 
 /* The number of waiting requests. */
-uint32_t full_count(const struct requests *requests);
+uint32_t held_count_requests(const struct requests *requests);
 
 /* Post the waiting requests of all queues that fit now. Returns their number. */
-unsigned int full_resume(struct replay *r);
+unsigned int held_post_all(struct replay *r);
 
 /*
  * Drop up to @n of the last waiting requests: they must not be posted after all. Returns how many.
  */
-uint32_t full_withdraw(struct requests *requests, uint32_t n);
+uint32_t held_withdraw(struct requests *requests, uint32_t n);
 
 /* Drop all waiting requests. */
-void full_drop(struct requests *requests);
+void held_drop_all(struct requests *requests);

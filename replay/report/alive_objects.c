@@ -1,7 +1,7 @@
 /*
  * Printing the objects that are alive
  */
-#include "replay/report/moment.h"
+#include "replay/report/alive_objects.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 enum { OBJECTS_PRINTED = 40 };
 
-const struct moment *replay_moment;
+const struct alive_objects *replay_moment;
 
 static const char *const states[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
 
@@ -20,10 +20,10 @@ static const char *state_name(int state)
 }
 
 /* The post of the first outstanding request of object @i; thread 0: none. */
-static struct event_id find_oldest(const struct moment *moment, size_t i, bool receive)
+static struct event_id find_oldest(const struct alive_objects *moment, size_t i, bool receive)
 {
 	for (size_t k = 0; k < moment->nrequests; k++) {
-		const struct moment_request *request = &moment->requests[k];
+		const struct alive_request *request = &moment->requests[k];
 
 		if (request->object == i && request->receive == receive && !request->completed)
 			return request->post;
@@ -39,8 +39,8 @@ static void print_count(uint32_t n, const char *what, const char **before, FILE 
 	*before = ", ";
 }
 
-static void print_under_way(const struct moment *moment, size_t i, int side, const char **before,
-			    FILE *to)
+static void print_under_way(const struct alive_objects *moment, size_t i, int side,
+			    const char **before, FILE *to)
 {
 	struct event_id oldest = find_oldest(moment, i, side == MOMENT_RECV);
 	uint32_t n = moment->objects[i].under_way[side];
@@ -54,9 +54,9 @@ static void print_under_way(const struct moment *moment, size_t i, int side, con
 }
 
 /* "qp1/2  RTS  0x55d0c8a0  500 receives under way since 1:25, 2 completions not polled" */
-static void print_object(const struct moment *moment, size_t i, FILE *to)
+static void print_object(const struct alive_objects *moment, size_t i, FILE *to)
 {
-	const struct moment_object *o = &moment->objects[i];
+	const struct alive_object *o = &moment->objects[i];
 	uint32_t completed = o->completed[MOMENT_SEND] + o->completed[MOMENT_RECV];
 	const char *before = "  ";
 
@@ -69,7 +69,7 @@ static void print_object(const struct moment *moment, size_t i, FILE *to)
 	fputs(completed ? " not polled\n" : "\n", to);
 }
 
-void moment_text(const struct moment *moment, FILE *to)
+void alive_objects_text(const struct alive_objects *moment, FILE *to)
 {
 	if (!moment)
 		return;
@@ -81,13 +81,13 @@ void moment_text(const struct moment *moment, FILE *to)
 }
 
 /* Print the requests of object @i that are @completed, or those that are not. */
-static void put_requests(const struct moment *moment, size_t i, bool completed, FILE *to)
+static void put_requests(const struct alive_objects *moment, size_t i, bool completed, FILE *to)
 {
 	const char *before = "";
 	char event[32];
 
 	for (size_t k = 0; k < moment->nrequests; k++) {
-		const struct moment_request *request = &moment->requests[k];
+		const struct alive_request *request = &moment->requests[k];
 
 		if (request->object != i || request->completed != completed)
 			continue;
@@ -103,9 +103,9 @@ static void put_requests(const struct moment *moment, size_t i, bool completed, 
 	}
 }
 
-static void put_object(const struct moment *moment, size_t i, FILE *to)
+static void put_object(const struct alive_objects *moment, size_t i, FILE *to)
 {
-	const struct moment_object *o = &moment->objects[i];
+	const struct alive_object *o = &moment->objects[i];
 
 	fprintf(to, "    {\"object\": \"%s\", \"handle\": \"%p\"", o->name, o->handle);
 	if (o->kind == OBJECT_qp)
@@ -117,7 +117,7 @@ static void put_object(const struct moment *moment, size_t i, FILE *to)
 	fputs("]}", to);
 }
 
-void moment_json(const struct moment *moment, FILE *to)
+void alive_objects_json(const struct alive_objects *moment, FILE *to)
 {
 	if (!moment)
 		return;
@@ -129,7 +129,7 @@ void moment_json(const struct moment *moment, FILE *to)
 	fputs("  ],\n", to);
 }
 
-void moment_free(struct moment *moment)
+void alive_objects_free(struct alive_objects *moment)
 {
 	if (!moment)
 		return;

@@ -15,7 +15,7 @@
  * The numbers of requests in struct requests are in the recorded order, so waiting requests already
  * have their numbers.
  */
-#include "replay/data/full.h"
+#include "replay/data/held_requests.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static void note_queue_pair(struct replica_qp *qp, const struct call *call,
 	qp->signals_all = signals_all;
 }
 
-void full_note_lengths(struct replica *replica, const struct call *call, const uint64_t *args)
+void held_note_lengths(struct replica *replica, const struct call *call, const uint64_t *args)
 {
 	const void *at = (void *)(uintptr_t)args[1];
 	const struct ibv_qp_init_attr *qp = at;
@@ -79,14 +79,14 @@ void full_note_lengths(struct replica *replica, const struct call *call, const u
 	}
 }
 
-bool full_is_shorter(const struct requests *requests)
+bool held_queue_is_shorter(const struct requests *requests)
 {
 	return requests->length && requests->length < requests->length_there;
 }
 
-bool full_must_signal(struct requests *requests, bool signaled)
+bool held_must_signal(struct requests *requests, bool signaled)
 {
-	if (!full_is_shorter(requests))
+	if (!held_queue_is_shorter(requests))
 		return false;
 	requests->silent = signaled ? 0 : requests->silent + 1;
 	if (requests->silent < (requests->length + 1) / 2)
@@ -149,7 +149,7 @@ static struct held *copy_request(const struct posting *p, uint32_t i)
 	return held;
 }
 
-int full_hold(struct posting *p, uint32_t from)
+int held_add_requests(struct posting *p, uint32_t from)
 {
 	struct held **end = &p->requests->held;
 
@@ -218,8 +218,8 @@ static void report_refusal(struct replay *r, const struct replica *replica, cons
 {
 	char here[64];
 
-	differ_texts(r->outcome, held->event, held->verb, (uint32_t)(replica - r->replicas), "ret",
-		     "success", errno_text(ret, here));
+	differ_check_texts(r->outcome, held->event, held->verb, (uint32_t)(replica - r->replicas),
+			   "ret", "success", errno_text(ret, here));
 	map_put(&r->left_out, event_key(held->event), held->index + 1);
 }
 
@@ -258,7 +258,7 @@ static bool has_held_requests(const struct replica *replica)
 	return replica->qp->out[SIDE_SEND].held || replica->qp->out[SIDE_RECV].held;
 }
 
-unsigned int full_resume(struct replay *r)
+unsigned int held_post_all(struct replay *r)
 {
 	struct replica **at = &r->holders;
 	unsigned int n = 0;
@@ -275,13 +275,13 @@ unsigned int full_resume(struct replay *r)
 	return n;
 }
 
-void full_drop(struct requests *requests)
+void held_drop_all(struct requests *requests)
 {
 	while (requests->held)
 		free_first_held(requests);
 }
 
-uint32_t full_count(const struct requests *requests)
+uint32_t held_count_requests(const struct requests *requests)
 {
 	uint32_t n = 0;
 
@@ -290,9 +290,9 @@ uint32_t full_count(const struct requests *requests)
 	return n;
 }
 
-uint32_t full_withdraw(struct requests *requests, uint32_t n)
+uint32_t held_withdraw(struct requests *requests, uint32_t n)
 {
-	uint32_t waiting = full_count(requests), kept = waiting > n ? waiting - n : 0;
+	uint32_t waiting = held_count_requests(requests), kept = waiting > n ? waiting - n : 0;
 	struct held **at = &requests->held, *rest;
 
 	for (uint32_t i = 0; i < kept; i++)

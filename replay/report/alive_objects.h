@@ -15,7 +15,7 @@
 
 enum { MOMENT_SEND, MOMENT_RECV, MOMENT_SIDES };
 
-struct moment_object {
+struct alive_object {
 	char name[64]; /* "qp1/2": qp1 of process 2 */
 	enum object_kind kind;
 	void *handle; /* the replay's struct ibv_qp *, ... */
@@ -25,7 +25,7 @@ struct moment_object {
 };
 
 /* A request of a queue, or its completion, which was polled to be shown. */
-struct moment_request {
+struct alive_request {
 	size_t object, cq; /* indices; cq is that of its completion queue */
 	struct event_id post;
 	uint32_t index;
@@ -33,16 +33,16 @@ struct moment_request {
 	struct ibv_wc wc;
 };
 
-struct moment {
-	struct moment_object *objects;
-	struct moment_request *requests; /* of each queue, the oldest first */
+struct alive_objects {
+	struct alive_object *objects;
+	struct alive_request *requests; /* of each queue, the oldest first */
 	size_t nobjects, nrequests;
 };
 
-extern const struct moment *replay_moment;
+extern const struct alive_objects *replay_moment;
 
-void moment_free(struct moment *moment);
+void alive_objects_free(struct alive_objects *moment);
 
 /* Lines for a reader; the JSON member "alive", with a comma after it. */
-void moment_text(const struct moment *moment, FILE *to);
-void moment_json(const struct moment *moment, FILE *to);
+void alive_objects_text(const struct alive_objects *moment, FILE *to);
+void alive_objects_json(const struct alive_objects *moment, FILE *to);

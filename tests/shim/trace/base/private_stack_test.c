@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "shim/trace/base/aside.h"
+#include "shim/trace/base/private_stack.h"
 #include "tests/test.h"
 
 enum { NEAR = 16 << 10, LEVELS = 300 /* more than there are stacks */ };
@@ -28,7 +28,7 @@ TEST(it_is_another_stack)
 {
 	const void *where = NULL;
 
-	aside_call(see_where, &where);
+	private_stack_call(see_where, &where);
 	assert_non_null(where);
 #ifdef __x86_64__
 	assert_false(is_near(where, __builtin_frame_address(0)));
@@ -48,7 +48,7 @@ static void go_down(void *arg)
 	level->apart += !is_near(here, level->outer);
 	level->outer = here;
 	if (level->left--)
-		aside_call(go_down, level);
+		private_stack_call(go_down, level);
 }
 
 /* Each on a stack of its own; when there is none left, where the caller is. */
@@ -59,7 +59,7 @@ TEST(it_nests_as_deep_as_one_likes)
 	for (int round = 0; round < 3; round++) {
 		level.left = LEVELS;
 		level.apart = 0;
-		aside_call(go_down, &level);
+		private_stack_call(go_down, &level);
 #ifdef __x86_64__
 		assert_true(level.apart >= 64 && level.apart < LEVELS);
 #endif
@@ -84,7 +84,7 @@ TEST(the_caller_is_found_from_there)
 	struct walk walk;
 	bool found = false;
 
-	aside_call(walk_back, &walk);
+	private_stack_call(walk_back, &walk);
 	for (int i = 0; i < walk.n; i++)
 		found |= walk.frames[i] == caller;
 	assert_true(found);
