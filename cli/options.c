@@ -291,8 +291,8 @@ static int read_default(struct reader *r, const struct option_set *set,
 	int on = row->arg ? 1 : read_flag(line->value), err = on < 0 ? on : 0;
 
 	if (on < 0)
-		snprintf(r->complaint, OPTIONS_COMPLAINT, "%s is yes or no, not '%.60s'", row->name,
-			 line->value);
+		snprintf(r->complaint, OPTIONS_COMPLAINT, "%s must be yes or no, not '%.60s'",
+			 row->name, line->value);
 	else if (on)
 		err = options_store(row, line->value, set->settings, r->complaint);
 	if (!err)

@@ -148,8 +148,8 @@ static char *explain_field_read(const struct model *model, uint32_t process,
 	if (!cq || !cq->cq || cq->cq->fields < 0 || crash_signal_of(model, process) != SIGSEGV)
 		return NULL;
 	text_addf(&t,
-		  "possibly it read a field of the completion of %s, %s, that wc_flags of "
-		  "ibv_create_cq_ex() (0x%" PRIx64 ") lack: ibv_wc_read_*() is NULL for ",
+		  "possibly it read a field of the completion of %s at %s that wc_flags of "
+		  "ibv_create_cq_ex(), 0x%" PRIx64 ", do not include: ibv_wc_read_*() is NULL for ",
 		  cq->name, event_id_text(last->at.id, at), (uint64_t)cq->cq->fields);
 	if (put_unasked(&t, (uint64_t)cq->cq->fields) && !t.failed)
 		return t.at;

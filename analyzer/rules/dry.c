@@ -73,9 +73,9 @@ void state_007_dry(struct check *check, const struct life *life)
 	if (!finding)
 		return;
 	finding_text(&finding->says,
-		     "%s never had more than %s, and up to %s waited while it was empty. %" PRIu64
-		     " of %" PRIu64 " messages took %s (min_rnr_timer %u) or more, up "
-		     "to %s: a sender waited during %s of %s.",
+		     "%s never held more than %s, and up to %s waited while it was empty. %" PRIu64
+		     " of %" PRIu64 " messages waited for %s (min_rnr_timer %u) or longer, at most "
+		     "for %s: senders were delayed during %s of %s.",
 		     object_name_text(life, name, sizeof(name)), WORDS_N(queue->high, "receive"),
 		     WORDS_N(dry->waiting, "message"), dry->delayed, dry->messages,
 		     words_span(qp_rnr_time(dry->timer), timer), dry->timer,

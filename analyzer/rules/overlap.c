@@ -236,16 +236,16 @@ static void report_reused(struct check *check, const struct life *life)
 	describe_pair(finding, life, pair, "sends the same", NULL);
 	if (contents == CONTENTS_DIFFER) {
 		finding_text(&finding->says,
-			     "%s The bytes there were others at the second post: without "
-			     "IBV_SEND_INLINE both may have been sent with these.",
+			     "%s The buffer had other contents at the second post: without "
+			     "IBV_SEND_INLINE, both requests may have sent these.",
 			     finding->says ?: "");
 		return;
 	}
 	finding_text(&finding->settles, "record --payload hash");
 	finding_text(&finding->breaks,
 		     "the program fills the buffer anew in between: without IBV_SEND_INLINE the "
-		     "bytes are read when the request is sent, or sent again, so several messages "
-		     "have those of the last");
+		     "device reads the buffer when it sends the request, or sends it again, so "
+		     "several messages may carry the last contents");
 }
 
 /* "qp2", or "process 2 qp1" if @life is of another process */

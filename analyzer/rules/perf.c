@@ -256,8 +256,8 @@ static void report_singles(struct check *check, const struct life *life, const s
 	object_name_text(life, name, sizeof(name));
 	finding_text(&finding->says,
 		     "%s of %s posts to the %s queue of %s%s had one request and "
-		     "came within %d us of another such post, without a verb in between: %.1f "
-		     "requests could have been one list.%s",
+		     "came at most %d us after another such post, without a verb in between: on "
+		     "average %.1f requests could have been one list.%s",
 		     COUNT_OF(s.chased), COUNT_OF(s.all), queue->send ? "send" : "receive", name,
 		     *took ? " after its first completion" : "", QUEUE_CHASED / 1000,
 		     (double)s.all / (double)(s.all - s.chased + 1), took);
@@ -375,9 +375,8 @@ static void report_late(struct check *check, const struct life *life)
 	if (!finding)
 		return;
 	finding_text(&finding->says,
-		     "%s of %s completions of %s were polled in %s "
-		     "batches of %d or more, and it had not been polled for %s on average before "
-		     "each: %s in total.",
+		     "%s of %s completions of %s were polled in %s batches of %d or more. Before "
+		     "each batch no thread had polled it for %s on average, %s in total.",
 		     COUNT_OF(stats->late_wcs), COUNT_OF(stats->wcs), life->name,
 		     COUNT_OF(stats->late), QUEUE_BATCH,
 		     words_span(stats->late_ns / (int64_t)stats->late, wait),
@@ -400,15 +399,16 @@ static void report_asleep(struct check *check, const struct life *life)
 	char wait[32], all[32], whole[32];
 
 	if (finding)
-		finding_text(&finding->says,
-			     "%s of %s completions of %s were found in %s polls, each after %s on "
-			     "average in which no thread polled it: %s of %s. A message waits that "
-			     "long, and so does its sender if it waits for an answer.",
-			     COUNT_OF(stats->slept_wcs), COUNT_OF(stats->wcs), life->name,
-			     COUNT_OF(stats->slept),
-			     words_span(stats->slept_ns / (int64_t)stats->slept, wait),
-			     words_span(stats->slept_ns, all),
-			     words_span(stats->last_time - stats->first_time, whole));
+		finding_text(
+			&finding->says,
+			"%s of %s completions of %s were found in %s polls. Before each poll no "
+			"thread had polled it for %s on average, in total for %s of %s. A message "
+			"waits that long, and so does its sender if it waits for an answer.",
+			COUNT_OF(stats->slept_wcs), COUNT_OF(stats->wcs), life->name,
+			COUNT_OF(stats->slept),
+			words_span(stats->slept_ns / (int64_t)stats->slept, wait),
+			words_span(stats->slept_ns, all),
+			words_span(stats->last_time - stats->first_time, whole));
 }
 
 static void report_bursts(struct check *check, const struct life *life)

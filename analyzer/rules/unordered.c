@@ -61,9 +61,9 @@ static void report_flag(struct check *check, const struct life *life)
 	if (!finding)
 		return;
 	finding_text(&finding->says,
-		     "%s only writes, and %" PRIu64 " times a small write (the first of %s) "
-		     "followed a larger one (%s), as a flag follows its data. It goes to %s, which "
-		     "was registered with IBV_ACCESS_RELAXED_ORDERING.",
+		     "%s only writes. %" PRIu64 " times a small write (%s the first time) followed "
+		     "a larger one (%s), as a flag follows its data. The flag is in %s, which was "
+		     "registered with IBV_ACCESS_RELAXED_ORDERING.",
 		     object_name_text(life, name, sizeof(name)), flag->n,
 		     words_bytes(flag->length, bytes), words_bytes(flag->before, before),
 		     region && region->name ? region->name : "a region");

@@ -288,7 +288,7 @@ static enum tried try_stopped_thread(struct inject *inject, bool visible, const 
 	if (!*ret_why && is_in_rseq(inject))
 		*ret_why = "it is in a restartable sequence";
 	if (!prepare_registers(inject, visible) && !*ret_why)
-		*ret_why = "it is in a system call that cannot be begun again";
+		*ret_why = "it is in a system call that cannot be restarted";
 	return *ret_why ? NOT_HERE : BORROWED;
 }
 
@@ -313,7 +313,7 @@ static enum tried try_thread(struct inject *inject, const struct target_thread *
 	int status;
 
 	inject->tid = thread->tid;
-	*ret_why = "it ends, or may not be traced";
+	*ret_why = "it is exiting, or may not be traced";
 	if (ptrace(PTRACE_SEIZE, thread->tid, 0, PTRACE_O_TRACESYSGOOD))
 		return GONE;
 	ptrace(PTRACE_INTERRUPT, thread->tid, 0, 0);

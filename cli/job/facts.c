@@ -142,7 +142,7 @@ static int write_sum(const struct sum *sum, const char *path)
 	node_name(node);
 	text_addf(&head, FACTS_HEAD "%s %zu %" PRIu64 " %" PRIu64 "\n", node, n, sum->events,
 		  sum->of);
-	err = head.failed ? log_err(-ENOMEM, "write the sum") : output_open(path, &out);
+	err = head.failed ? log_err(-ENOMEM, "write the summary") : output_open(path, &out);
 	if (!err) {
 		fwrite(head.at, 1, head.used, out.file);
 		fwrite(bytes, 1, n, out.file);

@@ -75,7 +75,7 @@ static int read_ranks(struct reading *r, char **words, size_t n)
 	uint64_t ranks;
 
 	if (n != 2 || !read_count(words[1], LOAD_RANKS_MOST, &ranks))
-		return refuse_line(r, "the number of ranks is 1 to %u, as in 'ranks 16'",
+		return refuse_line(r, "the number of ranks must be 1 to %u, as in 'ranks 16'",
 				   LOAD_RANKS_MOST);
 	if (r->load->nclasses)
 		return refuse_line(r, "the number of ranks must precede the first flow");
@@ -107,7 +107,7 @@ static int add_edges(struct reading *r, char **words, size_t n)
 					   "'flow ring' or 'flow 0>1 1>0x2'",
 					   words[i]);
 		if (edge.from >= r->load->nranks || edge.to >= r->load->nranks)
-			return refuse_line(r, "'%.40s': ranks are 0 to %u", words[i],
+			return refuse_line(r, "'%.40s': ranks must be 0 to %u", words[i],
 					   r->load->nranks - 1);
 		if (times > SENDERS_MOST - r->class->nedges)
 			return refuse_line(r, "more than %u senders", SENDERS_MOST);
@@ -219,7 +219,7 @@ static int read_transport(struct reading *r, char **words, size_t n)
 	enum load_transport transport = n == 2 ? model_find_transport(words[1]) : LOAD_TRANSPORTS;
 
 	if (transport == LOAD_TRANSPORTS)
-		return refuse_line(r, "the transport is RC, UC or UD");
+		return refuse_line(r, "the transport must be RC, UC or UD");
 	r->class->transport = transport;
 	return 0;
 }
@@ -227,23 +227,24 @@ static int read_transport(struct reading *r, char **words, size_t n)
 static int read_requests(struct reading *r, char **words, size_t n)
 {
 	if (n != 2 || !read_count(words[1], requests_most, &r->summary.requests))
-		return refuse_line(r, "the number of requests of each sender is a whole number, as "
-				      "in 'requests 1000'");
+		return refuse_line(r,
+				   "the number of requests of each sender must be a whole number, "
+				   "as in 'requests 1000'");
 	return 0;
 }
 
 static int read_rate(struct reading *r, char **words, size_t n)
 {
 	if (n != 2 || !read_number(words[1], "/s", &r->summary.rate) || r->summary.rate > 1e9)
-		return refuse_line(r, "the rate of each sender is in requests per second, at most "
-				      "1e9, as in 'rate 1000/s'");
+		return refuse_line(r, "the rate of each sender must be in requests per second, at "
+				      "most 1e9, as in 'rate 1000/s'");
 	return 0;
 }
 
 static int read_start(struct reading *r, char **words, size_t n)
 {
 	if (n != 2 || !quantity_time(words[1], false, &r->summary.start) || r->summary.start < 0)
-		return refuse_line(r, "the start is a time, as in 'start 1.5ms'");
+		return refuse_line(r, "the start must be a time, as in 'start 1.5ms'");
 	return 0;
 }
 
@@ -254,8 +255,8 @@ static int read_depth(struct reading *r, char **words, size_t n)
 	if (n != 2 || !read_count(words[1], LOAD_DEPTH_MOST, &depth))
 		return refuse_line(
 			r,
-			"the depth is the number of requests that a send queue holds, 1 to %u, as "
-			"in 'depth 128'",
+			"the depth, the number of requests that a send queue holds, must be 1 to "
+			"%u, as in 'depth 128'",
 			LOAD_DEPTH_MOST);
 	r->class->depth = (uint32_t)depth;
 	return 0;
@@ -285,9 +286,9 @@ static int read_send(struct reading *r, char **words, size_t n)
 	struct load_share *share, read = { .opcode = n > 1 ? model_find_opcode(words[1]) : -1 };
 
 	if (read.opcode < 0)
-		return refuse_line(r, "the operation is SEND, SEND_WITH_IMM, RDMA_WRITE, "
+		return refuse_line(r, "the operation must be SEND, SEND_WITH_IMM, RDMA_WRITE, "
 				      "RDMA_WRITE_WITH_IMM, RDMA_READ, ATOMIC_CMP_AND_SWP or "
-				      "ATOMIC_FETCH_AND_ADD: send SEND 64 80%%");
+				      "ATOMIC_FETCH_AND_ADD, as in 'send SEND 64 80%%'");
 	if (n != 4 || !read_size(words[2], &read.value) ||
 	    !read_number(words[3], "%", &read.weight))
 		return refuse_line(r,
@@ -308,7 +309,7 @@ static int read_gap(struct reading *r, char **words, size_t n)
 
 	if (n != 3 || !quantity_time(words[1], false, &gap) ||
 	    !read_number(words[2], "%", &read.weight))
-		return refuse_line(r, "a gap is a time and its share, as in 'gap 10us 80%%'");
+		return refuse_line(r, "a gap must be a time and its share, as in 'gap 10us 80%%'");
 	share = vec_push(r->summary.gaps, r->summary.ngaps);
 	if (!share)
 		return log_err(-ENOMEM, "read %s", r->path);

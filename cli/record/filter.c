@@ -176,15 +176,16 @@ static int read_term(struct session_filter *filter, char *term, unsigned int *se
 			continue;
 		if (*seen & 1u << i)
 			return refuse_word(complaint,
-					   "each of plane=, verb=, qp=, device= and 1/N is "
-					   "given once (with + between the names), not",
+					   "plane=, verb=, qp=, device= and 1/N may each be "
+					   "given once (with + between the names), not again",
 					   term);
 		if (!value[strspn(value, "+")])
 			return refuse_word(complaint, "nothing is named in", term);
 		*seen |= 1u << i;
 		return kinds[i].read(filter, value, complaint);
 	}
-	return refuse_word(complaint, "expected plane=, verb=, qp=, device= or 1/N, not", term);
+	return refuse_word(complaint, "--filter takes plane=, verb=, qp=, device= or 1/N, not",
+			   term);
 }
 
 /* "verb=a,b" is "verb=a+b": a word that is not a term continues the list before it. */

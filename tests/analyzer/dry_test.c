@@ -71,10 +71,10 @@ TEST(a_queue_of_one_receive_for_two_messages)
 		if (s.findings->all[i]->rule == RULE_STATE_007)
 			assert_string_equal(
 				s.findings->all[i]->says,
-				"qp1 (number 0x22) never had more than 1 receive, and up to 1 "
-				"message waited while it was empty. 6 of 12 messages took 640.0 us "
-				"(min_rnr_timer 12) or more, up to 1.0 ms: a sender waited during "
-				"6.1 ms of 6.7 ms.");
+				"qp1 (number 0x22) never held more than 1 receive, and up to 1 "
+				"message waited while it was empty. 6 of 12 messages waited for "
+				"640.0 us (min_rnr_timer 12) or longer, at most for 1.0 ms: "
+				"senders were delayed during 6.1 ms of 6.7 ms.");
 	story_end(&s);
 }
 

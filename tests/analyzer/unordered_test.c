@@ -78,7 +78,7 @@ static uint64_t write_flags(int access, uint64_t n, uint32_t first, uint32_t sec
 	for (size_t i = 0; i < s.findings->n && found; i++)
 		if (s.findings->all[i]->rule == RULE_MKEY_009)
 			assert_non_null(strstr(s.findings->all[i]->says,
-					       "3 times a small write (the first of 8 bytes) "
+					       "3 times a small write (8 bytes the first time) "
 					       "followed a larger one (1 KiB)"));
 	story_end(&s);
 	return found;

@@ -227,7 +227,7 @@ TEST(wrong_default_is_refused_with_its_place)
 	assert_int_equal(read_words(false, "x -t 1"), 0);
 	defaults = flag;
 	assert_int_equal(read_words(false, "x"), -EINVAL);
-	assert_non_null(strstr(complaint, "failed is yes or no, not '1' (a/b:8)"));
+	assert_non_null(strstr(complaint, "failed must be yes or no, not '1' (a/b:8)"));
 }
 
 TEST(values_are_stored_by_their_type)
