@@ -66,11 +66,10 @@ struct peer {
 	bool reads_refused;   /* STATE-005 was reported for it */
 	bool compared;        /* its attributes with those of the other end */
 	bool alone;           /* it was reconnected; the other end was not */
-	/* sends that took a multiple of the longest RNR timer: */
-	unsigned int stalls; /* found no receive */
-	int64_t stalled;     /* when the last such send completed */
-	bool slow;           /* a send that found a receive took as long */
-	struct peer *other;  /* valid while peers.changes is @changes */
+	unsigned int stalls;  /* sends that found no receive and took a multiple of 655.36 ms */
+	int64_t stalled;      /* when the last of these completed */
+	bool slow;            /* a send that found a receive took such a time, too */
+	struct peer *other;   /* valid while peers.changes is @changes */
 	uint64_t changes;
 };
 

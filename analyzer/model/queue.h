@@ -124,11 +124,11 @@ struct queue_singles {
 
 /* The number of posted receives, over time: receive_level.h. */
 struct queue_level {
-	uint32_t top, peak;    /* the first peak, and the last; 0: none */
-	uint64_t falls, rises; /* from one to the next */
-	bool posted;           /* since the last completion */
-	bool is_full;          /* as many are posted as ever */
-	uint64_t fills;        /* how often that has happened */
+	uint32_t top, peak;    /* heights of the first and of the last peak; 0: none */
+	uint64_t falls, rises; /* peaks that were lower, higher than the one before */
+	bool posted;           /* a receive was posted since the last completion */
+	bool is_full;          /* the number of posted receives is the maximum so far */
+	uint64_t fills;        /* how often it has become full */
 	struct moment full;    /* the first completion after it was last full */
 };
 
@@ -265,11 +265,11 @@ struct queue {
 	uint32_t reads, most_reads;      /* outstanding READs and atomics; most of them at once */
 	uint32_t run;                    /* unsignaled requests since the last signaled one */
 	uint64_t posted, completed;      /* requests of all time */
-	uint64_t to_receives;            /* of those posted: sends that take a receive */
+	uint64_t to_receives;            /* of those posted: sends that consume a receive */
 	uint64_t writes;                 /* of those posted: RDMA WRITEs without immediate data */
 	int64_t polled;                  /* when the last completed; 0: none has */
-	uint64_t messages;     /* since it was last reset: receives, or sends that take one */
-	uint32_t dropped;      /* requests that were outstanding then */
+	uint64_t messages;     /* receives, or sends that consume a receive, since the last reset */
+	uint32_t dropped;      /* requests that the last reset removed */
 	uint32_t starved;      /* messages that the last post to this receive queue found waiting */
 	int64_t starved_since; /* when the first of them was posted */
 	bool draining;         /* the program itself has moved it to ERR */

@@ -229,8 +229,8 @@ struct profile {
 	uint64_t unmatched;      /* successful completions whose request is not known */
 	uint64_t sent, received; /* bytes, as for a process */
 
-	/* with completions; empty; a batch of an extended CQ is one */
-	uint64_t polls, empty;
+	uint64_t polls; /* polls that returned completions; a batch of an extended CQ is one poll */
+	uint64_t empty; /* polls that found none */
 	uint64_t failed_polls;
 	struct histogram poll; /* completions of each poll that was not empty */
 

@@ -526,9 +526,9 @@ static bool is_stall(int64_t lasted)
 }
 
 /*
- * @request lasted a multiple of the timer. Did the timer delay it, after it delayed two before? If
- * a request that found a receive takes as long, with no stalled one before it, the path is slow,
- * and the timer is not the cause.
+ * @request lasted a multiple of the timer. Was the timer the cause, and is it at least the third
+ * such request? If a request that found a receive takes as long, without a stalled one before it,
+ * the path is slow, and the timer is not the cause.
  */
 static bool is_stalled(struct peer *peer, const struct queue_request *request, int64_t end)
 {

@@ -67,5 +67,5 @@ void watch_finish(struct watch *watch);
  */
 bool watch_end(struct watch *watch);
 
-/* Frees it and prints nothing; accepts NULL. */
+/* Free the watch and print nothing; accepts NULL. */
 void watch_free(struct watch *watch);

@@ -71,7 +71,7 @@ bool state_read(struct reduction *r);
 /* Set by a signal: the smallest trace so far is the result. */
 extern volatile sig_atomic_t reduce_stopped;
 
-/* Must it end? */
+/* Must the reduction end? */
 bool reduce_is_over(const struct reduction *r);
 
 /* Wait until a trial has ended. 0 or -errno; -EINTR: it must end. */

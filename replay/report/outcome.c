@@ -199,7 +199,10 @@ static uint32_t replace_symptom(struct outcome *r, uint64_t number, const struct
 	return object;
 }
 
-/* The symptom and its consequences are consequences of @d, which @line tolerates. */
+/*
+ * The cause with @number is a symptom of @d, which @line tolerates: count it and its consequences
+ * as consequences of @d.
+ */
 static void tolerate_symptom(struct outcome *r, uint64_t number, size_t line,
 			     const struct divergence *d)
 {

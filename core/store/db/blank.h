@@ -3,5 +3,5 @@
  * A trace file with all tables and no rows, created when the program was built.
  */
 
-/* Write it to @fd, an empty file. Returns 0 or -errno. */
+/* Write the blank trace to @fd, an empty file. Returns 0 or -errno. */
 int blank_write(int fd);

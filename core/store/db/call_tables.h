@@ -13,5 +13,5 @@
 /* Add the temporary tables if the trace has blocks. 0 or -errno after log_err(). */
 int call_tables_create(sqlite3 *db);
 
-/* Add them even if the trace has no blocks yet: it is still being written. */
+/* Add the virtual tables even if the trace has no blocks yet: it is still being written. */
 int call_tables_follow(sqlite3 *db);

@@ -416,7 +416,7 @@ static const sqlite3_io_methods methods = {
 	.xDeviceCharacteristics = traits_of_file,
 };
 
-/* Methods of names: sqlite3_vfs */
+/* Methods of the VFS, which take names: sqlite3_vfs */
 
 static sqlite3_vfs *real_vfs(sqlite3_vfs *vfs)
 {

@@ -4,5 +4,5 @@
  */
 #include "core/store/db/sql.h"
 
-/* Rebuild them. 0 or -errno after log_err(). */
+/* Rebuild the derived tables. 0 or -errno after log_err(). */
 int derive_tables(sqlite3 *db);

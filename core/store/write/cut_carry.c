@@ -79,8 +79,6 @@ void cut_mark_stacks(const struct writer *writer, void (*mark)(void *arg, uint32
 		mark_cut_stacks(&writer->cuts[i], mark, arg);
 }
 
-/* Events, for outstanding.c */
-
 static struct event_place index_of(const struct thread_log *log, uint64_t n, int64_t time,
 				   uint32_t stack)
 {

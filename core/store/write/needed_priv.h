@@ -38,7 +38,7 @@ struct thing {
 	struct held_call *calls; /* oldest first */
 	size_t ncalls;
 	struct thing *parent, *children, *sibling, **link;
-	/* next in fresh or counted; next in gone or dying */
+	/* the next in the list `fresh` or `counted`; in the list `gone` or `dying` */
 	struct thing *after_fresh, *after_gone;
 	struct thing *after_all, **all_link;
 };

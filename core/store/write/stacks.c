@@ -1,9 +1,9 @@
 /*
  * Call stacks, each stored once
  *
- * A program calls verbs from few places: the stacks seen so far are in a hash table with open
- * addressing, by process and by the newest of their modules: the same address may belong to another
- * file in another image, or after another file was mapped there.
+ * A program calls verbs from few places. The stacks seen so far are in a hash table with open
+ * addressing. Its key includes the process and the newest module of the stack, since the same
+ * address may belong to another file in another image, or after another file was mapped there.
  */
 #include <errno.h>
 #include <stdlib.h>
