@@ -529,7 +529,7 @@ static void wait_for_receiver(struct network_qp *n, uint8_t timer)
 
 	port_counters_add(n->qp->attr.port_num, PORT_COUNTER_RNR);
 	if (most != 7 && ++req->rnr_tries > most &&
-	    req->rnr_tries * retry_timeout_rnr_ns(timer) >= patience_lag_ns()) {
+	    req->rnr_tries * retry_timeout_rnr_ns(timer) >= retry_timeout_lag_ns()) {
 		complete_next(n, IBV_WC_RNR_RETRY_EXC_ERR);
 		return;
 	}
@@ -541,7 +541,7 @@ static void wait_for_receiver(struct network_qp *n, uint8_t timer)
 static void send_again(struct network_qp *n)
 {
 	if (++n->req.tries > n->qp->attr.retry_cnt &&
-	    n->req.tries * timer_ns(n) >= patience_lag_ns()) {
+	    n->req.tries * timer_ns(n) >= retry_timeout_lag_ns()) {
 		complete_next(n, IBV_WC_RETRY_EXC_ERR);
 		return;
 	}

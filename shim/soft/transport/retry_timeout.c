@@ -35,7 +35,7 @@ void retry_timeout_load_lag(void)
 	__atomic_store_n(&least, value ? strtoull(value, NULL, 10) * 1000000 : 0, __ATOMIC_RELAXED);
 }
 
-uint64_t patience_lag_ns(void)
+uint64_t retry_timeout_lag_ns(void)
 {
 	return __atomic_load_n(&least, __ATOMIC_RELAXED);
 }
@@ -66,8 +66,8 @@ static uint64_t transport_timeout(const struct ibv_qp_attr *attr)
 static uint64_t processor_timeout(const struct soft_remote *r)
 {
 	bool elsewhere = !r->peer || r->peer->seg != segment_own;
-	uint64_t lag =
-		patience_lag_ns() > RETRY_TIMEOUT_LAG ? patience_lag_ns() : RETRY_TIMEOUT_LAG;
+	uint64_t lag = retry_timeout_lag_ns() > RETRY_TIMEOUT_LAG ? retry_timeout_lag_ns()
+								  : RETRY_TIMEOUT_LAG;
 
 	return elsewhere || (r->rq.shm && r->rq.shm->prod) ? lag : 0;
 }
@@ -86,7 +86,7 @@ uint64_t retry_timeout_ns(struct soft_qp *qp, enum soft_wait wait)
 	uint64_t ns = transport_timeout(attr);
 
 	if (wait == WAIT_PEER)
-		return ns > patience_lag_ns() ? ns : patience_lag_ns();
+		return ns > retry_timeout_lag_ns() ? ns : retry_timeout_lag_ns();
 	if (retry_timeout_is_unreliable(qp))
 		return UINT64_MAX; /* no limit: carry_request() ends the wait */
 	if (wait == WAIT_COPY)

@@ -23,7 +23,7 @@ void retry_timeout_load(void);
  */
 void retry_timeout_load_lag(void);
 /* VERBATIM_SOFT_LAG, ns; 0: not set. */
-uint64_t patience_lag_ns(void);
+uint64_t retry_timeout_lag_ns(void);
 
 /* Is the transport of @qp one whose sender does not learn the fate of its requests? */
 bool retry_timeout_is_unreliable(const struct soft_qp *qp);
