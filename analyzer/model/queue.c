@@ -53,6 +53,7 @@ void queue_put(struct queue *queue)
 	free(queue->overlaps);
 	free(queue->seen);
 	free(queue->astray);
+	free(queue->slots);
 	free(queue->unordered);
 	free(queue->twice);
 	wr_id_set_fini(&queue->wr_ids);

@@ -23,6 +23,7 @@
 
 struct model;
 struct overlaps;
+struct slots;
 struct swapped;
 struct same_wr_id;
 
@@ -284,6 +285,7 @@ struct queue {
 	uint16_t *seen;
 	struct astray_seen *astray;  /* astray.h; NULL: nothing was */
 	struct unordered *unordered; /* unordered.h; NULL: no such request was posted */
+	struct slots *slots;         /* slots.h; NULL: nothing was written */
 	struct swapped *swaps;       /* swapped.h: the last word of a compare-and-swap; or NULL */
 	struct moment swapped;       /* that request; id 0:0: the word was written since */
 	struct queue_stats stats;

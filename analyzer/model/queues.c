@@ -29,6 +29,7 @@
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue_priv.h"
 #include "analyzer/model/serial.h"
+#include "analyzer/model/slots.h"
 #include "analyzer/model/no_response.h"
 #include "analyzer/model/starved.h"
 #include "analyzer/model/overflow.h"
@@ -264,6 +265,7 @@ static void note_sends(struct model *model, const struct trace_event *event, str
 		       uint32_t taken)
 {
 	credit_sent(model, event, queue);
+	slots_posted(queue, event, taken);
 	if (model->reads)
 		swapped_posted(model, event, queue, taken);
 }
@@ -436,10 +438,13 @@ static void run_request_checks(struct model *model, const struct model_complete 
 		grh_note_completion(queue, at);
 	if (queue->unreliable && success)
 		unreceived_note_send(model, event, queue, at);
-	if (queue->send)
+	if (queue->send) {
 		serial_note_completion(model, queue, event);
-	else if (success)
+	} else if (success) {
 		receive_level_note_completion(queue, complete->qp, event);
+		slots_returned(complete->qp ? complete->qp->sq : NULL,
+			       &event->poll->wc[complete->index]);
+	}
 }
 
 static void process_completion(struct model *model, const struct trace_event *event, uint32_t i,

@@ -12,10 +12,11 @@
 
 #include "analyzer/model/overlap.h"
 #include "analyzer/model/queue.h"
+#include "analyzer/model/slots.h"
 #include "analyzer/model/words.h"
 #include "analyzer/rules/add_finding.h"
 
-enum { HABIT = 4 };
+enum { HABIT = 4, LAPS = 4 };
 
 static struct finding *add_finding(struct check *check, enum rule_id rule, const struct life *life,
 				   const struct overlap_pair *pair, bool certain)
@@ -340,6 +341,38 @@ void mkey_007_overlap(struct check *check, const struct life *life)
 		report_entered(check, life);
 	}
 	report_crossings(check, life);
+}
+
+/*
+ * WRITEs to slots of a ring that had not been returned. The messages of the peer return slots if
+ * there were as many as WRITEs, but for those at the end.
+ */
+void mkey_007_slots(struct check *check, const struct life *life)
+{
+	const struct slots *slots = life->sq ? life->sq->slots : NULL;
+	char name[64], id[32];
+	struct finding *finding;
+
+	if (!slots || slots->irregular || slots->period < 2 || slots->over < HABIT ||
+	    slots->writes < LAPS * slots->period || slots->ahead > 2 * slots->period ||
+	    slots->returned + slots->period < slots->writes || life->sq->doubt || !life->rq ||
+	    life->rq->doubt)
+		return;
+	finding = check_add_hazard(check, RULE_MKEY_007, &slots->first, life, "wr.rdma.remote_addr");
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s writes to %u places of the peer in turn, and the peer sends a message for "
+		     "each write. %" PRIu64 " times, first at %s, it wrote to a place again before "
+		     "the message for the write before: write %" PRIu64 ", to 0x%" PRIx64
+		     ", came after %" PRIu64 " messages.",
+		     object_name_text(life, name, sizeof(name)), slots->period, slots->over,
+		     event_id_text(slots->first.id, id), slots->written, slots->addr,
+		     slots->before);
+	finding_text(&finding->breaks,
+		     "the peer has not yet read what is there: it is overwritten");
+	finding_step(finding, "created", &life->created);
+	finding_step(finding, "written", &slots->first);
 }
 
 /* WRITEs to memory that an earlier request reads from the peer: reported if frequent. */

@@ -1,0 +1,41 @@
+#pragma once
+/*
+ * RDMA WRITEs to the slots of a ring in the peer's memory, and the messages that return slots.
+ *
+ *	WRITE to	s0 s1 s2 s3  s0 s1 ...		period 4
+ *	polled		          m1    m2 		each message of the peer returns one slot
+ *
+ * That a message returns one slot is known at the end, if there were as many as WRITEs, and never
+ * many fewer. Messages with immediate data or more bytes than a credit has are something else: then
+ * nothing is reported.
+ *
+ * Not thread-safe.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyzer/model/moment.h"
+
+struct queue;
+struct trace_event;
+struct wc;
+
+enum { SLOTS_MAX = 64 };
+
+struct slots {
+	uint64_t writes;
+	uint64_t addrs[SLOTS_MAX]; /* of the first period */
+	uint32_t period;           /* 0: not known yet */
+	bool irregular;            /* there is no ring, or other messages come */
+	uint64_t returned;         /* messages */
+	uint64_t ahead;            /* most WRITEs that had no message yet */
+	uint64_t over; /* WRITEs to a slot that had not been returned; valid from the first on: */
+	struct moment first;
+	uint64_t addr, written, before; /* WRITEs and messages until then */
+};
+
+/* @event has posted @taken requests to @sends, the send queue of a queue pair. */
+void slots_posted(struct queue *sends, const struct trace_event *event, uint32_t taken);
+
+/* A message, @wc, was polled on the queue pair of @sends, which may be NULL. */
+void slots_returned(struct queue *sends, const struct wc *wc);

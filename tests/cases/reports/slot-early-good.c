@@ -1,0 +1,2 @@
+#define GOOD
+#include "slot-early-bad.c"
