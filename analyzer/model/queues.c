@@ -35,6 +35,7 @@
 #include "analyzer/model/overflow.h"
 #include "analyzer/model/swapped.h"
 #include "analyzer/model/same_wr_id.h"
+#include "analyzer/model/unordered.h"
 #include "analyzer/model/unreceived.h"
 #include "analyzer/model/cq_event.h"
 #include "analyzer/model/window.h"
@@ -270,6 +271,15 @@ static void note_sends(struct model *model, const struct trace_event *event, str
 		swapped_posted(model, event, queue, taken);
 }
 
+static void note_send(struct model *model, struct queue *queue, const struct trace_event *event)
+{
+	const struct post *post = event->post;
+
+	serial_note_post(model, queue, event);
+	if (queue->unordered && post->wr[post->nwr - 1].opcode == ABI_WR_RDMA_WRITE)
+		unordered_note_flag(model, queue, event);
+}
+
 /* Pass a post to the functions that judge it for the rules. 0 or -ENOMEM. */
 static int run_post_checks(struct model *model, const struct trace_event *event,
 			   struct life *object, struct queue *queue, uint32_t taken)
@@ -279,7 +289,7 @@ static int run_post_checks(struct model *model, const struct trace_event *event,
 	if (queue && taken)
 		count_post(queue, event, taken);
 	if (queue && send && taken)
-		serial_note_post(model, queue, event);
+		note_send(model, queue, event);
 	if (queue && send && taken && queue->owner->kind == OBJECT_qp)
 		note_sends(model, event, queue, taken);
 	if (queue && taken && !send) {

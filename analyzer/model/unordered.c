@@ -74,10 +74,57 @@ void unordered_note_post(struct model *model, struct queue *queue, struct queue 
 {
 	int opcode = event->post->nwr ? event->post->wr[0].opcode : -1;
 
-	if (opcode == ABI_WR_RDMA_WRITE && !queue->to_receives && unordered_of(queue))
+	if (opcode == ABI_WR_RDMA_WRITE && !queue->to_receives && unordered_of(queue)) {
 		queue->unordered->batches++;
-	else if (before && before->writes && queue_takes_receive(opcode))
+		queue->unordered->beside = before && before->owner ? before->owner->id : 0;
+	} else if (before && before->writes && queue_takes_receive(opcode))
 		note_message(model, queue, before, event);
+}
+
+/* The other queue to which the thread wrote just before, if nothing shows that this is done. */
+static struct queue *find_beside(struct model *model, const struct queue *queue,
+				 const struct trace_event *event)
+{
+	const struct queue_request *write;
+	const struct life *qp;
+	uint32_t process;
+	uint64_t life;
+
+	if (!queue->unordered->beside || !map_get(&model->by_id, queue->unordered->beside, &life))
+		return NULL;
+	qp = (const struct life *)(uintptr_t)life;
+	write = qp->sq && qp->sq->owner == qp ? last_write(qp->sq) : NULL;
+	if (!write || write->thread != event->id.thread || event->id.n - write->n > 2 * NEXT ||
+	    qp->sq->doubt || queue->doubt)
+		return NULL;
+	process = peer_process(model, qp->sq);
+	return process && process == peer_process(model, queue) ? qp->sq : NULL;
+}
+
+/* A small WRITE may be the flag of a larger one on another queue pair that writes no flags. */
+static void note_raised(struct model *model, struct queue *queue, const struct trace_event *event,
+			uint64_t length)
+{
+	struct queue *other = find_beside(model, queue, event);
+	struct unordered *of = other ? other->unordered : NULL;
+
+	queue->unordered->beside = 0;
+	if (!of || of->small || of->raised.n++)
+		return;
+	of->raised.write = queue_moment(other, last_write(other));
+	of->raised.flag = moment_of(event);
+	of->raised.length = (uint32_t)length;
+	of->raised.other = queue->owner->id;
+}
+
+void unordered_note_flag(struct model *model, struct queue *queue, const struct trace_event *event)
+{
+	uint64_t length = wr_bytes(&event->post->wr[event->post->nwr - 1]);
+
+	if (length > FLAG || !queue->owner)
+		return;
+	queue->unordered->small++;
+	note_raised(model, queue, event, length);
 }
 
 void unordered_note_write(struct queue *queue, const struct trace_event *event, const struct wr *wr,

@@ -3,6 +3,7 @@
  * WRITEs that nothing announces in order.
  *
  *	QP1 WRITE ... QP2 SEND		two queue pairs have no order: the message may come first
+ *	QP1 WRITE ... QP2 WRITE flag	the same, if the receiver polls the flag in memory
  *	WRITE data, WRITE flag		with IBV_ACCESS_RELAXED_ORDERING: so may the flag
  *
  * Stored with the queue that writes, and judged when it ends: only then is it known that it never
@@ -26,6 +27,14 @@ struct unordered {
 	uint64_t told;             /* of these, followed by a message on another queue */
 	struct moment write, send; /* the first time */
 	uint32_t other;            /* object: the queue pair of the message */
+	uint64_t small;            /* WRITEs of at most 64 bytes */
+	uint32_t beside;           /* object: the queue pair that was written to before; 0: none */
+	struct unordered_raised {
+		uint64_t n; /* small WRITEs on another queue that followed one here */
+		struct moment write, flag; /* the first time */
+		uint32_t length;           /* bytes of the flag */
+		uint32_t other;            /* object: its queue pair */
+	} raised;
 	struct unordered_flag {
 		uint64_t n; /* small WRITEs, each after a larger one */
 		struct moment first;
@@ -38,6 +47,9 @@ struct unordered {
 /* The last request of @event was posted to the send queue @queue, the one before to @before. */
 void unordered_note_post(struct model *model, struct queue *queue, struct queue *before,
 			 const struct trace_event *event);
+
+/* The last request of @event, a WRITE, was posted to @queue. */
+void unordered_note_flag(struct model *model, struct queue *queue, const struct trace_event *event);
 
 /* @wr writes @length bytes to the region of @key, which has relaxed ordering. */
 void unordered_note_write(struct queue *queue, const struct trace_event *event, const struct wr *wr,

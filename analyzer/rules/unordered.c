@@ -51,6 +51,38 @@ static void report_elsewhere(struct check *check, const struct life *life)
 	finding_step(finding, "sent", &unordered->send);
 }
 
+/* The same for a flag that is written on another queue pair. */
+static bool is_flagged_elsewhere(const struct unordered *unordered)
+{
+	return !unordered->small && unordered->raised.n >= HABIT &&
+	       unordered->raised.n >= unordered->batches / 4 * 3;
+}
+
+static void report_raised(struct check *check, const struct life *life)
+{
+	const struct unordered_raised *raised = &life->sq->unordered->raised;
+	const struct object *object = trace_object(check->trace, raised->other);
+	struct finding *finding = check_add_hazard(check, RULE_MKEY_009, &raised->flag, life, "wr");
+	char name[64], id[32], bytes[32];
+
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s only writes. %" PRIu64 " times, first at %s, a small write (%s) followed "
+		     "on %s to the same process while the larger one was outstanding.",
+		     object_name_text(life, name, sizeof(name)), raised->n,
+		     event_id_text(raised->flag.id, id), words_bytes(raised->length, bytes),
+		     object && object->name ? object->name : "another queue pair");
+	finding_text(
+		&finding->breaks,
+		"the small write is the flag of the larger one, and arrives first: its receiver "
+		"reads what is still being written, since requests of two queue pairs have no "
+		"order");
+	finding_step(finding, "created", &life->created);
+	finding_step(finding, "written", &raised->write);
+	finding_step(finding, "flag written", &raised->flag);
+}
+
 static void report_flag(struct check *check, const struct life *life)
 {
 	const struct unordered_flag *flag = &life->sq->unordered->flag;
@@ -83,6 +115,8 @@ void mkey_009_unordered(struct check *check, const struct life *life)
 		return;
 	if (is_announced_elsewhere(queue->unordered))
 		report_elsewhere(check, life);
+	else if (is_flagged_elsewhere(queue->unordered))
+		report_raised(check, life);
 	if (queue->unordered->flag.n >= HABIT)
 		report_flag(check, life);
 }

@@ -94,3 +94,72 @@ TEST(a_flag_is_written_behind_its_data)
 	assert_int_equal(write_flags(RELAXED, 3, 1024, 1024, write), 0);
 	assert_int_equal(write_flags(RELAXED, 3, 1024, 8, IBV_WR_RDMA_WRITE_WITH_IMM), 0);
 }
+
+static void write_on(struct story *s, const struct ibv_qp *qp, uint64_t wr_id, uint32_t length)
+{
+	struct event_post *event = (struct event_post *)s->words;
+	struct event_wr *wr = (struct event_wr *)(event + 1);
+	struct event_rdma *rdma = (struct event_rdma *)(wr + 1);
+	struct event_sge *sge = (struct event_sge *)(rdma + 1);
+
+	event->object = W(qp);
+	event->verb = VERB_post_send;
+	event->nwr = 1;
+	*wr = (struct event_wr){ .wr_id = wr_id,
+				 .opcode = IBV_WR_RDMA_WRITE,
+				 .flags = IBV_SEND_SIGNALED,
+				 .nsge = 1,
+				 .parts = WR_RDMA };
+	*rdma = (struct event_rdma){ .remote_addr = AT, .rkey = 0x21 };
+	*sge = (struct event_sge){ AT, length, ends[0].mr.lkey };
+	story_event(s, 0, EVENT_POST,
+		    (sizeof(*event) + sizeof(*wr) + sizeof(*rdma) + sizeof(*sge)) / 8);
+}
+
+/* A block is written in two halves, one on each queue pair, and then a flag on the second. */
+struct striped {
+	uint64_t n;
+	uint32_t flag; /* bytes */
+	bool waits;    /* for the halves, before it raises the flag */
+	bool both;     /* raises one on the first queue pair, too, at last */
+};
+
+static uint64_t write_halves(struct striped how)
+{
+	struct story s;
+	uint64_t found;
+
+	begin_story(&s);
+	connect_others(&s);
+	for (uint64_t i = 0; i < how.n; i++) {
+		write_on(&s, &ends[0].qp, 1, 1024);
+		write_on(&s, &others[0].qp, 2, 1024);
+		if (how.waits)
+			poll_as(&s, IBV_WC_SUCCESS);
+		write_on(&s, &others[0].qp, 3, how.flag);
+		if (!how.waits)
+			poll_as(&s, IBV_WC_SUCCESS);
+		for (uint64_t k = 2; k <= 3; k++)
+			story_poll(&s, 0, &ends[0].cq, k, IBV_WC_SUCCESS, others[0].qp.qp_num);
+	}
+	if (how.both)
+		write_on(&s, &ends[0].qp, 4, how.flag);
+	story_do(&s, 0, VERB_destroy_qp, 5, 0, W(&ends[0].qp));
+	story_check(&s, NULL);
+	found = s.findings->hazards[RULE_MKEY_009];
+	for (size_t i = 0; i < s.findings->n && found; i++)
+		if (s.findings->all[i]->rule == RULE_MKEY_009)
+			assert_non_null(strstr(s.findings->all[i]->says,
+					       "a small write (8 bytes) followed on qp"));
+	story_end(&s);
+	return found;
+}
+
+TEST(a_flag_is_written_on_another_queue_pair)
+{
+	assert_int_equal(write_halves((struct striped){ .n = 4, .flag = 8 }), 1);
+	assert_int_equal(write_halves((struct striped){ .n = 2, .flag = 8 }), 0);
+	assert_int_equal(write_halves((struct striped){ .n = 4, .flag = 512 }), 0);
+	assert_int_equal(write_halves((struct striped){ .n = 4, .flag = 8, .waits = true }), 0);
+	assert_int_equal(write_halves((struct striped){ .n = 4, .flag = 8, .both = true }), 0);
+}

@@ -1,0 +1,2 @@
+#define GOOD
+#include "mkey-009-striped-bad.c"
