@@ -152,6 +152,28 @@ static void check_receive_size(struct model *model, const struct queue *queue,
 	model->watcher.strain(model->watcher.arg, &strain);
 }
 
+/*
+ * A datagram was posted to @to. Those that were posted since a receive of it was last polled may
+ * all be there at once, and need as many receives.
+ */
+static void count_burst(const struct life *to, const struct trace_event *event)
+{
+	struct queue *receives = to->rq;
+	struct queue_flood *flood = &receives->flood;
+
+	if (receives->owner != to || receives->doubt)
+		return;
+	if (flood->completed != receives->completed)
+		flood->n = 0;
+	flood->completed = receives->completed;
+	if (++flood->n <= receives->outstanding + flood->excess)
+		return;
+	flood->most = flood->n;
+	flood->room = receives->outstanding;
+	flood->excess = flood->n - flood->room;
+	flood->at = moment_of(event);
+}
+
 void datagram_check_post(struct model *model, const struct trace_event *event, struct queue *queue,
 			 uint32_t taken)
 {
@@ -177,5 +199,7 @@ void datagram_check_post(struct model *model, const struct trace_event *event, s
 			continue;
 		check_qkey(model, queue, &sent, wr);
 		check_receive_size(model, queue, &sent, wr);
+		if (sent.other->rq)
+			count_burst(sent.other, event);
 	}
 }

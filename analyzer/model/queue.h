@@ -165,6 +165,13 @@ struct queue_credit {
 	struct moment first; /* such message */
 };
 
+/* Datagrams to a receive queue since the last completion that was polled of it: datagram.c. */
+struct queue_flood {
+	uint64_t n, completed;       /* completed: of the queue, at that time */
+	uint64_t most, room, excess; /* the burst that exceeded the posted receives by most */
+	struct moment at;            /* its last datagram */
+};
+
 /* Usage of a queue: for rules about time. */
 struct queue_stats {
 	uint64_t posts;     /* that were accepted */
@@ -293,6 +300,7 @@ struct queue {
 	struct queue_level level;
 	struct queue_dry dry;
 	struct queue_credit credit;
+	struct queue_flood flood;
 	uint32_t limit; /* of an SRQ: the largest srq_limit; 0: none was armed */
 	struct moment limited;
 	struct moment armed;           /* the last time that a limit was; its event disarms it */

@@ -18,7 +18,7 @@
 #include "analyzer/model/words.h"
 #include "analyzer/rules/add_finding.h"
 
-enum { PSN_BITS = 0xffffff, MOST = 512 };
+enum { PSN_BITS = 0xffffff, MOST = 512, FLOOD = 4 /* datagrams without a receive */ };
 
 /* ns: the timer min_rnr_timer 0; how far from a multiple of it a completion may be polled */
 enum { STALL_NS = 655360000, STALL_NEAR = 20000000, STALLS = 3 };
@@ -437,6 +437,31 @@ void state_006_bare(struct check *check, const struct model_complete *complete)
 	finding_step(finding, "first message", &polled);
 }
 
+/* Datagrams that all came although they might have been more than the receives. */
+static void report_flood(struct check *check, const struct life *qp)
+{
+	const struct queue *receives = own_receives(qp);
+	const struct queue_flood *flood = receives ? &receives->flood : NULL;
+	struct finding *finding;
+	char name[MOST], room[WORDS_COUNT];
+
+	if (!flood || flood->excess < FLOOD || qp->datagrams < flood->most)
+		return;
+	finding = check_add_hazard(check, RULE_STATE_006, &flood->at, qp, "wr");
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%" PRIu64 " datagrams were sent to %s between two polls of it, while %s %s "
+		     "posted.",
+		     flood->most, name_end(check, qp, name),
+		     words_count(flood->room, "receive", room), flood->room == 1 ? "was" : "were");
+	finding_text(&finding->breaks,
+		     "they all arrive in that time: those that find no receive are dropped, and "
+		     "neither end is notified");
+	finding_step(finding, "created", &qp->created);
+	finding_step(finding, "sent", &flood->at);
+}
+
 /*
  * STATE-006: an unreliable queue pair got more messages than it ever had receives. One more may
  * have been sent when the queue pair was about to end.
@@ -448,9 +473,12 @@ void state_006_lost(struct check *check, const struct life *qp)
 	struct finding *finding;
 	char name[MOST], receives[WORDS_COUNT], sent[WORDS_COUNT], span[32], late[96] = "";
 
-	if (qp->kind != OBJECT_qp || check->findings->blind ||
-	    !unreceived_find(check->model, qp, &lost) || (lost.lost < 2 && !lost.late))
+	if (qp->kind != OBJECT_qp || check->findings->blind)
 		return;
+	if (!unreceived_find(check->model, qp, &lost) || (lost.lost < 2 && !lost.late)) {
+		report_flood(check, qp);
+		return;
+	}
 	finding = check_add_hazard(check, RULE_STATE_006, &qp->created, qp, "qp");
 	if (!finding)
 		return;

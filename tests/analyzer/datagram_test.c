@@ -153,3 +153,60 @@ TEST(a_datagram_to_a_queue_pair_that_is_gone)
 	send_gram(&s, 0x22, 5, BYTES);
 	ends_with(&s, RULE_COUNT, NULL);
 }
+
+static void poll_gram(struct story *s)
+{
+	struct event_poll *event = (struct event_poll *)s->words;
+	struct event_wc *wc = (struct event_wc *)(event + 1);
+
+	event->cq = W(&ends[1].cq);
+	event->ret = 1;
+	event->nwc = 1;
+	*wc = (struct event_wc){ .wr_id = 1, .opcode = IBV_WC_RECV, .qp_num = ends[1].qp.qp_num };
+	story_event(s, 1, EVENT_POLL, (sizeof(*event) + sizeof(*wc)) / 8);
+}
+
+static void post_receives(struct story *s, int n)
+{
+	for (int i = 0; i < n; i++)
+		story_post(s, 1, VERB_post_recv, &ends[1].qp, 2, 0,
+			   (struct event_sge){ AT, BYTES + 40, 0x20 });
+}
+
+/* @n datagrams, which complete with @status, for four receives; @polled: one is, after as many. */
+static uint64_t send_burst(int n, int polled, int status)
+{
+	struct story s;
+	uint64_t found;
+
+	gram_flags = IBV_SEND_SIGNALED;
+	begin_grams(&s, QKEY, 0x22, BYTES + 40);
+	post_receives(&s, 3);
+	for (int i = 0; i < n; i++) {
+		if (i && i == polled)
+			poll_gram(&s);
+		send_gram(&s, 0x22, QKEY, BYTES);
+		poll_as(&s, status);
+	}
+	gram_flags = 0;
+	post_receives(&s, n);
+	story_do(&s, 1, VERB_destroy_qp, 5, 0, W(&ends[1].qp));
+	story_check(&s, NULL);
+	found = s.findings->hazards[RULE_STATE_006];
+	for (size_t i = 0; i < s.findings->n && found; i++)
+		if (s.findings->all[i]->rule == RULE_STATE_006)
+			assert_non_null(strstr(s.findings->all[i]->says,
+					       "8 datagrams were sent to qp1 of process 2 (app) "
+					       "between two polls of it, while 4 receives were "
+					       "posted."));
+	story_end(&s);
+	return found;
+}
+
+TEST(more_datagrams_than_receives)
+{
+	assert_int_equal(send_burst(8, 0, IBV_WC_SUCCESS), 1);
+	assert_int_equal(send_burst(7, 0, IBV_WC_SUCCESS), 0);
+	assert_int_equal(send_burst(8, 4, IBV_WC_SUCCESS), 0);
+	assert_int_equal(send_burst(8, 0, IBV_WC_LOC_PROT_ERR), 0); /* they were not sent */
+}

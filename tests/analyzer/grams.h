@@ -9,6 +9,7 @@
 enum { QKEY = 0x1111, OWN = 1u << 31, BYTES = 1024 };
 
 static struct ibv_ah handle;
+static uint8_t gram_flags; /* enum ibv_send_flags */
 
 /* Up to RTS; @qkey is the queue pair's own. */
 static inline void ready_end(struct story *s, int thread, uint32_t qkey)
@@ -57,7 +58,9 @@ static inline void send_gram(struct story *s, uint32_t number, uint32_t qkey, ui
 	event->object = W(&ends[0].qp);
 	event->verb = VERB_post_send;
 	event->nwr = 1;
-	*wr = (struct event_wr){ .wr_id = 1, .opcode = IBV_WR_SEND, .nsge = 1, .parts = WR_UD };
+	*wr = (struct event_wr){
+		.wr_id = 1, .opcode = IBV_WR_SEND, .flags = gram_flags, .nsge = 1, .parts = WR_UD
+	};
 	*ud = (struct event_ud){ .ah = W(&handle), .remote_qpn = number, .remote_qkey = qkey };
 	*sge = (struct event_sge){ AT, length, 0x10 };
 	story_event(s, 0, EVENT_POST,

@@ -1,0 +1,2 @@
+#define GOOD
+#include "ud-burst-bad.c"
