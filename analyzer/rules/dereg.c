@@ -22,6 +22,7 @@ struct change {
 	const struct key *key; /* the key as it is now */
 	uint32_t lkey;         /* its lkey before the change */
 	bool stays;            /* requests may still use memory in its new range */
+	bool any;              /* requests that use any of its memory count */
 	struct moment at;
 	const char *what; /* "deregistered" */
 };
@@ -87,7 +88,7 @@ static bool is_receive(const struct queue *queue, const struct queue_request *re
 static bool names_lost_memory(const struct change *change, const struct sge *sge)
 {
 	return sge->lkey == change->lkey && sge->length &&
-	       !(change->stays && key_holds(change->key, sge->addr, sge->length));
+	       (change->any || !(change->stays && key_holds(change->key, sge->addr, sge->length)));
 }
 
 static bool count_request(void *arg, const struct queue *queue, const struct queue_request *request)
@@ -158,7 +159,25 @@ static struct in_flight find_requests(struct check *check, const struct change *
 	return found;
 }
 
-static void check_change(struct check *check, const struct change *change)
+/* Requests to which the change makes no difference, if the device makes it in one step. */
+static void judge_rest(struct check *check, struct change *change)
+{
+	static bool (*const kinds[])(
+		const struct queue *queue,
+		const struct queue_request *request) = { is_signalled, is_unsignalled, is_receive };
+	struct in_flight found = { .n = 0 };
+
+	change->any = true;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && !found.n; i++)
+		found = find_requests(check, change, kinds[i]);
+	report_hazard(check, &found,
+		      "the device deregisters the region and registers it again, as "
+		      "ibv_rereg_mr(3) says, or gives it another key: the request then completes "
+		      "with IBV_WC_LOC_PROT_ERR");
+}
+
+/* Returns whether it has reported anything. */
+static bool check_change(struct check *check, const struct change *change)
 {
 	struct in_flight signalled = find_requests(check, change, is_signalled);
 	struct in_flight unsignalled, receives;
@@ -170,7 +189,7 @@ static void check_change(struct check *check, const struct change *change)
 	if (finding)
 		describe_in_flight(finding, &signalled);
 	if (signalled.n)
-		return;
+		return true;
 	unsignalled = find_requests(check, change, is_unsignalled);
 	report_hazard(check, &unsignalled,
 		      "the device has not executed the request by then: it is unsignalled, and no "
@@ -180,6 +199,7 @@ static void check_change(struct check *check, const struct change *change)
 		check, &receives,
 		"a message comes before the queue pair is destroyed or in ERR: it completes "
 		"with IBV_WC_LOC_PROT_ERR, or lands in memory that is used for something else");
+	return unsignalled.n || receives.n;
 }
 
 /* MKEY-005 */
@@ -208,9 +228,7 @@ void mkey_005_rereg(struct check *check, const struct trace_event *event)
 	int64_t flags;
 
 	if (call->verb != VERB_rereg_mr || call->failed || !call->args ||
-	    !args_get(call->args, ARG(flags), &flags) ||
-	    !(flags & (ABI_REREG_MR_CHANGE_TRANSLATION | ABI_REREG_MR_CHANGE_PD)) ||
-	    model_keys(check->model)->shared)
+	    !args_get(call->args, ARG(flags), &flags) || model_keys(check->model)->shared)
 		return;
 	change.mr = model_life(check->model, event->process, OBJECT_mr, call->handle);
 	change.key =
@@ -220,7 +238,8 @@ void mkey_005_rereg(struct check *check, const struct trace_event *event)
 		return;
 	change.lkey = change.key->lkey_before;
 	change.stays = !(flags & ABI_REREG_MR_CHANGE_PD) && change.lkey == change.key->lkey;
-	check_change(check, &change);
+	if (!check_change(check, &change))
+		judge_rest(check, &change);
 }
 
 /* The SGE, if any, whose dead region made a receive fail; -1: none. */
