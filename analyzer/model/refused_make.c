@@ -18,7 +18,7 @@
 #include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
 
-enum { SMALLEST_PAGE = 4096 };
+enum { SMALLEST_PAGE = 4096, DM_WORD = 4 };
 
 /* The limits of the device that the first argument, a PD or a context, belongs to. */
 static const struct device *device_of(const struct refused *r)
@@ -230,6 +230,21 @@ bool refused_dmabuf(const struct refused *r, char *text, size_t size)
 	return refused_access(r, text, size);
 }
 
+/* The host copies whole words to and from the device. */
+static bool is_no_word(const struct refused *r, int64_t offset, int64_t length, char *text,
+		       size_t size)
+{
+	const bool copies = r->event->call->verb == VERB_memcpy_to_dm ||
+			    r->event->call->verb == VERB_memcpy_from_dm;
+
+	if (!copies || r->event->call->ret != EINVAL || !((offset | length) % DM_WORD))
+		return false;
+	snprintf(text, size,
+		 "dm_offset is %" PRId64 ", and length %" PRId64 ": both must be multiples of %d",
+		 offset, length, DM_WORD);
+	return true;
+}
+
 /* Device memory has no addresses, only offsets. */
 bool refused_dm(const struct refused *r, char *text, size_t size)
 {
@@ -245,8 +260,10 @@ bool refused_dm(const struct refused *r, char *text, size_t size)
 		return false;
 	dm = model_find(r->model, r->event->process, OBJECT_dm,
 			(uint64_t)args_number(args, ARG(dm)));
-	if (!dm || !dm->bytes || (uint64_t)offset + (uint64_t)length <= dm->bytes)
+	if (!dm || !dm->bytes)
 		return false;
+	if ((uint64_t)offset + (uint64_t)length <= dm->bytes)
+		return is_no_word(r, offset, length, text, size);
 	snprintf(text, size,
 		 "dm_offset is %" PRId64 ", and length %" PRId64 ": beyond the end of %s, which "
 		 "has %" PRIu64 " bytes",

@@ -5,6 +5,8 @@
  */
 #include "analyzer/model/refused_make.h"
 
+#include <errno.h>
+
 #include "analyzer/model/device.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/queue.h"
@@ -141,7 +143,7 @@ static const struct row {
 static const char *why_refused(const struct row *row, const struct life *object, char text[256])
 {
 	struct args *args = args_new(row->args, strlen(row->args));
-	const struct call call = { .verb = row->verb, .args = args };
+	const struct call call = { .verb = row->verb, .args = args, .ret = EINVAL };
 	const struct trace_event event = { .kind = TRACE_CALL, .process = 1, .call = &call };
 	const struct refused r = { .model = &model, .event = &event, .object = object };
 	bool is = row->refused(&r, text, 256);
@@ -163,6 +165,38 @@ static void expect_refusal(void **state)
 }
 
 TEST_ROWS(rows, expect_refusal);
+
+TEST(device_memory_is_copied_in_words)
+{
+	static const struct row copies[] = {
+		{ "", refused_dm, VERB_memcpy_to_dm, "{\"dm\":7,\"dm_offset\":0,\"length\":6}",
+		  "dm_offset is 0, and length 6: both must be multiples of 4" },
+		{ "", refused_dm, VERB_memcpy_from_dm, "{\"dm\":7,\"dm_offset\":2,\"length\":8}",
+		  "dm_offset is 2, and length 8: both must be multiples of 4" },
+		{ "", refused_dm, VERB_memcpy_to_dm, "{\"dm\":7,\"dm_offset\":8,\"length\":8}",
+		  NULL },
+	};
+	struct life *dm;
+	char text[256];
+
+	(void)state;
+	assert_int_equal(lives_init(&model.lives), 0);
+	assert_non_null(dm = lives_new(&model.lives));
+	dm->kind = OBJECT_dm;
+	dm->process = 1;
+	dm->handle = 7;
+	dm->bytes = 64;
+	lives_add(&model.lives, dm);
+	for (size_t i = 0; i < sizeof(copies) / sizeof(*copies); i++) {
+		const char *why = why_refused(&copies[i], &context, text);
+
+		if (copies[i].why && why)
+			assert_string_equal(why, copies[i].why);
+		else
+			assert_ptr_equal(why, copies[i].why);
+	}
+	lives_fini(&model.lives);
+}
 
 /* What a device has is not the reason then. */
 TEST(limits_that_are_not_known_refuse_nothing)
