@@ -16,7 +16,7 @@ enum { FREED = 64, DEVICES = 64 };
 struct device_list {
 	uint32_t process;
 	uint64_t address;
-	struct moment freed; /* 0:0: not */
+	struct moment got, freed; /* .freed is 0:0: not */
 	size_t ndevices;
 	struct {
 		uint64_t handle;
@@ -101,6 +101,7 @@ static int add_list(struct device_lists *lists, const struct trace_event *event)
 		return -ENOMEM;
 	list->process = event->process;
 	list->address = (uint64_t)event->call->ret;
+	list->got = moment_of(event);
 	for (const struct json_node *n = json_first(devices); n && list->ndevices < DEVICES;
 	     n = json_next(n))
 		add_device(list, n);
@@ -237,6 +238,21 @@ bool device_lists_is_iwarp(const struct device_lists *lists, uint32_t process, u
 			return l->devices[i].iwarp;
 	}
 	return false;
+}
+
+size_t device_lists_count(const struct device_lists *lists, uint32_t process, int64_t since,
+			  struct moment *ret_first, struct moment *ret_last)
+{
+	size_t n = 0;
+
+	for (const struct device_list *list = lists->lists; list; list = list->next) {
+		if (list->process != process || list->freed.id.thread || list->got.time <= since)
+			continue;
+		if (!n++)
+			*ret_last = list->got;
+		*ret_first = list->got;
+	}
+	return n;
 }
 
 static int on_return(struct device_lists *lists, const struct trace_event *event)

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 struct model_device;
+struct moment;
 struct trace_event;
 
 struct device_list;
@@ -34,6 +35,13 @@ int device_lists_call(struct device_lists *lists, const struct trace_event *even
 
 /* Is the device of @context an iWARP one? false if no list contained it. */
 bool device_lists_is_iwarp(const struct device_lists *lists, uint32_t process, uint64_t context);
+
+/*
+ * How many lists of @process, retrieved after @since, were not freed; and the first and the last of
+ * them.
+ */
+size_t device_lists_count(const struct device_lists *lists, uint32_t process, int64_t since,
+			  struct moment *ret_first, struct moment *ret_last);
 
 /* @process has ended. */
 void device_lists_end(struct device_lists *lists, uint32_t process);

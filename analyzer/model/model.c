@@ -307,6 +307,12 @@ static int inherit_objects(struct model *model, uint32_t child, const struct mom
 	return pinned_inherit(model, child, moment->process);
 }
 
+size_t model_count_lists(const struct model *model, uint32_t process, int64_t since,
+			 struct moment *ret_first, struct moment *ret_last)
+{
+	return device_lists_count(&model->device_lists, process, since, ret_first, ret_last);
+}
+
 const struct moment *model_fork(const struct model *model, uint32_t process)
 {
 	uint64_t forked;

@@ -40,6 +40,10 @@ bool model_has_objects(const struct model *model, uint32_t process);
 /* The number of live objects that @process created and must destroy itself. */
 uint64_t model_count(const struct model *model, uint32_t process);
 
+/* The lists of devices that @process did not free: device_lists_count(). */
+size_t model_count_lists(const struct model *model, uint32_t process, int64_t since,
+			 struct moment *ret_first, struct moment *ret_last);
+
 /* The fork that created @process, or NULL. */
 const struct moment *model_fork(const struct model *model, uint32_t process);
 

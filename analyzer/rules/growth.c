@@ -28,6 +28,7 @@
 enum {
 	ALIKE = 64,
 	DEAD = 16, /* that cannot be used any more */
+	LISTS = 4, /* of devices: those of a program's start are retrieved before it sends */
 	UNLIKE = 128,
 	TAIL = 4,  /* the last one was created in the last quarter of the sending time */
 	SHARE = 8, /* each quarter has 1/SHARE of the objects that differ; no more are destroyed */
@@ -246,6 +247,34 @@ static void check_growth(struct check *check, const struct model_exit *end,
 	if (!told && (growth->kind == OBJECT_mr || growth->kind == OBJECT_ah) && is_growing(&ones))
 		report_different(check, end, steady, growth, &ones);
 	free(ones.all);
+}
+
+/* LIFE-004: lists of devices that a process retrieves again and again while it sends. */
+void life_004_lists(struct check *check, const struct model_exit *end)
+{
+	const struct steady *steady = steady_of(check->model, end->process);
+	struct moment first, last;
+	size_t n = steady && steady->sends ? model_count_lists(check->model, end->process,
+							       steady->first_send, &first, &last)
+					   : 0;
+	char process[PROCESS_TEXT];
+	struct finding *finding;
+
+	if (n < LISTS)
+		return;
+	finding = check_add_hazard(check, RULE_LIFE_004, &last, NULL, "list");
+	if (!finding)
+		return;
+	finding_text(&finding->object, "device list");
+	finding_text(&finding->says,
+		     "%s called ibv_get_device_list() %s after its first send, and freed none of "
+		     "these lists.",
+		     process_id_text(end->process, process), WORDS_N(n, "time"));
+	finding_text(&finding->breaks,
+		     "it runs longer: each list takes memory, and keeps its devices, until "
+		     "ibv_free_device_list()");
+	finding_step(finding, "the first", &first);
+	finding_step(finding, "the last", &last);
 }
 
 /* LIFE-004, of a process that was killed, or whose end is not known. */

@@ -30,6 +30,46 @@ static void use_device(struct story *s)
 	story_do(s, 0, VERB_get_device_index, 53, 0, W(&a_device));
 }
 
+/* A process that sends, and retrieves @n lists after that. */
+static uint64_t count_hazards(int n, bool sends, bool frees)
+{
+	struct story s;
+	uint64_t hazards;
+
+	story_with_cq(&s);
+	create_qp(&s);
+	if (sends)
+		story_post(&s, 0, VERB_post_send, &a_qp, 1, IBV_WR_SEND,
+			   (struct event_sge){ 0x1000, 8, 0x10 });
+	for (int i = 0; i < n; i++) {
+		get_list(&s, a_list);
+		if (frees)
+			free_list(&s, a_list);
+	}
+	destroy_qp(&s, 0);
+	destroy_cq(&s, 0);
+	dealloc_pd(&s, 0);
+	close_context(&s);
+	story_exit(&s, STORY_PID, 0);
+	story_check(&s, NULL);
+	hazards = s.findings->hazards[RULE_LIFE_004];
+	for (size_t i = 0; i < s.findings->n; i++)
+		if (s.findings->all[i]->rule == RULE_LIFE_004)
+			assert_string_equal(s.findings->all[i]->says,
+					    "process 1 called ibv_get_device_list() 4 times after "
+					    "its first send, and freed none of these lists.");
+	story_end(&s);
+	return hazards;
+}
+
+TEST(lists_are_retrieved_again_and_again)
+{
+	assert_int_equal(count_hazards(4, true, false), 1);
+	assert_int_equal(count_hazards(3, true, false), 0);
+	assert_int_equal(count_hazards(4, true, true), 0);
+	assert_int_equal(count_hazards(8, false, false), 0); /* of its start */
+}
+
 TEST(a_device_of_a_freed_list_is_used)
 {
 	const struct finding *f;
