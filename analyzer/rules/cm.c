@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "analyzer/model/qp.h"
 #include "analyzer/rules/add_finding.h"
 #include "analyzer/model/words.h"
 
@@ -87,6 +88,98 @@ void cm_001_qp(struct check *check, const struct model_leak *leak)
 		     leak->object->name);
 	finding_step(finding, "created", &leak->object->created);
 	finding_step(finding, "identifier gone", moment);
+}
+
+/* The queue pair of an identifier; NULL: it has none. */
+static const struct life *find_qp(const struct life *id)
+{
+	for (const struct life_link *link = id->children; link; link = link->next_child)
+		if (link->child->kind == OBJECT_qp && link->child->qp)
+			return link->child;
+	return NULL;
+}
+
+static bool has_talked(const struct life *id)
+{
+	return id->talk.verb == VERB_rdma_connect || id->talk.verb == VERB_rdma_accept;
+}
+
+/* The type of service is part of the route; iWARP applies it when it connects. */
+static bool is_tos_late(const struct life *id)
+{
+	const struct life *qp = find_qp(id);
+
+	return has_talked(id) || (id->routed && qp && !qp->qp->iwarp);
+}
+
+/* It is an attribute of the modify to RTS. */
+static bool is_ack_timeout_late(const struct life *id)
+{
+	const struct life *qp = find_qp(id);
+
+	return qp && has_talked(id) && qp_state(qp) == ABI_QPS_RTS;
+}
+
+static const struct option {
+	int64_t optname;
+	const char *name, *takes_effect;
+	bool (*is_late)(const struct life *id);
+} options[] = {
+	{ 0, "RDMA_OPTION_ID_TOS", "when the route is resolved", is_tos_late },
+	{ 3, "RDMA_OPTION_ID_ACK_TIMEOUT", "when the queue pair goes to RTS", is_ack_timeout_late },
+};
+
+static const struct option *find_late_option(const struct life *id, const struct args *args)
+{
+	const int64_t optname = args_number(args, ARG(optname));
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		if (options[i].optname == optname && options[i].is_late(id))
+			return &options[i];
+	return NULL;
+}
+
+static void report_option(struct check *check, const struct life *id, const struct moment *moment,
+			  const struct option *option)
+{
+	struct finding *finding = check_add_hazard(check, RULE_STATE_001, moment, id, "optname");
+	char talk[96] = "after its route was resolved", when[32], at[32];
+
+	if (!finding)
+		return;
+	if (has_talked(id))
+		snprintf(talk, sizeof(talk), "%s after its %s() at %s",
+			 words_span(moment->time - id->talk.time, when),
+			 verb_infos[id->talk.verb].name, event_id_text(id->talk.id, at));
+	finding_text(&finding->says,
+		     "%s of %s was set %s: it takes effect %s, and not later, but "
+		     "rdma_set_option() returned 0.",
+		     option->name, id->name, talk, option->takes_effect);
+	finding_text(&finding->breaks,
+		     "the program relies on the option: this connection has the value from before");
+	finding_step(finding, "created", &id->created);
+	if (has_talked(id))
+		finding_step(finding, "connected", &id->talk);
+	finding_step(finding, "set", moment);
+}
+
+/* STATE-001: an option of an identifier that is set too late to take effect. */
+void state_001_option(struct check *check, const struct trace_event *returned)
+{
+	const struct call *call = returned->call;
+	struct moment moment = moment_of(returned);
+	const struct option *option;
+	const struct life *id;
+
+	if (call->verb != VERB_rdma_set_option || call->failed || !call->args ||
+	    args_number(call->args, ARG(level)))
+		return;
+	id = model_life(check->model, returned->process, OBJECT_cm_id,
+			(uint64_t)args_number(call->args, ARG(id)));
+	option = id && id->state == LIFE_LIVE && !id->inherited ? find_late_option(id, call->args)
+								: NULL;
+	if (option)
+		report_option(check, id, &moment, option);
 }
 
 /* CM-002. Another thread may acknowledge while the destroy waits. */

@@ -59,11 +59,12 @@ void state_001(struct check *check, const struct model_modify *modify)
 		     modify->fault.none ? "attr->qp_state" : "attr_mask");
 	transition_says(modify->from, modify->to, &modify->fault, why, sizeof(why));
 	finding_text(&finding->says,
-		     "%s of type %s was in %s (%s); ibv_modify_qp() to %s returned %" PRId64
+		     "%s of type %s was in %s (%s); ibv_modify_qp() %s %s returned %" PRId64
 		     " (%s): %s.",
 		     object_name_text(qp, name, sizeof(name)), qp_type_name(qp->qp->type),
 		     qp_state_name(modify->from), describe_last_step(qp, step, sizeof(step)),
-		     qp_state_name(modify->to), call->ret, strerror((int)call->ret), why);
+		     modify->mask & ABI_QP_STATE ? "to" : "in", qp_state_name(modify->to),
+		     call->ret, strerror((int)call->ret), why);
 	finding_step(finding, "created", &qp->created);
 	if (qp->qp->moved.verb != qp->created.verb)
 		finding_step(finding, "changed state", &qp->qp->moved);

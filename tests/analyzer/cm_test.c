@@ -173,6 +173,59 @@ TEST(a_destroy_waits_for_an_event)
 }
 
 /* Another thread has acknowledged it, or it belongs to another object. */
+/* RDMA_OPTION_ID_TOS, or RDMA_OPTION_ID_ACK_TIMEOUT */
+static void set_option(struct story *s, int optname)
+{
+	static uint8_t value = 14;
+
+	story_do(s, 0, VERB_rdma_set_option, 27, 0, W(&an_id), W(RDMA_OPTION_ID), W(optname),
+		 W(&value), W(1));
+}
+
+static void connect_id(struct story *s)
+{
+	struct rdma_conn_param param = { .retry_count = 7 };
+
+	story_do(s, 0, VERB_rdma_connect, 28, 0, W(&an_id), W(&param));
+}
+
+/* An option that is set after the connection has what it says. */
+static void expect_late(int optname, bool connected, bool late, const char *says)
+{
+	struct story s;
+	const struct finding *found = NULL;
+
+	begin_story(&s);
+	make_qp(&s);
+	if (!late)
+		set_option(&s, optname);
+	if (connected)
+		connect_id(&s);
+	if (late)
+		set_option(&s, optname);
+	end_qp(&s);
+	end_story(&s);
+	story_check(&s, NULL);
+	for (size_t i = 0; i < s.findings->n; i++)
+		if (s.findings->all[i]->rule == RULE_STATE_001)
+			found = s.findings->all[i];
+	assert_int_equal(s.findings->hazards[RULE_STATE_001], says ? 1 : 0);
+	if (says && !strstr(found->says, says))
+		fail_msg("no '%s' in: %s", says, found->says);
+	story_end(&s);
+}
+
+TEST(an_option_is_set_when_it_has_no_effect_any_more)
+{
+	expect_late(RDMA_OPTION_ID_TOS, true, true,
+		    "RDMA_OPTION_ID_TOS of cm_id1 was set 2000 ns after its rdma_connect() at 1:");
+	expect_late(RDMA_OPTION_ID_TOS, true, false, NULL);
+	expect_late(RDMA_OPTION_ID_TOS, false, true, NULL);
+	expect_late(RDMA_OPTION_ID_AFONLY, true, true, NULL);
+	expect_late(RDMA_OPTION_ID_ACK_TIMEOUT, true, true, "when the queue pair goes to RTS");
+	expect_late(RDMA_OPTION_ID_ACK_TIMEOUT, false, true, NULL);
+}
+
 TEST(what_is_acknowledged_is_not_waited_for)
 {
 	struct rdma_cm_event multicast = { .id = &an_id, .event = RDMA_CM_EVENT_MULTICAST_JOIN };
