@@ -112,3 +112,25 @@ static inline bool is_near(const struct wc *wc, uint32_t thread)
 }
 
 void tape_fini_read(struct tape *tape);
+
+/*
+ * tape_words.c. Determine the form of an event; the number of words of a call is known only to
+ * tape_write_words().
+ */
+void tape_describe(const struct trace_event *event, struct form_kind *ret_kind);
+
+/* Write all words of an event to tapes->words. 0 or -ENOMEM. */
+int tape_write_words(struct tapes *tapes, const struct trace_event *event, struct form_kind *kind);
+
+/*
+ * Find the words of an event that differ from those of its form's last step, @before, and update
+ * the latter; words that tape_write_words() sets to 0 are skipped. Returns the length of the runs
+ * in words: tape_most_runs() at most.
+ */
+size_t tape_find_runs(word *to, word *before, const struct trace_event *event, uint16_t *ret_nruns);
+
+/* A run has one word more than it replaces. */
+static inline size_t tape_most_runs(uint32_t nwords)
+{
+	return 2 * (size_t)nwords;
+}

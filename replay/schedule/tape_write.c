@@ -1,7 +1,7 @@
 /*
  * Writing tapes
  *
- * Not here: reading them (tape_read.c).
+ * Not here: the words of a step (tape_words.c), reading tapes (tape_read.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,164 +15,7 @@ struct form {
 	word *words; /* of its last step */
 };
 
-enum {
-	CALL_WORDS = WORDS(sizeof(struct call)),
-	SHORT_WORDS = 256, /* of a form whose runs are written without a copy */
-};
-
-/* Make space for @n words of a step, and for their runs. */
-static int reserve_words(struct tapes *tapes, size_t n)
-{
-	word *words, *runs;
-
-	n += WORDS(sizeof(struct form_kind));
-	if (n <= tapes->words_size)
-		return 0;
-	words = realloc(tapes->words, n * sizeof(*words));
-	tapes->words = words ? words : tapes->words;
-	runs = realloc(tapes->runs, 2 * n * sizeof(*runs));
-	tapes->runs = runs ? runs : tapes->runs;
-	if (!words || !runs)
-		return -ENOMEM;
-	tapes->words_size = n;
-	return 0;
-}
-
-static int write_post(struct tapes *tapes, const struct post *post, struct form_kind *kind)
-{
-	struct post *to;
-	struct wr *wr;
-	struct sge *sge;
-
-	kind->verb = post->verb;
-	kind->object = post->object;
-	kind->count = post->nwr;
-	for (uint32_t i = 0; i < post->nwr; i++)
-		kind->nsge += post->wr[i].nsge;
-	if (reserve_words(tapes, WORDS(sizeof(*post)) + post->nwr * WORDS(sizeof(*wr)) +
-					 kind->nsge * WORDS(sizeof(*sge))))
-		return -ENOMEM;
-	to = (struct post *)tapes->words;
-	*to = *post;
-	to->wr = NULL;
-	wr = (struct wr *)(to + 1);
-	sge = (struct sge *)(wr + post->nwr);
-	for (uint32_t i = 0; i < post->nwr; i++) {
-		wr[i] = post->wr[i];
-		wr[i].sge = NULL;
-		for (uint32_t k = 0; k < post->wr[i].nsge; k++)
-			*sge++ = post->wr[i].sge[k];
-	}
-	kind->nwords = (uint32_t)((word *)sge - tapes->words);
-	return 0;
-}
-
-/* Write the needed fields of a completion; the time of its post only if the request took long. */
-static void write_completion(struct wc *to, const struct wc *wc)
-{
-	*to = *wc;
-	to->request.n = 0;
-	if (!wc->status)
-		to->posted_at = 0;
-	to->candidates = 0;
-	to->other = (struct event_id){ 0 };
-	to->other_index = 0;
-	to->other_posted_at = 0;
-}
-
-static int write_poll(struct tapes *tapes, const struct trace_event *event, struct form_kind *kind)
-{
-	const struct poll *poll = event->poll;
-	struct poll *to;
-	struct wc *wc;
-	word *requests;
-
-	kind->verb = poll->verb;
-	kind->object = poll->object;
-	kind->count = poll->nwc;
-	if (reserve_words(tapes, WORDS(sizeof(*poll)) + poll->nwc * (WORDS(sizeof(*wc)) + 1ul)))
-		return -ENOMEM;
-	to = (struct poll *)tapes->words;
-	*to = *poll;
-	to->empty = 0;
-	to->wc = NULL;
-	wc = (struct wc *)(to + 1);
-	requests = (word *)(wc + poll->nwc);
-	for (uint32_t i = 0; i < poll->nwc; i++) {
-		uint64_t n = poll->wc[i].request.n;
-
-		write_completion(&wc[i], &poll->wc[i]);
-		requests[i] = is_near(&wc[i], event->id.thread) ? event->id.n - n : n;
-	}
-	kind->nwords = (uint32_t)(requests + poll->nwc - tapes->words);
-	return 0;
-}
-
-static size_t text_words(const struct args *args)
-{
-	return args ? WORDS(args_size(args) + 1) : 0;
-}
-
-static word *write_text(word *to, word *length, const struct args *args)
-{
-	size_t n = text_words(args);
-
-	*length = args ? args_size(args) : NO_TEXT;
-	if (!n)
-		return to;
-	to[n - 1] = 0;
-	memcpy(to, args_json(args), args_size(args));
-	return to + n;
-}
-
-static int write_call(struct tapes *tapes, const struct call *call, struct form_kind *kind)
-{
-	struct call *to;
-	word *length, *text;
-
-	if (reserve_words(tapes, CALL_WORDS + 2 + text_words(call->args) + text_words(call->out)))
-		return -ENOMEM;
-	to = (struct call *)tapes->words;
-	*to = *call;
-	to->args = to->out = NULL;
-	length = tapes->words + CALL_WORDS;
-	text = write_text(length + 2, length, call->args);
-	text = write_text(text, length + 1, call->out);
-	kind->nwords = (uint32_t)(text - tapes->words);
-	return 0;
-}
-
-/* Write the words of an event, and determine its form. */
-static int write_words(struct tapes *tapes, const struct trace_event *event, struct form_kind *kind)
-{
-	*kind = (struct form_kind){ .kind = event->kind,
-				    .thread = event->id.thread,
-				    .process = event->process,
-				    .inner = event->inner,
-				    .carried = event->carried };
-	switch (event->kind) {
-	case TRACE_POST:
-		return write_post(tapes, event->post, kind);
-	case TRACE_POLL:
-		return write_poll(tapes, event, kind);
-	case TRACE_NOTIFY:
-		kind->object = event->notify->object;
-		kind->nwords = WORDS(sizeof(*event->notify));
-		if (reserve_words(tapes, kind->nwords))
-			return -ENOMEM;
-		memcpy(tapes->words, event->notify, sizeof(*event->notify));
-		return 0;
-	case TRACE_CALL:
-	case TRACE_RETURN:
-		return write_call(tapes, event->call, kind);
-	default:
-		kind->nwords = 1;
-		if (reserve_words(tapes, 1))
-			return -ENOMEM;
-		tapes->words[0] = (uintptr_t)event->call;
-		return 0;
-	}
-}
+enum { SHORT_WORDS = 256 /* of a form whose runs are written without a copy */ };
 
 static bool has_form(const struct form_kind *kind)
 {
@@ -234,7 +77,8 @@ static int add_form(struct tape *tape, uint64_t hash, const struct form_kind *ki
 static int find_form(struct tape *tape, const struct form_kind *kind, uint32_t *ret_form,
 		     bool *ret_whole)
 {
-	uint32_t *recent = &tape->recent[(kind->object * 4 + kind->kind) % RECENT_FORMS];
+	/* posts to both queues of a queue pair, and polls of its CQ, are mostly mixed */
+	uint32_t *recent = &tape->recent[(kind->object * 8 + kind->verb) % RECENT_FORMS];
 	uint64_t hash, at;
 
 	*ret_form = *recent;
@@ -251,47 +95,6 @@ static int find_form(struct tape *tape, const struct form_kind *kind, uint32_t *
 	*ret_form = *recent = (uint32_t)at;
 	*ret_whole = false;
 	return 0;
-}
-
-static bool are_four_same(const word *a, const word *b)
-{
-	return !((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]));
-}
-
-/*
- * Find the words that differ from those of the form's last step, and update the latter. The runs go
- * to @to: most_runs() words at most. Returns their length in words.
- */
-static size_t find_runs(word *to, word *before, const word *now, uint32_t n, uint16_t *ret_nruns)
-{
-	const word *begin = to;
-	uint32_t at = 0, from;
-	uint16_t nruns = 0;
-
-	while (at < n) {
-		if (n - at >= 4 && are_four_same(now + at, before + at)) {
-			at += 4;
-			continue;
-		}
-		from = at;
-		for (; at < n && now[at] != before[at]; at++)
-			to[1 + at - from] = before[at] = now[at];
-		if (at == from) {
-			at++;
-			continue;
-		}
-		*(struct run *)to = (struct run){ from, at - from };
-		to += 1 + at - from;
-		nruns++;
-	}
-	*ret_nruns = nruns;
-	return (size_t)(to - begin);
-}
-
-/* An upper bound: a run has one word more than it replaces; runs are at least a word apart. */
-static size_t most_runs(uint32_t nwords)
-{
-	return nwords + nwords / 2 + 1;
 }
 
 /* Close a full chunk: move it to the file if the tapes take too much memory. */
@@ -405,21 +208,20 @@ static int put_whole_form(struct tape *tape, const struct step *step, uint32_t f
 
 static int put_runs(struct tape *tape, const struct step *step, uint32_t form, uint32_t nwords)
 {
-	struct tapes *tapes = tape->tapes;
-	word *before = tape->form[form].words;
+	const struct trace_event *event = step->event.event;
+	word *before = tape->form[form].words, *runs = tape->tapes->runs;
 	bool is_short = nwords <= SHORT_WORDS;
 	uint16_t nruns = 0;
-	size_t n = is_short ? most_runs(nwords)
-			    : find_runs(tapes->runs, before, tapes->words, nwords, &nruns);
+	size_t n = is_short ? tape_most_runs(nwords) : tape_find_runs(runs, before, event, &nruns);
 	struct op *op;
 	int err = begin_op(tape, step, form, n * sizeof(word), &op);
 
 	if (err)
 		return err;
 	if (is_short)
-		n = find_runs(op_body(op), before, tapes->words, nwords, &nruns);
+		n = tape_find_runs(op_body(op), before, event, &nruns);
 	else
-		memcpy(op_body(op), tapes->runs, n * sizeof(word));
+		memcpy(op_body(op), runs, n * sizeof(word));
 	op->nruns = nruns;
 	end_op(tape, op, n);
 	return 0;
@@ -432,7 +234,9 @@ int tapes_put(struct tapes *tapes, const struct step *step)
 	uint32_t form;
 	bool whole;
 
-	if (write_words(tapes, step->event.event, &kind) || find_form(tape, &kind, &form, &whole))
+	tape_describe(step->event.event, &kind);
+	if (find_form(tape, &kind, &form, &whole) ||
+	    (whole && tape_write_words(tapes, step->event.event, &kind)))
 		return log_err(-ENOMEM, "compile the trace");
 	return whole ? put_whole_form(tape, step, form, &kind)
 		     : put_runs(tape, step, form, kind.nwords);

@@ -183,6 +183,118 @@ TEST(the_posts_of_completions_come_as_they_were)
 	assert_end();
 }
 
+/* A poll of one completion; and a post of one request, of one SGE. */
+static void put_one_completion(uint64_t n, const struct wc *wc)
+{
+	const struct poll poll = { .verb = VERB_poll_cq, .object = 6, .nwc = 1, .wc = wc };
+	struct trace_event event = event_of(TRACE_POLL, n);
+
+	event.poll = &poll;
+	put_event(&event, n);
+}
+
+static void put_one_request(uint64_t n, const struct wr *wr)
+{
+	const struct post post = { .verb = VERB_post_send, .object = 5, .nwr = 1, .wr = wr };
+	struct trace_event event = event_of(TRACE_POST, n);
+
+	event.post = &post;
+	put_event(&event, n);
+}
+
+/* Each byte of a completion differs from the last one, except those that the tape does not have. */
+TEST(each_member_of_a_completion_comes_as_it_was)
+{
+	enum { END = offsetof(struct wc, request.n) };
+	struct wc wc = { .request = { THREAD, 1 } };
+
+	for (uint64_t i = 0; i < END; i++) {
+		((char *)&wc)[i] ^= 0x40;
+		put_one_completion(i + 1, &wc);
+	}
+	wc.request_index = 3;
+	put_one_completion(END + 1, &wc);
+	tapes_end(tapes);
+	memset(&wc, 0, sizeof(wc));
+	wc.request = (struct event_id){ THREAD, 1 };
+	for (uint64_t i = 0; i < END; i++) {
+		((char *)&wc)[i] ^= 0x40;
+		assert_memory_equal(next_step(i + 1)->event.poll->wc, &wc, END);
+	}
+	assert_int_equal(next_step(END + 1)->event.poll->wc->request_index, 3);
+	assert_end();
+}
+
+TEST(each_member_of_a_request_comes_as_it_was)
+{
+	enum { END = offsetof(struct wr, sge) };
+	struct sge sge = { .addr = 1 };
+	struct wr wr = { .nsge = 1, .sge = &sge };
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < END; i++)
+		if (i / 4 != offsetof(struct wr, nsge) / 4) {
+			((char *)&wr)[i] ^= 0x40;
+			put_one_request(++n, &wr);
+		}
+	for (size_t i = 0; i < sizeof(sge); i++) {
+		((char *)&sge)[i] ^= 0x40;
+		put_one_request(++n, &wr);
+	}
+	tapes_end(tapes);
+	memset(&wr, 0, END);
+	wr.nsge = 1;
+	sge = (struct sge){ .addr = 1 };
+	n = 0;
+	for (size_t i = 0; i < END; i++)
+		if (i / 4 != offsetof(struct wr, nsge) / 4) {
+			((char *)&wr)[i] ^= 0x40;
+			assert_memory_equal(next_step(++n)->event.post->wr, &wr, END);
+		}
+	for (size_t i = 0; i < sizeof(sge); i++) {
+		((char *)&sge)[i] ^= 0x40;
+		assert_memory_equal(next_step(++n)->event.post->wr->sge, &sge, sizeof(sge));
+	}
+	assert_end();
+}
+
+TEST(the_results_of_posts_and_polls_come_as_they_were)
+{
+	const struct wr wr = { .wr_id = 7 };
+	struct post post = { .verb = VERB_post_recv, .object = 5, .nwr = 1, .wr = &wr };
+	struct poll poll = { .verb = VERB_poll_cq, .object = 6 };
+
+	for (uint64_t n = 1; n <= 16; n += 2) {
+		struct trace_event event = event_of(TRACE_POST, n);
+
+		post.handle = n & 1 << 1 ? 8 : 0;
+		post.ret = n & 1 << 2 ? 12 : 0;
+		post.bad = post.stack = n & 1 << 3 ? 1 : 0;
+		event.post = &post;
+		put_event(&event, n);
+		event = event_of(TRACE_POLL, n + 1);
+		poll.handle = post.handle;
+		poll.ret = post.ret;
+		poll.stack = post.stack;
+		event.poll = &poll;
+		put_event(&event, n + 1);
+	}
+	tapes_end(tapes);
+	for (uint64_t n = 1; n <= 16; n += 2) {
+		const struct post *posted = next_step(n)->event.post;
+		const struct poll *polled = next_step(n + 1)->event.poll;
+
+		assert_int_equal(posted->handle, n & 1 << 1 ? 8 : 0);
+		assert_int_equal(posted->ret, n & 1 << 2 ? 12 : 0);
+		assert_int_equal(posted->bad, n & 1 << 3 ? 1 : 0);
+		assert_int_equal(posted->stack, n & 1 << 3 ? 1 : 0);
+		assert_int_equal(polled->handle, posted->handle);
+		assert_int_equal(polled->ret, posted->ret);
+		assert_int_equal(polled->stack, posted->stack);
+	}
+	assert_end();
+}
+
 static void put_call(uint64_t n, const char *in)
 {
 	struct args *args = in ? args_new(in, strlen(in)) : NULL;
