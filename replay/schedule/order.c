@@ -31,6 +31,7 @@
 
 enum {
 	WINDOW = 2048,         /* events looked ahead, */
+	MORE = 128,            /* and so many more, so that not each event adds one */
 	WINDOW_MAX = 32768,    /* or this many while the outcome of the first is unknown */
 	ROOM = 2 * WINDOW_MAX, /* size of the array that contains the moving window */
 	SPARE = 64,            /* free entries for events that one event may add */
@@ -67,6 +68,7 @@ struct order {
 	int end;               /* 1: there are more events; else the result of the source */
 	int64_t newest;        /* the time of the last event of the source */
 	struct racing *racing; /* by object and side */
+	bool raced;            /* several threads have posted to a queue */
 	struct map pending;    /* posts whose outcome may move an event */
 	int64_t soonest;       /* the time of the last event of the first process that ended */
 	struct moved_event *made;
@@ -364,7 +366,7 @@ static struct posted *find_posted(struct racing *racing, struct event_id id)
 
 static void order_racing_posts(struct order *o, const struct wc *wc)
 {
-	for (unsigned int side = 0; side < 2; side++) {
+	for (unsigned int side = 0; o->raced && side < 2; side++) {
 		struct racing *racing = racing_of(o, wc->qp, side);
 		struct posted *posted =
 			racing && racing->posts ? find_posted(racing, wc->request) : NULL;
@@ -416,6 +418,7 @@ static int note_post(struct order *o, const struct trace_event *event)
 	racing->last = (struct posted){ event->id, o->key };
 	if (!racing->posts && (!before.key || before.id.thread == event->id.thread))
 		return 0;
+	o->raced = true;
 	if (!racing->posts && remember_post(o, racing, &before))
 		return -ENOMEM;
 	return remember_post(o, racing, &racing->last);
@@ -449,7 +452,8 @@ static void note_poll(struct order *o, const struct trace_event *event)
 
 		if (!wc->request.thread)
 			continue;
-		map_remove(&o->pending, event_key(wc->request));
+		if (o->pending.used)
+			map_remove(&o->pending, event_key(wc->request));
 		order_racing_posts(o, wc);
 		if (wc->status == IBV_WC_SUCCESS)
 			order_success(o, wc);
@@ -565,7 +569,7 @@ static bool is_full(const struct order *o)
 	if (!n)
 		return false;
 	return n >= WINDOW_MAX || o->source.is_short(o->source.arg) ||
-	       (n >= WINDOW && !is_first_pending(o));
+	       (n >= WINDOW + MORE && !is_first_pending(o));
 }
 
 static void fill_window(struct order *o)
@@ -585,7 +589,8 @@ static void fill_window(struct order *o)
 
 int order_next(struct order *o, struct ordered *ret_event)
 {
-	fill_window(o);
+	if (o->tail - o->head < WINDOW || is_first_pending(o))
+		fill_window(o);
 	if (o->head == o->tail)
 		return o->end;
 	*ret_event = (struct ordered){ o->entries[o->head].event, o->entries[o->head].origin,

@@ -29,12 +29,7 @@ void relations_fini(struct relations *relations)
 	free(relations->of);
 }
 
-const struct relation *relation_of(const struct relations *relations, uint32_t object)
-{
-	static const struct relation unknown;
-
-	return object < relations->nobjects ? &relations->of[object] : &unknown;
-}
+const struct relation relation_unknown;
 
 uint32_t relations_datagram(const struct relations *relations, const struct trace_event *event,
 			    uint32_t number)
@@ -122,13 +117,12 @@ static void note_modified(struct relations *relations, const struct trace_event 
 		of->end = event->id;
 }
 
-int relations_note(struct relations *relations, const struct trace_event *event)
+int relations_note_call(struct relations *relations, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	int err;
 
-	if (event->kind != TRACE_CALL || call->failed || call->end < 0 || !call->object ||
-	    call->object >= relations->nobjects ||
+	if (call->failed || call->end < 0 || !call->object || call->object >= relations->nobjects ||
 	    (verb_infos[call->verb].object != OBJECT_qp &&
 	     verb_infos[call->verb].object != OBJECT_cq))
 		return 0;

@@ -38,10 +38,21 @@ int relations_init(struct relations *relations, struct trace *trace,
 void relations_fini(struct relations *relations);
 
 /* Apply a control verb. Returns 0 or -errno: its arguments cannot be read. */
-int relations_note(struct relations *relations, const struct trace_event *event);
+int relations_note_call(struct relations *relations, const struct trace_event *event);
+
+/* Apply an event; only control verbs have an effect. Returns the same. */
+static inline int relations_note(struct relations *relations, const struct trace_event *event)
+{
+	return event->kind == TRACE_CALL ? relations_note_call(relations, event) : 0;
+}
+
+extern const struct relation relation_unknown;
 
 /* Never NULL: all fields are 0 if nothing is known. */
-const struct relation *relation_of(const struct relations *relations, uint32_t object);
+static inline const struct relation *relation_of(const struct relations *relations, uint32_t object)
+{
+	return object < relations->nobjects ? &relations->of[object] : &relation_unknown;
+}
 
 /* The queue pair to which @event's datagram goes, given its destination @number; 0: not known. */
 uint32_t relations_datagram(const struct relations *relations, const struct trace_event *event,
