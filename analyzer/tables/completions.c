@@ -102,15 +102,16 @@ static void fill_field(const struct completion *rows, uint32_t n, enum column_id
 static void fill_extra(const struct completion *rows, uint32_t n, enum column_id id,
 		       struct cells *cells)
 {
-	unsigned int part = extra_part(id);
-	bool some = false;
+	unsigned int part = extra_part(id), parts = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		some |= cells->set[i] = rows[i].wc.parts & part;
-	fill_field(rows, n, some ? id : COLUMN_COUNT, cells);
+		parts |= rows[i].wc.parts;
+	fill_field(rows, n, parts & part ? id : COLUMN_COUNT, cells);
 	cells->some = true;
-	for (uint32_t i = 0; some && i < n; i++)
+	for (uint32_t i = 0; parts & part && i < n; i++) {
+		cells->set[i] = rows[i].wc.parts & part;
 		cells->numbers[i] = cells->set[i] ? cells->numbers[i] : 0;
+	}
 }
 
 /* Fill in the names of the numbers in the previous column; each enum is looked up once. */

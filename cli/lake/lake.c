@@ -12,6 +12,7 @@
 #include "cli/lake/lake.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,6 +30,7 @@
 enum {
 	NODE_MAX = 256,
 	CELLS_MAX = 6 << 20, /* values in memory, of 9 bytes each */
+	KEPT = 32 << 20,     /* memory that is freed, but mostly for the next rows, bytes */
 };
 
 /* The values of the common columns for a process of the current trace. */
@@ -470,6 +472,8 @@ int lake_export(const struct lake_format *format, const struct arguments *argume
 	struct lake lake = { .format = format, .tables = rows_tables() };
 	int status = CLI_FINE, err;
 
+	mallopt(M_MMAP_THRESHOLD, KEPT);
+	mallopt(M_TRIM_THRESHOLD, KEPT);
 	if (!lake.tables)
 		return cli_status(log_err(-ENOMEM, "export"));
 	err = folder_make(&lake.folder, to);

@@ -304,21 +304,40 @@ static struct shared_page *find_shared_page(struct values *values, uint16_t *ind
 	return NULL;
 }
 
-/* Write the indexes of rows from those of their classes. */
-static void put_class_indexes(struct values *values, const uint16_t *of)
+/* Look up the indexes of rows that have one. */
+static uint32_t select_indexes(struct values *values, const uint16_t *of)
 {
 	const uint16_t *classes = values->rowset->classes;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < values->rows; i++)
-		n += of[classes[i]] != NO_VALUE;
-	values->n = n;
-	put_levels(values);
-	n = 0;
 	for (uint32_t i = 0; i < values->rows; i++) {
 		values->indexes[n] = of[classes[i]];
 		n += values->indexes[n] != NO_VALUE;
 	}
+	return n;
+}
+
+static bool have_all_a_value(const uint16_t *of, uint32_t classes)
+{
+	bool all = true;
+
+	for (uint32_t i = 0; i < classes; i++)
+		all &= of[i] != NO_VALUE;
+	return all;
+}
+
+/* Write the indexes of rows from those of their classes. */
+static void put_class_indexes(struct values *values, const uint16_t *of)
+{
+	const uint16_t *classes = values->rowset->classes;
+	bool all = have_all_a_value(of, values->rowset->nclasses);
+
+	values->n = all ? values->rows : select_indexes(values, of);
+	put_levels(values);
+	if (!all)
+		select_indexes(values, of);
+	for (uint32_t i = 0; all && i < values->rows; i++)
+		values->indexes[i] = of[classes[i]];
 	text_char(&values->page, (char)index_width(values));
 	encode_rle(&values->page, values->indexes, values->n, index_width(values));
 }
@@ -350,24 +369,47 @@ static bool encode_classes(struct values *values)
 	return true;
 }
 
+/* Has each event a number of its own, and a thread that is one of few? */
+static bool are_events_plain(const struct rowset_column *thread, const struct rowset_column *n)
+{
+	return n->spread && !n->classes &&
+	       (thread->spread ? thread->classes && !thread->nulls : thread->first_set);
+}
+
+/* Select the threads and the numbers of events, which are set in the same rows. */
+static const int64_t *select_events(struct values *values, int64_t *room)
+{
+	const struct rowset_column *thread = values->from->thread, *n = values->from->n;
+
+	if (!are_events_plain(thread, n)) {
+		select_set_by_row(values, n, thread, room);
+		select_set_by_row(values, thread, thread, values->room);
+		return room;
+	}
+	values->n = values->rows;
+	for (uint32_t i = 0; i < values->rows; i++)
+		values->room[i] =
+			thread->spread ? thread->values[thread->classes[i]] : thread->first;
+	return n->values;
+}
+
 /* The names of events have no bounds: readers look for numbers. */
 static void encode_event_names(struct values *values)
 {
-	const struct rowset_column *thread = values->from->thread, *n = values->from->n;
-	int64_t *numbers = malloc(values->rows * sizeof(*numbers));
+	int64_t *room = malloc(values->rows * sizeof(*room));
+	const int64_t *numbers;
 
-	if (!numbers) {
+	if (!room) {
 		values->page.failed = true;
 		return;
 	}
-	select_set_by_row(values, n, thread, numbers);
-	select_set_by_row(values, thread, thread, values->room);
+	numbers = select_events(values, room);
 	put_levels(values);
 	values->encoding = values->n ? DELTA_BYTE_ARRAY : PLAIN;
 	values->bounded = false;
 	if (values->n)
 		encode_events(&values->page, values->room, numbers, values->n);
-	free(numbers);
+	free(room);
 }
 
 void values_encode(struct values *values)

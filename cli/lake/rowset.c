@@ -11,7 +11,7 @@
 #include "core/base/vec.h"
 #include "core/wire/hash.h"
 
-enum { SLOTS = 4 * ROWSET_WORDS, KNOWN = 16, CLASS_SLOTS = 256 };
+enum { SLOTS = 4 * ROWSET_WORDS, KNOWN = 16, CLASS_SLOTS = 256, DIGIT_BITS = 11 };
 
 int rowset_init(struct rowset *rowset, const struct computed_column *columns, int order)
 {
@@ -422,48 +422,69 @@ static bool is_sorted(const struct rowset *rowset)
 	return true;
 }
 
-/* Put the rows in the order @from, column by column; @values has space for one column. */
-static void move_rows(struct rowset *rowset, const uint32_t *from, int64_t *values)
+/* Memory for the values of a column, or for anything smaller of each row. */
+struct moved {
+	int64_t *values;
+	size_t size;
+};
+
+static void move_classes(struct rowset *rowset, const uint32_t *from, uint16_t *to)
 {
-	uint16_t *classes = (uint16_t *)values;
-	uint8_t *set = (uint8_t *)values;
-
-	for (uint32_t i = 0; rowset->classes && i < rowset->rows; i++)
-		classes[i] = rowset->classes[from[i]];
-	if (rowset->classes)
-		memcpy(rowset->classes, classes, rowset->rows * sizeof(*classes));
-	for (unsigned int c = 0; c < rowset->ncolumns; c++) {
-		struct rowset_column *column = &rowset->columns[c];
-
-		if (!column->spread || column->classes)
-			continue;
-		for (uint32_t i = 0; i < rowset->rows; i++)
-			values[i] = column->values[from[i]];
-		memcpy(column->values, values, rowset->rows * sizeof(*values));
-		if (!column->nulls)
-			continue;
-		for (uint32_t i = 0; i < rowset->rows; i++)
-			set[i] = column->set[from[i]];
-		memcpy(column->set, set, rowset->rows);
-	}
+	for (uint32_t i = 0; i < rowset->rows; i++)
+		to[i] = rowset->classes[from[i]];
+	memcpy(rowset->classes, to, rowset->rows * sizeof(*to));
 }
 
-/* Sort the @n rows @from by one byte of their keys into @to: a pass of a radix sort. */
-static void sort_by_byte(const int64_t *keys, int64_t least, unsigned int shift,
-			 const uint32_t *from, uint32_t *to, uint32_t n)
+/* Put the values in the order @from, into @moved, which becomes the column's memory, and back. */
+static void move_values(struct rowset_column *column, const uint32_t *from, uint32_t rows,
+			struct moved *moved)
 {
-	uint32_t places[256] = { 0 }, place = 0;
+	struct moved old = { column->values, column->values_size };
+	uint8_t *set;
+
+	for (uint32_t i = 0; i < rows; i++)
+		moved->values[i] = old.values[from[i]];
+	column->values = moved->values;
+	column->values_size = moved->size;
+	*moved = old;
+	set = (uint8_t *)moved->values;
+	if (!column->nulls)
+		return;
+	for (uint32_t i = 0; i < rows; i++)
+		set[i] = column->set[from[i]];
+	memcpy(column->set, set, rows);
+}
+
+/* Put the rows in the order @from, column by column. */
+static void move_rows(struct rowset *rowset, const uint32_t *from, struct moved *moved)
+{
+	if (rowset->classes)
+		move_classes(rowset, from, (uint16_t *)moved->values);
+	for (unsigned int c = 0; c < rowset->ncolumns; c++)
+		if (rowset->columns[c].spread && !rowset->columns[c].classes)
+			move_values(&rowset->columns[c], from, rowset->rows, moved);
+}
+
+/* Sort the @n rows @from by one digit of their keys into @to: a pass of a radix sort. */
+static void sort_by_digit(const int64_t *keys, int64_t least, unsigned int shift,
+			  const uint32_t *from, uint32_t *to, uint32_t n)
+{
+	enum { DIGITS = 1 << DIGIT_BITS };
+	uint32_t places[DIGITS] = { 0 }, place = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		places[((uint64_t)keys[from[i]] - (uint64_t)least) >> shift & 255]++;
-	for (int b = 0; b < 256; b++) {
-		uint32_t count = places[b];
+		places[((uint64_t)keys[from[i]] - (uint64_t)least) >> shift & (DIGITS - 1)]++;
+	for (int d = 0; d < DIGITS; d++) {
+		uint32_t count = places[d];
 
-		places[b] = place;
+		places[d] = place;
 		place += count;
 	}
-	for (uint32_t i = 0; i < n; i++)
-		to[places[((uint64_t)keys[from[i]] - (uint64_t)least) >> shift & 255]++] = from[i];
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t key = (uint64_t)keys[from[i]] - (uint64_t)least;
+
+		to[places[key >> shift & (DIGITS - 1)]++] = from[i];
+	}
 }
 
 /* Sort the rows, in @order and @other of the same size. Returns the one with the result. */
@@ -484,10 +505,11 @@ static uint32_t *sort_rows(const struct rowset *rowset, uint32_t *order, uint32_
 		most = by->values[i] > most ? by->values[i] : most;
 	}
 	for (unsigned int shift = 0;
-	     shift < 64 && ((uint64_t)most - (uint64_t)least) >> shift && n > nulls; shift += 8) {
+	     shift < 64 && ((uint64_t)most - (uint64_t)least) >> shift && n > nulls;
+	     shift += DIGIT_BITS) {
 		uint32_t *from = order;
 
-		sort_by_byte(by->values, least, shift, order + nulls, other + nulls, n - nulls);
+		sort_by_digit(by->values, least, shift, order + nulls, other + nulls, n - nulls);
 		order = other;
 		other = from;
 	}
@@ -496,19 +518,19 @@ static uint32_t *sort_rows(const struct rowset *rowset, uint32_t *order, uint32_
 
 int rowset_sort(struct rowset *rowset)
 {
+	struct moved moved = { .size = rowset->rows };
 	uint32_t *orders;
-	int64_t *values;
 	int err = -ENOMEM;
 
 	if (is_sorted(rowset))
 		return 0;
 	orders = malloc(rowset->rows * 2 * sizeof(*orders));
-	values = malloc(rowset->rows * sizeof(*values));
-	if (orders && values) {
-		move_rows(rowset, sort_rows(rowset, orders, orders + rowset->rows), values);
+	moved.values = malloc(rowset->rows * sizeof(*moved.values));
+	if (orders && moved.values) {
+		move_rows(rowset, sort_rows(rowset, orders, orders + rowset->rows), &moved);
 		err = 0;
 	}
 	free(orders);
-	free(values);
+	free(moved.values);
 	return err;
 }

@@ -153,7 +153,8 @@ int stream_poll(struct stream *s, struct trace_event *event, uint32_t kind);
 int stream_notify(struct stream *s, struct trace_event *event);
 
 /*
- * A block was loaded: note which members are equal in all of its rows. 0 or -ENOMEM after log_err().
+ * A block was loaded: note which members are equal in all of its rows. 0 or -ENOMEM after
+ * log_err().
  */
 int stream_note_block(struct stream *s);
 
