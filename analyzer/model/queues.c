@@ -323,6 +323,8 @@ int queues_process_post(struct model *model, const struct trace_event *event, st
 	for (uint32_t i = 0; queue && i < taken; i++)
 		if (push_wr(model, queue, event, &post->wr[i], i, post->stack))
 			return log_err(-ENOMEM, "outstanding requests");
+	if (model->watcher.states_only && model->watcher.starved && queue && !send)
+		starved_note_post(model, event, object, queue, taken);
 	if (!model->watcher.states_only && run_post_checks(model, event, object, queue, taken))
 		return log_err(-ENOMEM, "posts of a process");
 	notify_post(model, event, object, queue, taken);

@@ -279,6 +279,7 @@ struct model_watcher {
 	 * is judged but by post, complete, forget and leave, which takes half the time.
 	 */
 	bool states_only;
+	bool starved; /* with states_only: messages without a receive are found nevertheless */
 	void *arg;
 };
 

@@ -207,6 +207,8 @@ static int make_model(struct profiler *p)
 					 .modify = on_modify,
 					 .retire = on_retire,
 					 .leave = p->more->leave ? on_leave : NULL,
+					 .states_only = true,
+					 .starved = true,
 					 .arg = p };
 	bool bypassed;
 	int err = find_bypassed(p->trace, &bypassed);

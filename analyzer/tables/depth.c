@@ -170,6 +170,7 @@ static int depth_open(void *arg, const struct computed_bounds *bounds, void **re
 					 .complete = on_complete,
 					 .forget = on_forget,
 					 .leave = on_leave,
+					 .states_only = true,
 					 .arg = rows };
 	int err;
 

@@ -496,7 +496,7 @@ static void free_perfetto(struct perfetto *p)
 
 int perfetto_write(FILE *file, struct trace *trace, const struct profile_select *select)
 {
-	static const struct model_watcher nothing;
+	static const struct model_watcher nothing = { .states_only = true };
 	const char *start = trace_meta(trace, "realtime");
 	struct perfetto p = { .trace = trace, .select = select, .tracks = { .file = file } };
 	int more, err = pass_init(&p.pass, trace, NULL, false, &nothing);
