@@ -63,14 +63,17 @@ static size_t whole_characters(const char *text, size_t n)
 	return n;
 }
 
-/* The bytes before the next style. */
+/* The bytes before the next style, which begins with an escape character. */
 static size_t count_foreign(const char *text, size_t n)
 {
-	size_t at = 0;
+	const char *escape = text, *end = text + n;
 
-	while (at < n && !style_length(text + at, n - at))
-		at++;
-	return at;
+	while (style_is_enabled() && (escape = memchr(escape, '\033', (size_t)(end - escape)))) {
+		if (style_length(escape, (size_t)(end - escape)))
+			return (size_t)(escape - text);
+		escape++;
+	}
+	return n;
 }
 
 /* Filter @n bytes: returns lines for free(), of *@ret_n bytes, or NULL. */

@@ -152,6 +152,18 @@ static void print_failure(struct dump *d, const struct trace_event *event)
 	}
 }
 
+/* In seconds, with all digits; a double has them only for times of less than some weeks. */
+static void print_time(FILE *out, int64_t time)
+{
+	enum { SECOND = 1000000000 };
+	uint64_t ns = time < 0 ? -(uint64_t)time : (uint64_t)time;
+	char text[32];
+
+	snprintf(text, sizeof(text), "%s%" PRIu64 ".%09" PRIu64, time < 0 ? "-" : "", ns / SECOND,
+		 ns % SECOND);
+	fprintf(out, "%14s  ", text);
+}
+
 /* If a line has no room for the name of the thread, T identifies it. */
 static void print_thread(struct dump *d, FILE *out, const struct trace_event *event)
 {
@@ -162,7 +174,7 @@ static void print_thread(struct dump *d, FILE *out, const struct trace_event *ev
 	if (thread)
 		snprintf(tag, sizeof(tag), "%s:%d", thread->comm, thread->tid);
 	style_put(out, STYLE_DIM);
-	fprintf(out, "%14.9f  ", (double)event->time / 1e9);
+	print_time(out, event->time);
 	style_put(out, STYLE_PLAIN);
 	style_text(out, STYLE_NAME, event_id_text(event->id, id));
 	fprintf(out, "%*s", 8 - (int)strlen(id) > 0 ? 8 - (int)strlen(id) : 0, "");

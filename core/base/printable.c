@@ -82,12 +82,38 @@ static size_t plain_char(const char *text, size_t n, bool lines)
 	return length && printable_code(code) ? length : 0;
 }
 
+enum { WORD = sizeof(uint64_t) };
+
+/* A word with @byte in each of its bytes. */
+static inline uint64_t repeat_byte(unsigned char byte)
+{
+	return byte * UINT64_C(0x0101010101010101);
+}
+
+/* Are the eight characters at @text plain ASCII? False also for a few that are. */
+static inline bool is_plain_word(const char *text, bool lines)
+{
+	uint64_t word, high = repeat_byte(0x80), slashes, bad;
+
+	memcpy(&word, text, WORD);
+	slashes = word ^ repeat_byte('\\');
+	/* the highest bit of a byte: it is not ASCII, or DEL; or it is below ' ' */
+	bad = (word | (word + repeat_byte(1)) | (word - repeat_byte(' '))) & high;
+	return !bad && (lines || !((slashes - repeat_byte(1)) & ~slashes & high));
+}
+
 static size_t plain_span(const char *text, size_t n, bool lines)
 {
 	size_t span = 0, length;
 
-	while (span < n && (length = plain_char(text + span, n - span, lines)))
+	while (span < n) {
+		while (n - span >= WORD && is_plain_word(text + span, lines))
+			span += WORD;
+		length = span < n ? plain_char(text + span, n - span, lines) : 0;
+		if (!length)
+			break;
 		span += length;
+	}
 	return span;
 }
 

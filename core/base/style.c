@@ -31,7 +31,8 @@ const char *style_sequence(enum style style)
 
 void style_put(FILE *out, enum style style)
 {
-	fputs(style_sequence(style), out);
+	if (enabled)
+		fputs(sequences[style], out);
 }
 
 void style_text(FILE *out, enum style style, const char *text)

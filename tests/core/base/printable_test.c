@@ -53,6 +53,28 @@ TEST(honest_text_stays)
 		assert_printed(texts[i], strlen(texts[i]), texts[i]);
 }
 
+/* Bytes are read eight at a time. */
+TEST(a_byte_is_printed_alike_wherever_it_stands)
+{
+	char text[20], one[8], wanted[32], lines[32];
+
+	for (int byte = 1; byte < 256; byte++) {
+		printable_text(one, sizeof(one), (char[]){ (char)byte }, 1);
+		for (int at = 0; at < (int)sizeof(text); at++) {
+			memset(text, 'a', sizeof(text));
+			text[at] = (char)byte;
+			snprintf(wanted, sizeof(wanted), "%.*s%s%.*s", at, text, one,
+				 (int)sizeof(text) - at - 1, text + at + 1);
+			assert_printed(text, sizeof(text), wanted);
+			printable_lines(lines, sizeof(lines), text, sizeof(text));
+			if (byte != '\n')
+				assert_string_equal(lines, wanted);
+			else
+				assert_memory_equal(lines, text, sizeof(text));
+		}
+	}
+}
+
 TEST(controls_are_escaped)
 {
 	static const struct pair pairs[] = {
