@@ -10,8 +10,7 @@
  * A handle that is used, but was created neither in the process nor in an ancestor by fork, is an
  * object that existed before the recording: created by 0:0.
  *
- * A trace of a service has millions of objects of 10 bytes each, and completing it should need
- * little memory: so the actions are small, and their indexes are sorted.
+ * Not here: reading the calls (actions.c).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,26 +19,10 @@
 
 #include "core/base/map.h"
 #include "core/base/vec.h"
-#include "core/store/db/args.h"
-#include "core/store/finish/objects.h"
+#include "core/store/finish/actions.h"
 #include "core/store/finish/refs.h"
 #include "core/base/text.h"
 #include "core/wire/log.h"
-
-/* A call that creates or destroys an object. */
-struct action {
-	int64_t time;
-	uint64_t n, handle;
-	uint32_t thread;
-	uint32_t lasts;    /* number of events of the thread until the call returns */
-	uint32_t creation; /* index + 1; 0: the call destroys */
-	enum object_kind kind;
-};
-
-struct creation {
-	struct object_made made;
-	char *name; /* name of a device */
-};
 
 /* An ordinal that was assigned before the trace was cut (core/store/write/forget.c). */
 struct given_ordinal {
@@ -54,13 +37,10 @@ struct object_build {
 	struct given_ordinal *given; /* sorted by @made */
 	size_t ngiven;
 	struct map processes; /* by thread */
-	struct action *actions;
-	size_t nactions;
-	struct creation *creations;
-	size_t ncreations;
+	struct actions actions;
 	/*
-	 * before ids are assigned, id is index + 1 of the action, and parent is that of the
-	 * creation
+	 * before ids are assigned, id is 1 if a call created the object, ordinal is how long that
+	 * call lasted, and parent is index + 1 of the creation
 	 */
 	struct objects objects;
 	size_t list_size;
@@ -68,191 +48,11 @@ struct object_build {
 	size_t slots_size, slots_used;
 };
 
-static struct creation *add_creation(struct object_build *b, const struct action *call)
-{
-	struct creation *creation = vec_push(b->creations, b->ncreations);
-	struct action *action = creation ? vec_push(b->actions, b->nactions) : NULL;
-
-	if (!action || b->nactions > UINT32_MAX) {
-		log_err(-ENOMEM, "read calls");
-		return NULL;
-	}
-	*action = *call;
-	action->creation = (uint32_t)b->ncreations;
-	return creation;
-}
-
 static uint32_t process_of(const struct object_build *b, const struct action *action)
 {
 	uint64_t process;
 
 	return map_get(&b->processes, action->thread, &process) ? (uint32_t)process : 0;
-}
-
-static uint64_t end_of(const struct action *action)
-{
-	return action->n + action->lasts;
-}
-
-int object_read_created(enum object_kind kind, const struct args *out, struct object_made *ret_made)
-{
-	struct object_made made = { .parent_kind = OBJECT_pd };
-	int err = args_parse(out);
-
-	if (err)
-		return err;
-	switch (kind) {
-	case OBJECT_qp:
-		made.number = (uint32_t)args_number(out, ARG(ret.qp_num));
-		break;
-	case OBJECT_mr:
-		made.number = (uint32_t)args_number(out, ARG(ret.lkey));
-		made.rkey = (uint32_t)args_number(out, ARG(ret.rkey));
-		break;
-	case OBJECT_mw:
-		made.number = (uint32_t)args_number(out, ARG(ret.rkey));
-		break;
-	case OBJECT_wq:
-		made.number = (uint32_t)args_number(out, ARG(ret.wq_num));
-		break;
-	default:
-		break;
-	}
-	made.parent = args_number(out, ARG(ret.pd));
-	if (!made.parent) {
-		made.parent_kind = OBJECT_context;
-		made.parent = args_number(out, ARG(ret.context));
-	}
-	if (!made.parent && kind == OBJECT_context) {
-		made.parent_kind = OBJECT_device;
-		made.parent = args_number(out, ARG(ret.device));
-	}
-	*ret_made = made;
-	return 0;
-}
-
-/* Add an action for each device of a list. */
-static int read_devices(struct object_build *b, const struct action *call, const struct args *out)
-{
-	int64_t handle;
-	int err = args_parse(out);
-
-	for (unsigned int i = 0; !err; i++) {
-		struct action one = *call;
-		struct creation *creation;
-		const char *name;
-
-		if (!args_get_at(out, ARG(ret.handle), i, &handle))
-			break;
-		one.handle = (uint64_t)handle;
-		creation = add_creation(b, &one);
-		if (!creation)
-			return -ENOMEM;
-		name = args_text_at(out, ARG(ret.name), i);
-		creation->name = name ? strdup(name) : NULL;
-	}
-	return err;
-}
-
-/* Add an action for a connection request, which creates an identifier. */
-static int read_request(struct object_build *b, const struct action *call, const struct args *out)
-{
-	const char *type;
-	int64_t id;
-	int err = args_parse(out);
-
-	if (err)
-		return err;
-	type = args_text(out, ARG(event.event));
-	if (type && !strcmp(type, "RDMA_CM_EVENT_CONNECT_REQUEST") &&
-	    args_get(out, ARG(event.id), &id)) {
-		struct action one = *call;
-
-		one.kind = OBJECT_cm_id;
-		one.handle = (uint64_t)id;
-		err = add_creation(b, &one) ? 0 : -ENOMEM;
-	}
-	return err;
-}
-
-/* Columns of read_calls(). */
-enum { THREAD, N, VERB, BEGIN, END, END_N, HANDLE, OUT };
-
-static int read_creation(struct object_build *b, const struct action *call, const struct args *out)
-{
-	struct creation *creation = add_creation(b, call);
-
-	return creation ? object_read_created(call->kind, out, &creation->made) : -ENOMEM;
-}
-
-static int add_destruction(struct object_build *b, const struct action *call)
-{
-	struct action *action = vec_push(b->actions, b->nactions);
-
-	if (!action)
-		return log_err(-ENOMEM, "read calls");
-	*action = *call;
-	return 0;
-}
-
-static int read_call(struct object_build *b, sqlite3_stmt *stmt, const struct args *out)
-{
-	int verb = verb_find((const char *)sqlite3_column_text(stmt, VERB));
-	const struct verb_info *info = &verb_infos[verb];
-	struct action call = {
-		.thread = sql_u32(stmt, THREAD),
-		.n = (uint64_t)sqlite3_column_int64(stmt, N),
-		.kind = info->object,
-		.handle = (uint64_t)sqlite3_column_int64(stmt, HANDLE),
-	};
-	uint64_t lasts = (uint64_t)sqlite3_column_int64(stmt, END_N) - call.n;
-	bool create = info->effect != EFFECT_DESTROY;
-
-	call.lasts = lasts < UINT32_MAX ? (uint32_t)lasts : UINT32_MAX;
-	call.time = sqlite3_column_int64(stmt, create ? END : BEGIN);
-	if (verb == VERB_get_device_list)
-		return read_devices(b, &call, out);
-	if (verb == VERB_rdma_get_cm_event)
-		return read_request(b, &call, out);
-	if (!call.handle)
-		return 0;
-	return create ? read_creation(b, &call, out) : add_destruction(b, &call);
-}
-
-static int read_row(struct object_build *b, sqlite3_stmt *stmt)
-{
-	const char *json = (const char *)sqlite3_column_text(stmt, OUT);
-	struct args *out = json ? args_new(json, strlen(json)) : NULL;
-	int err = json && !out ? log_err(-ENOMEM, "read calls") : read_call(b, stmt, out);
-
-	args_unref(out);
-	return err;
-}
-
-/*
- * Read all calls that succeeded and make or destroy objects. In one pass: without the "+", SQLite
- * would pass each verb to the table, and search all blocks once for each verb.
- */
-static int read_calls(struct object_build *b)
-{
-	struct text sql = { 0 };
-	sqlite3_stmt *stmt = NULL;
-	int err;
-
-	text_addf(&sql,
-		  "SELECT thread, n, verb, begin, end, end_n, handle, out FROM call"
-		  " WHERE failed = 0 AND +verb IN ('%s', '%s'",
-		  verb_infos[VERB_get_device_list].name, verb_infos[VERB_rdma_get_cm_event].name);
-	for (int v = 0; v < VERB_COUNT; v++)
-		if (verb_infos[v].effect == EFFECT_CREATE || verb_infos[v].effect == EFFECT_DESTROY)
-			text_addf(&sql, ", '%s'", verb_infos[v].name);
-	text_addf(&sql, ")");
-	err = sql.failed ? log_err(-ENOMEM, "read calls") : sql_prepare(b->db, sql.at, &stmt);
-	while (!err && (err = sql_step(stmt)) > 0)
-		err = read_row(b, stmt);
-	sqlite3_finalize(stmt);
-	text_fini(&sql);
-	return err;
 }
 
 static int read_threads(struct object_build *b)
@@ -266,32 +66,6 @@ static int read_threads(struct object_build *b)
 			      : 0;
 	sqlite3_finalize(stmt);
 	return err;
-}
-
-/* Compare actions; @a, @b: their indexes */
-static int by_time(const void *a, const void *b, void *actions)
-{
-	const struct action *x = (const struct action *)actions + *(const uint32_t *)a;
-	const struct action *y = (const struct action *)actions + *(const uint32_t *)b;
-
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	return end_of(x) < end_of(y) ? -1 : end_of(x) > end_of(y);
-}
-
-/* The sorted indexes of the @count elements of @list. NULL: out of memory. */
-static uint32_t *sort_indexes(size_t count, void *list,
-			      int (*compare)(const void *, const void *, void *))
-{
-	uint32_t *order = malloc((count + 1) * sizeof(*order));
-
-	for (size_t i = 0; order && i < count; i++)
-		order[i] = (uint32_t)i;
-	if (order)
-		qsort_r(order, count, sizeof(*order), compare, list);
-	return order;
 }
 
 static uint64_t hash_place(uint32_t process, enum object_kind kind, uint64_t handle)
@@ -331,31 +105,32 @@ static int reserve_slot(struct object_build *b)
 			*slot_of(b, o->process, o->kind, o->handle) = old[i];
 		}
 	free(old);
-	return b->slots ? 0 : log_err(-ENOMEM, "order %zu calls", b->nactions);
+	return b->slots ? 0 : log_err(-ENOMEM, "order %zu calls", b->actions.n);
 }
 
 /* Was the object created by a call inside @outer? Then @outer counts as its creator. */
-static bool is_created_inside(const struct object_build *b, const struct object *o,
-			      const struct action *outer)
+static bool is_created_inside(const struct object *o, const struct action *outer)
 {
 	return o->created.thread == outer->thread && o->created.n > outer->n && o->id &&
-	       end_of(&b->actions[o->id - 1]) < end_of(outer);
+	       o->created.n + o->ordinal < action_end(outer);
 }
 
 static void add_object(struct object_build *b, uint32_t *slot, const struct action *action)
 {
-	struct creation none = { 0 };
-	struct creation *creation = action->creation ? &b->creations[action->creation - 1] : &none;
+	static const struct object_made none;
+	const struct object_made *made =
+		action->creation ? &b->actions.creations[action->creation - 1] : &none;
 
 	b->objects.list[b->objects.count] = (struct object){ .process = process_of(b, action),
 							     .kind = action->kind,
 							     .handle = action->handle,
-							     .number = creation->made.number,
-							     .rkey = creation->made.rkey,
+							     .number = made->number,
+							     .rkey = made->rkey,
 							     .parent = action->creation,
-							     .destroyed_at = INT64_MAX,
-							     .name = creation->name };
-	creation->name = NULL;
+							     .destroyed_at = INT64_MAX };
+	if (action->kind == OBJECT_device)
+		b->objects.list[b->objects.count].name =
+			actions_take_name(&b->actions, action->creation);
 	b->slots_used += !*slot;
 	*slot = ++b->objects.count;
 }
@@ -367,13 +142,14 @@ static void play_create(struct object_build *b, const struct action *action)
 
 	if (o && action->kind == OBJECT_device)
 		return;
-	if (!o || o->destroyed_at != INT64_MAX || !is_created_inside(b, o, action)) {
+	if (!o || o->destroyed_at != INT64_MAX || !is_created_inside(o, action)) {
 		add_object(b, slot, action);
 		o = &b->objects.list[*slot - 1];
 	}
 	o->created = (struct event_id){ action->thread, action->n };
 	o->created_at = action->time;
-	o->id = (uint32_t)(action - b->actions) + 1;
+	o->id = 1;
+	o->ordinal = action->lasts;
 }
 
 /* May the handle belong to an object of an ancestor? Then it is not an unknown object. */
@@ -426,18 +202,16 @@ static int play_action(struct object_build *b, const struct action *action)
 
 static int play_actions(struct object_build *b)
 {
-	uint32_t *order = sort_indexes(b->nactions, b->actions, by_time);
 	int err = 0;
 
-	b->list_size = b->nactions + 1;
+	b->list_size = b->actions.n + 1;
 	b->objects.list = calloc(b->list_size, sizeof(*b->objects.list));
-	if (!order || !b->objects.list || reserve_slot(b))
-		err = log_err(-ENOMEM, "order %zu calls", b->nactions);
-	for (size_t i = 0; i < b->nactions && !err; i++)
-		err = play_action(b, &b->actions[order[i]]);
-	free(order);
-	free(b->actions);
-	b->actions = NULL;
+	if (!b->objects.list || reserve_slot(b))
+		return log_err(-ENOMEM, "order %zu calls", b->actions.n);
+	for (size_t i = 0; i < b->actions.n && !err; i++) {
+		err = play_action(b, action_at(&b->actions, i));
+		actions_free_until(&b->actions, i);
+	}
 	return err;
 }
 
@@ -582,7 +356,7 @@ static uint32_t *count_given(const struct object_build *b)
 static int assign_ordinals(struct object_build *b)
 {
 	uint32_t *ordinals = count_given(b);
-	uint32_t *order = sort_indexes(b->objects.count, b->objects.list, by_creation);
+	uint32_t *order = actions_sort_indexes(b->objects.count, b->objects.list, by_creation);
 
 	if (!ordinals || !order) {
 		free(ordinals);
@@ -609,7 +383,7 @@ static void find_parents(struct object_build *b)
 		struct object *o = &b->objects.list[i], *parent = NULL;
 
 		if (o->parent) {
-			const struct object_made *made = &b->creations[o->parent - 1].made;
+			const struct object_made *made = &b->actions.creations[o->parent - 1];
 
 			parent = objects_at(&b->objects, o->process, made->parent_kind,
 					    made->parent, o->created_at);
@@ -647,20 +421,10 @@ static int write_objects(struct object_build *b)
 	return err;
 }
 
-static void free_creations(struct object_build *b)
-{
-	for (size_t i = 0; i < b->ncreations; i++)
-		free(b->creations[i].name);
-	free(b->creations);
-	b->creations = NULL;
-	b->ncreations = 0;
-}
-
 static void build_fini(struct object_build *b)
 {
-	free_creations(b);
+	actions_fini(&b->actions);
 	map_fini(&b->processes);
-	free(b->actions);
 	free(b->given);
 	free(b->slots);
 	objects_fini(&b->objects);
@@ -676,7 +440,7 @@ int objects_build(sqlite3 *db)
 	if (!err)
 		err = read_threads(&b);
 	if (!err)
-		err = read_calls(&b);
+		err = actions_read(db, &b.actions);
 	if (!err)
 		err = play_actions(&b);
 	if (!err)
@@ -690,7 +454,7 @@ int objects_build(sqlite3 *db)
 		return err;
 	}
 	find_parents(&b);
-	free_creations(&b);
+	actions_free_creations(&b.actions);
 	err = write_objects(&b);
 	if (!err)
 		err = refs_resolve(db, &b.objects);
