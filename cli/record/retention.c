@@ -20,8 +20,11 @@
 #include "core/wire/log.h"
 
 enum {
-	TRIES = 16, /* names to try for a copy */
-	CUTS = 8,   /* pieces of a flight recorder's trace; the oldest is deleted as a whole */
+	TRIES = 16,     /* names to try for a copy */
+	CUTS = 8,       /* pieces of a flight recorder's trace; the oldest is deleted as a whole */
+	CUTS_MOST = 64, /* with many calls there are more and smaller pieces: */
+	CALLS_LEAST = 1 << 14,
+	CALL_BYTES = 1024, /* bytes of the limit for each call in memory */
 	/* bytes of the limit for each event that is read before the size is checked */
 	STEPS = 4096,
 };
@@ -210,6 +213,19 @@ static int rotate_trace(struct retention *retention)
 	return writer_error(writer);
 }
 
+/*
+ * Is a cut due because many calls are in memory? After a cut they need not be: most objects were
+ * destroyed before it.
+ */
+static bool are_calls_many(const struct retention *retention)
+{
+	uint64_t most = retention_max_file_size(retention), calls = most / CALL_BYTES;
+
+	return writer_calls_since_cut(retention->writer) >=
+		       (calls > CALLS_LEAST ? calls : CALLS_LEAST) &&
+	       writer_bytes_since_cut(retention->writer) >= most / CUTS_MOST;
+}
+
 /* Is the trace full? A trace that begins nearly full may grow for a while nonetheless. */
 static bool is_full(struct retention *retention)
 {
@@ -229,6 +245,11 @@ static int update_rotation(struct retention *retention)
 	if (is_full(retention) || (retention->rotate_ns && clock_monotonic() - retention->begun >=
 								   (uint64_t)retention->rotate_ns))
 		return rotate_trace(retention);
+	if (retention->rotate_bytes && are_calls_many(retention)) {
+		int err = cut_trace(retention);
+
+		return err == -EAGAIN ? 0 : err;
+	}
 	return 0;
 }
 
@@ -241,7 +262,7 @@ static int cut_flight(struct retention *retention)
 {
 	uint64_t most = retention->flight;
 	struct writer *writer = retention->writer;
-	bool due = writer_bytes_since_cut(writer) >= most / CUTS;
+	bool due = writer_bytes_since_cut(writer) >= most / CUTS || are_calls_many(retention);
 	int err = due ? cut_trace(retention) : 0;
 
 	if (err == -EAGAIN)

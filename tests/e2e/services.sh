@@ -69,6 +69,16 @@ rotated() { # WHAT N
 }
 try_in_turn "connections, rotated" rotated connections 300
 
+# Memory has the objects since the last cut, not those of a whole trace.
+rotation_is_bounded() { # WHAT N
+	local peak log memory
+	python3 "$root/tests/e2e/flight/peak.py" t.db "$VERBATIM" record -q --rotate-size 2M \
+		-o t.db -- "$apps/cm_services" "$1" "$2" >sizes 2>err || { cat err; return 1; }
+	read -r peak log memory <sizes
+	[ "$memory" -le $(((48 + 12 * 2) << 10)) ] || { echo "memory $memory KiB"; return 1; }
+}
+try_in_turn "memory of regions, rotated" rotation_is_bounded regions 90000
+
 # An hour's equivalent of each, in 64 MB: 2800 events, 2500 registrations, 60 connections a second.
 # HOUR=1 does that, HOUR=20 a 20th of it in a 20th of the size, and prints the sizes.
 hour() { # WHAT N

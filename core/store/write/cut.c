@@ -97,6 +97,13 @@ uint64_t writer_bytes_since_cut(struct writer *writer)
 	return writer->grown - writer->grown_to_cut + writer->derived - writer->derived_to_cut;
 }
 
+uint64_t writer_calls_since_cut(const struct writer *writer)
+{
+	uint64_t calls = writer->needed ? needed_size(writer->needed).calls : 0;
+
+	return calls > writer->calls_at_cut ? calls - writer->calls_at_cut : 0;
+}
+
 /* Store all batches as chunks. A post whose last event is missing counts as complete. */
 static int flush_batches(struct writer *writer)
 {
@@ -138,6 +145,7 @@ int writer_cut(struct writer *writer, int64_t time)
 	if (!err)
 		err = forget_cut(writer, &cut->control);
 	writer->last_cut = time;
+	writer->calls_at_cut = writer->needed ? needed_size(writer->needed).calls : 0;
 	return err ? writer_fail(writer, log_err(err, "cut the trace")) : 0;
 }
 

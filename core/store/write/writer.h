@@ -289,8 +289,9 @@ uint64_t writer_size(struct writer *writer);
 /* Have enough events come since the last call to check whether a cut is due? */
 bool writer_may_need_cut(struct writer *writer);
 
-/* The growth in bytes since the last cut. */
+/* The growth since the last cut: in bytes; in calls that are in memory because it may need them. */
 uint64_t writer_bytes_since_cut(struct writer *writer);
+uint64_t writer_calls_since_cut(const struct writer *writer);
 
 /*
  * While writer_size() is above @keep, delete the events before the oldest cut, except those that
