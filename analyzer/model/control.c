@@ -141,6 +141,17 @@ static bool is_of_cm(const struct model *model, const struct trace_event *event,
 	return (kind == OBJECT_context || kind == OBJECT_pd) && cm_call_of(model, event)->inside;
 }
 
+/*
+ * Was the object made before the recording, and found when it began? Then it is not known who made
+ * it, and a library may never destroy it.
+ */
+static bool is_older(const struct model *model, const struct trace_event *event)
+{
+	uint64_t unused;
+
+	return map_get(&model->older, event->id.thread, &unused);
+}
+
 /* A queue pair of rdma_create_qp() depends on its identifier. */
 static int link_to_id(struct model *model, const struct trace_event *event, struct life *life)
 {
@@ -179,7 +190,8 @@ static int creation_returns(struct model *model, const struct parsed *p)
 	life->process = p->event->process;
 	life->handle = p->call->handle;
 	life->created = moment_of(p->event);
-	life->borrowed = is_import(p->call->verb) || is_of_cm(model, p->event, kind);
+	life->borrowed = is_import(p->call->verb) || is_of_cm(model, p->event, kind) ||
+			 is_older(model, p->event);
 	life_set_name(life, model->trace, p->call->object);
 	keys_note_parents(model, life, p->call);
 	if (kind == OBJECT_mr && p->out && args_get(p->out, ARG(ret.length), &bytes))

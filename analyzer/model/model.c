@@ -36,6 +36,7 @@
 #include "analyzer/model/swapped.h"
 #include "analyzer/model/vectors.h"
 #include "analyzer/model/cq_event.h"
+#include "core/wire/attach.h"
 #include "core/wire/log.h"
 
 /* The most copies of inherited objects: 1.4 GB. */
@@ -129,6 +130,7 @@ void model_free(struct model *model)
 	peer_fini(&model->peers);
 	device_lists_fini(&model->device_lists);
 	map_fini(&model->by_id);
+	map_fini(&model->older);
 	destroy_race_end_process(model, 0);
 	crash_fini(model);
 	last_verb_fini(model);
@@ -431,6 +433,19 @@ static int on_query(struct model *model, const struct trace_event *event)
 		       : 0;
 }
 
+static int on_mark(struct model *model, const struct trace_event *event)
+{
+	const struct mark_event *mark = event->mark;
+
+	if (!mark->text || strcmp(mark->text, ATTACH_MARK) != 0)
+		return 0;
+	if (mark->kind != TRACE_MARK_BEGIN)
+		map_remove(&model->older, event->id.thread);
+	else if (map_put(&model->older, event->id.thread, 1))
+		return log_err(-ENOMEM, "model of live objects");
+	return 0;
+}
+
 int model_event(struct model *model, const struct trace_event *event)
 {
 	model->now = event->time;
@@ -453,6 +468,8 @@ int model_event(struct model *model, const struct trace_event *event)
 		if (!event->inner)
 			on_notify(model, event);
 		return 0;
+	case TRACE_MARK:
+		return on_mark(model, event);
 	case TRACE_FORK:
 		return on_fork(model, event);
 	case TRACE_MEMORY:

@@ -54,6 +54,7 @@ struct model {
 	struct cm_call *in_cm; /* by thread */
 	uint32_t nin_cm;
 	struct queue *busy; /* queues with outstanding requests */
+	struct map older;   /* by thread: it describes objects made before the recording */
 	struct map by_id;   /* QPs by the trace's number, to struct life; without inherited ones */
 	struct life *qps[QPS]; /* the QPs found last, by id; may be NULL */
 	struct pinned *pinned; /* of process i + 1: pinned.h */

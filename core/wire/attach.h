@@ -10,6 +10,9 @@
 
 #include "core/wire/session.h"
 
+/* The marks around the calls that describe the objects which were found in the program. */
+#define ATTACH_MARK "objects made before the recording"
+
 /* File with the objects that were found in the program, in the session's directory. */
 #define ATTACH_OBJECTS "session.objects"
 

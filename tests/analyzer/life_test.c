@@ -1,6 +1,7 @@
 /* The rules of analyzer/rules/life.c over stored traces. */
 #include <errno.h>
 
+#include "core/wire/attach.h"
 #include "tests/analyzer/story.h"
 #include "tests/test.h"
 
@@ -32,6 +33,39 @@ TEST(a_clean_life_has_no_findings)
 	assert_int_equal(story_found(&s), 0);
 	assert_int_equal(s.findings->nunchecked, 0);
 	story_end(&s);
+}
+
+static void put_mark(struct story *s, enum event_mark_kind kind, const char *text)
+{
+	struct event_mark *event = (struct event_mark *)s->words;
+	size_t bytes = strlen(text);
+
+	event->kind = (uint16_t)kind;
+	event->bytes = (uint16_t)bytes;
+	memcpy(event + 1, text, bytes);
+	story_event(s, 0, EVENT_MARK, (sizeof(*event) + bytes + 7) / 8);
+}
+
+/* An object that `verbatim attach` found may be one of a library that never destroys it. */
+TEST(what_was_made_before_the_recording_is_no_leak)
+{
+	static const char *const texts[] = { ATTACH_MARK, "phase" };
+
+	for (int i = 0; i < 2; i++) {
+		struct story s;
+
+		story_with_cq(&s);
+		put_mark(&s, MARK_BEGIN, texts[i]);
+		reg_mr(&s, &a_mr);
+		put_mark(&s, MARK_END, texts[i]);
+		destroy_cq(&s, 0);
+		dealloc_pd(&s, 0);
+		close_context(&s);
+		story_exit(&s, STORY_PID, 0);
+		story_check(&s, NULL);
+		assert_int_equal(s.findings->rules[RULE_LIFE_004], i);
+		story_end(&s);
+	}
 }
 
 /* A poll that fails, with its stack, as the recorder writes it. */

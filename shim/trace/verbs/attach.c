@@ -342,11 +342,11 @@ static int write_objects(const struct attach_request *request)
 	int err = needed.all && n ? read_objects(request, &objects) : n ? -ENOMEM : 0;
 
 	if (!err && n) {
-		verbatim_record_mark(MARK_BEGIN, "objects made before the recording");
+		verbatim_record_mark(MARK_BEGIN, ATTACH_MARK);
 		for (size_t i = 0; i < n; i++)
 			if (is_object_unchanged(&objects[i]))
 				write_object(&needed, &objects[i]);
-		verbatim_record_mark(MARK_END, "objects made before the recording");
+		verbatim_record_mark(MARK_END, ATTACH_MARK);
 		record_report_blind(BLIND_BEFORE, NULL);
 		for (size_t i = 0; i < n; i++)
 			if (is_object_unchanged(&objects[i]))
