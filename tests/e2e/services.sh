@@ -11,7 +11,7 @@ is_bounded() {
 	local peak log memory
 	read -r peak log memory <sizes
 	[ "$peak" -le $((size * 11 / 10)) ] && [ "$log" -le $((2 * size)) ] &&
-		[ "$memory" -le $(((48 << 10) + 12 * size / 1024)) ] ||
+		[ "$memory" -le $(((48 << 10) + 10 * size / 1024)) ] ||
 		{ echo "the file had $peak bytes, its log $log, memory $memory KiB"; return 1; }
 }
 
@@ -75,7 +75,7 @@ rotation_is_bounded() { # WHAT N
 	python3 "$root/tests/e2e/flight/peak.py" t.db "$VERBATIM" record -q --rotate-size 2M \
 		-o t.db -- "$apps/cm_services" "$1" "$2" >sizes 2>err || { cat err; return 1; }
 	read -r peak log memory <sizes
-	[ "$memory" -le $(((48 + 12 * 2) << 10)) ] || { echo "memory $memory KiB"; return 1; }
+	[ "$memory" -le $(((48 + 10 * 2) << 10)) ] || { echo "memory $memory KiB"; return 1; }
 }
 try_in_turn "memory of regions, rotated" rotation_is_bounded regions 90000
 

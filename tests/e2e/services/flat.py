@@ -46,7 +46,7 @@ def is_running(pid, program):
 
 
 LEAST = 48 << 10  # KiB, most of it a cache for completing the trace
-OBJECTS = 12  # bytes for each byte of a file: an object of few bytes has hundreds in memory
+OBJECTS = 10  # bytes for each byte of a file: an object of few bytes has hundreds in memory
 
 trace, limit, command = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 program = os.path.basename(command[command.index('--') + 1])[:15]
