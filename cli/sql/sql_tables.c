@@ -313,14 +313,24 @@ static const char *find_unknown(const char *error)
 	return NULL;
 }
 
+struct offer {
+	struct suggestion near;
+	bool elsewhere; /* there is exactly that name, but not in that place */
+};
+
 static void offer_name(void *arg, const char *name)
 {
-	suggest_name(arg, name);
+	struct offer *offer = arg;
+
+	if (strcmp(name, offer->near.word) != 0)
+		suggest_name(&offer->near, name);
+	else
+		offer->elsewhere = true;
 }
 
 const char *sql_hint(sqlite3 *db, const char *error)
 {
-	static struct suggestion near;
+	static struct offer offer;
 	static char word[SQL_NAME];
 	const char *unknown = find_unknown(error);
 	int known = unknown ? find_about(unknown) : -1;
@@ -330,7 +340,11 @@ const char *sql_hint(sqlite3 *db, const char *error)
 	if (known >= 0 && !is_function(abouts[known].name))
 		return ": this trace does not have it; --tables lists what it has";
 	snprintf(word, sizeof(word), "%s", unknown);
-	near = (struct suggestion){ .word = word };
-	sql_each_name(db, offer_name, &near);
-	return suggest_text(&near);
+	offer = (struct offer){ .near.word = word };
+	sql_each_name(db, offer_name, &offer);
+	if (offer.elsewhere)
+		return unknown == error + strlen("no such table: ")
+			       ? ": it is a column; --tables lists all"
+			       : ": another table has it; --tables lists all";
+	return suggest_text(&offer.near);
 }
