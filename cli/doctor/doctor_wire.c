@@ -6,19 +6,22 @@
  */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "cli/doctor/doctor.h"
 
 enum {
 	PORT = 4791,
-	HEADERS = 112, /* of IPv6, UDP and RoCE, at most */
+	HEADERS = 100, /* of IPv6, UDP and RoCE, at most */
 	MTU_LEAST = 256,
 	MTU_MOST = 4096,
-	MTU_LINE = 32,
+	LINE = 32,
 };
 
 /* Is @wire the name of interface @i, or its address? */
@@ -61,26 +64,67 @@ static unsigned int path_mtu(unsigned int link)
 	return mtu >= MTU_LEAST ? mtu : 0;
 }
 
-static void check_mtu(struct doctor *doctor, const char *wire, const char *name)
-{
-	char file[128], line[MTU_LINE];
-	unsigned int link, mtu;
+struct link {
+	unsigned int flags, mtu;
+};
 
-	snprintf(file, sizeof(file), "/sys/class/net/%s/mtu", name);
-	if (!doctor_read_line(doctor, file, line, sizeof(line)))
+static bool read_number(struct doctor *doctor, const char *name, const char *file,
+			unsigned int *ret_number)
+{
+	char path[128], line[LINE];
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s/%s", name, file);
+	if (!doctor_read_line(doctor, path, line, sizeof(line)))
+		return false;
+	*ret_number = strtoul(line, NULL, 0);
+	return true;
+}
+
+/* Ask the kernel: a network namespace may have no /sys of its own. */
+static bool query_link(const char *name, struct link *link)
+{
+	struct ifreq request = { 0 };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool known;
+
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
+	known = fd >= 0 && ioctl(fd, SIOCGIFFLAGS, &request) == 0;
+	link->flags = (unsigned short)request.ifr_flags;
+	known = known && ioctl(fd, SIOCGIFMTU, &request) == 0;
+	link->mtu = request.ifr_mtu;
+	if (fd >= 0)
+		close(fd);
+	return known;
+}
+
+static bool find_link(struct doctor *doctor, const char *name, struct link *link)
+{
+	return (read_number(doctor, name, "mtu", &link->mtu) &&
+		read_number(doctor, name, "flags", &link->flags)) ||
+	       query_link(name, link);
+}
+
+static void check_link(struct doctor *doctor, const char *wire, const char *name)
+{
+	unsigned int mtu;
+	struct link link;
+
+	if (!find_link(doctor, name, &link))
 		return;
-	link = strtoul(line, NULL, 10);
-	mtu = path_mtu(link);
+	if (!(link.flags & IFF_UP))
+		doctor_report(doctor, DOCTOR_PROBLEM, "'ip link set DEV up'",
+			      "VERBATIM_SOFT_WIRE=%s: %s is down", wire, name);
+	mtu = path_mtu(link.mtu);
 	if (!mtu)
 		doctor_report(doctor, DOCTOR_PROBLEM, "raise it: 'ip link set DEV mtu 1500'",
 			      "VERBATIM_SOFT_WIRE=%s: the MTU of %s, %u, is too short", wire, name,
-			      link);
+			      link.mtu);
 	else if (mtu < MTU_MOST)
 		doctor_report(
 			doctor, DOCTOR_NOTE,
-			"with an MTU of 4208 or more at both ends, paths may have 4096",
+			"with an MTU of 4196 or more at both ends, paths may have 4096",
 			"VERBATIM_SOFT_WIRE=%s: packets have %u bytes, as the MTU of %s is %u",
-			wire, mtu, name, link);
+			wire, mtu, name, link.mtu);
 	else
 		doctor_report(doctor, DOCTOR_OK, NULL,
 			      "VERBATIM_SOFT_WIRE=%s: packets have %u bytes", wire, mtu);
@@ -134,7 +178,7 @@ static void check_firewall(struct doctor *doctor)
 void doctor_wire(struct doctor *doctor)
 {
 	const char *value = getenv("VERBATIM_SOFT_WIRE");
-	char name[64], wire[100], *all;
+	char name[IFNAMSIZ], wire[100], *all;
 
 	if (!value || !*value)
 		return;
@@ -151,7 +195,7 @@ void doctor_wire(struct doctor *doctor)
 			wire);
 		return;
 	}
-	check_mtu(doctor, wire, name);
+	check_link(doctor, wire, name);
 	check_port(doctor);
 	check_firewall(doctor);
 }

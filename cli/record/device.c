@@ -65,10 +65,11 @@ int device_choose(const char *asked, const char *sysfs, bool *ret_soft)
 const char *device_set_wire(const char *asked)
 {
 	static const char prefix[] = "soft:";
+	const size_t len = sizeof(prefix) - 1;
 
-	if (!asked || strncmp(asked, prefix, sizeof(prefix) - 1))
+	if (!asked || strncmp(asked, prefix, len) || !asked[len])
 		return asked;
-	setenv("VERBATIM_SOFT_WIRE", asked + sizeof(prefix) - 1, 1);
+	setenv("VERBATIM_SOFT_WIRE", asked + len, 1);
 	return "soft";
 }
 

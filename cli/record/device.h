@@ -16,7 +16,7 @@ int device_choose(const char *asked, const char *sysfs, bool *ret_soft);
 
 /*
  * "soft:eth0", "soft:10.0.0.5": the software device, with that wire. Sets VERBATIM_SOFT_WIRE, and
- * returns "soft"; any other name, or NULL, is returned unchanged.
+ * returns "soft"; any other name, "soft:" without a wire, or NULL is returned unchanged.
  */
 const char *device_set_wire(const char *asked);
 

@@ -37,7 +37,7 @@ tries=0
 until there env VERBATIM_SOFT_FABRIC="$dir/client" "$verbatim" run --device soft:eth0 \
 	"$@" 10.88.0.1; do
 	tries=$((tries + 1))
-	[ $tries -lt 50 ] || exit 1
+	[ $tries -lt 50 ] && kill -0 $server 2>/dev/null || exit 1
 	sleep 0.2 # the server does not listen yet
 done
 wait $server

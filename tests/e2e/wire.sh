@@ -66,7 +66,9 @@ record_and_run_take_the_wire_as_a_device() {
 
 an_address_of_another_machine_is_refused() {
 	! wire_one=10.99.0.7 one ibv_devinfo -v >"$tmp/out" 2>&1 &&
-		says 'VERBATIM_SOFT_WIRE=10.99.0.7 is not an address of this machine' "$tmp/out"
+		says 'VERBATIM_SOFT_WIRE=10.99.0.7 is not an address of this machine' "$tmp/out" &&
+		! wire_one=v2 one ibv_devinfo -v >"$tmp/out" 2>&1 &&
+		says 'VERBATIM_SOFT_WIRE=v2 is not an interface of this machine' "$tmp/out"
 }
 
 crooked() { VERBATIM_SOFT_LINK_MODEL="duplicate=5% reorder=5% seed=$RANDOM" "$@"; }
@@ -349,6 +351,10 @@ the_example_runs() {
 		>"$tmp/out" 2>&1 || { cat "$tmp/out"; return 1; }
 	is "ends" "$(grep -c '^20 iters' "$tmp/out")" 2
 }
+the_example_ends_if_its_server_does() {
+	! timeout 60 sh "$root/docs/examples/two-networks.sh" no-such-program >"$tmp/out" 2>&1 &&
+		[ "$(grep -c 'no-such-program' "$tmp/out")" -lt 10 ] # fifty attempts otherwise
+}
 manifests_are_complete() {
 	python3 - "$root/docs/examples" <<-'END'
 		import sys, yaml
@@ -366,6 +372,7 @@ manifests_are_complete() {
 
 try the_port_is_that_of_the_interface
 try_in_turn the_example_runs
+try_in_turn the_example_ends_if_its_server_does
 try_in_turn manifests_are_complete
 try record_and_run_take_the_wire_as_a_device
 try an_address_of_another_machine_is_refused

@@ -10,6 +10,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,8 +101,11 @@ static void choose_address(const struct ifaddrs *all, const struct in6_addr *exa
 		found.addr = addr;
 		snprintf(found.name, sizeof(found.name), "%s", i->ifa_name);
 	}
-	if (!best)
-		wrong = exact ? "is not an address of this machine" : "has no address";
+	if (!best && exact)
+		wrong = "is not an address of this machine";
+	else if (!best)
+		wrong = if_nametoindex(wanted) ? "has no address"
+					       : "is not an interface of this machine";
 }
 
 static void query_interface(void)

@@ -400,6 +400,7 @@ TEST(a_firewall_is_a_note)
 {
 	setenv("VERBATIM_SOFT_WIRE", "lo,all", 1);
 	put_file("/sys/class/net/lo/mtu", "65536", 0644);
+	put_file("/sys/class/net/lo/flags", "0x9\n", 0644);
 	assert_int_equal(worst_verdict(doctor_wire), DOCTOR_OK);
 	put_file("/proc/net/ip_tables_names", "filter\n", 0644);
 	assert_int_equal(worst_verdict(doctor_wire), DOCTOR_NOTE);
@@ -409,6 +410,18 @@ TEST(a_firewall_is_a_note)
 	assert_int_equal(worst_verdict(doctor_wire), DOCTOR_NOTE);
 	setenv("VERBATIM_SOFT_WIRE", "lo,alle", 1);
 	assert_int_equal(worst_verdict(doctor_wire), DOCTOR_PROBLEM);
+	unsetenv("VERBATIM_SOFT_WIRE");
+}
+
+TEST(an_interface_that_is_down_is_a_problem)
+{
+	setenv("VERBATIM_SOFT_WIRE", "lo", 1);
+	put_file("/sys/class/net/lo/mtu", "65536", 0644);
+	put_file("/sys/class/net/lo/flags", "0x9\n", 0644);
+	assert_int_equal(worst_verdict(doctor_wire), DOCTOR_OK);
+	put_file("/sys/class/net/lo/flags", "0x8\n", 0644);
+	assert_int_equal(worst_verdict(doctor_wire), DOCTOR_PROBLEM);
+	assert_true(was_said("lo is down"));
 	unsetenv("VERBATIM_SOFT_WIRE");
 }
 
@@ -522,9 +535,10 @@ struct network {
 static const struct network networks[] = {
 	{ "none", NULL, "65536", "12B7", true, DOCTOR_OK },
 	{ "long_packets", "127.0.0.1", "65536", "12B8", false, DOCTOR_OK },
-	{ "by_name", "lo", "4208", "0035", false, DOCTOR_OK },
-	{ "shorter_packets", "lo", "4207", "0035", false, DOCTOR_NOTE },
-	{ "too_short", "lo", "367", "0035", false, DOCTOR_PROBLEM },
+	{ "without_sysfs", "lo", NULL, "12B8", false, DOCTOR_OK },
+	{ "by_name", "lo", "4196", "0035", false, DOCTOR_OK },
+	{ "shorter_packets", "lo", "4195", "0035", false, DOCTOR_NOTE },
+	{ "too_short", "lo", "355", "0035", false, DOCTOR_PROBLEM },
 	{ "port_in_use", "lo", "65536", "12B7", false, DOCTOR_NOTE },
 	{ "port_of_the_kernel", "lo", "65536", "12B7", true, DOCTOR_PROBLEM },
 	{ "no_such_interface", "none0", "65536", "0035", false, DOCTOR_PROBLEM },
@@ -540,7 +554,9 @@ static void what_hinders_the_wire_is_found(void **state)
 	snprintf(line, sizeof(line), "  sl  local_address\n   7: 0100007F:%s 00000000:0000 07\n",
 		 n->port);
 	put_file("/proc/net/udp", line, 0644);
-	put_file("/sys/class/net/lo/mtu", n->mtu, 0644);
+	if (n->mtu)
+		put_file("/sys/class/net/lo/mtu", n->mtu, 0644);
+	put_file("/sys/class/net/lo/flags", "0x9\n", 0644);
 	if (n->rxe)
 		put_file("/sys/module/rdma_rxe/refcnt", "1\n", 0644);
 	if (n->wire)

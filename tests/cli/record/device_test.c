@@ -55,6 +55,21 @@ static bool chooses_soft(const char *asked, const char *devices)
 
 GROUP(make_devices, remove_devices);
 
+TEST(a_wire_makes_it_the_software_device)
+{
+	assert_string_equal(device_set_wire("soft:eth0"), "soft");
+	assert_string_equal(getenv("VERBATIM_SOFT_WIRE"), "eth0");
+	unsetenv("VERBATIM_SOFT_WIRE");
+	assert_string_equal(device_set_wire("rxe0"), "rxe0");
+	assert_null(device_set_wire(NULL));
+}
+
+TEST(a_wire_without_a_name_is_no_device)
+{
+	assert_string_equal(device_set_wire("soft:"), "soft:");
+	assert_null(getenv("VERBATIM_SOFT_WIRE"));
+}
+
 TEST(machine_without_device_gets_the_software_one)
 {
 	assert_true(chooses_soft(NULL, "empty"));
