@@ -101,7 +101,7 @@ static const struct life *find_qp(const struct life *id)
 
 static bool has_talked(const struct life *id)
 {
-	return id->talk.verb == VERB_rdma_connect || id->talk.verb == VERB_rdma_accept;
+	return id->cm_call.verb == VERB_rdma_connect || id->cm_call.verb == VERB_rdma_accept;
 }
 
 /* The type of service is part of the route; iWARP applies it when it connects. */
@@ -149,8 +149,8 @@ static void report_option(struct check *check, const struct life *id, const stru
 		return;
 	if (has_talked(id))
 		snprintf(talk, sizeof(talk), "%s after its %s() at %s",
-			 words_span(moment->time - id->talk.time, when),
-			 verb_infos[id->talk.verb].name, event_id_text(id->talk.id, at));
+			 words_span(moment->time - id->cm_call.time, when),
+			 verb_infos[id->cm_call.verb].name, event_id_text(id->cm_call.id, at));
 	finding_text(&finding->says,
 		     "%s of %s was set %s: it takes effect %s, and not later, but "
 		     "rdma_set_option() returned 0.",
@@ -159,7 +159,7 @@ static void report_option(struct check *check, const struct life *id, const stru
 		     "the program relies on the option: this connection has the value from before");
 	finding_step(finding, "created", &id->created);
 	if (has_talked(id))
-		finding_step(finding, "connected", &id->talk);
+		finding_step(finding, "connected", &id->cm_call);
 	finding_step(finding, "set", moment);
 }
 
