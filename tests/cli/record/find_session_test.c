@@ -186,13 +186,14 @@ TEST(a_trace_names_the_recorder_that_writes_it)
 /* Snapshots */
 
 static const char *answer;
+static uint32_t asked; /* before this snapshot */
 
 /* What the recorder does when it is asked. */
 static void *make_copy(void *arg)
 {
 	struct session_page *page = arg;
 
-	while (!atomic_load(&page->copies_asked))
+	while (atomic_load(&page->copies_asked) == asked)
 		sched_yield();
 	strcpy(page->copy, answer);
 	atomic_store(&page->copies_made, atomic_load(&page->copies_asked));
@@ -204,6 +205,7 @@ static int take_from(struct session *of, char path[PATH_MAX])
 	pthread_t recorder;
 	int err;
 
+	asked = atomic_load(&of->page->copies_asked);
 	assert_int_equal(pthread_create(&recorder, NULL, make_copy, of->page), 0);
 	text_cut(&said, 0);
 	printed_begin(true);
