@@ -303,7 +303,7 @@ struct queue {
 	struct queue_flood flood;
 	uint32_t limit; /* of an SRQ: the largest srq_limit; 0: none was armed */
 	struct moment limited;
-	struct moment armed;           /* the last time that a limit was; its event disarms it */
+	struct moment armed;           /* when a limit was armed last; the limit event disarms it */
 	uint64_t posted_at_event;      /* `posted` when the last event of the SRQ was retrieved */
 	struct queue_refusal *refusal; /* the first that is open, or the last; NULL: none */
 	int easy_sges;                 /* requests with more SGEs, or inline ones, are examined */

@@ -272,7 +272,7 @@ static int push_node(struct block *block, struct node *node)
 	return err;
 }
 
-/* Are the @n nodes after @node the beginning of a round of a loop at the end of @node? */
+/* @node ends with a loop. May the @n nodes after it be the begin of the next round of this loop? */
 static bool may_absorb(const struct node *node, struct node *const *nodes, size_t n)
 {
 	for (; node->parts; node = node->parts[node->nparts - 1])

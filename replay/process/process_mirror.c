@@ -184,7 +184,7 @@ static void point_plain(struct mirrors *m, uint32_t process, enum object_kind ki
 		POINT(process, object, pd);
 }
 
-/* Replace pointers in the copy, which are addresses of @process, by those of copies. */
+/* The pointers in the copy are addresses of @process: replace each by that of our copy. */
 static void point_mirror(struct mirrors *m, uint32_t process, struct mirror *mirror,
 			 struct ibv_device *device)
 {

@@ -139,11 +139,11 @@ int writer_cut(struct writer *writer, int64_t time)
 	measure_file(writer);
 	writer->grown_to_cut = writer->grown;
 	cut->control.time = cut->control.limit = time;
-	err = forget_note(writer, &cut->control);
+	err = forget_note_cut(writer, &cut->control);
 	if (!err && writer->outstanding)
 		err = cut_carry(writer, cut);
 	if (!err)
-		err = forget_cut(writer, &cut->control);
+		err = forget_before_cut(writer, &cut->control);
 	writer->last_cut = time;
 	writer->calls_at_cut = writer->needed ? needed_size(writer->needed).calls : 0;
 	return err ? writer_fail(writer, log_err(err, "cut the trace")) : 0;
@@ -195,7 +195,7 @@ int writer_insert_carried(struct writer *writer)
 	return writer->base ? show_base(writer) : 0;
 }
 
-/* Hide carried events from a live reader, which has read them in the previous trace. */
+/* Remove carried events if a live reader follows: it has read them in the previous trace. */
 int writer_delete_carried(struct writer *writer)
 {
 	return writer->followed ? hide_base(writer) : 0;

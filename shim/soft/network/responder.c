@@ -645,7 +645,7 @@ static bool is_failed(const struct network_qp *n)
 	return __atomic_load_n(&n->qp->shm->state, __ATOMIC_SEQ_CST) == IBV_QPS_ERR;
 }
 
-/* Answer the reads from ends other than @end, whose locks differ. False: they are too long. */
+/* Answer the reads of other ends than @end, which have other locks. False: that takes too long. */
 static bool finish_others(struct network_qp *n, const struct soft_remote *end)
 {
 	while (reads_has_other_end(n, end)) {
