@@ -306,9 +306,9 @@ static void add_pace(struct diff *diff, const struct pace *pace, const struct di
 	change->before = mean_number(pace, sample, 0);
 	change->after = mean_number(pace, sample, 1);
 	if (pair && pace->measure)
-		place_number(diff, change, pair, pace->measure, false);
+		place_set_for_number(diff, change, pair, pace->measure, false);
 	else if (pair)
-		place_percentile(diff, change, pair, pace->applies == makes_cq);
+		place_set_for_percentile(diff, change, pair, pace->applies == makes_cq);
 	if (!has_one_run(sample)) {
 		change_set_verdict(diff, change, by * worse);
 		return;

@@ -268,21 +268,21 @@ static void fill_place(struct diff *diff, const struct question *q, struct diff_
 	free(tallies.all);
 }
 
-void place_number(struct diff *diff, struct diff_change *change, const struct diff_pair *pair,
-		  measure_site *measure, bool is_count)
+void place_set_for_number(struct diff *diff, struct diff_change *change,
+			  const struct diff_pair *pair, measure_site *measure, bool is_count)
 {
 	fill_place(diff, &(struct question){ .measure = measure, .is_count = is_count }, change,
 		   pair);
 }
 
-void place_attribute(struct diff *diff, struct diff_change *change, const struct diff_pair *pair,
-		     const char *name)
+void place_set_for_attribute(struct diff *diff, struct diff_change *change,
+			     const struct diff_pair *pair, const char *name)
 {
 	fill_place(diff, &(struct question){ .attribute = name }, change, pair);
 }
 
-void place_percentile(struct diff *diff, struct diff_change *change, const struct diff_pair *pair,
-		      bool polls)
+void place_set_for_percentile(struct diff *diff, struct diff_change *change,
+			      const struct diff_pair *pair, bool polls)
 {
 	uint64_t middle = (uint64_t)sqrt(fmax(change->before, 1) * fmax(change->after, 1));
 	bool more = change->after > change->before;
@@ -295,8 +295,8 @@ void place_percentile(struct diff *diff, struct diff_change *change, const struc
 		   change, pair);
 }
 
-void place_gap(struct diff *diff, struct diff_change *change, const struct diff_pair *pair,
-	       uint64_t from, uint64_t to)
+void place_set_for_gap(struct diff *diff, struct diff_change *change, const struct diff_pair *pair,
+		       uint64_t from, uint64_t to)
 {
 	fill_place(diff, &(struct question){ .from = from, .to = to }, change, pair);
 }

@@ -18,21 +18,21 @@ struct measure {
 typedef struct measure measure_site(const struct diff_site *site);
 
 /* Set the place of a change of a number, which is a count, a share or a ratio. */
-void place_number(struct diff *diff, struct diff_change *change, const struct diff_pair *pair,
-		  measure_site *measure, bool is_count);
+void place_set_for_number(struct diff *diff, struct diff_change *change,
+			  const struct diff_pair *pair, measure_site *measure, bool is_count);
 
 /* The same for attribute @name. */
-void place_attribute(struct diff *diff, struct diff_change *change, const struct diff_pair *pair,
-		     const char *name);
+void place_set_for_attribute(struct diff *diff, struct diff_change *change,
+			     const struct diff_pair *pair, const char *name);
 
 /*
  * The same for a percentile of gaps (between polls if @polls, else before posts): the place where
  * most gaps moved from below the middle of the change's two values to above, or back. One long gap
  * in the set-up would move a mean, but not this.
  */
-void place_percentile(struct diff *diff, struct diff_change *change, const struct diff_pair *pair,
-		      bool polls);
+void place_set_for_percentile(struct diff *diff, struct diff_change *change,
+			      const struct diff_pair *pair, bool polls);
 
 /* The same for new gaps from @from to @to. */
-void place_gap(struct diff *diff, struct diff_change *change, const struct diff_pair *pair,
-	       uint64_t from, uint64_t to);
+void place_set_for_gap(struct diff *diff, struct diff_change *change, const struct diff_pair *pair,
+		       uint64_t from, uint64_t to);

@@ -180,7 +180,7 @@ static void add_mode(struct diff *diff, const struct shapes *shapes, const struc
 	change->unit = DIFF_SHARE;
 	change->before = 100 * (double)before.n / (double)before.of;
 	change->after = 100 * (double)after.n / (double)after.of;
-	place_gap(diff, change, pair, from, to);
+	place_set_for_gap(diff, change, pair, from, to);
 	snprintf(change->note, sizeof(change->note), "new mode at %s to %s: %llu gaps, before %llu",
 		 print_time(from, least), print_time(to, last), (unsigned long long)after.n,
 		 (unsigned long long)before.n);

@@ -260,7 +260,7 @@ static bool add_metric(struct diff *diff, const struct metric *metric, const str
 	if (!change)
 		return false;
 	change_number(change, unit, &a.value, &b.value);
-	place_number(diff, change, pair, metric->measure, metric->kind == COUNT);
+	place_set_for_number(diff, change, pair, metric->measure, metric->kind == COUNT);
 	if (metric->measure == measure_posting)
 		note_time(diff, change, pair);
 	if (metric->measure == measure_polls)
@@ -390,7 +390,7 @@ static void compare_attribute(struct diff *diff, const struct diff_pair *pair, c
 
 	if (change) {
 		change_text(diff, change, before.at, after.at);
-		place_attribute(diff, change, pair, name);
+		place_set_for_attribute(diff, change, pair, name);
 		set_attribute_verdict(diff, change, attribute_find(name), before.at, after.at);
 	}
 	text_fini(&before);

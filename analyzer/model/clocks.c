@@ -154,7 +154,7 @@ static int find_pairs(struct clocks *clocks)
 		cursor_close(cursor);
 	}
 	for (size_t i = 0; i < clocks->nnumbers && !err; i++)
-		peer_each_abroad(model_peers(model), clocks->numbers[i], add_pair, clocks);
+		peer_each_on_other_host(model_peers(model), clocks->numbers[i], add_pair, clocks);
 	if (!err)
 		clock_cm_finish(clocks->cm, &clocks->edges);
 	model_free(model);

@@ -166,7 +166,7 @@ static void note_child_destroy(struct model *model, const struct trace_event *ev
 		return;
 	own = lives_find(&model->lives, copy->created.process, copy->kind, copy->handle);
 	if (own && own->number == copy->number)
-		own->usurped = true;
+		own->destroyed_by_child = true;
 }
 
 int control_destroy_returns(struct model *model, const struct trace_event *event)

@@ -313,7 +313,8 @@ struct life_link *life_next_child(const struct life *parent, const struct life_l
 
 bool life_awaits_destroy(const struct life *life)
 {
-	return life->state == LIFE_LIVE && !life->inherited && !life->borrowed && !life->usurped;
+	return life->state == LIFE_LIVE && !life->inherited && !life->borrowed &&
+	       !life->destroyed_by_child;
 }
 
 static const struct life *find_parent(const struct life *life)

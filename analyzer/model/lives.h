@@ -46,8 +46,8 @@ struct life {
 	uint64_t pinned;     /* bytes of its pages; 0: nothing */
 	uint64_t made_after; /* sends of its process before it, of some kinds; steady.h */
 	char name[LIFE_NAME];
-	bool inherited;    /* created by a process that this one was forked from */
-	bool usurped;      /* a process forked from this one has destroyed it */
+	bool inherited;          /* created by a process that this one was forked from */
+	bool destroyed_by_child; /* a process forked from this one has destroyed it */
 	bool borrowed;     /* imported, or owned by librdmacm: the program must not destroy it */
 	bool hashed;       /* found by lives_find() */
 	bool placed;       /* of a librdmacm identifier: its address was resolved or bound */

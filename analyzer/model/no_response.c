@@ -178,7 +178,7 @@ static int64_t find_rnr(struct model *model, const struct model_complete *comple
 }
 
 /* Has the queue pair been able to send all the time since @since? */
-static bool is_ready(const struct qp *qp, int64_t since)
+static bool could_send_since(const struct qp *qp, int64_t since)
 {
 	const uint32_t needed = ABI_QP_TIMEOUT | ABI_QP_RETRY_CNT;
 
@@ -204,7 +204,7 @@ bool no_response_find(struct model *model, const struct model_complete *complete
 		return false;
 	since = request->time > steady->completed ? request->time : steady->completed;
 	slow.most = TIMES * (INT64_C(4096) << (qp->timeout & 31));
-	if (!is_ready(qp, since))
+	if (!could_send_since(qp, since))
 		return false;
 	waited = prove_wait(complete, steady, since, &slow);
 	if (waited < LEAST || waited <= slow.most)

@@ -181,7 +181,7 @@ static bool may_be_peers(const struct peers *peers, const struct peer *peer,
 	       peer->gone > other->since - slack;
 }
 
-static const struct peer *find_abroad(const struct peers *peers, const struct peer *peer)
+static const struct peer *find_on_other_host(const struct peers *peers, const struct peer *peer)
 {
 	const struct peer *other = get_pointer(&peers->by_number, peer->dest), *found = NULL;
 
@@ -196,16 +196,17 @@ static const struct peer *find_abroad(const struct peers *peers, const struct pe
 	return found;
 }
 
-void peer_each_abroad(const struct peers *peers, uint32_t number,
-		      void (*tell)(void *arg, const struct peer *peer, const struct peer *other),
-		      void *arg)
+void peer_each_on_other_host(const struct peers *peers, uint32_t number,
+			     void (*tell)(void *arg, const struct peer *peer,
+					  const struct peer *other),
+			     void *arg)
 {
 	const struct peer *peer = get_pointer(&peers->by_number, number);
 
 	for (; peer; peer = peer->same) {
-		const struct peer *other = peer->connected ? find_abroad(peers, peer) : NULL;
+		const struct peer *other = peer->connected ? find_on_other_host(peers, peer) : NULL;
 
-		if (other && find_abroad(peers, other) == peer)
+		if (other && find_on_other_host(peers, other) == peer)
 			tell(arg, peer, other);
 	}
 }

@@ -121,9 +121,10 @@ unsigned int peer_count_candidates(const struct peers *peers, const struct peer 
  * Call @tell for each queue pair with @number, and the only queue pair of another trace that it can
  * be connected to, regardless of clocks.
  */
-void peer_each_abroad(const struct peers *peers, uint32_t number,
-		      void (*tell)(void *arg, const struct peer *peer, const struct peer *other),
-		      void *arg);
+void peer_each_on_other_host(const struct peers *peers, uint32_t number,
+			     void (*tell)(void *arg, const struct peer *peer,
+					  const struct peer *other),
+			     void *arg);
 
 /* Is @peer the only queue pair that has its number, or recently had it? */
 bool peer_is_only(const struct peers *peers, const struct peer *peer);

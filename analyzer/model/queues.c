@@ -109,7 +109,7 @@ static void note_buffer(struct model *model, struct queue *queue, const struct w
 		overflow_report_duplicate(&model->watcher, queue, true);
 }
 
-static bool takes_key_back(const struct wr *wr)
+static bool invalidates_key(const struct wr *wr)
 {
 	return wr->opcode == ABI_WR_SEND_WITH_INV || wr->opcode == ABI_WR_LOCAL_INV;
 }
@@ -149,7 +149,7 @@ static int push_wr(struct model *model, struct queue *queue, const struct trace_
 		.thread = event->id.thread,
 		.index = i,
 		.stack = stack,
-		.rkey = takes_key_back(wr) ? wr->imm : wr->rkey,
+		.rkey = invalidates_key(wr) ? wr->imm : wr->rkey,
 		.remote_qpn = wr->remote_qpn,
 		.srqn = wr->remote_srqn,
 		.message = message ? ++queue->messages : 0,
@@ -433,7 +433,7 @@ static void run_completion_checks(struct model *model, const struct model_comple
 	    (request->opcode == ABI_WR_LOCAL_INV || request->opcode == ABI_WR_SEND_WITH_INV))
 		window_restore(model, event, request);
 	if (received && complete->qp && wc->wc_flags & ABI_WC_WITH_INV)
-		window_note_reported(model, event, qp, wc);
+		window_note_remote_invalidation(model, event, qp, wc);
 	cq_event_note_completion(model, event, wc, complete->qp ? qp : NULL, request);
 }
 

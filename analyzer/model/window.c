@@ -132,8 +132,8 @@ void window_restore(struct model *model, const struct trace_event *event,
 	}
 }
 
-void window_note_reported(struct model *model, const struct trace_event *event,
-			  const struct life *qp, const struct wc *wc)
+void window_note_remote_invalidation(struct model *model, const struct trace_event *event,
+				     const struct life *qp, const struct wc *wc)
 {
 	struct key *key = find_window(model, event->process, qp->context, wc->imm);
 

@@ -48,5 +48,5 @@ void window_restore(struct model *model, const struct trace_event *event,
 		    const struct queue_request *request);
 
 /* Completion @wc of a receive of @qp reports that a key was invalidated. */
-void window_note_reported(struct model *model, const struct trace_event *event,
-			  const struct life *qp, const struct wc *wc);
+void window_note_remote_invalidation(struct model *model, const struct trace_event *event,
+				     const struct life *qp, const struct wc *wc);

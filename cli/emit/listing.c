@@ -177,7 +177,7 @@ static int add_event(struct listing *l, struct loop_frame *frame, struct text *t
 
 	if (!frame->nest.depth) {
 		text_addf(text, "\"%s:%" PRIu64 "\"", l->thread,
-			  skips_restore(l->skips, (uint64_t)numbers_first(&node->values[0])));
+			  skips_add_back(l->skips, (uint64_t)numbers_first(&node->values[0])));
 		return 0;
 	}
 	if (frame->counts) {
@@ -565,8 +565,8 @@ static int add_node(struct listing *l, struct loop_frame *frame, struct node *no
 	if (!ends_with_empty_line(&l->text))
 		text_char(&l->text, '\n');
 	text_addf(&l->text, "\t/* %s:%" PRIu64 " to %s:%" PRIu64 " */\n", l->thread,
-		  skips_restore(l->skips, ends.first), l->thread,
-		  skips_restore(l->skips, ends.last));
+		  skips_add_back(l->skips, ends.first), l->thread,
+		  skips_add_back(l->skips, ends.last));
 	if (outer.counts)
 		err = begin_count(l, node);
 	if (!err)

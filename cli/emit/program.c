@@ -268,6 +268,6 @@ int program_add(struct program *program, bool event)
 	}
 	finish_phrase(program);
 	err = script_add(script, &program->texts, &program->phrase,
-			 skips_remove(&program->skips[program->at.thread], program->at.n), event);
+			 skips_subtract(&program->skips[program->at.thread], program->at.n), event);
 	return err ? log_err(err, "emit") : 0;
 }

@@ -23,7 +23,7 @@ unsigned int skips_count(const struct skips *skips)
 	return skips->n <= SKIPS_MOST ? skips->n : 0;
 }
 
-uint64_t skips_remove(const struct skips *skips, uint64_t n)
+uint64_t skips_subtract(const struct skips *skips, uint64_t n)
 {
 	unsigned int before = 0;
 
@@ -32,7 +32,7 @@ uint64_t skips_remove(const struct skips *skips, uint64_t n)
 	return n - before;
 }
 
-uint64_t skips_restore(const struct skips *skips, uint64_t n)
+uint64_t skips_add_back(const struct skips *skips, uint64_t n)
 {
 	for (unsigned int i = 0; i < skips_count(skips); i++)
 		n += skips->at[i] <= n;

@@ -21,8 +21,8 @@ struct skips {
 void skips_learn(struct skips *skips, const struct trace_event *event);
 
 /* Number @n of an event without the skipped numbers before it; and back. */
-uint64_t skips_remove(const struct skips *skips, uint64_t n);
-uint64_t skips_restore(const struct skips *skips, uint64_t n);
+uint64_t skips_subtract(const struct skips *skips, uint64_t n);
+uint64_t skips_add_back(const struct skips *skips, uint64_t n);
 
 /* How many numbers are skipped. */
 unsigned int skips_count(const struct skips *skips);

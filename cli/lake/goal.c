@@ -322,7 +322,8 @@ static int copy_rank(struct goal *goal, struct goal_rank *rank, FILE *to)
 	return 0;
 }
 
-static int open_in(const struct goal *goal, const char *name, struct outfile *ret_out, char **path)
+static int open_in_folder(const struct goal *goal, const char *name, struct outfile *ret_out,
+			  char **path)
 {
 	if (asprintf(path, "%s/%s", goal->folder, name) < 0)
 		*path = NULL;
@@ -334,7 +335,7 @@ static int write_names(struct goal *goal)
 {
 	char *path, text[PROCESS_TEXT];
 	struct outfile out;
-	int err = open_in(goal, "ranks.txt", &out, &path);
+	int err = open_in_folder(goal, "ranks.txt", &out, &path);
 
 	for (uint32_t i = 0; i < goal->nranks && !err; i++)
 		fprintf(out.file, "%u %s\n", i, process_id_text(i + 1, text));
@@ -347,7 +348,7 @@ static int write_schedule(struct goal *goal)
 {
 	struct outfile out;
 	char *path;
-	int err = open_in(goal, "schedule.goal", &out, &path);
+	int err = open_in_folder(goal, "schedule.goal", &out, &path);
 
 	if (!err) {
 		fprintf(out.file, "num_ranks %u\n", goal->nranks);

@@ -93,7 +93,7 @@ static char *read_session(pid_t pid)
 	return dir ? text : NULL;
 }
 
-bool guests_has(pid_t pid, const char *dir)
+bool guests_is_started_in(pid_t pid, const char *dir)
 {
 	char *its = read_session(pid);
 	bool has = its && !strcmp(its, dir) && session_process_alive(pid, 0);

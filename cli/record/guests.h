@@ -37,7 +37,7 @@ bool guests_grow_since(const struct guests_moment *moment);
 pid_t guests_inner_pid(pid_t pid);
 
 /* Is @pid alive, and was it started with VERBATIM_DIR=@dir? */
-bool guests_has(pid_t pid, const char *dir);
+bool guests_is_started_in(pid_t pid, const char *dir);
 
 /* Is @tid a thread of the living process @pid? */
 bool guests_has_thread(pid_t pid, pid_t tid);

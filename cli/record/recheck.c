@@ -22,7 +22,7 @@
 
 enum { NAMED = 8 }; /* findings that are retracted by name */
 
-int printed_add(struct printed_list *told, const struct finding *finding)
+int printed_list_add(struct printed_list *told, const struct finding *finding)
 {
 	struct told *place = vec_push(told->all, told->n);
 
@@ -32,7 +32,7 @@ int printed_add(struct printed_list *told, const struct finding *finding)
 	return 0;
 }
 
-void printed_fini(struct printed_list *told)
+void printed_list_fini(struct printed_list *told)
 {
 	free(told->all);
 	*told = (struct printed_list){ 0 };
@@ -50,7 +50,7 @@ static bool is_found(const struct told *told, const struct findings *findings)
 	return false;
 }
 
-void printed_retract(const struct printed_list *told, const struct findings *findings)
+void printed_list_retract(const struct printed_list *told, const struct findings *findings)
 {
 	struct text names = { 0 };
 	size_t n = 0;
@@ -95,7 +95,7 @@ static int print_again(struct report *report, const struct printed_list *told)
 	report->out = open_memstream(&text, &size);
 	if (!report->out)
 		return log_err(-ENOMEM, "print findings");
-	printed_retract(told, report->findings);
+	printed_list_retract(told, report->findings);
 	err = report_print_details(report);
 	fputc('\n', report->out);
 	if (!err)

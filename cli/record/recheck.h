@@ -18,14 +18,14 @@ struct printed_list {
 };
 
 /* Add a finding. 0 or -ENOMEM after log_err(). */
-int printed_add(struct printed_list *told, const struct finding *finding);
-void printed_fini(struct printed_list *told);
+int printed_list_add(struct printed_list *told, const struct finding *finding);
+void printed_list_fini(struct printed_list *told);
 
 /*
  * Note on stderr the findings of @told that are not among @findings; known or uncertain ones count
  * as missing.
  */
-void printed_retract(const struct printed_list *told, const struct findings *findings);
+void printed_list_retract(const struct printed_list *told, const struct findings *findings);
 
 /*
  * Check the finished trace at @path; print on stderr which findings of @told are not valid, all

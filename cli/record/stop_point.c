@@ -261,7 +261,7 @@ static void report_stopped(struct stop_point *s)
 	if (!(has_stopped(&state) && thread) && clock_monotonic() - s->seen_at < PATIENCE_MS * MS)
 		return;
 	s->seen_at = 0;
-	if (!has_stopped(&state) || !guests_has(spot.pid, s->session->dir)) {
+	if (!has_stopped(&state) || !guests_is_started_in(spot.pid, s->session->dir)) {
 		free_spot(s);
 	} else if (s->session->page->stop.core) {
 		begin_core(s, &spot, thread);

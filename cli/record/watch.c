@@ -84,7 +84,7 @@ void watch_free(struct watch *w)
 	close_watch(w);
 	symbols_close(w->report.symbols);
 	map_fini(&w->shown);
-	printed_fini(&w->printed);
+	printed_list_fini(&w->printed);
 	free(w->said);
 	free(w->stored_times);
 	free(w);
@@ -158,7 +158,7 @@ static void stop_process(struct watch *w, uint32_t process, int64_t time)
 
 	if (!w->options.stop || !p || (w->stopped == p->pid && time <= w->stopped_at))
 		return; /* it had happened before the stop */
-	if (!guests_has(p->pid, w->options.session->dir) || kill(p->pid, SIGSTOP)) {
+	if (!guests_is_started_in(p->pid, w->options.session->dir) || kill(p->pid, SIGSTOP)) {
 		log_note("process %u (pid %d) could not be stopped: it has ended, or is not "
 			 "visible",
 			 process, p->pid);
@@ -240,7 +240,7 @@ static int show_findings(struct watch *w, const struct findings *findings)
 			continue;
 		report_finding_row(w, findings->all[w->findings]);
 		show_finding(w, findings->all[w->findings]);
-		if (printed_add(&w->printed, findings->all[w->findings]))
+		if (printed_list_add(&w->printed, findings->all[w->findings]))
 			return -ENOMEM;
 	}
 	return 0;
@@ -346,7 +346,7 @@ static void report_uncertain(struct watch *w, const struct findings *findings)
 	for (size_t i = 0; i < findings->n; i++)
 		if (findings->skip[findings->all[i]->rule])
 			findings->all[i]->known |= FINDING_UNCERTAIN;
-	printed_retract(&w->printed, findings);
+	printed_list_retract(&w->printed, findings);
 	if (late)
 		log_note("%" PRIu64 " events came too late to be checked in order: `verbatim "
 			 "check %s` may report more or fewer findings",

@@ -61,16 +61,16 @@ struct comparison {
 	bool verbatim; /* the other end sends the recorded numbers */
 };
 
-static void differ_field(const struct comparison *c, const char *path, int64_t there, int64_t here)
+static void compare_field(const struct comparison *c, const char *path, int64_t there, int64_t here)
 {
 	if (there != here)
 		differ_check_numbers(c->r->outcome, c->event->id, c->event->call->verb, c->object,
 				     path, there, here);
 }
 
-static void differ_argument(const struct comparison *c, enum arg arg, int64_t here)
+static void compare_argument(const struct comparison *c, enum arg arg, int64_t here)
 {
-	differ_field(c, arg_path(arg), (int64_t)args_number(c->there, arg), here);
+	compare_field(c, arg_path(arg), (int64_t)args_number(c->there, arg), here);
 }
 
 static void print_bytes(const uint8_t *data, unsigned int length, char text[2 * CM_DATA + 1])
@@ -134,18 +134,18 @@ static void compare_connection(const struct comparison *c)
 
 	compare_private(c, &cm_connection);
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
-		differ_argument(c, fields[i].arg, (int64_t)fields[i].here);
+		compare_argument(c, fields[i].arg, (int64_t)fields[i].here);
 }
 
 static void compare_datagrams(const struct comparison *c)
 {
 	compare_private(c, &cm_datagrams);
-	differ_argument(c, ARG(event.ud.qp_num), recorded_number(c, c->here->ud.qp_num));
-	differ_argument(c, ARG(event.ud.qkey), c->here->ud.qkey);
+	compare_argument(c, ARG(event.ud.qp_num), recorded_number(c, c->here->ud.qp_num));
+	compare_argument(c, ARG(event.ud.qkey), c->here->ud.qkey);
 }
 
-static void differ_event(const struct comparison *c, const char *field, const char *there,
-			 const char *here)
+static void compare_event_text(const struct comparison *c, const char *field, const char *there,
+			       const char *here)
 {
 	outcome_add_divergence(c->r->outcome, &(struct divergence){
 						      .event = c->event->id,
@@ -167,13 +167,13 @@ static void compare_event(const struct comparison *c)
 
 	args_get(c->there, ARG(event.status), &status);
 	if (!type || strcmp(type, here)) {
-		differ_event(c, "event.event", type ? type : "an unknown event", here);
+		compare_event_text(c, "event.event", type ? type : "an unknown event", here);
 		return;
 	}
 	if (status != c->here->status) {
 		snprintf(a, sizeof(a), "%" PRId64, status);
 		snprintf(b, sizeof(b), "%d", c->here->status);
-		differ_event(c, "event.status", a, b);
+		compare_event_text(c, "event.status", a, b);
 	}
 	if (args_get(c->there, ARG(event.conn.private_data_len), &value))
 		compare_connection(c);

@@ -226,9 +226,9 @@ static const char *field_text(const char *path, const struct enum_info *names, i
 	return text;
 }
 
-static void differ_values(struct outcome *outcome, struct event_id event, enum verb verb,
-			  uint32_t object, const struct field_info *field, const char *path,
-			  int64_t recorded, int64_t replayed)
+static void compare_values(struct outcome *outcome, struct event_id event, enum verb verb,
+			   uint32_t object, const struct field_info *field, const char *path,
+			   int64_t recorded, int64_t replayed)
 {
 	const struct enum_info *names = field && field->kind == FIELD_ENUM ? field->names : NULL;
 	char there[96], here[96];
@@ -241,7 +241,7 @@ static void differ_values(struct outcome *outcome, struct event_id event, enum v
 void differ_check_numbers(struct outcome *outcome, struct event_id event, enum verb verb,
 			  uint32_t object, const char *path, int64_t recorded, int64_t replayed)
 {
-	differ_values(outcome, event, verb, object, NULL, path, recorded, replayed);
+	compare_values(outcome, event, verb, object, NULL, path, recorded, replayed);
 }
 
 void differ_check_ret(struct outcome *outcome, struct event_id event, enum verb verb,
@@ -280,8 +280,8 @@ static const char *path_of(const struct call *call, const char *field, bool fail
 	return call->failed == failed ? field : "failed";
 }
 
-static void differ_results(struct outcome *outcome, struct event_id event, const struct call *call,
-			   const struct results *results, bool failed, bool empty)
+static void compare_results(struct outcome *outcome, struct event_id event, const struct call *call,
+			    const struct results *results, bool failed, bool empty)
 {
 	report_divergence(
 		outcome, empty ? "empty" : path_of(call, results->field, failed),
@@ -295,34 +295,35 @@ static void differ_results(struct outcome *outcome, struct event_id event, const
 				      .breaks = call->failed != failed && has_effect(call->verb) });
 }
 
-static void differ_errnos(struct outcome *outcome, struct event_id event, const struct call *call,
-			  const char *field, int64_t recorded, int64_t replayed, bool failed)
+static void compare_errnos(struct outcome *outcome, struct event_id event, const struct call *call,
+			   const char *field, int64_t recorded, int64_t replayed, bool failed)
 {
 	char there[64], here[64];
 
 	if (recorded == replayed)
 		return;
-	differ_results(
+	compare_results(
 		outcome, event, call,
 		&(struct results){ field, errno_text(recorded, there), errno_text(replayed, here) },
 		failed, recorded == ENODATA || replayed == ENODATA);
 }
 
-static void differ_pointer(struct outcome *outcome, struct event_id event, const struct call *call,
-			   int64_t ret, int err)
+static void compare_pointer(struct outcome *outcome, struct event_id event, const struct call *call,
+			    int64_t ret, int err)
 {
 	char text[64];
 
 	if (!call->ret && !ret)
-		differ_errnos(outcome, event, call, "errno", call->error, err, true);
+		compare_errnos(outcome, event, call, "errno", call->error, err, true);
 	else if (!call->ret)
-		differ_results(outcome, event, call,
-			       &(struct results){ "ret", errno_text(call->error, text), "success" },
-			       false, false);
+		compare_results(
+			outcome, event, call,
+			&(struct results){ "ret", errno_text(call->error, text), "success" }, false,
+			false);
 	else if (!ret)
-		differ_results(outcome, event, call,
-			       &(struct results){ "ret", "success", errno_text(err, text) }, true,
-			       false);
+		compare_results(outcome, event, call,
+				&(struct results){ "ret", "success", errno_text(err, text) }, true,
+				false);
 }
 
 void differ_check_result(struct outcome *outcome, struct event_id event, const struct call *call,
@@ -337,17 +338,17 @@ void differ_check_result(struct outcome *outcome, struct event_id event, const s
 					     call->ret, ret);
 		return;
 	case FAIL_NULL:
-		differ_pointer(outcome, event, call, ret, err);
+		compare_pointer(outcome, event, call, ret, err);
 		return;
 	default:
 		if (call->ret == -1 && ret == -1)
-			differ_errnos(outcome, event, call, "errno", call->error, err, failed);
+			compare_errnos(outcome, event, call, "errno", call->error, err, failed);
 		else if (both)
-			differ_errnos(outcome, event, call, "ret", call->ret, ret, failed);
+			compare_errnos(outcome, event, call, "ret", call->ret, ret, failed);
 		else
-			differ_errnos(outcome, event, call, "ret",
-				      call->ret == -1 ? call->error : call->ret,
-				      ret == -1 ? err : ret, failed);
+			compare_errnos(outcome, event, call, "ret",
+				       call->ret == -1 ? call->error : call->ret,
+				       ret == -1 ? err : ret, failed);
 	}
 }
 
@@ -366,17 +367,17 @@ static bool is_ignored(const struct outputs *o, const char *path)
 	return o->has_srq && !fnmatch("*.cap.max_recv_*", path, 0);
 }
 
-static void differ_output_numbers(const struct outputs *o, const struct field_info *field,
-				  const char *path, int64_t there, int64_t here)
+static void compare_output_numbers(const struct outputs *o, const struct field_info *field,
+				   const char *path, int64_t there, int64_t here)
 {
 	if (there != here && is_ignored(o, path))
 		outcome_note_tolerated(o->outcome, ignored);
 	else if (there != here)
-		differ_values(o->outcome, o->event, o->verb, o->object, field, path, there, here);
+		compare_values(o->outcome, o->event, o->verb, o->object, field, path, there, here);
 }
 
-static int differ_output(void *arg, const struct field_info *field, const char *path,
-			 const struct json_node *there, const struct json_node *here)
+static int compare_output(void *arg, const struct field_info *field, const char *path,
+			  const struct json_node *there, const struct json_node *here)
 {
 	const struct outputs *o = arg;
 	int64_t a, b;
@@ -396,21 +397,22 @@ static int differ_output(void *arg, const struct field_info *field, const char *
 		return 0;
 	default:
 		if (args_value(there, &a) && args_value(here, &b))
-			differ_output_numbers(o, field, path, a, b);
+			compare_output_numbers(o, field, path, a, b);
 		return 0;
 	}
 }
 
-static void differ_argument(struct outputs *o, const struct field_info *field,
-			    const struct args *recorded, const struct args *replayed)
+static void compare_argument(struct outputs *o, const struct field_info *field,
+			     const struct args *recorded, const struct args *replayed)
 {
 	const struct json_node *there = args_field(recorded, field);
 	const struct json_node *here = args_field(replayed, field);
 
 	if (there && field->dir & DIR_OUT)
-		args_walk_field(field, there, here, field->name, differ_output, o);
+		args_walk_field(field, there, here, field->name, compare_output, o);
 	else if (there && field->after)
-		args_walk(&object_infos[field->object], there, here, field->name, differ_output, o);
+		args_walk(&object_infos[field->object], there, here, field->name, compare_output,
+			  o);
 }
 
 int differ_check_outputs(struct outcome *outcome, struct event_id event, enum verb verb,
@@ -423,10 +425,10 @@ int differ_check_outputs(struct outcome *outcome, struct event_id event, enum ve
 	int err = here ? args_parse(recorded) ?: args_parse(here) : -ENOMEM;
 
 	for (unsigned int i = 0; i < v->args.nfields && !err; i++)
-		differ_argument(&outputs, &v->args.fields[i], recorded, here);
+		compare_argument(&outputs, &v->args.fields[i], recorded, here);
 	if (!err && v->effect == EFFECT_CREATE)
 		args_walk(&object_infos[v->object], args_find(recorded, ARG(ret)),
-			  args_find(here, ARG(ret)), "ret", differ_output, &outputs);
+			  args_find(here, ARG(ret)), "ret", compare_output, &outputs);
 	args_unref(here);
 	return err;
 }

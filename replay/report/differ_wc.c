@@ -109,7 +109,7 @@ static bool is_sent_length(const struct differ_wc *d)
 }
 
 /* Compare extended fields of CQs; if a flow rule is missing, its tag is missing, too. */
-static void differ_extras(struct outcome *outcome, struct differ_wc *d)
+static void compare_extras(struct outcome *outcome, struct differ_wc *d)
 {
 	const struct wc *there = d->there;
 
@@ -145,7 +145,7 @@ static bool has_packet_kind(const struct differ_wc *d)
  * and the P_Key index are those of the replay's port, and the service level is that of the sender's
  * address handle, unless another device maps it or the link is RoCE.
  */
-static void differ_origin(struct outcome *outcome, struct differ_wc *d)
+static void compare_origin(struct outcome *outcome, struct differ_wc *d)
 {
 	static const char origin[] = "the source of a datagram on the link (LID, P_Key index)";
 
@@ -159,7 +159,7 @@ static void differ_origin(struct outcome *outcome, struct differ_wc *d)
 	tolerate_numbers(outcome, d->there->pkey_index, d->here->pkey_index, origin);
 }
 
-static void differ_success(struct outcome *outcome, struct differ_wc *d)
+static void compare_success(struct outcome *outcome, struct differ_wc *d)
 {
 	const uint32_t flags = IBV_WC_WITH_IMM | IBV_WC_WITH_INV;
 	const struct wc *there = d->there;
@@ -174,7 +174,7 @@ static void differ_success(struct outcome *outcome, struct differ_wc *d)
 				 "the length of sent data");
 	if (!(here->opcode & IBV_WC_RECV) || (d->ex && !d->ex->read_wc_flags))
 		return;
-	differ_origin(outcome, d);
+	compare_origin(outcome, d);
 	report_numbers(outcome, d, "wc_flags", "ibv_wc_flags", there->wc_flags & flags,
 		       here->wc_flags & flags);
 	tolerate_numbers(outcome, there->wc_flags & ~flags, here->wc_flags & ~flags,
@@ -196,8 +196,8 @@ void differ_check_completion(struct outcome *outcome, struct differ_wc *d)
 	else
 		report_numbers(outcome, d, "wr_id", NULL, there->wr_id, d->wr_id);
 	if (there->status == IBV_WC_SUCCESS && here->status == IBV_WC_SUCCESS) {
-		differ_success(outcome, d);
-		differ_extras(outcome, d);
+		compare_success(outcome, d);
+		compare_extras(outcome, d);
 	} else {
 		tolerate_numbers(outcome, there->vendor_err, here->vendor_err,
 				 "vendor error codes");

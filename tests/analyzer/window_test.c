@@ -263,7 +263,7 @@ static void report_key(uint32_t rkey)
 		.kind = TRACE_POLL, .id = { 2, 60 }, .process = 3, .time = 60, .poll = &poll
 	};
 
-	window_note_reported(&model, &event, &life, &wc);
+	window_note_remote_invalidation(&model, &event, &life, &wc);
 }
 
 TEST(a_receive_reports_what_was_invalidated)

@@ -110,7 +110,7 @@ static int note_log(struct control_cut *cut, const struct thread_log *log)
 	return 0;
 }
 
-int forget_cut(struct writer *writer, const struct control_cut *cut)
+int forget_before_cut(struct writer *writer, const struct control_cut *cut)
 {
 	return writer->needed
 		       ? needed_cut(writer->needed, &(struct needed_cut){ cut->time, cut->limit,
@@ -118,7 +118,7 @@ int forget_cut(struct writer *writer, const struct control_cut *cut)
 		       : 0;
 }
 
-int forget_note(struct writer *writer, struct control_cut *cut)
+int forget_note_cut(struct writer *writer, struct control_cut *cut)
 {
 	int err = 0;
 

@@ -390,8 +390,8 @@ struct cut_part {
  * -errno.
  */
 int forget_init(struct writer *writer, bool cuts);
-int forget_note(struct writer *writer, struct control_cut *ret_cut);
-int forget_cut(struct writer *writer, const struct control_cut *cut);
+int forget_note_cut(struct writer *writer, struct control_cut *ret_cut);
+int forget_before_cut(struct writer *writer, const struct control_cut *cut);
 int forget_past(struct writer *writer);
 void forget_fini(struct writer *writer);
 /* forget_rows.c: delete threads, processes and other rows that no remaining event needs. */

@@ -19,11 +19,11 @@ TEST(a_number_between_two_posts_is_skipped)
 	learn_event(8, TRACE_POLL);
 	learn_event(9, TRACE_POST);
 	assert_int_equal(skips_count(&skips), 1);
-	assert_int_equal(skips_remove(&skips, 6), 6);
-	assert_int_equal(skips_remove(&skips, 8), 7);
-	assert_int_equal(skips_restore(&skips, 6), 6);
-	assert_int_equal(skips_restore(&skips, 7), 8);
-	assert_int_equal(skips_restore(&skips, 8), 9);
+	assert_int_equal(skips_subtract(&skips, 6), 6);
+	assert_int_equal(skips_subtract(&skips, 8), 7);
+	assert_int_equal(skips_add_back(&skips, 6), 6);
+	assert_int_equal(skips_add_back(&skips, 7), 8);
+	assert_int_equal(skips_add_back(&skips, 8), 9);
 }
 
 TEST(a_number_next_to_a_call_is_not_skipped)
@@ -41,6 +41,6 @@ TEST(too_many_are_ignored)
 	for (uint64_t n = 1; n <= 2 * SKIPS_MOST + 3; n += 2)
 		learn_event(n, TRACE_POST);
 	assert_int_equal(skips_count(&skips), 0);
-	assert_int_equal(skips_remove(&skips, 9), 9);
-	assert_int_equal(skips_restore(&skips, 9), 9);
+	assert_int_equal(skips_subtract(&skips, 9), 9);
+	assert_int_equal(skips_add_back(&skips, 9), 9);
 }

@@ -66,10 +66,10 @@ TEST(guest_that_replaces_itself_is_found_each_time)
 		       (char *[]){ SESSION_ENV "=/tmp/guests", NULL });
 		_exit(1);
 	}
-	while (!guests_has(pid, "/tmp/guests") && session_process_alive(pid, 0))
+	while (!guests_is_started_in(pid, "/tmp/guests") && session_process_alive(pid, 0))
 		sched_yield();
 	for (int i = 0; i < 4000; i++)
-		found += guests_has(pid, "/tmp/guests");
+		found += guests_is_started_in(pid, "/tmp/guests");
 	end_process(pid); /* before an assertion can fail */
 	assert_int_equal(found, 4000);
 }

@@ -101,7 +101,7 @@ void writer_find_module(struct writer *writer, int pid, uint64_t ip,
 	each(arg, "/nowhere/app", NULL, ip - 0x400000);
 }
 
-bool guests_has(pid_t pid, const char *dir)
+bool guests_is_started_in(pid_t pid, const char *dir)
 {
 	assert_int_equal(pid, child);
 	assert_string_equal(dir, session.dir);
