@@ -180,7 +180,7 @@ int __wrap_qp_ex_watch(struct ibv_qp *watched, struct ibv_qp_ex *of, uint64_t op
 
 void __wrap_record_report_blind(enum event_blind_what what, const void *object)
 {
-	text_addf(&out, "\trecord_blind %d", what);
+	text_addf(&out, "\trecord_report_blind %d", what);
 	show_value((uintptr_t)object);
 	text_addf(&out, "\n");
 }
