@@ -148,7 +148,7 @@ static bool crash_reading(uint64_t fields, int signal)
 	facts = &s.findings->facts->list;
 	for (size_t i = 0; i < facts->n; i++)
 		told |= facts->all[i].because &&
-			strstr(facts->all[i].because, "ibv_create_cq_ex() (0x2) lack: "
+			strstr(facts->all[i].because, "ibv_create_cq_ex(), 0x2, do not include: "
 						      "ibv_wc_read_*() is NULL for "
 						      "IBV_WC_EX_WITH_BYTE_LEN, ");
 	story_end(&s);
