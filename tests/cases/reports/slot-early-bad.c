@@ -31,6 +31,7 @@ static void apply(struct end *e)
 
 		while (*last < (uint64_t)i + 1)
 			need(now_ms() < end);
+		nap(0.2); /* it writes to a disk */
 		need(!send_post(e, i, DONE, 8, IBV_SEND_SIGNALED));
 		need(wait_wc(e->scq, &wc, 5000) && !wc.status);
 	}
