@@ -10,7 +10,8 @@
  *	READ, WRITE		to the same remote bytes: without a fence the WRITE may go first
  *	SEND, SEND		if the peer receives them in different places: both may have the
  *				bytes of the second
- *	receive, the peer's WRITE	a message overwrites the data written, or vice versa
+ *	receive, the peer's WRITE	a message overwrites the data written, or vice versa; or the
+ *				WRITE answers a request that was given up
  *
  * A receive queue may be an SRQ's; sends are compared with receives only within one queue pair.
  * Across queue pairs only sends of the data of a READ are examined here: a fence does not help
@@ -29,6 +30,7 @@ enum {
 	LOOK = 512,          /* requests of a queue */
 	BACK = 256,          /* outstanding requests that each is compared with, from the latest */
 	DEEP = 4,            /* outstanding sends of one buffer */
+	GIVEN_UP = 5000000,  /* ns after the last message */
 	COMPARED = 50000000, /* buffers compared in a whole trace: about a second */
 };
 
@@ -224,6 +226,38 @@ static bool is_written_to(const struct queue *rq, const struct queue_request *re
 	return false;
 }
 
+/* Has @queue written to the place of @write before it was posted as a receive? */
+static bool was_written(const struct overlaps *overlaps, const struct queue_request *write)
+{
+	for (unsigned int i = 0; i < overlaps->nwritten && i < OVERLAP_WRITTEN; i++)
+		if (overlaps->written[i] == write->remote_addr)
+			return true;
+	return false;
+}
+
+/*
+ * Did the peer, @rq's owner, give up what @write brings? It posted @receive there long after its
+ * last message, and has sent none since: it cannot have asked for @write in between.
+ */
+static bool is_given_up(const struct queue *rq, const struct queue_request *receive)
+{
+	const struct queue *sends = rq->owner->sq;
+
+	return sends && !sends->doubt && sends->stats.posts &&
+	       receive->time - sends->stats.last_verb_time >= GIVEN_UP;
+}
+
+static void store_entered(struct overlap_pair *pair, const struct overlap_pair *one,
+			  const struct queue *rq, const struct queue_request *receive,
+			  const struct queue *queue, const struct queue_request *write)
+{
+	store_pair(pair, rq, receive, queue, write);
+	if (pair->n == 1) {
+		pair->addr = one->addr;
+		pair->length = one->length;
+	}
+}
+
 /*
  * A WRITE with immediate data takes a receive, whose buffer may be the one that it writes to.
  * Receives that only announce a WRITE may have no data: then all have one buffer, or none.
@@ -231,10 +265,10 @@ static bool is_written_to(const struct queue *rq, const struct queue_request *re
 static void check_peer_receives(struct model *model, struct queue *queue,
 				const struct queue_request *write)
 {
-	struct overlap_pair *pair = &queue->overlaps->entered;
+	struct overlaps *overlaps = queue->overlaps;
 	const struct queue *rq = receives_of_peer(model, queue);
 	uint32_t most = rq ? rq->count < BACK ? rq->count : BACK : 0;
-	uint64_t addr, length;
+	struct overlap_pair one;
 
 	if (!rq || !rq->overlaps || !rq->overlaps->apart)
 		return;
@@ -242,15 +276,16 @@ static void check_peer_receives(struct model *model, struct queue *queue,
 		const struct queue_request *receive = queue_at(rq, rq->count - 1 - i);
 
 		model->compared++;
-		if (receive->done || !is_written_to(rq, receive, queue, write, &addr, &length))
+		if (receive->done ||
+		    !is_written_to(rq, receive, queue, write, &one.addr, &one.length))
 			continue;
-		store_pair(pair, rq, receive, queue, write);
-		if (pair->n == 1) {
-			pair->addr = addr;
-			pair->length = length;
-		}
+		store_entered(&overlaps->entered, &one, rq, receive, queue, write);
+		if (was_written(overlaps, write) && is_given_up(rq, receive))
+			store_entered(&overlaps->late, &one, rq, receive, queue, write);
 		return;
 	}
+	if (!was_written(overlaps, write))
+		overlaps->written[overlaps->nwritten++ % OVERLAP_WRITTEN] = write->remote_addr;
 }
 
 static bool sends_buffer(const struct queue_request *request)

@@ -17,6 +17,8 @@ struct model;
 struct queue;
 struct queue_request;
 
+enum { OVERLAP_WRITTEN = 8 };
+
 /* Two outstanding requests that share bytes of a buffer. */
 struct overlap_pair {
 	uint64_t n;                    /* such requests; 0: the other fields are not valid */
@@ -40,6 +42,10 @@ struct overlaps {
 	struct overlap_pair overtaken; /* a READ or atomic, a later write to its remote address */
 	struct overlap_pair received;  /* a receive, a send of its buffer */
 	struct overlap_pair entered;   /* a receive of the peer, a WRITE to its buffer */
+	/* likewise, in a place for answers, and the peer has sent nothing since it posted that */
+	struct overlap_pair late;
+	uint64_t written[OVERLAP_WRITTEN]; /* the last places of other WRITEs */
+	unsigned int nwritten;
 	struct overlap_pair abroad; /* a READ or atomic of another queue pair, a send of its data */
 	struct overlap_pair reused; /* two sends of one buffer; or two WRITEs to two places */
 	/* with requests of other queues (crossing.h): */

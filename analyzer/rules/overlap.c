@@ -187,6 +187,32 @@ static void report_entered(struct check *check, const struct life *life)
 		     "overwrites the message");
 }
 
+/* A WRITE that comes late: its place has been posted as a receive since it was asked for. */
+static void report_late(struct check *check, const struct life *life)
+{
+	const struct overlap_pair *pair = life->sq->overlaps ? &life->sq->overlaps->late : NULL;
+	char name[64], earlier[96], later[96], bytes[32];
+	struct finding *finding;
+
+	if (!pair || !pair->n || life->sq->overlaps->entered.n >= HABIT || life->sq->doubt)
+		return;
+	finding = add_pair(check, RULE_MKEY_007, life, pair);
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s: the %s, writes to %s at 0x%" PRIx64 " of the peer's %s. That place had "
+		     "been written to before that, and the peer had posted the receive long after "
+		     "its last message, and sent none since.",
+		     object_name_text(life, name, sizeof(name)),
+		     name_request(pair->later_opcode, pair->later_id, &pair->later, later),
+		     words_bytes(pair->length, bytes), pair->addr,
+		     name_request(pair->earlier_opcode, pair->earlier_id, &pair->earlier, earlier));
+	finding_text(&finding->breaks,
+		     "the write answers a request that the peer had given up: it overwrites what "
+		     "the peer uses this memory for now. Memory is free again when the answer has "
+		     "come, when its key is invalid, or when the queue pair is in ERR");
+}
+
 enum contents { CONTENTS_UNKNOWN, CONTENTS_SAME, CONTENTS_DIFFER };
 
 static bool find_hash(struct check *check, const struct moment *post, uint32_t index,
@@ -339,6 +365,7 @@ void mkey_007_overlap(struct check *check, const struct life *life)
 		report_filled(check, life, life->sq);
 		report_reused(check, life);
 		report_entered(check, life);
+		report_late(check, life);
 	}
 	report_crossings(check, life);
 }

@@ -834,3 +834,67 @@ TEST(the_bytes_of_two_messages_of_one_buffer_are_compared)
 	r.hash = same_bytes;
 	assert_int_equal(send_again(r), 0);
 }
+
+/* A server, process 1, writes answers to one place of its client, which gives the last one up. */
+struct given_up {
+	uint64_t answers; /* before that */
+	int64_t patience;
+	uint64_t receive; /* what the client posts then: its address */
+	bool asks;        /* it sends another request before the late answer */
+};
+
+static void ask_server(struct story *s)
+{
+	story_post(s, 1, VERB_post_send, &ends[1].qp, 50, IBV_WR_SEND,
+		   (struct event_sge){ AT + 2048, 8, ends[1].mr.lkey });
+}
+
+static uint64_t answer_late(struct given_up g)
+{
+	struct story s;
+	uint64_t found;
+
+	begin_story(&s);
+	for (uint64_t i = 0; i < 2; i++)
+		story_post(&s, 1, VERB_post_recv, &ends[1].qp, i, 0,
+			   (struct event_sge){ AT + 1024 + 64 * i, 64, ends[1].mr.lkey });
+	for (uint64_t i = 0; i < g.answers; i++) {
+		ask_server(&s);
+		post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 512, 0x21);
+	}
+	ask_server(&s);
+	s.now += (uint64_t)g.patience;
+	story_post(&s, 1, VERB_post_recv, &ends[1].qp, 9, 0,
+		   (struct event_sge){ g.receive, 64, ends[1].mr.lkey });
+	if (g.asks)
+		ask_server(&s);
+	post_rdma(&s, IBV_WR_RDMA_WRITE, AT, 512, 0x21);
+	story_do(&s, 0, VERB_destroy_qp, 5, 0, W(&ends[0].qp));
+	story_check(&s, NULL);
+	found = s.findings->hazards[RULE_MKEY_007];
+	for (size_t i = 0; i < s.findings->n && found; i++)
+		if (s.findings->all[i]->rule == RULE_MKEY_007)
+			assert_non_null(strstr(s.findings->all[i]->says,
+					       "had been written to before that"));
+	story_end(&s);
+	return found;
+}
+
+TEST(an_answer_comes_when_its_place_is_used_for_something_else)
+{
+	const struct given_up g = { .answers = 2, .patience = 20000000, .receive = AT + 64 };
+	struct given_up other = g;
+
+	assert_int_equal(answer_late(g), 1);
+	other.answers = 0; /* it may never have been meant for answers */
+	assert_int_equal(answer_late(other), 0);
+	other = g;
+	other.patience = 1000000;
+	assert_int_equal(answer_late(other), 0);
+	other = g;
+	other.receive = AT + 512;
+	assert_int_equal(answer_late(other), 0);
+	other = g;
+	other.asks = true; /* the answer may be that of the last request */
+	assert_int_equal(answer_late(other), 0);
+}

@@ -1,0 +1,2 @@
+#define GOOD
+#include "late-answer-bad.c"
