@@ -226,7 +226,7 @@ static bool is_written_to(const struct queue *rq, const struct queue_request *re
 	return false;
 }
 
-/* Has @queue written to the place of @write before it was posted as a receive? */
+/* Did a WRITE go to the place of @write before it was posted as a receive? */
 static bool was_written(const struct overlaps *overlaps, const struct queue_request *write)
 {
 	for (unsigned int i = 0; i < overlaps->nwritten && i < OVERLAP_WRITTEN; i++)
