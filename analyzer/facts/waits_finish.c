@@ -94,7 +94,7 @@ static void put_threads(struct text *t, const struct waits *waits, size_t fact,
 	if (!note || (!wait && note->time - note->quiet < PATIENCE_NS))
 		return;
 	known = !wait || (note->last.id.thread == last->thread && note->last.id.n == last->n);
-	activity_describe(waits->activity, note, known ? NULL : "its process", t);
+	activity_describe(waits->activity, note, known ? NULL : "this process", t);
 	if (!begin && t->used)
 		memmove(t->at, t->at + 2, t->used - 1);
 	if (wait && !has_fact(waits, wait->process))

@@ -311,7 +311,7 @@ void state_005_reads(struct check *check, const struct life *life)
 		return;
 	finding_text(&finding->says,
 		     "%s may have %s outstanding (max_rd_atomic), and %s takes %u "
-		     "(max_dest_rd_atomic). It had up to %u at once.",
+		     "(max_dest_rd_atomic). Up to %u were outstanding at once.",
 		     name_end(check, life, mine), WORDS_N(qp->max_rd_atomic, "read"),
 		     name_peer(check, other, theirs), other->takes_reads, queue->most_reads);
 	if (queue->most_reads > other->takes_reads)

@@ -101,10 +101,21 @@ static void describe_drained(const struct left *left, struct finding *finding)
 		     WORDS_N(left->receives, "receive"));
 }
 
+/* Has the peer polled the receive of @message, and so all that was sent before it? */
+static bool has_arrived(struct check *check, const struct life *qp,
+			const struct queue_request *message)
+{
+	const struct peer *other =
+		qp->peer ? peer_other(model_peers(check->model), qp->peer) : NULL;
+	const struct life *there = other ? other->life : NULL;
+
+	return message->message && there && !there->unwatched && there->taken >= message->message;
+}
+
 static bool has_unpolled(struct left *left)
 {
 	left->last = is_in_rts(left->qp) ? find_unpolled(left->qp) : NULL;
-	return left->last;
+	return left->last && !has_arrived(left->check, left->qp, left->last);
 }
 
 /* Why no event reports the completions, if the program may have waited for an event. */
@@ -129,18 +140,24 @@ static void describe_silence(struct finding *finding, const struct queue *sq, in
 			     finding->says ?: "", cq->name, id);
 }
 
+static const char *name_completions(const struct queue *sq)
+{
+	return sq->signalled == 1 ? "its completion was" : "their completions were";
+}
+
 static void describe_unpolled(const struct left *left, struct finding *finding)
 {
 	const struct queue *sq = left->qp->sq;
 	int64_t waited = left->now - left->last->time;
 	char name[64], id[32], when[48], sends[WORDS_COUNT];
 
-	finding_text(&finding->says,
-		     "%s was destroyed with %s outstanding, the last posted at %s, %s: their "
-		     "completions were not polled.",
-		     object_name_text(left->qp, name, sizeof(name)),
-		     words_count(sq->signalled, "signalled send", sends),
-		     event_id_text(queue_id(left->last), id), words_earlier(waited, 0, when));
+	finding_text(
+		&finding->says,
+		"%s was destroyed with %s outstanding, the last posted at %s, %s: %s not polled.",
+		object_name_text(left->qp, name, sizeof(name)),
+		words_count(sq->signalled, "signalled send", sends),
+		event_id_text(queue_id(left->last), id), words_earlier(waited, 0, when),
+		name_completions(sq));
 	describe_silence(finding, sq, waited);
 }
 
@@ -397,10 +414,11 @@ void compl_002_reset(struct check *check, const struct model_modify *modify)
 	posted = queue_moment(qp->sq, last);
 	finding_text(&finding->says,
 		     "%s went from RTS to RESET with %s outstanding, the last posted at %s, %s "
-		     "earlier: their completions were not polled, and RESET removes them.",
+		     "earlier: %s not polled, and RESET removes them.",
 		     object_name_text(qp, name, sizeof(name)),
 		     words_count(qp->sq->signalled, "signalled send", sends),
-		     event_id_text(posted.id, id), words_span(moment.time - posted.time, when));
+		     event_id_text(posted.id, id), words_span(moment.time - posted.time, when),
+		     name_completions(qp->sq));
 	finding_text(&finding->breaks, "the device has not carried them out by then: the peer gets "
 				       "nothing, or only a part, and no error");
 	finding_step(finding, "posted", &posted);

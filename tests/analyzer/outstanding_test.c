@@ -760,6 +760,34 @@ static uint64_t count_unsure(struct unsure unsure)
 	return n;
 }
 
+/* A signalled send, whose completion is not polled; @received: the peer polls its receive. */
+static uint64_t count_unpolled_of(int opcode, bool received)
+{
+	struct story s;
+	uint64_t n;
+
+	begin_story(&s);
+	story_post(&s, 1, VERB_post_recv, &ends[1].qp, 1, 0,
+		   (struct event_sge){ 0x7000, 64, ends[1].mr.lkey });
+	post_flagged(&s, opcode, IBV_SEND_SIGNALED);
+	if (received)
+		poll_by(&s, 1, &ends[1].cq, ends[1].qp.qp_num);
+	story_do(&s, 0, VERB_destroy_qp, 9, 0, W(&ends[0].qp));
+	story_check(&s, NULL);
+	n = s.findings->hazards[RULE_COMPL_002];
+	if (n)
+		assert_non_null(strstr(story_only(&s, RULE_COMPL_002)->says,
+				       ": its completion was not polled."));
+	story_end(&s);
+	return n;
+}
+
+TEST(the_peer_has_what_it_received)
+{
+	assert_int_equal(count_unpolled_of(IBV_WR_SEND, false), 1);
+	assert_int_equal(count_unpolled_of(IBV_WR_SEND, true), 0);
+}
+
 enum { LONG_SLEEP = 50000000 };
 
 TEST(nothing_shows_that_an_unsignalled_send_is_done)

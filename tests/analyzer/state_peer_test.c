@@ -228,7 +228,7 @@ TEST(more_reads_allowed_than_are_used)
 	post_rdma(&s, IBV_WR_RDMA_READ, AT, 8, 0x21);
 	poll_as(&s, IBV_WC_SUCCESS);
 	found = end_with_hazard(&s);
-	assert_non_null(strstr(found->says, "takes 1 (max_dest_rd_atomic). It had up to 1 at"));
+	assert_non_null(strstr(found->says, "takes 1 (max_dest_rd_atomic). Up to 1 were outs"));
 	assert_non_null(strstr(found->breaks, "it has more than 1 read at once"));
 	story_end(&s);
 }
@@ -244,7 +244,7 @@ TEST(more_reads_outstanding_than_the_peer_takes)
 	poll_as(&s, IBV_WC_SUCCESS);
 	found = end_with_hazard(&s);
 	assert_non_null(strstr(found->says, "may have 16 reads outstanding (max_rd_atomic)"));
-	assert_non_null(strstr(found->says, "It had up to 2 at once."));
+	assert_non_null(strstr(found->says, "Up to 2 were outstanding at once."));
 	assert_non_null(strstr(found->breaks, "the device of the peer enforces its limit"));
 	story_end(&s);
 }
