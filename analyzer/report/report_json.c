@@ -352,7 +352,7 @@ static void put_finding(struct text *t, const struct report *report, const struc
 	for (unsigned int i = 0; i < finding->nsteps; i++)
 		put_step(t, report, &finding->steps[i]);
 	text_char(t, ']');
-	put_text(t, "advice", rule->advice);
+	put_text(t, "advice", finding_advice(finding));
 	put_text(t, "source", rule->source);
 	text_char(t, '}');
 }

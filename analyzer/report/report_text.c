@@ -238,14 +238,16 @@ static void print_head(const struct report *report, const struct finding *findin
 	print_message(out, finding);
 }
 
-/* Once per rule: repeated for each finding it would hide the differences. */
-static void print_advice(const struct report *report, enum rule_id rule, bool *told)
+/* Once per rule, or place: repeated for each finding it would hide the differences. */
+static void print_advice(const struct report *report, const struct finding *finding, bool *told)
 {
-	if (told[rule])
+	enum rule_id rule = finding->rule;
+
+	if (finding->todo ? finding->of_site > 1 : told[rule])
 		return;
-	told[rule] = true;
+	told[rule] |= !finding->todo;
 	fprintf(report->out, "  to do:  ");
-	wrap_text(report->out, 10, 10, rules[rule].advice);
+	wrap_text(report->out, 10, 10, finding_advice(finding));
 	fprintf(report->out, "  source: ");
 	wrap_styled(report->out, 10, 10, rules[rule].source,
 		    &(const struct wrap_spans){ 1, { { 0, SIZE_MAX, STYLE_DIM } } });
@@ -268,7 +270,7 @@ void report_print_finding(const struct report *report, const struct finding *fin
 	if (!site->group && last && site->count > site->kept)
 		fprintf(report->out, "    and %" PRIu64 " more from that place\n",
 			site->count - site->kept);
-	print_advice(report, finding->rule, told);
+	print_advice(report, finding, told);
 }
 
 static bool is_same_gap(const struct unchecked *a, const struct unchecked *b)

@@ -73,9 +73,9 @@ static void print_sums(struct screen *screen)
 }
 
 /* The first sentence of the advice. */
-static void put_advice(struct text *t, enum rule_id rule)
+static void put_advice(struct text *t, const struct finding *finding)
 {
-	const char *advice = rules[rule].advice;
+	const char *advice = finding_advice(finding);
 	const char *end = strstr(advice, ". ");
 
 	text_addf(t, "to do: %.*s", end ? (int)(end - advice) + 1 : (int)strlen(advice), advice);
@@ -139,7 +139,7 @@ static bool print_finding(struct screen *screen, struct text *t, const struct gr
 	sentence_finding(t, finding);
 	screen_print_wrapped(screen, 4, t);
 	if (!told[finding->rule] && !finding->site->hazard) {
-		put_advice(t, finding->rule);
+		put_advice(t, finding);
 		screen_print_wrapped(screen, 4, t);
 		told[finding->rule] = true;
 	}

@@ -157,6 +157,8 @@ static void report_option(struct check *check, const struct life *id, const stru
 		     option->name, id->name, talk, option->takes_effect);
 	finding_text(&finding->breaks,
 		     "the program relies on the option: this connection has the value from before");
+	finding->todo = "Set RDMA_OPTION_ID_TOS before rdma_resolve_route(), and "
+			"RDMA_OPTION_ID_ACK_TIMEOUT before rdma_connect() or rdma_accept().";
 	finding_step(finding, "created", &id->created);
 	if (has_talked(id))
 		finding_step(finding, "connected", &id->cm_call);

@@ -117,6 +117,11 @@ void state_007_credit(struct check *check, const struct life *life)
 	finding_step(finding, "sent", &credit->first);
 }
 
+static const char *const watch_limit =
+	"Retrieve asynchronous events in a thread or loop of their own. After "
+	"IBV_EVENT_SRQ_LIMIT_REACHED post receives, then arm the limit again: "
+	"ibv_modify_srq(IBV_SRQ_LIMIT), with less than what the SRQ holds when it is full.";
+
 /* Report a limit event that has come, since fewer receives are left, and was not retrieved. */
 static void report_unread_limit(struct check *check, const struct life *life)
 {
@@ -133,6 +138,7 @@ static void report_unread_limit(struct check *check, const struct life *life)
 	finding_text(&finding->breaks,
 		     "more messages come: nothing tells the program that receives run low");
 	finding_step(finding, "created", &life->created);
+	finding->todo = watch_limit;
 	finding_step(finding, "armed", &queue->limited);
 }
 
@@ -170,6 +176,7 @@ static void report_disarmed(struct check *check, const struct life *life)
 		     "more messages come: the event disarms the limit, so nothing "
 		     "tells the program that receives run low again");
 	finding_step(finding, "created", &life->created);
+	finding->todo = watch_limit;
 	finding_step(finding, "armed", &queue->armed);
 	finding_step(finding, "disarmed", &life->got);
 }
@@ -208,5 +215,6 @@ void state_007_limit(struct check *check, const struct life *life)
 		     "messages come faster than receives are posted: no event warns of that, "
 		     "because it came too early, and the limit is armed only once");
 	finding_step(finding, "created", &life->created);
+	finding->todo = watch_limit;
 	finding_step(finding, "armed", &queue->limited);
 }

@@ -263,6 +263,11 @@ bool findings_checked(const struct findings *findings, enum rule_id rule)
 	return findings->seen & wanted && !findings->off[rule] && !findings->skip[rule];
 }
 
+const char *finding_advice(const struct finding *finding)
+{
+	return finding->todo ?: rules[finding->rule].advice;
+}
+
 char finding_severity(const struct finding *finding)
 {
 	return finding->site->hazard ? 'H' : rules[finding->rule].severity;

@@ -46,8 +46,9 @@ struct finding {
 	char *where;  /* "ibv_modify_qp(): qp" */
 	char *object; /* "qp2" */
 	char *says;
-	char *breaks;  /* of a hazard: "the peer sends before qp1 is destroyed" */
-	char *settles; /* what would prove or disprove it: "record --memory"; or NULL */
+	char *breaks;     /* of a hazard: "the peer sends before qp1 is destroyed" */
+	char *settles;    /* what would prove or disprove it: "record --memory"; or NULL */
+	const char *todo; /* constant, in place of the advice of its rule; or NULL */
 	unsigned int nsteps;
 	struct finding_step steps[FINDING_STEPS];
 	const struct finding_site *site;
@@ -58,9 +59,10 @@ struct finding {
 	/* a finding that includes this one, which is hidden; NULL: this one is not hidden */
 	const struct finding *teller;
 	/* of a group of objects */
-	uint64_t bytes;              /* of all objects */
-	char last[LIFE_NAME];        /* the last object */
-	uint32_t with[OBJECT_COUNT]; /* number of other objects that are affected by these */
+	uint64_t bytes;                /* of all objects */
+	char last[LIFE_NAME];          /* the last object; .object is the first */
+	int64_t made_first, made_last; /* when these two were created; 0: not known yet */
+	uint32_t with[OBJECT_COUNT];   /* number of other objects that are affected by these */
 };
 
 /* A rule, or part of a rule, for which the trace has no evidence. */
@@ -145,6 +147,9 @@ void findings_unchecked(struct findings *findings, enum rule_id rule, bool partl
 void findings_unchecked_alike(struct findings *findings, enum rule_id rule, int how);
 
 void findings_forget_unchecked(struct findings *findings);
+
+/* Its own, or that of its rule. */
+const char *finding_advice(const struct finding *finding);
 
 /* 'H', or the severity of its rule. */
 char finding_severity(const struct finding *finding);

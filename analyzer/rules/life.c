@@ -225,6 +225,21 @@ static void fill_leak(struct finding *finding, const struct model_leak *leak,
 		finding_step(finding, "closed", &leak->at);
 }
 
+/* Objects are found in the order in which they would have to be destroyed. */
+static void note_order(struct finding *finding, const struct life *object)
+{
+	const int64_t made = object->created.time;
+
+	if (!finding->made_first || made < finding->made_first) {
+		finding_text(&finding->object, "%s", object->name);
+		finding->made_first = made;
+	}
+	if (made >= finding->made_last) {
+		memcpy(finding->last, object->name, sizeof(finding->last));
+		finding->made_last = made;
+	}
+}
+
 /*
  * LIFE-004: one finding for each place that made objects which were left. Objects that depend on
  * these, or could not be destroyed because of these, are added to the finding.
@@ -244,7 +259,7 @@ void life_004(struct check *check, const struct model_leak *leak)
 		fill_leak(finding, leak, root);
 	if (root == object) {
 		finding->bytes += object->bytes;
-		memcpy(finding->last, object->name, sizeof(finding->last));
+		note_order(finding, object);
 	} else if (++finding->with[object->kind] == MANY) {
 		finding_step(finding, "the tenth", &object->created);
 	}
