@@ -197,6 +197,18 @@ static void note_pool(struct wait_pool *pool, struct model *model, const struct 
 		snprintf(pool->name, sizeof(pool->name), "%s", srq->name);
 }
 
+/* Did the peer end the connection, and has this end not retrieved the event of that? */
+static void note_hangup(struct wait *wait, const struct life *qp, const struct peer *peer)
+{
+	const struct life *own = life_cm_id(qp);
+	const struct moment hangup = peer->life ? life_hangup(peer->life) : peer->hangup;
+
+	if (!own || own->ended || !hangup.id.thread || hangup.time > wait->end - PATIENCE_NS)
+		return;
+	wait->hangup = hangup;
+	snprintf(wait->hung_id, sizeof(wait->hung_id), "%s", own->name);
+}
+
 static void note_peer(struct wait *wait, struct model *model, const struct life *qp)
 {
 	const struct peer *peer = other_end(model, qp);
@@ -207,6 +219,7 @@ static void note_peer(struct wait *wait, struct model *model, const struct life 
 	wait->qp = peer->id;
 	wait->gone = peer->gone;
 	wait->work = queues_work_of(peer);
+	note_hangup(wait, qp, peer);
 	if (wait->oldest.thread && queue_takes_receive(wait->oldest.opcode))
 		note_pool(&wait->pool, model, peer->life);
 }
@@ -263,6 +276,8 @@ static void note_channel(struct wait_cq *cq, const struct life *life,
 	cq->has_channel = true;
 	cq->sleeps = activity_find_sleep(note, link->parent->handle);
 	cq->wake = *life->wake;
+	cq->read = link->parent->got;
+	cq->read_dry = link->parent->dry;
 	if (!other)
 		return;
 	snprintf(cq->other, sizeof(cq->other), "%s", other->name);

@@ -21,6 +21,8 @@ struct wait_cq {
 	struct cq_event wake;
 	char other[LIFE_NAME]; /* another CQ of the channel that is armed; "": none */
 	struct event_id other_armed;
+	struct moment read; /* the last ibv_get_cq_event() on its channel; id 0:0: none */
+	bool read_dry;      /* it found no event */
 };
 
 /* The SRQ of several queue pairs, with fewer receives than messages were sent to these. */
@@ -45,11 +47,13 @@ struct wait {
 		unflushed; /* an SRQ: when its last queue pair went to ERR; id 0:0: not all did */
 	bool no_reads;     /* max_rd_atomic is 0, and @oldest a READ or atomic */
 	struct wait_cq cq;
-	uint32_t process, qp; /* the other end; 0: not known */
-	int64_t gone;         /* when that queue pair ended; INT64_MAX: it still existed */
-	bool soon;            /* shorter than PATIENCE_NS: counts if the process polled often */
-	bool mute;            /* no request of its CQ is signalled: no completion comes */
-	bool arrived;         /* the message arrived: the peer has completed its receive */
+	uint32_t process, qp;    /* the other end; 0: not known */
+	struct moment hangup;    /* its rdma_disconnect(), whose event this end has not retrieved */
+	char hung_id[LIFE_NAME]; /* the identifier of that event */
+	int64_t gone;            /* when that queue pair ended; INT64_MAX: it still existed */
+	bool soon;               /* shorter than PATIENCE_NS: counts if the process polled often */
+	bool mute;               /* no request of its CQ is signalled: no completion comes */
+	bool arrived;            /* the message arrived: the peer has completed its receive */
 	bool both; /* the peer had only receives outstanding as well, and its process was idle */
 	bool both_polled; /* the peer's process polled meanwhile, as a later poll has shown */
 	struct activity_note theirs; /* threads of the peer's process, if it is another */

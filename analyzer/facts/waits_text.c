@@ -210,6 +210,18 @@ static void put_both_wait(struct text *t, const struct waits *waits, const struc
 		  waits_too ? ": each end waits for a message of the other" : "");
 }
 
+static void put_hangup(struct text *t, const struct waits *waits, const struct wait *wait)
+{
+	char name[TEXT], id[32], when[32];
+
+	text_addf(t,
+		  "; %s ended the connection by rdma_disconnect() %s, %s earlier, and no "
+		  "rdma_get_cm_event() has retrieved RDMA_CM_EVENT_DISCONNECTED of %s",
+		  words_process(waits->trace, wait->process, name, sizeof(name)),
+		  event_id_text(wait->hangup.id, id),
+		  words_span(wait->end - wait->hangup.time, when), wait->hung_id);
+}
+
 static void put_peer(struct text *t, const struct waits *waits, const struct wait *wait)
 {
 	const struct object *qp = trace_object(waits->trace, wait->qp);
@@ -346,6 +358,27 @@ static void put_unpolled(struct text *t, const struct wait *wait, uint64_t empty
 }
 
 /*
+ * The CQ was armed before the send was posted, and its channel was not read until no event was in
+ * it, nor since: with edge-triggered epoll(7), no wake-up leads to the other events.
+ */
+static void put_unread(struct text *t, const struct wait *wait, uint64_t empty)
+{
+	const struct wait_cq *cq = &wait->cq;
+	char armed[32], read[32], when[32];
+
+	if (!wait->oldest.thread || !cq->wake.is_armed || cq->wake.solicited || cq->sleeps ||
+	    cq->wake.armed.time > wait->oldest.time || empty >= WAIT_POLLS || !cq->read.id.thread ||
+	    cq->read_dry || wait->end - cq->read.time < PATIENCE_NS)
+		return;
+	text_addf(t,
+		  "; %s was armed by %s, before this send: its event, if it came, was not "
+		  "retrieved, since the last ibv_get_cq_event() on its channel was %s, %s earlier, "
+		  "which found an event of another CQ",
+		  cq->name, event_id_text(cq->wake.armed.id, armed),
+		  event_id_text(cq->read.id, read), words_span(wait->end - cq->read.time, when));
+}
+
+/*
  * When the peer posted its last message, if that was before the CQ was armed, and no thread has
  * polled the CQ since; else 0.
  */
@@ -375,6 +408,7 @@ static void put_cq(struct text *t, const struct waits *waits, const struct wait 
 	const struct peer_work *work = &wait->work;
 	bool sent = !wait->oldest.thread && work->known && work->state != ABI_QPS_ERR &&
 		    work->to_receives > wait->completed;
+	uint64_t empty;
 	char n[WORDS_COUNT];
 
 	if (cq->lying)
@@ -384,9 +418,9 @@ static void put_cq(struct text *t, const struct waits *waits, const struct wait 
 	if (!cq->has_channel)
 		return;
 	if (!(cq->lying || sent || (cq->sleeps && !cq->wake.is_armed) || wait->arrived)) {
-		put_unpolled(t, wait,
-			     note ? activity_count_empty(waits->activity, note, cq->id)
-				  : UINT64_MAX);
+		empty = note ? activity_count_empty(waits->activity, note, cq->id) : UINT64_MAX;
+		put_unpolled(t, wait, empty);
+		put_unread(t, wait, empty);
 		return;
 	}
 	text_addf(t, "%s", cq->lying ? "; it " : "; ");
@@ -430,11 +464,16 @@ void waits_describe(struct text *t, const struct waits *waits, const struct wait
 			"; its queue pairs are in ERR, the last since %s, which does not flush the "
 			"receives of an SRQ: IBV_EVENT_QP_LAST_WQE_REACHED comes instead",
 			event_id_text(wait->unflushed.id, id));
+	if (wait->hangup.id.thread)
+		put_hangup(t, waits, wait);
+	if (wait->cq.lying) /* the cause comes first */
+		put_cq(t, waits, wait, note);
 	if (wait->process)
 		put_peer(t, waits, wait);
 	if (wait->number)
 		put_sent(t, waits, wait);
-	put_cq(t, waits, wait, note);
+	if (!wait->cq.lying)
+		put_cq(t, waits, wait, note);
 }
 
 void waits_describe_peers(struct text *t, const struct waits *waits, const struct wait *wait)

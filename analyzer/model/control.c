@@ -412,6 +412,17 @@ static int wait_begins(struct model *model, const struct parsed *p)
 	return cq_event_begin_wait(model, p->event, (uint64_t)channel);
 }
 
+static void note_channel_read(struct model *model, const struct parsed *p)
+{
+	struct life *channel =
+		model_argument(model, p->event, p->args, ARG(channel), OBJECT_comp_channel);
+
+	if (!channel)
+		return;
+	channel->got = moment_of(p->event);
+	channel->dry = p->call->failed;
+}
+
 /* A wait for an event has returned, maybe with an error. 0 or -errno after log_err(). */
 static int end_event_wait(struct model *model, const struct trace_event *event)
 {
@@ -424,6 +435,7 @@ static int end_event_wait(struct model *model, const struct trace_event *event)
 	cq = event->call->failed || !p.out
 		     ? NULL
 		     : model_argument(model, p.event, p.out, ARG(cq), OBJECT_cq);
+	note_channel_read(model, &p);
 	cq_event_end_wait(model, event, cq);
 	no_response_note_event(cq, event);
 	return 0;

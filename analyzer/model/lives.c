@@ -339,6 +339,21 @@ const struct life *life_root(const struct life *life)
 	return life;
 }
 
+const struct life *life_cm_id(const struct life *qp)
+{
+	for (const struct life_link *link = qp->parents; link; link = link->next_parent)
+		if (link->parent->kind == OBJECT_cm_id)
+			return link->parent;
+	return NULL;
+}
+
+struct moment life_hangup(const struct life *qp)
+{
+	const struct life *id = life_cm_id(qp);
+
+	return id && id->talk.verb == VERB_rdma_disconnect ? id->talk : (struct moment){ 0 };
+}
+
 int life_attach(struct life *qp, uint64_t group)
 {
 	uint64_t *groups;

@@ -67,10 +67,11 @@ struct life {
 	struct moment orphaned; /* of a QP: its librdmacm identifier was destroyed before it */
 	uint64_t events;        /* of a CQ: retrieved from the channel and not acknowledged */
 	uint64_t async_events;  /* the same for the context */
-	struct moment got;      /* the last event of either kind */
-	uint64_t over;          /* acknowledged events of both kinds that had not been retrieved */
-	struct moment over_at;  /* the first of these acknowledgements */
-	uint64_t *groups;       /* multicast groups that a QP is attached to, hashed */
+	struct moment got; /* the last event of either kind; of a channel: the last read of it */
+	bool dry;          /* of a channel: that read found no event */
+	uint64_t over;     /* acknowledged events of both kinds that had not been retrieved */
+	struct moment over_at; /* the first of these acknowledgements */
+	uint64_t *groups;      /* multicast groups that a QP is attached to, hashed */
 	unsigned int ngroups;
 	uint64_t last_group;   /* the last group that it was attached to; 0: none */
 	struct qp *qp;         /* of a QP, SRQ or WQ: model/qp.h; NULL: not known */
@@ -171,6 +172,10 @@ bool life_awaits_destroy(const struct life *life);
  * child whose destroy failed; or @life itself.
  */
 const struct life *life_root(const struct life *life);
+
+/* The identifier of librdmacm of queue pair @qp, or NULL; and its rdma_disconnect(), or none. */
+const struct life *life_cm_id(const struct life *qp);
+struct moment life_hangup(const struct life *qp);
 
 /* A QP is attached to a multicast group, or detached; repeating changes nothing. */
 int life_attach(struct life *qp, uint64_t group);

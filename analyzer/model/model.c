@@ -46,8 +46,10 @@ static void on_leave(void *arg, struct life *life, bool freed)
 {
 	struct model *model = arg;
 
-	if (life->kind == OBJECT_qp && life->peer)
+	if (life->kind == OBJECT_qp && life->peer) {
 		life->peer->left = queues_peer_work(life);
+		life->peer->hangup = life_hangup(life);
+	}
 	if (model->watcher.leave && (life->state == LIFE_LIVE || life->state == LIFE_DYING))
 		model->watcher.leave(model->watcher.arg, life);
 	queues_remove_object(model, life, freed);

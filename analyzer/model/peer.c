@@ -131,6 +131,7 @@ void peer_connect(struct peers *peers, const struct life *life)
 	map_put(&peers->by_dest, peer->dest, (uintptr_t)peer); /* out of memory: not found */
 	peer->is_rc = qp->type == ABI_QPT_RC;
 	peer->port = qp->set & ABI_QP_PORT ? qp->port : 0;
+	peer->sgid_index = qp->path.sgid_index;
 	peer->place = (struct place){ .is_global = qp->path.is_global, .lid = qp->path.dlid };
 	memcpy(peer->place.gid, qp->path.dgid, sizeof(peer->place.gid));
 	peer->since = qp->rtr.time;

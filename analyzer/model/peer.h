@@ -53,10 +53,12 @@ struct peer {
 	int64_t gone;            /* when it was destroyed or its process ended; INT64_MAX: exists */
 	struct moment destroyed; /* if it ended by a destroy */
 	struct peer_work left;   /* its work until it was destroyed */
+	struct moment hangup;    /* likewise, its rdma_disconnect(); id 0:0: none */
 	bool connected;          /* the following fields are valid */
 	bool is_rc;
 	bool is_ud;         /* copied when it is gone */
 	uint8_t port;       /* its own; 0: not known */
+	uint8_t sgid_index; /* of its path, if .place is global */
 	struct place place; /* of the other end */
 	uint32_t dest;      /* number of the other end */
 	int64_t since;      /* when it got that number */
