@@ -553,15 +553,27 @@ static const struct device_gid *find_routable(const struct device *device,
 	return device_find_ipv4(device, gid->port);
 }
 
-/* STATE-008: works only within the local network. */
+/* The GID that the other end of @life sends from; NULL: not known. */
+static const struct device_gid *find_other_gid(struct check *check, const struct life *life)
+{
+	const struct peer *other =
+		life->peer ? peer_other(model_peers(check->model), life->peer) : NULL;
+
+	return other && other->connected && other->place.is_global
+		       ? device_find_gid(other->device, other->port, other->sgid_index)
+		       : NULL;
+}
+
+/* STATE-008: works only within the local network, or only on the software device. */
 void state_008_type(struct check *check, const struct life *life)
 {
 	const struct qp *qp = life->kind == OBJECT_qp ? life->qp : NULL;
 	const struct device *device = device_of(check, life);
 	const struct device_port *port = qp ? device_find_port(device, qp->path.port) : NULL;
-	const struct device_gid *gid, *better;
+	const struct device_gid *gid, *better, *other;
 	struct finding *finding;
 	char name[64], own[128], address[48];
+	bool differ;
 
 	if (!port || !port->ethernet || qp->by_cm || !(qp->set & ABI_QP_AV) ||
 	    !qp->path.is_global || !qp->rtr.id.thread || qp->status || !life->sq ||
@@ -574,13 +586,18 @@ void state_008_type(struct check *check, const struct life *life)
 	finding = check_add_hazard(check, RULE_STATE_008, &qp->rtr, life, "attr->ah_attr.grh");
 	if (!finding)
 		return;
+	other = find_other_gid(check, life);
+	differ = other && other->type == ABI_GID_TYPE_ROCE_V2;
 	finding_text(&finding->says,
-		     "%s sends from %s; the port has %s for RoCE v2 at sgid_index %u.",
+		     "%s sends from %s; the port has %s for RoCE v2 at sgid_index %u%s.",
 		     object_name_text(life, name, sizeof(name)), format_gid(gid, own, sizeof(own)),
-		     gid_text(better->raw, address), better->index);
-	finding_text(&finding->breaks,
-		     "the other end is behind a router, or switches classify traffic by IP "
-		     "headers (DSCP, ECN): frames of RoCE v1 have none");
+		     gid_text(better->raw, address), better->index,
+		     differ ? ", and the other end sends by RoCE v2" : "");
+	finding_text(&finding->breaks, "%s",
+		     differ ? "the device is an adapter: a queue pair of RoCE v1 does not receive "
+			      "what one of RoCE v2 sends, nor the other way round"
+			    : "the other end is behind a router, or switches classify traffic by "
+			      "IP headers (DSCP, ECN): frames of RoCE v1 have none");
 	finding_step(finding, "created", &life->created);
 	finding_step(finding, "GID chosen", &qp->rtr);
 }
