@@ -112,7 +112,7 @@ static bool is_tos_late(const struct life *id)
 	return has_talked(id) || (id->routed && qp && !qp->qp->iwarp);
 }
 
-/* It is an attribute of the modify to RTS. */
+/* The timeout is an attribute of the modify to RTS. */
 static bool is_ack_timeout_late(const struct life *id)
 {
 	const struct life *qp = find_qp(id);

@@ -148,7 +148,7 @@ void findings_unchecked_alike(struct findings *findings, enum rule_id rule, int 
 
 void findings_forget_unchecked(struct findings *findings);
 
-/* Its own, or that of its rule. */
+/* The advice of @finding, or that of its rule. */
 const char *finding_advice(const struct finding *finding);
 
 /* 'H', or the severity of its rule. */

@@ -246,7 +246,7 @@ static void describe_receives_of_srq(const struct left *left, struct finding *fi
 
 	finding_text(&finding->says,
 		     "%s was destroyed in %s while %s %s in its CQ: no completion returns %s "
-		     "buffer, which is lost to %s, as with %s before.",
+		     "buffer, which is lost to %s, as with %s earlier.",
 		     object_name_text(qp, name, sizeof(name)), qp_state_name(qp_state(qp)),
 		     WORDS_N(n, "message"), n == 1 ? "was" : "were", n == 1 ? "its" : "each",
 		     qp->rq->owner->name, WORDS_N(qp->rq->unread_users, "queue pair"));

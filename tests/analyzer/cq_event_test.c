@@ -629,7 +629,7 @@ static uint64_t take_receives_along(int turns, bool polled)
 			strstr(story_only(&s, RULE_COMPL_002)->says,
 			       "was destroyed in RTS while 1 message was in its CQ: no completion "
 			       "returns its buffer, which is lost to srq1, as with 1 queue pair "
-			       "before."));
+			       "earlier."));
 	story_end(&s);
 	return hazards;
 }

@@ -926,7 +926,7 @@ TEST(the_event_of_a_limit_is_not_retrieved)
 }
 
 /* After the event of the limit, @receives are posted; the limit is armed again or not. */
-static void refill(struct story *s, struct ibv_srq *srq, uint64_t receives, bool again)
+static void post_after_event(struct story *s, struct ibv_srq *srq, uint64_t receives, bool again)
 {
 	struct ibv_srq_attr armed = { .srq_limit = 2 };
 
@@ -954,14 +954,14 @@ TEST(a_limit_is_not_armed_again)
 	struct ibv_srq srq;
 	struct story s;
 
-	refill(&s, &srq, 2, false);
+	post_after_event(&s, &srq, 2, false);
 	story_warns(&s, RULE_STATE_007,
 		    "srq1 was left with 1 receive, and its srq_limit was 2: it was armed last at "
 		    "1:17, its event was retrieved at 1:21, 2 receives were posted then, and no "
 		    "ibv_modify_srq() armed it again.");
-	refill(&s, &srq, 2, true);
+	post_after_event(&s, &srq, 2, true);
 	story_finds_nothing(&s);
-	refill(&s, &srq, 1, false); /* it may end */
+	post_after_event(&s, &srq, 1, false); /* it may end */
 	story_finds_nothing(&s);
 }
 

@@ -1,7 +1,7 @@
 /*
- * A program writes over two queue pairs, whose CQs have one channel, and is told by epoll(7).
+ * A program writes over two queue pairs, whose CQs have one channel, and waits by epoll(7).
  *
- * Bad: each wake-up reads one event, although it is told once of both. GOOD: all.
+ * Bad: each wake-up reads one event, although one edge may stand for two. GOOD: all.
  */
 #include <sys/epoll.h>
 

@@ -95,9 +95,10 @@ static int run_client(int fd)
 /* Returns 0 at the end of the connection. */
 static int wait_for_event(struct link *l)
 {
-	struct pollfd fds[] = { { .fd = l->events->fd, .events = POLLIN },
+	struct pollfd fds[] = {
+		{ .fd = l->events->fd, .events = POLLIN },
 #ifdef GOOD
-				{ .fd = l->channel->fd, .events = POLLIN },
+		{ .fd = l->channel->fd, .events = POLLIN },
 #endif
 	};
 	const int n = sizeof(fds) / sizeof(fds[0]);

@@ -1,5 +1,5 @@
 /*
- * A server is told by the event of the limit to post receives to its shared receive queue.
+ * A server posts receives to its shared receive queue after the event of the limit.
  *
  * Bad: the limit is armed where the server starts. GOOD: again after each event.
  */
