@@ -574,3 +574,31 @@ TEST(a_leak_of_a_process_that_failed_has_its_status)
 	assert_non_null(strstr(f->says, "still existed when process 1 exited with status 2, and "));
 	story_end(&s);
 }
+
+/* A CQ that could not be destroyed because of its queue pairs is found after the last of them. */
+TEST(queue_pairs_that_are_left_are_named_in_their_order)
+{
+	struct ibv_qp_init_attr attr = { .send_cq = &a_cq, .recv_cq = &a_cq };
+	struct ibv_qp qps[3] = { 0 };
+	const struct finding *found = NULL;
+	struct story s;
+
+	story_with_cq(&s);
+	for (int i = 0; i < 3; i++) {
+		qps[i] =
+			(struct ibv_qp){ .context = &a_context, .qp_num = 0x30u + (unsigned int)i };
+		story_do(&s, 0, VERB_create_qp, 4, W(&qps[i]), W(&a_pd), W(&attr));
+	}
+	destroy_cq(&s, EBUSY);
+	dealloc_pd(&s, EBUSY);
+	close_context(&s);
+	story_exit(&s, STORY_PID, 0);
+	story_check(&s, NULL);
+	for (size_t i = 0; i < s.findings->n; i++)
+		if (s.findings->all[i]->rule == RULE_LIFE_004)
+			found = s.findings->all[i];
+	assert_non_null(found);
+	if (!strstr(found->says, ": qp1 to qp3, and with them 1 pd, 1 cq."))
+		fail_msg("%s", found->says);
+	story_end(&s);
+}
