@@ -330,6 +330,15 @@ static void drain_while_injecting(void *of)
 	collector_drain(r->collector);
 }
 
+/* While another process completes a snapshot, the program must not wait, nor a service manager. */
+static void go_on_meanwhile(void *of)
+{
+	struct recording *r = of;
+
+	collector_drain(r->collector);
+	alerts_update(r->alerts);
+}
+
 /* Bring the recorder into a program that runs. Returns 0 or the exit status. */
 static int attach_to_program(struct recording *r)
 {
@@ -519,6 +528,8 @@ static int run_recording(struct recording *r)
 	writer_on_direct(r->writer, report_bypass, r);
 	alerts_notify_ready(r->alerts);
 	retention_start(&r->retention);
+	if (r->retention.flight) /* a rotated trace must not get events until it is cut */
+		writer_meanwhile(r->writer, go_on_meanwhile, r);
 	r->spot = (struct stop_point){ .session = &r->session,
 				       .writer = r->writer,
 				       .progress = &r->progress,

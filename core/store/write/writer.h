@@ -330,6 +330,12 @@ int writer_carry(struct writer *writer);
 int writer_snapshot(struct writer *writer, const char *path, const char *why);
 
 /*
+ * From now on another process completes snapshots, and @meanwhile is called again and again: it may
+ * write to the writer.
+ */
+void writer_meanwhile(struct writer *writer, void (*meanwhile)(void *arg), void *arg);
+
+/*
  * No more events will come: commit all events. If @why is a -errno, the trace ends too early: it is
  * marked as interrupted, and uncommitted events are only counted, as after a failure. Returns 0 or
  * the writer's -errno; writer_progress() is exact from then on.

@@ -772,6 +772,41 @@ TEST(copy_is_whole_and_what_was_forgotten_is_reported)
 	trace_close(trace);
 }
 
+static struct make_world during;
+static unsigned int posted;
+
+static void post_one(void *maker)
+{
+	if (!posted++)
+		make_post(maker, VERB_post_send, &during.qp, 99, IBV_WR_SEND, IBV_SEND_SIGNALED);
+}
+
+/* Millions of objects take long: what comes meanwhile is written, and is not in the copy. */
+TEST(writer_goes_on_while_a_copy_is_completed)
+{
+	struct trace *trace;
+	struct writer *w;
+	struct maker m;
+	char copy[300];
+	uint64_t events;
+
+	snprintf(copy, sizeof(copy), "%s.copy", path);
+	w = begin_trace(&m, &during);
+	writer_meanwhile(w, post_one, &m);
+	assert_int_equal(writer_flush(w), 0);
+	events = writer_progress(w).events;
+	assert_int_equal(writer_snapshot(w, copy, "why"), 0);
+	assert_int_equal(writer_snapshot(w, "/tmp", "why"), -EEXIST);
+	assert_true(posted > 0);
+	assert_int_equal(writer_progress(w).events, events + 1);
+	assert_int_equal(trace_open(copy, &trace), 0);
+	assert_int_equal(trace_totals(trace).events, events);
+	trace_close(trace);
+	unlink(copy);
+	make_end(&m);
+	assert_int_equal(writer_finish(w), 0);
+}
+
 TEST(copy_that_is_in_the_way_is_refused)
 {
 	struct make_world world;
