@@ -89,8 +89,7 @@ for each in "rxe soft" "soft rxe"; do
 	try "rstream: $each" cm_pair $each "rstream -S 10000 -C 20" "rstream -s $to -S 10000 -C 20"
 done
 
-# Two processes on the software device, on a link that the kernel impairs; ROUNDS=100: messages for
-# an hour.
+# Two processes on the software device, on a link that the kernel impairs; ROUNDS: requester_test.c.
 all_arrives_once_over_netem() {
 	NETEM="delay 1ms loss 1% duplicate 1% reorder 5%" timeout 3000 "$requester" \
 		>"$tmp/out" 2>&1 || { cat "$tmp/out"; return 1; }

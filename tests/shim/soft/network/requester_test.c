@@ -4,6 +4,9 @@
  *
  * The link is the device's own, or with NETEM="loss 1% ..." the kernel's, for a machine whose
  * kernel has it.
+ *
+ * ROUNDS=2800 is an hour's worth: 168,000 messages and as many atomics with each path MTU, at 230 a
+ * second. The tests can run beside each other.
  */
 #define TEST_MAIN
 #include <spawn.h>
