@@ -618,7 +618,7 @@ static struct soft_wr *expect_response(struct network_qp *n, uint32_t psn, struc
 static void receive_read_response(struct network_qp *n, const struct arrival *a)
 {
 	uint32_t psn = a->header.bth.psn, i;
-	struct copy_list list, from = { .count = !!a->len };
+	struct copy_list list, to, from = { .count = !!a->len };
 	struct soft_wr *wr = expect_response(n, psn, &list);
 	bool last;
 
@@ -631,8 +631,9 @@ static void receive_read_response(struct network_qp *n, const struct arrival *a)
 		return;
 	}
 	copy_list_skip(&list, (size_t)i * n->mtu);
+	copy_list_cut(&list, a->len, &to); /* the kernel would pin the pages of the whole list */
 	from.iov[0] = (struct iovec){ a->payload, a->len };
-	if (copy_put_guarded(&from, &list) < 0) {
+	if (copy_put_guarded(&from, &to) < 0) {
 		complete_next(n, IBV_WC_LOC_PROT_ERR);
 		return;
 	}
