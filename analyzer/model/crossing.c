@@ -210,9 +210,9 @@ static void check_write(struct model *model, struct queue *queue, const struct q
 		else if (earlier->queue->overlaps && !earlier->queue->overlaps->overrun.n)
 			store_pair(&overlaps->trampled, earlier, queue, write, bytes);
 	}
-	if (!overlaps->written)
-		overlaps->written = write->remote_addr;
-	overlaps->written_apart |= overlaps->written != write->remote_addr;
+	if (!overlaps->imm_addr)
+		overlaps->imm_addr = write->remote_addr;
+	overlaps->imm_apart |= overlaps->imm_addr != write->remote_addr;
 	store_crossing(model, (struct crossing){ .kind = WRITTEN,
 						 .process = other->process,
 						 .addr = write->remote_addr,

@@ -351,7 +351,7 @@ struct moment life_hangup(const struct life *qp)
 {
 	const struct life *id = life_cm_id(qp);
 
-	return id && id->talk.verb == VERB_rdma_disconnect ? id->talk : (struct moment){ 0 };
+	return id && id->cm_call.verb == VERB_rdma_disconnect ? id->cm_call : (struct moment){ 0 };
 }
 
 int life_attach(struct life *qp, uint64_t group)

@@ -244,7 +244,7 @@ static bool is_given_up(const struct queue *rq, const struct queue_request *rece
 	const struct queue *sends = rq->owner->sq;
 
 	return sends && !sends->doubt && sends->stats.posts &&
-	       receive->time - sends->stats.last_verb_time >= GIVEN_UP;
+	       receive->time - sends->stats.last_time >= GIVEN_UP;
 }
 
 static void store_entered(struct overlap_pair *pair, const struct overlap_pair *one,

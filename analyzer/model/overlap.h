@@ -53,8 +53,8 @@ struct overlaps {
 	struct overlap_pair lent; /* a receive, a send of its buffer */
 	/* two WRITEs with immediate data to the same bytes, on one queue pair and on two */
 	struct overlap_pair overrun, trampled;
-	uint64_t written; /* the remote address of the first such WRITE */
-	bool written_apart;
+	uint64_t imm_addr;  /* the remote address of the first such WRITE */
+	bool imm_apart;     /* others had other addresses */
 	uint64_t sent_from; /* the address of the first send that was compared for that */
 	bool sent_apart;    /* others were from other addresses */
 	uint64_t deep;      /* those of `reused` for which four such sends were outstanding */

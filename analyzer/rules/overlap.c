@@ -345,7 +345,7 @@ static void report_crossings(struct check *check, const struct life *life)
 	report_crossed(check, life, &sends->lent, "sends",
 		       "a message arrives before the send has left: the message is sent in place "
 		       "of the program's data");
-	if (sends->written_apart)
+	if (sends->imm_apart)
 		report_overwritten(check, life, &sends->overrun);
 	if (sends->overrun.n < HABIT)
 		report_overwritten(check, life, &sends->trampled);
@@ -385,7 +385,8 @@ void mkey_007_slots(struct check *check, const struct life *life)
 	    slots->returned + slots->period < slots->writes || life->sq->doubt || !life->rq ||
 	    life->rq->doubt)
 		return;
-	finding = check_add_hazard(check, RULE_MKEY_007, &slots->first, life, "wr.rdma.remote_addr");
+	finding =
+		check_add_hazard(check, RULE_MKEY_007, &slots->first, life, "wr.rdma.remote_addr");
 	if (!finding)
 		return;
 	finding_text(&finding->says,
