@@ -334,7 +334,7 @@ static const struct kind {
 } kinds[] = {
 	{ has_drained, describe_drained, NULL },
 	{ has_unpolled, describe_unpolled,
-	  "the device has not carried them out by then: the peer gets nothing, or only a part, and "
+	  "the device is not done by then: the peer gets nothing, or only a part, and "
 	  "no error" },
 	{ has_unsignalled, describe_unsignalled,
 	  "the device has not executed these requests by then, however long the program waited: "
@@ -419,7 +419,7 @@ void compl_002_reset(struct check *check, const struct model_modify *modify)
 		     words_count(qp->sq->signalled, "signalled send", sends),
 		     event_id_text(posted.id, id), words_span(moment.time - posted.time, when),
 		     name_completions(qp->sq));
-	finding_text(&finding->breaks, "the device has not carried them out by then: the peer gets "
+	finding_text(&finding->breaks, "the device is not done by then: the peer gets "
 				       "nothing, or only a part, and no error");
 	finding_step(finding, "posted", &posted);
 	finding_step(finding, "reset", &moment);
