@@ -121,8 +121,8 @@ static inline struct ibv_sge ends_sge(int i, uint32_t length)
 	return (struct ibv_sge){ (uintptr_t)ends.memory[i], length, ends.mr[i]->lkey };
 }
 
-static inline int ends_note_post(uint64_t wr_id, enum ibv_wr_opcode opcode, unsigned int flags,
-				 uint32_t rkey)
+static inline int ends_post(uint64_t wr_id, enum ibv_wr_opcode opcode, unsigned int flags,
+			    uint32_t rkey)
 {
 	struct ibv_sge sge = ends_sge(0, 64);
 	struct ibv_send_wr wr = {
@@ -140,13 +140,13 @@ static inline int ends_note_post(uint64_t wr_id, enum ibv_wr_opcode opcode, unsi
 /* Post 64 bytes from end 0 to end 1; returns the verb's result. */
 static inline int ends_send(uint64_t wr_id, enum ibv_wr_opcode opcode, unsigned int flags)
 {
-	return ends_note_post(wr_id, opcode, flags, ends.mr[1]->rkey);
+	return ends_post(wr_id, opcode, flags, ends.mr[1]->rkey);
 }
 
 /* The same to memory of end 1 by that key. */
 static inline int ends_write(uint32_t rkey)
 {
-	return ends_note_post(0, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, rkey);
+	return ends_post(0, IBV_WR_RDMA_WRITE, IBV_SEND_SIGNALED, rkey);
 }
 
 static inline int ends_receive(uint64_t wr_id)

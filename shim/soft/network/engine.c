@@ -34,6 +34,7 @@
 #include "shim/soft/network/groups.h"
 #include "shim/soft/network/handover.h"
 #include "shim/soft/network/impair.h"
+#include "shim/soft/network/look.h"
 #include "shim/soft/network/mads.h"
 #include "shim/soft/network/requester.h"
 #include "shim/soft/network/responder.h"
@@ -54,8 +55,6 @@ enum {
 	BUCKETS = 1024,
 	TRIES = 256,    /* attempts to lock a send queue */
 	SOON = 50000,   /* ns until a timer is tried again, if the send queue was busy */
-	LOOK = 1000000, /* ns between checks of whether the program polls */
-	OFTEN = 100,    /* the program polls if it has polled so often in this time */
 	TELLING = 200,  /* ms within which another process announces that it uses the port */
 	UNREAD = 64,    /* batches that are received before a timer expires */
 };
@@ -74,7 +73,7 @@ static struct network_qp *touched; /* list of the queue pairs that owe answers *
 static struct inbox *inbox;
 static pthread_t thread;
 static bool running, stopping;
-static uint32_t vain_polls, seen_polls;
+static uint32_t vain_polls;
 static bool handed_lately;
 
 void engine_lock(void)
@@ -540,16 +539,6 @@ static bool receive_for_poll(void)
 	return any;
 }
 
-/* Has the program polled continuously since the last call? */
-static bool does_program_poll(void)
-{
-	uint32_t polls = __atomic_load_n(&vain_polls, __ATOMIC_RELAXED);
-	bool often = polls - seen_polls >= OFTEN;
-
-	seen_polls = polls;
-	return often;
-}
-
 /* List all descriptors to wait for: the alarm first, then the sockets. */
 static unsigned int list_sockets(struct pollfd *fds)
 {
@@ -569,18 +558,18 @@ static unsigned int list_sockets(struct pollfd *fds)
 	return n;
 }
 
-/* Sleep until a packet arrives or a timer expires; while the program polls, at most for LOOK ns. */
-static void wait_for_work(bool polled)
+/* Sleep until a packet arrives or a timer expires; while the program polls, until the next look. */
+static void wait_for_work(const struct look *look)
 {
 	struct pollfd fds[3 + GROUPS_MAX] = { 0 };
 	unsigned int n = list_sockets(fds);
 	uint64_t due = alarm_expected(), now = process_now(), ns = due > now ? due - now : 0;
 	struct timespec ts;
 
-	if (polled && ns > LOOK)
-		ns = LOOK;
+	if (look->ns && ns > look->ns)
+		ns = look->ns;
 	ts = (struct timespec){ ns / 1000000000, ns % 1000000000 };
-	ppoll(fds, polled ? 1 : n, !polled && due == UINT64_MAX ? NULL : &ts, NULL);
+	ppoll(fds, look->ns ? 1 : n, !look->ns && due == UINT64_MAX ? NULL : &ts, NULL);
 	if (fds[0].revents)
 		/* until then, a new timer need not wake the thread: it will check all of them */
 		alarm_wait_for(0);
@@ -588,14 +577,15 @@ static void wait_for_work(bool polled)
 
 static void *run_engine(void *unused)
 {
-	bool more = false, polled = false;
+	struct look look = { 0 };
+	bool more = false;
 
 	while (!__atomic_load_n(&stopping, __ATOMIC_ACQUIRE)) {
 		if (!more)
-			wait_for_work(polled);
-		polled = does_program_poll();
+			wait_for_work(&look);
+		look_again(&look, __atomic_load_n(&vain_polls, __ATOMIC_RELAXED));
 		engine_lock();
-		more = !polled && receive_batch(true);
+		more = !look.ns && receive_batch(true);
 		expire_timers();
 		engine_unlock();
 	}
