@@ -82,13 +82,25 @@ static bool may_descend(void *arg, pid_t pid)
 }
 
 /* A process that is forked while its parent ends may be missed once. */
-static void scan_descendants(struct descendants *d)
+static void count_descendants(struct descendants *d)
 {
-	d->grow = guests_grow_since(&d->since);
 	d->running = d->recorded = d->awaited = 0;
 	d->first = 0;
 	if (!guests_visit(d->dir, may_descend, count_descendant, d))
 		guests_visit(d->dir, may_descend, count_descendant, d);
+}
+
+/* --linger begins when the end of the last one with verbs is noticed, so it is never shorter. */
+static void scan_descendants(struct descendants *d)
+{
+	unsigned int recorded = d->recorded;
+
+	d->grow = guests_grow_since(&d->since);
+	count_descendants(d);
+	if (!recorded || d->recorded)
+		return;
+	d->heard_at = clock_monotonic();
+	count_descendants(d);
 }
 
 static void report_patience(struct descendants *d)

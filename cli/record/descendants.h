@@ -24,7 +24,7 @@ struct descendants {
 
 	bool grow;             /* guests_grow_since() */
 	uint64_t scanned_at;   /* 0: look at once */
-	uint64_t heard_at;     /* when a descendant with verbs was last alive */
+	uint64_t heard_at;     /* when one with verbs was last alive, or its end was noticed */
 	bool told;             /* that we wait */
 	unsigned int running;  /* by the last scan; */
 	unsigned int recorded; /* running ones that have called a verb */
