@@ -53,10 +53,10 @@ enum {
 	HANDED_POLLS = 8,
 	CONTROL_MAX = 128,
 	BUCKETS = 1024,
-	TRIES = 256,    /* attempts to lock a send queue */
-	SOON = 50000,   /* ns until a timer is tried again, if the send queue was busy */
-	TELLING = 200,  /* ms within which another process announces that it uses the port */
-	UNREAD = 64,    /* batches that are received before a timer expires */
+	TRIES = 256,   /* attempts to lock a send queue */
+	SOON = 50000,  /* ns until a timer is tried again, if the send queue was busy */
+	TELLING = 200, /* ms within which another process announces that it uses the port */
+	UNREAD = 64,   /* batches that are received before a timer expires */
 };
 
 struct inbox {

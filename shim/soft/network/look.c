@@ -2,15 +2,15 @@
  * How long the thread of the wire leaves the sockets to the program's empty polls
  *
  * The thread stops watching after ENTER empty polls between two looks. From then on a program that
- * polls must have polled once in each NS_A_POLL at least, and the time to the next look doubles from
- * FIRST to LAST.
+ * polls must have polled once in each NS_A_POLL at least, and the time to the next look doubles
+ * from FIRST to LAST.
  */
 #include "shim/soft/network/look.h"
 
 enum {
 	ENTER = 100,
 	FIRST = 50000, /* ns */
-	LAST = 1000000,
+	LAST = 200000,
 	NS_A_POLL = 10000,
 };
 
