@@ -86,9 +86,18 @@ void credit_sent(struct model *model, const struct trace_event *event, struct qu
 void credit_refilled(struct queue *receives, const struct trace_event *event)
 {
 	struct queue_credit *credit = &receives->credit;
+	uint64_t sends = receives->owner->sq ? receives->owner->sq->stats.posts : 0;
 
-	if (!credit->needs || credit->refilled)
+	if (!credit->needs)
 		return;
+	/* two receives and no answer in between are of a round, which a barrier may begin */
+	if (event->post->nwr > 1 || (credit->refilled && credit->answers == sends)) {
+		credit->needs = 0;
+		return;
+	}
+	if (credit->refilled)
+		return;
+	credit->answers = sends;
 	credit->refilled = event->time;
 	if (event->id.thread != credit->sent.id.thread)
 		credit->needs = 0;

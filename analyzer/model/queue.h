@@ -157,6 +157,7 @@ struct queue_credit {
 	uint64_t needs;     /* the message that the last one lets the peer send; 0: none is open */
 	struct moment sent; /* the last one */
 	int64_t refilled;   /* when the next receive was posted; 0: not yet */
+	uint64_t answers;   /* posts of sends by then */
 	bool followed;      /* that message has been posted */
 	bool beyond;     /* the peer does not count: it has sent more than receives were posted */
 	uint32_t looked; /* sends that were examined */

@@ -103,3 +103,46 @@ TEST(a_credit_is_returned_before_its_receive)
 	other.other_sends = true;
 	assert_int_equal(return_credits(other), 0);
 }
+
+/* Two messages, their answers, and the receives for the next two; @one: only for one of them. */
+static void exchange_round(struct story *s, bool one)
+{
+	send_at(s, 0);
+	if (!one)
+		send_at(s, 0);
+	for (int i = 0; i < 2 - one; i++)
+		poll_at(s, 1, IBV_WC_RECV);
+	for (int i = 0; i < 2 - one; i++)
+		send_at(s, 1);
+	for (int i = 0; i < 2 - one; i++)
+		receive_at(s, 1);
+	for (int i = 0; i < 2 - one; i++) {
+		poll_at(s, 0, IBV_WC_RECV);
+		receive_at(s, 0);
+	}
+}
+
+static uint64_t exchange_rounds(bool one)
+{
+	struct story s;
+	uint64_t found;
+
+	begin_story(&s);
+	for (int i = 0; i < 2 - one; i++) {
+		receive_at(&s, 0);
+		receive_at(&s, 1);
+	}
+	for (int i = 0; i < 8; i++)
+		exchange_round(&s, one);
+	story_do(&s, 1, VERB_destroy_qp, 5, 0, W(&ends[1].qp));
+	story_check(&s, NULL);
+	found = s.findings->hazards[RULE_STATE_007];
+	story_end(&s);
+	return found;
+}
+
+TEST(receives_of_a_round_are_posted_before_the_next_one)
+{
+	assert_int_equal(exchange_rounds(true), 1);
+	assert_int_equal(exchange_rounds(false), 0);
+}

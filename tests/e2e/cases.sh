@@ -9,7 +9,7 @@ cd "$tmp" || exit 1
 
 compile() { # folder/program-twin
 	local libraries=
-	grep -q rdma_cma.h "$cases/$1.c" && libraries=-lrdmacm
+	cat "$cases/${1%-*}"-*.c | grep -q rdma_cma.h && libraries=-lrdmacm
 	# shellcheck disable=SC2086  # libraries are words
 	${CC:-cc} -g -o "${1#*/}" "$cases/$1.c" "${1%%/*}.o" $libraries -libverbs -lpthread
 }
