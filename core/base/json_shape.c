@@ -313,6 +313,13 @@ static struct json_node *new_same_shape(const struct json_shape *shape, const ch
 	return NULL;
 }
 
+/* A tree may be copied and outlive its memory: its names are those of the shape, which stays. */
+static void take_names(const struct json_shape *shape, struct json_node *root)
+{
+	for (uint32_t k = 0; k < shape->nnodes; k++)
+		root[k].name = shape->nodes[k].name;
+}
+
 static int parse_by_hash(const char *json, size_t n, const struct json_shape **ret_shape,
 			 struct json_node **ret_root)
 {
@@ -335,6 +342,8 @@ static int parse_by_hash(const char *json, size_t n, const struct json_shape **r
 	}
 	err = json_parse(json, n, ret_root);
 	*ret_shape = err ? NULL : learn_shape(json, n, hash, *ret_root);
+	if (*ret_shape)
+		take_names(*ret_shape, *ret_root);
 	return err;
 }
 

@@ -180,3 +180,22 @@ TEST(bytes_beside_digits_are_none)
 				-EBADMSG);
 		}
 }
+
+/* A tree that is copied has its names when the first one was freed. */
+TEST(names_are_those_of_the_shape)
+{
+	static const char text[] = "{\"outlives\":1,\"its_memory\":2}";
+	const struct json_shape *shape[2];
+	struct json_node *root[2];
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(
+			json_shape_parse(text, sizeof(text) - 1, NULL, NULL, &shape[i], &root[i]),
+			0);
+	assert_ptr_equal(shape[0], shape[1]);
+	for (int k = 1; k < 3; k++)
+		assert_ptr_equal(root[0][k].name, root[1][k].name);
+	free(root[0]);
+	free(root[1]);
+}
