@@ -76,7 +76,7 @@ static void check_blind_wait(struct cq_event_blind *blind, const struct cq_event
 /* Was the CQ not polled between the wait and this poll, so that it had not been emptied? */
 static void check_left(struct cq_event *wake, const struct trace_event *event)
 {
-	struct wake_left *left = &wake->left;
+	struct cq_event_left *left = &wake->left;
 
 	left->drained += left->led && !wake->got;
 	left->led = wake->got;
@@ -414,7 +414,7 @@ static void note_wait(const struct life *cq, const struct trace_event *event)
 /* The same: did it leave completions in the CQ when it had polled, and then sleep? */
 static void note_left(struct cq_event *wake, const struct trace_event *event)
 {
-	struct wake_left *left = &wake->left;
+	struct cq_event_left *left = &wake->left;
 	const uint32_t thread = event->id.thread;
 
 	if (!left->before || !wake->is_armed || wake->armed.id.thread != thread ||

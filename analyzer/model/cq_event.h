@@ -47,7 +47,7 @@ struct cq_event_blind {
  * Completions that were in the CQ when it was armed, and that the thread left there when it had
  * polled others: no event leads to them.
  */
-struct wake_left {
+struct cq_event_left {
 	uint64_t before;     /* completions that are there since the last arming */
 	uint64_t times;      /* such waits, until the next event came */
 	uint64_t drained;    /* polls that no event had led to, after one that did */
@@ -76,7 +76,7 @@ struct cq_event {
 	struct cq_event_late late;
 	bool may_complete; /* requests were outstanding when it was armed */
 	struct cq_event_blind blind;
-	struct wake_left left;
+	struct cq_event_left left;
 };
 
 /* A call of ibv_get_cq_event() in progress. */

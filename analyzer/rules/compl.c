@@ -296,7 +296,7 @@ void compl_004_blind(struct check *check, const struct life *cq)
  */
 void compl_004_left(struct check *check, const struct life *cq)
 {
-	const struct wake_left *left = cq->wake ? &cq->wake->left : NULL;
+	const struct cq_event_left *left = cq->wake ? &cq->wake->left : NULL;
 	struct finding *finding;
 	char id[32], span[32];
 
