@@ -314,6 +314,16 @@ static bool is_fatal(const char *type)
 	return false;
 }
 
+/* What a fact says of the first call of its kind. */
+static void fill_first(struct fact *fact, const struct trace_event *event, enum verb verb)
+{
+	fact->event = event->id;
+	fact->time = event->call->end;
+	fact->thread = event->id.thread;
+	fact->stack = event->call->stack;
+	fact->verb = verb;
+}
+
 static void note_fatal_event(struct failed_verbs *failed, struct model *model,
 			     const struct trace_event *event)
 {
@@ -329,11 +339,7 @@ static void note_fatal_event(struct failed_verbs *failed, struct model *model,
 			  event->process);
 	if (!fact || fact->what)
 		return;
-	fact->event = event->id;
-	fact->time = event->call->end;
-	fact->thread = event->id.thread;
-	fact->stack = event->call->stack;
-	fact->verb = event->call->verb;
+	fill_first(fact, event, event->call->verb);
 	fact->error = (int)value;
 	snprintf(text, sizeof(text), "%s%s%s", type,
 		 reason_element(model, event, name, sizeof(name)) ? " of " : "", name);
@@ -449,11 +455,7 @@ static void note_cm_failure(struct failed_verbs *failed, const struct model *mod
 			  event->process);
 	if (!fact || fact->what)
 		return;
-	fact->event = event->id;
-	fact->time = event->call->end;
-	fact->thread = event->id.thread;
-	fact->stack = event->call->stack;
-	fact->verb = verb;
+	fill_first(fact, event, verb);
 	fact->error = cm_failure_error(row, status);
 	explain_refusal(fact, row, status);
 	name_cm_failure(failed, event, fact, row);
