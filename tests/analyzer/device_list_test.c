@@ -86,6 +86,24 @@ TEST(a_device_of_a_freed_list_is_used)
 	story_end(&s);
 }
 
+TEST(each_device_of_a_freed_list_is_known)
+{
+	static struct ibv_device other = { .name = "mlx5_1", .dev_name = "uverbs1" };
+	struct ibv_device *both[] = { &other, &a_device, NULL };
+	const struct finding *f;
+	struct story s;
+	int two = 2;
+
+	story_begin(&s);
+	story_do(&s, 0, VERB_get_device_list, 50, W(both), W(&two));
+	free_list(&s, both);
+	use_device(&s);
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_LIFE_009);
+	assert_string_equal(f->object, "mlx5_0");
+	story_end(&s);
+}
+
 TEST(a_device_may_be_used_while_a_list_has_it)
 {
 	struct story s;

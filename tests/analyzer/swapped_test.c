@@ -59,9 +59,11 @@ static uint64_t use_lock(struct locking l)
 	story_check(&s, NULL);
 	found = s.findings->hazards[RULE_MKEY_009];
 	for (size_t i = 0; i < s.findings->n && found; i++)
-		if (s.findings->all[i]->rule == RULE_MKEY_009)
+		if (s.findings->all[i]->rule == RULE_MKEY_009) {
+			assert_non_null(strstr(s.findings->all[i]->says, ": 4 times, first at "));
 			assert_non_null(strstr(s.findings->all[i]->says,
 					       "as a lock is released; qp2 uses compare-and-swap"));
+		}
 	story_end(&s);
 	return found;
 }
