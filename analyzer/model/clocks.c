@@ -134,7 +134,7 @@ static void on_modify(void *arg, const struct model_modify *modify)
 		*place = number;
 }
 
-/* Build the model of all objects, never destroying any, and find the joined pairs. */
+/* Build the model of all objects, and find the joined pairs. */
 static int find_pairs(struct clocks *clocks)
 {
 	struct model_watcher watcher = { .modify = on_modify, .arg = clocks };

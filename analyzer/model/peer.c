@@ -182,12 +182,32 @@ static bool may_be_peers(const struct peers *peers, const struct peer *peer,
 	       peer->gone > other->since - slack;
 }
 
+/* When it was destroyed, or its process ended; INT64_MAX: not known. */
+static int64_t find_end(const struct peers *peers, const struct peer *peer)
+{
+	const struct process *process = trace_process(peers->trace, peer->process);
+	int64_t end = process && process->end >= 0 ? process->end : INT64_MAX;
+
+	return end < peer->gone ? end : peer->gone;
+}
+
+/* Was one of them gone before the other was connected, whatever the error of the clocks? */
+static bool are_lives_apart(const struct peers *peers, const struct peer *peer,
+			    const struct peer *other)
+{
+	int64_t slack = peer_slack(peers, peer->process, other->process);
+
+	return slack != INT64_MAX && (find_end(peers, other) <= peer->since - slack ||
+				      find_end(peers, peer) <= other->since - slack);
+}
+
 static const struct peer *find_on_other_host(const struct peers *peers, const struct peer *peer)
 {
 	const struct peer *other = get_pointer(&peers->by_number, peer->dest), *found = NULL;
 
 	for (; other; other = other->same) {
-		if (other == peer || !are_peers_alike(peer, other, false))
+		if (other == peer || !are_peers_alike(peer, other, false) ||
+		    are_lives_apart(peers, peer, other))
 			continue;
 		if (found || !is_on_other_host(peers, peer->process, other->process) ||
 		    !are_peers_alike(peer, other, true))

@@ -121,7 +121,7 @@ unsigned int peer_count_candidates(const struct peers *peers, const struct peer 
 
 /*
  * Call @tell for each queue pair with @number, and the only queue pair of another trace that it can
- * be connected to, regardless of clocks.
+ * be connected to, whatever the clocks whose relation is not yet known.
  */
 void peer_each_on_other_host(const struct peers *peers, uint32_t number,
 			     void (*tell)(void *arg, const struct peer *peer,

@@ -3,6 +3,7 @@
  */
 #include "analyzer/report/clock_text.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 
@@ -32,35 +33,122 @@ static void add_estimate(struct text *text, const struct trace_clock *clock, int
 	text_addf(text, ", +- %s, ", words_span(clock->error, error));
 }
 
-static void add_clock(struct text *text, const char *name, const struct trace_clock clock,
-		      int64_t ahead)
+/* Traces whose clocks are described in one sentence */
+struct clock_group {
+	size_t first, n;          /* traces */
+	struct trace_clock clock; /* of the first */
+	int64_t ahead;
+};
+
+static void add_messages(struct text *text, const struct trace_clock *clock)
 {
-	text_addf(text, "%s: ", name);
-	if (clock.source <= CLOCK_SAME)
+	if (clock->messages)
+		text_addf(text, "from %" PRIu64 " message%s of ", clock->messages,
+			  clock->messages == 1 ? "" : "s");
+	text_addf(text, "%u joined queue pair%s", clock->pairs, clock->pairs == 1 ? "" : "s");
+}
+
+static void add_clock(struct text *text, const struct clock_group *group)
+{
+	const struct trace_clock *clock = &group->clock;
+
+	if (clock->source <= CLOCK_SAME)
 		text_addf(text, "the same machine and clock, ");
-	else if (clock.source == CLOCK_ESTIMATED)
-		add_estimate(text, &clock, ahead);
-	else if (clock.contradicts)
+	else if (clock->source == CLOCK_ESTIMATED)
+		add_estimate(text, clock, group->ahead);
+	else if (clock->contradicts)
 		text_addf(text, "its clock contradicts its messages: its queue pairs are not "
 				"joined, ");
-	if (clock.messages)
-		text_addf(text, "from %" PRIu64 " message%s of ", clock.messages,
-			  clock.messages == 1 ? "" : "s");
-	if (clock.pairs)
-		text_addf(text, "%u joined queue pair%s", clock.pairs, clock.pairs == 1 ? "" : "s");
-	else if (clock.source <= CLOCK_SAME)
+	if (clock->pairs && group->n > 1)
+		text_addf(text, "joined queue pairs in each");
+	else if (clock->pairs)
+		add_messages(text, clock);
+	else if (clock->source <= CLOCK_SAME)
 		text_addf(text, "no queue pair is joined with one of another trace");
-	else if (clock.source == CLOCK_ASSUMED)
+	else if (clock->source == CLOCK_ASSUMED)
 		text_addf(text, "no queue pair is joined with one of another trace, so the order "
 				"of events is unknown");
 }
 
-void clock_text_add(struct text *text, const struct trace *trace, size_t i)
+static const char *find_name(const struct trace *trace, size_t i)
 {
-	if (trace_nmerged(trace))
-		add_clock(text, trace_merged_name(trace, i), trace_merged_clock(trace, i),
-			  trace_merged_ahead(trace, i));
-	else
-		add_clock(text, trace_part_name(trace, i), trace_clock(trace, i),
-			  trace_clock_ahead(trace, i));
+	return trace_nmerged(trace) ? trace_merged_name(trace, i) : trace_part_name(trace, i);
+}
+
+static void add_group(struct text *text, const struct trace *trace, const struct clock_group *group)
+{
+	text_addf(text, "%s", find_name(trace, group->first));
+	if (group->n > 1)
+		text_addf(text, " and %zu more trace%s", group->n - 1, group->n == 2 ? "" : "s");
+	text_addf(text, ": ");
+	add_clock(text, group);
+}
+
+static struct clock_group find_clock(const struct trace *trace, size_t i)
+{
+	struct clock_group group = { .first = i, .n = 1 };
+
+	if (trace_nmerged(trace)) {
+		group.clock = trace_merged_clock(trace, i);
+		group.ahead = trace_merged_ahead(trace, i);
+	} else {
+		group.clock = trace_clock(trace, i);
+		group.ahead = trace_clock_ahead(trace, i);
+	}
+	return group;
+}
+
+/* Estimates and contradictions have sentences of their own; all others are few. */
+static bool are_alike(const struct trace_clock *a, const struct trace_clock *b)
+{
+	return a->source == b->source && a->source != CLOCK_ESTIMATED && !a->contradicts &&
+	       !b->contradicts && !a->pairs == !b->pairs;
+}
+
+/* The groups in the order of their first traces: at most @max, and how many traces are in none. */
+static size_t group_clocks(const struct trace *trace, size_t max, struct clock_group *groups,
+			   size_t *ret_left)
+{
+	size_t n = trace_nmerged(trace) ?: trace_nparts(trace), ngroups = 0;
+
+	*ret_left = 0;
+	for (size_t i = 1; i < n; i++) {
+		struct clock_group one = find_clock(trace, i);
+		size_t k = 0;
+
+		while (k < ngroups && !are_alike(&groups[k].clock, &one.clock))
+			k++;
+		if (k < ngroups)
+			groups[k].n++;
+		else if (ngroups < max)
+			groups[ngroups++] = one;
+		else
+			++*ret_left;
+	}
+	return ngroups;
+}
+
+int clock_text_each(const struct trace *trace, size_t max, clock_text_print print, void *arg)
+{
+	struct clock_group groups[CLOCK_TEXT_MOST];
+	size_t n, left;
+	struct text text = { 0 };
+	int err;
+
+	n = group_clocks(trace, max < CLOCK_TEXT_MOST ? max : CLOCK_TEXT_MOST, groups, &left);
+	for (size_t i = 0; i < n; i++) {
+		text_cut(&text, 0);
+		add_group(&text, trace, &groups[i]);
+		if (!text.failed)
+			print(arg, &text, groups[i].clock.source);
+	}
+	if (left) {
+		text_cut(&text, 0);
+		text_addf(&text, "and %zu more trace%s", left, left == 1 ? "" : "s");
+		if (!text.failed)
+			print(arg, &text, CLOCK_SAME);
+	}
+	err = text.failed ? -ENOMEM : 0;
+	text_fini(&text);
+	return err;
 }

@@ -137,20 +137,10 @@ static void print_top(struct screen *screen)
 
 /* Several traces: their clocks */
 
-static void print_clocks(struct screen *screen)
+static void print_clock(void *arg, struct text *sentence, enum clock_source source)
 {
-	size_t n = trace_nmerged(screen->report->trace) ?: trace_nparts(screen->report->trace);
-	struct text t = { 0 };
-
-	for (size_t i = 1; i < n && i <= CLOCKS_SHOWN; i++) {
-		clock_text_add(&t, screen->report->trace, i);
-		screen_print_wrapped(screen, 2, &t);
-	}
-	if (n > CLOCKS_SHOWN + 1) {
-		text_addf(&t, "and %zu more traces", n - CLOCKS_SHOWN - 1);
-		screen_print_wrapped(screen, 2, &t);
-	}
-	text_fini(&t);
+	(void)source;
+	screen_print_wrapped(arg, 2, sentence);
 }
 
 /* Facts */
@@ -501,7 +491,7 @@ static void print_screen(struct screen *screen)
 	print_top(screen);
 	print_bypass(screen);
 	print_faults(screen);
-	print_clocks(screen);
+	clock_text_each(screen->report->trace, CLOCKS_SHOWN, print_clock, screen);
 	screen->kept =
 		1 + (screen->report->findings->n ? 5 : 1); /* the kinds without any; findings */
 	if (screen_has_waits(screen->report))

@@ -25,6 +25,8 @@
 
 enum format { TEXT, JSON, SARIF, JUNIT };
 
+enum { NAMED_MOST = 8, NAMED_OF_MANY = 3 }; /* traces */
+
 struct settings {
 	unsigned int format;
 	int64_t deadline;
@@ -76,13 +78,16 @@ static int make_report(struct report *report, const struct settings *set, struct
 	return err < 0 ? (int)cli_status(err) : status;
 }
 
-/* "a.db, b.db" */
+/* "a.db, b.db"; of many traces: "a.db, b.db, c.db and 125 more traces" */
 static int name_traces(const struct arguments *arguments, char **ret_path)
 {
+	int shown = arguments->n <= NAMED_MOST ? arguments->n : NAMED_OF_MANY;
 	struct text text = { 0 };
 
-	for (int i = 0; i < arguments->n; i++)
+	for (int i = 0; i < shown; i++)
 		text_addf(&text, "%s%s", i ? ", " : "", arguments->at[i]);
+	if (shown < arguments->n)
+		text_addf(&text, " and %d more traces", arguments->n - shown);
 	if (text.failed) {
 		text_fini(&text);
 		return log_err(-ENOMEM, "names of traces");

@@ -26,20 +26,17 @@ void job_split(const struct arguments *all, struct arguments *ret_traces,
 	*ret_left = (struct arguments){ .at = all->at + n, .n = all->n - n };
 }
 
+static void print_clock(void *arg, struct text *sentence, enum clock_source source)
+{
+	(void)arg, (void)source;
+	log_info("%s", sentence->at);
+}
+
 static int report_clocks(const struct trace *trace)
 {
-	struct text text = { 0 };
-	int err;
-
-	for (size_t i = 1; i < trace_nparts(trace); i++) {
-		text_cut(&text, 0);
-		clock_text_add(&text, trace, i);
-		if (!text.failed)
-			log_info("%s", text.at);
-	}
-	err = text.failed ? log_err(-ENOMEM, "clocks of traces") : 0;
-	text_fini(&text);
-	return err;
+	if (clock_text_each(trace, CLOCK_TEXT_MOST, print_clock, NULL))
+		return log_err(-ENOMEM, "clocks of traces");
+	return 0;
 }
 
 int job_open(const char *command, const struct arguments *traces, struct trace **ret_trace)

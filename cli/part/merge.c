@@ -81,34 +81,28 @@ static void print_size(const struct settings *set, struct trace *joint)
 	       processes == 1 ? "" : "es", format_count(trace_events(joint), events));
 }
 
+static void print_clock(void *arg, struct text *sentence, enum clock_source source)
+{
+	(void)arg;
+	if (source == CLOCK_ASSUMED)
+		text_addf(sentence, "; its times are based on the time of day at which it began");
+	if (sentence->failed)
+		return;
+	printf("  ");
+	style_put(stdout, source == CLOCK_ASSUMED ? STYLE_WARNING : STYLE_PLAIN);
+	print_untrusted(stdout, sentence->at);
+	style_put(stdout, STYLE_PLAIN);
+	printf("\n");
+}
+
 /* Report how the clocks relate to the first one. */
 static int report_clocks(struct trace *joint)
 {
-	struct text text = { 0 };
-
-	text_addf(&text, "%s: reference clock of all times", trace_part_name(joint, 0));
-	for (size_t i = 0; i < trace_nparts(joint); i++) {
-		struct trace_clock clock = trace_clock(joint, i);
-
-		if (i)
-			clock_text_add(&text, joint, i);
-		if (clock.source == CLOCK_ASSUMED)
-			text_addf(&text, "; its times are based on the time of day at which it "
-					 "began");
-		if (text.failed)
-			break;
-		printf("  ");
-		style_put(stdout, clock.source == CLOCK_ASSUMED ? STYLE_WARNING : STYLE_PLAIN);
-		print_untrusted(stdout, text.at);
-		style_put(stdout, STYLE_PLAIN);
-		printf("\n");
-		text_cut(&text, 0);
-	}
-	if (text.failed) {
-		text_fini(&text);
+	printf("  ");
+	print_untrusted(stdout, trace_part_name(joint, 0));
+	printf(": reference clock of all times\n");
+	if (clock_text_each(joint, CLOCK_TEXT_MOST, print_clock, NULL))
 		return log_err(-ENOMEM, "clocks of traces");
-	}
-	text_fini(&text);
 	return 0;
 }
 

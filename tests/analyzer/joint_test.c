@@ -8,14 +8,16 @@
  */
 #include "analyzer/model/clocks.h"
 
+#include <inttypes.h>
 #include <math.h>
 
+#include "analyzer/report/clock_text.h"
 #include "analyzer/report/row.h"
 #include "core/store/db/sql.h"
 #include "core/store/read/joint.h"
 #include "tests/analyzer/ends.h"
 
-enum { AHEAD = 7000000, MESSAGES = 5, NEAR = 30000, LATER = 200000, TAKES = 1000 };
+enum { AHEAD = 7000000, MESSAGES = 5, NEAR = 30000, LATER = 200000, TAKES = 1000, RECORDINGS = 4 };
 
 struct two {
 	struct story s[2];
@@ -119,8 +121,8 @@ static void finish_story(struct story *s, const char *boot)
 
 static void open_stories(struct story *stories, size_t n, struct trace **ret_trace)
 {
-	const char *paths[3];
-	struct trace *traces[3];
+	const char *paths[RECORDINGS];
+	struct trace *traces[RECORDINGS];
 
 	for (size_t i = 0; i < n; i++) {
 		paths[i] = stories[i].path;
@@ -793,6 +795,66 @@ static void steps_are_added_up(void **state)
 	free(in_order);
 }
 TEST_ROWS(chains, steps_are_added_up);
+
+static void print_sentence(void *arg, struct text *sentence, enum clock_source source)
+{
+	text_addf(arg, "%d: %s\n", (int)source, sentence->at);
+}
+
+/* Two pairs on one machine with the same numbers: each is recorded by itself, @apart. */
+static void tell_pairs(struct story stories[RECORDINGS], uint64_t apart)
+{
+	struct two *two = calloc(1, sizeof(*two));
+	char start[128];
+
+	for (int i = 0; i < RECORDINGS; i++) {
+		if (i % 2 == 0) {
+			begin_two(two);
+			connect_two(two);
+			exchange_messages(two);
+		}
+		stories[i] = two->s[i % 2];
+		story_exit(&stories[i], i % 2 ? PEER : STORY_PID, 0);
+		finish_story(&stories[i], NULL);
+		snprintf(start, sizeof(start),
+			 "UPDATE meta SET value = %" PRIu64 " WHERE key = 'clock_start'",
+			 (i / 2) * apart + (i % 2 ? 0 : AHEAD));
+		damage_story(&stories[i], start);
+	}
+	free(two);
+}
+
+static const struct repetition {
+	const char *name;
+	uint64_t apart; /* ns */
+	const char *sentences;
+} repetitions[] = {
+	{ "after_each_other", 1000000000,
+	  "1: t2 and 2 more traces: the same machine and clock, joined queue pairs in each\n" },
+	{ "at_the_same_time", 0,
+	  "1: t2 and 2 more traces: the same machine and clock, no queue pair is joined with "
+	  "one of another trace\n" },
+};
+
+static void pairs_with_the_same_numbers(void **state)
+{
+	const struct repetition *repetition = *state;
+	struct story *stories = calloc(RECORDINGS, sizeof(*stories));
+	struct text sentences = { 0 };
+	struct trace *trace;
+
+	tell_pairs(stories, repetition->apart);
+	open_stories(stories, RECORDINGS, &trace);
+	assert_int_equal(clocks_join(trace), 0);
+	assert_int_equal(clock_text_each(trace, 3, print_sentence, &sentences), 0);
+	assert_string_equal(sentences.at, repetition->sentences);
+	text_fini(&sentences);
+	trace_close(trace);
+	for (int i = 0; i < RECORDINGS; i++)
+		unlink(stories[i].path);
+	free(stories);
+}
+TEST_ROWS(repetitions, pairs_with_the_same_numbers);
 
 TEST(names_are_of_the_trace_while_it_is_open)
 {

@@ -163,6 +163,8 @@ try perftest_is_silent
 many_traces_are_open_at_once() {
 	(ulimit -Sn 24; "$VERBATIM" check "$root"/tests/conformance/*/*.db >out 2>err)
 	is "exit $?" "exit 1" || { cat err; return 1; }
+	tr -s ' \n' '  ' <out >flat
+	says "^[^ ]*, [^ ]*, [^ ]* and [0-9]* more traces: [0-9]* processes" flat || return
 	(ulimit -n 24; "$VERBATIM" check "$root"/tests/conformance/*/*.db >out 2>err)
 	is "exit $?" "exit 4" && says "traces need [0-9]* file descriptors: raise .ulimit -n." err
 }

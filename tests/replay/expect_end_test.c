@@ -81,7 +81,7 @@ const char *trace_meta(struct trace *trace, const char *key)
 	return strcmp(key, "snapshot") ? carried : snapshot;
 }
 
-const struct process *trace_process(struct trace *trace, uint32_t id)
+const struct process *trace_process(const struct trace *trace, uint32_t id)
 {
 	(void)trace;
 	return id == 1 ? &process : NULL;

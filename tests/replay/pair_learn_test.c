@@ -133,7 +133,7 @@ const struct place *peers_known_place(const struct peers *peers, uint32_t id, ui
 	return port == 1 && i < 2 ? &places[i] : NULL;
 }
 
-const struct process *trace_process(struct trace *trace, uint32_t id)
+const struct process *trace_process(const struct trace *trace, uint32_t id)
 {
 	(void)trace;
 	(void)id;

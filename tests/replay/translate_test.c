@@ -96,7 +96,7 @@ enum verb trace_verb(const struct trace_event *of)
 	return of->call->verb;
 }
 
-const struct process *trace_process(struct trace *trace, uint32_t id)
+const struct process *trace_process(const struct trace *trace, uint32_t id)
 {
 	static const struct process processes[] = { { .id = 1 },
 						    { .id = 2, .parent = 1 },

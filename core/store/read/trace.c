@@ -57,7 +57,7 @@ uint32_t trace_sampling_factor(struct trace *trace)
 	return !trace->joint && n > 1 && n <= UINT32_MAX ? (uint32_t)n : most;
 }
 
-const struct process *trace_process(struct trace *trace, uint32_t id)
+const struct process *trace_process(const struct trace *trace, uint32_t id)
 {
 	return id && id <= trace->nprocesses ? &trace->processes[id - 1] : NULL;
 }

@@ -301,7 +301,7 @@ const char *trace_meta(struct trace *trace, const char *key);
 uint32_t trace_sampling_factor(struct trace *trace);
 
 /* Process @id, from 1; NULL after the last. Borrowed until trace_close(). */
-const struct process *trace_process(struct trace *trace, uint32_t id);
+const struct process *trace_process(const struct trace *trace, uint32_t id);
 
 /*
  * The times of the last events of processes up to @nprocesses - 1, ns; INT64_MIN if it has no
