@@ -56,7 +56,7 @@ const struct references references[] = {
 static const struct target {
 	char letter;
 	const char *table;
-} targets[] = {
+} targets[REFERENCES_LETTERS] = {
 	{ 'p', "process" }, { 't', "thread" }, { 'o', "object" },
 	{ 's', "stack" },   { 'm', "module" }, { 'd', "device" },
 	{ 'P', "process" },
@@ -65,28 +65,26 @@ static const struct target {
 
 #define OUTSIDE "verbatim_outside"
 
-enum { TARGETS = sizeof(targets) / sizeof(*targets) };
-
 /* The target table of column @i; -1: none. */
 static int find_target(const struct references *from, int i)
 {
 	if (i >= (int)strlen(from->columns))
 		return -1;
-	for (int t = 0; t < TARGETS; t++)
+	for (int t = 0; t < REFERENCES_LETTERS; t++)
 		if (targets[t].letter == from->columns[i])
 			return t;
 	return -1;
 }
 
-static int read_bounds(sqlite3 *db, uint32_t most[TARGETS])
+static int read_bounds(sqlite3 *db, uint32_t most[REFERENCES_LETTERS])
 {
-	const char *tables[TARGETS];
+	const char *tables[REFERENCES_LETTERS];
 	int err = 0;
 
-	for (int t = 0; t < TARGETS; t++)
+	for (int t = 0; t < REFERENCES_LETTERS; t++)
 		tables[t] = targets[t].table;
-	sql_id_bounds(db, tables, TARGETS, most);
-	for (int t = 0; t < TARGETS && !err; t++)
+	sql_id_bounds(db, tables, REFERENCES_LETTERS, most);
+	for (int t = 0; t < REFERENCES_LETTERS && !err; t++)
 		if (targets[t].letter == 'P')
 			err = sql_max_id(db, targets[t].table, &most[t]);
 	return err;
@@ -280,7 +278,7 @@ static int check_tables(sqlite3 *db, const uint32_t *most, enum part part)
 
 int references_check(sqlite3 *db)
 {
-	uint32_t most[TARGETS];
+	uint32_t most[REFERENCES_LETTERS];
 	int err = read_bounds(db, most);
 
 	return err ? err : check_tables(db, most, PART_ALL);
@@ -288,21 +286,18 @@ int references_check(sqlite3 *db)
 
 int references_check_small(sqlite3 *db, struct references_bounds *ret_bounds)
 {
-	uint32_t most[TARGETS];
+	uint32_t *most = ret_bounds->most;
 	int err = read_bounds(db, most);
 
-	if (!err)
-		err = check_tables(db, most, PART_SMALL);
-	if (!err)
-		*ret_bounds = (struct references_bounds){ bound_of(most, 'P'), bound_of(most, 't'),
-							  bound_of(most, 'o') };
-	return err;
+	if (err)
+		return err;
+	ret_bounds->process = bound_of(most, 'P');
+	ret_bounds->thread = bound_of(most, 't');
+	ret_bounds->object = bound_of(most, 'o');
+	return check_tables(db, most, PART_SMALL);
 }
 
-int references_check_calls(sqlite3 *db)
+int references_check_calls(sqlite3 *db, const struct references_bounds *bounds)
 {
-	uint32_t most[TARGETS];
-	int err = read_bounds(db, most);
-
-	return err ? err : check_tables(db, most, PART_CALLS);
+	return check_tables(db, bounds->most, PART_CALLS);
 }

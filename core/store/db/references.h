@@ -10,6 +10,8 @@
 
 #include "core/store/db/sqlite.h"
 
+enum { REFERENCES_LETTERS = 7 };
+
 /*
  * A letter for each column. Row numbers, 0 or NULL for none: p process, t thread, o object, s
  * stack, m module, d device; P: a process, never 0. T: a time. Any other letter: not a reference.
@@ -35,6 +37,7 @@ int references_check(sqlite3 *db);
  */
 struct references_bounds {
 	uint32_t process, thread, object;
+	uint32_t most[REFERENCES_LETTERS]; /* of each letter that refers to a table */
 };
 int references_check_small(sqlite3 *db, struct references_bounds *ret_bounds);
-int references_check_calls(sqlite3 *db);
+int references_check_calls(sqlite3 *db, const struct references_bounds *bounds);

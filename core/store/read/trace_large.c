@@ -38,23 +38,31 @@ int trace_open_again(const struct trace *trace, sqlite3 **ret_db)
 	return 0;
 }
 
-static void *check_calls(void *db)
+struct calls {
+	sqlite3 *db;
+	const struct references_bounds *bounds;
+};
+
+static void *check_calls(void *arg)
 {
-	return (void *)(intptr_t)references_check_calls(db);
+	const struct calls *calls = arg;
+
+	return (void *)(intptr_t)references_check_calls(calls->db, calls->bounds);
 }
 
 /* Load and check at the same time. */
-static int load_apart(struct trace *trace, const struct references_bounds *bounds, sqlite3 *calls)
+static int load_apart(struct trace *trace, const struct references_bounds *bounds, sqlite3 *db)
 {
+	struct calls calls = { db, bounds };
 	pthread_t thread;
-	bool started = !pthread_create(&thread, NULL, check_calls, calls);
+	bool started = !pthread_create(&thread, NULL, check_calls, &calls);
 	int err = objects_load(trace->db, bounds, &trace->objects);
 	void *refused = NULL;
 
 	if (started)
 		pthread_join(thread, &refused);
 	else if (!err)
-		refused = check_calls(calls);
+		refused = check_calls(&calls);
 	return err ? err : (int)(intptr_t)refused;
 }
 
@@ -66,7 +74,7 @@ int trace_load_large(struct trace *trace, const struct references_bounds *bounds
 	if (bounds->object >= MANY && !trace_open_again(trace, &calls))
 		err = load_apart(trace, bounds, calls);
 	else
-		err = references_check_calls(trace->db)
+		err = references_check_calls(trace->db, bounds)
 			      ?: objects_load(trace->db, bounds, &trace->objects);
 	sqlite3_close(calls);
 	return err;
