@@ -16,6 +16,7 @@
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue.h"
 #include "analyzer/model/words.h"
+#include "core/base/text.h"
 
 enum { TEXT = 96, LINE = 192 };
 
@@ -216,16 +217,33 @@ char *why_reads_failed(const struct queue_request *request, const struct life *q
 	return text;
 }
 
-/* The SRQ of the peer with number @srqn, or with any number if @srqn is 0; NULL: none is known. */
-static const struct life *find_srq(struct model *model, uint32_t process, uint32_t srqn)
+/* A live SRQ of @process after @srq (NULL: the first); NULL: there is none. */
+static const struct life *next_srq(struct model *model, uint32_t process, const struct life *srq)
 {
-	const struct life *life = NULL;
+	do
+		srq = model_next_life(model, process, srq);
+	while (srq && (srq->kind != OBJECT_srq || srq->state != LIFE_LIVE));
+	return srq;
+}
 
-	while ((life = model_next_life(model, process, life)))
-		if (life->kind == OBJECT_srq && life->state == LIFE_LIVE && life->srqn &&
-		    (!srqn || life->srqn == srqn))
-			return life;
-	return NULL;
+static bool has_srq(struct model *model, uint32_t process, uint32_t srqn)
+{
+	const struct life *srq = NULL;
+
+	while ((srq = next_srq(model, process, srq)))
+		if (srq->srqn == srqn)
+			return true;
+	return false;
+}
+
+/* An SRQ of @process, preferably one whose number the program asked for. */
+static const struct life *choose_srq(struct model *model, uint32_t process)
+{
+	const struct life *srq = NULL, *any = NULL;
+
+	while ((srq = next_srq(model, process, srq)) && !srq->srqn)
+		any = srq;
+	return srq ?: any;
 }
 
 char *why_no_srq(struct trace *trace, struct model *model, const struct model_complete *complete,
@@ -233,22 +251,32 @@ char *why_no_srq(struct trace *trace, struct model *model, const struct model_co
 {
 	const struct qp *qp = complete->qp->qp;
 	uint32_t srqn = complete->request->srqn;
-	const struct life *srq = peer ? find_srq(model, peer->process, 0) : NULL;
-	char *text = NULL, process[PROCESS_TEXT];
+	const struct life *srq = peer ? choose_srq(model, peer->process) : NULL;
+	struct text text = { 0 };
+	char process[PROCESS_TEXT];
 
 	if (!srq || !qp || qp->type != ABI_QPT_XRC_SEND)
 		return NULL;
-	for (uint32_t p = 1; trace_process(trace, p); p++) /* processes may share an XRC domain */
-		if (srqn && find_srq(model, p, srqn))
+	for (uint32_t p = 1; trace_process(trace, p); p++) { /* they may share an XRC domain */
+		const struct life *other = choose_srq(model, p);
+
+		if ((srqn && has_srq(model, p, srqn)) || (other && other->srqn && !srq->srqn))
 			return NULL;
-	return asprintf(&text,
-			"remote_srqn 0x%x is not an SRQ number of %s; the number of %s is 0x%x%s",
-			srqn, process_id_text(peer->process, process), srq->name, srq->srqn,
-			__builtin_bswap32(srqn) == srq->srqn ? ": remote_srqn has its bytes in "
-							       "reverse order"
-							     : "") < 0
-		       ? NULL
-		       : text;
+	}
+	process_id_text(peer->process, process);
+	if (!srq->srqn)
+		text_addf(&text,
+			  "%s has not called ibv_get_srq_num(): remote_srqn 0x%x is not the number "
+			  "of %s",
+			  process, srqn, srq->name);
+	else
+		text_addf(&text,
+			  "remote_srqn 0x%x is not an SRQ number of %s; the number of %s is 0x%x%s",
+			  srqn, process, srq->name, srq->srqn,
+			  __builtin_bswap32(srqn) == srq->srqn
+				  ? ": remote_srqn has its bytes in reverse order"
+				  : "");
+	return text.at;
 }
 
 /* The most bytes that one request may send: for a datagram, the MTU. */
