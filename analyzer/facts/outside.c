@@ -15,6 +15,7 @@
 #include "analyzer/model/model.h"
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/qp.h"
+#include "core/base/span.h"
 #include "core/base/text.h"
 
 struct unconnected {
@@ -149,9 +150,33 @@ static void put_unconnected(struct text *t, const struct model *model,
 		  qp_state_name(qp_state(life)), wants);
 }
 
+/* The last identifier of @process that was destroyed before its rdma_connect() had an answer. */
+static const struct life *find_given_up(const struct model *model, uint32_t process)
+{
+	const struct life *id = model->lives.dead_newest;
+
+	while (id && (id->kind != OBJECT_cm_id || id->process != process || !id->resolved ||
+		      id->cm_call.verb != VERB_rdma_connect || id->got.time > id->cm_call.time ||
+		      !id->destroyed.id.thread))
+		id = id->older;
+	return id;
+}
+
+static void put_given_up(struct text *t, const struct life *id)
+{
+	char called[32], gone[32], span[SPAN_TEXT];
+
+	text_addf(t,
+		  "; rdma_connect() of %s, %s, had no event when %s() at %s gave it up, %s later",
+		  id->name, event_id_text(id->cm_call.id, called),
+		  verb_infos[id->destroyed.verb].name, event_id_text(id->destroyed.id, gone),
+		  span_text(id->destroyed.time - id->cm_call.time, span));
+}
+
 char *outside_describe_cause(const struct model *model, uint32_t process, bool exited,
 			     const char *expected)
 {
+	const struct life *given_up = exited ? find_given_up(model, process) : NULL;
 	struct unconnected found = find_unconnected(model, process);
 	struct text t = { 0 };
 
@@ -164,6 +189,8 @@ char *outside_describe_cause(const struct model *model, uint32_t process, bool e
 		text_addf(&t, "none of its recorded verbs failed%s", found.n ? "; " : "");
 	if (found.n)
 		put_unconnected(&t, model, &found);
+	if (given_up)
+		put_given_up(&t, given_up);
 	if (exited)
 		text_addf(&t, ": see its output");
 	if (!t.failed)

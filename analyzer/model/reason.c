@@ -307,6 +307,7 @@ static const struct reason_row {
 	{ VERB_rdma_connect, -1, EINVAL, refused_no_route },
 	{ VERB_rdma_connect, -1, EINVAL, refused_parameters },
 	{ VERB_rdma_accept, -1, EINVAL, refused_parameters },
+	{ VERB_rdma_accept, -1, EINVAL, refused_given_up },
 	{ VERB_reg_mr, -1, EFAULT, refused_memory },
 	{ VERB_reg_mr_iova, -1, EFAULT, refused_memory },
 	{ VERB_reg_mr_iova2, -1, EFAULT, refused_memory },

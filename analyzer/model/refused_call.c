@@ -214,6 +214,30 @@ bool refused_reconnect(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
+/* rdma_accept(): the last queue pair with the number that asked is gone. */
+bool refused_given_up(const struct refused *r, char *text, size_t size)
+{
+	const struct peers *peers = &r->model->peers;
+	const struct peer *peer = NULL, *last = NULL;
+	const struct life *id = r->object;
+	char process[PROCESS_TEXT], at[32], span[32];
+
+	if (!id || id->kind != OBJECT_cm_id || !id->asked)
+		return false;
+	while ((peer = peer_next(peers, id->asked, peer)))
+		if (!last || peer->gone > last->gone)
+			last = peer;
+	if (!last || last->gone == INT64_MAX || !last->destroyed.id.thread)
+		return false;
+	snprintf(text, size,
+		 "the peer gave up: the queue pair that asked, number 0x%x of %s, was destroyed at "
+		 "%s, %s earlier",
+		 id->asked, process_id_text(last->process, process),
+		 event_id_text(last->destroyed.id, at),
+		 words_span(r->event->time - last->gone, span));
+	return true;
+}
+
 static bool has_channel(const struct life *id)
 {
 	const struct life_link *link = id->parents;

@@ -19,6 +19,7 @@ bool refused_window(const struct refused *r, char *text, size_t size);
  */
 bool refused_address(const struct refused *r, char *text, size_t size);
 bool refused_port_space(const struct refused *r, char *text, size_t size);
+bool refused_given_up(const struct refused *r, char *text, size_t size);
 bool refused_reconnect(const struct refused *r, char *text, size_t size);
 bool refused_no_route(const struct refused *r, char *text, size_t size);
 bool refused_role(const struct refused *r, char *text, size_t size);

@@ -728,8 +728,8 @@ TEST(a_number_that_no_srq_has)
 	} rows[] = {
 		{ 0x12, 0x12, NULL },
 		{ 0x5, 0,
-		  "process 2 has not called ibv_get_srq_num(): remote_srqn 0x5 is not the number of "
-		  "srq1" },
+		  "process 2 has not called ibv_get_srq_num(): remote_srqn 0x5 is not the number "
+		  "of srq1" },
 		{ 0, 0x12,
 		  "remote_srqn 0x0 is not an SRQ number of process 2; the number of srq1 is 0x12" },
 		{ 0x12000000, 0x12,
