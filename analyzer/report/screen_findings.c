@@ -161,27 +161,51 @@ static uint64_t hash_named(const struct finding *finding)
 	return hash;
 }
 
-/* Group the findings by rule, place, states and flags; sorted by severity. */
+/* Does @finding say why a call hung? Nothing else on the screen does. */
+static bool explains_hung_call(const struct report *report, const struct finding *finding)
+{
+	const struct fact_list *facts = &report->findings->facts->list;
+
+	for (size_t i = 0; i < facts->n; i++)
+		if (facts->all[i].kind == FACT_HUNG &&
+		    facts->all[i].event.thread == finding->event.thread &&
+		    facts->all[i].event.n == finding->event.n)
+			return true;
+	return false;
+}
+
+static void group_finding(const struct report *report, struct groups *groups, size_t i)
+{
+	const struct finding *finding = report->findings->all[i];
+	uint64_t key =
+		screen_line_key(report,
+				fact_key((uint64_t)finding->rule << 1 | finding->site->hazard,
+					 hash_named(finding), 0),
+				find_place(finding));
+
+	groups_add(groups, key, i, finding->process, finding_times(finding));
+	for (size_t k = 0; k < finding->nalso; k++)
+		groups_add(groups, key, i, finding->also[k], 0);
+}
+
+/*
+ * Group the findings by rule, place, states and flags; sorted by severity, the reasons of hung
+ * calls first.
+ */
 static void group_findings(const struct report *report, struct groups *groups)
 {
 	const struct findings *findings = report->findings;
 
 	for (const char *severity = "EWHPI"; *severity; severity++)
-		for (size_t i = 0; i < findings->n; i++) {
-			const struct finding *finding = findings->all[i];
-			uint64_t key;
+		for (int others = 0; others < 2; others++)
+			for (size_t i = 0; i < findings->n; i++) {
+				const struct finding *finding = findings->all[i];
 
-			if (finding_severity(finding) != *severity || finding->known != FINDING_NEW)
-				continue;
-			key = screen_line_key(
-				report,
-				fact_key((uint64_t)finding->rule << 1 | finding->site->hazard,
-					 hash_named(finding), 0),
-				find_place(finding));
-			groups_add(groups, key, i, finding->process, finding_times(finding));
-			for (size_t k = 0; k < finding->nalso; k++)
-				groups_add(groups, key, i, finding->also[k], 0);
-		}
+				if (finding_severity(finding) == *severity &&
+				    finding->known == FINDING_NEW &&
+				    explains_hung_call(report, finding) != others)
+					group_finding(report, groups, i);
+			}
 }
 
 /* The number of groups from @first on that are hazards. */

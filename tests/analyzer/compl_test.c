@@ -254,3 +254,21 @@ TEST(no_destroy_waits_for_it)
 	destroy_cq(&s, EBUSY);
 	story_finds_nothing(&s);
 }
+
+/* The transcript has its order: the reason of the hang, then the error before it. */
+TEST(the_reason_of_a_hung_call_is_the_first_finding)
+{
+	struct story s;
+
+	begin_story(&s);
+	story_do(&s, 0, VERB_alloc_pd, 14, W(&a_pd), W(&a_context));
+	story_do(&s, 0, VERB_dealloc_pd, 15, 0, W(&a_pd));
+	story_do(&s, 0, VERB_dealloc_pd, 16, 0, W(&a_pd));
+	get_event(&s, 0);
+	story_call(&s, 0, VERB_destroy_cq, 7, W(&a_cq));
+	s.now += SECOND;
+	story_exit(&s, STORY_PID, 14);
+	story_check(&s, NULL);
+	assert_int_equal(story_found(&s), 2);
+	story_end(&s);
+}
