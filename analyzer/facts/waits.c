@@ -128,6 +128,16 @@ static bool is_never_signalled(const struct queue *queue)
 	       !cq->doubt && !cq->pools && !has_srq(cq->owner);
 }
 
+/* Of all receives, those for which a completion is in the CQ, then those whose peer is known. */
+static int rank_receives(const struct queue *receives)
+{
+	const struct life *qp = queue_receiver(receives);
+
+	if (qp && !qp->unwatched && qp->arrived > qp->taken)
+		return 2;
+	return receives->owner->kind == OBJECT_qp && receives->owner->peer;
+}
+
 static bool note_oldest_request(void *arg, const struct queue *queue,
 				const struct queue_request *request)
 {
@@ -136,8 +146,7 @@ static bool note_oldest_request(void *arg, const struct queue *queue,
 	if (queue->doubt || !may_receive_yet(queue->owner))
 		return false;
 	if (!queue->send) {
-		if (!found->receives || (queue->owner->kind == OBJECT_qp && queue->owner->peer &&
-					 !found->receives->owner->peer))
+		if (!found->receives || rank_receives(queue) > rank_receives(found->receives))
 			found->receives = queue;
 	} else if (request->signalled && (!found->oldest || request->time < found->oldest->time)) {
 		found->sends = queue;

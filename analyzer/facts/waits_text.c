@@ -195,14 +195,22 @@ static void put_peer_work(struct text *t, const struct wait *wait)
 	}
 }
 
-/*
- * Report that each end waits for a message of the other, if the other end's threads show that they
- * wait.
- */
-static void put_both_wait(struct text *t, const struct waits *waits, const struct wait *wait)
+/* Do the threads of @note wait for a completion of @cq? It may be armed for poll(2). */
+static bool is_watching(const struct waits *waits, const struct activity_note *note,
+			const struct wait_cq *cq)
 {
-	bool waits_too = wait->both_polled || activity_find_sleep(&wait->theirs, 0) ||
-			 activity_count_empty(waits->activity, &wait->theirs, 0) >= EMPTY;
+	return cq->sleeps || (cq->has_channel && cq->wake.is_armed) ||
+	       (note && activity_count_empty(waits->activity, note, cq->id) >= EMPTY);
+}
+
+/* Report that each end waits for a message of the other, if the threads of both show that. */
+static void put_both_wait(struct text *t, const struct waits *waits, const struct wait *wait,
+			  const struct activity_note *note)
+{
+	bool waits_too = wait->both_polled ||
+			 (is_watching(waits, note, &wait->cq) &&
+			  (activity_find_sleep(&wait->theirs, 0) ||
+			   activity_count_empty(waits->activity, &wait->theirs, 0) >= EMPTY));
 	char n[WORDS_COUNT];
 
 	text_addf(t, "; the peer has only receives outstanding, too (%s)%s",
@@ -222,7 +230,8 @@ static void put_hangup(struct text *t, const struct waits *waits, const struct w
 		  words_span(wait->end - wait->hangup.time, when), wait->hung_id);
 }
 
-static void put_peer(struct text *t, const struct waits *waits, const struct wait *wait)
+static void put_peer(struct text *t, const struct waits *waits, const struct wait *wait,
+		     const struct activity_note *note)
 {
 	const struct object *qp = trace_object(waits->trace, wait->qp);
 	struct text why = { 0 };
@@ -243,7 +252,7 @@ static void put_peer(struct text *t, const struct waits *waits, const struct wai
 		text_addf(t, ": %s", why.at);
 	text_fini(&why);
 	if (wait->both)
-		put_both_wait(t, waits, wait);
+		put_both_wait(t, waits, wait, note);
 }
 
 /* Whether any of these datagrams should have come depends on who was in the group when. */
@@ -469,7 +478,7 @@ void waits_describe(struct text *t, const struct waits *waits, const struct wait
 	if (wait->cq.lying) /* the cause comes first */
 		put_cq(t, waits, wait, note);
 	if (wait->process)
-		put_peer(t, waits, wait);
+		put_peer(t, waits, wait, note);
 	if (wait->number)
 		put_sent(t, waits, wait);
 	if (!wait->cq.lying)

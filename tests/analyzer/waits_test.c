@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <signal.h>
 
-#include "tests/analyzer/ends.h"
+#include "tests/analyzer/others.h"
 #include "tests/test.h"
 
 enum { SECOND = 1000000000 };
@@ -418,6 +418,24 @@ TEST(each_end_waits_for_a_message_of_the_other)
 		   "1000 times and never found a completion");
 }
 
+/* This end has a receive, and does not look at its CQ: perhaps it waits for something else. */
+TEST(an_end_that_does_not_poll_does_not_wait_for_a_message)
+{
+	struct story s;
+
+	begin_story(&s);
+	for (int i = 0; i < 2; i++)
+		post_8_bytes(&s, i, VERB_post_recv, 0x10 * (uint32_t)(i + 1));
+	s.threads[1].head.polls[0].cq = W(&ends[1].cq);
+	s.threads[1].head.polls[0].empty = 1000;
+	says_of_it(&s, SIGTERM,
+		   "1 receive of qp1 outstanding, no completion polled for 1.00 s; peer process 2 "
+		   "(app) qp1: 0 sends posted by the peer, 0 received by this one, its last post "
+		   "ibv_post_recv() 2:20, 1.00 s earlier; the peer has only receives outstanding, "
+		   "too (1 receive); thread 2 "
+		   "polled cq1 empty 1000 times and never found a completion");
+}
+
 /* Only messages count: a completed READ notifies neither end. */
 TEST(what_is_read_is_no_message)
 {
@@ -479,6 +497,32 @@ static void says_of_its_cq(struct story *s, const char *wanted)
 		fail_msg("no '%s' in: %s", wanted, list->all[0].because);
 	story_end(s);
 }
+
+static const struct receiver {
+	const char *name;
+	struct end *pair;
+	const char *said;
+} receivers[] = {
+	{ "the_first_queue_pair_has_a_message", ends, "1 receive of qp1 outstanding, " },
+	{ "the_second_queue_pair_has_a_message", others, "1 receive of qp2 outstanding, " },
+};
+
+static void one_of_two_queue_pairs_has_a_message(void **state)
+{
+	const struct receiver *receiver = *state;
+	const struct event_sge there = { AT, 8, 0x20 }, here = { AT, 8, 0x10 };
+	struct end *pair = receiver->pair;
+	struct story s;
+
+	begin_story(&s);
+	connect_others(&s);
+	story_post(&s, 1, VERB_post_recv, &ends[1].qp, 1, 0, there);
+	story_post(&s, 1, VERB_post_recv, &others[1].qp, 2, 0, there);
+	story_post(&s, 0, VERB_post_send, &pair[0].qp, 1, IBV_WR_SEND, here);
+	story_poll(&s, 0, &ends[0].cq, 1, IBV_WC_SUCCESS, pair[0].qp.qp_num);
+	says_of_its_cq(&s, receiver->said);
+}
+TEST_ROWS(receivers, one_of_two_queue_pairs_has_a_message);
 
 TEST(a_cq_that_was_armed_after_its_completion_came)
 {
