@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyzer/model/abi.h"
 #include "analyzer/model/queue.h"
@@ -40,6 +41,18 @@ static uint32_t larger_of(uint32_t a, uint32_t b)
 static uint32_t known_capacity(const struct queue *queue)
 {
 	return larger_of(queue->limits.asked, queue->limits.given);
+}
+
+/* How many requests of @post are accepted or refused together: ibv_wr_complete() posts all or none. */
+static uint32_t count_together(const struct post *post)
+{
+	return post->verb == VERB_wr_complete ? post->nwr : 1;
+}
+
+static bool is_full_for(const struct queue *queue, uint32_t requests)
+{
+	return is_certain(queue) && known_capacity(queue) &&
+	       queue->outstanding + (uint64_t)requests > known_capacity(queue);
 }
 
 static void report_overflow_of(const struct model_watcher *watcher, struct queue *queue,
@@ -75,15 +88,18 @@ static void check_request(const struct model_watcher *watcher, const struct trac
 	report_overflow_of(watcher, queue, &strain);
 }
 
-const char *overflow_reason(const struct queue *queue, char *text, size_t size)
+const char *overflow_reason(const struct queue *queue, const struct post *post, char *text,
+			    size_t size)
 {
+	uint32_t together = count_together(post);
+	size_t used;
+
 	if (queue->owner->kind == OBJECT_qp && queue->limits.known && !known_capacity(queue)) {
 		snprintf(text, size, "%s was created with %s 0", queue->owner->name,
 			 queue->send ? "max_send_wr" : "max_recv_wr");
 		return text;
 	}
-	if (!is_certain(queue) || !known_capacity(queue) ||
-	    queue->outstanding < known_capacity(queue))
+	if (!is_full_for(queue, together))
 		return NULL;
 	if (queue->send)
 		snprintf(text, size, "%s: %u of %u outstanding, %u of them signalled",
@@ -92,6 +108,10 @@ const char *overflow_reason(const struct queue *queue, char *text, size_t size)
 	else
 		snprintf(text, size, "%s: %u of %u receives outstanding", queue->owner->name,
 			 queue->outstanding, known_capacity(queue));
+	used = strlen(text);
+	if (together > 1)
+		snprintf(text + used, size - used, "; the list has %u, and all or none is posted",
+			 together);
 	return text;
 }
 
@@ -150,8 +170,8 @@ static void store_refusal(struct queue *queue, const struct trace_event *event, 
 		.outstanding = queue->outstanding,
 		.signalled = queue->signalled,
 		.limit = known_capacity(queue),
-		.full = full && is_certain(queue) && known_capacity(queue) &&
-			queue->outstanding >= known_capacity(queue),
+		.together = count_together(post),
+		.full = full && is_full_for(queue, count_together(post)),
 		.completed = queue->completed,
 		.recovered = recovered,
 	};
@@ -205,9 +225,10 @@ static int note_refused_wr(const struct model_watcher *watcher, const struct tra
 	if (!queue->refusal && !(queue->refusal = calloc(1, sizeof(*queue->refusal))))
 		return -ENOMEM;
 	store_refusal(queue, event, taken);
-	if (!queue->refusal->full || !queue->send || queue->signalled)
+	if (!queue->refusal->full || !queue->send || queue->signalled ||
+	    queue->outstanding < known_capacity(queue))
 		return 0;
-	/* no request will complete, so the refusal is final */
+	/* no request will complete, and none fits, so the refusal is final */
 	queue->refusal->open = false;
 	queue->beyond = true;
 	strain.moment = queue->refusal->at;

@@ -10,6 +10,7 @@
 
 #include "analyzer/model/watcher.h"
 
+struct post;
 struct queue;
 struct trace_event;
 
@@ -18,10 +19,11 @@ int overflow_note_post(const struct model_watcher *watcher, const struct trace_e
 		       struct queue *queue, uint32_t taken);
 
 /*
- * Why @queue refuses a post: "qp1: 8 of 8 outstanding, 0 of them signalled", "qp1 was created with
+ * Why @queue refuses @post: "qp1: 8 of 8 outstanding, 0 of them signalled", "qp1 was created with
  * max_recv_wr 0"; NULL: it is not full.
  */
-const char *overflow_reason(const struct queue *queue, char *text, size_t size);
+const char *overflow_reason(const struct queue *queue, const struct post *post, char *text,
+			    size_t size);
 
 /* The last request has the wr_id, or (@buffer) the buffer, of another outstanding request. */
 void overflow_report_duplicate(const struct model_watcher *watcher, struct queue *queue,

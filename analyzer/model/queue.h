@@ -94,6 +94,7 @@ struct queue_refusal {
 	struct moment at; /* of the post */
 	int error;        /* what it returned */
 	uint32_t nwr, taken;
+	uint32_t together; /* requests that were refused because one did not fit */
 	/* the first and the last accepted request, and the refused one */
 	struct queue_mark first, last, bad;
 	uint64_t list;                          /* hash of the whole list */

@@ -198,7 +198,8 @@ static bool is_queue_full(const struct refused *r, char *text, size_t size)
 	if (r->event->kind != TRACE_POST || !object)
 		return false;
 	queue = post_is_send(r->event->post) ? object->sq : object->rq;
-	return queue && queue->owner == object && overflow_reason(queue, text, size);
+	return queue && queue->owner == object &&
+	       overflow_reason(queue, r->event->post, text, size);
 }
 
 /* An ibv_wr_*() request whose opcode needs data, but without data. */

@@ -62,6 +62,17 @@ static const char *error_name(int error, char text[32])
 	return text;
 }
 
+/* "wr[1], wr_id 0x9"; of a list that was refused as a whole, "wr[0..2], wr_id 0x9 first" */
+static const char *name_refused(const struct queue_refusal *refusal, char text[64])
+{
+	if (refusal->together > 1)
+		snprintf(text, 64, "wr[0..%u], wr_id 0x%" PRIx64 " first", refusal->together - 1,
+			 refusal->bad.wr_id);
+	else
+		snprintf(text, 64, "wr[%u], wr_id 0x%" PRIx64, refusal->taken, refusal->bad.wr_id);
+	return text;
+}
+
 /*
  * Report a full queue that refused a request that the program never posted again; or that accepted
  * one request too many.
@@ -71,7 +82,7 @@ static void report_overflow(struct check *check, enum rule_id rule,
 {
 	const struct queue_refusal *refusal = strain->refusal;
 	struct finding *finding = add_strain(check, rule, strain);
-	char name[64];
+	char name[64], refused[64];
 
 	if (!finding)
 		return;
@@ -83,18 +94,17 @@ static void report_overflow(struct check *check, enum rule_id rule,
 			     name, WORDS_N(strain->limit, "slot"),
 			     strain->queue->send ? "send" : "receive", strain->number);
 	else if (strain->queue->send)
-		finding_text(
-			&finding->says,
-			"%s: %u of %u outstanding, %u of them signalled. wr[%u], wr_id 0x%" PRIx64
-			", was refused with ENOMEM and never posted again.",
-			name, refusal->outstanding, refusal->limit, refusal->signalled,
-			refusal->taken, refusal->bad.wr_id);
+		finding_text(&finding->says,
+			     "%s: %u of %u outstanding, %u of them signalled. %s, was refused with "
+			     "ENOMEM and never posted again.",
+			     name, refusal->outstanding, refusal->limit, refusal->signalled,
+			     name_refused(refusal, refused));
 	else
 		finding_text(&finding->says,
-			     "%s: %u of %u receives outstanding. wr[%u], wr_id 0x%" PRIx64
-			     ", was refused with ENOMEM and never posted again.",
-			     name, refusal->outstanding, refusal->limit, refusal->taken,
-			     refusal->bad.wr_id);
+			     "%s: %u of %u receives outstanding. %s, was refused with ENOMEM and "
+			     "never posted again.",
+			     name, refusal->outstanding, refusal->limit,
+			     name_refused(refusal, refused));
 	add_steps(finding, strain);
 }
 
@@ -143,7 +153,8 @@ static void report_unnoticed(struct check *check, enum rule_id rule,
 			     const struct model_strain *strain)
 {
 	const struct queue_refusal *refusal = strain->refusal;
-	bool send = strain->queue->send;
+	bool send = strain->queue->send, lists = refusal->together > 1;
+	const char *what = lists ? "list" : send ? "send" : "receive";
 	char name[64], where[32], requests[WORDS_COUNT];
 	struct finding *finding;
 
@@ -156,8 +167,7 @@ static void report_unnoticed(struct check *check, enum rule_id rule,
 		     "first wr_id 0x%" PRIx64 ". None was posted again, although %" PRIu64 " have "
 		     "completed since.",
 		     object_name_text(strain->object, name, sizeof(name)), refusal->outstanding,
-		     refusal->limit,
-		     words_count(refusal->nmore + 1, send ? "send" : "receive", requests),
+		     refusal->limit, words_count(refusal->nmore + 1, what, requests),
 		     refusal->bad.wr_id, strain->queue->completed - refusal->completed);
 	finding_text(&finding->breaks, "%s",
 		     send ? "the program or its peer counts on them: they were never sent"
@@ -389,7 +399,7 @@ static bool is_dropped(const struct model_strain *strain)
 void queue_006(struct check *check, const struct model_strain *strain)
 {
 	const struct queue_refusal *refusal = strain->refusal;
-	char name[64], id[32], again[32], error[32];
+	char name[64], id[32], again[32], error[32], refused[64];
 	struct finding *finding;
 
 	if (strain->kind != STRAIN_REPEATED && !is_dropped(strain)) {
@@ -412,10 +422,8 @@ void queue_006(struct check *check, const struct model_strain *strain)
 			     refusal->bad.wr_id, error_name(refusal->error, error));
 	else
 		finding_text(&finding->says,
-			     "%s refused wr[%u], wr_id 0x%" PRIx64 ", with %s. It was never posted "
-			     "again, and %s %s.",
-			     name, refusal->taken, refusal->bad.wr_id,
-			     error_name(refusal->error, error),
+			     "%s refused %s, with %s. It was never posted again, and %s %s.", name,
+			     name_refused(refusal, refused), error_name(refusal->error, error),
 			     WORDS_N(refusal->later, "other request"),
 			     refusal->later == 1 ? "was" : "were");
 	if (strain->kind == STRAIN_REPEATED)

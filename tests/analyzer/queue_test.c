@@ -71,6 +71,62 @@ TEST(a_program_that_does_not_look_at_what_posts_return)
 		    "first wr_id 0x9. None was posted again, although 4 have completed since.");
 }
 
+/* ibv_wr_complete() refuses a list as a whole, if there is room for less than that. */
+static void refuse_list(struct story *s, uint64_t first)
+{
+	const struct posted list = { .verb = VERB_wr_complete,
+				     .wr_id = first,
+				     .n = 2,
+				     .flags = IBV_SEND_SIGNALED,
+				     .ret = ENOMEM };
+
+	post_list(s, 0, &list);
+}
+
+TEST(lists_of_which_nobody_sees_that_they_were_refused)
+{
+	struct story s;
+
+	begin_with(&s, cap, cap);
+	post_sends(&s, 0, ROOM - 1, IBV_SEND_SIGNALED);
+	refuse_list(&s, 9);
+	refuse_list(&s, 11);
+	poll_sends(&s, 0, ROOM - 1);
+	end_well(&s);
+	story_warns(&s, RULE_QUEUE_006,
+		    "3 of 4 were outstanding, and 2 lists in a row were refused with ENOMEM, the "
+		    "first wr_id 0x9. None was posted again, although 3 have completed since.");
+}
+
+TEST(a_list_that_stops_the_program)
+{
+	struct story s;
+
+	begin_with(&s, cap, cap);
+	post_sends(&s, 0, ROOM - 1, IBV_SEND_SIGNALED);
+	refuse_list(&s, 9);
+	end_well(&s);
+	story_tells(&s, RULE_QUEUE_001,
+		    "3 of 4 outstanding, 3 of them signalled. wr[0..1], wr_id 0x9 first, was "
+		    "refused with ENOMEM and never posted again");
+}
+
+/* A signalled request would fit, and complete. */
+TEST(a_refused_list_of_a_queue_without_signalled_requests_is_not_final)
+{
+	struct story s;
+
+	begin_with(&s, cap, cap);
+	post_sends(&s, 0, ROOM - 1, 0);
+	refuse_list(&s, 9);
+	post_sends(&s, 9, 1, IBV_SEND_SIGNALED);
+	poll_sends(&s, 9, 1);
+	post_sends(&s, 10, 1, IBV_SEND_SIGNALED);
+	poll_sends(&s, 10, 1);
+	end_well(&s);
+	story_finds_nothing(&s);
+}
+
 TEST(one_request_that_is_tried_twice)
 {
 	struct story s;
