@@ -272,6 +272,17 @@ static void describe_remote_key(struct causes *causes, struct model *model,
 			       process_id_text(use.process, process), words_access(lacks));
 }
 
+/* The messages before the one that failed have arrived; 0: not known. */
+static uint64_t count_sent(const struct model_complete *complete)
+{
+	const struct queue_request *request = complete->request;
+
+	return request && request->message &&
+			       complete->event->poll->wc[complete->index].candidates <= 1
+		       ? request->message - 1
+		       : 0;
+}
+
 static void note_peer(struct causes *causes, struct model *model,
 		      const struct model_complete *complete, struct noted *noted,
 		      const struct peer *peer)
@@ -304,7 +315,7 @@ static void note_peer(struct causes *causes, struct model *model,
 	if (other->qp->set & ABI_QP_MIN_RNR_TIMER)
 		noted->min_rnr_timer = (int)other->qp->min_rnr_timer;
 	if (noted->status == ABI_WC_RNR_RETRY_EXC_ERR)
-		cause_note_receives(noted, other);
+		cause_note_receives(noted, other, count_sent(complete));
 	if (noted->status == ABI_WC_REM_OP_ERR)
 		cause_note_cq(noted, other);
 }

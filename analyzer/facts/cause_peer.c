@@ -58,13 +58,39 @@ static void note_users(struct noted *noted, const struct queue *queue)
 	}
 }
 
-void cause_note_receives(struct noted *noted, const struct life *other)
+/* How many receives of @queue, an SRQ, have messages in a CQ that were not polled. */
+static uint64_t count_unpolled(const struct queue *queue)
+{
+	uint64_t n = 0;
+
+	for (const struct life_link *link = life_first_child(queue->owner); link;
+	     link = life_next_child(queue->owner, link))
+		if (!link->child->unwatched && link->child->arrived > link->child->taken)
+			n += link->child->arrived - link->child->taken;
+	return n;
+}
+
+/*
+ * Have messages taken all receives of @queue, polled or not? The peer of the queue pair that has
+ * the queue had sent @sent before the one that failed.
+ */
+static bool is_used_up(const struct queue *queue, uint64_t sent)
+{
+	if (!queue->outstanding)
+		return true;
+	if (queue->owner && queue->owner->kind == OBJECT_srq)
+		return count_unpolled(queue) >= queue->outstanding;
+	return sent >= queue->messages;
+}
+
+void cause_note_receives(struct noted *noted, const struct life *other, uint64_t sent)
 {
 	const struct queue *queue = other->rq;
 
-	if (!queue || queue->doubt || queue->outstanding)
+	if (!queue || queue->doubt || !is_used_up(queue, sent))
 		return;
 	noted->empty = true;
+	noted->unpolled = queue->outstanding;
 	noted->posted = queue->messages;
 	noted->dropped = queue->dropped;
 	noted->last_posted = (struct moment){
@@ -134,6 +160,7 @@ static void put_consumed(const struct noted *noted, char text[CAUSE_TEXT])
 {
 	char id[32], when[32], n[WORDS_COUNT];
 	int64_t before = noted->time - noted->last_posted.time;
+	size_t used;
 
 	text[0] = '\0';
 	if (!noted->posted) {
@@ -151,6 +178,10 @@ static void put_consumed(const struct noted *noted, char text[CAUSE_TEXT])
 		 before <= noted->slack ? "at about the same time" : words_span(before, when));
 	if (before > noted->slack)
 		snprintf(text + strlen(text), CAUSE_TEXT - strlen(text), " earlier");
+	used = strlen(text);
+	if (noted->unpolled)
+		snprintf(text + used, CAUSE_TEXT - used, "; %s had come and not been polled",
+			 words_count(noted->unpolled, "message", n));
 }
 
 /* "; all 64 had been posted by 4:4592, 2.3 s earlier; since the queue was full, qp3 took 60 ..." */

@@ -28,6 +28,7 @@ struct noted {
 	int state;             /* of the other queue pair; or QP_UNKNOWN */
 	struct moment moved;   /* the event that led to the state */
 	bool empty;            /* its receive queue was empty */
+	uint32_t unpolled;     /* messages that had taken its last receives, not polled */
 	bool waiting;          /* for the first receive posted after that */
 	bool missed;           /* events are missing, so that receive is not known */
 	/* receives that the peer had posted when the error was polled, since its last reset */
@@ -79,8 +80,8 @@ struct causes {
 /* Replace a sentence. */
 void cause_set_text(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Note the current receive queue of the other end. */
-void cause_note_receives(struct noted *noted, const struct life *other);
+/* Note the current receive queue of the other end, to which @sent messages have come. */
+void cause_note_receives(struct noted *noted, const struct life *other, uint64_t sent);
 
 /* Note the state of the CQ of those receives. */
 void cause_note_cq(struct noted *noted, const struct life *other);

@@ -43,7 +43,7 @@ static uint32_t known_capacity(const struct queue *queue)
 	return larger_of(queue->limits.asked, queue->limits.given);
 }
 
-/* How many requests of @post are accepted or refused together: ibv_wr_complete() posts all or none. */
+/* How many requests of @post are accepted together: ibv_wr_complete() posts all or none. */
 static uint32_t count_together(const struct post *post)
 {
 	return post->verb == VERB_wr_complete ? post->nwr : 1;

@@ -911,6 +911,43 @@ TEST(a_peer_whose_receives_were_consumed)
 	story_end(&s);
 }
 
+/* Messages have taken them, whose completions it did not poll. */
+TEST(a_peer_that_does_not_poll)
+{
+	struct story s;
+
+	begin_story(&s);
+	for (int i = 0; i < 2; i++)
+		receive_as_peer(&s);
+	for (int i = 0; i < 2; i++) {
+		send_to_peer(&s, 0x10);
+		poll_as(&s, IBV_WC_SUCCESS);
+	}
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RNR_RETRY_EXC_ERR);
+	assert_non_null(strstr(only_cause(&s)->peer,
+			       "its receive queue was empty (0 of 8 posted); 2 receives were "
+			       "consumed, the last posted at 2:21, 6000 ns earlier; 2 messages had "
+			       "come and not been polled; no further receive was posted"));
+	story_end(&s);
+}
+
+/* One more than messages: it cannot have been empty. */
+TEST(a_peer_with_one_receive_left)
+{
+	struct story s;
+
+	begin_story(&s);
+	for (int i = 0; i < 2; i++)
+		receive_as_peer(&s);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_SUCCESS);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RNR_RETRY_EXC_ERR);
+	assert_null(only_cause(&s)->peer);
+	story_end(&s);
+}
+
 /* It had some, which a reset has dropped: nobody has consumed them. */
 TEST(a_peer_whose_receives_were_dropped)
 {
@@ -1013,6 +1050,23 @@ TEST(a_shared_queue_that_is_empty)
 			 "posted); 2 receives were consumed, the last posted at ");
 	starve_shared(2, "; since the queue was full, qp2 took 2 of the receives; no further "
 			 "receive");
+}
+
+TEST(a_shared_queue_whose_messages_are_not_polled)
+{
+	struct ibv_qp second;
+	struct ibv_srq srq;
+	struct story s;
+
+	share_queue(&s, &srq, &second);
+	story_post(&s, 1, VERB_post_srq_recv, &srq, 1, 0, (struct event_sge){ AT, 8, 0x20 });
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_SUCCESS);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RNR_RETRY_EXC_ERR);
+	assert_non_null(strstr(only_cause(&s)->peer,
+			       " earlier; 1 message had come and not been polled; no further"));
+	story_end(&s);
 }
 
 /* Receives for which its CQ has no entries. */
