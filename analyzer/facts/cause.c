@@ -50,6 +50,7 @@ static void free_noted(struct noted *noted)
 	if (!noted)
 		return;
 	free(noted->answer);
+	free(noted->nowhere);
 	free(noted->cause.name);
 	free(noted->cause.port);
 	free(noted->cause.key);
@@ -396,6 +397,7 @@ static void note_no_response(struct causes *causes, struct model *model,
 	const struct life *qp = complete->qp;
 	const struct peer *meant = peer ? NULL : find_intended(causes, model, qp);
 
+	noted->nowhere = why_nowhere(qp);
 	if (meant) {
 		note_peer(causes, model, complete, noted, meant);
 		cause_note_misconnected(noted, qp, meant);

@@ -405,8 +405,8 @@ static bool is_not_receiving(const struct noted *noted)
 }
 
 /*
- * Was the peer still alive when the error was polled? Yes, if its process ended much later, or
- * called a verb later and did not end. A process killed soon after the error may have been stopped
+ * Was the peer still alive when the error was polled? Yes, if its process polled the error, ended
+ * much later, or called a verb later and did not end. A process killed soon after the error may have been stopped
  * before it, whatever it did in between.
  */
 static bool was_peer_alive(const struct causes *causes, const struct model *model,
@@ -415,6 +415,8 @@ static bool was_peer_alive(const struct causes *causes, const struct model *mode
 	const struct process *process = trace_process(causes->trace, noted->cause.process);
 	int64_t last = last_verb_time(model, noted->cause.process);
 
+	if (noted->cause.process == noted->victim.process)
+		return true;
 	if (process && process->end >= 0)
 		return process->end - NOTICE_NS - noted->slack >= noted->time;
 	return last - noted->slack >= noted->time;
@@ -547,6 +549,11 @@ static void put_peer_sentence(const struct causes *causes, const struct model *m
 void cause_describe_peer(const struct causes *causes, const struct model *model,
 			 struct noted *noted, const struct first_error *own)
 {
+	if (noted->nowhere) {
+		noted->cause.peer = noted->nowhere;
+		noted->nowhere = NULL;
+		return;
+	}
 	put_peer_sentence(causes, model, noted, own);
 	if (!noted->cause.peer && noted->answer)
 		put_unexplained(causes, model, noted);

@@ -56,7 +56,8 @@ struct noted {
 	struct event_id receive;      /* the receive posted first after the error; 0:0: none */
 	int64_t received;
 	struct outage_victim victim, theirs; /* of this end and of the other; .process 0: none */
-	char *answer; /* what to check if no other reason is known; NULL: nothing */
+	char *answer;  /* what to check if no other reason is known; NULL: nothing */
+	char *nowhere; /* the path of this end leads nowhere; NULL: it may lead to the other end */
 	/* the peer is not connected to this end: not yet, or to another queue pair */
 	struct {
 		uint64_t handle; /* 0: it is connected to this end */

@@ -8,6 +8,7 @@
 #include <byteswap.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "analyzer/model/device.h"
 #include "analyzer/model/key_judge.h"
@@ -168,6 +169,33 @@ char *why_no_response(struct trace *trace, const struct peers *peers, const stru
 	describe_retry_time(qp->qp, patience);
 	if (asprintf(&text, "check the network path in both directions (link, VLAN, GID, MTU)%s",
 		     patience) < 0)
+		return NULL;
+	return text;
+}
+
+/* LID 0 is reserved; an Ethernet port has none, and needs a GID. */
+static const char *find_zero_address(const struct life *life)
+{
+	static const uint8_t none[QP_GID];
+	const struct qp_path *path = &life->qp->path;
+	const struct device_port *port =
+		life->peer ? device_find_port(life->peer->device, life->qp->port) : NULL;
+
+	if (path->is_global)
+		return memcmp(path->dgid, none, sizeof(none)) ? NULL : "dgid is ::";
+	return !path->dlid && port && !port->ethernet ? "dlid is 0" : NULL;
+}
+
+char *why_nowhere(const struct life *qp)
+{
+	const char *zero =
+		qp->qp && qp->qp->set & ABI_QP_AV && !qp->qp->iwarp ? find_zero_address(qp) : NULL;
+	char *text;
+
+	if (!zero || asprintf(&text,
+			      "%s, which is not the address of a port: was that of the peer "
+			      "queried and received?",
+			      zero) < 0)
 		return NULL;
 	return text;
 }

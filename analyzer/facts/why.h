@@ -22,6 +22,9 @@ struct trace;
 char *why_no_response(struct trace *trace, const struct peers *peers, const struct life *qp,
 		      const struct peer *peer);
 
+/* The address that @qp was given is not that of any port. */
+char *why_nowhere(const struct life *qp);
+
 /* XRC: no SRQ of the trace has the number that a request was sent to; NULL: not known. */
 char *why_no_srq(struct trace *trace, struct model *model, const struct model_complete *complete,
 		 const struct peer *peer);

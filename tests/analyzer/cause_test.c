@@ -1173,3 +1173,39 @@ TEST(a_peer_that_failed_first)
 		       "its receive 2:20 has 8 bytes: IBV_WC_LOC_LEN_ERR at 2:"));
 	story_end(&s);
 }
+
+/* Its queue pairs are connected to each other, and it ends soon after. */
+TEST(a_process_that_polled_the_error_was_alive)
+{
+	struct ibv_qp_init_attr attr = { .cap = { .max_send_wr = 8, .max_recv_wr = 8 },
+					 .qp_type = IBV_QPT_RC };
+	struct story s;
+
+	begin_ends(&s);
+	attr.send_cq = attr.recv_cq = &ends[0].cq;
+	ends[1].qp = ends[0].qp;
+	ends[1].qp.qp_num = 0x23;
+	story_do(&s, 0, VERB_create_qp, 4, W(&ends[1].qp), W(&ends[0].pd), W(&attr));
+	connect_end(&s, 0, 0x23, 0x21, FAR);
+	connect_qp(&s, 0, &ends[1], 0x21, 0x21, FAR);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	story_exit(&s, STORY_PID, 0);
+	assert_non_null(strstr(only_cause(&s)->peer, "in RTS, so it could respond: "));
+	story_end(&s);
+}
+
+TEST(an_address_of_zero_leads_nowhere)
+{
+	struct story s;
+
+	begin_ends(&s);
+	connect_end(&s, 0, 0x22, 0, FAR);
+	connect_end(&s, 1, 0x21, 0, FAR);
+	send_to_peer(&s, 0x10);
+	poll_as(&s, IBV_WC_RETRY_EXC_ERR);
+	assert_string_equal(only_cause(&s)->peer,
+			    "dlid is 0, which is not the address of a port: was that of the peer "
+			    "queried and received?");
+	story_end(&s);
+}

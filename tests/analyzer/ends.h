@@ -81,11 +81,12 @@ static inline void make_end(struct story *s, int thread)
 	story_do(s, thread, VERB_create_qp, 4, W(&end->qp), W(&end->pd), W(&attr));
 }
 
-static inline void connect_end(struct story *s, int thread, uint32_t number, uint16_t lid,
-			       int access)
+/* Connect the queue pair of @end, which belongs to the process of @thread. */
+static inline void connect_qp(struct story *s, int thread, const struct end *end, uint32_t number,
+			      uint16_t lid, int access)
 {
-	struct ibv_qp_attr attr = ends[thread].attr;
-	const uint64_t qp = W(&ends[thread].qp);
+	struct ibv_qp_attr attr = end->attr;
+	const uint64_t qp = W(&end->qp);
 
 	attr.qp_state = IBV_QPS_INIT;
 	attr.port_num = 1;
@@ -103,6 +104,12 @@ static inline void connect_end(struct story *s, int thread, uint32_t number, uin
 	story_do(s, thread, VERB_modify_qp, 32, 0, qp, W(&attr),
 		 W(IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 		   IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC));
+}
+
+static inline void connect_end(struct story *s, int thread, uint32_t number, uint16_t lid,
+			       int access)
+{
+	connect_qp(s, thread, &ends[thread], number, lid, access);
 }
 
 /* The queue pairs 0x21 and 0x22, each with a region, not connected yet. */

@@ -1,0 +1,2 @@
+#define PORT 1
+#include "no-lid-bad.c"
