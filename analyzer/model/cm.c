@@ -166,6 +166,9 @@ static int note_migration(struct model *model, const struct trace_event *event)
 
 	if (!id)
 		return 0;
+	id->leaving.id.thread = 0;
+	if (event->call->failed)
+		return 0;
 	life_unlink_kind(id, OBJECT_cm_channel);
 	return channel ? life_link(channel, id) : 0;
 }
@@ -205,8 +208,20 @@ static int make_of_call(struct model *model, const struct trace_event *event)
 	return err;
 }
 
+/* The identifier leaves its channel, when its events are acknowledged. */
+static void begin_migration(struct model *model, const struct trace_event *event)
+{
+	struct life *id =
+		find_live_argument(model, event, event->call->args, ARG(id), OBJECT_cm_id);
+
+	if (id)
+		id->leaving = moment_of(event);
+}
+
 static int call_begins(struct model *model, const struct trace_event *event)
 {
+	if (event->call->verb == VERB_rdma_migrate_id && event->call->args)
+		begin_migration(model, event);
 	if (event->call->verb == VERB_rdma_ack_cm_event && event->call->args)
 		note_cm_ack(model, event);
 	if (verb_infos[event->call->verb].effect == EFFECT_DESTROY && event->call->args)
@@ -222,6 +237,8 @@ static int call_returns(struct model *model, const struct trace_event *event)
 	destroy_race_end_call(model, event);
 	if (effect == EFFECT_DESTROY)
 		return control_destroy_returns(model, event);
+	if (call->verb == VERB_rdma_migrate_id && call->args)
+		return note_migration(model, event);
 	if (call->failed)
 		return 0;
 	note_use(model, event);
@@ -229,7 +246,7 @@ static int call_returns(struct model *model, const struct trace_event *event)
 		return make_of_call(model, event);
 	if (call->verb == VERB_rdma_get_cm_event && call->out)
 		return note_cm_event(model, event);
-	return call->verb == VERB_rdma_migrate_id ? note_migration(model, event) : 0;
+	return 0;
 }
 
 int cm_event(struct model *model, const struct trace_event *event)

@@ -62,6 +62,7 @@ struct life {
 	uint32_t asked;
 	struct moment created, destroyed;
 	struct moment ending;   /* the last destroy that began */
+	struct moment leaving;  /* its rdma_migrate_id() that has not returned; 0:0: none */
 	struct moment met;      /* the first event of another thread during `ending`; or none */
 	struct moment refused;  /* the last destroy of it that failed */
 	struct moment orphaned; /* of a QP: its librdmacm identifier was destroyed before it */

@@ -206,5 +206,23 @@ void cm_002(struct check *check, const struct model_destroy *destroy)
 		     object->events == 1 ? " was" : "s were", event_id_text(object->got.id, id));
 	finding_step(finding, "created", &object->created);
 	finding_step(finding, "last event retrieved", &object->got);
-	finding_step(finding, "destroy hangs", &destroy->moment);
+	finding_step(finding,
+		     destroy->moment.verb == VERB_rdma_migrate_id ? "call hangs" : "destroy hangs",
+		     &destroy->moment);
+}
+
+/* CM-002: rdma_migrate_id() waits like a destroy. */
+void cm_002_migration(struct check *check, const struct model_exit *exit)
+{
+	const struct life *life = NULL;
+
+	while ((life = model_next_life(check->model, exit->process, life))) {
+		struct model_destroy wait = { .object = life,
+					      .moment = life->leaving,
+					      .ended = exit->how != MODEL_UNKNOWN,
+					      .end = exit->time };
+
+		if (life->leaving.id.thread)
+			cm_002(check, &wait);
+	}
 }

@@ -327,3 +327,37 @@ TEST(a_failed_destroy_destroys_nothing)
 	end_story(&s);
 	story_finds_nothing(&s);
 }
+
+TEST(a_migration_waits_for_an_event)
+{
+	struct story s;
+
+	begin_story(&s);
+	story_do(&s, 0, VERB_rdma_create_event_channel, 20, W(&other));
+	get_event(&s, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	story_call(&s, 0, VERB_rdma_migrate_id, 28, W(&an_id), W(&other));
+	s.now += SECOND;
+	story_exit(&s, STORY_PID, 14);
+	story_tells(&s, RULE_CM_002,
+		    "rdma_migrate_id(cm_id1) never returned (1.00 s, until the "
+		    "process ended): 1 event was retrieved for it");
+}
+
+TEST(a_migration_waits_for_another_thread)
+{
+	struct story_call call;
+	struct story s;
+
+	begin_story(&s);
+	story_do(&s, 0, VERB_rdma_create_event_channel, 20, W(&other));
+	get_event(&s, RDMA_CM_EVENT_ROUTE_RESOLVED);
+	assert_int_equal(story_thread(&s, STORY_PID, 0, 0), 1);
+	call = story_call(&s, 0, VERB_rdma_migrate_id, 28, W(&an_id), W(&other));
+	story_do(&s, 1, VERB_rdma_ack_cm_event, 25, 0, W(&made));
+	story_return(&s, &call, 0);
+	story_do(&s, 0, VERB_rdma_destroy_event_channel, 23, 0, W(&channel));
+	story_do(&s, 0, VERB_rdma_destroy_id, 22, 0, W(&an_id));
+	story_do(&s, 0, VERB_rdma_destroy_event_channel, 23, 0, W(&other));
+	story_exit(&s, STORY_PID, 0);
+	story_finds_nothing(&s);
+}

@@ -1,6 +1,6 @@
 /*
- * The port's number comes from the configuration of another machine: ibv_query_port() fails, nobody
- * looks at its result, and the LID that is sent to the other end is 0.
+ * The port's number comes from the configuration of another machine: ibv_query_port() fails, its
+ * result is not read, and the LID that is sent to the other end is 0.
  */
 #include "rep.h"
 
