@@ -406,8 +406,8 @@ static bool is_not_receiving(const struct noted *noted)
 
 /*
  * Was the peer still alive when the error was polled? Yes, if its process polled the error, ended
- * much later, or called a verb later and did not end. A process killed soon after the error may have been stopped
- * before it, whatever it did in between.
+ * much later, or called a verb later and did not end. A process killed soon after the error may
+ * have been stopped before it, whatever it did in between.
  */
 static bool was_peer_alive(const struct causes *causes, const struct model *model,
 			   const struct noted *noted)

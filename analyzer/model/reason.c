@@ -16,6 +16,7 @@
 #include "analyzer/model/queue.h"
 #include "analyzer/model/refused_call.h"
 #include "analyzer/model/refused_make.h"
+#include "analyzer/model/refused_mask.h"
 #include "analyzer/model/refused_qp.h"
 #include "analyzer/model/overflow.h"
 #include "analyzer/model/words.h"
@@ -230,6 +231,7 @@ static const struct reason_row {
 	bool (*find)(const struct refused *refused, char *text, size_t size);
 } rows[] = {
 	{ VERB_COUNT, EFFECT_DESTROY, EBUSY, has_children },
+	{ VERB_COUNT, EFFECT_CREATE, 0, refused_mask },
 	{ VERB_COUNT, -1, ENOMEM, refused_list },
 	{ VERB_COUNT, -1, ENOMEM, is_queue_full },
 	{ VERB_reg_mr, -1, ENOMEM, refused_memlock },
@@ -284,7 +286,7 @@ static const struct reason_row {
 	{ VERB_reg_dm_mr, -1, EINVAL, refused_dm },
 	{ VERB_memcpy_to_dm, -1, 0, refused_dm },
 	{ VERB_memcpy_from_dm, -1, 0, refused_dm },
-	{ VERB_rereg_mr, -1, EINVAL, refused_access },
+	{ VERB_rereg_mr, -1, EINVAL, refused_rereg },
 	{ VERB_resize_cq, -1, EINVAL, refused_cq },
 	{ VERB_query_port, -1, EINVAL, refused_query },
 	{ VERB_query_gid, -1, EINVAL, refused_query },

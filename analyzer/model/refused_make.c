@@ -187,18 +187,26 @@ bool refused_srq(const struct refused *r, char *text, size_t size)
 }
 
 /* ibv_reg_mr(3): remote write requires local write. */
-bool refused_access(const struct refused *r, char *text, size_t size)
+bool refused_rights(const struct refused *r, char *text, size_t size)
 {
 	const uint32_t writes = ABI_ACCESS_REMOTE_WRITE | ABI_ACCESS_REMOTE_ATOMIC;
-	const struct device *device = device_of(r);
-	int64_t access, length;
+	int64_t access;
 
-	if (args_get(r->event->call->args, ARG(access), &access) && access & writes &&
-	    !(access & ABI_ACCESS_LOCAL_WRITE)) {
-		snprintf(text, size, "IBV_ACCESS_REMOTE_%s without IBV_ACCESS_LOCAL_WRITE",
-			 access & ABI_ACCESS_REMOTE_WRITE ? "WRITE" : "ATOMIC");
+	if (!args_get(r->event->call->args, ARG(access), &access) || !(access & writes) ||
+	    access & ABI_ACCESS_LOCAL_WRITE)
+		return false;
+	snprintf(text, size, "IBV_ACCESS_REMOTE_%s without IBV_ACCESS_LOCAL_WRITE",
+		 access & ABI_ACCESS_REMOTE_WRITE ? "WRITE" : "ATOMIC");
+	return true;
+}
+
+bool refused_access(const struct refused *r, char *text, size_t size)
+{
+	const struct device *device = device_of(r);
+	int64_t length;
+
+	if (refused_rights(r, text, size))
 		return true;
-	}
 	if (!args_get(r->event->call->args, ARG(length), &length))
 		return false;
 	if (!length) {

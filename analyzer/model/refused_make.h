@@ -12,6 +12,7 @@ bool refused_fields(const struct refused *r, char *text, size_t size);
 bool refused_srq(const struct refused *r, char *text, size_t size);
 
 /* Registration: flags that need another; unmapped memory. */
+bool refused_rights(const struct refused *r, char *text, size_t size);
 bool refused_access(const struct refused *r, char *text, size_t size);
 bool refused_dmabuf(const struct refused *r, char *text, size_t size);
 bool refused_dm(const struct refused *r, char *text, size_t size);
