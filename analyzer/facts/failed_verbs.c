@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/facts/cm_refused.h"
 #include "analyzer/facts/place.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/reason.h"
@@ -362,24 +363,6 @@ static const struct cm_failure {
 	{ "RDMA_CM_EVENT_REJECTED",        VERB_rdma_connect,        ECONNREFUSED },
 	{ "RDMA_CM_EVENT_MULTICAST_ERROR", VERB_rdma_join_multicast, EIO },
 };
-
-/* The peer replied: with a reason of IBA 12.6.7, or, for datagrams, with a SIDR status. */
-static const struct {
-	const char *event;
-	int64_t status;
-	const char *because;
-} refusals[] = {
-	{ "RDMA_CM_EVENT_REJECTED", 8,
-	  "no program listens at this address and port (status 8, invalid service ID)" },
-	{ "RDMA_CM_EVENT_REJECTED", 28,
-	  "the other program called rdma_reject(), destroyed the identifier of the request, or "
-	  "ended; or its backlog was full (status 28)" },
-	{ "RDMA_CM_EVENT_UNREACHABLE", 1,
-	  "no program listens at this address and port (status 1, service ID not supported)" },
-	{ "RDMA_CM_EVENT_UNREACHABLE", 2,
-	  "the other program called rdma_reject(), destroyed the identifier of the request, or "
-	  "ended; or its backlog was full (status 2)" },
-};
 /* clang-format on */
 
 static const struct cm_failure *find_cm_failure(const char *event)
@@ -397,13 +380,6 @@ static int cm_failure_error(const struct cm_failure *row, int64_t status)
 		return (int)-status;
 	return status && !strcmp(row->event, "RDMA_CM_EVENT_UNREACHABLE") ? ECONNREFUSED
 									  : row->error;
-}
-
-static void explain_refusal(struct fact *fact, const struct cm_failure *row, int64_t status)
-{
-	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
-		if (refusals[i].status == status && !strcmp(refusals[i].event, row->event))
-			fact->because = strdup(refusals[i].because);
 }
 
 /* The call whose operation failed: rdma_accept() if this end accepted the connection. */
@@ -457,7 +433,7 @@ static void note_cm_failure(struct failed_verbs *failed, const struct model *mod
 		return;
 	fill_first(fact, event, verb);
 	fact->error = cm_failure_error(row, status);
-	explain_refusal(fact, row, status);
+	fact->because = cm_refused_reason(failed->trace, model, event, row->event, status);
 	name_cm_failure(failed, event, fact, row);
 }
 

@@ -173,6 +173,13 @@ static int note_migration(struct model *model, const struct trace_event *event)
 	return channel ? life_link(channel, id) : 0;
 }
 
+uint16_t cm_find_port(const char *address)
+{
+	const char *colon = address ? strrchr(address, ':') : NULL;
+
+	return colon ? (uint16_t)strtoul(colon + 1, NULL, 10) : 0;
+}
+
 /* Note what a successful call tells about its identifier. */
 static void note_use(struct model *model, const struct trace_event *event)
 {
@@ -185,6 +192,8 @@ static void note_use(struct model *model, const struct trace_event *event)
 		return;
 	id->placed |= call->verb == VERB_rdma_resolve_addr || call->verb == VERB_rdma_bind_addr;
 	id->bound |= call->verb == VERB_rdma_bind_addr;
+	if (call->verb == VERB_rdma_bind_addr)
+		id->port = cm_find_port(args_text(call->args, ARG(addr)));
 	id->listens |= call->verb == VERB_rdma_listen;
 	if (call->verb == VERB_rdma_connect || call->verb == VERB_rdma_accept ||
 	    call->verb == VERB_rdma_reject || call->verb == VERB_rdma_disconnect)

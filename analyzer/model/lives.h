@@ -55,6 +55,7 @@ struct life {
 	bool ended;        /* its connection has ended, or could not be made */
 	bool resolved;     /* RDMA_CM_EVENT_ADDR_RESOLVED has come */
 	bool listens;      /* rdma_listen() was called for it */
+	uint16_t port;     /* that rdma_bind_addr() gave it; 0: not known */
 	bool routed;       /* RDMA_CM_EVENT_ROUTE_RESOLVED has come */
 	bool ps_datagrams; /* created with a port space of datagrams, RDMA_PS_UDP or _IPOIB */
 	struct moment cm_call; /* its last connect, accept, reject or disconnect; 0:0: none */

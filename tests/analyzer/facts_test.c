@@ -610,3 +610,38 @@ TEST(a_killed_process_did_not_crash_in_its_call)
 	assert_null(fact->because);
 	story_end(&s);
 }
+
+/* A listener on port @bound, and a connection to 7471 that is refused. */
+static const char *refuse_port(struct story *s, uint16_t bound)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(bound) };
+	struct rdma_cm_id listener = { .channel = &channel }, *id = &listener;
+	struct rdma_cm_event event = { .id = &an_id, .event = RDMA_CM_EVENT_REJECTED, .status = 8 };
+	struct rdma_cm_event *got = &event;
+
+	story_begin(s);
+	story_do(s, 0, VERB_rdma_create_event_channel, 20, W(&channel));
+	story_do(s, 0, VERB_rdma_create_id, 21, 0, W(&channel), W(&id), W(0), W(RDMA_PS_TCP));
+	story_do(s, 0, VERB_rdma_bind_addr, 22, 0, W(id), W(&in));
+	story_do(s, 0, VERB_rdma_listen, 23, 0, W(id), W(1));
+	id = &an_id;
+	an_id.route.addr.dst_sin = in;
+	an_id.route.addr.dst_sin.sin_port = htons(7471);
+	story_do(s, 0, VERB_rdma_create_id, 21, 0, W(&channel), W(&id), W(0), W(RDMA_PS_TCP));
+	story_do(s, 0, VERB_rdma_get_cm_event, 24, 0, W(&channel), W(&got));
+	memset(&an_id.route, 0, sizeof(an_id.route));
+	story_check(s, NULL);
+	return only_fact(s, FACT_FAILED)->because;
+}
+
+TEST(a_port_in_the_other_byte_order)
+{
+	struct story s;
+
+	assert_non_null(strstr(refuse_port(&s, 0x2f1d),
+			       "; but cm_id1 of process 1 (app) listens on port 12061, which is "
+			       "7471 in the other byte order: is htons() missing?"));
+	story_end(&s);
+	assert_null(strstr(refuse_port(&s, 7472), "listens on port"));
+	story_end(&s);
+}

@@ -1,0 +1,2 @@
+#define ORDER(port) htons(port)
+#include "port-order-bad.c"
