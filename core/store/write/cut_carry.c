@@ -329,5 +329,6 @@ int cut_carry(struct writer *writer, struct cut *cut)
 	batch_fini(&c.batch);
 	free(c.event);
 	free(items);
+	outstanding_forget(writer->outstanding, cut->time);
 	return err;
 }

@@ -16,7 +16,8 @@
  * and the last ibv_req_notify_cq() of each CQ, if no event followed it yet.
  *
  * Not here: messages (outstanding_stream.c), early completions (outstanding_early.c), the list
- * (outstanding_list.c), adding it to the trace (cut.c).
+ * (outstanding_list.c), adding it to the trace (cut.c), forgetting what has ended
+ * (outstanding_forget.c).
  */
 #include "core/store/write/outstanding_priv.h"
 
@@ -92,8 +93,7 @@ void outstanding_free(struct outstanding *o)
 	free(o->armed);
 	map_fini(&o->by_handle);
 	map_fini(&o->by_number);
-	map_fini(&o->datagram_numbers);
-	map_fini(&o->connections);
+	map_fini(&o->ends);
 	map_fini(&o->by_pair);
 	map_fini(&o->by_cq);
 	free(o);
@@ -152,7 +152,7 @@ int outstanding_create_qp(struct outstanding *o, uint32_t process, uint64_t hand
 		return -ENOMEM;
 	queue->qp = *qp;
 	queue->same_number = outstanding_entry(&o->by_number, key);
-	if ((qp->datagrams && map_put(&o->datagram_numbers, qp->number, 1)) ||
+	if ((qp->datagrams && map_put(&o->ends, outstanding_pair_key(qp->number, 0), 1)) ||
 	    map_put(&o->by_number, key, (uintptr_t)queue)) {
 		free_queue(o, queue);
 		return -ENOMEM;
@@ -197,11 +197,32 @@ int outstanding_connect_qp(struct outstanding *o, uint32_t process, uint64_t han
 	if (!queue)
 		return 0;
 	queue->dest = dest;
-	return map_put(&o->connections, outstanding_pair_key(queue->qp.number, dest), 1);
+	return dest ? map_put(&o->ends, outstanding_pair_key(queue->qp.number, dest), 1) : 0;
+}
+
+static void free_armed(struct outstanding *o, struct armed *armed)
+{
+	struct armed *last = o->armed[--o->narmed];
+
+	map_remove(&o->by_cq, outstanding_handle_key(armed->process, armed->cq));
+	o->armed[armed->index] = last;
+	last->index = armed->index;
+	free(armed);
+}
+
+void outstanding_destroy_cq(struct outstanding *o, uint32_t process, uint64_t cq)
+{
+	struct armed *armed = outstanding_entry(&o->by_cq, outstanding_handle_key(process, cq));
+
+	if (armed)
+		free_armed(o, armed);
 }
 
 void outstanding_end_process(struct outstanding *o, uint32_t process)
 {
+	for (size_t i = o->narmed; i-- > 0;)
+		if (o->armed[i]->process == process)
+			free_armed(o, o->armed[i]);
 	for (struct queue *queue = o->queues, *after; queue; queue = after) {
 		after = queue->after;
 		if (queue->process == process)
@@ -480,6 +501,8 @@ static struct armed *get_armed(struct outstanding *o, uint32_t process, uint64_t
 	}
 	*place = armed;
 	armed->process = process;
+	armed->cq = cq;
+	armed->index = o->narmed - 1;
 	armed->fetched = INT64_MIN;
 	return armed;
 }

@@ -57,6 +57,7 @@ int outstanding_create_qp(struct outstanding *outstanding, uint32_t process, uin
 int outstanding_create_srq(struct outstanding *outstanding, uint32_t process, uint64_t handle,
 			   uint64_t cq);
 void outstanding_destroy(struct outstanding *outstanding, uint32_t process, uint64_t handle);
+void outstanding_destroy_cq(struct outstanding *outstanding, uint32_t process, uint64_t cq);
 void outstanding_reset_qp(struct outstanding *outstanding, uint32_t process, uint64_t handle,
 			  int64_t time);
 /* @dest: number of the peer. 0 or -ENOMEM. */
@@ -111,3 +112,9 @@ struct outstanding_item {
  */
 int outstanding_list(struct outstanding *outstanding, int64_t time, struct outstanding_item **ret,
 		     size_t *ret_count);
+
+/*
+ * Forget the peers of queue pairs and the messages that no event after @time needs: those of queue
+ * pairs that were destroyed. Later lists are the same. If out of memory, they stay.
+ */
+void outstanding_forget(struct outstanding *outstanding, int64_t time);

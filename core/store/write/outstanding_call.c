@@ -68,6 +68,9 @@ int outstanding_note_call(struct outstanding *o, const struct outstanding_note_c
 		outstanding_note_fetch(o, call->process, call->got, call->time);
 	else if (is_queue(call->verb) && verb_infos[call->verb].effect == EFFECT_DESTROY)
 		outstanding_destroy(o, call->process, call->handle);
+	else if (verb_infos[call->verb].object == OBJECT_cq &&
+		 verb_infos[call->verb].effect == EFFECT_DESTROY)
+		outstanding_destroy_cq(o, call->process, call->handle);
 	else if (outstanding_needs_args(call->verb))
 		return verb_infos[call->verb].effect == EFFECT_CREATE ? create_queue(o, call)
 								      : modify_queue(o, call);

@@ -47,6 +47,7 @@ static struct early *get_early(struct outstanding *o, uint32_t process, uint32_t
 		return NULL;
 	}
 	early->process = process;
+	early->number = number;
 	early->after = o->early;
 	o->early = early;
 	return early;
@@ -120,4 +121,33 @@ bool early_is_awaited(const struct outstanding *o, int64_t time)
 			return true;
 	}
 	return false;
+}
+
+static bool is_over(const struct outstanding *o, const struct early *early, int64_t time)
+{
+	const struct request_list *list = &early->list;
+
+	return !list->count ||
+	       (request_list_at(list, list->count - 1)->completion.at.time < time &&
+		!outstanding_entry(&o->by_number,
+				   outstanding_pair_key(early->process, early->number)));
+}
+
+void early_forget(struct outstanding *o, int64_t time)
+{
+	struct early **at = &o->early;
+
+	while (*at) {
+		struct early *early = *at;
+
+		if (!is_over(o, early, time)) {
+			at = &early->after;
+			continue;
+		}
+		*at = early->after;
+		map_remove(&o->early_by_number,
+			   outstanding_pair_key(early->process, early->number));
+		o->nearly -= early->list.count;
+		free_early(early);
+	}
 }

@@ -61,7 +61,7 @@ static void list_requests(struct item_list *list, const struct request_list *req
 static void list_sends(const struct outstanding *o, struct item_list *list,
 		       const struct stream *stream)
 {
-	bool received = stream_has_receiver(o, stream);
+	bool received = stream->sends.count && stream_has_receiver(o, stream);
 
 	for (uint32_t i = 0; i < stream->sends.count; i++) {
 		const struct request *request = request_list_at(&stream->sends, i);

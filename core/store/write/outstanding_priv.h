@@ -1,7 +1,8 @@
 #pragma once
 /*
  * Internals of outstanding.c (queues), outstanding_early.c (completions before their posts),
- * outstanding_stream.c (messages), outstanding_list.c (the result). Not thread-safe.
+ * outstanding_stream.c (messages), outstanding_list.c (the result), outstanding_forget.c (what has
+ * ended). Not thread-safe.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,18 +64,21 @@ struct stream {
 	uint64_t dropped;
 	bool dropped_receives;
 	int64_t dropped_at; /* ns: time of the last dropped message */
+	int64_t last;       /* ns: when the last message completed at one end */
 	struct stream *after, **link;
 };
 
 /* Completions of a queue pair number that were read before their posts. */
 struct early {
-	uint32_t process;
+	uint32_t process, number;
 	struct request_list list; /* only the completions of these requests are used */
 	struct early *after;
 };
 
 struct armed {
 	uint32_t process;
+	uint64_t cq;
+	size_t index; /* in outstanding.armed */
 	struct event_place at;
 	struct event_notify notify;
 	int64_t fetched;
@@ -84,12 +88,11 @@ struct outstanding {
 	struct map by_handle; /* to struct queue */
 	/* process and qp_num: to the first queue pair with this number */
 	struct map by_number;
-	struct map datagram_numbers; /* qp_num of any process, as keys */
-	struct map connections;      /* qp_num and the peer's qp_num, of any process, as keys */
-	struct map by_pair;          /* sender and receiver: to struct stream */
-	struct map by_cq;            /* to struct armed */
-	struct queue *queues;        /* list of all queues */
-	struct stream *streams;      /* list of all streams */
+	struct map ends;        /* ends of streams that are recorded, as keys: stream_sender() */
+	struct map by_pair;     /* sender and receiver: to struct stream */
+	struct map by_cq;       /* to struct armed */
+	struct queue *queues;   /* list of all queues */
+	struct stream *streams; /* list of all streams */
 	struct armed **armed;
 	size_t narmed;
 	struct map early_by_number; /* process, qp_num: to struct early */
@@ -120,6 +123,24 @@ static inline uint64_t outstanding_pair_key(uint32_t a, uint32_t b)
 	return (uint64_t)a << 32 | b;
 }
 
+/* An end of a stream: qp_num, and that of the peer if connected; of any process. */
+static inline uint64_t stream_sender(const struct stream *stream)
+{
+	return outstanding_pair_key(stream->from, stream->datagrams ? 0 : stream->to);
+}
+
+static inline uint64_t stream_receiver(const struct stream *stream)
+{
+	return outstanding_pair_key(stream->to, stream->datagrams ? 0 : stream->from);
+}
+
+static inline bool outstanding_has_end(const struct map *ends, uint64_t end)
+{
+	uint64_t unused;
+
+	return map_get(ends, end, &unused);
+}
+
 static inline void *outstanding_entry(const struct map *map, uint64_t key)
 {
 	uint64_t value;
@@ -138,6 +159,9 @@ int early_match(struct outstanding *o, const struct queue *queue, int64_t now, e
 
 /* Is the post of an early completion still expected at @time? */
 bool early_is_awaited(const struct outstanding *o, int64_t time);
+
+/* Forget numbers without early completions, and those of dead queue pairs before @time. */
+void early_forget(struct outstanding *o, int64_t time);
 
 void early_fini(struct outstanding *o);
 

@@ -120,13 +120,8 @@ static struct stream *get_stream(struct outstanding *o, uint32_t from, uint32_t 
 
 bool stream_has_both_ends(const struct outstanding *o, const struct stream *stream)
 {
-	uint64_t n;
-
-	if (stream->datagrams)
-		return map_get(&o->datagram_numbers, stream->from, &n) &&
-		       map_get(&o->datagram_numbers, stream->to, &n);
-	return map_get(&o->connections, outstanding_pair_key(stream->from, stream->to), &n) &&
-	       map_get(&o->connections, outstanding_pair_key(stream->to, stream->from), &n);
+	return outstanding_has_end(&o->ends, stream_sender(stream)) &&
+	       outstanding_has_end(&o->ends, stream_receiver(stream));
 }
 
 /*
@@ -171,6 +166,8 @@ static int note_message(struct outstanding *o, struct stream *stream, struct req
 	int64_t now = request->done ? request->completion.at.time : request->at.time;
 	int err = 0;
 
+	if (stream->last < now)
+		stream->last = now;
 	if (stream->dropped && stream->dropped_receives != receive) {
 		stream->dropped--;
 	} else if (others->count) {

@@ -1,3 +1,4 @@
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -539,6 +540,19 @@ TEST(queue_stays_armed_until_its_event_is_fetched)
 	assert_left("");
 }
 
+TEST(destroyed_queue_is_not_armed)
+{
+	const struct event_notify notify = { .cq = CQ_A }, other = { .cq = CQ_B };
+	struct event_place at = index_of(1, 3);
+
+	assert_int_equal(outstanding_note_arming(o, &at, &notify), 0);
+	assert_int_equal(outstanding_note_arming(o, &at, &other), 0);
+	outstanding_destroy_cq(o, 1, CQ_A);
+	assert_left("1:3 arm 203");
+	outstanding_end_process(o, 1);
+	assert_left("");
+}
+
 TEST(message_of_a_sender_that_is_gone_stays_until_it_is_received)
 {
 	post_receive(1, 1);
@@ -573,4 +587,91 @@ TEST(process_that_ends_leaves_nothing_outstanding)
 	send_one(1, WRITE, 7);
 	outstanding_end_process(o, 2);
 	assert_left("1:1 post 7");
+}
+
+/* Forgetting at a cut, long after all earlier events */
+
+TEST(what_exists_is_not_forgotten)
+{
+	post_receive(1, 1);
+	post_receive(2, 2);
+	send_one(1, SEND, 7);
+	poll_sent(2, 7);
+	poll_received(3, 1);
+	outstanding_forget(o, LATE);
+	send_one(3, SEND, 8);
+	poll_sent(4, 8);
+	assert_left("1:3 post 8, 1:4 poll 8, 2:2 post 2");
+}
+
+TEST(message_of_a_sender_that_is_gone_is_not_forgotten)
+{
+	post_receive(1, 1);
+	send_one(1, SEND, 7);
+	poll_sent(2, 7);
+	outstanding_destroy(o, 1, A);
+	outstanding_forget(o, LATE);
+	assert_left("1:1 post 7, 1:2 poll 7, 2:1 post 1");
+	poll_received(LATE, 1);
+	assert_left("");
+}
+
+TEST(message_is_forgotten_with_its_receiver)
+{
+	post_receive(1, 1);
+	send_one(1, SEND, 7);
+	poll_sent(2, 7);
+	outstanding_destroy(o, 2, B);
+	outstanding_forget(o, STALE);
+	assert_left("1:1 post 7, 1:2 poll 7");
+	outstanding_forget(o, LATE);
+	assert_left("");
+}
+
+TEST(early_completion_is_forgotten_with_its_queue_pair)
+{
+	poll_sent(1, 7);
+	outstanding_forget(o, LATE);
+	assert_left("1:1 poll 7");
+	outstanding_destroy(o, 1, A);
+	outstanding_forget(o, STALE);
+	assert_left("1:1 poll 7");
+	outstanding_forget(o, LATE);
+	assert_left("");
+	send_one(2, WRITE, 7);
+	assert_left("");
+}
+
+/* Clients come, send a message that is not received, and go. */
+static void serve_clients(uint32_t first, uint32_t count)
+{
+	struct event_notify notify = { 0 };
+
+	for (uint32_t i = first; i < first + count; i++) {
+		struct event_place at = index_of(1, i);
+
+		create_qp(A, NUMBER_A + 2 * i, CQ_A, 0, i % 2);
+		create_qp(B, NUMBER_B + 2 * i, CQ_B, 0, i % 2);
+		assert_int_equal(outstanding_connect_qp(o, 1, A, NUMBER_B + 2 * i), 0);
+		assert_int_equal(outstanding_connect_qp(o, 2, B, NUMBER_A + 2 * i), 0);
+		notify.cq = 1000 + i;
+		assert_int_equal(outstanding_note_arming(o, &at, &notify), 0);
+		send_one(i, SEND, 7);
+		outstanding_destroy(o, 1, A);
+		outstanding_destroy(o, 2, B);
+		outstanding_destroy_cq(o, 1, notify.cq);
+		poll_sent(i, 7);
+		if (i % 100 == 0)
+			outstanding_forget(o, LATE + i);
+	}
+}
+
+TEST(clients_that_are_gone_take_no_memory)
+{
+	size_t before;
+
+	serve_clients(1, 1000);
+	before = mallinfo2().uordblks + mallinfo2().hblkhd;
+	serve_clients(1001, 10000);
+	assert_in_range(mallinfo2().uordblks + mallinfo2().hblkhd, 0, before + (64 << 10));
 }
