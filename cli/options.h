@@ -43,6 +43,9 @@ enum option_type {
  */
 typedef int option_parse(const char *text, void *field, char complaint[OPTIONS_COMPLAINT]);
 
+/* How `otherwise` of a file begins that is standard output unless given; "-" means that, too. */
+#define OPTIONS_STDOUT "standard output"
+
 struct option_row {
 	const char *name;
 	char letter;     /* 0: none */
@@ -55,7 +58,7 @@ struct option_row {
 	option_parse *parse; /* OPTION_PARSED */
 	/* the default, as the user would write it; NULL: the field is unchanged */
 	const char *preset;
-	/* for help: the behaviour without the option, if there is no preset */
+	/* for help: the behaviour without the option, if there is no preset: OPTIONS_STDOUT ... */
 	const char *otherwise;
 	/* a letter that it once had: an error message then names this option */
 	char former;

@@ -69,6 +69,15 @@ static bool store_choice(const struct option_row *row, const char *text, void *f
 	return false;
 }
 
+/* "-" stands for standard output if that is the default. */
+static const char *choose_text(const struct option_row *row, const char *text)
+{
+	bool stdout_is_default =
+		row->otherwise && !strncmp(row->otherwise, OPTIONS_STDOUT, strlen(OPTIONS_STDOUT));
+
+	return stdout_is_default && !strcmp(text, "-") ? NULL : text;
+}
+
 static bool store_value(const struct option_row *row, const char *text, void *field)
 {
 	switch (row->type) {
@@ -81,7 +90,7 @@ static bool store_value(const struct option_row *row, const char *text, void *fi
 	case OPTION_CHOICE:
 		return store_choice(row, text, field);
 	case OPTION_TEXT:
-		*(const char **)field = text;
+		*(const char **)field = choose_text(row, text);
 		return true;
 	case OPTION_FLAG:
 		*(bool *)field = true;

@@ -28,7 +28,7 @@ struct settings {
 /* clang-format off */
 const struct option_row cli_emit_options[] = {
 	{ "output", 'o', "FILE", "the program to write", TEXT_AT(struct settings, path),
-	  .otherwise = "standard output" },
+	  .otherwise = OPTIONS_STDOUT },
 	{ "allow-partial", 0, NULL, "leave out verbs that a program cannot contain",
 	  FLAG_AT(struct settings, allow_partial) },
 	WRITTEN_OPTION(struct settings),

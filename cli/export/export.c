@@ -48,7 +48,7 @@ const struct option_row cli_export_options[] = {
 	  "what to export", CHOICE_AT(struct settings, format), .preset = "dot" },
 	{ "output", 'o', "FILE",
 	  "the file to write, or the folder to create: parquet, clickhouse, otf2, goal",
-	  TEXT_AT(struct settings, path), .otherwise = "standard output" },
+	  TEXT_AT(struct settings, path), .otherwise = OPTIONS_STDOUT },
 	{ "at", 0, "TIME|EVENT", "dot: the state at this time or after this event: 12.5ms, 1.2s, "
 				 "3:1042",
 	  PARSED_AT(struct settings, at, point_read), .otherwise = "the whole trace" },

@@ -44,7 +44,7 @@ struct settings {
 /* clang-format off */
 const struct option_row cli_facts_options[] = {
 	{ "output", 'o', "FILE", "the file to write", TEXT_AT(struct settings, path),
-	  .otherwise = "standard output" },
+	  .otherwise = OPTIONS_STDOUT },
 	{ "most", 0, "SIZE", "maximum size of the summary for each process",
 	  SIZE_AT(struct settings, most), .least = 1 << 16, .preset = "1M" },
 	{ 0 },

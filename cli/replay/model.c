@@ -24,7 +24,7 @@ struct settings {
 /* clang-format off */
 const struct option_row cli_model_options[] = {
 	{ "output", 'o', "FILE", "the text to write", TEXT_AT(struct settings, path),
-	  .otherwise = "standard output" },
+	  .otherwise = OPTIONS_STDOUT },
 	SLICE_OPTIONS(struct settings),
 	{ "max-memory", 0, "SIZE", "maximum memory for the times of all requests, 8 bytes each",
 	  SIZE_AT(struct settings, memory),

@@ -52,7 +52,7 @@ struct shown_trace {
 /* clang-format off */
 const struct option_row cli_report_options[] = {
 	{ "output", 'o', "FILE", "the page to write", TEXT_AT(struct settings, path),
-	  .otherwise = "standard output, unless it is a terminal" },
+	  .otherwise = OPTIONS_STDOUT ", unless it is a terminal" },
 	{ "compare", 'c', "BASE", "compare with this earlier trace",
 	  TEXT_AT(struct settings, base), .otherwise = "none" },
 	WRITTEN_OPTION(struct settings),

@@ -14,7 +14,7 @@ struct settings {
 	uint64_t ring_size;
 	int64_t wait, from;
 	uint32_t thread, trials;
-	const char *theme, *end;
+	const char *theme, *end, *file;
 	unsigned int format;
 	bool failed;
 	unsigned int muted; /* calls of add_muted() */
@@ -45,6 +45,7 @@ static const struct option_row rows[] = {
 	{ "trials", 0, "N", "", NUMBER_AT(struct settings, trials), .former = 'n' },
 	{ "theme", 0, "NAME", "", TEXT_AT(struct settings, theme), .former = 't' },
 	{ "end", 0, "NAME", "", TEXT_AT(struct settings, end), .alias = "until" },
+	{ "file", 0, "FILE", "", TEXT_AT(struct settings, file), .otherwise = OPTIONS_STDOUT },
 	{ 0 },
 };
 
@@ -241,6 +242,15 @@ TEST(values_are_stored_by_their_type)
 	assert_int_equal(set.thread, 7);
 	assert_int_equal(set.format, 1);
 	assert_true(set.failed);
+}
+
+TEST(hyphen_is_standard_output_if_that_is_the_default)
+{
+	assert_int_equal(read_words(false, "x --file f -o -"), 0);
+	assert_string_equal(set.file, "f");
+	assert_string_equal(set.output, "-");
+	assert_int_equal(read_words(false, "x --file f --file -"), 0);
+	assert_null(set.file);
 }
 
 TEST(preset_holds_where_nothing_is_given)
