@@ -77,10 +77,13 @@ int check_settings_open(const char *command, struct check_settings *settings,
 {
 	char complaint[KNOWN_COMPLAINT];
 	int status = output_check(command, settings->write_baseline);
-	int err = settings->suppress ? cli_find_file(settings->suppress) : 0;
+	int err = settings->write_baseline && !status ? known_check_target(settings->write_baseline)
+						      : 0;
 
 	if (status)
 		return status;
+	if (!err && settings->suppress)
+		err = cli_find_file(settings->suppress);
 	if (!err && settings->baseline)
 		err = cli_find_file(settings->baseline);
 	if (err)

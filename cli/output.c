@@ -13,8 +13,12 @@
 
 int output_check(const char *command, const char *path)
 {
-	if (!path || !outfile_check(path))
+	int err = path ? outfile_check(path) : 0;
+
+	if (!err)
 		return CLI_FINE;
+	if (err != -EEXIST)
+		return cli_status(log_err(err, "write %s", path));
 	return cli_misuse(command,
 			  "'%s' is a trace and will not be overwritten: choose another "
 			  "name",

@@ -10,8 +10,8 @@
 struct text;
 
 /*
- * May @command create @path? 0; or as cli_misuse() if it is a trace, which only another trace may
- * replace. Accepts NULL.
+ * May @command create @path? 0; as cli_misuse() if it is a trace, which only another trace may
+ * replace; or CLI_ENVIRONMENT after log_err(). Accepts NULL.
  */
 int output_check(const char *command, const char *path);
 

@@ -503,7 +503,7 @@ static bool same_fingerprint(const char *a, const char *b)
 }
 
 /* A typing error must not overwrite a file of the user. */
-static int check_target(const char *path)
+int known_check_target(const char *path)
 {
 	char head[sizeof(magic)] = "";
 	struct stat st;
@@ -542,7 +542,7 @@ int known_write(const char *path, const struct report *report)
 	int err = list_baseline(report, &lines);
 
 	if (!err)
-		err = check_target(path);
+		err = known_check_target(path);
 	if (!err)
 		err = write_lines(path, &lines);
 	for (size_t i = 0; i < lines.n; i++)

@@ -47,8 +47,11 @@ void known_print_sum(const struct report *report);
 
 bool known_has_baseline(const struct known *known);
 
+/* May known_write() write @path? An existing file must be a baseline, or empty. Same results. */
+int known_check_target(const char *path);
+
 /*
- * Write the findings of the report, except suppressed ones, to the baseline @path. An existing file
- * must be a baseline, or empty. 0 or -errno after log_err().
+ * Write the findings of the report, except suppressed ones, to the baseline @path. 0 or -errno
+ * after log_err().
  */
 int known_write(const char *path, const struct report *report);

@@ -95,9 +95,7 @@ int cli_emit(int argc, char **argv)
 		if (cli_is_same_file(arguments.at[i], set.path))
 			return cli_misuse("emit", "'%s' is the trace itself: choose another name",
 					  set.path);
-	if (output_check("emit", set.path))
-		return CLI_USAGE;
-	status = slice_check("emit", &set.slice, arguments.n);
+	status = output_check("emit", set.path) ?: slice_check("emit", &set.slice, arguments.n);
 	if (status)
 		return status;
 	cli_deadline(set.deadline);

@@ -59,9 +59,7 @@ int cli_model(int argc, char **argv)
 	if (arguments.n != 1)
 		return arguments.n ? cli_refuse_argument("model", arguments.at[1])
 				   : cli_misuse("model", "no trace given");
-	if (output_check("model", set.path))
-		return CLI_USAGE;
-	status = slice_check("model", &set.slice, 1);
+	status = output_check("model", set.path) ?: slice_check("model", &set.slice, 1);
 	if (status)
 		return status;
 	if (set.memory == REPLAY_MEMORY_DEFAULT)

@@ -312,11 +312,9 @@ static int check_use(const struct replay_settings *set, const struct arguments *
 					  "for the report",
 					  path);
 	}
-	if (output_check("replay", set->report))
-		return CLI_USAGE;
 	if (set->report && set->output && !strcmp(set->report, set->output))
 		return cli_misuse("replay", "-o and --report are both '%s'", set->report);
-	return slice_check("replay", &set->slice, 1);
+	return output_check("replay", set->report) ?: slice_check("replay", &set->slice, 1);
 }
 
 /* Must the recorder's library inject faults, and is it not preloaded yet? */

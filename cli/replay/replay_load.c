@@ -176,9 +176,7 @@ static int check_use(const struct replay_settings *set, const struct arguments *
 	if (!mix && arguments->n != 1)
 		return arguments->n ? cli_refuse_argument("replay", arguments->at[1])
 				    : cli_misuse("replay", "no trace or model given");
-	if (output_check("replay", set->report))
-		return CLI_USAGE;
-	return slice_check("replay", &set->slice, 1);
+	return output_check("replay", set->report) ?: slice_check("replay", &set->slice, 1);
 }
 
 bool replay_load_is_asked(const struct replay_settings *set, const struct arguments *arguments)

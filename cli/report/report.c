@@ -481,12 +481,10 @@ int cli_report(int argc, char **argv)
 			 (set.base && cli_is_same_file(set.base, set.path))))
 		return cli_misuse("report", "'%s' is an input trace: choose another name",
 				  set.path);
-	if (output_check("report", set.path))
-		return CLI_USAGE;
 	if (!set.path && isatty(STDOUT_FILENO))
 		return cli_misuse("report", "will not write the page to a terminal: give -o "
 					    "FILE.html");
-	status = check_slice(&set);
+	status = output_check("report", set.path) ?: check_slice(&set);
 	if (status)
 		return status;
 	cli_deadline(set.deadline);

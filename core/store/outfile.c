@@ -54,9 +54,30 @@ static bool is_stream(const char *path)
 	return !stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
 }
 
+/* Can a file be created beside @path, and renamed to it? 0 or -errno. */
+static int check_folder(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	struct stat st;
+	char *folder;
+	int err;
+
+	if (!lstat(path, &st) && S_ISDIR(st.st_mode))
+		return -EISDIR;
+	if (asprintf(&folder, "%.*s.", slash ? (int)(slash + 1 - path) : 0, path) < 0)
+		return -ENOMEM;
+	err = faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) ? -errno : 0;
+	free(folder);
+	return err;
+}
+
 int outfile_check(const char *path)
 {
-	return find_descriptor(path) < 0 && file_is_trace(path) ? -EEXIST : 0;
+	if (find_descriptor(path) >= 0)
+		return 0;
+	if (file_is_trace(path))
+		return -EEXIST;
+	return is_stream(path) ? 0 : check_folder(path);
 }
 
 static mode_t choose_mode(const char *path)
@@ -71,11 +92,8 @@ static mode_t choose_mode(const char *path)
 static int make_other(const char *path, char **ret_other)
 {
 	char *other = NULL;
-	struct stat st;
 	int fd;
 
-	if (!lstat(path, &st) && S_ISDIR(st.st_mode))
-		return log_err(-EISDIR, "write %s", path);
 	if (asprintf(&other, "%s.XXXXXX", path) < 0)
 		return log_err(-ENOMEM, "write %s", path);
 	fd = mkostemp(other, O_CLOEXEC);
@@ -108,13 +126,15 @@ static int open_path(const char *path, char **ret_other)
 int outfile_open(const char *path, struct outfile *ret_outfile)
 {
 	struct outfile out = { .path = path };
-	int fd = outfile_check(path);
+	int fd, err = outfile_check(path);
 
-	if (fd)
-		return log_why(fd,
+	if (err == -EEXIST)
+		return log_why(err,
 			       "%s is a trace and will not be overwritten; choose another "
 			       "name",
 			       path);
+	if (err)
+		return log_err(err, "write %s", path);
 	fd = open_path(path, &out.other);
 	if (fd < 0)
 		return fd;

@@ -20,7 +20,10 @@ struct outfile {
 	FILE *file;
 };
 
-/* May a result be written to @path? 0; or -EEXIST, without a message: it is a trace. */
+/*
+ * May a result be written to @path? 0; or, without a message, -EEXIST: it is a trace; or another
+ * -errno: it cannot be created.
+ */
 int outfile_check(const char *path);
 
 /* Returns 0 and an outfile for outfile_close(); or -errno after log_err(). */
