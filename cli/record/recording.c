@@ -330,15 +330,6 @@ static void drain_while_injecting(void *of)
 	collector_drain(r->collector);
 }
 
-/* While another process completes a snapshot, the program must not wait, nor a service manager. */
-static void go_on_meanwhile(void *of)
-{
-	struct recording *r = of;
-
-	collector_drain(r->collector);
-	alerts_update(r->alerts);
-}
-
 /* Bring the recorder into a program that runs. Returns 0 or the exit status. */
 static int attach_to_program(struct recording *r)
 {
@@ -473,6 +464,7 @@ static int finish_recording(struct recording *r)
 	err = writer_stop(r->writer, err);
 	if (err)
 		fail_recording(r, err);
+	retention_finish(&r->retention);
 	device_counters_end(&r->counters);
 	totals = writer_totals(r->writer);
 	alarms = writer_alarms(r->writer);
@@ -528,8 +520,6 @@ static int run_recording(struct recording *r)
 	writer_on_direct(r->writer, report_bypass, r);
 	alerts_notify_ready(r->alerts);
 	retention_start(&r->retention);
-	if (r->retention.flight) /* a rotated trace must not get events until it is cut */
-		writer_meanwhile(r->writer, go_on_meanwhile, r);
 	r->spot = (struct stop_point){ .session = &r->session,
 				       .writer = r->writer,
 				       .progress = &r->progress,

@@ -8,6 +8,8 @@
  *
  * For the store both are the same: make a copy of the trace, cut it, and delete the data plane
  * before the cut. A cut is at one moment for all threads: the rings are read up to that moment.
+ *
+ * A child process completes each copy, so that the program does not wait for that.
  */
 #include "cli/record/retention.h"
 
@@ -15,8 +17,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cli/format.h"
+#include "core/store/db/file.h"
 #include "core/wire/log.h"
 
 enum {
@@ -54,36 +59,127 @@ static bool is_name_blocked(int err)
 	return err == -EEXIST || err == -ELOOP || err == -EBUSY;
 }
 
-static int write_copy(struct retention *retention, const char *why)
-{
-	const struct clock *clock = &retention->session->clock;
-	struct session_page *page = retention->session->page;
-	char name[PATH_MAX];
-	int err;
+struct copy {
+	char beside[FILE_BESIDE], name[PATH_MAX];
+	const char *why;
+	pid_t pid;      /* which completes it */
+	bool answers;   /* a request of the session: */
+	uint32_t asked; /* the last one before the copy */
+	struct copy *after;
+};
 
-	watch_store(retention->watch);
-	err = device_counters_store(retention->counters, retention->writer)
-		      ?: writer_set_until(retention->writer,
-					  clock_ns(clock, clock_ticks(clock->kind)));
-	if (err)
-		return err;
-	for (int i = 0; i < TRIES; i++) {
-		err = retention_name(retention->path, ++retention->number, name) ? 0
-										 : -ENAMETOOLONG;
-		if (!err)
-			err = writer_snapshot(retention->writer, name, why);
-		if (!is_name_blocked(err))
-			break;
-		log_note("%s exists: the snapshot gets the next number", name);
+static void answer_request(struct retention *retention, const struct copy *copy, const char *name)
+{
+	struct session_page *page = retention->session->page;
+
+	publish_name(page, name);
+	/* pairs with the load in snapshot.c: the name is written */
+	atomic_store_explicit(&page->copies_made, copy->asked, memory_order_release);
+	retention->answering = false;
+}
+
+static int copy_trace(struct retention *retention, struct copy *copy)
+{
+	int err = -EEXIST;
+
+	for (int i = 0; i < TRIES && is_name_blocked(err); i++) {
+		err = retention_name(retention->path, ++retention->number, copy->name)
+			      ? writer_copy(retention->writer, copy->name, copy->beside)
+			      : -ENAMETOOLONG;
+		if (is_name_blocked(err))
+			log_note("%s exists: the snapshot gets the next number", copy->name);
 	}
 	if (err)
 		retention->number--; /* try this number again */
-	publish_name(page, err ? NULL : name);
+	return err;
+}
+
+/* @err: of writer_complete_copy(). Takes ownership of @copy. */
+static void end_copy(struct retention *retention, struct copy *copy, int err)
+{
 	if (err)
-		return log_err(err, "write a snapshot of %s", retention->path);
-	if (!retention->quiet)
-		log_note("%s: %s", name, why);
-	return 0;
+		log_note("%s has the snapshot: the next command that opens it completes it",
+			 copy->beside);
+	else if (!retention->quiet)
+		log_note("%s: %s", copy->name, copy->why);
+	if (copy->answers)
+		answer_request(retention, copy, err ? NULL : copy->name);
+	free(copy);
+}
+
+/* The child has connections of the writer's, which it must not use: it opens one of its own. */
+static void complete_copy(struct retention *retention, struct copy *copy)
+{
+	copy->pid = fork();
+	if (copy->pid <= 0) {
+		int err = writer_complete_copy(copy->beside, copy->name, copy->why);
+
+		if (!copy->pid)
+			_exit(-err);
+		end_copy(retention, copy, err);
+		return;
+	}
+	copy->after = retention->copies;
+	retention->copies = copy;
+}
+
+/* End the copies that are complete; with @options 0, wait for all. */
+static void end_copies(struct retention *retention, int options)
+{
+	struct copy **at = &retention->copies;
+
+	while (*at) {
+		struct copy *copy = *at;
+		int status = 0;
+		pid_t ended = waitpid(copy->pid, &status, options);
+
+		if (!ended) {
+			at = &copy->after;
+		} else if (ended == copy->pid || errno != EINTR) {
+			*at = copy->after;
+			end_copy(retention, copy,
+				 ended > 0 && WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO);
+		}
+	}
+}
+
+void retention_finish(struct retention *retention)
+{
+	end_copies(retention, 0);
+}
+
+static int store_facts(struct retention *retention)
+{
+	const struct clock *clock = &retention->session->clock;
+
+	watch_store(retention->watch);
+	return device_counters_store(retention->counters, retention->writer)
+		       ?: writer_set_until(retention->writer,
+					   clock_ns(clock, clock_ticks(clock->kind)));
+}
+
+/* 0, and the copy will be completed; or -errno after log_err(). */
+static int begin_copy(struct retention *retention, const char *why, bool answers)
+{
+	struct session_page *page = retention->session->page;
+	struct copy *copy = calloc(1, sizeof(*copy));
+	int err;
+
+	if (!copy)
+		return log_err(-ENOMEM, "write a snapshot of %s", retention->path);
+	copy->why = why;
+	copy->answers = answers;
+	copy->asked = atomic_load(&page->copies_asked);
+	err = store_facts(retention) ?: copy_trace(retention, copy);
+	if (!err) {
+		retention->answering |= answers;
+		complete_copy(retention, copy);
+		return 0;
+	}
+	if (answers)
+		answer_request(retention, copy, NULL);
+	free(copy);
+	return log_err(err, "write a snapshot of %s", retention->path);
 }
 
 /* Why a copy is due, NULL if it is not. Only the first error counts. */
@@ -101,16 +197,13 @@ static const char *find_copy_reason(struct retention *retention, const struct wr
 	return why;
 }
 
-static void answer_request(struct retention *retention)
+static void answer_requests(struct retention *retention)
 {
 	struct session_page *page = retention->session->page;
-	uint32_t asked = atomic_load(&page->copies_asked);
 
-	if (asked == atomic_load(&page->copies_made))
-		return;
-	write_copy(retention, "asked for");
-	/* pairs with the load in snapshot.c: the name is written */
-	atomic_store_explicit(&page->copies_made, asked, memory_order_release);
+	if (!retention->answering &&
+	    atomic_load(&page->copies_asked) != atomic_load(&page->copies_made))
+		begin_copy(retention, "asked for", true);
 }
 
 static int update_flight(struct retention *retention)
@@ -119,8 +212,8 @@ static int update_flight(struct retention *retention)
 	const char *why = find_copy_reason(retention, &now);
 
 	if (why)
-		write_copy(retention, why);
-	answer_request(retention);
+		begin_copy(retention, why, false);
+	answer_requests(retention);
 	return writer_error(retention->writer);
 }
 
@@ -194,12 +287,14 @@ static int delete_all_but(struct retention *retention, uint64_t keep)
 static int rotate_trace(struct retention *retention)
 {
 	struct writer *writer = retention->writer;
-	int err = cut_trace(retention);
+	int err;
 
+	end_copies(retention, 0); /* so that they do not become many */
+	err = cut_trace(retention);
 	if (err == -EAGAIN)
 		return 0;
 	if (!err)
-		err = write_copy(retention, "rotated; continued in the next file");
+		err = begin_copy(retention, "rotated; continued in the next file", false);
 	retention->begun = clock_monotonic();
 	if (err) {
 		retention->again = writer_size(writer) + retention->rotate_bytes;
@@ -307,10 +402,11 @@ uint64_t retention_max_file_size(const struct retention *retention)
 
 int retention_update(struct retention *retention)
 {
+	end_copies(retention, WNOHANG);
 	if (retention->flight)
 		return update_flight(retention);
 	if (retention->session->page->flight)
-		answer_request(retention);
+		answer_requests(retention);
 	return retention->rotate_bytes || retention->rotate_ns ? update_rotation(retention)
 							       : writer_error(retention->writer);
 }

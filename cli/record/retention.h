@@ -14,6 +14,8 @@
 #include "core/store/write/writer.h"
 #include "core/wire/session.h"
 
+struct copy;
+
 struct retention {
 	const char *path;      /* of the trace */
 	uint64_t flight;       /* bytes of the trace; 0: no limit */
@@ -28,6 +30,8 @@ struct retention {
 	struct writer *writer;
 	struct device_counters *counters; /* stored in the copies; a rotation begins them anew */
 
+	struct copy *copies; /* that other processes complete */
+	bool answering;      /* one of them was asked for by session_page.copies_asked */
 	unsigned int number; /* number of the last copy */
 	uint64_t begun;      /* CLOCK_MONOTONIC: start of the current trace */
 	uint64_t carried;    /* size of the trace at its start, in bytes */
@@ -50,10 +54,13 @@ uint64_t retention_max_file_size(const struct retention *retention);
 
 /*
  * Make the copies that are due; call it several times a second. The session may request one
- * (session_page.copies_asked) and gets an answer. A copy that fails is reported, and recording
- * continues. Returns 0 or -errno of the writer.
+ * (session_page.copies_asked) and gets an answer when it is complete. A copy that fails is
+ * reported, and recording continues. Returns 0 or -errno of the writer.
  */
 int retention_update(struct retention *retention);
+
+/* Wait until all copies are complete. */
+void retention_finish(struct retention *retention);
 
 /* "trace.3.db" for "trace.db" and 3; false if it is too long. */
 bool retention_name(const char *path, unsigned int number, char name[PATH_MAX]);

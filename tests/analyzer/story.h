@@ -573,3 +573,12 @@ static inline void close_context(struct story *s)
 {
 	story_do(s, 0, VERB_close_device, 10, 0, W(&a_context));
 }
+
+/* A complete copy of the trace so far, as of one of a rotation. */
+static inline void story_copy(const struct story *s, const char *path)
+{
+	char beside[FILE_BESIDE];
+
+	assert_int_equal(writer_copy(s->writer, path, beside), 0);
+	assert_int_equal(writer_complete_copy(beside, path, "one of several"), 0);
+}

@@ -2,14 +2,9 @@
  * Copies of a growing trace, and events that the next trace of a rotation repeats
  *
  * A copy is completed like a trace whose program has ended, so any reader of traces can read it.
- * With millions of objects that takes longer than rings have room for: so another process does it,
- * if the rings can be read meanwhile.
+ * With millions of objects that takes longer than rings have room for, so any process may do it. If
+ * none does, the copy is a trace whose recorder died: opening it completes it.
  */
-#include <errno.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "core/store/finish/complete.h"
 #include "core/store/db/file.h"
 #include "core/store/write/writer_priv.h"
@@ -64,74 +59,28 @@ static int copy_database(struct writer *writer, const char *path)
 	return err;
 }
 
-/* Write a copy beside @path first, so that an incomplete copy never has the name @path. */
-static int write_copy(struct writer *writer, const char *path, char beside[FILE_BESIDE])
+int writer_copy(struct writer *writer, const char *path, char beside[FILE_BESIDE])
 {
-	int err = file_make_beside(path, beside);
+	int err = writer_flush(writer) ?: writer_insert_carried(writer);
 
 	if (err)
 		return err;
-	/* VACUUM must be outside a transaction; begin the next one even if it fails */
-	err = writer_fail(writer, sql_exec(writer->db, "COMMIT"));
+	err = file_make_beside(path, beside);
 	if (!err) {
-		err = copy_database(writer, beside);
-		writer_fail(writer, sql_exec(writer->db, "BEGIN"));
+		/* VACUUM must be outside a transaction; begin the next one even if it fails */
+		err = writer_fail(writer, sql_exec(writer->db, "COMMIT"));
+		if (!err) {
+			err = copy_database(writer, beside);
+			writer_fail(writer, sql_exec(writer->db, "BEGIN"));
+		}
+		if (err)
+			file_remove(beside);
 	}
-	if (err)
-		file_remove(beside);
-	return err;
-}
-
-static int finish_copy(const char *beside, const char *path, const char *why)
-{
-	int err = complete_copy(beside, why) ?: file_replace(beside, path, false);
-
-	if (err)
-		file_remove(beside);
-	return err;
-}
-
-/* The child has connections of the writer's, which it must not use: it opens one of its own. */
-static int finish_in_child(struct writer *writer, const char *beside, const char *path,
-			   const char *why)
-{
-	static const struct timespec pause = { .tv_nsec = 1000000 };
-	pid_t pid = fork();
-	int status = 0;
-
-	if (pid < 0)
-		return finish_copy(beside, path, why);
-	if (!pid)
-		_exit(-finish_copy(beside, path, why));
-	do {
-		writer->meanwhile(writer->meanwhile_arg);
-		nanosleep(&pause, NULL);
-	} while (!waitpid(pid, &status, WNOHANG));
-	if (WIFEXITED(status))
-		return -WEXITSTATUS(status);
-	file_remove(beside);
-	return log_err(-EIO, "complete %s", path);
-}
-
-void writer_meanwhile(struct writer *writer, void (*meanwhile)(void *arg), void *arg)
-{
-	writer->meanwhile = meanwhile;
-	writer->meanwhile_arg = arg;
-}
-
-int writer_snapshot(struct writer *writer, const char *path, const char *why)
-{
-	char beside[FILE_BESIDE];
-	int err = writer_flush(writer);
-
-	if (!err)
-		err = writer_insert_carried(writer);
-	if (err)
-		return err;
-	err = write_copy(writer, path, beside);
 	writer_delete_carried(writer);
-	if (err)
-		return err;
-	return writer->meanwhile ? finish_in_child(writer, beside, path, why)
-				 : finish_copy(beside, path, why);
+	return err;
+}
+
+int writer_complete_copy(const char *beside, const char *path, const char *why)
+{
+	return complete_copy(beside, why) ?: file_replace(beside, path, false);
 }

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/store/db/file.h"
 #include "core/store/db/ids.h"
 #include "core/store/db/totals.h"
 #include "core/wire/clock.h"
@@ -323,17 +324,17 @@ bool writer_needs(const struct writer *writer, struct writer_needs *ret_needs);
 int writer_carry(struct writer *writer);
 
 /*
- * Write everything stored so far as a complete trace to @path, with @why in its meta; an existing
- * @path is treated as by writer_create(). Returns 0 or -errno after log_err(); a failure of the
- * copy alone does not stop the writer.
+ * Copy everything stored so far to a new file @beside the trace @path, to be completed by
+ * writer_complete_copy(). Returns 0 or -errno after log_err(), with @path treated as by
+ * writer_create(); a failure of the copy alone does not stop the writer.
  */
-int writer_snapshot(struct writer *writer, const char *path, const char *why);
+int writer_copy(struct writer *writer, const char *path, char beside[FILE_BESIDE]);
 
 /*
- * From now on another process completes snapshots, and @meanwhile is called again and again: it may
- * write to the writer.
+ * Complete a copy, with @why in its meta, and rename it to @path. May run in another process, a
+ * child, too. 0 or -errno after log_err(); then @beside remains.
  */
-void writer_meanwhile(struct writer *writer, void (*meanwhile)(void *arg), void *arg);
+int writer_complete_copy(const char *beside, const char *path, const char *why);
 
 /*
  * No more events will come: commit all events. If @why is a -errno, the trace ends too early: it is

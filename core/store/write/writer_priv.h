@@ -305,9 +305,7 @@ struct writer {
 	uint64_t size, grown;  /* bytes in use at the last measurement; growth of them so far */
 	uint64_t grown_to_cut; /* the growth at the last cut */
 	uint64_t looked_at; /* number of events at the last measurement of writer_may_need_cut() */
-	uint64_t looked_kept;         /* size of chunks at that time */
-	void (*meanwhile)(void *arg); /* writer_meanwhile(); NULL: none */
-	void *meanwhile_arg;
+	uint64_t looked_kept;  /* size of chunks at that time */
 	int64_t last_cut;      /* time of the last cut, ns */
 	uint64_t calls_at_cut; /* that were in memory after the last cut */
 	/* deletes the events before it when the live reader allows; time INT64_MIN: none */
