@@ -9,6 +9,7 @@ struct credits {
 	bool early;       /* it posts the receive before the credit */
 	bool unasked;     /* process 1 does not wait for credits */
 	bool other_sends; /* process 1 sends before it has polled the credit */
+	bool writes;      /* before it has polled the credit, process 1 writes, which is no message */
 };
 
 static void receive_at(struct story *s, int thread)
@@ -17,10 +18,15 @@ static void receive_at(struct story *s, int thread)
 		   (struct event_sge){ AT, 64, ends[thread].mr.lkey });
 }
 
+static void post_at(struct story *s, int thread, enum ibv_wr_opcode opcode)
+{
+	story_post(s, thread, VERB_post_send, &ends[thread].qp, 2, opcode,
+		   (struct event_sge){ AT + 64, 8, ends[thread].mr.lkey });
+}
+
 static void send_at(struct story *s, int thread)
 {
-	story_post(s, thread, VERB_post_send, &ends[thread].qp, 2, IBV_WR_SEND,
-		   (struct event_sge){ AT + 64, 8, ends[thread].mr.lkey });
+	post_at(s, thread, IBV_WR_SEND);
 }
 
 static void poll_at(struct story *s, int thread, int opcode)
@@ -50,6 +56,8 @@ static void handle_message(struct story *s, struct credits c)
 
 static void next_message(struct story *s, struct credits c)
 {
+	if (c.writes)
+		post_at(s, 0, IBV_WR_RDMA_WRITE);
 	if (c.other_sends)
 		send_at(s, 0);
 	poll_at(s, 0, IBV_WC_SEND);
@@ -102,6 +110,9 @@ TEST(a_credit_is_returned_before_its_receive)
 	other = c;
 	other.other_sends = true;
 	assert_int_equal(return_credits(other), 0);
+	other = c;
+	other.writes = true;
+	assert_int_equal(return_credits(other), 1);
 }
 
 /* Two messages, their answers, and the receives for the next two; @one: only for one of them. */

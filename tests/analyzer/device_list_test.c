@@ -104,6 +104,28 @@ TEST(each_device_of_a_freed_list_is_known)
 	story_end(&s);
 }
 
+TEST(only_the_last_64_freed_lists_are_known)
+{
+	static struct ibv_device devices[65];
+	const struct finding *f;
+	struct story s;
+
+	story_begin(&s);
+	for (int i = 0; i < 65; i++) {
+		struct ibv_device *list[] = { &devices[i], NULL };
+
+		snprintf(devices[i].name, sizeof(devices[i].name), "mlx5_%d", i);
+		get_list(&s, list);
+		free_list(&s, list);
+	}
+	story_do(&s, 0, VERB_get_device_index, 53, 0, W(&devices[0]));
+	story_do(&s, 0, VERB_get_device_index, 54, 0, W(&devices[1]));
+	story_check(&s, NULL);
+	f = story_only(&s, RULE_LIFE_009);
+	assert_string_equal(f->object, "mlx5_1");
+	story_end(&s);
+}
+
 TEST(a_device_may_be_used_while_a_list_has_it)
 {
 	struct story s;
