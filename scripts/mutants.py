@@ -47,10 +47,10 @@ COMPARED = re.compile(rf'(?:\(|&& |\|\| ){OPERAND} [<>]=? {OPERAND}(?=\)| &&| \|
 # only releases memory
 FREEING = re.compile(r'^(?:static )?void (?:free_\w+|\w+_free)\([^;{]*\)\n\{\n.*?^\}$',
                      re.M | re.S)
-# nor does x_fini() do more, if it has no other statements
-FINISHING = re.compile(r'^(?:static )?void (?:\w+_)?fini(?:_\w+)?\([^;{]*\)\n\{\n(.*?)^\}$',
+# nor do x_fini() and x_close() do more, if they have no other statements
+FINISHING = re.compile(r'^(?:static )?void (?:\w+_)?(?:fini|close)(?:_\w+)?\([^;{]*\)\n\{\n(.*?)^\}$',
                        re.M | re.S)
-RELEASE = re.compile(r'^\t+(?:for \(.*\)|if \(\w+\)|(?:\w*free|\w*fini\w*)\(.*\);|'
+RELEASE = re.compile(r'^\t+(?:for \(.*\)|if \(!?\w+\)|return;|(?:\w*free|\w*fini\w*)\(.*\);|'
                      r'\*\w+ = \(struct \w+\)\{ 0 \};)$')
 # a longer array is not observable; all elements of one have the same size
 ARRAY = re.compile(r'sizeof\([^()]*\[$|'

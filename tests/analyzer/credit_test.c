@@ -9,7 +9,7 @@ struct credits {
 	bool early;       /* it posts the receive before the credit */
 	bool unasked;     /* process 1 does not wait for credits */
 	bool other_sends; /* process 1 sends before it has polled the credit */
-	bool writes;      /* before it has polled the credit, process 1 writes, which is no message */
+	bool writes;      /* process 1 writes before it has polled the credit */
 };
 
 static void receive_at(struct story *s, int thread)
