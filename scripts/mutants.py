@@ -48,8 +48,8 @@ COMPARED = re.compile(rf'(?:\(|&& |\|\| ){OPERAND} [<>]=? {OPERAND}(?=\)| &&| \|
 FREEING = re.compile(r'^(?:static )?void (?:free_\w+|\w+_free)\([^;{]*\)\n\{\n.*?^\}$',
                      re.M | re.S)
 # nor do x_fini() and x_close() do more, if they have no other statements
-FINISHING = re.compile(r'^(?:static )?void (?:\w+_)?(?:fini|close)(?:_\w+)?\([^;{]*\)\n\{\n(.*?)^\}$',
-                       re.M | re.S)
+FINISHING = re.compile(r'^(?:static )?void (?:\w+_)?(?:fini|close)(?:_\w+)?\([^;{]*\)\n\{\n'
+                       r'(.*?)^\}$', re.M | re.S)
 RELEASE = re.compile(r'^\t+(?:for \(.*\)|if \(!?\w+\)|return;|(?:\w*free|\w*fini\w*)\(.*\);|'
                      r'\*\w+ = \(struct \w+\)\{ 0 \};)$')
 # a longer array is not observable; all elements of one have the same size
@@ -68,7 +68,8 @@ OF_COMMAND = ('analyzer/', 'cli/', 'core/store/', 'replay/')
 # the rest of a comparison of which only matters whether it is 0
 IS_ZERO = re.compile(r'(?:, (?:[^()]|\([^()]*\))*)?\) [!=]= 0\b')
 # only how much room there is: too little is found by sanitizers, and an array grows when it is full
-ROOM = re.compile(rf'\b(?:vec_reserve|reallocarray)\(.*|({SIMPLE}) \? (?:2 \* \1|\1 \* 2) : \d+')
+ROOM = re.compile(rf'\b(?:vec_reserve|reallocarray)\(.*|({SIMPLE}) \? (?:2 \* \1|\1 \* 2) : \d+|'
+                  rf'\.end = ({SIMPLE}) \+ sizeof\(\2\)')
 # only how long a thread spins before it sleeps
 SPINS = re.compile(r'\b(?:\w+_)?(?:SPINS|YIELDS)\b')
 VOID_FUNCTION = re.compile(r'^(?:static )?(?:inline )?void \w+\([^;{]*\)\n\{\n', re.M)
