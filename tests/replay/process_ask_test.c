@@ -135,13 +135,14 @@ static bool is_gone(int pid)
 }
 
 /* Start @process, forked from @parent. Returns its pid. */
-static int start(uint32_t process, uint32_t parent)
+static int start_process(uint32_t process, uint32_t parent)
 {
 	assert_null(process_ask_why_not(ask, process));
 	return last_child(parent);
 }
 
-static int copy(struct channel *c, enum process_command command, void *address, const void *here)
+static int copy_private(struct channel *c, enum process_command command, void *address,
+			const void *here)
 {
 	c->args[0] = (uintptr_t)address;
 	c->args[1] = sizeof(private);
@@ -154,7 +155,7 @@ static int copy(struct channel *c, enum process_command command, void *address, 
 /* What a process has in its own copy of private[]. */
 static const char *read_private(struct channel *c)
 {
-	assert_int_equal(copy(c, PROCESS_READ, private, NULL), 0);
+	assert_int_equal(copy_private(c, PROCESS_READ, private, NULL), 0);
 	return c->room;
 }
 
@@ -163,7 +164,7 @@ static void write_private(struct channel *c, const char *text)
 	char bytes[sizeof(private)] = "";
 
 	snprintf(bytes, sizeof(bytes), "%s", text);
-	assert_int_equal(copy(c, PROCESS_WRITE, private, bytes), 0);
+	assert_int_equal(copy_private(c, PROCESS_WRITE, private, bytes), 0);
 }
 
 TEST(a_process_is_forked_from_its_parent)
@@ -172,16 +173,16 @@ TEST(a_process_is_forked_from_its_parent)
 
 	(void)state;
 	assert_false(process_ask_runs(ask, 1));
-	first = start(1, 0);
+	first = start_process(1, 0);
 	assert_true(process_ask_runs(ask, 1));
 	assert_false(process_ask_runs(ask, 2));
-	second = start(2, 1);
-	fourth = start(4, 2);
+	second = start_process(2, 1);
+	fourth = start_process(4, 2);
 	assert_int_equal(parent_pid(parent_pid(first)), test_pid);
 	assert_int_equal(parent_pid(second), first);
 	assert_int_equal(parent_pid(fourth), second);
 	assert_string_equal(events, "2 of 1; 4 of 2; ");
-	start(4, 2); /* which runs */
+	start_process(4, 2); /* which runs */
 	assert_string_equal(events, "2 of 1; 4 of 2; ");
 }
 
@@ -191,8 +192,8 @@ TEST(a_process_without_its_parent_is_a_root)
 
 	(void)state;
 	processes[5].parent = 5;
-	fourth = start(4, 0);
-	fifth = start(5, 0);
+	fourth = start_process(4, 0);
+	fifth = start_process(5, 0);
 	processes[5].parent = 0;
 	assert_int_equal(parent_pid(fourth), parent_pid(fifth));
 	assert_string_equal(events, "");
@@ -231,15 +232,15 @@ TEST(each_process_has_the_memory_of_its_parent_at_that_time)
 	struct channel *one, *two;
 
 	(void)state;
-	start(1, 0);
+	start_process(1, 0);
 	one = process_ask_channel(ask, 1, 0);
 	assert_string_equal(read_private(one), "before");
 	write_private(one, "one");
-	start(2, 1);
+	start_process(2, 1);
 	two = process_ask_channel(ask, 2, 0);
 	assert_string_equal(read_private(two), "one");
 	write_private(two, "two");
-	start(3, 1);
+	start_process(3, 1);
 	assert_string_equal(read_private(process_ask_channel(ask, 3, 0)), "one");
 	assert_string_equal(read_private(one), "one");
 	assert_string_equal(read_private(two), "two");
@@ -251,7 +252,7 @@ TEST(threads_of_a_process_have_channels_of_their_own)
 	struct channel *one, *first, *other;
 
 	(void)state;
-	start(1, 0);
+	start_process(1, 0);
 	one = process_ask_channel(ask, 1, 0);
 	first = process_ask_channel(ask, 1, 1);
 	other = process_ask_channel(ask, 1, 6);
@@ -280,7 +281,7 @@ TEST(a_thread_does_not_start_in_a_process_that_has_ended)
 	struct channel *one;
 
 	(void)state;
-	start(1, 0);
+	start_process(1, 0);
 	process_ask_end(ask, 1, PROCESS_EXIT_NOW);
 	one = process_ask_channel(ask, 1, 0);
 	assert_ptr_equal(process_ask_channel(ask, 1, 6), one);
@@ -301,7 +302,7 @@ TEST(one_thread_at_a_time_uses_the_channel_of_a_process)
 	pthread_t other;
 
 	(void)state;
-	start(1, 0);
+	start_process(1, 0);
 	one = process_ask_channel(ask, 1, 0);
 	process_ask_lock(ask, one);
 	assert_int_equal(pthread_create(&other, NULL, hold_lock, one), 0);
@@ -320,18 +321,18 @@ TEST(a_process_ends_as_recorded)
 	int pids[3];
 
 	(void)state;
-	pids[0] = start(3, 0);
-	pids[1] = start(4, 0);
-	pids[2] = start(5, 0);
+	pids[0] = start_process(3, 0);
+	pids[1] = start_process(4, 0);
+	pids[2] = start_process(5, 0);
 	for (uint32_t i = 0; i < 3; i++) {
 		assert_false(is_gone(pids[i]));
 		process_ask_end(ask, 3 + i, endings[i]);
 		assert_false(process_ask_runs(ask, 3 + i));
 		assert_true(is_gone(pids[i]));
 		assert_string_equal(process_ask_why_not(ask, 3 + i), "its process has ended");
-		assert_int_equal(
-			copy(process_ask_channel(ask, 3 + i, 0), PROCESS_READ, private, NULL),
-			-ESRCH);
+		assert_int_equal(copy_private(process_ask_channel(ask, 3 + i, 0), PROCESS_READ,
+					      private, NULL),
+				 -ESRCH);
 	}
 	assert_int_equal(shared->nexits, 1);
 	assert_int_equal(shared->exits[0], pids[0]);
@@ -343,8 +344,8 @@ TEST(a_child_of_a_running_process_is_reaped_by_it)
 	int second;
 
 	(void)state;
-	start(1, 0);
-	second = start(2, 1);
+	start_process(1, 0);
+	second = start_process(2, 1);
 	process_ask_end(ask, 2, PROCESS_KILLED);
 	assert_true(is_gone(second));
 	assert_string_equal(events, "2 of 1; ");
@@ -355,8 +356,8 @@ TEST(a_child_survives_its_parent)
 	int second;
 
 	(void)state;
-	start(1, 0);
-	second = start(2, 1);
+	start_process(1, 0);
+	second = start_process(2, 1);
 	process_ask_end(ask, 1, PROCESS_EXIT);
 	assert_string_equal(read_private(process_ask_channel(ask, 2, 0)), "before");
 	assert_int_equal(parent_pid(second), test_pid); /* which reaps it */
@@ -370,18 +371,18 @@ TEST(an_unexpected_end_is_reported_once)
 	int first, second;
 
 	(void)state;
-	first = start(1, 0);
-	second = start(2, 1);
+	first = start_process(1, 0);
+	second = start_process(2, 1);
 	two = process_ask_channel(ask, 2, 0);
 	*events = '\0';
 	assert_int_equal(kill(second, SIGUSR1), 0);
-	assert_int_equal(copy(two, PROCESS_READ, private, NULL), -ESRCH);
+	assert_int_equal(copy_private(two, PROCESS_READ, private, NULL), -ESRCH);
 	assert_string_equal(events, "2 ended by signal 10 (User defined signal 1); ");
 	assert_string_equal(process_ask_why_not(ask, 2),
 			    "its process in the replay ended by signal 10 (User defined signal 1)");
 	assert_false(process_ask_runs(ask, 2));
 	assert_true(is_gone(second));
-	assert_int_equal(copy(two, PROCESS_READ, private, NULL), -ESRCH);
+	assert_int_equal(copy_private(two, PROCESS_READ, private, NULL), -ESRCH);
 	process_ask_end(ask, 2, PROCESS_EXIT);
 	*events = '\0';
 	assert_int_equal(kill(first, SIGKILL), 0);
@@ -393,7 +394,7 @@ TEST(an_unexpected_end_is_reported_once)
 TEST(a_child_of_a_lost_process_cannot_be_forked)
 {
 	(void)state;
-	assert_int_equal(kill(start(1, 0), SIGKILL), 0);
+	assert_int_equal(kill(start_process(1, 0), SIGKILL), 0);
 	assert_string_equal(process_ask_why_not(ask, 2), "its parent process has ended");
 	assert_string_equal(process_ask_why_not(ask, 2), "its parent process has ended");
 	assert_string_equal(events, "1 ended by signal 9 (Killed); ");
@@ -405,9 +406,9 @@ TEST(all_processes_end_with_the_replay)
 	int first, second, zero;
 
 	(void)state;
-	first = start(1, 0);
+	first = start_process(1, 0);
 	zero = parent_pid(first);
-	second = start(2, 1);
+	second = start_process(2, 1);
 	process_ask_free(ask);
 	ask = NULL;
 	assert_true(is_gone(zero));
