@@ -430,6 +430,21 @@ TEST(a_killed_process_is_reported_with_its_objects)
 	story_end(&s);
 }
 
+TEST(a_process_may_be_killed_by_an_unknown_signal)
+{
+	const struct fact *fact;
+	struct story s;
+
+	story_begin(&s);
+	open_context(&s);
+	story_exit(&s, STORY_PID, -1);
+	story_check(&s, NULL);
+	fact = only_fact(&s, FACT_KILLED);
+	assert_int_equal(fact->error, 0);
+	assert_int_equal(fact->live, 1);
+	story_end(&s);
+}
+
 TEST(a_killed_process_that_left_nothing_is_no_matter)
 {
 	struct story s;
