@@ -106,14 +106,14 @@ static struct ibv_send_wr *pack_sends(const struct channel *c, struct process_ro
 
 	for (const struct ibv_send_wr *wr = from; wr; wr = wr->next)
 		n++;
-	list = process_room_take(room, n * sizeof(*list));
+	list = n ? process_room_take(room, n * sizeof(*list)) : NULL;
 	for (size_t i = 0; list && i < n; i++, from = from->next) {
 		list[i] = *from;
 		list[i].next = i + 1 < n ? &list[i + 1] : NULL;
 		if (from->num_sge > 0)
 			list[i].sg_list = pack_sges(room, from->sg_list, from->num_sge,
 						    from->send_flags & IBV_SEND_INLINE);
-		if (!list[i].sg_list || !pack_objects(c, &list[i], type))
+		if ((from->num_sge > 0 && !list[i].sg_list) || !pack_objects(c, &list[i], type))
 			return NULL;
 	}
 	return list;
@@ -126,13 +126,13 @@ static struct ibv_recv_wr *pack_receives(struct process_room *room, const struct
 
 	for (const struct ibv_recv_wr *wr = from; wr; wr = wr->next)
 		n++;
-	list = process_room_take(room, n * sizeof(*list));
+	list = n ? process_room_take(room, n * sizeof(*list)) : NULL;
 	for (size_t i = 0; list && i < n; i++, from = from->next) {
 		list[i] = *from;
 		list[i].next = i + 1 < n ? &list[i + 1] : NULL;
 		if (from->num_sge > 0)
 			list[i].sg_list = pack_sges(room, from->sg_list, from->num_sge, false);
-		if (!list[i].sg_list)
+		if (from->num_sge > 0 && !list[i].sg_list)
 			return NULL;
 	}
 	return list;
@@ -212,7 +212,7 @@ int process_data_build(struct mirror *mirror, struct ibv_send_wr *list, uint32_t
 	c->args[2] = n;
 	c->args[3] = (uintptr_t)bufs;
 	c->args[4] = complete;
-	if (packed && bufs && !process_data_ask(c, PROCESS_BUILD))
+	if ((packed || !n) && bufs && !process_data_ask(c, PROCESS_BUILD))
 		ret = (int)c->ret;
 	process_data_end(c);
 	return ret;
