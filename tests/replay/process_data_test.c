@@ -129,7 +129,7 @@ static void answer_event(struct channel *c)
 	event->element.qp = (void *)(uintptr_t)(ORIGINAL + 1);
 }
 
-static int answer(struct channel *c, enum process_command command)
+static int answer_command(struct channel *c, enum process_command command)
 {
 	assert_ptr_equal(c, &channel);
 	assert_non_null(locked);
@@ -196,8 +196,8 @@ static bool owns_object(const struct channel *c, const struct mirror *mirror)
 	return mirror_has(mirrors, PROCESS, mirror);
 }
 
-static const struct process_data_doors doors = { lock_channel, answer, unlock_channel, is_mapped,
-						 owns_object };
+static const struct process_data_doors doors = { lock_channel, answer_command, unlock_channel,
+						 is_mapped, owns_object };
 static const struct process_data_doors ack_doors = { lock_channel, answer_ack, unlock_channel,
 						     is_mapped, owns_object };
 
@@ -326,7 +326,7 @@ static int end_objects(void **state)
 
 FIXTURE(begin_objects, end_objects);
 
-static void expect(const char *wanted)
+static void expect_said(const char *wanted)
 {
 	assert_string_equal(said.at ?: "", wanted);
 	assert_null(locked);
@@ -352,8 +352,8 @@ TEST(requests_are_copied)
 	sges[2].addr = W(inlined);
 	wrs[1].send_flags = IBV_SEND_INLINE;
 	assert_int_equal(ibv_post_send(qp, wrs, &bad), 0);
-	expect("command 8 of 1: 1 [4 8 address] [3 9 mapped] [0 10 address]"
-	       " 2 [4 8 some] [3 9 mapped] [0 10 address] 3");
+	expect_said("command 8 of 1: 1 [4 8 address] [3 9 mapped] [0 10 address]"
+		    " 2 [4 8 some] [3 9 mapped] [0 10 address] 3");
 	assert_null(bad);
 	ret = ENOMEM;
 	refused = 2;
@@ -371,7 +371,7 @@ TEST(requests_are_copied)
 	ret = 0;
 	refused = 0;
 	assert_int_equal(ibv_post_send(qp, NULL, &bad), 0);
-	expect("command 8 of 1:");
+	expect_said("command 8 of 1:");
 	assert_null(bad);
 }
 
@@ -387,13 +387,13 @@ TEST(receives_are_copied)
 	sges[1].addr = W(mapped);
 	assert_int_equal(ibv_post_recv(qp, wrs, &bad), 0);
 	assert_int_equal(channel.verb, VERB_post_recv);
-	expect("command 9 of 1: 1 [4 8 address] [3 9 mapped] 2");
+	expect_said("command 9 of 1: 1 [4 8 address] [3 9 mapped] 2");
 	assert_int_equal(ibv_post_srq_recv(srq, wrs, &bad), 0);
 	assert_int_equal(channel.verb, VERB_post_srq_recv);
-	expect("command 9 of 3: 1 [4 8 address] [3 9 mapped] 2");
+	expect_said("command 9 of 3: 1 [4 8 address] [3 9 mapped] 2");
 	assert_int_equal(ibv_post_wq_recv(wq, wrs, &bad), 0);
 	assert_int_equal(channel.verb, VERB_post_wq_recv);
-	expect("command 9 of 4: 1 [4 8 address] [3 9 mapped] 2");
+	expect_said("command 9 of 4: 1 [4 8 address] [3 9 mapped] 2");
 	assert_null(bad);
 	ret = ENOMEM;
 	refused = 2;
@@ -407,7 +407,7 @@ TEST(receives_are_copied)
 	ret = 0;
 	refused = 0;
 	assert_int_equal(ibv_post_recv(qp, NULL, &bad), 0);
-	expect("command 9 of 1:");
+	expect_said("command 9 of 1:");
 }
 
 TEST(requests_that_do_not_fit_are_refused)
@@ -428,7 +428,7 @@ TEST(requests_that_do_not_fit_are_refused)
 	assert_ptr_equal(bad, wrs);
 	assert_int_equal(ibv_post_recv(qp, recvs, &bad_recv), EIO);
 	assert_ptr_equal(bad_recv, recvs);
-	expect("");
+	expect_said("");
 }
 
 TEST(objects_of_requests_are_those_of_the_process)
@@ -439,10 +439,10 @@ TEST(objects_of_requests_are_those_of_the_process)
 	wr.bind_mw.mw = mw;
 	wr.bind_mw.bind_info.mr = mr;
 	assert_int_equal(ibv_post_send(qp, &wr, &bad), 0);
-	expect("command 8 of 1: 5 mw 7 mr 8");
+	expect_said("command 8 of 1: 5 mw 7 mr 8");
 	wr.bind_mw.bind_info.mr = NULL;
 	assert_int_equal(ibv_post_send(qp, &wr, &bad), 0);
-	expect("command 8 of 1: 5 mw 7 mr -4096");
+	expect_said("command 8 of 1: 5 mw 7 mr -4096");
 	wr.bind_mw.bind_info.mr = mr;
 	mirror_drop(mirrors, PROCESS, mirror_of(mr));
 	assert_int_equal(ibv_post_send(qp, &wr, &bad), EIO);
@@ -452,10 +452,10 @@ TEST(objects_of_requests_are_those_of_the_process)
 	wr = (struct ibv_send_wr){ .wr_id = 6 };
 	wr.wr.ud.ah = ah;
 	assert_int_equal(ibv_post_send(ud, &wr, &bad), 0);
-	expect("command 8 of 2: 6 ah 9");
+	expect_said("command 8 of 2: 6 ah 9");
 	wr.wr.ud.ah = NULL;
 	assert_int_equal(ibv_post_send(ud, &wr, &bad), EIO);
-	expect("");
+	expect_said("");
 }
 
 TEST(requests_are_built)
@@ -466,12 +466,12 @@ TEST(requests_are_built)
 	(void)state;
 	wrs[0].next = &wrs[1];
 	assert_int_equal(process_data_build(mirror_of(qp), wrs, 2, true), 0);
-	expect("command 10 of 1: 1 [4 8 address] 2 [4 8 address] [3 9 mapped] [0 10 address]"
-	       " (2, 1)");
+	expect_said("command 10 of 1: 1 [4 8 address] 2 [4 8 address] [3 9 mapped] [0 10 address]"
+		    " (2, 1)");
 	assert_true(is_in_room((void *)(uintptr_t)channel.args[3]));
 	ret = 5;
 	assert_int_equal(process_data_build(mirror_of(qp), wrs, 0, false), 5);
-	expect("command 10 of 1: (0, 0)");
+	expect_said("command 10 of 1: (0, 0)");
 	lost = true;
 	assert_int_equal(process_data_build(mirror_of(qp), wrs, 2, true), EIO);
 }
@@ -485,12 +485,12 @@ TEST(a_queue_is_polled)
 	(void)state;
 	ret = 2;
 	assert_int_equal(ibv_poll_cq(cq, 3, wcs), 2);
-	expect("command 11 of 5: most 3");
+	expect_said("command 11 of 5: most 3");
 	assert_memory_equal(wcs, completions, 2 * sizeof(*wcs));
 	assert_int_equal(wcs[2].wr_id, 0);
 	ret = 32;
 	assert_int_equal(ibv_poll_cq(cq, 40, wcs), 32);
-	expect("command 11 of 5: most 32");
+	expect_said("command 11 of 5: most 32");
 	assert_memory_equal(wcs, completions, 32 * sizeof(*wcs));
 	ret = -1;
 	assert_int_equal(ibv_poll_cq(cq, 40, wcs), -1);
@@ -503,7 +503,7 @@ TEST(a_queue_is_armed)
 	(void)state;
 	ret = 7;
 	assert_int_equal(ibv_req_notify_cq(cq, 1), 7);
-	expect("command 13 of 5: 1");
+	expect_said("command 13 of 5: 1");
 	lost = true;
 	assert_int_equal(ibv_req_notify_cq(cq, 0), EIO);
 }
@@ -515,7 +515,7 @@ TEST(an_iterator_gets_many_completions_at_a_time)
 	(void)state;
 	ret = 3;
 	assert_int_equal(ibv_start_poll(cq_ex, &attr), 0);
-	expect("command 12 of 6: most 32");
+	expect_said("command 12 of 6: most 32");
 	assert_int_equal(cq_ex->wr_id, 1);
 	assert_int_equal(cq_ex->status, IBV_WC_SUCCESS);
 	assert_int_equal(ibv_wc_read_byte_len(cq_ex), 40);
@@ -529,13 +529,13 @@ TEST(an_iterator_gets_many_completions_at_a_time)
 	ibv_end_poll(cq_ex);
 	assert_int_equal(ibv_start_poll(cq_ex, &attr), 0); /* the third one is left */
 	assert_int_equal(cq_ex->wr_id, 3);
-	expect("");
+	expect_said("");
 	ret = 0;
 	assert_int_equal(ibv_next_poll(cq_ex), ENOENT);
-	expect("command 12 of 6: most 32");
+	expect_said("command 12 of 6: most 32");
 	ibv_end_poll(cq_ex);
 	assert_int_equal(ibv_start_poll(cq_ex, &attr), ENOENT);
-	expect("command 12 of 6: most 32");
+	expect_said("command 12 of 6: most 32");
 	ret = 1;
 	assert_int_equal(ibv_start_poll(cq_ex, &attr), 0);
 	ret = 2;
@@ -593,9 +593,9 @@ TEST(a_waiting_event_is_asked_for)
 	(void)state;
 	ret = 1;
 	assert_true(process_has_cq_event(comp));
-	expect("command 14 of 10: 8");
+	expect_said("command 14 of 10: 8");
 	assert_true(process_has_async_event(context));
-	expect("command 14 of 0: 1");
+	expect_said("command 14 of 0: 1");
 	ret = 0;
 	assert_false(process_has_cq_event(comp));
 	ret = 1;
@@ -621,21 +621,21 @@ TEST(objects_of_this_process_need_no_command)
 	assert_true(process_has_async_event(&mine));
 	close(fds[0]);
 	close(fds[1]);
-	expect("");
+	expect_said("");
 	own.fd = mine.async_fd = 51;
 	assert_int_equal(process_get_cq_event(&own, NULL, NULL), 3);
-	expect("event of 51");
+	expect_said("event of 51");
 	assert_int_equal(process_get_async_event(&mine, &event), 4);
-	expect("asynchronous event of 51");
+	expect_said("asynchronous event of 51");
 	process_ack_async_event(&event);
-	expect("acknowledged 10");
+	expect_said("acknowledged 10");
 	are_used = true;
 	process_ack_async_event(&event);
-	expect("");
+	expect_said("");
 	process_ack_cq_events(&queue, 3);
-	expect("3 acknowledged of 12");
+	expect_said("3 acknowledged of 12");
 	process_ack_cq_events(cq, 4);
-	expect("dispatched 1 4");
+	expect_said("dispatched 1 4");
 }
 
 TEST(a_completion_event_is_of_a_copy)
@@ -647,7 +647,7 @@ TEST(a_completion_event_is_of_a_copy)
 	assert_int_equal(process_get_cq_event(comp, &of, &data), 0);
 	assert_ptr_equal(of, cq);
 	assert_int_equal(W(data), 77);
-	expect("command 15 of 10: 0");
+	expect_said("command 15 of 10: 0");
 	ret = -1;
 	assert_int_equal(process_get_cq_event(comp, &of, &data), -1);
 	lost = true;
@@ -694,10 +694,10 @@ TEST(an_event_is_acknowledged_in_its_process)
 	process_data_open(&ack_doors);
 	event.element.qp = qp;
 	process_ack_async_event(&event);
-	expect(" 4 of 1");
+	expect_said(" 4 of 1");
 	event.element.qp = NULL; /* not a copy */
 	process_ack_async_event(&event);
-	expect("acknowledged 4");
+	expect_said("acknowledged 4");
 }
 
 static int raise_here(struct ibv_context *of, const struct ibv_async_event *event)
@@ -713,17 +713,17 @@ TEST(an_event_is_raised_in_its_process)
 
 	(void)state;
 	assert_int_equal(process_raise(raise_here, &mine, &event), 9);
-	expect("raised 10 of 51");
+	expect_said("raised 10 of 51");
 	ret = 6;
 	assert_int_equal(process_raise(raise_here, context, &event), 6);
-	expect("command 19 of 0: 10 of -98");
+	expect_said("command 19 of 0: 10 of -98");
 	event.event_type = IBV_EVENT_QP_FATAL;
 	event.element.qp = qp;
 	assert_int_equal(process_raise(raise_here, context, &event), 6);
-	expect("command 19 of 0: 1 of 1");
+	expect_said("command 19 of 0: 1 of 1");
 	event.element.qp = NULL;
 	assert_int_equal(process_raise(raise_here, context, &event), EINVAL);
-	expect("");
+	expect_said("");
 	event.element.qp = qp;
 	lost = true;
 	assert_int_equal(process_raise(raise_here, context, &event), EINVAL);
