@@ -230,6 +230,9 @@ $(BUILD)/tests/shim/slurm/%_test: $(BUILD)/tests/shim/slurm/%_test.o $(call obje
 	$(SANITIZED)
 	$(call say,LD,$@)$(link_test) $(TEST_LIBS)
 
+$(BUILD)/tests/shim/memory/%_test: $(BUILD)/tests/shim/memory/%_test.o $(MEMORY) $(SANITIZED)
+	$(call say,LD,$@)$(link_test) $(TEST_LIBS)
+
 $(BUILD)/tests/shim/lttng/%_test: $(BUILD)/tests/shim/lttng/%_test.o \
 	$(BUILD)/obj/shim/lttng/%.o $(WIRE) $(PRINTS) $(SANITIZED)
 	$(call say,LD,$@)$(link_test) $(TEST_LIBS)
