@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -44,15 +45,26 @@ static void map_file(const char *path, size_t size)
 		reached = at;
 }
 
+/* The file of our program or library: argv[0] may be another name of a program. */
+static const char *find_file(void)
+{
+	const char *program = (const char *)getauxval(AT_PHDR);
+	static char path[4096];
+	Dl_info info;
+
+	if (program < __ehdr_start || program >= etext)
+		return dladdr(__ehdr_start, &info) ? info.dli_fname : "unknown";
+	return readlink("/proc/self/exe", path, sizeof(path) - 1) > 0 ? path : "unknown";
+}
+
 /* Before any other constructor. */
 __attribute__((constructor(101))) static void open_reach(void)
 {
 	const char *folder = getenv("REACH");
 	char path[4096];
-	Dl_info info;
 
-	if (!folder || !dladdr(__ehdr_start, &info))
+	if (!folder)
 		return;
-	snprintf(path, sizeof(path), "%s/%s", folder, basename(info.dli_fname));
+	snprintf(path, sizeof(path), "%s/%s", folder, basename(find_file()));
 	map_file(path, (size_t)(etext - __ehdr_start));
 }
