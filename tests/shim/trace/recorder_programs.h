@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "shim/trace/memory.h"
 #include "tests/shim/soft/pair.h"
 #include "tests/shim/trace/ring_text.h"
 
@@ -959,6 +960,158 @@ static void run_payloads(void)
 	read_unsignaled();
 	connect_again();
 	send_odd_memory();
+	close_pair();
+}
+
+/* A write from @addr, whose bytes are recorded if its key is known. */
+static void write_from(const struct ibv_mr *mr, const void *addr)
+{
+	static uint64_t wr_id = 30;
+	struct ibv_sge sge = { (uintptr_t)addr, 6, mr->lkey };
+
+	post_and_poll(make_request(wr_id++, IBV_WR_RDMA_WRITE, &sge, 1));
+}
+
+static void change_region(struct ibv_mr *mr)
+{
+	const int writable = IBV_ACCESS_LOCAL_WRITE, based = writable | IBV_ACCESS_ZERO_BASED;
+
+	SHOW(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, p->a.buf + 64, 32, 0));
+	write_from(mr, p->a.buf + 64);
+	SHOW(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, writable));
+	write_from(mr, p->a.buf + 70);
+	SHOW(ibv_rereg_mr(mr, 1 << 20, NULL, NULL, 0, 0));
+	write_from(mr, p->a.buf + 76);
+	SHOW(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, based));
+	write_from(mr, NULL);
+	connect_again();
+}
+
+/* Regions of each kind, and how they change. */
+static void run_regions(void)
+{
+	struct ibv_mr *mr = NULL, *imported = NULL, *null = NULL;
+
+	open_pair();
+	for (unsigned int i = 0; i < PART; i++)
+		p->a.buf[i] = (uint8_t)('a' + i % 26);
+	mr = ibv_reg_mr(p->a.pd, p->a.buf, 32, ALL_ACCESS);
+	write_from(mr, p->a.buf + 3);
+	change_region(mr);
+	SHOW(ibv_dereg_mr(mr));
+	mr = ibv_reg_mr(p->a.pd, p->a.buf + 128, 32, ALL_ACCESS | IBV_ACCESS_ZERO_BASED);
+	USE(mr, (write_from(mr, NULL), 0));
+	USE(mr, ibv_dereg_mr(mr));
+	SHOW(null = ibv_alloc_null_mr(p->a.pd));
+	USE(null, (write_from(null, NULL), 0));
+	USE(null, ibv_dereg_mr(null));
+	SHOW(imported = ibv_import_mr(p->a.pd, p->a.mr->handle));
+	USE(imported, (write_from(imported, p->a.buf), 0));
+	USE(imported, (ibv_unimport_mr(imported), 0));
+	close_pair();
+}
+
+/* What the recorder knows of the region @length bytes from @at, and what it records of its end. */
+static void release_part(uint8_t *at, size_t length)
+{
+	SHOW(verbatim_memory_holds(at, length, false));
+	SHOW(verbatim_memory_holds(at, length, true));
+	SHOW(verbatim_memory_holds(at + length, 8, false));
+	verbatim_memory_gone(MEMORY_MADVISE, at, length);
+}
+
+/* Memory that libverbatim-memory.so (shim/memory) reports. */
+static void run_memory(void)
+{
+	const int huge_size = 2 << 20;
+	struct ibv_mr *mr = NULL;
+
+	SHOW(verbatim_memory_holds(&mr, 8, false));
+	open_pair();
+	SHOW(mr = ibv_reg_mr(p->a.pd, p->a.buf + 64, 32, ALL_ACCESS));
+	SHOW(ibv_dereg_mr(p->a.mr));
+	release_part(p->a.buf + 64, 32);
+	SHOW(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, p->a.buf + 256, 64, 0));
+	release_part(p->a.buf + 64, 32);
+	release_part(p->a.buf + 256, 64);
+	SHOW(ibv_rereg_mr(mr, 1 << 20, NULL, p->a.buf, 64, 0));
+	SHOW(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, p->a.buf, 64, 1));
+	release_part(p->a.buf, 64);
+	SHOW(ibv_dereg_mr(mr));
+	release_part(p->a.buf + 256, 64);
+	verbatim_memory_mapped(p->a.buf, huge_size, true);
+	SHOW(mr = ibv_reg_mr(p->a.pd, p->a.buf, 64, ALL_ACCESS)); /* is recorded: huge pages */
+	SHOW(ibv_dereg_mr(mr));
+	verbatim_memory_mapped(p->a.buf, huge_size, false);
+	SHOW(p->a.mr = ibv_reg_mr(p->a.pd, p->a.buf, 64, ALL_ACCESS));
+	close_pair();
+}
+
+static void send_and_receive(unsigned int length)
+{
+	SHOW(send_at(&p->a, 1, 0, length));
+	poll_all(p->a.cq, 1, 1);
+	poll_all(p->b.cq, 1, 1);
+}
+
+static void receive_from(struct ibv_srq *srq, uint64_t wr_id, uint64_t at)
+{
+	struct ibv_sge sge = sge_of(&p->b, at, 64);
+	struct ibv_recv_wr recv = { wr_id, NULL, &sge, 1 }, *bad;
+
+	SHOW(ibv_post_srq_recv(srq, &recv, &bad));
+}
+
+/* Receives of a shared queue, which is resized and made again; its requests have one number. */
+static void use_shared_queue(void)
+{
+	struct ibv_srq_init_attr init = { .attr = { 4, 1, 0 } };
+	struct ibv_srq_init_attr_ex more = { .attr = { 4, 1, 0 },
+					     .comp_mask = IBV_SRQ_INIT_ATTR_PD,
+					     .pd = p->b.pd };
+	struct ibv_srq_attr size = { .max_wr = 64 };
+	struct ibv_srq *srq = NULL;
+
+	SHOW(srq = ibv_create_srq(p->b.pd, &init));
+	if (!srq)
+		return;
+	use_qp_of(&p->b, IBV_QPT_RC, srq);
+	connect_again();
+	receive_from(srq, 9, 0);
+	SHOW(ibv_modify_srq(srq, &size, IBV_SRQ_MAX_WR));
+	for (unsigned int i = 1; i < 8; i++)
+		receive_from(srq, 9, 64 * i);
+	for (unsigned int i = 0; i < 8; i++)
+		send_and_receive(5 + i);
+	SHOW(ibv_destroy_qp(p->b.qp));
+	SHOW(ibv_destroy_srq(srq));
+	SHOW(srq = ibv_create_srq_ex(p->b.context, &more));
+	p->b.qp = make_qp(&p->b, srq);
+	connect_again();
+	receive_from(srq, 9, 640);
+	send_and_receive(7);
+	SHOW(ibv_destroy_qp(p->b.qp));
+	SHOW(ibv_destroy_srq(srq));
+	p->b.qp = make_qp(&p->b, NULL);
+}
+
+/* Queues that are cleared, resized and destroyed while requests are outstanding. */
+static void run_queues(void)
+{
+	open_pair();
+	for (unsigned int i = 0; i < PART; i++)
+		p->a.buf[i] = (uint8_t)('a' + i % 26);
+	SHOW(recv_at(&p->b, 7, 0, 64));
+	connect_again(); /* without that receive */
+	SHOW(recv_at(&p->b, 7, 128, 64));
+	send_and_receive(9);
+	SHOW(recv_at(&p->b, 7, 0, 64));
+	SHOW(ibv_destroy_qp(p->b.qp));
+	p->b.qp = make_qp(&p->b, NULL);
+	connect_again();
+	SHOW(recv_at(&p->b, 7, 256, 64));
+	send_and_receive(10);
+	use_shared_queue();
 	close_pair();
 }
 

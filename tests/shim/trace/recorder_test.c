@@ -38,6 +38,11 @@ static void record_all_bytes(struct session_page *page)
 	page->payload = (struct payload_rule){ PAYLOAD_FULL, 7 };
 }
 
+static void record_memory(struct session_page *page)
+{
+	page->memory = 1;
+}
+
 static void record_strictly(struct session_page *page)
 {
 	page->strict = 1;
@@ -94,6 +99,9 @@ static const struct scenario {
 	{ "shut in", run_shut_in, NULL, NULL, false },
 	{ "payloads, hashes", run_payloads, NULL, record_hashes, false },
 	{ "payloads, all bytes", run_payloads, NULL, record_all_bytes, false },
+	{ "regions, all bytes", run_regions, NULL, record_all_bytes, false },
+	{ "memory", run_memory, NULL, record_memory, false },
+	{ "queues, all bytes", run_queues, NULL, record_all_bytes, false },
 	{ "lookups", run_lookups, NULL, NULL, false },
 	{ "control, stops at errors", run_control, NULL, stop_at_errors, false },
 	{ "data, stops at a status", run_data, NULL, stop_at_statuses, false },

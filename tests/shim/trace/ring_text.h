@@ -271,7 +271,7 @@ static inline void ring_text_rest(struct ring_text *r, const struct event_head *
 	const struct event_mark *mark = (const void *)head;
 	const struct event_site *site = (const void *)head;
 	const struct event_misuse *misuse = (const void *)head;
-
+	const struct event_memory *memory = (const void *)head;
 	const struct event_fork *forked = (const void *)head;
 	const struct event_spawned *spawned = (const void *)head;
 	const struct event_exit *ended = (const void *)head;
@@ -304,6 +304,10 @@ static inline void ring_text_rest(struct ring_text *r, const struct event_head *
 		text_addf(r->out, " %u%s", site->site, site->nframes ? " stack" : "");
 	} else if (head->type == EVENT_MISUSE) {
 		text_addf(r->out, " what %u verb %u", misuse->what, misuse->verb);
+	} else if (head->type == EVENT_MEMORY) {
+		ring_text_number(r, "addr", memory->addr);
+		text_addf(r->out, " length %" PRIu64 " what %u%s", memory->length, memory->what,
+			  memory->nframes ? " stack" : "");
 	}
 }
 
