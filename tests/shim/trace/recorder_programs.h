@@ -1080,7 +1080,7 @@ static void use_shared_queue(void)
 	receive_from(srq, 9, 0);
 	SHOW(ibv_modify_srq(srq, &size, IBV_SRQ_MAX_WR));
 	for (unsigned int i = 1; i < 8; i++)
-		receive_from(srq, 9, 64 * i);
+		receive_from(srq, 9 + i, 64 * i);
 	for (unsigned int i = 0; i < 8; i++)
 		send_and_receive(5 + i);
 	SHOW(ibv_destroy_qp(p->b.qp));
