@@ -55,7 +55,7 @@ static bool is_harmless(const char *what)
 	return false;
 }
 
-static void report_unseen(void *arg, const struct lookup_unseen *unseen)
+static void report_unseen(void *arg, const struct lookup_unobserved *unseen)
 {
 	struct outcome *outcome = arg;
 	char n[FORMAT_TEXT], process[PROCESS_TEXT];

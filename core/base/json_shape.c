@@ -28,7 +28,7 @@ enum {
 };
 
 /* A position in any text of the shape. */
-struct spot {
+struct text_position {
 	uint16_t literal, offset;
 };
 
@@ -43,7 +43,7 @@ struct json_shape {
 		/* one before each scalar, and one after the last */
 	} literals[NODES_MAX + 1];
 	/* where each object and array begins and ends, by node */
-	struct spot from[NODES_MAX], to[NODES_MAX];
+	struct text_position from[NODES_MAX], to[NODES_MAX];
 };
 
 static struct json_shape *shapes[SHAPES];
@@ -71,13 +71,13 @@ static struct json_shape **shape_at(uint32_t hash, unsigned int way)
 
 /* Learning a shape */
 
-static struct spot locate_in_shape(const struct json_shape *shape, const char *at)
+static struct text_position locate_in_shape(const struct json_shape *shape, const char *at)
 {
 	uint32_t i = shape->nscalars;
 
 	while (i && at < shape->literals[i].at)
 		i--;
-	return (struct spot){ (uint16_t)i, (uint16_t)(at - shape->literals[i].at) };
+	return (struct text_position){ (uint16_t)i, (uint16_t)(at - shape->literals[i].at) };
 }
 
 static void note_literals(struct json_shape *shape, size_t n)
@@ -278,7 +278,7 @@ static void set_positions(const struct json_shape *shape, struct json_node *node
 			  const char *const *at)
 {
 	for (uint32_t k = 0; k < shape->nnodes; k++) {
-		const struct spot *from = &shape->from[k], *to = &shape->to[k];
+		const struct text_position *from = &shape->from[k], *to = &shape->to[k];
 
 		if (is_scalar(&shape->nodes[k]))
 			continue;

@@ -17,7 +17,7 @@
 
 enum { WR_FLUSH = 14 }; /* IBV_WR_FLUSH, which only newer headers have */
 
-struct name {
+struct named_value {
 	const char *name;
 	int value;
 };
@@ -27,7 +27,7 @@ struct name {
 #name, IBV_WR_##name \
 	}
 /* clang-format off */
-static const struct name opcodes[] = {
+static const struct named_value opcodes[] = {
 	WR(RDMA_WRITE), WR(RDMA_WRITE_WITH_IMM), WR(SEND), WR(SEND_WITH_IMM),
 	WR(RDMA_READ), WR(ATOMIC_CMP_AND_SWP), WR(ATOMIC_FETCH_AND_ADD),
 	WR(LOCAL_INV), WR(BIND_MW), WR(SEND_WITH_INV), WR(TSO), WR(DRIVER1),
@@ -40,7 +40,7 @@ static const struct name opcodes[] = {
 #name, IBV_WC_##name \
 	}
 /* clang-format off */
-static const struct name statuses[] = {
+static const struct named_value statuses[] = {
 	WC(LOC_LEN_ERR), WC(LOC_QP_OP_ERR), WC(LOC_EEC_OP_ERR),
 	WC(LOC_PROT_ERR), WC(WR_FLUSH_ERR), WC(MW_BIND_ERR), WC(BAD_RESP_ERR),
 	WC(LOC_ACCESS_ERR), WC(REM_INV_REQ_ERR), WC(REM_ACCESS_ERR),
@@ -56,7 +56,7 @@ static const struct name statuses[] = {
 #name, IBV_EVENT_##name \
 	}
 /* clang-format off */
-static const struct name events[] = {
+static const struct named_value events[] = {
 	EVENT(CQ_ERR), EVENT(QP_FATAL), EVENT(QP_REQ_ERR),
 	EVENT(QP_ACCESS_ERR), EVENT(COMM_EST), EVENT(SQ_DRAINED),
 	EVENT(PATH_MIG), EVENT(PATH_MIG_ERR), EVENT(QP_LAST_WQE_REACHED),
@@ -82,13 +82,13 @@ const char *fault_cm_name(int event)
 	return event >= 0 && event < CM_EVENTS ? cm_events[event] : NULL;
 }
 
-static const struct name port_states[] = {
+static const struct named_value port_states[] = {
 	{ "down", IBV_PORT_DOWN },
 	{ "up", IBV_PORT_ACTIVE },
 	{ NULL, 0 },
 };
 
-static bool find_word(const struct name *names, const char *name, int *ret_value)
+static bool find_word(const struct named_value *names, const char *name, int *ret_value)
 {
 	for (; names->name; names++)
 		if (!strcmp(names->name, name)) {
@@ -391,7 +391,7 @@ static bool set_kill(struct fault_rule *rule, const char *text)
 }
 
 /* clang-format off */
-static const struct word {
+static const struct rule_word {
 	const char	*name;
 	bool		(*set)(struct fault_rule *rule, const char *text);
 	bool		alone;		/* has no value */
@@ -458,7 +458,7 @@ static const struct word {
 static bool read_word(char *text, struct fault_rule *rule, const char **why)
 {
 	char *value = strchr(text, '=');
-	const struct word *word;
+	const struct rule_word *word;
 
 	if (value)
 		*value++ = '\0';

@@ -242,7 +242,7 @@ static int compare_psn(const struct link *from, const struct link *to)
 }
 
 /* How well a queue pair matches the wanted one. */
-struct fit {
+struct peer_fit {
 	enum placed placed; /* is the address one of its port? */
 	/* is its destination an address of the port of the queue pair that asks? */
 	enum placed back;
@@ -266,10 +266,11 @@ static const struct link *find_asked_link(const struct qp *me, uint32_t dest, in
 	return found;
 }
 
-static struct fit measure_fit(const struct peers *p, const struct qp *me, const struct link *asked,
-			      const struct qp *qp, const struct place *place)
+static struct peer_fit measure_fit(const struct peers *p, const struct qp *me,
+				   const struct link *asked, const struct qp *qp,
+				   const struct place *place)
 {
-	struct fit fit = { .placed = find_place(p, qp, place) };
+	struct peer_fit fit = { .placed = find_place(p, qp, place) };
 
 	for (const struct link *link = qp->links; link; link = link->next) {
 		enum placed back = find_place(p, me, &link->to.place);
@@ -289,7 +290,7 @@ static struct fit measure_fit(const struct peers *p, const struct qp *me, const 
 }
 
 /* How much better does @a match than @b, without regard to time? */
-static int compare_fits(const struct fit *a, const struct fit *b)
+static int compare_fits(const struct peer_fit *a, const struct peer_fit *b)
 {
 	if (a->placed != b->placed)
 		return (int)a->placed - (int)b->placed;
@@ -304,7 +305,7 @@ static int compare_fits(const struct fit *a, const struct fit *b)
  * destroyed, not yet created, or has an unknown address; or if it is @me itself at an unknown
  * address.
  */
-static bool may_be_unrelated(const struct qp *me, const struct qp *qp, const struct fit *fit,
+static bool may_be_unrelated(const struct qp *me, const struct qp *qp, const struct peer_fit *fit,
 			     const struct place *place, int64_t time)
 {
 	bool unknown = fit->placed == PLACED_PERHAPS && place && place->is_global;
@@ -316,7 +317,7 @@ static bool may_be_unrelated(const struct qp *me, const struct qp *qp, const str
 	return !fit->mutual && qp->links && (unknown || measure_distance(qp, time));
 }
 
-static enum peers_known find_known(const struct fit *fit)
+static enum peers_known find_known(const struct peer_fit *fit)
 {
 	if (fit->mutual)
 		return PEERS_BOTH;
@@ -328,14 +329,14 @@ uint32_t peers_find(const struct peers *p, uint32_t id, uint32_t dest, const str
 {
 	const struct qp *me = get_pointer(&p->by_id, id), *best = NULL;
 	const struct link *asked = me ? find_asked_link(me, dest, time) : NULL;
-	struct fit best_fit = { 0 };
+	struct peer_fit best_fit = { 0 };
 
 	if (ret_known)
 		*ret_known = PEERS_UNKNOWN;
 	if (!me)
 		return 0;
 	for (const struct qp *qp = get_pointer(&p->by_number, dest); qp; qp = qp->same) {
-		struct fit fit = measure_fit(p, me, asked, qp, place);
+		struct peer_fit fit = measure_fit(p, me, asked, qp, place);
 		int better = best ? compare_fits(&fit, &best_fit) : 1;
 
 		if (fit.placed == PLACED_ELSEWHERE || better < 0)

@@ -352,7 +352,7 @@ void codec_put_outputs(struct codec_out *out, enum verb verb, const uint64_t *ar
 }
 
 /* The reader. */
-struct in {
+struct codec_input {
 	const uint64_t *words;
 	size_t left;
 	const struct codec_visitor *visitor;
@@ -364,9 +364,9 @@ struct in {
 			(in)->visitor->what((in)->visitor->arg, __VA_ARGS__); \
 	} while (0)
 
-static int get_struct(struct in *in, const struct struct_info *info, int depth);
+static int get_struct(struct codec_input *in, const struct struct_info *info, int depth);
 
-static int get_word(struct in *in, uint64_t *ret_word)
+static int get_word(struct codec_input *in, uint64_t *ret_word)
 {
 	if (!in->left)
 		return -EBADMSG;
@@ -375,7 +375,7 @@ static int get_word(struct in *in, uint64_t *ret_word)
 	return 0;
 }
 
-static int get_text(struct in *in, const struct field_info *field)
+static int get_text(struct codec_input *in, const struct field_info *field)
 {
 	uint64_t n;
 	int err = get_word(in, &n);
@@ -394,7 +394,7 @@ static int get_text(struct in *in, const struct field_info *field)
 	return 0;
 }
 
-static int get_private(struct in *in, const struct field_info *field)
+static int get_private(struct codec_input *in, const struct field_info *field)
 {
 	struct codec_private p = { 0 };
 	uint64_t word = 0;
@@ -420,7 +420,7 @@ static int get_private(struct in *in, const struct field_info *field)
 	return 0;
 }
 
-static int get_pointer(struct in *in, const struct field_info *field, int depth)
+static int get_pointer(struct codec_input *in, const struct field_info *field, int depth)
 {
 	uint64_t n;
 	int err = get_word(in, &n);
@@ -443,7 +443,7 @@ static int get_pointer(struct in *in, const struct field_info *field, int depth)
 	return err;
 }
 
-static int get_field(struct in *in, const struct field_info *field, int depth)
+static int get_field(struct codec_input *in, const struct field_info *field, int depth)
 {
 	uint64_t word;
 	int err;
@@ -474,7 +474,7 @@ static int get_field(struct in *in, const struct field_info *field, int depth)
 	}
 }
 
-static int get_struct(struct in *in, const struct struct_info *info, int depth)
+static int get_struct(struct codec_input *in, const struct struct_info *info, int depth)
 {
 	uint64_t there;
 	int err = get_word(in, &there);
@@ -491,7 +491,7 @@ static int get_struct(struct in *in, const struct struct_info *info, int depth)
 ssize_t codec_visit(const uint64_t *words, size_t nwords, const struct struct_info *info,
 		    const struct codec_visitor *visitor)
 {
-	struct in in = { words, nwords, visitor };
+	struct codec_input in = { words, nwords, visitor };
 	int err = get_struct(&in, info, 0);
 
 	return err ? err : (ssize_t)(nwords - in.left);
@@ -502,7 +502,7 @@ static const struct field_info handle_field = { .name = "handle", .kind = FIELD_
 ssize_t codec_visit_objects(const uint64_t *words, size_t nwords, const struct field_info *field,
 			    const struct codec_visitor *visitor)
 {
-	struct in in = { words, nwords, visitor };
+	struct codec_input in = { words, nwords, visitor };
 	uint64_t n, handle;
 	int err = get_word(&in, &n);
 

@@ -33,7 +33,7 @@ struct ability {
 struct need {
 	const char *what;
 	bool (*lacks)(const struct ability *a);
-	enum needing calls;
+	enum requirement_kind calls;
 };
 
 static bool lacks_flag(const struct ability *a, unsigned int flags)

@@ -34,7 +34,7 @@ struct anonymise {
 };
 
 /* A table that is being copied. */
-struct copied {
+struct copied_table {
 	const char *name;
 	enum identity identities[COLUMNS];
 	int n;
@@ -42,7 +42,7 @@ struct copied {
 	sqlite3_stmt *in, *out;
 };
 
-static int bind_text(struct copied *t, int i, const struct text *text)
+static int bind_text(struct copied_table *t, int i, const struct text *text)
 {
 	if (text->failed)
 		return log_err(-ENOMEM, "anonymise");
@@ -51,7 +51,7 @@ static int bind_text(struct copied *t, int i, const struct text *text)
 	return 0;
 }
 
-static int put_text(struct anonymise *a, struct copied *t, int i, enum identity identity)
+static int put_text(struct anonymise *a, struct copied_table *t, int i, enum identity identity)
 {
 	const char *from = (const char *)sqlite3_column_text(t->in, i);
 	struct text text = { 0 };
@@ -66,7 +66,7 @@ static int put_text(struct anonymise *a, struct copied *t, int i, enum identity 
 }
 
 /* Copy a chunk of payloads: lengths do not change, and equal hashes remain equal. */
-static int put_chunk(struct anonymise *a, struct copied *t, int i)
+static int put_chunk(struct anonymise *a, struct copied_table *t, int i)
 {
 	struct payload_rows *rows = &a->payloads;
 	uint8_t *data;
@@ -91,7 +91,7 @@ static int put_chunk(struct anonymise *a, struct copied *t, int i)
 }
 
 /* Copy the result of ibv_get_device_guid(), which is in network order. */
-static void put_returned(struct anonymise *a, struct copied *t, int i)
+static void put_returned(struct anonymise *a, struct copied_table *t, int i)
 {
 	const char *name = (const char *)sqlite3_column_text(t->in, t->by);
 	int verb = name ? verb_find(name) : -1;
@@ -106,7 +106,7 @@ static void put_returned(struct anonymise *a, struct copied *t, int i)
 }
 
 /* The identity of the value, if another column determines it. */
-static enum identity resolve_identity(const struct copied *t, enum identity identity)
+static enum identity resolve_identity(const struct copied_table *t, enum identity identity)
 {
 	const char *by = t->by < 0 ? NULL : (const char *)sqlite3_column_text(t->in, t->by);
 
@@ -117,7 +117,7 @@ static enum identity resolve_identity(const struct copied *t, enum identity iden
 	return identity;
 }
 
-static int put_column(struct anonymise *a, struct copied *t, int i)
+static int put_column(struct anonymise *a, struct copied_table *t, int i)
 {
 	enum identity identity = resolve_identity(t, t->identities[i]);
 	int type = sqlite3_column_type(t->in, i);
@@ -146,7 +146,7 @@ static int put_column(struct anonymise *a, struct copied *t, int i)
 }
 
 /* Does the list drop the row? It also drops rows of meta whose key it does not have. */
-static bool is_dropped(const struct copied *t)
+static bool is_dropped(const struct copied_table *t)
 {
 	for (int i = 0; i < t->n; i++)
 		if (t->identities[i] == IDENTITY_DROPPED ||
@@ -155,7 +155,7 @@ static bool is_dropped(const struct copied *t)
 	return false;
 }
 
-static int put_row(struct anonymise *a, struct copied *t)
+static int put_row(struct anonymise *a, struct copied_table *t)
 {
 	int err = 0, code;
 
@@ -184,7 +184,7 @@ static bool is_key(const char *column)
 }
 
 /* Find the identity of each column of the new table, and write the SELECT and the INSERT. */
-static int list_columns(struct anonymise *a, struct copied *t, struct text *select,
+static int list_columns(struct anonymise *a, struct copied_table *t, struct text *select,
 			struct text *insert)
 {
 	sqlite3_stmt *columns;
@@ -213,7 +213,7 @@ static int list_columns(struct anonymise *a, struct copied *t, struct text *sele
 	return err;
 }
 
-static int prepare_table(struct anonymise *a, struct copied *t)
+static int prepare_table(struct anonymise *a, struct copied_table *t)
 {
 	struct text select = { 0 }, columns = { 0 }, insert = { 0 };
 	int err = list_columns(a, t, &select, &columns);
@@ -254,7 +254,7 @@ static int has_table(sqlite3 *db, const char *name)
 
 static int copy_table(struct anonymise *a, const char *name)
 {
-	struct copied t = { .name = name, .by = -1 };
+	struct copied_table t = { .name = name, .by = -1 };
 	int err = has_table(a->from, name);
 
 	if (err <= 0) /* the table is missing (an older format), or an error */

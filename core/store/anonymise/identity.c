@@ -92,13 +92,13 @@ static const struct {
 	{ "bytes", IDENTITY_BYTES },
 };
 
-struct named {
+struct named_identity {
 	const char *name;
 	enum identity identity;
 };
 
 /* Members of arguments, by their names in core/wire/verbs.list and structs.list. */
-static const struct named arguments[] = {
+static const struct named_identity arguments[] = {
 	{ "name", IDENTITY_DEVICE },
 	{ "dev_name", IDENTITY_NONE }, /* uverbs0: numbered by the kernel */
 	{ "dev_path", IDENTITY_NONE },
@@ -121,7 +121,7 @@ static const struct named arguments[] = {
 	{ "optval", IDENTITY_OPTION },
 };
 
-static const struct named metas[] = {
+static const struct named_identity metas[] = {
 	{ "state", IDENTITY_NONE },
 	{ "version", IDENTITY_NONE },
 	{ "command", IDENTITY_COMMAND },

@@ -119,7 +119,7 @@ static const char *const values[] = {
 
 #define COUNT(list) (sizeof(list) / sizeof(*(list)))
 
-static bool is_in(const char *const *list, size_t count, const char *text, size_t n)
+static bool is_listed_word(const char *const *list, size_t count, const char *text, size_t n)
 {
 	for (size_t i = 0; i < count; i++)
 		if (strlen(list[i]) == n && !strncasecmp(list[i], text, n))
@@ -161,7 +161,7 @@ static void add_component(struct substitutes *s, const char *name, size_t n, boo
 			  struct text *to)
 {
 	if (last ? is_library(name, n) || (n && strspn(name, ".") >= n)
-		 : is_in(folders, COUNT(folders), name, n))
+		 : is_listed_word(folders, COUNT(folders), name, n))
 		text_add(to, name, n);
 	else
 		text_addf(to, "%s", substitute_text(s, SUBSTITUTE_NAME, name, n));
@@ -248,7 +248,7 @@ void replace_value(struct substitutes *s, const char *value, struct text *to)
 {
 	size_t n = strlen(value), digits = strspn(value, "0123456789");
 
-	if (is_in(values, COUNT(values), value, n) ||
+	if (is_listed_word(values, COUNT(values), value, n) ||
 	    (digits && digits < 10 && n <= digits + 1 &&
 	     strspn(value + digits, "kKmMgGsu") == n - digits))
 		text_add(to, value, n);

@@ -168,7 +168,7 @@ static bool is_enumerator(const char *text)
 }
 
 /* State of replacing in a JSON text. */
-struct replacing {
+struct replacement {
 	struct substitutes *substitutes;
 	bool hosts; /* replace only names of hosts */
 };
@@ -183,7 +183,7 @@ static bool is_host_name(struct substitutes *s, enum identity identity, const ch
 	return !address;
 }
 
-static void add_text(const struct replacing *r, enum identity identity,
+static void add_text(const struct replacement *r, enum identity identity,
 		     const struct json_node *node, struct text *to)
 {
 	struct substitutes *s = r->substitutes;
@@ -216,7 +216,7 @@ static enum identity identity_of_member(const struct json_node *node, enum ident
 	return identity_of_argument(node->name, node->name_length);
 }
 
-static void add_node(const struct replacing *r, enum identity identity,
+static void add_node(const struct replacement *r, enum identity identity,
 		     const struct json_node *node, struct text *to)
 {
 	bool object = node->kind == JSON_OBJECT;
@@ -247,7 +247,7 @@ static void add_node(const struct replacing *r, enum identity identity,
 	text_char(to, object ? '}' : ']');
 }
 
-static void replace_members(const struct replacing *replacing, const char *json, size_t n,
+static void replace_members(const struct replacement *replacing, const char *json, size_t n,
 			    struct text *to)
 {
 	struct json_node *root;
@@ -262,14 +262,14 @@ static void replace_members(const struct replacing *replacing, const char *json,
 
 void replace_arguments(struct substitutes *s, const char *json, size_t n, struct text *to)
 {
-	const struct replacing all = { .substitutes = s };
+	const struct replacement all = { .substitutes = s };
 
 	replace_members(&all, json, n, to);
 }
 
 void replace_hosts(struct substitutes *s, const char *json, size_t n, struct text *to)
 {
-	const struct replacing hosts = { .substitutes = s, .hosts = true };
+	const struct replacement hosts = { .substitutes = s, .hosts = true };
 
 	replace_members(&hosts, json, n, to);
 }

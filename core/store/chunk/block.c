@@ -20,13 +20,13 @@
 #include "core/store/chunk/chunk.h"
 #include "core/wire/event.h"
 
-struct in {
+struct block_input {
 	const uint8_t *at;
 	size_t left;
 	bool bad;
 };
 
-static uint64_t get_varint(struct in *in)
+static uint64_t get_varint(struct block_input *in)
 {
 	uint64_t n = 0;
 	size_t used = varint_get(in->at, in->left, &n);
@@ -38,7 +38,7 @@ static uint64_t get_varint(struct in *in)
 	return n;
 }
 
-static int read_entry(struct block *block, struct in *in)
+static int read_entry(struct block *block, struct block_input *in)
 {
 	uint64_t id = get_varint(in), code = get_varint(in), count = get_varint(in), packed,
 		 unpacked;
@@ -64,7 +64,7 @@ static int read_entry(struct block *block, struct in *in)
 	return 0;
 }
 
-static int read_directory(struct block *block, struct in *in)
+static int read_directory(struct block *block, struct block_input *in)
 {
 	unsigned int columns;
 
@@ -198,12 +198,12 @@ static int check_family(const struct block *block, enum family family, uint64_t 
 
 enum { FLAGGED = (KIND_MASK | KIND_FLAGS) + 1 }; /* values of column `kind` */
 
-struct kinds {
+struct kind_counts {
 	uint32_t posts, polls, notifies;
 	bool extra; /* does a poll have rows of family EXTRA? */
 };
 
-static int add_kind(struct kinds *kinds, uint32_t flagged, uint32_t events)
+static int add_kind(struct kind_counts *kinds, uint32_t flagged, uint32_t events)
 {
 	uint32_t kind = flagged & KIND_MASK;
 	bool poll = kind_is_poll(kind), extra = flagged & KIND_EXTRA;
@@ -221,7 +221,7 @@ static int add_kind(struct kinds *kinds, uint32_t flagged, uint32_t events)
 }
 
 /* Count the posts, the polls and the other events. */
-static int count_kinds(struct block *block, struct kinds *kinds)
+static int count_kinds(struct block *block, struct kind_counts *kinds)
 {
 	uint32_t events = block_count(block, COLUMN_kind), counts[FLAGGED] = { 0 };
 	int err = block_need(block, COLUMN_kind);
@@ -315,7 +315,7 @@ static int check_polls(struct block *block, bool extra)
 
 static int check_families(struct block *block, unsigned int families)
 {
-	struct kinds kinds = { 0 };
+	struct kind_counts kinds = { 0 };
 	int err = count_kinds(block, &kinds);
 
 	if (!err && families & (FAMILY_BIT(POST) | FAMILY_BIT(WR) | FAMILY_BIT(SGE)))
@@ -336,7 +336,7 @@ void block_clear(struct block *block)
 
 int block_load(struct block *block, const void *bytes, size_t n, unsigned int families)
 {
-	struct in in;
+	struct block_input in;
 	int err;
 
 	block_clear(block);
@@ -344,7 +344,7 @@ int block_load(struct block *block, const void *bytes, size_t n, unsigned int fa
 		return -ENOMEM;
 	if (n)
 		memcpy(block->bytes, bytes, n);
-	in = (struct in){ block->bytes, n, false };
+	in = (struct block_input){ block->bytes, n, false };
 	err = read_directory(block, &in);
 	if (!err)
 		err = check_families(block, families);

@@ -30,7 +30,7 @@ struct call_pattern {
 	size_t first; /* its first column, in block->values */
 };
 
-static void get_json(struct shapes_in *in, struct pattern_json *json)
+static void get_json(struct shapes_input *in, struct pattern_json *json)
 {
 	const char *kind = shapes_get_bytes(in, 1);
 
@@ -43,12 +43,12 @@ static void get_json(struct shapes_in *in, struct pattern_json *json)
 		json->holes += *at == CALL_NUMBER || *at == CALL_STRING;
 }
 
-static int read_shape(struct call_block *block, struct shapes_in *from)
+static int read_shape(struct call_block *block, struct shapes_input *from)
 {
 	struct shapes_text text = shapes_get_text(from);
-	struct shapes_in in = { .at = (const uint8_t *)text.at,
-				.end = (const uint8_t *)text.at + text.length,
-				.bad = from->bad };
+	struct shapes_input in = { .at = (const uint8_t *)text.at,
+				   .end = (const uint8_t *)text.at + text.length,
+				   .bad = from->bad };
 	struct call_pattern p = { .depth = (uint32_t)shapes_get_varint(&in, UINT32_MAX),
 				  .stack = (uint32_t)shapes_get_varint(&in, UINT32_MAX),
 				  .flags = (uint32_t)shapes_get_varint(&in, 3),
@@ -80,7 +80,7 @@ static bool is_plain(struct shapes_text text)
 	return true;
 }
 
-static int read_strings(struct call_block *block, struct shapes_in *in)
+static int read_strings(struct call_block *block, struct shapes_input *in)
 {
 	size_t n = shapes_get_varint(in, (uint64_t)(in->end - in->at));
 
@@ -94,7 +94,7 @@ static int read_strings(struct call_block *block, struct shapes_in *in)
 	return 0;
 }
 
-static int read_texts(struct call_block *block, struct shapes_in *in)
+static int read_texts(struct call_block *block, struct shapes_input *in)
 {
 	int err = read_strings(block, in);
 	size_t n;
@@ -134,7 +134,7 @@ static int count_shapes(struct call_block *block)
  * Read the times of the calls. The scratch memory is freed at once, since readers hold several
  * blocks.
  */
-static int read_times(struct call_block *block, struct shapes_in *in)
+static int read_times(struct call_block *block, struct shapes_input *in)
 {
 	uint64_t *words = calloc(block->calls + 1, CALL_TIMES_WORDS * sizeof(*words));
 	int err = words ? call_times_get(in, block->values, block->calls, words) : -ENOMEM;
@@ -143,7 +143,7 @@ static int read_times(struct call_block *block, struct shapes_in *in)
 	return err;
 }
 
-static int read_common(struct call_block *block, struct shapes_in *in)
+static int read_common(struct call_block *block, struct shapes_input *in)
 {
 	int err = reserve_values(block, (size_t)block->calls * CALL_COMMON);
 
@@ -187,7 +187,7 @@ static int check_strings(const struct call_block *block, const struct call_patte
 	return 0;
 }
 
-static int read_own(struct call_block *block, struct shapes_in *in, struct call_pattern *p)
+static int read_own(struct call_block *block, struct shapes_input *in, struct call_pattern *p)
 {
 	int err;
 
@@ -199,7 +199,7 @@ static int read_own(struct call_block *block, struct shapes_in *in, struct call_
 	return err ? err : check_strings(block, p);
 }
 
-static int decode_block(struct call_block *block, struct shapes_in *in)
+static int decode_block(struct call_block *block, struct shapes_input *in)
 {
 	int err = read_texts(block, in);
 
@@ -213,7 +213,7 @@ static int decode_block(struct call_block *block, struct shapes_in *in)
 
 int call_block_read(struct call_block *block, const void *data, size_t size)
 {
-	struct shapes_in in;
+	struct shapes_input in;
 	int err = shapes_open(&block->plain, data, size, CALL_ROWS_MAX, &block->calls, &in);
 
 	block->nshapes = block->nstrings = block->nvalues = 0;

@@ -57,7 +57,7 @@ void call_times_put(struct shapes_packer *packer, const uint64_t *common, uint32
 	shapes_put_times(packer, times, order.count);
 }
 
-int call_times_get(struct shapes_in *in, uint64_t *common, uint32_t calls, uint64_t *words)
+int call_times_get(struct shapes_input *in, uint64_t *common, uint32_t calls, uint64_t *words)
 {
 	uint64_t *begin = common + (size_t)CALL_BEGIN * calls;
 	uint64_t *lasted = common + (size_t)CALL_LASTED * calls;

@@ -16,4 +16,4 @@ void call_times_put(struct shapes_packer *packer, const uint64_t *common, uint32
 		    uint64_t *words);
 
 /* Read the times into @common, whose other columns are already set. 0 or -EBADMSG. */
-int call_times_get(struct shapes_in *in, uint64_t *common, uint32_t calls, uint64_t *words);
+int call_times_get(struct shapes_input *in, uint64_t *common, uint32_t calls, uint64_t *words);

@@ -8,13 +8,13 @@
 
 #include <errno.h>
 
-struct placing {
+struct placement {
 	int64_t (*time)(const void *arg, int64_t time);
 	const void *arg;
 	uint32_t stacks;
 };
 
-static uint64_t change_value(const struct placing *placing, enum column_id id, uint64_t value)
+static uint64_t change_value(const struct placement *placing, enum column_id id, uint64_t value)
 {
 	switch (id) {
 	case COLUMN_time:
@@ -32,7 +32,7 @@ static bool is_changed(enum column_id id)
 	return id == COLUMN_time || id == COLUMN_post_stack || id == COLUMN_poll_stack;
 }
 
-static int place_column(struct placer *placer, const struct placing *placing, enum column_id id)
+static int place_column(struct placer *placer, const struct placement *placing, enum column_id id)
 {
 	const struct column_view *view = &placer->block.views[id];
 	int err;
@@ -53,7 +53,7 @@ static int place_column(struct placer *placer, const struct placing *placing, en
 int placer_place(struct placer *placer, const void *bytes, size_t n,
 		 int64_t (*time)(const void *arg, int64_t time), const void *arg, uint32_t stacks)
 {
-	const struct placing placing = { time, arg, stacks };
+	const struct placement placing = { time, arg, stacks };
 	struct block *block = &placer->block;
 	uint32_t events;
 	int err = block_load(block, bytes, n, 0);

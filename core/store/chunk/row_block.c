@@ -11,7 +11,7 @@
 
 #include "core/base/vec.h"
 
-static int add_part(struct row_block *block, struct row_shape *shape, struct shapes_in *in)
+static int add_part(struct row_block *block, struct row_shape *shape, struct shapes_input *in)
 {
 	const char *kind = shapes_get_bytes(in, 1);
 	struct row_part part = { .kind = kind ? (enum row_kind) * (const uint8_t *)kind
@@ -29,12 +29,12 @@ static int add_part(struct row_block *block, struct row_shape *shape, struct sha
 	return 0;
 }
 
-static int read_shape(struct row_block *block, struct shapes_in *from)
+static int read_shape(struct row_block *block, struct shapes_input *from)
 {
 	struct shapes_text text = shapes_get_text(from);
-	struct shapes_in in = { .at = (const uint8_t *)text.at,
-				.end = (const uint8_t *)text.at + text.length,
-				.bad = from->bad };
+	struct shapes_input in = { .at = (const uint8_t *)text.at,
+				   .end = (const uint8_t *)text.at + text.length,
+				   .bad = from->bad };
 	struct row_shape shape = { 0 };
 	int err = in.bad ? -EBADMSG : 0;
 
@@ -48,7 +48,7 @@ static int read_shape(struct row_block *block, struct shapes_in *from)
 	return 0;
 }
 
-static int read_shapes(struct row_block *block, struct shapes_in *in)
+static int read_shapes(struct row_block *block, struct shapes_input *in)
 {
 	size_t n = shapes_get_varint(in, block->rows);
 	int err = in->bad ? -EBADMSG : 0;
@@ -59,7 +59,7 @@ static int read_shapes(struct row_block *block, struct shapes_in *in)
 }
 
 /* Read the shape of each row, and number the rows of each shape. */
-static int read_rows(struct row_block *block, struct shapes_in *in)
+static int read_rows(struct row_block *block, struct shapes_input *in)
 {
 	int err = shapes_get_column(in, block->values, block->rows);
 
@@ -84,7 +84,7 @@ static int reserve_memory(struct row_block *block)
 		       : 0;
 }
 
-static int read_columns(struct row_block *block, struct shapes_in *in)
+static int read_columns(struct row_block *block, struct shapes_input *in)
 {
 	int err = 0;
 
@@ -103,7 +103,7 @@ static int read_columns(struct row_block *block, struct shapes_in *in)
 
 int row_block_read(struct row_block *block, const void *data, size_t size, uint32_t columns)
 {
-	struct shapes_in in;
+	struct shapes_input in;
 	int err = shapes_open(&block->plain, data, size, ROWS_MAX, &block->rows, &in);
 
 	block->nshapes = block->nparts = block->nvalues = 0;

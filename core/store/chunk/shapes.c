@@ -66,7 +66,7 @@ static int grow_slots(struct text_index *index)
 static bool is_text(const struct text_index *index, size_t i, uint64_t hash, const char *text,
 		    size_t n)
 {
-	const struct indexed *at = &index->list[i];
+	const struct indexed_text *at = &index->list[i];
 
 	return at->hash == hash && at->length == n &&
 	       (!n || !memcmp(index->bytes.at + at->at, text, n));
@@ -86,7 +86,7 @@ int text_index_number(struct text_index *index, uint64_t hash, const char *text,
 		}
 	if (vec_reserve(index->list, index->size, index->count + 1))
 		return -ENOMEM;
-	index->list[index->count] = (struct indexed){ hash, index->bytes.used, n };
+	index->list[index->count] = (struct indexed_text){ hash, index->bytes.used, n };
 	text_add(&index->bytes, text, n);
 	*ret_number = index->count;
 	index->slots[at] = (uint32_t)++index->count;

@@ -11,7 +11,7 @@
 /* Texts, numbered in the order of their first use. All zero: empty. */
 struct text_index {
 	struct text bytes; /* all texts, one after the other */
-	struct indexed {
+	struct indexed_text {
 		uint64_t hash;
 		size_t at, length;
 	} * list;

@@ -12,7 +12,7 @@
 #include "core/base/vec.h"
 #include "core/store/chunk/shapes.h"
 
-uint64_t shapes_get_varint(struct shapes_in *in, uint64_t most)
+uint64_t shapes_get_varint(struct shapes_input *in, uint64_t most)
 {
 	uint64_t n = 0;
 	size_t used = varint_get(in->at, (size_t)(in->end - in->at), &n);
@@ -22,7 +22,7 @@ uint64_t shapes_get_varint(struct shapes_in *in, uint64_t most)
 	return in->bad ? 0 : n;
 }
 
-const char *shapes_get_bytes(struct shapes_in *in, size_t n)
+const char *shapes_get_bytes(struct shapes_input *in, size_t n)
 {
 	const char *at = (const char *)in->at;
 
@@ -34,7 +34,7 @@ const char *shapes_get_bytes(struct shapes_in *in, size_t n)
 	return at;
 }
 
-struct shapes_text shapes_get_text(struct shapes_in *in)
+struct shapes_text shapes_get_text(struct shapes_input *in)
 {
 	size_t length = shapes_get_varint(in, SHAPES_BYTES_MAX);
 	const char *at = shapes_get_bytes(in, length);
@@ -42,7 +42,7 @@ struct shapes_text shapes_get_text(struct shapes_in *in)
 	return (struct shapes_text){ at, at ? length : 0 };
 }
 
-const char *shapes_get_word(struct shapes_in *in)
+const char *shapes_get_word(struct shapes_input *in)
 {
 	const char *at = (const char *)in->at;
 	const uint8_t *end = in->bad ? NULL : memchr(in->at, 0, (size_t)(in->end - in->at));
@@ -56,7 +56,7 @@ const char *shapes_get_word(struct shapes_in *in)
 }
 
 /* 64 bits, beginning at bit @in->bit; bits after the last byte are 0. */
-static inline uint64_t load_bits(const struct shapes_in *in)
+static inline uint64_t load_bits(const struct shapes_input *in)
 {
 	const uint8_t *at = in->bits + in->bit / 8;
 	size_t left = in->nbits / 8 - in->bit / 8; /* bytes */
@@ -71,7 +71,7 @@ static inline uint64_t load_bits(const struct shapes_in *in)
 	return from && left > sizeof(low) ? low | (uint64_t)at[8] << (64 - from) : low;
 }
 
-static uint64_t get_bits(struct shapes_in *in, unsigned n)
+static uint64_t get_bits(struct shapes_input *in, unsigned n)
 {
 	uint64_t value;
 
@@ -86,7 +86,7 @@ static uint64_t get_bits(struct shapes_in *in, unsigned n)
 	return value;
 }
 
-static int get_times(struct shapes_in *in, uint64_t *values, uint32_t count)
+static int get_times(struct shapes_input *in, uint64_t *values, uint32_t count)
 {
 	uint64_t value = 0;
 
@@ -105,7 +105,7 @@ static int get_times(struct shapes_in *in, uint64_t *values, uint32_t count)
 	return in->bad ? -EBADMSG : 0;
 }
 
-int shapes_get_column(struct shapes_in *in, uint64_t *values, uint32_t count)
+int shapes_get_column(struct shapes_input *in, uint64_t *values, uint32_t count)
 {
 	struct column_view view = { .code = COLUMN_RAW, .count = count };
 	const char *code = shapes_get_bytes(in, 1);
@@ -129,7 +129,7 @@ int shapes_get_column(struct shapes_in *in, uint64_t *values, uint32_t count)
 }
 
 /* Also checks that less than one byte of bits is left. */
-bool shapes_at_end(const struct shapes_in *in)
+bool shapes_at_end(const struct shapes_input *in)
 {
 	return !in->bad && in->at == in->end && in->sizes == in->sizes_end &&
 	       in->nbits - in->bit < 8;
@@ -141,7 +141,7 @@ struct block_frame {
 	size_t size, unpacked;
 };
 
-static struct block_frame get_frame(struct shapes_in *in)
+static struct block_frame get_frame(struct shapes_input *in)
 {
 	struct block_frame frame = { .unpacked = shapes_get_varint(in, SHAPES_BYTES_MAX) };
 
@@ -161,7 +161,7 @@ static int unpack_frame(const struct shapes_plain *plain, const struct block_fra
 
 /* Decompress the frames; one more byte, NUL, terminates any text in the first one. */
 static int unpack_frames(struct shapes_plain *plain, const struct block_frame *parts,
-			 const struct block_frame *sizes, struct shapes_in *in)
+			 const struct block_frame *sizes, struct shapes_input *in)
 {
 	char *second;
 
@@ -185,9 +185,9 @@ static int unpack_frames(struct shapes_plain *plain, const struct block_frame *p
 }
 
 int shapes_open(struct shapes_plain *plain, const void *data, size_t size, uint32_t most,
-		uint32_t *ret_rows, struct shapes_in *ret_in)
+		uint32_t *ret_rows, struct shapes_input *ret_in)
 {
-	struct shapes_in in = { .at = data, .end = (const uint8_t *)data + size, .bad = !size };
+	struct shapes_input in = { .at = data, .end = (const uint8_t *)data + size, .bad = !size };
 	struct block_frame parts, sizes = { 0 };
 	int err;
 

@@ -11,7 +11,7 @@
 enum { SHAPES_BYTES_MAX = 64 << 20 }; /* maximum bytes of a block before compression */
 
 /* The unread part of a block. @bad: a read failed, since the block is damaged. */
-struct shapes_in {
+struct shapes_input {
 	const uint8_t *at, *end;
 	bool bad;
 	char version;
@@ -29,7 +29,7 @@ struct shapes_plain {
 
 /* Decompress a block of at most @most rows. 0, -EBADMSG or -ENOMEM. */
 int shapes_open(struct shapes_plain *plain, const void *data, size_t size, uint32_t most,
-		uint32_t *ret_rows, struct shapes_in *ret_in);
+		uint32_t *ret_rows, struct shapes_input *ret_in);
 void shapes_plain_fini(struct shapes_plain *plain);
 
 struct shapes_text {
@@ -38,13 +38,13 @@ struct shapes_text {
 };
 
 /* Read a part, and move to the next one; 0, NULL, "" or an empty text if @in is bad. */
-uint64_t shapes_get_varint(struct shapes_in *in, uint64_t most);
-const char *shapes_get_bytes(struct shapes_in *in, size_t n);
-struct shapes_text shapes_get_text(struct shapes_in *in);
-const char *shapes_get_word(struct shapes_in *in); /* up to a NUL */
+uint64_t shapes_get_varint(struct shapes_input *in, uint64_t most);
+const char *shapes_get_bytes(struct shapes_input *in, size_t n);
+struct shapes_text shapes_get_text(struct shapes_input *in);
+const char *shapes_get_word(struct shapes_input *in); /* up to a NUL */
 
 /* Decode a column of @count values. 0 or -EBADMSG. */
-int shapes_get_column(struct shapes_in *in, uint64_t *values, uint32_t count);
+int shapes_get_column(struct shapes_input *in, uint64_t *values, uint32_t count);
 
 /* Has the whole block been read? */
-bool shapes_at_end(const struct shapes_in *in);
+bool shapes_at_end(const struct shapes_input *in);

@@ -31,7 +31,7 @@ enum { ARGS = OBJECT + 1, OUT, HANDLE, END_N };
 enum { REF_PATH = 2, REF_KIND, REF_HANDLE, REF_OBJECT };
 
 /* A block in memory. */
-struct cached {
+struct cached_block {
 	int64_t thread, process;
 	uint64_t first_n, last_n;
 	/* sqlite3_total_changes() when it was read; if it has changed, the block may have, too */
@@ -39,7 +39,7 @@ struct cached {
 	unsigned int users;
 	uint64_t turn;
 	struct call_block block;
-	struct by_object {
+	struct object_entry {
 		uint32_t object, i;
 	} * objects; /* the object of each call, sorted */
 	size_t objects_size;
@@ -47,17 +47,17 @@ struct cached {
 };
 
 /* Shared by both tables. */
-struct home {
+struct shared_tables {
 	sqlite3 *db;
 	unsigned int refs;
-	struct cached **cached;
+	struct cached_block **cached;
 	size_t ncached;
 	uint64_t turn;
 	sqlite3_stmt *of_thread, *of_all; /* find the next block of a thread, or of all threads */
 };
 
 /* A statement that reads rows of the file. */
-struct plain {
+struct file_query {
 	char *sql;
 	sqlite3_stmt *stmt;
 	bool used;
@@ -65,9 +65,9 @@ struct plain {
 
 struct call_vtab {
 	sqlite3_vtab base;
-	struct home *home;
+	struct shared_tables *home;
 	bool of_refs;
-	struct plain plain[STATEMENTS];
+	struct file_query plain[STATEMENTS];
 };
 
 /* Bounds of a query: rows outside are not needed. */
@@ -81,11 +81,11 @@ struct bounds {
 struct call_cursor {
 	sqlite3_vtab_cursor base;
 	struct bounds bounds;
-	struct plain *plain; /* NULL: none */
+	struct file_query *plain; /* NULL: none */
 	/* a statement for this cursor only, if all statements of the table are in use */
-	struct plain own;
+	struct file_query own;
 	bool has_plain; /* the statement is at a row */
-	struct cached *cached;
+	struct cached_block *cached;
 	int64_t thread; /* thread of the last block */
 	uint64_t next_n;
 	/* index in the block, or in cached->objects; those from @last on are not needed */
@@ -120,7 +120,7 @@ static const char of_all_sql[] = BLOCK "(thread, first_n) >= (?1, ?2)" FITS
 
 static void home_put(void *arg)
 {
-	struct home *home = arg;
+	struct shared_tables *home = arg;
 
 	if (--home->refs)
 		return;
@@ -134,19 +134,19 @@ static void home_put(void *arg)
 }
 
 /* Finalize the statements: they must not outlive the last table that is disconnected. */
-static void home_finalize(struct home *home)
+static void home_finalize(struct shared_tables *home)
 {
 	sqlite3_finalize(home->of_thread);
 	sqlite3_finalize(home->of_all);
 	home->of_thread = home->of_all = NULL;
 }
 
-static struct cached *find_cached(struct home *home, int64_t thread, uint64_t n)
+static struct cached_block *find_cached(struct shared_tables *home, int64_t thread, uint64_t n)
 {
 	int changes = sqlite3_total_changes(home->db);
 
 	for (size_t i = 0; i < home->ncached; i++) {
-		struct cached *c = home->cached[i];
+		struct cached_block *c = home->cached[i];
 
 		if (c->thread == thread && c->changes == changes && c->first_n <= n &&
 		    n <= c->last_n && c->block.calls)
@@ -156,9 +156,9 @@ static struct cached *find_cached(struct home *home, int64_t thread, uint64_t n)
 }
 
 /* A block that no cursor uses: a new one, or the least recently used one. */
-static struct cached *free_cached(struct home *home)
+static struct cached_block *free_cached(struct shared_tables *home)
 {
-	struct cached *best = NULL, **more;
+	struct cached_block *best = NULL, **more;
 
 	for (size_t i = 0; i < home->ncached; i++)
 		if (!home->cached[i]->users && (!best || home->cached[i]->turn < best->turn))
@@ -173,9 +173,10 @@ static struct cached *free_cached(struct home *home)
 }
 
 /* Decode the block in the current row of @stmt. 0 or -errno after log_err(). */
-static int load_block(struct home *home, sqlite3_stmt *stmt, struct cached **ret_cached)
+static int load_block(struct shared_tables *home, sqlite3_stmt *stmt,
+		      struct cached_block **ret_cached)
 {
-	struct cached *c = free_cached(home);
+	struct cached_block *c = free_cached(home);
 	int err = c ? 0 : -ENOMEM;
 
 	if (!err) {
@@ -203,13 +204,14 @@ static int load_block(struct home *home, sqlite3_stmt *stmt, struct cached **ret
 	return err ? log_err(err, "read calls") : 0;
 }
 
-static int prepare_once(struct home *home, const char *sql, sqlite3_stmt **stmt)
+static int prepare_once(struct shared_tables *home, const char *sql, sqlite3_stmt **stmt)
 {
 	return *stmt ? 0 : sql_prepare(home->db, sql, stmt);
 }
 
 /* Find the next block within the cursor's bounds: 1, 0 or -errno. */
-static int find_block(struct call_cursor *cursor, struct home *home, struct cached **ret_cached)
+static int find_block(struct call_cursor *cursor, struct shared_tables *home,
+		      struct cached_block **ret_cached)
 {
 	const struct bounds *b = &cursor->bounds;
 	bool all = b->thread < 0, of_refs = ((struct call_vtab *)cursor->base.pVtab)->of_refs;
@@ -259,14 +261,14 @@ static uint32_t find_call(const struct call_block *block, uint64_t n)
 
 static int compare_objects(const void *a, const void *b)
 {
-	const struct by_object *x = a, *y = b;
+	const struct object_entry *x = a, *y = b;
 
 	if (x->object != y->object)
 		return x->object < y->object ? -1 : 1;
 	return x->i < y->i ? -1 : x->i > y->i;
 }
 
-static int sort_objects(struct cached *c)
+static int sort_objects(struct cached_block *c)
 {
 	struct call_row row;
 
@@ -276,7 +278,7 @@ static int sort_objects(struct cached *c)
 		return log_err(-ENOMEM, "read calls");
 	for (uint32_t i = 0; i < c->block.calls; i++) {
 		call_block_row(&c->block, i, &row);
-		c->objects[i] = (struct by_object){ row.object, i };
+		c->objects[i] = (struct object_entry){ row.object, i };
 	}
 	qsort(c->objects, c->block.calls, sizeof(*c->objects), compare_objects);
 	c->sorted = true;
@@ -285,17 +287,17 @@ static int sort_objects(struct cached *c)
 
 static bool is_object_before(const void *element, const void *object)
 {
-	return ((const struct by_object *)element)->object < *(const uint64_t *)object;
+	return ((const struct object_entry *)element)->object < *(const uint64_t *)object;
 }
 
-static uint32_t find_object(const struct cached *c, uint64_t object)
+static uint32_t find_object(const struct cached_block *c, uint64_t object)
 {
 	return (uint32_t)vec_count_before(c->objects, c->block.calls, sizeof(*c->objects),
 					  is_object_before, &object);
 }
 
 /* Limit the cursor to the calls of the block that may be within its bounds. */
-static int limit_calls(struct call_cursor *cursor, struct cached *c)
+static int limit_calls(struct call_cursor *cursor, struct cached_block *c)
 {
 	const struct bounds *b = &cursor->bounds;
 
@@ -314,8 +316,8 @@ static int limit_calls(struct call_cursor *cursor, struct cached *c)
 
 static int enter_block(struct call_cursor *cursor)
 {
-	struct home *home = ((struct call_vtab *)cursor->base.pVtab)->home;
-	struct cached *next = NULL;
+	struct shared_tables *home = ((struct call_vtab *)cursor->base.pVtab)->home;
+	struct cached_block *next = NULL;
 	int more;
 
 	release_block(cursor);
@@ -401,7 +403,7 @@ static char *write_query(const struct call_vtab *vtab, const struct bounds *b)
 	return sql.at;
 }
 
-static int prepare_plain(struct home *home, struct plain *plain, char *sql)
+static int prepare_plain(struct shared_tables *home, struct file_query *plain, char *sql)
 {
 	sqlite3_finalize(plain->stmt);
 	plain->stmt = NULL;
@@ -415,11 +417,11 @@ static int take_plain_statement(struct call_cursor *cursor)
 {
 	struct call_vtab *vtab = (struct call_vtab *)cursor->base.pVtab;
 	char *sql = write_query(vtab, &cursor->bounds);
-	struct plain *unused = &cursor->own;
+	struct file_query *unused = &cursor->own;
 	int err = sql ? 0 : log_err(-ENOMEM, "read calls");
 
 	for (int i = 0; i < STATEMENTS && !err; i++) {
-		struct plain *plain = &vtab->plain[i];
+		struct file_query *plain = &vtab->plain[i];
 
 		if (plain->used)
 			continue;
@@ -447,11 +449,11 @@ static void leave_plain(struct call_cursor *cursor)
 	cursor->plain = NULL;
 }
 
-static void free_plain(struct plain *plain)
+static void free_plain(struct file_query *plain)
 {
 	sqlite3_finalize(plain->stmt);
 	free(plain->sql);
-	*plain = (struct plain){ 0 };
+	*plain = (struct file_query){ 0 };
 }
 
 static int step_plain(struct call_cursor *cursor)
@@ -863,7 +865,7 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 /* Modules */
 
 struct module_arg {
-	struct home *home;
+	struct shared_tables *home;
 	bool of_refs;
 };
 
@@ -936,7 +938,7 @@ static void free_module(void *arg)
 	free(m);
 }
 
-static int add_module(struct home *home, const char *name, bool of_refs)
+static int add_module(struct shared_tables *home, const char *name, bool of_refs)
 {
 	struct module_arg *m = malloc(sizeof(*m));
 
@@ -957,7 +959,7 @@ static bool has_call_table(sqlite3 *db)
 
 int call_tables_follow(sqlite3 *db)
 {
-	struct home *home;
+	struct shared_tables *home;
 	int err;
 
 	if (has_call_table(db))

@@ -53,7 +53,7 @@ const struct references references[] = {
 	{ NULL, NULL },
 };
 
-static const struct target {
+static const struct reference_target {
 	char letter;
 	const char *table;
 } targets[REFERENCES_LETTERS] = {
@@ -164,9 +164,9 @@ static int describe_row(sqlite3 *db, const struct references *from, const uint32
 	return err;
 }
 
-enum part { PART_ALL, PART_SMALL, PART_CALLS };
+enum reference_part { PART_ALL, PART_SMALL, PART_CALLS };
 
-static bool is_in_part(const char *table, enum part part)
+static bool is_in_part(const char *table, enum reference_part part)
 {
 	bool calls = !strcmp(table, "call") || !strcmp(table, "ref");
 
@@ -185,7 +185,8 @@ static const char *source_of(const char *table)
 }
 
 /* One statement for all tables: its result is the table that has an invalid reference. */
-static int find_outside(sqlite3 *db, const uint32_t *most, enum part part, struct text *sql)
+static int find_outside(sqlite3 *db, const uint32_t *most, enum reference_part part,
+			struct text *sql)
 {
 	const char *word = "";
 	sqlite3_stmt *stmt = NULL;
@@ -259,7 +260,7 @@ static int check_blocks(sqlite3 *db, const uint32_t *most)
  * If the user of the connection is in the middle of a statement, SQLite cannot remove the function:
  * it stays, and the next check gets SQLITE_BUSY when creating it.
  */
-static int check_tables(sqlite3 *db, const uint32_t *most, enum part part)
+static int check_tables(sqlite3 *db, const uint32_t *most, enum reference_part part)
 {
 	struct text sql = { 0 };
 	int err = sqlite3_create_function(db, OUTSIDE, -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, NULL,

@@ -26,8 +26,8 @@
 enum { CACHED = 16 };
 
 /* The rows sorted by a column; rows without a number in it are not included. */
-struct by_value {
-	struct entry {
+struct value_index {
+	struct value_entry {
 		int64_t value;
 		uint32_t row;
 	} * list;
@@ -36,7 +36,7 @@ struct by_value {
 };
 
 /* A block in memory. */
-struct cached {
+struct cached_block {
 	uint32_t place;
 	uint64_t turn; /* 0: none */
 	struct row_block block;
@@ -45,17 +45,17 @@ struct cached {
 struct row_vtab {
 	sqlite3_vtab base;
 	struct row_blocks blocks;
-	struct cached cached[CACHED];
+	struct cached_block cached[CACHED];
 	uint64_t turn;
-	struct by_value by[ROW_COLUMNS_MAX];
+	struct value_index by[ROW_COLUMNS_MAX];
 };
 
 struct row_cursor {
 	sqlite3_vtab_cursor base;
 	/* the entries that name the rows; NULL: @at and @end are rows */
-	const struct entry *entries;
+	const struct value_entry *entries;
 	size_t at, end;
-	struct cached *cached;
+	struct cached_block *cached;
 	uint64_t turn; /* turn of @cached while it has the cursor's block */
 	uint32_t row;  /* index of the row in @cached */
 	struct text text;
@@ -69,13 +69,13 @@ static bool is_row_after(const void *place, const void *row)
 }
 
 /* Find the block with row @row of the table, and the index of the row in the block. 0 or -errno. */
-static int find_row(struct row_vtab *vtab, uint32_t row, struct cached **ret_cached,
+static int find_row(struct row_vtab *vtab, uint32_t row, struct cached_block **ret_cached,
 		    uint32_t *ret_i)
 {
 	uint32_t i = (uint32_t)vec_count_before(vtab->blocks.places, vtab->blocks.nplaces,
 						sizeof(*vtab->blocks.places), is_row_after, &row) -
 		     1;
-	struct cached *oldest = vtab->cached, *c;
+	struct cached_block *oldest = vtab->cached, *c;
 	int err;
 
 	*ret_i = row - vtab->blocks.places[i].from;
@@ -101,7 +101,7 @@ static int find_row(struct row_vtab *vtab, uint32_t row, struct cached **ret_cac
 
 static int compare_entries(const void *a, const void *b)
 {
-	const struct entry *x = a, *y = b;
+	const struct value_entry *x = a, *y = b;
 
 	if (x->value != y->value)
 		return x->value < y->value ? -1 : 1;
@@ -110,8 +110,8 @@ static int compare_entries(const void *a, const void *b)
 
 static int make_index(struct row_vtab *vtab, uint32_t column)
 {
-	struct by_value *by = &vtab->by[column];
-	struct cached *cached = NULL;
+	struct value_index *by = &vtab->by[column];
+	struct cached_block *cached = NULL;
 	int err = 0;
 
 	by->count = 0;
@@ -125,7 +125,7 @@ static int make_index(struct row_vtab *vtab, uint32_t column)
 			break;
 		value = row_block_value(&cached->block, i, column);
 		if (value.kind == ROW_NUMBER)
-			by->list[by->count++] = (struct entry){ value.number, row };
+			by->list[by->count++] = (struct value_entry){ value.number, row };
 	}
 	if (!err)
 		qsort(by->list, by->count, sizeof(*by->list), compare_entries);
@@ -135,10 +135,10 @@ static int make_index(struct row_vtab *vtab, uint32_t column)
 
 static bool is_entry_before(const void *entry, const void *value)
 {
-	return ((const struct entry *)entry)->value < *(const int64_t *)value;
+	return ((const struct value_entry *)entry)->value < *(const int64_t *)value;
 }
 
-static size_t find_entry(const struct by_value *by, int64_t value)
+static size_t find_entry(const struct value_index *by, int64_t value)
 {
 	return vec_count_before(by->list, by->count, sizeof(*by->list), is_entry_before, &value);
 }
@@ -154,7 +154,7 @@ static int find_first(struct row_vtab *vtab, int64_t value, size_t *ret_row)
 	size_t i = vec_count_before(vtab->blocks.places, vtab->blocks.nplaces,
 				    sizeof(*vtab->blocks.places), is_place_before, &value);
 	uint32_t low, high, unused;
-	struct cached *cached;
+	struct cached_block *cached;
 	int err;
 
 	*ret_row = vtab->blocks.rows;
@@ -188,7 +188,7 @@ static struct row_vtab *vtab_of(struct row_cursor *cursor)
 static int open_value(struct row_cursor *cursor, uint32_t column, int64_t value)
 {
 	struct row_vtab *vtab = vtab_of(cursor);
-	struct by_value *by = &vtab->by[column];
+	struct value_index *by = &vtab->by[column];
 	int err;
 
 	if (!column) {
@@ -260,7 +260,7 @@ static int next_row(sqlite3_vtab_cursor *base)
 {
 	struct row_cursor *cursor = (struct row_cursor *)base;
 
-	struct cached *cached = cursor->cached;
+	struct cached_block *cached = cursor->cached;
 
 	cursor->at++;
 	if (cursor->entries || !cached || cached->turn != cursor->turn ||

@@ -55,7 +55,7 @@ static int error_of(sqlite3 *db)
 	}
 }
 
-static bool is_damage(sqlite3 *db)
+static bool is_file_damaged(sqlite3 *db)
 {
 	int code = sqlite3_errcode(db) & 0xff;
 
@@ -73,7 +73,7 @@ int sql_fail(sqlite3 *db, const char *what)
 		return deadline_fail();
 	if (err == -ENOSPC || err == -EDQUOT)
 		return log_err(err, "%s: %s (free some space there)", path ? path : "trace", what);
-	if (is_damage(db))
+	if (is_file_damaged(db))
 		return log_why(err, "%s is damaged (%s); copy it again, or record again",
 			       path ? path : "trace", sqlite3_errmsg(db));
 	if ((sqlite3_errcode(db) & 0xff) == SQLITE_IOERR && vfs_error())

@@ -43,7 +43,7 @@ struct copy_data {
 	uint64_t begun;
 	bool *rows; /* of the current event: is the row included? */
 	size_t rows_size;
-	struct excerpt_kept kept;
+	struct excerpt_included kept;
 	struct poll_count *counts;
 	size_t ncounts;
 };
@@ -408,7 +408,7 @@ static int copy_chunk_events(struct copy_data *d)
 
 static int copy_plain_rows(struct copy_data *d)
 {
-	struct plain *plain = NULL;
+	struct plain_tables *plain = NULL;
 	int err = plain_open(d->copy->from, d->thread, &plain);
 
 	while (!err && (err = plain_load(plain, &d->block)) > 0)

@@ -21,7 +21,7 @@
 #include "core/wire/log.h"
 
 /* A request, a completion or the arming of a CQ that is included. */
-struct carried {
+struct carried_item {
 	uint32_t thread, i;
 	uint64_t n;
 };
@@ -30,7 +30,7 @@ struct excerpt_from {
 	struct trace *trace;
 	struct excerpt_place place;
 	sqlite3_stmt *call;
-	struct carried *carried; /* sorted by thread, n, i */
+	struct carried_item *carried; /* sorted by thread, n, i */
 	size_t ncarried;
 	bool *gone; /* by object: was it destroyed too early to be needed? */
 	uint32_t nobjects;
@@ -38,13 +38,13 @@ struct excerpt_from {
 
 /* Following the outstanding requests */
 
-struct following {
+struct event_follower {
 	struct outstanding *outstanding;
 	uint8_t *event;
 	size_t size;
 };
 
-static int reserve_event(struct following *f, size_t bytes)
+static int reserve_event(struct event_follower *f, size_t bytes)
 {
 	return vec_reserve(f->event, f->size, bytes) ? log_err(-ENOMEM, "read posts and polls") : 0;
 }
@@ -72,7 +72,7 @@ static uint8_t *put_request(uint8_t *at, const struct wr *wr)
 }
 
 /* Pass on the requests one by one: a struct event_post has no space for all requests of a call. */
-static int follow_post(struct following *f, const struct trace_event *event)
+static int follow_post(struct event_follower *f, const struct trace_event *event)
 {
 	const struct post *post = event->post;
 	struct event_place at = index_of(event);
@@ -91,7 +91,7 @@ static int follow_post(struct following *f, const struct trace_event *event)
 	return err;
 }
 
-static int follow_poll(struct following *f, const struct trace_event *event)
+static int follow_poll(struct event_follower *f, const struct trace_event *event)
 {
 	const struct poll *poll = event->poll;
 	struct event_place at = index_of(event);
@@ -114,7 +114,7 @@ static int follow_poll(struct following *f, const struct trace_event *event)
 	return outstanding_note_poll(f->outstanding, &at, to);
 }
 
-static int follow_notify(struct following *f, const struct trace_event *event)
+static int follow_notify(struct event_follower *f, const struct trace_event *event)
 {
 	const struct event_notify to = { .cq = event->notify->handle, .ret = event->notify->ret };
 	struct event_place at = index_of(event);
@@ -122,7 +122,7 @@ static int follow_notify(struct following *f, const struct trace_event *event)
 	return outstanding_note_arming(f->outstanding, &at, &to);
 }
 
-static int follow_return(struct following *f, const struct trace_event *event)
+static int follow_return(struct event_follower *f, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	struct outstanding_note_call now = { .process = event->process,
@@ -140,7 +140,7 @@ static int follow_return(struct following *f, const struct trace_event *event)
 	return outstanding_note_call(f->outstanding, &now);
 }
 
-static int follow_event(struct following *f, const struct trace_event *event)
+static int follow_event(struct event_follower *f, const struct trace_event *event)
 {
 	int err = 0;
 
@@ -165,7 +165,7 @@ static bool is_reached(const struct excerpt_place *place, const struct trace_eve
 	       event->kind != TRACE_PROCESS && event->kind != TRACE_RETURN;
 }
 
-static int follow_events(struct excerpt_from *from, struct following *f)
+static int follow_events(struct excerpt_from *from, struct event_follower *f)
 {
 	const struct trace_event *event;
 	struct cursor *cursor;
@@ -195,7 +195,7 @@ static int list_carried(struct excerpt_from *from, struct outstanding *outstandi
 		err = log_err(-ENOMEM, "list outstanding requests");
 	for (size_t i = 0; i < n && !err; i++) {
 		from->carried[i] =
-			(struct carried){ items[i].at.thread, items[i].index, items[i].at.n };
+			(struct carried_item){ items[i].at.thread, items[i].index, items[i].at.n };
 		if (items[i].at.time < *ret_oldest)
 			*ret_oldest = items[i].at.time;
 	}
@@ -206,7 +206,7 @@ static int list_carried(struct excerpt_from *from, struct outstanding *outstandi
 
 static int find_carried(struct excerpt_from *from, int64_t *ret_oldest)
 {
-	struct following f = { 0 };
+	struct event_follower f = { 0 };
 	int err = outstanding_new(&f.outstanding);
 
 	if (err)
@@ -314,7 +314,7 @@ static bool is_before(const struct excerpt_place *place, const struct excerpt_it
 
 static bool is_carried_before(const void *carried, const void *key)
 {
-	const struct carried *a = carried, *b = key;
+	const struct carried_item *a = carried, *b = key;
 
 	if (a->thread != b->thread)
 		return a->thread < b->thread;
@@ -324,10 +324,10 @@ static bool is_carried_before(const void *carried, const void *key)
 static bool is_carried(const struct excerpt_from *from, const struct excerpt_item *item)
 {
 	bool row = item->kind == EXCERPT_REQUEST || item->kind == EXCERPT_COMPLETION;
-	struct carried key = { item->id.thread, row ? item->i : 0, item->id.n };
+	struct carried_item key = { item->id.thread, row ? item->i : 0, item->id.n };
 	size_t at = vec_count_before(from->carried, from->ncarried, sizeof(key), is_carried_before,
 				     &key);
-	const struct carried *carried = &from->carried[at];
+	const struct carried_item *carried = &from->carried[at];
 
 	return at < from->ncarried && carried->thread == key.thread && carried->n == key.n &&
 	       (!row || carried->i == key.i);

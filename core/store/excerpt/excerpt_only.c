@@ -23,7 +23,7 @@
 #include "core/wire/log.h"
 
 /* A request that an excluded queue pair consumed. */
-struct taken {
+struct taken_request {
 	uint32_t thread, i;
 	uint64_t n;
 };
@@ -34,7 +34,7 @@ struct excerpt_only {
 	bool *shared;    /* by id: CQs that excluded queue pairs use, too */
 	bool *processes; /* by number: does it have an included object? */
 	uint32_t nobjects, nprocesses;
-	struct taken *taken; /* sorted by thread, n, i */
+	struct taken_request *taken; /* sorted by thread, n, i */
 	size_t ntaken;
 	sqlite3_stmt *refs;
 	struct objects_cache cache;
@@ -201,21 +201,22 @@ static int note_taken(struct excerpt_only *only, const struct poll *poll)
 {
 	for (uint32_t i = 0; i < poll->nwc; i++) {
 		const struct wc *wc = &poll->wc[i];
-		struct taken *taken;
+		struct taken_request *taken;
 
 		if (!wc->request.thread || (wc->qp <= only->nobjects && only->objects[wc->qp]))
 			continue;
 		taken = vec_push(only->taken, only->ntaken);
 		if (!taken)
 			return log_err(-ENOMEM, "list requests");
-		*taken = (struct taken){ wc->request.thread, wc->request_index, wc->request.n };
+		*taken = (struct taken_request){ wc->request.thread, wc->request_index,
+						 wc->request.n };
 	}
 	return 0;
 }
 
 static int compare_taken(const void *a, const void *b)
 {
-	const struct taken *x = a, *y = b;
+	const struct taken_request *x = a, *y = b;
 
 	if (x->thread != y->thread)
 		return x->thread < y->thread ? -1 : 1;
@@ -290,7 +291,7 @@ static bool is_taken_before(const void *taken, const void *key)
 
 static bool has_request(const struct excerpt_only *only, const struct excerpt_item *item)
 {
-	struct taken key = { item->id.thread, item->i, item->id.n };
+	struct taken_request key = { item->id.thread, item->i, item->id.n };
 	size_t at = vec_count_before(only->taken, only->ntaken, sizeof(key), is_taken_before, &key);
 
 	return at == only->ntaken || compare_taken(&only->taken[at], &key) != 0;

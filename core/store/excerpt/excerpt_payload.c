@@ -15,7 +15,7 @@
 
 struct copy_payload {
 	struct excerpt_copy *copy;
-	const struct excerpt_kept *kept;
+	const struct excerpt_included *kept;
 	uint32_t thread;
 	struct payload_rows in, out;
 	sqlite3_stmt *insert;
@@ -34,7 +34,7 @@ static bool is_row_before(const void *row, const void *key)
 }
 
 /* Is request or completion @i of event @n included? Changes *@i to its new index. */
-static bool find_row(const struct excerpt_kept *kept, uint64_t n, uint32_t *i)
+static bool find_row(const struct excerpt_included *kept, uint64_t n, uint32_t *i)
 {
 	size_t run =
 		vec_count_before(kept->runs, kept->nruns, sizeof(*kept->runs), is_run_before, &n);
@@ -146,7 +146,7 @@ static int take_plain(struct copy_payload *p, sqlite3_stmt *stmt)
 }
 
 int excerpt_copy_payload(struct excerpt_copy *copy, uint32_t thread,
-			 const struct excerpt_kept *kept)
+			 const struct excerpt_included *kept)
 {
 	struct copy_payload p = { .copy = copy, .kept = kept, .thread = thread };
 	sqlite3_stmt *stmt = NULL;

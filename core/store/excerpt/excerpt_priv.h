@@ -12,7 +12,7 @@
  * The included posts and polls of a thread, as runs, and which of their requests and completions
  * are excluded.
  */
-struct excerpt_kept {
+struct excerpt_included {
 	struct excerpt_run {
 		uint64_t first, last;
 	} * runs;
@@ -70,4 +70,4 @@ int excerpt_copy_data(struct excerpt_copy *copy, uint32_t thread);
 
 /* Copy the payload of the rows in @kept. */
 int excerpt_copy_payload(struct excerpt_copy *copy, uint32_t thread,
-			 const struct excerpt_kept *kept);
+			 const struct excerpt_included *kept);

@@ -51,9 +51,9 @@ static struct action *add_action(struct actions *actions, const struct action *c
 	return action_at(actions, actions->n++);
 }
 
-static struct object_made *add_creation(struct actions *actions, const struct action *call)
+static struct object_creation *add_creation(struct actions *actions, const struct action *call)
 {
-	struct object_made *creation = vec_push(actions->creations, actions->ncreations);
+	struct object_creation *creation = vec_push(actions->creations, actions->ncreations);
 	struct action *action = creation ? add_action(actions, call) : NULL;
 
 	if (!action) {
@@ -64,9 +64,10 @@ static struct object_made *add_creation(struct actions *actions, const struct ac
 	return creation;
 }
 
-int object_read_created(enum object_kind kind, const struct args *out, struct object_made *ret_made)
+int object_read_created(enum object_kind kind, const struct args *out,
+			struct object_creation *ret_made)
 {
-	struct object_made made = { .parent_kind = OBJECT_pd };
+	struct object_creation made = { .parent_kind = OBJECT_pd };
 	int err = args_parse(out);
 
 	if (err)
@@ -152,7 +153,7 @@ enum { THREAD, N, VERB, BEGIN, END, END_N, HANDLE, OUT };
 
 static int read_creation(struct actions *actions, const struct action *call, const struct args *out)
 {
-	struct object_made *creation = add_creation(actions, call);
+	struct object_creation *creation = add_creation(actions, call);
 
 	return creation ? object_read_created(call->kind, out, creation) : -ENOMEM;
 }

@@ -23,7 +23,7 @@ enum { ACTIONS_BLOCK = 32768 }; /* so many actions are freed at once */
 struct actions {
 	struct action **blocks;
 	size_t nblocks, n;
-	struct object_made *creations;
+	struct object_creation *creations;
 	size_t ncreations;
 	struct device_name *names; /* in the order of creations */
 	size_t nnames;

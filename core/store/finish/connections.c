@@ -21,7 +21,7 @@
 #include "core/store/finish/objects.h"
 #include "core/wire/log.h"
 
-struct pass {
+struct connection_pass {
 	struct connections *c;
 	const struct objects *objects;
 	uint32_t *hosts; /* first process of each merged or joined trace, sorted */
@@ -43,7 +43,7 @@ static uint32_t find_device(const struct objects *objects, uint32_t object)
 	return 0;
 }
 
-static uint32_t find_host(const struct pass *p, uint32_t process)
+static uint32_t find_host(const struct connection_pass *p, uint32_t process)
 {
 	uint32_t host = 0;
 
@@ -52,7 +52,7 @@ static uint32_t find_host(const struct pass *p, uint32_t process)
 	return host;
 }
 
-static int add_host(struct pass *p, uint32_t process)
+static int add_host(struct connection_pass *p, uint32_t process)
 {
 	uint32_t *host = vec_push(p->hosts, p->nhosts);
 
@@ -62,7 +62,7 @@ static int add_host(struct pass *p, uint32_t process)
 	return 0;
 }
 
-static int load_hosts(struct pass *p, const struct source_calls *from)
+static int load_hosts(struct connection_pass *p, const struct source_calls *from)
 {
 	sqlite3_stmt *stmt;
 	int err = add_host(p, from->processes + 1);
@@ -80,7 +80,7 @@ static int load_hosts(struct pass *p, const struct source_calls *from)
 	return err;
 }
 
-static int add_qps(struct pass *p)
+static int add_qps(struct connection_pass *p)
 {
 	int err = 0;
 
@@ -102,7 +102,7 @@ static int add_qps(struct pass *p)
 
 /* Addresses of ports */
 
-static int learn_port(struct pass *p, const struct source_call *t)
+static int learn_port(struct connection_pass *p, const struct source_call *t)
 {
 	struct place place = { .lid = (uint16_t)args_number(t->out, ARG(port_attr.lid)),
 			       .lmc = (uint8_t)args_number(t->out, ARG(port_attr.lmc)) };
@@ -111,7 +111,8 @@ static int learn_port(struct pass *p, const struct source_call *t)
 			       (uint8_t)args_number(t->args, ARG(port_num)), &place);
 }
 
-static int learn_gid(struct pass *p, const struct source_call *t, int64_t port, const char *gid)
+static int learn_gid(struct connection_pass *p, const struct source_call *t, int64_t port,
+		     const char *gid)
 {
 	struct place place = { .is_global = true };
 
@@ -121,7 +122,7 @@ static int learn_gid(struct pass *p, const struct source_call *t, int64_t port, 
 			       &place);
 }
 
-static int learn_gids(struct pass *p, const struct source_call *t)
+static int learn_gids(struct connection_pass *p, const struct source_call *t)
 {
 	int64_t port;
 	int err = 0;
@@ -133,7 +134,7 @@ static int learn_gids(struct pass *p, const struct source_call *t)
 
 /* Connections */
 
-static void end_connection(struct pass *p, uint32_t qp, int64_t time)
+static void end_connection(struct connection_pass *p, uint32_t qp, int64_t time)
 {
 	if (p->last[qp])
 		p->c->list[p->last[qp] - 1].until = time;
@@ -149,7 +150,7 @@ static struct place make_place(uint64_t lid, uint64_t is_global, const char *gid
 	return place;
 }
 
-static int learn_handle(struct pass *p, const struct source_call *t)
+static int learn_handle(struct connection_pass *p, const struct source_call *t)
 {
 	struct place *place = vec_push(p->c->handles, p->c->nhandles);
 
@@ -161,7 +162,7 @@ static int learn_handle(struct pass *p, const struct source_call *t)
 	return map_put(&p->c->handle_of, t->object, p->c->nhandles);
 }
 
-static int learn_connection(struct pass *p, const struct source_call *t, uint32_t dest)
+static int learn_connection(struct connection_pass *p, const struct source_call *t, uint32_t dest)
 {
 	struct peers_link link = { .dest = dest, .time = t->begin };
 	struct connection *connection;
@@ -185,7 +186,7 @@ static int learn_connection(struct pass *p, const struct source_call *t, uint32_
 	return peers_connect(p->c->peers, t->object, &link);
 }
 
-static int learn_modify(struct pass *p, const struct source_call *t)
+static int learn_modify(struct connection_pass *p, const struct source_call *t)
 {
 	int64_t value;
 	int err = 0;
@@ -205,7 +206,7 @@ static int learn_modify(struct pass *p, const struct source_call *t)
 
 static int learn_call(void *arg, const struct source_call *t)
 {
-	struct pass *p = arg;
+	struct connection_pass *p = arg;
 
 	if (t->object > p->objects->count)
 		return 0;
@@ -256,7 +257,7 @@ static int compare_connections(const void *a, const void *b)
 }
 
 /* Find the peer of each connection, after all calls were read. */
-static void find_all_peers(struct pass *p)
+static void find_all_peers(struct connection_pass *p)
 {
 	for (size_t i = 0; i < p->c->count; i++) {
 		struct connection *c = &p->c->list[i];
@@ -290,7 +291,7 @@ int connections_learn(const struct source_calls *sources, size_t n, const struct
 		      struct connections *ret)
 {
 	struct connections c = { 0 };
-	struct pass p = { .c = &c, .objects = objects };
+	struct connection_pass p = { .c = &c, .objects = objects };
 	int err = peers_new(&c.peers);
 
 	p.last = calloc(objects->count + 1ul, sizeof(*p.last));

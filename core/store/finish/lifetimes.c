@@ -117,8 +117,8 @@ static bool is_created_inside(const struct object *o, const struct action *outer
 
 static void add_object(struct object_build *b, uint32_t *slot, const struct action *action)
 {
-	static const struct object_made none;
-	const struct object_made *made =
+	static const struct object_creation none;
+	const struct object_creation *made =
 		action->creation ? &b->actions.creations[action->creation - 1] : &none;
 
 	b->objects.list[b->objects.count] = (struct object){ .process = process_of(b, action),
@@ -383,7 +383,7 @@ static void find_parents(struct object_build *b)
 		struct object *o = &b->objects.list[i], *parent = NULL;
 
 		if (o->parent) {
-			const struct object_made *made = &b->actions.creations[o->parent - 1];
+			const struct object_creation *made = &b->actions.creations[o->parent - 1];
 
 			parent = objects_at(&b->objects, o->process, made->parent_kind,
 					    made->parent, o->created_at);

@@ -349,7 +349,7 @@ struct object_loader {
 	struct text name; /* of the last object */
 };
 
-static bool is_in(const struct row_value *value, uint32_t most)
+static bool is_at_most(const struct row_value *value, uint32_t most)
 {
 	return value->kind == ROW_NULL ||
 	       (value->kind == ROW_NUMBER && value->number >= 0 && value->number <= most);
@@ -358,9 +358,10 @@ static bool is_in(const struct row_value *value, uint32_t most)
 /* Are the row's references to other tables within @bounds? */
 static bool is_sound(const struct row_value *row, const struct references_bounds *bounds)
 {
-	return is_in(&row[ID], bounds->object) && is_in(&row[PROCESS], bounds->process) &&
-	       is_in(&row[PARENT], bounds->object) && is_in(&row[CREATED_THREAD], bounds->thread) &&
-	       is_in(&row[DESTROYED_THREAD], bounds->thread);
+	return is_at_most(&row[ID], bounds->object) && is_at_most(&row[PROCESS], bounds->process) &&
+	       is_at_most(&row[PARENT], bounds->object) &&
+	       is_at_most(&row[CREATED_THREAD], bounds->thread) &&
+	       is_at_most(&row[DESTROYED_THREAD], bounds->thread);
 }
 
 static uint32_t get_u32(const struct row_value *value)
@@ -484,7 +485,7 @@ void objects_fini(struct objects *objects)
  * Replace the older of two entries, and put the newer one first: queries for two answers with the
  * same hash may alternate.
  */
-static struct objects_cached *replace_entry(struct objects_cache *cache, unsigned int i)
+static struct objects_cache_entry *replace_entry(struct objects_cache *cache, unsigned int i)
 {
 	cache->entries[i ^ 1] = cache->entries[i];
 	return &cache->entries[i];
@@ -493,17 +494,17 @@ static struct objects_cached *replace_entry(struct objects_cache *cache, unsigne
 uint32_t objects_cache_at(struct objects_cache *cache, const struct objects *objects,
 			  uint32_t process, enum object_kind kind, uint64_t handle, int64_t time)
 {
-	struct objects_cached *e =
+	struct objects_cache_entry *e =
 		replace_entry(cache, objects_entry(process, (int)kind, handle, 0));
 	const struct object *o = objects_at(objects, process, kind, handle, time);
 	const struct object *next = objects_after(objects, process, kind, handle, time);
 
-	*e = (struct objects_cached){ .process = process,
-				      .kind = (int)kind,
-				      .handle = handle,
-				      .id = o ? o->id : 0,
-				      .from = time,
-				      .until = next ? next->created_at : INT64_MAX };
+	*e = (struct objects_cache_entry){ .process = process,
+					   .kind = (int)kind,
+					   .handle = handle,
+					   .id = o ? o->id : 0,
+					   .from = time,
+					   .until = next ? next->created_at : INT64_MAX };
 	return e->id;
 }
 
@@ -525,16 +526,16 @@ static int64_t qp_number_end(const struct objects *objects, uint32_t process, ui
 uint32_t objects_cache_qp(struct objects_cache *cache, const struct objects *objects,
 			  uint32_t process, uint32_t number, uint32_t cq, int64_t time)
 {
-	struct objects_cached *e =
+	struct objects_cache_entry *e =
 		replace_entry(cache, objects_entry(process, OBJECTS_QP_NUMBER, number, cq));
 	const struct object *o = find_qp(objects, process, number, cq, time);
 
-	*e = (struct objects_cached){ .process = process,
-				      .kind = OBJECTS_QP_NUMBER,
-				      .handle = number,
-				      .cq = cq,
-				      .id = o ? o->id : 0,
-				      .from = time,
-				      .until = qp_number_end(objects, process, number, time) };
+	*e = (struct objects_cache_entry){ .process = process,
+					   .kind = OBJECTS_QP_NUMBER,
+					   .handle = number,
+					   .cq = cq,
+					   .id = o ? o->id : 0,
+					   .from = time,
+					   .until = qp_number_end(objects, process, number, time) };
 	return e->id;
 }

@@ -51,13 +51,13 @@ struct object *objects_after(const struct objects *objects, uint32_t process, en
 			     uint64_t handle, int64_t time);
 
 /* An object's number and keys, and its parent's handle (0: none), from the call that created it. */
-struct object_made {
+struct object_creation {
 	uint32_t number, rkey;
 	enum object_kind parent_kind;
 	uint64_t parent;
 };
 int object_read_created(enum object_kind kind, const struct args *out,
-			struct object_made *ret_made);
+			struct object_creation *ret_made);
 
 /* Build table `object` from table `call`, and resolve the references to it (refs.h). */
 int objects_build(sqlite3 *db);
@@ -68,7 +68,7 @@ enum { OBJECTS_QP_NUMBER = -1 }; /* as a kind: a queue pair, by its number */
  * A cache for objects_at(): a scan asks for the same few objects
  * millions of times. Empty when zeroed.
  */
-struct objects_cached {
+struct objects_cache_entry {
 	uint32_t process, cq, id;
 	int kind;            /* enum object_kind, or OBJECTS_QP_NUMBER */
 	uint64_t handle;     /* the handle, or the queue pair number */
@@ -76,7 +76,7 @@ struct objects_cached {
 };
 
 struct objects_cache {
-	struct objects_cached entries[512];
+	struct objects_cache_entry entries[512];
 };
 
 /*
@@ -91,7 +91,7 @@ static inline unsigned int objects_entry(uint32_t process, int kind, uint64_t ha
 	return (unsigned int)(h >> 55);
 }
 
-static inline bool objects_answers(const struct objects_cached *e, uint32_t process, int kind,
+static inline bool objects_answers(const struct objects_cache_entry *e, uint32_t process, int kind,
 				   uint64_t handle, uint32_t cq, int64_t time)
 {
 	return e->handle == handle && e->process == process && e->kind == kind && e->cq == cq &&
@@ -99,10 +99,10 @@ static inline bool objects_answers(const struct objects_cached *e, uint32_t proc
 }
 
 /* The entry with the answer at @time; NULL: it is not cached. */
-static inline const struct objects_cached *objects_cached(const struct objects_cache *cache,
-							  uint32_t process, int kind,
-							  uint64_t handle, uint32_t cq,
-							  int64_t time)
+static inline const struct objects_cache_entry *objects_cached(const struct objects_cache *cache,
+							       uint32_t process, int kind,
+							       uint64_t handle, uint32_t cq,
+							       int64_t time)
 {
 	unsigned int i = objects_entry(process, kind, handle, cq);
 
@@ -125,7 +125,8 @@ static inline uint32_t objects_cached_at(struct objects_cache *cache, const stru
 					 uint32_t process, enum object_kind kind, uint64_t handle,
 					 int64_t time)
 {
-	const struct objects_cached *e = objects_cached(cache, process, (int)kind, handle, 0, time);
+	const struct objects_cache_entry *e =
+		objects_cached(cache, process, (int)kind, handle, 0, time);
 
 	return e ? e->id : objects_cache_at(cache, objects, process, kind, handle, time);
 }
@@ -134,7 +135,7 @@ static inline uint32_t objects_cached_qp(struct objects_cache *cache, const stru
 					 uint32_t process, uint32_t number, uint32_t cq,
 					 int64_t time)
 {
-	const struct objects_cached *e;
+	const struct objects_cache_entry *e;
 
 	if (!number)
 		return 0;

@@ -47,7 +47,7 @@ static const struct {
 	{ QUEUE_CQ, ARG(ret.cqe) },
 };
 
-struct pass {
+struct queue_pass {
 	struct queue_table *t;
 	const struct objects *objects;
 	size_t *last; /* by object and side: 1 + index of its current row; 0: none */
@@ -80,7 +80,7 @@ static int64_t find_depth(const struct args *args, enum queue_side side)
 	return -1;
 }
 
-static uint32_t find_object(const struct pass *p, const struct source_call *t,
+static uint32_t find_object(const struct queue_pass *p, const struct source_call *t,
 			    enum object_kind kind, enum arg arg)
 {
 	uint64_t handle = args_number(t->out, arg);
@@ -90,7 +90,7 @@ static uint32_t find_object(const struct pass *p, const struct source_call *t,
 	return o ? o->id : 0;
 }
 
-static int add_row(struct pass *p, const struct queue_row *row)
+static int add_row(struct queue_pass *p, const struct queue_row *row)
 {
 	size_t *last = &p->last[row->object * (size_t)QUEUE_SIDES + row->side];
 	struct queue_row *added = vec_push(p->t->list, p->t->count);
@@ -104,8 +104,8 @@ static int add_row(struct pass *p, const struct queue_row *row)
 	return 0;
 }
 
-static int add_made(struct pass *p, const struct source_call *t, enum queue_side side, uint32_t cq,
-		    uint32_t srq)
+static int add_made(struct queue_pass *p, const struct source_call *t, enum queue_side side,
+		    uint32_t cq, uint32_t srq)
 {
 	return add_row(p, &(struct queue_row){ .id = t->id,
 					       .process = t->process,
@@ -119,7 +119,7 @@ static int add_made(struct pass *p, const struct source_call *t, enum queue_side
 					       .until = INT64_MAX });
 }
 
-static int learn_created(struct pass *p, const struct source_call *t)
+static int learn_created(struct queue_pass *p, const struct source_call *t)
 {
 	switch (verb_infos[t->verb].object) {
 	case OBJECT_qp:
@@ -137,7 +137,7 @@ static int learn_created(struct pass *p, const struct source_call *t)
 	}
 }
 
-static int learn_change(struct pass *p, const struct source_call *t)
+static int learn_change(struct queue_pass *p, const struct source_call *t)
 {
 	int err = 0;
 
@@ -161,7 +161,7 @@ static int learn_change(struct pass *p, const struct source_call *t)
 
 static int learn_call(void *arg, const struct source_call *t)
 {
-	struct pass *p = arg;
+	struct queue_pass *p = arg;
 
 	if (t->object > p->objects->count || t->end == INT64_MAX)
 		return 0;
@@ -179,7 +179,7 @@ static int compare_rows(const void *a, const void *b)
 	return x->since < y->since ? -1 : x->since > y->since;
 }
 
-static int index_rows(struct pass *p)
+static int index_rows(struct queue_pass *p)
 {
 	struct queue_table *t = p->t;
 	size_t at = 0;
@@ -210,7 +210,7 @@ int queue_table_learn(const struct source_calls *sources, size_t n, const struct
 	/* of the calls of ibv_modify_qp() only the few with "cap" change the queues */
 	static const char changes[] = "(verb <> 'ibv_modify_qp' OR args LIKE '%\"cap\":%')";
 	struct queue_table t = { 0 };
-	struct pass p = { .t = &t, .objects = objects };
+	struct queue_pass p = { .t = &t, .objects = objects };
 	int err = 0;
 
 	p.last = calloc((objects->count + 1ul) * QUEUE_SIDES, sizeof(*p.last));

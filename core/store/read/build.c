@@ -18,13 +18,13 @@
 
 enum { SIZE_MAX_SENSIBLE = 1 << 16 }; /* of a structure, bytes */
 
-struct piece {
-	struct piece *next;
+struct memory_piece {
+	struct memory_piece *next;
 	_Alignas(16) char bytes[];
 };
 
 struct args_build {
-	struct piece *pieces;
+	struct memory_piece *pieces;
 	char *at, *end; /* free part of the provided memory; NULL: the heap */
 	build_resolve *resolve;
 	void *arg;
@@ -61,7 +61,7 @@ static void *take_lent_memory(struct args_build *build, size_t bytes)
 
 static void *take_memory(struct args_build *build, size_t bytes)
 {
-	struct piece *piece = build->at ? NULL : calloc(1, sizeof(*piece) + bytes);
+	struct memory_piece *piece = build->at ? NULL : calloc(1, sizeof(*piece) + bytes);
 
 	if (build->at)
 		return take_lent_memory(build, bytes);
@@ -289,7 +289,7 @@ int build_args(enum verb verb, const struct args *from, build_resolve *resolve, 
 void build_free(struct args_build *build)
 {
 	while (build && build->pieces) {
-		struct piece *next = build->pieces->next;
+		struct memory_piece *next = build->pieces->next;
 
 		free(build->pieces);
 		build->pieces = next;

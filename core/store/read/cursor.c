@@ -59,7 +59,7 @@ void cursor_order(struct cursor *cursor)
 		sift_down(cursor, i - 1);
 }
 
-int cursor_init_one(struct cursor *cursor, const struct reading *reading)
+int cursor_init_one(struct cursor *cursor, const struct cursor_methods *reading)
 {
 	int err = 0;
 
@@ -87,7 +87,7 @@ void cursor_fini_one(struct cursor *cursor)
 
 static inline uint32_t find_object(struct cursor *cursor, enum object_kind kind, uint64_t handle)
 {
-	const struct objects_cached *known = objects_cached(
+	const struct objects_cache_entry *known = objects_cached(
 		&cursor->cache, cursor->event.process, (int)kind, handle, 0, cursor->event.time);
 
 	return known ? known->id : cursor->reading->object_at(cursor, kind, handle);
@@ -95,7 +95,7 @@ static inline uint32_t find_object(struct cursor *cursor, enum object_kind kind,
 
 static inline uint32_t find_qp(struct cursor *cursor, uint32_t number, uint32_t cq)
 {
-	const struct objects_cached *known =
+	const struct objects_cache_entry *known =
 		objects_cached(&cursor->cache, cursor->event.process, OBJECTS_QP_NUMBER, number, cq,
 			       cursor->event.time);
 

@@ -61,7 +61,7 @@ static const struct process *next_exit(struct cursor *cursor)
 	return NULL;
 }
 
-const struct reading reading_live = {
+const struct cursor_methods reading_live = {
 	.open = open_live,
 	.object_at = object_at,
 	.qp_at = qp_at,

@@ -8,7 +8,7 @@
 #include "core/store/read/stream.h"
 
 /* Functions that differ between a finished trace and one that is still being written. */
-struct reading {
+struct cursor_methods {
 	int (*open)(struct cursor *cursor);
 	uint32_t (*object_at)(struct cursor *cursor, enum object_kind kind, uint64_t handle);
 	uint32_t (*qp_at)(struct cursor *cursor, uint32_t number, uint32_t cq);
@@ -19,7 +19,7 @@ struct reading {
 	void (*at_end)(struct cursor *cursor, uint32_t thread);
 };
 
-extern const struct reading reading_whole, reading_live;
+extern const struct cursor_methods reading_whole, reading_live;
 
 struct leaf {
 	int64_t time;
@@ -37,7 +37,7 @@ struct cursor {
 		*own_dbs;
 	size_t nown_dbs;
 	struct joint_cursor *joint; /* reads several traces; then all other fields are unused */
-	const struct reading *reading;
+	const struct cursor_methods *reading;
 	struct trace_filter filter;
 	struct stream **streams; /* by thread - 1; NULL: ended, or filtered out */
 	uint32_t nstreams;
@@ -73,6 +73,6 @@ void cursor_order(struct cursor *cursor);
  * cursor_fini_one() even if cursor_init_one() failed; cursor_next_one() returns the same as
  * cursor_next().
  */
-int cursor_init_one(struct cursor *cursor, const struct reading *reading);
+int cursor_init_one(struct cursor *cursor, const struct cursor_methods *reading);
 void cursor_fini_one(struct cursor *cursor);
 int cursor_next_one(struct cursor *cursor, const struct trace_event **ret_event);

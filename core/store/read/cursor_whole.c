@@ -151,7 +151,7 @@ static const struct process *next_exit(struct cursor *cursor)
 	return cursor->exits[cursor->exit++];
 }
 
-const struct reading reading_whole = {
+const struct cursor_methods reading_whole = {
 	.open = open_whole,
 	.object_at = object_at,
 	.qp_at = qp_at,

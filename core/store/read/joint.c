@@ -202,7 +202,7 @@ static void place_objects(struct trace *whole, const struct joint_part *part)
 static void renumber_rare_events(const struct joint_part *part)
 {
 	for (size_t i = 0; i < part->trace->nrares; i++) {
-		struct rare *rare = &part->rares[i];
+		struct rare_event *rare = &part->rares[i];
 
 		*rare = part->trace->rares[i];
 		if (rare->kind == TRACE_FORK) {

@@ -183,9 +183,10 @@ static void place_poll(struct poll *poll, const struct joint_part *part)
 	}
 }
 
-static const struct rare *rare_of(const struct joint_part *part, const void *member, size_t offset)
+static const struct rare_event *rare_of(const struct joint_part *part, const void *member,
+					size_t offset)
 {
-	const struct rare *rare = (const struct rare *)((const char *)member - offset);
+	const struct rare_event *rare = (const struct rare_event *)((const char *)member - offset);
 
 	return &part->rares[rare - part->trace->rares];
 }
@@ -219,15 +220,15 @@ static void place_event(struct joint_cursor *cursor, const struct joint_leaf *le
 		notify->object = joint_number(notify->object, part->objects);
 		break;
 	case TRACE_FORK:
-		event->fork = &rare_of(part, event->fork, offsetof(struct rare, fork))->fork;
+		event->fork = &rare_of(part, event->fork, offsetof(struct rare_event, fork))->fork;
 		break;
 	case TRACE_MEMORY:
 		event->memory =
-			&rare_of(part, event->memory, offsetof(struct rare, memory))->memory;
+			&rare_of(part, event->memory, offsetof(struct rare_event, memory))->memory;
 		break;
 	case TRACE_MISUSE:
 		event->misuse =
-			&rare_of(part, event->misuse, offsetof(struct rare, misuse))->misuse;
+			&rare_of(part, event->misuse, offsetof(struct rare_event, misuse))->misuse;
 		break;
 	default: /* has no numbers to convert */
 		break;

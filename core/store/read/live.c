@@ -25,38 +25,38 @@
 
 enum { BUCKETS = 1 << 14, PLACE = 0, NUMBER, ID, TABLES };
 
-struct living {
+struct live_entry {
 	struct object object;
-	struct living *next[TABLES];
-	struct living *older, *newer; /* in the list of the dead */
+	struct live_entry *next[TABLES];
+	struct live_entry *older, *newer; /* in the list of the dead */
 	bool dead;
 };
 
 /* The number of objects of each kind that a process has created. */
-struct tally {
+struct created_counts {
 	uint32_t process;
 	uint32_t made[OBJECT_COUNT];
-	struct tally *next;
+	struct created_counts *next;
 };
 
 struct live {
 	struct trace *trace;
 	struct writer *writer;
-	struct living *tables[TABLES][BUCKETS];
-	struct living *oldest, *newest; /* the list of the dead */
+	struct live_entry *tables[TABLES][BUCKETS];
+	struct live_entry *oldest, *newest; /* the list of the dead */
 	uint32_t ids, ndead;
 	uint64_t alive[OBJECT_COUNT];
-	struct tally *tallies;
+	struct created_counts *tallies;
 	uint32_t unended; /* the lowest id of a process that has not ended */
 	char fault[256];  /* result of live_fault() */
 };
 
-static struct living **find_bucket(const struct live *live, int table, uint64_t a, uint64_t b)
+static struct live_entry **find_bucket(const struct live *live, int table, uint64_t a, uint64_t b)
 {
-	return (struct living **)&live->tables[table][map_hash(a ^ b << 40) % BUCKETS];
+	return (struct live_entry **)&live->tables[table][map_hash(a ^ b << 40) % BUCKETS];
 }
 
-static struct living **bucket_of(const struct live *live, int table, const struct object *o)
+static struct live_entry **bucket_of(const struct live *live, int table, const struct object *o)
 {
 	switch (table) {
 	case PLACE:
@@ -69,7 +69,7 @@ static struct living **bucket_of(const struct live *live, int table, const struc
 	}
 }
 
-static void unlink_dead(struct live *live, struct living *l)
+static void unlink_dead(struct live *live, struct live_entry *l)
 {
 	if (!l->dead)
 		return;
@@ -78,9 +78,9 @@ static void unlink_dead(struct live *live, struct living *l)
 	live->ndead--;
 }
 
-static void unlink_object(struct live *live, struct living *l, int table)
+static void unlink_object(struct live *live, struct live_entry *l, int table)
 {
-	struct living **at = bucket_of(live, table, &l->object);
+	struct live_entry **at = bucket_of(live, table, &l->object);
 
 	while (*at && *at != l)
 		at = &(*at)->next[table];
@@ -88,7 +88,7 @@ static void unlink_object(struct live *live, struct living *l, int table)
 		*at = l->next[table];
 }
 
-static void drop_object(struct live *live, struct living *l)
+static void drop_object(struct live *live, struct live_entry *l)
 {
 	for (int t = 0; t < TABLES; t++)
 		unlink_object(live, l, t);
@@ -98,7 +98,7 @@ static void drop_object(struct live *live, struct living *l)
 	free(l);
 }
 
-static void mark_object_dead(struct live *live, struct living *l)
+static void mark_object_dead(struct live *live, struct live_entry *l)
 {
 	if (l->dead)
 		return;
@@ -112,7 +112,7 @@ static void mark_object_dead(struct live *live, struct living *l)
 }
 
 /* Another object has taken the address of @l, but references by id still need its name. */
-static void supersede_object(struct live *live, struct living *l)
+static void supersede_object(struct live *live, struct live_entry *l)
 {
 	unlink_object(live, l, PLACE);
 	unlink_object(live, l, NUMBER);
@@ -142,7 +142,7 @@ int live_read_chunk(struct live *live, uint32_t thread, uint64_t first_n)
 
 void live_free(struct live *live)
 {
-	struct tally *tally;
+	struct created_counts *tally;
 
 	if (!live)
 		return;
@@ -161,17 +161,17 @@ void live_free(struct live *live)
 
 const struct object *live_object(const struct live *live, uint32_t id)
 {
-	struct living *l = *find_bucket(live, ID, id, 0);
+	struct live_entry *l = *find_bucket(live, ID, id, 0);
 
 	while (l && l->object.id != id)
 		l = l->next[ID];
 	return l ? &l->object : NULL;
 }
 
-static struct living *find_at_place(const struct live *live, uint32_t process,
-				    enum object_kind kind, uint64_t handle)
+static struct live_entry *find_at_place(const struct live *live, uint32_t process,
+					enum object_kind kind, uint64_t handle)
 {
-	struct living *l = *find_bucket(live, PLACE, handle, process);
+	struct live_entry *l = *find_bucket(live, PLACE, handle, process);
 
 	while (l && (l->object.handle != handle || l->object.process != process ||
 		     l->object.kind != kind))
@@ -190,7 +190,7 @@ const struct object *live_at(const struct live *live, uint32_t process, enum obj
 			     uint64_t handle)
 {
 	for (; process && handle; process = parent_of(live, process)) {
-		const struct living *l = find_at_place(live, process, kind, handle);
+		const struct live_entry *l = find_at_place(live, process, kind, handle);
 
 		if (l)
 			return &l->object;
@@ -217,7 +217,7 @@ const struct object *live_qp(const struct live *live, uint32_t process, uint32_t
 	const struct object *first = NULL;
 
 	for (; process && !first; process = parent_of(live, process))
-		for (struct living *l = *find_bucket(live, NUMBER, number, process); l;
+		for (struct live_entry *l = *find_bucket(live, NUMBER, number, process); l;
 		     l = l->next[NUMBER]) {
 			uint32_t its;
 
@@ -234,7 +234,7 @@ const struct object *live_qp(const struct live *live, uint32_t process, uint32_t
 
 static uint32_t *count_created(struct live *live, uint32_t process, enum object_kind kind)
 {
-	struct tally *tally = live->tallies;
+	struct created_counts *tally = live->tallies;
 
 	while (tally && tally->process != process)
 		tally = tally->next;
@@ -249,10 +249,11 @@ static uint32_t *count_created(struct live *live, uint32_t process, enum object_
 	return &tally->made[kind];
 }
 
-static int add_object(struct live *live, const struct object *object, struct living **ret_living)
+static int add_object(struct live *live, const struct object *object,
+		      struct live_entry **ret_living)
 {
 	uint32_t *made = count_created(live, object->process, object->kind);
-	struct living *l = calloc(1, sizeof(*l));
+	struct live_entry *l = calloc(1, sizeof(*l));
 	char name[64];
 
 	if (!l || !made) {
@@ -267,7 +268,7 @@ static int add_object(struct live *live, const struct object *object, struct liv
 	snprintf(name, sizeof(name), "%s%u", object_names[object->kind], l->object.ordinal);
 	l->object.name = strdup(name);
 	for (int t = 0; t < TABLES; t++) {
-		struct living **at = bucket_of(live, t, &l->object);
+		struct live_entry **at = bucket_of(live, t, &l->object);
 
 		l->next[t] = *at;
 		*at = l;
@@ -277,7 +278,7 @@ static int add_object(struct live *live, const struct object *object, struct liv
 }
 
 /* Was the object created inside @outer? Then @outer counts as its creator: lifetimes.c. */
-static bool is_created_inside(const struct living *l, const struct trace_event *outer)
+static bool is_created_inside(const struct live_entry *l, const struct trace_event *outer)
 {
 	return !l->dead && l->object.created.thread == outer->id.thread &&
 	       l->object.created.n > outer->id.n;
@@ -288,9 +289,9 @@ static int note_creation(struct live *live, const struct trace_event *event,
 			 uint32_t *ret_object)
 {
 	struct object object = { .process = event->process, .kind = kind, .handle = handle };
-	struct living *l = find_at_place(live, event->process, kind, handle);
+	struct live_entry *l = find_at_place(live, event->process, kind, handle);
 	const struct object *parent;
-	struct object_made made;
+	struct object_creation made;
 	int err;
 
 	if (l && !is_created_inside(l, event)) {
@@ -362,7 +363,7 @@ int live_note_call(struct live *live, const struct trace_event *event, struct ca
 
 void live_end_process(struct live *live, uint32_t process)
 {
-	struct tally **at, *tally;
+	struct created_counts **at, *tally;
 
 	for (at = &live->tallies; (tally = *at); at = &tally->next)
 		if (tally->process == process) {
@@ -373,7 +374,7 @@ void live_end_process(struct live *live, uint32_t process)
 	if (!tally)
 		return; /* the process has no objects */
 	for (int i = 0; i < BUCKETS; i++)
-		for (struct living *l = live->tables[PLACE][i]; l;) {
+		for (struct live_entry *l = live->tables[PLACE][i]; l;) {
 			bool its = l->object.process == process && !l->dead;
 
 			if (its)

@@ -132,7 +132,7 @@ static int each_count(sqlite3_stmt *stmt, uint32_t from, uint32_t to, uint32_t p
 	return err;
 }
 
-int lookup_counts(struct trace *trace, uint32_t process, enum lookup_counted by,
+int lookup_counts(struct trace *trace, uint32_t process, enum lookup_poll_rows by,
 		  void (*each)(void *arg, const struct lookup_count *count), void *arg)
 {
 	static const char *const sql[] = {
@@ -273,8 +273,8 @@ uint64_t lookup_payload_bytes(struct trace *trace)
 	return (uint64_t)bytes;
 }
 
-void lookup_unseen(struct trace *trace, void (*each)(void *arg, const struct lookup_unseen *unseen),
-		   void *arg)
+void lookup_unseen(struct trace *trace,
+		   void (*each)(void *arg, const struct lookup_unobserved *unseen), void *arg)
 {
 	sqlite3_stmt *stmt =
 		try_statement(trace, "SELECT c.what, sum(c.times), coalesce(min(o.name),"
@@ -283,7 +283,7 @@ void lookup_unseen(struct trace *trace, void (*each)(void *arg, const struct loo
 				     " ('filtered', 'unwritten') GROUP BY c.what");
 
 	while (has_row(stmt))
-		each(arg, &(struct lookup_unseen){
+		each(arg, &(struct lookup_unobserved){
 				  .what = (const char *)sqlite3_column_text(stmt, 0),
 				  .times = (uint64_t)sqlite3_column_int64(stmt, 1),
 				  .first = (const char *)sqlite3_column_text(stmt, 2),

@@ -37,7 +37,7 @@ int lookup_polls(struct trace *trace, uint32_t cq, struct lookup_polls *ret_poll
  * life ends, at `last`, when the CQ is destroyed; polls that return later belong to the next life.
  * 0 or -errno.
  */
-enum lookup_counted { LOOKUP_BY_LIFE, LOOKUP_BY_CQ };
+enum lookup_poll_rows { LOOKUP_BY_LIFE, LOOKUP_BY_CQ };
 struct lookup_count {
 	uint32_t thread, process;
 	uint32_t object;       /* the CQ; 0: not known */
@@ -47,7 +47,7 @@ struct lookup_count {
 	uint64_t cq; /* address of the CQ */
 	uint32_t life;
 };
-int lookup_counts(struct trace *trace, uint32_t process, enum lookup_counted by,
+int lookup_counts(struct trace *trace, uint32_t process, enum lookup_poll_rows by,
 		  void (*each)(void *arg, const struct lookup_count *count), void *arg);
 
 /* Does @process (0: any) begin @phase? List the phases in the order of their first begins. */
@@ -78,13 +78,13 @@ bool lookup_has_ethernet(struct trace *trace);
 uint64_t lookup_payload_bytes(struct trace *trace);
 
 /* Unobserved data, one row for each kind. @first: an object, or a detail, or "-". */
-struct lookup_unseen {
+struct lookup_unobserved {
 	const char *what, *first;
 	uint64_t times;
 	uint32_t process; /* a process that has it */
 };
-void lookup_unseen(struct trace *trace, void (*each)(void *arg, const struct lookup_unseen *unseen),
-		   void *arg);
+void lookup_unseen(struct trace *trace,
+		   void (*each)(void *arg, const struct lookup_unobserved *unseen), void *arg);
 
 /* A counter of a device. @merged: the source trace, from 1; 0: the trace is not merged. */
 struct lookup_counter {

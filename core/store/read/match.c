@@ -28,28 +28,28 @@
 #include "core/wire/log.h"
 
 /* A queue pair, shared receive queue or work queue. */
-struct state {
+struct queue_requests {
 	uint32_t object;
-	uint32_t process;            /* the first process that used it */
-	struct state *after, **link; /* links of the list of all states */
-	struct match_queue sq, rq;   /* an SRQ or WQ has only rq */
+	uint32_t process;                     /* the first process that used it */
+	struct queue_requests *after, **link; /* links of the list of all states */
+	struct match_queue sq, rq;            /* an SRQ or WQ has only rq */
 	struct match_qp info;
-	uint32_t cq;        /* CQ of an XRC SRQ or a WQ */
-	struct state *next; /* next in the list with_cq */
+	uint32_t cq;                 /* CQ of an XRC SRQ or a WQ */
+	struct queue_requests *next; /* next in the list with_cq */
 };
 
 enum { RECENT = 64 };
 
 struct match {
-	struct map by_object; /* to struct state */
+	struct map by_object; /* to struct queue_requests */
 	/* the states found last, hashed by object; entries may be NULL */
-	struct state *recent[RECENT];
-	struct state *states; /* list of all states */
-	int64_t time;         /* of the current event */
-	uint32_t process;     /* of the current event */
+	struct queue_requests *recent[RECENT];
+	struct queue_requests *states; /* list of all states */
+	int64_t time;                  /* of the current event */
+	uint32_t process;              /* of the current event */
 	/* posts before this time may be missing; INT64_MIN: none are */
 	int64_t kept_from;
-	struct state *with_cq;
+	struct queue_requests *with_cq;
 };
 
 int match_new(struct match **ret_match)
@@ -68,9 +68,9 @@ void match_set_kept_from(struct match *match, int64_t time)
 	match->kept_from = time;
 }
 
-static void unlink_state(struct match *match, const struct state *state)
+static void unlink_state(struct match *match, const struct queue_requests *state)
 {
-	struct state **at = &match->with_cq;
+	struct queue_requests **at = &match->with_cq;
 
 	while (*at && *at != state)
 		at = &(*at)->next;
@@ -78,7 +78,7 @@ static void unlink_state(struct match *match, const struct state *state)
 		*at = state->next;
 }
 
-static void drop_state(struct match *match, struct state *state)
+static void drop_state(struct match *match, struct queue_requests *state)
 {
 	map_remove(&match->by_object, state->object);
 	match->recent[state->object % RECENT] = NULL;
@@ -95,7 +95,7 @@ static void drop_state(struct match *match, struct state *state)
 /* Remove the states of @process, or with @all those of all processes. */
 static void drop_all(struct match *match, bool all, uint32_t process)
 {
-	for (struct state *state = match->states, *after; state; state = after) {
+	for (struct queue_requests *state = match->states, *after; state; state = after) {
 		after = state->after;
 		if (all || state->process == process)
 			drop_state(match, state);
@@ -111,25 +111,27 @@ void match_free(struct match *match)
 	free(match);
 }
 
-static struct state *look_up_state(const struct match *match, uint32_t object)
+static struct queue_requests *look_up_state(const struct match *match, uint32_t object)
 {
 	uint64_t state;
 
-	return map_get(&match->by_object, object, &state) ? (struct state *)(uintptr_t)state : NULL;
+	return map_get(&match->by_object, object, &state)
+		       ? (struct queue_requests *)(uintptr_t)state
+		       : NULL;
 }
 
-static inline struct state *find_state(struct match *match, uint32_t object)
+static inline struct queue_requests *find_state(struct match *match, uint32_t object)
 {
-	struct state **recent = &match->recent[object % RECENT];
+	struct queue_requests **recent = &match->recent[object % RECENT];
 
 	if (!*recent || (*recent)->object != object)
 		*recent = look_up_state(match, object);
 	return *recent;
 }
 
-static struct state *make_state(struct match *match, uint32_t object)
+static struct queue_requests *make_state(struct match *match, uint32_t object)
 {
-	struct state *state = find_state(match, object);
+	struct queue_requests *state = find_state(match, object);
 
 	if (state || !object)
 		return state;
@@ -172,7 +174,7 @@ static void set_capacity(const struct match *match, struct match_queue *queue, u
 
 int match_add_qp(struct match *match, uint32_t qp, const struct match_qp *info)
 {
-	struct state *state = make_state(match, qp);
+	struct queue_requests *state = make_state(match, qp);
 
 	if (!state)
 		return qp ? -ENOMEM : 0;
@@ -185,7 +187,7 @@ int match_add_qp(struct match *match, uint32_t qp, const struct match_qp *info)
 int match_add_srq(struct match *match, uint32_t srq, uint32_t max_wr, uint32_t asked_wr,
 		  uint32_t cq)
 {
-	struct state *state = make_state(match, srq);
+	struct queue_requests *state = make_state(match, srq);
 
 	if (!state)
 		return srq ? -ENOMEM : 0;
@@ -200,7 +202,7 @@ int match_add_srq(struct match *match, uint32_t srq, uint32_t max_wr, uint32_t a
 
 void match_grow_srq(struct match *match, uint32_t srq, uint32_t max_wr)
 {
-	struct state *state = find_state(match, srq);
+	struct queue_requests *state = find_state(match, srq);
 
 	if (!state)
 		return;
@@ -212,7 +214,7 @@ void match_grow_srq(struct match *match, uint32_t srq, uint32_t max_wr)
 
 void match_reset(struct match *match, uint32_t qp)
 {
-	struct state *state = find_state(match, qp);
+	struct queue_requests *state = find_state(match, qp);
 
 	if (!state)
 		return;
@@ -222,7 +224,7 @@ void match_reset(struct match *match, uint32_t qp)
 
 void match_remove(struct match *match, uint32_t object)
 {
-	struct state *state = find_state(match, object);
+	struct queue_requests *state = find_state(match, object);
 
 	if (state)
 		drop_state(match, state);
@@ -231,7 +233,7 @@ void match_remove(struct match *match, uint32_t object)
 int match_note_post(struct match *match, uint32_t object, const struct post *post,
 		    struct event_id id, int64_t time)
 {
-	struct state *state = make_state(match, object);
+	struct queue_requests *state = make_state(match, object);
 	bool send = post_is_send(post);
 	uint32_t count = post_taken(post);
 
@@ -256,9 +258,9 @@ int match_note_post(struct match *match, uint32_t object, const struct post *pos
 	return 0;
 }
 
-static struct match_queue *receive_queue(struct match *match, struct state *state)
+static struct match_queue *receive_queue(struct match *match, struct queue_requests *state)
 {
-	struct state *srq = state->info.srq ? find_state(match, state->info.srq) : NULL;
+	struct queue_requests *srq = state->info.srq ? find_state(match, state->info.srq) : NULL;
 
 	return srq ? &srq->rq : &state->rq;
 }
@@ -312,7 +314,7 @@ static uint32_t count_first(const struct match_queue *queue, uint64_t wr_id, boo
  * Does a failed completion, whose opcode is not valid, belong to a receive? *@ret_either: it may
  * also belong to a request of the send queue.
  */
-static bool error_is_receive(struct match *match, struct state *state, uint32_t cq,
+static bool error_is_receive(struct match *match, struct queue_requests *state, uint32_t cq,
 			     const struct wc *wc, bool *ret_either)
 {
 	const struct match_qp *info = &state->info;
@@ -340,7 +342,7 @@ static bool error_is_receive(struct match *match, struct state *state, uint32_t 
 }
 
 /* The number of requests that a failed completion may belong to; @queue is the likely queue. */
-static uint32_t count_candidates(struct match *match, struct state *state, uint32_t cq,
+static uint32_t count_candidates(struct match *match, struct queue_requests *state, uint32_t cq,
 				 const struct wc *wc, struct match_queue *queue)
 {
 	const struct match_qp *info = &state->info;
@@ -373,9 +375,9 @@ static void note_other_request(struct match_queue *queue, uint64_t wr_id, struct
 }
 
 /* Find the request in the queues of the queue pair, or in that of its SRQ. */
-static struct match_queue *find_in_own_queues(struct match *match, struct state *state, uint32_t cq,
-					      const struct wc *wc, bool *receive, int64_t *ret_at,
-					      struct match_found *ret_found)
+static struct match_queue *find_in_own_queues(struct match *match, struct queue_requests *state,
+					      uint32_t cq, const struct wc *wc, bool *receive,
+					      int64_t *ret_at, struct match_found *ret_found)
 {
 	bool success = wc->status == ABI_WC_SUCCESS, either = false;
 	struct match_queue *queue;
@@ -398,7 +400,7 @@ static struct match_queue *find_by_cq(struct match *match, uint32_t cq, const st
 {
 	struct match_queue *oldest = NULL;
 
-	for (struct state *state = match->with_cq; state && cq; state = state->next) {
+	for (struct queue_requests *state = match->with_cq; state && cq; state = state->next) {
 		int64_t at = state->cq == cq ? match_queue_find(&state->rq, wc->wr_id, false) : -1;
 
 		if (at < 0 || (oldest && match_queue_at(&state->rq, (uint32_t)at)->time >
@@ -412,7 +414,7 @@ static struct match_queue *find_by_cq(struct match *match, uint32_t cq, const st
 
 bool match_oldest(struct match *match, struct wc *wc)
 {
-	struct state *state = find_state(match, wc->qp);
+	struct queue_requests *state = find_state(match, wc->qp);
 	const struct match_request *request;
 	struct match_queue *queue;
 
@@ -435,7 +437,7 @@ bool match_oldest(struct match *match, struct wc *wc)
 bool match_find_request(struct match *match, uint32_t qp, uint32_t cq, const struct wc *wc,
 			struct match_found *ret_found)
 {
-	struct state *state = find_state(match, qp);
+	struct queue_requests *state = find_state(match, qp);
 	bool receive = wc->opcode & ABI_WC_RECV;
 	const struct match_request *request;
 	struct match_queue *queue = NULL;
@@ -467,11 +469,12 @@ bool match_find_request(struct match *match, uint32_t qp, uint32_t cq, const str
 }
 
 /* The request of @state that a completion from @cq may belong to, or NULL. */
-static const struct match_request *find_candidate(struct match *match, const struct state *state,
-						  uint32_t cq, const struct wc *wc)
+static const struct match_request *find_candidate(struct match *match,
+						  const struct queue_requests *state, uint32_t cq,
+						  const struct wc *wc)
 {
 	const struct match_qp *info = &state->info;
-	const struct state *srq = info->srq ? find_state(match, info->srq) : NULL;
+	const struct queue_requests *srq = info->srq ? find_state(match, info->srq) : NULL;
 	bool success = wc->status == ABI_WC_SUCCESS, receive = wc->opcode & ABI_WC_RECV;
 	const struct match_queue *queue = srq ? &srq->rq : &state->rq;
 	int64_t at = -1;
@@ -486,15 +489,15 @@ static const struct match_request *find_candidate(struct match *match, const str
 }
 
 /* Search state: the queue pair that completes on the CQ and has the oldest fitting request. */
-struct guess {
-	const struct state *found, *only;
+struct queue_guess {
+	const struct queue_requests *found, *only;
 	const struct match_request *oldest;
 	unsigned int queues;
 	bool unsure;
 };
 
-static void add_guess(struct match *match, const struct state *state, uint32_t cq,
-		      const struct wc *wc, struct guess *guess)
+static void add_guess(struct match *match, const struct queue_requests *state, uint32_t cq,
+		      const struct wc *wc, struct queue_guess *guess)
 {
 	const struct match_request *request;
 
@@ -514,9 +517,10 @@ static void add_guess(struct match *match, const struct state *state, uint32_t c
 
 uint32_t match_guess(struct match *match, uint32_t cq, const struct wc *wc)
 {
-	struct guess guess = { 0 };
+	struct queue_guess guess = { 0 };
 
-	for (const struct state *state = cq ? match->states : NULL; state; state = state->after)
+	for (const struct queue_requests *state = cq ? match->states : NULL; state;
+	     state = state->after)
 		add_guess(match, state, cq, wc, &guess);
 	if (guess.queues == 1)
 		return guess.only->object;

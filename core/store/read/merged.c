@@ -46,7 +46,7 @@ int64_t trace_merged_ahead(const struct trace *trace, size_t i)
 
 static bool is_merged_before(const void *merged, const void *process)
 {
-	return ((const struct merged *)merged)->first_process <= *(const uint32_t *)process;
+	return ((const struct merged_source *)merged)->first_process <= *(const uint32_t *)process;
 }
 
 size_t trace_merged_of(const struct trace *trace, uint32_t process)
@@ -57,7 +57,7 @@ size_t trace_merged_of(const struct trace *trace, uint32_t process)
 	return n ? n - 1 : 0;
 }
 
-static const char *meta_of(const struct merged *merged, const char *key)
+static const char *meta_of(const struct merged_source *merged, const char *key)
 {
 	for (size_t i = 0; i < merged->nmeta; i++)
 		if (!strcmp(merged->meta[i].key, key))
@@ -105,7 +105,7 @@ static enum clock_source find_source(const char *name)
 
 static int load_row(struct trace *trace, sqlite3_stmt *stmt)
 {
-	struct merged *merged = vec_push(trace->merged, trace->nmerged);
+	struct merged_source *merged = vec_push(trace->merged, trace->nmerged);
 	uint32_t first = sql_u32(stmt, 2);
 
 	if (!merged)
@@ -135,7 +135,7 @@ static int load_row(struct trace *trace, sqlite3_stmt *stmt)
 static int load_meta(struct trace *trace, sqlite3_stmt *stmt)
 {
 	uint32_t i = sql_u32(stmt, 0);
-	struct merged *merged = i && i <= trace->nmerged ? &trace->merged[i - 1] : NULL;
+	struct merged_source *merged = i && i <= trace->nmerged ? &trace->merged[i - 1] : NULL;
 	struct meta *meta = merged ? vec_push(merged->meta, merged->nmeta) : NULL;
 
 	if (!merged)
@@ -180,7 +180,7 @@ int merged_load(struct trace *trace)
 void merged_unload(struct trace *trace)
 {
 	for (size_t i = 0; i < trace->nmerged; i++) {
-		struct merged *merged = &trace->merged[i];
+		struct merged_source *merged = &trace->merged[i];
 
 		for (size_t k = 0; k < merged->nmeta; k++) {
 			free(merged->meta[k].key);

@@ -7,14 +7,14 @@
 #include "core/store/db/ids.h"
 #include "core/store/read/trace_clock.h"
 
-struct rare;
+struct rare_event;
 struct source_calls;
 struct trace;
 
 struct joint_part {
 	struct trace *trace;
-	const char *path;   /* as the user gave it */
-	struct rare *rares; /* its rare events, renumbered for the joint trace */
+	const char *path;         /* as the user gave it */
+	struct rare_event *rares; /* its rare events, renumbered for the joint trace */
 	/* its name, and how many threads and processes the parts before it have */
 	struct id_range ids;
 	uint32_t objects, stacks;

@@ -22,7 +22,7 @@
 
 enum { EVENTS = 4096 }; /* maximum events of a block */
 
-struct plain {
+struct plain_tables {
 	sqlite3_stmt *rows[TABLES_OF_EVENTS];
 	bool there[TABLES_OF_EVENTS]; /* is the query at a row? */
 };
@@ -80,7 +80,7 @@ enum {
 };
 /* clang-format on */
 
-static int step_table(struct plain *plain, enum table_id table)
+static int step_table(struct plain_tables *plain, enum table_id table)
 {
 	int more = sql_step(plain->rows[table]);
 
@@ -88,9 +88,9 @@ static int step_table(struct plain *plain, enum table_id table)
 	return more < 0 ? more : 0;
 }
 
-int plain_open(sqlite3 *db, uint32_t thread, struct plain **ret_plain)
+int plain_open(sqlite3 *db, uint32_t thread, struct plain_tables **ret_plain)
 {
-	struct plain *plain = calloc(1, sizeof(*plain));
+	struct plain_tables *plain = calloc(1, sizeof(*plain));
 	int err = plain ? 0 : log_err(-ENOMEM, "read thread %u", thread);
 
 	for (int t = 0; t < TABLES_OF_EVENTS && !err; t++) {
@@ -108,7 +108,7 @@ int plain_open(sqlite3 *db, uint32_t thread, struct plain **ret_plain)
 	return 0;
 }
 
-void plain_close(struct plain *plain)
+void plain_close(struct plain_tables *plain)
 {
 	if (!plain)
 		return;
@@ -117,18 +117,18 @@ void plain_close(struct plain *plain)
 	free(plain);
 }
 
-static uint64_t read_number(struct plain *plain, enum table_id table, int column)
+static uint64_t read_number(struct plain_tables *plain, enum table_id table, int column)
 {
 	return (uint64_t)sqlite3_column_int64(plain->rows[table], column);
 }
 
-static bool is_null(struct plain *plain, enum table_id table, int column)
+static bool is_null(struct plain_tables *plain, enum table_id table, int column)
 {
 	return sqlite3_column_type(plain->rows[table], column) == SQLITE_NULL;
 }
 
 /* Add @n consecutive columns of a row to the block, from column @from on. */
-static int add_row(struct plain *plain, struct block *block, enum table_id table, int from,
+static int add_row(struct plain_tables *plain, struct block *block, enum table_id table, int from,
 		   const enum column_id *columns, int n)
 {
 	int err = 0;
@@ -139,14 +139,14 @@ static int add_row(struct plain *plain, struct block *block, enum table_id table
 }
 
 /* Is the current row before (@n, @i)? Then no event has this row, and it is skipped. */
-static bool is_before(struct plain *plain, enum table_id table, uint64_t n, uint64_t i)
+static bool is_before(struct plain_tables *plain, enum table_id table, uint64_t n, uint64_t i)
 {
 	uint64_t its = read_number(plain, table, 0);
 
 	return its < n || (its == n && read_number(plain, table, 1) < i);
 }
 
-static int add_sges(struct plain *plain, struct block *block, uint64_t n, uint64_t i,
+static int add_sges(struct plain_tables *plain, struct block *block, uint64_t n, uint64_t i,
 		    uint32_t *ret_count)
 {
 	int err = 0;
@@ -165,7 +165,7 @@ static int add_sges(struct plain *plain, struct block *block, uint64_t n, uint64
 }
 
 /* Which parts does the request have? A part is present if one of its columns is not NULL. */
-static unsigned int present_parts(struct plain *plain)
+static unsigned int present_parts(struct plain_tables *plain)
 {
 	unsigned int there = 0;
 
@@ -175,7 +175,7 @@ static unsigned int present_parts(struct plain *plain)
 	return there;
 }
 
-static int add_odd_fields(struct plain *plain, struct block *block)
+static int add_separate_fields(struct plain_tables *plain, struct block *block)
 {
 	int err = block_add(block, COLUMN_odd_opcode, read_number(plain, TABLE_wr, WR_OPCODE));
 
@@ -187,7 +187,7 @@ static int add_odd_fields(struct plain *plain, struct block *block)
 	return err;
 }
 
-static int add_wr(struct plain *plain, struct block *block, uint64_t n)
+static int add_wr(struct plain_tables *plain, struct block *block, uint64_t n)
 {
 	static const enum column_id columns[] = { COLUMN_wr_id, COLUMN_send_flags, COLUMN_imm,
 						  COLUMN_opcode };
@@ -207,10 +207,10 @@ static int add_wr(struct plain *plain, struct block *block, uint64_t n)
 		if (there & parts[i].part)
 			err = block_add(block, parts[i].column,
 					read_number(plain, TABLE_wr, WR_PARTS + i));
-	return !err && there & WR_ODD ? add_odd_fields(plain, block) : err;
+	return !err && there & WR_ODD ? add_separate_fields(plain, block) : err;
 }
 
-static int add_wrs(struct plain *plain, struct block *block, uint64_t n, uint32_t *ret_count)
+static int add_wrs(struct plain_tables *plain, struct block *block, uint64_t n, uint32_t *ret_count)
 {
 	int err = 0;
 
@@ -227,7 +227,7 @@ static int add_wrs(struct plain *plain, struct block *block, uint64_t n, uint32_
 }
 
 /* Add the fields of a completion that struct ibv_wc does not have. */
-static int add_extra(struct plain *plain, struct block *block)
+static int add_extra(struct plain_tables *plain, struct block *block)
 {
 	unsigned int there = 0;
 
@@ -239,7 +239,7 @@ static int add_extra(struct plain *plain, struct block *block)
 	return add_row(plain, block, TABLE_wc, WC_EXTRAS, extra_columns, EXTRA_FIELDS);
 }
 
-static int add_wcs(struct plain *plain, struct block *block, uint64_t n, bool extra,
+static int add_wcs(struct plain_tables *plain, struct block *block, uint64_t n, bool extra,
 		   uint32_t *ret_count)
 {
 	int err = 0;
@@ -258,7 +258,8 @@ static int add_wcs(struct plain *plain, struct block *block, uint64_t n, bool ex
 	return err;
 }
 
-static int add_event(struct plain *plain, struct block *block, enum table_id table, uint64_t kind)
+static int add_event(struct plain_tables *plain, struct block *block, enum table_id table,
+		     uint64_t kind)
 {
 	static const enum column_id columns[] = { COLUMN_n, COLUMN_time };
 	int err = add_row(plain, block, table, 0, columns, 2);
@@ -269,7 +270,7 @@ static int add_event(struct plain *plain, struct block *block, enum table_id tab
 }
 
 /* The kind of the current row; 0 after log_err() if its verb does not fit the table. */
-static uint32_t kind_at(struct plain *plain, enum table_id table, enum verb usual)
+static uint32_t kind_at(struct plain_tables *plain, enum table_id table, enum verb usual)
 {
 	const char *verb = (const char *)sqlite3_column_text(plain->rows[table], 3);
 	int id = verb ? verb_find(verb) : (int)usual;
@@ -282,7 +283,7 @@ static uint32_t kind_at(struct plain *plain, enum table_id table, enum verb usua
 	return 0;
 }
 
-static int add_post(struct plain *plain, struct block *block)
+static int add_post(struct plain_tables *plain, struct block *block)
 {
 	static const enum column_id columns[] = { COLUMN_post_handle, COLUMN_post_ret,
 						  COLUMN_post_bad, COLUMN_post_stack };
@@ -297,7 +298,7 @@ static int add_post(struct plain *plain, struct block *block)
 }
 
 /* Add a poll. Only a poll of an extended CQ has fields that struct ibv_wc lacks. */
-static int add_poll(struct plain *plain, struct block *block)
+static int add_poll(struct plain_tables *plain, struct block *block)
 {
 	static const enum column_id columns[] = { COLUMN_poll_handle, COLUMN_poll_ret, COLUMN_empty,
 						  COLUMN_poll_stack };
@@ -313,7 +314,7 @@ static int add_poll(struct plain *plain, struct block *block)
 	return err ? err : block_add(block, COLUMN_nwc, nwc);
 }
 
-static int add_notify(struct plain *plain, struct block *block)
+static int add_notify(struct plain_tables *plain, struct block *block)
 {
 	static const enum column_id columns[] = { COLUMN_notify_handle, COLUMN_solicited,
 						  COLUMN_notify_ret };
@@ -323,7 +324,7 @@ static int add_notify(struct plain *plain, struct block *block)
 }
 
 /* The table that has the next event; TABLES at the end. */
-static enum table_id next_table(struct plain *plain)
+static enum table_id next_table(struct plain_tables *plain)
 {
 	static const enum table_id events[] = { TABLE_post, TABLE_poll, TABLE_notify };
 	enum table_id best = TABLES;
@@ -344,7 +345,7 @@ static bool is_full(const struct block *block)
 	       block_count(block, COLUMN_wc_wr_id) >= BATCH_ROWS;
 }
 
-int plain_load(struct plain *plain, struct block *block)
+int plain_load(struct plain_tables *plain, struct block *block)
 {
 	int err = 0;
 

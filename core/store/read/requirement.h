@@ -10,7 +10,7 @@
 
 struct trace;
 
-enum needing {
+enum requirement_kind {
 	NEEDING_XRC,
 	NEEDING_UD,
 	NEEDING_UC,
@@ -33,7 +33,7 @@ enum needing {
  * Call @each for each successful call that needs @what, in order of time, until @each returns an
  * error. Returns that error, 0, or -errno after log_err().
  */
-int requirement_each_call(struct trace *trace, enum needing what,
+int requirement_each_call(struct trace *trace, enum requirement_kind what,
 			  int (*each)(void *arg, struct event_id call), void *arg);
 
 /*

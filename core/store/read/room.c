@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct room_more {
-	struct room_more *next;
+struct room_block {
+	struct room_block *next;
 	max_align_t bytes[];
 };
 
@@ -20,7 +20,7 @@ int room_init(struct room *room, size_t size)
 void room_clear(struct room *room)
 {
 	while (room->more) {
-		struct room_more *more = room->more;
+		struct room_block *more = room->more;
 
 		room->more = more->next;
 		free(more);
@@ -37,7 +37,7 @@ void room_fini(struct room *room)
 
 void *room_take_separate(struct room *room, size_t bytes)
 {
-	struct room_more *more = malloc(sizeof(*more) + bytes);
+	struct room_block *more = malloc(sizeof(*more) + bytes);
 
 	if (!more)
 		return NULL;

@@ -7,12 +7,12 @@
  */
 #include <stddef.h>
 
-struct room_more;
+struct room_block;
 
 struct room {
 	char *at; /* 16-byte aligned */
 	size_t used, size;
-	struct room_more *more;
+	struct room_block *more;
 };
 
 /* Allocate a block of @size bytes. 0 or -ENOMEM. */

@@ -109,7 +109,7 @@ void stream_close(struct stream *stream)
 
 int stream_time(const struct stream *stream, int64_t *ret_time)
 {
-	const struct due *due = &stream->due[stream->next];
+	const struct due_event *due = &stream->due[stream->next];
 
 	*ret_time = due->time;
 	return due->n != UINT64_MAX && due->n <= stream->settled;
@@ -164,7 +164,7 @@ static int return_call_end(struct stream *s, struct trace_event *event)
 
 static int return_rare_event(struct stream *s, struct trace_event *event)
 {
-	const struct rare *rare;
+	const struct rare_event *rare;
 	int err = s->sources->of[RARE].row(s);
 
 	if (err)

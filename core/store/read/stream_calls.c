@@ -22,14 +22,14 @@ static const char blocks_sql[] =
 	"SELECT first_n, last_n, calls, data FROM main.call_chunk WHERE thread = ?"
 	" ORDER BY first_n";
 
-int stream_step_to_due(sqlite3_stmt *stmt, int time_column, struct due *ret_due)
+int stream_step_to_due(sqlite3_stmt *stmt, int time_column, struct due_event *ret_due)
 {
 	int more = sql_step(stmt);
 
 	*ret_due = stream_never;
 	if (more > 0)
-		*ret_due = (struct due){ (uint64_t)sqlite3_column_int64(stmt, 0),
-					 sql_time(stmt, time_column) };
+		*ret_due = (struct due_event){ (uint64_t)sqlite3_column_int64(stmt, 0),
+					       sql_time(stmt, time_column) };
 	return more < 0 ? more : 0;
 }
 
@@ -134,8 +134,8 @@ int stream_due_call(struct stream *s)
 		err = load_block(s);
 	if (!err && call_block_n(&b->block, b->at) < b->row.n) {
 		b->taken = true;
-		s->due[CALL] = (struct due){ call_block_n(&b->block, b->at),
-					     span_limit(call_block_begin(&b->block, b->at)) };
+		s->due[CALL] = (struct due_event){ call_block_n(&b->block, b->at),
+						   span_limit(call_block_begin(&b->block, b->at)) };
 	}
 	return err;
 }

@@ -103,12 +103,12 @@ static inline void set_member(void *structure, unsigned int offset, unsigned int
 /* Add a member to the list, which is sorted by size, the largest first, and ends with size 0. */
 static void add_varying(struct template *t, const uint64_t *values, const struct member *member)
 {
-	struct varying *at = t->varying;
+	struct varying_column *at = t->varying;
 
 	while (at->size >= member->size)
 		at++;
 	memmove(at + 1, at, sizeof(t->varying) - sizeof(*at) * (size_t)(at + 1 - t->varying));
-	*at = (struct varying){ values, member->offset, member->size };
+	*at = (struct varying_column){ values, member->offset, member->size };
 }
 
 static int note_members(struct block *block, struct template *t, const struct member *members,
@@ -132,7 +132,7 @@ static int note_members(struct block *block, struct template *t, const struct me
 
 static inline void set_varying_members(const struct template *t, uint32_t row, void *structure)
 {
-	const struct varying *v = t->varying;
+	const struct varying_column *v = t->varying;
 
 	for (; v->size == sizeof(uint64_t); v++)
 		memcpy((char *)structure + v->offset, &v->values[row], sizeof(uint64_t));

@@ -74,8 +74,8 @@ static int peek_next_row(struct stream *s, enum source_id id, sqlite3_stmt *stmt
 
 	s->due[id] = stream_never;
 	if (more > 0)
-		s->due[id] = (struct due){ (uint64_t)sqlite3_column_int64(stmt, 0),
-					   sql_time(stmt, time_column) };
+		s->due[id] = (struct due_event){ (uint64_t)sqlite3_column_int64(stmt, 0),
+						 sql_time(stmt, time_column) };
 	sqlite3_reset(stmt);
 	return more < 0 ? more : 0;
 }
@@ -114,7 +114,7 @@ static int due_rare_event(struct stream *s)
 }
 
 /* Copy the text of the row: reading the next row invalidates it. */
-static const char *copy_staying(struct stream *s)
+static const char *copy_row_text(struct stream *s)
 {
 	const char *text = (const char *)sqlite3_column_text(s->rares, 9);
 
@@ -141,7 +141,7 @@ static struct writer_note_misuse read_misuse(sqlite3_stmt *stmt)
 
 static int read_rare_event(struct stream *s)
 {
-	struct rare *rare = &s->rare_now;
+	struct rare_event *rare = &s->rare_now;
 	const char *text;
 	int err = read_next_row(s, RARE, s->rares);
 
@@ -168,7 +168,7 @@ static int read_rare_event(struct stream *s)
 						  .kind = trace_fork_kind(text),
 						  .pid = sqlite3_column_int(s->rares, 7),
 						  .error = sqlite3_column_int(s->rares, 8),
-						  .staying = copy_staying(s) };
+						  .staying = copy_row_text(s) };
 	sqlite3_reset(s->rares);
 	s->rare = rare;
 	return 0;

@@ -20,7 +20,7 @@ struct open_call {
 /* The source of the next event; RETURN: the return of an open call. */
 enum source_id { CALL, RETURN, RARE, DATA, SOURCES };
 
-struct due {
+struct due_event {
 	uint64_t n; /* UINT64_MAX: no more events */
 	int64_t time;
 };
@@ -67,7 +67,7 @@ struct template
 		struct wr wr;
 		struct sge sge;
 	};
-	struct varying {
+	struct varying_column {
 		const uint64_t *values; /* by row */
 		uint16_t offset;
 		uint8_t size;
@@ -84,10 +84,10 @@ struct stream_blocks {
 	struct call_block block;
 	struct text args;
 	bool loaded, more;
-	uint32_t at;       /* index of the next call in the block */
-	uint64_t past;     /* number of the last call in the previous block */
-	struct due row;    /* the next row of s->calls */
-	bool taken, begun; /* the last call was in a block; reading has begun */
+	uint32_t at;          /* index of the next call in the block */
+	uint64_t past;        /* number of the last call in the previous block */
+	struct due_event row; /* the next row of s->calls */
+	bool taken, begun;    /* the last call was in a block; reading has begun */
 	struct call_form {
 		struct args_form *form;
 		bool sought;
@@ -104,28 +104,28 @@ struct stream {
 	 * as in struct thread; 0 in a live trace, whose reader has not read carried events before
 	 */
 	uint64_t carried;
-	struct due due[SOURCES];
+	struct due_event due[SOURCES];
 	enum source_id next;
 	uint64_t others; /* the lowest event number of the sources other than DATA */
 	sqlite3_stmt *calls, *chunks;
 	struct open_call current; /* the call returned last */
 	struct open_call *open;
 	size_t nopen, open_size;
-	const struct rare *rare; /* the rare event that is returned next */
+	const struct rare_event *rare; /* the rare event that is returned next */
 	struct block block;
 	bool loaded;
 	struct block_walk walk;
 	size_t *held, own; /* decoded bytes: of all streams of a cursor; of this stream */
 	/* stream_whole.c */
 	struct stream_blocks blocks;
-	struct plain *plain;
+	struct plain_tables *plain;
 	size_t rare_i; /* index of the next rare event */
 	/* stream_live.c */
 	bool sought;            /* stream_seek(): the stream is for one event only */
 	uint64_t settled;       /* later events are not complete, and not read */
 	uint64_t last[SOURCES]; /* number of the last event read from each source */
 	sqlite3_stmt *rares;
-	struct rare rare_now;
+	struct rare_event rare_now;
 	char staying[EVENT_FORK_DESCRIPTORS * 36]; /* of the fork in rare_now */
 	struct templates templates;                /* of the loaded block */
 	bool nsge_varies;                          /* requests have different numbers of elements */
@@ -140,7 +140,7 @@ struct stream {
 	uint32_t wrs_size, sges_size, wcs_size;
 };
 
-extern const struct due stream_never;
+extern const struct due_event stream_never;
 
 /* Columns of table `call` in the order of stream_read_call(). */
 #define STREAM_CALL_COLUMNS                                                                       \
@@ -172,7 +172,7 @@ void stream_release_calls(struct stream *s); /* frees data that can be read agai
 void stream_close_calls(struct stream *s);
 
 /* Step to the next row of a source; column 0 is the event's number. 0 or -errno. */
-int stream_step_to_due(sqlite3_stmt *stmt, int time_column, struct due *ret_due);
+int stream_step_to_due(sqlite3_stmt *stmt, int time_column, struct due_event *ret_due);
 
 /* The verb of a call with these arguments. @verb: the verb with the name in the call. */
 enum verb stream_verb_of(int verb, const struct args *args);

@@ -10,7 +10,7 @@
 #include "core/store/read/stream_priv.h"
 #include "core/wire/log.h"
 
-const struct due stream_never = { UINT64_MAX, INT64_MAX };
+const struct due_event stream_never = { UINT64_MAX, INT64_MAX };
 
 /* Find the next return: of open calls, only the innermost one can return. */
 void stream_find_due_return(struct stream *s)
@@ -18,7 +18,8 @@ void stream_find_due_return(struct stream *s)
 	s->due[RETURN] = stream_never;
 	for (size_t i = 0; i < s->nopen; i++)
 		if (s->open[i].end_n < s->due[RETURN].n)
-			s->due[RETURN] = (struct due){ s->open[i].end_n, s->open[i].call.end };
+			s->due[RETURN] =
+				(struct due_event){ s->open[i].end_n, s->open[i].call.end };
 }
 
 /*
@@ -81,7 +82,7 @@ int stream_read_call(struct stream *s, struct open_call *open)
 	return 0;
 }
 
-static int bad_chunk(struct stream *s, int err)
+static int refuse_chunk(struct stream *s, int err)
 {
 	return log_err(err == -ENOMEM ? err : -EINVAL,
 		       "thread %u: the chunk at event %lld is damaged; events before it can be "
@@ -95,7 +96,7 @@ int stream_load_chunk(struct stream *s)
 				 (size_t)sqlite3_column_bytes(s->chunks, 2));
 
 	if (err)
-		return bad_chunk(s, err);
+		return refuse_chunk(s, err);
 	err = stream_note_block(s);
 	stream_count_held(s);
 	return err;

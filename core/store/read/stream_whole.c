@@ -13,11 +13,11 @@ static const char chunks_sql[] =
 static int due_rare_event(struct stream *s)
 {
 	const struct trace *trace = s->trace;
-	const struct rare *rare = s->rare_i < trace->nrares ? &trace->rares[s->rare_i] : NULL;
+	const struct rare_event *rare = s->rare_i < trace->nrares ? &trace->rares[s->rare_i] : NULL;
 
 	s->due[RARE] = stream_never;
 	if (rare && rare->id.thread == s->thread)
-		s->due[RARE] = (struct due){ rare->id.n, rare->time };
+		s->due[RARE] = (struct due_event){ rare->id.n, rare->time };
 	return 0;
 }
 
@@ -49,7 +49,7 @@ static int due_plain(struct stream *s)
 
 static bool is_rare_before(const void *rare, const void *thread)
 {
-	return ((const struct rare *)rare)->id.thread < *(const uint32_t *)thread;
+	return ((const struct rare_event *)rare)->id.thread < *(const uint32_t *)thread;
 }
 
 static int open_control(struct stream *s)

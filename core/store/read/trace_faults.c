@@ -10,14 +10,14 @@
 #include "core/store/read/trace.h"
 #include "core/store/read/trace_priv.h"
 
-static bool is_fault(const struct rare *rare)
+static bool is_fault(const struct rare_event *rare)
 {
 	return rare->kind == TRACE_MARK && rare->mark.kind == TRACE_MARK_FAULT;
 }
 
 static bool is_before(const void *element, const void *key)
 {
-	const struct rare *rare = element;
+	const struct rare_event *rare = element;
 	const struct event_id *id = key;
 
 	return rare->id.thread != id->thread ? rare->id.thread < id->thread : rare->id.n < id->n;

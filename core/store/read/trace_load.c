@@ -47,13 +47,14 @@ int trace_load_meta(struct trace *trace)
 	return each_row(trace, "SELECT key, value FROM meta", read_meta);
 }
 
-static struct rare *add_rare_event(struct trace *trace, enum trace_event_kind kind, uint32_t thread,
-				   uint64_t n, uint32_t process, int64_t time)
+static struct rare_event *add_rare_event(struct trace *trace, enum trace_event_kind kind,
+					 uint32_t thread, uint64_t n, uint32_t process,
+					 int64_t time)
 {
-	struct rare *rare = vec_push(trace->rares, trace->nrares);
+	struct rare_event *rare = vec_push(trace->rares, trace->nrares);
 
 	if (rare)
-		*rare = (struct rare){
+		*rare = (struct rare_event){
 			.kind = kind, .id = { thread, n }, .process = process, .time = time
 		};
 	return rare;
@@ -209,9 +210,9 @@ static uint32_t known_number(uint32_t id, uint32_t last)
 
 static int read_fork(struct trace *trace, sqlite3_stmt *stmt)
 {
-	struct rare *rare = add_rare_event(trace, TRACE_FORK, sql_u32(stmt, 0),
-					   (uint64_t)sqlite3_column_int64(stmt, 1),
-					   sql_u32(stmt, 2), sql_time(stmt, 3));
+	struct rare_event *rare = add_rare_event(trace, TRACE_FORK, sql_u32(stmt, 0),
+						 (uint64_t)sqlite3_column_int64(stmt, 1),
+						 sql_u32(stmt, 2), sql_time(stmt, 3));
 
 	if (!rare)
 		return log_err(-ENOMEM, "read forks");
@@ -229,9 +230,9 @@ static int read_fork(struct trace *trace, sqlite3_stmt *stmt)
 static int read_mark(struct trace *trace, sqlite3_stmt *stmt)
 {
 	const char *kind = (const char *)sqlite3_column_text(stmt, 4);
-	struct rare *rare = add_rare_event(trace, TRACE_MARK, sql_u32(stmt, 0),
-					   (uint64_t)sqlite3_column_int64(stmt, 1),
-					   sql_u32(stmt, 2), sql_time(stmt, 3));
+	struct rare_event *rare = add_rare_event(trace, TRACE_MARK, sql_u32(stmt, 0),
+						 (uint64_t)sqlite3_column_int64(stmt, 1),
+						 sql_u32(stmt, 2), sql_time(stmt, 3));
 
 	if (!rare)
 		return log_err(-ENOMEM, "read marks");
@@ -245,9 +246,9 @@ static int read_mark(struct trace *trace, sqlite3_stmt *stmt)
 
 static int read_memory(struct trace *trace, sqlite3_stmt *stmt)
 {
-	struct rare *rare = add_rare_event(trace, TRACE_MEMORY, sql_u32(stmt, 0),
-					   (uint64_t)sqlite3_column_int64(stmt, 1),
-					   sql_u32(stmt, 2), sql_time(stmt, 3));
+	struct rare_event *rare = add_rare_event(trace, TRACE_MEMORY, sql_u32(stmt, 0),
+						 (uint64_t)sqlite3_column_int64(stmt, 1),
+						 sql_u32(stmt, 2), sql_time(stmt, 3));
 
 	if (!rare)
 		return log_err(-ENOMEM, "read the memory events");
@@ -261,9 +262,9 @@ static int read_memory(struct trace *trace, sqlite3_stmt *stmt)
 
 static int read_misuse(struct trace *trace, sqlite3_stmt *stmt)
 {
-	struct rare *rare = add_rare_event(trace, TRACE_MISUSE, sql_u32(stmt, 0),
-					   (uint64_t)sqlite3_column_int64(stmt, 1),
-					   sql_u32(stmt, 2), sql_time(stmt, 3));
+	struct rare_event *rare = add_rare_event(trace, TRACE_MISUSE, sql_u32(stmt, 0),
+						 (uint64_t)sqlite3_column_int64(stmt, 1),
+						 sql_u32(stmt, 2), sql_time(stmt, 3));
 
 	if (!rare)
 		return log_err(-ENOMEM, "read misuses");
@@ -306,7 +307,7 @@ static int read_module(struct trace *trace, sqlite3_stmt *stmt)
 
 static int by_thread(const void *a, const void *b)
 {
-	const struct rare *x = a, *y = b;
+	const struct rare_event *x = a, *y = b;
 
 	if (x->id.thread != y->id.thread)
 		return x->id.thread < y->id.thread ? -1 : 1;

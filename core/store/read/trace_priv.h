@@ -17,7 +17,7 @@ struct meta {
 };
 
 /* An event of a small table: a fork, a mark, the first event of a process. */
-struct rare {
+struct rare_event {
 	enum trace_event_kind kind; /* TRACE_FORK, _MARK, _MEMORY, _MISUSE or _PROCESS */
 	struct event_id id;
 	uint32_t process;
@@ -31,7 +31,7 @@ struct rare {
 };
 
 /* A source trace of a merged trace (merged.h). */
-struct merged {
+struct merged_source {
 	char *name, *host;
 	uint32_t first_process;
 	struct trace_clock clock;
@@ -63,9 +63,9 @@ struct trace {
 	uint32_t nthreads;
 	struct meta *meta;
 	size_t nmeta;
-	struct merged *merged;
+	struct merged_source *merged;
 	size_t nmerged;
-	struct rare *rares; /* sorted by thread, n */
+	struct rare_event *rares; /* sorted by thread, n */
 	size_t nrares;
 	struct known_module *modules;
 	size_t nmodules;

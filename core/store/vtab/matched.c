@@ -11,7 +11,7 @@
 
 #include "core/wire/log.h"
 
-struct matched {
+struct matched_cursor {
 	struct trace *trace;
 	struct rows_bounds bounds;
 	struct cursor *cursor;
@@ -21,7 +21,7 @@ struct matched {
 
 static int matched_new(struct trace *trace, const struct data_table *table, void **ret_rows)
 {
-	struct matched *matched = calloc(1, sizeof(*matched));
+	struct matched_cursor *matched = calloc(1, sizeof(*matched));
 
 	if (!matched)
 		return log_err(-ENOMEM, "read table %s", table->name);
@@ -32,7 +32,7 @@ static int matched_new(struct trace *trace, const struct data_table *table, void
 
 static void matched_close_cursor(void *rows)
 {
-	struct matched *matched = rows;
+	struct matched_cursor *matched = rows;
 
 	cursor_close(matched->cursor);
 	matched->cursor = NULL;
@@ -46,14 +46,14 @@ static void matched_free(void *rows)
 	free(rows);
 }
 
-static const struct wc *current_wc(const struct matched *matched)
+static const struct wc *current_wc(const struct matched_cursor *matched)
 {
 	return &matched->event->poll->wc[matched->i];
 }
 
 static int matched_next(void *rows)
 {
-	struct matched *matched = rows;
+	struct matched_cursor *matched = rows;
 
 	for (;;) {
 		int more;
@@ -72,7 +72,7 @@ static int matched_next(void *rows)
 
 static int matched_first(void *rows, const struct rows_bounds *bounds, uint64_t used)
 {
-	struct matched *matched = rows;
+	struct matched_cursor *matched = rows;
 	const struct thread *thread;
 	struct trace_filter filter = { 0 };
 	int err;
@@ -106,7 +106,8 @@ static int64_t column_value(const struct wc *wc, enum column_id column)
 }
 
 /* Set a value that is NULL if it is not known. */
-static void known_value(const struct matched *matched, enum value value, sqlite3_context *context)
+static void known_value(const struct matched_cursor *matched, enum value value,
+			sqlite3_context *context)
 {
 	const struct wc *wc = current_wc(matched);
 	int64_t id = value == VALUE_CQ ? matched->event->poll->object : wc->qp;
@@ -144,7 +145,7 @@ static void result_name(const struct wc *wc, const struct table_column *column,
 
 static void matched_value(void *rows, int index, sqlite3_context *context)
 {
-	const struct matched *matched = rows;
+	const struct matched_cursor *matched = rows;
 	const struct table_column *column = &tables[TABLE_wc].columns[index];
 	const struct trace_event *event = matched->event;
 

@@ -158,7 +158,8 @@ static bool is_refused_wr(const struct scan *scan)
 }
 
 /* The value of the field, or with WR_ODD, from struct event_odd. */
-static uint64_t get_odd(const struct scan *scan, enum column_id field, enum column_id odd_field)
+static uint64_t get_separate_field(const struct scan *scan, enum column_id field,
+				   enum column_id odd_field)
 {
 	return get_column(scan, get_parts(scan) & WR_ODD ? odd_field : field);
 }
@@ -178,8 +179,9 @@ static void result_name(struct scan *scan, const struct table_column *column,
 
 	if (number->value == VALUE_OPCODE && !is_send(scan))
 		return;
-	value = number->value == VALUE_OPCODE ? get_odd(scan, COLUMN_opcode, COLUMN_odd_opcode)
-					      : get_column(scan, number->column);
+	value = number->value == VALUE_OPCODE
+			? get_separate_field(scan, COLUMN_opcode, COLUMN_odd_opcode)
+			: get_column(scan, number->column);
 	if (scan->names_of != column->names) {
 		scan->names_of = column->names;
 		scan->names = enum_find(column->names);
@@ -211,16 +213,17 @@ static void request_value(struct scan *scan, enum value value, sqlite3_context *
 		break;
 	case VALUE_OPCODE:
 		if (is_send(scan))
-			sqlite3_result_int64(
-				context, (int64_t)get_odd(scan, COLUMN_opcode, COLUMN_odd_opcode));
+			sqlite3_result_int64(context,
+					     (int64_t)get_separate_field(scan, COLUMN_opcode,
+									 COLUMN_odd_opcode));
 		break;
 	case VALUE_SEND_FLAGS:
-		sqlite3_result_int64(context,
-				     (int64_t)get_odd(scan, COLUMN_send_flags, COLUMN_odd_flags));
+		sqlite3_result_int64(context, (int64_t)get_separate_field(scan, COLUMN_send_flags,
+									  COLUMN_odd_flags));
 		break;
 	case VALUE_NUM_SGE:
-		sqlite3_result_int64(context,
-				     (int64_t)get_odd(scan, COLUMN_nsge, COLUMN_odd_num_sge));
+		sqlite3_result_int64(context, (int64_t)get_separate_field(scan, COLUMN_nsge,
+									  COLUMN_odd_num_sge));
 		break;
 	case VALUE_BYTES:
 		sqlite3_result_int64(context, (int64_t)sum_bytes(scan));

@@ -26,7 +26,7 @@
 #include "core/wire/log.h"
 
 /* Shared by all tables of a connection. */
-struct home {
+struct shared_trace {
 	sqlite3 *db;
 	struct trace *trace;
 	bool own; /* this module opened the trace, and closes it */
@@ -35,7 +35,7 @@ struct home {
 
 struct vtab {
 	sqlite3_vtab base;
-	struct home *home;
+	struct shared_trace *home;
 	const struct data_table *table;
 	const struct rows_source *kept_source; /* source of @kept; NULL: none */
 	void *kept;
@@ -50,7 +50,7 @@ struct vcursor {
 
 static void home_put(void *arg)
 {
-	struct home *home = arg;
+	struct shared_trace *home = arg;
 
 	if (--home->refs)
 		return;
@@ -60,7 +60,7 @@ static void home_put(void *arg)
 }
 
 /* Get the trace of the tables; the first use of a table opens it. */
-static int home_trace(struct home *home, char **ret_error)
+static int home_trace(struct shared_trace *home, char **ret_error)
 {
 	if (home->trace)
 		return SQLITE_OK;
@@ -76,7 +76,7 @@ static int home_trace(struct home *home, char **ret_error)
 
 /* Argument of each module. */
 struct module_arg {
-	struct home *home;
+	struct shared_trace *home;
 	const struct data_table *table;
 };
 
@@ -375,7 +375,7 @@ static const sqlite3_module module = {
 /* SQL: name(object) returns "qp3". */
 static void object_name(sqlite3_context *context, int n, sqlite3_value **values)
 {
-	struct home *home = sqlite3_user_data(context);
+	struct shared_trace *home = sqlite3_user_data(context);
 	int64_t id = sqlite3_value_int64(values[0]);
 	const struct object *object;
 	char *error = NULL;
@@ -391,7 +391,7 @@ static void object_name(sqlite3_context *context, int n, sqlite3_value **values)
 		sqlite3_result_text(context, object->name, -1, SQLITE_TRANSIENT);
 }
 
-static int add_name(struct home *home)
+static int add_name(struct shared_trace *home)
 {
 	home->refs++;
 	if (sqlite3_create_function_v2(home->db, "name", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
@@ -400,7 +400,7 @@ static int add_name(struct home *home)
 	return 0;
 }
 
-static int add_module(struct home *home, const struct data_table *table)
+static int add_module(struct shared_trace *home, const struct data_table *table)
 {
 	struct module_arg *m = malloc(sizeof(*m));
 
@@ -415,7 +415,7 @@ static int add_module(struct home *home, const struct data_table *table)
 
 static struct trace *find_trace(void *arg)
 {
-	struct home *home = arg;
+	struct shared_trace *home = arg;
 	char *error = NULL;
 
 	if (home_trace(home, &error) && error)
@@ -426,7 +426,7 @@ static struct trace *find_trace(void *arg)
 
 int vtab_register(sqlite3 *db, struct trace *trace)
 {
-	struct home *home = calloc(1, sizeof(*home));
+	struct shared_trace *home = calloc(1, sizeof(*home));
 	int err = 0;
 
 	if (!home)

@@ -59,7 +59,7 @@ static bool get_argument(const void *call, const struct field_info *field, int64
 	return args_value(args_field(call, field), ret_value);
 }
 
-static bool is_expected(const struct pending *call, int error)
+static bool is_expected(const struct call_in_progress *call, int error)
 {
 	struct args *args = args_new(call->args, strlen(call->args));
 	bool expected = probe_is_expected(call->verb, error, get_argument, args);
@@ -69,7 +69,8 @@ static bool is_expected(const struct pending *call, int error)
 }
 
 void alarms_note_call(struct writer *writer, const struct thread_log *log,
-		      const struct pending *call, const struct event_return *event, int64_t time)
+		      const struct call_in_progress *call, const struct event_return *event,
+		      int64_t time)
 {
 	bool is_errno = verb_infos[call->verb].fail == FAIL_NONZERO && event->ret > 0;
 	int error = is_errno ? (int)event->ret : event->error;
@@ -81,7 +82,7 @@ void alarms_note_call(struct writer *writer, const struct thread_log *log,
 }
 
 void alarms_note_event(struct writer *writer, const struct thread_log *log,
-		       const struct pending *call, const char *type, int64_t time)
+		       const struct call_in_progress *call, const char *type, int64_t time)
 {
 	struct writer_alarm alarm = { .kind = ALARM_EVENT, .error = type };
 

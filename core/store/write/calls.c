@@ -35,11 +35,12 @@ enum { GROWING = 512, NEW_CALLS = 4 };
 struct refs {
 	struct writer *writer;
 	struct thread_log *log;
-	struct pending *call;
+	struct call_in_progress *call;
 	bool out;
 };
 
-static int push_ref(struct pending *call, const char *path, enum object_kind kind, uint64_t handle)
+static int push_ref(struct call_in_progress *call, const char *path, enum object_kind kind,
+		    uint64_t handle)
 {
 	struct pending_ref *ref = vec_push(call->refs, call->nrefs);
 
@@ -78,8 +79,8 @@ static void add_ref(const struct refs *refs, const char *path, enum object_kind 
  * Report handles without a handle's type: tables of handles that are declared as numbers, and
  * fields of any kind.
  */
-static void report_odd(const struct refs *refs, const char *path, const struct field_info *field,
-		       int64_t value)
+static void report_untyped_handles(const struct refs *refs, const char *path,
+				   const struct field_info *field, int64_t value)
 {
 	if (field->kind == FIELD_ENUM && args_is(field, ARG(event.event_type)))
 		refs->call->async_type = (uint64_t)value;
@@ -111,7 +112,7 @@ static void note_ref(void *arg, const char *path, const struct field_info *field
 	if (field->kind == FIELD_OBJ)
 		add_ref(refs, path, field->object, (uint64_t)value);
 	else
-		report_odd(refs, path, field, value);
+		report_untyped_handles(refs, path, field, value);
 }
 
 /* The kind of object that an asynchronous event is about: ibv_get_async_event(3). */
@@ -132,7 +133,7 @@ static int element_kind(const char *type)
 	return OBJECT_qp;
 }
 
-static int store_async(struct writer *writer, struct thread_log *log, struct pending *call,
+static int store_async(struct writer *writer, struct thread_log *log, struct call_in_progress *call,
 		       int64_t time)
 {
 	const char *type = enum_name(enum_find("ibv_event_type"), (int64_t)call->async_type);
@@ -152,7 +153,7 @@ static int store_async(struct writer *writer, struct thread_log *log, struct pen
 }
 
 /* Store the row of a call that has not returned. */
-static int store_begin(struct writer *writer, struct thread_log *log, struct pending *call)
+static int store_begin(struct writer *writer, struct thread_log *log, struct call_in_progress *call)
 {
 	if (call->stored)
 		return 0;
@@ -167,7 +168,7 @@ static int store_begin(struct writer *writer, struct thread_log *log, struct pen
 }
 
 /* Redact the arguments of librdmacm's calls, which may name hosts. */
-static const char *redact_args(struct writer *writer, const struct pending *call,
+static const char *redact_args(struct writer *writer, const struct call_in_progress *call,
 			       const struct text *args)
 {
 	return verb_infos[call->verb].via == VIA_CM
@@ -181,7 +182,8 @@ static int by_path(const void *a, const void *b)
 }
 
 /* Read the references as table `ref` stores them: sorted, and of each path only the first. */
-static int read_refs(struct writer *writer, const struct pending *call, struct call_row *row)
+static int read_refs(struct writer *writer, const struct call_in_progress *call,
+		     struct call_row *row)
 {
 	struct ref_row *refs;
 	size_t n = 0;
@@ -285,7 +287,8 @@ static int add_to_block(struct writer *writer, struct thread_log *log, const str
 	return writer->err ? writer->err : 1;
 }
 
-static int store_end(struct writer *writer, struct thread_log *log, const struct pending *call)
+static int store_end(struct writer *writer, struct thread_log *log,
+		     const struct call_in_progress *call)
 {
 	return WRITER_RUN(writer, call_end, "uiiiidtzi", log->id, call->n, call->end, call->ret,
 			  call->error, (int)verb_failed(call->verb, call->ret), call->out,
@@ -297,7 +300,7 @@ static int store_end(struct writer *writer, struct thread_log *log, const struct
  * object, and those of its queues and connection. Many such rows will be in blocks, which take a
  * tenth of the size. For a call that is a row, writer_size() includes this size.
  */
-static uint64_t derived_bytes(struct writer *writer, const struct pending *call)
+static uint64_t derived_bytes(struct writer *writer, const struct call_in_progress *call)
 {
 	const struct verb_info *verb = &verb_infos[call->verb];
 	bool packed;
@@ -319,7 +322,8 @@ static uint64_t derived_bytes(struct writer *writer, const struct pending *call)
 }
 
 /* Store a call that has returned, as a row or in the block. */
-static int store_whole(struct writer *writer, struct thread_log *log, const struct pending *call)
+static int store_whole(struct writer *writer, struct thread_log *log,
+		       const struct call_in_progress *call)
 {
 	struct call_row row = { .n = call->n,
 				.end_n = call->end_n,
@@ -348,15 +352,15 @@ static int store_whole(struct writer *writer, struct thread_log *log, const stru
 	return err < 0 ? err : err ? 0 : calls_put_row(writer, log->id, &row);
 }
 
-static struct pending *push_call(struct thread_log *log)
+static struct call_in_progress *push_call(struct thread_log *log)
 {
 	if (vec_reserve(log->pending, log->pending_size, log->npending + 1))
 		return NULL;
-	log->pending[log->npending] = (struct pending){ 0 };
+	log->pending[log->npending] = (struct call_in_progress){ 0 };
 	return &log->pending[log->npending++];
 }
 
-static void pop_call(struct thread_log *log, struct pending *call)
+static void pop_call(struct thread_log *log, struct call_in_progress *call)
 {
 	free(call->args);
 	free(call->out);
@@ -375,7 +379,7 @@ static int store_returned(struct writer *writer, struct thread_log *log)
 	size_t i = 0;
 
 	while (i < log->npending && !writer->err) {
-		struct pending *call = &log->pending[i];
+		struct call_in_progress *call = &log->pending[i];
 
 		if (call->done) {
 			store_whole(writer, log, call);
@@ -400,7 +404,7 @@ static int drop_outermost(struct writer *writer, struct thread_log *log)
 }
 
 /* Convert the arguments to JSON; false if they could not be read completely. */
-static bool read_args(struct writer *writer, struct thread_log *log, struct pending *call,
+static bool read_args(struct writer *writer, struct thread_log *log, struct call_in_progress *call,
 		      const uint64_t *words, size_t nwords)
 {
 	struct refs refs = { writer, log, call, false };
@@ -431,7 +435,7 @@ int calls_note_begin(struct writer *writer, struct thread_log *log, const struct
 {
 	const uint64_t *frames = (const void *)(event + 1);
 	size_t words = event->head.words, fixed = sizeof(*event) / 8;
-	struct pending *call;
+	struct call_in_progress *call;
 
 	if (words < fixed || event->verb >= VERB_COUNT || event->nframes > words - fixed ||
 	    event->nargs != words - fixed - event->nframes)
@@ -456,7 +460,7 @@ int calls_note_begin(struct writer *writer, struct thread_log *log, const struct
 	return writer->err;
 }
 
-static struct pending *find_call(struct thread_log *log, uint32_t seq)
+static struct call_in_progress *find_call(struct thread_log *log, uint32_t seq)
 {
 	for (size_t i = log->npending; i > 0; i--)
 		if ((uint32_t)log->pending[i - 1].n == seq && !log->pending[i - 1].done)
@@ -464,7 +468,7 @@ static struct pending *find_call(struct thread_log *log, uint32_t seq)
 	return NULL;
 }
 
-static bool read_out(struct writer *writer, struct thread_log *log, struct pending *call,
+static bool read_out(struct writer *writer, struct thread_log *log, struct call_in_progress *call,
 		     const struct event_return *event)
 {
 	const struct verb_info *verb = &verb_infos[call->verb];
@@ -497,7 +501,7 @@ static bool read_out(struct writer *writer, struct thread_log *log, struct pendi
 }
 
 static void note_needed(struct writer *writer, const struct thread_log *log,
-			const struct pending *call, const struct event_return *event,
+			const struct call_in_progress *call, const struct event_return *event,
 			uint64_t end_n, int64_t end)
 {
 	struct needed_call now = { .id = { log->id, call->n },
@@ -517,7 +521,7 @@ static void note_needed(struct writer *writer, const struct thread_log *log,
 	writer_fail(writer, needed_call(writer->needed, &now));
 }
 
-static void note_return(struct writer *writer, struct pending *call,
+static void note_return(struct writer *writer, struct call_in_progress *call,
 			const struct event_return *event, uint64_t n, int64_t time)
 {
 	const char *out = redact_args(writer, call, &writer->out);
@@ -536,7 +540,7 @@ int calls_note_end(struct writer *writer, struct thread_log *log, const struct e
 		   uint64_t n, int64_t time)
 {
 	size_t words = event->head.words, fixed = sizeof(*event) / 8;
-	struct pending *call;
+	struct call_in_progress *call;
 	bool whole;
 
 	if (words < fixed || event->nouts != words - fixed)

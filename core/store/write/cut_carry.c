@@ -21,7 +21,7 @@ enum {
 };
 
 /* State of packing the carried events into chunks. */
-struct carrying {
+struct chunk_carrier {
 	struct writer *writer;
 	struct cut *cut;
 	struct batch batch;
@@ -116,7 +116,7 @@ int writer_note_outstanding_arming(struct writer *writer, struct thread_log *log
  * them.
  */
 int writer_note_outstanding_call(struct writer *writer, const struct thread_log *log,
-				 const struct pending *call, const char *out, int64_t time)
+				 const struct call_in_progress *call, const char *out, int64_t time)
 {
 	struct outstanding_note_call now = { .process = log->process,
 					     .verb = call->verb,
@@ -138,7 +138,7 @@ int writer_note_outstanding_call(struct writer *writer, const struct thread_log 
 
 /* Packing outstanding requests into chunks */
 
-static int end_chunk(struct carrying *c)
+static int end_chunk(struct chunk_carrier *c)
 {
 	struct packer *packer = &c->writer->packer;
 	struct carried_chunk *chunk;
@@ -163,7 +163,7 @@ static int end_chunk(struct carrying *c)
 	return 0;
 }
 
-static void end_event(struct carrying *c, size_t bytes, enum event_type type, uint8_t flags)
+static void end_event(struct chunk_carrier *c, size_t bytes, enum event_type type, uint8_t flags)
 {
 	struct event_head *head = (void *)c->event;
 
@@ -171,7 +171,8 @@ static void end_event(struct carrying *c, size_t bytes, enum event_type type, ui
 }
 
 /* Carry up to POST_WRS requests of one post. Returns their number, or -errno. */
-static ssize_t carry_requests(struct carrying *c, const struct outstanding_item *items, size_t n)
+static ssize_t carry_requests(struct chunk_carrier *c, const struct outstanding_item *items,
+			      size_t n)
 {
 	struct event_post *post = (void *)c->event;
 	uint8_t *at = (uint8_t *)(post + 1);
@@ -189,7 +190,7 @@ static ssize_t carry_requests(struct carrying *c, const struct outstanding_item 
 	return err ? err : (ssize_t)taken;
 }
 
-static int carry_post(struct carrying *c, const struct outstanding_item *items, size_t n)
+static int carry_post(struct chunk_carrier *c, const struct outstanding_item *items, size_t n)
 {
 	while (n) {
 		ssize_t taken = carry_requests(c, items, n);
@@ -203,7 +204,7 @@ static int carry_post(struct carrying *c, const struct outstanding_item *items, 
 }
 
 /* Carry a poll. The first carried poll of a batch must be its ibv_start_poll(). */
-static int carry_poll(struct carrying *c, const struct outstanding_item *items, size_t n)
+static int carry_poll(struct chunk_carrier *c, const struct outstanding_item *items, size_t n)
 {
 	uint8_t flags = items->flags & (EVENT_START | EVENT_EXTRA);
 	struct event_poll *poll = (void *)c->event;
@@ -237,7 +238,8 @@ static bool is_same_event(const struct outstanding_item *a, const struct outstan
  * Carry the first of @left items together with the other items of its event. Returns their number,
  * or -errno.
  */
-static ssize_t carry_event(struct carrying *c, const struct outstanding_item *items, size_t left)
+static ssize_t carry_event(struct chunk_carrier *c, const struct outstanding_item *items,
+			   size_t left)
 {
 	size_t n = 1;
 	int err = 0;
@@ -309,7 +311,7 @@ static ssize_t note_items(struct writer *writer, struct cut *cut, struct outstan
 
 int cut_carry(struct writer *writer, struct cut *cut)
 {
-	struct carrying c = { .writer = writer, .cut = cut, .event = malloc(EVENT_BYTES) };
+	struct chunk_carrier c = { .writer = writer, .cut = cut, .event = malloc(EVENT_BYTES) };
 	struct outstanding_item *items = NULL;
 	size_t count = 0;
 	int err = c.event ? outstanding_list(writer->outstanding, cut->time, &items, &count)

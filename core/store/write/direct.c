@@ -14,7 +14,7 @@
 
 enum { NAME = 64, DIRECTS_MAX = 1 << 14 /* maximum functions, of all processes */ };
 
-struct direct {
+struct direct_call {
 	uint32_t process;
 	enum event_direct_how how;
 	char name[NAME];
@@ -23,11 +23,11 @@ struct direct {
 	bool dirty;
 };
 
-static struct direct *find_direct(struct writer *writer, uint32_t process,
-				  enum event_direct_how how, const char *name)
+static struct direct_call *find_direct(struct writer *writer, uint32_t process,
+				       enum event_direct_how how, const char *name)
 {
 	for (size_t i = 0; i < writer->ndirects; i++) {
-		struct direct *d = &writer->directs[i];
+		struct direct_call *d = &writer->directs[i];
 
 		if (d->process == process && d->how == how && !strcmp(d->name, name))
 			return d;
@@ -35,7 +35,7 @@ static struct direct *find_direct(struct writer *writer, uint32_t process,
 	return NULL;
 }
 
-static struct direct *add_direct(struct writer *writer)
+static struct direct_call *add_direct(struct writer *writer)
 {
 	return vec_push(writer->directs, writer->ndirects);
 }
@@ -47,7 +47,7 @@ int direct_add_call(struct writer *writer, struct thread_log *log, const struct 
 		[DIRECT_CALLED] = "direct",
 		[DIRECT_LINKED] = "direct-linked",
 	};
-	struct direct *d;
+	struct direct_call *d;
 	char name[NAME];
 
 	if (event->head.words * 8u < sizeof(*event) || event->how >= DIRECT_HOWS ||
@@ -98,7 +98,7 @@ void direct_forget(struct writer *writer, uint32_t process)
 int direct_flush(struct writer *writer)
 {
 	for (size_t i = 0; i < writer->ndirects && !writer->err; i++) {
-		struct direct *d = &writer->directs[i];
+		struct direct_call *d = &writer->directs[i];
 
 		if (d->dirty)
 			WRITER_RUN(writer, coverage_times, "ii", d->row, d->times);

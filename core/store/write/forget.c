@@ -33,8 +33,8 @@ static struct event_id id_of(sqlite3_value **values)
 				  (uint64_t)sqlite3_value_int64(values[1]) };
 }
 
-/* SQL: is_needed(thread, n): is the call needed? */
-static void is_needed(sqlite3_context *context, int n, sqlite3_value **values)
+/* SQL: sql_is_needed(thread, n): is the call needed? */
+static void sql_is_needed(sqlite3_context *context, int n, sqlite3_value **values)
 {
 	const struct writer *writer = sqlite3_user_data(context);
 	struct event_id id = id_of(values);
@@ -45,8 +45,8 @@ static void is_needed(sqlite3_context *context, int n, sqlite3_value **values)
 					    map_get(&writer->open, open_key(id), &value));
 }
 
-/* SQL: is_parting(process, fork_seq): is the fork's child in the trace? */
-static void is_parting(sqlite3_context *context, int n, sqlite3_value **values)
+/* SQL: sql_has_child(process, fork_seq): is the fork's child in the trace? */
+static void sql_has_child(sqlite3_context *context, int n, sqlite3_value **values)
 {
 	const struct writer *writer = sqlite3_user_data(context);
 	const struct known_process *p =
@@ -68,10 +68,10 @@ int forget_init(struct writer *writer, bool cuts)
 {
 	writer->due.time = writer->last_cut = writer->read_to = INT64_MIN;
 	/* registered before the statements that use them are prepared */
-	if (sqlite3_create_function(writer->db, "is_needed", 2, SQLITE_UTF8, writer, is_needed,
-				    NULL, NULL) ||
-	    sqlite3_create_function(writer->db, "is_parting", 2, SQLITE_UTF8, writer, is_parting,
-				    NULL, NULL))
+	if (sqlite3_create_function(writer->db, "sql_is_needed", 2, SQLITE_UTF8, writer,
+				    sql_is_needed, NULL, NULL) ||
+	    sqlite3_create_function(writer->db, "sql_has_child", 2, SQLITE_UTF8, writer,
+				    sql_has_child, NULL, NULL))
 		return sql_fail(writer->db, "make functions");
 	if (forget_rows_init(writer))
 		return -ENOMEM;

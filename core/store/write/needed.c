@@ -310,7 +310,7 @@ static int expire_call(struct needed *needed, const struct held_call *held, int6
 	if (vec_reserve(needed->doomed, needed->doomed_size, needed->ndoomed + 1))
 		return -ENOMEM;
 	needed->doomed[needed->ndoomed++] =
-		(struct doomed_call){ held->id, held->stack, held->begin, time };
+		(struct expiring_call){ held->id, held->stack, held->begin, time };
 	return 0;
 }
 
@@ -487,7 +487,7 @@ static void forget_brief_calls(struct needed *needed, int64_t limit)
 	size_t left = needed->new_doomed;
 
 	for (size_t i = left; i < needed->ndoomed; i++) {
-		const struct doomed_call *doomed = &needed->doomed[i];
+		const struct expiring_call *doomed = &needed->doomed[i];
 
 		if (doomed->begin >= needed->last_cut && doomed->until < limit)
 			forget_call(needed, doomed->id);

@@ -43,7 +43,7 @@ struct thing {
 	struct thing *after_all, **all_link;
 };
 
-struct doomed_call {
+struct expiring_call {
 	struct event_id id;
 	uint32_t stack;
 	int64_t begin;
@@ -76,7 +76,8 @@ struct needed {
 	struct things dying;
 	struct object_count *counts; /* sorted by time; the sink has got those before first_count */
 	size_t ncounts, first_count;
-	struct doomed_call *doomed; /* those before new_doomed were replaced before the last cut */
+	struct expiring_call
+		*doomed; /* those before new_doomed were replaced before the last cut */
 	size_t ndoomed, doomed_size, first_doomed, new_doomed;
 	size_t objects;
 	uint64_t rows; /* last row number used */

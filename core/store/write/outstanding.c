@@ -200,9 +200,9 @@ int outstanding_connect_qp(struct outstanding *o, uint32_t process, uint64_t han
 	return dest ? map_put(&o->ends, outstanding_pair_key(queue->qp.number, dest), 1) : 0;
 }
 
-static void free_armed(struct outstanding *o, struct armed *armed)
+static void free_armed(struct outstanding *o, struct armed_cq *armed)
 {
-	struct armed *last = o->armed[--o->narmed];
+	struct armed_cq *last = o->armed[--o->narmed];
 
 	map_remove(&o->by_cq, outstanding_handle_key(armed->process, armed->cq));
 	o->armed[armed->index] = last;
@@ -212,7 +212,7 @@ static void free_armed(struct outstanding *o, struct armed *armed)
 
 void outstanding_destroy_cq(struct outstanding *o, uint32_t process, uint64_t cq)
 {
-	struct armed *armed = outstanding_entry(&o->by_cq, outstanding_handle_key(process, cq));
+	struct armed_cq *armed = outstanding_entry(&o->by_cq, outstanding_handle_key(process, cq));
 
 	if (armed)
 		free_armed(o, armed);
@@ -485,10 +485,10 @@ int outstanding_note_poll(struct outstanding *o, const struct event_place *at,
 
 /* Completion events */
 
-static struct armed *get_armed(struct outstanding *o, uint32_t process, uint64_t cq)
+static struct armed_cq *get_armed(struct outstanding *o, uint32_t process, uint64_t cq)
 {
-	struct armed *armed = outstanding_entry(&o->by_cq, outstanding_handle_key(process, cq)),
-		     **place;
+	struct armed_cq *armed = outstanding_entry(&o->by_cq, outstanding_handle_key(process, cq)),
+			**place;
 
 	if (armed)
 		return armed;
@@ -510,7 +510,7 @@ static struct armed *get_armed(struct outstanding *o, uint32_t process, uint64_t
 int outstanding_note_arming(struct outstanding *o, const struct event_place *at,
 			    const struct event_notify *event)
 {
-	struct armed *armed;
+	struct armed_cq *armed;
 
 	if (event->ret || event->head.flags & EVENT_INNER)
 		return 0;
@@ -524,7 +524,7 @@ int outstanding_note_arming(struct outstanding *o, const struct event_place *at,
 
 void outstanding_note_fetch(struct outstanding *o, uint32_t process, uint64_t cq, int64_t time)
 {
-	struct armed *armed = outstanding_entry(&o->by_cq, outstanding_handle_key(process, cq));
+	struct armed_cq *armed = outstanding_entry(&o->by_cq, outstanding_handle_key(process, cq));
 
 	if (armed)
 		armed->fetched = time;

@@ -16,7 +16,7 @@ enum {
 	LOOKED_AT = 64,
 };
 
-static void free_early(struct early *early)
+static void free_early(struct early_completions *early)
 {
 	request_list_clear(&early->list);
 	free(early);
@@ -25,7 +25,7 @@ static void free_early(struct early *early)
 void early_fini(struct outstanding *o)
 {
 	while (o->early) {
-		struct early *early = o->early;
+		struct early_completions *early = o->early;
 
 		o->early = early->after;
 		free_early(early);
@@ -34,10 +34,10 @@ void early_fini(struct outstanding *o)
 }
 
 /* The early completions of a queue pair number; NULL if out of memory. */
-static struct early *get_early(struct outstanding *o, uint32_t process, uint32_t number)
+static struct early_completions *get_early(struct outstanding *o, uint32_t process, uint32_t number)
 {
 	uint64_t key = outstanding_pair_key(process, number);
-	struct early *early = outstanding_entry(&o->early_by_number, key);
+	struct early_completions *early = outstanding_entry(&o->early_by_number, key);
 
 	if (early)
 		return early;
@@ -55,7 +55,8 @@ static struct early *get_early(struct outstanding *o, uint32_t process, uint32_t
 
 int early_add(struct outstanding *o, const struct completion *completion)
 {
-	struct early *early = get_early(o, completion->at.process, completion->wc.qp_num);
+	struct early_completions *early =
+		get_early(o, completion->at.process, completion->wc.qp_num);
 	struct request *request = early ? calloc(1, sizeof(*request)) : NULL;
 
 	if (!request)
@@ -99,13 +100,13 @@ int early_match(struct outstanding *o, const struct queue *queue, int64_t now, e
 	int err = 0;
 
 	if (queue->is_qp && !queue->qp.srq) {
-		struct early *early =
+		struct early_completions *early =
 			outstanding_entry(&o->early_by_number,
 					  outstanding_pair_key(queue->process, queue->qp.number));
 
 		return early ? match_list(o, &early->list, now, end) : 0;
 	}
-	for (struct early *early = o->early; early && !err; early = early->after)
+	for (struct early_completions *early = o->early; early && !err; early = early->after)
 		if (early->process == queue->process)
 			err = match_list(o, &early->list, now, end);
 	return err;
@@ -113,7 +114,7 @@ int early_match(struct outstanding *o, const struct queue *queue, int64_t now, e
 
 bool early_is_awaited(const struct outstanding *o, int64_t time)
 {
-	for (const struct early *early = o->early; early; early = early->after) {
+	for (const struct early_completions *early = o->early; early; early = early->after) {
 		const struct request_list *list = &early->list;
 
 		if (list->count &&
@@ -123,7 +124,8 @@ bool early_is_awaited(const struct outstanding *o, int64_t time)
 	return false;
 }
 
-static bool is_over(const struct outstanding *o, const struct early *early, int64_t time)
+static bool is_over(const struct outstanding *o, const struct early_completions *early,
+		    int64_t time)
 {
 	const struct request_list *list = &early->list;
 
@@ -135,10 +137,10 @@ static bool is_over(const struct outstanding *o, const struct early *early, int6
 
 void early_forget(struct outstanding *o, int64_t time)
 {
-	struct early **at = &o->early;
+	struct early_completions **at = &o->early;
 
 	while (*at) {
-		struct early *early = *at;
+		struct early_completions *early = *at;
 
 		if (!is_over(o, early, time)) {
 			at = &early->after;

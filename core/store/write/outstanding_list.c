@@ -109,12 +109,12 @@ int outstanding_list(struct outstanding *o, int64_t time, struct outstanding_ite
 	}
 	for (struct stream *stream = o->streams; stream; stream = stream->after)
 		list_stream(o, &list, stream, time);
-	for (const struct early *early = o->early; early; early = early->after)
+	for (const struct early_completions *early = o->early; early; early = early->after)
 		for (uint32_t i = 0; i < early->list.count; i++)
 			if (request_list_at(&early->list, i)->completion.at.time >= time - STALE_NS)
 				list_request(&list, request_list_at(&early->list, i));
 	for (size_t i = 0; i < o->narmed; i++) {
-		const struct armed *armed = o->armed[i];
+		const struct armed_cq *armed = o->armed[i];
 		struct outstanding_item *item = armed->fetched < armed->at.time && armed->at.thread
 							? add_item(&list, &armed->at)
 							: NULL;

@@ -69,13 +69,13 @@ struct stream {
 };
 
 /* Completions of a queue pair number that were read before their posts. */
-struct early {
+struct early_completions {
 	uint32_t process, number;
 	struct request_list list; /* only the completions of these requests are used */
-	struct early *after;
+	struct early_completions *after;
 };
 
-struct armed {
+struct armed_cq {
 	uint32_t process;
 	uint64_t cq;
 	size_t index; /* in outstanding.armed */
@@ -90,14 +90,14 @@ struct outstanding {
 	struct map by_number;
 	struct map ends;        /* ends of streams that are recorded, as keys: stream_sender() */
 	struct map by_pair;     /* sender and receiver: to struct stream */
-	struct map by_cq;       /* to struct armed */
+	struct map by_cq;       /* to struct armed_cq */
 	struct queue *queues;   /* list of all queues */
 	struct stream *streams; /* list of all streams */
-	struct armed **armed;
+	struct armed_cq **armed;
 	size_t narmed;
-	struct map early_by_number; /* process, qp_num: to struct early */
-	struct early *early;        /* list of all */
-	uint32_t nearly;            /* number of all early completions */
+	struct map early_by_number;      /* process, qp_num: to struct early_completions */
+	struct early_completions *early; /* list of all */
+	uint32_t nearly;                 /* number of all early completions */
 };
 
 static inline struct request *request_list_at(const struct request_list *list, uint32_t i)

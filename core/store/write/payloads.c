@@ -19,8 +19,8 @@ enum { OPEN_MAX = 8 };
 #define WAITING_BYTES (1ull << 30)              /* more than the posts of a program can have */
 #define STALE_BYTES   (2ull * PAYLOAD_CALL_MAX) /* above it, some posts must have been lost */
 
-struct waiting {
-	struct waiting *next;
+struct partial_payload {
+	struct partial_payload *next;
 	uint64_t object;
 	uint32_t of;
 	bool whole; /* the last piece has arrived */
@@ -29,9 +29,9 @@ struct waiting {
 	size_t size;
 };
 
-static void drop_waiting(struct payloads *p, struct waiting **at)
+static void drop_waiting(struct payloads *p, struct partial_payload **at)
 {
-	struct waiting *w = *at;
+	struct partial_payload *w = *at;
 
 	*at = w->next;
 	p->waiting_bytes -= sizeof(*w) + w->row.bytes;
@@ -39,7 +39,7 @@ static void drop_waiting(struct payloads *p, struct waiting **at)
 	free(w);
 }
 
-static int finish_payload(struct payloads *p, struct waiting *w)
+static int finish_payload(struct payloads *p, struct partial_payload *w)
 {
 	struct payload_row *row = &w->row;
 
@@ -63,16 +63,16 @@ static int finish_payload(struct payloads *p, struct waiting *w)
 }
 
 /* Does @e belong to the next request of the post of @newest? This is the usual case. */
-static bool is_next(const struct waiting *newest, const struct event_payload *e)
+static bool is_next(const struct partial_payload *newest, const struct event_payload *e)
 {
 	return newest && newest->object && newest->object == e->object && newest->of == e->of &&
 	       newest->row.i < e->index;
 }
 
-static struct waiting **find_waiting(struct payloads *p, const struct event_payload *e)
+static struct partial_payload **find_waiting(struct payloads *p, const struct event_payload *e)
 {
-	static struct waiting *none;
-	struct waiting **at = is_next(p->waiting, e) ? &none : &p->waiting;
+	static struct partial_payload *none;
+	struct partial_payload **at = is_next(p->waiting, e) ? &none : &p->waiting;
 
 	while (*at && ((*at)->object != e->object || (*at)->of != e->of ||
 		       (*at)->row.i != e->index || (*at)->row.kind != e->kind))
@@ -83,7 +83,7 @@ static struct waiting **find_waiting(struct payloads *p, const struct event_payl
 /* Store payloads of completions whose last pieces will not arrive any more. */
 static int finish_old_payloads(struct payloads *p, unsigned int keep)
 {
-	struct waiting **at = &p->waiting;
+	struct partial_payload **at = &p->waiting;
 	unsigned int open = 0;
 	int err = 0;
 
@@ -102,7 +102,7 @@ static int finish_old_payloads(struct payloads *p, unsigned int keep)
 static void drop_stale_payloads(struct payloads *p)
 {
 	while (p->waiting_bytes > STALE_BYTES) {
-		struct waiting **last = &p->waiting;
+		struct partial_payload **last = &p->waiting;
 
 		while ((*last)->next)
 			last = &(*last)->next;
@@ -111,10 +111,10 @@ static void drop_stale_payloads(struct payloads *p)
 	}
 }
 
-static struct waiting *begin_payload(struct payloads *p, const struct event_payload *e, uint64_t n,
-				     int64_t time)
+static struct partial_payload *begin_payload(struct payloads *p, const struct event_payload *e,
+					     uint64_t n, int64_t time)
 {
-	struct waiting *w = calloc(1, sizeof(*w));
+	struct partial_payload *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return NULL;
@@ -131,7 +131,7 @@ static struct waiting *begin_payload(struct payloads *p, const struct event_payl
 	return w;
 }
 
-static int add_bytes(struct payloads *p, struct waiting *w, const struct event_payload *e)
+static int add_bytes(struct payloads *p, struct partial_payload *w, const struct event_payload *e)
 {
 	size_t need = w->row.bytes + e->bytes;
 
@@ -157,7 +157,7 @@ static bool is_sound(const struct event_payload *e)
 
 int payloads_add_piece(struct payloads *p, const struct event_payload *e, uint64_t n, int64_t time)
 {
-	struct waiting **at, *w;
+	struct partial_payload **at, *w;
 	int err;
 
 	if (!is_sound(e))
@@ -198,13 +198,13 @@ static int by_index(const void *a, const void *b)
 int payloads_note_post(struct payloads *p, const struct event_post *event, uint64_t n)
 {
 	bool carries = event->head.flags & EVENT_CARRIES, any = false;
-	struct waiting **at = &p->waiting;
+	struct partial_payload **at = &p->waiting;
 	size_t first = p->ready.nrows;
 	uint32_t of = 0;
 	int err = 0;
 
 	while (*at && !err) {
-		struct waiting *w = *at;
+		struct partial_payload *w = *at;
 
 		if (w->object != event->object) {
 			at = &w->next;

@@ -6,12 +6,13 @@
  */
 #include "core/store/chunk/payload.h"
 
-struct waiting;
+struct partial_payload;
 
 /* Empty when zeroed. */
 struct payloads {
 	struct payload_rows ready;
-	struct waiting *waiting; /* waiting for more pieces, or for their post; the newest first */
+	struct partial_payload
+		*waiting; /* waiting for more pieces, or for their post; the newest first */
 	size_t waiting_bytes;
 	/* by reason: number of payloads that are missing or incomplete */
 	uint64_t missed[PAYLOAD_WHYS];

@@ -214,20 +214,20 @@ void stacks_free_sites(struct thread_log *log)
 
 /* Deleting stacks */
 
-struct marking {
+struct stack_marks {
 	struct map by_id; /* to struct known_stack */
 };
 
 static void mark_stack(void *arg, uint32_t id)
 {
-	const struct marking *marking = arg;
+	const struct stack_marks *marking = arg;
 	uint64_t stack;
 
 	if (map_get(&marking->by_id, id, &stack))
 		((struct known_stack *)(uintptr_t)stack)->marked = true;
 }
 
-static int mark_forks(struct writer *writer, struct marking *marking)
+static int mark_forks(struct writer *writer, struct stack_marks *marking)
 {
 	sqlite3_stmt *stmt = writer_statement(writer, STATEMENT_fork_stacks);
 	int err;
@@ -239,7 +239,7 @@ static int mark_forks(struct writer *writer, struct marking *marking)
 }
 
 /* Mark the stacks of calls that have not returned: their rows come later. */
-static void mark_pending(const struct writer *writer, struct marking *marking)
+static void mark_pending(const struct writer *writer, struct stack_marks *marking)
 {
 	for (size_t i = 0; i < writer->nlogs; i++)
 		for (size_t k = 0; writer->logs[i] && k < writer->logs[i]->npending; k++)
@@ -248,7 +248,7 @@ static void mark_pending(const struct writer *writer, struct marking *marking)
 
 static int mark_stacks(struct writer *writer, int64_t time)
 {
-	struct marking marking = { 0 };
+	struct stack_marks marking = { 0 };
 	int err = 0;
 
 	for (size_t i = 0; i < writer->stacks_size && !err; i++) {

@@ -23,7 +23,7 @@ struct pending_ref {
 };
 
 /* A control verb that has begun. */
-struct pending {
+struct call_in_progress {
 	uint64_t n;
 	int64_t begin;
 	enum verb verb;
@@ -78,7 +78,7 @@ struct thread_log {
 	bool ended;
 	struct batch *batch; /* NULL after the thread has ended */
 	struct payloads payloads;
-	struct pending *pending; /* innermost last */
+	struct call_in_progress *pending; /* innermost last */
 	size_t npending, pending_size;
 	struct call_batch *calls; /* calls that repeat; NULL: none yet */
 	uint32_t calls_stored;    /* number of calls of @calls that are in the trace */
@@ -337,8 +337,8 @@ struct writer {
 	bool unread; /* table `unread` of the connection has chunks */
 	/* a live reader follows: chunks that it has not read are not deleted */
 	bool followed;
-	int64_t last;           /* ns: time of the last event */
-	struct direct *directs; /* functions of providers that were called */
+	int64_t last;                /* ns: time of the last event */
+	struct direct_call *directs; /* functions of providers that were called */
 	size_t ndirects;
 };
 
@@ -350,7 +350,8 @@ const char *writer_redact_text(struct writer *writer, enum writer_text kind, con
  * checked.
  */
 void alarms_note_call(struct writer *writer, const struct thread_log *log,
-		      const struct pending *call, const struct event_return *event, int64_t time);
+		      const struct call_in_progress *call, const struct event_return *event,
+		      int64_t time);
 void alarms_note_post(struct writer *writer, const struct thread_log *log,
 		      const struct event_post *event, uint64_t n, int64_t time);
 void alarms_note_poll(struct writer *writer, const struct thread_log *log,
@@ -358,7 +359,7 @@ void alarms_note_poll(struct writer *writer, const struct thread_log *log,
 
 /* @call has read an asynchronous event of @type, which may be NULL. */
 void alarms_note_event(struct writer *writer, const struct thread_log *log,
-		       const struct pending *call, const char *type, int64_t time);
+		       const struct call_in_progress *call, const char *type, int64_t time);
 
 /* @signal has killed @process; 0: not known which signal. */
 void alarms_note_crash(struct writer *writer, uint32_t process, int signal, int64_t time);
@@ -414,7 +415,8 @@ int writer_note_outstanding_arming(struct writer *writer, struct thread_log *log
 				   const struct event_notify *event, uint64_t n, int64_t time);
 /* Note a control verb that has succeeded; @out: its outputs as JSON. */
 int writer_note_outstanding_call(struct writer *writer, const struct thread_log *log,
-				 const struct pending *call, const char *out, int64_t time);
+				 const struct call_in_progress *call, const char *out,
+				 int64_t time);
 void cut_control_fini(struct control_cut *cut);
 /* cut.c: put carried events into the tables; remove them if a live reader would read them again. */
 int writer_insert_carried(struct writer *writer);

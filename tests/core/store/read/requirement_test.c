@@ -57,8 +57,9 @@ TEST(each_need_finds_its_calls)
 	for (int what = 0; what < NEEDING_COUNT; what++) {
 		int n = 0;
 
-		assert_int_equal(requirement_each_call(trace, (enum needing)what, count_call, &n),
-				 0);
+		assert_int_equal(
+			requirement_each_call(trace, (enum requirement_kind)what, count_call, &n),
+			0);
 		assert_int_equal(n, what == NEEDING_ATOMICS);
 	}
 }
