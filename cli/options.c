@@ -31,7 +31,7 @@ struct reader {
 };
 
 /* A row of one of the sets; -1: none. */
-struct found {
+struct found_option {
 	int set, row;
 };
 
@@ -61,22 +61,22 @@ static bool has_name(const struct option_row *row, const char *name, size_t leng
 	return is_word(row->name, name, length) || is_word(row->alias, name, length);
 }
 
-static struct found find_name(const struct reader *r, const char *name, size_t length)
+static struct found_option find_name(const struct reader *r, const char *name, size_t length)
 {
 	for (int set = 0; set < OPTIONS_SETS && r->sets[set].rows; set++)
 		for (int i = 0; r->sets[set].rows[i].name; i++)
 			if (has_name(&r->sets[set].rows[i], name, length))
-				return (struct found){ set, i };
-	return (struct found){ -1, -1 };
+				return (struct found_option){ set, i };
+	return (struct found_option){ -1, -1 };
 }
 
-static struct found find_letter(const struct reader *r, char letter)
+static struct found_option find_letter(const struct reader *r, char letter)
 {
 	for (int set = 0; set < OPTIONS_SETS && r->sets[set].rows; set++)
 		for (int i = 0; r->sets[set].rows[i].name; i++)
 			if (r->sets[set].rows[i].letter == letter)
-				return (struct found){ set, i };
-	return (struct found){ -1, -1 };
+				return (struct found_option){ set, i };
+	return (struct found_option){ -1, -1 };
 }
 
 /* The option that had @letter before; NULL: none. */
@@ -116,7 +116,7 @@ static int read_flag(const char *value)
 }
 
 /* "--flag=no" */
-static int set_flag(struct reader *r, struct found found, const char *value)
+static int set_flag(struct reader *r, struct found_option found, const char *value)
 {
 	const struct option_set *set = &r->sets[found.set];
 	int on = value ? read_flag(value) : 1;
@@ -129,7 +129,7 @@ static int set_flag(struct reader *r, struct found found, const char *value)
 }
 
 /* Read option @found, with @value if that is in the same word. */
-static int store_option(struct reader *r, struct found found, const char *value)
+static int store_option(struct reader *r, struct found_option found, const char *value)
 {
 	const struct option_set *set = &r->sets[found.set];
 	const struct option_row *row = &set->rows[found.row];
@@ -148,7 +148,7 @@ static int store_option(struct reader *r, struct found found, const char *value)
 static int read_long_option(struct reader *r)
 {
 	const char *name = r->argv[r->at] + 2;
-	struct found found = find_name(r, name, strcspn(name, "="));
+	struct found_option found = find_name(r, name, strcspn(name, "="));
 	const char *equals = strchr(name, '=');
 
 	if (found.row < 0)
@@ -168,7 +168,7 @@ static int refuse_letter(struct reader *r, char letter)
 }
 
 /* Take an option given by its letter, which may have been another option's. */
-static int store_letter_option(struct reader *r, struct found found, const char *value)
+static int store_letter_option(struct reader *r, struct found_option found, const char *value)
 {
 	char letter = r->sets[found.set].rows[found.row].letter;
 	const struct option_row *former = find_former_letter(r, letter);
@@ -184,7 +184,7 @@ static int store_letter_option(struct reader *r, struct found found, const char 
 static int read_letter_options(struct reader *r)
 {
 	for (const char *at = r->argv[r->at] + 1; *at; at++) {
-		struct found found = find_letter(r, *at);
+		struct found_option found = find_letter(r, *at);
 		int err;
 
 		if (found.row < 0)

@@ -165,7 +165,7 @@ static int report_limit(const struct replay *r, const struct trace_event *event)
 	return -EFBIG;
 }
 
-static int call_again(struct translation *t, const uint64_t *args)
+static int repeat_call(struct translation *t, const uint64_t *args)
 {
 	unsigned int refused = process_refused();
 	const struct trace_event *event = t->event;
@@ -281,7 +281,7 @@ static int build_and_call(struct replay *r, const struct trace_event *event)
 	else if (t.needless)
 		outcome_note_tolerated(r->outcome, t.needless);
 	else
-		err = call_again(&t, args);
+		err = repeat_call(&t, args);
 	build_free(build);
 	return err;
 }

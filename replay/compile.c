@@ -96,7 +96,7 @@ static int set_soft_lag(const struct compile *c)
 	return processes_setenv("VERBATIM_SOFT_LAG", ms);
 }
 
-static int put_step(struct compile *c, const struct ordered *event)
+static int put_step(struct compile *c, const struct ordered_event *event)
 {
 	struct step step;
 
@@ -114,7 +114,7 @@ static int put_step(struct compile *c, const struct ordered *event)
 
 static int compile_events(struct compile *c)
 {
-	struct ordered event;
+	struct ordered_event event;
 	int err;
 
 	while ((err = order_next(c->order, &event)) > 0) {
@@ -148,9 +148,10 @@ static uint32_t count_players(const struct replay *r, bool serial)
 static int begin_compile(struct compile *c, bool serial)
 {
 	struct replay *r = c->r;
-	const struct scoring how = { r->contents,
-				     !r->contents && !r->lossy && !r->gaps && r->cut == INT64_MIN,
-				     synth_comes_after_all, r };
+	const struct schedule_options how = { r->contents,
+					      !r->contents && !r->lossy && !r->gaps &&
+						      r->cut == INT64_MIN,
+					      synth_comes_after_all, r };
 	struct order_source source;
 	int err = source_open(r->trace, &c->source);
 

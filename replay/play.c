@@ -124,7 +124,7 @@ struct progress {
 };
 
 /* Try the fast path. @alone: the caller has exclusive access to the replay. */
-static void try_fast_path(struct replay *r, struct ready *step, struct progress *so_far,
+static void try_fast_path(struct replay *r, struct ready_step *step, struct progress *so_far,
 			  unsigned int spins, bool alone)
 {
 	int done;
@@ -144,7 +144,7 @@ static void try_fast_path(struct replay *r, struct ready *step, struct progress 
 }
 
 /* Play a step, a poll from completion @from on, with exclusive access to the replay. */
-static int play_slow_path(struct play *p, const struct ready *step, uint32_t from)
+static int play_slow_path(struct play *p, const struct ready_step *step, uint32_t from)
 {
 	const struct trace_event *event = &step->event;
 	struct replay *r = p->r;
@@ -161,7 +161,7 @@ static int play_slow_path(struct play *p, const struct ready *step, uint32_t fro
 }
 
 /* Play a step with exclusive access to the replay. */
-static int play_alone(struct play *p, struct ready *step, struct progress *so_far)
+static int play_exclusively(struct play *p, struct ready_step *step, struct progress *so_far)
 {
 	struct replay *r = p->r;
 
@@ -178,13 +178,13 @@ static int play_alone(struct play *p, struct ready *step, struct progress *so_fa
 static int play_serial_tape(struct play *p)
 {
 	struct tape *tape = tapes_of(p->tapes, 1);
-	struct ready *step;
+	struct ready_step *step;
 	int err = 0;
 
 	pace_on_wait(report_progress, p->r);
 	while (tape && (err = tape_next(tape, &step)) > 0) {
 		wait_until_due(p->r, &step->event);
-		err = play_alone(p, step, &(struct progress){ 0 });
+		err = play_exclusively(p, step, &(struct progress){ 0 });
 		if (err < 0)
 			break;
 	}
@@ -258,7 +258,7 @@ static void adapt_spins(unsigned int *spins, bool helped)
 }
 
 /* Play a step by the fast path, while other threads are inside the gate, too. */
-static void play_shared_step(struct play *p, struct ready *step, struct progress *so_far)
+static void play_shared_step(struct play *p, struct ready_step *step, struct progress *so_far)
 {
 	static _Thread_local unsigned int spins = SPINS;
 	unsigned int spun = 0;
@@ -275,7 +275,7 @@ static void play_shared_step(struct play *p, struct ready *step, struct progress
 		adapt_spins(&spins, so_far->all);
 }
 
-static int play_step(void *arg, struct ready *step)
+static int play_step(void *arg, struct ready_step *step)
 {
 	struct progress so_far = { 0 };
 	struct play *p = arg;
@@ -298,12 +298,12 @@ static int play_step(void *arg, struct ready *step)
 	player_report_step();
 	wait_until_due(p->r, &step->event);
 	enter_replay(p);
-	err = play_alone(p, step, &so_far);
+	err = play_exclusively(p, step, &so_far);
 	gate_open(&p->gate);
 	return err < 0 ? err : 0;
 }
 
-static void report_lost_step(void *arg, const struct ready *step, const struct wait *wait)
+static void report_lost_step(void *arg, const struct ready_step *step, const struct wait *wait)
 {
 	const struct trace_event *event = &step->event;
 	struct play *p = arg;

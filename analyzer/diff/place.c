@@ -15,7 +15,7 @@
 
 #include "core/base/vec.h"
 
-struct question {
+struct place_query {
 	measure_site *measure; /* of a number; NULL: an attribute, or gaps */
 	bool is_count;
 	const char *attribute; /* NULL: gaps between `from` and `to` */
@@ -37,7 +37,7 @@ struct tallies {
 	struct measure sums[2]; /* of a side */
 };
 
-static struct measure measure_place(const struct question *q, const struct diff_site *place)
+static struct measure measure_place(const struct place_query *q, const struct diff_site *place)
 {
 	const struct histogram *gap = q->polls ? &place->poll_gap : &place->sum.gap;
 
@@ -64,7 +64,7 @@ static void add_measure(struct measure *to, const struct measure *m, size_t runs
 	to->of += m->of / (double)runs;
 }
 
-static void add_places(struct diff *diff, const struct question *q, struct tallies *tallies,
+static void add_places(struct diff *diff, const struct place_query *q, struct tallies *tallies,
 		       int side, const struct diff_site *site)
 {
 	for (size_t i = 0; i < site->nplaces; i++) {
@@ -83,7 +83,7 @@ static void add_places(struct diff *diff, const struct question *q, struct talli
 	}
 }
 
-static struct tallies tally_places(struct diff *diff, const struct question *q,
+static struct tallies tally_places(struct diff *diff, const struct place_query *q,
 				   const struct diff_pair *pair)
 {
 	struct tallies tallies = { 0 };
@@ -156,7 +156,7 @@ static double score_attribute(const struct tallies *tallies, const struct tally 
 	return -INFINITY;
 }
 
-static double score_place(const struct question *q, const struct tallies *tallies,
+static double score_place(const struct place_query *q, const struct tallies *tallies,
 			  const struct tally *tally)
 {
 	if (q->attribute)
@@ -167,7 +167,7 @@ static double score_place(const struct question *q, const struct tallies *tallie
 }
 
 /* The place with the highest rate; if several have it, the first one of the runs after. */
-static const struct tally *choose_place(const struct question *q, const struct tallies *tallies)
+static const struct tally *choose_place(const struct place_query *q, const struct tallies *tallies)
 {
 	const struct tally *best = NULL;
 	double most = -INFINITY;
@@ -248,7 +248,7 @@ static bool is_only_before(const struct diff *diff, const struct tallies *tallie
 	return found && !found->side && same_source && !find_tally(tallies, 1, found->place);
 }
 
-static void fill_place(struct diff *diff, const struct question *q, struct diff_change *change,
+static void fill_place(struct diff *diff, const struct place_query *q, struct diff_change *change,
 		       const struct diff_pair *pair)
 {
 	struct tallies tallies = tally_places(diff, q, pair);
@@ -271,14 +271,14 @@ static void fill_place(struct diff *diff, const struct question *q, struct diff_
 void place_set_for_number(struct diff *diff, struct diff_change *change,
 			  const struct diff_pair *pair, measure_site *measure, bool is_count)
 {
-	fill_place(diff, &(struct question){ .measure = measure, .is_count = is_count }, change,
+	fill_place(diff, &(struct place_query){ .measure = measure, .is_count = is_count }, change,
 		   pair);
 }
 
 void place_set_for_attribute(struct diff *diff, struct diff_change *change,
 			     const struct diff_pair *pair, const char *name)
 {
-	fill_place(diff, &(struct question){ .attribute = name }, change, pair);
+	fill_place(diff, &(struct place_query){ .attribute = name }, change, pair);
 }
 
 void place_set_for_percentile(struct diff *diff, struct diff_change *change,
@@ -288,15 +288,15 @@ void place_set_for_percentile(struct diff *diff, struct diff_change *change,
 	bool more = change->after > change->before;
 
 	fill_place(diff,
-		   &(struct question){ .polls = polls,
-				       .is_share = true,
-				       .from = more ? middle : 0,
-				       .to = more ? UINT64_MAX : middle },
+		   &(struct place_query){ .polls = polls,
+					  .is_share = true,
+					  .from = more ? middle : 0,
+					  .to = more ? UINT64_MAX : middle },
 		   change, pair);
 }
 
 void place_set_for_gap(struct diff *diff, struct diff_change *change, const struct diff_pair *pair,
 		       uint64_t from, uint64_t to)
 {
-	fill_place(diff, &(struct question){ .from = from, .to = to }, change, pair);
+	fill_place(diff, &(struct place_query){ .from = from, .to = to }, change, pair);
 }

@@ -15,7 +15,7 @@
 #include "core/base/vec.h"
 #include "core/wire/log.h"
 
-struct reading {
+struct run_reader {
 	struct diff_run *run;
 	struct trace *trace;
 	struct symbols *symbols;
@@ -24,7 +24,7 @@ struct reading {
 };
 
 /* Indices of a site, and of one of its places. */
-struct at {
+struct place_index {
 	size_t site, place;
 };
 
@@ -74,7 +74,7 @@ static size_t length_of(const char *function)
 }
 
 /* The innermost function of the program; "" if it is not known. */
-static char *name_function(struct reading *r, uint32_t stack, struct diff_site *place)
+static char *name_function(struct run_reader *r, uint32_t stack, struct diff_site *place)
 {
 	struct report report = { .trace = r->trace, .symbols = r->symbols };
 	struct report_line lines[REPORT_FRAMES];
@@ -142,7 +142,8 @@ static size_t find_place(struct diff_site *site, const struct diff_site *place)
 }
 
 /* The function that calls @verb at @stack, and the place of the call; false if out of memory. */
-static bool find_site(struct reading *r, enum verb verb, uint32_t stack, struct at *ret_at)
+static bool find_site(struct run_reader *r, enum verb verb, uint32_t stack,
+		      struct place_index *ret_at)
 {
 	struct diff_run *run = r->run;
 	struct diff_site place = { .verb = verb };
@@ -150,7 +151,7 @@ static bool find_site(struct reading *r, enum verb verb, uint32_t stack, struct 
 	char *function;
 
 	if (map_get(&run->by_call, key, &found)) {
-		*ret_at = (struct at){ (uint32_t)found - 1, found >> 32 };
+		*ret_at = (struct place_index){ (uint32_t)found - 1, found >> 32 };
 		return true;
 	}
 	function = name_function(r, stack, &place);
@@ -163,23 +164,23 @@ static bool find_site(struct reading *r, enum verb verb, uint32_t stack, struct 
 	return !r->no_memory;
 }
 
-static struct diff_site *site_at(const struct reading *r, struct at at)
+static struct diff_site *site_at(const struct run_reader *r, struct place_index at)
 {
 	return &r->run->sites[at.site];
 }
 
-static struct diff_site *place_at(const struct reading *r, struct at at)
+static struct diff_site *place_at(const struct run_reader *r, struct place_index at)
 {
 	return &r->run->sites[at.site].places[at.place];
 }
 
-static void add_places(struct reading *r)
+static void add_places(struct run_reader *r)
 {
 	const struct profile *profile = r->run->profile;
 
 	for (size_t i = 0; i < profile->nplaces && !r->no_memory; i++) {
 		const struct profile_place *place = &profile->places[i];
-		struct at at;
+		struct place_index at;
 
 		if (!find_site(r, place->verb, place->stack, &at))
 			return;
@@ -259,10 +260,10 @@ static bool has_attributes(enum verb verb)
 	       (verb_infos[verb].effect == EFFECT_CREATE || verb_infos[verb].effect == EFFECT_USE);
 }
 
-static void read_call(struct reading *r, const struct call *call)
+static void read_call(struct run_reader *r, const struct call *call)
 {
 	const struct profile *profile = r->run->profile;
-	struct at at;
+	struct place_index at;
 
 	if (call->failed || call->end < 0 || !has_attributes(call->verb) || !call->args ||
 	    call->begin >= profile->to)
@@ -278,7 +279,7 @@ static void read_call(struct reading *r, const struct call *call)
 		r->no_memory = true;
 }
 
-static int read_calls(struct reading *r, uint32_t process)
+static int read_calls(struct run_reader *r, uint32_t process)
 {
 	const struct trace_filter filter = { .process = process, .control_only = true };
 	const struct trace_event *event;
@@ -306,24 +307,24 @@ static void add_cq(struct diff_site *to, const struct profile_cq *cq)
 }
 
 /* Polls have no stack: they are attributed to the function that made the completion queue. */
-static void add_polls(struct reading *r)
+static void add_polls(struct run_reader *r)
 {
 	const struct profile *profile = r->run->profile;
 	uint64_t found;
 
 	for (uint32_t id = 1; id < profile->nobjects; id++) {
 		const struct profile_cq *cq = profile->cqs[id];
-		struct at at;
+		struct place_index at;
 
 		if (!cq || !map_get(&r->cqs, id, &found))
 			continue;
-		at = (struct at){ (uint32_t)found, found >> 32 };
+		at = (struct place_index){ (uint32_t)found, found >> 32 };
 		add_cq(site_at(r, at), cq);
 		add_cq(place_at(r, at), cq);
 	}
 }
 
-static int read_run(struct reading *r, const struct profile_select *select)
+static int read_run(struct run_reader *r, const struct profile_select *select)
 {
 	struct trace_loss loss = trace_loss(r->trace);
 	int err = profile_trace(r->trace, select, &r->run->profile);
@@ -342,7 +343,7 @@ int diff_run_new(struct trace *trace, const char *path, const struct profile_sel
 		 struct symbols *symbols, struct diff_run **ret_run)
 {
 	struct diff_run *run = calloc(1, sizeof(*run));
-	struct reading r = { .run = run, .trace = trace, .symbols = symbols };
+	struct run_reader r = { .run = run, .trace = trace, .symbols = symbols };
 	int err = run ? 0 : log_err(-ENOMEM, "compare %s", path);
 
 	if (err)

@@ -13,18 +13,18 @@
 
 enum { ERRNOS = 4096 }; /* the kernel's largest */
 
-struct named {
+struct named_explanation {
 	const char *name;
 	struct explanation explanation;
 };
 
-static const struct named statuses[] = {
+static const struct named_explanation statuses[] = {
 #define STATUS(name, ...) { #name, { __VA_ARGS__ } },
 #include "analyzer/explain/statuses.def"
 #undef STATUS
 };
 
-static const struct named events[] = {
+static const struct named_explanation events[] = {
 #define EVENT(name, ...) { #name, { __VA_ARGS__ } },
 #include "analyzer/explain/events.def"
 #undef EVENT
@@ -45,8 +45,8 @@ enum {
 	ERRNO_ROWS = sizeof(errnos) / sizeof(*errnos),
 };
 
-static const struct explanation *find_row(const struct named *rows, int n, const char *info,
-					  int number)
+static const struct explanation *find_row(const struct named_explanation *rows, int n,
+					  const char *info, int number)
 {
 	const char *name = enum_name(enum_find(info), number);
 

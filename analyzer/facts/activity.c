@@ -58,29 +58,29 @@ struct thread_acts {
 };
 
 /* Empty polls of a CQ by a thread. */
-struct count {
+struct empty_poll_count {
 	uint32_t process, thread, cq;
 	uint64_t empty;
 };
 
 /* Poll counts of all processes, by process: read once, as the table has no index. */
-struct counts {
+struct poll_counts {
 	bool read;
 	size_t part; /* index of the trace's part that is being read */
 	struct trace *trace;
-	struct count *all;
+	struct empty_poll_count *all;
 	size_t n;
 };
 
 struct activity {
 	struct trace *trace;
-	struct counts *counts;
+	struct poll_counts *counts;
 	struct thread_acts *threads; /* by thread */
 	size_t nthreads;
 };
 
 /* What a thread did with a CQ, or the event wait that it sleeps in (cq.cq is 0). */
-struct activity_then {
+struct cq_activity {
 	uint32_t thread;
 	struct sleep sleep;
 	struct polled_cq cq;
@@ -193,7 +193,7 @@ static void add_polled_cq(const struct model *model, const struct thread_acts *a
 			  uint32_t thread, const struct polled_cq *cq, struct activity_note *note)
 {
 	const struct life *life = model_life(model, acts->process, OBJECT_cq, cq->handle);
-	struct activity_then *then = vec_push(note->all, note->n);
+	struct cq_activity *then = vec_push(note->all, note->n);
 
 	if (!then)
 		return;
@@ -241,7 +241,7 @@ void activity_store_sleep(const struct activity *activity, const struct model *m
 	ret_note->quiet = last_verb_progress(model, process);
 	for (uint32_t thread = 1; thread < activity->nthreads; thread++) {
 		const struct thread_acts *acts = &activity->threads[thread];
-		struct activity_then *then;
+		struct cq_activity *then;
 		bool asleep;
 
 		if (acts->process != process)
@@ -286,7 +286,7 @@ const struct moment *activity_find_sleep(const struct activity_note *note, uint6
 /* At the end of the trace */
 
 /* Reports the empty polls of a process, one thread and CQ after the other. */
-struct telling {
+struct poll_report {
 	const struct activity *activity;
 	const struct activity_note *note;
 	struct text *t; /* NULL: only count */
@@ -297,8 +297,8 @@ struct telling {
 	void *arg;
 };
 
-static const struct activity_then *find_noted_cq(const struct activity_note *note, uint32_t thread,
-						 uint32_t cq)
+static const struct cq_activity *find_noted_cq(const struct activity_note *note, uint32_t thread,
+					       uint32_t cq)
 {
 	for (size_t i = 0; i < note->n; i++)
 		if (note->all[i].thread == thread && note->all[i].cq.cq == cq)
@@ -307,8 +307,8 @@ static const struct activity_then *find_noted_cq(const struct activity_note *not
 }
 
 /* The completion of a request of @thread that another thread has polled from @cq. */
-static const struct activity_then *find_other_poll(const struct activity_note *note,
-						   uint32_t thread, uint32_t cq)
+static const struct cq_activity *find_other_poll(const struct activity_note *note, uint32_t thread,
+						 uint32_t cq)
 {
 	for (size_t i = 0; i < note->n; i++)
 		if (note->all[i].thread != thread && note->all[i].cq.cq == cq &&
@@ -318,8 +318,8 @@ static const struct activity_then *find_other_poll(const struct activity_note *n
 }
 
 /* Another thread that has polled completions from the CQ. */
-static const struct activity_then *find_other(const struct activity_note *note, uint32_t thread,
-					      uint32_t cq)
+static const struct cq_activity *find_other(const struct activity_note *note, uint32_t thread,
+					    uint32_t cq)
 {
 	for (size_t i = 0; i < note->n; i++)
 		if (note->all[i].thread != thread && note->all[i].cq.cq == cq &&
@@ -329,7 +329,7 @@ static const struct activity_then *find_other(const struct activity_note *note, 
 }
 
 /* Did the thread get a completion from the CQ later? */
-static bool has_polled_later(const struct activity *activity, const struct activity_then *then,
+static bool has_polled_later(const struct activity *activity, const struct cq_activity *then,
 			     uint32_t thread, uint32_t cq)
 {
 	const struct thread_acts *acts =
@@ -342,7 +342,7 @@ static bool has_polled_later(const struct activity *activity, const struct activ
 }
 
 /* If several threads poll the CQ: the queue pair of the completion. */
-static void put_qp(const struct telling *telling, const struct activity_then *then)
+static void put_qp(const struct poll_report *telling, const struct cq_activity *then)
 {
 	const struct activity_note *note = telling->note;
 	const struct object *qp;
@@ -357,11 +357,12 @@ static void put_qp(const struct telling *telling, const struct activity_then *th
 	}
 }
 
-static void put_empty(const struct telling *telling, uint32_t thread, uint32_t cq, uint64_t empty)
+static void put_empty(const struct poll_report *telling, uint32_t thread, uint32_t cq,
+		      uint64_t empty)
 {
-	const struct activity_then *then = find_noted_cq(telling->note, thread, cq);
-	const struct activity_then *taken = find_other_poll(telling->note, thread, cq);
-	const struct activity_then *shared = find_other(telling->note, thread, cq);
+	const struct cq_activity *then = find_noted_cq(telling->note, thread, cq);
+	const struct cq_activity *taken = find_other_poll(telling->note, thread, cq);
+	const struct cq_activity *shared = find_other(telling->note, thread, cq);
 	const struct object *object = trace_object(telling->activity->trace, cq);
 	char id[32], n[WORDS_COUNT];
 	struct text *t = telling->t;
@@ -388,9 +389,9 @@ static void put_empty(const struct telling *telling, uint32_t thread, uint32_t c
 	}
 }
 
-static void describe_empty(struct telling *telling, const struct count *count)
+static void describe_empty(struct poll_report *telling, const struct empty_poll_count *count)
 {
-	const struct activity_then *then = find_noted_cq(telling->note, count->thread, count->cq);
+	const struct cq_activity *then = find_noted_cq(telling->note, count->thread, count->cq);
 	uint64_t before = then ? then->cq.empty : 0;
 
 	if (!count->cq || (telling->cq && telling->cq != count->cq) || count->empty <= before ||
@@ -406,13 +407,13 @@ static void describe_empty(struct telling *telling, const struct count *count)
 
 static void add_count(void *arg, const struct lookup_count *row)
 {
-	struct counts *counts = arg;
-	struct count *count = vec_push(counts->all, counts->n);
+	struct poll_counts *counts = arg;
+	struct empty_poll_count *count = vec_push(counts->all, counts->n);
 	struct event_id first = { row->thread, 1 };
 
 	if (!count)
 		return;
-	*count = (struct count){
+	*count = (struct empty_poll_count){
 		.process = trace_whole_process(counts->trace, counts->part, row->process),
 		.thread = trace_whole_event(counts->trace, counts->part, first).thread,
 		.cq = trace_whole_object(counts->trace, counts->part, row->object),
@@ -422,7 +423,7 @@ static void add_count(void *arg, const struct lookup_count *row)
 
 static int compare_counts(const void *a, const void *b)
 {
-	const struct count *x = a, *y = b;
+	const struct empty_poll_count *x = a, *y = b;
 
 	if (x->process != y->process)
 		return x->process < y->process ? -1 : 1;
@@ -431,7 +432,7 @@ static int compare_counts(const void *a, const void *b)
 	return x->cq < y->cq ? -1 : x->cq > y->cq;
 }
 
-static void read_counts(struct counts *counts)
+static void read_counts(struct poll_counts *counts)
 {
 	if (counts->read)
 		return;
@@ -445,7 +446,7 @@ static void read_counts(struct counts *counts)
 
 static bool is_before(const void *count, const void *process)
 {
-	return ((const struct count *)count)->process < *(const uint32_t *)process;
+	return ((const struct empty_poll_count *)count)->process < *(const uint32_t *)process;
 }
 
 /* Were all completions of @process recorded? */
@@ -458,9 +459,9 @@ static bool has_all_completions(struct trace *trace, uint32_t process)
 	       (!filter || !*filter) && !loss.events && !loss.damaged && !loss.interrupted;
 }
 
-static void describe_polls(struct telling *telling)
+static void describe_polls(struct poll_report *telling)
 {
-	struct counts *counts = telling->activity->counts;
+	struct poll_counts *counts = telling->activity->counts;
 	uint32_t process = telling->note->process;
 
 	if (!has_all_completions(telling->activity->trace, process))
@@ -472,7 +473,7 @@ static void describe_polls(struct telling *telling)
 		describe_empty(telling, &counts->all[i]);
 }
 
-static void describe_sleeps(struct telling *telling)
+static void describe_sleeps(struct poll_report *telling)
 {
 	const struct activity_note *note = telling->note;
 	char id[32], when[32], n[WORDS_COUNT];
@@ -498,7 +499,7 @@ static void describe_sleeps(struct telling *telling)
 void activity_describe(const struct activity *activity, const struct activity_note *note,
 		       const char *name, struct text *t)
 {
-	struct telling telling = { .activity = activity, .note = note, .t = t };
+	struct poll_report telling = { .activity = activity, .note = note, .t = t };
 	char id[32], when[32];
 
 	if (!note->last.id.thread)
@@ -518,7 +519,7 @@ void activity_describe(const struct activity *activity, const struct activity_no
 uint64_t activity_count_empty(const struct activity *activity, const struct activity_note *note,
 			      uint32_t cq)
 {
-	struct telling telling = { .activity = activity, .note = note, .cq = cq };
+	struct poll_report telling = { .activity = activity, .note = note, .cq = cq };
 
 	describe_polls(&telling);
 	return telling.empty;
@@ -529,7 +530,7 @@ uint64_t activity_count_thread_empty(const struct activity *activity, uint32_t t
 	const struct thread_acts *acts =
 		thread < activity->nthreads ? &activity->threads[thread] : NULL;
 	const struct thread *of = trace_thread(activity->trace, thread);
-	struct counts *counts = activity->counts;
+	struct poll_counts *counts = activity->counts;
 	uint64_t empty = 0;
 
 	if (!of || !has_all_completions(activity->trace, of->process))
@@ -547,7 +548,7 @@ uint64_t activity_count_thread_empty(const struct activity *activity, uint32_t t
 bool activity_polls_only(const struct activity *activity, uint32_t thread, uint32_t cq)
 {
 	const struct thread *of = trace_thread(activity->trace, thread);
-	const struct counts *counts = activity->counts;
+	const struct poll_counts *counts = activity->counts;
 
 	if (!of || !has_all_completions(activity->trace, of->process))
 		return false;
@@ -566,7 +567,7 @@ bool activity_polls_at(const struct activity *activity, uint32_t thread, int64_t
 	       lookup_is_polling_at(trace_part(activity->trace, 0), thread, time);
 }
 
-struct polling {
+struct poll_search {
 	const struct activity *activity;
 	uint32_t process;
 	int64_t since;
@@ -574,7 +575,7 @@ struct polling {
 
 static void note_poll_sample(void *arg, const struct lookup_sample *sample)
 {
-	struct polling *polling = arg;
+	struct poll_search *polling = arg;
 	const struct thread *thread = trace_thread(polling->activity->trace, sample->thread);
 
 	if (thread && thread->process == polling->process && sample->doing &&
@@ -584,7 +585,7 @@ static void note_poll_sample(void *arg, const struct lookup_sample *sample)
 
 int64_t activity_polled_since(const struct activity *activity, const struct activity_note *note)
 {
-	struct polling polling = { activity, note->process, INT64_MAX };
+	struct poll_search polling = { activity, note->process, INT64_MAX };
 
 	if (trace_nparts(activity->trace) == 1)
 		lookup_last_samples(trace_part(activity->trace, 0), note_poll_sample, &polling);
@@ -601,7 +602,7 @@ bool activity_is_ignored(const struct activity *activity, const struct activity_
 	       !activity_count_empty(activity, note, cq);
 }
 
-struct barren {
+struct barren_check {
 	const struct activity_note *note;
 	uint32_t thread;
 	bool polls, fails, shared;
@@ -609,8 +610,8 @@ struct barren {
 
 static void check_barren(void *arg, uint32_t thread, uint32_t cq, uint64_t empty)
 {
-	struct barren *barren = arg;
-	const struct activity_then *then = find_other_poll(barren->note, thread, cq);
+	struct barren_check *barren = arg;
+	const struct cq_activity *then = find_other_poll(barren->note, thread, cq);
 
 	(void)empty;
 	if (!then && thread == barren->thread)
@@ -624,7 +625,7 @@ static void check_barren(void *arg, uint32_t thread, uint32_t cq, uint64_t empty
 bool activity_is_barren(const struct activity *activity, const struct activity_note *note,
 			uint32_t thread, bool *ret_shared)
 {
-	struct barren barren = { .note = note, .thread = thread };
+	struct barren_check barren = { .note = note, .thread = thread };
 	bool known = activity_each_empty(activity, note, check_barren, &barren);
 
 	*ret_shared = barren.shared;
@@ -635,7 +636,9 @@ bool activity_each_empty(const struct activity *activity, const struct activity_
 			 void (*each)(void *arg, uint32_t thread, uint32_t cq, uint64_t empty),
 			 void *arg)
 {
-	struct telling telling = { .activity = activity, .note = note, .each = each, .arg = arg };
+	struct poll_report telling = {
+		.activity = activity, .note = note, .each = each, .arg = arg
+	};
 
 	if (!has_all_completions(activity->trace, note->process))
 		return false;

@@ -27,7 +27,7 @@ void activity_note_return(struct activity *activity, const struct trace_event *e
 
 /* The threads of a process at one moment. */
 struct activity_note {
-	struct activity_then *all;
+	struct cq_activity *all;
 	size_t n;
 	uint32_t process;
 	int64_t time;

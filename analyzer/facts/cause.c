@@ -45,7 +45,7 @@ int causes_new(struct trace *trace, const struct first_list *errors, struct caus
 	return 0;
 }
 
-static void free_noted(struct noted *noted)
+static void free_noted(struct noted_error *noted)
 {
 	if (!noted)
 		return;
@@ -177,7 +177,7 @@ static void explain_by_key(char **text, const struct use *use)
 }
 
 static void add_key_sentence(struct causes *causes, struct model *model,
-			     const struct model_complete *complete, struct noted *noted)
+			     const struct model_complete *complete, struct noted_error *noted)
 {
 	const struct queue_request *request = complete->request;
 	const struct queue *queue = complete->queue;
@@ -236,7 +236,7 @@ static void describe_invalidated(char **text, const struct use *use, bool whole)
 
 static void describe_remote_key(struct causes *causes, struct model *model,
 				const struct model_complete *complete, const struct peer *peer,
-				struct noted *noted)
+				struct noted_error *noted)
 {
 	const struct queue_request *request = complete->request;
 	bool whole = !noted->slack && peer->life && keys_has_seen_all(model, peer->life);
@@ -285,7 +285,7 @@ static uint64_t count_sent(const struct model_complete *complete)
 }
 
 static void note_peer(struct causes *causes, struct model *model,
-		      const struct model_complete *complete, struct noted *noted,
+		      const struct model_complete *complete, struct noted_error *noted,
 		      const struct peer *peer)
 {
 	const struct life *qp = complete->qp;
@@ -323,7 +323,7 @@ static void note_peer(struct causes *causes, struct model *model,
 
 /* "mr2 of pd1", "mr2, deregistered 2.0 ms earlier" */
 static void name_key(const struct causes *causes, const struct model *model, const struct key *key,
-		     const struct noted *noted, int64_t slack, char *text, size_t size)
+		     const struct noted_error *noted, int64_t slack, char *text, size_t size)
 {
 	const struct object *object = key ? trace_object(causes->trace, key->object) : NULL;
 	int64_t time = noted->time;
@@ -349,7 +349,7 @@ static void name_key(const struct causes *causes, const struct model *model, con
 
 static void name_keys(const struct causes *causes, struct model *model,
 		      const struct model_complete *complete, const struct peer *peer,
-		      struct noted *noted)
+		      struct noted_error *noted)
 {
 	const struct queue_request *request = complete->request;
 	const struct keys *keys = model_keys(model);
@@ -391,7 +391,7 @@ static const struct peer *find_intended(struct causes *causes, struct model *mod
 
 /* No response came: note what explains it. */
 static void note_no_response(struct causes *causes, struct model *model,
-			     const struct model_complete *complete, struct noted *noted,
+			     const struct model_complete *complete, struct noted_error *noted,
 			     const struct peer *peer)
 {
 	const struct life *qp = complete->qp;
@@ -420,7 +420,7 @@ void causes_note_error(struct causes *causes, struct model *model,
 	const struct wc *wc = &complete->event->poll->wc[complete->index];
 	bool certain = complete->request && complete->queue && wc->candidates <= 1;
 	const struct peer *peer = NULL;
-	struct noted *noted, **place;
+	struct noted_error *noted, **place;
 
 	if (!complete->qp || !(noted = calloc(1, sizeof(*noted))))
 		return;
@@ -430,17 +430,17 @@ void causes_note_error(struct causes *causes, struct model *model,
 		return;
 	}
 	*place = noted;
-	*noted = (struct noted){ .event = complete->event->id,
-				 .index = complete->index,
-				 .time = complete->event->time,
-				 .status = wc->status,
-				 .state = QP_UNKNOWN,
-				 .rnr_retry = -1,
-				 .min_rnr_timer = -1,
-				 .victim = { .process = complete->event->process,
-					     .context = complete->qp->context,
-					     .status = wc->status,
-					     .failed = complete->event->time } };
+	*noted = (struct noted_error){ .event = complete->event->id,
+				       .index = complete->index,
+				       .time = complete->event->time,
+				       .status = wc->status,
+				       .state = QP_UNKNOWN,
+				       .rnr_retry = -1,
+				       .min_rnr_timer = -1,
+				       .victim = { .process = complete->event->process,
+						   .context = complete->qp->context,
+						   .status = wc->status,
+						   .failed = complete->event->time } };
 	noted->posted_at = complete->request ? complete->request->time : 0;
 	noted->victim.posted = complete->request ? complete->request->time : noted->time;
 	if (complete->qp->qp && complete->qp->qp->set & ABI_QP_PORT)
@@ -474,10 +474,10 @@ void causes_note_error(struct causes *causes, struct model *model,
 		note_no_response(causes, model, complete, noted, peer);
 }
 
-static struct noted *take_new_note(struct causes *causes, const struct first_error *error)
+static struct noted_error *take_new_note(struct causes *causes, const struct first_error *error)
 {
 	for (size_t i = 0; i < causes->nfresh; i++) {
-		struct noted *noted = causes->fresh[i];
+		struct noted_error *noted = causes->fresh[i];
 
 		if (noted && noted->event.thread == error->event.thread &&
 		    noted->event.n == error->event.n && noted->index == error->index) {
@@ -492,7 +492,7 @@ void causes_bind_errors(struct causes *causes)
 {
 	while (causes->n < causes->errors->n) {
 		const struct first_error *error = &causes->errors->all[causes->n];
-		struct noted **place = vec_push(causes->all, causes->n);
+		struct noted_error **place = vec_push(causes->all, causes->n);
 
 		if (!place)
 			break;
@@ -515,7 +515,7 @@ void causes_note_post(struct causes *causes, const struct trace_event *event)
 	if (!causes->waiting || post_is_send(event->post) || !post_taken(event->post))
 		return;
 	for (size_t i = 0; i < causes->n; i++) {
-		struct noted *noted = causes->all[i];
+		struct noted_error *noted = causes->all[i];
 
 		if (!noted || !noted->waiting || noted->cause.process != event->process ||
 		    noted->queue != event->post->handle)
@@ -548,7 +548,7 @@ static bool is_silence(uint32_t status)
 void causes_finish(struct causes *causes, const struct model *model)
 {
 	for (size_t i = 0; i < causes->n; i++) {
-		struct noted *noted = causes->all[i];
+		struct noted_error *noted = causes->all[i];
 
 		if (!noted)
 			continue;

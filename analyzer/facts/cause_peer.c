@@ -40,7 +40,7 @@ void cause_set_text(char **text, const char *format, ...)
 }
 
 /* Which queue pairs share the queue, and which of them took most of its receives. */
-static void note_users(struct noted *noted, const struct queue *queue)
+static void note_users(struct noted_error *noted, const struct queue *queue)
 {
 	uint64_t taken;
 
@@ -83,7 +83,7 @@ static bool is_used_up(const struct queue *queue, uint64_t sent)
 	return sent >= queue->messages;
 }
 
-void cause_note_receives(struct noted *noted, const struct life *other, uint64_t sent)
+void cause_note_receives(struct noted_error *noted, const struct life *other, uint64_t sent)
 {
 	const struct queue *queue = other->rq;
 
@@ -113,7 +113,7 @@ void cause_note_receives(struct noted *noted, const struct life *other, uint64_t
 	}
 }
 
-void cause_note_cq(struct noted *noted, const struct life *other)
+void cause_note_cq(struct noted_error *noted, const struct life *other)
 {
 	const struct queue_cq *cq = other->rq && other->rq->cq ? other->rq->cq : NULL;
 
@@ -125,7 +125,8 @@ void cause_note_cq(struct noted *noted, const struct life *other)
 	noted->cq.polled = cq->stats.last_time;
 }
 
-void cause_note_misconnected(struct noted *noted, const struct life *qp, const struct peer *peer)
+void cause_note_misconnected(struct noted_error *noted, const struct life *qp,
+			     const struct peer *peer)
 {
 	noted->astray.handle = peer->life->handle;
 	noted->astray.number = qp->number;
@@ -135,7 +136,7 @@ void cause_note_misconnected(struct noted *noted, const struct life *qp, const s
 	noted->astray.told = peer->dest;
 }
 
-void cause_note_modify(const struct causes *causes, struct noted *noted,
+void cause_note_modify(const struct causes *causes, struct noted_error *noted,
 		       const struct trace_event *event)
 {
 	const struct call *call = event->call;
@@ -156,7 +157,7 @@ void cause_note_modify(const struct causes *causes, struct noted *noted,
 }
 
 /* "; all 64 receives were consumed, the last was posted at 2:34, 2.3 s earlier" */
-static void put_consumed(const struct noted *noted, char text[CAUSE_TEXT])
+static void put_consumed(const struct noted_error *noted, char text[CAUSE_TEXT])
 {
 	char id[32], when[32], n[WORDS_COUNT];
 	int64_t before = noted->time - noted->last_posted.time;
@@ -185,7 +186,7 @@ static void put_consumed(const struct noted *noted, char text[CAUSE_TEXT])
 }
 
 /* "; all 64 had been posted by 4:4592, 2.3 s earlier; since the queue was full, qp3 took 60 ..." */
-static void put_drain(const struct noted *noted, char text[CAUSE_TEXT])
+static void put_drain(const struct noted_error *noted, char text[CAUSE_TEXT])
 {
 	char id[32], when[32];
 	int n = 0;
@@ -201,7 +202,7 @@ static void put_drain(const struct noted *noted, char text[CAUSE_TEXT])
 			 noted->user, noted->taken);
 }
 
-static void put_queue(const struct noted *noted, char text[CAUSE_TEXT])
+static void put_queue(const struct noted_error *noted, char text[CAUSE_TEXT])
 {
 	char n[WORDS_COUNT];
 
@@ -213,7 +214,7 @@ static void put_queue(const struct noted *noted, char text[CAUSE_TEXT])
 }
 
 /* The event of an SRQ's limit comes once. */
-static void put_limit(const struct noted *noted, char text[CAUSE_TEXT])
+static void put_limit(const struct noted_error *noted, char text[CAUSE_TEXT])
 {
 	char armed[32], id[32], when[32];
 
@@ -228,7 +229,7 @@ static void put_limit(const struct noted *noted, char text[CAUSE_TEXT])
 }
 
 /* The other end's CQ may have been full: it then refuses messages. */
-static void put_overrun(struct noted *noted)
+static void put_overrun(struct noted_error *noted)
 {
 	char polled[64], when[32];
 
@@ -245,7 +246,7 @@ static void put_overrun(struct noted *noted)
 		       polled);
 }
 
-static void put_receives(struct noted *noted)
+static void put_receives(struct noted_error *noted)
 {
 	char room[32] = "", came[96] = "", id[32], when[32], retry[32] = "", timer[48] = "";
 	const char *which = noted->posted ? "next" : "first";
@@ -291,7 +292,8 @@ static void describe_exit(const struct process *process, char text[CAUSE_TEXT])
 }
 
 /* The process was killed before the error, within the accuracy of the clocks. */
-static bool put_killed(const struct causes *causes, const struct model *model, struct noted *noted)
+static bool put_killed(const struct causes *causes, const struct model *model,
+		       struct noted_error *noted)
 {
 	const struct process *process = trace_process(causes->trace, noted->cause.process);
 	char what[CAUSE_TEXT], last[32], at[32], before[32];
@@ -315,7 +317,7 @@ static bool put_killed(const struct causes *causes, const struct model *model, s
 }
 
 /* Describe the error of the other end: with the length, if a message or a receive did not fit. */
-static void name_failure(const struct noted *noted, const struct first_error *error,
+static void name_failure(const struct noted_error *noted, const struct first_error *error,
 			 char text[CAUSE_TEXT])
 {
 	const char *status = enum_name(enum_find("ibv_wc_status"), error->status);
@@ -338,7 +340,7 @@ static void name_failure(const struct noted *noted, const struct first_error *er
 }
 
 /* If the other end has failed as well: its failure is often the cause. */
-static bool put_failed(const struct causes *causes, struct noted *noted,
+static bool put_failed(const struct causes *causes, struct noted_error *noted,
 		       const struct first_error *own)
 {
 	const struct first_list *errors = causes->errors;
@@ -359,7 +361,7 @@ static bool put_failed(const struct causes *causes, struct noted *noted,
 }
 
 /* " until 2:34, 630 ms later" */
-static void name_rtr(const struct noted *noted, char text[CAUSE_TEXT])
+static void name_rtr(const struct noted_error *noted, char text[CAUSE_TEXT])
 {
 	const struct moment *rtr = &noted->astray.rtr;
 	char id[32], when[32];
@@ -375,7 +377,7 @@ static void name_rtr(const struct noted *noted, char text[CAUSE_TEXT])
 }
 
 /* The peer was connected to another queue pair, and does not respond to this one. */
-static void put_misconnected(struct noted *noted)
+static void put_misconnected(struct noted_error *noted)
 {
 	bool early = noted->state == ABI_QPS_RESET || noted->state == ABI_QPS_INIT;
 	bool told = noted->astray.rtr.id.thread;
@@ -398,7 +400,7 @@ static void put_misconnected(struct noted *noted)
 }
 
 /* Is the other end in a state in which it receives nothing? */
-static bool is_not_receiving(const struct noted *noted)
+static bool is_not_receiving(const struct noted_error *noted)
 {
 	return noted->state == ABI_QPS_ERR || noted->state == 0 ||
 	       (noted->state == ABI_QPS_INIT && noted->status == ABI_WC_RETRY_EXC_ERR);
@@ -410,7 +412,7 @@ static bool is_not_receiving(const struct noted *noted)
  * have been stopped before it, whatever it did in between.
  */
 static bool was_peer_alive(const struct causes *causes, const struct model *model,
-			   const struct noted *noted)
+			   const struct noted_error *noted)
 {
 	const struct process *process = trace_process(causes->trace, noted->cause.process);
 	int64_t last = last_verb_time(model, noted->cause.process);
@@ -424,7 +426,7 @@ static bool was_peer_alive(const struct causes *causes, const struct model *mode
 
 /* Nothing known about the peer explains why it did not respond. */
 static void put_unexplained(const struct causes *causes, const struct model *model,
-			    struct noted *noted)
+			    struct noted_error *noted)
 {
 	const struct process *process = trace_process(causes->trace, noted->cause.process);
 	char last[32], end[32], what[CAUSE_TEXT];
@@ -453,7 +455,7 @@ static void put_unexplained(const struct causes *causes, const struct model *mod
 }
 
 /* ", 0.1 ms before the request was posted" */
-static void describe_post_gap(const struct noted *noted, int64_t time, char text[CAUSE_TEXT])
+static void describe_post_gap(const struct noted_error *noted, int64_t time, char text[CAUSE_TEXT])
 {
 	int64_t before = noted->posted_at - time;
 	char when[32];
@@ -468,7 +470,7 @@ static void describe_post_gap(const struct noted *noted, int64_t time, char text
 		snprintf(text, CAUSE_TEXT, ", while the request was outstanding");
 }
 
-static void put_destroyed(struct noted *noted)
+static void put_destroyed(struct noted_error *noted)
 {
 	const struct moment *destroy = &noted->destroy;
 	char id[32], when[32], post[CAUSE_TEXT];
@@ -483,7 +485,7 @@ static void put_destroyed(struct noted *noted)
  * The peer was not in RTR when the request was posted, nor during its retries. The error was polled
  * later.
  */
-static bool put_late_rtr(struct noted *noted)
+static bool put_late_rtr(struct noted_error *noted)
 {
 	const struct moment *rtr = &noted->rtr;
 	char id[32], when[32], tried[32];
@@ -517,7 +519,7 @@ static bool is_answered(int status)
 }
 
 static void put_peer_sentence(const struct causes *causes, const struct model *model,
-			      struct noted *noted, const struct first_error *own)
+			      struct noted_error *noted, const struct first_error *own)
 {
 	const struct moment *destroy = &noted->destroy;
 	char id[32], when[32];
@@ -547,7 +549,7 @@ static void put_peer_sentence(const struct causes *causes, const struct model *m
 }
 
 void cause_describe_peer(const struct causes *causes, const struct model *model,
-			 struct noted *noted, const struct first_error *own)
+			 struct noted_error *noted, const struct first_error *own)
 {
 	if (noted->nowhere) {
 		noted->cause.peer = noted->nowhere;

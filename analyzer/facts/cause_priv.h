@@ -14,7 +14,7 @@ struct peer;
 enum { CAUSE_TEXT = 256 };
 
 /* The state when the completion was polled. */
-struct noted {
+struct noted_error {
 	struct cause cause;
 	struct event_id event; /* the poll, and the index of the completion */
 	uint32_t index;
@@ -70,10 +70,10 @@ struct noted {
 struct causes {
 	struct trace *trace;
 	const struct first_list *errors;
-	struct noted **all; /* by index in errors->all; NULL: nothing is known */
+	struct noted_error **all; /* by index in errors->all; NULL: nothing is known */
 	size_t n;
 	struct outages *outages;
-	struct noted **fresh; /* for completions that first_errors_note_poll() has not seen */
+	struct noted_error **fresh; /* for completions that first_errors_note_poll() has not seen */
 	size_t nfresh;
 	unsigned int waiting;
 };
@@ -82,18 +82,19 @@ struct causes {
 void cause_set_text(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Note the current receive queue of the other end, to which @sent messages have come. */
-void cause_note_receives(struct noted *noted, const struct life *other, uint64_t sent);
+void cause_note_receives(struct noted_error *noted, const struct life *other, uint64_t sent);
 
 /* Note the state of the CQ of those receives. */
-void cause_note_cq(struct noted *noted, const struct life *other);
+void cause_note_cq(struct noted_error *noted, const struct life *other);
 
 /* @peer, which has the destination number of @qp, is not connected to @qp. */
-void cause_note_misconnected(struct noted *noted, const struct life *qp, const struct peer *peer);
+void cause_note_misconnected(struct noted_error *noted, const struct life *qp,
+			     const struct peer *peer);
 
 /* A modify has succeeded: it may have connected the other end of @noted. */
-void cause_note_modify(const struct causes *causes, struct noted *noted,
+void cause_note_modify(const struct causes *causes, struct noted_error *noted,
 		       const struct trace_event *event);
 
 /* Complete the sentence about the other end; @own: the error of this end. */
 void cause_describe_peer(const struct causes *causes, const struct model *model,
-			 struct noted *noted, const struct first_error *own);
+			 struct noted_error *noted, const struct first_error *own);

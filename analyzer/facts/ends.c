@@ -33,7 +33,7 @@
 enum { HUNG_NS = 250000000, TEXT = 256 };
 
 /* A call that has begun; its id is 0:0 if there is none. */
-struct under_way {
+struct call_in_progress {
 	struct moment moment;
 	bool waits;
 	char *what;
@@ -43,7 +43,7 @@ struct under_way {
 struct ends {
 	struct trace *trace;
 	struct fact_list *facts;
-	struct under_way *calls; /* by thread */
+	struct call_in_progress *calls; /* by thread */
 	size_t ncalls;
 	struct activity *activity;
 	struct waits *waits;
@@ -96,7 +96,7 @@ void ends_free(struct ends *ends)
 	free(ends);
 }
 
-static struct under_way *call_of(struct ends *ends, uint32_t thread)
+static struct call_in_progress *call_of(struct ends *ends, uint32_t thread)
 {
 	return vec_at(ends->calls, ends->ncalls, thread);
 }
@@ -105,7 +105,7 @@ static struct under_way *call_of(struct ends *ends, uint32_t thread)
 void ends_note_call(struct ends *ends, struct model *model, const struct trace_event *event)
 {
 	bool returns = event->call->end >= 0 && !trace_is_live(ends->trace);
-	struct under_way *call = returns ? NULL : call_of(ends, event->id.thread);
+	struct call_in_progress *call = returns ? NULL : call_of(ends, event->id.thread);
 	char text[TEXT];
 
 	activity_note_call(ends->activity, event);
@@ -123,7 +123,7 @@ void ends_note_call(struct ends *ends, struct model *model, const struct trace_e
 
 void ends_note_return(struct ends *ends, const struct model *model, const struct trace_event *event)
 {
-	struct under_way *call;
+	struct call_in_progress *call;
 
 	waits_note_change(ends->waits);
 	activity_note_return(ends->activity, event);
@@ -180,7 +180,7 @@ static bool is_end_known(const struct ends *ends, const struct model_exit *end)
 		!trace_process_meta(ends->trace, end->process, "snapshot"));
 }
 
-static void add_hung(struct ends *ends, struct under_way *call, const struct model_exit *end)
+static void add_hung(struct ends *ends, struct call_in_progress *call, const struct model_exit *end)
 {
 	const struct moment *m = &call->moment;
 	uint64_t key = fact_key(m->verb, place_key(ends->trace, m->stack), 0);
@@ -248,10 +248,10 @@ static bool is_end_reported(const struct ends *ends, uint32_t process)
  */
 static char *find_crash(const struct ends *ends, const struct model *model, uint32_t process)
 {
-	const struct under_way *found = NULL;
+	const struct call_in_progress *found = NULL;
 
 	for (size_t i = 0; i < ends->ncalls; i++) {
-		const struct under_way *call = &ends->calls[i];
+		const struct call_in_progress *call = &ends->calls[i];
 
 		if (!call->moment.id.thread || call->moment.process != process || call->waits)
 			continue;
@@ -353,7 +353,7 @@ void ends_note_exit(struct ends *ends, struct model *model, const struct model_e
 	stalls_end_process(ends->stalls, model, end);
 	note_end(ends, model, end, failed, expected);
 	for (size_t i = 0; i < ends->ncalls; i++) {
-		struct under_way *call = &ends->calls[i];
+		struct call_in_progress *call = &ends->calls[i];
 
 		if (!call->moment.id.thread || call->moment.process != end->process)
 			continue;

@@ -40,7 +40,7 @@ uint64_t fact_key(uint64_t a, uint64_t b, uint64_t c)
 	return h ^ (h >> 32);
 }
 
-static bool is_in(const struct fact *fact, uint32_t process)
+static bool is_already_in(const struct fact *fact, uint32_t process)
 {
 	for (size_t i = fact->nin; i-- > 0;)
 		if (fact->in[i] == process)
@@ -52,7 +52,7 @@ static void add_process(struct fact_list *facts, struct fact *fact, uint32_t pro
 {
 	uint32_t *place;
 
-	if (fact->nin == FACT_PROCESSES || is_in(fact, process))
+	if (fact->nin == FACT_PROCESSES || is_already_in(fact, process))
 		return;
 	place = vec_push(fact->in, fact->nin);
 	if (place)

@@ -58,7 +58,7 @@ struct failed_verbs {
 	char **expected; /* by process: its last failure that is not a fact; NULL: none */
 	size_t nexpected;
 	/* by process: its last failure because nothing had come yet */
-	struct not_yet {
+	struct premature_call {
 		struct event_id id; /* thread 0: none */
 		enum verb verb;
 		int error;
@@ -220,12 +220,13 @@ static void note_retry_error(struct failed_verbs *failed, const struct trace_eve
 	while (failed->nnot_yet <= event->process)
 		if (!vec_push(failed->not_yet, failed->nnot_yet))
 			return;
-	failed->not_yet[event->process] =
-		(struct not_yet){ .id = event->id, .verb = event->call->verb, .error = error };
+	failed->not_yet[event->process] = (struct premature_call){ .id = event->id,
+								   .verb = event->call->verb,
+								   .error = error };
 }
 
 /* If the failed verb was the last verb of all, the program ended because of it. */
-static const char *name_last_error(struct failed_verbs *failed, const struct not_yet *last)
+static const char *name_last_error(struct failed_verbs *failed, const struct premature_call *last)
 {
 	char id[32];
 
@@ -237,7 +238,7 @@ static const char *name_last_error(struct failed_verbs *failed, const struct not
 const char *failed_verbs_last_expected(struct failed_verbs *failed, uint32_t process,
 				       struct event_id last)
 {
-	const struct not_yet *not_yet =
+	const struct premature_call *not_yet =
 		process < failed->nnot_yet ? &failed->not_yet[process] : NULL;
 
 	if (not_yet && last.thread && not_yet->id.thread == last.thread && not_yet->id.n == last.n)

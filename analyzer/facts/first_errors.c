@@ -17,7 +17,7 @@
 
 enum { MISFITS = 256 }; /* that are remembered */
 
-struct misfit {
+struct invalid_request {
 	struct event_id id;
 	uint32_t index;
 };
@@ -29,7 +29,7 @@ struct first_errors {
 	uint32_t *slots; /* 1 + index in errors->all, 0: free; by queue pair, never full */
 	size_t nslots;   /* a power of two */
 	size_t room;     /* of errors->all */
-	struct misfit misfits[MISFITS];
+	struct invalid_request misfits[MISFITS];
 	uint64_t nmisfits;
 };
 
@@ -165,7 +165,7 @@ static int look_up_post(struct first_errors *first, struct first_request *reques
 
 void first_errors_note_invalid_sge(struct first_errors *first, struct event_id id, uint32_t index)
 {
-	first->misfits[first->nmisfits++ % MISFITS] = (struct misfit){ id, index };
+	first->misfits[first->nmisfits++ % MISFITS] = (struct invalid_request){ id, index };
 }
 
 static bool is_invalid_post(const struct first_errors *first, const struct first_request *request)
@@ -262,14 +262,14 @@ int first_errors_note_poll(struct first_errors *first, const struct trace_event 
 }
 
 /* A request to look up; @request is marked as not known until it is found. */
-struct wanted {
+struct wanted_request {
 	struct event_id id;
 	struct first_request *request;
 };
 
 /* Sorted by request; several of one post may have failed. */
-struct sought {
-	struct wanted *wanted;
+struct request_search {
+	struct wanted_request *wanted;
 	size_t n, left;
 	int64_t from, to;
 };
@@ -283,12 +283,12 @@ static int compare_event_ids(struct event_id a, struct event_id b)
 
 static int compare_wanted(const void *a, const void *b)
 {
-	const struct wanted *x = a, *y = b;
+	const struct wanted_request *x = a, *y = b;
 
 	return compare_event_ids(x->id, y->id);
 }
 
-static void add_wanted_request(struct sought *sought, struct first_request *request)
+static void add_wanted_request(struct request_search *sought, struct first_request *request)
 {
 	if (!request->id.thread)
 		return;
@@ -296,11 +296,11 @@ static void add_wanted_request(struct sought *sought, struct first_request *requ
 		sought->from = request->posted_at;
 	if (!sought->n || request->posted_at > sought->to)
 		sought->to = request->posted_at;
-	sought->wanted[sought->n++] = (struct wanted){ request->id, request };
+	sought->wanted[sought->n++] = (struct wanted_request){ request->id, request };
 	request->id = (struct event_id){ 0, 0 };
 }
 
-static void list_wanted(struct sought *sought, struct first_list *errors)
+static void list_wanted(struct request_search *sought, struct first_list *errors)
 {
 	for (size_t i = 0; i < errors->n; i++) {
 		add_wanted_request(sought, &errors->all[i].request);
@@ -311,7 +311,7 @@ static void list_wanted(struct sought *sought, struct first_list *errors)
 		qsort(sought->wanted, sought->n, sizeof(*sought->wanted), compare_wanted);
 }
 
-static void match_wanted(struct sought *sought, const struct trace_event *event)
+static void match_wanted(struct request_search *sought, const struct trace_event *event)
 {
 	size_t low = 0, high = sought->n;
 
@@ -334,7 +334,7 @@ static void match_wanted(struct sought *sought, const struct trace_event *event)
 }
 
 /* Look up all wanted requests in one pass, which ends with the last of them. */
-static int look_up_wanted(struct first_errors *first, struct sought *sought)
+static int look_up_wanted(struct first_errors *first, struct request_search *sought)
 {
 	struct trace_filter filter = { .from = sought->from,
 				       .to = sought->to + 1,
@@ -356,7 +356,7 @@ static int look_up_wanted(struct first_errors *first, struct sought *sought)
 int first_errors_finish(struct first_errors *first)
 {
 	struct first_list *errors = first->errors;
-	struct sought sought = { 0 };
+	struct request_search sought = { 0 };
 	int err = 0;
 
 	if (trace_is_live(first->trace) || !errors->n)

@@ -18,7 +18,7 @@
 #include "core/base/span.h"
 #include "core/base/text.h"
 
-struct unconnected {
+struct unconnected_qps {
 	const struct life *first;
 	unsigned int n;
 };
@@ -36,9 +36,9 @@ static bool is_unconnected(const struct life *life)
 	       !life->borrowed && !life->qp->shared;
 }
 
-static struct unconnected find_unconnected(const struct model *model, uint32_t process)
+static struct unconnected_qps find_unconnected(const struct model *model, uint32_t process)
 {
-	struct unconnected found = { 0 };
+	struct unconnected_qps found = { 0 };
 	const struct life *life = NULL;
 
 	while ((life = model_next_life(model, process, life)))
@@ -126,7 +126,7 @@ static void put_cm_request(struct text *t, const struct model *model, const stru
 }
 
 static void put_unconnected(struct text *t, const struct model *model,
-			    const struct unconnected *found)
+			    const struct unconnected_qps *found)
 {
 	const struct life *life = found->first;
 	const char *wants = life->qp->type == ABI_QPT_UD ? "" : " with the number of its peer";
@@ -177,7 +177,7 @@ char *outside_describe_cause(const struct model *model, uint32_t process, bool e
 			     const char *expected)
 {
 	const struct life *given_up = exited ? find_given_up(model, process) : NULL;
-	struct unconnected found = find_unconnected(model, process);
+	struct unconnected_qps found = find_unconnected(model, process);
 	struct text t = { 0 };
 
 	if (exited && expected)

@@ -39,7 +39,7 @@ struct pause {
 };
 
 /* A call of ibv_get_cq_event() that took long. */
-struct sleep {
+struct long_wait {
 	struct last_point from;
 	int64_t to;
 };
@@ -47,7 +47,7 @@ struct sleep {
 struct pauses {
 	struct trace *trace;
 	struct fact_list *facts;
-	struct sleep *sleeps; /* sleeps after which the thread has polled nothing */
+	struct long_wait *sleeps; /* sleeps after which the thread has polled nothing */
 	size_t nsleeps;
 	struct pause *longest; /* by process */
 	size_t nlongest;
@@ -87,7 +87,7 @@ static struct last_point remove_sleep(struct pauses *pauses, const struct trace_
 	struct last_point from = { 0 };
 
 	for (size_t i = pauses->nsleeps; i-- > 0;) {
-		const struct sleep *sleep = &pauses->sleeps[i];
+		const struct long_wait *sleep = &pauses->sleeps[i];
 		bool recent = event->time - sleep->to < SOON_NS;
 		bool own = sleep->from.id.thread == event->id.thread;
 
@@ -157,7 +157,7 @@ void pauses_note_return(struct pauses *pauses, const struct model *model,
 			const struct trace_event *event)
 {
 	const struct last_verb *last = last_verb_of_thread(model, event->id.thread);
-	struct sleep *sleep;
+	struct long_wait *sleep;
 
 	if (!last || event->call->verb != VERB_get_cq_event || event->call->failed ||
 	    event->time - last->at.time < LONG_NS)
@@ -165,7 +165,7 @@ void pauses_note_return(struct pauses *pauses, const struct model *model,
 	remove_sleep(pauses, event);
 	sleep = vec_push(pauses->sleeps, pauses->nsleeps);
 	if (sleep)
-		*sleep = (struct sleep){ last->at, event->time };
+		*sleep = (struct long_wait){ last->at, event->time };
 }
 
 static int64_t overlap_of(const struct last_silence *silence, const struct pause *pause)

@@ -70,14 +70,14 @@ void stalls_find_nodes(struct stalls *stalls)
 /* Samples */
 
 /* The last samples of the threads of processes. */
-struct sampled {
+struct last_samples {
 	struct stalls *stalls;
 	size_t part;
 	int64_t *idle; /* by node: no poll since then; INT64_MAX: a thread polls, or not known */
 	bool *active;  /* by node: a thread polls */
 };
 
-static int64_t time_of(const struct sampled *sampled, int64_t time)
+static int64_t time_of(const struct last_samples *sampled, int64_t time)
 {
 	struct trace *trace = sampled->stalls->work->trace;
 	struct trace_clock clock;
@@ -90,7 +90,7 @@ static int64_t time_of(const struct sampled *sampled, int64_t time)
 
 static void note_sample(void *arg, const struct lookup_sample *sample)
 {
-	struct sampled *sampled = arg;
+	struct last_samples *sampled = arg;
 	struct trace *trace = sampled->stalls->work->trace;
 	struct event_id first = { sample->thread, 1 };
 	uint32_t id = trace_whole_event(trace, sampled->part, first).thread;
@@ -122,7 +122,7 @@ static void note_sample(void *arg, const struct lookup_sample *sample)
 int stalls_read_samples(struct stalls *stalls)
 {
 	struct trace *trace = stalls->work->trace;
-	struct sampled sampled = { .stalls = stalls };
+	struct last_samples sampled = { .stalls = stalls };
 	int err = 0;
 
 	sampled.idle = calloc(stalls->n + 1, sizeof(*sampled.idle));

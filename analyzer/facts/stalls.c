@@ -138,7 +138,7 @@ void stalls_note_return(struct stalls *stalls, const struct trace_event *event)
 
 /* One process at its end */
 
-struct taking {
+struct stall_builder {
 	struct stalls *stalls;
 	struct model *model;
 	struct stall *stall;
@@ -181,7 +181,8 @@ static int severity_of_note(const struct stall_note *note)
 }
 
 /* Note @what of a process: only the worst is reported, and of equally bad ones the first. */
-static bool note_if_worse(struct taking *taking, int what, const struct life *life, uint64_t count)
+static bool note_if_worse(struct stall_builder *taking, int what, const struct life *life,
+			  uint64_t count)
 {
 	if (severity_of_note(taking->note) >= what)
 		return false;
@@ -190,7 +191,7 @@ static bool note_if_worse(struct taking *taking, int what, const struct life *li
 	return true;
 }
 
-static void note_misconnected(struct taking *taking, const struct life *qp,
+static void note_misconnected(struct stall_builder *taking, const struct life *qp,
 			      const struct far_end *far)
 {
 	struct stall *stall = taking->stall;
@@ -208,8 +209,8 @@ static void note_misconnected(struct taking *taking, const struct life *qp,
 	snprintf(stall->other_qp, LIFE_NAME, "%s", object && object->name ? object->name : "");
 }
 
-static void note_unpolled(struct taking *taking, const struct life *qp, const struct life *cq,
-			  uint64_t count, int64_t since)
+static void note_unpolled(struct stall_builder *taking, const struct life *qp,
+			  const struct life *cq, uint64_t count, int64_t since)
 {
 	if (!cq || !note_if_worse(taking, ABOUT_UNPOLLED, cq, count))
 		return;
@@ -219,7 +220,8 @@ static void note_unpolled(struct taking *taking, const struct life *qp, const st
 	taking->stall->since = since;
 }
 
-static void note_full(struct taking *taking, const struct life *qp, const struct queue *sends)
+static void note_full(struct stall_builder *taking, const struct life *qp,
+		      const struct queue *sends)
 {
 	if (!note_if_worse(taking, ABOUT_FULL, qp, sends->outstanding))
 		return;
@@ -228,7 +230,8 @@ static void note_full(struct taking *taking, const struct life *qp, const struct
 	taking->stall->since = sends->stats.last_time;
 }
 
-static const struct life *find_cq(const struct taking *taking, const struct life *qp, bool send)
+static const struct life *find_cq(const struct stall_builder *taking, const struct life *qp,
+				  bool send)
 {
 	const struct life *cq = model_life(taking->model, qp->process, OBJECT_cq,
 					   send ? qp->qp->send_cq : qp->qp->recv_cq);
@@ -246,14 +249,14 @@ static uint64_t channel_of(const struct life *cq)
 }
 
 /* The receives of a UD queue pair wait for all its partners (stalls_datagram.h). */
-struct gram_links {
-	struct taking *taking;
+struct datagram_links {
+	struct stall_builder *taking;
 	const struct life *qp;
 	const struct life *cq;
 	bool any;
 };
 
-static void fill_link(struct stall_link *link, struct taking *taking, const struct life *qp,
+static void fill_link(struct stall_link *link, struct stall_builder *taking, const struct life *qp,
 		      const struct queue *queue, const struct life *cq)
 {
 	*link = (struct stall_link){ .process = qp->process,
@@ -273,7 +276,7 @@ static void fill_link(struct stall_link *link, struct taking *taking, const stru
 
 static void add_datagram_link(void *arg, const struct stall_datagram *gram)
 {
-	struct gram_links *grams = arg;
+	struct datagram_links *grams = arg;
 	struct stalls *stalls = grams->taking->stalls;
 	struct stall_link *link;
 
@@ -295,7 +298,7 @@ static void add_datagram_link(void *arg, const struct stall_datagram *gram)
 /* Add a link: an identifier of librdmacm waits for its peer. */
 static void add_cm_link(void *arg, const struct stall_link *link)
 {
-	struct taking *taking = arg;
+	struct stall_builder *taking = arg;
 	struct stall_link *place = vec_push(taking->stalls->links, taking->stalls->nlinks);
 
 	if (place)
@@ -304,9 +307,9 @@ static void add_cm_link(void *arg, const struct stall_link *link)
 	taking->stall->listens |= link->why == STALL_REQUEST;
 }
 
-static void add_datagram_links(struct taking *taking, const struct life *qp)
+static void add_datagram_links(struct stall_builder *taking, const struct life *qp)
 {
-	struct gram_links grams = { taking, qp, find_cq(taking, qp, false), false };
+	struct datagram_links grams = { taking, qp, find_cq(taking, qp, false), false };
 
 	if (grams.cq)
 		stalls_datagram_each(taking->stalls->work->grams, qp->id, add_datagram_link,
@@ -315,7 +318,7 @@ static void add_datagram_links(struct taking *taking, const struct life *qp)
 }
 
 /* Do only other threads of the process use the queue pair? */
-static bool is_qp_of_others(const struct taking *taking, uint32_t qp)
+static bool is_qp_of_others(const struct stall_builder *taking, uint32_t qp)
 {
 	uint32_t set = thread_sets_of_object(taking->stalls->work->sets, qp);
 
@@ -323,7 +326,7 @@ static bool is_qp_of_others(const struct taking *taking, uint32_t qp)
 }
 
 /* Add a link: the queue waits for its peer. @oldest: of a send queue; NULL: it has receives. */
-static void add_link(struct taking *taking, const struct life *qp, const struct queue *queue,
+static void add_link(struct stall_builder *taking, const struct life *qp, const struct queue *queue,
 		     const struct queue_request *oldest)
 {
 	struct far_end far = find_far_end(taking->model, qp);
@@ -369,7 +372,7 @@ static const struct queue_request *find_signalled(const struct queue *queue)
 }
 
 /* Has the peer received the message? Messages are received in the order of the posts. */
-static bool has_arrived(struct taking *taking, const struct life *qp,
+static bool has_arrived(struct stall_builder *taking, const struct life *qp,
 			const struct queue_request *oldest)
 {
 	struct far_end far = find_far_end(taking->model, qp);
@@ -387,7 +390,7 @@ static bool is_full(const struct queue *queue)
 	       (limit && queue->outstanding >= limit);
 }
 
-static void examine_sends(struct taking *taking, const struct life *qp)
+static void examine_sends(struct stall_builder *taking, const struct life *qp)
 {
 	const struct queue *queue = qp->sq;
 	const struct queue_request *oldest = find_signalled(queue);
@@ -402,7 +405,7 @@ static void examine_sends(struct taking *taking, const struct life *qp)
 		add_link(taking, qp, queue, oldest);
 }
 
-static void examine_receives(struct taking *taking, const struct life *qp)
+static void examine_receives(struct stall_builder *taking, const struct life *qp)
 {
 	int64_t time = taking->stall->time;
 
@@ -425,7 +428,7 @@ static bool is_certain(const struct queue *queue)
 	return queue && queue->outstanding && !queue->doubt;
 }
 
-static void examine_qp(struct taking *taking, const struct life *qp)
+static void examine_qp(struct stall_builder *taking, const struct life *qp)
 {
 	int state = qp_state(qp);
 
@@ -448,7 +451,8 @@ static void examine_qp(struct taking *taking, const struct life *qp)
 }
 
 /* Set what the process did last; @quiet: its last progress. */
-static void fill_last_verb(struct taking *taking, const struct last_verb *last, int64_t quiet)
+static void fill_last_verb(struct stall_builder *taking, const struct last_verb *last,
+			   int64_t quiet)
 {
 	const struct stall_note *note = taking->note;
 	struct stall *stall = taking->stall;
@@ -467,7 +471,7 @@ static void fill_last_verb(struct taking *taking, const struct last_verb *last, 
 	}
 }
 
-static void examine_qps(struct taking *taking)
+static void examine_qps(struct stall_builder *taking)
 {
 	const struct life *life = NULL;
 	uint32_t process = taking->stall->process;
@@ -487,7 +491,7 @@ static void count_cm_link(void *arg, const struct stall_link *link)
 }
 
 /* Does the process wait for a connection? Then it waits as a whole. */
-static bool is_connecting(struct taking *taking)
+static bool is_connecting(struct stall_builder *taking)
 {
 	size_t n = 0;
 
@@ -498,12 +502,12 @@ static bool is_connecting(struct taking *taking)
 
 static bool is_of_other_set(void *arg, uint32_t thread)
 {
-	const struct taking *taking = arg;
+	const struct stall_builder *taking = arg;
 
 	return thread_sets_of_thread(taking->stalls->work->sets, thread) != taking->stall->set;
 }
 
-static void examine_set(struct taking *taking, uint32_t set)
+static void examine_set(struct stall_builder *taking, uint32_t set)
 {
 	const struct last_verb *last;
 	int64_t progress;
@@ -522,7 +526,7 @@ static void examine_set(struct taking *taking, uint32_t set)
 }
 
 /* Add a further set of threads: a copy of @process, except for what its threads have done. */
-static void add_part(struct taking *taking, const struct stall *process,
+static void add_part(struct stall_builder *taking, const struct stall *process,
 		     const struct stall_note *note, uint32_t set)
 {
 	struct stalls_work *work = taking->stalls->work;
@@ -541,7 +545,7 @@ static void add_part(struct taking *taking, const struct stall *process,
 	examine_set(taking, set);
 }
 
-static void examine_sets(struct taking *taking, const uint32_t *sets, size_t n)
+static void examine_sets(struct stall_builder *taking, const uint32_t *sets, size_t n)
 {
 	const struct stall process = *taking->stall;
 	struct stall_note note = *taking->note;
@@ -552,7 +556,7 @@ static void examine_sets(struct taking *taking, const uint32_t *sets, size_t n)
 		add_part(taking, &process, &note, sets[i]);
 }
 
-static void examine_process(struct taking *taking)
+static void examine_process(struct stall_builder *taking)
 {
 	examine_qps(taking);
 	taking->note->unknown |=
@@ -564,7 +568,7 @@ static void examine_process(struct taking *taking)
 void stalls_end_process(struct stalls *stalls, struct model *model, const struct model_exit *end)
 {
 	const struct last_verb *last = last_verb_of_process(model, end->process);
-	struct taking taking = { .stalls = stalls, .model = model };
+	struct stall_builder taking = { .stalls = stalls, .model = model };
 	uint32_t sets[THREAD_SETS];
 	size_t n;
 

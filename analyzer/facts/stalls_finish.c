@@ -32,7 +32,7 @@ static bool is_stopped(const struct stall *stall)
 }
 
 /* The polls of a node. */
-struct looking {
+struct node_polls {
 	struct stalls *stalls;
 	const struct stall *stall;
 	uint64_t empty, most; /* polls of all CQs; most of one CQ */
@@ -42,7 +42,7 @@ struct looking {
 };
 
 /* Do these polls belong to another set of threads of the process? */
-static bool is_poll_of_others(struct looking *looking, uint32_t thread, uint32_t cq)
+static bool is_poll_of_others(struct node_polls *looking, uint32_t thread, uint32_t cq)
 {
 	const struct thread_sets *sets = looking->stalls->work->sets;
 	uint32_t own = looking->stall->set, of = thread_sets_of_thread(sets, thread);
@@ -59,7 +59,7 @@ static bool is_poll_of_others(struct looking *looking, uint32_t thread, uint32_t
 
 static void sum_empty_polls(void *arg, uint32_t thread, uint32_t cq, uint64_t empty)
 {
-	struct looking *looking = arg;
+	struct node_polls *looking = arg;
 
 	if (looking->idle || is_poll_of_others(looking, thread, cq))
 		return;
@@ -99,7 +99,7 @@ static bool awaits_event(const struct stall *stall, const struct stall_note *not
 }
 
 /* Does a thread poll, or wait for, the CQ of a link of the node? */
-static bool watches_link(struct looking *looking, const struct stall_note *note)
+static bool watches_link(struct node_polls *looking, const struct stall_note *note)
 {
 	bool watched = false;
 
@@ -181,7 +181,7 @@ static void name_cq(const struct stalls *stalls, struct stall *stall, uint32_t c
 
 /* Has the process called no verb for long, not even an empty poll? */
 static bool is_silent(const struct stall *stall, const struct stall_note *note,
-		      const struct looking *looking)
+		      const struct node_polls *looking)
 {
 	return looking->empty < WAIT_POLLS && !activity_find_sleep(&note->threads, 0) &&
 	       stall->time - stall->last.time >= stall_patience(stall);
@@ -190,7 +190,7 @@ static bool is_silent(const struct stall *stall, const struct stall_note *note,
 static enum stall_state find_state(struct stalls *stalls, struct stall *stall,
 				   const struct stall_note *note, const struct fact_list *facts)
 {
-	struct looking looking = { .stalls = stalls, .stall = stall, .idle = note->idle };
+	struct node_polls looking = { .stalls = stalls, .stall = stall, .idle = note->idle };
 	bool known = activity_each_empty(stalls->work->activity, &note->threads, sum_empty_polls,
 					 &looking);
 	bool watched = watches_link(&looking, note);
@@ -399,13 +399,13 @@ static int find_blames(struct stalls *stalls)
 }
 
 /* A launcher kills all processes at once; a process that was active until then is not to blame. */
-static int64_t margin_of(const struct stall *stall)
+static int64_t end_margin(const struct stall *stall)
 {
 	return stall->state == STALL_BUSY ? MOMENT_NS : STALL_PATIENCE_NS;
 }
 
 /* Mark processes that had ended long before the processes that wait for them. */
-static void mark_dead(struct stalls *stalls)
+static void mark_early_ends(struct stalls *stalls)
 {
 	for (size_t i = 0; i < stalls->nlinks; i++) {
 		const struct stall_link *link = &stalls->links[i];
@@ -413,7 +413,7 @@ static void mark_dead(struct stalls *stalls)
 		struct stall *to = link->used ? &stalls->all[link->there] : NULL;
 
 		if (to && to->ended && !to->well && to->state != STALL_WAITS &&
-		    from->state == STALL_WAITS && to->time <= from->time - margin_of(to))
+		    from->state == STALL_WAITS && to->time <= from->time - end_margin(to))
 			to->state = STALL_ENDED;
 	}
 }
@@ -455,7 +455,7 @@ void stalls_finish(struct stalls *stalls, const struct fact_list *facts)
 		stalls->err = true;
 		return;
 	}
-	mark_dead(stalls);
+	mark_early_ends(stalls);
 	count_waiting(stalls);
 }
 

@@ -83,18 +83,18 @@ void unsignalled_waits_free(struct unsignalled_waits *unsignalled)
 }
 
 /* Requests that @next of count_added(), a post to the same CQ, has added. */
-struct added {
+struct added_requests {
 	uint32_t requests, signalled;
 };
 
-static struct added count_added(struct model *model, const struct trace_event *next,
-				const struct queue *queue)
+static struct added_requests count_added(struct model *model, const struct trace_event *next,
+					 const struct queue *queue)
 {
 	const struct life *qp = next->kind == TRACE_POST ? model_life(model, next->process,
 								      OBJECT_qp, next->post->handle)
 							 : NULL;
 	const struct queue *sends = qp ? qp->sq : NULL;
-	struct added added = { 0 };
+	struct added_requests added = { 0 };
 
 	for (uint32_t i = sends && sends->cq == queue->cq ? sends->count : 0; i-- > 0;) {
 		const struct queue_request *request = queue_at(sends, i);
@@ -109,7 +109,7 @@ static struct added count_added(struct model *model, const struct trace_event *n
 
 /* Was the request an exception on its queue, or did the program wait for each request so far? */
 static bool is_expected(const struct unsignalled_wait *before, const struct queue *queue,
-			const struct added *added)
+			const struct added_requests *added)
 {
 	uint64_t posted = queue->posted - added->requests;
 	uint64_t signalled = queue->stats.signalled - (added->requests ? added->signalled : 0);
@@ -119,7 +119,7 @@ static bool is_expected(const struct unsignalled_wait *before, const struct queu
 }
 
 /* Apart from @added, can no outstanding request complete on the CQ of @queue? */
-static bool is_mute(const struct queue *queue, const struct added *added)
+static bool is_without_completion(const struct queue *queue, const struct added_requests *added)
 {
 	const struct queue_cq *cq = queue->cq;
 
@@ -145,12 +145,12 @@ static __attribute__((noinline)) void examine_wait(struct unsignalled_waits *uns
 	struct unsignalled_wait *open =
 		vec_at(unsignalled->open, unsignalled->nopen, last->at.id.thread);
 	const struct queue_request *request;
-	struct added added;
+	struct added_requests added;
 
 	if (!queue || !open)
 		return;
 	added = count_added(model, next, queue);
-	if (queue->count <= added.requests || !is_mute(queue, &added))
+	if (queue->count <= added.requests || !is_without_completion(queue, &added))
 		return;
 	request = queue_at(queue, queue->count - added.requests - 1);
 	if (request->done || request->signalled || request->n != last->at.id.n ||

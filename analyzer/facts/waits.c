@@ -95,7 +95,7 @@ static bool is_sent_from_outside(int signal)
 }
 
 /* The requests that are outstanding. */
-struct found {
+struct outstanding_requests {
 	const struct queue *sends, *receives;
 	const struct queue_request *oldest;
 	const struct queue *mute; /* no request is signalled: the queue that was last posted to */
@@ -141,7 +141,7 @@ static int rank_receives(const struct queue *receives)
 static bool note_oldest_request(void *arg, const struct queue *queue,
 				const struct queue_request *request)
 {
-	struct found *found = arg;
+	struct outstanding_requests *found = arg;
 
 	if (queue->doubt || !may_receive_yet(queue->owner))
 		return false;
@@ -177,7 +177,7 @@ static uint64_t find_ordinal(const struct queue *queue, const struct queue_reque
 }
 
 /* Has the peer received the oldest send? Messages are received in the order of the posts. */
-static bool has_arrived(struct model *model, const struct found *found)
+static bool has_arrived(struct model *model, const struct outstanding_requests *found)
 {
 	struct peer_work work = queues_work_of(other_end(model, found->sends->owner));
 
@@ -392,7 +392,7 @@ void waits_fill(struct waits *waits, struct wait *wait, struct model *model,
 
 /* Did the process wait for a request until @end? Sets @found to it. */
 static bool find_late_request(struct model *model, uint32_t process, int64_t end,
-			      struct found *found)
+			      struct outstanding_requests *found)
 {
 	queues_each(model, process, note_oldest_request, found);
 	return found->sends
@@ -404,14 +404,14 @@ static bool find_late_request(struct model *model, uint32_t process, int64_t end
  * Did a send wait for SOON_NS? The wait counts if the process polled, which is known only at the
  * end of the trace.
  */
-static bool is_send_waiting(const struct found *found, int64_t end)
+static bool is_send_waiting(const struct outstanding_requests *found, int64_t end)
 {
 	return found->sends && end - found->oldest->time >= SOON_NS;
 }
 
 /* Can none of the outstanding requests complete, and has the process stopped making progress? */
-static bool is_stuck(const struct model *model, const struct found *found, uint32_t process,
-		     int64_t end)
+static bool is_stuck(const struct model *model, const struct outstanding_requests *found,
+		     uint32_t process, int64_t end)
 {
 	return found->mute && end - last_verb_progress(model, process) >= PATIENCE_NS;
 }
@@ -432,7 +432,7 @@ static void fill_unsignalled(struct wait *wait, struct model *model, const struc
 static bool note_wait_before(struct waits *waits, struct model *model, uint32_t process,
 			     int64_t time, struct wait_before *before)
 {
-	struct found found = { 0 };
+	struct outstanding_requests found = { 0 };
 	bool late = find_late_request(model, process, time, &found);
 	bool stuck = is_stuck(model, &found, process, time);
 
@@ -582,7 +582,7 @@ bool waits_note_exit(struct waits *waits, struct model *model, const struct mode
 		     size_t fact)
 {
 	const struct fact *killed = &waits->facts->all[fact];
-	struct found found = { 0 };
+	struct outstanding_requests found = { 0 };
 	bool late, stuck, idle = end->time - last_verb_progress(model, end->process) >= PATIENCE_NS;
 	struct wait_threads *threads;
 	struct wait *wait;

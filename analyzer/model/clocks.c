@@ -43,7 +43,7 @@ struct times {
 	size_t n, size, first;
 };
 
-struct end {
+struct clock_end {
 	uint32_t part;
 	int64_t since; /* when it was connected: earlier messages are of another connection */
 	struct times sent, received;
@@ -53,8 +53,8 @@ struct end {
 /* Two queue pairs, by their numbers in the trace. */
 struct pair {
 	struct clock_edge *edge;
-	struct end ends[2]; /* of trace edge->a, edge->b */
-	bool broken;        /* messages are missing */
+	struct clock_end ends[2]; /* of trace edge->a, edge->b */
+	bool broken;              /* messages are missing */
 };
 
 struct clocks {
@@ -307,7 +307,7 @@ static int read_messages(struct clocks *clocks)
 /* Clocks */
 
 /* The correction of a trace's times, as a function of uncorrected joint time. */
-struct line {
+struct clock_correction {
 	double offset, drift;
 	double drift_error;
 	bool known;
@@ -390,8 +390,8 @@ static bool solve_edge(const struct clocks *clocks, struct clock_edge *edge, str
  * The most certain step from a trace whose clock is known to one whose is not; false: there is
  * none.
  */
-static bool choose_step(const struct clocks *clocks, const struct line *lines, const double *errors,
-			struct step *ret_step)
+static bool choose_step(const struct clocks *clocks, const struct clock_correction *lines,
+			const double *errors, struct step *ret_step)
 {
 	bool found = false;
 
@@ -417,13 +417,13 @@ static bool choose_step(const struct clocks *clocks, const struct line *lines, c
 }
 
 /* Concatenate two lines: time of a = time of b + offset + drift * time of b. */
-static void apply_step(const struct step *step, struct line *lines)
+static void apply_step(const struct step *step, struct clock_correction *lines)
 {
-	const struct line *from = &lines[step->from];
+	const struct clock_correction *from = &lines[step->from];
 	double rate = 1 + from->drift, other = 1 + step->line.drift;
 	bool back = step->part == step->edge->a;
 
-	lines[step->part] = (struct line){
+	lines[step->part] = (struct clock_correction){
 		.offset = from->offset +
 			  (back ? -rate * step->line.offset / other : rate * step->line.offset),
 		.drift = (back ? rate / other : rate * other) - 1,
@@ -432,7 +432,8 @@ static void apply_step(const struct step *step, struct line *lines)
 	};
 }
 
-static int correct_clock(struct clocks *clocks, const struct step *step, const struct line *line)
+static int correct_clock(struct clocks *clocks, const struct step *step,
+			 const struct clock_correction *line)
 {
 	struct trace_clock clock = trace_clock(clocks->joint, step->part);
 
@@ -447,8 +448,8 @@ static int correct_clock(struct clocks *clocks, const struct step *step, const s
 }
 
 /* Set the clocks of traces that share a machine with one whose clock is known. */
-static int set_same_machine_clocks(struct clocks *clocks, uint32_t part, struct line *lines,
-				   double *errors)
+static int set_same_machine_clocks(struct clocks *clocks, uint32_t part,
+				   struct clock_correction *lines, double *errors)
 {
 	size_t n = trace_nparts(clocks->joint);
 	struct trace_clock clock;
@@ -465,7 +466,7 @@ static int set_same_machine_clocks(struct clocks *clocks, uint32_t part, struct 
 }
 
 /* Note traces with joined queue pairs whose clock is unknown, since their bounds contradict. */
-static int note_contradictions(struct clocks *clocks, const struct line *lines)
+static int note_contradictions(struct clocks *clocks, const struct clock_correction *lines)
 {
 	int err = 0;
 
@@ -486,7 +487,7 @@ static int note_contradictions(struct clocks *clocks, const struct line *lines)
 static int set_clocks(struct clocks *clocks)
 {
 	size_t n = trace_nparts(clocks->joint);
-	struct line *lines = calloc(n, sizeof(*lines));
+	struct clock_correction *lines = calloc(n, sizeof(*lines));
 	double *errors = calloc(n, sizeof(*errors));
 	struct step step = { 0 };
 	int err = lines && errors ? 0 : log_err(-ENOMEM, "clocks of traces");

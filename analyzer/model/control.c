@@ -32,7 +32,7 @@
 enum { REREG_CHANGE_PD = 2 }; /* enum ibv_rereg_mr_flags */
 
 /* A call with its arguments parsed. */
-struct parsed {
+struct parsed_call {
 	const struct trace_event *event;
 	const struct call *call;
 	const struct args *args, *out;
@@ -58,7 +58,7 @@ static enum object_kind async_kind(int64_t type)
 	return OBJECT_COUNT;
 }
 
-static struct life *async_element(struct model *model, const struct parsed *p,
+static struct life *async_element(struct model *model, const struct parsed_call *p,
 				  const struct args *args)
 {
 	enum object_kind kind;
@@ -75,12 +75,12 @@ static struct life *async_element(struct model *model, const struct parsed *p,
 
 struct life *control_element(struct model *model, const struct trace_event *event)
 {
-	const struct parsed p = { .event = event, .call = event->call };
+	const struct parsed_call p = { .event = event, .call = event->call };
 
 	return async_element(model, &p, event->call->out);
 }
 
-static void note_uses(struct model *model, const struct parsed *p)
+static void note_uses(struct model *model, const struct parsed_call *p)
 {
 	const struct handle_list *list = handles_of_inputs(p->call->verb);
 
@@ -98,7 +98,7 @@ static void note_uses(struct model *model, const struct parsed *p)
 
 /* Creations */
 
-static int link_handles(struct model *model, const struct parsed *p, const struct args *args,
+static int link_handles(struct model *model, const struct parsed_call *p, const struct args *args,
 			const struct handle_list *list, struct life *life)
 {
 	int err = 0;
@@ -115,7 +115,7 @@ static int link_handles(struct model *model, const struct parsed *p, const struc
 }
 
 /* Link an indirection table to its WQs: the only argument that is an array of handles. */
-static int link_wqs(struct model *model, const struct parsed *p, struct life *table)
+static int link_wqs(struct model *model, const struct parsed_call *p, struct life *table)
 {
 	const struct json_node *n = json_first(args_find(p->args, ARG(init_attr.ind_tbl)));
 	int64_t handle;
@@ -174,7 +174,7 @@ static int create_cq_event(struct model *model, struct life *cq)
 	return 0;
 }
 
-static int creation_returns(struct model *model, const struct parsed *p)
+static int creation_returns(struct model *model, const struct parsed_call *p)
 {
 	enum object_kind kind = verb_infos[p->call->verb].object;
 	struct life *life;
@@ -230,7 +230,7 @@ static int creation_returns(struct model *model, const struct parsed *p)
 
 /* Verbs that change which object depends on which */
 
-static struct life *find_argument(struct model *model, const struct parsed *p, enum arg arg,
+static struct life *find_argument(struct model *model, const struct parsed_call *p, enum arg arg,
 				  enum object_kind kind)
 {
 	struct life *life = model_argument(model, p->event, p->args, arg, kind);
@@ -238,7 +238,7 @@ static struct life *find_argument(struct model *model, const struct parsed *p, e
 	return life && life->state == LIFE_LIVE ? life : NULL;
 }
 
-static int note_mw_bind(struct model *model, const struct parsed *p)
+static int note_mw_bind(struct model *model, const struct parsed_call *p)
 {
 	struct life *mw = find_argument(model, p, ARG(mw), OBJECT_mw);
 	struct life *mr = find_argument(model, p, ARG(mw_bind.bind_info.mr), OBJECT_mr);
@@ -254,7 +254,7 @@ static int note_mw_bind(struct model *model, const struct parsed *p)
 	return life_link(mr, mw);
 }
 
-static int note_reregistration(struct model *model, const struct parsed *p)
+static int note_reregistration(struct model *model, const struct parsed_call *p)
 {
 	struct life *mr = find_argument(model, p, ARG(mr), OBJECT_mr);
 	struct life *pd = find_argument(model, p, ARG(pd), OBJECT_pd);
@@ -272,7 +272,7 @@ static int note_reregistration(struct model *model, const struct parsed *p)
 }
 
 /* The group of an attach or detach as one number. */
-static uint64_t group_key(const struct parsed *p)
+static uint64_t group_key(const struct parsed_call *p)
 {
 	const char *text = args_text(p->args, ARG(gid.raw));
 	uint8_t gid[PLACE_GID] = { 0 };
@@ -284,7 +284,7 @@ static uint64_t group_key(const struct parsed *p)
 	return astray_group(gid) ^ (uint64_t)lid << 48;
 }
 
-static int note_mcast_change(struct model *model, const struct parsed *p)
+static int note_mcast_change(struct model *model, const struct parsed_call *p)
 {
 	struct life *qp = find_argument(model, p, ARG(qp), OBJECT_qp);
 
@@ -297,7 +297,7 @@ static int note_mcast_change(struct model *model, const struct parsed *p)
 }
 
 /* A verb has changed a queue of its object. */
-static void note_queue_change(struct model *model, const struct parsed *p)
+static void note_queue_change(struct model *model, const struct parsed_call *p)
 {
 	struct life *life = find_argument(model, p, handles_acted_on(p->call->verb),
 					  verb_infos[p->call->verb].object);
@@ -306,7 +306,7 @@ static void note_queue_change(struct model *model, const struct parsed *p)
 		queues_process_call(model, life, p->event);
 }
 
-static int note_use_return(struct model *model, const struct parsed *p)
+static int note_use_return(struct model *model, const struct parsed_call *p)
 {
 	switch (p->call->verb) {
 	case VERB_bind_mw:
@@ -332,7 +332,7 @@ static int note_use_return(struct model *model, const struct parsed *p)
 /* Events that are received and acknowledged */
 
 /* 0 or -ENOMEM. */
-static int note_event(struct model *model, const struct parsed *p)
+static int note_event(struct model *model, const struct parsed_call *p)
 {
 	bool completion = p->call->verb == VERB_get_cq_event;
 	struct life *life;
@@ -361,7 +361,7 @@ static int note_event(struct model *model, const struct parsed *p)
 }
 
 /* @n events of @life are acknowledged; @owed is the number received and not yet acknowledged. */
-static void ack_events(struct life *life, uint64_t *owed, uint64_t n, const struct parsed *p)
+static void ack_events(struct life *life, uint64_t *owed, uint64_t n, const struct parsed_call *p)
 {
 	if (n > *owed) {
 		if (!life->over)
@@ -371,7 +371,7 @@ static void ack_events(struct life *life, uint64_t *owed, uint64_t n, const stru
 	*owed -= n < *owed ? n : *owed;
 }
 
-static void note_acks(struct model *model, const struct parsed *p)
+static void note_acks(struct model *model, const struct parsed_call *p)
 {
 	struct life *life;
 	int64_t n = 0;
@@ -394,17 +394,17 @@ static void note_acks(struct model *model, const struct parsed *p)
 	life->cq->stats.acked += (uint64_t)n;
 }
 
-static int parse_call(const struct trace_event *event, bool out, struct parsed *p)
+static int parse_call(const struct trace_event *event, bool out, struct parsed_call *p)
 {
 	const struct call *call = event->call;
 
-	*p = (struct parsed){ .event = event, .call = call, .args = call->args };
+	*p = (struct parsed_call){ .event = event, .call = call, .args = call->args };
 	if (out)
 		p->out = call->out;
 	return args_parse(p->args) ?: args_parse(p->out);
 }
 
-static int wait_begins(struct model *model, const struct parsed *p)
+static int wait_begins(struct model *model, const struct parsed_call *p)
 {
 	int64_t channel = 0;
 
@@ -412,7 +412,7 @@ static int wait_begins(struct model *model, const struct parsed *p)
 	return cq_event_begin_wait(model, p->event, (uint64_t)channel);
 }
 
-static void note_channel_read(struct model *model, const struct parsed *p)
+static void note_channel_read(struct model *model, const struct parsed_call *p)
 {
 	struct life *channel =
 		model_argument(model, p->event, p->args, ARG(channel), OBJECT_comp_channel);
@@ -427,7 +427,7 @@ static void note_channel_read(struct model *model, const struct parsed *p)
 static int end_event_wait(struct model *model, const struct trace_event *event)
 {
 	struct life *cq;
-	struct parsed p;
+	struct parsed_call p;
 	int err = parse_call(event, true, &p);
 
 	if (err < 0)
@@ -446,7 +446,7 @@ static int end_event_wait(struct model *model, const struct trace_event *event)
 int control_call(struct model *model, const struct trace_event *event)
 {
 	enum verb_effect effect = verb_infos[event->call->verb].effect;
-	struct parsed p;
+	struct parsed_call p;
 	int err = parse_call(event, false, &p);
 
 	if (err < 0)
@@ -471,7 +471,7 @@ int control_call(struct model *model, const struct trace_event *event)
 int control_return(struct model *model, const struct trace_event *event)
 {
 	enum verb_effect effect = verb_infos[event->call->verb].effect;
-	struct parsed p = { .event = event, .call = event->call };
+	struct parsed_call p = { .event = event, .call = event->call };
 	int err;
 
 	steady_note_call(model, event);

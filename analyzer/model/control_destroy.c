@@ -59,7 +59,7 @@ int control_destroy_begins(struct model *model, const struct trace_event *event)
 {
 	enum verb verb = event->call->verb;
 	enum arg self = handles_acted_on(verb);
-	struct pending *pending;
+	struct destroy_in_progress *pending;
 	struct life *life;
 
 	if (!self)
@@ -110,7 +110,8 @@ static void close_children(struct model *model, struct life *context)
 	}
 }
 
-static int end_destroy(struct model *model, struct pending *pending, const struct call *call)
+static int end_destroy(struct model *model, struct destroy_in_progress *pending,
+		       const struct call *call)
 {
 	struct model_destroy *destroy = &pending->destroy;
 	struct life *life = pending->life;
@@ -171,7 +172,7 @@ static void note_child_destroy(struct model *model, const struct trace_event *ev
 
 int control_destroy_returns(struct model *model, const struct trace_event *event)
 {
-	struct pending **at, *pending;
+	struct destroy_in_progress **at, *pending;
 	int err;
 
 	for (at = &model->pending; (pending = *at); at = &pending->next) {
@@ -188,9 +189,9 @@ int control_destroy_returns(struct model *model, const struct trace_event *event
 	return 0;
 }
 
-static void drop_pending(struct model *model, struct pending **at)
+static void drop_pending(struct model *model, struct destroy_in_progress **at)
 {
-	struct pending *pending = *at;
+	struct destroy_in_progress *pending = *at;
 
 	*at = pending->next;
 	if (!pending->life->hashed)
@@ -200,7 +201,7 @@ static void drop_pending(struct model *model, struct pending **at)
 
 void control_end(struct model *model, uint32_t process, int64_t time, bool ended)
 {
-	struct pending **at = &model->pending, *pending;
+	struct destroy_in_progress **at = &model->pending, *pending;
 
 	while ((pending = *at)) {
 		if (process && pending->destroy.moment.process != process) {

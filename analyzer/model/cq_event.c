@@ -301,7 +301,7 @@ void cq_event_reset(struct model *model, struct life *qp)
 
 int cq_event_begin_wait(struct model *model, const struct trace_event *event, uint64_t channel)
 {
-	struct waiting *waiting = calloc(1, sizeof(*waiting));
+	struct event_wait *waiting = calloc(1, sizeof(*waiting));
 
 	if (!waiting)
 		return -ENOMEM;
@@ -318,7 +318,7 @@ int cq_event_begin_wait(struct model *model, const struct trace_event *event, ui
  * least two. If an event ended the call, it may just have been delayed on a busy machine while the
  * completions arrived; but not if the first one arrived about when the CQ was armed.
  */
-static void check_missed_event(struct model *model, const struct waiting *waiting,
+static void check_missed_event(struct model *model, const struct event_wait *waiting,
 			       const struct life *cq, const struct life *got, int64_t time)
 {
 	const struct cq_event *wake = cq->wake;
@@ -336,8 +336,8 @@ static void check_missed_event(struct model *model, const struct waiting *waitin
 }
 
 /* Report a wait while completions are in @cq, which was not armed since its last event. */
-static void check_unarmed(struct model *model, const struct waiting *waiting, const struct life *cq,
-			  int64_t time)
+static void check_unarmed(struct model *model, const struct event_wait *waiting,
+			  const struct life *cq, int64_t time)
 {
 	const struct cq_event *wake = cq->wake;
 	struct model_wait wait = { .cq = cq, .wake = wake, .at = waiting->at, .to = time };
@@ -363,7 +363,7 @@ static bool is_cq(const struct life *life)
 	return life->kind == OBJECT_cq && life->state == LIFE_LIVE;
 }
 
-static void check_channel(struct model *model, const struct waiting *waiting,
+static void check_channel(struct model *model, const struct event_wait *waiting,
 			  const struct life *channel, const struct life *got, int64_t time)
 {
 	bool stuck = !got && !has_armed_cq(channel);
@@ -376,7 +376,7 @@ static void check_channel(struct model *model, const struct waiting *waiting,
 	}
 }
 
-static void end_waiting(struct model *model, struct waiting *waiting, const struct life *got,
+static void end_waiting(struct model *model, struct event_wait *waiting, const struct life *got,
 			int64_t time)
 {
 	struct life *channel =
@@ -428,7 +428,7 @@ static void note_left(struct cq_event *wake, const struct trace_event *event)
 
 void cq_event_end_wait(struct model *model, const struct trace_event *event, struct life *cq)
 {
-	struct waiting **at = &model->waiting, *waiting;
+	struct event_wait **at = &model->waiting, *waiting;
 
 	while ((waiting = *at) &&
 	       (waiting->at.id.thread != event->id.thread || waiting->at.id.n != event->id.n))
@@ -453,7 +453,8 @@ void cq_event_end_wait(struct model *model, const struct trace_event *event, str
 }
 
 /* A thread that is cancelled in its call waits no longer, though its process ends later. */
-static int64_t end_of_wait(struct model *model, const struct waiting *waiting, int64_t process_end)
+static int64_t end_of_wait(struct model *model, const struct event_wait *waiting,
+			   int64_t process_end)
 {
 	int64_t end = model_end_of_thread(model, &waiting->at);
 
@@ -462,7 +463,7 @@ static int64_t end_of_wait(struct model *model, const struct waiting *waiting, i
 
 void cq_event_end_process(struct model *model, uint32_t process, int64_t time)
 {
-	struct waiting **at = &model->waiting, *waiting;
+	struct event_wait **at = &model->waiting, *waiting;
 
 	while ((waiting = *at)) {
 		if (process && waiting->at.process != process) {

@@ -80,10 +80,10 @@ struct cq_event {
 };
 
 /* A call of ibv_get_cq_event() in progress. */
-struct waiting {
+struct event_wait {
 	struct moment at;
 	uint64_t channel;
-	struct waiting *next;
+	struct event_wait *next;
 };
 
 /* A CQ was created, with or without @channel. 0 or -ENOMEM. */

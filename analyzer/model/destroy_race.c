@@ -19,9 +19,9 @@ struct inside_call {
 	struct inside_call *next;
 };
 
-struct destroy_race_met {
+struct destroy_race_meeting {
 	struct model_inside told;
-	struct destroy_race_met *next;
+	struct destroy_race_meeting *next;
 };
 
 int destroy_race_begin_call(struct model *model, const struct trace_event *event)
@@ -56,9 +56,9 @@ static bool is_event(const struct moment *moment, struct event_id id)
 	return moment->id.thread == id.thread && moment->id.n == id.n;
 }
 
-static void report_meeting(struct model *model, struct destroy_race_met **at)
+static void report_meeting(struct model *model, struct destroy_race_meeting **at)
 {
-	struct destroy_race_met *met = *at;
+	struct destroy_race_meeting *met = *at;
 
 	*at = met->next;
 	model->watcher.inside(model->watcher.arg, &met->told);
@@ -76,7 +76,7 @@ void destroy_race_end_call(struct model *model, const struct trace_event *event)
 		free(model->spare);
 		model->spare = open; /* most calls return before the next one begins */
 	}
-	for (struct destroy_race_met **met = &model->met; *met;) {
+	for (struct destroy_race_meeting **met = &model->met; *met;) {
 		if (!is_event(&(*met)->told.call, event->id)) {
 			met = &(*met)->next;
 			continue;
@@ -99,7 +99,7 @@ int destroy_race_note_destroy(struct model *model, const struct life *life,
 			      const struct moment *moment)
 {
 	for (const struct inside_call *open = model->inside; open; open = open->next) {
-		struct destroy_race_met *met;
+		struct destroy_race_meeting *met;
 
 		if (open->moment.id.thread == moment->id.thread || !acts_on(open, life))
 			continue;
@@ -119,7 +119,7 @@ int destroy_race_note_destroy(struct model *model, const struct life *life,
 
 void destroy_race_forget(struct model *model, const struct moment *moment)
 {
-	for (struct destroy_race_met **at = &model->met, *met; (met = *at);) {
+	for (struct destroy_race_meeting **at = &model->met, *met; (met = *at);) {
 		if (!is_event(&met->told.destroy, moment->id)) {
 			at = &met->next;
 			continue;
@@ -132,7 +132,7 @@ void destroy_race_forget(struct model *model, const struct moment *moment)
 void destroy_race_end_process(struct model *model, uint32_t process)
 {
 	struct inside_call **open = &model->inside, *call;
-	struct destroy_race_met **at = &model->met, *met;
+	struct destroy_race_meeting **at = &model->met, *met;
 
 	while ((call = *open)) {
 		if (process && call->moment.process != process) {

@@ -45,10 +45,10 @@ static uint64_t count_sent(struct model *model, const struct trace_event *event,
 	return n;
 }
 
-static __attribute__((noinline)) void examine_senders(struct model *model,
-						      const struct trace_event *event,
-						      const struct life *object,
-						      struct queue *queue, uint32_t taken)
+static __attribute__((noinline)) void estimate_waiting_sends(struct model *model,
+							     const struct trace_event *event,
+							     const struct life *object,
+							     struct queue *queue, uint32_t taken)
 {
 	uint64_t sent = 0, users = 1, posted = queue->messages - taken;
 	int64_t time = event->time - ARRIVED;
@@ -71,7 +71,7 @@ void dry_note_post(struct model *model, const struct trace_event *event, const s
 		   struct queue *queue, uint32_t taken)
 {
 	if (taken && queue->outstanding == taken && !queue->doubt && event->time >= queue->dry.next)
-		examine_senders(model, event, object, queue, taken);
+		estimate_waiting_sends(model, event, object, queue, taken);
 }
 
 /* The queue that receives the messages of @qp, if its timer is known; else NULL. */

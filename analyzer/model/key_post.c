@@ -17,7 +17,7 @@
 #include "analyzer/model/window.h"
 
 /* A post that is being checked. */
-struct looked {
+struct post_check {
 	struct model *model;
 	const struct trace_event *event;
 	const struct post *post;
@@ -26,7 +26,7 @@ struct looked {
 	uint32_t i; /* index of the request */
 };
 
-static struct model_key describe_use(const struct looked *l, int sge)
+static struct model_key describe_use(const struct post_check *l, int sge)
 {
 	const struct wr *wr = &l->post->wr[l->i];
 
@@ -42,7 +42,7 @@ static struct model_key describe_use(const struct looked *l, int sge)
 }
 
 /* Report a use that @judgement found faulty, unless that is uncertain. */
-static void report_fault(const struct looked *l, const struct key_judgement *judgement,
+static void report_fault(const struct post_check *l, const struct key_judgement *judgement,
 			 const struct key *key, struct model_key *use)
 {
 	bool gone = judgement->fault == KEY_INVALID && key->state == KEY_DEAD;
@@ -54,7 +54,7 @@ static void report_fault(const struct looked *l, const struct key_judgement *jud
 		l->model->watcher.key(l->model->watcher.arg, use);
 }
 
-static void add_suspect(const struct looked *l, const struct model_key *use)
+static void add_suspect(const struct post_check *l, const struct model_key *use)
 {
 	struct keys *keys = &l->model->keys;
 
@@ -72,7 +72,7 @@ static void add_suspect(const struct looked *l, const struct model_key *use)
 }
 
 /* Check an element that the fast test did not accept. */
-static void check_element(const struct looked *l, int j, const struct key *key)
+static void check_element(const struct post_check *l, int j, const struct key *key)
 {
 	struct model_key use = describe_use(l, j);
 	const struct key_use access = { .pd = l->queue->pd,
@@ -90,7 +90,7 @@ static void check_element(const struct looked *l, int j, const struct key *key)
 }
 
 /* An element's region is still registered, but all of its memory was unmapped. */
-static __attribute__((noinline)) void check_released_element(const struct looked *l, int j,
+static __attribute__((noinline)) void check_released_element(const struct post_check *l, int j,
 							     const struct key *key)
 {
 	const struct key_judgement judgement = { .fault = KEY_RELEASED };
@@ -110,7 +110,7 @@ static inline bool element_fits(const struct key *key, const struct life *queue,
 	       (!sink || key->access & ABI_ACCESS_LOCAL_WRITE);
 }
 
-static void check_sges(const struct looked *l, const struct wr *wr)
+static void check_sges(const struct post_check *l, const struct wr *wr)
 {
 	const struct keys *keys = &l->model->keys;
 	typeof(l->queue->seen[0]) *seen = &l->queue->seen[l->send];
@@ -156,7 +156,7 @@ static bool is_binding(struct model *model, const struct key *key)
 	return found;
 }
 
-static struct model_key describe_remote(const struct looked *l, const struct peer *other,
+static struct model_key describe_remote(const struct post_check *l, const struct peer *other,
 					uint64_t length)
 {
 	const struct wr *wr = &l->post->wr[l->i];
@@ -174,8 +174,8 @@ static struct model_key describe_remote(const struct looked *l, const struct pee
 }
 
 /* The peer must exist: keys that ended with its process are not a mistake. */
-static void check_remote(const struct looked *l, const struct key *key, const struct peer *other,
-			 uint64_t length)
+static void check_remote(const struct post_check *l, const struct key *key,
+			 const struct peer *other, uint64_t length)
 {
 	struct model_key use = describe_remote(l, other, length);
 	const struct key_use access = { .pd = other->pd,
@@ -195,7 +195,7 @@ static void check_remote(const struct looked *l, const struct key *key, const st
 }
 
 /* Had the peer certainly gone when the request was posted, given the uncertainty of both clocks? */
-static bool is_peer_gone(const struct looked *l, const struct peer *other)
+static bool is_peer_gone(const struct post_check *l, const struct peer *other)
 {
 	return other->gone != INT64_MAX &&
 	       other->gone + peer_slack(&l->model->peers, l->event->process, other->process) <=
@@ -203,7 +203,7 @@ static bool is_peer_gone(const struct looked *l, const struct peer *other)
 }
 
 /* Report a remote range whose region is still registered, but whose memory the process released. */
-static void check_released_range(const struct looked *l, const struct key *key,
+static void check_released_range(const struct post_check *l, const struct key *key,
 				 const struct peer *other, uint64_t length)
 {
 	const struct key_judgement judgement = { .fault = KEY_RELEASED };
@@ -214,14 +214,14 @@ static void check_released_range(const struct looked *l, const struct key *key,
 		report_fault(l, &judgement, key, &use);
 }
 
-static inline void count_remote(const struct looked *l, struct key *key, uint64_t length)
+static inline void count_remote(const struct post_check *l, struct key *key, uint64_t length)
 {
 	key->remote++;
 	if (__builtin_expect(key->access & ABI_ACCESS_RELAXED_ORDERING, 0))
 		unordered_note_write(l->queue->sq, l->event, &l->post->wr[l->i], key, length);
 }
 
-static void check_remote_range(const struct looked *l, const struct wr *wr)
+static void check_remote_range(const struct post_check *l, const struct wr *wr)
 {
 	struct peers *peers = &l->model->peers;
 	const struct keys *keys = &l->model->keys;
@@ -247,7 +247,7 @@ static void check_remote_range(const struct looked *l, const struct wr *wr)
 		check_released_range(l, key, other, length);
 }
 
-static int check_bind(const struct looked *l, const struct wr *wr)
+static int check_bind(const struct post_check *l, const struct wr *wr)
 {
 	struct keys *keys = &l->model->keys;
 	struct key *key = keys_find_object(keys, l->event->process, OBJECT_mw, wr->bind_mw);
@@ -277,7 +277,7 @@ static uint32_t count_checked(const struct post *post)
 int keys_check_post(struct model *model, const struct trace_event *event, struct life *queue)
 {
 	const struct post *post = event->post;
-	struct looked l = { model, event, post, queue, post_is_send(post), 0 };
+	struct post_check l = { model, event, post, queue, post_is_send(post), 0 };
 	uint32_t n = count_checked(post);
 	int err = 0;
 

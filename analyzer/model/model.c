@@ -91,7 +91,7 @@ int model_new(struct trace *trace, const struct model_watcher *watcher, struct m
 	watcher_fill(&model->watcher);
 	model->doubt = trace ? find_doubt(trace) : 0;
 	model->peers.trace = trace;
-	model->pendings = POOL_OF(struct pending);
+	model->pendings = POOL_OF(struct destroy_in_progress);
 	model->whole_from = trace ? trace_complete_since(trace) : INT64_MIN;
 	if (lives_init(&model->lives) < 0) {
 		model_free(model);
@@ -108,7 +108,7 @@ void model_set_bypassed(struct model *model)
 	model->doubt |= QUEUE_UNSEEN;
 }
 
-static void free_fork(struct model *model, struct forked *forked)
+static void free_fork(struct model *model, struct forked_process *forked)
 {
 	map_remove(&model->fork_of, forked->process);
 	*forked->at = forked->next;
@@ -261,7 +261,7 @@ static bool existed_at_fork(const struct life *life, const struct moment *fork)
 }
 
 /* Takes @forked. */
-static int store_fork(struct model *model, struct forked *forked)
+static int store_fork(struct model *model, struct forked_process *forked)
 {
 	if (map_put(&model->fork_of, forked->process, (uintptr_t)forked)) {
 		free(forked);
@@ -277,7 +277,7 @@ static int store_fork(struct model *model, struct forked *forked)
 
 static int inherit_objects(struct model *model, uint32_t child, const struct moment *moment)
 {
-	struct forked *forked = calloc(1, sizeof(*forked));
+	struct forked_process *forked = calloc(1, sizeof(*forked));
 	struct life **lives, *copy;
 	ssize_t n;
 
@@ -321,8 +321,9 @@ const struct moment *model_fork(const struct model *model, uint32_t process)
 {
 	uint64_t forked;
 
-	return map_get(&model->fork_of, process, &forked) ? &((struct forked *)forked)->moment
-							  : NULL;
+	return map_get(&model->fork_of, process, &forked)
+		       ? &((struct forked_process *)forked)->moment
+		       : NULL;
 }
 
 struct peers *model_peers(struct model *model)
@@ -495,7 +496,8 @@ const struct life *model_context(struct model *model, const struct life *life)
 
 bool model_has_objects(const struct model *model, uint32_t process)
 {
-	for (const struct pending *pending = model->pending; pending; pending = pending->next)
+	for (const struct destroy_in_progress *pending = model->pending; pending;
+	     pending = pending->next)
 		if (pending->destroy.moment.process == process)
 			return true;
 	for (const struct life *life = NULL; (life = lives_next(&model->lives, process, life));)
@@ -545,7 +547,7 @@ int model_end(struct model *model, uint32_t process, int64_t time, enum model_en
 	keys_end(model, process, time);
 	device_lists_end(&model->device_lists, process);
 	if (map_get(&model->fork_of, process, &forked))
-		free_fork(model, (struct forked *)forked);
+		free_fork(model, (struct forked_process *)forked);
 	steady_forget(model, process);
 	lost_buffers_forget(model, process, 0);
 	vectors_forget(model, process);

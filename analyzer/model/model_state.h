@@ -17,10 +17,10 @@
 enum { QPS = 64, LEFT = 64 };
 
 /* A destroy that has begun. */
-struct pending {
+struct destroy_in_progress {
 	struct model_destroy destroy;
 	struct life *life;
-	struct pending *next;
+	struct destroy_in_progress *next;
 };
 
 /* A call of librdmacm that a thread is in. */
@@ -30,10 +30,10 @@ struct cm_call {
 };
 
 /* A process that inherited another's objects. */
-struct forked {
+struct forked_process {
 	uint32_t process;
 	struct moment moment;
-	struct forked *next, **at;
+	struct forked_process *next, **at;
 };
 
 struct model {
@@ -43,12 +43,12 @@ struct model {
 	struct keys keys;
 	struct peers peers;
 	int64_t now; /* of the last event */
-	struct pending *pending;
-	struct pool pendings;    /* of these */
-	struct waiting *waiting; /* cq_event.h */
-	bool wakes;              /* there is a CQ with a channel */
-	struct forked *forks;
-	struct map fork_of; /* by process, to struct forked */
+	struct destroy_in_progress *pending;
+	struct pool pendings;       /* of these */
+	struct event_wait *waiting; /* cq_event.h */
+	bool wakes;                 /* there is a CQ with a channel */
+	struct forked_process *forks;
+	struct map fork_of; /* by process, to struct forked_process */
 	struct device_lists device_lists;
 	bool binds;            /* ibv_bind_mw() was called */
 	struct cm_call *in_cm; /* by thread */
@@ -59,16 +59,16 @@ struct model {
 	struct life *qps[QPS]; /* the QPs found last, by id; may be NULL */
 	struct pinned *pinned; /* of process i + 1: pinned.h */
 	uint32_t npinned;
-	struct queue_left *left; /* LEFT entries; NULL: none */
-	unsigned int nleft;      /* how many there ever were */
-	struct steady *steadies; /* by process */
+	struct queue_destroyed *left; /* LEFT entries; NULL: none */
+	unsigned int nleft;           /* how many there ever were */
+	struct steady *steadies;      /* by process */
 	uint32_t nsteadies;
-	struct lost_pool *lost;       /* lost_buffers.h */
-	struct vectors *vectors;      /* vectors.h */
-	struct inside_call *inside;   /* destroy_race.h: calls that have not returned */
-	struct inside_call *spare;    /* unused memory for the next such call, or NULL */
-	struct destroy_race_met *met; /* calls whose object is being destroyed */
-	struct last_verb *lasts;      /* by thread: last_verb.h */
+	struct lost_pool *lost;           /* lost_buffers.h */
+	struct vectors *vectors;          /* vectors.h */
+	struct inside_call *inside;       /* destroy_race.h: calls that have not returned */
+	struct inside_call *spare;        /* unused memory for the next such call, or NULL */
+	struct destroy_race_meeting *met; /* calls whose object is being destroyed */
+	struct last_verb *lasts;          /* by thread: last_verb.h */
 	size_t nlasts;
 	struct last_verb_process *last_of; /* by process */
 	size_t nlast_of;

@@ -38,7 +38,7 @@ void no_response_note_armed(struct life *cq, const struct trace_event *event)
 
 void no_response_note_event(struct life *cq, const struct trace_event *event)
 {
-	struct queue_look *look = cq && cq->cq ? &cq->cq->look : NULL;
+	struct queue_cq_waits *look = cq && cq->cq ? &cq->cq->look : NULL;
 
 	if (!look)
 		return;
@@ -68,7 +68,7 @@ static void note_poll_time(struct steady *steady, int64_t ns, uint64_t polls)
 		steady->pace = pace;
 }
 
-static void note_poll(struct steady *steady, struct queue_look *look,
+static void note_poll(struct steady *steady, struct queue_cq_waits *look,
 		      const struct trace_event *event)
 {
 	if (steady && event->poll->empty >= MANY && look->polls[0].thread == event->id.thread)
@@ -95,8 +95,8 @@ void no_response_note_poll(struct model *model, const struct trace_event *event,
  * The time of the empty polls of one thread since @since, before @event and before the polls that
  * found other completions.
  */
-static double add_polls(const struct queue_look *look, const struct trace_event *event, double pace,
-			int64_t since, uint64_t *ret_empty)
+static double add_polls(const struct queue_cq_waits *look, const struct trace_event *event,
+			double pace, int64_t since, uint64_t *ret_empty)
 {
 	uint64_t empty = event->poll->empty;
 	double sum = 0, ns;
@@ -115,11 +115,11 @@ static double add_polls(const struct queue_look *look, const struct trace_event 
 }
 
 /* How long the CQ was certainly without a completion between @since and the poll. */
-static int64_t prove_wait(const struct model_complete *complete, const struct steady *steady,
-			  int64_t since, struct no_response *slow)
+static int64_t find_certain_wait(const struct model_complete *complete, const struct steady *steady,
+				 int64_t since, struct no_response *slow)
 {
 	const struct trace_event *event = complete->event;
-	const struct queue_look *look = &complete->cq->cq->look;
+	const struct queue_cq_waits *look = &complete->cq->cq->look;
 	int64_t from = look->slept > since ? look->slept : since;
 	double polls;
 
@@ -206,7 +206,7 @@ bool no_response_find(struct model *model, const struct model_complete *complete
 	slow.most = TIMES * (INT64_C(4096) << (qp->timeout & 31));
 	if (!could_send_since(qp, since))
 		return false;
-	waited = prove_wait(complete, steady, since, &slow);
+	waited = find_certain_wait(complete, steady, since, &slow);
 	if (waited < LEAST || waited <= slow.most)
 		return false;
 	rnr = find_rnr(model, complete);

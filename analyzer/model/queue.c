@@ -218,7 +218,7 @@ void queue_push(struct queue *queue, struct queue **busy, const struct sge *sges
 }
 
 /* Remove the requests at the front that are done. */
-static void trim_front(struct queue *queue)
+static void remove_done_requests(struct queue *queue)
 {
 	while (queue->count && request_at(queue, 0)->done) {
 		queue->first = (queue->first + 1) & (queue->size - 1);
@@ -245,7 +245,7 @@ void queue_retire(struct queue *queue, uint32_t at)
 	finish_request(queue, request_at(queue, at));
 	if (at && queue->send)
 		finish_unsignalled(queue, at);
-	trim_front(queue);
+	remove_done_requests(queue);
 	if (!queue->outstanding)
 		unlink_busy(queue);
 }
@@ -427,7 +427,7 @@ static bool still_uses_ah(const struct queue_request *request, const struct life
 	return request->ah == ah->handle && request->signalled;
 }
 
-static void note_use(struct queue_named *named, const struct queue *queue,
+static void note_use(struct queue_users *named, const struct queue *queue,
 		     const struct queue_request *request, const struct life *object)
 {
 	int64_t sge = object->kind == OBJECT_ah   ? (still_uses_ah(request, object) ? 0 : -1)
@@ -443,10 +443,10 @@ static void note_use(struct queue_named *named, const struct queue *queue,
 	named->sge = (uint32_t)sge;
 }
 
-struct queue_named queues_find_users(const struct model *model, const struct life *object)
+struct queue_users queues_find_users(const struct model *model, const struct life *object)
 {
 	const struct life *context = context_of(object);
-	struct queue_named named = { 0 };
+	struct queue_users named = { 0 };
 
 	for (const struct queue *queue = model->busy; queue; queue = queue->next) {
 		if (!belongs_to(queue, object->process) || queue->doubt)
@@ -462,12 +462,12 @@ struct queue_named queues_find_users(const struct model *model, const struct lif
 	return named;
 }
 
-const struct queue_left *queues_find_left(const struct model *model, const struct life *qp)
+const struct queue_destroyed *queues_find_left(const struct model *model, const struct life *qp)
 {
-	const struct queue_left *found = NULL;
+	const struct queue_destroyed *found = NULL;
 
 	for (int i = 0; model->left && i < LEFT; i++) {
-		const struct queue_left *left = &model->left[i];
+		const struct queue_destroyed *left = &model->left[i];
 
 		if (left->requests && left->process == qp->process && left->number == qp->number &&
 		    left->destroyed.time < qp->created.time &&

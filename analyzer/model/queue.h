@@ -322,7 +322,7 @@ struct queue {
 };
 
 /* A queue pair that was destroyed before all its completions were polled. */
-struct queue_left {
+struct queue_destroyed {
 	uint32_t process, number;
 	uint32_t requests; /* signaled requests that were not polled */
 	char name[LIFE_NAME];
@@ -330,7 +330,7 @@ struct queue_left {
 };
 
 /* How threads poll or wait for a CQ. */
-struct queue_look {
+struct queue_cq_waits {
 	struct {
 		int64_t time;
 		uint64_t empty;  /* polls of the thread before it */
@@ -363,7 +363,7 @@ struct queue_cq {
 	/* `high_signalled` when it was compared with what its queues may have */
 	uint64_t compared;
 	struct queue_cq_stats stats;
-	struct queue_look look; /* no_response.h */
+	struct queue_cq_waits look; /* no_response.h */
 };
 
 static inline struct event_id queue_id(const struct queue_request *request)
@@ -449,10 +449,10 @@ struct peer_work queues_peer_work(const struct life *qp);
 struct peer_work queues_work_of(const struct peer *peer);
 
 /* The last of the recently destroyed queue pairs that had the number of @qp; NULL: none. */
-const struct queue_left *queues_find_left(const struct model *model, const struct life *qp);
+const struct queue_destroyed *queues_find_left(const struct model *model, const struct life *qp);
 
 /* Outstanding requests that use an object. */
-struct queue_named {
+struct queue_users {
 	uint64_t n;                /* their number, without queues that have a doubt */
 	const struct queue *queue; /* the queue of the first such request, its oldest; NULL: none */
 	const struct queue_request *request;
@@ -463,4 +463,4 @@ struct queue_named {
  * The outstanding requests that use @object: an MR (or the MW or MR of a bind) by an SGE's lkey, on
  * a queue of its device context; an AH by its address. Queues with a doubt are left out.
  */
-struct queue_named queues_find_users(const struct model *model, const struct life *object);
+struct queue_users queues_find_users(const struct model *model, const struct life *object);

@@ -392,16 +392,16 @@ static void end_queue(struct life *life, struct queue **queue)
 
 static void remember_unpolled(struct model *model, const struct life *qp)
 {
-	struct queue_left *left;
+	struct queue_destroyed *left;
 
 	if (!model->left && !(model->left = calloc(LEFT, sizeof(*left))))
 		return; /* if out of memory, one finding is missing */
 	left = &model->left[model->nleft++ % LEFT];
-	*left = (struct queue_left){ .process = qp->process,
-				     .number = qp->number,
-				     .requests = qp->sq->signalled,
-				     .created = qp->created,
-				     .destroyed = qp->destroyed };
+	*left = (struct queue_destroyed){ .process = qp->process,
+					  .number = qp->number,
+					  .requests = qp->sq->signalled,
+					  .created = qp->created,
+					  .destroyed = qp->destroyed };
 	memcpy(left->name, qp->name, sizeof(left->name));
 }
 

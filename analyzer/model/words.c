@@ -49,7 +49,7 @@ const char *words_key(struct trace *trace, const struct key *key, char *text, si
 	return text;
 }
 
-static bool is_in(const struct key *key, uint64_t addr)
+static bool is_address_in(const struct key *key, uint64_t addr)
 {
 	return addr >= key->addr && addr - key->addr < key->length;
 }
@@ -65,9 +65,9 @@ static const char *guess_address(const struct key *key, uint64_t addr)
 		return "the address looks like an offset into it";
 	if (addr == key->addr + key->length)
 		return "the access begins exactly at its end";
-	if (addr <= UINT32_MAX && is_in(key, (key->addr & ~(uint64_t)UINT32_MAX) | addr))
+	if (addr <= UINT32_MAX && is_address_in(key, (key->addr & ~(uint64_t)UINT32_MAX) | addr))
 		return "the upper 32 bits of the address are missing";
-	if (is_in(key, __builtin_bswap64(addr)))
+	if (is_address_in(key, __builtin_bswap64(addr)))
 		return "the bytes of the address are in reverse order";
 	return NULL;
 }
@@ -96,7 +96,7 @@ const char *words_relation(const struct key *key, uint64_t addr, uint64_t length
 	const char *guess = guess_address(key, addr);
 	char n[WORDS_COUNT];
 
-	if (is_in(key, addr))
+	if (is_address_in(key, addr))
 		snprintf(text, WORDS_RELATION, "the access ends %s past its end%s",
 			 words_count(end - top, "byte", n),
 			 end - top == GRH ? ", the length of a GRH"

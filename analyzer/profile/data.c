@@ -66,7 +66,7 @@ static void note_size(struct profile_requests *row, uint64_t bytes)
 }
 
 /* State of a post while its requests are counted. */
-struct posting {
+struct counted_post {
 	const struct queue *queue; /* NULL: not known */
 	struct profile_posts *posts;
 	struct profile_queue *row; /* NULL: the trace has no such queue */
@@ -76,7 +76,7 @@ struct posting {
 	bool judged;
 };
 
-static void count_inline(struct posting *to, const struct wr *wr, uint64_t bytes)
+static void count_inline(struct counted_post *to, const struct wr *wr, uint64_t bytes)
 {
 	bool is_inline = wr->send_flags & ABI_SEND_INLINE;
 	bool fits = to->judged && to->queue->limits.known &&
@@ -94,7 +94,7 @@ static void count_inline(struct posting *to, const struct wr *wr, uint64_t bytes
 	}
 }
 
-static void count_signal(struct posting *to, const struct wr *wr)
+static void count_signal(struct counted_post *to, const struct wr *wr)
 {
 	bool signalled = to->queue->all_signalled || wr->send_flags & ABI_SEND_SIGNALED;
 
@@ -110,7 +110,7 @@ static void count_signal(struct posting *to, const struct wr *wr)
 	to->side->run = 0;
 }
 
-static void count_send(struct profiler *p, struct posting *to, const struct wr *wr)
+static void count_send(struct profiler *p, struct counted_post *to, const struct wr *wr)
 {
 	unsigned int opcode = opcode_index(wr->opcode);
 	uint64_t bytes = wr_bytes(wr);
@@ -149,7 +149,7 @@ static int64_t counted_since(const struct profiler *p, uint32_t process)
 	return since > p->profile->whole_from ? since : p->profile->whole_from;
 }
 
-static void count_gap(struct profiler *p, struct posting *to, const struct trace_event *event)
+static void count_gap(struct profiler *p, struct counted_post *to, const struct trace_event *event)
 {
 	int64_t since = counted_since(p, event->process);
 
@@ -204,8 +204,8 @@ static struct profile_side *find_side(struct profiler *p, uint32_t object, uint3
 	return !queue ? NULL : send ? &queue->send : &queue->receive;
 }
 
-static void count_accepted(struct profiler *p, struct posting *to, const struct trace_event *event,
-			   uint32_t taken)
+static void count_accepted(struct profiler *p, struct counted_post *to,
+			   const struct trace_event *event, uint32_t taken)
 {
 	const struct post *post = event->post;
 	bool send = post_is_send(post);
@@ -234,15 +234,15 @@ static void count_accepted(struct profiler *p, struct posting *to, const struct 
 		p->profile->first_post = event->time;
 }
 
-static bool find_posting(struct profiler *p, const struct model_post *told, struct posting *to)
+static bool find_posting(struct profiler *p, const struct model_post *told, struct counted_post *to)
 {
 	const struct trace_event *event = told->event;
 	bool send = post_is_send(event->post);
 	size_t place = place_index(p, event->post->verb, event->post->stack, event->process);
 
-	*to = (struct posting){ .queue = told->queue,
-				.posts = send ? &p->profile->send : &p->profile->receive,
-				.process = rows_process(p, event->process) };
+	*to = (struct counted_post){ .queue = told->queue,
+				     .posts = send ? &p->profile->send : &p->profile->receive,
+				     .process = rows_process(p, event->process) };
 	if (place == SIZE_MAX || !to->process)
 		return false;
 	to->place = &p->profile->places[place];
@@ -257,7 +257,7 @@ void data_count_post(struct profiler *p, const struct model_post *told)
 	const struct trace_event *event = told->event;
 	struct worker *worker = rows_worker(p, event->id.thread);
 	struct profile_thread *thread;
-	struct posting to;
+	struct counted_post to;
 
 	if (worker && told->taken && post_is_send(event->post))
 		calls_note_post(p, worker);

@@ -278,7 +278,7 @@ void profiler_close(struct profiler *p)
 }
 
 static int open_profiler(struct trace *trace, const struct profile_select *select,
-			 const struct profile_more *more, struct profiler **ret_profiler)
+			 const struct profile_extras *more, struct profiler **ret_profiler)
 {
 	static const struct profile_select all;
 	struct profiler *p = calloc(1, sizeof(*p));
@@ -297,7 +297,7 @@ static int open_profiler(struct trace *trace, const struct profile_select *selec
 	return err;
 }
 
-static const struct profile_more nothing;
+static const struct profile_extras nothing;
 
 int profiler_open(struct trace *trace, const struct profile_select *select,
 		  struct profiler **ret_profiler)
@@ -322,7 +322,7 @@ static int64_t clip_time(const struct profiler *p, int64_t time)
 	return time < profile->from ? profile->from : time > profile->to ? profile->to : time;
 }
 
-static void enter_phase(struct profiler *p, struct inside *inside, int64_t time)
+static void enter_phase(struct profiler *p, struct process_phase *inside, int64_t time)
 {
 	if (inside->depth++)
 		return;
@@ -331,7 +331,7 @@ static void enter_phase(struct profiler *p, struct inside *inside, int64_t time)
 		p->phase_since = time;
 }
 
-static void leave_phase(struct profiler *p, struct inside *inside, int64_t time)
+static void leave_phase(struct profiler *p, struct process_phase *inside, int64_t time)
 {
 	if (!inside->depth || --inside->depth)
 		return;
@@ -342,7 +342,7 @@ static void leave_phase(struct profiler *p, struct inside *inside, int64_t time)
 
 static void mark_phase(struct profiler *p, const struct trace_event *event)
 {
-	struct inside *inside = &p->inside[event->process < p->ninside ? event->process : 0];
+	struct process_phase *inside = &p->inside[event->process < p->ninside ? event->process : 0];
 
 	if (p->select->process && event->process != p->select->process)
 		return;
@@ -357,7 +357,7 @@ static void mark_phase(struct profiler *p, const struct trace_event *event)
 /* A process that has ended is in no phase. */
 static void end_phases(struct profiler *p, uint32_t process, int64_t time)
 {
-	struct inside *inside = &p->inside[process < p->ninside ? process : 0];
+	struct process_phase *inside = &p->inside[process < p->ninside ? process : 0];
 
 	if (inside->depth) {
 		inside->depth = 1;
@@ -546,7 +546,7 @@ static int read_events(struct profiler *p)
 }
 
 int profile_trace_more(struct trace *trace, const struct profile_select *select,
-		       const struct profile_more *more, struct profile **ret_profile)
+		       const struct profile_extras *more, struct profile **ret_profile)
 {
 	struct profiler *p;
 	int err = open_profiler(trace, select, more, &p);

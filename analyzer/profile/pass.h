@@ -21,7 +21,7 @@ int profile_trace(struct trace *trace, const struct profile_select *select,
 struct life;
 
 /* What a pass makes besides the profile: from all events, not only from the selected part. */
-struct profile_more {
+struct profile_extras {
 	struct lanes *lanes;            /* gets the requests; NULL: none */
 	struct timeline **ret_timeline; /* for timeline_free(); NULL: none */
 	/* as in struct model_watcher; NULL: none */
@@ -30,7 +30,7 @@ struct profile_more {
 };
 
 int profile_trace_more(struct trace *trace, const struct profile_select *select,
-		       const struct profile_more *more, struct profile **ret_profile);
+		       const struct profile_extras *more, struct profile **ret_profile);
 
 /*
  * The same event by event, for a trace that is still being written (trace_follow()). Borrowed

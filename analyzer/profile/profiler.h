@@ -28,7 +28,7 @@ struct worker {
 };
 
 /* The phases of a process. */
-struct inside {
+struct process_phase {
 	uint32_t depth;
 	int64_t since; /* when it entered the phase */
 };
@@ -38,7 +38,7 @@ struct profiler {
 	struct model *model;
 	struct profile *profile;
 	const struct profile_select *select;
-	struct inside *inside; /* by process */
+	struct process_phase *inside; /* by process */
 	size_t ninside;
 	uint32_t in_phase; /* processes that are in a phase */
 	int64_t phase_since;
@@ -58,7 +58,7 @@ struct profiler {
 	struct waited *waits;        /* NULL: the trace has none */
 	struct waited_row next_wait; /* time INT64_MAX: no more */
 	struct timing *timing;       /* NULL: no time line is made */
-	const struct profile_more *more;
+	const struct profile_extras *more;
 	bool no_memory;
 };
 

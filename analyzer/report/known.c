@@ -33,7 +33,7 @@ struct suppression {
 	bool used;
 };
 
-struct expected {
+struct baseline_entry {
 	const char *fingerprint, *rule, *where;
 	bool found;
 };
@@ -42,7 +42,7 @@ struct known {
 	const char *suppress, *baseline; /* paths, borrowed; NULL: there is none */
 	char *texts[2];                  /* their contents, cut into words */
 	struct suppression *suppressions;
-	struct expected *expected;
+	struct baseline_entry *expected;
 	size_t nsuppressions, nexpected;
 	size_t judged; /* findings */
 };
@@ -134,7 +134,7 @@ static int add_suppression(struct known *known, char *text, unsigned int line, c
 
 static int add_expected(struct known *known, char *text, unsigned int line, char *complaint)
 {
-	struct expected new = { .fingerprint = cut_word(&text) }, *place;
+	struct baseline_entry new = { .fingerprint = cut_word(&text) }, *place;
 
 	if (!new.fingerprint || (line > 1 && *new.fingerprint == '#'))
 		return 0;
@@ -375,7 +375,7 @@ void known_report(const struct known *known, const struct findings *findings)
 				 s->rule, s->function, s->program);
 	}
 	for (size_t i = 0; known && i < known->nexpected; i++) {
-		const struct expected *e = &known->expected[i];
+		const struct baseline_entry *e = &known->expected[i];
 
 		if (!e->found && was_checked(findings, find_topic(e->rule)))
 			log_info("in the baseline %s, but no longer found: %s %s %s",

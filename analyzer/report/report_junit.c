@@ -83,7 +83,7 @@ static void put_rule(struct junit *junit, const struct report *report, enum rule
 }
 
 /* The facts of one kind. */
-struct kind_told {
+struct reported_kind {
 	enum fact_kind kind;
 	struct text text;
 	bool fails;
@@ -91,7 +91,7 @@ struct kind_told {
 
 static int put_fact(void *arg, const struct listed_fact *fact)
 {
-	struct kind_told *told = arg;
+	struct reported_kind *told = arg;
 	struct text line = { 0 };
 	char id[32];
 
@@ -113,7 +113,7 @@ static void put_facts(struct junit *junit, const struct report *report, enum fac
 {
 	const struct facts *facts = report->findings->facts;
 	const struct fact_info *info = &fact_infos[kind];
-	struct kind_told told = { .kind = kind };
+	struct reported_kind told = { .kind = kind };
 	bool fails;
 	char sum[64];
 

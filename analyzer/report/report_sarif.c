@@ -173,7 +173,7 @@ static void put_moment(struct sarif *s, struct event_id event, int64_t time, uin
 	json_put_int(&s->json, "thread", thread - (of ? of->threads : 0));
 }
 
-static void put_bag(struct sarif *s, const struct finding *f)
+static void put_properties(struct sarif *s, const struct finding *f)
 {
 	json_open(&s->json, "properties", '{');
 	put_moment(s, f->event, f->time, f->process, f->thread);
@@ -223,7 +223,7 @@ static void put_result(struct sarif *s, const struct finding *f)
 	json_put_uint(&s->json, "occurrenceCount", finding_times(f));
 	put_known(s, f->known);
 	put_flows(s, f);
-	put_bag(s, f);
+	put_properties(s, f);
 	json_close(&s->json, '}');
 }
 
@@ -301,7 +301,7 @@ static void put_reference(struct json *json, const char *name, const char *id, i
 	json_close(json, '}');
 }
 
-static void put_unchecked(struct json *json, const struct unchecked *u)
+static void put_unchecked(struct json *json, const struct unchecked_rule *u)
 {
 	json_open(json, NULL, '{');
 	put_reference(json, "descriptor", u->partly ? "checked-in-part" : "not-checked",
@@ -312,7 +312,7 @@ static void put_unchecked(struct json *json, const struct unchecked *u)
 	json_close(json, '}');
 }
 
-static void put_off(struct json *json, const char *id, int index)
+static void put_disabled_rule(struct json *json, const char *id, int index)
 {
 	json_open(json, NULL, '{');
 	put_reference(json, "descriptor", id, index);
@@ -322,15 +322,15 @@ static void put_off(struct json *json, const char *id, int index)
 	json_close(json, '}');
 }
 
-static void put_muted(struct json *json, const struct findings *findings)
+static void put_disabled_rules(struct json *json, const struct findings *findings)
 {
 	json_open(json, "ruleConfigurationOverrides", '[');
 	for (int i = 0; i < RULE_COUNT; i++)
 		if (findings->off[i])
-			put_off(json, rules[i].id, i);
+			put_disabled_rule(json, rules[i].id, i);
 	for (int i = 0; i < FACT_COUNT; i++)
 		if (findings->facts->off[i])
-			put_off(json, fact_infos[i].name, RULE_COUNT + i);
+			put_disabled_rule(json, fact_infos[i].name, RULE_COUNT + i);
 	json_close(json, ']');
 }
 
@@ -345,7 +345,7 @@ static void put_invocation(struct sarif *s, int status)
 	json_put_int(json, "exitCode", status);
 	json_put_text(json, "exitCodeDescription",
 		      status ? "problems that are not muted" : "no problems");
-	put_muted(json, findings);
+	put_disabled_rules(json, findings);
 	json_open(json, "toolExecutionNotifications", '[');
 	for (size_t i = 0; i < findings->nunchecked; i++)
 		put_unchecked(json, &findings->unchecked[i]);

@@ -273,7 +273,7 @@ void report_print_finding(const struct report *report, const struct finding *fin
 	print_advice(report, finding, told);
 }
 
-static bool is_same_gap(const struct unchecked *a, const struct unchecked *b)
+static bool is_same_gap(const struct unchecked_rule *a, const struct unchecked_rule *b)
 {
 	return a->partly == b->partly &&
 	       !strcmp(a->because ? a->because : "?", b->because ? b->because : "?");
@@ -293,7 +293,7 @@ static void print_gap_rules(const struct report *report, size_t first)
 	else if (n > GAP_RULES)
 		fprintf(report->out, "%u rules", n);
 	for (size_t i = first; n > 1 && n <= GAP_RULES && i < findings->nunchecked; i++) {
-		const struct unchecked *u = &findings->unchecked[i];
+		const struct unchecked_rule *u = &findings->unchecked[i];
 
 		if (!is_same_gap(&findings->unchecked[first], u))
 			continue;
@@ -307,14 +307,14 @@ static void print_gap_rules(const struct report *report, size_t first)
 }
 
 /* Are @a and @b the same gap in two processes? */
-static bool is_gap_alike(const struct unchecked *a, const struct unchecked *b)
+static bool is_gap_alike(const struct unchecked_rule *a, const struct unchecked_rule *b)
 {
 	return a->alike && a->alike == b->alike && a->rule == b->rule && a->partly == b->partly;
 }
 
 static bool was_printed(const struct findings *findings, size_t i)
 {
-	const struct unchecked *u = &findings->unchecked[i];
+	const struct unchecked_rule *u = &findings->unchecked[i];
 
 	for (size_t before = 0; before < i; before++)
 		if (is_gap_alike(&findings->unchecked[before], u) ||
@@ -341,7 +341,7 @@ void report_print_unchecked(const struct report *report)
 	const struct findings *findings = report->findings;
 
 	for (size_t i = 0; i < findings->nunchecked; i++) {
-		const struct unchecked *u = &findings->unchecked[i];
+		const struct unchecked_rule *u = &findings->unchecked[i];
 
 		if (i == 0)
 			fputc('\n', report->out);

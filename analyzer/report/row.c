@@ -55,7 +55,7 @@ static struct stored_finding row_of_fact(struct trace *trace, const struct liste
 }
 
 /* The action for each row. */
-struct taker {
+struct row_callback {
 	const struct report *report;
 	size_t part;
 	int (*take)(void *arg, const struct stored_finding *row);
@@ -64,7 +64,7 @@ struct taker {
 
 static int pass_fact(void *arg, const struct listed_fact *fact)
 {
-	const struct taker *taker = arg;
+	const struct row_callback *taker = arg;
 	const struct report *report = taker->report;
 	struct stored_finding row = row_of_fact(report->trace, fact);
 
@@ -77,7 +77,7 @@ static int pass_fact(void *arg, const struct listed_fact *fact)
 int row_for_each_fact(const struct report *report, size_t part,
 		      int (*take)(void *arg, const struct stored_finding *row), void *arg)
 {
-	return fact_list_each(report, pass_fact, &(struct taker){ report, part, take, arg });
+	return fact_list_each(report, pass_fact, &(struct row_callback){ report, part, take, arg });
 }
 
 /* Append a copy of @row; its texts are copied, too, except constant ones. */

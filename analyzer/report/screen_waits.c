@@ -152,15 +152,15 @@ static void print_circle(struct screen *screen, const struct wait_blame *blame)
 
 /* The other findings, in groups of similar ones */
 
-struct dedup {
+struct wait_group {
 	uint64_t key;
 	uint32_t *processes; /* in the order of their numbers, or of ranks */
 	size_t n;
 	const struct stall_link *link; /* of the first */
 };
 
-struct alikes {
-	struct dedup *all;
+struct wait_groups {
+	struct wait_group *all;
 	size_t n;
 };
 
@@ -181,7 +181,7 @@ static const struct stall_link *find_main_link(const struct stalls *stalls, uint
 }
 
 /* Add a process; several sets of threads of one process count once. */
-static void add_member(struct dedup *alike, const struct stall_link *link)
+static void add_member(struct wait_group *alike, const struct stall_link *link)
 {
 	uint32_t *member;
 
@@ -193,10 +193,10 @@ static void add_member(struct dedup *alike, const struct stall_link *link)
 		*member = link->process;
 }
 
-static void add_alike(struct screen *screen, struct alikes *alikes, uint32_t node)
+static void add_alike(struct screen *screen, struct wait_groups *alikes, uint32_t node)
 {
 	const struct stall_link *link = find_main_link(stalls_of(screen), node);
-	struct dedup *alike = alikes->all, *end = alikes->all + alikes->n;
+	struct wait_group *alike = alikes->all, *end = alikes->all + alikes->n;
 	uint64_t key;
 
 	if (!link)
@@ -208,21 +208,21 @@ static void add_alike(struct screen *screen, struct alikes *alikes, uint32_t nod
 		alike = vec_push(alikes->all, alikes->n);
 		if (!alike)
 			return;
-		*alike = (struct dedup){ .key = key, .link = link };
+		*alike = (struct wait_group){ .key = key, .link = link };
 	}
 	add_member(alike, link);
 }
 
 static int compare_alikes(const void *a, const void *b)
 {
-	const struct dedup *x = a, *y = b;
+	const struct wait_group *x = a, *y = b;
 
 	if (x->n != y->n)
 		return x->n > y->n ? -1 : 1;
 	return x->processes[0] < y->processes[0] ? -1 : 1;
 }
 
-static void print_alike(struct screen *screen, const struct dedup *alike)
+static void print_alike(struct screen *screen, const struct wait_group *alike)
 {
 	struct trace *trace = screen->report->trace;
 	struct text t = { 0 };
@@ -243,7 +243,7 @@ static void print_blamed_waits(struct screen *screen, uint32_t nth)
 	const struct stalls *stalls = stalls_of(screen);
 	const struct wait_blame *blame = &stalls->graph.blames[nth];
 	const struct stall_link *direct = find_direct(stalls, blame);
-	struct alikes alikes = { 0 };
+	struct wait_groups alikes = { 0 };
 	size_t shown = 0, left = 0;
 	struct text t = { 0 };
 
@@ -254,7 +254,7 @@ static void print_blamed_waits(struct screen *screen, uint32_t nth)
 	if (alikes.n)
 		qsort(alikes.all, alikes.n, sizeof(*alikes.all), compare_alikes);
 	for (size_t i = 0; i < alikes.n; i++) {
-		const struct dedup *alike = &alikes.all[i];
+		const struct wait_group *alike = &alikes.all[i];
 
 		if ((alike->n > 1 || alike->link != direct) && shown < GROUPS_SHOWN) {
 			print_alike(screen, alike);
@@ -356,14 +356,15 @@ void screen_print_late(struct screen *screen)
 
 /* Processes that were killed */
 
-struct killed {
+struct killed_processes {
 	int signal;
 	uint32_t *processes;
 	size_t n;
 	int64_t first, last; /* when */
 };
 
-static struct killed *find_killed(struct killed *all, size_t n, int signal, int64_t time)
+static struct killed_processes *find_killed(struct killed_processes *all, size_t n, int signal,
+					    int64_t time)
 {
 	/* a launcher kills all of a job within a moment */
 	for (size_t i = 0; i < n; i++)
@@ -372,9 +373,9 @@ static struct killed *find_killed(struct killed *all, size_t n, int signal, int6
 	return NULL;
 }
 
-static size_t collect_killed(const struct fact_list *facts, struct killed **ret_all)
+static size_t collect_killed(const struct fact_list *facts, struct killed_processes **ret_all)
 {
-	struct killed *all = NULL, *killed;
+	struct killed_processes *all = NULL, *killed;
 	uint32_t *process;
 	size_t n = 0;
 
@@ -385,7 +386,8 @@ static size_t collect_killed(const struct fact_list *facts, struct killed **ret_
 			continue;
 		killed = find_killed(all, n, fact->error, fact->time);
 		if (!killed && (killed = vec_push(all, n)))
-			*killed = (struct killed){ .signal = fact->error, .first = fact->time };
+			*killed = (struct killed_processes){ .signal = fact->error,
+							     .first = fact->time };
 		process = killed ? vec_push(killed->processes, killed->n) : NULL;
 		if (!process)
 			break;
@@ -399,7 +401,7 @@ static size_t collect_killed(const struct fact_list *facts, struct killed **ret_
 void screen_print_killed(struct screen *screen)
 {
 	const struct report *report = screen->report;
-	struct killed *all;
+	struct killed_processes *all;
 	size_t n = collect_killed(&report->findings->facts->list, &all);
 	char first[32], last[32], name[16];
 	struct text t = { 0 };

@@ -86,7 +86,7 @@ static void put_unpolled(struct text *t, struct trace *trace, const struct stall
 }
 
 /* The process called no verb: it does something else. */
-static void put_quiet(struct text *t, const struct stall *stall)
+static void put_without_verbs(struct text *t, const struct stall *stall)
 {
 	char id[32], when[32], n[WORDS_COUNT];
 
@@ -153,7 +153,7 @@ void waits_put_state(struct text *t, struct trace *trace, const struct stall *st
 			  stall->object, words_count(stall->count, "time", n));
 		break;
 	case STALL_QUIET:
-		put_quiet(t, stall);
+		put_without_verbs(t, stall);
 		break;
 	default:
 		text_addf(t, "was at work");

@@ -17,7 +17,7 @@
 enum { LOC_PROT_ERR = ABI_WC_LOC_PROT_ERR };
 
 /* What happened to a region. */
-struct change {
+struct region_change {
 	const struct life *mr;
 	const struct key *key; /* the key as it is now */
 	uint32_t lkey;         /* its lkey before the change */
@@ -29,7 +29,7 @@ struct change {
 
 /* Outstanding requests of one kind that use a region. */
 struct in_flight {
-	const struct change *change;
+	const struct region_change *change;
 	bool (*is_kind)(const struct queue *queue, const struct queue_request *request);
 	uint64_t n;
 	struct model_key first;
@@ -85,7 +85,7 @@ static bool is_receive(const struct queue *queue, const struct queue_request *re
 }
 
 /* Does the element name memory that the region had, and no longer has? */
-static bool names_lost_memory(const struct change *change, const struct sge *sge)
+static bool names_lost_memory(const struct region_change *change, const struct sge *sge)
 {
 	return sge->lkey == change->lkey && sge->length &&
 	       (change->any || !(change->stays && key_holds(change->key, sge->addr, sge->length)));
@@ -94,7 +94,7 @@ static bool names_lost_memory(const struct change *change, const struct sge *sge
 static bool count_request(void *arg, const struct queue *queue, const struct queue_request *request)
 {
 	struct in_flight *found = arg;
-	const struct change *change = found->change;
+	const struct region_change *change = found->change;
 
 	if (queue->doubt || request->time >= change->at.time ||
 	    queue->owner->context != change->key->context || !found->is_kind(queue, request) ||
@@ -118,7 +118,7 @@ static bool count_request(void *arg, const struct queue *queue, const struct que
 
 static void describe_in_flight(struct finding *finding, const struct in_flight *found)
 {
-	const struct change *change = found->change;
+	const struct region_change *change = found->change;
 	char name[64], place[TEXT], id[32], when[32];
 
 	finding_text(&finding->says,
@@ -149,7 +149,7 @@ static void report_hazard(struct check *check, const struct in_flight *found, co
 	finding_text(&finding->breaks, "%s", breaks);
 }
 
-static struct in_flight find_requests(struct check *check, const struct change *change,
+static struct in_flight find_requests(struct check *check, const struct region_change *change,
 				      bool (*is_kind)(const struct queue *queue,
 						      const struct queue_request *request))
 {
@@ -160,7 +160,7 @@ static struct in_flight find_requests(struct check *check, const struct change *
 }
 
 /* Requests to which the change makes no difference, if the device makes it in one step. */
-static void judge_rest(struct check *check, struct change *change)
+static void judge_rest(struct check *check, struct region_change *change)
 {
 	static bool (*const kinds[])(
 		const struct queue *queue,
@@ -177,7 +177,7 @@ static void judge_rest(struct check *check, struct change *change)
 }
 
 /* Returns whether it has reported anything. */
-static bool check_change(struct check *check, const struct change *change)
+static bool check_change(struct check *check, const struct region_change *change)
 {
 	struct in_flight signalled = find_requests(check, change, is_signalled);
 	struct in_flight unsignalled, receives;
@@ -206,7 +206,7 @@ static bool check_change(struct check *check, const struct change *change)
 void mkey_005(struct check *check, const struct model_destroy *destroy)
 {
 	const struct life *mr = destroy->object;
-	struct change change = { .mr = mr, .at = destroy->moment, .what = "deregistered" };
+	struct region_change change = { .mr = mr, .at = destroy->moment, .what = "deregistered" };
 
 	if (mr->kind != OBJECT_mr || !destroy->returned || destroy->failed ||
 	    model_keys(check->model)->shared)
@@ -224,7 +224,8 @@ void mkey_005(struct check *check, const struct model_destroy *destroy)
 void mkey_005_rereg(struct check *check, const struct trace_event *event)
 {
 	const struct call *call = event->call;
-	struct change change = { .at = moment_of(event), .what = "changed by ibv_rereg_mr()" };
+	struct region_change change = { .at = moment_of(event),
+					.what = "changed by ibv_rereg_mr()" };
 	int64_t flags;
 
 	if (call->verb != VERB_rereg_mr || call->failed || !call->args ||

@@ -193,7 +193,7 @@ void finding_step(struct finding *finding, const char *what, const struct moment
 void findings_unchecked(struct findings *findings, enum rule_id rule, bool partly,
 			const char *format, ...)
 {
-	struct unchecked *more;
+	struct unchecked_rule *more;
 	char *why = NULL;
 	va_list args;
 
@@ -301,7 +301,7 @@ uint64_t findings_count_new_hazards(const struct findings *findings, enum rule_i
 
 static int by_rule(const void *a, const void *b)
 {
-	const struct unchecked *x = a, *y = b;
+	const struct unchecked_rule *x = a, *y = b;
 
 	if (x->rule != y->rule)
 		return x->rule < y->rule ? -1 : 1;

@@ -66,7 +66,7 @@ struct finding {
 };
 
 /* A rule, or part of a rule, for which the trace has no evidence. */
-struct unchecked {
+struct unchecked_rule {
 	enum rule_id rule;
 	bool partly;
 	int alike; /* not 0: the same for all processes that ended in the same way */
@@ -79,7 +79,7 @@ struct findings {
 	struct facts *facts; /* failures, independent of the rules */
 	struct finding **all;
 	size_t n;
-	struct unchecked *unchecked;
+	struct unchecked_rule *unchecked;
 	size_t nunchecked;
 	bool off[RULE_COUNT];         /* muted */
 	bool skip[RULE_COUNT];        /* not checked at all: see unchecked */

@@ -61,13 +61,13 @@ static const struct growth {
 	  "descriptors reach a limit" },
 };
 
-struct one {
+struct leftover {
 	uint64_t sameness; /* a hash */
 	const struct life *life;
 };
 
-struct ones {
-	struct one *all;
+struct leftovers {
+	struct leftover *all;
 	size_t n;
 	uint64_t left, gone;    /* also of those that cannot be compared */
 	uint64_t quarter[TAIL]; /* of those that are left */
@@ -121,7 +121,8 @@ static uint64_t hash_object(const struct check *check, const struct life *life)
 	}
 }
 
-static void count_leftover(struct ones *ones, const struct steady *steady, const struct life *life)
+static void count_leftover(struct leftovers *ones, const struct steady *steady,
+			   const struct life *life)
 {
 	uint64_t quarter = life->made_after * TAIL / (steady->sends + 1);
 
@@ -133,18 +134,18 @@ static void count_leftover(struct ones *ones, const struct steady *steady, const
 		ones->last = life;
 }
 
-static bool add_leftover(struct ones *ones, const struct life *life, uint64_t hash)
+static bool add_leftover(struct leftovers *ones, const struct life *life, uint64_t hash)
 {
-	struct one *one = hash ? vec_push(ones->all, ones->n) : NULL;
+	struct leftover *one = hash ? vec_push(ones->all, ones->n) : NULL;
 
 	if (one)
-		*one = (struct one){ hash, life };
+		*one = (struct leftover){ hash, life };
 	return one || !hash;
 }
 
 /* Objects of @kind that were created after the first send. */
 static bool collect_objects(const struct check *check, uint32_t process, enum object_kind kind,
-			    const struct steady *steady, struct ones *ones)
+			    const struct steady *steady, struct leftovers *ones)
 {
 	const struct life *life = NULL;
 
@@ -165,7 +166,7 @@ static bool collect_objects(const struct check *check, uint32_t process, enum ob
 
 static int compare_leftovers(const void *a, const void *b)
 {
-	const struct one *x = a, *y = b;
+	const struct leftover *x = a, *y = b;
 
 	if (x->sameness != y->sameness)
 		return x->sameness < y->sameness ? -1 : 1;
@@ -175,7 +176,7 @@ static int compare_leftovers(const void *a, const void *b)
 
 static bool report_growth(struct check *check, const struct model_exit *end,
 			  const struct steady *steady, const struct growth *growth,
-			  const struct one *first, size_t n)
+			  const struct leftover *first, size_t n)
 {
 	const struct life *last = first[n - 1].life, *old = first->life;
 	char process[PROCESS_TEXT], count[WORDS_COUNT];
@@ -197,7 +198,7 @@ static bool report_growth(struct check *check, const struct model_exit *end,
 	return true;
 }
 
-static bool is_growing(const struct ones *ones)
+static bool is_growing(const struct leftovers *ones)
 {
 	if (ones->left < UNLIKE || ones->gone > ones->left / SHARE)
 		return false;
@@ -209,7 +210,7 @@ static bool is_growing(const struct ones *ones)
 
 static void report_different(struct check *check, const struct model_exit *end,
 			     const struct steady *steady, const struct growth *growth,
-			     const struct ones *ones)
+			     const struct leftovers *ones)
 {
 	const struct life *last = ones->last;
 	char process[PROCESS_TEXT], count[WORDS_COUNT];
@@ -232,7 +233,7 @@ static void report_different(struct check *check, const struct model_exit *end,
 static void check_growth(struct check *check, const struct model_exit *end,
 			 const struct steady *steady, const struct growth *growth)
 {
-	struct ones ones = { 0 };
+	struct leftovers ones = { 0 };
 	size_t begin = 0;
 	bool told = false;
 

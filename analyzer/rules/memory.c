@@ -21,7 +21,7 @@
 #include "analyzer/rules/add_finding.h"
 
 /* A region that lost some of its memory, and the first request that needs it. */
-struct lost {
+struct lost_memory {
 	const struct key *key;
 	uint64_t from, to; /* the program's addresses */
 	const struct queue *queue;
@@ -35,7 +35,7 @@ static bool is_huge(const struct memory_event *memory)
 	return memory->what && !strcmp(memory->what, "huge");
 }
 
-static bool is_lost_memory(const struct lost *lost, const struct sge *sge)
+static bool is_lost_memory(const struct lost_memory *lost, const struct sge *sge)
 {
 	uint64_t at = lost->key->memory + (sge->addr - lost->key->addr);
 
@@ -46,7 +46,7 @@ static bool is_lost_memory(const struct lost *lost, const struct sge *sge)
 static bool count_lost_request(void *arg, const struct queue *queue,
 			       const struct queue_request *request)
 {
-	struct lost *lost = arg;
+	struct lost_memory *lost = arg;
 
 	if (queue->doubt || request->done || !queue->owner ||
 	    queue->owner->context != lost->key->context || request->flags & ABI_SEND_INLINE)
@@ -82,7 +82,7 @@ static struct finding *add_memory(struct check *check, enum rule_id rule,
 }
 
 static void report_in_use(struct check *check, const struct trace_event *event,
-			  const struct life *mr, const struct lost *lost)
+			  const struct life *mr, const struct lost_memory *lost)
 {
 	struct finding *finding = add_memory(check, RULE_MKEY_006, event, mr);
 	struct moment given = moment_of(event), posted;
@@ -107,7 +107,7 @@ static void report_in_use(struct check *check, const struct trace_event *event,
 }
 
 static void report_early_release(struct check *check, const struct trace_event *event,
-				 const struct life *mr, const struct lost *lost)
+				 const struct life *mr, const struct lost_memory *lost)
 {
 	struct finding *finding = add_memory(check, RULE_FORK_005, event, mr);
 	struct moment given = moment_of(event);
@@ -124,7 +124,7 @@ static void report_early_release(struct check *check, const struct trace_event *
 }
 
 static void report_regions_in_use(struct check *check, const struct trace_event *event,
-				  const struct life *mr, const struct lost *lost)
+				  const struct life *mr, const struct lost_memory *lost)
 {
 	if (lost->n)
 		report_in_use(check, event, mr, lost);
@@ -132,7 +132,7 @@ static void report_regions_in_use(struct check *check, const struct trace_event 
 
 /* Not if a request is outstanding: then MKEY-006 reports the region. */
 static void report_early_releases(struct check *check, const struct trace_event *event,
-				  const struct life *mr, const struct lost *lost)
+				  const struct life *mr, const struct lost_memory *lost)
 {
 	if (!lost->n && strcmp(event->memory->what, "madvise") != 0 &&
 	    model_fork_safety(check->model, event->process) == FORK_KEPT)
@@ -140,16 +140,16 @@ static void report_early_releases(struct check *check, const struct trace_event 
 }
 
 typedef void judge_fn(struct check *check, const struct trace_event *event, const struct life *mr,
-		      const struct lost *lost);
+		      const struct lost_memory *lost);
 
 static void check_region(struct check *check, const struct trace_event *event,
 			 const struct key *key, const struct life *mr, judge_fn *judge)
 {
 	const struct memory_event *memory = event->memory;
 	uint64_t end = memory->addr + memory->length, last = key->memory + mr->bytes;
-	struct lost lost = { .key = key,
-			     .from = memory->addr > key->memory ? memory->addr : key->memory,
-			     .to = end < last ? end : last };
+	struct lost_memory lost = { .key = key,
+				    .from = memory->addr > key->memory ? memory->addr : key->memory,
+				    .to = end < last ? end : last };
 
 	queues_each(check->model, event->process, count_lost_request, &lost);
 	judge(check, event, mr, &lost);

@@ -193,7 +193,7 @@ void mkey_008(struct check *check, const struct model_key *use)
 }
 
 /* A request that its peer refused: IBV_WC_REM_ACCESS_ERR. */
-struct refused {
+struct refused_request {
 	const struct peer *peer;
 	struct model_key use;
 	struct key_use range;
@@ -222,7 +222,7 @@ static struct model_key describe_refused(const struct model_complete *complete,
 
 /* Judge the key of a refused request. False: it was not refused, or its peer is not known. */
 static bool report_refused(struct check *check, const struct model_complete *complete,
-			   struct refused *ret)
+			   struct refused_request *ret)
 {
 	const struct wc *wc = &complete->event->poll->wc[complete->index];
 	const struct queue_request *request = complete->request;
@@ -254,7 +254,7 @@ void mkey_004_late(struct check *check, const struct model_complete *complete)
 	char place[TEXT], name[TEXT], id[32], when[32], process[PROCESS_TEXT];
 	const struct moment *destroyed;
 	struct finding *finding;
-	struct refused refused;
+	struct refused_request refused;
 
 	if (!report_refused(check, complete, &refused) || refused.judgement.fault != KEY_GONE)
 		return;
@@ -279,7 +279,7 @@ void mkey_004_invalid(struct check *check, const struct model_complete *complete
 {
 	char place[TEXT], name[TEXT], process[PROCESS_TEXT], how[WINDOW_TEXT];
 	struct finding *finding;
-	struct refused refused;
+	struct refused_request refused;
 
 	if (!report_refused(check, complete, &refused) || refused.judgement.fault != KEY_INVALID)
 		return;
@@ -303,7 +303,7 @@ void mkey_004_window(struct check *check, const struct model_complete *complete)
 	char place[TEXT], name[TEXT], process[PROCESS_TEXT], how[TEXT], id[32];
 	const struct key *bound;
 	struct finding *finding;
-	struct refused refused;
+	struct refused_request refused;
 
 	if (!report_refused(check, complete, &refused) || !refused.judgement.outside ||
 	    refused.use.key->kind != OBJECT_mw)
@@ -330,7 +330,7 @@ void mkey_003_peer(struct check *check, const struct model_complete *complete)
 {
 	char place[TEXT], process[PROCESS_TEXT];
 	struct finding *finding;
-	struct refused refused;
+	struct refused_request refused;
 	uint32_t missing;
 
 	if (!report_refused(check, complete, &refused))

@@ -17,7 +17,7 @@
 /* LIFE-008: an AH is destroyed under outstanding requests. Later posts break other rules. */
 void life_008(struct check *check, const struct model_destroy *destroy)
 {
-	struct queue_named named;
+	struct queue_users named;
 	struct finding *finding;
 	struct moment posted;
 	char name[64], id[32];
@@ -212,7 +212,7 @@ void life_006(struct check *check, const struct model_complete *complete)
 {
 	const struct trace_event *event = complete->event;
 	const struct life *qp = complete->qp;
-	const struct queue_left *before;
+	const struct queue_destroyed *before;
 	struct finding *finding;
 	char name[64], id[32];
 

@@ -25,7 +25,7 @@ enum {
 };
 
 /* A destroyed queue pair, and what it left. */
-struct left {
+struct leftover_completions {
 	struct check *check;
 	const struct life *qp;
 	int64_t now;
@@ -77,7 +77,7 @@ static bool is_in_rts(const struct life *qp)
 	return qp->sq && !qp->sq->doubt && !qp->sq->draining && qp_state(qp) == ABI_QPS_RTS;
 }
 
-static bool has_drained(struct left *left)
+static bool has_drained(struct leftover_completions *left)
 {
 	const struct life *qp = left->qp;
 
@@ -89,7 +89,7 @@ static bool has_drained(struct left *left)
 	return true;
 }
 
-static void describe_drained(const struct left *left, struct finding *finding)
+static void describe_drained(const struct leftover_completions *left, struct finding *finding)
 {
 	char name[64], id[32];
 
@@ -112,7 +112,7 @@ static bool has_arrived(struct check *check, const struct life *qp,
 	return message->message && there && !there->unwatched && there->taken >= message->message;
 }
 
-static bool has_unpolled(struct left *left)
+static bool has_unpolled(struct leftover_completions *left)
 {
 	left->last = is_in_rts(left->qp) ? find_unpolled(left->qp) : NULL;
 	return left->last && !has_arrived(left->check, left->qp, left->last);
@@ -145,7 +145,7 @@ static const char *name_completions(const struct queue *sq)
 	return sq->signalled == 1 ? "its completion was" : "their completions were";
 }
 
-static void describe_unpolled(const struct left *left, struct finding *finding)
+static void describe_unpolled(const struct leftover_completions *left, struct finding *finding)
 {
 	const struct queue *sq = left->qp->sq;
 	int64_t waited = left->now - left->last->time;
@@ -189,7 +189,7 @@ static bool is_unknown(struct check *check, const struct life *qp, const struct 
 }
 
 /* Was the last send not signalled, and can the program not know that it was done? */
-static bool has_unsignalled(struct left *left)
+static bool has_unsignalled(struct leftover_completions *left)
 {
 	const struct life *qp = left->qp;
 
@@ -197,7 +197,7 @@ static bool has_unsignalled(struct left *left)
 	return left->last && is_unknown(left->check, qp, left->last, left->now);
 }
 
-static void describe_unsignalled(const struct left *left, struct finding *finding)
+static void describe_unsignalled(const struct leftover_completions *left, struct finding *finding)
 {
 	char name[64], id[32], when[48], sends[WORDS_COUNT];
 
@@ -232,13 +232,14 @@ static bool takes_receives_along(const struct life *qp)
  * Each message in the CQ has a receive of the SRQ, which other queue pairs need. The last queue
  * pairs of a program need not return theirs.
  */
-static bool has_receives_of_srq(struct left *left)
+static bool has_receives_of_srq(struct leftover_completions *left)
 {
 	return cq_event_has_unread(left->qp, left->now) && !left->check->findings->blind &&
 	       left->qp->rq->owner && takes_receives_along(left->qp);
 }
 
-static void describe_receives_of_srq(const struct left *left, struct finding *finding)
+static void describe_receives_of_srq(const struct leftover_completions *left,
+				     struct finding *finding)
 {
 	const struct life *qp = left->qp;
 	const uint64_t n = qp->arrived - qp->taken;
@@ -256,7 +257,7 @@ static void describe_receives_of_srq(const struct left *left, struct finding *fi
  * Messages that had arrived before the destroy, since the sends of the other end had completed. One
  * or two may be the last messages of a protocol, or credits.
  */
-static bool has_unread_messages(struct left *left)
+static bool has_unread_messages(struct leftover_completions *left)
 {
 	const struct life *qp = left->qp;
 
@@ -267,7 +268,7 @@ static bool has_unread_messages(struct left *left)
 	return left->cq || qp->arrived >= qp->taken + UNREAD;
 }
 
-static void describe_unread(const struct left *left, struct finding *finding)
+static void describe_unread(const struct leftover_completions *left, struct finding *finding)
 {
 	const struct life *qp = left->qp;
 	char name[64], when[32];
@@ -305,7 +306,7 @@ static bool is_srq_shared(const struct life *qp)
  * is destroyed: after IBV_EVENT_QP_LAST_WQE_REACHED there is none. A program that destroys all
  * queue pairs of the SRQ needs no receive any more.
  */
-static bool has_no_last_wqe(struct left *left)
+static bool has_no_last_wqe(struct leftover_completions *left)
 {
 	const struct life *qp = left->qp;
 
@@ -316,7 +317,7 @@ static bool has_no_last_wqe(struct left *left)
 	return true;
 }
 
-static void describe_no_last_wqe(const struct left *left, struct finding *finding)
+static void describe_no_last_wqe(const struct leftover_completions *left, struct finding *finding)
 {
 	char name[64], id[32];
 
@@ -327,9 +328,9 @@ static void describe_no_last_wqe(const struct left *left, struct finding *findin
 		     event_id_text(left->drain->id, id));
 }
 
-static const struct kind {
-	bool (*has)(struct left *left);
-	void (*describe)(const struct left *left, struct finding *finding);
+static const struct leftover_kind {
+	bool (*has)(struct leftover_completions *left);
+	void (*describe)(const struct leftover_completions *left, struct finding *finding);
 	const char *breaks; /* NULL: it is an error, whenever it happens */
 } kinds[] = {
 	{ has_drained, describe_drained, NULL },
@@ -349,8 +350,8 @@ static const struct kind {
 	  "gives the buffer back" },
 };
 
-static void report_leftover(const struct left *left, const struct kind *kind,
-			    const struct model_destroy *destroy)
+static void report_leftover(const struct leftover_completions *left,
+			    const struct leftover_kind *kind, const struct model_destroy *destroy)
 {
 	const struct life *qp = left->qp;
 	struct finding *finding = (kind->breaks ? check_add_destroy_hazard : check_add_destroy)(
@@ -380,7 +381,9 @@ void compl_002(struct check *check, const struct model_destroy *destroy)
 	if (qp->kind != OBJECT_qp || !destroy->returned || destroy->failed)
 		return;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-		struct left left = { .check = check, .qp = qp, .now = destroy->moment.time };
+		struct leftover_completions left = { .check = check,
+						     .qp = qp,
+						     .now = destroy->moment.time };
 		const struct moment *wrong;
 
 		if (!kinds[i].has(&left))

@@ -29,7 +29,7 @@ struct depth_row {
 };
 
 /* A queue that the current event changes. */
-struct touched {
+struct changed_queue {
 	const struct queue *queue;
 	uint32_t before; /* outstanding */
 };
@@ -38,7 +38,7 @@ struct depth_rows {
 	struct pass pass;
 	struct depth_row *rows; /* made by the last event */
 	size_t nrows, size, at;
-	struct touched *touched;
+	struct changed_queue *touched;
 	size_t ntouched, touched_size;
 	uint32_t object; /* 0: all */
 	bool failed;     /* no memory for a row */
@@ -60,7 +60,7 @@ static const struct computed_column columns[] = {
 };
 /* clang-format on */
 
-static void add_row(struct depth_rows *rows, const struct touched *t, bool ends)
+static void add_row(struct depth_rows *rows, const struct changed_queue *t, bool ends)
 {
 	const struct queue *queue = t->queue;
 	uint32_t room = queue->limits.given ? queue->limits.given : queue->limits.asked;
@@ -84,7 +84,7 @@ static void add_row(struct depth_rows *rows, const struct touched *t, bool ends)
 	row->change = (int64_t)row->depth - t->before;
 }
 
-static struct touched *find_changed(struct depth_rows *rows, const struct queue *queue)
+static struct changed_queue *find_changed(struct depth_rows *rows, const struct queue *queue)
 {
 	for (size_t i = 0; i < rows->ntouched; i++)
 		if (rows->touched[i].queue == queue)
@@ -101,7 +101,7 @@ static void mark_changed(struct depth_rows *rows, const struct queue *queue, uin
 	if (vec_reserve(rows->touched, rows->touched_size, rows->ntouched + 1))
 		rows->failed = true;
 	else
-		rows->touched[rows->ntouched++] = (struct touched){ queue, before };
+		rows->touched[rows->ntouched++] = (struct changed_queue){ queue, before };
 }
 
 static void on_post(void *arg, const struct model_post *post)
@@ -129,7 +129,7 @@ static void on_forget(void *arg, const struct model_forget *forget)
 static void leave_queue(struct depth_rows *rows, const struct life *owner,
 			const struct queue *queue)
 {
-	struct touched *t;
+	struct changed_queue *t;
 
 	if (!queue || queue->owner != owner || (!rows->pass.event && !pass_ended(&rows->pass)))
 		return;

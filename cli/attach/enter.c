@@ -43,7 +43,7 @@ static const char library_name[] = "libverbatim.so";
 
 enum function { BEGIN, END, RELEASE, FUNCTIONS };
 
-struct entered {
+struct entered_target {
 	struct facts *facts;
 	char library[PATH_MAX];
 	uint64_t start, end; /* where it is mapped; 0: it is not */
@@ -123,7 +123,7 @@ const char *enter_refuse(const struct facts *facts)
 /* Functions that are called in the process */
 
 /* Has the process ended meanwhile? That is then reported, as the reason why something failed. */
-static bool has_ended(const struct entered *entered)
+static bool has_ended(const struct entered_target *entered)
 {
 	const struct target *process = &entered->facts->process;
 
@@ -134,7 +134,7 @@ static bool has_ended(const struct entered *entered)
 }
 
 /* The process must see the same file, whatever its root directory is. */
-static int open_library(const struct entered *entered)
+static int open_library(const struct entered_target *entered)
 {
 	struct stat ours, theirs;
 	int fd = target_open(&entered->facts->process, entered->library, &theirs);
@@ -151,7 +151,7 @@ static int open_library(const struct entered *entered)
 		       entered->library);
 }
 
-static int find_exports(struct entered *entered)
+static int find_exports(struct entered_target *entered)
 {
 	const struct target *process = &entered->facts->process;
 	const struct target_map *libc = find_map(process, "libc.so.6");
@@ -186,7 +186,7 @@ static int find_exports(struct entered *entered)
 	return err ? log_err(err, "read %s", entered->library) : 0;
 }
 
-static void find_library(struct entered *entered)
+static void find_library(struct entered_target *entered)
 {
 	const struct target *process = &entered->facts->process;
 
@@ -201,7 +201,7 @@ static void find_library(struct entered *entered)
 }
 
 /* Threads and mappings, as they are now. */
-static int reread_target(struct entered *entered)
+static int reread_target(struct entered_target *entered)
 {
 	struct target now;
 	int err;
@@ -219,14 +219,15 @@ static int reread_target(struct entered *entered)
 
 /* Calls */
 
-struct calls {
+struct injected_calls {
 	struct inject_process in;
 	struct unwind_module modules[UNWIND_MODULES];
 };
 
-static struct calls *prepare_calls(const struct entered *entered, void (*idle)(void *), void *of)
+static struct injected_calls *prepare_calls(const struct entered_target *entered,
+					    void (*idle)(void *), void *of)
 {
-	struct calls *calls = calloc(1, sizeof(*calls));
+	struct injected_calls *calls = calloc(1, sizeof(*calls));
 
 	if (!calls)
 		return NULL;
@@ -242,7 +243,7 @@ static struct calls *prepare_calls(const struct entered *entered, void (*idle)(v
 	return calls;
 }
 
-static void end_calls(struct calls *calls)
+static void end_calls(struct injected_calls *calls)
 {
 	if (!calls)
 		return;
@@ -250,7 +251,7 @@ static void end_calls(struct calls *calls)
 	free(calls);
 }
 
-static int report_no_thread(const struct entered *entered, int err, const char *why)
+static int report_no_thread(const struct entered_target *entered, int err, const char *why)
 {
 	int pid = (int)entered->facts->process.pid;
 
@@ -264,7 +265,7 @@ static int report_no_thread(const struct entered *entered, int err, const char *
 	return log_err(err, "start the recorder in a thread of process %d", pid);
 }
 
-static int load_library(struct entered *entered, struct inject *inject)
+static int load_library(struct entered_target *entered, struct inject *inject)
 {
 	char path[PATH_MAX];
 	int err;
@@ -281,7 +282,8 @@ static int load_library(struct entered *entered, struct inject *inject)
 	return err ? log_err(err, "load %s in the process", entered->library) : 0;
 }
 
-static int call_function(struct entered *entered, struct inject *inject, enum function function)
+static int call_function(struct entered_target *entered, struct inject *inject,
+			 enum function function)
 {
 	struct attach_request *request = &entered->request;
 	int err;
@@ -345,7 +347,7 @@ static int list_objects(const struct facts *facts, struct attach_object **all, s
 	return ok ? 0 : -ENOMEM;
 }
 
-static int write_objects(struct entered *entered, const char *dir)
+static int write_objects(struct entered_target *entered, const char *dir)
 {
 	struct attach_object *all = NULL;
 	char path[PATH_MAX];
@@ -365,7 +367,7 @@ static int write_objects(struct entered *entered, const char *dir)
 
 /* Begin and end */
 
-static int check_begin_result(const struct entered *entered)
+static int check_begin_result(const struct entered_target *entered)
 {
 	int err = entered->request.result;
 
@@ -378,7 +380,7 @@ static int check_begin_result(const struct entered *entered)
 	return err ? log_err(err, "record in process %d", (int)entered->facts->process.pid) : 0;
 }
 
-static int inject_begin_calls(struct entered *entered, const struct calls *calls)
+static int inject_begin_calls(struct entered_target *entered, const struct injected_calls *calls)
 {
 	struct inject *inject = NULL;
 	const char *why;
@@ -395,8 +397,8 @@ static int inject_begin_calls(struct entered *entered, const struct calls *calls
 
 static int begin_recording(void *arg, const char *dir, void (*idle)(void *), void *of)
 {
-	struct entered *entered = arg;
-	struct calls *calls;
+	struct entered_target *entered = arg;
+	struct injected_calls *calls;
 	int err = write_objects(entered, dir) ?: find_exports(entered);
 
 	if (err)
@@ -409,7 +411,7 @@ static int begin_recording(void *arg, const char *dir, void (*idle)(void *), voi
 	return err;
 }
 
-static int inject_and_call(struct entered *entered, const struct calls *calls,
+static int inject_and_call(struct entered_target *entered, const struct injected_calls *calls,
 			   enum function function)
 {
 	struct inject *inject = NULL;
@@ -442,7 +444,7 @@ static size_t select_threads(struct target_thread *threads, size_t n,
  * Threads leave the library in microseconds, except one that waits for an event. A thread that has
  * left does not enter it again.
  */
-static int find_inside(struct entered *entered, const struct calls *calls)
+static int find_inside(struct entered_target *entered, const struct injected_calls *calls)
 {
 	static const struct timespec pause = { 0, SWEEP_NS };
 	const struct target *process = &entered->facts->process;
@@ -471,7 +473,7 @@ static int find_inside(struct entered *entered, const struct calls *calls)
 	return 0;
 }
 
-static int inject_end_calls(struct entered *entered, const struct calls *calls)
+static int inject_end_calls(struct entered_target *entered, const struct injected_calls *calls)
 {
 	int err = inject_and_call(entered, calls, END);
 
@@ -487,8 +489,8 @@ static int inject_end_calls(struct entered *entered, const struct calls *calls)
 
 static int end_recording(void *arg, void (*idle)(void *), void *of)
 {
-	struct entered *entered = arg;
-	struct calls *calls;
+	struct entered_target *entered = arg;
+	struct injected_calls *calls;
 	int err = reread_target(entered);
 
 	if (err == -ESRCH)
@@ -506,7 +508,7 @@ static int end_recording(void *arg, void (*idle)(void *), void *of)
 
 int enter_record(struct facts *facts, const char *path, int64_t duration)
 {
-	struct entered entered = { .facts = facts };
+	struct entered_target entered = { .facts = facts };
 	struct recording_running running = {
 		.pid = facts->process.pid,
 		.duration = duration,

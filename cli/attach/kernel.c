@@ -46,7 +46,7 @@
 	X(mnl_socket_sendto)
 
 /* Kind, name, command, table, entry, number */
-static const struct question {
+static const struct kernel_query {
 	const char *name;
 	int command, table, entry, number;
 } questions[KERNEL_KINDS] = {
@@ -251,7 +251,7 @@ static int each_message(const void *messages, size_t n, use_message *use, void *
 	return err ? err : left ? -EPROTO : 1;
 }
 
-struct collect {
+struct kernel_collector {
 	enum kernel_kind kind;
 	pid_t pid;
 	struct kernel *kernel;
@@ -260,7 +260,7 @@ struct collect {
 
 static int read_object_reply(const struct nlmsghdr *message, void *arg)
 {
-	const struct collect *collect = arg;
+	const struct kernel_collector *collect = arg;
 
 	return read_message(message, collect->kind, collect->pid, collect->kernel);
 }
@@ -268,14 +268,14 @@ static int read_object_reply(const struct nlmsghdr *message, void *arg)
 int kernel_parse(const void *messages, size_t n, enum kernel_kind kind, pid_t pid,
 		 struct kernel *kernel)
 {
-	struct collect collect = { kind, pid, kernel, NULL };
+	struct kernel_collector collect = { kind, pid, kernel, NULL };
 
 	return load_library() ? -ENOPKG : each_message(messages, n, read_object_reply, &collect);
 }
 
 static int read_device_reply(const struct nlmsghdr *message, void *arg)
 {
-	const struct collect *collect = arg;
+	const struct kernel_collector *collect = arg;
 	struct devices *devices = collect->devices;
 	struct device device = { 0 };
 
@@ -293,7 +293,7 @@ static int read_device_reply(const struct nlmsghdr *message, void *arg)
 
 /* Send a question for a dump, about @device unless that is NULL, and use all of its answer. */
 static int query_kernel(struct mnl_socket *socket, int command, const struct device *device,
-			use_message *use, struct collect *collect)
+			use_message *use, struct kernel_collector *collect)
 {
 	char buffer[BUFFER] __attribute__((aligned(8)));
 	struct nlmsghdr *header = mnl.mnl_nlmsg_put_header(buffer);
@@ -313,7 +313,7 @@ static int query_kernel(struct mnl_socket *socket, int command, const struct dev
 	return err;
 }
 
-static int query_all_objects(struct mnl_socket *socket, struct collect *collect)
+static int query_all_objects(struct mnl_socket *socket, struct kernel_collector *collect)
 {
 	int err = query_kernel(socket, RDMA_NLDEV_CMD_GET, NULL, read_device_reply, collect);
 
@@ -337,7 +337,7 @@ int kernel_read(pid_t pid, struct kernel *ret_kernel)
 {
 	static const struct timeval patience = { 0, PATIENCE_MS * 1000 };
 	struct devices devices = { .n = 0 };
-	struct collect collect = { 0, pid, ret_kernel, &devices };
+	struct kernel_collector collect = { 0, pid, ret_kernel, &devices };
 	struct mnl_socket *socket;
 	const char *why = load_library();
 	int err;

@@ -43,7 +43,7 @@ static const char *const names[REASON_KINDS] = {
 };
 
 /* Verbs that wait, and for what. */
-static const struct blocking {
+static const struct blocking_verb {
 	const char *function;
 	enum reason_kind kind;
 	const char *text;
@@ -104,9 +104,9 @@ add_reason(struct reasons *reasons, enum reason_kind kind, pid_t tid, const char
 
 /* Threads */
 
-static const struct blocking *find_blocking(const struct facts *facts, size_t thread)
+static const struct blocking_verb *find_blocking(const struct facts *facts, size_t thread)
 {
-	for (const struct blocking *b = blocking; b->function; b++)
+	for (const struct blocking_verb *b = blocking; b->function; b++)
 		if (facts_is_in(facts, thread, b->function))
 			return b;
 	return NULL;
@@ -136,7 +136,7 @@ static void find_blocked_verbs(const struct facts *facts, struct reasons *reason
 {
 	for (size_t i = 0; i < facts->process.nthreads; i++) {
 		const struct target_thread *thread = &facts->process.threads[i];
-		const struct blocking *in = find_blocking(facts, i);
+		const struct blocking_verb *in = find_blocking(facts, i);
 		char verb[UNWIND_NAME];
 
 		if (is_of_device(facts, i) || is_explained(reasons, thread->tid))
@@ -157,12 +157,12 @@ static void find_blocked_verbs(const struct facts *facts, struct reasons *reason
 
 /* Mutexes: glibc's pthread_mutex_t has its lock word first, and its owner as the third word. */
 
-struct wait {
+struct mutex_wait {
 	uint64_t mutex;
 	pid_t owner;
 };
 
-static struct wait find_wait(const struct facts *facts, size_t i)
+static struct mutex_wait find_wait(const struct facts *facts, size_t i)
 {
 	const struct target_thread *thread = &facts->process.threads[i];
 	struct {
@@ -170,7 +170,7 @@ static struct wait find_wait(const struct facts *facts, size_t i)
 		uint32_t count;
 		int32_t owner;
 	} mutex;
-	struct wait none = { 0, 0 };
+	struct mutex_wait none = { 0, 0 };
 
 	if (thread->syscall != SYS_futex || !facts->memory.read ||
 	    !(facts_is_in(facts, i, "pthread_mutex_lock") ||
@@ -178,7 +178,7 @@ static struct wait find_wait(const struct facts *facts, size_t i)
 	    !memory_get(&facts->memory, thread->arguments[0], &mutex, sizeof(mutex)) ||
 	    !mutex.lock || mutex.owner <= 0)
 		return none;
-	return (struct wait){ thread->arguments[0], mutex.owner };
+	return (struct mutex_wait){ thread->arguments[0], mutex.owner };
 }
 
 /* The thread with number @tid. In a PID namespace threads have other numbers, and none is found. */
@@ -195,7 +195,7 @@ static size_t find_thread(const struct facts *facts, pid_t tid)
  * Follow the owners from thread @i: do they lead back to @i? Returns the next thread of the cycle,
  * or n.
  */
-static size_t find_cycle(const struct facts *facts, const struct wait *waits, size_t i)
+static size_t find_cycle(const struct facts *facts, const struct mutex_wait *waits, size_t i)
 {
 	size_t n = facts->process.nthreads, at = i, first = n;
 
@@ -214,7 +214,7 @@ static size_t find_cycle(const struct facts *facts, const struct wait *waits, si
 static void find_deadlocks(const struct facts *facts, struct reasons *reasons)
 {
 	size_t n = facts->process.nthreads;
-	struct wait *waits = calloc(n + 1, sizeof(*waits));
+	struct mutex_wait *waits = calloc(n + 1, sizeof(*waits));
 
 	for (size_t i = 0; waits && i < n; i++)
 		waits[i] = find_wait(facts, i);

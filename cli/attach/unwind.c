@@ -50,7 +50,7 @@ enum { PATIENCE_MS = 1500, PATIENCE_CORE_MS = 20000, CPU_SECONDS = 10 };
 static LIBRARY(DW_LIB) dw;
 
 /* In the child */
-struct child {
+struct unwind_child {
 	const struct memory *memory;
 	const struct stop *stops, *stop; /* all; the one that is unwound */
 	size_t n;
@@ -60,7 +60,7 @@ struct child {
 
 static bool read_word(Dwfl *dwfl, Dwarf_Addr at, Dwarf_Word *result, void *arg)
 {
-	const struct child *child = arg;
+	const struct unwind_child *child = arg;
 	const struct stop *stop = child->stop;
 	uint64_t word;
 
@@ -75,7 +75,7 @@ static bool read_word(Dwfl *dwfl, Dwarf_Addr at, Dwarf_Word *result, void *arg)
 
 static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread)
 {
-	struct child *child = arg;
+	struct unwind_child *child = arg;
 	size_t i = *thread ? (size_t)((struct stop *)*thread - child->stops) + 1 : 0;
 
 	(void)dwfl;
@@ -87,7 +87,7 @@ static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread)
 
 static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread)
 {
-	struct child *child = arg;
+	struct unwind_child *child = arg;
 
 	(void)dwfl;
 	*thread = (void *)(uintptr_t)child->stop;
@@ -122,7 +122,7 @@ static void copy_name(char to[UNWIND_NAME], const char *from)
 /* Store a frame. The address after a call may be in the next function: look up the byte before. */
 static int add_unwound_frame(Dwfl_Frame *frame, void *arg)
 {
-	struct child *child = arg;
+	struct unwind_child *child = arg;
 	struct unwind_frame *kept;
 	Dwfl_Module *module;
 	const char *path;
@@ -178,7 +178,7 @@ static void set_limit(int resource, rlim_t most)
 }
 
 /* Does not return. */
-static void run_child(struct child *child, pid_t pid, const struct unwind_module *modules,
+static void run_child(struct unwind_child *child, pid_t pid, const struct unwind_module *modules,
 		      size_t nmodules, int to)
 {
 	set_limit(RLIMIT_CPU, CPU_SECONDS);
@@ -255,7 +255,7 @@ int unwind_all(const struct memory *memory, pid_t pid, const struct stop *stops,
 	       struct unwind_stack **ret_stacks, const char **ret_why)
 {
 	static const char *const names[] = { DW_LIB(LIBRARY_NAME) NULL };
-	struct child child = { .memory = memory, .stops = stops, .n = n };
+	struct unwind_child child = { .memory = memory, .stops = stops, .n = n };
 	struct unwind_stack *stacks = calloc(n + 1, sizeof(*stacks));
 	size_t got = 0;
 	int fds[2];

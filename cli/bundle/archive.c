@@ -265,7 +265,7 @@ void archive_close(struct archive_reader *reader)
 	free(reader);
 }
 
-int archive_next(struct archive_reader *reader, struct archive_found *ret_found)
+int archive_next(struct archive_reader *reader, struct archive_member *ret_found)
 {
 	struct archive_entry *entry;
 	int code = lib.archive_read_next_header(reader->archive, &entry);

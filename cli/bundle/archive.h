@@ -27,7 +27,7 @@ int archive_finish(struct archive_writer *writer, int err);
 struct archive_reader;
 
 /* An entry: a regular file. */
-struct archive_found {
+struct archive_member {
 	const char *name; /* as in the archive; valid until the next entry is read */
 	long long bytes;
 };
@@ -39,7 +39,7 @@ struct archive_found {
  * at its end.
  */
 int archive_open(const char *path, struct archive_reader **ret_reader);
-int archive_next(struct archive_reader *reader, struct archive_found *ret_found);
+int archive_next(struct archive_reader *reader, struct archive_member *ret_found);
 long long archive_read(struct archive_reader *reader, void *bytes, size_t size);
 
 /* Accepts NULL. */

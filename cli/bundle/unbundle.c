@@ -76,7 +76,7 @@ static int read_small(struct unbundle *u, char *bytes, size_t most, size_t *ret_
 static int read_manifest(struct unbundle *u)
 {
 	char json[MANIFEST_BYTES];
-	struct archive_found found;
+	struct archive_member found;
 	const char *wrong;
 	size_t n;
 	int err = archive_next(u->reader, &found);
@@ -155,7 +155,7 @@ static int copy_entry(struct unbundle *u, const struct manifest_file *file, int 
 		       : 0;
 }
 
-static int unpack_entry(struct unbundle *u, const struct archive_found *found, bool list)
+static int unpack_entry(struct unbundle *u, const struct archive_member *found, bool list)
 {
 	struct manifest_file *file;
 	char path[PATH_MAX + 1 + MANIFEST_FILE_NAME];
@@ -184,7 +184,7 @@ static int unpack_entry(struct unbundle *u, const struct archive_found *found, b
 
 static int unpack_entries(struct unbundle *u, bool list)
 {
-	struct archive_found found;
+	struct archive_member found;
 	int err;
 
 	while ((err = archive_next(u->reader, &found)) > 0) {

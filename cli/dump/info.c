@@ -34,7 +34,7 @@ const struct option_row cli_info_options[] = {
 
 /* clang-format off */
 /* The parts of the report; only a merged trace has the first. */
-static const struct part {
+static const struct info_part {
 	const char *name;
 	struct column columns[12]; /* the last has no name */
 	enum listing_kind list;
@@ -328,7 +328,7 @@ static void print_scope(struct trace *trace)
 		printf("  counted by the recorder, including events that are not in the trace\n");
 }
 
-static int print_part(struct trace *trace, const struct part *part, bool json)
+static int print_part(struct trace *trace, const struct info_part *part, bool json)
 {
 	struct table *table = table_new(part->name, part->columns);
 	int err = table_add_listing(table, trace, part->list);

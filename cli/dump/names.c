@@ -16,7 +16,7 @@
 #include "core/store/finish/connections.h"
 
 /* An object in a list of those that had the same number. */
-struct named {
+struct named_object {
 	const struct object *object;
 	uint32_t next; /* 1 + index, 0: none */
 };
@@ -25,7 +25,7 @@ struct names {
 	struct trace *trace;
 	bool read, joined;       /* keys, connections */
 	struct map lkeys, rkeys; /* to 1 + index in named */
-	struct named *named;
+	struct named_object *named;
 	size_t nnamed;
 	const struct connections *connections; /* the trace's, if they are known */
 };
@@ -67,11 +67,11 @@ static void add_number(struct names *names, struct map *map, const struct object
 		       uint32_t number)
 {
 	uint64_t key = number_key(object->process, number);
-	struct named *named = number ? vec_push(names->named, names->nnamed) : NULL;
+	struct named_object *named = number ? vec_push(names->named, names->nnamed) : NULL;
 
 	if (!named)
 		return;
-	*named = (struct named){ object, first_of(map, key) };
+	*named = (struct named_object){ object, first_of(map, key) };
 	if (map_put(map, key, names->nnamed))
 		names->nnamed--;
 }

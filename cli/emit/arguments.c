@@ -19,7 +19,7 @@
 #include "core/wire/log.h"
 
 /* The call whose arguments are printed. */
-struct writing {
+struct argument_writer {
 	struct maker *maker;
 	const struct call *call;
 	int depth;  /* of structures */
@@ -65,7 +65,7 @@ static int check_enum(struct maker *maker, const struct field_info *field,
 }
 
 /* The variable with the number of the peer. */
-static void add_peer(const struct writing *w, int64_t number)
+static void add_peer(const struct argument_writer *w, int64_t number)
 {
 	struct program *program = w->maker->program;
 	uint32_t qp = w->call->object;
@@ -162,7 +162,7 @@ static bool is_counted(const struct maker *maker, const struct call *call,
 }
 
 /* Add a field whose value is not the recorded one: true if one was added. */
-static bool add_special(const struct writing *w, const struct args_place *place)
+static bool add_special(const struct argument_writer *w, const struct args_place *place)
 {
 	const struct field_info *field = place->member;
 	const struct json_node *value = place->value;
@@ -225,14 +225,14 @@ static void add_integer(struct phrase *phrase, const struct field_info *field, i
 		phrase_number(phrase, 'd', value);
 }
 
-static int refuse_field(const struct writing *w, const struct struct_info *of,
+static int refuse_field(const struct argument_writer *w, const struct struct_info *of,
 			const struct field_info *field)
 {
 	return program_refuse(w->maker->program, "%s: %s has a %s, which a program cannot contain",
 			      verb_infos[w->call->verb].name, of->name, field->name);
 }
 
-static int add_value(const struct writing *w, const struct struct_info *of,
+static int add_value(const struct argument_writer *w, const struct struct_info *of,
 		     const struct field_info *field, const struct json_node *value)
 {
 	struct program *program = w->maker->program;
@@ -279,7 +279,7 @@ static void add_tabs(struct phrase *phrase, int depth)
 }
 
 /* Begin a member as a separate phrase; ARGS_SKIP if it is the default, or was added. */
-static int begin_member(const struct writing *w, const struct args_place *place)
+static int begin_member(const struct argument_writer *w, const struct args_place *place)
 {
 	const struct field_info *field = place->member;
 	const struct json_node *value = place->value;
@@ -304,7 +304,7 @@ static int begin_member(const struct writing *w, const struct args_place *place)
 
 static int put_member(void *arg, const struct args_place *place)
 {
-	const struct writing *w = arg;
+	const struct argument_writer *w = arg;
 	int err = begin_member(w, place);
 
 	if (err)
@@ -316,7 +316,7 @@ static int put_member(void *arg, const struct args_place *place)
 
 static int open_struct(void *arg, const struct args_place *place)
 {
-	struct writing *w = arg;
+	struct argument_writer *w = arg;
 	int err = place->in ? begin_member(w, place) : 0;
 
 	if (err)
@@ -330,7 +330,7 @@ static int open_struct(void *arg, const struct args_place *place)
 
 static int close_struct(void *arg, const struct args_place *place)
 {
-	struct writing *w = arg;
+	struct argument_writer *w = arg;
 	struct phrase *phrase = &w->maker->program->phrase;
 	const struct text *text = &phrase->text;
 
@@ -348,7 +348,7 @@ static int close_struct(void *arg, const struct args_place *place)
 }
 
 /* "{ ... }", with one phrase for each member. */
-static int add_struct(struct writing *w, const struct field_info *field,
+static int add_struct(struct argument_writer *w, const struct field_info *field,
 		      const struct json_node *value)
 {
 	static const struct args_visitor visitor = {
@@ -361,7 +361,7 @@ static int add_struct(struct writing *w, const struct field_info *field,
 	return 0;
 }
 
-static int add_pointer(struct writing *w, const struct field_info *field,
+static int add_pointer(struct argument_writer *w, const struct field_info *field,
 		       const struct json_node *value)
 {
 	struct program *program = w->maker->program;
@@ -394,7 +394,7 @@ int arguments_add(struct maker *maker, const struct call *call, const struct fie
 	const struct struct_info *args = &verb_infos[call->verb].args;
 	const struct args_place all = { .type = args, .value = args_root(call->args) };
 	const struct args_place place = { .in = &all, .member = field, .value = value };
-	struct writing w = { .maker = maker, .call = call, .as_is = call->failed };
+	struct argument_writer w = { .maker = maker, .call = call, .as_is = call->failed };
 	struct phrase *phrase = &maker->program->phrase;
 
 	if (field->kind == FIELD_PTR)
@@ -423,7 +423,7 @@ int arguments_add(struct maker *maker, const struct call *call, const struct fie
 /* The object that the call creates needs @object, which must be destroyed later. */
 static int add_needed(struct maker *maker, const struct call *call, uint32_t object)
 {
-	struct named *needed = &maker->needed[call->object];
+	struct used_memory *needed = &maker->needed[call->object];
 	uint32_t *place;
 
 	if (!call->object || call->failed || verb_infos[call->verb].effect != EFFECT_CREATE ||
@@ -436,7 +436,7 @@ static int add_needed(struct maker *maker, const struct call *call, uint32_t obj
 	return 0;
 }
 
-struct ordering {
+struct argument_order {
 	struct maker *maker;
 	const struct call *call;
 };
@@ -445,7 +445,7 @@ struct ordering {
 static int order_value(void *arg, const struct field_info *field, const char *path,
 		       const struct json_node *value, const struct json_node *other)
 {
-	const struct ordering *o = arg;
+	const struct argument_order *o = arg;
 	struct maker *maker = o->maker;
 	uint32_t object;
 	int err;
@@ -463,7 +463,7 @@ static int order_value(void *arg, const struct field_info *field, const char *pa
 
 int arguments_order(struct maker *maker, const struct call *call)
 {
-	struct ordering ordering = { maker, call };
+	struct argument_order ordering = { maker, call };
 
 	return args_walk(&verb_infos[call->verb].args, args_root(call->args), NULL, "", order_value,
 			 &ordering);

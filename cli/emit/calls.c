@@ -189,7 +189,7 @@ static int add_bind_mw(struct maker *maker, const struct call *call)
 /* If the CQ has a channel, its cq_context points to the count of its events. */
 static int add_create_cq(struct maker *maker, const struct call *call)
 {
-	struct kept *kept = &maker->program->objects[call->object];
+	struct stored_object *kept = &maker->program->objects[call->object];
 
 	kept->ex = call->verb == VERB_create_cq_ex;
 	kept->events = !call->failed && (args_number(call->args, ARG(channel)) ||

@@ -10,7 +10,7 @@
 #include "core/wire/log.h"
 
 /* A post of sends that are not all done. */
-struct posted {
+struct posted_sends {
 	struct event_id id;
 	uint64_t before; /* requests */
 };
@@ -21,7 +21,7 @@ struct queue_credits {
 	uint64_t posted; /* number of requests posted */
 	/* struct order_place: the polls that freed the entries, one for each request */
 	struct fifo made;
-	struct fifo sends; /* struct posted */
+	struct fifo sends; /* struct posted_sends */
 };
 
 int credits_init(struct credits *credits, struct order *order)
@@ -52,9 +52,9 @@ void credits_set_size(struct credits *credits, uint32_t queue, bool send, uint64
 	find_credits(credits, queue, send)->size = size < UINT32_MAX ? (uint32_t)size : 0;
 }
 
-static struct posted *get_posted(const struct queue_credits *room, size_t i)
+static struct posted_sends *get_posted(const struct queue_credits *room, size_t i)
 {
-	return fifo_get(&room->sends, sizeof(struct posted), room->sends.dropped + i);
+	return fifo_get(&room->sends, sizeof(struct posted_sends), room->sends.dropped + i);
 }
 
 /* The current event completes @requests. */
@@ -68,7 +68,7 @@ static int free_entries(struct credits *credits, struct queue_credits *room, uin
 		*place = credits->order->now;
 	}
 	while (room->sends.n) { /* completed requests are not queried again */
-		const struct posted *next = get_posted(room, 1);
+		const struct posted_sends *next = get_posted(room, 1);
 
 		if ((next ? next->before : room->posted) > fifo_count(&room->made))
 			break;
@@ -89,7 +89,7 @@ int credits_reset(struct credits *credits, uint32_t queue)
 int credits_take(struct credits *credits, uint32_t queue, bool send, uint32_t requests)
 {
 	struct queue_credits *room = find_credits(credits, queue, send);
-	struct posted *posted = NULL;
+	struct posted_sends *posted = NULL;
 	const struct order_place *made;
 	uint64_t need;
 
@@ -99,7 +99,7 @@ int credits_take(struct credits *credits, uint32_t queue, bool send, uint32_t re
 		posted = fifo_add(&room->sends, sizeof(*posted));
 		if (!posted)
 			return log_err(-ENOMEM, "emit");
-		*posted = (struct posted){ credits->order->program->at, room->posted };
+		*posted = (struct posted_sends){ credits->order->program->at, room->posted };
 	}
 	room->posted += requests;
 	need = room->posted > room->size ? room->posted - room->size : 0;
@@ -116,7 +116,7 @@ int credits_take(struct credits *credits, uint32_t queue, bool send, uint32_t re
 static uint64_t count_done(const struct queue_credits *room, struct event_id id, uint32_t i)
 {
 	for (size_t at = 0; at < room->sends.n; at++) {
-		const struct posted *posted = get_posted(room, at);
+		const struct posted_sends *posted = get_posted(room, at);
 
 		if (posted->id.thread == id.thread && posted->id.n == id.n)
 			return posted->before + i + 1;

@@ -15,11 +15,11 @@ struct listing {
 	/* adds lines in place of OBJECT_KEPT and an object's number; @index: "[i]" */
 	void (*kept)(void *of, uint32_t object, const char *index, struct text *text);
 	void *of;
-	struct repeated *repeated;    /* NULL: nothing becomes a macro */
-	struct text text;             /* the body of the function */
-	struct text before;           /* variables and tables, before the body */
-	unsigned int ntables, nturns; /* turn1, turn2... must be declared */
-	bool *named;                  /* by text: does it contain its event's name? */
+	struct repeated_texts *repeated; /* NULL: nothing becomes a macro */
+	struct text text;                /* the body of the function */
+	struct text before;              /* variables and tables, before the body */
+	unsigned int ntables, nturns;    /* turn1, turn2... must be declared */
+	bool *named;                     /* by text: does it contain its event's name? */
 	/* by text: distance from the previous event to its own, in a loop that counts */
 	int64_t *steps;
 	struct map

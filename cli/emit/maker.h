@@ -9,7 +9,7 @@
 #include "cli/emit/credits.h"
 
 /* Regions and windows that outstanding requests of a send queue use. */
-struct named {
+struct used_memory {
 	uint32_t *objects;
 	size_t n;
 };
@@ -20,13 +20,13 @@ struct maker {
 	struct links links;
 	struct order order;
 	struct credits credits;
-	struct named *named;  /* by queue pair */
-	struct named *needed; /* the objects that an object was created from, by object */
-	uint32_t *untold;     /* by CQ: events that are left out and not acknowledged yet */
-	bool *armed;          /* by CQ: armed since its last event */
-	int64_t *last;        /* time of a process's last event, by process */
-	bool *ended;          /* its end is in the program */
-	bool advancing;       /* the remaining events of a process that ends now */
-	uint64_t *sent;       /* by queue pair: messages that succeeded */
-	uint64_t *received;   /* of these: those that the peer has received */
+	struct used_memory *named;  /* by queue pair */
+	struct used_memory *needed; /* the objects that an object was created from, by object */
+	uint32_t *untold;           /* by CQ: events that are left out and not acknowledged yet */
+	bool *armed;                /* by CQ: armed since its last event */
+	int64_t *last;              /* time of a process's last event, by process */
+	bool *ended;                /* its end is in the program */
+	bool advancing;             /* the remaining events of a process that ends now */
+	uint64_t *sent;             /* by queue pair: messages that succeeded */
+	uint64_t *received;         /* of these: those that the peer has received */
 };

@@ -20,7 +20,7 @@ enum {
 };
 
 /* An object in one of its roles: its last change, and its last use by each thread since. */
-struct shared {
+struct shared_object {
 	struct order_place change;
 	struct order_place *uses;
 	size_t nuses;
@@ -232,14 +232,14 @@ int order_await(struct order *order, struct event_id id, const char *name)
 	return order_wait_for(order, &place);
 }
 
-static struct shared *find_shared(const struct order *order, uint32_t object, enum role role)
+static struct shared_object *find_shared(const struct order *order, uint32_t object, enum role role)
 {
 	return &order->shared[(size_t)object * ROLES + role];
 }
 
 int order_note_use(struct order *order, uint32_t object, enum role role)
 {
-	struct shared *shared = find_shared(order, object, role);
+	struct shared_object *shared = find_shared(order, object, role);
 	struct order_place *use;
 
 	if (!object)
@@ -263,7 +263,7 @@ int order_read(struct order *order, uint32_t object, enum role role)
 
 int order_change(struct order *order, uint32_t object, enum role role)
 {
-	struct shared *shared = find_shared(order, object, role);
+	struct shared_object *shared = find_shared(order, object, role);
 	int err;
 
 	if (!object)

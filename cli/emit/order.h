@@ -37,7 +37,7 @@ struct order_place {
 
 struct order {
 	struct program *program;
-	struct shared *shared; /* by object and role */
+	struct shared_object *shared; /* by object and role */
 	struct counter *counters;
 	size_t ncounters;
 	struct map by_name; /* number of a text, and the thread, to a counter */

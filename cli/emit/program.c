@@ -125,9 +125,10 @@ void program_restart(struct program *program)
 	for (size_t i = 0; i <= EMIT_THREADS; i++)
 		fini_thread(program, i);
 	for (uint32_t i = 0; i <= program->nobjects; i++)
-		program->objects[i] = (struct kept){ .starved = program->objects[i].starved,
-						     .by_ex = program->objects[i].by_ex,
-						     .array = program->objects[i].array };
+		program->objects[i] =
+			(struct stored_object){ .starved = program->objects[i].starved,
+						.by_ex = program->objects[i].by_ex,
+						.array = program->objects[i].array };
 	program->flushed = 0;
 	program->helpers = 0;
 	program->inline_bytes = 0;

@@ -44,7 +44,7 @@ enum helper {
 enum { EMIT_THREADS = 256 };
 
 /* What the program stores of an object in addition to its handle. */
-struct kept {
+struct stored_object {
 	bool used;      /* a statement uses it */
 	bool made;      /* a statement creates it */
 	bool ex;        /* a CQ that is a struct ibv_cq_ex */
@@ -73,7 +73,7 @@ struct program {
 	struct script scripts[EMIT_THREADS + 1]; /* by thread */
 	struct block blocks[EMIT_THREADS + 1];   /* the loops made of them, by thread */
 	struct skips skips[EMIT_THREADS + 1];    /* by thread */
-	struct kept *objects;                    /* by id */
+	struct stored_object *objects;           /* by id */
 	uint32_t nobjects, nthreads, nprocesses;
 	unsigned int helpers;
 	bool again;            /* generate the program again, with the facts found in this pass */

@@ -64,7 +64,7 @@ const char *repeated_find(const char *text, size_t *ret_length)
 }
 
 /* The entry of @source, which is added if it is new; NULL: out of memory. */
-static struct repeated_use *find_use(struct repeated *repeated, const char *source)
+static struct repeated_use *find_use(struct repeated_texts *repeated, const char *source)
 {
 	uint32_t text = texts_number(&repeated->texts, source);
 	struct repeated_use *use;
@@ -85,7 +85,7 @@ static struct repeated_use *find_use(struct repeated *repeated, const char *sour
 	return use;
 }
 
-int repeated_count(struct repeated *repeated, const char *source)
+int repeated_count(struct repeated_texts *repeated, const char *source)
 {
 	struct repeated_use *use;
 
@@ -132,7 +132,7 @@ static void add_macro(struct text *text, const char *name, unsigned int number, 
 	text_char(text, '\n');
 }
 
-bool repeated_add(struct repeated *repeated, const char *source, struct text *text)
+bool repeated_add(struct repeated_texts *repeated, const char *source, struct text *text)
 {
 	struct repeated_use *use = repeated->nuses < MOST ? find_use(repeated, source) : NULL;
 
@@ -146,17 +146,17 @@ bool repeated_add(struct repeated *repeated, const char *source, struct text *te
 	return true;
 }
 
-void repeated_restart(struct repeated *repeated)
+void repeated_restart(struct repeated_texts *repeated)
 {
 	for (size_t i = 0; i < repeated->nuses; i++)
 		repeated->uses[i].times = 0;
 	text_cut(&repeated->macros, 0);
 }
 
-void repeated_fini(struct repeated *repeated)
+void repeated_fini(struct repeated_texts *repeated)
 {
 	texts_fini(&repeated->texts);
 	text_fini(&repeated->macros);
 	free(repeated->uses);
-	*repeated = (struct repeated){ 0 };
+	*repeated = (struct repeated_texts){ 0 };
 }

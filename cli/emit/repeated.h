@@ -14,7 +14,7 @@ enum repeated_kind {
 	REPEATED_KINDS
 };
 
-struct repeated {
+struct repeated_texts {
 	struct texts texts; /* each as C */
 	struct repeated_use {
 		enum repeated_kind kind;
@@ -30,11 +30,11 @@ struct repeated {
 const char *repeated_find(const char *text, size_t *ret_length);
 
 /* Count a request or completion, as C @source without slots. 0 or -ENOMEM. */
-int repeated_count(struct repeated *repeated, const char *source);
+int repeated_count(struct repeated_texts *repeated, const char *source);
 
 /* Add the name of the macro of @source, which is defined if it is new. False: it has none. */
-bool repeated_add(struct repeated *repeated, const char *source, struct text *text);
+bool repeated_add(struct repeated_texts *repeated, const char *source, struct text *text);
 
 /* The next thread begins. */
-void repeated_restart(struct repeated *repeated);
-void repeated_fini(struct repeated *repeated);
+void repeated_restart(struct repeated_texts *repeated);
+void repeated_fini(struct repeated_texts *repeated);

@@ -125,7 +125,7 @@ static int order_message(struct maker *maker, uint32_t qp, const struct wr *wr, 
 /* A region or window that a request names is in use until a completion shows that it is done. */
 static int name_object(struct maker *maker, uint32_t qp, uint32_t object)
 {
-	struct named *named = &maker->named[qp];
+	struct used_memory *named = &maker->named[qp];
 	uint32_t *place;
 
 	for (size_t i = 0; i < named->n; i++)
@@ -241,7 +241,7 @@ static int order_completion(struct maker *maker, const struct wc *wc)
 {
 	struct order *order = &maker->order;
 	uint32_t peer = wc->qp ? order->peer[wc->qp] : 0;
-	struct named *named = wc->qp ? &maker->named[wc->qp] : NULL;
+	struct used_memory *named = wc->qp ? &maker->named[wc->qp] : NULL;
 	bool receive = wc->opcode & IBV_WC_RECV;
 	int err;
 
@@ -264,7 +264,7 @@ static int order_completion(struct maker *maker, const struct wc *wc)
 	for (size_t i = 0; !err && i < named->n; i++)
 		err = order_note_use(order, named->objects[i], ROLE_STATE);
 	free(named->objects);
-	*named = (struct named){ 0 };
+	*named = (struct used_memory){ 0 };
 	return err || !peer ? err : order_note_use(order, peer, ROLE_STATE);
 }
 
@@ -441,7 +441,7 @@ static void add_arming(struct maker *maker, const struct notify *notify)
 {
 	struct program *program = maker->program;
 	struct phrase *phrase = &program->phrase;
-	const struct kept *kept = &program->objects[notify->object];
+	const struct stored_object *kept = &program->objects[notify->object];
 	bool arms = !notify->ret && kept->events;
 
 	phrase_addf(phrase, !arms         ? "ibv_req_notify_cq("

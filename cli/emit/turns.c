@@ -13,7 +13,7 @@ const char *turns_variable(size_t depth)
 }
 
 /* The loop variables, one iteration after the other, and the values of these iterations. */
-struct fit {
+struct turns_search {
 	const struct nest *nest;
 	const struct numbers *values;
 	struct numbers_at value, rounds[TURNS_DEEP];
@@ -24,7 +24,7 @@ struct fit {
 };
 
 /* The index of the variable that is 1, if all others are 0; else the depth. */
-static size_t find_first(const struct fit *fit)
+static size_t find_first(const struct turns_search *fit)
 {
 	size_t alone = fit->nest->depth;
 
@@ -43,7 +43,7 @@ static size_t find_first(const struct fit *fit)
  * the base in the iteration where only that variable is 1, which comes before all others where it
  * is 1; 0 if there is none.
  */
-static bool fits_turn(struct fit *fit)
+static bool fits_turn(struct turns_search *fit)
 {
 	struct turns *turns = fit->turns;
 	uint64_t sum = (uint64_t)turns->base;
@@ -60,7 +60,7 @@ static bool fits_turn(struct fit *fit)
 	return sum == (uint64_t)value;
 }
 
-static bool fit_loop(struct fit *fit, size_t depth)
+static bool fit_loop(struct turns_search *fit, size_t depth)
 {
 	int64_t rounds = 0;
 
@@ -89,8 +89,9 @@ static bool find_steps(const struct nest *nest, const struct numbers *values, si
 		turns->step[0] = run->step;
 		return true;
 	}
-	return fit_loop(&(struct fit){ .nest = nest, .values = values, .left = n, .turns = turns },
-			0);
+	return fit_loop(
+		&(struct turns_search){ .nest = nest, .values = values, .left = n, .turns = turns },
+		0);
 }
 
 bool turns_are_linear(const struct nest *nest, const struct numbers *values, size_t n)

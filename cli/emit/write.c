@@ -69,8 +69,8 @@ static void add_number(struct text *text, const char *name, const char *suffix, 
 static void join_arrays(struct program *program)
 {
 	for (uint32_t i = 1; i <= program->nobjects; i++) {
-		const struct kept *kept = &program->objects[i];
-		struct kept *first = &program->objects[kept->array];
+		const struct stored_object *kept = &program->objects[i];
+		struct stored_object *first = &program->objects[kept->array];
 
 		if (!kept->array)
 			continue;
@@ -96,7 +96,7 @@ static uint32_t find_size(const struct program *program, uint32_t array)
 /* The variables of an object. */
 static void add_object(const struct program *program, uint32_t id, struct text *text)
 {
-	const struct kept *kept = &program->objects[id];
+	const struct stored_object *kept = &program->objects[id];
 	const struct object *o = trace_object(program->trace, id);
 	char name[NAME_TEXT], index[16] = "";
 
@@ -172,7 +172,7 @@ static void add_variables(const struct maker *maker, struct text *text)
 static void add_saved_copy(void *of, uint32_t id, const char *index, struct text *text)
 {
 	const struct program *program = of;
-	const struct kept *kept = &program->objects[id];
+	const struct stored_object *kept = &program->objects[id];
 	const struct object *o = trace_object(program->trace, id);
 	char name[NAME_TEXT];
 
@@ -224,7 +224,7 @@ static void add_thread_comment(const struct program *program, uint32_t thread, s
 }
 
 /* Add the macros of what the thread repeats. */
-static void add_macros(const struct repeated *repeated, struct text *text)
+static void add_macros(const struct repeated_texts *repeated, struct text *text)
 {
 	if (repeated->macros.used)
 		text_addf(text,
@@ -232,7 +232,7 @@ static void add_macros(const struct repeated *repeated, struct text *text)
 			  repeated->macros.at);
 }
 
-static int add_thread(struct maker *maker, uint32_t thread, struct repeated *repeated,
+static int add_thread(struct maker *maker, uint32_t thread, struct repeated_texts *repeated,
 		      struct text *text)
 {
 	struct program *program = maker->program;
@@ -321,7 +321,7 @@ static void add_main(const struct maker *maker, struct text *text)
 int write_program(struct maker *maker, struct text *text)
 {
 	struct program *program = maker->program;
-	struct repeated repeated = { 0 };
+	struct repeated_texts repeated = { 0 };
 	struct text threads = { 0 };
 	int err = 0;
 

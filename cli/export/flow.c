@@ -24,7 +24,7 @@ void flow_put_lid(uint8_t gid[ROCE_GID], uint16_t lid)
 	memcpy(gid, made, ROCE_GID);
 }
 
-static void set_way_from_path(struct way *way, const struct device *device, uint32_t number,
+static void set_way_from_path(struct packet_path *way, const struct device *device, uint32_t number,
 			      const struct qp_path *path)
 {
 	const struct device_gid *own = device_find_gid(device, number, path->sgid_index);
@@ -42,9 +42,9 @@ static void set_way_from_path(struct way *way, const struct device *device, uint
 	way->hop_limit = path->is_global && path->hop_limit > 1 ? path->hop_limit : HOPS;
 }
 
-static struct way reverse_way(const struct way *way, uint32_t qp)
+static struct packet_path reverse_way(const struct packet_path *way, uint32_t qp)
 {
-	struct way back = *way;
+	struct packet_path back = *way;
 
 	memcpy(back.from, way->to, ROCE_GID);
 	memcpy(back.to, way->from, ROCE_GID);
@@ -198,12 +198,12 @@ int flow_learn(struct traffic *traffic, const struct trace_event *event)
 	return event->call->verb == VERB_create_ah ? learn_ah_path(traffic, event) : 0;
 }
 
-struct way flow_find_way(struct traffic *traffic, const struct flow *flow, const struct life *qp,
-			 uint32_t process, const struct wr *wr)
+struct packet_path flow_find_way(struct traffic *traffic, const struct flow *flow,
+				 const struct life *qp, uint32_t process, const struct wr *wr)
 {
 	const struct life *context = model_context(traffic->pass.model, qp), *ah;
 	struct qp_path path = { 0 };
-	struct way way = flow->there;
+	struct packet_path way = flow->there;
 	uint64_t at;
 
 	if (flow->type != QPT_UD)

@@ -22,7 +22,7 @@ struct request {
 
 /* A queue pair. */
 struct flow {
-	struct way there, back;
+	struct packet_path there, back;
 	int type;
 	uint8_t transport;
 	uint32_t number, psn, expected, messages, qkey, rnr_timer;
@@ -63,8 +63,8 @@ void flow_refresh(struct traffic *traffic, struct flow *flow, const struct life 
 int flow_learn(struct traffic *traffic, const struct trace_event *event);
 
 /* The path of a request of @process: for a datagram, from its address handle. */
-struct way flow_find_way(struct traffic *traffic, const struct flow *flow, const struct life *qp,
-			 uint32_t process, const struct wr *wr);
+struct packet_path flow_find_way(struct traffic *traffic, const struct flow *flow,
+				 const struct life *qp, uint32_t process, const struct wr *wr);
 
 /* A path without a GID: an IPv4 address that contains the LID. */
 void flow_put_lid(uint8_t gid[ROCE_GID], uint16_t lid);

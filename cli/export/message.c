@@ -45,7 +45,7 @@ static void fill_payload(struct roce_packet *packet, const struct message *messa
 	packet->payload = packet->npayload ? message->payload + at : NULL;
 }
 
-void message_write(const struct capture *capture, const struct way *way,
+void message_write(const struct capture *capture, const struct packet_path *way,
 		   const struct message *message)
 {
 	uint32_t n = message_packets(message->length, way->mtu);

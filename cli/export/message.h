@@ -15,7 +15,7 @@ struct capture {
 };
 
 /* A path from one queue pair to another. */
-struct way {
+struct packet_path {
 	uint32_t interface;
 	uint8_t from[ROCE_GID], to[ROCE_GID];
 	uint8_t traffic_class, hop_limit;
@@ -42,5 +42,5 @@ struct message {
 /* The number of packets of @mtu bytes for a message of @length: at least one. */
 uint32_t message_packets(uint32_t length, uint32_t mtu);
 
-void message_write(const struct capture *capture, const struct way *way,
+void message_write(const struct capture *capture, const struct packet_path *way,
 		   const struct message *message);

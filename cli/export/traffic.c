@@ -44,7 +44,7 @@ enum { SEND_SOLICITED = 4, GRH = 40 };
 enum { WC_IMM = 2, WC_INVALIDATE = 8, WC_RECV = 128, WC_RECV_WRITE = 129 };
 
 /* The packets of a work request, by enum ibv_wr_opcode. */
-static const struct kind {
+static const struct request_packets {
 	struct message_codes codes;
 	unsigned int has;
 	bool sent; /* it leaves the device */
@@ -74,7 +74,7 @@ static uint32_t request_length(const struct wr *wr)
 }
 
 static void add_headers(struct message *message, const struct flow *flow, const struct wr *wr,
-			const struct kind *kind, uint32_t length)
+			const struct request_packets *kind, uint32_t length)
 {
 	if (flow->transport == TRANSPORT_XRC)
 		roce_add(&message->each, wr->remote_srqn & 0xffffff, 4);
@@ -156,12 +156,12 @@ static int send_request(struct traffic *traffic, struct flow *flow, const struct
 			const struct trace_event *event, uint32_t index)
 {
 	const struct wr *wr = &event->post->wr[index];
-	const struct kind *kind = &kinds[wr->opcode];
+	const struct request_packets *kind = &kinds[wr->opcode];
 	bool answered = !flow->transport || flow->transport == TRANSPORT_XRC;
 	bool reads = kind->codes.only == CODE_READ;
 	struct request request = { event->id, index, flow->psn, request_length(wr),
 				   kind->codes.only };
-	struct way way = flow_find_way(traffic, flow, life, event->process, wr);
+	struct packet_path way = flow_find_way(traffic, flow, life, event->process, wr);
 	struct message message = { .codes = on_transport(kind->codes, flow->transport),
 				   .psn = flow->psn,
 				   .solicited = wr->send_flags & SEND_SOLICITED,
@@ -308,7 +308,7 @@ static int receive_message(struct traffic *traffic, struct flow *flow, const str
 				   .psn = flow->expected,
 				   .length = wc->byte_len - head,
 				   .acknowledge = !flow->transport };
-	struct way way = flow->back;
+	struct packet_path way = flow->back;
 	struct wr wr = { .imm = wc->imm, .remote_qkey = flow->qkey };
 	struct flow sender = { .transport = flow->transport, .number = wc->src_qp };
 	int err = 0;

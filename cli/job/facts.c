@@ -51,7 +51,7 @@ const struct option_row cli_facts_options[] = {
 };
 /* clang-format on */
 
-struct sum {
+struct summary {
 	char name[PATH_MAX]; /* of the trace */
 	char copy[PATH_MAX]; /* a snapshot, to be removed; "": none */
 	struct slice_file file;
@@ -60,7 +60,7 @@ struct sum {
 };
 
 /* Is the trace being recorded? Then let the recorder write a copy. Returns 0 or -errno. */
-static int find_source(struct sum *sum)
+static int find_source(struct summary *sum)
 {
 	struct session session = { 0 };
 	int err = 0;
@@ -73,7 +73,7 @@ static int find_source(struct sum *sum)
 	return err == -ESRCH ? 0 : err;
 }
 
-static const char *source_of(const struct sum *sum)
+static const char *source_of(const struct summary *sum)
 {
 	return *sum->copy ? sum->copy : sum->name;
 }
@@ -95,7 +95,7 @@ static uint32_t count_processes(struct trace *trace)
 }
 
 /* Cut the trace to the last events that fit. Each attempt uses the share that fitted before. */
-static int cut_trace(struct sum *sum, struct trace *trace)
+static int cut_trace(struct summary *sum, struct trace *trace)
 {
 	uint64_t bytes = size_of(source_of(sum)), keep = trace_events(trace);
 	int status = 0;
@@ -115,7 +115,7 @@ static int cut_trace(struct sum *sum, struct trace *trace)
 	return status;
 }
 
-static int sum_up(struct sum *sum)
+static int make_summary(struct summary *sum)
 {
 	struct trace *trace;
 	int err = trace_open(source_of(sum), &trace), status;
@@ -129,7 +129,7 @@ static int sum_up(struct sum *sum)
 	return status;
 }
 
-static int write_sum(const struct sum *sum, const char *path)
+static int write_summary(const struct summary *sum, const char *path)
 {
 	char node[SESSION_TEXT], *bytes;
 	struct text head = { 0 };
@@ -158,7 +158,7 @@ int cli_facts(int argc, char **argv)
 	char complaint[OUTPUT_COMPLAINT];
 	struct arguments arguments;
 	struct settings set = { 0 };
-	struct sum sum = { 0 };
+	struct summary sum = { 0 };
 	int status;
 
 	cli_parse(argc, argv, &set, &arguments);
@@ -173,9 +173,9 @@ int cli_facts(int argc, char **argv)
 	if (!status)
 		status = cli_status(find_source(&sum));
 	if (!status)
-		status = sum_up(&sum);
+		status = make_summary(&sum);
 	if (!status)
-		status = cli_status(write_sum(&sum, set.path));
+		status = cli_status(write_summary(&sum, set.path));
 	slice_file_remove(&sum.file);
 	if (*sum.copy)
 		unlink(sum.copy);

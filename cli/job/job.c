@@ -260,7 +260,7 @@ static void report_no_answer(const struct job *job, const char *node)
 }
 
 /* Make NODE.db from NODE.out, in which messages of a launcher may precede the sum. */
-static bool unpack_sum(const struct job *job, const char *node)
+static bool unpack_summary(const struct job *job, const char *node)
 {
 	char path[4096], *text, *head, name[512];
 	uint64_t events, of;
@@ -296,7 +296,7 @@ static void unpack_answers(struct job *job)
 	for (size_t i = 0; i < job->nodes.n; i++) {
 		const char *node = job->nodes.names[i];
 
-		if (job->answered[i] && job->action->joins && !unpack_sum(job, node))
+		if (job->answered[i] && job->action->joins && !unpack_summary(job, node))
 			job->answered[i] = false;
 		if (job->answered[i])
 			job->nanswered++;
@@ -308,7 +308,7 @@ static void unpack_answers(struct job *job)
 }
 
 /* @words and the names of the sums; NULL if out of memory. Never freed: exec follows. */
-static char **name_sums(const struct job *job, const char *const *words)
+static char **name_summaries(const struct job *job, const char *const *words)
 {
 	size_t n = 0;
 	char **argv;
@@ -325,7 +325,7 @@ static char **name_sums(const struct job *job, const char *const *words)
 }
 
 /* Run a command of ours on the sums; their names are short in their own directory. */
-static int run_on_sums(const struct job *job, const char *const *words)
+static int run_on_summaries(const struct job *job, const char *const *words)
 {
 	int status = 0;
 	pid_t pid;
@@ -333,7 +333,7 @@ static int run_on_sums(const struct job *job, const char *const *words)
 	fflush(NULL);
 	pid = fork();
 	if (!pid) {
-		char **argv = name_sums(job, words);
+		char **argv = name_summaries(job, words);
 
 		if (argv && !chdir(job->dir))
 			execv("/proc/self/exe", argv);
@@ -355,22 +355,22 @@ static const char *make_absolute(const char *name, char path[PATH_MAX])
 	return path;
 }
 
-static int merge_sums(const struct job *job, const char *to)
+static int merge_summaries(const struct job *job, const char *to)
 {
 	const char *const copy[] = { "verbatim", "trim", "-o", to, NULL };
 	const char *const merge[] = { "verbatim", "merge", "-q", "-o", to, NULL };
 
-	return run_on_sums(job, job->nanswered > 1 ? merge : copy);
+	return run_on_summaries(job, job->nanswered > 1 ? merge : copy);
 }
 
 static int write_report(const struct job *job, const char *page)
 {
 	const char *const report[] = { "verbatim", "report", "-o", page, "job.db", NULL };
 	struct job none = *job;
-	int status = merge_sums(job, "job.db");
+	int status = merge_summaries(job, "job.db");
 
 	none.nodes.n = 0;
-	return status ? status : run_on_sums(&none, report);
+	return status ? status : run_on_summaries(&none, report);
 }
 
 static int join_answers(const struct job *job, const struct arguments *arguments)
@@ -381,10 +381,10 @@ static int join_answers(const struct job *job, const struct arguments *arguments
 	if (!strcmp(job->action->name, "report"))
 		return write_report(job, make_absolute(job->set->path, path));
 	if (!strcmp(job->action->name, "facts"))
-		return merge_sums(job, make_absolute(job->set->path, path));
+		return merge_summaries(job, make_absolute(job->set->path, path));
 	for (int i = 2; i < arguments->n && i - 2 < WORDS_MAX; i++)
 		check[i] = arguments->at[i];
-	return run_on_sums(job, check);
+	return run_on_summaries(job, check);
 }
 
 /* An answer may contain any bytes. */

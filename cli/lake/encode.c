@@ -241,7 +241,7 @@ static size_t count_common(const char *a, size_t na, const char *b, size_t nb)
  * The last event of a thread, and its name at the beginning of @text. The names of the @span events
  * from @from on have the same length, and differ in the last digits only.
  */
-struct spelled {
+struct spelled_event {
 	int64_t thread;
 	uint64_t from, span; /* 0: there is none */
 	unsigned int first;  /* the last digits of @from, as a number */
@@ -249,12 +249,12 @@ struct spelled {
 	char text[COMPUTED_EVENT_TEXT + COPIED];
 };
 
-struct speller {
-	struct spelled known[KNOWN], *last;
+struct event_speller {
+	struct spelled_event known[KNOWN], *last;
 };
 
 /* The length that two names have in common. */
-static size_t count_common_names(const struct spelled *a, const struct spelled *b)
+static size_t count_common_names(const struct spelled_event *a, const struct spelled_event *b)
 {
 	size_t most = a->length < b->length ? a->length : b->length, n = 0;
 	uint64_t one, other;
@@ -271,7 +271,7 @@ static size_t count_common_names(const struct spelled *a, const struct spelled *
 }
 
 /* Find the events whose names differ in the last digits from that of event @n, if there are any. */
-static void find_span(struct spelled *spelled, uint64_t n)
+static void find_span(struct spelled_event *spelled, uint64_t n)
 {
 	unsigned int digits = 0, number = 0, unit = 1;
 	const char *at = spelled->text + spelled->length;
@@ -283,7 +283,7 @@ static void find_span(struct spelled *spelled, uint64_t n)
 	spelled->span = digits > DIGITS ? unit / 10 : digits == DIGITS ? unit - unit / 10 : 0;
 }
 
-static void spell_event(struct spelled *spelled, int64_t thread, uint64_t n)
+static void spell_event(struct spelled_event *spelled, int64_t thread, uint64_t n)
 {
 	char text[COMPUTED_EVENT_TEXT];
 	const char *at = computed_event_text((struct event_id){ (uint32_t)thread, n }, text,
@@ -305,7 +305,7 @@ static inline uint32_t make_digits(unsigned int number)
 }
 
 /* Replace the digits that end the name. Returns the length of what has not changed. */
-static inline size_t replace_digits(struct spelled *spelled, unsigned int number)
+static inline size_t replace_digits(struct spelled_event *spelled, unsigned int number)
 {
 	char *at = spelled->text + spelled->length - DIGITS;
 	uint32_t old, new = make_digits(number);
@@ -317,12 +317,13 @@ static inline size_t replace_digits(struct spelled *spelled, unsigned int number
 }
 
 /* The name of the next event, and the length that it has in common with the last one. */
-static inline const struct spelled *spell_next(struct speller *speller, int64_t thread, uint64_t n,
-					       size_t *ret_common)
+static inline const struct spelled_event *spell_next(struct event_speller *speller, int64_t thread,
+						     uint64_t n, size_t *ret_common)
 {
-	struct spelled *now = &speller->known[(uint64_t)thread % KNOWN], *last = speller->last;
+	struct spelled_event *now = &speller->known[(uint64_t)thread % KNOWN],
+			     *last = speller->last;
 	uint64_t number = n - now->from;
-	struct spelled before;
+	struct spelled_event before;
 	size_t unchanged;
 
 	speller->last = now;
@@ -338,14 +339,14 @@ static inline const struct spelled *spell_next(struct speller *speller, int64_t 
 }
 
 /* Write what the names of the events, at most NAMES, do not have in common with the last one. */
-static void put_names(struct speller *speller, const int64_t *threads, const int64_t *numbers,
+static void put_names(struct event_speller *speller, const int64_t *threads, const int64_t *numbers,
 		      size_t n, int64_t *common, int64_t *rest, struct text *tails)
 {
 	char *start = text_space(tails, NAMES * COMPUTED_EVENT_TEXT + COPIED), *to = start;
 
 	for (size_t i = 0; start && i < n; i++) {
 		size_t same, length;
-		const struct spelled *now =
+		const struct spelled_event *now =
 			spell_next(speller, threads[i], (uint64_t)numbers[i], &same);
 
 		length = now->length - same;
@@ -361,7 +362,7 @@ static void put_names(struct speller *speller, const int64_t *threads, const int
 void encode_events(struct text *to, const int64_t *threads, const int64_t *numbers, size_t n)
 {
 	int64_t *common = malloc(2 * (n + 1) * sizeof(*common)), *rest = common + n + 1;
-	struct speller speller = { .last = speller.known };
+	struct event_speller speller = { .last = speller.known };
 	struct text tails = { 0 };
 
 	if (!common) {

@@ -381,8 +381,8 @@ static void goal_fini(struct goal *goal)
 int goal_write(struct trace *trace, const char *folder)
 {
 	struct goal goal = { .trace = trace, .folder = folder };
-	struct messages_taker taker = { &goal, add_computation, add_posted_message,
-					add_completed_message };
+	struct messages_callbacks taker = { &goal, add_computation, add_posted_message,
+					    add_completed_message };
 	int err = begin_ranks(&goal);
 
 	if (!err)

@@ -428,7 +428,7 @@ static int add_empty_files(struct lake *lake)
 static int export_rows(struct lake *lake, struct trace *trace, bool last,
 		       struct model_tables **ret_tables)
 {
-	struct rows_taker taker = { distribute_rows, lake };
+	struct rows_callback taker = { distribute_rows, lake };
 	int err = rows_prepare(trace, ret_tables);
 
 	if (!err)

@@ -18,7 +18,7 @@
 #include "core/wire/log.h"
 
 struct messages {
-	const struct messages_taker *taker;
+	const struct messages_callbacks *taker;
 	struct pass pass;
 	const struct connections *connections;
 	bool seen; /* the taker has the current event */
@@ -113,7 +113,7 @@ static void pass_completed(void *arg, const struct model_complete *complete)
 		    (int)complete->event->poll->wc[complete->index].status);
 }
 
-int messages_read(struct trace *trace, const struct messages_taker *taker)
+int messages_read(struct trace *trace, const struct messages_callbacks *taker)
 {
 	struct messages m = { .taker = taker };
 	struct model_watcher watcher = {

@@ -23,7 +23,7 @@ struct message {
 	int status; /* of its completion; MESSAGE_RETIRED: a later one of its queue has completed */
 };
 
-struct messages_taker {
+struct messages_callbacks {
 	void *arg;
 	void (*event)(void *arg, const struct trace_event *event); /* each, before those of it */
 	void (*posted)(void *arg, const struct message *message);  /* and accepted */
@@ -32,7 +32,7 @@ struct messages_taker {
 };
 
 /* Read all of @trace in time order. 0 or -errno after log_err(). */
-int messages_read(struct trace *trace, const struct messages_taker *taker);
+int messages_read(struct trace *trace, const struct messages_callbacks *taker);
 
 /* Does a request move bytes to the peer? (operation_reads(): from the peer.) */
 bool message_puts(int opcode);

@@ -421,7 +421,8 @@ static int open_archive(struct otf2 *otf2, const char *folder)
 int otf2_write(struct trace *trace, const char *folder)
 {
 	struct otf2 otf2 = { .trace = trace };
-	struct messages_taker taker = { &otf2, write_verb_call, write_rma_begin, write_rma_end };
+	struct messages_callbacks taker = { &otf2, write_verb_call, write_rma_begin,
+					    write_rma_end };
 	int err = open_archive(&otf2, folder);
 
 	if (err)

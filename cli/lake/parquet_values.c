@@ -22,15 +22,15 @@ enum {
 };
 
 /* A text for comparisons: its first bytes as a number, and the text itself. */
-struct ordered {
+struct ordered_text {
 	uint64_t head;
 	const char *text;
 	size_t n;
 };
 
-static struct ordered make_ordered(const struct words *words, int64_t number)
+static struct ordered_text make_ordered(const struct words *words, int64_t number)
 {
-	struct ordered found = { .text = NULL };
+	struct ordered_text found = { .text = NULL };
 
 	found.text = word_at(words, (uint64_t)number, &found.n);
 	memcpy(&found.head, found.text, sizeof(found.head)); /* ROWSET_SLACK */
@@ -41,7 +41,7 @@ static struct ordered make_ordered(const struct words *words, int64_t number)
 }
 
 /* Is text @a before @b, byte for byte? */
-static bool is_before(const struct ordered *a, const struct ordered *b)
+static bool is_before(const struct ordered_text *a, const struct ordered_text *b)
 {
 	int order;
 
@@ -54,11 +54,11 @@ static bool is_before(const struct ordered *a, const struct ordered *b)
 static void find_texts(struct values *values, const int64_t *all, size_t n)
 {
 	const struct words *words = &values->from->words;
-	struct ordered least = make_ordered(words, all[0]), most = least;
+	struct ordered_text least = make_ordered(words, all[0]), most = least;
 
 	values->least = values->most = all[0];
 	for (size_t i = 1; i < n; i++) {
-		struct ordered text = make_ordered(words, all[i]);
+		struct ordered_text text = make_ordered(words, all[i]);
 
 		if (is_before(&text, &least)) {
 			least = text;

@@ -147,7 +147,7 @@ static void fill_cell(const void *row, uint32_t from, uint32_t n, int column, st
 }
 
 static int read_listing(const struct rows_columns *table, enum rows_table id,
-			const struct rows_taker *taker, struct listing *listing)
+			const struct rows_callback *taker, struct listing *listing)
 {
 	struct rows_block block = { .table = id, .n = 1, .fill = fill_cell, .rows = listing };
 	unsigned int process = (unsigned int)table->process - ROWS_BEFORE;
@@ -162,7 +162,7 @@ static int read_listing(const struct rows_columns *table, enum rows_table id,
 	return err;
 }
 
-static int read_table(struct trace *trace, enum rows_table id, const struct rows_taker *taker)
+static int read_table(struct trace *trace, enum rows_table id, const struct rows_callback *taker)
 {
 	const struct rows_columns *table = &rows_tables()[id];
 	struct listing *listing = NULL;
@@ -182,7 +182,7 @@ static int read_table(struct trace *trace, enum rows_table id, const struct rows
 
 /* Requests and completions. */
 struct pass_rows {
-	const struct rows_taker *taker;
+	const struct rows_callback *taker;
 	struct qps *qps;
 	struct rows_block block; /* of @completions */
 	struct completion completions[CELLS_ROWS];
@@ -268,7 +268,7 @@ int rows_prepare(struct trace *trace, struct model_tables **ret_tables)
 	return err ? err : views_create(trace_db(trace), true, NULL);
 }
 
-int rows_read(struct trace *trace, struct model_tables *tables, const struct rows_taker *taker)
+int rows_read(struct trace *trace, struct model_tables *tables, const struct rows_callback *taker)
 {
 	struct pass_rows *rows = calloc(1, sizeof(*rows));
 	int err;

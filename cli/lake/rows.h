@@ -63,7 +63,7 @@ struct rows_block {
 };
 
 /* Takes rows. 0 or -errno. */
-struct rows_taker {
+struct rows_callback {
 	int (*take)(void *arg, const struct rows_block *block);
 	void *arg;
 };
@@ -79,4 +79,4 @@ struct model_tables;
 int rows_prepare(struct trace *trace, struct model_tables **ret_tables);
 
 /* After rows_prepare(): read all rows. 0, -errno after log_err(), or the taker's error. */
-int rows_read(struct trace *trace, struct model_tables *tables, const struct rows_taker *taker);
+int rows_read(struct trace *trace, struct model_tables *tables, const struct rows_callback *taker);

@@ -157,7 +157,7 @@ static int intern_events(struct words *words, struct cells *cells, uint32_t n)
 }
 
 /* A value that all of some rows have. */
-struct same {
+struct common_value {
 	bool set; /* false: NULL */
 	int64_t number;
 };
@@ -167,9 +167,9 @@ struct same {
  * -ENOMEM.
  */
 static int find_common_value(struct rowset_column *column, const struct cells *cells, uint32_t n,
-			     struct same *ret_same)
+			     struct common_value *ret_same)
 {
-	*ret_same = (struct same){ .set = false };
+	*ret_same = (struct common_value){ .set = false };
 	if (!column->text || cells->kind == CELLS_NONE || cells->kind == CELLS_NUMBERS)
 		return 1;
 	if (cells->kind == CELLS_EVENTS || !is_one_text(cells, n))
@@ -181,7 +181,7 @@ static int find_common_value(struct rowset_column *column, const struct cells *c
 	return ret_same->number < 0 ? (int)ret_same->number : 1;
 }
 
-static void fill_same(struct cells *cells, uint32_t n, const struct same *same)
+static void fill_same(struct cells *cells, uint32_t n, const struct common_value *same)
 {
 	memset(cells->set, same->set, n);
 	for (uint32_t i = 0; i < n; i++)
@@ -194,7 +194,7 @@ static void fill_same(struct cells *cells, uint32_t n, const struct same *same)
  */
 static int intern_cells(struct rowset_column *column, struct cells *cells, uint32_t n, bool begins)
 {
-	struct same same;
+	struct common_value same;
 	int one, err = 0;
 
 	if (cells->kind == CELLS_NUMBERS && !column->text)
@@ -423,7 +423,7 @@ static bool is_sorted(const struct rowset *rowset)
 }
 
 /* Memory for the values of a column, or for anything smaller of each row. */
-struct moved {
+struct move_buffer {
 	int64_t *values;
 	size_t size;
 };
@@ -437,9 +437,9 @@ static void move_classes(struct rowset *rowset, const uint32_t *from, uint16_t *
 
 /* Put the values in the order @from, into @moved, which becomes the column's memory, and back. */
 static void move_values(struct rowset_column *column, const uint32_t *from, uint32_t rows,
-			struct moved *moved)
+			struct move_buffer *moved)
 {
-	struct moved old = { column->values, column->values_size };
+	struct move_buffer old = { column->values, column->values_size };
 	uint8_t *set;
 
 	for (uint32_t i = 0; i < rows; i++)
@@ -456,7 +456,7 @@ static void move_values(struct rowset_column *column, const uint32_t *from, uint
 }
 
 /* Put the rows in the order @from, column by column. */
-static void move_rows(struct rowset *rowset, const uint32_t *from, struct moved *moved)
+static void move_rows(struct rowset *rowset, const uint32_t *from, struct move_buffer *moved)
 {
 	if (rowset->classes)
 		move_classes(rowset, from, (uint16_t *)moved->values);
@@ -518,7 +518,7 @@ static uint32_t *sort_rows(const struct rowset *rowset, uint32_t *order, uint32_
 
 int rowset_sort(struct rowset *rowset)
 {
-	struct moved moved = { .size = rowset->rows };
+	struct move_buffer moved = { .size = rowset->rows };
 	uint32_t *orders;
 	int err = -ENOMEM;
 

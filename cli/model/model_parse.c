@@ -32,7 +32,7 @@ enum {
 
 static const uint64_t requests_most = UINT64_C(1) << 38;
 
-struct reading {
+struct model_reader {
 	struct load *load;
 	const char *path;
 	unsigned int line, flow_line;
@@ -42,7 +42,7 @@ struct reading {
 
 /* Returns -EINVAL. */
 static int __attribute__((format(printf, 2, 3)))
-refuse_line(const struct reading *r, const char *format, ...)
+refuse_line(const struct model_reader *r, const char *format, ...)
 {
 	char text[256];
 	va_list list;
@@ -70,7 +70,7 @@ static bool read_count(const char *text, uint64_t most, uint64_t *ret_count)
 	return quantity_number(text, most, ret_count) && *ret_count;
 }
 
-static int read_ranks(struct reading *r, char **words, size_t n)
+static int read_ranks(struct model_reader *r, char **words, size_t n)
 {
 	uint64_t ranks;
 
@@ -95,7 +95,7 @@ static bool read_edge(const char *word, struct load_edge *edge, uint64_t *times)
 	return !*word || (*word == 'x' && read_count(word + 1, SENDERS_MOST, times));
 }
 
-static int add_edges(struct reading *r, char **words, size_t n)
+static int add_edges(struct model_reader *r, char **words, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct load_edge edge;
@@ -122,7 +122,7 @@ static int add_edges(struct reading *r, char **words, size_t n)
 	return 0;
 }
 
-static int add_pattern(struct reading *r, enum load_pattern pattern, const char *times)
+static int add_pattern(struct model_reader *r, enum load_pattern pattern, const char *times)
 {
 	uint64_t each = 1, edges = model_count_edges(pattern, r->load->nranks);
 	int err;
@@ -147,7 +147,7 @@ static int64_t spread_start(const struct load_summary *summary, size_t i, size_t
 	return summary->start + (int64_t)(mean * (double)i / (double)n);
 }
 
-static int make_tracks(struct reading *r)
+static int make_tracks(struct model_reader *r)
 {
 	size_t n = r->class->nedges < TRACKS ? r->class->nedges : TRACKS;
 	int err = 0;
@@ -164,7 +164,7 @@ static int make_tracks(struct reading *r)
 }
 
 /* The flow is complete. */
-static int end_flow(struct reading *r)
+static int end_flow(struct model_reader *r)
 {
 	struct load_summary *summary = &r->summary;
 	int err;
@@ -189,7 +189,7 @@ static int end_flow(struct reading *r)
 	return err;
 }
 
-static int begin_flow(struct reading *r, char **words, size_t n)
+static int begin_flow(struct model_reader *r, char **words, size_t n)
 {
 	enum load_pattern pattern = n > 1 ? load_pattern_find(words[1]) : LOAD_LIST;
 	int err = end_flow(r);
@@ -209,12 +209,12 @@ static int begin_flow(struct reading *r, char **words, size_t n)
 	return add_edges(r, words + 1, n - 1);
 }
 
-static int continue_flow(struct reading *r, char **words, size_t n)
+static int continue_flow(struct model_reader *r, char **words, size_t n)
 {
 	return add_edges(r, words + 1, n - 1);
 }
 
-static int read_transport(struct reading *r, char **words, size_t n)
+static int read_transport(struct model_reader *r, char **words, size_t n)
 {
 	enum load_transport transport = n == 2 ? model_find_transport(words[1]) : LOAD_TRANSPORTS;
 
@@ -224,7 +224,7 @@ static int read_transport(struct reading *r, char **words, size_t n)
 	return 0;
 }
 
-static int read_requests(struct reading *r, char **words, size_t n)
+static int read_requests(struct model_reader *r, char **words, size_t n)
 {
 	if (n != 2 || !read_count(words[1], requests_most, &r->summary.requests))
 		return refuse_line(r,
@@ -233,7 +233,7 @@ static int read_requests(struct reading *r, char **words, size_t n)
 	return 0;
 }
 
-static int read_rate(struct reading *r, char **words, size_t n)
+static int read_rate(struct model_reader *r, char **words, size_t n)
 {
 	if (n != 2 || !read_number(words[1], "/s", &r->summary.rate) || r->summary.rate > 1e9)
 		return refuse_line(r, "the rate of each sender must be in requests per second, at "
@@ -241,14 +241,14 @@ static int read_rate(struct reading *r, char **words, size_t n)
 	return 0;
 }
 
-static int read_start(struct reading *r, char **words, size_t n)
+static int read_start(struct model_reader *r, char **words, size_t n)
 {
 	if (n != 2 || !quantity_time(words[1], false, &r->summary.start) || r->summary.start < 0)
 		return refuse_line(r, "the start must be a time, as in 'start 1.5ms'");
 	return 0;
 }
 
-static int read_depth(struct reading *r, char **words, size_t n)
+static int read_depth(struct model_reader *r, char **words, size_t n)
 {
 	uint64_t depth;
 
@@ -262,7 +262,7 @@ static int read_depth(struct reading *r, char **words, size_t n)
 	return 0;
 }
 
-static int read_signal(struct reading *r, char **words, size_t n)
+static int read_signal(struct model_reader *r, char **words, size_t n)
 {
 	uint64_t signal;
 
@@ -281,7 +281,7 @@ static bool read_size(const char *text, double *ret_bytes)
 	return bytes <= BYTES_MOST && (bytes || !strcmp(text, "0"));
 }
 
-static int read_send(struct reading *r, char **words, size_t n)
+static int read_send(struct model_reader *r, char **words, size_t n)
 {
 	struct load_share *share, read = { .opcode = n > 1 ? model_find_opcode(words[1]) : -1 };
 
@@ -302,7 +302,7 @@ static int read_send(struct reading *r, char **words, size_t n)
 	return 0;
 }
 
-static int read_gap(struct reading *r, char **words, size_t n)
+static int read_gap(struct model_reader *r, char **words, size_t n)
 {
 	struct load_share *share, read = { .opcode = LOAD_GAP };
 	int64_t gap;
@@ -318,7 +318,7 @@ static int read_gap(struct reading *r, char **words, size_t n)
 	return 0;
 }
 
-static int read_version(struct reading *r, char **words, size_t n)
+static int read_version(struct model_reader *r, char **words, size_t n)
 {
 	if (n != 2 || strcmp(words[1], "1"))
 		return refuse_line(r, "the text of this version begins with: model 1");
@@ -328,7 +328,7 @@ static int read_version(struct reading *r, char **words, size_t n)
 /* clang-format off */
 static const struct {
 	const char *word;
-	int (*read)(struct reading *r, char **words, size_t n);
+	int (*read)(struct model_reader *r, char **words, size_t n);
 	bool of_flow;
 } lines[] = {
 	{ "model", read_version, false },
@@ -346,7 +346,7 @@ static const struct {
 };
 /* clang-format on */
 
-static int read_line(struct reading *r, char **words, size_t n)
+static int read_line(struct model_reader *r, char **words, size_t n)
 {
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
 		if (strcmp(lines[i].word, words[0]))
@@ -363,7 +363,7 @@ static int read_line(struct reading *r, char **words, size_t n)
 			   words[0]);
 }
 
-static int split_line(struct reading *r, char *line)
+static int split_line(struct model_reader *r, char *line)
 {
 	char *words[WORDS + 1], *save = NULL;
 	size_t n = 0;
@@ -379,7 +379,7 @@ static int split_line(struct reading *r, char *line)
 int model_parse(char *text, const char *path, struct load *ret_load)
 {
 	struct load load = { 0 };
-	struct reading r = { .load = &load, .path = path };
+	struct model_reader r = { .load = &load, .path = path };
 	int err = 0;
 
 	for (char *line = text, *next; !err && line; line = next) {

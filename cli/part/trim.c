@@ -51,11 +51,11 @@ static void print_size(const struct settings *set, const struct excerpt_size *si
 }
 
 /* The events from before the part's beginning (table meta: cut) that the part contains. */
-struct before {
+struct carried_events {
 	uint64_t calls, data, rest;
 };
 
-static int count_before(struct trace *part, struct before *ret_before)
+static int count_before(struct trace *part, struct carried_events *ret_before)
 {
 	const char *cut = trace_meta(part, "cut");
 	int64_t from = cut ? strtoll(cut, NULL, 10) : INT64_MIN;
@@ -90,7 +90,7 @@ static void put_count(uint64_t n, const char *of, bool *any)
 /* Explain why there are more events than were asked for. */
 static int report_before(const char *path)
 {
-	struct before before = { 0 };
+	struct carried_events before = { 0 };
 	struct trace *part;
 	char count[FORMAT_TEXT];
 	bool any = false;

@@ -33,7 +33,7 @@ static const struct column columns[] = {
 	{ "after_post_ns", COLUMN_TIME }, { "what", COLUMN_TEXT },  { 0 },
 };
 
-struct path {
+struct message_path {
 	struct answer *answer;
 	struct view *view; /* whose model is fed with events */
 	struct table *steps;
@@ -50,7 +50,7 @@ struct path {
 	int err; /* the first; 0 */
 };
 
-static void set_count(struct path *path, struct map *map, uint32_t qp, uint64_t n)
+static void set_count(struct message_path *path, struct map *map, uint32_t qp, uint64_t n)
 {
 	if (map_put(map, qp, n) && !path->err)
 		path->err = log_err(-ENOMEM, "count the messages of a queue pair");
@@ -63,7 +63,7 @@ static uint64_t count_of(const struct map *map, uint32_t qp)
 	return map_get(map, qp, &n) ? n : 0;
 }
 
-static void add_step(struct path *path, const char *step, struct event_id id, int64_t time,
+static void add_step(struct message_path *path, const char *step, struct event_id id, int64_t time,
 		     const char *what)
 {
 	char text[32];
@@ -85,7 +85,7 @@ static const char *opcode_text(int opcode)
 	return opcode < 0 ? "receive" : enum_name(enum_find("ibv_wr_opcode"), opcode) ?: "?";
 }
 
-static void add_memory(struct path *path, const struct life *queue, const struct wr *wr)
+static void add_memory(struct message_path *path, const struct life *queue, const struct wr *wr)
 {
 	const struct keys *keys = model_keys(path->view->model);
 	char name[VIEW_TEXT], by[VIEW_TEXT], text[3 * VIEW_TEXT];
@@ -104,13 +104,13 @@ static void add_memory(struct path *path, const struct life *queue, const struct
 }
 
 /* Memory of the other end, when the request was posted. */
-static void add_remote(struct path *path, const struct life *qp, const struct wr *wr)
+static void add_remote(struct message_path *path, const struct life *qp, const struct wr *wr)
 {
-	const struct remote remote = { .qp = qp,
-				       .opcode = wr->opcode,
-				       .rkey = wr->rkey,
-				       .addr = wr->remote_addr,
-				       .length = wr_bytes(wr) };
+	const struct remote_access remote = { .qp = qp,
+					      .opcode = wr->opcode,
+					      .rkey = wr->rkey,
+					      .addr = wr->remote_addr,
+					      .length = wr_bytes(wr) };
 	char name[REMOTE_TEXT], by[VIEW_TEXT], text[REMOTE_TEXT + VIEW_TEXT + 32];
 	const struct key *key;
 
@@ -127,7 +127,7 @@ static void add_remote(struct path *path, const struct life *qp, const struct wr
 		 key ? key->created.time : -1, text);
 }
 
-static void add_post(struct path *path, const struct model_post *post)
+static void add_post(struct message_path *path, const struct model_post *post)
 {
 	const struct trace_event *event = post->event;
 	const struct wr *wr = &event->post->wr[path->index];
@@ -150,7 +150,7 @@ static void add_post(struct path *path, const struct model_post *post)
 }
 
 /* Determine the number of the message, and its receiver. */
-static void find_receiver(struct path *path, const struct model_post *post, uint64_t before)
+static void find_receiver(struct message_path *path, const struct model_post *post, uint64_t before)
 {
 	const struct peer *other;
 
@@ -166,7 +166,7 @@ static void find_receiver(struct path *path, const struct model_post *post, uint
 
 static void on_post(void *arg, const struct model_post *post)
 {
-	struct path *path = arg;
+	struct message_path *path = arg;
 	const struct event_id *id = &post->event->id;
 	bool ours = id->thread == path->id.thread && id->n == path->id.n;
 	uint64_t n;
@@ -191,7 +191,7 @@ static const char *wc_text(const struct wc *wc, char text[VIEW_TEXT])
 	return text;
 }
 
-static bool is_later(const struct path *path, const struct queue_request *request)
+static bool is_later(const struct message_path *path, const struct queue_request *request)
 {
 	struct event_id id = queue_id(request);
 
@@ -201,10 +201,10 @@ static bool is_later(const struct path *path, const struct queue_request *reques
 }
 
 /* Add what the other end checked before it refused the request. */
-static void add_checks(struct path *path, const struct model_complete *complete)
+static void add_checks(struct message_path *path, const struct model_complete *complete)
 {
 	const struct queue_request *request = complete->request;
-	struct remote remote = { .qp = complete->qp };
+	struct remote_access remote = { .qp = complete->qp };
 	char text[REMOTE_TEXT];
 
 	if (!request || !remote.qp || request->opcode < 0 ||
@@ -219,7 +219,8 @@ static void add_checks(struct path *path, const struct model_complete *complete)
 		 remote_checks(path->view, &remote, text));
 }
 
-static void note_end(struct path *path, const struct model_complete *complete, const struct wc *wc)
+static void note_end(struct message_path *path, const struct model_complete *complete,
+		     const struct wc *wc)
 {
 	bool own = wc->request.thread == path->id.thread && wc->request.n == path->id.n &&
 		   wc->request_index == path->index;
@@ -242,7 +243,7 @@ static void note_end(struct path *path, const struct model_complete *complete, c
 	}
 }
 
-static void note_arrival(struct path *path, const struct model_complete *complete,
+static void note_arrival(struct message_path *path, const struct model_complete *complete,
 			 const struct wc *wc)
 {
 	uint64_t n = count_of(&path->arrived, wc->qp) + 1;
@@ -263,7 +264,7 @@ static void note_arrival(struct path *path, const struct model_complete *complet
 static void on_complete(void *arg, const struct model_complete *complete)
 {
 	const struct wc *wc = &complete->event->poll->wc[complete->index];
-	struct path *path = arg;
+	struct message_path *path = arg;
 
 	if (path->posted && !path->ended)
 		note_end(path, complete, wc);
@@ -274,7 +275,7 @@ static void on_complete(void *arg, const struct model_complete *complete)
 /* A reset restarts both directions. */
 static void on_modify(void *arg, const struct model_modify *modify)
 {
-	struct path *path = arg;
+	struct message_path *path = arg;
 
 	if (modify->to || modify->event->call->failed)
 		return;
@@ -285,7 +286,7 @@ static void on_modify(void *arg, const struct model_modify *modify)
 /* The queue of the request is destroyed, and the request with it. */
 static void on_retire(void *arg, const struct life *object)
 {
-	struct path *path = arg;
+	struct message_path *path = arg;
 
 	if (path->ended || !path->queue || (object->sq != path->queue && object->rq != path->queue))
 		return;
@@ -296,7 +297,7 @@ static void on_retire(void *arg, const struct life *object)
 }
 
 /* Report the parts that are missing. */
-static void print_missing(const struct path *path)
+static void print_missing(const struct message_path *path)
 {
 	struct answer *answer = path->answer;
 
@@ -307,7 +308,7 @@ static void print_missing(const struct path *path)
 					       : "the peer is not in the trace");
 }
 
-static void print_path(struct path *path)
+static void print_path(struct message_path *path)
 {
 	answer_begin(path->answer, NULL, NULL);
 	if (path->posted) {
@@ -320,7 +321,7 @@ static void print_path(struct path *path)
 	answer_end(path->answer);
 }
 
-static int trace_path(struct path *path)
+static int trace_path(struct message_path *path)
 {
 	const struct model_watcher watcher = {
 		.post = on_post,
@@ -347,7 +348,7 @@ static int trace_path(struct path *path)
 }
 
 /* Requests that may be the one in question. */
-struct found {
+struct request_candidates {
 	struct answer *answer;
 	struct event_id id;
 	uint32_t index;
@@ -356,7 +357,7 @@ struct found {
 	bool seen; /* the event exists */
 };
 
-static void add_found(struct found *found, const struct trace_event *event, uint32_t i)
+static void add_found(struct request_candidates *found, const struct trace_event *event, uint32_t i)
 {
 	const struct wr *wr = &event->post->wr[i];
 	const struct object *object = trace_object(found->answer->trace, event->post->object);
@@ -376,7 +377,7 @@ static void add_found(struct found *found, const struct trace_event *event, uint
 	table_text(found->table, opcode_text(wr->opcode));
 }
 
-static void find_wr_id(struct found *found, const struct trace_event *event)
+static void find_wr_id(struct request_candidates *found, const struct trace_event *event)
 {
 	if (event->kind != TRACE_POST || event->inner ||
 	    !answer_ranges(found->answer, event->time) ||
@@ -389,7 +390,7 @@ static void find_wr_id(struct found *found, const struct trace_event *event)
 }
 
 /* A post has the request itself, a poll's completion refers to it. */
-static void find_event(struct found *found, const struct trace_event *event)
+static void find_event(struct request_candidates *found, const struct trace_event *event)
 {
 	const struct question *question = found->answer->question;
 
@@ -405,7 +406,7 @@ static void find_event(struct found *found, const struct trace_event *event)
 	}
 }
 
-static int find_requests(struct found *found)
+static int find_requests(struct request_candidates *found)
 {
 	const struct trace_event *event;
 	struct cursor *cursor;
@@ -429,7 +430,7 @@ static int find_requests(struct found *found)
 }
 
 /* Returns the exit status; found->id is the request, if there is exactly one. */
-static int choose_request(struct found *found)
+static int choose_request(struct request_candidates *found)
 {
 	const struct question *question = found->answer->question;
 	char id[32];
@@ -466,8 +467,9 @@ int answer_path(struct answer *answer)
 		{ "process", COLUMN_NUMBER }, { "queue", COLUMN_TEXT },
 		{ "opcode", COLUMN_TEXT },    { 0 }
 	};
-	struct found found = { .answer = answer, .table = table_new("requests", requests) };
-	struct path path = { .answer = answer };
+	struct request_candidates found = { .answer = answer,
+					    .table = table_new("requests", requests) };
+	struct message_path path = { .answer = answer };
 	int status = cli_status(find_requests(&found));
 
 	if (!status)

@@ -24,7 +24,7 @@ static const struct peer *other_end(const struct view *view, const struct life *
 }
 
 /* The key, and whether it allows the request now. @other: the other end; NULL: not known. */
-static const struct key *judge_remote(const struct view *view, const struct remote *remote,
+static const struct key *judge_remote(const struct view *view, const struct remote_access *remote,
 				      const struct peer *other, struct key_judgement *ret)
 {
 	const struct key_use use = { .pd = other ? other->pd : 0,
@@ -54,7 +54,7 @@ static void put_offset(struct text *t, uint64_t addr, uint64_t start)
 		  addr < start ? start - addr : addr - start);
 }
 
-const char *remote_name(const struct view *view, const struct remote *remote,
+const char *remote_name(const struct view *view, const struct remote_access *remote,
 			const struct key **ret_key, char text[REMOTE_TEXT])
 {
 	const struct object *object;
@@ -131,7 +131,7 @@ static void put_access(struct text *t, const char *what, uint32_t missing)
 		text_addf(t, "%s", name_access(missing, text));
 }
 
-const char *remote_checks(const struct view *view, const struct remote *remote,
+const char *remote_checks(const struct view *view, const struct remote_access *remote,
 			  char text[REMOTE_TEXT])
 {
 	const struct peer *other = other_end(view, remote->qp);

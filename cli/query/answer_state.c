@@ -186,7 +186,7 @@ static void add_region(struct table *facts, const struct view *view, const struc
 {
 	const struct key *key =
 		keys_find_object(model_keys(view->model), life->process, life->kind, life->handle);
-	struct queue_named named;
+	struct queue_users named;
 	char id[32];
 
 	if (!key)

@@ -23,7 +23,7 @@
 #include "core/wire/log.h"
 #include "core/wire/payload.h"
 
-struct collecting {
+struct session_collection {
 	struct session session;
 	struct session_page page; /* a copy made after the programs had ended */
 	const char *dir, *path;
@@ -39,9 +39,9 @@ struct collecting {
 /* clang-format off */
 const struct option_row cli_collect_options[] = {
 	{ "output", 'o', "FILE", "the trace to write",
-	  TEXT_AT(struct collecting, path), .preset = "verbatim.db" },
-	REDACT_ROW(struct collecting),
-	{ "keep", 0, NULL, "do not remove the session", FLAG_AT(struct collecting, keep) },
+	  TEXT_AT(struct session_collection, path), .preset = "verbatim.db" },
+	REDACT_ROW(struct session_collection),
+	{ "keep", 0, NULL, "do not remove the session", FLAG_AT(struct session_collection, keep) },
 	{ 0 },
 };
 /* clang-format on */
@@ -73,7 +73,7 @@ static int report_unusable(const char *dir, int err)
 	return log_err(err, "open the session %s", dir);
 }
 
-static int lock_session(struct collecting *c)
+static int lock_session(struct session_collection *c)
 {
 	int at = session_open_dir(&c->session);
 	uint64_t bytes;
@@ -88,7 +88,7 @@ static int lock_session(struct collecting *c)
 	return 0;
 }
 
-static int open_session(struct collecting *c)
+static int open_session(struct session_collection *c)
 {
 	int err = session_join(&c->session, c->dir);
 
@@ -116,7 +116,7 @@ static void copy_page(const struct session *session, struct session_page *page)
 	page->filter.text[sizeof(page->filter.text) - 1] = '\0';
 }
 
-static int create_trace(struct collecting *c)
+static int create_trace(struct session_collection *c)
 {
 	struct writer_info info = {
 		.clock = &c->session.clock,
@@ -144,7 +144,7 @@ static int create_trace(struct collecting *c)
 	return err;
 }
 
-static int drain_leftover(struct collecting *c)
+static int drain_leftover(struct session_collection *c)
 {
 	int fullest, err = collector_note_leftover(c->collector);
 
@@ -158,7 +158,7 @@ static int drain_leftover(struct collecting *c)
 }
 
 /* Report what is only in the dead recorder's trace: ended threads, and events already read. */
-static void report_dead_recorder(const struct collecting *c)
+static void report_dead_recorder(const struct session_collection *c)
 {
 	const struct session_page *page = &c->page;
 
@@ -168,7 +168,7 @@ static void report_dead_recorder(const struct collecting *c)
 			 c->dir, *page->trace ? page->trace : "verbatim.db");
 }
 
-static int collect_session(struct collecting *c)
+static int collect_session(struct session_collection *c)
 {
 	struct writer_alarms alarms;
 	struct totals totals;
@@ -207,7 +207,7 @@ static int collect_session(struct collecting *c)
 
 int cli_collect(int argc, char **argv)
 {
-	struct collecting c = { .lock = -1 };
+	struct session_collection c = { .lock = -1 };
 	struct arguments arguments;
 	int err;
 

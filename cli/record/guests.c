@@ -121,7 +121,7 @@ static void visit_guests(bool (*may_be)(void *arg, pid_t pid),
 }
 
 /* The processes of one session. */
-struct visited {
+struct session_visit {
 	const char *dir;
 	bool (*may_be)(void *arg, pid_t pid);
 	void (*visit)(void *arg, pid_t pid);
@@ -131,14 +131,14 @@ struct visited {
 
 static bool is_candidate(void *arg, pid_t pid)
 {
-	const struct visited *visited = arg;
+	const struct session_visit *visited = arg;
 
 	return !visited->may_be || visited->may_be(visited->arg, pid);
 }
 
 static void visit_guest(void *arg, pid_t pid, const char *dir)
 {
-	struct visited *visited = arg;
+	struct session_visit *visited = arg;
 
 	if (strcmp(dir, visited->dir) != 0 || !session_process_alive(pid, 0))
 		return;
@@ -149,7 +149,7 @@ static void visit_guest(void *arg, pid_t pid, const char *dir)
 unsigned int guests_visit(const char *dir, bool (*may_be)(void *arg, pid_t pid),
 			  void (*visit)(void *arg, pid_t pid), void *arg)
 {
-	struct visited visited = { .dir = dir, .may_be = may_be, .visit = visit, .arg = arg };
+	struct session_visit visited = { .dir = dir, .may_be = may_be, .visit = visit, .arg = arg };
 
 	visit_guests(is_candidate, visit_guest, &visited);
 	return visited.n;
@@ -390,19 +390,19 @@ static bool read_page(int at, const struct session_page *ours, struct session_pa
 }
 
 /* The sessions of dead recorders. */
-struct leftover {
+struct leftover_session {
 	char dir[SESSION_PATH];
 	bool used; /* a living process was started with it */
 };
 
-struct leftovers {
+struct leftover_sessions {
 	const struct session *ours;
-	struct leftover *all;
+	struct leftover_session *all;
 	size_t n;
 };
 
 /* Open the session of a recorder that has died; -1: it is not one. */
-static int open_leftover(const struct leftovers *leftovers, const char *dir,
+static int open_leftover(const struct leftover_sessions *leftovers, const char *dir,
 			 struct session_page *page)
 {
 	int at = dir_open(AT_FDCWD, dir);
@@ -417,7 +417,7 @@ static int open_leftover(const struct leftovers *leftovers, const char *dir,
  * Any user may create files in the shared directory: only directories of this user that are named
  * like a session are considered.
  */
-static void list_leftovers(struct leftovers *leftovers)
+static void list_leftovers(struct leftover_sessions *leftovers)
 {
 	const char *ours = leftovers->ours->dir, *slash = strrchr(ours, '/');
 	char dir[SESSION_PATH];
@@ -427,7 +427,7 @@ static void list_leftovers(struct leftovers *leftovers)
 	list = opendir(dir);
 	for (struct dirent *d; list && (d = readdir(list));) {
 		struct session_page page;
-		struct leftover *found;
+		struct leftover_session *found;
 		int at;
 
 		if (!session_is_by_collector(d->d_name) || !strcmp(d->d_name, slash + 1) ||
@@ -451,9 +451,9 @@ static bool accept_any_pid(void *arg, pid_t pid)
 	return true;
 }
 
-static void mark_used(void *arg, pid_t pid, const char *dir)
+static void mark_used_session(void *arg, pid_t pid, const char *dir)
 {
-	struct leftovers *leftovers = arg;
+	struct leftover_sessions *leftovers = arg;
 
 	for (size_t i = 0; i < leftovers->n; i++)
 		if (!strcmp(leftovers->all[i].dir, dir) && session_process_alive(pid, 0))
@@ -464,7 +464,7 @@ static void mark_used(void *arg, pid_t pid, const char *dir)
  * Remove the session @dir, unless a process uses its rings or it has events. Returns whether it
  * remains because of its events.
  */
-static bool sweep_session(const struct leftovers *leftovers, const char *dir)
+static bool sweep_session(const struct leftover_sessions *leftovers, const char *dir)
 {
 	struct session_page page;
 	struct session session = { 0 };
@@ -501,13 +501,13 @@ static void report_remaining(unsigned int n, const char *first)
 /* Processes are scanned once, after the recorders of the sessions were found to be dead. */
 void guests_remove_leftovers(const struct session *ours, bool quiet)
 {
-	struct leftovers leftovers = { .ours = ours };
+	struct leftover_sessions leftovers = { .ours = ours };
 	const char *first = NULL;
 	unsigned int n = 0;
 
 	list_leftovers(&leftovers);
 	if (leftovers.n)
-		visit_guests(accept_any_pid, mark_used, &leftovers);
+		visit_guests(accept_any_pid, mark_used_session, &leftovers);
 	for (size_t i = 0; i < leftovers.n; i++)
 		if (!leftovers.all[i].used && sweep_session(&leftovers, leftovers.all[i].dir) &&
 		    !n++)

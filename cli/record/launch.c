@@ -167,7 +167,7 @@ static _Noreturn void wait_for_release(char **argv, int go, int report)
 	become_program(argv, &mask, report);
 }
 
-int launch_hold(char **argv, struct launch_held *ret_held)
+int launch_hold(char **argv, struct launch_held_process *ret_held)
 {
 	int go[2], report[2];
 	pid_t pid;
@@ -189,7 +189,7 @@ int launch_hold(char **argv, struct launch_held *ret_held)
 		log_err(-errno, "fork to start '%s'", argv[0]);
 	close(go[0]);
 	close(report[1]);
-	*ret_held = (struct launch_held){ pid, go[1], report[0] };
+	*ret_held = (struct launch_held_process){ pid, go[1], report[0] };
 	if (pid > 0)
 		return 0;
 	launch_drop(ret_held);
@@ -211,7 +211,7 @@ static void write_environment(int go, const sigset_t *mask)
 	fclose(to);
 }
 
-int launch_release(struct launch_held *held, const sigset_t *mask)
+int launch_release(struct launch_held_process *held, const sigset_t *mask)
 {
 	int err, status = 0;
 
@@ -221,11 +221,11 @@ int launch_release(struct launch_held *held, const sigset_t *mask)
 		status = launch_failure_status(log_err(err, "start the program"));
 	}
 	close(held->report);
-	*held = (struct launch_held){ 0 };
+	*held = (struct launch_held_process){ 0 };
 	return status;
 }
 
-void launch_drop(struct launch_held *held)
+void launch_drop(struct launch_held_process *held)
 {
 	if (!held->pid)
 		return;
@@ -233,7 +233,7 @@ void launch_drop(struct launch_held *held)
 	close(held->report);
 	if (held->pid > 0)
 		waitpid(held->pid, NULL, 0);
-	*held = (struct launch_held){ 0 };
+	*held = (struct launch_held_process){ 0 };
 }
 
 int launch_failure_status(int err)

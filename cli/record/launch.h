@@ -26,22 +26,22 @@ void launch_ignore_signals(void);
 int launch_program(char **argv, const sigset_t *mask, pid_t *ret_pid);
 
 /* A process of the program that waits before exec, so that its pid is known. */
-struct launch_held {
+struct launch_held_process {
 	pid_t pid;
 	int go, report;
 };
 
 /* Create a process for @argv, which must stay valid. 0 or CLI_ENVIRONMENT after one line. */
-int launch_hold(char **argv, struct launch_held *ret_held);
+int launch_hold(char **argv, struct launch_held_process *ret_held);
 
 /*
  * Let the held process execute the program, with @mask and the current environment; as
  * launch_program().
  */
-int launch_release(struct launch_held *held, const sigset_t *mask);
+int launch_release(struct launch_held_process *held, const sigset_t *mask);
 
 /* End the held process instead. Accepts a zeroed or released one. */
-void launch_drop(struct launch_held *held);
+void launch_drop(struct launch_held_process *held);
 
 /* The status a shell would return for a program that could not be started. */
 int launch_failure_status(int err);

@@ -31,7 +31,7 @@ enum {
 };
 
 /* Latencies of a queue pair that had a row, at the last publication. */
-struct before {
+struct earlier_latency {
 	uint32_t object;
 	struct histogram latency;
 };
@@ -61,7 +61,7 @@ struct live_stats {
 	int64_t time;
 	struct live_counts *counts; /* by object */
 	size_t ncounts;
-	struct before befores[VITALS_QUEUES];
+	struct earlier_latency befores[VITALS_QUEUES];
 	struct histogram opcodes[PROFILE_OPCODES];
 };
 
@@ -321,20 +321,20 @@ static struct live_depth depth_of(const struct queue *queue)
 
 /* The latencies of @object at the last publication, or an empty entry for them. */
 static struct histogram *find_last_latency(struct live_stats *v, uint32_t object,
-					   struct before *next)
+					   struct earlier_latency *next)
 {
 	for (size_t i = 0; i < VITALS_QUEUES; i++)
 		if (v->befores[i].object == object) {
 			*next = v->befores[i];
-			v->befores[i] = (struct before){ 0 };
+			v->befores[i] = (struct earlier_latency){ 0 };
 			return &next->latency;
 		}
-	*next = (struct before){ .object = object };
+	*next = (struct earlier_latency){ .object = object };
 	return &next->latency;
 }
 
 static void put_queue(struct live_stats *v, struct live_queue *row, const struct candidate *from,
-		      struct before *next)
+		      struct earlier_latency *next)
 {
 	static const struct histogram none;
 	const struct profile_queue *queue = from->queue;
@@ -359,7 +359,7 @@ static void put_queue(struct live_stats *v, struct live_queue *row, const struct
 static int put_queues(struct live_stats *v, struct live_state *state, const struct profile *profile,
 		      uint64_t n)
 {
-	struct before next[VITALS_QUEUES] = { 0 };
+	struct earlier_latency next[VITALS_QUEUES] = { 0 };
 	size_t ncandidates;
 	struct candidate *all = list_candidates(v, profile, n, &ncandidates);
 

@@ -155,7 +155,8 @@ static int complete_settings(struct recording_settings *set, const struct argume
 }
 
 /* Returns 0 or the exit status. The program's process must exist if its pid is needed. */
-static int name_trace(struct recording_settings *set, struct launch_held *held, char path[PATH_MAX])
+static int name_trace(struct recording_settings *set, struct launch_held_process *held,
+		      char path[PATH_MAX])
 {
 	char complaint[OUTPUT_COMPLAINT];
 
@@ -176,7 +177,7 @@ int cli_record(int argc, char **argv)
 {
 	struct recording_settings set = { 0 };
 	struct arguments arguments;
-	struct launch_held held = { 0 };
+	struct launch_held_process held = { 0 };
 	char library[PATH_MAX], path[PATH_MAX];
 	int err;
 

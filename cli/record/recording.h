@@ -21,7 +21,8 @@ struct recording_settings {
 	const char *device; /* the value of --device; NULL: not given */
 	char **program;
 	const struct recording_running *running; /* NULL: @program is started */
-	struct launch_held *held; /* its held process (launch_hold()); NULL: started as usual */
+	struct launch_held_process
+		*held; /* its held process (launch_hold()); NULL: started as usual */
 	bool soft;
 	bool lttng;
 	bool memory;

@@ -239,7 +239,7 @@ static void add_stopped(struct stop_point *s, pid_t pid, pid_t tid)
 		i++;
 	if (i == SPOTS_MAX)
 		return;
-	s->stopped[i] = (struct stopped){ .pid = pid, .tid = tid };
+	s->stopped[i] = (struct stopped_process){ .pid = pid, .tid = tid };
 	s->nstopped += i == s->nstopped;
 }
 
@@ -285,7 +285,7 @@ static bool is_stopped_in(const struct stop_point *s, pid_t pid)
  * Has a debugger detached? Also if it attached and detached between two checks: the thread then
  * ran.
  */
-static bool debugger_left(const struct stopped *stopped, const struct thread_state *state)
+static bool debugger_left(const struct stopped_process *stopped, const struct thread_state *state)
 {
 	return !state->tracer &&
 	       (stopped->traced || (stopped->looks > STILL && state->state == 'T' &&
@@ -296,7 +296,7 @@ static bool debugger_left(const struct stopped *stopped, const struct thread_sta
  * Does the process run, or has it ended? While a debugger attaches or detaches, it is briefly
  * neither stopped nor traced: it counts as running only if it is in neither state for some time.
  */
-static bool watch_stopped(struct stop_point *s, struct stopped *stopped)
+static bool watch_stopped(struct stop_point *s, struct stopped_process *stopped)
 {
 	struct thread_state state = read_state(stopped->pid, stopped->tid);
 

@@ -28,7 +28,7 @@ int stop_point_parse(const char *text, void *field, char complaint[OPTIONS_COMPL
 enum { SPOTS_MAX = 32 };
 
 /* A process that has stopped, and the thread that stopped it. */
-struct stopped {
+struct stopped_process {
 	pid_t pid, tid;
 	bool traced;        /* a debugger was attached at the last look */
 	unsigned int looks; /* since it stopped */
@@ -44,7 +44,7 @@ struct stop_point {
 	struct core_file core;
 	/* CLOCK_MONOTONIC: when a stopped process was noticed that is not reported yet; 0: none */
 	uint64_t seen_at;
-	struct stopped stopped[SPOTS_MAX];
+	struct stopped_process stopped[SPOTS_MAX];
 	unsigned int nstopped;
 };
 

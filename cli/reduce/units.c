@@ -66,7 +66,7 @@ size_t units_rows(const struct units *units, struct event_id id, const struct un
 }
 
 /* Number the units that are not part of others, in the order of time. */
-static int assign_unit_numbers(struct reading *r)
+static int assign_unit_numbers(struct units_reader *r)
 {
 	struct units *units = r->units;
 	uint32_t *numbers = calloc(units->count + 1, sizeof(*numbers));
@@ -111,7 +111,7 @@ static int list_creators(struct trace *trace, struct units *units)
 
 int units_read(struct trace *trace, struct units *units)
 {
-	struct reading r = { .trace = trace, .units = units };
+	struct units_reader r = { .trace = trace, .units = units };
 	int err;
 
 	*units = (struct units){ 0 };

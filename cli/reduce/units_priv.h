@@ -22,7 +22,7 @@ struct reading_stream {
 	size_t count, first;
 };
 
-struct reading {
+struct units_reader {
 	struct trace *trace;
 	struct units *units;
 	uint32_t *joined; /* by unit: the unit that it is a part of */
@@ -39,11 +39,11 @@ struct reading {
 };
 
 /* Fill r->units, including units that are joined to others. 0 or -errno after log_err(). */
-int reading_run(struct reading *r);
-void reading_fini(struct reading *r);
+int reading_run(struct units_reader *r);
+void reading_fini(struct units_reader *r);
 
 /* Add a need to a list. 0 or -ENOMEM after log_err(). */
 int units_add_need(struct unit_need **list, size_t *count, uint32_t who, uint32_t object);
 
 /* The unit that @unit is a part of. */
-uint32_t reading_root(struct reading *r, uint32_t unit);
+uint32_t reading_root(struct units_reader *r, uint32_t unit);

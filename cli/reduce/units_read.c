@@ -20,7 +20,8 @@ static int fail_reading(void)
 }
 
 /* A new unit, or -ENOMEM. */
-static int64_t add_unit(struct reading *r, enum unit_kind kind, const struct trace_event *event)
+static int64_t add_unit(struct units_reader *r, enum unit_kind kind,
+			const struct trace_event *event)
 {
 	uint32_t *joined = vec_push(r->joined, r->njoined);
 	struct unit *unit = joined ? vec_push(r->units->units, r->units->count) : NULL;
@@ -34,7 +35,7 @@ static int64_t add_unit(struct reading *r, enum unit_kind kind, const struct tra
 	return *joined;
 }
 
-uint32_t reading_root(struct reading *r, uint32_t unit)
+uint32_t reading_root(struct units_reader *r, uint32_t unit)
 {
 	while (r->joined[unit] != unit)
 		unit = r->joined[unit] = r->joined[r->joined[unit]];
@@ -42,7 +43,7 @@ uint32_t reading_root(struct reading *r, uint32_t unit)
 }
 
 /* Join two units: the earlier one remains. */
-static void join_units(struct reading *r, uint32_t a, uint32_t b)
+static void join_units(struct units_reader *r, uint32_t a, uint32_t b)
 {
 	a = reading_root(r, a);
 	b = reading_root(r, b);
@@ -56,8 +57,8 @@ static void join_units(struct reading *r, uint32_t a, uint32_t b)
 		r->units->units[b].kind = UNIT_MESSAGE;
 }
 
-static int add_row(struct reading *r, const struct trace_event *event, uint32_t i, uint32_t unit,
-		   uint32_t object, uint32_t cq)
+static int add_row(struct units_reader *r, const struct trace_event *event, uint32_t i,
+		   uint32_t unit, uint32_t object, uint32_t cq)
 {
 	struct unit_row *row = vec_push(r->units->rows, r->units->nrows);
 
@@ -68,7 +69,7 @@ static int add_row(struct reading *r, const struct trace_event *event, uint32_t 
 	return 0;
 }
 
-static struct reading_object *object_of(struct reading *r, uint32_t id)
+static struct reading_object *object_of(struct units_reader *r, uint32_t id)
 {
 	return &r->objects[id <= r->units->most ? id : 0];
 }
@@ -80,7 +81,7 @@ static uint64_t key_of(struct event_id id, uint32_t i)
 	return (uint64_t)id.thread << 48 ^ id.n << 16 ^ i;
 }
 
-static struct reading_stream *find_stream(struct reading *r, uint32_t from, uint32_t to)
+static struct reading_stream *find_stream(struct units_reader *r, uint32_t from, uint32_t to)
 {
 	uint64_t key = (uint64_t)from << 32 | to, at;
 
@@ -96,7 +97,7 @@ static struct reading_stream *find_stream(struct reading *r, uint32_t from, uint
 	return stream;
 }
 
-static int note_receive(struct reading *r, uint32_t qp, uint32_t unit)
+static int note_receive(struct units_reader *r, uint32_t qp, uint32_t unit)
 {
 	struct reading_object *object = object_of(r, qp);
 	uint32_t *place = vec_push(object->receives, object->posted);
@@ -108,7 +109,7 @@ static int note_receive(struct reading *r, uint32_t qp, uint32_t unit)
 }
 
 /* Join receives with completions: they complete in the order of their posts, even in error. */
-static void end_receive(struct reading *r, uint32_t qp, uint32_t unit)
+static void end_receive(struct units_reader *r, uint32_t qp, uint32_t unit)
 {
 	struct reading_object *object = object_of(r, qp);
 
@@ -117,7 +118,7 @@ static void end_receive(struct reading *r, uint32_t qp, uint32_t unit)
 }
 
 /* Join messages without a completed receive with the receives that they will fill. */
-static void join_unreceived(struct reading *r, struct reading_stream *stream)
+static void join_unreceived(struct units_reader *r, struct reading_stream *stream)
 {
 	struct reading_object *to = object_of(r, stream->to);
 
@@ -125,7 +126,7 @@ static void join_unreceived(struct reading *r, struct reading_stream *stream)
 		join_units(r, stream->units[i], to->receives[to->received++]);
 }
 
-static uint32_t find_peer(const struct reading *r, uint32_t qp, int64_t time)
+static uint32_t find_peer(const struct units_reader *r, uint32_t qp, int64_t time)
 {
 	const struct connection *connection = connections_at(r->connections, qp, time);
 
@@ -133,7 +134,7 @@ static uint32_t find_peer(const struct reading *r, uint32_t qp, int64_t time)
 }
 
 /* The queue pair that a request's message goes to; 0: it is not in the trace. */
-static uint32_t find_target(const struct reading *r, const struct trace_event *event,
+static uint32_t find_target(const struct units_reader *r, const struct trace_event *event,
 			    const struct wr *wr)
 {
 	const struct object *ah;
@@ -147,7 +148,7 @@ static uint32_t find_target(const struct reading *r, const struct trace_event *e
 }
 
 /* The queue pair that the message of a completion came from. */
-static uint32_t find_sender(const struct reading *r, const struct wc *wc, int64_t time)
+static uint32_t find_sender(const struct units_reader *r, const struct wc *wc, int64_t time)
 {
 	const struct place place = { .lid = (uint16_t)wc->slid };
 
@@ -157,7 +158,7 @@ static uint32_t find_sender(const struct reading *r, const struct wc *wc, int64_
 					     time);
 }
 
-static int note_send(struct reading *r, const struct trace_event *event, const struct wr *wr,
+static int note_send(struct units_reader *r, const struct trace_event *event, const struct wr *wr,
 		     uint32_t unit)
 {
 	uint32_t to = find_target(r, event, wr);
@@ -172,7 +173,7 @@ static int note_send(struct reading *r, const struct trace_event *event, const s
 	return 0;
 }
 
-static int read_request(struct reading *r, const struct trace_event *event, uint32_t i,
+static int read_request(struct units_reader *r, const struct trace_event *event, uint32_t i,
 			uint32_t *first)
 {
 	const struct post *post = event->post;
@@ -198,15 +199,15 @@ static int read_request(struct reading *r, const struct trace_event *event, uint
 }
 
 /* An event that has no requests or completions has a row itself. */
-static int read_other_event(struct reading *r, const struct trace_event *event, enum unit_kind kind,
-			    uint32_t i, uint32_t object, uint32_t cq)
+static int read_other_event(struct units_reader *r, const struct trace_event *event,
+			    enum unit_kind kind, uint32_t i, uint32_t object, uint32_t cq)
 {
 	int64_t unit = add_unit(r, kind, event);
 
 	return unit < 0 ? (int)unit : add_row(r, event, i, (uint32_t)unit, object, cq);
 }
 
-static int read_post(struct reading *r, const struct trace_event *event)
+static int read_post(struct units_reader *r, const struct trace_event *event)
 {
 	const struct post *post = event->post;
 	uint32_t first = 0;
@@ -220,7 +221,7 @@ static int read_post(struct reading *r, const struct trace_event *event)
 }
 
 /* Join a received message with the next send of its sender. */
-static void join_message(struct reading *r, const struct wc *wc, int64_t time, uint32_t unit)
+static void join_message(struct units_reader *r, const struct wc *wc, int64_t time, uint32_t unit)
 {
 	uint32_t from = wc->status || !(wc->opcode & ABI_WC_RECV) ? 0 : find_sender(r, wc, time);
 	struct reading_stream *stream;
@@ -232,7 +233,7 @@ static void join_message(struct reading *r, const struct wc *wc, int64_t time, u
 		join_units(r, stream->units[stream->first++], unit);
 }
 
-static int read_completion(struct reading *r, const struct trace_event *event, uint32_t i)
+static int read_completion(struct units_reader *r, const struct trace_event *event, uint32_t i)
 {
 	const struct poll *poll = event->poll;
 	const struct wc *wc = &poll->wc[i];
@@ -256,7 +257,7 @@ static int read_completion(struct reading *r, const struct trace_event *event, u
 	return add_row(r, event, i, (uint32_t)unit, wc->qp, poll->object);
 }
 
-static int read_poll(struct reading *r, const struct trace_event *event)
+static int read_poll(struct units_reader *r, const struct trace_event *event)
 {
 	int err = 0;
 
@@ -267,7 +268,7 @@ static int read_poll(struct reading *r, const struct trace_event *event)
 	return err;
 }
 
-static int read_notify(struct reading *r, const struct trace_event *event)
+static int read_notify(struct units_reader *r, const struct trace_event *event)
 {
 	struct reading_object *cq = object_of(r, event->notify->object);
 	int err = read_other_event(r, event, UNIT_REST, 0, 0, event->notify->object);
@@ -295,14 +296,14 @@ int units_add_need(struct unit_need **list, size_t *count, uint32_t who, uint32_
  * Join a completion event with the completion that it announced: the next one polled, or, if none
  * is polled before the next event, the last one polled after the arming.
  */
-static void end_wake(struct reading *r, struct reading_object *cq)
+static void end_wake(struct units_reader *r, struct reading_object *cq)
 {
 	if (cq->woken && cq->before)
 		join_units(r, cq->before - 1, cq->woken - 1);
 	cq->woken = 0;
 }
 
-static void read_wake(struct reading *r, struct reading_object *cq, uint32_t unit)
+static void read_wake(struct units_reader *r, struct reading_object *cq, uint32_t unit)
 {
 	uint32_t polled = cq->polled;
 
@@ -315,7 +316,7 @@ static void read_wake(struct reading *r, struct reading_object *cq, uint32_t uni
 }
 
 /* Note which objects a call uses: the objects that it creates need all of them. */
-static int read_refs(struct reading *r, const struct trace_event *event, uint32_t unit)
+static int read_refs(struct units_reader *r, const struct trace_event *event, uint32_t unit)
 {
 	const struct call *call = event->call;
 	bool makes = verb_infos[call->verb].effect == EFFECT_CREATE && call->object;
@@ -343,7 +344,7 @@ static int read_refs(struct reading *r, const struct trace_event *event, uint32_
 	return err;
 }
 
-static int read_call(struct reading *r, const struct trace_event *event)
+static int read_call(struct units_reader *r, const struct trace_event *event)
 {
 	uint32_t *outer = &r->outer[event->id.thread <= r->nthreads ? event->id.thread : 0];
 	int err = read_other_event(r, event, UNIT_CALL, 0, 0, 0);
@@ -363,7 +364,7 @@ static int read_call(struct reading *r, const struct trace_event *event)
 	return read_refs(r, event, unit);
 }
 
-static int read_event(struct reading *r, const struct trace_event *event)
+static int read_event(struct units_reader *r, const struct trace_event *event)
 {
 	switch (event->kind) {
 	case TRACE_CALL:
@@ -384,7 +385,7 @@ static int read_event(struct reading *r, const struct trace_event *event)
 	}
 }
 
-static int open_reading(struct reading *r)
+static int open_reading(struct units_reader *r)
 {
 	const struct object *object;
 	int err = 0;
@@ -406,7 +407,7 @@ static int open_reading(struct reading *r)
 		       ?: call_refs_open(r->trace, &r->refs);
 }
 
-int reading_run(struct reading *r)
+int reading_run(struct units_reader *r)
 {
 	const struct trace_event *event;
 	struct cursor *cursor;
@@ -429,7 +430,7 @@ int reading_run(struct reading *r)
 	return err;
 }
 
-void reading_fini(struct reading *r)
+void reading_fini(struct units_reader *r)
 {
 	for (size_t i = 0; i < r->nlist; i++)
 		free(r->list[i].units);

@@ -64,7 +64,7 @@ const struct option_row cli_report_options[] = {
 
 /* Events that the documents name */
 
-struct named {
+struct named_events {
 	char names[EVENTS][EVENT_NAME];
 	size_t n;
 };
@@ -83,7 +83,7 @@ static size_t event_length(const char *at)
 	return n > digits && at[n] == '"' && n < EVENT_NAME ? n : 0;
 }
 
-static void add_name(struct named *named, const char *name, size_t n)
+static void add_name(struct named_events *named, const char *name, size_t n)
 {
 	for (size_t i = 0; i < named->n; i++)
 		if (strlen(named->names[i]) == n && !memcmp(named->names[i], name, n))
@@ -94,7 +94,7 @@ static void add_name(struct named *named, const char *name, size_t n)
 	named->names[named->n++][n] = '\0';
 }
 
-static void find_names(struct named *named, const struct text *text)
+static void find_names(struct named_events *named, const struct text *text)
 {
 	const char *at = text->at;
 
@@ -113,8 +113,8 @@ static unsigned long thread_of(const char *name)
 }
 
 /* A `dump` of all named events of one thread, which reads the trace once. */
-static void name_events(struct document *document, const char *path, const struct named *named,
-			unsigned long thread)
+static void name_events(struct document *document, const char *path,
+			const struct named_events *named, unsigned long thread)
 {
 	size_t n = 0;
 
@@ -126,7 +126,7 @@ static void name_events(struct document *document, const char *path, const struc
 }
 
 /* The event whose line begins at @line: "  57.500000000  1:45  app:1234  ..."; NULL: another. */
-static const char *find_event(const struct named *named, const char *line)
+static const char *find_event(const struct named_events *named, const char *line)
 {
 	char *end;
 
@@ -153,7 +153,7 @@ static void put_event(struct json *json, const char *name, char *from, const cha
 }
 
 /* Add the text of each named event; the lines at @at are in the order of time. */
-static void put_texts(struct json *json, const struct named *named, char *at)
+static void put_texts(struct json *json, const struct named_events *named, char *at)
 {
 	const char *name = NULL;
 	char *from = at;
@@ -174,7 +174,7 @@ static void put_texts(struct json *json, const struct named *named, char *at)
 	put_event(json, name, from, at);
 }
 
-static int put_threads(struct json *json, const char *path, const struct named *named,
+static int put_threads(struct json *json, const char *path, const struct named_events *named,
 		       const unsigned long *threads, size_t n)
 {
 	struct document documents[AT_ONCE] = { 0 };
@@ -190,7 +190,7 @@ static int put_threads(struct json *json, const char *path, const struct named *
 	return err;
 }
 
-static int put_events(struct json *json, const char *path, const struct named *named)
+static int put_events(struct json *json, const char *path, const struct named_events *named)
 {
 	unsigned long threads[EVENTS];
 	size_t n = 0;
@@ -251,7 +251,7 @@ static void put_documents(struct json *json, const struct document *documents, b
 }
 
 /* What one pass over the trace finds. */
-struct reading {
+struct page_sources {
 	struct model_tables *tables;
 	struct lanes *lanes;
 	struct timeline *timeline;
@@ -260,7 +260,7 @@ struct reading {
 };
 
 /* The stacks of `export -f folded`, by three values. */
-static int put_stacks(struct json *json, struct trace *trace, const struct reading *r)
+static int put_stacks(struct json *json, struct trace *trace, const struct page_sources *r)
 {
 	static const char *const names[] = { "requests", "time", "bytes" };
 	static const enum folded_value values[] = { FOLDED_REQUESTS, FOLDED_TIME, FOLDED_BYTES };
@@ -276,7 +276,7 @@ static int put_stacks(struct json *json, struct trace *trace, const struct readi
 	return err;
 }
 
-static int put_stat(struct json *json, struct trace *trace, const struct reading *r)
+static int put_stat(struct json *json, struct trace *trace, const struct page_sources *r)
 {
 	struct text text = { 0 };
 	int err;
@@ -291,10 +291,10 @@ static int put_stat(struct json *json, struct trace *trace, const struct reading
 	return err;
 }
 
-static int read_trace(struct trace *trace, struct reading *r)
+static int read_trace(struct trace *trace, struct page_sources *r)
 {
 	static const struct profile_select select = { .by_process = true };
-	struct profile_more more = { .ret_timeline = &r->timeline, .leave = qps_leave };
+	struct profile_extras more = { .ret_timeline = &r->timeline, .leave = qps_leave };
 	int err = model_tables_add(trace, &r->tables);
 
 	if (err)
@@ -309,7 +309,7 @@ static int read_trace(struct trace *trace, struct reading *r)
 	return err ? err : symbols_open(&r->symbols);
 }
 
-static int put_reading(struct json *json, struct trace *trace, const struct reading *r)
+static int put_reading(struct json *json, struct trace *trace, const struct page_sources *r)
 {
 	int err = views_create(trace_db(trace), true, NULL);
 
@@ -322,7 +322,7 @@ static int put_reading(struct json *json, struct trace *trace, const struct read
 
 static int put_opened_trace(struct json *json, struct trace *trace)
 {
-	struct reading r = { .tables = NULL };
+	struct page_sources r = { .tables = NULL };
 	int err;
 
 	cli_report_loss(trace);
@@ -360,7 +360,7 @@ static void rename_source(struct text *text, const struct shown_trace *source)
 
 /* The description of a trace: @base is NULL, or the trace it is compared with. */
 static int put_trace(struct json *json, const struct shown_trace *source, const char *base,
-		     struct named *named)
+		     struct named_events *named)
 {
 	struct arguments arguments = { .at = (char *[]){ (char *)source->path }, .n = 1 };
 	struct document documents[DOCUMENTS];
@@ -398,7 +398,7 @@ static int put_page_data(struct text *data, const struct shown_trace *source, co
 {
 	const struct shown_trace before = { base, base };
 	struct json json = { .out = data };
-	struct named named = { .n = 0 };
+	struct named_events named = { .n = 0 };
 	int status;
 
 	json_open(&json, NULL, '{');

@@ -313,14 +313,14 @@ static const char *find_unknown(const char *error)
 	return NULL;
 }
 
-struct offer {
+struct nearest_name {
 	struct suggestion near;
 	bool elsewhere; /* there is exactly that name, but not in that place */
 };
 
 static void offer_name(void *arg, const char *name)
 {
-	struct offer *offer = arg;
+	struct nearest_name *offer = arg;
 
 	if (strcmp(name, offer->near.word) != 0)
 		suggest_name(&offer->near, name);
@@ -330,7 +330,7 @@ static void offer_name(void *arg, const char *name)
 
 const char *sql_hint(sqlite3 *db, const char *error)
 {
-	static struct offer offer;
+	static struct nearest_name offer;
 	static char word[SQL_NAME];
 	const char *unknown = find_unknown(error);
 	int known = unknown ? find_about(unknown) : -1;
@@ -340,7 +340,7 @@ const char *sql_hint(sqlite3 *db, const char *error)
 	if (known >= 0 && !is_function(abouts[known].name))
 		return ": this trace does not have it; --tables lists what it has";
 	snprintf(word, sizeof(word), "%s", unknown);
-	offer = (struct offer){ .near.word = word };
+	offer = (struct nearest_name){ .near.word = word };
 	sql_each_name(db, offer_name, &offer);
 	if (offer.elsewhere)
 		return unknown == error + strlen("no such table: ")

@@ -257,13 +257,13 @@ static const struct metric recording = { "recording_info", METRIC_GAUGE, NULL,
 					 "The recorded command and the version of the recorder." };
 
 /* A family that is being written. */
-struct writing {
+struct family_writer {
 	struct metrics metrics;
 	const struct stat_view *view;
 	const struct family *family;
 };
 
-static void add_row(struct writing *w, const void *row, const struct metric_label *labels)
+static void add_row(struct family_writer *w, const void *row, const struct metric_label *labels)
 {
 	const struct family *family = w->family;
 	const void *at = (const char *)row + family->at;
@@ -291,12 +291,12 @@ static void add_row(struct writing *w, const void *row, const struct metric_labe
 	}
 }
 
-static void add_run(struct writing *w)
+static void add_run(struct family_writer *w)
 {
 	add_row(w, w->view->profile, (struct metric_label[]){ { 0 } });
 }
 
-static void add_trace(struct writing *w)
+static void add_trace(struct family_writer *w)
 {
 	struct whole_trace whole = { .totals = trace_totals(w->view->trace),
 				     .interrupted = trace_loss(w->view->trace).interrupted };
@@ -304,7 +304,7 @@ static void add_trace(struct writing *w)
 	add_row(w, &whole, (struct metric_label[]){ { 0 } });
 }
 
-static void add_sides(struct writing *w)
+static void add_sides(struct family_writer *w)
 {
 	add_row(w, &w->view->profile->send, (struct metric_label[]){ { "side", "send" }, { 0 } });
 	add_row(w, &w->view->profile->receive,
@@ -320,7 +320,7 @@ static bool is_of_sends(const struct family *family)
 	       family->at == offsetof(struct profile_requests, inlined);
 }
 
-static void add_requests(struct writing *w)
+static void add_requests(struct family_writer *w)
 {
 	for (unsigned int o = 0; o < PROFILE_OPCODES; o++)
 		for (unsigned int s = 0; s < PROFILE_SIZES; s++) {
@@ -338,7 +338,7 @@ static void add_requests(struct writing *w)
 		}
 }
 
-static void add_processes(struct writing *w)
+static void add_processes(struct family_writer *w)
 {
 	for (size_t i = 0; i < w->view->profile->nprocesses; i++) {
 		const struct profile_process *process = &w->view->profile->processes[i];
@@ -350,7 +350,7 @@ static void add_processes(struct writing *w)
 	}
 }
 
-static void add_threads(struct writing *w)
+static void add_threads(struct family_writer *w)
 {
 	for (size_t i = 0; i < w->view->profile->nthreads; i++) {
 		const struct profile_thread *thread = &w->view->profile->threads[i];
@@ -366,7 +366,7 @@ static void add_threads(struct writing *w)
 }
 
 /* @object is number @id of the trace; without a name only its number is written. */
-static void add_object(struct writing *w, const void *row, uint32_t process_id, uint32_t id,
+static void add_object(struct family_writer *w, const void *row, uint32_t process_id, uint32_t id,
 		       const char *label, const char *side)
 {
 	const struct object *object = trace_object(w->view->trace, id);
@@ -382,7 +382,7 @@ static void add_object(struct writing *w, const void *row, uint32_t process_id, 
 					 { 0 } });
 }
 
-static void add_queues(struct writing *w)
+static void add_queues(struct family_writer *w)
 {
 	const struct profile *profile = w->view->profile;
 
@@ -400,7 +400,7 @@ static void add_queues(struct writing *w)
 	}
 }
 
-static void add_cqs(struct writing *w)
+static void add_cqs(struct family_writer *w)
 {
 	const struct profile *profile = w->view->profile;
 
@@ -412,7 +412,7 @@ static void add_cqs(struct writing *w)
 	}
 }
 
-static void add_verbs(struct writing *w)
+static void add_verbs(struct family_writer *w)
 {
 	for (int v = 0; v < VERB_COUNT; v++) {
 		const struct profile_verb *verb = &w->view->profile->verbs[v];
@@ -424,7 +424,7 @@ static void add_verbs(struct writing *w)
 }
 
 /* Two stacks may end in the same line: the label with the stack separates them. */
-static void add_place(struct writing *w, const struct profile_place *place)
+static void add_place(struct family_writer *w, const struct profile_place *place)
 {
 	char stack[16];
 
@@ -436,14 +436,14 @@ static void add_place(struct writing *w, const struct profile_place *place)
 					 { 0 } });
 }
 
-static void add_places(struct writing *w)
+static void add_places(struct family_writer *w)
 {
 	for (size_t i = 0; i < w->view->profile->nplaces; i++)
 		if (w->view->profile->places[i].calls)
 			add_place(w, &w->view->profile->places[i]);
 }
 
-static void (*const adders[])(struct writing *w) = {
+static void (*const adders[])(struct family_writer *w) = {
 	[OVER_RUN] = add_run,          [OVER_TRACE] = add_trace,       [OVER_SIDE] = add_sides,
 	[OVER_REQUEST] = add_requests, [OVER_PROCESS] = add_processes, [OVER_THREAD] = add_threads,
 	[OVER_QUEUE] = add_queues,     [OVER_QUEUE_SIDE] = add_queues, [OVER_CQ] = add_cqs,
@@ -465,7 +465,7 @@ static void add_recording(struct metrics *metrics, struct trace *trace)
 int stat_metrics(const struct stat_view *view)
 {
 	struct text text = { 0 };
-	struct writing w = { .metrics = { .out = &text }, .view = view };
+	struct family_writer w = { .metrics = { .out = &text }, .view = view };
 	int err = 0;
 
 	add_recording(&w.metrics, view->trace);

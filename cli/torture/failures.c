@@ -410,7 +410,7 @@ static void add_rule(struct failure *failure, const char *format, ...)
  * many calls. The delay of a late completion begins when the program polls its CQ, so it is late on
  * a busy machine, too.
  */
-static void hold_all(struct failure *failure, uint32_t seed, const char *hold)
+static void hold_all_threads(struct failure *failure, uint32_t seed, const char *hold)
 {
 	static const char *const often[] = { "verb=any", "delay", "", "delay", "", "late" };
 
@@ -447,7 +447,7 @@ int failures_chaos(uint32_t seed, uint32_t runs, struct failures *ret_failures)
 			break;
 		failure->chaos = true;
 		if (i % 4 < 3)
-			hold_all(failure, seed + i, holds[i % 4]);
+			hold_all_threads(failure, seed + i, holds[i % 4]);
 		else
 			hold_thread(failure, seed + i, threads[i / 4 % 3]);
 	}

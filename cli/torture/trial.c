@@ -103,7 +103,7 @@ static void note_poll(struct trial *trial, const struct poll *poll)
 		trial->occurred |= (int)poll->wc[i].status == trial->failure->status;
 }
 
-static void note_last(struct trial *trial, const struct trace_event *event)
+static void note_last_verb(struct trial *trial, const struct trace_event *event)
 {
 	enum verb verb = trace_verb(event);
 
@@ -133,7 +133,7 @@ int trial_read_events(struct trial *trial)
 			note_poll(trial, event->poll);
 		else if (event->kind == TRACE_NOTIFY)
 			note_notify(trial, event->notify);
-		note_last(trial, event);
+		note_last_verb(trial, event);
 	}
 	cursor_close(cursor);
 	return more;

@@ -76,7 +76,7 @@ int cm_learn_begin(struct replay *r)
 	return r->cm ? 0 : begin_learning(r);
 }
 
-static struct cm_inside *inside_of(struct replay *r, uint32_t thread)
+static struct cm_enclosing *inside_of(struct replay *r, uint32_t thread)
 {
 	struct cm *cm = r->cm;
 
@@ -132,7 +132,7 @@ static void learn_peer_queue(const struct args *out, struct cm_end *end)
 }
 
 static void learn_got_event(struct replay *r, const struct trace_event *event,
-			    const struct args *out, struct cm_inside *inside)
+			    const struct args *out, struct cm_enclosing *inside)
 {
 	const char *type = args_text(out, ARG(event.event));
 	int64_t status = 0, id = 0, length = 0;
@@ -205,7 +205,7 @@ static void learn_failed_address(struct replay *r, const struct call *call)
 }
 
 /* Learn the addresses of rdma_create_ep(): librdmacm may set them without inner calls. */
-static int learn_ep(struct replay *r, const struct trace_event *event, struct cm_inside *inside)
+static int learn_ep(struct replay *r, const struct trace_event *event, struct cm_enclosing *inside)
 {
 	const struct call *call = event->call;
 
@@ -221,7 +221,7 @@ static int learn_ep(struct replay *r, const struct trace_event *event, struct cm
 }
 
 static int learn_cm_call(struct replay *r, const struct trace_event *event,
-			 struct cm_inside *inside, const struct args *out)
+			 struct cm_enclosing *inside, const struct args *out)
 {
 	const struct call *call = event->call;
 
@@ -254,7 +254,7 @@ static int learn_cm_call(struct replay *r, const struct trace_event *event,
 
 /* The identifier that the queue pair of @call belongs to, or NULL. */
 static struct cm_end *find_owner(const struct replay *r, const struct call *call,
-				 const struct cm_inside *inside)
+				 const struct cm_enclosing *inside)
 {
 	if (verb_infos[call->verb].object != OBJECT_qp || call->failed)
 		return NULL;
@@ -269,7 +269,7 @@ int cm_learn_call(struct replay *r, const struct trace_event *event, const struc
 		  const struct args *out)
 {
 	const struct call *call = event->call;
-	struct cm_inside *inside;
+	struct cm_enclosing *inside;
 	struct cm_end *end;
 	int err;
 

@@ -87,7 +87,7 @@ struct cm_place {
 };
 
 /* Used in the first pass, for each recorded thread: its last calls, which may enclose others. */
-struct cm_inside {
+struct cm_enclosing {
 	uint32_t id;        /* object: the identifier of rdma_create_qp() */
 	int64_t id_end;     /* when that call ended */
 	struct event_id ep; /* rdma_create_ep() */
@@ -105,7 +105,7 @@ struct cm {
 	uint32_t nends;       /* number of objects, plus one */
 	struct cm_end **made;
 	size_t nmade;
-	struct cm_inside *inside; /* by thread */
+	struct cm_enclosing *inside; /* by thread */
 	size_t ninside;
 	struct map waited; /* calls on synchronous identifiers, which got events inside them */
 	struct map of_qp;  /* recorded queue pairs of identifiers, to the identifiers (objects) */

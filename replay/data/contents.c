@@ -53,7 +53,7 @@ struct contents {
 	struct landing *landings; /* from 1 */
 	uint32_t nlandings, size, free;
 	struct map latest; /* address of a buffer, to the landing of its last post */
-	struct fetched *fetched;
+	struct fetched_data *fetched;
 	struct refilled *refilled;
 	uint8_t *inlined; /* of the list being posted */
 	size_t inlined_used, inlined_size;
@@ -286,7 +286,7 @@ static uint64_t compare_bytes(const struct landing *landing, const uint8_t *byte
 }
 
 /* A completion whose bytes are compared. */
-struct check {
+struct contents_check {
 	struct replay *r;
 	const struct trace_event *event;
 	const struct wc *wc;
@@ -295,8 +295,8 @@ struct check {
 	const struct landing *landing;
 };
 
-static void report_difference(const struct check *c, uint64_t at, const struct payload *payload,
-			      uint8_t there, uint8_t here)
+static void report_difference(const struct contents_check *c, uint64_t at,
+			      const struct payload *payload, uint8_t there, uint8_t here)
 {
 	char field[40], there_text[80], here_text[16];
 
@@ -316,7 +316,7 @@ static void report_difference(const struct check *c, uint64_t at, const struct p
 }
 
 /* Find the sent bytes: 1 and *@ret_sent; 0: not recorded; or -errno. */
-static int find_sent(const struct check *c, struct payload *ret_sent)
+static int find_sent(const struct contents_check *c, struct payload *ret_sent)
 {
 	if (!c->arrival->sender.thread)
 		return 0;
@@ -327,7 +327,7 @@ static int find_sent(const struct check *c, struct payload *ret_sent)
  * Were the recorded received bytes equal to the posted ones? If so, a byte that differs in the
  * replay must be reported.
  */
-static bool was_received_as_posted(const struct check *c, const uint8_t *bytes, uint64_t n)
+static bool was_received_as_posted(const struct contents_check *c, const uint8_t *bytes, uint64_t n)
 {
 	struct payload sent;
 
@@ -336,7 +336,7 @@ static bool was_received_as_posted(const struct check *c, const uint8_t *bytes, 
 }
 
 /* Do the @n replayed bytes belong to a message that replaced this one before it was sent? */
-static bool is_refilled(const struct check *c, const uint8_t *bytes, uint64_t n)
+static bool is_refilled(const struct contents_check *c, const uint8_t *bytes, uint64_t n)
 {
 	struct refill over = { c->arrival->sender, c->arrival->sender_index };
 	uint8_t *there = malloc(n), here;
@@ -359,7 +359,8 @@ static bool is_refilled(const struct check *c, const uint8_t *bytes, uint64_t n)
 }
 
 /* The message comes after the bytes of `before`: the GRH of a datagram. */
-static void compare_message(const struct check *c, const struct payload *payload, uint64_t n)
+static void compare_message(const struct contents_check *c, const struct payload *payload,
+			    uint64_t n)
 {
 	const uint8_t *bytes = payload->bytes;
 	uint8_t here = 0, there;
@@ -380,7 +381,7 @@ static bool is_unknown_request(const struct payload *payload)
 	       (!strcmp(payload->why, "ambiguous") || !strcmp(payload->why, "unknown-request"));
 }
 
-static int check_received(const struct check *c)
+static int check_received(const struct contents_check *c)
 {
 	bool made = synth_has(c->r, c->wc->qp); /* which sends the recorded received bytes */
 	struct payload sent = { 0 }, payload;
@@ -421,7 +422,7 @@ static size_t copy_landing(const struct landing *landing, void *to, size_t size)
 	return n;
 }
 
-static int check_fetched(const struct check *c)
+static int check_fetched(const struct contents_check *c)
 {
 	struct payload payload;
 	uint64_t here = 0;
@@ -450,7 +451,7 @@ void contents_check(struct replay *r, const struct trace_event *event, uint32_t 
 		    const struct wc *wc, const struct arrival *arrival, bool doubt)
 {
 	uint32_t landing = arrival->request.landing;
-	struct check c = { r, event, wc, i, arrival, NULL };
+	struct contents_check c = { r, event, wc, i, arrival, NULL };
 	bool success = arrival->wc.status == IBV_WC_SUCCESS && wc->status == IBV_WC_SUCCESS;
 	int err = 0;
 

@@ -24,7 +24,7 @@ static bool is_of_list(const struct wc *wc)
 }
 
 /* Why the completion cannot come in the replay, or NULL. */
-static const char *why_not_expected(struct expected *e)
+static const char *why_not_expected(struct expected_wc *e)
 {
 	uint64_t from;
 
@@ -56,13 +56,13 @@ static const char *why_not_expected(struct expected *e)
 /* An entry stays listed until it is compared: later completions of its side wait for it. */
 int expect_compare_late(struct replay *r, struct replica_qp *qp, enum side side, enum settle which)
 {
-	const struct late *late;
-	struct expected e;
+	const struct deferred_completion *late;
+	struct expected_wc e;
 	int err = 0;
 
 	while (!err && (late = expect_late(r, qp, side, &e)) &&
-	       (which != SETTLE_COME || arrivals_first(&qp->in[side]))) {
-		e.last = which == SETTLE_ALL;
+	       (which != DEFERRED_COME || arrivals_first(&qp->in[side]))) {
+		e.last = which == DEFERRED_ALL;
 		err = expect_compare_one(&e);
 		if (e.again || qp->late[side] != late)
 			break;
@@ -72,14 +72,14 @@ int expect_compare_late(struct replay *r, struct replica_qp *qp, enum side side,
 }
 
 /* Compare the deferred completions of the same side first. */
-static int compare_deferred(struct expected *e)
+static int compare_deferred(struct expected_wc *e)
 {
 	enum side side = e->qp->late[SIDE_SEND] || e->qp->late[SIDE_RECV] ? expect_side(e) : SIDES;
 
 	if (side == SIDES || !e->qp->late[side])
 		return 0;
 	return expect_compare_late(e->r, e->qp, side,
-				   expect_is_starved(e, side) ? SETTLE_COME : SETTLE_FED);
+				   expect_is_starved(e, side) ? DEFERRED_COME : DEFERRED_FED);
 }
 
 /*
@@ -111,12 +111,12 @@ static int expect_completion(struct replay *r, const struct trace_event *event, 
 			     uint32_t i)
 {
 	const struct wc *wc = &event->poll->wc[i];
-	struct expected e = { .r = r,
-			      .event = event,
-			      .wc = wc,
-			      .index = i,
-			      .cq = cq,
-			      .replica = replica_of(r, wc->qp) };
+	struct expected_wc e = { .r = r,
+				 .event = event,
+				 .wc = wc,
+				 .index = i,
+				 .cq = cq,
+				 .replica = replica_of(r, wc->qp) };
 	const char *why;
 
 	if (!wc->request.thread && !r->lossy)
@@ -126,7 +126,7 @@ static int expect_completion(struct replay *r, const struct trace_event *event, 
 	if (!why)
 		return compare_deferred(&e) ?: expect_compare_one(&e);
 	if (!e.qp && !is_of_list(wc))
-		return expect_note_unmatched(&e, STRANGER_QUEUE, why);
+		return expect_note_unmatched(&e, UNMATCHED_QUEUE, why);
 	if (e.qp)
 		expect_note_spare(&e);
 	outcome_note_skipped(r->outcome, event->id, event->poll->verb, wc->qp, why);
@@ -155,11 +155,11 @@ static void note_poll(struct replica *cq, const struct trace_event *event)
 static int note_surplus_poll(struct replay *r, const struct trace_event *event, struct replica *cq)
 {
 	const struct wc none = { 0 };
-	const struct expected e = {
+	const struct expected_wc e = {
 		.r = r, .event = event, .wc = &none, .index = event->poll->nwc, .cq = cq
 	};
 
-	return expect_note_unmatched(&e, STRANGER_LOST, "");
+	return expect_note_unmatched(&e, UNMATCHED_LOST, "");
 }
 
 void expect_note(struct replay *r, const struct trace_event *event)

@@ -47,7 +47,7 @@ static uint32_t recorded_number(struct replay *r, uint32_t here)
 static void report_unmatched(struct replay *r, const struct unmatched_wc *k, uint32_t qp,
 			     const struct arrival *a)
 {
-	bool queue = k->kind == STRANGER_QUEUE, lost = k->kind == STRANGER_LOST;
+	bool queue = k->kind == UNMATCHED_QUEUE, lost = k->kind == UNMATCHED_LOST;
 	char field[64], there[96], here[96];
 
 	snprintf(field, sizeof(field), "wc[%u]%s", k->index,
@@ -268,7 +268,7 @@ static void report_leftovers(struct replay *r, uint32_t id, enum side side)
 	struct arrivals *passed = &qp->passed[side], *in = &qp->in[side];
 	const struct arrival *a;
 
-	expect_compare_late(r, qp, side, SETTLE_ALL);
+	expect_compare_late(r, qp, side, DEFERRED_ALL);
 	for (; (a = arrivals_first(passed)); arrivals_drop(passed))
 		report_leftover(r, id, side, a, true);
 	for (; (a = arrivals_first(in)); arrivals_drop(in))
@@ -278,9 +278,9 @@ static void report_leftovers(struct replay *r, uint32_t id, enum side side)
 /* Report a recorded completion of an unknown sender that matched no replayed one. */
 static void report_unmatched_completion(struct replay *r, const struct unmatched_wc *k)
 {
-	if (k->found || k->kind == STRANGER_MADE)
+	if (k->found || k->kind == UNMATCHED_SYNTHESIZED)
 		return;
-	if (k->kind == STRANGER_LOST)
+	if (k->kind == UNMATCHED_LOST)
 		report_unmatched(r, k, k->cq, NULL);
 	else
 		outcome_note_skipped(r->outcome, k->event, k->verb, k->qp, k->why);
@@ -319,7 +319,7 @@ void expect_leave(struct replay *r, uint32_t object)
 		return;
 	peer = replica->qp ? replica_of(r, replica->qp->peer) : NULL;
 	if (peer && peer->qp) /* the peer's messages to this queue pair would fail from now on */
-		expect_compare_late(r, peer->qp, SIDE_SEND, SETTLE_ALL);
+		expect_compare_late(r, peer->qp, SIDE_SEND, DEFERRED_ALL);
 	r->leaving = true;
 	if (replica->qp)
 		polls_drain(r, replica);
@@ -331,7 +331,7 @@ void expect_leave(struct replay *r, uint32_t object)
 		report_same_hang(r, object, SIDE_RECV, qp->recv_cq);
 	}
 	for (int side = 0; replica->qp && side < SIDES; side++)
-		expect_compare_late(r, replica->qp, (enum side)side, SETTLE_ALL);
+		expect_compare_late(r, replica->qp, (enum side)side, DEFERRED_ALL);
 }
 
 void expect_end(struct replay *r)

@@ -8,7 +8,7 @@
 #include "replay/state/sent.h"
 
 /* Is no message of @peer in flight, and have all earlier requests been posted? */
-static bool has_nothing_in_flight(const struct expected *e, const struct replica_qp *peer)
+static bool has_nothing_in_flight(const struct expected_wc *e, const struct replica_qp *peer)
 {
 	unsigned int turns = 0;
 
@@ -29,14 +29,14 @@ static bool was_killed(const struct replay *r, uint32_t object)
 	return process && process->ending && !strcmp(process->ending, "killed");
 }
 
-bool expect_died_before(const struct expected *e, enum side side, enum ibv_wc_status here)
+bool expect_died_before(const struct expected_wc *e, enum side side, enum ibv_wc_status here)
 {
 	return side == SIDE_SEND && e->qp->type == IBV_QPT_RC &&
 	       e->wc->status == IBV_WC_WR_FLUSH_ERR && here == IBV_WC_SUCCESS &&
 	       was_killed(e->r, e->qp->peer);
 }
 
-bool expect_sender_died(const struct expected *e, enum side side, bool waited)
+bool expect_sender_died(const struct expected_wc *e, enum side side, bool waited)
 {
 	const struct replica *peer = replica_of(e->r, e->qp->peer);
 

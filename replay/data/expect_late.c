@@ -13,8 +13,8 @@
 #include "replay/data/polls.h"
 #include "replay/state/sent.h"
 
-struct late {
-	struct late *next;
+struct deferred_completion {
+	struct deferred_completion *next;
 	struct trace_event event; /* its poll is the next */
 	struct poll poll;
 	struct wc wc;
@@ -30,7 +30,7 @@ static struct replica *find_replica(struct replay *r, const void *handle)
 								      : NULL;
 }
 
-void expect_note_spare(const struct expected *e)
+void expect_note_spare(const struct expected_wc *e)
 {
 	const struct ibv_qp *qp = e->replica->handle;
 	struct replica *srq = qp ? find_replica(e->r, qp->srq) : NULL;
@@ -43,7 +43,7 @@ void expect_note_spare(const struct expected *e)
 	srq->spare_of = e->wc->qp;
 }
 
-bool expect_is_starved(const struct expected *e, enum side side)
+bool expect_is_starved(const struct expected_wc *e, enum side side)
 {
 	struct replica *taker = side == SIDE_SEND ? replica_of(e->r, e->qp->peer) : e->replica;
 	const struct ibv_qp *qp = taker ? taker->handle : NULL;
@@ -55,18 +55,18 @@ bool expect_is_starved(const struct expected *e, enum side side)
 	return !requests_oldest(srq->requests, false);
 }
 
-int expect_defer(const struct expected *e, enum side side)
+int expect_defer(const struct expected_wc *e, enum side side)
 {
-	struct late *late = malloc(sizeof(*late)), **at = &e->qp->late[side];
+	struct deferred_completion *late = malloc(sizeof(*late)), **at = &e->qp->late[side];
 
 	if (!late)
 		return -ENOMEM;
-	*late = (struct late){ .event = *e->event,
-			       .poll = *e->event->poll,
-			       .wc = *e->wc,
-			       .index = e->index,
-			       .cq = e->cq,
-			       .replica = e->replica };
+	*late = (struct deferred_completion){ .event = *e->event,
+					      .poll = *e->event->poll,
+					      .wc = *e->wc,
+					      .index = e->index,
+					      .cq = e->cq,
+					      .replica = e->replica };
 	late->event.poll = &late->poll;
 	late->poll.wc = NULL;
 	while (*at)
@@ -76,30 +76,30 @@ int expect_defer(const struct expected *e, enum side side)
 	return 0;
 }
 
-const struct late *expect_late(struct replay *r, struct replica_qp *qp, enum side side,
-			       struct expected *ret_e)
+const struct deferred_completion *expect_late(struct replay *r, struct replica_qp *qp,
+					      enum side side, struct expected_wc *ret_e)
 {
-	const struct late *late = qp->late[side];
+	const struct deferred_completion *late = qp->late[side];
 
 	if (late)
-		*ret_e = (struct expected){ .r = r,
-					    .event = &late->event,
-					    .wc = &late->wc,
-					    .index = late->index,
-					    .cq = late->cq,
-					    .replica = late->replica,
-					    .qp = qp,
-					    .settled = true };
+		*ret_e = (struct expected_wc){ .r = r,
+					       .event = &late->event,
+					       .wc = &late->wc,
+					       .index = late->index,
+					       .cq = late->cq,
+					       .replica = late->replica,
+					       .qp = qp,
+					       .settled = true };
 	return late;
 }
 
-bool expect_has_surplus(const struct expected *e, enum side side)
+bool expect_has_surplus(const struct expected_wc *e, enum side side)
 {
 	const struct arrivals *in = &e->qp->in[side];
 	const struct replica *peer = replica_of(e->r, e->qp->peer);
 	size_t messages = in->tail - in->head, late = 0;
 
-	for (const struct late *at = e->qp->late[side]; at; at = at->next)
+	for (const struct deferred_completion *at = e->qp->late[side]; at; at = at->next)
 		late++;
 	sent_remove_counted(e->r, e->qp);
 	if (peer && peer->qp)
@@ -109,7 +109,7 @@ bool expect_has_surplus(const struct expected *e, enum side side)
 
 void expect_late_drop(struct replay *r, struct replica_qp *qp, enum side side)
 {
-	struct late *late = qp->late[side];
+	struct deferred_completion *late = qp->late[side];
 
 	qp->late[side] = late->next;
 	r->nlate--;
@@ -120,7 +120,7 @@ void expect_forget_late(struct replica_qp *qp)
 {
 	for (int side = 0; side < SIDES; side++)
 		while (qp->late[side]) {
-			struct late *late = qp->late[side];
+			struct deferred_completion *late = qp->late[side];
 
 			qp->late[side] = late->next;
 			free(late);

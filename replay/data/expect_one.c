@@ -31,13 +31,13 @@ static const char shared_order[] = "the choice of a receive from a shared receiv
 static const char threads_order[] = "the order of posts and polls of several threads";
 static const char senders_order[] = "the order of datagrams of several senders";
 
-static bool is_of_request(const struct expected *e, const struct arrival *a)
+static bool is_of_request(const struct expected_wc *e, const struct arrival *a)
 {
 	return is_same_event(a->request.event, e->wc->request) &&
 	       a->request.index == e->wc->request_index;
 }
 
-static bool has_arrived_next(const struct expected *e, enum side side)
+static bool has_arrived_next(const struct expected_wc *e, enum side side)
 {
 	const struct arrival *a = arrivals_first(&e->qp->in[side]);
 
@@ -48,7 +48,7 @@ static bool has_arrived_next(const struct expected *e, enum side side)
  * The side of an error completion: only its request shows it. If the request is not known, the side
  * on which a completion has come or is outstanding.
  */
-static enum side side_of_failed(const struct expected *e)
+static enum side side_of_failed(const struct expected_wc *e)
 {
 	const struct requests *sends = &e->qp->out[SIDE_SEND];
 
@@ -67,7 +67,7 @@ static enum side side_of_failed(const struct expected *e)
 	return requests_count(sends) ? SIDE_SEND : SIDE_RECV;
 }
 
-enum side expect_side(const struct expected *e)
+enum side expect_side(const struct expected_wc *e)
 {
 	if (e->wc->status != IBV_WC_SUCCESS)
 		return side_of_failed(e);
@@ -81,12 +81,12 @@ enum side expect_side(const struct expected *e)
  */
 enum order { ORDER_POSTED, ORDER_SENDER, ORDER_ARRIVED };
 
-bool expect_is_shared(const struct expected *e, enum side side)
+bool expect_is_shared(const struct expected_wc *e, enum side side)
 {
 	return side == SIDE_RECV && e->qp->shared;
 }
 
-static enum order order_of(const struct expected *e, enum side side)
+static enum order order_of(const struct expected_wc *e, enum side side)
 {
 	if (side == SIDE_RECV && e->qp->type == IBV_QPT_UD && e->wc->src_qp &&
 	    e->wc->status == IBV_WC_SUCCESS)
@@ -138,7 +138,8 @@ static const struct arrival *find_from_sender(const struct arrivals *in, uint32_
 }
 
 /* Receives of XRC and of several work queues complete in more than one completion queue. */
-static const struct arrival *find_queue_arrival(const struct expected *e, const struct arrivals *in)
+static const struct arrival *find_queue_arrival(const struct expected_wc *e,
+						const struct arrivals *in)
 {
 	uint32_t cq = (uint32_t)(e->cq - e->r->replicas);
 
@@ -151,7 +152,8 @@ static const struct arrival *find_queue_arrival(const struct expected *e, const 
 	return NULL;
 }
 
-static const struct arrival *find_wanted(const struct expected *e, const struct wanted_wc *wanted)
+static const struct arrival *find_wanted(const struct expected_wc *e,
+					 const struct wanted_wc *wanted)
 {
 	const struct arrivals *in = &e->qp->in[wanted->side];
 
@@ -168,7 +170,7 @@ static const struct arrival *find_wanted(const struct expected *e, const struct 
 }
 
 /* May a request still complete to which the completion fits? Only a private queue shows that. */
-static bool may_still_complete(const struct expected *e, const struct wanted_wc *wanted)
+static bool may_still_complete(const struct expected_wc *e, const struct wanted_wc *wanted)
 {
 	if (!e->wc->request.thread || order_of(e, wanted->side) != ORDER_POSTED)
 		return true;
@@ -178,7 +180,7 @@ static bool may_still_complete(const struct expected *e, const struct wanted_wc 
 }
 
 /* Wait for the wanted completion. Invalidates pointers to arrivals. */
-static const struct arrival *await_arrival(struct expected *e, const struct wanted_wc *wanted)
+static const struct arrival *await_arrival(struct expected_wc *e, const struct wanted_wc *wanted)
 {
 	const struct arrival *a;
 	int64_t start = 0;
@@ -211,7 +213,7 @@ static const struct arrival *await_arrival(struct expected *e, const struct want
  * Why the replayed completion may belong to another request than recorded, or NULL. The recorded
  * request must be known: a wr_id that no request had is a difference.
  */
-static const char *find_reorder_reason(const struct expected *e, enum side side,
+static const char *find_reorder_reason(const struct expected_wc *e, enum side side,
 				       const struct arrival *a)
 {
 	if (is_of_request(e, a) || (!e->wc->request.thread && !e->r->lossy))
@@ -222,14 +224,14 @@ static const char *find_reorder_reason(const struct expected *e, enum side side,
 }
 
 /* ibv_poll_cq() returns all fields, also from an extended queue (UCX polls it so). */
-static const struct ibv_cq_ex *find_partial_cq(const struct expected *e)
+static const struct ibv_cq_ex *find_partial_cq(const struct expected_wc *e)
 {
 	bool all = e->event->poll->verb == VERB_poll_cq && !polls_by_iterator(e->cq);
 
 	return e->cq->extended && !all ? e->cq->handle : NULL;
 }
 
-static void compare_completion(struct expected *e, enum side side, const struct arrival *a)
+static void compare_completion(struct expected_wc *e, enum side side, const struct arrival *a)
 {
 	struct differ_wc d = { .event = e->event->id,
 			       .index = e->index,
@@ -264,7 +266,7 @@ static void compare_completion(struct expected *e, enum side side, const struct 
  * Compare a completion that was passed over: threads that post to one queue, or poll one, do not
  * write their events in the exact order of the queue, but a single thread does.
  */
-static bool compare_passed(struct expected *e, enum side side)
+static bool compare_passed(struct expected_wc *e, enum side side)
 {
 	struct arrivals *passed = &e->qp->passed[side];
 	const struct arrival *a =
@@ -287,7 +289,7 @@ static bool compare_passed(struct expected *e, enum side side)
 }
 
 /* Pass over the completions before @until. */
-static int move_to_passed(struct expected *e, enum side side, const struct arrival *until)
+static int move_to_passed(struct expected_wc *e, enum side side, const struct arrival *until)
 {
 	struct arrivals *in = &e->qp->in[side];
 	struct arrival a;
@@ -304,7 +306,7 @@ static int move_to_passed(struct expected *e, enum side side, const struct arriv
 }
 
 /* Another request of the private queue than the expected one completes next in the replay. */
-static int check_posted(struct expected *e, enum side side)
+static int check_posted(struct expected_wc *e, enum side side)
 {
 	const struct wanted_wc wanted = { .what = OF_REQUEST, .side = side };
 	const struct arrival *a;
@@ -322,7 +324,7 @@ static int check_posted(struct expected *e, enum side side)
 }
 
 /* Did several threads poll the CQ in the recording? */
-static bool is_polled_by_several(const struct expected *e)
+static bool is_polled_by_several(const struct expected_wc *e)
 {
 	struct lookup_polls polls;
 
@@ -345,7 +347,7 @@ static bool is_polled_by_several(const struct expected *e)
  * does not identify the completion, its other fields do: take the first one with equal fields, at
  * any position.
  */
-static bool compare_any_order(struct expected *e, enum side side, uint32_t sender)
+static bool compare_any_order(struct expected_wc *e, enum side side, uint32_t sender)
 {
 	const struct wanted_wc wanted = { .what = ALIKE, .side = side, .sender = sender };
 	bool asked = e->settled && !e->last; /* and will be again */
@@ -364,7 +366,7 @@ static bool compare_any_order(struct expected *e, enum side side, uint32_t sende
  * Which of several senders comes first depends on the network, so a datagram is compared with the
  * next one of its sender, and may have consumed another request.
  */
-static int check_datagram(struct expected *e)
+static int check_datagram(struct expected_wc *e)
 {
 	struct wanted_wc wanted = { .what = OF_SENDER, .side = SIDE_RECV };
 	uint32_t far = pair_source(e->r, e->wc), inside = expect_sender(e);
@@ -377,8 +379,9 @@ static int check_datagram(struct expected *e)
 	sender = far ? NULL : replica_of(e->r, inside);
 	wanted.sender = sender ? sender->number : far;
 	if (!sender)
-		err = expect_note_unmatched(e, wanted.sender ? STRANGER_MADE : STRANGER_SENDER,
-					    "its sender is not in the trace");
+		err = expect_note_unmatched(
+			e, wanted.sender ? UNMATCHED_SYNTHESIZED : UNMATCHED_SENDER,
+			"its sender is not in the trace");
 	if (!wanted.sender || err)
 		return err;
 	a = await_arrival(e, &wanted);
@@ -401,7 +404,7 @@ static int check_datagram(struct expected *e)
 const char expect_cut_short[] = "its sender was killed while it posted";
 
 /* Wait for the next completion on the side; a failed one may turn out to be of the other side. */
-static const struct arrival *await_next_arrival(struct expected *e, enum side *side)
+static const struct arrival *await_next_arrival(struct expected_wc *e, enum side *side)
 {
 	const struct wanted_wc wanted = { .what = NEXT, .side = *side };
 	const struct arrival *a = await_arrival(e, &wanted);
@@ -416,7 +419,8 @@ static const struct arrival *await_next_arrival(struct expected *e, enum side *s
  * Is @a the expected completion? If wr_ids repeat, the request of the recorded completion is only
  * counted, so the next one with that wr_id is acceptable.
  */
-static bool is_next(const struct expected *e, enum order order, const struct arrival *a)
+static bool is_acceptable_arrival(const struct expected_wc *e, enum order order,
+				  const struct arrival *a)
 {
 	return is_of_request(e, a) || order != ORDER_POSTED || !e->wc->request.thread ||
 	       a->request.wr_id == e->wc->wr_id;
@@ -427,7 +431,7 @@ static bool is_next(const struct expected *e, enum order order, const struct arr
  * the recorded time of its poll and the poll itself. If no event expects it by the end, the trace
  * lacks the poll that returned it, because the program was killed.
  */
-static bool may_come_later(struct expected *e, enum side side)
+static bool may_be_expected_later(struct expected_wc *e, enum side side)
 {
 	e->again = !e->last;
 	if (!e->last)
@@ -438,7 +442,7 @@ static bool may_come_later(struct expected *e, enum side side)
 	return true;
 }
 
-int expect_compare_one(struct expected *e)
+int expect_compare_one(struct expected_wc *e)
 {
 	enum side side = expect_side(e);
 	enum order order = order_of(e, side);
@@ -468,14 +472,14 @@ int expect_compare_one(struct expected *e)
 				      may_still_complete(e, &(struct wanted_wc){ .side = side }));
 		return 0;
 	}
-	if (!is_next(e, order, a))
+	if (!is_acceptable_arrival(e, order, a))
 		return check_posted(e, side);
 	if (!is_alike(e->wc, &a->wc) && !(order == ORDER_POSTED && is_of_request(e, a))) {
 		bool several = is_polled_by_several(e);
 
 		if (several && compare_any_order(e, side, 0))
 			return 0;
-		if (several && expect_is_shared(e, side) && may_come_later(e, side))
+		if (several && expect_is_shared(e, side) && may_be_expected_later(e, side))
 			return e->settled ? 0 : expect_defer(e, side);
 		a = find_queue_arrival(e, &e->qp->in[side]);
 	}

@@ -8,7 +8,7 @@
 #include "replay/state/recorded.h"
 #include "replay/data/expect_priv.h"
 
-uint32_t expect_sender(const struct expected *e)
+uint32_t expect_sender(const struct expected_wc *e)
 {
 	if (e->qp->type != IBV_QPT_UD || e->wc->status != IBV_WC_SUCCESS)
 		return 0;
@@ -31,7 +31,7 @@ enum { EXPLAINED = 6 }; /* how often the wait is halved after an explaining dive
 #define RETRIES_MAX 300000000000 /* ns, whatever the trace says */
 
 /* How long the transport may retry before it gives up: twice as long as in the recording. */
-static int64_t retry_time(const struct expected *e)
+static int64_t retry_time(const struct expected_wc *e)
 {
 	const struct wc *wc = e->wc;
 	int64_t ns = e->event->time - wc->posted_at;
@@ -42,7 +42,7 @@ static int64_t retry_time(const struct expected *e)
 	return 2 * (ns < RETRIES_MAX ? ns : RETRIES_MAX);
 }
 
-int64_t expect_wait_time(const struct expected *e)
+int64_t expect_wait_time(const struct expected_wc *e)
 {
 	unsigned int shift = e->qp->missed < 10 ? e->qp->missed : 10;
 
@@ -51,7 +51,7 @@ int64_t expect_wait_time(const struct expected *e)
 	return (e->r->options->timeout >> shift) + retry_time(e);
 }
 
-void expect_report_missing(struct expected *e, bool waited)
+void expect_report_missing(struct expected_wc *e, bool waited)
 {
 	const struct wc *wc = e->wc;
 	char field[64], status[96], there[160], here[64] = "none: its request is unsignalled";
@@ -77,7 +77,7 @@ void expect_report_missing(struct expected *e, bool waited)
 	expect_note_spare(e);
 }
 
-void expect_report_order(const struct expected *e, const struct arrival *a, const char *there)
+void expect_report_order(const struct expected_wc *e, const struct arrival *a, const char *there)
 {
 	char field[64];
 

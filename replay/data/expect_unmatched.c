@@ -12,15 +12,15 @@ static uint32_t id_of(const struct replay *r, const struct replica *replica)
 	return replica ? (uint32_t)(replica - r->replicas) : 0;
 }
 
-int expect_note_unmatched(const struct expected *e, enum stranger kind, const char *why)
+int expect_note_unmatched(const struct expected_wc *e, enum stranger kind, const char *why)
 {
-	struct strangers *s = e->r->strangers;
+	struct unmatched_wcs *s = e->r->strangers;
 
 	if (!s)
 		s = e->r->strangers = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
-	if (s->n < STRANGERS_MAX) {
+	if (s->n < UNMATCHED_MAX) {
 		s->kept[s->n++] = (struct unmatched_wc){ .event = e->event->id,
 							 .verb = e->event->poll->verb,
 							 .kind = kind,
@@ -30,7 +30,7 @@ int expect_note_unmatched(const struct expected *e, enum stranger kind, const ch
 							 .wc = *e->wc,
 							 .why = why };
 		s->unfound++;
-	} else if (kind == STRANGER_QUEUE || kind == STRANGER_SENDER) {
+	} else if (kind == UNMATCHED_QUEUE || kind == UNMATCHED_SENDER) {
 		outcome_note_skipped(e->r->outcome, e->event->id, e->event->poll->verb, e->wc->qp,
 				     why);
 	}
@@ -44,7 +44,7 @@ void expect_fini(struct replay *r)
 }
 
 /* Did other datagrams come from this sender? Then the sender was not recorded. */
-static bool has_other_datagrams(const struct strangers *s, const struct unmatched_wc *k)
+static bool has_other_datagrams(const struct unmatched_wcs *s, const struct unmatched_wc *k)
 {
 	size_t n = 0;
 
@@ -59,13 +59,13 @@ static bool is_same_datagram(const struct wc *there, const struct ibv_wc *here)
 	       (!(there->wc_flags & IBV_WC_WITH_IMM) || there->imm == be32toh(here->imm_data));
 }
 
-static bool may_match_arrival(const struct strangers *s, const struct unmatched_wc *k, uint32_t qp,
-			      enum side side, const struct arrival *a)
+static bool may_match_arrival(const struct unmatched_wcs *s, const struct unmatched_wc *k,
+			      uint32_t qp, enum side side, const struct arrival *a)
 {
 	switch (k->kind) {
-	case STRANGER_LOST:
+	case UNMATCHED_LOST:
 		return k->cq == a->cq;
-	case STRANGER_QUEUE:
+	case UNMATCHED_QUEUE:
 		return k->cq == a->cq && k->wc.wr_id == a->request.wr_id &&
 		       k->wc.status == (int)a->wc.status &&
 		       (k->wc.status || !(k->wc.opcode & IBV_WC_RECV) == (side == SIDE_SEND));
@@ -75,7 +75,7 @@ static bool may_match_arrival(const struct strangers *s, const struct unmatched_
 	}
 }
 
-struct unmatched_wc *expect_find_unmatched(struct strangers *s, uint32_t qp, enum side side,
+struct unmatched_wc *expect_find_unmatched(struct unmatched_wcs *s, uint32_t qp, enum side side,
 					   const struct arrival *a)
 {
 	for (size_t i = 0; s && s->unfound && i < s->n; i++)

@@ -14,13 +14,13 @@
 #include <stdint.h>
 
 struct replay;
-struct ready;
+struct ready_step;
 
 /*
  * Post the step's request. False: it cannot be posted by the fast path, and nothing was done.
  * @alone: the caller has exclusive access to the replay, else to the queues.
  */
-bool fast_post(struct replay *r, struct ready *step, bool alone);
+bool fast_post(struct replay *r, struct ready_step *step, bool alone);
 
 enum { FAST_NOT = -1 };
 
@@ -29,4 +29,5 @@ enum { FAST_NOT = -1 };
  * completions that have come and were as recorded; FAST_NOT: nothing was done. Other completions
  * are stored for polls_take(), which must be called before the fast path is possible again.
  */
-int fast_poll(struct replay *r, struct ready *step, uint32_t from, unsigned int spins, bool alone);
+int fast_poll(struct replay *r, struct ready_step *step, uint32_t from, unsigned int spins,
+	      bool alone);

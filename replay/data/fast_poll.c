@@ -15,7 +15,7 @@
 #include "replay/schedule/tape.h"
 
 /* The replayed source of a recorded completion. */
-struct origin {
+struct completion_source {
 	struct replica *replica; /* of the queue pair */
 	struct replica_qp *qp;
 	enum side side;
@@ -26,12 +26,12 @@ struct fast_poll {
 	uint64_t changes; /* r->changes at the look-up */
 	bool usable, owned;
 	struct replica *cq;
-	struct origin origins[];
+	struct completion_source origins[];
 };
 
-static bool find_origin(const struct replay *r, const struct wc *wc, struct origin *o)
+static bool find_origin(const struct replay *r, const struct wc *wc, struct completion_source *o)
 {
-	*o = (struct origin){ .replica = replica_of((struct replay *)r, wc->qp) };
+	*o = (struct completion_source){ .replica = replica_of((struct replay *)r, wc->qp) };
 	if (!o->replica || !o->replica->qp || !o->replica->handle)
 		return false;
 	o->qp = o->replica->qp;
@@ -73,7 +73,7 @@ static bool is_private_poll(const struct fast_poll *f, uint32_t n, uint32_t play
 }
 
 /* The cached state of the form, updated; NULL: the fast path is not possible. */
-static struct fast_poll *prepare_poll(struct replay *r, struct ready *step)
+static struct fast_poll *prepare_poll(struct replay *r, struct ready_step *step)
 {
 	const struct poll *poll = step->event.poll;
 	struct fast_poll *f = step->kept;
@@ -95,7 +95,7 @@ static struct fast_poll *prepare_poll(struct replay *r, struct ready *step)
 }
 
 /* Is no earlier completion of the side still stored, neither a replayed nor a recorded one? */
-static bool is_next_completion(const struct origin *o)
+static bool is_next_completion(const struct completion_source *o)
 {
 	const struct arrivals *in = &o->qp->in[o->side], *passed = &o->qp->passed[o->side];
 
@@ -104,7 +104,7 @@ static bool is_next_completion(const struct origin *o)
 }
 
 /* The request that completes next on its side; NULL: none. */
-static struct request *find_request(const struct origin *o, uint32_t *ret_number)
+static struct request *find_request(const struct completion_source *o, uint32_t *ret_number)
 {
 	struct requests *out = &o->qp->out[o->side];
 	uint32_t at = out->head;
@@ -125,7 +125,7 @@ static bool is_as_recorded(const struct wc *there, const struct ibv_wc *here)
 }
 
 /* If the completion is as recorded, complete its request. Returns whether it is. */
-static bool complete_if_recorded(const struct origin *o, const struct wc *there,
+static bool complete_if_recorded(const struct completion_source *o, const struct wc *there,
 				 const struct ibv_wc *here)
 {
 	struct request *request;
@@ -169,7 +169,8 @@ static bool complete_all_recorded(struct replay *r, struct fast_poll *f, const s
 	return true;
 }
 
-int fast_poll(struct replay *r, struct ready *step, uint32_t from, unsigned int spins, bool alone)
+int fast_poll(struct replay *r, struct ready_step *step, uint32_t from, unsigned int spins,
+	      bool alone)
 {
 	const struct poll *poll = step->event.poll;
 	struct fast_poll *f = prepare_poll(r, step);

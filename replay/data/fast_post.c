@@ -243,7 +243,7 @@ static void refresh_post(struct replay *r, struct fast_post *f, const struct tra
 }
 
 /* The cached state of the form, updated; NULL: the fast path is not possible. */
-static struct fast_post *prepare_post(struct replay *r, struct ready *step)
+static struct fast_post *prepare_post(struct replay *r, struct ready_step *step)
 {
 	const struct post *post = step->event.post;
 	struct fast_post *f = step->kept;
@@ -320,7 +320,7 @@ static int post_request(struct fast_post *f)
 	return ibv_post_recv(f->replica->handle, &f->recv, &bad_recv);
 }
 
-bool fast_post(struct replay *r, struct ready *step, bool alone)
+bool fast_post(struct replay *r, struct ready_step *step, bool alone)
 {
 	struct fast_post *f = prepare_post(r, step);
 	const struct trace_event *event = &step->event;

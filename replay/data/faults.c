@@ -323,7 +323,7 @@ static void note_injected(struct replay *r, const struct divergence *d)
 	outcome_note_injected(r->outcome, &injected);
 }
 
-static void note_status(struct replay *r, const struct shown *shown)
+static void note_status(struct replay *r, const struct shown_failure *shown)
 {
 	const char *name = enum_name(enum_find("ibv_wc_status"), shown->status);
 	char field[32], text[64];
@@ -536,9 +536,10 @@ void faults_begin_poll(struct replay *r, const struct trace_event *event)
 	__atomic_add_fetch(&r->faults->raised, 1, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; i < event->poll->nwc; i++)
 		if (event->poll->wc[i].qp == (uint32_t)what && event->poll->wc[i].status) {
-			note_status(r, &(struct shown){ event->id, event->poll->verb, i,
-							(uint32_t)what, event->poll->wc[i].status,
-							event->poll->wc[i].request });
+			note_status(r, &(struct shown_failure){ event->id, event->poll->verb, i,
+								(uint32_t)what,
+								event->poll->wc[i].status,
+								event->poll->wc[i].request });
 			return;
 		}
 }

@@ -12,16 +12,16 @@
 #include "replay/state/state.h"
 
 /* The known state of a queue pair, up to a recorded time. */
-struct suspect {
+struct suspect_qp {
 	uint64_t flushed; /* the first poll that saw it flushed, without a cause; or 0 */
 	bool failed;      /* by a request or the program, so that flushes have a cause */
 };
 
 /* The first pass over the trace. */
-struct study {
+struct fault_study {
 	struct replay *r;
 	struct fault_plan *plan;
-	struct suspect *suspects; /* by object */
+	struct suspect_qp *suspects; /* by object */
 };
 
 /* index << 32 | status << 8 | vendor_err */
@@ -31,7 +31,7 @@ static uint64_t pack_forced_status(const struct wc *wc)
 	       (wc->vendor_err & 0xff);
 }
 
-static struct suspect *find_suspect(const struct study *s, uint32_t object)
+static struct suspect_qp *find_suspect(const struct fault_study *s, uint32_t object)
 {
 	return &s->suspects[object < s->r->nreplicas ? object : 0];
 }
@@ -42,9 +42,9 @@ static uint64_t pack_sudden(uint32_t qp, int64_t event_type)
 }
 
 /* Note the first flush that has no recorded cause: the queue pair has failed before it. */
-static int learn_flush(struct study *s, const struct trace_event *event, uint32_t id)
+static int learn_flush(struct fault_study *s, const struct trace_event *event, uint32_t id)
 {
-	struct suspect *qp = find_suspect(s, id);
+	struct suspect_qp *qp = find_suspect(s, id);
 
 	if (!id || qp->failed || qp->flushed)
 		return 0;
@@ -52,21 +52,21 @@ static int learn_flush(struct study *s, const struct trace_event *event, uint32_
 	return map_put(&s->plan->sudden, qp->flushed, pack_sudden(id, IBV_EVENT_QP_FATAL));
 }
 
-static int note_forced_error(struct study *s, const struct trace_event *event, uint32_t index)
+static int note_forced_error(struct fault_study *s, const struct trace_event *event, uint32_t index)
 {
 	const struct wc *wc = &event->poll->wc[index];
 	struct fault_plan *plan = s->plan;
-	struct shown *shown = vec_push(plan->shown, plan->nshown);
+	struct shown_failure *shown = vec_push(plan->shown, plan->nshown);
 
 	if (!shown)
 		return -ENOMEM;
-	*shown = (struct shown){ event->id, event->poll->verb, index,
-				 wc->qp,    wc->status,        wc->request };
+	*shown = (struct shown_failure){ event->id, event->poll->verb, index,
+					 wc->qp,    wc->status,        wc->request };
 	return map_put(&plan->doomed, event_key(wc->request), pack_forced_status(wc))
 		       ?: map_put(&plan->shown_of, event_key(wc->request), plan->nshown);
 }
 
-static int learn_completion(struct study *s, const struct trace_event *event, uint32_t index)
+static int learn_completion(struct fault_study *s, const struct trace_event *event, uint32_t index)
 {
 	const struct wc *wc = &event->poll->wc[index];
 
@@ -79,7 +79,7 @@ static int learn_completion(struct study *s, const struct trace_event *event, ui
 	return wc->request.thread ? note_forced_error(s, event, index) : 0;
 }
 
-static int learn_poll(struct study *s, const struct trace_event *event)
+static int learn_poll(struct fault_study *s, const struct trace_event *event)
 {
 	int err = 0;
 
@@ -89,11 +89,11 @@ static int learn_poll(struct study *s, const struct trace_event *event)
 }
 
 /* Learn an asynchronous event: it may report why a queue pair has failed. */
-static int learn_async(struct study *s, const struct trace_event *event)
+static int learn_async(struct fault_study *s, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	const struct object *o;
-	struct suspect *qp;
+	struct suspect_qp *qp;
 	int64_t type, element;
 	int err = args_parse(call->out);
 
@@ -111,9 +111,9 @@ static int learn_async(struct study *s, const struct trace_event *event)
 	return qp->flushed ? map_put(&s->plan->sudden, qp->flushed, pack_sudden(o->id, type)) : 0;
 }
 
-static int learn_modify(struct study *s, const struct call *call)
+static int learn_modify(struct fault_study *s, const struct call *call)
 {
-	struct suspect *qp = find_suspect(s, call->object);
+	struct suspect_qp *qp = find_suspect(s, call->object);
 	int64_t state;
 	int err = args_parse(call->args);
 
@@ -122,11 +122,11 @@ static int learn_modify(struct study *s, const struct call *call)
 	if (state == IBV_QPS_ERR)
 		qp->failed = true;
 	if (state == IBV_QPS_RESET)
-		*qp = (struct suspect){ 0 };
+		*qp = (struct suspect_qp){ 0 };
 	return 0;
 }
 
-static int learn_event(struct study *s, const struct trace_event *event)
+static int learn_event(struct fault_study *s, const struct trace_event *event)
 {
 	switch (event->kind) {
 	case TRACE_POLL:
@@ -140,7 +140,7 @@ static int learn_event(struct study *s, const struct trace_event *event)
 	}
 }
 
-static int study_events(struct study *s)
+static int study_events(struct fault_study *s)
 {
 	const struct trace_event *event;
 	struct cursor *cursor;
@@ -160,7 +160,7 @@ static int study_events(struct study *s)
 /* Read the whole trace only if it has failures, which is checked quickly. */
 int faults_learn(struct replay *r, struct fault_plan *plan)
 {
-	struct study s = { .r = r, .plan = plan };
+	struct fault_study s = { .r = r, .plan = plan };
 	int err = recorded_faults_learn(r);
 
 	if (!err)

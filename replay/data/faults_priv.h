@@ -7,7 +7,7 @@
 struct wc;
 
 /* Where the trace shows that a request failed. */
-struct shown {
+struct shown_failure {
 	struct event_id poll;
 	enum verb verb;
 	uint32_t index, qp;
@@ -19,7 +19,7 @@ struct fault_plan {
 	struct fault_maker maker;
 	struct map doomed;   /* event of a post, to its request that failed: pack_forced_status() */
 	struct map shown_of; /* event of a post, to 1 + the index in @shown */
-	struct shown *shown;
+	struct shown_failure *shown;
 	size_t nshown;
 	uint64_t struck;   /* errors that were injected before a post */
 	struct map sudden; /* event of a poll, to the failure before it: pack_sudden() */

@@ -33,19 +33,19 @@ struct fetched_place {
 	struct fetch first; /* the first read that differed */
 };
 
-struct fetched {
+struct fetched_data {
 	struct map by_address;        /* hash of address and key, to index in @places */
 	struct fetched_place *places; /* from 1 */
 	uint32_t n, size;
 };
 
-int fetched_new(struct fetched **ret_fetched)
+int fetched_new(struct fetched_data **ret_fetched)
 {
 	*ret_fetched = calloc(1, sizeof(**ret_fetched));
 	return *ret_fetched ? 0 : -ENOMEM;
 }
 
-void fetched_free(struct fetched *f)
+void fetched_free(struct fetched_data *f)
 {
 	if (!f)
 		return;
@@ -54,7 +54,7 @@ void fetched_free(struct fetched *f)
 	free(f);
 }
 
-static struct fetched_place *new_place(struct fetched *f, uint64_t key)
+static struct fetched_place *new_place(struct fetched_data *f, uint64_t key)
 {
 	uint32_t size = f->size ? f->size * 2 : 64;
 	struct fetched_place *more;
@@ -72,7 +72,7 @@ static struct fetched_place *new_place(struct fetched *f, uint64_t key)
 	return &f->places[f->n];
 }
 
-int fetched_post(struct fetched *f, const struct wr *wr, const struct replica_qp *qp,
+int fetched_post(struct fetched_data *f, const struct wr *wr, const struct replica_qp *qp,
 		 uint32_t *ret_place)
 {
 	uint64_t key = map_hash(wr->remote_addr ^ (uint64_t)wr->rkey << 32), found;
@@ -132,7 +132,7 @@ static void check_value(struct outcome *outcome, struct fetched_place *place,
 	}
 }
 
-void fetched_check(struct fetched *f, struct outcome *outcome, uint32_t i,
+void fetched_check(struct fetched_data *f, struct outcome *outcome, uint32_t i,
 		   const struct fetch *fetch)
 {
 	struct fetched_place *place = &f->places[i];
@@ -146,7 +146,7 @@ void fetched_check(struct fetched *f, struct outcome *outcome, uint32_t i,
 		place->first = *fetch;
 }
 
-void fetched_report(const struct fetched *f, struct outcome *outcome)
+void fetched_report(const struct fetched_data *f, struct outcome *outcome)
 {
 	const struct fetch *first = NULL;
 	uint64_t n = 0;

@@ -7,18 +7,18 @@
 
 #include "core/store/read/trace.h"
 
-struct fetched;
+struct fetched_data;
 struct outcome;
 struct replica_qp;
 
 /* Returns 0 or -ENOMEM. */
-int fetched_new(struct fetched **ret_fetched);
+int fetched_new(struct fetched_data **ret_fetched);
 
 /* Accepts NULL. */
-void fetched_free(struct fetched *fetched);
+void fetched_free(struct fetched_data *fetched);
 
 /* Note @wr, posted to @qp. *@ret_place: the index of its remote address; 0: none. 0 or -ENOMEM. */
-int fetched_post(struct fetched *fetched, const struct wr *wr, const struct replica_qp *qp,
+int fetched_post(struct fetched_data *fetched, const struct wr *wr, const struct replica_qp *qp,
 		 uint32_t *ret_place);
 
 /* Data that a completion has fetched. */
@@ -30,8 +30,8 @@ struct fetch {
 	uint8_t there_byte, here_byte;
 	uint64_t there, here; /* the recorded and the replayed value of an atomic */
 };
-void fetched_check(struct fetched *fetched, struct outcome *outcome, uint32_t place,
+void fetched_check(struct fetched_data *fetched, struct outcome *outcome, uint32_t place,
 		   const struct fetch *fetch);
 
 /* Note all reads that differ from the recording. */
-void fetched_report(const struct fetched *fetched, struct outcome *outcome);
+void fetched_report(const struct fetched_data *fetched, struct outcome *outcome);

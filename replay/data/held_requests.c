@@ -27,8 +27,8 @@
 #include "replay/state/translate.h"
 
 /* A waiting request, with its SGEs and, if it is inline, their bytes. */
-struct held {
-	struct held *next;
+struct held_request {
+	struct held_request *next;
 	struct event_id event;
 	enum verb verb;
 	uint32_t index;
@@ -96,7 +96,7 @@ bool held_must_signal(struct requests *requests, bool signaled)
 }
 
 /* Copy inline data into one SGE: devices limit its bytes less than its number of SGEs. */
-static void copy_inline(struct held *held, char *to, const struct ibv_sge *from, int n)
+static void copy_inline(struct held_request *held, char *to, const struct ibv_sge *from, int n)
 {
 	held->sges[0] = (struct ibv_sge){ .addr = (uintptr_t)to };
 	for (int i = 0; i < n; i++) {
@@ -115,16 +115,16 @@ static size_t inline_bytes(const struct ibv_sge *sges, int n)
 	return bytes;
 }
 
-static struct held *copy_request(const struct posting *p, uint32_t i)
+static struct held_request *copy_request(const struct post_in_progress *p, uint32_t i)
 {
-	const struct wrs *wrs = p->wrs;
+	const struct request_memory *wrs = p->wrs;
 	bool send = p->side == SIDE_SEND;
 	const struct ibv_sge *sges = send ? wrs->send[i].sg_list : wrs->recv[i].sg_list;
 	int num_sge = send ? wrs->send[i].num_sge : wrs->recv[i].num_sge;
 	bool bytes = send && wrs->send[i].send_flags & IBV_SEND_INLINE && num_sge > 0;
 	int n = bytes ? 1 : num_sge < 0 ? 0 : num_sge > SGES_MAX ? SGES_MAX : num_sge;
-	struct held *held = calloc(1, sizeof(*held) + (size_t)n * sizeof(*sges) +
-					      (bytes ? inline_bytes(sges, num_sge) : 0));
+	struct held_request *held = calloc(1, sizeof(*held) + (size_t)n * sizeof(*sges) +
+						      (bytes ? inline_bytes(sges, num_sge) : 0));
 
 	if (!held)
 		return NULL;
@@ -149,9 +149,9 @@ static struct held *copy_request(const struct posting *p, uint32_t i)
 	return held;
 }
 
-int held_add_requests(struct posting *p, uint32_t from)
+int held_add_requests(struct post_in_progress *p, uint32_t from)
 {
-	struct held **end = &p->requests->held;
+	struct held_request **end = &p->requests->held;
 
 	if (!p->replica->holds) {
 		p->replica->holds = true;
@@ -170,7 +170,7 @@ int held_add_requests(struct posting *p, uint32_t from)
 
 /* Objects of a request may have been destroyed while it waited. */
 static bool has_objects(const struct replay *r, const struct replica *replica,
-			const struct held *held)
+			const struct held_request *held)
 {
 	const struct ibv_send_wr *wr = &held->send;
 
@@ -185,7 +185,8 @@ static bool has_objects(const struct replay *r, const struct replica *replica,
 		translate_has_object(r, wr->bind_mw.bind_info.mr, OBJECT_mr));
 }
 
-static int post_held(const struct replay *r, const struct replica *replica, struct held *held)
+static int post_held(const struct replay *r, const struct replica *replica,
+		     struct held_request *held)
 {
 	struct ibv_send_wr *bad_send;
 	struct ibv_recv_wr *bad_recv;
@@ -206,15 +207,15 @@ static int post_held(const struct replay *r, const struct replica *replica, stru
 
 static void free_first_held(struct requests *requests)
 {
-	struct held *held = requests->held;
+	struct held_request *held = requests->held;
 
 	requests->held = held->next;
 	free(held);
 }
 
 /* Report a request that was refused although the queue had free entries. */
-static void report_refusal(struct replay *r, const struct replica *replica, const struct held *held,
-			   int ret)
+static void report_refusal(struct replay *r, const struct replica *replica,
+			   const struct held_request *held, int ret)
 {
 	char here[64];
 
@@ -285,7 +286,7 @@ uint32_t held_count_requests(const struct requests *requests)
 {
 	uint32_t n = 0;
 
-	for (const struct held *held = requests->held; held; held = held->next)
+	for (const struct held_request *held = requests->held; held; held = held->next)
 		n++;
 	return n;
 }
@@ -293,14 +294,14 @@ uint32_t held_count_requests(const struct requests *requests)
 uint32_t held_withdraw(struct requests *requests, uint32_t n)
 {
 	uint32_t waiting = held_count_requests(requests), kept = waiting > n ? waiting - n : 0;
-	struct held **at = &requests->held, *rest;
+	struct held_request **at = &requests->held, *rest;
 
 	for (uint32_t i = 0; i < kept; i++)
 		at = &(*at)->next;
 	rest = *at;
 	*at = NULL;
 	while (rest) {
-		struct held *next = rest->next;
+		struct held_request *next = rest->next;
 
 		free(rest);
 		rest = next;

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 struct replay;
-struct posting;
+struct post_in_progress;
 struct replica;
 struct call;
 struct requests;
@@ -26,7 +26,7 @@ bool held_queue_is_shorter(const struct requests *requests);
 bool held_must_signal(struct requests *requests, bool signaled);
 
 /* Hold back the requests of @p from @from on, behind those that wait already. 0 or -ENOMEM. */
-int held_add_requests(struct posting *p, uint32_t from);
+int held_add_requests(struct post_in_progress *p, uint32_t from);
 
 /* The number of waiting requests. */
 uint32_t held_count_requests(const struct requests *requests);

@@ -26,7 +26,7 @@
 #include "replay/state/translate.h"
 
 /* The queue pair that datagram @i is sent to, if contents are compared. */
-static struct replica_qp *find_target(struct posting *p, uint32_t i)
+static struct replica_qp *find_target(struct post_in_progress *p, uint32_t i)
 {
 	struct replica *target;
 	uint64_t id;
@@ -41,7 +41,7 @@ static struct replica_qp *find_target(struct posting *p, uint32_t i)
  * The list of messages in the order in which the peer, or the target of datagrams, will receive
  * them; or NULL.
  */
-static struct requests *find_sent(struct posting *p, uint32_t i)
+static struct requests *find_sent(struct post_in_progress *p, uint32_t i)
 {
 	struct replica_qp *qp = p->replica->qp;
 
@@ -55,7 +55,7 @@ static struct requests *find_sent(struct posting *p, uint32_t i)
 }
 
 /* Note the messages before the post, because they may be received before it returns. */
-static int note_sent(struct posting *p)
+static int note_sent(struct post_in_progress *p)
 {
 	if (p->replica->qp && requests_count(&p->replica->qp->sent) >= SENT_MOST)
 		sent_remove_counted_of(p->r, p->replica->qp);
@@ -74,7 +74,7 @@ static int note_sent(struct posting *p)
 	return 0;
 }
 
-static void forget_sent(struct posting *p, uint32_t taken)
+static void forget_sent(struct post_in_progress *p, uint32_t taken)
 {
 	for (uint32_t i = p->post->nwr; i-- > taken;) {
 		struct requests *sent = find_sent(p, i);
@@ -85,9 +85,9 @@ static void forget_sent(struct posting *p, uint32_t taken)
 }
 
 /* Post the list. Returns the verb's result; *@ret_taken: the number of accepted requests. */
-static int post_list(struct posting *p, uint32_t *ret_taken)
+static int post_list(struct post_in_progress *p, uint32_t *ret_taken)
 {
-	struct wrs *wrs = p->wrs;
+	struct request_memory *wrs = p->wrs;
 	struct ibv_send_wr *bad_send = NULL, *send = p->post->nwr ? wrs->send : NULL;
 	struct ibv_recv_wr *bad_recv = NULL, *recv = p->post->nwr ? wrs->recv : NULL;
 	int ret;
@@ -114,7 +114,7 @@ static int post_list(struct posting *p, uint32_t *ret_taken)
 }
 
 /* The recorder refused the list from one request on: post the requests before that one. */
-static bool refuse_from_failed(struct posting *p, int *ret_ret, uint32_t *ret_taken)
+static bool refuse_from_failed(struct post_in_progress *p, int *ret_ret, uint32_t *ret_taken)
 {
 	uint32_t before = p->post->bad > 1 && !p->built ? p->post->bad - 1 : 0;
 	int error = recorded_fault_repeat(p->r, p->event->id, p->post->verb, p->post->object);
@@ -139,7 +139,7 @@ static bool refuse_from_failed(struct posting *p, int *ret_ret, uint32_t *ret_ta
  * Post the list; if needed, wait for entries. *@ret_ret is the verb's result, which some devices
  * return negated, *@ret_taken the number of accepted requests. 0 or -ENOMEM.
  */
-static int post_or_wait(struct posting *p, int *ret_ret, uint32_t *ret_taken)
+static int post_or_wait(struct post_in_progress *p, int *ret_ret, uint32_t *ret_taken)
 {
 	int ret = ENOMEM;
 	int64_t taken = 0;
@@ -167,7 +167,7 @@ static int post_or_wait(struct posting *p, int *ret_ret, uint32_t *ret_taken)
 }
 
 /* Set the new keys of bound windows, if these still exist after a wait for free entries. */
-static void note_binds(const struct posting *p, uint32_t taken)
+static void note_binds(const struct post_in_progress *p, uint32_t taken)
 {
 	const struct ibv_send_wr *wr = p->wrs->send;
 
@@ -178,12 +178,12 @@ static void note_binds(const struct posting *p, uint32_t taken)
 }
 
 /* Note that requests from @from on are not posted in the replay. */
-static int note_skipped_from(struct posting *p, uint32_t from)
+static int note_skipped_from(struct post_in_progress *p, uint32_t from)
 {
 	return map_put(&p->r->left_out, event_key(p->event->id), from + 1);
 }
 
-static int compare_result(struct posting *p, int ret, uint32_t taken)
+static int compare_result(struct post_in_progress *p, int ret, uint32_t taken)
 {
 	const struct post *post = p->post;
 
@@ -197,7 +197,7 @@ static int compare_result(struct posting *p, int ret, uint32_t taken)
 	return note_skipped_from(p, taken);
 }
 
-static int skip_post(struct posting *p, const char *why)
+static int skip_post(struct post_in_progress *p, const char *why)
 {
 	outcome_note_skipped(p->r->outcome, p->event->id, p->post->verb,
 			     p->lacking ? p->lacking : p->post->object, why);
@@ -205,7 +205,7 @@ static int skip_post(struct posting *p, const char *why)
 }
 
 /* Stop replaying a connection whose post lacks an object: its later events would differ, too. */
-static void cut_incomplete(const struct posting *p)
+static void cut_incomplete(const struct post_in_progress *p)
 {
 	if (p->lacking && p->replica->qp && p->replica->qp->type != IBV_QPT_UD)
 		cut_connection(p->r, p->post->object, p->lacking,
@@ -213,7 +213,7 @@ static void cut_incomplete(const struct posting *p)
 			       "the replay");
 }
 
-static bool has_objects(const struct posting *p, const struct ibv_send_wr *wr)
+static bool has_objects(const struct post_in_progress *p, const struct ibv_send_wr *wr)
 {
 	if (p->replica->qp->type == IBV_QPT_UD &&
 	    !translate_has_object(p->r, wr->wr.ud.ah, OBJECT_ah))
@@ -226,7 +226,7 @@ static bool has_objects(const struct posting *p, const struct ibv_send_wr *wr)
  * Check again that the objects exist: the post may have waited for numbers of the other host, and
  * other threads may have destroyed objects meanwhile.
  */
-static void check_filled(struct posting *p)
+static void check_filled(struct post_in_progress *p)
 {
 	if (!p->r->pair || p->missing)
 		return;
@@ -237,7 +237,7 @@ static void check_filled(struct posting *p)
 			p->missing = "a request uses an object that was destroyed before";
 }
 
-static int fill_and_post(struct posting *p)
+static int fill_and_post(struct post_in_progress *p)
 {
 	uint32_t taken;
 	int ret, err;
@@ -265,7 +265,7 @@ static int fill_and_post(struct posting *p)
 	return compare_result(p, ret, taken);
 }
 
-static int replay_post(struct posting *p)
+static int replay_post(struct post_in_progress *p)
 {
 	struct replay *r = p->r;
 	int err;
@@ -282,7 +282,7 @@ static int replay_post(struct posting *p)
 }
 
 /* Is the region of a request missing? Later events of its queue pair would differ. */
-static bool lacks_region(struct posting *p)
+static bool lacks_region(struct post_in_progress *p)
 {
 	struct translation t;
 
@@ -312,7 +312,7 @@ static enum object_kind queue_kind(enum verb verb)
 }
 
 /* Why the post is left out, or NULL. */
-static const char *find_skip_reason(struct posting *p)
+static const char *find_skip_reason(struct post_in_progress *p)
 {
 	const struct replica *replica = p->replica;
 
@@ -336,13 +336,13 @@ static const char *find_skip_reason(struct posting *p)
 }
 
 /* Does a shared queue have spare requests, because messages did not come? */
-static bool has_spare(const struct posting *p)
+static bool has_spare(const struct post_in_progress *p)
 {
 	return !p->replica->qp && p->post->nwr && p->replica->spare >= p->post->nwr &&
 	       !p->post->ret;
 }
 
-static int skip_for_spare(struct posting *p)
+static int skip_for_spare(struct post_in_progress *p)
 {
 	static const char spare[] = "its shared queue is full of requests for messages that did "
 				    "not arrive";
@@ -355,7 +355,7 @@ static int skip_for_spare(struct posting *p)
 
 int posts_replay(struct replay *r, const struct trace_event *event)
 {
-	struct posting p; /* its text is long */
+	struct post_in_progress p; /* its text is long */
 	const char *why;
 	char text[32];
 	int err;
@@ -379,7 +379,7 @@ int posts_replay(struct replay *r, const struct trace_event *event)
 void posts_fini(struct replay *r)
 {
 	while (r->wrs) {
-		struct wrs *wrs = r->wrs;
+		struct request_memory *wrs = r->wrs;
 
 		r->wrs = wrs->next;
 		free(wrs->send);

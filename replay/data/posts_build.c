@@ -5,7 +5,7 @@
 #include "replay/data/posting.h"
 #include "replay/process/process.h"
 
-bool posts_are_built(const struct posting *p)
+bool posts_are_built(const struct post_in_progress *p)
 {
 	const struct post *post = p->post;
 	const struct ibv_qp_ex *qp;
@@ -19,7 +19,7 @@ bool posts_are_built(const struct posting *p)
 	return qp && qp->wr_start && qp->wr_complete && qp->wr_abort;
 }
 
-int posts_build(struct posting *p)
+int posts_build(struct post_in_progress *p)
 {
 	return process_build(p->replica->handle, p->wrs->send, p->post->nwr, p->wrs->bufs,
 			     p->post->verb == VERB_wr_complete);

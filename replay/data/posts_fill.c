@@ -34,7 +34,7 @@ static uint32_t sges_of(const struct wr *wr)
 	return n > wr->nsge ? n : wr->nsge;
 }
 
-int posts_reserve(struct wrs *wrs, const struct post *post)
+int posts_reserve(struct request_memory *wrs, const struct post *post)
 {
 	size_t nsges = 0;
 
@@ -61,7 +61,7 @@ int posts_reserve(struct wrs *wrs, const struct post *post)
 	return 0;
 }
 
-static struct ibv_sge *put_sges(struct posting *p, const struct wr *wr, bool keys)
+static struct ibv_sge *put_sges(struct post_in_progress *p, const struct wr *wr, bool keys)
 {
 	struct ibv_sge *first = p->sge;
 	uint32_t n = sges_of(wr);
@@ -90,7 +90,7 @@ static struct ibv_sge *put_sges(struct posting *p, const struct wr *wr, bool key
 	return n ? first : no_sges;
 }
 
-static void put_datagram(struct posting *p, const struct wr *wr, struct ibv_send_wr *to)
+static void put_datagram(struct post_in_progress *p, const struct wr *wr, struct ibv_send_wr *to)
 {
 	static const struct field_info ah = { .name = "ah",
 					      .kind = FIELD_OBJ,
@@ -117,7 +117,7 @@ static void put_datagram(struct posting *p, const struct wr *wr, struct ibv_send
  * The upper bits of the key are those of the replay's window, the lowest 8 are the program's. The
  * window gets its new key once the request is posted: devices find it by the old one.
  */
-static void put_bind(struct posting *p, const struct wr *wr, struct ibv_send_wr *to)
+static void put_bind(struct post_in_progress *p, const struct wr *wr, struct ibv_send_wr *to)
 {
 	static const struct field_info window = { .name = "mw",
 						  .kind = FIELD_OBJ,
@@ -149,7 +149,7 @@ static void put_bind(struct posting *p, const struct wr *wr, struct ibv_send_wr 
 }
 
 /* The replay's address of the remote memory of @wr; the key is replaced. */
-static uint64_t put_remote(const struct posting *p, const struct wr *wr, uint32_t peer,
+static uint64_t put_remote(const struct post_in_progress *p, const struct wr *wr, uint32_t peer,
 			   uint32_t *rkey)
 {
 	uint64_t addr = wr->remote_addr;
@@ -164,7 +164,8 @@ static uint64_t put_remote(const struct posting *p, const struct wr *wr, uint32_
 	return addr;
 }
 
-static void put_flush(struct posting *p, const struct wr *wr, struct ibv_send_wr *to, uint32_t peer)
+static void put_flush(struct post_in_progress *p, const struct wr *wr, struct ibv_send_wr *to,
+		      uint32_t peer)
 {
 	uint32_t rkey = wr->rkey;
 
@@ -189,7 +190,7 @@ static bool has_own_bytes(const struct wr *wr)
 	       wr->sge[0].length == sizeof(uint64_t);
 }
 
-static void put_operation(struct posting *p, const struct wr *wr, struct ibv_send_wr *to)
+static void put_operation(struct post_in_progress *p, const struct wr *wr, struct ibv_send_wr *to)
 {
 	uint32_t peer = translate_peer_process(p->r, p->replica->qp, p->event->process);
 	uint32_t rkey = wr->rkey;
@@ -248,7 +249,7 @@ static void put_operation(struct posting *p, const struct wr *wr, struct ibv_sen
 	}
 }
 
-static void put_send(struct posting *p, const struct wr *wr, struct ibv_send_wr *to)
+static void put_send(struct post_in_progress *p, const struct wr *wr, struct ibv_send_wr *to)
 {
 	uint64_t srqn;
 
@@ -268,7 +269,7 @@ static void put_send(struct posting *p, const struct wr *wr, struct ibv_send_wr 
 						      : wr->remote_srqn;
 }
 
-static void put_recv(struct posting *p, const struct wr *wr, struct ibv_recv_wr *to)
+static void put_recv(struct post_in_progress *p, const struct wr *wr, struct ibv_recv_wr *to)
 {
 	to->num_sge = wr->num_sge;
 	to->sg_list = put_sges(p, wr, true);
@@ -283,14 +284,14 @@ uint32_t posts_length(const struct wr *wr)
 	return length;
 }
 
-static bool is_signaled(const struct posting *p, const struct wr *wr)
+static bool is_signaled(const struct post_in_progress *p, const struct wr *wr)
 {
 	return p->side == SIDE_SEND &&
 	       (p->replica->qp->signals_all || wr->send_flags & IBV_SEND_SIGNALED);
 }
 
 /* Note that request @i is outstanding. */
-static int put_request(struct posting *p, uint32_t i, bool forced, uint64_t *ret_wr_id)
+static int put_request(struct post_in_progress *p, uint32_t i, bool forced, uint64_t *ret_wr_id)
 {
 	const struct wr *wr = &p->post->wr[i];
 	struct requests *requests = p->requests;
@@ -324,7 +325,7 @@ static int put_request(struct posting *p, uint32_t i, bool forced, uint64_t *ret
 	return 0;
 }
 
-static int fill_send(struct posting *p, uint32_t i)
+static int fill_send(struct post_in_progress *p, uint32_t i)
 {
 	struct ibv_send_wr *to = &p->wrs->send[i];
 	bool forced;
@@ -339,7 +340,7 @@ static int fill_send(struct posting *p, uint32_t i)
 	return put_request(p, i, forced, &to->wr_id);
 }
 
-static int fill_recv(struct posting *p, uint32_t i)
+static int fill_recv(struct post_in_progress *p, uint32_t i)
 {
 	struct ibv_recv_wr *to = &p->wrs->recv[i];
 
@@ -348,7 +349,7 @@ static int fill_recv(struct posting *p, uint32_t i)
 	return put_request(p, i, false, &to->wr_id);
 }
 
-int posts_fill(struct posting *p)
+int posts_fill(struct post_in_progress *p)
 {
 	int err = 0;
 

@@ -20,7 +20,7 @@ static const char shorter[] = "a queue shorter than the recorded one: its reques
 			      "space";
 
 /* May a message still arrive? The peer has sent one, or the peer is not known. */
-static bool may_receive(const struct posting *p)
+static bool may_receive(const struct post_in_progress *p)
 {
 	const struct replica_qp *qp = p->replica->qp;
 	const struct replica *peer = qp ? replica_of(p->r, qp->peer) : NULL;
@@ -29,7 +29,7 @@ static bool may_receive(const struct posting *p)
 }
 
 /* Was a message sent for which the peer has no receive request? A later event must post one. */
-static bool lacks_receive(const struct posting *p)
+static bool lacks_receive(const struct post_in_progress *p)
 {
 	const struct replica_qp *qp = p->replica->qp;
 	const struct replica *peer = replica_of(p->r, qp->peer);
@@ -41,7 +41,7 @@ static bool lacks_receive(const struct posting *p)
 }
 
 /* Can an outstanding request still complete and free an entry? */
-static bool may_complete(const struct posting *p)
+static bool may_complete(const struct post_in_progress *p)
 {
 	const struct requests *requests = p->requests;
 	uint32_t end = requests->tail - held_count_requests(requests);
@@ -55,7 +55,7 @@ static bool may_complete(const struct posting *p)
 }
 
 /* Wait for a free entry as long as a request may still complete. */
-static void await_room(struct posting *p)
+static void await_room(struct post_in_progress *p)
 {
 	int64_t most = p->r->options->timeout, deadline;
 	unsigned int turns = 0;
@@ -77,7 +77,7 @@ static void await_room(struct posting *p)
 	}
 }
 
-static void note_limit(const struct posting *p)
+static void note_limit(const struct post_in_progress *p)
 {
 	const struct requests *requests = p->requests;
 
@@ -89,7 +89,7 @@ static void note_limit(const struct posting *p)
 		     requests->length, requests->length_there);
 }
 
-int64_t posts_wait(struct posting *p, uint32_t from)
+int64_t posts_wait(struct post_in_progress *p, uint32_t from)
 {
 	uint32_t n = p->post->nwr - from;
 

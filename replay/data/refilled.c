@@ -16,7 +16,7 @@
 
 enum { KEPT = 1 << 14 };
 
-struct kept {
+struct kept_refill {
 	struct refill message;
 	uint64_t next;
 };
@@ -24,7 +24,7 @@ struct kept {
 struct refilled {
 	struct map at, number;
 	uint64_t last; /* number; the first is 1 */
-	struct kept ring[KEPT];
+	struct kept_refill ring[KEPT];
 };
 
 int refilled_new(struct refilled **ret_refilled)
@@ -42,7 +42,7 @@ void refilled_free(struct refilled *f)
 	free(f);
 }
 
-static struct kept *find_refill(struct refilled *f, uint64_t number)
+static struct kept_refill *find_refill(struct refilled *f, uint64_t number)
 {
 	return number && number + KEPT > f->last ? &f->ring[number % KEPT] : NULL;
 }
@@ -51,7 +51,7 @@ int refilled_note(struct refilled *f, const void *at, struct refill message,
 		  const struct replica_qp *sender)
 {
 	uint64_t before = 0;
-	struct kept *kept;
+	struct kept_refill *kept;
 
 	map_get(&f->at, (uintptr_t)at, &before);
 	kept = find_refill(f, before);
@@ -60,7 +60,7 @@ int refilled_note(struct refilled *f, const void *at, struct refill message,
 	kept = &f->ring[++f->last % KEPT];
 	if (f->last > KEPT)
 		map_remove(&f->number, event_part_key(kept->message.event, kept->message.index));
-	*kept = (struct kept){ .message = message };
+	*kept = (struct kept_refill){ .message = message };
 	return map_put(&f->at, (uintptr_t)at, f->last)
 		       ?: map_put(&f->number, event_part_key(message.event, message.index),
 				  f->last);
@@ -68,7 +68,7 @@ int refilled_note(struct refilled *f, const void *at, struct refill message,
 
 bool refilled_next(const struct refilled *f, struct refill *message)
 {
-	const struct kept *kept;
+	const struct kept_refill *kept;
 	uint64_t number;
 
 	if (!map_get(&f->number, event_part_key(message->event, message->index), &number))

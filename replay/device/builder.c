@@ -132,7 +132,8 @@ static void build_data(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr,
 		ibv_wr_set_sge_list(qp, (size_t)wr->num_sge, wr->sg_list);
 }
 
-static void build_one(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr, struct ibv_data_buf *bufs)
+static void build_request(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr,
+			  struct ibv_data_buf *bufs)
 {
 	qp->wr_id = wr->wr_id;
 	qp->wr_flags = wr->send_flags; /* also INLINE: rdma_rxe uses that flag */
@@ -149,7 +150,7 @@ int builder_run(struct ibv_qp_ex *qp, const struct ibv_send_wr *list, uint32_t n
 {
 	ibv_wr_start(qp);
 	for (uint32_t i = 0; i < n; i++)
-		build_one(qp, &list[i], bufs);
+		build_request(qp, &list[i], bufs);
 	if (complete)
 		return ibv_wr_complete(qp);
 	ibv_wr_abort(qp);

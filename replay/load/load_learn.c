@@ -36,7 +36,7 @@ struct qp_pair {
 	uint8_t type; /* enum ibv_qp_type */
 };
 
-struct learning {
+struct load_learner {
 	struct trace *trace;
 	struct load *load;
 	const struct connections *connections;
@@ -52,14 +52,14 @@ struct learning {
 	uint64_t memory, most;
 };
 
-static const struct qp_pair *find_pair(const struct learning *l, uint32_t qp)
+static const struct qp_pair *find_pair(const struct load_learner *l, uint32_t qp)
 {
 	static const struct qp_pair unknown = { .type = IBV_QPT_RC };
 
 	return qp < l->npairs && l->pairs[qp].known ? &l->pairs[qp] : &unknown;
 }
 
-static int learn_pair(struct learning *l, const struct call *call)
+static int learn_pair(struct load_learner *l, const struct call *call)
 {
 	bool ex = call->verb == VERB_create_qp_ex;
 	struct qp_pair *pair;
@@ -93,7 +93,8 @@ static enum load_transport find_transport(const struct qp_pair *pair)
 }
 
 /* Find the party outside of the trace that has an address. */
-static int find_outside_party(struct learning *l, const struct place *place, uint32_t *ret_party)
+static int find_outside_party(struct load_learner *l, const struct place *place,
+			      uint32_t *ret_party)
 {
 	uint64_t key = place ? hash_of(place->gid, sizeof(place->gid), place->lid) : 0, found;
 
@@ -106,7 +107,7 @@ static int find_outside_party(struct learning *l, const struct place *place, uin
 	return 0;
 }
 
-static uint32_t find_depth(const struct learning *l, uint32_t qp, int64_t time)
+static uint32_t find_depth(const struct load_learner *l, uint32_t qp, int64_t time)
 {
 	const struct queue_row *row = queue_table_at(l->queues, qp, QUEUE_SEND, time);
 	int64_t depth = row ? row->given > 0 ? row->given : row->asked : 0;
@@ -115,7 +116,7 @@ static uint32_t find_depth(const struct learning *l, uint32_t qp, int64_t time)
 }
 
 /* Find the sender with that key; a class is added if there is none. */
-static int find_sender(struct learning *l, uint64_t key, const struct load_class *like,
+static int find_sender(struct load_learner *l, uint64_t key, const struct load_class *like,
 		       const struct load_edge *edge, size_t *ret_index)
 {
 	struct load_class *class;
@@ -140,8 +141,8 @@ static int find_sender(struct learning *l, uint64_t key, const struct load_class
 	return map_put(&l->sender_of, key, *ret_index);
 }
 
-static int add_request(struct learning *l, size_t index, int opcode, uint64_t bytes, int64_t time,
-		       bool signaled)
+static int add_request(struct load_learner *l, size_t index, int opcode, uint64_t bytes,
+		       int64_t time, bool signaled)
 {
 	struct load_track *track = l->load->classes[index].tracks;
 	struct sender *sender = &l->senders[index];
@@ -168,8 +169,8 @@ static int add_request(struct learning *l, size_t index, int opcode, uint64_t by
 }
 
 /* The peer that a request of @qp goes to: its object, or 0; *@ret_place: its address. */
-static uint32_t find_peer(const struct learning *l, const struct trace_event *event, uint32_t qp,
-			  const struct wr *wr, const struct place **ret_place)
+static uint32_t find_peer(const struct load_learner *l, const struct trace_event *event,
+			  uint32_t qp, const struct wr *wr, const struct place **ret_place)
 {
 	const struct connection *c;
 	const struct object *ah;
@@ -186,7 +187,7 @@ static uint32_t find_peer(const struct learning *l, const struct trace_event *ev
 }
 
 /* The party of @peer, an object; if @peer is 0, the party at address @place. */
-static int find_party(struct learning *l, uint32_t peer, const struct place *place,
+static int find_party(struct load_learner *l, uint32_t peer, const struct place *place,
 		      uint32_t *ret_party)
 {
 	const struct object *object = peer ? trace_object(l->trace, peer) : NULL;
@@ -203,7 +204,8 @@ static bool moves_bytes(int opcode)
 	       opcode == ABI_WR_RDMA_WRITE;
 }
 
-static int learn_request(struct learning *l, const struct trace_event *event, const struct wr *wr)
+static int learn_request(struct load_learner *l, const struct trace_event *event,
+			 const struct wr *wr)
 {
 	uint32_t qp = event->post->object, peer;
 	const struct qp_pair *pair = find_pair(l, qp);
@@ -230,7 +232,7 @@ static int learn_request(struct learning *l, const struct trace_event *event, co
 				      pair->signals_all || wr->send_flags & IBV_SEND_SIGNALED);
 }
 
-static int learn_post(struct learning *l, const struct trace_event *event)
+static int learn_post(struct load_learner *l, const struct trace_event *event)
 {
 	int err = 0;
 
@@ -242,7 +244,8 @@ static int learn_post(struct learning *l, const struct trace_event *event)
 }
 
 /* Learn a message from a peer that is not in the trace. */
-static int learn_arrival(struct learning *l, const struct trace_event *event, const struct wc *wc)
+static int learn_arrival(struct load_learner *l, const struct trace_event *event,
+			 const struct wc *wc)
 {
 	struct load_class like = { .transport = find_transport(find_pair(l, wc->qp)) };
 	struct place lid = { .lid = (uint16_t)wc->slid };
@@ -275,7 +278,7 @@ static int learn_arrival(struct learning *l, const struct trace_event *event, co
 				      event->time, true);
 }
 
-static int learn_event(struct learning *l, const struct trace_event *event)
+static int learn_event(struct load_learner *l, const struct trace_event *event)
 {
 	int err = 0;
 
@@ -290,7 +293,7 @@ static int learn_event(struct learning *l, const struct trace_event *event)
 	return err;
 }
 
-static int read_events(struct learning *l)
+static int read_events(struct load_learner *l)
 {
 	const struct trace_event *event;
 	struct cursor *cursor;
@@ -367,7 +370,7 @@ static void assign_edge_numbers(struct load *load, const struct map *rank_of)
 	}
 }
 
-static int assign_ranks(struct learning *l)
+static int assign_ranks(struct load_learner *l)
 {
 	struct party *parties = NULL;
 	struct map known = { 0 };
@@ -395,7 +398,7 @@ static int assign_ranks(struct learning *l)
 	return err ? log_err(err, "number the ranks") : 0;
 }
 
-static void set_signals(struct learning *l)
+static void set_signals(struct load_learner *l)
 {
 	for (size_t i = 0; i < l->nsenders; i++) {
 		uint64_t signaled = l->senders[i].signaled, n = l->load->classes[i].tracks->n;
@@ -408,7 +411,7 @@ static void set_signals(struct learning *l)
 int load_learn(struct trace *trace, uint64_t most, struct load *ret_load)
 {
 	struct load load = { 0 };
-	struct learning l = { .trace = trace, .load = &load, .origin = -1, .most = most };
+	struct load_learner l = { .trace = trace, .load = &load, .origin = -1, .most = most };
 	int err = read_events(&l);
 
 	if (!err)

@@ -34,7 +34,7 @@ enum {
 };
 
 /* The loop's own state. */
-struct loop {
+struct send_loop {
 	struct load_worker *w;
 	int64_t go;
 	int64_t moved;     /* when the latest request was posted or completed */
@@ -45,7 +45,7 @@ struct loop {
 	unsigned int posts; /* since the last poll */
 };
 
-static int64_t time_now(const struct loop *l)
+static int64_t time_now(const struct send_loop *l)
 {
 	return (int64_t)clock_monotonic() - l->go;
 }
@@ -158,7 +158,7 @@ static void fill_request(struct load_worker *w, struct load_sender *s, struct ib
 	}
 }
 
-static void count_request(struct loop *l, const struct load_sender *s, int64_t now, bool full)
+static void count_request(struct send_loop *l, const struct load_sender *s, int64_t now, bool full)
 {
 	const struct load_plan *plan = l->w->plan;
 	const struct load_flow *flow = flow_of(l->w, s);
@@ -185,7 +185,7 @@ static void count_request(struct loop *l, const struct load_sender *s, int64_t n
 }
 
 /* Post the requests of @s that are due at the same time. Returns their number, or -errno. */
-static int post_list(struct loop *l, struct load_sender *s, int64_t now)
+static int post_list(struct send_loop *l, struct load_sender *s, int64_t now)
 {
 	struct load_worker *w = l->w;
 	struct ibv_send_wr wr[LIST], *bad = NULL;
@@ -213,7 +213,7 @@ static int post_list(struct loop *l, struct load_sender *s, int64_t now)
 }
 
 /* Post for the first sender of the heap, which is due. */
-static int issue_request(struct loop *l, int64_t now)
+static int issue_request(struct send_loop *l, int64_t now)
 {
 	struct load_worker *w = l->w;
 	uint32_t index = w->heap[0];
@@ -237,7 +237,7 @@ static int issue_request(struct loop *l, int64_t now)
 	return 0;
 }
 
-static void note_failure(struct loop *l, const struct ibv_wc *wc)
+static void note_failure(struct send_loop *l, const struct ibv_wc *wc)
 {
 	struct load_worker *w = l->w;
 	const struct load_end *end = wc->wr_id & 1 ? &w->ends[wc->wr_id >> 1] : NULL;
@@ -259,7 +259,7 @@ static void note_failure(struct loop *l, const struct ibv_wc *wc)
 	w->plan->board->stop = true;
 }
 
-static void complete_requests(struct loop *l, const struct ibv_wc *wc)
+static void complete_requests(struct send_loop *l, const struct ibv_wc *wc)
 {
 	struct load_worker *w = l->w;
 	uint32_t index = (uint32_t)(wc->wr_id >> 1) & 0xffffff;
@@ -276,7 +276,7 @@ static void complete_requests(struct loop *l, const struct ibv_wc *wc)
 }
 
 /* Returns the number of completions, or -errno after log_err(). */
-static int poll_cq(struct loop *l, struct ibv_cq *cq)
+static int poll_cq(struct send_loop *l, struct ibv_cq *cq)
 {
 	struct ibv_wc wc[BATCH];
 	int n = ibv_poll_cq(cq, BATCH, wc), err;
@@ -298,7 +298,7 @@ static int poll_cq(struct loop *l, struct ibv_cq *cq)
 	return n;
 }
 
-static int poll_all(struct loop *l)
+static int poll_all(struct send_loop *l)
 {
 	int sum = 0;
 
@@ -316,7 +316,7 @@ static int poll_all(struct loop *l)
 }
 
 /* Count the messages that the worker's ends must receive. */
-static void count_expected(struct loop *l)
+static void count_expected(struct send_loop *l)
 {
 	const struct load_plan *plan = l->w->plan;
 
@@ -334,7 +334,7 @@ static void count_expected(struct loop *l)
 	}
 }
 
-static void begin_senders(struct loop *l)
+static void begin_senders(struct send_loop *l)
 {
 	struct load_worker *w = l->w;
 
@@ -352,7 +352,7 @@ static void begin_senders(struct loop *l)
 }
 
 /* Report, once, that all requests of this worker are done. It still polls: others send to it. */
-static void report_sent(struct loop *l)
+static void report_sent(struct send_loop *l)
 {
 	if (l->reported || l->left)
 		return;
@@ -360,7 +360,7 @@ static void report_sent(struct loop *l)
 	atomic_fetch_add(&l->w->plan->board->reached[PHASE_SENT], 1);
 }
 
-static bool has_ended(const struct loop *l, int64_t now)
+static bool has_ended(const struct send_loop *l, int64_t now)
 {
 	const struct load_result *result = &l->w->result;
 	const struct load_board *board = l->w->plan->board;
@@ -375,7 +375,7 @@ static bool has_ended(const struct loop *l, int64_t now)
 }
 
 /* Stop if the user or a time limit requires it. Returns 0, or -errno after log_err(). */
-static int check_time(struct loop *l, int64_t now)
+static int check_time(struct send_loop *l, int64_t now)
 {
 	const struct load_plan *plan = l->w->plan;
 
@@ -393,7 +393,7 @@ static int check_time(struct loop *l, int64_t now)
 }
 
 /* Sleep or spin: nothing is due for @ahead ns, and nothing arrived. */
-static void pause_worker(struct loop *l, int64_t now, int64_t ahead)
+static void pause_worker(struct send_loop *l, int64_t now, int64_t ahead)
 {
 	struct timespec nap = { .tv_nsec = SLEEP_NS };
 
@@ -404,7 +404,7 @@ static void pause_worker(struct loop *l, int64_t now, int64_t ahead)
 }
 
 /* Poll if there is time for it. 0 or -errno. */
-static int poll_if_idle(struct loop *l, int64_t now)
+static int poll_if_idle(struct send_loop *l, int64_t now)
 {
 	struct load_worker *w = l->w;
 	int64_t ahead = w->nheap ? w->senders[w->heap[0]].due - now : INT64_MAX;
@@ -423,7 +423,7 @@ static int poll_if_idle(struct loop *l, int64_t now)
 
 int load_send(struct load_worker *w)
 {
-	struct loop l = { .w = w, .go = w->plan->board->go };
+	struct send_loop l = { .w = w, .go = w->plan->board->go };
 	int err = 0;
 
 	count_expected(&l);

@@ -95,8 +95,8 @@ static void unlock_own_channel(struct channel *c)
 	process_ask_unlock(all.ask, c);
 }
 
-static const struct process_data_doors doors = { lock_own_channel, send_command, unlock_own_channel,
-						 is_mapped, owns_object };
+static const struct process_data_callbacks doors = { lock_own_channel, send_command,
+						     unlock_own_channel, is_mapped, owns_object };
 
 static void note_lost(uint32_t process, const char *how)
 {
@@ -119,7 +119,7 @@ static void note_forked(uint32_t child, uint32_t parent)
 		log_err(-ENOMEM, "note what a process has inherited");
 }
 
-static const struct process_told told = { note_lost, note_forked };
+static const struct process_callbacks told = { note_lost, note_forked };
 
 static const char *current_end(uint32_t process)
 {
@@ -265,7 +265,7 @@ static void *update_mirrors(uint32_t process, struct channel *c, struct ibv_devi
 }
 
 /* Data of a pointer argument is copied to shared memory, and back after the call. */
-struct lent {
+struct lent_argument {
 	unsigned int argument;
 	void *ours;
 	size_t size;
@@ -281,7 +281,7 @@ static bool is_shared(const struct channel *c, const void *at)
 }
 
 static unsigned int lend_arguments(struct channel *c, const struct struct_info *info,
-				   struct lent *lent)
+				   struct lent_argument *lent)
 {
 	struct process_room room = process_room_of(c);
 	unsigned int n = 0;
@@ -298,13 +298,14 @@ static unsigned int lend_arguments(struct channel *c, const struct struct_info *
 		if (!shared)
 			continue;
 		memcpy(shared, at, size);
-		lent[n++] = (struct lent){ i, at, size };
+		lent[n++] = (struct lent_argument){ i, at, size };
 		c->args[i] = (uintptr_t)shared;
 	}
 	return n;
 }
 
-static void return_arguments(const struct channel *c, const struct lent *lent, unsigned int n)
+static void return_arguments(const struct channel *c, const struct lent_argument *lent,
+			     unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++)
 		memcpy(lent[i].ours, (void *)(uintptr_t)c->args[lent[i].argument], lent[i].size);
@@ -349,7 +350,7 @@ static int64_t call_in_process(struct channel *c, uint32_t process, enum verb ve
 	const struct verb_info *v = &verb_infos[verb];
 	struct ibv_device *device = takes_device(v) ? (void *)(uintptr_t)args[0] : NULL;
 	struct mirror *mirror = mirror_of((void *)(uintptr_t)args[0]);
-	struct lent lent[16];
+	struct lent_argument lent[16];
 	unsigned int nlent;
 
 	fill_arguments(c, verb, args, device);

@@ -35,7 +35,7 @@ enum { SPINS = 500, GRACE_MS = 5000 };
 #define ROOM_ALL   (64ul << 30) /* address space, not memory */
 #define ROOM_LEAST (1ul << 20)
 
-struct replayed {
+struct replayed_process {
 	uint32_t parent; /* the process that it was forked from */
 	int pid, pidfd;  /* -1: none */
 	bool started, ended;
@@ -45,11 +45,11 @@ struct replayed {
 
 struct process_ask {
 	struct trace *trace;
-	const struct process_told *told;
+	const struct process_callbacks *told;
 	struct process_wire *wire;
 	size_t size;
 	int alive; /* the writing end */
-	struct replayed *replayed;
+	struct replayed_process *replayed;
 	uint32_t nprocesses, nthreads;
 	uint32_t *home;       /* by thread: the process in which it was started; 0: none */
 	pthread_mutex_t lock; /* protects the list of started processes */
@@ -60,7 +60,7 @@ static struct channel *channel_of(struct process_ask *ask, uint32_t process)
 	return &ask->wire->channels[process];
 }
 
-static struct replayed *find_replayed(struct process_ask *ask, uint32_t process)
+static struct replayed_process *find_replayed(struct process_ask *ask, uint32_t process)
 {
 	return process < ask->nprocesses ? &ask->replayed[process] : NULL;
 }
@@ -72,7 +72,7 @@ uint32_t process_ask_of(const struct process_ask *ask, const struct channel *cha
 	return i < ask->nprocesses ? i : ask->home[i - ask->nprocesses];
 }
 
-static bool has_ended(const struct replayed *p, int ms)
+static bool has_ended(const struct replayed_process *p, int ms)
 {
 	struct pollfd fd = { .fd = p->pidfd, .events = POLLIN };
 
@@ -92,7 +92,7 @@ static void describe_end(int status, char *text, size_t size)
 		snprintf(text, size, ITS "ended");
 }
 
-static int reap_process(struct process_ask *ask, struct replayed *p)
+static int reap_process(struct process_ask *ask, struct replayed_process *p)
 {
 	struct channel *c = channel_of(ask, p->parent);
 	int status = -1;
@@ -111,7 +111,7 @@ static int reap_process(struct process_ask *ask, struct replayed *p)
 
 static void note_lost(struct process_ask *ask, uint32_t process)
 {
-	struct replayed *p = &ask->replayed[process];
+	struct replayed_process *p = &ask->replayed[process];
 	char how[sizeof(p->how)];
 
 	if (__atomic_exchange_n(&p->ended, true, __ATOMIC_SEQ_CST))
@@ -173,7 +173,7 @@ void process_ask_unlock(struct process_ask *ask, const struct channel *c)
 
 bool process_ask_runs(const struct process_ask *ask, uint32_t process)
 {
-	const struct replayed *p = &ask->replayed[process];
+	const struct replayed_process *p = &ask->replayed[process];
 
 	return process < ask->nprocesses && p->started && !process_load(p->ended);
 }
@@ -190,7 +190,7 @@ bool process_ask_descends(const struct process_ask *ask, uint32_t process, uint3
 
 static void note_started(struct process_ask *ask, uint32_t child, uint32_t parent, int pid)
 {
-	struct replayed *p = &ask->replayed[child];
+	struct replayed_process *p = &ask->replayed[child];
 
 	p->pid = pid;
 	p->parent = parent;
@@ -201,7 +201,7 @@ static void note_started(struct process_ask *ask, uint32_t child, uint32_t paren
 
 static void fork_from(struct process_ask *ask, uint32_t child, uint32_t parent, struct channel *c)
 {
-	struct replayed *p = &ask->replayed[child];
+	struct replayed_process *p = &ask->replayed[child];
 
 	process_ask_lock(ask, c);
 	c->args[0] = child;
@@ -229,7 +229,7 @@ static uint32_t parent_of(struct process_ask *ask, uint32_t child)
 void process_ask_fork(struct process_ask *ask, uint32_t child, uint32_t thread)
 {
 	uint32_t parent = parent_of(ask, child);
-	struct replayed *p = find_replayed(ask, child);
+	struct replayed_process *p = find_replayed(ask, child);
 	struct channel *c;
 
 	if (!p || !child || p->started)
@@ -243,7 +243,7 @@ void process_ask_fork(struct process_ask *ask, uint32_t child, uint32_t thread)
 
 const char *process_ask_why_not(struct process_ask *ask, uint32_t process)
 {
-	struct replayed *p = find_replayed(ask, process);
+	struct replayed_process *p = find_replayed(ask, process);
 
 	if (!p)
 		return "its process is not in the trace";
@@ -283,7 +283,7 @@ struct channel *process_ask_channel(struct process_ask *ask, uint32_t process, u
 
 void process_ask_end(struct process_ask *ask, uint32_t process, enum process_ending ending)
 {
-	struct replayed *p = find_replayed(ask, process);
+	struct replayed_process *p = find_replayed(ask, process);
 	struct channel *c;
 
 	if (!p || !process_ask_runs(ask, process))
@@ -374,7 +374,7 @@ static int start_first_process(struct process_ask *ask)
 	return 0;
 }
 
-int process_ask_new(struct trace *trace, const struct process_told *told,
+int process_ask_new(struct trace *trace, const struct process_callbacks *told,
 		    struct process_ask **ret_ask)
 {
 	struct process_ask *ask = calloc(1, sizeof(*ask));
@@ -400,7 +400,7 @@ static void end_all(struct process_ask *ask)
 	if (ask->alive >= 0)
 		close(ask->alive);
 	for (uint32_t i = 0; i < ask->nprocesses; i++) {
-		struct replayed *p = &ask->replayed[i];
+		struct replayed_process *p = &ask->replayed[i];
 
 		if (p->started && !p->ended && !has_ended(p, GRACE_MS))
 			kill(p->pid, SIGKILL);

@@ -7,7 +7,7 @@
 
 struct process_ask;
 
-struct process_told {
+struct process_callbacks {
 	/* a process has ended unexpectedly: @how gives the reason */
 	void (*lost)(uint32_t process, const char *how);
 	/* @child has a copy of the current objects of @parent */
@@ -18,7 +18,7 @@ struct process_told {
  * Start the process that all others are forked from. @told must stay valid. Returns 0 or -errno
  * after log_err().
  */
-int process_ask_new(struct trace *trace, const struct process_told *told,
+int process_ask_new(struct trace *trace, const struct process_callbacks *told,
 		    struct process_ask **ret_ask);
 
 /* Accepts NULL. Ends all processes that still run. */

@@ -13,9 +13,9 @@
 
 enum { WCS = 32, SGES_MOST = 255 }; /* devices allow fewer SGEs */
 
-static const struct process_data_doors *doors;
+static const struct process_data_callbacks *doors;
 
-void process_data_open(const struct process_data_doors *with)
+void process_data_open(const struct process_data_callbacks *with)
 {
 	doors = with;
 }

@@ -27,7 +27,7 @@ void process_data_end(struct channel *channel);
 void *process_data_real(const struct channel *channel, const void *object);
 
 /* How process_data_begin() and the others find channels and objects. */
-struct process_data_doors {
+struct process_data_callbacks {
 	struct channel *(*begin)(const struct mirror *mirror);
 	int (*ask)(struct channel *channel, enum process_command command);
 	void (*end)(struct channel *channel);
@@ -36,7 +36,7 @@ struct process_data_doors {
 };
 
 /* Use these functions; NULL: there are no replayed processes. */
-void process_data_open(const struct process_data_doors *doors);
+void process_data_open(const struct process_data_callbacks *doors);
 
 /* Set the functions of @mirror to the functions of this file. */
 void process_data_hook(struct mirror *mirror);

@@ -293,7 +293,8 @@ static enum skip_kind print_skip_kind(enum verb verb)
 }
 
 /* Make the injected error @i the cause of @d. */
-static uint64_t blame_injected(struct outcome *r, struct injected *i, const struct divergence *d)
+static uint64_t blame_injected(struct outcome *r, struct injected_error *i,
+			       const struct divergence *d)
 {
 	struct divergence first = i->d;
 	char text[32], *replayed = NULL;
@@ -315,7 +316,7 @@ static uint64_t blame_injected(struct outcome *r, struct injected *i, const stru
 /* A cause that is an injected error becomes a divergence by its consequence @d (NULL: none). */
 static uint64_t resolve_cause(struct outcome *r, uint64_t cause, const struct divergence *d)
 {
-	struct injected *i;
+	struct injected_error *i;
 
 	if (cause == OUTCOME_NO_CAUSE || cause < CAUSE_INJECTED || cause >= CAUSE_TOLERATED)
 		return cause;
@@ -331,7 +332,7 @@ void outcome_note_injected(struct outcome *r, const struct divergence *d)
 		return;
 	if (outcome_cause_of(&r->causes, d->object, 0) == OUTCOME_NO_CAUSE &&
 	    make_room((void **)&r->injected, r->ninjected, sizeof(*r->injected))) {
-		r->injected[r->ninjected] = (struct injected){ 0 };
+		r->injected[r->ninjected] = (struct injected_error){ 0 };
 		copy_divergence(&r->injected[r->ninjected].d, d);
 		outcome_cause_note(&r->causes, d->object, CAUSE_INJECTED + r->ninjected++, true);
 		__atomic_store_n(&r->diverged, true, __ATOMIC_RELAXED);

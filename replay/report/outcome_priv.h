@@ -27,7 +27,7 @@ struct skip {
 	uint64_t n;
 };
 
-struct tolerated {
+struct tolerated_count {
 	const char *reason;
 	uint64_t n;
 };
@@ -45,7 +45,7 @@ struct cause {
 };
 
 /* An error that was injected. */
-struct injected {
+struct injected_error {
 	struct divergence d;
 	uint64_t cause; /* 1 + its number; 0: later results were as recorded */
 };
@@ -67,7 +67,7 @@ struct outcome {
 	uint64_t ndivergences, nconsequences; /* those that are not tolerated */
 	uint64_t classes[DIVERGENCE_CLASSES];
 	struct outcome_causes causes;
-	struct injected *injected;
+	struct injected_error *injected;
 	size_t ninjected;
 	struct skip *skips;
 	size_t nskips;
@@ -79,7 +79,7 @@ struct outcome {
 	struct inferred_list inferred;
 	struct alive_objects *moment;
 	struct rounds rounds;
-	struct tolerated tolerated[REASONS_MAX];
+	struct tolerated_count tolerated[REASONS_MAX];
 	size_t ntolerated;
 	double recorded, compiled, replayed; /* seconds */
 	int64_t waited;                      /* ns */

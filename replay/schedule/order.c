@@ -47,16 +47,16 @@ struct moved_event {
 };
 
 /* A post to a queue that several threads post to. */
-struct posted {
+struct posted_event {
 	struct event_id id;
 	uint64_t key;
 };
 
-struct racing {
-	struct posted last;   /* post */
-	struct posted *posts; /* ring, used once a second thread has posted */
+struct racing_posts {
+	struct posted_event last;   /* post */
+	struct posted_event *posts; /* ring, used once a second thread has posted */
 	unsigned int size, head, tail;
-	struct posted done; /* the last one that completed; key 0: none */
+	struct posted_event done; /* the last one that completed; key 0: none */
 };
 
 struct order {
@@ -64,13 +64,13 @@ struct order {
 	struct relations *relations;
 	struct entry *entries; /* ROOM entries; the window is from head to tail */
 	unsigned int head, tail;
-	uint64_t key;          /* key of the last event */
-	int end;               /* 1: there are more events; else the result of the source */
-	int64_t newest;        /* the time of the last event of the source */
-	struct racing *racing; /* by object and side */
-	bool raced;            /* several threads have posted to a queue */
-	struct map pending;    /* posts whose outcome may move an event */
-	int64_t soonest;       /* the time of the last event of the first process that ended */
+	uint64_t key;                /* key of the last event */
+	int end;                     /* 1: there are more events; else the result of the source */
+	int64_t newest;              /* the time of the last event of the source */
+	struct racing_posts *racing; /* by object and side */
+	bool raced;                  /* several threads have posted to a queue */
+	struct map pending;          /* posts whose outcome may move an event */
+	int64_t soonest; /* the time of the last event of the first process that ended */
 	struct moved_event *made;
 };
 
@@ -333,7 +333,8 @@ static void order_success(struct order *o, const struct wc *wc)
 }
 
 /* Two posts to one queue: @first completed before @second: put the posts in this order. */
-static void swap_posts(struct order *o, const struct posted *first, struct posted *second)
+static void swap_posts(struct order *o, const struct posted_event *first,
+		       struct posted_event *second)
 {
 	unsigned int a = find_key(o, first->key), b = find_key(o, second->key);
 
@@ -351,12 +352,12 @@ static void swap_posts(struct order *o, const struct posted *first, struct poste
 	}
 }
 
-static struct racing *racing_of(struct order *o, uint32_t object, unsigned int side)
+static struct racing_posts *racing_of(struct order *o, uint32_t object, unsigned int side)
 {
 	return object < o->relations->nobjects ? &o->racing[2 * object + side] : NULL;
 }
 
-static struct posted *find_posted(struct racing *racing, struct event_id id)
+static struct posted_event *find_posted(struct racing_posts *racing, struct event_id id)
 {
 	for (unsigned int i = racing->head; i != racing->tail; i++)
 		if (is_same(racing->posts[i % racing->size].id, id))
@@ -367,8 +368,8 @@ static struct posted *find_posted(struct racing *racing, struct event_id id)
 static void order_racing_posts(struct order *o, const struct wc *wc)
 {
 	for (unsigned int side = 0; o->raced && side < 2; side++) {
-		struct racing *racing = racing_of(o, wc->qp, side);
-		struct posted *posted =
+		struct racing_posts *racing = racing_of(o, wc->qp, side);
+		struct posted_event *posted =
 			racing && racing->posts ? find_posted(racing, wc->request) : NULL;
 
 		if (!posted || is_same(posted->id, racing->done.id))
@@ -380,10 +381,10 @@ static void order_racing_posts(struct order *o, const struct wc *wc)
 	}
 }
 
-static int grow_racing(struct racing *racing)
+static int grow_racing(struct racing_posts *racing)
 {
 	unsigned int size = racing->size ? 2 * racing->size : 64;
-	struct posted *posts = calloc(size, sizeof(*posts));
+	struct posted_event *posts = calloc(size, sizeof(*posts));
 
 	if (!posts)
 		return -ENOMEM;
@@ -395,7 +396,8 @@ static int grow_racing(struct racing *racing)
 	return 0;
 }
 
-static int remember_post(struct order *o, struct racing *racing, const struct posted *posted)
+static int remember_post(struct order *o, struct racing_posts *racing,
+			 const struct posted_event *posted)
 {
 	while (racing->head != racing->tail &&
 	       racing->posts[racing->head % racing->size].key < o->entries[o->head].key)
@@ -409,13 +411,13 @@ static int remember_post(struct order *o, struct racing *racing, const struct po
 /* Note a post. Posts of one thread do not overlap: they are stored once a second thread posts. */
 static int note_post(struct order *o, const struct trace_event *event)
 {
-	struct racing *racing = racing_of(o, event->post->object, !post_is_send(event->post));
-	struct posted before;
+	struct racing_posts *racing = racing_of(o, event->post->object, !post_is_send(event->post));
+	struct posted_event before;
 
 	if (!racing)
 		return 0;
 	before = racing->last;
-	racing->last = (struct posted){ event->id, o->key };
+	racing->last = (struct posted_event){ event->id, o->key };
 	if (!racing->posts && (!before.key || before.id.thread == event->id.thread))
 		return 0;
 	o->raced = true;
@@ -587,21 +589,21 @@ static void fill_window(struct order *o)
 	}
 }
 
-int order_next(struct order *o, struct ordered *ret_event)
+int order_next(struct order *o, struct ordered_event *ret_event)
 {
 	if (o->tail - o->head < WINDOW || is_first_pending(o))
 		fill_window(o);
 	if (o->head == o->tail)
 		return o->end;
-	*ret_event = (struct ordered){ o->entries[o->head].event, o->entries[o->head].origin,
-				       o->entries[o->head].stops };
+	*ret_event = (struct ordered_event){ o->entries[o->head].event, o->entries[o->head].origin,
+					     o->entries[o->head].stops };
 	if (o->pending.used && o->entries[o->head].event->kind == TRACE_POST)
 		map_remove(&o->pending, event_key(o->entries[o->head].event->id));
 	o->head++;
 	return 1;
 }
 
-void order_release(const struct order *o, const struct ordered *event)
+void order_release(const struct order *o, const struct ordered_event *event)
 {
 	if (event->origin)
 		o->source.release(o->source.arg, event->origin);

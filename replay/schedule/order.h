@@ -12,7 +12,7 @@
 
 struct map;
 
-struct ordered {
+struct ordered_event {
 	const struct trace_event *event;
 	const struct trace_event *origin; /* the source's event to release; or NULL */
 	bool stops; /* a post: a request of it failed, which stopped the queue pair, or its peer */
@@ -47,6 +47,6 @@ int order_new(const struct order_source *source, struct relations *relations,
 void order_free(struct order *order);
 
 /* The next event: 1, 0 at the end, or -errno. It is valid until it is released. */
-int order_next(struct order *order, struct ordered *ret_event);
+int order_next(struct order *order, struct ordered_event *ret_event);
 
-void order_release(const struct order *order, const struct ordered *event);
+void order_release(const struct order *order, const struct ordered_event *event);

@@ -108,7 +108,7 @@ static uint64_t sum_progress(struct players *all)
 }
 
 /* Player @p has reached step @seq: wake players that wait for earlier steps. */
-static void wake_for(struct player *p, uint64_t seq)
+static void wake_waiters_of_step(struct player *p, uint64_t seq)
 {
 	if (load(p->wanted) >= seq)
 		return;
@@ -137,7 +137,7 @@ static void report_step(struct player *p)
 		return;
 	p->untold = 0;
 	__atomic_store_n(&p->at, p->now, __ATOMIC_SEQ_CST);
-	wake_for(p, p->now);
+	wake_waiters_of_step(p, p->now);
 	note_progress(p);
 }
 
@@ -172,7 +172,7 @@ static struct player *find_unfinished(struct players *all, struct player *but, u
 }
 
 /* A player whose steps @wait still waits for; NULL: none. */
-static struct player *find_blocking(struct players *all, const struct ready *step,
+static struct player *find_blocking(struct players *all, const struct ready_step *step,
 				    const struct wait *wait)
 {
 	struct player *own = &all->player[step->player], *p = &all->player[wait->player];
@@ -192,7 +192,8 @@ static void sleep_for(struct player *p, uint64_t seq, long ns)
 }
 
 /* Wait for a blocking player. False: no player made progress for longer than the patience. */
-static bool await_blocking(struct players *all, const struct ready *step, const struct wait *wait)
+static bool await_blocking(struct players *all, const struct ready_step *step,
+			   const struct wait *wait)
 {
 	uint64_t alive = sum_progress(all);
 	struct player *p;
@@ -220,7 +221,7 @@ static bool await_blocking(struct players *all, const struct ready *step, const 
 	return true;
 }
 
-static bool await_step(struct players *all, const struct ready *step, const struct wait *wait)
+static bool await_step(struct players *all, const struct ready_step *step, const struct wait *wait)
 {
 	if (!find_blocking(all, step, wait))
 		return true;
@@ -228,7 +229,7 @@ static bool await_step(struct players *all, const struct ready *step, const stru
 	return await_blocking(all, step, wait);
 }
 
-static int play_step(struct player *p, struct ready *step)
+static int play_step(struct player *p, struct ready_step *step)
 {
 	struct players *all = p->all;
 
@@ -251,7 +252,7 @@ static void name_thread(const struct player *p)
 static void *run_player(void *arg)
 {
 	struct player *p = current = arg;
-	struct ready *step;
+	struct ready_step *step;
 	int err;
 
 	name_thread(p);

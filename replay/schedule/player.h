@@ -12,9 +12,9 @@
 
 struct player_work {
 	/* Returns 0; or -errno, which ends all players. */
-	int (*play)(void *arg, struct ready *step);
+	int (*play)(void *arg, struct ready_step *step);
 	/* Called if @wait of @step is not done in time; @step is played nevertheless. */
-	void (*miss)(void *arg, const struct ready *step, const struct wait *wait);
+	void (*miss)(void *arg, const struct ready_step *step, const struct wait *wait);
 	/* Called when the player waits for a step of another player, or has ended. */
 	void (*rest)(void *arg);
 	void *arg;

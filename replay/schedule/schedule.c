@@ -49,7 +49,7 @@ struct schedule {
 	struct receives *receives;  /* NULL: messages wait for all receives posted before */
 	uint64_t *known;            /* by player: for each player, steps it has waited for */
 	uint32_t nobjects, players;
-	struct scoring how;
+	struct schedule_options how;
 	uint64_t seq;
 	struct mark control;
 	bool any_armed;
@@ -351,7 +351,8 @@ static void drop_known_waits(struct schedule *schedule, struct step *step)
 	step->nwaits = n;
 }
 
-void schedule_step(struct schedule *schedule, const struct ordered *ordered, struct step *step)
+void schedule_step(struct schedule *schedule, const struct ordered_event *ordered,
+		   struct step *step)
 {
 	const struct trace_event *event = ordered->event;
 
@@ -389,7 +390,7 @@ void schedule_step(struct schedule *schedule, const struct ordered *ordered, str
 }
 
 int schedule_new(const struct relations *relations, uint32_t nobjects, uint32_t players,
-		 struct scoring how, struct schedule **ret_score)
+		 struct schedule_options how, struct schedule **ret_score)
 {
 	struct schedule *schedule = calloc(1, sizeof(*schedule));
 

@@ -24,7 +24,7 @@ struct wait {
 enum { STEP_WAITS = 6, EVERY_PLAYER = 0 };
 
 struct step {
-	struct ordered event;
+	struct ordered_event event;
 	uint64_t seq; /* from 1 */
 	uint32_t player;
 	uint32_t nwaits;
@@ -33,7 +33,7 @@ struct step {
 
 struct schedule;
 
-struct scoring {
+struct schedule_options {
 	bool contents; /* bytes are compared, so the order of writes to memory matters */
 	bool counts;   /* no post is missing, so the receive of each message can be counted */
 	/* Must the event wait for all earlier steps, regardless of its kind? May be NULL. */
@@ -46,10 +46,11 @@ struct scoring {
  * counted from 1. Returns 0 or -ENOMEM.
  */
 int schedule_new(const struct relations *relations, uint32_t nobjects, uint32_t players,
-		 struct scoring how, struct schedule **ret_score);
+		 struct schedule_options how, struct schedule **ret_score);
 
 /* Accepts NULL. */
 void schedule_free(struct schedule *schedule);
 
 /* Compute the step of the next event; the relations of schedule_new() already include it. */
-void schedule_step(struct schedule *schedule, const struct ordered *event, struct step *ret_step);
+void schedule_step(struct schedule *schedule, const struct ordered_event *event,
+		   struct step *ret_step);

@@ -20,7 +20,7 @@ struct tapes;
 struct tape;
 
 /* A step, valid until the next one of the tape is read. */
-struct ready {
+struct ready_step {
 	struct trace_event event;
 	uint64_t seq;
 	uint32_t player, nwaits;
@@ -61,4 +61,4 @@ struct tape *tapes_of(struct tapes *tapes, uint32_t player);
 uint64_t tape_last(const struct tape *tape);
 
 /* The next step: 1, 0 at the end, or -errno after log_err(). */
-int tape_next(struct tape *tape, struct ready **ret_ready);
+int tape_next(struct tape *tape, struct ready_step **ret_ready);

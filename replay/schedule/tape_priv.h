@@ -67,8 +67,8 @@ struct chunk {
 	size_t used;
 };
 
-struct form;     /* tape_write.c */
-struct instance; /* tape_read.c */
+struct form;          /* tape_write.c */
+struct form_instance; /* tape_read.c */
 
 struct tape {
 	struct tapes *tapes;
@@ -84,7 +84,7 @@ struct tape {
 	const char *at, *end;
 	char *buffer; /* memory for a chunk of the file */
 	size_t buffer_size;
-	struct instance **instances;
+	struct form_instance **instances;
 	uint32_t ninstances;
 	uint32_t player;
 } __attribute__((aligned(CACHE_LINE)));

@@ -12,8 +12,8 @@
 
 enum { AHEAD = 512 }; /* bytes to prefetch: some steps */
 
-struct instance {
-	struct ready ready;
+struct form_instance {
+	struct ready_step ready;
 	struct form_kind kind;
 	word *words;
 	uint32_t size;
@@ -65,7 +65,7 @@ static int next_chunk(struct tape *tape)
 	return 1;
 }
 
-static void drop_texts(struct instance *in)
+static void drop_texts(struct form_instance *in)
 {
 	struct call *call = (struct call *)in->words;
 
@@ -77,7 +77,7 @@ static void drop_texts(struct instance *in)
 }
 
 /* Set the pointers of a post, whose requests have their SGEs one after the other. */
-static void join_post(struct instance *in)
+static void join_post(struct form_instance *in)
 {
 	struct post *post = (struct post *)in->words;
 	struct wr *wr = (struct wr *)(post + 1);
@@ -91,7 +91,7 @@ static void join_post(struct instance *in)
 	}
 }
 
-static void join_poll(struct instance *in, const struct op *op)
+static void join_poll(struct form_instance *in, const struct op *op)
 {
 	struct poll *poll = (struct poll *)in->words;
 	struct wc *wc = (struct wc *)(poll + 1);
@@ -122,7 +122,7 @@ static int join_text(struct args **ret_args, uint64_t length, const word **text)
 	return err == -ENOMEM ? err : 0;
 }
 
-static int join_call(struct instance *in)
+static int join_call(struct form_instance *in)
 {
 	struct call *call = (struct call *)in->words;
 	const word *length = in->words + WORDS(sizeof(*call)), *text = length + 2;
@@ -132,7 +132,7 @@ static int join_call(struct instance *in)
 }
 
 /* Set the pointers into the instance's words, and the numbers. */
-static int join_words(struct instance *in, const struct op *op)
+static int join_words(struct form_instance *in, const struct op *op)
 {
 	switch (in->kind.kind) {
 	case TRACE_POST:
@@ -155,13 +155,13 @@ static int join_words(struct instance *in, const struct op *op)
 	}
 }
 
-static int load_whole_form(struct tape *tape, struct instance *in, const word *body)
+static int load_whole_form(struct tape *tape, struct form_instance *in, const word *body)
 {
 	const struct form_kind *kind = (const struct form_kind *)body;
 
 	drop_texts(in);
 	free(in->ready.kept);
-	in->ready = (struct ready){ .player = tape->player };
+	in->ready = (struct ready_step){ .player = tape->player };
 	if (kind->nwords > in->size) {
 		word *words = realloc(in->words, kind->nwords * sizeof(*words));
 
@@ -182,7 +182,7 @@ static int load_whole_form(struct tape *tape, struct instance *in, const word *b
 }
 
 /* Apply the runs, which are sorted by the index of their words. */
-static void load_runs(struct instance *in, const word *body, uint32_t n)
+static void load_runs(struct form_instance *in, const word *body, uint32_t n)
 {
 	in->ready.changed |= n && ((const struct run *)body)->at < in->steady;
 	for (; n; n--) {
@@ -195,11 +195,12 @@ static void load_runs(struct instance *in, const word *body, uint32_t n)
 }
 
 /* Add the instance of a form that is seen for the first time. */
-static struct instance *add_instance(struct tape *tape, uint32_t form)
+static struct form_instance *add_instance(struct tape *tape, uint32_t form)
 {
 	if (form >= tape->ninstances) {
 		uint32_t n = form < 8 ? 16 : 2 * form;
-		struct instance **to = realloc(tape->instances, n * sizeof(struct instance *));
+		struct form_instance **to =
+			realloc(tape->instances, n * sizeof(struct form_instance *));
 
 		if (!to)
 			return NULL;
@@ -208,16 +209,16 @@ static struct instance *add_instance(struct tape *tape, uint32_t form)
 		tape->ninstances = n;
 	}
 	if (!tape->instances[form])
-		tape->instances[form] = calloc(1, sizeof(struct instance));
+		tape->instances[form] = calloc(1, sizeof(struct form_instance));
 	return tape->instances[form];
 }
 
-int tape_next(struct tape *tape, struct ready **ret_ready)
+int tape_next(struct tape *tape, struct ready_step **ret_ready)
 {
 	int more = tape->at == tape->end ? next_chunk(tape) : 1;
 	const struct op *op = (const struct op *)tape->at;
 	const word *body;
-	struct instance *in;
+	struct form_instance *in;
 	int err = 0;
 
 	if (more <= 0)
@@ -253,7 +254,7 @@ void tape_fini_read(struct tape *tape)
 		free_chunk(chunk);
 	}
 	for (uint32_t i = 0; i < tape->ninstances; i++) {
-		struct instance *in = tape->instances[i];
+		struct form_instance *in = tape->instances[i];
 
 		if (!in)
 			continue;

@@ -25,49 +25,49 @@
 enum { WHY = 192 };
 
 /* A device and its attributes from ibv_query_device_ex(), which are 0 if that call fails. */
-struct ability {
+struct device_ability {
 	const struct device *device;
 	struct ibv_device_attr_ex ex;
 };
 
-struct need {
+struct device_need {
 	const char *what;
-	bool (*lacks)(const struct ability *a);
+	bool (*lacks)(const struct device_ability *a);
 	enum requirement_kind calls;
 };
 
-static bool lacks_flag(const struct ability *a, unsigned int flags)
+static bool lacks_flag(const struct device_ability *a, unsigned int flags)
 {
 	return !(a->device->attr.device_cap_flags & flags);
 }
 
-static bool lacks_xrc(const struct ability *a)
+static bool lacks_xrc(const struct device_ability *a)
 {
 	return lacks_flag(a, IBV_DEVICE_XRC);
 }
 
-static bool lacks_windows(const struct ability *a)
+static bool lacks_windows(const struct device_ability *a)
 {
 	return !a->device->attr.max_mw || lacks_flag(a, IBV_DEVICE_MEM_WINDOW);
 }
 
-static bool lacks_windows_2(const struct ability *a)
+static bool lacks_windows_2(const struct device_ability *a)
 {
 	return !a->device->attr.max_mw ||
 	       lacks_flag(a, IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B);
 }
 
-static bool is_iwarp(const struct ability *a)
+static bool is_iwarp(const struct device_ability *a)
 {
 	return a->device->device->transport_type == IBV_TRANSPORT_IWARP;
 }
 
-static bool is_no_iwarp(const struct ability *a)
+static bool is_no_iwarp(const struct device_ability *a)
 {
 	return !is_iwarp(a);
 }
 
-static bool lacks_ethernet(const struct ability *a)
+static bool lacks_ethernet(const struct device_ability *a)
 {
 	for (int i = 1; i <= PORTS_MAX; i++)
 		if (a->device->ports[i].there && a->device->ports[i].ethernet)
@@ -75,43 +75,43 @@ static bool lacks_ethernet(const struct ability *a)
 	return true;
 }
 
-static bool lacks_odp(const struct ability *a)
+static bool lacks_odp(const struct device_ability *a)
 {
 	return !(a->ex.odp_caps.general_caps & IBV_ODP_SUPPORT);
 }
 
-static bool lacks_device_memory(const struct ability *a)
+static bool lacks_device_memory(const struct device_ability *a)
 {
 	return !a->ex.max_dm_size;
 }
 
-static bool lacks_timestamps(const struct ability *a)
+static bool lacks_timestamps(const struct device_ability *a)
 {
 	return !a->ex.completion_timestamp_mask;
 }
 
-static bool lacks_shared_queues(const struct ability *a)
+static bool lacks_shared_queues(const struct device_ability *a)
 {
 	return !a->device->attr.max_srq;
 }
 
-static bool lacks_groups(const struct ability *a)
+static bool lacks_groups(const struct device_ability *a)
 {
 	return !a->device->attr.max_mcast_grp;
 }
 
-static bool lacks_receive_queues(const struct ability *a)
+static bool lacks_receive_queues(const struct device_ability *a)
 {
 	return !a->ex.max_wq_type_rq;
 }
 
-static bool lacks_atomics(const struct ability *a)
+static bool lacks_atomics(const struct device_ability *a)
 {
 	return a->device->attr.atomic_cap == IBV_ATOMIC_NONE;
 }
 
 /* clang-format off */
-static const struct need needs[] = {
+static const struct device_need needs[] = {
 	{ "XRC", lacks_xrc, NEEDING_XRC },
 	{ "UD queue pairs", is_iwarp, NEEDING_UD },
 	{ "UC queue pairs", is_iwarp, NEEDING_UC },
@@ -152,7 +152,7 @@ enum { NEEDS = sizeof(needs) / sizeof(*needs), LIMITS = sizeof(limits) / sizeof(
 
 /* What is missing. */
 struct needs {
-	struct ability abilities[DEVICES_MAX];
+	struct device_ability abilities[DEVICES_MAX];
 	unsigned int nabilities;
 	char why[NEEDS][WHY];
 	struct map events; /* to need + 1 */
@@ -164,7 +164,7 @@ static void query_abilities(struct replay *r, struct needs *n)
 	const struct device *device;
 
 	for (unsigned int i = 0; (device = devices_nth_used(r->devices, i)); i++) {
-		struct ability *a = &n->abilities[n->nabilities++];
+		struct device_ability *a = &n->abilities[n->nabilities++];
 
 		a->device = device;
 		if (ibv_query_device_ex(device->context, NULL, &a->ex))
@@ -172,7 +172,7 @@ static void query_abilities(struct replay *r, struct needs *n)
 	}
 }
 
-static bool do_all_lack(const struct needs *n, const struct need *need)
+static bool do_all_lack(const struct needs *n, const struct device_need *need)
 {
 	for (unsigned int i = 0; i < n->nabilities; i++)
 		if (!need->lacks(&n->abilities[i]))

@@ -43,7 +43,7 @@ struct requests {
 	/* the oldest, and one past the newest; they are not reduced modulo the size */
 	uint32_t head, tail;
 	uint32_t length, length_there; /* of the replayed and of the recorded queue; 0: not known */
-	struct held *held; /* the last request that waits for an entry: held_requests.c */
+	struct held_request *held; /* the last request that waits for an entry: held_requests.c */
 	/* requests since the last signaled one, if the queue is shorter than recorded */
 	uint32_t silent;
 	uint64_t last_wr_id; /* the wr_id of the last request posted with its recorded wr_id */

@@ -20,7 +20,7 @@
 /* Kinds of events: the last one of each kind is noted for each thread. */
 enum last { LAST_CALL, LAST_CM_EVENT, LAST_POST, LASTS };
 
-struct study {
+struct fault_study {
 	struct recorded_faults *made;
 	struct map last;  /* thread and enum last, to event_key() */
 	struct map marks; /* thread, to the text of its mark for the next poll or notification */
@@ -31,7 +31,7 @@ static uint64_t last_key(uint32_t thread, enum last kind)
 	return (uint64_t)thread * LASTS + kind;
 }
 
-static int note_last(struct study *s, const struct trace_event *event, enum last kind)
+static int note_last(struct fault_study *s, const struct trace_event *event, enum last kind)
 {
 	return map_put(&s->last, last_key(event->id.thread, kind), event_key(event->id));
 }
@@ -65,7 +65,7 @@ static enum last kind_of(const char *text)
 	return LAST_CALL;
 }
 
-static int learn_mark(struct study *s, const struct trace_event *event)
+static int learn_mark(struct fault_study *s, const struct trace_event *event)
 {
 	const char *text = event->mark->text;
 	uint64_t key;
@@ -80,7 +80,7 @@ static int learn_mark(struct study *s, const struct trace_event *event)
 }
 
 /* Assign the mark of the thread to a poll, or to a request for a notification. */
-static int assign_mark(struct study *s, const struct trace_event *event)
+static int assign_mark(struct fault_study *s, const struct trace_event *event)
 {
 	enum verb verb = event->kind == TRACE_POLL ? event->poll->verb : VERB_req_notify_cq;
 	uint64_t text;
@@ -92,7 +92,7 @@ static int assign_mark(struct study *s, const struct trace_event *event)
 		       ?: map_put(&s->made->texts, event_key(event->id), text);
 }
 
-static int learn_event(struct study *s, const struct trace_event *event)
+static int learn_event(struct fault_study *s, const struct trace_event *event)
 {
 	switch (event->kind) {
 	case TRACE_CALL:
@@ -111,7 +111,7 @@ static int learn_event(struct study *s, const struct trace_event *event)
 	}
 }
 
-static int study_trace(struct study *s, struct trace *trace)
+static int study_trace(struct fault_study *s, struct trace *trace)
 {
 	const struct trace_event *event;
 	struct cursor *cursor;
@@ -130,7 +130,7 @@ static int study_trace(struct study *s, struct trace *trace)
 
 int recorded_faults_learn(struct replay *r)
 {
-	struct study s = { 0 };
+	struct fault_study s = { 0 };
 	int err;
 
 	if (!trace_count_faults(r->trace))

@@ -43,7 +43,7 @@ struct replica_qp {
 	struct requests sent;
 	struct arrivals in[SIDES];
 	/* expect_late.c: recorded completions that are expected later */
-	struct late *late[SIDES];
+	struct deferred_completion *late[SIDES];
 	/* completions that were passed over, since a recorded poll returned a later one */
 	struct arrivals passed[SIDES];
 };
@@ -156,9 +156,9 @@ struct replay {
 	bool resuming;
 	/* completions that are deferred until a shared queue has a request: expect_late.c */
 	unsigned int nlate;
-	struct wrs *wrs;             /* posts.c */
-	struct strangers *strangers; /* expect_end.c */
-	struct fault_plan *faults;   /* faults.c; NULL: no faults are injected */
+	struct request_memory *wrs;      /* posts.c */
+	struct unmatched_wcs *strangers; /* expect_end.c */
+	struct fault_plan *faults;       /* faults.c; NULL: no faults are injected */
 	/* NULL: none are injected, or the trace has none */
 	struct recorded_faults *recorded_faults;
 	bool failing;              /* some posts or polls must fail */

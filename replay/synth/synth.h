@@ -36,7 +36,7 @@ uint64_t synth_bytes(const struct replay *r);
 
 /*
  * Must all events before @event be done before the other ends do their actions before @event? For
- * struct scoring; @replay is a struct replay.
+ * struct schedule_options; @replay is a struct replay.
  */
 bool synth_comes_after_all(const void *replay, struct event_id event);
 

@@ -19,7 +19,7 @@
 enum { LIMIT_MESSAGES = 256 }; /* examined after the event of an SRQ's limit */
 
 /* The first announcing event since queue pair @object was connected; thread 0: none. */
-static struct event_id find_announcement(const struct pass *p, const struct told *told,
+static struct event_id find_announcement(const struct pass *p, const struct announced_events *told,
 					 uint32_t object)
 {
 	const struct synth_plan *plan = synth_plan_now(p, object);
@@ -36,7 +36,7 @@ static struct event_id find_announcement(const struct pass *p, const struct told
 }
 
 static int put_early_message(struct pass *p, const struct trace_event *event, uint32_t index,
-			     const struct told *told)
+			     const struct announced_events *told)
 {
 	struct synth_early message = synth_due_message(p, event, index);
 	struct event_id at = find_announcement(p, told, message.qp);
@@ -47,7 +47,7 @@ static int put_early_message(struct pass *p, const struct trace_event *event, ui
 
 /* Note a message that may have caused the SRQ's limit event. */
 static int put_limit(struct pass *p, const struct trace_event *event, uint32_t index,
-		     struct told *srq)
+		     struct announced_events *srq)
 {
 	const struct synth_early message = synth_due_message(p, event, index);
 
@@ -62,23 +62,24 @@ static bool is_message(const struct pass *p, const struct wc *wc)
 }
 
 /* The SRQ of the message, if the limit event of that SRQ came before the message; or NULL. */
-static struct told *find_limited_srq(const struct pass *p, const struct wc *wc)
+static struct announced_events *find_limited_srq(const struct pass *p, const struct wc *wc)
 {
 	const struct synth_plan *plan = synth_plan_now(p, wc->qp);
-	struct told *srq = plan && plan->srq ? &p->told[plan->srq] : NULL;
+	struct announced_events *srq = plan && plan->srq ? &p->told[plan->srq] : NULL;
 
 	return srq && srq->left ? srq : NULL;
 }
 
 /* Find the messages that an event announced: those of the first poll after it. */
-static int learn_announced_queue(struct pass *p, const struct trace_event *event, struct told *cq)
+static int learn_announced_queue(struct pass *p, const struct trace_event *event,
+				 struct announced_events *cq)
 {
 	const struct poll *poll = event->poll;
 	int err = 0;
 
 	for (uint32_t i = 0; i < poll->nwc && !err; i++) {
 		const struct wc *wc = &poll->wc[i];
-		const struct told *told = cq && cq->id.thread ? cq : NULL;
+		const struct announced_events *told = cq && cq->id.thread ? cq : NULL;
 
 		if (!is_message(p, wc) || find_limited_srq(p, wc))
 			continue;
@@ -95,7 +96,8 @@ static int learn_announced_queue(struct pass *p, const struct trace_event *event
 int synth_learn_announced(struct pass *p, const struct trace_event *event)
 {
 	const struct poll *poll = event->poll;
-	struct told *cq = poll->object < p->r->nreplicas ? &p->told[poll->object] : NULL;
+	struct announced_events *cq =
+		poll->object < p->r->nreplicas ? &p->told[poll->object] : NULL;
 	int err;
 
 	p->npolls++;
@@ -103,7 +105,7 @@ int synth_learn_announced(struct pass *p, const struct trace_event *event)
 	err = learn_announced_queue(p, event, cq);
 	for (uint32_t i = 0; i < poll->nwc && !err; i++) {
 		const struct wc *wc = &poll->wc[i];
-		struct told *srq = find_limited_srq(p, wc);
+		struct announced_events *srq = find_limited_srq(p, wc);
 
 		if (!is_message(p, wc))
 			continue;
@@ -123,7 +125,7 @@ static const struct object *find_element(const struct pass *p, const struct trac
 
 static void note_announced(struct pass *p, const struct trace_event *event, const struct object *o)
 {
-	struct told *told = o ? &p->told[o->id] : NULL;
+	struct announced_events *told = o ? &p->told[o->id] : NULL;
 
 	if (told && told->id.thread) {
 		told->nlater -= told->nlater == TOLD_LATER;
@@ -138,7 +140,8 @@ static void note_announced(struct pass *p, const struct trace_event *event, cons
 static void note_limit(struct pass *p, const struct trace_event *event, const struct object *srq)
 {
 	if (srq)
-		p->told[srq->id] = (struct told){ .id = event->id, .left = LIMIT_MESSAGES };
+		p->told[srq->id] =
+			(struct announced_events){ .id = event->id, .left = LIMIT_MESSAGES };
 }
 
 /* Note that the other end made the queue pair fail, unless it had failed before. */

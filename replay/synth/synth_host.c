@@ -20,7 +20,7 @@ static const struct device *device_of(const struct replay *r, uint32_t object)
 }
 
 /* Do two addresses belong to one host? The GIDs decide if both have one, else the LIDs. */
-static bool is_at(const struct synth_host *host, const struct ibv_ah_attr *av)
+static bool is_on_host(const struct synth_host *host, const struct ibv_ah_attr *av)
 {
 	if (host->global && av->is_global)
 		return !memcmp(&host->gid, &av->grh.dgid, sizeof(host->gid));
@@ -35,7 +35,8 @@ uint32_t synth_host_find(const struct pass *p, const struct synth_plan *plan,
 	struct synth_host *host;
 	size_t i = 0;
 
-	while (i < far->nhosts && !(far->hosts[i].device == device && is_at(&far->hosts[i], av)))
+	while (i < far->nhosts &&
+	       !(far->hosts[i].device == device && is_on_host(&far->hosts[i], av)))
 		i++;
 	host = i < far->nhosts ? &far->hosts[i] : vec_push(far->hosts, far->nhosts);
 	if (!host)

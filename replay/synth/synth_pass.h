@@ -8,7 +8,7 @@
 enum { TOLD_LATER = 8 };
 
 /* The last recorded events of one object. */
-struct told {
+struct announced_events {
 	struct event_id id; /* the event that announced a completion, until it is polled */
 	int64_t time;
 	struct synth_spot later[TOLD_LATER]; /* later ones; if full, the newest replaces the last */
@@ -28,10 +28,10 @@ struct pass {
 	struct cursor *cursor;
 	uint64_t longest; /* the longest receive of the recorded side */
 	uint64_t npolls;
-	struct told *told;           /* by object: completion queue, queue pair, SRQ */
-	struct synth_spot announced; /* the event that announced the completions of this poll */
-	struct map gone;             /* process_key() of an lkey to 1 + its end in @ends */
-	struct synth_spot *ends;     /* of regions */
+	struct announced_events *told; /* by object: completion queue, queue pair, SRQ */
+	struct synth_spot announced;   /* the event that announced the completions of this poll */
+	struct map gone;               /* process_key() of an lkey to 1 + its end in @ends */
+	struct synth_spot *ends;       /* of regions */
 	size_t nends;
 	struct synth_seen *seen; /* by thread */
 	size_t nseen;

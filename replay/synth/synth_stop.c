@@ -30,7 +30,7 @@ static bool is_after(struct event_id request, struct event_id event)
 }
 
 /* Note that nothing arrived after @at. */
-static int stop_at(struct pass *p, struct synth_plan *plan, struct synth_spot at)
+static int stop_peer_at(struct pass *p, struct synth_plan *plan, struct synth_spot at)
 {
 	struct synth_life *life = &plan->life;
 	int err = 0;
@@ -62,7 +62,7 @@ static int learn_state(struct pass *p, struct synth_plan *plan, const struct tra
 		return 0;
 	}
 	plan->life.broken = true;
-	return stop_at(p, plan, (struct synth_spot){ event->id, event->time });
+	return stop_peer_at(p, plan, (struct synth_spot){ event->id, event->time });
 }
 
 void synth_stop_note_event(struct pass *p, const struct trace_event *event)
@@ -99,7 +99,7 @@ int synth_stop_note_call(struct pass *p, const struct trace_event *event)
 	if (event->kind == TRACE_CALL)
 		return call->verb == VERB_modify_qp ? learn_state(p, plan, event) : 0;
 	if (v->effect == EFFECT_DESTROY && v->object == OBJECT_qp && plan)
-		return stop_at(p, plan, (struct synth_spot){ event->id, event->time });
+		return stop_peer_at(p, plan, (struct synth_spot){ event->id, event->time });
 	if (v->effect == EFFECT_DESTROY && v->object == OBJECT_mr)
 		return note_region(p, event);
 	if (v->effect == EFFECT_CREATE && v->object == OBJECT_mr && p->nends) {
@@ -170,13 +170,13 @@ static bool may_fail_at(const struct synth_life *life, struct synth_spot at)
 	return at.id.thread && at.time >= life->alive && !is_after(life->received, at.id);
 }
 
-static int break_at(struct pass *p, struct synth_plan *plan, struct synth_spot at)
+static int fail_peer_at(struct pass *p, struct synth_plan *plan, struct synth_spot at)
 {
 	const struct synth_life *life = &plan->life;
 
 	if (life->stop.id.thread && life->stop.time <= at.time)
 		return 0;
-	return synth_fail_before(p, at.id, life->cause) ?: stop_at(p, plan, at);
+	return synth_fail_before(p, at.id, life->cause) ?: stop_peer_at(p, plan, at);
 }
 
 static int new_cause(struct pass *p, struct synth_plan *plan)
@@ -193,7 +193,7 @@ static int new_cause(struct pass *p, struct synth_plan *plan)
 
 int synth_stop_note_announced(struct pass *p, struct synth_plan *plan, struct synth_spot at)
 {
-	return new_cause(p, plan) ?: break_at(p, plan, at);
+	return new_cause(p, plan) ?: fail_peer_at(p, plan, at);
 }
 
 /*
@@ -212,12 +212,12 @@ static int learn_flush(struct pass *p, struct synth_plan *plan, const struct tra
 	if (request)
 		posted = (struct synth_spot){ request->post, request->time };
 	if (may_fail_at(life, posted))
-		err = break_at(p, plan, posted);
+		err = fail_peer_at(p, plan, posted);
 	if (!err && may_fail_at(life, p->announced))
-		err = break_at(p, plan, p->announced);
+		err = fail_peer_at(p, plan, p->announced);
 	if (!err && may_fail_at(life, life->last))
-		err = break_at(p, plan, life->last);
-	return err ?: break_at(p, plan, (struct synth_spot){ event->id, event->time });
+		err = fail_peer_at(p, plan, life->last);
+	return err ?: fail_peer_at(p, plan, (struct synth_spot){ event->id, event->time });
 }
 
 /* A message of the other end caused the failure of the receive that it consumed. */
@@ -250,5 +250,5 @@ int synth_stop_note_failed(struct pass *p, struct synth_plan *plan, const struct
 	if (life->cause)
 		p->far->breaks[life->cause - 1].needless = true;
 	life->broken = true;
-	return stop_at(p, plan, (struct synth_spot){ request->post, request->time });
+	return stop_peer_at(p, plan, (struct synth_spot){ request->post, request->time });
 }

@@ -82,7 +82,7 @@ static void add_pending_counts(void *arg, int64_t now)
 
 static int apply_life(struct pair *p, enum pair_message message, const uint64_t *n)
 {
-	struct pair_there *there;
+	struct pair_other_life *there;
 
 	if (!p->there || n[0] >= p->its.nlives)
 		return -EBADMSG;

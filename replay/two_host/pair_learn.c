@@ -22,23 +22,23 @@
 #include "replay/state/recorded.h"
 
 /* A request that has not completed yet. */
-struct request_there {
+struct open_request {
 	uint64_t key; /* event_part_key() */
 	uint32_t rkey;
 	bool names; /* memory of the other end */
 };
 
-struct requests_there {
-	struct request_there *at;
+struct open_requests {
+	struct open_request *at;
 	size_t size, first, n;
 	uint64_t before; /* requests that are complete */
 	bool broken;     /* one has failed */
 };
 
-struct pass {
+struct pair_pass {
 	struct pair *p;
 	struct replay *r;
-	struct requests_there *requests; /* by life */
+	struct open_requests *requests; /* by life */
 	size_t nrequests;
 	struct map uses;     /* life << 32 | rkey, to 1 + the index */
 	struct map streams;  /* life << 32 | source, to 1 + the index */
@@ -47,7 +47,7 @@ struct pass {
 	const struct queue_table *queues;
 };
 
-static uint32_t find_port(struct pass *s, uint32_t object, uint8_t number)
+static uint32_t find_port(struct pair_pass *s, uint32_t object, uint8_t number)
 {
 	const struct object *device = recorded_device(s->r, object);
 	const struct device *here = devices_role(s->r->devices, recorded_device_name(s->r, object));
@@ -74,19 +74,20 @@ static uint32_t find_port(struct pass *s, uint32_t object, uint8_t number)
 	return (uint32_t)t->nports - 1;
 }
 
-static struct pair_life *life_of(struct pass *s, uint32_t object)
+static struct pair_life *life_of(struct pair_pass *s, uint32_t object)
 {
 	uint32_t life = object < s->r->nreplicas ? s->p->now[object] : 0;
 
 	return life ? &s->p->mine.lives[life - 1] : NULL;
 }
 
-static uint32_t index_of(const struct pass *s, const struct pair_life *life)
+static uint32_t index_of(const struct pair_pass *s, const struct pair_life *life)
 {
 	return (uint32_t)(life - s->p->mine.lives);
 }
 
-static int add_life(struct pass *s, uint32_t object, uint32_t type, uint32_t queue, uint8_t port)
+static int add_life(struct pair_pass *s, uint32_t object, uint32_t type, uint32_t queue,
+		    uint8_t port)
 {
 	const struct object *o = trace_object(s->r->trace, object);
 	struct pair *p = s->p;
@@ -114,7 +115,7 @@ static int add_life(struct pass *s, uint32_t object, uint32_t type, uint32_t que
 	return life->port == UINT32_MAX ? -ENOMEM : 0;
 }
 
-static int learn_create(struct pass *s, const struct call *call)
+static int learn_create(struct pair_pass *s, const struct call *call)
 {
 	bool ex = call->verb == VERB_create_qp_ex;
 	uint64_t type = args_number(call->args, ARG_EX(ex, qp_init_attr, qp_type));
@@ -127,7 +128,7 @@ static int learn_create(struct pass *s, const struct call *call)
 			1);
 }
 
-static int learn_stream(struct pass *s, uint32_t life, uint32_t source, bool direct,
+static int learn_stream(struct pair_pass *s, uint32_t life, uint32_t source, bool direct,
 			size_t *ret_stream)
 {
 	uint64_t key = (uint64_t)life << 32 | source, at;
@@ -165,16 +166,16 @@ static void note_psns(struct pair_life *life, const struct args *args)
 }
 
 /* May the peer of the queue pair be in this trace? */
-static bool is_inside(const struct pass *s, const struct pair_life *life, int64_t time)
+static bool is_inside(const struct pair_pass *s, const struct pair_life *life, int64_t time)
 {
 	return peers_is_claimed(s->r->connections->peers, life->object) ||
 	       recorded_peer(s->r, life->object, time);
 }
 
-static int learn_connection(struct pass *s, const struct call *call, struct pair_life *life,
+static int learn_connection(struct pair_pass *s, const struct call *call, struct pair_life *life,
 			    uint32_t dest)
 {
-	struct pair_own *own = &s->p->own[index_of(s, life)];
+	struct pair_own_life *own = &s->p->own[index_of(s, life)];
 	size_t stream;
 
 	life->dest = dest;
@@ -187,7 +188,7 @@ static int learn_connection(struct pass *s, const struct call *call, struct pair
 	return 0;
 }
 
-static int learn_modify(struct pass *s, const struct call *call)
+static int learn_modify(struct pair_pass *s, const struct call *call)
 {
 	struct pair_life *life = life_of(s, call->object);
 	int64_t value;
@@ -207,7 +208,7 @@ static int learn_modify(struct pass *s, const struct call *call)
 	return life->port == UINT32_MAX ? -ENOMEM : err;
 }
 
-static int learn_handle(struct pass *s, const struct call *call)
+static int learn_handle(struct pair_pass *s, const struct call *call)
 {
 	struct ibv_ah_attr *av = vec_push(s->p->av, s->p->nav);
 
@@ -218,9 +219,9 @@ static int learn_handle(struct pass *s, const struct call *call)
 }
 
 /* Add a request: of a post, or of a call that completes like a post (a bind). */
-static int add_request(struct pass *s, struct pair_life *life, struct request_there request)
+static int add_request(struct pair_pass *s, struct pair_life *life, struct open_request request)
 {
-	struct requests_there *all = &s->requests[index_of(s, life)];
+	struct open_requests *all = &s->requests[index_of(s, life)];
 
 	if (all->first && all->first * 2 >= all->n) {
 		all->n -= all->first;
@@ -233,7 +234,7 @@ static int add_request(struct pass *s, struct pair_life *life, struct request_th
 	return 0;
 }
 
-static int learn_call(struct pass *s, const struct trace_event *event)
+static int learn_call(struct pair_pass *s, const struct trace_event *event)
 {
 	const struct call *call = event->call;
 	struct pair_life *life;
@@ -256,7 +257,7 @@ static int learn_call(struct pass *s, const struct trace_event *event)
 		life = life_of(s, call->object);
 		return life ? add_request(
 				      s, life,
-				      (struct request_there){ .key = event_part_key(event->id, 0) })
+				      (struct open_request){ .key = event_part_key(event->id, 0) })
 			    : 0;
 	default:
 		return 0;
@@ -264,7 +265,7 @@ static int learn_call(struct pass *s, const struct trace_event *event)
 }
 
 /* Does the trace show for each receive of the queue which message consumed it? */
-static bool is_numbered(struct pass *s, uint32_t queue)
+static bool is_numbered(struct pair_pass *s, uint32_t queue)
 {
 	const struct object *o = trace_object(s->r->trace, queue);
 	const struct pair_life *life = life_of(s, queue);
@@ -272,7 +273,7 @@ static bool is_numbered(struct pass *s, uint32_t queue)
 	return o && (o->kind == OBJECT_srq || (life && life->type == IBV_QPT_UD));
 }
 
-static int learn_post(struct pass *s, const struct trace_event *event)
+static int learn_post(struct pair_pass *s, const struct trace_event *event)
 {
 	const struct post *post = event->post;
 	struct pair_life *life = life_of(s, post->object);
@@ -288,15 +289,15 @@ static int learn_post(struct pass *s, const struct trace_event *event)
 
 		if (send)
 			err = add_request(s, life,
-					  (struct request_there){ key, wr->rkey,
-								  operation_has_rkey(wr->opcode) });
+					  (struct open_request){ key, wr->rkey,
+								 operation_has_rkey(wr->opcode) });
 		else if (++s->posted[post->object] && numbered)
 			err = map_put(&s->received, key, s->posted[post->object]);
 	}
 	return err;
 }
 
-static int note_use(struct pass *s, uint32_t life, uint32_t rkey, uint64_t last)
+static int note_use(struct pair_pass *s, uint32_t life, uint32_t rkey, uint64_t last)
 {
 	uint64_t key = (uint64_t)life << 32 | rkey, at;
 	struct pair_use *use;
@@ -316,9 +317,9 @@ static int note_use(struct pass *s, uint32_t life, uint32_t rkey, uint64_t last)
  * Requests up to the one with that key are complete: those before one that failed have succeeded,
  * unless it was flushed. Returns 1; 0: there is none with that key.
  */
-static int complete_requests(struct pass *s, struct pair_life *life, uint64_t key, int status)
+static int complete_requests(struct pair_pass *s, struct pair_life *life, uint64_t key, int status)
 {
-	struct requests_there *all = &s->requests[index_of(s, life)];
+	struct open_requests *all = &s->requests[index_of(s, life)];
 	bool success = status == IBV_WC_SUCCESS, flushed = status == IBV_WC_WR_FLUSH_ERR;
 	size_t at = all->first;
 	int err = 0;
@@ -328,7 +329,7 @@ static int complete_requests(struct pass *s, struct pair_life *life, uint64_t ke
 	if (at == all->n)
 		return 0;
 	for (; all->first <= at && !err; all->first++) {
-		const struct request_there *request = &all->at[all->first];
+		const struct open_request *request = &all->at[all->first];
 
 		all->before++;
 		if (all->broken || flushed || (!success && all->first == at))
@@ -342,7 +343,7 @@ static int complete_requests(struct pass *s, struct pair_life *life, uint64_t ke
 }
 
 /* Learn which receive a message consumed. */
-static int learn_receive(struct pass *s, struct pair_life *life, const struct wc *wc)
+static int learn_receive(struct pair_pass *s, struct pair_life *life, const struct wc *wc)
 {
 	uint64_t number = 0, key = event_part_key(wc->request, wc->request_index);
 	bool datagram = life->type == IBV_QPT_UD;
@@ -365,7 +366,7 @@ static int learn_receive(struct pass *s, struct pair_life *life, const struct wc
 	return 0;
 }
 
-static int learn_completion(struct pass *s, const struct wc *wc)
+static int learn_completion(struct pair_pass *s, const struct wc *wc)
 {
 	struct pair_life *life = life_of(s, wc->qp);
 	uint64_t key = event_part_key(wc->request, wc->request_index);
@@ -382,7 +383,7 @@ static int learn_completion(struct pass *s, const struct wc *wc)
 	return done < 0 ? done : 0;
 }
 
-static int learn_event(struct pass *s, const struct trace_event *event)
+static int learn_event(struct pair_pass *s, const struct trace_event *event)
 {
 	int err = 0;
 
@@ -397,7 +398,7 @@ static int learn_event(struct pass *s, const struct trace_event *event)
 	return err;
 }
 
-static int read_trace(struct pass *s)
+static int read_trace(struct pair_pass *s)
 {
 	const struct trace_event *event;
 	struct cursor *cursor;
@@ -414,7 +415,7 @@ static int read_trace(struct pass *s)
 	return err;
 }
 
-static void end_pass(struct pass *s)
+static void end_pass(struct pair_pass *s)
 {
 	for (size_t i = 0; i < s->nrequests; i++)
 		free(s->requests[i].at);
@@ -427,7 +428,7 @@ static void end_pass(struct pass *s)
 
 int pair_learn(struct pair *p)
 {
-	struct pass s = { .p = p, .r = p->r };
+	struct pair_pass s = { .p = p, .r = p->r };
 	int err = 0;
 
 	p->now = calloc(p->r->nreplicas, sizeof(*p->now));

@@ -86,7 +86,7 @@ uint32_t pair_target(struct pair *p, const struct trace_event *event, const stru
 /* Wait until a receive is posted for message @n of @stream of @life. */
 static void await_room(struct pair *p, uint32_t life, uint32_t stream, uint64_t n)
 {
-	struct pair_own *own = &p->own[life - 1];
+	struct pair_own_life *own = &p->own[life - 1];
 
 	if (stream && own->vain < VAIN_MOST &&
 	    !pair_await(p, has_room, stream - 1, n, pair_check_interval(p)))

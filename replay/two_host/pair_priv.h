@@ -36,7 +36,7 @@ enum pair_message {
 enum { PAIR_WHY = 128 };
 
 /* A life of this half, beyond the table. */
-struct pair_own {
+struct pair_own_life {
 	uint32_t next;   /* the life after a reset: 1 + its index; 0: none */
 	int64_t time;    /* when it was connected */
 	uint32_t stream; /* 1 + its index, for a connected one */
@@ -57,7 +57,7 @@ struct pair_needs {
 };
 
 /* A life of the other host. */
-struct pair_there {
+struct pair_other_life {
 	bool made, listens, gone;
 	uint32_t number;
 	uint64_t done;
@@ -90,7 +90,7 @@ struct pair {
 	struct pair_table mine, its;
 	uint32_t *of_mine, *of_its; /* the matching life: 1 + its index */
 	/* learned */
-	struct pair_own *own;
+	struct pair_own_life *own;
 	struct pair_needs *needs; /* by stream */
 	uint32_t *now;            /* by object: its current life, 1 + its index */
 	uint32_t *first;          /* by object: its first life */
@@ -105,7 +105,7 @@ struct pair {
 	unsigned int unmatched;
 	/* under the lock */
 	pthread_mutex_t lock;
-	struct pair_there *there;
+	struct pair_other_life *there;
 	uint64_t *credits; /* by stream of the other half */
 	struct pair_key *keys;
 	size_t nkeys;

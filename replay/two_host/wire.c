@@ -67,7 +67,7 @@ static const char magic[MAGIC + 1] = "verbatim";
 /* TLS 1.3 with a pre-shared key only; GnuTLS selects the ciphers. */
 static const char tls_priority[] = "SECURE128:-VERS-ALL:+VERS-TLS1.3:-KX-ALL:+ECDHE-PSK:+DHE-PSK";
 
-struct hello {
+struct wire_hello {
 	char magic[MAGIC];
 	uint32_t version, role;
 	uint8_t unused[UNUSED];
@@ -170,7 +170,7 @@ static enum wire_role other_role(enum wire_role role)
 	return role == WIRE_LISTENER ? WIRE_PEER : WIRE_LISTENER;
 }
 
-static int check_hello(const struct hello *hello, enum wire_role role, char why[WIRE_WHY])
+static int check_hello(const struct wire_hello *hello, enum wire_role role, char why[WIRE_WHY])
 {
 	if (memcmp(hello->magic, magic, MAGIC))
 		return send_reason(why, -EPROTO, "the other end is not a replay");
@@ -187,7 +187,7 @@ static int check_hello(const struct hello *hello, enum wire_role role, char why[
 
 static int exchange_hellos(int fd, enum wire_role role, int64_t deadline, char why[WIRE_WHY])
 {
-	struct hello mine = { .version = htole32(WIRE_VERSION), .role = htole32(role) }, its;
+	struct wire_hello mine = { .version = htole32(WIRE_VERSION), .role = htole32(role) }, its;
 	int err;
 
 	memcpy(mine.magic, magic, MAGIC);

@@ -13,7 +13,7 @@
 #include "core/wire/codec.h"
 #include "shim/lttng/point.h"
 
-struct out {
+struct point_text {
 	struct point *point;
 	const struct struct_info *args;
 	size_t used;
@@ -21,10 +21,10 @@ struct out {
 	bool first; /* has nothing been written since the last bracket? */
 };
 
-static void append_text(struct out *out, const char *format, ...)
+static void append_text(struct point_text *out, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static void append_text(struct out *out, const char *format, ...)
+static void append_text(struct point_text *out, const char *format, ...)
 {
 	size_t left = POINT_TEXT - out->used;
 	va_list args;
@@ -37,7 +37,7 @@ static void append_text(struct out *out, const char *format, ...)
 		out->used += (size_t)n < left ? (size_t)n : left - 1;
 }
 
-static void put_name(struct out *out, const struct field_info *field)
+static void put_name(struct point_text *out, const struct field_info *field)
 {
 	append_text(out, "%s%s%s", out->first ? "" : ", ", field->name ? field->name : "",
 		    field->name ? "=" : "");
@@ -46,7 +46,7 @@ static void put_name(struct out *out, const struct field_info *field)
 
 static void on_number(void *arg, const struct field_info *field, int64_t value)
 {
-	struct out *out = arg;
+	struct point_text *out = arg;
 	size_t i = (size_t)(field - out->args->fields);
 
 	if (!out->depth && i < out->args->nfields && i < POINT_ARGS)
@@ -65,7 +65,7 @@ static void on_number(void *arg, const struct field_info *field, int64_t value)
 
 static void on_text(void *arg, const struct field_info *field, const char *text, size_t bytes)
 {
-	struct out *out = arg;
+	struct point_text *out = arg;
 
 	put_name(out, field);
 	if (field->kind != FIELD_BYTES) {
@@ -78,7 +78,7 @@ static void on_text(void *arg, const struct field_info *field, const char *text,
 
 static void on_private(void *arg, const struct field_info *field, const struct codec_private *p)
 {
-	struct out *out = arg;
+	struct point_text *out = arg;
 
 	put_name(out, field);
 	append_text(out, "{length=%zu", p->length);
@@ -98,7 +98,7 @@ static void on_null(void *arg, const struct field_info *field)
 
 static void on_begin(void *arg, const struct field_info *field, size_t count)
 {
-	struct out *out = arg;
+	struct point_text *out = arg;
 
 	put_name(out, field);
 	if (count != 1)
@@ -108,7 +108,7 @@ static void on_begin(void *arg, const struct field_info *field, size_t count)
 
 static void on_element(void *arg, const struct field_info *field, size_t index)
 {
-	struct out *out = arg;
+	struct point_text *out = arg;
 
 	(void)field;
 	(void)index;
@@ -118,7 +118,7 @@ static void on_element(void *arg, const struct field_info *field, size_t index)
 
 static void on_element_end(void *arg, const struct field_info *field)
 {
-	struct out *out = arg;
+	struct point_text *out = arg;
 
 	(void)field;
 	append_text(out, "}");
@@ -128,10 +128,10 @@ static void on_element_end(void *arg, const struct field_info *field)
 static void on_end(void *arg, const struct field_info *field)
 {
 	(void)field;
-	((struct out *)arg)->depth--;
+	((struct point_text *)arg)->depth--;
 }
 
-static ssize_t visit_struct(struct out *out, const uint64_t *words, size_t n,
+static ssize_t visit_struct(struct point_text *out, const uint64_t *words, size_t n,
 			    const struct struct_info *info)
 {
 	const struct codec_visitor visitor = {
@@ -153,7 +153,9 @@ void text_of_call(struct point *point)
 {
 	const struct event_call *call = (const void *)point->event;
 	const uint64_t *words = (const uint64_t *)(call + 1) + call->nframes;
-	struct out out = { .point = point, .args = &verb_infos[call->verb].args, .first = true };
+	struct point_text out = { .point = point,
+				  .args = &verb_infos[call->verb].args,
+				  .first = true };
 
 	memset(point->number, 0, sizeof(point->number));
 	visit_struct(&out, words, call->nargs, out.args);
@@ -164,7 +166,7 @@ void text_of_return(struct point *point)
 	const struct event_return *back = (const void *)point->event;
 	const uint64_t *words = (const uint64_t *)(back + 1);
 	const struct verb_info *info = &verb_infos[back->verb];
-	struct out out = { .point = point, .args = &info->args, .first = true };
+	struct point_text out = { .point = point, .args = &info->args, .first = true };
 	ssize_t used;
 
 	if (!back->nouts)

@@ -65,7 +65,7 @@ TEST(nobody_saw_the_end)
 
 static void says_that_it_waited(struct story *s)
 {
-	const struct unchecked *last = &s->findings->unchecked[s->findings->nunchecked - 1];
+	const struct unchecked_rule *last = &s->findings->unchecked[s->findings->nunchecked - 1];
 
 	assert_int_equal(story_found(s), 0);
 	assert_int_equal(last->rule, RULE_COMPL_003);

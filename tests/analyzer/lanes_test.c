@@ -63,8 +63,8 @@ static void make_lanes(void)
 	lanes = lanes_new();
 	assert_non_null(lanes);
 	assert_int_equal(profile_trace_more(s.trace, NULL,
-					    &(struct profile_more){ .lanes = lanes,
-								    .ret_timeline = &timeline },
+					    &(struct profile_extras){ .lanes = lanes,
+								      .ret_timeline = &timeline },
 					    &profile),
 			 0);
 	profile_free(profile);

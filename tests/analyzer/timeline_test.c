@@ -48,7 +48,7 @@ static const struct timeline *time_story(void)
 
 	story_check(&s, NULL);
 	assert_int_equal(profile_trace_more(s.trace, NULL,
-					    &(struct profile_more){ .ret_timeline = &timeline },
+					    &(struct profile_extras){ .ret_timeline = &timeline },
 					    &profile),
 			 0);
 	profile_free(profile);

@@ -21,7 +21,7 @@ static char log_text[2048];
 static struct replay replay;
 static struct replica replicas[NOBJECTS];
 static struct replica_qp queue_pair, peer;
-static struct strangers *strangers;
+static struct unmatched_wcs *strangers;
 static struct unmatched_wc *matching;
 static struct lookup_polls polls;
 static int polls_error;
@@ -87,7 +87,7 @@ const struct process *trace_process(const struct trace *trace, uint32_t id)
 	return id == 1 ? &process : NULL;
 }
 
-struct unmatched_wc *expect_find_unmatched(struct strangers *s, uint32_t of, enum side side,
+struct unmatched_wc *expect_find_unmatched(struct unmatched_wcs *s, uint32_t of, enum side side,
 					   const struct arrival *a)
 {
 	assert_ptr_equal(s, replay.strangers);
@@ -107,7 +107,7 @@ void expect_report_extra(struct replay *r, struct event_id event, const struct a
 int expect_compare_late(struct replay *r, struct replica_qp *of, enum side side, enum settle which)
 {
 	(void)r;
-	assert_int_equal(which, SETTLE_ALL);
+	assert_int_equal(which, DEFERRED_ALL);
 	if (of == &peer)
 		log_line("settle the peer's %d", side);
 	nsettled++;
@@ -288,7 +288,7 @@ static struct unmatched_wc *add_stranger(enum stranger kind)
 TEST(a_completion_of_an_unknown_queue_pair_is_explained)
 {
 	(void)state;
-	matching = add_stranger(STRANGER_QUEUE);
+	matching = add_stranger(UNMATCHED_QUEUE);
 	expect_leftover("2:3 wc[1].qp_num of 1: 119 (numbered as recorded), not 17, which is not "
 			"in the trace, about 1:4");
 	assert_true(matching->found);
@@ -298,7 +298,7 @@ TEST(a_completion_of_an_unknown_queue_pair_is_explained)
 TEST(a_datagram_of_an_unknown_sender_is_explained)
 {
 	(void)state;
-	matching = add_stranger(STRANGER_SENDER);
+	matching = add_stranger(UNMATCHED_SENDER);
 	expect_leftover("2:3 wc[1].src_qp of 1: 152 (numbered as recorded), not 18, which is not "
 			"in the trace, about 1:4");
 }
@@ -306,7 +306,7 @@ TEST(a_datagram_of_an_unknown_sender_is_explained)
 TEST(a_completion_that_the_trace_lacks_is_explained)
 {
 	(void)state;
-	matching = add_stranger(STRANGER_LOST);
+	matching = add_stranger(UNMATCHED_LOST);
 	expect_leftover("2:3 wc[1] of 1: success, not a completion that is not in the trace, about "
 			"1:4");
 }
@@ -314,10 +314,10 @@ TEST(a_completion_that_the_trace_lacks_is_explained)
 TEST(recorded_completions_that_nothing_explains_are_reported)
 {
 	(void)state;
-	add_stranger(STRANGER_QUEUE);
-	add_stranger(STRANGER_MADE);
-	add_stranger(STRANGER_LOST);
-	add_stranger(STRANGER_SENDER)->found = true;
+	add_stranger(UNMATCHED_QUEUE);
+	add_stranger(UNMATCHED_SYNTHESIZED);
+	add_stranger(UNMATCHED_LOST);
+	add_stranger(UNMATCHED_SENDER)->found = true;
 	expect_end(&replay);
 	expect_log("skipped 2:3 of 3 why; 2:3 wc[1] of 2: no other completion, not a completion "
 		   "that is not in the trace, about 2:3");

@@ -22,7 +22,7 @@ static struct replica_qp queue_pair;
 static struct poll poll;
 static struct trace_event event;
 static struct wc wc;
-static struct expected expected;
+static struct expected_wc expected;
 static struct arrival arrival;
 
 bool outcome_is_explained(struct outcome *outcome, uint32_t object)
@@ -67,7 +67,7 @@ uint32_t recorded_datagram(const struct replay *r, uint32_t qp, uint32_t src_qp,
 	return SENDER;
 }
 
-void expect_note_spare(const struct expected *e)
+void expect_note_spare(const struct expected_wc *e)
 {
 	assert_ptr_equal(e, &expected);
 	nspared++;
@@ -89,7 +89,7 @@ static int begin_report(void **state)
 			  .src_qp = 77,
 			  .request = { 1, 5 },
 			  .posted_at = 7ll * SECOND };
-	expected = (struct expected){
+	expected = (struct expected_wc){
 		.r = &replay, .event = &event, .wc = &wc, .index = 2, .qp = &queue_pair
 	};
 	arrival = (struct arrival){ .wc = { .qp_num = 0x99 }, .request = { .event = { 1, 6 } } };

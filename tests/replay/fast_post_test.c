@@ -38,7 +38,7 @@ static uint64_t counts[OUTCOME_COUNTS];
 static struct wr wr;
 static struct sge sges[2];
 static struct post post;
-static struct ready ready;
+static struct ready_step ready;
 
 bool held_queue_is_shorter(const struct requests *requests)
 {
@@ -152,7 +152,7 @@ static int begin_posts(void **state)
 	sges[1] = (struct sge){ .addr = 0x1020, .length = 4, .lkey = 8 };
 	wr = (struct wr){ .wr_id = 5, .opcode = IBV_WR_SEND, .num_sge = 1, .nsge = 1, .sge = sges };
 	post = (struct post){ .verb = VERB_post_send, .object = QP, .nwr = 1, .wr = &wr };
-	ready = (struct ready){
+	ready = (struct ready_step){
 		.event = { .kind = TRACE_POST, .id = { 1, 4 }, .process = 1, .post = &post },
 		.player = PLAYER
 	};

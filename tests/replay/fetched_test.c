@@ -119,7 +119,7 @@ static const struct {
 
 static struct replica_qp qps[2];
 
-static void run_step(struct fetched *f, struct outcome *outcome, const struct step *step,
+static void run_step(struct fetched_data *f, struct outcome *outcome, const struct step *step,
 		     uint32_t i)
 {
 	struct wr wr = { .opcode = step->opcode,
@@ -165,7 +165,7 @@ static void fetched_data_is_compared(void **state)
 {
 	const typeof(stories[0]) *story = *state;
 	struct outcome *outcome;
-	struct fetched *f;
+	struct fetched_data *f;
 	char *lines;
 
 	assert_int_equal(outcome_new(&outcome), 0);
@@ -190,7 +190,7 @@ TEST(free_accepts_null)
 TEST(more_addresses_than_there_is_room_for_at_first)
 {
 	struct outcome *outcome;
-	struct fetched *f;
+	struct fetched_data *f;
 	uint32_t place;
 
 	assert_int_equal(outcome_new(&outcome), 0);

@@ -24,10 +24,10 @@ static struct ibv_srq srq = { .context = &context };
 static struct ibv_mw window;
 static struct ibv_send_wr sends[REQUESTS];
 static struct ibv_recv_wr recvs[REQUESTS];
-static struct wrs prepared = { .send = sends, .recv = recvs };
+static struct request_memory prepared = { .send = sends, .recv = recvs };
 static struct post post;
 static struct trace_event event = { .id = { 1, 40 } };
-static struct posting posting;
+static struct post_in_progress posting;
 
 /* What devices do, and what they were given. */
 static struct {
@@ -144,13 +144,13 @@ static void hold_from(enum verb verb, uint32_t from)
 	enum side side = verb == VERB_post_send ? SIDE_SEND : SIDE_RECV;
 
 	post = (struct post){ .verb = verb, .nwr = REQUESTS };
-	posting = (struct posting){ .r = &replay,
-				    .event = &event,
-				    .post = &post,
-				    .replica = &replicas[is_shared ? SRQ : QP],
-				    .requests = is_shared ? &shared : &queues.out[side],
-				    .wrs = &prepared,
-				    .side = side };
+	posting = (struct post_in_progress){ .r = &replay,
+					     .event = &event,
+					     .post = &post,
+					     .replica = &replicas[is_shared ? SRQ : QP],
+					     .requests = is_shared ? &shared : &queues.out[side],
+					     .wrs = &prepared,
+					     .side = side };
 	assert_int_equal(held_add_requests(&posting, from), 0);
 }
 

@@ -164,7 +164,7 @@ static const struct order_source source = {
 	.heard = &recorded.heard,
 };
 
-static void print_event(const struct ordered *ordered)
+static void print_event(const struct ordered_event *ordered)
 {
 	const struct trace_event *e = ordered->event;
 
@@ -188,7 +188,7 @@ static const char *put_in_order(struct event_id stop, bool print)
 		[QP] = { .receives = QP, .peer = PEER }, [PEER] = { .receives = PEER, .peer = QP }
 	};
 	struct relations relations = { .of = of, .nobjects = OBJECTS };
-	struct ordered event;
+	struct ordered_event event;
 	struct order *order;
 	unsigned int given = 0;
 

@@ -26,7 +26,7 @@ static struct line *const line = (struct line *)(void *)&line_memory;
 
 static struct replay replay;
 static struct pair pair;
-static struct pair_there there[2];
+static struct pair_other_life there[2];
 static struct pair_count counts[2][3];
 static uint32_t changed[2][3];
 static uint64_t credits[2];

@@ -32,10 +32,10 @@ static struct replica_qp qp_state;
 static struct ibv_mw window;
 static struct pair pair;
 static struct pair_life mine[3], its[3];
-static struct pair_own own[3];
+static struct pair_own_life own[3];
 static struct pair_needs needs[2];
 static struct pair_stream my_streams[2];
-static struct pair_there there[3];
+static struct pair_other_life there[3];
 static uint32_t of_mine[3], of_its[3], now_of[NOBJECTS], made[NOBJECTS];
 static uint64_t posted[NOBJECTS], credits[4];
 static struct pair_key keys[1];
@@ -141,9 +141,9 @@ static void make_halves(void)
 	mine[0] = mine[1] = (struct pair_life){ .object = QP, .process = 1, .type = IBV_QPT_RC };
 	mine[2] =
 		(struct pair_life){ .object = UD, .process = 1, .number = 22, .type = IBV_QPT_UD };
-	own[0] = (struct pair_own){ .next = 2, .queue = QP };
-	own[1] = (struct pair_own){ .queue = QP };
-	own[2] = (struct pair_own){ .queue = UD };
+	own[0] = (struct pair_own_life){ .next = 2, .queue = QP };
+	own[1] = (struct pair_own_life){ .queue = QP };
+	own[2] = (struct pair_own_life){ .queue = UD };
 	its[1] = (struct pair_life){ .process = 5, .finished = 8 };
 	of_mine[0] = 2;
 	of_mine[1] = of_mine[2] = 0;
@@ -277,7 +277,7 @@ TEST(a_request_waits_until_the_other_end_listens)
 	there[1].listens = true;
 	post_one(QP, IBV_WR_RDMA_READ, 5);
 	expect_wait(0, 1, 0, SURE, true);
-	there[1] = (struct pair_there){ .gone = true };
+	there[1] = (struct pair_other_life){ .gone = true };
 	post_one(QP, IBV_WR_RDMA_READ, 5);
 	expect_wait(0, 1, 0, SURE, true);
 	assert_int_equal(own[0].sent, 0);
@@ -406,7 +406,7 @@ TEST(nothing_is_left_before_the_other_end_is_done)
 	there[1].done = 8;
 	call_verb(TRACE_RETURN, VERB_destroy_qp, QP, "{}", "{}");
 	expect_wait(0, 1, 8, TIMEOUT, true);
-	there[1] = (struct pair_there){ .gone = true };
+	there[1] = (struct pair_other_life){ .gone = true };
 	modify_qp("IBV_QPS_RESET");
 	expect_wait(0, 1, 8, TIMEOUT, true);
 	modify_qp("IBV_QPS_RTR");

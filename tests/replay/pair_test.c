@@ -613,7 +613,7 @@ TEST(the_other_host_gets_the_reason_for_an_early_end)
 
 TEST(a_connection_leads_to_the_other_host_or_not)
 {
-	struct pair_own own[] = { { .next = 2, .time = 10 }, { .time = 20 } };
+	struct pair_own_life own[] = { { .next = 2, .time = 10 }, { .time = 20 } };
 	uint32_t first[NOBJECTS] = { [MINE] = 1 };
 
 	(void)state;

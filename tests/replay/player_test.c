@@ -33,7 +33,7 @@ static void await_step(uint64_t seq)
 	seen.early |= !seen.done[seq];
 }
 
-static int play_step(void *arg, struct ready *step)
+static int play_step(void *arg, struct ready_step *step)
 {
 	(void)arg;
 	pthread_mutex_lock(&seen.lock);
@@ -54,7 +54,7 @@ static int play_step(void *arg, struct ready *step)
 	return step->seq == seen.fails ? -EIO : 0;
 }
 
-static void miss_wait(void *arg, const struct ready *step, const struct wait *wait)
+static void miss_wait(void *arg, const struct ready_step *step, const struct wait *wait)
 {
 	(void)arg;
 	(void)step;

@@ -39,8 +39,8 @@ static struct ibv_mw window;
 static struct wr wrs[REQUESTS];
 static struct post post;
 static struct trace_event event;
-static struct wrs prepared;
-static struct posting posting;
+static struct request_memory prepared;
+static struct post_in_progress posting;
 
 /* What the other modules find. */
 static struct {
@@ -230,13 +230,13 @@ static int begin_post(void **state)
 	event = (struct trace_event){
 		.kind = TRACE_POST, .id = { 1, 40 }, .process = 1, .time = 500, .post = &post
 	};
-	posting = (struct posting){ .r = &replay,
-				    .event = &event,
-				    .post = &post,
-				    .replica = &replicas[QP],
-				    .requests = &qp.out[SIDE_SEND],
-				    .wrs = &prepared,
-				    .side = SIDE_SEND };
+	posting = (struct post_in_progress){ .r = &replay,
+					     .event = &event,
+					     .post = &post,
+					     .replica = &replicas[QP],
+					     .requests = &qp.out[SIDE_SEND],
+					     .wrs = &prepared,
+					     .side = SIDE_SEND };
 	return 0;
 }
 
@@ -249,7 +249,7 @@ static int end_post(void **state)
 	free(prepared.recv);
 	free(prepared.sges);
 	free(prepared.bufs);
-	prepared = (struct wrs){ 0 };
+	prepared = (struct request_memory){ 0 };
 	return 0;
 }
 

@@ -20,8 +20,8 @@ static struct schedule *schedule;
 static int begin_score(void **state)
 {
 	(void)state;
-	return schedule_new(&relations, OBJECTS, PLAYERS, (struct scoring){ .counts = true },
-			    &schedule);
+	return schedule_new(&relations, OBJECTS, PLAYERS,
+			    (struct schedule_options){ .counts = true }, &schedule);
 }
 
 static int end_score(void **state)
@@ -37,7 +37,7 @@ static struct step schedule_event(struct trace_event event)
 {
 	struct step step;
 
-	schedule_step(schedule, &(struct ordered){ &event, NULL, false }, &step);
+	schedule_step(schedule, &(struct ordered_event){ &event, NULL, false }, &step);
 	return step;
 }
 
@@ -126,11 +126,11 @@ TEST(an_event_may_have_to_come_after_all)
 	struct step first, second;
 
 	schedule_free(schedule);
-	assert_int_equal(
-		schedule_new(&relations, OBJECTS, PLAYERS,
-			     (struct scoring){ .comes_after_all = is_second, .arg = &relations },
-			     &schedule),
-		0);
+	assert_int_equal(schedule_new(&relations, OBJECTS, PLAYERS,
+				      (struct schedule_options){ .comes_after_all = is_second,
+								 .arg = &relations },
+				      &schedule),
+			 0);
 	schedule_post(2, VERB_post_recv, QP);
 	first = schedule_event(
 		(struct trace_event){ .kind = TRACE_POLL, .id = { 1, 1 }, .poll = &poll });
@@ -387,7 +387,7 @@ TEST(a_request_that_fails_waits_for_all_and_all_wait_for_it)
 	const struct trace_event event = { .kind = TRACE_POST, .id = { 1, 1 }, .post = &post };
 	struct step before = schedule_post(2, VERB_post_send, PEER), fails, after;
 
-	schedule_step(schedule, &(struct ordered){ &event, NULL, true }, &fails);
+	schedule_step(schedule, &(struct ordered_event){ &event, NULL, true }, &fails);
 	after = schedule_post(2, VERB_post_send, PEER);
 	assert_true(waits_for(&fails, EVERY_PLAYER, before.seq));
 	assert_true(waits_for(&after, 1, fails.seq));

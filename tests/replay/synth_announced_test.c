@@ -11,7 +11,7 @@ static struct replay replay;
 static struct synthesized far;
 static struct pass pass;
 static struct synth_plan plan, datagrams;
-static struct told told[NOBJECTS];
+static struct announced_events told[NOBJECTS];
 
 static struct synth_spot failed_at;
 static unsigned int nfailures;

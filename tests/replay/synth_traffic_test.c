@@ -29,7 +29,7 @@ static struct synthesized far;
 static struct pass pass;
 static struct synth_plan *plans[NOBJECTS];
 static struct synth_plan connected, datagrams;
-static struct told told[NOBJECTS];
+static struct announced_events told[NOBJECTS];
 static struct synth_host hosts[2];
 static struct synth_link links[2];
 static struct ibv_ah_attr avs[1];

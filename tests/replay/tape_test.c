@@ -44,9 +44,9 @@ static struct trace_event event_of(enum trace_event_kind kind, uint64_t n)
 	};
 }
 
-static struct ready *next_step(uint64_t n)
+static struct ready_step *next_step(uint64_t n)
 {
-	struct ready *ready = NULL;
+	struct ready_step *ready = NULL;
 
 	assert_int_equal(tape_next(tapes_of(tapes, 1), &ready), 1);
 	assert_int_equal(ready->event.id.thread, THREAD);
@@ -61,7 +61,7 @@ static struct ready *next_step(uint64_t n)
 
 static void assert_end(void)
 {
-	struct ready *ready;
+	struct ready_step *ready;
 
 	assert_int_equal(tape_next(tapes_of(tapes, 1), &ready), 0);
 	assert_int_equal(tape_next(tapes_of(tapes, 1), &ready), 0);
@@ -82,7 +82,7 @@ static void put_post(uint64_t n, uint64_t addr)
 	put_event(&event, n);
 }
 
-static void assert_post(const struct ready *ready, uint64_t addr)
+static void assert_post(const struct ready_step *ready, uint64_t addr)
 {
 	const struct post *post = ready->event.post;
 
@@ -100,7 +100,7 @@ static void assert_post(const struct ready *ready, uint64_t addr)
 
 TEST(a_post_comes_as_it_was)
 {
-	struct ready *ready;
+	struct ready_step *ready;
 
 	put_post(10, 0x1000);
 	put_post(20, 0x1000);
@@ -138,7 +138,7 @@ static void put_poll(uint64_t n, struct event_id request, uint64_t empty)
 	put_event(&event, n);
 }
 
-static void assert_poll(const struct ready *ready, uint64_t request, uint64_t empty)
+static void assert_poll(const struct ready_step *ready, uint64_t request, uint64_t empty)
 {
 	const struct poll *poll = ready->event.poll;
 
@@ -159,7 +159,7 @@ static void assert_poll(const struct ready *ready, uint64_t request, uint64_t em
 /* Another post of the same thread is not a change, near that of the last poll or not. */
 TEST(the_posts_of_completions_come_as_they_were)
 {
-	struct ready *ready;
+	struct ready_step *ready;
 
 	put_poll(10, (struct event_id){ THREAD, 4 }, 3);
 	put_poll(20, (struct event_id){ THREAD, 14 }, 4);

@@ -62,7 +62,7 @@ static bool is_fault(int signal)
  * Would the kernel restart the call after a signal handler? It restarts write() if the handler has
  * SA_RESTART, but never poll(). Since the signal is not known, all handlers must have the flag.
  */
-static bool would_call_restart(void)
+static bool is_restarted_by_kernel(void)
 {
 	struct sigaction act;
 	int i;
@@ -87,7 +87,7 @@ static int wait_for_event(int fd)
 		return -EAGAIN;
 	if (poll(&p, 1, -1) >= 0)
 		return 0;
-	return errno == EINTR && would_call_restart() ? 0 : -errno;
+	return errno == EINTR && is_restarted_by_kernel() ? 0 : -errno;
 }
 
 /*
@@ -98,7 +98,7 @@ static int pause_forever(void)
 {
 	do
 		pause();
-	while (would_call_restart());
+	while (is_restarted_by_kernel());
 	return -EINTR;
 }
 

@@ -42,7 +42,7 @@ enum {
 };
 
 /* The header of a request's private data, annex A11.4. */
-struct ends {
+struct cm_request_header {
 	uint8_t version;    /* 0 */
 	uint8_t ip_version; /* the version is in the upper 4 bits */
 	uint16_t port;      /* of the source */
@@ -118,7 +118,7 @@ static void put_ip(uint8_t to[16], const struct cm_addr *addr)
 
 static void put_addresses(const struct cm_msg *msg, uint8_t *to)
 {
-	struct ends ends = {
+	struct cm_request_header ends = {
 		.ip_version = (msg->src.family == AF_INET ? 4 : 6) << 4,
 		.port = msg->src.port,
 	};
@@ -188,7 +188,7 @@ static struct mad make_mad(const struct cm_name *to, const struct cm_msg *msg)
 
 void cm_away_send(const struct cm_name *to, const struct cm_msg *msg)
 {
-	uint32_t skip = is_request(msg->type) ? sizeof(struct ends) : 0, room;
+	uint32_t skip = is_request(msg->type) ? sizeof(struct cm_request_header) : 0, room;
 	struct mad mad = make_mad(to, msg);
 	uint8_t bytes[MAD_SIZE];
 	struct in6_addr dst;
@@ -212,7 +212,7 @@ static void get_ip(const uint8_t from[16], bool ipv4, struct cm_addr *addr)
 	memcpy(addr->ip, ipv4 ? from + 12 : from, ipv4 ? 4 : 16);
 }
 
-static bool is_at(const struct cm_addr *addr, const uint8_t place[16])
+static bool is_address_at(const struct cm_addr *addr, const uint8_t place[16])
 {
 	uint8_t gid[16];
 
@@ -223,7 +223,7 @@ static bool is_at(const struct cm_addr *addr, const uint8_t place[16])
 /* Read the addresses of both ends. False: they differ from the addresses of the packet. */
 static bool get_ends(const struct mad *mad, struct cm_msg *msg)
 {
-	struct ends ends;
+	struct cm_request_header ends;
 
 	memcpy(&ends, mad->private_data, sizeof(ends));
 	if (ends.version || (ends.ip_version != 4 << 4 && ends.ip_version != 6 << 4))
@@ -233,8 +233,8 @@ static bool get_ends(const struct mad *mad, struct cm_msg *msg)
 	msg->src.port = ends.port;
 	msg->dst.port = htons(mad->service_id);
 	msg->ps = mad->service_id >> 16;
-	return mad->service_id >> 32 == 0 && is_at(&msg->src, msg->from.away) &&
-	       is_at(&msg->dst, uplink_get()->addr.s6_addr);
+	return mad->service_id >> 32 == 0 && is_address_at(&msg->src, msg->from.away) &&
+	       is_address_at(&msg->dst, uplink_get()->addr.s6_addr);
 }
 
 static uint8_t qp_type_of(const struct mad *mad)
@@ -326,7 +326,7 @@ static void receive_mad(const struct in6_addr *from, const uint8_t bytes[MAD_SIZ
 	if (!mad_read(&mad, bytes))
 		return;
 	msg = message_of(from, &mad);
-	skip = is_request(msg.type) ? sizeof(struct ends) : 0;
+	skip = is_request(msg.type) ? sizeof(struct cm_request_header) : 0;
 	len = mad_private(mad.attr_id) - skip;
 	memcpy(msg.private_data, mad.private_data + skip, len);
 	msg.private_len = len;

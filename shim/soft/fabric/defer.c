@@ -22,14 +22,14 @@ enum {
 	PERIOD_MAX = 512000000,
 };
 
-struct kept {
-	struct kept *next;
+struct deferred_event {
+	struct deferred_event *next;
 	struct pipe_event event;
 	char path[];
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct kept *list;
+static struct deferred_event *list;
 static bool running;
 
 /*
@@ -48,7 +48,7 @@ static bool write_event(const char *path, const struct pipe_event *event)
 	return done;
 }
 
-static bool is_for(const struct kept *kept, const char *path)
+static bool is_for_pipe(const struct deferred_event *kept, const char *path)
 {
 	return !strcmp(kept->path, path);
 }
@@ -56,7 +56,7 @@ static bool is_for(const struct kept *kept, const char *path)
 /* Write the events for which their pipes have space. False: no pipe has space. */
 static bool write_all(void)
 {
-	struct kept **p = &list, *kept;
+	struct deferred_event **p = &list, *kept;
 	bool any = false;
 
 	while ((kept = *p)) {
@@ -90,19 +90,19 @@ static void *run_writer(void *unused)
 }
 
 /* The end of the queue, or NULL if the same event is queued already. */
-static struct kept **find_place(const char *path, const struct pipe_event *event)
+static struct deferred_event **find_place(const char *path, const struct pipe_event *event)
 {
-	struct kept **p;
+	struct deferred_event **p;
 
 	for (p = &list; *p; p = &(*p)->next)
-		if (is_for(*p, path) && !memcmp(&(*p)->event, event, sizeof(*event)))
+		if (is_for_pipe(*p, path) && !memcmp(&(*p)->event, event, sizeof(*event)))
 			return NULL;
 	return p;
 }
 
 void defer_add(const char *path, const struct pipe_event *event)
 {
-	struct kept *kept, **p;
+	struct deferred_event *kept, **p;
 
 	pthread_mutex_lock(&mutex);
 	p = find_place(path, event);
@@ -118,14 +118,14 @@ void defer_add(const char *path, const struct pipe_event *event)
 	pthread_mutex_unlock(&mutex);
 }
 
-static bool has_waiting(const char *path)
+static bool has_deferred_event(const char *path)
 {
-	struct kept *kept;
+	struct deferred_event *kept;
 
 	if (!__atomic_load_n(&list, __ATOMIC_RELAXED))
 		return false;
 	pthread_mutex_lock(&mutex);
-	for (kept = list; kept && !is_for(kept, path); kept = kept->next)
+	for (kept = list; kept && !is_for_pipe(kept, path); kept = kept->next)
 		;
 	pthread_mutex_unlock(&mutex);
 	return kept;
@@ -133,7 +133,7 @@ static bool has_waiting(const char *path)
 
 void defer_write(const char *path, const struct pipe_event *event)
 {
-	if (has_waiting(path) || !write_event(path, event))
+	if (has_deferred_event(path) || !write_event(path, event))
 		defer_add(path, event);
 }
 

@@ -73,7 +73,8 @@ void pipe_send_to(uint32_t node, uint64_t instance, uint32_t id, const struct pi
 	errno = saved;
 }
 
-static bool is_for(const struct pipe_event *event, uint32_t kind, uint32_t index, uint32_t serial)
+static bool is_of_object(const struct pipe_event *event, uint32_t kind, uint32_t index,
+			 uint32_t serial)
 {
 	return event->kind == kind && event->index == index && event->serial == serial;
 }
@@ -86,7 +87,7 @@ static size_t read_other_events(int fd, struct pipe_event *events, uint32_t kind
 	size_t i, n = 0;
 
 	for (i = 0; len > 0 && i < len / sizeof(*events); i++)
-		if (!is_for(&events[i], kind, index, serial))
+		if (!is_of_object(&events[i], kind, index, serial))
 			events[n++] = events[i];
 	return n;
 }

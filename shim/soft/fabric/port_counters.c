@@ -139,7 +139,7 @@ static uint64_t *find_digits(uint32_t port, enum port_counter counter)
 }
 
 /* The digits of the next number; 99999999 does not change. */
-static uint64_t add_one(uint64_t digits)
+static uint64_t increment_digits(uint64_t digits)
 {
 	char text[DIGITS + 2];
 	unsigned long value;
@@ -161,8 +161,8 @@ void port_counters_add(uint32_t port, enum port_counter counter)
 	if (!digits)
 		return;
 	now = __atomic_load_n(digits, __ATOMIC_RELAXED);
-	while (!__atomic_compare_exchange_n(digits, &now, add_one(now), false, __ATOMIC_RELAXED,
-					    __ATOMIC_RELAXED))
+	while (!__atomic_compare_exchange_n(digits, &now, increment_digits(now), false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 }
 

@@ -206,7 +206,7 @@ static const struct item port_items[] = {
 /* clang-format on */
 
 /* State of reading a file. */
-struct reading {
+struct profile_reader {
 	const char *path;
 	unsigned int line;
 	bool links_only;
@@ -224,7 +224,7 @@ static void make_visible(char *text)
 			*text = '?';
 }
 
-__attribute__((format(printf, 2, 3))) static int complain_line(struct reading *r,
+__attribute__((format(printf, 2, 3))) static int complain_line(struct profile_reader *r,
 							       const char *format, ...)
 {
 	va_list ap;
@@ -240,7 +240,7 @@ __attribute__((format(printf, 2, 3))) static int complain_line(struct reading *r
 }
 
 /* Read a word, or a number up to @max. */
-static int read_number(struct reading *r, const char *name, const char *text,
+static int read_number(struct profile_reader *r, const char *name, const char *text,
 		       const struct word *word, uint64_t max, uint64_t *ret)
 {
 	char *end;
@@ -284,7 +284,7 @@ static uint64_t lower_value(enum kind kind, uint64_t value, uint64_t own)
 }
 
 /* Read "0x0002c90300fed670", or four parts as in sysfs. */
-static int put_guid(struct reading *r, const struct item *item, void *to, const char *text)
+static int put_guid(struct profile_reader *r, const struct item *item, void *to, const char *text)
 {
 	unsigned int a, b, c, d;
 	uint64_t value;
@@ -299,7 +299,7 @@ static int put_guid(struct reading *r, const struct item *item, void *to, const 
 	return 0;
 }
 
-static int put_text(struct reading *r, const struct item *item, char *to, const char *text)
+static int put_text(struct profile_reader *r, const struct item *item, char *to, const char *text)
 {
 	if (strlen(text) >= item->size)
 		return complain_line(r, "%s: longer than %u characters", item->name,
@@ -317,7 +317,7 @@ static uint64_t greatest_value(const struct item *item)
 	return UINT64_MAX >> (64 - 8 * item->size);
 }
 
-static int put_item(struct reading *r, const struct item *item, void *base, const void *own,
+static int put_item(struct profile_reader *r, const struct item *item, void *base, const void *own,
 		    const char *text)
 {
 	void *to = (char *)base + item->offset;
@@ -345,7 +345,7 @@ static const struct item *find_item(const struct item *item, const char *name)
 	return NULL;
 }
 
-static int put_gid(struct reading *r, struct port *port, uint64_t index, char *text)
+static int put_gid(struct profile_reader *r, struct port *port, uint64_t index, char *text)
 {
 	struct port_gid *gid = &port->gid[index];
 	char *type = strpbrk(text, " \t");
@@ -370,7 +370,7 @@ static int put_gid(struct reading *r, struct port *port, uint64_t index, char *t
 	return 0;
 }
 
-static int put_pkey(struct reading *r, struct port *port, uint64_t index, const char *text)
+static int put_pkey(struct profile_reader *r, struct port *port, uint64_t index, const char *text)
 {
 	uint64_t value;
 
@@ -393,7 +393,7 @@ static void add_ports(struct profile *out, uint32_t num)
 	}
 }
 
-static int put_link(struct reading *r, uint32_t num, const char *text)
+static int put_link(struct profile_reader *r, uint32_t num, const char *text)
 {
 	uint64_t value;
 
@@ -404,7 +404,7 @@ static int put_link(struct reading *r, uint32_t num, const char *text)
 }
 
 /* Read a line of a port, such as "1.lid". */
-static int put_port(struct reading *r, const char *name, char *text)
+static int put_port(struct profile_reader *r, const char *name, char *text)
 {
 	const struct item *item;
 	struct port *port, own;
@@ -432,7 +432,7 @@ static int put_port(struct reading *r, const char *name, char *text)
 	return put_item(r, item, &port->attr, &own.attr, text);
 }
 
-static int put_line(struct reading *r, char *name)
+static int put_line(struct profile_reader *r, char *name)
 {
 	const struct item *item;
 	char *text;
@@ -461,7 +461,7 @@ static int put_line(struct reading *r, char *name)
 	return put_item(r, item, r->out, &r->own, text);
 }
 
-static int put_lines(struct reading *r, const char *text)
+static int put_lines(struct profile_reader *r, const char *text)
 {
 	char line[LINE_MAX_LEN];
 	size_t len;
@@ -480,7 +480,7 @@ static int put_lines(struct reading *r, const char *text)
 }
 
 /* Set derived values, and check for contradictions. */
-static int finish_reading(struct reading *r)
+static int finish_reading(struct profile_reader *r)
 {
 	struct ibv_device_attr_ex *attr = &r->out->attr;
 	struct port *port = r->out->port;
@@ -533,7 +533,7 @@ int profile_read(const char *path, struct profile *out, char why[PROFILE_WHY])
 {
 	static char text[FILE_MAX]; /* too large for a stack */
 	struct profile read = { .num_ports = 0 };
-	struct reading r = { .path = path, .out = &read, .why = why };
+	struct profile_reader r = { .path = path, .out = &read, .why = why };
 	const char *unread;
 	int err = read_file(path, text, sizeof(text), &unread);
 

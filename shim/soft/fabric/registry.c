@@ -58,7 +58,7 @@ static void set_file(struct registry_file *mapped)
 }
 
 /* Does @path still name the file of @st? */
-static bool is_at(const char *path, const struct stat *st)
+static bool is_same_file(const char *path, const struct stat *st)
 {
 	struct stat there;
 
@@ -82,7 +82,7 @@ static int open_file(void)
 		if (fd < 0)
 			return directory_report_error("/fabric", NULL, -errno);
 		registry_lock_file();
-		if (fstat(fd, &st) == 0 && is_at(path, &st)) {
+		if (fstat(fd, &st) == 0 && is_same_file(path, &st)) {
 			fresh = S_ISREG(st.st_mode) && st.st_size == 0;
 			return S_ISREG(st.st_mode)
 				       ? 0

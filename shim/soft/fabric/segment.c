@@ -107,20 +107,20 @@ static int fill_header(void)
 }
 
 /* A segment that was mapped without access; its bytes before @end have been made accessible. */
-struct opened {
+struct opened_segment {
 	struct shm_seg *seg;
 	uint64_t end;
-	struct opened *next;
+	struct opened_segment *next;
 };
 
 enum { OPEN_STEP = 1 << 20 };
 
 static pthread_mutex_t opened_mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct opened *opened;
+static struct opened_segment *opened;
 
-static struct opened **find_opened(const struct shm_seg *seg)
+static struct opened_segment **find_opened(const struct shm_seg *seg)
 {
-	struct opened **p = &opened;
+	struct opened_segment **p = &opened;
 
 	while (*p && (*p)->seg != seg)
 		p = &(*p)->next;
@@ -133,7 +133,7 @@ static struct opened **find_opened(const struct shm_seg *seg)
  */
 static int note_closed(struct shm_seg *seg)
 {
-	struct opened **p = find_opened(seg);
+	struct opened_segment **p = find_opened(seg);
 
 	if (!*p)
 		*p = calloc(1, sizeof(**p));
@@ -144,7 +144,7 @@ static int note_closed(struct shm_seg *seg)
 	return 0;
 }
 
-static int make_accessible_to(struct opened *o, uint64_t end)
+static int make_accessible_to(struct opened_segment *o, uint64_t end)
 {
 	end = (end + OPEN_STEP - 1) & ~(uint64_t)(OPEN_STEP - 1);
 	if (end <= o->end)
@@ -161,7 +161,7 @@ static int make_accessible_to(struct opened *o, uint64_t end)
  */
 static int make_end_accessible(struct shm_seg *seg, uint64_t end)
 {
-	struct opened *o;
+	struct opened_segment *o;
 	int err;
 
 	if (likely(!memcheck_valgrind()))
@@ -193,7 +193,7 @@ static int open_head(struct shm_seg *seg)
 
 void segment_unmap(struct shm_seg *seg)
 {
-	struct opened **p, *o;
+	struct opened_segment **p, *o;
 
 	pthread_mutex_lock(&opened_mutex);
 	p = find_opened(seg);

@@ -106,7 +106,7 @@ void engine_add(struct network_qp *n)
 	engine_unlock();
 }
 
-static void unmark_owing(struct network_qp *n)
+static void unmark_answer_owed(struct network_qp *n)
 {
 	struct network_qp **p = &touched;
 
@@ -129,7 +129,7 @@ struct network_qp *engine_remove(const struct soft_qp *qp)
 	n = *at && (*at)->qp == qp ? *at : NULL;
 	if (n) {
 		*at = n->next;
-		unmark_owing(n);
+		unmark_answer_owed(n);
 	}
 	engine_unlock();
 	return n;
@@ -188,7 +188,7 @@ static void receive_answer_for(struct network_qp *n, const struct arrival *a)
 	lock_drop(&n->qp->sq.lock);
 }
 
-static void mark_owing(struct network_qp *n)
+static void mark_answer_owed(struct network_qp *n)
 {
 	if (n->touched)
 		return;
@@ -201,7 +201,7 @@ static void receive_wire_request(struct network_qp *n, const struct arrival *a)
 {
 	if (responder_take(n, a))
 		flush_failed(n);
-	mark_owing(n);
+	mark_answer_owed(n);
 }
 
 /* Pass a packet to the requester or responder. An XRC queue pair has only one of the two. */
@@ -407,7 +407,7 @@ static void send_answers(void)
 		next = n->next_touched;
 		n->touched = false;
 		if (responder_answer(n))
-			mark_owing(n);
+			mark_answer_owed(n);
 	}
 }
 

@@ -25,7 +25,7 @@
 #include "shim/soft/fabric/registry.h"
 #include "shim/soft/fabric/xrc.h"
 
-struct offer {
+struct handover_offer {
 	uint64_t instance; /* 0: the process has no valid offer */
 	uint8_t secret[16];
 	uint16_t port;
@@ -37,8 +37,8 @@ struct envelope {
 };
 
 static int fd = -1;
-static struct offer own;
-static struct offer known[NODE_MAX];
+static struct handover_offer own;
+static struct handover_offer known[NODE_MAX];
 
 static void offer_path(char path[DIRECTORY_FILE], uint32_t node, uint64_t instance)
 {
@@ -60,7 +60,7 @@ static int write_offer(void)
 	return n == sizeof(own) ? 0 : -EIO;
 }
 
-static bool read_offer(uint32_t node, uint64_t instance, struct offer *offer)
+static bool read_offer(uint32_t node, uint64_t instance, struct handover_offer *offer)
 {
 	char path[DIRECTORY_FILE];
 	ssize_t n;
@@ -126,7 +126,7 @@ int handover_fd(void)
 
 bool handover_has_others(void)
 {
-	struct offer offer;
+	struct handover_offer offer;
 	uint32_t i;
 
 	for (i = 0; i < NODE_MAX; i++)
@@ -137,7 +137,7 @@ bool handover_has_others(void)
 }
 
 /* The offer of the process that has queue pair @qpn, or NULL. */
-static const struct offer *find_offer(uint32_t qpn)
+static const struct handover_offer *find_offer(uint32_t qpn)
 {
 	uint64_t instance;
 	uint32_t node;
@@ -155,7 +155,7 @@ static const struct offer *find_offer(uint32_t qpn)
 void handover_send(uint32_t qpn, const struct handover_origin *origin, const uint8_t *packet,
 		   size_t len)
 {
-	const struct offer *offer = find_offer(qpn);
+	const struct handover_offer *offer = find_offer(qpn);
 	struct envelope envelope = { .origin = *origin };
 	struct sockaddr_in to = {
 		.sin_family = AF_INET,

@@ -22,8 +22,8 @@
 
 enum { WAITING_MAX = 8192, CONTROL_MAX = 32, CONGESTED = 3 /* RFC 3168 */ };
 
-struct waiting {
-	struct waiting *next;
+struct delayed_packet {
+	struct delayed_packet *next;
 	uint64_t due;
 	struct sockaddr_storage to;
 	socklen_t to_len;
@@ -36,7 +36,7 @@ struct waiting {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct link_model model;
 static bool active;
-static struct waiting *first, *last;
+static struct delayed_packet *first, *last;
 static unsigned int num_waiting;
 
 void impair_load(void)
@@ -52,9 +52,9 @@ bool impair_is_active(void)
 	return active;
 }
 
-static struct waiting *copy_packet(const struct msghdr *msg)
+static struct delayed_packet *copy_packet(const struct msghdr *msg)
 {
-	struct waiting *w;
+	struct delayed_packet *w;
 	size_t len = 0, i;
 
 	for (i = 0; i < msg->msg_iovlen; i++)
@@ -77,7 +77,7 @@ static struct waiting *copy_packet(const struct msghdr *msg)
 }
 
 /* Set the congestion mark in the packet's traffic class. */
-static void mark_packet(struct waiting *w)
+static void mark_packet(struct delayed_packet *w)
 {
 	bool ipv4 = w->to.ss_family == AF_INET;
 	struct cmsghdr *c = (struct cmsghdr *)w->control;
@@ -93,7 +93,7 @@ static void mark_packet(struct waiting *w)
 	memcpy(CMSG_DATA(c), &value, sizeof(value));
 }
 
-static void send_packet(struct waiting *w)
+static void send_packet(struct delayed_packet *w)
 {
 	struct iovec iov = { w->bytes, w->len };
 	struct msghdr msg = {
@@ -109,9 +109,9 @@ static void send_packet(struct waiting *w)
 		return; /* the packet is lost */
 }
 
-static void insert_packet(struct waiting *w)
+static void insert_packet(struct delayed_packet *w)
 {
-	struct waiting **p = &first;
+	struct delayed_packet **p = &first;
 
 	/* usually it is sent after the last one in the list */
 	if (last && last->due <= w->due)
@@ -125,7 +125,7 @@ static void insert_packet(struct waiting *w)
 	num_waiting++;
 }
 
-static void send_or_wait(struct waiting *w, uint64_t now)
+static void send_or_wait(struct delayed_packet *w, uint64_t now)
 {
 	if (w->due <= now && !first) {
 		send_packet(w);
@@ -142,7 +142,7 @@ static void send_or_wait(struct waiting *w, uint64_t now)
  * Flip a bit of the packet. The kernel computes UDP's checksum later, so only the ICRC can detect
  * this.
  */
-static void corrupt_packet(struct waiting *w, size_t bit)
+static void corrupt_packet(struct delayed_packet *w, size_t bit)
 {
 	while (!icrc_shows(bit, w->len))
 		bit = (bit + 1) % (8 * w->len);
@@ -151,7 +151,7 @@ static void corrupt_packet(struct waiting *w, size_t bit)
 
 void impair_send(const struct msghdr *msg)
 {
-	struct waiting *w = copy_packet(msg);
+	struct delayed_packet *w = copy_packet(msg);
 	uint64_t now = process_now();
 	struct link_fate fate;
 	unsigned int copies;
@@ -182,7 +182,7 @@ void impair_send(const struct msghdr *msg)
 
 uint64_t impair_release(uint64_t now)
 {
-	struct waiting *w;
+	struct delayed_packet *w;
 	uint64_t due;
 
 	pthread_mutex_lock(&mutex);

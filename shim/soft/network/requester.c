@@ -71,7 +71,7 @@ bool requester_is_busy(const struct soft_qp *qp)
 }
 
 /* The opcodes of a request, by the position of the packet in the message. */
-struct shape {
+struct packet_opcodes {
 	uint8_t first, middle, last, only;
 };
 
@@ -82,7 +82,7 @@ struct shape {
 	}
 
 /* clang-format off */
-static const struct shape shapes[] = {
+static const struct packet_opcodes shapes[] = {
 	[IBV_WR_RDMA_WRITE]		= SHAPE(WRITE, ),
 	[IBV_WR_RDMA_WRITE_WITH_IMM]	= SHAPE(WRITE, _IMM),
 	[IBV_WR_SEND]			= SHAPE(SEND, ),
@@ -93,7 +93,7 @@ static const struct shape shapes[] = {
 
 static uint8_t choose_opcode(const struct soft_wr *wr, bool first, bool last)
 {
-	const struct shape *shape = &shapes[wr->opcode];
+	const struct packet_opcodes *shape = &shapes[wr->opcode];
 
 	if (first)
 		return last ? shape->only : shape->first;

@@ -646,7 +646,7 @@ static bool is_failed(const struct network_qp *n)
 }
 
 /* Answer the reads of other ends than @end, which have other locks. False: that takes too long. */
-static bool finish_others(struct network_qp *n, const struct soft_remote *end)
+static bool finish_reads_of_others(struct network_qp *n, const struct soft_remote *end)
 {
 	while (reads_has_other_end(n, end)) {
 		if (reads_packets(n) > SHORT)
@@ -673,7 +673,7 @@ bool responder_take(struct network_qp *n, const struct arrival *a)
 	struct soft_remote *end;
 
 	end = end_find(n, a);
-	if (!end || !finish_others(n, end))
+	if (!end || !finish_reads_of_others(n, end))
 		return false;
 	n->end = end;
 	return take_locked(n, a);

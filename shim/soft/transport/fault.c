@@ -110,14 +110,14 @@ struct fault fault_request(uint32_t qpn, uint32_t pos, int opcode, uint32_t byte
 	return fault;
 }
 
-struct loading {
+struct fault_loading {
 	const char *path;
 	uint32_t node;
 };
 
 static int add_rule(void *context, const struct fault_rule *rule)
 {
-	const struct loading *loading = context;
+	const struct fault_loading *loading = context;
 	struct fault_rule *more;
 
 	if (rule->node >= 0 && rule->node != (int)loading->node)
@@ -132,7 +132,7 @@ static int add_rule(void *context, const struct fault_rule *rule)
 
 static int add_link(void *context, const struct link_model *model, int node)
 {
-	const struct loading *loading = context;
+	const struct fault_loading *loading = context;
 
 	if (node >= 0 && node != (int)loading->node)
 		return 0;
@@ -189,7 +189,7 @@ static bool loaded; /* in this process: counting continues when the device is op
 
 static int report_bad_line(void *context, unsigned int line, const char *why)
 {
-	const struct loading *loading = context;
+	const struct fault_loading *loading = context;
 
 	fprintf(stderr, "verbatim-soft: %s:%u: %s; see FAULTS.md\n", loading->path, line, why);
 	return -EINVAL;
@@ -197,7 +197,7 @@ static int report_bad_line(void *context, unsigned int line, const char *why)
 
 static int load_rules(const char *path, uint32_t node)
 {
-	struct loading loading = { path, node };
+	struct fault_loading loading = { path, node };
 	const struct faults_reader reader = { FAULT_BY_DEVICE, add_rule, add_link, report_bad_line,
 					      &loading };
 	const char *why = "no memory";

@@ -20,7 +20,8 @@
 
 enum { LID_FIRST = 0xc000, LID_PERMISSIVE = 0xffff };
 
-static bool is_of(const struct registry_member *member, const union ibv_gid *gid, uint32_t lid)
+static bool is_of_group(const struct registry_member *member, const union ibv_gid *gid,
+			uint32_t lid)
 {
 	return member->qpn && !memcmp(&member->gid, gid, sizeof(*gid)) &&
 	       (member->lid == lid || lid == MCAST_ANY_LID);
@@ -32,7 +33,7 @@ static uint32_t count_members(const struct registry_members *members, const unio
 	uint32_t i, count = 0;
 
 	for (i = 0; i < REGISTRY_MEMBERS; i++)
-		count += is_of(&members->at[i], gid, lid);
+		count += is_of_group(&members->at[i], gid, lid);
 	return count;
 }
 
@@ -49,7 +50,7 @@ static struct mcast_group *read_group(const union ibv_gid *gid, uint32_t lid)
 		group->changes = members->changes;
 		group->count = 0;
 		for (i = 0; i < REGISTRY_MEMBERS && group->count < count; i++)
-			if (is_of(&members->at[i], gid, lid))
+			if (is_of_group(&members->at[i], gid, lid))
 				group->qpn[group->count++] = members->at[i].qpn;
 	}
 	registry_unlock_members();

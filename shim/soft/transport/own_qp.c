@@ -34,7 +34,7 @@ static inline bool is_stuck(struct lock *lock)
 	return unlikely(__atomic_load_n(&lock->owner, __ATOMIC_RELAXED)) && lock_is_stuck(lock);
 }
 
-bool own_qp_any_stuck(void)
+bool own_qp_has_stuck_lock(void)
 {
 	uint32_t i, qps = soft_slots_end(&soft_qp_slots), srqs = soft_slots_end(&soft_srq_slots);
 

@@ -11,7 +11,7 @@ int own_qp_find_slot(void);
  * Has a stopped process locked any of this process's queues for delivery? Then it may use any key
  * when it continues. Callers hold the object mutex.
  */
-bool own_qp_any_stuck(void);
+bool own_qp_has_stuck_lock(void);
 
 /* Send an event of type @type to the program. */
 void own_qp_notify(struct soft_qp *qp, int type);

@@ -41,7 +41,7 @@ struct raw_peers {
 	} at[];
 };
 
-struct steering {
+struct raw_steering {
 	struct packet packet;
 	unsigned int layers;
 	uint32_t length;
@@ -78,14 +78,14 @@ static bool is_better(uint32_t priority, uint32_t best)
 
 static void note_best_priority(struct shm_flow *flow, void *arg)
 {
-	struct steering *s = arg;
+	struct raw_steering *s = arg;
 
 	if (flow->type == IBV_FLOW_ATTR_NORMAL && !flow->passes_on &&
 	    is_better(flow->priority, s->best))
 		s->best = flow->priority;
 }
 
-static bool matches_packet(const struct shm_flow *flow, const struct steering *s)
+static bool matches_packet(const struct shm_flow *flow, const struct raw_steering *s)
 {
 	switch (flow->type) {
 	case IBV_FLOW_ATTR_NORMAL:
@@ -103,7 +103,7 @@ static bool matches_packet(const struct shm_flow *flow, const struct steering *s
  * Add a target. If several rules of a queue pair match, it gets one packet, with the tag of the
  * first rule.
  */
-static void add_target(struct steering *s, uint32_t qpn, uint32_t tag)
+static void add_target(struct raw_steering *s, uint32_t qpn, uint32_t tag)
 {
 	uint32_t i;
 
@@ -118,7 +118,7 @@ static void add_target(struct steering *s, uint32_t qpn, uint32_t tag)
 
 static void choose_target(struct shm_flow *flow, void *arg)
 {
-	struct steering *s = arg;
+	struct raw_steering *s = arg;
 
 	if (!matches_packet(flow, s))
 		return;
@@ -200,7 +200,7 @@ static void match_rules(struct shm_seg *seg, uint32_t qpn, unsigned int layers,
 	lock_drop(&seg->flow_lock);
 }
 
-static void match_all_peers(const struct raw_peers *peers, struct steering *s, flow_fn *fn)
+static void match_all_peers(const struct raw_peers *peers, struct raw_steering *s, flow_fn *fn)
 {
 	uint32_t i;
 
@@ -210,7 +210,7 @@ static void match_all_peers(const struct raw_peers *peers, struct steering *s, f
 				    fn, s);
 }
 
-static void read_headers(const struct copy_list *from, struct steering *s)
+static void read_headers(const struct copy_list *from, struct raw_steering *s)
 {
 	uint8_t head[PACKET_HEADERS];
 	struct copy_list rest = *from, first;
@@ -242,7 +242,7 @@ int raw_send(struct soft_qp *qp, struct soft_wr *wr, struct copy_list *from)
 		.flags = SHM_CQE_TAGGED,
 		.solicited = wr->flags & IBV_SEND_SOLICITED,
 	};
-	struct steering s = { .length = wr->length, .best = NOBODY };
+	struct raw_steering s = { .length = wr->length, .best = NOBODY };
 	const struct raw_peers *peers;
 	uint32_t i;
 

@@ -31,12 +31,12 @@ void rss_fill(const struct soft_rss *rss, struct shm_flow *rule)
 		rule->target[i] = rss->table->wq[i]->wq.wq_num;
 }
 
-struct input {
+struct hash_input {
 	uint8_t data[36];
 	size_t len;
 };
 
-static void add_field(struct input *in, const void *field, size_t size)
+static void add_field(struct hash_input *in, const void *field, size_t size)
 {
 	memcpy(in->data + in->len, field, size);
 	in->len += size;
@@ -44,7 +44,7 @@ static void add_field(struct input *in, const void *field, size_t size)
 
 /* Collect the fields of the packet that are hashed. */
 static void collect_fields(uint64_t fields, unsigned int layers, const struct packet *p,
-			   struct input *in)
+			   struct hash_input *in)
 {
 	size_t ip = layers & PACKET_IPV4 ? 4 : 16;
 	uint64_t wanted = 0;
@@ -66,7 +66,7 @@ static void collect_fields(uint64_t fields, unsigned int layers, const struct pa
 
 uint32_t rss_target(const struct shm_flow *rule, unsigned int layers, const struct packet *packet)
 {
-	struct input in = { .len = 0 };
+	struct hash_input in = { .len = 0 };
 	uint32_t hash;
 
 	if (!rule->spread)

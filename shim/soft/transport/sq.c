@@ -240,7 +240,7 @@ static bool owe_completion(struct soft_qp *qp, int status)
  * Finish a request without its completion: the CQ overruns, or another process was stopped while it
  * was adding an entry.
  */
-static bool finish_without(struct soft_qp *qp, struct soft_wr *wr, int status)
+static bool finish_without_completion(struct soft_qp *qp, struct soft_wr *wr, int status)
 {
 	if (qp->send_cq->ring.stuck)
 		return owe_completion(qp, status);
@@ -252,14 +252,14 @@ static bool finish_without(struct soft_qp *qp, struct soft_wr *wr, int status)
 }
 
 /* Finish a request. False: it must wait. */
-static ALWAYS_INLINE bool finish_now(struct soft_qp *qp, struct soft_wr *wr, int status)
+static ALWAYS_INLINE bool finish_with_completion(struct soft_qp *qp, struct soft_wr *wr, int status)
 {
 	struct shm_cqe *cqe = NULL;
 
 	if (!is_silent(wr, status)) {
 		cqe = cqring_begin(&qp->send_cq->ring);
 		if (unlikely(!cqe))
-			return finish_without(qp, wr, status);
+			return finish_without_completion(qp, wr, status);
 	}
 	qp->sq.owes = false;
 	qp->sq.wait = WAIT_NONE;
@@ -272,12 +272,12 @@ static ALWAYS_INLINE bool finish_now(struct soft_qp *qp, struct soft_wr *wr, int
 /* Complete a request that had to wait. */
 static bool finish_request(struct soft_qp *qp, struct soft_wr *wr, int status)
 {
-	return finish_now(qp, wr, status);
+	return finish_with_completion(qp, wr, status);
 }
 
 bool sq_finish(struct soft_qp *qp, int status)
 {
-	return finish_now(qp, sq_slot(&qp->sq, qp->sq.next), status);
+	return finish_with_completion(qp, sq_slot(&qp->sq, qp->sq.next), status);
 }
 
 /* Finish a request. If its retries have run out, migrate to another path if there is one. */
@@ -328,7 +328,7 @@ static bool defer_request(struct soft_qp *qp, struct soft_wr *wr, int reason)
 }
 
 /* Execute the request at sq.next. False: it and all later ones must wait. */
-static ALWAYS_INLINE bool run_one(struct soft_qp *qp)
+static ALWAYS_INLINE bool run_request(struct soft_qp *qp)
 {
 	struct soft_wr *wr = sq_slot(&qp->sq, qp->sq.next);
 	bool timed = unlikely(fault_is_any()) || unlikely(retry_timeout_is_real);
@@ -343,7 +343,8 @@ static ALWAYS_INLINE bool run_one(struct soft_qp *qp)
 	status = timed ? sq_fault_carry(qp, wr) : carry_request(qp, wr);
 	if (unlikely(qp->sq.rate) && status >= 0)
 		pace_sent(&qp->sq, wr->length);
-	return unlikely(status < 0) ? defer_request(qp, wr, status) : finish_now(qp, wr, status);
+	return unlikely(status < 0) ? defer_request(qp, wr, status)
+				    : finish_with_completion(qp, wr, status);
 }
 
 void sq_note_drained(struct soft_qp *qp)
@@ -356,7 +357,7 @@ void sq_note_drained(struct soft_qp *qp)
 /* In SQD: finish the request that had begun. False: it must wait. */
 static bool drain_head(struct soft_qp *qp)
 {
-	if (!run_one(qp))
+	if (!run_request(qp))
 		return false;
 	qp->sq.draining = false;
 	if (state_of(qp) == IBV_QPS_SQD)
@@ -396,7 +397,7 @@ void sq_run(struct soft_qp *qp)
 				run_on_wire(qp);
 				return;
 			}
-			if (!run_one(qp))
+			if (!run_request(qp))
 				return;
 			break;
 		case IBV_QPS_SQE:

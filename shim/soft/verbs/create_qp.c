@@ -88,7 +88,7 @@ static struct ibv_qp *create_rss_qp(struct ibv_context *context, struct ibv_qp_i
 	return &qp->ex.qp_base;
 }
 
-static bool is_of(const struct ibv_cq *cq, const struct ibv_pd *pd)
+static bool is_cq_of_pd(const struct ibv_cq *cq, const struct ibv_pd *pd)
 {
 	return cq && cq->context == pd->context;
 }
@@ -119,7 +119,8 @@ static int check_attr(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
 	}
 	if (err)
 		return err;
-	if (!is_of(attr->send_cq, pd) || (qp_receives(attr) && !is_of(attr->recv_cq, pd)))
+	if (!is_cq_of_pd(attr->send_cq, pd) ||
+	    (qp_receives(attr) && !is_cq_of_pd(attr->recv_cq, pd)))
 		return EINVAL;
 	if (attr->srq && to_srq(attr->srq)->tags && attr->qp_type != IBV_QPT_RC)
 		return EINVAL; /* tag matching is for RC only: IBV_TM_CAP_RC */

@@ -8,7 +8,7 @@
 
 #include "shim/soft/transport/port_state.h"
 
-static void wait_for(uint64_t ns)
+static void sleep_for(uint64_t ns)
 {
 	struct timespec ts = { ns / 1000000000, ns % 1000000000 };
 	int saved = errno;
@@ -26,7 +26,7 @@ int enter_fault(const char *verb)
 	case FAULT_ERRNO:
 		return fault.value;
 	case FAULT_DELAY:
-		wait_for(fault.ns);
+		sleep_for(fault.ns);
 		break;
 	case FAULT_EVENT:
 		port_notify(1, fault.value);

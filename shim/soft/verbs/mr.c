@@ -126,7 +126,7 @@ static inline bool is_free(const struct lock *lock)
 #endif
 }
 
-static void wait_for(struct lock *lock)
+static void wait_for_lock(struct lock *lock)
 {
 	if (is_free(lock))
 		return;
@@ -146,7 +146,7 @@ static void wait_for_users(void)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (i = 0; i < srqs; i++)
 		if (soft_srqs[i])
-			wait_for(&soft_srqs[i]->shm->rq.lock);
+			wait_for_lock(&soft_srqs[i]->shm->rq.lock);
 
 	for (i = 0; i < qps; i++) {
 		qp = soft_qps[i];
@@ -154,7 +154,7 @@ static void wait_for_users(void)
 			continue;
 		if (!is_free(&qp->sq.lock) && sq_lock(&qp->sq))
 			lock_drop(&qp->sq.lock);
-		wait_for(&qp->shm->rq.lock);
+		wait_for_lock(&qp->shm->rq.lock);
 	}
 }
 
@@ -354,7 +354,7 @@ EXPORT int ibv_dereg_mr(struct ibv_mr *ibmr)
 	if (err)
 		return err;
 	pthread_mutex_lock(&soft_mutex);
-	err = own_qp_any_stuck() ? ETIMEDOUT : 0;
+	err = own_qp_has_stuck_lock() ? ETIMEDOUT : 0;
 	if (!err)
 		err = mr->shm ? window_release_region(mr->shm) : ENOENT;
 	if (!err)

@@ -48,7 +48,7 @@ int soft_dealloc_mw(struct ibv_mw *ibmw)
 	if (err)
 		return err;
 	pthread_mutex_lock(&soft_mutex);
-	err = own_qp_any_stuck() ? ETIMEDOUT : 0;
+	err = own_qp_has_stuck_lock() ? ETIMEDOUT : 0;
 	pthread_mutex_unlock(&soft_mutex);
 	if (err)
 		return err;

@@ -253,7 +253,7 @@ static inline bool try_pending(void)
 
 static __thread unsigned int vain_polls __attribute__((tls_model("initial-exec")));
 
-static __attribute__((noinline)) void let_others_run(void)
+static __attribute__((noinline)) void yield_processor(void)
 {
 	vain_polls = 0;
 	sched_yield();
@@ -268,7 +268,7 @@ bool poll_finds_none(struct soft_cq *cq)
 	/* receiving packets takes longer than reading an entry */
 	vain_polls += unlikely(pending_receive) ? VAIN_POLLS / VAIN_RECEIVES : 1;
 	if (unlikely(vain_polls >= VAIN_POLLS))
-		let_others_run();
+		yield_processor();
 	return true;
 }
 

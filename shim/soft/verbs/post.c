@@ -119,7 +119,7 @@ static bool has_data(const struct ibv_send_wr *wr)
 	return wr->opcode != IBV_WR_BIND_MW && wr->opcode != IBV_WR_LOCAL_INV;
 }
 
-static int post_one(struct soft_qp *qp, const struct ibv_send_wr *wr)
+static int post_send_request(struct soft_qp *qp, const struct ibv_send_wr *wr)
 {
 	struct soft_wr *to = sq_slot(&qp->sq, qp->sq.head);
 	int err;
@@ -155,7 +155,7 @@ int soft_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_
 	}
 	err = post_check_state(qp);
 	for (; !err && wr; wr = wr->next) {
-		err = post_one(qp, wr);
+		err = post_send_request(qp, wr);
 		if (err)
 			break;
 		pending_accept(qp, qp->sq.head + 1);

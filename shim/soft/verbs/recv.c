@@ -31,7 +31,7 @@ static void flush_posted(struct soft_qp *qp)
 	lock_drop(&qp->shm->rq.lock);
 }
 
-static int post_one(struct soft_qp *qp, uint32_t pos, const struct ibv_recv_wr *wr)
+static int post_recv_request(struct soft_qp *qp, uint32_t pos, const struct ibv_recv_wr *wr)
 {
 	/* pairs with the store_release of polls: its slot is free */
 	if (pos - __atomic_load_n(&qp->rq_retired, __ATOMIC_ACQUIRE) >= qp->init.cap.max_recv_wr)
@@ -47,7 +47,7 @@ static int post_list(struct soft_qp *qp, struct ibv_recv_wr **wr)
 	int err = 0;
 
 	for (; *wr; *wr = (*wr)->next) {
-		err = post_one(qp, pos, *wr);
+		err = post_recv_request(qp, pos, *wr);
 		if (err)
 			break;
 		pos++;

@@ -126,7 +126,7 @@ EXPORT int ibv_rereg_mr(struct ibv_mr *ibmr, int flags, struct ibv_pd *pd, void 
 	err = check_command(mr, flags, &range);
 
 	pthread_mutex_lock(&soft_mutex);
-	busy = own_qp_any_stuck() ? ETIMEDOUT : window_release_region(mr->shm);
+	busy = own_qp_has_stuck_lock() ? ETIMEDOUT : window_release_region(mr->shm);
 	if (busy) {
 		pthread_mutex_unlock(&soft_mutex);
 		return fail_errno(busy, IBV_REREG_MR_ERR_INPUT);

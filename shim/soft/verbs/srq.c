@@ -158,7 +158,7 @@ EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_att
 	return make_srq(pd, attr->srq_context, &attr->attr, NULL, NULL, NULL);
 }
 
-static bool is_of(const struct ibv_cq *cq, const struct ibv_context *context)
+static bool is_cq_of_context(const struct ibv_cq *cq, const struct ibv_context *context)
 {
 	return cq && cq->context == context;
 }
@@ -170,7 +170,7 @@ static int check_tags(struct ibv_context *context, const struct ibv_srq_init_att
 
 	if (!(caps->flags & IBV_TM_CAP_RC))
 		return EOPNOTSUPP;
-	return !is_of(attr->cq, context) || !to_cq(attr->cq)->extended ||
+	return !is_cq_of_context(attr->cq, context) || !to_cq(attr->cq)->extended ||
 			       !attr->tm_cap.max_num_tags ||
 			       attr->tm_cap.max_num_tags > caps->max_num_tags ||
 			       attr->tm_cap.max_ops > caps->max_ops
@@ -180,8 +180,9 @@ static int check_tags(struct ibv_context *context, const struct ibv_srq_init_att
 
 static int check_xrc(struct ibv_context *context, const struct ibv_srq_init_attr_ex *attr)
 {
-	return !is_of(attr->cq, context) || !attr->xrcd || attr->xrcd->context != context ? EINVAL
-											  : 0;
+	return !is_cq_of_context(attr->cq, context) || !attr->xrcd || attr->xrcd->context != context
+		       ? EINVAL
+		       : 0;
 }
 
 /*

@@ -39,13 +39,13 @@ static struct ibv_context *last_opened;
 
 enum { CONTEXTS = 64 };
 
-static struct opened {
+static struct opened_context {
 	struct ibv_context *context; /* NULL: free */
 	int device, program, bell;   /* descriptors */
 } opened[CONTEXTS];
 static unsigned int lent;
 
-static struct opened *find_opened(const struct ibv_context *context)
+static struct opened_context *find_opened(const struct ibv_context *context)
 {
 	for (int i = 0; i < CONTEXTS; i++)
 		if (opened[i].context == context)
@@ -69,7 +69,7 @@ static int make_descriptor(int device, int bell)
 
 void async_note_opened(struct ibv_context *context)
 {
-	struct opened *entry;
+	struct opened_context *entry;
 
 	if (!plan_has(FAULT_EVENT))
 		return;
@@ -91,7 +91,7 @@ void async_note_opened(struct ibv_context *context)
 
 void async_forget_context(struct ibv_context *context)
 {
-	struct opened *entry;
+	struct opened_context *entry;
 
 	pthread_mutex_lock(&mutex);
 	entry = find_opened(context);
@@ -159,7 +159,7 @@ static void add_injected(struct ibv_context *context, const struct ibv_async_eve
 {
 	struct async_event *made = calloc(1, sizeof(*made)), **at;
 	const uint64_t one = 1;
-	struct opened *entry;
+	struct opened_context *entry;
 
 	if (!made)
 		return;
@@ -182,7 +182,7 @@ static const char *event_name(int type)
 	return name ? name + strlen("IBV_EVENT_") : "";
 }
 
-void async_inject(const struct planned *planned, struct ibv_qp *qp, struct ibv_srq *srq)
+void async_inject(const struct planned_fault *planned, struct ibv_qp *qp, struct ibv_srq *srq)
 {
 	struct ibv_async_event event = { .event_type = (enum ibv_event_type)planned->fault.value };
 	struct ibv_context *context = qp ? qp->context : srq ? srq->context : last_opened;
@@ -201,7 +201,7 @@ void async_inject(const struct planned *planned, struct ibv_qp *qp, struct ibv_s
 
 int async_raise(struct ibv_context *context, const struct ibv_async_event *event)
 {
-	const struct planned planned = { .line = 0 };
+	const struct planned_fault planned = { .line = 0 };
 	int type = (int)event->event_type;
 	bool open;
 
@@ -220,7 +220,7 @@ int async_raise(struct ibv_context *context, const struct ibv_async_event *event
 }
 
 /* Take the first event for the context of @own that the program has not retrieved. */
-static bool take_injected(const struct opened *own, struct ibv_async_event *event)
+static bool take_injected(const struct opened_context *own, struct ibv_async_event *event)
 {
 	bool found = false, more = false;
 	uint64_t rung;
@@ -253,9 +253,9 @@ static int get_device_event(async_get_fn *behind, struct ibv_context *context,
 	return ret;
 }
 
-static bool find_descriptors(const struct ibv_context *context, struct opened *ret_opened)
+static bool find_descriptors(const struct ibv_context *context, struct opened_context *ret_opened)
 {
-	struct opened *entry;
+	struct opened_context *entry;
 
 	pthread_mutex_lock(&mutex);
 	entry = find_opened(context);
@@ -269,7 +269,7 @@ int async_get(async_get_fn *behind, struct ibv_context *context, struct ibv_asyn
 {
 	int saved = errno, ready = 0;
 	struct pollfd fds[2];
-	struct opened own;
+	struct opened_context own;
 	bool waits;
 
 	if (!find_descriptors(context, &own))

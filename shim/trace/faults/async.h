@@ -34,7 +34,7 @@ void async_return(void);
  * NULL; none if these do not have the event's object. Events that report a failed queue pair or CQ
  * also set the error state.
  */
-void async_inject(const struct planned *planned, struct ibv_qp *qp, struct ibv_srq *srq);
+void async_inject(const struct planned_fault *planned, struct ibv_qp *qp, struct ibv_srq *srq);
 
 /* Inject @event into @context: the program has requested it. 0; EINVAL: @context is not open. */
 int async_raise(struct ibv_context *context, const struct ibv_async_event *event);

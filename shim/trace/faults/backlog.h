@@ -30,7 +30,7 @@ struct backlog_item {
 	struct backlog_extra extra;
 	uint64_t due; /* when it becomes visible, CLOCK_MONOTONIC, ns; UINT64_MAX: never */
 	bool visible;
-	struct planned planned; /* the fault, if it is not recorded yet */
+	struct planned_fault planned; /* the fault, if it is not recorded yet */
 };
 
 enum backlog_armed { BACKLOG_IDLE, BACKLOG_SOLICITED, BACKLOG_ANY };

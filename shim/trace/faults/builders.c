@@ -33,7 +33,7 @@ struct faulty_qp {
 	unsigned int built;      /* number of requests of this batch that the provider has */
 	int refused;             /* errno with which the whole batch is refused; 0: it is not */
 	bool holds;              /* the requests of this queue pair can be held back */
-	struct held held;        /* requests that are held back */
+	struct held_batch held;  /* requests that are held back */
 };
 
 static struct faulty_qp *find_qp(const struct ibv_qp_ex *qp)
@@ -80,7 +80,8 @@ static bool begin_failing(struct faulty_qp *f, struct ibv_qp_ex *qp, const struc
 	return true;
 }
 
-static void delay_request(struct faulty_qp *f, struct ibv_qp_ex *qp, const struct planned *planned)
+static void delay_request(struct faulty_qp *f, struct ibv_qp_ex *qp,
+			  const struct planned_fault *planned)
 {
 	posts_note_delay(planned, qp->qp_base.qp_num);
 	if (f->holds) {
@@ -97,7 +98,7 @@ static void delay_request(struct faulty_qp *f, struct ibv_qp_ex *qp, const struc
  */
 static bool begin_request(struct faulty_qp *f, struct ibv_qp_ex *qp, int opcode)
 {
-	struct planned planned = plan_request(qp->qp_base.qp_num, opcode, 0);
+	struct planned_fault planned = plan_request(qp->qp_base.qp_num, opcode, 0);
 
 	end_request(f, qp);
 	if (!f->holds)

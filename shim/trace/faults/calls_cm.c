@@ -35,7 +35,7 @@ static bool ends_connection(enum rdma_cm_event_type event)
 }
 
 /* Change an event. If its connection is therefore not established, the queue pair must not work. */
-static void change_event(struct rdma_cm_event *event, const struct planned *planned)
+static void change_event(struct rdma_cm_event *event, const struct planned_fault *planned)
 {
 	plan_note(planned, "the event %s is %s", fault_cm_name((int)event->event),
 		  fault_cm_name(planned->fault.value));
@@ -56,7 +56,7 @@ static int wrap_rdma_get_cm_event(int (*behind)(struct rdma_event_channel *,
 				  struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
 	int ret = behind(channel, event);
-	struct planned planned;
+	struct planned_fault planned;
 
 	if (ret)
 		return ret;

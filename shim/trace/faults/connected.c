@@ -13,31 +13,31 @@
 #include "shim/trace/faults/postponed.h"
 #include "shim/trace/ring/record.h"
 
-struct connected {
-	struct connected *next;
+struct connected_entry {
+	struct connected_entry *next;
 	struct ibv_qp *qp;     /* set for a queue pair; else: */
 	struct rdma_cm_id *id; /* the id whose queue pair has number qpn */
 	uint32_t qpn;
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct connected *all;
+static struct connected_entry *all;
 
 static void add_entry(struct ibv_qp *qp, struct rdma_cm_id *id, uint32_t qpn)
 {
-	struct connected *entry = malloc(sizeof(*entry));
+	struct connected_entry *entry = malloc(sizeof(*entry));
 
 	if (!entry)
 		return;
 	pthread_mutex_lock(&mutex);
-	*entry = (struct connected){ all, qp, id, qpn };
+	*entry = (struct connected_entry){ all, qp, id, qpn };
 	all = entry;
 	pthread_mutex_unlock(&mutex);
 }
 
 static void remove_entries(const struct ibv_qp *qp, const struct rdma_cm_id *id)
 {
-	struct connected **at = &all, *entry;
+	struct connected_entry **at = &all, *entry;
 
 	pthread_mutex_lock(&mutex);
 	while (*at) {
@@ -76,7 +76,7 @@ void connected_remove_id(const struct rdma_cm_id *id)
 void connected_fail_users(const struct ibv_cq *cq)
 {
 	pthread_mutex_lock(&mutex);
-	for (const struct connected *entry = all; entry; entry = entry->next)
+	for (const struct connected_entry *entry = all; entry; entry = entry->next)
 		if (entry->qp && (entry->qp->send_cq == cq || entry->qp->recv_cq == cq)) {
 			postponed_release(entry->qp);
 			original_fail_qp(entry->qp);
@@ -86,7 +86,7 @@ void connected_fail_users(const struct ibv_cq *cq)
 
 static struct rdma_cm_id *find_id(uint32_t qpn)
 {
-	const struct connected *entry = all;
+	const struct connected_entry *entry = all;
 
 	while (entry && !(entry->id && entry->qpn == qpn))
 		entry = entry->next;

@@ -10,7 +10,7 @@
 #include "shim/trace/base/permit.h"
 #include "shim/trace/ring/recording.h"
 
-struct doomed {
+struct doomed_request {
 	const void *queue; /* NULL: free */
 	uint32_t qpn;
 	uint64_t wr_id;
@@ -19,10 +19,10 @@ struct doomed {
 
 enum { DOOMED_MAX = 4096 };
 
-static struct doomed *all; /* DOOMED_MAX entries, allocated when the first one is added */
+static struct doomed_request *all; /* DOOMED_MAX entries, allocated when the first one is added */
 static atomic_uint ndoomed;
 
-static struct doomed *find_free_entry(void)
+static struct doomed_request *find_free_entry(void)
 {
 	if (!all)
 		all = permit_alloc(DOOMED_MAX, sizeof(*all));
@@ -34,19 +34,19 @@ static struct doomed *find_free_entry(void)
 
 int doomed_add(const void *queue, uint32_t qpn, uint64_t wr_id, const struct fault *fault)
 {
-	struct doomed *doomed;
+	struct doomed_request *doomed;
 
 	recording_lock();
 	doomed = find_free_entry();
 	if (doomed) {
-		*doomed = (struct doomed){ queue, qpn, wr_id, *fault };
+		*doomed = (struct doomed_request){ queue, qpn, wr_id, *fault };
 		atomic_fetch_add(&ndoomed, 1);
 	}
 	recording_unlock();
 	return doomed ? 0 : -ENOMEM;
 }
 
-static void free_doomed(struct doomed *doomed)
+static void free_doomed(struct doomed_request *doomed)
 {
 	doomed->queue = NULL;
 	atomic_fetch_sub(&ndoomed, 1);
@@ -55,7 +55,7 @@ static void free_doomed(struct doomed *doomed)
 void doomed_take_back(const void *queue, uint64_t wr_id)
 {
 	recording_lock();
-	for (size_t i = 0; doomed_any() && i < DOOMED_MAX; i++)
+	for (size_t i = 0; doomed_has_any() && i < DOOMED_MAX; i++)
 		if (all[i].queue == queue && all[i].wr_id == wr_id) {
 			free_doomed(&all[i]);
 			break;
@@ -66,13 +66,13 @@ void doomed_take_back(const void *queue, uint64_t wr_id)
 void doomed_forget(const void *queue)
 {
 	recording_lock();
-	for (size_t i = 0; doomed_any() && i < DOOMED_MAX; i++)
+	for (size_t i = 0; doomed_has_any() && i < DOOMED_MAX; i++)
 		if (all[i].queue == queue)
 			free_doomed(&all[i]);
 	recording_unlock();
 }
 
-bool doomed_any(void)
+bool doomed_has_any(void)
 {
 	return atomic_load_explicit(&ndoomed, memory_order_relaxed);
 }
@@ -91,8 +91,8 @@ bool doomed_set_status(uint32_t qpn, uint64_t wr_id, enum ibv_wc_status *status,
 	if (!is_of_device(*status))
 		return false;
 	recording_lock();
-	for (size_t i = 0; doomed_any() && i < DOOMED_MAX && !found; i++) {
-		struct doomed *doomed = &all[i];
+	for (size_t i = 0; doomed_has_any() && i < DOOMED_MAX && !found; i++) {
+		struct doomed_request *doomed = &all[i];
 
 		if (!doomed->queue || doomed->wr_id != wr_id ||
 		    (doomed->qpn && qpn && doomed->qpn != qpn))

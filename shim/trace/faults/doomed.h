@@ -29,7 +29,7 @@ void doomed_take_back(const void *queue, uint64_t wr_id);
 void doomed_forget(const void *queue);
 
 /* Are there any such requests? Check it before doomed_set_status(). */
-bool doomed_any(void);
+bool doomed_has_any(void);
 
 /*
  * A completion of @qpn (0: not known) with an error was polled. True if it belongs to such a

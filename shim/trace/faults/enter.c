@@ -21,7 +21,7 @@ static bool opens_device(enum verb verb)
 	       (info->object == OBJECT_context || info->via == VIA_CM);
 }
 
-static int fail_call(enum verb verb, const struct planned *planned)
+static int fail_call(enum verb verb, const struct planned_fault *planned)
 {
 	if (verb_infos[verb].fail == FAIL_NEVER)
 		return 0;
@@ -32,7 +32,7 @@ static int fail_call(enum verb verb, const struct planned *planned)
 
 int enter_call(enum verb verb)
 {
-	struct planned planned;
+	struct planned_fault planned;
 
 	if (opens_device(verb))
 		plan_open_device();

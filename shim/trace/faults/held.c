@@ -25,7 +25,7 @@ struct held_request {
 	size_t pacer;
 };
 
-struct ibv_send_wr *held_add(struct held *held, const struct ibv_qp_ex *qp, int opcode)
+struct ibv_send_wr *held_add(struct held_batch *held, const struct ibv_qp_ex *qp, int opcode)
 {
 	struct held_request *request = calloc(1, sizeof(*request));
 
@@ -45,7 +45,7 @@ struct ibv_send_wr *held_add(struct held *held, const struct ibv_qp_ex *qp, int 
 	return &request->wr;
 }
 
-void held_set_sges(struct held *held, size_t n, const struct ibv_sge *sges)
+void held_set_sges(struct held_batch *held, size_t n, const struct ibv_sge *sges)
 {
 	struct held_request *request = held->last;
 
@@ -62,7 +62,7 @@ void held_set_sges(struct held *held, size_t n, const struct ibv_sge *sges)
 }
 
 /* Copy all buffers, and store the copy as one element. */
-void held_set_data(struct held *held, size_t n, const struct ibv_data_buf *bufs)
+void held_set_data(struct held_batch *held, size_t n, const struct ibv_data_buf *bufs)
 {
 	struct held_request *request = held->last;
 	size_t total = 0;
@@ -82,8 +82,8 @@ void held_set_data(struct held *held, size_t n, const struct ibv_data_buf *bufs)
 		      &(const struct ibv_sge){ (uintptr_t)request->data, (uint32_t)total, 0 });
 }
 
-void held_set_header(struct held *held, struct ibv_send_wr *wr, const void *header, uint16_t bytes,
-		     uint16_t mss)
+void held_set_header(struct held_batch *held, struct ibv_send_wr *wr, const void *header,
+		     uint16_t bytes, uint16_t mss)
 {
 	char *copy = malloc(bytes ?: 1);
 
@@ -96,7 +96,7 @@ void held_set_header(struct held *held, struct ibv_send_wr *wr, const void *head
 	wr->tso.mss = mss;
 }
 
-void held_set_address(struct held *held, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
+void held_set_address(struct held_batch *held, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
 {
 	if (!held->last)
 		return;
@@ -105,7 +105,7 @@ void held_set_address(struct held *held, struct ibv_ah *ah, uint32_t qpn, uint32
 	held->last->wr.wr.ud.remote_qkey = qkey;
 }
 
-void held_set_srqn(struct held *held, uint32_t srqn)
+void held_set_srqn(struct held_batch *held, uint32_t srqn)
 {
 	if (held->last)
 		held->last->wr.qp_type.xrc.remote_srqn = srqn;
@@ -114,7 +114,7 @@ void held_set_srqn(struct held *held, uint32_t srqn)
 /* How long the request is delayed, ns. */
 static uint64_t find_delay(const struct held_request *request, const struct ibv_qp *qp)
 {
-	struct planned planned;
+	struct planned_fault planned;
 
 	if (!request->pacer)
 		return request->ns;
@@ -125,7 +125,7 @@ static uint64_t find_delay(const struct held_request *request, const struct ibv_
 	return planned.fault.ns;
 }
 
-int held_postpone(const struct held *held, struct ibv_qp *qp)
+int held_postpone(const struct held_batch *held, struct ibv_qp *qp)
 {
 	post_send_fn *behind = original_of_context(qp->context)->ops.post_send;
 	int err = held->failed ? ENOMEM : 0;
@@ -135,7 +135,7 @@ int held_postpone(const struct held *held, struct ibv_qp *qp)
 	return err;
 }
 
-void held_drop(struct held *held)
+void held_drop(struct held_batch *held)
 {
 	struct held_request *request;
 
@@ -146,5 +146,5 @@ void held_drop(struct held *held)
 		free(request->header);
 		free(request);
 	}
-	*held = (struct held){ 0 };
+	*held = (struct held_batch){ 0 };
 }

@@ -46,7 +46,7 @@ struct fault_step {
 };
 
 /* Which at= match the place of a call: a bit for each. */
-struct there {
+struct matched_places {
 	uint64_t bits[FAULT_PLACES / 64];
 };
 
@@ -225,25 +225,25 @@ static bool step_applies_now(const struct fault_step *step)
 	       (!rule->mark[0] || step->marked) && (!rule->phase[0] || step->inside);
 }
 
-static struct planned draw_fault(struct fault_step *step, uint64_t bytes)
+static struct planned_fault draw_fault(struct fault_step *step, uint64_t bytes)
 {
 	bool paces = step->rule.fault.kind == FAULT_RATE;
-	struct planned planned = { .fault = fault_draw(&step->rule, bytes),
-				   .line = step->rule.line,
-				   .quiet = step->paced,
-				   .pacer = paces ? (size_t)(step - steps) + 1 : 0 };
+	struct planned_fault planned = { .fault = fault_draw(&step->rule, bytes),
+					 .line = step->rule.line,
+					 .quiet = step->paced,
+					 .pacer = paces ? (size_t)(step - steps) + 1 : 0 };
 
 	step->paced |= paces && planned.fault.kind;
 	return planned;
 }
 
-static void choose_step(struct planned *planned, struct fault_step *step, uint64_t bytes)
+static void choose_step(struct planned_fault *planned, struct fault_step *step, uint64_t bytes)
 {
 	if (fault_applies(&step->rule, false) && !planned->fault.kind)
 		*planned = draw_fault(step, bytes);
 }
 
-static void apply_kill(const struct planned *planned)
+static void apply_kill(const struct planned_fault *planned)
 {
 	if (planned->fault.kind != FAULT_KILL)
 		return;
@@ -257,7 +257,7 @@ static bool is_of_completions(const struct fault_rule *rule)
 	return rule->fault.kind == FAULT_LATE || rule->fault.kind == FAULT_NEVER;
 }
 
-static bool is_for(const struct fault_rule *rule, const struct operation *op)
+static bool applies_to_operation(const struct fault_rule *rule, const struct operation *op)
 {
 	switch (op->kind) {
 	case CALL:
@@ -276,16 +276,16 @@ static bool is_for(const struct fault_rule *rule, const struct operation *op)
  * Find the places of the call. Called without the lock, since libdw opens files and allocates
  * memory.
  */
-static void find_places(const struct operation *op, struct there *there)
+static void find_places(const struct operation *op, struct matched_places *there)
 {
 	struct places places = { .n = -1 };
 	int saved = errno;
 
-	*there = (struct there){ 0 };
+	*there = (struct matched_places){ 0 };
 	for (size_t i = 0; nplaces && i < nsteps; i++) {
 		const struct fault_step *step = &steps[i];
 
-		if (!step->rule.at[0] || !is_for(&step->rule, op))
+		if (!step->rule.at[0] || !applies_to_operation(&step->rule, op))
 			continue;
 		if (places.n < 0)
 			places_unwind(&places);
@@ -295,15 +295,15 @@ static void find_places(const struct operation *op, struct there *there)
 	errno = saved;
 }
 
-static bool is_step_here(const struct fault_step *step, const struct there *there)
+static bool is_step_here(const struct fault_step *step, const struct matched_places *there)
 {
 	return !step->rule.at[0] || there->bits[step->place / 64] >> step->place % 64 & 1;
 }
 
-static struct planned choose_fault(const struct operation *op)
+static struct planned_fault choose_fault(const struct operation *op)
 {
-	struct planned planned = { 0 };
-	struct there there;
+	struct planned_fault planned = { 0 };
+	struct matched_places there;
 
 	if (!nsteps)
 		return planned;
@@ -311,7 +311,7 @@ static struct planned choose_fault(const struct operation *op)
 	recording_lock();
 	number_thread(op);
 	for (size_t i = 0; i < nsteps; i++)
-		if (step_applies_now(&steps[i]) && is_for(&steps[i].rule, op) &&
+		if (step_applies_now(&steps[i]) && applies_to_operation(&steps[i].rule, op) &&
 		    is_step_here(&steps[i], &there))
 			choose_step(&planned, &steps[i], op->bytes);
 	recording_unlock();
@@ -319,22 +319,22 @@ static struct planned choose_fault(const struct operation *op)
 	return planned;
 }
 
-struct planned plan_call(enum verb verb)
+struct planned_fault plan_call(enum verb verb)
 {
-	struct planned planned = { 0 };
+	struct planned_fault planned = { 0 };
 	char name[40];
 
 	if (recorder.ours)
-		return (struct planned){ 0 };
+		return (struct planned_fault){ 0 };
 	fault_name_verb(verb_infos[verb].name, name);
 	if (given && requested_take_call(name, &planned.fault))
 		return planned;
 	return choose_fault(&(struct operation){ .kind = CALL, .verb = name });
 }
 
-struct planned plan_request(uint32_t qpn, int opcode, uint64_t bytes)
+struct planned_fault plan_request(uint32_t qpn, int opcode, uint64_t bytes)
 {
-	struct planned planned = { 0 };
+	struct planned_fault planned = { 0 };
 
 	if (given && requested_take_request(qpn, opcode, &planned.fault))
 		return planned;
@@ -342,9 +342,9 @@ struct planned plan_request(uint32_t qpn, int opcode, uint64_t bytes)
 		.kind = REQUEST, .qpn = qpn, .opcode = opcode, .bytes = bytes });
 }
 
-struct planned plan_pace(size_t pacer, uint64_t bytes)
+struct planned_fault plan_pace(size_t pacer, uint64_t bytes)
 {
-	struct planned planned;
+	struct planned_fault planned;
 
 	recording_lock();
 	planned = draw_fault(&steps[pacer - 1], bytes);
@@ -352,14 +352,14 @@ struct planned plan_pace(size_t pacer, uint64_t bytes)
 	return planned;
 }
 
-struct planned plan_completion(const struct ibv_wc *wc)
+struct planned_fault plan_completion(const struct ibv_wc *wc)
 {
 	return choose_fault(&(struct operation){ .kind = COMPLETION,
 						 .qpn = wc->qp_num,
 						 .opcode = wc->status ? -1 : (int)wc->opcode });
 }
 
-struct planned plan_cm_event(int event)
+struct planned_fault plan_cm_event(int event)
 {
 	return choose_fault(&(struct operation){ .kind = CM_EVENT, .opcode = event });
 }
@@ -384,7 +384,7 @@ static void note_mark(int kind, const char *text)
 
 REGISTER(mark_seen, note_mark)
 
-void plan_note(const struct planned *planned, const char *format, ...)
+void plan_note(const struct planned_fault *planned, const char *format, ...)
 {
 	char what[160], text[200];
 	int saved = errno;

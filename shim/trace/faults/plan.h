@@ -29,7 +29,7 @@ bool plan_has(enum fault_kind kind);
 void plan_open_device(void);
 
 /* A fault that was chosen, and its line in the file. */
-struct planned {
+struct planned_fault {
 	struct fault fault;
 	unsigned int line; /* 0: the program has requested the fault */
 	bool quiet;        /* it need not be recorded, since the first fault of the rule was */
@@ -40,31 +40,31 @@ struct planned {
  * Count a call of @verb, and choose its fault. Calls by the recorder itself are not counted. Does
  * not return for FAULT_KILL.
  */
-struct planned plan_call(enum verb verb);
+struct planned_fault plan_call(enum verb verb);
 
 /*
  * The same for a request of @opcode (enum ibv_wr_opcode, FAULT_OPCODE_RECV) of queue pair @qpn,
  * with @bytes of data.
  */
-struct planned plan_request(uint32_t qpn, int opcode, uint64_t bytes);
+struct planned_fault plan_request(uint32_t qpn, int opcode, uint64_t bytes);
 
 /* The same for a completion that was polled from the device: only FAULT_LATE or FAULT_NEVER. */
-struct planned plan_completion(const struct ibv_wc *wc);
+struct planned_fault plan_completion(const struct ibv_wc *wc);
 
 /* The same for an event of librdmacm, of enum rdma_cm_event_type. */
-struct planned plan_cm_event(int event);
+struct planned_fault plan_cm_event(int event);
 
 /*
  * The fault, FAULT_DELAY or none, of a request with @pacer whose @bytes were not yet known when it
  * was counted.
  */
-struct planned plan_pace(size_t pacer, uint64_t bytes);
+struct planned_fault plan_pace(size_t pacer, uint64_t bytes);
 
 /*
  * Record that a fault is injected now, for example "ibv_reg_mr() fails with ENOMEM", with its line
  * in the file.
  */
-void plan_note(const struct planned *planned, const char *format, ...)
+void plan_note(const struct planned_fault *planned, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* The current time, CLOCK_MONOTONIC, ns. */

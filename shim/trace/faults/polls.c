@@ -84,7 +84,7 @@ static int drain_cq(struct backlog *backlog)
 	int got;
 
 	while ((got = poll(cq, 16, wc)) > 0) {
-		if (doomed_any())
+		if (doomed_has_any())
 			replace_statuses(wc, got);
 		for (int i = 0; i < got; i++)
 			backlog_add(backlog, &wc[i], NULL);
@@ -114,7 +114,7 @@ static int faulty_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 	if (f && f->held)
 		return poll_held(&f->backlog, n, wc);
 	got = original_of_context(cq->context)->ops.poll_cq(cq, n, wc);
-	if (got > 0 && doomed_any())
+	if (got > 0 && doomed_has_any())
 		replace_statuses(wc, got);
 	return got;
 }
@@ -137,7 +137,7 @@ static int faulty_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 static void replace_status(struct faulty_cq *f, struct ibv_cq_ex *cq)
 {
 	f->settled = false;
-	if (cq->status != IBV_WC_SUCCESS && doomed_any())
+	if (cq->status != IBV_WC_SUCCESS && doomed_has_any())
 		f->settled =
 			doomed_set_status(f->behind.read_qp_num ? f->behind.read_qp_num(cq) : 0,
 					  cq->wr_id, &cq->status, &f->vendor_err);
@@ -280,7 +280,7 @@ READS(READER)
 #undef READER
 
 /* The vendor error of the current completion: the fault's, if a fault has replaced the status. */
-static uint32_t read_settled_err(struct ibv_cq_ex *cq)
+static uint32_t read_current_vendor_err(struct ibv_cq_ex *cq)
 {
 	struct faulty_cq *f = find_cq(cq);
 
@@ -307,7 +307,7 @@ static void patch_readers(struct ibv_cq_ex *cq)
 	if (cq->read_tm_info)
 		cq->read_tm_info = faulty_read_tm_info;
 	if (cq->read_vendor_err)
-		cq->read_vendor_err = read_settled_err;
+		cq->read_vendor_err = read_current_vendor_err;
 }
 
 void polls_patch_ex(struct ibv_cq_ex *cq, uint64_t wc_flags)

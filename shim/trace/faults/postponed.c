@@ -25,8 +25,8 @@
 
 enum { TRY_AGAIN_NS = 100000 };
 
-struct waiting {
-	struct waiting *next;
+struct postponed_request {
+	struct postponed_request *next;
 	const void *key; /* identifies its queue */
 	void *queue;
 	bool send;
@@ -44,7 +44,7 @@ struct waiting {
 
 static struct service service;
 static pthread_cond_t changed; /* uses CLOCK_MONOTONIC */
-static struct waiting *all;
+static struct postponed_request *all;
 static atomic_uint nwaiting;
 
 static uint64_t sum_sge_lengths(const struct ibv_sge *sges, int n)
@@ -57,10 +57,10 @@ static uint64_t sum_sge_lengths(const struct ibv_sge *sges, int n)
 }
 
 /* Allocate a request with space for @n elements, and @bytes of data. */
-static struct waiting *new_waiting(void *queue, const void *key, uint64_t ns,
-				   const struct ibv_sge *sges, int n, size_t bytes)
+static struct postponed_request *new_waiting(void *queue, const void *key, uint64_t ns,
+					     const struct ibv_sge *sges, int n, size_t bytes)
 {
-	struct waiting *w = calloc(1, sizeof(*w) + (size_t)n * sizeof(*sges) + bytes);
+	struct postponed_request *w = calloc(1, sizeof(*w) + (size_t)n * sizeof(*sges) + bytes);
 
 	if (!w)
 		return NULL;
@@ -73,7 +73,7 @@ static struct waiting *new_waiting(void *queue, const void *key, uint64_t ns,
 }
 
 /* Copy inline data: the program may reuse its memory when its post has returned. */
-static void copy_inline(struct waiting *w, int n)
+static void copy_inline(struct postponed_request *w, int n)
 {
 	char *to = (char *)&w->sges[n];
 
@@ -84,7 +84,7 @@ static void copy_inline(struct waiting *w, int n)
 	}
 }
 
-static int post_waiting(struct waiting *w)
+static int post_waiting(struct postponed_request *w)
 {
 	struct ibv_send_wr *bad_send;
 	struct ibv_recv_wr *bad_recv;
@@ -93,9 +93,9 @@ static int post_waiting(struct waiting *w)
 		       : w->post_recv(w->queue, &w->recv_wr, &bad_recv);
 }
 
-static void drop_waiting(struct waiting **at)
+static void drop_waiting(struct postponed_request **at)
 {
-	struct waiting *w = *at;
+	struct postponed_request *w = *at;
 
 	*at = w->next;
 	free(w);
@@ -103,14 +103,14 @@ static void drop_waiting(struct waiting **at)
 }
 
 /* Fail the queue pair of a request; a shared receive queue has no error state. */
-static void fail_queue(const struct waiting *w)
+static void fail_queue(const struct postponed_request *w)
 {
 	if (w->send || w->key != w->queue)
 		original_fail_qp(w->queue);
 }
 
 /* Post the request. False: it stays in the list, and will be tried again. */
-static bool submit_waiting(struct waiting **at, uint64_t now)
+static bool submit_waiting(struct postponed_request **at, uint64_t now)
 {
 	int err = post_waiting(*at);
 
@@ -125,9 +125,9 @@ static bool submit_waiting(struct waiting **at, uint64_t now)
 }
 
 /* Does an earlier request of the same queue still wait? */
-static bool is_blocked(const struct waiting *w)
+static bool is_blocked(const struct postponed_request *w)
 {
-	const struct waiting *before = all;
+	const struct postponed_request *before = all;
 
 	while (before != w && before->key != w->key)
 		before = before->next;
@@ -138,7 +138,7 @@ static bool is_blocked(const struct waiting *w)
 static uint64_t post_due(void)
 {
 	uint64_t now = plan_now(), next = UINT64_MAX;
-	struct waiting **at = &all;
+	struct postponed_request **at = &all;
 
 	while (*at) {
 		bool due = (*at)->due <= now && !is_blocked(*at);
@@ -187,9 +187,9 @@ static struct service service = { .mutex = PTHREAD_MUTEX_INITIALIZER,
 				  .in_child = forget_parent };
 
 /* Add a request at the end of the list; it is not due before earlier ones of its queue. */
-static int add_waiting_request(struct waiting *w)
+static int add_waiting_request(struct postponed_request *w)
 {
-	struct waiting **at = &all;
+	struct postponed_request **at = &all;
 	int saved = errno;
 
 	service_start(&service);
@@ -212,7 +212,7 @@ int postponed_add_send(struct ibv_qp *qp, const struct ibv_send_wr *wr, uint64_t
 	bool is_inline = wr->send_flags & IBV_SEND_INLINE;
 	size_t data = is_inline ? sum_sge_lengths(wr->sg_list, n) : 0;
 	size_t header = wr->opcode == IBV_WR_TSO ? wr->tso.hdr_sz : 0;
-	struct waiting *w = new_waiting(qp, qp, ns, wr->sg_list, n, data + header);
+	struct postponed_request *w = new_waiting(qp, qp, ns, wr->sg_list, n, data + header);
 
 	if (!w)
 		return ENOMEM;
@@ -232,7 +232,7 @@ int postponed_add_recv(void *queue, const void *key, const struct ibv_recv_wr *w
 		       post_recv_fn *behind)
 {
 	int n = wr->sg_list ? wr->num_sge : 0;
-	struct waiting *w = new_waiting(queue, key, ns, wr->sg_list, n, 0);
+	struct postponed_request *w = new_waiting(queue, key, ns, wr->sg_list, n, 0);
 
 	if (!w)
 		return ENOMEM;
@@ -248,7 +248,7 @@ bool postponed_has_any(void)
 
 bool postponed_has_key(const void *key)
 {
-	const struct waiting *w;
+	const struct postponed_request *w;
 
 	if (!postponed_has_any())
 		return false;
@@ -261,7 +261,7 @@ bool postponed_has_key(const void *key)
 
 void postponed_release(const struct ibv_qp *qp)
 {
-	struct waiting **at = &all;
+	struct postponed_request **at = &all;
 	int saved = errno;
 
 	if (!atomic_load_explicit(&nwaiting, memory_order_relaxed))
@@ -281,7 +281,7 @@ void postponed_release(const struct ibv_qp *qp)
 
 void postponed_forget(const void *object)
 {
-	struct waiting **at = &all;
+	struct postponed_request **at = &all;
 
 	if (!atomic_load_explicit(&nwaiting, memory_order_relaxed))
 		return;

@@ -26,25 +26,25 @@ static const char *status_name(int status)
 	return name ? name + strlen("IBV_WC_") : "";
 }
 
-void posts_note_status(const struct planned *planned, uint32_t qpn)
+void posts_note_status(const struct planned_fault *planned, uint32_t qpn)
 {
 	plan_note(planned, "a request of QP 0x%x gets %s", qpn, status_name(planned->fault.value));
 }
 
-int posts_refuse(const struct planned *planned, uint32_t qpn)
+int posts_refuse(const struct planned_fault *planned, uint32_t qpn)
 {
 	plan_note(planned, "a request of QP 0x%x is refused with %s", qpn,
 		  strerrorname_np(planned->fault.value));
 	return planned->fault.value;
 }
 
-void posts_note_delay(const struct planned *planned, uint32_t qpn)
+void posts_note_delay(const struct planned_fault *planned, uint32_t qpn)
 {
 	plan_note(planned, "a request of QP 0x%x is delayed by %llu us", qpn,
 		  (unsigned long long)planned->fault.ns / 1000);
 }
 
-void posts_disconnect(const struct planned *planned, struct ibv_qp *qp)
+void posts_disconnect(const struct planned_fault *planned, struct ibv_qp *qp)
 {
 	if (connected_disconnect(qp))
 		plan_note(planned, "the connection of QP 0x%x is ended", qp->qp_num);
@@ -110,7 +110,7 @@ static bool flushes_later_posts(const struct ibv_qp *qp)
 }
 
 static int post_one_send(struct ibv_qp *qp, const struct ibv_send_wr *wr,
-			 const struct planned *planned, post_send_fn *behind)
+			 const struct planned_fault *planned, post_send_fn *behind)
 {
 	struct ibv_send_wr copy = *wr;
 	uint64_t ns = 0;
@@ -176,7 +176,7 @@ static int post_doomed_recv(const struct receives *to, const struct ibv_recv_wr 
 }
 
 static int post_one_recv(const struct receives *to, const struct ibv_recv_wr *wr,
-			 const struct planned *planned)
+			 const struct planned_fault *planned)
 {
 	struct ibv_recv_wr copy = *wr;
 	uint64_t ns = 0;
@@ -201,7 +201,8 @@ static int post_one_recv(const struct receives *to, const struct ibv_recv_wr *wr
  * if there is one.
  */
 #define COUNT_PLAIN(name, wr_t, opcode)                                                           \
-	static unsigned int name(const struct wr_t *wr, uint32_t qpn, struct planned *planned)    \
+	static unsigned int name(const struct wr_t *wr, uint32_t qpn,                             \
+				 struct planned_fault *planned)                                   \
 	{                                                                                         \
 		unsigned int n = 0;                                                               \
                                                                                                   \
@@ -220,9 +221,9 @@ COUNT_PLAIN(count_plain_recvs, ibv_recv_wr, FAULT_OPCODE_RECV)
 static int faulty_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	post_send_fn *behind = original_of_context(qp->context)->ops.post_send;
-	const struct planned none = { 0 };
+	const struct planned_fault none = { 0 };
 	int ret = enter_call(VERB_post_send);
-	struct planned planned;
+	struct planned_fault planned;
 	unsigned int plain;
 
 	*bad = wr;
@@ -248,9 +249,9 @@ static int faulty_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ib
 static int post_recvs(enum verb verb, const struct receives *to, struct ibv_recv_wr *wr,
 		      struct ibv_recv_wr **bad)
 {
-	const struct planned none = { 0 };
+	const struct planned_fault none = { 0 };
 	int ret = enter_call(verb);
-	struct planned planned;
+	struct planned_fault planned;
 	unsigned int plain;
 
 	*bad = wr;

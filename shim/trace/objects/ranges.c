@@ -92,7 +92,7 @@ static bool make_room(size_t n)
 }
 
 /* Update `most` from @from on. */
-static void update_most(struct range *all, size_t n, size_t from)
+static void update_highest_end(struct range *all, size_t n, size_t from)
 {
 	uint64_t most = from ? read_word(&all[from - 1].most) : 0;
 
@@ -120,7 +120,7 @@ static void drop_region(const struct ibv_mr *mr)
 	for (size_t i = at; i + 1 < n; i++)
 		move_range(&all[i], &all[i + 1]);
 	atomic_store_explicit(&count, n - 1, memory_order_relaxed);
-	update_most(all, n - 1, at);
+	update_highest_end(all, n - 1, at);
 }
 
 static void insert_range(const struct ibv_mr *mr, uint64_t start, uint64_t end)
@@ -136,7 +136,7 @@ static void insert_range(const struct ibv_mr *mr, uint64_t start, uint64_t end)
 		move_range(&all[i], &all[i - 1]);
 	set_range(&all[at], start, end, mr);
 	atomic_store_explicit(&count, n + 1, memory_order_relaxed);
-	update_most(all, n + 1, at);
+	update_highest_end(all, n + 1, at);
 }
 
 void ranges_add(const struct ibv_mr *mr, const void *addr, uint64_t length)

@@ -171,7 +171,7 @@ void strict_leave(const struct strict_use *use)
 							memory_order_relaxed, memory_order_relaxed);
 }
 
-struct look {
+struct strict_lookup {
 	const void *object;
 	uint64_t other;
 	enum verb verb;
@@ -179,7 +179,7 @@ struct look {
 
 static void note_thread(struct ring_head *head, void *arg)
 {
-	struct look *look = arg;
+	struct strict_lookup *look = arg;
 	enum verb verb;
 
 	if (head == recorder.ring.head || atomic_load(&head->idle) || atomic_load(&head->closed))
@@ -208,7 +208,7 @@ static void check_open_batch(const struct ibv_qp *qp, const struct ibv_cq *cq)
 
 void strict_check_destroy(enum verb verb, const void *object)
 {
-	struct look look = { .object = object };
+	struct strict_lookup look = { .object = object };
 	const struct ibv_qp *qp = object;
 
 	if (verb == VERB_dealloc_pd) {

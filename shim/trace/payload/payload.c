@@ -444,7 +444,7 @@ void payload_capture_completions(const struct ibv_cq *cq, const struct ibv_wc *w
 	unsaid = 0;
 }
 
-void payload_set_unsaid(unsigned int what)
+void payload_set_missing(unsigned int what)
 {
 	unsaid = what;
 }

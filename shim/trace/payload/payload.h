@@ -58,5 +58,5 @@ void payload_capture_completions(const struct ibv_cq *cq, const struct ibv_wc *w
 				 uint32_t seq);
 
 /* Fields that the next completion of this thread lacks. */
-enum payload_set_unsaid { PAYLOAD_NO_LENGTH = 1, PAYLOAD_NO_QP_NUM = 2 };
-void payload_set_unsaid(unsigned int what);
+enum payload_set_missing { PAYLOAD_NO_LENGTH = 1, PAYLOAD_NO_QP_NUM = 2 };
+void payload_set_missing(unsigned int what);

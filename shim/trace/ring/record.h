@@ -203,7 +203,7 @@ static inline void record_publish(void)
 }
 
 /* A held event: its verb is still running. */
-struct hold {
+struct held_event {
 	uint32_t holds; /* value of recorder.holds when it was held */
 	bool outer;     /* no other event was held before it */
 };
@@ -214,13 +214,14 @@ struct hold {
  * verb: if it does not exist any more, because of a longjmp() out of the verb, the event is not
  * held any more.
  */
-static inline struct hold record_hold(struct event_head *event, size_t bytes, const void *frame)
+static inline struct held_event record_hold(struct event_head *event, size_t bytes,
+					    const void *frame)
 {
-	struct hold hold;
+	struct held_event hold;
 
 	if (__builtin_expect(recorder.held != 0, 0))
 		record_end_hold(frame);
-	hold = (struct hold){ recorder.holds, recorder.held == 0 };
+	hold = (struct held_event){ recorder.holds, recorder.held == 0 };
 	if (hold.outer)
 		recorder.hold_frame = frame;
 	record_commit_held(event, bytes);
@@ -234,13 +235,13 @@ static inline struct hold record_hold(struct event_head *event, size_t bytes, co
  * May the event still be changed? Not if it was published because the ring was full, or if it
  * belongs to the parent.
  */
-static inline bool record_held(struct hold hold)
+static inline bool record_held(struct held_event hold)
 {
 	return hold.holds == recorder.holds && recorder.generation == recording_generation();
 }
 
 /* The verb has returned: publish the event. It must not be accessed after that. */
-static inline void record_release(struct hold hold)
+static inline void record_release(struct held_event hold)
 {
 	if (hold.outer && record_held(hold))
 		record_publish();

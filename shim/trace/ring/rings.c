@@ -43,15 +43,15 @@ enum {
  */
 enum use { FREE, WAITS, USED, CLOSED, ASIDE_RING };
 
-struct slot {
+struct ring_slot {
 	/* complete while the ring is free; while it is in use, only head and mask */
 	struct ring ring;
 	struct ring *live; /* the ring of the thread that uses it */
 	enum use use;
-	struct slot *next;
+	struct ring_slot *next;
 };
 
-static struct slot *slots; /* list of all slots */
+static struct ring_slot *slots; /* list of all slots */
 static unsigned int waiting, closed, closed_much = CLOSED_FEW;
 static uint64_t image; /* ticks when this image of the process joined */
 static uint64_t budget;
@@ -69,7 +69,7 @@ static uint64_t choose_budget(const struct session_page *page)
 
 void rings_begin(const struct session *session, uint64_t begun)
 {
-	for (struct slot *slot = slots; slot; slot = slot->next) {
+	for (struct ring_slot *slot = slots; slot; slot = slot->next) {
 		if (slot->use == WAITS || slot->use == CLOSED)
 			ring_close(&slot->ring);
 		slot->ring.charged = 0; /* charged to the budget of another process */
@@ -105,17 +105,17 @@ static void report_withheld(struct session_page *page, _Atomic uint32_t *count)
 	atomic_fetch_add(count, 1);
 }
 
-static struct slot *find_slot(enum use use)
+static struct ring_slot *find_slot(enum use use)
 {
-	for (struct slot *slot = slots; slot; slot = slot->next)
+	for (struct ring_slot *slot = slots; slot; slot = slot->next)
 		if (slot->use == use)
 			return slot;
 	return NULL;
 }
 
-static struct slot *find_head(const struct ring_head *head)
+static struct ring_slot *find_head(const struct ring_head *head)
 {
-	for (struct slot *slot = slots; slot; slot = slot->next)
+	for (struct ring_slot *slot = slots; slot; slot = slot->next)
 		if (slot->use == USED && slot->ring.head == head)
 			return slot;
 	return NULL;
@@ -124,7 +124,7 @@ static struct slot *find_head(const struct ring_head *head)
 /* Unmap the closed rings that the collector has read completely; it removes their files. */
 static void forget_read(void)
 {
-	for (struct slot *slot = slots; slot && permit_has(NEED_END); slot = slot->next) {
+	for (struct ring_slot *slot = slots; slot && permit_has(NEED_END); slot = slot->next) {
 		if (slot->use != CLOSED || !ring_is_read(&slot->ring))
 			continue;
 		atomic_fetch_sub_explicit(&charged, slot->ring.charged, memory_order_relaxed);
@@ -135,9 +135,9 @@ static void forget_read(void)
 	closed_much = 2 * closed + CLOSED_FEW;
 }
 
-static struct slot *new_slot(void)
+static struct ring_slot *new_slot(void)
 {
-	struct slot *slot = find_slot(FREE);
+	struct ring_slot *slot = find_slot(FREE);
 
 	if (slot)
 		return slot;
@@ -153,7 +153,7 @@ static struct slot *new_slot(void)
 
 bool rings_take(struct ring *ret_ring)
 {
-	struct slot *slot;
+	struct ring_slot *slot;
 
 	recording_lock();
 	slot = waiting ? find_slot(WAITS) : NULL;
@@ -251,11 +251,11 @@ void rings_set_aside(struct session *session)
 	    !permit_has(NEED_RING | NEED_QUIET))
 		return;
 	recording_lock();
-	for (struct slot *slot = slots; slot; slot = slot->next)
+	for (struct ring_slot *slot = slots; slot; slot = slot->next)
 		n += slot->use == ASIDE_RING;
 	recording_unlock();
 	for (; n < ASIDE; n++) {
-		struct slot *slot = NULL;
+		struct ring_slot *slot = NULL;
 		struct ring ring;
 
 		if (make_ring(session, &ring))
@@ -277,13 +277,13 @@ void rings_set_aside(struct session *session)
  * Take a ring that was set aside, whose file belongs to the process's former user. False: no such
  * ring is left.
  */
-static bool take_aside_ring(struct ring *ret_ring)
+static bool take_reserved_ring(struct ring *ret_ring)
 {
 	const uint32_t me = (uint32_t)gettid();
 	bool taken = false;
 
 	recording_lock();
-	for (struct slot *slot = slots; slot && !taken; slot = slot->next) {
+	for (struct ring_slot *slot = slots; slot && !taken; slot = slot->next) {
 		uint32_t nobody = 0;
 
 		if (slot->use != ASIDE_RING)
@@ -343,11 +343,11 @@ static void report_foreign(struct session_page *page)
 
 int rings_make(struct session *session, struct ring *ret_ring)
 {
-	struct slot *slot;
+	struct ring_slot *slot;
 	struct ring ring;
 	int err = make_ring(session, &ring);
 
-	if (err == -EACCES && take_aside_ring(ret_ring))
+	if (err == -EACCES && take_reserved_ring(ret_ring))
 		return 0;
 	if (err == -EACCES)
 		report_foreign(session->page);
@@ -391,7 +391,7 @@ static void trim_ring(struct session *session, struct ring *ring)
 }
 
 /* Close a ring: no thread will write to it again. */
-static void close_ring(struct session *session, struct slot *slot, struct ring *ring,
+static void close_ring(struct session *session, struct ring_slot *slot, struct ring *ring,
 		       uint64_t ticks)
 {
 	trim_ring(session, ring);
@@ -411,7 +411,7 @@ static void close_ring(struct session *session, struct slot *slot, struct ring *
 
 void rings_release(struct session *session, struct ring *ring, uint64_t ticks, bool torn)
 {
-	struct slot *slot;
+	struct ring_slot *slot;
 
 	atomic_store_explicit(&ring->head->ended, ticks, memory_order_relaxed);
 	recording_lock();
@@ -436,7 +436,7 @@ void rings_release(struct session *session, struct ring *ring, uint64_t ticks, b
 
 void rings_drop_shared(struct ring *ring)
 {
-	struct slot *slot;
+	struct ring_slot *slot;
 
 	recording_lock();
 	slot = ring->head ? find_head(ring->head) : NULL;
@@ -452,7 +452,7 @@ unsigned int rings_end(bool (*is_inside)(uint32_t tid, const void *arg), const v
 	unsigned int left = 0;
 
 	recording_lock();
-	for (struct slot *slot = slots; slot; slot = slot->next) {
+	for (struct ring_slot *slot = slots; slot; slot = slot->next) {
 		struct ring *ring = slot->use == USED ? slot->live : &slot->ring;
 
 		if (slot->use == FREE)
@@ -471,7 +471,7 @@ unsigned int rings_end(bool (*is_inside)(uint32_t tid, const void *arg), const v
 
 void rings_each_locked(void (*visit)(struct ring_head *head, void *arg), void *arg)
 {
-	for (struct slot *slot = slots; slot; slot = slot->next)
+	for (struct ring_slot *slot = slots; slot; slot = slot->next)
 		if (slot->use == USED)
 			visit(slot->ring.head, arg);
 }
@@ -479,7 +479,7 @@ void rings_each_locked(void (*visit)(struct ring_head *head, void *arg), void *a
 void rings_each(void (*visit)(struct ring_head *head, void *arg), void *arg)
 {
 	recording_lock();
-	for (struct slot *slot = slots; slot; slot = slot->next)
+	for (struct ring_slot *slot = slots; slot; slot = slot->next)
 		if (slot->use == WAITS || slot->use == USED)
 			visit(slot->ring.head, arg);
 	recording_unlock();

@@ -174,7 +174,7 @@ void libunwind_after_fork(void)
  */
 static int iterate_modules(visit_fn *visit, void *arg)
 {
-	struct located found;
+	struct loaded_file found;
 
 	if (!walking) /* not from our unwinding: the program uses libunwind, too */
 		return dl_iterate_phdr(visit, arg);
@@ -225,7 +225,7 @@ static void *pointer_to(const struct link_map *map, const struct relocations *r,
 /* Is the pointer read-only? The loader makes some pointers read-only after it has set them. */
 static bool is_sealed(const void *at)
 {
-	struct located found = { 0 };
+	struct loaded_file found = { 0 };
 
 	locate_object(at, &found);
 	for (int i = 0; i < found.info.dlpi_phnum; i++) {

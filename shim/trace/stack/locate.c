@@ -13,7 +13,7 @@
 
 struct object_search {
 	const void *address;
-	struct located *found;
+	struct loaded_file *found;
 };
 
 static int find_in_module(struct dl_phdr_info *info, size_t size, void *arg)
@@ -33,11 +33,11 @@ static int find_in_module(struct dl_phdr_info *info, size_t size, void *arg)
 	}
 	if ((uintptr_t)search->address < start || (uintptr_t)search->address >= end)
 		return 0;
-	*search->found = (struct located){ start, end, *info };
+	*search->found = (struct loaded_file){ start, end, *info };
 	return 1;
 }
 
-bool locate_by_walk(const void *address, struct located *found)
+bool locate_by_walk(const void *address, struct loaded_file *found)
 {
 	struct object_search search = { address, found };
 
@@ -46,7 +46,7 @@ bool locate_by_walk(const void *address, struct located *found)
 
 #if defined(DLFO_STRUCT_HAS_EH_DBASE) && !defined(LOCATE_BY_WALK)
 
-bool locate_object(const void *address, struct located *found)
+bool locate_object(const void *address, struct loaded_file *found)
 {
 	struct dl_find_object object;
 	const ElfW(Ehdr) *header;
@@ -69,7 +69,7 @@ bool locate_object(const void *address, struct located *found)
 
 #else
 
-bool locate_object(const void *address, struct located *found)
+bool locate_object(const void *address, struct loaded_file *found)
 {
 	return locate_by_walk(address, found);
 }

@@ -7,16 +7,16 @@
 #include <stdint.h>
 
 /* A file that is currently in the loader's list. */
-struct located {
+struct loaded_file {
 	uintptr_t start, end;
 	struct dl_phdr_info info;
 };
 
 /* Find the file at @address. False: it is in no file of the loader's list. */
-bool locate_object(const void *address, struct located *found);
+bool locate_object(const void *address, struct loaded_file *found);
 
 /*
  * The same by dl_iterate_phdr(), which takes the loader's lock: the only way with glibc before
  * 2.35.
  */
-bool locate_by_walk(const void *address, struct located *found);
+bool locate_by_walk(const void *address, struct loaded_file *found);

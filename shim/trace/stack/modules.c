@@ -115,7 +115,7 @@ static size_t module_path(const struct dl_phdr_info *info, char *text)
 }
 
 /* Write an EVENT_MODULE. False: it could not be written. */
-static bool write_module(const struct located *found, uint32_t serial)
+static bool write_module(const struct loaded_file *found, uint32_t serial)
 {
 	const elf_nhdr *note = find_build_id(&found->info);
 	struct event_module *event = record_reserve(sizeof(*event) + PATH_BYTES + BUILD_ID + 8);
@@ -146,7 +146,7 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
 	return hash;
 }
 
-static uint64_t hash_module(const struct located *found)
+static uint64_t hash_module(const struct loaded_file *found)
 {
 	const elf_nhdr *note = find_build_id(&found->info);
 	uint64_t hash = hash_bytes(0xcbf29ce484222325ull, found->info.dlpi_name,
@@ -170,7 +170,7 @@ static _Atomic(struct module *) *index_of(uintptr_t start)
 	return NULL;
 }
 
-static bool overlaps_known_module(const struct located *found)
+static bool overlaps_known_module(const struct loaded_file *found)
 {
 	for (unsigned int i = 0; i < PLACES; i++) {
 		const struct module *module =
@@ -183,7 +183,7 @@ static bool overlaps_known_module(const struct located *found)
 }
 
 /* Give up a file that cannot be stored: if it were written, it would be written with each stack. */
-static uint32_t give_up_module(const struct located *found)
+static uint32_t give_up_module(const struct loaded_file *found)
 {
 	static atomic_bool told;
 
@@ -196,7 +196,7 @@ static uint32_t give_up_module(const struct located *found)
  * Write the event of a file, then add the file to the list, unless the event was lost. Two threads
  * may do this at the same time: their events are equal.
  */
-static uint32_t add_module(const struct located *found, uint64_t what, uint32_t now,
+static uint32_t add_module(const struct loaded_file *found, uint64_t what, uint32_t now,
 			   _Atomic(struct module *) *at)
 {
 	uint32_t serial, i = atomic_load_explicit(&known, memory_order_relaxed);
@@ -219,7 +219,7 @@ static uint32_t add_module(const struct located *found, uint64_t what, uint32_t 
 }
 
 /* The serial number of the file that is mapped now. A new file is also written. */
-static uint32_t note_module(const struct located *found, bool *replaced)
+static uint32_t note_module(const struct loaded_file *found, bool *replaced)
 {
 	uint32_t now = modules_unloads();
 	_Atomic(struct module *) *at = index_of(found->start);
@@ -241,7 +241,7 @@ static uint32_t note_module(const struct located *found, bool *replaced)
 struct modules_seen modules_note_all(void *const *addresses, unsigned int n)
 {
 	struct modules_seen seen = { 0, false };
-	struct located found = { 0 };
+	struct loaded_file found = { 0 };
 
 	for (unsigned int i = 0; i < n; i++) {
 		uintptr_t address = (uintptr_t)addresses[i];
@@ -250,7 +250,7 @@ struct modules_seen modules_note_all(void *const *addresses, unsigned int n)
 		if (address >= found.start && address < found.end)
 			continue; /* same file as for the previous address */
 		if (!locate_object(addresses[i], &found)) {
-			found = (struct located){ 0 };
+			found = (struct loaded_file){ 0 };
 			continue;
 		}
 		serial = note_module(&found, &seen.replaced);

@@ -149,7 +149,7 @@ static uint16_t give_up_site(const void *const *frame)
 	return 0;
 }
 
-struct unwound {
+struct unwind_request {
 	const void *const *frame;
 	uint16_t id;
 };
@@ -177,16 +177,16 @@ static uint16_t unwind_site(const void *const *frame)
 	return (uint16_t)sites.count;
 }
 
-static void unwind_aside(void *arg)
+static void unwind_on_private_stack(void *arg)
 {
-	struct unwound *unwound = arg;
+	struct unwind_request *unwound = arg;
 
 	unwound->id = unwind_site(unwound->frame);
 }
 
-static __attribute__((noinline, cold)) uint16_t unwind_new(const void *const *frame)
+static __attribute__((noinline, cold)) uint16_t unwind_new_site(const void *const *frame)
 {
-	struct unwound unwound = { .frame = frame };
+	struct unwind_request unwound = { .frame = frame };
 	struct quiet quiet;
 	int saved = errno;
 
@@ -196,7 +196,7 @@ static __attribute__((noinline, cold)) uint16_t unwind_new(const void *const *fr
 		return 0;
 	/* so that a signal handler finds the table before or after the change */
 	quiet_begin(&quiet);
-	private_stack_call(unwind_aside, &unwound);
+	private_stack_call(unwind_on_private_stack, &unwound);
 	quiet_end(&quiet);
 	errno = saved;
 	return unwound.id;
@@ -207,5 +207,6 @@ uint16_t site_find(const void *const *frame)
 {
 	const struct site *site = look_up_site(frame);
 
-	return site->frame && site->unloads == modules_unloads() ? site->id : unwind_new(frame);
+	return site->frame && site->unloads == modules_unloads() ? site->id
+								 : unwind_new_site(frame);
 }

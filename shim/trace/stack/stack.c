@@ -172,7 +172,7 @@ void stack_take_here(void *to)
 }
 
 /* A search for a verb that a signal handler has interrupted, or that has called another verb. */
-struct interrupted {
+struct interrupt_search {
 	const void *writer, *here;
 	bool signal, other, alive, whole; /* other: a function outside the recorder was passed */
 	const void *outermost;
@@ -192,7 +192,7 @@ static bool is_frame(struct _Unwind_Context *context, const void *frame)
 
 static _Unwind_Reason_Code find_interrupted(struct _Unwind_Context *context, void *arg)
 {
-	struct interrupted *search = arg;
+	struct interrupt_search *search = arg;
 	int before = 0;
 	void *ip = (void *)libgcc.ip(context, &before);
 
@@ -221,7 +221,7 @@ static bool is_on_signal_stack(const void *at)
  */
 static void search_writer(void *arg)
 {
-	struct interrupted *search = arg;
+	struct interrupt_search *search = arg;
 	const char *writer = search->writer, *here = search->here;
 
 	libgcc.backtrace(find_interrupted, search);
@@ -233,7 +233,7 @@ static void search_writer(void *arg)
 
 static bool is_writer_gone(const void *writer)
 {
-	struct interrupted search = { .writer = writer, .here = __builtin_frame_address(0) };
+	struct interrupt_search search = { .writer = writer, .here = __builtin_frame_address(0) };
 	struct quiet quiet;
 
 	if (!libgcc.backtrace || !permit_has(NEED_STACK | NEED_QUIET))
@@ -246,7 +246,7 @@ static bool is_writer_gone(const void *writer)
 
 REGISTER(record_is_left, is_writer_gone)
 
-struct above {
+struct caller_addresses {
 	const void *const *frame;
 	const void *const **at;
 	unsigned int n, max;
@@ -260,7 +260,7 @@ struct above {
 static _Unwind_Reason_Code visit_address(struct _Unwind_Context *context, void *arg)
 {
 	const void *const *at = (const void *const *)libgcc.cfa(context) - 1;
-	struct above *above = arg;
+	struct caller_addresses *above = arg;
 	int before;
 
 	if (!above->passed) {
@@ -275,7 +275,7 @@ static _Unwind_Reason_Code visit_address(struct _Unwind_Context *context, void *
 
 unsigned int stack_above(const void *const *frame, const void *const **ret_at, unsigned int max)
 {
-	struct above above = { .frame = frame, .at = ret_at, .max = max };
+	struct caller_addresses above = { .frame = frame, .at = ret_at, .max = max };
 
 	if (libgcc.backtrace)
 		libgcc.backtrace(visit_address, &above);

@@ -68,12 +68,12 @@ static void write_context(struct ibv_context *context)
 }
 
 /* Objects on which other objects depend, each once. */
-struct needed {
+struct needed_objects {
 	const void **all;
 	size_t n;
 };
 
-static bool note_if_first(struct needed *needed, const void *object)
+static bool note_if_first(struct needed_objects *needed, const void *object)
 {
 	for (size_t i = 0; i < needed->n; i++)
 		if (needed->all[i] == object)
@@ -82,13 +82,13 @@ static bool note_if_first(struct needed *needed, const void *object)
 	return true;
 }
 
-static void write_pd(struct needed *needed, struct ibv_pd *pd)
+static void write_pd(struct needed_objects *needed, struct ibv_pd *pd)
 {
 	if (pd && note_if_first(needed, pd))
 		WRITE(VERB_alloc_pd, pd, WORD(pd->context));
 }
 
-static void write_mr(struct needed *needed, struct ibv_mr *mr)
+static void write_mr(struct needed_objects *needed, struct ibv_mr *mr)
 {
 	/*
 	 * the access rights are not known: assume all, so that no use of the region is taken for an
@@ -101,7 +101,7 @@ static void write_mr(struct needed *needed, struct ibv_mr *mr)
 	WRITE(VERB_reg_mr, mr, WORD(mr->pd), WORD(mr->addr), mr->length, (uint64_t)access);
 }
 
-static void write_cq(struct needed *needed, struct ibv_cq *cq)
+static void write_cq(struct needed_objects *needed, struct ibv_cq *cq)
 {
 	if (!note_if_first(needed, cq))
 		return;
@@ -111,7 +111,7 @@ static void write_cq(struct needed *needed, struct ibv_cq *cq)
 	      WORD(cq->channel), 0);
 }
 
-static void write_srq(struct needed *needed, struct ibv_srq *srq)
+static void write_srq(struct needed_objects *needed, struct ibv_srq *srq)
 {
 	int (*query)(struct ibv_srq *, struct ibv_srq_attr *) = next_symbol(VERB_query_srq);
 	struct ibv_srq_init_attr attr = { .srq_context = srq->srq_context };
@@ -151,7 +151,7 @@ static void write_state(struct ibv_qp *qp, const struct ibv_qp_attr *now)
 		WRITE(VERB_modify_qp, NULL, WORD(qp), WORD(now), IBV_QP_STATE);
 }
 
-static void write_qp(struct needed *needed, struct ibv_qp *qp)
+static void write_qp(struct needed_objects *needed, struct ibv_qp *qp)
 {
 	int (*query)(struct ibv_qp *, struct ibv_qp_attr *, int, struct ibv_qp_init_attr *) =
 		next_symbol(VERB_query_qp);
@@ -177,14 +177,14 @@ static void write_qp(struct needed *needed, struct ibv_qp *qp)
 }
 
 /* A range of pointers, and how many of them are NULL or point to code. */
-struct pointers {
+struct pointer_range {
 	uintptr_t at[sizeof(struct verbs_context) / sizeof(uintptr_t)];
 	size_t n, good;
 };
 
 static int count_good(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct pointers *p = arg;
+	struct pointer_range *p = arg;
 
 	(void)size;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -203,7 +203,7 @@ static int count_good(struct dl_phdr_info *info, size_t size, void *arg)
  */
 static bool are_functions(const void *from, const void *end)
 {
-	struct pointers p = { .n = 0 };
+	struct pointer_range p = { .n = 0 };
 	size_t bytes = (size_t)((const char *)end - (const char *)from);
 
 	if (bytes > sizeof(p.at) || !peek_memory(from, p.at, bytes))
@@ -235,7 +235,7 @@ static bool has_functions(struct ibv_context *context)
 }
 
 /* Does an object that begins like all others still belong to @context? */
-static bool is_of(const void *object, uint64_t context)
+static bool is_of_context(const void *object, uint64_t context)
 {
 	uint64_t first;
 
@@ -265,22 +265,24 @@ static bool is_object_unchanged(const struct attach_object *object)
 	case ATTACH_MR:
 		return peek_memory(at, &now.mr, sizeof(now.mr)) &&
 		       WORD(now.mr.context) == object->context && now.mr.lkey == object->number &&
-		       is_of(now.mr.pd, object->context);
+		       is_of_context(now.mr.pd, object->context);
 	case ATTACH_CQ:
 		return peek_memory(at, &now.cq, sizeof(now.cq)) &&
 		       WORD(now.cq.context) == object->context &&
-		       now.cq.cqe == (int)object->number && is_of(now.cq.channel, object->context);
+		       now.cq.cqe == (int)object->number &&
+		       is_of_context(now.cq.channel, object->context);
 	case ATTACH_QP:
 		return peek_memory(at, &now.qp, sizeof(now.qp)) &&
 		       WORD(now.qp.context) == object->context && now.qp.qp_num == object->number &&
-		       is_of(now.qp.pd, object->context) &&
-		       is_of(now.qp.send_cq, object->context) &&
-		       is_of(now.qp.recv_cq, object->context) && is_of(now.qp.srq, object->context);
+		       is_of_context(now.qp.pd, object->context) &&
+		       is_of_context(now.qp.send_cq, object->context) &&
+		       is_of_context(now.qp.recv_cq, object->context) &&
+		       is_of_context(now.qp.srq, object->context);
 	}
 	return false;
 }
 
-static void write_object(struct needed *needed, const struct attach_object *object)
+static void write_object(struct needed_objects *needed, const struct attach_object *object)
 {
 	void *at = (void *)(uintptr_t)object->at;
 
@@ -338,7 +340,7 @@ static int write_objects(const struct attach_request *request)
 {
 	const size_t n = request->bytes / sizeof(struct attach_object);
 	const struct attach_object *objects = NULL;
-	struct needed needed = { .all = calloc(5 * n + 1, sizeof(*needed.all)) };
+	struct needed_objects needed = { .all = calloc(5 * n + 1, sizeof(*needed.all)) };
 	int err = needed.all && n ? read_objects(request, &objects) : n ? -ENOMEM : 0;
 
 	if (!err && n) {
@@ -381,7 +383,7 @@ static int begin_recording(const struct attach_request *request)
 	return err;
 }
 
-static void begin_aside(void *arg)
+static void begin_on_private_stack(void *arg)
 {
 	struct attach_request *request = arg;
 
@@ -392,11 +394,11 @@ void verbatim_attach_begin(struct attach_request *request)
 {
 	int saved = errno;
 
-	private_stack_call(begin_aside, request);
+	private_stack_call(begin_on_private_stack, request);
 	errno = saved;
 }
 
-static void end_aside(void *arg)
+static void end_on_private_stack(void *arg)
 {
 	struct attach_request *request = arg;
 
@@ -410,7 +412,7 @@ void verbatim_attach_end(struct attach_request *request)
 {
 	int saved = errno;
 
-	private_stack_call(end_aside, request);
+	private_stack_call(end_on_private_stack, request);
 	errno = saved;
 }
 

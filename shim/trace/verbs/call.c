@@ -26,22 +26,22 @@
 
 enum { USUAL = 4096 }; /* bytes: a longer event is written again, with enough space */
 
-struct nesting {
+struct call_nesting {
 	uint32_t *depth;
 	const void **frame;
 };
 
-static struct nesting nesting_of(enum verb verb)
+static struct call_nesting nesting_of(enum verb verb)
 {
 	if (verb_infos[verb].via == VIA_CM)
-		return (struct nesting){ &recorder.cm_depth, &recorder.cm_frame };
-	return (struct nesting){ &recorder.depth, &recorder.frame };
+		return (struct call_nesting){ &recorder.cm_depth, &recorder.cm_frame };
+	return (struct call_nesting){ &recorder.depth, &recorder.frame };
 }
 
 /* Enter a call. @inside: a jump cannot have left the verbs that seem to be around this one. */
 static void enter_call(struct call *call, const void *frame, bool inside)
 {
-	struct nesting in = nesting_of(call->verb);
+	struct call_nesting in = nesting_of(call->verb);
 
 	/* the stack grows down: an outer frame lies above this one */
 	if (*in.depth && (*in.frame <= frame || !inside))
@@ -177,7 +177,7 @@ static void write_return(const struct call *call, uint64_t ret, int error)
 
 void call_write_end(struct call *call, uint64_t ret)
 {
-	struct nesting in = nesting_of(call->verb);
+	struct call_nesting in = nesting_of(call->verb);
 	int error = errno;
 
 	*in.depth = call->depth;

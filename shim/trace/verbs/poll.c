@@ -226,9 +226,9 @@ write_event(struct event_poll *event, size_t bytes, const struct ibv_cq *cq, uin
 	record_commit(&event->head, bytes / 8);
 }
 
-static inline __attribute__((always_inline)) void write_one(const struct ibv_cq *cq, uint8_t flags,
-							    const struct ibv_wc *wc,
-							    const struct event_wc_extra *extra)
+static inline __attribute__((always_inline)) void
+write_completion(const struct ibv_cq *cq, uint8_t flags, const struct ibv_wc *wc,
+		 const struct event_wc_extra *extra)
 {
 	size_t bytes = sizeof(struct event_poll) + sizeof(*wc) + (extra ? sizeof(*extra) : 0);
 	bool left_out = __builtin_expect(recorder.filter != NULL, 0) &&
@@ -247,9 +247,9 @@ void poll_write_one(const struct ibv_cq *cq, uint8_t flags, const struct ibv_wc 
 		    const struct event_wc_extra *extra)
 {
 	if (__builtin_expect(!extra, 1))
-		write_one(cq, flags, wc, NULL);
+		write_completion(cq, flags, wc, NULL);
 	else
-		write_one(cq, flags, wc, extra);
+		write_completion(cq, flags, wc, extra);
 }
 
 void poll_write_error(const struct ibv_cq *cq, uint8_t flags, int ret, const struct ibv_wc *wc)

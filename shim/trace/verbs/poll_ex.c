@@ -120,7 +120,7 @@ static void read_extras(struct ibv_cq_ex *cq, unsigned int extras, struct event_
 	}
 }
 
-static void record_one(struct ibv_cq_ex *cq, uint8_t flags, unsigned int extras)
+static void record_completion(struct ibv_cq_ex *cq, uint8_t flags, unsigned int extras)
 {
 	struct event_wc_extra extra;
 	struct ibv_wc wc;
@@ -131,8 +131,8 @@ static void record_one(struct ibv_cq_ex *cq, uint8_t flags, unsigned int extras)
 	wc = (struct ibv_wc){ .wr_id = cq->wr_id, .status = cq->status };
 	wc.qp_num = READ(qp_num);
 	if (payload_on)
-		payload_set_unsaid((cq->read_byte_len ? 0 : PAYLOAD_NO_LENGTH) |
-				   (cq->read_qp_num ? 0 : PAYLOAD_NO_QP_NUM));
+		payload_set_missing((cq->read_byte_len ? 0 : PAYLOAD_NO_LENGTH) |
+				    (cq->read_qp_num ? 0 : PAYLOAD_NO_QP_NUM));
 	if (wc.status != IBV_WC_SUCCESS) {
 		wc.vendor_err = READ(vendor_err);
 		extras = 0;
@@ -153,7 +153,7 @@ static void record_start_poll(struct ibv_cq_ex *cq, int ret, unsigned int extras
 	if (!record_ready())
 		return;
 	if (!ret)
-		record_one(cq, EVENT_START, extras);
+		record_completion(cq, EVENT_START, extras);
 	else if (ret == ENOENT)
 		poll_count(cq);
 	else
@@ -166,7 +166,7 @@ static void record_next(struct ibv_cq_ex *cq, int ret, unsigned int extras)
 	if (ret == ENOENT || !record_ready())
 		return;
 	if (!ret)
-		record_one(cq, EVENT_NEXT, extras);
+		record_completion(cq, EVENT_NEXT, extras);
 	else
 		poll_write_error(ibv_cq_ex_to_cq(cq), EVENT_NEXT, -ret, NULL);
 }

@@ -118,7 +118,8 @@ static char *put_tso(char *at, struct event_wr *wr, const struct ibv_send_wr *fr
 }
 
 /* Write the fields that do not fit into the request's word: needs_odd_part(). */
-static char *put_odd(char *at, struct event_wr *wr, int opcode, uint32_t flags, int num_sge)
+static char *put_separate_fields(char *at, struct event_wr *wr, int opcode, uint32_t flags,
+				 int num_sge)
 {
 	*(struct event_odd *)at =
 		(struct event_odd){ .opcode = opcode, .flags = flags, .num_sge = num_sge };
@@ -207,7 +208,8 @@ INLINE char *put_send_as(char *at, const struct ibv_qp *qp, const struct ibv_sen
 	if (qp->qp_type > IBV_QPT_UC)
 		at = put_address(at, wr, qp, from);
 	if (odd)
-		at = put_odd(at, wr, (int)from->opcode, from->send_flags, from->num_sge);
+		at = put_separate_fields(at, wr, (int)from->opcode, from->send_flags,
+					 from->num_sge);
 	return put_sges(at, from->sg_list, nsge);
 }
 
@@ -232,7 +234,7 @@ INLINE char *put_recv(char *at, const struct ibv_recv_wr *from)
 	at += sizeof(*wr);
 	put_wr(wr, from->wr_id, 0, 0, nsge);
 	if (__builtin_expect(odd, 0))
-		at = put_odd(at, wr, 0, 0, from->num_sge);
+		at = put_separate_fields(at, wr, 0, 0, from->num_sge);
 	return put_sges(at, from->sg_list, nsge);
 }
 
@@ -318,8 +320,8 @@ static __attribute__((noinline)) bool put_recvs(struct post *post, struct event_
 }
 
 /* Write a list of one request, the most common case. */
-INLINE bool hold_single(struct post *post, struct event_post *event, const char *end,
-			const void *wr)
+INLINE bool hold_single_request(struct post *post, struct event_post *event, const char *end,
+				const void *wr)
 {
 	post->list.n = 1;
 	post->list.first = wr;
@@ -338,7 +340,7 @@ INLINE bool begin_send(struct post *post, const struct ibv_qp *qp, const struct 
 		event->head.flags |= EVENT_CARRIES;
 	if (__builtin_expect(!wr || wr->next, 0))
 		return put_sends(post, event, qp, wr);
-	return hold_single(post, event, put_send((char *)(event + 1), qp, wr), wr);
+	return hold_single_request(post, event, put_send((char *)(event + 1), qp, wr), wr);
 }
 
 INLINE bool begin_recv(struct post *post, enum verb verb, const void *queue,
@@ -350,7 +352,7 @@ INLINE bool begin_recv(struct post *post, enum verb verb, const void *queue,
 		return false;
 	if (__builtin_expect(!wr || wr->next, 0))
 		return put_recvs(post, event, wr);
-	return hold_single(post, event, put_recv((char *)(event + 1), wr), wr);
+	return hold_single_request(post, event, put_recv((char *)(event + 1), wr), wr);
 }
 
 /* For recorder.special: a filter may exclude the post, and its payload is written before it. */
@@ -522,7 +524,7 @@ INLINE bool write_built(struct post *post, enum verb verb, const struct ibv_qp_e
 }
 
 /* The provider has refused the batch: none of its requests is outstanding. */
-static __attribute__((noinline, cold)) void take_back(const struct ibv_qp_ex *qp)
+static __attribute__((noinline, cold)) void forget_refused_batch(const struct ibv_qp_ex *qp)
 {
 	const struct builder *b = builder_find(qp);
 
@@ -540,7 +542,7 @@ int post_complete_batch(struct ibv_qp_ex *qp, wr_complete_fn *next, const void *
 	on = write_built(&post, VERB_wr_complete, qp);
 	ret = next(qp);
 	if (__builtin_expect(ret && payload_on, 0))
-		take_back(qp);
+		forget_refused_batch(qp);
 	payload_end_post(&post.list);
 	if (on)
 		post_end(&post, ret, NULL);

@@ -15,7 +15,7 @@
 
 struct post {
 	struct event_post *event;
-	struct hold hold;
+	struct held_event hold;
 	struct wr_list list; /* requests of the whole call */
 };
 

@@ -287,7 +287,7 @@ TEST(a_repeated_completion_becomes_a_macro)
 {
 	static const char text[] = "expect(" SLOT "n, &(struct ibv_wc){\n\t.wr_id = " SLOT "x, "
 				   ".opcode = IBV_WC_RECV, .byte_len = " SLOT "d });";
-	struct repeated repeated = { 0 };
+	struct repeated_texts repeated = { 0 };
 
 	listing.repeated = &repeated;
 	ADD(1, text, 1, 64);

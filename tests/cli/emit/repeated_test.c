@@ -7,7 +7,7 @@ static const char send[] =
 	"&(struct ibv_send_wr){ .wr_id = 0x2, .sg_list = &(struct ibv_sge){ 0 }, "
 	".num_sge = 1, .opcode = IBV_WR_SEND }";
 
-static struct repeated repeated;
+static struct repeated_texts repeated;
 static struct text text;
 
 static int end_repeated(void **state)

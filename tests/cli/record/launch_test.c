@@ -186,7 +186,7 @@ TEST(a_program_gets_the_actions_from_before)
 TEST(a_held_program_gets_the_environment_of_its_release)
 {
 	char *argv[] = { "/bin/sh", "-c", "[ \"$HELD\" = yes ] && exit 6", NULL };
-	struct launch_held held;
+	struct launch_held_process held;
 	sigset_t mask;
 	pid_t pid;
 
@@ -205,7 +205,7 @@ TEST(a_held_program_gets_the_environment_of_its_release)
 TEST(a_held_program_that_cannot_be_started_is_reported_on_release)
 {
 	char *argv[] = { "none", NULL };
-	struct launch_held held;
+	struct launch_held_process held;
 	sigset_t mask;
 
 	sigemptyset(&mask);
@@ -216,7 +216,7 @@ TEST(a_held_program_that_cannot_be_started_is_reported_on_release)
 TEST(a_held_program_is_dropped)
 {
 	char *argv[] = { "both", NULL };
-	struct launch_held held;
+	struct launch_held_process held;
 	pid_t pid;
 
 	assert_int_equal(launch_hold(argv, &held), 0);

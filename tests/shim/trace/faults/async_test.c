@@ -63,7 +63,7 @@ static int tear_down(void **state)
 
 static void make_event(enum ibv_event_type type, struct ibv_qp *of)
 {
-	async_inject(&(struct planned){ .fault = { .kind = FAULT_EVENT, .value = type } }, of,
+	async_inject(&(struct planned_fault){ .fault = { .kind = FAULT_EVENT, .value = type } }, of,
 		     NULL);
 }
 
@@ -135,8 +135,8 @@ TEST(each_context_gets_its_own)
 TEST(events_of_an_srq_need_one)
 {
 	struct ibv_srq srq = { .context = &context };
-	struct planned limit = { .fault = { .kind = FAULT_EVENT,
-					    .value = IBV_EVENT_SRQ_LIMIT_REACHED } };
+	struct planned_fault limit = { .fault = { .kind = FAULT_EVENT,
+						  .value = IBV_EVENT_SRQ_LIMIT_REACHED } };
 	struct ibv_async_event event;
 
 	async_inject(&limit, NULL, NULL);

@@ -13,15 +13,15 @@
 #include "tests/test.h"
 
 static struct text out;
-static struct planned planned; /* of the next event */
-static int error;              /* of the next call */
+static struct planned_fault planned; /* of the next event */
+static int error;                    /* of the next call */
 static struct ibv_qp qp = { .qp_num = 17 };
 static struct rdma_cm_id with_qp = { .qp = &qp }, without;
 
 int __wrap_enter_call(enum verb verb);
 int64_t __wrap_enter_fail(enum verb verb, int failed);
-struct planned __wrap_plan_cm_event(int event);
-void __wrap_plan_note(const struct planned *of, const char *format, ...)
+struct planned_fault __wrap_plan_cm_event(int event);
+void __wrap_plan_note(const struct planned_fault *of, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void __wrap_plan_wait(uint64_t ns);
 void __wrap_postponed_release(const struct ibv_qp *of);
@@ -42,13 +42,13 @@ int64_t __wrap_enter_fail(enum verb verb, int failed)
 	return -1;
 }
 
-struct planned __wrap_plan_cm_event(int event)
+struct planned_fault __wrap_plan_cm_event(int event)
 {
 	text_addf(&out, " plan %d;", event);
 	return planned;
 }
 
-void __wrap_plan_note(const struct planned *of, const char *format, ...)
+void __wrap_plan_note(const struct planned_fault *of, const char *format, ...)
 {
 	char text[128];
 	va_list args;
@@ -117,7 +117,7 @@ static int destroy_id(struct rdma_cm_id *id)
 static int begin_calls(void **state)
 {
 	(void)state;
-	planned = (struct planned){ .line = 5 };
+	planned = (struct planned_fault){ .line = 5 };
 	error = result = 0;
 	original_verbs[VERB_rdma_get_cm_event] = (void *)get_event;
 	original_verbs[VERB_rdma_connect] = (void *)connect_id;

@@ -26,9 +26,9 @@ static bool settle_one(uint32_t qpn, uint64_t wr_id, enum ibv_wc_status status)
 TEST(own_failure_gets_the_status_once)
 {
 	add_doomed(&queue, 17, 5);
-	assert_true(doomed_any());
+	assert_true(doomed_has_any());
 	assert_true(settle_one(17, 5, IBV_WC_LOC_PROT_ERR));
-	assert_false(doomed_any());
+	assert_false(doomed_has_any());
 	assert_false(settle_one(17, 5, IBV_WC_LOC_PROT_ERR));
 }
 
@@ -46,7 +46,7 @@ TEST(flushed_request_stays_flushed)
 	assert_false(settle_one(17, 5, IBV_WC_WR_FLUSH_ERR));
 	assert_false(settle_one(17, 5, IBV_WC_SUCCESS));
 	doomed_forget(&queue);
-	assert_false(doomed_any());
+	assert_false(doomed_has_any());
 }
 
 TEST(completion_without_a_number_is_known_by_its_wr_id)
@@ -68,5 +68,5 @@ TEST(refused_post_is_taken_back)
 	doomed_take_back(&queue, 5);
 	assert_false(settle_one(17, 5, IBV_WC_LOC_PROT_ERR));
 	assert_true(settle_one(18, 5, IBV_WC_LOC_PROT_ERR));
-	assert_false(doomed_any());
+	assert_false(doomed_has_any());
 }

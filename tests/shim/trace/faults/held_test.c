@@ -18,7 +18,7 @@ static struct ibv_qp_ex qp = { .qp_base = { .context = &context, .qp_num = 1 } }
 static struct ibv_send_wr got[4];
 static char data[4][16], header[16];
 static atomic_int ngot;
-static struct held held;
+static struct held_batch held;
 
 static int note_send(struct ibv_qp *of, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {

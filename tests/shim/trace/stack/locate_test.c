@@ -10,7 +10,7 @@
 
 static void agree_on(const void *address)
 {
-	struct located one = { 0 }, other = { 0 };
+	struct loaded_file one = { 0 }, other = { 0 };
 
 	assert_true(locate_object(address, &one));
 	assert_true(locate_by_walk(address, &other));
@@ -51,7 +51,7 @@ TEST(both_ways_find_the_same)
 
 TEST(what_is_no_files_is_not_found)
 {
-	struct located found;
+	struct loaded_file found;
 	void *heap = calloc(1, 100);
 	int local = 0;
 
@@ -64,7 +64,7 @@ TEST(what_is_no_files_is_not_found)
 /* The byte behind a file's last is another's, or nobody's. */
 TEST(a_file_ends_where_it_ends)
 {
-	struct located found, next;
+	struct loaded_file found, next;
 
 	assert_true(locate_by_walk((const void *)agree_on, &found));
 	assert_true(locate_by_walk((const char *)found.start, &next));
