@@ -54,7 +54,8 @@ static const char *why_not_expected(struct expected_wc *e)
 }
 
 /* An entry stays listed until it is compared: later completions of its side wait for it. */
-int expect_compare_late(struct replay *r, struct replica_qp *qp, enum side side, enum settle which)
+int expect_compare_late(struct replay *r, struct replica_qp *qp, enum side side,
+			enum deferred_kind which)
 {
 	const struct deferred_completion *late;
 	struct expected_wc e;

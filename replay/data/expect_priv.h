@@ -82,7 +82,7 @@ enum { UNMATCHED_MAX = 4096 };
 struct unmatched_wc {
 	struct event_id event;
 	enum verb verb;
-	enum stranger kind;
+	enum unmatched_reason kind;
 	uint32_t index, cq, qp;
 	struct wc wc;
 	const char *why;

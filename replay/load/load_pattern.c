@@ -123,13 +123,13 @@ static bool is_self(uint32_t from, uint32_t to, uint32_t n)
 	return from == to;
 }
 
-enum takes { ANY, EVEN, POWER };
+enum accepted_ranks { ANY, EVEN, POWER };
 
 /* clang-format off */
 static const struct {
 	const char *name, *help;
 	bool (*has)(uint32_t from, uint32_t to, uint32_t n);
-	enum takes takes;
+	enum accepted_ranks takes;
 } patterns[LOAD_PATTERNS] = {
 	[LOAD_ALL_TO_ALL]    = { "all-to-all", "each rank to every other", is_any, ANY },
 	[LOAD_HYPERCUBE]     = { "hypercube", "r to r xor 1, 2, 4, ...", is_hypercube, POWER },

@@ -18,15 +18,15 @@
 #include "replay/state/state.h"
 
 /* Kinds of events: the last one of each kind is noted for each thread. */
-enum last { LAST_CALL, LAST_CM_EVENT, LAST_POST, LASTS };
+enum last_kind { LAST_CALL, LAST_CM_EVENT, LAST_POST, LASTS };
 
 struct fault_study {
 	struct recorded_faults *made;
-	struct map last;  /* thread and enum last, to event_key() */
+	struct map last;  /* thread and enum last_kind, to event_key() */
 	struct map marks; /* thread, to the text of its mark for the next poll or notification */
 };
 
-static uint64_t last_key(uint32_t thread, enum last kind)
+static uint64_t last_key(uint32_t thread, enum last_kind kind)
 {
 	return (uint64_t)thread * LASTS + kind;
 }
@@ -54,7 +54,7 @@ static bool is_of_cm(const char *text)
 	return has_prefix(text, "the event ") && strstr(text, " is ");
 }
 
-static enum last kind_of(const char *text)
+static enum last_kind kind_of(const char *text)
 {
 	if (is_of_cm(text))
 		return LAST_CM_EVENT;

@@ -104,7 +104,8 @@ void expect_report_extra(struct replay *r, struct event_id event, const struct a
 	log_line("extra at %u:%u", event.thread, (unsigned int)event.n);
 }
 
-int expect_compare_late(struct replay *r, struct replica_qp *of, enum side side, enum settle which)
+int expect_compare_late(struct replay *r, struct replica_qp *of, enum side side,
+			enum deferred_kind which)
 {
 	(void)r;
 	assert_int_equal(which, DEFERRED_ALL);
@@ -269,7 +270,7 @@ TEST(a_completion_that_was_passed_over_is_extra_there)
 	expect_log("extra at 1:6");
 }
 
-static struct unmatched_wc *add_stranger(enum stranger kind)
+static struct unmatched_wc *add_stranger(enum unmatched_reason kind)
 {
 	struct unmatched_wc *k = &strangers->kept[strangers->n++];
 
