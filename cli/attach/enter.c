@@ -41,7 +41,7 @@ enum { SWEEPS = 10, SWEEP_NS = 10000000 };
 
 static const char library_name[] = "libverbatim.so";
 
-enum function { BEGIN, END, RELEASE, FUNCTIONS };
+enum attach_function { BEGIN, END, RELEASE, FUNCTIONS };
 
 struct entered_target {
 	struct facts *facts;

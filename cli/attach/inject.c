@@ -272,10 +272,11 @@ static bool leave_library(struct inject *inject, bool visible)
 	return true;
 }
 
-enum tried { GONE, NOT_HERE, BORROWED };
+enum try_outcome { GONE, NOT_HERE, BORROWED };
 
 /* Try the stopped thread. */
-static enum tried try_stopped_thread(struct inject *inject, bool visible, const char **ret_why)
+static enum try_outcome try_stopped_thread(struct inject *inject, bool visible,
+					   const char **ret_why)
 {
 	bool asleep;
 
@@ -303,13 +304,13 @@ static void resume_thread(struct inject *inject, bool visible)
 	detach_thread(inject, 0);
 }
 
-static enum tried try_thread(struct inject *inject, const struct target_thread *thread,
-			     const char **ret_why)
+static enum try_outcome try_thread(struct inject *inject, const struct target_thread *thread,
+				   const char **ret_why)
 {
 	const struct target *process = inject->in.process;
 	bool visible = thread->syscall >= 0 &&
 		       stop_is_visible(process, thread->syscall, thread->arguments);
-	enum tried tried;
+	enum try_outcome tried;
 	int status;
 
 	inject->tid = thread->tid;

@@ -31,7 +31,7 @@ enum { SHOW_NS = 500000000, GRACE_NS = 1000000000 };
 
 const int replay_ends[] = { SIGINT, SIGTERM, SIGHUP, 0 };
 
-enum hold { HOLD_NOT, HOLD_ON, HOLD_OVER };
+enum hold_state { HOLD_NOT, HOLD_ON, HOLD_OVER };
 
 static struct {
 	struct replay_watch *set;
@@ -43,7 +43,7 @@ static struct {
 	bool live, shown;
 	uint64_t start, last, events; /* of the last line */
 	uint64_t began;               /* when the last progress line about compiling was printed */
-	volatile sig_atomic_t hold;   /* enum hold */
+	volatile sig_atomic_t hold;   /* enum hold_state */
 	int release;                  /* eventfd */
 	uint64_t released;            /* time of a signal that ended the hold */
 } watch;

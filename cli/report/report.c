@@ -214,7 +214,7 @@ static int put_events(struct json *json, const char *path, const struct named_ev
 
 /* A trace */
 
-enum which { CHECK, DIFF, DOCUMENTS };
+enum document_kind { CHECK, DIFF, DOCUMENTS };
 
 static void name_documents(struct document documents[DOCUMENTS], const char *path, const char *base)
 {

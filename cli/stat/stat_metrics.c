@@ -20,7 +20,7 @@
 #include "core/wire/log.h"
 
 /* The objects for which a family has one sample each. */
-enum over {
+enum sampled_object {
 	OVER_RUN,     /* struct profile */
 	OVER_TRACE,   /* struct whole_trace */
 	OVER_SIDE,    /* struct profile_posts, of sends and of receives */
@@ -43,7 +43,7 @@ enum member { U64, U32, FLAG, NS, TIMES, TIMES_AT };
 
 struct family {
 	struct metric metric;
-	enum over over;
+	enum sampled_object over;
 	enum member member;
 	size_t at;
 	bool (*known)(const void *row); /* NULL: always */
