@@ -35,7 +35,7 @@
 #define FUNCTIONS(F) \
 	F(mmap) F(mmap64) F(munmap) F(mremap) F(madvise) F(free) F(realloc) F(malloc_usable_size)
 
-enum function {
+enum next_function {
 #define F(name) NEXT_##name,
 	FUNCTIONS(F)
 #undef F
@@ -48,7 +48,7 @@ static __thread bool looking __attribute__((tls_model("initial-exec")));
 /*
  * Look up the next function. dlsym() may allocate and free memory, and so call this function again.
  */
-static void *look_up_function(enum function function)
+static void *look_up_function(enum next_function function)
 {
 	static const char *const names[NEXT_COUNT] = {
 #define F(name) #name,
@@ -66,7 +66,7 @@ static void *look_up_function(enum function function)
 	return at;
 }
 
-static void *find_next(enum function function)
+static void *find_next(enum next_function function)
 {
 	void *at = atomic_load_explicit(&found[function], memory_order_relaxed);
 
@@ -78,7 +78,7 @@ static void *find_next(enum function function)
 __attribute__((constructor)) static void find_all(void)
 {
 	for (int i = 0; i < NEXT_COUNT; i++)
-		find_next((enum function)i);
+		find_next((enum next_function)i);
 }
 
 static bool is_registered(const void *addr, size_t length, bool whole)

@@ -99,7 +99,7 @@ struct shm_rq {
 /*
  * The operations that a completion counter may count, as bits of enum ibv_qp_attach_comp_cntr_op.
  */
-enum shm_counted {
+enum shm_counter_bit {
 	SHM_COUNT_SEND,
 	SHM_COUNT_RECV,
 	SHM_COUNT_READ,
@@ -130,11 +130,11 @@ struct shm_qp {
 	uint8_t min_rnr_timer;
 	uint8_t established; /* COMM_EST was sent, or need not be sent any more */
 	uint8_t port;
-	uint8_t type;                 /* enum ibv_qp_type */
-	uint8_t mig_state;            /* enum ibv_mig_state */
-	uint8_t migrations;           /* number of path migrations that peers requested */
-	uint16_t pkey;                /* partition key, see port.h */
-	uint8_t counted;              /* bits of enum shm_counted: operations that have a counter */
+	uint8_t type;       /* enum ibv_qp_type */
+	uint8_t mig_state;  /* enum ibv_mig_state */
+	uint8_t migrations; /* number of path migrations that peers requested */
+	uint16_t pkey;      /* partition key, see port.h */
+	uint8_t counted;    /* bits of enum shm_counter_bit: operations that have a counter */
 	uint8_t counter[SHM_COUNTED]; /* by operation: slot of its counter + 1, or 0 */
 	uint32_t claimed;             /* slot + 1 of a request whose message is arriving, or 0 */
 

@@ -227,7 +227,7 @@ static int flush_at(const struct soft_qp *qp, struct soft_remote *r, const struc
 
 /* Count the request in a counter of the responder, unless it will be retried. Returns @status. */
 static inline int count_remote(struct soft_remote *r, const struct soft_wr *wr,
-			       enum shm_counted what, int status)
+			       enum shm_counter_bit what, int status)
 {
 	if (status >= 0)
 		count_request(r->peer->seg, r->shm, what, status, wr->length);

@@ -7,8 +7,8 @@
 
 #include <infiniband/verbs.h>
 
-void count_traffic(struct shm_seg *seg, const struct shm_qp *qp, enum shm_counted what, int status,
-		   uint64_t bytes)
+void count_traffic(struct shm_seg *seg, const struct shm_qp *qp, enum shm_counter_bit what,
+		   int status, uint64_t bytes)
 {
 	uint32_t slot = __atomic_load_n(&qp->counter[what], __ATOMIC_RELAXED);
 	struct shm_comp_cntr *counter;

@@ -128,7 +128,7 @@ static ALWAYS_INLINE void commit_completion(struct soft_qp *qp, const struct sof
 	cqring_commit(&qp->send_cq->ring, cqe, status != IBV_WC_SUCCESS);
 }
 
-/* By opcode: enum shm_counted + 1; 0: not counted. */
+/* By opcode: enum shm_counter_bit + 1; 0: not counted. */
 static const uint8_t counted[] = {
 	[IBV_WR_RDMA_WRITE] = SHM_COUNT_WRITE + 1,
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = SHM_COUNT_WRITE + 1,

@@ -40,7 +40,7 @@ struct soft_dmah_init_attr {
 struct soft_comp_cntr_caps {
 	uint64_t max_value;
 	uint32_t max_counters;
-	uint32_t supported_qp_attach_ops; /* bits of enum shm_counted */
+	uint32_t supported_qp_attach_ops; /* bits of enum shm_counter_bit */
 };
 
 enum soft_comp_cntr_type { COMP_CNTR_WRS, COMP_CNTR_BYTES };
@@ -53,7 +53,7 @@ struct soft_comp_cntr_init_attr {
 
 struct soft_qp_attach_comp_cntr_attr {
 	uint32_t comp_mask;
-	uint32_t op_mask; /* bits of enum shm_counted */
+	uint32_t op_mask; /* bits of enum shm_counter_bit */
 };
 
 #define NEWER(type, name, ...) EXPORT type soft_##name(__VA_ARGS__) __asm__("ibv_" #name)

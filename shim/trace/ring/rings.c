@@ -41,7 +41,7 @@ enum {
  * CLOSED: no thread has the ring, but the collector may not have read it yet. ASIDE_RING: never
  * used; children inherit it, and the first process that takes it owns it.
  */
-enum use { FREE, WAITS, USED, CLOSED, ASIDE_RING };
+enum slot_use { FREE, WAITS, USED, CLOSED, ASIDE_RING };
 
 struct ring_slot {
 	/* complete while the ring is free; while it is in use, only head and mask */
