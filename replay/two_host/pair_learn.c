@@ -317,10 +317,12 @@ static int note_use(struct pair_pass *s, uint32_t life, uint32_t rkey, uint64_t 
  * Requests up to the one with that key are complete: those before one that failed have succeeded,
  * unless it was flushed. Returns 1; 0: there is none with that key.
  */
-static int complete_requests(struct pair_pass *s, struct pair_life *life, uint64_t key, int status)
+static int complete_requests(struct pair_pass *s, struct pair_life *life, uint64_t key,
+			     enum ibv_wc_status status)
 {
 	struct open_requests *all = &s->requests[index_of(s, life)];
 	bool success = status == IBV_WC_SUCCESS, flushed = status == IBV_WC_WR_FLUSH_ERR;
+	bool answered = pair_is_answered(status);
 	size_t at = all->first;
 	int err = 0;
 
@@ -330,12 +332,13 @@ static int complete_requests(struct pair_pass *s, struct pair_life *life, uint64
 		return 0;
 	for (; all->first <= at && !err; all->first++) {
 		const struct open_request *request = &all->at[all->first];
+		bool is_failed = !success && all->first == at;
 
 		all->before++;
-		if (all->broken || flushed || (!success && all->first == at))
+		if (all->broken || flushed || (is_failed && !answered))
 			continue;
 		life->finished = all->before;
-		if (request->names)
+		if (request->names && !is_failed)
 			err = note_use(s, index_of(s, life), request->rkey, all->before);
 	}
 	all->broken |= !success;
@@ -377,7 +380,7 @@ static int learn_completion(struct pair_pass *s, const struct wc *wc)
 		return 0;
 	if (success && wc->opcode & IBV_WC_RECV)
 		return learn_receive(s, life, wc);
-	done = wc->request.thread ? complete_requests(s, life, key, (int)wc->status) : 0;
+	done = wc->request.thread ? complete_requests(s, life, key, wc->status) : 0;
 	if (done > 0 && !success)
 		return map_put(&s->p->failed, key, (uint64_t)wc->status);
 	return done < 0 ? done : 0;

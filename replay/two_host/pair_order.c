@@ -2,7 +2,7 @@
  * The order between the two halves, as revealed by verbs
  *
  *	event of this half                waits until, on the other host
- *	a request that succeeded          the queue pair is in RTR
+ *	a request that was answered       the queue pair is in RTR
  *	a message that was received       the receive is posted that it consumes
  *	a request to a key                the region is registered (pair_translate_remote())
  *	RETRY_EXC_ERR                     the queue pair is gone
@@ -112,7 +112,7 @@ static void await_request(struct pair *p, const struct trace_event *event, uint3
 	*messages += operation_takes_receive(wr->opcode);
 	if (status == IBV_WC_RETRY_EXC_ERR)
 		pair_await(p, is_life_destroyed, other - 1, 0, p->r->options->timeout);
-	else if (status == IBV_WC_SUCCESS)
+	else if (pair_is_answered(status))
 		pair_await(p, is_listening, other - 1, 0, pair_wait_limit(p));
 	if (status == IBV_WC_REM_ACCESS_ERR)
 		pair_await(p, is_key_closed, process_key(process, wr->rkey), 0,

@@ -34,7 +34,7 @@ struct pair_life {
 	struct ibv_ah_attr av;
 	bool has_rq_psn, has_sq_psn;
 	uint32_t rq_psn, sq_psn;
-	uint64_t finished; /* requests up to the last one that succeeded */
+	uint64_t finished; /* requests up to the last one that was answered */
 };
 
 /* Memory of the other end that requests of a life accessed, up to the last that succeeded. */

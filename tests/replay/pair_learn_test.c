@@ -509,7 +509,7 @@ TEST(a_failure_is_noted_and_ends_what_succeeds)
 	add_wc(QP, ids[2], 0, IBV_WC_WR_FLUSH_ERR, 0);
 	add_wc(QP, ids[3], 0, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE); /* damage */
 	learn_all();
-	assert_int_equal(pair.mine.lives[0].finished, 1);
+	assert_int_equal(pair.mine.lives[0].finished, 2); /* the other end refused the second */
 	assert_int_equal(pair.mine.nuses, 1);
 	assert_true(map_get(&pair.failed, event_part_key(ids[1], 0), &status));
 	assert_int_equal(status, IBV_WC_REM_ACCESS_ERR);
@@ -517,6 +517,22 @@ TEST(a_failure_is_noted_and_ends_what_succeeds)
 	assert_int_equal(status, IBV_WC_WR_FLUSH_ERR);
 	assert_false(map_get(&pair.failed, event_part_key(ids[0], 0), &status));
 	assert_false(map_get(&pair.failed, event_part_key(ids[3], 0), &status));
+}
+
+TEST(a_request_without_an_answer_needs_nobody)
+{
+	static const enum ibv_wc_status own[] = { IBV_WC_RETRY_EXC_ERR, IBV_WC_LOC_PROT_ERR };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct event_id ids[2];
+
+		end_learning(NULL);
+		begin_learning(NULL);
+		begin_requests(ids, 2);
+		add_wc(QP, ids[1], 0, own[i], 0);
+		learn_all();
+		assert_int_equal(pair.mine.lives[0].finished, 1);
+	}
 }
 
 TEST(what_was_flushed_first_has_not_succeeded)

@@ -328,10 +328,25 @@ TEST(a_request_that_was_not_carried_out_waits_for_what_made_it_fail)
 	there[1].gone = true;
 	post_one(QP, IBV_WR_SEND, 5);
 	expect_wait(0, 1, 0, TIMEOUT, true);
-	fail_request(IBV_WC_RNR_RETRY_EXC_ERR);
+	fail_request(IBV_WC_WR_FLUSH_ERR);
 	post_one(QP, IBV_WR_SEND, 5);
 	assert_int_equal(nwaited, 0);
 	assert_int_equal(own[0].sent, 3);
+}
+
+TEST(a_refused_request_waits_until_the_other_end_listens)
+{
+	static const enum ibv_wc_status refused[] = { IBV_WC_RNR_RETRY_EXC_ERR,
+						      IBV_WC_REM_INV_REQ_ERR, IBV_WC_REM_OP_ERR };
+
+	for (size_t i = 0; i < 3; i++) {
+		end_pair(NULL);
+		begin_pair(NULL);
+		fail_request(refused[i]);
+		post_one(QP, IBV_WR_SEND, 5);
+		assert_int_equal(nwaited, 1);
+		expect_wait(0, 1, 0, SURE, false);
+	}
 }
 
 TEST(a_refused_key_waits_until_its_region_is_gone)
@@ -339,14 +354,14 @@ TEST(a_refused_key_waits_until_its_region_is_gone)
 	(void)state;
 	fail_request(IBV_WC_REM_ACCESS_ERR);
 	post_one(QP, IBV_WR_RDMA_WRITE, 0x55);
-	assert_int_equal(nwaited, 1);
-	expect_wait(0, process_key(5, 0x55), 0, LIKELY, true); /* a key that nobody has */
+	assert_int_equal(nwaited, 2);
+	expect_wait(1, process_key(5, 0x55), 0, LIKELY, true); /* a key that nobody has */
 	map_put(&pair.key_of, process_key(5, 0x55), 1);
 	post_one(QP, IBV_WR_RDMA_WRITE, 0x55);
-	expect_wait(0, process_key(5, 0x55), 0, LIKELY, false);
+	expect_wait(1, process_key(5, 0x55), 0, LIKELY, false);
 	keys[0].gone = true;
 	post_one(QP, IBV_WR_RDMA_WRITE, 0x55);
-	expect_wait(0, process_key(5, 0x55), 0, LIKELY, true);
+	expect_wait(1, process_key(5, 0x55), 0, LIKELY, true);
 }
 
 TEST(a_datagram_waits_for_its_queue_pair_and_a_receive)
