@@ -314,6 +314,8 @@ void pair_fini(struct replay *r, int err)
 	free(p->done.changed);
 	map_fini(&p->failed);
 	map_fini(&p->avs);
+	map_fini(&p->binds);
+	map_fini(&p->bound);
 	map_fini(&p->sent_to);
 	map_fini(&p->streams);
 	map_fini(&p->key_of);
@@ -394,7 +396,7 @@ static bool has_key(const struct pair *p, uint64_t key, uint64_t b)
 	uint64_t at;
 
 	(void)b;
-	return map_get(&p->key_of, key, &at);
+	return map_get(&p->key_of, key, &at) && !p->keys[at - 1].gone;
 }
 
 /* Does the request need a valid key? With length 0 programs use any key: UCX flushes so. */

@@ -95,6 +95,9 @@ static int apply_life(struct pair *p, enum pair_message message, const uint64_t 
 	case PAIR_LISTEN:
 		there->listens = true;
 		break;
+	case PAIR_LEAVES:
+		there->leaves = true;
+		break;
 	case PAIR_GONE:
 		there->gone = true;
 		break;
@@ -153,6 +156,7 @@ static int apply_message(struct pair *p, enum pair_message message, const uint64
 		return 0;
 	case PAIR_MADE:
 	case PAIR_LISTEN:
+	case PAIR_LEAVES:
 	case PAIR_GONE:
 	case PAIR_DONE:
 		return apply_life(p, message, n);
@@ -174,8 +178,9 @@ static int apply_message(struct pair *p, enum pair_message message, const uint64
 /* By type of message: its number of arguments. */
 static const uint8_t numbers_of[] = {
 	[PAIR_TABLE_END] = 0, [PAIR_READY] = 0,  [PAIR_STEPS] = 1,  [PAIR_MADE] = 2,
-	[PAIR_LISTEN] = 1,    [PAIR_GONE] = 1,   [PAIR_CREDIT] = 2, [PAIR_DONE] = 2,
-	[PAIR_KEY] = 5,       [PAIR_CLOSED] = 2, [PAIR_END] = 1,    [PAIR_BYE] = 0,
+	[PAIR_LISTEN] = 1,    [PAIR_LEAVES] = 1, [PAIR_GONE] = 1,   [PAIR_CREDIT] = 2,
+	[PAIR_DONE] = 2,      [PAIR_KEY] = 5,    [PAIR_CLOSED] = 2, [PAIR_END] = 1,
+	[PAIR_BYE] = 0,
 };
 
 static int unpack_numbers(struct pair *p, uint16_t type, struct unpack *u)

@@ -234,10 +234,36 @@ static int add_request(struct pair_pass *s, struct pair_life *life, struct open_
 	return 0;
 }
 
+static int count_bind(struct pair_pass *s, uint32_t process, uint32_t rkey)
+{
+	uint64_t key = process_key(process, rkey), n = 0;
+
+	map_get(&s->p->binds, key, &n);
+	return map_put(&s->p->binds, key, n + 1);
+}
+
+/* The object of the call is the window. */
+static int learn_bind(struct pair_pass *s, const struct trace_event *event)
+{
+	const struct args *args = event->call->args;
+	const struct object *qp = trace_object_at(s->r->trace, event->process, OBJECT_qp,
+						  args_number(args, ARG(qp)), event->time);
+	struct pair_life *life = qp ? life_of(s, qp->id) : NULL;
+	int64_t rkey;
+	int err;
+
+	if (!life)
+		return 0;
+	err = add_request(s, life, (struct open_request){ .key = event_part_key(event->id, 0) });
+	if (!err && !args_parse(event->call->out) &&
+	    args_get(event->call->out, ARG(mw.rkey), &rkey))
+		err = count_bind(s, event->process, (uint32_t)rkey);
+	return err;
+}
+
 static int learn_call(struct pair_pass *s, const struct trace_event *event)
 {
 	const struct call *call = event->call;
-	struct pair_life *life;
 	int err;
 
 	if (event->inner || call->ours || call->depth || call->failed || call->end < 0)
@@ -254,11 +280,7 @@ static int learn_call(struct pair_pass *s, const struct trace_event *event)
 	case VERB_create_ah:
 		return learn_handle(s, call);
 	case VERB_bind_mw:
-		life = life_of(s, call->object);
-		return life ? add_request(
-				      s, life,
-				      (struct open_request){ .key = event_part_key(event->id, 0) })
-			    : 0;
+		return learn_bind(s, event);
 	default:
 		return 0;
 	}
@@ -273,6 +295,19 @@ static bool is_numbered(struct pair_pass *s, uint32_t queue)
 	return o && (o->kind == OBJECT_srq || (life && life->type == IBV_QPT_UD));
 }
 
+static int learn_request(struct pair_pass *s, const struct trace_event *event, uint32_t i,
+			 struct pair_life *life)
+{
+	const struct wr *wr = &event->post->wr[i];
+	int err = add_request(s, life,
+			      (struct open_request){ event_part_key(event->id, i), wr->rkey,
+						      operation_has_rkey(wr->opcode) });
+
+	if (!err && wr->opcode == IBV_WR_BIND_MW)
+		err = count_bind(s, event->process, wr->bind_rkey);
+	return err;
+}
+
 static int learn_post(struct pair_pass *s, const struct trace_event *event)
 {
 	const struct post *post = event->post;
@@ -284,15 +319,11 @@ static int learn_post(struct pair_pass *s, const struct trace_event *event)
 		return 0;
 	numbered = !send && is_numbered(s, post->object);
 	for (uint32_t i = 0; i < post_taken(post) && !err; i++) {
-		const struct wr *wr = &post->wr[i];
-		uint64_t key = event_part_key(event->id, i);
-
 		if (send)
-			err = add_request(s, life,
-					  (struct open_request){ key, wr->rkey,
-								 operation_has_rkey(wr->opcode) });
+			err = learn_request(s, event, i, life);
 		else if (++s->posted[post->object] && numbered)
-			err = map_put(&s->received, key, s->posted[post->object]);
+			err = map_put(&s->received, event_part_key(event->id, i),
+				      s->posted[post->object]);
 	}
 	return err;
 }

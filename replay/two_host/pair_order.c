@@ -4,10 +4,12 @@
  *	event of this half                waits until, on the other host
  *	a request that was answered       the queue pair is in RTR
  *	a message that was received       the receive is posted that it consumes
- *	a request to a key                the region is registered (pair_translate_remote())
+ *	a request to a key                the region is registered, or the window bound
+ *	                                  (pair_translate_remote())
  *	RETRY_EXC_ERR                     the queue pair is gone
- *	REM_ACCESS_ERR                    the region is gone, if it goes
+ *	REM_ACCESS_ERR                    the key is closed, if it is before the queue pair leaves
  *	a reset, an error, a destroy      the requests are complete that needed the object
+ *	another key of a window           likewise (pair_keys.c)
  *
  * All of these held when the trace was recorded, except three that are uncertain: a list of
  * requests may have been posted before the receives that its last ones consume, the network may
@@ -60,12 +62,11 @@ static bool has_room(const struct pair *p, uint64_t stream, uint64_t n)
 	return p->credits[stream] >= n;
 }
 
-static bool is_key_closed(const struct pair *p, uint64_t key, uint64_t b)
+static bool is_key_closed(const struct pair *p, uint64_t key, uint64_t life)
 {
 	uint64_t at;
 
-	(void)b;
-	return !map_get(&p->key_of, key, &at) || p->keys[at - 1].gone;
+	return p->there[life].leaves || !map_get(&p->key_of, key, &at) || p->keys[at - 1].gone;
 }
 
 /* The datagram queue pair of the other host that @wr goes to: 1 + its index. */
@@ -115,7 +116,7 @@ static void await_request(struct pair *p, const struct trace_event *event, uint3
 	else if (pair_is_answered(status))
 		pair_await(p, is_listening, other - 1, 0, pair_wait_limit(p));
 	if (status == IBV_WC_REM_ACCESS_ERR)
-		pair_await(p, is_key_closed, process_key(process, wr->rkey), 0,
+		pair_await(p, is_key_closed, process_key(process, wr->rkey), other - 1,
 			   pair_check_interval(p));
 	if (status == IBV_WC_SUCCESS && operation_takes_receive(wr->opcode))
 		await_room(p, life, find_stream(p, other, 0), *messages);
@@ -162,9 +163,12 @@ static void await_for_post(struct pair *p, const struct trace_event *event)
 	p->own[life - 1].sent = messages;
 }
 
-static bool has_finished(const struct pair *p, uint64_t other, uint64_t n)
+static void send_life(struct pair *p, enum pair_message message, uint32_t object)
 {
-	return p->there[other].done >= n || p->there[other].gone;
+	uint32_t life = pair_life_of(p, object);
+
+	if (life)
+		pair_send(p, message, (uint64_t[]){ life - 1 }, 1);
 }
 
 /* Wait until no outstanding request of the other half needs @object, which will be destroyed. */
@@ -172,35 +176,11 @@ static void await_finished(struct pair *p, uint32_t object)
 {
 	uint32_t other = pair_other_of(p, object);
 
-	if (other)
-		pair_await(p, has_finished, other - 1, p->its.lives[other - 1].finished,
-			   p->r->options->timeout);
-}
-
-/* Are there later regions of that key in the process? Then the region of a request is ambiguous. */
-static bool is_key_reused(const struct pair *p, const struct object *mr)
-{
-	const struct object *o;
-
-	for (uint32_t i = mr->id + 1; (o = trace_object(p->r->trace, i)); i++)
-		if (o->kind == OBJECT_mr && o->process == mr->process && o->rkey == mr->rkey)
-			return true;
-	return false;
-}
-
-static void await_unused(struct pair *p, uint32_t object)
-{
-	const struct object *mr = trace_object(p->r->trace, object);
-
-	if (!mr || mr->kind != OBJECT_mr || is_key_reused(p, mr))
+	if (!other)
 		return;
-	for (size_t i = 0; i < p->its.nuses; i++) {
-		const struct pair_use *use = &p->its.uses[i];
-		uint32_t mine = p->of_its[use->life];
-
-		if (use->rkey == mr->rkey && mine && p->mine.lives[mine - 1].process == mr->process)
-			pair_await(p, has_finished, use->life, use->last, p->r->options->timeout);
-	}
+	send_life(p, PAIR_LEAVES, object);
+	pair_await(p, pair_has_finished, other - 1, p->its.lives[other - 1].finished,
+		   p->r->options->timeout);
 }
 
 /* Call @what for each queue pair and region of @process. */
@@ -219,7 +199,7 @@ static void each_object(struct pair *p, uint32_t process, void (*what)(struct pa
 static void await_before_destroy(struct pair *p, uint32_t object)
 {
 	await_finished(p, object);
-	await_unused(p, object);
+	pair_await_unused(p, object);
 }
 
 static bool is_call(const struct trace_event *event)
@@ -227,6 +207,11 @@ static bool is_call(const struct trace_event *event)
 	return (event->kind == TRACE_CALL || event->kind == TRACE_RETURN) && !event->inner &&
 	       !event->call->ours && !event->call->depth && !event->call->failed &&
 	       event->call->end >= 0;
+}
+
+static bool changes_windows(const struct trace_event *event)
+{
+	return event->kind == TRACE_POST ? !event->inner : is_call(event);
 }
 
 /* The state to which @call moves a queue pair; -1: none. */
@@ -251,7 +236,7 @@ static void before_call(struct pair *p, const struct trace_event *event)
 	if (call->verb == VERB_destroy_qp)
 		await_finished(p, call->object);
 	else if (call->verb == VERB_dereg_mr || call->verb == VERB_rereg_mr)
-		await_unused(p, call->object);
+		pair_await_unused(p, call->object);
 }
 
 void pair_wait_before(struct replay *r, const struct trace_event *event)
@@ -267,6 +252,8 @@ void pair_wait_before(struct replay *r, const struct trace_event *event)
 		each_object(p, event->process, await_before_destroy);
 	else if (is_call(event))
 		before_call(p, event);
+	if (changes_windows(event))
+		pair_await_windows(p, event);
 }
 
 /* The number of messages of stream @i for which receives are posted. */
@@ -296,14 +283,6 @@ static void send_credits(struct pair *p, uint32_t queue)
 			pair_send_count(p, &p->credit, i, count_credits(p, i));
 }
 
-static void send_life(struct pair *p, enum pair_message message, uint32_t object)
-{
-	uint32_t life = pair_life_of(p, object);
-
-	if (life)
-		pair_send(p, message, (uint64_t[]){ life - 1 }, 1);
-}
-
 static void send_created(struct pair *p, uint32_t object)
 {
 	const struct replica *replica = replica_of(p->r, object);
@@ -313,32 +292,6 @@ static void send_created(struct pair *p, uint32_t object)
 		pair_send(p, PAIR_MADE, (uint64_t[]){ life - 1, replica->number }, 2);
 	if (pair_life_of(p, object))
 		send_credits(p, p->own[pair_life_of(p, object) - 1].queue);
-}
-
-static void send_key(struct pair *p, uint32_t object)
-{
-	const struct object *o = trace_object(p->r->trace, object);
-	const struct replica *mr = replica_of(p->r, object);
-
-	if (mr && mr->handle)
-		pair_send(p, PAIR_KEY,
-			  (uint64_t[]){ o->process, o->rkey, mr->rkey, mr->base_there,
-					mr->base_here },
-			  5);
-}
-
-/* Send the new keys of a region; the recorded ones are in the outputs of the call. */
-static void send_new_key(struct pair *p, const struct call *call)
-{
-	const struct object *o = trace_object(p->r->trace, call->object);
-	const struct replica *mr = replica_of(p->r, call->object);
-	int64_t rkey;
-
-	if (mr && mr->handle && !args_parse(call->out) && args_get(call->out, ARG(mr.rkey), &rkey))
-		pair_send(p, PAIR_KEY,
-			  (uint64_t[]){ o->process, (uint32_t)rkey, mr->rkey, mr->base_there,
-					mr->base_here },
-			  5);
 }
 
 static void send_destroyed(struct pair *p, uint32_t object)
@@ -400,11 +353,11 @@ static void after_call(struct pair *p, const struct trace_event *event)
 	case VERB_reg_mr_iova:
 	case VERB_reg_mr_iova2:
 		if (begins)
-			send_key(p, call->object);
+			pair_send_key(p, call->object);
 		break;
 	case VERB_rereg_mr:
 		if (begins)
-			send_new_key(p, call);
+			pair_send_new_key(p, call);
 		break;
 	case VERB_destroy_qp:
 	case VERB_dereg_mr:
@@ -416,33 +369,12 @@ static void after_call(struct pair *p, const struct trace_event *event)
 	}
 }
 
-/* Send the new key of a window that a request binds. */
-static void send_window(struct pair *p, const struct trace_event *event, const struct wr *wr)
-{
-	const struct object *mw =
-		trace_object_at(p->r->trace, event->process, OBJECT_mw, wr->bind_mw, event->time);
-	const struct object *mr =
-		trace_object_at(p->r->trace, event->process, OBJECT_mr, wr->bind_mr, event->time);
-	const struct replica *window = mw ? replica_of(p->r, mw->id) : NULL;
-	const struct replica *region = mr && wr->bind_mr ? replica_of(p->r, mr->id) : NULL;
-
-	if (window && window->handle && region && region->handle)
-		pair_send(p, PAIR_KEY,
-			  (uint64_t[]){ event->process, wr->bind_rkey,
-					((struct ibv_mw *)window->handle)->rkey, region->base_there,
-					region->base_here },
-			  5);
-}
-
 static void after_post(struct pair *p, const struct trace_event *event)
 {
 	const struct post *post = event->post;
 
 	if (!post->object || post->object >= p->r->nreplicas)
 		return;
-	for (uint32_t i = 0; post_is_send(post) && i < post_taken(post); i++)
-		if (post->wr[i].opcode == IBV_WR_BIND_MW)
-			send_window(p, event, &post->wr[i]);
 	if (post_is_send(post))
 		return;
 	p->posted[post->object] += post_taken(post);
@@ -473,4 +405,6 @@ void pair_report_after(struct replay *r, const struct trace_event *event)
 		after_poll(p, event);
 	else if (is_call(event))
 		after_call(p, event);
+	if (changes_windows(event))
+		pair_send_windows(p, event);
 }

@@ -25,10 +25,11 @@ enum pair_message {
 	PAIR_MADE,   /* life, queue pair's number */
 	PAIR_LISTEN, /* life: it is in RTR */
 	PAIR_GONE,   /* life: destroyed, reset, in error */
+	PAIR_LEAVES, /* life: it waits for requests to it, and will be PAIR_GONE then */
 	PAIR_CREDIT, /* stream, number of messages for which there is a receive */
 	PAIR_DONE,   /* life, number of requests that are complete */
 	PAIR_KEY,    /* process, recorded rkey, replayed rkey, recorded base, replayed base */
-	PAIR_CLOSED, /* process, recorded rkey: its region is deregistered */
+	PAIR_CLOSED, /* process, recorded rkey: it is no longer valid */
 	PAIR_END,    /* everything is replayed */
 	PAIR_BYE,    /* this replay ends early: the reason, a text */
 };
@@ -58,7 +59,7 @@ struct pair_needs {
 
 /* A life of the other host. */
 struct pair_other_life {
-	bool made, listens, gone;
+	bool made, listens, leaves, gone;
 	uint32_t number;
 	uint64_t done;
 };
@@ -98,7 +99,9 @@ struct pair {
 	struct map avs;           /* address handle (object) to 1 + the index in @av */
 	struct ibv_ah_attr *av;
 	size_t nav;
+	struct map binds; /* of windows: process_key() to how often it is bound */
 	/* replayed */
+	struct map bound;   /* by object: the recorded key of a window */
 	uint64_t *posted;   /* by object: receives */
 	struct map sent_to; /* datagrams: life << 32 | life of the other host, to their number */
 	struct map streams; /* streams of the other half: life << 32 | source, to 1 + the index */
@@ -165,3 +168,15 @@ uint32_t pair_other_of(const struct pair *p, uint32_t object);
 enum ibv_wc_status pair_status_of(const struct pair *p, const struct trace_event *event,
 				  uint32_t index);
 uint32_t pair_target(struct pair *p, const struct trace_event *event, const struct wr *wr);
+
+/* pair_keys.c */
+/* Are the first @n requests of life @other of the other half complete? */
+bool pair_has_finished(const struct pair *p, uint64_t other, uint64_t n);
+/* Wait until no outstanding request of the other half needs region @object. */
+void pair_await_unused(struct pair *p, uint32_t object);
+void pair_send_key(struct pair *p, uint32_t object);
+/* The new key of a region; the recorded one is in the outputs of @call. */
+void pair_send_new_key(struct pair *p, const struct call *call);
+/* before and after an event that may bind or invalidate windows */
+void pair_await_windows(struct pair *p, const struct trace_event *event);
+void pair_send_windows(struct pair *p, const struct trace_event *event);

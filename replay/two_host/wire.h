@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WIRE_VERSION = 4, WIRE_MOST = 1 << 16 /* bytes of a message */, WIRE_WHY = 128 };
+enum { WIRE_VERSION = 5, WIRE_MOST = 1 << 16 /* bytes of a message */, WIRE_WHY = 128 };
 
 enum wire_role { WIRE_LISTENER = 1, WIRE_PEER = 2 };
 

@@ -62,6 +62,14 @@ writes() { program ib_write_bw -F -q 2 -n 200; }
 reads() { program ib_read_bw -F -n 200; }
 atomics() { program ib_atomic_bw -F -n 200; }
 
+# Each way in which a request may end. Keys that were refused for what they did not allow are waited
+# for, since they might be closed: a quarter of the time-out.
+failures() {
+	${CC:-cc} -o "$tmp/two_ends" tests/replay/two_ends.c -libverbs && next_port &&
+		record "$tmp/two_ends" $port -- "$tmp/two_ends" $port localhost &&
+		goes_as_recorded --timeout 2
+}
+
 try connected
 try each_thread_by_its_own
 try events
@@ -72,6 +80,7 @@ try bandwidth
 try reads
 try atomics
 try writes
+try_in_turn failures
 
 next_port
 record ibv_rc_pingpong -n 50 -p $port -- ibv_rc_pingpong -n 50 -p $port localhost ||

@@ -332,8 +332,8 @@ TEST(a_message_of_another_length_or_type_is_refused)
 {
 	static const uint8_t lengths[] = {
 		[PAIR_TABLE_END] = 0, [PAIR_READY] = 0,  [PAIR_STEPS] = 1,  [PAIR_MADE] = 2,
-		[PAIR_LISTEN] = 1,    [PAIR_GONE] = 1,   [PAIR_CREDIT] = 2, [PAIR_DONE] = 2,
-		[PAIR_KEY] = 5,       [PAIR_CLOSED] = 2, [PAIR_END] = 1
+		[PAIR_LISTEN] = 1,    [PAIR_LEAVES] = 1, [PAIR_GONE] = 1,   [PAIR_CREDIT] = 2,
+		[PAIR_DONE] = 2,      [PAIR_KEY] = 5,    [PAIR_CLOSED] = 2, [PAIR_END] = 1
 	};
 	uint64_t numbers[6] = { 0 };
 

@@ -13,7 +13,7 @@
 #include "tests/replay/objects.h"
 #include "tests/test.h"
 
-enum { QP = 1, OTHER, UD, SRQ, AH, DEVICE, NOBJECTS, EVENTS_MOST = 64 };
+enum { QP = 1, OTHER, UD, SRQ, AH, DEVICE, MW, NOBJECTS, EVENTS_MOST = 64 };
 
 static struct trace_event events[EVENTS_MOST];
 static struct call calls[EVENTS_MOST];
@@ -144,12 +144,13 @@ static int begin_learning(void **state)
 {
 	(void)state;
 	nobjects = 0;
-	add_object(OBJECT_qp, 7, 0)->number = 17;
+	add_object(OBJECT_qp, 7, 16)->number = 17;
 	add_object(OBJECT_qp, 7, 0)->number = 18;
 	add_object(OBJECT_qp, 7, 0)->number = 19;
 	add_object(OBJECT_srq, 7, 0);
 	add_object(OBJECT_ah, 7, 0);
 	add_object(OBJECT_device, 7, 0);
+	add_object(OBJECT_mw, 7, 0);
 	for (uint32_t i = 1; i < DEVICE; i++)
 		objects[i].parent = DEVICE;
 	memset(&device, 0, sizeof(device));
@@ -185,6 +186,7 @@ static int end_learning(void **state)
 	free(pair.av);
 	map_fini(&pair.failed);
 	map_fini(&pair.avs);
+	map_fini(&pair.binds);
 	return 0;
 }
 
@@ -571,12 +573,27 @@ TEST(a_bound_window_is_a_request)
 	(void)state;
 	create_qp(QP, "IBV_QPT_RC");
 	connect_qp(QP);
-	add_call(VERB_bind_mw, QP, "{}");
+	add_call(VERB_bind_mw, MW, "{\"qp\":16}");
 	add_wc(QP, events[nevents - 1].id, 0, IBV_WC_SUCCESS, IBV_WC_BIND_MW);
 	last = add_send(QP, 3);
 	add_wc(QP, last, 0, IBV_WC_SUCCESS, IBV_WC_RDMA_WRITE);
 	learn_all();
 	assert_int_equal(pair.mine.lives[0].finished, 2);
+}
+
+TEST(binds_of_a_key_are_counted)
+{
+	uint64_t n = 0;
+
+	create_qp(QP, "IBV_QPT_RC");
+	connect_qp(QP);
+	for (int i = 0; i < 2; i++) {
+		add_send(QP, 0);
+		wrs[nevents - 1][0] = (struct wr){ .opcode = IBV_WR_BIND_MW, .bind_rkey = 0x301 };
+	}
+	learn_all();
+	assert_true(map_get(&pair.binds, process_key(7, 0x301), &n));
+	assert_int_equal(n, 2);
 }
 
 TEST(many_requests_keep_their_numbers)
