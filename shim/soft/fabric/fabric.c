@@ -94,6 +94,7 @@ static void undo_join(bool made)
 		remove_own_files();
 	else if (registry_is_fresh())
 		registry_remove(made);
+	lock_set_own(NULL, 0, 0, NULL);
 	if (segment_own)
 		segment_unmap(segment_own);
 	segment_own = NULL;
@@ -193,6 +194,7 @@ void fabric_exit(void)
 void fabric_forget(void)
 {
 	registry_forget();
+	lock_set_own(NULL, 0, 0, NULL);
 	segment_own = NULL;
 	joined = 0;
 	number = UINT32_MAX;

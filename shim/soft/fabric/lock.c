@@ -14,6 +14,62 @@ enum { SPINS = 100, YIELDS = 512 };
 
 uint32_t lock_self;
 
+static struct {
+	uintptr_t first;
+	size_t stride;
+	uint32_t n;
+	uint64_t *bits;
+} own;
+
+void lock_set_own(const struct lock *first, size_t stride, uint32_t n, uint64_t *bits)
+{
+	own.first = (uintptr_t)first;
+	own.stride = stride;
+	own.n = n;
+	own.bits = bits;
+}
+
+static struct lock_bit find_own_bit(const struct lock *lock)
+{
+	uintptr_t at = (uintptr_t)lock - own.first;
+
+	if (!own.n || at / own.stride >= own.n || at % own.stride)
+		return (struct lock_bit){ 0 };
+	return lock_bit(own.bits, (uint32_t)(at / own.stride));
+}
+
+/* A fence: keys that are looked up after it are those that whoever clears the bit has left. */
+static void set_bit(struct lock_bit bit)
+{
+	if (bit.word)
+		__atomic_fetch_or(bit.word, bit.mask, __ATOMIC_SEQ_CST);
+}
+
+/* The bit is cleared first: whoever takes the lock afterwards, since it is not quiet, is seen. */
+bool lock_make_quiet(struct lock *lock, struct lock_bit bit)
+{
+	uint32_t owner = 0;
+
+	__atomic_fetch_and(bit.word, ~bit.mask, __ATOMIC_SEQ_CST);
+	if (__atomic_compare_exchange_n(&lock->owner, &owner, LOCK_QUIET, false, __ATOMIC_SEQ_CST,
+					__ATOMIC_SEQ_CST) ||
+	    owner == LOCK_QUIET)
+		return true;
+	set_bit(bit);
+	return false;
+}
+
+bool lock_wake(struct lock *lock, struct lock_bit bit)
+{
+	uint32_t owner = LOCK_QUIET;
+
+	if (!bit.word || !__atomic_compare_exchange_n(&lock->owner, &owner, lock_self, false,
+						      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return false;
+	set_bit(bit);
+	return true;
+}
+
 static void relax_cpu(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -21,20 +77,27 @@ static void relax_cpu(void)
 #endif
 }
 
-/* Replace the owner that was found dead, unless another process has replaced it already. */
-static bool take_over_lock(struct lock *lock)
+/*
+ * Replace the owner that was found dead, unless another process has replaced it already. It may
+ * have died before it set the bit.
+ */
+static bool take_over_lock(struct lock *lock, struct lock_bit bit)
 {
 	uint32_t owner = __atomic_load_n(&lock->owner, __ATOMIC_RELAXED);
 
-	if (owner == 0 || owner == lock_self || node_owner_lives(owner))
+	if (owner == 0 || owner == lock_self || node_owner_lives(owner) ||
+	    !__atomic_compare_exchange_n(&lock->owner, &owner, lock_self, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
 		return false;
-	return __atomic_compare_exchange_n(&lock->owner, &owner, lock_self, false, __ATOMIC_ACQUIRE,
-					   __ATOMIC_RELAXED);
+	set_bit(bit);
+	return true;
 }
 
-static bool seems_free(struct lock *lock)
+static bool take_free(struct lock *lock, struct lock_bit bit)
 {
-	return __atomic_load_n(&lock->owner, __ATOMIC_RELAXED) == 0;
+	uint32_t owner = __atomic_load_n(&lock->owner, __ATOMIC_RELAXED);
+
+	return owner ? owner == LOCK_QUIET && lock_wake(lock, bit) : lock_try(lock);
 }
 
 static void pause_spinning(unsigned int n)
@@ -45,17 +108,22 @@ static void pause_spinning(unsigned int n)
 		sched_yield();
 }
 
-bool lock_wait(struct lock *lock)
+bool lock_wait_with(struct lock *lock, struct lock_bit bit)
 {
 	unsigned int n;
 
 	for (n = 0;; n++) {
-		if (seems_free(lock) && lock_try(lock))
+		if (take_free(lock, bit))
 			return false;
 		pause_spinning(n);
-		if (n % YIELDS == YIELDS - 1 && take_over_lock(lock))
+		if (n % YIELDS == YIELDS - 1 && take_over_lock(lock, bit))
 			return true;
 	}
+}
+
+bool lock_wait(struct lock *lock)
+{
+	return lock_wait_with(lock, find_own_bit(lock));
 }
 
 /* Is the owner stopped? If it was stopped at the last check, it is checked again earlier. */
@@ -72,17 +140,17 @@ static bool is_stopped(uint32_t owner, unsigned int n)
 	return stopped;
 }
 
-enum lock_result lock_wait_live(struct lock *lock)
+enum lock_result lock_wait_live(struct lock *lock, struct lock_bit bit)
 {
 	unsigned int n;
 
 	for (n = 0;; n++) {
-		if (seems_free(lock) && lock_try(lock))
+		if (take_free(lock, bit))
 			return LOCK_TAKEN;
 		pause_spinning(n);
 		if (is_stopped(__atomic_load_n(&lock->owner, __ATOMIC_RELAXED), n))
 			return LOCK_STUCK;
-		if (n % YIELDS == YIELDS - 1 && take_over_lock(lock))
+		if (n % YIELDS == YIELDS - 1 && take_over_lock(lock, bit))
 			return LOCK_HALF_DONE;
 	}
 }
@@ -94,7 +162,7 @@ bool lock_is_stuck(struct lock *lock)
 
 	for (n = 0;; n++) {
 		owner = __atomic_load_n(&lock->owner, __ATOMIC_RELAXED);
-		if (!owner || owner == lock_self)
+		if (!owner || owner == LOCK_QUIET || owner == lock_self)
 			return false;
 		pause_spinning(n);
 		if (is_stopped(owner, n))

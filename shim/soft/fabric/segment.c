@@ -244,5 +244,9 @@ int segment_make(void)
 	else
 		err = segment_map(seg_fd, &segment_own);
 	close(seg_fd);
-	return err < 0 ? err : fill_header();
+	if (err < 0)
+		return err;
+	lock_set_own(&segment_own->qp[0].rq.lock, sizeof(struct shm_qp), SHM_QP_MAX,
+		     segment_own->active);
+	return fill_header();
 }

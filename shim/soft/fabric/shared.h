@@ -29,7 +29,7 @@
 #define SHM_ALIGNED __attribute__((aligned(SHM_LINE)))
 
 enum {
-	SHM_VERSION = 8, /* incremented with each change of the shared structures */
+	SHM_VERSION = 9, /* incremented with each change of the shared structures */
 	SHM_QP_MAX = 16384,
 	SHM_CQ_MAX = 16384,
 	SHM_SRQ_MAX = 4096,
@@ -397,6 +397,7 @@ struct shm_seg {
 	uint32_t gone;        /* the process has left the fabric normally */
 	uint32_t ports_down;  /* ports that a fault has taken down: bits, from 1 */
 	uint64_t mr_parts[2]; /* bits of the parts of the table of regions that have memory */
+	uint64_t active[SHM_QP_MAX / 64]; /* bits of the locks of @qp: lock.h */
 	struct lock atomics SHM_ALIGNED;
 	struct shm_stage stage;
 	uint32_t payload_waits SHM_ALIGNED; /* a futex: counts wake-ups of the thread of land.c */

@@ -141,7 +141,7 @@ static bool lock_send_queue(struct soft_qp *qp)
 	unsigned int i;
 
 	for (i = 0; i < TRIES; i++) {
-		if (lock_try(&qp->sq.lock))
+		if (sq_try_lock(&qp->sq))
 			return true;
 		sched_yield();
 	}
@@ -470,7 +470,7 @@ static bool receive_batch(bool handed)
 
 static void expire_qp_timer(struct network_qp *n)
 {
-	if (!lock_try(&n->qp->sq.lock)) {
+	if (!sq_try_lock(&n->qp->sq)) {
 		if (n->due && n->due <= process_now())
 			n->due = process_now() + SOON;
 		return;

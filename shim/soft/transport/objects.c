@@ -14,6 +14,7 @@ struct soft_mw *soft_mws[SHM_MW_MAX];
 pthread_mutex_t soft_contexts_mutex = PTHREAD_MUTEX_INITIALIZER;
 struct soft_context *soft_contexts;
 
+uint64_t soft_sq_active[SHM_QP_MAX / 64];
 struct soft_slots soft_qp_slots, soft_cq_slots, soft_srq_slots;
 
 int soft_slot(void *table, uint32_t size, struct soft_slots *slots)

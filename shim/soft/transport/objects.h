@@ -398,6 +398,8 @@ struct soft_slots {
 	uint32_t end; /* result of soft_slots_end() */
 };
 
+extern uint64_t soft_sq_active[SHM_QP_MAX / 64]; /* bits of the locks of send queues: lock.h */
+
 extern struct soft_slots soft_qp_slots, soft_cq_slots, soft_srq_slots;
 
 /* A free slot of @table: the one that was freed first. Or -ENOMEM. */

@@ -25,24 +25,57 @@ void own_qp_notify(struct soft_qp *qp, int type)
 	pipe_send(segment_own, to_context(ibqp->context)->async, &event);
 }
 
-/*
- * Is the lock's owner stopped? Usually no lock is taken: a program with thousands of queue pairs
- * calls this for each region.
- */
-static inline bool is_stuck(struct lock *lock)
+void own_qp_publish(struct soft_qp *qp, uint32_t slot)
 {
-	return unlikely(__atomic_load_n(&lock->owner, __ATOMIC_RELAXED)) && lock_is_stuck(lock);
+	uint64_t mask = 1ull << slot % 64;
+
+	__atomic_fetch_or(&soft_sq_active[slot / 64], mask, __ATOMIC_RELAXED);
+	if (!qp->xrc)
+		__atomic_fetch_or(&segment_own->active[slot / 64], mask, __ATOMIC_RELAXED);
+	__atomic_store_n(&soft_qps[slot], qp, __ATOMIC_RELEASE);
+}
+
+/* Nobody uses a key for a queue pair that is gone, so its bits may be cleared whoever has the lock. */
+static void settle_active(uint64_t *active, uint32_t slot, bool send,
+			  void (*settle)(struct soft_qp *qp, bool send))
+{
+	uint64_t bits = __atomic_load_n(&active[slot / 64], __ATOMIC_RELAXED);
+	struct soft_qp *qp;
+
+	for (; bits; bits &= bits - 1) {
+		qp = soft_qps[slot + (uint32_t)__builtin_ctzll(bits)];
+		if (qp)
+			settle(qp, send);
+		else
+			__atomic_fetch_and(&active[slot / 64], ~(bits & -bits), __ATOMIC_RELAXED);
+	}
+}
+
+void own_qp_each_active(void (*settle)(struct soft_qp *qp, bool send))
+{
+	uint32_t i, qps = soft_slots_end(&soft_qp_slots);
+
+	for (i = 0; i < qps; i += 64) {
+		settle_active(soft_sq_active, i, true, settle);
+		settle_active(segment_own->active, i, false, settle);
+	}
+}
+
+static bool stuck; /* under the object mutex */
+
+static void note_stuck(struct soft_qp *qp, bool send)
+{
+	if (!send && !stuck)
+		stuck = lock_is_stuck(&qp->shm->rq.lock);
 }
 
 bool own_qp_has_stuck_lock(void)
 {
-	uint32_t i, qps = soft_slots_end(&soft_qp_slots), srqs = soft_slots_end(&soft_srq_slots);
+	uint32_t i, srqs = soft_slots_end(&soft_srq_slots);
 
-	for (i = 0; i < qps; i++)
-		if (soft_qps[i] && is_stuck(&soft_qps[i]->shm->rq.lock))
-			return true;
-	for (i = 0; i < srqs; i++)
-		if (soft_srqs[i] && is_stuck(&soft_srqs[i]->shm->rq.lock))
-			return true;
-	return false;
+	stuck = false;
+	own_qp_each_active(note_stuck);
+	for (i = 0; i < srqs && !stuck; i++)
+		stuck = soft_srqs[i] && lock_is_stuck(&soft_srqs[i]->shm->rq.lock);
+	return stuck;
 }

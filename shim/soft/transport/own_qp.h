@@ -7,6 +7,16 @@
 /* A free slot of soft_qps, or -ENOMEM. Callers hold the object mutex. */
 int own_qp_find_slot(void);
 
+/* Publish the queue pair in its slot. Callers hold the object mutex. */
+void own_qp_publish(struct soft_qp *qp, uint32_t slot);
+
+/*
+ * Call @settle for each lock of this process's queue pairs that was taken since it was made quiet:
+ * those of a send queue (@send), and those that peers take for delivery. Callers hold the object
+ * mutex.
+ */
+void own_qp_each_active(void (*settle)(struct soft_qp *qp, bool send));
+
 /*
  * Has a stopped process locked any of this process's queues for delivery? Then it may use any key
  * when it continues. Callers hold the object mutex.

@@ -38,7 +38,7 @@ static bool retry_queue(struct soft_qp *qp)
 {
 	bool waits;
 
-	if (!lock_try(&qp->sq.lock))
+	if (!sq_try_lock(&qp->sq))
 		return true;
 	sq_run(qp);
 	waits = sq_waits(&qp->sq);

@@ -231,7 +231,11 @@ static inline bool is_connected(struct soft_qp *qp, struct soft_remote *r)
 
 static bool wait_live(struct soft_remote *r, struct lock *lock)
 {
-	r->stuck = lock_wait_live(lock) == LOCK_STUCK;
+	struct lock_bit bit = { 0 };
+
+	if (lock == &r->shm->rq.lock && !r->xrc)
+		bit = lock_bit(r->peer->seg->active, r->slot);
+	r->stuck = lock_wait_live(lock, bit) == LOCK_STUCK;
 	return !r->stuck;
 }
 

@@ -44,6 +44,19 @@ bool sq_finish(struct soft_qp *qp, int status);
 /* Set the queue pair's state to error and flush both queues. Callers hold the lock. */
 void sq_fail(struct soft_qp *qp);
 
+static inline struct lock_bit sq_lock_bit(const struct soft_sq *sq)
+{
+	const struct soft_qp *qp = container(sq, const struct soft_qp, sq);
+
+	return lock_bit(soft_sq_active, qp->ex.qp_base.handle);
+}
+
+/* Take the lock if it is free. */
+static inline bool sq_try_lock(struct soft_sq *sq)
+{
+	return likely(lock_try(&sq->lock)) || lock_wake(&sq->lock, sq_lock_bit(sq));
+}
+
 /*
  * Take the lock for a verb that the program calls. False if this thread already has the lock, since
  * it is between ibv_wr_start() and ibv_wr_complete().
@@ -54,7 +67,7 @@ static inline bool sq_lock(struct soft_sq *sq)
 		return true;
 	if (__atomic_load_n(&sq->build.thread, __ATOMIC_RELAXED) == pthread_self())
 		return false;
-	lock_wait(&sq->lock);
+	lock_wait_with(&sq->lock, sq_lock_bit(sq));
 	return true;
 }
 

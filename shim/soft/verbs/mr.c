@@ -7,7 +7,7 @@
  * space (implicit).
  *
  * Deregistering first removes the keys, then waits for all peers that may have found them: payload
- * in flight to the buffers is copied, and the locks of each queue pair are taken once.
+ * in flight to the buffers is copied, and each lock that may be taken is waited for (lock.h).
  *
  * Not here: ibv_rereg_mr() (rereg.c), imports (import.c).
  */
@@ -111,26 +111,23 @@ void mr_publish(struct soft_mr *mr)
 }
 
 /*
- * Is @lock free, so that its next owner will not find a withdrawn key? On x86 a load is enough: the
- * key is withdrawn before the fence of wait_for_users(), and looked up after the locked instruction
- * of lock_try(), which is a fence as well. This is fast, since deregistering a region checks all
- * queue pairs, and a program may have thousands. Pairs with the store_release of lock_drop().
+ * Wait until the lock's owner has dropped it. If it is free it is made quiet, and not looked at
+ * again until it has been taken: a program may have thousands of queue pairs, and deregisters its
+ * regions when it no longer uses them.
  */
-static inline bool is_free(const struct lock *lock)
+static void settle_lock(struct soft_qp *qp, bool send)
 {
-#ifdef __x86_64__
-	return likely(!__atomic_load_n(&lock->owner, __ATOMIC_ACQUIRE));
-#else
-	(void)lock;
-	return false;
-#endif
-}
+	struct lock *lock = send ? &qp->sq.lock : &qp->shm->rq.lock;
+	uint64_t *bits = send ? soft_sq_active : segment_own->active;
 
-static void wait_for_lock(struct lock *lock)
-{
-	if (is_free(lock))
+	if (qp->xrc && !send) /* its users have the lock of the shared queue, too */
 		return;
-	lock_take(lock);
+	if (lock_make_quiet(lock, lock_bit(bits, qp->ex.qp_base.handle)))
+		return;
+	if (!send)
+		lock_take(lock);
+	else if (!sq_lock(&qp->sq))
+		return;
 	lock_drop(lock);
 }
 
@@ -140,22 +137,17 @@ static void wait_for_lock(struct lock *lock)
  */
 static void wait_for_users(void)
 {
-	uint32_t i, qps = soft_slots_end(&soft_qp_slots), srqs = soft_slots_end(&soft_srq_slots);
-	struct soft_qp *qp;
+	uint32_t i, srqs = soft_slots_end(&soft_srq_slots);
 
+	/* pairs with that of lock_wake(): it has found the key, or its bit is seen */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	for (i = 0; i < srqs; i++)
-		if (soft_srqs[i])
-			wait_for_lock(&soft_srqs[i]->shm->rq.lock);
-
-	for (i = 0; i < qps; i++) {
-		qp = soft_qps[i];
-		if (!qp)
+	for (i = 0; i < srqs; i++) {
+		if (!soft_srqs[i])
 			continue;
-		if (!is_free(&qp->sq.lock) && sq_lock(&qp->sq))
-			lock_drop(&qp->sq.lock);
-		wait_for_lock(&qp->shm->rq.lock);
+		lock_take(&soft_srqs[i]->shm->rq.lock);
+		lock_drop(&soft_srqs[i]->shm->rq.lock);
 	}
+	own_qp_each_active(settle_lock);
 }
 
 static void copy_all_payload(void)

@@ -151,7 +151,7 @@ static int take_slot(struct soft_qp *qp)
 	if (!err) {
 		qp->ex.qp_base.handle = slot;
 		qp->ex.qp_base.qp_num = qp->shm->qpn;
-		__atomic_store_n(&soft_qps[slot], qp, __ATOMIC_RELEASE);
+		own_qp_publish(qp, slot);
 		qp->send_cq->refs++;
 		if (qp->recv_cq)
 			qp->recv_cq->refs++;

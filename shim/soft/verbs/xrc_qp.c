@@ -47,7 +47,7 @@ static int take_slot(struct soft_qp *qp, uint32_t qpn)
 	qp->ex.qp_base.qp_num = qp->shm->qpn;
 	qp->ex.qp_base.state = __atomic_load_n(&qp->shm->state, __ATOMIC_SEQ_CST);
 	qp->xrcd->refs++;
-	__atomic_store_n(&soft_qps[slot], qp, __ATOMIC_RELEASE);
+	own_qp_publish(qp, slot);
 	return 0;
 }
 

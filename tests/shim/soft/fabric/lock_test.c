@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "shim/soft/fabric/lock.h"
+#include "shim/soft/fabric/segment.h"
 #include "tests/shim/soft/pair.h"
 #include "tests/test.h"
 
@@ -150,5 +151,134 @@ TEST(lock_of_a_stopped_process_is_stuck)
 	assert_int_equal(lock_take_live(lock), LOCK_TAKEN);
 	lock_drop(lock);
 	munmap(lock, 4096);
+	assert_int_equal(ibv_close_device(context), 0);
+}
+
+static uint64_t bits[2];
+static struct lock quiet;
+
+static bool bit_is_set(void)
+{
+	return bits[1] == 1ull << 6;
+}
+
+static void make_quiet(void)
+{
+	bits[0] = bits[1] = 0;
+	quiet.owner = 0;
+	assert_true(lock_make_quiet(&quiet, lock_bit(bits, 70)));
+}
+
+TEST(who_takes_a_quiet_lock_sets_its_bit)
+{
+	struct ibv_context *context = open_context();
+
+	make_quiet();
+	assert_false(lock_try(&quiet));
+	assert_false(lock_is_stuck(&quiet));
+	assert_false(lock_wait_with(&quiet, lock_bit(bits, 70)));
+	assert_true(bit_is_set() && quiet.owner == lock_self);
+	lock_drop(&quiet);
+
+	make_quiet();
+	assert_int_equal(lock_wait_live(&quiet, lock_bit(bits, 70)), LOCK_TAKEN);
+	assert_true(bit_is_set() && !bits[0]);
+	assert_int_equal(ibv_close_device(context), 0);
+}
+
+TEST(a_taken_lock_is_not_made_quiet)
+{
+	struct ibv_context *context = open_context();
+
+	make_quiet();
+	assert_true(lock_wake(&quiet, lock_bit(bits, 70)));
+	assert_false(lock_make_quiet(&quiet, lock_bit(bits, 70)));
+	assert_true(bit_is_set() && quiet.owner == lock_self);
+	assert_false(lock_wake(&quiet, lock_bit(bits, 70)));
+	lock_drop(&quiet);
+	assert_int_equal(ibv_close_device(context), 0);
+}
+
+/* It may have taken a quiet lock, and died before it set the bit. */
+TEST(who_takes_over_a_lock_sets_its_bit)
+{
+	struct ibv_context *context = open_context();
+	struct lock *lock = lock_of_a_dead_process();
+
+	bits[0] = bits[1] = 0;
+	assert_true(lock_wait_with(lock, lock_bit(bits, 70)));
+	assert_true(bit_is_set());
+	munmap(lock, 4096);
+	assert_int_equal(ibv_close_device(context), 0);
+}
+
+TEST(locks_of_the_own_queue_pairs_have_bits)
+{
+	struct ibv_context *context = open_context();
+	struct lock *lock = &segment_own->qp[70].rq.lock;
+	struct lock_bit bit = lock_bit(segment_own->active, 70);
+
+	assert_true(lock_make_quiet(lock, bit));
+	assert_false(*bit.word & bit.mask);
+	lock_take(lock);
+	assert_true(*bit.word & bit.mask);
+	lock_drop(lock);
+	assert_true(lock_make_quiet(lock, bit)); /* as it is without queue pairs */
+	lock->owner = 0;
+	assert_int_equal(ibv_close_device(context), 0);
+}
+
+enum { TURNS = 20000 };
+
+static uint32_t key, gone, used_late;
+
+/* A user of a key, as a queue pair is. */
+static void *use_key(void *arg)
+{
+	struct lock_bit bit = lock_bit(bits, 70);
+
+	(void)arg;
+	for (int i = 0; i < TURNS; i++) {
+		if (!lock_try(&quiet))
+			lock_wait_with(&quiet, bit);
+		if (__atomic_load_n(&key, __ATOMIC_ACQUIRE))
+			used_late += __atomic_load_n(&gone, __ATOMIC_RELAXED);
+		lock_drop(&quiet);
+	}
+	return NULL;
+}
+
+/* Its owner, as ibv_dereg_mr() is: looks at the lock only if its bit is set. */
+static void withdraw_key(void)
+{
+	struct lock_bit bit = lock_bit(bits, 70);
+
+	__atomic_store_n(&key, 0, __ATOMIC_RELEASE);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(bit.word, __ATOMIC_RELAXED) & bit.mask &&
+	    !lock_make_quiet(&quiet, bit)) {
+		if (!lock_try(&quiet))
+			lock_wait_with(&quiet, bit);
+		lock_drop(&quiet);
+	}
+	__atomic_store_n(&gone, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&gone, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&key, 1, __ATOMIC_RELEASE);
+}
+
+TEST(no_user_is_overlooked)
+{
+	struct ibv_context *context = open_context();
+	pthread_t user[2];
+
+	make_quiet();
+	key = 1;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&user[i], NULL, use_key, NULL), 0);
+	for (int i = 0; i < TURNS; i++)
+		withdraw_key();
+	for (int i = 0; i < 2; i++)
+		pthread_join(user[i], NULL);
+	assert_int_equal(used_late, 0);
 	assert_int_equal(ibv_close_device(context), 0);
 }
