@@ -38,14 +38,14 @@ static struct lock_bit find_own_bit(const struct lock *lock)
 	return lock_bit(own.bits, (uint32_t)(at / own.stride));
 }
 
-/* A fence: keys that are looked up after it are those that whoever clears the bit has left. */
+/* A fence: keys that were withdrawn before the bit was read are not found after it is set. */
 static void set_bit(struct lock_bit bit)
 {
 	if (bit.word)
 		__atomic_fetch_or(bit.word, bit.mask, __ATOMIC_SEQ_CST);
 }
 
-/* The bit is cleared first: whoever takes the lock afterwards, since it is not quiet, is seen. */
+/* The bit is cleared first: an owner that takes the lock after that is seen in it. */
 bool lock_make_quiet(struct lock *lock, struct lock_bit bit)
 {
 	uint32_t owner = 0;

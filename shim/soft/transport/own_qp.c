@@ -35,7 +35,7 @@ void own_qp_publish(struct soft_qp *qp, uint32_t slot)
 	__atomic_store_n(&soft_qps[slot], qp, __ATOMIC_RELEASE);
 }
 
-/* Nobody uses a key for a queue pair that is gone, so its bits may be cleared whoever has the lock. */
+/* No key is used for a queue pair that is gone: its bits are cleared even if its lock is taken. */
 static void settle_active(uint64_t *active, uint32_t slot, bool send,
 			  void (*settle)(struct soft_qp *qp, bool send))
 {

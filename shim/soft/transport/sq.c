@@ -29,6 +29,26 @@
 #include "shim/soft/transport/sq_fault.h"
 #include "shim/soft/transport/tag.h"
 
+static struct lock_bit bit_of(const struct soft_sq *sq)
+{
+	const struct soft_qp *qp = container(sq, const struct soft_qp, sq);
+
+	return lock_bit(soft_sq_active, qp->ex.qp_base.handle);
+}
+
+bool sq_try_lock(struct soft_sq *sq)
+{
+	return lock_try(&sq->lock) || lock_wake(&sq->lock, bit_of(sq));
+}
+
+bool sq_wait_for_lock(struct soft_sq *sq)
+{
+	if (__atomic_load_n(&sq->build.thread, __ATOMIC_RELAXED) == pthread_self())
+		return false;
+	lock_wait_with(&sq->lock, bit_of(sq));
+	return true;
+}
+
 size_t sq_lay_out(struct soft_sq *sq, const struct ibv_qp_cap *cap)
 {
 	uint32_t payload = cap->max_send_sge * sizeof(struct ibv_sge);

@@ -44,18 +44,11 @@ bool sq_finish(struct soft_qp *qp, int status);
 /* Set the queue pair's state to error and flush both queues. Callers hold the lock. */
 void sq_fail(struct soft_qp *qp);
 
-static inline struct lock_bit sq_lock_bit(const struct soft_sq *sq)
-{
-	const struct soft_qp *qp = container(sq, const struct soft_qp, sq);
-
-	return lock_bit(soft_sq_active, qp->ex.qp_base.handle);
-}
-
 /* Take the lock if it is free. */
-static inline bool sq_try_lock(struct soft_sq *sq)
-{
-	return likely(lock_try(&sq->lock)) || lock_wake(&sq->lock, sq_lock_bit(sq));
-}
+bool sq_try_lock(struct soft_sq *sq);
+
+/* The slow path of sq_lock(). */
+bool sq_wait_for_lock(struct soft_sq *sq);
 
 /*
  * Take the lock for a verb that the program calls. False if this thread already has the lock, since
@@ -63,12 +56,7 @@ static inline bool sq_try_lock(struct soft_sq *sq)
  */
 static inline bool sq_lock(struct soft_sq *sq)
 {
-	if (likely(lock_try(&sq->lock)))
-		return true;
-	if (__atomic_load_n(&sq->build.thread, __ATOMIC_RELAXED) == pthread_self())
-		return false;
-	lock_wait_with(&sq->lock, sq_lock_bit(sq));
-	return true;
+	return likely(lock_try(&sq->lock)) || sq_wait_for_lock(sq);
 }
 
 static inline struct soft_wr *sq_slot(const struct soft_sq *sq, uint32_t pos)
