@@ -39,6 +39,8 @@ struct polled_cq {
 	uint64_t empty;         /* polls before the last completion */
 	struct event_id polled; /* the last completions; 0:0: none */
 	uint32_t qp;            /* of the last completion: object, 0: not known */
+	uint32_t most;          /* completions of one poll, */
+	struct event_id full;   /* and the first such poll */
 	/* the last completion whose request another thread had posted, and that request */
 	struct event_id taken, request;
 };
@@ -149,6 +151,10 @@ void activity_note_poll(struct activity *activity, const struct trace_event *eve
 		return;
 	cq->polled = event->id;
 	cq->qp = poll->wc[poll->nwc - 1].qp;
+	if (poll->nwc > cq->most) {
+		cq->most = poll->nwc;
+		cq->full = event->id;
+	}
 	for (uint32_t i = 0; i < poll->nwc; i++) {
 		struct event_id request = poll->wc[i].request;
 
@@ -357,6 +363,16 @@ static void put_qp(const struct poll_report *telling, const struct cq_activity *
 	}
 }
 
+/* A program that waits for more completions than can come may have ignored all but the first. */
+static void put_most(const struct poll_report *telling, const struct cq_activity *then)
+{
+	char id[32];
+
+	if (then && then->barren && then->cq.most > 1)
+		text_addf(telling->t, "; its poll %s returned %u completions",
+			  event_id_text(then->cq.full, id), then->cq.most);
+}
+
 static void put_empty(const struct poll_report *telling, uint32_t thread, uint32_t cq,
 		      uint64_t empty)
 {
@@ -379,6 +395,7 @@ static void put_empty(const struct poll_report *telling, uint32_t thread, uint32
 	put_qp(telling, then);
 	if ((then && then->barren) || (taken && taken->barren) || (shared && shared->barren))
 		text_addf(t, BARREN);
+	put_most(telling, then);
 	if (shared && !taken)
 		text_addf(t, "; thread %u has polled completions there, too, the last %s",
 			  shared->thread, event_id_text(shared->cq.polled, id));

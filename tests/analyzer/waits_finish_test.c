@@ -543,6 +543,29 @@ TEST(one_completion_more_than_requests)
 		       "no outstanding request that completes in the CQ");
 }
 
+/* It may have handled only the first of them. */
+TEST(completions_of_one_poll)
+{
+	struct event_poll *event;
+	struct event_wc *wc;
+	struct story s;
+
+	begin_story(&s);
+	for (int i = 0; i < 2; i++)
+		post_send(&s, IBV_SEND_SIGNALED);
+	event = (struct event_poll *)s.words;
+	wc = (struct event_wc *)(event + 1);
+	event->cq = W(&ends[0].cq);
+	event->ret = event->nwc = 2;
+	for (int i = 0; i < 2; i++)
+		wc[i] = (struct event_wc){ .wr_id = 1, .qp_num = ends[0].qp.qp_num };
+	story_event(&s, 0, EVENT_POLL, (sizeof(*event) + 2 * sizeof(*wc)) / 8);
+	polls_from(&s, 0, &ends[0].cq, SECOND / 10, false);
+	waited_in_vain(&s, 0,
+		       "with no outstanding request that completes in the CQ; its poll 1:22 "
+		       "returned 2 completions");
+}
+
 TEST(one_receive_more_than_were_posted)
 {
 	struct story s;
