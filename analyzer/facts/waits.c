@@ -306,6 +306,7 @@ static void note_cq(struct wait *wait, struct model *model, const struct queue *
 		return;
 	snprintf(wait->cq.name, sizeof(wait->cq.name), "%s", life->name);
 	wait->cq.id = life->id;
+	wait->cq.deaf = life->deaf.id;
 	if (!queue->send && !qp->unwatched && qp->arrived > qp->taken)
 		wait->cq.lying = qp->arrived - qp->taken;
 	note_channel(&wait->cq, life, note);

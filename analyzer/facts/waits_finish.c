@@ -171,6 +171,8 @@ static bool has_missed_event(const struct wait *wait)
 {
 	const struct wait_cq *cq = &wait->cq;
 
+	if (cq->lying && cq->deaf.thread)
+		return true;
 	if (!cq->lying || !cq->has_channel)
 		return false;
 	if (!cq->wake.armed.id.thread)

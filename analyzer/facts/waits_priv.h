@@ -16,6 +16,7 @@ struct wait_cq {
 	char name[LIFE_NAME]; /* "": not known */
 	uint32_t id;          /* object */
 	uint64_t lying;       /* completions of the queue pair that are in the CQ, not polled */
+	struct event_id deaf; /* the last time that it was armed without a channel; 0:0: never */
 	bool has_channel;     /* the rest is valid */
 	bool sleeps;          /* a thread is in ibv_get_cq_event() for its channel */
 	struct cq_event wake;

@@ -418,12 +418,16 @@ static void put_cq(struct text *t, const struct waits *waits, const struct wait 
 	bool sent = !wait->oldest.thread && work->known && work->state != ABI_QPS_ERR &&
 		    work->to_receives > wait->completed;
 	uint64_t empty;
-	char n[WORDS_COUNT];
+	char n[WORDS_COUNT], id[32];
 
 	if (cq->lying)
 		text_addf(t, "; %s had come to %s and %s not polled",
 			  words_count(cq->lying, "completion", n), cq->name,
 			  cq->lying == 1 ? "was" : "were");
+	if (cq->deaf.thread && (cq->lying || sent || wait->arrived))
+		text_addf(t,
+			  "; %s was armed by %s, but created without a channel: it gives no event",
+			  cq->lying ? "it" : cq->name, event_id_text(cq->deaf, id));
 	if (!cq->has_channel)
 		return;
 	if (!(cq->lying || sent || (cq->sleeps && !cq->wake.is_armed) || wait->arrived)) {

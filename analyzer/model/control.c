@@ -164,13 +164,23 @@ static int link_to_id(struct model *model, const struct trace_event *event, stru
 	return id && id->state == LIFE_LIVE && !id->inherited ? life_link(id, life) : 0;
 }
 
-static int create_cq_event(struct model *model, struct life *cq)
+/* The CQ is not linked to its channel if the channel is older than the trace. */
+static bool lacks_channel(const struct parsed *p)
+{
+	enum arg arg = p->call->verb == VERB_create_cq_ex ? ARG(init_attr.channel) : ARG(channel);
+	int64_t channel;
+
+	return args_get(p->args, arg, &channel) && !channel;
+}
+
+static int create_cq_event(struct model *model, const struct parsed *p, struct life *cq)
 {
 	for (const struct life_link *link = cq->parents; link; link = link->next_parent)
 		if (link->parent->kind == OBJECT_comp_channel) {
 			model->wakes = true;
 			return cq_event_note_created(cq, true);
 		}
+	cq->no_channel = lacks_channel(p);
 	return 0;
 }
 
@@ -220,7 +230,7 @@ static int creation_returns(struct model *model, const struct parsed_call *p)
 	if (!err)
 		err = link_to_id(model, p->event, life);
 	if (!err && kind == OBJECT_cq)
-		err = create_cq_event(model, life);
+		err = create_cq_event(model, p, life);
 	if (!err)
 		err = link_handles(model, p, p->out, handles_of_new_object(kind), life);
 	if (!err && p->call->verb == VERB_create_rwq_ind_table)

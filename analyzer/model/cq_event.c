@@ -43,6 +43,8 @@ int cq_event_note_created(struct life *cq, bool channel)
 
 void cq_event_note_armed(struct life *cq, const struct trace_event *event)
 {
+	if (cq && cq->no_channel && !event->notify->ret)
+		cq->deaf = moment_of_verb(event, VERB_req_notify_cq);
 	if (!cq || !cq->wake || event->notify->ret)
 		return;
 	cq->wake->solicited = event->notify->solicited_only;

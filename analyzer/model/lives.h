@@ -85,6 +85,8 @@ struct life {
 	struct batch *batch;   /* of an extended CQ: batch.h */
 	struct misuse *misuse; /* of a QP, CQ or SRQ: misuse.h; NULL: none was seen */
 	struct cq_event *wake; /* of a CQ with a channel: cq_event.h */
+	bool no_channel;       /* of a CQ: it was created without one */
+	struct moment deaf;    /* of such a CQ: the last ibv_req_notify_cq(); 0:0: none */
 	/* of a QP: receives that completed as seen by the peer; receives that were polled */
 	uint64_t arrived, taken;
 	int64_t arrival; /* when the last one had arrived */

@@ -1011,3 +1011,29 @@ TEST(a_queue_that_was_drained)
 		   "process 2 (app) qp1: it had never posted a receive; process 2 called "
 		   "no verb after 2:18, for 1.00 s");
 }
+
+/* Its events go nowhere: the program waits for those of another CQ's channel. */
+TEST(a_cq_without_a_channel_that_was_armed)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_8_bytes(&s, 1, VERB_post_recv, 0x20);
+	arm_as_peer(&s, 0);
+	post_8_bytes(&s, 0, VERB_post_send, 0x10);
+	poll_as(&s, IBV_WC_SUCCESS);
+	says_of_its_cq(&s,
+		       "; 1 completion had come to cq1 and was not polled; it was armed by 2:22, "
+		       "but created without a channel: it gives no event");
+}
+
+TEST(a_cq_without_a_channel_that_was_not_armed)
+{
+	struct story s;
+
+	begin_story(&s);
+	post_8_bytes(&s, 1, VERB_post_recv, 0x20);
+	post_8_bytes(&s, 0, VERB_post_send, 0x10);
+	poll_as(&s, IBV_WC_SUCCESS);
+	says_of_its_cq(&s, "; 1 completion had come to cq1 and was not polled; peer process");
+}

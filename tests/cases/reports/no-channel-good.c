@@ -1,0 +1,2 @@
+#define CHANNEL(end) (end)->ch
+#include "no-channel-bad.c"
