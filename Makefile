@@ -520,4 +520,4 @@ FORCE:
 .PHONY: all tests deps check test tidy test-hardware mutants demo bench soak fuzzers fuzz \
 	fuzz-table fuzz-columns install deb test-deb clean
 .DELETE_ON_ERROR:
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -type f -name '*.d' 2>/dev/null)
