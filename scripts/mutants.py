@@ -59,7 +59,7 @@ ARRAY = re.compile(r'sizeof\([^()]*\[$|'
 # the same: space for a text, SIZE + 16
 SPACE = re.compile(r'^\s*(?:static )?(?:const )?(?:unsigned )?char\b[^=]*\[[^\]=]*$')
 # a read of one byte too many, which sanitizers find
-LAST = re.compile(r'\bp?read\(.*\bsizeof\(\w+\) - $')
+LAST = re.compile(r'\bp?read\((?:[^()]|\(\w*\))*(?:\bsize|\bsizeof\(\w+\)) (?:- )?$')
 # main() opens descriptors 0 to 2 if they are closed: no other file of the command has these numbers
 NO_STDIN = re.compile(r'\b\w*(?:fds?|dir)(?:\[\w+\])? (?:<= 0|< 1|> 0|>= 1)\b')
 # only tells the compiler what is likely
@@ -257,6 +257,8 @@ def mutate_tokens(path, text, inside):
                 yield Mutant(path, text, at, word, new, 'constant')
         elif kind == 'sign' and word in OTHER_SIGN:
             if word in BINARY and (not after_operand or text[at - 1] != ' '):
+                continue
+            if LAST.search(text[text.rfind('\n', 0, at) + 1:at]):
                 continue
             new = '+ 1 <' if word == '<' and is_loop(text, at) else OTHER_SIGN[word][1]
             yield Mutant(path, text, at, word, new, OTHER_SIGN[word][0])
