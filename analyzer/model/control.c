@@ -165,7 +165,7 @@ static int link_to_id(struct model *model, const struct trace_event *event, stru
 }
 
 /* The CQ is not linked to its channel if the channel is older than the trace. */
-static bool lacks_channel(const struct parsed *p)
+static bool lacks_channel(const struct parsed_call *p)
 {
 	enum arg arg = p->call->verb == VERB_create_cq_ex ? ARG(init_attr.channel) : ARG(channel);
 	int64_t channel;
@@ -173,7 +173,7 @@ static bool lacks_channel(const struct parsed *p)
 	return args_get(p->args, arg, &channel) && !channel;
 }
 
-static int create_cq_event(struct model *model, const struct parsed *p, struct life *cq)
+static int create_cq_event(struct model *model, const struct parsed_call *p, struct life *cq)
 {
 	for (const struct life_link *link = cq->parents; link; link = link->next_parent)
 		if (link->parent->kind == OBJECT_comp_channel) {

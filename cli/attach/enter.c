@@ -283,7 +283,7 @@ static int load_library(struct entered_target *entered, struct inject *inject)
 }
 
 static int call_function(struct entered_target *entered, struct inject *inject,
-			 enum function function)
+			 enum attach_function function)
 {
 	struct attach_request *request = &entered->request;
 	int err;
@@ -412,7 +412,7 @@ static int begin_recording(void *arg, const char *dir, void (*idle)(void *), voi
 }
 
 static int inject_and_call(struct entered_target *entered, const struct injected_calls *calls,
-			   enum function function)
+			   enum attach_function function)
 {
 	struct inject *inject = NULL;
 	const char *why;

@@ -51,8 +51,9 @@ void expect_late_drop(struct replay *r, struct replica_qp *qp, enum side side);
  * expect.c: compare deferred completions: those that have come; those for which there is a receive
  * request; or all, since no later event posts a request. 0 or -ENOMEM.
  */
-enum settle { DEFERRED_COME, DEFERRED_FED, DEFERRED_ALL };
-int expect_compare_late(struct replay *r, struct replica_qp *qp, enum side side, enum settle which);
+enum deferred_kind { DEFERRED_COME, DEFERRED_FED, DEFERRED_ALL };
+int expect_compare_late(struct replay *r, struct replica_qp *qp, enum side side,
+			enum deferred_kind which);
 
 /*
  * expect_killed.c: was the sender killed during the post, so that the trace has the message but not
@@ -69,7 +70,7 @@ bool expect_sender_died(const struct expected_wc *e, enum side side, bool waited
 bool expect_died_before(const struct expected_wc *e, enum side side, enum ibv_wc_status here);
 
 /* Why a recorded completion is compared with no replayed one. */
-enum stranger {
+enum unmatched_reason {
 	UNMATCHED_QUEUE,       /* its queue pair is not in the trace */
 	UNMATCHED_SENDER,      /* the sender of the datagram is not in the trace either */
 	UNMATCHED_SYNTHESIZED, /* likewise, but a synthesized peer sends it: compared */
@@ -98,7 +99,7 @@ struct unmatched_wcs {
  * expect_unmatched.c: store @e until the end: an unmatched replayed completion may turn out to be
  * its counterpart. 0 or -ENOMEM.
  */
-int expect_note_unmatched(const struct expected_wc *e, enum stranger kind, const char *why);
+int expect_note_unmatched(const struct expected_wc *e, enum unmatched_reason kind, const char *why);
 
 /* The stored recorded completion that @a of queue pair @qp may match; NULL: none. */
 struct unmatched_wc *expect_find_unmatched(struct unmatched_wcs *s, uint32_t qp, enum side side,

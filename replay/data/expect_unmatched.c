@@ -12,7 +12,7 @@ static uint32_t id_of(const struct replay *r, const struct replica *replica)
 	return replica ? (uint32_t)(replica - r->replicas) : 0;
 }
 
-int expect_note_unmatched(const struct expected_wc *e, enum stranger kind, const char *why)
+int expect_note_unmatched(const struct expected_wc *e, enum unmatched_reason kind, const char *why)
 {
 	struct unmatched_wcs *s = e->r->strangers;
 

@@ -31,7 +31,7 @@ static uint64_t last_key(uint32_t thread, enum last_kind kind)
 	return (uint64_t)thread * LASTS + kind;
 }
 
-static int note_last(struct fault_study *s, const struct trace_event *event, enum last kind)
+static int note_last(struct fault_study *s, const struct trace_event *event, enum last_kind kind)
 {
 	return map_put(&s->last, last_key(event->id.thread, kind), event_key(event->id));
 }

@@ -301,7 +301,7 @@ static int learn_request(struct pair_pass *s, const struct trace_event *event, u
 	const struct wr *wr = &event->post->wr[i];
 	int err = add_request(s, life,
 			      (struct open_request){ event_part_key(event->id, i), wr->rkey,
-						      operation_has_rkey(wr->opcode) });
+						     operation_has_rkey(wr->opcode) });
 
 	if (!err && wr->opcode == IBV_WR_BIND_MW)
 		err = count_bind(s, event->process, wr->bind_rkey);

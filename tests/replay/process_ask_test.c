@@ -35,7 +35,7 @@ static char private[32] = "before";
 static int test_pid;
 static char events[TEXT];
 
-const struct process *trace_process(struct trace *trace, uint32_t i)
+const struct process *trace_process(const struct trace *trace, uint32_t i)
 {
 	(void)trace;
 	return i && i < PROCESSES ? &processes[i] : NULL;
@@ -68,7 +68,7 @@ static void note_forked(uint32_t child, uint32_t parent)
 	add_event(text);
 }
 
-static const struct process_told told = { note_lost, note_forked };
+static const struct process_callbacks told = { note_lost, note_forked };
 
 static void note_exit(void)
 {

@@ -196,10 +196,10 @@ static bool owns_object(const struct channel *c, const struct mirror *mirror)
 	return mirror_has(mirrors, PROCESS, mirror);
 }
 
-static const struct process_data_doors doors = { lock_channel, answer_command, unlock_channel,
-						 is_mapped, owns_object };
-static const struct process_data_doors ack_doors = { lock_channel, answer_ack, unlock_channel,
+static const struct process_data_callbacks doors = { lock_channel, answer_command, unlock_channel,
 						     is_mapped, owns_object };
+static const struct process_data_callbacks ack_doors = { lock_channel, answer_ack, unlock_channel,
+							 is_mapped, owns_object };
 
 /* What the modules call besides */
 

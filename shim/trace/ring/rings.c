@@ -47,7 +47,7 @@ struct ring_slot {
 	/* complete while the ring is free; while it is in use, only head and mask */
 	struct ring ring;
 	struct ring *live; /* the ring of the thread that uses it */
-	enum use use;
+	enum slot_use use;
 	struct ring_slot *next;
 };
 
@@ -105,7 +105,7 @@ static void report_withheld(struct session_page *page, _Atomic uint32_t *count)
 	atomic_fetch_add(count, 1);
 }
 
-static struct ring_slot *find_slot(enum use use)
+static struct ring_slot *find_slot(enum slot_use use)
 {
 	for (struct ring_slot *slot = slots; slot; slot = slot->next)
 		if (slot->use == use)
