@@ -528,7 +528,9 @@ def rename_handle(db, rng):
     for table in ('object', 'post', 'poll', 'notify', 'call'):
         db.execute(f'UPDATE {table} SET handle = ? WHERE handle = ? AND process = ?',
                    (new, old, process))
-    db.execute('UPDATE wr SET ah = ? WHERE ah = ? AND process = ?', (new, old, process))
+    for column in ('ah', 'bind_mr', 'bind_mw'):
+        db.execute(f'UPDATE wr SET {column} = ? WHERE {column} = ? AND process = ?',
+                   (new, old, process))
     db.execute('UPDATE event SET element = ? WHERE element = ? AND process = ?',
                (new, old, process))
     db.execute('UPDATE ref SET handle = ? WHERE handle = ? AND thread IN '
