@@ -17,6 +17,7 @@
 #include "analyzer/model/model_state.h"
 #include "analyzer/model/pinned.h"
 #include "analyzer/model/queue.h"
+#include "analyzer/model/read_release.h"
 #include "analyzer/model/window.h"
 #include "core/wire/log.h"
 
@@ -222,6 +223,8 @@ int keys_process_call(struct model *model, const struct trace_event *event)
 	key = key_of_call(model, event, info->object);
 	if (!key)
 		return 0;
+	if (ends && model->reads)
+		read_release_note_dereg(model, event, key);
 	key->state = KEY_CHANGING;
 	model->keys.changes++;
 	return 0;

@@ -139,6 +139,7 @@ void model_free(struct model *model)
 	while (model->lost)
 		lost_buffers_forget(model, model->lost->process, 0);
 	vectors_forget(model, 0);
+	free(model->release);
 	swapped_fini(model);
 	pool_fini(&model->pendings);
 	free(model->steadies);

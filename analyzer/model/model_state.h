@@ -74,12 +74,13 @@ struct model {
 	size_t nlast_of;
 	struct crash_thread *crashes; /* crash.h */
 	size_t ncrashes;
-	struct swapped *swapped;    /* swapped.h; NULL: none */
-	uint64_t compared;          /* buffers: overlap.h */
-	struct crossing *crossings; /* crossing.c; NULL: none */
-	bool reads;                 /* a READ or an atomic was posted */
-	unsigned int doubt;         /* enum queue_doubt: applies to every new queue */
-	int64_t whole_from;         /* posts before this time may be missing */
+	struct swapped *swapped;             /* swapped.h; NULL: none */
+	uint64_t compared;                   /* buffers: overlap.h */
+	struct crossing *crossings;          /* crossing.c; NULL: none */
+	struct read_release_polled *release; /* read_release.h; NULL: none */
+	bool reads;                          /* a READ or an atomic was posted */
+	unsigned int doubt;                  /* enum queue_doubt: applies to every new queue */
+	int64_t whole_from;                  /* posts before this time may be missing */
 };
 
 /* Also finds dying and dead objects; NULL if there is none. */

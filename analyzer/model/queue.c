@@ -55,6 +55,7 @@ void queue_put(struct queue *queue)
 	free(queue->astray);
 	free(queue->slots);
 	free(queue->unordered);
+	free(queue->release);
 	free(queue->twice);
 	wr_id_set_fini(&queue->wr_ids);
 	wr_id_set_fini(&queue->buffers);

@@ -292,11 +292,12 @@ struct queue {
 	/* of the first messages sent: 1 and how many had been received when it was posted; 0: not
 	   known; NULL: of none (overlap.c) */
 	uint16_t *seen;
-	struct astray_seen *astray;  /* astray.h; NULL: nothing was */
-	struct unordered *unordered; /* unordered.h; NULL: no such request was posted */
-	struct slots *slots;         /* slots.h; NULL: nothing was written */
-	struct swapped *swaps;       /* swapped.h: the last word of a compare-and-swap; or NULL */
-	struct moment swapped;       /* that request; id 0:0: the word was written since */
+	struct astray_seen *astray;   /* astray.h; NULL: nothing was */
+	struct unordered *unordered;  /* unordered.h; NULL: no such request was posted */
+	struct slots *slots;          /* slots.h; NULL: nothing was written */
+	struct swapped *swaps;        /* swapped.h: the last word of a compare-and-swap; or NULL */
+	struct read_release *release; /* read_release.h; NULL: none */
+	struct moment swapped;        /* that request; id 0:0: the word was written since */
 	struct queue_stats stats;
 	struct queue_serial serial;
 	struct queue_level level;

@@ -29,6 +29,7 @@
 #include "analyzer/model/qp.h"
 #include "analyzer/model/queue_priv.h"
 #include "analyzer/model/serial.h"
+#include "analyzer/model/read_release.h"
 #include "analyzer/model/slots.h"
 #include "analyzer/model/no_response.h"
 #include "analyzer/model/starved.h"
@@ -267,8 +268,10 @@ static void note_sends(struct model *model, const struct trace_event *event, str
 {
 	credit_sent(model, event, queue);
 	slots_posted(queue, event, taken);
-	if (model->reads)
-		swapped_posted(model, event, queue, taken);
+	if (!model->reads)
+		return;
+	swapped_posted(model, event, queue, taken);
+	read_release_note_post(queue, taken);
 }
 
 static void note_send(struct model *model, struct queue *queue, const struct trace_event *event)
@@ -456,6 +459,8 @@ static void run_request_checks(struct model *model, const struct model_complete 
 		receive_level_note_completion(queue, complete->qp, event);
 		slots_returned(complete->qp ? complete->qp->sq : NULL,
 			       &event->poll->wc[complete->index]);
+		if (model->reads && complete->qp)
+			read_release_note_message(model, event, complete->qp);
 	}
 }
 

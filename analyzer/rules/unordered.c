@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "analyzer/model/queue.h"
+#include "analyzer/model/read_release.h"
 #include "analyzer/model/swapped.h"
 #include "analyzer/model/unordered.h"
 #include "analyzer/model/words.h"
@@ -119,6 +120,36 @@ void mkey_009_unordered(struct check *check, const struct life *life)
 		report_raised(check, life);
 	if (queue->unordered->flag.n >= HABIT)
 		report_flag(check, life);
+}
+
+/* MKEY-009: a message lets the peer deregister what an earlier READ may still read. */
+void mkey_009_release(struct check *check, const struct life *life)
+{
+	const struct read_release *release = life->sq ? life->sq->release : NULL;
+	const struct object *region = release ? trace_object(check->trace, release->region) : NULL;
+	struct finding *finding;
+	char name[64], id[32];
+
+	if (!release || release->n < HABIT || life->sq->doubt)
+		return;
+	finding = check_add_hazard(check, RULE_MKEY_009, &release->first_send, life, "wr");
+	if (!finding)
+		return;
+	finding_text(&finding->says,
+		     "%s: %" PRIu64 " times, first at %s, a message was sent without "
+		     "IBV_SEND_FENCE while an IBV_WR_RDMA_READ was outstanding, and the peer "
+		     "deregistered its %s, which the READ reads, right after it had polled the "
+		     "message.",
+		     object_name_text(life, name, sizeof(name)), release->n,
+		     event_id_text(release->first_send.id, id),
+		     region && region->name ? region->name : "region");
+	finding_text(&finding->breaks,
+		     "the message arrives before all data was read: the READ fails with "
+		     "IBV_WC_REM_ACCESS_ERR, or reads what the memory is used for by then");
+	finding_step(finding, "created", &life->created);
+	finding_step(finding, "read", &release->first_read);
+	finding_step(finding, "sent", &release->first_send);
+	finding_step(finding, "deregistered", &release->freed);
 }
 
 /* MKEY-009: a lock is taken by compare-and-swap, and released by a WRITE. */

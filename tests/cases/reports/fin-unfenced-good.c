@@ -1,0 +1,2 @@
+#define GOOD 1
+#include "fin-unfenced-bad.c"
