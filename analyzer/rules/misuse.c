@@ -78,6 +78,10 @@ void compl_001(struct check *check, const struct model_misuse *misuse)
 	end_misuse(finding, misuse);
 }
 
+static const char *const end_each_batch =
+	"When ibv_start_poll() has returned 0, call ibv_end_poll() on every way out of the loop, "
+	"also after a break or a return.";
+
 /* COMPL-005 */
 void compl_005_strict(struct check *check, const struct model_misuse *misuse)
 {
@@ -92,18 +96,20 @@ void compl_005_strict(struct check *check, const struct model_misuse *misuse)
 	if (!finding)
 		return;
 	put_call(seen, call);
-	if (seen->what == MISUSE_START_INSIDE)
+	if (seen->what == MISUSE_START_INSIDE) {
+		finding->todo = end_each_batch;
 		finding_text(
 			&finding->says,
 			"%s started a batch of completions of %s while this thread had an open "
 			"one, not ended by ibv_end_poll().",
 			call, name);
-	else
+	} else {
 		finding_text(&finding->says,
 			     "%s was called without an open batch of completions of %s: "
 			     "ibv_start_poll() had not returned 0, or ibv_end_poll() had ended the "
 			     "batch.",
 			     call, name);
+	}
 	end_misuse(finding, misuse);
 }
 
