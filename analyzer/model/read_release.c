@@ -79,14 +79,16 @@ void read_release_note_dereg(struct model *model, const struct trace_event *even
 {
 	const struct read_release_polled *polled = model->release;
 	struct read_release *release;
+	const struct queue *sends;
 	uint64_t life;
 
 	if (!polled || polled->process != event->process || polled->thread != event->id.thread ||
 	    event->id.n - polled->n > NEXT || polled->rkey != key->rkey ||
 	    polled->context != key->context || !map_get(&model->by_id, polled->sender, &life))
 		return;
-	release = ((struct life *)(uintptr_t)life)->sq->release;
-	if (release->n++)
+	sends = ((const struct life *)(uintptr_t)life)->sq; /* NULL: it was destroyed */
+	release = sends ? sends->release : NULL;
+	if (!release || release->n++)
 		return;
 	release->first_read = polled->read;
 	release->first_send = polled->send;

@@ -11,6 +11,7 @@ struct reading {
 	bool asked;   /* the peer gets another message before it deregisters the region */
 	bool other;   /* the peer deregisters another region */
 	bool quietly; /* the peer calls other verbs before that */
+	bool gone;    /* the reader's queue pair was destroyed before that */
 	bool warns;
 };
 
@@ -79,6 +80,8 @@ static void read_region(struct story *s, const struct reading *r, int i)
 	}
 	for (int k = 0; r->quietly && k < 3; k++)
 		story_do(s, 1, VERB_query_port, 1, 0, W(&ends[1].context), W(1), W(0), W(0));
+	if (r->gone)
+		story_do(s, 0, VERB_destroy_qp, 9, 0, W(&ends[0].qp));
 	story_do(s, 1, VERB_dereg_mr, 9, 0, W(r->other ? &another : &region));
 }
 
@@ -89,6 +92,7 @@ static const struct reading readings[] = {
 	{ .name = "a_message_after_the_completion", .n = 3, .polled = true },
 	{ .name = "a_second_message_after_the_completion", .n = 3, .asked = true },
 	{ .name = "another_region_is_deregistered", .n = 3, .other = true },
+	{ .name = "the_reader_has_ended", .n = 1, .gone = true },
 	{ .name = "the_peer_does_other_things_first", .n = 3, .quietly = true },
 };
 
@@ -100,7 +104,8 @@ static void memory_that_is_read(void **state)
 	begin_story(&s);
 	for (int i = 0; i < r->n; i++)
 		read_region(&s, r, i);
-	story_do(&s, 0, VERB_destroy_qp, 9, 0, W(&ends[0].qp));
+	if (!r->gone)
+		story_do(&s, 0, VERB_destroy_qp, 9, 0, W(&ends[0].qp));
 	story_check(&s, NULL);
 	assert_int_equal(s.findings->hazards[RULE_MKEY_009], r->warns);
 	if (r->warns)
