@@ -47,11 +47,24 @@ static void note_swap(struct model *model, const struct trace_event *event, stru
 		word->other = word->last;
 		word->last = id;
 	}
+	if (queue->swaps != word)
+		queue->released = 0;
 	queue->swaps = word;
 	queue->swapped = moment_of(event);
 }
 
-static void note_write(const struct trace_event *event, struct queue *queue, uint64_t addr)
+/* @queue has released the word as often as is a habit. A new connection may replace the old one. */
+static void note_writer(struct model *model, const struct queue *queue, struct swapped *word)
+{
+	uint64_t life;
+
+	word->shared |= map_get(&model->by_id, word->writer, &life) &&
+			((const struct life *)(uintptr_t)life)->state == LIFE_LIVE;
+	word->writer = queue->owner->id;
+}
+
+static void note_write(struct model *model, const struct trace_event *event, struct queue *queue,
+		       uint64_t addr)
 {
 	struct swapped *word = queue->swaps;
 
@@ -61,6 +74,8 @@ static void note_write(const struct trace_event *event, struct queue *queue, uin
 		word->swap = queue->swapped;
 		word->write = moment_of(event);
 	}
+	if (++queue->released == SWAPPED_HABIT)
+		note_writer(model, queue, word);
 	queue->swapped.id.thread = 0;
 }
 
@@ -75,7 +90,7 @@ void swapped_posted(struct model *model, const struct trace_event *event, struct
 		if (wr->opcode == ABI_WR_ATOMIC_CMP_AND_SWP)
 			note_swap(model, event, queue, wr->remote_addr);
 		else if (wr->opcode == ABI_WR_RDMA_WRITE && wr_bytes(wr) == WORD)
-			note_write(event, queue, wr->remote_addr);
+			note_write(model, event, queue, wr->remote_addr);
 	}
 }
 

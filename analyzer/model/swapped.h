@@ -19,6 +19,8 @@ struct model;
 struct queue;
 struct trace_event;
 
+enum { SWAPPED_HABIT = 3 };
+
 struct swapped {
 	uint64_t addr;       /* of the peer's memory */
 	uint32_t process;    /* the peer; 0: this entry is not used */
@@ -26,6 +28,8 @@ struct swapped {
 	uint64_t turns;      /* how often that was another one than before */
 	uint32_t other;      /* object: one of the others */
 	uint64_t written;    /* by queue pairs that had swapped it */
+	uint32_t writer;     /* object: the last of them that did so SWAPPED_HABIT times */
+	bool shared;         /* two that existed at once did */
 	struct moment swap;  /* of the first of them */
 	struct moment write; /* likewise */
 	bool reported;

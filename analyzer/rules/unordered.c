@@ -160,8 +160,8 @@ void mkey_009_swapped(struct check *check, const struct life *life)
 	const struct object *other;
 	struct finding *finding;
 
-	if (!word || word->reported || word->written < HABIT || word->turns < TURNS ||
-	    life->sq->doubt)
+	if (!word || word->reported || word->written < SWAPPED_HABIT ||
+	    (word->turns < TURNS && !word->shared) || life->sq->doubt)
 		return;
 	word->reported = true;
 	other = trace_object(check->trace, word->last == life->id ? word->other : word->last);
