@@ -1023,7 +1023,7 @@ TEST(a_cq_without_a_channel_that_was_armed)
 	post_8_bytes(&s, 0, VERB_post_send, 0x10);
 	poll_as(&s, IBV_WC_SUCCESS);
 	says_of_its_cq(&s,
-		       "; 1 completion had come to cq1 and was not polled; it was armed by 2:22, "
+		       "; 1 completion had come to cq1 and was not polled; it was armed by 2:21, "
 		       "but created without a channel: it gives no event");
 }
 
