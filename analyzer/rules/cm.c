@@ -184,6 +184,31 @@ void state_001_option(struct check *check, const struct trace_event *returned)
 		report_option(check, id, &moment, option);
 }
 
+/* STATE-009: the kernel asks for the neighbour, and gives up before the answer. */
+void state_009_resolution(struct check *check, const struct trace_event *returned)
+{
+	const struct call *call = returned->call;
+	struct moment moment = moment_of(returned);
+	struct finding *finding;
+	const struct life *id;
+	int64_t timeout;
+
+	if (call->verb != VERB_rdma_resolve_addr || call->failed || !call->args ||
+	    !args_get(call->args, ARG(timeout_ms), &timeout) || timeout)
+		return;
+	id = model_life(check->model, returned->process, OBJECT_cm_id,
+			(uint64_t)args_number(call->args, ARG(id)));
+	finding = id ? check_add_hazard(check, RULE_STATE_009, &moment, id, "timeout_ms") : NULL;
+	if (!finding)
+		return;
+	finding_text(&finding->says, "rdma_resolve_addr() of %s has timeout_ms 0.", id->name);
+	finding_text(&finding->breaks,
+		     "the kernel does not know the neighbour with that address yet: "
+		     "RDMA_CM_EVENT_ADDR_ERROR comes, with status -ETIMEDOUT");
+	finding->todo = "Set timeout_ms to 1000 or more.";
+	finding_step(finding, "resolved", &moment);
+}
+
 /* CM-002. Another thread may acknowledge while the destroy waits. */
 void cm_002(struct check *check, const struct model_destroy *destroy)
 {

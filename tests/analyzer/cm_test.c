@@ -361,3 +361,29 @@ TEST(a_migration_waits_for_another_thread)
 	story_exit(&s, STORY_PID, 0);
 	story_finds_nothing(&s);
 }
+
+static void resolve_within(struct story *s, int timeout_ms, int ret)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+
+	begin_story(s);
+	story_do(s, 0, VERB_rdma_resolve_addr, 28, ret ? (uint64_t)-1 : 0, W(&an_id), W(0), W(&in),
+		 W(timeout_ms));
+	end_story(s);
+}
+
+TEST(an_address_that_is_resolved_without_time)
+{
+	struct story s;
+
+	resolve_within(&s, 0, 0);
+	story_warns(&s, RULE_STATE_009, "rdma_resolve_addr() of cm_id1 has timeout_ms 0.");
+}
+
+TEST(an_address_that_is_resolved_in_time)
+{
+	struct story s;
+
+	resolve_within(&s, 1000, 0);
+	story_finds_nothing(&s);
+}

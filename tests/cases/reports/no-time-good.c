@@ -1,0 +1,2 @@
+#define MS 2000
+#include "no-time-bad.c"
