@@ -43,6 +43,9 @@ struct crashed_call crashed_read_call(const struct trace_event *event)
 		call.null = list->handles[0].kind;
 	if (args_get(event->call->args, ARG(id), &value))
 		call.id = (uint64_t)value;
+	if (event->call->verb == VERB_rdma_ack_cm_event &&
+	    args_get(event->call->args, ARG(event.id), &value))
+		call.of_event = (uint64_t)value;
 	return call;
 }
 
@@ -79,6 +82,25 @@ static void put_unresolved(struct text *t, const struct life *id)
 				: "rdma_resolve_addr() was not called)");
 }
 
+/* An event that was acknowledged is freed, and its fields are overwritten. */
+static char *explain_acknowledgement(const struct model *model, uint32_t process,
+				     const struct moment *moment, const struct crashed_call *call)
+{
+	struct text t = { 0 };
+	char at[32];
+
+	if (model_life(model, process, OBJECT_cm_id, call->of_event))
+		return NULL;
+	text_addf(&t,
+		  "inside rdma_ack_cm_event(), %s, which had not returned: its event is of no "
+		  "identifier of the process: possibly it was acknowledged before, which frees it",
+		  event_id_text(moment->id, at));
+	if (!t.failed)
+		return t.at;
+	text_fini(&t);
+	return NULL;
+}
+
 char *crashed_describe_cause(const struct model *model, uint32_t process,
 			     const struct moment *moment, const struct crashed_call *call)
 {
@@ -88,6 +110,8 @@ char *crashed_describe_cause(const struct model *model, uint32_t process,
 
 	if (!crash_signal_of(model, process))
 		return NULL;
+	if (call->of_event)
+		return explain_acknowledgement(model, process, moment, call);
 	if (call->null == OBJECT_context || call->null == OBJECT_pd || call->null == OBJECT_qp)
 		id = find_unresolved(model, process, 0);
 	else if (call->id)

@@ -12,6 +12,7 @@ struct model;
 struct crashed_call {
 	enum object_kind null; /* kind of the object, if it is NULL; else OBJECT_COUNT */
 	uint64_t id;           /* an identifier of librdmacm; 0: none */
+	uint64_t of_event;     /* that of an event that is acknowledged; 0: none */
 };
 
 struct crashed_call crashed_read_call(const struct trace_event *event);

@@ -272,12 +272,15 @@ static bool has_value(const struct struct_info *info, int index, const void *bas
 }
 
 /* Is the field recorded? @dir: only arguments of that direction; 0: all. */
-static bool is_wanted(const struct struct_info *info, const struct field_info *field,
-		      const void *base, uint64_t mask, size_t limit, unsigned int dir)
+static bool is_wanted(const struct codec_out *out, const struct struct_info *info,
+		      const struct field_info *field, const void *base, uint64_t mask, size_t limit,
+		      unsigned int dir)
 {
 	if (dir && !(field->dir & dir))
 		return false;
 	if (field->when && !(mask & field->when))
+		return false;
+	if (out->acknowledges && (field->through || field->only || field->unless))
 		return false;
 	if (field->through)
 		return find_place(info, field, base);
@@ -298,7 +301,7 @@ static void put_struct(struct codec_out *out, const struct struct_info *info, co
 	if (info->select)
 		mask = mask < 64 ? 1ull << mask : 0;
 	for (unsigned int i = 0; i < info->nfields; i++)
-		if (is_wanted(info, &info->fields[i], base, mask, limit, dir))
+		if (is_wanted(out, info, &info->fields[i], base, mask, limit, dir))
 			there |= 1ull << i;
 	if (!put_word(out, there))
 		return;
@@ -313,8 +316,13 @@ static void put_struct(struct codec_out *out, const struct struct_info *info, co
 	}
 }
 
+/*
+ * The event of a connection request may be acknowledged after its identifier was destroyed, and a
+ * wrong program acknowledges an event twice: then its identifier is not read.
+ */
 void codec_put_args(struct codec_out *out, enum verb verb, const uint64_t *args, enum field_dir dir)
 {
+	out->acknowledges = verb_infos[verb].effect == EFFECT_ACK;
 	put_struct(out, &verb_infos[verb].args, args, UINT64_MAX, SIZE_MAX, dir, 0);
 }
 

@@ -28,8 +28,9 @@ struct codec_out {
 	uint64_t *words;
 	size_t size; /* of @words */
 	size_t used;
-	bool cut;    /* output did not fit: the words written are valid, the rest is missing */
-	int64_t ret; /* of the verb */
+	bool cut; /* output did not fit: the words written are valid, the rest is missing */
+	bool acknowledges;               /* set by codec_put_args() */
+	int64_t ret;                     /* of the verb */
 	const struct payload_rule *rule; /* for FIELD_PRIVATE; NULL: only its length */
 	/* called for the bytes of each field before they are read; may be NULL */
 	void (*reads)(const void *at, size_t bytes);

@@ -660,3 +660,21 @@ TEST(a_port_in_the_other_byte_order)
 	assert_null(strstr(refuse_port(&s, 7472), "listens on port"));
 	story_end(&s);
 }
+
+/* The second acknowledgement of an event whose memory the first one has freed. */
+TEST(an_event_that_was_acknowledged_before)
+{
+	struct rdma_cm_id *freed = (struct rdma_cm_id *)(uintptr_t)0x5a5a;
+	struct rdma_cm_event event = { .id = freed, .event = RDMA_CM_EVENT_CONNECT_REQUEST };
+	struct story s;
+
+	story_begin(&s);
+	story_call(&s, 0, VERB_rdma_ack_cm_event, 26, W(&event));
+	story_exit(&s, STORY_PID, SIGABRT);
+	story_check(&s, NULL);
+	assert_string_equal(only_fact(&s, FACT_KILLED)->because,
+			    "inside rdma_ack_cm_event(), 1:2, which had not returned: its event is "
+			    "of no identifier of the process: possibly it was acknowledged before, "
+			    "which frees it");
+	story_end(&s);
+}

@@ -358,6 +358,21 @@ TEST(event_has_what_its_identifier_has)
 	assert_null(strstr(told.text, "ud*"));
 }
 
+/* Its identifier may have been destroyed, and the event freed. */
+TEST(acknowledged_event_is_without_what_its_identifier_has)
+{
+	struct rdma_cm_event event = { .id = (struct rdma_cm_id *)8,
+				       .listen_id = (struct rdma_cm_id *)16,
+				       .event = RDMA_CM_EVENT_CONNECT_REQUEST };
+	const uint64_t args[] = { (uintptr_t)&event };
+
+	walk_words(words, encode_args(VERB_rdma_ack_cm_event, args, DIR_IN),
+		   &verb_infos[VERB_rdma_ack_cm_event].args);
+	assert_non_null(strstr(told.text, "id=8 listen_id=16 "));
+	assert_null(strstr(told.text, "qp_type"));
+	assert_null(strstr(told.text, "conn"));
+}
+
 TEST(address_is_as_long_as_its_family)
 {
 	struct {
