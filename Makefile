@@ -244,6 +244,7 @@ $(BUILD)/tests/replay/soft_test: $(BUILD)/tests/replay/soft_test.o $(SOFT) \
 
 # replays that are recorded
 $(BUILD)/tests/replay/verbs_test: | $(BUILD)/libverbatim.so $(BUILD)/libverbatim-soft.so
+$(BUILD)/tests/cli/attach/attach_test: | $(BUILD)/libverbatim-soft.so
 
 # not with the objects that the linker has listed: the test may replace their functions now
 $(BUILD)/tests/%_test: $(BUILD)/tests/%_test.o $(SANITIZED) | $(BUILD)/libtest.a
