@@ -226,6 +226,23 @@ TEST(asynchronous_events_count_too)
 	story_tells(&s, RULE_COMPL_003, "1 asynchronous event of qp1");
 }
 
+TEST(asynchronous_events_of_a_work_queue_count_too)
+{
+	struct ibv_wq wq = { .context = &a_context };
+	struct ibv_wq_init_attr init = { .wq_type = IBV_WQT_RQ, .pd = &a_pd, .cq = &a_cq };
+	struct ibv_async_event event = { .event_type = IBV_EVENT_WQ_FATAL };
+	struct story s;
+
+	story_with_cq(&s);
+	story_do(&s, 0, VERB_create_wq, 14, W(&wq), W(&a_context), W(&init));
+	event.element.wq = &wq;
+	story_do(&s, 0, VERB_get_async_event, 12, 0, W(&a_context), W(&event));
+	story_call(&s, 0, VERB_destroy_wq, 6, W(&wq));
+	s.now += SECOND;
+	story_exit(&s, STORY_PID, 9);
+	story_tells(&s, RULE_COMPL_003, "1 asynchronous event of wq1");
+}
+
 TEST(more_is_acknowledged_than_was_got)
 {
 	const struct finding *f;
