@@ -346,3 +346,20 @@ TEST_WITH(counts_that_no_thread_can_reach_are_not_taken, NULL, NULL)
 		assert_int_equal(atomic_load(&read.ticks), 5);
 	}
 }
+
+TEST_WITH(a_held_ring_is_full_at_100_percent, NULL, NULL)
+{
+	static const int percents[][2] = {
+		{ 0, 0 },     { 10, 0 },     { 11, 1 },     { 512, 50 },
+		{ 1022, 99 }, { 1023, 100 }, { 1024, 100 }, { 5000, 100 }
+	};
+
+	for (size_t i = 0; i < sizeof(percents) / sizeof(*percents); i++) {
+		const struct feed feed = {
+			.freed = 7000,
+			.ring = { .mask = 1023, .reserved = 7000 + (uint64_t)percents[i][0] }
+		};
+
+		assert_int_equal(feed_percent_held(&feed), percents[i][1]);
+	}
+}
