@@ -47,9 +47,10 @@ struct diff_test {
 	char what[96];
 	const char *verb;    /* called by the function; NULL: of a CQ or of the run */
 	char of[DIFF_PLACE]; /* the function; "" */
-	const char *because; /* why it is not judged; NULL: judged, could_see is valid */
-	bool share;          /* could_see is in percentage points, not percent */
-	double could_see;    /* the smallest change that would have been reported */
+	/* why it is not judged; NULL: it is judged, and `could_see` is valid */
+	const char *because;
+	bool share;       /* could_see is in percentage points, not percent */
+	double could_see; /* the smallest change that would have been reported */
 };
 
 /* The sites of one function that calls a verb, by run; NULL: not in that run. */

@@ -25,7 +25,7 @@
 
 enum {
 	TIMED = 30,       /* gaps that a run needs for a median */
-	TIMED_FAR = 1000, /* the same, for a 99th percentile */
+	TIMED_FAR = 1000, /* gaps that a run needs for a 99th percentile */
 	LONG = 500000,    /* ns: gaps that shape.c ignores */
 	SPIN = 1000,      /* ns: shorter gaps between polls: a busy loop */
 	SHORT = 1000000,  /* ns: shorter runs are not compared */

@@ -19,7 +19,8 @@ struct run_reader {
 	struct diff_run *run;
 	struct trace *trace;
 	struct symbols *symbols;
-	struct map cqs; /* object to its creator: index of the site, upper bits: of the place */
+	/* from an object to the site that created it; the upper bits are the index of the place */
+	struct map cqs;
 	bool no_memory;
 };
 

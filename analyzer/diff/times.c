@@ -18,7 +18,7 @@
 
 enum {
 	TIMED = 30,       /* requests that a run needs for a median */
-	TIMED_FAR = 1000, /* the same, for a 99th percentile */
+	TIMED_FAR = 1000, /* requests that a run needs for a 99th percentile */
 	ALWAYS = 3,       /* rows that are shown even if nothing changed: the most frequent */
 	SIZE_TEXT = 32,
 };

@@ -83,7 +83,7 @@ struct use {
 	const struct model *model;
 	const struct key *key; /* NULL: not known */
 	uint32_t process;      /* the process that owns the key */
-	const char *name;      /* of the queue pair at that end */
+	const char *name;      /* name of the queue pair at that end */
 	char letter;           /* 'l', 'r' */
 	uint32_t number;
 	struct key_use range;

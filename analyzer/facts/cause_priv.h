@@ -19,7 +19,7 @@ struct noted_error {
 	struct event_id event; /* the poll, and the index of the completion */
 	uint32_t index;
 	int64_t time;
-	int64_t slack; /* uncertainty of the clock of the other end */
+	int64_t slack; /* uncertainty of the other end's clock, ns */
 	int status;
 	int64_t posted_at;     /* the request; 0 not known */
 	struct moment destroy; /* of the other queue pair, returned or not; zeroed: none */
@@ -33,17 +33,21 @@ struct noted_error {
 	bool missed;           /* events are missing, so that receive is not known */
 	/* receives that the peer had posted when the error was polled, since its last reset */
 	uint64_t posted;
-	uint32_t dropped;          /* receives that were outstanding at that reset */
+	uint32_t dropped;          /* receives that the last reset removed */
 	struct moment last_posted; /* the last receive posted */
-	uint32_t room;             /* capacity of that queue; 0 not known */
-	uint64_t queue;            /* its handle: QP or SRQ */
+	uint32_t room;             /* capacity of the receive queue; 0 not known */
+	uint64_t queue;            /* handle of the receive queue: QP or SRQ */
 	struct moment full;        /* the queue's first completion after all `high` were posted */
-	uint32_t high;             /* 0: no receives were posted before these */
-	char srq[LIFE_NAME];       /* the SRQ, which `users` queue pairs use; "": none */
+	/* largest number of posted receives; 0: the queue was never refilled */
+	uint32_t high;
+	char srq[LIFE_NAME]; /* the SRQ, and `users`: its queue pairs; "": no SRQ */
 	unsigned int users;
-	/* the last time that its limit was armed, and the event that has disarmed it; 0:0: none */
+	/*
+	 * when the SRQ's limit was armed last, and the limit event that has disarmed it; 0:0: none
+	 */
 	struct moment armed, disarmed;
-	char user[LIFE_NAME]; /* queue pair that took most receives since `full`, and how many */
+	/* the queue pair that consumed most receives since `full`; `taken`: how many */
+	char user[LIFE_NAME];
 	uint64_t taken;
 	/* the CQ of its receives, which may have had more completions than entries */
 	struct {
@@ -63,7 +67,7 @@ struct noted_error {
 		uint64_t handle; /* 0: it is connected to this end */
 		uint32_t number; /* of this end */
 		struct moment rtr;
-		uint32_t told; /* its dest_qp_num, if it went to RTR */
+		uint32_t told; /* its dest_qp_num, if it is in RTR or later */
 	} astray;
 };
 
@@ -73,7 +77,8 @@ struct causes {
 	struct noted_error **all; /* by index in errors->all; NULL: nothing is known */
 	size_t n;
 	struct outages *outages;
-	struct noted_error **fresh; /* for completions that first_errors_note_poll() has not seen */
+	/* errors that were noted before first_errors_note_poll() got their completions */
+	struct noted_error **fresh;
 	size_t nfresh;
 	unsigned int waiting;
 };

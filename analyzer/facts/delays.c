@@ -32,14 +32,15 @@
 
 enum {
 	SEGMENTS = 64,
-	LEAST_NS = 100000,       /* shorter waits do not count */
-	LEAST_SEND_NS = 1000000, /* the same of a send: its completion takes a while */
-	LEAST_POLL_NS = 1000000, /* a completion stays unpolled in its CQ */
+	LEAST_NS = 100000, /* shorter waits do not count */
+	/* shorter waits for a send do not count, since its completion takes a while */
+	LEAST_SEND_NS = 1000000,
+	LEAST_POLL_NS = 1000000, /* how long a completion stays in its CQ to count as unpolled */
 	FEW_POLLS = 1,           /* a loop that empties a CQ ends with an empty poll */
-	SOON_NS = 50000000,      /* from the event to the poll */
+	SOON_NS = 50000000,      /* longest time from the event to the poll */
 	LEAST_TIMES = 5,
 	LEAST_RANKS = 3,
-	RUN_SHARE = 5, /* least waiting that it caused: 1/RUN_SHARE of the waiting processes' run */
+	RUN_SHARE = 5, /* a cause must have caused 1/RUN_SHARE of the waiting processes' run */
 	LEAST_LATE_NS = 100000000,
 };
 
@@ -72,7 +73,7 @@ struct delay_sleep {
 struct delay_process {
 	struct delay_segment segments[SEGMENTS]; /* a ring, the oldest at @n % SEGMENTS */
 	uint64_t n;
-	struct delay_act acts[SEGMENTS]; /* the same, by their ends */
+	struct delay_act acts[SEGMENTS]; /* a ring like `segments`, sorted by end */
 	uint64_t nacts;
 	int64_t waited;
 };
@@ -126,7 +127,7 @@ struct delay {
 	struct delays *delays;
 	uint32_t waiter;
 	uint32_t peer;
-	const struct queue *queue; /* the peer's queue to which it posted late */
+	const struct queue *queue; /* the queue to which the peer posted late */
 	int64_t from, to;
 };
 
@@ -135,7 +136,7 @@ struct delay_part {
 	uint32_t cause;
 	enum delay_how how;
 	int64_t from, to;
-	bool first; /* the first part of its wait */
+	bool first; /* it is the first part of the wait */
 };
 
 static void add_part(const struct delay *delay, const struct delay_part *part)

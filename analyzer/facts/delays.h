@@ -27,7 +27,7 @@ extern const char *const delay_hows[DELAY_HOWS];
 struct delay_pair {
 	uint32_t waiter, cause; /* processes */
 	int64_t ns;
-	int64_t by[DELAY_HOWS]; /* of these */
+	int64_t by[DELAY_HOWS]; /* the part of @ns for each enum delay_how */
 	uint64_t times;
 };
 
@@ -41,7 +41,7 @@ struct delay_cause {
 	int64_t until;       /* the end of the last time */
 	struct moment first; /* the first late post: of a message, else of a receive */
 	bool by_send;
-	uint32_t qp; /* queue pair of that late post: object */
+	uint32_t qp; /* object: the queue pair of the first late post */
 	bool main;   /* it was late again and again, and caused most of the waiting */
 };
 
@@ -59,8 +59,8 @@ struct delays {
 	struct map by_pair;         /* 1 + index */
 	struct delay_cause *causes; /* by process */
 	size_t ncauses;
-	int64_t waited; /* of all */
-	int64_t run;    /* the time from the first to the last verb, of all that waited */
+	int64_t waited; /* total time that processes waited */
+	int64_t run;    /* sum over these processes: from the first to the last verb */
 	size_t waiters; /* processes that waited */
 	uint32_t most;  /* the cause of most of the waiting; 0: none */
 };

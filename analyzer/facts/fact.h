@@ -40,7 +40,7 @@ enum {
 
 struct fact {
 	enum fact_kind kind;
-	struct event_id event; /* the first one; for a process its last verb, or 0:0 */
+	struct event_id event; /* the first event; of a process: its last verb, or 0:0 */
 	int64_t time;
 	uint32_t process, thread;
 	uint32_t stack; /* of the trace, 0 none */
@@ -62,9 +62,9 @@ struct fact {
 struct fact_list {
 	struct fact *all;
 	size_t n;
-	uint64_t count[FACT_COUNT]; /* including those that are not stored */
+	uint64_t count[FACT_COUNT]; /* number of facts, including those that are not stored */
 	size_t kept[FACT_COUNT];
-	struct map by_key; /* 1 + index in `all` */
+	struct map by_key; /* key to 1 + index in `all` */
 	int err;           /* -ENOMEM: facts are missing */
 };
 

@@ -45,7 +45,7 @@ enum { PLACES = 64, SEARCH = 3 /* refusals in a row */, TEXT = 256, LAST_TEXT = 
 
 /* The last refused call of a thread, and the max_inline_data that it requested. */
 struct search {
-	size_t refusal; /* 1 + index of the fact; 0: none, or taken back */
+	size_t refusal; /* 1 + index of the fact; 0: there is none, or it was removed again */
 	int64_t inline_data;
 	unsigned int steps;
 };

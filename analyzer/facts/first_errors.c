@@ -15,7 +15,7 @@
 #include "core/model/operation.h"
 #include "core/wire/log.h"
 
-enum { MISFITS = 256 }; /* that are remembered */
+enum { MISFITS = 256 }; /* invalid requests that are remembered */
 
 struct invalid_request {
 	struct event_id id;
@@ -24,11 +24,11 @@ struct invalid_request {
 
 struct first_errors {
 	struct trace *trace;
-	struct cursor *cursor; /* to look up requests while it is written, or NULL */
+	struct cursor *cursor; /* to look up requests of a trace that is still written; or NULL */
 	struct first_list *errors;
 	uint32_t *slots; /* 1 + index in errors->all, 0: free; by queue pair, never full */
 	size_t nslots;   /* a power of two */
-	size_t room;     /* of errors->all */
+	size_t room;     /* capacity of errors->all */
 	struct invalid_request misfits[MISFITS];
 	uint64_t nmisfits;
 };

@@ -18,7 +18,7 @@ struct outage_victim {
 	uint32_t port;    /* 0: not known */
 	uint32_t status;  /* enum ibv_wc_status */
 	int64_t posted, failed;
-	int64_t slack; /* uncertainty of these times; 0 at the end that posted the request */
+	int64_t slack; /* uncertainty of the two times; 0 at the end that posted the request */
 };
 
 /* NULL if out of memory. */

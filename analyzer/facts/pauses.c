@@ -47,7 +47,7 @@ struct long_wait {
 struct pauses {
 	struct trace *trace;
 	struct fact_list *facts;
-	struct long_wait *sleeps; /* sleeps after which the thread has polled nothing */
+	struct long_wait *sleeps; /* waits after which the thread has not polled yet */
 	size_t nsleeps;
 	struct pause *longest; /* by process */
 	size_t nlongest;

@@ -73,8 +73,9 @@ void stalls_find_nodes(struct stalls *stalls)
 struct last_samples {
 	struct stalls *stalls;
 	size_t part;
-	int64_t *idle; /* by node: no poll since then; INT64_MAX: a thread polls, or not known */
-	bool *active;  /* by node: a thread polls */
+	/* by node: time of its last poll; INT64_MAX: a thread still polls, or not known */
+	int64_t *idle;
+	bool *active; /* by node: a thread polls */
 };
 
 static int64_t time_of(const struct last_samples *sampled, int64_t time)

@@ -30,8 +30,8 @@ struct stalls {
 	size_t nlinks;
 	struct wait_graph graph;
 	size_t waiting;   /* processes that wait for a process to blame */
-	size_t processes; /* that called a verb */
-	bool err;         /* out of memory: all is empty */
+	size_t processes; /* processes that called a verb */
+	bool err;         /* out of memory: all lists are empty */
 	struct stalls_work *work;
 };
 

@@ -31,27 +31,27 @@ struct cm_identifier {
 	uint32_t process;
 	uint32_t next;   /* next identifier of the process: 1 + index; 0: this is the last */
 	uint32_t qp;     /* object; 0: none, or not known */
-	uint32_t number; /* of that queue pair, or of the one that a request names */
+	uint32_t number; /* number of its queue pair, or of the queue pair that a request names */
 	uint64_t id;
 	uint64_t channel;               /* 0: synchronous */
 	char own[ADDRESS], to[ADDRESS]; /* "10.0.0.1:7471"; "": not known */
 	bool gone, passive, datagram, listens;
-	bool accepted; /* by the program */
+	bool accepted; /* the program has accepted the connection */
 	bool established;
 	struct moment pending; /* a call whose result has not come; id 0:0: none */
-	uint32_t asked_by;     /* listener: the last request that it got: 1 + index */
-	uint32_t also;         /* of a request: the listener's previous one: 1 + index; 0: none */
+	uint32_t asked_by;     /* of a listener: 1 + index of the last request that it got */
+	uint32_t also; /* of a request: 1 + index of the listener's previous request; 0: none */
 };
 
 struct stalls_cm {
 	struct trace *trace;
 	struct cm_identifier *cmids;
 	size_t n;
-	struct map by_id;     /* 1 + index of the last entry of that identifier */
+	struct map by_id;     /* identifier to 1 + index of its last entry */
 	uint32_t *by_process; /* 1 + index of the process's last identifier; 0: none */
 	size_t nprocesses;
-	struct map by_ends; /* hash of both addresses: 1 + index; built at the end */
-	struct map by_own;  /* hash of a listener's address: 1 + index */
+	struct map by_ends; /* hash of both addresses to 1 + index; built at the end */
+	struct map by_own;  /* hash of a listener's address to 1 + index */
 };
 
 struct stalls_cm *stalls_cm_new(struct trace *trace)

@@ -39,7 +39,7 @@ struct stalls_datagram {
 	uint64_t ah;
 	int64_t after;    /* when the address handle was created */
 	uint32_t there;   /* 1 + index of the receiver's partner; 0: not known */
-	uint64_t changes; /* model's count of peer changes at that time */
+	uint64_t changes; /* the model's count of peer changes when the receiver was looked up */
 };
 
 struct stalls_datagram *stalls_datagram_new(void)

@@ -23,7 +23,7 @@
 enum {
 	WAIT_POLLS = 3, /* empty polls: fewer are not a wait */
 	MOMENT_NS = 50000000,
-	ASKERS = 64, /* ranks that have not connected */
+	ASKERS = 64, /* limit for the ranks that have not connected */
 };
 
 static bool is_stopped(const struct stall *stall)
@@ -35,10 +35,10 @@ static bool is_stopped(const struct stall *stall)
 struct node_polls {
 	struct stalls *stalls;
 	const struct stall *stall;
-	uint64_t empty, most; /* polls of all CQs; most of one CQ */
+	uint64_t empty, most; /* empty polls of all CQs; the most of one CQ */
 	uint32_t cq;          /* the CQ polled most */
 	bool idle;            /* its last poll was long before the end */
-	bool mixed;           /* threads of other sets poll its CQs, or the reverse */
+	bool mixed;           /* threads of other sets poll its CQs, or its threads poll theirs */
 };
 
 /* Do these polls belong to another set of threads of the process? */

@@ -8,15 +8,15 @@
 /* What a process looked like when it ended. */
 struct stall_note {
 	struct activity_note threads;
-	bool idle;              /* the samples show that its last poll was long before its end */
-	bool unknown;           /* a request is outstanding, and its peer is not known */
-	bool misled, full;      /* stall.object etc. describe that */
-	bool unpolled;          /* stall.object etc. describe an unpolled completion */
+	bool idle;         /* the samples show that its last poll was long before its end */
+	bool unknown;      /* a request is outstanding, and its peer is not known */
+	bool misled, full; /* stall.object etc. describe the misled queue pair, or the full queue */
+	bool unpolled;     /* stall.object etc. describe an unpolled completion */
 	uint32_t unpolled_cq;   /* the CQ of that completion: object */
-	char cq[LIFE_NAME];     /* CQ of the first of its links */
+	char cq[LIFE_NAME];     /* name of the CQ of its first link */
 	struct event_id failed; /* its last call that failed */
 	int error;              /* the errno of that call */
-	struct moment forked;   /* the last fork, even if that process has not ended yet */
+	struct moment forked;   /* its last fork, even if the child has not ended yet */
 	char how[16];
 };
 
@@ -34,7 +34,7 @@ struct stalls_work {
 	struct thread_sets *sets;
 	struct stall_part *parts;
 	size_t nparts;
-	uint32_t *part_of; /* by set: 1 + index; 0: the first of its process */
+	uint32_t *part_of; /* by set: 1 + index in @parts; 0: it is the first set of its process */
 	size_t npart_of;
 	uint32_t base; /* at the end: the node of the first of the parts */
 	struct stalls_cm *cm;

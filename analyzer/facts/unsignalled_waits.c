@@ -31,7 +31,7 @@
 enum {
 	PATIENCE_NS = 250000000,
 	MANY_POLLS = 100,
-	SEEN_POLLS = 16, /* where a sample shows that it polled */
+	SEEN_POLLS = 16, /* enough empty polls if a sample shows that the thread polled */
 	FASTEST_NS = 20, /* an empty poll takes longer */
 	SHARE = 4, /* all but 1/SHARE of the requests are signalled: the others are exceptions */
 };
@@ -39,13 +39,16 @@ enum {
 /* The wait of a thread; .from.time is 0: none. */
 struct unsignalled_wait {
 	struct moment from;   /* the post that was not signalled */
-	struct event_id next; /* the event after the wait, of this or another thread */
+	struct event_id next; /* the event after the wait, of this thread or another */
 	int64_t to;
 	uint32_t cq; /* object */
 	char queue[LIFE_NAME], name[LIFE_NAME];
 	uint64_t empty; /* polls; 0: not known yet */
 	uint32_t
-		waited; /* for so many requests of the queue pair @qp in a row, this one included */
+		/*
+		 * number of requests of queue pair @qp in a row for which it waited, with this one
+		 */
+		waited;
 	uint32_t qp;
 };
 
@@ -53,9 +56,9 @@ struct unsignalled_waits {
 	struct trace *trace;
 	struct fact_list *facts;
 	const struct activity *activity;
-	struct unsignalled_wait *open; /* by thread: the last one */
+	struct unsignalled_wait *open; /* by thread: its last wait */
 	size_t nopen;
-	bool any;                         /* there was one */
+	bool any;                         /* there was such a wait */
 	struct unsignalled_wait *longest; /* by process */
 	size_t nlongest;
 };

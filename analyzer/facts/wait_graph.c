@@ -18,7 +18,7 @@
 
 #include "core/base/vec.h"
 
-enum { BLAMES = 64 /* blames that are counted; others are ignored */ };
+enum { BLAMES = 64 /* blames beyond this number are ignored */ };
 
 /* Links sorted by one of their ends. */
 struct ends_of {
@@ -34,7 +34,8 @@ struct search {
 	uint32_t *queue; /* of nodes */
 	uint32_t *seen;  /* by node: the last search that has visited it */
 	uint32_t searches;
-	bool *doomed;   /* by node: it waits, maybe through others, for one to blame or unknown */
+	/* by node: it waits, directly or not, for a node that is to blame or unknown */
+	bool *doomed;
 	uint32_t *next; /* by node: the chosen link that may form a circle; UINT32_MAX: none */
 	struct wait_graph *graph;
 };

@@ -15,15 +15,15 @@ struct wait_link {
 	 * for messages of several peers.
 	 */
 	bool firm;
-	uint64_t received; /* if not firm: messages received over the link so far */
+	uint64_t received; /* of a link that is not firm: messages received over it so far */
 };
 
 /* A node that others wait for and that does not wait itself; or a circle of nodes. */
 struct wait_blame {
-	uint32_t *nodes; /* of a circle each waits for the next, and the last for the first */
+	uint32_t *nodes; /* in a circle each node waits for the next, and the last for the first */
 	size_t n;        /* 1: not a circle */
 	size_t direct;   /* number of nodes that wait directly for one of `nodes` */
-	size_t all;      /* directly or through other nodes; without the circle */
+	size_t all; /* number of nodes that wait directly or through others; without the circle */
 };
 
 struct wait_graph {

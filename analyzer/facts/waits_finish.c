@@ -16,7 +16,7 @@ enum {
 	LONG_NS = 500000000,
 	SHARE = 4, /* 1/SHARE of the run of the process is long */
 	BRIEF = 10,
-	MANY_POLLS = 100, /* empty polls: more than a program makes that only checks a CQ */
+	MANY_POLLS = 100, /* empty polls: a program that only checks a CQ makes fewer */
 };
 
 static const struct wait_threads *find_wait(const struct waits *waits, size_t fact)

@@ -23,44 +23,46 @@ struct wait_cq {
 	char other[LIFE_NAME]; /* another CQ of the channel that is armed; "": none */
 	struct event_id other_armed;
 	struct moment read; /* the last ibv_get_cq_event() on its channel; id 0:0: none */
-	bool read_dry;      /* it found no event */
+	bool read_dry;      /* that call found no event */
 };
 
 /* The SRQ of several queue pairs, with fewer receives than messages were sent to these. */
 struct wait_pool {
-	char name[LIFE_NAME]; /* "": it is none */
+	char name[LIFE_NAME]; /* "": there is no such SRQ */
 	uint64_t receives, messages;
 	unsigned int users;
 };
 
 struct wait {
 	size_t fact;
-	int64_t end;                 /* of the process */
-	int64_t since;               /* no completion since then */
+	int64_t end;                 /* end of the process */
+	int64_t since;               /* when the last completion was polled */
 	struct queue_request oldest; /* the oldest send; .thread 0: it waits for receives */
 	char queue[LIFE_NAME];
-	uint64_t outstanding, completed; /* of that queue */
+	uint64_t outstanding, completed; /* requests of @queue */
 	bool no_timeout, no_rnr_limit;   /* its queue pair has timeout 0, rnr_retry 7 */
-	uint32_t timeout, retry_cnt;     /* of its queue pair, and what they amount to */
+	uint32_t timeout, retry_cnt;     /* of its queue pair, and the time in which it gives up */
 	int64_t retry_time;              /* ns; 0: not known, or without limit */
 	struct moment drained;           /* since when it is in SQD; id 0:0: it is not */
 	struct moment
 		unflushed; /* an SRQ: when its last queue pair went to ERR; id 0:0: not all did */
 	bool no_reads;     /* max_rd_atomic is 0, and @oldest a READ or atomic */
 	struct wait_cq cq;
-	uint32_t process, qp;    /* the other end; 0: not known */
-	struct moment hangup;    /* its rdma_disconnect(), whose event this end has not retrieved */
+	uint32_t process, qp; /* the other end: process and object; 0: not known */
+	/* the other end's rdma_disconnect(), whose event this end has not retrieved */
+	struct moment hangup;
 	char hung_id[LIFE_NAME]; /* the identifier of that event */
 	int64_t gone;            /* when that queue pair ended; INT64_MAX: it still existed */
 	bool soon;               /* shorter than PATIENCE_NS: counts if the process polled often */
-	bool mute;               /* no request of its CQ is signalled: no completion comes */
-	bool arrived;            /* the message arrived: the peer has completed its receive */
-	bool both; /* the peer had only receives outstanding as well, and its process was idle */
+	bool mute; /* no request that completes on its CQ is signalled: no completion will come */
+	bool arrived; /* the message arrived: the peer has completed its receive */
+	bool both;    /* the peer had only receives outstanding as well, and its process was idle */
 	bool both_polled; /* the peer's process polled meanwhile, as a later poll has shown */
 	struct activity_note theirs; /* threads of the peer's process, if it is another */
 	struct peer_work work;
-	struct wait_pool pool; /* of the other end, if it waits for a message to be received */
-	uint32_t number; /* of the queue pair, if it is UC or UD and its number unique; else 0 */
+	struct wait_pool pool; /* of the other end, if this end waits until a message is received */
+	/* number of the queue pair, if it is UC or UD and the number is unique; else 0 */
+	uint32_t number;
 	bool datagrams;
 	uint64_t group; /* the multicast group that it was in; 0: none */
 	uint64_t room;  /* bytes of the oldest receive */
@@ -85,20 +87,21 @@ struct wait_before {
 	uint32_t process;       /* 0: nothing */
 	struct wait late, mute; /* .end is 0: none */
 	struct wait_dropped dropped;
-	uint32_t poster; /* the only thread that had posted; 0: none, or several */
-	int64_t began;   /* its first send */
+	uint32_t poster; /* the only thread that posted; 0: none, or several */
+	int64_t began;   /* time of its first send */
 	struct activity_note note;
 };
 
 /* The longest wait that a process gave up, to connect again. */
 struct wait_given_up {
-	struct wait late;            /* .end is 0: none */
-	struct moment last;          /* verb of the process until then */
-	int64_t quiet;               /* its last progress */
-	uint64_t empty, their_empty; /* polls until the next completion, here and at the peer */
-	bool polled, they_polled;    /* these are known */
-	bool resumed;                /* the process has sent at once */
-	uint32_t peer_of;            /* the process that gave up a wait for this one; 0: none */
+	struct wait late;   /* .end is 0: none */
+	struct moment last; /* the last verb of the process before it gave up */
+	int64_t quiet;      /* time of its last progress */
+	/* empty polls until the next completion, of this process and of the peer's */
+	uint64_t empty, their_empty;
+	bool polled, they_polled; /* the two counts are known */
+	bool resumed;             /* the process has sent at once */
+	uint32_t peer_of;         /* the process that gave up a wait for this one; 0: none */
 };
 
 struct waits {

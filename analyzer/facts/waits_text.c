@@ -479,7 +479,7 @@ void waits_describe(struct text *t, const struct waits *waits, const struct wait
 			event_id_text(wait->unflushed.id, id));
 	if (wait->hangup.id.thread)
 		put_hangup(t, waits, wait);
-	if (wait->cq.lying) /* the cause comes first */
+	if (wait->cq.lying) /* the cause is printed first */
 		put_cq(t, waits, wait, note);
 	if (wait->process)
 		put_peer(t, waits, wait, note);

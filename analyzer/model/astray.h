@@ -40,16 +40,17 @@ enum { ASTRAY_FEW = 3 };
 struct model_astray {
 	enum astray what;
 	struct moment moment; /* post of the first such datagram */
-	uint32_t index;       /* in its list */
+	uint32_t index;       /* index of the datagram in its list */
 	const struct life *object;
-	uint32_t number;   /* the datagrams were sent to it; of a group: the qp_num passed */
+	/* destination number of the datagrams; for a group: the qp_num in the request */
+	uint32_t number;
 	uint8_t group[16]; /* ASTRAY_GROUP, ASTRAY_EMPTY */
 	uint64_t count;
 	/*
 	 * the queue pair of another type, with the reversed number, destroyed, or without datagrams
 	 */
 	const struct peer *peer;
-	uint32_t successor; /* ASTRAY_GONE: the object made since */
+	uint32_t successor; /* ASTRAY_GONE: the object that was created since with that number */
 };
 
 /* The datagram @index of @event has no receiver in the trace; @path: of its address handle. */

@@ -13,10 +13,10 @@ struct model;
 
 /* The current batch of a CQ. */
 struct batch {
-	bool started;          /* ever */
+	bool started;          /* the CQ has had a batch */
 	struct moment start;   /* the last ibv_start_poll() that found a completion */
 	struct moment gone;    /* a queue pair of the CQ was destroyed later by the same thread */
-	struct moment created; /* that queue pair */
+	struct moment created; /* creation of that queue pair */
 	char name[LIFE_NAME];
 };
 

@@ -43,9 +43,9 @@ struct cm_end {
 	uint32_t given;         /* qp_num passed to rdma_connect() if librdmacm has no queue pair */
 	bool passive, datagram; /* passive: made by a request */
 	int64_t request;        /* when the request was received */
-	bool notified;          /* a message may have established it, too */
+	bool notified;          /* a message may have established the connection, too */
 	int64_t connect, accept, establish, reject, destroy, disconnect;
-	int64_t getting; /* begin of the call that received `answered` */
+	int64_t getting; /* when the call began that returned `answered` */
 	int64_t answered, established, rejected, disconnected;
 };
 
@@ -53,7 +53,7 @@ struct clock_cm {
 	struct trace *joint;
 	struct cm_end *ends;
 	size_t n;
-	struct map by_id; /* 1 + index of the last end with that identifier */
+	struct map by_id; /* identifier to 1 + index of its last end */
 	struct map qps;   /* process << 32 | number */
 	int err;
 };

@@ -70,7 +70,7 @@ struct clock_datagrams {
 	struct gram_flow *flows;
 	size_t nflows;
 	struct map by_flow; /* 1 + index */
-	bool *whole;        /* by part: the trace has all of its messages */
+	bool *whole;        /* by part: it has all messages that its processes sent */
 	int err;
 };
 

@@ -20,10 +20,10 @@ struct queue_request;
  * poll(2) or the like.
  */
 struct cq_event_late {
-	uint64_t events;           /* that came */
+	uint64_t events;           /* events that arrived while it waited */
 	uint64_t times;            /* how often it polled after at least LATE_NS (cq_event.c) */
 	uint64_t prompt;           /* how often it polled at once: it did not wait */
-	int64_t shortest, longest; /* time until it did */
+	int64_t shortest, longest; /* time until it polled, of the late polls */
 	struct moment armed;       /* the first time */
 	bool solicited;            /* armed for solicited events only, the first time */
 	uint32_t instead; /* object: the armed CQ, if the one with completions was never armed */
@@ -35,9 +35,9 @@ struct cq_event_late {
  * CQ, if the thread polls until it finds nothing.
  */
 struct cq_event_blind {
-	uint64_t none, one; /* waits, by the number of empty polls */
-	uint64_t checked;   /* waits after a poll, or perhaps after one */
-	bool loops;         /* it polled again after a poll that had not filled its array */
+	uint64_t none, one; /* waits after no empty poll, and after one */
+	uint64_t checked;   /* waits after a poll, or after what may have been one */
+	bool loops;         /* it polled once more after a poll that had not filled its array */
 	bool open;          /* the last wait: the next poll decides */
 	uint32_t last_nwc;
 	struct moment armed; /* the first time */
@@ -48,11 +48,11 @@ struct cq_event_blind {
  * polled others: no event leads to them.
  */
 struct cq_event_left {
-	uint64_t before;     /* completions that are there since the last arming */
-	uint64_t times;      /* such waits, until the next event came */
-	uint64_t drained;    /* polls that no event had led to, after one that did */
+	uint64_t before;     /* completions that were in the CQ at the last arming */
+	uint64_t times;      /* waits that only the next event ended */
+	uint64_t drained;    /* polls without an event, after a poll that followed an event */
 	int64_t asleep;      /* the last wait, which the next poll confirms; 0: none */
-	int64_t longest;     /* of the waits */
+	int64_t longest;     /* the longest of these waits */
 	struct moment armed; /* the first time */
 	bool led;            /* the last poll followed an event */
 };
@@ -60,16 +60,16 @@ struct cq_event_left {
 /* The state of a CQ with a channel. */
 struct cq_event {
 	struct moment armed, polled; /* the last known arming and poll; id 0:0: none */
-	bool is_armed;               /* and no event was retrieved since */
+	bool is_armed;               /* armed, and no event was retrieved since then */
 	bool solicited;              /* armed for solicited events only */
-	uint64_t lying;              /* completions */
+	uint64_t lying;              /* completions that are in the CQ */
 	uint64_t asked;              /* completions of solicited messages, since the CQ was empty */
 	/* when the first of them had arrived for certain, or remained after the last poll */
 	int64_t since;
 	int64_t sent; /* when the first was posted by the peer: it did not arrive earlier */
-	int64_t last; /* when the last of them had arrived */
-	bool got;     /* an event, since the last poll */
-	/* a completion, whose event was not retrieved, was in the CQ when it was armed, */
+	int64_t last; /* when the last of these completions had arrived */
+	bool got;     /* an event was retrieved since the last poll */
+	/* a completion whose event was not retrieved was in the CQ when it was armed */
 	bool lain;
 	bool looked;            /* the CQ was polled since it was armed */
 	struct event_id passed; /* the last examined poll, if the CQ was never armed */

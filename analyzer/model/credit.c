@@ -50,7 +50,7 @@ static void check_answer(struct model *model, const struct trace_event *event,
 	if (event->id.thread == credit->sent.id.thread ||
 	    qp->rq->polled <=
 		    credit->sent.time + peer_slack(&model->peers, qp->process, other->process)) {
-		credit->needs = 0; /* it did not wait for it */
+		credit->needs = 0; /* the peer did not wait for the last message */
 		return;
 	}
 	credit->followed = true;

@@ -31,8 +31,8 @@ struct crossing {
 	uint64_t addr, length;
 	struct queue *queue;          /* of the request; a reference */
 	struct queue_request request; /* without its SGEs */
-	uint32_t reader;              /* object: the queue pair that is written to */
-	uint64_t taken;               /* messages that its queue pair had polled */
+	uint32_t reader;              /* object: the queue pair to which the data are written */
+	uint64_t taken;               /* messages whose completions its queue pair had polled */
 };
 
 static struct crossing *slot_of(struct model *model, enum kind kind, uint32_t process,

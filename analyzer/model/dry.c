@@ -16,7 +16,7 @@
 enum {
 	LOOK_NS = 50000, /* ns between two examinations of a queue's senders */
 	USER_NS = 1000,  /* ns more for each queue pair of an SRQ */
-	ARRIVED = 10000, /* ns: a message has arrived, if nothing delays it; the shortest timer */
+	ARRIVED = 10000, /* ns after which an undelayed message has arrived; the shortest timer */
 	PER_BYTE = 10,   /* ns: a path has at least 100 MB/s */
 	BUSY = 4,        /* a path is busy if sending takes 1/BUSY of the time */
 };

@@ -53,15 +53,15 @@ struct key {
 	enum object_kind kind; /* OBJECT_mr or OBJECT_mw */
 	enum key_state state;
 	uint32_t process;
-	uint32_t object;                   /* of the trace; 0 unknown */
+	uint32_t object;                   /* the object of the trace; 0 unknown */
 	uint32_t lkey, rkey;               /* 0: none */
-	uint32_t lkey_before, rkey_before; /* the last ibv_rereg_mr(); 0: none */
-	struct moment changed;             /* by the last ibv_rereg_mr() */
+	uint32_t lkey_before, rkey_before; /* the keys before the last ibv_rereg_mr(); 0: none */
+	struct moment changed;             /* the last ibv_rereg_mr() */
 	uint32_t access;
 	uint64_t handle, context, pd; /* @pd: the PD below a parent domain; 0 unknown */
 	uint64_t addr, length;        /* the range that requests may use */
 	uint64_t memory;              /* the program's address that corresponds to @addr */
-	bool any;                     /* all addresses, or the range is not known */
+	bool any; /* requests may use all addresses, or the range is not known */
 	struct moment created, destroyed;
 	struct moment released;  /* all of its memory was released; zeroed: it was not */
 	const char *released_by; /* "munmap" */
@@ -70,7 +70,7 @@ struct key {
 	uint64_t remote;         /* requests of other ends that used it */
 	struct key_bind bind;
 	struct key_invalid invalid;
-	struct key *next_lkey, *next_rkey; /* of the same number */
+	struct key *next_lkey, *next_rkey; /* next key of the same number */
 	struct key *older, *newer;         /* in the list of live keys, or of dead ones */
 };
 

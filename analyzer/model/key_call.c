@@ -79,7 +79,8 @@ static void set_range(struct key *key, const struct call *call)
 		key->any = !(key->access & ABI_ACCESS_ZERO_BASED);
 		break;
 	default:
-		key->any = true; /* a null region, an imported one, or one of an unknown verb */
+		/* a null region, an imported region, or a region of an unknown verb */
+		key->any = true;
 	}
 	if (key->access & ABI_ACCESS_ZERO_BASED)
 		key->addr = 0;

@@ -17,7 +17,7 @@ struct queue_request;
 
 /* What a request does with the memory of a key. */
 struct key_use {
-	uint64_t pd; /* of the queue, or of the queue pair at the other end; 0: not known */
+	uint64_t pd; /* PD of the queue, or of the queue pair at the other end; 0: not known */
 	uint64_t addr, length;
 	uint32_t needed; /* enum ibv_access_flags */
 	int64_t posted;  /* when */
@@ -31,9 +31,10 @@ struct key_use {
 
 /* All that a device checks of a key. */
 struct key_judgement {
-	enum key_fault fault;   /* the first fault that the device finds */
-	enum key_fault life;    /* KEY_FITS: it is valid; else up to KEY_INVALID, or KEY_UNBOUND */
-	bool same_pd, other_pd; /* both false: a domain is not known */
+	enum key_fault fault; /* the first fault that the device finds */
+	/* KEY_FITS: the key is valid; else a fault up to KEY_INVALID, or KEY_UNBOUND */
+	enum key_fault life;
+	bool same_pd, other_pd; /* both false: one of the two domains is not known */
 	bool ranged;            /* the range of the key is known, and the fields below are valid: */
 	struct key range;       /* the region, or what the window is bound to */
 	bool outside;

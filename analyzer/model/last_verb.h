@@ -18,9 +18,9 @@ struct last_point {
 
 struct last_verb {
 	struct last_point at; /* when it began */
-	int64_t returned;     /* at.time while it is under way */
+	int64_t returned;     /* at.time while the verb is in progress */
 	int64_t progress;     /* when a request was accepted or a completion polled; 0: never */
-	uint64_t handle;      /* the object of a data verb; 0: another event followed */
+	uint64_t handle;      /* the object of the last data verb; 0: another event followed it */
 	uint32_t process;
 	enum verb verb;
 	uint32_t stack;

@@ -38,13 +38,14 @@ struct life {
 	enum life_state state;
 	uint32_t process;
 	uint64_t handle;
-	uint32_t number;     /* as in struct object */
-	uint32_t id;         /* the trace's number of the object; 0: not known */
-	uint32_t srqn;       /* of an SRQ: its number, if the program asked for it; 0: not known */
-	uint64_t bytes;      /* of an MR, or device memory */
-	uint64_t addr;       /* of an MR that pins memory: the program's address; pinned.h */
-	uint64_t pinned;     /* bytes of its pages; 0: nothing */
-	uint64_t made_after; /* sends of its process before it, of some kinds; steady.h */
+	uint32_t number; /* as in struct object */
+	uint32_t id;     /* the trace's number of the object; 0: not known */
+	uint32_t srqn;   /* of an SRQ: its number, if the program asked for it; 0: not known */
+	uint64_t bytes;  /* of an MR, or device memory */
+	uint64_t addr;   /* of an MR that pins memory: the program's address; pinned.h */
+	uint64_t pinned; /* bytes of its pages; 0: nothing */
+	/* sends of its process before its creation; only for the kinds that steady.h counts */
+	uint64_t made_after;
 	char name[LIFE_NAME];
 	bool inherited;          /* created by a process that this one was forked from */
 	bool destroyed_by_child; /* a process forked from this one has destroyed it */
@@ -68,19 +69,25 @@ struct life {
 	struct moment refused;  /* the last destroy of it that failed */
 	struct moment orphaned; /* of a QP: its librdmacm identifier was destroyed before it */
 	uint64_t events;        /* of a CQ: retrieved from the channel and not acknowledged */
-	uint64_t async_events;  /* the same for the context */
-	struct moment got; /* the last event of either kind; of a channel: the last read of it */
-	bool dry;          /* of a channel: that read found no event */
-	uint64_t over;     /* acknowledged events of both kinds that had not been retrieved */
+	/*
+	 * of a context, or of an object: asynchronous events that were retrieved and not
+	 * acknowledged
+	 */
+	uint64_t async_events;
+	/* when the last such event was retrieved; of a channel: when it was last read */
+	struct moment got;
+	bool dry; /* of a channel: the last read found no event */
+	/* events of both kinds that were acknowledged without having been retrieved */
+	uint64_t over;
 	struct moment over_at; /* the first of these acknowledgements */
 	uint64_t *groups;      /* multicast groups that a QP is attached to, hashed */
 	unsigned int ngroups;
-	uint64_t last_group;   /* the last group that it was attached to; 0: none */
+	uint64_t last_group;   /* the group to which it was attached last; 0: none */
 	struct qp *qp;         /* of a QP, SRQ or WQ: model/qp.h; NULL: not known */
 	struct qp_path *path;  /* of an AH: model/qp.h; NULL: not known */
 	struct device *device; /* of a context: model/device.h; NULL: not known */
 	struct event_id bind;  /* of an MW: the call that bound it last */
-	struct queue *sq, *rq; /* queue.h; a QP's rq is its SRQ's, if it has one */
+	struct queue *sq, *rq; /* queue.h; the rq of a QP with an SRQ is that of the SRQ */
 	struct queue_cq *cq;   /* of a CQ */
 	struct batch *batch;   /* of an extended CQ: batch.h */
 	struct misuse *misuse; /* of a QP, CQ or SRQ: misuse.h; NULL: none was seen */
@@ -89,10 +96,13 @@ struct life {
 	struct moment deaf;    /* of such a CQ: the last ibv_req_notify_cq(); 0:0: none */
 	/* of a QP: receives that completed as seen by the peer; receives that were polled */
 	uint64_t arrived, taken;
-	int64_t arrival; /* when the last one had arrived */
-	/* messages to a UD or UC QP (unreceived.h): all; beyond its receives; certainly lost */
+	int64_t arrival; /* when the last message had arrived */
+	/*
+	 * messages to a UD or UC QP (unreceived.h): all; those without a receive; those certainly
+	 * lost
+	 */
 	uint64_t datagrams, lacking, lost;
-	int64_t lacking_since, late; /* late: the first receive after these, ns */
+	int64_t lacking_since, late; /* late: how much later the next receive was posted, ns */
 	bool unwatched;              /* @arrived and @taken are no longer known */
 	uint64_t context, pd; /* addresses; @pd is the one below a parent domain; 0 unknown */
 	struct peer *peer;    /* of a QP: peer.h */
@@ -101,10 +111,10 @@ struct life {
 		uint64_t changes;
 	} seen[3]; /* of a queue: the last keys used in receives, sends, and as remote keys */
 	struct life_link *children, *parents;
-	struct pool *links;         /* from which these links are allocated */
-	struct life *next;          /* of the same bucket */
-	struct life *kin, **kin_at; /* of the same process: lives_next() */
-	struct life *older, *newer; /* among the dead */
+	struct pool *links;         /* the pool from which these links are allocated */
+	struct life *next;          /* next object in the hash bucket */
+	struct life *kin, **kin_at; /* next object of the process: lives_next() */
+	struct life *older, *newer; /* in the list of dead objects */
 };
 
 /* A link in two lists: the children of @parent, the parents of @child. */
@@ -116,7 +126,7 @@ struct life_link {
 
 struct lives {
 	struct life **buckets;
-	struct life **processes; /* as many as buckets */
+	struct life **processes; /* by process, hashed; as many as buckets */
 	size_t nbuckets, count, live, dead;
 	struct life *dead_oldest, *dead_newest;
 	struct pool pool, links; /* of struct life, struct life_link */

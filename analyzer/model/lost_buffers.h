@@ -17,11 +17,11 @@ struct sge;
 
 struct lost_pool {
 	uint32_t process, lkey;
-	uint64_t buffers;        /* lost and not posted again */
+	uint64_t buffers;        /* buffers that were lost and not posted again */
 	uint64_t others;         /* buffers posted since by queue pairs created later */
 	uint32_t queues;         /* queue pairs that were destroyed with buffers */
-	char first[LIFE_NAME];   /* of the first of these */
-	struct moment destroyed; /* when the last of these was destroyed */
+	char first[LIFE_NAME];   /* name of the first of these queue pairs */
+	struct moment destroyed; /* when the last of these queue pairs was destroyed */
 	struct map addresses;    /* of the buffers */
 	struct lost_pool *next, **at;
 };

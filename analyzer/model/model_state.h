@@ -44,9 +44,9 @@ struct model {
 	struct peers peers;
 	int64_t now; /* of the last event */
 	struct destroy_in_progress *pending;
-	struct pool pendings;       /* of these */
+	struct pool pendings;       /* of struct destroy_in_progress */
 	struct event_wait *waiting; /* cq_event.h */
-	bool wakes;                 /* there is a CQ with a channel */
+	bool wakes;                 /* the process has a CQ with a channel */
 	struct forked_process *forks;
 	struct map fork_of; /* by process, to struct forked_process */
 	struct device_lists device_lists;
@@ -54,13 +54,14 @@ struct model {
 	struct cm_call *in_cm; /* by thread */
 	uint32_t nin_cm;
 	struct queue *busy; /* queues with outstanding requests */
-	struct map older;   /* by thread: it describes objects made before the recording */
-	struct map by_id;   /* QPs by the trace's number, to struct life; without inherited ones */
+	/* threads whose events describe objects that existed before the recording */
+	struct map older;
+	struct map by_id; /* QPs by the trace's number, to struct life; without inherited ones */
 	struct life *qps[QPS]; /* the QPs found last, by id; may be NULL */
 	struct pinned *pinned; /* of process i + 1: pinned.h */
 	uint32_t npinned;
-	struct queue_destroyed *left; /* LEFT entries; NULL: none */
-	unsigned int nleft;           /* how many there ever were */
+	struct queue_destroyed *left; /* a ring of LEFT entries; NULL: none */
+	unsigned int nleft;           /* number of entries ever stored */
 	struct steady *steadies;      /* by process */
 	uint32_t nsteadies;
 	struct lost_pool *lost;           /* lost_buffers.h */

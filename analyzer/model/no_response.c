@@ -22,12 +22,13 @@
 #include "core/store/read/trace.h"
 
 enum {
-	MANY = 64,                /* empty polls needed to estimate the pace */
-	SLOWEST = 250,            /* ns: a pace that is slower counts as this one */
-	LEAST = 250000000,        /* ns */
-	LEAST_SLEPT = 1000000000, /* a thread that sleeps may be woken late */
-	TIMES = 4,                /* of the timeout: InfiniBand specification, 9.7.6.1.3 */
-	PER_BYTE = 100,           /* ns: a path has 10 MB/s at least */
+	MANY = 64,         /* empty polls needed to estimate the pace */
+	SLOWEST = 250,     /* ns: a slower pace counts as this pace */
+	LEAST = 250000000, /* ns */
+	/* ns: shorter sleeps do not count, since a thread may be woken late */
+	LEAST_SLEPT = 1000000000,
+	TIMES = 4,      /* of the timeout: InfiniBand specification, 9.7.6.1.3 */
+	PER_BYTE = 100, /* ns: a path has 10 MB/s at least */
 };
 
 void no_response_note_armed(struct life *cq, const struct trace_event *event)

@@ -18,10 +18,11 @@ struct model_complete;
 struct trace_event;
 
 struct no_response {
-	int64_t took;   /* from the post to the poll */
-	int64_t most;   /* without a response, the request is sent again after this at the latest */
+	int64_t took; /* from the post to the poll */
+	/* the longest time after which the request is sent again if no response comes */
+	int64_t most;
 	int64_t slept;  /* how long a thread waited for the event of its CQ; 0: it did not */
-	uint64_t empty; /* else the empty polls of the thread that polled it */
+	uint64_t empty; /* if it is 0: the empty polls of the thread that polled the completion */
 };
 
 /* ibv_req_notify_cq() was called for @cq; an event of @cq came. Both accept NULL. */

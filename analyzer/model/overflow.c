@@ -25,7 +25,8 @@
 /* fewer unsignalled requests, or less than 1/SHARE of the queue, need no completion */
 enum { FEW = 8, SHARE = 8 };
 
-#define LONG_NS INT64_C(60000000000) /* of a program that still posts */
+/* ns: longest time of a queue without a completion, in a program that still posts */
+#define LONG_NS INT64_C(60000000000)
 
 static bool is_certain(const struct queue *queue)
 {

@@ -27,9 +27,9 @@
 #include "analyzer/model/queue.h"
 
 enum {
-	LOOK = 512,          /* requests of a queue */
-	BACK = 256,          /* outstanding requests that each is compared with, from the latest */
-	DEEP = 4,            /* outstanding sends of one buffer */
+	LOOK = 512, /* requests of a queue */
+	BACK = 256, /* a request is compared with so many outstanding requests, the latest first */
+	DEEP = 4,   /* number of outstanding sends of one buffer */
 	GIVEN_UP = 5000000,  /* ns after the last message */
 	COMPARED = 50000000, /* buffers compared in a whole trace: about a second */
 };

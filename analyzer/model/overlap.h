@@ -21,47 +21,55 @@ enum { OVERLAP_WRITTEN = 8 };
 
 /* Two outstanding requests that share bytes of a buffer. */
 struct overlap_pair {
-	uint64_t n;                    /* such requests; 0: the other fields are not valid */
-	struct moment earlier, later;  /* their posts */
+	uint64_t n;                   /* number of these pairs; 0: the other fields are not valid */
+	struct moment earlier, later; /* their posts */
 	uint64_t earlier_id, later_id; /* wr_id */
 	int earlier_opcode, later_opcode;
 	uint64_t addr, length; /* of the shared bytes */
 	uint32_t index;        /* of the later request in its post */
 	uint32_t earlier_index;
 	uint32_t other;    /* object: the queue pair of the earlier one */
-	bool apart;        /* the buffers do not begin at the same address */
+	bool apart;        /* the two buffers begin at different addresses */
 	uint64_t gathered; /* pairs of READs from different remote addresses */
-	uint64_t returned; /* pairs of atomics of which the later one has the wr_id of the first */
+	/*
+	 * pairs of atomics with two wr_ids, of which the later one is that of the first such pair
+	 */
+	uint64_t returned;
 };
 
 struct overlaps {
-	struct overlap_pair filled;    /* two receives or READs into one buffer */
-	struct overlap_pair unfenced;  /* a READ or atomic, and a later send of its data */
-	struct overlap_pair resent;    /* a send that may not be done, a receive in its buffer */
-	struct overlap_pair refilled;  /* a READ or atomic, a receive in its buffer */
-	struct overlap_pair overtaken; /* a READ or atomic, a later write to its remote address */
-	struct overlap_pair received;  /* a receive, a send of its buffer */
-	struct overlap_pair entered;   /* a receive of the peer, a WRITE to its buffer */
-	/* likewise, in a place for answers, and the peer has sent nothing since it posted that */
+	struct overlap_pair filled;   /* two receives or READs into one buffer */
+	struct overlap_pair unfenced; /* a READ or atomic, and a later send of its data */
+	struct overlap_pair resent; /* a send that may not be done, and a receive into its buffer */
+	struct overlap_pair refilled; /* a READ or atomic, and a receive into its buffer */
+	/* a READ or atomic, and a later write to its remote address */
+	struct overlap_pair overtaken;
+	struct overlap_pair received; /* a receive, and a send of its buffer */
+	struct overlap_pair entered;  /* a receive of the peer, and a WRITE to its buffer */
+	/*
+	 * as `entered`; the receive is for an answer, and the peer has sent nothing since it posted
+	 * it
+	 */
 	struct overlap_pair late;
-	uint64_t written[OVERLAP_WRITTEN]; /* the last places of other WRITEs */
+	uint64_t written[OVERLAP_WRITTEN]; /* the last places to which other WRITEs were posted */
 	unsigned int nwritten;
-	struct overlap_pair abroad; /* a READ or atomic of another queue pair, a send of its data */
+	/* a READ or atomic of one queue pair, and a send of its data on another */
+	struct overlap_pair abroad;
 	struct overlap_pair reused; /* two sends of one buffer; or two WRITEs to two places */
 	/* with requests of other queues (crossing.h): */
-	struct overlap_pair kept; /* a send that may not be done, a receive in its buffer */
-	struct overlap_pair lent; /* a receive, a send of its buffer */
+	struct overlap_pair kept; /* as `resent`, with the receive on another queue */
+	struct overlap_pair lent; /* as `received`, with the send on another queue */
 	/* two WRITEs with immediate data to the same bytes, on one queue pair and on two */
 	struct overlap_pair overrun, trampled;
 	uint64_t imm_addr;  /* the remote address of the first such WRITE */
-	bool imm_apart;     /* others had other addresses */
-	uint64_t sent_from; /* the address of the first send that was compared for that */
-	bool sent_apart;    /* others were from other addresses */
-	uint64_t deep;      /* those of `reused` for which four such sends were outstanding */
-	uint64_t looked;    /* requests that were compared */
-	uint64_t first;     /* the address of the first that the device writes to */
-	bool apart;         /* other buffers had another address */
-	bool answers;       /* of sends: the first was posted after a message had come */
+	bool imm_apart;     /* such WRITEs had different addresses */
+	uint64_t sent_from; /* the buffer of the first send that was compared for `reused` */
+	bool sent_apart;    /* these sends had different buffers */
+	uint64_t deep;   /* pairs of `reused` at which four sends of the buffer were outstanding */
+	uint64_t looked; /* requests that were compared */
+	uint64_t first;  /* the first buffer that the device writes to */
+	bool apart;      /* the device writes to different buffers */
+	bool answers; /* a send queue: its first request was posted after a message had arrived */
 };
 
 /*

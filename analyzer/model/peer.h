@@ -24,27 +24,27 @@ enum { PEERS_DEAD = 1 << 14 };
 /* Work that an end has posted to its own queues. */
 struct peer_work {
 	int state;           /* ABI_QPS_*, QP_UNKNOWN */
-	struct moment moved; /* when it moved to that state */
+	struct moment moved; /* when it moved to the state */
 	/* if `known` is false, the fields below are not valid */
 	bool known;
-	uint64_t sends;       /* of all time */
-	uint64_t receives;    /* since its last reset */
-	uint64_t before;      /* receives before that reset */
+	uint64_t sends;       /* all sends so far */
+	uint64_t receives;    /* receives posted since its last reset */
+	uint64_t before;      /* receives posted before that reset */
 	uint32_t dropped;     /* receives that were outstanding at that reset */
-	uint64_t to_receives; /* of the sends, those that take a receive of the peer */
+	uint64_t to_receives; /* sends that consume a receive of the peer */
 	uint64_t writes;      /* RDMA WRITEs among the sends: no completion at the peer */
 	uint64_t room;        /* receives that are outstanding */
 	uint64_t received;    /* receives that have completed */
 	uint64_t sending;     /* signalled sends that are outstanding */
 	struct moment last;   /* the last post that was accepted; id 0:0: none */
-	uint64_t messages;    /* sends that were done, and take a receive */
-	bool interrupted;     /* by a reset or an error: not all messages were done */
+	uint64_t messages;    /* completed sends that consume a receive */
+	bool interrupted;     /* a reset or an error has prevented that all messages complete */
 };
 
 /* One end: a queue pair. Attributes are in its struct qp while it lives. */
 struct peer {
-	struct peer *same;          /* of the same number, newest first */
-	struct peer *older, *newer; /* among those that are gone */
+	struct peer *same;          /* next queue pair of the same number, newest first */
+	struct peer *older, *newer; /* in the list of queue pairs that are gone */
 	struct life *life;          /* NULL when it is gone */
 	uint32_t process, id;       /* id: object; 0 unknown */
 	uint32_t number;            /* qp_num */
@@ -53,20 +53,20 @@ struct peer {
 	int64_t gone;            /* when it was destroyed or its process ended; INT64_MAX: exists */
 	struct moment destroyed; /* if it ended by a destroy */
 	struct peer_work left;   /* its work until it was destroyed */
-	struct moment hangup;    /* likewise, its rdma_disconnect(); id 0:0: none */
+	struct moment hangup;    /* its rdma_disconnect(), if there was one before; id 0:0: none */
 	bool connected;          /* the following fields are valid */
 	bool is_rc;
-	bool is_ud;         /* copied when it is gone */
-	uint8_t port;       /* its own; 0: not known */
-	uint8_t sgid_index; /* of its path, if .place is global */
-	struct place place; /* of the other end */
+	bool is_ud;         /* copied from the struct qp when it is gone */
+	uint8_t port;       /* its own port; 0: not known */
+	uint8_t sgid_index; /* sgid_index of its path, if .place is global */
+	struct place place; /* address of the other end */
 	uint32_t dest;      /* number of the other end */
 	int64_t since;      /* when it got that number */
 	uint32_t psns;      /* which of these are known: ABI_QP_RQ_PSN, ABI_QP_SQ_PSN */
 	uint32_t rq_psn, sq_psn;
 	uint32_t takes_reads; /* max_dest_rd_atomic; UINT32_MAX: not known */
 	bool reads_refused;   /* STATE-005 was reported for it */
-	bool compared;        /* its attributes with those of the other end */
+	bool compared;        /* its attributes were compared with those of the other end */
 	bool alone;           /* it was reconnected; the other end was not */
 	unsigned int stalls;  /* sends that found no receive and took a multiple of 655.36 ms */
 	int64_t stalled;      /* when the last of these completed */
@@ -76,10 +76,10 @@ struct peer {
 };
 
 struct peers {
-	const struct trace *trace;    /* NULL: not known, and not joint */
-	struct map by_number;         /* of struct peer */
-	struct map by_dest;           /* by number: the last queue pair connected to it */
-	struct peer *oldest, *newest; /* that are gone */
+	const struct trace *trace; /* NULL: not known, and not joint */
+	struct map by_number;      /* of struct peer */
+	struct map by_dest; /* by number: the last queue pair that was connected to that number */
+	struct peer *oldest, *newest; /* the list of queue pairs that are gone */
 	size_t ngone;
 	uint64_t changes;
 };

@@ -25,7 +25,7 @@ enum fork_safety {
 
 struct pinned {
 	uint64_t bytes;            /* of live regions */
-	uint32_t regions;          /* alive */
+	uint32_t regions;          /* live regions */
 	struct moment first, last; /* registrations that succeeded */
 	uint32_t streak;           /* registrations since streak_began, at most a second ago */
 	int64_t streak_began;
@@ -35,7 +35,8 @@ struct pinned {
 	bool asked;
 	bool implied; /* `kept` is set from the environment */
 	bool kept;    /* the library excludes registered memory from forks, if it can */
-	bool checked; /* the program has asked for that, or whether it must, and it need not */
+	/* the program has asked for fork support, or whether it is needed, and it is not */
+	bool checked;
 };
 
 /* The pinned memory of @process; never NULL. */

@@ -31,7 +31,7 @@ struct qp_path {
 	uint16_t dlid;
 	uint32_t flow_label;
 	uint8_t dgid[QP_GID];
-	bool back; /* to the sender of a datagram: sgid_index is not known */
+	bool back; /* the path back to the sender of a datagram: sgid_index is not known */
 };
 
 struct qp_cap {
@@ -43,29 +43,32 @@ struct qp {
 	int state; /* ABI_QPS_*, of a WQ ABI_WQS_*; QP_UNKNOWN; prefer qp_state() */
 	/* in ERR because of an error that was reported to the program, not by the program's call */
 	bool told;
-	bool shared; /* by ibv_open_qp(): other processes modify it, too */
+	bool shared; /* from ibv_open_qp(): other processes may modify it, too */
 	bool by_cm;  /* librdmacm modified it: some attributes are not the program's choice */
 	bool iwarp;  /* from INIT on, the connection manager moves it, which no verb shows */
-	uint64_t fill, consumed; /* receives taken since its queue was full for the fill-th time */
-	int status;              /* of the completion that reported the error; 0: it was an event */
-	uint32_t changing;       /* modifies that have begun and not returned */
-	struct moment moved;     /* the call, poll or event that led to the state */
-	int64_t settled;         /* when the last modify returned; 0 none has */
-	int64_t reset;           /* when it was last put into RESET; 0 never */
-	uint32_t polled;         /* completions of the poll that reported an error */
-	uint32_t after[2];       /* requests posted since it went to ERR: receives, sends */
-	bool marked[2];          /* and one without data, in addition */
-	bool judged;             /* the watcher was notified of posts in ERR */
+	/* consumed: receives consumed since its queue was full for the fill-th time */
+	uint64_t fill, consumed;
+	int status;          /* of the completion that reported the error; 0: it was an event */
+	uint32_t changing;   /* modifies that have begun and not returned */
+	struct moment moved; /* the call, poll or event that led to the state */
+	int64_t settled;     /* when the last modify returned; 0 none has */
+	int64_t reset;       /* when it was last put into RESET; 0 never */
+	uint32_t polled;     /* completions of the poll that reported an error */
+	uint32_t after[2];   /* requests posted since it went to ERR: receives, sends */
+	bool marked[2];      /* in addition, a request without data was posted */
+	bool judged;         /* the watcher was notified of posts in ERR */
 	/* requests posted in ERR: a mistake, unless the program waits until they are flushed */
 	struct {
-		struct moment first; /* their post; id 0:0: there are none */
+		struct moment first; /* post of the first; id 0:0: there are none */
 		uint32_t posted, flushed;
 	} spare;
 	struct {
-		uint32_t thread, posts; /* the last other thread that posted then, and how often */
-		bool flushed; /* the thread that polled the error has polled another error since */
+		/* the last other thread that posted in ERR, and how often */
+		uint32_t thread, posts;
+		/* the thread that polled the error has polled another error since then */
+		bool flushed;
 	} late;
-	bool bare;         /* librdmacm connected it, and no receive had been posted to it */
+	bool bare;         /* librdmacm connected it while no receive had been posted to it */
 	bool has_send_ops; /* made with send_ops_flags */
 	uint64_t send_ops; /* enum ibv_qp_create_send_ops_flags */
 	uint32_t opcodes;  /* bit N: its type allows opcode N; ~0: not known */

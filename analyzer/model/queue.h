@@ -91,23 +91,23 @@ struct queue_mark {
 /* A post that the device refused, in part or as a whole, until it is repeated or the queue ends. */
 struct queue_refusal {
 	bool open;        /* the refused request was not posted again */
-	struct moment at; /* of the post */
-	int error;        /* what it returned */
+	struct moment at; /* when the refused post was called */
+	int error;        /* what the post returned */
 	uint32_t nwr, taken;
 	uint32_t together; /* requests that were refused because one did not fit */
 	/* the first and the last accepted request, and the refused one */
 	struct queue_mark first, last, bad;
 	uint64_t list;                          /* hash of the whole list */
-	uint32_t outstanding, signalled, limit; /* at that time */
+	uint32_t outstanding, signalled, limit; /* of the queue, at that time */
 	bool full;                              /* because the queue was full */
 	uint64_t completed;                     /* of the queue, at that time */
-	uint64_t later;                         /* other requests accepted since */
+	uint64_t later;                         /* other requests that were accepted since then */
 	uint64_t recovered;                     /* earlier refusals that were posted again */
 	bool ignored; /* the next post was refused, too, with no completion in between */
 	/* other requests that the full queue refused in a row: the first few of them */
 	struct queue_mark more[QUEUE_REFUSED];
 	uint64_t nmore;
-	bool returned; /* one of those was posted again */
+	bool returned; /* one of these requests was posted again */
 };
 
 /*
@@ -119,64 +119,69 @@ struct queue_refusal {
 struct queue_singles {
 	uint64_t all, chased;
 	uint64_t costly;             /* chased posts or polls in costly runs */
-	int64_t costly_ns, whole_ns; /* time of these runs, and time until the next run */
-	uint64_t run;                /* number of chased ones in the last run, and its time */
+	int64_t costly_ns, whole_ns; /* time of the costly runs, and from each to the next run */
+	uint64_t run; /* number of chased posts or polls in the last run, and the time of the run */
 	int64_t run_ns, since;
 };
 
 /* The number of posted receives, over time: receive_level.h. */
 struct queue_level {
-	uint32_t top, peak;    /* heights of the first and of the last peak; 0: none */
-	uint64_t falls, rises; /* peaks that were lower, higher than the one before */
-	bool posted;           /* a receive was posted since the last completion */
-	bool is_full;          /* the number of posted receives is the maximum so far */
-	uint64_t fills;        /* how often it has become full */
-	struct moment full;    /* the first completion after it was last full */
+	uint32_t top, peak; /* heights of the first and of the last peak; 0: none */
+	/* number of peaks that were lower, and higher, than the one before */
+	uint64_t falls, rises;
+	bool posted;        /* a receive was posted since the last completion */
+	bool is_full;       /* the number of posted receives is the maximum so far */
+	uint64_t fills;     /* how often it has become full */
+	struct moment full; /* the first completion after it was last full */
 };
 
 /* The messages to a receive queue, and those that waited for a receive: dry.h. */
 struct queue_dry {
 	int64_t next;        /* the queue is not examined before */
 	int64_t until;       /* when messages were last seen to have waited; 0: never */
-	uint64_t waiting;    /* most of them at once */
+	uint64_t waiting;    /* the largest number of messages that waited at once */
 	uint64_t messages;   /* messages that completed at the sender */
 	int64_t first, last; /* from the first post until the last completion */
-	uint64_t delayed;    /* of these, those that took at least as long as the timer */
+	uint64_t delayed;    /* messages that took at least as long as the timer */
 	unsigned int timer;  /* min_rnr_timer of the last message */
 	int64_t ns, covered; /* total time that messages were delayed, and its end */
-	uint64_t stalls;     /* that do not overlap */
+	uint64_t stalls;     /* delays that do not overlap */
 	int64_t longest;
 	struct moment example; /* the message with the longest delay */
-	/* starved.h: the longest time in which messages had no receive, but for the first */
+	/*
+	 * starved.h: the longest time in which messages had no receive, except the first such time
+	 */
 	int64_t lack;
-	uint64_t lacking;                  /* messages that waited then */
-	struct moment lacked, replenished; /* the first such message; the next receive's post */
+	uint64_t lacking; /* messages that waited during that time */
+	/* the first of these messages; the post of the next receive */
+	struct moment lacked, replenished;
 };
 
 /* Messages to the sender of a receive queue, before it had a receive for the next one: credit.h. */
 struct queue_credit {
-	uint64_t needs;     /* the message that the last one lets the peer send; 0: none is open */
-	struct moment sent; /* the last one */
+	/* number of the message that the last one allows the peer to send; 0: none is awaited */
+	uint64_t needs;
+	struct moment sent; /* the last message */
 	int64_t refilled;   /* when the next receive was posted; 0: not yet */
-	uint64_t answers;   /* posts of sends by then */
-	bool followed;      /* that message has been posted */
+	uint64_t answers;   /* posts of sends until then */
+	bool followed;      /* the message with number `needs` has been posted */
 	bool beyond;     /* the peer does not count: it has sent more than receives were posted */
 	uint32_t looked; /* sends that were examined */
 	uint64_t times;
-	int64_t longest;     /* from such a message to the receive */
-	struct moment first; /* such message */
+	int64_t longest;     /* longest time from such a message to the receive */
+	struct moment first; /* the first such message */
 };
 
 /* Datagrams to a receive queue since the last completion that was polled of it: datagram.c. */
 struct queue_flood {
 	uint64_t n, completed;       /* completed: of the queue, at that time */
 	uint64_t most, room, excess; /* the burst that exceeded the posted receives by most */
-	struct moment at;            /* its last datagram */
+	struct moment at;            /* the last datagram of that burst */
 };
 
 /* Usage of a queue: for rules about time. */
 struct queue_stats {
-	uint64_t posts;     /* that were accepted */
+	uint64_t posts;     /* accepted posts */
 	int64_t first_time; /* of the first */
 	uint64_t signalled; /* requests */
 	/* posts of one request, directly after another such post of the same thread */
@@ -184,26 +189,27 @@ struct queue_stats {
 	struct queue_singles steady;
 	uint64_t small; /* sends and writes small enough to be inline */
 	uint64_t small_inline;
-	uint64_t bytes; /* of all requests */
+	uint64_t bytes; /* bytes of all requests */
 	uint64_t reads; /* READs and atomics */
 	/* READs and atomics that were posted while max_rd_atomic were outstanding */
 	uint64_t reads_waiting;
 	enum verb last_verb; /* of the last post */
 	uint32_t last_thread, last_stack;
 	uint64_t last_number; /* of the event */
-	uint64_t last_n;      /* the same; 0 if the post had several requests */
+	uint64_t last_n;      /* the event's number; 0 if the post had several requests */
 	int64_t last_time;
 	uint32_t turn;  /* the thread that posted last, at first the one that made the queue pair */
-	uint32_t turns; /* posts of another thread than that */
+	uint32_t turns; /* posts by another thread than `turn` */
 };
 
 /* Requests that were sent one at a time: serial.h. */
 struct queue_serial {
 	uint64_t turns;
-	int64_t flight_ns, gap_ns; /* of these: from the post to the poll; and before the post */
+	/* time of these requests from the post to the poll; time before their posts */
+	int64_t flight_ns, gap_ns;
 	/* the last request */
 	uint64_t local, remote; /* addresses; 0: no buffer, or an inline one */
-	int64_t stride;         /* from the one before */
+	int64_t stride;         /* distance from the remote address of the request before */
 	int opcode;
 	bool ready;                  /* it was posted as a turn */
 	bool crossed;                /* posted as a turn after a request on another queue */
@@ -212,7 +218,8 @@ struct queue_serial {
 	uint32_t thread;             /* of its post, 0: none */
 	uint64_t posted_n, polled_n; /* events of that thread; 0: not polled */
 	int64_t posted, polled;
-	uint64_t sends, received, others; /* of the process, and of the other end, at its post */
+	/* counts of the process, and of the other end, at its post */
+	uint64_t sends, received, others;
 };
 
 struct queue_cq_stats {
@@ -223,7 +230,7 @@ struct queue_cq_stats {
 	uint32_t most;        /* of one poll */
 	uint64_t acks, acked; /* calls of ibv_ack_cq_events(), and events in them */
 	uint32_t last_thread;
-	uint64_t switches; /* polls of another thread than the last */
+	uint64_t switches; /* polls by another thread than the poll before */
 	uint64_t last_n;
 	bool last_single;
 	int64_t first_time, last_time;
@@ -238,7 +245,7 @@ struct queue_cq_stats {
 	uint64_t slept, slept_wcs;
 	int64_t slept_ns;
 	bool asleep;
-	uint64_t events; /* got from its channel */
+	uint64_t events; /* events that were retrieved from its channel */
 	int64_t vector;  /* comp_vector; -1: not known */
 	uint32_t waiter; /* the thread that retrieved the first event */
 };
@@ -270,7 +277,7 @@ struct queue {
 	uint32_t sge_first, sge_end, sge_size; /* positions grow without limit: & (sge_size - 1) */
 
 	uint32_t outstanding, signalled; /* requests; those of them that will complete */
-	uint32_t high;                   /* largest number outstanding */
+	uint32_t high;                   /* largest number of outstanding requests */
 	uint32_t with_ah;                /* outstanding requests that name an AH */
 	uint32_t reads, most_reads;      /* outstanding READs and atomics; most of them at once */
 	uint32_t run;                    /* unsignaled requests since the last signaled one */
@@ -287,10 +294,12 @@ struct queue {
 	struct moment drain;
 	struct wr_id_set wr_ids;   /* of signalled requests */
 	struct same_wr_id *twice;  /* same_wr_id.h; NULL: none */
-	struct wr_id_set buffers;  /* that the device writes to, by address */
-	struct overlaps *overlaps; /* overlap.h; NULL: nothing was looked at */
-	/* of the first messages sent: 1 and how many had been received when it was posted; 0: not
-	   known; NULL: of none (overlap.c) */
+	struct wr_id_set buffers;  /* receive buffers, by address */
+	struct overlaps *overlaps; /* overlap.h; NULL: no requests were compared */
+	/*
+	 * for each of the first sends: 1 + the number of messages that had been received when it
+	 * was posted; 0: not known (overlap.c)
+	 */
 	uint16_t *seen;
 	struct astray_seen *astray;   /* astray.h; NULL: nothing was */
 	struct unordered *unordered;  /* unordered.h; NULL: no such request was posted */
@@ -307,15 +316,16 @@ struct queue {
 	struct queue_flood flood;
 	uint32_t limit; /* of an SRQ: the largest srq_limit; 0: none was armed */
 	struct moment limited;
-	struct moment armed;           /* when a limit was armed last; the limit event disarms it */
-	uint64_t posted_at_event;      /* `posted` when the last event of the SRQ was retrieved */
-	struct queue_refusal *refusal; /* the first that is open, or the last; NULL: none */
-	int easy_sges;                 /* requests with more SGEs, or inline ones, are examined */
-	bool beyond;                   /* it was reported that it holds more than it can */
-	bool datagrams;                /* of a UD queue pair */
-	bool unreliable;               /* the send queue of a UD or UC queue pair */
-	bool grh_told;                 /* STRAIN_GRH_ROOM, STRAIN_GRH_SENT or STRAIN_GRH_SHORT */
-	bool qkey_told;                /* STRAIN_QKEY */
+	struct moment armed;      /* when a limit was armed last; the limit event disarms it */
+	uint64_t posted_at_event; /* `posted` when the last event of the SRQ was retrieved */
+	/* the first refusal that is open, else the last; NULL: none */
+	struct queue_refusal *refusal;
+	int easy_sges;   /* only requests with more SGEs, or with inline data, are examined */
+	bool beyond;     /* it was reported that it holds more requests than it can */
+	bool datagrams;  /* of a UD queue pair */
+	bool unreliable; /* the send queue of a UD or UC queue pair */
+	bool grh_told;   /* STRAIN_GRH_ROOM, STRAIN_GRH_SENT or STRAIN_GRH_SHORT */
+	bool qkey_told;  /* STRAIN_QKEY */
 	uint64_t received[QUEUE_RECEIVED]; /* of UD: addresses of the last buffers; grh.h */
 	unsigned int nreceived;
 	bool buffer_told; /* STRAIN_BUFFER */
@@ -335,10 +345,10 @@ struct queue_destroyed {
 struct queue_cq_waits {
 	struct {
 		int64_t time;
-		uint64_t empty;  /* polls of the thread before it */
+		uint64_t empty;  /* empty polls of the thread just before */
 		uint32_t thread; /* 0: there is none */
 	} polls[QUEUE_LOOKS];    /* the last polls that found completions, newest first */
-	int64_t armed;           /* since when it is armed for all events; 0: it is not */
+	int64_t armed;           /* when it was armed for all events; 0: it is not armed */
 	/* the wait for its last event, and when it was armed for it; 0: the CQ was polled since */
 	int64_t slept, woken, covered;
 	uint32_t sleeper;

@@ -19,7 +19,7 @@ struct receive_order {
 	struct order_send {
 		struct event_id post;
 		uint32_t index;
-		uint64_t messages; /* with it */
+		uint64_t messages; /* number of messages, with this one */
 	} * sends;
 	size_t nsends, sends_size, first_send;
 	uint64_t messages;

@@ -17,7 +17,7 @@ enum {
 	MULTICAST = 0xff, /* first byte of a GID */
 	CM_PRIVATE = 56,  /* most bytes of private data of an RDMA_PS_TCP request */
 	CM_ACCEPT = 196,  /* most bytes of private data of the reply */
-	CM_MOST = 255,    /* as many as the device has */
+	CM_MOST = 255,    /* the limit that devices have */
 };
 
 static bool get_number(const struct refused *r, enum arg arg, int64_t *ret_value)

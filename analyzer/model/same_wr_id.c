@@ -16,7 +16,10 @@
 
 #include "analyzer/model/queue.h"
 
-enum { OTHERS = 4 /* requests that were outstanding with other numbers */, LEAST = 8 /* in all */ };
+enum {
+	OTHERS = 4, /* requests that were outstanding with other numbers */
+	LEAST = 8,  /* outstanding requests in all */
+};
 
 /* Does @b begin where @a ends, with as many bytes? */
 static bool is_adjacent(const struct queue *queue, const struct queue_request *a,

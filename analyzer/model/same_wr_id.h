@@ -16,8 +16,8 @@ struct queue;
 struct same_wr_id {
 	uint64_t wr_id;
 	struct moment earlier, later; /* their posts */
-	uint32_t index;               /* of the later one in its list */
-	uint32_t others;              /* requests that were outstanding then, with other wr_ids */
+	uint32_t index;               /* of the later request in its list */
+	uint32_t others; /* requests with other wr_ids that were outstanding at the later post */
 };
 
 /* The last request of @queue is the first with the wr_id of another outstanding request. */

@@ -13,7 +13,8 @@
 #include "analyzer/model/unordered.h"
 #include "core/base/span.h"
 
-enum { WAIT_EVENTS = 8 }; /* between a post and its completion, as to get an event */
+/* events of the thread between a post and its completion, for example to get an event */
+enum { WAIT_EVENTS = 8 };
 
 /* How many requests the other end has posted: one may be an answer that is not a message. */
 static inline __attribute__((always_inline)) uint64_t count_others(struct model *model,

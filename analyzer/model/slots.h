@@ -26,12 +26,14 @@ struct slots {
 	uint64_t writes;
 	uint64_t addrs[SLOTS_MAX]; /* of the first period */
 	uint32_t period;           /* 0: not known yet */
-	bool irregular;            /* there is no ring, or other messages come */
-	uint64_t returned;         /* messages */
-	uint64_t ahead;            /* most WRITEs that had no message yet */
-	uint64_t over; /* WRITEs to a slot that had not been returned; valid from the first on: */
+	bool irregular;            /* there is no ring, or the peer also sends other messages */
+	uint64_t returned;         /* messages that returned a slot */
+	uint64_t ahead;            /* the largest number of slots that were not returned yet */
+	/* WRITEs to a slot that had not been returned; if there was one, the first is: */
+	uint64_t over;
 	struct moment first;
-	uint64_t addr, written, before; /* WRITEs and messages until then */
+	/* written, before: number of WRITEs and of messages until then */
+	uint64_t addr, written, before;
 };
 
 /* @event has posted @taken requests to @sends, the send queue of a queue pair. */

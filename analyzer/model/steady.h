@@ -22,23 +22,24 @@ struct trace_event;
 struct steady {
 	uint64_t posts;
 	uint32_t thread;                            /* of the last post */
-	uint32_t posters[STEADY_THREADS], nposters; /* threads that have posted: the first few */
-	int64_t since, until;                       /* steady state */
-	uint64_t calls;                             /* in steady state, and their time */
+	uint32_t posters[STEADY_THREADS], nposters; /* the first few threads that have posted */
+	int64_t since, until;                       /* begin and end of the steady state */
+	uint64_t calls; /* counted calls in steady state, and their time */
 	int64_t ns;
 	struct moment longest;
 	int64_t longest_ns;
-	uint64_t waiting_calls; /* since the last post */
+	uint64_t waiting_calls; /* such calls since the last post */
 	int64_t waiting_ns;
 	uint64_t sends;      /* posted sends */
 	uint64_t received;   /* completions of receives */
 	int64_t first_send;  /* when */
 	uint64_t registered; /* (de)registrations since the first send, each followed by a post */
-	int64_t register_ns; /* and their time */
+	int64_t register_ns; /* time of these calls */
 	uint64_t waiting_registered;
 	int64_t waiting_register_ns;
-	uint64_t asked;   /* queries and address handles since the first send, likewise */
-	uint64_t queries; /* of these, queries alone: growing address handles are LIFE-004 */
+	/* queries, and calls for address handles, since the first send, each followed by a post */
+	uint64_t asked;
+	uint64_t queries; /* the queries among these: growing address handles are LIFE-004 */
 	int64_t asked_ns;
 	uint64_t waiting_asked;
 	int64_t waiting_asked_ns;
@@ -48,12 +49,17 @@ struct steady {
 	double pace; /* shortest time between two empty polls, ns: no_response.h; 0: not known */
 	/* regions deregistered at most STEADY_BRIEF sends after their registration */
 	uint64_t brief;
-	/* and objects of other kinds, with the time of the calls that create and destroy them */
+	/*
+	 * short-lived objects of other kinds, with the time of the calls that create and destroy
+	 * them
+	 */
 	struct steady_kind {
-		uint64_t brief, counted; /* counted: value of `sends` at the last one */
+		/* counted: value of `sends` when the last one was counted */
+		uint64_t brief, counted;
 		int64_t ns, longest_ns;
 		struct moment longest;
-	} made[OBJECT_COUNT]; /* an address handle counts if its path is the last one, ah_path */
+		/* an address handle counts if its path is that of the one before, ah_path */
+	} made[OBJECT_COUNT];
 	uint64_t ah_path;
 	struct queue *posted_to; /* the send queue of the last request; NULL: none */
 	struct steady_turns {    /* requests one at a time over several queues: serial.h */

@@ -11,7 +11,7 @@
 struct transition_fault {
 	bool none;      /* the transition does not exist */
 	uint32_t lacks; /* missing attributes: enum ibv_qp_attr_mask */
-	uint32_t bars;  /* attributes that are not allowed */
+	uint32_t bars;  /* the attributes that are not allowed */
 };
 
 /*

@@ -23,24 +23,25 @@ struct trace_event;
 struct wr;
 
 struct unordered {
-	uint64_t batches;          /* of WRITEs, each after a request on another queue */
-	uint64_t told;             /* of these, followed by a message on another queue */
+	uint64_t batches;          /* batches of WRITEs, each after a request on another queue */
+	uint64_t told;             /* batches that a message on another queue followed */
 	struct moment write, send; /* the first time */
 	uint32_t other;            /* object: the queue pair of the message */
 	uint64_t small;            /* WRITEs of at most 64 bytes */
 	uint32_t beside;           /* object: the queue pair that was written to before; 0: none */
 	struct unordered_raised {
-		uint64_t n; /* small WRITEs on another queue that followed one here */
+		uint64_t n; /* small WRITEs on another queue that followed a WRITE on this queue */
 		struct moment write, flag; /* the first time */
 		uint32_t length;           /* bytes of the flag */
-		uint32_t other;            /* object: its queue pair */
+		uint32_t other;            /* object: the queue pair of the flag */
 	} raised;
 	struct unordered_flag {
 		uint64_t n; /* small WRITEs, each after a larger one */
 		struct moment first;
-		uint32_t length, before; /* bytes of the first, and of the one before it */
-		uint32_t region;         /* object: its region */
-		uint64_t last;           /* bytes of the last WRITE */
+		/* bytes of the first small WRITE, and of the WRITE before it */
+		uint32_t length, before;
+		uint32_t region; /* object: the region of the first small WRITE */
+		uint64_t last;   /* bytes of the last WRITE */
 	} flag;
 };
 

@@ -27,8 +27,8 @@ void unreceived_note_send(struct model *model, const struct trace_event *event,
 void unreceived_note_post(struct life *qp, const struct trace_event *event, uint32_t taken);
 
 struct unreceived {
-	uint64_t sent, receives; /* messages to it, and receives posted in all */
-	uint64_t lost;           /* at least */
+	uint64_t sent, receives; /* messages to the queue pair, and all receives posted to it */
+	uint64_t lost;           /* lost messages, at least */
 	int64_t late;            /* how much too late the next receive was; 0: none came */
 };
 

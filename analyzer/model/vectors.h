@@ -16,11 +16,12 @@ struct model;
 struct vectors {
 	uint32_t process;
 	uint64_t context;
-	int64_t available;     /* of the device; 0: not known */
-	int64_t vector;        /* of the first CQ */
-	bool several;          /* another CQ has another vector, or an unknown one */
-	uint32_t cqs, threads; /* CQs; of these, whose first event another thread retrieved */
-	uint32_t thread;       /* that retrieved the first event of the last CQ */
+	int64_t available; /* of the device; 0: not known */
+	int64_t vector;    /* of the first CQ */
+	bool several;      /* another CQ has another vector, or an unknown one */
+	/* threads: CQs whose first event another thread retrieved than that of the CQ before */
+	uint32_t cqs, threads;
+	uint32_t thread; /* the thread that retrieved the first event of the last CQ */
 	char last[LIFE_NAME];
 	struct moment created; /* of the last CQ */
 	struct vectors *next;

@@ -22,7 +22,7 @@ struct model_use {
 	enum verb verb;
 	const char *path; /* "qp", "qp_init_attr.send_cq"; "wr[].wr.ud.ah" with an index: */
 	unsigned int index;
-	bool destroys; /* the call destroys it */
+	bool destroys; /* the call destroys the object */
 };
 
 struct model_child {
@@ -74,16 +74,17 @@ struct model_complete {
 
 /* How a queue's capacity was exceeded. */
 enum model_strain_kind {
-	STRAIN_BEYOND,   /* accepted, with more outstanding than the granted depth */
-	STRAIN_STUCK,    /* full of unsignalled requests at one more post, or when killed */
-	STRAIN_FULL,     /* full of unsignalled requests, and nothing posted after that */
+	STRAIN_BEYOND, /* accepted, with more outstanding than the granted depth */
+	/* full of unsignalled requests when it got one more post, or when its process was killed */
+	STRAIN_STUCK,
+	STRAIN_FULL,     /* full of unsignalled requests until the end, without a further post */
 	STRAIN_SGE,      /* a request has more SGEs than the queue takes: .number, .limit */
-	STRAIN_INLINE,   /* or more inline bytes */
+	STRAIN_INLINE,   /* a request has more inline bytes than the queue takes: .number, .limit */
 	STRAIN_REPEATED, /* part of a list was accepted, and then the whole list: .refusal */
 	STRAIN_GIVEN_UP, /* a refused request was never posted again: .refusal */
 	/* more outstanding requests will complete on a CQ than it holds: queue->cq */
 	STRAIN_CQ,
-	STRAIN_FLUSHED_CQ, /* the same of more outstanding requests, if all were flushed */
+	STRAIN_FLUSHED_CQ, /* the CQ would overflow if all outstanding requests were flushed */
 	STRAIN_NARROW_CQ,  /* its queues may have .number completions, and it has .limit entries */
 	STRAIN_WR_ID,      /* a request is posted with the wr_id of an outstanding one: .earlier */
 	STRAIN_BUFFER,     /* a receive buffer is already in use by another request: .earlier */
@@ -122,7 +123,8 @@ struct model_batch {
 	const struct life *cq;
 	const struct batch *batch;
 	struct moment at;
-	uint64_t empty; /* calls of ibv_start_poll() just before it that found nothing */
+	/* calls of ibv_start_poll() just before the completion that found nothing */
+	uint64_t empty;
 };
 
 struct cq_event;
@@ -138,9 +140,9 @@ struct model_wait {
 /* The way a process ended; it determines the leaked objects. */
 enum model_end {
 	MODEL_EXITED,
-	MODEL_REPLACED, /* by exec, which released its objects */
+	MODEL_REPLACED, /* an exec has replaced the program and released its objects */
 	MODEL_KILLED,
-	MODEL_UNKNOWN, /* it was not recorded, or the trace ends first */
+	MODEL_UNKNOWN, /* the end was not recorded, or the trace ends first */
 };
 
 struct model_exit {
@@ -152,15 +154,15 @@ struct model_exit {
 /* Why a request does not fit its key; the first are those of key_judge(). */
 enum key_fault {
 	KEY_FITS,
-	KEY_UNCERTAIN, /* it was made, changed or destroyed at about that time */
+	KEY_UNCERTAIN, /* the key was created, changed or destroyed at about that time */
 	KEY_UNKNOWN,   /* not in the trace; reported if the device refused it */
 	KEY_GONE,      /* its region had been deregistered, or its window deallocated */
 	KEY_INVALID,   /* its window had been invalidated, and perhaps deallocated since */
 	KEY_OTHER_PD,  /* its protection domain differs from the queue's */
-	KEY_UNBOUND,   /* of a window that is not bound */
+	KEY_UNBOUND,   /* the key of a window that is not bound */
 	KEY_OUTSIDE,   /* the range exceeds its region or window */
 	KEY_NO_ACCESS, /* the region or window lacks an access flag */
-	KEY_BINDING,   /* of a window whose bind has not completed */
+	KEY_BINDING,   /* the key of a window whose bind has not completed */
 	KEY_RELEASED,  /* the memory of its region had been unmapped */
 	KEY_OTHER_AH,  /* not a key: the address handle is of another protection domain */
 };
@@ -180,7 +182,7 @@ struct model_key {
 	const struct peer *peer; /* the owner of the key; NULL: the program itself */
 	const struct life *ah;   /* of KEY_OTHER_AH */
 	int ret;                 /* of the post */
-	int status;              /* of the completion that reported it; 0: none */
+	int status;              /* status of the completion that reported it; 0: none */
 };
 
 /* ibv_modify_qp() has returned. */
@@ -194,12 +196,13 @@ struct model_modify {
 };
 
 enum misfit {
-	MISFIT_STATE,  /* its state does not allow the post */
-	MISFIT_SRQ,    /* a receive on a queue pair that has an SRQ */
-	MISFIT_ERROR,  /* the queue pair is in ERR, and the program was notified of that */
-	MISFIT_LATE,   /* in ERR, too, but another thread posts, which may not know yet */
+	MISFIT_STATE, /* the queue pair's state does not allow the post */
+	MISFIT_SRQ,   /* a receive on a queue pair that has an SRQ */
+	MISFIT_ERROR, /* the queue pair is in ERR, and the program was notified of that */
+	/* the queue pair is in ERR, but another thread posts, which may not know that yet */
+	MISFIT_LATE,
 	MISFIT_SPARE,  /* qp->spare, at a modify to RESET */
-	MISFIT_OPCODE, /* its type does not allow the opcode */
+	MISFIT_OPCODE, /* the queue pair's type does not allow the opcode */
 	MISFIT_OPS,    /* send_ops_flags do not include the opcode */
 };
 
@@ -230,7 +233,7 @@ struct model_device {
  * expected kind.
  */
 struct model_foreign {
-	const struct trace_event *event; /* its return */
+	const struct trace_event *event; /* the return of the modify */
 	/* first of the arguments: all others should have its context */
 	const struct life *first;
 	const char *path;      /* "qp_init_attr.send_cq" */

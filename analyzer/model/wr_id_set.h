@@ -16,20 +16,21 @@ enum { WR_ID_KINDS = 8 /* a new kind replaces an older one */ };
 struct wr_id_set {
 	struct wr_id_cell *cells;
 	uint32_t size, used; /* size is 0 or a power of two */
-	bool off;            /* not followed any more */
-	bool once;           /* there was a duplicate, before it was clear that none is usual */
+	bool off;            /* the numbers are not checked any more */
+	bool once; /* there was a duplicate before it was clear that duplicates are unusual */
 	struct {
 		uint64_t kind, last;
-		uint64_t clean; /* numbers that differed from the last one of this kind */
+		/* numbers in a row, of this kind, that differed from the one before */
+		uint64_t clean;
 	} kinds[WR_ID_KINDS];
 };
 
 /* What wr_id_set_add() found. */
 enum wr_id_found {
 	WR_ID_NEW,
-	WR_ID_TWICE, /* it is a duplicate, after a long time without any */
-	WR_ID_ONCE,  /* it is the first duplicate, earlier than that; the next ends the check */
-	WR_ID_OFF,   /* not followed */
+	WR_ID_TWICE, /* a duplicate, after a long time without duplicates */
+	WR_ID_ONCE,  /* the first duplicate, before such a time; another one ends the check */
+	WR_ID_OFF,   /* the numbers are not checked */
 };
 
 /*

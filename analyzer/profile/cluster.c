@@ -18,9 +18,9 @@
 
 enum {
 	TIMES = 7,
-	LEAST = 3,       /* stalls */
-	MORE = 4,        /* times as many requests as in an equally wide span beside it */
-	FAR = 10,        /* times the median latency, at least */
+	LEAST = 3, /* stalls */
+	MORE = 4, /* a cluster has so many times the requests of the equally wide spans beside it */
+	FAR = 10, /* times the median latency, at least */
 	TICKS = 8000000, /* two of 4 ms, in ns */
 	LITTLE = 8,      /* small means 1/8 of the time */
 };

@@ -12,9 +12,9 @@ struct cluster {
 	int64_t constant;   /* ns */
 	unsigned int code;  /* min_rnr_timer */
 	unsigned int times; /* of the constant: 1, 2, ... */
-	uint64_t n;         /* requests that waited that long, up to 4 % more */
+	uint64_t n;         /* requests that waited for that time, or up to 4 % longer */
 	uint64_t stalls;    /* stalls in which these requests waited, one after the other */
-	uint64_t of;        /* all requests */
+	uint64_t of;        /* number of all requests */
 	/* requests in an equally wide span just before or just after, the larger number */
 	uint64_t beside;
 	int64_t from, to; /* latencies of the requests that waited, in classes of a histogram */

@@ -26,8 +26,9 @@
 struct lanes {
 	struct lanes_block **blocks; /* by number; NULL: not stored */
 	size_t nblocks;
-	uint64_t total;        /* requests */
-	uint64_t held, oldest; /* blocks that are not judged: how many, the lowest number */
+	uint64_t total; /* requests */
+	/* blocks whose requests have not all completed: how many; the lowest number */
+	uint64_t held, oldest;
 	uint64_t distance, neven, nerrors;
 	uint64_t slow[LANES_SLOW]; /* 1 + number of the block */
 	struct map numbers;        /* of outstanding requests */

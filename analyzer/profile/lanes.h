@@ -26,15 +26,16 @@ struct lane_request {
 	uint64_t wr_id, bytes;
 	/* number of its message since the sender's last reset; 0: no message, or not known */
 	uint64_t message;
-	uint32_t index;  /* in its post */
-	uint32_t queue;  /* object: QP, SRQ or WQ */
-	uint32_t sender; /* of a receive: the queue pair that sent the message; 0 */
-	int opcode;      /* enum ibv_wr_opcode; -1: a receive */
-	int status;      /* -1: it has no completion */
+	uint32_t index; /* index of the request in its post */
+	uint32_t queue; /* object: QP, SRQ or WQ */
+	/* of a receive: object: the queue pair that sent the message; 0: not known */
+	uint32_t sender;
+	int opcode; /* enum ibv_wr_opcode; -1: a receive */
+	int status; /* -1: it has no completion */
 };
 
 struct lanes_block {
-	uint64_t number; /* from 0; its first request has the number number * LANES_BLOCK */
+	uint64_t number; /* counted from 0; its first request has number @number * LANES_BLOCK */
 	uint32_t used, open;
 	bool judged, error;
 	int64_t slowest;

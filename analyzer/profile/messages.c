@@ -33,10 +33,10 @@ struct message {
 /* The messages that a queue pair has sent, by number; rings of a power of two. */
 struct sender {
 	struct message *ring;
-	uint64_t size, first, end;     /* it has those from first to end - 1 */
+	uint64_t size, first, end;     /* it has the messages from first to end - 1 */
 	uint64_t completing, arriving; /* next message to complete, to arrive */
 	bool lost;
-	struct sender *next; /* of all */
+	struct sender *next; /* next in the list of all senders */
 };
 
 static struct sender *find_sender(struct profiler *p, uint32_t qp)

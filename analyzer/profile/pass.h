@@ -24,7 +24,7 @@ struct life;
 struct profile_extras {
 	struct lanes *lanes;            /* gets the requests; NULL: none */
 	struct timeline **ret_timeline; /* for timeline_free(); NULL: none */
-	/* as in struct model_watcher; NULL: none */
+	/* called as model_watcher.leave; NULL: none */
 	void (*leave)(void *arg, const struct life *object);
 	void *arg;
 };

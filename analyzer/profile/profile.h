@@ -64,7 +64,7 @@ struct profile_requests {
 struct profile_verb {
 	uint64_t calls, errors, unfinished;
 	uint64_t posting;        /* calls by a thread between two of its posts to a send queue */
-	int64_t posting_ns;      /* and their time */
+	int64_t posting_ns;      /* time of these calls */
 	struct histogram *times; /* NULL: none has returned */
 };
 
@@ -72,7 +72,7 @@ struct profile_verb {
 struct profile_place {
 	uint64_t key;     /* facts/place.h; 0: the stack is not known */
 	uint32_t stack;   /* one such stack of the trace; or 0 */
-	uint32_t process; /* if places are by process; else 0 */
+	uint32_t process; /* the process, if places are separate for each process; else 0 */
 	enum verb verb;
 	uint64_t calls, errors;
 	int64_t ns;       /* of control verbs */
@@ -82,7 +82,7 @@ struct profile_place {
 	/* of posts: */
 	uint64_t posts, requests, judged, signalled; /* as in struct profile_posts */
 	uint64_t small, small_inline, inlined;
-	uint32_t longest;     /* most requests of one post */
+	uint32_t longest;     /* the largest number of requests in one post */
 	struct histogram gap; /* from the previous post to the queue to each post from here */
 };
 
@@ -92,9 +92,9 @@ struct profile_place {
  */
 struct profile_depth {
 	double area;      /* requests x ns */
-	int64_t ns;       /* of this time; */
+	int64_t ns;       /* duration of this time */
 	int64_t empty_ns; /* time without outstanding requests, up to the next post */
-	uint64_t empty;   /* number of such times */
+	uint64_t empty;   /* how often the queue became empty */
 	int64_t last;     /* time of the last post or completion; 0: none */
 };
 
@@ -104,8 +104,8 @@ struct profile_depth {
  */
 struct profile_starved {
 	uint64_t messages, stalls; /* messages that wait one after the other are one stall */
-	int64_t ns, longest;       /* of the stalls */
-	int64_t since, until;      /* of the last */
+	int64_t ns, longest;       /* total and longest time of the stalls */
+	int64_t since, until;      /* begin and end of the last stall */
 };
 
 /* One direction of a queue pair, or an SRQ or a WQ. */
@@ -113,7 +113,7 @@ struct profile_side {
 	uint64_t posts, requests, refused, completions, bytes;
 	uint64_t judged, signalled; /* as in struct profile_posts */
 	uint64_t small, small_inline;
-	uint32_t high;      /* most requests outstanding at once */
+	uint32_t high;      /* the largest number of outstanding requests */
 	uint32_t capacity;  /* granted by the device; 0: not known */
 	uint32_t asked;     /* requested by the program; 0: not known */
 	unsigned int doubt; /* enum queue_doubt: why @high is not certain; 0: it is certain */
@@ -134,7 +134,7 @@ struct profile_queue {
 	struct histogram *latency; /* of the send queue's requests; NULL: none is known */
 	/* latency of requests that certainly waited for the RNR timer; NULL: none */
 	struct histogram *stalled;
-	uint32_t stalled_by;            /* a bit for each min_rnr_timer that caused that */
+	uint32_t stalled_by; /* bits: the values of min_rnr_timer that caused these waits */
 	struct profile_starved starved; /* the messages to this queue pair */
 };
 
@@ -142,7 +142,8 @@ struct profile_cq {
 	uint32_t object, process;
 	uint64_t polls, completions; /* polls that returned completions */
 	uint64_t empty;
-	uint32_t most; /* completions of one poll: a lower bound of the CQ's largest fill level */
+	/* most completions of one poll: a lower bound of the CQ's largest fill level */
+	uint32_t most;
 	uint64_t high; /* upper bound of the fill level: signaled requests and receives */
 	uint32_t capacity, asked;
 	unsigned int doubt;
@@ -155,8 +156,8 @@ struct profile_cq {
 	 * found completions. Only if one thread polls the CQ and did not arm it in between.
 	 */
 	struct histogram gap;
-	int64_t last;    /* time of the last poll; 0: it was armed since, or none */
-	uint32_t poller; /* the only thread that polls it; 0: none, UINT32_MAX: several */
+	int64_t last;    /* time of the last poll; 0: there was none, or the CQ was armed since */
+	uint32_t poller; /* the only thread that polls the CQ; 0: none, UINT32_MAX: several */
 };
 
 struct profile_process {
@@ -188,23 +189,23 @@ struct profile_messages {
 /* How long the recorder made threads wait, which the program did not cause: table `waited`. */
 struct profile_waited {
 	bool known; /* false: the trace does not have the table */
-	/* times; of these, because the ring was full, or was extended */
+	/* number of waits; full, longer: those because the ring was full, or was extended */
 	uint64_t times, full, longer;
 	int64_t ns, full_ns, longer_ns, most; /* most: the longest */
 	struct event_id worst;                /* the longest */
 	int64_t worst_at;
-	uint64_t threads; /* that waited */
+	uint64_t threads; /* threads that waited */
 };
 
 /* Posts to queues of one direction. */
 struct profile_posts {
 	uint64_t posts, refused; /* calls: one doorbell each; and refused calls */
 	uint64_t requests, bytes;
-	uint64_t judged; /* requests to queues whose creation is in the trace; of these */
+	uint64_t judged; /* requests to queues whose creation is in the trace; among these: */
 	uint64_t signalled;
 	/* requests small enough to be inline; of these, sent inline */
 	uint64_t small, small_inline;
-	uint64_t inlined;          /* of all requests */
+	uint64_t inlined;          /* inline requests, among all requests */
 	struct histogram gap;      /* between two posts to a queue */
 	struct histogram list;     /* requests of a post */
 	struct histogram distance; /* from one signaled request to the next, counting that one */

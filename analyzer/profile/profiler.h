@@ -45,7 +45,7 @@ struct profiler {
 	int64_t now;         /* time of the last event */
 	bool counts;         /* the event belongs to the selected part */
 	struct map by_stack; /* (stack, verb, process) to an index of profile.places, + 1 */
-	struct map by_key;   /* (key, verb, process) likewise */
+	struct map by_key;   /* (key, verb, process) to 1 + index */
 	struct {
 		uint32_t stack, process;
 		enum verb verb;

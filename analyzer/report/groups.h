@@ -10,7 +10,7 @@
 
 struct group {
 	size_t first;   /* index of the member that is reported */
-	uint64_t count; /* with it */
+	uint64_t count; /* number of members, with the first */
 	size_t nprocesses;
 	uint64_t flushes; /* behind errors */
 };

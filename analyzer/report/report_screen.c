@@ -493,7 +493,8 @@ static void print_screen(struct screen *screen)
 	print_faults(screen);
 	clock_text_each(screen->report->trace, CLOCKS_SHOWN, print_clock, screen);
 	screen->kept =
-		1 + (screen->report->findings->n ? 5 : 1); /* the kinds without any; findings */
+		/* a line for the kinds without facts; the findings */
+		1 + (screen->report->findings->n ? 5 : 1);
 	if (screen_has_waits(screen->report))
 		screen_print_waits(screen);
 	screen_print_late(screen);

@@ -65,7 +65,7 @@ struct binary {
 	Dwfl_Module *module;
 	Dwarf_Addr bias; /* of the file's addresses in @dwfl */
 	bool shared;     /* its shared part has been looked for */
-	bool table_only; /* its debug information is not read */
+	bool table_only; /* only its symbol table is read, not its debug information */
 };
 
 static struct reader {
@@ -437,7 +437,7 @@ static void find_in_table(const struct binary *binary, Dwarf_Addr addr, struct s
 	if (!name || (sym.st_size && offset >= sym.st_size))
 		return;
 	demangle_name(name, to->function, sizeof(to->function));
-	to->offset = offset + 1; /* that of the return address */
+	to->offset = offset + 1; /* the offset of the return address */
 }
 
 static void find_names(const struct symbolise_ask *ask, struct symbolise_answer *ret)
@@ -448,7 +448,8 @@ static void find_names(const struct symbolise_ask *ask, struct symbolise_answer 
 
 	find_in_table(binary, addr, &table);
 	if (binary->table_only)
-		table.function[strcspn(table.function, "@")] = '\0'; /* its version */
+		/* without the symbol's version */
+		table.function[strcspn(table.function, "@")] = '\0';
 	ret->n = (binary->table_only ? 0 : find_functions(binary, addr, ret->names)) ?: 1;
 	last = &ret->names[ret->n - 1];
 	if (!*last->function)

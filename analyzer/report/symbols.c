@@ -52,7 +52,7 @@ struct symbols {
 	int socket; /* -1: there is no reader */
 	pid_t pid;
 	unsigned int reader;  /* number of readers so far */
-	unsigned int seconds; /* of work that they used */
+	unsigned int seconds; /* processor time that the readers have used */
 };
 
 int symbols_open(struct symbols **ret_symbols)

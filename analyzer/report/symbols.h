@@ -23,9 +23,9 @@ struct symbol {
 	const char *function;
 	uint64_t offset;  /* in the function, or in the module if the function is not known */
 	const char *path; /* of the source, as it was passed to the compiler; NULL not known */
-	const char *file; /* the same without its directory */
+	const char *file; /* the source's name, without its directory */
 	int line;
-	bool inlined;        /* inlined into the next symbol's function, which has the same frame */
+	bool inlined; /* inlined into the function of the next symbol, which has the same frame */
 	const char *module;  /* without its directory */
 	const char *problem; /* why there is no function: "binary changed", "file not found", ... */
 };

@@ -183,7 +183,8 @@ const char *object_name_text(const struct life *object, char *text, size_t size)
 	return text;
 }
 
-enum { IN_VAIN_NS = 100000000 }; /* no other thread takes longer to acknowledge, if it can run */
+/* ns: another thread acknowledges within this time, if it can run */
+enum { IN_VAIN_NS = 100000000 };
 
 /*
  * The thread that retrieved the last event is not the one that waits, and has done nothing since:

@@ -20,11 +20,11 @@
 
 enum {
 	READS = 64,  /* fewer are over in a millisecond */
-	TURNS = 64,  /* the same */
+	TURNS = 64,  /* posts by turns: fewer are over in a millisecond */
 	OFTEN = 75,  /* percent of the requests */
 	TIMES = 4,   /* READs in flight, in multiples of the limit: fewer do not show a limit */
 	PACKETS = 8, /* packets of a message: with fewer, headers cost a few percent */
-	LARGE = 64,  /* such messages */
+	LARGE = 64,  /* messages of the queue, at least */
 	SHORT = 2,   /* enum ibv_mtu: up to 512 bytes, headers are a tenth */
 };
 

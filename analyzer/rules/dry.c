@@ -14,7 +14,7 @@
 enum { CREDITS = 4 };
 
 enum {
-	STALLS = 4, /* that do not overlap */
+	STALLS = 4, /* separate times in which messages waited */
 	SHARE = 20, /* percent of the time from the first message to the last */
 	LONG_NS = 250000000,
 };

@@ -74,7 +74,7 @@ void env_001(struct check *check, const struct trace_event *returned)
 
 struct blind_spots {
 	struct check *check;
-	size_t part; /* of the traces that are checked */
+	size_t part; /* the part of a joint trace that is checked */
 };
 
 static void report_direct(void *arg, const struct coverage_direct *direct)

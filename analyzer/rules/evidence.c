@@ -29,7 +29,7 @@ static bool needs_evidence(enum rule_id rule, char kind)
 static const struct {
 	const char *what;
 	char kind;
-	bool all; /* without it, findings may be wrong */
+	bool all; /* without this evidence, findings may be wrong */
 	const char *text;
 } blind[] = {
 	{ "extended-qp", 'd', false, "work requests that were posted by ibv_wr_*()" },
@@ -255,7 +255,7 @@ static int note_gaps(struct trace *trace, struct findings *findings)
 /* A gap in one of several traces affects all of their rules. */
 int evidence_gaps(struct trace *trace, struct findings *findings)
 {
-	bool with[OPTIONS]; /* one of the parts was recorded with it */
+	bool with[OPTIONS]; /* one of the parts was recorded with the option */
 	int err = 0;
 
 	for (size_t k = 0; k < OPTIONS; k++)

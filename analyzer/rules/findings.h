@@ -48,28 +48,28 @@ struct finding {
 	char *says;
 	char *breaks;     /* of a hazard: "the peer sends before qp1 is destroyed" */
 	char *settles;    /* what would prove or disprove it: "record --memory"; or NULL */
-	const char *todo; /* constant, in place of the advice of its rule; or NULL */
+	const char *todo; /* a constant text that replaces the advice of its rule; or NULL */
 	unsigned int nsteps;
 	struct finding_step steps[FINDING_STEPS];
 	const struct finding_site *site;
-	uint64_t of_site; /* its number within the site, from 1 */
+	uint64_t of_site; /* its number among the findings of the site, from 1 */
 	uint32_t *also;   /* other processes with the same finding */
 	size_t nalso;
 	struct finding *hidden; /* the next hidden one */
 	/* a finding that includes this one, which is hidden; NULL: this one is not hidden */
 	const struct finding *teller;
 	/* of a group of objects */
-	uint64_t bytes;                /* of all objects */
+	uint64_t bytes;                /* sum over the objects */
 	char last[LIFE_NAME];          /* the last object; .object is the first */
 	int64_t made_first, made_last; /* when these two were created; 0: not known yet */
-	uint32_t with[OBJECT_COUNT];   /* number of other objects that are affected by these */
+	uint32_t with[OBJECT_COUNT];   /* number of affected objects of other kinds */
 };
 
 /* A rule, or part of a rule, for which the trace has no evidence. */
 struct unchecked_rule {
 	enum rule_id rule;
 	bool partly;
-	int alike; /* not 0: the same for all processes that ended in the same way */
+	int alike; /* not 0: the reason is the same for all processes with this number */
 	char *because;
 };
 
@@ -81,22 +81,24 @@ struct findings {
 	size_t n;
 	struct unchecked_rule *unchecked;
 	size_t nunchecked;
-	bool off[RULE_COUNT];         /* muted */
-	bool skip[RULE_COUNT];        /* not checked at all: see unchecked */
-	bool no_hazards;              /* muted */
-	char fail_on;                 /* the least severity that is bad: 'E', 'W', 'H'; 0: 'W' */
-	uint64_t rules[RULE_COUNT];   /* findings of each, including those that are not stored */
-	uint64_t hazards[RULE_COUNT]; /* likewise */
-	bool carried;        /* the current events are those of the trace before this one */
+	bool off[RULE_COUNT];  /* muted */
+	bool skip[RULE_COUNT]; /* the rule is not checked at all; the reason is in `unchecked` */
+	bool no_hazards;       /* muted */
+	char fail_on;          /* the lowest severity that is bad: 'E', 'W', 'H'; 0: 'W' */
+	uint64_t rules[RULE_COUNT]; /* findings of each rule, including those that are not stored */
+	/* hazards of each rule, including those that are not stored */
+	uint64_t hazards[RULE_COUNT];
+	bool carried;        /* the current events were carried from the trace before */
 	bool blind;          /* some completions are not in the trace */
 	bool bypassed;       /* posts or polls bypassed the verbs */
-	bool fork_not_known; /* what the kernel does at a fork is unknown, which was reported */
-	uint64_t events;     /* read */
-	unsigned int seen;   /* kinds of these: bits, by enum trace_event_kind */
-	int64_t last;        /* time of the last */
+	bool fork_not_known; /* it was reported that the kernel's behaviour at a fork is unknown */
+	uint64_t events;     /* events that were read */
+	unsigned int seen;   /* kinds of events that were read: bits, by enum trace_event_kind */
+	int64_t last;        /* time of the last event */
 	struct finding_site *sites[256];
 	uint32_t stacks[FINDINGS_STACKS]; /* stacks of posts that were examined */
-	struct finding *hidden;           /* not in `all`, but a site may still add to them */
+	/* hidden findings: not in `all`, but a site may still add to them */
+	struct finding *hidden;
 	/* the trace that is being searched for gaps, one of several; NULL */
 	const char *part;
 	int err; /* -ENOMEM: findings are missing */

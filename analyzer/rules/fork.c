@@ -268,7 +268,7 @@ void fork_004(struct check *check, const struct trace_event *fork)
 }
 
 struct in_flight {
-	bool sends; /* only those that will have a completion */
+	bool sends; /* count only requests that will have a completion */
 	uint64_t n;
 	const struct queue *queue; /* of the first */
 	struct queue_request first;

@@ -27,8 +27,12 @@
 
 enum {
 	ALIKE = 64,
-	DEAD = 16, /* that cannot be used any more */
-	LISTS = 4, /* of devices: those of a program's start are retrieved before it sends */
+	DEAD = 16, /* the least number of objects that cannot be used any more */
+	/*
+	 * the least number of device lists; those of a program's start are retrieved before it
+	 * sends
+	 */
+	LISTS = 4,
 	UNLIKE = 128,
 	TAIL = 4,  /* the last one was created in the last quarter of the sending time */
 	SHARE = 8, /* each quarter has 1/SHARE of the objects that differ; no more are destroyed */
@@ -44,7 +48,7 @@ static const struct growth {
 	uint64_t least;
 	const char *noun, *which;
 	const char *const *why;
-	const char *limit; /* that is reached */
+	const char *limit; /* the limit that is reached */
 } growths[] = {
 	{ OBJECT_mr, ALIKE, "region", " of the same memory", &other,
 	  "registrations and the memory that they pin reach a limit" },
@@ -69,8 +73,10 @@ struct leftover {
 struct leftovers {
 	struct leftover *all;
 	size_t n;
-	uint64_t left, gone;    /* also of those that cannot be compared */
-	uint64_t quarter[TAIL]; /* of those that are left */
+	/* objects that remain, and that were destroyed, including those that cannot be compared */
+	uint64_t left, gone;
+	/* objects that remain, by the quarter of the sending time in which they were created */
+	uint64_t quarter[TAIL];
 	const struct life *first, *last;
 };
 

@@ -26,7 +26,7 @@ struct lost_memory {
 	uint64_t from, to; /* the program's addresses */
 	const struct queue *queue;
 	struct queue_request request; /* valid with a queue */
-	uint64_t n;                   /* of them */
+	uint64_t n;                   /* number of such requests */
 };
 
 /* Does the event report huge pages that are still registered and mapped? */

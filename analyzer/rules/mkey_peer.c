@@ -197,7 +197,7 @@ struct refused_request {
 	const struct peer *peer;
 	struct model_key use;
 	struct key_use range;
-	struct key_judgement judgement; /* of its key, in its state when the error was polled */
+	struct key_judgement judgement; /* of its key, as it was when the error was polled */
 };
 
 static struct model_key describe_refused(const struct model_complete *complete,

@@ -21,15 +21,15 @@ enum {
 	DEEP = 16,         /* outstanding requests: with fewer there is nothing to save */
 	STEADY_CALLS = 16, /* calls: fewer are made for one queue pair connected late */
 	STEADY_SHARE = 5,  /* percent of the time: two runs differ by about as much */
-	EARLY_SHARE = 33,  /* the same, where less than STEADY_POSTS were posted */
-	ASKED_POSTS = 8,   /* for so many posts at most one query */
-	ASKED = 48,        /* calls, if there is one for every second post */
-	BRIEF_SENDS = 8,   /* number of sends for each short-lived region */
-	SMALL = 256,       /* small sends, MOST of the queue: a ping-pong has fewer, or is inline */
-	SIGNALLED = 1024,  /* sends */
-	MESSAGE = 1024,    /* bytes: a doorbell and a completion are a small part of longer ones */
-	BURSTS = 16,       /* polls of QUEUE_BURST: fewer follow a stop of the program */
-	LATE_SHARE = 25,   /* percent of the time in which completions were not polled */
+	EARLY_SHARE = 33, /* percent of the time, in a process with fewer than STEADY_POSTS posts */
+	ASKED_POSTS = 8,  /* a query is too frequent if fewer posts than this follow it */
+	ASKED = 48,       /* calls, if there is one for every second post */
+	BRIEF_SENDS = 8,  /* number of sends for each short-lived region */
+	SMALL = 256,      /* small sends, MOST of the queue: a ping-pong has fewer, or is inline */
+	SIGNALLED = 1024, /* sends */
+	MESSAGE = 1024,   /* bytes: a doorbell and a completion are a small part of longer ones */
+	BURSTS = 16,      /* polls of QUEUE_BURST: fewer follow a stop of the program */
+	LATE_SHARE = 25,  /* percent of the time in which completions were not polled */
 };
 
 static bool is_majority(uint64_t part, uint64_t all)

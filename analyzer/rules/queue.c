@@ -17,7 +17,7 @@
 #include "analyzer/rules/add_finding.h"
 
 enum {
-	TURNS = 8,  /* times that a queue was filled: by then all buffers were used */
+	TURNS = 8,  /* how often the queue must have been filled: by then all buffers were used */
 	LEVEL = 16, /* receives: with fewer, some are always about to be posted */
 	FALLS = 8,  /* of the level: fewer may be the messages at the end of the work */
 };

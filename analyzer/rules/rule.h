@@ -32,31 +32,31 @@ enum { COMPLETE_SOON = 250000000 }; /* ns */
  * The hooks of rules, and the type of their argument. `call', `returned' and `post' get only the
  * application's own events, not those of a library on its behalf.
  */
-#define EACH_HOOK(X)                                                                              \
-	X(use, struct model_use)             /* an object that is not simply alive was used */    \
-	X(destroy, struct model_destroy)     /* a destroy ended, or never will */                 \
-	X(leak, struct model_leak)           /* an object outlived its context or process */      \
-	X(key, struct model_key)             /* a request names a key that does not fit */        \
-	X(modify, struct model_modify)       /* ibv_modify_qp() has returned */                   \
-	X(misfit, struct model_misfit)       /* a post that its queue pair is not ready for */    \
-	X(unreached, struct model_unreached) /* the first request was not answered */             \
-	X(inside, struct model_inside)     /* a call on an object that another thread destroys */ \
-	X(crash, struct model_crash)       /* a process crashed after a destroy */                \
-	X(device, struct model_device)     /* a device of a list that was freed is used */        \
-	X(foreign, struct model_foreign)   /* an object of another context was passed */          \
-	X(call, struct trace_event)        /* a control verb begins */                            \
-	X(returned, struct trace_event)    /* it has returned */                                  \
-	X(post, struct model_post)         /* requests were posted; for each post: be quick */    \
-	X(complete, struct model_complete) /* one that is not plain (below) was polled */         \
-	X(strain, struct model_strain)     /* a queue got more than it can hold */                \
-	X(astray, struct model_astray)     /* a datagram without a receiver */                    \
-	X(retire, struct life)             /* a queue or CQ ends, what it saw still known */      \
-	X(batch, struct model_batch)       /* ibv_next_poll() was out of place */                 \
-	X(misuse, struct model_misuse)     /* record --strict has seen a misuse */                \
-	X(wait, struct model_wait)         /* for an event that cannot come */                    \
-	X(fork, struct trace_event)        /* in the parent */                                    \
-	X(memory, struct trace_event)      /* registered memory was given back */                 \
-	X(end, struct model_exit)          /* a process ended, its objects still known */         \
+#define EACH_HOOK(X)                                                                               \
+	X(use, struct model_use)         /* an object was used that is dying, dead or unknown */   \
+	X(destroy, struct model_destroy) /* a destroy ended, or never will */                      \
+	X(leak, struct model_leak)       /* an object outlived its context or process */           \
+	X(key, struct model_key)         /* a request names a key that does not fit */             \
+	X(modify, struct model_modify)   /* ibv_modify_qp() has returned */                        \
+	X(misfit, struct model_misfit)   /* a post that its queue pair is not ready for */         \
+	X(unreached, struct model_unreached) /* the first request was not answered */              \
+	X(inside, struct model_inside)   /* a call used an object that another thread destroyed */ \
+	X(crash, struct model_crash)     /* a process crashed after a destroy */                   \
+	X(device, struct model_device)   /* a device of a list that was freed is used */           \
+	X(foreign, struct model_foreign) /* an object of another context was passed */             \
+	X(call, struct trace_event)      /* a control verb begins */                               \
+	X(returned, struct trace_event)  /* a control verb has returned */                         \
+	X(post, struct model_post)       /* requests were posted; for each post: be quick */       \
+	X(complete, struct model_complete) /* a completion that is not plain was polled */         \
+	X(strain, struct model_strain)     /* a queue got more than it holds */                    \
+	X(astray, struct model_astray)     /* a datagram without a receiver */                     \
+	X(retire, struct life)             /* a queue or CQ ends; its counts are still known */    \
+	X(batch, struct model_batch)       /* ibv_next_poll() was out of place */                  \
+	X(misuse, struct model_misuse)     /* record --strict has seen a misuse */                 \
+	X(wait, struct model_wait)         /* a process waits for an event that cannot come */     \
+	X(fork, struct trace_event)        /* a fork, in the parent */                             \
+	X(memory, struct trace_event)      /* registered memory was given back */                  \
+	X(end, struct model_exit)          /* a process ended; its objects are still known */      \
 	X(finish, struct findings)         /* the last event has been seen */
 
 #define HOOK_TYPE(hook, fact) typedef void hook##_fn(struct check *check, const fact *hook);

@@ -16,7 +16,7 @@
 
 enum {
 	FRAMES = 32,
-	ALIGNED = 16, /* bytes: functions of libc begin there */
+	ALIGNED = 16, /* bytes: functions of libc are aligned to this */
 	TURNS = 4,    /* of threads at a receive queue or CQ; the first counts */
 };
 

@@ -16,7 +16,7 @@
 
 enum {
 	HABIT = 3,
-	TURNS = 3, /* of queue pairs: the first one comes back */
+	TURNS = 3, /* changes of the queue pair after which the first one is used again */
 };
 
 /*

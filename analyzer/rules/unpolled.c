@@ -29,10 +29,11 @@ struct leftover_completions {
 	struct check *check;
 	const struct life *qp;
 	int64_t now;
-	const struct moment *drain;       /* when it was moved to ERR, if that matters; or NULL */
-	uint32_t sends, receives;         /* that were left then */
-	const struct queue_request *last; /* that should have been polled, or NULL */
-	const struct life *cq;            /* of which nothing was polled, or NULL */
+	const struct moment *drain; /* when it was moved to ERR, if that matters; or NULL */
+	uint32_t sends, receives;   /* requests that were outstanding then */
+	/* the last request whose completion should have been polled, or NULL */
+	const struct queue_request *last;
+	const struct life *cq; /* the CQ from which nothing was polled, or NULL */
 };
 
 /*

@@ -36,7 +36,7 @@ struct changed_queue {
 
 struct depth_rows {
 	struct pass pass;
-	struct depth_row *rows; /* made by the last event */
+	struct depth_row *rows; /* rows that the last event has made */
 	size_t nrows, size, at;
 	struct changed_queue *touched;
 	size_t ntouched, touched_size;

@@ -14,7 +14,7 @@ struct pass {
 	struct cursor *cursor;
 	struct findings *findings;       /* which evidence is missing */
 	const struct trace_event *event; /* the current one; NULL: a process ends */
-	uint32_t process;                /* that ends */
+	uint32_t process;                /* the process that ends */
 	int64_t now;
 	uint32_t ended; /* processes whose end was passed, after the last event */
 	/* the pass ends at a time, at which no process ends; may be set after pass_init() */

@@ -29,7 +29,7 @@ struct side_counts {
 struct qp_row {
 	const struct object *object;
 	uint32_t peer; /* object; 0: not known */
-	bool made;     /* the rest is known */
+	bool made;     /* the creation is in the trace: the fields below are known */
 	bool all_signalled;
 	uint32_t send_cq, recv_cq, srq;
 	struct qp qp;
@@ -43,12 +43,12 @@ struct qps {
 	size_t nrows;
 	struct map by_id; /* to 1 + index */
 	bool listed, read, counted;
-	struct pass pass; /* while it is read */
+	struct pass pass; /* the pass that reads the rows */
 };
 
 struct qps_rows {
 	const struct qps *qps;
-	size_t at; /* 1 + index of the current one */
+	size_t at; /* 1 + index of the current row */
 	struct computed_bounds bounds;
 };
 
@@ -218,7 +218,7 @@ static int qps_next(void *rows)
 	struct qps_rows *r = rows;
 	uint64_t at;
 
-	if (r->bounds.object) { /* one */
+	if (r->bounds.object) { /* only one object */
 		if (r->at || !map_get(&r->qps->by_id, r->bounds.object, &at))
 			return 0;
 		r->at = at;

@@ -35,7 +35,7 @@ struct request_class {
 	uint32_t retired_thread; /* 0: not known */
 	uint32_t doubt, signalled;
 	int32_t status; /* NOT_GIVEN: it has no completion of its own */
-	uint64_t rdma;  /* it has a remote address */
+	uint64_t rdma;  /* its remote address is valid */
 	const char *outcome;
 };
 
@@ -51,9 +51,9 @@ struct request_row {
 
 struct request_rows {
 	struct pass pass;
-	struct request_row *rows; /* made by the last event */
+	struct request_row *rows; /* rows that the last event has made */
 	size_t nrows, size, at;
-	size_t least; /* rows that are collected */
+	size_t least; /* the least number of rows that are collected */
 	const struct enum_info *opcodes, *statuses;
 	bool failed; /* no memory for a row */
 	struct requests_watcher watcher;

@@ -33,7 +33,7 @@ static struct event_id id_of(sqlite3_value **values)
 				  (uint64_t)sqlite3_value_int64(values[1]) };
 }
 
-/* SQL: is_needed(thread, n): is the call needed? */
+/* SQL: sql_is_needed(thread, n): is the call needed? */
 static void sql_is_needed(sqlite3_context *context, int n, sqlite3_value **values)
 {
 	const struct writer *writer = sqlite3_user_data(context);
@@ -68,7 +68,7 @@ int forget_init(struct writer *writer, bool cuts)
 {
 	writer->due.time = writer->last_cut = writer->read_to = INT64_MIN;
 	/* registered before the statements that use them are prepared */
-	if (sqlite3_create_function(writer->db, "is_needed", 2, SQLITE_UTF8, writer,
+	if (sqlite3_create_function(writer->db, "sql_is_needed", 2, SQLITE_UTF8, writer,
 				    sql_is_needed, NULL, NULL) ||
 	    sqlite3_create_function(writer->db, "sql_has_child", 2, SQLITE_UTF8, writer,
 				    sql_has_child, NULL, NULL))
