@@ -24,7 +24,7 @@ struct metric {
 };
 
 struct metric_label {
-	const char *name, *value; /* value NULL: not known, left out */
+	const char *name, *value; /* value NULL: it is not known, and the label is omitted */
 };
 
 enum { METRIC_LABELS = 5 };

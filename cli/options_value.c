@@ -167,7 +167,7 @@ int options_store(const struct option_row *row, const char *text, void *settings
 	if (row->type == OPTION_PARSED ? !row->parse(text, field, complaint)
 				       : store_value(row, text, field))
 		return 0;
-	if (complaint[0] == '\'') /* it begins with the value: add the option's name */
+	if (complaint[0] == '\'') /* the complaint begins with the value: add the option's name */
 		name_option(row, complaint);
 	if (complaint[0])
 		return -EINVAL;

@@ -27,7 +27,7 @@ struct screen {
 static struct {
 	void (*overflow)(void); /* NULL: nothing is held back */
 	int fd, rows, columns;
-	int lines, column; /* of the held text: complete lines; columns of the last one */
+	int lines, column; /* the held text: number of complete lines; columns of the last line */
 	struct text text;
 } hold;
 

@@ -19,7 +19,7 @@
 
 struct cell {
 	char *text;  /* "-" for nothing */
-	char *shown; /* the same made printable */
+	char *shown; /* @text, with unprintable characters replaced */
 	bool null;
 	int64_t value; /* for all kinds but text */
 };

@@ -23,7 +23,7 @@ struct core_file {
 	struct memory_range *ranges;
 	size_t nranges;
 	uint64_t missing; /* bytes that the file lacks at its end: it was truncated */
-	int signal;       /* that ended the process; 0: none, a core of gcore */
+	int signal;       /* the signal that ended the process; 0: none, as in a core of gcore */
 };
 
 /*

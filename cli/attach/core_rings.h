@@ -16,11 +16,11 @@ struct target;
 enum { CORE_RINGS_MAX = 256 };
 
 struct core_ring {
-	pid_t tid;     /* of its last owner */
-	char name[16]; /* of the thread that made it */
+	pid_t tid;     /* tid of the ring's last owner */
+	char name[16]; /* name of the thread that made the ring */
 	uint64_t events;
-	int verb;      /* the last one: enum verb; -1: none */
-	bool returned; /* from that */
+	int verb;      /* the last verb, enum verb; -1: none */
+	bool returned; /* the last verb has returned */
 };
 
 struct core_rings {

@@ -46,7 +46,7 @@ enum attach_function { BEGIN, END, RELEASE, FUNCTIONS };
 struct entered_target {
 	struct facts *facts;
 	char library[PATH_MAX];
-	uint64_t start, end; /* where it is mapped; 0: it is not */
+	uint64_t start, end; /* where the library is mapped; 0: it is not mapped */
 	uint64_t dlopen, restorer;
 	struct exported_function functions[FUNCTIONS];
 	struct attach_request request;

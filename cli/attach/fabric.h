@@ -28,7 +28,7 @@ struct fabric_peer {
 	uint32_t dest_qpn;
 	bool shared; /* its requests come from a shared receive queue */
 	struct fabric_rq rq;
-	uint32_t completions; /* in its receive queue's CQ, not polled */
+	uint32_t completions; /* completions in the CQ of its receive queue that were not polled */
 };
 
 struct fabric_qp {
@@ -43,8 +43,8 @@ struct fabric_cq {
 	uint32_t slot;
 	uint32_t size;    /* cqe */
 	uint32_t waiting; /* completions that were not polled */
-	uint32_t armed;   /* 0, 1: for solicited, 2: for any */
-	uint32_t events;  /* that were sent to its channel */
+	uint32_t armed;   /* 0: not armed, 1: for solicited completions, 2: for any */
+	uint32_t events;  /* events that were sent to its channel */
 	bool channel;
 	bool overrun;
 };
@@ -61,7 +61,7 @@ struct fabric_srq {
 
 struct fabric {
 	bool joined;    /* the process takes part in a fabric */
-	char path[512]; /* of its segment, in its own file system */
+	char path[512]; /* of its segment, as the process itself sees the file system */
 	char why[256];  /* why it cannot be read; "": it was read */
 	uint64_t instance;
 	uint32_t node;

@@ -14,7 +14,7 @@
 struct facts {
 	struct core_rings rings; /* of a core */
 	bool is_core;            /* not a process: only memory, registers and names are known */
-	int signal;              /* that ended the process of a core, or 0 */
+	int signal;              /* the signal that ended the process of a core, or 0 */
 	uint64_t missing;        /* bytes that a truncated core lacks */
 	struct target process;
 	struct memory memory;
@@ -24,7 +24,7 @@ struct facts {
 	bool searched; /* its memory was searched for `handles` */
 	struct handles handles;
 	struct stop *stops;          /* of process.threads, or NULL */
-	struct unwind_stack *stacks; /* the same, or NULL */
+	struct unwind_stack *stacks; /* their stacks, or NULL */
 	const char *no_stacks;       /* why some are missing, a constant text; or NULL */
 };
 

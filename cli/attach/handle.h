@@ -19,9 +19,10 @@ struct handle_context {
 struct handle_sq {
 	bool known;
 	uint32_t outstanding, depth; /* posted and not retired */
-	uint32_t executed;           /* of these: executed, but their completions were not polled */
-	uint32_t signalled;          /* of these: will have a completion */
-	unsigned int wait;           /* enum handle_wait */
+	/* of the outstanding requests: executed, but their completions were not polled */
+	uint32_t executed;
+	uint32_t signalled; /* of the outstanding requests: those that will have a completion */
+	unsigned int wait;  /* enum handle_wait */
 	unsigned int rnr_tries, tries;
 };
 
@@ -46,7 +47,7 @@ struct handle_rings {
 struct handle_qp {
 	uint64_t at, context, pd, send_cq, recv_cq, srq;
 	uint32_t qpn, state, type, events_completed;
-	bool gone; /* the device does not have that number any more: freed memory */
+	bool gone; /* the device does not have the number any more: this is freed memory */
 	struct handle_sq sq;
 	struct handle_rings rings;
 };

@@ -55,7 +55,7 @@
 enum {
 	XSTATE_MAX = 16 << 10,
 	REDZONE = 128,
-	STACK = 96 << 10, /* room that a call needs */
+	STACK = 96 << 10, /* bytes of the stack that a call needs */
 	DATA_MAX = 4096,
 	PAUSE_NS = 2000000,
 	TRAP_CALL = SIGTRAP | 0x80, /* PTRACE_O_TRACESYSGOOD */
@@ -320,7 +320,7 @@ static enum try_outcome try_thread(struct inject *inject, const struct target_th
 	ptrace(PTRACE_INTERRUPT, thread->tid, 0, 0);
 	if (!await_stop(inject, clock_monotonic() + PATIENCE, &status)) {
 		*ret_why = "it does not stop";
-		return GONE; /* it goes on when this process ends */
+		return GONE; /* the thread continues when this process ends */
 	}
 	if (status >> 16 != PTRACE_EVENT_STOP || WSTOPSIG(status) != SIGTRAP) {
 		*ret_why = "it gets a signal";

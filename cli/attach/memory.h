@@ -14,7 +14,7 @@
 struct memory_range {
 	uint64_t start, end;
 	bool writable;
-	bool shared; /* of a file that other processes map, too */
+	bool shared; /* memory of a file that other processes map, too */
 };
 
 struct core_file;

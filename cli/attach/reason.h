@@ -34,7 +34,7 @@ enum { REASON_TEXT = 400, REASONS_MAX = 64 };
 
 struct reason {
 	enum reason_kind kind;
-	pid_t tid; /* of the thread that waits; 0: not one thread */
+	pid_t tid; /* the thread that waits; 0: it is not a single thread */
 	char text[REASON_TEXT];
 };
 

@@ -21,7 +21,7 @@ struct stop {
 	unsigned int nregisters;            /* 0: none are known but @sp and @pc */
 	uint64_t sp, pc;                    /* 0: not known */
 	uint64_t ns;                        /* how long it was stopped */
-	bool late;                          /* it had not stopped within STOP_LIMIT_NS */
+	bool late;                          /* the thread had not stopped within STOP_LIMIT_NS */
 	const char *why;                    /* why it was not stopped, a text of ours; or NULL */
 	uint8_t *stack;                     /* copy of its stack from @sp on */
 	size_t nstack;

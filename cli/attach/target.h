@@ -52,7 +52,7 @@ struct target_map {
 
 struct target {
 	pid_t pid;
-	pid_t inner_pid; /* in the innermost PID namespace, as the process sees itself */
+	pid_t inner_pid; /* its PID in its own PID namespace */
 	uid_t uid;
 	char name[TARGET_NAME];
 	uint64_t start;                      /* in clock ticks since boot */
@@ -68,7 +68,7 @@ struct target {
 	size_t nfds;
 	struct target_map *maps;
 	size_t nmaps;
-	bool no_maps; /* they could not be read: no permission */
+	bool no_maps; /* the maps could not be read: no permission */
 	bool no_fds;
 };
 

@@ -52,7 +52,7 @@ static LIBRARY(DW_LIB) dw;
 /* In the child */
 struct unwind_child {
 	const struct memory *memory;
-	const struct stop *stops, *stop; /* all; the one that is unwound */
+	const struct stop *stops, *stop; /* all threads; the thread that is unwound */
 	size_t n;
 	struct unwind_stack stack;
 	Dwfl *dwfl;
@@ -193,7 +193,7 @@ static void run_child(struct unwind_child *child, pid_t pid, const struct unwind
 				   fcntl(modules[i].fd, F_DUPFD_CLOEXEC, 3), modules[i].start,
 				   false);
 	dw.dwfl_report_end(child->dwfl, NULL, NULL);
-	set_limit(RLIMIT_NOFILE, 0); /* files that the program's files name are not opened */
+	set_limit(RLIMIT_NOFILE, 0); /* so that no files are opened that the program's files name */
 	child->stop = child->stops;
 	if (!dw.dwfl_attach_state(child->dwfl, NULL, pid, &thread_callbacks, child))
 		_exit(1);

@@ -59,7 +59,7 @@ const struct option_row cli_bundle_options[] = {
 struct bundle {
 	struct manifest manifest;
 	struct folder folder;
-	struct trace *trace; /* that the bundle holds */
+	struct trace *trace; /* the trace that the bundle holds */
 };
 
 static void name_part(const struct bundle *b, const char *name, char path[PATH_MAX + 64])

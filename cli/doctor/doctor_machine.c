@@ -185,7 +185,7 @@ void doctor_fabric(struct doctor *doctor)
 	const char *given = getenv("VERBATIM_SOFT_FABRIC");
 	struct stat st;
 
-	if (!given || !*given || lstat(given, &st)) /* else the device makes one */
+	if (!given || !*given || lstat(given, &st)) /* otherwise the device makes a directory */
 		return;
 	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 077)
 		doctor_report(

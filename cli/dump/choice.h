@@ -8,7 +8,7 @@
 /* Zeroed: all are selected. */
 struct choice {
 	struct choice_statuses {
-		bool given, errors; /* errors: all but success and flushes */
+		bool given, errors; /* errors: all statuses except success and flushes */
 		uint64_t known;     /* bits 1 << enum ibv_wc_status */
 	} statuses;
 	struct choice_wr_id {

@@ -49,7 +49,7 @@ struct dump {
 	struct line line;
 	unsigned int json;
 	struct json_event events;
-	struct text text;      /* of the event as JSON */
+	struct text text;      /* the event as JSON */
 	struct stacks *stacks; /* NULL: call stacks are not shown */
 	struct flushes flushes;
 	uint64_t payload;          /* core/wire/payload.h */

@@ -11,7 +11,7 @@
 struct flushes {
 	bool open; /* its line has not ended: more may come */
 	uint32_t process, qp, qp_num;
-	uint64_t more; /* completions after that poll */
+	uint64_t more; /* flushed completions after that poll */
 	struct event_id last;
 	int64_t began, ended;
 };

@@ -10,7 +10,7 @@ struct stack;
 struct json_event {
 	const struct render *render; /* of the same dump; its `out` is not used */
 	struct json_values values;
-	uint64_t bytes; /* at most, for each payload */
+	uint64_t bytes; /* the most bytes that are printed of a payload */
 };
 
 /*

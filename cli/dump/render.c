@@ -416,7 +416,8 @@ static void put_fork(const struct values *v, const struct fork_event *fork)
 	} else if (child) {
 		fprintf(v->out, " = %d, %s", child->pid, process_id_text(child->id, text));
 	} else if (!strcmp(how, "system") || !strcmp(how, "popen")) {
-		fputs("  runs a shell", v->out); /* calls no verb, though its children may */
+		/* a shell calls no verb, though its children may */
+		fputs("  runs a shell", v->out);
 	} else if (!strcmp(how, "vfork")) {
 		/* table coverage says whether it called verbs */
 		fputs("  the child, which shares the memory of this process, is not recorded",

@@ -21,7 +21,8 @@ struct render {
 	bool beside;         /* print numbers, keys and peers beside each object */
 	/* queue pairs whose messages may come from different senders; or NULL */
 	const struct map *datagrams;
-	const struct choice *choice; /* others of an event are only counted; NULL: all are shown */
+	/* the other requests or completions of an event are only counted; NULL: all are shown */
+	const struct choice *choice;
 };
 
 /*

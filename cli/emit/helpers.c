@@ -492,7 +492,7 @@ static bool needs_lines(const struct program *program, char mark)
 	static const struct {
 		const char *mark;
 		unsigned int helpers;
-		bool without; /* lines of programs that need none of these helpers */
+		bool without; /* the lines are for programs that need none of these helpers */
 	} rows[] = {
 		{ HOW, HELPER_HOW | HELPER_EX, false },
 		{ ANYHOW, HELPER_HOW | HELPER_EX, true },

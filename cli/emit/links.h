@@ -8,12 +8,13 @@
 
 struct links {
 	const struct connections *connections; /* the trace's */
-	const struct queue_table *queues;      /* likewise */
-	struct map told;   /* a connecting event to when its thread had last polled a message */
-	struct map srqs;   /* number of an SRQ to its object */
-	struct map failed; /* a request to 1 + its status */
+	const struct queue_table *queues;      /* the trace's queue table, if it is known */
+	/* from a connecting event to the time at which its thread had last polled a message */
+	struct map told;
+	struct map srqs;   /* from the number of an SRQ to its object */
+	struct map failed; /* from a request to 1 + its status */
 	struct map silent; /* queue pairs whose peer did not respond (IBV_WC_RETRY_EXC_ERR) */
-	struct map heard;  /* a thread to when it polled its last message */
+	struct map heard;  /* from a thread to the time at which it polled its last message */
 };
 
 /* 0 or -errno after log_err(). */

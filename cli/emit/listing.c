@@ -341,12 +341,12 @@ static int add_statement(struct listing *l, const struct loop_frame *of, const s
 struct tour {
 	struct listing *l;
 	bool began;
-	uint64_t first, before;   /* n of the first event, and of the last one named so far */
-	uint64_t last;            /* n of the last */
-	uint64_t *votes;          /* by text */
-	uint64_t times;           /* number of consecutive events */
-	int64_t more;             /* distance of these events from the n that the steps give */
-	struct value_table table; /* of those runs */
+	uint64_t first, before; /* n of the first event, and of the last one named so far */
+	uint64_t last;          /* n of the last */
+	uint64_t *votes;        /* by text */
+	uint64_t times;         /* number of consecutive events */
+	int64_t more; /* difference between the n of these events and the n that the steps give */
+	struct value_table table; /* the table of these runs */
 };
 
 static bool is_named_event(const struct listing *l, const struct node *node)

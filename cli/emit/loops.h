@@ -15,7 +15,7 @@ enum { LOOPS_DEEP = 6 };
  * `rounds` says.
  */
 struct node {
-	uint64_t shape; /* equal: may be iterations of one loop */
+	uint64_t shape; /* nodes of equal shape may be iterations of one loop */
 	/* of a statement */
 	uint32_t text;
 	uint32_t coming; /* for a wait: the text of the event after it; 0: it is an event itself */

@@ -25,8 +25,8 @@ struct maker {
 	uint32_t *untold;           /* by CQ: events that are left out and not acknowledged yet */
 	bool *armed;                /* by CQ: armed since its last event */
 	int64_t *last;              /* time of a process's last event, by process */
-	bool *ended;                /* its end is in the program */
-	bool advancing;             /* the remaining events of a process that ends now */
-	uint64_t *sent;             /* by queue pair: messages that succeeded */
-	uint64_t *received;         /* of these: those that the peer has received */
+	bool *ended;                /* by process: its end is in the program */
+	bool advancing;     /* the remaining events of a process are generated now, since it ends */
+	uint64_t *sent;     /* by queue pair: messages that succeeded */
+	uint64_t *received; /* by queue pair: the messages that the peer has received */
 };

@@ -10,7 +10,7 @@
 struct region {
 	uint32_t object, process;
 	uint64_t addr, length; /* addr: in the process; length 0: no memory of the process */
-	uint64_t iova;         /* the address that requests use for addr */
+	uint64_t iova;         /* the address that requests use for the memory at @addr */
 	uint32_t lkey, rkey;
 	int64_t from, to; /* ns; INT64_MAX */
 };

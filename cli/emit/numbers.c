@@ -164,7 +164,7 @@ int numbers_push_run(struct numbers *numbers, struct run run)
 			last->count += run.count;
 			return 0;
 		}
-		last->count++; /* its first alone */
+		last->count++; /* only the first of the run */
 		run.count--;
 		run.value = (int64_t)((uint64_t)run.value + (uint64_t)run.step);
 	}

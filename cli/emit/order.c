@@ -30,7 +30,7 @@ struct counter {
 	char *name;
 	uint32_t thread, count;
 	uint32_t total; /* count of all events, once they are known */
-	uint32_t done;  /* text of the statement that counts; or 0 */
+	uint32_t done;  /* text of the statement that increments the counter; or 0 */
 	/* ordinals of the first few that are waited for, sorted */
 	uint32_t awaited[COUNTED_ALONE + 1];
 	uint32_t nawaited;
@@ -38,9 +38,10 @@ struct counter {
 
 /* The receives of a queue, and what the senders of its messages knew. */
 struct receive_queue {
-	struct fifo receives; /* struct order_place: one for each request */
+	struct fifo receives; /* one struct order_place for each receive */
 	uint64_t taken;
-	struct fifo sent; /* of a sending queue pair: known of each message, nthreads + 1 each */
+	/* of a sending queue pair: `known` at each message, nthreads + 1 numbers each */
+	struct fifo sent;
 	uint64_t received;
 };
 
@@ -205,7 +206,7 @@ int order_wait_for(struct order *order, const struct order_place *place)
 	await_ordinal(counter, place->ordinal);
 	*find_known(order, order->now.thread, place->thread) = place->n;
 	program->helpers |= HELPER_AWAIT;
-	phrase = program->phrase; /* the statement that waits, if it was begun */
+	phrase = program->phrase; /* the statement that waits, if one was begun */
 	memset(&program->phrase, 0, offsetof(struct phrase, values));
 	program->phrase.ignored = phrase.ignored;
 	phrase_addf(&program->phrase, "await(" SLOT "n, &%s, ", counter->name);

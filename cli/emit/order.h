@@ -17,12 +17,12 @@
 enum role {
 	ROLE_STATE,     /* its existence and its attributes */
 	ROLE_SENDS,     /* the order of its send queue */
-	ROLE_RECEIVES,  /* the same of its receive queue */
+	ROLE_RECEIVES,  /* the order of its receive queue */
 	ROLE_POLLS,     /* the order of polls of a CQ */
 	ROLE_ARMED,     /* the arming of a CQ */
 	ROLE_EVENTS,    /* unacknowledged events of a CQ, asynchronous events of any object */
 	ROLE_DATAGRAMS, /* the datagrams that a queue pair receives, from all senders */
-	ROLE_MADE,      /* its creation: its number is known */
+	ROLE_MADE,      /* its creation, after which its number is known */
 	ROLES,
 };
 
@@ -46,10 +46,10 @@ struct order {
 	/* by object of a queue pair: its peer, SRQ, completion queues, and enum ibv_qp_type */
 	uint32_t *peer, *srq, *send_cq, *recv_cq;
 	uint8_t *type;
-	uint32_t *feeders; /* for an SRQ: its queue pairs */
+	uint32_t *feeders; /* for an SRQ: the objects of its queue pairs */
 	/* for a queue pair: the destination of all its datagrams; ORDER_SEVERAL; or 0 */
 	uint32_t *goes_to;
-	struct map receives; /* posts of receives with a failed one, by thread and n */
+	struct map receives; /* posts of receives of which one failed, by thread and n */
 	struct order_place now;
 };
 

@@ -34,7 +34,7 @@ enum helper {
 	HELPER_ACK = 1 << 20,
 	HELPER_LINKED_RECV = 1 << 21,
 	HELPER_LINKED_SEND = 1 << 22,
-	HELPER_HOW = 1 << 23,  /* completions that may differ */
+	HELPER_HOW = 1 << 23,  /* completions that may differ from the recorded ones */
 	HELPER_MORE = 1 << 24, /* immediate data, invalidated keys, datagrams */
 	HELPER_BAD_SEND = 1 << 25,
 	HELPER_BAD_RECV = 1 << 26,
@@ -71,7 +71,7 @@ struct program {
 	bool shared; /* several processes have objects: names include the process */
 	struct texts texts;
 	struct script scripts[EMIT_THREADS + 1]; /* by thread */
-	struct block blocks[EMIT_THREADS + 1];   /* the loops made of them, by thread */
+	struct block blocks[EMIT_THREADS + 1];   /* by thread: the loops made of the statements */
 	struct skips skips[EMIT_THREADS + 1];    /* by thread */
 	struct stored_object *objects;           /* by id */
 	uint32_t nobjects, nthreads, nprocesses;

@@ -20,7 +20,7 @@
 enum {
 	WIDTH = 98,
 	SHORTEST = 48, /* columns; a shorter one is as easy to read as its name */
-	MOST = 1 << 14 /* different ones; a program with more has few that repeat */
+	MOST = 1 << 14 /* different texts; a program with more has few that repeat */
 };
 
 static const struct {

@@ -15,11 +15,11 @@ enum repeated_kind {
 };
 
 struct repeated_texts {
-	struct texts texts; /* each as C */
+	struct texts texts; /* each text, as C */
 	struct repeated_use {
 		enum repeated_kind kind;
 		unsigned int times;  /* in this thread */
-		unsigned int number; /* of its macro; 0: it has none yet */
+		unsigned int number; /* number of its macro; 0: it has none yet */
 	} * uses;                    /* by text, from 0 for text 1 */
 	size_t nuses;
 	unsigned int numbers[REPEATED_KINDS];

@@ -15,8 +15,9 @@
 #include "core/wire/log.h"
 
 enum {
-	SGES_MOST = 1024, /* for a list that was not recorded */
-	NESTED_MOST = 64, /* requests, one in the braces of the other: clang allows 256 levels */
+	SGES_MOST = 1024, /* limit of SGEs in a list that was not recorded */
+	/* requests, each nested in the braces of the one before: clang allows 256 levels */
+	NESTED_MOST = 64,
 };
 
 size_t request_objects(struct maker *maker, uint32_t qp, const struct wr *wr,

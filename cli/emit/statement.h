@@ -35,7 +35,7 @@ struct statement {
 	uint32_t counter;
 	uint32_t ordinal; /* the event's number among those that increment the counter */
 	uint32_t nvalues;
-	size_t first;    /* its first value among those of the script */
+	size_t first;    /* index of its first value among those of the script */
 	uint64_t n;      /* of the event T:N */
 	uint32_t coming; /* for a wait: the text of the event after it */
 	bool event;      /* it is the event itself, not a wait before it */
@@ -47,9 +47,9 @@ struct texts {
 	char **at;
 	size_t n, bytes;
 	struct map by_hash;
-	char **raw; /* the phrases whose lines are filled in */
+	char **raw; /* the phrases before values were filled in */
 	size_t nraw;
-	uint32_t *filled; /* and the numbers of the texts made of them */
+	uint32_t *filled; /* the numbers of the texts made of these phrases */
 	size_t nfilled;
 	struct map raw_by_hash;
 };

@@ -103,7 +103,7 @@ static int order_message(struct maker *maker, uint32_t qp, const struct wr *wr, 
 	err = order_read(&maker->order, to, ROLE_STATE);
 	if (!err && to && !status && maker->order.type[qp] != IBV_QPT_UC)
 		err = order_connection(maker, to);
-	if (!err && wr->remote_srqn) /* its number must be known */
+	if (!err && wr->remote_srqn) /* the number of the remote SRQ must be known */
 		err = order_read(&maker->order,
 				 links_find_srq(&maker->links, (uint32_t)wr->remote_srqn),
 				 ROLE_MADE);
@@ -177,7 +177,7 @@ static int order_post(struct maker *maker, const struct post *post)
 		err = order_note_use(&maker->order, post->object, ROLE_STATE);
 	if (!err)
 		err = order_change(&maker->order, post->object, send ? ROLE_SENDS : ROLE_RECEIVES);
-	if (!err && send) /* its completion makes an event, if the CQ was armed */
+	if (!err && send) /* the completion makes an event, if the CQ was armed */
 		err = order_read(&maker->order, maker->order.send_cq[post->object], ROLE_ARMED);
 	if (!err)
 		err = credits_take(&maker->credits, post->object, send, post_taken(post));

@@ -10,7 +10,7 @@ struct view;
 
 struct dot_choice {
 	uint32_t process; /* 0: all */
-	bool alive;       /* only objects that are alive then */
+	bool alive;       /* only objects that are alive at that time */
 };
 
 /*

@@ -17,7 +17,7 @@ enum { QPT_UD = 4, TRANSPORT_UC = 0x20, TRANSPORT_UD = 0x60, TRANSPORT_XRC = 0xa
 struct request {
 	struct event_id id;
 	uint32_t index, psn, length;
-	uint8_t code; /* of its only packet: determines the answer */
+	uint8_t code; /* opcode of its only packet, which determines the answer */
 };
 
 /* A queue pair. */

@@ -34,7 +34,8 @@ struct message {
 	uint32_t psn;
 	uint32_t length;
 	bool solicited, acknowledge;
-	struct roce_fields each, start, end; /* headers of each packet, of the first, of the last */
+	/* headers of each packet, of the first packet, of the last packet */
+	struct roce_fields each, start, end;
 	const uint8_t *payload;
 	uint64_t npayload; /* known bytes, from the first on */
 };

@@ -19,7 +19,7 @@ enum {
 	OPTION_END = 0,
 	OPTION_COMMENT = 1,
 	OPTION_NAME = 2,        /* of an interface */
-	OPTION_RESOLUTION = 9,  /* of its times */
+	OPTION_RESOLUTION = 9,  /* the resolution of the interface's times */
 	OPTION_APPLICATION = 4, /* of a section */
 	LINK_ETHERNET = 1,
 };

@@ -28,7 +28,7 @@ struct roce_packet {
 	uint32_t qp, psn; /* 24 bits */
 	struct roce_fields extended;
 	const void *payload;
-	uint32_t npayload; /* known bytes of it; the rest is written as zeros */
+	uint32_t npayload; /* known bytes of the payload; the rest is written as zeros */
 	uint32_t length;   /* total length: at most ROCE_PAYLOAD */
 };
 

@@ -30,7 +30,7 @@ enum track_note { NOTE_EVENT = 1, NOTE_ID, NOTE_BYTES, NOTE_STATUS, NOTE_RESULT,
 struct track {
 	uint64_t id, parent;
 	const char *name;
-	int pid, tid; /* of a process: pid; of a thread both; else 0 */
+	int pid, tid; /* pid: of a process or thread; tid: of a thread; else 0 */
 	bool counter, bytes;
 };
 

@@ -47,7 +47,7 @@ enum { WC_IMM = 2, WC_INVALIDATE = 8, WC_RECV = 128, WC_RECV_WRITE = 129 };
 static const struct request_packets {
 	struct message_codes codes;
 	unsigned int has;
-	bool sent; /* it leaves the device */
+	bool sent; /* the request sends packets */
 } kinds[] = {
 	[0] = { { 6, 7, 8, 0x0a }, HAS_RETH, true },
 	[1] = { { 6, 7, 9, 0x0b }, HAS_RETH | HAS_IMM, true },

@@ -88,7 +88,8 @@ static void work_in_child(int (*work)(void *arg), void *arg, const struct confin
 		_exit(0);
 	forget_handlers();
 	limit_resource(RLIMIT_CORE, 0);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they need more */
+/* the sanitizers need more memory */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 	limit_resource(RLIMIT_DATA, limits->bytes);
 #endif
 	watch_time(limits->seconds);

@@ -81,7 +81,7 @@ struct reader {
 	int64_t open;    /* streams and packets that have begun and not ended */
 	uint64_t *raw;
 	size_t raw_size;   /* words */
-	uint64_t messages; /* so far */
+	uint64_t messages; /* messages so far */
 	int status;        /* what the visitor returned, or -ENOMEM */
 };
 
@@ -107,7 +107,7 @@ struct packet {
 
 enum {
 	PACKET_MAGIC = 0x75d11d57,
-	MESSAGES = 1 << 20, /* limit of messages that need not be events */
+	MESSAGES = 1 << 20, /* limit of messages that are not events */
 };
 
 /* babeltrace2 2.0 never stops reading metadata that is truncated. */
@@ -139,7 +139,7 @@ static bool metadata_is_whole(const char *dir)
 /* a variable, since nftw() passes no argument to its function */
 static char **found;
 static size_t nfound;
-static uint64_t nbytes; /* of all files */
+static uint64_t nbytes; /* bytes of all files */
 
 /* The library opens each file that it finds, and would block at a FIFO without a writer. */
 static int refuse_special(const char *path, const struct stat *st, int type)

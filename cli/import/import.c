@@ -39,11 +39,11 @@ enum {
 
 /* A thread, identified by pid, tid and since. */
 struct thread_log {
-	struct ring_head head; /* as far as known */
+	struct ring_head head; /* the fields that are known so far */
 	uint32_t thread;       /* of the trace */
-	uint32_t index;        /* of its ring, in its process */
+	uint32_t index;        /* index of the ring in its process */
 	uint32_t seq;          /* of the last event passed to the writer */
-	uint64_t last;         /* its time */
+	uint64_t last;         /* time of the last event */
 	uint64_t lost, lost_first, lost_last;
 	bool begun, ended;        /* by thread_begin, thread_end */
 	struct event_head **held; /* in the order of their numbers */
@@ -52,7 +52,7 @@ struct thread_log {
 
 struct import {
 	const char *path, *dir;
-	bool *made; /* we made the file at @path; the parent reads this */
+	bool *made; /* set if the import created the file at @path; the parent process reads it */
 	struct writer *writer;
 	struct thread_log **logs;
 	size_t nlogs;

@@ -49,7 +49,7 @@ static void put_value(struct text *to, const struct rowset *rowset, unsigned int
 static int put_rows(struct lake_file *file)
 {
 	const struct rowset *rowset = &file->rowset;
-	struct text *bytes = &file->notes; /* the memory is kept */
+	struct text *bytes = &file->notes; /* the memory stays allocated */
 
 	for (uint32_t row = 0; row < rowset->rows; row++) {
 		bytes->used = 0;

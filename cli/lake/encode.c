@@ -10,14 +10,15 @@
 #include "core/store/vtab/computed.h"
 
 enum {
-	GROUP = 8,             /* values that are packed together */
+	GROUP = 8,             /* number of values that are packed together */
 	BLOCK = 128,           /* of DELTA_BINARY_PACKED */
-	MINIBLOCK = BLOCK / 4, /* values of one width */
+	MINIBLOCK = BLOCK / 4, /* number of values with one width */
 	SAMPLES = 32,          /* blocks */
 	KNOWN = 8,             /* threads whose last event is known */
-	DIGITS = 4,            /* at the end of a name, that mostly are all that changes */
-	NAMES = 256,           /* that are written together */
-	COPIED = 16,           /* bytes of a name that are copied at once */
+	/* digits at the end of a name: most names differ only in these from the one before */
+	DIGITS = 4,
+	NAMES = 256, /* number of names that are written together */
+	COPIED = 16, /* bytes of a name that are copied at once */
 };
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied");

@@ -49,13 +49,13 @@ enum {
 /* A process, and its lines until they are written to its own file. */
 struct goal_rank {
 	struct text lines;
-	uint64_t labels; /* given so far */
+	uint64_t labels; /* labels that were assigned so far */
 	char *path;
 };
 
 struct chain {
 	uint64_t label; /* of the last operation; 0: none */
-	int64_t time;   /* of its last event; INT64_MIN: none */
+	int64_t time;   /* time of its last event; INT64_MIN: none */
 };
 
 /* A message that has not been received yet. */
@@ -79,7 +79,8 @@ struct goal {
 	size_t nchains;
 	struct flights *flights; /* by the object of the sending queue pair */
 	size_t nflights;
-	struct map labels; /* of requests, until they complete: what a poll requires */
+	/* from a request to its label, which its poll requires, until it completes */
+	struct map labels;
 	struct map posted; /* of receives: the label before their post */
 	uint64_t tags;
 	int err;
@@ -274,7 +275,7 @@ static void add_completed_message(void *arg, const struct message *m)
 	} else {
 		label = remove_label(&goal->labels, m->id);
 		if (m->status > 0 && operation_takes_receive(m->opcode))
-			end_flight(goal, m->qp, 0); /* no receive will complete with it */
+			end_flight(goal, m->qp, 0); /* no receive will complete with this message */
 	}
 	if (!label || !chain->label)
 		return;

@@ -30,7 +30,7 @@
 enum {
 	NODE_MAX = 256,
 	CELLS_MAX = 6 << 20, /* values in memory, of 9 bytes each */
-	KEPT = 32 << 20,     /* memory that is freed, but mostly for the next rows, bytes */
+	KEPT = 32 << 20,     /* bytes of freed memory that the allocator holds for the next rows */
 };
 
 /* The values of the common columns for a process of the current trace. */
@@ -46,7 +46,7 @@ struct lake {
 	const struct rows_columns *tables;
 	struct folder folder;
 	const char *trace;    /* its name, without folders */
-	unsigned int part;    /* its number */
+	unsigned int part;    /* number of the part */
 	struct owner *owners; /* by process; 0 for rows of none */
 	size_t nowners;
 	struct lake_file **files;

@@ -17,10 +17,10 @@ struct arguments;
 struct lake_file {
 	const struct rows_columns *table;
 	struct rowset rowset;
-	FILE *file;        /* while a format writes it */
+	FILE *file;        /* open while a format writes the file */
 	uint64_t size;     /* bytes written so far */
-	uint64_t rows;     /* likewise */
-	struct text notes; /* the format's own */
+	uint64_t rows;     /* rows written so far */
+	struct text notes; /* for the format's own use */
 	size_t nnotes;
 	char *path;
 };

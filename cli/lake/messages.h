@@ -16,7 +16,7 @@ struct message {
 	uint32_t process, thread;
 	uint32_t qp;      /* object; 0: not known, as for the post of a receive to an SRQ */
 	uint32_t peer;    /* the process at the other end; 0: not known, or a datagram's */
-	uint32_t peer_qp; /* object, likewise */
+	uint32_t peer_qp; /* object: the queue pair at the other end; 0: not known */
 	int opcode;       /* enum ibv_wr_opcode, or MESSAGE_RECEIVE */
 	uint64_t bytes;
 	int64_t time;
@@ -25,8 +25,9 @@ struct message {
 
 struct messages_callbacks {
 	void *arg;
-	void (*event)(void *arg, const struct trace_event *event); /* each, before those of it */
-	void (*posted)(void *arg, const struct message *message);  /* and accepted */
+	/* each event, before its messages */
+	void (*event)(void *arg, const struct trace_event *event);
+	void (*posted)(void *arg, const struct message *message); /* and accepted */
 	/* polled by @message->thread */
 	void (*completed)(void *arg, const struct message *message);
 };

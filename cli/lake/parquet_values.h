@@ -28,9 +28,9 @@ struct values {
 	const struct rowset_column *from; /* to be set by the caller */
 	const struct rowset *rowset;
 	struct shared_page shared[SHARED_PAGES];
-	struct shared_page *same; /* that of this column; NULL: none */
+	struct shared_page *same; /* the shared page of this column; NULL: none */
 	uint32_t rows, n;
-	const int64_t *numbers; /* of a text: the number of its word */
+	const int64_t *numbers; /* of a text column: the numbers of the words */
 	int64_t *room;          /* memory for `numbers`, unless these are the column's own */
 	uint16_t *indexes;      /* into the dictionary */
 	int64_t *distinct;      /* the dictionary */
@@ -38,7 +38,7 @@ struct values {
 	int encoding;
 	struct text dictionary, page, packed;
 	int64_t least, most; /* of `numbers` */
-	bool bounded;        /* these are known */
+	bool bounded;        /* the bounds are known */
 	uint64_t plain, compressed;
 };
 

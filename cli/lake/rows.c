@@ -257,7 +257,8 @@ static int read_data(struct trace *trace, struct pass_rows *rows)
 		return err;
 	requests_watch(requests, &watcher);
 	err = read_requests(requests, rows);
-	requests_table.close(requests); /* this reports queue pairs that are still alive */
+	/* closing it reports the queue pairs that are still alive */
+	requests_table.close(requests);
 	return err ? err : qps_end(rows->qps);
 }
 

@@ -56,7 +56,7 @@ typedef const void *rows_key_fn(const void *rows, uint32_t at);
 struct rows_block {
 	enum rows_table table;
 	uint32_t n;
-	uint32_t processes[CELLS_ROWS]; /* of each row; 0: none */
+	uint32_t processes[CELLS_ROWS]; /* the process of each row; 0: none */
 	rows_fill_fn *fill;
 	rows_key_fn *key; /* if the table has keys */
 	const void *rows;

@@ -20,14 +20,14 @@ enum {
 	ROWSET_ROWS = 65536, /* as many rows are written together */
 	/* with more distinct words, a column no longer searches for equal texts */
 	ROWSET_WORDS = 4096,
-	ROWSET_SLACK = 8, /* bytes after all words that may be read */
+	ROWSET_SLACK = 8, /* readable bytes after the last word */
 	ROWSET_RECENT = 64,
 };
 
 /* Texts, one after the other. */
 struct words {
 	char *bytes;
-	uint64_t *ends;  /* of each word */
+	uint64_t *ends;  /* where each word ends */
 	uint32_t *slots; /* a hash table of 1 + the number of a word */
 	size_t used, size, nwords, ends_size;
 	bool many; /* equal texts may have several numbers */
@@ -58,7 +58,7 @@ struct rowset {
 	unsigned int ncolumns;
 	int order; /* the column by which rows are sorted */
 	uint32_t rows;
-	uint16_t *classes; /* of each row; NULL: there are no classes */
+	uint16_t *classes; /* the class of each row; NULL: there are no classes */
 	uint32_t nclasses;
 	/* the key of each class, and a hash table of 1 + its number */
 	unsigned int key_words;

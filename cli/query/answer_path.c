@@ -35,7 +35,7 @@ static const struct column columns[] = {
 
 struct message_path {
 	struct answer *answer;
-	struct view *view; /* whose model is fed with events */
+	struct view *view; /* the view whose model gets the events */
 	struct table *steps;
 	struct event_id id; /* of the post */
 	uint32_t index;

@@ -50,7 +50,7 @@ struct question {
 	bool by_key, by_wr_id;
 	struct event_id id; /* of a path: the post or the poll */
 	char trace[QUESTION_TRACE];
-	uint32_t index; /* index of the request or completion in it */
+	uint32_t index; /* index of the request or completion in the event */
 };
 
 /* Returns 0, or -EINVAL with @complaint set. */

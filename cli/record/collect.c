@@ -129,7 +129,7 @@ static int create_trace(struct session_collection *c)
 	int err;
 
 	copy_page(&c->session, &c->page);
-	if (!c->redact) /* as the dead recorder was configured */
+	if (!c->redact) /* the value that the dead recorder had */
 		c->redact = c->page.redact;
 	err = c->redact & ~REDACT_NOTHING ? redact_new(c->redact, &c->redacting) : 0;
 	if (err)
@@ -187,7 +187,8 @@ static int collect_session(struct session_collection *c)
 	nothing = writer_progress(c->writer).before;
 	before = writer_has_before(c->writer);
 	err = writer_finish(c->writer) ?: err;
-	if (!c->session.collector) /* a session that is not removed can be recorded into again */
+	/* a session that is not removed may be used by another recording */
+	if (!c->session.collector)
 		atomic_store(&c->session.page->state, SESSION_RUNNING);
 	if (err)
 		return log_err(err,

@@ -32,7 +32,7 @@ enum {
 	STEP_NS = 200000,     /* of the program's time: longest step when rings are read evenly */
 	EVENT_NS = 100,       /* a thread does not make events faster for long */
 	FAR_NS = 1000000000,  /* an event cannot be this much later than now */
-	EVEN_NS = 20000000,   /* of our own time, for as many of these steps as fit */
+	EVEN_NS = 20000000,   /* ns of our own time, filled with as many of these steps as fit */
 	LAST_ROUNDS = 1000,   /* limit, while threads still write although the session is closed */
 };
 
@@ -69,7 +69,7 @@ struct collector {
 	uint64_t even; /* ticks: see collector_ordered_until() */
 	pid_t child;   /* our own child, whose end waitpid() reports */
 	bool child_ended;
-	uint32_t unreadable; /* files of rings that cannot be read */
+	uint32_t unreadable; /* number of ring files that cannot be read */
 	int child_status;
 	int error;
 };
@@ -400,7 +400,7 @@ static bool is_guest_alive(const struct collector *c, const struct guest *guest)
 	if (c->search.leftover)
 		return false;
 	if (guest->foreign || c->detached)
-		return true; /* as far as is visible from here */
+		return true; /* as far as this process can see */
 	if (guest->pid == c->child)
 		return !c->child_ended;
 	return session_process_alive(guest->pid, guest->start);

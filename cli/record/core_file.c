@@ -155,7 +155,7 @@ int core_begin(struct core_file *core, const char *prefix, pid_t pid)
 	snprintf(number, sizeof(number), "%d", (int)pid);
 	core->output = memfd_create("gcore", MFD_CLOEXEC);
 	environment = clean_environment();
-	mask = umask(077); /* it contains the program's memory */
+	mask = umask(077); /* a core contains the program's memory */
 	err = core->output < 0 || !environment
 		      ? -ENOMEM
 		      : spawn_gcore(gcore, argv, environment, core->output, &core->writer);

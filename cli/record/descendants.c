@@ -26,7 +26,7 @@
 enum {
 	SCAN_MS = 50,
 	SCAN_LATER_MS = 500, /* after a long wait */
-	PATIENCE_MS = 2000,  /* before we report the processes that we wait for */
+	PATIENCE_MS = 2000,  /* time until we report the processes that we wait for */
 };
 
 static uint64_t waited_ns(const struct descendants *d)

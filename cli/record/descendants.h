@@ -16,20 +16,20 @@ struct descendants {
 	const struct collector *collector;
 	struct progress *progress;
 	struct guests_moment since; /* of the program's begin */
-	int64_t linger;             /* ns, for descendants that have called no verb */
+	int64_t linger;             /* how long descendants without verbs are waited for, ns */
 	uint64_t ended_at;          /* CLOCK_MONOTONIC: time of the program's end */
 	bool asked;                 /* a signal has requested the end of the recording */
-	bool late;                  /* only after the program's end; then it is not passed on */
-	bool group;                 /* the process group got the signal, too */
+	bool late;  /* the request came after the program's end, and is not passed on */
+	bool group; /* the process group got the signal, too */
 
-	bool grow;             /* guests_grow_since() */
-	uint64_t scanned_at;   /* 0: look at once */
-	uint64_t heard_at;     /* when one with verbs was last alive, or its end was noticed */
-	bool told;             /* that we wait */
+	bool grow;           /* guests_grow_since() */
+	uint64_t scanned_at; /* 0: look at once */
+	uint64_t heard_at; /* when a descendant with verbs was last alive, or its end was noticed */
+	bool told;         /* it was reported that we wait */
 	unsigned int running;  /* by the last scan; */
-	unsigned int recorded; /* running ones that have called a verb */
-	unsigned int awaited;  /* running ones that the recording waits for */
-	pid_t first;           /* pid of a running one, if possible an awaited one */
+	unsigned int recorded; /* running descendants that have called a verb */
+	unsigned int awaited;  /* running descendants that the recording waits for */
+	pid_t first;           /* pid of a running descendant, if possible of an awaited one */
 };
 
 /* How long the recorder may sleep until the next scan, in ns. */

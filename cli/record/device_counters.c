@@ -285,7 +285,7 @@ static int sample_counter(struct device_counters *counters, struct device_counte
 
 int device_counters_sample(struct device_counters *counters, struct writer *writer, int64_t now)
 {
-	enum { PART = 600 }; /* one sample a second, then after 1/PART of the recorded time */
+	enum { PART = 600 }; /* one sample a second, later one each 1/PART of the recorded time */
 	int64_t pause = (now - counters->begun) / PART;
 	int err = 0;
 

@@ -15,7 +15,7 @@ struct device_counter {
 	const char *folder;
 	char name[64];
 	uint64_t value; /* when the trace began */
-	uint64_t seen;  /* when it was read last */
+	uint64_t seen;  /* when the counter was read last */
 };
 
 struct device_counters {
@@ -23,7 +23,7 @@ struct device_counters {
 	struct device_counter *all;
 	size_t n;
 	size_t refused;         /* files that this user may not read, ... */
-	char refused_name[160]; /* ... and the first of them */
+	char refused_name[160]; /* ... and the first of these files */
 	int64_t begun, next;    /* ns: first and next sample; 0: none yet */
 };
 

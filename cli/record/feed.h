@@ -17,14 +17,14 @@ struct feed {
 	uint32_t thread; /* of the trace */
 	pid_t pid;
 	uint64_t image;
-	uint64_t ticks;   /* when it was created */
-	uint64_t dropped; /* as last reported */
+	uint64_t ticks;   /* ticks at which the ring was created */
+	uint64_t dropped; /* the number that was reported last */
 	bool over;        /* its thread has ended: the ring ends as soon as it is empty */
 	uint64_t stuck;   /* bytes that remain because the tail is impossible; else 0 */
-	bool damaged;     /* and that was reported */
+	bool damaged;     /* the ring is damaged, which was reported */
 	/* with ring.holds the program gets the space of events after they are committed */
-	uint64_t freed;  /* the position up to which it may overwrite the ring */
-	uint64_t marked; /* the position that feed_release() returns to it */
+	uint64_t freed;  /* the position up to which the writer may overwrite the ring */
+	uint64_t marked; /* the position up to which feed_release() frees the ring */
 	bool foreign;    /* of another PID namespace: its pid and tid are not valid in this one */
 };
 

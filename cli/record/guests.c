@@ -61,7 +61,7 @@ static int read_environment(pid_t pid, char **ret_text, size_t *ret_bytes)
 {
 	static const struct timespec pause = { 0, 1000000 };
 	char path[40];
-	int err, calm = 0; /* times that it was empty, but not in execve() */
+	int err, calm = 0; /* reads of an empty environment, outside of execve() */
 
 	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
 	for (int i = 0; !(err = read_file(path, ret_text, ret_bytes)); i++) {
@@ -256,7 +256,7 @@ static int zombie_status(pid_t pid)
 	struct proc_stat stat;
 	int status = proc_stat_read(pid, 0, &stat) && stat.state == 'Z' ? stat.exit_code : -1;
 
-	return status > 0 ? status : -1; /* 0 may mean that we are not allowed to see it */
+	return status > 0 ? status : -1; /* 0 may mean that we are not allowed to see the status */
 }
 
 static int reaped_status(int fd)
@@ -392,7 +392,7 @@ static bool read_page(int at, const struct session_page *ours, struct session_pa
 /* The sessions of dead recorders. */
 struct leftover_session {
 	char dir[SESSION_PATH];
-	bool used; /* a living process was started with it */
+	bool used; /* a living process was started with the session */
 };
 
 struct leftover_sessions {

@@ -25,7 +25,7 @@ unsigned int guests_visit(const char *dir, bool (*may_be)(void *arg, pid_t pid),
 /* A time at which process @pid was running. */
 struct guests_moment {
 	pid_t pid;
-	uint64_t forks; /* of this machine, since it was booted; 0: not known */
+	uint64_t forks; /* forks on this machine since it was booted; 0: not known */
 };
 
 struct guests_moment guests_mark(pid_t pid);

@@ -16,7 +16,7 @@
 #include "core/base/vec.h"
 #include "core/wire/session.h"
 
-enum { HELD = 25 }; /* percent of a ring that wait for a commit: it is time for one */
+enum { HELD = 25 }; /* percent of a ring that wait for a commit, at which a commit is due */
 
 void holding_fini(struct holding *holding)
 {

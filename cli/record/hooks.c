@@ -32,7 +32,8 @@
 enum { VALUE = 1024 };
 
 struct hooks {
-	char **environment; /* as at the start, without the variables set for the program */
+	/* the environment at the start, without the variables set for the program */
+	char **environment;
 	size_t nenvironment;
 	struct {
 		pid_t pid; /* 0: none */
@@ -41,7 +42,7 @@ struct hooks {
 	struct {
 		uint64_t key, fired; /* 0: none */
 	} kinds[HOOKS_KINDS];
-	bool told; /* that a command could not be started */
+	bool told; /* it was reported that a command could not be started */
 };
 
 int hooks_new(struct hooks **ret_hooks)

@@ -14,7 +14,7 @@
 
 struct idle {
 	struct session *session;
-	sigset_t signals;  /* they end a sleep, which consumes them */
+	sigset_t signals;  /* signals that end a sleep, which consumes them */
 	uint64_t pause;    /* ns */
 	uint64_t heard_at; /* CLOCK_MONOTONIC: the last time a ring was not empty */
 };

@@ -31,7 +31,7 @@ struct group {
 	const char *type; /* "RC" */
 	struct live_counts counts;
 	uint64_t queues;                      /* alive */
-	uint64_t outstanding[2], capacity[2]; /* of these queues: sends, receives */
+	uint64_t outstanding[2], capacity[2]; /* sums over these queues: of sends, of receives */
 	int64_t oldest;                       /* age of the oldest outstanding send, ns; 0: none */
 	struct histogram latency;
 };

@@ -59,14 +59,14 @@ struct live_queue {
 	struct live_counts all, since;
 	struct live_depth send, receive;
 	struct live_latency latency;
-	bool gone; /* it was destroyed */
+	bool gone; /* the queue pair was destroyed */
 };
 
 struct live_state {
 	uint32_t phase;        /* enum live_phase */
 	uint32_t one_of;       /* one in this many data verbs was recorded: counts are estimates */
-	int64_t time;          /* of the trace, up to which everything is counted */
-	int64_t seen;          /* the same, recorded */
+	int64_t time;          /* time of the trace up to which all events are counted */
+	int64_t seen;          /* time of the trace up to which events were recorded */
 	int64_t interval;      /* ns of the trace since the last publication */
 	int64_t waited_most;   /* ns */
 	uint64_t events, lost; /* of the trace */

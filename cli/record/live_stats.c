@@ -42,19 +42,19 @@ struct live_stats {
 	int fd;                    /* of the page; -1: no viewer yet */
 	bool awaited;              /* a reader is about to look for the first time */
 	bool asked;                /* a viewer is attached, or about to attach */
-	struct follow follow;      /* closed if another one follows */
-	struct trace *trace;       /* that is followed */
+	struct follow follow;      /* closed while another reader passes on events */
+	struct trace *trace;       /* the trace that is followed */
 	struct profiler *profiler; /* NULL: there is no reader */
 	bool attached;             /* another reader follows, and passes on events */
 	bool over;                 /* after a failure, or the end */
 	void (*each)(void *arg, const struct live_now *now); /* live_stats_each(); NULL: none */
 	void *each_arg;
-	struct live_devices devices; /* with @each */
+	struct live_devices devices; /* devices of the trace, for @each */
 	uint64_t looked_at;          /* CLOCK_MONOTONIC: last check whether there is a reader */
 	uint64_t published_at;
-	int64_t now;   /* of the trace: all events until then are counted */
-	int64_t limit; /* of the trace: events up to it can be counted now */
-	int64_t seen;  /* of the trace: what was read from the rings */
+	int64_t now;   /* time of the trace: all events until then are counted */
+	int64_t limit; /* time of the trace: events up to it can be counted now */
+	int64_t seen;  /* time of the trace: events up to it were read from the rings */
 
 	/* as last published */
 	struct live_totals totals;
@@ -560,7 +560,7 @@ void live_stats_read_until(struct live_stats *v, int64_t time)
 	if (more < 0)
 		fail_vitals(v);
 	else if (more)
-		stop_counting(v); /* the next round begins anew, with the events that are left */
+		stop_counting(v); /* the next round starts again, with the remaining events */
 }
 
 void live_stats_detach(struct live_stats *v)

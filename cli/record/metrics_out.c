@@ -30,7 +30,7 @@ struct metrics_out {
 	const char *path;          /* NULL: a port */
 	struct metrics_page *page; /* of a port */
 	pid_t server;
-	bool failed; /* it was reported */
+	bool failed; /* a failure was reported */
 };
 
 /* The port in @setting; -1: it is not a port. */

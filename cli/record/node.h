@@ -13,10 +13,10 @@
 /* A member; the fields below `session' are the collector's. */
 struct node {
 	char path[SESSION_PATH]; /* of the node file */
-	int door;                /* the node file, locked; -1: it is not */
+	int door;                /* the node file, locked; -1: not locked */
 	int members;             /* locked by each member as long as it runs */
-	int messages;            /* what the collector prints */
-	int ends;                /* struct node_end, one after the other */
+	int messages;            /* the file to which the collector prints */
+	int ends;                /* a file of struct node_end, one after the other */
 	unsigned int expected;   /* members, of this node; 0: not known */
 	struct session session;  /* a member's */
 

@@ -38,7 +38,7 @@ enum {
 	SETTLE_MS = 20,
 	AGAIN_MS = 300,        /* signals closer together are one request: timeout(1) sends two */
 	IDLE_MS = 250,         /* the longest sleep while there are rings */
-	IDLE_CHECK_MS = 100,   /* the same with --check */
+	IDLE_CHECK_MS = 100,   /* the longest sleep with --check */
 	IDLE_STOP_MS = 10,     /* with --stop-on: near a finding, or while stopped */
 	IDLE_ROTATE_MS = 1000, /* the longest sleep while there are no rings */
 };

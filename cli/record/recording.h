@@ -36,7 +36,7 @@ struct recording_settings {
 	struct alerts_settings alerts;
 	bool core;
 	bool quiet;
-	bool shared; /* with other recorders of the job on this node */
+	bool shared; /* the recording is shared with other recorders of the job on this node */
 	uint64_t ring_bytes;
 	uint64_t ring_budget; /* 0: computed by core/wire/budget.h */
 	int64_t max_wait;     /* ns */
@@ -46,7 +46,8 @@ struct recording_settings {
 	uint32_t redact;            /* REDACT_* */
 	uint64_t payload;           /* core/wire/payload.h */
 	struct retention retention; /* settings of --flight and --rotate-* */
-	struct node *node;          /* its recorders start the programs; NULL: we do */
+	/* the node, whose recorders start the programs; NULL: we start the program */
+	struct node *node;
 };
 
 /*

@@ -38,7 +38,7 @@ struct recording {
 	uint64_t until;                 /* when to leave a running program; 0: never */
 	bool ended;                     /* the child */
 	int status;                     /* the child's exit status, as in a shell */
-	struct descendants descendants; /* of the program, after it has ended */
+	struct descendants descendants; /* the program's descendants, after it has ended */
 	uint64_t tended_at;
 	bool gone;           /* the session's directory */
 	bool bypassed;       /* it was reported that posts may bypass the verbs */

@@ -219,7 +219,7 @@ static int update_flight(struct retention *retention)
 
 /* How long to wait for threads to finish a post: they may lack a processor. */
 enum {
-	FLIGHT_NS = 20000000, /* of the program's time: its file grows meanwhile */
+	FLIGHT_NS = 20000000, /* ns of the program's time, in which its file grows */
 	PATIENCE_NS = 2000000000,
 };
 

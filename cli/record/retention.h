@@ -28,7 +28,7 @@ struct retention {
 	struct collector *collector; /* borrowed, like the next two */
 	struct session *session;
 	struct writer *writer;
-	struct device_counters *counters; /* stored in the copies; a rotation begins them anew */
+	struct device_counters *counters; /* stored in the copies; a rotation restarts them */
 
 	struct copy *copies; /* that other processes complete */
 	bool answering;      /* one of them was asked for by session_page.copies_asked */
@@ -40,7 +40,7 @@ struct retention {
 	bool refused; /* a cut is due, but a thread is inside a post */
 	/* since when it is due: for a flight recorder by the trace's clock, else CLOCK_MONOTONIC */
 	int64_t refused_at;
-	bool told; /* that the needed events exceed the limit */
+	bool told; /* it was reported that the needed events exceed the limit */
 };
 
 /* From now on the collector cuts the trace when it is due. */

@@ -22,10 +22,10 @@ struct ring_search {
 	uint32_t *missing; /* numbers of rings that do not exist yet, sorted */
 	unsigned int nmissing;
 	size_t size;
-	uint64_t given_at; /* CLOCK_MONOTONIC: when the last of them was given out */
+	uint64_t given_at; /* CLOCK_MONOTONIC: when the last of these numbers was assigned */
 	uint32_t known;    /* all numbers below it are missing, or were taken */
-	uint32_t opened;   /* rings, so far */
-	bool leftover;     /* of processes that are all dead */
+	uint32_t opened;   /* number of rings opened so far */
+	bool leftover;     /* the session's processes are all dead */
 };
 
 /* @session and @at are borrowed until ring_search_fini(). */

@@ -13,8 +13,8 @@
 
 enum {
 	SAMPLES_NS = 100000000, /* between two samples */
-	SAMPLES_LOOK = 16,      /* in one of so many, /proc is read for a thread without verbs */
-	SAMPLES_ROWS = 500,     /* of a thread */
+	SAMPLES_LOOK = 16, /* for a thread without verbs, /proc is read in one of so many samples */
+	SAMPLES_ROWS = 500, /* of a thread */
 	SAMPLES_WCHAN = 40,
 };
 
@@ -26,10 +26,10 @@ struct sample_seen {
 };
 
 struct sample_thread {
-	uint64_t tail, empty; /* of its ring, in the last sample */
+	uint64_t tail, empty; /* counters of its ring, in the last sample */
 	struct sample_seen written, seen;
 	int64_t since;      /* the time of the trace when @seen was first seen */
-	unsigned int quiet; /* samples since it did something */
+	unsigned int quiet; /* samples since the thread did something */
 	unsigned int rows;
 };
 
@@ -37,7 +37,7 @@ struct samples {
 	struct sample_thread *threads; /* by thread of the trace */
 	size_t n;
 	uint64_t taken;     /* CLOCK_MONOTONIC of the last sample */
-	unsigned int looks; /* in /proc, for it */
+	unsigned int looks; /* how often /proc was read for the thread */
 };
 
 /* Take a sample of @feeds if it is time. @now: of the trace, ns. 0 or -errno of the writer. */

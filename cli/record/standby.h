@@ -9,7 +9,7 @@
 
 struct standby {
 	struct session_page *page;
-	_Atomic uint32_t *owner; /* pid of the recorder; shared by all of these processes */
+	_Atomic uint32_t *owner; /* pid of the recorder, in memory shared by all these processes */
 	pid_t pid;               /* 0: none */
 	int fd;                  /* a pipe: end of file tells the standby that we are dead */
 	unsigned int takeovers;  /* in the ancestors of this process */

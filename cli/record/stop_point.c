@@ -124,7 +124,7 @@ static bool has_stopped(const struct thread_state *state)
 struct spot_place {
 	uint64_t ip;
 	char *text;    /* PLACE bytes */
-	bool of_verbs; /* of a function of the headers of verbs, which the program calls */
+	bool of_verbs; /* it is an inline function of the verbs headers that the program calls */
 };
 
 static void name_place(void *arg, const char *path, const char *build_id, uint64_t offset)
@@ -225,7 +225,7 @@ static void finish_core(struct stop_point *s, bool wait)
 {
 	if (!core_ended(&s->core, wait))
 		return;
-	kill(s->core.pid, SIGCONT); /* the debugger has left it stopped */
+	kill(s->core.pid, SIGCONT); /* the debugger has left the process stopped */
 	progress_clear(s->progress);
 	core_report(&s->core);
 	free_spot(s);
@@ -300,7 +300,7 @@ static bool watch_stopped(struct stop_point *s, struct stopped_process *stopped)
 {
 	struct thread_state state = read_state(stopped->pid, stopped->tid);
 
-	if (is_stopped_in(s, stopped->pid)) /* it continued, and has stopped again */
+	if (is_stopped_in(s, stopped->pid)) /* the process had continued, and has stopped again */
 		return true;
 	if (debugger_left(stopped, &state))
 		kill(stopped->pid, SIGCONT);

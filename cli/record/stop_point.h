@@ -31,7 +31,7 @@ enum { SPOTS_MAX = 32 };
 struct stopped_process {
 	pid_t pid, tid;
 	bool traced;        /* a debugger was attached at the last look */
-	unsigned int looks; /* since it stopped */
+	unsigned int looks; /* number of looks since it stopped */
 	unsigned int moved; /* number of looks since it was seen stopped or traced */
 	uint64_t switches;  /* context switches of that thread when it had stopped */
 };

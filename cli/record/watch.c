@@ -53,7 +53,7 @@ struct watch {
 	struct checker *checker;
 	struct report report;
 	bool told[RULE_COUNT];
-	size_t errors, findings; /* printed so far */
+	size_t errors, findings; /* number of errors and findings printed so far */
 	struct map shown;        /* causes of errors that were shown */
 	size_t stored;           /* findings stored in the trace, or before a rotation */
 	uint64_t *stored_times;  /* their number of occurrences when stored */
@@ -157,7 +157,7 @@ static void stop_process(struct watch *w, uint32_t process, int64_t time)
 	const struct clock *clock = &w->options.session->clock;
 
 	if (!w->options.stop || !p || (w->stopped == p->pid && time <= w->stopped_at))
-		return; /* it had happened before the stop */
+		return; /* the failure had happened before the stop */
 	if (!guests_is_started_in(p->pid, w->options.session->dir) || kill(p->pid, SIGSTOP)) {
 		log_note("process %u (pid %d) could not be stopped: it has ended, or is not "
 			 "visible",

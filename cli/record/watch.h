@@ -25,7 +25,7 @@ struct watch_options {
 	const char *path;          /* of the trace */
 	const struct check_settings *check;
 	struct known *known;       /* known findings, which do not count; NULL: none */
-	struct live_stats *vitals; /* gets each event as well; NULL: none */
+	struct live_stats *vitals; /* receives each event, too; NULL: none */
 	bool stop;                 /* --stop-on=finding */
 	/* gets each new finding, with alerts as @arg; NULL: none */
 	void (*each)(void *arg, const struct stored_finding *finding);

@@ -30,7 +30,7 @@
 /* How long a trial's replay waits: WAITS times the longest wait of the last good one + WAIT_NS. */
 #define WAITS       4
 #define WAIT_NS     250000000ll
-#define IN_VAIN_NS  1000000000ll /* if it is the goal that something does not come */
+#define IN_VAIN_NS  1000000000ll /* ns: time limit if the goal is that something does not arrive */
 #define WAIT_MAX_NS 10000000000ll
 
 /* Reading a goal */

@@ -14,7 +14,7 @@ struct trace;
 enum { GOAL_COMPLAINT = 256, GOAL_NAME = 64, GOAL_VALUE = 96 };
 
 enum goal_kind {
-	GOAL_STATUS,     /* a completion's status, which a replay must give, too */
+	GOAL_STATUS,     /* a completion's status, which a replay must also produce */
 	GOAL_DIVERGENCE, /* of a replay */
 	GOAL_FINDING,    /* of check */
 };

@@ -192,7 +192,8 @@ int reduce_items(struct reduction *r, enum item_kind kind)
 	if (!err) {
 		n = list_items(r, items);
 		delta.least =
-			kind == ITEM_IDLE ? n / COARSE : 0; /* the rest are calls like others */
+			/* the remaining items are removed with the calls */
+			kind == ITEM_IDLE ? n / COARSE : 0;
 		err = delta_reduce(&delta, items, n);
 	}
 	free(items);

@@ -37,14 +37,14 @@ enum item_kind {
 struct reduction {
 	const struct settings *set;
 	struct goal goal;
-	struct trace *trace; /* the smallest so far, before @gone and @until are applied */
+	struct trace *trace; /* the smallest trace so far, before @gone and @until are applied */
 	struct units units;
-	struct removal gone;              /* removed from it for good */
+	struct removal gone;              /* what was removed from the trace for good */
 	struct removal tried[TRIALS_MAX]; /* removed in a trial */
 	struct excerpt_place until, next; /* the end; the end in a trial */
 	struct trial trials[TRIALS_MAX];
-	uint64_t left[TRIALS_MAX];             /* hashes of what is left in a trial */
-	struct map failed;                     /* those of trials that did not show the goal */
+	uint64_t left[TRIALS_MAX];             /* by trial: hash of what remains in the trace */
+	struct map failed;                     /* hashes of trials that did not show the goal */
 	enum item_kind kind;                   /* the kind of items that are removed now */
 	const struct connections *connections; /* of @trace */
 	struct goal_how how;                   /* how trials are run */

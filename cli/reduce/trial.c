@@ -73,7 +73,7 @@ int trial_poll(struct trial *trial, struct trial_end *ret_end)
 	if (ended <= 0)
 		kill_trial(trial, &status);
 	else
-		kill(-trial->pid, SIGKILL); /* processes that it may have left */
+		kill(-trial->pid, SIGKILL); /* kills processes that the trial may have left */
 	trial->pid = 0;
 	*ret_end = (struct trial_end){ 0 };
 	ret_end->exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;

@@ -33,8 +33,8 @@ struct unit {
 struct unit_row {
 	struct event_id id;
 	uint32_t i, unit;
-	uint32_t object; /* QP or SRQ that it needs; 0 */
-	uint32_t cq;     /* that a completion was polled from; 0 */
+	uint32_t object; /* QP or SRQ that it needs; 0: none */
+	uint32_t cq;     /* the CQ from which a completion was polled; 0: none */
 };
 
 /* A unit needs an object, or an object needs another. */

@@ -8,7 +8,7 @@
 
 /* By object: what is known of a completion queue, or of the receives of a queue pair. */
 struct reading_object {
-	uint32_t armed, woken; /* 1 + unit of its arming, of its last event; 0 */
+	uint32_t armed, woken; /* 1 + the unit of its arming, and of its last event; 0: none */
 	uint32_t polled;       /* 1 + unit of the last completion since the arming; 0 */
 	uint32_t before;       /* `polled' at the time when that event was returned */
 	uint32_t *receives;    /* units of posted receives; @received of them have completed */

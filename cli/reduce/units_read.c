@@ -193,7 +193,7 @@ static int read_request(struct units_reader *r, const struct trace_event *event,
 		return err;
 	if (!i)
 		*first = (uint32_t)unit;
-	else if (post->ret) /* all or none: one of them is the reason */
+	else if (post->ret) /* all requests or none: one of them is the reason of the refusal */
 		join_units(r, *first, (uint32_t)unit);
 	return 0;
 }

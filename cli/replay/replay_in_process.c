@@ -111,7 +111,8 @@ struct run {
 	const char *part; /* description of the part that is replayed; NULL: all */
 	struct tolerate *tolerate;
 	struct outcome *outcome; /* of this round */
-	struct outcome *shown;   /* of an earlier round, or this one: choose_shown_round(); NULL */
+	/* outcome of the round that is shown: choose_shown_round(); NULL: none yet */
+	struct outcome *shown;
 	struct rounds rounds;
 	double *times;
 	uint64_t start; /* clock_monotonic() */
@@ -292,7 +293,7 @@ static int play_rounds(struct trace *trace, struct run *run)
 			return err;
 		play_round(trace, run);
 		if (run->err && !outcome_total(run->outcome, OUTCOME_SEEN) && !run->rounds.done)
-			return run->err; /* it has not begun */
+			return run->err; /* the replay has not begun */
 	} while (end_round(run));
 	return 0;
 }

@@ -28,7 +28,7 @@
 #include "replay/report/options.h"
 
 struct lateness {
-	struct histogram *of; /* of each worker */
+	struct histogram *of; /* the lateness of each worker's requests */
 	size_t bytes;
 };
 

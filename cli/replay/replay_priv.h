@@ -27,7 +27,7 @@ struct replay_settings {
 	unsigned int maker;   /* enum replay_maker: of --faults recorded */
 	int64_t deadline;
 	bool fail_fast, allow_partial, wait;
-	bool open_loop; /* this, or any change: a replay as load */
+	bool open_loop; /* --open-loop, or any change of the traffic: the replay is a load */
 	struct traffic_changes changes;
 };
 

@@ -37,7 +37,7 @@ static struct {
 	struct replay_watch *set;
 	pthread_t thread;
 	sem_t wake;
-	int signal; /* any thread may take it */
+	int signal; /* the signal, which any thread may receive */
 	bool late, taken;
 	bool running, ended, claimed; /* claimed: a thread has claimed the printing */
 	bool live, shown;

@@ -92,13 +92,13 @@ struct suite {
 	const struct replay_settings *set;
 	char *const *again;
 	struct suite_traces traces;
-	struct text *covers; /* of each trace */
+	struct text *covers; /* what each trace covers */
 	bool *alone;
 	char *names; /* of devices */
 	const char *devices[DEVICES_MAX];
 	bool soft[DEVICES_MAX];
 	size_t ndevices;
-	struct suite_run *runs;              /* of each trace, on each device */
+	struct suite_run *runs;              /* the replays of each trace on each device */
 	size_t nruns, next, nrunning, ndone; /* ndone: those that have ended */
 	bool one_alone;                      /* the running replay must run alone */
 	struct suite_end end;

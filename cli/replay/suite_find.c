@@ -55,7 +55,7 @@ static int visit_entry(FTS *tree, FTSENT *entry, struct suite_traces *traces)
 	case FTS_ERR:
 	case FTS_NS:
 		return log_err(-entry->fts_errno, "look for traces in %s", entry->fts_path);
-	default: /* its replay reports a trace that cannot be read */
+	default: /* the replay of a trace that cannot be read reports it */
 		if (entry->fts_level == FTS_ROOTLEVEL)
 			return log_err(-ENOTDIR, "look for traces in %s (--suite takes a folder)",
 				       entry->fts_path);

@@ -24,7 +24,7 @@
 #include "core/wire/clock.h"
 #include "core/wire/log.h"
 
-enum { WHY_LINES = 5 }; /* of each replay */
+enum { WHY_LINES = 5 }; /* lines of the reason that are stored for a replay */
 
 static void run_child(const struct suite_run *run, char *const *again, const sigset_t *mask,
 		      pid_t parent)

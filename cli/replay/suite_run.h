@@ -10,7 +10,7 @@
 
 #include "core/base/text.h"
 
-#define SUITE_ENV "VERBATIM_REPLAY_OF_SUITE" /* set: this process is one of these replays */
+#define SUITE_ENV "VERBATIM_REPLAY_OF_SUITE" /* set: this process is a replay of a suite */
 
 enum suite_kind {
 	SUITE_SAME,     /* as recorded */
@@ -24,7 +24,7 @@ enum suite_kind {
 
 struct suite_run {
 	const char *path, *device; /* device NULL: the machine's own */
-	pid_t pid;                 /* while it runs */
+	pid_t pid;                 /* pid of the replay while it runs */
 	int report, messages;      /* files in memory */
 	uint64_t began, lasted;    /* monotonic, ns */
 	enum suite_kind kind;

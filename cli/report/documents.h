@@ -12,7 +12,7 @@ enum { DOCUMENT_WORDS = 64 };
 struct document {
 	const char *words[DOCUMENT_WORDS]; /* the first is the subcommand's name */
 	struct text text;
-	int status;   /* as it exited */
+	int status;   /* its exit status */
 	int out, err; /* private: files of its output */
 	int child;    /* private */
 };

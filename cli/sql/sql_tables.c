@@ -315,7 +315,7 @@ static const char *find_unknown(const char *error)
 
 struct nearest_name {
 	struct suggestion near;
-	bool elsewhere; /* there is exactly that name, but not in that place */
+	bool elsewhere; /* there is exactly this name, but it is not valid in this place */
 };
 
 static void offer_name(void *arg, const char *name)

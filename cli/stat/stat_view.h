@@ -19,7 +19,8 @@ struct stat_view {
 };
 
 enum { STAT_PLACE = 256, STAT_SIZE = 64 };
-enum { STAT_WIDTH = 80, STAT_ROWS = 16 }; /* of a table as text; JSON has all rows */
+/* columns and rows of a table as text; JSON has all rows */
+enum { STAT_WIDTH = 80, STAT_ROWS = 16 };
 
 /* "puts_of (app.c:88)", with the callers that distinguish it from other places; "": not known. */
 const char *stat_place(const struct stat_view *view, const struct profile_place *place);

@@ -15,7 +15,7 @@
 #include "core/base/json.h"
 #include "core/base/printable.h"
 
-enum { CELL = 24, LATENCIES = 4 /* rows, if there are few lines */ };
+enum { CELL = 24, LATENCIES = 4 /* rows of latencies, if there are few lines */ };
 
 const char *const frame_sorts[FRAME_SORTS] = { "traffic", "errors", "latency", "outstanding" };
 

@@ -12,9 +12,9 @@ struct failure {
 	char what[64];    /* "ibv_reg_mr() fails with ENOMEM" */
 	int error;        /* the errno of the call, or 0 */
 	int status;       /* the status of the completion, or 0 */
-	bool cm_event;    /* librdmacm delivers another event */
+	bool cm_event;    /* librdmacm delivers a different event */
 	bool kills;       /* the process */
-	bool by_recorder; /* only it makes this one */
+	bool by_recorder; /* only the recorder can cause this failure */
 	bool chaos;       /* nothing fails: what may happen in any order happens in another order */
 };
 

@@ -11,8 +11,8 @@ struct result {
 	const struct failure *failure;
 	struct judgement judgement;
 	uint64_t took; /* ns */
-	bool done;     /* it was run */
-	bool known;    /* a baseline has it */
+	bool done;     /* the run with the failure was made */
+	bool known;    /* the baseline contains the result */
 	/* "torture/4.reduced.db: 9 of 31 events ...", or why there is none; "": not requested */
 	char reduced[200];
 };
@@ -20,11 +20,11 @@ struct result {
 enum { RESULT_FINGERPRINT = 17 };
 
 struct results {
-	struct result *all; /* one for each failure, in their order */
+	struct result *all; /* one for each failure, in the same order */
 	size_t n;
 	char *const *program;
 	const char *folder;  /* with the traces of bad results */
-	const char *options; /* to repeat one: " --every"; or "" */
+	const char *options; /* options to repeat a result: " --every"; or "" */
 };
 
 /* Was a failure not handled that the baseline does not have? */

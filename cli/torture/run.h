@@ -16,8 +16,9 @@ struct run {
 	char folder[RUN_PATH]; /* its trace, output and temporary files */
 	char fabric[64];       /* where its processes meet */
 	uint64_t begin, end;   /* CLOCK_MONOTONIC, ns; it is stopped at @end */
-	bool perturbed;        /* memory that it frees, or has not written yet, is garbage */
-	bool late;             /* it was stopped */
+	/* memory is filled with garbage when it is allocated and when it is freed */
+	bool perturbed;
+	bool late; /* the run was stopped, since it was late */
 	unsigned int
 		port; /* for %p in arguments: this one and RUN_PORTS - 1 after it are its own */
 };
@@ -25,7 +26,7 @@ struct run {
 /* The result of a run. */
 struct run_end {
 	int status;    /* exit status of the program; 128 + N: signal N */
-	bool late;     /* it did not end in time */
+	bool late;     /* the program did not end in time */
 	uint64_t took; /* ns */
 };
 

@@ -7,7 +7,7 @@
 
 struct sanitizer_report {
 	char says[300]; /* "SUMMARY: AddressSanitizer: heap-use-after-free app.c:58 in reap" */
-	bool leak;      /* memory was not freed; says where it was allocated, too */
+	bool leak;      /* a leak: the report also says where the memory was allocated */
 };
 
 /* The next report in *@text, which is moved past the report; false: there is no other. */

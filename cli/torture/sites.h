@@ -14,16 +14,16 @@ enum { SITE_PLACE = 160, SITE_NAME = 40, SITE_PATH = 512 };
 struct site {
 	uint32_t node;        /* the process: its number in the fabric, from 0 */
 	enum verb verb;       /* of the call, or of the post */
-	char name[SITE_NAME]; /* the verb, as the faults file has it */
+	char name[SITE_NAME]; /* the verb, as in a faults file */
 	int opcode;           /* of a request; -1: the call itself */
 	int cm_event;         /* enum rdma_cm_event_type, that the call returned; -1: none */
 	bool datagram;        /* a request of a UD queue pair */
-	bool by_cm;           /* a call of librdmacm, which may not tell the program of a failure */
-	uint64_t key;         /* of the call stack; 0: not known */
+	bool by_cm;   /* a call of librdmacm, which may not report a failure to the program */
+	uint64_t key; /* of the call stack; 0: not known */
 	/* counted as the device does: among all calls of that verb, or requests of that opcode */
 	uint64_t first, last;
 	uint64_t calls;
-	uint64_t behind; /* the first request that was behind another one in its list; 0: none */
+	uint64_t behind;        /* the first request that was not the first of its list; 0: none */
 	char place[SITE_PLACE]; /* "connect_qp (app.c:58)", or "" */
 	char path[SITE_PATH];   /* of the source file, or "" */
 	int line;

@@ -32,7 +32,7 @@
 
 enum { JOBS_MAX = 64, REFERENCE_RUNS = 2, FIRST_PORT = 21000 };
 #define SECOND   1000000000ull
-#define CHAOS_NS (10 * SECOND) /* for which a run may be held */
+#define CHAOS_NS (10 * SECOND) /* ns for which a thread of a run may be held */
 
 enum format { TEXT, JSON, JUNIT, SARIF, HTML };
 enum maker { MAKER_DEVICE, MAKER_RECORDER };
@@ -105,9 +105,9 @@ struct torture {
 	char options[96]; /* to repeat a run */
 	struct run runs[JOBS_MAX];
 	size_t running[JOBS_MAX];         /* indexes of their results */
-	bool each[JOBS_MAX];              /* and the call fails each time from then on */
+	bool each[JOBS_MAX];              /* by job: the call fails each time from then on */
 	struct judgement first[JOBS_MAX]; /* of the first run, if this is ... */
-	bool second[JOBS_MAX];            /* the second with that seed */
+	bool second[JOBS_MAX];            /* by job: it is the second run with its seed */
 	bool calm;              /* the program fails by itself with garbage in its memory */
 	uint64_t patience, end; /* ns for a run; CLOCK_MONOTONIC when the budget is used up */
 };
@@ -487,7 +487,8 @@ static int try_failures(struct torture *t)
 			       t->failures.n);
 	if (!err && t->set->baseline) /* a wrong one is refused before the runs */
 		err = results_mark_known(&t->results, t->set->baseline);
-	if (!err && !t->set->again) /* one run more leaves what a stopped torture has written */
+	/* a single run must not remove what a stopped torture has written */
+	if (!err && !t->set->again)
 		err = progress_open(&t->results, t->set->resume, &t->progress);
 	if (t->set->budget)
 		t->end = clock_monotonic() + (uint64_t)t->set->budget;

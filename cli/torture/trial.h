@@ -20,7 +20,7 @@ struct trial {
 	bool again;      /* the call that failed succeeded later, from the same place */
 	bool *cleaned;   /* by process: it destroyed an object after the failure, not a library */
 	int signal;      /* signal that killed a process; 0: none */
-	uint32_t killed; /* that process */
+	uint32_t killed; /* the process that was killed */
 	enum verb verb;  /* the last one of the process that was killed; VERB_COUNT: none */
 	uint32_t stack;
 };

@@ -8,11 +8,14 @@
 /* Worst first. */
 enum verdict {
 	VERDICT_CRASH,   /* a signal, or the report of a sanitizer */
-	VERDICT_CORRUPT, /* an assertion of its own */
-	VERDICT_HANG,    /* it did not end */
+	VERDICT_CORRUPT, /* an assertion of the program failed */
+	VERDICT_HANG,    /* the program did not end */
 	VERDICT_MISUSE,  /* check has a finding that runs without the failure do not have */
-	VERDICT_LEAK,    /* the same, about objects that it did not destroy although it continued */
-	VERDICT_SILENT,  /* it ended as if nothing had failed */
+	/*
+	 * check has a finding about objects that the program did not destroy although it continued
+	 */
+	VERDICT_LEAK,
+	VERDICT_SILENT, /* the program ended as if nothing had failed */
 	VERDICT_HANDLED,
 	VERDICT_MISSED, /* the failure did not occur in this run */
 	VERDICTS,
@@ -29,17 +32,17 @@ bool verdict_is_bad(enum verdict verdict);
 
 /* What runs without failures do. */
 struct reference {
-	int status;      /* of each */
+	int status;      /* exit status of each program */
 	char *output;    /* numbers masked; NULL: it differs from run to run */
 	uint64_t took;   /* ns, the longest */
-	char **findings; /* what check says of them */
+	char **findings; /* the findings of check */
 	size_t nfindings;
-	bool success; /* they write "Success" */
+	bool success; /* the programs write "Success" */
 };
 
 struct judgement {
 	enum verdict verdict;
-	bool again;     /* it was handled by trying again: what if the call fails each time? */
+	bool again;     /* the program tried again: a second run lets the call fail each time */
 	char says[400]; /* "SIGSEGV after ibv_create_qp() in connect_qp (app.c:58)" */
 };
 
