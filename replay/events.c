@@ -34,7 +34,8 @@ static const char no_event[] = "a request for an event that returned without one
 #define SILENT_AFTER 2000000  /* ns until a completion is accepted instead of its event */
 #define BACKLOG_NS   50000    /* ns: a recorded call that got an event faster did not wait for it */
 #define CUT_SHARE    50000000 /* longest wait if a queue pair is not replayed */
-#define OUTSIDE_NS   200000000 /* wait for an event that no verb causes: it may come all the same */
+/* ns: how long to wait for an event that no verb causes, but that may still arrive */
+#define OUTSIDE_NS 200000000
 
 /* The numeric result @arg of a call. */
 static uint64_t find_result(const struct call *call, enum arg arg)
@@ -132,7 +133,7 @@ static bool has_come_before_arming(struct replay *r, struct replica *cq)
 /* The replayed queue pairs that complete on a CQ, or receive from an SRQ. */
 struct users {
 	unsigned int driven;
-	const char *cut; /* why one of them is not replayed; NULL: all are */
+	const char *cut; /* why one of the users is not replayed; NULL: all are replayed */
 };
 
 static struct users find_users(const struct replay *r, const void *queue)

@@ -123,7 +123,8 @@ int cm_resolve(struct cm_task *t, enum arg src_arg, enum arg dst_arg, int timeou
 		return 0;
 	if (from && cm_address_parse(from, &src)) {
 		cm_address_translate(t->r, &src);
-		if (*cm_address_port(&src)) { /* like that of rdma_bind_addr() */
+		/* the source address, translated like that of rdma_bind_addr() */
+		if (*cm_address_port(&src)) {
 			ret = bind_id(t, from, &src);
 			if (ret)
 				return ret;

@@ -58,7 +58,7 @@ struct comparison {
 	const struct args *there;
 	const struct cm_arrival *here;
 	uint32_t object;
-	bool verbatim; /* the other end sends the recorded numbers */
+	bool verbatim; /* the other end sends the recorded numbers unchanged */
 };
 
 static void compare_field(const struct comparison *c, const char *path, int64_t there, int64_t here)

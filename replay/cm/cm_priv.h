@@ -29,7 +29,7 @@ struct cm_arrival {
 	struct cm_arrival *next;
 	enum rdma_cm_event_type type;
 	int status;
-	struct rdma_conn_param conn; /* or those of @ud */
+	struct rdma_conn_param conn; /* of a connection; datagrams: @ud is valid */
 	struct rdma_ud_param ud;
 	bool datagrams;
 	uint8_t data[CM_DATA];
@@ -44,7 +44,7 @@ struct cm_end {
 	char src[SOCKADDR_TEXT], dst[SOCKADDR_TEXT];
 	bool passive;   /* it was created by a connection request */
 	bool refused;   /* there was no listener at its destination */
-	bool lost;      /* its address was not found */
+	bool lost;      /* the identifier's address was not found */
 	bool completed; /* it sent the request, and librdmacm itself completed the connection */
 	struct {
 		uint32_t qp_num; /* 0: none */
@@ -69,7 +69,7 @@ struct cm_end {
 	struct sockaddr_storage *groups; /* groups that it has joined */
 	size_t ngroups;
 	bool datagrams;
-	unsigned int silent; /* events that did not come */
+	unsigned int silent; /* number of events that did not arrive */
 };
 
 struct cm_channel {

@@ -370,7 +370,7 @@ static void compare_message(const struct contents_check *c, const struct payload
 		return;
 	outcome_count(c->r->outcome, OUTCOME_PAYLOADS, 1);
 	at = compare_bytes(c->landing, bytes, payload->before, n, &here);
-	there = at < n ? bytes[at] : 0; /* the bytes are borrowed until others are read */
+	there = at < n ? bytes[at] : 0; /* the bytes are valid only until others are read */
 	if (at < n && (payload->before || !is_refilled(c, bytes, n)))
 		report_difference(c, at, payload, there, here);
 }

@@ -44,7 +44,7 @@ bool expect_sender_died(const struct expected_wc *e, enum side side, bool waited
 		return false;
 	sent_remove_counted(e->r, e->qp);
 	if (!waited && requests_count(&peer->qp->sent))
-		return false; /* one is still in flight */
+		return false; /* a completion is still in flight */
 	if (!was_killed(e->r, e->qp->peer))
 		return false;
 	return waited || (peer->qp->type == IBV_QPT_RC && has_nothing_in_flight(e, peer->qp));

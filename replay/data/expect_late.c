@@ -15,7 +15,7 @@
 
 struct deferred_completion {
 	struct deferred_completion *next;
-	struct trace_event event; /* its poll is the next */
+	struct trace_event event; /* the event of its poll; the poll is the next member */
 	struct poll poll;
 	struct wc wc;
 	uint32_t index;

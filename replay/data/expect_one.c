@@ -350,7 +350,7 @@ static bool is_polled_by_several(const struct expected_wc *e)
 static bool compare_any_order(struct expected_wc *e, enum side side, uint32_t sender)
 {
 	const struct wanted_wc wanted = { .what = ALIKE, .side = side, .sender = sender };
-	bool asked = e->settled && !e->last; /* and will be again */
+	bool asked = e->settled && !e->last; /* it will be compared again */
 	const struct arrival *a = asked ? find_wanted(e, &wanted) : await_arrival(e, &wanted);
 
 	e->starved = false;

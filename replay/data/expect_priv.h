@@ -71,9 +71,10 @@ bool expect_died_before(const struct expected_wc *e, enum side side, enum ibv_wc
 
 /* Why a recorded completion is compared with no replayed one. */
 enum unmatched_reason {
-	UNMATCHED_QUEUE,       /* its queue pair is not in the trace */
-	UNMATCHED_SENDER,      /* the sender of the datagram is not in the trace either */
-	UNMATCHED_SYNTHESIZED, /* likewise, but a synthesized peer sends it: compared */
+	UNMATCHED_QUEUE,  /* its queue pair is not in the trace */
+	UNMATCHED_SENDER, /* the sender of the datagram is not in the trace either */
+	/* the sender is not in the trace, but a synthesized peer sends the datagram: compared */
+	UNMATCHED_SYNTHESIZED,
 	/* the trace lacks the completion: its poll returned more than the trace has */
 	UNMATCHED_LOST,
 };

@@ -288,7 +288,8 @@ static void delay_request(struct fault_plan *plan, const struct ibv_qp *qp, uint
 	char rule[64];
 
 	snprintf(rule, sizeof(rule), "qp=%u n=1 delay=%lluns", qp->qp_num, (unsigned long long)ns);
-	if (!process_fault(plan->maker.fault, rule) && !plan->maker.recorder) /* it counts it */
+	/* the recorder counts its faults itself */
+	if (!process_fault(plan->maker.fault, rule) && !plan->maker.recorder)
 		__atomic_add_fetch(&plan->raised, 1, __ATOMIC_RELAXED);
 }
 

@@ -27,7 +27,7 @@ struct fetched_place {
 	const struct replica_qp *qp; /* the first that accessed it */
 	bool several;                /* several queue pairs, or not only additions */
 	bool adds, known, pending;
-	uint64_t offset;      /* recorded - replayed value, so far */
+	uint64_t offset;      /* difference of the recorded and the replayed value, so far */
 	struct fetch suspect; /* last read, if its offset differs from @offset; not judged yet */
 	uint64_t agreed, differed;
 	struct fetch first; /* the first read that differed */

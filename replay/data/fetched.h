@@ -26,7 +26,7 @@ struct fetch {
 	struct event_id event, about; /* the poll, and the post */
 	uint32_t index, object;       /* index in the poll; queue pair */
 	bool same;                    /* all bytes are equal */
-	uint64_t at, total;           /* else: index of the first that differs; length */
+	uint64_t at, total; /* if not @same: index of the first byte that differs; length */
 	uint8_t there_byte, here_byte;
 	uint64_t there, here; /* the recorded and the replayed value of an atomic */
 };

@@ -22,7 +22,7 @@ struct post_in_progress {
 	const struct trace_event *event;
 	const struct post *post;
 	struct replica *replica;   /* QP, SRQ or WQ */
-	struct requests *requests; /* of its side */
+	struct requests *requests; /* the requests of its side */
 	struct request_memory *wrs;
 	bool built; /* by ibv_wr_*(), in the recording and in the replay */
 	enum side side;

@@ -74,7 +74,7 @@ static struct ibv_sge *put_sges(struct post_in_progress *p, const struct wr *wr,
 			continue;
 		to->length = wr->sge[i].length;
 		to->lkey = wr->sge[i].lkey;
-		if (!keys) { /* inline: keys are not used, and may have any value */
+		if (!keys) { /* inline data: keys are not used, and may have any value */
 			void *at = memory_span(p->r->memory[p->event->process], wr->sge[i].addr,
 					       to->length);
 

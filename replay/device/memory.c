@@ -21,8 +21,8 @@ enum { PAGE = 4096 };
 #define SCRATCH_SIZE (1ull << 30)
 
 struct range {
-	uint64_t start, end; /* there, whole pages */
-	uint64_t offset;     /* here */
+	uint64_t start, end; /* recorded addresses, whole pages */
+	uint64_t offset;     /* offset in the replay's memory */
 };
 
 struct scratch {

@@ -30,7 +30,8 @@ enum {
 	LOAD_GAP_BITS = 40,
 	LOAD_KIND_BITS = 24,
 	LOAD_DEPTH_MOST = 1 << 16,
-	LOAD_RANKS_MOST = 1 << 12, /* of a text, and after scaling: patterns try all pairs */
+	/* most ranks of a text, and after scaling, since patterns try all pairs */
+	LOAD_RANKS_MOST = 1 << 12,
 };
 
 #define LOAD_GAP_MOST  ((UINT64_C(1) << LOAD_GAP_BITS) - 1)
@@ -56,7 +57,7 @@ struct load_edge {
 /* Senders whose traffic is alike. */
 struct load_class {
 	enum load_transport transport;
-	enum load_pattern pattern; /* of its edges */
+	enum load_pattern pattern; /* the pattern of its edges */
 	uint32_t depth;            /* requests that its send queues hold */
 	uint32_t signal;           /* one in so many requests is signaled */
 	struct load_edge *edges;

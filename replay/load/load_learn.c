@@ -22,7 +22,7 @@
 #include "core/wire/hash.h"
 #include "core/wire/log.h"
 
-enum { GRH = 40, OUTSIDE = 1u << 31 /* of a party: it is not in the trace */ };
+enum { GRH = 40, OUTSIDE = 1u << 31 /* a bit of a party's id: it is not in the trace */ };
 
 /* What is known of a sender besides its class, which has the same index. */
 struct sender {
@@ -263,7 +263,7 @@ static int learn_arrival(struct load_learner *l, const struct trace_event *event
 					event->time)
 		  : find_peer(l, event, wc->qp, NULL, &place);
 	if (peer)
-		return 0; /* its posts are in the trace */
+		return 0; /* the sender's posts are in the trace */
 	like.depth = find_depth(l, wc->qp, event->time);
 	err = find_outside_party(l, place, &edge.from);
 	if (!err)

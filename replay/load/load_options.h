@@ -17,7 +17,7 @@ struct load_options {
 	double pace;        /* 2: twice as fast as the times of the tracks */
 	uint64_t memory;    /* bytes that buffers of requests may take; 0: any */
 	int64_t timeout;    /* end after this time without progress, ns */
-	int64_t deadline;   /* stop then, ns from now; 0: none */
+	int64_t deadline;   /* time at which to stop, ns from now; 0: none */
 	enum load_workers workers;
 	volatile sig_atomic_t *stop; /* not 0: stop; NULL: never */
 	/*

@@ -38,7 +38,7 @@ struct send_loop {
 	struct load_worker *w;
 	int64_t go;
 	int64_t moved;     /* when the latest request was posted or completed */
-	uint64_t left;     /* senders that have not sent and completed all */
+	uint64_t left;     /* senders whose requests were not all sent and completed */
 	uint64_t expected; /* messages that must arrive; datagrams may be lost */
 	uint64_t datagrams;
 	bool reported;      /* PHASE_SENT */

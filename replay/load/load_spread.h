@@ -16,11 +16,11 @@ enum { LOAD_GAP = -1, LOAD_SHARES = 12 /* sizes of one operation, and gaps, at m
 struct load_summary {
 	struct load_share *sizes; /* by opcode and size; the weights of all add up to 1 */
 	size_t nsizes;
-	struct load_share *gaps; /* ascending; likewise */
+	struct load_share *gaps; /* gaps in ascending order; their weights add up to 1 */
 	size_t ngaps;
-	uint64_t requests; /* the mean of its senders */
-	double rate;       /* requests per second, from the first to the last; 0: only one */
-	int64_t start;     /* time of the first request of the first sender, ns */
+	uint64_t requests; /* mean number of requests of its senders */
+	double rate;   /* requests per second, from the first to the last; 0: there is only one */
+	int64_t start; /* time of the first request of the first sender, ns */
 };
 
 /* 0 or -ENOMEM, after log_err(). */

@@ -23,7 +23,7 @@ struct load_flow {
 	const struct load_track *track;
 	struct load_edge edge;
 	uint32_t link;     /* index, */
-	unsigned int side; /* and which of its two ends sends */
+	unsigned int side; /* which of the link's two ends sends */
 };
 
 /* Two queue pairs, connected. Flows of both directions may share them. */
@@ -42,7 +42,7 @@ struct load_notice {
 enum load_phase { PHASE_MADE, PHASE_CONNECTED, PHASE_TIMED, PHASE_SENT, PHASE_ENDED, PHASES };
 
 struct load_board {
-	atomic_uint reached[PHASES]; /* workers that have */
+	atomic_uint reached[PHASES]; /* by phase: number of workers that have reached it */
 	atomic_uint opened;          /* processes that have opened their device */
 	atomic_int err;              /* -errno of the first failure */
 	atomic_bool stop, late;
@@ -78,11 +78,11 @@ struct load_end {
 struct load_sender {
 	uint32_t flow, end; /* indices */
 	int64_t due;        /* of the next request, ns */
-	double exact;       /* the same, without rounding */
+	double exact;       /* the time of the next request, without rounding */
 	size_t at;          /* index of the next request in the track */
 	uint64_t sent, completed;
 	uint32_t unsignaled;
-	bool blocked; /* not in the heap: its queue is full, and the next request is due */
+	bool blocked; /* it is not in the heap: its queue is full, and the next request is due */
 	bool full;    /* the next request was due while it was blocked */
 };
 

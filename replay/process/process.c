@@ -32,7 +32,7 @@ static struct {
 	struct mirrors *mirrors;
 	struct span *spans; /* mapped by processes_map() */
 	size_t nspans;
-	unsigned int struck; /* of processes that have ended */
+	unsigned int struck; /* faults in processes that have ended */
 } all;
 
 /* The event that this thread is replaying. */
@@ -337,7 +337,8 @@ static int64_t find_returned(uint32_t process, int64_t ret)
 	return (int64_t)(uintptr_t)mirror_at(all.mirrors, process, (uint64_t)ret);
 }
 
-static _Thread_local unsigned int refused; /* there */
+/* number of calls that other processes of the replay have refused */
+static _Thread_local unsigned int refused;
 
 unsigned int process_refused(void)
 {

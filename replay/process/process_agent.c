@@ -23,7 +23,7 @@
 #include "replay/device/dispatch.h"
 #include "replay/device/fault_maker.h"
 
-enum { SPINS = 500 /* before a sleep, as in process_ask.c */ };
+enum { SPINS = 500 /* polls before a sleep, as in process_ask.c */ };
 
 #define SLICE 100000000 /* ns */
 

@@ -306,7 +306,7 @@ static int next_poll(struct ibv_cq_ex *cq)
 	if (!err)
 		show_current(cq);
 	else
-		mirror->at = mirror->n = 1; /* ibv_end_poll() drops the one before */
+		mirror->at = mirror->n = 1; /* ibv_end_poll() drops the previous completion */
 	return err;
 }
 

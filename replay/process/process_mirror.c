@@ -21,7 +21,7 @@ struct mirrors {
 	struct mirror *first; /* of the range */
 	uint64_t used;
 	struct mirror *free;
-	struct map by_real; /* process and address in it, to the mirror */
+	struct map by_real; /* from a process and an address in it to the mirror */
 	pthread_mutex_t lock;
 };
 

@@ -8,9 +8,9 @@
 struct mirrors;
 
 struct mirror {
-	uint64_t real;    /* its address in its process */
+	uint64_t real;    /* the object's address in its process */
 	uint32_t process; /* its creator, or its owner since mirrors_hand_down() */
-	uint32_t holders; /* processes that have it */
+	uint32_t holders; /* number of processes that have the object */
 	enum object_kind kind;
 	bool builds;            /* QP: it has ibv_wr_*() builders */
 	bool extended;          /* CQ */

@@ -100,7 +100,7 @@ const struct tolerance tolerances[] = {
 	{ "query_qp", "attr.*ah_attr.grh.sgid_index", transport, false },
 	{ "query_qp", "attr.*ah_attr.grh.flow_label", transport, false }, /* of both numbers */
 	{ "query_qp", "attr.sq_draining", transport, false },
-	{ "query_qp", "attr.en_sqd_async_notify", transport, false }, /* no kernel sets it */
+	{ "query_qp", "attr.en_sqd_async_notify", transport, false }, /* no kernel sets the field */
 	{ "query_qp", "attr.qkey", NULL, false },
 	{ "query_qp", "attr.*", transport, true },
 	{ "query_qp", "init_attr.sq_sig_all", transport, true }, /* siw always returns 1 */
@@ -386,7 +386,7 @@ static int compare_output(void *arg, const struct field_info *field, const char 
 	case FIELD_OBJ:
 	case FIELD_OBJS:
 	case FIELD_ADDR:
-		return 0; /* addresses: their objects were already found by them */
+		return 0; /* addresses are not compared: objects were found by them */
 	case FIELD_STR:
 	case FIELD_TEXT:
 	case FIELD_BYTES:

@@ -16,7 +16,7 @@ struct tolerance {
 	const char *verb; /* without "ibv_"; a pattern of fnmatch(3) */
 	const char *path; /* a pattern, too */
 	const char *reason;
-	bool other; /* only if the device is not the recorded one */
+	bool other; /* tolerated only if the device is not the recorded one */
 };
 extern const struct tolerance tolerances[];
 
@@ -54,12 +54,12 @@ struct differ_wc {
 	struct event_id event;
 	enum verb verb;
 	uint32_t object, peer; /* as in struct divergence */
-	uint32_t index;        /* in its poll */
+	uint32_t index;        /* index of the completion in its poll */
 	enum ibv_qp_type type;
 	const struct wc *there;
 	const struct ibv_wc *here;
 	uint64_t wr_id;             /* recorded wr_id of the replayed request */
-	const struct ibv_cq_ex *ex; /* the CQ that it came from, if that is extended */
+	const struct ibv_cq_ex *ex; /* the CQ of the completion, if it is an extended CQ */
 	bool tagged;                /* the replay's CQ reports flow tags */
 	uint32_t flow_tag;
 	const char *other; /* why it may belong to another request than the recorded one, or NULL */

@@ -90,7 +90,7 @@ static void tolerate_numbers(struct outcome *outcome, uint64_t recorded, uint64_
 static bool has_length(const struct differ_wc *d)
 {
 	if (d->ex && !d->ex->read_byte_len)
-		return false; /* the program had not requested it */
+		return false; /* the program had not requested the field */
 	switch ((int)d->here->opcode) {
 	case IBV_WC_RECV:
 	case IBV_WC_RECV_RDMA_WITH_IMM:

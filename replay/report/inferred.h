@@ -18,10 +18,11 @@ struct inferred_range {
 struct inferred {
 	char address[64]; /* "LID 1", a GID; as recorded */
 	uint64_t queue_pairs;
-	uint64_t receives; /* number posted, each as long as the received message */
+	uint64_t receives; /* number of posted receives, each as long as the received message */
 	uint64_t messages; /* sent */
-	uint64_t placed;   /* of these, RDMA writes with immediate data to an unknown address */
-	uint64_t regions;  /* number of their rkeys */
+	/* receives consumed by RDMA writes with immediate data to an unknown address */
+	uint64_t placed;
+	uint64_t regions; /* number of their rkeys */
 	struct inferred_range *ranges;
 	size_t nranges;
 };

@@ -15,14 +15,14 @@ enum faults {
 /* --cm */
 enum cm_calls {
 	CM_RECORDED, /* calls of librdmacm are replayed */
-	CM_VERBS,    /* only the verbs inside them */
+	CM_VERBS,    /* only the verbs inside the calls of librdmacm */
 };
 
 /* --threads */
 enum replay_threads {
-	THREADS_RECORDED, /* one for each recorded thread */
-	THREADS_SERIAL,   /* one, in the order of the recorded times */
-	THREADS_AUTO,     /* one if that is faster */
+	THREADS_RECORDED, /* one thread for each recorded thread */
+	THREADS_SERIAL,   /* one thread, in the order of the recorded times */
+	THREADS_AUTO,     /* one thread if that is faster */
 };
 
 struct alive_objects;
@@ -30,7 +30,7 @@ struct pair_options;
 
 struct replay_options {
 	const char *device; /* NULL: all devices of this machine */
-	bool processes;     /* one for each recorded process, forked as the recorded one */
+	bool processes;     /* a process for each recorded process, forked at the same points */
 	double pace;        /* 0: as fast as possible; 1: as recorded; 2: twice as fast ... */
 	/*
 	 * called from time to time, also while waiting: the number of replayed events, and the time

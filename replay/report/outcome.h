@@ -23,16 +23,16 @@ struct rounds;
 enum outcome_count {
 	OUTCOME_CALLS,    /* replayed control verbs */
 	OUTCOME_POSTS,    /* calls of ibv_post_send() and the like */
-	OUTCOME_REQUESTS, /* work requests in them */
+	OUTCOME_REQUESTS, /* work requests in these posts */
 	OUTCOME_POLLS,
-	OUTCOME_COMPLETIONS, /* recorded ones that were compared with a replayed one */
+	OUTCOME_COMPLETIONS, /* recorded completions that were compared with a replayed one */
 	OUTCOME_PAYLOADS,    /* received contents that were compared with recorded ones */
 	OUTCOME_NOTIFIES,
 	OUTCOME_EVENTS,   /* completion and asynchronous events */
 	OUTCOME_UNPOLLED, /* completions that the recorded program did not poll */
-	OUTCOME_FAULTS,   /* recorded errors that were injected, faults.c */
+	OUTCOME_FAULTS,   /* recorded errors that were injected: data/faults.c */
 	OUTCOME_SEEN,     /* recorded events that were processed */
-	OUTCOME_COMPILED, /* recorded events that were compiled before that */
+	OUTCOME_COMPILED, /* recorded events that were compiled before the replay */
 	OUTCOME_COUNTS,
 };
 
@@ -51,7 +51,7 @@ struct divergence {
 	const char *recorded; /* as text */
 	const char *replayed;
 	struct event_id about;  /* the post of the request; 0:0 if not useful */
-	struct event_id sender; /* the post of the received message; 0:0 likewise */
+	struct event_id sender; /* the post of the received message; 0:0: none */
 	/*
 	 * The differing object: the queue pair of a completion, the queue of a post, the object of
 	 * a call; and another object whose failure would explain it, such as the sender of a

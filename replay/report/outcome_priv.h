@@ -38,7 +38,7 @@ struct cause {
 	uint64_t consequences;
 	/* objects of the consequences, in the order they were found */
 	uint32_t objects[OBJECTS_NAMED];
-	uint32_t nobjects; /* length of objects; more_objects: there are others */
+	uint32_t nobjects; /* number of @objects; more_objects: there are further objects */
 	bool more_objects;
 	bool tolerated; /* its cause is tolerated, by @line of --tolerate */
 	size_t line;
@@ -63,7 +63,7 @@ struct outcome {
 	struct tolerate *tolerate; /* file of --tolerate; NULL: none */
 	struct cause *kept;
 	size_t nkept;
-	uint64_t ncauses;                     /* not all are stored */
+	uint64_t ncauses;                     /* number of causes; not all are stored */
 	uint64_t ndivergences, nconsequences; /* those that are not tolerated */
 	uint64_t classes[DIVERGENCE_CLASSES];
 	struct outcome_causes causes;

@@ -17,11 +17,12 @@ static void (*on_wait)(void *);
 static void *on_wait_arg;
 static const struct pace_sharing *shared;
 static _Thread_local int64_t behind_since; /* 0: not behind */
-static _Thread_local int64_t was_behind;   /* ns in all */
+static _Thread_local int64_t was_behind;   /* total time that the thread was behind, ns */
 static struct {
-	int64_t begin, lasted; /* of the last wait; 0: no sleep; it failed */
-	int64_t longest;       /* of the waits before the last one */
-} waits;                       /* used only if one thread replays */
+	/* begin and duration of the last wait; 0: there was no sleep, or it failed */
+	int64_t begin, lasted;
+	int64_t longest; /* longest wait before the last one */
+} waits;                 /* used only if one thread replays */
 static bool ended;
 static bool (*other_moves)(void *);
 static void *other_moves_arg;

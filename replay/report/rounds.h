@@ -7,8 +7,8 @@
 
 struct rounds {
 	uint32_t warmup, wanted;    /* rounds that are not timed, and those that are */
-	uint32_t done;              /* of both kinds */
-	uint32_t differing;         /* number of these with divergences */
+	uint32_t done;              /* rounds that were done, timed or not */
+	uint32_t differing;         /* rounds with divergences */
 	uint32_t shown;             /* the round that the report shows, from 1 */
 	double least, median, most; /* seconds of playing, of the timed rounds */
 };

@@ -30,9 +30,9 @@
 #include "replay/schedule/order_listen.h"
 
 enum {
-	WINDOW = 2048,         /* events looked ahead, */
-	MORE = 128,            /* and so many more, so that not each event adds one */
-	WINDOW_MAX = 32768,    /* or this many while the outcome of the first is unknown */
+	WINDOW = 2048,      /* events looked ahead, */
+	MORE = 128,         /* additional events, so that the window is not filled for each event */
+	WINDOW_MAX = 32768, /* or this many while the outcome of the first is unknown */
 	ROOM = 2 * WINDOW_MAX, /* size of the array that contains the moving window */
 	SPARE = 64,            /* free entries for events that one event may add */
 };

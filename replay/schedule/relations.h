@@ -14,7 +14,7 @@ struct connections;
 /* For an object that is a queue pair or a CQ; fields are objects, 0: not known, or none. */
 struct relation {
 	uint32_t send_cq, recv_cq;
-	uint32_t receives;   /* the queue of its receive requests: itself, or an SRQ */
+	uint32_t receives;   /* object: the queue of its receive requests: itself, or an SRQ */
 	uint32_t peer;       /* the queue pair that it is connected to */
 	bool unreliable;     /* a message without a receive request is lost */
 	bool stopped;        /* it is in RESET or ERR, or destroyed */
@@ -29,7 +29,7 @@ struct relations {
 	const struct connections *connections;
 	const struct queue_table *queues;
 	struct relation *of; /* by object */
-	uint32_t nobjects;   /* and one */
+	uint32_t nobjects;   /* number of objects, plus one */
 };
 
 /* Returns 0 or -ENOMEM. */

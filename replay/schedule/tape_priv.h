@@ -96,7 +96,7 @@ struct tapes {
 	uint64_t steps;
 	int64_t time;
 	size_t bytes;
-	word *words, *runs; /* of the step that is being written */
+	word *words, *runs; /* words and runs of the step that is being written */
 	size_t words_size;
 	uint32_t players;
 	struct tape tape[];

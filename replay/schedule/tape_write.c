@@ -12,7 +12,7 @@
 
 struct form {
 	struct form_kind kind;
-	word *words; /* of its last step */
+	word *words; /* all words of the form's last step */
 };
 
 enum { SHORT_WORDS = 256 /* of a form whose runs are written without a copy */ };

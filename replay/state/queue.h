@@ -12,11 +12,11 @@
 #include "core/store/read/trace.h"
 
 struct request {
-	uint64_t wr_id;        /* as recorded */
+	uint64_t wr_id;        /* the recorded wr_id */
 	uint64_t posted;       /* wr_id as posted in the replay: the same, or request_cookie() */
 	struct event_id event; /* the post */
 	uint32_t index;        /* index of the request in that post */
-	uint32_t length;       /* bytes in all of its buffers */
+	uint32_t length;       /* total bytes of its buffers */
 	bool done;
 	bool signaled;    /* a send: it completes even if it does not fail */
 	bool forced;      /* signaled, although the recorded one was not: held_must_signal() */
@@ -117,13 +117,13 @@ struct arrival {
 	uint32_t flow_tag;
 	struct request request;
 	struct event_id sender;    /* of a receive: the post of the received message; 0:0 unknown */
-	uint32_t sender_index;     /* index of its request */
+	uint32_t sender_index;     /* index of the request in the sender's post */
 	struct event_id passed_by; /* the recorded poll that returned a later completion */
 	bool unasked;              /* polled by the replay before the queue was destroyed */
-	uint32_t cq;               /* the CQ that it came from */
+	uint32_t cq;               /* object: the CQ of the completion */
 	int64_t time;              /* the time in the recording when it came, ns */
 	int64_t polled;            /* the time of that CQ's last recorded poll with a completion */
-	uint64_t empty;            /* recorded empty polls of that queue until then */
+	uint64_t empty;            /* recorded empty polls of that CQ until then */
 	/* the thread that posted the request of passed_by's completion */
 	uint32_t passed_for;
 };

@@ -30,10 +30,10 @@ struct replica_qp {
 	bool no_flow;          /* a flow rule by which it received in the recording is missing */
 	bool signals_all;      /* sq_sig_all */
 	bool flushes;          /* it has ibv_wr_flush() */
-	bool one_cq;           /* both sides have the same CQ */
+	bool one_cq;           /* sends and receives complete on the same CQ */
 	bool shared;           /* it receives with requests of a shared queue */
 	const char *cut;       /* why it is no longer used, or NULL */
-	unsigned int missed;   /* completions that did not come */
+	unsigned int missed;   /* number of completions that did not arrive */
 	unsigned int received; /* messages that are still in the peer's `sent`: sent.c */
 	struct requests out[SIDES];
 	/*
@@ -62,14 +62,15 @@ struct arming {
 
 /* The replayed counterpart of an object of the trace. */
 struct replica {
-	void *handle;                   /* NULL: not created yet, destroyed, or never created */
-	struct ibv_context *context;    /* the replay's; for a context: itself */
-	bool made;                      /* the object has existed in the replay */
-	bool created;                   /* the call that created it is in the trace */
-	bool undestroyed;               /* the call that destroyed it is missing in the trace */
-	const char *why;                /* why it does not exist, if known */
-	uint32_t number, rkey;          /* in the replay; struct object has the recorded ones */
-	uint64_t base_there, base_here; /* MR: the addresses that its keys count from */
+	void *handle;                /* NULL: not created yet, destroyed, or never created */
+	struct ibv_context *context; /* the replay's; for a context: itself */
+	bool made;                   /* the object has existed in the replay */
+	bool created;                /* the call that created it is in the trace */
+	bool undestroyed;            /* the call that destroyed it is missing in the trace */
+	const char *why;             /* why it does not exist, if known */
+	uint32_t number, rkey;       /* in the replay; struct object has the recorded numbers */
+	/* MR: the recorded and the replayed address that its keys count from */
+	uint64_t base_there, base_here;
 	struct replica_qp *qp;
 	struct requests *requests; /* SRQ */
 	/*
@@ -94,10 +95,10 @@ struct replica {
 	uint64_t empty, given; /* CQ: recorded empty polls so far, and completions */
 	unsigned int pollers;  /* CQ: threads that polled it in the recording; 0: not computed */
 	uint32_t polled_by;    /* CQ: a thread that has a poll of it in the trace; 0: none */
-	bool polled_by_others; /* CQ: other threads have, too */
+	bool polled_by_others; /* CQ: other threads have polls of it in the trace, too */
 	struct event_id poll;  /* CQ: its last recorded poll */
 	int64_t polled;        /* CQ: when the last recorded poll had a completion, ns */
-	unsigned int silent;   /* CQ, context: events that did not come */
+	unsigned int silent;   /* CQ, context: number of events that did not arrive */
 	/* CQ: polled, but not matched yet; POLLS_BATCH of them, or NULL */
 	struct ibv_wc *unsorted;
 	unsigned int nunsorted;
@@ -109,7 +110,7 @@ struct async {
 	struct async *next;
 	struct ibv_async_event event;
 	uint32_t context; /* object */
-	bool taken;       /* read by a recorded call; else waiting for one */
+	bool taken;       /* a recorded call has read the event; else it is not read yet */
 };
 
 struct cm;
@@ -135,11 +136,12 @@ struct replay {
 	struct memory **memory; /* by process */
 	bool *implicit;         /* by process: did it have an implicit region? */
 	bool any_implicit;
-	const char *gaps;        /* why calls may be missing in the trace; NULL: none are */
-	bool undestroyed;        /* some object has replica.undestroyed */
-	uint32_t nlacking;       /* regions of the trace that could not be created */
-	const char *no_posts;    /* why the trace has no posts; NULL: it has */
-	const char *no_arming;   /* why it has no ibv_req_notify_cq(); NULL: it has */
+	const char *gaps;     /* why calls may be missing in the trace; NULL: none are */
+	bool undestroyed;     /* some object has replica.undestroyed */
+	uint32_t nlacking;    /* regions of the trace that could not be created */
+	const char *no_posts; /* why the trace has no posts; NULL: it has posts */
+	/* why the trace has no ibv_req_notify_cq(); NULL: it has such calls */
+	const char *no_arming;
 	bool leaving;            /* polling completions that no recorded poll returned */
 	bool lossy;              /* events are missing in the trace */
 	uint32_t *nthreads;      /* by process: number of threads with events */

@@ -16,7 +16,7 @@ enum { GRH = 40 };
 /* A message to be sent to the recorded side. */
 struct message {
 	const struct synth_plan *plan;
-	struct event_id poll; /* completion @index of it shows the message */
+	struct event_id poll; /* the poll; its completion @index shows the message */
 	uint32_t index, length, imm, flags;
 	bool write, solicited;
 	struct event_id request; /* the receive request that it consumes, if known */

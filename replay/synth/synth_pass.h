@@ -11,7 +11,8 @@ enum { TOLD_LATER = 8 };
 struct announced_events {
 	struct event_id id; /* the event that announced a completion, until it is polled */
 	int64_t time;
-	struct synth_spot later[TOLD_LATER]; /* later ones; if full, the newest replaces the last */
+	/* later announcements; if full, the newest replaces the last */
+	struct synth_spot later[TOLD_LATER];
 	unsigned int nlater;
 	bool solicited;    /* the queue was armed for solicited completions */
 	unsigned int left; /* SRQ: messages that may have caused its limit event */

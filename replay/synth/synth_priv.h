@@ -21,34 +21,34 @@ struct synth_range {
 };
 
 struct synth_region {
-	uint32_t rkey; /* there */
+	uint32_t rkey; /* the recorded rkey */
 	int access;    /* enum ibv_access_flags */
 	struct synth_range *ranges;
 	size_t nranges;
 };
 
 struct synth_srq {
-	uint32_t number; /* there */
+	uint32_t number; /* the recorded number */
 	struct ibv_srq *srq;
 	uint32_t here;
 };
 
 struct synth_host {
 	bool global;
-	union ibv_gid gid;           /* there */
-	uint16_t lid;                /* likewise, if it is not global */
+	union ibv_gid gid;           /* the recorded GID */
+	uint16_t lid;                /* the recorded LID, if the address is not global */
 	const struct device *device; /* of the replay */
 	uint64_t nends, receives, messages, placed;
 	struct synth_region *regions;
 	size_t nregions;
 	struct map by_rkey; /* to their index */
-	uint64_t longest;   /* message to or from it */
+	uint64_t longest;   /* length of the longest message to or from this end */
 	bool bind;          /* its windows are invalidated by messages */
 	/* replayed */
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct memory *memory; /* behind the regions */
-	char *buffer;          /* of @longest: sent data; then the same size for received data */
+	char *buffer;          /* @longest bytes for sent data, then as many for received data */
 	struct ibv_mr *buffer_mr;
 	struct ibv_mr *closed;   /* a region whose key gives no access */
 	struct ibv_mw **windows; /* invalidated by messages of the recorded side */
@@ -69,8 +69,8 @@ struct synth_end {
 	/* the peer posts no more receives: the recorded side saw RNR_RETRY_EXC */
 	bool deaf;
 	bool dead;
-	bool closed;         /* it allows no remote reads or writes */
-	bool stuck;          /* its messages did not arrive in time */
+	bool closed;         /* the end allows no remote reads or writes */
+	bool stuck;          /* the end's messages did not arrive in time */
 	unsigned int unsent; /* outstanding sends */
 };
 
@@ -81,7 +81,7 @@ struct synth_link {
 	uint32_t sq_psn;
 	struct ibv_ah_attr av;
 	int64_t time;
-	uint64_t heard; /* datagrams from there */
+	uint64_t heard; /* datagrams received from this end */
 	bool named;     /* its memory was accessed, and some accesses succeeded */
 };
 
@@ -90,7 +90,7 @@ struct synth_early {
 	struct event_id poll; /* the poll; its completion has number @index */
 	uint32_t index;
 	uint32_t cq;
-	uint64_t order; /* among all messages, by their polls */
+	uint64_t order; /* its place among all messages, in the order of their polls */
 	int64_t time;   /* of the poll */
 	struct event_id request;
 	uint32_t qp, length, imm, src_qp;
@@ -116,7 +116,7 @@ struct synth_due {
 	uint32_t message; /* 1 + index in made.early; 0: a failure: */
 	uint32_t cause;   /* 1 + index in made.breaks */
 	bool limit;       /* send only until the event, IBV_EVENT_SRQ_LIMIT_REACHED, comes */
-	bool awaited;     /* it must have arrived before the event is replayed */
+	bool awaited;     /* the message must have arrived before the event is replayed */
 };
 
 struct synth_dues {
@@ -142,7 +142,7 @@ struct synth_spot {
 
 /* First pass: what is known of a recorded queue pair since it was connected (synth_stop.c). */
 struct synth_life {
-	bool broken;              /* it has failed, or was set to ERR */
+	bool broken;              /* the queue pair has failed, or was set to ERR */
 	uint32_t cause;           /* 1 + index in made.breaks: how the other end made it fail; 0 */
 	struct synth_spot stop;   /* nothing arrived after this event */
 	struct synth_spot last;   /* IBV_EVENT_QP_LAST_WQE_REACHED */
@@ -155,20 +155,20 @@ struct synth_life {
 struct synth_plan {
 	uint32_t object, process;
 	enum ibv_qp_type type;
-	uint32_t depth; /* of its send queue */
+	uint32_t depth; /* depth of its send queue */
 	uint32_t qkey;
 	struct synth_link *links;
 	size_t nlinks;
 	size_t at; /* the number of links that were used: in the first pass, then in the replay */
 	bool needed;
-	uint32_t srq;               /* object; 0: it has none */
+	uint32_t srq;               /* object: its SRQ; 0: it has none */
 	int access;                 /* access that it gives to the other end */
 	enum ibv_event_type breaks; /* how the other end made it fail, if known */
-	struct synth_life life;     /* first pass: since it was connected */
+	struct synth_life life;     /* first pass: its life since it was connected */
 	uint64_t sent_to, heard; /* datagrams from queue pairs of the trace: sent to it, received */
-	struct synth_request *open; /* first pass: outstanding ones, [first, nopen) */
+	struct synth_request *open; /* first pass: the outstanding requests, [first, nopen) */
 	size_t first, nopen, room;
-	struct synth_end *ends; /* one; for datagrams one for each number */
+	struct synth_end *ends; /* one end; for datagrams, one for each number */
 };
 
 /* The completion of a read or an atomic whose bytes were recorded. */

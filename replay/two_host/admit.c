@@ -58,7 +58,8 @@ static void *open_visitor_wire(void *arg)
 
 	v->err = wire_open(v->fd, WIRE_LISTENER, o->key, o->key_length, wire_now() + o->patience,
 			   v->why, &v->wire);
-	while (write(v->done, &v, sizeof(v)) < 0 && errno == EINTR) /* all fit into the pipe */
+	/* the pipe has room for all visitors */
+	while (write(v->done, &v, sizeof(v)) < 0 && errno == EINTR)
 		;
 	return NULL;
 }
@@ -143,7 +144,7 @@ static void accept_visitor(struct admit *a)
 		return;
 	*v = (struct visitor){ .options = a->options, .done = a->done[1] };
 	v->fd = meet_accept(a->listener, v->name);
-	if (v->fd < 0) { /* it has hung up, or no descriptor is free: retry later */
+	if (v->fd < 0) { /* the visitor has hung up, or no descriptor is free: retry later */
 		if (v->fd != -EAGAIN && v->fd != -ECONNABORTED)
 			poll(NULL, 0, LOOK);
 		return;
@@ -216,7 +217,7 @@ int admit_peer(int listener, const struct admit_options *options, struct wire **
 	close(a.done[0]);
 	close(a.done[1]);
 	if (a.wire)
-		err = 0; /* it was admitted while stopping */
+		err = 0; /* the other replay was admitted while stopping */
 	if (!err)
 		*ret_wire = a.wire;
 	return err;

@@ -26,7 +26,7 @@
 #include "replay/report/pace.h"
 #include "replay/state/recorded.h"
 
-#define HELLO 5000000000ll /* ns in which both must prove that they have the key */
+#define HELLO 5000000000ll /* ns in which both replays must prove that they have the key */
 
 static int admit_peer_replay(struct pair *p, const struct meet_address *at)
 {

@@ -24,10 +24,11 @@ struct wr;
 
 /* --listen, --peer */
 struct pair_options {
-	const char *listen, *peer; /* one of them, in the form of meet_parse() */
+	const char *listen, *peer; /* one of the two is set, in the form of meet_parse() */
 	const void *key;
 	size_t key_length;
-	int64_t wait; /* ns, for the other replay to connect, and to be ready */
+	/* ns in which the other replay must connect, and in which it must become ready */
+	int64_t wait;
 };
 
 /* Connect to the other replay: 0 or -errno after log_err(). */

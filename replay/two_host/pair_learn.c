@@ -25,14 +25,14 @@
 struct open_request {
 	uint64_t key; /* event_part_key() */
 	uint32_t rkey;
-	bool names; /* memory of the other end */
+	bool names; /* it names memory of the other end */
 };
 
 struct open_requests {
 	struct open_request *at;
 	size_t size, first, n;
-	uint64_t before; /* requests that are complete */
-	bool broken;     /* one has failed */
+	uint64_t before; /* number of requests that have completed */
+	bool broken;     /* a request has failed */
 };
 
 struct pair_pass {

@@ -23,7 +23,7 @@ enum pair_message {
 	PAIR_READY,  /* ready to begin */
 	PAIR_STEPS,  /* number of steps that are done */
 	PAIR_MADE,   /* life, queue pair's number */
-	PAIR_LISTEN, /* life: it is in RTR */
+	PAIR_LISTEN, /* life: its queue pair is in RTR */
 	PAIR_GONE,   /* life: destroyed, reset, in error */
 	PAIR_LEAVES, /* life: it waits for requests to it, and will be PAIR_GONE then */
 	PAIR_CREDIT, /* stream, number of messages for which there is a receive */
@@ -39,8 +39,8 @@ enum { PAIR_WHY = 128 };
 /* A life of this half, beyond the table. */
 struct pair_own_life {
 	uint32_t next;   /* the life after a reset: 1 + its index; 0: none */
-	int64_t time;    /* when it was connected */
-	uint32_t stream; /* 1 + its index, for a connected one */
+	int64_t time;    /* when the queue pair was connected */
+	uint32_t stream; /* 1 + index of its stream, if it is connected */
 	uint32_t queue;  /* object to which its receives are posted: itself, or a shared queue */
 	/* while it is replayed */
 	uint32_t base;     /* number of its first send request */
@@ -50,7 +50,7 @@ struct pair_own_life {
 
 /* For each message of a stream, the receives that must have been posted to its queue. */
 struct pair_needs {
-	uint32_t queue; /* object that they are posted to */
+	uint32_t queue; /* object to which the requests are posted */
 	bool direct;    /* message n consumes receive n */
 	uint32_t *posted;
 	size_t n, size;
@@ -86,10 +86,11 @@ struct pair_counts {
 struct pair {
 	struct replay *r;
 	enum wire_role role;
-	struct wire *wire; /* until there is a line */
+	struct wire *wire; /* the connection, until there is a struct line */
 	struct line *line;
 	struct pair_table mine, its;
-	uint32_t *of_mine, *of_its; /* the matching life: 1 + its index */
+	/* by life of this half, and of the other: 1 + index of the matching life */
+	uint32_t *of_mine, *of_its;
 	/* learned */
 	struct pair_own_life *own;
 	struct pair_needs *needs; /* by stream */
@@ -114,12 +115,13 @@ struct pair {
 	size_t nkeys;
 	struct map key_of; /* process << 32 | recorded rkey, to 1 + the index */
 	struct pair_counts credit, done;
-	uint64_t steps, told; /* of this half: done; reported to the other */
+	/* steps of this half that are done; steps that were reported to the other */
+	uint64_t steps, told;
 	int64_t told_at;
 	uint64_t its_steps;
 	int64_t moved; /* time of the other replay's last progress, wire_now() */
 	bool its_table, its_ready, its_end, its_differs;
-	int err; /* why the line was lost */
+	int err; /* why the connection to the other replay was lost */
 	char bye[PAIR_WHY];
 };
 

@@ -15,7 +15,7 @@
 /* A port of a recorded device, and the port that replaces it. */
 struct pair_port {
 	struct port here;
-	struct place *known; /* its known recorded addresses */
+	struct place *known; /* the port's known recorded addresses */
 	size_t nknown;
 };
 
@@ -24,11 +24,11 @@ struct pair_port {
  * connected at most once.
  */
 struct pair_life {
-	uint32_t object, process; /* in its trace */
+	uint32_t object, process; /* object and process in its trace */
 	uint32_t number;
 	uint32_t port; /* index */
 	uint32_t type; /* enum ibv_qp_type */
-	bool shared;   /* it receives with a shared queue */
+	bool shared;   /* the queue pair receives with a shared queue */
 	bool connected;
 	uint32_t dest; /* number of the peer, at address: */
 	struct ibv_ah_attr av;

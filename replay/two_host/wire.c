@@ -284,7 +284,7 @@ static int errno_of(ssize_t tls_error)
 	case GNUTLS_E_PREMATURE_TERMINATION:
 	case GNUTLS_E_SESSION_EOF:
 	case GNUTLS_E_INVALID_SESSION:
-	case GNUTLS_E_FATAL_ALERT_RECEIVED: /* it has given up */
+	case GNUTLS_E_FATAL_ALERT_RECEIVED: /* the other replay has given up */
 		return -ECONNRESET;
 	case GNUTLS_E_MEMORY_ERROR:
 		return -ENOMEM;
