@@ -25,7 +25,7 @@ struct json_node {
 	uint32_t next;        /* distance in nodes to the next element; 0: this is the last */
 	uint32_t name_length; /* of a member of an object */
 	const char *name;     /* terminated by 0; NULL: an element of an array, or the root */
-	const char *raw;      /* its text; NULL: a JSON_INT that was not parsed */
+	const char *raw;      /* the value's text; NULL: a JSON_INT that was not parsed */
 	uint32_t raw_length;  /* length of this text, including the quotes of a string */
 	uint32_t length;      /* of @text */
 	union {

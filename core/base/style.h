@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 enum style {
-	STYLE_PLAIN, /* ends each of the others */
+	STYLE_PLAIN, /* ends each of the other styles */
 	STYLE_HEAD,  /* titles, verbs */
 	STYLE_DIM,   /* call stacks, sources: what most readers skip */
 	STYLE_ERROR,

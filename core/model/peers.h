@@ -25,8 +25,8 @@ struct peers;
 enum peers_known {
 	PEERS_UNKNOWN, /* the peer is not in the trace */
 	PEERS_NUMBER,  /* a queue pair had the number; its address is unknown */
-	PEERS_ADDRESS, /* also, its port had the address */
-	PEERS_BOTH,    /* also, it was connected back */
+	PEERS_ADDRESS, /* its port had the address, too */
+	PEERS_BOTH,    /* it was also connected back */
 };
 
 struct peers_qp {

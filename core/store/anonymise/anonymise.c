@@ -38,7 +38,8 @@ struct copied_table {
 	const char *name;
 	enum identity identities[COLUMNS];
 	int n;
-	int by; /* the column that determines this one's kind: a verb, a kind, a key; -1: none */
+	/* the column that determines the kind of this column: a verb, a kind, a key; -1: none */
+	int by;
 	sqlite3_stmt *in, *out;
 };
 

@@ -12,7 +12,7 @@
 enum column_code {
 	COLUMN_LINEAR, /* base, base + step, base + 2 step, ... */
 	COLUMN_RAW,    /* varints of zigzag-encoded differences */
-	COLUMN_ZSTD,   /* the same, compressed */
+	COLUMN_ZSTD,   /* the same as COLUMN_RAW, compressed */
 	COLUMN_CODES,
 };
 

@@ -20,7 +20,7 @@ struct row_block {
 		enum row_kind kind;
 		uint32_t number; /* index of this number among the columns of the shape */
 		struct shapes_text text;
-	} * parts; /* of each column of each shape */
+	} * parts; /* the part of each column of each shape */
 	size_t nparts, parts_size;
 	uint64_t *values; /* the shape of each row, then the columns of all shapes */
 	size_t nvalues, values_size;

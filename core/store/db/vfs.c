@@ -62,7 +62,7 @@ struct file {
 static pthread_mutex_t places_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vfs_place *places;
 
-static __thread int failure; /* errno of the last call that failed */
+static __thread int failure; /* errno of this thread's last call that failed */
 
 int vfs_error(void)
 {

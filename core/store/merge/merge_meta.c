@@ -19,9 +19,9 @@
 #include "core/wire/log.h"
 
 enum rule {
-	IF_SAME,  /* the common value, else none */
-	OR_MIXED, /* the common value, else "several" */
-	ALL_OF,   /* all texts, each once */
+	IF_SAME,  /* the value, if all parts have the same; else none */
+	OR_MIXED, /* the value, if all parts have the same; else "several" */
+	ALL_OF,   /* all texts of the parts, each once */
 	SUM,
 	MOST,
 };

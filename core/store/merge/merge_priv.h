@@ -13,7 +13,7 @@ struct merge_part {
 	sqlite3 *db;
 	uint32_t modules, devices; /* their numbers in earlier parts */
 	uint32_t ndevices;
-	uint32_t *device; /* by number in the part: number in the merged trace */
+	uint32_t *device; /* maps a device's number in the part to its number in the merged trace */
 };
 
 struct merge {

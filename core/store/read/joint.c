@@ -307,7 +307,7 @@ static void add_losses(struct trace *whole)
 		whole->loss.interrupted |= loss->interrupted;
 	}
 	whole->carried = -1;
-	whole->cut = INT64_MIN; /* each part has another cut */
+	whole->cut = INT64_MIN; /* each part has its own cut */
 }
 
 /*

@@ -29,7 +29,7 @@ struct joint_cursor {
 	struct trace *trace;
 	struct joint_leaf *heap;
 	uint32_t count, opened;
-	struct cursor **cursors; /* all of them */
+	struct cursor **cursors; /* the cursors of all parts */
 	bool given;              /* the caller still uses the first leaf's event */
 	bool apart;              /* as in struct trace_filter */
 	uint64_t events;
