@@ -36,7 +36,7 @@ enum {
 	SHM_XRCD_MAX = 1024,
 	SHM_XRC_QP_MAX = 4096,
 	SHM_COMP_CNTR_MAX = 255, /* an id is a byte, counted from 1 */
-	SHM_HOLDERS = 256,       /* of one XRC domain or queue pair */
+	SHM_HOLDERS = 256,       /* holders of one XRC domain or queue pair */
 	SHM_MR_BITS = 17,
 	SHM_MR_MAX = 96 << 10, /* slots of regions; after these */
 	SHM_MW_MAX = 32 << 10, /* slots of windows */
@@ -166,7 +166,7 @@ enum shm_tag_state {
 	SHM_TAG_FREE,
 	SHM_TAG_POSTED,  /* may match after the next synchronization */
 	SHM_TAG_ENABLED, /* may match */
-	SHM_TAG_MATCHED, /* matched; its completion is not polled yet */
+	SHM_TAG_MATCHED, /* the tag is matched; its completion is not polled yet */
 };
 
 /* A tagged buffer. */
@@ -197,14 +197,14 @@ struct shm_tm {
  * (land.c).
  */
 enum {
-	SHM_LANDED,  /* in the buffers; or there is no payload */
+	SHM_LANDED,  /* the payload is in the buffers; or there is none */
 	SHM_INLINE,  /* in the entry of the CQ */
 	SHM_BOUNCED, /* in the bounce ring of the CQ */
 };
 
 enum {
-	SHM_CQE_DEAD = 1,      /* purged: it will be overwritten */
-	SHM_CQE_RECV = 2,      /* it retires a receive request; else a send */
+	SHM_CQE_DEAD = 1,      /* the entry was purged, and will be overwritten */
+	SHM_CQE_RECV = 2,      /* the entry retires a receive request; else a send request */
 	SHM_CQE_SRQ = 4,       /* of a shared receive queue */
 	SHM_CQE_LANDED = 8,    /* the payload was copied into the buffers before the poll */
 	SHM_CQE_DATAGRAM = 16, /* the payload begins with space for a GRH */
@@ -310,7 +310,7 @@ struct shm_job {
 	struct lock lock; /* held by the requester */
 	uint32_t state;   /* SHM_JOB_IDLE ... SHM_JOB_DONE; a futex */
 	uint32_t waits;   /* the requester sleeps on @state */
-	uint32_t write;   /* copy to the owner's memory; else from it */
+	uint32_t write;   /* the job copies to the owner's memory; else from it */
 	int32_t result;   /* 0 or -errno */
 	uint32_t count;
 	struct iovec iov[SHM_SGE_MAX];

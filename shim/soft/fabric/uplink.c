@@ -26,7 +26,7 @@ enum { HEADERS = 40 + 8 + 12 + 4 + 28 + 4 + 4, ANY_PORT = 4791 };
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct uplink found;
 static char wanted[100];  /* value of VERBATIM_SOFT_WIRE; empty: no network */
-static const char *wrong; /* what is wrong with it; NULL: the address was found */
+static const char *wrong; /* what is wrong with the variable; NULL: the address was found */
 
 /*
  * The largest path MTU whose packets fit into a link MTU of @bytes, with the headers of IPv6 and

@@ -22,7 +22,7 @@ struct requester {
 	uint32_t psn;     /* PSN of the next new packet */
 	uint32_t unacked; /* PSN of the oldest packet without an answer; if it equals @psn: none */
 	uint32_t pos;     /* the next packet to be sent: position of its request, */
-	uint32_t at;      /* and its PSN */
+	uint32_t at;      /* PSN of that packet */
 	uint32_t started; /* requests before this position have PSNs */
 	uint32_t window;
 	uint32_t *first;                      /* by slot: the request's first PSN */

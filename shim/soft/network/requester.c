@@ -37,7 +37,7 @@ enum {
 	READ_PART = 16,  /* packets requested at a time */
 	ASK_ACK = 16,    /* request an acknowledge for every 16th packet */
 	LATE = 10000000, /* ns after which a timer is noticed late */
-	LATE_MAX = 3,    /* such timers in a row that do not count */
+	LATE_MAX = 3,    /* late timers in a row that do not count */
 };
 
 void requester_start(struct network_qp *n, uint32_t psn)

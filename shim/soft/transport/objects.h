@@ -62,7 +62,7 @@ struct soft_mr {
 	uint32_t key;       /* the key that the program sees */
 	struct soft_twin twin;
 	struct soft_pd *pd; /* the PD, which counts this region */
-	struct soft_dm *dm; /* these also count it; or NULL */
+	struct soft_dm *dm; /* the device memory of the region, which counts it, too; or NULL */
 	struct soft_dmah *dmah;
 	void *mapping; /* mapping of a dma-buf; or NULL */
 	size_t mapped;
@@ -308,7 +308,7 @@ struct soft_qp {
 	struct shm_qp *shm;
 	uint32_t serial;        /* serial number in events */
 	struct shm_xrc_qp *xrc; /* XRC_RECV: the object that contains @shm, */
-	struct soft_xrcd *xrcd; /* and its domain */
+	struct soft_xrcd *xrcd; /* the domain of @xrc */
 	struct soft_sq sq;
 	struct soft_remote remote;
 	struct datagram_peers *peers; /* of a UD queue pair; see datagram.c */

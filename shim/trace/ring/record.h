@@ -19,7 +19,7 @@ struct recorder {
 	uint32_t ringless;   /* generation in which no ring was available: it is not tried again */
 	uint32_t depth;      /* number of verbs of this thread that have begun but not returned */
 	const void *frame;   /* frame of the outermost of these verbs */
-	uint32_t cm_depth;   /* the same for calls of librdmacm: */
+	uint32_t cm_depth;   /* number of calls of librdmacm that have begun but not returned */
 	const void *cm_frame;
 	/* the recorder is working, for example creating a ring: verbs are not recorded */
 	bool busy;
@@ -28,12 +28,12 @@ struct recorder {
 	const void *writing;
 	/* generation in which this thread created a child that shares its memory; else 0 */
 	uint32_t vfork;
-	uint32_t vfork_seq; /* number of that fork */
+	uint32_t vfork_seq; /* number of the vfork() */
 	pid_t vfork_child;  /* pid of the child whose verbs were reported */
 	bool special;       /* there is a filter, or payload is captured */
 	/* verbs that are not recorded; NULL: all are recorded */
 	const struct session_filter *filter;
-	uint32_t posts, polls; /* countdown to the next one that 1/N records */
+	uint32_t posts, polls; /* countdown to the next post and poll that --filter 1/N records */
 	uint32_t chance;
 	bool stuck;       /* the ring could not grow */
 	uint64_t gave_up; /* 1 + the reader's position when a wait timed out; else 0 */

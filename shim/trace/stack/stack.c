@@ -34,7 +34,7 @@ enum {
 	OWN_FRAMES = 12, /* maximum frames of the recorder, which are above the application's */
 	ROOM = STACK_FRAMES + OWN_FRAMES,
 	FEW = 8,              /* stacks of a thread before libunwind is used, */
-	AT_ONCE = 16,         /* except in this many threads, where it is used at once */
+	AT_ONCE = 16,         /* number of threads in which libunwind is used at once */
 	DEEP = 4096,          /* maximum frames that are searched for a signal handler */
 	STACK_NEAR = 1 << 20, /* bytes: a frame that was left is at most so far below */
 };
