@@ -209,7 +209,7 @@ static void examine_thread(const struct target *process, const struct memory *me
 	stop->tid = thread->tid;
 	stop->why = why_not_stopped(process, thread);
 	if (!stop->why && !stopping)
-		stop->why = "it was not to be stopped (--no-stop)";
+		stop->why = "--no-stop was given";
 	if (!stop->why && process->tracer)
 		stop->why = "another process traces it";
 	if (!stop->why)

@@ -43,7 +43,8 @@ int redact_list_read(const char *text, void *field, char complaint[OPTIONS_COMPL
 			break;
 	}
 	if (all & REDACT_NOTHING && all != REDACT_NOTHING) {
-		snprintf(complaint, OPTIONS_COMPLAINT, "--redact: none excludes all others");
+		snprintf(complaint, OPTIONS_COMPLAINT,
+			 "--redact: none cannot be combined with other words");
 		return -EINVAL;
 	}
 	*(uint32_t *)field = all;

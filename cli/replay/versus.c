@@ -36,7 +36,7 @@ struct settings {
 /* clang-format off */
 const struct option_row cli_versus_options[] = {
 	{ "devices", 0, "NAMES", "the two devices, A,B; soft is the software device",
-	  TEXT_AT(struct settings, devices), .otherwise = "none, it must be given" },
+	  TEXT_AT(struct settings, devices), .otherwise = "none; it is required" },
 	{ "rounds", 0, "N", "replays on each device",
 	  NUMBER_AT(struct settings, rounds), .least = 1, .most = ROUNDS_MAX, .preset = "5" },
 	{ "open-loop", 0, NULL, "send the requests at their recorded times, as replay --open-loop "

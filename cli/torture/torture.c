@@ -230,8 +230,8 @@ static struct judgement judge_without_trace(const struct run_end *end)
 {
 	struct judgement judgement = { .verdict = end->late ? VERDICT_HANG : VERDICT_MISSED };
 
-	strcpy(judgement.says,
-	       end->late ? "the program did not end; no trace is left" : "no trace is left");
+	strcpy(judgement.says, end->late ? "the program did not end; no trace was written"
+					 : "no trace was written");
 	return judgement;
 }
 
