@@ -1,6 +1,4 @@
-/*
- * What the parts of a comparison share: numbers of several runs, and changes
- */
+/* Functions for all parts of a comparison: numbers of several runs, and changes */
 #include "analyzer/diff/change.h"
 
 #include <math.h>

@@ -389,7 +389,7 @@ static const struct peer *find_intended(struct causes *causes, struct model *mod
 	return meant->connected || state == ABI_QPS_RESET || state == ABI_QPS_INIT ? meant : NULL;
 }
 
-/* No response came: note what explains it. */
+/* No response came: note possible explanations. */
 static void note_no_response(struct causes *causes, struct model *model,
 			     const struct model_complete *complete, struct noted_error *noted,
 			     const struct peer *peer)

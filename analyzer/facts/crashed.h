@@ -1,6 +1,6 @@
 #pragma once
 /*
- * What is known of a call in which a process crashed.
+ * The call in which a process crashed, as far as it is known.
  *
  * Not thread-safe.
  */

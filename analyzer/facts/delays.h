@@ -78,7 +78,7 @@ void delays_note_return(struct delays *delays, const struct model *model,
 /* Completions were polled; the model's last verb of the thread is still the one before the poll. */
 void delays_note_poll(struct delays *delays, struct model *model, const struct trace_event *event);
 
-/* What made @cause late most of the time. */
+/* The reason why @cause was late most of the time. */
 enum delay_how delays_main_reason(const struct delay_cause *cause);
 
 /* The last event has been seen. */

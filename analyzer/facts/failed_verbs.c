@@ -316,7 +316,7 @@ static bool is_fatal(const char *type)
 	return false;
 }
 
-/* What a fact says of the first call of its kind. */
+/* Fill in what @fact reports about the first call of its kind. */
 static void fill_first(struct fact *fact, const struct trace_event *event, enum verb verb)
 {
 	fact->event = event->id;

@@ -180,7 +180,10 @@ static int severity_of_note(const struct stall_note *note)
 				: ABOUT_NOTHING;
 }
 
-/* Note @what of a process: only the worst is reported, and of equally bad ones the first. */
+/*
+ * Note state @what of a process: only the worst state is reported; of equally bad states, the
+ * first.
+ */
 static bool note_if_worse(struct stall_builder *taking, int what, const struct life *life,
 			  uint64_t count)
 {

@@ -310,7 +310,7 @@ bool stalls_cm_end_process(struct stalls_cm *cm, struct model *model,
 	return network;
 }
 
-/* The other ends */
+/* Finding the other ends of connections */
 
 /* FNV-1a: continue hash @h with a text. */
 static uint64_t hash_text(uint64_t h, const char *text)

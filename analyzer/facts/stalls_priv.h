@@ -5,7 +5,7 @@
 #include "analyzer/facts/stalls.h"
 #include "analyzer/facts/thread_sets.h"
 
-/* What a process looked like when it ended. */
+/* The state of a process when it ended. */
 struct stall_note {
 	struct activity_note threads;
 	bool idle;         /* the samples show that its last poll was long before its end */

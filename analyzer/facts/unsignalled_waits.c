@@ -135,7 +135,7 @@ static bool is_without_completion(const struct queue *queue, const struct added_
 	return true;
 }
 
-/* @last: the verb of the thread after which it only polled in vain, until @next. */
+/* @last: the last verb of the thread, after which all its polls until @next were empty. */
 static __attribute__((noinline)) void examine_wait(struct unsignalled_waits *unsignalled,
 						   struct model *model,
 						   const struct last_verb *last,

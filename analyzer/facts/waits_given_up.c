@@ -90,7 +90,7 @@ void waits_resume(struct waits *waits, const struct trace_event *event)
 		own->resumed = true;
 }
 
-/* The process may be the one that gave up, and the peer of another one that did. */
+/* The process may have given up its own wait, and may be the peer of a process that gave up. */
 void waits_poll(struct waits *waits, const struct trace_event *event)
 {
 	struct wait_given_up *own =

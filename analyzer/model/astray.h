@@ -36,7 +36,7 @@ enum astray {
 
 enum { ASTRAY_FEW = 3 };
 
-/* What is reported. */
+/* The report about a datagram that went astray. */
 struct model_astray {
 	enum astray what;
 	struct moment moment; /* post of the first such datagram */

@@ -1,6 +1,4 @@
-/*
- * What two traces show of each other's clocks
- */
+/* The evidence that two traces have about each other's clocks */
 #include "analyzer/model/clock_edge.h"
 
 #include <stdlib.h>

@@ -161,7 +161,9 @@ static void note_arrival(struct model *model, const struct trace_event *event, s
 	}
 }
 
-/* The same for @request, and for the requests before it, which have no completion of their own. */
+/*
+ * Note the arrival of @request, and of the requests before it that have no completion of their own.
+ */
 static void note_arrivals(struct model *model, const struct trace_event *event, struct life *qp,
 			  const struct queue_request *request)
 {
@@ -232,7 +234,10 @@ static void check_late_poll(struct cq_event *wake, const struct trace_event *eve
 		wake->late.prompt += event->time - from <= PROMPT_NS;
 }
 
-/* The same for @cq, which was never armed, by a thread that has armed another CQ of its channel. */
+/*
+ * Note if the poll of @cq is late: it was never armed, and the thread has armed another CQ of its
+ * channel.
+ */
 static void check_wrong_armed(const struct life *cq, const struct trace_event *event)
 {
 	const struct life *other = cq_event_find_other(cq);
@@ -413,7 +418,7 @@ static void note_wait(const struct life *cq, const struct trace_event *event)
 		blind->open = event->id.n == armed->id.n + 1;
 }
 
-/* The same: did it leave completions in the CQ when it had polled, and then sleep? */
+/* Did the thread leave completions in the CQ after its poll, and then sleep? */
 static void note_left(struct cq_event *wake, const struct trace_event *event)
 {
 	struct cq_event_left *left = &wake->left;

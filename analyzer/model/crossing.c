@@ -189,8 +189,9 @@ static bool is_unread(const struct model *model, const struct crossing *written)
 }
 
 /*
- * Does a write that a receive announces go where one did that its receiver has not polled? One that
- * always goes to the same place on one queue pair may be a measurement: nobody reads it.
+ * Does a write that consumes a receive overwrite an earlier one whose receive was not polled yet?
+ * If the writes of one queue pair all go to the same place, the program may be a benchmark: nobody
+ * reads the data.
  */
 static void check_write(struct model *model, struct queue *queue, const struct queue_request *write)
 {

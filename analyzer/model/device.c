@@ -254,7 +254,7 @@ static enum placed compare_gid(const struct device_gid *gid, const struct place 
 	return place_is_known(&own) ? place_compare(&own, to) : PLACED_PERHAPS;
 }
 
-/* PLACED_THERE if @a or @b is, else PLACED_ELSEWHERE if one of them is. */
+/* PLACED_THERE if @a or @b is PLACED_THERE; else PLACED_ELSEWHERE if one of them is. */
 static enum placed combine_placed(enum placed a, enum placed b)
 {
 	if (a == PLACED_THERE || b == PLACED_THERE)

@@ -178,7 +178,7 @@ static void store_refusal(struct queue *queue, const struct trace_event *event, 
 	};
 }
 
-/* Is @a the same request as @b, tried again? */
+/* Is @a a retry of request @b? */
 static bool is_retry(const struct queue_mark *a, const struct queue_mark *b)
 {
 	return a->wr_id == b->wr_id || (a->addr == b->addr && a->remote_addr == b->remote_addr);

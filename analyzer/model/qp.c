@@ -205,7 +205,10 @@ static void read_attr(struct qp *qp, const struct json_node *n)
 
 /* Creation */
 
-/* As ibv_post_send(3) lists them. Opcodes of newer headers: allowed on reliable transports. */
+/*
+ * The opcodes that ibv_post_send(3) lists for the type. Those of newer headers are allowed on
+ * reliable transports.
+ */
 static uint32_t opcodes_of(int type)
 {
 	const uint32_t sends = 1u << ABI_WR_SEND | 1u << ABI_WR_SEND_WITH_IMM;
@@ -405,7 +408,7 @@ static void reverse_route(const struct args *args, struct qp_path *path)
 	}
 }
 
-/* As ibv_init_ah_from_wc(3) fills it. */
+/* The path that ibv_init_ah_from_wc(3) fills in. */
 static void reverse_path_of_wc(const struct args *args, struct qp_path *path)
 {
 	int64_t dlid = 0, sl = 0, bits = 0, port = 0, flags = 0;

@@ -104,7 +104,7 @@ struct queue_refusal {
 	uint64_t later;                         /* other requests that were accepted since then */
 	uint64_t recovered;                     /* earlier refusals that were posted again */
 	bool ignored; /* the next post was refused, too, with no completion in between */
-	/* other requests that the full queue refused in a row: the first few of them */
+	/* the first few of the other requests that the full queue refused in a row */
 	struct queue_mark more[QUEUE_REFUSED];
 	uint64_t nmore;
 	bool returned; /* one of these requests was posted again */

@@ -79,7 +79,7 @@ struct profile_place {
 	uint64_t posting; /* as in struct profile_verb */
 	int64_t posting_ns;
 	uint64_t bytes; /* registered bytes, or those of the requests */
-	/* of posts: */
+	/* of posts only: */
 	uint64_t posts, requests, judged, signalled; /* as in struct profile_posts */
 	uint64_t small, small_inline, inlined;
 	uint32_t longest;     /* the largest number of requests in one post */

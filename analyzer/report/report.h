@@ -47,7 +47,7 @@ int report_junit(const struct report *report, int status);
 /* Explain a rule: everything that rules.def has about it. */
 void report_rule(FILE *out, enum rule_id rule);
 
-/* The same for docs/RULES.md. */
+/* Print the text of a rule as in docs/RULES.md. */
 void report_markdown(FILE *out, enum rule_id rule);
 
 /* A line for each rule. */

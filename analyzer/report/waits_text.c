@@ -37,7 +37,7 @@ static const char *name_of(struct trace *trace, uint32_t object)
 	return found && found->name ? found->name : "a queue pair";
 }
 
-/* One that does not wait */
+/* A process that does not wait */
 
 static void put_ended(struct text *t, const struct stall *stall)
 {
@@ -162,7 +162,7 @@ void waits_put_state(struct text *t, struct trace *trace, const struct stall *st
 	put_verb(t, stall);
 }
 
-/* One that waits */
+/* A process that waits */
 
 void waits_put_thread(struct text *t, struct trace *trace, uint32_t id)
 {

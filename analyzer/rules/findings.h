@@ -150,13 +150,16 @@ void findings_unchecked_alike(struct findings *findings, enum rule_id rule, int 
 
 void findings_forget_unchecked(struct findings *findings);
 
-/* The advice of @finding, or that of its rule. */
+/* The advice of @finding: its own, or the advice of its rule. */
 const char *finding_advice(const struct finding *finding);
 
 /* 'H', or the severity of its rule. */
 char finding_severity(const struct finding *finding);
 
-/* How many findings @finding stands for: the last one stored of a site counts the rest, too. */
+/*
+ * How many findings @finding represents: the last stored finding of a site also counts those that
+ * were not stored.
+ */
 uint64_t finding_times(const struct finding *finding);
 
 /*
@@ -175,7 +178,7 @@ bool findings_checked(const struct findings *findings, enum rule_id rule);
 uint64_t findings_count_new(const struct findings *findings, enum rule_id rule);
 uint64_t findings_count_new_hazards(const struct findings *findings, enum rule_id rule);
 
-/* Sort the list of what was not checked, so that it does not depend on the order of detection. */
+/* Sort the list of unchecked rules, so that it does not depend on the order of detection. */
 void findings_sort_unchecked(struct findings *findings);
 
 /* Findings of @severity, 'H' hazards, that are not muted and not known. */

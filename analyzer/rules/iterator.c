@@ -6,7 +6,7 @@
 #include "analyzer/model/batch.h"
 #include "analyzer/rules/add_finding.h"
 
-/* A trace that continues another one may begin in the middle of a batch. */
+/* A trace that continues another trace may begin in the middle of a batch. */
 static bool is_cut_off(struct trace *trace)
 {
 	const struct thread *thread;

@@ -241,8 +241,8 @@ static void note_order(struct finding *finding, const struct life *object)
 }
 
 /*
- * LIFE-004: one finding for each place that made objects which were left. Objects that depend on
- * these, or could not be destroyed because of these, are added to the finding.
+ * LIFE-004: one finding for each place that created objects which were never destroyed. Objects
+ * that depend on them, or whose destruction failed because of them, are added to the finding.
  */
 void life_004(struct check *check, const struct model_leak *leak)
 {

@@ -144,7 +144,7 @@ static void report_refilled(struct check *check, const struct life *life, const 
 		"arrives after the message: one overwrites the other");
 }
 
-/* A single pair may come from a test that ignores what it sends. */
+/* A single pair may come from a test that does not care about the contents of its messages. */
 static void report_received(struct check *check, const struct life *life)
 {
 	const struct overlap_pair *pair = life->sq->overlaps ? &life->sq->overlaps->received : NULL;

@@ -136,7 +136,7 @@ static const struct life *find_parent(const struct life *life, enum object_kind 
 	return link ? link->parent : NULL;
 }
 
-/* The thread domain of @life: that of its parent domain; NULL: none. */
+/* The thread domain of @life, which its parent domain has; NULL: none. */
 static const struct life *find_domain(const struct life *life)
 {
 	const struct life *pd = find_parent(life, OBJECT_pd);

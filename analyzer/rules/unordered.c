@@ -52,7 +52,7 @@ static void report_elsewhere(struct check *check, const struct life *life)
 	finding_step(finding, "sent", &unordered->send);
 }
 
-/* The same for a flag that is written on another queue pair. */
+/* Do WRITEs on this queue pair have a flag that is written on another queue pair? */
 static bool is_flagged_elsewhere(const struct unordered *unordered)
 {
 	return !unordered->small && unordered->raised.n >= HABIT &&

@@ -24,7 +24,7 @@ enum {
 	SLEEP_NS = 20000000, /* longer than a message of the peer takes on a socket */
 };
 
-/* A destroyed queue pair, and what it left. */
+/* A destroyed queue pair, and its unpolled completions. */
 struct leftover_completions {
 	struct check *check;
 	const struct life *qp;
@@ -285,8 +285,8 @@ static void describe_unread(const struct leftover_completions *left, struct find
 }
 
 /*
- * Does another queue pair receive from the same SRQ? Or did the SRQ serve one that was destroyed
- * before this one was created, so that it stays while queue pairs come and go?
+ * Does another queue pair receive from the same SRQ? Or did it serve a queue pair that was
+ * destroyed before this one was created? Then the SRQ stays while queue pairs come and go.
  */
 static bool is_srq_shared(const struct life *qp)
 {

@@ -12,7 +12,7 @@ extern const struct computed_table requests_table; /* its argument is the trace 
 
 struct life;
 
-/* Another user of the same pass; a function may be NULL. */
+/* A further user of the pass; functions may be NULL. */
 struct requests_watcher {
 	/* each event that is read from now on, before the rows that it makes */
 	void (*see)(void *arg, const struct trace_event *event);
