@@ -1,6 +1,4 @@
-/*
- * What --help prints
- */
+/* The output of --help */
 #include "cli/help.h"
 
 #include <stdio.h>

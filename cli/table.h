@@ -39,13 +39,13 @@ void table_text(struct table *table, const char *text); /* copied; NULL: nothing
 /* Add the rows of @list, which has the columns of the table. 0 or -errno after log_err(). */
 int table_add_listing(struct table *table, struct trace *trace, enum listing_kind list);
 
-/* As text; nothing if there are no rows. */
+/* Print the table as text; nothing if there are no rows. */
 void table_print(const struct table *table);
 
 /* As table_print(), but in a compact form if the table would be wider than @columns. */
 void table_print_within(const struct table *table, int columns);
 
-/* As a member of the JSON object that the caller is printing. */
+/* Print the table as a member of the JSON object that the caller is printing. */
 void table_print_json(const struct table *table);
 
 /* Accepts NULL. */

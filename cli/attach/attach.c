@@ -54,7 +54,7 @@ const struct option_row cli_attach_options[] = {
 };
 /* clang-format on */
 
-/* What the argument names */
+/* The process or core file that the argument names */
 
 static bool parse_pid(const char *text, pid_t *ret_pid)
 {

@@ -42,7 +42,7 @@ static const char *const names[REASON_KINDS] = {
 	[REASON_NOTHING] = "nothing",
 };
 
-/* Verbs that wait, and for what. */
+/* Verbs that wait, and the reason why they wait. */
 static const struct blocking_verb {
 	const char *function;
 	enum reason_kind kind;

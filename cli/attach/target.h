@@ -85,7 +85,7 @@ bool target_is_foreign(const struct target *process);
 /* What @thread does now: state, system call, SP and PC. False: it has ended. */
 bool target_read_call(pid_t pid, struct target_thread *thread);
 
-/* Does @process still run, and not another one with its PID? */
+/* Does @process still run? False if its PID now belongs to a different process. */
 bool target_is_same(const struct target *process);
 
 /* The map that contains @address, or NULL. */

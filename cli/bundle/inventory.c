@@ -1,6 +1,4 @@
-/*
- * What a trace contains that may be confidential, and what its reader needs to know
- */
+/* The data of a trace that may be confidential, and the versions that its reader needs to know */
 #include "cli/bundle/inventory.h"
 
 #include <errno.h>

@@ -109,7 +109,7 @@ static int check_traces(struct report *report, const struct settings *set, struc
 	return err < 0 ? (int)cli_status(err) : make_report(report, set, rows);
 }
 
-/* Check one trace, or several as one. */
+/* Check one trace, or several traces joined into one. */
 static int check_files(const struct arguments *arguments, const struct settings *set,
 		       struct known *known)
 {

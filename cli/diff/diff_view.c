@@ -34,7 +34,7 @@ static const char *const section_names[] = { "structure", "shape", "time", "envi
 static const char *const verdict_names[] = { "not distinguishable", "changed", "better",
 					     "REGRESSION" };
 static const enum style verdict_styles[] = { STYLE_DIM, STYLE_WARNING, STYLE_GOOD, STYLE_ERROR };
-/* of JSON */
+/* the words in JSON */
 static const char *const verdict_words[] = { "unclear", "changed", "better", "regression" };
 
 /* Format a number. Runs may differ, so a count may be a mean with a fraction. */
@@ -227,7 +227,7 @@ static void print_doubts(const struct diff_side *side)
 		       filtered, side->n);
 }
 
-/* What was compared, and is the same. */
+/* The sentence about what was compared and did not change. */
 static const char *describe_same(const struct diff *diff, enum diff_section section)
 {
 	switch (section) {

@@ -23,6 +23,6 @@ struct field_value {
 
 typedef void fields_see(const struct field_value *value, void *arg);
 
-/* Call @see for each of these fields. */
+/* Call @see for each field of the request, or of the completion. */
 void fields_each_wr(const struct wr *wr, fields_see *see, void *arg);
 void fields_each_wc(const struct wc *wc, fields_see *see, void *arg);

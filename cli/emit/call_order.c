@@ -14,7 +14,7 @@
 #include "core/store/finish/queue_table.h"
 #include "core/wire/event_object.h"
 
-/* Does @call end or break an object, so that events before its return came first? */
+/* Does @call end or break an object? Then it is ordered by its return, not by its begin. */
 bool call_is_late(const struct call *call)
 {
 	int64_t state = -1;

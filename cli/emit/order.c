@@ -36,7 +36,7 @@ struct counter {
 	uint32_t nawaited;
 };
 
-/* The receives of a queue, and what the senders of its messages knew. */
+/* The receives of a queue, and the events that the senders of its messages knew to be over. */
 struct receive_queue {
 	struct fifo receives; /* one struct order_place for each receive */
 	uint64_t taken;

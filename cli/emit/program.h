@@ -43,7 +43,7 @@ enum helper {
 
 enum { EMIT_THREADS = 256 };
 
-/* What the program stores of an object in addition to its handle. */
+/* What the generated program stores about an object, in addition to its handle. */
 struct stored_object {
 	bool used;      /* a statement uses it */
 	bool made;      /* a statement creates it */

@@ -1,6 +1,4 @@
-/*
- * Checks of what a verb returns
- */
+/* Checks of a verb's result */
 #include "cli/emit/result.h"
 
 #include <string.h>

@@ -99,7 +99,7 @@ static uint8_t *put_ipv6(uint8_t *at, const struct roce_packet *packet, size_t l
 	return at + 2 * (size_t)ROCE_GID;
 }
 
-/* CRC-32 as Ethernet has it. */
+/* The CRC-32 of Ethernet. */
 static uint32_t add_crc(uint32_t crc, const uint8_t *at, size_t bytes)
 {
 	static uint32_t table[256];

@@ -35,7 +35,7 @@ size_t encode_delta_size(const int64_t *values, size_t n);
 void encode_texts(struct text *to, const char *bytes, const uint64_t *ends, const int64_t *which,
 		  size_t n);
 
-/* The same of the names of @n events. */
+/* Encode the names of @n events, as encode_texts() encodes texts. */
 void encode_events(struct text *to, const int64_t *threads, const int64_t *numbers, size_t n);
 
 /* PLAIN: @bytes bytes of a number, least first. */

@@ -11,8 +11,8 @@
 enum { PLAIN = 0, RLE = 3, DELTA_BINARY_PACKED = 5, DELTA_BYTE_ARRAY = 7, RLE_DICTIONARY = 8 };
 
 /*
- * Columns in which rows of two classes have equal values where they have them in another one, such
- * as the number and the name of a status, differ in their dictionaries only: the page is the same.
+ * Two columns may be equal in the same rows, such as the number and the name of a status. Then only
+ * their dictionaries differ, and the page of one is used for both.
  */
 struct shared_page {
 	uint16_t *indexes; /* into the dictionary, of each class; NO_VALUE: NULL */
@@ -50,7 +50,7 @@ void values_fini(struct values *values);
 void values_clear(struct values *values);
 
 /*
- * Encode the column: the dictionary, if it has one (values->ndistinct), and the page, unless that
- * is the one of values->same that is already written. If out of memory, one of these has failed.
+ * Encode the column: the dictionary, if it has one (values->ndistinct), and the page, unless
+ * values->same already has it. If out of memory, one of the texts has failed.
  */
 void values_encode(struct values *values);

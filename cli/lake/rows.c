@@ -42,7 +42,7 @@ static const struct computed_column before[ROWS_BEFORE] = {
 };
 /* clang-format on */
 
-/* Is the column one of those that precede every table? Then do not repeat it. */
+/* Is the column one of the columns that every table begins with? Then it is not repeated. */
 static bool is_before(const struct computed_column *column)
 {
 	for (int i = 0; i < ROWS_BEFORE; i++)

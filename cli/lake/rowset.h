@@ -43,7 +43,7 @@ struct rowset_column {
 	bool first_set; /* false: NULL */
 	/* of each row, the index of its value in @values and @set; NULL: rows have their own */
 	const uint16_t *classes;
-	/* a column of events' names, which are made of these columns: thread and number */
+	/* for a column with the names of events: the columns of their thread and number */
 	const struct rowset_column *thread, *n;
 	int64_t first;
 	int64_t *values; /* of a text the number of its word; 0 for NULL */

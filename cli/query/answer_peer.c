@@ -8,7 +8,7 @@
 #include "analyzer/model/qp.h"
 #include "cli/query/answer.h"
 
-/* The value of one end, and of the other. */
+/* A value of this end, and the corresponding value of the other end. */
 #define EACH_PAIR(X)                                                    \
 	X("sq_psn", SQ_PSN, sq_psn)                                     \
 	X("rq_psn", RQ_PSN, rq_psn)                                     \

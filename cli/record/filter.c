@@ -1,6 +1,4 @@
-/*
- * What --filter means
- */
+/* Parsing the terms of --filter */
 #include "cli/record/filter.h"
 
 #include <errno.h>

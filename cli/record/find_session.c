@@ -46,7 +46,7 @@ static bool is_wanted(const struct session *session, pid_t pid, enum find_sessio
 	return false;
 }
 
-/* A user with several recorders chooses one of these. */
+/* The user chooses one of the printed recorders. */
 static void print_recorder(const struct session *session)
 {
 	char trace[SESSION_TEXT], command[SESSION_TEXT];

@@ -95,7 +95,7 @@ static bool is_due(struct hooks *hooks, const char *kind)
 	return true;
 }
 
-/* What a command gets */
+/* The input and the environment of a command */
 
 static int make_input(const struct hook_fact *facts)
 {

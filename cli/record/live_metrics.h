@@ -32,5 +32,7 @@ struct live_facts {
 void live_metrics_write(const struct live_now *now, const struct live_facts *facts,
 			struct text *out);
 
-/* The text before the first event: the recorder alone. */
+/*
+ * Write the text for the time before the first event: it has only metrics of the recorder itself.
+ */
 void live_metrics_begin(struct text *out);

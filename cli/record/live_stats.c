@@ -56,7 +56,7 @@ struct live_stats {
 	int64_t limit; /* time of the trace: events up to it can be counted now */
 	int64_t seen;  /* time of the trace: events up to it were read from the rings */
 
-	/* as last published */
+	/* totals and counts at the last publication */
 	struct live_totals totals;
 	int64_t time;
 	struct live_counts *counts; /* by object */

@@ -18,7 +18,7 @@ enum {
 	SAMPLES_WCHAN = 40,
 };
 
-/* What was seen of a thread. */
+/* The last sample of a thread. */
 struct sample_seen {
 	const char *doing; /* "verbs", "polls", "nothing"; NULL: it was not sampled yet */
 	char state;        /* as in proc(5); 0: not looked at, or not readable */

@@ -25,7 +25,7 @@
 
 enum { PATIENCE_MS = 1000, PLACE = 256, INLINED_MAX = 8, LOOKS = 20, STILL = 3 };
 
-/* What --stop-on asks for */
+/* Parsing --stop-on */
 
 static int find_status(const char *word)
 {

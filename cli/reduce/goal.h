@@ -83,8 +83,8 @@ bool goal_is_shown(struct goal *goal, bool whole, int exit, const char *json, si
 void goal_fini(struct goal *goal);
 
 /*
- * How long a replay of a part should wait for what may not come, in ns: a multiple of what a
- * successful one had to wait, and at most the default of a replay.
+ * How long a replay of a smaller trace should wait for events that may not come, ns: a multiple of
+ * the longest wait in a successful replay, but at most a replay's default.
  */
 int64_t goal_timeout(const struct goal *goal);
 

@@ -74,8 +74,8 @@ static bool has_goal(const struct reduction *r, const struct removal *gone)
 }
 
 /*
- * Does trial @i leave the same events as a trial that failed, or as the smallest trace so far?
- * Steps of different kinds may do that, and steps of the last round.
+ * Does trial @i leave the same events as a trial that failed, or as the smallest trace so far? That
+ * happens with steps of different kinds, and with steps that the last round has tried.
  */
 static bool was_tried(struct reduction *r, size_t i)
 {

@@ -6,7 +6,7 @@
 #include "core/base/map.h"
 #include "core/store/read/call_refs.h"
 
-/* By object: what is known of a completion queue, or of the receives of a queue pair. */
+/* By object: the state of a completion queue, or of the receives of a queue pair. */
 struct reading_object {
 	uint32_t armed, woken; /* 1 + the unit of its arming, and of its last event; 0: none */
 	uint32_t polled;       /* 1 + unit of the last completion since the arming; 0 */

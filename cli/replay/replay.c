@@ -204,7 +204,7 @@ static int replay_of_suite(const struct replay_settings *set, const struct argum
 	return status ? status : suite_replay(set, arguments, again);
 }
 
-/* Open the trace to be replayed: the given one, or the part that was made of it. */
+/* Open the trace to be replayed: the given trace, or the part that was copied from it. */
 static int open_recording(const struct arguments *given, struct trace **ret_trace)
 {
 	struct arguments arguments = *given;

@@ -43,7 +43,7 @@ static int write_report(const struct outcome *outcome, const char *path)
 	return cli_status(err);
 }
 
-/* A loss of the recorder that does not affect what the program did. */
+/* Is @what lost data that does not affect the replayed verbs? */
 static bool is_harmless(const char *what)
 {
 	static const char *const harmless[] = { "sites",         "modules", "polls",  "payload",

@@ -9,7 +9,7 @@
 #include "cli/part/slice.h"
 #include "replay/load/load.h"
 
-/* Changes of what was recorded. */
+/* Changes to the recorded traffic. */
 struct traffic_changes {
 	uint32_t ranks;  /* --scale-ranks; 0: as recorded */
 	double size;     /* --size; 0: as recorded */

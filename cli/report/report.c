@@ -250,7 +250,7 @@ static void put_documents(struct json *json, const struct document *documents, b
 		put_document(json, "diff", &documents[DIFF]);
 }
 
-/* What one pass over the trace finds. */
+/* The data that one pass over the trace collects. */
 struct page_sources {
 	struct model_tables *tables;
 	struct lanes *lanes;

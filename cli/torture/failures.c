@@ -255,7 +255,7 @@ static void add_event_failures(struct failure_list *list, uint32_t node)
 		add_deaths(list, site);
 }
 
-/* What the program meets instead of an event of librdmacm; 0: nothing. */
+/* The events that the program may get instead of an event of librdmacm, terminated by 0. */
 static const int *events_for(const struct site *site, bool active_side)
 {
 	static const int address[] = { RDMA_CM_EVENT_ADDR_ERROR, 0 };

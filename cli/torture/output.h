@@ -16,5 +16,5 @@ void output_mask(char *text);
 /* The first line of @text that contains @word, into @line. */
 bool output_find(const char *text, const char *word, char *line, size_t size);
 
-/* The same, in what the run has written to stderr or stdout. */
+/* Find @word in what the run has written to stderr or stdout, as output_find() does. */
 bool output_find_in_run(const struct run *run, const char *word, char *line, size_t size);

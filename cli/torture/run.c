@@ -90,7 +90,10 @@ static void redirect_output(const struct run *run, const char *name, int to)
 		_exit(126);
 }
 
-/* The caches of threads keep what is freed as it is. What the user has set remains. */
+/*
+ * glibc does not overwrite freed memory that is in a thread's cache, so the caches are disabled.
+ * Values that the user has set remain.
+ */
 static int perturb_memory(void)
 {
 	return setenv("MALLOC_PERTURB_", "165", 0) ||

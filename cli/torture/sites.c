@@ -143,7 +143,7 @@ static void note_operation(struct survey *s, const struct trace_event *event, st
 		note_site(s, &like, stack, n);
 }
 
-/* librdmacm's device is of the same fabric. */
+/* The device that librdmacm opens is on the same fabric. */
 static bool joins_fabric(const struct call *call)
 {
 	return call->ret &&

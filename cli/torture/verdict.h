@@ -24,7 +24,7 @@ enum verdict {
 /* "crash" */
 const char *verdict_name(enum verdict verdict);
 
-/* The verdict of that name; VERDICTS: none. */
+/* The verdict with @name; VERDICTS: there is none. */
 enum verdict verdict_find(const char *name);
 
 /* Is @verdict neither handled nor missed? */
