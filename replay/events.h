@@ -19,7 +19,7 @@ void events_note_armed(struct replica *cq);
 int events_ack_cq(struct replay *r, const struct trace_event *event);
 int events_ack_async(struct replay *r, const struct trace_event *event);
 
-/* Acknowledge the rest, so that the destruction of @object does not block forever. */
+/* Acknowledge the remaining events, so that the destruction of @object does not block forever. */
 void events_before_destroy(struct replay *r, uint32_t object);
 
 /* Context @object was closed: drop its events, whose objects do not exist any more. */

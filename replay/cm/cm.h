@@ -29,7 +29,10 @@ int cm_begin(struct replay *r);
 
 void cm_fini(struct replay *r);
 
-/* Valid after cm_begin(): the map for order_source.heard; NULL: none. */
+/*
+ * The map for order_source.heard, from the rdma_connect() of a request to the rdma_listen() that
+ * got it; NULL: there is none. Valid after cm_begin().
+ */
 const struct map *cm_early_listeners(const struct replay *r);
 
 /* Is @event (TRACE_CALL or TRACE_RETURN) the event at which its call may be replayed? */

@@ -348,7 +348,7 @@ static int migrate_id(struct cm_task *t)
 	return t->lib->migrate_id(t->end->id, find_channel(t));
 }
 
-/* Calls that are replayed; the others consist of these, or of verbs. */
+/* Calls of librdmacm that are replayed; other calls consist of these, or of verbs. */
 static int (*const calls[VERB_COUNT])(struct cm_task *) = {
 	[VERB_rdma_create_event_channel] = create_channel,
 	[VERB_rdma_destroy_event_channel] = destroy_channel,

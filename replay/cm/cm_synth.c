@@ -62,7 +62,7 @@ uint16_t cm_synth_listen(struct replay *r, struct cm_end *end, const struct sock
 	return made ? r->cm->lib.get_src_port(made->id) : 0;
 }
 
-/* The parameters that the other end saw, as this end must pass them. */
+/* The parameters that this end must pass so that the other end gets the recorded ones. */
 static struct rdma_conn_param mirror_parameters(const struct args *out, uint8_t data[CM_DATA])
 {
 	int64_t value;

@@ -286,7 +286,10 @@ static void report_unmatched_completion(struct replay *r, const struct unmatched
 		outcome_note_skipped(r->outcome, k->event, k->verb, k->qp, k->why);
 }
 
-/* A program that waited in vain for a request until its end would wait so in the replay, too. */
+/*
+ * A program that waited for a request until its end, without success, would do so in the replay,
+ * too.
+ */
 static void report_same_hang(struct replay *r, uint32_t id, enum side side, const void *handle)
 {
 	const struct replica *cq, *qp = replica_of(r, id);

@@ -15,7 +15,7 @@
 struct replica_qp;
 struct refilled;
 
-/* One message. */
+/* A message, identified by its request. */
 struct refill {
 	struct event_id event; /* its post */
 	uint32_t index;        /* index of its request */

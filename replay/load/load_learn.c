@@ -24,7 +24,7 @@
 
 enum { GRH = 40, OUTSIDE = 1u << 31 /* a bit of a party's id: it is not in the trace */ };
 
-/* What is known of a sender besides its class, which has the same index. */
+/* Data of a sender while it is learned. Its class has the same index. */
 struct sender {
 	int64_t last;      /* time of its latest request */
 	uint64_t signaled; /* number of its signaled requests */

@@ -129,7 +129,7 @@ static int make_memory(struct load_worker *w)
 	return w->mr ? 0 : log_err(-errno, "ibv_reg_mr of %zu bytes", 2 * w->half);
 }
 
-/* A completion queue with room for @end: the newest one, or another one that is created. */
+/* A completion queue with room for @end: the newest CQ, or a new CQ. */
 static struct ibv_cq *find_cq(struct load_worker *w, const struct load_end *end, size_t *room)
 {
 	size_t needed = (size_t)end->depth + end->receives + 1;

@@ -33,7 +33,7 @@ struct load_link {
 	enum load_transport transport;
 };
 
-/* What one end publishes for the others. */
+/* The data that one end publishes for the other ends. */
 struct load_notice {
 	uint64_t address; /* where the other end may write */
 	uint32_t rkey, number;

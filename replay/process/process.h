@@ -76,7 +76,7 @@ void process_ack_cq_events(struct ibv_cq *cq, unsigned int n);
 /* ibv_qp_to_qp_ex(); the result shows which builders exist. */
 const struct ibv_qp_ex *process_qp_ex(struct ibv_qp *qp);
 
-/* As builder_run(). */
+/* Build requests as builder_run() does. */
 int process_build(struct ibv_qp *qp, struct ibv_send_wr *list, uint32_t n,
 		  struct ibv_data_buf *bufs, bool complete);
 

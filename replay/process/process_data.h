@@ -41,5 +41,5 @@ void process_data_open(const struct process_data_callbacks *doors);
 /* Set the functions of @mirror to the functions of this file. */
 void process_data_hook(struct mirror *mirror);
 
-/* As builder_run(). */
+/* Build requests as builder_run() does. */
 int process_data_build(struct mirror *mirror, struct ibv_send_wr *list, uint32_t n, bool complete);

@@ -1,9 +1,9 @@
 #pragma once
 /*
- * The objects that are alive at the end of a replay: outstanding requests, completions that the
- * program did not poll.
+ * The objects that are alive at the end of a replay, with their outstanding requests and the
+ * completions that the program did not poll.
  *
- * Not thread-safe. A debugger finds the latest one in `replay_moment`.
+ * Not thread-safe. For a debugger, `replay_moment` points to the latest struct.
  */
 #include <infiniband/verbs.h>
 #include <stdbool.h>

@@ -20,7 +20,7 @@ struct ordered_event {
 
 /* The source of the events, in the order of their times. */
 struct order_source {
-	/* As reader_next(). */
+	/* Returns the next event, as reader_next() does. */
 	int (*next)(void *arg, const struct trace_event **ret_event);
 	void (*release)(void *arg, const struct trace_event *event);
 	/* Must events be released before more are read? */

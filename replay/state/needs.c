@@ -150,7 +150,7 @@ static const struct limit limits[] = {
 
 enum { NEEDS = sizeof(needs) / sizeof(*needs), LIMITS = sizeof(limits) / sizeof(*limits) };
 
-/* What is missing. */
+/* The abilities of the devices, and the features that are missing. */
 struct needs {
 	struct device_ability abilities[DEVICES_MAX];
 	unsigned int nabilities;

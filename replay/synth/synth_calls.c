@@ -1,6 +1,6 @@
 /*
- * What control verbs show of the other ends: which queue pair was connected to which end, sequence
- * numbers; and the program's own regions
+ * Facts about the other ends that control verbs show: which queue pair was connected to which end,
+ * and sequence numbers. Also the program's own regions
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -71,7 +71,7 @@ int synth_stop_note_failed(struct pass *p, struct synth_plan *plan, const struct
 			   uint32_t index, const struct synth_request *request);
 int synth_stop_note_announced(struct pass *p, struct synth_plan *plan, struct synth_spot at);
 
-/* synth_due.c: what completion @index of a poll shows */
+/* synth_due.c: the message that completion @index of a poll shows */
 struct synth_early synth_due_message(const struct pass *p, const struct trace_event *event,
 				     uint32_t index);
 enum synth_due_kind { DUE_TOLD, DUE_LIMIT, DUE_AWAITED };

@@ -227,7 +227,10 @@ void synth_drain(struct synth_end *end);
 bool synth_wait(int64_t deadline);
 int64_t synth_now(void);
 
-/* synth_message.c: send what must come before a poll, and what is due before any event */
+/*
+ * synth_message.c: send the messages that must come before a poll; send those that are due before
+ * any event
+ */
 int synth_before_poll(struct replay *r, const struct trace_event *event);
 int synth_before_due(struct replay *r, const struct trace_event *event);
 

@@ -65,7 +65,7 @@ void pair_fini(struct replay *r, int err);
  */
 bool pair_has(const struct replay *r, uint32_t object, int64_t time);
 
-/* Is @object, as it is connected now, connected to the other host? */
+/* Is @object currently connected to the other host? */
 bool pair_is_joined(const struct replay *r, uint32_t object);
 
 /*
@@ -78,7 +78,10 @@ bool pair_connect(struct replay *r, uint32_t object, uint32_t *ret_number, enum 
 void pair_translate_path(struct replay *r, uint32_t object, const struct device *from,
 			 struct ibv_ah_attr *av);
 
-/* The same for an address handle; false: it does not lead to the other host. */
+/*
+ * Replace the address of an address handle in the same way; false: it does not lead to the other
+ * host.
+ */
 bool pair_address(struct replay *r, const struct device *from, struct ibv_ah_attr *av);
 
 /* Set *@addr and *@rkey to the other host's memory for request @index of post @event. */

@@ -192,7 +192,7 @@ static int unpack_numbers(struct pair *p, uint16_t type, struct unpack *u)
 	return unpack_ended(u) ? apply_message(p, type, numbers) : -EBADMSG;
 }
 
-/* Without the other half this one cannot continue as recorded. Under the lock. */
+/* Without the other half, this half cannot continue as recorded. Callers hold the lock. */
 static void stop_replay(struct pair *p)
 {
 	if (p->its_end)
