@@ -52,7 +52,7 @@ struct fault {
 /* FAULT_PLACES: the most rules of a file that have at= */
 enum { FAULT_NAME = 64, FAULT_PLACES = 256 };
 
-/* One line of the file. */
+/* One line of a faults file. */
 struct fault_rule {
 	char verb[40]; /* without ibv_; "": requests; "any" */
 	int opcode;    /* enum ibv_wr_opcode; -1: any send request; or FAULT_OPCODE_RECV */

@@ -10,7 +10,7 @@
 
 #include "core/model/place.h"
 
-/* Is the PSN with which one end begins the one that the other end expects? */
+/* Does one end begin with the PSN that the other end expects? */
 static inline bool fit_psn(uint32_t sends, uint32_t expects)
 {
 	return !((sends ^ expects) & 0xffffff);

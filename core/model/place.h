@@ -29,8 +29,8 @@ bool place_is_known(const struct place *place);
 enum placed place_compare(const struct place *known, const struct place *to);
 
 /*
- * Are the GIDs of one family: link-local, IPv4, others? If not, they say nothing about whether the
- * ports are the same.
+ * Are both GIDs of one family (link-local, IPv4, other)? If not, they do not tell whether the ports
+ * are the same.
  */
 bool place_is_same_family(const uint8_t a[PLACE_GID], const uint8_t b[PLACE_GID]);
 

@@ -45,7 +45,7 @@ static const struct {
 	{ "misuse", "thread n process time what verb field status handle of other stack "
 		    "other_verb" },
 	{ "mark", "thread n process time kind text=mark" },
-	/* they contain names; check finds them again */
+	/* findings contain names, and a check of the copy finds them again */
 	{ "finding", "id=dropped rule name severity thread n time process place object message "
 		     "fingerprint count" },
 	{ "loss", "thread process events first last overwritten" },

@@ -1,4 +1,4 @@
-/* What identifies the owner of a trace */
+/* The data of a trace that identify its owner */
 #include "core/store/anonymise/personal.h"
 
 #include "core/store/db/sql.h"

@@ -14,8 +14,8 @@ bool replace_text(struct substitutes *substitutes, enum identity identity, const
 int64_t replace_number(struct substitutes *substitutes, enum identity identity, int64_t number);
 
 /*
- * The JSON of arguments: everything except identifying data is unchanged. A text that is in no list
- * and is not an enumerator is replaced. Text that is not JSON becomes an empty object.
+ * The JSON of arguments: everything except identifying data is unchanged. A text of an unknown
+ * member is replaced, unless it is an enumerator. Text that is not JSON becomes an empty object.
  */
 void replace_arguments(struct substitutes *substitutes, const char *json, size_t n,
 		       struct text *to);

@@ -1,6 +1,4 @@
-/*
- * Bytes as one zstd frame
- */
+/* Compressing bytes into one zstd frame */
 #include "core/store/chunk/frame.h"
 
 #include <errno.h>

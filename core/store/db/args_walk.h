@@ -65,7 +65,7 @@ typedef int args_walker(void *arg, const struct field_info *field, const char *p
 int args_walk(const struct struct_info *info, const struct json_node *json,
 	      const struct json_node *other, const char *prefix, args_walker *visit, void *arg);
 
-/* The same for one @field with its @value. */
+/* Visit one @field with its @value, as args_walk() does. */
 int args_walk_field(const struct field_info *field, const struct json_node *value,
 		    const struct json_node *other, const char *path, args_walker *visit, void *arg);
 

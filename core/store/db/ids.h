@@ -53,7 +53,7 @@ struct process_name {
 };
 
 /*
- * Use these names for processes 1 to @n from now on. @names is borrowed; threads: as
+ * Use these names for processes 1 to @n from now on. @names is borrowed. Thread-safe like
  * ids_set_ranges().
  */
 void ids_set_process_names(const struct process_name *names, uint32_t n);

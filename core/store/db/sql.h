@@ -69,7 +69,7 @@ int64_t sql_int(sqlite3 *db, const char *sql, int64_t fallback);
  */
 uint32_t sql_id_bound(sqlite3 *db, const char *table);
 
-/* The same for @n tables, in one statement. */
+/* The bounds of @n tables, with one statement. */
 void sql_id_bounds(sqlite3 *db, const char *const *tables, int n, uint32_t *ret_bounds);
 
 /* The largest id of @table, for the length of an array. 0, or -errno after log_err(): too large. */

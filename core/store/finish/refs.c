@@ -115,7 +115,7 @@ static uint32_t find_id(const struct objects *objects, uint32_t thread, const st
 	return o ? o->id : 0;
 }
 
-/* Blocks are read one after the other, so that memory holds only one. */
+/* Blocks are read one after the other, so that only one is in memory. */
 struct blocks {
 	const struct objects *objects;
 	struct call_block block;
@@ -138,8 +138,8 @@ static uint32_t resolve_call(struct blocks *b, uint32_t thread, uint32_t process
 			     row.handle, makes ? row.end : row.begin);
 	if (verb == VERB_ack_async_event)
 		/*
-		 * references of outputs are found at the end; the object belongs to the call's
-		 * event
+		 * the objects in an output are resolved when the call ends; the object of the call
+		 * itself is that of the acknowledged event
 		 */
 		row.object = 0;
 	for (size_t k = 0; k < row.nrefs; k++) {

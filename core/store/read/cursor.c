@@ -194,7 +194,7 @@ static int next_of_threads(struct cursor *cursor)
 	return err == -ENOMEM ? log_err(err, "match completions") : err;
 }
 
-/* Is one of the children of the top before it? */
+/* Is the top of the heap later than one of its children? */
 static inline bool is_top_late(const struct cursor *cursor)
 {
 	const struct leaf *heap = cursor->heap;

@@ -346,7 +346,7 @@ uint64_t trace_alive(struct trace *trace, enum object_kind kind, uint32_t proces
 struct connections;
 int trace_connections(struct trace *trace, const struct connections **ret_connections);
 
-/* The same for queues. */
+/* The queues of the trace: table `queue`. 0 or -errno. */
 struct queue_table;
 int trace_queues(struct trace *trace, const struct queue_table **ret_queues);
 
