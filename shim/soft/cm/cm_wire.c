@@ -60,7 +60,7 @@ int cm_wire_open(uint32_t id)
 		unlink(path);
 		return err;
 	}
-	/* as large as allowed, so that a message rarely finds it full */
+	/* the pipe is as large as allowed, so that it is rarely full */
 	fcntl(fd, F_SETPIPE_SZ, MAILBOX);
 	return fd;
 }

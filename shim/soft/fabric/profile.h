@@ -17,7 +17,7 @@
  */
 const struct profile *profile_get(void);
 
-/* The limits of that profile. */
+/* The limits of the profile in use. */
 static inline const struct ibv_device_attr *profile_limits(void)
 {
 	return &profile_get()->attr.orig_attr;

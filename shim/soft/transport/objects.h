@@ -294,7 +294,7 @@ struct soft_remote {
  */
 struct soft_qp;
 struct soft_wire {
-	/* send as much as possible, and complete what is done */
+	/* send as much as possible, and complete the requests that are done */
 	void (*run)(struct soft_qp *qp);
 	/* does it have sent requests that are not complete? */
 	bool (*is_busy)(const struct soft_qp *qp);

@@ -1,7 +1,5 @@
 #pragma once
-/*
- * Work queues and tables of them.
- */
+/* Work queues, and indirection tables of work queues. */
 #include "shim/soft/transport/objects.h"
 
 struct ibv_wq *soft_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr);

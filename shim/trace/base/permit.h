@@ -22,7 +22,7 @@ extern _Atomic uint32_t permit_denied __attribute__((visibility("hidden")));
 /* The slow path: does this thread have all of @needs? */
 bool permit_thread_has(uint32_t needs);
 
-/* What at least one thread may not do. */
+/* The operations that at least one thread may not do. */
 static inline uint32_t permit_all_denied(void)
 {
 	return atomic_load_explicit(&permit_denied, memory_order_relaxed);

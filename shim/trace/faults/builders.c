@@ -279,7 +279,10 @@ static void faulty_wr_abort(struct ibv_qp_ex *qp)
 	forget_batch(f, qp);
 }
 
-/* Replace pointers that the provider has set since @was; the others are the recorder's. */
+/*
+ * Replace pointers that the provider has changed since @was was saved; unchanged ones are already
+ * the recorder's.
+ */
 #define PATCH(name)                                                           \
 	if (qp->name && qp->name != faulty_##name && qp->name != was->name) { \
 		f->behind.name = qp->name;                                    \

@@ -51,7 +51,7 @@ struct planned_fault plan_request(uint32_t qpn, int opcode, uint64_t bytes);
 /* The same for a completion that was polled from the device: only FAULT_LATE or FAULT_NEVER. */
 struct planned_fault plan_completion(const struct ibv_wc *wc);
 
-/* The same for an event of librdmacm, of enum rdma_cm_event_type. */
+/* The fault for an event of librdmacm, of enum rdma_cm_event_type. */
 struct planned_fault plan_cm_event(int event);
 
 /*

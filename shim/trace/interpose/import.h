@@ -16,7 +16,7 @@ void import_scan_all(void);
 /* The same, but only if an object was loaded since the last time, and the process is recorded. */
 void import_rescan(void);
 
-/* Process one more object. Takes no lock if it imports no such function. */
+/* Process one more object. Takes no lock if the object imports no function that we replace. */
 void import_scan(const struct dl_phdr_info *info);
 
 /*
@@ -27,7 +27,7 @@ void import_report(void);
 /* Is @name the name of such a function? */
 bool import_is_known(const char *name);
 
-/* Is @name such a function, and is @version known to be a version of it? */
+/* Is @name the name of such a function, and @version a known version of it? */
 bool import_is_of(const char *name, const char *version);
 
 /*

@@ -15,7 +15,10 @@ void vfork_begin(uint32_t seq);
 /* Is the caller such a child? Any thread, also if nothing is recorded. */
 bool vfork_is_child(void);
 
-/* Such a child executes another program: record this in its parent's ring. */
+/*
+ * A child that runs in its parent's memory executes another program: record this in the parent's
+ * ring.
+ */
 void vfork_exec(pid_t pid);
 
 /*

@@ -78,7 +78,7 @@ bool poll_takes_stack(enum ibv_wc_status status)
 	return status != IBV_WC_SUCCESS;
 }
 
-/* Is a call stack recorded because of one of these completions? */
+/* Does one of the completions require that a call stack is recorded? */
 static bool has_error(const struct ibv_wc *wc, uint32_t nwc)
 {
 	for (uint32_t i = 0; i < nwc; i++)
