@@ -21,7 +21,7 @@ typedef struct measure measure_site(const struct diff_site *site);
 void place_set_for_number(struct diff *diff, struct diff_change *change,
 			  const struct diff_pair *pair, measure_site *measure, bool is_count);
 
-/* The same for attribute @name. */
+/* Set the place at which attribute @name has changed most. */
 void place_set_for_attribute(struct diff *diff, struct diff_change *change,
 			     const struct diff_pair *pair, const char *name);
 

@@ -279,7 +279,10 @@ static bool add_metric(struct diff *diff, const struct metric *metric, const str
 	return true;
 }
 
-/* Counts are those of the program if no events are missing and the same events were recorded. */
+/*
+ * Are the counts of both sides comparable: no events are missing, and the same events were
+ * recorded?
+ */
 static bool has_counts(const struct diff *diff)
 {
 	size_t filtered = 0, all = 0;

@@ -55,7 +55,7 @@ const struct explanation *explain_event(int type);
 /* The row of the verb, or else of its class. NULL: this verb is not known to return @error. */
 const struct explanation *explain_errno(enum verb verb, int error);
 
-/* Is the row of explain_errno() the verb's own one, not that of its class? */
+/* Does explain_errno() return a row of the verb itself, and not the row of its class? */
 bool explain_has_own(enum verb verb, int error);
 
 enum { EXPLAIN_ERRNOS = 134 }; /* all errnos with names are below it */

@@ -193,7 +193,7 @@ void activity_note_return(struct activity *activity, const struct trace_event *e
 			event->call->failed && event->call->error == EAGAIN ? sleep->tries + 1 : 0;
 }
 
-/* At one moment */
+/* The state of a thread at one moment */
 
 static void add_polled_cq(const struct model *model, const struct thread_acts *acts,
 			  uint32_t thread, const struct polled_cq *cq, struct activity_note *note)

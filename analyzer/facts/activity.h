@@ -74,7 +74,7 @@ uint64_t activity_count_thread_empty(const struct activity *activity, uint32_t t
 /* Did @thread poll no CQ but @cq empty more than once? False also if that is not known. */
 bool activity_polls_only(const struct activity *activity, uint32_t thread, uint32_t cq);
 
-/* Did @thread poll in vain at @time, as sampled by the recorder? */
+/* Does a sample of the recorder show that @thread made empty polls at @time? */
 bool activity_polls_at(const struct activity *activity, uint32_t thread, int64_t time);
 
 /*

@@ -25,7 +25,7 @@ char *crashed_describe_cause(const struct model *model, uint32_t process,
 			     const struct moment *moment, const struct crashed_call *call);
 
 /*
- * The same if the last verb of @process had destroyed an object, or found a completion of an
- * extended CQ, of which some fields cannot be read.
+ * As crashed_describe_cause(), for a last verb of @process that had destroyed an object, or had
+ * found a completion of an extended CQ of which some fields cannot be read.
  */
 char *crashed_describe_destroyed(const struct model *model, uint32_t process);

@@ -203,7 +203,7 @@ static void note_late_peer(const struct delay *delay, int64_t from, int64_t to)
 	of->qp = delay->queue->owner ? delay->queue->owner->id : 0;
 }
 
-/* The peer was late from @from on, until its post at @to: split that by what its thread did. */
+/* The peer was late from @from until its post at @to: split this time by what its thread did. */
 static void blame_peer(const struct delay *delay, int64_t from, int64_t to)
 {
 	const struct delay_process *peer =
@@ -234,7 +234,7 @@ static void blame_peer(const struct delay *delay, int64_t from, int64_t to)
 	note_late_peer(delay, from, to);
 }
 
-/* Split the wait by what its peer did meanwhile: the peer's segments are in order. */
+/* Split the wait by what the peer did during it. The peer's segments are sorted. */
 static void split_delay(const struct delay *delay)
 {
 	const struct delay_process *peer =

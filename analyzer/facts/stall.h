@@ -8,7 +8,7 @@
 
 enum { STALL_PATIENCE_NS = 250000000, STALL_ALIVE_NS = 1000000000 };
 
-/* What a link waits for. */
+/* The event that a link waits for. */
 enum stall_why {
 	STALL_SEND,    /* the peer's acknowledgement of a message */
 	STALL_CREDIT,  /* the peer's receive for a message, and its acknowledgement */

@@ -453,7 +453,7 @@ static void examine_qp(struct stall_builder *taking, const struct life *qp)
 	}
 }
 
-/* Set what the process did last; @quiet: its last progress. */
+/* Set the last verb of the process; @quiet: the time of its last progress. */
 static void fill_last_verb(struct stall_builder *taking, const struct last_verb *last,
 			   int64_t quiet)
 {

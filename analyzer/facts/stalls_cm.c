@@ -343,7 +343,7 @@ static const char *find_port(const char *address)
 	return colon ? colon : "";
 }
 
-/* Is @address that of a listener at all addresses of its node? */
+/* Is @address the wildcard address, with which a listener listens at all addresses of its node? */
 static bool is_wildcard(const char *address)
 {
 	return !strncmp(address, "0.0.0.0:", 8) || !strncmp(address, "[::]:", 5);

@@ -81,7 +81,10 @@ static bool is_firm_link(const struct stall_link *link)
 	       link->why != STALL_REQUEST && link->why != STALL_EVENT;
 }
 
-/* A listener waits for what may never come: that counts only if its process waits for nothing. */
+/*
+ * A listener may wait for a request that never comes: this counts only if its process waits for
+ * nothing else.
+ */
 static bool is_idle(const struct stall_link *link)
 {
 	return link->why == STALL_REQUEST || link->why == STALL_EVENT;

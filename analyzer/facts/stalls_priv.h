@@ -47,7 +47,7 @@ void stall_fill_end(struct stall *stall, struct trace *trace, int64_t time);
 /* At the end of the trace: the parts of processes become nodes. 0 or -1. */
 int stalls_append_parts(struct stalls *stalls);
 
-/* The node of a set of threads of @process; 0: of none. */
+/* The node of set @set of the threads of @process; 0: there is none. */
 uint32_t stalls_node_of(const struct stalls *stalls, uint32_t process, uint32_t set);
 
 /* Find the nodes at both ends of all links, whose processes are known. */

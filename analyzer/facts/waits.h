@@ -42,8 +42,11 @@ void waits_leave(struct waits *waits, struct model *model, const struct trace_ev
 void waits_resume(struct waits *waits, const struct trace_event *event);
 void waits_poll(struct waits *waits, const struct trace_event *event);
 
-/* The process ends with success: a wait that it gave up is a fact if it was in vain. */
+/*
+ * The process ends with success. A wait that it gave up becomes a fact if nothing could have ended
+ * the wait.
+ */
 void waits_note_success(struct waits *waits, struct model *model, const struct model_exit *end);
 
-/* The fate of the other ends is known: complete the sentences. */
+/* It is known how the other ends ended: complete the sentences. */
 void waits_finish(struct waits *waits);

@@ -217,7 +217,10 @@ static bool is_barren_awaited(const struct waits *waits, const struct wait_befor
 		(well->poster && (note->quiet - well->began) * BRIEF <= note->time - note->quiet));
 }
 
-/* Will the peer send nothing? It has no receive for what it may wait for, or waits itself. */
+/*
+ * Will the peer send nothing? Then it has no receive for the message that it may wait for, or waits
+ * itself.
+ */
 static bool is_standstill(const struct waits *waits, const struct wait *wait)
 {
 	const struct peer_work *work = &wait->work;

@@ -15,7 +15,7 @@
 
 enum { RESUME_NS = 1000000000 };
 
-/* Is there an entry of @process? Others may move. */
+/* Ensure that @process has an entry. Entries may move. False: out of memory. */
 static bool make_given_up(struct waits *waits, uint32_t process)
 {
 	const struct wait_given_up *made = vec_at(waits->given_up, waits->ngiven_up, process);

@@ -238,7 +238,7 @@ static int creation_returns(struct model *model, const struct parsed_call *p)
 	return err < 0 ? log_err(err, "model of live objects") : 0;
 }
 
-/* Verbs that change which object depends on which */
+/* Verbs that change dependencies between objects */
 
 static struct life *find_argument(struct model *model, const struct parsed_call *p, enum arg arg,
 				  enum object_kind kind)
@@ -281,7 +281,7 @@ static int note_reregistration(struct model *model, const struct parsed_call *p)
 	return life_link(pd, mr);
 }
 
-/* The group of an attach or detach as one number. */
+/* The multicast group of an attach or detach, as a hash. */
 static uint64_t group_key(const struct parsed_call *p)
 {
 	const char *text = args_text(p->args, ARG(gid.raw));

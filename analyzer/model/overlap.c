@@ -236,8 +236,9 @@ static bool was_written(const struct overlaps *overlaps, const struct queue_requ
 }
 
 /*
- * Did the peer, @rq's owner, give up what @write brings? It posted @receive there long after its
- * last message, and has sent none since: it cannot have asked for @write in between.
+ * Did the peer, the owner of @rq, give up the answer that @write brings? It posted @receive to the
+ * same place long after its last message, and has sent no message since then: it cannot have asked
+ * for @write again.
  */
 static bool is_given_up(const struct queue *rq, const struct queue_request *receive)
 {
@@ -310,8 +311,8 @@ static uint64_t count_polled(const struct queue *rq)
 }
 
 /*
- * What the peer had received when it posted the last message that @queue's queue pair has polled.
- * false: not known.
+ * The number of messages that the peer had received when it posted the last message that the queue
+ * pair of @queue has polled. False: not known.
  */
 static bool find_seen(struct model *model, const struct queue *queue, uint64_t *ret_seen)
 {

@@ -56,7 +56,7 @@ struct overlaps {
 	/* a READ or atomic of one queue pair, and a send of its data on another */
 	struct overlap_pair abroad;
 	struct overlap_pair reused; /* two sends of one buffer; or two WRITEs to two places */
-	/* with requests of other queues (crossing.h): */
+	/* pairs of requests of two queues (crossing.h): */
 	struct overlap_pair kept; /* as `resent`, with the receive on another queue */
 	struct overlap_pair lent; /* as `received`, with the send on another queue */
 	/* two WRITEs with immediate data to the same bytes, on one queue pair and on two */

@@ -241,7 +241,10 @@ struct queue_cq_stats {
 	uint64_t batch; /* completions since the poll that began the batch; 0: none */
 	int64_t batch_ns;
 	uint64_t batch_events;
-	/* polls that found a message after some time without a poll, and what they found */
+	/*
+	 * polls that found a message after some time without a poll, and the number of completions
+	 * that they found
+	 */
 	uint64_t slept, slept_wcs;
 	int64_t slept_ns;
 	bool asleep;
@@ -259,7 +262,10 @@ struct queue {
 	unsigned int refs;
 	struct life *user; /* of an SRQ: the queue pair that uses it, */
 	uint32_t users;    /* number of queue pairs that ever used the SRQ; @user is valid if 1 */
-	/* of an SRQ: when the first of them that the program moved to ERR was destroyed; or 0 */
+	/*
+	 * of an SRQ: when the first queue pair that the program had moved to ERR was destroyed; or
+	 * 0
+	 */
 	int64_t user_gone;
 	/* of an SRQ: queue pairs destroyed with messages in their CQ, and when the first one was */
 	uint32_t unread_users;
@@ -460,7 +466,9 @@ struct peer_work queues_peer_work(const struct life *qp);
 /* The work of @peer, alive or destroyed; NULL: nothing is known. */
 struct peer_work queues_work_of(const struct peer *peer);
 
-/* The last of the recently destroyed queue pairs that had the number of @qp; NULL: none. */
+/*
+ * The last destroyed queue pair that had the number of @qp, if it is still remembered; else NULL.
+ */
 const struct queue_destroyed *queues_find_left(const struct model *model, const struct life *qp);
 
 /* Outstanding requests that use an object. */

@@ -90,7 +90,7 @@ static const struct life *find_object(struct model *model, const struct trace_ev
 	}
 }
 
-/* Other arguments that describe the request. */
+/* Further arguments that describe the request. */
 static const struct {
 	enum verb verb;
 	enum arg arg;

@@ -90,7 +90,7 @@ bool refused_limit(const struct refused *r, char *text, size_t size)
 	return true;
 }
 
-/* An argument is none of the values of its enum. */
+/* An argument is not a value of its enum. */
 static bool is_not_enum_value(const struct refused *r, enum arg arg, const char *name, char *text,
 			      size_t size)
 {

@@ -16,7 +16,10 @@
 /* events of the thread between a post and its completion, for example to get an event */
 enum { WAIT_EVENTS = 8 };
 
-/* How many requests the other end has posted: one may be an answer that is not a message. */
+/*
+ * The number of requests that the other end has posted. A request may be an answer without being a
+ * message.
+ */
 static inline __attribute__((always_inline)) uint64_t count_others(struct model *model,
 								   const struct life *qp)
 {
@@ -126,7 +129,7 @@ void serial_note_post(struct model *model, struct queue *queue, const struct tra
 		note_crossed(model, queue, event, &last);
 }
 
-/* A request that followed one on another queue is done. */
+/* A request that followed a request on another queue has completed. */
 static __attribute__((noinline)) void count_crossed(struct model *model, struct queue *queue,
 						    int64_t flight)
 {

@@ -81,7 +81,10 @@ void unordered_note_post(struct model *model, struct queue *queue, struct queue 
 		note_message(model, queue, before, event);
 }
 
-/* The other queue to which the thread wrote just before, if nothing shows that this is done. */
+/*
+ * The other queue to which the thread wrote just before, unless something shows that this WRITE has
+ * completed.
+ */
 static struct queue *find_beside(struct model *model, const struct queue *queue,
 				 const struct trace_event *event)
 {

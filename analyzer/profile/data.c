@@ -349,7 +349,10 @@ static void time_stall(struct profiler *p, struct profile_queue *queue,
 	    !starved_explains(told->request, qp_rnr_time(code), told->event->time))
 		return;
 	add_time(p, &p->profile->stalled[code], took);
-	/* a request posted during a stall waited for the same receive, or behind it */
+	/*
+	 * a request that was posted during a stall waited for the same receive, or behind the
+	 * stalled request
+	 */
 	if (told->request->time >= p->profile->stalled_until[code]) {
 		p->profile->stalled_until[code] = told->event->time;
 		add_time(p, &p->profile->stalls[code], took);

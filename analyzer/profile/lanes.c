@@ -64,7 +64,7 @@ static void drop_block(struct lanes *lanes, uint64_t number)
 	lanes->blocks[number] = NULL;
 }
 
-/* Only LANES_SLOW slow blocks are stored: drop @block, or the fastest of the others. */
+/* Only LANES_SLOW slow blocks are stored: drop @block, or the fastest stored block. */
 static void store_if_slow(struct lanes *lanes, struct lanes_block *block)
 {
 	uint64_t *least = &lanes->slow[0], dropped = block->number;

@@ -30,7 +30,7 @@ void known_close(struct known *known);
 /* Set @known of all findings of the report that are new since the last call. NULL does nothing. */
 void known_mark_findings(struct known *known, const struct report *report);
 
-/* The same for all facts, after the last event. They are reported nevertheless. */
+/* Mark all known facts, after the last event. They are reported nevertheless. */
 void known_mark_facts(struct known *known, const struct report *report);
 
 /*

@@ -459,8 +459,8 @@ static void add_bypass(void *arg, const struct coverage_sum *sum)
 }
 
 /*
- * What is missing comes first: without it, "nothing failed" would be read as a statement about all
- * queue pairs.
+ * The bypassed queues are printed first: otherwise "nothing failed" would be read as a statement
+ * about all queue pairs.
  */
 static void print_bypass(struct screen *screen)
 {

@@ -39,7 +39,7 @@ bool screen_has_waits(const struct report *report)
 
 /* The process to blame */
 
-/* What the facts have about the completions of a killed process; NULL: nothing. */
+/* The reason in the fact about a killed process, if the process left completions; else NULL. */
 static const char *find_fact_reason(const struct screen *screen, const struct stall *stall)
 {
 	const struct fact_list *facts = &screen->report->findings->facts->list;

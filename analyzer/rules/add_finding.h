@@ -43,7 +43,7 @@ struct finding *check_add_destroy_hazard(struct check *check, enum rule_id rule,
 struct finding *check_add_life(struct check *check, enum rule_id rule, const struct life *life,
 			       const char *where, uint64_t part);
 
-/* The same for a hazard. */
+/* As check_add_life(), for a hazard. */
 struct finding *check_add_life_hazard(struct check *check, enum rule_id rule,
 				      const struct life *life, const char *where);
 

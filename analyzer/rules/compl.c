@@ -291,8 +291,8 @@ void compl_004_blind(struct check *check, const struct life *cq)
 }
 
 /*
- * COMPL-004: for each event a thread polls once, and leaves what is there. Some polls without an
- * event may be those of a time-out; not if they are as many.
+ * COMPL-004: for each event a thread polls once, and leaves the remaining completions in the CQ. A
+ * few polls without an event may come from a time-out, but not as many as there are events.
  */
 void compl_004_left(struct check *check, const struct life *cq)
 {

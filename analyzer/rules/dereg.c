@@ -16,7 +16,7 @@
 
 enum { LOC_PROT_ERR = ABI_WC_LOC_PROT_ERR };
 
-/* What happened to a region. */
+/* A change of a region. */
 struct region_change {
 	const struct life *mr;
 	const struct key *key; /* the key as it is now */

@@ -169,7 +169,7 @@ static void add_spot(void *arg, const struct coverage_sum *sum)
 		note_blind_spot(findings, sum->what, sum->times);
 }
 
-/* Note overwritten events: what remains is complete, with the control verbs that it needs. */
+/* Note overwritten events: the remaining events have all control verbs that they need. */
 static void note_overwritten(struct findings *findings, uint64_t n)
 {
 	for (int rule = 0; rule < RULE_COUNT && n; rule++)

@@ -46,7 +46,7 @@ static void describe_gone(struct check *check, struct finding *finding, const st
 		     key_outcome(use, outcome));
 }
 
-/* The region, if @use has its lkey in addr, and an address of it in lkey; else NULL. */
+/* The region whose lkey the program put into `addr`, and whose address into `lkey`; NULL: none. */
 static const struct key *find_swapped(const struct keys *keys, const struct model_key *use)
 {
 	const struct key *key = use->addr <= UINT32_MAX

@@ -31,7 +31,7 @@ static const char *pd_name(const struct check *check, const struct peer *peer, i
 	return object && object->name ? object->name : "another domain";
 }
 
-/* What may explain a number that is not a key of either end. "" if nothing is known. */
+/* An explanation for a number that is not a key of either end. "": nothing is known. */
 static const char *guess_key(const struct check *check, const struct model_key *use,
 			     char hint[2 * TEXT])
 {

@@ -226,7 +226,7 @@ static bool find_hash(struct check *check, const struct moment *post, uint32_t i
 	return true;
 }
 
-/* What the buffer had at the two posts, as far as `record --payload` knows. */
+/* Compare the contents of the buffer at the two posts, as far as `record --payload` has them. */
 static enum contents compare_contents(struct check *check, const struct overlap_pair *pair)
 {
 	uint64_t earlier, later;

@@ -1,7 +1,7 @@
 /*
  * The rules as a table, made from rules.def
  *
- * Not here: their functions (rule_hook.c), which use what this file knows of a rule.
+ * Not here: their functions (rule_hook.c).
  */
 #include "analyzer/rules/rule.h"
 

@@ -503,8 +503,8 @@ void state_008(struct check *check, const struct model_modify *modify)
 }
 
 /*
- * STATE-008, at the first completion. Not if the queue pair at the other end is known: then there
- * is a path, and another reason.
+ * STATE-008, at the first completion. It is not reported if the queue pair at the other end is
+ * known: then there is a path, and the reason is another one.
  */
 void state_008_unreached(struct check *check, const struct model_unreached *unreached)
 {

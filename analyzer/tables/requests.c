@@ -27,7 +27,7 @@
 
 enum { NOT_GIVEN = -1 };
 
-/* What many requests have in common: without padding, since it is compared as words. */
+/* The fields that many requests have in common. No padding, since structs are compared as words. */
 struct request_class {
 	uint32_t object;
 	int32_t opcode;
